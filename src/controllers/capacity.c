@@ -161,7 +161,7 @@ void capacity_decode(const struct sl_manager *m, struct rec_prov *p, yyjson_val 
     char text[MAX_PARAMETER];
     p->answer.asked = strcmp(str(m, p->class), PROV_CHECK_CAPACITY) == 0 &&
                       !*parameter(p, "processorInstance", text);
-    p->answer.ours = strcmp(jstr(details, "answeredBy"), NAME) == 0;
+    p->answer.ours = strcmp(sl_json_str(details, "answeredBy"), NAME) == 0;
     if (prov_is(p, PROV_PROVISIONED) && p->answer.ours) {
         p->answer.fits = p->answer.looked = true;
         p->answer.since = p->conds[PROV_PROVISIONED].at;
@@ -521,8 +521,8 @@ static void lease_read(struct sl_manager *m, enum sl_written how, const struct s
         return;
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
-    bool held =
-        *jstr(spec, "holderIdentity") && jtime(spec, "renewTime") + LEASE_LIFE > m->spec.port->wall;
+    bool held = *sl_json_str(spec, "holderIdentity") &&
+                sl_json_time(spec, "renewTime") + LEASE_LIFE > m->spec.port->wall;
     c->lease = held ? LEASE_ALIVE : LEASE_NONE;
     yyjson_doc_free(d);
 }
@@ -545,7 +545,7 @@ static void template_read(struct sl_manager *m, struct rec_prov *p, enum sl_writ
         return;
     if (how == SL_WRITTEN) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
-        yyjson_val *t = jat(yyjson_doc_get_root(d), "template");
+        yyjson_val *t = sl_json_at(yyjson_doc_get_root(d), "template");
         s->template = template_get(m, t);
         take_ports(s, yyjson_obj_get(t, "spec"));
         yyjson_doc_free(d);

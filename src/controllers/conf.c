@@ -47,10 +47,10 @@ static void take_conditions(struct rec_conf *c, yyjson_val *list) {
     sl_buf_init(&others, MAX_TEXT);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
-        if (strcmp(jstr(v, "type"), "Active") == 0) {
+        if (strcmp(sl_json_str(v, "type"), "Active") == 0) {
             c->has_active = true;
-            c->active = strcmp(jstr(v, "status"), "True") == 0;
-            c->active_since = jtime(v, "lastTransitionTime");
+            c->active = strcmp(sl_json_str(v, "status"), "True") == 0;
+            c->active_since = sl_json_time(v, "lastTransitionTime");
         } else {
             if (j.depth == 0)
                 sl_jw_array(&j, NULL);
@@ -88,7 +88,7 @@ bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_conditions(c, yyjson_obj_get(status, "conditions"));
     uint64_t hash = sl_hash_u64(sl_hash_str(0, sl_buf_str(&b)),
                                 r->kind == REC_CHECK && c->has_active && c->active);
-    uint64_t status_hash = jhash(1, status);
+    uint64_t status_hash = sl_json_hash(1, status);
     bool changed = hash != c->hash || status_hash != c->status;
     c->hash = hash;
     c->status = status_hash;
@@ -240,8 +240,8 @@ void class_changed(void *ctx, struct sl_rec *r) {
     bool changed = c->told != c->hash;
 
     c->told = c->hash;
-    c->value = jint(root, "value", 0);
-    c->chosen = jbool(root, "globalDefault", false);
+    c->value = sl_json_int(root, "value", 0);
+    c->chosen = sl_json_bool(root, "globalDefault", false);
     yyjson_doc_free(d);
     if (!changed)
         return;
@@ -353,7 +353,7 @@ static void tell_unanswered(struct sl_manager *m, struct sl_rec *r) {
         r, "kueue-admission", true, "NoController",
         "No controller has set condition Active of this check, and its ClusterQueues wait for "
         "that: install the one that answers '%s', or take the check out of them",
-        jstr(jat(yyjson_doc_get_root(d), "spec"), "controllerName"));
+        sl_json_str(sl_json_at(yyjson_doc_get_root(d), "spec"), "controllerName"));
     yyjson_doc_free(d);
 }
 
@@ -422,7 +422,7 @@ void lq_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
-    c->refers = sl_sym_put(m->syms, jstr(yyjson_doc_get_root(d), "spec.clusterQueue"));
+    c->refers = sl_sym_put(m->syms, sl_json_str(yyjson_doc_get_root(d), "spec.clusterQueue"));
     lq_choose(m, r, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     if (conf_tell(m, r))

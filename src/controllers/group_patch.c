@@ -184,7 +184,7 @@ static void note_start(struct sl_manager *m, struct rec_pod *p, const struct rec
     sl_buf_short(&held); /* there may be many */
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, gate) {
         sl_buf_puts(&held, held.len ? ", " : "; still held by other scheduling gates: ");
-        sl_buf_puts(&held, jstr(gate, "name"));
+        sl_buf_puts(&held, sl_json_str(gate, "name"));
     }
     note_set(&p->job->note, "Admitted by clusterQueue %s%s", str(m, w->seen.admission->cq),
              sl_buf_str(&held));

@@ -29,7 +29,7 @@ int32_t job_number(const char *s, int32_t otherwise) {
 }
 
 int32_t job_max_exec(yyjson_val *o) {
-    int32_t n = job_number(jlabel(o, MAX_EXEC_LABEL), -1);
+    int32_t n = job_number(sl_json_label(o, MAX_EXEC_LABEL), -1);
     return n > 0 ? n : -1;
 }
 
@@ -42,7 +42,7 @@ bool job_truth(const char *s) {
 }
 
 static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t v = jint(o, path, otherwise);
+    int64_t v = sl_json_int(o, path, otherwise);
     return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : (int32_t)v;
 }
 
@@ -97,19 +97,20 @@ int32_t job_index_count(const char *list, int32_t limit) {
 static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref, *found = NULL;
-    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
-        if (jbool(ref, "controller", false))
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        if (sl_json_bool(ref, "controller", false))
             found = ref;
-    set_text(&j->owner_name, jstr(found, "name"));
-    set_text(&j->owner_uid, jstr(found, "uid"));
-    j->owner_api = sl_sym_put(m->syms, jstr(found, "apiVersion"));
-    j->owner_kind = sl_sym_put(m->syms, jstr(found, "kind"));
+    set_text(&j->owner_name, sl_json_str(found, "name"));
+    set_text(&j->owner_uid, sl_json_str(found, "uid"));
+    j->owner_api = sl_sym_put(m->syms, sl_json_str(found, "apiVersion"));
+    j->owner_kind = sl_sym_put(m->syms, sl_json_str(found, "kind"));
 }
 
 const char *job_prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
-    const char *name =
-        m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS] ? jannotation(o, PREBUILT) : "";
-    return *name ? name : jlabel(o, PREBUILT);
+    const char *name = m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS]
+                           ? sl_json_annotation(o, PREBUILT)
+                           : "";
+    return *name ? name : sl_json_label(o, PREBUILT);
 }
 
 static void more_free(struct job_more *more) {
@@ -123,17 +124,17 @@ static void more_free(struct job_more *more) {
 }
 
 static void take_more(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
-    yyjson_val *template = jat(o, "spec.template");
+    yyjson_val *template = sl_json_at(o, "spec.template");
     struct job_more more = {
-        .min_parallelism = job_number(jannotation(o, MIN_PARALLELISM), -1),
+        .min_parallelism = job_number(sl_json_annotation(o, MIN_PARALLELISM), -1),
         .max_exec_s = job_max_exec(o),
-        .sync_completions = job_truth(jannotation(o, SYNC_COMPLETIONS)),
+        .sync_completions = job_truth(sl_json_annotation(o, SYNC_COMPLETIONS)),
         .elastic = m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] &&
-                   strcmp(jannotation(o, JOB_ELASTIC), "true") == 0,
+                   strcmp(sl_json_annotation(o, JOB_ELASTIC), "true") == 0,
         .prebuilt = text_or_null(job_prebuilt_name(m, o)),
-        .gate = text_or_null(jannotation(o, JOB_GATED_BY)),
-        .wl_mark = text_or_null(jannotation(template, JOB_WORKLOAD_MARK)),
-        .sl_mark = text_or_null(jannotation(template, JOB_SLICE_MARK)),
+        .gate = text_or_null(sl_json_annotation(o, JOB_GATED_BY)),
+        .wl_mark = text_or_null(sl_json_annotation(template, JOB_WORKLOAD_MARK)),
+        .sl_mark = text_or_null(sl_json_annotation(template, JOB_SLICE_MARK)),
     };
     more_free(TAKE_PTR(j->more));
     if (more.min_parallelism == -1 && more.max_exec_s == -1 && !more.sync_completions &&
@@ -145,11 +146,11 @@ static void take_more(const struct sl_manager *m, struct rec_job *j, yyjson_val 
 
 static void take_spec(struct rec_job *j, yyjson_val *o) {
     yyjson_val *spec = yyjson_obj_get(o, "spec");
-    j->suspend = jbool(spec, "suspend", false);
-    j->stopping = strcmp(jannotation(o, JOB_STOPPING), "true") == 0;
+    j->suspend = sl_json_bool(spec, "suspend", false);
+    j->stopping = strcmp(sl_json_annotation(o, JOB_STOPPING), "true") == 0;
     j->parallelism = count_at(spec, "parallelism", 1);
     j->completions = count_at(spec, "completions", -1);
-    j->indexed_mode = strcmp(jstr(spec, "completionMode"), "Indexed") == 0;
+    j->indexed_mode = strcmp(sl_json_str(spec, "completionMode"), "Indexed") == 0;
 }
 
 static void take_status(struct rec_job *j, yyjson_val *o) {
@@ -158,20 +159,21 @@ static void take_status(struct rec_job *j, yyjson_val *o) {
     j->active = count_at(status, "active", 0);
     j->ready = count_at(status, "ready", 0);
     j->succeeded = count_at(status, "succeeded", 0);
-    j->uncounted = (int32_t)yyjson_arr_size(jat(status, "uncountedTerminatedPods.succeeded"));
-    j->indexes = job_index_count(jstr(status, "completedIndexes"),
+    j->uncounted =
+        (int32_t)yyjson_arr_size(sl_json_at(status, "uncountedTerminatedPods.succeeded"));
+    j->indexes = job_index_count(sl_json_str(status, "completedIndexes"),
                                  j->completions < 0 ? j->parallelism : j->completions);
-    j->started = jat(status, "startTime") != NULL;
-    yyjson_arr_foreach (jat(status, "conditions"), i, n, c) {
-        const char *type = jstr(c, "type");
-        if (!end && strcmp(jstr(c, "status"), "True") == 0 &&
+    j->started = sl_json_at(status, "startTime") != NULL;
+    yyjson_arr_foreach (sl_json_at(status, "conditions"), i, n, c) {
+        const char *type = sl_json_str(c, "type");
+        if (!end && strcmp(sl_json_str(c, "status"), "True") == 0 &&
             (strcmp(type, "Complete") == 0 || strcmp(type, "Failed") == 0))
             end = c;
     }
     sl_freep(&j->message);
     if (end)
-        j->message = sl_strdup(jstr(end, "message"));
-    j->failed = end && strcmp(jstr(end, "type"), "Failed") == 0;
+        j->message = sl_strdup(sl_json_str(end, "message"));
+    j->failed = end && strcmp(sl_json_str(end, "type"), "Failed") == 0;
 }
 
 static void set_template(struct sl_manager *m, struct rec_job *j, struct template *t) {
@@ -240,14 +242,14 @@ bool job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     uint64_t before = j->digest;
 
     job_untie(m, j);
-    j->queue = sl_sym_put(m->syms, jlabel(o, QUEUE_LABEL));
-    j->priority_class = sl_sym_put(m->syms, jlabel(o, PRIORITY_LABEL));
+    j->queue = sl_sym_put(m->syms, sl_json_label(o, QUEUE_LABEL));
+    j->priority_class = sl_sym_put(m->syms, sl_json_label(o, PRIORITY_LABEL));
     take_owner(m, j, o);
     take_spec(j, o);
     take_status(j, o);
     if (j->queue || m->settings->manage_without_queue) {
         take_more(m, j, o);
-        set_template(m, j, template_get(m, jat(o, "spec.template")));
+        set_template(m, j, template_get(m, sl_json_at(o, "spec.template")));
     } else {
         more_free(TAKE_PTR(j->more));
         set_template(m, j, NULL);

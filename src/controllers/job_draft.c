@@ -204,7 +204,7 @@ static char *take(struct sl_jw *j) {
 }
 
 void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
-    yyjson_val *template = jat(o, "spec.template");
+    yyjson_val *template = sl_json_at(o, "spec.template");
     struct sl_buf b;
 
     job_draft_drop(j);
@@ -213,13 +213,13 @@ void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o
     struct sl_jw out = SL_JW(&b);
     sl_jw_object(&out, NULL);
     draft_put_template(template, is_managed, &out);
-    draft_put_topology(m, jat(template, "metadata.annotations"), INDEX_LABEL, &out);
+    draft_put_topology(m, sl_json_at(template, "metadata.annotations"), INDEX_LABEL, &out);
     j->draft->podset = take(&out);
     sl_jw_object(&out, NULL);
-    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
+    draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
     j->draft->labels = take(&out);
     sl_jw_object(&out, NULL);
-    draft_put_annotations(m, jat(o, "metadata.annotations"), &out);
+    draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &out);
     j->draft->annotations = take(&out);
     sl_buf_done(&b);
 }

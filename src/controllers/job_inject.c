@@ -132,7 +132,7 @@ static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym f
     if (!d)
         return sl_err_set(err, SL_ENOENT, "resourceflavors.kueue.x-k8s.io \"%s\" not found",
                           str(m, flavor));
-    yyjson_mut_val *spec = yyjson_val_mut_copy(x->doc, jat(yyjson_doc_get_root(d), "spec"));
+    yyjson_mut_val *spec = yyjson_val_mut_copy(x->doc, sl_json_at(yyjson_doc_get_root(d), "spec"));
     yyjson_doc_free(d);
     add_map(x, SELECTOR, yyjson_mut_obj_get(spec, "nodeLabels"));
     (void)add_list(x->doc, x->part[TOLERATIONS], yyjson_mut_obj_get(spec, "tolerations"));

@@ -133,7 +133,7 @@ static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d
         const char *text = conf_of(ranges.v[r])->text;
         yyjson_doc *range = yyjson_read(text, strlen(text), 0);
         yyjson_mut_val *item,
-            *items = yyjson_val_mut_copy(d, jat(yyjson_doc_get_root(range), "spec.limits"));
+            *items = yyjson_val_mut_copy(d, sl_json_at(yyjson_doc_get_root(range), "spec.limits"));
         size_t i, n;
         yyjson_mut_arr_foreach (items, i, n, item)
             put_item(ret, item);
@@ -186,7 +186,7 @@ static void add_overhead(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_m
         return;
     const char *text = conf_of(class)->text;
     yyjson_doc *c = yyjson_read(text, strlen(text), 0);
-    yyjson_val *fixed = jat(yyjson_doc_get_root(c), "overhead.podFixed");
+    yyjson_val *fixed = sl_json_at(yyjson_doc_get_root(c), "overhead.podFixed");
     if (fixed) {
         (void)yyjson_mut_obj_remove_key(pod, "overhead");
         (void)yyjson_mut_obj_add_val(d, pod, "overhead", yyjson_val_mut_copy(d, fixed));

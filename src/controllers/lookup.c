@@ -21,7 +21,7 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, con
     }
     const char *text = conf_of(r)->text;
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
-    yyjson_val *map = jat(yyjson_doc_get_root(d), "metadata.labels"), *key, *val;
+    yyjson_val *map = sl_json_at(yyjson_doc_get_root(d), "metadata.labels"), *key, *val;
     /* All of them: a label that is left out would let a namespace slip past the selector. */
     _cleanup_(sl_freep) struct sl_label *v = sl_alloc0(yyjson_obj_size(map) + 1, sizeof *v);
     uint32_t n = 0;

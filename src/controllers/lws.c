@@ -18,7 +18,7 @@
 #define MAX_NAME 512u
 
 static int32_t number(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t v = jint(o, path, otherwise);
+    int64_t v = sl_json_int(o, path, otherwise);
     return v < 0 ? 0 : v > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)v;
 }
 
@@ -34,22 +34,23 @@ static void put_podset(const struct sl_manager *m, const char *name, int32_t cou
     sl_jw_str(out, "name", name);
     sl_jw_int(out, "count", count);
     draft_put_template(template, is_theirs, out);
-    draft_put_topology(m, jat(template, "metadata.annotations"), index, out);
+    draft_put_topology(m, sl_json_at(template, "metadata.annotations"), index, out);
     sl_jw_end(out);
 }
 
 /* While an update rolls on, there may be more groups than are wanted in the end. */
 static int32_t with_surge(yyjson_val *o, int32_t replicas) {
     int32_t now = number(o, "status.replicas", 0);
-    bool surge = jint(o, "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge", 0) > 0 &&
-                 number(o, "status.updatedReplicas", 0) < replicas;
+    bool surge =
+        sl_json_int(o, "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge", 0) > 0 &&
+        number(o, "status.updatedReplicas", 0) < replicas;
     return surge && now > replicas ? now : replicas;
 }
 
 static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, bool ours) {
-    yyjson_val *leader = jat(o, TEMPLATE "leaderTemplate"),
-               *worker = jat(o, TEMPLATE "workerTemplate");
-    const char *class = jstr(leader, "spec.priorityClassName");
+    yyjson_val *leader = sl_json_at(o, TEMPLATE "leaderTemplate"),
+               *worker = sl_json_at(o, TEMPLATE "workerTemplate");
+    const char *class = sl_json_str(leader, "spec.priorityClassName");
     struct sl_buf b;
 
     s->size = number(o, TEMPLATE "size", 1);
@@ -70,19 +71,19 @@ static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, boo
     s->podsets = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     if (!*class)
-        class = jstr(worker, "spec.priorityClassName");
+        class = sl_json_str(worker, "spec.priorityClassName");
     s->pod_class = *class ? sl_strdup(class) : NULL;
 }
 
 /* Its group may be known a little later than the pod. */
 static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o) {
-    const char *set = jlabel(o, LWS "name"), *group = jlabel(o, LWS "group-index");
+    const char *set = sl_json_label(o, LWS "name"), *group = sl_json_label(o, LWS "group-index");
     size_t digits = strspn(group, "0123456789");
     if (!*set)
         return false;
     p->set = sl_sym_put(m->syms, set);
     p->slot = digits && !group[digits] && digits <= 9 ? (int32_t)strtol(group, NULL, 10) : -1;
-    p->worker = *jannotation(o, LWS "leader-name") != '\0';
+    p->worker = *sl_json_annotation(o, LWS "leader-name") != '\0';
     return true;
 }
 

@@ -374,8 +374,8 @@ static bool selected(const struct sl_manager *m, yyjson_val *labels) {
 
 void lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o) {
     struct rec_conf *c = conf_of(lq);
-    const char *stop = jstr(o, "spec.stopPolicy"), *ns = str(m, lq->ns);
-    bool chosen = m->settings->local_queue_metrics && selected(m, jat(o, "metadata.labels"));
+    const char *stop = sl_json_str(o, "spec.stopPolicy"), *ns = str(m, lq->ns);
+    bool chosen = m->settings->local_queue_metrics && selected(m, sl_json_at(o, "metadata.labels"));
     bool stopped = *stop && strcmp(stop, "None") != 0;
 
     if (c->chosen && !chosen)

@@ -115,8 +115,8 @@ void pods_end(struct sl_manager *m) {
 
 /* Whose pod it is; "": nobody's. */
 static const char *crew_name(yyjson_val *o) {
-    const char *slice = jannotation(o, JOB_SLICE_MARK);
-    return *slice ? slice : jannotation(o, JOB_WORKLOAD_MARK);
+    const char *slice = sl_json_annotation(o, JOB_SLICE_MARK);
+    return *slice ? slice : sl_json_annotation(o, JOB_WORKLOAD_MARK);
 }
 
 static enum pod_phase phase_of(yyjson_val *o) {
@@ -126,7 +126,7 @@ static enum pod_phase phase_of(yyjson_val *o) {
         [POD_SUCCEEDED] = "Succeeded",
         [POD_FAILED] = "Failed",
     };
-    const char *phase = jstr(o, "status.phase");
+    const char *phase = sl_json_str(o, "status.phase");
     for (size_t i = 0; i < SL_LEN(words); i++)
         if (strcmp(phase, words[i]) == 0)
             return (enum pod_phase)i;
@@ -140,7 +140,7 @@ bool pod_wanted(void *ctx, yyjson_val *o) {
         return true;
     if (phase == POD_SUCCEEDED || phase == POD_FAILED)
         return false;
-    return *crew_name(o) || (m->pods_on_nodes && *jstr(o, "spec.nodeName")) ||
+    return *crew_name(o) || (m->pods_on_nodes && *sl_json_str(o, "spec.nodeName")) ||
            serving_pod_wanted(m, o);
 }
 
@@ -167,7 +167,7 @@ static void take_gates(struct sl_manager *m, struct rec_pod *p, yyjson_val *list
     struct sl_jw j = SL_JW(&others);
     p->gates = 0;
     yyjson_arr_foreach (list, i, n, v) {
-        const char *name = jstr(v, "name");
+        const char *name = sl_json_str(v, "name");
         uint8_t ours = 0;
         for (size_t k = 0; k < SL_LEN(our_gates); k++)
             if (strcmp(our_gates[k].name, name) == 0)
@@ -189,7 +189,7 @@ static void take_gates(struct sl_manager *m, struct rec_pod *p, yyjson_val *list
 /* The first of these labels that is there, as a number; -1: none is. */
 static int32_t rank_of(yyjson_val *o, const char *const *labels, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        const char *s = jlabel(o, labels[i]);
+        const char *s = sl_json_label(o, labels[i]);
         size_t digits = strspn(s, "0123456789");
         int32_t v = 0;
         if (!digits || s[digits] || digits > MAX_INDEX)
@@ -223,10 +223,10 @@ static void take_place(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     p->subgroup = rank_of(o, subgroups, SL_LEN(subgroups));
     p->topology = false;
     for (size_t i = 0; i < SL_LEN(asks); i++)
-        p->topology |= yyjson_obj_get(jat(o, "metadata.annotations"), asks[i]) != NULL;
+        p->topology |= yyjson_obj_get(sl_json_at(o, "metadata.annotations"), asks[i]) != NULL;
     sl_buf_init(&b, MAX_TEXT);
-    if (p->crew && m->spec.parts.tas && jat(o, "spec.nodeSelector"))
-        jput(&b, jat(o, "spec.nodeSelector"));
+    if (p->crew && m->spec.parts.tas && sl_json_at(o, "spec.nodeSelector"))
+        sl_json_put(&b, sl_json_at(o, "spec.nodeSelector"));
     p->selector = sl_sym_put(m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
 }
@@ -257,13 +257,14 @@ bool pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         was.gates = 0; /* as its new crew knows it */
     }
     p->ending = r->deleting;
-    p->node = sl_sym_put(m->syms, jstr(o, "spec.nodeName"));
-    p->podset = sl_sym_put(m->syms, jlabel(o, Q "podset"));
-    take_gates(m, p, jat(o, "spec.schedulingGates"));
+    p->node = sl_sym_put(m->syms, sl_json_str(o, "spec.nodeName"));
+    p->podset = sl_sym_put(m->syms, sl_json_label(o, Q "podset"));
+    take_gates(m, p, sl_json_at(o, "spec.schedulingGates"));
     take_place(m, p, o);
     take_shape(m, p, o);
     serving_pod_take(m, p, o);
-    const char *consumes = jannotation(o, "autoscaling.x-k8s.io/consume-provisioning-request");
+    const char *consumes =
+        sl_json_annotation(o, "autoscaling.x-k8s.io/consume-provisioning-request");
     if (*consumes && !p->consumes)
         p->consumes = sl_strdup(consumes);
     if (p->crew)

@@ -22,13 +22,14 @@ static char *text_or_null(const char *s) {
 }
 
 static bool says(yyjson_val *o, const char *annotation, const char *value) {
-    return strcmp(jannotation(o, annotation), value) == 0;
+    return strcmp(sl_json_annotation(o, annotation), value) == 0;
 }
 
 static const char *group_name(const struct sl_manager *m, yyjson_val *o) {
-    const char *name =
-        m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS] ? jannotation(o, GROUP_NAME) : "";
-    return *name ? name : jlabel(o, GROUP_NAME);
+    const char *name = m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS]
+                           ? sl_json_annotation(o, GROUP_NAME)
+                           : "";
+    return *name ? name : sl_json_label(o, GROUP_NAME);
 }
 
 bool group_frameworks(const bool framework[SL_FW_COUNT]) {
@@ -37,22 +38,23 @@ bool group_frameworks(const bool framework[SL_FW_COUNT]) {
 }
 
 bool pod_is_managed(const struct sl_manager *m, yyjson_val *o) {
-    if (strcmp(jlabel(o, GROUP_MANAGED), "true") != 0)
+    if (strcmp(sl_json_label(o, GROUP_MANAGED), "true") != 0)
         return false;
-    return m->reads[SL_FW_POD] || (group_frameworks(m->reads) && *jannotation(o, GROUP_PARENT));
+    return m->reads[SL_FW_POD] ||
+           (group_frameworks(m->reads) && *sl_json_annotation(o, GROUP_PARENT));
 }
 
 static yyjson_val *condition(yyjson_val *o, const char *type) {
     size_t i, n;
     yyjson_val *c;
-    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, c)
-        if (strcmp(jstr(c, "type"), type) == 0)
+    yyjson_arr_foreach (sl_json_at(o, "status.conditions"), i, n, c)
+        if (strcmp(sl_json_str(c, "type"), type) == 0)
             return c;
     return NULL;
 }
 
 static bool holds(yyjson_val *o, const char *type) {
-    return strcmp(jstr(condition(o, type), "status"), "True") == 0;
+    return strcmp(sl_json_str(condition(o, type), "status"), "True") == 0;
 }
 
 /* ---- the parts ---- */
@@ -68,7 +70,7 @@ static void more_free(struct pod_more *more) {
 static void take_more(const struct sl_manager *m, struct pod_job *j, yyjson_val *o) {
     struct pod_more more = {
         .prebuilt = text_or_null(job_prebuilt_name(m, o)),
-        .gate = text_or_null(jannotation(o, JOB_GATED_BY)),
+        .gate = text_or_null(sl_json_annotation(o, JOB_GATED_BY)),
         .max_exec_s = job_max_exec(o),
     };
     more_free(TAKE_PTR(j->more));
@@ -86,9 +88,9 @@ static void take_more(const struct sl_manager *m, struct pod_job *j, yyjson_val 
  */
 static const char *role_of(const struct rec_pod *p, yyjson_val *o) {
     const struct pod_job *j = p->job;
-    const char *role = jannotation(o, SL_ROLE_ANNOTATION);
+    const char *role = sl_json_annotation(o, SL_ROLE_ANNOTATION);
     bool named = (j->more && j->more->prebuilt) || j->parent;
-    const char *podset = pod_gated(p) ? "" : jlabel(o, Q "podset");
+    const char *podset = pod_gated(p) ? "" : sl_json_label(o, Q "podset");
     if (*podset && (!*role || !named))
         role = podset;
     return *j->shape && (!*role || !named) ? j->shape : role;
@@ -96,12 +98,12 @@ static const char *role_of(const struct rec_pod *p, yyjson_val *o) {
 
 static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_val *o) {
     struct pod_job *j = p->job;
-    const char *index = jlabel(o, INDEX_LABEL);
-    int32_t total = job_number(jannotation(o, GROUP_TOTAL), 0), rank = job_number(index, -1);
-    j->queue = sl_sym_put(m->syms, jlabel(o, Q "queue-name"));
-    j->priority_class = sl_sym_put(m->syms, jlabel(o, Q "priority-class"));
-    j->pod_class = sl_sym_put(m->syms, jstr(o, "spec.priorityClassName"));
-    j->parent = sl_sym_put(m->syms, jannotation(o, GROUP_PARENT));
+    const char *index = sl_json_label(o, INDEX_LABEL);
+    int32_t total = job_number(sl_json_annotation(o, GROUP_TOTAL), 0), rank = job_number(index, -1);
+    j->queue = sl_sym_put(m->syms, sl_json_label(o, Q "queue-name"));
+    j->priority_class = sl_sym_put(m->syms, sl_json_label(o, Q "priority-class"));
+    j->pod_class = sl_sym_put(m->syms, sl_json_str(o, "spec.priorityClassName"));
+    j->parent = sl_sym_put(m->syms, sl_json_annotation(o, GROUP_PARENT));
     j->total = total > 0 ? total : 0;
     j->bad_index = *index && (rank < 0 || rank >= j->total);
     j->unretriable = says(o, Q "retriable-in-group", "false");
@@ -112,17 +114,17 @@ static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_va
 /* When it stopped working: as its containers say, or when it was to be deleted. */
 static sl_time stopped_at(const struct pod_job *j, yyjson_val *o) {
     yyjson_val *c = condition(o, "ContainersReady");
-    bool failed =
-        strcmp(jstr(c, "status"), "False") == 0 && strcmp(jstr(c, "reason"), "PodFailed") == 0;
-    sl_time at = failed ? jtime(c, "lastTransitionTime") : 0;
+    bool failed = strcmp(sl_json_str(c, "status"), "False") == 0 &&
+                  strcmp(sl_json_str(c, "reason"), "PodFailed") == 0;
+    sl_time at = failed ? sl_json_time(c, "lastTransitionTime") : 0;
     return at && (!j->delete_at || at < j->delete_at) ? at : j->delete_at;
 }
 
 static void take_end(const struct sl_manager *m, struct pod_job *j, yyjson_val *o) {
-    int64_t grace = jint(o, "metadata.deletionGracePeriodSeconds", 0);
+    int64_t grace = sl_json_int(o, "metadata.deletionGracePeriodSeconds", 0);
     bool sane = grace > 0 && grace < INT64_MAX / SL_SEC;
     sl_time ends = sl_time_add(m->spec.port->mono, sane ? grace * SL_SEC : 0);
-    j->delete_at = jtime(o, "metadata.deletionTimestamp");
+    j->delete_at = sl_json_time(o, "metadata.deletionTimestamp");
     if (!j->delete_at)
         j->ends = 0;
     else if (!j->ends || ends < j->ends) /* may be shortened */
@@ -137,7 +139,7 @@ static void take_status(const struct sl_manager *m, struct pod_job *j, const str
     j->target = holds(o, TARGET);
     sl_freep(&j->message);
     if (pod_ended(p))
-        j->message = text_or_null(jstr(o, "status.message"));
+        j->message = text_or_null(sl_json_str(o, "status.message"));
 }
 
 /* Only what waits for a start is compared with what is to be added to it. */
@@ -212,7 +214,7 @@ static char *take_object(struct sl_jw *j) {
 /* What is copied of labels and annotations is short, and asked of every pod of a group. */
 static void take_draft(const struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     static const struct sl_strs none;
-    yyjson_val *annotations = jat(o, "metadata.annotations");
+    yyjson_val *annotations = sl_json_at(o, "metadata.annotations");
     bool whole = wants_draft(m, p), copy = m->settings->gates[SL_G_CUSTOM_METRIC_LABELS];
     struct pod_draft d = {0};
     struct sl_buf b;
@@ -223,7 +225,7 @@ static void take_draft(const struct sl_manager *m, struct rec_pod *p, yyjson_val
     sl_buf_init(&b, MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
-    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
+    draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
     d.labels = take_object(&j);
     sl_jw_object(&j, NULL);
     draft_put_chosen(annotations, copy ? &m->spec.annotations_to_copy : &none, &j);

@@ -95,7 +95,7 @@ static char *text_of(yyjson_val *v) {
     if (!v || yyjson_is_null(v))
         return NULL;
     sl_buf_init(&b, PROV_MAX_TEXT);
-    jput(&b, v);
+    sl_json_put(&b, v);
     char *s = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     return s;
@@ -104,7 +104,7 @@ static char *text_of(yyjson_val *v) {
 static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec) {
     yyjson_val *list = yyjson_obj_get(spec, "podSets"), *v;
     size_t i, n, total = yyjson_arr_size(list);
-    p->class = sl_sym_put(m->syms, jstr(spec, "provisioningClassName"));
+    p->class = sl_sym_put(m->syms, sl_json_str(spec, "provisioningClassName"));
     sl_freep(&p->parameters);
     p->parameters = text_of(yyjson_obj_get(spec, "parameters"));
     drop_templates(m, p);
@@ -116,9 +116,9 @@ static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec
     yyjson_arr_foreach (list, i, n, v) {
         if (i >= total)
             break;
-        int64_t count = jint(v, "count", 1);
+        int64_t count = sl_json_int(v, "count", 1);
         p->podsets[p->n_podsets++] =
-            (struct prov_podset){.name = sl_strdup(jstr(v, "podTemplateRef.name")),
+            (struct prov_podset){.name = sl_strdup(sl_json_str(v, "podTemplateRef.name")),
                                  .count = count < 0           ? 0
                                           : count > INT32_MAX ? INT32_MAX
                                                               : (int32_t)count};
@@ -137,17 +137,17 @@ static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         size_t t = 0;
-        while (t < PROV_TYPES && strcmp(prov_types[t], jstr(v, "type")) != 0)
+        while (t < PROV_TYPES && strcmp(prov_types[t], sl_json_str(v, "type")) != 0)
             t++;
         if (t < PROV_TYPES) {
-            const char *status = jstr(v, "status");
+            const char *status = sl_json_str(v, "status");
             p->conds[t] =
                 (struct prov_cond){.status = strcmp(status, "True") == 0    ? COND_TRUE
                                              : strcmp(status, "False") == 0 ? COND_FALSE
                                                                             : COND_UNKNOWN,
-                                   .reason = sl_sym_put(m->syms, jstr(v, "reason")),
-                                   .at = jtime(v, "lastTransitionTime"),
-                                   .message = sl_strdup(jstr(v, "message"))};
+                                   .reason = sl_sym_put(m->syms, sl_json_str(v, "reason")),
+                                   .at = sl_json_time(v, "lastTransitionTime"),
+                                   .message = sl_strdup(sl_json_str(v, "message"))};
         } else {
             if (j.depth == 0)
                 sl_jw_array(&j, NULL);
@@ -171,14 +171,15 @@ static void take_owner(struct sl_manager *m, struct rec_prov *p, yyjson_val *lis
     size_t i, n;
     yyjson_val *v, *owner = NULL;
     yyjson_arr_foreach (list, i, n, v)
-        if (jbool(v, "controller", false) && strcmp(jstr(v, "kind"), "Workload") == 0 &&
-            strncmp(jstr(v, "apiVersion"), CONFIG_GROUP "/", sizeof CONFIG_GROUP) == 0)
+        if (sl_json_bool(v, "controller", false) &&
+            strcmp(sl_json_str(v, "kind"), "Workload") == 0 &&
+            strncmp(sl_json_str(v, "apiVersion"), CONFIG_GROUP "/", sizeof CONFIG_GROUP) == 0)
             owner = v;
     untie(m, p);
-    if (!*jstr(owner, "uid"))
+    if (!*sl_json_str(owner, "uid"))
         return;
-    p->owner_name = sl_strdup(jstr(owner, "name"));
-    p->owner_uid = sl_strdup(jstr(owner, "uid"));
+    p->owner_name = sl_strdup(sl_json_str(owner, "name"));
+    p->owner_uid = sl_strdup(sl_json_str(owner, "uid"));
     sl_map_add(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
 }
 
@@ -186,14 +187,14 @@ bool prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
     struct rec_prov *p = prov_of(r);
     bool first = !p->podsets;
-    take_owner(m, p, jat(o, "metadata.ownerReferences"));
+    take_owner(m, p, sl_json_at(o, "metadata.ownerReferences"));
     if (first || p->spec_generation != r->generation)
         take_spec(m, p, yyjson_obj_get(o, "spec"));
     p->spec_generation = r->generation;
-    take_conditions(m, p, jat(o, "status.conditions"));
+    take_conditions(m, p, sl_json_at(o, "status.conditions"));
     sl_freep(&p->details);
-    p->details = text_of(jat(o, "status.provisioningClassDetails"));
-    capacity_decode(m, p, jat(o, "status.provisioningClassDetails"));
+    p->details = text_of(sl_json_at(o, "status.provisioningClassDetails"));
+    capacity_decode(m, p, sl_json_at(o, "status.provisioningClassDetails"));
     /* Templates are handed over at once: one that has an answer has had its templates long since.
      */
     bool answered = false;
@@ -310,10 +311,10 @@ void prov_check_changed(struct sl_manager *m, struct sl_rec *r) {
         return;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
-    bool ours = strcmp(jstr(spec, "controllerName"), CONTROLLER_NAME) == 0,
-         fits = strcmp(jstr(spec, "parameters.kind"), CONFIG_KIND) == 0 &&
-                strcmp(jstr(spec, "parameters.apiGroup"), CONFIG_GROUP) == 0;
-    sl_sym config = ours && fits ? sl_sym_put(m->syms, jstr(spec, "parameters.name")) : 0;
+    bool ours = strcmp(sl_json_str(spec, "controllerName"), CONTROLLER_NAME) == 0,
+         fits = strcmp(sl_json_str(spec, "parameters.kind"), CONFIG_KIND) == 0 &&
+                strcmp(sl_json_str(spec, "parameters.apiGroup"), CONFIG_GROUP) == 0;
+    sl_sym config = ours && fits ? sl_sym_put(m->syms, sl_json_str(spec, "parameters.name")) : 0;
     yyjson_doc_free(d);
     if (ours != c->chosen || config != c->refers)
         mark_users(m);
@@ -323,7 +324,8 @@ void prov_check_changed(struct sl_manager *m, struct sl_rec *r) {
 
 /* Why the reference to the parameters is wrong, in Kueue's words; nothing: it is right. */
 static void judge_parameters(const struct sl_manager *m, yyjson_val *ref, struct sl_buf *b) {
-    const char *name = jstr(ref, "name"), *group = jstr(ref, "apiGroup"), *kind = jstr(ref, "kind");
+    const char *name = sl_json_str(ref, "name"), *group = sl_json_str(ref, "apiGroup"),
+               *kind = sl_json_str(ref, "kind");
     if (!ref)
         sl_buf_puts(b, "missing parameters reference");
     else if (!*name)
@@ -345,7 +347,7 @@ bool prov_check_active(const struct sl_manager *m, const struct sl_rec *check, b
     if (!m->spec.parts.provisioning || !c->chosen)
         return false;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
-    judge_parameters(m, jat(yyjson_doc_get_root(d), "spec.parameters"), message);
+    judge_parameters(m, sl_json_at(yyjson_doc_get_root(d), "spec.parameters"), message);
     yyjson_doc_free(d);
     *ret_active = !message->len && prov_api_exists(m);
     *ret_reason = message->len ? "BadParametersRef" : *ret_active ? "Active" : "APINotInstalled";

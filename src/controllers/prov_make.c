@@ -120,11 +120,11 @@ static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val 
 static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
                        sl_sym flavor) {
     yyjson_doc *f = flavor_doc(m, flavor);
-    yyjson_val *is = jat(yyjson_doc_get_root(f), "spec");
-    yyjson_mut_val *labels = yyjson_val_mut_copy(d, jat(is, "nodeLabels"));
+    yyjson_val *is = sl_json_at(yyjson_doc_get_root(f), "spec");
+    yyjson_mut_val *labels = yyjson_val_mut_copy(d, sl_json_at(is, "nodeLabels"));
     if (yyjson_mut_obj_size(labels))
         sl_json_mut_fill(d, child(d, spec, "nodeSelector", false), labels, true);
-    add_tolerations(d, spec, jat(is, "tolerations"));
+    add_tolerations(d, spec, sl_json_at(is, "tolerations"));
     yyjson_doc_free(f);
 }
 
@@ -166,14 +166,14 @@ static uint64_t kind_of(const char *policy, yyjson_val *template) {
     size_t i, n;
     uint64_t h = 1;
     if (strcmp(policy, "IdenticalPodTemplates") == 0)
-        return jhash(1, template);
+        return sl_json_hash(1, template);
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         h = sl_hash_u64(h, yyjson_arr_size(yyjson_obj_get(spec, lists[k])));
         yyjson_arr_foreach (yyjson_obj_get(spec, lists[k]), i, n, c)
-            h = sl_hash_u64(h, jhash(2, jat(c, "resources.requests")));
+            h = sl_hash_u64(h, sl_json_hash(2, sl_json_at(c, "resources.requests")));
     }
     for (size_t k = 0; k < SL_LEN(members); k++)
-        h = sl_hash_u64(h, jhash(3, yyjson_obj_get(spec, members[k])));
+        h = sl_hash_u64(h, sl_json_hash(3, yyjson_obj_get(spec, members[k])));
     return h;
 }
 
@@ -185,7 +185,7 @@ struct group {
 
 static uint32_t group(const struct rec_wl *w, yyjson_val *config, yyjson_val *podsets,
                       struct group *ret) {
-    const char *policy = jstr(config, "spec.podSetMergePolicy");
+    const char *policy = sl_json_str(config, "spec.podSetMergePolicy");
     uint32_t sets[SL_MAX_PODSETS], made = 0;
     int32_t counts[SL_MAX_PODSETS];
     uint32_t n = prov_needed(w, config, sets, counts);
@@ -229,7 +229,7 @@ static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl
     const char *own = w->parameters ? w->parameters : "{}";
     yyjson_doc *o = yyjson_read(own, strlen(own), 0);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
-    yyjson_val *from[] = {jat(config, "spec.parameters"), yyjson_doc_get_root(o)};
+    yyjson_val *from[] = {sl_json_at(config, "spec.parameters"), yyjson_doc_get_root(o)};
     yyjson_mut_val *all = yyjson_mut_obj(d);
     for (size_t k = 0; k < SL_LEN(from); k++)
         sl_json_mut_fill(d, all, yyjson_val_mut_copy(d, from[k]), true);
@@ -248,7 +248,7 @@ static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workl
                        yyjson_val *config) {
     struct prov_draft *d = w->draft;
     struct group groups[SL_MAX_PODSETS] = {0};
-    yyjson_val *podsets = jat(workload, "spec.podSets");
+    yyjson_val *podsets = sl_json_at(workload, "spec.podSets");
     struct sl_buf name, part, b, list;
     if (yyjson_arr_size(podsets) != w->n_podsets || !w->seen.admission)
         return false;
@@ -284,7 +284,7 @@ static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workl
     sl_jw_str(&j, "kind", "ProvisioningRequest");
     put_meta(m, w, sl_buf_str(&name), &j);
     sl_jw_object(&j, "spec");
-    sl_jw_str(&j, "provisioningClassName", jstr(config, "spec.provisioningClassName"));
+    sl_jw_str(&j, "provisioningClassName", sl_json_str(config, "spec.provisioningClassName"));
     put_parameters(w, config, &j);
     sl_jw_raw(&j, "podSets", sl_buf_str(&list));
     sl_jw_end_to(&j, 0);
@@ -336,7 +336,7 @@ static void tell_refused(struct sl_manager *m, struct rec_wl *w, const struct sl
     sl_buf_short(&b);
     sl_buf_printf(&b, "Error creating %s \"%s\": %s",
                   template ? "PodTemplate" : "ProvisioningRequest", d->v[d->next].name,
-                  jstr(yyjson_doc_get_root(answer), "message"));
+                  sl_json_str(yyjson_doc_get_root(answer), "message"));
     prov_say_failed(m, w, d->check, sl_buf_str(&b));
     sl_buf_done(&b);
     yyjson_doc_free(answer);

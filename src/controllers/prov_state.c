@@ -23,7 +23,7 @@
 #define MAX_MESSAGE 32768u
 
 char *prov_read_parameters(yyjson_val *workload) {
-    yyjson_val *map = jat(workload, "metadata.annotations"), *key, *val;
+    yyjson_val *map = sl_json_at(workload, "metadata.annotations"), *key, *val;
     struct sl_buf b;
     size_t i, n;
     sl_buf_init(&b, PROV_MAX_TEXT);
@@ -69,7 +69,7 @@ static bool pod_uses(const char *pod, yyjson_val *managed) {
 
 uint32_t prov_needed(const struct rec_wl *w, yyjson_val *config, uint32_t ret[SL_MAX_PODSETS],
                      int32_t counts[SL_MAX_PODSETS]) {
-    yyjson_val *managed = jat(config, "spec.managedResources");
+    yyjson_val *managed = sl_json_at(config, "spec.managedResources");
     const struct wl_admission *a = w->seen.admission;
     uint32_t n = 0;
     for (uint32_t i = 0; a && i < w->n_podsets; i++) {
@@ -92,13 +92,13 @@ static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const
     static const char *const none = "{}";
     const char *text = p->parameters ? p->parameters : none,
                *own = w->parameters ? w->parameters : none;
-    if (strcmp(str(m, p->class), jstr(config, "spec.provisioningClassName")) != 0)
+    if (strcmp(str(m, p->class), sl_json_str(config, "spec.provisioningClassName")) != 0)
         return false;
     yyjson_doc *d = yyjson_read(text, strlen(text), 0), *o = yyjson_read(own, strlen(own), 0);
     yyjson_val *has = yyjson_doc_get_root(d), *over = yyjson_doc_get_root(o), *key, *val;
     size_t i, n;
     bool same = true;
-    sl_obj_foreach (jat(config, "spec.parameters"), i, n, key, val) {
+    sl_obj_foreach (sl_json_at(config, "spec.parameters"), i, n, key, val) {
         const char *k = sl_json_text(key);
         yyjson_val *wanted = yyjson_obj_get(over, k), *is = yyjson_obj_get(has, k);
         same = same && is && sl_json_equal(is, wanted ? wanted : val, NULL);
@@ -142,8 +142,8 @@ void prov_say_failed(struct sl_manager *m, struct rec_wl *w, sl_sym check, const
 
 /* base * 2^retries, no more than max. */
 static int64_t back_off(yyjson_val *config, int32_t retries) {
-    int64_t s = jint(config, "spec.retryStrategy.backoffBaseSeconds", 60),
-            most = jint(config, "spec.retryStrategy.backoffMaxSeconds", 1800);
+    int64_t s = sl_json_int(config, "spec.retryStrategy.backoffBaseSeconds", 60),
+            most = sl_json_int(config, "spec.retryStrategy.backoffMaxSeconds", 1800);
     for (int32_t i = 0; i < retries && s < most; i++)
         s = s > 0 ? 2 * s : most;
     return s < most ? s : most;
@@ -154,11 +154,11 @@ static void put_selectors(struct sl_jw *j, yyjson_val *config, const char *detai
     yyjson_val *v;
     size_t i, n;
     sl_jw_object(j, "nodeSelector");
-    yyjson_arr_foreach (jat(config, "spec.podSetUpdates.nodeSelector"), i, n, v) {
-        yyjson_val *value =
-            yyjson_obj_get(yyjson_doc_get_root(d), jstr(v, "valueFromProvisioningClassDetail"));
+    yyjson_arr_foreach (sl_json_at(config, "spec.podSetUpdates.nodeSelector"), i, n, v) {
+        yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(d),
+                                           sl_json_str(v, "valueFromProvisioningClassDetail"));
         if (yyjson_is_str(value))
-            sl_jw_val(j, jstr(v, "key"), value);
+            sl_jw_val(j, sl_json_str(v, "key"), value);
     }
     sl_jw_end(j);
     yyjson_doc_free(d);
@@ -179,7 +179,7 @@ static void put_updates(const struct sl_manager *m, const struct rec_wl *w,
         sl_jw_str(j, CONSUME, p->rec.name);
         sl_jw_str(j, CLASS_NAME, str(m, p->class));
         sl_jw_end(j);
-        if (jat(config, "spec.podSetUpdates.nodeSelector"))
+        if (sl_json_at(config, "spec.podSetUpdates.nodeSelector"))
             put_selectors(j, config, p->details);
         sl_jw_end(j);
     }
@@ -212,7 +212,7 @@ static bool say_retry(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
     struct sl_buf b;
     if (is->state == SL_CHECK_REJECTED || is->state == SL_CHECK_RETRY)
         return false; /* the Workload is about to be evicted for that */
-    if (attempt > jint(config, "spec.retryStrategy.backoffLimitCount", 3)) {
+    if (attempt > sl_json_int(config, "spec.retryStrategy.backoffLimitCount", 3)) {
         say_state(m, w, is, SL_CHECK_REJECTED, why);
         return false;
     }

@@ -22,7 +22,7 @@ static bool names_flavor(yyjson_val *spec, const char *name) {
     yyjson_val *group, *flavor;
     yyjson_arr_foreach (yyjson_obj_get(spec, "resourceGroups"), i, n, group)
         yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), k, nk, flavor)
-            if (strcmp(jstr(flavor, "name"), name) == 0)
+            if (strcmp(sl_json_str(flavor, "name"), name) == 0)
                 return true;
     return false;
 }
@@ -30,8 +30,8 @@ static bool names_flavor(yyjson_val *spec, const char *name) {
 static bool names_check(yyjson_val *spec, const char *name) {
     size_t i, n;
     yyjson_val *check;
-    yyjson_arr_foreach (jat(spec, "admissionChecksStrategy.admissionChecks"), i, n, check)
-        if (strcmp(jstr(check, "name"), name) == 0)
+    yyjson_arr_foreach (sl_json_at(spec, "admissionChecksStrategy.admissionChecks"), i, n, check)
+        if (strcmp(sl_json_str(check, "name"), name) == 0)
             return true;
     return false;
 }
@@ -76,7 +76,7 @@ static bool patch_status(struct sl_manager *m, struct sl_rec *r, const struct sl
                          struct sl_write *w) {
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(status->s, status->len, 0);
-    uint64_t hash = jhash(1, yyjson_doc_get_root(d));
+    uint64_t hash = sl_json_hash(1, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     if (hash == c->status)
         return false;
@@ -145,7 +145,7 @@ static void put_amount(struct sl_jw *j, const char *key, const char *resource, s
  */
 static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec,
                       const char *cq, const struct sl_rec *lq, struct sl_jw *j) {
-    bool cohort = *jstr(spec, "cohortName") != 0;
+    bool cohort = *sl_json_str(spec, "cohortName") != 0;
     size_t i, n, f, nf, k, nk;
     yyjson_val *group, *flavor, *res;
 
@@ -163,7 +163,7 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
                 names[n_names++] = sl_json_text(res);
         qsort(names, n_names, sizeof *names, by_name);
         yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), f, nf, flavor) {
-            const char *name = jstr(flavor, "name");
+            const char *name = sl_json_str(flavor, "name");
             sl_jw_object(j, NULL);
             sl_jw_str(j, "name", name);
             sl_jw_array(j, "resources");
@@ -251,7 +251,7 @@ bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 /* The state of a LocalQueue, first match. */
 static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *cq,
                       bool *ret_active, const char **ret_reason, const char **ret_message) {
-    const char *stop = jstr(spec, "stopPolicy");
+    const char *stop = sl_json_str(spec, "stopPolicy");
     struct sl_cq_view v;
     *ret_active = false;
     *ret_message = "Can't submit new workloads to clusterQueue";

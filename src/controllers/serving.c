@@ -33,13 +33,13 @@ static void set_text(char **to, const char *s) {
 static void take_owner(struct sl_manager *m, struct rec_set *s, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref, *found = NULL;
-    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
-        if (jbool(ref, "controller", false))
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        if (sl_json_bool(ref, "controller", false))
             found = ref;
-    set_text(&s->owner_name, jstr(found, "name"));
-    set_text(&s->owner_uid, jstr(found, "uid"));
-    s->owner_api = sl_sym_put(m->syms, jstr(found, "apiVersion"));
-    s->owner_kind = sl_sym_put(m->syms, jstr(found, "kind"));
+    set_text(&s->owner_name, sl_json_str(found, "name"));
+    set_text(&s->owner_uid, sl_json_str(found, "uid"));
+    s->owner_api = sl_sym_put(m->syms, sl_json_str(found, "apiVersion"));
+    s->owner_kind = sl_sym_put(m->syms, sl_json_str(found, "kind"));
 }
 
 /* What its Workloads take over from a LeaderWorkerSet; from a StatefulSet they take nothing. */
@@ -50,12 +50,12 @@ static void take_copied(const struct sl_manager *m, struct rec_set *s, yyjson_va
     sl_buf_init(&b, MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
-    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
+    draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
     sl_jw_end(&j);
     set_text(&s->labels, sl_buf_str(&b));
     sl_buf_clear(&b);
     sl_jw_object(&j, NULL);
-    draft_put_annotations(m, jat(o, "metadata.annotations"), &j);
+    draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &j);
     sl_jw_end(&j);
     set_text(&s->annotations, sl_buf_str(&b));
     sl_buf_done(&b);
@@ -69,11 +69,11 @@ bool serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (!s->known)
         sl_map_add(&m->by_uid, sl_hash_str(0, r->uid), r->id);
     s->known = true;
-    s->queue = sl_sym_put(m->syms, jlabel(o, Q "queue-name"));
-    s->priority_class = sl_sym_put(m->syms, jlabel(o, Q "priority-class"));
-    s->remote = yyjson_obj_get(jat(o, "metadata.labels"), Q "multikueue-origin") != NULL;
-    set_text(&s->gate, jannotation(o, Q "admission-gated-by"));
-    set_text(&s->origin, s->remote ? jannotation(o, Q "multikueue-origin-uid") : "");
+    s->queue = sl_sym_put(m->syms, sl_json_label(o, Q "queue-name"));
+    s->priority_class = sl_sym_put(m->syms, sl_json_label(o, Q "priority-class"));
+    s->remote = yyjson_obj_get(sl_json_at(o, "metadata.labels"), Q "multikueue-origin") != NULL;
+    set_text(&s->gate, sl_json_annotation(o, Q "admission-gated-by"));
+    set_text(&s->origin, s->remote ? sl_json_annotation(o, Q "multikueue-origin-uid") : "");
     take_owner(m, s, o);
     bool ours = s->queue || m->settings->manage_without_queue;
     kind_of(s)->read(m, s, o, ours);
@@ -83,7 +83,7 @@ bool serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
                                         "metadata.ownerReferences"};
     s->digest = 1;
     for (size_t i = 0; i < SL_LEN(parts); i++) /* where it stands counts, also if it is absent */
-        s->digest = jhash(sl_hash_u64(s->digest, i), jat(o, parts[i]));
+        s->digest = sl_json_hash(sl_hash_u64(s->digest, i), sl_json_at(o, parts[i]));
     s->digest = sl_hash_u64(s->digest, (uint64_t)s->replicas);
     return s->digest != before;
 }

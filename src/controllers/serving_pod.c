@@ -65,7 +65,7 @@ int32_t serving_slot(const struct rec_set *s, const struct serving_pod *p) {
 /* ---- taking in ---- */
 
 static const struct serving_kind *parent_of(const struct sl_manager *m, yyjson_val *o) {
-    const char *parent = jannotation(o, PARENT_KEY);
+    const char *parent = sl_json_annotation(o, PARENT_KEY);
     for (size_t i = 0; *parent && i < SL_LEN(set_kinds); i++)
         if (m->reads[set_kinds[i]->fw] && strcmp(set_kinds[i]->parent, parent) == 0)
             return set_kinds[i];
@@ -92,12 +92,12 @@ static void leave(struct sl_manager *m, struct rec_pod *p) {
 }
 
 static const char *entry_of(yyjson_val *o) {
-    const char *group = jannotation(o, GROUP_KEY);
-    return *group ? group : jlabel(o, GROUP_KEY);
+    const char *group = sl_json_annotation(o, GROUP_KEY);
+    return *group ? group : sl_json_label(o, GROUP_KEY);
 }
 
 static int32_t total_of(yyjson_val *o) {
-    const char *s = jannotation(o, TOTAL_KEY);
+    const char *s = sl_json_annotation(o, TOTAL_KEY);
     size_t digits = strspn(s, "0123456789");
     int32_t v = 0;
     if (!digits || s[digits] || digits > 9)
@@ -130,7 +130,7 @@ void serving_pod_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
         sl_map_add(&m->set_pods, set_key(now.kind, p->rec.ns, now.set), p->rec.id);
     }
     now.entry = sl_sym_put(m->syms, entry_of(o));
-    now.queue = sl_sym_put(m->syms, jlabel(o, Q "queue-name"));
+    now.queue = sl_sym_put(m->syms, sl_json_label(o, Q "queue-name"));
     now.digest = digest(p, &now);
     bool changed = now.digest != p->serving->digest;
     *p->serving = now;

@@ -21,14 +21,15 @@
 #define MAX_NAME 512u
 
 static int32_t number(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t v = jint(o, path, otherwise);
+    int64_t v = sl_json_int(o, path, otherwise);
     return v < 0 ? 0 : v > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)v;
 }
 
 static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, bool ours) {
-    yyjson_val *template = jat(o, "spec.template"), *notes = jat(template, "metadata.annotations");
+    yyjson_val *template = sl_json_at(o, "spec.template"),
+               *notes = sl_json_at(template, "metadata.annotations");
     const char *parent = sl_json_opt(yyjson_obj_get(notes, Q "pod-suspending-parent"));
-    const char *class = jstr(template, "spec.priorityClassName");
+    const char *class = sl_json_str(template, "spec.priorityClassName");
     struct sl_buf b;
 
     s->replicas = number(o, "spec.replicas", 1);
@@ -53,13 +54,13 @@ static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, boo
 static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref, *owner = NULL;
-    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
-        if (jbool(ref, "controller", false))
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        if (sl_json_bool(ref, "controller", false))
             owner = ref;
-    const char *set = jstr(owner, "name"), *name = jstr(o, "metadata.name");
+    const char *set = sl_json_str(owner, "name"), *name = sl_json_str(o, "metadata.name");
     size_t len = strlen(set);
-    if (strcmp(jstr(owner, "kind"), "StatefulSet") != 0 ||
-        strcmp(jstr(owner, "apiVersion"), "apps/v1") != 0 || strncmp(name, set, len) != 0 ||
+    if (strcmp(sl_json_str(owner, "kind"), "StatefulSet") != 0 ||
+        strcmp(sl_json_str(owner, "apiVersion"), "apps/v1") != 0 || strncmp(name, set, len) != 0 ||
         name[len] != '-')
         return false;
     const char *digits = name + len + 1;
@@ -67,7 +68,7 @@ static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o)
     if (!n_digits || digits[n_digits] || n_digits > 9)
         return false;
     p->set = sl_sym_put(m->syms, set);
-    p->owner = sl_hash_str(0, jstr(owner, "uid"));
+    p->owner = sl_hash_str(0, sl_json_str(owner, "uid"));
     p->slot = (int32_t)strtol(digits, NULL, 10);
     return true;
 }

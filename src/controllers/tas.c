@@ -56,9 +56,9 @@ static void read_taints(yyjson_val *list, struct sl_arena *a, struct sl_topo_nod
     ret->taints = v;
     yyjson_arr_foreach (list, i, n, x) {
         struct sl_taint *t = &v[ret->n_taints];
-        *t = (struct sl_taint){.key = sl_arena_strdup(a, jstr(x, "key")),
-                               .value = sl_arena_strdup(a, jstr(x, "value"))};
-        if (sl_taint_effect_parse(jstr(x, "effect"), &t->effect, &err) >= 0)
+        *t = (struct sl_taint){.key = sl_arena_strdup(a, sl_json_str(x, "key")),
+                               .value = sl_arena_strdup(a, sl_json_str(x, "value"))};
+        if (sl_taint_effect_parse(sl_json_str(x, "effect"), &t->effect, &err) >= 0)
             ret->n_taints++;
     }
 }
@@ -80,22 +80,22 @@ static bool is_ready(yyjson_val *conditions) {
     size_t i, n;
     yyjson_val *c;
     yyjson_arr_foreach (conditions, i, n, c)
-        if (strcmp(jstr(c, "type"), "Ready") == 0)
-            return strcmp(jstr(c, "status"), "True") == 0;
+        if (strcmp(sl_json_str(c, "type"), "Ready") == 0)
+            return strcmp(sl_json_str(c, "status"), "True") == 0;
     return false;
 }
 
 bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
     struct rec_node *node = (struct rec_node *)(void *)r;
-    yyjson_val *labels = jat(o, "metadata.labels"), *taints = jat(o, "spec.taints"),
-               *allocatable = jat(o, "status.allocatable");
-    bool ready = is_ready(jat(o, "status.conditions"));
+    yyjson_val *labels = sl_json_at(o, "metadata.labels"), *taints = sl_json_at(o, "spec.taints"),
+               *allocatable = sl_json_at(o, "status.allocatable");
+    bool ready = is_ready(sl_json_at(o, "status.conditions"));
     struct sl_topo_node n = {.name = r->name,
-                             .usable = !jbool(o, "spec.unschedulable", false) && ready};
+                             .usable = !sl_json_bool(o, "spec.unschedulable", false) && ready};
     uint64_t hash = sl_hash_u64(sl_hash_u64(1, n.usable), ready);
-    hash = sl_hash_u64(jhash(jhash(hash, labels), taints), 2);
-    hash = jhash(hash, allocatable);
+    hash = sl_hash_u64(sl_json_hash(sl_json_hash(hash, labels), taints), 2);
+    hash = sl_json_hash(hash, allocatable);
     struct sl_arena arena;
     if (hash == node->hash)
         return false;
@@ -142,12 +142,12 @@ static void tell_flavors(struct sl_manager *m, const char *topology) {
 
 /* Returns how many there are; no more than the ceiling go into ret. */
 static uint32_t read_levels(yyjson_val *topology, const char *ret[SL_TOPO_MAX_LEVELS]) {
-    yyjson_val *list = jat(topology, "spec.levels"), *v;
+    yyjson_val *list = sl_json_at(topology, "spec.levels"), *v;
     size_t i, n;
     uint32_t count = 0;
     yyjson_arr_foreach (list, i, n, v)
         if (count++ < SL_TOPO_MAX_LEVELS)
-            ret[count - 1] = jstr(v, "nodeLabel");
+            ret[count - 1] = sl_json_str(v, "nodeLabel");
     return count;
 }
 
@@ -200,7 +200,7 @@ void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f
     if (!m->topo)
         return;
     yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
-    f->topology = sl_arena_strdup(a, jstr(yyjson_doc_get_root(d), "spec.topologyName"));
+    f->topology = sl_arena_strdup(a, sl_json_str(yyjson_doc_get_root(d), "spec.topologyName"));
     yyjson_doc_free(d);
     conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
     note(m, sl_topo_flavor(m->topo, f, f->topology));

@@ -44,20 +44,21 @@ static struct sl_topo_request read_request(const struct sl_manager *m, const str
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *o = yyjson_doc_get_root(d), *layer;
     yyjson_val *layers = yyjson_obj_get(o, "podsetSliceRequiredTopologyConstraints");
-    const char *required = jstr(o, "required"), *preferred = jstr(o, "preferred");
+    const char *required = sl_json_str(o, "required"), *preferred = sl_json_str(o, "preferred");
     struct sl_topo_request ret = {.mode = SL_TOPO_IMPLIED, .level = ""};
     size_t i, n;
 
     if (*required || *preferred) {
         ret.mode = *required ? SL_TOPO_REQUIRED : SL_TOPO_PREFERRED;
         ret.level = sl_arena_strdup(a, *required ? required : preferred);
-    } else if (jbool(o, "unconstrained", false)) {
+    } else if (sl_json_bool(o, "unconstrained", false)) {
         ret.mode = SL_TOPO_UNCONSTRAINED;
     }
     yyjson_arr_foreach (layers, i, n, layer)
-        add_slice(&ret, jstr(layer, "topology"), jint(layer, "size", 0), a);
+        add_slice(&ret, sl_json_str(layer, "topology"), sl_json_int(layer, "size", 0), a);
     if (!yyjson_arr_size(layers))
-        add_slice(&ret, jstr(o, "podSetSliceRequiredTopology"), jint(o, "podSetSliceSize", 0), a);
+        add_slice(&ret, sl_json_str(o, "podSetSliceRequiredTopology"),
+                  sl_json_int(o, "podSetSliceSize", 0), a);
     yyjson_doc_free(d);
     return ret;
 }
@@ -255,7 +256,7 @@ uint64_t tas_hash(const char *topology) {
     if (!topology)
         return 0;
     yyjson_doc *d = parse(topology);
-    uint64_t h = jhash(1, yyjson_doc_get_root(d));
+    uint64_t h = sl_json_hash(1, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     return h;
 }
@@ -273,7 +274,7 @@ static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
 struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a) {
     struct sl_topo_place ret = {0};
     yyjson_doc *d = topology ? parse(topology) : NULL;
-    yyjson_val *assignment = jat(yyjson_doc_get_root(d), "topologyAssignment");
+    yyjson_val *assignment = sl_json_at(yyjson_doc_get_root(d), "topologyAssignment");
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *o = yyjson_val_mut_copy(doc, assignment), *x;
     struct sl_err err;

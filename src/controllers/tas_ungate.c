@@ -210,9 +210,9 @@ static void read_ranks(const struct sl_manager *m, struct group *g, const struct
     const char *text = str(m, p->request);
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *o = yyjson_doc_get_root(d);
-    int64_t subgroups = jint(o, "subGroupCount", 0);
-    g->ranked = *jstr(o, "podIndexLabel");
-    if (*jstr(o, "subGroupIndexLabel")) {
+    int64_t subgroups = sl_json_int(o, "subGroupCount", 0);
+    g->ranked = *sl_json_str(o, "podIndexLabel");
+    if (*sl_json_str(o, "subGroupIndexLabel")) {
         g->ranked &= subgroups > 0 && subgroups <= g->count;
         g->subgroups = (int32_t)(g->ranked ? subgroups : 0);
     }

@@ -69,7 +69,7 @@ static uint64_t hash_strings(uint64_t h, yyjson_val *map) {
     uint64_t sum = 0;
     sl_obj_foreach (map, i, n, key, val)
         if (!is_noise(sl_json_text(key)))
-            sum += jhash(sl_hash_str(7, sl_json_text(key)), val);
+            sum += sl_json_hash(sl_hash_str(7, sl_json_text(key)), val);
     return sl_hash_u64(h, sum);
 }
 
@@ -82,7 +82,7 @@ static uint64_t hash_amounts(uint64_t h, yyjson_val *map) {
         sl_quantity q = 0;
         uint64_t x = sl_hash_str(8, sl_json_text(key));
         if (!sl_json_quantity(val, &q))
-            x = jhash(x, val);
+            x = sl_json_hash(x, val);
         sum += sl_hash_u64(sl_hash_u64(x, (uint64_t)q), (uint64_t)(q >> 64));
     }
     return sl_hash_u64(h, sum);
@@ -96,7 +96,8 @@ static uint64_t hash_resources(uint64_t h, yyjson_val *o) {
         const char *k = sl_json_text(key);
         bool amounts = strcmp(k, "requests") == 0 || strcmp(k, "limits") == 0;
         if (sl_json_size(val))
-            sum += amounts ? hash_amounts(sl_hash_str(9, k), val) : jhash(sl_hash_str(9, k), val);
+            sum += amounts ? hash_amounts(sl_hash_str(9, k), val)
+                           : sl_json_hash(sl_hash_str(9, k), val);
     }
     return sum ? sl_hash_u64(h, sum) : h;
 }
@@ -108,14 +109,14 @@ static uint64_t hash_env(uint64_t h, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v) {
-        const char *name = jstr(v, "name");
+        const char *name = sl_json_str(v, "name");
         if (sl_wordset_add(&names, name))
             *sl_vec_push(&last) = v;
         else
             last.v[sl_wordset_find(&names, name)] = v;
     }
     for (uint32_t k = 0; k < last.n; k++)
-        h = jhash(sl_hash_u64(h, 1), last.v[k]);
+        h = sl_json_hash(sl_hash_u64(h, 1), last.v[k]);
     sl_vec_free(&last);
     sl_wordset_done(&names);
     return h;
@@ -133,7 +134,7 @@ static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
             else if (strcmp(s, "resources") == 0)
                 sum += hash_resources(12, val);
             else if (!yyjson_is_null(val) && !(yyjson_is_ctn(val) && !sl_json_size(val)))
-                sum += jhash(sl_hash_str(13, s), val);
+                sum += sl_json_hash(sl_hash_str(13, s), val);
         }
         h = sl_hash_u64(sl_hash_u64(h, i), sum);
     }
@@ -141,12 +142,12 @@ static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
 }
 
 uint64_t template_tolerations_hash(yyjson_val *tolerations) {
-    return jhash(2, tolerations);
+    return sl_json_hash(2, tolerations);
 }
 
 static uint64_t hash_members(uint64_t h, yyjson_val *o, const char *const *keys, size_t n) {
     for (size_t i = 0; i < n; i++)
-        h = jhash(sl_hash_str(h, keys[i]), yyjson_obj_get(o, keys[i]));
+        h = sl_json_hash(sl_hash_str(h, keys[i]), yyjson_obj_get(o, keys[i]));
     return h;
 }
 
@@ -222,7 +223,7 @@ struct template *template_get(struct sl_manager *m, yyjson_val *tmpl) {
     t->tolerations = tolerations;
     t->parts = parts_text(meta, spec);
     t->pod = pod_text(spec);
-    t->priority_class = sl_strdup(jstr(spec, "priorityClassName"));
+    t->priority_class = sl_strdup(sl_json_str(spec, "priorityClassName"));
     sl_map_add(&m->templates_by_hash, h, t->id);
     return t;
 }

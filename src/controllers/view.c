@@ -16,7 +16,7 @@ static bool queue_open(void *ctx, const char *ns, const char *name) {
     if (!r)
         return false;
     yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
-    const char *stop = jstr(yyjson_doc_get_root(d), "spec.stopPolicy");
+    const char *stop = sl_json_str(yyjson_doc_get_root(d), "spec.stopPolicy");
     bool open = !*stop || strcmp(stop, "None") == 0;
     yyjson_doc_free(d);
     return open;

@@ -100,10 +100,11 @@ static void take_owners(struct rec_wl *w, yyjson_val *list) {
     struct sl_jw j = SL_JW(&others);
     sl_vec_clear(&w->pods);
     yyjson_arr_foreach (list, i, n, v) {
-        if (jbool(v, "controller", false))
+        if (sl_json_bool(v, "controller", false))
             continue;
-        if (strcmp(jstr(v, "kind"), "Pod") == 0 && strcmp(jstr(v, "apiVersion"), "v1") == 0) {
-            *sl_vec_push(&w->pods) = sl_hash_str(0, jstr(v, "uid"));
+        if (strcmp(sl_json_str(v, "kind"), "Pod") == 0 &&
+            strcmp(sl_json_str(v, "apiVersion"), "v1") == 0) {
+            *sl_vec_push(&w->pods) = sl_hash_str(0, sl_json_str(v, "uid"));
             continue;
         }
         if (j.depth == 0)
@@ -127,19 +128,19 @@ static void take_owner(struct sl_manager *m, struct rec_wl *w, yyjson_val *list)
     yyjson_val *v, *controller = NULL;
     const char *group = "";
     yyjson_arr_foreach (list, i, n, v)
-        if (jbool(v, "controller", false))
+        if (sl_json_bool(v, "controller", false))
             controller = v;
     w->has_owner = yyjson_arr_size(list) > 0;
-    const char *uid = jstr(controller, "uid"), *api = jstr(controller, "apiVersion"),
+    const char *uid = sl_json_str(controller, "uid"), *api = sl_json_str(controller, "apiVersion"),
                *slash = strchr(api, '/');
     char *own = slash ? strndup(api, (size_t)(slash - api)) : NULL;
     if (own)
         group = own;
-    w->owner_kind = sl_sym_put(m->syms, jstr(controller, "kind"));
+    w->owner_kind = sl_sym_put(m->syms, sl_json_str(controller, "kind"));
     w->owner_group = sl_sym_put(m->syms, group);
     w->owner_api = sl_sym_put(m->syms, api);
     free(own);
-    (void)replace(&w->owner_name, jstr(controller, "name"));
+    (void)replace(&w->owner_name, sl_json_str(controller, "name"));
     if (strcmp(w->owner_uid ? w->owner_uid : "", uid) == 0)
         return;
     if (w->owner_uid)
@@ -172,7 +173,7 @@ static bool asks_for_place(yyjson_val *request) {
                                        "unconstrained",   "podSetSliceRequiredTopology",
                                        "podSetSliceSize", "podsetSliceRequiredTopologyConstraints"};
     for (size_t i = 0; i < SL_LEN(keys); i++)
-        if (jat(request, keys[i]))
+        if (sl_json_at(request, keys[i]))
             return true;
     return false;
 }
@@ -183,7 +184,8 @@ static bool readable(yyjson_val *request) {
     if (yyjson_arr_size(layers) > SL_TOPO_MAX_SLICES)
         return false;
     yyjson_arr_foreach (layers, i, n, v)
-        if (!*jstr(v, "topology") || jint(v, "size", 0) < 1 || jint(v, "size", 0) > INT32_MAX)
+        if (!*sl_json_str(v, "topology") || sl_json_int(v, "size", 0) < 1 ||
+            sl_json_int(v, "size", 0) > INT32_MAX)
             return false;
     return true;
 }
@@ -193,7 +195,7 @@ static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl
     struct sl_buf b;
     sl_buf_init(&b, MAX_REQUEST);
     if (request)
-        jput(&b, request);
+        sl_json_put(&b, request);
     p->unread = sl_buf_full(&b) || !readable(request);
     p->request = p->unread ? 0 : sl_sym_put(m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
@@ -220,13 +222,14 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
     yyjson_arr_foreach (list, i, n, v) {
         if (i >= total)
             break;
-        const char *name = jstr(v, "name");
+        const char *name = sl_json_str(v, "name");
         w->podsets[i] = (struct wl_podset){
             .name = sl_sym_put(m->syms, *name ? name : "main"),
-            .group = sl_sym_put(m->syms, jstr(v, "topologyRequest.podSetGroupName")),
-            .count = (int32_t)jint(v, "count", 1),
-            .min_count =
-                m->settings->gates[SL_G_PARTIAL_ADMISSION] ? (int32_t)jint(v, "minCount", 0) : 0,
+            .group = sl_sym_put(m->syms, sl_json_str(v, "topologyRequest.podSetGroupName")),
+            .count = (int32_t)sl_json_int(v, "count", 1),
+            .min_count = m->settings->gates[SL_G_PARTIAL_ADMISSION]
+                             ? (int32_t)sl_json_int(v, "minCount", 0)
+                             : 0,
             .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
             .template = template_get(m, yyjson_obj_get(v, "template")),
         };
@@ -252,12 +255,12 @@ bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
     if (w->spec_generation != r->generation || !r->generation || !w->podsets) {
         w->spec_generation = r->generation;
-        w->queue = sl_sym_put(m->syms, jstr(spec, "queueName"));
-        w->class_kind = sl_sym_put(m->syms, jstr(spec, "priorityClassRef.kind"));
-        w->class_name = sl_sym_put(m->syms, jstr(spec, "priorityClassRef.name"));
-        w->priority = (int32_t)jint(spec, "priority", 0);
-        w->active = jbool(spec, "active", true);
-        w->max_exec_s = jint(spec, "maximumExecutionTimeSeconds", 0);
+        w->queue = sl_sym_put(m->syms, sl_json_str(spec, "queueName"));
+        w->class_kind = sl_sym_put(m->syms, sl_json_str(spec, "priorityClassRef.kind"));
+        w->class_name = sl_sym_put(m->syms, sl_json_str(spec, "priorityClassRef.name"));
+        w->priority = (int32_t)sl_json_int(spec, "priority", 0);
+        w->active = sl_json_bool(spec, "active", true);
+        w->max_exec_s = sl_json_int(spec, "maximumExecutionTimeSeconds", 0);
         take_podsets(m, w, yyjson_obj_get(spec, "podSets"));
         sl_freep(&w->gates);
         w->gates = wl_gates_read(m, yyjson_obj_get(spec, "preemptionGates"));
@@ -265,17 +268,17 @@ bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_owner(m, w, yyjson_obj_get(meta, "ownerReferences"));
     take_owners(w, yyjson_obj_get(meta, "ownerReferences"));
     chain_untie(m, w);
-    take_job(m, w, jlabel(o, JOB_UID));
-    w->serving = *jannotation(o, OWNER_GVK);
-    w->component = job_number(jannotation(o, COMPONENT), -1);
-    (void)replace(&w->gate, jannotation(o, GATED_BY));
-    (void)replace(&w->slice_of, jannotation(o, SLICE_OF));
-    (void)replace(&w->slice_name, jannotation(o, SLICE_NAME));
-    (void)replace(&w->succeeded, jannotation(o, GROUP_SUCCEEDED));
-    w->group = strcmp(jannotation(o, IS_GROUP), "true") == 0;
-    w->elastic = strcmp(jannotation(o, ELASTIC), "true") == 0;
+    take_job(m, w, sl_json_label(o, JOB_UID));
+    w->serving = *sl_json_annotation(o, OWNER_GVK);
+    w->component = job_number(sl_json_annotation(o, COMPONENT), -1);
+    (void)replace(&w->gate, sl_json_annotation(o, GATED_BY));
+    (void)replace(&w->slice_of, sl_json_annotation(o, SLICE_OF));
+    (void)replace(&w->slice_name, sl_json_annotation(o, SLICE_NAME));
+    (void)replace(&w->succeeded, sl_json_annotation(o, GROUP_SUCCEEDED));
+    w->group = strcmp(sl_json_annotation(o, IS_GROUP), "true") == 0;
+    w->elastic = strcmp(sl_json_annotation(o, ELASTIC), "true") == 0;
     chain_tie(m, w);
-    w->boost = boost_of(jannotation(o, BOOST));
+    w->boost = boost_of(sl_json_annotation(o, BOOST));
     sl_freep(&w->parameters);
     w->parameters = prov_read_parameters(o);
     wl_status_read(m, w, yyjson_obj_get(o, "status"));

@@ -19,9 +19,9 @@ struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list) {
         return NULL;
     struct wl_gates *g = gates_new(yyjson_arr_size(list));
     yyjson_arr_foreach (list, i, n, v)
-        g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(m->syms, jstr(v, "name")),
-                                        .open = strcmp(jstr(v, "position"), "Open") == 0,
-                                        .at = jtime(v, "lastTransitionTime")};
+        g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(m->syms, sl_json_str(v, "name")),
+                                        .open = strcmp(sl_json_str(v, "position"), "Open") == 0,
+                                        .at = sl_json_time(v, "lastTransitionTime")};
     return g;
 }
 

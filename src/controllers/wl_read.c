@@ -13,16 +13,16 @@ static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *li
     s->conds.v = sl_realloc(NULL, total, sizeof *s->conds.v); /* no more than there are */
     s->conds.cap = (uint32_t)total;
     yyjson_arr_foreach (list, i, n, v) {
-        const char *status = jstr(v, "status");
+        const char *status = sl_json_str(v, "status");
         s->conds.v[s->conds.n++] = (struct cond){
-            .type = sl_sym_put(m->syms, jstr(v, "type")),
-            .reason = sl_sym_put(m->syms, jstr(v, "reason")),
+            .type = sl_sym_put(m->syms, sl_json_str(v, "type")),
+            .reason = sl_sym_put(m->syms, sl_json_str(v, "reason")),
             .status = strcmp(status, "True") == 0    ? COND_TRUE
                       : strcmp(status, "False") == 0 ? COND_FALSE
                                                      : COND_UNKNOWN,
-            .generation = jint(v, "observedGeneration", 0),
-            .at = jtime(v, "lastTransitionTime"),
-            .message = sl_strdup(jstr(v, "message")),
+            .generation = sl_json_int(v, "observedGeneration", 0),
+            .at = sl_json_time(v, "lastTransitionTime"),
+            .message = sl_strdup(sl_json_str(v, "message")),
         };
     }
 }
@@ -58,7 +58,8 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
 }
 
 static char *read_topology(yyjson_val *v) {
-    yyjson_val *t = jat(v, "topologyAssignment"), *d = jat(v, "delayedTopologyRequest");
+    yyjson_val *t = sl_json_at(v, "topologyAssignment"),
+               *d = sl_json_at(v, "delayedTopologyRequest");
     if (!t && !d)
         return NULL;
     struct sl_buf b;
@@ -81,12 +82,12 @@ static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) 
     if (!o)
         return NULL;
     struct wl_admission *a = sl_alloc0(1, sizeof *a);
-    a->cq = sl_sym_put(m->syms, jstr(o, "clusterQueue"));
+    a->cq = sl_sym_put(m->syms, sl_json_str(o, "clusterQueue"));
     a->v = sl_alloc0(total, sizeof *a->v);
     yyjson_arr_foreach (list, i, n, v) {
         struct wl_podset_admission *p = &a->v[a->n++];
-        p->name = sl_sym_put(m->syms, jstr(v, "name"));
-        p->count = (int32_t)jint(v, "count", 0);
+        p->name = sl_sym_put(m->syms, sl_json_str(v, "name"));
+        p->count = (int32_t)sl_json_int(v, "count", 0);
         p->topology = read_topology(v);
         read_assigned(m, p, v);
     }
@@ -100,22 +101,22 @@ static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *l
         struct sl_buf b;
         struct sl_err err;
         int state = SL_CHECK_PENDING;
-        if (sl_word_parse(SL_VOCAB_CHECK_STATE, jstr(v, "state"), &state, &err) < 0)
+        if (sl_word_parse(SL_VOCAB_CHECK_STATE, sl_json_str(v, "state"), &state, &err) < 0)
             state = SL_CHECK_PENDING;
         struct wl_check *c = sl_vec_push(&s->checks);
         *c = (struct wl_check){
-            .name = sl_sym_put(m->syms, jstr(v, "name")),
+            .name = sl_sym_put(m->syms, sl_json_str(v, "name")),
             .state = (enum sl_check_state)state,
-            .at = jtime(v, "lastTransitionTime"),
-            .message = sl_strdup(jstr(v, "message")),
-            .requeue_after_s = jint(v, "requeueAfterSeconds", -1),
-            .retries = (int32_t)jint(v, "retryCount", -1),
+            .at = sl_json_time(v, "lastTransitionTime"),
+            .message = sl_strdup(sl_json_str(v, "message")),
+            .requeue_after_s = sl_json_int(v, "requeueAfterSeconds", -1),
+            .retries = (int32_t)sl_json_int(v, "retryCount", -1),
         };
-        updates = jat(v, "podSetUpdates");
+        updates = sl_json_at(v, "podSetUpdates");
         if (!updates)
             continue;
         sl_buf_init(&b, MAX_TEXT);
-        jput(&b, updates);
+        sl_json_put(&b, updates);
         c->updates = sl_strdup(sl_buf_str(&b));
         sl_buf_done(&b);
     }
@@ -126,8 +127,8 @@ static void read_evictions(struct sl_manager *m, struct wl_status *s, yyjson_val
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v)
         *sl_vec_push(&s->evictions) = (struct wl_eviction){
-            sl_sym_put(m->syms, jstr(v, "reason")), sl_sym_put(m->syms, jstr(v, "underlyingCause")),
-            jint(v, "count", 0)};
+            sl_sym_put(m->syms, sl_json_str(v, "reason")),
+            sl_sym_put(m->syms, sl_json_str(v, "underlyingCause")), sl_json_int(v, "count", 0)};
 }
 
 static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w,
@@ -139,8 +140,8 @@ static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl
     int32_t *counts = sl_alloc0(w->n_podsets, sizeof *counts);
     yyjson_arr_foreach (list, i, n, v)
         for (uint32_t p = 0; p < w->n_podsets; p++)
-            if (strcmp(str(m, w->podsets[p].name), jstr(v, "name")) == 0)
-                counts[p] = (int32_t)jint(v, "count", 0);
+            if (strcmp(str(m, w->podsets[p].name), sl_json_str(v, "name")) == 0)
+                counts[p] = (int32_t)sl_json_int(v, "count", 0);
     return counts;
 }
 
@@ -148,14 +149,15 @@ void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o) {
     struct wl_status *s = &w->seen;
     wl_status_done(s);
     read_conds(m, s, yyjson_obj_get(o, "conditions"));
-    s->admission = read_admission(m, jat(o, "admission"));
+    s->admission = read_admission(m, sl_json_at(o, "admission"));
     read_checks(m, s, yyjson_obj_get(o, "admissionChecks"));
-    read_evictions(m, s, jat(o, "schedulingStats.evictions"));
-    s->requeues = (int32_t)jint(o, "requeueState.count", 0);
-    s->requeue_at = jtime(o, "requeueState.requeueAt");
-    s->past_exec_s = jint(o, "accumulatedPastExecutionTimeSeconds", -1);
+    read_evictions(m, s, sl_json_at(o, "schedulingStats.evictions"));
+    s->requeues = (int32_t)sl_json_int(o, "requeueState.count", 0);
+    s->requeue_at = sl_json_time(o, "requeueState.requeueAt");
+    s->past_exec_s = sl_json_int(o, "accumulatedPastExecutionTimeSeconds", -1);
     s->reclaimable = read_reclaimable(m, w, yyjson_obj_get(o, "reclaimablePods"));
     s->gates = wl_gates_read(m, yyjson_obj_get(o, "preemptionGates"));
-    s->names = jat(o, "clusterName") || jat(o, "nominatedClusterNames") || jat(o, "unhealthyNodes");
-    s->requests = jat(o, "resourceRequests") != NULL;
+    s->names = sl_json_at(o, "clusterName") || sl_json_at(o, "nominatedClusterNames") ||
+               sl_json_at(o, "unhealthyNodes");
+    s->requests = sl_json_at(o, "resourceRequests") != NULL;
 }

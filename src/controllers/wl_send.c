@@ -235,7 +235,7 @@ static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_writt
         return; /* asked again */
     w->wishes &= ~(uint32_t)WL_ASK_OWNER;
     yyjson_doc *d = how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;
-    const char *uid = jstr(yyjson_doc_get_root(d), "metadata.uid");
+    const char *uid = sl_json_str(yyjson_doc_get_root(d), "metadata.uid");
     if (how == SL_WRITE_GONE || (d && w->owner_uid && strcmp(uid, w->owner_uid) != 0))
         job_orphan(m, w);
     yyjson_doc_free(d);

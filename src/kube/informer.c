@@ -16,7 +16,7 @@ static void on_begin(void *ctx) {
 
 static void on_object(void *ctx, yyjson_val *o) {
     struct sl_rec_table *t = ctx;
-    uint64_t rv = sl_rec_version(jstr(o, "metadata.resourceVersion"));
+    uint64_t rv = sl_rec_version(sl_json_str(o, "metadata.resourceVersion"));
     if (rv > t->stream_rv)
         t->stream_rv = rv;
     (void)sl_inf_take_in(t, o);
@@ -24,8 +24,9 @@ static void on_object(void *ctx, yyjson_val *o) {
 
 static void on_gone(void *ctx, yyjson_val *o) {
     struct sl_rec_table *t = ctx;
-    struct sl_rec *r = sl_inf_find_in(t, jstr(o, "metadata.namespace"), jstr(o, "metadata.name"));
-    if (r && strcmp(r->uid, jstr(o, "metadata.uid")) == 0)
+    struct sl_rec *r =
+        sl_inf_find_in(t, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
+    if (r && strcmp(r->uid, sl_json_str(o, "metadata.uid")) == 0)
         sl_inf_deleted(r);
 }
 

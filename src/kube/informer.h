@@ -30,9 +30,9 @@
 
 #include "base/heap.h"
 #include "base/sym.h"
-#include "kube/json.h"
 #include "kube/reflector.h"
 #include "kube/writer.h"
+#include "json/json.h"
 
 #define SL_REC_MAX_NAME 253u    /* of a name, a namespace or a uid */
 #define SL_INF_MAX_PASSES 1000u /* over the work queue in one turn */

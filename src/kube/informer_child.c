@@ -36,7 +36,7 @@ uint64_t sl_inf_controller_of(yyjson_val *meta) {
     yyjson_val *ref;
     yyjson_arr_foreach (yyjson_obj_get(meta, "ownerReferences"), i, n, ref)
         if (yyjson_is_true(yyjson_obj_get(ref, "controller")))
-            return sl_rec_uid(jstr(ref, "uid"));
+            return sl_rec_uid(sl_json_str(ref, "uid"));
     return 0;
 }
 

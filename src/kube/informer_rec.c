@@ -206,7 +206,7 @@ static void take_finalizers(struct sl_rec *r, yyjson_val *list) {
 static void begin(struct sl_rec *r, const char *uid, yyjson_val *meta) {
     sl_freep(&r->uid);
     r->uid = sl_strdup(uid);
-    r->created = jtime(meta, "creationTimestamp");
+    r->created = sl_json_time(meta, "creationTimestamp");
     r->planned = false;
     if (r->table->kind->owners && *uid)
         sl_map_add(&r->table->informer->by_uid, sl_rec_uid(uid), r->id);
@@ -214,9 +214,9 @@ static void begin(struct sl_rec *r, const char *uid, yyjson_val *meta) {
 
 /* Returns whether the head says anything else now. */
 static bool take_head(struct sl_rec *r, yyjson_val *meta, uint64_t owner) {
-    bool deleting = jat(meta, "deletionTimestamp") != NULL, had = r->finalizer;
+    bool deleting = sl_json_at(meta, "deletionTimestamp") != NULL, had = r->finalizer;
     bool changed = deleting != r->deleting;
-    r->generation = jint(meta, "generation", 0);
+    r->generation = sl_json_int(meta, "generation", 0);
     r->deleting = deleting;
     if (r->table->kind->finalizer)
         take_finalizers(r, yyjson_obj_get(meta, "finalizers"));
@@ -244,9 +244,9 @@ struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o) {
     struct sl_informer *f = t->informer;
     const struct sl_rec_kind *k = t->kind;
     yyjson_val *meta = yyjson_obj_get(o, "metadata");
-    const char *name = jstr(meta, "name"), *uid = jstr(meta, "uid");
-    const char *ns = k->namespaced ? jstr(meta, "namespace") : "";
-    uint64_t rv = sl_rec_version(jstr(meta, "resourceVersion"));
+    const char *name = sl_json_str(meta, "name"), *uid = sl_json_str(meta, "uid");
+    const char *ns = k->namespaced ? sl_json_str(meta, "namespace") : "";
+    uint64_t rv = sl_rec_version(sl_json_str(meta, "resourceVersion"));
     uint64_t owner = k->owners ? sl_inf_controller_of(meta) : 0;
 
     if (!*name || too_long(k, name, ns, uid))
@@ -304,7 +304,7 @@ static bool is_of(const struct sl_rec_table *t, const char *kind, const char *ve
  * none of those: the stream would never show its end. */
 static struct sl_rec_table *table_of(const struct sl_rec *of, yyjson_val *o) {
     const struct sl_informer *f = of->table->informer;
-    const char *kind = jstr(o, "kind"), *version = jstr(o, "apiVersion");
+    const char *kind = sl_json_str(o, "kind"), *version = sl_json_str(o, "apiVersion");
     if (is_of(of->table, kind, version))
         return of->table;
     for (uint32_t i = 0; i < f->n_tables; i++)
@@ -319,8 +319,9 @@ void sl_inf_take_answer(const struct sl_rec *of, const struct sl_reply *reply) {
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *o = yyjson_doc_get_root(d);
     struct sl_rec_table *t = table_of(of, o);
-    if (t && (sl_rec_version(jstr(o, "metadata.resourceVersion")) > t->stream_rv ||
-              sl_inf_find_in(t, jstr(o, "metadata.namespace"), jstr(o, "metadata.name"))))
+    if (t &&
+        (sl_rec_version(sl_json_str(o, "metadata.resourceVersion")) > t->stream_rv ||
+         sl_inf_find_in(t, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"))))
         (void)sl_inf_take_in(t, o);
     yyjson_doc_free(d);
 }

@@ -139,23 +139,23 @@ static void on_connect(uv_connect_t *q, int status) {
 
 /* A number, or the name of a port of the container. */
 static int port_of(const struct container *c, yyjson_val *port) {
-    yyjson_val *ports = jat(c->spec, "ports"), *one;
+    yyjson_val *ports = sl_json_at(c->spec, "ports"), *one;
     size_t i, n;
 
     if (yyjson_is_int(port))
         return (int)yyjson_get_int(port);
     yyjson_arr_foreach (ports, i, n, one) {
-        if (*sl_json_text(port) && strcmp(jstr(one, "name"), sl_json_text(port)) == 0)
-            return (int)jint(one, "containerPort", 0);
+        if (*sl_json_text(port) && strcmp(sl_json_str(one, "name"), sl_json_text(port)) == 0)
+            return (int)sl_json_int(one, "containerPort", 0);
     }
     return (int)strtol(sl_json_text(port), NULL, 10);
 }
 
 static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
-    const char *host = jstr(how, "host"), *path = jstr(how, "path");
-    const int said = port_of(a->c, jat(how, "port"));
+    const char *host = sl_json_str(how, "host"), *path = sl_json_str(how, "path");
+    const int said = port_of(a->c, sl_json_at(how, "port"));
     const int port = said == 0 && a->why == ASK_HOOK ? HTTP_PORT : said;
-    yyjson_val *headers = jat(how, "httpHeaders"), *h;
+    yyjson_val *headers = sl_json_at(how, "httpHeaders"), *h;
     struct sockaddr_storage to;
     size_t i, n;
 
@@ -165,10 +165,10 @@ static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
         uv_ip6_addr(host, port, (struct sockaddr_in6 *)&to) < 0 &&
         uv_ip4_addr("127.0.0.1", port, (struct sockaddr_in *)&to) < 0)
         return false;
-    a->http = http && strcmp(jstr(how, "scheme"), "HTTPS") != 0;
+    a->http = http && strcmp(sl_json_str(how, "scheme"), "HTTPS") != 0;
     sl_buf_printf(&a->request, "GET %s%s HTTP/1.1\r\n", *path == '/' ? "" : "/", path);
     yyjson_arr_foreach (headers, i, n, h) {
-        sl_buf_printf(&a->request, "%s: %s\r\n", jstr(h, "name"), jstr(h, "value"));
+        sl_buf_printf(&a->request, "%s: %s\r\n", sl_json_str(h, "name"), sl_json_str(h, "value"));
     }
     sl_buf_printf(
         &a->request,
@@ -191,11 +191,11 @@ struct asking *ask_begin(struct container *c, yyjson_val *handler, enum ask_why 
 
     *a = (struct asking){.c = c, .why = why, .fn = fn, .which = which};
     sl_buf_init(&a->request, RT_MAX_ASKED);
-    if ((how = jat(handler, "exec.command")))
+    if ((how = sl_json_at(handler, "exec.command")))
         on = ask_exec(a, how);
-    else if ((how = jat(handler, "httpGet")))
+    else if ((how = sl_json_at(handler, "httpGet")))
         on = ask_socket(a, how, true);
-    else if ((how = jat(handler, "tcpSocket")) || (how = jat(handler, "grpc")))
+    else if ((how = sl_json_at(handler, "tcpSocket")) || (how = sl_json_at(handler, "grpc")))
         on = ask_socket(a, how, false);
     if (on)
         return a;

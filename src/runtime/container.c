@@ -41,7 +41,8 @@ static void say(struct container *c, const char *waiting, const char *message) {
 }
 
 bool container_restarts(const struct container *c, int code) {
-    const char *own = c->role == ROLE_MAIN && c->pod->real ? jstr(c->spec, "restartPolicy") : "";
+    const char *own =
+        c->role == ROLE_MAIN && c->pod->real ? sl_json_str(c->spec, "restartPolicy") : "";
 
     if (c->role == ROLE_SIDECAR || strcmp(own, "Always") == 0)
         return true;
@@ -68,7 +69,7 @@ static char *last_message(struct container *c, int code) {
     if (*text)
         return sl_strdup(text);
     if (code != 0 && c->log &&
-        strcmp(jstr(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
+        strcmp(sl_json_str(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
         struct sl_buf b = SL_BUF_SHORT(RT_MESSAGE);
         log_tail(c->log, most < RT_MESSAGE / 2 ? most : RT_MESSAGE / 2, &b);
         if (b.len > 0)
@@ -120,7 +121,7 @@ static void ended(struct container *c, int code, const char *reason) {
 /* ---- the beginning of a run ---- */
 
 bool container_holds_up(const struct container *c) {
-    return c->state == C_STARTING && jat(c->spec, "lifecycle.postStart");
+    return c->state == C_STARTING && sl_json_at(c->spec, "lifecycle.postStart");
 }
 
 static void on_hook(struct container *c, int which, bool ok);
@@ -146,14 +147,14 @@ static void posted(struct container *c, bool ok) {
 }
 
 static sl_span sleep_of(yyjson_val *hook) {
-    const int64_t seconds = jint(hook, "sleep.seconds", 0);
+    const int64_t seconds = sl_json_int(hook, "sleep.seconds", 0);
 
     return (seconds < 86400 ? seconds : 86400) * SL_SEC;
 }
 
 /* Its command runs; it is started when its hook, if it has one, is through. */
 static void started(struct container *c) {
-    yyjson_val *hook = jat(c->spec, "lifecycle.postStart");
+    yyjson_val *hook = sl_json_at(c->spec, "lifecycle.postStart");
     struct sl_port *port = c->pod->rt->port;
 
     c->started_mono = port->mono;
@@ -164,7 +165,7 @@ static void started(struct container *c) {
     }
     c->posting = true;
     c->post_at = SL_TIME_NEVER;
-    if (jat(hook, "sleep"))
+    if (sl_json_at(hook, "sleep"))
         c->post_at = port->mono + sleep_of(hook);
     else if (!(c->hook = ask_begin(c, hook, ASK_HOOK, on_hook, HOOK_START)))
         posted(c, false);
@@ -198,7 +199,7 @@ static void on_room(void *ctx) {
 /* ---- a start ---- */
 
 static int64_t limit(struct container *c, const char *what, int64_t per_unit) {
-    const char *s = sl_json_opt(yyjson_obj_get(jat(c->spec, "resources.limits"), what));
+    const char *s = sl_json_opt(yyjson_obj_get(sl_json_at(c->spec, "resources.limits"), what));
     sl_quantity q;
 
     if (!s || sl_quantity_parse(s, strlen(s), &q, NULL) < 0 || q <= 0)
@@ -236,8 +237,8 @@ void container_start(struct container *c) {
                                .output = on_output,
                                .room = on_room,
                                .ctx = c,
-                               .in = jbool(c->spec, "stdin", false),
-                               .tty = jbool(c->spec, "tty", false)};
+                               .in = sl_json_bool(c->spec, "stdin", false),
+                               .tty = sl_json_bool(c->spec, "tty", false)};
     int r = launch_make(c, &(struct launch_of){.tty = io.tty}, &l, &err);
 
     if (r < 0 && !l.no_program) {
@@ -301,11 +302,11 @@ static void on_hook(struct container *c, int which, bool ok) {
 
 /* Does a hook have time to run first? */
 static bool begin_hook(struct container *c) {
-    yyjson_val *hook = jat(c->spec, "lifecycle.preStop");
+    yyjson_val *hook = sl_json_at(c->spec, "lifecycle.preStop");
 
     if (!c->started_wall || !hook)
         return false;
-    if (jat(hook, "sleep")) {
+    if (sl_json_at(hook, "sleep")) {
         const sl_time at = c->pod->rt->port->mono + sleep_of(hook);
         c->term_at = at < c->kill_at ? at : c->kill_at;
         return true;

@@ -113,7 +113,7 @@ static bool map_value(struct pod *p, struct sl_arena *a, const char *path, const
         strcmp(path + len - 2, "']") != 0)
         return false;
     const char *key = sl_arena_strndup(a, path + n + 2, len - n - 4);
-    *ret = sl_json_view(lookup(p, jat(yyjson_doc_get_root(p->real->doc), map), key));
+    *ret = sl_json_view(lookup(p, sl_json_at(yyjson_doc_get_root(p->real->doc), map), key));
     return true;
 }
 
@@ -143,11 +143,11 @@ bool field_text(struct pod *p, struct sl_arena *a, const char *path, struct sl_t
 
     for (size_t i = 0; i < SL_LEN(plain); i++)
         if (strcmp(path, plain[i]) == 0)
-            s = jstr(o, path);
+            s = sl_json_str(o, path);
     if (strncmp(path, "status.hostIP", 13) == 0 || strncmp(path, "status.podIP", 12) == 0)
         s = p->rt->address; /* its processes are on the machine's own network */
     if (strcmp(path, "metadata.labels") == 0 || strcmp(path, "metadata.annotations") == 0)
-        s = map_text(jat(o, path), a);
+        s = map_text(sl_json_at(o, path), a);
     if (s)
         *ret = sl_text_of(s);
     return s || map_value(p, a, path, "metadata.labels", ret) ||
@@ -164,7 +164,7 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
         return NULL;
     what++;
     const char *said = sl_json_opt(
-        lookup(p, jat(container, limit ? "resources.limits" : "resources.requests"), what));
+        lookup(p, sl_json_at(container, limit ? "resources.limits" : "resources.requests"), what));
     if (said && sl_quantity_parse(said, strlen(said), &amount, NULL) < 0)
         return NULL;
     if (!said && limit) { /* all that the machine has */
@@ -199,16 +199,17 @@ static int too_many(struct sl_err *err) {
 
 static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *from,
                     struct sl_err *err) {
-    const bool secret = jat(from, "secretRef") != NULL;
-    const char *name = jstr(from, secret ? "secretRef.name" : "configMapRef.name");
+    const bool secret = sl_json_at(from, "secretRef") != NULL;
+    const char *name = sl_json_str(from, secret ? "secretRef.name" : "configMapRef.name");
     yyjson_val *o = refs_find(c->pod, secret, name), *data, *k, *val;
     size_t i, n;
 
     if (!o)
         return refs_none(
             c->pod, secret, name,
-            jbool(from, secret ? "secretRef.optional" : "configMapRef.optional", false), err);
-    data = jat(o, "data");
+            sl_json_bool(from, secret ? "secretRef.optional" : "configMapRef.optional", false),
+            err);
+    data = sl_json_at(o, "data");
     sl_obj_foreach (data, i, n, k, val) {
         size_t len;
         const char *s = refs_bytes(val, secret, a, &len);
@@ -218,14 +219,15 @@ static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyj
         if (sl_arena_full(a))
             return too_many(err);
         if (s)
-            vars_set(v, a, sl_arena_printf(a, "%s%s", jstr(from, "prefix"), sl_json_text(k)), s);
+            vars_set(v, a, sl_arena_printf(a, "%s%s", sl_json_str(from, "prefix"), sl_json_text(k)),
+                     s);
     }
     return 0;
 }
 
 static int key_ref(struct container *c, struct sl_arena *a, yyjson_val *ref, bool secret,
                    const char **ret, struct sl_err *err) {
-    const char *name = jstr(ref, "name"), *key = jstr(ref, "key");
+    const char *name = sl_json_str(ref, "name"), *key = sl_json_str(ref, "key");
     yyjson_val *o = refs_find(c->pod, secret, name);
     bool encoded;
     yyjson_val *v = o ? refs_key(c->pod, o, secret, key, &encoded) : NULL;
@@ -234,7 +236,7 @@ static int key_ref(struct container *c, struct sl_arena *a, yyjson_val *ref, boo
     *ret = v ? refs_bytes(v, encoded, a, &len) : NULL;
     if (*ret)
         return check_value(key, *ret, len, err);
-    const bool optional = jbool(ref, "optional", false);
+    const bool optional = sl_json_bool(ref, "optional", false);
     if (!o)
         return refs_none(c->pod, secret, name, optional, err);
     return optional ? 0
@@ -254,31 +256,32 @@ static int value_from(struct container *c, struct sl_arena *a, yyjson_val *from,
     yyjson_val *ref;
 
     *ret = NULL;
-    if ((ref = jat(from, "configMapKeyRef")))
+    if ((ref = sl_json_at(from, "configMapKeyRef")))
         return key_ref(c, a, ref, false, ret, err);
-    if ((ref = jat(from, "secretKeyRef")))
+    if ((ref = sl_json_at(from, "secretKeyRef")))
         return key_ref(c, a, ref, true, ret, err);
-    if ((ref = jat(from, "fieldRef"))) {
-        const char *path = jstr(ref, "fieldPath");
+    if ((ref = sl_json_at(from, "fieldRef"))) {
+        const char *path = sl_json_str(ref, "fieldPath");
         struct sl_text t;
         if (!field_text(c->pod, a, path, &t))
             return sl_err_set(err, SL_EINVAL, "unsupported fieldPath: %s", path);
         *ret = t.s; /* which a zero ends */
         return check_value(path, t.s, t.n, err);
     }
-    if ((ref = jat(from, "resourceFieldRef"))) {
-        *ret =
-            resource_text(c->pod, a, named_container(c->pod, jstr(ref, "containerName"), c->spec),
-                          jstr(ref, "resource"), jstr(ref, "divisor"));
+    if ((ref = sl_json_at(from, "resourceFieldRef"))) {
+        *ret = resource_text(c->pod, a,
+                             named_container(c->pod, sl_json_str(ref, "containerName"), c->spec),
+                             sl_json_str(ref, "resource"), sl_json_str(ref, "divisor"));
         return *ret ? 0
-                    : sl_err_set(err, SL_EINVAL, "unsupported resource: %s", jstr(ref, "resource"));
+                    : sl_err_set(err, SL_EINVAL, "unsupported resource: %s",
+                                 sl_json_str(ref, "resource"));
     }
     return sl_err_set(err, SL_EINVAL, "a valueFrom of a kind that is not supported");
 }
 
 static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *env,
                    struct sl_err *err) {
-    yyjson_val *from = jat(env, "valueFrom");
+    yyjson_val *from = sl_json_at(env, "valueFrom");
     const char *value = NULL;
 
     if (from) {
@@ -287,24 +290,24 @@ static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjs
             return r;
         if (!value) /* optional, and not there */
             return 0;
-    } else if (sl_text_has_nul(sl_json_view(jat(env, "value")))) {
-        struct sl_text t = sl_json_view(jat(env, "value"));
-        return check_value(jstr(env, "name"), t.s, t.n, err);
-    } else if (!(value = vars_expand(v, a, jstr(env, "value")))) {
-        return too_long(jstr(env, "name"), err);
+    } else if (sl_text_has_nul(sl_json_view(sl_json_at(env, "value")))) {
+        struct sl_text t = sl_json_view(sl_json_at(env, "value"));
+        return check_value(sl_json_str(env, "name"), t.s, t.n, err);
+    } else if (!(value = vars_expand(v, a, sl_json_str(env, "value")))) {
+        return too_long(sl_json_str(env, "name"), err);
     }
-    vars_set(v, a, jstr(env, "name"), value);
+    vars_set(v, a, sl_json_str(env, "name"), value);
     return 0;
 }
 
 /* SLUICE_VOLUME_NAME: where a volume is, also without mounts. */
 static void add_volumes(struct container *c, struct vars *v, struct sl_arena *a) {
-    yyjson_val *volumes = jat(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol;
+    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol;
     size_t i, n;
 
     yyjson_arr_foreach (volumes, i, n, vol) {
         const char *folder = volume_folder(c->pod, vol, a);
-        char *name = sl_arena_printf(a, "SLUICE_VOLUME_%s", jstr(vol, "name"));
+        char *name = sl_arena_printf(a, "SLUICE_VOLUME_%s", sl_json_str(vol, "name"));
         for (char *p = name; *p; p++)
             *p = (char)(*p == '-' || *p == '.'   ? '_'
                         : *p >= 'a' && *p <= 'z' ? *p - 'a' + 'A'
@@ -315,8 +318,9 @@ static void add_volumes(struct container *c, struct vars *v, struct sl_arena *a)
 }
 
 int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_err *err) {
-    yyjson_val *spec = c->spec, *from = jat(spec, "envFrom"), *env = jat(spec, "env"), *one;
-    const char *hostname = jstr(yyjson_doc_get_root(c->pod->real->doc), "spec.hostname");
+    yyjson_val *spec = c->spec, *from = sl_json_at(spec, "envFrom"), *env = sl_json_at(spec, "env"),
+               *one;
+    const char *hostname = sl_json_str(yyjson_doc_get_root(c->pod->real->doc), "spec.hostname");
     size_t i, n;
     int r = 0;
 

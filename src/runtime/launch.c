@@ -110,7 +110,8 @@ static int copy_words(const char *const *argv, struct launch *l, struct sl_err *
 
 static int make_words(struct container *c, const struct vars *v, const struct launch_of *of,
                       struct launch *l, struct sl_err *err) {
-    yyjson_val *spec = c->spec, *command = of->command, *args = command ? NULL : jat(spec, "args");
+    yyjson_val *spec = c->spec, *command = of->command,
+               *args = command ? NULL : sl_json_at(spec, "args");
     uint32_t n = 0;
     int r = 0;
 
@@ -121,7 +122,7 @@ static int make_words(struct container *c, const struct vars *v, const struct la
         return r;
     }
     if (!command)
-        command = jat(spec, "command");
+        command = sl_json_at(spec, "command");
     l->argv = sl_arena_alloc0(&l->arena, yyjson_arr_size(command) + yyjson_arr_size(args) + 4,
                               sizeof *l->argv);
     if (yyjson_arr_size(command) == 0)
@@ -194,15 +195,15 @@ static int make_sub(const char *volume, const char *sub, struct stat *ret) {
 
 static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, struct launch *l,
                      struct sl_err *err) {
-    yyjson_val *volumes = jat(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol = NULL,
-               *one;
-    const char *sub = jstr(m, "subPath"), *expr = jstr(m, "subPathExpr"), *from = NULL,
-               *to = jstr(m, "mountPath");
+    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"),
+               *vol = NULL, *one;
+    const char *sub = sl_json_str(m, "subPath"), *expr = sl_json_str(m, "subPathExpr"),
+               *from = NULL, *to = sl_json_str(m, "mountPath");
     struct stat st;
     size_t i, n;
 
     yyjson_arr_foreach (volumes, i, n, one) {
-        if (strcmp(jstr(one, "name"), jstr(m, "name")) == 0)
+        if (strcmp(sl_json_str(one, "name"), sl_json_str(m, "name")) == 0)
             vol = one;
     }
     from = vol ? volume_folder(c->pod, vol, &l->arena) : NULL;
@@ -210,26 +211,27 @@ static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, s
         return 0;
     if (*expr && !(sub = vars_expand(v, &l->arena, expr)))
         return sl_err_set(err, SL_ELIMIT, "volume \"%s\": its subPathExpr is too long",
-                          jstr(m, "name"));
+                          sl_json_str(m, "name"));
     if (strlen(sub) >= PATH_MAX)
         return sl_err_set(err, SL_ELIMIT, "volume \"%s\": its subPath is too long",
-                          jstr(m, "name"));
+                          sl_json_str(m, "name"));
     if (*sub) {
         if (strstr(sub, "..") || *sub == '/')
             return sl_err_set(err, SL_EINVAL, "volume \"%s\": \"%.80s\" is no path inside it",
-                              jstr(m, "name"), sub);
+                              sl_json_str(m, "name"), sub);
         int r = make_sub(from, sub, &st);
         if (r < 0)
             return sl_err_set(
-                err, SL_EIO, "volume \"%s\": subPath \"%.80s\": %s", jstr(m, "name"), sub,
+                err, SL_EIO, "volume \"%s\": subPath \"%.80s\": %s", sl_json_str(m, "name"), sub,
                 r == -EXDEV || r == -ELOOP ? "it leads out of the volume" : strerror(-r));
     } else if (stat(from, &st) < 0) {
-        return sl_err_set(err, SL_EIO, "volume \"%s\": %s", jstr(m, "name"), strerror(errno));
+        return sl_err_set(err, SL_EIO, "volume \"%s\": %s", sl_json_str(m, "name"),
+                          strerror(errno));
     }
     *sl_vec_push(&l->mounts) = (struct mount_point){.from = from,
                                                     .to = to,
                                                     .sub = *sub ? sub : NULL,
-                                                    .read_only = jbool(m, "readOnly", false),
+                                                    .read_only = sl_json_bool(m, "readOnly", false),
                                                     .file = !S_ISDIR(st.st_mode)};
     return 0;
 }
@@ -244,7 +246,7 @@ static const char *own_folder(struct container *c, struct launch *l, const char 
 
 static int make_mounts(struct container *c, const struct vars *v, struct launch *l,
                        struct sl_err *err) {
-    yyjson_val *mounts = jat(c->spec, "volumeMounts"), *m;
+    yyjson_val *mounts = sl_json_at(c->spec, "volumeMounts"), *m;
     size_t i, n;
 
     if (!spawner_mounts(c->pod->rt->spawner))
@@ -260,7 +262,7 @@ static int make_mounts(struct container *c, const struct vars *v, struct launch 
 /* A workingDir that the machine does not have is made for this container alone, as a container
  * engine would. */
 static void make_cwd(struct container *c, struct launch *l) {
-    const char *said = jstr(c->spec, "workingDir");
+    const char *said = sl_json_str(c->spec, "workingDir");
     struct stat st;
 
     if (!*said) {

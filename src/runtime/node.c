@@ -446,10 +446,10 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
     n->step = NODE_UPDATE;
     sl_buf_init(&b, RT_MAX_NODE);
     struct sl_jw j = SL_JW(&b);
-    taints = jat(yyjson_doc_get_root(d), "spec.taints");
+    taints = sl_json_at(yyjson_doc_get_root(d), "spec.taints");
     sl_jw_array(&j, NULL);
     yyjson_arr_foreach (taints, i, all, t) {
-        if (strcmp(jstr(t, "key"), REAL_TAINT) != 0)
+        if (strcmp(sl_json_str(t, "key"), REAL_TAINT) != 0)
             sl_jw_val(&j, NULL, t);
     }
     sl_jw_end(&j);
@@ -535,7 +535,7 @@ static void list_begins(void *ctx) {
 
 static void node_seen(void *ctx, yyjson_val *o) {
     struct sl_runtime *r = ctx;
-    const char *name = jstr(o, "metadata.name");
+    const char *name = sl_json_str(o, "metadata.name");
     const bool ready = sl_json_condition(o, "Ready");
     const enum whose whose = node_whose(r, name);
     struct node *n = guest_find(r, name);
@@ -554,14 +554,14 @@ static void node_seen(void *ctx, yyjson_val *o) {
     }
     if (n) {
         n->seen = true;
-        n->sized = sl_json_size(jat(o, "status.capacity")) > 0;
+        n->sized = sl_json_size(sl_json_at(o, "status.capacity")) > 0;
     }
 }
 
 /* Deleted, or it lost the label. */
 static void node_unseen(void *ctx, yyjson_val *o) {
     struct sl_runtime *r = ctx;
-    struct node *n = guest_find(r, jstr(o, "metadata.name"));
+    struct node *n = guest_find(r, sl_json_str(o, "metadata.name"));
 
     if (n)
         guest_drop(r, n);

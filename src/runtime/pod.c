@@ -68,10 +68,10 @@ static void add_containers(struct pod *p, yyjson_val *list, bool init) {
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, c) {
-        const bool sidecar = init && strcmp(jstr(c, "restartPolicy"), "Always") == 0;
+        const bool sidecar = init && strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
         p->cs[p->n_cs++] = (struct container){.pod = p,
-                                              .name = sl_strdup(jstr(c, "name")),
-                                              .image = sl_strdup(jstr(c, "image")),
+                                              .name = sl_strdup(sl_json_str(c, "name")),
+                                              .image = sl_strdup(sl_json_str(c, "image")),
                                               .role = !init     ? ROLE_MAIN
                                                       : sidecar ? ROLE_SIDECAR
                                                                 : ROLE_INIT,
@@ -100,14 +100,14 @@ static const char *known_reason(const char *s) {
 }
 
 static struct ending read_ending(yyjson_val *t) {
-    const char *message = jstr(t, "message");
+    const char *message = sl_json_str(t, "message");
 
     return (struct ending){.is = true,
-                           .code = (int)jint(t, "exitCode", 0),
-                           .reason = known_reason(jstr(t, "reason")),
+                           .code = (int)sl_json_int(t, "exitCode", 0),
+                           .reason = known_reason(sl_json_str(t, "reason")),
                            .message = *message ? sl_strdup(message) : NULL,
-                           .started = jtime(t, "startedAt"),
-                           .finished = jtime(t, "finishedAt")};
+                           .started = sl_json_time(t, "startedAt"),
+                           .finished = sl_json_time(t, "finishedAt")};
 }
 
 static struct ending lost_ending(sl_time started, sl_time now) {
@@ -127,17 +127,17 @@ static void recall(struct container *c, yyjson_val *statuses) {
     size_t i, n;
 
     yyjson_arr_foreach (statuses, i, n, one) {
-        if (strcmp(jstr(one, "name"), c->name) == 0)
+        if (strcmp(sl_json_str(one, "name"), c->name) == 0)
             s = one;
     }
     if (!s)
         return;
-    c->restarts = (uint32_t)jint(s, "restartCount", 0);
-    if ((t = jat(s, "state.terminated")))
+    c->restarts = (uint32_t)sl_json_int(s, "restartCount", 0);
+    if ((t = sl_json_at(s, "state.terminated")))
         c->now = read_ending(t);
-    else if (jat(s, "state.running"))
-        c->now = lost_ending(jtime(s, "state.running.startedAt"), c->pod->rt->port->wall);
-    if ((t = jat(s, "lastState.terminated")))
+    else if (sl_json_at(s, "state.running"))
+        c->now = lost_ending(sl_json_time(s, "state.running.startedAt"), c->pod->rt->port->wall);
+    if ((t = sl_json_at(s, "lastState.terminated")))
         c->last = read_ending(t);
     if (!c->now.is)
         return;
@@ -156,8 +156,8 @@ static const char *const our_conditions[CONDS] = {"PodReadyToStartContainers", "
                                                   "Ready", "ContainersReady"};
 
 static void take_conditions(struct pod *p, yyjson_val *o) {
-    yyjson_val *conditions = jat(o, "status.conditions"), *gates = jat(o, "spec.readinessGates"),
-               *c, *g;
+    yyjson_val *conditions = sl_json_at(o, "status.conditions"),
+               *gates = sl_json_at(o, "spec.readinessGates"), *c, *g;
     struct sl_buf b = SL_BUF(RT_MAX_FOREIGN);
     struct sl_jw j = SL_JW(&b);
     size_t i, n, k, m;
@@ -165,8 +165,8 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
 
     sl_jw_array(&j, NULL);
     yyjson_arr_foreach (conditions, i, n, c) {
-        const char *type = jstr(c, "type");
-        const bool is = strcmp(jstr(c, "status"), "True") == 0;
+        const char *type = sl_json_str(c, "type");
+        const bool is = strcmp(sl_json_str(c, "status"), "True") == 0;
         bool ours = false;
         for (int l = 0; l < CONDS; l++)
             if (strcmp(type, our_conditions[l]) == 0) {
@@ -174,11 +174,11 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
                 if (!p->conds[l].known) {
                     p->conds[l].known = true;
                     p->conds[l].is = is;
-                    p->conds[l].since = jtime(c, "lastTransitionTime");
+                    p->conds[l].since = sl_json_time(c, "lastTransitionTime");
                 }
             }
         yyjson_arr_foreach (gates, k, m, g) {
-            open += is && strcmp(jstr(g, "conditionType"), type) == 0;
+            open += is && strcmp(sl_json_str(g, "conditionType"), type) == 0;
         }
         if (!ours)
             sl_jw_val(&j, NULL, c);
@@ -199,7 +199,7 @@ static void find_specs(struct pod *p) {
     uint32_t at = 0;
 
     for (int k = 0; k < 2; k++) {
-        yyjson_val *list = jat(yyjson_doc_get_root(p->real->doc), lists[k]), *c;
+        yyjson_val *list = sl_json_at(yyjson_doc_get_root(p->real->doc), lists[k]), *c;
         size_t i, n;
         yyjson_arr_foreach (list, i, n, c) {
             if (at < p->n_cs)
@@ -230,12 +230,12 @@ static void keep_text(struct pod *p, yyjson_val *o) {
 
 static void take_times(struct pod *p, yyjson_val *o) {
     const sl_time now = p->rt->port->mono, wall = p->rt->port->wall;
-    const int64_t active = jint(o, "spec.activeDeadlineSeconds", -1);
-    const bool deleting = *jstr(o, "metadata.deletionTimestamp");
-    int64_t grace = jint(o, "spec.terminationGracePeriodSeconds", 30);
+    const int64_t active = sl_json_int(o, "spec.activeDeadlineSeconds", -1);
+    const bool deleting = *sl_json_str(o, "metadata.deletionTimestamp");
+    int64_t grace = sl_json_int(o, "spec.terminationGracePeriodSeconds", 30);
 
     if (deleting)
-        grace = jint(o, "metadata.deletionGracePeriodSeconds", grace);
+        grace = sl_json_int(o, "metadata.deletionGracePeriodSeconds", grace);
     grace = grace < 0 ? 0 : grace > INT32_MAX ? INT32_MAX : grace;
     if (deleting && (!p->deleting || grace * SL_SEC < p->grace) && p->stopping)
         for (uint32_t i = 0; i < p->n_cs; i++)
@@ -248,21 +248,22 @@ static void take_times(struct pod *p, yyjson_val *o) {
 
 static struct pod *make(struct sl_runtime *r, yyjson_val *o, enum whose whose) {
     struct pod *p = sl_alloc0(1, sizeof *p);
-    const char *policy = jstr(o, "spec.restartPolicy");
-    yyjson_val *init = jat(o, "spec.initContainers"), *mains = jat(o, "spec.containers");
+    const char *policy = sl_json_str(o, "spec.restartPolicy");
+    yyjson_val *init = sl_json_at(o, "spec.initContainers"),
+               *mains = sl_json_at(o, "spec.containers");
     char folder[PATH_MAX];
 
     p->rt = r;
     p->place = SL_HEAP_OUT;
-    p->ns = sl_strdup(jstr(o, "metadata.namespace"));
-    p->name = sl_strdup(jstr(o, "metadata.name"));
-    p->uid = sl_strdup(jstr(o, "metadata.uid"));
-    p->node = sl_strdup(jstr(o, "spec.nodeName"));
+    p->ns = sl_strdup(sl_json_str(o, "metadata.namespace"));
+    p->name = sl_strdup(sl_json_str(o, "metadata.name"));
+    p->uid = sl_strdup(sl_json_str(o, "metadata.uid"));
+    p->node = sl_strdup(sl_json_str(o, "spec.nodeName"));
     p->policy = strcmp(policy, "Never") == 0       ? NEVER
                 : strcmp(policy, "OnFailure") == 0 ? ON_FAILURE
                                                    : ALWAYS;
     p->due = p->deadline = SL_TIME_NEVER;
-    p->start = jtime(o, "status.startTime");
+    p->start = sl_json_time(o, "status.startTime");
     p->cs = sl_alloc0(yyjson_arr_size(init) + yyjson_arr_size(mains) + 1, sizeof *p->cs);
     add_containers(p, init, true);
     add_containers(p, mains, false);
@@ -276,8 +277,9 @@ static struct pod *make(struct sl_runtime *r, yyjson_val *o, enum whose whose) {
         p->real->folder = sl_strdup(folder);
         keep_text(p, o);
         for (uint32_t i = 0; i < p->n_cs; i++)
-            recall(&p->cs[i], jat(o, p->cs[i].role == ROLE_MAIN ? "status.containerStatuses"
-                                                                : "status.initContainerStatuses"));
+            recall(&p->cs[i],
+                   sl_json_at(o, p->cs[i].role == ROLE_MAIN ? "status.containerStatuses"
+                                                            : "status.initContainerStatuses"));
     } else {
         sim_take(p, o);
     }
@@ -290,10 +292,11 @@ static uint64_t version_of(const char *s) {
 
 /* An object that a list, a watch or an answer showed. */
 void pod_take(struct sl_runtime *r, yyjson_val *o) {
-    const char *ns = jstr(o, "metadata.namespace"), *name = jstr(o, "metadata.name"),
-               *uid = jstr(o, "metadata.uid");
-    const char *phase = jstr(o, "status.phase"), *version = jstr(o, "metadata.resourceVersion");
-    const enum whose whose = node_whose(r, jstr(o, "spec.nodeName"));
+    const char *ns = sl_json_str(o, "metadata.namespace"), *name = sl_json_str(o, "metadata.name"),
+               *uid = sl_json_str(o, "metadata.uid");
+    const char *phase = sl_json_str(o, "status.phase"),
+               *version = sl_json_str(o, "metadata.resourceVersion");
+    const enum whose whose = node_whose(r, sl_json_str(o, "spec.nodeName"));
     const bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     struct pod *p = pod_find(r, ns, name);
 
@@ -307,7 +310,7 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
         return;
     if (!p) {
         const uint64_t key = sl_hash_str(0, uid);
-        const bool deleting = *jstr(o, "metadata.deletionTimestamp");
+        const bool deleting = *sl_json_str(o, "metadata.deletionTimestamp");
         if (whose == WHOSE_OTHER || !*uid || strchr(uid, '/') || uid[0] == '.')
             return;
         if (over && sl_map_get(&r->finished, key) == SL_MAP_NONE)
@@ -325,7 +328,7 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
             pod_stop(p, "OutOfContainers",
                      "sluice up runs at most " SL_STRING(RT_MAX_CONTAINERS) " containers in a pod");
         }
-    } else if (p->real && jint(o, "metadata.generation", 0) != p->generation) {
+    } else if (p->real && sl_json_int(o, "metadata.generation", 0) != p->generation) {
         keep_text(p, o);
     }
     if (over && !p->ended) { /* somebody else says so */
@@ -333,7 +336,7 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
         pod_stop(p, NULL, NULL);
     }
     p->seen = true;
-    p->generation = jint(o, "metadata.generation", 0);
+    p->generation = sl_json_int(o, "metadata.generation", 0);
     sl_freep(&p->version);
     p->version = sl_strdup(version);
     take_conditions(p, o);
@@ -512,7 +515,7 @@ void pod_sync(struct pod *p) {
         p->start = p->rt->port->wall;
     if (p->deadline == SL_TIME_NEVER) {
         const int64_t active =
-            jint(yyjson_doc_get_root(p->real->doc), "spec.activeDeadlineSeconds", -1);
+            sl_json_int(yyjson_doc_get_root(p->real->doc), "spec.activeDeadlineSeconds", -1);
         if (active >= 0 && active < INT32_MAX)
             p->deadline = p->rt->port->mono + active * SL_SEC;
     }

@@ -12,12 +12,12 @@ static const char *const words[PROBES] = {"Startup probe failed: the container w
                                           "Liveness probe failed: the container will be restarted"};
 
 static yyjson_val *spec_of(const struct container *c, enum probe_kind k) {
-    return jat(c->spec, names[k]);
+    return sl_json_at(c->spec, names[k]);
 }
 
 static int64_t setting(const struct container *c, enum probe_kind k, const char *what,
                        int64_t otherwise) {
-    const int64_t n = jint(spec_of(c, k), what, 0);
+    const int64_t n = sl_json_int(spec_of(c, k), what, 0);
 
     return n > 0 && n < INT32_MAX ? n : otherwise;
 }
@@ -25,7 +25,7 @@ static int64_t setting(const struct container *c, enum probe_kind k, const char 
 /* ---- verdicts ---- */
 
 static void fail(struct container *c, enum probe_kind k) {
-    const int64_t own = jint(spec_of(c, k), "terminationGracePeriodSeconds", -1);
+    const int64_t own = sl_json_int(spec_of(c, k), "terminationGracePeriodSeconds", -1);
 
     container_stop(c, own >= 0 && own < INT32_MAX ? own * SL_SEC : c->pod->grace);
 }

@@ -29,35 +29,35 @@ static void want(struct pod *p, bool secret, const char *name) {
 }
 
 static void want_of_container(struct pod *p, yyjson_val *c) {
-    yyjson_val *env = jat(c, "env"), *from = jat(c, "envFrom"), *one;
+    yyjson_val *env = sl_json_at(c, "env"), *from = sl_json_at(c, "envFrom"), *one;
     size_t i, n;
 
     yyjson_arr_foreach (env, i, n, one) {
-        want(p, false, jstr(one, "valueFrom.configMapKeyRef.name"));
-        want(p, true, jstr(one, "valueFrom.secretKeyRef.name"));
+        want(p, false, sl_json_str(one, "valueFrom.configMapKeyRef.name"));
+        want(p, true, sl_json_str(one, "valueFrom.secretKeyRef.name"));
     }
     yyjson_arr_foreach (from, i, n, one) {
-        want(p, false, jstr(one, "configMapRef.name"));
-        want(p, true, jstr(one, "secretRef.name"));
+        want(p, false, sl_json_str(one, "configMapRef.name"));
+        want(p, true, sl_json_str(one, "secretRef.name"));
     }
 }
 
 static void want_all(struct pod *p) {
-    yyjson_val *spec = jat(yyjson_doc_get_root(p->real->doc), "spec"), *one, *source;
-    yyjson_val *volumes = jat(spec, "volumes");
+    yyjson_val *spec = sl_json_at(yyjson_doc_get_root(p->real->doc), "spec"), *one, *source;
+    yyjson_val *volumes = sl_json_at(spec, "volumes");
     size_t i, n, k, m;
 
     for (uint32_t c = 0; c < p->n_cs; c++)
         want_of_container(p, p->cs[c].spec);
     yyjson_arr_foreach (volumes, i, n, one) {
-        yyjson_val *sources = jat(one, "projected.sources");
-        if (strncmp(jstr(one, "name"), "kube-api-access-", 16) == 0)
+        yyjson_val *sources = sl_json_at(one, "projected.sources");
+        if (strncmp(sl_json_str(one, "name"), "kube-api-access-", 16) == 0)
             continue;
-        want(p, false, jstr(one, "configMap.name"));
-        want(p, true, jstr(one, "secret.secretName"));
+        want(p, false, sl_json_str(one, "configMap.name"));
+        want(p, true, sl_json_str(one, "secret.secretName"));
         yyjson_arr_foreach (sources, k, m, source) {
-            want(p, false, jstr(source, "configMap.name"));
-            want(p, true, jstr(source, "secret.name"));
+            want(p, false, sl_json_str(source, "configMap.name"));
+            want(p, true, sl_json_str(source, "secret.name"));
         }
     }
 }
@@ -185,10 +185,10 @@ const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *
 
 yyjson_val *refs_key(struct pod *p, yyjson_val *object, bool secret, const char *key,
                      bool *ret_encoded) {
-    yyjson_val *v = lookup(p, jat(object, "data"), key);
+    yyjson_val *v = lookup(p, sl_json_at(object, "data"), key);
 
     *ret_encoded = secret || !v;
-    return v || secret ? v : lookup(p, jat(object, "binaryData"), key);
+    return v || secret ? v : lookup(p, sl_json_at(object, "binaryData"), key);
 }
 
 /* ---- looking up many keys ---- */

@@ -263,7 +263,7 @@ void pods_take(struct sl_runtime *r, const struct sl_reply *rp) {
 
     if (sl_json_read(rp->body, rp->len, &d, NULL) < 0)
         return;
-    items = jat(yyjson_doc_get_root(d), "items");
+    items = sl_json_at(yyjson_doc_get_root(d), "items");
     yyjson_arr_foreach (items, i, n, o) {
         pod_take(r, o);
     }
@@ -280,22 +280,24 @@ static void list_begins(void *ctx) {
 
 static void object(void *ctx, struct yyjson_val *o) {
     struct sl_runtime *r = ctx;
-    struct pod *p = pod_find(r, jstr(o, "metadata.namespace"), jstr(o, "metadata.name"));
+    struct pod *p =
+        pod_find(r, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
 
-    if (p && strcmp(p->uid, jstr(o, "metadata.uid")) == 0)
+    if (p && strcmp(p->uid, sl_json_str(o, "metadata.uid")) == 0)
         p->seen = true;
     pod_take(r, o);
 }
 
 static void gone(void *ctx, struct yyjson_val *o) {
     struct sl_runtime *r = ctx;
-    const char *uid = jstr(o, "metadata.uid");
-    struct pod *p = pod_find(r, jstr(o, "metadata.namespace"), jstr(o, "metadata.name"));
+    const char *uid = sl_json_str(o, "metadata.uid");
+    struct pod *p =
+        pod_find(r, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
 
     if (p && strcmp(p->uid, uid) == 0)
         pod_drop(p);
-    else if (node_whose(r, jstr(o, "spec.nodeName")) != WHOSE_OTHER)
-        forget_uid(r, uid, node_whose(r, jstr(o, "spec.nodeName")) == WHOSE_REAL);
+    else if (node_whose(r, sl_json_str(o, "spec.nodeName")) != WHOSE_OTHER)
+        forget_uid(r, uid, node_whose(r, sl_json_str(o, "spec.nodeName")) == WHOSE_REAL);
 }
 
 /* Folders of pods that went while we were away. */

@@ -57,28 +57,28 @@ static const char *const capabilities[] = {"CHOWN",
                                            "CHECKPOINT_RESTORE"};
 
 static yyjson_val *of_pod(const struct container *c) {
-    return jat(yyjson_doc_get_root(c->pod->real->doc), "spec.securityContext");
+    return sl_json_at(yyjson_doc_get_root(c->pod->real->doc), "spec.securityContext");
 }
 
 static int64_t id_of(struct container *c, const char *what) {
-    const int64_t id = jint(jat(c->spec, "securityContext"), what, -1);
+    const int64_t id = sl_json_int(sl_json_at(c->spec, "securityContext"), what, -1);
 
-    return id >= 0 ? id : jint(of_pod(c), what, -1);
+    return id >= 0 ? id : sl_json_int(of_pod(c), what, -1);
 }
 
 void users_of(struct container *c, struct users *ret) {
     *ret = (struct users){.uid = id_of(c, "runAsUser"),
                           .gid = id_of(c, "runAsGroup"),
-                          .fs_group = jint(of_pod(c), "fsGroup", -1)};
+                          .fs_group = sl_json_int(of_pod(c), "fsGroup", -1)};
     if (ret->gid < 0 && ret->uid > 0)
         ret->gid = 0;
 }
 
 static int check_root(struct container *c, const struct users *u, struct sl_err *err) {
-    const bool of_all = jbool(of_pod(c), "runAsNonRoot", false);
+    const bool of_all = sl_json_bool(of_pod(c), "runAsNonRoot", false);
     const int64_t uid = u->uid >= 0 ? u->uid : (int64_t)geteuid();
 
-    if (!jbool(jat(c->spec, "securityContext"), "runAsNonRoot", of_all) || uid != 0)
+    if (!sl_json_bool(sl_json_at(c->spec, "securityContext"), "runAsNonRoot", of_all) || uid != 0)
         return 0;
     return sl_err_set(err, SL_EINVAL, "%s (pod: \"%.80s\", container: %.63s)",
                       u->uid == 0 ? "container's runAsUser breaks non-root policy"
@@ -127,7 +127,7 @@ static int add_group(struct launch *l, int64_t gid, struct sl_err *err) {
 
 static int take_users(struct container *c, const struct users *u, struct launch *l,
                       struct sl_err *err) {
-    yyjson_val *more = jat(of_pod(c), "supplementalGroups"), *one;
+    yyjson_val *more = sl_json_at(of_pod(c), "supplementalGroups"), *one;
     size_t i, n;
     int r = check_id(u->uid, err);
 
@@ -147,7 +147,7 @@ static int take_users(struct container *c, const struct users *u, struct launch 
 }
 
 int security_apply(struct container *c, struct launch *l, struct sl_err *err) {
-    yyjson_val *own = jat(c->spec, "securityContext");
+    yyjson_val *own = sl_json_at(c->spec, "securityContext");
     struct users u;
 
     users_of(c, &u);
@@ -155,14 +155,15 @@ int security_apply(struct container *c, struct launch *l, struct sl_err *err) {
     if (r == 0 && geteuid() == 0) {
         r = take_users(c, &u, l, err);
         if (r == 0)
-            r = take_caps(jat(own, "capabilities.drop"), true, &l->drop, err);
+            r = take_caps(sl_json_at(own, "capabilities.drop"), true, &l->drop, err);
         if (r == 0)
-            r = take_caps(jat(own, "capabilities.add"), false, &l->drop, err);
+            r = take_caps(sl_json_at(own, "capabilities.add"), false, &l->drop, err);
     }
     /* Programs with set-user-ID are the machine's, and trust its files. To one who has volumes in
      * their place, perhaps in that of /etc, they give root only if the pod says so. */
-    l->no_new_privs = !jbool(own, "allowPrivilegeEscalation", !(l->uid > 0 && l->mounts.n > 0));
-    if (jbool(own, "readOnlyRootFilesystem", false) && spawner_mounts(c->pod->rt->spawner))
+    l->no_new_privs =
+        !sl_json_bool(own, "allowPrivilegeEscalation", !(l->uid > 0 && l->mounts.n > 0));
+    if (sl_json_bool(own, "readOnlyRootFilesystem", false) && spawner_mounts(c->pod->rt->spawner))
         l->writable = c->pod->real->folder;
     return r;
 }

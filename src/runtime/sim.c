@@ -65,7 +65,7 @@ static sl_span script_span(const char *s) {
 
 /* The n-th word of command and args together; NULL behind the last. */
 static const char *word(yyjson_val *c, size_t n) {
-    yyjson_val *command = jat(c, "command"), *args = jat(c, "args");
+    yyjson_val *command = sl_json_at(c, "command"), *args = sl_json_at(c, "args");
     const size_t k = yyjson_arr_size(command);
     const char *s = sl_json_opt(n < k ? yyjson_arr_get(command, n) : yyjson_arr_get(args, n - k));
 
@@ -82,8 +82,8 @@ static bool is_shell(const char *program) {
 }
 
 static sl_span container_span(yyjson_val *c) {
-    const char *image = jstr(c, "image"), *base = strrchr(image, '/'), *w;
-    const bool no_command = yyjson_arr_size(jat(c, "command")) == 0;
+    const char *image = sl_json_str(c, "image"), *base = strrchr(image, '/'), *w;
+    const bool no_command = yyjson_arr_size(sl_json_at(c, "command")) == 0;
     const bool sleeps = no_command && strncmp(base ? base + 1 : image, "sleep", 5) == 0;
     size_t i = 0;
     sl_span sum = 0, d;
@@ -101,18 +101,19 @@ static sl_span container_span(yyjson_val *c) {
 }
 
 sl_span sim_span(yyjson_val *pod) {
-    const char *said = jannotation(pod, SL_RUN_FOR);
-    yyjson_val *init = jat(pod, "spec.initContainers"), *mains = jat(pod, "spec.containers"), *c;
+    const char *said = sl_json_annotation(pod, SL_RUN_FOR);
+    yyjson_val *init = sl_json_at(pod, "spec.initContainers"),
+               *mains = sl_json_at(pod, "spec.containers"), *c;
     sl_span before = 0, longest = 0, d;
     size_t i, n;
 
     if (*said && sl_span_parse(said, strlen(said), &d, NULL) == 0 && d >= 0)
         return d;
-    if (strcmp(jstr(pod, "spec.restartPolicy"), "OnFailure") != 0 &&
-        strcmp(jstr(pod, "spec.restartPolicy"), "Never") != 0)
+    if (strcmp(sl_json_str(pod, "spec.restartPolicy"), "OnFailure") != 0 &&
+        strcmp(sl_json_str(pod, "spec.restartPolicy"), "Never") != 0)
         return SL_TIME_NEVER;
     yyjson_arr_foreach (init, i, n, c) {
-        if (strcmp(jstr(c, "restartPolicy"), "Always") != 0)
+        if (strcmp(sl_json_str(c, "restartPolicy"), "Always") != 0)
             before = sl_time_add(before, container_span(c));
     }
     yyjson_arr_foreach (mains, i, n, c) {
@@ -124,7 +125,7 @@ sl_span sim_span(yyjson_val *pod) {
 
 void sim_take(struct pod *p, yyjson_val *o) {
     p->sim_for = sim_span(o);
-    p->sim_code = (int)strtol(jannotation(o, EXIT_CODE), NULL, 10) & 255;
+    p->sim_code = (int)strtol(sl_json_annotation(o, EXIT_CODE), NULL, 10) & 255;
 }
 
 static void all_run(struct pod *p) {

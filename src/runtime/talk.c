@@ -366,7 +366,8 @@ bool sl_runtime_talk_input(void *ctx, void *talk, const char *bytes, size_t len)
 static void leave_input(struct talk *t) {
     struct proc *p = fed(t);
 
-    if (p && jbool(t->c->spec, "stdinOnce", false) && !jbool(t->c->spec, "tty", false))
+    if (p && sl_json_bool(t->c->spec, "stdinOnce", false) &&
+        !sl_json_bool(t->c->spec, "tty", false))
         proc_input_end(p);
 }
 

@@ -200,8 +200,8 @@ static int put_key(const struct filler *f, yyjson_val *value, bool encoded, cons
 /* All keys, or those that are named. */
 static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, const char *name) {
     static const char *const maps[] = {"data", "binaryData"};
-    yyjson_val *o = refs_find(f->pod, secret, name), *items = jat(source, "items"), *k, *v;
-    const bool optional = jbool(source, "optional", false);
+    yyjson_val *o = refs_find(f->pod, secret, name), *items = sl_json_at(source, "items"), *k, *v;
+    const bool optional = sl_json_bool(source, "optional", false);
     bool encoded;
     size_t i, n;
     int r = 0;
@@ -211,15 +211,17 @@ static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, co
         return r < 0 ? sl_err_wrap(f->err, r, "volume \"%s\"", f->volume) : 0;
     }
     yyjson_arr_foreach (items, i, n, v) {
-        yyjson_val *value = refs_key(f->pod, o, secret, jstr(v, "key"), &encoded);
+        yyjson_val *value = refs_key(f->pod, o, secret, sl_json_str(v, "key"), &encoded);
         if (!value && !optional)
             return sl_err_set(f->err, SL_ENOENT, "volume \"%s\": %s \"%s\" has no key %.80s",
-                              f->volume, secret ? "secret" : "configmap", name, jstr(v, "key"));
-        if (value && (r = put_key(f, value, encoded, jstr(v, "path"), jint(v, "mode", -1))) < 0)
+                              f->volume, secret ? "secret" : "configmap", name,
+                              sl_json_str(v, "key"));
+        if (value && (r = put_key(f, value, encoded, sl_json_str(v, "path"),
+                                  sl_json_int(v, "mode", -1))) < 0)
             return r;
     }
     for (size_t m = 0; n == 0 && !items && m < (secret ? 1 : 2); m++) {
-        yyjson_val *map = jat(o, maps[m]);
+        yyjson_val *map = sl_json_at(o, maps[m]);
         size_t j, all;
         sl_obj_foreach (map, j, all, k, v) {
             if ((r = put_key(f, v, secret || m == 1, sl_json_text(k), -1)) < 0)
@@ -230,25 +232,26 @@ static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, co
 }
 
 static int fill_downward(const struct filler *f, yyjson_val *source) {
-    yyjson_val *items = jat(source, "items"), *item;
+    yyjson_val *items = sl_json_at(source, "items"), *item;
     size_t i, n;
     int r = 0;
 
     yyjson_arr_foreach (items, i, n, item) {
-        yyjson_val *res = jat(item, "resourceFieldRef");
+        yyjson_val *res = sl_json_at(item, "resourceFieldRef");
         const char *s = NULL;
         struct sl_text text = SL_TEXT("");
         for (uint32_t c = 0; res && c < f->pod->n_cs; c++)
-            if (strcmp(f->pod->cs[c].name, jstr(res, "containerName")) == 0)
-                s = resource_text(f->pod, f->arena, f->pod->cs[c].spec, jstr(res, "resource"),
-                                  jstr(res, "divisor"));
+            if (strcmp(f->pod->cs[c].name, sl_json_str(res, "containerName")) == 0)
+                s = resource_text(f->pod, f->arena, f->pod->cs[c].spec,
+                                  sl_json_str(res, "resource"), sl_json_str(res, "divisor"));
         if (s)
             text = sl_text_of(s);
-        if (res ? !s : !field_text(f->pod, f->arena, jstr(item, "fieldRef.fieldPath"), &text))
+        if (res ? !s
+                : !field_text(f->pod, f->arena, sl_json_str(item, "fieldRef.fieldPath"), &text))
             return sl_err_set(f->err, SL_EINVAL, "volume \"%s\": no such field: %.80s", f->volume,
-                              jstr(item, "path"));
-        if ((r = charge(f, text.n)) < 0 ||
-            (r = put(f, jstr(item, "path"), text.s, text.n, jint(item, "mode", -1))) < 0)
+                              sl_json_str(item, "path"));
+        if ((r = charge(f, text.n)) < 0 || (r = put(f, sl_json_str(item, "path"), text.s, text.n,
+                                                    sl_json_int(item, "mode", -1))) < 0)
             return r;
     }
     return r;
@@ -260,11 +263,11 @@ static int fill_projected(const struct filler *f, yyjson_val *sources) {
     int r = 0;
 
     yyjson_arr_foreach (sources, i, n, s) {
-        if ((one = jat(s, "configMap")))
-            r = fill_keys(f, one, false, jstr(one, "name"));
-        else if ((one = jat(s, "secret")))
-            r = fill_keys(f, one, true, jstr(one, "name"));
-        else if ((one = jat(s, "downwardAPI")))
+        if ((one = sl_json_at(s, "configMap")))
+            r = fill_keys(f, one, false, sl_json_str(one, "name"));
+        else if ((one = sl_json_at(s, "secret")))
+            r = fill_keys(f, one, true, sl_json_str(one, "name"));
+        else if ((one = sl_json_at(s, "downwardAPI")))
             r = fill_downward(f, one);
         if (r < 0)
             return r;
@@ -275,15 +278,16 @@ static int fill_projected(const struct filler *f, yyjson_val *sources) {
 /* ---- volumes ---- */
 
 static bool is_token(yyjson_val *volume) {
-    return strncmp(jstr(volume, "name"), "kube-api-access-", 16) == 0 && jat(volume, "projected");
+    return strncmp(sl_json_str(volume, "name"), "kube-api-access-", 16) == 0 &&
+           sl_json_at(volume, "projected");
 }
 
 const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a) {
     if (is_token(volume))
         return NULL;
-    if (jat(volume, "hostPath"))
-        return jstr(volume, "hostPath.path");
-    return sl_arena_printf(a, "%s/volumes/%s", p->real->folder, jstr(volume, "name"));
+    if (sl_json_at(volume, "hostPath"))
+        return sl_json_str(volume, "hostPath.path");
+    return sl_arena_printf(a, "%s/volumes/%s", p->real->folder, sl_json_str(volume, "name"));
 }
 
 /* ---- what is made on the machine ---- */
@@ -338,7 +342,7 @@ int host_path_make(const char *host, bool file) {
 }
 
 static int host_path(const char *name, yyjson_val *v, struct sl_err *err) {
-    const char *path = jstr(v, "path"), *type = jstr(v, "type");
+    const char *path = sl_json_str(v, "path"), *type = sl_json_str(v, "type");
     const bool file = strcmp(type, "FileOrCreate") == 0;
     struct stat st;
     int r = 0;
@@ -370,7 +374,7 @@ static const char *kind_of(yyjson_val *volume) {
 
 static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl_arena *file,
                 size_t *left, struct sl_err *err) {
-    const char *name = jstr(volume, "name"), *kind = kind_of(volume),
+    const char *name = sl_json_str(volume, "name"), *kind = kind_of(volume),
                *folder = volume_folder(p, volume, a);
     yyjson_val *v = yyjson_obj_get(volume, kind);
     const struct filler f = {.pod = p,
@@ -378,7 +382,7 @@ static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl
                              .left = left,
                              .folder = folder,
                              .volume = name,
-                             .mode = (unsigned)jint(v, "defaultMode", 0644) & 0777,
+                             .mode = (unsigned)sl_json_int(v, "defaultMode", 0644) & 0777,
                              .err = err};
     const bool empty = strcmp(kind, "emptyDir") == 0;
 
@@ -392,13 +396,13 @@ static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl
     if (empty)
         return 0;
     if (strcmp(kind, "configMap") == 0)
-        return fill_keys(&f, v, false, jstr(v, "name"));
+        return fill_keys(&f, v, false, sl_json_str(v, "name"));
     if (strcmp(kind, "secret") == 0)
-        return fill_keys(&f, v, true, jstr(v, "secretName"));
+        return fill_keys(&f, v, true, sl_json_str(v, "secretName"));
     if (strcmp(kind, "downwardAPI") == 0)
         return fill_downward(&f, v);
     if (strcmp(kind, "projected") == 0)
-        return fill_projected(&f, jat(v, "sources"));
+        return fill_projected(&f, sl_json_at(v, "sources"));
     return sl_err_set(err, SL_EINVAL,
                       "volume \"%s\": sluice up has no %s volumes; it has emptyDir, configMap, "
                       "secret, downwardAPI, "
@@ -449,14 +453,15 @@ static int check_names(const struct pod *p, yyjson_val *volumes, struct sl_err *
         if (!is_plain(p->cs[c].name))
             return sl_err_set(err, SL_EINVAL, "\"%.80s\" is no name of a container", p->cs[c].name);
     yyjson_arr_foreach (volumes, i, n, v) {
-        if (!is_plain(jstr(v, "name")))
-            return sl_err_set(err, SL_EINVAL, "\"%.80s\" is no name of a volume", jstr(v, "name"));
+        if (!is_plain(sl_json_str(v, "name")))
+            return sl_err_set(err, SL_EINVAL, "\"%.80s\" is no name of a volume",
+                              sl_json_str(v, "name"));
     }
     return 0;
 }
 
 int volumes_make(struct pod *p, struct sl_err *err) {
-    yyjson_val *volumes = jat(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
+    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
     struct sl_arena a = SL_ARENA(MAX_VOLUME_PATHS), file = SL_ARENA(MAX_FILE);
     size_t i, n, left = MAX_WRITTEN;
     int r = check_names(p, volumes, err);

@@ -86,8 +86,9 @@ struct tally {
 static bool is_ready(yyjson_val *o) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), "Ready") == 0 && strcmp(jstr(v, "status"), "True") == 0)
+    yyjson_arr_foreach (sl_json_at(o, "status.conditions"), i, n, v)
+        if (strcmp(sl_json_str(v, "type"), "Ready") == 0 &&
+            strcmp(sl_json_str(v, "status"), "True") == 0)
             return true;
     return false;
 }
@@ -99,10 +100,10 @@ static int64_t ordinal_of(const char *name) {
 
 static void tally_pod(void *ctx, yyjson_val *o) {
     struct tally *t = ctx;
-    bool going = jat(o, "metadata.deletionTimestamp") != NULL;
-    const char *hash = jlabel(o, "pod-template-hash");
+    bool going = sl_json_at(o, "metadata.deletionTimestamp") != NULL;
+    const char *hash = sl_json_label(o, "pod-template-hash");
 
-    if (strcmp(jlabel(o, "app"), t->app) != 0)
+    if (strcmp(sl_json_label(o, "app"), t->app) != 0)
         return;
     t->pods += !going;
     t->available += !going && is_ready(o);
@@ -112,9 +113,9 @@ static void tally_pod(void *ctx, yyjson_val *o) {
     } else if (strcmp(t->hash, hash) != 0) {
         t->hashes = 2;
     }
-    if (strcmp(jstr(o, "metadata.name"), t->but) == 0)
+    if (strcmp(sl_json_str(o, "metadata.name"), t->but) == 0)
         return;
-    int64_t ordinal = ordinal_of(jstr(o, "metadata.name"));
+    int64_t ordinal = ordinal_of(sl_json_str(o, "metadata.name"));
     t->others_not_ready += going || !is_ready(o);
     t->below += ordinal < t->ordinal && !going && is_ready(o);
     t->above += ordinal > t->ordinal;
@@ -138,8 +139,8 @@ static bool made(const struct fakeapi_change *ch) {
 }
 
 static bool began_to_go(const struct fakeapi_change *ch) {
-    return ch->before && !jat(ch->before, "metadata.deletionTimestamp") &&
-           (!ch->now || jat(ch->now, "metadata.deletionTimestamp"));
+    return ch->before && !sl_json_at(ch->before, "metadata.deletionTimestamp") &&
+           (!ch->now || sl_json_at(ch->now, "metadata.deletionTimestamp"));
 }
 
 static void check_deployed(struct history *h, struct deployed *d, const struct fakeapi_change *ch) {
@@ -155,7 +156,7 @@ static void check_deployed(struct history *h, struct deployed *d, const struct f
 
 static void check_stateful(struct history *h, struct stateful *s, const struct fakeapi_change *ch) {
     yyjson_val *o = ch->now ? ch->now : ch->before;
-    const char *name = jstr(o, "metadata.name");
+    const char *name = sl_json_str(o, "metadata.name");
     struct tally t = tally(h, s->name, name);
     int64_t ordinal = ordinal_of(name);
 
@@ -175,24 +176,25 @@ static void check_pod(struct history *h, const struct fakeapi_change *ch) {
     yyjson_val *o = ch->now ? ch->now : ch->before;
 
     for (uint32_t i = 0; i < DEPLOYED; i++)
-        if (strcmp(jlabel(o, "app"), h->d[i].name) == 0)
+        if (strcmp(sl_json_label(o, "app"), h->d[i].name) == 0)
             check_deployed(h, &h->d[i], ch);
     for (uint32_t i = 0; i < STATEFUL; i++)
-        if (strcmp(jlabel(o, "app"), h->s[i].name) == 0)
+        if (strcmp(sl_json_label(o, "app"), h->s[i].name) == 0)
             check_stateful(h, &h->s[i], ch);
 }
 
 static bool has_finalizer(yyjson_val *o, const char *name) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(o, "metadata.finalizers"), i, n, v)
+    yyjson_arr_foreach (sl_json_at(o, "metadata.finalizers"), i, n, v)
         if (yyjson_equals_str(v, name))
             return true;
     return false;
 }
 
 static bool is_young(struct history *h, yyjson_val *o) {
-    return FAKEAPI_EPOCH + fakeapi_now(h->w.api) - jtime(o, "metadata.creationTimestamp") < YOUNG;
+    return FAKEAPI_EPOCH + fakeapi_now(h->w.api) - sl_json_time(o, "metadata.creationTimestamp") <
+           YOUNG;
 }
 
 /* The collector deleted this: who were its owners? Ours are ConfigMaps and Secrets. */
@@ -201,17 +203,17 @@ static void check_collected(struct history *h, const struct fakeapi_change *ch) 
     yyjson_val *ref;
 
     total_collected++;
-    yyjson_arr_foreach (jat(ch->before, "metadata.ownerReferences"), i, n, ref) {
+    yyjson_arr_foreach (sl_json_at(ch->before, "metadata.ownerReferences"), i, n, ref) {
         char path[300];
         (void)snprintf(path, sizeof path, NS "/%s/%s",
-                       strcmp(jstr(ref, "kind"), "Secret") == 0 ? "secrets" : "configmaps",
-                       jstr(ref, "name"));
+                       strcmp(sl_json_str(ref, "kind"), "Secret") == 0 ? "secrets" : "configmaps",
+                       sl_json_str(ref, "name"));
         yyjson_val *o = fakeapi_get(h->w.api, path);
-        if (o && strcmp(jstr(o, "metadata.uid"), jstr(ref, "uid")) == 0 &&
-            sl_map_get(&h->foreground, sl_hash_str(1, jstr(ref, "uid"))) == SL_MAP_NONE)
+        if (o && strcmp(sl_json_str(o, "metadata.uid"), sl_json_str(ref, "uid")) == 0 &&
+            sl_map_get(&h->foreground, sl_hash_str(1, sl_json_str(ref, "uid"))) == SL_MAP_NONE)
             broken(h, "deleted though an owner lives", ch->key);
-        uint32_t since = sl_map_get(&h->left_alone, sl_hash_str(1, jstr(ref, "uid")));
-        if (since != SL_MAP_NONE && jtime(ch->before, "metadata.creationTimestamp") + YOUNG <
+        uint32_t since = sl_map_get(&h->left_alone, sl_hash_str(1, sl_json_str(ref, "uid")));
+        if (since != SL_MAP_NONE && sl_json_time(ch->before, "metadata.creationTimestamp") + YOUNG <
                                         FAKEAPI_EPOCH + since * SL_SEC)
             broken(h, "deleted though it was to be left alone", ch->key);
     }
@@ -227,9 +229,9 @@ static void check_blocks(void *ctx, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref;
 
-    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
-        if (strcmp(jstr(ref, "uid"), b->uid) == 0 && jbool(ref, "blockOwnerDeletion", false) &&
-            !is_young(b->h, o))
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        if (strcmp(sl_json_str(ref, "uid"), b->uid) == 0 &&
+            sl_json_bool(ref, "blockOwnerDeletion", false) && !is_young(b->h, o))
             broken(b->h, "went before one that blocks it", b->key);
 }
 
@@ -259,8 +261,8 @@ static void check_empty(struct history *h, const char *home) {
 
 static void trace(struct history *h, const struct fakeapi_change *ch) {
     yyjson_val *o = ch->now ? ch->now : ch->before;
-    char *meta = yyjson_val_write(jat(o, "metadata"), 0, NULL);
-    char *spec = yyjson_val_write(jat(o, "spec.replicas"), 0, NULL);
+    char *meta = yyjson_val_write(sl_json_at(o, "metadata"), 0, NULL);
+    char *spec = yyjson_val_write(sl_json_at(o, "spec.replicas"), 0, NULL);
 
     (void)printf("%9.3f %s %s by %d: %s %s\n", (double)fakeapi_now(h->w.api) / (double)SL_SEC,
                  ch->kind->kind, ch->key, (int)ch->client, !ch->now ? "gone" : meta,
@@ -279,11 +281,11 @@ static void on_change(struct apps_world *w, const struct fakeapi_change *ch) {
     if (strcmp(ch->kind->kind, "Pod") == 0 && strncmp(ch->key, "ns/", 3) == 0)
         check_pod(h, ch);
     if (is_thing(ch) && ch->now && has_finalizer(ch->now, "foregroundDeletion"))
-        sl_map_add(&h->foreground, sl_hash_str(1, jstr(ch->now, "metadata.uid")), 1);
+        sl_map_add(&h->foreground, sl_hash_str(1, sl_json_str(ch->now, "metadata.uid")), 1);
     if (is_thing(ch) && ours(ch) && began_to_go(ch))
         check_collected(h, ch);
     if (is_thing(ch) && !ch->now && has_finalizer(ch->before, "foregroundDeletion")) {
-        struct blocked b = {h, jstr(ch->before, "metadata.uid"), ch->key};
+        struct blocked b = {h, sl_json_str(ch->before, "metadata.uid"), ch->key};
         (void)fakeapi_each(w->api, NS "/configmaps", check_blocks, &b);
         (void)fakeapi_each(w->api, NS "/secrets", check_blocks, &b);
     }
@@ -402,18 +404,18 @@ struct pick {
 
 static void pick_one(void *ctx, yyjson_val *o) {
     struct pick *p = ctx;
-    const char *kind = jstr(o, "kind"), *name = jstr(o, "metadata.name");
+    const char *kind = sl_json_str(o, "kind"), *name = sl_json_str(o, "metadata.name");
 
     if (strncmp(name, "t-", 2) != 0 || p->left-- != 0)
         return;
     size_t len = strlen(p->refs);
     (void)snprintf(p->path, sizeof p->path, NS "/%s/%s",
                    strcmp(kind, "Secret") == 0 ? "secrets" : "configmaps", name);
-    if (!jat(o, "metadata.deletionTimestamp"))
+    if (!sl_json_at(o, "metadata.deletionTimestamp"))
         (void)snprintf(p->refs + len, sizeof p->refs - len,
                        "%s{'apiVersion':'v1','kind':'%s','name':'%s','uid':'%s',"
                        "'blockOwnerDeletion':%s}",
-                       len ? "," : "", kind, name, jstr(o, "metadata.uid"),
+                       len ? "," : "", kind, name, sl_json_str(o, "metadata.uid"),
                        p->n % 2 ? "true" : "false");
     p->n++;
 }
@@ -450,10 +452,10 @@ static void delete_thing(struct history *h) {
 
     pick(h, &p);
     yyjson_val *o = p.path[0] ? fakeapi_get(h->w.api, p.path) : NULL;
-    if (!o || jat(o, "metadata.deletionTimestamp"))
+    if (!o || sl_json_at(o, "metadata.deletionTimestamp"))
         return;
     if (strcmp(policy, "Orphan") == 0)
-        sl_map_add(&h->left_alone, sl_hash_str(1, jstr(o, "metadata.uid")),
+        sl_map_add(&h->left_alone, sl_hash_str(1, sl_json_str(o, "metadata.uid")),
                    (uint32_t)(fakeapi_now(h->w.api) / SL_SEC));
     (void)sendf(h, SL_DELETE, p.path, "{'propagationPolicy':'%s'}", policy);
 }
@@ -462,8 +464,8 @@ static void take_hold(void *ctx, yyjson_val *o) {
     struct pick *p = ctx;
     if (has_finalizer(o, "test/hold") && !p->path[0])
         (void)snprintf(p->path, sizeof p->path, NS "/%s/%s",
-                       strcmp(jstr(o, "kind"), "Secret") == 0 ? "secrets" : "configmaps",
-                       jstr(o, "metadata.name"));
+                       strcmp(sl_json_str(o, "kind"), "Secret") == 0 ? "secrets" : "configmaps",
+                       sl_json_str(o, "metadata.name"));
 }
 
 /* Whoever put the finalizer there takes it away. False: there is none left. */
@@ -477,7 +479,7 @@ static bool release_one(struct history *h) {
     (void)fakeapi_each(h->w.api, NS "/secrets", take_hold, &p);
     if (!p.path[0])
         return false;
-    yyjson_arr_foreach (jat(fakeapi_get(h->w.api, p.path), "metadata.finalizers"), i, n, v)
+    yyjson_arr_foreach (sl_json_at(fakeapi_get(h->w.api, p.path), "metadata.finalizers"), i, n, v)
         if (!yyjson_equals_str(v, "test/hold")) {
             size_t len = strlen(list);
             (void)snprintf(list + len, sizeof list - len, "%s'%s'", len ? "," : "",
@@ -547,8 +549,8 @@ static void die(struct history *h) {
 static void check_thing(void *ctx, yyjson_val *o) {
     struct history *h = ctx;
 
-    if (jat(o, "metadata.deletionTimestamp"))
-        broken(h, "still there in the end", jstr(o, "metadata.name"));
+    if (sl_json_at(o, "metadata.deletionTimestamp"))
+        broken(h, "still there in the end", sl_json_str(o, "metadata.name"));
 }
 
 static void check_end(struct history *h) {

@@ -16,7 +16,7 @@ static void make_ready(void *ctx, uint64_t arg) {
     yyjson_val *pod = fakeapi_get(w->api, j->path);
     char path[720], body[400], now[SL_STAMP_TEXT];
 
-    if (!pod || strcmp(jstr(pod, "metadata.uid"), j->uid) != 0 || w->never_ready)
+    if (!pod || strcmp(sl_json_str(pod, "metadata.uid"), j->uid) != 0 || w->never_ready)
         return;
     (void)sl_stamp(FAKEAPI_EPOCH + fakeapi_now(w->api), now);
     (void)snprintf(path, sizeof path, "%s/status", j->path);
@@ -33,7 +33,7 @@ static void end(void *ctx, uint64_t arg) {
     yyjson_val *pod = fakeapi_get(w->api, j->path);
     char path[740];
 
-    if (!pod || strcmp(jstr(pod, "metadata.uid"), j->uid) != 0)
+    if (!pod || strcmp(sl_json_str(pod, "metadata.uid"), j->uid) != 0)
         return;
     (void)snprintf(path, sizeof path, "%s?gracePeriodSeconds=0", j->path);
     (void)world_do(w, SL_DELETE, path, NULL, NULL);
@@ -43,8 +43,8 @@ static void later(struct apps_world *w, yyjson_val *pod, fakeapi_fn fn, sl_span 
     struct kubelet_job *j = sl_vec_push(&w->jobs);
 
     (void)snprintf(j->path, sizeof j->path, "/api/v1/namespaces/%s/pods/%s",
-                   jstr(pod, "metadata.namespace"), jstr(pod, "metadata.name"));
-    (void)snprintf(j->uid, sizeof j->uid, "%s", jstr(pod, "metadata.uid"));
+                   sl_json_str(pod, "metadata.namespace"), sl_json_str(pod, "metadata.name"));
+    (void)snprintf(j->uid, sizeof j->uid, "%s", sl_json_str(pod, "metadata.uid"));
     fakeapi_at(w->api, fakeapi_now(w->api) + sl_prng_range(&w->prng, min, max), fn, w,
                w->jobs.n - 1);
 }
@@ -55,8 +55,8 @@ static void on_change(void *ctx, const struct fakeapi_change *ch) {
     if (strcmp(ch->kind->kind, "Pod") == 0 && ch->now) {
         if (!ch->before)
             later(w, ch->now, make_ready, w->start_min, w->start_max);
-        else if (jat(ch->now, "metadata.deletionTimestamp") &&
-                 !jat(ch->before, "metadata.deletionTimestamp"))
+        else if (sl_json_at(ch->now, "metadata.deletionTimestamp") &&
+                 !sl_json_at(ch->before, "metadata.deletionTimestamp"))
             later(w, ch->now, end, w->end_min, w->end_max);
     }
     if (w->watch)
@@ -170,7 +170,7 @@ void world_delete(struct apps_world *w, const char *path, const char *policy) {
 }
 
 const char *world_show(struct apps_world *w, const char *path, const char *field) {
-    yyjson_val *o = fakeapi_get(w->api, path), *v = o ? jat(o, field) : NULL;
+    yyjson_val *o = fakeapi_get(w->api, path), *v = o ? sl_json_at(o, field) : NULL;
     char *text = v ? yyjson_val_write(v, 0, NULL) : NULL;
 
     (void)snprintf(w->text, sizeof w->text, "%.8000s",
@@ -184,7 +184,7 @@ const char *world_show(struct apps_world *w, const char *path, const char *field
 int64_t world_int(struct apps_world *w, const char *path, const char *field) {
     yyjson_val *o = fakeapi_get(w->api, path);
 
-    return o ? jint(o, field, -1) : -1;
+    return o ? sl_json_int(o, field, -1) : -1;
 }
 
 bool world_exists(struct apps_world *w, const char *path) {
@@ -200,8 +200,9 @@ const char *world_condition(struct apps_world *w, const char *path, const char *
     size_t i, n;
 
     w->text[0] = '\0';
-    yyjson_arr_foreach (o ? jat(o, "status.conditions") : NULL, i, n, v)
-        if (strcmp(jstr(v, "type"), type) == 0)
-            (void)snprintf(w->text, sizeof w->text, "%s %s", jstr(v, "status"), jstr(v, "reason"));
+    yyjson_arr_foreach (o ? sl_json_at(o, "status.conditions") : NULL, i, n, v)
+        if (strcmp(sl_json_str(v, "type"), type) == 0)
+            (void)snprintf(w->text, sizeof w->text, "%s %s", sl_json_str(v, "status"),
+                           sl_json_str(v, "reason"));
     return w->text;
 }

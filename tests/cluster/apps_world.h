@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "cluster/cluster.h"
 #include "fakeapi.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 struct kubelet_job {
     char path[700];

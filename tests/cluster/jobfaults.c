@@ -19,6 +19,7 @@
 
 #include "base/mem.h"
 #include "base/prng.h"
+#include "base/stamp.h"
 #include "cluster/job.h"
 #include "cluster/schedule.h"
 #include "fakeapi.h"
@@ -60,7 +61,7 @@ static void show(void *ctx, yyjson_val *o) {
     struct sl_buf b;
     (void)ctx;
     sl_buf_init(&b, 1 << 20);
-    jput(&b, o);
+    sl_json_put(&b, o);
     printf("%s\n", sl_buf_str(&b));
     sl_buf_done(&b);
 }
@@ -114,19 +115,16 @@ enum { RUN, END, STOP };
 
 static void kubelet(void *ctx, uint64_t arg) {
     struct world *w = ctx;
-    char path[300], status[340], stamp[40];
-    struct sl_buf b;
+    char path[300], status[340], text[SL_STAMP_TEXT], stamp[40];
     (void)snprintf(path, sizeof path, POD_PATH "%s", w->pods[arg >> 8]);
     (void)snprintf(status, sizeof status, "%s/status", path);
     yyjson_val *pod = fakeapi_get(w->api, path);
-    const char *phase = jstr(pod, "status.phase");
+    const char *phase = sl_json_str(pod, "status.phase");
     bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
-    if (!pod || !*jstr(pod, "spec.nodeName"))
+    if (!pod || !*sl_json_str(pod, "spec.nodeName"))
         return;
-    sl_buf_init(&b, 64);
-    jput_time(&b, FAKEAPI_EPOCH + fakeapi_now(w->api));
-    (void)snprintf(stamp, sizeof stamp, "%s", sl_buf_str(&b));
-    sl_buf_done(&b);
+    (void)snprintf(stamp, sizeof stamp, "\"%s\"",
+                   sl_stamp(FAKEAPI_EPOCH + fakeapi_now(w->api), text));
     if ((arg & 0xff) == STOP) {
         if (!ended && below(w, 2))
             (void)sendf(w, SL_PATCH, status, "{\"status\":{\"phase\":\"Failed\"}}");
@@ -154,16 +152,16 @@ static void kubelet(void *ctx, uint64_t arg) {
 static bool is_tracked(yyjson_val *pod) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(pod, "metadata.finalizers"), i, n, v)
+    yyjson_arr_foreach (sl_json_at(pod, "metadata.finalizers"), i, n, v)
         if (yyjson_equals_str(v, "batch.kubernetes.io/job-tracking"))
             return true;
     return false;
 }
 
 static bool is_active(yyjson_val *pod) {
-    const char *phase = jstr(pod, "status.phase");
+    const char *phase = sl_json_str(pod, "status.phase");
     return strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0 &&
-           !*jstr(pod, "metadata.deletionTimestamp");
+           !*sl_json_str(pod, "metadata.deletionTimestamp");
 }
 
 struct census {
@@ -177,16 +175,16 @@ struct census {
 static void count_pod(void *ctx, yyjson_val *pod) {
     struct census *c = ctx;
     unsigned n;
-    const char *phase = jstr(pod, "status.phase");
-    if (c->node && strcmp(jstr(pod, "spec.nodeName"), c->node) == 0)
+    const char *phase = sl_json_str(pod, "status.phase");
+    if (c->node && strcmp(sl_json_str(pod, "spec.nodeName"), c->node) == 0)
         c->cpu += strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0;
-    if (!fakeapi_number(jstr(pod, "metadata.name"), "j-", &n, NULL) || n != c->job ||
+    if (!fakeapi_number(sl_json_str(pod, "metadata.name"), "j-", &n, NULL) || n != c->job ||
         !is_active(pod))
         return;
     c->active++;
     c->same_index +=
         c->index && *c->index &&
-        strcmp(c->index, jannotation(pod, "batch.kubernetes.io/job-completion-index")) == 0;
+        strcmp(c->index, sl_json_annotation(pod, "batch.kubernetes.io/job-completion-index")) == 0;
 }
 
 static bool excuse(struct world *w, const struct fakeapi_change *c) {
@@ -198,7 +196,8 @@ static bool excuse(struct world *w, const struct fakeapi_change *c) {
 
 static void pod_changed(struct world *w, const struct fakeapi_change *c) {
     yyjson_val *now = c->now ? c->now : c->before;
-    const char *name = jstr(now, "metadata.name"), *node = jstr(c->now, "spec.nodeName");
+    const char *name = sl_json_str(now, "metadata.name"),
+               *node = sl_json_str(c->now, "spec.nodeName");
     unsigned n;
     if (!fakeapi_number(name, "j-", &n, NULL) || n >= MAX_JOBS)
         return;
@@ -206,7 +205,7 @@ static void pod_changed(struct world *w, const struct fakeapi_change *c) {
     uint64_t arg = (uint64_t)pod_number(w, name) << 8;
     struct census s = {.w = w, .job = n};
     if (!c->before) {
-        s.index = jannotation(now, "batch.kubernetes.io/job-completion-index");
+        s.index = sl_json_annotation(now, "batch.kubernetes.io/job-completion-index");
         (void)fakeapi_each(w->api, "/api/v1/pods", count_pod, &s);
         t->late |= c->client != FAKEAPI_NOBODY && c->sent <= w->started;
         if ((s.active > t->most || s.same_index > 1) && t->late)
@@ -219,9 +218,10 @@ static void pod_changed(struct world *w, const struct fakeapi_change *c) {
     }
     bool was = c->before && is_tracked(c->before), is = c->now && is_tracked(c->now);
     if (was && !is) {
-        const char *phase = jstr(c->before, "status.phase");
+        const char *phase = sl_json_str(c->before, "status.phase");
         /* One that was deleted counts as failed, unless it succeeded before that was seen. */
-        if (*jstr(c->before, "metadata.deletionTimestamp") && strcmp(phase, "Succeeded") == 0)
+        if (*sl_json_str(c->before, "metadata.deletionTimestamp") &&
+            strcmp(phase, "Succeeded") == 0)
             t->either++;
         else
             t->ok += strcmp(phase, "Succeeded") == 0;
@@ -229,23 +229,24 @@ static void pod_changed(struct world *w, const struct fakeapi_change *c) {
         t->vanished +=
             is_active(c->before) || strcmp(phase, "Running") == 0 || strcmp(phase, "Pending") == 0;
     }
-    if (c->now && *node && (!c->before || !*jstr(c->before, "spec.nodeName"))) {
+    if (c->now && *node && (!c->before || !*sl_json_str(c->before, "spec.nodeName"))) {
         s = (struct census){.w = w, .job = n, .node = node};
         (void)fakeapi_each(w->api, "/api/v1/pods", count_pod, &s);
         if (s.cpu > NODE_CPU && !excuse(w, c))
             fail(w, "%s has %lld cpu in use", node, (long long)s.cpu);
         fakeapi_at(w->api, fakeapi_now(w->api) + below(w, 2000) * SL_MSEC, kubelet, w, arg | RUN);
     }
-    if (c->now && *node && *jstr(now, "metadata.deletionTimestamp") &&
-        (!c->before || !*jstr(c->before, "metadata.deletionTimestamp")))
+    if (c->now && *node && *sl_json_str(now, "metadata.deletionTimestamp") &&
+        (!c->before || !*sl_json_str(c->before, "metadata.deletionTimestamp")))
         fakeapi_at(w->api, fakeapi_now(w->api) + below(w, 5000) * SL_MSEC, kubelet, w, arg | STOP);
 }
 
 static bool has_condition(yyjson_val *o, const char *type) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), type) == 0 && strcmp(jstr(v, "status"), "True") == 0)
+    yyjson_arr_foreach (sl_json_at(o, "status.conditions"), i, n, v)
+        if (strcmp(sl_json_str(v, "type"), type) == 0 &&
+            strcmp(sl_json_str(v, "status"), "True") == 0)
             return true;
     return false;
 }
@@ -253,27 +254,31 @@ static bool has_condition(yyjson_val *o, const char *type) {
 static void job_changed(struct world *w, const struct fakeapi_change *c) {
     yyjson_val *now = c->now ? c->now : c->before;
     unsigned n;
-    if (!fakeapi_number(jstr(now, "metadata.name"), "j-", &n, NULL) || n >= MAX_JOBS)
+    if (!fakeapi_number(sl_json_str(now, "metadata.name"), "j-", &n, NULL) || n >= MAX_JOBS)
         return;
     struct told *t = &w->jobs[n];
     if (!c->now) {
         t->gone = true;
         return;
     }
-    int64_t ok = jint(now, "status.succeeded", 0), wrong = jint(now, "status.failed", 0);
-    int64_t most = jint(now, "spec.parallelism", 1);
+    int64_t ok = sl_json_int(now, "status.succeeded", 0),
+            wrong = sl_json_int(now, "status.failed", 0);
+    int64_t most = sl_json_int(now, "spec.parallelism", 1);
     t->most = most > t->most ? most : t->most;
     if (ok < t->succeeded || wrong < t->failed)
         fail(w, "job j-%u: counters went back", n);
     t->succeeded = ok;
     t->failed = wrong;
-    if (jint(now, "status.active", 0) > t->most || jint(now, "status.ready", 0) > t->most)
-        fail(w, "job j-%u: says that %lld are active", n, (long long)jint(now, "status.active", 0));
+    if (sl_json_int(now, "status.active", 0) > t->most ||
+        sl_json_int(now, "status.ready", 0) > t->most)
+        fail(w, "job j-%u: says that %lld are active", n,
+             (long long)sl_json_int(now, "status.active", 0));
     bool over = has_condition(now, "Complete") || has_condition(now, "Failed");
     if (t->over && !over)
         fail(w, "job j-%u: is not over any more", n);
-    if (over && (jint(now, "status.active", 0) || jint(now, "status.terminating", 0) ||
-                 yyjson_obj_size(jat(now, "status.uncountedTerminatedPods"))))
+    if (over &&
+        (sl_json_int(now, "status.active", 0) || sl_json_int(now, "status.terminating", 0) ||
+         yyjson_obj_size(sl_json_at(now, "status.uncountedTerminatedPods"))))
         fail(w, "job j-%u: is over, but not settled", n);
     t->over = over;
     t->complete = has_condition(now, "Complete");
@@ -332,7 +337,7 @@ struct pick {
 static void pick_pod(void *ctx, yyjson_val *o) {
     struct pick *p = ctx;
     if (p->skip-- == 0)
-        (void)snprintf(p->name, sizeof p->name, "%s", jstr(o, "metadata.name"));
+        (void)snprintf(p->name, sizeof p->name, "%s", sl_json_str(o, "metadata.name"));
 }
 
 static void people(void *ctx, uint64_t arg) {
@@ -414,7 +419,7 @@ static bool all_over(struct world *w) {
 
 static void no_finalizer(void *ctx, yyjson_val *pod) {
     if (is_tracked(pod))
-        fail(ctx, "pod %s still has its finalizer", jstr(pod, "metadata.name"));
+        fail(ctx, "pod %s still has its finalizer", sl_json_str(pod, "metadata.name"));
 }
 
 static void check_end(struct world *w) {
@@ -433,11 +438,11 @@ static void check_end(struct world *w) {
         yyjson_val *job = fakeapi_get(w->api, path);
         if (t->indexed) {
             struct indexes done = {0};
-            cl_indexes_read(jstr(job, "status.completedIndexes"), INT32_MAX, &done);
+            cl_indexes_read(sl_json_str(job, "status.completedIndexes"), INT32_MAX, &done);
             if (cl_indexes_count(&done) != t->succeeded ||
                 (t->complete && t->succeeded != t->completions))
                 fail(w, "job j-%u: completed %s of %lld, but %lld succeeded", i,
-                     jstr(job, "status.completedIndexes"), (long long)t->completions,
+                     sl_json_str(job, "status.completedIndexes"), (long long)t->completions,
                      (long long)t->succeeded);
             cl_indexes_done(&done);
         } else if (t->complete && (t->succeeded < t->ok || t->succeeded > t->ok + t->either)) {
@@ -446,7 +451,7 @@ static void check_end(struct world *w) {
         }
         if (t->complete && t->completions >= 0 && t->succeeded < t->completions)
             fail(w, "job j-%u is complete without its completions", i);
-        bool ignores = jat(job, "spec.podFailurePolicy");
+        bool ignores = sl_json_at(job, "spec.podFailurePolicy");
         int64_t ends = t->indexed ? t->failed : t->failed + t->succeeded;
         int64_t least = t->wrong + (t->indexed ? 0 : t->ok);
         /* What still ran when the Job failed counts as failed, whatever became of it. */

@@ -14,8 +14,8 @@
 #include "base/vec.h"
 #include "cluster/cluster_int.h"
 #include "fakeapi.h"
-#include "kube/json.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define NODES 1000u
 /* Per pod: three of its Job, its creation, its binding, its finalizer, three events. */
@@ -45,8 +45,8 @@ static void kubelet(void *ctx, uint64_t arg) {
 static bool has_complete(yyjson_val *job) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(job, "status.conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), "Complete") == 0)
+    yyjson_arr_foreach (sl_json_at(job, "status.conditions"), i, n, v)
+        if (strcmp(sl_json_str(v, "type"), "Complete") == 0)
             return true;
     return false;
 }
@@ -56,9 +56,9 @@ static void changed(void *ctx, const struct fakeapi_change *c) {
     bool pod = strcmp(c->kind->kind, "Pod") == 0, job = strcmp(c->kind->kind, "Job") == 0;
     if (c->client != FAKEAPI_NOBODY)
         w->writes[pod ? 1 : job ? 0 : 2]++;
-    if (pod && c->now && c->before && *jstr(c->now, "spec.nodeName") &&
-        !*jstr(c->before, "spec.nodeName")) {
-        *sl_vec_push(&w->pods) = sl_strdup(jstr(c->now, "metadata.name"));
+    if (pod && c->now && c->before && *sl_json_str(c->now, "spec.nodeName") &&
+        !*sl_json_str(c->before, "spec.nodeName")) {
+        *sl_vec_push(&w->pods) = sl_strdup(sl_json_str(c->now, "metadata.name"));
         fakeapi_at(w->api, fakeapi_now(w->api) + 10 * SL_MSEC, kubelet, w,
                    (uint64_t)(w->pods.n - 1) << 1);
     }

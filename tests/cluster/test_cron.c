@@ -8,25 +8,23 @@
 
 #include <cmocka.h>
 
+#include "base/stamp.h"
 #include "cluster/cron.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 static sl_time at(const char *text) {
     char doc[100];
     (void)snprintf(doc, sizeof doc, "{\"t\":\"%s\"}", text);
     yyjson_doc *d = yyjson_read(doc, strlen(doc), 0);
-    sl_time t = jtime(yyjson_doc_get_root(d), "t");
+    sl_time t = sl_json_time(yyjson_doc_get_root(d), "t");
     yyjson_doc_free(d);
     assert_true(t != 0);
     return t;
 }
 
 static const char *text_of(sl_time t, char out[40]) {
-    struct sl_buf b;
-    sl_buf_init(&b, 40);
-    jput_time(&b, t);
-    (void)snprintf(out, 40, "%.20s", t ? sl_buf_str(&b) + 1 : "never");
-    sl_buf_done(&b);
+    char stamp[SL_STAMP_TEXT];
+    (void)snprintf(out, 40, "%.20s", t ? sl_stamp(t, stamp) : "never");
     return out;
 }
 

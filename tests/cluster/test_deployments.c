@@ -29,13 +29,14 @@ struct found {
 };
 
 static const char *image_of(yyjson_val *pod_or_template) {
-    return jstr(yyjson_arr_get_first(jat(pod_or_template, "spec.containers")), "image");
+    return sl_json_str(yyjson_arr_get_first(sl_json_at(pod_or_template, "spec.containers")),
+                       "image");
 }
 
 static void find_set(void *ctx, yyjson_val *o) {
     struct found *f = ctx;
-    if (strcmp(image_of(jat(o, "spec.template")), f->image) == 0)
-        (void)snprintf(f->name, sizeof f->name, SETS "/%s", jstr(o, "metadata.name"));
+    if (strcmp(image_of(sl_json_at(o, "spec.template")), f->image) == 0)
+        (void)snprintf(f->name, sizeof f->name, SETS "/%s", sl_json_str(o, "metadata.name"));
 }
 
 /* The path of the set with this image. */
@@ -48,7 +49,7 @@ static const char *set_of(struct apps_world *w, const char *image) {
 
 static void count_image(void *ctx, yyjson_val *o) {
     struct found *f = ctx;
-    f->n += strcmp(image_of(o), f->image) == 0 && !jat(o, "metadata.deletionTimestamp");
+    f->n += strcmp(image_of(o), f->image) == 0 && !sl_json_at(o, "metadata.deletionTimestamp");
 }
 
 static int pods_of(struct apps_world *w, const char *image) {
@@ -59,7 +60,7 @@ static int pods_of(struct apps_world *w, const char *image) {
 
 static const char *annotation(struct apps_world *w, const char *path, const char *key) {
     yyjson_val *o = fakeapi_get(w->api, path);
-    return o ? jannotation(o, key) : "";
+    return o ? sl_json_annotation(o, key) : "";
 }
 
 #define REVISION "deployment.kubernetes.io/revision"
@@ -90,11 +91,14 @@ static void one_comes_up(void **state) {
     assert_string_equal(annotation(&w, rs, "deployment.kubernetes.io/desired-replicas"), "3");
     assert_string_equal(annotation(&w, rs, "deployment.kubernetes.io/max-replicas"), "4");
     yyjson_val *o = fakeapi_get(w.api, rs);
-    const char *hash = jlabel(o, "pod-template-hash"), *name = jstr(o, "metadata.name");
+    const char *hash = sl_json_label(o, "pod-template-hash"),
+               *name = sl_json_str(o, "metadata.name");
     assert_true(strlen(hash) > 4 && strncmp(name, "d-", 2) == 0 && strcmp(name + 2, hash) == 0);
-    assert_string_equal(jstr(jat(o, "spec.selector.matchLabels"), "pod-template-hash"), hash);
-    assert_int_equal(jint(o, "status.availableReplicas", -1), 3);
-    assert_int_equal(jint(o, "status.observedGeneration", -1), jint(o, "metadata.generation", -2));
+    assert_string_equal(
+        sl_json_str(sl_json_at(o, "spec.selector.matchLabels"), "pod-template-hash"), hash);
+    assert_int_equal(sl_json_int(o, "status.availableReplicas", -1), 3);
+    assert_int_equal(sl_json_int(o, "status.observedGeneration", -1),
+                     sl_json_int(o, "metadata.generation", -2));
     /* Nothing is written when nothing happens. */
     uint64_t version = fakeapi_version(w.api);
     world_run(&w, 100 * SL_SEC);
@@ -264,7 +268,7 @@ static void takes_in_and_lets_go(void **state) {
 
 static void fail_pod(void *ctx, yyjson_val *o) {
     struct found *f = ctx;
-    (void)snprintf(f->name, sizeof f->name, PODS "/%s/status", jstr(o, "metadata.name"));
+    (void)snprintf(f->name, sizeof f->name, PODS "/%s/status", sl_json_str(o, "metadata.name"));
 }
 
 static void replaces_what_ended(void **state) {

@@ -30,8 +30,8 @@ static const char *ref(struct apps_world *w, const char *path, bool blocks) {
     at = (at + 1) % 4;
     (void)snprintf(text[at], sizeof text[at],
                    "{'apiVersion':'v1','kind':'%s','name':'%s','uid':'%s','blockOwnerDeletion':%s}",
-                   jstr(o, "kind"), jstr(o, "metadata.name"), jstr(o, "metadata.uid"),
-                   blocks ? "true" : "false");
+                   sl_json_str(o, "kind"), sl_json_str(o, "metadata.name"),
+                   sl_json_str(o, "metadata.uid"), blocks ? "true" : "false");
     return text[at];
 }
 
@@ -113,8 +113,9 @@ static void absent_owners(void **state) {
     assert_false(world_exists(&w, CONFIGS "/earlier"));
     assert_true(world_exists(&w, CONFIGS "/unknown"));
     assert_true(world_exists(&w, CONFIGS "/half"));
-    assert_int_equal(
-        yyjson_arr_size(jat(fakeapi_get(w.api, CONFIGS "/half"), "metadata.ownerReferences")), 1);
+    assert_int_equal(yyjson_arr_size(sl_json_at(fakeapi_get(w.api, CONFIGS "/half"),
+                                                "metadata.ownerReferences")),
+                     1);
     world_stop(&w);
 }
 
@@ -206,9 +207,11 @@ static void orphans_stay(void **state) {
     assert_false(world_exists(&w, SECRETS "/a"));
     assert_true(world_exists(&w, CONFIGS "/a1"));
     assert_int_equal(
-        yyjson_arr_size(jat(fakeapi_get(w.api, CONFIGS "/a1"), "metadata.ownerReferences")), 0);
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, CONFIGS "/a1"), "metadata.ownerReferences")),
+        0);
     assert_int_equal(
-        yyjson_arr_size(jat(fakeapi_get(w.api, CONFIGS "/ab"), "metadata.ownerReferences")), 1);
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, CONFIGS "/ab"), "metadata.ownerReferences")),
+        1);
     world_run(&w, 100 * SL_SEC);
     assert_true(world_exists(&w, CONFIGS "/a1"));
     world_stop(&w);
@@ -313,12 +316,12 @@ static void there_from_the_beginning(void **state) {
     world_run(&w, 5 * SL_SEC);
     assert_true(world_exists(&w, NS "/serviceaccounts/default"));
     assert_string_equal(
-        jstr(yyjson_obj_get(fakeapi_get(w.api, NS "/configmaps/kube-root-ca.crt"), "data"),
-             "ca.crt"),
+        sl_json_str(yyjson_obj_get(fakeapi_get(w.api, NS "/configmaps/kube-root-ca.crt"), "data"),
+                    "ca.crt"),
         ""); /* a key with a dot is not a path */
     assert_string_equal(
         yyjson_get_str(yyjson_obj_get(
-            jat(fakeapi_get(w.api, NS "/configmaps/kube-root-ca.crt"), "data"), "ca.crt")),
+            sl_json_at(fakeapi_get(w.api, NS "/configmaps/kube-root-ca.crt"), "data"), "ca.crt")),
         w.ca);
     uint64_t version = fakeapi_version(w.api);
     world_kill(&w);

@@ -52,16 +52,16 @@ struct found {
 
 static void find(void *ctx, yyjson_val *pod) {
     struct found *f = ctx;
-    const char *phase = jstr(pod, "status.phase");
+    const char *phase = sl_json_str(pod, "status.phase");
     bool active = strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0 &&
-                  !jat(pod, "metadata.deletionTimestamp");
+                  !sl_json_at(pod, "metadata.deletionTimestamp");
     if (f->index &&
-        strcmp(f->index, jannotation(pod, "batch.kubernetes.io/job-completion-index")) != 0)
+        strcmp(f->index, sl_json_annotation(pod, "batch.kubernetes.io/job-completion-index")) != 0)
         return;
     if (f->active && !active)
         return;
     f->n++;
-    (void)snprintf(f->name, sizeof f->name, "%s", jstr(pod, "metadata.name"));
+    (void)snprintf(f->name, sizeof f->name, "%s", sl_json_str(pod, "metadata.name"));
 }
 
 static uint32_t active(struct apps_world *w) {
@@ -90,7 +90,7 @@ static void end_pod(struct apps_world *w, const char *index, int code) {
 
 static void no_finalizers(void *ctx, yyjson_val *pod) {
     (void)ctx;
-    assert_int_equal(yyjson_arr_size(jat(pod, "metadata.finalizers")), 0);
+    assert_int_equal(yyjson_arr_size(sl_json_at(pod, "metadata.finalizers")), 0);
 }
 
 /* ---- jobs ---- */
@@ -644,7 +644,7 @@ static void killed_in_between(void **state) {
 }
 
 static void count_crowded(void *ctx, yyjson_val *o) {
-    *(uint32_t *)ctx += strcmp(jstr(o, "reason"), "TooManyActiveJobs") == 0;
+    *(uint32_t *)ctx += strcmp(sl_json_str(o, "reason"), "TooManyActiveJobs") == 0;
 }
 
 /* A part of the list would take the others from the status: it is left alone until it is shorter.
@@ -665,8 +665,9 @@ static void too_many_active(void **state) {
     world_patch(&w, CRONJOBS "/c/status", sl_buf_str(&b));
     world_run(&w, 3 * SL_MINUTE);
     assert_int_equal(world_count(&w, JOBS), 0);
-    assert_int_equal(yyjson_arr_size(jat(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
-                     CRON_MAX_ACTIVE + 1);
+    assert_int_equal(
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
+        CRON_MAX_ACTIVE + 1);
     (void)fakeapi_each(w.api, EVENTS, count_crowded, &events);
     assert_true(events > 0);
     world_patch(&w, CRONJOBS "/c/status", "{'status':{'active':null}}");
@@ -710,8 +711,9 @@ static void most_active(void **state) {
     put_active(&w, FAKEAPI_LIST_ITEMS - 4);
     world_run(&w, 10 * SL_MINUTE);
     assert_int_equal(world_count(&w, JOBS), FAKEAPI_LIST_ITEMS);
-    assert_int_equal(yyjson_arr_size(jat(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
-                     FAKEAPI_LIST_ITEMS);
+    assert_int_equal(
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
+        FAKEAPI_LIST_ITEMS);
     (void)fakeapi_each(w.api, EVENTS, count_crowded, &events);
     assert_true(events > 0);
     world_stop(&w);

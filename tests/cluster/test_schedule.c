@@ -82,7 +82,7 @@ static void add_pod(struct world *w, const char *name, const char *cpu, const ch
 static const char *node_of(struct world *w, const char *pod) {
     char path[100];
     (void)snprintf(path, sizeof path, PODS "/%s", pod);
-    return jstr(fakeapi_get(w->api, path), "spec.nodeName");
+    return sl_json_str(fakeapi_get(w->api, path), "spec.nodeName");
 }
 
 static const char *why_not(struct world *w, const char *pod) {
@@ -90,10 +90,10 @@ static const char *why_not(struct world *w, const char *pod) {
     size_t i, n;
     yyjson_val *v;
     (void)snprintf(path, sizeof path, PODS "/%s", pod);
-    yyjson_arr_foreach (jat(fakeapi_get(w->api, path), "status.conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), "PodScheduled") == 0 &&
-            strcmp(jstr(v, "reason"), "Unschedulable") == 0)
-            return jstr(v, "message");
+    yyjson_arr_foreach (sl_json_at(fakeapi_get(w->api, path), "status.conditions"), i, n, v)
+        if (strcmp(sl_json_str(v, "type"), "PodScheduled") == 0 &&
+            strcmp(sl_json_str(v, "reason"), "Unschedulable") == 0)
+            return sl_json_str(v, "message");
     return "";
 }
 
@@ -326,7 +326,7 @@ static void no_nodes(void **state) {
 }
 
 static void count_bound(void *ctx, yyjson_val *pod) {
-    *(uint32_t *)ctx += *jstr(pod, "spec.nodeName") != 0;
+    *(uint32_t *)ctx += *sl_json_str(pod, "spec.nodeName") != 0;
 }
 
 static void many(void **state) {
@@ -750,11 +750,11 @@ static void homes_change(void **state) {
     run(&w, 3 * SL_SEC);
     assert_string_equal(node_of(&w, "web"), "a"); /* its namespace is not meant */
     assert_string_equal(
-        jstr(fakeapi_get(w.api, "/api/v1/namespaces/red/pods/web"), "spec.nodeName"), "");
+        sl_json_str(fakeapi_get(w.api, "/api/v1/namespaces/red/pods/web"), "spec.nodeName"), "");
     post(&w, SL_PATCH, "/api/v1/namespaces/red", "{'metadata':{'labels':{'team':null}}}");
     run(&w, SL_SEC);
     assert_string_equal(
-        jstr(fakeapi_get(w.api, "/api/v1/namespaces/red/pods/web"), "spec.nodeName"), "a");
+        sl_json_str(fakeapi_get(w.api, "/api/v1/namespaces/red/pods/web"), "spec.nodeName"), "a");
     end(&w);
 }
 
@@ -764,7 +764,7 @@ struct standing {
 
 static void count_standing(void *ctx, yyjson_val *pod) {
     struct standing *n = ctx;
-    const char *on = jstr(pod, "spec.nodeName");
+    const char *on = sl_json_str(pod, "spec.nodeName");
     uint32_t number = *on ? (uint32_t)strtoul(on + 1, NULL, 10) : 0;
     if (!*on)
         return;

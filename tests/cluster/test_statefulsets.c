@@ -22,14 +22,14 @@ static const char *image(struct apps_world *w, int ordinal) {
     char path[100];
     (void)snprintf(path, sizeof path, PODS "/web-%d", ordinal);
     yyjson_val *o = fakeapi_get(w->api, path);
-    return o ? jstr(yyjson_arr_get_first(jat(o, "spec.containers")), "image") : "";
+    return o ? sl_json_str(yyjson_arr_get_first(sl_json_at(o, "spec.containers")), "image") : "";
 }
 
 static sl_time created(struct apps_world *w, int ordinal) {
     char path[100];
     (void)snprintf(path, sizeof path, PODS "/web-%d", ordinal);
     yyjson_val *o = fakeapi_get(w->api, path);
-    return o ? jtime(o, "metadata.creationTimestamp") : 0;
+    return o ? sl_json_time(o, "metadata.creationTimestamp") : 0;
 }
 
 static void comes_up_in_order(void **state) {
@@ -52,10 +52,10 @@ static void comes_up_in_order(void **state) {
     assert_string_equal(world_show(&w, PODS "/web-1", "spec.hostname"), "web-1");
     assert_string_equal(world_show(&w, PODS "/web-1", "spec.subdomain"), "svc");
     yyjson_val *pod = fakeapi_get(w.api, PODS "/web-1");
-    assert_string_equal(jlabel(pod, "statefulset.kubernetes.io/pod-name"), "web-1");
-    assert_string_equal(jlabel(pod, "apps.kubernetes.io/pod-index"), "1");
-    assert_string_equal(jlabel(pod, "controller-revision-hash"),
-                        jstr(fakeapi_get(w.api, W), "status.updateRevision"));
+    assert_string_equal(sl_json_label(pod, "statefulset.kubernetes.io/pod-name"), "web-1");
+    assert_string_equal(sl_json_label(pod, "apps.kubernetes.io/pod-index"), "1");
+    assert_string_equal(sl_json_label(pod, "controller-revision-hash"),
+                        sl_json_str(fakeapi_get(w.api, W), "status.updateRevision"));
     assert_int_equal(world_count(&w, REVISIONS), 1);
     world_patch(&w, W, "{'spec':{'replicas':1}}");
     world_run(&w, 2 * SL_SEC);
@@ -107,7 +107,7 @@ static void updates_from_the_top(void **state) {
     world_run(&w, 60 * SL_SEC);
     assert_string_equal(image(&w, 0), "b");
     assert_string_equal(world_show(&w, W, "status.currentRevision"),
-                        jstr(fakeapi_get(w.api, W), "status.updateRevision"));
+                        sl_json_str(fakeapi_get(w.api, W), "status.updateRevision"));
     assert_int_equal(world_count(&w, REVISIONS), 2);
     world_patch(&w, W, IMAGE("a")); /* back: the old revision is the newest now */
     world_run(&w, 60 * SL_SEC);
@@ -149,9 +149,10 @@ static void makes_claims(void **state) {
     assert_int_equal(world_count(&w, PODS), 2);
     assert_int_equal(world_count(&w, CLAIMS), 2);
     assert_true(world_exists(&w, CLAIMS "/data-web-1"));
-    assert_string_equal(jlabel(fakeapi_get(w.api, CLAIMS "/data-web-1"), "app"), "w");
-    yyjson_val *v = yyjson_arr_get_first(jat(fakeapi_get(w.api, PODS "/web-1"), "spec.volumes"));
-    assert_string_equal(jstr(v, "persistentVolumeClaim.claimName"), "data-web-1");
+    assert_string_equal(sl_json_label(fakeapi_get(w.api, CLAIMS "/data-web-1"), "app"), "w");
+    yyjson_val *v =
+        yyjson_arr_get_first(sl_json_at(fakeapi_get(w.api, PODS "/web-1"), "spec.volumes"));
+    assert_string_equal(sl_json_str(v, "persistentVolumeClaim.claimName"), "data-web-1");
     world_delete(&w, PODS "/web-1", NULL); /* keeps its claim */
     world_run(&w, 20 * SL_SEC);
     assert_int_equal(world_count(&w, CLAIMS), 2);
@@ -187,10 +188,11 @@ static void keeps_long_owners(void **state) {
     sl_buf_puts(&b, "'}]}}");
     world_patch(&w, CLAIMS "/data-web-1", sl_buf_str(&b));
     world_run(&w, 20 * SL_SEC);
-    yyjson_val *refs = jat(fakeapi_get(w.api, CLAIMS "/data-web-1"), "metadata.ownerReferences");
+    yyjson_val *refs =
+        sl_json_at(fakeapi_get(w.api, CLAIMS "/data-web-1"), "metadata.ownerReferences");
     assert_int_equal(yyjson_arr_size(refs), 2);
-    assert_int_equal(strlen(jstr(yyjson_arr_get(refs, 0), "name")), LONG);
-    assert_string_equal(jstr(yyjson_arr_get(refs, 1), "kind"), "StatefulSet");
+    assert_int_equal(strlen(sl_json_str(yyjson_arr_get(refs, 0), "name")), LONG);
+    assert_string_equal(sl_json_str(yyjson_arr_get(refs, 1), "kind"), "StatefulSet");
     sl_buf_done(&b);
     world_stop(&w);
 }
@@ -248,7 +250,7 @@ static void takes_in_and_lets_go(void **state) {
 }
 
 static void count_crowded(void *ctx, yyjson_val *o) {
-    *(uint32_t *)ctx += strcmp(jstr(o, "reason"), "TooManyReplicas") == 0;
+    *(uint32_t *)ctx += strcmp(sl_json_str(o, "reason"), "TooManyReplicas") == 0;
 }
 
 static void left_alone(void **state) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 #define POD_SPEC "{'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'1'}}}]}"
 #define TEMPLATE "'template':{'metadata':{'labels':{'app':'a'}},'spec':" POD_SPEC "}"
@@ -98,7 +98,7 @@ static void every_list_and_map(void **state) {
     run(&w);
     probe(&w, true); /* what is in use is used */
     assert_string_equal(
-        jstr(fakeapi_get(w.api, "/api/v1/namespaces/ns/pods/probe"), "spec.nodeName"), "n1");
+        sl_json_str(fakeapi_get(w.api, "/api/v1/namespaces/ns/pods/probe"), "spec.nodeName"), "n1");
     probe(&w, false);
     grown_all(&w, kinds, SL_LEN(kinds));
     sl_cluster_free(w.ctx);

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "controllers/controllers.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 #define Q "kueue.x-k8s.io/"
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
@@ -291,8 +291,8 @@ static void many_updates(void **state) {
          "'template':{'spec':" POD_SPEC "}}}");
     run(&x.w);
     yyjson_val *job = fakeapi_get(x.w.api, "/apis/batch/v1/namespaces/ns/jobs/many");
-    assert_true(yyjson_is_false(jat(job, "spec.suspend")));
-    assert_int_equal(yyjson_arr_size(jat(job, "spec.template.spec.tolerations")), MANY + 1);
+    assert_true(yyjson_is_false(sl_json_at(job, "spec.suspend")));
+    assert_int_equal(yyjson_arr_size(sl_json_at(job, "spec.template.spec.tolerations")), MANY + 1);
     grown_hold(&x.w, "many updates");
     end(&x);
     sl_buf_done(&b);
@@ -309,8 +309,8 @@ static void every_list_and_map(void **state) {
     fakeapi_on_write(x.w.api, answer, &x);
     probe(&x.w, true); /* what is in use is used */
     yyjson_val *job = fakeapi_get(x.w.api, "/apis/batch/v1/namespaces/ns/jobs/probe1");
-    assert_true(yyjson_is_false(jat(job, "spec.suspend")));
-    assert_string_equal(jstr(job, "spec.template.spec.nodeSelector.pool"), "a");
+    assert_true(yyjson_is_false(sl_json_at(job, "spec.suspend")));
+    assert_string_equal(sl_json_str(job, "spec.template.spec.nodeSelector.pool"), "a");
     probe(&x.w, false);
     grown_all(&x.w, kinds, SL_LEN(kinds));
     end(&x);

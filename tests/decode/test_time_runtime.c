@@ -38,9 +38,9 @@ static void one_turn(struct runtime *x) {
 
 /* Nothing more comes of a pod that has ended, or cannot be started. */
 static void look(void *ctx, yyjson_val *pod) {
-    const char *phase = jstr(pod, "status.phase");
-    yyjson_val *first = yyjson_arr_get_first(jat(pod, "status.containerStatuses"));
-    const char *why = jstr(first, "state.waiting.reason");
+    const char *phase = sl_json_str(pod, "status.phase");
+    yyjson_val *first = yyjson_arr_get_first(sl_json_at(pod, "status.containerStatuses"));
+    const char *why = sl_json_str(first, "state.waiting.reason");
 
     if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0 &&
         (!*why || strcmp(why, "ContainerCreating") == 0))
@@ -184,7 +184,7 @@ static void many_references(void **state) {
     x.w.meter.bytes = 0;
     post(&x.w, PODS, &b);
     run(&x.w);
-    assert_string_equal(jstr(status_of(&x.fx, "open", "c"), "state.waiting.reason"),
+    assert_string_equal(sl_json_str(status_of(&x.fx, "open", "c"), "state.waiting.reason"),
                         "CreateContainerConfigError");
     grown_hold(&x.w, "names that do not end");
     end(&x.fx);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fakeapi_int.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 #define JSON_PATCH "application/json-patch+json"
 
@@ -159,7 +159,7 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
         if (strcmp(v->key, after) <= 0 ||
             (ns_len > 0 && (strncmp(v->key, t->ns, ns_len) != 0 || v->key[ns_len] != '/')) ||
             (only && strcmp(only, fa_meta_str(fa_root_of(v), "name")) != 0) ||
-            (t->node[0] && strcmp(t->node, jstr(fa_root_of(v), "spec.nodeName")) != 0) ||
+            (t->node[0] && strcmp(t->node, sl_json_str(fa_root_of(v), "spec.nodeName")) != 0) ||
             !fa_labels_match(&sel, fa_root_of(v)))
             continue;
         if (limit > 0 && n == limit) {

@@ -28,10 +28,10 @@
 #include <uv.h>
 
 #include "fakeapi.h"
-#include "kube/json.h"
 #include "log/log.h"
 #include "runtime/runtime.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define PODS "/api/v1/namespaces/default/pods"
 #define FILES 321               /* that a container may open */
@@ -194,7 +194,7 @@ static inline void delete_pod(struct world *w, const char *name, int grace) {
 static inline const char *phase_of(struct world *w, const char *name) {
     yyjson_val *o = pod_now(w, name);
 
-    return o ? jstr(o, "status.phase") : "gone";
+    return o ? sl_json_str(o, "status.phase") : "gone";
 }
 
 /* The status of a container; its state is read with "state.terminated.exitCode" and the like. */
@@ -204,9 +204,9 @@ static inline yyjson_val *status_of(struct world *w, const char *pod, const char
     size_t i, n;
 
     for (int k = 0; k < 2; k++) {
-        yyjson_val *list = jat(o, lists[k]);
+        yyjson_val *list = sl_json_at(o, lists[k]);
         yyjson_arr_foreach (list, i, n, s) {
-            if (strcmp(jstr(s, "name"), container) == 0)
+            if (strcmp(sl_json_str(s, "name"), container) == 0)
                 return s;
         }
     }
@@ -215,12 +215,12 @@ static inline yyjson_val *status_of(struct world *w, const char *pod, const char
 
 static inline const char *condition_of(struct world *w, const char *pod, const char *type,
                                        const char *what) {
-    yyjson_val *list = jat(pod_now(w, pod), "status.conditions"), *c;
+    yyjson_val *list = sl_json_at(pod_now(w, pod), "status.conditions"), *c;
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, c) {
-        if (strcmp(jstr(c, "type"), type) == 0)
-            return jstr(c, what);
+        if (strcmp(sl_json_str(c, "type"), type) == 0)
+            return sl_json_str(c, what);
     }
     return "";
 }
@@ -241,7 +241,7 @@ static inline void wait_phase(struct world *w, const char *pod, const char *phas
     while (strcmp(phase_of(w, pod), phase) != 0) {
         if (real_now() > until)
             fail_msg("%s is %s, not %s (%s)", pod, phase_of(w, pod), phase,
-                     jstr(status_of(w, pod, "main"), "state.waiting.message"));
+                     sl_json_str(status_of(w, pod, "main"), "state.waiting.message"));
         turn(w);
     }
 }
@@ -251,10 +251,10 @@ static inline void wait_word(struct world *w, const char *pod, const char *conta
                              const char *path, const char *word) {
     const sl_time until = real_now() + PATIENCE;
 
-    while (strcmp(jstr(status_of(w, pod, container), path), word) != 0) {
+    while (strcmp(sl_json_str(status_of(w, pod, container), path), word) != 0) {
         if (real_now() > until)
             fail_msg("%s of %s is \"%s\", not \"%s\"", path, pod,
-                     jstr(status_of(w, pod, container), path), word);
+                     sl_json_str(status_of(w, pod, container), path), word);
         turn(w);
     }
 }
@@ -318,8 +318,8 @@ static inline bool read_log(struct world *w, const char *pod, const char *contai
     uint64_t at = 0;
 
     *ret_end = false;
-    if (sl_runtime_log_open(w->rt, "default", pod, jstr(o, "metadata.uid"), container, previous,
-                            &log, &err) < 0) {
+    if (sl_runtime_log_open(w->rt, "default", pod, sl_json_str(o, "metadata.uid"), container,
+                            previous, &log, &err) < 0) {
         sl_buf_puts(out, err.text);
         return false;
     }

@@ -63,7 +63,7 @@ static inline int try_open(struct world *w, struct ear *e, const char *pod, cons
     yyjson_val *o = pod_now(w, pod);
     const struct sl_talk_spec s = {.ns = "default",
                                    .pod = pod,
-                                   .uid = o ? jstr(o, "metadata.uid") : "none",
+                                   .uid = o ? sl_json_str(o, "metadata.uid") : "none",
                                    .container = container,
                                    .argv = argv,
                                    .in = strchr(how, 'i'),

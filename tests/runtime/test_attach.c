@@ -119,7 +119,7 @@ static void attached_terminal(void **state) {
     assert_int_equal(e.code, 12);
     close_ear(&e);
     wait_phase(&w, "a", "Failed");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 12);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 12);
     end(&w);
 }
 

@@ -42,7 +42,7 @@ static void writes_much(void **state) {
     assert_memory_equal(b.s + b.len - 4, "end\n", 4);
     sl_buf_done(&b);
     (void)snprintf(path, sizeof path, "%s/logs/%s/main.0.log.1", w.dir,
-                   jstr(pod_now(&w, "lines"), "metadata.uid"));
+                   sl_json_str(pod_now(&w, "lines"), "metadata.uid"));
     assert_int_equal(stat(path, &st), 0);
     assert_true((uint64_t)st.st_size < LOG_FILE + ((uint64_t)1 << 20));
     end(&w);
@@ -82,8 +82,8 @@ static void followed(void **state) {
             "done; done");
     wait_phase(&w, "a", "Running");
     assert_int_equal(sl_runtime_log_open(w.rt, "default", "a",
-                                         jstr(pod_now(&w, "a"), "metadata.uid"), "main", false,
-                                         &log, NULL),
+                                         sl_json_str(pod_now(&w, "a"), "metadata.uid"), "main",
+                                         false, &log, NULL),
                      0);
     sl_buf_init(&b, 100000);
     uint32_t pieces = 0;
@@ -115,7 +115,7 @@ static void no_such_log(void **state) {
     begin(&w, 0);
     make_sh(&w, "a", "Never", "true");
     wait_phase(&w, "a", "Succeeded");
-    const char *uid = jstr(pod_now(&w, "a"), "metadata.uid");
+    const char *uid = sl_json_str(pod_now(&w, "a"), "metadata.uid");
     assert_int_equal(sl_runtime_log_open(w.rt, "default", "a", uid, "none", false, &log, &err),
                      SL_ENOENT);
     assert_int_equal(sl_runtime_log_open(w.rt, "default", "a", uid, "main", true, &log, &err),
@@ -168,7 +168,7 @@ static void a_thousand_containers(void **state) {
     sl_buf_puts(&b, "]");
     make_pod(&w, "too-many", "", sl_buf_str(&b));
     wait_phase(&w, "too-many", "Failed");
-    assert_string_equal(jstr(pod_now(&w, "too-many"), "status.reason"), "OutOfContainers");
+    assert_string_equal(sl_json_str(pod_now(&w, "too-many"), "status.reason"), "OutOfContainers");
     sl_buf_done(&b);
     end(&w);
 }
@@ -190,7 +190,8 @@ static void environment_bomb(void **state) {
     sl_buf_puts(&b, "]}]");
     make_pod(&w, "a", "", sl_buf_str(&b));
     wait_word(&w, "a", "main", "state.waiting.reason", "CreateContainerConfigError");
-    assert_true(strstr(jstr(status_of(&w, "a", "main"), "state.waiting.message"), "longer than"));
+    assert_true(
+        strstr(sl_json_str(status_of(&w, "a", "main"), "state.waiting.message"), "longer than"));
     sl_buf_clear(&b);
     sl_buf_puts(&b, "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\",\"image\":"
                     "\"x\",\"command\":[\"true\"],\"env\":["
@@ -279,7 +280,7 @@ static void probes(void **state) {
     make_pod(&w, "a", "", spec);
     wait_phase(&w, "a", "Running");
     turns(&w, 100);
-    assert_false(jbool(status_of(&w, "a", "main"), "started", true));
+    assert_false(sl_json_bool(status_of(&w, "a", "main"), "started", true));
     assert_string_equal(condition_of(&w, "a", "Ready", "status"), "False");
     assert_string_equal(condition_of(&w, "a", "Ready", "message"),
                         "containers with unready status: [main]");
@@ -297,16 +298,17 @@ static void probes(void **state) {
         (void)answer_one(&w, fd, PROBE, "HTTP/1.1 503 Sorry\r\n\r\n");
     }
     assert_string_equal(condition_of(&w, "a", "Ready", "status"), "False");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 0);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1), 0);
     (void)snprintf(spec, sizeof spec, "%s/pods/dead", w.dir);
     assert_int_equal(file_write(spec, "", 0, 0644), 0);
     for (sl_time until = real_now() + PATIENCE;
-         real_now() < until && jint(status_of(&w, "a", "main"), "restartCount", -1) < 1;) {
+         real_now() < until && sl_json_int(status_of(&w, "a", "main"), "restartCount", -1) < 1;) {
         leap(&w, 20 * SL_MSEC);
         (void)answer_one(&w, fd, PROBE, "nonsense");
     }
-    assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 1);
-    assert_int_equal(jint(status_of(&w, "a", "main"), "lastState.terminated.exitCode", -1), 143);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1), 1);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "lastState.terminated.exitCode", -1),
+                     143);
     (void)close(fd);
     end(&w);
 }

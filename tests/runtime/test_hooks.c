@@ -55,7 +55,7 @@ struct reasons {
 static void count_reason(void *ctx, struct yyjson_val *o) {
     struct reasons *r = ctx;
 
-    r->n += strcmp(jstr(o, "reason"), r->which) == 0;
+    r->n += strcmp(sl_json_str(o, "reason"), r->which) == 0;
 }
 
 static uint32_t events_of(struct world *w, const char *reason) {
@@ -79,15 +79,15 @@ static void post_start(void **state) {
         turn(&w);
     turns(&w, 200);
     assert_string_equal(phase_of(&w, "a"), "Pending");
-    assert_string_equal(jstr(status_of(&w, "a", "main"), "state.waiting.reason"),
+    assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.waiting.reason"),
                         "ContainerCreating");
-    assert_string_equal(jstr(status_of(&w, "a", "other"), "state.waiting.reason"),
+    assert_string_equal(sl_json_str(status_of(&w, "a", "other"), "state.waiting.reason"),
                         "ContainerCreating");
     WAIT(&w, left(&w) == 2); /* the shell of "main" and its sleep */
     put_there(&w, "go");
     wait_phase(&w, "a", "Running");
-    WAIT(&w, jbool(status_of(&w, "a", "main"), "ready", false) &&
-                 jbool(status_of(&w, "a", "other"), "ready", false));
+    WAIT(&w, sl_json_bool(status_of(&w, "a", "main"), "ready", false) &&
+                 sl_json_bool(status_of(&w, "a", "other"), "ready", false));
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 0);
     delete_pod(&w, "a", 1);
     wait_phase(&w, "a", "gone");
@@ -108,15 +108,16 @@ static void post_start_fails(void **state) {
     begin(&w, 0);
     make_hooked(&w, "a", "Never", waits(&w), hooks, false);
     wait_phase(&w, "a", "Failed");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 3);
-    assert_string_equal(jstr(status_of(&w, "a", "main"), "state.terminated.reason"), "Error");
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 3);
+    assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.terminated.reason"),
+                        "Error");
     assert_true(there(&w, "pre"));
     WAIT(&w, events_of(&w, "FailedPostStartHook") > 0);
     turns(&w, 50);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 1);
     make_hooked(&w, "b", "Always", waits(&w), hooks, false);
     wait_word(&w, "b", "main", "state.waiting.reason", "CrashLoopBackOff");
-    assert_int_equal(jint(status_of(&w, "b", "main"), "restartCount", -1), 1);
+    assert_int_equal(sl_json_int(status_of(&w, "b", "main"), "restartCount", -1), 1);
     WAIT(&w, events_of(&w, "FailedPostStartHook") > 2);
     turns(&w, 50);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 3);
@@ -176,7 +177,7 @@ static void ends_before_its_hook(void **state) {
     make_hooked(&w, "a", "Never", "while [ ! -e $D/in ]; do sleep 0.01; done; exit 5", hooks,
                 false);
     wait_phase(&w, "a", "Failed");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 5);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 5);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 0);
     make_hooked(&w, "b", "Never", waits(&w), hooks, false);
     turns(&w, 200);

@@ -36,10 +36,10 @@ static void refused(struct world *w, const char *name, const char *words) {
     char other[100];
 
     for (const sl_time until = real_now() + PATIENCE;
-         !strstr(jstr(status_of(w, name, "main"), "state.waiting.message"), words); turn(w))
+         !strstr(sl_json_str(status_of(w, name, "main"), "state.waiting.message"), words); turn(w))
         if (real_now() > until)
             fail_msg("%s waits with \"%s\", not \"%s\"", name,
-                     jstr(status_of(w, name, "main"), "state.waiting.message"), words);
+                     sl_json_str(status_of(w, name, "main"), "state.waiting.message"), words);
     (void)snprintf(other, sizeof other, "beside-%s", name);
     make_pod(w, other, "", TRUE_POD);
     wait_phase(w, other, "Succeeded");
@@ -195,7 +195,7 @@ static void zero_bytes(void **state) {
              "\"1000\"],\"readinessProbe\":{\"exec\":{\"command\":[\"true\\u0000\"]}}}]");
     wait_phase(&w, "probe", "Running");
     turns(&w, 20);
-    assert_false(jbool(status_of(&w, "probe", "main"), "ready", true));
+    assert_false(sl_json_bool(status_of(&w, "probe", "main"), "ready", true));
     end(&w);
 }
 
@@ -279,7 +279,7 @@ static void last_words(void **state) {
     sl_buf_puts(&b, "]");
     make_pod(&w, "a", "", sl_buf_str(&b));
     wait_phase(&w, "a", "Succeeded");
-    assert_int_equal(strlen(jstr(status_of(&w, "a", "c7"), "state.terminated.message")),
+    assert_int_equal(strlen(sl_json_str(status_of(&w, "a", "c7"), "state.terminated.message")),
                      12 * 1024 / 300);
     sl_buf_done(&b);
     end(&w);
@@ -325,8 +325,8 @@ static void secrets_of_others(void **state) {
     make_pod(&w, "other", "", spec);
     wait_said(&w, "ours");
     wait_said(&w, "other");
-    const char *ours = jstr(pod_now(&w, "ours"), "metadata.uid"),
-               *other = jstr(pod_now(&w, "other"), "metadata.uid");
+    const char *ours = sl_json_str(pod_now(&w, "ours"), "metadata.uid"),
+               *other = sl_json_str(pod_now(&w, "other"), "metadata.uid");
     assert_true(can_read(&w, ours, 0, 0));
     assert_false(can_read(&w, ours, 65534, 65534));
     assert_false(can_read(&w, ours, 12345, 54321));
@@ -436,7 +436,7 @@ static void links_in_volumes(void **state) {
 /* It has ended with these words before its command ran. */
 static void not_started(struct world *w, const char *name, const char *words) {
     wait_phase(w, name, "Failed");
-    const char *said = jstr(status_of(w, name, "main"), "state.terminated.message");
+    const char *said = sl_json_str(status_of(w, name, "main"), "state.terminated.message");
     if (!strstr(said, words))
         fail_msg("%s ended with \"%s\", not \"%s\"", name, said, words);
 }
@@ -576,7 +576,7 @@ static void killed_supervisor(void **state) {
                    w.marker, w.marker);
     make_sh(&w, "a", "Never", script);
     wait_phase(&w, "a", "Failed");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", 0), 137);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", 0), 137);
     for (const sl_time until = real_now() + PATIENCE; left(&w) > 0; turn(&w))
         assert_true(real_now() < until);
     (void)snprintf(script, sizeof script,
@@ -605,7 +605,8 @@ static void deep_folders(void **state) {
         "mkdir -p $d/y/z; mkdir -p $d/.deep-0; echo 1 >$d/f; done; mkdir -p .deep-0/x; touch "
         ".deep-1; pwd; sleep 100");
     wait_said(&w, "a");
-    (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir, jstr(pod_now(&w, "a"), "metadata.uid"));
+    (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir,
+                   sl_json_str(pod_now(&w, "a"), "metadata.uid"));
     assert_int_equal(access(path, F_OK), 0);
     delete_pod(&w, "a", 0);
     wait_phase(&w, "a", "gone");
@@ -626,7 +627,7 @@ static void endless_output(void **state) {
     make_sh(&w, "a", "Never", "yes ''");
     wait_phase(&w, "a", "Running");
     (void)snprintf(path, sizeof path, "%s/logs/%s/main.0.log", w.dir,
-                   jstr(pod_now(&w, "a"), "metadata.uid"));
+                   sl_json_str(pod_now(&w, "a"), "metadata.uid"));
     for (int i = 0; i < 100; i++) {
         (void)usleep(2000); /* in which the pipe is filled */
         turn(&w);

@@ -19,12 +19,12 @@ static void wait_ready(struct world *w) {
 }
 
 static const char *ready_of(yyjson_val *node) {
-    yyjson_val *list = jat(node, "status.conditions"), *c;
+    yyjson_val *list = sl_json_at(node, "status.conditions"), *c;
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, c) {
-        if (strcmp(jstr(c, "type"), "Ready") == 0)
-            return jstr(c, "status");
+        if (strcmp(sl_json_str(c, "type"), "Ready") == 0)
+            return sl_json_str(c, "status");
     }
     return "";
 }
@@ -40,22 +40,23 @@ static void this_machine(void **state) {
     yyjson_val *n = fakeapi_get(w.api, NODES "/machine");
     assert_string_equal(ready_of(n), "True");
     assert_int_equal(sched_getaffinity(0, sizeof cpus, &cpus), 0);
-    assert_int_equal(strtol(jstr(n, "status.capacity.cpu"), NULL, 10), CPU_COUNT(&cpus));
-    assert_true(strtoll(jstr(n, "status.capacity.memory"), NULL, 10) >
-                strtoll(jstr(n, "status.allocatable.memory"), NULL, 10));
-    assert_string_equal(jstr(n, "status.allocatable.pods"), "110");
-    assert_string_equal(jlabel(n, "kubernetes.io/hostname"), "machine");
-    assert_string_equal(jlabel(n, "kubernetes.io/os"), "linux");
-    assert_true(*jlabel(n, "kubernetes.io/arch"));
-    assert_int_equal(yyjson_arr_size(jat(n, "spec.taints")), 0);
-    assert_true(*jstr(n, "status.nodeInfo.kernelVersion"));
+    assert_int_equal(strtol(sl_json_str(n, "status.capacity.cpu"), NULL, 10), CPU_COUNT(&cpus));
+    assert_true(strtoll(sl_json_str(n, "status.capacity.memory"), NULL, 10) >
+                strtoll(sl_json_str(n, "status.allocatable.memory"), NULL, 10));
+    assert_string_equal(sl_json_str(n, "status.allocatable.pods"), "110");
+    assert_string_equal(sl_json_label(n, "kubernetes.io/hostname"), "machine");
+    assert_string_equal(sl_json_label(n, "kubernetes.io/os"), "linux");
+    assert_true(*sl_json_label(n, "kubernetes.io/arch"));
+    assert_int_equal(yyjson_arr_size(sl_json_at(n, "spec.taints")), 0);
+    assert_true(*sl_json_str(n, "status.nodeInfo.kernelVersion"));
     while (!fakeapi_get(w.api, LEASE))
         turn(&w);
-    assert_string_equal(jstr(fakeapi_get(w.api, LEASE), "spec.holderIdentity"), "machine");
-    (void)snprintf(first, sizeof first, "%s", jstr(fakeapi_get(w.api, LEASE), "spec.renewTime"));
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, LEASE), "spec.holderIdentity"), "machine");
+    (void)snprintf(first, sizeof first, "%s",
+                   sl_json_str(fakeapi_get(w.api, LEASE), "spec.renewTime"));
     leap(&w, 11 * SL_SEC);
     turns(&w, 50);
-    assert_true(strcmp(jstr(fakeapi_get(w.api, LEASE), "spec.renewTime"), first) > 0);
+    assert_true(strcmp(sl_json_str(fakeapi_get(w.api, LEASE), "spec.renewTime"), first) > 0);
     end(&w);
 }
 
@@ -67,7 +68,9 @@ static void again_with_others(void **state) {
     begin(&w, 3);
     wait_ready(&w);
     assert_string_equal(
-        jstr(yyjson_arr_get(jat(fakeapi_get(w.api, NODES "/machine"), "spec.taints"), 0), "key"),
+        sl_json_str(
+            yyjson_arr_get(sl_json_at(fakeapi_get(w.api, NODES "/machine"), "spec.taints"), 0),
+            "key"),
         REAL_TAINT);
     make_pod(&w, "p0", "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}",
              "\"nodeName\":\"sim-0000\",\"containers\":[{\"name\":\"main\"}]");
@@ -89,11 +92,11 @@ static void again_with_others(void **state) {
     assert_null(fakeapi_get(w.api, NODES "/sim-0002"));
     assert_non_null(fakeapi_get(w.api, NODES "/sim-0001"));
     yyjson_val *n = fakeapi_get(w.api, NODES "/machine");
-    assert_string_equal(jlabel(n, "own"), "yes");
-    assert_true(jbool(n, "spec.unschedulable", false));
-    assert_int_equal(yyjson_arr_size(jat(n, "spec.taints")), 2);
+    assert_string_equal(sl_json_label(n, "own"), "yes");
+    assert_true(sl_json_bool(n, "spec.unschedulable", false));
+    assert_int_equal(yyjson_arr_size(sl_json_at(n, "spec.taints")), 2);
     wait_phase(&w, "p2", "Failed");
-    assert_string_equal(jstr(pod_now(&w, "p2"), "status.reason"), "NodeLost");
+    assert_string_equal(sl_json_str(pod_now(&w, "p2"), "status.reason"), "NodeLost");
     assert_string_equal(phase_of(&w, "p0"), "Running");
     leap(&w, SL_HOUR);
     wait_phase(&w, "p0", "Succeeded"); /* from where it was */
@@ -101,7 +104,8 @@ static void again_with_others(void **state) {
     start(&w, 0);
     wait_ready(&w);
     turns(&w, 30);
-    assert_int_equal(yyjson_arr_size(jat(fakeapi_get(w.api, NODES "/machine"), "spec.taints")), 1);
+    assert_int_equal(
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, NODES "/machine"), "spec.taints")), 1);
     assert_null(fakeapi_get(w.api, NODES "/sim-0000"));
     end(&w);
 }
@@ -194,11 +198,11 @@ static void simulated_pods(void **state) {
     assert_string_equal(condition_of(&w, "good", "Ready", "status"), "True");
     leap(&w, 60 * SL_SEC);
     wait_phase(&w, "bad", "Failed");
-    assert_int_equal(jint(status_of(&w, "bad", "main"), "state.terminated.exitCode", -1), 3);
+    assert_int_equal(sl_json_int(status_of(&w, "bad", "main"), "state.terminated.exitCode", -1), 3);
     assert_string_equal(phase_of(&w, "good"), "Running");
     leap(&w, 31 * SL_SEC);
     wait_phase(&w, "good", "Succeeded");
-    assert_string_equal(jstr(status_of(&w, "good", "main"), "state.terminated.reason"),
+    assert_string_equal(sl_json_str(status_of(&w, "good", "main"), "state.terminated.reason"),
                         "Completed");
     assert_string_equal(phase_of(&w, "served"), "Running");
     delete_pod(&w, "served", 30);
@@ -250,8 +254,10 @@ static void guests(void **state) {
                 "{\"metadata\":{\"name\":\"sim-0009\",\"labels\":{\"" SIM_LABEL "\":\"true\"}}}");
     wait_node_ready(&w, NODES "/spare");
     wait_node_ready(&w, NODES "/sim-0009"); /* as ours are called, but beyond them */
-    assert_string_equal(jstr(fakeapi_get(w.api, NODES "/spare"), "status.capacity.cpu"), "7");
-    assert_string_equal(jstr(fakeapi_get(w.api, NODES "/sim-0009"), "status.capacity.cpu"), "32");
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, NODES "/spare"), "status.capacity.cpu"),
+                        "7");
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, NODES "/sim-0009"), "status.capacity.cpu"),
+                        "32");
     wait_phase(&w, "early", "Running");
     make_pod(&w, "late", "", "\"nodeName\":\"spare\",\"containers\":[{\"name\":\"main\"}]");
     wait_phase(&w, "late", "Running");

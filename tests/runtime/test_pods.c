@@ -13,15 +13,16 @@ static void succeeds_in_two_writes(void **state) {
     make_sh(&w, "a", "Never", "echo out; echo err >&2; sleep 0.2");
     wait_phase(&w, "a", "Running");
     assert_string_equal(condition_of(&w, "a", "Ready", "status"), "True");
-    assert_true(*jstr(status_of(&w, "a", "main"), "state.running.startedAt"));
+    assert_true(*sl_json_str(status_of(&w, "a", "main"), "state.running.startedAt"));
     wait_phase(&w, "a", "Succeeded");
     assert_int_equal(w.writes, 2);
-    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 0);
-    assert_string_equal(jstr(status_of(&w, "a", "main"), "state.terminated.reason"), "Completed");
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 0);
+    assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.terminated.reason"),
+                        "Completed");
     assert_string_equal(condition_of(&w, "a", "Ready", "reason"), "PodCompleted");
     assert_string_equal(condition_of(&w, "a", "Initialized", "status"), "True");
-    assert_true(*jstr(pod_now(&w, "a"), "status.startTime"));
-    assert_true(*jstr(pod_now(&w, "a"), "status.podIP"));
+    assert_true(*sl_json_str(pod_now(&w, "a"), "status.startTime"));
+    assert_true(*sl_json_str(pod_now(&w, "a"), "status.podIP"));
     expect_log(&w, "a", "main", false, "out\nerr\n");
     turns(&w, 20);
     assert_int_equal(w.writes, 2); /* and no more */
@@ -54,9 +55,9 @@ static void exit_codes(void **state) {
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         (void)snprintf(name, sizeof name, "p%zu", i);
         wait_phase(&w, name, cases[i].phase);
-        assert_int_equal(jint(status_of(&w, name, "main"), "state.terminated.exitCode", -1),
+        assert_int_equal(sl_json_int(status_of(&w, name, "main"), "state.terminated.exitCode", -1),
                          cases[i].code);
-        assert_string_equal(jstr(status_of(&w, name, "main"), "state.terminated.reason"),
+        assert_string_equal(sl_json_str(status_of(&w, name, "main"), "state.terminated.reason"),
                             cases[i].reason);
     }
     end(&w);
@@ -90,10 +91,10 @@ static void what_cannot_start(void **state) {
         (void)snprintf(name, sizeof name, "p%zu", i);
         wait_phase(&w, name, "Failed");
         yyjson_val *s = status_of(&w, name, "main");
-        assert_string_equal(jstr(s, "state.terminated.reason"), "StartError");
-        assert_int_equal(jint(s, "state.terminated.exitCode", -1), 128);
-        if (!strstr(jstr(s, "state.terminated.message"), cases[i].words))
-            fail_msg("%s: %s", cases[i].spec, jstr(s, "state.terminated.message"));
+        assert_string_equal(sl_json_str(s, "state.terminated.reason"), "StartError");
+        assert_int_equal(sl_json_int(s, "state.terminated.exitCode", -1), 128);
+        if (!strstr(sl_json_str(s, "state.terminated.message"), cases[i].words))
+            fail_msg("%s: %s", cases[i].spec, sl_json_str(s, "state.terminated.message"));
     }
     end(&w);
 }
@@ -160,7 +161,7 @@ static void waits_for_a_configmap(void **state) {
              "\"valueFrom\":{\"configMapKeyRef\":{\"name\":\"late\",\"key\":\"k\"}}}],\"command\":["
              "\"sh\",\"-c\",\"echo $A\"]}]");
     wait_word(&w, "a", "main", "state.waiting.reason", "CreateContainerConfigError");
-    assert_string_equal(jstr(status_of(&w, "a", "main"), "state.waiting.message"),
+    assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.waiting.message"),
                         "configmap \"late\" not found");
     assert_string_equal(phase_of(&w, "a"), "Pending");
     make_object(&w, "/api/v1/namespaces/default/configmaps",
@@ -194,8 +195,8 @@ static void init_and_sidecar(void **state) {
     make_pod(&w, "a", "", spec);
     wait_phase(&w, "a", "Succeeded");
     expect_log(&w, "a", "m1", false, "one\nside\ntwo\n");
-    assert_int_equal(jint(status_of(&w, "a", "side"), "state.terminated.exitCode", -1), 143);
-    assert_int_equal(jint(status_of(&w, "a", "two"), "state.terminated.exitCode", -1), 0);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "side"), "state.terminated.exitCode", -1), 143);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "two"), "state.terminated.exitCode", -1), 0);
     end(&w);
 }
 
@@ -213,7 +214,7 @@ static void init_fails(void **state) {
              "\"command\":[\"false\"]}],"
              "\"containers\":[{\"name\":\"m\",\"image\":\"x\",\"command\":[\"true\"]}]");
     wait_phase(&w, "a", "Failed");
-    assert_int_equal(jint(status_of(&w, "a", "i"), "state.terminated.exitCode", -1), 1);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "i"), "state.terminated.exitCode", -1), 1);
     wait_word(&w, "b", "i", "state.waiting.reason", "CrashLoopBackOff");
     assert_string_equal(phase_of(&w, "b"), "Pending");
     assert_string_equal(condition_of(&w, "b", "Initialized", "reason"), "ContainersNotInitialized");
@@ -230,24 +231,25 @@ static void restarts_with_back_off(void **state) {
     make_sh(&w, "a", "OnFailure",
             "f=../../../count; echo x >> $f; n=$(wc -l < $f); echo run $n; [ $n -ge 4 ]");
     wait_word(&w, "a", "main", "state.waiting.reason", "CrashLoopBackOff");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1),
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1),
                      1); /* the first is at once */
-    assert_int_equal(jint(status_of(&w, "a", "main"), "lastState.terminated.exitCode", -1), 1);
-    assert_true(strstr(jstr(status_of(&w, "a", "main"), "state.waiting.message"),
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "lastState.terminated.exitCode", -1),
+                     1);
+    assert_true(strstr(sl_json_str(status_of(&w, "a", "main"), "state.waiting.message"),
                        "back-off 10s restarting"));
     assert_string_equal(phase_of(&w, "a"), "Running");
     expect_log(&w, "a", "main", false, "run 2\n");
     expect_log(&w, "a", "main", true, "run 2\n");
     leap(&w, 4 * SL_SEC);
     turns(&w, 50);
-    assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 1);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1), 1);
     leap(&w, 7 * SL_SEC);
-    WAIT(&w, strstr(jstr(status_of(&w, "a", "main"), "state.waiting.message"),
+    WAIT(&w, strstr(sl_json_str(status_of(&w, "a", "main"), "state.waiting.message"),
                     "back-off 20s restarting"));
-    assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 2);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1), 2);
     leap(&w, 21 * SL_SEC);
     wait_phase(&w, "a", "Succeeded");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 3);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1), 3);
     expect_log(&w, "a", "main", false, "run 4\n");
     expect_log(&w, "a", "main", true, "run 3\n");
     end(&w);
@@ -344,7 +346,7 @@ static void pre_stop(void **state) {
                      200);
     delete_pod(&w, "a", 30);
     wait_phase(&w, "a", "Failed");
-    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 7);
+    assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 7);
     (void)snprintf(out, sizeof out, "%s/pods/hook", w.dir);
     assert_int_equal(access(out, F_OK), 0);
     assert_int_equal(fakeapi_do(w.api, SL_PATCH, PODS "/a", SL_MERGE_PATCH,
@@ -369,7 +371,7 @@ static void deadline(void **state) {
     wait_phase(&w, "a", "Running");
     leap(&w, 6 * SL_SEC);
     wait_phase(&w, "a", "Failed");
-    assert_string_equal(jstr(pod_now(&w, "a"), "status.reason"), "DeadlineExceeded");
+    assert_string_equal(sl_json_str(pod_now(&w, "a"), "status.reason"), "DeadlineExceeded");
     end(&w);
 }
 
@@ -391,13 +393,14 @@ static void started_again(void **state) {
     assert_int_equal(left(&w), 0);
     start(&w, 0);
     wait_phase(&w, "never", "Failed");
-    assert_string_equal(jstr(status_of(&w, "never", "main"), "state.terminated.reason"),
+    assert_string_equal(sl_json_str(status_of(&w, "never", "main"), "state.terminated.reason"),
                         "ContainerStatusUnknown");
-    assert_int_equal(jint(status_of(&w, "never", "main"), "state.terminated.exitCode", -1), 137);
+    assert_int_equal(sl_json_int(status_of(&w, "never", "main"), "state.terminated.exitCode", -1),
+                     137);
     wait_word(&w, "always", "main", "lastState.terminated.reason", "ContainerStatusUnknown");
     turns(&w, 50);
-    assert_true(jat(status_of(&w, "always", "main"), "state.running"));
-    assert_int_equal(jint(status_of(&w, "always", "main"), "restartCount", -1), 1);
+    assert_true(sl_json_at(status_of(&w, "always", "main"), "state.running"));
+    assert_int_equal(sl_json_int(status_of(&w, "always", "main"), "restartCount", -1), 1);
     expect_log(&w, "done", "main", false, "done\n");
     assert_string_equal(phase_of(&w, "done"), "Succeeded");
     end(&w);
@@ -459,9 +462,9 @@ static void termination_message(void **state) {
         "\"FallbackToLogsOnError\",\"command\":[\"sh\",\"-c\",\"echo from the log; exit 1\"]}]");
     wait_phase(&w, "a", "Failed");
     wait_phase(&w, "b", "Failed");
-    assert_string_equal(jstr(status_of(&w, "a", "main"), "state.terminated.message"),
+    assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.terminated.message"),
                         "last words\n");
-    assert_string_equal(jstr(status_of(&w, "b", "main"), "state.terminated.message"),
+    assert_string_equal(sl_json_str(status_of(&w, "b", "main"), "state.terminated.message"),
                         "from the log\n");
     end(&w);
 }
@@ -482,7 +485,7 @@ static void failed_by_others(void **state) {
     WAIT(&w, left(&w) == 0);
     turns(&w, 50);
     assert_string_equal(phase_of(&w, "a"), "Failed");
-    assert_string_equal(jstr(pod_now(&w, "a"), "status.reason"), "Evicted");
+    assert_string_equal(sl_json_str(pod_now(&w, "a"), "status.reason"), "Evicted");
     assert_int_equal(w.rt->by_name.n, 0);
     end(&w);
 }
@@ -490,7 +493,7 @@ static void failed_by_others(void **state) {
 static void note_reason(void *ctx, struct yyjson_val *o) {
     struct sl_buf *b = ctx;
 
-    sl_buf_printf(b, "%s/%s ", jstr(o, "regarding.name"), jstr(o, "reason"));
+    sl_buf_printf(b, "%s/%s ", sl_json_str(o, "regarding.name"), sl_json_str(o, "reason"));
 }
 
 /* Only of what goes wrong; and not without end. */

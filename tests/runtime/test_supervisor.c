@@ -424,7 +424,7 @@ static void knows_nothing(void **state) {
              "\"env\":[{\"name\":\"V\",\"valueFrom\":{\"secretKeyRef\":{\"name\":\"s\",\"key\":"
              "\"k\"}}}],\"command\":[\"sh\",\"-c\",\"echo $V; ls /proc/self/fd | tr '\\\\n' ' '; "
              "echo; exec sleep 1000\"]}]");
-    WAIT(&w, jat(status_of(&w, "a", "main"), "state.running"));
+    WAIT(&w, sl_json_at(status_of(&w, "a", "main"), "state.running"));
     wait_said(&w, "a");
     assert_int_equal(supervisors(pids, SL_LEN(pids)), 1);
     assert_true(holds(getpid(), secret)); /* so it would be found */

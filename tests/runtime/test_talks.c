@@ -97,7 +97,7 @@ static void variables_stay(void **state) {
              "\"envFrom\":[{\"configMapRef\":{\"name\":\"m\"}}],\"command\":[\"sleep\",\"1000\"]},"
              "{\"name\":\"other\",\"image\":\"x\",\"command\":[\"false\"]}]");
     wait_word(&w, "a", "other", "state.waiting.reason", "CrashLoopBackOff");
-    while (!jat(status_of(&w, "a", "main"), "state.running"))
+    while (!sl_json_at(status_of(&w, "a", "main"), "state.running"))
         turn(&w);
     expect(&w, "oe", "echo $WORD", "first\n", "", 0);
     end(&w);

@@ -169,7 +169,8 @@ static void shared(void **state) {
         "\"until test -s /mnt/f; do sleep 0.02; done; cat /mnt/f\"]}]");
     wait_phase(&w, "a", "Succeeded");
     expect_log(&w, "a", "main", false, "hello\n");
-    (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir, jstr(pod_now(&w, "a"), "metadata.uid"));
+    (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir,
+                   sl_json_str(pod_now(&w, "a"), "metadata.uid"));
     assert_int_equal(access(path, F_OK), -1);
     end(&w);
 }
@@ -193,7 +194,7 @@ static void what_is_missing(void **state) {
              "{\"fieldPath\":\"metadata.name\"}}]}}],\"containers\":[{\"name\":\"main\",\"image\":"
              "\"x\",\"command\":[\"true\"]}]");
     wait_word(&w, "pvc", "main", "state.waiting.reason", "ContainerCreating");
-    assert_true(strstr(jstr(status_of(&w, "pvc", "main"), "state.waiting.message"),
+    assert_true(strstr(sl_json_str(status_of(&w, "pvc", "main"), "state.waiting.message"),
                        "no persistentVolumeClaim volumes"));
     wait_word(&w, "late", "main", "state.waiting.message",
               "volume \"v\": configmap \"cm\" not found");

@@ -25,9 +25,10 @@ static void job_turn(void *ctx, uint64_t n) {
     yyjson_val *job = fakeapi_get(w->api, path);
     if (!job)
         return;
-    bool suspended = jbool(job, "spec.suspend", false);
-    int64_t active = jint(job, "status.active", 0), pods = jint(job, "spec.parallelism", 1);
-    yyjson_val *conds = jat(job, "status.conditions");
+    bool suspended = sl_json_bool(job, "spec.suspend", false);
+    int64_t active = sl_json_int(job, "status.active", 0),
+            pods = sl_json_int(job, "spec.parallelism", 1);
+    yyjson_val *conds = sl_json_at(job, "status.conditions");
     if (yyjson_arr_size(conds))
         return; /* over */
     if (suspended && active)
@@ -49,10 +50,10 @@ static void job_turn(void *ctx, uint64_t n) {
 
 static void job_changed(struct world *w, const struct fakeapi_change *c) {
     unsigned n;
-    if (!c->now || !fakeapi_number(jstr(c->now, "metadata.name"), "job-", &n, NULL))
+    if (!c->now || !fakeapi_number(sl_json_str(c->now, "metadata.name"), "job-", &n, NULL))
         return;
-    bool was = c->before && jint(c->before, "status.active", 0),
-         is = jint(c->now, "status.active", 0) != 0;
+    bool was = c->before && sl_json_int(c->before, "status.active", 0),
+         is = sl_json_int(c->now, "status.active", 0) != 0;
     fakeapi_at(w->api, fakeapi_now(w->api) + (sl_time)sl_prng_below(&w->prng, 300) * SL_MSEC,
                job_turn, w, n);
     if (is && !was) /* begins to run: it will end */
@@ -65,8 +66,8 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
     if (strcmp(c->kind->plural, "jobs") != 0)
         return;
     world_tell(w, "job %s: suspend %d active %d", c->key,
-               c->now ? jbool(c->now, "spec.suspend", false) : -1,
-               c->now ? (int)jint(c->now, "status.active", 0) : -1);
+               c->now ? sl_json_bool(c->now, "spec.suspend", false) : -1,
+               c->now ? (int)sl_json_int(c->now, "status.active", 0) : -1);
     job_changed(w, c);
 }
 
@@ -131,7 +132,8 @@ static void meddle(void *ctx, uint64_t n) {
 
 static void count_unfinished(void *ctx, yyjson_val *o) {
     uint32_t *unfinished = ctx;
-    *unfinished += !world_is(o, strcmp(jstr(o, "kind"), "Job") == 0 ? "Complete" : "Finished");
+    *unfinished +=
+        !world_is(o, strcmp(sl_json_str(o, "kind"), "Job") == 0 ? "Complete" : "Finished");
 }
 
 static bool all_over(struct world *w) {
@@ -143,15 +145,16 @@ static bool all_over(struct world *w) {
 
 static void look_at_job(void *ctx, yyjson_val *o) {
     if (!world_is(o, "Complete"))
-        world_fail(ctx, "job %s never finished (suspend %d, active %d)", jstr(o, "metadata.name"),
-                   jbool(o, "spec.suspend", false), (int)jint(o, "status.active", 0));
+        world_fail(ctx, "job %s never finished (suspend %d, active %d)",
+                   sl_json_str(o, "metadata.name"), sl_json_bool(o, "spec.suspend", false),
+                   (int)sl_json_int(o, "status.active", 0));
 }
 
 static void look_at_workload(void *ctx, yyjson_val *o) {
     if (!world_is(o, "Finished"))
-        world_fail(ctx, "workload %s is left over", jstr(o, "metadata.name"));
+        world_fail(ctx, "workload %s is left over", sl_json_str(o, "metadata.name"));
     if (world_holds(o))
-        world_fail(ctx, "workload %s holds quota for nobody", jstr(o, "metadata.name"));
+        world_fail(ctx, "workload %s holds quota for nobody", sl_json_str(o, "metadata.name"));
 }
 
 static void run(struct world *w) {

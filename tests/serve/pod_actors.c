@@ -9,8 +9,8 @@
 static bool has_gate(yyjson_val *pod, const char *name) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(pod, "spec.schedulingGates"), i, n, v)
-        if (strcmp(jstr(v, "name"), name) == 0)
+    yyjson_arr_foreach (sl_json_at(pod, "spec.schedulingGates"), i, n, v)
+        if (strcmp(sl_json_str(v, "name"), name) == 0)
             return true;
     return false;
 }
@@ -24,18 +24,18 @@ bool pod_unplaced(yyjson_val *pod) {
 }
 
 bool pod_terminal(yyjson_val *pod) {
-    const char *phase = jstr(pod, "status.phase");
+    const char *phase = sl_json_str(pod, "status.phase");
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
 
 bool pod_deleting(yyjson_val *pod) {
-    return *jstr(pod, "metadata.deletionTimestamp");
+    return *sl_json_str(pod, "metadata.deletionTimestamp");
 }
 
 bool pod_held(yyjson_val *pod) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(pod, "metadata.finalizers"), i, n, v)
+    yyjson_arr_foreach (sl_json_at(pod, "metadata.finalizers"), i, n, v)
         if (yyjson_equals_str(v, Q "managed"))
             return true;
     return false;
@@ -47,7 +47,7 @@ bool pod_numbers(const char *name, uint32_t *unit, uint32_t *n) {
 }
 
 uint32_t pod_role(yyjson_val *pod) {
-    return (uint32_t)strtoul(jlabel(pod, "role"), NULL, 10) % MAX_ROLES;
+    return (uint32_t)strtoul(sl_json_label(pod, "role"), NULL, 10) % MAX_ROLES;
 }
 
 static const char *pod_path(uint32_t unit, uint32_t n, const char *tail, char out[96]) {
@@ -66,7 +66,7 @@ yyjson_val *pod_get(struct world *w, uint32_t unit, uint32_t n) {
 
 /* A pod by numbers and the end of its uid: names are used again. */
 static uint64_t pod_arg(yyjson_val *pod, uint32_t unit, uint32_t n) {
-    const char *uid = jstr(pod, "metadata.uid");
+    const char *uid = sl_json_str(pod, "metadata.uid");
     size_t len = strlen(uid);
     return strtoull(len > 8 ? uid + len - 8 : uid, NULL, 16) << 16 | unit << 8 | n;
 }
@@ -87,11 +87,11 @@ static void set_phase(struct world *w, yyjson_val *pod, const char *path, const 
         "{\"status\":{\"phase\":\"%s\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\","
         "\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}",
         phase, runs ? "True" : "False");
-    yyjson_arr_foreach (jat(pod, "status.conditions"), i, n, v) {
-        if (strcmp(jstr(v, "type"), "Ready") == 0)
+    yyjson_arr_foreach (sl_json_at(pod, "status.conditions"), i, n, v) {
+        if (strcmp(sl_json_str(v, "type"), "Ready") == 0)
             continue;
         sl_buf_putc(&b, ',');
-        jput(&b, v);
+        sl_json_put(&b, v);
     }
     sl_buf_puts(&b, "]}}");
     (void)fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, sl_buf_str(&b), NULL);
@@ -101,7 +101,7 @@ static void set_phase(struct world *w, yyjson_val *pod, const char *path, const 
 /* Nobody acts for the pod before this. */
 static sl_time kubelet_waits(struct world *w, yyjson_val *pod) {
     const struct pods *p = pods_of(w);
-    const char *node = jstr(pod, "spec.nodeName");
+    const char *node = sl_json_str(pod, "spec.nodeName");
     sl_time wait = p->frozen > p->node_dead ? p->frozen : p->node_dead,
             dead = p->places ? places_dead_until(w, *node ? node : places_node_for(w, pod)) : 0;
     return dead > wait ? dead : wait;
@@ -122,21 +122,21 @@ static void kubelet_turn(void *ctx, uint64_t arg) {
     }
     (void)pod_path(unit, n, "", path);
     (void)pod_path(unit, n, "/status", status);
-    bool bound = *jstr(pod, "spec.nodeName");
+    bool bound = *sl_json_str(pod, "spec.nodeName");
     if (pod_deleting(pod)) {
-        if (!bound || jint(pod, "metadata.deletionGracePeriodSeconds", 0) == 0)
+        if (!bound || sl_json_int(pod, "metadata.deletionGracePeriodSeconds", 0) == 0)
             return;
         if (!pod_terminal(pod))
             set_phase(w, pod, status, world_odds(w, 2) ? "Failed" : "Succeeded");
         (void)fakeapi_do(w->api, SL_DELETE, path, SL_JSON, "{\"gracePeriodSeconds\":0}", NULL);
-    } else if (yyjson_arr_size(jat(pod, "spec.schedulingGates")) || pod_terminal(pod)) {
+    } else if (yyjson_arr_size(sl_json_at(pod, "spec.schedulingGates")) || pod_terminal(pod)) {
         return;
     } else if (!bound) {
         char body[96]; /* not reviewed, as a binding is not */
         (void)snprintf(body, sizeof body, "{\"spec\":{\"nodeName\":\"%s\"}}",
                        places_node_for(w, pod));
         (void)fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
-    } else if (strcmp(jstr(pod, "status.phase"), "Pending") == 0) {
+    } else if (strcmp(sl_json_str(pod, "status.phase"), "Pending") == 0) {
         set_phase(w, pod, status, "Running");
     }
 }
@@ -147,7 +147,7 @@ static void kubelet_end(void *ctx, uint64_t arg) {
     uint32_t unit = arg >> 8 & 0xff, n = arg & 0xff;
     char status[96];
     yyjson_val *pod = pod_get(w, unit, n);
-    if (!same_pod(pod, arg) || strcmp(jstr(pod, "status.phase"), "Running") != 0)
+    if (!same_pod(pod, arg) || strcmp(sl_json_str(pod, "status.phase"), "Running") != 0)
         return;
     sl_time wait = kubelet_waits(w, pod);
     if (fakeapi_now(w->api) < wait) {
@@ -160,12 +160,12 @@ static void kubelet_end(void *ctx, uint64_t arg) {
 
 void kubelet_noticed(struct world *w, const struct fakeapi_change *c) {
     uint32_t unit, n;
-    if (!c->now || !pod_numbers(jstr(c->now, "metadata.name"), &unit, &n))
+    if (!c->now || !pod_numbers(sl_json_str(c->now, "metadata.name"), &unit, &n))
         return;
     uint64_t arg = pod_arg(c->now, unit, n);
-    bool runs = strcmp(jstr(c->now, "status.phase"), "Running") == 0;
+    bool runs = strcmp(sl_json_str(c->now, "status.phase"), "Running") == 0;
     fakeapi_at(w->api, world_soon(w, pod_deleting(c->now) ? 5000 : 500), kubelet_turn, w, arg);
-    if (runs && !(c->before && strcmp(jstr(c->before, "status.phase"), "Running") == 0) &&
+    if (runs && !(c->before && strcmp(sl_json_str(c->before, "status.phase"), "Running") == 0) &&
         !(pods_of(w)->units[unit].flags & UNIT_SERVING))
         fakeapi_at(w->api, world_soon(w, 20000) + SL_SEC, kubelet_end, w, arg);
 }
@@ -179,10 +179,10 @@ static void put_states(struct world *w, yyjson_val *wl, const char *check, const
     size_t i, n, k, sets;
     yyjson_val *v, *set;
     sl_buf_puts(b, "{\"status\":{\"admissionChecks\":[");
-    yyjson_arr_foreach (jat(wl, "status.admissionChecks"), i, n, v) {
+    yyjson_arr_foreach (sl_json_at(wl, "status.admissionChecks"), i, n, v) {
         sl_buf_puts(b, i ? "," : "");
-        if (strcmp(jstr(v, "name"), check) != 0) {
-            jput(b, v);
+        if (strcmp(sl_json_str(v, "name"), check) != 0) {
+            sl_json_put(b, v);
             continue;
         }
         sl_buf_printf(b,
@@ -191,9 +191,9 @@ static void put_states(struct world *w, yyjson_val *wl, const char *check, const
                       check, state, state);
         if (strcmp(state, "Ready") == 0 && world_odds(w, 3)) {
             sl_buf_puts(b, ",\"podSetUpdates\":[");
-            yyjson_arr_foreach (jat(wl, "spec.podSets"), k, sets, set)
+            yyjson_arr_foreach (sl_json_at(wl, "spec.podSets"), k, sets, set)
                 sl_buf_printf(b, "%s{\"name\":\"%s\",\"nodeSelector\":{\"of-%s\":\"x\"}}",
-                              k ? "," : "", jstr(set, "name"), check);
+                              k ? "," : "", sl_json_str(set, "name"), check);
             sl_buf_putc(b, ']');
         }
         sl_buf_putc(b, '}');
@@ -237,21 +237,23 @@ static void check_turn(void *ctx, uint64_t at) {
         return;
     }
     yyjson_val *wl = fakeapi_get(w->api, path);
-    size_t n = yyjson_arr_size(jat(wl, "status.admissionChecks"));
+    size_t n = yyjson_arr_size(sl_json_at(wl, "status.admissionChecks"));
     if (!world_holds(wl) || !n)
         return;
-    yyjson_val *v = yyjson_arr_get(jat(wl, "status.admissionChecks"), world_below(w, (uint32_t)n));
-    const char *state = strcmp(jstr(v, "name"), "prov") == 0 ? NULL /* the manager's own */
-                                                             : next_state(w, jstr(v, "state"));
+    yyjson_val *v =
+        yyjson_arr_get(sl_json_at(wl, "status.admissionChecks"), world_below(w, (uint32_t)n));
+    const char *state = strcmp(sl_json_str(v, "name"), "prov") == 0
+                            ? NULL /* the manager's own */
+                            : next_state(w, sl_json_str(v, "state"));
     if (state)
-        set_state(w, name, wl, jstr(v, "name"), state);
+        set_state(w, name, wl, sl_json_str(v, "name"), state);
 }
 
 void check_noticed(struct world *w, const struct fakeapi_change *c) {
     struct pods *p = pods_of(w);
     if (!c->now || !p->n_checks || !world_holds(c->now))
         return;
-    const char *name = jstr(c->now, "metadata.name");
+    const char *name = sl_json_str(c->now, "metadata.name");
     uint32_t at = 0;
     while (at < p->checked.n && strcmp(p->checked.v[at], name) != 0)
         at++;

@@ -80,7 +80,8 @@ void places_calm(struct world *w) {
 }
 
 static const char *host_of(yyjson_val *pod) {
-    const char *s = yyjson_get_str(yyjson_obj_get(jat(pod, "spec.nodeSelector"), LEVEL_HOST));
+    const char *s =
+        yyjson_get_str(yyjson_obj_get(sl_json_at(pod, "spec.nodeSelector"), LEVEL_HOST));
     return s ? s : "";
 }
 
@@ -132,14 +133,17 @@ struct tally {
 static void count_slice(struct tally *t, yyjson_val *slice, int cpus) {
     yyjson_val *levels = yyjson_obj_get(slice, "valuesPerLevel"),
                *level = yyjson_arr_get_last(levels);
-    yyjson_val *roots = jat(level, "individual.roots"), *each = jat(slice, "podCounts.individual");
-    int64_t n = jint(slice, "domainCount", 0), same = jint(slice, "podCounts.universal", 0);
+    yyjson_val *roots = sl_json_at(level, "individual.roots"),
+               *each = sl_json_at(slice, "podCounts.individual");
+    int64_t n = sl_json_int(slice, "domainCount", 0),
+            same = sl_json_int(slice, "podCounts.universal", 0);
     for (int64_t i = 0; i < n; i++) {
         char name[64];
         uint32_t node;
         const char *root = yyjson_get_str(yyjson_arr_get(roots, (size_t)i));
-        (void)snprintf(name, sizeof name, "%s%s%s", jstr(level, "individual.prefix"),
-                       root ? root : jstr(level, "universal"), jstr(level, "individual.suffix"));
+        (void)snprintf(name, sizeof name, "%s%s%s", sl_json_str(level, "individual.prefix"),
+                       root ? root : sl_json_str(level, "universal"),
+                       sl_json_str(level, "individual.suffix"));
         int64_t pods = each ? yyjson_get_sint(yyjson_arr_get(each, (size_t)i)) : same;
         if (fakeapi_number(name, "n", &node, NULL) && node < MAX_NODES)
             t->cpus[node] += (int)pods * cpus;
@@ -150,12 +154,12 @@ static void count_slice(struct tally *t, yyjson_val *slice, int cpus) {
 }
 
 static void count_podset(struct tally *t, yyjson_val *a) {
-    int64_t count = jint(a, "count", 1);
-    const char *text = jstr(jat(a, "resourceUsage"), "cpu");
+    int64_t count = sl_json_int(a, "count", 1);
+    const char *text = sl_json_str(sl_json_at(a, "resourceUsage"), "cpu");
     int cpus = count > 0 ? (int)(strtol(text, NULL, 10) / count) : 0;
     size_t i, n;
     yyjson_val *slice;
-    yyjson_arr_foreach (jat(a, "topologyAssignment.slices"), i, n, slice)
+    yyjson_arr_foreach (sl_json_at(a, "topologyAssignment.slices"), i, n, slice)
         count_slice(t, slice, cpus);
 }
 
@@ -166,11 +170,11 @@ static void count_workload(void *ctx, yyjson_val *wl) {
     char key[160];
     if (!world_holds(wl))
         return;
-    (void)snprintf(key, sizeof key, "default/%s", jstr(wl, "metadata.name"));
+    (void)snprintf(key, sizeof key, "default/%s", sl_json_str(wl, "metadata.name"));
     for (uint32_t h = 0; h < t->w->holdings.n; h++)
         if (t->w->holdings.v[h].late && strcmp(t->w->holdings.v[h].key, key) == 0)
             return;
-    yyjson_arr_foreach (jat(wl, "status.admission.podSetAssignments"), i, n, a)
+    yyjson_arr_foreach (sl_json_at(wl, "status.admission.podSetAssignments"), i, n, a)
         count_podset(t, a);
 }
 
@@ -195,7 +199,8 @@ static void check_nodes(struct world *w) {
             yyjson_val *pod = pod_get(w, unit, n);
             uint32_t node;
             if (pod && pod_runs(w, pod) && !p->excused[unit][n] &&
-                fakeapi_number(jstr(pod, "spec.nodeName"), "n", &node, NULL) && node < MAX_NODES)
+                fakeapi_number(sl_json_str(pod, "spec.nodeName"), "n", &node, NULL) &&
+                node < MAX_NODES)
                 load[node] += (int)pod_cpus(pod_role(pod));
         }
     for (uint32_t i = 0; i < MAX_NODES; i++)
@@ -205,7 +210,7 @@ static void check_nodes(struct world *w) {
 
 /* It was told where to go: is there a place for it, and not for too many? */
 static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t unit) {
-    const char *host = host_of(c->now), *podset = jlabel(c->now, Q "podset");
+    const char *host = host_of(c->now), *podset = sl_json_label(c->now, Q "podset");
     yyjson_val *wl = pod_workload(w, c->now), *a;
     struct tally t = {.w = w, .node = host};
     size_t i, n;
@@ -214,15 +219,15 @@ static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t 
         world_is_late(w, c))
         return;
     bool placed = false;
-    yyjson_arr_foreach (jat(wl, "status.admission.podSetAssignments"), i, n, a)
-        if (strcmp(jstr(a, "name"), podset) == 0 && jat(a, "topologyAssignment")) {
+    yyjson_arr_foreach (sl_json_at(wl, "status.admission.podSetAssignments"), i, n, a)
+        if (strcmp(sl_json_str(a, "name"), podset) == 0 && sl_json_at(a, "topologyAssignment")) {
             placed = true;
             count_podset(&t, a);
         }
     for (uint32_t k = 0; k < MAX_NAMES; k++) {
         yyjson_val *x = pod_get(w, unit, k);
         there += pod_live(x) && !pod_unplaced(x) && !pod_gated(x) &&
-                 strcmp(host_of(x), host) == 0 && strcmp(jlabel(x, Q "podset"), podset) == 0;
+                 strcmp(host_of(x), host) == 0 && strcmp(sl_json_label(x, Q "podset"), podset) == 0;
     }
     if (placed && (!*host || !t.pods))
         world_fail(w, "%s goes to %s, where its workload has no place", c->key,
@@ -263,20 +268,20 @@ static void answer(struct world *w, yyjson_val *o, const char *type) {
     struct sl_buf b;
     size_t i, n;
     yyjson_val *v;
-    (void)snprintf(path, sizeof path, REQUESTS "/%s/status", jstr(o, "metadata.name"));
+    (void)snprintf(path, sizeof path, REQUESTS "/%s/status", sl_json_str(o, "metadata.name"));
     sl_buf_init(&b, 8192);
     sl_buf_puts(&b, "{\"status\":{\"conditions\":[");
-    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, v) {
-        if (strcmp(jstr(v, "type"), type) == 0)
+    yyjson_arr_foreach (sl_json_at(o, "status.conditions"), i, n, v) {
+        if (strcmp(sl_json_str(v, "type"), type) == 0)
             continue;
-        jput(&b, v);
+        sl_json_put(&b, v);
         sl_buf_putc(&b, ',');
     }
     sl_buf_printf(&b,
                   "{\"type\":\"%s\",\"status\":\"True\",\"reason\":\"R\",\"message\":\"\","
                   "\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}]}}",
                   type);
-    world_tell(w, "request %s: %s", jstr(o, "metadata.name"), type);
+    world_tell(w, "request %s: %s", sl_json_str(o, "metadata.name"), type);
     (void)fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, sl_buf_str(&b), NULL);
     sl_buf_done(&b);
 }
@@ -287,7 +292,7 @@ struct pick {
 };
 
 static uint64_t uid_of(yyjson_val *o) {
-    const char *uid = jstr(o, "metadata.uid");
+    const char *uid = sl_json_str(o, "metadata.uid");
     size_t len = strlen(uid);
     return strtoull(len > 8 ? uid + len - 8 : uid, NULL, 16);
 }
@@ -295,7 +300,7 @@ static uint64_t uid_of(yyjson_val *o) {
 static void pick_request(void *ctx, yyjson_val *o) {
     struct pick *p = ctx;
     if (uid_of(o) == p->uid)
-        (void)snprintf(p->path, sizeof p->path, REQUESTS "/%s", jstr(o, "metadata.name"));
+        (void)snprintf(p->path, sizeof p->path, REQUESTS "/%s", sl_json_str(o, "metadata.name"));
 }
 
 static void autoscaler_turn(void *ctx, uint64_t uid) {
@@ -329,8 +334,9 @@ static void find_provisioned(void *ctx, yyjson_val *o) {
     struct owned *f = ctx;
     size_t i, n;
     yyjson_val *ref;
-    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
-        f->provisioned += strcmp(jstr(ref, "uid"), f->uid) == 0 && world_is(o, "Provisioned");
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        f->provisioned +=
+            strcmp(sl_json_str(ref, "uid"), f->uid) == 0 && world_is(o, "Provisioned");
 }
 
 /* Who is admitted has been provided for, unless all its pods have ended already. */
@@ -341,18 +347,18 @@ static void check_provided(struct world *w, const struct fakeapi_change *c) {
     if (!c->now || !world_is(c->now, "Admitted") || world_is(c->before, "Admitted") ||
         world_is_late(w, c))
         return;
-    yyjson_arr_foreach (jat(c->now, "status.admission.podSetAssignments"), i, n, v)
-        pods += jint(v, "count", 1);
+    yyjson_arr_foreach (sl_json_at(c->now, "status.admission.podSetAssignments"), i, n, v)
+        pods += sl_json_int(v, "count", 1);
     if (!pods)
         return;
-    yyjson_arr_foreach (jat(c->now, "status.admissionChecks"), i, n, v) {
-        struct owned f = {.uid = jstr(c->now, "metadata.uid")};
-        if (strcmp(jstr(v, "name"), "prov") != 0)
+    yyjson_arr_foreach (sl_json_at(c->now, "status.admissionChecks"), i, n, v) {
+        struct owned f = {.uid = sl_json_str(c->now, "metadata.uid")};
+        if (strcmp(sl_json_str(v, "name"), "prov") != 0)
             continue;
         (void)fakeapi_each(w->api, REQUESTS, find_provisioned, &f);
-        if (!f.provisioned || strcmp(jstr(v, "state"), "Ready") != 0)
+        if (!f.provisioned || strcmp(sl_json_str(v, "state"), "Ready") != 0)
             world_fail(w, "%s is admitted, its check says %s, %u requests are provisioned", c->key,
-                       jstr(v, "state"), f.provisioned);
+                       sl_json_str(v, "state"), f.provisioned);
         pods_of(w)->provided += f.provisioned > 0;
     }
 }
@@ -362,7 +368,7 @@ static void request_changed(struct world *w, const struct fakeapi_change *c) {
                c->now ? world_condition(c->now, "Accepted") : "gone",
                c->now ? world_condition(c->now, "Provisioned") : "",
                c->now ? world_condition(c->now, "Failed") : "");
-    if (c->now && strcmp(jstr(c->now, "spec.provisioningClassName"), OTHER_CLASS) == 0)
+    if (c->now && strcmp(sl_json_str(c->now, "spec.provisioningClassName"), OTHER_CLASS) == 0)
         fakeapi_at(w->api, world_soon(w, world_odds(w, 4) ? 15000 : 1500), autoscaler_turn, w,
                    uid_of(c->now));
 }

@@ -175,7 +175,8 @@ static bool sky_lost(struct world *w, uint32_t unit) {
     bool failed = false, lost = false;
     for (uint32_t n = 0; n < u->total; n++) {
         yyjson_val *pod = pod_get(w, unit, n);
-        failed |= pod && !pod_deleting(pod) && strcmp(jstr(pod, "status.phase"), "Failed") == 0;
+        failed |=
+            pod && !pod_deleting(pod) && strcmp(sl_json_str(pod, "status.phase"), "Failed") == 0;
         lost |= !pod || pod_deleting(pod);
     }
     /* Of a task that failed by itself nothing is made anew, once all of it has ended. */
@@ -262,7 +263,7 @@ void user_noticed(struct world *w, const struct fakeapi_change *c) {
     struct pods *p = pods_of(w);
     bool workload = strcmp(c->kind->plural, "workloads") == 0;
     yyjson_val *o = c->now ? c->now : c->before;
-    const char *name = jstr(o, "metadata.name");
+    const char *name = sl_json_str(o, "metadata.name");
     unsigned unit, n;
     if (workload ? !fakeapi_number(name, "g", &unit, NULL) : !pod_numbers(name, &unit, &n))
         return;
@@ -278,7 +279,7 @@ void user_noticed(struct world *w, const struct fakeapi_change *c) {
         p->done[unit][n] = false;
     else if (!workload && !pod_terminal(c->before))
         p->done[unit][n] = u->flags & UNIT_GROUP
-                               ? strcmp(jstr(o, "status.phase"), "Succeeded") == 0 &&
+                               ? strcmp(sl_json_str(o, "status.phase"), "Succeeded") == 0 &&
                                      (pod_held(c->before) || !pod_deleting(o))
                                : pod_terminal(o);
     if (u->due || !u->begun)
@@ -336,7 +337,7 @@ struct pick {
 static void pick_one(void *ctx, yyjson_val *o) {
     struct pick *p = ctx;
     if (p->left-- == 0)
-        (void)snprintf(p->name, sizeof p->name, "%s", jstr(o, "metadata.name"));
+        (void)snprintf(p->name, sizeof p->name, "%s", sl_json_str(o, "metadata.name"));
 }
 
 static void meddle_workload(struct world *w, bool delete) {

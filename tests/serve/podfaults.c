@@ -49,14 +49,15 @@ static void find_owned(void *ctx, yyjson_val *wl) {
     struct find *f = ctx;
     size_t i, n;
     yyjson_val *ref;
-    yyjson_arr_foreach (jat(wl, "metadata.ownerReferences"), i, n, ref)
-        if (strcmp(jstr(ref, "uid"), f->uid) == 0)
-            (void)snprintf(f->path, sizeof f->path, WORKLOADS "/%s", jstr(wl, "metadata.name"));
+    yyjson_arr_foreach (sl_json_at(wl, "metadata.ownerReferences"), i, n, ref)
+        if (strcmp(sl_json_str(ref, "uid"), f->uid) == 0)
+            (void)snprintf(f->path, sizeof f->path, WORKLOADS "/%s",
+                           sl_json_str(wl, "metadata.name"));
 }
 
 yyjson_val *pod_workload(struct world *w, yyjson_val *pod) {
-    const char *group = jlabel(pod, Q "pod-group-name");
-    struct find f = {.uid = jstr(pod, "metadata.uid")};
+    const char *group = sl_json_label(pod, Q "pod-group-name");
+    struct find f = {.uid = sl_json_str(pod, "metadata.uid")};
     if (*group)
         (void)snprintf(f.path, sizeof f.path, WORKLOADS "/%s", group);
     else
@@ -65,7 +66,7 @@ yyjson_val *pod_workload(struct world *w, yyjson_val *pod) {
 }
 
 static bool managed(yyjson_val *pod) {
-    return *jlabel(pod, Q "managed");
+    return *sl_json_label(pod, Q "managed");
 }
 
 /* ---- after every event ---- */
@@ -81,16 +82,17 @@ static void check_free(struct world *w, uint32_t unit) {
         yyjson_val *set;
         if (!pod_live(pod) || !managed(pod) || pod_gated(pod) || p->excused[unit][n])
             continue;
-        const char *role = jannotation(pod, Q "role-hash");
+        const char *role = sl_json_annotation(pod, Q "role-hash");
         yyjson_val *wl = pod_workload(w, pod);
         for (uint32_t other = 0; other < MAX_NAMES; other++) {
             yyjson_val *x = pod_get(w, unit, other);
             free += pod_live(x) && !pod_gated(x) && !p->excused[unit][other] &&
-                    strcmp(jannotation(x, Q "role-hash"), role) == 0;
+                    strcmp(sl_json_annotation(x, Q "role-hash"), role) == 0;
         }
-        yyjson_arr_foreach (jat(wl, "status.admission.podSetAssignments"), i, k, set)
-            if (strcmp(jstr(set, "name"), role) == 0 || strcmp(jstr(set, "name"), "main") == 0)
-                may += jint(set, "count", 0);
+        yyjson_arr_foreach (sl_json_at(wl, "status.admission.podSetAssignments"), i, k, set)
+            if (strcmp(sl_json_str(set, "name"), role) == 0 ||
+                strcmp(sl_json_str(set, "name"), "main") == 0)
+                may += sl_json_int(set, "count", 0);
         if (!world_holds(wl))
             world_fail(w, "u%u-p%u runs, its workload %s", unit, n,
                        !wl                        ? "is not there"
@@ -106,8 +108,8 @@ bool pod_runs(const struct world *w, yyjson_val *pod) {
     if (!pod || !managed(pod) || pod_gated(pod) || pod_terminal(pod))
         return false;
     return !pod_deleting(pod) ||
-           (*jstr(pod, "spec.nodeName") &&
-            FAKEAPI_EPOCH + fakeapi_now(w->api) < jtime(pod, "metadata.deletionTimestamp"));
+           (*sl_json_str(pod, "spec.nodeName") &&
+            FAKEAPI_EPOCH + fakeapi_now(w->api) < sl_json_time(pod, "metadata.deletionTimestamp"));
 }
 
 /* Nobody runs on what another still runs on. */
@@ -227,7 +229,7 @@ static void count(const struct fakeapi_change *c, bool pod) {
         seen.n[FREED] += pod_gated(c->before) && !pod_gated(c->now);
         seen.n[STOPPED] += told_why(c->now) && pod_deleting(c->now) && !pod_deleting(c->before);
         seen.n[FAILED] +=
-            strcmp(jstr(c->now, "status.phase"), "Failed") == 0 && !pod_deleting(c->now);
+            strcmp(sl_json_str(c->now, "status.phase"), "Failed") == 0 && !pod_deleting(c->now);
         seen.n[UNTOUCHED] += !managed(c->now);
     } else {
         seen.n[FINISHED] += world_is(c->now, "Finished") && !world_is(c->before, "Finished");
@@ -239,13 +241,14 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
     bool pod = strcmp(c->kind->plural, "pods") == 0;
     unsigned unit, n;
     if (pod) {
-        world_tell(
-            w, "pod %s: %s%s%s%s%s%s by %d", c->key, c->now ? jstr(c->now, "status.phase") : "gone",
-            c->now && pod_gated(c->now) ? " gated" : "",
-            c->now && *jstr(c->now, "spec.nodeName") ? " bound" : "",
-            c->now && pod_deleting(c->now) ? " deleting" : "",
-            c->now && pod_held(c->now) ? " held" : "", c->now && told_why(c->now) ? " told" : "",
-            c->client == FAKEAPI_NOBODY ? -1 : (int)c->client);
+        world_tell(w, "pod %s: %s%s%s%s%s%s by %d", c->key,
+                   c->now ? sl_json_str(c->now, "status.phase") : "gone",
+                   c->now && pod_gated(c->now) ? " gated" : "",
+                   c->now && *sl_json_str(c->now, "spec.nodeName") ? " bound" : "",
+                   c->now && pod_deleting(c->now) ? " deleting" : "",
+                   c->now && pod_held(c->now) ? " held" : "",
+                   c->now && told_why(c->now) ? " told" : "",
+                   c->client == FAKEAPI_NOBODY ? -1 : (int)c->client);
         if (!pod_numbers(strchr(c->key, '/') + 1, &unit, &n))
             return;
         count(c, true);
@@ -281,11 +284,11 @@ static bool whole(struct world *w, uint32_t unit) {
         return true;
     for (uint32_t n = 0; n < MAX_NAMES; n++) {
         yyjson_val *pod = pod_get(w, unit, n);
-        if (!pod || strcmp(jstr(pod, "status.phase"), "Failed") == 0)
+        if (!pod || strcmp(sl_json_str(pod, "status.phase"), "Failed") == 0)
             continue;
-        if (queue && strcmp(queue, jlabel(pod, Q "queue-name")) != 0)
+        if (queue && strcmp(queue, sl_json_label(pod, Q "queue-name")) != 0)
             return false;
-        queue = jlabel(pod, Q "queue-name");
+        queue = sl_json_label(pod, Q "queue-name");
         active += !pod_deleting(pod) && (!pod_terminal(pod) || pod_held(pod));
     }
     return !(u->flags & UNIT_WRONG) && (active >= u->total || (u->flags & UNIT_FAST && active));
@@ -296,9 +299,9 @@ static void rest_of_pod(struct world *w, uint32_t unit, uint32_t n) {
     if (!pod || !managed(pod))
         return;
     yyjson_val *wl = pod_workload(w, pod);
-    bool bound = *jstr(pod, "spec.nodeName"),
+    bool bound = *sl_json_str(pod, "spec.nodeName"),
          over = !bound || pod_terminal(pod) ||
-                jint(pod, "metadata.deletionGracePeriodSeconds", 0) == 0;
+                sl_json_int(pod, "metadata.deletionGracePeriodSeconds", 0) == 0;
     if (pod_deleting(pod) && pod_held(pod) && over)
         world_fail(w, "u%u-p%u is to go and hangs on its finalizer", unit, n);
     if (pod_terminal(pod) && pod_held(pod) && world_is(wl, "Finished"))
@@ -318,15 +321,15 @@ static void rest_of_workload(void *ctx, yyjson_val *wl) {
     size_t i, n, alive = 0;
     uint32_t unit, k;
     yyjson_val *ref;
-    yyjson_arr_foreach (jat(wl, "metadata.ownerReferences"), i, n, ref) {
-        const char *name = jstr(ref, "name");
+    yyjson_arr_foreach (sl_json_at(wl, "metadata.ownerReferences"), i, n, ref) {
+        const char *name = sl_json_str(ref, "name");
         yyjson_val *pod = pod_numbers(name, &unit, &k) ? pod_get(w, unit, k) : NULL;
-        alive += pod && strcmp(jstr(pod, "metadata.uid"), jstr(ref, "uid")) == 0;
+        alive += pod && strcmp(sl_json_str(pod, "metadata.uid"), sl_json_str(ref, "uid")) == 0;
     }
     if (!alive)
-        world_fail(w, "workload %s has no pods", jstr(wl, "metadata.name"));
+        world_fail(w, "workload %s has no pods", sl_json_str(wl, "metadata.name"));
     if (pod_deleting(wl))
-        world_fail(w, "workload %s is to go and does not", jstr(wl, "metadata.name"));
+        world_fail(w, "workload %s is to go and does not", sl_json_str(wl, "metadata.name"));
 }
 
 static void look_at_rest(struct world *w) {
@@ -358,11 +361,11 @@ static void tell_live(void *ctx, yyjson_val *pod) {
     }
     if (!pod_terminal(pod))
         world_fail(w, "%s never ended: %s%s%s, workload %s holds %d admitted %s active %d",
-                   jstr(pod, "metadata.name"), jstr(pod, "status.phase"),
+                   sl_json_str(pod, "metadata.name"), sl_json_str(pod, "status.phase"),
                    pod_gated(pod) ? " gated" : "", pod_deleting(pod) ? " deleting" : "",
-                   wl ? jstr(wl, "metadata.name") : "absent", world_holds(wl),
+                   wl ? sl_json_str(wl, "metadata.name") : "absent", world_holds(wl),
                    wl ? world_condition(wl, "Admitted") : "",
-                   wl ? jbool(wl, "spec.active", true) : 0);
+                   wl ? sl_json_bool(wl, "spec.active", true) : 0);
 }
 
 static void count_live(void *ctx, yyjson_val *pod) {
@@ -375,8 +378,8 @@ struct names {
 
 static void add_inactive(void *ctx, yyjson_val *wl) {
     struct names *s = ctx;
-    if (!jbool(wl, "spec.active", true))
-        *sl_vec_push(&s->v) = sl_strdup(jstr(wl, "metadata.name"));
+    if (!sl_json_bool(wl, "spec.active", true))
+        *sl_vec_push(&s->v) = sl_strdup(sl_json_str(wl, "metadata.name"));
 }
 
 /* Whatever people do so that all goes on. */
@@ -405,8 +408,8 @@ static bool all_ended(struct world *w) {
 }
 
 static void tell_left(void *ctx, yyjson_val *o) {
-    world_fail(ctx, "%s %s is left over%s", jstr(o, "kind"), jstr(o, "metadata.name"),
-               yyjson_arr_size(jat(o, "metadata.finalizers")) ? ", with a finalizer" : "");
+    world_fail(ctx, "%s %s is left over%s", sl_json_str(o, "kind"), sl_json_str(o, "metadata.name"),
+               yyjson_arr_size(sl_json_at(o, "metadata.finalizers")) ? ", with a finalizer" : "");
 }
 
 static void open_queues(struct world *w) {

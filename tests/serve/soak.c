@@ -22,8 +22,8 @@
 #include "config/config.h"
 #include "controllers/controllers.h"
 #include "fakeapi.h"
-#include "kube/json.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define Q "kueue.x-k8s.io/"
@@ -101,8 +101,9 @@ struct names {
 static void note(void *ctx, yyjson_val *o) {
     struct names *n = ctx;
     char path[PATH_MAX_BYTES];
-    const char *ns = jstr(o, "metadata.namespace");
-    (void)snprintf(path, sizeof path, "%s%s%s", ns, *ns ? "/" : "", jstr(o, "metadata.name"));
+    const char *ns = sl_json_str(o, "metadata.namespace");
+    (void)snprintf(path, sizeof path, "%s%s%s", ns, *ns ? "/" : "",
+                   sl_json_str(o, "metadata.name"));
     *sl_vec_push(&n->v) = sl_strdup(path);
 }
 

@@ -95,12 +95,12 @@ static int ask(struct world *w, const struct sl_api_view *view, const char *verb
         world_tell(w, "%s %s", path, sl_buf_str(&body));
     int http = sl_review(view, path, sl_buf_str(&body), body.len, &out);
     yyjson_doc *d = http == 200 ? yyjson_read(sl_buf_str(&out), out.len, 0) : NULL;
-    yyjson_val *answer = jat(yyjson_doc_get_root(d), "response");
-    if (!jbool(answer, "allowed", false)) {
-        code = (int)jint(answer, "status.code", 500);
-        sl_buf_puts(why, d ? jstr(answer, "status.message") : sl_buf_str(&out));
-    } else if (*jstr(answer, "patch")) {
-        apply(w, fw->now, jstr(answer, "patch"));
+    yyjson_val *answer = sl_json_at(yyjson_doc_get_root(d), "response");
+    if (!sl_json_bool(answer, "allowed", false)) {
+        code = (int)sl_json_int(answer, "status.code", 500);
+        sl_buf_puts(why, d ? sl_json_str(answer, "status.message") : sl_buf_str(&out));
+    } else if (*sl_json_str(answer, "patch")) {
+        apply(w, fw->now, sl_json_str(answer, "patch"));
     }
     yyjson_doc_free(d);
     sl_buf_done(&body);

@@ -64,14 +64,14 @@ int world_send(struct world *w, enum sl_method method, const char *path, const c
 const char *world_condition(yyjson_val *o, const char *type) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), type) == 0)
-            return jstr(v, "status");
+    yyjson_arr_foreach (sl_json_at(o, "status.conditions"), i, n, v)
+        if (strcmp(sl_json_str(v, "type"), type) == 0)
+            return sl_json_str(v, "status");
     return "";
 }
 
 bool world_holds(yyjson_val *o) {
-    return o && jat(o, "status.admission") && world_is(o, "QuotaReserved") &&
+    return o && sl_json_at(o, "status.admission") && world_is(o, "QuotaReserved") &&
            !world_is(o, "Finished");
 }
 
@@ -79,7 +79,7 @@ static yyjson_val *named(yyjson_val *list, const char *name) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v)
-        if (strcmp(jstr(v, "name"), name) == 0)
+        if (strcmp(sl_json_str(v, "name"), name) == 0)
             return v;
     return NULL;
 }
@@ -97,15 +97,16 @@ static struct amounts amounts_of(yyjson_val *o, bool all) {
     struct amounts sum = {0};
     size_t i, n;
     yyjson_val *a;
-    yyjson_arr_foreach (jat(o, "status.admission.podSetAssignments"), i, n, a) {
-        const char *name = jstr(a, "name");
-        int64_t count = jint(a, "count", 1),
-                left = jint(named(jat(o, "spec.podSets"), name), "count", count) -
-                       jint(named(jat(o, "status.reclaimablePods"), name), "count", 0);
+    yyjson_arr_foreach (sl_json_at(o, "status.admission.podSetAssignments"), i, n, a) {
+        const char *name = sl_json_str(a, "name");
+        int64_t count = sl_json_int(a, "count", 1),
+                left =
+                    sl_json_int(named(sl_json_at(o, "spec.podSets"), name), "count", count) -
+                    sl_json_int(named(sl_json_at(o, "status.reclaimablePods"), name), "count", 0);
         for (uint32_t r = 0; r < RESOURCES && count > 0; r++) {
-            const char *flavor = jstr(jat(a, "flavors"), resources[r]);
-            int64_t used = quantity(jstr(jat(a, "resourceUsage"), resources[r]), r) / count *
-                           (all || left > count ? count : left);
+            const char *flavor = sl_json_str(sl_json_at(a, "flavors"), resources[r]);
+            int64_t used = quantity(sl_json_str(sl_json_at(a, "resourceUsage"), resources[r]), r) /
+                           count * (all || left > count ? count : left);
             for (uint32_t f = 0; f < FLAVORS; f++)
                 sum.n[f][r] += strcmp(flavor, flavors[f]) == 0 ? used : 0;
         }
@@ -120,8 +121,8 @@ bool world_is_late(const struct world *w, const struct fakeapi_change *c) {
 /* ---- what must hold after every event ---- */
 
 static void lease_changed(struct world *w, const struct fakeapi_change *c) {
-    const char *was = c->before ? jstr(c->before, "spec.holderIdentity") : "",
-               *is = c->now ? jstr(c->now, "spec.holderIdentity") : "";
+    const char *was = c->before ? sl_json_str(c->before, "spec.holderIdentity") : "",
+               *is = c->now ? sl_json_str(c->now, "spec.holderIdentity") : "";
     if (strcmp(was, is) == 0)
         return;
     world_tell(w, "lease: from %s to %s", was, is);
@@ -145,7 +146,7 @@ static void hold(struct world *w, const struct fakeapi_change *c) {
         world_tell(w, "%s: reserved by one who leads no longer", c->key);
     }
     (void)snprintf(h.key, sizeof h.key, "%s", c->key);
-    (void)fakeapi_number(jstr(c->now, "status.admission.clusterQueue"), "cq-", &q, NULL);
+    (void)fakeapi_number(sl_json_str(c->now, "status.admission.clusterQueue"), "cq-", &q, NULL);
     h.queue = q;
     h.has = amounts_of(c->now, false);
     h.cpu = 0;
@@ -200,16 +201,17 @@ static void count_eviction(struct world *w, const struct fakeapi_change *c) {
 
 /* A pod stands where it was put. */
 static void pod_moved(struct world *w, const struct fakeapi_change *c) {
-    const char *was = c->before ? jstr(c->before, "spec.nodeName") : "";
-    if (*was && c->now && strcmp(was, jstr(c->now, "spec.nodeName")) != 0)
-        world_fail(w, "pod %s went from %s to %s", c->key, was, jstr(c->now, "spec.nodeName"));
+    const char *was = c->before ? sl_json_str(c->before, "spec.nodeName") : "";
+    if (*was && c->now && strcmp(was, sl_json_str(c->now, "spec.nodeName")) != 0)
+        world_fail(w, "pod %s went from %s to %s", c->key, was,
+                   sl_json_str(c->now, "spec.nodeName"));
 }
 
 static void workload_changed(struct world *w, const struct fakeapi_change *c) {
     struct amounts was = amounts_of(c->before, true), is = amounts_of(c->now, true);
     if (world_holds(c->before) && world_holds(c->now) &&
-        (strcmp(jstr(c->before, "status.admission.clusterQueue"),
-                jstr(c->now, "status.admission.clusterQueue")) != 0 ||
+        (strcmp(sl_json_str(c->before, "status.admission.clusterQueue"),
+                sl_json_str(c->now, "status.admission.clusterQueue")) != 0 ||
          memcmp(&was, &is, sizeof was) != 0))
         world_fail(w, "%s: its admission was replaced by another", c->key);
     count_eviction(w, c);

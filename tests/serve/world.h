@@ -30,9 +30,9 @@
 #include "base/vec.h"
 #include "controllers/controllers.h"
 #include "fakeapi.h"
-#include "kube/json.h"
 #include "kube/lease.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define MAX_QUEUES 4u

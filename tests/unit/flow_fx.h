@@ -18,7 +18,7 @@
 #include "config/config.h"
 #include "controllers/controllers.h"
 #include "fakeapi.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 #define Q "kueue.x-k8s.io/"
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
@@ -76,14 +76,14 @@ static inline void run(struct world *w, sl_span span) {
 /* ---- looking ---- */
 
 static inline yyjson_val *at(struct world *w, const char *path, const char *field) {
-    return jat(fakeapi_get(w->api, path), field);
+    return sl_json_at(fakeapi_get(w->api, path), field);
 }
 
 static inline yyjson_val *condition_of(struct world *w, const char *path, const char *type) {
     yyjson_val *list = at(w, path, "status.conditions"), *c;
     size_t i, n;
     yyjson_arr_foreach (list, i, n, c)
-        if (strcmp(jstr(c, "type"), type) == 0)
+        if (strcmp(sl_json_str(c, "type"), type) == 0)
             return c;
     return NULL;
 }
@@ -101,7 +101,7 @@ static inline void count_told(void *ctx, yyjson_val *o) {
                                          "action"};
     bool all = true;
     for (size_t i = 0; i < SL_LEN(want); i++)
-        all &= !want[i] || strcmp(jstr(o, fields[i]), want[i]) == 0;
+        all &= !want[i] || strcmp(sl_json_str(o, fields[i]), want[i]) == 0;
     t->n += all;
 }
 

@@ -83,7 +83,7 @@ static inline const char *pod_path(const char *name, const char *sub) {
 /* On a node from now on, unless that is NULL or it has one. */
 static inline void set_pod(struct world *w, const char *name, const char *node, const char *phase) {
     char body[256];
-    if (node && !jat(fakeapi_get(w->api, pod_path(name, "")), "spec.nodeName")) {
+    if (node && !sl_json_at(fakeapi_get(w->api, pod_path(name, "")), "spec.nodeName")) {
         (void)snprintf(body, sizeof body, "{'spec':{'nodeName':'%s'}}", node);
         patch(w, pod_path(name, ""), body);
     }
@@ -115,7 +115,7 @@ static inline bool gated(struct world *w, const char *name) {
     yyjson_val *v;
     size_t i, n;
     yyjson_arr_foreach (at(w, pod_path(name, ""), "spec.schedulingGates"), i, n, v)
-        if (strcmp(jstr(v, "name"), Q "admission") == 0)
+        if (strcmp(sl_json_str(v, "name"), Q "admission") == 0)
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ static inline bool deleting(struct world *w, const char *name) {
 static inline bool is(struct world *w, const char *wl, const char *type) {
     char path[512];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", wl);
-    return strcmp(jstr(condition_of(w, path, type), "status"), "True") == 0;
+    return strcmp(sl_json_str(condition_of(w, path, type), "status"), "True") == 0;
 }
 
 struct found {
@@ -149,9 +149,9 @@ static inline void find_owned(void *ctx, yyjson_val *o) {
     struct found *f = ctx;
     yyjson_val *v;
     size_t i, n;
-    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, v)
-        if (strcmp(jstr(v, "name"), f->owner) == 0) {
-            (void)snprintf(f->name, sizeof f->name, "%s", jstr(o, "metadata.name"));
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, v)
+        if (strcmp(sl_json_str(v, "name"), f->owner) == 0) {
+            (void)snprintf(f->name, sizeof f->name, "%s", sl_json_str(o, "metadata.name"));
             f->n++;
         }
 }
@@ -198,12 +198,12 @@ static inline int64_t reclaimable(struct world *w, const char *wl) {
     int64_t sum = 0;
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", wl);
     yyjson_arr_foreach (at(w, path, "status.reclaimablePods"), i, n, v)
-        sum += jint(v, "count", 0);
+        sum += sl_json_int(v, "count", 0);
     return sum;
 }
 
 static inline const char *reason_of(struct world *w, const char *path, const char *type) {
-    return jstr(condition_of(w, path, type), "reason");
+    return sl_json_str(condition_of(w, path, type), "reason");
 }
 
 #endif

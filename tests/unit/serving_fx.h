@@ -51,12 +51,12 @@ static inline yyjson_val *pod_at(struct stage *s, int i, char path[128]) {
 }
 
 static inline bool is_ready(yyjson_val *pod) {
-    return strcmp(jstr(pod, "status.phase"), "Running") == 0 &&
-           !jat(pod, "metadata.deletionTimestamp");
+    return strcmp(sl_json_str(pod, "status.phase"), "Running") == 0 &&
+           !sl_json_at(pod, "metadata.deletionTimestamp");
 }
 
 static inline bool is_gated(yyjson_val *pod) {
-    return yyjson_arr_size(jat(pod, "spec.schedulingGates")) > 0;
+    return yyjson_arr_size(sl_json_at(pod, "spec.schedulingGates")) > 0;
 }
 
 static inline void make_pod(struct stage *s, const char *uid, int i) {
@@ -77,17 +77,17 @@ static inline void play_set(struct stage *s) {
     char path[128];
     (void)snprintf(path, sizeof path, SETS "/%s", s->set);
     yyjson_val *set = fakeapi_get(s->w.api, path);
-    if (!set || jat(set, "metadata.deletionTimestamp"))
+    if (!set || sl_json_at(set, "metadata.deletionTimestamp"))
         return;
-    int64_t start = jint(set, "spec.ordinals.start", 0);
-    int64_t end = start + jint(set, "spec.replicas", 1);
-    char *uid = sl_strdup(jstr(set, "metadata.uid"));
+    int64_t start = sl_json_int(set, "spec.ordinals.start", 0);
+    int64_t end = start + sl_json_int(set, "spec.replicas", 1);
+    char *uid = sl_strdup(sl_json_str(set, "metadata.uid"));
     bool wait = false;
     for (int i = MAX_PODS - 1; i >= 0 && !wait; i--) {
         yyjson_val *pod = pod_at(s, i, path);
         if (!pod || (i >= start && i < end))
             continue;
-        if (!jat(pod, "metadata.deletionTimestamp"))
+        if (!sl_json_at(pod, "metadata.deletionTimestamp"))
             request_may_fail(s, SL_DELETE, path, SL_JSON, NULL);
         wait = s->ordered;
     }
@@ -110,9 +110,9 @@ static inline void note_pod(void *ctx, yyjson_val *o) {
     struct names *l = ctx;
     if (l->n == MAX_PODS)
         return;
-    (void)snprintf(l->v[l->n], sizeof l->v[0], "%s", jstr(o, "metadata.name"));
-    l->deleting[l->n] = jat(o, "metadata.deletionTimestamp") != NULL;
-    l->starts[l->n] = !is_gated(o) && strcmp(jstr(o, "status.phase"), "Pending") == 0;
+    (void)snprintf(l->v[l->n], sizeof l->v[0], "%s", sl_json_str(o, "metadata.name"));
+    l->deleting[l->n] = sl_json_at(o, "metadata.deletionTimestamp") != NULL;
+    l->starts[l->n] = !is_gated(o) && strcmp(sl_json_str(o, "status.phase"), "Pending") == 0;
     l->n += l->deleting[l->n] || l->starts[l->n];
 }
 
@@ -147,14 +147,14 @@ static inline void play(void *ctx, uint64_t arg) {
 static inline int64_t granted(struct stage *s, const char *workload) {
     char path[256];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", workload);
-    yyjson_val *w = fakeapi_get(s->w.api, path), *a, *sets = jat(w, "spec.podSets"), *p;
-    yyjson_val *given = jat(w, "status.admission.podSetAssignments");
+    yyjson_val *w = fakeapi_get(s->w.api, path), *a, *sets = sl_json_at(w, "spec.podSets"), *p;
+    yyjson_val *given = sl_json_at(w, "status.admission.podSetAssignments");
     int64_t sum = 0;
     size_t i, n, j, k;
     yyjson_arr_foreach (given, i, n, a)
         yyjson_arr_foreach (sets, j, k, p) {
-            int64_t x = jint(a, "count", 0), y = jint(p, "count", 0);
-            if (strcmp(jstr(a, "name"), jstr(p, "name")) == 0)
+            int64_t x = sl_json_int(a, "count", 0), y = sl_json_int(p, "count", 0);
+            if (strcmp(sl_json_str(a, "name"), sl_json_str(p, "name")) == 0)
                 sum += x < y ? x : y;
         }
     return sum;
@@ -167,7 +167,7 @@ struct tally {
 
 static inline void count_free(void *ctx, yyjson_val *o) {
     struct tally *t = ctx;
-    t->n += !is_gated(o) && strcmp(jannotation(o, Q "pod-group-name"), t->group) == 0;
+    t->n += !is_gated(o) && strcmp(sl_json_annotation(o, Q "pod-group-name"), t->group) == 0;
 }
 
 static inline void on_change(void *ctx, const struct fakeapi_change *c) {
@@ -175,14 +175,14 @@ static inline void on_change(void *ctx, const struct fakeapi_change *c) {
     if (strcmp(c->kind->kind, "Pod") != 0)
         return;
     if (c->now && !is_gated(c->now) && (!c->before || is_gated(c->before))) {
-        struct tally t = {.group = jannotation(c->now, Q "pod-group-name")};
+        struct tally t = {.group = sl_json_annotation(c->now, Q "pod-group-name")};
         (void)fakeapi_each(s->w.api, PODS, count_free, &t);
         if (*t.group && t.n > granted(s, t.group))
             fail_msg("seed %d: %s starts; %s has %d pods and was granted %d", (int)s->seed, c->key,
                      t.group, (int)t.n, (int)granted(s, t.group));
     }
     if (c->before && is_ready(c->before) && c->client != FAKEAPI_NOBODY &&
-        (!c->now || jat(c->now, "metadata.deletionTimestamp"))) {
+        (!c->now || sl_json_at(c->now, "metadata.deletionTimestamp"))) {
         s->killed++;
         if (s->strict)
             fail_msg("%s ran, and was deleted", c->key);
@@ -261,10 +261,10 @@ struct sizes {
 
 static inline void note_size(void *ctx, yyjson_val *o) {
     struct sizes *z = ctx;
-    yyjson_val *set = yyjson_arr_get_first(jat(o, "spec.podSets"));
+    yyjson_val *set = yyjson_arr_get_first(sl_json_at(o, "spec.podSets"));
     if (z->n < 16) {
-        (void)snprintf(z->names[z->n], sizeof z->names[0], "%s", jstr(o, "metadata.name"));
-        z->v[z->n++] = (int)jint(set, "count", 0);
+        (void)snprintf(z->names[z->n], sizeof z->names[0], "%s", sl_json_str(o, "metadata.name"));
+        z->v[z->n++] = (int)sl_json_int(set, "count", 0);
     }
 }
 
@@ -278,13 +278,14 @@ static inline struct sizes workloads(struct stage *s) {
 static inline int used(struct stage *s) {
     yyjson_val *flavor =
         yyjson_arr_get_first(at(&s->w, KUEUE "/clusterqueues/cq", "status.flavorsReservation"));
-    return (int)strtol(jstr(yyjson_arr_get_first(jat(flavor, "resources")), "total"), NULL, 10);
+    return (int)strtol(sl_json_str(yyjson_arr_get_first(sl_json_at(flavor, "resources")), "total"),
+                       NULL, 10);
 }
 
 static inline const char *reason_of(struct stage *s, const char *workload, const char *type) {
     char path[512];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", workload);
-    return jstr(condition_of(&s->w, path, type), "reason");
+    return sl_json_str(condition_of(&s->w, path, type), "reason");
 }
 
 /* ---- LeaderWorkerSets ---- */
@@ -328,8 +329,8 @@ static inline void make_member(struct stage *s, int group, int i) {
 /* As its controller with the policy LeaderReady: workers come when the leader is ready. */
 static inline void play_lws(struct stage *s) {
     yyjson_val *set = fakeapi_get(s->w.api, LWSETS "/llm");
-    int groups = set ? (int)jint(set, "spec.replicas", 1) : 0;
-    int size = (int)jint(set, "spec.leaderWorkerTemplate.size", 1);
+    int groups = set ? (int)sl_json_int(set, "spec.replicas", 1) : 0;
+    int size = (int)sl_json_int(set, "spec.leaderWorkerTemplate.size", 1);
     for (int g = 0; g < 8; g++)
         for (int i = 0; i < 6; i++) {
             char path[128], name[64], top[64];
@@ -340,7 +341,7 @@ static inline void play_lws(struct stage *s) {
             (void)snprintf(path, sizeof path, PODS "/%s", name);
             yyjson_val *pod = fakeapi_get(s->w.api, path);
             bool wanted = g < groups && i < size && (i == 0 || ready);
-            if (pod && !(g < groups && i < size) && !jat(pod, "metadata.deletionTimestamp"))
+            if (pod && !(g < groups && i < size) && !sl_json_at(pod, "metadata.deletionTimestamp"))
                 request_may_fail(s, SL_DELETE, path, SL_JSON, NULL);
             else if (!pod && wanted)
                 make_member(s, g, i);

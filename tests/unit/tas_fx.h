@@ -82,7 +82,7 @@ static inline void pod(struct world *w, const char *name, const char *of, const 
 static inline yyjson_val *workload_at(struct world *w, const char *name, const char *field) {
     char path[256];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", name);
-    return jat(fakeapi_get(w->api, path), field);
+    return sl_json_at(fakeapi_get(w->api, path), field);
 }
 
 static inline const char *condition(struct world *w, const char *name, const char *type,
@@ -90,8 +90,8 @@ static inline const char *condition(struct world *w, const char *name, const cha
     yyjson_val *list = workload_at(w, name, "status.conditions"), *c;
     size_t i, n;
     yyjson_arr_foreach (list, i, n, c)
-        if (strcmp(jstr(c, "type"), type) == 0)
-            return jstr(c, field);
+        if (strcmp(sl_json_str(c, "type"), type) == 0)
+            return sl_json_str(c, field);
     return "";
 }
 
@@ -104,7 +104,7 @@ static inline const char *show(struct world *w, yyjson_val *v) {
     struct sl_buf b;
     sl_buf_init(&b, sizeof w->text);
     if (v)
-        jput(&b, v);
+        sl_json_put(&b, v);
     (void)snprintf(w->text, sizeof w->text, "%s", sl_buf_str(&b));
     for (char *at; (at = strchr(w->text, '"'));)
         *at = '\'';
@@ -113,9 +113,9 @@ static inline const char *show(struct world *w, yyjson_val *v) {
 }
 
 static inline const char *places(struct world *w, const char *name) {
-    return show(
-        w, jat(yyjson_arr_get_first(workload_at(w, name, "status.admission.podSetAssignments")),
-               "topologyAssignment"));
+    return show(w, sl_json_at(yyjson_arr_get_first(
+                                  workload_at(w, name, "status.admission.podSetAssignments")),
+                              "topologyAssignment"));
 }
 
 #define TWO_NODES(a, b, count)                                                                     \
@@ -126,24 +126,24 @@ static inline const char *places(struct world *w, const char *name) {
 static inline const char *pod_at(struct world *w, const char *name, const char *field) {
     char path[256];
     (void)snprintf(path, sizeof path, PODS "/%s", name);
-    return show(w, jat(fakeapi_get(w->api, path), field));
+    return show(w, sl_json_at(fakeapi_get(w->api, path), field));
 }
 
 static inline const char *host_of(struct world *w, const char *name) {
     char path[256];
     (void)snprintf(path, sizeof path, PODS "/%s", name);
     yyjson_val *o = fakeapi_get(w->api, path);
-    if (yyjson_arr_size(jat(o, "spec.schedulingGates")))
+    if (yyjson_arr_size(sl_json_at(o, "spec.schedulingGates")))
         return "held back";
-    const char *s =
-        yyjson_get_str(yyjson_obj_get(jat(o, "spec.nodeSelector"), "kubernetes.io/hostname"));
+    const char *s = yyjson_get_str(
+        yyjson_obj_get(sl_json_at(o, "spec.nodeSelector"), "kubernetes.io/hostname"));
     return s ? s : "anywhere";
 }
 
 static inline const char *active(struct world *w, const char *field) {
-    return jstr(yyjson_arr_get_first(
-                    jat(fakeapi_get(w->api, KUEUE "/clusterqueues/cq"), "status.conditions")),
-                field);
+    return sl_json_str(yyjson_arr_get_first(sl_json_at(
+                           fakeapi_get(w->api, KUEUE "/clusterqueues/cq"), "status.conditions")),
+                       field);
 }
 
 /* ---- the world ---- */

@@ -56,7 +56,7 @@ static void check_reserved(struct world *w) {
     yyjson_val *list = yyjson_obj_get(flavor, "resources"), *r;
     size_t i, n, seen = 0;
     yyjson_arr_foreach (list, i, n, r) {
-        assert_string_equal(jstr(r, "total"), "18");
+        assert_string_equal(sl_json_str(r, "total"), "18");
         seen++;
     }
     assert_int_equal(seen, RESOURCES);
@@ -95,7 +95,8 @@ static void test_many_containers(void **state) {
     run(&w, SETTLE);
     assert_false(is(&w, "many", "QuotaReserved"));
     yyjson_val *c = condition_of(&w, WORKLOADS "/many", "QuotaReserved");
-    assert_non_null(strstr(jstr(c, "message"), "more containers or resources than can be counted"));
+    assert_non_null(
+        strstr(sl_json_str(c, "message"), "more containers or resources than can be counted"));
     sl_buf_done(&b);
     end(&w);
 }
@@ -384,8 +385,8 @@ static void test_many_assignments(void **state) {
     run(&w, SETTLE);
     yyjson_val *flavor =
         yyjson_arr_get(at(&w, KUEUE "/clusterqueues/cq", "status.flavorsReservation"), 0);
-    assert_string_equal(jstr(yyjson_arr_get_first(yyjson_obj_get(flavor, "resources")), "total"),
-                        "1");
+    assert_string_equal(
+        sl_json_str(yyjson_arr_get_first(yyjson_obj_get(flavor, "resources")), "total"), "1");
     sl_buf_done(&b);
     end(&w);
 }
@@ -461,7 +462,7 @@ static void test_long_reason(void **state) {
     run(&w, SETTLE);
     yyjson_val *c = condition_of(&w, pod_path("a", ""), "TerminationTarget");
     if (c) /* unless it is gone */
-        assert_int_equal(strlen(jstr(c, "reason")), strlen("WorkloadEvictedDueTo") + 1000);
+        assert_int_equal(strlen(sl_json_str(c, "reason")), strlen("WorkloadEvictedDueTo") + 1000);
     sl_buf_done(&b);
     end(&w);
 }

@@ -16,10 +16,10 @@ static void test_plain_pod(void **state) {
     assert_true(is(&w, name, "Admitted"));
     assert_null(at(&w, pod_path("a", ""), "spec.schedulingGates"));
     yyjson_val *o = fakeapi_get(w.api, pod_path("a", ""));
-    assert_string_equal(jstr(o, "spec.nodeSelector.pool"), "a");
-    assert_string_equal(jlabel(o, Q "podset"), "main");
-    assert_string_equal(jannotation(o, Q "workload"), name);
-    assert_int_equal(yyjson_arr_size(jat(o, "spec.tolerations")), 1);
+    assert_string_equal(sl_json_str(o, "spec.nodeSelector.pool"), "a");
+    assert_string_equal(sl_json_label(o, Q "podset"), "main");
+    assert_string_equal(sl_json_annotation(o, Q "workload"), name);
+    assert_int_equal(yyjson_arr_size(sl_json_at(o, "spec.tolerations")), 1);
     assert_int_equal(events(&w, (struct told){.reason = "Started",
                                               .kind = "Pod",
                                               .name = "a",
@@ -34,8 +34,8 @@ static void test_plain_pod(void **state) {
     run(&w, SETTLE);
     const char *path = workload_path(&w, "a");
     yyjson_val *c = condition_of(&w, path, "Finished");
-    assert_string_equal(jstr(c, "reason"), "Succeeded");
-    assert_string_equal(jstr(c, "message"), "well done");
+    assert_string_equal(sl_json_str(c, "reason"), "Succeeded");
+    assert_string_equal(sl_json_str(c, "message"), "well done");
     assert_true(finalized(&w, "a"));
     assert_int_equal(yyjson_arr_size(at(&w, path, "metadata.finalizers")), 0);
     end(&w);
@@ -101,9 +101,9 @@ static void test_plain_pod_is_preempted(void **state) {
     make_pod(&w, "high", (struct pod_text){.labels = ",'" Q "priority-class':'high'"});
     run(&w, 5 * SL_SEC);
     yyjson_val *c = condition_of(&w, pod_path("low", ""), "TerminationTarget");
-    assert_string_equal(jstr(c, "status"), "True");
-    assert_string_equal(jstr(c, "reason"), "WorkloadEvictedDueToPreempted");
-    assert_non_null(strstr(jstr(c, "message"), "Preempted to accommodate a workload"));
+    assert_string_equal(sl_json_str(c, "status"), "True");
+    assert_string_equal(sl_json_str(c, "reason"), "WorkloadEvictedDueToPreempted");
+    assert_non_null(strstr(sl_json_str(c, "message"), "Preempted to accommodate a workload"));
     assert_true(deleting(&w, "low") && finalized(&w, "low"));
     assert_int_equal(events(&w, (struct told){.reason = "Stopped", .kind = "Pod", .name = "low"}),
                      1);
@@ -138,11 +138,11 @@ static void test_group_is_admitted_whole(void **state) {
     assert_true(is(&w, "g", "Admitted"));
     yyjson_val *sets = at(&w, WORKLOADS "/g", "spec.podSets");
     assert_int_equal(yyjson_arr_size(sets), 2);
-    assert_true(
-        strcmp(jstr(yyjson_arr_get(sets, 0), "name"), jstr(yyjson_arr_get(sets, 1), "name")) < 0);
+    assert_true(strcmp(sl_json_str(yyjson_arr_get(sets, 0), "name"),
+                       sl_json_str(yyjson_arr_get(sets, 1), "name")) < 0);
     assert_int_equal(yyjson_arr_size(at(&w, WORKLOADS "/g", "metadata.ownerReferences")), 3);
-    assert_string_equal(jannotation(fakeapi_get(w.api, WORKLOADS "/g"), Q "is-group-workload"),
-                        "true");
+    assert_string_equal(
+        sl_json_annotation(fakeapi_get(w.api, WORKLOADS "/g"), Q "is-group-workload"), "true");
     assert_true(all_free(&w, "abc"));
     set_pods(&w, "abc", "Running");
     run(&w, SETTLE);
@@ -153,7 +153,7 @@ static void test_group_is_admitted_whole(void **state) {
     assert_int_equal(reclaimable(&w, "g"), 2);
     set_pods(&w, "c", "Succeeded");
     run(&w, SETTLE);
-    assert_string_equal(jstr(condition_of(&w, WORKLOADS "/g", "Finished"), "message"),
+    assert_string_equal(sl_json_str(condition_of(&w, WORKLOADS "/g", "Finished"), "message"),
                         "Pods succeeded: 3/3.");
     assert_true(finalized(&w, "a") && finalized(&w, "b") && finalized(&w, "c"));
     end(&w);
@@ -295,8 +295,8 @@ static void test_fast_admission_and_serving(void **state) {
     member_with(&w, "a", "g", 3, t);
     run(&w, SETTLE);
     assert_true(is(&w, "g", "Admitted"));
-    assert_int_equal(jint(yyjson_arr_get_first(at(&w, WORKLOADS "/g", "spec.podSets")), "count", 0),
-                     3);
+    assert_int_equal(
+        sl_json_int(yyjson_arr_get_first(at(&w, WORKLOADS "/g", "spec.podSets")), "count", 0), 3);
     assert_false(gated(&w, "a"));
     member_with(&w, "b", "g", 3, t);
     member_with(&w, "c", "g", 3, t);
@@ -327,12 +327,13 @@ static void test_what_is_copied(void **state) {
     run(&w, SETTLE);
     yyjson_val *o = fakeapi_get(w.api, WORKLOADS "/g");
     assert_non_null(o);
-    assert_string_equal(jlabel(o, "team"), "x");
-    assert_string_equal(jlabel(o, "tier"), "y");
-    assert_string_equal(jannotation(o, "provreq.kueue.x-k8s.io/Foo"), "1");
-    assert_string_equal(jannotation(o, "bar"), "");
-    assert_int_equal(jint(o, "spec.maximumExecutionTimeSeconds", 0), 60);
-    assert_null(jat(yyjson_arr_get_first(jat(o, "spec.podSets")), "template.metadata"));
+    assert_string_equal(sl_json_label(o, "team"), "x");
+    assert_string_equal(sl_json_label(o, "tier"), "y");
+    assert_string_equal(sl_json_annotation(o, "provreq.kueue.x-k8s.io/Foo"), "1");
+    assert_string_equal(sl_json_annotation(o, "bar"), "");
+    assert_int_equal(sl_json_int(o, "spec.maximumExecutionTimeSeconds", 0), 60);
+    assert_null(
+        sl_json_at(yyjson_arr_get_first(sl_json_at(o, "spec.podSets")), "template.metadata"));
 
     member_with(&w, "c", "h", 2, (struct pod_text){.labels = ",'team':'x'"});
     member_with(&w, "d", "h", 2, (struct pod_text){.labels = ",'team':'z'"});
@@ -359,11 +360,13 @@ static void test_labels_are_followed(void **state) {
         patch(&w, pod_path((char[]){*p, '\0'}, ""),
               "{'metadata':{'labels':{'" Q "queue-name':'q2'}}}");
     run(&w, SETTLE);
-    assert_string_equal(jstr(fakeapi_get(w.api, WORKLOADS "/g"), "spec.queueName"), "q2");
-    assert_string_equal(jstr(fakeapi_get(w.api, workload_path(&w, "b")), "spec.queueName"), "q2");
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, WORKLOADS "/g"), "spec.queueName"), "q2");
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, workload_path(&w, "b")), "spec.queueName"),
+                        "q2");
     patch(&w, pod_path("b", ""), "{'metadata':{'labels':{'" Q "priority-class':'high'}}}");
     run(&w, SETTLE);
-    assert_int_equal(jint(fakeapi_get(w.api, workload_path(&w, "b")), "spec.priority", 0), 100);
+    assert_int_equal(sl_json_int(fakeapi_get(w.api, workload_path(&w, "b")), "spec.priority", 0),
+                     100);
     assert_true(deleting(&w, "x")); /* preempted for it */
     end(&w);
 }

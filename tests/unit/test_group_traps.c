@@ -29,16 +29,17 @@ static void test_finished_workload_is_not_reused(void **state) {
     set_pods(&w, "ab", "Failed");
     run(&w, SETTLE);
     assert_true(is(&w, "g", "Finished"));
-    assert_string_equal(jstr(condition_of(&w, WORKLOADS "/g", "Finished"), "message"),
+    assert_string_equal(sl_json_str(condition_of(&w, WORKLOADS "/g", "Finished"), "message"),
                         "Pods succeeded: 0/2.");
-    (void)snprintf(uid, sizeof uid, "%s", jstr(fakeapi_get(w.api, WORKLOADS "/g"), "metadata.uid"));
+    (void)snprintf(uid, sizeof uid, "%s",
+                   sl_json_str(fakeapi_get(w.api, WORKLOADS "/g"), "metadata.uid"));
     drop_pod(&w, "a", 0);
     unretriable(&w, "a", "g", 2); /* b is still there, and has ended */
     unretriable(&w, "c", "g", 2);
     run(&w, SETTLE);
     assert_true(has_pod(&w, "b"));
     assert_true(is(&w, "g", "Admitted") && !is(&w, "g", "Finished"));
-    assert_string_not_equal(uid, jstr(fakeapi_get(w.api, WORKLOADS "/g"), "metadata.uid"));
+    assert_string_not_equal(uid, sl_json_str(fakeapi_get(w.api, WORKLOADS "/g"), "metadata.uid"));
     assert_true(all_free(&w, "ac"));
     end(&w);
 }
@@ -168,7 +169,7 @@ static void test_deleted_pod_has_succeeded(void **state) {
     assert_false(is(&w, "g", "WaitingForReplacementPods"));
     set_pods(&w, "c", "Succeeded");
     run(&w, SETTLE);
-    assert_string_equal(jstr(condition_of(&w, WORKLOADS "/g", "Finished"), "message"),
+    assert_string_equal(sl_json_str(condition_of(&w, WORKLOADS "/g", "Finished"), "message"),
                         "Pods succeeded: 3/3.");
     end(&w);
 }

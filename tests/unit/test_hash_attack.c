@@ -19,7 +19,7 @@
 #include "base/sym.h"
 #include "base/wordset.h"
 #include "controllers/bridge.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 #define N_NAMES 20000u
 #define STAGES 8u
@@ -168,8 +168,8 @@ static void test_templates(void **state) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
 
     (void)state;
-    assert_true(jdigest(1, x) == jdigest(1, y));
-    assert_true(jhash(1, x) != jhash(1, y));
+    assert_true(sl_json_digest(1, x) == sl_json_digest(1, y));
+    assert_true(sl_json_hash(1, x) != sl_json_hash(1, y));
     struct template *t = template_get(m, x), *u = template_get(m, y), *again = template_get(m, x);
     assert_ptr_not_equal(t, u);
     assert_ptr_equal(t, again);
@@ -193,7 +193,7 @@ static void test_names(void **state) {
                "\"tty\":true,\"x\":-1.5}],\"volumes\":[],\"y\":null}}");
 
     (void)state;
-    assert_true(jdigest(1, yyjson_doc_get_root(d)) == UINT64_C(0x943ff0afa7d213e0));
+    assert_true(sl_json_digest(1, yyjson_doc_get_root(d)) == UINT64_C(0x943ff0afa7d213e0));
     yyjson_doc_free(d);
 }
 
@@ -202,7 +202,7 @@ static void test_lists(void **state) {
     yyjson_doc *a = parsed("[[\"a\"],\"b\"]"), *b = parsed("[[\"a\",\"b\"]]");
 
     (void)state;
-    assert_true(jhash(1, yyjson_doc_get_root(a)) != jhash(1, yyjson_doc_get_root(b)));
+    assert_true(sl_json_hash(1, yyjson_doc_get_root(a)) != sl_json_hash(1, yyjson_doc_get_root(b)));
     yyjson_doc_free(a);
     yyjson_doc_free(b);
 }

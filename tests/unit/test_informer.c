@@ -214,7 +214,7 @@ static void test_finalizers(void **state) {
                      NULL);
     run(&w, SL_SEC);
     assert_true(a_of(&w)->finalizer);
-    assert_string_equal(sl_inf_str(w.f, a_of(&w)->finalizers), "\"x/y\",\"z/\\\"\"");
+    assert_string_equal(sl_inf_str(w.f, a_of(&w)->finalizers), "[\"x/y\",\"z/\\\"\"]");
     end(&w);
 }
 
@@ -263,7 +263,7 @@ static void test_timers(void **state) {
 static void count(void *ctx, yyjson_val *o) {
     uint32_t *n = ctx;
     n[0]++;
-    n[1] += (uint32_t)jint(o, "series.count", 1);
+    n[1] += (uint32_t)sl_json_int(o, "series.count", 1);
 }
 
 /* A repetition is the same with this note, or the same of this version. */

@@ -29,7 +29,7 @@ struct found {
 
 static void note_path(void *ctx, yyjson_val *o) {
     struct found *f = ctx;
-    (void)snprintf(f->path, sizeof f->path, WORKLOADS "/%s", jstr(o, "metadata.name"));
+    (void)snprintf(f->path, sizeof f->path, WORKLOADS "/%s", sl_json_str(o, "metadata.name"));
     f->n++;
 }
 
@@ -53,7 +53,7 @@ static yyjson_val *condition(struct world *w, const char *type) {
 }
 
 static bool is_true(struct world *w, const char *type) {
-    return strcmp(jstr(condition(w, type), "status"), "True") == 0;
+    return strcmp(sl_json_str(condition(w, type), "status"), "True") == 0;
 }
 
 /* How often people were told. */
@@ -140,8 +140,8 @@ static void test_from_start_to_finish(void **state) {
           "'message':'all is done'}]}}");
     run(&w, SETTLE);
     assert_true(is_true(&w, "Finished"));
-    assert_string_equal(jstr(condition(&w, "Finished"), "reason"), "Succeeded");
-    assert_string_equal(jstr(condition(&w, "Finished"), "message"), "all is done");
+    assert_string_equal(sl_json_str(condition(&w, "Finished"), "reason"), "Succeeded");
+    assert_string_equal(sl_json_str(condition(&w, "Finished"), "message"), "all is done");
     assert_int_equal(yyjson_arr_size(at(&w, workload(&w), "metadata.finalizers")), 0);
     assert_int_equal(told(&w, "FinishedWorkload", NULL), 1);
     end(&w);
@@ -233,15 +233,16 @@ static void test_workload_deleted(void **state) {
     begin(&w);
     create(&w, JOBS, NEW_JOB("true", ""));
     runs(&w);
-    (void)snprintf(uid, sizeof uid, "%s", jstr(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
+    (void)snprintf(uid, sizeof uid, "%s",
+                   sl_json_str(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
     request(&w, SL_DELETE, workload(&w), NULL, NULL);
     run(&w, SETTLE);
     assert_true(suspended(&w));
-    assert_string_equal(uid, jstr(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
+    assert_string_equal(uid, sl_json_str(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
     assert_int_equal(told(&w, "Stopped", "Workload is deleted"), 1);
     patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
     runs(&w);
-    assert_string_not_equal(uid, jstr(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
+    assert_string_not_equal(uid, sl_json_str(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
     end(&w);
 }
 
@@ -254,7 +255,7 @@ static void test_job_deleted(void **state) {
     request(&w, SL_DELETE, JOB, SL_JSON, "{'propagationPolicy':'Orphan'}");
     run(&w, SETTLE);
     assert_true(is_true(&w, "Finished"));
-    assert_string_equal(jstr(condition(&w, "Finished"), "reason"), "OwnerNotFound");
+    assert_string_equal(sl_json_str(condition(&w, "Finished"), "reason"), "OwnerNotFound");
     assert_int_equal(yyjson_arr_size(at(&w, workload(&w), "metadata.finalizers")), 0);
     end(&w);
 }

@@ -92,8 +92,8 @@ static void set_phase(struct world *w, const char *name, const char *phase) {
 static bool has_gate(yyjson_val *o, const char *gate) {
     yyjson_val *v;
     size_t i, n;
-    yyjson_arr_foreach (jat(o, "spec.schedulingGates"), i, n, v)
-        if (strcmp(jstr(v, "name"), gate) == 0)
+    yyjson_arr_foreach (sl_json_at(o, "spec.schedulingGates"), i, n, v)
+        if (strcmp(sl_json_str(v, "name"), gate) == 0)
             return true;
     return false;
 }
@@ -101,7 +101,7 @@ static bool has_gate(yyjson_val *o, const char *gate) {
 static void put_free(void *ctx, yyjson_val *o) {
     struct sl_buf *b = ctx;
     if (!has_gate(o, Q "elastic-job"))
-        sl_buf_printf(b, "%s%s", b->len ? " " : "", jstr(o, "metadata.name"));
+        sl_buf_printf(b, "%s%s", b->len ? " " : "", sl_json_str(o, "metadata.name"));
 }
 
 /* These, by name, have lost the gate, and no others. */
@@ -181,7 +181,8 @@ static void test_up_and_down(void **state) {
     are_free(&w, "a");
     slice(&w, "two", "one", 3, "");
     run(&w, SETTLE);
-    assert_string_equal(jstr(condition_of(&w, WORKLOADS "/one", "Finished"), "status"), "True");
+    assert_string_equal(sl_json_str(condition_of(&w, WORKLOADS "/one", "Finished"), "status"),
+                        "True");
     are_free(&w, "a b");
     pod(&w, "c"); /* after it, with the name of the finished one */
     pod(&w, "d");
@@ -243,7 +244,8 @@ static void test_switched_off(void **state) {
         slice(&w, "one", "", 2, "");
         pod(&w, "a");
         run(&w, SETTLE);
-        assert_string_equal(jstr(condition_of(&w, WORKLOADS "/one", "Admitted"), "status"), "True");
+        assert_string_equal(sl_json_str(condition_of(&w, WORKLOADS "/one", "Admitted"), "status"),
+                            "True");
         are_free(&w, "");
         end(&w);
     }
@@ -263,7 +265,7 @@ static void test_gates_of_others(void **state) {
     run(&w, SETTLE);
     yyjson_val *gates = at(&w, PODS "/a", "spec.schedulingGates");
     assert_int_equal(yyjson_arr_size(gates), 1);
-    assert_string_equal(jstr(yyjson_arr_get_first(gates), "name"), "example.com/hold");
+    assert_string_equal(sl_json_str(yyjson_arr_get_first(gates), "name"), "example.com/hold");
     pod(&w, "b"); /* the other one is not held by us */
     run(&w, SETTLE);
     are_free(&w, "a");
@@ -297,7 +299,7 @@ struct watch {
 };
 
 static bool is_free(yyjson_val *o) {
-    const char *phase = jstr(o, "status.phase");
+    const char *phase = sl_json_str(o, "status.phase");
     return o && !has_gate(o, Q "elastic-job") && strcmp(phase, "Succeeded") != 0 &&
            strcmp(phase, "Failed") != 0;
 }
@@ -314,7 +316,7 @@ static void count_free(void *ctx, const struct fakeapi_change *c) {
 
 static void note_free(void *ctx, yyjson_val *o) {
     if (is_free(o))
-        (void)snprintf(ctx, 16, "%s", jstr(o, "metadata.name"));
+        (void)snprintf(ctx, 16, "%s", sl_json_str(o, "metadata.name"));
 }
 
 static void test_bad_weather(void **state) {

@@ -2,6 +2,7 @@
 /* ProvisioningRequests over the in-memory API: the check, and who answers check-capacity. The test
  * plays users, autoscalers, nodes and the scheduler. */
 #include "base/prng.h"
+#include "base/stamp.h"
 #include "flow_fx.h"
 
 #define REQUESTS "/apis/autoscaling.x-k8s.io/v1/namespaces/ns/provisioningrequests"
@@ -82,9 +83,9 @@ static void say(struct world *w, const char *request, const char *type, const ch
     sl_buf_init(&b, 8192);
     sl_buf_puts(&b, "{\"status\":{\"conditions\":[");
     yyjson_arr_foreach (list, i, n, c) {
-        if (strcmp(jstr(c, "type"), type) == 0)
+        if (strcmp(sl_json_str(c, "type"), type) == 0)
             continue;
-        jput(&b, c);
+        sl_json_put(&b, c);
         sl_buf_putc(&b, ',');
     }
     sl_buf_printf(&b,
@@ -150,16 +151,16 @@ static yyjson_val *state_of(struct world *w, const char *name, const char *check
     yyjson_val *list = of_workload(w, name, "status.admissionChecks"), *c;
     size_t i, n;
     yyjson_arr_foreach (list, i, n, c)
-        if (strcmp(jstr(c, "name"), check) == 0)
+        if (strcmp(sl_json_str(c, "name"), check) == 0)
             return c;
     return NULL;
 }
 
 static void is_state(struct world *w, const char *name, const char *state, const char *message) {
     yyjson_val *c = state_of(w, name, "prov");
-    assert_string_equal(jstr(c, "state"), state);
+    assert_string_equal(sl_json_str(c, "state"), state);
     if (message)
-        assert_string_equal(jstr(c, "message"), message);
+        assert_string_equal(sl_json_str(c, "message"), message);
 }
 
 static yyjson_val *condition(struct world *w, const char *name, const char *type) {
@@ -169,7 +170,7 @@ static yyjson_val *condition(struct world *w, const char *name, const char *type
 }
 
 static bool is(struct world *w, const char *name, const char *type) {
-    return strcmp(jstr(condition(w, name, type), "status"), "True") == 0;
+    return strcmp(sl_json_str(condition(w, name, type), "status"), "True") == 0;
 }
 
 static yyjson_val *said(struct world *w, const char *request, const char *type) {
@@ -179,14 +180,14 @@ static yyjson_val *said(struct world *w, const char *request, const char *type) 
 }
 
 static bool says(struct world *w, const char *request, const char *type, const char *status) {
-    return strcmp(jstr(said(w, request, type), "status"), status) == 0;
+    return strcmp(sl_json_str(said(w, request, type), "status"), status) == 0;
 }
 
 static const char *show(struct world *w, yyjson_val *v) {
     struct sl_buf b;
     sl_buf_init(&b, sizeof w->text);
     if (v)
-        jput(&b, v);
+        sl_json_put(&b, v);
     (void)snprintf(w->text, sizeof w->text, "%s", sl_buf_str(&b));
     for (char *at; (at = strchr(w->text, '"'));)
         *at = '\'';
@@ -197,7 +198,7 @@ static const char *show(struct world *w, yyjson_val *v) {
 /* ---- the check ---- */
 
 static const char *active(struct world *w, const char *field) {
-    return jstr(condition_of(w, CHECKS "/prov", "Active"), field);
+    return sl_json_str(condition_of(w, CHECKS "/prov", "Active"), field);
 }
 
 static void test_active(void **state) {
@@ -209,14 +210,14 @@ static void test_active(void **state) {
     assert_string_equal(active(&w, "status"), "False");
     assert_string_equal(active(&w, "reason"), "APINotInstalled");
     assert_non_null(strstr(active(&w, "message"), "provisioningrequest-crd.yaml"));
-    assert_string_equal(jstr(condition_of(&w, KUEUE "/clusterqueues/cq", "Active"), "status"),
-                        "False");
+    assert_string_equal(
+        sl_json_str(condition_of(&w, KUEUE "/clusterqueues/cq", "Active"), "status"), "False");
     fakeapi_install(w.api, "autoscaling.x-k8s.io", "provisioningrequests", true);
     run(&w, SETTLE);
     assert_string_equal(active(&w, "reason"), "Active");
     assert_string_equal(active(&w, "message"), "The admission check is active");
-    assert_string_equal(jstr(condition_of(&w, KUEUE "/clusterqueues/cq", "Active"), "status"),
-                        "True");
+    assert_string_equal(
+        sl_json_str(condition_of(&w, KUEUE "/clusterqueues/cq", "Active"), "status"), "True");
     request(&w, SL_DELETE, CONFIGS "/conf", SL_JSON, "{}");
     run(&w, SETTLE);
     assert_string_equal(active(&w, "reason"), "BadParametersRef");
@@ -255,7 +256,7 @@ static void test_request(void **state) {
                         "{'kueue.x-k8s.io/managed':'true'}");
     yyjson_val *owner =
         yyjson_arr_get_first(of_request(&w, "a-prov-1", "metadata.ownerReferences"));
-    assert_string_equal(jstr(owner, "kind"), "Workload");
+    assert_string_equal(sl_json_str(owner, "kind"), "Workload");
     assert_string_equal(
         show(&w, at(&w, TEMPLATES "/ppt-a-prov-1-main", "template")),
         "{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c','image':'i','resources'"
@@ -264,7 +265,7 @@ static void test_request(void **state) {
         "'nodeSelector':{'pool':'p'},'tolerations':[{'key':'t','operator':'Exists'}]}}");
     owner =
         yyjson_arr_get_first(at(&w, TEMPLATES "/ppt-a-prov-1-main", "metadata.ownerReferences"));
-    assert_string_equal(jstr(owner, "kind"), "ProvisioningRequest");
+    assert_string_equal(sl_json_str(owner, "kind"), "ProvisioningRequest");
     assert_int_equal(events(&w, (struct told){.reason = "ProvisioningRequestCreated",
                                               .action = "Created",
                                               .note = "Created ProvisioningRequest: \"a-prov-1\""}),
@@ -283,7 +284,7 @@ static void test_request(void **state) {
     is_state(&w, "a", "Ready", "it is there");
     assert_true(is(&w, "a", "Admitted"));
     assert_string_equal(
-        show(&w, jat(state_of(&w, "a", "prov"), "podSetUpdates")),
+        show(&w, sl_json_at(state_of(&w, "a", "prov"), "podSetUpdates")),
         "[{'name':'main','annotations':{'autoscaling.x-k8s.io/consume-provisioning-request':"
         "'a-prov-1','autoscaling.x-k8s.io/provisioning-class-name':'x.example.com'}}]");
     assert_int_equal(
@@ -326,7 +327,7 @@ static void test_not_needed(void **state) {
                         "[{'podTemplateRef':{'name':'ppt-b-prov-1-gpu'},'count':2}]");
     say(&w, "b-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
-    assert_int_equal(yyjson_arr_size(jat(state_of(&w, "b", "prov"), "podSetUpdates")), 1);
+    assert_int_equal(yyjson_arr_size(sl_json_at(state_of(&w, "b", "prov"), "podSetUpdates")), 1);
     end(&w);
 }
 
@@ -345,7 +346,7 @@ static void test_merge(void **state) {
     say(&w, "a-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
     /* Pods of both have to say whose room they take. */
-    assert_int_equal(yyjson_arr_size(jat(state_of(&w, "a", "prov"), "podSetUpdates")), 2);
+    assert_int_equal(yyjson_arr_size(sl_json_at(state_of(&w, "a", "prov"), "podSetUpdates")), 2);
     patch(&w, CONFIGS "/conf", "{'spec':{'podSetMergePolicy':'IdenticalPodTemplates'}}");
     run(&w, BRIEFLY);
     workload_of(&w, "b", 1, "", other);
@@ -366,8 +367,8 @@ static void test_selectors(void **state) {
     patch(&w, REQUESTS "/a-prov-1/status", "{'status':{'provisioningClassDetails':{'d':'v'}}}");
     say(&w, "a-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
-    yyjson_val *u = yyjson_arr_get_first(jat(state_of(&w, "a", "prov"), "podSetUpdates"));
-    assert_string_equal(show(&w, jat(u, "nodeSelector")), "{'k':'v'}");
+    yyjson_val *u = yyjson_arr_get_first(sl_json_at(state_of(&w, "a", "prov"), "podSetUpdates"));
+    assert_string_equal(show(&w, sl_json_at(u, "nodeSelector")), "{'k':'v'}");
     end(&w);
 }
 
@@ -381,11 +382,11 @@ static void let_go(struct world *w, const char *name) {
     sl_buf_init(&b, 16384);
     sl_buf_puts(&b, "{\"status\":{\"admission\":null,\"conditions\":[");
     yyjson_arr_foreach (list, i, n, c) {
-        const char *type = jstr(c, "type");
+        const char *type = sl_json_str(c, "type");
         if (strcmp(type, "QuotaReserved") == 0 || strcmp(type, "Admitted") == 0 ||
             strcmp(type, "Requeued") == 0)
             continue;
-        jput(&b, c);
+        sl_json_put(&b, c);
         sl_buf_putc(&b, ',');
     }
     sl_buf_puts(&b, "{\"type\":\"QuotaReserved\",\"status\":\"False\",\"reason\":\"Pending\","
@@ -411,12 +412,12 @@ static void test_retries(void **state) {
         assert_true(exists(&w, name));
         say(&w, name, "Failed", "True", "no machines");
         run(&w, BRIEFLY);
-        assert_string_equal(jstr(condition(&w, "a", "Evicted"), "reason"), "AdmissionCheck");
-        assert_non_null(strstr(jstr(condition(&w, "a", "Evicted"), "message"),
+        assert_string_equal(sl_json_str(condition(&w, "a", "Evicted"), "reason"), "AdmissionCheck");
+        assert_non_null(strstr(sl_json_str(condition(&w, "a", "Evicted"), "message"),
                                "Retrying after failure: no machines"));
         is_state(&w, "a", "Pending", "Reset to Pending after eviction. Previously: Retry");
-        assert_int_equal(jint(state_of(&w, "a", "prov"), "retryCount", 0), attempt);
-        assert_int_equal(jint(state_of(&w, "a", "prov"), "requeueAfterSeconds", 0),
+        assert_int_equal(sl_json_int(state_of(&w, "a", "prov"), "retryCount", 0), attempt);
+        assert_int_equal(sl_json_int(state_of(&w, "a", "prov"), "requeueAfterSeconds", 0),
                          attempt == 1 ? 60 : 100);
         assert_false(exists(&w, name));
         assert_null(fakeapi_get(w.api, TEMPLATES "/ppt-a-prov-1-main"));
@@ -432,7 +433,7 @@ static void test_retries(void **state) {
     run(&w, BRIEFLY);
     is_state(&w, "a", "Pending", "Reset to Pending after eviction. Previously: Rejected");
     assert_false(yyjson_get_bool(of_workload(&w, "a", "spec.active")));
-    assert_string_equal(jstr(condition(&w, "a", "Evicted"), "reason"),
+    assert_string_equal(sl_json_str(condition(&w, "a", "Evicted"), "reason"),
                         "DeactivatedDueToAdmissionCheck");
     assert_false(exists(&w, "a-prov-3"));
     end(&w);
@@ -450,7 +451,7 @@ static void test_revoked(void **state) {
     assert_true(is(&w, "a", "Admitted"));
     say(&w, "a-prov-1", "CapacityRevoked", "True", "taken away");
     run(&w, BRIEFLY);
-    assert_string_equal(jstr(condition(&w, "a", "Evicted"), "reason"),
+    assert_string_equal(sl_json_str(condition(&w, "a", "Evicted"), "reason"),
                         "DeactivatedDueToAdmissionCheck");
     assert_false(exists(&w, "a-prov-1"));
     end(&w);
@@ -465,7 +466,7 @@ static void test_follows_its_configuration(void **state) {
     run(&w, SETTLE);
     workload_of(&w, "a", 1, "'provreq.kueue.x-k8s.io/a':'2'", "");
     run(&w, SETTLE);
-    assert_string_equal(jstr(of_request(&w, "a-prov-1", "spec.parameters"), "a"), "2");
+    assert_string_equal(sl_json_str(of_request(&w, "a-prov-1", "spec.parameters"), "a"), "2");
     run(&w, SETTLE);
     fakeapi_stats(w.api, &before);
     run(&w, SETTLE);
@@ -473,7 +474,7 @@ static void test_follows_its_configuration(void **state) {
     assert_int_equal(after.changes, before.changes);
     patch(&w, CONFIGS "/conf", "{'spec':{'provisioningClassName':'y.example.com'}}");
     run(&w, BRIEFLY);
-    assert_string_equal(jstr(of_request(&w, "a-prov-1", "spec"), "provisioningClassName"),
+    assert_string_equal(sl_json_str(of_request(&w, "a-prov-1", "spec"), "provisioningClassName"),
                         "y.example.com");
     request(&w, SL_DELETE, CONFIGS "/conf", SL_JSON, "{}");
     run(&w, BRIEFLY);
@@ -521,13 +522,13 @@ static void test_names(void **state) {
     name[240] = '\0';
     workload(&w, name, 1);
     run(&w, BRIEFLY);
-    assert_non_null(strstr(jstr(state_of(&w, "a", "prov"), "message"),
+    assert_non_null(strstr(sl_json_str(state_of(&w, "a", "prov"), "message"),
                            "Error creating ProvisioningRequest \"a-prov-1\": "));
     assert_int_equal(events(&w, (struct told){.reason = "FailedCreate", .name = "a"}) > 0, 1);
     assert_true(exists(&w, "b-prov-1"));
     assert_null(at(&w, TEMPLATES "/ppt-b-prov-1-main", "metadata.labels.old"));
     assert_string_equal(
-        jstr(at(&w, TEMPLATES "/ppt-b-prov-1-main", "template.metadata"), "labels.a"), "b");
+        sl_json_str(at(&w, TEMPLATES "/ppt-b-prov-1-main", "template.metadata"), "labels.a"), "b");
     (void)snprintf(path, sizeof path, "%s-prov-1", name);
     assert_true(exists(&w, path)); /* 247 characters are enough */
     say(&w, path, "Provisioned", "True", "");
@@ -538,7 +539,7 @@ static void test_names(void **state) {
     assert_true(exists(&w, "a-prov-1"));
     yyjson_val *owner =
         yyjson_arr_get_first(of_request(&w, "a-prov-1", "metadata.ownerReferences"));
-    assert_string_equal(jstr(owner, "name"), "a");
+    assert_string_equal(sl_json_str(owner, "name"), "a");
     end(&w);
 }
 
@@ -554,9 +555,10 @@ static void test_capacity_waits_for_a_node(void **state) {
     run(&w, SETTLE);
     assert_true(says(&w, "a-prov-1", "Accepted", "True"));
     assert_true(says(&w, "a-prov-1", "Provisioned", "False"));
-    assert_string_equal(jstr(said(&w, "a-prov-1", "Provisioned"), "reason"), "CapacityIsNotFound");
+    assert_string_equal(sl_json_str(said(&w, "a-prov-1", "Provisioned"), "reason"),
+                        "CapacityIsNotFound");
     assert_string_equal(
-        jstr(of_request(&w, "a-prov-1", "status.provisioningClassDetails"), "answeredBy"),
+        sl_json_str(of_request(&w, "a-prov-1", "status.provisioningClassDetails"), "answeredBy"),
         "sluice");
     is_state(&w, "a", "Pending",
              "Capacity is not found: 2 of 4 pods of ppt-a-prov-1-main find no place; of 1 node 1 "
@@ -565,7 +567,8 @@ static void test_capacity_waits_for_a_node(void **state) {
     node(&w, "n2", "2");
     run(&w, BRIEFLY);
     assert_true(says(&w, "a-prov-1", "Provisioned", "True"));
-    assert_string_equal(jstr(said(&w, "a-prov-1", "Provisioned"), "reason"), "CapacityIsFound");
+    assert_string_equal(sl_json_str(said(&w, "a-prov-1", "Provisioned"), "reason"),
+                        "CapacityIsFound");
     is_state(&w, "a", "Ready", "Capacity is found in the cluster");
     assert_true(is(&w, "a", "Admitted"));
     run(&w, 11 * SL_MINUTE);
@@ -662,21 +665,17 @@ static void test_capacity_fails(void **state) {
     assert_true(says(&w, "b-prov-1", "Provisioned", "False"));
     assert_null(said(&w, "b-prov-1", "Failed"));
     run(&w, SL_MINUTE); /* the quota is not held for ever */
-    assert_string_equal(jstr(condition(&w, "b", "Evicted"), "reason"), "AdmissionCheck");
+    assert_string_equal(sl_json_str(condition(&w, "b", "Evicted"), "reason"), "AdmissionCheck");
     end(&w);
 }
 
 static void lease(struct world *w, sl_span ago) {
-    char text[512];
-    struct sl_buf b;
-    sl_buf_init(&b, 64);
-    jput_micro_time(&b, FAKEAPI_EPOCH + fakeapi_now(w->api) - ago);
+    char text[512], stamp[SL_STAMP_TEXT];
     (void)snprintf(text, sizeof text,
                    "{\"metadata\":{\"name\":\"cluster-autoscaler\"},\"spec\":{\"holderIdentity\":"
-                   "\"ca\",\"renewTime\":%s}}",
-                   sl_buf_str(&b));
+                   "\"ca\",\"renewTime\":\"%s\"}}",
+                   sl_stamp_micro(FAKEAPI_EPOCH + fakeapi_now(w->api) - ago, stamp));
     create(w, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", text);
-    sl_buf_done(&b);
 }
 
 /* A real autoscaler goes first. */
@@ -724,7 +723,7 @@ static void test_capacity_requests_of_others(void **state) {
            "{'metadata':{'name':'r'},'spec':{'provisioningClassName':'" CAPACITY "','podSets':[{"
            "'podTemplateRef':{'name':'t'},'count':2}]}}");
     run(&w, BRIEFLY);
-    assert_string_equal(jstr(said(&w, "r", "Provisioned"), "message"),
+    assert_string_equal(sl_json_str(said(&w, "r", "Provisioned"), "message"),
                         "Capacity is not found: there is no PodTemplate t");
     create(&w, TEMPLATES,
            "{'metadata':{'name':'t'},'template':{'spec':{'containers':[{'name':'c','resources':{"
@@ -745,12 +744,14 @@ struct sum {
 
 static void add_request(void *ctx, yyjson_val *o) {
     struct sum *s = ctx;
-    yyjson_val *list = jat(o, "status.conditions"), *c;
+    yyjson_val *list = sl_json_at(o, "status.conditions"), *c;
     size_t i, n;
     s->requests++;
     yyjson_arr_foreach (list, i, n, c)
-        if (strcmp(jstr(c, "type"), "Provisioned") == 0 && strcmp(jstr(c, "status"), "True") == 0)
-            s->promised += (int)jint(yyjson_arr_get_first(jat(o, "spec.podSets")), "count", 0);
+        if (strcmp(sl_json_str(c, "type"), "Provisioned") == 0 &&
+            strcmp(sl_json_str(c, "status"), "True") == 0)
+            s->promised +=
+                (int)sl_json_int(yyjson_arr_get_first(sl_json_at(o, "spec.podSets")), "count", 0);
 }
 
 /* The next one comes when nothing of the last is on its way any more: against that the API knows no
@@ -811,7 +812,7 @@ struct names {
 static void add_name(void *ctx, yyjson_val *o) {
     struct names *s = ctx;
     if (s->n < SL_LEN(s->v))
-        (void)snprintf(s->v[s->n++], sizeof s->v[0], "%s", jstr(o, "metadata.name"));
+        (void)snprintf(s->v[s->n++], sizeof s->v[0], "%s", sl_json_str(o, "metadata.name"));
 }
 
 static void act(struct world *w, struct sl_prng *p) {
@@ -853,7 +854,7 @@ static void is_settled(struct world *w, uint64_t seed) {
     for (int i = 0; i < WORKLOADS_AT_ONCE; i++) {
         (void)snprintf(name, sizeof name, "w%d", i);
         uint32_t own = 0;
-        const char *request = "", *state = jstr(state_of(w, name, "prov"), "state");
+        const char *request = "", *state = sl_json_str(state_of(w, name, "prov"), "state");
         for (uint32_t k = 0; k < requests.n; k++)
             if (strncmp(requests.v[k], name, strlen(name)) == 0) {
                 own++;
@@ -866,8 +867,9 @@ static void is_settled(struct world *w, uint64_t seed) {
         right = right && !(waits && says(w, request, "Provisioned", "True"));
         right =
             right &&
-            !(waits && strcmp(jstr(of_request(w, request, "spec"), "provisioningClassName"),
-                              jstr(at(w, CONFIGS "/conf", "spec"), "provisioningClassName")) != 0);
+            !(waits &&
+              strcmp(sl_json_str(of_request(w, request, "spec"), "provisioningClassName"),
+                     sl_json_str(at(w, CONFIGS "/conf", "spec"), "provisioningClassName")) != 0);
         if (!right)
             fail_msg("seed %llu: %s is %s with %u requests (%s)", (unsigned long long)seed, name,
                      state, own, request);

@@ -46,7 +46,7 @@ static void job(struct world *w, const char *name) {
 }
 
 static bool started(struct world *w, const char *path) {
-    return !jbool(fakeapi_get(w->api, path), "spec.suspend", false);
+    return !sl_json_bool(fakeapi_get(w->api, path), "spec.suspend", false);
 }
 
 static void count(void *ctx, yyjson_val *o) {
@@ -61,10 +61,10 @@ static uint32_t workloads(struct world *w) {
 }
 
 static void count_finished(void *ctx, yyjson_val *o) {
-    yyjson_val *list = jat(o, "status.conditions"), *c;
+    yyjson_val *list = sl_json_at(o, "status.conditions"), *c;
     size_t i, n;
     yyjson_arr_foreach (list, i, n, c)
-        *(uint32_t *)ctx += strcmp(jstr(c, "type"), "Finished") == 0;
+        *(uint32_t *)ctx += strcmp(sl_json_str(c, "type"), "Finished") == 0;
 }
 
 static void test_jobs_on_and_off(void **state) {

@@ -23,20 +23,20 @@ static void test_workload(void **state) {
     char path[512];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", z.names[0]);
     yyjson_val *w = fakeapi_get(s.w.api, path), *set = fakeapi_get(s.w.api, SETS "/web");
-    yyjson_val *ref = yyjson_arr_get_first(jat(w, "metadata.ownerReferences"));
+    yyjson_val *ref = yyjson_arr_get_first(sl_json_at(w, "metadata.ownerReferences"));
     assert_memory_equal(z.names[0], "statefulset-web-", 16);
-    assert_string_equal(jstr(ref, "kind"), "StatefulSet");
-    assert_string_equal(jstr(ref, "uid"), jstr(set, "metadata.uid"));
-    assert_null(jat(ref, "controller"));
-    assert_string_equal(jlabel(w, Q "job-uid"), jstr(set, "metadata.uid"));
-    assert_string_equal(jannotation(w, Q "is-group-workload"), "true");
-    assert_string_equal(jannotation(w, Q "job-owner-gvk"), "apps/v1, Kind=StatefulSet");
-    assert_string_equal(jannotation(w, Q "job-owner-name"), "web");
-    assert_string_equal(jstr(w, "spec.queueName"), "q");
-    yyjson_val *podset = yyjson_arr_get_first(jat(w, "spec.podSets"));
-    assert_string_equal(jstr(podset, "name"), "main");
-    assert_null(jat(podset, "template.metadata"));
-    assert_string_equal(jstr(podset, "topologyRequest.podIndexLabel"),
+    assert_string_equal(sl_json_str(ref, "kind"), "StatefulSet");
+    assert_string_equal(sl_json_str(ref, "uid"), sl_json_str(set, "metadata.uid"));
+    assert_null(sl_json_at(ref, "controller"));
+    assert_string_equal(sl_json_label(w, Q "job-uid"), sl_json_str(set, "metadata.uid"));
+    assert_string_equal(sl_json_annotation(w, Q "is-group-workload"), "true");
+    assert_string_equal(sl_json_annotation(w, Q "job-owner-gvk"), "apps/v1, Kind=StatefulSet");
+    assert_string_equal(sl_json_annotation(w, Q "job-owner-name"), "web");
+    assert_string_equal(sl_json_str(w, "spec.queueName"), "q");
+    yyjson_val *podset = yyjson_arr_get_first(sl_json_at(w, "spec.podSets"));
+    assert_string_equal(sl_json_str(podset, "name"), "main");
+    assert_null(sl_json_at(podset, "template.metadata"));
+    assert_string_equal(sl_json_str(podset, "topologyRequest.podIndexLabel"),
                         "apps.kubernetes.io/pod-index");
     assert_int_equal(events(&s.w, (struct told){.reason = "CreatedWorkload", .name = "web"}), 1);
     end(&s.w);
@@ -62,12 +62,12 @@ static void test_entry(void **state) {
     for (size_t i = 0; i < SL_LEN(notes); i++) {
         char key[128];
         (void)snprintf(key, sizeof key, Q "%s", notes[i].key);
-        assert_string_equal(jannotation(p, key), notes[i].value);
+        assert_string_equal(sl_json_annotation(p, key), notes[i].value);
     }
-    assert_string_equal(jannotation(p, Q "pod-group-name"), z.names[0]);
-    assert_string_equal(jannotation(p, Q "prebuilt-workload-name"), z.names[0]);
-    assert_string_equal(jlabel(p, Q "managed"), "true");
-    assert_string_equal(jlabel(p, Q "queue-name"), "q");
+    assert_string_equal(sl_json_annotation(p, Q "pod-group-name"), z.names[0]);
+    assert_string_equal(sl_json_annotation(p, Q "prebuilt-workload-name"), z.names[0]);
+    assert_string_equal(sl_json_label(p, Q "managed"), "true");
+    assert_string_equal(sl_json_label(p, Q "queue-name"), "q");
     uint64_t before = fakeapi_version(s.w.api);
     run(&s.w, SETTLE);
     assert_int_equal(fakeapi_version(s.w.api), before); /* at rest */
@@ -89,8 +89,9 @@ static void test_queue(void **state) {
     char path[512];
     struct sizes z = workloads(&s);
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", z.names[0]);
-    assert_string_equal(jstr(fakeapi_get(s.w.api, path), "spec.queueName"), "other");
-    assert_string_equal(jlabel(fakeapi_get(s.w.api, PODS "/web-0"), Q "queue-name"), "other");
+    assert_string_equal(sl_json_str(fakeapi_get(s.w.api, path), "spec.queueName"), "other");
+    assert_string_equal(sl_json_label(fakeapi_get(s.w.api, PODS "/web-0"), Q "queue-name"),
+                        "other");
     end(&s.w);
 }
 
@@ -110,13 +111,14 @@ static void test_class(void **state) {
     assert_int_equal(running(&s), 0); /* not before the gate is open */
     char path[512];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", workloads(&s).names[0]);
-    assert_string_equal(jannotation(fakeapi_get(s.w.api, path), Q "admission-gated-by"), "a/b");
+    assert_string_equal(sl_json_annotation(fakeapi_get(s.w.api, path), Q "admission-gated-by"),
+                        "a/b");
     patch(&s.w, SETS "/web",
           "{'metadata':{'labels':{'" Q "priority-class':'c2'},'annotations':{'" Q
           "admission-gated-by':null}}}");
     run(&s.w, SETTLE);
     assert_int_equal(running(&s), 2);
-    assert_int_equal(jint(fakeapi_get(s.w.api, path), "spec.priority", 0), 2);
+    assert_int_equal(sl_json_int(fakeapi_get(s.w.api, path), "spec.priority", 0), 2);
     uint64_t before = fakeapi_version(s.w.api);
     run(&s.w, SETTLE);
     assert_int_equal(fakeapi_version(s.w.api), before); /* nobody disagrees */
@@ -141,7 +143,7 @@ static void test_legacy_name(void **state) {
     char path[512];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", sl_buf_str(&name));
     yyjson_val *ref = yyjson_arr_get_first(at(&s.w, path, "metadata.ownerReferences"));
-    assert_string_equal(jstr(ref, "name"), "test-sts");
+    assert_string_equal(sl_json_str(ref, "name"), "test-sts");
     assert_int_equal(running(&s), 2);
     sl_buf_done(&name);
     end(&s.w);
@@ -307,12 +309,12 @@ static void test_workload_deleted(void **state) {
     struct sizes z = workloads(&s);
     char path[512];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", z.names[0]);
-    char *uid = sl_strdup(jstr(fakeapi_get(s.w.api, path), "metadata.uid"));
+    char *uid = sl_strdup(sl_json_str(fakeapi_get(s.w.api, path), "metadata.uid"));
     s.strict = false;
     request(&s.w, SL_DELETE, path, SL_JSON, NULL);
     run(&s.w, 2 * SETTLE);
     assert_int_equal(workloads(&s).n, 1);
-    assert_string_not_equal(jstr(fakeapi_get(s.w.api, path), "metadata.uid"), uid);
+    assert_string_not_equal(sl_json_str(fakeapi_get(s.w.api, path), "metadata.uid"), uid);
     assert_int_equal(running(&s), 2);
     sl_freep(&uid);
     end(&s.w);
@@ -369,23 +371,23 @@ static void test_lws(void **state) {
         struct sl_buf name;
         sl_buf_init(&name, 512);
         wl_name(&name, "LeaderWorkerSet", "leaderworkerset.x-k8s.io", "llm-1",
-                jstr(fakeapi_get(s.w.api, LWSETS "/llm"), "metadata.uid"), "", false);
+                sl_json_str(fakeapi_get(s.w.api, LWSETS "/llm"), "metadata.uid"), "", false);
         char path[512];
         (void)snprintf(path, sizeof path, WORKLOADS "/%s", sl_buf_str(&name));
         sl_buf_done(&name);
-        yyjson_val *w = fakeapi_get(s.w.api, path), *sets = jat(w, "spec.podSets");
+        yyjson_val *w = fakeapi_get(s.w.api, path), *sets = sl_json_at(w, "spec.podSets");
         assert_non_null(w);
-        assert_string_equal(jannotation(w, Q "component-workload-index"), "1");
+        assert_string_equal(sl_json_annotation(w, Q "component-workload-index"), "1");
         assert_int_equal(yyjson_arr_size(sets), leader ? 2 : 1);
         yyjson_val *first = yyjson_arr_get(sets, 0), *last = yyjson_arr_get_last(sets);
-        assert_string_equal(jstr(first, "name"), leader ? "leader" : "main");
-        assert_int_equal(jint(first, "count", 0), leader ? 1 : 3);
-        assert_int_equal(jint(last, "count", 0), leader ? 2 : 3);
-        assert_non_null(yyjson_obj_get(jat(last, "template.metadata.labels"), LWS "name"));
-        assert_null(yyjson_obj_get(jat(last, "template.metadata.labels"), LWS "x"));
+        assert_string_equal(sl_json_str(first, "name"), leader ? "leader" : "main");
+        assert_int_equal(sl_json_int(first, "count", 0), leader ? 1 : 3);
+        assert_int_equal(sl_json_int(last, "count", 0), leader ? 2 : 3);
+        assert_non_null(yyjson_obj_get(sl_json_at(last, "template.metadata.labels"), LWS "name"));
+        assert_null(yyjson_obj_get(sl_json_at(last, "template.metadata.labels"), LWS "x"));
         yyjson_val *p = fakeapi_get(s.w.api, PODS "/llm-1-2");
-        assert_string_equal(jannotation(p, Q "role-hash"), leader ? "worker" : "main");
-        assert_string_equal(jannotation(p, Q "pod-group-total-count"), "3");
+        assert_string_equal(sl_json_annotation(p, Q "role-hash"), leader ? "worker" : "main");
+        assert_string_equal(sl_json_annotation(p, Q "pod-group-total-count"), "3");
 
         scale_lws(&s, 3); /* there is no room for a third one */
         run(&s.w, SETTLE);
@@ -444,7 +446,7 @@ static void test_lws_comes_later(void **state) {
 
 static void make_replica(struct stage *s, int i) {
     char text[1024];
-    const char *uid = jstr(fakeapi_get(s->w.api, REPLICAS "/app"), "metadata.uid");
+    const char *uid = sl_json_str(fakeapi_get(s->w.api, REPLICAS "/app"), "metadata.uid");
     (void)snprintf(
         text, sizeof text,
         "{'metadata':{'name':'app-%d','labels':{'" Q "managed':'true','" Q

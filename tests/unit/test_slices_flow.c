@@ -41,7 +41,7 @@ static const char *path_of(const char *name) {
 
 static const char *condition(struct world *w, const char *name, const char *type,
                              const char *field) {
-    return jstr(condition_of(w, path_of(name), type), field);
+    return sl_json_str(condition_of(w, path_of(name), type), field);
 }
 
 static bool is(struct world *w, const char *name, const char *type) {
@@ -51,12 +51,13 @@ static bool is(struct world *w, const char *name, const char *type) {
 /* What the ClusterQueue tells of its usage. */
 static const char *usage(struct world *w) {
     yyjson_val *flavor =
-        yyjson_arr_get_first(jat(fakeapi_get(w->api, QUEUE), "status.flavorsUsage"));
-    return jstr(yyjson_arr_get_first(yyjson_obj_get(flavor, "resources")), "total");
+        yyjson_arr_get_first(sl_json_at(fakeapi_get(w->api, QUEUE), "status.flavorsUsage"));
+    return sl_json_str(yyjson_arr_get_first(yyjson_obj_get(flavor, "resources")), "total");
 }
 
 static const char *position(struct world *w, const char *name) {
-    return jstr(yyjson_arr_get_first(at(w, path_of(name), "status.preemptionGates")), "position");
+    return sl_json_str(yyjson_arr_get_first(at(w, path_of(name), "status.preemptionGates")),
+                       "position");
 }
 
 /* ---- the world ---- */
@@ -106,7 +107,7 @@ static void test_up_and_down(void **state) {
     assert_string_equal(usage(&w), "6");
     yyjson_val *head =
         yyjson_arr_get(at(&w, path_of("two"), "status.admission.podSetAssignments"), 1);
-    assert_int_equal(jint(head, "count", 0), 3); /* as it was admitted */
+    assert_int_equal(sl_json_int(head, "count", 0), 3); /* as it was admitted */
 
     restart(&w, 1); /* whoever comes next counts the same */
     workload(&w, "rest", "", "", PODSET("main", 4, "1"));

@@ -27,13 +27,16 @@ static uint32_t number(const char *node) {
 /* One slice with one level: the hostname. */
 static void count_slice(struct tally *t, yyjson_val *slice, int cpus) {
     yyjson_val *level = yyjson_arr_get_first(yyjson_obj_get(slice, "valuesPerLevel"));
-    yyjson_val *roots = jat(level, "individual.roots"), *each = jat(slice, "podCounts.individual");
-    int64_t n = jint(slice, "domainCount", 0), same = jint(slice, "podCounts.universal", 0);
+    yyjson_val *roots = sl_json_at(level, "individual.roots"),
+               *each = sl_json_at(slice, "podCounts.individual");
+    int64_t n = sl_json_int(slice, "domainCount", 0),
+            same = sl_json_int(slice, "podCounts.universal", 0);
     for (int64_t i = 0; i < n; i++) {
         char name[64];
         const char *root = yyjson_get_str(yyjson_arr_get(roots, (size_t)i));
-        (void)snprintf(name, sizeof name, "%s%s%s", jstr(level, "individual.prefix"),
-                       root ? root : jstr(level, "universal"), jstr(level, "individual.suffix"));
+        (void)snprintf(name, sizeof name, "%s%s%s", sl_json_str(level, "individual.prefix"),
+                       root ? root : sl_json_str(level, "universal"),
+                       sl_json_str(level, "individual.suffix"));
         int64_t pods = each ? yyjson_get_sint(yyjson_arr_get(each, (size_t)i)) : same;
         int *used = &t->cpus[number(name)];
         *used += (int)pods * cpus;
@@ -42,12 +45,13 @@ static void count_slice(struct tally *t, yyjson_val *slice, int cpus) {
 }
 
 static void count_workload(void *ctx, yyjson_val *o) {
-    yyjson_val *p = yyjson_arr_get_first(jat(o, "status.admission.podSetAssignments")), *slice;
-    yyjson_val *pod = yyjson_arr_get_first(
-        jat(yyjson_arr_get_first(jat(o, "spec.podSets")), "template.spec.containers"));
-    int cpus = (int)strtol(jstr(pod, "resources.requests.cpu"), NULL, 10);
+    yyjson_val *p = yyjson_arr_get_first(sl_json_at(o, "status.admission.podSetAssignments")),
+               *slice;
+    yyjson_val *pod = yyjson_arr_get_first(sl_json_at(
+        yyjson_arr_get_first(sl_json_at(o, "spec.podSets")), "template.spec.containers"));
+    int cpus = (int)strtol(sl_json_str(pod, "resources.requests.cpu"), NULL, 10);
     size_t i, n;
-    yyjson_arr_foreach (jat(p, "topologyAssignment.slices"), i, n, slice)
+    yyjson_arr_foreach (sl_json_at(p, "topologyAssignment.slices"), i, n, slice)
         count_slice(ctx, slice, cpus);
 }
 

@@ -191,9 +191,9 @@ static void test_topology_comes_and_goes(void **state) {
     run(&w, SETTLE);
     assert_string_equal(active(&w, "reason"), "Ready");
     assert_true(is(&w, "a", "Admitted"));
-    assert_string_equal(
-        show(&w, jat(fakeapi_get(w.api, KUEUE "/topologies/default"), "metadata.finalizers")),
-        "['kueue.x-k8s.io/resource-in-use']");
+    assert_string_equal(show(&w, sl_json_at(fakeapi_get(w.api, KUEUE "/topologies/default"),
+                                            "metadata.finalizers")),
+                        "['kueue.x-k8s.io/resource-in-use']");
     request(&w, SL_DELETE, KUEUE "/topologies/default", SL_JSON, "{}");
     run(&w, SETTLE);
     assert_non_null(fakeapi_get(w.api, KUEUE "/topologies/default")); /* in use */
@@ -416,10 +416,10 @@ static void test_pod_group_stands_together(void **state) {
     for (int i = 0; i < 2; i++) {
         (void)snprintf(path, sizeof path, PODS "/p%d", i);
         yyjson_val *o = fakeapi_get(w.api, path);
-        assert_null(jat(o, "spec.schedulingGates"));
-        assert_string_equal(
-            yyjson_get_str(yyjson_obj_get(jat(o, "spec.nodeSelector"), "kubernetes.io/hostname")),
-            i ? "n2" : "n1");
+        assert_null(sl_json_at(o, "spec.schedulingGates"));
+        assert_string_equal(yyjson_get_str(yyjson_obj_get(sl_json_at(o, "spec.nodeSelector"),
+                                                          "kubernetes.io/hostname")),
+                            i ? "n2" : "n1");
     }
     end(&w);
 }

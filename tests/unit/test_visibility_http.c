@@ -88,11 +88,11 @@ static yyjson_val *answered(const struct sl_manager *m, struct ask a, const char
 
 static void refused(yyjson_val *o, int code, const char *reason) {
     assert_int_equal(answer.status, code);
-    assert_string_equal(jstr(o, "kind"), "Status");
-    assert_string_equal(jstr(o, "status"), "Failure");
-    assert_string_equal(jstr(o, "reason"), reason);
-    assert_int_equal(jint(o, "code", 0), code);
-    assert_true(*jstr(o, "message"));
+    assert_string_equal(sl_json_str(o, "kind"), "Status");
+    assert_string_equal(sl_json_str(o, "status"), "Failure");
+    assert_string_equal(sl_json_str(o, "reason"), reason);
+    assert_int_equal(sl_json_int(o, "code", 0), code);
+    assert_true(*sl_json_str(o, "message"));
 }
 
 /* ---- paths ---- */
@@ -185,37 +185,38 @@ static void test_documents(void **state) {
                                              "APIGroupDiscoveryList,application/json"}}};
     (void)state;
     yyjson_val *o = answered(NULL, plain, "GET", "/apis");
-    assert_string_equal(jstr(o, "kind"), "APIGroupList");
-    assert_string_equal(jstr(yyjson_ptr_get(o, "/groups/0"), "preferredVersion.version"),
+    assert_string_equal(sl_json_str(o, "kind"), "APIGroupList");
+    assert_string_equal(sl_json_str(yyjson_ptr_get(o, "/groups/0"), "preferredVersion.version"),
                         "v1beta2");
     o = answered(NULL, new, "GET", "/apis");
-    assert_string_equal(jstr(o, "apiVersion"), "apidiscovery.k8s.io/v2");
+    assert_string_equal(sl_json_str(o, "apiVersion"), "apidiscovery.k8s.io/v2");
     assert_string_equal(answer.content_type,
                         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
     assert_int_equal(yyjson_arr_size(yyjson_ptr_get(o, "/items/0/versions")), 2);
     assert_string_equal(
-        jstr(yyjson_ptr_get(o, "/items/0/versions/1/resources/1/subresources/0"), "subresource"),
+        sl_json_str(yyjson_ptr_get(o, "/items/0/versions/1/resources/1/subresources/0"),
+                    "subresource"),
         "pendingworkloads");
     o = answered(NULL, plain, "HEAD", GROUP);
-    assert_string_equal(jstr(o, "kind"), "APIGroup");
+    assert_string_equal(sl_json_str(o, "kind"), "APIGroup");
     o = answered(NULL, plain, "GET", V1);
-    assert_string_equal(jstr(o, "groupVersion"), "visibility.kueue.x-k8s.io/v1beta1");
-    assert_int_equal(yyjson_arr_size(jat(o, "resources")), 4);
+    assert_string_equal(sl_json_str(o, "groupVersion"), "visibility.kueue.x-k8s.io/v1beta1");
+    assert_int_equal(yyjson_arr_size(sl_json_at(o, "resources")), 4);
     o = answered(NULL, plain, "GET", "/openapi/v2");
-    assert_string_equal(jstr(o, "swagger"), "2.0");
-    assert_int_equal(yyjson_obj_size(jat(o, "paths")), 4);
-    assert_int_equal(yyjson_obj_size(jat(o, "definitions")), 2);
+    assert_string_equal(sl_json_str(o, "swagger"), "2.0");
+    assert_int_equal(yyjson_obj_size(sl_json_at(o, "paths")), 4);
+    assert_int_equal(yyjson_obj_size(sl_json_at(o, "definitions")), 2);
     o = answered(NULL, plain, "GET", "/openapi/v3");
-    assert_int_equal(yyjson_obj_size(jat(o, "paths")), 2);
+    assert_int_equal(yyjson_obj_size(sl_json_at(o, "paths")), 2);
     o = answered(NULL, plain, "GET", "/openapi/v3" V1);
-    assert_string_equal(jstr(o, "openapi"), "3.0.0");
-    assert_int_equal(yyjson_obj_size(jat(o, "paths")), 2);
+    assert_string_equal(sl_json_str(o, "openapi"), "3.0.0");
+    assert_int_equal(yyjson_obj_size(sl_json_at(o, "paths")), 2);
     /* What is referred to is there. */
-    yyjson_val *schemas = jat(o, "components.schemas"), *path, *key;
+    yyjson_val *schemas = sl_json_at(o, "components.schemas"), *path, *key;
     size_t i, n;
-    sl_obj_foreach (jat(o, "paths"), i, n, key, path) {
-        const char *ref = jstr(yyjson_ptr_get(path, "/get/responses/200/content/application~1json"),
-                               "schema.$ref");
+    sl_obj_foreach (sl_json_at(o, "paths"), i, n, key, path) {
+        const char *ref = sl_json_str(
+            yyjson_ptr_get(path, "/get/responses/200/content/application~1json"), "schema.$ref");
         assert_non_null(yyjson_obj_get(schemas, strrchr(ref, '/') + 1));
     }
 }
@@ -258,13 +259,14 @@ static void test_pending(void **state) {
         struct ask a = {0};
         memcpy(a.query, cases[i].query, sizeof a.query);
         for (size_t k = 0; k < 2; k++) {
-            yyjson_val *items =
-                jat(answered(w.m, a, "GET",
-                             k ? V1 "/namespaces/ns/localqueues/l/pendingworkloads" : pending),
-                    "items");
+            yyjson_val *items = sl_json_at(
+                answered(w.m, a, "GET",
+                         k ? V1 "/namespaces/ns/localqueues/l/pendingworkloads" : pending),
+                "items");
             assert_int_equal(answer.status, 200);
             assert_int_equal(yyjson_arr_size(items), cases[i].n);
-            assert_string_equal(jstr(yyjson_arr_get_first(items), "metadata.name"), cases[i].first);
+            assert_string_equal(sl_json_str(yyjson_arr_get_first(items), "metadata.name"),
+                                cases[i].first);
         }
     }
     static const char *const numbers[] = {"",    "x",   "1x",  " 1",  "+1",
@@ -276,12 +278,12 @@ static void test_pending(void **state) {
         }
     yyjson_val *o = answered(w.m, plain, "GET", V2 "/clusterqueues/none/pendingworkloads");
     refused(o, 404, "NotFound");
-    assert_string_equal(jstr(o, "message"),
+    assert_string_equal(sl_json_str(o, "message"),
                         "clusterqueue.visibility.kueue.x-k8s.io \"none\" not found");
-    assert_string_equal(jstr(o, "details.kind"), "clusterqueue");
+    assert_string_equal(sl_json_str(o, "details.kind"), "clusterqueue");
     o = answered(w.m, plain, "GET", V1 "/namespaces/other/localqueues/l/pendingworkloads");
     refused(o, 404, "NotFound");
-    assert_string_equal(jstr(o, "details.name"), "l");
+    assert_string_equal(sl_json_str(o, "details.name"), "l");
     refused(answered(w.m, plain, "GET", "/version"), 404, "NotFound");
     refused(answered(w.m, plain, "POST", pending), 405, "MethodNotAllowed");
     refused(answered(w.m, plain, "DELETE", "/apis"), 405, "MethodNotAllowed");
@@ -310,7 +312,7 @@ static void test_forbidden(void **state) {
         yyjson_doc_free(doc);
         doc = yyjson_read(sl_buf_str(&answer.body), answer.body.len, 0);
         refused(yyjson_doc_get_root(doc), 403, "Forbidden");
-        assert_string_equal(jstr(yyjson_doc_get_root(doc), "message"), cases[i][1]);
+        assert_string_equal(sl_json_str(yyjson_doc_get_root(doc), "message"), cases[i][1]);
     }
 }
 
@@ -412,7 +414,7 @@ static void test_front(void **state) {
     assert_string_equal(sl_front_cas(f), two.cert_pem);
     assert_true(sl_front_generation(f) != was);
     a.peer = "any";
-    assert_true(user_of(f, a)[0] == '"');
+    assert_true(user_of(f, a)[0] == '{');
     /* A list that is not read whole is no empty list, which would allow any name. */
     char longer[1200], text[1300];
     memset(longer, 'n', sizeof longer - 1);
@@ -433,7 +435,7 @@ static void test_front(void **state) {
     }
     patch(&w, CONFIG_MAP, "{'data':{'requestheader-allowed-names':null}}");
     follow(w.api, f, SL_SEC);
-    assert_true(user_of(f, a)[0] == '"');
+    assert_true(user_of(f, a)[0] == '{');
     request(&w, SL_DELETE, CONFIG_MAP, NULL, NULL);
     follow(w.api, f, SL_SEC);
     assert_null(sl_front_cas(f));

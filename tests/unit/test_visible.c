@@ -41,7 +41,7 @@ static void finish(struct world *w) {
 static const char *job_uid(struct world *w, const char *ns, const char *name) {
     char path[128];
     (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/%s/jobs/%s", ns, name);
-    return jstr(fakeapi_get(w->api, path), "metadata.uid");
+    return sl_json_str(fakeapi_get(w->api, path), "metadata.uid");
 }
 
 /* Of a Job of the same name. */
@@ -84,9 +84,9 @@ static yyjson_val *ask(const struct sl_manager *m, struct sl_pending_query q) {
     if (!write_all(m, &q))
         return NULL;
     doc = yyjson_read(text.s, text.len, 0);
-    yyjson_val *root = yyjson_doc_get_root(doc), *items = jat(root, "items");
-    assert_string_equal(jstr(root, "kind"), "PendingWorkloadsSummary");
-    assert_string_equal(jstr(root, "apiVersion"), "visibility.kueue.x-k8s.io/v1beta1");
+    yyjson_val *root = yyjson_doc_get_root(doc), *items = sl_json_at(root, "items");
+    assert_string_equal(sl_json_str(root, "kind"), "PendingWorkloadsSummary");
+    assert_string_equal(sl_json_str(root, "apiVersion"), "visibility.kueue.x-k8s.io/v1beta1");
     assert_true(yyjson_is_arr(items));
     return items;
 }
@@ -98,8 +98,9 @@ static const char *places(struct world *w, struct sl_pending_query q) {
     w->text[0] = '\0';
     yyjson_arr_foreach (items, i, n, v)
         at += (size_t)snprintf(w->text + at, sizeof w->text - at, "%s%s %d/%d", i ? ", " : "",
-                               jstr(v, "metadata.name"), (int)jint(v, "positionInClusterQueue", -1),
-                               (int)jint(v, "positionInLocalQueue", -1));
+                               sl_json_str(v, "metadata.name"),
+                               (int)sl_json_int(v, "positionInClusterQueue", -1),
+                               (int)sl_json_int(v, "positionInLocalQueue", -1));
     return w->text;
 }
 
@@ -154,20 +155,21 @@ static void test_items(void **state) {
     for (size_t i = 0; i < 2; i++) {
         yyjson_val *v = yyjson_arr_get(items, i);
         const char *name = i ? "b" : "a";
-        yyjson_val *owner = yyjson_arr_get_first(jat(v, "metadata.ownerReferences"));
-        assert_string_equal(jstr(v, "metadata.namespace"), i ? "other" : "ns");
-        assert_int_equal(strlen(jstr(v, "metadata.creationTimestamp")),
+        yyjson_val *owner = yyjson_arr_get_first(sl_json_at(v, "metadata.ownerReferences"));
+        assert_string_equal(sl_json_str(v, "metadata.namespace"), i ? "other" : "ns");
+        assert_int_equal(strlen(sl_json_str(v, "metadata.creationTimestamp")),
                          strlen("2026-01-31T12:00:00Z"));
-        assert_string_equal(jstr(owner, "apiVersion"), "batch/v1");
-        assert_string_equal(jstr(owner, "kind"), "Job");
-        assert_string_equal(jstr(owner, "name"), name);
-        assert_string_equal(jstr(owner, "uid"), job_uid(&w, i ? "other" : "ns", name));
-        assert_int_equal(jint(v, "priority", -1), 7);
-        assert_string_equal(jstr(v, "localQueueName"), "main");
-        assert_string_equal(jstr(v, "reason"), "Pending");
-        assert_non_null(strstr(jstr(v, "message"), "insufficient unused quota for cpu in flavor f, "
-                                                   "1 more needed"));
-        assert_null(jat(v, "expectedStartTime"));
+        assert_string_equal(sl_json_str(owner, "apiVersion"), "batch/v1");
+        assert_string_equal(sl_json_str(owner, "kind"), "Job");
+        assert_string_equal(sl_json_str(owner, "name"), name);
+        assert_string_equal(sl_json_str(owner, "uid"), job_uid(&w, i ? "other" : "ns", name));
+        assert_int_equal(sl_json_int(v, "priority", -1), 7);
+        assert_string_equal(sl_json_str(v, "localQueueName"), "main");
+        assert_string_equal(sl_json_str(v, "reason"), "Pending");
+        assert_non_null(strstr(sl_json_str(v, "message"),
+                               "insufficient unused quota for cpu in flavor f, "
+                               "1 more needed"));
+        assert_null(sl_json_at(v, "expectedStartTime"));
     }
     finish(&w);
 }
@@ -191,8 +193,8 @@ static void test_message(void **state) {
     patch(&w, WORKLOADS "/a/status", body);
     run(&w, SL_SEC);
     yyjson_val *v = yyjson_arr_get_first(ask(w.m, (struct sl_pending_query){.queue = "q", ALL}));
-    const char *message = jstr(v, "message");
-    assert_string_equal(jstr(v, "reason"), "Odd");
+    const char *message = sl_json_str(v, "message");
+    assert_string_equal(sl_json_str(v, "reason"), "Odd");
     assert_true(strlen(message) > 1000 && strlen(message) <= 1024);
     assert_string_equal(message + strlen(message) - 5, "\xc3\xa9...");
     finish(&w);
@@ -224,13 +226,13 @@ static void test_back_off(void **state) {
     start(&w, 1, 1);
     run(&w, SETTLE);
     yyjson_val *v = yyjson_arr_get_first(ask(w.m, (struct sl_pending_query){.queue = "q", ALL}));
-    assert_string_equal(jstr(v, "metadata.name"), "a");
-    assert_string_equal(jstr(v, "expectedStartTime"), until);
-    assert_string_equal(jstr(v, "message"), "late");
+    assert_string_equal(sl_json_str(v, "metadata.name"), "a");
+    assert_string_equal(sl_json_str(v, "expectedStartTime"), until);
+    assert_string_equal(sl_json_str(v, "message"), "late");
     run(&w, 700 * SL_SEC);
     v = yyjson_arr_get_first(ask(w.m, (struct sl_pending_query){.queue = "q", ALL}));
-    assert_null(jat(v, "expectedStartTime"));
-    assert_non_null(strstr(jstr(v, "message"), "insufficient unused quota"));
+    assert_null(sl_json_at(v, "expectedStartTime"));
+    assert_non_null(strstr(sl_json_str(v, "message"), "insufficient unused quota"));
     finish(&w);
 }
 
@@ -295,7 +297,7 @@ static void test_pieces(void **state) {
     sl_pending_free(p);
     yyjson_doc_free(doc);
     doc = yyjson_read(text.s, text.len, 0);
-    yyjson_val *items = jat(yyjson_doc_get_root(doc), "items");
+    yyjson_val *items = sl_json_at(yyjson_doc_get_root(doc), "items");
     assert_true(yyjson_arr_size(items) > 0 && yyjson_arr_size(items) < 300);
     finish(&w);
 }
