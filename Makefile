@@ -31,7 +31,7 @@ run: all
 
 # A real control plane to test against, built once; without Go its tests are skipped and counted.
 kube:
-	@tests/kube/build >/dev/null || [ $$? -eq 77 ]
+	@tests/e2e/kube/build >/dev/null || [ $$? -eq 77 ]
 
 # What needs no build comes first: if it fails, nothing is compiled.
 check: setup
@@ -60,9 +60,9 @@ histories: build/build.ninja
 
 # What takes longer than `make check` may: a million objects that come and go, and memory stays flat.
 soak: build/build.ninja
-	@ninja -C build --quiet tests/serve/soak tests/up/soak >&2
-	@build/tests/serve/soak --objects 1000000
-	@build/tests/up/soak --objects 1000000 --verbose
+	@ninja -C build --quiet tests/manager/faults/soak tests/e2e/up/soak >&2
+	@build/tests/manager/faults/soak --objects 1000000
+	@build/tests/e2e/up/soak --objects 1000000 --verbose
 
 bench: build/build.ninja
 	@ninja -C build --quiet >&2
@@ -76,8 +76,8 @@ bench-kueue: all
 
 # Pods through a queue on a real control plane, against a bare client that makes the same writes: minutes.
 bench-pods: all
-	@ninja -C build --quiet tests/kube/barewrite >&2
-	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/kube/podload
+	@ninja -C build --quiet tests/e2e/kube/barewrite >&2
+	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/e2e/kube/podload
 
 # sluice up: how quick and how small, and beside a Kubernetes control plane: minutes. See the head of bench/up/run.
 bench-up: all
@@ -86,7 +86,7 @@ bench-up: all
 coverage: setup build-coverage/build.ninja
 	@find build-coverage -name '*.gcda' -delete
 	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-coverage
-	@gcovr --root . --filter src/engine/ --fail-under-line 90 --print-summary build-coverage
+	@gcovr --root . --filter src/core/engine/ --fail-under-line 90 --print-summary build-coverage
 
 # The checks that need no build; what did not change since is not looked at again.
 lint: setup-lint

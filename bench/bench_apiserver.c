@@ -9,8 +9,8 @@
 #include <time.h>
 #include <uv.h>
 
-#include "apiserver/apiserver.h"
-#include "base/mem.h"
+#include "cluster/apiserver/apiserver.h"
+#include "core/base/mem.h"
 
 #define OBJECTS 20000u
 #define WATCHERS 8u

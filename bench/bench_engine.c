@@ -6,8 +6,9 @@
  *
  * Every case runs five times and prints the median. 'ratio' is the time per operation over the time
  * per operation of a calibration loop of the same run: push and pop as many random keys on the
- * engine's own kind of waiting line (base/ordset.h), and nothing else. So it holds on a noisy
- * machine. engine/memory compares bytes instead of time, engine/depth compares the two depths.
+ * engine's own kind of waiting line (core/base/collection/ordset.h), and nothing else. So it holds
+ * on a noisy machine. engine/memory compares bytes instead of time, engine/depth compares the two
+ * depths.
  *
  *     bench_engine              all cases
  *     bench_engine flat depth   those whose name contains one of the words
@@ -18,9 +19,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/ordset.h"
-#include "base/prng.h"
-#include "engine/engine.h"
+#include "core/base/collection/ordset.h"
+#include "core/base/prng.h"
+#include "core/engine/engine.h"
 
 #define RUNS 5
 #define NOW0 (INT64_C(1000000) * SL_SEC)

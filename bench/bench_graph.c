@@ -23,9 +23,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/prng.h"
-#include "graph/match.h"
-#include "graph/plan.h"
+#include "core/base/prng.h"
+#include "core/graph/match/match.h"
+#include "core/graph/plan.h"
 
 static int64_t now_ns(void) {
     struct timespec t;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/mem.h"
-#include "merge/merge.h"
-#include "schema/types.h"
+#include "cluster/merge/merge.h"
+#include "cluster/schema/types.h"
+#include "core/base/mem.h"
 
 #define ROUNDS 2000
 #define BATCH 100

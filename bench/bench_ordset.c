@@ -4,13 +4,13 @@
  * in increasing order; and ranks. One JSON line a case, nanoseconds per operation (a pair is one
  * push and one pop), the best of several rounds.
  */
-#include "base/ordset.h"
+#include "core/base/collection/ordset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/prng.h"
+#include "core/base/prng.h"
 
 #define ROUNDS 3
 

@@ -10,9 +10,9 @@
  */
 #include <time.h>
 
-#include "../tests/unit/queue_fx.h"
-#include "base/heap.h"
-#include "base/prng.h"
+#include "../tests/core/graph/queue_fixture.h"
+#include "core/base/collection/heap.h"
+#include "core/base/prng.h"
 
 #define JOBS 2000u
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "base/mem.h"
-#include "store/store.h"
+#include "cluster/store/store.h"
+#include "core/base/mem.h"
 
 #define TEXT 2000
 #define SECONDS 2.0

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "topo/topo.h"
+#include "core/topo/topo.h"
 
 #define UNITS(n) ((sl_quantity)(n)*SL_NANO)
 #define BLOCK "cloud/block"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <uv.h>
 
-#include "apiserver/apiserver.h"
-#include "base/mem.h"
-#include "log/log.h"
+#include "cluster/apiserver/apiserver.h"
+#include "core/base/mem.h"
+#include "lib/log/log.h"
 
 #define API_FZ_TURNS 100000u /* of the loop, until an answer must be there */
 

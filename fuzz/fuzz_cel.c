@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "apiserver/cel.h"
-#include "apiserver/jsonpath.h"
+#include "cluster/apiserver/cel/cel.h"
+#include "cluster/apiserver/table/jsonpath.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * Objects of any shape, to the controllers of a cluster (stage_fz.h says how). Whatever they say,
  * the controllers come to rest and nothing is read past its end.
  */
-#include "cluster/cluster.h"
+#include "cluster/controllers/core/cluster.h"
 #include "stage_fz.h"
 
 #define MAX_PODS 64u

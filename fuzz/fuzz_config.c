@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "config/config.h"
+#include "manager/config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/check.h"
-#include "schema/crd.h"
-#include "schema/openapi.h"
-#include "schema/types.h"
-#include "json/json.h"
-#include "json/seek.h"
+#include "cluster/schema/check.h"
+#include "cluster/schema/crd/crd.h"
+#include "cluster/schema/openapi/openapi.h"
+#include "cluster/schema/types.h"
+#include "lib/json/json.h"
+#include "lib/json/seek.h"
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 

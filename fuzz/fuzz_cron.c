@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "cluster/cron.h"
-#include "cluster/indexes.h"
+#include "cluster/controllers/job/cron.h"
+#include "cluster/controllers/job/indexes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "doc/facts.h"
+#include "cmd/sim/facts/facts.h"
+#include "core/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

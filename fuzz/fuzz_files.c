@@ -19,12 +19,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apiserver/sub.h"
-#include "base/arena.h"
-#include "base/base64.h"
-#include "base/mem.h"
-#include "kube/secret.h"
-#include "up/home.h"
+#include "cluster/apiserver/rest/subresource.h"
+#include "cluster/up/data_dir.h"
+#include "core/base/arena.h"
+#include "core/base/base64.h"
+#include "core/base/mem.h"
+#include "kube/client/secret.h"
 
 #define NOW ((sl_time)1800000000 * SL_SEC) /* 2027 */
 #define MAX_PART ((size_t)64 << 10)

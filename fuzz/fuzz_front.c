@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "config/config.h"
-#include "serve/authz.h"
-#include "serve/certs.h"
-#include "serve/front.h"
+#include "lib/json/json.h"
+#include "manager/config/config.h"
+#include "manager/serve/authz.h"
+#include "manager/serve/certs.h"
+#include "manager/serve/front_proxy.h"
 #include "stage_fz.h"
-#include "json/json.h"
 
 #define MAX_HEADERS 100u
 #define MAX_ANSWERS 16u

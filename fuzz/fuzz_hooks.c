@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 #include "api_fz.h"
-#include "base/base64.h"
-#include "json/json.h"
+#include "core/base/base64.h"
+#include "lib/json/json.h"
 
 #define INPUTS_PER_SERVER 500u
 #define MAX_ANSWERS 32u

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sim/run.h"
+#include "cmd/sim/run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

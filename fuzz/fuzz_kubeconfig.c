@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "base/mem.h"
-#include "kube/exec_plugin.h"
-#include "kube/secret.h"
+#include "core/base/mem.h"
+#include "kube/client/exec_plugin.h"
+#include "kube/client/secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "runtime/runtime.h"
-#include "runtime/runtime_int.h"
+#include "cluster/kubelet/kubelet.h"
+#include "cluster/kubelet/kubelet_int.h"
+#include "lib/json/json.h"
 #include "stage_fz.h"
-#include "json/json.h"
 
 #define MAX_TURNS 2000u
 

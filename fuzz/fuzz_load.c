@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/load.h"
-#include "sim/report.h"
+#include "cmd/sim/load/load.h"
+#include "cmd/sim/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

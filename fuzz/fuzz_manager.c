@@ -5,9 +5,9 @@
  * reads everything from the beginning. Whatever it is, the manager comes to rest, and records,
  * engine and sums agree.
  */
-#include "config/config.h"
-#include "controllers/controllers.h"
-#include "kube/lease.h"
+#include "kube/client/lease.h"
+#include "manager/config/config.h"
+#include "manager/controllers/core/manager.h"
 #include "stage_fz.h"
 
 #define MAX_MADE 64u

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/merge.h"
-#include "schema/check.h"
-#include "schema/types.h"
-#include "json/json.h"
-#include "json/seek.h"
+#include "cluster/merge/merge.h"
+#include "cluster/schema/check.h"
+#include "cluster/schema/types.h"
+#include "lib/json/json.h"
+#include "lib/json/seek.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

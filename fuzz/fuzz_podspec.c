@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "base/arena.h"
-#include "runtime/runtime_int.h"
-#include "json/json.h"
+#include "cluster/kubelet/kubelet_int.h"
+#include "core/base/arena.h"
+#include "lib/json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

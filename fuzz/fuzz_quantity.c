@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base/quantity.h"
+#include "core/base/quantity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 
 #include <yyjson.h>
 
+#include "lib/json/json.h"
 #include "review_fz.h"
-#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

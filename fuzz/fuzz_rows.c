@@ -21,10 +21,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
-#include "log/log.h"
-#include "store/store_int.h"
-#include "json/json.h"
+#include "cluster/store/store_int.h"
+#include "core/base/collection/hash.h"
+#include "lib/json/json.h"
+#include "lib/log/log.h"
 
 #define RESOURCES 3u
 #define MAX_FILE ((size_t)1 << 20)

@@ -4,7 +4,7 @@
  * and give the same answer when read again. The input up to the first newline is the selector, the
  * rest are labels, "key=value" a line.
  */
-#include "model/labels.h"
+#include "core/model/labels.h"
 
 #include <stdlib.h>
 #include <string.h>

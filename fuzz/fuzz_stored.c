@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "api_fz.h"
-#include "apiserver/server.h"
-#include "json/mut.h"
+#include "cluster/apiserver/server.h"
+#include "lib/json/mutable.h"
 
 #define INPUTS_PER_SERVER 500u
 #define MAX_OBJECTS 8u

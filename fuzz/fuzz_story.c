@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "sim/story.h"
+#include "cmd/sim/scenario/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

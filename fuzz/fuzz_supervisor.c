@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "runtime/supervisor.h"
+#include "cluster/kubelet/process/supervisor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/check.h"
-#include "schema/types.h"
+#include "cluster/schema/check.h"
+#include "cluster/schema/types.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 
 #include <yyjson.h>
 
-#include "serve/visibility_api.h"
+#include "manager/serve/visibility_api.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

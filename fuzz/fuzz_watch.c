@@ -10,7 +10,7 @@
  * open at a time; what is asked for is a clean URL; and the reflector always has something to wait
  * for.
  */
-#include "kube/reflector.h"
+#include "kube/informer/reflector.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "doc/objects.h"
+#include "core/base/collection/hash.h"
+#include "kube/types/kueue/objects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

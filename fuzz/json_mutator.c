@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/json.h"
+#include "lib/json/json.h"
 
 #define MAX_REGIONS 64u  /* JSON texts of an input */
 #define MAX_TRIES 256u   /* places where one might begin */

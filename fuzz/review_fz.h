@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "api/review.h"
+#include "manager/admission/review.h"
 
 static inline const char *review_path(uint8_t first) {
     static const char *const paths[] = {

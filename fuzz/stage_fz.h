@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 #include "fakeapi.h"
-#include "log/log.h"
+#include "lib/log/log.h"
 
 #define STAGE_LINES 24u
 #define STAGE_BODY ((size_t)1 << 20)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "streams/streams.h"
+#include "lib/stream/stream.h"
 
 struct run {
     struct sl_streams *s;

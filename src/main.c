@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/hash.h"
-#include "cli/cli.h"
+#include "cmd/cli/cli.h"
+#include "core/base/collection/hash.h"
 
 static const struct sl_verb *const verbs[] = {
     &sl_verb_up,         &sl_verb_serve,   &sl_verb_sim,  &sl_verb_match,

@@ -15,7 +15,7 @@
 
 #include <yyjson.h>
 
-#include "base/hash.h"
+#include "core/base/collection/hash.h"
 
 /* By how much a build is slower than an optimised one. */
 #if SL_SANITISED

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../apiserver/blow.h"
-#include "../apiserver/timed.h"
-#include "base/mem.h"
-#include "base/wordset.h"
-#include "log/log.h"
-#include "json/json.h"
+#include "../cluster/apiserver/blow.h"
+#include "../cluster/apiserver/timed.h"
+#include "core/base/collection/wordset.h"
+#include "core/base/mem.h"
+#include "lib/json/json.h"
+#include "lib/log/log.h"
 
 #define MS_PER_MIB 100
 #define ANY_US 50000 /* however short: caches are cold, others use the machine */

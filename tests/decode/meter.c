@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "base/mem.h"
+#include "core/base/mem.h"
 
 struct meter_call {
     struct meter *m;

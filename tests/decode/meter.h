@@ -6,8 +6,8 @@
 #ifndef SL_TESTS_DECODE_METER_H
 #define SL_TESTS_DECODE_METER_H
 
-#include "base/vec.h"
-#include "kube/port.h"
+#include "core/base/collection/vec.h"
+#include "kube/client/port.h"
 
 struct meter_call;
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/cluster.h"
-#include "json/json.h"
+#include "cluster/controllers/core/cluster.h"
+#include "lib/json/json.h"
 
 #define POD_SPEC "{'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'1'}}}]}"
 #define TEMPLATE "'template':{'metadata':{'labels':{'app':'a'}},'spec':" POD_SPEC "}"

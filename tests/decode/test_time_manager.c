@@ -8,10 +8,10 @@
 
 #include <yyjson.h>
 
-#include "base/mem.h"
-#include "config/config.h"
-#include "controllers/controllers.h"
-#include "json/json.h"
+#include "core/base/mem.h"
+#include "lib/json/json.h"
+#include "manager/config/config.h"
+#include "manager/controllers/core/manager.h"
 
 #define Q "kueue.x-k8s.io/"
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"

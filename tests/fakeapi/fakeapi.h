@@ -28,8 +28,8 @@
 #ifndef FAKEAPI_H
 #define FAKEAPI_H
 
-#include "base/buf.h"
-#include "kube/port.h"
+#include "core/base/buf.h"
+#include "kube/client/port.h"
 
 struct yyjson_val;
 struct fakeapi;

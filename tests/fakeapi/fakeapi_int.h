@@ -9,12 +9,12 @@
 
 #include <yyjson.h>
 
-#include "base/arena.h"
-#include "base/heap.h"
-#include "base/map.h"
-#include "base/prng.h"
+#include "core/base/arena.h"
+#include "core/base/collection/heap.h"
+#include "core/base/collection/map.h"
+#include "core/base/prng.h"
+#include "core/model/labels.h"
 #include "fakeapi.h"
-#include "model/labels.h"
 
 #define NONE UINT32_MAX
 #define MAX_KINDS 64u

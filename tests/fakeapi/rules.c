@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fakeapi_int.h"
-#include "json/json.h"
-#include "json/seek.h"
+#include "lib/json/json.h"
+#include "lib/json/seek.h"
 
 static yyjson_val *spec_of(yyjson_val *o) {
     return yyjson_obj_get(o, "spec");

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "core/base/collection/hash.h"
 #include "fakeapi_int.h"
-#include "json/seek.h"
+#include "lib/json/seek.h"
 
 uint64_t fa_uid_hash(const char *uid) {
     return sl_hash_str(0, uid); /* 64 bits: no test has two uids with one hash */

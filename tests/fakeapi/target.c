@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "core/base/mem.h"
 #include "fakeapi_int.h"
-#include "json/json.h"
+#include "lib/json/json.h"
 
 static int hex(char c) {
     if (c >= '0' && c <= '9')

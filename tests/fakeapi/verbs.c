@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fakeapi_int.h"
-#include "json/json.h"
+#include "lib/json/json.h"
 
 #define JSON_PATCH "application/json-patch+json"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stamp.h"
+#include "core/base/stamp.h"
 #include "fakeapi_int.h"
-#include "json/json.h"
-#include "json/seek.h"
+#include "lib/json/json.h"
+#include "lib/json/seek.h"
 
 #define FOREGROUND "foregroundDeletion"
 #define ORPHAN "orphan"

@@ -6,13 +6,13 @@ set -eu
 check=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root/src/api" "$root/docs"
+mkdir -p "$root/src/manager/admission" "$root/docs"
 passed=0
 failed=0
 
 # tree CALL HEADING LEVEL FIELDS: a source file and a page of one message
 tree() {
-    printf '%s\n' "$1" >"$root/src/api/x.c"
+    printf '%s\n' "$1" >"$root/src/manager/admission/x.c"
     # shellcheck disable=SC2016
     printf '### `%s`\n- level: %s\n- fields: %s\n' "$2" "$3" "$4" >"$root/docs/logs.md"
 }
@@ -61,8 +61,8 @@ says 'logged at warn, not error' "$call" 'disk (full)' error none
 # shellcheck disable=SC2016
 says 'without the field path' "$call" 'disk (full)' warn '`path`'
 says 'level and fields do not follow' "$call" 'disk (full)' '' none
-says 'src/api/x.c:1: a log message is not constant: text' "sl_log(SL_LOG_INFO, text); $call" 'disk (full)' warn none
-says 'src/api/x.c:1: a log message is not constant: "v" VERSION' \
+says 'src/manager/admission/x.c:1: a log message is not constant: text' "sl_log(SL_LOG_INFO, text); $call" 'disk (full)' warn none
+says 'src/manager/admission/x.c:1: a log message is not constant: "v" VERSION' \
     "sl_log(SL_LOG_INFO, \"v\" VERSION); $call" 'disk (full)' warn none
 says 'no such message in the source: gone' "/* sl_log(SL_LOG_INFO, \"gone\"); */ $call" gone info none
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sim/story.h"
+#include "cmd/sim/scenario/scenario.h"
 
 #define MAX_DEPTH 8
 

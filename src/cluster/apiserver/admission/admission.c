@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/apiserver/admission/admission.h"
+
+#include <string.h>
+
+#include "cluster/apiserver/cel/cel.h"
+#include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/kinds/words.h"
+#include "core/base/fmt.h"
+#include "kube/client/secret.h"
+#include "lib/json/writer.h"
+
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+#define OURSELVES "system:serviceaccount:kueue-system:kueue-controller-manager"
+
+/* ---- our own reviews ---- */
+
+enum when {
+    QUEUED = 1,       /* it has a queue name, now or before */
+    USER_SPACE = 2,   /* not in the namespaces of the system */
+    POD = 4,          /* of pods: it says that it is queued, or by whom it is held */
+    NOT_OURS = 8,     /* not written by the manager */
+    ALIVE = 16,       /* not being deleted */
+    WITH_STATUS = 32, /* the status too */
+};
+
+static const struct own {
+    const char *group, *plural;
+    const char *name, *path;
+    bool mutates, updates;
+    int when;
+} owns[] = {
+    {"kueue.x-k8s.io", "clusterqueues", "mclusterqueue.kb.io",
+     "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", true, false, 0},
+    {"kueue.x-k8s.io", "resourceflavors", "mresourceflavor.kb.io",
+     "/mutate-kueue-x-k8s-io-v1beta2-resourceflavor", true, false, 0},
+    {"kueue.x-k8s.io", "workloads", "mworkload.kb.io", "/mutate-kueue-x-k8s-io-v1beta2-workload",
+     true, false, NOT_OURS},
+    {"batch", "jobs", "mjob.kb.io", "/mutate-batch-v1-job", true, false, QUEUED | USER_SPACE},
+    {"", "pods", "mpod.kb.io", "/mutate--v1-pod", true, false, POD | USER_SPACE},
+    {"apps", "deployments", "mdeployment.kb.io", "/mutate-apps-v1-deployment", true, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"apps", "statefulsets", "mstatefulset.kb.io", "/mutate-apps-v1-statefulset", true, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"leaderworkerset.x-k8s.io", "leaderworkersets", "mleaderworkerset.kb.io",
+     "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset", true, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"kueue.x-k8s.io", "clusterqueues", "vclusterqueue.kb.io",
+     "/validate-kueue-x-k8s-io-v1beta2-clusterqueue", false, true, ALIVE},
+    {"kueue.x-k8s.io", "cohorts", "vcohort.kb.io", "/validate-kueue-x-k8s-io-v1beta2-cohort", false,
+     true, ALIVE},
+    {"kueue.x-k8s.io", "resourceflavors", "vresourceflavor.kb.io",
+     "/validate-kueue-x-k8s-io-v1beta2-resourceflavor", false, true, ALIVE},
+    {"kueue.x-k8s.io", "workloads", "vworkload.kb.io", "/validate-kueue-x-k8s-io-v1beta2-workload",
+     false, true, NOT_OURS | ALIVE | WITH_STATUS},
+    {"batch", "jobs", "vjob.kb.io", "/validate-batch-v1-job", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"", "pods", "vpod.kb.io", "/validate--v1-pod", false, true,
+     POD | USER_SPACE | NOT_OURS | ALIVE},
+    {"apps", "deployments", "vdeployment.kb.io", "/validate-apps-v1-deployment", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"apps", "statefulsets", "vstatefulset.kb.io", "/validate-apps-v1-statefulset", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"leaderworkerset.x-k8s.io", "leaderworkersets", "vleaderworkerset.kb.io",
+     "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+};
+
+static bool pod_queued(yyjson_val *pod) {
+    static const char *const labels[] = {"queue-name", "managed", "pod-group-name",
+                                         "prebuilt-workload-name"};
+    static const char *const notes[] = {"pod-suspending-parent", "pod-group-name",
+                                        "pod-group-total-count"};
+    char key[80];
+
+    for (size_t i = 0; pod && i < SL_LEN(labels); i++) {
+        sl_fmt(key, sizeof key, "kueue.x-k8s.io/%s", labels[i]);
+        if (sl_json_label_opt(pod, key))
+            return true;
+    }
+    for (size_t i = 0; pod && i < SL_LEN(notes); i++) {
+        sl_fmt(key, sizeof key, "kueue.x-k8s.io/%s", notes[i]);
+        if (sl_json_annotation_opt(pod, key))
+            return true;
+    }
+    return false;
+}
+
+static bool concerns(struct sl_write *w, const struct own *o) {
+    struct sl_rq *rq = w->rq;
+    bool all = rq->s->spec.review_unlabelled;
+
+    if (strcmp(o->plural, rq->kind->plural) != 0 || strcmp(o->group, rq->kind->group) != 0 ||
+        o->mutates != (w->admission->phase == SL_ADMIT_MUTATE) || w->what == SL_WRITE_DELETE ||
+        (w->c.old && !o->updates))
+        return false;
+    if (*w->c.subresource && !(o->when & WITH_STATUS && strcmp(w->c.subresource, "status") == 0))
+        return false;
+    if (o->when & NOT_OURS && strcmp(rq->user, OURSELVES) == 0)
+        return false;
+    if (o->when & USER_SPACE &&
+        (strcmp(rq->ns, "kube-system") == 0 || strcmp(rq->ns, "kueue-system") == 0))
+        return false;
+    yyjson_val *now = sl_admit_object(w);
+    if (o->when & QUEUED && !all && !sl_json_label_opt(now, QUEUE_LABEL) &&
+        !(w->c.old && sl_json_label_opt(w->c.old, QUEUE_LABEL)))
+        return false;
+    if (o->when & POD && !all && !pod_queued(now) && !pod_queued(w->c.old))
+        return false;
+    return !(o->when & ALIVE && sl_json_at(now, "metadata.deletionTimestamp"));
+}
+
+/* False: the request was answered. */
+static bool ask_own(struct sl_write *w, const struct own *o) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind_version *v = sl_stored_version(rq->kind);
+    _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_REVIEW_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF(API_REVIEW_ANSWER);
+    struct sl_err err = {.text = ""};
+    bool ok = false;
+
+    if (!sl_review_print(w, v, w->admission->uid, &in) || sl_buf_full(&in))
+        (void)sl_err_set(&err, SL_EINVAL, "the review is too large");
+    else if (rq->s->spec.review(rq->s->spec.ctx, o->path, in.s, in.len, &out) != 200)
+        (void)sl_err_set(&err, SL_EINVAL, "%.200s", sl_buf_str(&out));
+    else
+        ok = sl_review_take(w, v, o->name, w->admission->uid, sl_buf_str(&out), out.len, &err);
+    if (*err.text)
+        sl_rq_fail(rq, 500, "InternalError",
+                   "Internal error occurred: failed calling webhook \"%s\": %s", o->name, err.text);
+    return ok && !*err.text;
+}
+
+/* ---- reviews ---- */
+
+void sl_uuid(struct sl_prng *p, char out[37]) {
+    uint64_t a = sl_prng_next(p), b = sl_prng_next(p);
+
+    sl_fmt(out, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
+           (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
+           (unsigned)(b >> 48 & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffff));
+}
+
+const char *sl_admit_operation(const struct sl_write *w) {
+    return w->what == SL_WRITE_DELETE ? "DELETE" : w->c.old ? "UPDATE" : "CREATE";
+}
+
+yyjson_val *sl_admit_object(struct sl_write *w) {
+    if (!w->c.object || w->what == SL_WRITE_DELETE)
+        return NULL;
+    if (!w->made)
+        sl_write_close(w);
+    return yyjson_doc_get_root(w->made);
+}
+
+static void print_gvk(struct sl_jw *j, const char *key, const char *last, const struct sl_kind *k,
+                      const char *version, const char *word) {
+    sl_jw_object(j, key);
+    sl_jw_str(j, "group", k->group);
+    sl_jw_str(j, "version", version);
+    sl_jw_str(j, last, word);
+    sl_jw_end(j);
+}
+
+/* One object, in the version that is wanted. */
+static bool print_object(struct sl_write *w, const struct sl_kind_version *v, const char *key,
+                         yyjson_val *object, struct sl_jw *j) {
+    struct sl_rq *rq = w->rq;
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = NULL;
+    yyjson_mut_val *m = NULL;
+    struct sl_err err;
+
+    if (!object || v == sl_stored_version(rq->kind)) {
+        sl_jw_val(j, key, object);
+        return true;
+    }
+    doc = yyjson_mut_doc_new(NULL);
+    if (sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name), doc,
+                        &m, &err) < 0)
+        return false;
+    if (m)
+        sl_jw_mut_val(j, key, m);
+    else
+        sl_jw_val(j, key, object);
+    return true;
+}
+
+static void print_user(const struct sl_rq *rq, struct sl_jw *j) {
+    sl_jw_object(j, "userInfo");
+    sl_jw_str(j, "username", rq->user);
+    if (rq->groups[0]) {
+        sl_jw_array(j, "groups");
+        for (uint32_t i = 0; rq->groups[i]; i++)
+            sl_jw_str(j, NULL, rq->groups[i]);
+        sl_jw_end(j);
+    }
+    sl_jw_end(j);
+}
+
+bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
+                     struct sl_buf *b) {
+    static const char *const options[] = {"CreateOptions", "UpdateOptions", "PatchOptions",
+                                          "CreateOptions"};
+    const struct sl_rq *rq = w->rq;
+    const struct sl_kind *k = rq->kind;
+    struct sl_jw *j = &SL_JW(b);
+
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "kind", "AdmissionReview");
+    sl_jw_str(j, "apiVersion", "admission.k8s.io/v1");
+    sl_jw_object(j, "request");
+    sl_jw_str(j, "uid", uid);
+    print_gvk(j, "kind", "kind", k, v->name, k->kind);
+    print_gvk(j, "resource", "resource", k, v->name, k->plural);
+    if (*w->c.subresource)
+        sl_jw_str(j, "subResource", w->c.subresource);
+    print_gvk(j, "requestKind", "kind", k, rq->version->name, k->kind);
+    print_gvk(j, "requestResource", "resource", k, rq->version->name, k->plural);
+    if (*w->c.subresource)
+        sl_jw_str(j, "requestSubResource", w->c.subresource);
+    sl_jw_str(j, "name", w->name);
+    if (*rq->ns)
+        sl_jw_str(j, "namespace", rq->ns);
+    sl_jw_str(j, "operation", sl_admit_operation(w));
+    print_user(rq, j);
+    if (!print_object(w, v, "object", sl_admit_object(w), j) ||
+        !print_object(w, v, "oldObject", w->c.old, j))
+        return false;
+    sl_jw_bool(j, "dryRun", w->c.dry_run);
+    if (w->what == SL_WRITE_DELETE && w->del.text) {
+        sl_jw_raw(j, "options", w->del.text);
+    } else {
+        sl_jw_object(j, "options");
+        sl_jw_str(j, "kind", w->what == SL_WRITE_DELETE ? "DeleteOptions" : options[w->what]);
+        sl_jw_str(j, "apiVersion", "meta.k8s.io/v1");
+    }
+    sl_jw_end_to(j, 0);
+    return true;
+}
+
+/* A refusal, in the words of the webhook. */
+static void say_denied(struct sl_write *w, const char *hook, yyjson_val *status) {
+    struct sl_rq *rq = w->rq;
+    const char *message = sl_json_str(status, "message"), *reason = sl_json_str(status, "reason");
+    int code = (int)sl_json_int(status, "code", 0);
+    const char *said = *message ? message : reason;
+
+    sl_rq_status(
+        rq, &(struct sl_status){
+                .code = code >= 400 && code < 600 ? code : 400,
+                .reason = sl_arena_strdup(&rq->arena, reason),
+                .message =
+                    *said ? sl_arena_printf(&rq->arena,
+                                            "admission webhook \"%s\" denied the request: %s", hook,
+                                            said)
+                          : sl_arena_printf(
+                                &rq->arena,
+                                "admission webhook \"%s\" denied the request without explanation",
+                                hook)});
+}
+
+/* What came out of a webhook's patch is an object as one that a client sends: of its kind, of the
+ * right types, with its defaults. */
+static int still_readable(struct sl_write *w, yyjson_mut_val *made, struct sl_err *why) {
+    const struct sl_rq *rq = w->rq;
+    const struct sl_schema *schema = sl_stored_version(rq->kind)->schema;
+    yyjson_val *seen = sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
+               *was = yyjson_doc_get_root(w->made);
+    struct sl_field_errs errs = {.arena = w->c.arena};
+
+    for (const char *const *key = (const char *const[]){"apiVersion", "kind", NULL}; *key; key++)
+        if (strcmp(sl_json_str(seen, *key), sl_json_str(was, *key)) != 0)
+            return sl_err_set(why, SL_EINVAL, "the patch changes %s of the object", *key);
+    if (sl_schema_decodes(schema, seen, why) < 0)
+        return SL_EINVAL;
+    if (!rq->kind->crd && !sl_sizes_check(&errs, seen))
+        return sl_err_set(why, SL_ELIMIT, "%.200s",
+                          errs.n ? errs.text[0] : "the object is too large");
+    sl_schema_prune(schema, w->c.doc, made, NULL);
+    if (!sl_schema_default(schema, w->c.doc, made))
+        return sl_err_set(why, SL_ELIMIT, "more than %u defaults in one object", SL_DEFAULTS_MAX);
+    return SL_OK;
+}
+
+static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjson_val *patch,
+                       struct sl_err *failed) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
+    yyjson_mut_val *made = NULL, *from = NULL;
+    yyjson_val *object = sl_admit_object(w);
+    struct sl_patch_err err = {0};
+    struct sl_err why = {.text = ""};
+    int r = 0;
+
+    sl_buf_init(&err.text, (size_t)64 << 10);
+    sl_buf_short(&err.text);
+    if (v != stored) {
+        r = sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
+                            w->c.doc, &from, &why);
+        if (r >= 0)
+            object = sl_write_keep(w, yyjson_mut_val_imut_copy(from, NULL));
+    }
+    if (r >= 0)
+        r = sl_patch_json(w->c.doc, object, patch, &made, &err);
+    if (r >= 0 && v != stored)
+        r = sl_kind_convert(rq->kind, sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
+                            sl_api_version(&rq->arena, rq->kind->group, stored->name), w->c.doc,
+                            &made, &why);
+    if (r >= 0)
+        r = still_readable(w, made, &why);
+    if (r < 0) {
+        (void)sl_err_set(failed, SL_EINVAL, "%.230s", *why.text ? why.text : sl_buf_str(&err.text));
+    } else {
+        w->c.object = made;
+        (void)sl_write_keep(w, TAKE_PTR(w->made));
+        w->admission->changes++;
+    }
+    sl_buf_done(&err.text);
+    return r >= 0;
+}
+
+/* What an answer may say, and of which type: anything else is no answer. NULL: all is well. */
+static const char *answer_fault(yyjson_val *answer, const char *uid) {
+    static const struct {
+        const char *name;
+        yyjson_type type;
+    } fields[] = {
+        {"uid", YYJSON_TYPE_STR},   {"allowed", YYJSON_TYPE_BOOL},  {"status", YYJSON_TYPE_OBJ},
+        {"patch", YYJSON_TYPE_STR}, {"patchType", YYJSON_TYPE_STR}, {"warnings", YYJSON_TYPE_ARR},
+    };
+    static const char *const faults[] = {
+        "response.uid is no string",       "response.allowed is no boolean",
+        "response.status is no object",    "response.patch is no string",
+        "response.patchType is no string", "response.warnings is no list",
+    };
+
+    if (!yyjson_is_obj(answer))
+        return "webhook response was absent";
+    for (size_t i = 0; i < SL_LEN(fields); i++) {
+        yyjson_val *v = sl_json_get(answer, fields[i].name);
+        if (v && yyjson_get_type(v) != fields[i].type)
+            return faults[i];
+    }
+    if (strcmp(sl_json_str(answer, "uid"), uid) != 0)
+        return "expected response.uid to be that of the request";
+    if (*sl_json_str(answer, "patch") && strcmp(sl_json_str(answer, "patchType"), "JSONPatch") != 0)
+        return "webhook returned response.patch but response.patchType is not JSONPatch";
+    return NULL;
+}
+
+bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
+                    const char *uid, const char *body, size_t len, struct sl_err *failed) {
+    _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
+    struct sl_err why;
+    yyjson_val *answer, *warning;
+    size_t i, n;
+
+    if (sl_json_read(body, len, &doc, &why) < 0) {
+        (void)sl_err_set(failed, SL_EINVAL, "%.200s", why.text);
+        return false;
+    }
+    answer = sl_json_get(yyjson_doc_get_root(doc), "response");
+    const char *fault = answer_fault(answer, uid);
+    if (fault) {
+        (void)sl_err_set(failed, SL_EINVAL, "%s", fault);
+        return false;
+    }
+    yyjson_arr_foreach (sl_json_get(answer, "warnings"), i, n, warning) {
+        if (i < SL_API_WARNINGS && *sl_json_text(warning))
+            sl_rq_warn(w->rq, sl_json_text(warning));
+    }
+    if (!sl_json_bool(answer, "allowed", false)) {
+        say_denied(w, hook, sl_json_get(answer, "status"));
+        return false;
+    }
+    const char *text = sl_json_str(answer, "patch");
+    if (!*text || w->admission->phase != SL_ADMIT_MUTATE || !w->c.object)
+        return true;
+    char *json = sl_arena_alloc(w->c.arena, strlen(text) + 4);
+    int64_t size = sl_base64_decode(text, strlen(text), json);
+    bool readable = size > 0 && !sl_json_too_deep(json, (size_t)size);
+    yyjson_doc *patch = readable ? yyjson_read(json, (size_t)size, 0) : NULL;
+    if (!patch) {
+        (void)sl_err_set(failed, SL_EINVAL, "the patch is no JSON");
+        return false;
+    }
+    return take_patch(w, v, sl_write_keep(w, patch), failed);
+}
+
+/* ---- one after the other ---- */
+
+static void finish(struct sl_write *w) {
+    void (*next)(struct sl_write *) = w->admission->next;
+
+    sl_admit_free(w);
+    next(w);
+}
+
+void sl_admit_go_on(struct sl_write *w) {
+    struct sl_admission *a = w->admission;
+    uint32_t n = a->set ? sl_hook_set_size(a->set) : 0;
+
+    for (;;) {
+        if (a->at == n) {
+            if (a->again || a->phase != SL_ADMIT_MUTATE || !n)
+                break;
+            a->again = true;
+            a->at = 0;
+        }
+        uint32_t i = a->at++;
+        if (a->again && (!a->seen[i] || a->seen[i] > a->changes || !sl_hook_reinvokes(a->set, i)))
+            continue;
+        enum sl_hook_says says = sl_hook_ask(w, i);
+        if (says != SL_HOOK_PASSED)
+            return;
+    }
+    finish(w);
+}
+
+void sl_admit(struct sl_write *w, enum sl_admit_phase phase, void (*next)(struct sl_write *w)) {
+    struct sl_apiserver *s = w->rq->s;
+    struct sl_hook_set *set = sl_hooks_set(s, phase);
+    struct sl_admission *a;
+
+    if (s->starting || (!set && !s->spec.review)) {
+        next(w);
+        return;
+    }
+    a = w->admission = sl_arena_alloc0(w->c.arena, 1, sizeof *a);
+    a->phase = phase;
+    a->steps = SL_CEL_ALL_STEPS;
+    a->next = next;
+    a->set = set;
+    if (set)
+        a->seen = sl_arena_alloc0(w->c.arena, sl_hook_set_size(set) + 1, sizeof *a->seen);
+    sl_uuid(&s->prng, a->uid);
+    for (size_t i = 0; s->spec.review && i < SL_LEN(owns); i++)
+        if (concerns(w, &owns[i]) && !ask_own(w, &owns[i]))
+            return;
+    sl_admit_go_on(w);
+}
+
+void sl_admit_free(struct sl_write *w) {
+    struct sl_admission *a = w->admission;
+
+    if (!a)
+        return;
+    w->admission = NULL;
+    yyjson_doc_free(a->review);
+    sl_hook_cancel(a->call);
+    sl_hook_set_unref(a->set);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which requests a webhook is called for: its rules, selectors and matchConditions. A condition is
+ * evaluated on the review that would be sent.
+ */
+#include <string.h>
+
+#include "cluster/apiserver/admission/admission.h"
+#include "cluster/apiserver/cel/cel.h"
+#include "kube/types/selector.h"
+#include "lib/json/json.h"
+
+/* ---- rules ---- */
+
+static bool lists(yyjson_val *list, const char *word) {
+    yyjson_val *v;
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        if (strcmp(sl_json_text(v), "*") == 0 || strcmp(sl_json_text(v), word) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "pods", "pods/status", "*", "*" "/" "*", "pods/" "*" */
+static bool lists_resource(yyjson_val *list, const char *plural, const char *sub) {
+    yyjson_val *v;
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        const char *word = sl_json_text(v), *slash = strchr(word, '/');
+        size_t len = slash ? (size_t)(slash - word) : strlen(word);
+        bool name = (len == 1 && *word == '*') ||
+                    (strlen(plural) == len && strncmp(plural, word, len) == 0);
+        bool rest = slash ? strcmp(slash + 1, "*") == 0 || strcmp(slash + 1, sub) == 0 : !*sub;
+        if (name && rest)
+            return true;
+    }
+    return false;
+}
+
+/* The version in which it wants the object; NULL: none of its rules is about this. */
+const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *hook) {
+    const struct sl_rq *rq = w->rq;
+    const struct sl_kind *k = rq->kind;
+    bool exact = strcmp(sl_json_str(hook, "matchPolicy"), "Exact") == 0;
+    yyjson_val *rule;
+    size_t i, n;
+
+    yyjson_arr_foreach (sl_json_get(hook, "rules"), i, n, rule) {
+        const char *scope = sl_json_str(rule, "scope");
+        yyjson_val *versions = sl_json_get(rule, "apiVersions");
+        if (!lists(sl_json_get(rule, "apiGroups"), k->group) ||
+            !lists(sl_json_get(rule, "operations"), sl_admit_operation(w)) ||
+            !lists_resource(sl_json_get(rule, "resources"), k->plural, w->c.subresource) ||
+            (strcmp(scope, "Namespaced") == 0 && !k->namespaced) ||
+            (strcmp(scope, "Cluster") == 0 && k->namespaced))
+            continue;
+        if (lists(versions, rq->version->name))
+            return rq->version;
+        for (uint32_t j = 0; !exact && j < k->n_versions; j++)
+            if (k->versions[j].served && lists(versions, k->versions[j].name))
+                return &k->versions[j];
+    }
+    return NULL;
+}
+
+/* ---- selectors ---- */
+
+static bool selects(struct sl_rq *rq, yyjson_val *selector, yyjson_val *object) {
+    struct sl_selector s;
+
+    return sl_selector_read(&rq->arena, selector, &s) &&
+           sl_selector_selects(&s, sl_json_at(object, "metadata.labels"));
+}
+
+bool sl_hook_selects(struct sl_write *w, yyjson_val *hook) {
+    struct sl_rq *rq = w->rq;
+    yyjson_val *now = sl_admit_object(w), *spaces = sl_json_get(hook, "namespaceSelector");
+    yyjson_val *objects = sl_json_get(hook, "objectSelector");
+    bool is_space = rq->kind == rq->s->namespaces;
+
+    if (sl_json_size(objects) && !(now && selects(rq, objects, now)) &&
+        !(w->c.old && selects(rq, objects, w->c.old)))
+        return false;
+    if (!sl_json_size(spaces) || (!rq->kind->namespaced && !is_space))
+        return true;
+    if (is_space)
+        return selects(rq, spaces, now ? now : w->c.old);
+    _cleanup_(sl_json_docp) yyjson_doc *ns = sl_kind_read(rq->s, rq->s->namespaces, "", rq->ns);
+    return ns && selects(rq, spaces, yyjson_doc_get_root(ns));
+}
+
+/* ---- matchConditions ---- */
+
+static bool of_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* object, oldObject and request are parts of the review, which is what our expressions call self.
+ */
+static const char *in_our_names(struct sl_arena *arena, const char *text) {
+    static const char *const names[][2] = {{"object", "self.request.object"},
+                                           {"oldObject", "self.request.oldObject"},
+                                           {"request", "self.request"}};
+    /* No name becomes more than four times as long: an expression that is cut is another one. */
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(4 * strlen(text) + 1);
+    char quote = 0;
+
+    for (const char *p = text; *p;) {
+        size_t n = 0;
+        const char *other = NULL;
+        while (of_name(p[n]))
+            n++;
+        for (size_t i = 0; !quote && i < SL_LEN(names); i++)
+            if (strlen(names[i][0]) == n && strncmp(names[i][0], p, n) == 0 &&
+                (p == text || p[-1] != '.'))
+                other = names[i][1];
+        if (n == 0 && (*p == '\'' || *p == '"') && (!quote || quote == *p))
+            quote = (char)(quote ? 0 : *p);
+        if (other)
+            sl_buf_puts(&b, other);
+        else
+            sl_buf_add(&b, p, n ? n : 1);
+        p += n ? n : 1;
+    }
+    return sl_arena_strdup(arena, sl_buf_str(&b));
+}
+
+/* What a webhook would be sent; NULL: it is too large. */
+static yyjson_val *review_of(struct sl_write *w, const struct sl_kind_version *v) {
+    struct sl_admission *a = w->admission;
+
+    if (a->review && a->review_version == v && a->review_changes == a->changes)
+        return yyjson_doc_get_root(a->review);
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(SL_REVIEW_MAX);
+    yyjson_doc_free(a->review);
+    a->review = NULL;
+    if (sl_review_print(w, v, a->uid, &body) && !sl_buf_full(&body))
+        a->review = yyjson_read(body.s, body.len, 0);
+    a->review_version = v;
+    a->review_changes = a->changes;
+    return yyjson_doc_get_root(a->review);
+}
+
+int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kind_version *v,
+                       const char **ret_name, struct sl_err *err) {
+    yyjson_val *list = sl_json_get(hook, "matchConditions"), *c;
+    bool holds = true;
+    size_t i, n;
+
+    if (!sl_json_size(list))
+        return 1;
+    yyjson_val *review = review_of(w, v);
+    yyjson_arr_foreach (list, i, n, c) {
+        struct sl_cel *cel;
+        *ret_name = sl_json_str(c, "name");
+        if (!review)
+            return sl_err_set(err, SL_ELIMIT, "the review is too large");
+        int r = sl_cel_compile(in_our_names(w->c.arena, sl_json_str(c, "expression")), w->c.arena,
+                               &cel, err);
+        if (r >= 0)
+            r = sl_cel_holds(cel, review, NULL, &w->admission->steps, &holds, err);
+        if (r < 0 || !holds)
+            return r < 0 ? r : 0;
+    }
+    return 1;
+}

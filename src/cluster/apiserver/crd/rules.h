@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The x-kubernetes-validations of a schema: which rules hold where, and walking an object and its
+ * former self along them.
+ */
+#ifndef SL_CLUSTER_APISERVER_CRD_RULES_H
+#define SL_CLUSTER_APISERVER_CRD_RULES_H
+
+#include "kube/types/field.h"
+
+struct sl_rules;
+
+/* From openAPIV3Schema, into the arena; NULL if there are no rules. What cannot be compiled goes to
+ * errs. */
+const struct sl_rules *sl_rules_new(yyjson_val *schema, const struct sl_path *at,
+                                    struct sl_arena *arena, struct sl_field_errs *errs);
+/* old is NULL on creation: then rules that use it are skipped. */
+void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *old,
+                    struct sl_field_errs *errs);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the tables to the registry. */
+#include "cluster/apiserver/kinds/kinds.h"
+
+#include <string.h>
+
+#include "cluster/apiserver/crd/crd_int.h"
+#include "cluster/apiserver/server.h"
+#include "cluster/apiserver/table/cells.h"
+#include "core/base/mem.h"
+#include "lib/json/json.h"
+
+#define WORDS_MAX 8u
+
+/* A kind with the texts that are its own. */
+struct owned {
+    struct sl_kind kind;
+    struct sl_arena arena;
+};
+
+/* "a,b" as a list. */
+static const char *const *split(struct sl_arena *a, const char *words) {
+    const char **list;
+    size_t n = 0;
+
+    if (!words)
+        return NULL;
+    list = sl_arena_alloc0(a, WORDS_MAX + 1, sizeof(*list));
+    for (; *words && n < WORDS_MAX; n++) {
+        size_t len = strcspn(words, ",");
+        list[n] = sl_arena_strndup(a, words, len);
+        words += len + (words[len] == ',');
+    }
+    return list;
+}
+
+static const char *lower(struct sl_arena *a, const char *s) {
+    char *out = sl_arena_strdup(a, s);
+
+    for (char *p = out; *p; p++)
+        if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+    return out;
+}
+
+/* "io.k8s.api.batch.v1.Job": the package follows from the first word of the group. */
+static const struct sl_schema *find_schema(struct sl_arena *a, struct sl_schemas *set,
+                                           const struct sl_builtin *b) {
+    const char *group = b->group && *b->group ? b->group : "core";
+    const char *base = strcmp(group, "apiextensions.k8s.io") == 0
+                           ? "io.k8s.apiextensions-apiserver.pkg.apis"
+                           : "io.k8s.api";
+
+    return sl_schemas_find(set, sl_arena_printf(a, "%s.%.*s.%s.%s", base, (int)strcspn(group, "."),
+                                                group, b->version, b->kind));
+}
+
+static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct sl_builtin *b,
+               struct sl_err *err) {
+    struct owned *o = sl_alloc0(1, sizeof(*o));
+    struct sl_kind *k = &o->kind;
+    struct sl_kind_version *v = &k->versions[0];
+    struct sl_columns columns = sl_columns_of(b->kind);
+    int r;
+
+    sl_arena_init(&o->arena, (size_t)64 << 10);
+    *k = (struct sl_kind){
+        .group = b->group ? b->group : "",
+        .plural = b->plural,
+        .singular = lower(&o->arena, b->kind),
+        .kind = b->kind,
+        .list_kind = sl_arena_printf(&o->arena, "%sList", b->kind),
+        .short_names = split(&o->arena, b->shorts),
+        .categories = split(&o->arena, b->categories),
+        .namespaced = b->namespaced,
+        .verbs = b->verbs ? b->verbs : SL_V_ALL,
+        .n_versions = 1,
+        .strategy = b->strategy,
+        .selectable = b->selectable,
+        .review = b->review,
+    };
+    if (b->shares)
+        k->shares = sl_kind_find(s, "", b->shares);
+    *v = (struct sl_kind_version){
+        .name = b->version,
+        .schema = find_schema(&o->arena, set, b),
+        .served = true,
+        .deprecated = b->deprecation != NULL,
+        .deprecation = b->deprecation,
+        .columns = columns.v,
+        .n_columns = columns.n,
+        .has_status = b->status,
+        .has_scale = b->scale,
+    };
+    if (b->scale) {
+        v->spec_replicas = ".spec.replicas";
+        v->status_replicas = ".status.replicas";
+        v->label_selector = ".spec.selector";
+    }
+    r = v->schema
+            ? sl_kind_add(s, k, err)
+            : sl_err_set(err, SL_ENOENT, "no schema for %s/%s %s", k->group, b->version, b->kind);
+    if (r < 0) {
+        sl_arena_done(&o->arena);
+        sl_freep(&o);
+    }
+    return r;
+}
+
+int sl_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_err *err) {
+    const struct sl_builtin *const tables[] = {sl_builtin_core, sl_builtin_batch, sl_builtin_apps,
+                                               sl_builtin_misc};
+
+    for (size_t t = 0; t < SL_LEN(tables); t++) {
+        for (const struct sl_builtin *b = tables[t]; b->kind; b++) {
+            int r = add(s, set, b, err);
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+void sl_kinds_done(struct sl_apiserver *s) {
+    for (; s->n_kinds > 0; s->n_kinds--) {
+        struct sl_kind *k = s->kinds[s->n_kinds - 1];
+        if (k->crd) {
+            sl_crd_free(k->crd);
+        } else {
+            struct owned *o = SL_CONTAINER_OF(k, struct owned, kind);
+            sl_arena_done(&o->arena);
+            sl_freep(&o);
+        }
+    }
+    while (s->dead_crds) {
+        struct sl_crd *next = s->dead_crds->next_dead;
+        sl_crd_free(s->dead_crds);
+        s->dead_crds = next;
+    }
+}
+
+yyjson_doc *sl_kind_pick(struct sl_apiserver *s, const struct sl_kind *k, const char *ns,
+                         bool (*pick)(yyjson_val *object, void *ctx), void *ctx) {
+    struct sl_object *o = sl_store_seek(s->store, k->number, ns, "");
+
+    for (; o && strcmp(o->ns, ns) == 0; o = sl_store_next(s->store, o)) {
+        yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
+        if (doc && pick(yyjson_doc_get_root(doc), ctx))
+            return doc;
+        yyjson_doc_free(doc);
+    }
+    return NULL;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reviews: requests that are answered and not stored. Everything is allowed here, and the responses
+ * report that; validation errors are as on a cluster.
+ */
+#include <string.h>
+
+#include "cluster/apiserver/kinds/kinds.h"
+#include "cluster/apiserver/rest/subresource.h"
+#include "core/base/stamp.h"
+#include "lib/json/json.h"
+
+static void set_status(struct sl_change_in *c, yyjson_mut_val *status) {
+    sl_json_mut_set(c->doc, c->object, "status", status);
+}
+
+/* ---- what is asked ---- */
+
+static void selector_check(struct sl_change_in *c, const struct sl_path *at, yyjson_val *selector) {
+    bool raw = *sl_json_str(selector, "rawSelector");
+    size_t n = sl_json_size(sl_json_get(selector, "requirements"));
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF_SHORT(256);
+
+    if (!selector)
+        return;
+    sl_path_print(at, &path);
+    if (raw && n)
+        sl_field_invalid(c->errs, SL_PATH(at, "rawSelector"),
+                         sl_bad_str(sl_json_str(selector, "rawSelector")),
+                         "may not specified at the same time as requirements");
+    if (!raw && !n)
+        sl_field_required(c->errs, SL_PATH(at, "requirements"),
+                          sl_arena_printf(c->arena,
+                                          "when %s is specified, requirements or rawSelector is "
+                                          "required",
+                                          sl_buf_str(&path)));
+}
+
+static void spec_check(struct sl_change_in *c, yyjson_val *spec, bool self) {
+    const struct sl_path *at = SL_PATH(NULL, "spec"), *of = SL_PATH(at, "resourceAttributes");
+    yyjson_val *resource = sl_json_get(spec, "resourceAttributes"),
+               *other = sl_json_get(spec, "nonResourceAttributes");
+
+    if (resource && other)
+        sl_field_invalid(c->errs, SL_PATH(at, "nonResourceAttributes"), sl_bad_json(other),
+                         "cannot be specified in combination with resourceAttributes");
+    if (!resource && !other)
+        sl_field_invalid(c->errs, of, sl_bad_json(NULL),
+                         "exactly one of nonResourceAttributes or resourceAttributes must be "
+                         "specified");
+    if (!self && !*sl_json_str(spec, "user") && !sl_json_size(sl_json_get(spec, "groups")))
+        sl_field_invalid(c->errs, SL_PATH(at, "user"), sl_bad_str(""),
+                         "at least one of user or group must be specified");
+    selector_check(c, SL_PATH(of, "fieldSelector"), sl_json_get(resource, "fieldSelector"));
+    selector_check(c, SL_PATH(of, "labelSelector"), sl_json_get(resource, "labelSelector"));
+}
+
+/* Nothing but who manages it, and where it is asked. */
+static void meta_check(struct sl_change_in *c, yyjson_val *object, bool local) {
+    yyjson_val *meta = sl_json_get(object, "metadata"), *key, *v;
+    size_t i, n;
+
+    if (!meta)
+        return;
+    sl_obj_foreach (meta, i, n, key, v) {
+        if (yyjson_equals_str(key, "managedFields") ||
+            (local && yyjson_equals_str(key, "namespace")))
+            continue;
+        sl_field_invalid(c->errs, SL_PATH(NULL, "metadata"), sl_bad_json(meta), "must be empty%s",
+                         local ? " except for namespace" : "");
+        return;
+    }
+}
+
+static void local_check(struct sl_change_in *c, yyjson_val *spec) {
+    const struct sl_path *at = SL_PATH(NULL, "spec");
+    yyjson_val *resource = sl_json_get(spec, "resourceAttributes"),
+               *other = sl_json_get(spec, "nonResourceAttributes");
+
+    if (resource && strcmp(sl_json_str(resource, "namespace"), c->ns) != 0)
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(at, "resourceAttributes"), "namespace"),
+                         sl_bad_str(sl_json_str(resource, "namespace")),
+                         "must match metadata.namespace");
+    if (other)
+        sl_field_invalid(c->errs, SL_PATH(at, "nonResourceAttributes"), sl_bad_json(other),
+                         "disallowed on this kind of request");
+}
+
+static void access(struct sl_change_in *c, bool self, bool local) {
+    yyjson_doc *asked = yyjson_mut_val_imut_copy(c->object, NULL);
+    yyjson_val *object = yyjson_doc_get_root(asked);
+    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+
+    spec_check(c, sl_json_get(object, "spec"), self);
+    meta_check(c, object, local);
+    if (local)
+        local_check(c, sl_json_get(object, "spec"));
+    yyjson_doc_free(asked);
+    yyjson_mut_obj_add_bool(c->doc, status, "allowed", true);
+    set_status(c, status);
+}
+
+void sl_review_self_access(struct sl_change_in *c) {
+    access(c, true, false);
+}
+
+void sl_review_access(struct sl_change_in *c) {
+    access(c, false, false);
+}
+
+void sl_review_local_access(struct sl_change_in *c) {
+    access(c, false, true);
+}
+
+/* ---- what one may do ---- */
+
+static void star_rule(yyjson_mut_doc *doc, yyjson_mut_val *rules, const char *const *fields) {
+    yyjson_mut_val *rule = yyjson_mut_arr_add_obj(doc, rules);
+
+    for (; *fields; fields++)
+        yyjson_mut_arr_add_str(doc, yyjson_mut_obj_add_arr(doc, rule, *fields), "*");
+}
+
+void sl_review_rules(struct sl_change_in *c) {
+    static const char *const resource[] = {"verbs", "apiGroups", "resources", NULL},
+                             *const url[] = {"verbs", "nonResourceURLs", NULL};
+    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+
+    if (!*sl_json_mut_str(c->object, "spec.namespace")) {
+        sl_change_refuse(c, 400, "BadRequest", "no namespace on request");
+        return;
+    }
+    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "resourceRules"), resource);
+    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "nonResourceRules"), url);
+    yyjson_mut_obj_add_bool(c->doc, status, "incomplete", false);
+    /* The question itself is not repeated. */
+    sl_json_mut_set(c->doc, c->object, "metadata", yyjson_mut_obj(c->doc));
+    sl_json_mut_set(c->doc, c->object, "spec", yyjson_mut_obj(c->doc));
+    set_status(c, status);
+}
+
+/* ---- who one is ---- */
+
+static yyjson_mut_val *user_info(struct sl_change_in *c, const char *user,
+                                 const char *const *groups) {
+    yyjson_mut_val *info = yyjson_mut_obj(c->doc), *list;
+    bool known = false;
+
+    yyjson_mut_obj_add_strcpy(c->doc, info, "username", user);
+    list = yyjson_mut_obj_add_arr(c->doc, info, "groups");
+    for (; groups && *groups; groups++) {
+        yyjson_mut_arr_add_strcpy(c->doc, list, *groups);
+        known = known || strcmp(*groups, "system:authenticated") == 0;
+    }
+    if (!known)
+        yyjson_mut_arr_add_str(c->doc, list, "system:authenticated");
+    return info;
+}
+
+void sl_review_self(struct sl_change_in *c) {
+    yyjson_mut_val *meta = yyjson_mut_obj(c->doc), *status = yyjson_mut_obj(c->doc);
+    char now[SL_STAMP_TEXT];
+
+    sl_json_mut_set_str(c->doc, meta, "creationTimestamp", sl_stamp(c->now, now));
+    sl_json_mut_set(c->doc, c->object, "metadata", meta);
+    sl_json_mut_set(c->doc, status, "userInfo", user_info(c, c->user, c->groups));
+    set_status(c, status);
+}
+
+/* Tokens that serviceaccounts/token gave out; see rest/subresource.c. */
+void sl_review_token(struct sl_change_in *c) {
+    const char *token = sl_json_mut_str(c->object, "spec.token"), *user;
+    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+
+    if (!*token) {
+        sl_change_refuse(c, 400, "BadRequest",
+                         "token is required for TokenReview in "
+                         "authentication");
+        return;
+    }
+    user = sl_token_user(c->arena, token, c->now);
+    if (user) {
+        yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
+        sl_json_mut_set(c->doc, status, "user", user_info(c, user, NULL));
+    } else {
+        yyjson_mut_obj_add_str(c->doc, status, "error", "invalid bearer token");
+        sl_json_mut_set(c->doc, status, "user", yyjson_mut_obj(c->doc));
+    }
+    set_status(c, status);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects as they are shown: the stored text itself wherever that will do, else in another version,
+ * as metadata alone, or as a row of a table.
+ */
+#include <string.h>
+
+#include "cluster/apiserver/ceilings.h"
+#include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/server.h"
+#include "lib/json/writer.h"
+
+const struct sl_kind *sl_stored_kind(const struct sl_kind *k) {
+    return k->shares ? k->shares : k;
+}
+
+const struct sl_kind_version *sl_stored_version(const struct sl_kind *k) {
+    return &sl_stored_kind(k)->versions[sl_stored_kind(k)->storage];
+}
+
+const char *sl_api_version(struct sl_arena *a, const char *group, const char *version) {
+    return *group ? sl_arena_printf(a, "%s/%s", group, version) : sl_arena_strdup(a, version);
+}
+
+static bool stored_form(const struct sl_rq *rq) {
+    return rq->version == sl_stored_version(rq->kind) && !(rq->sub && rq->sub->show);
+}
+
+bool sl_show_plain(const struct sl_rq *rq) {
+    return rq->form == SL_FORM_PLAIN && stored_form(rq);
+}
+
+/* The object in the version that was asked for; or what a subresource shows of it. */
+static yyjson_doc *in_version(struct sl_rq *rq, yyjson_doc *doc, struct sl_err *err) {
+    yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = NULL;
+    yyjson_doc *ret = NULL;
+    int r = 0;
+
+    if (rq->version != sl_stored_version(rq->kind)) {
+        r = sl_kind_convert(rq->kind, yyjson_doc_get_root(doc),
+                            sl_api_version(&rq->arena, rq->kind->group, rq->version->name), made,
+                            &root, err);
+        if (r >= 0) {
+            yyjson_mut_doc_set_root(made, root);
+            ret = yyjson_mut_doc_imut_copy(made, NULL);
+        }
+    }
+    if (r >= 0 && rq->sub && rq->sub->show) {
+        root = rq->sub->show(rq->version, yyjson_doc_get_root(ret ? ret : doc), made);
+        yyjson_mut_doc_set_root(made, root);
+        yyjson_doc_free(ret);
+        ret = yyjson_mut_doc_imut_copy(made, NULL);
+    }
+    yyjson_mut_doc_free(made);
+    yyjson_doc_free(doc);
+    return ret;
+}
+
+static yyjson_doc *object_of(struct sl_rq *rq, const char *text, size_t len) {
+    yyjson_doc *doc = yyjson_read(text, len, 0);
+    struct sl_err err = {.text = "it cannot be read"};
+
+    if (doc && !stored_form(rq))
+        doc = in_version(rq, doc, &err);
+    if (!doc && rq->state == SL_RQ_WORKING)
+        sl_rq_fail(rq, 500, "InternalError",
+                   "Internal error occurred: conversion of an object failed: %s", err.text);
+    return doc;
+}
+
+/* How the stored objects of the kind begin, up to what follows what they say that they are. */
+static struct sl_text head_of(struct sl_rq *rq) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(API_HEAD);
+    struct sl_jw w = SL_JW(&b);
+
+    if (!rq->head.s) {
+        sl_jw_object(&w, NULL);
+        sl_jw_str(&w, "apiVersion", sl_api_version(&rq->arena, rq->kind->group, rq->version->name));
+        sl_jw_str(&w, "kind", rq->kind->kind);
+        sl_buf_putc(&b, ',');
+        rq->head.n = sl_buf_full(&b) ? 0 : b.len;
+        rq->head.s = sl_arena_strndup(&rq->arena, sl_buf_str(&b), rq->head.n);
+    }
+    return rq->head;
+}
+
+/* In lists of kinds that are built in, objects do not say what they are. Stored texts say it first.
+ */
+static void add_bare(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
+    struct sl_text head = head_of(rq);
+    bool known = head.n > 0 && len > head.n && memcmp(text, head.s, head.n) == 0;
+
+    if (known)
+        sl_buf_putc(out, '{');
+    sl_buf_add(out, known ? text + head.n : text, known ? len - head.n : len);
+}
+
+static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, struct sl_buf *out) {
+    _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
+    enum sl_include include = SL_INCLUDE_METADATA;
+
+    if (sl_show_plain(rq)) {
+        if (listed && !rq->kind->crd)
+            add_bare(rq, text, len, out);
+        else
+            sl_buf_add(out, text, len);
+        return true;
+    }
+    doc = object_of(rq, text, len);
+    if (!doc)
+        return false;
+    yyjson_val *object = yyjson_doc_get_root(doc);
+    if (rq->form == SL_FORM_TABLE) {
+        (void)sl_include_parse(rq->q.include, &include);
+        sl_table_row(rq->kind, rq->version, object, include, rq->s->wall, out);
+    } else if (rq->form == SL_FORM_PARTIAL) {
+        sl_table_partial(object, out);
+    } else {
+        size_t n;
+        char *json = yyjson_val_write(object, 0, &n);
+        if (json && listed && !rq->kind->crd)
+            add_bare(rq, json, n, out);
+        else
+            sl_buf_add(out, json ? json : "null", json ? n : 4);
+        sl_freep(&json);
+    }
+    return true;
+}
+
+bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_jw *w) {
+    return show(rq, text, len, true, sl_jw_value(w, NULL));
+}
+
+static void begin_rows(struct sl_rq *rq, bool columns, struct sl_jw *w) {
+    if (columns)
+        sl_table_columns(rq->kind, rq->version, sl_jw_value(w, "columnDefinitions"));
+    else
+        sl_jw_null(w, "columnDefinitions");
+    sl_jw_array(w, "rows");
+}
+
+bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out) {
+    if (rq->form != SL_FORM_TABLE)
+        return show(rq, text, len, false, out);
+    _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(text, len, 0);
+    const char *version =
+        doc ? sl_json_str(yyjson_doc_get_root(doc), "metadata.resourceVersion") : "";
+    struct sl_jw *w = &SL_JW(out);
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "Table");
+    sl_jw_strf(w, "apiVersion", "meta.k8s.io/%s", rq->form_version);
+    sl_jw_object(w, "metadata");
+    if (*version)
+        sl_jw_str(w, "resourceVersion", version);
+    sl_jw_end(w);
+    begin_rows(rq, columns, w);
+    bool ok = show(rq, text, len, false, sl_jw_value(w, NULL));
+    sl_jw_end_to(w, 0);
+    return ok;
+}
+
+void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
+                        uint32_t n, struct sl_jw *w) {
+    const struct sl_kind *k = rq->kind;
+    bool table = rq->form == SL_FORM_TABLE;
+
+    sl_jw_object(w, NULL);
+    if (rq->form == SL_FORM_PLAIN) {
+        sl_jw_str(w, "kind", k->list_kind);
+        sl_jw_strf(w, "apiVersion", "%s%s%s", k->group, *k->group ? "/" : "", rq->version->name);
+    } else {
+        sl_jw_str(w, "kind", table ? "Table" : "PartialObjectMetadataList");
+        sl_jw_strf(w, "apiVersion", "meta.k8s.io/%s", rq->form_version);
+    }
+    sl_jw_object(w, "metadata");
+    sl_jw_strf(w, "resourceVersion", "%llu", (unsigned long long)version);
+    if (*go_on ||
+        (rq->kind->crd && rq->form == SL_FORM_PLAIN)) /* of custom resources it is always said */
+        sl_jw_str(w, "continue", go_on);
+    if (remaining > 0)
+        sl_jw_int(w, "remainingItemCount", remaining);
+    sl_jw_end(w);
+    if (!table) {
+        sl_jw_array(w, "items");
+    } else if (n > 0 || rq->version->columns != sl_columns_plain) {
+        begin_rows(rq, true, w);
+    } else { /* as its tables are made */
+        sl_table_columns(k, rq->version, sl_jw_value(w, "columnDefinitions"));
+        sl_jw_null(w, "rows");
+    }
+}

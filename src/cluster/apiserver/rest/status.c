@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Status objects, field for field as kube-apiserver writes them, and the few responses that are
+ * plain text.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/apiserver/ceilings.h"
+#include "cluster/apiserver/server.h"
+#include "core/base/fmt.h"
+#include "lib/json/writer.h"
+
+static void put(struct sl_jw *w, const char *key, const char *value) {
+    if (value && *value)
+        sl_jw_str(w, key, value);
+}
+
+static void put_causes(const struct sl_status *st, struct sl_jw *w) {
+    if (st->causes_made)
+        sl_jw_mut_val(w, "causes", st->causes_made);
+    if (st->n_causes == 0)
+        return;
+    sl_jw_array(w, "causes");
+    for (uint32_t i = 0; i < st->n_causes; i++) {
+        sl_jw_object(w, NULL);
+        put(w, "reason", st->causes[i].reason);
+        put(w, "message", st->causes[i].message);
+        put(w, "field", st->causes[i].field);
+        sl_jw_end(w);
+    }
+    sl_jw_end(w);
+}
+
+void sl_status_print(const struct sl_status *st, struct sl_buf *out) {
+    struct sl_jw *w = &SL_JW(out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "Status");
+    sl_jw_str(w, "apiVersion", "v1");
+    sl_jw_object(w, "metadata");
+    put(w, "continue", st->go_on);
+    sl_jw_end(w);
+    sl_jw_str(w, "status", st->code < 400 ? "Success" : "Failure");
+    put(w, "message", st->message);
+    put(w, "reason", st->reason);
+    if (st->name || st->group || st->kind || st->uid || st->n_causes || st->causes_made ||
+        st->retry_after || st->no_details) {
+        sl_jw_object(w, "details");
+        put(w, "name", st->name);
+        put(w, "group", st->group);
+        put(w, "kind", st->kind);
+        put(w, "uid", st->uid);
+        put_causes(st, w);
+        if (st->retry_after)
+            sl_jw_uint(w, "retryAfterSeconds", st->retry_after);
+        sl_jw_end(w);
+    }
+    if (st->code >= 300 || (st->code && !st->name))
+        sl_jw_int(w, "code", st->code);
+    sl_jw_end(w);
+}
+
+void sl_rq_status(struct sl_rq *rq, const struct sl_status *st) {
+    sl_buf_clear(&rq->out);
+    sl_status_print(st, &rq->out);
+    rq->type = NULL;
+    if (st->retry_after)
+        rq->retry_after = st->retry_after;
+    sl_rq_answer(rq, st->code);
+}
+
+static const char *say(struct sl_rq *rq, const char *fmt, va_list ap) {
+    va_list again;
+    char *text;
+
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    size_t len = n < 0 ? 0 : (size_t)n < API_MESSAGE ? (size_t)n : API_MESSAGE;
+    text = sl_arena_alloc(&rq->arena, len + 1);
+    sl_vfmt_short(text, len + 1, fmt, ap);
+    return text;
+}
+
+void sl_rq_fail(struct sl_rq *rq, int code, const char *reason, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    const char *message = say(rq, fmt, ap);
+    va_end(ap);
+    sl_rq_status(rq, &(struct sl_status){.code = code, .reason = reason, .message = message});
+}
+
+void sl_rq_bad(struct sl_rq *rq, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    const char *message = say(rq, fmt, ap);
+    va_end(ap);
+    sl_rq_status(rq, &(struct sl_status){.code = 400, .reason = "BadRequest", .message = message});
+}
+
+const char *sl_rq_resource(struct sl_rq *rq, const struct sl_kind *k) {
+    return *k->group ? sl_arena_printf(&rq->arena, "%s.%s", k->plural, k->group) : k->plural;
+}
+
+static void of_resource(struct sl_rq *rq, const struct sl_kind *k, const char *name, int code,
+                        const char *reason, const char *message) {
+    sl_rq_status(rq, &(struct sl_status){.code = code,
+                                         .reason = reason,
+                                         .message = message,
+                                         .name = name,
+                                         .group = k->group,
+                                         .kind = k->plural});
+}
+
+void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name) {
+    of_resource(rq, k, name, 404, "NotFound",
+                sl_arena_printf(&rq->arena, "%s \"%s\" not found", sl_rq_resource(rq, k), name));
+}
+
+void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool generated) {
+    const struct sl_kind *k = generated ? sl_stored_kind(rq->kind) : rq->kind;
+
+    sl_rq_status(
+        rq, &(struct sl_status){
+                .code = 409,
+                .reason = "AlreadyExists",
+                .message = sl_arena_printf(
+                    &rq->arena, "%s%s \"%s\" already exists%s",
+                    deleting ? "object is being deleted: " : "", sl_rq_resource(rq, k), name,
+                    generated ? ", the server was not able to generate a unique name for the object"
+                              : ""),
+                .name = name,
+                .group = k->group,
+                .kind = k->plural,
+                .retry_after = generated});
+}
+
+void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    const char *why = say(rq, fmt, ap);
+    va_end(ap);
+    of_resource(rq, rq->kind, name, 409, "Conflict",
+                sl_arena_printf(&rq->arena, "Operation cannot be fulfilled on %s \"%s\": %s",
+                                sl_rq_resource(rq, rq->kind), name, why));
+}
+
+/* The words are those of kube-apiserver's storage, key and all. */
+void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, const char *said,
+                        const char *is) {
+    static const char *const elsewhere[][2] = {
+        {"endpoints", "services/endpoints"}, {"nodes", "minions"}, {"services", "services/specs"}};
+    const struct sl_kind *k = rq->kind;
+    const char *place = k->plural;
+    bool dry = rq->q.dry_run; /* then it does not get that far */
+
+    for (size_t i = 0; i < SL_LEN(elsewhere); i++)
+        if (!*k->group && strcmp(k->plural, elsewhere[i][0]) == 0)
+            place = elsewhere[i][1];
+    sl_rq_conflict(
+        rq, name,
+        "StorageError: invalid object, Code: 4, Key: %s/%s%s%s%s%s/%s, ResourceVersion: 0, "
+        "AdditionalErrorMsg: Precondition failed: %s in precondition: %s, %s in object meta: %s",
+        dry ? "" : "/registry", k->crd ? k->group : "", k->crd ? "/" : "", place,
+        *rq->ns ? "/" : "", rq->ns, name, what, said, what, is);
+}
+
+void sl_rq_forbidden(struct sl_rq *rq, const char *name, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    const char *why = say(rq, fmt, ap);
+    va_end(ap);
+    of_resource(rq, rq->kind, name, 403, "Forbidden",
+                *name ? sl_arena_printf(&rq->arena, "%s \"%s\" is forbidden: %s",
+                                        sl_rq_resource(rq, rq->kind), name, why)
+                      : sl_arena_printf(&rq->arena, "%s is forbidden: %s",
+                                        sl_rq_resource(rq, rq->kind), why));
+}
+
+/* A text of struct sl_field_errs, "spec.x: Required value: ...", taken apart. */
+static void cause_of(struct sl_rq *rq, const char *text, struct sl_cause *ret) {
+    static const struct {
+        const char *begins, *reason;
+    } words[] = {
+        {"Required value", "FieldValueRequired"},   {"Invalid value", "FieldValueInvalid"},
+        {"Duplicate value", "FieldValueDuplicate"}, {"Unsupported value", "FieldValueNotSupported"},
+        {"Forbidden", "FieldValueForbidden"},       {"Not found", "FieldValueNotFound"},
+        {"Too long", "FieldValueTooLong"},          {"Too many", "FieldValueTooMany"},
+        {"Internal error", "InternalError"},
+    };
+
+    for (const char *at = strstr(text, ": "); at; at = strstr(at + 2, ": "))
+        for (size_t i = 0; i < SL_LEN(words); i++) {
+            if (strncmp(at + 2, words[i].begins, strlen(words[i].begins)) != 0)
+                continue;
+            bool type = i == 1 && strstr(at, " in body must be of type ");
+            *ret = (struct sl_cause){type ? "FieldValueTypeInvalid" : words[i].reason, at + 2,
+                                     sl_arena_strndup(&rq->arena, text, (size_t)(at - text))};
+            return;
+        }
+    *ret = (struct sl_cause){.message = text};
+}
+
+void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const char *name,
+                   const struct sl_field_errs *errs) {
+    struct sl_cause *causes = sl_arena_alloc0(&rq->arena, errs->n + 1, sizeof *causes);
+    struct sl_buf b;
+
+    sl_buf_init(&b, API_MESSAGE);
+    sl_buf_short(&b);
+    sl_buf_printf(&b, "%s%s%s \"%s\" is invalid: ", kind, *group ? "." : "", group, name);
+    sl_field_errs_print(errs, &b);
+    for (uint32_t i = 0; i < errs->n; i++)
+        cause_of(rq, errs->text[i], &causes[i]);
+    sl_rq_status(rq, &(struct sl_status){.code = 422,
+                                         .reason = "Invalid",
+                                         .message = sl_buf_str(&b),
+                                         .name = name,
+                                         .group = group,
+                                         .kind = kind,
+                                         .causes = causes,
+                                         .n_causes = errs->n});
+    sl_buf_done(&b);
+}
+
+void sl_rq_method(struct sl_rq *rq) {
+    sl_rq_status(rq,
+                 &(struct sl_status){
+                     .code = 405,
+                     .reason = "MethodNotAllowed",
+                     .message = "the server does not allow this method on the requested resource",
+                     .no_details = true});
+}
+
+void sl_rq_unsupported(struct sl_rq *rq, const char *verb) {
+    of_resource(rq, rq->kind, "", 405, "MethodNotAllowed",
+                sl_arena_printf(&rq->arena, "%s is not supported on resources of kind \"%s\"", verb,
+                                sl_rq_resource(rq, rq->kind)));
+}
+
+void sl_rq_no_resource(struct sl_rq *rq) {
+    sl_rq_status(rq,
+                 &(struct sl_status){.code = 404,
+                                     .reason = "NotFound",
+                                     .message = "the server could not find the requested resource",
+                                     .no_details = true});
+}
+
+void sl_rq_nowhere(struct sl_rq *rq) {
+    sl_buf_clear(&rq->out);
+    sl_buf_puts(&rq->out, "404 page not found\n");
+    rq->type = "text/plain; charset=utf-8";
+    sl_rq_answer(rq, 404);
+}
+
+void sl_rq_success(struct sl_rq *rq, int code, const char *name, const char *uid) {
+    sl_rq_status(rq, &(struct sl_status){.code = code,
+                                         .name = name,
+                                         .group = rq->kind->group,
+                                         .kind = rq->kind->plural,
+                                         .uid = uid});
+}

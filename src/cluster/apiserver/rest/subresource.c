@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/apiserver/rest/subresource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include "cluster/apiserver/kinds/words.h"
+#include "cluster/apiserver/table/cells.h"
+#include "cluster/apiserver/table/jsonpath.h"
+#include "core/base/fmt.h"
+#include "core/base/stamp.h"
+#include "lib/json/json.h"
+#include "lib/json/mutable.h"
+#include "lib/json/seek.h"
+
+static void refuse(struct sl_sub_call *c, int status, const char *reason, const char *text) {
+    if (!c->no.status)
+        c->no = (struct sl_refusal){.status = status, .reason = reason, .text = text};
+}
+
+/* ---- scale ---- */
+
+static yyjson_mut_val *meta_of(yyjson_val *object, yyjson_mut_doc *doc) {
+    static const char *const kept[] = {"name", "namespace", "uid", "resourceVersion",
+                                       "creationTimestamp"};
+    yyjson_mut_val *meta = yyjson_mut_obj(doc);
+
+    for (size_t i = 0; i < SL_LEN(kept); i++)
+        if (sl_json_get(sl_json_get(object, "metadata"), kept[i]))
+            sl_json_mut_keep(doc, meta, kept[i], sl_json_get(object, "metadata"));
+    return meta;
+}
+
+/* A selector as text; what is a text already stays it. */
+static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val *selector) {
+    /* More than what an object's selector can become: a selector that is cut chooses more. */
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(8 * SL_API_MAX_BODY);
+
+    if (yyjson_is_str(selector)) {
+        sl_json_mut_set_str(doc, status, "selector", sl_json_text(selector));
+        return;
+    }
+    sl_selector_print(selector, &text);
+    if (text.len && !sl_buf_full(&text))
+        sl_json_mut_set_str(doc, status, "selector", sl_buf_str(&text));
+}
+
+static yyjson_mut_val *scale_show(const struct sl_kind_version *v, yyjson_val *object,
+                                  yyjson_mut_doc *doc) {
+    yyjson_mut_val *scale = yyjson_mut_obj(doc), *spec, *status;
+    int64_t want = sl_json_int(sl_jsonpath_first(object, v->spec_replicas), "", 0);
+
+    yyjson_mut_obj_add_str(doc, scale, "kind", "Scale");
+    yyjson_mut_obj_add_str(doc, scale, "apiVersion", "autoscaling/v1");
+    yyjson_mut_obj_add_val(doc, scale, "metadata", meta_of(object, doc));
+    spec = yyjson_mut_obj_add_obj(doc, scale, "spec");
+    if (want)
+        yyjson_mut_obj_add_int(doc, spec, "replicas", want);
+    status = yyjson_mut_obj_add_obj(doc, scale, "status");
+    yyjson_mut_obj_add_int(doc, status, "replicas",
+                           sl_json_int(sl_jsonpath_first(object, v->status_replicas), "", 0));
+    if (v->label_selector)
+        put_selector(doc, status, sl_jsonpath_first(object, v->label_selector));
+    return scale;
+}
+
+/* ".spec.replicas": everything before the last dot, then the last word. */
+static void set_at(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path, int64_t n) {
+    char up[SL_JSONPATH_MAX];
+    const char *last;
+
+    path += *path == '.';
+    last = strrchr(path, '.');
+    sl_fmt(up, sizeof(up), "%.*s", last ? (int)(last - path) : 0, path);
+    sl_json_mut_set_int(doc, sl_json_mut_obj(doc, object, up), last ? last + 1 : path, n);
+}
+
+static void scale_put(struct sl_change_in *c, const struct sl_kind_version *v, yyjson_val *view) {
+    const char *version = sl_json_str(view, "metadata.resourceVersion"),
+               *uid = sl_json_str(view, "metadata.uid");
+    yyjson_mut_val *meta = sl_json_mut_obj(c->doc, c->object, "metadata");
+    int64_t n = sl_json_int(view, "spec.replicas", 0);
+
+    if (n < 0 && !c->kind->crd) /* of those the whole object is checked */
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_bad_int(n),
+                         SL_NOT_NEGATIVE);
+    if (n > INT32_MAX)
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_bad_int(n),
+                         "must fit into 32 bits");
+    if (*version)
+        sl_json_mut_set_str(c->doc, meta, "resourceVersion", version);
+    if (*uid)
+        sl_json_mut_set_str(c->doc, meta, "uid", uid);
+    set_at(c->doc, c->object, v->spec_replicas, n);
+}
+
+/* ---- pods/binding ---- */
+
+const char *sl_binding_pod(yyjson_val *binding) {
+    return sl_json_str(binding, "metadata.name");
+}
+
+static void merge_map(struct sl_sub_call *c, const char *name) {
+    yyjson_val *old = sl_json_get(sl_json_get(c->object, "metadata"), name),
+               *from = sl_json_get(sl_json_get(c->body, "metadata"), name);
+    yyjson_mut_val *to =
+        yyjson_is_obj(old) ? yyjson_val_mut_copy(c->doc, old) : yyjson_mut_obj(c->doc);
+
+    if (!sl_json_size(from))
+        return;
+    sl_json_mut_fill(c->doc, to, yyjson_val_mut_copy(c->doc, from), true);
+    sl_json_mut_set(c->doc, sl_json_mut_obj(c->doc, c->changed, "metadata"), name, to);
+}
+
+/* What is wrong with a binding is told without a reason. */
+static void bind_check(struct sl_sub_call *c) {
+    const char *node = sl_json_str(c->body, "target.name"),
+               *kind = sl_json_str(c->body, "target.kind");
+    bool other = *kind && strcmp(kind, "Node") != 0;
+    const char *what = "target.name: Required value",
+               *which = sl_arena_printf(c->arena,
+                                        "target.kind: Unsupported value: \"%s\": supported "
+                                        "values: \"Node\", \"<empty>\"",
+                                        kind);
+
+    if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
+        refuse(c, 400, "BadRequest", "name in URL does not match name in Binding object");
+    else if (other && !*node)
+        refuse(c, 500, "", sl_arena_printf(c->arena, "[%s, %s]", which, what));
+    else if (other || !*node)
+        refuse(c, 500, "", other ? which : what);
+    else if (!*c->name)
+        refuse(c, 400, "BadRequest", "Name parameter required.");
+}
+
+static void bind(struct sl_sub_call *c) {
+    const char *node = sl_json_str(c->body, "target.name");
+    const char *uid = sl_json_str(c->body, "metadata.uid"), *why = NULL;
+
+    if (*uid && strcmp(uid, sl_json_str(c->object, "metadata.uid")) != 0)
+        why = sl_arena_printf(
+            c->arena, "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid,
+            sl_json_str(c->object, "metadata.uid"));
+    else if (sl_json_at(c->object, "metadata.deletionTimestamp"))
+        why = sl_arena_printf(c->arena, "pod %s is being deleted, cannot be assigned to a host",
+                              c->name);
+    else if (*sl_json_str(c->object, "spec.nodeName"))
+        why = sl_arena_printf(c->arena, "pod %s is already assigned to node \"%s\"", c->name,
+                              sl_json_str(c->object, "spec.nodeName"));
+    else if (sl_json_size(sl_json_at(c->object, "spec.schedulingGates")) > 0)
+        why = sl_arena_printf(c->arena, "pod %s has non-empty .spec.schedulingGates", c->name);
+    if (why) {
+        refuse(c, 409, "Conflict",
+               sl_arena_printf(c->arena, "Operation cannot be fulfilled on pods/binding \"%s\": %s",
+                               c->name, why));
+        c->no.details_kind = "pods/binding";
+        return;
+    }
+    c->changed = yyjson_val_mut_copy(c->doc, c->object);
+    sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->changed, "spec"), "nodeName", node);
+    merge_map(c, "annotations");
+    merge_map(c, "labels");
+}
+
+/* ---- pods/eviction ---- */
+
+static void evict_check(struct sl_sub_call *c) {
+    if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
+        refuse(c, 400, "BadRequest", "name in URL does not match name in Eviction object");
+}
+
+/* What is to be seen of it before it goes. */
+static void note_eviction(struct sl_sub_call *c) {
+    yyjson_mut_val *status, *list, *o = NULL, *at;
+    char now[SL_STAMP_TEXT];
+    bool was = false;
+    size_t i, n;
+
+    c->changed = yyjson_val_mut_copy(c->doc, c->object);
+    status = sl_json_mut_obj(c->doc, c->changed, "status");
+    list = sl_json_mut_get(status, "conditions");
+    if (!list) {
+        list = yyjson_mut_arr(c->doc);
+        sl_json_mut_set(c->doc, status, "conditions", list);
+    }
+    yyjson_mut_arr_foreach (list, i, n, at) {
+        if (strcmp(sl_json_mut_str(at, "type"), "DisruptionTarget") == 0)
+            o = at;
+    }
+    if (!o) {
+        o = yyjson_mut_arr_add_obj(c->doc, list);
+        yyjson_mut_obj_add_str(c->doc, o, "type", "DisruptionTarget");
+        yyjson_mut_obj_add_null(c->doc, o, "lastProbeTime");
+    }
+    was = strcmp(sl_json_mut_str(o, "status"), "True") == 0;
+    sl_json_mut_set_str(c->doc, o, "status", "True");
+    if (!was)
+        sl_json_mut_set_str(c->doc, o, "lastTransitionTime", sl_stamp(c->now, now));
+    sl_json_mut_set_str(c->doc, o, "reason", "EvictionByEvictionAPI");
+    sl_json_mut_set_str(c->doc, o, "message", "Eviction API: evicting");
+}
+
+static void evict(struct sl_sub_call *c) {
+    note_eviction(c);
+    c->remove = true;
+    c->delete_options = sl_json_get(c->body, "deleteOptions");
+}
+
+/* ---- serviceaccounts/token ---- */
+
+/*
+ * "sluice.NAMESPACE.NAME.EXPIRY.MAC": names have no dots that matter, since the parts are found
+ * from both ends. The key is of this process: after a restart clients ask anew, as they do when a
+ * token has run out.
+ */
+#define TOKEN_PREFIX "sluice."
+#define TOKEN_KEY_BYTES 32
+#define TOKEN_MAC_BYTES 32
+#define TOKEN_MIN_SECONDS 600
+#define TOKEN_MAX_SECONDS (INT64_C(1) << 32)
+#define TOKEN_MAX_BYTES 1024u
+
+static const unsigned char *token_key(void) {
+    static unsigned char key[TOKEN_KEY_BYTES];
+    static bool made;
+
+    if (!made) {
+        sl_assert(RAND_bytes(key, sizeof(key)) == 1);
+        made = true;
+    }
+    return key;
+}
+
+static void token_mac(const char *text, size_t len, char out[2 * TOKEN_MAC_BYTES + 1]) {
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+
+    sl_assert(HMAC(EVP_sha256(), token_key(), TOKEN_KEY_BYTES, (const unsigned char *)text, len,
+                   mac, &n) &&
+              n == TOKEN_MAC_BYTES);
+    for (unsigned i = 0; i < n; i++)
+        sl_fmt(out + (size_t)2 * i, 3, "%02x", mac[i]);
+}
+
+const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {
+    char mac[2 * TOKEN_MAC_BYTES + 1];
+    const char *last = strrchr(token, '.'), *name, *expiry, *p;
+    size_t body;
+
+    if (strncmp(token, TOKEN_PREFIX, strlen(TOKEN_PREFIX)) != 0 || strlen(token) > TOKEN_MAX_BYTES)
+        return NULL;
+    body = (size_t)(last - token);
+    token_mac(token, body, mac);
+    if (strlen(last + 1) != strlen(mac) || CRYPTO_memcmp(last + 1, mac, strlen(mac)) != 0)
+        return NULL;
+    /* It is ours, so it has all its parts. */
+    p = token + strlen(TOKEN_PREFIX);
+    name = strchr(p, '.') + 1;
+    for (expiry = last - 1; *expiry != '.'; expiry--)
+        ;
+    if (strtoll(expiry + 1, NULL, 10) < now / SL_SEC)
+        return NULL;
+    return sl_arena_printf(arena, "system:serviceaccount:%.*s:%.*s", (int)(name - 1 - p), p,
+                           (int)(expiry - name), name);
+}
+
+static void token_check(struct sl_sub_call *c) {
+    const char *name = sl_json_str(c->body, "metadata.name");
+
+    if (*name && strcmp(name, c->name) != 0)
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "metadata"), "name"), sl_bad_str(name),
+                         "must match the service account name if specified");
+}
+
+/* A token may be bound to an object: then that has to be there. */
+static bool bound_is_there(struct sl_sub_call *c, yyjson_val *ref) {
+    static const char *const kinds[][2] = {
+        {"Pod", "pods"}, {"Secret", "secrets"}, {"Node", "nodes"}};
+    const char *version = sl_json_str(ref, "apiVersion"), *kind = sl_json_str(ref, "kind"),
+               *name = sl_json_str(ref, "name");
+
+    if (!ref)
+        return true;
+    for (size_t i = 0; i < SL_LEN(kinds); i++) {
+        if (strcmp(version, "v1") != 0 || strcmp(kind, kinds[i][0]) != 0)
+            continue;
+        const struct sl_kind *k = sl_kind_find(c->server, "", kinds[i][1]);
+        yyjson_doc *there = sl_kind_read(c->server, k, k->namespaced ? c->ns : "", name);
+        bool found = there;
+        yyjson_doc_free(there);
+        if (!found) {
+            refuse(c, 404, "NotFound",
+                   sl_arena_printf(c->arena, "%s \"%s\" not found", kinds[i][1], name));
+            c->no.details_kind = kinds[i][1];
+            c->no.details_name = sl_arena_strdup(c->arena, name);
+        }
+        return found;
+    }
+    const char *slash = strchr(version, '/');
+    refuse(c, 400, "BadRequest",
+           sl_arena_printf(c->arena, "cannot bind token to object of type %s%s, Kind=%s",
+                           slash ? "" : "/", version, kind));
+    return false;
+}
+
+static void give_token(struct sl_sub_call *c) {
+    int64_t seconds = sl_json_int(c->body, "spec.expirationSeconds", 3600);
+    const struct sl_path *at = SL_PATH(NULL, "spec");
+    yyjson_val *audiences = sl_json_at(c->body, "spec.audiences");
+    yyjson_mut_val *spec, *status, *list;
+    char mac[2 * TOKEN_MAC_BYTES + 1], stamp[SL_STAMP_TEXT];
+    const char *text;
+    sl_time until;
+
+    if (seconds < TOKEN_MIN_SECONDS)
+        sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_bad_int(seconds),
+                         "may not specify a duration less than 10 minutes");
+    if (seconds > TOKEN_MAX_SECONDS)
+        sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_bad_int(seconds),
+                         "may not specify a duration larger than 2^32 seconds");
+    if (c->errs->n || !bound_is_there(c, sl_json_at(c->body, "spec.boundObjectRef")))
+        return;
+    until = sl_time_add(c->now, seconds * SL_SEC);
+    text = sl_arena_printf(c->arena, TOKEN_PREFIX "%s.%s.%lld", c->ns, c->name,
+                           (long long)(until / SL_SEC));
+    token_mac(text, strlen(text), mac);
+    c->answer = yyjson_mut_obj(c->doc);
+    yyjson_mut_obj_add_str(c->doc, c->answer, "kind", "TokenRequest");
+    yyjson_mut_obj_add_str(c->doc, c->answer, "apiVersion", "authentication.k8s.io/v1");
+    yyjson_mut_val *meta = yyjson_mut_obj_add_obj(c->doc, c->answer, "metadata");
+    yyjson_mut_obj_add_strcpy(c->doc, meta, "name", c->name);
+    yyjson_mut_obj_add_strcpy(c->doc, meta, "namespace", c->ns);
+    sl_json_mut_keep(c->doc, meta, "uid", sl_json_get(c->object, "metadata"));
+    yyjson_mut_obj_add_strcpy(c->doc, meta, "creationTimestamp", sl_stamp(c->now, stamp));
+    spec = yyjson_mut_obj_add_obj(c->doc, c->answer, "spec");
+    if (sl_json_size(audiences)) {
+        yyjson_mut_obj_add_val(c->doc, spec, "audiences", yyjson_val_mut_copy(c->doc, audiences));
+    } else {
+        list = yyjson_mut_obj_add_arr(c->doc, spec, "audiences");
+        yyjson_mut_arr_add_str(c->doc, list, "https://kubernetes.default.svc");
+    }
+    yyjson_mut_obj_add_int(c->doc, spec, "expirationSeconds", seconds);
+    yyjson_val *bound = sl_json_at(c->body, "spec.boundObjectRef");
+    yyjson_mut_obj_add_val(c->doc, spec, "boundObjectRef",
+                           bound ? yyjson_val_mut_copy(c->doc, bound) : yyjson_mut_null(c->doc));
+    status = yyjson_mut_obj_add_obj(c->doc, c->answer, "status");
+    yyjson_mut_obj_add_strcpy(c->doc, status, "token",
+                              sl_arena_printf(c->arena, "%s.%s", text, mac));
+    yyjson_mut_obj_add_strcpy(c->doc, status, "expirationTimestamp", sl_stamp(until, stamp));
+}
+
+/* ---- which kind has which ---- */
+
+#define CHANGES ((enum sl_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
+#define TALKS ((enum sl_verbs)(SL_V_GET | SL_V_CREATE))
+
+static const struct sl_sub sub_status = {.name = "status", .verbs = CHANGES};
+static const struct sl_sub sub_scale = {.name = "scale",
+                                        .verbs = CHANGES,
+                                        .group = "autoscaling",
+                                        .version = "v1",
+                                        .kind = "Scale",
+                                        .show = scale_show,
+                                        .put = scale_put};
+
+/* By name within a kind. */
+static const struct {
+    const char *plural;
+    struct sl_sub sub;
+} named[] = {
+    {"namespaces", {.name = "finalize", .verbs = SL_V_UPDATE}},
+    {"pods",
+     {.name = "attach",
+      .verbs = TALKS,
+      .version = "v1",
+      .kind = "PodAttachOptions",
+      .talk = SL_SUB_ATTACH}},
+    {"pods",
+     {.name = "binding",
+      .verbs = SL_V_CREATE,
+      .version = "v1",
+      .kind = "Binding",
+      .check = bind_check,
+      .act = bind}},
+    {"pods",
+     {.name = "ephemeralcontainers",
+      .verbs = CHANGES,
+      .refused = "pods/ephemeralcontainers is not offered: containers of a pod "
+                 "that runs cannot be added to"}},
+    {"pods",
+     {.name = "eviction",
+      .verbs = SL_V_CREATE,
+      .group = "policy",
+      .version = "v1",
+      .kind = "Eviction",
+      .also = "policy/v1beta1",
+      .check = evict_check,
+      .act = evict}},
+    {"pods",
+     {.name = "exec",
+      .verbs = TALKS,
+      .version = "v1",
+      .kind = "PodExecOptions",
+      .talk = SL_SUB_EXEC}},
+    {"pods", {.name = "log", .verbs = SL_V_GET, .stream = true}},
+    {"pods",
+     {.name = "portforward",
+      .verbs = TALKS,
+      .version = "v1",
+      .kind = "PodPortForwardOptions",
+      .talk = SL_SUB_FORWARD}},
+    {"pods",
+     {.name = "resize",
+      .verbs = CHANGES,
+      .refused = "pods/resize is not offered: limits of a pod that runs stay"}},
+    {"serviceaccounts",
+     {.name = "token",
+      .verbs = SL_V_CREATE,
+      .group = "authentication.k8s.io",
+      .version = "v1",
+      .kind = "TokenRequest",
+      .check = token_check,
+      .act = give_token}},
+};
+
+const struct sl_sub *sl_sub_each(const struct sl_kind *k, const struct sl_kind_version *v,
+                                 uint32_t *at) {
+    for (; *at < SL_LEN(named); (*at)++) {
+        uint32_t i = *at;
+        if (!k->crd && *k->group == '\0' && strcmp(named[i].plural, k->plural) == 0) {
+            (*at)++;
+            return &named[i].sub;
+        }
+    }
+    for (; *at < SL_LEN(named) + 2; (*at)++) {
+        bool scale = *at == SL_LEN(named);
+        if (scale ? v->has_scale : v->has_status) {
+            (*at)++;
+            return scale ? &sub_scale : &sub_status;
+        }
+    }
+    return NULL;
+}
+
+const struct sl_sub *sl_sub_find(const struct sl_kind *k, const struct sl_kind_version *v,
+                                 const char *name) {
+    const struct sl_sub *u;
+
+    for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));)
+        if (strcmp(u->name, name) == 0)
+            return u;
+    return NULL;
+}

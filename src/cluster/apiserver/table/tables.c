@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/apiserver/table/tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/apiserver/ceilings.h"
+#include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/table/cells.h"
+#include "cluster/apiserver/table/jsonpath.h"
+#include "core/base/fmt.h"
+#include "lib/json/json.h"
+
+/* ---- time ---- */
+
+const char *sl_age(sl_span age, char out[SL_AGE_TEXT]) {
+    long long sec = age / SL_SEC, min = age / SL_MINUTE, hour = age / SL_HOUR, day = hour / 24;
+
+    if (sec < -1)
+        sl_fmt(out, SL_AGE_TEXT, "<invalid>");
+    else if (sec < 0)
+        sl_fmt(out, SL_AGE_TEXT, "0s");
+    else if (sec < 120)
+        sl_fmt(out, SL_AGE_TEXT, "%llds", sec);
+    else if (min < 10 && sec % 60 != 0)
+        sl_fmt(out, SL_AGE_TEXT, "%lldm%llds", min, sec % 60);
+    else if (min < 180)
+        sl_fmt(out, SL_AGE_TEXT, "%lldm", min);
+    else if (hour < 8 && min % 60 != 0)
+        sl_fmt(out, SL_AGE_TEXT, "%lldh%lldm", hour, min % 60);
+    else if (hour < 48)
+        sl_fmt(out, SL_AGE_TEXT, "%lldh", hour);
+    else if (hour < 192 && hour % 24 != 0)
+        sl_fmt(out, SL_AGE_TEXT, "%lldd%lldh", day, hour % 24);
+    else if (day < 730)
+        sl_fmt(out, SL_AGE_TEXT, "%lldd", day);
+    else if (day < 365LL * 8 && day % 365 != 0)
+        sl_fmt(out, SL_AGE_TEXT, "%lldy%lldd", day / 365, day % 365);
+    else
+        sl_fmt(out, SL_AGE_TEXT, "%lldy", day / 365);
+    return out;
+}
+
+void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out) {
+    char text[SL_AGE_TEXT];
+    sl_time at;
+
+    if (sl_json_view(stamp).n == 0)
+        sl_jw_str(out, NULL, "<unknown>");
+    else if (!sl_stamp_parse(sl_json_text(stamp), &at))
+        sl_jw_str(out, NULL, "<invalid>");
+    else
+        sl_jw_str(out, NULL, sl_age(now - at, text));
+}
+
+/* ---- columns without functions of their own ---- */
+
+static void cell_created(yyjson_val *object, sl_time now, struct sl_jw *out) {
+    (void)now;
+    sl_jw_str(out, NULL, sl_json_str(object, "metadata.creationTimestamp"));
+}
+
+const struct sl_column sl_columns_plain[2] = {
+    SL_COLUMN_NAME,
+    {"Created At", "date", "", "When it was created.", 0, NULL, cell_created},
+};
+const struct sl_column sl_columns_crd[2] = {
+    SL_COLUMN_NAME,
+    {"Age", "date", "", "How long ago it was created.", 0, ".metadata.creationTimestamp", NULL},
+};
+
+/* Numbers that no int64 is near have no meaning as one. */
+static int64_t whole(double d) {
+    return d >= -0x1p63 && d < 0x1p63 ? (int64_t)d : d < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* A value under the path as the type of the column wants it; null where it is something else. */
+static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, struct sl_jw *out) {
+    if (strcmp(c->type, "string") == 0) {
+        if (yyjson_is_str(v)) {
+            sl_jw_text(out, NULL, sl_json_view(v));
+        } else {
+            char *s = yyjson_val_write(v, 0, NULL);
+            sl_jw_str(out, NULL, s ? s : "");
+            free(s);
+        }
+    } else if (strcmp(c->type, "date") == 0 && yyjson_is_str(v)) {
+        sl_cell_age(v, now, out);
+    } else if (strcmp(c->type, "integer") == 0 && yyjson_is_num(v)) {
+        sl_jw_int(out, NULL, yyjson_is_int(v) ? yyjson_get_sint(v) : whole(yyjson_get_real(v)));
+    } else if ((strcmp(c->type, "number") == 0 && yyjson_is_num(v)) ||
+               (strcmp(c->type, "boolean") == 0 && yyjson_is_bool(v))) {
+        sl_jw_val(out, NULL, v);
+    } else {
+        sl_jw_null(out, NULL);
+    }
+}
+
+static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time now, uint64_t *steps,
+                       struct sl_jw *out) {
+    yyjson_val *v;
+
+    if (c->cell) {
+        c->cell(object, now, out);
+        return;
+    }
+    v = sl_jsonpath_within(object, c->path, steps);
+    size_t before = out->b->len;
+    if (v && *steps)
+        write_value(c, v, now, out);
+    else if (!*steps && strcmp(c->type, "string") == 0)
+        sl_jw_str(out, NULL, "<too costly>");
+    else
+        sl_jw_null(out, NULL);
+    /* Every column may show all of the object. */
+    uint64_t shown = (out->b->len - before) / API_ROW_BYTES_PER_STEP;
+    *steps = *steps > shown ? *steps - shown : 0;
+}
+
+/* ---- tables ---- */
+
+bool sl_include_parse(const char *word, enum sl_include *ret) {
+    static const char *const words[] = {"Metadata", "None", "Object"};
+
+    *ret = SL_INCLUDE_METADATA;
+    if (*word == '\0')
+        return true;
+    for (uint32_t i = 0; i < SL_LEN(words); i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *ret = (enum sl_include)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void sl_table_columns(const struct sl_kind *k, const struct sl_kind_version *v,
+                      struct sl_buf *out) {
+    struct sl_jw *w = &SL_JW(out);
+
+    (void)k;
+    sl_jw_array(w, NULL);
+    for (uint32_t i = 0; i < v->n_columns; i++) {
+        const struct sl_column *c = &v->columns[i];
+        sl_jw_object(w, NULL);
+        sl_jw_str(w, "name", c->name);
+        sl_jw_str(w, "type", c->type);
+        sl_jw_str(w, "format", c->format);
+        sl_jw_str(w, "description", c->doc);
+        sl_jw_int(w, "priority", c->priority);
+        sl_jw_end(w);
+    }
+    sl_jw_end(w);
+}
+
+void sl_table_partial(yyjson_val *object, struct sl_buf *out) {
+    yyjson_val *meta = yyjson_obj_get(object, "metadata");
+    struct sl_jw *w = &SL_JW(out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "PartialObjectMetadata");
+    sl_jw_str(w, "apiVersion", "meta.k8s.io/v1");
+    if (meta)
+        sl_jw_val(w, "metadata", meta);
+    else
+        sl_jw_raw(w, "metadata", "{}");
+    sl_jw_end(w);
+}
+
+void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjson_val *object,
+                  enum sl_include include, sl_time now, struct sl_buf *out) {
+    _cleanup_(sl_json_docp) yyjson_doc *home = NULL;
+    yyjson_val *shown = object;
+    struct sl_jw *w = &SL_JW(out);
+    uint64_t steps = API_ROW_STEPS + sl_json_count(object);
+
+    if (k->shares) { /* cells are made of the form that is stored */
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *made;
+        if (sl_kind_convert(k, object, k->shares->versions[k->shares->storage].name, doc, &made,
+                            NULL) == 0)
+            home = yyjson_mut_val_imut_copy(made, NULL);
+        yyjson_mut_doc_free(doc);
+        shown = home ? yyjson_doc_get_root(home) : object;
+    }
+    sl_jw_object(w, NULL);
+    sl_jw_array(w, "cells");
+    for (uint32_t i = 0; i < v->n_columns; i++)
+        write_cell(&v->columns[i], shown, now, &steps, w);
+    sl_jw_end(w);
+    if (!k->crd && strcmp(k->kind, "Pod") == 0)
+        sl_cells_pod_conditions(object, w);
+    if (include == SL_INCLUDE_METADATA)
+        sl_table_partial(object, sl_jw_value(w, "object"));
+    else
+        sl_jw_val(w, "object", include == SL_INCLUDE_OBJECT ? object : NULL);
+    sl_jw_end(w);
+}

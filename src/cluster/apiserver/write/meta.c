@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metadata of all objects: fields that the server sets, and validation.
+ */
+#include <string.h>
+
+#include "cluster/apiserver/write/write.h"
+#include "core/base/stamp.h"
+#include "lib/json/json.h"
+#include "lib/json/seek.h"
+
+#define NAME_MAX_BYTES 253u
+#define RANDOM_LEN 5u
+#define FINALIZERS_MAX 1024u
+#define NEW_FINALIZERS 1024u /* bytes of them in a message, which has no room for more */
+
+/* ---- options ---- */
+
+static bool printable(const char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 127)
+            return false;
+    return true;
+}
+
+/* ["All"]: as the option is told when it is wrong. */
+static yyjson_doc *dry_list(const struct sl_params *q) {
+    struct sl_buf b;
+    yyjson_doc *doc;
+
+    if (!q->dry_run)
+        return NULL;
+    sl_buf_init(&b, (size_t)64 << 10);
+    sl_buf_putc(&b, '[');
+    sl_buf_json(&b, q->dry_run);
+    sl_buf_putc(&b, ']');
+    doc = yyjson_read(sl_buf_str(&b), b.len, 0);
+    sl_buf_done(&b);
+    return doc;
+}
+
+bool sl_options_check(struct sl_write *w) {
+    static const char *const all[] = {"All"};
+    static const char *const words[] = {"", "Ignore", "Strict", "Warn"};
+    static const char *const kinds[] = {"CreateOptions", "UpdateOptions", "PatchOptions",
+                                        "CreateOptions", "DeleteOptions"};
+    struct sl_rq *rq = w->rq;
+    const struct sl_params *q = &rq->q;
+    struct sl_field_errs errs = {.arena = &rq->arena};
+    const struct sl_path *at = SL_PATH(NULL, "fieldManager");
+    _cleanup_(sl_json_docp) yyjson_doc *list = dry_list(q);
+    yyjson_val *dry = list ? yyjson_doc_get_root(list) : NULL;
+
+    if (w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_APPLY && !*q->manager)
+        sl_field_required(&errs, at, "is required for apply patch");
+    if (w->what == SL_WRITE_PATCH && w->patch != SL_PATCH_APPLY && q->force >= 0)
+        sl_field_forbidden(&errs, SL_PATH(NULL, "force"),
+                           "may not be specified for non-apply patch");
+    if (strlen(q->manager) > SL_MANAGER_NAME_MAX)
+        sl_field_too_long(&errs, at, SL_MANAGER_NAME_MAX);
+    if (!printable(q->manager))
+        sl_field_invalid(&errs, at, sl_bad_str(q->manager), "invalid character");
+    if (q->dry_run && strcmp(q->dry_run, "All") != 0)
+        sl_field_unsupported(&errs, SL_PATH(NULL, "dryRun"), sl_bad_json(dry), all, 1);
+    if (strcmp(q->validation, "Ignore") != 0 && strcmp(q->validation, "Warn") != 0 &&
+        strcmp(q->validation, "Strict") != 0 && *q->validation)
+        sl_field_unsupported(&errs, SL_PATH(NULL, "fieldValidation"), sl_bad_str(q->validation),
+                             words, 4);
+    w->c.dry_run = q->dry_run;
+    if (!errs.n)
+        return true;
+    sl_rq_invalid(rq, "meta.k8s.io", kinds[w->what], "", &errs);
+    return false;
+}
+
+/* ---- the system's fields ---- */
+
+const char *sl_name_generate(struct sl_rq *rq, const char *base) {
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    char end[RANDOM_LEN + 1];
+
+    for (uint32_t i = 0; i < RANDOM_LEN; i++)
+        end[i] = letters[sl_prng_below(&rq->s->prng, sizeof letters - 1)];
+    end[RANDOM_LEN] = '\0';
+    return sl_arena_printf(&rq->arena, "%.*s%s", (int)(63 - RANDOM_LEN), base, end);
+}
+
+void sl_meta_create(struct sl_write *w) {
+    static const char *const gone[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
+                                       "selfLink", "generation"};
+    yyjson_mut_val *meta = sl_json_mut_obj(w->c.doc, w->c.object, "metadata");
+    char id[37], stamp[SL_STAMP_TEXT];
+
+    for (size_t i = 0; i < SL_LEN(gone); i++)
+        (void)yyjson_mut_obj_remove_key(meta, gone[i]);
+    sl_uuid(&w->rq->s->prng, id);
+    sl_json_mut_set_str(w->c.doc, meta, "uid", id);
+    sl_json_mut_set_str(w->c.doc, meta, "creationTimestamp", sl_stamp(w->rq->now, stamp));
+    sl_json_mut_set_str(w->c.doc, meta, "name", w->name);
+    if (w->rq->kind->namespaced)
+        sl_json_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
+    else
+        (void)yyjson_mut_obj_remove_key(meta, "namespace");
+    if (!sl_strategy_of(w->rq->kind)->no_generation)
+        sl_json_mut_set_int(w->c.doc, meta, "generation", 1);
+}
+
+void sl_meta_update(struct sl_write *w) {
+    yyjson_mut_val *meta = sl_json_mut_obj(w->c.doc, w->c.object, "metadata");
+    yyjson_val *old = sl_json_get(w->c.old, "metadata");
+
+    if (!*sl_json_mut_str(meta, "uid"))
+        sl_json_mut_keep(w->c.doc, meta, "uid", old);
+    sl_json_mut_keep(w->c.doc, meta, "creationTimestamp", old);
+    sl_json_mut_keep(w->c.doc, meta, "generation", old);
+    sl_json_mut_keep(w->c.doc, meta, "resourceVersion", old);
+    if (sl_json_get(old, "deletionTimestamp"))
+        sl_json_mut_keep(w->c.doc, meta, "deletionTimestamp", old);
+    if (sl_json_get(old, "deletionGracePeriodSeconds") &&
+        !sl_json_mut_get(meta, "deletionGracePeriodSeconds"))
+        sl_json_mut_keep(w->c.doc, meta, "deletionGracePeriodSeconds", old);
+    (void)yyjson_mut_obj_remove_key(meta, "selfLink");
+    if (w->rq->kind->namespaced)
+        sl_json_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
+    else
+        (void)yyjson_mut_obj_remove_key(meta, "namespace");
+    if (!*sl_json_mut_str(meta, "name"))
+        sl_json_mut_set_str(w->c.doc, meta, "name", w->rq->name);
+}
+
+/* ---- generation ---- */
+
+/* Custom resources have no types that would say that nothing and null are the same. */
+static bool same_custom(yyjson_val *old, yyjson_val *now) {
+    static const char *const apart[] = {"metadata", "status"};
+    size_t i, n, left = yyjson_obj_size(old), have = yyjson_obj_size(now);
+    yyjson_val *key, *v;
+
+    for (i = 0; i < SL_LEN(apart); i++) {
+        left -= yyjson_obj_get(old, apart[i]) != NULL;
+        have -= yyjson_obj_get(now, apart[i]) != NULL;
+    }
+    sl_obj_foreach (old, i, n, key, v) {
+        const char *name = sl_json_text(key);
+        if (strcmp(name, apart[0]) != 0 && strcmp(name, apart[1]) != 0 &&
+            !sl_json_equal(v, yyjson_obj_get(now, name), NULL))
+            return false;
+    }
+    return left == have;
+}
+
+void sl_meta_generation(struct sl_write *w) {
+    static const char *const apart[] = {"metadata", "status", NULL};
+    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+    yyjson_val *object = yyjson_doc_get_root(w->made);
+
+    if (st->no_generation || !w->c.old || strcmp(w->c.subresource, "status") == 0)
+        return;
+    if (st->is_new_generation ? !st->is_new_generation(w->c.old, object)
+        : w->rq->kind->crd    ? same_custom(w->c.old, object)
+                              : sl_json_same_but(w->c.old, object, apart))
+        return;
+    int64_t generation = sl_json_int(w->c.old, "metadata.generation", 0);
+    sl_json_mut_set_int(w->c.doc, sl_json_mut_get(w->c.object, "metadata"), "generation",
+                        generation < INT64_MAX ? generation + 1 : generation);
+    sl_write_close(w);
+}
+
+/* ---- rules ---- */
+
+static void check_name(struct sl_change_in *c, const struct sl_path *at, const char *key,
+                       const char *value, bool prefix) {
+    const struct sl_strategy *st = sl_strategy_of(c->kind);
+    size_t len = strlen(value);
+    const char *text = value;
+
+    if (prefix && len && value[len - 1] == '-') { /* what follows makes the end right */
+        text = sl_arena_printf(c->arena, "%.*sa", (int)(len - 1), value);
+        len = strlen(text);
+    }
+    struct sl_faults f = st->name ? st->name(text, len) : sl_syntax_subdomain(text, len);
+    for (uint32_t i = 0; i < f.n; i++)
+        sl_field_invalid(c->errs, SL_PATH(at, key), sl_bad_str(value), "%s", f.v[i]);
+}
+
+static void check_owners(struct sl_change_in *c, const struct sl_path *at, yyjson_val *owners) {
+    const struct sl_path *list = SL_PATH(at, "ownerReferences");
+    const char *controller = NULL;
+    yyjson_val *o;
+    size_t i, n;
+
+    yyjson_arr_foreach (owners, i, n, o) {
+        /* The index is not part of the path: as kube-apiserver says it. */
+        const char *version = sl_json_str(o, "apiVersion");
+        if (!*version || !*(strchr(version, '/') ? strchr(version, '/') + 1 : version))
+            sl_field_invalid(c->errs, SL_PATH(list, "apiVersion"), sl_bad_str(version),
+                             "version must not be empty");
+        if (!*sl_json_str(o, "kind"))
+            sl_field_invalid(c->errs, SL_PATH(list, "kind"), sl_bad_str(""), "must not be empty");
+        if (!*sl_json_str(o, "name"))
+            sl_field_invalid(c->errs, SL_PATH(list, "name"), sl_bad_str(""), "must not be empty");
+        if (!*sl_json_str(o, "uid"))
+            sl_field_invalid(c->errs, SL_PATH(list, "uid"), sl_bad_str(""), "must not be empty");
+        if (!sl_json_bool(o, "controller", false))
+            continue;
+        const char *me =
+            sl_arena_printf(c->arena, "%s/%s", sl_json_str(o, "kind"), sl_json_str(o, "name"));
+        if (controller)
+            sl_field_invalid(c->errs, list, sl_bad_json(owners),
+                             "Only one reference can have Controller set to true. Found \"true\" "
+                             "in references for %s and %s",
+                             controller, me);
+        controller = me;
+    }
+}
+
+static bool has(yyjson_val *list, const char *word) {
+    yyjson_val *v;
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        if (strcmp(sl_json_text(v), word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool standard(const char *finalizer) {
+    static const char *const names[] = {"kubernetes", "orphan", "foregroundDeletion"};
+
+    for (size_t i = 0; i < SL_LEN(names); i++)
+        if (strcmp(finalizer, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void check_finalizers(struct sl_change_in *c, const struct sl_path *at, yyjson_val *list) {
+    const struct sl_path *here = SL_PATH(at, "finalizers");
+    yyjson_val *v;
+    size_t i, n;
+
+    if (sl_json_size(list) > FINALIZERS_MAX) {
+        sl_field_too_many(c->errs, here, sl_json_size(list), FINALIZERS_MAX);
+        return;
+    }
+    yyjson_arr_foreach (list, i, n, v) {
+        struct sl_faults f = sl_syntax_label_key(sl_json_text(v), strlen(sl_json_text(v)));
+        for (uint32_t j = 0; j < f.n; j++)
+            sl_field_invalid(c->errs, here, sl_bad_str(sl_json_text(v)), "%s", f.v[j]);
+    }
+    if (has(list, "orphan") && has(list, "foregroundDeletion"))
+        sl_field_invalid(c->errs, here, sl_bad_str("[orphan, foregroundDeletion]"),
+                         "finalizer orphan and foregroundDeletion cannot be both set");
+}
+
+/* Kinds that are built in want to know whose a finalizer is. */
+static void check_owned_finalizers(struct sl_change_in *c, const struct sl_path *at,
+                                   yyjson_val *list) {
+    yyjson_val *v;
+    size_t i, n;
+
+    if (c->kind->crd || sl_strategy_of(c->kind)->any_finalizer)
+        return;
+    yyjson_arr_foreach (list, i, n, v) {
+        const char *s = sl_json_text(v);
+        if (!sl_syntax_label_key(s, strlen(s)).n && !strchr(s, '/') && !standard(s))
+            sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "finalizers"), i), sl_bad_str(s),
+                             "name is neither a standard finalizer name nor is it fully qualified");
+    }
+}
+
+/* No new finalizers on what is being deleted. */
+static void check_new_finalizers(struct sl_change_in *c, const struct sl_path *at,
+                                 yyjson_val *list) {
+    yyjson_val *old = sl_json_at(c->old, "metadata.finalizers"), *v;
+    _cleanup_(sl_buf_done) struct sl_buf found = SL_BUF_SHORT(NEW_FINALIZERS);
+    size_t i, n;
+
+    if (!sl_json_at(c->old, "metadata.deletionTimestamp") || sl_json_size(list) > FINALIZERS_MAX)
+        return; /* the second has been told */
+    yyjson_arr_foreach (list, i, n, v) {
+        if (!sl_buf_full(&found) && !has(old, sl_json_text(v)))
+            sl_buf_printf(&found, "%s\"%s\"", found.len ? ", " : "", sl_json_text(v));
+    }
+    if (found.len)
+        sl_field_forbidden(
+            c->errs, SL_PATH(at, "finalizers"),
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            "[]string{%s}",
+            sl_buf_str(&found));
+}
+
+static void check_words(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+    sl_check_labels(c->errs, SL_PATH(at, "labels"), sl_json_get(meta, "labels"));
+    sl_check_annotations(c->errs, SL_PATH(at, "annotations"), sl_json_get(meta, "annotations"));
+    check_owners(c, at, sl_json_get(meta, "ownerReferences"));
+}
+
+static void plain_rules(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+    const char *generate = sl_json_str(meta, "generateName");
+
+    if (*generate)
+        check_name(c, at, "generateName", generate, true);
+    if (!*sl_json_str(meta, "name"))
+        sl_field_required(c->errs, SL_PATH(at, "name"), "name or generateName is required");
+    else if (!c->old)
+        check_name(c, at, "name", sl_json_str(meta, "name"), false);
+    check_words(c, at, meta);
+    check_finalizers(c, at, sl_json_get(meta, "finalizers"));
+}
+
+static void update_rules(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+    static const char *const fixed[] = {"name",
+                                        "namespace",
+                                        "uid",
+                                        "creationTimestamp",
+                                        "deletionTimestamp",
+                                        "deletionGracePeriodSeconds"};
+    yyjson_val *old = sl_json_get(c->old, "metadata");
+
+    check_new_finalizers(c, at, sl_json_get(meta, "finalizers"));
+    for (size_t i = 0; i < SL_LEN(fixed); i++)
+        sl_field_immutable(c->errs, SL_PATH(at, fixed[i]), sl_json_get(meta, fixed[i]),
+                           sl_json_get(old, fixed[i]));
+    check_words(c, at, meta);
+}
+
+void sl_meta_check(struct sl_change_in *c, yyjson_val *object, bool update) {
+    const struct sl_path *at = SL_PATH(NULL, "metadata");
+    yyjson_val *meta = sl_json_get(object, "metadata");
+
+    (update ? update_rules : plain_rules)(c, at, meta);
+    check_owned_finalizers(c, at, sl_json_get(meta, "finalizers"));
+}
+
+/* What is updated is looked at more than once, and each look tells what it finds: for all kinds
+ * alike, and then by the kind. */
+void sl_meta_validate(struct sl_write *w, yyjson_val *object) {
+    const struct sl_path *at = SL_PATH(NULL, "metadata");
+    yyjson_val *meta = sl_json_get(object, "metadata");
+    enum sl_meta_rules rules = sl_strategy_of(w->rq->kind)->meta;
+
+    if (w->c.old) {
+        plain_rules(&w->c, at, meta);
+        update_rules(&w->c, at, meta);
+    }
+    if (w->other_kind)
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "kind"), sl_bad_str(w->other_kind), "must be %s",
+                         w->rq->kind->kind);
+    if (w->other_version)
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "apiVersion"), sl_bad_str(w->other_version),
+                         "must be %s",
+                         sl_api_version(&w->rq->arena, w->rq->kind->group, w->rq->version->name));
+    if (w->other_kind || w->other_version) /* which hides what else may be wrong */
+        return;
+    if (!w->c.old) {
+        if (rules != SL_META_SELF)
+            sl_meta_check(&w->c, object, false);
+        return;
+    }
+    if (*w->c.subresource || rules == SL_META_UPDATE || rules == SL_META_BOTH)
+        sl_meta_check(&w->c, object, true);
+    if (!*w->c.subresource && (rules == SL_META_PLAIN || rules == SL_META_BOTH))
+        sl_meta_check(&w->c, object, false);
+}

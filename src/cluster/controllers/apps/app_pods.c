@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ReplicaSets and StatefulSets have to do with pods that are not theirs yet, or no longer; and
+ * the writes that give pods to controllers, Jobs included. */
+#include <string.h>
+
+#include "cluster/controllers/apps/apps.h"
+
+static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    if (!p->adopt.by && !p->adopt.release)
+        return false;
+    bool any = cl_adoption_build(c, &p->rec, &p->adopt, w);
+    if (any && w->method == SL_PATCH)
+        cl_job_put_finalizers(c, p, &w->json);
+    return any;
+}
+
+static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *w,
+                    enum sl_written how, const struct sl_reply *reply) {
+    (void)c;
+    cl_adoption_written(&p->rec, &p->adopt, w, how, reply);
+}
+
+const struct pod_writer cl_apps_pod_writer = {build, written};
+
+/* A set takes only pods that are named as its own would be. */
+static bool fits(const struct sl_rec *r, const struct chooser *s, bool by_name,
+                 const struct pod *p) {
+    return r->ns == p->rec.ns && !r->deleting && !r->planned &&
+           (!by_name || cl_ss_ordinal(r, p->rec.name) >= 0) && cl_chooses(s, p->labels);
+}
+
+static bool is_orphan(const struct pod *p) {
+    return !p->rec.owner && !p->rec.planned && !p->adopt.by && pod_active(p) && p->labels;
+}
+
+void cl_apps_pod_changed(struct sl_cluster *c, struct pod *p) {
+    uint32_t i = 0;
+
+    if (!is_orphan(p))
+        return;
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
+        if (fits(r, &rs_of(r)->chooser, false, p))
+            cl_adopt(&p->rec, &p->adopt, r);
+    i = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_STATEFULSET, &i));)
+        if (fits(r, &ss_of(r)->chooser, true, p))
+            cl_adopt(&p->rec, &p->adopt, r);
+}
+
+bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct chooser *s,
+                   const char *name) {
+    uint32_t i = 0;
+    bool any = false;
+
+    for (struct sl_rec *k; (k = sl_inf_each(c->inf, K_POD, &i));)
+        if (is_orphan(pod_of(k)) && fits(r, s, name != NULL, pod_of(k))) {
+            cl_adopt(k, &pod_of(k)->adopt, r);
+            any = true;
+        }
+    return any;
+}

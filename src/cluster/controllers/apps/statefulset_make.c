@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a StatefulSet makes: revisions, claims and pods. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/controllers/apps/apps.h"
+#include "core/base/collection/hash.h"
+#include "core/base/collection/wordset.h"
+#include "core/base/fmt.h"
+#include "lib/json/json.h"
+#include "lib/json/seek.h"
+
+#define CONTROLLER "statefulset-controller"
+#define CLAIM_PAUSE (2 * SL_SEC)
+
+/* ---- revisions ---- */
+
+bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct revision *v = revision_of(r);
+    yyjson_val *template = sl_json_at(o, "data.spec.template");
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
+
+    (void)ctx;
+    (void)yyjson_mut_obj_remove_key(t, "$patch");
+    yyjson_mut_doc_set_root(d, t);
+    yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
+    free(v->template);
+    v->template = cl_text_of(yyjson_doc_get_root(plain));
+    v->hash = sl_json_hash(1, yyjson_doc_get_root(plain));
+    yyjson_doc_free(plain);
+    yyjson_mut_doc_free(d);
+    v->revision = sl_json_int(o, "revision", 0);
+    if (v->revision >= v->wish)
+        v->wish = 0;
+    return true;
+}
+
+void cl_revision_done(struct sl_rec *r) {
+    sl_freep(&revision_of(r)->template);
+}
+
+bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    (void)ctx;
+    const struct revision *v = revision_of(r);
+
+    if (!v->wish)
+        return false;
+    sl_rec_build_guarded(r, NULL, w);
+    sl_jw_end(&w->json);
+    sl_jw_int(&w->json, "revision", v->wish);
+    return true;
+}
+
+/* The next one of the set, NULL past the end. */
+static struct revision *next(struct sl_rec **at) {
+    while (*at) {
+        struct sl_rec *r = *at;
+        *at = r->next;
+        if (r->kind == K_REVISION)
+            return revision_of(r);
+    }
+    return NULL;
+}
+
+static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    uint64_t h =
+        sl_digest_u64(s->template_digest, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
+
+    sl_fmt(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
+    for (char *p = out; *p; p++)
+        *p = letters[(unsigned char)*p % (sizeof letters - 1)];
+}
+
+static void revision_name(const struct statefulset *s, char out[SL_REC_NAME]) {
+    char hash[DP_HASH];
+
+    hash_text(s, hash);
+    sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)(SL_REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
+}
+
+static int64_t newest(const struct sl_cluster *c, const struct statefulset *s) {
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
+    int64_t max = 0;
+
+    for (struct revision *v; (v = next(&at));) {
+        int64_t is = v->wish > v->revision ? v->wish : v->revision;
+        max = !v->rec.planned && is > max ? is : max;
+    }
+    return max;
+}
+
+struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s) {
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
+    struct revision *same = NULL;
+    int64_t max = newest(c, s);
+    char name[SL_REC_NAME];
+
+    if (s->collisions < 0)
+        s->collisions = 0;
+    for (struct revision *v; (v = next(&at));) {
+        if (v->rec.planned)
+            return NULL;
+        if (v->hash == s->template_hash && !v->rec.deleting && !v->rec.doomed &&
+            (!same || v->revision > same->revision))
+            same = v;
+    }
+    if (same && same->revision < max && !same->wish) { /* back to what was before */
+        same->wish = max + 1;
+        sl_rec_write(&same->rec);
+    }
+    if (same || s->hold > c->port->wall)
+        return same;
+    for (revision_name(s, name); sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name);
+         revision_name(s, name))
+        s->collisions++;
+    (void)sl_rec_plan(&s->rec, K_REVISION, name);
+    return NULL;
+}
+
+static bool in_use(struct sl_cluster *c, const struct statefulset *s, const struct revision *v) {
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
+
+    if (strcmp(v->rec.name, s->now_current) == 0 || strcmp(v->rec.name, s->now_update) == 0 ||
+        strcmp(v->rec.name, s->current) == 0 || strcmp(v->rec.name, s->update) == 0)
+        return true;
+    for (struct pod *p; (p = cl_next_pod(&at));)
+        if (p->f.revision == cl_revision(v->rec.name))
+            return true;
+    return false;
+}
+
+void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
+    for (;;) {
+        struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
+        struct revision *oldest = NULL;
+        int32_t n = 0;
+        for (struct revision *v; (v = next(&at));) {
+            if (v->rec.planned || v->rec.deleting || v->rec.doomed || in_use(c, s, v))
+                continue;
+            n++;
+            if (!oldest || v->revision < oldest->revision)
+                oldest = v;
+        }
+        if (n <= s->history)
+            return;
+        sl_rec_doom(&oldest->rec);
+    }
+}
+
+static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct sl_rec *child,
+                         struct sl_jw *b) {
+    yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
+    yyjson_val *template = yyjson_doc_get_root(t),
+               *labels = sl_json_at(template, "metadata.labels"), *k, *v;
+    char name[SL_REC_NAME], hash[DP_HASH];
+    size_t i, n;
+
+    revision_name(s, name);
+    hash_text(s, hash);
+    if (strcmp(name, child->name) != 0) {
+        yyjson_doc_free(t);
+        return false;
+    }
+    sl_jw_object(b, NULL);
+    sl_jw_str(b, "apiVersion", "apps/v1");
+    sl_jw_str(b, "kind", "ControllerRevision");
+    sl_jw_object(b, "metadata");
+    sl_jw_str(b, "name", name);
+    sl_jw_object(b, "labels");
+    sl_obj_foreach (labels, i, n, k, v)
+        sl_jw_val(b, sl_json_text(k), v);
+    sl_jw_str(b, "controller.kubernetes.io/hash", hash);
+    sl_jw_end(b);
+    if (s->annotations)
+        sl_jw_raw(b, "annotations", s->annotations);
+    sl_jw_array(b, "ownerReferences");
+    sl_rec_put_owner(b, &s->rec);
+    sl_jw_end(b);
+    sl_jw_end(b);
+    sl_jw_int(b, "revision", newest(c, s) + 1);
+    sl_jw_object(b, "data");
+    sl_jw_object(b, "spec");
+    sl_jw_object(b, "template");
+    sl_obj_foreach (template, i, n, k, v)
+        sl_jw_val(b, sl_json_text(k), v);
+    sl_jw_str(b, "$patch", "replace");
+    sl_jw_end_to(b, 0);
+    yyjson_doc_free(t);
+    return true;
+}
+
+/* ---- claims ---- */
+
+static void take_finalizers(struct claim *k, yyjson_val *list) {
+    struct sl_buf others;
+    size_t i, n;
+    yyjson_val *v;
+
+    k->protected = k->unused = false;
+    sl_buf_init(&others, CL_MAX_COPY);
+    struct sl_jw j = SL_JW(&others);
+    yyjson_arr_foreach (list, i, n, v) {
+        if (yyjson_equals_str(v, "kubernetes.io/pvc-protection")) {
+            k->protected = true;
+            continue;
+        }
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_val(&j, NULL, v);
+    }
+    sl_jw_end_to(&j, 0);
+    sl_freep(&k->finalizers);
+    k->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
+    sl_buf_done(&others);
+}
+
+bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    (void)ctx;
+    struct claim *k = claim_of(r);
+
+    free(k->owners);
+    k->owners = cl_text_of(sl_json_at(o, "metadata.ownerReferences"));
+    sl_freep(&k->wish);
+    take_finalizers(k, sl_json_at(o, "metadata.finalizers"));
+    if (r->deleting && k->protected)
+        sl_rec_write(r);
+    return true;
+}
+
+/* A set may be waiting for it. */
+void cl_claim_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+    uint32_t i = 0;
+
+    for (struct sl_rec *s; (s = sl_inf_each(c->inf, K_STATEFULSET, &i));)
+        if (s->ns == r->ns && ss_of(s)->claims && strstr(r->name, s->name))
+            sl_rec_enqueue(s);
+}
+
+void cl_claim_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+    cl_claim_changed(c, r);
+}
+
+void cl_claim_done(struct sl_rec *r) {
+    sl_freep(&claim_of(r)->owners);
+    sl_freep(&claim_of(r)->wish);
+    sl_freep(&claim_of(r)->finalizers);
+}
+
+bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
+    const struct claim *k = claim_of(r);
+
+    if (r->deleting && k->protected && !k->unused) { /* does a pod use it? */
+        sl_inf_build_read(c->inf, K_POD, sl_rec_ns(r), NULL, w);
+        return true;
+    }
+    if (r->deleting ? !k->protected : !k->wish)
+        return false;
+    sl_rec_build_guarded(r, NULL, w);
+    if (r->deleting)
+        sl_jw_raw(&w->json, "finalizers", k->finalizers ? k->finalizers : "[]");
+    else
+        sl_jw_raw(&w->json, "ownerReferences", k->wish);
+    return true;
+}
+
+/* A pod of the list that has not ended and names the claim. */
+static bool is_used(yyjson_val *pods, const char *claim) {
+    size_t i, n, j, m;
+    yyjson_val *p, *v;
+
+    yyjson_arr_foreach (pods, i, n, p)
+        yyjson_arr_foreach (sl_json_at(p, "spec.volumes"), j, m, v)
+            if (strcmp(sl_json_str(v, "persistentVolumeClaim.claimName"), claim) == 0 &&
+                strcmp(sl_json_str(p, "status.phase"), "Succeeded") != 0 &&
+                strcmp(sl_json_str(p, "status.phase"), "Failed") != 0)
+                return true;
+    return false;
+}
+
+void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                      const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
+    struct claim *k = claim_of(r);
+
+    if (!r->deleting || w->method != SL_GET || how != SL_WRITTEN)
+        return;
+    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    yyjson_val *pods = yyjson_obj_get(yyjson_doc_get_root(d), "items");
+    k->unused = yyjson_is_arr(pods) && !is_used(pods, r->name);
+    sl_rec_write_at(r, c->port->mono + (k->unused ? 0 : CLAIM_PAUSE));
+    yyjson_doc_free(d);
+}
+
+static void claim_name(const struct statefulset *s, yyjson_val *template, int64_t ordinal,
+                       char out[SL_REC_NAME]) {
+    sl_fmt(out, SL_REC_NAME, "%.100s-%.130s-%lld", sl_json_str(template, "metadata.name"),
+           s->rec.name, (long long)ordinal);
+}
+
+/* Read once, and found by name: each of many claims asks for its template. */
+struct ss_claims {
+    yyjson_doc *doc;
+    SL_VEC(yyjson_val *) v;
+    struct sl_map by_name; /* by the names of their claims without the number */
+};
+
+static uint64_t claim_hash(const char *name, size_t len) {
+    return sl_hash_bytes(0, name, len);
+}
+
+/* The template of the claim "data-web-3" is "data"; NULL: there is none. */
+static yyjson_val *claim_template(const struct statefulset *s, const char *claim) {
+    const char *dash = strrchr(claim, '-');
+    uint64_t h = claim_hash(claim, dash ? (size_t)(dash - claim) : 0);
+    char name[SL_REC_NAME];
+    uint32_t cursor;
+
+    if (!s->claims || !dash)
+        return NULL;
+    for (uint32_t i = sl_map_first(&s->claims->by_name, h, &cursor); i != SL_MAP_NONE;
+         i = sl_map_next(&s->claims->by_name, h, &cursor)) {
+        claim_name(s, s->claims->v.v[i], strtoll(dash + 1, NULL, 10), name);
+        if (strcmp(name, claim) == 0)
+            return s->claims->v.v[i];
+    }
+    return NULL;
+}
+
+void cl_ss_drop_claims(struct statefulset *s) {
+    if (!s->claims)
+        return;
+    yyjson_doc_free(s->claims->doc);
+    sl_vec_free(&s->claims->v);
+    sl_map_done(&s->claims->by_name);
+    sl_freep(&s->claims);
+}
+
+void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates) {
+    yyjson_val *t;
+    size_t i, n;
+
+    cl_ss_drop_claims(s);
+    if (!yyjson_arr_size(templates))
+        return;
+    s->claims = sl_alloc0(1, sizeof *s->claims);
+    char *text = cl_text_of(templates);
+    s->claims->doc = text ? yyjson_read(text, strlen(text), 0) : NULL;
+    free(text);
+    yyjson_arr_foreach (yyjson_doc_get_root(s->claims->doc), i, n, t) {
+        char name[SL_REC_NAME];
+        *sl_vec_push(&s->claims->v) = t;
+        claim_name(s, t, 0, name);
+        if (!claim_template(s, name)) /* of one name the first counts */
+            sl_map_add(&s->claims->by_name, claim_hash(name, strlen(name) - strlen("-0")),
+                       s->claims->v.n - 1);
+    }
+}
+
+static struct sl_rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
+                                 yyjson_val *template, int64_t ordinal, char name[SL_REC_NAME]) {
+    claim_name(s, template, ordinal, name);
+    return sl_inf_find_sym(c->inf, K_CLAIM, s->rec.ns, name);
+}
+
+bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
+    const struct ss_claims *claims = s->claims;
+    char name[SL_REC_NAME];
+    bool all = true;
+
+    if (!claims || !claims->v.n)
+        return true;
+    /* Missing ones are planned together: while the last is on its way none has to be looked at. */
+    const struct sl_rec *last = claim_find(c, s, claims->v.v[claims->v.n - 1], ordinal, name);
+    if (last && last->planned)
+        return false;
+    for (uint32_t i = 0; i < claims->v.n; i++) {
+        const struct sl_rec *r = claim_find(c, s, claims->v.v[i], ordinal, name);
+        all &= r && !r->planned && !r->deleting;
+        if (!r && s->hold <= c->port->wall)
+            (void)sl_rec_plan(&s->rec, K_CLAIM, name);
+    }
+    return all;
+}
+
+/* The references as they should be; NULL: they are. */
+static char *owners_wanted(const struct statefulset *s, const struct claim *k, bool inside,
+                           const struct pod *p) {
+    yyjson_doc *d = k->owners ? yyjson_read(k->owners, strlen(k->owners), 0) : NULL;
+    const struct sl_rec *want = !inside && s->drop_scaled ? &p->rec
+                                : s->drop_deleted         ? &s->rec
+                                                          : NULL;
+    bool has = false, others = false, stale = false;
+    struct sl_buf b;
+    size_t i, n;
+    yyjson_val *ref;
+
+    sl_buf_init(&b, CL_MAX_COPY);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_array(&j, NULL);
+    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, ref) {
+        const char *uid = sl_json_str(ref, "uid");
+        if (want && strcmp(uid, want->uid) == 0 && sl_json_bool(ref, "controller", false)) {
+            has = true;
+        } else if (strcmp(uid, s->rec.uid) == 0 || strcmp(uid, p->rec.uid) == 0) {
+            stale = true; /* one of ours that should not be there */
+            continue;
+        } else {
+            others |= sl_json_bool(ref, "controller", false);
+        }
+        sl_jw_val(&j, NULL, ref);
+    }
+    bool add = want && !has && !others; /* another's claim is left alone */
+    if (add)
+        sl_rec_put_owner(&j, want);
+    sl_jw_end(&j);
+    char *text = add || stale ? sl_strdup(sl_buf_str(&b)) : NULL;
+    sl_buf_done(&b);
+    yyjson_doc_free(d);
+    return text;
+}
+
+bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
+                       const struct pod *p) {
+    bool all = true;
+
+    for (uint32_t i = 0; s->claims && i < s->claims->v.n; i++) {
+        char name[SL_REC_NAME];
+        struct sl_rec *r = claim_find(c, s, s->claims->v.v[i], ordinal, name);
+        if (!r || r->planned || r->deleting || p->rec.planned)
+            continue;
+        struct claim *k = claim_of(r);
+        sl_freep(&k->wish);
+        k->wish = owners_wanted(s, k, cl_ss_inside(s, ordinal), p);
+        if (k->wish)
+            sl_rec_write(r);
+        all &= !k->wish;
+    }
+    return all;
+}
+
+static bool put_claim(const struct statefulset *s, const struct sl_rec *child, struct sl_jw *b) {
+    yyjson_val *t = claim_template(s, child->name);
+    if (!t)
+        return false;
+    yyjson_doc *l =
+        s->match_labels ? yyjson_read(s->match_labels, strlen(s->match_labels), 0) : NULL;
+    yyjson_mut_doc *md = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *o = yyjson_val_mut_copy(md, t), *meta, *labels;
+    yyjson_mut_doc_set_root(md, o);
+    meta = yyjson_mut_obj_get(o, "metadata");
+    yyjson_mut_obj_put(o, yyjson_mut_str(md, "apiVersion"), yyjson_mut_str(md, "v1"));
+    yyjson_mut_obj_put(o, yyjson_mut_str(md, "kind"), yyjson_mut_str(md, "PersistentVolumeClaim"));
+    (void)yyjson_mut_obj_remove_key(o, "status");
+    (void)yyjson_mut_obj_remove_key(meta, "creationTimestamp");
+    yyjson_mut_obj_put(meta, yyjson_mut_str(md, "name"), yyjson_mut_str(md, child->name));
+    labels = yyjson_mut_obj_get(meta, "labels");
+    if (!yyjson_mut_is_obj(labels)) {
+        labels = yyjson_mut_obj(md);
+        yyjson_mut_obj_put(meta, yyjson_mut_str(md, "labels"), labels);
+    }
+    sl_json_mut_fill(md, labels, yyjson_val_mut_copy(md, yyjson_doc_get_root(l)), true);
+    sl_jw_mut_val(b, NULL, o);
+    yyjson_mut_doc_free(md);
+    yyjson_doc_free(l);
+    return true;
+}
+
+/* ---- pods ---- */
+
+struct edit {
+    const struct statefulset *s;
+    const char *name, *revision;
+    int64_t ordinal;
+};
+
+/* A volume for each claim, in place of those of the same name. */
+static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val *spec) {
+    const struct ss_claims *claims = e->s->claims;
+    yyjson_mut_val *list = yyjson_mut_arr(d), *v;
+    yyjson_mut_arr_iter it;
+    struct sl_wordset names = {0};
+
+    for (uint32_t i = 0; claims && i < claims->v.n; i++) {
+        yyjson_val *t = claims->v.v[i];
+        char name[SL_REC_NAME];
+        claim_name(e->s, t, e->ordinal, name);
+        (void)sl_wordset_add(&names, sl_json_str(t, "metadata.name"));
+        yyjson_mut_val *volume = yyjson_mut_arr_add_obj(d, list);
+        yyjson_mut_obj_add_strcpy(d, volume, "name", sl_json_str(t, "metadata.name"));
+        yyjson_mut_val *source = yyjson_mut_obj_add_obj(d, volume, "persistentVolumeClaim");
+        yyjson_mut_obj_add_strcpy(d, source, "claimName", name);
+    }
+    yyjson_mut_arr_iter_init(yyjson_mut_obj_get(spec, "volumes"), &it);
+    while ((v = yyjson_mut_arr_iter_next(&it))) {
+        const char *name = sl_json_mut_opt(yyjson_mut_obj_get(v, "name"));
+        if (!name || !sl_wordset_has(&names, name))
+            yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(d, v));
+    }
+    sl_wordset_done(&names);
+    if (yyjson_mut_arr_size(list))
+        yyjson_mut_obj_put(spec, yyjson_mut_str(d, "volumes"), list);
+}
+
+static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
+    const struct edit *e = ctx;
+    yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
+    char number[24];
+
+    sl_fmt(number, sizeof number, "%lld", (long long)e->ordinal);
+    cl_pod_set(d, pod, "labels", "statefulset.kubernetes.io/pod-name", e->name);
+    cl_pod_set(d, pod, "labels", "apps.kubernetes.io/pod-index", number);
+    cl_pod_set(d, pod, "labels", "controller-revision-hash", e->revision);
+    yyjson_mut_obj_put(spec, yyjson_mut_str(d, "hostname"), yyjson_mut_strcpy(d, e->name));
+    if (*e->s->service)
+        yyjson_mut_obj_put(spec, yyjson_mut_str(d, "subdomain"),
+                           yyjson_mut_strcpy(d, e->s->service));
+    put_volumes(e, d, spec);
+}
+
+/* Below the partition pods are made as they were. */
+static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct sl_rec *child,
+                    struct sl_jw *b) {
+    int64_t ordinal = cl_ss_ordinal(&s->rec, child->name);
+    bool old = ordinal < (int64_t)s->start + s->partition;
+    const char *name = old ? s->now_current : s->now_update;
+    struct sl_rec *r = name ? sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name) : NULL;
+    struct edit e = {.s = s, .name = child->name, .revision = name, .ordinal = ordinal};
+    char generate[SL_REC_NAME + 2];
+
+    if (!cl_ss_inside(s, ordinal) || !r || r->planned || !revision_of(r)->template)
+        return false;
+    sl_fmt(generate, sizeof generate, "%s-", s->rec.name);
+    return cl_pod_put(b, &(struct pod_body){.template = revision_of(r)->template,
+                                            .owner = &s->rec,
+                                            .name = child->name,
+                                            .generate_name = generate,
+                                            .edit = edit_pod,
+                                            .ctx = &e});
+}
+
+bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
+    struct sl_cluster *c = ctx;
+    struct statefulset *s = ss_of(r);
+
+    if (child->kind == K_REVISION)
+        return put_revision(c, s, child, body);
+    if (child->kind == K_CLAIM ? put_claim(s, child, body) : put_pod(c, s, child, body))
+        return true;
+    s->hold = c->port->wall + SL_SEC; /* as soon as it can be made */
+    return false;
+}
+
+void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
+    struct statefulset *s = ss_of(r);
+    const char *kind = child->table->kind->kind;
+
+    if (how == SL_WRITTEN && child->kind != K_REVISION) {
+        sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate",
+                     "create %s %s in StatefulSet %s success%s",
+                     child->kind == K_CLAIM ? "Claim" : kind, child->name, r->name,
+                     child->kind == K_CLAIM ? "" : "ful");
+    } else if (how == SL_WRITE_REFUSED) {
+        char *why = cl_message_of(reply);
+        sl_rec_event(r, CONTROLLER, true, "FailedCreate",
+                     "create %s %s in StatefulSet %s failed error: %s", kind, child->name, r->name,
+                     why);
+        sl_freep(&why);
+    } else if (how == SL_WRITE_GONE) {
+        s->hold = c->port->wall + SL_SEC;
+    }
+    sl_rec_enqueue(r);
+}

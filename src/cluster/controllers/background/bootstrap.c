@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a cluster has from the beginning, made at every start: namespaces, the priority classes of
+ * the system, the service of the API. Whatever is there already stays as it is.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/controllers/background/background.h"
+#include "lib/json/writer.h"
+
+#define NAMESPACE(name_)                                                                           \
+    {                                                                                              \
+        "/api/v1/namespaces", SL_JSON_CONST({                                                      \
+            "apiVersion" : "v1",                                                                   \
+            "kind" : "Namespace",                                                                  \
+            "metadata" : {"name" : name_, "labels" : {"kubernetes.io/metadata.name" : name_}}      \
+        })                                                                                         \
+    }
+#define CLASS(name_, value_, text_)                                                                \
+    {                                                                                              \
+        "/apis/scheduling.k8s.io/v1/priorityclasses", SL_JSON_CONST({                              \
+            "apiVersion" : "scheduling.k8s.io/v1",                                                 \
+            "kind" : "PriorityClass",                                                              \
+            "metadata" : {"name" : name_},                                                         \
+            "value" : value_,                                                                      \
+            "description" : text_,                                                                 \
+            "preemptionPolicy" : "PreemptLowerPriority"                                            \
+        })                                                                                         \
+    }
+
+static const struct {
+    const char *path, *body;
+} first[] = {
+    NAMESPACE("default"),
+    NAMESPACE("kube-system"),
+    NAMESPACE("kube-public"),
+    NAMESPACE("kube-node-lease"),
+    NAMESPACE("kueue-system"),
+    CLASS("system-node-critical", 2000001000,
+          "For pods that a node cannot do without; they must not be moved from it."),
+    CLASS("system-cluster-critical", 2000000000,
+          "For pods that the cluster cannot do without, on whichever node they run."),
+    {"/api/v1/namespaces/default/services", SL_JSON_CONST({
+         "apiVersion" : "v1",
+         "kind" : "Service",
+         "metadata" : {
+             "name" : "kubernetes",
+             "labels" : {"component" : "apiserver", "provider" : "kubernetes"}
+         },
+         "spec" : {
+             "type" : "ClusterIP",
+             "clusterIP" : "10.96.0.1",
+             "clusterIPs" : ["10.96.0.1"],
+             "ipFamilies" : ["IPv4"],
+             "ipFamilyPolicy" : "SingleStack",
+             "sessionAffinity" : "None",
+             "ports" : [ {"name" : "https", "protocol" : "TCP", "port" : 443, "targetPort" : 6443} ]
+         }
+     })},
+};
+
+#define PAUSE_MIN (100 * SL_MSEC)
+#define PAUSE_MAX (10 * SL_SEC)
+
+static void on_made(void *ctx, const struct sl_reply *r) {
+    struct sl_cluster *c = ctx;
+    struct bootstrap *b = &c->errands->bootstrap;
+    bool good = (r->status >= 200 && r->status < 300) || r->status == 409;
+    /* A body that is refused will be refused again: the rest is made all the same. */
+    bool refused = r->status >= 400 && r->status < 500 && r->status != 404 && r->status != 429;
+
+    b->call = (sl_call){0};
+    if (good || refused) {
+        b->at++;
+        b->pause = 0;
+        b->due = b->at < SL_LEN(first) ? c->port->mono : SL_TIME_NEVER;
+        return;
+    }
+    b->pause = b->pause ? 2 * b->pause : PAUSE_MIN;
+    b->pause = b->pause < PAUSE_MAX ? b->pause : PAUSE_MAX;
+    b->due = c->port->mono + b->pause;
+}
+
+void cl_bootstrap_turn(struct sl_cluster *c) {
+    struct bootstrap *b = &c->errands->bootstrap;
+
+    if (b->call.v || b->at == SL_LEN(first) || b->due > c->port->mono)
+        return;
+    b->due = SL_TIME_NEVER;
+    b->call = sl_port_request(c->port,
+                              &(struct sl_request_line){.method = SL_POST,
+                                                        .path = first[b->at].path,
+                                                        .content_type = SL_JSON,
+                                                        .body = first[b->at].body,
+                                                        .len = strlen(first[b->at].body)},
+                              on_made, c);
+}

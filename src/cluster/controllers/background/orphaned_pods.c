@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods on deleted nodes: no kubelet will end them. A node that pods name and that is absent for
+ * forty seconds is requested; if it does not exist, its pods are marked as failed and deleted
+ * without grace.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/controllers/background/background.h"
+#include "core/base/fmt.h"
+
+#define QUARANTINE (40 * SL_SEC)
+#define EVERY (20 * SL_SEC)
+
+static struct strays *strays_of(struct sl_cluster *c) {
+    return &c->errands->strays;
+}
+
+static struct lost_node *lost(struct sl_cluster *c, sl_sym name, bool add) {
+    struct strays *s = strays_of(c);
+
+    for (uint32_t i = 0; i < s->lost.n; i++)
+        if (s->lost.v[i].name == name)
+            return &s->lost.v[i];
+    if (!add)
+        return NULL;
+    struct lost_node *n = sl_vec_push(&s->lost);
+    *n = (struct lost_node){.name = name, .since = c->port->mono};
+    return n;
+}
+
+/* Which nodes are missed, and which pods are to go. */
+static void look_round(struct sl_cluster *c) {
+    struct strays *s = strays_of(c);
+    uint32_t at = 0, kept = 0;
+
+    for (uint32_t i = 0; i < s->lost.n; i++)
+        s->lost.v[i].seen = false;
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));) {
+        struct pod *p = pod_of(r);
+        if (r->planned || !p->f.node || sl_inf_find_sym(c->inf, K_NODE, 0, str(c, p->f.node)))
+            continue;
+        struct lost_node *n = lost(c, p->f.node, true);
+        n->seen = true;
+        if (n->gone) {
+            *sl_vec_push(&s->pods) = r->id;
+            *sl_vec_push(&s->uids) = sl_rec_uid(r->uid);
+        }
+    }
+    for (uint32_t i = 0; i < s->lost.n; i++)
+        if (s->lost.v[i].seen)
+            s->lost.v[kept++] = s->lost.v[i];
+    s->lost.n = kept;
+    s->due = c->port->mono + EVERY;
+}
+
+/* ---- is it really not there? ---- */
+
+static void on_node(void *ctx, const struct sl_reply *r) {
+    struct sl_cluster *c = ctx;
+    struct strays *s = strays_of(c);
+    struct lost_node *n = lost(c, s->asked, false);
+
+    s->call = (sl_call){0};
+    if (!n)
+        return;
+    n->asked = false;
+    n->gone = r->status == 404;
+    if (n->gone)
+        s->due = c->port->mono;
+    else
+        n->since = c->port->mono;
+}
+
+static bool ask_for_node(struct sl_cluster *c) {
+    struct strays *s = strays_of(c);
+    char path[400];
+
+    for (uint32_t i = 0; i < s->lost.n; i++) {
+        struct lost_node *n = &s->lost.v[i];
+        if (n->gone || c->port->mono - n->since < QUARANTINE)
+            continue;
+        s->asked = n->name;
+        sl_fmt(path, sizeof path, "/api/v1/nodes/%.300s", str(c, n->name));
+        s->call = sl_port_request(
+            c->port, &(struct sl_request_line){.method = SL_GET, .path = path}, on_node, c);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the pods ---- */
+
+static void drop_first(struct strays *s) {
+    (void)sl_vec_pop(&s->pods);
+    (void)sl_vec_pop(&s->uids);
+    s->failed_written = false;
+}
+
+static void on_failed(void *ctx, const struct sl_reply *r) {
+    struct strays *s = strays_of(ctx);
+
+    s->call = (sl_call){0};
+    if (r->status >= 200 && r->status < 300)
+        s->failed_written = true;
+    else
+        drop_first(s); /* the next round finds it again */
+}
+
+static void on_deleted(void *ctx, const struct sl_reply *r) {
+    struct strays *s = strays_of(ctx);
+
+    (void)r;
+    s->call = (sl_call){0};
+    drop_first(s);
+}
+
+static void end_pod(struct sl_cluster *c, struct pod *p) {
+    struct strays *s = strays_of(c);
+    struct sl_buf path, body;
+    bool fail = !s->failed_written && !pod_ended(p);
+
+    sl_buf_init(&path, SL_WRITER_MAX_PATH);
+    sl_buf_init(&body, 8192);
+    struct sl_jw j = SL_JW(&body);
+    sl_jw_object(&j, NULL);
+    sl_rec_path(&path, &p->rec, fail ? "status" : NULL);
+    if (fail) {
+        sl_buf_puts(&path, "?fieldManager=PodGC&force=true");
+        sl_jw_str(&j, "apiVersion", "v1");
+        sl_jw_str(&j, "kind", "Pod");
+        sl_jw_object(&j, "metadata");
+        sl_jw_str(&j, "name", p->rec.name);
+        sl_jw_str(&j, "uid", p->rec.uid);
+        sl_jw_end(&j);
+        sl_jw_object(&j, "status");
+        sl_jw_str(&j, "phase", "Failed");
+        sl_jw_array(&j, "conditions");
+        cl_write_condition(&j, "DisruptionTarget", true, "DeletionByPodGC",
+                           "PodGC: node no longer exists", 0, c->port->wall);
+    } else {
+        sl_jw_int(&j, "gracePeriodSeconds", 0);
+        sl_jw_object(&j, "preconditions");
+        sl_jw_str(&j, "uid", p->rec.uid);
+    }
+    sl_jw_end_to(&j, 0);
+    s->call =
+        sl_port_request(c->port,
+                        &(struct sl_request_line){.method = fail ? SL_PATCH : SL_DELETE,
+                                                  .path = sl_buf_str(&path),
+                                                  .content_type = fail ? SL_APPLY_PATCH : SL_JSON,
+                                                  .body = sl_buf_str(&body),
+                                                  .len = body.len},
+                        fail ? on_failed : on_deleted, c);
+    sl_buf_done(&path);
+    sl_buf_done(&body);
+}
+
+void cl_strays_turn(struct sl_cluster *c) {
+    struct strays *s = strays_of(c);
+
+    while (!s->call.v && s->pods.n) {
+        struct sl_rec *r = c->inf->recs.v[sl_vec_last(&s->pods)];
+        if (r && !r->gone && sl_rec_uid(r->uid) == sl_vec_last(&s->uids) && r->kind == K_POD)
+            end_pod(c, pod_of(r));
+        else
+            drop_first(s);
+    }
+    if (s->call.v || s->due > c->port->mono)
+        return;
+    look_round(c);
+    if (!s->pods.n)
+        (void)ask_for_node(c);
+    else
+        s->due = c->port->mono + SL_MSEC; /* their turn comes now */
+}
+
+void cl_strays_stop(struct sl_cluster *c) {
+    struct strays *s = strays_of(c);
+
+    sl_port_cancel(c->port, s->call);
+    sl_vec_free(&s->lost);
+    sl_vec_free(&s->pods);
+    sl_vec_free(&s->uids);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits of the controllers and the scheduler of `sluice up` in one list. An object that
+ * exceeds one is ignored with an event or a condition and a log line; see docs/limits.md.
+ */
+#ifndef SL_CLUSTER_CONTROLLERS_CORE_CEILINGS_H
+#define SL_CLUSTER_CONTROLLERS_CORE_CEILINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- memory while one object is read or written ---- */
+#define CL_MAX_COPY ((size_t)8 << 20) /* a part of an object, as text: longer than any object */
+#define CL_MAX_POD ((size_t)3 << 20)  /* a pod that is made of a template */
+#define CL_MAX_ANNOTATIONS ((size_t)2 << 20) /* of a ReplicaSet, from its Deployment */
+#define CL_MAX_SELECTOR ((size_t)64 << 20)   /* of an owner of pods, for as long as it is there */
+#define CL_MAX_LABELS ((size_t)4 << 20)      /* of a Namespace, the same */
+
+/* ---- numbers ---- */
+#define CRON_MAX_ACTIVE 1024u  /* Jobs of a CronJob: more its status may not list */
+#define SS_MAX_PODS 100000     /* of a StatefulSet */
+#define JOB_MAX_UNCOUNTED 500u /* pods that the status of a Job names at a time */
+#define JOB_MAX_AT_ONCE 500    /* pods created or ended in one look */
+#define GC_MAX_RESOURCES 4096u
+#define GC_MAX_OWNERS 64u                /* of an object */
+#define GC_MAX_NODES (UINT32_C(1) << 24) /* objects */
+#define CL_MAX_EVENTS 8192u              /* to be written, or may become a series */
+#define CL_MAX_IN_FLIGHT 64u             /* writes */
+
+/* ---- the scheduler ---- */
+#define SCHED_MAX_NODE ((size_t)4 << 20)   /* labels, taints and amounts of a Node */
+#define SCHED_MAX_CLASS ((size_t)16 << 20) /* requests of pods of one class */
+#define SCHED_MAX_TEXT ((size_t)2 << 20)   /* the same, as text */
+#define SCHED_MAX_NEAR ((size_t)256 << 20) /* counts of pods near others, for one decision */
+#define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; pods with others stay pending */
+/* Of one pod: host ports, terms about other pods and about nodes. One with more is not placed. */
+#define SCHED_MAX_PORTS 64u
+#define SCHED_MAX_TERMS 64u
+#define SCHED_MAX_TASTES 64u
+#define SCHED_MAX_MUSTS 1024u /* terms of required node affinity */
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The informer, its parts and the turn: see cluster_int.h. */
+#include "cluster/controllers/core/cluster_int.h"
+
+#include "cluster/controllers/core/names.h"
+#include "lib/log/log.h"
+
+/* ---- life ---- */
+
+static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                       const struct sl_reply *reply) {
+    (void)ctx, (void)r;
+    if (how == SL_WRITE_REFUSED)
+        sl_log(SL_LOG_DEBUG, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
+               SL_I("status", reply->status));
+}
+
+struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
+    struct sl_cluster *c = sl_alloc0(1, sizeof *c);
+    c->spec = *spec;
+    c->port = spec->port;
+    c->inf = sl_inf_new(&(struct sl_inf_spec){
+        .port = spec->port,
+        .kinds = cl_kinds,
+        .n_kinds = K_COUNT,
+        .ctx = c,
+        .field_manager = "kube-controller-manager",
+        .max_in_flight = CL_MAX_IN_FLIGHT,
+        .seed = spec->seed,
+        .hold = cl_names_hold,
+        .written = on_written,
+        .events = {.max_known = CL_MAX_EVENTS},
+    });
+    c->syms = &c->inf->syms;
+    for (uint32_t k = 0; k < K_COUNT; k++)
+        sl_inf_watch(c->inf, k);
+    for (uint32_t i = 0; i < cl_n_parts; i++)
+        if (cl_parts[i]->start)
+            cl_parts[i]->start(c);
+    return c;
+}
+
+void sl_cluster_free(struct sl_cluster *c) {
+    if (!c)
+        return;
+    sl_inf_stop(c->inf);
+    for (uint32_t i = 0; i < cl_n_parts; i++)
+        if (cl_parts[i]->stop)
+            cl_parts[i]->stop(c);
+    sl_inf_free(c->inf);
+    sl_vec_free(&c->choosy);
+    sl_freep(&c);
+}
+
+/* ---- the turn ---- */
+
+static bool lists_are_in(struct sl_cluster *c) {
+    bool all = sl_inf_poll(c->inf);
+    for (uint32_t i = 0; i < cl_n_parts; i++)
+        all &= !cl_parts[i]->ready || cl_parts[i]->ready(c);
+    return all;
+}
+
+void sl_cluster_tick(struct sl_cluster *c) {
+    if (!lists_are_in(c) && !c->inf->ready)
+        return;
+    c->inf->ready = true;
+    (void)sl_inf_wake(c->inf);
+    sl_assert(sl_inf_settle(c->inf)); /* or a part never comes to rest */
+    for (uint32_t i = 0; i < cl_n_parts; i++)
+        if (cl_parts[i]->turn)
+            cl_parts[i]->turn(c);
+    sl_inf_flush(c->inf);
+    cl_names_sweep(c);
+}
+
+static sl_time earlier(sl_time a, sl_time b) {
+    return a < b ? a : b;
+}
+
+sl_time sl_cluster_next(const struct sl_cluster *c) {
+    sl_time at = earlier(sl_inf_next(c->inf), sl_inf_next_timer(c->inf));
+    for (uint32_t i = 0; i < cl_n_parts; i++)
+        if (cl_parts[i]->next)
+            at = earlier(at, cl_parts[i]->next(c));
+    return at;
+}
+
+bool sl_cluster_ready(const struct sl_cluster *c) {
+    return c->inf->ready;
+}
+
+bool sl_cluster_idle(const struct sl_cluster *c) {
+    return sl_inf_idle(c->inf);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The base that all parts of src/cluster/controllers stand on: one informer
+ * (kube/informer/informer.h), whose records they share, and what they do besides. Private to the
+ * folder.
+ */
+#ifndef SL_CLUSTER_CONTROLLERS_CORE_CLUSTER_INT_H
+#define SL_CLUSTER_CONTROLLERS_CORE_CLUSTER_INT_H
+
+#include "cluster/controllers/core/ceilings.h"
+#include "cluster/controllers/core/cluster.h"
+#include "kube/informer/informer.h"
+
+/* In the order in which changes are reconciled. */
+enum cl_kind {
+    K_NAMESPACE,
+    K_SERVICE_ACCOUNT,
+    K_CONFIG_MAP,
+    K_NODE,
+    K_CLAIM,    /* PersistentVolumeClaim */
+    K_REVISION, /* ControllerRevision */
+    K_POD,
+    K_CRONJOB,
+    K_JOB,
+    K_DEPLOYMENT,
+    K_REPLICASET,
+    K_STATEFULSET,
+    K_COUNT,
+};
+extern const struct sl_rec_kind cl_kinds[K_COUNT];
+
+struct sl_cluster;
+
+/* What a part does besides looking at records; each may be NULL. */
+struct part {
+    void (*start)(struct sl_cluster *c);
+    void (*turn)(struct sl_cluster *c); /* after the records were reconciled; may enqueue any */
+    sl_time (*next)(const struct sl_cluster *c); /* mono: when it needs to run without an event */
+    bool (*ready)(const struct sl_cluster *c);   /* its own first lists are in */
+    void (*stop)(struct sl_cluster *c);          /* frees what it keeps; records still exist */
+};
+extern const struct part *const cl_parts[];
+extern const uint32_t cl_n_parts;
+
+struct schedule; /* cluster/scheduler/scheduler.c */
+struct gc;       /* gc/gc.c */
+struct errands;  /* background/background.c */
+
+struct sl_cluster {
+    struct sl_cluster_spec spec;
+    struct sl_port *port;
+    struct sl_informer *inf;
+    struct sl_syms *syms;    /* the informer's: namespaces and nodes */
+    uint32_t turns;          /* names.c */
+    SL_VEC(uint32_t) choosy; /* Jobs with selectors of their own (job/pods.c): ids */
+    struct schedule *schedule;
+    struct gc *gc;
+    struct errands *errands;
+};
+
+static inline const char *str(const struct sl_cluster *c, sl_sym y) {
+    return sl_sym_str(c->syms, y);
+}
+
+/* ---- write.c ---- */
+
+/* `{"type":…,"status":"True",…}` of metav1.Condition's shape; times 0: left out. */
+void cl_write_condition(struct sl_jw *j, const char *type, bool status, const char *reason,
+                        const char *message, sl_time probed, sl_time changed);
+/* A copy of the value as JSON text, NULL if absent. To be freed. */
+char *cl_text_of(yyjson_val *v);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The resources of the API: aggregated discovery, read at the start, when a
+ * CustomResourceDefinition changed, on demand, and periodically. Each kind that can be listed,
+ * watched and deleted is followed by a reflector that requests metadata only.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/controllers/gc/gc.h"
+#include "lib/log/log.h"
+
+#define EVERY (60 * SL_SEC)
+#define AFTER_CRD (50 * SL_MSEC)
+#define PAUSE_MIN (100 * SL_MSEC)
+#define PAUSE_MAX (10 * SL_SEC)
+
+/* Of these there are many, and nobody owns them. */
+static bool ignored(const char *group, const char *plural) {
+    return strcmp(plural, "events") == 0 && (!*group || strcmp(group, "events.k8s.io") == 0);
+}
+
+static bool has_verb(yyjson_val *verbs, const char *verb) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (verbs, i, n, v)
+        if (yyjson_equals_str(v, verb))
+            return true;
+    return false;
+}
+
+static struct gc_resource *find(const struct gc *g, const char *group, const char *plural) {
+    for (uint32_t i = 0; i < g->resources.n; i++) {
+        struct gc_resource *r = g->resources.v[i];
+        if (r && strcmp(r->group, group) == 0 && strcmp(r->plural, plural) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+static void resource_free(struct gc_resource *r) {
+    sl_reflector_free(r->reflector);
+    sl_freep(&r->path);
+    sl_freep(&r->group);
+    sl_freep(&r->plural);
+    sl_freep(&r->kind);
+    sl_freep(&r);
+}
+
+static struct gc_resource *add(struct gc *g, const char *group, const char *version,
+                               yyjson_val *o) {
+    const char *plural = sl_json_str(o, "resource"), *kind = sl_json_str(o, "responseKind.kind");
+    yyjson_val *verbs = yyjson_obj_get(o, "verbs");
+    struct sl_buf path;
+    uint32_t at = 0;
+
+    while (at < g->resources.n && g->resources.v[at])
+        at++;
+    if (!*plural || !*kind || !*version)
+        return NULL;
+    if (at >= GC_MAX_RESOURCES) {
+        if (!g->crowded)
+            sl_log(SL_LOG_ERROR, "garbage collector full, resource not collected",
+                   SL_S("group", group), SL_S("resource", plural), SL_I("limit", GC_MAX_RESOURCES));
+        g->crowded = true;
+        return NULL;
+    }
+    if (at == g->resources.n)
+        (void)sl_vec_push(&g->resources);
+    struct gc_resource *r = g->resources.v[at] = sl_alloc0(1, sizeof *r);
+    g->added++;
+    sl_buf_init(&path, SL_WRITER_MAX_PATH);
+    sl_buf_printf(&path, "%s%s/%s", *group ? "/apis/" : "/api", group, version);
+    *r = (struct gc_resource){
+        .gc = g,
+        .index = at,
+        .path = sl_strdup(sl_buf_str(&path)),
+        .group = sl_strdup(group),
+        .plural = sl_strdup(plural),
+        .kind = sl_strdup(kind),
+        .namespaced = strcmp(sl_json_str(o, "scope"), "Namespaced") == 0,
+        .can_delete_all = has_verb(verbs, "deletecollection") && has_verb(verbs, "list"),
+        .followed = has_verb(verbs, "delete") && has_verb(verbs, "list") &&
+                    has_verb(verbs, "watch") && !ignored(group, plural),
+    };
+    if (r->followed) {
+        struct sl_reflector_owner owner = {r, cl_gc_begin, cl_gc_object, cl_gc_gone, cl_gc_synced};
+        sl_buf_printf(&path, "/%s", plural);
+        r->reflector = sl_reflector_new(g->c->port, sl_buf_str(&path), "", &owner,
+                                        g->c->spec.seed + 1000 + at);
+        sl_reflector_metadata_only(r->reflector);
+    }
+    sl_buf_done(&path);
+    return r;
+}
+
+/* ---- reading ---- */
+
+/* The same plural in a later version is the same kind. */
+static void take_version(struct gc *g, const char *group, yyjson_val *v) {
+    const char *version = sl_json_str(v, "version");
+    size_t i, n;
+    yyjson_val *o;
+
+    yyjson_arr_foreach (yyjson_obj_get(v, "resources"), i, n, o) {
+        struct gc_resource *r = find(g, group, sl_json_str(o, "resource"));
+        if (!r)
+            r = add(g, group, version, o);
+        if (r)
+            r->seen = g->reading;
+    }
+}
+
+static bool take(struct gc *g, const char *text, size_t len) {
+    yyjson_doc *d = yyjson_read(text, len, 0);
+    yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *group, *v;
+    bool good = yyjson_is_arr(items);
+    size_t i, n, j, k;
+
+    yyjson_arr_foreach (items, i, n, group)
+        yyjson_arr_foreach (yyjson_obj_get(group, "versions"), j, k, v)
+            take_version(g, sl_json_str(group, "metadata.name"), v);
+    yyjson_doc_free(d);
+    return good;
+}
+
+static void drop_unseen(struct gc *g) {
+    for (uint32_t i = 0; i < g->resources.n; i++) {
+        struct gc_resource *r = g->resources.v[i];
+        if (!r || r->seen == g->reading)
+            continue;
+        cl_gc_forget_resource(g, r);
+        g->resources.v[i] = NULL;
+        g->crowded = false;
+        resource_free(r);
+    }
+}
+
+static void discover(struct gc *g);
+
+static void on_discovery(void *ctx, const struct sl_reply *reply) {
+    struct gc *g = ctx;
+    bool good = reply->status == 200 && take(g, reply->body, reply->len);
+
+    g->call = (sl_call){0};
+    if (!good) {
+        sl_span pause = g->fails > 8 ? PAUSE_MAX : PAUSE_MIN << g->fails;
+        g->fails++;
+        g->discover_at = sl_time_add(g->c->port->mono, pause < PAUSE_MAX ? pause : PAUSE_MAX);
+    } else if (g->core) {
+        g->core = false;
+        discover(g);
+    } else {
+        drop_unseen(g);
+        g->fails = 0;
+        g->known = g->begun;
+        g->discover_at = g->asked > g->known ? g->c->port->mono : g->c->port->mono + EVERY;
+    }
+}
+
+static void discover(struct gc *g) {
+    g->discover_at = SL_TIME_NEVER;
+    g->call = sl_port_request(g->c->port,
+                              &(struct sl_request_line){.method = SL_GET,
+                                                        .path = g->core ? "/api" : "/apis",
+                                                        .accept = SL_AS_DISCOVERY},
+                              on_discovery, g);
+}
+
+/* ---- custom kinds ---- */
+
+static void crd_changed(void *ctx, yyjson_val *o) {
+    struct gc *g = ctx;
+    sl_time at = g->c->port->mono + AFTER_CRD;
+
+    (void)o;
+    g->asked++;
+    if (at < g->discover_at)
+        g->discover_at = at;
+}
+
+static void crd_begin(void *ctx) {
+    (void)ctx;
+}
+
+static void crd_synced(void *ctx, bool exists) {
+    (void)exists;
+    crd_changed(ctx, NULL);
+}
+
+/* ---- for the others ---- */
+
+void cl_resources_start(struct gc *g) {
+    struct sl_reflector_owner owner = {g, crd_begin, crd_changed, crd_changed, crd_synced};
+
+    g->crds =
+        sl_reflector_new(g->c->port, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "",
+                         &owner, g->c->spec.seed + 999);
+    sl_reflector_metadata_only(g->crds);
+    g->asked = 1;
+}
+
+void cl_resources_turn(struct gc *g) {
+    sl_reflector_tick(g->crds);
+    if (!g->call.v && g->discover_at <= g->c->port->mono) {
+        g->reading++;
+        g->begun = g->asked;
+        g->core = true;
+        discover(g);
+    }
+    for (uint32_t i = 0; i < g->resources.n; i++)
+        if (g->resources.v[i] && g->resources.v[i]->reflector)
+            sl_reflector_tick(g->resources.v[i]->reflector);
+}
+
+sl_time cl_resources_next(const struct gc *g) {
+    sl_time at = sl_reflector_next(g->crds);
+
+    if (!g->call.v && g->discover_at < at)
+        at = g->discover_at;
+    for (uint32_t i = 0; i < g->resources.n; i++) {
+        const struct gc_resource *r = g->resources.v[i];
+        sl_time next = r && r->reflector ? sl_reflector_next(r->reflector) : SL_TIME_NEVER;
+        at = next < at ? next : at;
+    }
+    return at;
+}
+
+void cl_resources_stop(struct gc *g) {
+    sl_port_cancel(g->c->port, g->call);
+    sl_reflector_free(g->crds);
+    for (uint32_t i = 0; i < g->resources.n; i++)
+        if (g->resources.v[i])
+            resource_free(g->resources.v[i]);
+    sl_vec_free(&g->resources);
+}
+
+uint64_t cl_resources_refresh(struct gc *g) {
+    g->asked++;
+    if (!g->call.v)
+        g->discover_at = g->c->port->mono;
+    return g->asked;
+}
+
+bool cl_resources_synced(const struct gc *g) {
+    if (!g->known)
+        return false;
+    for (uint32_t i = 0; i < g->resources.n; i++)
+        if (g->resources.v[i] && g->resources.v[i]->reflector && !g->resources.v[i]->synced)
+            return false;
+    return true;
+}
+
+const struct gc_resource *cl_resource_of(const struct gc *g, const char *api_version,
+                                         const char *kind) {
+    const char *slash = strchr(api_version, '/');
+    size_t len = slash ? (size_t)(slash - api_version) : 0;
+
+    for (uint32_t i = 0; i < g->resources.n; i++) {
+        const struct gc_resource *r = g->resources.v[i];
+        if (r && strcmp(r->kind, kind) == 0 && strlen(r->group) == len &&
+            strncmp(r->group, api_version, len) == 0)
+            return r;
+    }
+    return NULL;
+}

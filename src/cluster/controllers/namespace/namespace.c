@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Namespaces that are being deleted are emptied: pass after pass over all kinds, which are listed
+ * and, where there is something, deleted, until a pass finds nothing; then the finalizer is
+ * removed, and the namespace deleted. The server creates nothing new in there meanwhile, and
+ * discovery is read again before the first pass, so a pass that found nothing, and during which no
+ * kind was added, has seen everything.
+ */
+#include "cluster/controllers/namespace/namespace.h"
+#include "cluster/controllers/core/ceilings.h"
+#include "cluster/scheduler/scheduler.h"
+#include "lib/json/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/fmt.h"
+#include "lib/log/log.h"
+
+#define PAUSE_MIN (50 * SL_MSEC)
+#define PAUSE_MAX (2 * SL_SEC)
+#define MAX_TEXT 8192u
+#define PAGE "500"
+
+/* ---- reading ---- */
+
+static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *labels) {
+    uint64_t hash = sl_json_hash(1, labels);
+
+    if (hash == n->labels_hash)
+        return;
+    n->labels_hash = hash;
+    sl_arena_done(&n->arena);
+    sl_arena_init(&n->arena, CL_MAX_LABELS);
+    cl_sched_labels(&n->arena, labels, &n->labels);
+    n->odd = sl_arena_full(&n->arena);
+    if (n->odd) { /* no selector will take it */
+        n->labels = (struct sl_labels){0};
+        sl_arena_done(&n->arena);
+        sl_log(SL_LOG_WARN, "namespace labels ignored: too many labels",
+               SL_S("namespace", n->rec.name));
+    }
+    cl_sched_homes_changed(c->schedule);
+}
+
+bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_cluster *c = ctx;
+    struct namespace *n = namespace_of(r);
+    struct sl_buf others;
+    size_t i, max;
+    yyjson_val *v;
+
+    read_labels(c, n, sl_json_at(o, "metadata.labels"));
+    n->emptied_by_us = false;
+    sl_buf_init(&others, CL_MAX_COPY);
+    struct sl_jw j = SL_JW(&others);
+    yyjson_arr_foreach (sl_json_at(o, "spec.finalizers"), i, max, v) {
+        if (yyjson_equals_str(v, "kubernetes")) {
+            n->emptied_by_us = true;
+            continue;
+        }
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_val(&j, NULL, v);
+    }
+    sl_jw_end_to(&j, 0);
+    sl_freep(&n->finalizers);
+    n->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
+    sl_buf_done(&others);
+    cl_conditions_read(&n->conditions, sl_json_at(o, "status.conditions"));
+    return true;
+}
+
+static void forget(struct leftovers *l) {
+    for (uint32_t i = 0; i < l->kinds.n; i++)
+        sl_freep(&l->kinds.v[i]);
+    for (uint32_t i = 0; i < l->finalizers.n; i++)
+        sl_freep(&l->finalizers.v[i]);
+    sl_vec_clear(&l->kinds);
+    sl_vec_clear(&l->finalizers);
+    l->objects = 0;
+    l->failed = false;
+}
+
+void cl_ns_done(struct sl_rec *r) {
+    struct namespace *n = namespace_of(r);
+
+    sl_freep(&n->finalizers);
+    sl_arena_done(&n->arena);
+    cl_conditions_done(&n->conditions);
+    cl_conditions_done(&n->wanted);
+    forget(&n->found);
+    sl_vec_free(&n->found.kinds);
+    sl_vec_free(&n->found.finalizers);
+}
+
+/* ---- the passes ---- */
+
+static void begin_pass(struct sl_cluster *c, struct namespace *n) {
+    forget(&n->found);
+    n->at = 0;
+    n->added = c->gc->added;
+    n->step = NS_LIST;
+}
+
+/* The next kind whose objects are in namespaces, NULL at the end. */
+static const struct gc_resource *resource_at(const struct sl_cluster *c, struct namespace *n) {
+    for (; n->at < c->gc->resources.n; n->at++) {
+        const struct gc_resource *r = c->gc->resources.v[n->at];
+        if (r && r->namespaced && r->can_delete_all)
+            return r;
+    }
+    return NULL;
+}
+
+static int by_text(const void *x, const void *y) {
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static void say_kinds(struct leftovers *l, struct sl_buf *b) {
+    sl_buf_puts(b, "Some resources are remaining: ");
+    qsort(l->kinds.v, l->kinds.n, sizeof l->kinds.v[0], by_text);
+    for (uint32_t i = 0; i < l->kinds.n; i++)
+        sl_buf_printf(b, "%s%s", i ? ", " : "", l->kinds.v[i]);
+}
+
+static void say_finalizers(struct leftovers *l, struct sl_buf *b) {
+    const char *comma = "";
+
+    sl_buf_puts(b, "Some content in the namespace has finalizers remaining: ");
+    qsort(l->finalizers.v, l->finalizers.n, sizeof l->finalizers.v[0], by_text);
+    for (uint32_t i = 0, end; i < l->finalizers.n; i = end) {
+        for (end = i;
+             end < l->finalizers.n && strcmp(l->finalizers.v[end], l->finalizers.v[i]) == 0;)
+            end++;
+        sl_buf_printf(b, "%s%s in %u resource instances", comma, l->finalizers.v[i], end - i);
+        comma = ", ";
+    }
+}
+
+/* As Kubernetes says it: each of these in any case, and what there is to say. */
+static void set_conditions(struct sl_cluster *c, struct namespace *n) {
+    static const char *const all[][3] = {
+        {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
+         "All resources successfully discovered"},
+        {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions",
+         "All legacy kube types successfully parsed"},
+        {"NamespaceDeletionContentFailure", "ContentDeleted",
+         "All content successfully deleted, may be waiting on finalization"},
+        {"NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"},
+        {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
+         "All content-preserving finalizers finished"},
+    };
+    struct sl_buf b;
+
+    cl_conditions_copy(&n->wanted, &n->conditions);
+    sl_buf_init(&b, MAX_TEXT);
+    sl_buf_short(&b);
+    for (size_t i = 0; i < SL_LEN(all); i++) {
+        const struct condition *was = cl_condition(&n->conditions, all[i][0]);
+        const char *status = "False", *reason = all[i][1];
+        sl_buf_clear(&b);
+        sl_buf_puts(&b, all[i][2]);
+        if (i == 3 && n->found.kinds.n) {
+            status = "True", reason = "SomeResourcesRemain";
+            sl_buf_clear(&b);
+            say_kinds(&n->found, &b);
+        } else if (i == 4 && n->found.finalizers.n) {
+            status = "True", reason = "SomeFinalizersRemain";
+            sl_buf_clear(&b);
+            say_finalizers(&n->found, &b);
+        }
+        if (was && strcmp(was->message, sl_buf_str(&b)) == 0 && strcmp(was->status, status) == 0)
+            continue;
+        sl_time changed = was && strcmp(was->status, status) == 0 ? was->changed : c->port->wall;
+        cl_condition_drop(&n->wanted, all[i][0]);
+        if (cl_condition_set(&n->wanted, all[i][0], status, reason, sl_buf_str(&b), changed))
+            n->wanted.v[n->wanted.n - 1].updated = 0; /* this kind has no such time */
+    }
+    sl_buf_done(&b);
+}
+
+/* Also after a pass that could not see everything the next one follows. */
+static void end_pass(struct sl_cluster *c, struct namespace *n) {
+    sl_span pause = n->pass > 8 ? PAUSE_MAX : PAUSE_MIN << n->pass;
+
+    n->pass++;
+    if (!n->found.objects && !n->found.failed && n->added == c->gc->added && !c->gc->call.v) {
+        n->step = NS_FINALIZE;
+        sl_rec_write(&n->rec);
+        return;
+    }
+    n->step = NS_IDLE;
+    if (n->pass > 1) { /* after the first it is seen what is really left */
+        set_conditions(c, n);
+        if (!cl_conditions_same(&n->wanted, &n->conditions))
+            n->step = NS_TELL;
+    }
+    if (n->step == NS_TELL)
+        sl_rec_write(&n->rec);
+    else
+        sl_rec_write_at(&n->rec, c->port->mono + (n->pass == 1 ? 0 : pause));
+}
+
+static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc_resource *r,
+                      const struct sl_reply *reply) {
+    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *o, *f;
+    int64_t more = sl_json_int(yyjson_doc_get_root(d), "metadata.remainingItemCount", 0);
+    size_t i, max, j, k;
+    char text[600];
+
+    (void)c;
+    if (!d)
+        n->found.failed = true;
+    if (yyjson_arr_size(items) == 0) {
+        n->at++;
+    } else {
+        n->found.objects += yyjson_arr_size(items);
+        sl_fmt_short(text, sizeof text, "%s.%s has %lld resource instances", r->plural, r->group,
+                     (long long)yyjson_arr_size(items) + (long long)more);
+        *sl_vec_push(&n->found.kinds) = sl_strdup(text);
+        yyjson_arr_foreach (items, i, max, o)
+            yyjson_arr_foreach (sl_json_at(o, "metadata.finalizers"), j, k, f)
+                if (yyjson_is_str(f))
+                    *sl_vec_push(&n->found.finalizers) = sl_strdup(sl_json_text(f));
+        n->step = NS_DELETE;
+    }
+    yyjson_doc_free(d);
+}
+
+/* ---- looking ---- */
+
+void cl_ns_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+    struct namespace *n = namespace_of(r);
+
+    if (n->odd)
+        sl_rec_event(
+            r, "namespace-controller", true, "LabelsIgnored",
+            "the labels take more than %zu bytes of memory: selectors of pods do not see them",
+            CL_MAX_LABELS);
+    if (!r->deleting) {
+        if (cl_furnish_lacks(c, n))
+            sl_rec_write(r);
+        return;
+    }
+    if (n->emptied_by_us && n->step == NS_IDLE && !n->ticket) {
+        n->ticket = cl_resources_refresh(c->gc);
+        n->step = NS_DISCOVER;
+        sl_rec_write(r);
+    }
+}
+
+/* ---- writing ---- */
+
+static void put_collection(const struct namespace *n, const struct gc_resource *r,
+                           struct sl_write *w) {
+    sl_buf_printf(&w->path, "%s/namespaces/%s/%s", r->path, n->rec.name, r->plural);
+}
+
+static bool build_pass(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
+    const struct gc_resource *r = resource_at(c, n);
+
+    if (!r) {
+        end_pass(c, n);
+        return false;
+    }
+    put_collection(n, r, w);
+    w->foreign = true;
+    if (n->step == NS_LIST) {
+        sl_buf_puts(&w->path, "?limit=" PAGE);
+        w->accept = SL_AS_METADATA_LIST;
+    } else {
+        w->method = SL_DELETE;
+        sl_buf_puts(&w->path, "?propagationPolicy=Background");
+    }
+    return true;
+}
+
+static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
+    if (!n->emptied_by_us)
+        return false;
+    if (n->step == NS_DISCOVER && c->gc->known < n->ticket) {
+        sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MIN);
+        return false;
+    }
+    if (n->step == NS_DISCOVER || n->step == NS_IDLE)
+        begin_pass(c, n);
+    if (n->step == NS_LIST || n->step == NS_DELETE)
+        return build_pass(c, n, w);
+    if (n->step == NS_TELL) {
+        sl_rec_build_guarded(&n->rec, "status", w);
+        sl_jw_end(&w->json);
+        sl_jw_object(&w->json, "status");
+        cl_conditions_put(&w->json, &n->wanted);
+        return true;
+    }
+    sl_rec_path(&w->path, &n->rec, "finalize");
+    sl_rec_path(&w->read_path, &n->rec, NULL);
+    w->method = SL_PUT;
+    w->content_type = SL_JSON;
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", "v1");
+    sl_jw_str(j, "kind", "Namespace");
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", n->rec.name);
+    sl_jw_str(j, "uid", n->rec.uid);
+    sl_jw_strf(j, "resourceVersion", "%llu", (unsigned long long)n->rec.rv);
+    sl_jw_end(j);
+    sl_jw_object(j, "spec");
+    sl_jw_raw(j, "finalizers", n->finalizers ? n->finalizers : "[]");
+    return true;
+}
+
+bool cl_ns_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
+    struct namespace *n = namespace_of(r);
+
+    return r->deleting ? build_deletion(c, n, w) : cl_furnish_build(c, n, w);
+}
+
+static void deletion_written(struct sl_cluster *c, struct namespace *n, enum sl_written how,
+                             const struct sl_reply *reply) {
+    const struct gc_resource *r =
+        n->step == NS_LIST || n->step == NS_DELETE ? resource_at(c, n) : NULL;
+
+    if (how == SL_WRITE_FAILED)
+        return; /* the same again */
+    if (n->step == NS_TELL) {
+        n->step = NS_IDLE; /* and if it did not succeed, the next pass says it */
+        sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MAX / 4);
+        return;
+    }
+    if (n->step == NS_FINALIZE) {
+        if (how != SL_WRITTEN)
+            sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MIN);
+        return;
+    }
+    if (r && n->step == NS_LIST && how == SL_WRITTEN) {
+        take_list(c, n, r, reply);
+    } else {
+        n->found.failed |= how == SL_WRITE_REFUSED || how == SL_WRITE_CONFLICT;
+        n->step = NS_LIST;
+        n->at++;
+    }
+    sl_rec_write(&n->rec);
+}
+
+void cl_ns_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
+    (void)w;
+    if (r->deleting)
+        deletion_written(c, namespace_of(r), how, reply);
+    sl_rec_enqueue(r);
+    if (!r->deleting)
+        sl_rec_write(r);
+}

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our nodes: this machine, with its capacity, and simulated ones. Each is created or, if it exists
+ * from an earlier run, updated; simulated ones that are no longer configured are deleted. The node
+ * of the machine renews its Lease every ten seconds and its status every five minutes, as a kubelet
+ * does; simulated ones are always ready and have no Lease.
+ *
+ * A Node that another client creates with the label of simulated ones is a guest: it is not ours,
+ * but kept ready, and its pods are simulated. It remains after a restart.
+ *
+ * With simulated nodes there are two kinds of pods, and most are meant for those. So then the node
+ * of the machine has a taint, sluice.dev/real:NoSchedule, and accepts only pods that tolerate it.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cluster/kubelet/kubelet_int.h"
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "lib/json/json.h"
+#include "lib/json/writer.h"
+#include "lib/log/log.h"
+
+#define LEASE_EVERY (10 * SL_SEC)
+#define LEASE_SECONDS 40
+#define STATUS_EVERY (5 * SL_MINUTE)
+#define LEASE_AGAIN SL_SEC
+#define RESERVED_BYTES (INT64_C(100) << 20) /* of memory: what a kubelet evicts for, too */
+#define SIM_PREFIX "sim-"
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
+
+struct node {
+    char *name;
+    uint32_t slot;
+    bool sim;
+    bool guest, seen; /* somebody else's; in the list that is being read */
+    bool sized;       /* it says itself how large it is */
+    enum node_step step;
+    char *taints; /* of others, an array of JSON; NULL: none */
+    struct sl_runtime *rt;
+    sl_call pods; /* of a guest that has just come: those that stand there already */
+};
+
+struct nodes {
+    SL_VEC(struct node *) all;
+    struct node *real;
+    uint32_t ready, wanted, lease_slot;
+    bool lease_is;
+    struct sl_reflector *labelled; /* simulated ones */
+    struct sl_map guests;          /* by name */
+    bool crowded;                  /* that there are too many was said */
+    sl_time since;                 /* ready */
+    int64_t cpu_milli, memory_bytes, disk_bytes;
+    struct utsname uts;
+    char os[120], machine_id[64], boot_id[64];
+};
+
+static void sim_name(char out[40], uint32_t i) {
+    sl_fmt(out, 40, SIM_PREFIX "%04u", i);
+}
+
+static struct node *guest_find(const struct sl_runtime *r, const char *name) {
+    const uint64_t key = sl_hash_str(0, name);
+    uint32_t cur;
+
+    for (uint32_t i = sl_map_first(&r->nodes->guests, key, &cur); i != SL_MAP_NONE;
+         i = sl_map_next(&r->nodes->guests, key, &cur))
+        if (strcmp(r->slots.v[i].node->name, name) == 0)
+            return r->slots.v[i].node;
+    return NULL;
+}
+
+enum whose node_whose(const struct sl_runtime *r, const char *name) {
+    char own[40], *end;
+
+    if (r->node && strcmp(name, r->node) == 0)
+        return WHOSE_REAL;
+    if (guest_find(r, name))
+        return WHOSE_SIM;
+    if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
+        return WHOSE_OTHER;
+    unsigned long i = strtoul(name + sizeof SIM_PREFIX - 1, &end, 10);
+    if (*end || i >= UINT32_MAX)
+        return WHOSE_OTHER;
+    sim_name(own, (uint32_t)i);
+    return strcmp(own, name) != 0 ? WHOSE_OTHER : i < r->sim.count ? WHOSE_SIM : WHOSE_LOST;
+}
+
+/* ---- what this machine is ---- */
+
+static void first_line(const char *path, char *out, size_t room) {
+    FILE *f = fopen(path, "re");
+
+    *out = '\0';
+    if (f && fgets(out, (int)room, f))
+        out[strcspn(out, "\n")] = '\0';
+    if (f)
+        (void)fclose(f);
+}
+
+static int64_t memory_total(void) {
+    FILE *f = fopen("/proc/meminfo", "re");
+    static const char head[] = "MemTotal:";
+    long long kib = 0;
+    char line[200];
+
+    while (f && kib == 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, head, sizeof head - 1) == 0)
+            kib = strtoll(line + sizeof head - 1, NULL, 10);
+    if (f)
+        (void)fclose(f);
+    return kib * 1024;
+}
+
+static void os_name(char *out, size_t room) {
+    FILE *f = fopen("/etc/os-release", "re");
+    char line[200];
+
+    sl_fmt_short(out, room, "Linux");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "PRETTY_NAME=\"", 13) == 0) {
+            line[13 + strcspn(line + 13, "\"\n")] = '\0';
+            sl_fmt_short(out, room, "%.100s", line + 13);
+        }
+    if (f)
+        (void)fclose(f);
+}
+
+static void own_address(char out[64]) {
+    struct ifaddrs *all = NULL;
+
+    sl_fmt(out, 64, "127.0.0.1");
+    if (getifaddrs(&all) < 0)
+        return;
+    for (struct ifaddrs *a = all; a; a = a->ifa_next)
+        if (a->ifa_addr && a->ifa_addr->sa_family == AF_INET && (a->ifa_flags & IFF_UP) &&
+            !(a->ifa_flags & IFF_LOOPBACK)) {
+            (void)inet_ntop(AF_INET,
+                            &((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr, out,
+                            64);
+            break;
+        }
+    freeifaddrs(all);
+}
+
+static void look_around(struct sl_runtime *r, struct nodes *ns) {
+    cpu_set_t cpus;
+    struct statvfs fs;
+
+    ns->cpu_milli =
+        INT64_C(1000) * (sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1);
+    ns->memory_bytes = memory_total();
+    if (statvfs(r->dir, &fs) == 0)
+        ns->disk_bytes = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;
+    (void)uname(&ns->uts);
+    os_name(ns->os, sizeof ns->os);
+    first_line("/etc/machine-id", ns->machine_id, sizeof ns->machine_id);
+    first_line("/proc/sys/kernel/random/boot_id", ns->boot_id, sizeof ns->boot_id);
+    own_address(r->address);
+}
+
+int64_t node_allocatable(const struct sl_runtime *r, const char *resource) {
+    if (strcmp(resource, "cpu") == 0)
+        return r->nodes->cpu_milli;
+    return strcmp(resource, "memory") == 0 ? r->nodes->memory_bytes - RESERVED_BYTES
+                                           : r->nodes->disk_bytes;
+}
+
+/* ---- a Node as JSON ---- */
+
+static const char *arch(const struct nodes *ns) {
+    return strcmp(ns->uts.machine, "x86_64") == 0    ? "amd64"
+           : strcmp(ns->uts.machine, "aarch64") == 0 ? "arm64"
+                                                     : ns->uts.machine;
+}
+
+static void put_labels(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+    sl_jw_object(j, "labels");
+    sl_jw_str(j, "kubernetes.io/hostname", n->name);
+    sl_jw_str(j, "kubernetes.io/os", "linux");
+    sl_jw_str(j, "kubernetes.io/arch", arch(r->nodes));
+    if (n->sim)
+        sl_jw_str(j, SIM_LABEL, "true");
+    for (const char *const *l = n->sim ? r->sim.labels : NULL; l && *l; l++) {
+        const size_t key = strcspn(*l, "=");
+        char name[320];
+        sl_fmt(name, sizeof name, "%.*s", (int)(key < 319 ? key : 319), *l);
+        sl_jw_str(j, name, *l + key + ((*l)[key] == '='));
+    }
+    sl_jw_end(j);
+}
+
+static void put_amounts(struct sl_jw *j, const char *key, const struct sl_runtime *r,
+                        const struct node *n, bool allocatable) {
+    const struct nodes *ns = r->nodes;
+    const struct sl_sim_nodes *s = &r->sim;
+    const int64_t memory = ns->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
+
+    sl_jw_object(j, key);
+    if (n->sim) {
+        sl_jw_str(j, "cpu", s->cpu ? s->cpu : "32");
+        sl_jw_str(j, "memory", s->memory ? s->memory : "128Gi");
+        sl_jw_str(j, "pods", s->pods ? s->pods : "110");
+        if (s->gpu)
+            sl_jw_str(j, "nvidia.com/gpu", s->gpu);
+    } else {
+        sl_jw_strf(j, "cpu", "%lld", (long long)(ns->cpu_milli / 1000));
+        sl_jw_strf(j, "memory", "%lldKi", (long long)((memory > 0 ? memory : 0) / 1024));
+        sl_jw_strf(j, "ephemeral-storage", "%lldKi", (long long)(ns->disk_bytes / 1024));
+        sl_jw_str(j, "pods", "110");
+    }
+    sl_jw_end(j);
+}
+
+static void put_conditions(struct sl_jw *j, const struct sl_runtime *r) {
+    static const struct {
+        const char *type, *status, *reason, *message;
+    } all[] = {
+        {"MemoryPressure", "False", "KubeletHasSufficientMemory",
+         "kubelet has sufficient memory available"},
+        {"DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+        {"PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+        {"Ready", "True", "KubeletReady", "sluice up is ready"},
+    };
+
+    sl_jw_array(j, "conditions");
+    for (size_t i = 0; i < SL_LEN(all); i++) {
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "type", all[i].type);
+        sl_jw_str(j, "status", all[i].status);
+        sl_jw_str(j, "reason", all[i].reason);
+        sl_jw_str(j, "message", all[i].message);
+        sl_jw_time(j, "lastHeartbeatTime", r->port->wall);
+        sl_jw_time(j, "lastTransitionTime", r->nodes->since);
+        sl_jw_end(j);
+    }
+    sl_jw_end(j);
+}
+
+static void put_address(struct sl_jw *j, const char *type, const char *address) {
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", type);
+    sl_jw_str(j, "address", address);
+    sl_jw_end(j);
+}
+
+static void put_status(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+    const struct nodes *ns = r->nodes;
+
+    sl_jw_object(j, "status");
+    if (!n->sized) {
+        put_amounts(j, "capacity", r, n, false);
+        put_amounts(j, "allocatable", r, n, true);
+    }
+    put_conditions(j, r);
+    sl_jw_array(j, "addresses");
+    if (!n->sim)
+        put_address(j, "InternalIP", r->address);
+    put_address(j, "Hostname", n->name);
+    sl_jw_end(j);
+    sl_jw_object(j, "nodeInfo");
+    sl_jw_str(j, "machineID", n->sim ? "" : ns->machine_id);
+    sl_jw_str(j, "systemUUID", n->sim ? "" : ns->machine_id);
+    sl_jw_str(j, "bootID", n->sim ? "" : ns->boot_id);
+    sl_jw_str(j, "kernelVersion", n->sim ? "simulated" : ns->uts.release);
+    sl_jw_str(j, "osImage", n->sim ? "simulated" : ns->os);
+    sl_jw_str(j, "architecture", arch(ns));
+    sl_jw_str(j, "containerRuntimeVersion", "sluice://" SL_VERSION);
+    sl_jw_str(j, "kubeletVersion", "v1.36.0");
+    sl_jw_str(j, "kubeProxyVersion", "");
+    sl_jw_str(j, "operatingSystem", "linux");
+    sl_jw_end(j);
+    sl_jw_end(j);
+}
+
+static void put_spec(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+    sl_jw_object(j, "spec");
+    sl_jw_array(j, "taints");
+    if (n->taints)
+        sl_jw_items(j, n->taints);
+    if (!n->sim && r->sim.count > 0) {
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "key", REAL_TAINT);
+        sl_jw_str(j, "effect", "NoSchedule");
+        sl_jw_end(j);
+    }
+    sl_jw_end(j);
+    sl_jw_end(j);
+}
+
+/* ---- writing ---- */
+
+static bool build_lease(struct sl_runtime *r, struct sl_write *w) {
+    struct nodes *ns = r->nodes;
+
+    w->method = ns->lease_is ? SL_PATCH : SL_POST;
+    w->content_type = ns->lease_is ? SL_MERGE_PATCH : SL_JSON;
+    sl_buf_puts(&w->path, LEASES);
+    if (ns->lease_is)
+        sl_buf_printf(&w->path, "/%s", r->node);
+    struct sl_jw *j = &SL_JW(&w->body);
+    sl_jw_object(j, NULL);
+    if (!ns->lease_is) {
+        sl_jw_str(j, "apiVersion", "coordination.k8s.io/v1");
+        sl_jw_str(j, "kind", "Lease");
+        sl_jw_object(j, "metadata");
+        sl_jw_str(j, "name", r->node);
+        sl_jw_end(j);
+    }
+    sl_jw_object(j, "spec");
+    sl_jw_str(j, "holderIdentity", r->node);
+    sl_jw_int(j, "leaseDurationSeconds", LEASE_SECONDS);
+    sl_jw_micro_time(j, "renewTime", r->port->wall);
+    sl_jw_end_to(j, 0);
+    return true;
+}
+
+bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w) {
+    struct node *n = r->slots.v[slot].node;
+    struct sl_jw *j = &SL_JW(&w->body);
+
+    if (r->slots.v[slot].kind == SLOT_LEASE)
+        return build_lease(r, w);
+    if (n->step == NODE_GONE)
+        return false;
+    if (n->step == NODE_OK)
+        n->step = NODE_STATUS; /* its heartbeat */
+    sl_buf_puts(&w->path, "/api/v1/nodes");
+    w->method = SL_PATCH;
+    w->content_type = SL_MERGE_PATCH;
+    if (n->step == NODE_CREATE) {
+        w->method = SL_POST;
+        w->content_type = SL_JSON;
+        sl_buf_printf(&w->read_path, "/api/v1/nodes/%s", n->name);
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "apiVersion", "v1");
+        sl_jw_str(j, "kind", "Node");
+        sl_jw_object(j, "metadata");
+        sl_jw_str(j, "name", n->name);
+        put_labels(j, r, n);
+        sl_jw_end(j);
+        put_spec(j, r, n);
+        put_status(j, r, n);
+        sl_jw_end(j);
+        return true;
+    }
+    sl_buf_printf(&w->path, "/%s%s", n->name, n->step == NODE_STATUS ? "/status" : "");
+    if (n->step == NODE_DELETE) {
+        w->method = SL_DELETE;
+        w->content_type = NULL;
+        return true;
+    }
+    sl_jw_object(j, NULL);
+    if (n->step == NODE_UPDATE) {
+        sl_jw_object(j, "metadata");
+        put_labels(j, r, n);
+        sl_jw_end(j);
+        put_spec(j, r, n);
+    } else {
+        put_status(j, r, n);
+    }
+    sl_jw_end(j);
+    return true;
+}
+
+static void lease_done(struct sl_runtime *r, uint32_t slot, enum sl_written how) {
+    if (how == SL_WRITTEN)
+        r->nodes->lease_is = true;
+    else if (how == SL_WRITE_CONFLICT)
+        r->nodes->lease_is = true;
+    else if (how == SL_WRITE_GONE)
+        r->nodes->lease_is = false;
+    if (how == SL_WRITTEN || how == SL_WRITE_GONE)
+        sl_writer_want_at(r->writer, slot, 1,
+                          r->port->mono + (how == SL_WRITTEN ? LEASE_EVERY : LEASE_AGAIN));
+}
+
+/* Does what was created say that it is ready? A server may drop the status of what is created. */
+static bool is_ready(const struct sl_reply *rp) {
+    yyjson_doc *d = NULL;
+    bool ready = false;
+
+    if (sl_json_read(rp->body, rp->len, &d, NULL) == 0)
+        ready = sl_json_condition(yyjson_doc_get_root(d), "Ready");
+    yyjson_doc_free(d);
+    return ready;
+}
+
+static void node_is_ok(struct sl_runtime *r, uint32_t slot, struct node *n) {
+    struct nodes *ns = r->nodes;
+
+    if (!n->guest && ns->ready < ns->wanted)
+        ns->ready++;
+    n->step = NODE_OK;
+    if (!n->sim)
+        sl_writer_want_at(r->writer, slot, 1, r->port->mono + STATUS_EVERY);
+}
+
+void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how,
+               const struct sl_reply *rp) {
+    struct node *n = r->slots.v[slot].node;
+
+    if (r->slots.v[slot].kind == SLOT_LEASE) {
+        lease_done(r, slot, how);
+        return;
+    }
+    if (how == SL_WRITE_REFUSED)
+        sl_log(SL_LOG_WARN, "Node write rejected by the API server", SL_S("node", n->name),
+               SL_I("status", rp->status));
+    if (n->step == NODE_DELETE && (how == SL_WRITTEN || how == SL_WRITE_GONE)) {
+        n->step = NODE_GONE;
+        return;
+    }
+    if (how == SL_WRITE_GONE) { /* somebody deleted it; as a kubelet, we do not insist */
+        n->step = NODE_GONE;
+    } else if (how == SL_WRITTEN &&
+               (n->step == NODE_STATUS || (n->step == NODE_CREATE && is_ready(rp)))) {
+        node_is_ok(r, slot, n);
+    } else if (how == SL_WRITTEN) {
+        n->step = NODE_STATUS;
+        sl_writer_want(r->writer, slot, 0);
+    }
+}
+
+/* It is there already: others' taints stay. */
+void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
+    struct node *n = r->slots.v[slot].node;
+    yyjson_doc *d = NULL;
+    yyjson_val *taints, *t;
+    struct sl_buf b;
+    size_t i, all;
+
+    if (r->slots.v[slot].kind == SLOT_LEASE || n->step != NODE_CREATE || rp->status != 200 ||
+        sl_json_read(rp->body, rp->len, &d, NULL) < 0)
+        return;
+    n->step = NODE_UPDATE;
+    sl_buf_init(&b, RT_MAX_NODE);
+    struct sl_jw j = SL_JW(&b);
+    taints = sl_json_at(yyjson_doc_get_root(d), "spec.taints");
+    sl_jw_array(&j, NULL);
+    yyjson_arr_foreach (taints, i, all, t) {
+        if (strcmp(sl_json_str(t, "key"), REAL_TAINT) != 0)
+            sl_jw_val(&j, NULL, t);
+    }
+    sl_jw_end(&j);
+    sl_freep(&n->taints);
+    n->taints = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+    yyjson_doc_free(d);
+}
+
+/* ---- all of them ---- */
+
+static struct node *add(struct sl_runtime *r, const char *name, bool sim, enum node_step step) {
+    struct node *n = sl_alloc0(1, sizeof *n);
+
+    *n = (struct node){
+        .name = sl_strdup(name), .slot = slot_new(r, SLOT_NODE), .sim = sim, .step = step, .rt = r};
+    r->slots.v[n->slot].node = n;
+    *sl_vec_push(&r->nodes->all) = n;
+    if (step != NODE_OK)
+        sl_writer_want(r->writer, n->slot, 0);
+    return n;
+}
+
+static void node_free(struct node *n) {
+    sl_port_cancel(n->rt->port, n->pods);
+    sl_freep(&n->name);
+    sl_freep(&n->taints);
+    sl_freep(&n);
+}
+
+/* ---- guests ---- */
+
+static void pods_listed(void *ctx, const struct sl_reply *rp) {
+    struct node *n = ctx;
+    struct sl_runtime *r = n->rt;
+
+    n->pods.v = 0;
+    if (rp->status == 200)
+        pods_take(r, rp);
+    else
+        sl_log(SL_LOG_WARN, "listing the pods of a node failed", SL_S("node", n->name),
+               SL_I("status", rp->status));
+}
+
+static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
+    char path[400];
+    struct node *n;
+
+    if (r->nodes->guests.n >= RT_MAX_GUESTS) {
+        if (!r->nodes->crowded)
+            sl_log(SL_LOG_WARN, "node ignored: too many simulated nodes",
+                   SL_I("limit", RT_MAX_GUESTS), SL_S("node", name));
+        r->nodes->crowded = true;
+    }
+    if (r->nodes->guests.n >= RT_MAX_GUESTS || strlen(name) > 253)
+        return;
+    n = add(r, name, true, ready ? NODE_OK : NODE_STATUS);
+    n->guest = true;
+    sl_map_add(&r->nodes->guests, sl_hash_str(0, name), n->slot);
+    /* A pod may have been bound to it before we heard of it. */
+    sl_fmt(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
+    n->pods = sl_port_request(r->port, &(struct sl_request_line){.method = SL_GET, .path = path},
+                              pods_listed, n);
+}
+
+static void guest_drop(struct sl_runtime *r, struct node *n) {
+    struct nodes *ns = r->nodes;
+
+    for (uint32_t i = 0; i < ns->all.n; i++)
+        if (ns->all.v[i] == n)
+            ns->all.v[i--] = ns->all.v[--ns->all.n];
+    (void)sl_map_del(&ns->guests, sl_hash_str(0, n->name), n->slot);
+    slot_free(r, n->slot);
+    node_free(n);
+}
+
+static void list_begins(void *ctx) {
+    const struct nodes *ns = ((struct sl_runtime *)ctx)->nodes;
+
+    for (uint32_t i = 0; i < ns->all.n; i++)
+        ns->all.v[i]->seen = false;
+}
+
+static void node_seen(void *ctx, yyjson_val *o) {
+    struct sl_runtime *r = ctx;
+    const char *name = sl_json_str(o, "metadata.name");
+    const bool ready = sl_json_condition(o, "Ready");
+    const enum whose whose = node_whose(r, name);
+    struct node *n = guest_find(r, name);
+
+    if (!n && whose == WHOSE_LOST && !sl_reflector_synced(r->nodes->labelled)) {
+        (void)add(r, name, true, NODE_DELETE); /* of an earlier run of ours */
+        return;
+    }
+    if (!n && (whose == WHOSE_REAL || whose == WHOSE_SIM))
+        return;
+    if (!n) {
+        guest_new(r, name, ready);
+        n = guest_find(r, name);
+    } else if (!ready && n->step == NODE_OK) {
+        sl_writer_want(r->writer, n->slot, 0);
+    }
+    if (n) {
+        n->seen = true;
+        n->sized = sl_json_size(sl_json_at(o, "status.capacity")) > 0;
+    }
+}
+
+/* Deleted, or it lost the label. */
+static void node_unseen(void *ctx, yyjson_val *o) {
+    struct sl_runtime *r = ctx;
+    struct node *n = guest_find(r, sl_json_str(o, "metadata.name"));
+
+    if (n)
+        guest_drop(r, n);
+}
+
+static void list_ends(void *ctx, bool exists) {
+    struct sl_runtime *r = ctx;
+
+    (void)exists;
+    for (uint32_t i = r->nodes->all.n; i-- > 0;)
+        if (r->nodes->all.v[i]->guest && !r->nodes->all.v[i]->seen)
+            guest_drop(r, r->nodes->all.v[i]);
+}
+
+/* ---- in and out ---- */
+
+void nodes_begin(struct sl_runtime *r) {
+    struct nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
+    char name[40];
+
+    look_around(r, ns);
+    ns->since = r->port->wall;
+    ns->wanted = r->sim.count + (r->node != NULL);
+    if (r->node) {
+        ns->real = add(r, r->node, false, NODE_CREATE);
+        ns->lease_slot = slot_new(r, SLOT_LEASE);
+        sl_writer_want(r->writer, ns->lease_slot, 1);
+    }
+    for (uint32_t i = 0; i < r->sim.count; i++) {
+        sim_name(name, i);
+        (void)add(r, name, true, NODE_CREATE);
+    }
+    ns->labelled =
+        sl_reflector_new(r->port, "/api/v1/nodes", "labelSelector=sluice.dev%2Fsimulated%3Dtrue",
+                         &(struct sl_reflector_owner){.ctx = r,
+                                                      .begin = list_begins,
+                                                      .object = node_seen,
+                                                      .gone = node_unseen,
+                                                      .synced = list_ends},
+                         3);
+}
+
+void nodes_tick(struct sl_runtime *r) {
+    sl_reflector_tick(r->nodes->labelled);
+}
+
+sl_time nodes_next(const struct sl_runtime *r) {
+    return sl_reflector_next(r->nodes->labelled);
+}
+
+void nodes_free(struct sl_runtime *r) {
+    struct nodes *ns = r->nodes;
+
+    if (!ns)
+        return;
+    sl_reflector_free(ns->labelled);
+    for (uint32_t i = 0; i < ns->all.n; i++)
+        node_free(ns->all.v[i]);
+    sl_vec_free(&ns->all);
+    sl_map_done(&ns->guests);
+    sl_freep(&r->nodes);
+}
+
+bool nodes_ready(const struct sl_runtime *r) {
+    return r->nodes->ready >= r->nodes->wanted;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events about pods, for `kubectl describe`: only failures, so that a pod that just runs costs no
+ * more writes than its status. They are sent without retries, rate limited to EVENT_BURST at once
+ * and then EVENTS_PER_SECOND; excess events are dropped.
+ */
+#include <string.h>
+
+#include "cluster/kubelet/kubelet_int.h"
+#include "kube/informer/event.h"
+
+static bool may_say(struct sl_runtime *r) {
+    const sl_span each = SL_SEC / EVENTS_PER_SECOND;
+    const sl_time now = r->port->mono;
+
+    if (r->event_at < now - EVENT_BURST * each)
+        r->event_at = now - EVENT_BURST * each;
+    if (r->event_at > now)
+        return false;
+    r->event_at += each;
+    return true;
+}
+
+static void forget(void *ctx, const struct sl_reply *rp) {
+    (void)ctx;
+    (void)rp;
+}
+
+void container_event(struct container *c, bool warning, const char *reason, const char *note) {
+    struct pod *p = c->pod;
+    struct sl_runtime *r = p->rt;
+    struct sl_buf body = SL_BUF(RT_MAX_EVENT), path = SL_BUF(SL_WRITER_MAX_PATH);
+    struct sl_buf field = SL_BUF(SL_WRITER_MAX_PATH);
+    char name[SL_EVENT_NAME];
+
+    if (!may_say(r))
+        return;
+    sl_buf_printf(&field, "spec.%s{%s}", c->role == ROLE_MAIN ? "containers" : "initContainers",
+                  c->name);
+    struct sl_event e = {
+        .at = r->port->wall,
+        .controller = "kubelet",
+        .instance = p->node,
+        .warning = warning,
+        .reason = reason,
+        .action = "Running",
+        .note = note,
+        .of = {"v1", "Pod", p->ns, p->name, p->uid, sl_rec_version(p->version), sl_buf_str(&field)},
+    };
+    (void)sl_event_put(&body, &e, (uint64_t)r->port->wall + r->events++ % 1000, name);
+    sl_rec_kind_path(&path, &sl_inf_event_kind, p->ns, NULL, NULL);
+    const bool cut = sl_buf_full(&body) | sl_buf_full(&path) | sl_buf_full(&field);
+    if (!cut)
+        (void)sl_port_request(r->port,
+                              &(struct sl_request_line){.method = SL_POST,
+                                                        .path = sl_buf_str(&path),
+                                                        .content_type = SL_JSON,
+                                                        .body = body.s,
+                                                        .len = body.len},
+                              forget, NULL);
+    sl_buf_done(&body);
+    sl_buf_done(&path);
+    sl_buf_done(&field);
+}

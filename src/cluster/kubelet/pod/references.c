@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ConfigMaps and Secrets that a pod names: read when it starts, and again when one of its
+ * containers is started again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/kubelet/kubelet_int.h"
+#include "core/base/arena.h"
+#include "core/base/fmt.h"
+#include "core/base/mem.h"
+#include "kube/client/secret.h"
+#include "lib/json/json.h"
+
+#define AGAIN SL_SEC
+
+static void want(struct pod *p, bool secret, const char *name) {
+    struct real *re = p->real;
+
+    if (!*name)
+        return;
+    for (uint32_t i = 0; i < re->refs.n; i++)
+        if (re->refs.v[i].secret == secret && strcmp(re->refs.v[i].name, name) == 0)
+            return;
+    if (re->refs.n >= RT_MAX_REFS) /* who needs it is told so: refs_none */
+        return;
+    *sl_vec_push(&re->refs) = (struct ref){.secret = secret, .name = sl_strdup(name), .pod = p};
+}
+
+static void want_of_container(struct pod *p, yyjson_val *c) {
+    yyjson_val *env = sl_json_at(c, "env"), *from = sl_json_at(c, "envFrom"), *one;
+    size_t i, n;
+
+    yyjson_arr_foreach (env, i, n, one) {
+        want(p, false, sl_json_str(one, "valueFrom.configMapKeyRef.name"));
+        want(p, true, sl_json_str(one, "valueFrom.secretKeyRef.name"));
+    }
+    yyjson_arr_foreach (from, i, n, one) {
+        want(p, false, sl_json_str(one, "configMapRef.name"));
+        want(p, true, sl_json_str(one, "secretRef.name"));
+    }
+}
+
+static void want_all(struct pod *p) {
+    yyjson_val *spec = sl_json_at(yyjson_doc_get_root(p->real->doc), "spec"), *one, *source;
+    yyjson_val *volumes = sl_json_at(spec, "volumes");
+    size_t i, n, k, m;
+
+    for (uint32_t c = 0; c < p->n_cs; c++)
+        want_of_container(p, p->cs[c].spec);
+    yyjson_arr_foreach (volumes, i, n, one) {
+        yyjson_val *sources = sl_json_at(one, "projected.sources");
+        if (strncmp(sl_json_str(one, "name"), "kube-api-access-", 16) == 0)
+            continue;
+        want(p, false, sl_json_str(one, "configMap.name"));
+        want(p, true, sl_json_str(one, "secret.secretName"));
+        yyjson_arr_foreach (sources, k, m, source) {
+            want(p, false, sl_json_str(source, "configMap.name"));
+            want(p, true, sl_json_str(source, "secret.name"));
+        }
+    }
+}
+
+static struct ref *ref_of(struct pod *p, const struct ref *r) {
+    return r >= p->real->refs.v && r < p->real->refs.v + p->real->refs.n ? (struct ref *)r : NULL;
+}
+
+static void answered(void *ctx, const struct sl_reply *rp) {
+    struct ref *r = ctx;
+    struct pod *p = r->pod;
+
+    sl_assert(ref_of(p, r));
+    r->call.v = 0;
+    if (rp->status == 404) {
+        r->known = true;
+    } else if (rp->status == 200) {
+        struct sl_err err = {0};
+        r->known = true;
+        if (sl_json_read(rp->body, rp->len, &r->doc, &err) < 0)
+            r->why = sl_strdup(err.text);
+    } else {
+        p->real->ask_at = p->rt->port->mono + AGAIN;
+    }
+    pod_dirty(p);
+}
+
+/* Names of objects need no escaping in a path. */
+static void ask(struct pod *p, struct ref *r) {
+    char path[SL_WRITER_MAX_PATH];
+
+    sl_fmt(path, sizeof path, "/api/v1/namespaces/%.300s/%s/%.300s", p->ns,
+           r->secret ? "secrets" : "configmaps", r->name);
+    r->call = sl_port_request(
+        p->rt->port, &(struct sl_request_line){.method = SL_GET, .path = path}, answered, r);
+}
+
+bool refs_get(struct pod *p) {
+    struct real *re = p->real;
+    bool all = true;
+
+    if (!re->asked) {
+        re->asked = true;
+        re->ask_at = 0;
+        want_all(p); /* from here on the vector does not move */
+    }
+    for (uint32_t i = 0; i < re->refs.n; i++) {
+        struct ref *r = &re->refs.v[i];
+        if (r->known)
+            continue;
+        all = false;
+        if (!r->call.v && p->rt->port->mono >= re->ask_at)
+            ask(p, r);
+        else if (!r->call.v)
+            pod_due(p, re->ask_at);
+    }
+    return all;
+}
+
+void refs_free(struct pod *p) {
+    struct real *re = p->real;
+
+    for (uint32_t i = 0; i < re->refs.n; i++) {
+        struct ref *r = &re->refs.v[i];
+        sl_port_cancel(p->rt->port, r->call);
+        sl_freep(&r->name);
+        sl_freep(&r->why);
+        yyjson_doc_free(r->doc);
+    }
+    sl_vec_free(&re->refs);
+}
+
+void refs_again(struct pod *p) {
+    if (p->real->refs.n == 0 && p->real->volumes)
+        return; /* nothing can have changed */
+    refs_free(p);
+    p->real->asked = false;
+    p->real->volumes = false;
+}
+
+yyjson_val *refs_find(const struct pod *p, bool secret, const char *name) {
+    for (uint32_t i = 0; i < p->real->refs.n; i++) {
+        const struct ref *r = &p->real->refs.v[i];
+        if (r->secret == secret && strcmp(r->name, name) == 0)
+            return r->doc ? yyjson_doc_get_root(r->doc) : NULL;
+    }
+    return NULL;
+}
+
+int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
+              struct sl_err *err) {
+    const char *kind = secret ? "secret" : "configmap";
+    bool asked = false;
+
+    for (uint32_t i = 0; i < p->real->refs.n; i++) {
+        const struct ref *r = &p->real->refs.v[i];
+        if (r->secret != secret || strcmp(r->name, name) != 0)
+            continue;
+        if (r->why)
+            return sl_err_set(err, SL_ELIMIT, "%s \"%s\" cannot be read: %s", kind, name, r->why);
+        asked = true;
+    }
+    if (!asked && *name)
+        return sl_err_set(err, SL_ELIMIT, "%s \"%s\": a pod may name %u ConfigMaps and Secrets",
+                          kind, name, RT_MAX_REFS);
+    return optional ? 0 : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", kind, name);
+}
+
+const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len) {
+    const struct sl_text t = sl_json_view(v);
+
+    if (!yyjson_is_str(v))
+        return NULL;
+    *ret_len = t.n;
+    if (!encoded)
+        return t.s;
+    char *out = sl_arena_alloc(a, t.n / 4 * 3 + 4);
+    int64_t n = sl_base64_decode(t.s, t.n, out);
+
+    if (n < 0)
+        return NULL;
+    *ret_len = (size_t)n;
+    return out;
+}
+
+yyjson_val *refs_key(struct pod *p, yyjson_val *object, bool secret, const char *key,
+                     bool *ret_encoded) {
+    yyjson_val *v = lookup(p, sl_json_at(object, "data"), key);
+
+    *ret_encoded = secret || !v;
+    return v || secret ? v : lookup(p, sl_json_at(object, "binaryData"), key);
+}
+
+/* ---- looking up many keys ---- */
+
+void lookups_begin(struct pod *p) {
+    sl_assert(!p->real->looking && !p->real->lookups.n);
+    p->real->looking = true;
+}
+
+void lookups_end(struct pod *p) {
+    for (uint32_t i = 0; i < p->real->lookups.n; i++)
+        sl_json_fields_done(&p->real->lookups.v[i]);
+    sl_vec_free(&p->real->lookups);
+    p->real->looking = false;
+}
+
+yyjson_val *lookup(struct pod *p, yyjson_val *map, const char *key) {
+    struct real *re = p->real;
+    uint32_t i = 0;
+
+    if (!re->looking || !yyjson_is_obj(map))
+        return yyjson_obj_get(map, key);
+    while (i < re->lookups.n && re->lookups.v[i].object != map)
+        i++;
+    if (i == re->lookups.n)
+        *sl_vec_push(&re->lookups) = sl_json_fields_of(map);
+    return sl_json_field(&re->lookups.v[i], sl_text_of(key));
+}

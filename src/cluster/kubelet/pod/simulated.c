@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods on simulated nodes: they complete after a duration, without processes.
+ *
+ * A pod runs for its annotation sluice.dev/run-for (a Go duration). Without one: as long as the
+ * `sleep` in its command or its shell script, the longest of its containers after all of its init
+ * containers; with restartPolicy Always until it is deleted; and everything else takes no time at
+ * all. It ends with the code in its annotation sluice.dev/exit-code, else 0.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/kubelet/kubelet_int.h"
+#include "lib/json/json.h"
+
+static bool ends_as(const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+
+    return strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+/* "30", "1.5", "2m", "1d", "infinity": as sleep(1) understands it, and Go durations. */
+static bool duration(const char *s, size_t n, sl_span *ret) {
+    char text[40];
+    sl_span d;
+
+    if (n == 8 && memcmp(s, "infinity", 8) == 0) {
+        *ret = SL_TIME_NEVER;
+        return true;
+    }
+    if (n == 0 || n > sizeof text - 3 || s[0] < '0' || s[0] > '9')
+        return false;
+    memcpy(text, s, n);
+    const bool days = text[n - 1] == 'd';
+    if (days)
+        text[n - 1] = 'h';
+    else if (text[n - 1] >= '0' && text[n - 1] <= '9')
+        text[n++] = 's';
+    if (sl_span_parse(text, n, &d, NULL) < 0 || d < 0)
+        return false;
+    *ret = days && d > SL_TIME_NEVER / 24 ? SL_TIME_NEVER : days ? d * 24 : d;
+    return true;
+}
+
+static sl_span script_span(const char *s) {
+    static const char breaks[] = " \t\r\n;&|()\"'`{}";
+    const char *end = s + strnlen(s, RT_MAX_SCRIPT);
+    bool after_sleep = false;
+    sl_span sum = 0, d;
+
+    while (s < end) {
+        s += strspn(s, breaks);
+        const size_t n = strcspn(s, breaks);
+        if (n == 0)
+            break;
+        if (after_sleep && duration(s, n, &d))
+            sum = sl_time_add(sum, d);
+        else
+            after_sleep = (n == 5 && memcmp(s, "sleep", 5) == 0) ||
+                          (n > 6 && memcmp(s + n - 6, "/sleep", 6) == 0);
+        s += n;
+    }
+    return sum;
+}
+
+/* The n-th word of command and args together; NULL behind the last. */
+static const char *word(yyjson_val *c, size_t n) {
+    yyjson_val *command = sl_json_at(c, "command"), *args = sl_json_at(c, "args");
+    const size_t k = yyjson_arr_size(command);
+    const char *s = sl_json_opt(n < k ? yyjson_arr_get(command, n) : yyjson_arr_get(args, n - k));
+
+    return s ? s : n < k + yyjson_arr_size(args) ? "" : NULL;
+}
+
+static bool is_shell(const char *program) {
+    static const char *const shells[] = {"sh", "bash", "dash", "ash", "zsh", "busybox"};
+
+    for (size_t i = 0; i < SL_LEN(shells); i++)
+        if (ends_as(program, shells[i]))
+            return true;
+    return false;
+}
+
+static sl_span container_span(yyjson_val *c) {
+    const char *image = sl_json_str(c, "image"), *base = strrchr(image, '/'), *w;
+    const bool no_command = yyjson_arr_size(sl_json_at(c, "command")) == 0;
+    const bool sleeps = no_command && strncmp(base ? base + 1 : image, "sleep", 5) == 0;
+    size_t i = 0;
+    sl_span sum = 0, d;
+
+    w = word(c, 0);
+    if (sleeps || (w && ends_as(w, "sleep"))) {
+        for (i = !sleeps; (w = word(c, i)) && duration(w, strlen(w), &d); i++)
+            sum = sl_time_add(sum, d);
+        return sum;
+    }
+    if (w && is_shell(w))
+        while ((w = word(c, ++i)))
+            sum = sl_time_add(sum, script_span(w));
+    return sum;
+}
+
+sl_span sim_span(yyjson_val *pod) {
+    const char *said = sl_json_annotation(pod, SL_RUN_FOR);
+    yyjson_val *init = sl_json_at(pod, "spec.initContainers"),
+               *mains = sl_json_at(pod, "spec.containers"), *c;
+    sl_span before = 0, longest = 0, d;
+    size_t i, n;
+
+    if (*said && sl_span_parse(said, strlen(said), &d, NULL) == 0 && d >= 0)
+        return d;
+    if (strcmp(sl_json_str(pod, "spec.restartPolicy"), "OnFailure") != 0 &&
+        strcmp(sl_json_str(pod, "spec.restartPolicy"), "Never") != 0)
+        return SL_TIME_NEVER;
+    yyjson_arr_foreach (init, i, n, c) {
+        if (strcmp(sl_json_str(c, "restartPolicy"), "Always") != 0)
+            before = sl_time_add(before, container_span(c));
+    }
+    yyjson_arr_foreach (mains, i, n, c) {
+        d = container_span(c);
+        longest = d > longest ? d : longest;
+    }
+    return sl_time_add(before, longest);
+}
+
+void sim_take(struct pod *p, yyjson_val *o) {
+    p->sim_for = sim_span(o);
+    p->sim_code = (int)strtol(sl_json_annotation(o, EXIT_CODE), NULL, 10) & 255;
+}
+
+static void all_run(struct pod *p) {
+    for (uint32_t i = 0; i < p->n_cs; i++) {
+        struct container *c = &p->cs[i];
+        c->started_wall = p->start;
+        c->waiting = NULL;
+        if (c->role == ROLE_INIT) {
+            c->state = C_ENDED;
+            c->now = (struct ending){
+                .is = true, .reason = "Completed", .started = p->start, .finished = p->start};
+        } else {
+            c->state = C_RUNNING;
+            c->ready = c->up = true;
+        }
+    }
+    p->inited = true;
+}
+
+static void all_end(struct pod *p, int code) {
+    for (uint32_t i = 0; i < p->n_cs; i++) {
+        struct container *c = &p->cs[i];
+        const int own = c->role == ROLE_MAIN ? code : 0;
+        if (c->state == C_ENDED)
+            continue;
+        c->state = C_ENDED;
+        c->now = (struct ending){.is = true,
+                                 .code = own,
+                                 .reason = own ? "Error" : "Completed",
+                                 .started = p->start,
+                                 .finished = p->rt->port->wall};
+    }
+    p->ended = true;
+    p->phase = code || p->reason ? "Failed" : "Succeeded";
+}
+
+void sim_sync(struct pod *p) {
+    const sl_time now = p->rt->port->mono, wall = p->rt->port->wall;
+
+    if (!p->inited) {
+        if (!p->start)
+            p->start = wall;
+        /* Of one that began under an earlier run of ours, some time has passed. */
+        if (p->sim_for != SL_TIME_NEVER)
+            p->deadline = sl_time_add(now + (p->start - wall), p->sim_for);
+        all_run(p);
+    }
+    if (p->deleting || p->stopping)
+        all_end(p, 143);
+    else if (now >= p->deadline)
+        all_end(p, p->sim_code);
+    else
+        pod_due(p, p->deadline);
+    pod_tell(p);
+}

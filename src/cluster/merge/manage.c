@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/merge/manage.h"
+
+#include <string.h>
+
+#include "cluster/merge/typed.h"
+#include "core/base/stamp.h"
+#include "lib/json/json.h"
+
+/* ---- what is not accounted for ---- */
+
+static const char *const nothing[] = {NULL};
+static const char *const status[] = {"status", NULL};
+static const char *const custom_spec[] = {"metadata", "spec", NULL};
+static const char *const spec[] = {"spec", NULL};
+static const char *const pod_spec[] = {"spec", "metadata.deletionTimestamp",
+                                       "metadata.ownerReferences", NULL};
+static const char *const deployment_spec[] = {"spec", "metadata.labels", NULL};
+
+static const struct {
+    const char *group, *kind;
+    const char *const *main, *const *status;
+} masks[] = {
+    {"", "Pod", status, pod_spec},
+    {"", "Node", status, spec},
+    {"", "Namespace", status, spec},
+    {"", "Service", status, spec},
+    {"", "ReplicationController", status, spec},
+    {"", "PersistentVolumeClaim", status, spec},
+    {"", "PersistentVolume", status, spec},
+    {"", "ResourceQuota", status, spec},
+    {"apps", "Deployment", status, deployment_spec},
+    {"apps", "ReplicaSet", status, spec},
+    {"apps", "StatefulSet", status, spec},
+    {"apps", "DaemonSet", status, spec},
+    {"batch", "Job", status, spec},
+    {"batch", "CronJob", status, spec},
+    {"networking.k8s.io", "Ingress", status, spec},
+    {"policy", "PodDisruptionBudget", status, spec},
+    {"autoscaling", "HorizontalPodAutoscaler", status, spec},
+};
+
+const char *const *sl_manage_mask(const char *group, const char *kind, const char *subresource,
+                                  bool custom, bool has_status) {
+    bool of_status = subresource && strcmp(subresource, "status") == 0;
+
+    if (custom)
+        return of_status ? custom_spec : has_status ? status : nothing;
+    for (size_t i = 0; i < SL_LEN(masks); i++) {
+        if (strcmp(masks[i].group, group) == 0 && strcmp(masks[i].kind, kind) == 0)
+            return of_status ? masks[i].status : masks[i].main;
+    }
+    return nothing;
+}
+
+static const char *const *mask_of(const struct sl_manager_id *by) {
+    return by->mask ? by->mask : sl_manage_mask("", "", by->subresource, true, true);
+}
+
+void sl_manage_masked(const struct sl_manager_id *by, struct sl_fields **set) {
+    for (const char *const *mask = mask_of(by); *mask; mask++)
+        sl_fields_cut(set, *mask);
+}
+
+struct sl_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
+                                 const struct sl_manager_id *by, yyjson_val *old,
+                                 yyjson_mut_val *now) {
+    struct sl_fields *diff = sl_typed_diff(a, s, old, now, mask_of(by));
+    sl_manage_masked(by, &diff);
+    return diff;
+}
+
+void sl_manage_strip(struct sl_fields **set) {
+    static const char *const nobodys[] = {
+        "apiVersion",
+        "kind",
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.creationTimestamp",
+        "metadata.selfLink",
+        "metadata.uid",
+        "metadata.clusterName",
+        "metadata.generation",
+        "metadata.managedFields",
+        "metadata.resourceVersion",
+        "metadata",
+    };
+    for (size_t i = 0; i < SL_LEN(nobodys); i++)
+        sl_fields_drop(set, nobodys[i]);
+}
+
+/* ---- the list in the object ---- */
+
+const char *sl_manage_now(struct sl_arena *a, sl_time now) {
+    char *text = sl_arena_alloc(a, SL_STAMP_TEXT);
+    return sl_stamp(now, text);
+}
+
+yyjson_mut_val *sl_manage_meta(yyjson_mut_val *object) {
+    yyjson_mut_val *meta = yyjson_mut_obj_get(object, "metadata");
+    return yyjson_mut_is_obj(meta) ? meta : NULL;
+}
+
+void sl_manage_put(yyjson_mut_doc *doc, yyjson_mut_val *object, yyjson_mut_val *list) {
+    yyjson_mut_val *meta = sl_manage_meta(object);
+    if (!meta)
+        return;
+    (void)yyjson_mut_obj_remove_key(meta, "managedFields");
+    if (list)
+        (void)yyjson_mut_obj_add_val(doc, meta, "managedFields", list);
+}
+
+static yyjson_val *old_list(yyjson_val *old) {
+    return yyjson_obj_get(yyjson_obj_get(old, "metadata"), "managedFields");
+}
+
+/* [] and [{}] clear the list. */
+static bool clears(yyjson_mut_val *list) {
+    yyjson_mut_val *first = yyjson_mut_arr_get_first(list);
+    return yyjson_mut_is_arr(list) &&
+           (!first || (yyjson_mut_arr_size(list) == 1 && yyjson_mut_is_obj(first) &&
+                       yyjson_mut_obj_size(first) == 0));
+}
+
+/* ---- updates ---- */
+
+void sl_manage_account(struct sl_managers *m, const struct sl_manager_id *by,
+                       struct sl_fields *diff) {
+    if (diff) {
+        for (uint32_t i = 0; i < m->n; i++)
+            m->v[i].touched |= sl_fields_subtract(&m->v[i].fields, diff, SL_F_ALL);
+    }
+    struct sl_fields *mine = sl_fields_marked(m->a, diff, SL_F_NOW);
+    sl_manage_strip(&mine);
+    if (mine) {
+        struct sl_manager *x = sl_managers_find(m, by, false);
+        x = x ? x : sl_managers_add(m, by, false);
+        x->fields = sl_fields_unite(mine, x->fields);
+        x->time = sl_manage_now(m->a, by->now);
+        x->touched = true;
+    }
+    sl_managers_sweep(m);
+}
+
+/* Who has managed the object so far: the request may say so, or the object that is there. */
+static void managers_so_far(struct sl_managers *m, struct sl_arena *a,
+                            const struct sl_manager_id *by, yyjson_mut_doc *doc, yyjson_val *list,
+                            yyjson_mut_val *said) {
+    if (!by->subresource || !*by->subresource) {
+        if (clears(said)) {
+            (void)sl_managers_read(a, NULL, m);
+            return;
+        }
+        if (said && sl_managers_read(a, said, m) && m->n > 0)
+            return;
+    }
+    (void)sl_managers_read(a, list ? yyjson_val_mut_copy(doc, list) : NULL, m);
+}
+
+/*
+ * The API server accounts for scale in the Scale object, where only those are known who have the
+ * replicas: if nobody has them, nobody gets them. Its entries come back without a time, and those
+ * of an Update are not recognised as the ones that went there: the replicas leave them, also if
+ * they did not change. And it does not write down that there are none, so nobody has them then.
+ */
+static void account_scale(struct sl_managers *m, const struct sl_manager_id *by,
+                          const struct sl_fields *diff, yyjson_mut_val *object) {
+    const char *path = by->replicas ? by->replicas : "spec.replicas";
+    bool anybody = false;
+
+    path += *path == '.';
+    const struct sl_fields *changed = sl_fields_at(diff, path), *has;
+    for (uint32_t i = 0, n = m->n; i < n; i++) {
+        struct sl_manager *x = &m->v[i];
+        has = sl_fields_at(x->fields, path);
+        if (!has || !has->mark)
+            continue;
+        anybody = true;
+        if (!changed && x->applied)
+            continue;
+        struct sl_manager_id same = {
+            .name = x->name, .api_version = by->api_version, .subresource = x->subresource};
+        sl_fields_drop(&x->fields, path);
+        x->touched = true;
+        if (!changed)
+            sl_managers_add(m, &same, false)->fields = sl_fields_path(m->a, path);
+    }
+    for (const char *at = path; *at; at += strcspn(at, "."), at += *at == '.')
+        object = yyjson_mut_obj_getn(object, at, strcspn(at, "."));
+    if (anybody && changed && yyjson_mut_get_num(object) != 0)
+        sl_managers_add(m, by, false)->fields = sl_fields_path(m->a, path);
+    sl_managers_sweep(m);
+}
+
+static void update(struct sl_arena *a, const struct sl_schema *s, const struct sl_manager_id *by,
+                   yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object,
+                   yyjson_mut_val *said) {
+    yyjson_val *list = old_list(old);
+    struct sl_fields *diff = sl_manage_diff(a, s, by, old ? old : sl_unborn(), object);
+    struct sl_managers m;
+    bool scale = by->subresource && strcmp(by->subresource, "scale") == 0;
+
+    if (!diff && !scale && list && said && sl_typed_equal(a, list, said)) {
+        sl_manage_put(doc, object, said); /* nobody has anything to do with it */
+        return;
+    }
+    managers_so_far(&m, a, by, doc, list, said);
+    if (m.n == 0 && old)
+        return;
+    if (scale)
+        account_scale(&m, by, diff, object);
+    else
+        sl_manage_account(&m, by, diff);
+    sl_managers_cap(&m);
+    sl_managers_limit(&m, NULL);
+    sl_manage_put(doc, object, sl_managers_write(&m, doc));
+}
+
+void sl_manage_update(const struct sl_schema *s, const struct sl_manager_id *by,
+                      yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object) {
+    yyjson_mut_val *meta = sl_manage_meta(object);
+    struct sl_arena a;
+
+    if (!meta)
+        return;
+    yyjson_mut_val *said = yyjson_mut_obj_remove_key(meta, "managedFields");
+    sl_arena_init(&a, SL_MANAGE_ARENA_BYTES);
+    update(&a, s, by, doc, old, object, said);
+    sl_arena_done(&a);
+}
+
+/* ---- nothing new ---- */
+
+/* Apart from their times. */
+static bool same_managers(struct sl_arena *a, yyjson_val *old, yyjson_mut_val *now) {
+    size_t i, max;
+    yyjson_val *entry;
+    yyjson_mut_val *mine = yyjson_mut_arr_get_first(now);
+
+    if (!old && !now)
+        return true;
+    if (!yyjson_is_arr(old) || !yyjson_mut_is_arr(now) ||
+        yyjson_arr_size(old) != yyjson_mut_arr_size(now))
+        return false;
+    yyjson_arr_foreach (old, i, max, entry) {
+        yyjson_val *key;
+        size_t fields = 0;
+        for (yyjson_obj_iter it = yyjson_obj_iter_with(entry); (key = yyjson_obj_iter_next(&it));) {
+            const char *name = sl_json_text(key);
+            yyjson_mut_val *there = yyjson_mut_obj_get(mine, name);
+            if (strcmp(name, "time") == 0)
+                continue;
+            fields++;
+            if (!there || !sl_typed_equal(a, yyjson_obj_iter_get_val(key), there))
+                return false;
+        }
+        if (yyjson_mut_obj_size(mine) - (yyjson_mut_obj_get(mine, "time") != NULL) != fields)
+            return false;
+        mine = mine->next;
+    }
+    return true;
+}
+
+bool sl_manage_settle(yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object) {
+    static const char *const aside[] = {"managedFields", "resourceVersion"};
+    yyjson_val *old_meta = yyjson_obj_get(old, "metadata"), *list = old_list(old);
+    yyjson_mut_val *meta = sl_manage_meta(object), *kept[SL_LEN(aside)];
+    struct sl_arena a;
+
+    if (!meta || !yyjson_is_obj(old_meta))
+        return false;
+    sl_arena_init(&a, SL_MANAGE_ARENA_BYTES);
+    bool same = same_managers(&a, list, yyjson_mut_obj_get(meta, "managedFields"));
+    if (same) {
+        /* What is set aside becomes what it was, for the comparison at least. */
+        for (size_t i = 0; i < SL_LEN(aside); i++) {
+            yyjson_val *was = yyjson_obj_get(old_meta, aside[i]);
+            kept[i] = yyjson_mut_obj_remove_key(meta, aside[i]);
+            if (was)
+                (void)yyjson_mut_obj_add_val(doc, meta, aside[i], yyjson_val_mut_copy(doc, was));
+        }
+        same = sl_typed_equal(&a, old, object);
+        for (size_t i = 0; !same && i < SL_LEN(aside); i++) {
+            (void)yyjson_mut_obj_remove_key(meta, aside[i]);
+            if (kept[i])
+                (void)yyjson_mut_obj_add_val(doc, meta, aside[i], kept[i]);
+        }
+    }
+    sl_arena_done(&a);
+    return same;
+}

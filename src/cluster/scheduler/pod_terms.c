@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Terms about other pods and preferences of nodes, parsed once for a class; the groups of pods by
+ * labels that their selectors are evaluated on, and the domains that nodes form.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/controllers/namespace/namespace.h"
+#include "cluster/scheduler/scheduler.h"
+#include "core/base/collection/hash.h"
+#include "lib/json/json.h"
+
+#define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
+#define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
+
+/* Where each kind of term stands. Spread constraints of both kinds are in one list. */
+static const struct {
+    const char *path, *list;
+} lists[] = {
+    [TERM_SPREAD] = {NULL, "topologySpreadConstraints"},
+    [TERM_NEAR] = {"affinity.podAffinity", REQUIRED},
+    [TERM_APART] = {"affinity.podAntiAffinity", REQUIRED},
+    [TERM_EVEN] = {NULL, "topologySpreadConstraints"},
+    [TERM_LIKE] = {"affinity.podAffinity", PREFERRED},
+    [TERM_DISLIKE] = {"affinity.podAntiAffinity", PREFERRED},
+};
+
+static yyjson_val *list_of(yyjson_val *spec, enum sched_how how) {
+    return yyjson_obj_get(lists[how].path ? sl_json_at(spec, lists[how].path) : spec,
+                          lists[how].list);
+}
+
+static yyjson_val *tastes_of(yyjson_val *spec) {
+    return yyjson_obj_get(sl_json_at(spec, "affinity.nodeAffinity"), PREFERRED);
+}
+
+/* As text and not by sl_json_hash, for which an empty selector (all) and none (nobody) are the
+ * same. */
+static bool put_list(struct sl_buf *b, const char *name, yyjson_val *list) {
+    if (!yyjson_arr_size(list))
+        return false;
+    sl_buf_puts(b, name);
+    sl_json_put(b, list);
+    return true;
+}
+
+bool cl_wants_put(struct sl_buf *b, yyjson_val *pod) {
+    static const char *const names[TERM_N] = {"spread", "near", "apart", NULL, "like", "dislike"};
+    yyjson_val *spec = yyjson_obj_get(pod, "spec");
+    bool others = false;
+    (void)put_list(b, "nodes", tastes_of(spec));
+    for (size_t how = 0; how < TERM_N; how++)
+        if (names[how])
+            others |= put_list(b, names[how], list_of(spec, (enum sched_how)how));
+    return others;
+}
+
+/* ---- terms ---- */
+
+static const char *const *strings(struct sl_arena *a, yyjson_val *list, uint32_t *ret_n) {
+    const char **v = sl_arena_alloc(a, (yyjson_arr_size(list) + 1) * sizeof *v);
+    size_t i, n;
+    yyjson_val *s;
+    *ret_n = 0;
+    yyjson_arr_foreach (list, i, n, s)
+        if (yyjson_is_str(s))
+            v[(*ret_n)++] = sl_arena_strdup(a, sl_json_text(s));
+    return v;
+}
+
+/* Rules that ask for the pod's own values of these labels, or for others; keys that it does not
+ * have are left out. */
+static void add_own(struct sl_arena *a, struct sl_selector *s, yyjson_val *keys, yyjson_val *labels,
+                    enum sl_label_op op) {
+    size_t max = yyjson_arr_size(keys), i, n;
+    yyjson_val *key;
+    if (!max || s->nothing || max > SL_SELECTOR_MAX_RULES)
+        return;
+    struct sl_label_rule *to = sl_arena_alloc(a, (s->n + max) * sizeof *to);
+    for (uint32_t k = 0; k < s->n; k++)
+        to[k] = s->v[k];
+    yyjson_arr_foreach (keys, i, n, key) {
+        const char *value = sl_json_opt(sl_json_same_key(labels, key));
+        const char **one = sl_arena_alloc(a, sizeof *one);
+        if (!value)
+            continue;
+        *one = sl_arena_strdup(a, value);
+        to[s->n++] = (struct sl_label_rule){sl_arena_strdup(a, sl_json_text(key)), op, one, 1};
+    }
+    s->v = to;
+}
+
+static void read_selector(struct sl_arena *a, yyjson_val *from, struct sl_selector *ret) {
+    bool good = cl_rules_read(a, yyjson_obj_get(from, "matchLabels"),
+                              yyjson_obj_get(from, "matchExpressions"), ret);
+    ret->nothing = !good || !from || yyjson_is_null(from);
+}
+
+static uint32_t take_key(struct schedule *s, const char *name) {
+    uint32_t spare = s->keys.n;
+    for (uint32_t i = 0; i < s->keys.n; i++) {
+        if (!s->keys.v[i].name) {
+            spare = i;
+        } else if (strcmp(s->keys.v[i].name, name) == 0) {
+            s->keys.v[i].refs++;
+            return i;
+        }
+    }
+    if (spare == s->keys.n)
+        (void)sl_vec_push(&s->keys);
+    s->keys.v[spare] =
+        (struct sched_key){.name = sl_strdup(name), .refs = 1, .epoch = s->epoch - 1};
+    return spare;
+}
+
+static int32_t bounded(int64_t n) {
+    return n < 0 ? 0 : n > 1 << 20 ? 1 << 20 : (int32_t)n;
+}
+
+static void read_affinity(struct sl_arena *a, struct sched_term *t, yyjson_val *v,
+                          yyjson_val *labels) {
+    yyjson_val *names = sl_json_at(v, "namespaces"), *select = sl_json_at(v, "namespaceSelector");
+    add_own(a, &t->selector, sl_json_at(v, "matchLabelKeys"), labels, SL_OP_IN);
+    add_own(a, &t->selector, sl_json_at(v, "mismatchLabelKeys"), labels, SL_OP_NOT_IN);
+    t->namespaces = strings(a, names, &t->n_namespaces);
+    read_selector(a, select, &t->homes);
+    bool chooses = select && !yyjson_is_null(select);
+    t->everywhere = chooses && !t->homes.nothing && !t->homes.n;
+    t->by_label = chooses && !t->everywhere;
+    t->at_home = !chooses && !t->n_namespaces;
+}
+
+static void read_spread(struct sl_arena *a, struct sched_term *t, yyjson_val *v,
+                        yyjson_val *labels) {
+    add_own(a, &t->selector, sl_json_at(v, "matchLabelKeys"), labels, SL_OP_IN);
+    t->at_home = true;
+    t->weight = bounded(sl_json_int(v, "maxSkew", 1));
+    t->min_domains = bounded(sl_json_int(v, "minDomains", 1));
+    t->anywhere = strcmp(sl_json_str(v, "nodeAffinityPolicy"), "Ignore") == 0;
+    t->heed_taints = strcmp(sl_json_str(v, "nodeTaintsPolicy"), "Honor") == 0;
+}
+
+static void read_term(struct schedule *s, struct sched_class *k, enum sched_how how,
+                      yyjson_val *from, yyjson_val *labels) {
+    struct sched_wants *w = k->wants;
+    bool spread = how == TERM_SPREAD || how == TERM_EVEN;
+    bool soft = strcmp(sl_json_str(from, "whenUnsatisfiable"), "ScheduleAnyway") == 0;
+    bool weighed = how == TERM_LIKE || how == TERM_DISLIKE;
+    yyjson_val *v = weighed ? sl_json_at(from, "podAffinityTerm") : from;
+    if (spread && soft != (how == TERM_EVEN))
+        return;
+    if (w->n_terms == SCHED_MAX_TERMS) {
+        k->odd = true;
+        return;
+    }
+    struct sched_term *t = &w->terms[w->n_terms];
+    *t = (struct sched_term){.how = how, .key = take_key(s, sl_json_str(v, "topologyKey"))};
+    read_selector(&k->arena, yyjson_obj_get(v, "labelSelector"), &t->selector);
+    if (spread)
+        read_spread(&k->arena, t, v, labels);
+    else
+        read_affinity(&k->arena, t, v, labels);
+    if (weighed)
+        t->weight = bounded(sl_json_int(from, "weight", 1));
+    s->n_by_label += t->by_label;
+    w->by[how] |= UINT64_C(1) << w->n_terms++;
+}
+
+static void read_taste(struct sched_class *k, yyjson_val *from) {
+    struct sched_wants *w = k->wants;
+    yyjson_val *v = sl_json_at(from, "preference");
+    struct sched_taste *t = &w->tastes[w->n_tastes];
+    *t = (struct sched_taste){.weight = bounded(sl_json_int(from, "weight", 1))};
+    w->n_tastes += cl_hosts_read(&k->arena, v, &t->hosts);
+}
+
+void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod) {
+    yyjson_val *spec = yyjson_obj_get(pod, "spec"), *labels = sl_json_at(pod, "metadata.labels"),
+               *v;
+    struct sched_wants *w = k->wants = sl_arena_alloc0(&k->arena, 1, sizeof *w);
+    size_t i, n;
+    w->terms = sl_arena_alloc(&k->arena, SCHED_MAX_TERMS * sizeof *w->terms);
+    w->tastes = sl_arena_alloc(&k->arena, SCHED_MAX_TASTES * sizeof *w->tastes);
+    for (size_t how = 0; how < TERM_N; how++)
+        yyjson_arr_foreach (list_of(spec, (enum sched_how)how), i, n, v)
+            read_term(s, k, (enum sched_how)how, v, labels);
+    yyjson_arr_foreach (tastes_of(spec), i, n, v)
+        if (w->n_tastes < SCHED_MAX_TASTES)
+            read_taste(k, v);
+        else
+            k->odd = true;
+    if (w->by[TERM_NEAR] || w->by[TERM_SPREAD])
+        *sl_vec_push(&s->social) = k->id;
+}
+
+void cl_wants_done(struct schedule *s, struct sched_class *k) {
+    for (uint32_t i = 0; k->wants && i < k->wants->n_terms; i++) {
+        struct sched_key *key = &s->keys.v[k->wants->terms[i].key];
+        s->n_by_label -= k->wants->terms[i].by_label;
+        if (--key->refs)
+            continue;
+        sl_freep(&key->name);
+        sl_vec_free(&key->of);
+    }
+    for (uint32_t i = 0; k->wants && i < s->social.n; i++)
+        if (s->social.v[i] == k->id) {
+            s->social.v[i] = sl_vec_last(&s->social);
+            s->social.n--;
+            break;
+        }
+    k->wants = NULL;
+}
+
+/* Is the namespace one that the term's selector takes? One that is not known has no labels. */
+static bool chosen(const struct schedule *s, const struct sched_term *t, sl_sym ns) {
+    static const struct sl_labels none = {NULL, 0};
+    struct sl_rec *r = sl_inf_find(s->c->inf, K_NAMESPACE, "", str(s->c, ns));
+    return sl_selector_matches(&t->homes, r ? &namespace_of(r)->labels : &none);
+}
+
+/* Who waits may wait for that, and who stands somewhere may mean others now. */
+void cl_sched_homes_changed(struct schedule *s) {
+    s->room |= s->n_by_label > 0;
+}
+
+bool cl_term_means(const struct schedule *s, const struct sched_class *k,
+                   const struct sched_term *t, const struct sched_crowd *crowd) {
+    bool here = t->everywhere || (t->at_home && crowd->ns == k->ns);
+    if ((t->how == TERM_SPREAD || t->how == TERM_EVEN) && !t->selector.n)
+        return false; /* one that would take everybody counts nobody */
+    for (uint32_t i = 0; i < t->n_namespaces && !here; i++)
+        here = strcmp(t->namespaces[i], str(s->c, crowd->ns)) == 0;
+    return (here || (t->by_label && chosen(s, t, crowd->ns))) &&
+           sl_selector_matches(&t->selector, &crowd->labels);
+}
+
+/* ---- crowds ---- */
+
+static uint64_t crowd_hash(const struct pod *p) {
+    return sl_hash_u64(p->f.labels, p->rec.ns);
+}
+
+bool cl_crowd_is(const struct sched_crowd *crowd, const struct pod *p) {
+    return crowd->hash == crowd_hash(p);
+}
+
+static const char *keep(char **to, const char *s) {
+    size_t n = strlen(s) + 1;
+    char *at = memcpy(*to, s, n);
+    *to += n;
+    return at;
+}
+
+static void read_labels(struct sched_crowd *crowd, const char *text) {
+    yyjson_doc *d = text ? yyjson_read(text, strlen(text), 0) : NULL;
+    yyjson_obj_iter it = yyjson_obj_iter_with(yyjson_doc_get_root(d)); /* of what may be absent */
+    size_t many = yyjson_obj_size(yyjson_doc_get_root(d)) + 1;
+    /* Escaped or not, texts are no longer than what they were read from. */
+    crowd->v = sl_alloc0(1, many * (sizeof *crowd->v + 2) + (text ? strlen(text) : 0));
+    char *to = (char *)(crowd->v + many);
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
+        const char *value = sl_json_opt(yyjson_obj_iter_get_val(key));
+        if (!value)
+            continue;
+        const char *name = keep(&to, sl_json_text(key));
+        crowd->v[crowd->labels.n++] = (struct sl_label){name, keep(&to, value)};
+    }
+    crowd->labels.v = crowd->v;
+    yyjson_doc_free(d);
+}
+
+struct sched_crowd *cl_sched_crowd(struct schedule *s, const struct pod *p) {
+    struct sched_pod *v = p->sched;
+    uint64_t h = crowd_hash(p);
+    if (v->crowd && v->crowd->hash == h)
+        return v->crowd;
+    cl_crowd_unref(s, v->crowd);
+    uint32_t id = sl_map_get(&s->crowd_by_hash, h);
+    if (id == SL_MAP_NONE) {
+        struct sched_crowd *crowd = sl_alloc0(1, sizeof *crowd);
+        id = s->free_crowds.n ? sl_vec_pop(&s->free_crowds) : s->crowds.n;
+        if (id == s->crowds.n)
+            (void)sl_vec_push(&s->crowds);
+        s->crowds.v[id] = crowd;
+        crowd->hash = h;
+        crowd->id = id;
+        crowd->ns = p->rec.ns;
+        read_labels(crowd, p->labels);
+        sl_map_add(&s->crowd_by_hash, h, id);
+    }
+    v->crowd = s->crowds.v[id];
+    v->crowd->refs++;
+    return v->crowd;
+}
+
+void cl_crowd_unref(struct schedule *s, struct sched_crowd *crowd) {
+    if (!crowd || --crowd->refs)
+        return;
+    (void)sl_map_del(&s->crowd_by_hash, crowd->hash, crowd->id);
+    s->crowds.v[crowd->id] = NULL;
+    *sl_vec_push(&s->free_crowds) = crowd->id;
+    sl_freep(&crowd->v);
+    sl_freep(&crowd);
+}
+
+/* ---- domains ---- */
+
+static void find_domains(struct schedule *s, struct sched_key *k) {
+    SL_VEC(const char *) values = {0};
+    struct sl_map by_hash = {0};
+    sl_vec_clear(&k->of);
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        const struct node *n = s->places.v[i].node;
+        const char *value = n ? sl_labels_get(&n->labels, k->name) : NULL;
+        uint32_t cursor, at = SCHED_NOWHERE;
+        if (value) {
+            uint64_t h = sl_hash_str(1, value);
+            at = sl_map_first(&by_hash, h, &cursor);
+            while (at < values.n && strcmp(values.v[at], value) != 0)
+                at = sl_map_next(&by_hash, h, &cursor);
+            if (at == SL_MAP_NONE) {
+                at = values.n;
+                *sl_vec_push(&values) = value;
+                sl_map_add(&by_hash, h, at);
+            }
+        }
+        *sl_vec_push(&k->of) = at;
+    }
+    k->n = values.n;
+    k->epoch = s->epoch;
+    sl_vec_free(&values);
+    sl_map_done(&by_hash);
+}
+
+struct sched_key *cl_sched_key(struct schedule *s, uint32_t key) {
+    struct sched_key *k = &s->keys.v[key];
+    if (k->epoch != s->epoch)
+        find_domains(s, k);
+    while (k->of.n < s->places.n) /* of nodes that are not known */
+        *sl_vec_push(&k->of) = SCHED_NOWHERE;
+    return k;
+}

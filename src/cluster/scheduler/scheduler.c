@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pending pods, bindings, and the messages for pods that do not fit. */
+#include "cluster/scheduler/scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+
+#define CONTROLLER "default-scheduler"
+#define CHOICES 8u           /* nodes with room that are compared */
+#define TELL_DELAY SL_SEC    /* who waits so long is told why */
+#define TELL_AGAIN SL_MINUTE /* and again, if that has changed */
+#define MAX_REASONS 64u
+#define MAX_WHY 4096u
+
+/* ---- counting and standing in line ---- */
+
+static struct sl_cluster *cluster_of(const struct schedule *s) {
+    return s->c;
+}
+
+/* Where the pod takes room, according to what is seen or on its way. */
+static sl_sym stands_on(const struct pod *p) {
+    if (pod_ended(p))
+        return 0;
+    return p->f.node ? p->f.node : p->sched->target;
+}
+
+static void wake(struct schedule *s, struct sched_class *k) {
+    k->asleep = false;
+    if (!sl_heap_empty(&k->line))
+        sl_heap_fix(&s->awake, k->id);
+}
+
+static void recount(struct schedule *s, struct pod *p) {
+    struct sched_pod *v = p->sched;
+    sl_sym on = stands_on(p);
+    if (on == v->on)
+        return;
+    if (v->on)
+        cl_sched_count(s, v->class, v->on, -1);
+    if (on)
+        cl_sched_count(s, v->class, on, 1);
+    v->on = on;
+    if (on)
+        v->at = (uint32_t)(cl_sched_place(s, on) - s->places.v);
+    for (uint32_t i = 0; on && i < s->social.n; i++) {
+        struct sched_class *k = s->classes.v[s->social.v[i]];
+        if (k->asleep && cl_near_helps(s, k, p))
+            wake(s, k);
+    }
+}
+
+static void leave_line(struct schedule *s, struct pod *p) {
+    struct sched_class *k = p->sched->class;
+    if (p->sched->in_line == SL_HEAP_OUT)
+        return;
+    sl_assert(k); /* it is in its line */
+    sl_heap_remove(&k->line, p->rec.id);
+    if (sl_heap_empty(&k->line))
+        sl_heap_remove(&s->awake, k->id);
+    else if (k->in_queue != SL_HEAP_OUT)
+        sl_heap_fix(&s->awake, k->id); /* another one is its first now */
+}
+
+static void tell_later(struct sl_cluster *c, struct pod *p, sl_span d) {
+    sl_writer_want_at(c->inf->writer, p->rec.id, 1, c->port->mono + d);
+}
+
+static void join_line(struct schedule *s, struct pod *p) {
+    struct sched_class *k = p->sched->class;
+    if (p->sched->in_line == SL_HEAP_OUT) {
+        sl_heap_fix(&k->line, p->rec.id);
+        tell_later(cluster_of(s), p, TELL_DELAY);
+    }
+    if (!k->asleep)
+        wake(s, k);
+}
+
+static bool waits(const struct pod *p) {
+    return p->sched->ours && !p->f.node && !p->sched->target && !p->f.gated && !pod_ended(p) &&
+           !p->rec.deleting && !p->rec.doomed && !p->shed;
+}
+
+void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) {
+    const char *by = sl_json_str(o, "spec.schedulerName");
+    struct sched_pod *v = p->sched;
+    if (!v) {
+        v = p->sched = sl_alloc0(1, sizeof *v);
+        v->in_line = SL_HEAP_OUT;
+    }
+    /* What decides changes only while there are gates, and with the write that opens the last. */
+    if (!v->class || v->gated) {
+        struct sched_class *k = cl_sched_class(c->schedule, o, p->rec.ns);
+        if (v->on)
+            cl_sched_count(c->schedule, v->class, v->on, -1);
+        v->on = 0;
+        leave_line(c->schedule, p);
+        cl_sched_unref(c->schedule, v->class);
+        v->class = k;
+    }
+    v->gated = p->f.gated;
+    v->ours = !*by || strcmp(by, CONTROLLER) == 0;
+    v->created = p->rec.created;
+    int64_t priority = sl_json_int(o, "spec.priority", 0);
+    v->priority = (int32_t)priority;
+}
+
+/* Who stands somewhere is not who was counted there: it has other labels, or is on its way out. */
+static void heed(struct schedule *s, struct pod *p) {
+    struct sched_pod *v = p->sched;
+    bool leaving = p->rec.deleting && !v->leaving;
+    v->leaving |= leaving;
+    s->room |= v->on && v->crowd && (leaving || !cl_crowd_is(v->crowd, p));
+}
+
+void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p) {
+    if (p->f.node || (p->rec.deleting && !sl_rec_busy(&p->rec)))
+        p->sched->target = 0;
+    heed(c->schedule, p);
+    recount(c->schedule, p);
+    if (waits(p))
+        join_line(c->schedule, p);
+    else
+        leave_line(c->schedule, p);
+}
+
+void cl_schedule_pod_gone(struct sl_cluster *c, struct pod *p) {
+    struct schedule *s = c->schedule;
+    if (!p->sched)
+        return;
+    leave_line(s, p);
+    if (p->sched->on)
+        cl_sched_count(s, p->sched->class, p->sched->on, -1);
+    cl_sched_unref(s, p->sched->class);
+    cl_crowd_unref(s, p->sched->crowd);
+    sl_freep(&p->sched);
+}
+
+/* ---- why not ---- */
+
+struct reasons {
+    struct reason {
+        char text[160];
+        uint32_t n;
+    } v[MAX_REASONS];
+    uint32_t n, hopeless; /* nodes that would not do even if they were empty */
+};
+
+static void blame(struct reasons *r, const char *text) {
+    uint32_t i = 0;
+    while (i < r->n && strcmp(r->v[i].text, text) != 0)
+        i++;
+    if (i == MAX_REASONS)
+        return;
+    if (i == r->n) {
+        r->v[r->n++].n = 0;
+        sl_fmt_short(r->v[i].text, sizeof r->v[i].text, "%s", text);
+    }
+    r->v[i].n++;
+}
+
+static int by_text(const void *a, const void *b) {
+    const struct reason *x = a, *y = b;
+    char left[200], right[200];
+    sl_fmt_short(left, sizeof left, "%u %s", x->n, x->text);
+    sl_fmt_short(right, sizeof right, "%u %s", y->n, y->text);
+    return strcmp(left, right);
+}
+
+static void put_reasons(struct schedule *s, const struct sched_class *k, struct reasons *r,
+                        struct sl_buf *b) {
+    uint32_t helpless = s->n_nodes - r->hopeless;
+    if (!s->n_nodes) {
+        sl_buf_puts(b, "no nodes available to schedule pods");
+        return;
+    }
+    qsort(r->v, r->n, sizeof r->v[0], by_text);
+    sl_buf_printf(b, "0/%u nodes are available:", s->n_nodes);
+    if (k->must.torn)
+        sl_buf_puts(b, " pod affinity terms conflict");
+    for (uint32_t i = 0; i < r->n && !k->must.torn; i++)
+        sl_buf_printf(b, "%s %u %s", i ? "," : "", r->v[i].n, r->v[i].text);
+    sl_buf_printf(
+        b, ". no new claims to deallocate, preemption: 0/%u nodes are available:", s->n_nodes);
+    if (helpless)
+        sl_buf_printf(b, " %u No preemption victims found for incoming pod", helpless);
+    if (r->hopeless)
+        sl_buf_printf(b, "%s %u Preemption is not helpful for scheduling", helpless ? "," : "",
+                      r->hopeless);
+    sl_buf_putc(b, '.');
+}
+
+/* ---- may it stand there? ---- */
+
+/* What no pod that ends can change. NULL: nothing is against it. */
+static const char *never_on(const struct sched_class *k, const struct node *n) {
+    if (k->odd)
+        return "node(s) cannot be compared with what the pod asks for";
+    if (!cl_must_names(&k->must, n))
+        return "node(s) didn't satisfy plugin(s) [NodeAffinity]";
+    const char *why = cl_sched_repelled(k, n);
+    return why                     ? why
+           : cl_sched_affine(k, n) ? NULL
+                                   : "node(s) didn't match Pod's node affinity/selector";
+}
+
+static void find_nodes(struct schedule *s, struct sched_class *k) {
+    if (k->epoch == s->epoch)
+        return;
+    k->epoch = s->epoch;
+    k->cursor = 0;
+    sl_vec_clear(&k->nodes);
+    for (uint32_t i = 0; i < s->places.n; i++)
+        if (s->places.v[i].node && !never_on(k, s->places.v[i].node))
+            *sl_vec_push(&k->nodes) = i;
+    cl_score_bias(s, k);
+    if (k->wants)
+        cl_near_survey(s, k);
+}
+
+static bool lacks(const struct sched_place *p, const struct sched_need *need) {
+    return need->amount > 0 && cl_amount(&p->used, need->column) + need->amount >
+                                   cl_amount(&p->node->has, need->column);
+}
+
+static bool port_taken(const struct sched_place *p, const struct sched_class *k) {
+    for (uint32_t i = 0; i < k->n_ports; i++)
+        for (uint32_t j = 0; j < p->ports.n; j++)
+            if (p->ports.v[j] == k->ports[i])
+                return true;
+    return false;
+}
+
+bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k) {
+    if (p->n_pods >= p->node->max_pods || port_taken(p, k))
+        return false;
+    for (uint32_t i = 0; i < k->n_needs; i++)
+        if (lacks(p, &k->needs[i]))
+            return false;
+    return true;
+}
+
+static void blame_room(const struct schedule *s, const struct sched_place *p,
+                       const struct sched_class *k, struct reasons *r) {
+    char text[160];
+    bool never = p->node->max_pods < 1; /* not even if it were empty */
+    if (port_taken(p, k)) {
+        blame(r, "node(s) didn't have free ports for the requested pod ports");
+        return;
+    }
+    if (p->n_pods >= p->node->max_pods)
+        blame(r, "Too many pods");
+    for (uint32_t i = 0; i < k->n_needs; i++) {
+        if (!lacks(p, &k->needs[i]))
+            continue;
+        sl_fmt_short(text, sizeof text, "Insufficient %s",
+                     sl_sym_str(&s->resources, k->needs[i].column));
+        blame(r, text);
+        never |= k->needs[i].amount > cl_amount(&p->node->has, k->needs[i].column);
+    }
+    r->hopeless += never;
+}
+
+static void explain(struct schedule *s, struct sched_class *k, const struct sched_near *near,
+                    struct sl_buf *b) {
+    struct reasons *r = sl_alloc0(1, sizeof *r);
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        const struct sched_place *p = &s->places.v[i];
+        const char *why = p->node ? never_on(k, p->node) : NULL;
+        if (!p->node)
+            continue;
+        if (why) {
+            blame(r, why);
+            r->hopeless++;
+        } else if (!cl_sched_fits(p, k)) {
+            blame_room(s, p, k, r);
+        } else if (near) {
+            const struct sched_refusal *no = cl_near_refuses(near, i);
+            blame(r, no ? no->why : "node(s) unavailable");
+            r->hopeless += no && no->hopeless;
+        }
+    }
+    put_reasons(s, k, r, b);
+    sl_freep(&r);
+}
+
+int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k) {
+    int64_t most = 0;
+    for (uint32_t i = 0; i < k->n_needs; i++) {
+        uint32_t column = k->needs[i].column;
+        int64_t has = cl_amount(&p->node->has, column);
+        __int128 used = (__int128)cl_amount(&p->used, column) + k->needs[i].amount;
+        int64_t part = has > 0 ? (int64_t)(used * 1024 / has) : 0;
+        most = part > most ? part : most;
+    }
+    return most;
+}
+
+static uint32_t choose(struct schedule *s, struct sched_class *k, const struct sched_near *near) {
+    uint32_t best = UINT32_MAX, found = 0, n = k->nodes.n;
+    int64_t best_full = 0, best_pods = 0;
+    for (uint32_t i = 0; i < n && found < CHOICES; i++) {
+        uint32_t at = (k->cursor + i) % n;
+        const struct sched_place *p = &s->places.v[k->nodes.v[at]];
+        if (!cl_sched_fits(p, k) || (near && cl_near_refuses(near, k->nodes.v[at])))
+            continue;
+        int64_t full = cl_sched_fullness(p, k);
+        found++;
+        if (best != UINT32_MAX &&
+            (full > best_full || (full == best_full && p->n_pods >= best_pods)))
+            continue;
+        best = at;
+        best_full = full;
+        best_pods = p->n_pods;
+    }
+    return best;
+}
+
+/* ---- deciding ---- */
+
+/* The first of the class gets a place, or the class goes to sleep. */
+static void place_one(struct schedule *s, struct sched_class *k) {
+    struct sl_cluster *c = cluster_of(s);
+    struct pod *p = pod_of(c->inf->recs.v[sl_heap_top(&k->line)]);
+    find_nodes(s, k);
+    bool asks = (k->wants && k->wants->n_terms) || s->n_apart;
+    struct sched_near *near = asks ? cl_near_new(s, k, p) : NULL;
+    uint32_t best = cl_score_matters(k) ? cl_score_choose(s, k, near) : choose(s, k, near);
+    if (best != UINT32_MAX) {
+        p->sched->target = s->places.v[k->nodes.v[best]].name;
+        k->cursor = (best + 1) % k->nodes.n;
+        leave_line(s, p);
+        recount(s, p);
+        s->bound++;
+        sl_rec_write(&p->rec);
+    } else {
+        struct sl_buf b;
+        sl_buf_init(&b, MAX_WHY);
+        sl_buf_short(&b);
+        explain(s, k, near, &b);
+        sl_freep(&k->why);
+        k->why = sl_strdup(sl_buf_str(&b));
+        sl_buf_done(&b);
+        k->asleep = true;
+        sl_heap_remove(&s->awake, k->id);
+    }
+    cl_near_free(near);
+}
+
+static void turn(struct sl_cluster *c) {
+    struct schedule *s = c->schedule;
+    if (s->room)
+        for (uint32_t i = 0; i < s->classes.n; i++)
+            if (s->classes.v[i])
+                wake(s, s->classes.v[i]);
+    s->room = false;
+    while (!sl_heap_empty(&s->awake))
+        place_one(s, s->classes.v[sl_heap_top(&s->awake)]);
+}
+
+/* ---- writing ---- */
+
+static void put_head(struct sl_jw *j, const char *kind, const struct pod *p) {
+    sl_jw_str(j, "apiVersion", "v1");
+    sl_jw_str(j, "kind", kind);
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", p->rec.name);
+    sl_jw_str(j, "namespace", sl_rec_ns(&p->rec));
+    sl_jw_str(j, "uid", p->rec.uid);
+    sl_jw_end(j);
+}
+
+static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    const struct sched_class *k = p->sched->class;
+    uint64_t hash = k->why ? sl_hash_str(1, k->why) : 0;
+    if (p->sched->in_line == SL_HEAP_OUT || !k->asleep || !k->why)
+        return false;
+    tell_later(c, p, TELL_AGAIN);
+    /* What somebody told it before us is taken to be as good. */
+    bool told = p->f.unschedulable && (!p->sched->refused || p->sched->refused == hash);
+    p->sched->refused = hash;
+    if (told)
+        return false;
+    sl_rec_event(&p->rec, CONTROLLER, true, "FailedScheduling", "%s", k->why);
+    /* Applied: the other conditions are the kubelet's. */
+    w->method = SL_PATCH;
+    w->content_type = SL_APPLY_PATCH;
+    sl_rec_path(&w->path, &p->rec, "status");
+    sl_buf_puts(&w->path, "?fieldManager=kube-scheduler&force=true");
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    put_head(j, "Pod", p);
+    sl_jw_object(j, "status");
+    sl_jw_array(j, "conditions");
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", "PodScheduled");
+    sl_jw_str(j, "status", "False");
+    sl_jw_str(j, "reason", "Unschedulable");
+    sl_jw_int(j, "observedGeneration", p->rec.generation);
+    sl_jw_time(j, "lastTransitionTime", c->port->wall);
+    sl_jw_str(j, "message", k->why);
+    return true;
+}
+
+static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    if (!p->sched || p->f.node || p->rec.deleting)
+        return false;
+    if (p->sched->unsure) { /* it was read since, and is not bound */
+        p->sched->unsure = false;
+        p->sched->target = 0;
+        recount(c->schedule, p);
+        sl_rec_enqueue(&p->rec);
+        return false;
+    }
+    if (!p->sched->target)
+        return build_condition(c, p, w);
+    sl_rec_build_post(&p->rec, "binding", w);
+    sl_jw_object(&w->json, NULL);
+    put_head(&w->json, "Binding", p);
+    sl_jw_object(&w->json, "target");
+    sl_jw_str(&w->json, "kind", "Node");
+    sl_jw_str(&w->json, "name", str(c, p->sched->target));
+    return true;
+}
+
+/* A binding that came to nothing gives its place back. After a conflict the pod is read first: it
+ * may be bound. */
+static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *w,
+                    enum sl_written how, const struct sl_reply *reply) {
+    (void)reply;
+    if (!p->sched || !p->sched->target || w->method != SL_POST)
+        return;
+    if (how == SL_WRITTEN && !p->sched->told) {
+        sl_rec_event(&p->rec, CONTROLLER, false, "Scheduled", "Successfully assigned %s/%s to %s",
+                     sl_rec_ns(&p->rec), p->rec.name, str(c, p->sched->target));
+        p->sched->told = true;
+    } else if (how == SL_WRITE_CONFLICT || how == SL_WRITE_REFUSED) {
+        p->sched->unsure = true;
+    }
+}
+
+const struct pod_writer cl_schedule_pod_writer = {build, written};
+
+/* ---- life ---- */
+
+static bool awake_less(const void *ctx, uint32_t a, uint32_t b) {
+    const struct schedule *s = ctx;
+    const struct sl_cluster *c = s->c;
+    const struct sched_pod *x = pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[a]->line)])->sched;
+    const struct sched_pod *y = pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[b]->line)])->sched;
+    if (x->priority != y->priority)
+        return x->priority > y->priority;
+    return x->created != y->created ? x->created < y->created : a < b;
+}
+
+static uint32_t *awake_place(void *ctx, uint32_t class) {
+    const struct schedule *s = ctx;
+    return &s->classes.v[class]->in_queue;
+}
+
+static void start(struct sl_cluster *c) {
+    struct schedule *s = c->schedule = sl_alloc0(1, sizeof *s);
+    s->c = c;
+    sl_syms_init(&s->resources);
+    s->resources_due = SCHED_MAX_RESOURCES / 2;
+    sl_heap_init(&s->awake, awake_less, awake_place, s);
+}
+
+static void stop(struct sl_cluster *c) {
+    struct schedule *s = c->schedule;
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));)
+        cl_schedule_pod_gone(c, pod_of(r));
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        sl_vec_free(&s->places.v[i].used);
+        sl_vec_free(&s->places.v[i].ports);
+    }
+    sl_vec_free(&s->places);
+    sl_vec_free(&s->free_places);
+    sl_map_done(&s->place_by_name);
+    sl_map_done(&s->class_by_hash);
+    sl_map_done(&s->crowd_by_hash);
+    sl_vec_free(&s->crowds);
+    sl_vec_free(&s->free_crowds);
+    sl_vec_free(&s->keys);
+    sl_vec_free(&s->social);
+    sl_vec_free(&s->classes);
+    sl_vec_free(&s->free_classes);
+    sl_heap_done(&s->awake);
+    sl_syms_done(&s->resources);
+    sl_freep(&c->schedule);
+}
+
+const struct part cl_schedule_part = {.start = start, .turn = turn, .stop = stop};

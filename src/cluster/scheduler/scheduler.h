@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scheduler: binds pods to nodes, with the filters of kube-scheduler's default profile:
+ * unschedulable nodes, taints, node selector and required node affinity, host ports, resources and
+ * the number of pods, hard topology spread, required pod affinity and anti-affinity (the latter
+ * also of scheduled pods). Private to src/cluster/scheduler.
+ *
+ * Pods with the same requirements get the same result, so they are of one class and wait in one
+ * queue, the highest priority first. A class has the list of nodes that are feasible regardless of
+ * free resources; a pod takes the least used of the first few with free resources, counted on from
+ * the last binding of its class. If it prefers some nodes to others, all with free resources are
+ * compared (score.c). A class that did not fit sleeps until a pod ends, a node changes, or a
+ * pod that its terms refer to is bound: nothing is evaluated twice in between. Amounts in use are
+ * tracked by place (node name), with every binding in flight.
+ */
+#ifndef SL_CLUSTER_SCHEDULER_SCHEDULER_H
+#define SL_CLUSTER_SCHEDULER_SCHEDULER_H
+
+#include "cluster/controllers/core/ceilings.h"
+#include "cluster/controllers/core/pod.h"
+#include "core/base/arena.h"
+#include "core/model/labels.h"
+
+#define SCHED_NOWHERE UINT32_MAX /* the domain of a node without the label */
+
+typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */
+
+/* A node, from its object. */
+struct node {
+    struct sl_rec rec;
+    struct sl_arena arena; /* of labels and taints */
+    struct sl_labels labels;
+    const struct sl_taint *taints, *soft; /* soft: PreferNoSchedule */
+    uint32_t n_taints, n_soft;
+    bool unschedulable;
+    bool odd;       /* too large: not feasible for any pod */
+    uint64_t fixed; /* hash of all that, and of the amounts */
+    sched_amounts has;
+    int64_t max_pods;
+    uint32_t place;
+};
+static inline struct node *node_of(struct sl_rec *r) {
+    return (struct node *)(void *)r;
+}
+
+/* The pods on a node, whether the node is known or not. */
+struct sched_place {
+    sl_sym name;
+    struct node *node; /* NULL: unknown, or gone */
+    sched_amounts used;
+    int64_t n_pods;
+    SL_VEC(uint32_t) ports;
+};
+
+struct sl_doc;
+
+struct sched_need {
+    uint32_t column;
+    int64_t amount;
+};
+
+/* A node label that terms refer to: nodes with the same value are one domain. */
+struct sched_key {
+    char *name; /* NULL: free */
+    uint32_t refs, epoch, n;
+    SL_VEC(uint32_t) of; /* by place: its domain, below n */
+};
+
+/* Pods of one namespace with the same labels: a selector takes all of them or none. */
+struct sched_crowd {
+    uint64_t hash;
+    uint32_t id, refs;
+    sl_sym ns;
+    struct sl_label *v; /* with their texts behind */
+    struct sl_labels labels;
+    uint64_t asked, about; /* the decision, and which of its terms these pods are meant by */
+};
+
+/* Terms about other pods; required ones first. */
+enum sched_how { TERM_SPREAD, TERM_NEAR, TERM_APART, TERM_EVEN, TERM_LIKE, TERM_DISLIKE, TERM_N };
+
+struct sched_term {
+    enum sched_how how;
+    uint32_t key;        /* in schedule.keys, a reference */
+    int32_t weight;      /* LIKE, DISLIKE; of SPREAD and EVEN: maxSkew */
+    int32_t min_domains; /* SPREAD */
+    bool anywhere;       /* SPREAD, EVEN: count also on nodes that are not feasible ... */
+    bool heed_taints;    /* ... but not on those with taints that it does not tolerate */
+    bool everywhere;     /* an empty namespaceSelector */
+    bool by_label;       /* one that is not empty ... */
+    bool at_home;        /* no namespaces are given: that of the pod */
+    uint32_t n_namespaces;
+    const char *const *namespaces;
+    struct sl_selector homes; /* ... and its namespace selector */
+    struct sl_selector selector;
+};
+
+/* A term of node affinity: labels of nodes, and their names. */
+struct sched_hosts {
+    struct sl_selector labels, fields;
+};
+
+/* A preferred one. */
+struct sched_taste {
+    int32_t weight;
+    struct sched_hosts hosts;
+};
+
+/* The required ones; any of them will do. */
+struct sched_must {
+    struct sched_hosts *terms;
+    uint32_t n;   /* 0: nothing is required */
+    bool by_name; /* each lists names of nodes: no other node is considered */
+    bool torn;    /* and none is in all lists of its term */
+};
+
+struct sched_wants {
+    struct sched_term *terms;
+    struct sched_taste *tastes;
+    uint32_t n_terms, n_tastes;
+    uint64_t by[TERM_N]; /* the terms of each kind, a bit each */
+};
+
+/* How much a class is drawn to a node: weights of its tastes; taints that it would rather avoid. */
+struct sched_bias {
+    int32_t taste, shy;
+};
+
+struct sched_class {
+    uint64_t hash;
+    uint32_t id, refs;
+    struct sl_arena arena;
+    struct sl_labels selector;
+    struct sched_must must;
+    const struct sl_toleration *tolerations;
+    uint32_t n_tolerations, n_needs, n_ports;
+    struct sched_need *needs;
+    uint32_t ports[SCHED_MAX_PORTS];
+    struct sched_wants *wants; /* NULL: nothing of the kind, as most */
+    sl_sym ns;                 /* of its pods, if it has terms */
+    uint64_t asked,
+        about; /* as of a label group: which of its APART terms match the pod in question */
+    struct sl_doc *doc; /* whose strings the records use */
+    bool odd;           /* the requests of its pods are malformed: not schedulable */
+    /* where */
+    SL_VEC(uint32_t) nodes;         /* places that may do */
+    SL_VEC(struct sched_bias) bias; /* for each of them; none: they are all alike */
+    SL_VEC(uint64_t) counted;       /* by place: for which SPREAD and EVEN terms its pods count */
+    uint32_t epoch;                 /* of the nodes when that was found */
+    uint32_t cursor;
+    /* pending pods */
+    struct sl_heap line; /* numbers of pods */
+    uint32_t in_queue;   /* its place among those that are awake */
+    bool asleep;
+    char *why; /* of the last refusal */
+};
+
+struct sched_pod {
+    struct sched_class *class; /* a reference */
+    sl_time created;
+    uint64_t refused;          /* hash of the message it was given */
+    sl_sym target;             /* where it is being bound to; 0: nowhere */
+    sl_sym on;                 /* where it counts; 0: nowhere */
+    uint32_t at;               /* the number of that place */
+    struct sched_crowd *crowd; /* a reference; NULL: not evaluated yet */
+    int32_t priority;
+    uint32_t in_line; /* its place in the line of its class */
+    bool ours;        /* it uses our scheduler */
+    bool gated;       /* as last observed */
+    bool told;        /* of its binding */
+    bool unsure;      /* its binding was refused */
+    bool leaving;     /* observed to be deleted */
+};
+
+struct schedule {
+    struct sl_cluster *c;
+    struct sl_syms resources; /* a column each; swept (cluster/controllers/core/names.c) */
+    uint32_t resources_due;   /* a sweep is, at so many */
+    SL_VEC(struct sched_place) places;
+    SL_VEC(uint32_t) free_places;
+    struct sl_map place_by_name;          /* its symbol */
+    SL_VEC(struct sched_class *) classes; /* NULL: free */
+    SL_VEC(uint32_t) free_classes;
+    struct sl_map class_by_hash;
+    struct sl_heap awake; /* classes with pending pods */
+    uint32_t epoch;       /* of the nodes: labels, taints, coming and going */
+    uint32_t n_nodes;
+    uint32_t n_apart;    /* scheduled pods with anti-affinity terms */
+    uint32_t n_by_label; /* terms about labels of namespaces */
+    SL_VEC(struct sched_key) keys;
+    SL_VEC(struct sched_crowd *) crowds; /* NULL: free */
+    SL_VEC(uint32_t) free_crowds;
+    struct sl_map crowd_by_hash;
+    SL_VEC(uint32_t) social; /* classes that may get a place because others got theirs */
+    uint64_t serial;         /* of decisions that considered other pods */
+    bool room;               /* there may be some */
+    uint64_t bound;
+};
+
+extern const struct part cl_schedule_part;
+
+bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_node_changed(void *ctx, struct sl_rec *r);
+void cl_node_gone(void *ctx, struct sl_rec *r);
+void cl_node_done(struct sl_rec *r);
+
+/* ---- nodes.c ---- */
+uint32_t cl_sched_column(struct schedule *s, const char *resource); /* UINT32_MAX: too many */
+struct sched_place *cl_sched_place(struct schedule *s, sl_sym name);
+/* A pod of this class was placed there (1) or removed (-1). */
+void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym place, int sign);
+static inline int64_t cl_amount(const sched_amounts *v, uint32_t column) {
+    return column < v->n ? v->v[column] : 0;
+}
+
+/* The node against its selector and required affinity. */
+bool cl_sched_affine(const struct sched_class *k, const struct node *n);
+/* Do its taints, or that nothing is to be put there, keep the class away? NULL: no; else why. */
+const char *cl_sched_repelled(const struct sched_class *k, const struct node *n);
+
+/* ---- class.c ---- */
+/* A reference to the class of pods with this spec. */
+struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns);
+void cl_sched_unref(struct schedule *s, struct sched_class *k);
+/* Labels as records, copied into the arena. */
+void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret);
+
+/* ---- scheduler.c ---- */
+bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k);
+/* How full it would be, in 1/1024 of its fullest resource. */
+int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k);
+
+/* ---- node_terms.c ---- */
+/* False: it is malformed, or empty, and matches no node. */
+bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret);
+bool cl_hosts_match(const struct sched_hosts *h, const struct node *n);
+/* False: there are too many terms. */
+bool cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret);
+bool cl_must_match(const struct sched_must *m, const struct node *n);
+/* Is this a node that it may be about? */
+bool cl_must_names(const struct sched_must *m, const struct node *n);
+
+/* ---- pod_terms.c ---- */
+/* The text of all terms about other pods and preferences; empty: none. Returns whether it is about
+ * others, so that its own labels matter. */
+bool cl_wants_put(struct sl_buf *b, yyjson_val *pod);
+void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod);
+void cl_wants_done(struct schedule *s, struct sched_class *k);
+bool cl_term_means(const struct schedule *s, const struct sched_class *k,
+                   const struct sched_term *t, const struct sched_crowd *crowd);
+/* A namespace has other labels than before. */
+void cl_sched_homes_changed(struct schedule *s);
+/* The label group that a pod belongs to now. */
+struct sched_crowd *cl_sched_crowd(struct schedule *s, const struct pod *p);
+void cl_crowd_unref(struct schedule *s, struct sched_crowd *crowd);
+bool cl_crowd_is(const struct sched_crowd *crowd, const struct pod *p);
+/* With domains as of the present nodes. */
+struct sched_key *cl_sched_key(struct schedule *s, uint32_t key);
+
+/* ---- affinity.c ---- */
+/* Counts of pods by domain, as far as they matter to a pod: computed once for it, evaluated for
+ * every node. */
+struct sched_near;
+struct sched_refusal {
+    const char *why;
+    bool hopeless; /* also if pods went */
+};
+struct sched_near *cl_near_new(struct schedule *s, struct sched_class *k, const struct pod *p);
+/* NULL: feasible; else the reason why not. */
+const struct sched_refusal *cl_near_refuses(const struct sched_near *n, uint32_t place);
+/* How many pods a term means in the domain of that place; -1: it has none. */
+int32_t cl_near_count(const struct sched_near *n, uint32_t term, uint32_t place);
+uint32_t cl_near_domain(const struct sched_near *n, uint32_t term, uint32_t place);
+uint32_t cl_near_domains(const struct sched_near *n, uint32_t term);
+void cl_near_free(struct sched_near *n);
+/* The pods on which nodes count for its spread. */
+void cl_near_survey(struct schedule *s, struct sched_class *k);
+/* Might this pod's place be what a pod of the class waits for? */
+bool cl_near_helps(struct schedule *s, const struct sched_class *k, const struct pod *p);
+
+/* ---- score.c ---- */
+/* Of the nodes of the class (find_nodes). */
+void cl_score_bias(struct schedule *s, struct sched_class *k);
+static inline bool cl_score_matters(const struct sched_class *k) {
+    return k->bias.n || (k->wants && (k->wants->by[TERM_EVEN] | k->wants->by[TERM_LIKE] |
+                                      k->wants->by[TERM_DISLIKE]));
+}
+/* The best of those with free resources: its number in k->nodes, UINT32_MAX: there is none. near
+ * may be NULL. */
+uint32_t cl_score_choose(struct schedule *s, struct sched_class *k, const struct sched_near *near);
+
+#endif

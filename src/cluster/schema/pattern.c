@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/schema/pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+
+/* Depth and memory (KiB) of one match. Go's matching is linear in the text, so what it can match in
+ * time is far below these. */
+#define DEPTH_LIMIT 10000u
+#define HEAP_LIMIT 4096u
+/* Steps that are free: of a match that begins in one place, by the length of the text; of one that
+ * may begin anywhere, in each place. */
+#define STEPS_PER_BYTE 8u
+#define STEPS_PER_PLACE 16u
+#define STEPS_ALWAYS 256u
+
+struct sl_pattern {
+    pcre2_code *code;
+    pcre2_general_context *memory; /* NULL: the heap */
+    pcre2_match_context *limits;
+    bool anchored;
+};
+
+static void *take(size_t bytes, void *arena) {
+    return sl_arena_alloc(arena, bytes);
+}
+
+static void give_back(void *p, void *arena) { /* the arena goes as a whole */
+    (void)p, (void)arena;
+}
+
+static int compile(struct sl_arena *a, const char *text, struct sl_pattern *p, struct sl_err *err) {
+    size_t len = strlen(text), at;
+    pcre2_compile_context *how;
+    unsigned char words[120];
+    uint32_t options = 0;
+    int fault;
+
+    if (len > SL_PATTERN_MAX_BYTES)
+        return sl_err_set(err, SL_ELIMIT, "more than %u bytes", SL_PATTERN_MAX_BYTES);
+    p->memory = a ? pcre2_general_context_create(take, give_back, a) : NULL;
+    how = pcre2_compile_context_create(p->memory);
+    sl_assert(how && (p->memory || !a));
+    /* '$' is the end of the text and not of its last line. */
+    p->code =
+        pcre2_compile((PCRE2_SPTR)text, len,
+                      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, &fault, &at, how);
+    pcre2_compile_context_free(how);
+    if (!p->code) {
+        pcre2_get_error_message(fault, words, sizeof(words));
+        return sl_err_set(err, SL_EINVAL, "error parsing regexp: %s at byte %zu", (char *)words,
+                          at);
+    }
+    (void)pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &options);
+    p->anchored = options & PCRE2_ANCHORED;
+    p->limits = pcre2_match_context_create(p->memory);
+    sl_assert(p->limits);
+    pcre2_set_depth_limit(p->limits, DEPTH_LIMIT);
+    pcre2_set_heap_limit(p->limits, HEAP_LIMIT);
+    return 0;
+}
+
+int sl_pattern_new(const char *text, struct sl_pattern **ret, struct sl_err *err) {
+    struct sl_pattern p = {0};
+    int r = compile(NULL, text, &p, err);
+
+    if (r < 0)
+        return r;
+    *ret = sl_alloc0(1, sizeof(**ret));
+    **ret = p;
+    return 0;
+}
+
+int sl_pattern_new_in(struct sl_arena *a, const char *text, const struct sl_pattern **ret,
+                      struct sl_err *err) {
+    struct sl_pattern *p = sl_arena_alloc0(a, 1, sizeof(*p));
+
+    *ret = p;
+    return compile(a, text, p, err);
+}
+
+void sl_pattern_free(struct sl_pattern *p) {
+    if (!p)
+        return;
+    pcre2_match_context_free(p->limits);
+    pcre2_code_free(p->code);
+    sl_freep(&p);
+}
+
+/* ---- matching ---- */
+
+struct match {
+    const struct sl_pattern *p;
+    const char *s;
+    size_t len;
+    pcre2_match_data *where;
+    uint64_t *budget;
+};
+
+static int once(struct match *m, size_t from, uint32_t options, uint64_t steps) {
+    pcre2_set_match_limit(m->p->limits, (uint32_t)steps);
+    return pcre2_match(m->p->code, (PCRE2_SPTR)m->s, m->len, from, options, m->where, m->p->limits);
+}
+
+/* How many steps a match took is not told, only that they were more than allowed: so it is tried
+ * with ever more of them, and what was allowed in vain is paid. */
+static int paid(struct match *m, size_t from, uint32_t options, uint64_t steps) {
+    int r = PCRE2_ERROR_MATCHLIMIT;
+
+    while (r == PCRE2_ERROR_MATCHLIMIT && *m->budget > 0) {
+        steps = steps < *m->budget ? steps : *m->budget;
+        r = once(m, from, options, steps);
+        if (r == PCRE2_ERROR_MATCHLIMIT)
+            *m->budget -= steps;
+        steps *= 4;
+    }
+    return r;
+}
+
+/* The limit holds for each place that a match may begin in, so each is tried by itself. */
+static int at_each_place(struct match *m) {
+    uint32_t options = PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK;
+    int r = PCRE2_ERROR_NOMATCH;
+
+    for (size_t from = 0; from <= m->len && r == PCRE2_ERROR_NOMATCH; from++) {
+        if (from < m->len && (m->s[from] & 0xc0) == 0x80) /* within a letter */
+            continue;
+        *m->budget -= *m->budget > 0;
+        r = *m->budget ? paid(m, from, options, STEPS_PER_PLACE) : PCRE2_ERROR_MATCHLIMIT;
+    }
+    return r;
+}
+
+bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, uint64_t *budget) {
+    struct match m = {.p = p, .s = s, .len = len, .budget = budget};
+    int r;
+
+    if (!*budget)
+        return false;
+    m.where = pcre2_match_data_create(1, NULL);
+    sl_assert(m.where);
+    r = once(&m, 0, 0, p->anchored ? STEPS_PER_BYTE * len + STEPS_ALWAYS : STEPS_PER_PLACE);
+    if (r == PCRE2_ERROR_MATCHLIMIT)
+        r = p->anchored ? paid(&m, 0, PCRE2_NO_UTF_CHECK, 4 * (STEPS_PER_BYTE * len + STEPS_ALWAYS))
+                        : at_each_place(&m);
+    pcre2_match_data_free(m.where);
+    return r >= 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/store/store_int.h"
+
+static uint64_t *at(const struct rows *r, uint32_t i) {
+    return &r->v[i & (r->cap - 1)];
+}
+
+static void grow(struct rows *r) {
+    if (r->end - r->first < r->cap)
+        return;
+    uint32_t cap = r->cap ? 2 * r->cap : 16;
+    uint64_t *v = sl_alloc0(cap, sizeof *v);
+    for (uint32_t i = r->first; i != r->end; i++)
+        v[i & (cap - 1)] = *at(r, i);
+    sl_freep(&r->v);
+    r->v = v;
+    r->cap = cap;
+}
+
+void rows_done(struct rows *r) {
+    sl_freep(&r->v);
+    *r = (struct rows){0};
+}
+
+void rows_add(struct rows *r, uint64_t row) {
+    grow(r);
+    *at(r, r->end++) = row;
+}
+
+uint32_t rows_spare(const struct rows *r) {
+    return r->end - r->first;
+}
+
+uint64_t rows_take(struct rows *r) {
+    return r->first == r->end ? ++r->last : *at(r, r->first++);
+}
+
+void rows_return(struct rows *r, uint64_t row) {
+    grow(r);
+    *at(r, --r->first) = row;
+}

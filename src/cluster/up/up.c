@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One loop, one thread. Requests and responses are handled as they arrive; before each wait for I/O
+ * the components do what is due, and a timer is set for the next deadline.
+ */
+#include "cluster/up/up.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "cluster/controllers/core/cluster.h"
+#include "cluster/up/data_dir.h"
+#include "cluster/up/frontend.h"
+#include "core/base/fmt.h"
+#include "core/base/mem.h"
+#include "lib/log/log.h"
+#include "manager/admission/review.h"
+#include "manager/controllers/core/manager.h"
+#include "manager/serve/parts.h"
+#include "manager/serve/settings.h"
+#include "manager/serve/visibility_api.h"
+
+#define KUBERNETES "v1.36.0"
+#define QUEUEING "system:serviceaccount:kueue-system:kueue-controller-manager"
+#define STOP_GRACE_MS 5000u
+#define RENEW_BEFORE (SL_HOME_CERT_LIFE / 3)
+
+struct up {
+    const struct sl_up_options *o;
+    uv_loop_t loop;
+    uv_prepare_t before; /* runs before each wait for I/O */
+    uv_timer_t timer;    /* the next thing to do */
+    uv_signal_t on_term, on_int;
+    struct sl_home home;
+    struct sl_door *door;
+    struct sl_apiserver *api;
+    struct sl_port *port; /* the manager's; all have the same clocks */
+    struct sl_settings_file file;
+    struct sl_settings *settings;
+    struct sl_metrics *metrics;
+    struct sl_manager *manager;
+    struct sl_cluster *cluster;
+    struct sl_runtime *runtime;
+    struct sl_api_runtime logs;
+    uint64_t started; /* uv_hrtime */
+    sl_time files_at; /* mono: next look at files */
+    sl_time renew_at; /* wall: the certificate */
+    uint64_t files;   /* that whoever started us lets one open */
+    char node[64], server[300], address[280];
+    bool ready, ending;
+};
+
+/* ---- words ---- */
+
+static void tell(struct up *u, enum sl_up_step step) {
+    struct sl_apiserver_stats stats = {0};
+
+    if (!u->o->news)
+        return;
+    sl_apiserver_stats(u->api, &stats);
+    u->o->news(u->o->ctx, &(struct sl_up_news){.step = step,
+                                               .dir = u->home.dir,
+                                               .kubeconfig = u->home.kubeconfig,
+                                               .server = u->server,
+                                               .node = u->node,
+                                               .objects = stats.objects,
+                                               .sim_nodes = u->o->sim.count,
+                                               .took = (sl_span)(uv_hrtime() - u->started)});
+}
+
+/* A name that a Node may have: that of the machine, as far as it goes. */
+static void name_node(char out[64]) {
+    char host[64] = "";
+    size_t n = 0;
+
+    (void)gethostname(host, sizeof host - 1);
+    for (const char *p = host; *p && *p != '.'; p++)
+        if (isalnum((unsigned char)*p) || (*p == '-' && n > 0))
+            out[n++] = (char)tolower((unsigned char)*p);
+    while (n > 0 && out[n - 1] == '-')
+        n--;
+    out[n] = '\0';
+    if (n == 0)
+        sl_fmt(out, 64, "localhost");
+}
+
+static bool is_any(const char *host) {
+    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
+static void name_server(struct up *u, const char *host, uint16_t port) {
+    const char *to = is_any(host) ? "127.0.0.1" : host;
+    bool six = strchr(to, ':');
+
+    sl_fmt(u->address, sizeof u->address, "%s%s%s:%u", six ? "[" : "", to, six ? "]" : "", port);
+    sl_fmt(u->server, sizeof u->server, "https://%s", u->address);
+}
+
+/* ---- what others ask of us ---- */
+
+static int review(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out) {
+    struct up *u = ctx;
+
+    return sl_review(sl_manager_view(u->manager), path, body, len, out);
+}
+
+static const char *unready(void *ctx) {
+    struct up *u = ctx;
+
+    return !u->api || !sl_manager_ready(u->manager) ? "the queues are being read"
+           : !sl_cluster_ready(u->cluster)          ? "the controllers are starting"
+           : !sl_runtime_ready(u->runtime)          ? "the nodes are not ready yet"
+                                                    : NULL;
+}
+
+/* Metrics, what the queues hold, and who waits in which place: the manager knows. */
+static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    static const char prefix[] = "/apis/" VISIBILITY_GROUP;
+    struct up *u = ctx;
+    struct visibility_target t;
+
+    if (strcmp(rq->path, "/metrics") == 0) {
+        a->content_type = "text/plain; version=0.0.4; charset=utf-8";
+        sl_manager_refresh_metrics(u->manager);
+        sl_metrics_print(u->metrics, &a->body);
+        return true;
+    }
+    if (strcmp(rq->path, "/debug/state") == 0) {
+        sl_manager_dump(u->manager, &a->body);
+        return true;
+    }
+    if (strncmp(rq->path, prefix, strlen(prefix)) != 0)
+        return false;
+    visibility_target(rq->path, &t);
+    visibility_answer(u->manager, &t, rq, a);
+    return true;
+}
+
+/* ---- the turn ---- */
+
+static void use_settings(struct up *u, const struct sl_settings *settings) {
+    struct sl_parts parts = parts_parse(NULL, settings);
+
+    sl_manager_configure(u->manager, settings, &parts);
+    webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
+}
+
+static const char *host_of(const struct up *u) {
+    return u->o->listen ? u->o->listen : "127.0.0.1";
+}
+
+static void renew_certificate(struct up *u) {
+    struct sl_cert cert = {0};
+    struct sl_err err;
+
+    if (u->port->wall < u->renew_at)
+        return;
+    u->renew_at = sl_time_add(u->port->wall, 24 * SL_HOUR); /* if it does not work */
+    if (sl_home_certificate(&u->home, host_of(u), u->port->wall, &cert, &err) < 0 ||
+        sl_door_certificate(u->door, &cert, &err) < 0)
+        sl_log(SL_LOG_ERROR, "certificate renewal failed", SL_S("error", err.text));
+    else
+        u->renew_at = sl_time_add(u->port->wall, SL_HOME_CERT_LIFE - RENEW_BEFORE);
+    sl_cert_done(&cert);
+}
+
+static void look_at_files(struct up *u) {
+    struct sl_settings *fresh;
+
+    if (u->port->mono < u->files_at)
+        return;
+    u->files_at = u->port->mono + SL_FILES_EVERY;
+    renew_certificate(u);
+    fresh = sl_settings_file_again(&u->file);
+    if (!fresh)
+        return;
+    use_settings(u, fresh);
+    sl_settings_free(u->settings);
+    u->settings = fresh;
+}
+
+static void on_timer(uv_timer_t *t) {
+    (void)t; /* it only makes the loop turn */
+}
+
+static sl_time sooner(sl_time a, sl_time b) {
+    return a < b ? a : b;
+}
+
+static void turn(uv_prepare_t *h) {
+    struct up *u = h->data;
+
+    sl_apiserver_clock(u->api);
+    look_at_files(u);
+    sl_manager_tick(u->manager);
+    sl_cluster_tick(u->cluster);
+    sl_runtime_tick(u->runtime);
+    if (!u->ready && !unready(u)) {
+        u->ready = true;
+        tell(u, SL_UP_READY);
+    }
+    sl_time next = sooner(sooner(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
+                          sooner(sl_runtime_next(u->runtime), u->files_at));
+    sl_time wait = next > u->port->mono ? next - u->port->mono : 0;
+    (void)uv_timer_start(&u->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
+}
+
+static void on_signal(uv_signal_t *h, int number) {
+    struct up *u = h->data;
+
+    sl_log(SL_LOG_INFO, "shutting down", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
+    u->ending = true;
+    uv_stop(&u->loop);
+}
+
+/* ---- life ---- */
+
+static sl_time wall_clock(void) {
+    uv_timeval64_t t = {0};
+
+    (void)uv_gettimeofday(&t);
+    return t.tv_sec * SL_SEC + t.tv_usec * SL_USEC;
+}
+
+/* For the metrics: decisions never see it. */
+static sl_time stopwatch(void) {
+    return (sl_time)uv_hrtime();
+}
+
+static int open_door(struct up *u, struct sl_err *err) {
+    struct sl_cert cert = {0};
+    sl_time now = wall_clock();
+    int r = sl_home_certificate(&u->home, host_of(u), now, &cert, err);
+
+    if (r < 0)
+        return r;
+    u->renew_at = sl_time_add(now, SL_HOME_CERT_LIFE - RENEW_BEFORE);
+    const struct sl_door_spec spec = {
+        .loop = &u->loop,
+        .host = host_of(u),
+        .port = u->o->port,
+        .cert = &cert,
+        .token = u->home.token,
+        .ctx = u,
+        .unready = unready,
+        .other = other,
+    };
+    r = sl_door_open(&spec, &u->door, err);
+    sl_cert_done(&cert);
+    if (r < 0)
+        return sl_err_wrap(err, r, "API server (--port=0 chooses a free port)");
+    name_server(u, host_of(u), sl_door_port(u->door));
+    return r;
+}
+
+/* Without a file, all kinds of jobs that are built into the API. */
+static int load_settings(struct up *u, struct sl_err *err) {
+    static const enum sl_framework built_in[] = {SL_FW_JOB, SL_FW_POD, SL_FW_DEPLOYMENT,
+                                                 SL_FW_STATEFULSET};
+
+    u->file = (struct sl_settings_file){.path = u->o->config,
+                                        .own_ns = "kueue-system",
+                                        .gates = u->o->gates,
+                                        .metrics = u->metrics};
+    int r = sl_settings_file_load(&u->file, &u->settings, err);
+    for (size_t i = 0; r >= 0 && !u->o->config && i < SL_LEN(built_in); i++)
+        u->settings->framework[built_in[i]] = true;
+    return r;
+}
+
+static int start_api(struct up *u, struct sl_err *err) {
+    const struct sl_apiserver_spec spec = {
+        .loop = &u->loop,
+        .file = u->home.objects,
+        .version = KUBERNETES,
+        .address = u->address,
+        .review = review,
+        .ctx = u,
+        .review_unlabelled = u->settings->manage_without_queue,
+    };
+
+    return sl_apiserver_new(&spec, &u->api, err);
+}
+
+static int start_parts(struct up *u, struct sl_err *err) {
+    char name[80];
+
+    u->port = sl_apiserver_port(u->api, QUEUEING, "kueue/v0.19.0 sluice/" SL_VERSION);
+    sl_apiserver_clock(u->api);
+    u->manager = sl_manager_new(&(struct sl_manager_spec){.port = u->port,
+                                                          .settings = u->settings,
+                                                          .parts = parts_parse(NULL, u->settings),
+                                                          .metrics = u->metrics,
+                                                          .stopwatch = stopwatch,
+                                                          .instance = u->node,
+                                                          .seed = uv_hrtime()});
+    webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
+    u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
+        .port = sl_apiserver_port(u->api, "system:kube-controller-manager",
+                                  "kube-controller-manager sluice/" SL_VERSION),
+        .seed = uv_hrtime(),
+        .ca = u->home.ca.cert_pem});
+    sl_fmt(name, sizeof name, "system:node:%s", u->node);
+    int r =
+        sl_runtime_new(&(struct sl_runtime_spec){.loop = &u->loop,
+                                                 .port = sl_apiserver_port(
+                                                     u->api, name, "kubelet sluice/" SL_VERSION),
+                                                 .dir = u->home.pods,
+                                                 .node = u->node,
+                                                 .files = u->files,
+                                                 .sim = u->o->sim},
+                       &u->runtime, err);
+    if (r < 0)
+        return r;
+    u->logs = (struct sl_api_runtime){.ctx = u->runtime,
+                                      .log_open = sl_runtime_log_open,
+                                      .log_read = sl_runtime_log_read,
+                                      .log_close = sl_runtime_log_close,
+                                      .talk_open = sl_runtime_talk_open,
+                                      .talk_input = sl_runtime_talk_input,
+                                      .talk_input_end = sl_runtime_talk_input_end,
+                                      .talk_size = sl_runtime_talk_size,
+                                      .talk_hold = sl_runtime_talk_hold,
+                                      .talk_close = sl_runtime_talk_close};
+    sl_apiserver_runtime(u->api, &u->logs);
+    return SL_OK;
+}
+
+static int start(struct up *u, struct sl_err *err) {
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) /* before the door raises it */
+        u->files = files.rlim_cur;
+    int r = sl_home_open(u->o->dir, wall_clock(), &u->home, err);
+
+    if (r >= 0)
+        r = load_settings(u, err);
+    if (r >= 0)
+        r = open_door(u, err);
+    if (r >= 0)
+        r = start_api(u, err); /* takes the store, so nobody else lives in the folder */
+    if (r >= 0)
+        r = sl_home_write_kubeconfig(&u->home, u->server, err);
+    if (r >= 0)
+        tell(u, SL_UP_BEGIN);
+    if (r >= 0)
+        r = start_parts(u, err);
+    if (r < 0)
+        return r;
+    sl_door_serve(u->door, u->api);
+    u->before.data = u->on_term.data = u->on_int.data = u;
+    (void)uv_prepare_init(&u->loop, &u->before);
+    (void)uv_prepare_start(&u->before, turn);
+    (void)uv_timer_init(&u->loop, &u->timer);
+    (void)uv_signal_init(&u->loop, &u->on_term);
+    (void)uv_signal_start(&u->on_term, on_signal, SIGTERM);
+    (void)uv_signal_init(&u->loop, &u->on_int);
+    (void)uv_signal_start(&u->on_int, on_signal, SIGINT);
+    return SL_OK;
+}
+
+static void close_handle(uv_handle_t *h, void *arg) {
+    (void)arg;
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+static void finish(struct up *u) {
+    if (u->ending)
+        tell(u, SL_UP_ENDING);
+    if (u->before.data)
+        (void)uv_prepare_stop(&u->before); /* what it turns is about to go */
+    sl_door_close(u->door);
+    if (u->runtime)
+        sl_runtime_stop(u->runtime, STOP_GRACE_MS);
+    if (u->manager)
+        sl_manager_free(u->manager);
+    if (u->cluster)
+        sl_cluster_free(u->cluster);
+    if (u->runtime)
+        sl_runtime_free(u->runtime);
+    sl_apiserver_free(u->api);
+    (void)uv_run(&u->loop, UV_RUN_NOWAIT);
+    uv_walk(&u->loop, close_handle, NULL);
+    (void)uv_run(&u->loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&u->loop);
+    sl_settings_free(u->settings);
+    sl_metrics_free(u->metrics);
+    sl_home_done(&u->home);
+}
+
+int sl_up(const struct sl_up_options *o, struct sl_err *err) {
+    struct up *u = sl_alloc0(1, sizeof *u);
+
+    u->o = o;
+    u->started = uv_hrtime();
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (uv_loop_init(&u->loop) < 0) {
+        sl_freep(&u);
+        return sl_err_set(err, SL_EIO, "cannot create the event loop");
+    }
+    name_node(u->node);
+    u->metrics = sl_metrics_new();
+    sl_metrics_build_info(u->metrics);
+    int r = start(u, err);
+    if (r >= 0)
+        (void)uv_run(&u->loop, UV_RUN_DEFAULT);
+    finish(u);
+    sl_freep(&u);
+    return r;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line as data: a program is a table of commands ("verbs"), a command is a table of
+ * options with its help, examples and a function to run. Parsing, --help, error messages with the
+ * nearest match and shell completion all come from the same tables, so they cannot disagree.
+ *
+ * Tables are constant and borrowed for the lifetime of the process; nothing here is thread-safe.
+ */
+#ifndef SL_CMD_CLI_CLI_H
+#define SL_CMD_CLI_CLI_H
+
+#include "cmd/cli/term.h"
+#include "core/base/err.h"
+
+/* Exit codes of the process. One table in cli.c maps error codes here. */
+enum sl_exit {
+    SL_EXIT_OK = 0,
+    SL_EXIT_DIFFERS = 1, /* it ran, and the result is not the expected one */
+    SL_EXIT_USAGE = 2,   /* the command line is wrong */
+    SL_EXIT_INPUT = 3,   /* an input file is wrong or missing */
+    SL_EXIT_IO = 4,      /* reading or writing failed */
+};
+
+enum sl_opt_kind {
+    SL_OPT_FLAG,   /* takes no value */
+    SL_OPT_FILE,   /* a path */
+    SL_OPT_SPAN,   /* a length of time: 250ms, 1h30m */
+    SL_OPT_CHOICE, /* one of 'choices' */
+    SL_OPT_TEXT,   /* any text, also empty */
+    SL_OPT_HINT,   /* any text; completion offers 'choices' */
+};
+
+struct sl_opt {
+    const char *name; /* without the dashes */
+    enum sl_opt_kind kind;
+    const char *value; /* placeholder of the value in help texts, e.g. FILE */
+    const char *help;
+    const char *const *choices; /* CHOICE, HINT: NULL-terminated */
+    char letter;                /* short form "-x"; 0: none */
+};
+
+struct sl_example {
+    const char *line, *what;
+};
+
+#define SL_CLI_MAX_OPTS 32
+
+struct sl_args;
+
+struct sl_verb {
+    const char *name;
+    const char *summary;  /* one line for the list of verbs */
+    const char *synopsis; /* what follows the verb's name in "usage:" */
+    const char *about;    /* paragraphs; NULL: the summary is enough */
+    const struct sl_opt *opts;
+    uint32_t n_opts;
+    const struct sl_example *examples;
+    uint32_t n_examples;
+    uint32_t min_args, max_args; /* arguments besides options */
+    const char *arg;             /* placeholder of an argument, e.g. FILE */
+    const char *const *args;     /* its possible values, NULL-terminated; NULL: a file */
+    bool arg_is_verb;            /* it may be the name of a verb */
+    /* For compatibility with scripts of another program, options are parsed as by getopt_long(3):
+     * the last of several applies and long names may be abbreviated. A wrong command line gets the
+     * usage on standard error and exit code 1; -h gets the help there. */
+    bool like_getopt;
+    const struct sl_example *exits; /* what its exit codes mean; NULL: what they always do */
+    uint32_t n_exits;
+    /* An exit code, or a negative sl_code with its message in err. */
+    int (*run)(const struct sl_args *a, struct sl_err *err);
+};
+
+struct sl_program {
+    const char *name, *summary, *version;
+    const struct sl_verb *const *verbs;
+    uint32_t n_verbs;
+    const struct sl_example *examples;
+    uint32_t n_examples;
+};
+
+struct sl_args {
+    const struct sl_program *program;
+    const struct sl_verb *verb;
+    struct sl_term *term;
+    const char *opts[SL_CLI_MAX_OPTS]; /* as in the verb's table; NULL: absent; "" for a flag */
+    bool given_twice[SL_CLI_MAX_OPTS]; /* or more often; only if like_getopt */
+    bool short_help;                   /* help was requested by -h */
+    const char **v;                    /* arguments besides options */
+    uint32_t n;
+};
+
+static inline bool sl_args_has(const struct sl_args *a, uint32_t opt) {
+    return a->opts[opt] != NULL;
+}
+
+/* The whole program: parses, runs the verb, prints what went wrong, returns the exit code. */
+int sl_cli_main(const struct sl_program *p, int argc, char **argv);
+/* Fills everything of ret but its term. argv are the arguments after the command; ret->v needs as
+ * many entries. Separate from main for tests. */
+int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int argc, char **argv,
+                 struct sl_args *ret, bool *ret_help, struct sl_err *err) _must_check_;
+const struct sl_verb *sl_cli_verb(const struct sl_program *p, const char *name);
+int sl_cli_exit_code(int code);
+/* Writes a whole file. */
+int sl_cli_write_file(const char *path, const char *text, size_t len,
+                      struct sl_err *err) _must_check_;
+
+/* ---- help.c ---- */
+void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct sl_term *t);
+/* Only how to call it, on standard error. */
+void sl_cli_usage(const struct sl_program *p, const struct sl_verb *verb);
+
+/* ---- the verbs every program has ---- */
+extern const struct sl_verb sl_verb_help, sl_verb_version, sl_verb_completion;
+/* ---- and those of this one ---- */
+extern const struct sl_verb sl_verb_match, sl_verb_serve, sl_verb_sim, sl_verb_up;
+
+#endif

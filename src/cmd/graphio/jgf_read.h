@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON Graph Format as it is written: vertices and edges, with defaults filled in and nothing
+ * compared with a graph yet. Texts are those of the JSON or live in the arena.
+ */
+#ifndef SL_CMD_GRAPHIO_JGF_READ_H
+#define SL_CMD_GRAPHIO_JGF_READ_H
+
+#include "cmd/graphio/idset.h"
+#include "cmd/graphio/json_in.h"
+#include "cmd/graphio/stage.h"
+#include "core/base/collection/map.h"
+
+struct sl_jgf_vertex {
+    yyjson_val *at;  /* for messages */
+    const char *jid; /* the id by which edges know it */
+    struct sl_vertex_spec spec;
+    const char *path; /* in containment; NULL: none */
+    const struct sl_stage_path *paths;
+    uint32_t n_paths;
+    bool exclusive;
+};
+
+struct sl_jgf_edge {
+    uint32_t from, to;
+    const char *subsystem;
+    bool reverse; /* in containment, from what is inside to what contains it: says nothing new */
+    bool tree;    /* in containment, the one by which 'to' is reached */
+};
+
+struct sl_jgf {
+    const struct sl_jin *j;
+    struct sl_arena arena;
+    SL_VEC(struct sl_jgf_vertex) v;
+    SL_VEC(struct sl_jgf_edge) edges;
+    struct sl_map by_id;
+    struct sl_idset free_ranks;
+};
+
+/* 'top' has "graph" and perhaps "free_ranks". Without edges those are not looked at. */
+int sl_jgf_read(struct sl_jgf *x, const struct sl_jin *j, yyjson_val *top, uint32_t max_vertices,
+                bool with_edges) _must_check_;
+void sl_jgf_done(struct sl_jgf *x);
+
+/* To stage it for g, NULL for a new graph. */
+int sl_stage_jgf(const struct sl_jgf *x, const struct sl_graph *g, const char *allow,
+                 struct sl_stage *s) _must_check_;
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cancel and partial-cancel.
+ */
+#include <string.h>
+
+#include "cmd/match/session_int.h"
+
+/* How a walk over what a job has would count: visited and left. */
+struct counts {
+    uint64_t preorder, postorder;
+};
+
+static void tell_counts(struct sl_session *s, const char *what, const struct counts *c) {
+    sl_session_rule(s);
+    fprintf(s->o.results, "INFO: %s PREORDER COUNT=\"%" PRIu64 "\"\n", what, c->preorder);
+    fprintf(s->o.results, "INFO: %s POSTORDER COUNT=\"%" PRIu64 "\"\n", what, c->postorder);
+    sl_session_rule(s);
+}
+
+static bool wants_counts(struct words w, uint32_t at) {
+    return w.n > at && strcmp(w.v[at], "stats") == 0;
+}
+
+/* ---- all of a job ---- */
+
+/* The root and the children of each vertex that the job has are visited; what it has is left. */
+static struct counts count_all(const struct sl_graph *g, const struct sl_grant *has) {
+    struct counts c = {.preorder = has->picks.n > 0};
+    for (uint32_t i = 0; i < has->picks.n; i++) {
+        c.preorder += sl_graph_vertex(g, has->picks.v[i].v)->n_kids;
+        c.postorder++;
+    }
+    return c;
+}
+
+void sl_command_cancel(struct sl_session *s, struct words w) {
+    int64_t id = sl_session_number(w.v[1]);
+    struct job_row *j = sl_session_job(s, id);
+    struct counts c = {0};
+    if (!j || j->state == JOB_CANCELED) {
+        sl_session_error(s, "cancel: ERROR: nonexistent job %" PRIu64, (uint64_t)id);
+        return;
+    }
+    if (wants_counts(w, 2) && sl_match_grant(s->m, id, &s->grant) >= 0)
+        c = count_all(sl_match_graph(s->m), &s->grant);
+    int r = sl_match_cancel(s->m, id);
+    sl_assert(r >= 0 || r == SL_ENOENT); /* all it had may have gone with a part of the graph */
+    j->state = JOB_CANCELED;
+    if (wants_counts(w, 2))
+        tell_counts(s, "CANCEL", &c);
+}
+
+/* ---- a part ---- */
+
+/* Down from the root into what the job keeps, but not into ranks that nothing is taken from. What
+ * is given back, and what the job never had, is visited and not gone into. */
+static struct counts count_part(const struct sl_graph *g, const struct sl_grant *has,
+                                const sl_vtxs *gone) {
+    enum { KEPT = 1, GONE };
+    uint8_t *state = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
+    SL_VEC(int32_t) ranks = {0};
+    SL_VEC(sl_vtx) way = {0};
+    struct counts c = {0};
+
+    for (uint32_t i = 0; i < has->picks.n; i++)
+        state[has->picks.v[i].v] = KEPT;
+    for (uint32_t i = 0; i < gone->n; i++) {
+        const struct sl_vertex *x = sl_graph_vertex(g, gone->v[i]);
+        for (uint32_t pos = x->pos; pos < x->end; pos++) {
+            sl_vtx v = sl_graph_at(g, pos);
+            state[v] = GONE;
+            if (sl_graph_vertex(g, v)->rank >= 0)
+                *sl_vec_push(&ranks) = sl_graph_vertex(g, v)->rank;
+        }
+    }
+    *sl_vec_push(&way) = sl_graph_root(g);
+    while (way.n > 0) {
+        sl_vtx v = sl_vec_pop(&way);
+        const struct sl_vertex *x = sl_graph_vertex(g, v);
+        bool into = x->rank < 0;
+        for (uint32_t i = 0; i < ranks.n && !into; i++)
+            into = ranks.v[i] == x->rank;
+        c.preorder++;
+        if (state[v] != KEPT || !into)
+            continue;
+        c.postorder++;
+        for (uint32_t k = 0; k < x->n_kids; k++)
+            *sl_vec_push(&way) = sl_graph_kids(g)[x->kids + k];
+    }
+    sl_vec_free(&ranks);
+    sl_vec_free(&way);
+    sl_freep(&state);
+    return c;
+}
+
+static int give_back(struct sl_session *s, const struct sl_graph_text *t, struct job_row *j,
+                     struct counts *ret, struct sl_err *err) {
+    const struct sl_graph *g = sl_match_graph(s->m);
+    sl_vtxs gone = {0};
+    bool all = false;
+    int r = sl_match_grant(s->m, j->id, &s->grant);
+
+    if (r < 0)
+        return sl_err_set(err, r, "job %" PRId64 " has nothing left", j->id);
+    r = sl_release_read(g, t, &s->grant, &gone, err);
+    /* By ranks, nothing is walked. */
+    if (r >= 0 && t->format == SL_GRAPH_JGF)
+        *ret = count_part(g, &s->grant, &gone);
+    if (r >= 0)
+        r = sl_match_cancel_part(s->m, j->id, gone.v, gone.n, &all, err);
+    if (r >= 0 && all)
+        j->state = JOB_CANCELED;
+    sl_vec_free(&gone);
+    return r;
+}
+
+void sl_command_partial_cancel(struct sl_session *s, struct words w) {
+    _cleanup_(sl_freep) char *text = NULL;
+    struct sl_graph_text t = {.file = w.v[3]};
+    int64_t id = sl_session_number(w.v[1]);
+    struct job_row *j = sl_session_job(s, id);
+    struct counts c = {0};
+    struct sl_err err = {0};
+
+    if (!sl_graph_format_parse(w.v[2], &t.format) ||
+        (t.format != SL_GRAPH_JGF && t.format != SL_GRAPH_RV1EXEC)) {
+        sl_session_error(s, "ERROR: unsupported reader %s", w.v[2]);
+        return;
+    }
+    if (!sl_session_read_file(s, w.v[3], SL_GRAPH_MAX_BYTES, &text, &t.len))
+        return;
+    t.text = text;
+    if (!j || j->state == JOB_CANCELED) {
+        sl_session_error(s, "ERROR: nonexistent job %" PRIu64, (uint64_t)id);
+        return;
+    }
+    if (j->state == JOB_RESERVED) {
+        sl_session_error(s, "ERROR: reservations not currently supported by partial cancel");
+        return;
+    }
+    if (give_back(s, &t, j, &c, &err) < 0) {
+        fprintf(s->o.out, "%s\n", err.text);
+        sl_session_error(s, "ERROR: error encountered while removing job %" PRIu64, (uint64_t)id);
+    }
+    if (wants_counts(w, 4))
+        tell_counts(s, "PARTIAL CANCEL", &c);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of this folder. */
+#ifndef SL_CMD_MATCH_SESSION_INT_H
+#define SL_CMD_MATCH_SESSION_INT_H
+
+#include <inttypes.h>
+
+#include "cmd/graphio/graph_read.h"
+#include "cmd/graphio/write/match.h"
+#include "cmd/match/session.h"
+#include "core/base/collection/map.h"
+
+#define WORDS_MAX 65536u /* of one line */
+
+/* What list and info show. Jobs stay when they have ended. */
+enum job_state { JOB_ALLOCATED, JOB_RESERVED, JOB_CANCELED };
+struct job_row {
+    int64_t id, at;
+    enum job_state state;
+    char *file;
+    double seconds; /* that it took to find */
+};
+
+/* Jobspecs by what is in their files, compiled for the graph as it is now. */
+struct spec {
+    uint64_t hash;
+    char *text;
+    size_t len;
+    struct sl_job_request *request;
+    char *queue; /* NULL: none */
+};
+struct specs {
+    SL_VEC(struct spec) v;
+    struct sl_map by_hash;
+    size_t bytes;
+};
+
+struct sl_session {
+    struct sl_session_options o;
+    struct sl_match *m;
+    struct sl_match_writer writer;
+    int64_t next_id;
+    SL_VEC(struct job_row) jobs; /* by id */
+    struct specs specs;
+    struct sl_grant grant; /* of the last result */
+    struct sl_buf text;    /* and how it is written */
+    double load_seconds;
+    struct { /* seconds of matches that found something */
+        double least, most, sum;
+    } times;
+    bool ended;
+};
+
+struct words {
+    const char *const *v;
+    uint32_t n;
+};
+
+/* ---- session.c ---- */
+
+/* "INFO: =====…", to the results. */
+void sl_session_rule(struct sl_session *s);
+/* A line on err, after all previous output was flushed. */
+void sl_session_error(struct sl_session *s, const char *fmt, ...) _printf_(2, 3);
+double sl_session_seconds(const struct sl_session *s, int64_t since_ns);
+/* What there was of text, to the results. */
+void sl_session_put_text(struct sl_session *s);
+/* A whole file; reports if it cannot be opened. Freed by the caller. */
+bool sl_session_read_file(struct sl_session *s, const char *path, size_t max, char **ret,
+                          size_t *ret_len);
+/* As strtoll reads it: text is 0. */
+int64_t sl_session_number(const char *word);
+
+struct job_row *sl_session_job(struct sl_session *s, int64_t id);
+/* Adds a job or takes the place of one that has ended. */
+void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const char *file,
+                         double seconds);
+
+/* ---- specs.c ---- */
+
+/* The request in a file's text, compiled or cached; NULL with a message in err. Valid until the
+ * next call or until specs are dropped. */
+const struct spec *sl_specs_get(struct sl_session *s, const char *file, const char *text,
+                                size_t len, struct sl_err *err);
+/* The graph has changed. */
+void sl_specs_forget(struct sl_session *s);
+
+/* ---- commands ---- */
+
+typedef void sl_session_command(struct sl_session *s, struct words w);
+
+sl_session_command sl_command_match, sl_command_multi_match, sl_command_update; /* match_cmds.c */
+sl_session_command sl_command_cancel, sl_command_partial_cancel;                /* cancel_cmds.c */
+sl_session_command sl_command_attach, sl_command_remove, sl_command_find;       /* graph_cmds.c */
+sl_session_command sl_command_set_property, sl_command_get_property;
+sl_session_command sl_command_set_status, sl_command_get_status;
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compiled jobspecs. Scripts match the same few files thousands of times; each time the file is
+ * read, and what is in it is looked up here before it is parsed.
+ */
+#include <string.h>
+
+#include "cmd/graphio/jobspec_read.h"
+#include "cmd/match/session_int.h"
+#include "core/base/collection/hash.h"
+
+#define SPECS_MAX 4096u
+#define SPECS_BYTES ((size_t)32 << 20)
+
+void sl_specs_forget(struct sl_session *s) {
+    for (uint32_t i = 0; i < s->specs.v.n; i++) {
+        struct spec *x = &s->specs.v.v[i];
+        sl_request_free(x->request);
+        sl_freep(&x->text);
+        sl_freep(&x->queue);
+    }
+    sl_vec_free(&s->specs.v);
+    sl_map_done(&s->specs.by_hash);
+    s->specs = (struct specs){0};
+}
+
+static const struct spec *known(const struct specs *k, uint64_t hash, const char *text,
+                                size_t len) {
+    uint32_t c;
+    for (uint32_t i = sl_map_first(&k->by_hash, hash, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&k->by_hash, hash, &c))
+        if (k->v.v[i].len == len && memcmp(k->v.v[i].text, text, len) == 0)
+            return &k->v.v[i];
+    return NULL;
+}
+
+const struct spec *sl_specs_get(struct sl_session *s, const char *file, const char *text,
+                                size_t len, struct sl_err *err) {
+    _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
+    uint64_t hash = sl_hash_bytes(0, text, len);
+    const struct spec *old = known(&s->specs, hash, text, len);
+    struct sl_job_request *request;
+
+    if (old)
+        return old;
+    if (sl_jobspec_read(file, text, len, &j, err) < 0)
+        return NULL;
+    if (sl_request_new(sl_match_graph(s->m), j, &request, err) < 0) {
+        (void)sl_err_wrap(err, err->code, "%s", file);
+        return NULL;
+    }
+    if (s->specs.v.n >= SPECS_MAX || s->specs.bytes + len > SPECS_BYTES)
+        sl_specs_forget(s);
+    struct spec x = {
+        .hash = hash,
+        .text = sl_alloc(len + 1),
+        .len = len,
+        .request = request,
+        .queue = j->queue ? sl_strdup(j->queue) : NULL,
+    };
+    if (len > 0)
+        memcpy(x.text, text, len);
+    s->specs.bytes += len;
+    sl_map_add(&s->specs.by_hash, hash, s->specs.v.n);
+    struct spec *kept = sl_vec_push(&s->specs.v);
+    *kept = x;
+    return kept;
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rounds. A round evaluates the head of every ClusterQueue that has one, against the present state,
+ * then processes them in order: reserve, start preempting, or requeue. A cycle is rounds until
+ * nothing is left to decide. What a preemptor will need is charged to the tree for the rest of its
+ * round, so that later ones do not take it.
+ *
+ * A cycle terminates: every round either reserves quota, evicts (finite, see preempt/preempt.c),
+ * puts a class to sleep, advances a scan over a finite list of flavors, or leaves every head as it
+ * was, and heads that were evaluated in the present state of their tree are not evaluated again.
+ */
+#include "core/engine/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Every vector has storage from the start, so that an empty range is still a range of something. */
+void round_init(struct round *r) {
+    sl_arena_init(&r->text, UINT64_C(1) << 30);
+    sl_vec_reserve(&r->entries, 16);
+    sl_vec_reserve(&r->picks, 16);
+    sl_vec_reserve(&r->uses, 16);
+    sl_vec_reserve(&r->whys, 16);
+    sl_vec_reserve(&r->targets, 16);
+    sl_vec_reserve(&r->tried, 16);
+    sl_vec_reserve(&r->counts, 16);
+    sl_vec_reserve(&r->lacks, 16);
+    sl_vec_reserve(&r->candidates, 16);
+    sl_vec_reserve(&r->contested, 16);
+}
+
+void round_done(struct round *r) {
+    sl_vec_free(&r->entries);
+    sl_vec_free(&r->order);
+    sl_vec_free(&r->picks);
+    sl_vec_free(&r->uses);
+    sl_vec_free(&r->whys);
+    sl_vec_free(&r->targets);
+    sl_vec_free(&r->tried);
+    sl_vec_free(&r->counts);
+    sl_vec_free(&r->charges);
+    sl_vec_free(&r->victims);
+    sl_vec_free(&r->candidates);
+    sl_vec_free(&r->lacks);
+    sl_vec_free(&r->processed);
+    sl_vec_free(&r->contested);
+    sl_vec_free(&r->barred);
+    sl_vec_free(&r->memo);
+    sl_arena_done(&r->text);
+}
+
+void round_clear(struct round *r) {
+    sl_vec_clear(&r->entries);
+    sl_vec_clear(&r->order);
+    sl_vec_clear(&r->picks);
+    sl_vec_clear(&r->uses);
+    sl_vec_clear(&r->whys);
+    sl_vec_clear(&r->targets);
+    sl_vec_clear(&r->tried);
+    sl_vec_clear(&r->counts);
+    sl_vec_clear(&r->victims);
+    sl_vec_clear(&r->lacks);
+    sl_vec_clear(&r->processed);
+    if (r->text.used)
+        sl_arena_clear(&r->text);
+}
+
+/* ---- looking ---- */
+
+static struct ns *find_ns(const struct sl_engine *e, sl_sym name) {
+    uint32_t i = sl_map_get(&e->ns_map, name);
+    return i == SL_MAP_NONE ? NULL : &e->namespaces.v[i];
+}
+
+enum sl_pending_kind own_obstacle(const struct sl_engine *e, uint32_t wl, const struct cq *q) {
+    const struct wl *w = &e->wls.v[wl];
+    const struct more *m = w->more;
+    for (uint32_t i = 0; m && i < m->checks.n; i++)
+        if (m->checks.v[i].state == SL_CHECK_RETRY || m->checks.v[i].state == SL_CHECK_REJECTED)
+            return SL_PENDING_FAILED_CHECKS;
+    const struct ns *ns = find_ns(e, w->ns);
+    if (ns && !ns->exists)
+        return SL_PENDING_NS_MISSING;
+    struct sl_labels none = {0};
+    if (!sl_selector_matches(&q->namespaces, ns ? &ns->labels : &none))
+        return SL_PENDING_NS_MISMATCH;
+    if (m && m->invalid)
+        return SL_PENDING_INVALID;
+    return SL_PENDING_COUNT;
+}
+
+static void forget_resume(struct sl_engine *e, uint32_t wl) {
+    struct more *m = e->wls.v[wl].more;
+    if (m)
+        sl_vec_clear(&m->resume);
+}
+
+/* Takes one workload out of its line until something in the tree changes. */
+static void park_until_event(struct sl_engine *e, uint32_t wl) {
+    struct more *m = wl_more(e, wl);
+    m->until_event = m->alone = true;
+    wl_requeue(e, wl);
+}
+
+static void look(struct sl_engine *e, uint32_t cq, uint32_t head) {
+    struct cq *q = &e->cqs.v[cq];
+    struct entry *x = sl_vec_push(&e->round.entries);
+    q->entry = e->round.entries.n - 1;
+    entry_init(e, x, head, e->wls.v[head].class, cq);
+    enum sl_pending_kind obstacle = own_obstacle(e, head, q);
+    if (obstacle == SL_PENDING_COUNT) {
+        assign(e, x);
+        return;
+    }
+    bool leaves = q->strategy == SL_BEST_EFFORT_FIFO || obstacle == SL_PENDING_NS_MISMATCH;
+    effect_pending(e, x, obstacle, 0, leaves);
+    uint64_t version = x->version;
+    q->entry = NONE;
+    e->round.entries.n--;
+    if (leaves) {
+        cq_tree(e, q)->left = true;
+        park_until_event(e, head);
+    } else {
+        q->seen_head = head;
+        q->seen_version = version;
+    }
+}
+
+static bool has_fresh_head(struct sl_engine *e, const struct tree *t) {
+    for (uint32_t i = 0; i < t->cqs.n; i++) {
+        const struct cq *q = &e->cqs.v[t->cqs.v[i]];
+        if (!q->active || sl_heap_empty(&q->heap))
+            continue;
+        if (q->seen_version != t->version || q->seen_head != cq_head(e, t->cqs.v[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The heads of all trees in which something is worth a look. */
+static void gather(struct sl_engine *e) {
+    uint32_t keep = 0;
+    for (uint32_t i = 0; i < e->dirty_trees.n; i++) {
+        uint32_t id = e->dirty_trees.v[i];
+        struct tree *t = &e->trees.v[id];
+        if (t->freed || t->wake_all)
+            tree_wake(e, t);
+        if (!has_fresh_head(e, t)) {
+            t->dirty = false;
+            continue;
+        }
+        e->dirty_trees.v[keep++] = id;
+        for (uint32_t k = 0; k < t->cqs.n; k++) {
+            uint32_t cq = t->cqs.v[k];
+            if (!e->cqs.v[cq].active)
+                continue;
+            uint32_t head = cq_head(e, cq);
+            if (head != NONE)
+                look(e, cq, head);
+        }
+    }
+    e->dirty_trees.n = keep;
+}
+
+/* ---- processing ---- */
+
+/* Marks of everybody whose quota is spoken for by preemptors of this round, and back. */
+static void remove_victims(struct sl_engine *e, const struct entry *x, int sign) {
+    struct round *r = &e->round;
+    uint32_t tree = cq_node(e, &e->cqs.v[x->cq])->tree;
+    for (uint32_t i = 0; i < r->victims.n; i++) {
+        uint32_t v = r->victims.v[i];
+        if (cq_node(e, &e->cqs.v[e->wls.v[v].admission->cq])->tree == tree)
+            wl_charge(e, v, sign);
+    }
+    for (uint32_t i = 0; i < x->targets.n; i++) {
+        uint32_t v = r->targets.v[x->targets.from + i].wl;
+        if (!e->wls.v[v].victim)
+            wl_charge(e, v, sign);
+    }
+}
+
+/* Takes out (sign -1) what was charged in this round without being reserved, or puts it back. */
+static void undo_charges(struct sl_engine *e, uint32_t tree, int sign) {
+    const struct round *r = &e->round;
+    for (uint32_t i = 0; i < r->charges.n; i++) {
+        const struct undo *u = &r->charges.v[i];
+        if (cq_node(e, &e->cqs.v[u->cq])->tree == tree)
+            tree_add(e, e->cqs.v[u->cq].node, u->fr, sign * u->amount);
+    }
+}
+
+static bool still_fits(struct sl_engine *e, const struct entry *x) {
+    const struct cq *q = &e->cqs.v[x->cq];
+    const struct use *u = e->round.uses.v + x->uses.from;
+    remove_victims(e, x, -1);
+    bool ok = uses_fit(e, q, u, x->uses.n, true);
+    remove_victims(e, x, 1);
+    if (!ok || x->mode != MODE_FIT || !e->round.victims.n)
+        return ok;
+    /* Victims still run: whoever starts at once must fit beside them, so that quota is never
+     * exceeded, not even for a moment. */
+    undo_charges(e, cq_node(e, q)->tree, -1);
+    ok = uses_fit(e, q, u, x->uses.n, true);
+    undo_charges(e, cq_node(e, q)->tree, 1);
+    return ok;
+}
+
+static void charge(struct sl_engine *e, const struct entry *x, uint32_t fr, sl_amount amount) {
+    if (amount <= 0)
+        return;
+    tree_add(e, e->cqs.v[x->cq].node, fr, amount);
+    *sl_vec_push(&e->round.charges) = (struct undo){x->cq, fr, amount};
+}
+
+/* Keeps room for a workload that cannot preempt anybody now, unless its queue can always reclaim.
+ */
+static void reserve_room(struct sl_engine *e, const struct entry *x) {
+    const struct cq *q = &e->cqs.v[x->cq];
+    if (q->reclaim == SL_RECLAIM_ANY)
+        return;
+    for (uint32_t i = 0; i < x->uses.n; i++) {
+        struct use u = e->round.uses.v[x->uses.from + i];
+        const struct cell *c = cell_at(e, q->node, u.fr);
+        sl_amount left;
+        if (!x->borrow)
+            left = sl_amount_sub(c->nominal, used(c));
+        else if (c->borrow != SL_AMOUNT_NONE)
+            left = sl_amount_sub(sl_amount_add(c->nominal, c->borrow), used(c));
+        else
+            left = u.amount;
+        charge(e, x, u.fr, sl_amount_min(u.amount, left));
+    }
+}
+
+static void issue_preemptions(struct sl_engine *e, struct entry *x) {
+    struct round *r = &e->round;
+    struct tree *t = cq_tree(e, &e->cqs.v[x->cq]);
+    for (uint32_t i = 0; i < x->targets.n; i++) {
+        struct target tg = r->targets.v[x->targets.from + i];
+        struct wl *v = &e->wls.v[tg.wl];
+        v->victim = true;
+        *sl_vec_push(&r->victims) = tg.wl;
+        if (v->evicting)
+            continue; /* on its way out already */
+        *sl_vec_push(&t->edges) = (struct edge){x->wl, tg.wl};
+        t->version++; /* who is on his way out is taken first from now on */
+        wl_evict(e, tg.wl, SL_EVICT_PREEMPTED, tg.cause, x->wl, NULL);
+        e->stats.preemptions++;
+    }
+    struct cq *q = &e->cqs.v[x->cq];
+    if (q->strategy == SL_BEST_EFFORT_FIFO)
+        q->sticky = x->wl;
+    forget_resume(e, x->wl);
+}
+
+/* Is somebody it counts on spoken for: by another preemptor, or by the slice that follows? */
+static bool overlaps(const struct sl_engine *e, const struct entry *x) {
+    if (x->slice != NONE && e->wls.v[x->slice].victim)
+        return true;
+    for (uint32_t i = 0; i < x->targets.n; i++)
+        if (e->wls.v[e->round.targets.v[x->targets.from + i].wl].victim)
+            return true;
+    return false;
+}
+
+/* A preemptor goes before those it evicted: what they gave up is for it. */
+static void preemptors_first(struct sl_engine *e, uint32_t i) {
+    uint32_t wl = e->round.entries.v[i].wl;
+    const struct more *m = e->wls.v[wl].more;
+    if (!m || m->order_evict != SL_EVICT_PREEMPTED)
+        return;
+    const struct tree *t = cq_tree(e, &e->cqs.v[e->round.entries.v[i].cq]);
+    for (uint32_t g = 0; g < t->edges.n; g++) {
+        uint32_t by = t->edges.v[g].preemptor, cq = e->lqs.v[e->wls.v[by].lq].cq;
+        if (t->edges.v[g].victim != wl || cq == NONE || e->cqs.v[cq].entry == NONE)
+            continue;
+        if (e->round.entries.v[e->cqs.v[cq].entry].wl == by)
+            entry_process(e, e->cqs.v[cq].entry);
+    }
+}
+
+static void preempt(struct sl_engine *e, struct entry *x) {
+    x->outcome = OUT_PREEMPTING;
+    for (uint32_t k = 0; k < x->uses.n; k++)
+        charge(e, x, e->round.uses.v[x->uses.from + k].fr,
+               e->round.uses.v[x->uses.from + k].amount);
+    issue_preemptions(e, x);
+    effect_pending(e, x, SL_PENDING_PREEMPTION, x->targets.n, false);
+}
+
+void entry_process(struct sl_engine *e, uint32_t i) {
+    struct entry *x = &e->round.entries.v[i];
+    if (x->processed || e->blocked_by_ready)
+        return;
+    x->processed = true;
+    preemptors_first(e, i);
+    if (e->blocked_by_ready)
+        return;
+    *sl_vec_push(&e->round.processed) = i;
+    if (x->mode == MODE_NO_FIT) {
+        x->outcome = OUT_NO_FIT;
+        return;
+    }
+    if (x->mode == MODE_PREEMPT && !x->targets.n) {
+        x->outcome = OUT_NO_CANDIDATES;
+        reserve_room(e, x);
+        return;
+    }
+    if (x->mode == MODE_PREEMPT && e->wls.v[x->wl].spares) {
+        x->outcome = OUT_GATED;
+        return;
+    }
+    bool overlap = overlaps(e, x);
+    if (overlap || !still_fits(e, x)) {
+        x->outcome = OUT_SKIPPED;
+        cq_tree(e, &e->cqs.v[x->cq])->skipped = true;
+        forget_resume(e, x->wl);
+        effect_pending(e, x, overlap ? SL_PENDING_OVERLAP : SL_PENDING_LOST_RACE, 0, false);
+        return;
+    }
+    if (x->slice != NONE)
+        e->wls.v[x->slice].victim = true;
+    if (x->mode == MODE_PREEMPT) {
+        preempt(e, x);
+        return;
+    }
+    if (e->config.pods_ready && e->config.block_admission && e->n_not_ready) {
+        e->blocked_by_ready = true; /* not sent back: looked at again when all are ready */
+        effect_pending(e, x, SL_PENDING_PODS_READY, 0, false);
+        return;
+    }
+    if (e->has_placer && !ask_placer(e, x)) {
+        x->outcome = OUT_NO_FIT;
+        if (!e->placer.could || !find_targets(e, x))
+            return;
+        x->mode = MODE_PREEMPT; /* those who stand in its way */
+        if (e->wls.v[x->wl].spares)
+            x->outcome = OUT_GATED;
+        else if (!overlaps(e, x))
+            preempt(e, x);
+        return;
+    }
+    x->outcome = OUT_DONE;
+    wl_reserve(e, x);
+}
+
+/* ---- order ---- */
+
+static int cmp_entries(const void *a, const void *b, void *ctx) {
+    const struct sl_engine *e = ctx;
+    const struct entry *x = &e->round.entries.v[*(const uint32_t *)a];
+    const struct entry *y = &e->round.entries.v[*(const uint32_t *)b];
+    const struct wl *v = &e->wls.v[x->wl], *w = &e->wls.v[y->wl];
+    if (x->borrow != y->borrow)
+        return x->borrow < y->borrow ? -1 : 1;
+    if (gate(e, SL_GATE_PRIORITY_SORTING_WITHIN_COHORT)) {
+        int64_t p = wl_priority(e, v), q = wl_priority(e, w);
+        if (p != q)
+            return p > q ? -1 : 1;
+    }
+    if (v->order_at != w->order_at)
+        return v->order_at < w->order_at ? -1 : 1;
+    return wl_tie(e, x->wl, y->wl);
+}
+
+/* ---- sending back ---- */
+
+/* Looks at one unchanged tree are bounded, so that a scan cannot start over forever. */
+static bool may_resume(struct sl_engine *e, const struct entry *x) {
+    if (!x->has_resume)
+        return false;
+    struct more *m = wl_more(e, x->wl);
+    if (m->looked_version != x->version || m->looked_cycle != e->stats.cycles) {
+        m->looked_version = x->version;
+        m->looked_cycle = e->stats.cycles;
+        m->looked = 0;
+    }
+    uint32_t flavors = 0;
+    const struct node *n = cq_node(e, &e->cqs.v[x->cq]);
+    for (uint32_t i = 0; i < n->n_groups; i++)
+        flavors += n->groups[i].n_flavors;
+    return ++m->looked <= flavors + 2;
+}
+
+void remember_lacks(struct sl_engine *e, const struct entry *x) {
+    struct class *c = &e->classes.v[x->class];
+    /* Preferring not to borrow, it may have passed over a flavor that fits by borrowing: what frees
+     * that one is not among its lacks. */
+    bool choosy = e->cqs.v[x->cq].preference == SL_PREEMPTION_OVER_BORROWING;
+    /* What a slice lacks depends on the one before it. */
+    const struct more *m = e->wls.v[x->wl].more;
+    c->wake_always = choosy || x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 || x->resumed ||
+                     e->shapes.v[c->shape].partial || (m && m->replaces);
+    c->n_lacks = c->wake_always ? 0 : (uint8_t)x->lacks.n;
+    for (uint32_t i = 0; i < c->n_lacks; i++)
+        c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
+}
+
+/* One that was refused for itself before and is refused for quota now is like all the others again.
+ */
+static void rejoin(struct sl_engine *e, struct entry *x) {
+    struct more *m = e->wls.v[x->wl].more;
+    if (!m || !m->alone)
+        return;
+    m->alone = false;
+    wl_requeue(e, x->wl);
+    x->class = e->wls.v[x->wl].class;
+    plan_update(e, x->class);
+}
+
+static void send_back(struct sl_engine *e, struct entry *x) {
+    static const enum sl_pending_kind told[] = {[OUT_NO_FIT] = SL_PENDING_NO_FIT,
+                                                [OUT_NO_CANDIDATES] = SL_PENDING_NO_CANDIDATES,
+                                                [OUT_GATED] = SL_PENDING_GATED};
+    struct cq *q = &e->cqs.v[x->cq];
+    if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES || x->outcome == OUT_GATED) {
+        bool again = may_resume(e, x);
+        /* One that waits for its victims and has scanned in circles goes on waiting in the heap. */
+        bool circling = x->has_resume && q->sticky == x->wl;
+        bool sleeps = !again && !circling && q->strategy == SL_BEST_EFFORT_FIFO;
+        effect_pending(e, x, told[x->outcome], 0, sleeps);
+        forget_resume(e, x->wl);
+        if (again) {
+            struct more *m = wl_more(e, x->wl);
+            for (uint32_t i = 0; i < x->tried.n; i++)
+                *sl_vec_push(&m->resume) = e->round.tried.v[x->tried.from + i];
+            m->resume_gen = q->alloc_gen;
+            q->seen_head = NONE; /* the scan goes on in the next round */
+            return;
+        }
+        if (sleeps) {
+            rejoin(e, x);
+            cq_tree(e, q)->left = true;
+            remember_lacks(e, x);
+            class_sleep(e, x->class, x->wl);
+            return;
+        }
+    }
+    q->seen_head = x->wl;
+    q->seen_version = x->version;
+}
+
+void round_run(struct sl_engine *e) {
+    struct round *r = &e->round;
+    round_clear(r);
+    gather(e);
+    if (!r->entries.n)
+        return;
+    e->stats.rounds++;
+    for (uint32_t i = 0; i < r->entries.n; i++)
+        *sl_vec_push(&r->order) = i;
+    if (e->config.fair_sharing) {
+        fair_order_run(e);
+    } else {
+        if (r->order.n > 1)
+            qsort_r(r->order.v, r->order.n, sizeof(uint32_t), cmp_entries, e);
+        for (uint32_t i = 0; i < r->order.n && !e->blocked_by_ready; i++)
+            entry_process(e, r->order.v[i]);
+    }
+    for (uint32_t i = r->charges.n; i-- > 0;) {
+        const struct undo *u = &r->charges.v[i];
+        tree_add(e, e->cqs.v[u->cq].node, u->fr, -u->amount);
+    }
+    sl_vec_clear(&r->charges);
+    for (uint32_t i = 0; i < r->victims.n; i++)
+        e->wls.v[r->victims.v[i]].victim = false;
+    for (uint32_t i = 0; i < r->entries.n; i++) {
+        e->cqs.v[r->entries.v[i].cq].entry = NONE;
+        if (r->entries.v[i].slice != NONE)
+            e->wls.v[r->entries.v[i].slice].victim = false;
+    }
+    for (uint32_t i = 0; i < r->processed.n; i++) {
+        struct entry *x = &r->entries.v[r->processed.v[i]];
+        if (x->outcome != OUT_DONE && x->outcome != OUT_OPEN)
+            send_back(e, x);
+    }
+    /* Room kept for a head that has left is free again: who lost to it gets another look. */
+    for (uint32_t i = 0; i < e->dirty_trees.n; i++) {
+        struct tree *t = &e->trees.v[e->dirty_trees.v[i]];
+        t->version += t->skipped && t->left;
+        t->skipped = t->left = false;
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the explanation, shared by explain.c and help.c. */
+#ifndef SL_CORE_ENGINE_EXPLAIN_EXPLAIN_H
+#define SL_CORE_ENGINE_EXPLAIN_EXPLAIN_H
+
+#include "core/engine/state.h"
+
+/* Evaluates as a cycle without other workloads would: while it is refused with flavors untried, the
+ * scan continues. The entry is the evaluation that succeeds, or else the first one. */
+void explain_look(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq);
+/* The smallest changes that would admit the workload of this refused entry. */
+void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdict *v);
+/* Not in any queue, or the queue is stopped: reports that with what would help. */
+bool explain_blocked(struct sl_engine *e, uint32_t wl, struct sl_verdict *v);
+/* Failed checks, namespace, invalid: the message of the obstacle, or NULL. */
+const char *own_obstacle_text(const struct sl_engine *e, uint32_t wl, struct sl_arena *a);
+
+#endif

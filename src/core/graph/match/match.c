@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verbs: from a request and a time to a verdict, and to jobs that hold what they got.
+ */
+#include "core/graph/match/match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/match/match_int.h"
+
+int sl_match_new(struct sl_graph *g, const struct sl_match_options *o, struct sl_match **ret,
+                 struct sl_err *err) {
+    struct sl_match *m = sl_alloc0(1, sizeof(*m));
+    m->g = g;
+    m->policy = o->policy;
+    m->start = o->start;
+    m->end = o->end ? o->end : INT64_MAX;
+    sl_arena_init(&m->tables, SIZE_MAX / 4);
+    sl_arena_init(&m->scratch, SIZE_MAX / 4);
+    int r = 0;
+    if (m->start < 0 || m->end <= m->start)
+        r = sl_err_set(err, SL_EINVAL, "the graph's time ends before it begins");
+    for (uint32_t i = 0; i < o->n_subsystems && r >= 0; i++) {
+        sl_sym y = sl_sym_find(sl_graph_syms(g), o->subsystems[i]);
+        if (y == SL_MAP_NONE || sl_graph_subsystem_root(g, y) == SL_VTX_NONE)
+            r = sl_err_set(err, SL_ENOENT, "the graph has no subsystem %.60s", o->subsystems[i]);
+        else if (strcmp(o->subsystems[i], SL_GRAPH_CONTAINMENT) != 0)
+            *sl_vec_push(&m->subsystems) = y;
+    }
+    if (r >= 0)
+        r = sl_filters_parse(m, o->filters ? o->filters : SL_MATCH_FILTERS, err);
+    if (r >= 0)
+        r = sl_layout_build(m, err);
+    if (r < 0) {
+        sl_match_free(m);
+        return r;
+    }
+    *ret = m;
+    return 0;
+}
+
+void sl_match_free(struct sl_match *m) {
+    if (!m)
+        return;
+    sl_regraph_forget(m);
+    sl_vec_free(&m->filters);
+    sl_vec_free(&m->subsystems);
+    for (uint32_t i = 0; i < MEMOS; i++)
+        sl_freep(&m->memos[i].key);
+    sl_vec_free(&m->picks.slots);
+    sl_vec_free(&m->picks.asked);
+    sl_arena_done(&m->tables);
+    sl_arena_done(&m->scratch);
+    sl_graph_free(m->g);
+    free(m);
+}
+
+void sl_match_freep(struct sl_match **m) {
+    sl_match_free(*m);
+    *m = NULL;
+}
+
+const struct sl_graph *sl_match_graph(const struct sl_match *m) {
+    return m->g;
+}
+
+/* ---- what is known of a class of requests ---- */
+
+/* Its memo, made new if there is none; NULL if the request is too long for one. */
+static struct memo *memo_of(struct sl_match *m, const struct sl_job_request *r) {
+    struct memo *k = &m->memos[r->class % MEMOS];
+    if (r->key_len > MEMO_KEY_MAX)
+        return NULL;
+    if (k->key && k->class == r->class && k->key_len == r->key_len &&
+        memcmp(k->key, r->key, r->key_len) == 0)
+        return k;
+    sl_freep(&k->key);
+    *k = (struct memo){.class = r->class, .key = sl_alloc(r->key_len + 1), .key_len = r->key_len};
+    memcpy(k->key, r->key, r->key_len);
+    return k;
+}
+
+/* Can taking something only make it worse? Not if counts inside of slots may vary: fewer vertices
+ * can be cut into more bundles, of fewer each. Nor if what is found depends on the order of
+ * walking. */
+static bool is_steady(const struct sl_match *m, const struct sl_job_request *r) {
+    if (m->subsystems.n > 0)
+        return false;
+    for (uint32_t i = 0; i < r->reqs.n; i++) {
+        const struct req *slot = &r->reqs.v[i];
+        for (uint32_t k = slot->with; !slot->type && k < slot->with + slot->n_with; k++) {
+            const struct req *q = &r->reqs.v[k];
+            uint32_t type = m->policy.stop_early ? sl_layout_type(m, q->type) : NONE;
+            if (!req_is_fixed(q) || (type != NONE && !m->types.v[type].alike))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool known_busy(const struct sl_match *m, const struct memo *k, int64_t now) {
+    return k && k->busy && k->generation == m->generation && now >= k->since && now < k->until;
+}
+
+/* What was refused is refused until something is given back or a job's time ends. */
+static void note_busy(const struct sl_match *m, const struct sl_job_request *r, struct memo *k,
+                      int64_t now) {
+    if (!k || m->cut_short || !is_steady(m, r))
+        return;
+    k->busy = true;
+    k->generation = m->generation;
+    k->since = now;
+    k->until = sl_hold_next_end(m, now);
+}
+
+static bool satisfiable(struct sl_match *m, const struct sl_job_request *r, struct memo *k) {
+    struct window w = {.when = WHEN_EMPTY};
+    struct chain c;
+    uint64_t generation = sl_graph_generation(m->g);
+    m->cut_short = false;
+    if (k && k->satisfiable != SATISFIABLE_UNKNOWN && k->graph_generation == generation)
+        return k->satisfiable == SATISFIABLE_YES;
+    bool yes = sl_search_at(m, r, &w, &c);
+    m->cut_short = m->cut_short && !yes;
+    if (k && !m->cut_short) {
+        k->satisfiable = yes ? SATISFIABLE_YES : SATISFIABLE_NO;
+        k->graph_generation = generation;
+    }
+    return yes;
+}
+
+/* ---- matching ---- */
+
+static const struct {
+    bool keeps;       /* the job has what it got */
+    bool later;       /* a later time will do */
+    bool tells_never; /* from merely busy */
+} ops[] = {
+    [SL_MATCH_ALLOCATE] = {.keeps = true},
+    [SL_MATCH_ALLOCATE_SATISFIABLE] = {.keeps = true, .tells_never = true},
+    [SL_MATCH_ALLOCATE_OR_RESERVE] = {.keeps = true, .later = true, .tells_never = true},
+    [SL_MATCH_SATISFIABILITY] = {0},
+    [SL_MATCH_WITHOUT] = {0},
+    [SL_MATCH_WITHOUT_FUTURE] = {.later = true, .tells_never = true},
+};
+
+static int check_graph(const struct sl_match *m, const struct sl_job_request *r,
+                       struct sl_err *err) {
+    const struct sl_syms *syms = sl_graph_syms(m->g);
+    for (uint32_t i = 0; i < r->types.n; i++)
+        if (r->type_syms.v[i] >= syms->names.n ||
+            strcmp(sl_sym_str(syms, r->type_syms.v[i]), r->types.v[i]) != 0)
+            return sl_err_set(err, SL_EINVAL, "the request was made for another graph");
+    return 0;
+}
+
+static void tell(const struct sl_match *m, const struct chain *c, const struct window *w,
+                 enum sl_job_state state, struct sl_grant *ret) {
+    if (!ret)
+        return;
+    ret->state = state;
+    ret->at = w->from;
+    ret->duration = w->to - w->from;
+    sl_grant_of_chain(m, c, ret);
+}
+
+static enum sl_verdict search(struct sl_match *m, const struct sl_job_request *r,
+                              enum sl_match_op op, int64_t now, struct window *w, struct chain *c) {
+    struct memo *k = memo_of(m, r);
+    int64_t longest = m->end - m->start;
+    m->cut_short = false;
+    if (r->duration < 0 || r->duration > longest)
+        return SL_BAD_TIME;
+    if (op == SL_MATCH_SATISFIABILITY)
+        return satisfiable(m, r, k) ? SL_SATISFIABLE : SL_NEVER;
+    if (!sl_search_window(m, r, now, WHEN_PRESENT, w))
+        return SL_BUSY;
+    bool busy = known_busy(m, k, now);
+    m->stats.cached_failures += busy;
+    if (!busy && sl_search_at(m, r, w, c))
+        return SL_MATCHED;
+    if (!busy)
+        note_busy(m, r, k, now);
+    if (ops[op].later && satisfiable(m, r, k) && sl_search_later(m, r, now, w, c))
+        return SL_MATCHED;
+    return ops[op].tells_never && !satisfiable(m, r, k) ? SL_NEVER : SL_BUSY;
+}
+
+int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
+                 int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+                 struct sl_err *err) {
+    struct window w = {0};
+    struct chain c = {0};
+    int code = check_graph(m, r, err);
+    if (code < 0)
+        return code;
+    if (ops[op].keeps && sl_hold_job(m, jobid))
+        return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
+    *ret_verdict = search(m, r, op, now, &w, &c);
+    if (*ret_verdict != SL_MATCHED) {
+        m->stats.failures += *ret_verdict != SL_SATISFIABLE;
+        return sl_slots_cut_short(m, err);
+    }
+    m->stats.matches++;
+    enum sl_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
+    if (ops[op].keeps)
+        sl_hold_chain(m, sl_hold_new(m, jobid, state, w.from, w.to), &c);
+    tell(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
+    return 0;
+}
+
+/* ---- jobs ---- */
+
+uint32_t sl_match_n_jobs(const struct sl_match *m) {
+    return m->n_jobs;
+}
+
+bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_job_info *ret) {
+    const struct job *j = sl_hold_job(m, jobid);
+    if (j)
+        *ret = (struct sl_job_info){j->id, j->from, j->to - j->from, j->state};
+    return j != NULL;
+}
+
+int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret) {
+    const struct job *j = sl_hold_job(m, jobid);
+    if (!j)
+        return SL_ENOENT;
+    sl_grant_of_job(m, j, ret);
+    return 0;
+}
+
+int sl_match_cancel(struct sl_match *m, int64_t jobid) {
+    struct job *j = sl_hold_job(m, jobid);
+    if (!j)
+        return SL_ENOENT;
+    sl_hold_drop(m, j);
+    m->generation++;
+    return 0;
+}
+
+int sl_match_begin(struct sl_match *m, int64_t jobid) {
+    struct job *j = sl_hold_job(m, jobid);
+    if (!j)
+        return SL_ENOENT;
+    if (j->state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    return sl_hold_begin(m, j) ? 0 : SL_ESTALE;
+}
+
+void sl_match_stats(const struct sl_match *m, struct sl_match_stats *ret) {
+    *ret = m->stats;
+}
+
+size_t sl_match_bytes(const struct sl_match *m) {
+    size_t n = sizeof(*m) + sl_graph_bytes(m->g);
+    n += (size_t)m->n_spots * (sizeof(*m->spots) + sizeof(*m->kids));
+    n += m->kids_by_uniq ? (size_t)m->n_spots * sizeof(*m->kids_by_uniq) : 0;
+    n += m->inners.cap * sizeof(*m->inners.v) + m->runs.cap * sizeof(*m->runs.v);
+    n += m->masks.cap * sizeof(*m->masks.v) + m->profiles.cap * sizeof(*m->profiles.v);
+    for (uint32_t i = 1; i < m->profiles.n; i++)
+        n += (size_t)m->profiles.v[i].cap * 3 * sizeof(int64_t);
+    n += (size_t)m->inners.n * m->n_counted * (sizeof(*m->room) + sizeof(*m->total));
+    n += m->blocks.cap * (sizeof(*m->blocks.v) + 4 * sizeof(*m->held));
+    n += (size_t)m->index.leaves * 2 * m->n_counted * sizeof(*m->index.most);
+    n += m->index.order.cap * sizeof(*m->index.order.v) + m->blocks.n * sizeof(*m->index.rank);
+    for (uint32_t i = 0; m->heavy && i < m->inners.n; i++)
+        n += sizeof(*m->heavy) + m->heavy[i].n * sizeof(struct sl_ordkey);
+    n += m->constrained.cap * sizeof(*m->constrained.v) + m->pools.cap * sizeof(*m->pools.v);
+    n += m->spans.cap * sizeof(*m->spans.v) + m->words.cap * sizeof(*m->words.v);
+    n += m->shares.cap * sizeof(*m->shares.v) + m->jobs.cap * sizeof(*m->jobs.v);
+    for (uint32_t i = 0; i < TOPS; i++) {
+        const struct winners *by = &m->tops[i].by;
+        n += by->n * sizeof(*by->places) + (size_t)2 * by->leaves * sizeof(*by->best);
+    }
+    return n;
+}

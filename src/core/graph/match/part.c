@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job loses a part of what it has, or gets more: partial cancel, update, growing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/bits.h"
+#include "core/graph/match/match_int.h"
+
+/* The part of a block that lies in a range of positions, as bits. False if there is none. */
+static bool range_bits(const struct block *b, uint32_t from, uint32_t to, uint64_t *ret) {
+    memset(ret, 0, block_words(b) * sizeof(*ret));
+    if (from >= b->pos + b->n || to <= b->pos)
+        return false;
+    for (uint32_t p = from > b->pos ? from : b->pos; p < to && p < b->pos + b->n; p++)
+        ret[(p - b->pos) / 64] |= UINT64_C(1) << (p - b->pos) % 64;
+    return true;
+}
+
+static bool has_part(const struct sl_match *m, const struct job *j, uint32_t from, uint32_t to) {
+    uint64_t bits[BLOCK_WORDS];
+    for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
+        const struct span *s = &m->spans.v[i];
+        const struct block *b = &m->blocks.v[s->block];
+        uint32_t n = block_words(b);
+        if (!range_bits(b, from, to, bits))
+            continue;
+        for (uint32_t k = 0; k < n; k++)
+            if (bits[k] & (m->words.v[s->bits + k] | m->words.v[s->bits + n + k]))
+                return true;
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
+        uint32_t pos = m->pools.v[m->shares.v[i].pool].pos;
+        if (pos >= from && pos < to)
+            return true;
+    }
+    return false;
+}
+
+static void lose_part(struct sl_match *m, struct job *j, uint32_t from, uint32_t to) {
+    uint64_t bits[BLOCK_WORDS];
+    for (uint32_t i = j->spans, next; i; i = next) {
+        next = m->spans.v[i].next_of_job;
+        if (range_bits(&m->blocks.v[m->spans.v[i].block], from, to, bits))
+            sl_hold_less(m, i, bits);
+    }
+    for (uint32_t i = j->shares, next; i; i = next) {
+        uint32_t pos = m->pools.v[m->shares.v[i].pool].pos;
+        next = m->shares.v[i].next_of_job;
+        if (pos >= from && pos < to)
+            sl_hold_share_less(m, i);
+    }
+}
+
+int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
+                         bool *ret_all, struct sl_err *err) {
+    struct job *j = sl_hold_job(m, jobid);
+    char name[SL_VERTEX_NAME];
+    if (!j)
+        return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
+    if (j->state != SL_JOB_ALLOCATED)
+        return sl_err_set(err, SL_EINVAL, "job %lld is only reserved", (long long)jobid);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct sl_vertex *x = sl_graph_vertex(m->g, v[i]);
+        if (x->removed || !has_part(m, j, x->pos, x->end))
+            return sl_err_set(err, SL_EINVAL, "job %lld has nothing of %.80s", (long long)jobid,
+                              sl_vertex_name(m->g, v[i], name));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct sl_vertex *x = sl_graph_vertex(m->g, v[i]);
+        lose_part(m, j, x->pos, x->end);
+        /* what is above is not all the job's any more: it is only the way to the rest */
+        for (sl_vtx u = x->parent; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent)
+            lose_part(m, j, sl_graph_vertex(m->g, u)->pos, sl_graph_vertex(m->g, u)->pos + 1);
+    }
+    *ret_all = sl_hold_empty(j);
+    if (*ret_all)
+        sl_hold_drop(m, j);
+    m->generation += n > 0;
+    return 0;
+}
+
+/* ---- update ---- */
+
+static int by_pos(const void *a, const void *b, void *m) {
+    uint32_t x = sl_graph_vertex(((struct sl_match *)m)->g, ((const struct sl_pick *)a)->v)->pos;
+    uint32_t y = sl_graph_vertex(((struct sl_match *)m)->g, ((const struct sl_pick *)b)->v)->pos;
+    return x < y ? -1 : x > y;
+}
+
+static bool has_bits(const struct sl_match *m, const struct window *w, uint32_t from, uint32_t to,
+                     bool shared_too) {
+    uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS], bits[BLOCK_WORDS];
+    for (uint32_t i = m->spots[from].block; i < m->blocks.n && m->blocks.v[i].pos < to; i++) {
+        const struct block *b = &m->blocks.v[i];
+        if (!b->spans || !range_bits(b, from, to, bits))
+            continue;
+        sl_window_masks(m, w, b, x, s);
+        for (uint32_t k = 0; k < block_words(b); k++)
+            if (bits[k] & (shared_too ? x[k] | s[k] : x[k]))
+                return true;
+    }
+    return false;
+}
+
+/* Adds one pick to a chain, or says that somebody has it. */
+static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way, struct chain *c) {
+    const struct sl_match *m = w->m;
+    const struct sl_vertex *x = sl_graph_vertex(m->g, p->v);
+    struct pool *pool = sl_pool_at(m, x->pos);
+    for (sl_vtx u = p->v; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent) {
+        uint32_t pos = sl_graph_vertex(m->g, u)->pos;
+        if (has_bits(m, &w->w, pos, pos + 1, false))
+            return false;
+    }
+    if (pool && sl_window_free(m, &w->w, pool) < (p->exclusive ? p->needs : 1))
+        return false; /* shared use takes nothing of a pool */
+    if (pool && p->exclusive) {
+        struct group g = {.pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
+        sl_chain_group(w, c, &g, p->needs);
+        return true;
+    }
+    if (p->exclusive && has_bits(m, &w->w, x->pos, x->end, true))
+        return false;
+    for (uint32_t i = 0; i < m->pools.n && p->exclusive; i++)
+        if (m->pools.v[i].pos >= x->pos && m->pools.v[i].pos < x->end &&
+            sl_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
+            return false;
+    if (p->exclusive || last_of_way)
+        sl_chain_range(w, c, x->pos, x->pos + 1, p->exclusive);
+    return true;
+}
+
+static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
+                   const struct sl_pick *v, uint32_t n, int64_t at, int64_t duration,
+                   struct sl_err *err) {
+    int64_t to;
+    char name[SL_VERTEX_NAME];
+    if (sl_hold_job(m, jobid))
+        return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
+    if (at < m->start || duration <= 0 || __builtin_add_overflow(at, duration, &to) || to > m->end)
+        return sl_err_set(err, SL_EINVAL, "invalid time (%lld, %lld)", (long long)at,
+                          (long long)duration);
+    enum when when = state == SL_JOB_ALLOCATED ? WHEN_PRESENT : WHEN_FUTURE;
+    struct walk w = {.m = m, .w = {when, at, to}};
+    struct chain c = {0};
+    struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
+    int r = 0;
+    sl_arena_clear(&m->scratch);
+    if (n > 0)
+        memcpy(sorted, v, n * sizeof(*v));
+    qsort_r(sorted, n, sizeof(*sorted), by_pos, m);
+    for (uint32_t i = 0; i < n && r >= 0; i++) {
+        const struct sl_vertex *x = sl_graph_vertex(m->g, sorted[i].v);
+        bool last = i + 1 == n || sl_graph_vertex(m->g, sorted[i + 1].v)->pos >= x->end;
+        if (i > 0 && sorted[i - 1].v == sorted[i].v)
+            r = sl_err_set(err, SL_EINVAL, "%.80s is listed twice",
+                           sl_vertex_name(m->g, sorted[i].v, name));
+        else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
+            r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
+                           sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
+        else if (!claim_pick(&w, &sorted[i], last, &c))
+            r = sl_err_set(err, SL_EEXIST, "%.80s is in use",
+                           sl_vertex_name(m->g, sorted[i].v, name));
+    }
+    if (r >= 0 && !c.claims)
+        r = sl_err_set(err, SL_EINVAL, "a job without resources");
+    if (r >= 0)
+        sl_hold_chain(m, sl_hold_new(m, jobid, state, at, to), &c);
+    sl_freep(&sorted);
+    return r;
+}
+
+int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
+                    int64_t at, int64_t duration, struct sl_err *err) {
+    return put_job(m, jobid, SL_JOB_ALLOCATED, v, n, at, duration, err);
+}
+
+int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
+                          int64_t at, int64_t duration, struct sl_err *err) {
+    return put_job(m, jobid, SL_JOB_RESERVED, v, n, at, duration, err);
+}
+
+/* What it had shared, and now has something below of, is only the way there. */
+static void forget_ways(struct sl_match *m, struct job *j) {
+    for (uint32_t i = j->spans, next; i; i = next) {
+        const struct block *b = &m->blocks.v[m->spans.v[i].block];
+        uint64_t ways[BLOCK_WORDS] = {0}, any = 0;
+        uint32_t n = block_words(b);
+        next = m->spans.v[i].next_of_job;
+        for (uint32_t k = 0; k < n; k++) {
+            for (uint64_t left = m->words.v[m->spans.v[i].bits + n + k]; left; left &= left - 1) {
+                uint32_t pos = b->pos + k * 64 + (uint32_t)__builtin_ctzll(left);
+                if (has_part(m, j, pos + 1, end_of(m, pos)))
+                    ways[k] |= left & -left;
+            }
+            any |= ways[k];
+        }
+        if (any)
+            sl_hold_less(m, i, ways);
+    }
+}
+
+int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_request *r,
+                      int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+                      struct sl_err *err) {
+    struct job *j = sl_hold_job(m, jobid);
+    struct chain c = {0};
+    if (!j)
+        return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
+    if (j->state != SL_JOB_ALLOCATED || now < j->from || now >= j->to)
+        return sl_err_set(err, SL_EINVAL, "job %lld does not run now", (long long)jobid);
+    struct window w = {WHEN_PRESENT, now, j->to};
+    m->cut_short = false;
+    *ret_verdict = sl_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
+    if (*ret_verdict == SL_BUSY)
+        return sl_slots_cut_short(m, err);
+    if (ret) {
+        ret->state = SL_JOB_ALLOCATED;
+        ret->at = now;
+        ret->duration = j->to - now;
+        sl_grant_of_chain(m, &c, ret);
+    }
+    sl_hold_chain(m, j, &c);
+    forget_ways(m, j);
+    return 0;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots that may come from anywhere: the top of the request is a slot of plain children, so many
+ * cores and gpus. Every vertex at which it can be formed is a place with a row of slots in the
+ * order of the policy, and a request for n slots gets the first n of all rows merged. A tree over
+ * the places finds the best next slot.
+ *
+ * For the present the tree is cached from one request to the next, for a few shapes. It considers
+ * allocations alone. Reservations can only make a place's next slot worse, so they are evaluated
+ * when a place wins; if its slot is then as in the tree, none is better.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/bits.h"
+#include "core/graph/match/match_int.h"
+
+/* ---- a place ---- */
+
+static uint32_t pos_above(const struct sl_match *m, uint32_t pos) {
+    return sl_graph_vertex(m->g, vertex_at(m, pos)->parent)->pos;
+}
+
+bool sl_tops_open(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s) {
+    const struct sl_match *m = w->m;
+    uint32_t pos = m->inners.v[inner].pos;
+    const struct block *b = &m->blocks.v[m->spots[pos].block];
+    if (m->spots[pos].down && w->w.when != WHEN_EMPTY)
+        return false;
+    for (;; pos = pos_above(m, pos)) {
+        if (sl_bits_get(x, pos - b->pos) ||
+            (m->spots[pos].constrained && w->allowed && !sl_bits_get(w->allowed, pos)))
+            return false;
+        if (pos == b->pos)
+            break;
+    }
+    for (uint32_t k = 0; k < block_words(b) && m->policy.node_exclusive; k++)
+        if (x[k] | s[k])
+            return false;
+    return true;
+}
+
+static uint32_t pull(uint64_t *word, int way) {
+    uint32_t bit =
+        way > 0 ? (uint32_t)__builtin_ctzll(*word) : 63 - (uint32_t)__builtin_clzll(*word);
+    *word &= ~(UINT64_C(1) << bit);
+    return bit;
+}
+
+/* The scores of so many vertices behind the first ones, in the order of their run; the first of
+ * them is told. False if there are not so many. */
+static bool sum_scores(const struct sl_match *m, const struct block *b, const struct run *run,
+                       const uint64_t *have, uint32_t skip, uint32_t take, int64_t *score,
+                       uint32_t *ret_first) {
+    uint32_t n = block_words(b);
+    *ret_first = NONE;
+    for (uint32_t i = 0; i < n && take > 0; i++) {
+        uint32_t k = run->way > 0 ? i : n - 1 - i, in_word = sl_bits_count(have[k]);
+        uint64_t left = have[k];
+        if (skip >= in_word) {
+            skip -= in_word;
+            continue;
+        }
+        for (; skip > 0; skip--)
+            (void)pull(&left, run->way);
+        for (; left && take > 0; take--) {
+            uint32_t pos = b->pos + k * 64 + pull(&left, run->way);
+            *score += sl_layout_score(m, pos);
+            if (*ret_first == NONE)
+                *ret_first = pos;
+        }
+    }
+    return take == 0;
+}
+
+/* The next slot of a place, by masks of its block. */
+static void look(const struct walk *w, struct place *p, const uint64_t *x, const uint64_t *s) {
+    const struct sl_match *m = w->m;
+    const struct block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
+    uint64_t have[BLOCK_WORDS];
+    p->first = NONE;
+    p->score = 1;
+    if (!sl_tops_open(w, p->inner, x, s))
+        return;
+    for (uint32_t i = 0; i < w->plain.n; i++) {
+        const struct run *run = sl_plain_run(m, p->inner, w->plain.of[i].type);
+        uint32_t per = sl_plain_per(run, w->plain.of[i].per), first;
+        sl_plain_free(w, p->inner, run, x, s, have);
+        if (!sum_scores(m, b, run, have, p->taken * per, per, &p->score, &first)) {
+            p->first = NONE;
+            return;
+        }
+        if (i == 0)
+            p->first = first;
+    }
+    p->uniq = vertex_at(m, p->first)->uniq_id;
+}
+
+static void look_in_window(struct walk *w, struct place *p) {
+    sl_walk_mask(w, w->m->spots[w->m->inners.v[p->inner].pos].block);
+    look(w, p, w->x, w->s);
+}
+
+static void look_at_present(const struct walk *w, struct place *p) {
+    const struct sl_match *m = w->m;
+    const struct block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
+    look(w, p, &m->held[b->held], &m->held[b->held + block_words(b)]);
+}
+
+/* ---- the tree ---- */
+
+static uint32_t better(const struct sl_match *m, const struct winners *by, uint32_t a, uint32_t b) {
+    const struct place *p = a == NONE ? NULL : &by->places[a];
+    const struct place *q = b == NONE ? NULL : &by->places[b];
+    if (!p || !q || p->first == NONE || q->first == NONE)
+        return p && p->first != NONE ? a : b;
+    return sl_layout_compare(m, p->score, p->uniq, p->first, q->score, q->uniq, q->first) < 0 ? a
+                                                                                              : b;
+}
+
+static void climb(const struct sl_match *m, struct winners *by, uint32_t place) {
+    for (uint32_t at = (by->leaves + place) / 2; at >= 1; at /= 2) {
+        uint32_t before = by->best[at];
+        by->best[at] = better(m, by, by->best[(size_t)2 * at], by->best[(size_t)2 * at + 1]);
+        if (by->best[at] == before && before != place)
+            return; /* nor does anything change above */
+    }
+}
+
+static void climb_all(const struct sl_match *m, struct winners *by) {
+    for (uint32_t i = 0; i < by->leaves; i++)
+        by->best[by->leaves + i] = i < by->n ? i : NONE;
+    for (uint32_t at = by->leaves; at-- > 1;)
+        by->best[at] = better(m, by, by->best[(size_t)2 * at], by->best[(size_t)2 * at + 1]);
+}
+
+/* ---- what is kept of a shape ---- */
+
+/* Above a node there is nothing that constraints are asked of, and it is not in another. */
+static bool stands_free(const struct sl_match *m, uint32_t pos) {
+    for (sl_vtx v = vertex_at(m, pos)->parent; v != SL_VTX_NONE;
+         v = sl_graph_vertex(m->g, v)->parent)
+        if (m->spots[sl_graph_vertex(m->g, v)->pos].constrained)
+            return false;
+    return true;
+}
+
+static bool is_good_place(const struct walk *w, uint32_t inner) {
+    const struct sl_match *m = w->m;
+    const struct block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
+    if (b->n == 1 || !stands_free(m, b->pos))
+        return false;
+    for (uint32_t i = 0; i < w->plain.n; i++) {
+        const struct run *run = sl_plain_run(m, inner, w->plain.of[i].type);
+        if (!run || run->way == 0)
+            return false;
+    }
+    return true;
+}
+
+/* A slot that takes shape at a vertex is not looked for below it. */
+static void find_places(const struct walk *w, struct tops *t) {
+    const struct sl_match *m = w->m;
+    const struct req *slot = &w->r->reqs.v[w->variant->top];
+    SL_VEC(struct place) found = {0};
+    t->good = true;
+    for (uint32_t i = 0, end = 0; i < m->inners.n && t->good; i++) {
+        uint32_t pos = m->inners.v[i].pos;
+        if (pos >= m->n_tree || pos < end || !sl_walk_shape_one(w, slot, i))
+            continue;
+        end = end_of(m, pos);
+        t->good = is_good_place(w, i);
+        *sl_vec_push(&found) = (struct place){.inner = i};
+    }
+    sl_vec_fit(&found);
+    t->by.places = found.v;
+    t->by.n = found.n;
+    for (t->by.leaves = 1; t->by.leaves < found.n;)
+        t->by.leaves *= 2;
+}
+
+static void forget(struct tops *t) {
+    sl_freep(&t->constraint);
+    sl_freep(&t->by.places);
+    sl_freep(&t->by.best);
+    sl_freep(&t->is_stale);
+    sl_vec_free(&t->stale);
+    *t = (struct tops){0};
+}
+
+void sl_tops_free(struct sl_match *m) {
+    for (uint32_t i = 0; i < TOPS; i++)
+        forget(&m->tops[i]);
+}
+
+static void make(const struct walk *w, struct tops *t) {
+    const struct sl_match *m = w->m;
+    const struct sl_job_request *r = w->r;
+    forget(t);
+    t->made = true;
+    t->of = w->plain;
+    t->graph_generation = sl_graph_generation(m->g);
+    t->constraint_len = r->key_len - r->constraint_at;
+    t->constraint = sl_alloc(t->constraint_len + 1);
+    memcpy(t->constraint, r->key + r->constraint_at, t->constraint_len);
+    find_places(w, t);
+}
+
+static bool is_of(const struct walk *w, const struct tops *t) {
+    const struct sl_job_request *r = w->r;
+    if (!t->made || t->of.n != w->plain.n || t->graph_generation != sl_graph_generation(w->m->g) ||
+        t->constraint_len != r->key_len - r->constraint_at ||
+        memcmp(t->constraint, r->key + r->constraint_at, t->constraint_len) != 0)
+        return false;
+    for (uint32_t i = 0; i < t->of.n; i++)
+        if (t->of.of[i].type != w->plain.of[i].type || t->of.of[i].per != w->plain.of[i].per)
+            return false;
+    return true;
+}
+
+void sl_tops_find(struct walk *w) {
+    struct sl_match *m = w->m;
+    struct tops *t = &m->tops[0];
+    w->tops = NULL;
+    if (w->variant->n_top != 1 || w->aux || !m->nodes_are_blocks ||
+        (m->policy.node_exclusive && m->pools.n > 0) ||
+        !sl_plain_slot(w, w->variant->top, &w->plain))
+        return;
+    for (uint32_t i = 0; i < TOPS && !is_of(w, t); i++)
+        t = &m->tops[i];
+    if (!is_of(w, t)) {
+        for (uint32_t i = 0; i < TOPS; i++)
+            if (m->tops[i].used < t->used)
+                t = &m->tops[i];
+        make(w, t);
+    }
+    t->used = ++m->tops_used;
+    if (t->good)
+        w->tops = t;
+}
+
+bool sl_tops_may(const struct walk *w) {
+    const struct sl_match *m = w->m;
+    return w->tops && (m->n_above == 0 || w->w.when == WHEN_EMPTY) && !m->policy.stop_early &&
+           !m->policy.locality;
+}
+
+/* ---- keeping it true ---- */
+
+static void touch(struct tops *t, uint32_t block) {
+    if (!t->by.best || sl_bits_get(t->is_stale, block))
+        return;
+    sl_bits_set(t->is_stale, block);
+    *sl_vec_push(&t->stale) = block;
+}
+
+void sl_tops_touch(struct sl_match *m, uint32_t block) {
+    for (uint32_t i = 0; i < TOPS; i++)
+        touch(&m->tops[i], block);
+}
+
+/* The first place at or after a position. */
+static uint32_t place_at(const struct sl_match *m, const struct winners *by, uint32_t pos) {
+    uint32_t lo = 0, hi = by->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (m->inners.v[by->places[mid].inner].pos < pos)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void build(const struct walk *w, struct tops *t) {
+    t->by.best = sl_alloc((size_t)2 * t->by.leaves * sizeof(*t->by.best));
+    t->is_stale = sl_alloc0((size_t)w->m->blocks.n / 64 + 1, sizeof(*t->is_stale));
+    for (uint32_t i = 0; i < t->by.n; i++)
+        look_at_present(w, &t->by.places[i]);
+    climb_all(w->m, &t->by);
+}
+
+static void refresh(const struct walk *w, struct tops *t) {
+    const struct sl_match *m = w->m;
+    struct winners *by = &t->by;
+    if (!by->best)
+        build(w, t);
+    for (uint32_t i = 0; i < t->stale.n; i++) {
+        const struct block *b = &m->blocks.v[t->stale.v[i]];
+        t->is_stale[t->stale.v[i] / 64] = 0;
+        for (uint32_t p = place_at(m, by, b->pos);
+             p < by->n && m->inners.v[by->places[p].inner].pos < b->pos + b->n; p++) {
+            look_at_present(w, &by->places[p]);
+            climb(m, by, p);
+        }
+    }
+    t->stale.n = 0;
+}
+
+/* For another time than the present: a tree for this search alone. */
+static struct winners look_at_all(struct walk *w, const struct winners *kept) {
+    struct winners by = *kept;
+    by.places = sl_arena_alloc(&w->m->scratch, (by.n + 1) * sizeof(*by.places));
+    by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
+    for (uint32_t i = 0; i < by.n; i++) {
+        by.places[i] = (struct place){.inner = kept->places[i].inner, .asked = true};
+        look_in_window(w, &by.places[i]);
+    }
+    climb_all(w->m, &by);
+    return by;
+}
+
+/* ---- a search ---- */
+
+static bool is_same(const struct place *a, const struct place *b) {
+    return a->first == b->first && a->score == b->score;
+}
+
+/* The places of the best slots, one after the other, each as often as it gives one. */
+static void pick(struct walk *w, struct winners *by, uint32_t most, struct picks *ret) {
+    for (uint32_t p; ret->slots.n < most && (p = by->best[1]) != NONE;) {
+        struct place *place = &by->places[p];
+        if (place->first == NONE)
+            break;
+        if (!place->asked) {
+            struct place was = *place;
+            place->asked = true;
+            *sl_vec_push(&ret->asked) = p;
+            look_in_window(w, place);
+            if (!is_same(place, &was)) {
+                climb(w->m, by, p);
+                continue;
+            }
+        }
+        *sl_vec_push(&ret->slots) = p;
+        place->taken++;
+        look_in_window(w, place);
+        climb(w->m, by, p);
+    }
+}
+
+bool sl_tops_run(struct walk *w, struct chain *ret) {
+    struct sl_match *m = w->m;
+    const struct req *r = &w->r->reqs.v[w->variant->top];
+    struct tops *t = w->tops;
+    struct picks *k = &m->picks;
+    bool present = w->w.when == WHEN_PRESENT;
+    k->slots.n = k->asked.n = 0;
+    if (present)
+        refresh(w, t);
+    struct winners by = present ? t->by : look_at_all(w, &t->by);
+    pick(w, &by, r->most, k);
+    uint32_t want = sl_count_take(&r->count, k->slots.n);
+    for (uint32_t i = 0; i < k->slots.n; i++)
+        by.places[k->slots.v[i]].taken = 0;
+    for (uint32_t i = 0; i < want; i++)
+        by.places[k->slots.v[i]].taken++;
+    for (uint32_t i = 0; i < want; i++) {
+        struct place *p = &by.places[k->slots.v[i]];
+        if (p->taken == 0)
+            continue; /* with an earlier one */
+        sl_walk_mask(w, m->spots[m->inners.v[p->inner].pos].block);
+        sl_plain_take(w, p->inner, p->taken, ret);
+        p->taken = 0;
+    }
+    for (uint32_t i = 0; i < k->asked.n; i++) {
+        struct place *p = &by.places[k->asked.v[i]];
+        p->asked = false;
+        touch(t, m->spots[m->inners.v[p->inner].pos].block);
+    }
+    return want > 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A compiled request, as the matcher walks it. */
+#ifndef SL_CORE_GRAPH_REQUEST_INT_H
+#define SL_CORE_GRAPH_REQUEST_INT_H
+
+#include "core/graph/request.h"
+
+#define REQ_NONE UINT32_MAX
+
+struct req {
+    sl_sym type;           /* of a resource; 0: a slot */
+    enum sl_req_kind kind; /* no XOR_SLOT is left */
+    enum sl_tristate exclusive;
+    struct sl_count count;
+    uint32_t most;         /* the greatest allowed count */
+    uint32_t with, n_with; /* required inside: siblings are adjacent */
+    uint32_t slot;         /* the first slot among them, or REQ_NONE */
+};
+
+/* Will only one number do? */
+static inline bool req_is_fixed(const struct req *r) {
+    return r->count.set ? r->count.n_set == 1 : r->count.min == r->most;
+}
+/* The smallest number that will. */
+static inline uint32_t req_least(const struct req *r) {
+    return r->count.set ? r->count.set[0] : r->count.min;
+}
+
+/* One of the alternatives that several xor_slots give; usually the only one. */
+struct variant {
+    uint32_t top, n_top;
+    uint32_t slot; /* the first slot among the top ones, or REQ_NONE */
+};
+
+struct sl_job_request {
+    struct sl_arena arena;
+    SL_VEC(struct req) reqs;
+    SL_VEC(struct variant) variants;
+    SL_VEC(const char *) types; /* names of types, to detect requests of another graph */
+    SL_VEC(sl_sym) type_syms;
+    struct sl_term constraint;
+    int64_t duration;
+    const char *key; /* all that matters, as bytes: equal keys, equal results */
+    uint32_t key_len;
+    uint32_t constraint_at; /* where the constraint begins in the key */
+    uint64_t class;
+};
+
+/* Does the constraint of a request hold for a vertex? Host names are sorted in it. */
+bool sl_term_holds(const struct sl_term *t, const struct sl_graph *g, sl_vtx v);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch/v1 Job: suspended on creation, validated while it runs.
+ */
+#include <string.h>
+
+#include "manager/admission/job_rules.h"
+
+#define MIN_PARALLELISM "kueue.x-k8s.io/job-min-parallelism"
+#define SYNC_COMPLETIONS "kueue.x-k8s.io/job-completions-equal-parallelism"
+#define STOPPING "kueue.x-k8s.io/stopping"
+#define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
+
+static bool is_suspended(yyjson_val *job) {
+    const char *stopping = sl_json_annotation_opt(job, STOPPING);
+    return sl_json_bool(job, "spec.suspend", false) && !(stopping && strcmp(stopping, "true") == 0);
+}
+
+static int64_t pods_of(yyjson_val *job) {
+    int64_t parallelism = sl_json_int(job, "spec.parallelism", 1);
+    int64_t completions = sl_json_int(job, "spec.completions", parallelism);
+    return completions < parallelism ? completions : parallelism;
+}
+
+/* ---- creation ---- */
+
+int sl_review_job_mutate(struct sl_review_call *c) {
+    if (c->op != SL_REVIEW_CREATE)
+        return 0;
+    sl_job_default_labels(c);
+    if (sl_job_waits(c) && !is_suspended(c->object))
+        sl_edit_bool(c, sl_edit_object(c, sl_call_edit(c), "spec"), "suspend", true);
+    if (sl_job_elastic(c, c->object)) { /* its pods wait one by one */
+        yyjson_mut_val *spec = sl_edit_object(c, sl_call_edit(c), "spec");
+        yyjson_mut_val *template = sl_edit_object(c, spec, "template");
+        sl_edit_gate(c, sl_edit_object(c, template, "spec"), SL_ELASTIC_KEY);
+    }
+    return 0;
+}
+
+/* ---- rules ---- */
+
+static void check_partial(struct sl_review_call *c) {
+    const struct sl_path *at = SL_PATH_KEY(ANNOTATIONS, MIN_PARALLELISM);
+    const char *s = sl_json_annotation_opt(c->object, MIN_PARALLELISM), *why;
+    int64_t v, pods = pods_of(c->object);
+
+    if (!s)
+        return;
+    if (!sl_go_int(c, s, &v, &why))
+        sl_field_invalid(&c->errs, at, sl_bad_str(s), "%s", why);
+    else if (v <= 0 || v >= pods)
+        sl_field_invalid(&c->errs, at, sl_bad_int(v), "should be between 0 and %lld",
+                         (long long)pods - 1);
+    if (sl_job_elastic(c, c->object))
+        sl_field_invalid(&c->errs, at, sl_bad_str(s),
+                         "partial admission and elastic job cannot be used together");
+}
+
+static bool syncs_completions(struct sl_review_call *c, yyjson_val *job) {
+    const char *s = sl_json_annotation_opt(job, SYNC_COMPLETIONS), *why;
+    bool on = false;
+    return s && sl_go_bool(c, s, &on, &why) && on;
+}
+
+static void check_sync(struct sl_review_call *c) {
+    const struct sl_path *at = SL_PATH_KEY(ANNOTATIONS, SYNC_COMPLETIONS);
+    const char *s = sl_json_annotation_opt(c->object, SYNC_COMPLETIONS), *why;
+    bool on = false;
+
+    if (s && !sl_go_bool(c, s, &on, &why))
+        sl_field_invalid(&c->errs, at, sl_bad_str(s), "%s", why);
+    if (!on)
+        return;
+    if (strcmp(sl_json_str(c->object, "spec.completionMode"), "Indexed") != 0)
+        sl_field_invalid(&c->errs, at, sl_bad_str(s), "should not be enabled for NonIndexed jobs");
+    if (sl_json_int(c->object, "spec.parallelism", 1) !=
+        sl_json_int(c->object, "spec.completions", 1))
+        sl_field_invalid(&c->errs, SL_PATH(NULL, "spec.completions"),
+                         sl_bad_json(sl_json_at(c->object, "spec.completions")),
+                         "should be equal to parallelism when " SYNC_COMPLETIONS
+                         " is annotation is true");
+}
+
+static void check_topology(struct sl_review_call *c) {
+    const struct sl_path *meta = SL_PATH(NULL, "spec.template.metadata");
+    yyjson_val *annotations = sl_json_at(c->object, "spec.template.metadata.annotations");
+
+    if (!sl_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) || !sl_rule_topology(c, meta, annotations))
+        return;
+    if (sl_job_elastic(c, c->object) && sl_json_get(annotations, SL_REQUIRED_TOPOLOGY))
+        sl_field_forbidden(&c->errs, SL_PATH(meta, "annotations." SL_REQUIRED_TOPOLOGY),
+                           "required topology is not supported with elastic jobs");
+    else if (sl_job_elastic(c, c->object) && sl_json_get(annotations, SL_PREFERRED_TOPOLOGY))
+        sl_field_forbidden(&c->errs, SL_PATH(meta, "annotations." SL_PREFERRED_TOPOLOGY),
+                           "preferred topology is not supported with elastic jobs");
+    else
+        sl_rule_topology_size(c, meta, annotations, pods_of(c->object));
+}
+
+/* The size of a running Job is what was admitted. */
+static void update_partial(struct sl_review_call *c) {
+    bool suspended = is_suspended(c->object);
+
+    if (sl_json_annotation_opt(c->old, MIN_PARALLELISM) &&
+        !sl_json_bool(c->old, "spec.suspend", false) &&
+        sl_json_int(c->old, "spec.parallelism", 1) != sl_json_int(c->object, "spec.parallelism", 1))
+        sl_field_forbidden(
+            &c->errs, SL_PATH(NULL, "spec.parallelism"),
+            "cannot change when partial admission is enabled and the job is not suspended");
+    if (!suspended && !is_suspended(c->old) &&
+        syncs_completions(c, c->old) != syncs_completions(c, c->object))
+        sl_field_forbidden(&c->errs, SL_PATH_KEY(ANNOTATIONS, SYNC_COMPLETIONS),
+                           SL_FIELD_IMMUTABLE " while the job is not suspended");
+}
+
+static bool partial_changed(const struct sl_review_call *c) {
+    const char *now = sl_json_annotation_opt(c->object, MIN_PARALLELISM),
+               *old = sl_json_annotation_opt(c->old, MIN_PARALLELISM);
+    return strcmp(now ? now : "", old ? old : "") != 0;
+}
+
+int sl_review_job_validate(struct sl_review_call *c) {
+    bool update = c->op == SL_REVIEW_UPDATE;
+    struct sl_job_facts facts = {.gvk = "batch/v1, Kind=Job",
+                                 .prebuilt = true,
+                                 .elastic = true,
+                                 .suspended = is_suspended(c->object),
+                                 .was_suspended = update && is_suspended(c->old)};
+
+    sl_rule_job_create(c, &facts);
+    if (!update || partial_changed(c))
+        check_partial(c);
+    check_sync(c);
+    if (update) {
+        sl_rule_job_update(c, &facts);
+        update_partial(c);
+    }
+    check_topology(c);
+    return 0;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manager/admission/job_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube/types/syntax.h"
+
+#define LABELS SL_PATH(NULL, "metadata.labels")
+#define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
+
+static const char *or_empty(const char *s) {
+    return s ? s : "";
+}
+
+/* ---- owners ---- */
+
+/* The kinds of the frameworks, as owners name them. */
+static const struct {
+    const char *api_version, *kind;
+} owner_kinds[SL_FW_COUNT] = {
+    [SL_FW_JOB] = {"batch/v1", "Job"},
+    [SL_FW_POD] = {"v1", "Pod"},
+    [SL_FW_DEPLOYMENT] = {"apps/v1", "Deployment"},
+    [SL_FW_STATEFULSET] = {"apps/v1", "StatefulSet"},
+    [SL_FW_LEADERWORKERSET] = {"leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"},
+    [SL_FW_JOBSET] = {"jobset.x-k8s.io/v1alpha2", "JobSet"},
+    [SL_FW_MPIJOB] = {"kubeflow.org/v2beta1", "MPIJob"},
+    [SL_FW_PYTORCHJOB] = {"kubeflow.org/v1", "PyTorchJob"},
+    [SL_FW_TFJOB] = {"kubeflow.org/v1", "TFJob"},
+    [SL_FW_PADDLEJOB] = {"kubeflow.org/v1", "PaddleJob"},
+    [SL_FW_XGBOOSTJOB] = {"kubeflow.org/v1", "XGBoostJob"},
+    [SL_FW_JAXJOB] = {"kubeflow.org/v1", "JAXJob"},
+    [SL_FW_TRAINJOB] = {"trainer.kubeflow.org/v1alpha1", "TrainJob"},
+    [SL_FW_RAYCLUSTER] = {"ray.io/v1", "RayCluster"},
+    [SL_FW_RAYJOB] = {"ray.io/v1", "RayJob"},
+    [SL_FW_RAYSERVICE] = {"ray.io/v1", "RayService"},
+    [SL_FW_APPWRAPPER] = {"workload.codeflare.dev/v1beta2", "AppWrapper"},
+    [SL_FW_SPARKAPPLICATION] = {"sparkoperator.k8s.io/v1beta2", "SparkApplication"},
+};
+
+bool sl_job_owner(yyjson_val *object, struct sl_owner_ref *ret) {
+    size_t i, n;
+    yyjson_val *refs = sl_json_at(object, "metadata.ownerReferences"), *ref;
+
+    yyjson_arr_foreach (refs, i, n, ref) {
+        if (!sl_json_bool(ref, "controller", false))
+            continue;
+        *ret = (struct sl_owner_ref){sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"),
+                                     sl_json_str(ref, "name"), sl_json_str(ref, "uid")};
+        return true;
+    }
+    return false;
+}
+
+/* "Kind.version.group", as external frameworks are named. */
+static bool is_external(const char *name, const struct sl_owner_ref *o) {
+    const char *slash = strchr(o->api_version, '/'), *version = slash ? slash + 1 : "";
+    size_t kind_len = strlen(o->kind), version_len = strlen(version);
+    size_t group_len = slash ? (size_t)(slash - o->api_version) : 0;
+
+    if (!slash || strncmp(name, o->kind, kind_len) != 0 || name[kind_len] != '.')
+        return false;
+    name += kind_len + 1;
+    if (strncmp(name, version, version_len) != 0 || name[version_len] != '.')
+        return false;
+    name += version_len + 1;
+    return strlen(name) == group_len && strncmp(name, o->api_version, group_len) == 0;
+}
+
+bool sl_job_owner_enabled(const struct sl_review_call *c) {
+    const struct sl_settings *s = c->view->settings;
+    struct sl_owner_ref o;
+
+    if (!sl_job_owner(c->object, &o))
+        return false;
+    for (uint32_t f = 0; f < SL_FW_COUNT; f++)
+        if (s->framework[f] && strcmp(owner_kinds[f].kind, o.kind) == 0 &&
+            strcmp(owner_kinds[f].api_version, o.api_version) == 0)
+            return true;
+    for (uint32_t i = 0; i < s->external_frameworks.n; i++)
+        if (is_external(s->external_frameworks.v[i], &o))
+            return true;
+    return false;
+}
+
+bool sl_job_owner_managed(const struct sl_review_call *c) {
+    struct sl_owner_ref o;
+    return sl_job_owner(c->object, &o) && c->view->owner_managed(c->view->ctx, c->ns, &o);
+}
+
+/* ---- defaults ---- */
+
+static bool lacks_label(const struct sl_review_call *c, const char *key) {
+    return *sl_json_label(c->object, key) == '\0';
+}
+
+bool sl_job_default_queue(const struct sl_review_call *c) {
+    return c->view->queue_open(c->view->ctx, c->ns, SL_DEFAULT_NAME);
+}
+
+static bool takes_default_queue(const struct sl_review_call *c) {
+    return lacks_label(c, SL_QUEUE_LABEL) && sl_job_default_queue(c) && !sl_job_owner_enabled(c);
+}
+
+void sl_job_default_class(struct sl_review_call *c) {
+    if (sl_call_gate(c, SL_G_WORKLOAD_PRIORITY_CLASS_DEFAULTING) &&
+        lacks_label(c, SL_PRIORITY_LABEL) && !sl_job_owner_enabled(c) &&
+        c->view->priority_class_exists(c->view->ctx, SL_DEFAULT_NAME))
+        sl_edit_label(c, SL_PRIORITY_LABEL, SL_DEFAULT_NAME);
+}
+
+void sl_job_default_labels(struct sl_review_call *c) {
+    if (takes_default_queue(c))
+        sl_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
+    sl_job_default_class(c);
+}
+
+bool sl_job_waits(const struct sl_review_call *c) {
+    if (sl_job_owner_managed(c))
+        return false;
+    if (!lacks_label(c, SL_QUEUE_LABEL) || takes_default_queue(c))
+        return true;
+    return c->view->settings->manage_without_queue && c->view->ns_managed(c->view->ctx, c->ns);
+}
+
+/* ---- numbers ---- */
+
+static const char *go_error(struct sl_review_call *c, const char *fn, const char *s,
+                            const char *what) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(SL_FIELD_VALUE_MAX_BYTES);
+    sl_buf_json(&b, s);
+    return sl_arena_printf(c->arena, "strconv.%s: parsing %s: %s", fn, sl_buf_str(&b), what);
+}
+
+bool sl_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char **why) {
+    const char *digits = s + (*s == '-' || *s == '+');
+    if (!*digits || digits[strspn(digits, "0123456789")]) {
+        *why = go_error(c, "Atoi", s, "invalid syntax");
+        return false;
+    }
+    errno = 0;
+    *ret = strtoll(s, NULL, 10);
+    if (errno == ERANGE) {
+        *why = go_error(c, "Atoi", s, "value out of range");
+        return false;
+    }
+    return true;
+}
+
+bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why) {
+    static const char *const words[2][6] = {{"0", "f", "F", "false", "FALSE", "False"},
+                                            {"1", "t", "T", "true", "TRUE", "True"}};
+    for (int truth = 0; truth < 2; truth++)
+        for (size_t i = 0; i < SL_LEN(words[truth]); i++)
+            if (strcmp(s, words[truth][i]) == 0) {
+                *ret = truth;
+                return true;
+            }
+    *why = go_error(c, "ParseBool", s, "invalid syntax");
+    return false;
+}
+
+/* ---- rules ---- */
+
+bool sl_job_elastic(const struct sl_review_call *c, yyjson_val *object) {
+    return sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
+           strcmp(sl_json_annotation(object, SL_ELASTIC_KEY), "true") == 0;
+}
+
+void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
+                    const char *old) {
+    if (strcmp(or_empty(now), or_empty(old)) != 0)
+        sl_field_invalid(&c->errs, at, sl_bad_str(or_empty(now)), "%s", SL_FIELD_IMMUTABLE);
+}
+
+/* The annotation counts if it says something, else the label. */
+static bool by_annotation(const struct sl_review_call *c, yyjson_val *object, const char *key) {
+    return sl_call_gate(c, SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS) &&
+           *sl_json_annotation(object, key);
+}
+
+const char *sl_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key) {
+    return by_annotation(c, object, key) ? sl_json_annotation_opt(object, key)
+                                         : sl_json_label_opt(object, key);
+}
+
+const char *sl_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
+                                  const char *key) {
+    return by_annotation(c, object, key) ? "metadata.annotations" : "metadata.labels";
+}
+
+#define PREBUILT_PATH                                                                              \
+    SL_PATH_KEY(SL_PATH(NULL, sl_job_identifier_map(c, c->object, SL_PREBUILT_KEY)),               \
+                SL_PREBUILT_KEY)
+
+static void check_prebuilt(struct sl_review_call *c, const struct sl_job_facts *f) {
+    const char *name = sl_job_identifier(c, c->object, SL_PREBUILT_KEY);
+
+    if (!name)
+        return;
+    sl_check_subdomain(&c->errs, PREBUILT_PATH, name, ",");
+    if (*name && !f->prebuilt)
+        sl_field_forbidden(&c->errs, PREBUILT_PATH, "Is not supported for \"%s\"", f->gvk);
+}
+
+static void check_max_exec(struct sl_review_call *c) {
+    const struct sl_path *at = SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL);
+    const char *s = sl_json_label_opt(c->object, SL_MAX_EXEC_LABEL), *why;
+    int64_t v;
+
+    if (!s)
+        return;
+    if (!sl_go_int(c, s, &v, &why))
+        sl_field_invalid(&c->errs, at, sl_bad_str(s), "%s", why);
+    else if (v <= 0)
+        sl_field_invalid(&c->errs, at, sl_bad_int(v), "should be greater than 0");
+}
+
+void sl_rule_queue_name(struct sl_review_call *c) {
+    const char *queue = sl_json_label_opt(c->object, SL_QUEUE_LABEL);
+    if (queue)
+        sl_check_subdomain(&c->errs, SL_PATH_KEY(LABELS, SL_QUEUE_LABEL), queue, ",");
+}
+
+void sl_rule_not_elastic(struct sl_review_call *c, const char *gvk) {
+    if (sl_job_elastic(c, c->object))
+        sl_field_forbidden(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
+                           "elastic job is not supported for \"%s\"", gvk);
+}
+
+void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f) {
+    sl_rule_queue_name(c);
+    check_prebuilt(c, f);
+    check_max_exec(c);
+    if (!f->elastic)
+        sl_rule_not_elastic(c, f->gvk);
+    sl_rule_admission_gated_by(c);
+}
+
+static void update_queue(struct sl_review_call *c, const struct sl_job_facts *f) {
+    const struct sl_path *at = SL_PATH_KEY(LABELS, SL_QUEUE_LABEL);
+    const char *now = sl_json_label(c->object, SL_QUEUE_LABEL);
+    const char *old = sl_json_label(c->old, SL_QUEUE_LABEL);
+
+    if (!f->suspended)
+        sl_rule_frozen(c, at, now, old);
+    if (!*now && *old && sl_job_default_queue(c))
+        sl_field_invalid(&c->errs, at, sl_bad_str(""),
+                         "queue-name must not be empty in namespace with default queue");
+}
+
+static void update_prebuilt(struct sl_review_call *c, const struct sl_job_facts *f) {
+    if (f->suspended || sl_job_elastic(c, c->old))
+        check_prebuilt(c, f);
+    else
+        sl_rule_frozen(c, PREBUILT_PATH, sl_job_identifier(c, c->object, SL_PREBUILT_KEY),
+                       sl_job_identifier(c, c->old, SL_PREBUILT_KEY));
+}
+
+void sl_rule_priority_update(struct sl_review_call *c, bool suspended) {
+    const struct sl_path *at = SL_PATH_KEY(LABELS, SL_PRIORITY_LABEL);
+    const char *now = sl_json_label(c->object, SL_PRIORITY_LABEL);
+    const char *old = sl_json_label(c->old, SL_PRIORITY_LABEL);
+
+    if (!suspended && !*old && *now)
+        sl_field_invalid(&c->errs, at, sl_bad_str(now),
+                         "WorkloadPriorityClass cannot be added to a non-suspended workload");
+    if (!*now && *old)
+        sl_field_invalid(&c->errs, at, sl_bad_str(now),
+                         "WorkloadPriorityClass cannot be removed from a workload");
+}
+
+static void update_elastic(struct sl_review_call *c) {
+    bool now = sl_job_elastic(c, c->object);
+    if (now == sl_job_elastic(c, c->old))
+        return;
+    yyjson_doc *word = yyjson_read(now ? "true" : "false", now ? 4 : 5, 0);
+    sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
+                     sl_bad_json(yyjson_doc_get_root(word)), "%s", SL_FIELD_IMMUTABLE);
+    yyjson_doc_free(word);
+}
+
+void sl_rule_job_update(struct sl_review_call *c, const struct sl_job_facts *f) {
+    update_queue(c, f);
+    update_prebuilt(c, f);
+    if (!f->suspended || !f->was_suspended)
+        sl_rule_frozen(c, SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL),
+                       sl_json_label(c->object, SL_MAX_EXEC_LABEL),
+                       sl_json_label(c->old, SL_MAX_EXEC_LABEL));
+    sl_rule_priority_update(c, f->suspended);
+    update_elastic(c);
+}

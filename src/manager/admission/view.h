@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * State of the cluster that admission needs, read through a table of functions so that the rules
+ * can be tested without one. It is in memory: no handler waits for the API server.
+ */
+#ifndef SL_MANAGER_ADMISSION_VIEW_H
+#define SL_MANAGER_ADMISSION_VIEW_H
+
+#include "manager/config/config.h"
+
+/* A controller ownerReference. */
+struct sl_owner_ref {
+    const char *api_version, *kind, *name, *uid;
+};
+
+struct sl_api_view {
+    void *ctx;
+    const struct sl_settings *settings;
+    bool webhook[SL_FW_COUNT]; /* enabled admission webhooks */
+    /* A LocalQueue that is known and not stopped? */
+    bool (*queue_open)(void *ctx, const char *ns, const char *name);
+    bool (*queue_exists)(void *ctx, const char *ns, const char *name);
+    /* Does managedJobsNamespaceSelector choose this namespace? An unknown namespace counts by its
+     * name label alone. */
+    bool (*ns_managed)(void *ctx, const char *ns);
+    /* Is there, going up from this owner, a job of an enabled kind that is managed (has a queue
+     * name, or jobs without one are managed)? */
+    bool (*owner_managed)(void *ctx, const char *ns, const struct sl_owner_ref *owner);
+    bool (*priority_class_exists)(void *ctx, const char *name); /* WorkloadPriorityClass */
+};
+
+#endif

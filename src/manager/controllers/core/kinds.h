@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions behind the table of kinds. Private. */
+#ifndef SL_MANAGER_CONTROLLERS_CORE_KINDS_H
+#define SL_MANAGER_CONTROLLERS_CORE_KINDS_H
+
+#include "manager/controllers/core/records.h"
+#include "manager/controllers/job/job.h"
+
+#define STATUS_DELAY (20 * SL_MSEC)
+#define STATUS_PAUSE (150 * SL_MSEC)
+
+/*
+ * Kinds with few objects are cached as text: the relevant parts as JSON, from which facts and
+ * statuses are made.
+ */
+struct rec_conf {
+    struct sl_rec rec;
+    char *text;           /* apiVersion, kind, metadata (name, namespace, labels, ...), spec, ... */
+    uint64_t hash, told;  /* of the text; of the fact in the engine */
+    uint64_t status;      /* of the observed status */
+    sl_time active_since; /* lastTransitionTime of condition Active */
+    bool active;          /* its status */
+    bool has_active;
+    char *others;       /* other conditions, an array of JSON; NULL: none */
+    sl_time written_at; /* mono: the last write of its status */
+    sl_sym refers; /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort; flavor: its topology;
+                    * check: its ProvisioningRequestConfig */
+    int64_t value; /* priority classes */
+    bool chosen;   /* PriorityClass: globalDefault; LocalQueue: has series of its own; check: it is
+                    * performed here (provisioning/provisioning.h) */
+    bool stopped;  /* LocalQueue */
+    bool unanswered; /* check: the absence of a controller was reported */
+    bool had_reserving,
+        had_admitted; /* ClusterQueue: these gauges appear with the first workload */
+    struct {
+        uint32_t finished;
+        sl_time oldest; /* since when its longest waiting workload waits; 0: none waits */
+    } tally;            /* of the metrics, while they are read out */
+};
+static inline struct rec_conf *conf_of(struct sl_rec *r) {
+    return (struct rec_conf *)(void *)r;
+}
+bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void conf_done(struct sl_rec *r);
+void conf_hold_names(struct sl_syms *t, struct sl_rec *r);
+/* A first status is awaited by others. */
+uint32_t conf_lane(const struct sl_rec *r);
+/* To be told again, although it says the same. */
+void conf_again(struct sl_rec *r);
+void ns_changed(void *ctx, struct sl_rec *r);
+void class_changed(void *ctx, struct sl_rec *r);
+void limits_changed(void *ctx, struct sl_rec *r);
+void runtime_changed(void *ctx, struct sl_rec *r);
+void flavor_changed(void *ctx, struct sl_rec *r);
+void check_changed(void *ctx, struct sl_rec *r);
+void cohort_changed(void *ctx, struct sl_rec *r);
+void cq_changed(void *ctx, struct sl_rec *r);
+void lq_changed(void *ctx, struct sl_rec *r);
+void ns_gone(void *ctx, struct sl_rec *r);
+void limits_gone(void *ctx, struct sl_rec *r);
+void runtime_gone(void *ctx, struct sl_rec *r);
+void class_gone(void *ctx, struct sl_rec *r);
+void flavor_gone(void *ctx, struct sl_rec *r);
+void check_gone(void *ctx, struct sl_rec *r);
+void cohort_gone(void *ctx, struct sl_rec *r);
+void cq_gone(void *ctx, struct sl_rec *r);
+void lq_gone(void *ctx, struct sl_rec *r);
+bool in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool check_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+
+bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void wl_changed(void *ctx, struct sl_rec *r);
+void wl_gone(void *ctx, struct sl_rec *r);
+void wl_done(struct sl_rec *r);
+void wl_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool wl_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void wl_written(void *ctx, struct sl_rec *r, const struct sl_write *out, enum sl_written how,
+                const struct sl_reply *reply);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lookups in the records, for integrations and admission. */
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/collection/hash.h"
+#include "kube/types/kueue/objects.h"
+#include "lib/json/json.h"
+#include "manager/controllers/core/bridge.h"
+#include "manager/controllers/core/kinds.h"
+#include "manager/controllers/workload/workload.h"
+
+#include <openssl/evp.h>
+
+static bool selects(const struct sl_manager *m, const struct sl_selector *s, const char *ns) {
+    struct sl_label own = {"kubernetes.io/metadata.name", ns};
+    struct sl_rec *r = sl_inf_find(m->inf, REC_NAMESPACE, "", ns);
+    if (!r) {
+        struct sl_labels only = {&own, 1};
+        return sl_selector_matches(s, &only);
+    }
+    const char *text = conf_of(r)->text;
+    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    yyjson_val *map = sl_json_at(yyjson_doc_get_root(d), "metadata.labels"), *key, *val;
+    /* All of them: a label that is left out would let a namespace slip past the selector. */
+    _cleanup_(sl_freep) struct sl_label *v = sl_alloc0(yyjson_obj_size(map) + 1, sizeof *v);
+    uint32_t n = 0;
+    size_t i, total;
+    sl_obj_foreach (map, i, total, key, val)
+        if (yyjson_is_str(val))
+            v[n++] = (struct sl_label){sl_json_text(key), sl_json_text(val)};
+    struct sl_labels labels = {v, n};
+    bool yes = sl_selector_matches(s, &labels);
+    yyjson_doc_free(d);
+    return yes;
+}
+
+bool ns_managed_by_name(const struct sl_manager *m, const char *ns) {
+    return selects(m, &m->settings->managed_namespaces, ns);
+}
+
+bool ns_managed(const struct sl_manager *m, sl_sym ns) {
+    return ns_managed_by_name(m, str(m, ns));
+}
+
+yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_FLAVOR, "", str(m, flavor));
+    return r ? yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0) : NULL;
+}
+
+static const struct sl_rec *global_default(const struct sl_manager *m) {
+    const struct sl_rec *best = NULL;
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PRIORITY_CLASS, &at));)
+        if (conf_of(r)->chosen &&
+            (!best || conf_of(r)->value < ((const struct rec_conf *)(const void *)best)->value))
+            best = r;
+    return best;
+}
+
+bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
+                 struct priority *ret) {
+    struct sl_rec *r;
+    *ret = (struct priority){0, "", "", ""};
+    if (wpc_label && *wpc_label) {
+        r = sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", wpc_label);
+        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "kueue.x-k8s.io",
+                                 "WorkloadPriorityClass", wpc_label};
+        return r != NULL;
+    }
+    if (pod_class && *pod_class) {
+        r = sl_inf_find(m->inf, REC_PRIORITY_CLASS, "", pod_class);
+        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "scheduling.k8s.io",
+                                 "PriorityClass", pod_class};
+        return r != NULL;
+    }
+    const struct sl_rec *d = global_default(m);
+    if (d)
+        *ret = (struct priority){(int32_t)((const struct rec_conf *)(const void *)d)->value,
+                                 "scheduling.k8s.io", "PriorityClass", d->name};
+    return true;
+}
+
+/* ---- names ---- */
+
+#define MAX_PREFIX 247u /* of 253, with room for "-" and five digits */
+#define MAX_SHORT_PREFIX 57u
+
+void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name,
+             const char *uid, const char *extra, bool shorter) {
+    struct sl_buf b;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int len = 0;
+    size_t start = out->len, most = shorter ? MAX_SHORT_PREFIX : MAX_PREFIX;
+
+    for (const char *s = kind; *s; s++)
+        sl_buf_putc(out, (char)(*s >= 'A' && *s <= 'Z' ? *s - 'A' + 'a' : *s));
+    sl_buf_printf(out, "-%s", name);
+    if (out->len - start > most) {
+        out->len = start + most;
+        out->s[out->len] = '\0';
+    }
+    sl_buf_init(&b, 8192);
+    sl_buf_printf(&b, "%s\n%s\n%s\n%s", kind, group, name, uid);
+    if (extra && *extra)
+        sl_buf_printf(&b, "\n%s", extra);
+    sl_assert(EVP_Digest(b.s, b.len, digest, &len, EVP_sha1(), NULL) == 1);
+    sl_buf_printf(out, "-%02x%02x%x", digest[0], digest[1], digest[2] >> 4);
+    sl_buf_done(&b);
+}

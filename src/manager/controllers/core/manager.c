@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The turn of the manager.
+ *
+ * Nothing is told to the engine before the first lists of all kinds are in: then queues come before
+ * workloads and workloads before jobs, whatever order the answers came in. From then on every turn
+ * reconciles what is queued, kind by kind, lets the engine decide, and goes on until nothing is
+ * left; then the informer writes.
+ */
+#include "manager/controllers/core/records.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/topo/topo.h"
+#include "lib/log/log.h"
+#include "manager/controllers/core/bridge.h"
+#include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/sweep.h"
+#include "manager/controllers/metrics/metrics.h"
+#include "manager/controllers/pod/group.h"
+#include "manager/controllers/pod/pod.h"
+#include "manager/controllers/provisioning/capacity.h"
+#include "manager/controllers/topology/topology.h"
+
+#define MAX_IN_FLIGHT 64u
+#define MAX_EVENTS 16384u    /* to be written, or may become a series */
+#define MAX_LAG (5 * SL_SEC) /* of the stream of workloads behind what was read */
+
+struct sl_rec *rec_by_uid(const struct sl_manager *m, const char *uid) {
+    uint64_t h = sl_hash_str(0, uid);
+    uint32_t c;
+    for (uint32_t i = sl_map_first(&m->by_uid, h, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->by_uid, h, &c))
+        if (strcmp(m->inf->recs.v[i]->uid, uid) == 0)
+            return m->inf->recs.v[i];
+    return NULL;
+}
+
+/* ---- streams ---- */
+
+static bool watched(const struct sl_manager *m, enum rec_kind k) {
+    if (k == REC_TOPOLOGY)
+        return m->topo;
+    const struct sl_parts *parts = &m->spec.parts;
+    if (k == REC_NODE)
+        return m->topo || parts->provisioning;
+    if (k == REC_PROV_CONFIG || k == REC_PROV_REQUEST)
+        return parts->provisioning;
+    if (k == REC_POD)
+        return parts->elasticjobs || parts->tas || parts->provisioning ||
+               group_frameworks(m->reads);
+    if (k == REC_STATEFULSET || k == REC_LWS)
+        return m->reads[k == REC_LWS ? SL_FW_LEADERWORKERSET : SL_FW_STATEFULSET];
+    return k != REC_JOB || m->reads[SL_FW_JOB];
+}
+
+void rec_relist(struct sl_manager *m, enum rec_kind k) {
+    if (sl_inf_watches(m->inf, k))
+        sl_inf_watch(m->inf, k);
+}
+
+/* Those that are needed and do not run yet. */
+static void start_watches(struct sl_manager *m) {
+    for (uint32_t k = 0; k < REC_KINDS; k++)
+        if (k != REC_POD && !sl_inf_watches(m->inf, k) && watched(m, (enum rec_kind)k))
+            sl_inf_watch(m->inf, k);
+}
+
+/* Pods are many: whether those on nodes matter is known before the list, or there would be two.
+ * Returns whether there is nothing to wait for any more. */
+static bool start_pods(struct sl_manager *m) {
+    if (sl_inf_watches(m->inf, REC_POD) || !watched(m, REC_POD))
+        return true;
+    if (!sl_inf_synced(m->inf, REC_FLAVOR) ||
+        (sl_inf_watches(m->inf, REC_PROV_REQUEST) && !sl_inf_synced(m->inf, REC_PROV_REQUEST)))
+        return false;
+    m->pods_on_nodes |= tas_is_named(m) || capacity_is_asked(m);
+    sl_inf_watch(m->inf, REC_POD);
+    return true;
+}
+
+/* ---- writing ---- */
+
+/* Nobody but its user can help: the object stays as it is, and all others go on. */
+static void tell_too_large(const struct sl_rec *r) {
+    if (r->kind < REC_KINDS && !r->gone)
+        sl_rec_event(r, "kueue-admission", true, "RequestTooLarge",
+                     "What has to be written for this object is larger than the API server takes: "
+                     "make its pod templates smaller, or use fewer different ones");
+}
+
+static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                       const struct sl_reply *reply) {
+    count_write(ctx, r, how);
+    if (how != SL_WRITE_REFUSED)
+        return;
+    sl_log(SL_LOG_WARN, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
+           SL_I("status", reply->status));
+    if (reply->status == SL_WRITER_TOO_LARGE)
+        tell_too_large(r);
+}
+
+/* What was done is what happened, but for these. */
+static const char *action_of(const char *reason) {
+    static const char *const words[][2] = {{"WorkloadSliceReplaced", "Replaced"},
+                                           {"ProvisioningRequestCreated", "Created"}};
+    for (size_t i = 0; i < SL_LEN(words); i++)
+        if (strcmp(words[i][0], reason) == 0)
+            return words[i][1];
+    return reason;
+}
+
+static void on_dropped_event(void *ctx) {
+    const struct sl_manager *m = ctx;
+    sl_metric_add(m->spec.metrics, SL_M_EVENT_QUEUE_DROPS_TOTAL, 1);
+}
+
+void note_set(char **note, const char *fmt, ...) {
+    va_list args;
+    char *text = NULL;
+    va_start(args, fmt);
+    int n = vasprintf(&text, fmt, args);
+    va_end(args);
+    sl_freep(note);
+    *note = n < 0 ? NULL : text;
+}
+
+/* ---- life ---- */
+
+static void set_leads(struct sl_manager *m, bool leads) {
+    m->leads = m->inf->writes = leads;
+}
+
+struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
+    struct sl_manager *m = sl_alloc0(1, sizeof *m);
+    m->spec = *spec;
+    m->inf = sl_inf_new(&(struct sl_inf_spec){
+        .port = spec->port,
+        .kinds = kinds,
+        .n_kinds = REC_KINDS,
+        .ctx = m,
+        .field_manager = "kueue",
+        .max_in_flight = MAX_IN_FLIGHT,
+        .seed = spec->seed,
+        .hold = manager_hold_names,
+        .written = on_written,
+        .events = {.instance = spec->instance && *spec->instance ? spec->instance : "sluice",
+                   .by_version = true,
+                   .max_known = MAX_EVENTS,
+                   .action = action_of,
+                   .dropped = on_dropped_event},
+    });
+    m->syms = &m->inf->syms;
+    m->elected = !spec->standby;
+    set_leads(m, m->elected);
+    sl_effects_init(&m->effects);
+    m->settings = spec->settings;
+    m->engine = tas_engine(m);
+    view_init(m);
+    sl_manager_configure(m, spec->settings, &spec->parts);
+    return m;
+}
+
+void sl_manager_free(struct sl_manager *m) {
+    if (!m)
+        return;
+    sl_inf_free(m->inf);
+    templates_done(m);
+    pods_end(m);
+    provs_end(m);
+    sl_map_done(&m->by_uid);
+    sl_map_done(&m->by_owner);
+    sl_map_done(&m->by_wl_id);
+    sl_map_done(&m->by_job);
+    sl_map_done(&m->set_pods);
+    sl_map_done(&m->job_children);
+    sl_map_done(&m->job_prebuilt);
+    sl_map_done(&m->limit_ranges);
+    sl_vec_free(&m->cohorts);
+    sl_vec_free(&m->orphaned);
+    sl_vec_free(&m->fresh);
+    sl_vec_free(&m->held);
+    sl_effects_done(&m->effects);
+    sl_engine_free(m->engine);
+    sl_topo_free(m->topo);
+    sl_freep(&m);
+}
+
+void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
+                          const struct sl_parts *parts) {
+    m->settings = settings;
+    m->view.settings = settings;
+    m->spec.parts = *parts;
+    struct sl_fact f = {
+        .kind = SL_FACT_CONFIG, .at = m->spec.port->wall, .config = settings->engine};
+    f.config.no_admission = !m->spec.parts.scheduler;
+    f.config.no_lifecycle = !m->spec.parts.core;
+    struct sl_err err;
+    if (sl_engine_apply(m->engine, &f, NULL, &err) < 0)
+        sl_log(SL_LOG_ERROR, "configuration rejected by the scheduling engine",
+               SL_S("error", err.text));
+    m->facts = true;
+    /* Namespace selectors, retention and copied labels may say something else now. */
+    for (uint32_t i = 0; i < m->inf->recs.n; i++)
+        if (m->inf->recs.v[i])
+            sl_rec_enqueue(m->inf->recs.v[i]);
+    groups_touch(m);
+    bool fresh[SL_FW_COUNT];
+    for (uint32_t i = 0; i < SL_FW_COUNT; i++) {
+        fresh[i] = parts->framework[i] && !m->reads[i];
+        m->reads[i] |= fresh[i];
+    }
+    start_watches(m);
+    if (group_frameworks(fresh))
+        pods_read_again(m);
+}
+
+/* What the last leader wrote may not have come to us yet, by a stream or a list on its way: work
+ * that it started would look stopped, and its quota free. We lead from lists that were asked for
+ * since. */
+static const enum rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
+
+void sl_manager_lead(struct sl_manager *m, bool lead) {
+    if (m->elected == lead)
+        return;
+    m->elected = lead;
+    set_leads(m, false);
+    for (uint32_t i = 0; lead && i < SL_LEN(last_leader_wrote); i++)
+        if (last_leader_wrote[i] != REC_POD || group_frameworks(m->spec.parts.framework))
+            rec_relist(m, last_leader_wrote[i]);
+}
+
+static bool knows_what_last_leader_wrote(const struct sl_manager *m) {
+    for (uint32_t i = 0; i < SL_LEN(last_leader_wrote); i++)
+        if (sl_inf_watches(m->inf, last_leader_wrote[i]) &&
+            !sl_inf_synced(m->inf, last_leader_wrote[i]))
+            return false;
+    return true;
+}
+
+static void take_over(struct sl_manager *m) {
+    set_leads(m, true);
+    m->facts = true;
+    sl_vec_clear(&m->held);
+    for (uint32_t i = 0; i < m->inf->recs.n; i++) {
+        struct sl_rec *r = m->inf->recs.v[i];
+        if (!r || r->gone)
+            continue;
+        if (r->kind == REC_WORKLOAD)
+            wl_forget(m, wl_of(r));
+        sl_rec_enqueue(r);
+        sl_rec_write(r);
+    }
+    groups_touch(m);
+}
+
+/* ---- the turn ---- */
+
+/*
+ * A conflict shows that somebody else wrote, and that our stream of workloads has not told it yet.
+ * What else it has not told may hold quota, so nothing is decided before it has caught up; a stream
+ * that does not is begun anew.
+ */
+static bool stream_is_behind(struct sl_manager *m) {
+    struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD];
+    if (t->ahead_rv <= t->stream_rv)
+        return false;
+    if (m->spec.port->mono - t->ahead_since > MAX_LAG) {
+        t->ahead_since = m->spec.port->mono;
+        sl_inf_watch(m->inf, REC_WORKLOAD);
+    }
+    return true;
+}
+
+void sl_manager_tick(struct sl_manager *m) {
+    bool whole = start_pods(m);
+    whole &= sl_inf_poll(m->inf);
+    if (!whole && !m->inf->ready) {
+        names_sweep(m); /* a list may never come in, and what others show changes all the time */
+        return;
+    }
+    if (m->elected && !m->leads && knows_what_last_leader_wrote(m))
+        take_over(m);
+    if (sl_inf_wake(m->inf))
+        groups_touch(m);
+    bool sees = whole && m->leads && !stream_is_behind(m);
+    for (uint32_t pass = 0;; pass++) {
+        if (pass == SL_INF_MAX_PASSES) { /* others are not to wait for it for ever */
+            sl_log(SL_LOG_ERROR, "reconciliation did not converge",
+                   SL_I("passes", SL_INF_MAX_PASSES));
+            break;
+        }
+        bool any = sl_inf_pass(m->inf);
+        tas_tell_news(m);
+        tas_nodes_failed(m);
+        capacity_turn(m);
+        /* A turn may find that it has to see more (pods_watch_nodes). */
+        bool due = sees && sl_inf_all_synced(m->inf) &&
+                   (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall);
+        if (due)
+            decide(m);
+        if (!any && !due)
+            break;
+    }
+    m->inf->ready = true;
+    names_sweep(m);
+    sl_inf_flush(m->inf);
+}
+
+static sl_time earlier(sl_time a, sl_time b) {
+    return a < b ? a : b;
+}
+
+/* A wall time as a point of the monotonic clock. */
+static sl_time on_mono(const struct sl_manager *m, sl_time wall) {
+    const struct sl_port *p = m->spec.port;
+    return wall == SL_TIME_NEVER ? wall : sl_time_add(p->mono, wall > p->wall ? wall - p->wall : 0);
+}
+
+sl_time sl_manager_next(const struct sl_manager *m) {
+    sl_time at = sl_inf_next(m->inf);
+    if (!m->inf->ready || !sl_inf_all_synced(m->inf))
+        return at;
+    const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD];
+    if (m->leads && t->ahead_rv > t->stream_rv)
+        at = earlier(at, t->ahead_since + MAX_LAG + 1);
+    else if (m->leads)
+        at = earlier(at, m->facts ? m->spec.port->mono : on_mono(m, sl_engine_next(m->engine)));
+    return earlier(earlier(at, sl_inf_next_timer(m->inf)), capacity_next(m));
+}
+
+bool sl_manager_ready(const struct sl_manager *m) {
+    return m->inf->ready;
+}
+
+bool sl_manager_idle(const struct sl_manager *m) {
+    return sl_inf_idle(m->inf) && !(m->facts && m->leads);
+}
+
+struct sl_engine *sl_manager_engine(struct sl_manager *m) {
+    return m->engine;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Garbage collection of names. Namespaces, queues, reasons, roles, owners, finalizers and others
+ * are symbols, and their strings come from any client that can write an object, so new ones never
+ * end. At the end of an iteration, when their number has doubled, every record marks those that it
+ * has, and the others are dropped.
+ *
+ * Whoever adds a symbol to a record marks it here. Sanitised builds sweep in every iteration and
+ * find one that was not (core/base/collection/sym.h).
+ */
+#include "manager/controllers/core/sweep.h"
+
+#include "core/topo/topo.h"
+#include "manager/controllers/core/kinds.h"
+#include "manager/controllers/job/job.h"
+#include "manager/controllers/pod/group.h"
+#include "manager/controllers/provisioning/provisioning.h"
+#include "manager/controllers/serving/serving.h"
+#include "manager/controllers/workload/workload.h"
+
+static void hold_n(struct sl_syms *t, const sl_sym *v, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        sl_sym_hold(t, v[i]);
+}
+#define HOLD(t, ...)                                                                               \
+    hold_n((t), (const sl_sym[]){__VA_ARGS__}, SL_LEN(((const sl_sym[]){__VA_ARGS__})))
+
+/* ---- workloads ---- */
+
+static void hold_gates(struct sl_syms *t, const struct wl_gates *g) {
+    for (uint32_t i = 0; g && i < g->n; i++)
+        sl_sym_hold(t, g->v[i].name);
+}
+
+static void hold_status(struct sl_syms *t, const struct wl_status *s) {
+    for (uint32_t i = 0; i < s->conds.n; i++)
+        HOLD(t, s->conds.v[i].type, s->conds.v[i].reason);
+    for (uint32_t i = 0; i < s->checks.n; i++)
+        sl_sym_hold(t, s->checks.v[i].name);
+    for (uint32_t i = 0; i < s->evictions.n; i++)
+        HOLD(t, s->evictions.v[i].reason, s->evictions.v[i].cause);
+    hold_gates(t, s->gates);
+    const struct wl_admission *a = s->admission;
+    if (!a)
+        return;
+    sl_sym_hold(t, a->cq);
+    for (uint32_t i = 0; i < a->n; i++) {
+        sl_sym_hold(t, a->v[i].name);
+        for (uint32_t k = 0; k < a->v[i].n; k++)
+            HOLD(t, a->v[i].v[k].resource, a->v[i].v[k].flavor);
+    }
+}
+
+void wl_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_wl *w = wl_of(r);
+    HOLD(t, w->queue, w->class_kind, w->class_name, w->owner_kind, w->owner_group, w->owner_api,
+         w->wish_queue, w->wish_class_kind, w->wish_class_name);
+    for (uint32_t i = 0; i < w->n_podsets; i++)
+        HOLD(t, w->podsets[i].name, w->podsets[i].group, w->podsets[i].request);
+    hold_gates(t, w->gates);
+    hold_status(t, &w->seen);
+    if (w->want)
+        hold_status(t, &w->want->s);
+    if (w->sent)
+        hold_status(t, &w->sent->s);
+    sl_sym_hold(t, prov_making(w));
+}
+
+/* ---- other kinds ---- */
+
+void job_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_job *j = job_of(r);
+    HOLD(t, j->owner_api, j->owner_kind, j->queue, j->priority_class);
+}
+
+void serving_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_set *s = set_of(r);
+    HOLD(t, s->owner_api, s->owner_kind, s->queue, s->priority_class);
+}
+
+void pod_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_pod *p = pod_of(r);
+    HOLD(t, p->node, p->podset, p->selector, p->others);
+    if (p->job)
+        HOLD(t, p->job->queue, p->job->priority_class, p->job->pod_class, p->job->role,
+             p->job->parent);
+    if (p->serving)
+        HOLD(t, p->serving->set, p->serving->entry, p->serving->queue);
+}
+
+void prov_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_prov *p = prov_of(r);
+    sl_sym_hold(t, p->class);
+    for (uint32_t i = 0; i < PROV_TYPES; i++)
+        sl_sym_hold(t, p->conds[i].reason);
+}
+
+void conf_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    sl_sym_hold(t, conf_of(r)->refers);
+}
+
+/* ---- all of them ---- */
+
+void manager_hold_names(void *ctx, struct sl_syms *t) {
+    const struct sl_manager *m = ctx;
+    for (uint32_t i = 0; i < m->crews.n; i++)
+        if (m->crews.v[i])
+            sl_sym_hold(t, m->crews.v[i]->ns);
+    for (uint32_t i = 0; i < m->groups.n; i++)
+        if (m->groups.v[i])
+            sl_sym_hold(t, m->groups.v[i]->ns);
+    for (uint32_t i = 0; i < m->pod_shapes.n; i++) /* which have the texts */
+        for (uint32_t k = 0; m->pod_shapes.v[i] && k < m->pod_shapes.v[i]->n; k++)
+            sl_sym_hold(t, sl_sym_find(t, m->pod_shapes.v[i]->v[k].resource));
+    hold_n(t, m->cohorts.v, m->cohorts.n);
+    hold_n(t, m->orphaned.v, m->orphaned.n);
+}
+
+/*
+ * Hashes of what was told last are made of symbols, and stay true only as long as these are held by
+ * what will be compared with them. So a sweep waits for a moment in which nothing is to be looked
+ * at; but somebody's record may be so for ever. Then what was told of those that are is forgotten,
+ * so that it is told anew.
+ */
+static void forget_told(struct sl_manager *m) {
+    const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD]; /* others have no such hashes */
+    for (uint32_t i = 0; i < t->queue.n; i++)
+        wl_untold(wl_of(t->queue.v[i]));
+}
+
+void names_sweep(struct sl_manager *m) {
+    bool rest = sl_inf_settled(m->inf);
+    if (rest ? sl_syms_due(m->syms) : sl_syms_overdue(m->syms)) {
+        template_forget_shapes(m); /* found by hashes of symbols that nobody may hold any more */
+        if (!rest)
+            forget_told(m);
+        sl_inf_sweep(m->inf);
+    }
+    if (sl_engine_sweep_due(m->engine))
+        sl_engine_sweep(m->engine);
+    if (m->topo && (sl_topo_sweep_due(m->topo)))
+        sl_topo_sweep(m->topo);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manager/controllers/job/unique.h"
+
+#include "manager/controllers/workload/workload.h"
+
+bool unique_item(struct unique_items *in, yyjson_mut_val *item) {
+    const uint64_t h = in->hash(item);
+    uint32_t cursor;
+
+    for (uint32_t k = sl_map_first(&in->by_hash, h, &cursor); k != SL_MAP_NONE;
+         k = sl_map_next(&in->by_hash, h, &cursor))
+        if (in->same(in->v.v[k], item))
+            return false;
+    sl_map_add(&in->by_hash, h, in->v.n);
+    *sl_vec_push(&in->v) = item; /* NOLINT(bugprone-sizeof-expression): pointers */
+    return true;
+}
+
+void unique_items_done(struct unique_items *in) {
+    sl_vec_free(&in->v);
+    sl_map_done(&in->by_hash);
+}
+
+sl_sym unique_flavor(struct unique_flavors *f) {
+    while (f->next < f->of->n) {
+        const sl_sym flavor = f->of->v[f->next++].flavor;
+        if (flavor && sl_map_get(&f->known, flavor) == SL_MAP_NONE) {
+            sl_map_add(&f->known, flavor, 1);
+            return flavor;
+        }
+    }
+    return 0;
+}
+
+void unique_flavors_done(struct unique_flavors *f) {
+    sl_map_done(&f->known);
+}

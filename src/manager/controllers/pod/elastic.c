@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods of elastic Jobs are created with a gate, which is removed from as many of each podset as the
+ * Workload was granted, less those that run without it. Pods that have ended do not count; one that
+ * is being deleted still holds its resources.
+ *
+ * A Job that grew has a chain of slices, all under the name of the first, and so are its pods,
+ * whichever slice they were created for. What counts is the slice that is admitted and not
+ * replaced. Planned from the stored state of Workloads, never from pending changes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "manager/controllers/job/job.h"
+#include "manager/controllers/pod/pod.h"
+
+/* ---- chains ---- */
+
+static const char *chain_name(const struct rec_wl *w) {
+    return w->slice_name ? w->slice_name : w->rec.name;
+}
+
+static uint64_t chain_key(sl_sym ns, const char *name) {
+    return sl_hash_str(ns, name);
+}
+
+void chain_tie(struct sl_manager *m, struct rec_wl *w) {
+    if (w->elastic)
+        sl_map_add(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
+}
+
+void chain_untie(struct sl_manager *m, struct rec_wl *w) {
+    if (!w->elastic)
+        return;
+    (void)sl_map_del(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
+    chain_changed(m, w);
+}
+
+void chain_changed(struct sl_manager *m, const struct rec_wl *w) {
+    if (w->elastic)
+        crew_touch(crew_find(m, w->rec.ns, chain_name(w)));
+}
+
+static bool grants(const struct sl_manager *m, const struct rec_wl *w) {
+    return w->seen.admission && !w->rec.gone && wl_is(m, w, "Admitted") &&
+           !wl_is(m, w, "Evicted") && !wl_will(m, w, "Finished");
+}
+
+const struct rec_wl *chain_active(const struct sl_manager *m, const struct pod_crew *c) {
+    uint64_t key = chain_key(c->ns, c->name);
+    const struct rec_wl *found = NULL;
+    uint32_t at;
+    for (uint32_t i = sl_map_first(&m->chains, key, &at); i != SL_MAP_NONE;
+         i = sl_map_next(&m->chains, key, &at)) {
+        const struct rec_wl *w = wl_of(m->inf->recs.v[i]);
+        if (w->rec.ns != c->ns || strcmp(chain_name(w), c->name) != 0 || !grants(m, w))
+            continue;
+        if (!found || slice_replaces(m, w, found) ||
+            (!slice_replaces(m, found, w) && slice_older(found, w)))
+            found = w;
+    }
+    return found;
+}
+
+/* ---- the plan ---- */
+
+/* What the podset was granted, and still asks for: a Job that shrinks only changes its spec. */
+static int32_t granted(const struct rec_wl *w, uint32_t podset) {
+    const struct wl_admission *a = w->seen.admission;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->v[i].name == w->podsets[podset].name)
+            return a->v[i].count < w->podsets[podset].count ? a->v[i].count
+                                                            : w->podsets[podset].count;
+    return 0;
+}
+
+/* Where the pod's podset is counted; NULL: it has none in this Workload. */
+static int32_t *room_of(const struct rec_wl *w, const struct rec_pod *p,
+                        int32_t room[SL_MAX_PODSETS]) {
+    for (uint32_t i = 0; w && i < w->n_podsets; i++)
+        if (w->podsets[i].name == p->podset)
+            return &room[i];
+    return NULL;
+}
+
+/* Those on their way first: their room is taken. Then the oldest. */
+static int by_turn(const void *a, const void *b) {
+    const struct rec_pod *x = *(struct rec_pod *const *)a, *y = *(struct rec_pod *const *)b;
+    bool sx = pod_sent(x, POD_GATE_ELASTIC), sy = pod_sent(y, POD_GATE_ELASTIC);
+    if (sx != sy)
+        return sx ? -1 : 1;
+    if (x->rec.created != y->rec.created)
+        return x->rec.created < y->rec.created ? -1 : 1;
+    return strcmp(x->rec.name, y->rec.name);
+}
+
+void elastic_plan(struct sl_manager *m, struct pod_crew *c) {
+    SL_VEC(struct rec_pod *) gated = {0};
+    int32_t room[SL_MAX_PODSETS], *left;
+
+    if (!m->spec.parts.elasticjobs || !c->n_gated)
+        return;
+    const struct rec_wl *w =
+        m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] ? chain_active(m, c) : NULL;
+    for (uint32_t i = 0; w && i < w->n_podsets; i++)
+        room[i] = granted(w, i);
+    for (struct rec_pod *p = c->pods; p; p = p->next) {
+        if (p->gates & POD_GATE_ELASTIC)
+            *sl_vec_push(&gated) = p;
+        else if ((left = room_of(w, p, room)))
+            --*left;
+    }
+    if (gated.n > 1)
+        qsort(gated.v, gated.n, sizeof(struct rec_pod *), by_turn);
+    for (uint32_t i = 0; i < gated.n; i++) {
+        struct rec_pod *p = gated.v[i];
+        left = p->ending ? NULL : room_of(w, p, room);
+        bool go = left && (*left)-- > 0;
+        p->release = (uint8_t)((p->release & ~POD_GATE_ELASTIC) | (go ? POD_GATE_ELASTIC : 0));
+        if (go && !pod_sent(p, POD_GATE_ELASTIC))
+            sl_rec_write(&p->rec);
+    }
+    sl_vec_free(&gated);
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phase of a group of pods and the next write of each of them: a function of the records, without
+ * effects. A plain pod is a group of one.
+ */
+#include "manager/controllers/pod/group_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+
+/* A pod that we stopped before it had a node would be gone with the finalizer. Whoever asks every
+ * second what became of it (SkyPilot does) is to see why. */
+#define LINGER (3 * SL_SEC)
+#define MAX_SUCCEEDED 65536u /* bytes of the annotation */
+
+static void look(struct group_plan *p, sl_time at) {
+    if (at < p->look_at)
+        p->look_at = at;
+}
+
+/* ---- one pod ---- */
+
+static bool is_active(const struct rec_pod *p) {
+    return p->phase != POD_FAILED && (!p->rec.deleting || p->phase == POD_SUCCEEDED);
+}
+
+/* It has lost the gate, or is about to, and is neither ended nor past the time that it was given to
+ * end. */
+static bool may_run(struct group_ctx *c, const struct rec_pod *p) {
+    if ((pod_gated(p) && !pod_starting(p)) || pod_ended(p))
+        return false;
+    if (!p->rec.deleting)
+        return true;
+    if (!p->node || c->mono >= p->job->ends ||
+        c->m->settings->gates[SL_G_FAST_QUOTA_RELEASE_IN_POD_INTEGRATION])
+        return false;
+    look(c->p, sl_time_add(c->now, p->job->ends - c->mono));
+    return true;
+}
+
+/* May one that is being deleted lose the finalizer? It cannot run any more. */
+static bool is_free(struct group_ctx *c, const struct rec_pod *p) {
+    const struct pod_job *j = p->job;
+    bool seen = j->target && !p->node && !pod_gated(p);
+    sl_time at = 0;
+    if (j->serving || seen)
+        at = sl_time_add(j->ends, LINGER);
+    else if (!c->g->single && !pod_gated(p) && !pod_ended(p) && p->node)
+        at = j->ends;
+    if (c->mono >= at)
+        return true;
+    look(c->p, sl_time_add(c->now, at - c->mono));
+    return false;
+}
+
+void group_let_go(struct group_member *x) {
+    if (x->p->rec.finalizer)
+        x->step = POD_LET_GO;
+}
+
+/* Why stands in its status before it is deleted. One that is being started is looked at first: it
+ * may still wait, and need not go then. */
+static void stop(struct group_member *x) {
+    if (x->p->rec.deleting)
+        return;
+    if (pod_starting(x->p))
+        x->step = POD_READ;
+    else
+        x->step = x->p->job->target ? POD_STOP : POD_TARGET;
+}
+
+void group_stop_running(struct group_plan *p) {
+    for (uint32_t i = 0; i < p->v.n; i++)
+        if (p->v.v[i].may_run)
+            stop(&p->v.v[i]);
+}
+
+/* ---- the group ---- */
+
+int group_by_age(const void *a, const void *b) {
+    const struct rec_pod *x = ((const struct group_member *)a)->p,
+                         *y = ((const struct group_member *)b)->p;
+    if (x->rec.created != y->rec.created)
+        return x->rec.created < y->rec.created ? -1 : 1;
+    return strcmp(x->rec.name, y->rec.name);
+}
+
+/* Does the Workload say that it has succeeded? */
+static bool is_remembered(const struct rec_wl *w, const struct rec_pod *p) {
+    return w && w->succeeded && strstr(w->succeeded, p->rec.uid);
+}
+
+/* Those that ended and were let go have been counted: they belong to what was before. Whoever was
+ * let go before it ended has been given up, however it ended: another was made in its place. */
+static bool counts(const struct group_ctx *c, const struct rec_pod *p) {
+    const struct rec_wl *w = c->p->wl;
+    return c->g->single || p->job->parent || p->rec.finalizer || !pod_ended(p) ||
+           (w && !wl_will(c->m, w, "Finished") && wl_has_pod(w, p->rec.uid) &&
+            (!p->rec.deleting || is_remembered(w, p)));
+}
+
+static void collect(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    for (struct rec_pod *x = c->g->pods; x; x = x->job->next) {
+        if (!counts(c, x))
+            continue;
+        bool runs = may_run(c, x);
+        *sl_vec_push(&p->v) = (struct group_member){
+            .p = x,
+            .role = GROUP_NO_ROLE,
+            .active = is_active(x),
+            .may_run = runs,
+            .late = x->phase == POD_SUCCEEDED && x->rec.deleting && !is_remembered(p->wl, x)};
+        p->runs |= runs;
+    }
+    if (p->v.n > 1)
+        qsort(p->v.v, p->v.n, sizeof *p->v.v, group_by_age);
+    if (p->v.n) {
+        c->leader = p->v.v[0].p;
+        c->lead = c->leader->job;
+        c->prebuilt = c->lead->more && c->lead->more->prebuilt;
+        p->total = c->g->single ? 1 : c->lead->total;
+    }
+}
+
+static bool is_ours(const struct group_ctx *c) {
+    const bool *fw = c->m->spec.parts.framework;
+    return (fw[SL_FW_POD] || (group_frameworks(fw) && c->lead->parent)) &&
+           ns_managed(c->m, c->g->ns) && (c->lead->queue || c->m->settings->manage_without_queue);
+}
+
+/* Those that are being deleted wait for nobody. */
+static void free_deleting(struct group_ctx *c) {
+    const struct rec_wl *w = c->p->wl;
+    bool counted = !w || c->g->single || c->lead->serving || wl_is(c->m, w, "Finished");
+    for (uint32_t i = 0; i < c->p->v.n; i++) {
+        struct group_member *x = &c->p->v.v[i];
+        if (!x->p->rec.deleting || !x->p->rec.finalizer || !is_free(c, x->p))
+            continue;
+        if (c->p->strangers && wl_has_pod(w, x->p->rec.uid))
+            continue; /* or the Workload would be collected with the last of its owners */
+        if (x->late && x->active && !counted)
+            continue; /* told in the Workload first */
+        x->step = POD_LET_GO;
+    }
+}
+
+/* Of two that do not run any more, who stays: with the finalizer, last active, older. */
+static int by_end(const void *a, const void *b) {
+    const struct group_member *x = *(struct group_member *const *)a,
+                              *y = *(struct group_member *const *)b;
+    if (x->p->rec.finalizer != y->p->rec.finalizer)
+        return x->p->rec.finalizer ? -1 : 1;
+    if (x->p->job->active_at != y->p->job->active_at)
+        return x->p->job->active_at > y->p->job->active_at ? -1 : 1;
+    return group_by_age(x, y);
+}
+
+/* The active, or the others, of a role. */
+static uint32_t pick(struct group_plan *p, uint32_t role, bool active, struct group_member **v) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->v.n; i++)
+        if (p->v.v[i].role == role && p->v.v[i].active == active)
+            v[n++] = &p->v.v[i];
+    return n;
+}
+
+/* ---- does a Workload fit? ---- */
+
+bool group_fits_one(const struct sl_manager *m, const struct rec_pod *p, const struct rec_wl *w) {
+    const struct pod_job *j = p->job;
+    int64_t max_exec = j->more && j->more->max_exec_s > 0 ? j->more->max_exec_s : 0;
+    if (w->n_podsets != 1 || w->podsets[0].count != 1 || w->max_exec_s != max_exec)
+        return false;
+    const struct template *t = w->podsets[0].template;
+    if (!j->template) /* it has been started: what it is now says nothing about what was asked for
+                       */
+        return true;
+    return t->containers == j->containers &&
+           (wl_is(m, w, "Admitted") || t->tolerations == j->tolerations);
+}
+
+/* Of one pod: the oldest that fits, otherwise the oldest. */
+static bool find_owned(struct group_ctx *c, const struct rec_pod *pod) {
+    struct rec_wl *first = NULL, *match = NULL;
+    uint32_t cursor = 0;
+    for (struct rec_wl *w; (w = wl_owned(c->m, pod->rec.uid, &cursor));) {
+        if (!first || wl_older(w, first))
+            first = w;
+        if (group_fits_one(c->m, pod, w) && (!match || wl_older(w, match)))
+            match = w;
+    }
+    c->p->wl = match ? match : first;
+    return match || !first;
+}
+
+/* In which podset each of them is. False: one of them is in none. */
+static bool assign_roles(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    bool all = true;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        struct group_member *x = &p->v.v[i];
+        for (uint32_t k = 0; k < p->wl->n_podsets; k++)
+            if (c->g->single || p->wl->podsets[k].name == x->p->job->role)
+                x->role = k;
+        all &= x->role != GROUP_NO_ROLE || !x->active;
+    }
+    return all;
+}
+
+static bool fits(struct group_ctx *c) {
+    const struct rec_wl *w = c->p->wl;
+    int64_t max_exec =
+        c->lead->more && c->lead->more->max_exec_s > 0 ? c->lead->more->max_exec_s : 0;
+    bool roles = assign_roles(c);
+    if (c->g->single)
+        return group_fits_one(c->m, c->leader, w);
+    return roles && w->max_exec_s == max_exec;
+}
+
+/* ---- with its Workload ---- */
+
+/* Those that succeeded and are gone, as the Workload remembers them: `uid:role uid:role`. */
+static void add_departed(struct group_ctx *c, int32_t *active) {
+    const struct rec_wl *w = c->p->wl;
+    char uid[64], role[64];
+    for (const char *s = w->succeeded; s && *s;) {
+        size_t len = strcspn(s, " "), head = strcspn(s, ": ");
+        if (head < len && head < sizeof uid && len - head - 1 < sizeof role) {
+            memcpy(uid, s, head);
+            memcpy(role, s + head + 1, len - head - 1);
+            uid[head] = role[len - head - 1] = '\0';
+            const struct sl_rec *there = rec_by_uid(c->m, uid);
+            for (uint32_t k = 0; !there && k < w->n_podsets; k++)
+                if (strcmp(str(c->m, w->podsets[k].name), role) == 0) {
+                    active[k]++;
+                    c->p->reclaim[k]++;
+                    c->p->succeeded++;
+                    c->p->ready++;
+                }
+        }
+        s += len + (s[len] == ' ');
+    }
+}
+
+/* Who is about to be deleted after having succeeded has to be remembered. */
+static void remember(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    const struct rec_wl *w = p->wl;
+    struct sl_buf b;
+    if (c->g->single || c->lead->serving)
+        return;
+    sl_buf_init(&b, MAX_SUCCEEDED);
+    sl_buf_puts(&b, w->succeeded ? w->succeeded : "");
+    size_t before = b.len;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        const struct rec_pod *x = p->v.v[i].p;
+        if (p->v.v[i].late && p->v.v[i].active && x->rec.finalizer)
+            sl_buf_printf(&b, "%s%s:%s", b.len ? " " : "", x->rec.uid, str(c->m, x->job->role));
+    }
+    if (b.len > before && !sl_buf_full(&b))
+        p->succeeded_text = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+static int32_t granted(const struct rec_wl *w, uint32_t podset) {
+    const struct wl_admission *a = w->seen.admission;
+    bool only = a && a->n == 1 && w->n_podsets == 1; /* whatever it is called */
+    for (uint32_t i = 0; a && i < a->n; i++)
+        if (only || a->v[i].name == w->podsets[podset].name)
+            return a->v[i].count < w->podsets[podset].count ? a->v[i].count
+                                                            : w->podsets[podset].count;
+    return 0;
+}
+
+/* Whoever is one too many goes; whoever was replaced is let go; how many are missing. */
+static void settle_roles(struct group_ctx *c, bool evicted) {
+    struct group_plan *p = c->p;
+    const struct rec_wl *w = p->wl;
+    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct group_member *));
+    int32_t departed[SL_MAX_PODSETS] = {0};
+
+    add_departed(c, departed);
+    for (uint32_t k = 0; k < w->n_podsets && !c->g->single; k++) {
+        int32_t count = w->podsets[k].count;
+        uint32_t n = pick(p, k, true, v);
+        if (!c->prebuilt)
+            group_remove_from(v, n, count - departed[k]);
+        int32_t active = departed[k];
+        for (uint32_t i = 0; i < n; i++) /* those that we are about to stop are none any more */
+            active += v[i]->active && !(evicted && v[i]->may_run);
+        n = pick(p, k, false, v);
+        int32_t wait = count > active ? count - active : 0;
+        if (c->lead->fast)
+            wait = count > 0 && active == 0;
+        /* pointers are meant: NOLINTNEXTLINE(bugprone-sizeof-expression) */
+        qsort(v, n, sizeof *v, by_end);
+        for (uint32_t i = (uint32_t)(count > active ? count - active : 0); i < n; i++)
+            if (!v[i]->p->rec.deleting)
+                group_let_go(v[i]);
+        if (!c->prebuilt)
+            p->missing += wait;
+    }
+    sl_freep(&v);
+}
+
+static void tally(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        const struct group_member *x = &p->v.v[i];
+        bool succeeded = x->p->phase == POD_SUCCEEDED && x->active;
+        p->succeeded += succeeded;
+        p->ready += x->active && (succeeded ? !c->g->single : x->p->job->ready);
+        if (succeeded && x->role != GROUP_NO_ROLE)
+            p->reclaim[x->role]++;
+        p->strangers += !c->g->single && !wl_has_pod(p->wl, x->p->rec.uid);
+    }
+}
+
+static bool is_finished(const struct group_ctx *c) {
+    const struct group_plan *p = c->p;
+    bool unretriable = false, over = p->v.n > 0, live = false;
+    if (c->g->single)
+        return pod_ended(c->leader);
+    if (c->lead->serving)
+        return false;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        const struct group_member *x = &p->v.v[i];
+        unretriable |= x->p->job->unretriable;
+        over &= !x->may_run && (pod_ended(x->p) || x->p->rec.deleting);
+        live |= !pod_ended(x->p) && !x->p->rec.deleting; /* one too many, and about to go */
+    }
+    return (p->total > 0 && p->succeeded >= p->total && !live) || (unretriable && over);
+}
+
+/* As many as were granted, less those that run, also those that are on their way out. The Workload
+ * stays while one of its owners does: who does not own it yet waits for that. */
+static void start(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    int32_t room[SL_MAX_PODSETS];
+    for (uint32_t k = 0; k < p->wl->n_podsets; k++) {
+        /* what those that succeeded had is given back */
+        int32_t left = p->wl->podsets[k].count - (c->lead->serving ? 0 : p->reclaim[k]);
+        room[k] = granted(p->wl, k) < left ? granted(p->wl, k) : left;
+    }
+    for (uint32_t i = 0; i < p->v.n; i++)
+        if (p->v.v[i].may_run && p->v.v[i].role != GROUP_NO_ROLE)
+            room[p->v.v[i].role]--;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        struct group_member *x = &p->v.v[i];
+        bool owns = c->g->single || c->prebuilt || wl_has_pod(p->wl, x->p->rec.uid);
+        if (pod_gated(x->p) && x->active && !pod_ended(x->p) && x->role != GROUP_NO_ROLE && owns &&
+            x->step == POD_REST && (x->may_run || room[x->role]-- > 0))
+            x->step = POD_START;
+    }
+}
+
+/* A stop that was begun is ended, whatever has become of its cause. */
+static void end_stops(struct group_plan *p) {
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        struct group_member *x = &p->v.v[i];
+        if (x->p->job->target && !x->p->rec.deleting && x->may_run && !pod_starting(x->p))
+            x->step = POD_STOP;
+    }
+}
+
+static void plan_matched(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    const struct rec_wl *w = p->wl;
+    const struct cond *evicted = wl_cond(c->m, w, "Evicted");
+    bool out = evicted && evicted->status == COND_TRUE, admitted = wl_is(c->m, w, "Admitted");
+
+    settle_roles(c, out);
+    remember(c);
+    tally(c);
+    p->phase = is_finished(c) ? GROUP_FINISHED
+               : out          ? GROUP_EVICTED
+               : admitted     ? GROUP_RUNNING
+                              : GROUP_WAITING;
+    if (p->phase == GROUP_FINISHED)
+        return;
+    if (admitted && !out)
+        start(c);
+    else
+        group_stop_running(p);
+    end_stops(p);
+}
+
+/* All of its pods go with it, but not those that came after. */
+static void plan_deleting(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    p->phase = GROUP_WL_DELETING;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        struct group_member *x = &p->v.v[i];
+        if (!c->g->single && p->wl->pods.n && !wl_has_pod(p->wl, x->p->rec.uid) && !x->may_run)
+            continue;
+        if (x->p->rec.deleting)
+            group_let_go(x);
+        else
+            stop(x);
+    }
+}
+
+/* Is there a pod that was not part of what has finished? */
+static bool has_new(const struct group_ctx *c) {
+    for (uint32_t i = 0; i < c->p->v.n; i++) {
+        const struct rec_pod *x = c->p->v.v[i].p;
+        if (!pod_ended(x) && !x->rec.deleting && !wl_has_pod(c->p->wl, x->rec.uid))
+            return true;
+    }
+    return false;
+}
+
+static void plan_finished(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    bool known = wl_is(c->m, p->wl, "Finished");
+    bool stale = known && !c->g->single && !c->prebuilt && has_new(c);
+    p->phase = stale ? GROUP_UNMATCHED : GROUP_WL_FINISHED;
+    const struct cond *finished = wl_cond(c->m, p->wl, "Finished");
+    bool done = known && strcmp(str(c->m, finished->reason), "Succeeded") == 0;
+    for (uint32_t i = 0; known && i < p->v.n; i++) {
+        struct group_member *x = &p->v.v[i];
+        bool old = wl_has_pod(p->wl, x->p->rec.uid);
+        if (done && old && !c->g->single && pod_gated(x->p) && !x->p->rec.deleting &&
+            !pod_ended(x->p))
+            x->step = POD_REMOVE; /* made in place of one that succeeded after all */
+        else if (!stale || pod_ended(x->p) || old)
+            group_let_go(x);
+    }
+}
+
+static void plan_unmatched(struct group_ctx *c) {
+    struct group_plan *p = c->p;
+    bool one = c->g->single && pod_gated(c->leader) && !wl_is(c->m, p->wl, "QuotaReserved");
+    p->phase = c->prebuilt ? GROUP_OUT_OF_SYNC : GROUP_UNMATCHED;
+    group_stop_running(p);
+    if (one && !c->prebuilt && !(c->lead->draft && c->lead->draft->podset))
+        p->v.v[0].step = POD_READ; /* it is rewritten */
+}
+
+/* ---- the whole ---- */
+
+/* A Workload that somebody else controls is not ours, whatever its name. */
+static bool is_taken(const struct group_ctx *c, const struct rec_wl *w) {
+    return w->owner_uid && !(c->g->single && strcmp(w->owner_uid, c->g->pods->rec.uid) == 0);
+}
+
+/* False: the one there is does not fit a plain pod. */
+static bool find_workload(struct group_ctx *c) {
+    const struct pod_group *g = c->g;
+    const struct pod_more *more = g->pods->job->more;
+    const char *name = g->single && more && more->prebuilt ? more->prebuilt : g->name;
+    if (*name)
+        c->p->wl = wl_find(c->m, str(c->m, g->ns), name);
+    else
+        return find_owned(c, g->pods);
+    return true;
+}
+
+/* After its quota, if that is to be given back. */
+static bool has_left(const struct group_ctx *c) {
+    const struct rec_wl *w = c->p->wl;
+    return c->g->single && c->leader->rec.deleting && !pod_ended(c->leader) && !c->p->runs &&
+           !(wl_is(c->m, w, "Evicted") && wl_is(c->m, w, "QuotaReserved"));
+}
+
+static void plan_all(struct group_ctx *c, bool fitting, bool taken) {
+    struct group_plan *p = c->p;
+    const struct rec_wl *w = p->wl;
+    if (taken && !c->prebuilt) {
+        p->phase = GROUP_TAKEN;
+        sl_fmt(p->text, sizeof p->text,
+               "Workload '%s' belongs to somebody else: rename the group, or delete it",
+               c->g->name);
+        p->why = p->text;
+    } else if (taken || !w) {
+        group_plan_alone(c);
+    } else if (wl_will(c->m, w, "Finished")) {
+        plan_finished(c);
+    } else if (w->rec.deleting) {
+        plan_deleting(c);
+    } else if (has_left(c)) {
+        p->phase = GROUP_LEFT;
+    } else if (!fits(c) || !fitting) {
+        plan_unmatched(c);
+    } else {
+        plan_matched(c);
+    }
+}
+
+void group_plan(const struct sl_manager *m, struct pod_group *g, struct group_plan *ret) {
+    struct group_ctx c = {
+        .m = m, .g = g, .p = ret, .now = m->spec.port->wall, .mono = m->spec.port->mono};
+    memset(ret, 0, sizeof *ret);
+    ret->look_at = SL_TIME_NEVER;
+    bool fitting = find_workload(&c), taken = ret->wl && is_taken(&c, ret->wl);
+    collect(&c);
+    if (!ret->v.n) { /* all have been let go: so may be what they belonged to */
+        if (taken)
+            ret->wl = NULL;
+        if (ret->wl && wl_is(m, ret->wl, "Finished"))
+            ret->phase = GROUP_WL_FINISHED;
+        return;
+    }
+    if (is_ours(&c))
+        plan_all(&c, fitting, taken);
+    if (taken)
+        ret->wl = NULL;
+    free_deleting(&c);
+}
+
+const char *group_why(const struct sl_manager *m, const struct pod_group *g,
+                      struct sl_buf *reason) {
+    const struct sl_rec *r = g->wl == SL_MAP_NONE ? NULL : m->inf->recs.v[g->wl];
+    const struct cond *evicted =
+        r ? wl_cond(m, (const struct rec_wl *)(const void *)r, "Evicted") : NULL;
+    const struct pod_more *more = g->pods->job->more;
+    switch ((enum group_phase)g->phase) {
+    case GROUP_EVICTED:
+        sl_buf_printf(reason, "WorkloadEvictedDueTo%s", evicted ? str(m, evicted->reason) : "");
+        return evicted ? evicted->message : "";
+    case GROUP_WL_DELETING:
+        sl_buf_puts(reason, "WorkloadDeleted");
+        return "Workload is deleted";
+    case GROUP_WAITING:
+    case GROUP_RUNNING:
+        sl_buf_puts(reason, "NotAdmitted");
+        return "Not admitted by cluster queue";
+    default:
+        sl_buf_puts(reason, "NoMatchingWorkload");
+        if (more && more->prebuilt)
+            return "missing workload";
+        return r ? "No matching Workload; restoring pod templates according to existent Workload"
+                 : "Missing Workload; unable to restore pod templates";
+    }
+}
+
+void group_plan_done(struct group_plan *p) {
+    sl_vec_free(&p->v);
+    sl_vec_free(&p->roles);
+    sl_freep(&p->succeeded_text);
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manager/controllers/provisioning/capacity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "kube/types/podset.h"
+#include "lib/json/json.h"
+#include "manager/controllers/pod/pod.h"
+#include "manager/controllers/provisioning/capacity_pack.h"
+#include "manager/controllers/topology/topology.h"
+
+#define BOOKING (10 * SL_MINUTE)
+#define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cluster-autoscaler"
+#define LEASE_KNOWN (10 * SL_SEC)     /* for so long what was read of it is true */
+#define LEASE_LIFE (60 * SL_SEC)      /* since its last renewal: whoever held it is gone */
+#define AUTOSCALER_TIME SL_MINUTE     /* for a live one to accept a request */
+#define UNREADABLE_TIME (15 * SL_SEC) /* for one that we may not look for */
+#define REREAD (5 * SL_SEC)           /* before a template that was not there is asked for again */
+#define SAY_PAUSE (30 * SL_SEC)       /* between two messages about what is lacking */
+#define TURN_PAUSE (5 * SL_USEC) /* for each request, between two searches: they cost as much */
+#define MAX_WHY 4096u
+#define NAME "sluice"
+
+/* ---- what there is ---- */
+
+struct capacity {
+    struct pack *pack;
+    bool dirty;
+    sl_time rest; /* mono: until then nothing is looked for */
+    enum { LEASE_UNKNOWN, LEASE_NONE, LEASE_ALIVE, LEASE_UNREADABLE } lease;
+    sl_time lease_until; /* mono */
+};
+
+void capacity_touch(struct sl_manager *m) {
+    if (m->capacity)
+        m->capacity->dirty = true;
+}
+
+void capacity_node(struct sl_manager *m, const struct sl_topo_node *n) {
+    if (!m->capacity)
+        return;
+    pack_node(m->capacity->pack, n);
+    capacity_touch(m);
+}
+
+void capacity_node_gone(struct sl_manager *m, const char *name) {
+    if (!m->capacity)
+        return;
+    pack_node_gone(m->capacity->pack, name);
+    capacity_touch(m);
+}
+
+/* The podset of the request that the pod is of; NULL: of none. */
+static struct prov_podset *consumed(const struct sl_manager *m, const struct rec_pod *pod) {
+    struct sl_rec *r =
+        pod->consumes ? sl_inf_find(m->inf, REC_PROV_REQUEST, str(m, pod->rec.ns), pod->consumes)
+                      : NULL;
+    struct rec_prov *p = r ? prov_of(r) : NULL;
+    struct prov_podset *found = p && p->n_podsets ? &p->podsets[0] : NULL;
+    struct sl_buf b;
+    if (!found)
+        return NULL;
+    sl_buf_init(&b, 1024);
+    prov_template_name(&b, p->rec.name, str(m, pod->podset));
+    for (uint32_t i = 0; i < p->n_podsets; i++)
+        if (strcmp(p->podsets[i].name, sl_buf_str(&b)) == 0)
+            found = &p->podsets[i];
+    sl_buf_done(&b);
+    return found;
+}
+
+static void stands(struct sl_manager *m, struct rec_pod *pod, struct pod_shape *s, int sign) {
+    struct prov_podset *of = consumed(m, pod);
+    pack_stands(m->capacity->pack, str(m, pod->node), s->v, s->n, s->ports, s->n_ports, sign);
+    if (of)
+        of->bound += sign;
+    capacity_touch(m);
+}
+
+static void count(struct sl_manager *m, struct rec_pod *pod, struct pod_shape *now) {
+    struct pod_shape *old = pod->packed;
+    if (!m->capacity || now == old)
+        return;
+    pod->packed = now;
+    if (now) {
+        now->refs++;
+        stands(m, pod, now, 1);
+    }
+    if (old) {
+        stands(m, pod, old, -1);
+        pod_shape_unref(m, old);
+    }
+}
+
+void capacity_pod(struct sl_manager *m, struct rec_pod *pod) {
+    bool ended = pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
+    count(m, pod, pod->node && !ended ? pod->shape : NULL);
+}
+
+void capacity_pod_gone(struct sl_manager *m, struct rec_pod *pod) {
+    count(m, pod, NULL);
+}
+
+/* The first request of the class: from now on it matters what stands where. */
+static void begin(struct sl_manager *m) {
+    uint32_t at = 0;
+    if (m->capacity)
+        return;
+    m->capacity = sl_alloc0(1, sizeof *m->capacity);
+    m->capacity->pack = pack_new();
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_NODE, &at));) {
+        ((struct rec_node *)(void *)r)->hash = 0;
+        r->reread = true;
+    }
+    rec_relist(m, REC_NODE);
+    pods_watch_nodes(m);
+    at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_POD, &at));)
+        sl_rec_enqueue(r);
+    capacity_touch(m);
+}
+
+sl_time capacity_next(const struct sl_manager *m) {
+    return m->capacity && m->capacity->dirty && m->leads && m->capacity->rest > m->spec.port->mono
+               ? m->capacity->rest
+               : SL_TIME_NEVER;
+}
+
+void capacity_end(struct sl_manager *m) {
+    if (m->capacity)
+        pack_free(m->capacity->pack);
+    sl_freep(&m->capacity);
+}
+
+/* At this time at the latest it is looked at again. */
+static void look_by(struct sl_manager *m, struct rec_prov *p, sl_time at) {
+    if (at > m->spec.port->wall && (!p->rec.reconcile_at || at < p->rec.reconcile_at))
+        sl_rec_reconcile_at(&p->rec, at);
+}
+
+/* ---- is it ours to answer? ---- */
+
+#define MAX_PARAMETER 256u
+
+/* A parameter of the request; "": it is not there. Returns out. */
+static const char *parameter(const struct rec_prov *p, const char *name, char out[MAX_PARAMETER]) {
+    const char *all = p->parameters ? p->parameters : "{}";
+    yyjson_doc *d = yyjson_read(all, strlen(all), 0);
+    const char *s = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), name));
+    /* Longer than the API allows: neither a number nor a flag, whole or cut. */
+    sl_fmt_short(out, MAX_PARAMETER, "%s", s);
+    yyjson_doc_free(d);
+    return out;
+}
+
+void capacity_decode(const struct sl_manager *m, struct rec_prov *p, yyjson_val *details) {
+    char text[MAX_PARAMETER];
+    p->answer.asked = strcmp(str(m, p->class), PROV_CHECK_CAPACITY) == 0 &&
+                      !*parameter(p, "processorInstance", text);
+    p->answer.ours = strcmp(sl_json_str(details, "answeredBy"), NAME) == 0;
+    if (prov_is(p, PROV_PROVISIONED) && p->answer.ours) {
+        p->answer.fits = p->answer.looked = true;
+        p->answer.since = p->conds[PROV_PROVISIONED].at;
+    }
+}
+
+/* Nothing will change its answer any more. */
+static bool is_over(const struct rec_prov *p) {
+    return prov_is(p, PROV_FAILED) || prov_is(p, PROV_BOOKING_EXPIRED) ||
+           prov_is(p, PROV_CAPACITY_REVOKED);
+}
+
+static bool is_ours(const struct sl_manager *m, const struct rec_prov *p) {
+    return m->capacity && p->answer.asked && !p->drop && !p->rec.deleting && !is_over(p) &&
+           (p->answer.ours || (p->conds[PROV_ACCEPTED].status == COND_NONE &&
+                               p->conds[PROV_PROVISIONED].status == COND_NONE));
+}
+
+bool capacity_is_asked(const struct sl_manager *m) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));)
+        if (prov_of(r)->answer.asked)
+            return true;
+    return false;
+}
+
+#define AT_ONCE ((sl_time)1) /* whatever the clock of the API server says of when it was made */
+
+/* When we may answer it; 0: the lease has to be read first. */
+static sl_time may_answer_at(const struct sl_manager *m, const struct rec_prov *p) {
+    const struct capacity *c = m->capacity;
+    if (p->answer.ours)
+        return AT_ONCE;
+    if (c->lease == LEASE_UNKNOWN || c->lease_until <= m->spec.port->mono)
+        return 0;
+    if (c->lease == LEASE_NONE)
+        return AT_ONCE;
+    return p->rec.created + (c->lease == LEASE_ALIVE ? AUTOSCALER_TIME : UNREADABLE_TIME);
+}
+
+static bool templates_read(const struct rec_prov *p) {
+    for (uint32_t i = 0; i < p->n_podsets; i++)
+        if (!p->podsets[i].template)
+            return false;
+    return p->n_podsets > 0;
+}
+
+void capacity_request(struct sl_manager *m, struct rec_prov *p) {
+    sl_time now = m->spec.port->wall;
+    if (!m->leads || !p->answer.asked)
+        return;
+    begin(m);
+    if (!is_ours(m, p))
+        return;
+    sl_time at = p->answer.free ? now : may_answer_at(m, p);
+    p->answer.free |= at && at <= now;
+    if (!p->answer.free && at)
+        look_by(m, p, at);
+    if (prov_is(p, PROV_PROVISIONED))
+        look_by(m, p, p->answer.since + BOOKING);
+    if (!p->answer.looked || (!p->answer.fits && p->answer.said + SAY_PAUSE <= m->spec.port->mono))
+        capacity_touch(m);
+}
+
+/* ---- finding answers ---- */
+
+struct turn {
+    struct rec_prov *p;
+    sl_time since;
+};
+
+static int by_age(const void *a, const void *b) {
+    const struct turn *x = a, *y = b;
+    if (x->since != y->since)
+        return x->since < y->since ? -1 : 1;
+    if (x->p->rec.ns != y->p->rec.ns)
+        return x->p->rec.ns < y->p->rec.ns ? -1 : 1;
+    return strcmp(x->p->rec.name, y->p->rec.name);
+}
+
+/* Pods as they count in a namespace. Many requests ask for equal ones: each is read once a turn. */
+struct reading {
+    uint64_t like;
+    struct podsets pods;
+};
+struct readings {
+    struct sl_map by_like;
+    SL_VEC(struct reading *) v;
+};
+
+static void readings_done(struct readings *c) {
+    for (uint32_t i = 0; i < c->v.n; i++) {
+        podsets_done(&c->v.v[i]->pods);
+        sl_freep(&c->v.v[i]);
+    }
+    sl_vec_free(&c->v);
+    sl_map_done(&c->by_like);
+}
+
+/* NULL: it makes no sense. */
+static const struct sl_podset_spec *read_podset(struct sl_manager *m, struct readings *c, sl_sym ns,
+                                                struct template *t, uint64_t like) {
+    uint32_t i = sl_map_get(&c->by_like, like);
+    if (i == SL_MAP_NONE) {
+        struct wl_podset one = {.name = sl_sym_put(m->syms, "main"), .count = 1, .template = t};
+        struct reading *x = sl_alloc0(1, sizeof *x);
+        x->like = like;
+        if (!podsets_read(m, ns, &one, 1, &x->pods))
+            x->pods.v = NULL;
+        i = c->v.n;
+        *sl_vec_push(&c->v) = x;
+        sl_map_add(&c->by_like, like, i);
+    }
+    sl_assert(i < c->v.n);
+    return c->v.v[i]->pods.v;
+}
+
+static bool read_pods(struct sl_manager *m, struct readings *c, const struct rec_prov *p,
+                      struct pack_pods *pods) {
+    if (p->crowded)
+        return false;
+    for (uint32_t i = 0; i < p->n_podsets; i++) {
+        const struct prov_podset *s = &p->podsets[i];
+        int32_t bound = p->answer.fits && s->bound > 0 ? s->bound : 0;
+        uint64_t like = sl_hash_u64(s->template->hash, p->rec.ns);
+        pods[i] = (struct pack_pods){.spec = read_podset(m, c, p->rec.ns, s->template, like),
+                                     .ports = s->ports,
+                                     .n_ports = s->n_ports,
+                                     .count = bound < s->count ? s->count - bound : 0,
+                                     .like = like};
+        if (!pods[i].spec)
+            return false;
+    }
+    return true;
+}
+
+static void set_why(struct rec_prov *p, const char *why) {
+    sl_freep(&p->answer.why);
+    p->answer.why = sl_strdup(why);
+    p->answer.looked = true;
+}
+
+/* What is lacking changes with every pod: it is enough to know now and then. */
+static bool is_worth_saying(struct sl_manager *m, struct rec_prov *p) {
+    sl_span wait = p->answer.said ? p->answer.said + SAY_PAUSE - m->spec.port->mono : 0;
+    if (wait <= 0 || !p->answer.why)
+        return true;
+    look_by(m, p, m->spec.port->wall + wait);
+    return false;
+}
+
+static void refuse(struct rec_prov *p, const struct pack_pods *pods, const struct pack_lack *lack) {
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_WHY);
+    sl_buf_short(&b);
+    sl_buf_printf(&b, "Capacity is not found: %d of %d pods of %s find no place; %s", lack->rest,
+                  pods[lack->kind].count, p->podsets[lack->kind].name, sl_buf_str(lack->why));
+    set_why(p, sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+static void look(struct sl_manager *m, struct readings *c, struct rec_prov *p) {
+    struct pack_pods pods[PROV_MAX_PODSETS];
+    struct sl_buf why;
+    bool held = p->answer.fits, say = !held && is_worth_saying(m, p), news = say;
+    struct pack_lack lack = {.why = say ? &why : NULL};
+    sl_buf_init(&why, MAX_WHY);
+    sl_buf_short(&why);
+    if (!read_pods(m, c, p, pods)) {
+        set_why(p, "Capacity is not found: the templates of its pods make no sense");
+    } else if (pack_take(m->capacity->pack, pods, p->n_podsets, held, &lack, NULL)) {
+        p->answer.since = held ? p->answer.since : m->spec.port->wall;
+        p->answer.fits = p->answer.looked = news = true;
+    } else if (say) {
+        refuse(p, pods, &lack);
+    }
+    sl_buf_done(&why);
+    if (news && !prov_is(p, PROV_PROVISIONED))
+        sl_rec_write(&p->rec);
+}
+
+/* Are all bookings known? Found after a restart, their templates have to be read first; those that
+ * are gone book nothing. */
+static bool knows_bookings(const struct sl_manager *m) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));) {
+        const struct rec_prov *p = prov_of(r);
+        if (p->answer.fits && is_ours(m, p) && !templates_read(p) && !p->answer.pause)
+            return false;
+    }
+    return true;
+}
+
+void capacity_turn(struct sl_manager *m) {
+    struct capacity *c = m->capacity;
+    SL_VEC(struct turn) v = {0};
+    uint32_t at = 0;
+    bool waiting = false;
+    if (!c || !c->dirty || !m->leads || !m->inf->tables[REC_NODE].synced ||
+        !m->inf->tables[REC_POD].synced || c->rest > m->spec.port->mono || !knows_bookings(m))
+        return;
+    c->dirty = false;
+    c->rest = sl_time_add(m->spec.port->mono, TURN_PAUSE * m->inf->tables[REC_PROV_REQUEST].n);
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));) {
+        struct rec_prov *p = prov_of(r);
+        if (!is_ours(m, p) || !templates_read(p) || !p->answer.free)
+            continue;
+        waiting |= !prov_is(p, PROV_PROVISIONED);
+        /* What has room keeps it, in the order in which it was given; then the others by age. */
+        *sl_vec_push(&v) =
+            (struct turn){p, p->answer.fits ? p->answer.since - INT64_MAX / 2 : r->created};
+    }
+    if (v.n > 1)
+        qsort(v.v, v.n, sizeof *v.v, by_age);
+    struct readings pods = {0};
+    if (waiting)
+        pack_begin(c->pack);
+    for (uint32_t i = 0; waiting && i < v.n; i++)
+        look(m, &pods, v.v[i].p);
+    readings_done(&pods);
+    sl_vec_free(&v);
+}
+
+/* ---- writing answers ---- */
+
+struct says {
+    enum cond_status status; /* NONE: as it stands */
+    const char *reason, *message;
+};
+
+/* Has it looked for room as long as it may? */
+static bool is_out_of_time(const struct sl_manager *m, const struct rec_prov *p,
+                           sl_time *ret_until) {
+    char text[MAX_PARAMETER], *end;
+    *ret_until = 0;
+    if (strcmp(parameter(p, "noRetry", text), "true") == 0)
+        return true;
+    long long n = strtoll(parameter(p, "ValidUntilSeconds", text), &end, 10);
+    if (end == text || *end || n < 0 || n > INT32_MAX)
+        return false;
+    *ret_until = p->rec.created + n * SL_SEC;
+    return *ret_until <= m->spec.port->wall;
+}
+
+/* Returns whether that is anything new. */
+static bool answer(struct sl_manager *m, struct rec_prov *p, struct says says[PROV_TYPES]) {
+    const struct prov_cond *is = &p->conds[PROV_PROVISIONED];
+    sl_time until;
+    if (prov_is(p, PROV_PROVISIONED)) {
+        if (p->answer.since + BOOKING > m->spec.port->wall)
+            return false;
+        says[PROV_BOOKING_EXPIRED] =
+            (struct says){COND_TRUE, "CapacityReservationTimeExpired",
+                          "Capacity reservation time has expired after 10m0s"};
+        return true;
+    }
+    if (!p->answer.looked)
+        return false;
+    says[PROV_ACCEPTED] =
+        (struct says){COND_TRUE, "Accepted", "Sluice looks for room on the nodes that there are"};
+    if (p->answer.fits) {
+        says[PROV_PROVISIONED] =
+            (struct says){COND_TRUE, "CapacityIsFound", "Capacity is found in the cluster"};
+        return true;
+    }
+    says[PROV_PROVISIONED] = (struct says){COND_FALSE, "CapacityIsNotFound", p->answer.why};
+    if (is_out_of_time(m, p, &until)) {
+        says[PROV_FAILED] = (struct says){COND_TRUE, "CapacityIsNotFound", p->answer.why};
+        return true;
+    }
+    look_by(m, p, until);
+    return is->status != COND_FALSE ||
+           strcmp(prov_message(p, PROV_PROVISIONED), p->answer.why) != 0;
+}
+
+static void put_condition(struct sl_manager *m, const struct rec_prov *p, enum prov_type t,
+                          const struct says *s, struct sl_jw *j) {
+    const struct prov_cond *is = &p->conds[t];
+    static const char *const words[] = {"", "False", "True", "Unknown"};
+    bool flips = s->status != COND_NONE && s->status != is->status;
+    enum cond_status status = s->status != COND_NONE ? s->status : is->status;
+    if (status == COND_NONE)
+        return;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", prov_types[t]);
+    sl_jw_str(j, "status", words[status]);
+    sl_jw_str(j, "reason", s->status != COND_NONE ? s->reason : str(m, is->reason));
+    sl_jw_str(j, "message", s->status != COND_NONE ? s->message : prov_message(p, t));
+    sl_jw_int(j, "observedGeneration", p->rec.generation);
+    sl_jw_time(j, "lastTransitionTime", flips ? m->spec.port->wall : is->at);
+    sl_jw_end(j);
+}
+
+static bool build_answer(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+    struct says says[PROV_TYPES] = {0};
+    if (!answer(m, p, says))
+        return false;
+    p->answer.said = m->spec.port->mono;
+    sl_rec_build_guarded(&p->rec, "status", w);
+    struct sl_jw *j = &w->json;
+    sl_jw_end(j);
+    sl_jw_object(j, "status");
+    sl_jw_object(j, "provisioningClassDetails");
+    sl_jw_str(j, "answeredBy", NAME);
+    sl_jw_end(j);
+    sl_jw_array(j, "conditions");
+    if (p->others)
+        sl_jw_items(j, p->others);
+    for (size_t t = 0; t < PROV_TYPES; t++)
+        put_condition(m, p, (enum prov_type)t, &says[t], j);
+    sl_jw_end_to(j, 0);
+    return true;
+}
+
+static bool build_read(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+    uint32_t i = 0;
+    while (i < p->n_podsets && p->podsets[i].template)
+        i++;
+    if (i == p->n_podsets)
+        return false;
+    if (m->spec.port->mono < p->answer.pause) {
+        sl_rec_write_at(&p->rec, p->answer.pause);
+        return false;
+    }
+    p->at = i;
+    w->method = SL_GET;
+    w->foreign = true;
+    sl_buf_printf(&w->path, "/api/v1/namespaces/%s/podtemplates/%s", str(m, p->rec.ns),
+                  p->podsets[i].name);
+    return true;
+}
+
+bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+    if (!is_ours(m, p))
+        return false;
+    if (!p->answer.free && !may_answer_at(m, p)) {
+        p->step = PROV_LEASE;
+        w->method = SL_GET;
+        w->foreign = true;
+        sl_buf_puts(&w->path, LEASE_PATH);
+        return true;
+    }
+    p->step = PROV_TEMPLATE;
+    if (p->answer.free && build_read(m, p, w))
+        return true;
+    p->step = PROV_ANSWER;
+    return p->answer.free && build_answer(m, p, w);
+}
+
+/* ---- what was answered to us ---- */
+
+static void lease_read(struct sl_manager *m, enum sl_written how, const struct sl_reply *reply) {
+    struct capacity *c = m->capacity;
+    c->lease_until = sl_time_add(m->spec.port->mono, LEASE_KNOWN);
+    c->lease = how == SL_WRITE_GONE ? LEASE_NONE : LEASE_UNREADABLE;
+    if (how != SL_WRITTEN)
+        return;
+    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
+    bool held = *sl_json_str(spec, "holderIdentity") &&
+                sl_json_time(spec, "renewTime") + LEASE_LIFE > m->spec.port->wall;
+    c->lease = held ? LEASE_ALIVE : LEASE_NONE;
+    yyjson_doc_free(d);
+}
+
+static void take_ports(struct prov_podset *s, yyjson_val *spec) {
+    uint32_t n = sl_host_ports(spec, NULL, 0);
+    sl_freep(&s->ports);
+    s->n_ports = n;
+    if (!n)
+        return;
+    s->ports = sl_alloc0(n, sizeof *s->ports);
+    (void)sl_host_ports(spec, s->ports, n);
+}
+
+static void template_read(struct sl_manager *m, struct rec_prov *p, enum sl_written how,
+                          const struct sl_reply *reply) {
+    struct prov_podset *s = p->at < p->n_podsets ? &p->podsets[p->at] : NULL;
+    char why[512];
+    if (!s || s->template || how == SL_WRITE_FAILED)
+        return;
+    if (how == SL_WRITTEN) {
+        yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+        yyjson_val *t = sl_json_at(yyjson_doc_get_root(d), "template");
+        s->template = template_get(m, t);
+        take_ports(s, yyjson_obj_get(t, "spec"));
+        yyjson_doc_free(d);
+        capacity_touch(m);
+        return;
+    }
+    sl_fmt_short(why, sizeof why, "Capacity is not found: there is no PodTemplate %.253s", s->name);
+    set_why(p, why);
+    p->answer.pause = sl_time_add(m->spec.port->mono, REREAD);
+    capacity_touch(m);
+}
+
+void capacity_written(struct sl_manager *m, struct rec_prov *p, enum prov_step step,
+                      enum sl_written how, const struct sl_reply *reply) {
+    if (step == PROV_LEASE && how != SL_WRITE_FAILED && m->capacity)
+        lease_read(m, how, reply);
+    if (step == PROV_TEMPLATE)
+        template_read(m, p, how, reply);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pending workloads as JSON. Kueue's fields are Kueue's; 'reason', 'message' and
+ * 'expectedStartTime' are ours, and ignored by clients that do not know them.
+ */
+#include "manager/controllers/queue/pending.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/fmt.h"
+#include "core/base/mem.h"
+#include "manager/controllers/core/kinds.h"
+#include "manager/controllers/workload/workload.h"
+
+#define PIECE 128u                 /* workloads */
+#define MAX_PODS 256u              /* that are told as owners of one */
+#define MAX_MESSAGE ((size_t)1024) /* Kueue's own are no longer */
+
+static const struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
+    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
+}
+
+/* Why it waits, in the words of its condition. Workloads that are alike get the same answers, and
+ * one of them is looked at for all: what it was told holds for the others, unless it speaks of how
+ * that one was evicted. NULL: nobody was told anything yet. */
+static const struct cond *why(const struct sl_manager *m, const struct rec_wl *w,
+                              const struct sl_waiting *at) {
+    const struct rec_wl *const spoken_to[] = {w, by_id(m, at->told), by_id(m, at->like)};
+    for (size_t i = 0; i < SL_LEN(spoken_to); i++) {
+        const struct rec_wl *x = spoken_to[i];
+        const struct cond *c = x ? wl_next_cond(m, x, "QuotaReserved") : NULL;
+        if (c && c->status == COND_FALSE && (x == w || !wl_will(m, x, "Evicted")))
+            return c;
+    }
+    return NULL;
+}
+
+/* A string of which no more than so many bytes count; a character is not cut. */
+static void put_short(struct sl_jw *j, const char *key, const char *s) {
+    char text[MAX_MESSAGE + 4];
+    size_t n = strnlen(s, MAX_MESSAGE + 1);
+    if (n <= MAX_MESSAGE) {
+        sl_jw_str(j, key, s);
+        return;
+    }
+    for (n = MAX_MESSAGE - 3; n && ((unsigned char)s[n] & 0xc0) == 0x80;)
+        n--;
+    memcpy(text, s, n);
+    memcpy(text + n, "...", 4);
+    sl_jw_str(j, key, text);
+}
+
+static void put_owner(struct sl_jw *j, const char *api, const char *kind, const char *name,
+                      const char *uid) {
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", api);
+    sl_jw_str(j, "kind", kind);
+    sl_jw_str(j, "name", name);
+    sl_jw_str(j, "uid", uid);
+    sl_jw_end(j);
+}
+
+static void open_owners(struct sl_jw *j, bool *open) {
+    if (!*open)
+        sl_jw_array(j, "ownerReferences");
+    *open = true;
+}
+
+/* A pod that owns it, by the hash of its uid; NULL if it has ended. */
+static const struct sl_rec *pod_of_hash(const struct sl_manager *m, uint64_t hash) {
+    uint32_t cur;
+    for (uint32_t i = sl_map_first(&m->by_uid, hash, &cur); i != SL_MAP_NONE;
+         i = sl_map_next(&m->by_uid, hash, &cur))
+        if (m->inf->recs.v[i]->kind == REC_POD && !m->inf->recs.v[i]->gone)
+            return m->inf->recs.v[i];
+    return NULL;
+}
+
+static void put_owners(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w) {
+    bool open = false;
+    if (w->owner_uid) {
+        open_owners(j, &open);
+        put_owner(j, str(m, w->owner_api), str(m, w->owner_kind),
+                  w->owner_name ? w->owner_name : "", w->owner_uid);
+    }
+    if (w->owners) {
+        open_owners(j, &open);
+        sl_jw_items(j, w->owners);
+    }
+    for (uint32_t i = 0; i < w->pods.n && i < MAX_PODS; i++) {
+        const struct sl_rec *p = pod_of_hash(m, w->pods.v[i]);
+        if (!p)
+            continue;
+        open_owners(j, &open);
+        put_owner(j, "v1", "Pod", p->name, p->uid);
+    }
+    if (open)
+        sl_jw_end(j);
+}
+
+static void put_reason(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w,
+                       const struct sl_waiting *at, bool asleep) {
+    const struct cond *c = why(m, w, at);
+    sl_jw_str(j, "reason", c ? str(m, c->reason) : "Pending");
+    if (c)
+        put_short(j, "message", c->message);
+    else if (asleep)
+        sl_jw_str(j, "message",
+                  "A workload with the same requests was evaluated and stays pending");
+    else
+        sl_jw_strf(j, "message", "Not evaluated yet: position %u in the queue", at->in_cq + 1);
+}
+
+static void put_item(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w,
+                     const struct sl_waiting *at) {
+    struct sl_wl_view v;
+    (void)sl_engine_workload(m->engine, at->wl, &v);
+    sl_jw_object(j, NULL);
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", w->rec.name);
+    sl_jw_str(j, "namespace", str(m, w->rec.ns));
+    sl_jw_time(j, "creationTimestamp", w->rec.created);
+    put_owners(j, m, w);
+    sl_jw_end(j);
+    sl_jw_int(j, "priority", w->priority);
+    sl_jw_str(j, "localQueueName", str(m, w->queue));
+    sl_jw_uint(j, "positionInClusterQueue", at->in_cq);
+    sl_jw_uint(j, "positionInLocalQueue", at->in_lq);
+    put_reason(j, m, w, at, v.phase == SL_PHASE_ASLEEP);
+    /* The one time that is known beforehand: it is not looked at before its back-off is over. */
+    if (v.requeue_at > m->spec.port->wall)
+        sl_jw_time(j, "expectedStartTime", v.requeue_at);
+    sl_jw_end(j);
+}
+
+struct sl_pending {
+    const struct sl_manager *m;
+    char version[16];
+    struct sl_waiting *v;
+    uint32_t n, at;
+    size_t bytes;
+    struct sl_jw j; /* from piece to piece; depth 0: not begun */
+};
+
+struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_pending_query *q) {
+    uint32_t n = q->limit < SL_PENDING_MOST ? q->limit : SL_PENDING_MOST;
+    if (!sl_inf_find(m->inf, q->ns ? REC_LOCAL_QUEUE : REC_CLUSTER_QUEUE, q->ns ? q->ns : "",
+                     q->queue))
+        return NULL;
+    struct sl_pending *p = sl_alloc0(1, sizeof *p);
+    p->m = m;
+    sl_fmt(p->version, sizeof p->version, "%s", q->version);
+    p->v = sl_alloc0((size_t)n + 1, sizeof *p->v);
+    p->n = sl_engine_line(m->engine, q->ns, q->queue, q->offset, p->v, n);
+    return p;
+}
+
+bool sl_pending_more(struct sl_pending *p, struct sl_buf *out) {
+    size_t before = out->len;
+    p->j.b = out;
+    if (p->j.depth == 0) {
+        sl_jw_object(&p->j, NULL);
+        sl_jw_str(&p->j, "kind", "PendingWorkloadsSummary");
+        sl_jw_strf(&p->j, "apiVersion", "visibility.kueue.x-k8s.io/%s", p->version);
+        sl_jw_raw(&p->j, "metadata", "{}");
+        sl_jw_array(&p->j, "items");
+    }
+    for (uint32_t i = 0; i < PIECE && p->at < p->n && p->bytes < SL_PENDING_BYTES; i++, p->at++) {
+        const struct rec_wl *w = by_id(p->m, p->v[p->at].wl);
+        if (w)
+            put_item(&p->j, p->m, w, &p->v[p->at]);
+    }
+    p->bytes += out->len - before;
+    bool last = p->at == p->n || p->bytes >= SL_PENDING_BYTES;
+    if (last) {
+        sl_jw_end_to(&p->j, 0);
+        sl_buf_putc(out, '\n');
+    }
+    return !last;
+}
+
+void sl_pending_free(struct sl_pending *p) {
+    if (!p)
+        return;
+    sl_freep(&p->v);
+    sl_freep(&p);
+}

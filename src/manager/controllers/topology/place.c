@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Topology assignments of Workloads: requested by the engine, written with the admission, read back
+ * from it.
+ *
+ * What is accounted under a Workload's id is the result for the engine (tas_place) until the API
+ * has something else (tas_observe); it is released with the quota (tas_undo).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "lib/json/json.h"
+#include "lib/log/log.h"
+#include "manager/admission/convert.h"
+#include "manager/controllers/core/ceilings.h"
+#include "manager/controllers/topology/topology.h"
+
+#define MAX_DOMAINS 1000000u
+
+static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
+    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
+}
+
+static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p);
+static int32_t asked(const struct rec_wl *w, const struct wl_podset_admission *p);
+static void hold(struct sl_manager *m, struct rec_wl *w);
+
+/* ---- what a podset asks for ---- */
+
+static void add_slice(struct sl_topo_request *r, const char *level, int64_t size,
+                      struct sl_arena *a) {
+    if (!*level || size < 1 || size > INT32_MAX || r->n_slices == SL_TOPO_MAX_SLICES)
+        return;
+    r->slices[r->n_slices].level = sl_arena_strdup(a, level);
+    r->slices[r->n_slices++].size = (int32_t)size;
+}
+
+static struct sl_topo_request read_request(const struct sl_manager *m, const struct wl_podset *p,
+                                           struct sl_arena *a) {
+    const char *text = str(m, p->request);
+    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    yyjson_val *o = yyjson_doc_get_root(d), *layer;
+    yyjson_val *layers = yyjson_obj_get(o, "podsetSliceRequiredTopologyConstraints");
+    const char *required = sl_json_str(o, "required"), *preferred = sl_json_str(o, "preferred");
+    struct sl_topo_request ret = {.mode = SL_TOPO_IMPLIED, .level = ""};
+    size_t i, n;
+
+    if (*required || *preferred) {
+        ret.mode = *required ? SL_TOPO_REQUIRED : SL_TOPO_PREFERRED;
+        ret.level = sl_arena_strdup(a, *required ? required : preferred);
+    } else if (sl_json_bool(o, "unconstrained", false)) {
+        ret.mode = SL_TOPO_UNCONSTRAINED;
+    }
+    yyjson_arr_foreach (layers, i, n, layer)
+        add_slice(&ret, sl_json_str(layer, "topology"), sl_json_int(layer, "size", 0), a);
+    if (!yyjson_arr_size(layers))
+        add_slice(&ret, sl_json_str(o, "podSetSliceRequiredTopology"),
+                  sl_json_int(o, "podSetSliceSize", 0), a);
+    yyjson_doc_free(d);
+    return ret;
+}
+
+const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl_podset *v,
+                                     const struct sl_podset_spec *specs, uint32_t n,
+                                     struct sl_arena *a) {
+    if (!m->topo)
+        return specs;
+    struct sl_podset_spec *ret = sl_arena_alloc0(a, n, sizeof *ret);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sl_topo_request r = read_request(m, &v[i], a);
+        const char **levels = sl_arena_alloc0(a, r.n_slices + 1, sizeof *levels);
+        ret[i] = specs[i];
+        ret[i].topology = str(m, v[i].request);
+        ret[i].wants_place = v[i].topology;
+        ret[i].levels = levels;
+        if (*r.level)
+            levels[ret[i].n_levels++] = r.level;
+        for (uint32_t k = 0; k < r.n_slices; k++)
+            levels[ret[i].n_levels++] = r.slices[k].level;
+    }
+    return ret;
+}
+
+/* All but flavor and count, which an admission says. */
+static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struct rec_wl *w,
+                                         struct podsets *specs) {
+    struct sl_topo_podset *v = sl_arena_alloc0(&specs->arena, w->n_podsets, sizeof *v);
+    for (uint32_t i = 0; i < w->n_podsets; i++) {
+        const struct sl_podset_spec *s = &specs->v[i];
+        v[i] = (struct sl_topo_podset){
+            .name = s->name,
+            .flavor = "",
+            .group = str(m, w->podsets[i].group),
+            .requests = s->requests,
+            .n_requests = s->n_requests,
+            .node_selector = s->node_selector,
+            .affinity = s->affinity,
+            .tolerations = s->tolerations,
+            .n_tolerations = s->n_tolerations,
+            .request = read_request(m, &w->podsets[i], &specs->arena),
+        };
+    }
+    return v;
+}
+
+/* ---- asked by the engine ---- */
+
+/* The slice whose place it takes, if that has one to give. */
+static struct rec_wl *slice_before(const struct sl_manager *m, const struct rec_wl *w) {
+    const char *name = w->slice_of && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES]
+                           ? sl_slice_name(str(m, w->rec.ns), w->slice_of)
+                           : "";
+    struct rec_wl *old = *name ? wl_find(m, str(m, w->rec.ns), name) : NULL;
+    return old != w ? old : NULL;
+}
+
+/* Of the flavors of a podset, the one with a topology. False: it has several, or none and needs
+ * one. */
+static bool choose_flavor(const struct sl_manager *m, const struct sl_podset_assignment *p,
+                          bool wants, const char **ret, char *why, size_t why_len) {
+    *ret = "";
+    for (uint32_t k = 0; k < p->n; k++) {
+        const char *flavor = p->v[k].flavor;
+        if (!sl_topo_has(m->topo, flavor) || strcmp(flavor, *ret) == 0)
+            continue;
+        if (**ret) {
+            sl_fmt_short(why, why_len, "more than one TAS flavor assigned: %s, %s",
+                         strcmp(*ret, flavor) < 0 ? *ret : flavor,
+                         strcmp(*ret, flavor) < 0 ? flavor : *ret);
+            return false;
+        }
+        *ret = flavor;
+    }
+    if (!**ret && wants)
+        sl_fmt_short(why, why_len, "no TAS flavor assigned");
+    return **ret || !wants;
+}
+
+/* Each podset of a slice keeps the place that the one of its name had before. */
+static void keep_places(const struct sl_manager *m, const struct rec_wl *old,
+                        struct sl_topo_podset *v, uint32_t n, struct sl_arena *a) {
+    const struct sl_topo_place *places;
+    uint32_t n_old = sl_topo_held(m->topo, old->id.v, a, &places);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n_old && k < old->n_podsets; k++)
+            if (strcmp(str(m, old->podsets[k].name), v[i].name) == 0)
+                v[i].before = places[k];
+}
+
+static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
+                  const char *const *flavors, char *why, size_t why_len) {
+    struct podsets specs;
+    bool fine = podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
+    const struct rec_wl *old = slice_before(m, w);
+    if (fine) {
+        struct sl_topo_podset *v = podsets_of(m, w, &specs);
+        for (uint32_t i = 0; i < w->n_podsets; i++) {
+            v[i].flavor = as[i].count > 0 ? flavors[i] : "";
+            v[i].count = as[i].count;
+        }
+        if (old && !old->placed)
+            old = NULL;
+        if (old && w->elastic && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES_WITH_TAS])
+            keep_places(m, old, v, w->n_podsets, &specs.arena);
+        fine = sl_topo_place(m->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why, why_len);
+    }
+    podsets_done(&specs);
+    return fine;
+}
+
+bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place *keep) {
+    const struct wl_admission *a = w->seen.admission;
+    struct podsets specs;
+    char why[512];
+    bool fine = podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
+    if (fine) {
+        struct sl_topo_podset *v = podsets_of(m, w, &specs);
+        for (uint32_t i = 0; i < w->n_podsets; i++) {
+            v[i].before = keep[i];
+            for (uint32_t k = 0; k < a->n; k++)
+                if (a->v[k].name == w->podsets[i].name && a->v[k].topology) {
+                    v[i].count = asked(w, &a->v[k]);
+                    v[i].flavor = flavor_of(m, &a->v[k]);
+                }
+        }
+        fine = sl_topo_place(m->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
+    }
+    podsets_done(&specs);
+    if (!fine)
+        hold(m, w);
+    return fine;
+}
+
+enum answer { REFUSED, PLACED, NO_NEED };
+
+static enum answer ask(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *v,
+                       uint32_t n, uint32_t *ret_refused, char *why, size_t why_len) {
+    const char *flavors[SL_MAX_PODSETS];
+    bool any = false;
+    if (!w || n != w->n_podsets) {
+        sl_fmt_short(why, why_len, "its podsets have changed");
+        return REFUSED;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool wants = w->podsets[i].topology && v[i].count > 0;
+        *ret_refused = i;
+        if (!choose_flavor(m, &v[i], wants, &flavors[i], why, why_len))
+            return REFUSED;
+        any |= *flavors[i] && v[i].count > 0;
+    }
+    if (!any)
+        return NO_NEED;
+    if (place(m, w, v, flavors, why, why_len))
+        return PLACED;
+    *ret_refused = sl_topo_refused(m->topo);
+    return REFUSED;
+}
+
+bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+               uint32_t *ret_refused, char *why, size_t why_len) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = by_id(m, id);
+    enum answer a = ask(m, w, v, n, ret_refused, why, why_len);
+    if (a == PLACED)
+        w->placed = true;
+    return a != REFUSED;
+}
+
+bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n) {
+    struct sl_manager *m = ctx;
+    uint32_t refused;
+    char why[256];
+    enum answer a = ask(m, by_id(m, id), v, n, &refused, why, sizeof why);
+    if (a == PLACED)
+        sl_topo_release(m->topo, id.v);
+    return a != REFUSED;
+}
+
+void tas_aside(void *ctx, sl_wl_id id, bool aside) {
+    const struct sl_manager *m = ctx;
+    const struct rec_wl *w = by_id(m, id);
+    if (w && w->placed)
+        sl_topo_aside(m->topo, id.v, aside);
+}
+
+/* ---- read from the API, and written ---- */
+
+static yyjson_doc *parse(const char *topology) {
+    return yyjson_read(topology, strlen(topology), 0);
+}
+
+uint64_t tas_hash(const char *topology) {
+    if (!topology)
+        return 0;
+    yyjson_doc *d = parse(topology);
+    uint64_t h = sl_json_hash(1, yyjson_doc_get_root(d));
+    yyjson_doc_free(d);
+    return h;
+}
+
+static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
+    const char **v = sl_arena_alloc0(a, yyjson_mut_arr_size(list) + 1, sizeof *v);
+    size_t i, n;
+    yyjson_mut_val *x;
+    yyjson_mut_arr_foreach (list, i, n, x) {
+        v[i] = sl_arena_strdup(a, sl_json_mut_text(x));
+    }
+    return v;
+}
+
+struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a) {
+    struct sl_topo_place ret = {0};
+    yyjson_doc *d = topology ? parse(topology) : NULL;
+    yyjson_val *assignment = sl_json_at(yyjson_doc_get_root(d), "topologyAssignment");
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *o = yyjson_val_mut_copy(doc, assignment), *x;
+    struct sl_err err;
+    struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
+    size_t i, n;
+
+    bool readable = o && sl_convert_slices_to_domains(&cv, o) >= 0;
+    if (readable && yyjson_mut_arr_size(yyjson_mut_obj_get(o, "domains")) > MAX_DOMAINS) {
+        readable = false;
+        (void)sl_err_set(&err, SL_ELIMIT, "more than %u domains", MAX_DOMAINS);
+    }
+    if (o && !readable)
+        sl_log(SL_LOG_WARN, "malformed topology assignment ignored", SL_S("error", err.text));
+    if (readable) {
+        yyjson_mut_val *levels = yyjson_mut_obj_get(o, "levels"),
+                       *domains = yyjson_mut_obj_get(o, "domains");
+        struct sl_topo_domain *v = sl_arena_alloc0(a, yyjson_mut_arr_size(domains) + 1, sizeof *v);
+        ret.levels = read_texts(levels, a);
+        ret.n_levels = (uint32_t)yyjson_mut_arr_size(levels);
+        ret.domains = v;
+        yyjson_mut_arr_foreach (domains, i, n, x) {
+            v[ret.n_domains].values = read_texts(yyjson_mut_obj_get(x, "values"), a);
+            v[ret.n_domains++].count = (int32_t)yyjson_mut_get_sint(yyjson_mut_obj_get(x, "count"));
+        }
+    }
+    yyjson_mut_doc_free(doc);
+    yyjson_doc_free(d);
+    return ret;
+}
+
+static yyjson_mut_val *texts(yyjson_mut_doc *doc, const char *const *v, uint32_t n) {
+    yyjson_mut_val *list = yyjson_mut_arr(doc);
+    for (uint32_t i = 0; i < n; i++)
+        (void)yyjson_mut_arr_add_str(doc, list, v[i]);
+    return list;
+}
+
+/* The other way round; NULL if there is nothing to say. */
+static char *write_place(const struct sl_topo_place *p) {
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *o = yyjson_mut_obj(doc), *domains = yyjson_mut_arr(doc);
+    struct sl_err err;
+    struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
+    struct sl_buf b;
+    char *ret = NULL;
+
+    for (uint32_t i = 0; i < p->n_domains; i++) {
+        yyjson_mut_val *x = yyjson_mut_arr_add_obj(doc, domains);
+        (void)yyjson_mut_obj_add_val(doc, x, "values",
+                                     texts(doc, p->domains[i].values, p->n_levels));
+        (void)yyjson_mut_obj_add_int(doc, x, "count", p->domains[i].count);
+    }
+    (void)yyjson_mut_obj_add_val(doc, o, "levels", texts(doc, p->levels, p->n_levels));
+    (void)yyjson_mut_obj_add_val(doc, o, "domains", domains);
+    sl_buf_init(&b, CEILING_PLACES);
+    if (p->n_domains && sl_convert_domains_to_slices(&cv, o) >= 0) {
+        struct sl_jw j = SL_JW(&b);
+        sl_jw_object(&j, NULL);
+        sl_jw_mut_val(&j, "topologyAssignment", o);
+        sl_jw_end(&j);
+        ret = sl_strdup(sl_buf_str(&b));
+    }
+    sl_buf_done(&b);
+    yyjson_mut_doc_free(doc);
+    return ret;
+}
+
+/* How many pods of a podset still need their place. Of a set that was made smaller those that came
+ * last are gone; of a job, any may be. */
+static int32_t asked(const struct rec_wl *w, const struct wl_podset_admission *p) {
+    for (uint32_t i = 0; w->serving && i < w->n_podsets; i++)
+        if (w->podsets[i].name == p->name && w->podsets[i].count < p->count)
+            return w->podsets[i].count;
+    return p->count;
+}
+
+static uint64_t hash_places(const struct rec_wl *w, const struct wl_admission *a) {
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->v[i].topology)
+            h = sl_hash_u64(sl_hash_u64(sl_hash_u64(h, a->v[i].name), tas_hash(a->v[i].topology)),
+                            (uint64_t)asked(w, &a->v[i]));
+    return h;
+}
+
+void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a) {
+    const struct sl_topo_place *places;
+    struct sl_arena arena;
+    if (!m->topo || !w->placed)
+        return;
+    sl_arena_init(&arena, CEILING_PLACES);
+    uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
+    if (sl_arena_full(&arena)) { /* without them its pods stay gated */
+        sl_log(SL_LOG_WARN, "topology assignment too large, not written",
+               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+        n = 0;
+    }
+    for (uint32_t i = 0; i < n && i < w->n_podsets; i++)
+        for (uint32_t k = 0; k < a->n; k++)
+            if (a->v[k].name == w->podsets[i].name && !a->v[k].topology)
+                a->v[k].topology = write_place(&places[i]);
+    sl_arena_done(&arena);
+    w->places = hash_places(w, a);
+}
+
+uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w) {
+    const struct sl_topo_place *v;
+    struct sl_arena arena;
+    sl_arena_init(&arena, CEILING_PLACES);
+    uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &v);
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) {
+        h = sl_hash_u64(h, v[i].n_domains);
+        for (uint32_t d = 0; d < v[i].n_domains; d++) {
+            h = sl_hash_u64(h, (uint64_t)v[i].domains[d].count);
+            for (uint32_t k = 0; k < v[i].n_levels; k++)
+                h = sl_hash_str(h, v[i].domains[d].values[k]);
+        }
+    }
+    sl_arena_done(&arena);
+    return h;
+}
+
+/* The flavor with a topology, of those that an admission names. */
+static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p) {
+    for (uint32_t k = 0; k < p->n; k++)
+        if (sl_topo_has(m->topo, str(m, p->v[k].flavor)))
+            return str(m, p->v[k].flavor);
+    return p->n ? str(m, p->v[0].flavor) : "";
+}
+
+/* The places of the first pods: they were given out in their order. */
+static void trim(struct sl_topo_place *p, int32_t pods, struct sl_arena *a) {
+    struct sl_topo_domain *v = sl_arena_alloc0(a, p->n_domains + 1, sizeof *v);
+    uint32_t n = 0;
+    for (; n < p->n_domains && pods > 0; n++) {
+        v[n] = p->domains[n];
+        v[n].count = v[n].count < pods ? v[n].count : pods;
+        pods -= v[n].count;
+    }
+    p->domains = v;
+    p->n_domains = n;
+}
+
+static void hold(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_admission *a = w->seen.admission;
+    struct podsets specs;
+    if (podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs)) {
+        struct sl_topo_podset *v = podsets_of(m, w, &specs);
+        struct sl_topo_place *places = sl_arena_alloc0(&specs.arena, w->n_podsets, sizeof *places);
+        for (uint32_t i = 0; i < w->n_podsets; i++)
+            for (uint32_t k = 0; k < a->n; k++) {
+                if (a->v[k].name != w->podsets[i].name || !a->v[k].topology ||
+                    sl_arena_full(&specs.arena))
+                    continue;
+                v[i].count = asked(w, &a->v[k]);
+                v[i].flavor = flavor_of(m, &a->v[k]);
+                places[i] = tas_read_place(a->v[k].topology, &specs.arena);
+                trim(&places[i], v[i].count, &specs.arena);
+            }
+        /* Those that are there hold their places all the same: others must not get them. */
+        if (sl_arena_full(&specs.arena))
+            sl_log(SL_LOG_WARN, "topology assignment too large, partly accounted",
+                   SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+        sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
+        w->placed = true;
+    }
+    podsets_done(&specs);
+}
+
+static void let_go(struct sl_manager *m, struct rec_wl *w) {
+    w->places = 0;
+    if (!w->placed)
+        return;
+    w->placed = false;
+    sl_topo_release(m->topo, w->id.v);
+    m->places_news = true;
+}
+
+void tas_observe(struct sl_manager *m, struct rec_wl *w) {
+    struct sl_wl_view v;
+    if (!m->topo || wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
+        return;
+    bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
+    uint64_t h = holds && w->seen.admission ? hash_places(w, w->seen.admission) : 0;
+    if (h == w->places)
+        return;
+    let_go(m, w);
+    w->places = h;
+    if (h)
+        hold(m, w);
+}
+
+/* A slice whose successor came to nothing has its quota again, and so its place. */
+static void give_back(struct sl_manager *m, const struct rec_wl *w) {
+    struct rec_wl *old = slice_before(m, w);
+    struct sl_wl_view v;
+    if (!old || old->placed || !old->seen.admission ||
+        !sl_engine_workload(m->engine, old->id, &v) || v.phase != SL_PHASE_FINISHED ||
+        wl_will(m, old, "Finished"))
+        return;
+    old->places = hash_places(old, old->seen.admission);
+    if (old->places)
+        hold(m, old);
+    sl_rec_enqueue(&old->rec);
+}
+
+void tas_undo(void *ctx, sl_wl_id id) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = by_id(m, id);
+    if (!w || !w->placed)
+        return;
+    let_go(m, w);
+    give_back(m, w);
+}

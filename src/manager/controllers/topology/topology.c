@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes, topologies, flavors, and pods of others: what there is to give places in. */
+#include "manager/controllers/topology/topology.h"
+#include "manager/controllers/core/ceilings.h"
+
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "kube/types/kueue/objects.h"
+#include "lib/json/json.h"
+#include "lib/log/log.h"
+#include "manager/controllers/core/bridge.h"
+#include "manager/controllers/core/kinds.h"
+#include "manager/controllers/pod/pod.h"
+#include "manager/controllers/provisioning/capacity.h"
+
+struct sl_engine *tas_engine(struct sl_manager *m) {
+    struct sl_placer placer = {m, tas_place, tas_undo, tas_aside, tas_could};
+    if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
+        m->topo = sl_topo_new();
+    return sl_engine_new(m->topo ? &placer : NULL);
+}
+
+static void note(struct sl_manager *m, bool news) {
+    m->places_news |= news;
+}
+
+void tas_tell_news(struct sl_manager *m) {
+    if (!m->places_news)
+        return;
+    m->places_news = false;
+    m->sick |= m->sick_left;
+    m->facts = true;
+    sl_engine_places_changed(m->engine);
+}
+
+/* ---- nodes ---- */
+
+static struct sl_labels read_labels(yyjson_val *map, struct sl_arena *a) {
+    struct sl_label *v = sl_arena_alloc0(a, yyjson_obj_size(map) + 1, sizeof *v);
+    struct sl_labels ret = {v, 0};
+    size_t i, n;
+    yyjson_val *key, *val;
+    sl_obj_foreach (map, i, n, key, val)
+        if (yyjson_is_str(val))
+            v[ret.n++] = (struct sl_label){sl_arena_strdup(a, sl_json_text(key)),
+                                           sl_arena_strdup(a, sl_json_text(val))};
+    return ret;
+}
+
+static void read_taints(yyjson_val *list, struct sl_arena *a, struct sl_topo_node *ret) {
+    struct sl_taint *v = sl_arena_alloc0(a, yyjson_arr_size(list) + 1, sizeof *v);
+    struct sl_err err;
+    size_t i, n;
+    yyjson_val *x;
+    ret->taints = v;
+    yyjson_arr_foreach (list, i, n, x) {
+        struct sl_taint *t = &v[ret->n_taints];
+        *t = (struct sl_taint){.key = sl_arena_strdup(a, sl_json_str(x, "key")),
+                               .value = sl_arena_strdup(a, sl_json_str(x, "value"))};
+        if (sl_taint_effect_parse(sl_json_str(x, "effect"), &t->effect, &err) >= 0)
+            ret->n_taints++;
+    }
+}
+
+static void read_allocatable(yyjson_val *map, struct sl_arena *a, struct sl_topo_node *ret) {
+    struct sl_request *v = sl_arena_alloc0(a, yyjson_obj_size(map) + 1, sizeof *v);
+    size_t i, n;
+    yyjson_val *key, *val;
+    ret->allocatable = v;
+    sl_obj_foreach (map, i, n, key, val) {
+        sl_quantity q = 0;
+        if (!sl_json_quantity(val, &q))
+            continue;
+        v[ret->n_allocatable++] = (struct sl_request){sl_json_text(key), q};
+    }
+}
+
+static bool is_ready(yyjson_val *conditions) {
+    size_t i, n;
+    yyjson_val *c;
+    yyjson_arr_foreach (conditions, i, n, c)
+        if (strcmp(sl_json_str(c, "type"), "Ready") == 0)
+            return strcmp(sl_json_str(c, "status"), "True") == 0;
+    return false;
+}
+
+bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
+    struct rec_node *node = (struct rec_node *)(void *)r;
+    yyjson_val *labels = sl_json_at(o, "metadata.labels"), *taints = sl_json_at(o, "spec.taints"),
+               *allocatable = sl_json_at(o, "status.allocatable");
+    bool ready = is_ready(sl_json_at(o, "status.conditions"));
+    struct sl_topo_node n = {.name = r->name,
+                             .usable = !sl_json_bool(o, "spec.unschedulable", false) && ready};
+    uint64_t hash = sl_hash_u64(sl_hash_u64(1, n.usable), ready);
+    hash = sl_hash_u64(sl_json_hash(sl_json_hash(hash, labels), taints), 2);
+    hash = sl_json_hash(hash, allocatable);
+    struct sl_arena arena;
+    if (hash == node->hash)
+        return false;
+    node->hash = hash;
+    node->ready = ready;
+    m->sick |= !ready;
+    sl_arena_init(&arena, CEILING_NODE);
+    n.labels = read_labels(labels, &arena);
+    read_taints(taints, &arena, &n);
+    read_allocatable(allocatable, &arena, &n);
+    if (sl_arena_full(&arena)) { /* which is as if it were not there */
+        sl_log(SL_LOG_WARN, "node ignored: too many labels, taints and resources",
+               SL_S("node", r->name), SL_I("limit", CEILING_NODE));
+        if (m->topo)
+            note(m, sl_topo_node_gone(m->topo, r->name));
+        capacity_node_gone(m, r->name);
+    } else {
+        if (m->topo)
+            note(m, sl_topo_node(m->topo, &n));
+        capacity_node(m, &n);
+    }
+    sl_arena_done(&arena);
+    return false; /* told; nothing is left to look at */
+}
+
+void node_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
+    m->sick = true;
+    if (m->topo)
+        note(m, sl_topo_node_gone(m->topo, r->name));
+    capacity_node_gone(m, r->name);
+}
+
+/* ---- topologies ---- */
+
+/* What a flavor is depends on the topology that it names. */
+static void tell_flavors(struct sl_manager *m, const char *topology) {
+    sl_sym name = sl_sym_find(m->syms, topology);
+    uint32_t at = 0;
+    for (struct sl_rec *f; (f = sl_inf_each(m->inf, REC_FLAVOR, &at));)
+        if (conf_of(f)->refers == name)
+            conf_again(f);
+}
+
+/* Returns how many there are; no more than the ceiling go into ret. */
+static uint32_t read_levels(yyjson_val *topology, const char *ret[SL_TOPO_MAX_LEVELS]) {
+    yyjson_val *list = sl_json_at(topology, "spec.levels"), *v;
+    size_t i, n;
+    uint32_t count = 0;
+    yyjson_arr_foreach (list, i, n, v)
+        if (count++ < SL_TOPO_MAX_LEVELS)
+            ret[count - 1] = sl_json_str(v, "nodeLabel");
+    return count;
+}
+
+void topology_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
+    struct rec_conf *c = conf_of(r);
+    const char *levels[SL_TOPO_MAX_LEVELS];
+    sl_rec_write(r);
+    if (c->told == c->hash)
+        return;
+    c->told = c->hash;
+    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    uint32_t n = read_levels(yyjson_doc_get_root(d), levels);
+    if (n > SL_TOPO_MAX_LEVELS) { /* half of it would place pods in the wrong domains */
+        sl_log(SL_LOG_WARN, "Topology ignored: too many levels", SL_S("name", r->name),
+               SL_I("levels", n), SL_I("limit", SL_TOPO_MAX_LEVELS));
+        note(m, sl_topo_levels_gone(m->topo, r->name));
+    } else {
+        note(m, sl_topo_levels(m->topo, r->name, levels, n));
+    }
+    yyjson_doc_free(d);
+    tell_flavors(m, r->name);
+}
+
+void topology_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
+    note(m, sl_topo_levels_gone(m->topo, r->name));
+    tell_flavors(m, r->name);
+}
+
+/* Kept from going while a flavor names it. */
+bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
+    sl_sym name = sl_sym_find(m->syms, r->name);
+    uint32_t at = 0;
+    if (r->finalizer != r->deleting)
+        return false;
+    for (struct sl_rec *f; r->deleting && (f = sl_inf_each(m->inf, REC_FLAVOR, &at));)
+        if (conf_of(f)->refers == name)
+            return false;
+    sl_rec_build_finalizer(r, !r->deleting, w);
+    return true;
+}
+
+/* ---- flavors ---- */
+
+void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
+                struct sl_arena *a) {
+    const char *levels[SL_TOPO_MAX_LEVELS];
+    if (!m->topo)
+        return;
+    yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
+    f->topology = sl_arena_strdup(a, sl_json_str(yyjson_doc_get_root(d), "spec.topologyName"));
+    yyjson_doc_free(d);
+    conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
+    note(m, sl_topo_flavor(m->topo, f, f->topology));
+    struct sl_rec *t = *f->topology ? sl_inf_find(m->inf, REC_TOPOLOGY, "", f->topology) : NULL;
+    if (!t)
+        return;
+    d = yyjson_read(conf_of(t)->text, strlen(conf_of(t)->text), 0);
+    f->n_levels = read_levels(yyjson_doc_get_root(d), levels);
+    if (f->n_levels > SL_TOPO_MAX_LEVELS) /* it is passed over, as if it were not there */
+        f->n_levels = 0;
+    const char **v = sl_arena_alloc0(a, f->n_levels + 1, sizeof *v);
+    for (uint32_t i = 0; i < f->n_levels; i++)
+        v[i] = sl_arena_strdup(a, levels[i]);
+    f->levels = v;
+    yyjson_doc_free(d);
+    pods_watch_nodes(m); /* whatever stands on a node may be in the way now */
+}
+
+bool tas_is_named(const struct sl_manager *m) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; m->topo && (r = sl_inf_each(m->inf, REC_FLAVOR, &at));)
+        if (strstr(conf_of(r)->text, "\"topologyName\""))
+            return true;
+    return false;
+}
+
+void tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r) {
+    if (m->topo)
+        note(m, sl_topo_flavor_gone(m->topo, r->name));
+}
+
+/* ---- pods that no topology placed ---- */
+
+static void count(struct sl_manager *m, struct rec_pod *p, struct pod_shape *now) {
+    struct pod_shape *old = p->counted;
+    const char *node = str(m, p->node);
+    if (now == old)
+        return;
+    p->counted = now;
+    if (now) {
+        now->refs++;
+        note(m, sl_topo_others(m->topo, node, now->v, now->n, 1));
+    }
+    if (old) {
+        note(m, sl_topo_others(m->topo, node, old->v, old->n, -1));
+        pod_shape_unref(m, old);
+    }
+}
+
+void tas_pod_changed(struct sl_manager *m, struct rec_pod *p) {
+    if (m->topo)
+        count(m, p, p->topology || !p->node ? NULL : p->shape);
+}
+
+void tas_pod_gone(struct sl_manager *m, struct rec_pod *p) {
+    if (m->topo)
+        count(m, p, NULL);
+}

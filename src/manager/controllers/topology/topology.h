@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Topology-aware scheduling: nodes and their topology domains (in src/core/topo), the domains of
+ * the pods of an admitted Workload, and the node selectors that assign them.
+ *
+ * The engine requests an assignment inside its decision (struct sl_placer). It is written with the
+ * admission and read back from it: the API is authoritative, as with quota. Everything here does
+ * nothing unless m->topo is set: the controller `tas` is enabled and TopologyAwareScheduling is on.
+ */
+#ifndef SL_MANAGER_CONTROLLERS_TOPOLOGY_TOPOLOGY_H
+#define SL_MANAGER_CONTROLLERS_TOPOLOGY_TOPOLOGY_H
+
+#include "core/topo/topo.h"
+#include "manager/controllers/workload/workload.h"
+
+struct rec_pod;
+struct pod_crew;
+
+struct rec_node {
+    struct sl_rec rec;
+    uint64_t hash; /* of what a place depends on: heartbeats change nothing */
+    bool ready;
+};
+
+/* ---- topology.c: nodes, topologies, flavors, pods of others ---- */
+
+/* The engine, with a placer if places are given; that is decided once. */
+struct sl_engine *tas_engine(struct sl_manager *m);
+bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void node_gone(void *ctx, struct sl_rec *r);
+void topology_changed(void *ctx, struct sl_rec *r);
+void topology_gone(void *ctx, struct sl_rec *r);
+bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+/* Adds to a flavor's fact which topology it names and what its levels are. */
+void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
+                struct sl_arena *a);
+void tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r);
+/* Does a flavor name a topology, whether that exists or not? Asked before anything was looked at.
+ */
+bool tas_is_named(const struct sl_manager *m);
+/* A pod without a topology assignment uses resources of its node. */
+void tas_pod_changed(struct sl_manager *m, struct rec_pod *p);
+void tas_pod_gone(struct sl_manager *m, struct rec_pod *p);
+/* If resources may have become free: enqueues the workloads that did not fit. */
+void tas_tell_news(struct sl_manager *m);
+
+/* ---- place.c: places of Workloads ---- */
+
+bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+               uint32_t *ret_refused, char *why, size_t why_len);
+void tas_undo(void *ctx, sl_wl_id id);
+void tas_aside(void *ctx, sl_wl_id id, bool aside);
+bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
+/* The podsets with their topology requests, for the engine. */
+const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl_podset *v,
+                                     const struct sl_podset_spec *specs, uint32_t n,
+                                     struct sl_arena *a);
+/* The places that are held for w, into the admission that is to be written. */
+void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a);
+/* Accounts the assignment in the API. */
+void tas_observe(struct sl_manager *m, struct rec_wl *w);
+/* Finds other places for what is not in 'keep', one for each podset, and holds them. False: there
+ * are none, and all is as it was. */
+bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place *keep);
+/* Of all places that are held for it. */
+uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w);
+/* Of the member 'topology' of a podset's admission, by what it means. */
+uint64_t tas_hash(const char *topology);
+/* The assignment; none: no domains. In the arena. */
+struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a);
+
+/* ---- replace.c: nodes that fail ---- */
+
+/* Replaces lost assignments, if something has changed since the last attempt. */
+void tas_nodes_failed(struct sl_manager *m);
+
+/* ---- ungate.c: pods go where their Workload has places ---- */
+
+/* Which pods of the crew lose the topology gate, and their nodes. */
+void tas_plan(struct sl_manager *m, struct pod_crew *c);
+void tas_ungated(struct sl_manager *m, const struct rec_pod *p);
+/* Whether its node selector, present or in flight, requires this. */
+bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const char *level,
+                    const char *value);
+void tas_workload_changed(struct sl_manager *m, const struct rec_wl *w);
+
+#endif

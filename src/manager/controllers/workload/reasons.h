@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* More specific reasons (gate UnadmittedWorkloadsObservability). Private. */
+#ifndef SL_MANAGER_CONTROLLERS_WORKLOAD_REASONS_H
+#define SL_MANAGER_CONTROLLERS_WORKLOAD_REASONS_H
+
+#include "manager/controllers/workload/workload.h"
+
+/* The reason of a condition that this effect writes. */
+const char *observed_reason(const struct sl_effect *x, const struct sl_condition *c);
+/* With gate UnadmittedWorkloadsExplicitStatus every pending Workload has a condition. After the
+ * engine's cycle. */
+void explicit_status(struct sl_manager *m, struct rec_wl *w);
+
+#endif

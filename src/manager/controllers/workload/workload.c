@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workloads: taking the object in, and what the core controller does besides the engine: retention
+ * of the finished, orphans, priorities that follow their class, deactivation.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "lib/log/log.h"
+#include "manager/controllers/core/bridge.h"
+#include "manager/controllers/core/kinds.h"
+#include "manager/controllers/metrics/metrics.h"
+#include "manager/controllers/pod/group.h"
+#include "manager/controllers/pod/pod.h"
+#include "manager/controllers/provisioning/provisioning.h"
+#include "manager/controllers/serving/serving.h"
+#include "manager/controllers/topology/topology.h"
+#include "manager/controllers/workload/workload_int.h"
+
+#define JOB_UID "kueue.x-k8s.io/job-uid"
+#define GATED_BY "kueue.x-k8s.io/admission-gated-by"
+#define BOOST "kueue.x-k8s.io/priority-boost"
+#define SLICE_OF "kueue.x-k8s.io/workload-slice-replacement-for"
+#define SLICE_NAME "kueue.x-k8s.io/workload-slice-name"
+#define ELASTIC "kueue.x-k8s.io/elastic-job"
+#define IS_GROUP "kueue.x-k8s.io/is-group-workload"
+#define OWNER_GVK "kueue.x-k8s.io/job-owner-gvk"
+#define COMPONENT "kueue.x-k8s.io/component-workload-index"
+#define CONTROLLER "kueue-workload-controller"
+#define MAX_REQUEST ((size_t)64 << 10) /* of a topologyRequest */
+#define MAX_OWNERS ((size_t)16 << 20)  /* bytes of those that are no pods */
+
+/* ---- finding ---- */
+
+struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_WORKLOAD, ns, name);
+    return r ? wl_of(r) : NULL;
+}
+
+bool wl_older(const struct rec_wl *a, const struct rec_wl *b) {
+    if (a->rec.created != b->rec.created)
+        return a->rec.created < b->rec.created;
+    return strcmp(a->rec.name, b->rec.name) < 0;
+}
+
+struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
+    uint64_t h = sl_hash_str(0, uid);
+    for (;;) {
+        uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
+        uint32_t i = *cursor ? sl_map_next(&m->by_owner, h, &c) : sl_map_first(&m->by_owner, h, &c);
+        *cursor = c + 1;
+        if (i == SL_MAP_NONE)
+            return NULL;
+        struct rec_wl *w = wl_of(m->inf->recs.v[i]);
+        if (!w->rec.gone && w->owner_uid && strcmp(w->owner_uid, uid) == 0)
+            return w;
+    }
+}
+
+struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
+    uint64_t h = sl_hash_str(0, uid);
+    for (;;) {
+        uint32_t c = *cursor - 1;
+        uint32_t i = *cursor ? sl_map_next(&m->by_job, h, &c) : sl_map_first(&m->by_job, h, &c);
+        *cursor = c + 1;
+        if (i == SL_MAP_NONE)
+            return NULL;
+        struct rec_wl *w = wl_of(m->inf->recs.v[i]);
+        if (!w->rec.gone && strcmp(w->job_uid, uid) == 0)
+            return w;
+    }
+}
+
+/* ---- taking in ---- */
+
+static char *dup_or_null(const char *s) {
+    return *s ? sl_strdup(s) : NULL;
+}
+
+static bool replace(char **text, const char *s) {
+    if (strcmp(*text ? *text : "", s) == 0)
+        return false;
+    sl_freep(text);
+    *text = dup_or_null(s);
+    return true;
+}
+
+static int by_number(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Those that own it besides the controller: pods of a group are many. */
+static void take_owners(struct rec_wl *w, yyjson_val *list) {
+    struct sl_buf others;
+    size_t i, n;
+    yyjson_val *v;
+    sl_buf_init(&others, MAX_OWNERS);
+    struct sl_jw j = SL_JW(&others);
+    sl_vec_clear(&w->pods);
+    yyjson_arr_foreach (list, i, n, v) {
+        if (sl_json_bool(v, "controller", false))
+            continue;
+        if (strcmp(sl_json_str(v, "kind"), "Pod") == 0 &&
+            strcmp(sl_json_str(v, "apiVersion"), "v1") == 0) {
+            *sl_vec_push(&w->pods) = sl_hash_str(0, sl_json_str(v, "uid"));
+            continue;
+        }
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_val(&j, NULL, v);
+    }
+    if (w->pods.n > 1)
+        qsort(w->pods.v, w->pods.n, sizeof *w->pods.v, by_number);
+    sl_jw_end_to(&j, 0);
+    (void)replace(&w->owners, sl_buf_str(&others));
+    sl_buf_done(&others);
+}
+
+bool wl_has_pod(const struct rec_wl *w, const char *uid) {
+    uint64_t key = sl_hash_str(0, uid);
+    return w->pods.n && bsearch(&key, w->pods.v, w->pods.n, sizeof key, by_number);
+}
+
+static void take_owner(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v, *controller = NULL;
+    const char *group = "";
+    yyjson_arr_foreach (list, i, n, v)
+        if (sl_json_bool(v, "controller", false))
+            controller = v;
+    w->has_owner = yyjson_arr_size(list) > 0;
+    const char *uid = sl_json_str(controller, "uid"), *api = sl_json_str(controller, "apiVersion"),
+               *slash = strchr(api, '/');
+    char *own = slash ? strndup(api, (size_t)(slash - api)) : NULL;
+    if (own)
+        group = own;
+    w->owner_kind = sl_sym_put(m->syms, sl_json_str(controller, "kind"));
+    w->owner_group = sl_sym_put(m->syms, group);
+    w->owner_api = sl_sym_put(m->syms, api);
+    free(own);
+    (void)replace(&w->owner_name, sl_json_str(controller, "name"));
+    if (strcmp(w->owner_uid ? w->owner_uid : "", uid) == 0)
+        return;
+    if (w->owner_uid)
+        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), w->rec.id);
+    (void)replace(&w->owner_uid, uid);
+    if (w->owner_uid)
+        sl_map_add(&m->by_owner, sl_hash_str(0, uid), w->rec.id);
+}
+
+static void take_job(struct sl_manager *m, struct rec_wl *w, const char *uid) {
+    if (strcmp(w->job_uid ? w->job_uid : "", uid) == 0)
+        return;
+    if (w->job_uid)
+        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), w->rec.id);
+    (void)replace(&w->job_uid, uid);
+    if (w->job_uid)
+        sl_map_add(&m->by_job, sl_hash_str(0, uid), w->rec.id);
+}
+
+static void drop_podsets(struct sl_manager *m, struct rec_wl *w) {
+    for (uint32_t i = 0; i < w->n_podsets; i++)
+        if (w->podsets[i].template)
+            template_unref(m, w->podsets[i].template);
+    sl_freep(&w->podsets);
+    w->n_podsets = 0;
+}
+
+static bool asks_for_place(yyjson_val *request) {
+    static const char *const keys[] = {"required",        "preferred",
+                                       "unconstrained",   "podSetSliceRequiredTopology",
+                                       "podSetSliceSize", "podsetSliceRequiredTopologyConstraints"};
+    for (size_t i = 0; i < SL_LEN(keys); i++)
+        if (sl_json_at(request, keys[i]))
+            return true;
+    return false;
+}
+
+static bool readable(yyjson_val *request) {
+    yyjson_val *layers = yyjson_obj_get(request, "podsetSliceRequiredTopologyConstraints"), *v;
+    size_t i, n;
+    if (yyjson_arr_size(layers) > SL_TOPO_MAX_SLICES)
+        return false;
+    yyjson_arr_foreach (layers, i, n, v)
+        if (!*sl_json_str(v, "topology") || sl_json_int(v, "size", 0) < 1 ||
+            sl_json_int(v, "size", 0) > INT32_MAX)
+            return false;
+    return true;
+}
+
+static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl_podset *p,
+                         bool was_unread, yyjson_val *request) {
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_REQUEST);
+    if (request)
+        sl_json_put(&b, request);
+    p->unread = sl_buf_full(&b) || !readable(request);
+    p->request = p->unread ? 0 : sl_sym_put(m->syms, sl_buf_str(&b));
+    sl_buf_done(&b);
+    if (p->unread && !was_unread)
+        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
+               SL_S("name", w->rec.name), SL_S("podset", str(m, p->name)),
+               SL_S("reason", WL_UNREAD));
+}
+
+static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
+    size_t i, n, total = yyjson_arr_size(list);
+    yyjson_val *v;
+    struct wl_podset *old = w->podsets;
+    uint32_t n_old = w->n_podsets;
+
+    if (total > SL_MAX_PODSETS) { /* no admission of a part of it: it is refused whole */
+        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
+               SL_S("name", w->rec.name), SL_S("reason", "too many pod sets"),
+               SL_I("podsets", (int64_t)total), SL_I("limit", SL_MAX_PODSETS));
+        total = 0;
+    }
+    w->podsets = total ? sl_alloc0(total, sizeof *w->podsets) : NULL;
+    w->n_podsets = (uint32_t)total;
+    yyjson_arr_foreach (list, i, n, v) {
+        if (i >= total)
+            break;
+        const char *name = sl_json_str(v, "name");
+        w->podsets[i] = (struct wl_podset){
+            .name = sl_sym_put(m->syms, *name ? name : "main"),
+            .group = sl_sym_put(m->syms, sl_json_str(v, "topologyRequest.podSetGroupName")),
+            .count = (int32_t)sl_json_int(v, "count", 1),
+            .min_count = m->settings->gates[SL_G_PARTIAL_ADMISSION]
+                             ? (int32_t)sl_json_int(v, "minCount", 0)
+                             : 0,
+            .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
+            .template = template_get(m, yyjson_obj_get(v, "template")),
+        };
+        if (m->topo)
+            take_request(m, w, &w->podsets[i], i < n_old && old[i].unread,
+                         yyjson_obj_get(v, "topologyRequest"));
+    }
+    for (uint32_t k = 0; k < n_old; k++) /* after the new ones, so that what they share stays */
+        template_unref(m, old[k].template);
+    sl_freep(&old);
+}
+
+static int32_t boost_of(const char *s) {
+    char *end;
+    long long v = strtoll(s, &end, 10);
+    return end == s || *end || v < INT32_MIN || v > INT32_MAX ? 0 : (int32_t)v;
+}
+
+bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = wl_of(r);
+    yyjson_val *spec = yyjson_obj_get(o, "spec"), *meta = yyjson_obj_get(o, "metadata");
+
+    if (w->spec_generation != r->generation || !r->generation || !w->podsets) {
+        w->spec_generation = r->generation;
+        w->queue = sl_sym_put(m->syms, sl_json_str(spec, "queueName"));
+        w->class_kind = sl_sym_put(m->syms, sl_json_str(spec, "priorityClassRef.kind"));
+        w->class_name = sl_sym_put(m->syms, sl_json_str(spec, "priorityClassRef.name"));
+        w->priority = (int32_t)sl_json_int(spec, "priority", 0);
+        w->active = sl_json_bool(spec, "active", true);
+        w->max_exec_s = sl_json_int(spec, "maximumExecutionTimeSeconds", 0);
+        take_podsets(m, w, yyjson_obj_get(spec, "podSets"));
+        sl_freep(&w->gates);
+        w->gates = wl_gates_read(m, yyjson_obj_get(spec, "preemptionGates"));
+    }
+    take_owner(m, w, yyjson_obj_get(meta, "ownerReferences"));
+    take_owners(w, yyjson_obj_get(meta, "ownerReferences"));
+    chain_untie(m, w);
+    take_job(m, w, sl_json_label(o, JOB_UID));
+    w->serving = *sl_json_annotation(o, OWNER_GVK);
+    w->component = job_number(sl_json_annotation(o, COMPONENT), -1);
+    (void)replace(&w->gate, sl_json_annotation(o, GATED_BY));
+    (void)replace(&w->slice_of, sl_json_annotation(o, SLICE_OF));
+    (void)replace(&w->slice_name, sl_json_annotation(o, SLICE_NAME));
+    (void)replace(&w->succeeded, sl_json_annotation(o, GROUP_SUCCEEDED));
+    w->group = strcmp(sl_json_annotation(o, IS_GROUP), "true") == 0;
+    w->elastic = strcmp(sl_json_annotation(o, ELASTIC), "true") == 0;
+    chain_tie(m, w);
+    w->boost = boost_of(sl_json_annotation(o, BOOST));
+    sl_freep(&w->parameters);
+    w->parameters = prov_read_parameters(o);
+    wl_status_read(m, w, yyjson_obj_get(o, "status"));
+    wl_drop_outdated(m, w);
+    wl_note_release(m, w);
+    return true;
+}
+
+void wl_reread(struct rec_wl *w) {
+    w->spec_hash = 0;
+    sl_rec_enqueue(&w->rec);
+}
+
+/* ---- the core controller ---- */
+
+/* Made for a job that is gone, or never had one although it says so. */
+static bool is_orphan(const struct rec_wl *w) {
+    return !w->has_owner && (w->rec.deleting || w->job_uid);
+}
+
+static void retain(struct sl_manager *m, struct rec_wl *w) {
+    sl_span keep = m->settings->keep_finished;
+    const struct cond *c = wl_cond(m, w, "Finished");
+    if (keep == SL_TIME_NEVER || w->rec.deleting)
+        return;
+    sl_time until = sl_time_add(c->at, keep);
+    if (until > m->spec.port->wall) {
+        sl_rec_reconcile_at(&w->rec, until);
+        return;
+    }
+    if (!(w->wishes & WL_DELETE))
+        sl_rec_event(&w->rec, CONTROLLER, false, "Deleted",
+                     "Deleted finished workload due to elapsed retention");
+    wl_wish(w, WL_UNFINALIZE | WL_DELETE);
+}
+
+/* spec.priority follows the value of the class, also of those that run. */
+static void follow_class(struct sl_manager *m, struct rec_wl *w) {
+    if (strcmp(str(m, w->class_kind), "WorkloadPriorityClass") != 0)
+        return;
+    struct sl_rec *c = sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", str(m, w->class_name));
+    if (!c || c->deleting || conf_of(c)->value == w->priority)
+        return;
+    struct priority p = {(int32_t)conf_of(c)->value, "kueue.x-k8s.io", "WorkloadPriorityClass",
+                         str(m, w->class_name)};
+    wl_wish_priority(m, w, &p);
+}
+
+/* The cause stands in DeactivationTarget until the workload is switched off and evicted. */
+static void deactivate(struct sl_manager *m, struct rec_wl *w) {
+    if (!wl_is(m, w, "DeactivationTarget"))
+        return;
+    if (w->active)
+        wl_wish(w, WL_INACTIVE);
+    else if (wl_is(m, w, "Evicted") || !w->seen.admission)
+        wl_drop_cond(m, w, "DeactivationTarget");
+}
+
+void wl_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = wl_of(r);
+    bool finished = wl_is(m, w, "Finished");
+
+    if (w->wishes || w->want)
+        sl_rec_write(r);
+    if (m->spec.parts.framework[SL_FW_JOB])
+        job_workload_changed(m, w, false);
+    group_workload_changed(m, w, false);
+    serving_workload_changed(m, w, false);
+    chain_changed(m, w);
+    if (m->spec.parts.core && is_orphan(w)) {
+        if (!r->deleting && !finished && m->settings->gates[SL_G_FINISH_ORPHANED_WORKLOADS])
+            wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
+        wl_wish(w, WL_UNFINALIZE);
+    }
+    wl_observe(m, w);
+    tas_workload_changed(m, w);
+    prov_workload_changed(m, w);
+    if (!m->spec.parts.core)
+        return;
+    if (m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
+        wl_gates_sync(m, w);
+    if (finished) {
+        retain(m, w);
+        return;
+    }
+    follow_class(m, w);
+    deactivate(m, w);
+}
+
+void wl_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = wl_of(r);
+    w->stubborn = true;
+    wl_note_release(m, w);
+    if (w->id.v) {
+        struct sl_wl_view v;
+        struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
+        if (sl_engine_workload(m->engine, w->id, &v))
+            cq_touch(m, v.cq);
+        (void)tell(m, &f, NULL);
+        (void)sl_map_del(&m->by_wl_id, w->id.v, r->id);
+        w->id = SL_WL_NONE;
+    }
+    lq_touch(m, r->ns, str(m, w->queue));
+    if (m->spec.parts.framework[SL_FW_JOB])
+        job_workload_changed(m, w, true);
+    group_workload_changed(m, w, true);
+    serving_workload_changed(m, w, true);
+    prov_workload_gone(m, w);
+    if (w->job_uid)
+        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), r->id);
+    chain_untie(m, w);
+    if (w->owner_uid)
+        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), r->id);
+    drop_podsets(m, w);
+}
+
+void wl_done(struct sl_rec *r) {
+    struct rec_wl *w = wl_of(r);
+    char **texts[] = {&w->owner_name, &w->owner_uid,  &w->job_uid,    &w->gate,
+                      &w->slice_of,   &w->slice_name, &w->wish_owner, &w->wish_spec,
+                      &w->wish_gate,  &w->owners,     &w->succeeded,  &w->wish_succeeded};
+    for (size_t i = 0; i < SL_LEN(texts); i++)
+        sl_freep(texts[i]);
+    sl_freep(&w->parameters);
+    prov_make_none(w);
+    sl_freep(&w->podsets); /* templates went with 'gone', or go with the manager */
+    sl_freep(&w->gates);
+    sl_vec_free(&w->pods);
+    wl_status_done(&w->seen);
+    wl_changes_free(&w->want);
+    wl_changes_free(&w->sent);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An entry per check: authenticate if only a token is given, authorize, then a cached result until
+ * it expires. A denial and a failure expire sooner than a permission, so that a permission that was
+ * just granted takes effect soon.
+ */
+#include "manager/serve/authz.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <yyjson.h>
+
+#include "core/base/buf.h"
+#include "core/base/mem.h"
+#include "kube/client/secret.h"
+#include "lib/json/json.h"
+#include "lib/json/writer.h"
+
+#define KEEP_ALLOWED SL_MINUTE
+#define KEEP_REFUSED (10 * SL_SEC)
+#define KEEP_FAILED SL_SEC
+#define MAX_BODY_BYTES ((size_t)1 << 20)
+
+#define TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
+#define ACCESS_REVIEWS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+/* An address that asks with tokens. */
+struct source {
+    uint8_t from[SL_AUTHZ_FROM];
+    bool used;
+    uint32_t asking; /* entries of it that are under way */
+    uint32_t misses; /* tokens of nobody */
+    sl_time until;   /* mono: when these are forgotten */
+};
+
+struct entry {
+    struct sl_authz *a;
+    struct source *source; /* while it is being asked; NULL: not counted */
+    char *who;             /* a token, or an object of a user's fields; NULL: free */
+    char *what;            /* an object of the fields that say what is to be done */
+    bool user;             /* who is a user */
+    enum sl_authz_says says;
+    sl_call call;
+    sl_time until; /* mono: the end of the answer; while asking, of no meaning */
+};
+
+struct sl_authz {
+    struct sl_port *port;
+    void (*heard)(void *ctx);
+    void *ctx;
+    struct entry entries[SL_AUTHZ_ENTRIES];
+    struct source sources[SL_AUTHZ_SOURCES];
+};
+
+static void forget(struct entry *e) {
+    if (e->who)
+        explicit_bzero(e->who, strlen(e->who));
+    sl_freep(&e->who);
+    sl_freep(&e->what);
+}
+
+static void say(struct entry *e, enum sl_authz_says says) {
+    sl_span keep = says == SL_AUTHZ_ALLOWED  ? KEEP_ALLOWED
+                   : says == SL_AUTHZ_FAILED ? KEEP_FAILED
+                                             : KEEP_REFUSED;
+
+    struct source *from = TAKE_PTR(e->source);
+
+    if (from) {
+        from->asking--;
+        from->misses += says == SL_AUTHZ_UNKNOWN;
+    }
+    e->says = says;
+    e->until = e->a->port->mono + keep;
+    e->a->heard(e->a->ctx);
+}
+
+static void post(struct entry *e, const char *path, struct sl_buf *body, sl_reply_fn done) {
+    struct sl_request_line rq = {.method = SL_POST, .path = path, .content_type = SL_JSON};
+
+    rq.body = sl_buf_str(body);
+    rq.len = body->len;
+    e->call = sl_port_request(e->a->port, &rq, done, e);
+}
+
+/* The status of a review; NULL if it is none. */
+static yyjson_val *status_of(const struct sl_reply *r, yyjson_doc **ret) {
+    bool good = r->status >= 200 && r->status < 300 && r->len <= MAX_BODY_BYTES;
+
+    *ret = good ? sl_json_doc(r->body, r->len) : NULL;
+    yyjson_val *status = yyjson_obj_get(yyjson_doc_get_root(*ret), "status");
+    return yyjson_is_obj(status) ? status : NULL;
+}
+
+static void on_access(void *ctx, const struct sl_reply *r) {
+    struct entry *e = ctx;
+    yyjson_doc *doc;
+    yyjson_val *status = status_of(r, &doc);
+    bool allowed = yyjson_get_bool(yyjson_obj_get(status, "allowed")) &&
+                   !yyjson_get_bool(yyjson_obj_get(status, "denied"));
+
+    e->call = (sl_call){0};
+    yyjson_doc_free(doc);
+    say(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
+}
+
+/* Up to the fields of its spec. */
+static void begin_review(struct sl_jw *w, const char *api_version, const char *kind) {
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "apiVersion", api_version);
+    sl_jw_str(w, "kind", kind);
+    sl_jw_object(w, "spec");
+}
+
+static void ask_access(struct entry *e, const char *user) {
+    struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
+    struct sl_jw w = SL_JW(&b);
+
+    begin_review(&w, "authorization.k8s.io/v1", "SubjectAccessReview");
+    sl_jw_fields(&w, e->what);
+    sl_jw_fields(&w, user);
+    sl_jw_end_to(&w, 0);
+    if (sl_buf_full(&b))
+        say(e, SL_AUTHZ_FAILED);
+    else
+        post(e, ACCESS_REVIEWS, &b, on_access);
+    sl_buf_done(&b);
+}
+
+/* The user as the other review wants him. */
+static void put_user(struct sl_buf *b, yyjson_val *user) {
+    static const char *const fields[][2] = {
+        {"username", "user"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
+    struct sl_jw w = SL_JW(b);
+
+    sl_jw_object(&w, NULL);
+    for (size_t i = 0; i < SL_LEN(fields); i++) {
+        yyjson_val *v = yyjson_obj_get(user, fields[i][0]);
+        if (v)
+            sl_jw_val(&w, fields[i][1], v);
+    }
+    sl_jw_end(&w);
+}
+
+static void on_token(void *ctx, const struct sl_reply *r) {
+    struct entry *e = ctx;
+    yyjson_doc *doc;
+    yyjson_val *status = status_of(r, &doc), *user = yyjson_obj_get(status, "user");
+    struct sl_buf b;
+
+    sl_buf_init(&b, MAX_BODY_BYTES);
+    put_user(&b, user);
+    e->call = (sl_call){0};
+    if (!status)
+        say(e, SL_AUTHZ_FAILED);
+    else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !b.len)
+        say(e, SL_AUTHZ_UNKNOWN);
+    else if (sl_buf_full(&b))
+        say(e, SL_AUTHZ_FAILED);
+    else
+        ask_access(e, sl_buf_str(&b));
+    sl_buf_done(&b);
+    yyjson_doc_free(doc);
+}
+
+/* The record of an address; NULL: there are too many, of which each asks. */
+static struct source *find_source(struct sl_authz *a, const uint8_t *from) {
+    struct source *free = NULL;
+
+    for (uint32_t i = 0; i < SL_AUTHZ_SOURCES; i++) {
+        struct source *s = &a->sources[i];
+        if (s->used && a->port->mono >= s->until) {
+            s->misses = 0;
+            s->until = sl_time_add(a->port->mono, SL_AUTHZ_WINDOW);
+            s->used = s->asking > 0 || memcmp(s->from, from, SL_AUTHZ_FROM) == 0;
+        }
+        if (s->used && memcmp(s->from, from, SL_AUTHZ_FROM) == 0)
+            return s;
+        if (!s->used || (!s->asking && !s->misses && !free))
+            free = s;
+    }
+    if (free) {
+        *free = (struct source){.used = true, .until = a->port->mono + SL_AUTHZ_WINDOW};
+        memcpy(free->from, from, SL_AUTHZ_FROM);
+    }
+    return free;
+}
+
+/* May this address have one more question under way? */
+static bool may_ask(struct sl_authz *a, const uint8_t *from, struct source **ret) {
+    *ret = from ? find_source(a, from) : NULL;
+    return !from || (*ret && (*ret)->asking < SL_AUTHZ_SHARE && (*ret)->misses < SL_AUTHZ_MISSES);
+}
+
+/* The entry of the question; NULL: it has not been asked. */
+static struct entry *find_kept(struct sl_authz *a, bool user, const char *who, const char *what) {
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
+        struct entry *e = &a->entries[i];
+        if (e->who && !e->call.v && a->port->mono >= e->until)
+            forget(e);
+        if (e->who && e->user == user && strcmp(e->who, who) == 0 && strcmp(e->what, what) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+/* One for a new question; NULL if too many are being asked. */
+static struct entry *find_room(struct sl_authz *a) {
+    struct entry *oldest = NULL;
+    uint32_t asking = 0;
+
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
+        struct entry *e = &a->entries[i];
+        asking += e->call.v != 0;
+        if (!e->call.v && (!oldest || (oldest->who && (!e->who || e->until < oldest->until))))
+            oldest = e;
+    }
+    if (asking >= SL_AUTHZ_ASKING || !oldest)
+        return NULL;
+    forget(oldest);
+    return oldest;
+}
+
+static void ask_token(struct entry *e) {
+    struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
+    struct sl_jw w = SL_JW(&b);
+
+    begin_review(&w, "authentication.k8s.io/v1", "TokenReview");
+    sl_jw_str(&w, "token", e->who);
+    sl_jw_end_to(&w, 0);
+    post(e, TOKEN_REVIEWS, &b, on_token);
+    explicit_bzero(b.s, b.cap);
+    sl_buf_done(&b);
+}
+
+static enum sl_authz_says ask(struct sl_authz *a, const uint8_t *from, bool user, const char *who,
+                              const char *what) {
+    struct entry *e = find_kept(a, user, who, what);
+    struct source *source;
+
+    if (e)
+        return e->says;
+    if (!may_ask(a, from, &source) || !(e = find_room(a)))
+        return SL_AUTHZ_FAILED;
+    e->who = sl_strdup(who);
+    e->what = sl_strdup(what);
+    e->user = user;
+    e->says = SL_AUTHZ_WAIT;
+    e->source = source;
+    if (source)
+        source->asking++;
+    if (user)
+        ask_access(e, who);
+    else
+        ask_token(e);
+    return e->says;
+}
+
+enum sl_authz_says sl_authz_ask(struct sl_authz *a, const uint8_t *from, const char *header,
+                                const char *what) {
+    static const char scheme[] = "Bearer ";
+
+    if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
+        return SL_AUTHZ_UNKNOWN;
+    const char *token = header + strlen(scheme);
+    token += strspn(token, " ");
+    if (sl_token_problem(token, strlen(token)))
+        return SL_AUTHZ_UNKNOWN;
+    return ask(a, from, false, token, what);
+}
+
+enum sl_authz_says sl_authz_ask_user(struct sl_authz *a, const char *user, const char *what) {
+    return ask(a, NULL, true, user, what);
+}
+
+struct sl_authz *sl_authz_new(struct sl_port *port, void (*heard)(void *ctx), void *ctx) {
+    struct sl_authz *a = sl_alloc0(1, sizeof *a);
+
+    a->port = port;
+    a->heard = heard;
+    a->ctx = ctx;
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++)
+        a->entries[i].a = a;
+    return a;
+}
+
+void sl_authz_free(struct sl_authz *a) {
+    if (!a)
+        return;
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
+        sl_port_cancel(a->port, a->entries[i].call);
+        forget(&a->entries[i]);
+    }
+    sl_freep(&a);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The visibility API over HTTP: routing, the attributes for authorization, and the responses.
+ * Stateless. Private to src/manager/serve.
+ */
+#ifndef SL_MANAGER_SERVE_VISIBILITY_API_H
+#define SL_MANAGER_SERVE_VISIBILITY_API_H
+
+#include "lib/http/server.h"
+#include "manager/controllers/core/manager.h"
+
+#define VISIBILITY_GROUP "visibility.kueue.x-k8s.io"
+#define VISIBILITY_NAME 254u
+
+enum visibility_what {
+    VISIBILITY_NOTHING,
+    VISIBILITY_GROUPS,    /* /apis: legacy form, or aggregated if the client accepts it */
+    VISIBILITY_ONE_GROUP, /* /apis/GROUP */
+    VISIBILITY_RESOURCES, /* /apis/GROUP/VERSION */
+    VISIBILITY_OPENAPI_2,
+    VISIBILITY_OPENAPI_3, /* which documents there are */
+    VISIBILITY_OPENAPI_3_VERSION,
+    VISIBILITY_QUEUES, /* of which only a subresource can be had */
+    VISIBILITY_PENDING,
+};
+
+struct visibility_target {
+    enum visibility_what what;
+    const char *version;                              /* "v1beta2" */
+    bool namespaced;                                  /* a LocalQueue's */
+    char ns[VISIBILITY_NAME], queue[VISIBILITY_NAME]; /* of PENDING */
+};
+
+void visibility_target(const char *path, struct visibility_target *ret);
+/* The action, as a SubjectAccessReview describes it. */
+void visibility_attributes(const struct visibility_target *t, const char *path, struct sl_buf *out);
+/* After it was found that he may. */
+void visibility_answer(const struct sl_manager *m, const struct visibility_target *t,
+                       const struct sl_http_request *rq, struct sl_http_answer *a);
+void visibility_forbid(const struct visibility_target *t, const char *path,
+                       struct sl_http_answer *a);
+/* A Status; the reason follows from the code. */
+void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) _printf_(3, 4);
+
+/* ---- visibility_docs.c: discovery and OpenAPI documents ---- */
+void visibility_document(const struct visibility_target *t, const char *accept,
+                         struct sl_http_answer *a);
+extern const char *const visibility_versions[]; /* preferred first; ends with NULL */
+
+#endif

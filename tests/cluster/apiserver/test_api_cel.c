@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules: what they mean, what is refused, and that all rules of our own kinds are understood. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/apiserver/cel/cel.h"
+#include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/crd/rules.h"
+#include "lib/json/json.h"
+
+enum { NO, YES, ERROR };
+
+static const struct {
+    const char *rule, *self, *old;
+    int is;
+} meanings[] = {
+    {"true", "{}", NULL, YES},
+    {"!true || false", "{}", NULL, NO},
+    {"1 + 2 * 3 == 7", "{}", NULL, YES},
+    {"7 / 2 == 3 && 7 % 2 == 1 && -7 + 7 == 0", "{}", NULL, YES},
+    {"1 / 0 == 1", "{}", NULL, ERROR},
+    {"9223372036854775807 + 1 > 0", "{}", NULL, ERROR},
+    {"'a' + \"b\" == 'ab'", "{}", NULL, YES},
+    {"'it\\'s' == \"it's\"", "{}", NULL, YES},
+    {"size('h\xc3\xa4') == 2", "{}", NULL, YES},
+    {"self.a == 1", "{\"a\":1}", NULL, YES},
+    {"self.a == 1.0", "{\"a\":1}", NULL, YES},
+    {"self.b == 1", "{\"a\":1}", NULL, ERROR},
+    {"has(self.b)", "{\"a\":1}", NULL, NO},
+    {"has(self.a.b)", "{\"a\":{\"b\":false}}", NULL, YES},
+    {"!has(self.b) || self.b == 1", "{}", NULL, YES},
+    {"self.b == 1 || true", "{}", NULL, YES},
+    {"false && self.b == 1", "{}", NULL, NO},
+    {"self.b == 1 && false", "{}", NULL, NO},
+    {"has(self.a) ? self.a > 1 : true", "{\"a\":1}", NULL, NO},
+    {"has(self.a) ? self.a > 1 : true", "{}", NULL, YES},
+    {"self.all(x, x > 1)", "[2,3]", NULL, YES},
+    {"self.all(x, x > 2)", "[2,3]", NULL, NO},
+    {"self.all(x, x > 2)", "[]", NULL, YES},
+    {"self.exists(x, x == 3)", "[2,3]", NULL, YES},
+    {"self.exists_one(x, x > 1)", "[2,3]", NULL, NO},
+    {"self.all(a, self.exists_one(b, b == a))", "[\"x\",\"y\"]", NULL, YES},
+    {"self.all(a, self.exists_one(b, b == a))", "[\"x\",\"x\"]", NULL, NO},
+    {"self.map(x, x * 2).all(y, y > 3)", "[2,3]", NULL, YES},
+    {"size(self.filter(x, x > 2)) == 1", "[2,3]", NULL, YES},
+    {"self[size(self) - 1] == 'b'", "[\"a\",\"b\"]", NULL, YES},
+    {"self[2] == 'b'", "[\"a\",\"b\"]", NULL, ERROR},
+    {"self['k'] == 'v'", "{\"k\":\"v\"}", NULL, YES},
+    {"self.all(k, self[k] != '')", "{\"k\":\"v\"}", NULL, YES},
+    {"'k' in self && !('z' in self)", "{\"k\":\"v\"}", NULL, YES},
+    {"self.e in ['A', 'B']", "{\"e\":\"B\"}", NULL, YES},
+    {"self in [1, 2]", "3", NULL, NO},
+    {"self.startsWith('a') && self.endsWith('c') && self.contains('b')", "\"abc\"", NULL, YES},
+    {"self.matches('^a[0-9]+$')", "\"a12\"", NULL, YES},
+    {"self.matches('^a[0-9]+$')", "\"b12\"", NULL, NO},
+    {"self.size() == 2", "[1,2]", NULL, YES},
+    {"self < 'b'", "\"a\"", NULL, YES},
+    {"int(self) == 12 && string(3) == '3'", "\"12\"", NULL, YES},
+    {"self == oldSelf", "{\"a\":[1,{\"b\":2}]}", "{\"a\":[1,{\"b\":2}]}", YES},
+    {"self == oldSelf", "{\"a\":[1]}", "{\"a\":[2]}", NO},
+    {"self.n >= oldSelf.n", "{\"n\":1}", "{\"n\":2}", NO},
+    {"has(self.__namespace__) && self.a__dash__b == 1", "{\"namespace\":\"x\",\"a-b\":1}", NULL,
+     YES},
+    {"self.a.b == 1", "{\"a\":\"text\"}", NULL, ERROR},
+    {"self == null", "null", NULL, YES},
+    {"1", "{}", NULL, ERROR},
+};
+
+static void rules_mean(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(meanings); i++) {
+        yyjson_doc *self = yyjson_read(meanings[i].self, strlen(meanings[i].self), 0);
+        yyjson_doc *old =
+            meanings[i].old ? yyjson_read(meanings[i].old, strlen(meanings[i].old), 0) : NULL;
+        struct sl_cel *c = NULL;
+        struct sl_err err = {0};
+        struct sl_arena arena;
+        bool holds = false;
+        int r;
+
+        sl_arena_init(&arena, (size_t)1 << 20);
+        r = sl_cel_compile(meanings[i].rule, &arena, &c, &err);
+        if (r < 0)
+            print_error("%s: %s\n", meanings[i].rule, err.text);
+        assert_int_equal(r, 0);
+        assert_int_equal(sl_cel_uses_old(c), meanings[i].old != NULL);
+        r = sl_cel_holds(c, yyjson_doc_get_root(self), yyjson_doc_get_root(old),
+                         &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err);
+        if ((r < 0 ? ERROR : holds ? YES : NO) != meanings[i].is)
+            print_error("%s of %s: %s\n", meanings[i].rule, meanings[i].self,
+                        r < 0   ? err.text
+                        : holds ? "yes"
+                                : "no");
+        assert_int_equal(r < 0 ? ERROR : holds ? YES : NO, meanings[i].is);
+        sl_arena_done(&arena);
+        yyjson_doc_free(self);
+        yyjson_doc_free(old);
+    }
+}
+
+static void others_are_refused(void **state) {
+    static const char *const bad[] = {
+        "",
+        "self.",
+        "self.a >",
+        "(self",
+        "self)",
+        "foo",
+        "self.foo(1)",
+        "'open",
+        "'\\q'",
+        "[1, 2",
+        "self[1",
+        "a.all(x)",
+        "self.all(1, true)",
+        "has(self)",
+        "1 = 1",
+        "self.all(x, y)",
+        "duration('1h') > self",
+        "self ? 1",
+        "99999999999999999999 > 1",
+        "12ab",
+        "{'a': 1}.a == 1",
+        "-",
+    };
+    char deep[1024];
+    struct sl_cel *c;
+    struct sl_err err;
+    struct sl_arena arena;
+
+    (void)state;
+    memset(deep, '(', sizeof(deep) - 1);
+    deep[sizeof(deep) - 1] = '\0';
+    sl_arena_init(&arena, (size_t)1 << 20);
+    for (size_t i = 0; i < SL_LEN(bad); i++) {
+        if (sl_cel_compile(bad[i], &arena, &c, &err) == 0)
+            print_error("was understood: %s\n", bad[i]);
+        assert_true(sl_cel_compile(bad[i], &arena, &c, &err) < 0);
+    }
+    assert_true(sl_cel_compile(deep, &arena, &c, &err) < 0);
+    memset(deep, '!', sizeof(deep) - 1);
+    assert_true(sl_cel_compile(deep, &arena, &c, &err) < 0);
+    sl_arena_done(&arena);
+}
+
+/* Four loops over a list of 400: stopped, not run. */
+static void what_costs_too_much_ends(void **state) {
+    struct sl_buf list;
+    struct sl_cel *c;
+    struct sl_err err;
+    struct sl_arena arena;
+    yyjson_doc *self;
+    bool holds;
+
+    (void)state;
+    sl_buf_init(&list, (size_t)1 << 20);
+    for (int i = 0; i < 400; i++)
+        sl_buf_printf(&list, "%c%d", i ? ',' : '[', i);
+    sl_buf_putc(&list, ']');
+    self = yyjson_read(sl_buf_str(&list), list.len, 0);
+    sl_arena_init(&arena, (size_t)1 << 20);
+    assert_int_equal(
+        sl_cel_compile("self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d >= 0))))",
+                       &arena, &c, &err),
+        0);
+    assert_true(sl_cel_holds(c, yyjson_doc_get_root(self), NULL, &(uint64_t){SL_CEL_ALL_STEPS},
+                             &holds, &err) < 0);
+    sl_arena_done(&arena);
+    yyjson_doc_free(self);
+    sl_buf_done(&list);
+}
+
+static void our_rules_are_understood(void **state) {
+    uint32_t definitions = 0, with_rules = 0;
+    const char *text;
+    size_t len, i, n;
+    yyjson_val *v;
+
+    (void)state;
+    for (; (text = sl_crd_builtin(definitions, &len)); definitions++) {
+        yyjson_doc *doc = yyjson_read(text, len, 0);
+        yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(doc), "spec.versions"), i, n, v) {
+            struct sl_arena arena;
+            struct sl_field_errs errs = {.arena = &arena};
+            sl_arena_init(&arena, (size_t)16 << 20);
+            with_rules += sl_rules_new(sl_json_at(v, "schema.openAPIV3Schema"),
+                                       SL_PATH(NULL, "schema"), &arena, &errs) != NULL;
+            for (uint32_t e = 0; e < errs.n; e++)
+                print_error("%s\n", errs.text[e]);
+            assert_int_equal(errs.n, 0);
+            sl_arena_done(&arena);
+        }
+        yyjson_doc_free(doc);
+    }
+    assert_int_equal(definitions, 12);
+    assert_true(with_rules >= 14);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_mean),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(what_costs_too_much_ends),
+        cmocka_unit_test(our_rules_are_understood),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes and their leases; simulated nodes and what runs on them.
+ */
+#include <sched.h>
+
+#include "kubelet_fixture.h"
+
+#define NODES "/api/v1/nodes"
+#define LEASE "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/machine"
+
+static void wait_ready(struct world *w) {
+    const sl_time until = real_now() + 10 * SL_SEC;
+
+    while (!sl_runtime_ready(w->rt)) {
+        assert_true(real_now() < until);
+        turn(w);
+    }
+}
+
+static const char *ready_of(yyjson_val *node) {
+    yyjson_val *list = sl_json_at(node, "status.conditions"), *c;
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, c) {
+        if (strcmp(sl_json_str(c, "type"), "Ready") == 0)
+            return sl_json_str(c, "status");
+    }
+    return "";
+}
+
+static void this_machine(void **state) {
+    struct world w;
+    cpu_set_t cpus;
+    char first[40];
+    (void)state;
+
+    begin(&w, 0);
+    wait_ready(&w);
+    yyjson_val *n = fakeapi_get(w.api, NODES "/machine");
+    assert_string_equal(ready_of(n), "True");
+    assert_int_equal(sched_getaffinity(0, sizeof cpus, &cpus), 0);
+    assert_int_equal(strtol(sl_json_str(n, "status.capacity.cpu"), NULL, 10), CPU_COUNT(&cpus));
+    assert_true(strtoll(sl_json_str(n, "status.capacity.memory"), NULL, 10) >
+                strtoll(sl_json_str(n, "status.allocatable.memory"), NULL, 10));
+    assert_string_equal(sl_json_str(n, "status.allocatable.pods"), "110");
+    assert_string_equal(sl_json_label(n, "kubernetes.io/hostname"), "machine");
+    assert_string_equal(sl_json_label(n, "kubernetes.io/os"), "linux");
+    assert_true(*sl_json_label(n, "kubernetes.io/arch"));
+    assert_int_equal(yyjson_arr_size(sl_json_at(n, "spec.taints")), 0);
+    assert_true(*sl_json_str(n, "status.nodeInfo.kernelVersion"));
+    while (!fakeapi_get(w.api, LEASE))
+        turn(&w);
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, LEASE), "spec.holderIdentity"), "machine");
+    (void)snprintf(first, sizeof first, "%s",
+                   sl_json_str(fakeapi_get(w.api, LEASE), "spec.renewTime"));
+    leap(&w, 11 * SL_SEC);
+    turns(&w, 50);
+    assert_true(strcmp(sl_json_str(fakeapi_get(w.api, LEASE), "spec.renewTime"), first) > 0);
+    end(&w);
+}
+
+/* What an administrator set stays; nodes that are no longer wanted go, with what ran on them. */
+static void again_with_others(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 3);
+    wait_ready(&w);
+    assert_string_equal(
+        sl_json_str(
+            yyjson_arr_get(sl_json_at(fakeapi_get(w.api, NODES "/machine"), "spec.taints"), 0),
+            "key"),
+        REAL_TAINT);
+    make_pod(&w, "p0", "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}",
+             "\"nodeName\":\"sim-0000\",\"containers\":[{\"name\":\"main\"}]");
+    make_pod(&w, "p2", "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}",
+             "\"nodeName\":\"sim-0002\",\"containers\":[{\"name\":\"main\"}]");
+    wait_phase(&w, "p0", "Running");
+    wait_phase(&w, "p2", "Running");
+    stop(&w, 0);
+    assert_int_equal(fakeapi_do(w.api, SL_PATCH, NODES "/machine", SL_MERGE_PATCH,
+                                "{\"metadata\":{\"labels\":{\"own\":\"yes\"}},\"spec\":{"
+                                "\"unschedulable\":true,\"taints\":[{\"key\":\"mine\","
+                                "\"effect\":\"NoSchedule\"},{\"key\":\"" REAL_TAINT
+                                "\",\"effect\":\"NoSchedule\"}]}}",
+                                NULL),
+                     200);
+    start(&w, 2);
+    wait_ready(&w);
+    turns(&w, 30);
+    assert_null(fakeapi_get(w.api, NODES "/sim-0002"));
+    assert_non_null(fakeapi_get(w.api, NODES "/sim-0001"));
+    yyjson_val *n = fakeapi_get(w.api, NODES "/machine");
+    assert_string_equal(sl_json_label(n, "own"), "yes");
+    assert_true(sl_json_bool(n, "spec.unschedulable", false));
+    assert_int_equal(yyjson_arr_size(sl_json_at(n, "spec.taints")), 2);
+    wait_phase(&w, "p2", "Failed");
+    assert_string_equal(sl_json_str(pod_now(&w, "p2"), "status.reason"), "NodeLost");
+    assert_string_equal(phase_of(&w, "p0"), "Running");
+    leap(&w, SL_HOUR);
+    wait_phase(&w, "p0", "Succeeded"); /* from where it was */
+    stop(&w, 0);
+    start(&w, 0);
+    wait_ready(&w);
+    turns(&w, 30);
+    assert_int_equal(
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, NODES "/machine"), "spec.taints")), 1);
+    assert_null(fakeapi_get(w.api, NODES "/sim-0000"));
+    end(&w);
+}
+
+static void how_long(void **state) {
+    static const struct {
+        const char *pod;
+        sl_span span;
+    } cases[] = {
+        {"{\"metadata\":{\"annotations\":{\"sluice.dev/run-for\":\"1m30s\"}}}", 90 * SL_SEC},
+        {"{\"metadata\":{\"annotations\":{\"sluice.dev/"
+         "run-for\":\"0s\"}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{"
+         "\"command\":[\"sleep\",\"9\"]}]}}",
+         0},
+        {"{\"metadata\":{\"annotations\":{\"sluice.dev/"
+         "run-for\":\"soon\"}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{}]}}",
+         0},
+        {"{\"metadata\":{\"annotations\":{\"sluice.dev/"
+         "run-for\":\"-5s\"}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{}]}}",
+         0},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"sleep\",\"30\"]}]}"
+         "}",
+         30 * SL_SEC},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"/bin/"
+         "sleep\",\"1m\",\"1.5\"]}]}}",
+         61500 * SL_MSEC},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"sleep\",\"2d\"]}]}"
+         "}",
+         48 * SL_HOUR},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"sleep\","
+         "\"infinity\"]}]}}",
+         SL_TIME_NEVER},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"sleep\","
+         "\"99999999999999999999d\"]}]}}",
+         0},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"image\":\"g.example/x/"
+         "sleep:v0.1.0\",\"args\":[\"20s\"]}]}}",
+         20 * SL_SEC},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"sh\",\"-c\","
+         "\"echo hi; sleep 5 && sleep 2;\"]}]}}",
+         7 * SL_SEC},
+        {"{\"spec\":{\"restartPolicy\":\"OnFailure\",\"containers\":[{\"command\":[\"bash\"],"
+         "\"args\":[\"-c\",\"/bin/sleep 4\"]},{\"command\":["
+         "\"sleep\",\"3\"]}],\"initContainers\":[{\"command\":[\"sleep\",\"1\"]},{"
+         "\"restartPolicy\":\"Always\",\"command\":[\"sleep\",\"50\"]}]}}",
+         5 * SL_SEC},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[\"python\",\"train."
+         "py\"]}]}}",
+         0},
+        {"{\"spec\":{\"restartPolicy\":\"Always\",\"containers\":[{\"command\":[\"sleep\",\"3\"]}]}"
+         "}",
+         SL_TIME_NEVER},
+        {"{\"spec\":{\"containers\":[{\"command\":[\"sleep\",\"3\"]}]}}", SL_TIME_NEVER},
+        {"{\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"command\":[7,null],\"args\":"
+         "\"x\"}]}}",
+         0},
+        {"{\"spec\":7}", SL_TIME_NEVER},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        yyjson_doc *d = yyjson_read(cases[i].pod, strlen(cases[i].pod), 0);
+        assert_non_null(d);
+        if (sim_span(yyjson_doc_get_root(d)) != cases[i].span)
+            fail_msg("%s: %lld", cases[i].pod, (long long)sim_span(yyjson_doc_get_root(d)));
+        yyjson_doc_free(d);
+    }
+}
+
+static void simulated_pods(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 2);
+    wait_ready(&w);
+    make_pod(&w, "good", "\"annotations\":{\"sluice.dev/run-for\":\"90s\"}",
+             "\"nodeName\":\"sim-0001\",\"restartPolicy\":\"Never\",\"initContainers\":[{\"name\":"
+             "\"i\"}],\"containers\":[{\"name\":\"main\"}]");
+    make_pod(&w, "bad",
+             "\"annotations\":{\"sluice.dev/run-for\":\"1s\",\"sluice.dev/exit-code\":\"3\"}",
+             "\"nodeName\":\"sim-0001\",\"restartPolicy\":\"Never\",\"containers\":[{\"name\":"
+             "\"main\"}]");
+    make_pod(&w, "served", "", "\"nodeName\":\"sim-0000\",\"containers\":[{\"name\":\"main\"}]");
+    make_pod(&w, "at-once", "",
+             "\"nodeName\":\"sim-0000\",\"restartPolicy\":\"Never\",\"containers\":[{\"name\":"
+             "\"main\"}]");
+    wait_phase(&w, "good", "Running");
+    wait_phase(&w, "served", "Running");
+    wait_phase(&w, "at-once", "Succeeded");
+    assert_string_equal(condition_of(&w, "good", "Ready", "status"), "True");
+    leap(&w, 60 * SL_SEC);
+    wait_phase(&w, "bad", "Failed");
+    assert_int_equal(sl_json_int(status_of(&w, "bad", "main"), "state.terminated.exitCode", -1), 3);
+    assert_string_equal(phase_of(&w, "good"), "Running");
+    leap(&w, 31 * SL_SEC);
+    wait_phase(&w, "good", "Succeeded");
+    assert_string_equal(sl_json_str(status_of(&w, "good", "main"), "state.terminated.reason"),
+                        "Completed");
+    assert_string_equal(phase_of(&w, "served"), "Running");
+    delete_pod(&w, "served", 30);
+    wait_phase(&w, "served", "gone");
+    struct sl_buf b;
+    bool over;
+    sl_buf_init(&b, 1000);
+    make_pod(&w, "quiet", "", "\"nodeName\":\"sim-0000\",\"containers\":[{\"name\":\"main\"}]");
+    wait_phase(&w, "quiet", "Running");
+    assert_false(read_log(&w, "quiet", "main", false, true, &b, &over));
+    assert_true(strstr(sl_buf_str(&b), "simulated node"));
+    sl_buf_clear(&b);
+    assert_false(read_log(&w, "good", "main", false, true, &b, &over)); /* which has ended */
+    assert_true(strstr(sl_buf_str(&b), "simulated nodes"));
+    sl_buf_done(&b);
+    end(&w);
+}
+
+static void wait_node_ready(struct world *w, const char *path) {
+    const sl_time until = real_now() + 10 * SL_SEC;
+
+    while (strcmp(ready_of(fakeapi_get(w->api, path)), "True") != 0) {
+        assert_true(real_now() < until);
+        turn(w);
+    }
+}
+
+/* A Node of somebody else's with the label: kept ready, its pods simulated, also those that were
+ * bound to it before; what it says of itself stays. Without the label it is not ours. */
+static void guests(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 1);
+    wait_ready(&w);
+    make_pod(&w, "early", "", "\"nodeName\":\"spare\",\"containers\":[{\"name\":\"main\"}]");
+    make_pod(&w, "other", "", "\"nodeName\":\"theirs\",\"containers\":[{\"name\":\"main\"}]");
+    turns(&w, 30);
+    make_object(&w, NODES,
+                "{\"metadata\":{\"name\":\"spare\"},\"status\":{\"capacity\":{\"cpu\":\"7\"}}}");
+    (void)fakeapi_do(w.api, SL_PATCH, NODES "/spare/status", SL_MERGE_PATCH,
+                     "{\"status\":{\"capacity\":{\"cpu\":\"7\"}}}", NULL);
+    turns(&w, 30);
+    assert_string_equal(ready_of(fakeapi_get(w.api, NODES "/spare")), "");
+    (void)fakeapi_do(w.api, SL_PATCH, NODES "/spare", SL_MERGE_PATCH,
+                     "{\"metadata\":{\"labels\":{\"" SIM_LABEL "\":\"true\"}}}", NULL);
+    make_object(&w, NODES, "{\"metadata\":{\"name\":\"theirs\"}}");
+    make_object(&w, NODES,
+                "{\"metadata\":{\"name\":\"sim-0009\",\"labels\":{\"" SIM_LABEL "\":\"true\"}}}");
+    wait_node_ready(&w, NODES "/spare");
+    wait_node_ready(&w, NODES "/sim-0009"); /* as ours are called, but beyond them */
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, NODES "/spare"), "status.capacity.cpu"),
+                        "7");
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, NODES "/sim-0009"), "status.capacity.cpu"),
+                        "32");
+    wait_phase(&w, "early", "Running");
+    make_pod(&w, "late", "", "\"nodeName\":\"spare\",\"containers\":[{\"name\":\"main\"}]");
+    wait_phase(&w, "late", "Running");
+    assert_string_equal(ready_of(fakeapi_get(w.api, NODES "/theirs")), "");
+    assert_string_not_equal(phase_of(&w, "other"), "Running");
+    assert_int_equal(fakeapi_do(w.api, SL_PATCH, NODES "/spare/status", SL_MERGE_PATCH,
+                                "{\"status\":{\"conditions\":[]}}", NULL),
+                     200);
+    wait_node_ready(&w, NODES "/spare");
+    stop(&w, 0);
+    start(&w, 1);
+    wait_ready(&w);
+    turns(&w, 30);
+    assert_non_null(fakeapi_get(w.api, NODES "/spare"));
+    assert_string_equal(phase_of(&w, "late"), "Running");
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, NODES "/spare", NULL, NULL, NULL), 200);
+    turns(&w, 30);
+    assert_int_equal(node_whose(w.rt, "spare"), WHOSE_OTHER);
+    assert_null(fakeapi_get(w.api, NODES "/spare"));
+    end(&w);
+}
+
+/* A thousand nodes, ten thousand pods, two writes each. */
+static void many(void **state) {
+    struct world w;
+    sl_time from = real_now();
+    char name[20], spec[200];
+    uint32_t done = 0;
+    (void)state;
+
+    begin(&w, 1000);
+    wait_ready(&w);
+    print_message("1000 nodes: %lld ms\n", (long long)((real_now() - from) / SL_MSEC));
+    for (int i = 0; i < 10000; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        (void)snprintf(spec, sizeof spec,
+                       "\"nodeName\":\"sim-%04d\",\"restartPolicy\":\"Never\",\"containers\":[{"
+                       "\"name\":\"main\"}]",
+                       i % 1000);
+        make_pod(&w, name, "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}", spec);
+    }
+    w.writes = 0;
+    from = real_now();
+    while (w.writes < 10000 && real_now() < from + 2 * PATIENCE)
+        leap(&w, 50 * SL_MSEC); /* the streams of this API take their time */
+    print_message("10000 pods run: %lld ms\n", (long long)((real_now() - from) / SL_MSEC));
+    from = real_now();
+    leap(&w, SL_HOUR);
+    while (w.writes < 20000 && real_now() < from + 2 * PATIENCE)
+        leap(&w, 50 * SL_MSEC);
+    print_message("10000 pods done: %lld ms\n", (long long)((real_now() - from) / SL_MSEC));
+    turns(&w, 50);
+    assert_int_equal(w.writes, 20000);
+    for (int i = 0; i < 10000; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        done += strcmp(phase_of(&w, name), "Succeeded") == 0;
+    }
+    assert_int_equal(done, 10000);
+    assert_int_equal(w.rt->by_name.n, 0); /* nothing is kept of what has ended but its hash */
+    end(&w);
+}
+
+/* Every fault that the API has; in the end all is as without. */
+static void with_faults(void **state) {
+    struct world w;
+    struct fakeapi_faults faults = {.lose_request = 40,
+                                    .lose_reply = 40,
+                                    .late_reply = 20,
+                                    .delay = 20,
+                                    .too_many = 50,
+                                    .server_error = 30,
+                                    .conflict = 10,
+                                    .cut_watch = 50,
+                                    .garble = 100,
+                                    .compact = 200};
+    char name[20], spec[200];
+    (void)state;
+
+    begin(&w, 3);
+    fakeapi_set_faults(w.api, &faults);
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        (void)snprintf(spec, sizeof spec,
+                       "\"nodeName\":\"sim-%04d\",\"restartPolicy\":\"Never\",\"containers\":[{"
+                       "\"name\":\"main\"}]",
+                       i % 3);
+        make_pod(&w, name, i % 2 ? "" : "\"annotations\":{\"sluice.dev/run-for\":\"20s\"}", spec);
+        leap(&w, 300 * SL_MSEC);
+    }
+    for (int i = 0; i < 300; i++)
+        leap(&w, SL_SEC);
+    fakeapi_set_faults(w.api, NULL);
+    for (int i = 0; i < 60; i++)
+        leap(&w, SL_SEC);
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        assert_string_equal(phase_of(&w, name), "Succeeded");
+    }
+    assert_true(sl_runtime_ready(w.rt));
+    end(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(this_machine), cmocka_unit_test(again_with_others),
+        cmocka_unit_test(how_long),     cmocka_unit_test(simulated_pods),
+        cmocka_unit_test(guests),       cmocka_unit_test(many),
+        cmocka_unit_test(with_faults),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

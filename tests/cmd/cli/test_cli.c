@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command lines as tables, tables that fit, and words for numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cli/cli.h"
+#include "cmd/cli/sim_text.h"
+
+enum { OPT_FLAG, OPT_FILE, OPT_WHEN };
+static const char *const choices[] = {"now", "later", NULL};
+static const struct sl_opt opts[] = {
+    {"flag", SL_OPT_FLAG, NULL, "a flag", NULL, 0},
+    {"file", SL_OPT_FILE, "FILE", "a file", NULL, 0},
+    {"when", SL_OPT_CHOICE, "WHEN", "a choice", choices, 0},
+};
+static int run(const struct sl_args *a, struct sl_err *err) {
+    (void)a;
+    (void)err;
+    return 0;
+}
+static const struct sl_verb verb = {
+    .name = "do",
+    .summary = "does it",
+    .synopsis = "FILE...",
+    .opts = opts,
+    .n_opts = 3,
+    .min_args = 1,
+    .max_args = 2,
+    .arg = "FILE",
+    .run = run,
+};
+/* With letters, and as getopt_long reads them. */
+enum { OPT_LOAD_FILE, OPT_LOAD_FORMAT, OPT_QUIET, OPT_LOUD };
+static const struct sl_opt letters[] = {
+    {"load-file", SL_OPT_TEXT, "FILE", "a file", NULL, 'L'},
+    {"load-format", SL_OPT_HINT, "FORMAT", "a format", choices, 'f'},
+    {"quiet", SL_OPT_FLAG, NULL, "no words", NULL, 'q'},
+    {"loud", SL_OPT_FLAG, NULL, "many words", NULL, 0},
+};
+static const struct sl_verb lettered = {
+    .name = "say",
+    .summary = "says it",
+    .synopsis = "",
+    .opts = letters,
+    .n_opts = SL_LEN(letters),
+    .max_args = 1,
+    .arg = "WORD",
+    .like_getopt = true,
+    .run = run,
+};
+static const struct sl_verb *const verbs[] = {&verb, &lettered};
+static const struct sl_program program = {
+    .name = "sluice", .summary = "s", .version = "1", .verbs = verbs, .n_verbs = 2};
+
+static struct {
+    struct sl_args args;
+    const char *v[16];
+    bool help;
+    struct sl_err err;
+    int code;
+} got;
+
+/* Words separated by single spaces. */
+static void parse_for(const struct sl_verb *whose, const char *line) {
+    static char text[200];
+    char *argv[16];
+    int n = 0;
+    (void)snprintf(text, sizeof(text), "%s", line);
+    for (char *rest = text, *w; (w = strsep(&rest, " "));)
+        argv[n++] = w;
+    memset(&got, 0, sizeof(got));
+    got.args.v = got.v;
+    got.code = sl_cli_parse(&program, whose, n, argv, &got.args, &got.help, &got.err);
+}
+
+static void parse(const char *line) {
+    parse_for(&verb, line);
+}
+
+static void parses(void **state) {
+    (void)state;
+    parse("--flag a --file=x b");
+    assert_int_equal(got.code, 0);
+    assert_true(sl_args_has(&got.args, OPT_FLAG));
+    assert_string_equal(got.args.opts[OPT_FILE], "x");
+    assert_false(sl_args_has(&got.args, OPT_WHEN));
+    assert_int_equal(got.args.n, 2);
+    assert_string_equal(got.args.v[1], "b");
+    parse("--file x --when later a");
+    assert_string_equal(got.args.opts[OPT_FILE], "x");
+    assert_string_equal(got.args.opts[OPT_WHEN], "later");
+    parse("--file=a=b -- --flag");
+    assert_string_equal(got.args.opts[OPT_FILE], "a=b");
+    assert_string_equal(got.args.v[0], "--flag");
+    assert_false(sl_args_has(&got.args, OPT_FLAG));
+    parse("- --flag --flag");
+    assert_int_equal(got.code, 0);
+    assert_string_equal(got.args.v[0], "-");
+    parse("--help");
+    assert_true(got.help && got.code == 0);
+    parse("-h a b c d");
+    assert_true(got.help && got.code == 0);
+}
+
+static void refuses(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *words;
+    } cases[] = {
+        {"--flga a", "did you mean --flag?"},
+        {"--fil x", "did you mean --file?"},
+        {"--zzzzzzzz a", "'sluice do --help' lists them"},
+        {"--flag=1 a", "takes no value"},
+        {"a --file", "--file=FILE"},
+        {"--file --flag", "needs a value"},
+        {"--file= a", "needs a FILE"},
+        {"--file=a --file=b c", "given more than once"},
+        {"--when=never a", "one of now, later"},
+        {"-x a", "two dashes"},
+        {"--flag", "expected a FILE"},
+        {"a b c", "unexpected argument 'c'"},
+    };
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        parse(cases[i].line);
+        assert_int_equal(got.code, SL_EINVAL);
+        if (!strstr(got.err.text, cases[i].words))
+            fail_msg("%s: %s", cases[i].line, got.err.text);
+    }
+    char word[400] = "--";
+    memset(word + 2, 'a', sizeof(word) - 3);
+    word[sizeof(word) - 1] = '\0';
+    char *argv[] = {word};
+    got.args.v = got.v;
+    assert_int_equal(sl_cli_parse(&program, &verb, 1, argv, &got.args, &got.help, &got.err),
+                     SL_EINVAL);
+}
+
+static void parses_letters(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *file, *format;
+        bool quiet;
+    } cases[] = {
+        {"-L a -f now", "a", "now", false},
+        {"-La -fnow -q", "a", "now", true},
+        {"-qL a", "a", NULL, true},
+        {"-L -f --load-format -q", "-f", "-q", false}, /* a value is whatever comes */
+        {"--load-file a --load-format=b", "a", "b", false},
+        {"--load-fi a --load-fo b --q", "a", "b", true},
+        {"-L a -L b --load-file=c", "c", NULL, false},
+        {"-q -q", NULL, NULL, true},
+        {"-L=a", "=a", NULL, false},
+    };
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        parse_for(&lettered, cases[i].line);
+        if (got.code != 0)
+            fail_msg("%s: %s", cases[i].line, got.err.text);
+        const char *const *found = got.args.opts;
+        assert_string_equal(found[OPT_LOAD_FILE] ? found[OPT_LOAD_FILE] : "",
+                            cases[i].file ? cases[i].file : "");
+        assert_string_equal(found[OPT_LOAD_FORMAT] ? found[OPT_LOAD_FORMAT] : "",
+                            cases[i].format ? cases[i].format : "");
+        assert_int_equal(sl_args_has(&got.args, OPT_QUIET), cases[i].quiet);
+    }
+    parse_for(&lettered, "-L a --load-file=b -f x");
+    assert_true(got.args.given_twice[OPT_LOAD_FILE] && !got.args.given_twice[OPT_LOAD_FORMAT]);
+    parse_for(&lettered, "-qh");
+    assert_true(got.help && got.args.short_help);
+    parse_for(&lettered, "--help");
+    assert_true(got.help && !got.args.short_help);
+    static const struct {
+        const char *line, *words;
+    } wrong[] = {
+        {"-x", "unknown option -x"},
+        {"-qx", "unknown option -x"},
+        {"-L", "-L needs a value: -L FILE"},
+        {"-qL", "-L needs a value"},
+        {"--load-file", "--load-file needs a value"},
+        {"--load-f a", "unknown option --load-f"}, /* two begin so */
+        {"--lo", "unknown option --lo"},
+        {"a b", "unexpected argument 'b'"},
+    };
+    for (size_t i = 0; i < SL_LEN(wrong); i++) {
+        parse_for(&lettered, wrong[i].line);
+        assert_int_equal(got.code, SL_EINVAL);
+        if (!strstr(got.err.text, wrong[i].words))
+            fail_msg("%s: %s", wrong[i].line, got.err.text);
+    }
+}
+
+static void exit_codes(void **state) {
+    (void)state;
+    assert_int_equal(sl_cli_exit_code(SL_OK), SL_EXIT_OK);
+    assert_int_equal(sl_cli_exit_code(SL_EINVAL), SL_EXIT_INPUT);
+    assert_int_equal(sl_cli_exit_code(SL_EMISMATCH), SL_EXIT_DIFFERS);
+    assert_int_equal(sl_cli_exit_code(SL_EIO), SL_EXIT_IO);
+    assert_int_equal(sl_cli_exit_code(-1000), SL_EXIT_IO);
+}
+
+/* What a table prints on a terminal so wide. */
+static char *print(const struct sl_table *t, unsigned width, bool utf8) {
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    struct sl_term term = {.out = f, .err = f, .width = width, .utf8 = utf8};
+    sl_table_print(t, &term, 0);
+    fclose(f);
+    return text;
+}
+
+static void table_fits(void **state) {
+    (void)state;
+    static const struct sl_column columns[] = {
+        {.title = "NAME", .shrink = 4},
+        {.title = "N", .right = true},
+        {.title = "NOTE", .drop = 1},
+    };
+    struct sl_table t;
+    sl_table_init(&t, columns, SL_LEN(columns));
+    sl_table_cell(&t, SL_STYLE_NONE, "a-long-name");
+    sl_table_cell(&t, SL_STYLE_NONE, "%d", 7);
+    sl_table_cell(&t, SL_STYLE_NONE, "über");
+    static const struct {
+        unsigned width;
+        bool utf8;
+        const char *text;
+    } cases[] = {
+        {0, true, "NAME         N  NOTE\na-long-name  7  über\n"},
+        {20, true, "NAME         N  NOTE\na-long-name  7  über\n"},
+        {17, true, "NAME      N  NOTE\na-long-…  7  über\n"},
+        {17, false, "NAME      N  NOTE\na-long-n  7  über\n"},
+        {12, true, "NAME  N\na-l…  7\n"},
+        {3, true, "NAME  N\na-l…  7\n"},
+    };
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        char *text = print(&t, cases[i].width, cases[i].utf8);
+        assert_string_equal(text, cases[i].text);
+        free(text);
+    }
+    sl_table_done(&t);
+}
+
+static void wraps(void **state) {
+    (void)state;
+    struct sl_buf b;
+    sl_buf_init(&b, 4096);
+    sl_term_wrap(&b, "one two three four five six seven\neight", 2, 23);
+    assert_string_equal(sl_buf_str(&b), "  one two three four\n  five six seven\n  eight\n");
+    sl_buf_done(&b);
+}
+
+static void human_words(void **state) {
+    (void)state;
+    static const struct {
+        sl_span d;
+        const char *text;
+    } spans[] = {
+        {0, "0 s"},
+        {800 * SL_USEC, "800 us"},
+        {83200 * SL_USEC, "83.2 ms"},
+        {999600 * SL_USEC, "1.00 s"},
+        {76850 * SL_MSEC, "76.85 s"},
+        {-1500 * SL_MSEC, "-1.50 s"},
+        {11 * SL_MINUTE, "11m00s"},
+        {25 * SL_HOUR, "25h00m"},
+        {72 * SL_HOUR, "3.0 days"},
+        {INT64_MAX, "106752.0 days"},
+    };
+    char out[SL_HUMAN_TEXT];
+    for (size_t i = 0; i < SL_LEN(spans); i++)
+        assert_string_equal(sl_human_span(spans[i].d, out), spans[i].text);
+    assert_string_equal(sl_human_count(0, out), "0");
+    assert_string_equal(sl_human_count(999, out), "999");
+    assert_string_equal(sl_human_count(1000, out), "1,000");
+    assert_string_equal(sl_human_count(UINT64_MAX, out), "18,446,744,073,709,551,615");
+}
+
+static void progress_in_a_log(void **state) {
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    struct sl_term term = {.out = f, .err = f};
+    struct sl_progress p;
+    sl_progress_start(&p, &term, "x", false);
+    sl_progress_at(&p, 5, 10, NULL);
+    sl_progress_start(&p, &term, "x", true);
+    for (uint64_t i = 0; i <= 100; i++)
+        sl_progress_at(&p, i / 2, 50, "t");
+    sl_progress_at(&p, 0, 0, NULL);
+    sl_progress_end(&p);
+    fclose(f);
+    unsigned lines = 0;
+    for (const char *s = text; *s; s++)
+        lines += *s == '\n';
+    assert_int_equal(lines, 11);
+    assert_non_null(strstr(text, "x:  50%  t\n"));
+    assert_null(strchr(text, '\r'));
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parses),         cmocka_unit_test(refuses),
+        cmocka_unit_test(parses_letters), cmocka_unit_test(exit_codes),
+        cmocka_unit_test(table_fits),     cmocka_unit_test(wraps),
+        cmocka_unit_test(human_words),    cmocka_unit_test(progress_in_a_log),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the naive matcher share. */
+#ifndef SL_TESTS_CORE_GRAPH_NAIVE_NAIVE_INT_H
+#define SL_TESTS_CORE_GRAPH_NAIVE_NAIVE_INT_H
+
+#include "naive.h"
+
+/* That a job has a vertex. */
+struct hold {
+    int64_t job, from, to, amount;
+    bool exclusive;
+};
+
+struct holds {
+    SL_VEC(struct hold) list;
+};
+
+struct filter {
+    char *high; /* NULL: ALL */
+    char *low;
+};
+
+struct njob {
+    struct sl_job_info info;
+    uint32_t n_slots;
+};
+
+struct naive {
+    struct sl_graph *g;
+    struct sl_graph *before; /* while it grows */
+    struct sl_policy policy;
+    SL_VEC(struct filter) filters; /* as the text says */
+    SL_VEC(char *) subsystems;
+    int64_t start, end;
+    SL_VEC(struct njob) jobs;
+    SL_VEC(struct holds) at; /* by vertex */
+};
+
+static inline const struct sl_vertex *vertex_of(const struct naive *n, sl_vtx v) {
+    return sl_graph_vertex(n->g, v);
+}
+
+static inline const char *type_of(const struct naive *n, sl_vtx v) {
+    return sl_sym_str(sl_graph_syms(n->g), vertex_of(n, v)->type);
+}
+
+static inline sl_vtx kid_of(const struct naive *n, sl_vtx v, uint32_t i) {
+    return sl_graph_kids(n->g)[vertex_of(n, v)->kids + i];
+}
+
+bool is_divisible(const struct naive *n, sl_vtx v);
+bool is_below(const struct naive *n, sl_vtx v, sl_vtx top); /* or top itself */
+const struct sl_job_info *job_of(const struct naive *n, int64_t jobid);
+
+/* ---- naive_request.c ---- */
+
+/* A request as the walk wants it: slots that belong together are one want with several shapes. */
+struct want;
+struct wants {
+    const struct want **v;
+    uint32_t n;
+};
+struct want {
+    const char *type; /* NULL: a slot */
+    struct sl_count count;
+    enum sl_tristate exclusive;
+    struct wants inside;  /* of a resource */
+    struct wants *shapes; /* of a slot */
+    uint32_t n_shapes;
+    bool mixed; /* or_slots, even if there is only one */
+};
+
+/* How many alternatives there are because of xor_slots; 1 without them. */
+uint32_t alternatives(const struct sl_jobspec *j);
+/* The request with one of them. */
+struct wants wants_of(const struct sl_jobspec *j, uint32_t alternative, struct sl_arena *mem);
+bool constraint_allows(const struct naive *n, const struct sl_term *t, sl_vtx v);
+
+/* ---- naive_order.c ---- */
+
+int64_t score_of(const struct naive *n, sl_vtx v);
+/* How much there is of a type below a vertex, and how much of it jobs that are allocated hold. */
+int64_t total_below(const struct naive *n, sl_vtx v, const char *type);
+int64_t weight_of(const struct naive *n, sl_vtx v, bool all_free);
+
+/* ---- a question ---- */
+
+enum when {
+    PRESENT, /* allocated jobs last for ever */
+    FUTURE,  /* times alone */
+    ANYTIME, /* everything is up and free */
+};
+
+/* A vertex that a match took. */
+struct taken {
+    sl_vtx v;
+    int64_t amount;
+    bool exclusive;
+    bool all; /* with everything below it */
+};
+typedef SL_VEC(struct taken) taken_list;
+
+struct question {
+    const struct naive *n;
+    enum when when;
+    int64_t from, to;
+    const struct sl_term *constraint;
+    struct sl_arena *mem;
+    const struct njob *except; /* what it has does not count */
+    /* Auxiliary subsystems are asked: what was chosen so far, which then counts as taken. */
+    bool aux;
+    taken_list chosen;
+    uint32_t n_slots; /* that the match is made of */
+};
+
+/* ---- naive_time.c ---- */
+
+/* How much of it is free in the whole window; of a pool that is not divisible all or nothing. */
+int64_t free_of(const struct question *q, sl_vtx v);
+/* Does anybody use it or something below it in the window? */
+bool is_touched(const struct question *q, sl_vtx v);
+
+/* ---- naive_walk.c ---- */
+
+/* The whole walk. What was chosen, without the way to it and what is below. */
+bool find_match(struct question *q, const struct wants *top, taken_list *ret);
+
+#endif
