@@ -61,7 +61,8 @@ says 'logged at warn, not error' "$call" 'disk (full)' error none
 # shellcheck disable=SC2016
 says 'without the field path' "$call" 'disk (full)' warn '`path`'
 says 'level and fields do not follow' "$call" 'disk (full)' '' none
-says 'src/manager/admission/x.c:1: a log message is not constant: text' "sl_log(SL_LOG_INFO, text); $call" 'disk (full)' warn none
+says 'src/manager/admission/x.c:1: a log message is not constant: text' \
+    "sl_log(SL_LOG_INFO, text); $call" 'disk (full)' warn none
 says 'src/manager/admission/x.c:1: a log message is not constant: "v" VERSION' \
     "sl_log(SL_LOG_INFO, \"v\" VERSION); $call" 'disk (full)' warn none
 says 'no such message in the source: gone' "/* sl_log(SL_LOG_INFO, \"gone\"); */ $call" gone info none
