@@ -58,11 +58,13 @@ histories: build/build.ninja
 	@ninja -C build --quiet >&2
 	@tools/run-histories build
 
-# What takes longer than `make check` may: a million objects that come and go, and memory stays flat.
-soak: build/build.ninja
+# What takes longer than `make check` may: a million objects that come and go, and memory stays flat; and the
+# largest objects, with everything in them, in the sanitised build.
+soak: build/build.ninja build-asan/build.ninja
 	@ninja -C build --quiet tests/manager/faults/soak tests/e2e/up/soak >&2
 	@build/tests/manager/faults/soak --objects 1000000
 	@build/tests/e2e/up/soak --objects 1000000 --verbose
+	@tools/run-tests build-asan:long
 
 bench: build/build.ninja
 	@ninja -C build --quiet >&2
