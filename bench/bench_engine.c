@@ -408,8 +408,8 @@ static struct sample status(uint64_t seed) {
     sl_effects_done(&fx);
     double t0 = seconds();
     for (uint32_t i = 0; i < asked; i++) {
-        struct sl_lq_view lq;
-        struct sl_cell_view cell;
+        struct sl_engine_lq_view lq;
+        struct sl_engine_cell_view cell;
         sl_amount reserved, admitted;
         (void)sl_engine_lq(e, "ns", "cq", &lq);
         sl_engine_lq_usage(e, "ns", "cq", "default", "cpu", &reserved, &admitted);

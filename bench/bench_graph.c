@@ -45,7 +45,7 @@ static void report(const char *name, int64_t ns, int64_t n) {
 /* ---- graphs and requests ---- */
 
 static sl_vtx add(struct sl_graph *g, sl_vtx parent, const char *type, int64_t id, int64_t size,
-                  int64_t rank, const struct sl_prop *prop) {
+                  int64_t rank, const struct sl_graph_prop *prop) {
     struct sl_vertex_spec s = {.type = type,
                                .id = id,
                                .uniq_id = -1,
@@ -61,7 +61,7 @@ static sl_vtx add(struct sl_graph *g, sl_vtx parent, const char *type, int64_t i
 }
 
 static struct sl_graph *make_graph(int64_t n_nodes, bool with_property) {
-    static const struct sl_prop fast = {"fast", ""};
+    static const struct sl_graph_prop fast = {"fast", ""};
     struct sl_graph *g = sl_graph_new();
     sl_vtx cluster = add(g, SL_VTX_NONE, "cluster", 0, 1, -1, NULL), rack = cluster;
     for (int64_t n = 0; n < n_nodes; n++) {
@@ -82,20 +82,21 @@ static struct sl_graph *make_graph(int64_t n_nodes, bool with_property) {
 static struct sl_match *make_match(int64_t n_nodes, const char *policy, bool with_property) {
     struct sl_match_options o = {0};
     struct sl_match *m;
-    sl_assert(sl_policy_parse(policy, &o.policy, NULL) == 0);
+    sl_assert(sl_match_policy_parse(policy, &o.policy, NULL) == 0);
     sl_assert(sl_match_new(make_graph(n_nodes, with_property), &o, &m, NULL) == 0);
     return m;
 }
 
-static struct sl_count exactly(uint32_t n) {
-    return (struct sl_count){.min = n, .max = n, .op = '+', .operand = 1};
+static struct sl_req_count exactly(uint32_t n) {
+    return (struct sl_req_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
 /* Node over slot over core, and as most users have it: a slot of cores, or of a whole node. */
 enum shape { NODE_SLOT_CORE, SLOT_CORE, SLOT_NODE };
 
-static struct sl_job_request *make_request(const struct sl_match *m, enum shape shape, uint32_t n,
-                                           uint32_t cores, int64_t duration, const char *property) {
+static struct sl_match_request *make_request(const struct sl_match *m, enum shape shape, uint32_t n,
+                                             uint32_t cores, int64_t duration,
+                                             const char *property) {
     struct sl_req_spec core = {.type = "core", .count = exactly(cores)};
     struct sl_req_spec slot = {.kind = SL_REQ_SLOT, .with = &core, .n_with = 1};
     struct sl_req_spec node = {.type = "node", .count = exactly(shape == SLOT_NODE ? 1 : n)};
@@ -107,19 +108,19 @@ static struct sl_job_request *make_request(const struct sl_match *m, enum shape 
     struct sl_jobspec j = {.resources = shape == NODE_SLOT_CORE ? &node : &slot,
                            .n_resources = 1,
                            .duration = duration};
-    struct sl_job_request *r;
+    struct sl_match_request *r;
     if (property)
-        j.constraint =
-            (struct sl_term){.kind = SL_TERM_PROPERTIES, .names = &property, .n_names = 1};
-    sl_assert(sl_request_new(sl_match_graph(m), &j, &r, NULL) == 0);
+        j.constraint = (struct sl_constraint){
+            .kind = SL_CONSTRAINT_PROPERTIES, .names = &property, .n_names = 1};
+    sl_assert(sl_match_request_new(sl_match_graph(m), &j, &r, NULL) == 0);
     return r;
 }
 
 /* ---- filling ---- */
 
-static int64_t fill(struct sl_match *m, const struct sl_job_request *r, int64_t *ret_ns) {
+static int64_t fill(struct sl_match *m, const struct sl_match_request *r, int64_t *ret_ns) {
     int64_t n = 0, t0 = now_ns();
-    enum sl_verdict v;
+    enum sl_match_verdict v;
     do
         sl_assert(sl_match_run(m, r, SL_MATCH_ALLOCATE, n++, 0, &v, NULL, NULL) == 0);
     while (v == SL_MATCHED);
@@ -129,8 +130,8 @@ static int64_t fill(struct sl_match *m, const struct sl_job_request *r, int64_t 
 
 static void bench_fill(const char *policy, int64_t n_nodes) {
     struct sl_match *m = make_match(n_nodes, policy, false);
-    struct sl_job_request *small = make_request(m, NODE_SLOT_CORE, 1, 4, 3600, NULL);
-    struct sl_job_request *large = make_request(m, NODE_SLOT_CORE, 64, 16, 3600, NULL);
+    struct sl_match_request *small = make_request(m, NODE_SLOT_CORE, 1, 4, 3600, NULL);
+    struct sl_match_request *large = make_request(m, NODE_SLOT_CORE, 64, 16, 3600, NULL);
     char name[64];
     int64_t ns, n = fill(m, small, &ns), t0;
     (void)snprintf(name, sizeof(name), "%s-%lldk", policy, (long long)n_nodes / 1000);
@@ -145,8 +146,8 @@ static void bench_fill(const char *policy, int64_t n_nodes) {
     n = fill(m, large, &ns);
     (void)snprintf(name, sizeof(name), "%s-%lldk-n64", policy, (long long)n_nodes / 1000);
     report(name, ns, n);
-    sl_request_free(small);
-    sl_request_free(large);
+    sl_match_request_free(small);
+    sl_match_request_free(large);
     sl_match_free(m);
 }
 
@@ -160,14 +161,14 @@ static void bench_slots(const char *policy, int64_t n_nodes) {
         {"s1c4", SLOT_CORE, 1, 4}, {"s64c4", SLOT_CORE, 64, 4}, {"s1node", SLOT_NODE, 1, 1}};
     for (size_t i = 0; i < SL_LEN(kinds); i++) {
         struct sl_match *m = make_match(n_nodes, policy, false);
-        struct sl_job_request *r =
+        struct sl_match_request *r =
             make_request(m, kinds[i].shape, kinds[i].n, kinds[i].cores, 3600, NULL);
         char name[64];
         int64_t ns, n = fill(m, r, &ns);
         (void)snprintf(name, sizeof(name), "%s-%lldk-%s", policy, (long long)n_nodes / 1000,
                        kinds[i].name);
         report(name, ns, n);
-        sl_request_free(r);
+        sl_match_request_free(r);
         sl_match_free(m);
     }
 }
@@ -181,14 +182,14 @@ static void bench_reserve(const char *policy, enum shape shape, const char *name
     for (int64_t i = 0; i < JOBS; i++) {
         uint32_t n = (uint32_t)sl_prng_range(&p, 1, 128),
                  cores = (uint32_t)sl_prng_range(&p, 1, 16);
-        struct sl_job_request *r =
+        struct sl_match_request *r =
             make_request(m, shape, n, cores, 300 * sl_prng_range(&p, 1, DURATIONS), NULL);
-        enum sl_verdict v;
+        enum sl_match_verdict v;
         int64_t t0 = now_ns();
         sl_assert(sl_match_run(m, r, SL_MATCH_ALLOCATE_OR_RESERVE, i, 0, &v, NULL, NULL) == 0);
         ns += now_ns() - t0;
         sl_assert(v == SL_MATCHED);
-        sl_request_free(r);
+        sl_match_request_free(r);
     }
     report(name, ns, JOBS);
     sl_match_free(m);
@@ -196,10 +197,10 @@ static void bench_reserve(const char *policy, enum shape shape, const char *name
 
 static void bench_constraint(void) {
     struct sl_match *m = make_match(16384, "lonode", true);
-    struct sl_job_request *r = make_request(m, NODE_SLOT_CORE, 1, 4, 3600, "fast");
+    struct sl_match_request *r = make_request(m, NODE_SLOT_CORE, 1, 4, 3600, "fast");
     int64_t ns, n = fill(m, r, &ns);
     report("constraint-16k", ns, n);
-    sl_request_free(r);
+    sl_match_request_free(r);
     sl_match_free(m);
 }
 

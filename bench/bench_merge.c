@@ -101,9 +101,9 @@ static const char pod_text[] =
                                                                                 "\"qosClass\":"    \
                                                                                 "\"Burstable\"}}"
 
-static const struct sl_manager_id maker = {
+static const struct sl_manage_id maker = {
     .name = "kube-controller-manager", .api_version = "v1", .subresource = "", .now = SL_SEC};
-static const struct sl_manager_id kubelet = {
+static const struct sl_manage_id kubelet = {
     .name = "kubelet", .api_version = "v1", .subresource = "status", .now = 2 * SL_SEC};
 
 static yyjson_doc *json(const char *text) {
@@ -190,7 +190,7 @@ static void bench_apply(const struct sl_schema *s, yyjson_doc *old) {
     yyjson_doc *said = json("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":"
                             "\"job-abc-x\",\"labels\":{\"z\":\"1\"}},\"spec\":{\"containers\":[{"
                             "\"name\":\"main\",\"image\":\"registry/image:1\"}]}}");
-    struct sl_manager_id by = maker;
+    struct sl_manage_id by = maker;
     struct meter m = {0};
     by.name = "somebody";
     for (int i = 0; i < ROUNDS; i++) {

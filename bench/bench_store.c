@@ -59,7 +59,7 @@ static void put(struct run *r) {
     sl_assert(sl_store_put(r->st, 0, "default", name, "d290f1ee-6c54-4b01-90e6-d701748f0851",
                            r->text, TEXT, NULL, NULL) == 0);
     r->flying++;
-    sl_store_after(r->st, sl_store_version(r->st), on_kept, r);
+    sl_store_on_commit(r->st, sl_store_version(r->st), on_kept, r);
 }
 
 static struct sl_store *open_store(uv_loop_t *loop, const char *file) {

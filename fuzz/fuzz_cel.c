@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t len = newline ? (size_t)(newline - data) : size;
     struct sl_err err = {0};
     struct sl_arena arena;
-    struct sl_cel *c = NULL;
+    struct api_cel *c = NULL;
     yyjson_doc *doc;
     char *text;
     bool holds = false;
@@ -26,15 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_arena_init(&arena, (size_t)64 << 20);
     text = sl_arena_strndup(&arena, (const char *)data, len);
     doc = newline ? yyjson_read((const char *)newline + 1, size - len - 1, 0) : NULL;
-    if (sl_cel_compile(text, &arena, &c, &err) < 0) {
+    if (api_cel_compile(text, &arena, &c, &err) < 0) {
         sl_assert(err.text[0] != '\0');
-    } else if (sl_cel_holds(c, yyjson_doc_get_root(doc), yyjson_doc_get_root(doc),
-                            &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0) {
+    } else if (api_cel_holds(c, yyjson_doc_get_root(doc), yyjson_doc_get_root(doc),
+                             &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0) {
         sl_assert(err.text[0] != '\0' && !holds);
     }
-    if (sl_jsonpath_check(text, &err) < 0)
+    if (api_jsonpath_check(text, &err) < 0)
         sl_assert(err.text[0] != '\0');
-    (void)sl_jsonpath_first(yyjson_doc_get_root(doc), text);
+    (void)api_jsonpath_first(yyjson_doc_get_root(doc), text);
     yyjson_doc_free(doc);
     sl_arena_done(&arena);
     return 0;

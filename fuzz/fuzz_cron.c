@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_schedule(const char *text, const struct cron_zone *z) {
+static void check_schedule(const char *text, const struct cl_cron_zone *z) {
     struct sl_cron c;
     struct sl_err err = {0};
     sl_time t = INT64_C(1767225600) * SL_SEC;
@@ -29,7 +29,7 @@ static void check_schedule(const char *text, const struct cron_zone *z) {
 }
 
 static void check_indexes(const char *text) {
-    struct indexes a = {0}, b = {0};
+    struct cl_indexes a = {0}, b = {0};
     struct sl_buf out;
     sl_buf_init(&out, 1 << 20);
     cl_indexes_read(text, 100000, &a);
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (n)
         memcpy(text, data, n);
     text[n] = '\0';
-    struct cron_zone *z = end ? cl_zone_read(end + 1, size - n - 1) : NULL;
+    struct cl_cron_zone *z = end ? cl_zone_read(end + 1, size - n - 1) : NULL;
     check_schedule(text, z);
     check_indexes(text);
     cl_zone_free(z);

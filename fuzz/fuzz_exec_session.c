@@ -50,13 +50,14 @@ static struct api_fz api;
 /* ---- the runtime ---- */
 
 static struct {
-    const struct sl_talk_events *ev; /* NULL: nothing is open */
+    const struct sl_exec_session_events *ev; /* NULL: nothing is open */
     void *ctx;
     bool refuses, full, held, ended;
 } rt;
 
-static int rt_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
-                   void *events_ctx, void **ret, struct sl_err *err) {
+static int rt_open(void *ctx, const struct sl_exec_session_spec *s,
+                   const struct sl_exec_session_events *ev, void *events_ctx, void **ret,
+                   struct sl_err *err) {
     sl_assert(ctx == &rt && !rt.ev && *s->container && *s->uid);
     for (uint32_t i = 0; s->argv && s->argv[i]; i++)
         sl_assert(strlen(s->argv[i]) < SIZE_MAX);
@@ -171,7 +172,7 @@ static void close_link(uv_handle_t *h, void *arg) {
 
 static struct {
     sl_api_call call;
-    const struct sl_api_wire *wire;
+    const struct sl_api_upgrade_events *wire;
     void *wire_ctx;
     bool over, refuses, deaf, held, websocket;
     size_t waiting;
@@ -193,8 +194,8 @@ static void on_begin(void *ctx, const char *type) {
     sl_assert(ctx == &cl && !cl.over && type);
 }
 
-static void on_upgrade(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
-                       void *wire_ctx) {
+static void on_upgrade(void *ctx, const char *const *headers,
+                       const struct sl_api_upgrade_events *wire, void *wire_ctx) {
     sl_assert(ctx == &cl && !cl.over && !cl.wire);
     for (; *headers; headers += 2)
         sl_assert(headers[1] && !strpbrk(headers[1], "\r\n"));
@@ -353,7 +354,7 @@ static void runtime_step(char what, const char *bytes, size_t len) {
         return;
     if (what == 'r') {
         rt.full = false;
-        rt.ev->room(rt.ctx);
+        rt.ev->writable(rt.ctx);
     } else if (what == 'x' || what == 'y') {
         rt.ended = true;
         rt.ev->ended(rt.ctx, what == 'x' ? (int)len : 0, what == 'y' ? "it cannot be run" : NULL);
@@ -381,7 +382,7 @@ static void step(char what, const char *bytes, size_t len) {
     case 'R':
         cl.waiting = 0;
         if (cl.wire && !cl.over)
-            cl.wire->room(cl.wire_ctx);
+            cl.wire->writable(cl.wire_ctx);
         break;
     case 'w':
         cl.waiting = len * 4096;
@@ -466,14 +467,14 @@ static void begin(char *first, char *second) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const struct sl_api_runtime runtime = {
+    static const struct sl_api_kubelet runtime = {
         .ctx = &rt,
-        .talk_open = rt_open,
-        .talk_input = rt_input,
-        .talk_input_end = rt_input_end,
-        .talk_size = rt_size,
-        .talk_hold = rt_hold,
-        .talk_close = rt_close,
+        .session_open = rt_open,
+        .session_input = rt_input,
+        .session_input_end = rt_input_end,
+        .session_size = rt_size,
+        .session_hold = rt_hold,
+        .session_close = rt_close,
     };
     const char *one = memchr(data, '\n', size);
     size_t head = one ? (size_t)(one - (const char *)data) + 1 : size;

@@ -107,26 +107,26 @@ static void take_parts(const char *s, const char *end) {
 /* ---- what reads them ---- */
 
 static void open_home(void) {
-    struct sl_home one, two;
+    struct up_data_dir one, two;
     struct sl_cert cert = {0};
     struct sl_err err = {.text = ""};
 
-    if (sl_home_open(dir, NOW, &one, &err) < 0) {
+    if (up_data_dir_open(dir, NOW, &one, &err) < 0) {
         sl_assert(*err.text);
         return;
     }
     sl_assert(strlen(one.token) == SL_TOKEN_TEXT - 1);
-    if (sl_home_certificate(&one, "127.0.0.1", NOW, &cert, &err) >= 0)
+    if (up_data_dir_certificate(&one, "127.0.0.1", NOW, &cert, &err) >= 0)
         sl_assert(sl_cert_fits(&cert, one.ca.cert_pem, "localhost"));
     else
         sl_assert(*err.text && !cert.cert_pem && !cert.key_pem);
-    sl_assert(sl_home_write_kubeconfig(&one, "https://127.0.0.1:6443", &err) >= 0);
+    sl_assert(up_data_dir_write_kubeconfig(&one, "https://127.0.0.1:6443", &err) >= 0);
     char *ca = sl_strdup(one.ca.cert_pem), token[SL_TOKEN_TEXT];
     memcpy(token, one.token, sizeof token);
-    sl_home_done(&one);
-    sl_assert(sl_home_open(dir, NOW, &two, &err) >= 0);
+    up_data_dir_done(&one);
+    sl_assert(up_data_dir_open(dir, NOW, &two, &err) >= 0);
     sl_assert(strcmp(two.token, token) == 0 && strcmp(two.ca.cert_pem, ca) == 0);
-    sl_home_done(&two);
+    up_data_dir_done(&two);
     sl_cert_done(&cert);
     sl_freep(&ca);
 }
@@ -153,7 +153,7 @@ static void ask_secrets(void) {
         sl_assert(bearer->len > 0 && bearer->len <= SL_TOKEN_MAX_BYTES);
         sl_assert(sl_header_safe(sl_buf_str(bearer)));
     }
-    sl_assert(!sl_token_user(&arena, sl_buf_str(bearer), NOW)); /* nobody signed it */
+    sl_assert(!api_token_user(&arena, sl_buf_str(bearer), NOW)); /* nobody signed it */
     (void)sl_pem_problem(sl_buf_str(pem), pem->len);
     sl_arena_done(&arena);
 }

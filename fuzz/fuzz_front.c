@@ -50,8 +50,8 @@ static const char *const objects[] = {
 /* ---- reviews: a port that answers from the input ---- */
 
 struct reviews {
-    struct sl_port port;
-    sl_reply_fn done; /* of the one that is being asked; NULL: none */
+    struct sl_kube_client client;
+    sl_kube_reply_fn done; /* of the one that is being asked; NULL: none */
     void *ctx;
     uint64_t calls;
     struct {
@@ -65,15 +65,16 @@ struct reviews {
 
 struct world {
     struct stage stage; /* the first */
-    struct sl_front *front;
-    struct sl_certs *certs; /* NULL: the input does not speak of them, and keys are slow to make */
-    struct sl_authz *authz;
+    struct serve_front_proxy *front;
+    struct serve_certs
+        *certs; /* NULL: the input does not speak of them, and keys are slow to make */
+    struct serve_authz *authz;
     struct reviews reviews;
 };
 
-static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                          void *ctx) {
-    struct reviews *r = SL_CONTAINER_OF(p, struct reviews, port);
+static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                               sl_kube_reply_fn done, void *ctx) {
+    struct reviews *r = SL_CONTAINER_OF(p, struct reviews, client);
     yyjson_doc *doc = yyjson_read(rq->body, rq->len, 0);
 
     sl_assert(doc); /* whatever he calls himself, the question can be read */
@@ -81,18 +82,18 @@ static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, s
     yyjson_doc_free(doc);
     r->done = done;
     r->ctx = ctx;
-    return (sl_call){++r->calls};
+    return (sl_kube_call){++r->calls};
 }
 
-static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                        sl_reply_fn done, void *ctx) {
+static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                             sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     (void)p, (void)rq, (void)line, (void)done, (void)ctx;
     sl_assert(false); /* nobody watches reviews */
-    return (sl_call){0};
+    return (sl_kube_call){0};
 }
 
-static void on_cancel(struct sl_port *p, sl_call c) {
-    struct reviews *r = SL_CONTAINER_OF(p, struct reviews, port);
+static void on_cancel(struct sl_kube_client *p, sl_kube_call c) {
+    struct reviews *r = SL_CONTAINER_OF(p, struct reviews, client);
 
     if (c.v == r->calls)
         r->done = NULL;
@@ -103,8 +104,8 @@ static void on_heard(void *ctx) {
 }
 
 static void answer(struct reviews *r) {
-    sl_reply_fn done = r->done;
-    struct sl_reply reply = {.status = 403, .body = "{}", .len = 2, .text = "denied"};
+    sl_kube_reply_fn done = r->done;
+    struct sl_kube_reply reply = {.status = 403, .body = "{}", .len = 2, .text = "denied"};
 
     r->done = NULL;
     if (r->at < r->n) {
@@ -168,10 +169,10 @@ static void request(struct world *w, char *text) {
     const struct sl_http_request rq = {
         .header = on_header, .headers = on_headers, .peer = on_peer, .priv = &a, .from = from};
     struct sl_buf user = SL_BUF(MAX_USER);
-    enum sl_authz_says says = SL_AUTHZ_WAIT;
+    enum serve_authz_result says = SL_AUTHZ_WAIT;
 
     read_request(text, &a);
-    bool known = sl_front_user(w->front, &rq, &user);
+    bool known = serve_front_proxy_user(w->front, &rq, &user);
     if (known) {
         yyjson_doc *doc = yyjson_read(user.s, user.len, 0);
         sl_assert(doc && *sl_json_str(yyjson_doc_get_root(doc), "user"));
@@ -179,8 +180,8 @@ static void request(struct world *w, char *text) {
         yyjson_doc_free(doc);
     }
     for (uint32_t i = 0; i < 4 && says == SL_AUTHZ_WAIT; i++) {
-        says = known ? sl_authz_ask_user(w->authz, sl_buf_str(&user), WHAT)
-                     : sl_authz_ask(w->authz, from, on_header(&rq, "Authorization"), WHAT);
+        says = known ? serve_authz_check_user(w->authz, sl_buf_str(&user), WHAT)
+                     : serve_authz_check(w->authz, from, on_header(&rq, "Authorization"), WHAT);
         if (says == SL_AUTHZ_WAIT && w->reviews.done)
             answer(&w->reviews);
     }
@@ -195,17 +196,17 @@ static void run(struct stage *g, sl_span d) {
     sl_time until = fakeapi_now(g->a) + d;
 
     for (uint32_t i = 0; i < MAX_TURNS; i++) {
-        sl_front_tick(w->front);
-        sl_time wish = sl_front_next(w->front);
+        serve_front_proxy_tick(w->front);
+        sl_time wish = serve_front_proxy_next(w->front);
         if (w->certs) {
-            sl_certs_tick(w->certs);
-            sl_time next = sl_certs_next(w->certs);
+            serve_certs_tick(w->certs);
+            sl_time next = serve_certs_next(w->certs);
             wish = next < wish ? next : wish;
         }
         if (!fakeapi_step(g->a, wish < until ? wish : until) && fakeapi_now(g->a) >= until)
             break;
     }
-    const struct sl_cert *c = w->certs ? sl_certs_serving(w->certs) : NULL;
+    const struct sl_cert *c = w->certs ? serve_certs_serving(w->certs) : NULL;
     if (c)
         sl_assert(sl_cert_pair(c->cert_pem, c->key_pem, NULL) >= 0);
 }
@@ -215,7 +216,7 @@ static bool own(struct stage *g, const char *s, size_t len) {
     struct reviews *r = &w->reviews;
 
     if (s[1] == 't') {
-        r->port.mono += SL_MINUTE;
+        r->client.mono += SL_MINUTE;
     } else if (s[1] == 'q' && r->n < MAX_ANSWERS) {
         const char *body = memchr(s, ' ', len);
         body = body ? body + 1 : s + len;
@@ -236,7 +237,7 @@ static bool own(struct stage *g, const char *s, size_t len) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const struct sl_port_ops ops = {on_request, on_watch, on_cancel};
+    static const struct sl_kube_client_ops ops = {on_request, on_watch, on_cancel};
     static struct sl_settings *settings;
     struct world w = {.stage = {.collections = collections,
                                 .objects = objects,
@@ -244,7 +245,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                 .max_made = 64,
                                 .run = run,
                                 .own = own},
-                      .reviews = {.port = {.ops = &ops, .mono = SL_HOUR}}};
+                      .reviews = {.client = {.ops = &ops, .mono = SL_HOUR}}};
     struct sl_err err;
 
     if (!settings)
@@ -252,16 +253,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = strndup((const char *)data, size); /* ends with a zero, for numbers */
     sl_assert(text);
     stage_init(&w.stage, false);
-    w.front = sl_front_new(fakeapi_port(w.stage.a, 0), 1);
+    w.front = serve_front_proxy_new(fakeapi_port(w.stage.a, 0), 1);
     if (size > 0 && *text != 'a')
-        w.certs = sl_certs_new(fakeapi_port(w.stage.a, 1), settings, 1);
-    w.authz = sl_authz_new(&w.reviews.port, on_heard, NULL);
+        w.certs = serve_certs_new(fakeapi_port(w.stage.a, 1), settings, 1);
+    w.authz = serve_authz_new(&w.reviews.client, on_heard, NULL);
     run(&w.stage, SL_SEC);
     stage_play(&w.stage, (const uint8_t *)text, strlen(text));
-    sl_authz_free(w.authz);
-    sl_front_free(w.front);
+    serve_authz_free(w.authz);
+    serve_front_proxy_free(w.front);
     if (w.certs)
-        sl_certs_free(w.certs);
+        serve_certs_free(w.certs);
     fakeapi_free(w.stage.a);
     free(text);
     return 0;

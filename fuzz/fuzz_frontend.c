@@ -27,7 +27,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct api_fz api;
-static struct sl_door *door;
+static struct up_frontend *door;
 
 static const char *unready(void *ctx) {
     (void)ctx;
@@ -46,19 +46,19 @@ static void start(void) {
     struct sl_err err;
 
     api_fz_start(&api, (struct sl_apiserver_spec){0});
-    sl_assert(sl_door_open(&(struct sl_door_spec){.loop = &api.loop,
-                                                  .host = "127.0.0.1",
-                                                  .max_connections = 64,
-                                                  .cert = &none,
-                                                  .token = TOKEN,
-                                                  .unready = unready,
-                                                  .other = other},
-                           &door, &err) >= 0);
-    sl_door_serve(door, api.s);
+    sl_assert(up_frontend_open(&(struct up_frontend_spec){.loop = &api.loop,
+                                                          .host = "127.0.0.1",
+                                                          .max_connections = 64,
+                                                          .cert = &none,
+                                                          .token = TOKEN,
+                                                          .unready = unready,
+                                                          .other = other},
+                               &door, &err) >= 0);
+    up_frontend_serve(door, api.s);
 }
 
 static void stop(void) {
-    sl_door_close(door);
+    up_frontend_close(door);
     api_fz_stop(&api);
 }
 
@@ -67,7 +67,7 @@ static void stop(void) {
 /* Ends by a reset: thousands of connections that linger would use up the ports. */
 static int dial(void) {
     const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons(sl_door_port(door)),
+                                   .sin_port = htons(up_frontend_port(door)),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct linger at_once = {.l_onoff = 1};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

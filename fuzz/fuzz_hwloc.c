@@ -10,7 +10,7 @@ const char *__lsan_default_suppressions(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     (void)setenv("HWLOC_HIDE_ERRORS", "2", 1);
-    fz_read(SL_GRAPH_HWLOC, data, size, NULL);
-    fz_read(SL_GRAPH_HWLOC, data, size, "node,core,memory");
+    fz_read(SL_GRAPHIO_HWLOC, data, size, NULL);
+    fz_read(SL_GRAPHIO_HWLOC, data, size, "node,core,memory");
     return 0;
 }

@@ -7,9 +7,9 @@ static const char base[] = "{\"version\": 1, \"execution\": {\"R_lite\": [{\"ran
                            "[\"node[0-1]\"]}}";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    fz_read(SL_GRAPH_JGF, data, size, NULL);
-    fz_read(SL_GRAPH_JGF, data, size, "node,core");
-    fz_against(SL_GRAPH_JGF, data, size, base);
-    fz_against(SL_GRAPH_JGF_SHORTHAND, data, size, base);
+    fz_read(SL_GRAPHIO_JGF, data, size, NULL);
+    fz_read(SL_GRAPHIO_JGF, data, size, "node,core");
+    fz_against(SL_GRAPHIO_JGF, data, size, base);
+    fz_against(SL_GRAPHIO_JGF_SHORTHAND, data, size, base);
     return 0;
 }

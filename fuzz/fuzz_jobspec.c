@@ -15,21 +15,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_reqs(const struct sl_req_spec *v, uint32_t n, uint32_t depth) {
     sl_assert(depth <= SL_REQ_MAX_DEPTH);
     for (uint32_t i = 0; i < n; i++) {
-        const struct sl_count *c = &v[i].count;
+        const struct sl_req_count *c = &v[i].count;
         sl_assert(v[i].type && *v[i].type && c->min >= 1 && c->max >= c->min);
         sl_assert(c->op && strchr("+*^", c->op) && c->operand >= 1);
-        sl_assert(c->n_set <= SL_COUNT_MAX_SET);
+        sl_assert(c->n_set <= SL_REQ_COUNT_MAX_SET);
         for (uint32_t k = 1; k < c->n_set; k++)
             sl_assert(c->set[k] > c->set[k - 1]);
-        sl_assert(sl_count_take(c, c->min) == c->min);
+        sl_assert(sl_req_count_take(c, c->min) == c->min);
         sl_assert(v[i].kind == SL_REQ_RESOURCE || v[i].n_with > 0);
         check_reqs(v[i].with, v[i].n_with, depth + 1);
     }
 }
 
-static size_t check_term(const struct sl_term *t, uint32_t depth) {
+static size_t check_term(const struct sl_constraint *t, uint32_t depth) {
     size_t sum = t->n_ranks;
-    sl_assert(depth <= SL_JOBSPEC_MAX_TERM_DEPTH);
+    sl_assert(depth <= SL_GRAPHIO_JOBSPEC_MAX_TERM_DEPTH);
     for (uint32_t i = 0; i < t->n_terms; i++)
         sum += check_term(&t->terms[i], depth + 1);
     for (uint32_t i = 0; i < t->n_names; i++)
@@ -40,7 +40,7 @@ static size_t check_term(const struct sl_term *t, uint32_t depth) {
 static void jobspec(const char *text, size_t len) {
     struct sl_jobspec *j = NULL;
     struct sl_err err;
-    int r = sl_jobspec_read("in", text, len, &j, &err);
+    int r = sl_graphio_jobspec_read("in", text, len, &j, &err);
 
     if (r < 0) {
         sl_assert(!j && err.code == r && strncmp(err.text, "in:", 3) == 0);
@@ -55,20 +55,20 @@ static void jobspec(const char *text, size_t len) {
 }
 
 static void hosts(const char *text, struct sl_arena *a) {
-    struct sl_hosts h = {0}, again = {0};
+    struct sl_hostlist h = {0}, again = {0};
     struct sl_buf b;
 
-    if (sl_hosts_add(&h, a, text, NULL) >= 0 && h.names.n <= 10000) {
+    if (sl_hostlist_add(&h, a, text, NULL) >= 0 && h.names.n <= 10000) {
         sl_buf_init(&b, (size_t)16 << 20);
-        sl_hosts_write(h.names.v, h.names.n, &b);
-        int r = sl_hosts_add(&again, a, sl_buf_str(&b), NULL);
+        sl_hostlist_write(h.names.v, h.names.n, &b);
+        int r = sl_hostlist_add(&again, a, sl_buf_str(&b), NULL);
         sl_assert(r >= 0 && again.names.n == h.names.n);
         for (uint32_t i = 0; i < h.names.n; i++)
             sl_assert(strcmp(h.names.v[i], again.names.v[i]) == 0);
         sl_buf_done(&b);
     }
-    sl_hosts_done(&h);
-    sl_hosts_done(&again);
+    sl_hostlist_done(&h);
+    sl_hostlist_done(&again);
 }
 
 static void ids(const char *text) {
@@ -87,7 +87,7 @@ static void ids(const char *text) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = malloc(size + 1);
     struct sl_arena a;
-    struct sl_count c;
+    struct sl_req_count c;
 
     jobspec((const char *)data, size);
     sl_assert(text);
@@ -98,8 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 200) {
         hosts(text, &a);
         ids(text);
-        if (sl_count_parse(text, &a, &c, NULL) >= 0)
-            sl_assert(c.min >= 1 && c.min <= c.max && sl_count_take(&c, c.min) == c.min);
+        if (sl_graphio_count_parse(text, &a, &c, NULL) >= 0)
+            sl_assert(c.min >= 1 && c.min <= c.max && sl_req_count_take(&c, c.min) == c.min);
     }
     sl_arena_done(&a);
     free(text);

@@ -11,15 +11,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_source(const struct sl_source *s) {
+static void check_source(const struct sl_kubeconfig_source *s) {
     sl_assert(!s->data || !s->path);
     if (s->data)
         sl_assert(strlen(s->data) <= s->len && !sl_pem_problem(s->data, s->len));
     sl_assert(!s->path || *s->path);
 }
 
-static void check_exec(const struct sl_exec_spec *e) {
-    sl_assert(*e->command && *e->api_version && e->n_args <= SL_EXEC_MAX_ARGS);
+static void check_exec(const struct sl_exec_plugin_spec *e) {
+    sl_assert(*e->command && *e->api_version && e->n_args <= SL_EXEC_PLUGIN_MAX_ARGS);
     for (uint32_t i = 0; i < e->n_args; i++)
         sl_assert(strlen(e->args[i]) <= SL_TOKEN_MAX_BYTES);
     for (uint32_t i = 0; i < e->n_env; i++)
@@ -62,17 +62,18 @@ static void resolve(struct sl_doc *const *docs, uint32_t n, const char *context)
 }
 
 static void plugin(const char *text, size_t size) {
-    static const struct sl_exec_spec spec = {.api_version = "client.authentication.k8s.io/v1"};
-    struct sl_exec_cred c = {0};
+    static const struct sl_exec_plugin_spec spec = {.api_version =
+                                                        "client.authentication.k8s.io/v1"};
+    struct sl_exec_plugin_cred c = {0};
     struct sl_err err = {0};
 
-    if (sl_exec_parse(&spec, text, size, &c, &err) < 0) {
+    if (sl_exec_plugin_parse(&spec, text, size, &c, &err) < 0) {
         sl_assert(strncmp(err.text, "its output:", 11) == 0 && !c.token);
         return;
     }
     sl_assert(*c.token || (*c.cert && *c.key));
     sl_assert(!*c.token || !sl_token_problem(c.token, strlen(c.token)));
-    sl_exec_cred_done(&c);
+    sl_exec_plugin_cred_done(&c);
 }
 
 /* Decoding gives what encoding makes of it. */

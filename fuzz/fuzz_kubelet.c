@@ -19,8 +19,9 @@
 #define MAX_TURNS 2000u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int __wrap_proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
-                      struct proc **ret, struct sl_err *err);
+int __wrap_klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
+                           const struct klet_proc_io *io, struct klet_proc **ret,
+                           struct sl_err *err);
 
 static const char *const collections[] = {
     "/api/v1/namespaces/ns/pods",
@@ -33,12 +34,13 @@ static char dir[64];
 struct world {
     struct stage stage; /* the first */
     uv_loop_t loop;
-    struct sl_runtime *rt;
+    struct sl_kubelet *rt;
 };
 
 /* What a command would be started with is whole. */
-int __wrap_proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
-                      struct proc **ret, struct sl_err *err) {
+int __wrap_klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
+                           const struct klet_proc_io *io, struct klet_proc **ret,
+                           struct sl_err *err) {
     size_t bytes = 0;
 
     sl_assert(s && io && ret && l->argv && l->argv[0] && l->envp && l->tries);
@@ -60,8 +62,8 @@ static void run(struct stage *g, sl_span d) {
 
     for (uint32_t i = 0; i < MAX_TURNS; i++) {
         (void)uv_run(&w->loop, UV_RUN_NOWAIT);
-        sl_runtime_tick(w->rt);
-        sl_time wish = sl_runtime_next(w->rt);
+        sl_kubelet_tick(w->rt);
+        sl_time wish = sl_kubelet_next(w->rt);
         if (!fakeapi_step(g->a, wish < until ? wish : until) && fakeapi_now(g->a) >= until)
             break;
     }
@@ -81,7 +83,7 @@ static bool own(struct stage *g, const char *s, size_t len) {
 }
 
 static void forget(void) {
-    folder_remove(dir);
+    klet_folder_remove(dir);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -100,16 +102,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     sl_assert(uv_loop_init(&w.loop) == 0);
     stage_init(&w.stage, false);
-    sl_assert(sl_runtime_new(&(struct sl_runtime_spec){.loop = &w.loop,
-                                                       .port = fakeapi_port(w.stage.a, 0),
+    sl_assert(sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &w.loop,
+                                                       .client = fakeapi_port(w.stage.a, 0),
                                                        .dir = dir,
                                                        .node = "machine",
                                                        .sim = {.count = 1}},
                              &w.rt, &err) >= 0);
     run(&w.stage, SL_SEC);
     stage_play(&w.stage, data, size);
-    sl_runtime_stop(w.rt, 0);
-    sl_runtime_free(w.rt);
+    sl_kubelet_stop(w.rt, 0);
+    sl_kubelet_free(w.rt);
     while (uv_run(&w.loop, UV_RUN_NOWAIT))
         ;
     sl_assert(uv_loop_close(&w.loop) == 0);

@@ -66,15 +66,15 @@ static void run(struct stage *g, sl_span d) {
 }
 
 static void start(struct world *w) {
-    struct sl_port *port = fakeapi_port(w->stage.a, w->client);
-    struct sl_parts parts = {
+    struct sl_kube_client *client = fakeapi_port(w->stage.a, w->client);
+    struct sl_manager_parts parts = {
         .core = true, .scheduler = true, .tas = true, .provisioning = true, .elasticjobs = true};
 
     memset(parts.framework, true, sizeof parts.framework);
     w->m = sl_manager_new(&(struct sl_manager_spec){
-        .port = port, .settings = w->settings, .parts = parts, .instance = "fuzz", .seed = 1});
+        .client = client, .settings = w->settings, .parts = parts, .instance = "fuzz", .seed = 1});
     w->lease = sl_lease_new(
-        port, &(struct sl_lease_spec){"ns", "x", "me", 4 * SL_SEC, 3 * SL_SEC, SL_SEC}, 1);
+        client, &(struct sl_lease_spec){"ns", "x", "me", 4 * SL_SEC, 3 * SL_SEC, SL_SEC}, 1);
 }
 
 static void stop(struct world *w) {

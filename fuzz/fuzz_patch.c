@@ -81,10 +81,10 @@ static bool null_key(yyjson_val *of) {
 
 /* Whoever updates without changing anything changes nothing about managers. Of an object that has a
  * key twice it depends on which one is asked for. */
-static void check_stable(const struct sl_schema *s, const struct sl_manager_id *by, yyjson_doc *d) {
+static void check_stable(const struct sl_schema *s, const struct sl_manage_id *by, yyjson_doc *d) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *v = yyjson_val_mut_copy(doc, yyjson_doc_get_root(d));
-    struct sl_manager_id other = *by;
+    struct sl_manage_id other = *by;
     other.name = "other";
     other.now += SL_SEC;
     if (managers(d) && !sl_strict_duplicates(NULL, NULL, yyjson_doc_get_root(d))) {
@@ -97,7 +97,7 @@ static void check_stable(const struct sl_schema *s, const struct sl_manager_id *
     yyjson_mut_doc_free(doc);
 }
 
-static int change(unsigned way, const struct sl_schema *s, const struct sl_manager_id *by,
+static int change(unsigned way, const struct sl_schema *s, const struct sl_manage_id *by,
                   yyjson_mut_doc *doc, yyjson_val *old, yyjson_val *said, yyjson_mut_val **ret,
                   struct sl_patch_err *err) {
     switch (way) {
@@ -120,7 +120,7 @@ static int change(unsigned way, const struct sl_schema *s, const struct sl_manag
 static void run(unsigned kind, unsigned way, yyjson_val *old, yyjson_val *said) {
     const struct sl_schema *s = schema_of(kind);
     static const char *const nothing[] = {NULL};
-    struct sl_manager_id by = {
+    struct sl_manage_id by = {
         .name = "kubectl", .api_version = "v1", .subresource = "", .mask = nothing, .now = SL_SEC};
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     struct sl_patch_err err = {0};

@@ -10,18 +10,18 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct sl_schemas *set;
-static struct sl_wire *wire;
+static struct sl_protobuf *wire;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct sl_err err = {0};
-    struct sl_wire_body body;
+    struct sl_protobuf_body body;
     yyjson_doc *doc = NULL;
 
     if (!wire)
-        sl_assert(sl_schemas_builtin(&set, &err) == 0 && sl_wire_new(&wire, &err) == 0);
+        sl_assert(sl_schemas_builtin(&set, &err) == 0 && sl_protobuf_new(&wire, &err) == 0);
     err.text[0] = '\0';
-    if (sl_wire_open((const char *)data, size, &body, &err) < 0 ||
-        sl_wire_read(wire, set, &body, &doc, &err) < 0) {
+    if (sl_protobuf_open((const char *)data, size, &body, &err) < 0 ||
+        sl_protobuf_read(wire, set, &body, &doc, &err) < 0) {
         sl_assert(!doc && err.text[0]);
         return 0;
     }

@@ -39,7 +39,7 @@ static uv_loop_t loop;
 
 /* ---- a store ---- */
 
-static bool is_readable(void *ctx, const struct sl_object *o) {
+static bool is_readable(void *ctx, const struct sl_store_object *o) {
     (void)ctx;
     return *o->text == '{';
 }
@@ -71,7 +71,8 @@ static uint64_t walk(struct sl_store *st) {
 
     for (uint32_t i = 0; i < RESOURCES; i++) {
         uint32_t n = 0;
-        for (struct sl_object *o = sl_store_seek(st, i, "", ""); o; o = sl_store_next(st, o)) {
+        for (struct sl_store_object *o = sl_store_seek(st, i, "", ""); o;
+             o = sl_store_next(st, o)) {
             sl_assert(sl_store_get(st, i, o->ns, o->name) == o);
             sl_assert(o->len <= SL_STORE_MAX_OBJECT && o->text[o->len] == '\0');
             sl_assert(o->version <= sl_store_version(st) && is_readable(NULL, o));
@@ -101,7 +102,7 @@ static void put(struct sl_store *st) {
     int r = sl_store_watch(st, 0, sl_store_version(st), on_event, &events, &w);
     sl_assert((r >= 0) == (w != NULL));
     if (sl_store_put(st, 0, "ns", "new", "u", "{}", 2, NULL, &err) >= 0) {
-        sl_store_after(st, sl_store_version(st), on_kept, &done);
+        sl_store_on_commit(st, sl_store_version(st), on_kept, &done);
         while (!done)
             (void)uv_run(&loop, UV_RUN_ONCE);
         (void)uv_run(&loop, UV_RUN_NOWAIT);
@@ -180,7 +181,7 @@ static void prepare(void) {
         sl_assert(sl_store_put(st, i % 2, "default", name, "u", text, strlen(text), NULL, &err) >=
                   0);
     }
-    struct sl_object *o = sl_store_get(st, 0, "default", "n0");
+    struct sl_store_object *o = sl_store_get(st, 0, "default", "n0");
     sl_assert(o && sl_store_delete(st, o, "{}", 2, &err) >= 0);
     close_store(st);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -223,7 +224,7 @@ static void insert(sqlite3 *db, const char *sql, int columns, yyjson_val *rows) 
         for (int k = 0; k < columns; k++)
             bind_value(s, k + 1, yyjson_arr_get(row, (size_t)k));
         if (yyjson_is_arr(first)) {
-            uint64_t of = row_first((uint32_t)yyjson_get_uint(yyjson_arr_get(first, 0)));
+            uint64_t of = store_row_first((uint32_t)yyjson_get_uint(yyjson_arr_get(first, 0)));
             (void)sqlite3_bind_int64(
                 s, 1, (int64_t)(of + (uint64_t)yyjson_get_sint(yyjson_arr_get(first, 1))));
         }
@@ -250,16 +251,16 @@ static void seal(sqlite3 *db) {
             SQLITE_OK)
         while (sqlite3_step(s) == SQLITE_ROW) {
             const char *text = sqlite3_column_blob(s, 5);
-            const struct file_row row = {.row = (uint64_t)sqlite3_column_int64(s, 0),
-                                         .version = (uint64_t)sqlite3_column_int64(s, 1),
-                                         .ns = text_of(s, 2),
-                                         .name = text_of(s, 3),
-                                         .uid = text_of(s, 4),
-                                         .text = text ? text : "",
-                                         .len = (size_t)sqlite3_column_bytes(s, 5),
-                                         .gone = sqlite3_column_int64(s, 6) != 0,
-                                         .floor = (uint64_t)sqlite3_column_int64(s, 7)};
-            (void)sqlite3_bind_int64(set, 1, (int64_t)file_checksum(&row));
+            const struct store_file_row row = {.row = (uint64_t)sqlite3_column_int64(s, 0),
+                                               .version = (uint64_t)sqlite3_column_int64(s, 1),
+                                               .ns = text_of(s, 2),
+                                               .name = text_of(s, 3),
+                                               .uid = text_of(s, 4),
+                                               .text = text ? text : "",
+                                               .len = (size_t)sqlite3_column_bytes(s, 5),
+                                               .gone = sqlite3_column_int64(s, 6) != 0,
+                                               .floor = (uint64_t)sqlite3_column_int64(s, 7)};
+            (void)sqlite3_bind_int64(set, 1, (int64_t)store_file_checksum(&row));
             (void)sqlite3_bind_int64(set, 2, (int64_t)row.row);
             (void)sqlite3_step(set);
             (void)sqlite3_reset(set);

@@ -7,9 +7,9 @@ static const char base[] = "{\"version\": 1, \"execution\": {\"R_lite\": [{\"ran
                            "[\"node[0-3]\"]}}";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    fz_read(SL_GRAPH_RV1EXEC, data, size, NULL);
-    fz_read(SL_GRAPH_RV1EXEC_FORCE, data, size, "core");
-    fz_against(SL_GRAPH_RV1EXEC, data, size, base);
-    fz_against(SL_GRAPH_RV1EXEC_FORCE, data, size, base);
+    fz_read(SL_GRAPHIO_RV1EXEC, data, size, NULL);
+    fz_read(SL_GRAPHIO_RV1EXEC_FORCE, data, size, "core");
+    fz_against(SL_GRAPHIO_RV1EXEC, data, size, base);
+    fz_against(SL_GRAPHIO_RV1EXEC_FORCE, data, size, base);
     return 0;
 }

@@ -23,22 +23,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct api_fz api;
 
 struct stored {
-    const struct sl_kind *kind;
+    const struct api_kind *kind;
     const char *name;
 };
 
-static struct sl_kind *find_kind(const char *resource) {
+static struct api_kind *find_kind(const char *resource) {
     const char *slash = strchr(resource, '/');
     char group[64] = "";
 
     if (slash && (size_t)(slash - resource) < sizeof group)
         memcpy(group, resource, (size_t)(slash - resource));
-    return sl_kind_find(api.s, group, slash ? slash + 1 : resource);
+    return api_kind_find(api.s, group, slash ? slash + 1 : resource);
 }
 
 /* Names are of the row's own; all else is as it stands. The text, to be freed; NULL: it is none
  * that the server would take from its file. */
-static char *named(const struct sl_kind *k, const char *name, const char *json, size_t *ret_len) {
+static char *named(const struct api_kind *k, const char *name, const char *json, size_t *ret_len) {
     yyjson_doc *in = yyjson_read(json, strlen(json), 0);
     yyjson_mut_doc *doc = in ? yyjson_doc_mut_copy(in, NULL) : NULL;
     yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(doc), "metadata");
@@ -67,18 +67,18 @@ static bool put(char *line, struct stored *ret) {
     if (!json)
         return false;
     *name++ = *json++ = '\0';
-    const struct sl_kind *k = find_kind(line);
+    const struct api_kind *k = find_kind(line);
     if (!k || k->review || !*name || strlen(name) > 63 ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz.-0123456789") != strlen(name))
         return false;
-    k = sl_stored_kind(k);
+    k = api_stored_kind(k);
     char *text = named(k, name, json, &len);
     if (!text)
         return false;
     *ret = (struct stored){k, name};
-    struct sl_object o = {
+    struct sl_store_object o = {
         .ns = k->namespaced ? "default" : "", .name = name, .uid = "uid", .text = text, .len = len};
-    bool ok = sl_object_readable(api.s, &o) &&
+    bool ok = api_object_readable(api.s, &o) &&
               sl_store_put(api.s->store, k->number, o.ns, name, "uid", text, len, NULL, &err) >= 0;
     free(text);
     return ok;
@@ -136,7 +136,7 @@ static void use(const struct stored *o, const char *version) {
 
 /* What finalizers hold goes, too: others begin with an empty store. */
 static void drop(const struct stored *o) {
-    struct sl_object *now =
+    struct sl_store_object *now =
         sl_store_get(api.s->store, o->kind->number, o->kind->namespaced ? "default" : "", o->name);
     struct sl_err err;
 
@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (n < MAX_OBJECTS && (line = api_fz_line(&at)))
         n += put(line, &stored[n]);
     for (uint32_t i = 0; i < n; i++) {
-        sl_hooks_changed(api.s, stored[i].kind);
+        api_hooks_changed(api.s, stored[i].kind);
         for (uint32_t v = 0; v < stored[i].kind->n_versions; v++)
             use(&stored[i], stored[i].kind->versions[v].name);
     }

@@ -11,14 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct sl_buf again = SL_BUF(SPEC_MAX_BYTES);
-    struct supervisor_spec s;
-    struct launch l;
+    struct klet_supervisor_spec s;
+    struct klet_launch l;
 
-    if (spec_decode((const char *)data, size, &s, &l, NULL) == 0) {
-        sl_assert(spec_encode(&s, &l, &again, NULL) == 0);
+    if (klet_spec_decode((const char *)data, size, &s, &l, NULL) == 0) {
+        sl_assert(klet_spec_encode(&s, &l, &again, NULL) == 0);
         sl_assert(again.len == size && memcmp(again.s, data, size) == 0);
     }
-    launch_done(&l);
+    klet_launch_done(&l);
     sl_buf_done(&again);
     return 0;
 }

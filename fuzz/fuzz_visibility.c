@@ -29,26 +29,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > 32768)
         return 0;
     char *path = strndup((const char *)data, size), *accept = strchr(path, '\n');
-    struct visibility_target t;
+    struct serve_visibility_target t;
     struct sl_buf what;
 
     if (accept)
         *accept++ = '\0';
-    visibility_target(path, &t);
+    serve_visibility_target(path, &t);
     if (t.what == VISIBILITY_PENDING &&
         (!t.version || !*t.queue || t.namespaced != (*t.ns != '\0')))
         abort();
     sl_buf_init(&what, (size_t)1 << 20);
-    visibility_attributes(&t, path, &what);
+    serve_visibility_attributes(&t, path, &what);
     must_be_json(&what);
     sl_buf_done(&what);
 
     struct sl_http_answer no = empty_answer(), yes = empty_answer();
-    visibility_forbid(&t, path, &no);
+    serve_visibility_forbid(&t, path, &no);
     must_be_json(&no.body);
     if (t.what != VISIBILITY_NOTHING && t.what != VISIBILITY_QUEUES &&
         t.what != VISIBILITY_PENDING) {
-        visibility_document(&t, accept, &yes);
+        serve_visibility_document(&t, accept, &yes);
         must_be_json(&yes.body);
     }
     sl_buf_done(&no.body);

@@ -20,18 +20,18 @@
 #define PATH "/apis/batch/v1/jobs"
 
 struct stage {
-    struct sl_port port;
+    struct sl_kube_client client;
     struct sl_reflector *r;
-    sl_reply_fn done; /* of the open call */
-    sl_line_fn line;
+    sl_kube_reply_fn done; /* of the open call */
+    sl_kube_line_fn line;
     void *ctx;
     uint64_t calls;
     bool open, listing; /* between begin and synced */
 };
 
-static sl_call start(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                     void *ctx) {
-    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
+static sl_kube_call start(struct sl_kube_client *p, const char *path, sl_kube_line_fn line,
+                          sl_kube_reply_fn done, void *ctx) {
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, client);
 
     sl_assert(!g->open);
     sl_assert(strncmp(path, PATH, strlen(PATH)) == 0 && strlen(path) < 65536);
@@ -41,27 +41,27 @@ static sl_call start(struct sl_port *p, const char *path, sl_line_fn line, sl_re
     g->line = line;
     g->done = done;
     g->ctx = ctx;
-    return (sl_call){++g->calls};
+    return (sl_kube_call){++g->calls};
 }
 
-static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                          void *ctx) {
+static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                               sl_kube_reply_fn done, void *ctx) {
     return start(p, rq->path, NULL, done, ctx);
 }
 
-static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                        sl_reply_fn done, void *ctx) {
+static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                             sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     return start(p, rq->path, line, done, ctx);
 }
 
-static void on_cancel(struct sl_port *p, sl_call c) {
-    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
+static void on_cancel(struct sl_kube_client *p, sl_kube_call c) {
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, client);
 
     if (c.v == g->calls)
         g->open = false;
 }
 
-static const struct sl_port_ops ops = {on_request, on_watch, on_cancel};
+static const struct sl_kube_client_ops ops = {on_request, on_watch, on_cancel};
 
 static void on_begin(void *ctx) {
     ((struct stage *)ctx)->listing = true;
@@ -88,12 +88,12 @@ static void on_synced(void *ctx, bool exists) {
 }
 
 static void end(struct stage *g, int status, const char *body, size_t len) {
-    struct sl_reply r = {.status = status,
-                         .body = body,
-                         .len = len,
-                         .retry_after = status % 3 * SL_SEC,
-                         .text = "text",
-                         .too_long = status == 0};
+    struct sl_kube_reply r = {.status = status,
+                              .body = body,
+                              .len = len,
+                              .retry_after = status % 3 * SL_SEC,
+                              .text = "text",
+                              .too_long = status == 0};
 
     g->open = false;
     g->done(g->ctx, &r);
@@ -107,7 +107,7 @@ static void one(struct stage *g, const char *s, size_t len) {
     if (n > 0)
         memcpy(rest, s + 1, n);
     if (len > 0 && *s == 't')
-        g->port.mono += SL_SEC;
+        g->client.mono += SL_SEC;
     else if (len > 0 && g->open && *s == 'l' && !g->line)
         end(g, 200, rest, n);
     else if (len > 0 && g->open && *s == 'e' && g->line)
@@ -116,18 +116,18 @@ static void one(struct stage *g, const char *s, size_t len) {
         end(g, (rest[0] & 7) * 100 + (rest[1] & 15) * 10 + (rest[2] & 15), rest + 3, n - 3);
     free(rest);
     sl_reflector_tick(g->r);
-    sl_assert(g->open || sl_reflector_next(g->r) > g->port.mono);
+    sl_assert(g->open || sl_reflector_next(g->r) > g->client.mono);
     sl_assert(sl_reflector_next(g->r) < SL_TIME_NEVER || g->open);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct stage g = {.port.ops = &ops};
+    struct stage g = {.client.ops = &ops};
     struct sl_reflector_owner owner = {&g, on_begin, on_object, on_gone, on_synced};
     const char *s = (const char *)data, *stop = s + size;
 
-    g.r = sl_reflector_new(&g.port, PATH, "", &owner, size);
+    g.r = sl_reflector_new(&g.client, PATH, "", &owner, size);
     sl_reflector_tick(g.r);
     while (s < stop) {
         const char *nl = memchr(s, '\n', (size_t)(stop - s));
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         one(&g, s, len);
         s += len + 1;
     }
-    sl_assert(strlen(sl_reflector_trouble(g.r)) < SL_REFLECTOR_TROUBLE);
+    sl_assert(strlen(sl_reflector_error(g.r)) < SL_REFLECTOR_ERROR_TEXT);
     sl_reflector_free(g.r);
     sl_assert(!g.open);
     return 0;

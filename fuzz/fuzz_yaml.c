@@ -11,26 +11,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void walk(const struct sl_node *n, uint32_t depth) {
+static void walk(const struct sl_doc_node *n, uint32_t depth) {
     sl_assert(depth <= SL_DOC_MAX_DEPTH && n->line > 0);
     switch (n->kind) {
-    case SL_NODE_STR:
-    case SL_NODE_FLOAT:
-    case SL_NODE_BOOL:
+    case SL_DOC_NODE_STR:
+    case SL_DOC_NODE_FLOAT:
+    case SL_DOC_NODE_BOOL:
         sl_assert(strlen(n->text) == n->n);
         break;
-    case SL_NODE_LIST:
+    case SL_DOC_NODE_LIST:
         for (uint32_t i = 0; i < n->n; i++)
             walk(&n->items[i], depth + 1);
         break;
-    case SL_NODE_MAP:
+    case SL_DOC_NODE_MAP:
         for (uint32_t i = 0; i < n->n; i++) {
             sl_assert(n->pairs[i].key != NULL);
             walk(&n->pairs[i].value, depth + 1);
         }
         break;
-    case SL_NODE_NULL:
-    case SL_NODE_INT:
+    case SL_DOC_NODE_NULL:
+    case SL_DOC_NODE_INT:
         break;
     }
 }
@@ -60,7 +60,7 @@ static uint64_t groups(uint64_t h, const struct sl_groups *g) {
 }
 
 /* Reads everything there is; the sum does not matter. */
-static uint64_t read_all(const struct sl_object *o) {
+static uint64_t read_all(const struct sl_kueue_object *o) {
     const struct sl_fact *f = &o->fact;
     uint64_t h = 0;
 
@@ -78,11 +78,11 @@ static uint64_t read_all(const struct sl_object *o) {
         for (uint32_t k = 0; k < p->n_tolerations; k++)
             h = sl_digest_str(h, p->tolerations[k].key);
     }
-    if (o->kind == SL_OBJECT_WORKLOAD) {
+    if (o->kind == SL_KUEUE_OBJECT_WORKLOAD) {
         sl_assert(o->n_podsets > 0 && o->n_podsets <= SL_MAX_PODSETS && !o->priority_class);
         return sl_digest_str(sl_digest_str(h, f->workload.queue), f->workload.invalid);
     }
-    if (o->kind != SL_OBJECT_FACT)
+    if (o->kind != SL_KUEUE_OBJECT_FACT)
         return h;
     switch (f->kind) {
     case SL_FACT_FLAVOR:
@@ -109,17 +109,17 @@ static uint64_t read_all(const struct sl_object *o) {
 }
 
 static void objects(const struct sl_doc *d) {
-    struct sl_objects list = {0};
+    struct sl_kueue_objects list = {0};
     struct sl_arena a;
     struct sl_err err;
 
     sl_arena_init(&a, (size_t)2 << 30);
-    int r = sl_objects_decode(d, &a, &list, &err);
+    int r = sl_kueue_objects_decode(d, &a, &list, &err);
     if (r < 0)
         check_error(r, &err);
     for (uint32_t i = 0; i < list.v.n; i++)
         (void)read_all(&list.v.v[i]);
-    sl_objects_done(&list);
+    sl_kueue_objects_done(&list);
     sl_arena_done(&a);
 }
 

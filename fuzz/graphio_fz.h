@@ -43,19 +43,19 @@ static inline void fz_write(const struct sl_graph *g) {
         *sl_vec_push(&gr.picks) =
             (struct sl_pick){.v = v, .needs = sl_graph_vertex(g, v)->size, .exclusive = pos > 0};
     }
-    for (int f = SL_MATCH_SIMPLE; f <= (int)SL_MATCH_RV1_SHORTHAND; f++) {
-        struct sl_match_writer w = {.format = (enum sl_match_format)f};
+    for (int f = SL_GRAPHIO_MATCH_SIMPLE; f <= (int)SL_GRAPHIO_MATCH_RV1_SHORTHAND; f++) {
+        struct sl_graphio_match_writer w = {.format = (enum sl_graphio_match_format)f};
         sl_buf_clear(&b);
-        int r = sl_match_write(&w, g, &gr, &b, &err);
-        sl_assert(r == 0 || (r < 0 && w.format == SL_MATCH_RLITE && b.len == 0));
-        if (w.format == SL_MATCH_JGF && !sl_buf_full(&b)) {
-            struct sl_graph_text t = {.format = SL_GRAPH_JGF,
-                                      .file = "in",
-                                      .text = sl_buf_str(&b),
-                                      .len = b.len,
-                                      .max_vertices = FZ_MAX_VERTICES};
+        int r = sl_graphio_match_write(&w, g, &gr, &b, &err);
+        sl_assert(r == 0 || (r < 0 && w.format == SL_GRAPHIO_MATCH_RLITE && b.len == 0));
+        if (w.format == SL_GRAPHIO_MATCH_JGF && !sl_buf_full(&b)) {
+            struct sl_graphio_text t = {.format = SL_GRAPHIO_JGF,
+                                        .file = "in",
+                                        .text = sl_buf_str(&b),
+                                        .len = b.len,
+                                        .max_vertices = FZ_MAX_VERTICES};
             struct sl_graph *again = NULL;
-            r = sl_graph_read(&t, &again, NULL, &err);
+            r = sl_graphio_read(&t, &again, NULL, &err);
             if (r < 0)
                 fz_refused(r, &err);
             else
@@ -64,23 +64,23 @@ static inline void fz_write(const struct sl_graph *g) {
         }
     }
     sl_buf_clear(&b);
-    sl_picture_write(g, SL_PICTURE_DOT, &b);
-    sl_picture_write(g, SL_PICTURE_GRAPHML, &b);
+    sl_graphio_picture_write(g, SL_GRAPHIO_PICTURE_DOT, &b);
+    sl_graphio_picture_write(g, SL_GRAPHIO_PICTURE_GRAPHML, &b);
     sl_buf_done(&b);
     sl_grant_done(&gr);
 }
 
-static inline void fz_read(enum sl_graph_format f, const uint8_t *data, size_t size,
+static inline void fz_read(enum sl_graphio_format f, const uint8_t *data, size_t size,
                            const char *allow) {
-    struct sl_graph_text t = {.format = f,
-                              .file = "in",
-                              .text = (const char *)data,
-                              .len = size,
-                              .allow = allow,
-                              .max_vertices = FZ_MAX_VERTICES};
+    struct sl_graphio_text t = {.format = f,
+                                .file = "in",
+                                .text = (const char *)data,
+                                .len = size,
+                                .allow = allow,
+                                .max_vertices = FZ_MAX_VERTICES};
     struct sl_graph *g = NULL;
     struct sl_err err;
-    int r = sl_graph_read(&t, &g, NULL, &err);
+    int r = sl_graphio_read(&t, &g, NULL, &err);
 
     if (r < 0) {
         fz_refused(r, &err);
@@ -93,24 +93,24 @@ static inline void fz_read(enum sl_graph_format f, const uint8_t *data, size_t s
 }
 
 /* The text as growth of a graph, as what a job has of it, and as what it gives back. */
-static inline void fz_against(enum sl_graph_format f, const uint8_t *data, size_t size,
+static inline void fz_against(enum sl_graphio_format f, const uint8_t *data, size_t size,
                               const char *base) {
-    struct sl_graph_text t = {.format = SL_GRAPH_RV1EXEC, .file = "in", .text = base};
+    struct sl_graphio_text t = {.format = SL_GRAPHIO_RV1EXEC, .file = "in", .text = base};
     struct sl_graph *g = NULL;
-    struct sl_holding h = {0};
+    struct sl_graphio_holding h = {0};
     struct sl_grant gr = {0};
     struct sl_err err;
-    sl_vtxs v = {0};
+    sl_graphio_vertices v = {0};
 
     t.len = strlen(base);
-    int r = sl_graph_read(&t, &g, NULL, &err);
+    int r = sl_graphio_read(&t, &g, NULL, &err);
     sl_assert(r >= 0);
-    t = (struct sl_graph_text){.format = f,
-                               .file = "in",
-                               .text = (const char *)data,
-                               .len = size,
-                               .max_vertices = FZ_MAX_VERTICES};
-    r = sl_holding_read(g, &t, &h, &err);
+    t = (struct sl_graphio_text){.format = f,
+                                 .file = "in",
+                                 .text = (const char *)data,
+                                 .len = size,
+                                 .max_vertices = FZ_MAX_VERTICES};
+    r = sl_graphio_holding_read(g, &t, &h, &err);
     if (r < 0)
         fz_refused(r, &err);
     for (uint32_t i = 0; i < h.picks.n; i++) { /* depth-first, and the way to each is there */
@@ -120,13 +120,13 @@ static inline void fz_against(enum sl_graph_format f, const uint8_t *data, size_
         sl_assert(i == 0 || sl_graph_vertex(g, h.picks.v[i - 1].v)->pos < x->pos);
         *sl_vec_push(&gr.picks) = h.picks.v[i];
     }
-    r = sl_release_read(g, &t, &gr, &v, &err);
+    r = sl_graphio_release_read(g, &t, &gr, &v, &err);
     if (r < 0)
         fz_refused(r, &err);
     sl_assert(v.n <= gr.picks.n);
     uint64_t generation = sl_graph_generation(g);
     uint32_t count = sl_graph_count(g);
-    r = sl_graph_read_more(g, &t, &err);
+    r = sl_graphio_read_more(g, &t, &err);
     if (r < 0) {
         fz_refused(r, &err);
         sl_assert(sl_graph_generation(g) == generation && sl_graph_count(g) == count);
@@ -135,7 +135,7 @@ static inline void fz_against(enum sl_graph_format f, const uint8_t *data, size_
     }
     sl_vec_free(&v);
     sl_grant_done(&gr);
-    sl_holding_done(&h);
+    sl_graphio_holding_done(&h);
     sl_graph_free(g);
 }
 

@@ -48,13 +48,13 @@ static inline bool some_name(void *ctx, const char *name) {
     return strlen(name) % 2 == 0;
 }
 
-static inline bool some_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
+static inline bool some_owner(void *ctx, const char *ns, const struct sl_review_owner_ref *owner) {
     (void)ctx;
     return (strlen(ns) + strlen(owner->name)) % 2 == 0;
 }
 
 static struct sl_settings settings;
-static struct sl_api_view view = {
+static struct sl_review_view view = {
     .settings = &settings,
     .queue_open = some_queue,
     .queue_exists = some_queue,
@@ -65,7 +65,7 @@ static struct sl_api_view view = {
 
 static inline void set_gates(bool flipped, bool webhooks) {
     for (int i = 0; i < SL_GATES; i++)
-        settings.gates[i] = sl_gate_default((enum sl_gate_id)i) != flipped;
+        settings.gates[i] = sl_feature_gate_default((enum sl_feature_gate)i) != flipped;
     memset(view.webhook, webhooks, sizeof(view.webhook));
     memset(settings.framework, 1, sizeof(settings.framework));
 }

@@ -52,7 +52,7 @@ static inline void stage_init(struct stage *g, bool bare) {
 
 static inline void stage_line(struct stage *g, const char *s, size_t len) {
     struct sl_buf path = SL_BUF(200), body = SL_BUF(STAGE_BODY);
-    enum sl_method method = s[1] == 'c' ? SL_POST : s[1] == 'd' ? SL_DELETE : SL_PATCH;
+    enum sl_kube_method method = s[1] == 'c' ? SL_POST : s[1] == 'd' ? SL_DELETE : SL_PATCH;
 
     uint32_t which = (unsigned char)(s[0] - 'a') % g->n_collections;
 

@@ -16,7 +16,7 @@ struct run {
     uint32_t data_id, turns;
 };
 
-static inline void on_opened(void *ctx, uint32_t id, const struct sl_stream_head *h) {
+static inline void on_opened(void *ctx, uint32_t id, const struct sl_streams_head *h) {
     struct run *r = ctx;
 
     sl_buf_printf(&r->log, "[open %u %s %s %s]", id, h->type, h->port, h->request);

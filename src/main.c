@@ -11,12 +11,12 @@
 #include "cmd/cli/cli.h"
 #include "core/base/collection/hash.h"
 
-static const struct sl_verb *const verbs[] = {
-    &sl_verb_up,         &sl_verb_serve,   &sl_verb_sim,  &sl_verb_match,
-    &sl_verb_completion, &sl_verb_version, &sl_verb_help,
+static const struct cli_verb *const verbs[] = {
+    &cli_verb_up,         &cli_verb_serve,   &cli_verb_sim,  &cli_verb_match,
+    &cli_verb_completion, &cli_verb_version, &cli_verb_help,
 };
 
-static const struct sl_example examples[] = {
+static const struct cli_example examples[] = {
     {"sluice up", "run a cluster with queues on this machine"},
     {"sluice sim examples/load/sample.yaml", "simulate a load: makespan and wait times"},
     {"sluice match -L examples/match/small.graphml",
@@ -24,7 +24,7 @@ static const struct sl_example examples[] = {
     {"sluice sim --help", "all options of the simulator"},
 };
 
-static const struct sl_program program = {
+static const struct cli_program program = {
     .name = "sluice",
     .summary = "job queueing and placement for Kubernetes",
     .version = SL_VERSION,

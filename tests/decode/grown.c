@@ -62,7 +62,8 @@ static char *requote(const char *text) {
     return body;
 }
 
-int grown_do(struct grown_world *w, enum sl_method method, const char *path, const char *text) {
+int grown_do(struct grown_world *w, enum sl_kube_method method, const char *path,
+             const char *text) {
     char *body = text ? requote(text) : NULL;
     int status =
         fakeapi_do(w->api, method, path, method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON, body, NULL);
@@ -128,7 +129,7 @@ struct took {
     bool stored;
 };
 
-static void write_it(struct subject *s, enum sl_method method, const char *path,
+static void write_it(struct subject *s, enum sl_kube_method method, const char *path,
                      const struct sl_buf *body, struct took *ret) {
     int status = fakeapi_do(s->w->api, method, path, SL_JSON, sl_buf_str(body), NULL);
 
@@ -286,8 +287,8 @@ static void on_target(void *ctx, const struct blow_target *t) {
 }
 
 static const struct sl_schema *schema_of(const struct grown_kind *k) {
-    struct sl_kind *x;
-    for (uint32_t i = 0; (x = sl_kind_each(timed.server, &i));)
+    struct api_kind *x;
+    for (uint32_t i = 0; (x = api_kind_each(timed.server, &i));)
         for (uint32_t v = 0; v < x->n_versions; v++)
             if (strcmp(x->group, k->group) == 0 && strcmp(x->plural, k->plural) == 0 &&
                 strcmp(x->versions[v].name, k->version) == 0)
@@ -299,12 +300,12 @@ static void one_kind(struct grown_world *w, const struct grown_kind *k) {
     struct subject s = {.w = w, .k = k, .arena = SL_ARENA((size_t)16 << 20)};
     bool namespaced = false;
     const char *kind = "";
-    struct sl_kind *x;
+    struct api_kind *x;
     char *base = requote(k->base);
     int64_t begun = meter_cpu_us();
     uint32_t before = sum.tried;
 
-    for (uint32_t i = 0; (x = sl_kind_each(timed.server, &i));)
+    for (uint32_t i = 0; (x = api_kind_each(timed.server, &i));)
         if (strcmp(x->group, k->group) == 0 && strcmp(x->plural, k->plural) == 0) {
             namespaced = x->namespaced;
             kind = x->kind;

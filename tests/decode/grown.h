@@ -53,6 +53,6 @@ void grown_all(struct grown_world *w, const struct grown_kind *kinds, size_t n);
 /* What was metered must have been done in its time. */
 void grown_hold(struct grown_world *w, const char *what);
 /* Quotes may be written as '. Returns the status. */
-int grown_do(struct grown_world *w, enum sl_method method, const char *path, const char *text);
+int grown_do(struct grown_world *w, enum sl_kube_method method, const char *path, const char *text);
 
 #endif

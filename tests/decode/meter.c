@@ -7,9 +7,9 @@
 
 struct meter_call {
     struct meter *m;
-    sl_call call;
-    sl_line_fn line;
-    sl_reply_fn done;
+    sl_kube_call call;
+    sl_kube_line_fn line;
+    sl_kube_reply_fn done;
     void *ctx;
 };
 
@@ -20,8 +20,8 @@ int64_t meter_cpu_us(void) {
 }
 
 void meter_enter(struct meter *m) {
-    m->port.wall = m->inner->wall;
-    m->port.mono = m->inner->mono;
+    m->client.wall = m->inner->wall;
+    m->client.mono = m->inner->mono;
     m->since = meter_cpu_us();
 }
 
@@ -50,7 +50,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
     meter_leave(m);
 }
 
-static void on_done(void *ctx, const struct sl_reply *r) {
+static void on_done(void *ctx, const struct sl_kube_reply *r) {
     struct meter_call c = *(struct meter_call *)ctx;
     forget(ctx);
     c.m->bytes += r->len;
@@ -60,9 +60,9 @@ static void on_done(void *ctx, const struct sl_reply *r) {
 }
 
 /* The API's part of a call is not measured. */
-static sl_call begin(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                     sl_reply_fn done, void *ctx) {
-    struct meter *m = SL_CONTAINER_OF(p, struct meter, port);
+static sl_kube_call begin(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                          sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
+    struct meter *m = SL_CONTAINER_OF(p, struct meter, client);
     struct meter_call *c = sl_alloc0(1, sizeof *c);
     bool counting = m->since;
 
@@ -79,18 +79,18 @@ static sl_call begin(struct sl_port *p, const struct sl_request_line *rq, sl_lin
     return c->call;
 }
 
-static sl_call request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                       void *ctx) {
+static sl_kube_call request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                            sl_kube_reply_fn done, void *ctx) {
     return begin(p, rq, NULL, done, ctx);
 }
 
-static sl_call watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                     sl_reply_fn done, void *ctx) {
+static sl_kube_call watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                          sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     return begin(p, rq, line, done, ctx);
 }
 
-static void cancel(struct sl_port *p, sl_call call) {
-    struct meter *m = SL_CONTAINER_OF(p, struct meter, port);
+static void cancel(struct sl_kube_client *p, sl_kube_call call) {
+    struct meter *m = SL_CONTAINER_OF(p, struct meter, client);
 
     m->inner->ops->cancel(m->inner, call);
     for (uint32_t i = 0; i < m->calls.n; i++)
@@ -100,10 +100,10 @@ static void cancel(struct sl_port *p, sl_call call) {
         }
 }
 
-void meter_init(struct meter *m, struct sl_port *inner) {
-    static const struct sl_port_ops ops = {request, watch, cancel};
+void meter_init(struct meter *m, struct sl_kube_client *inner) {
+    static const struct sl_kube_client_ops ops = {request, watch, cancel};
     *m = (struct meter){.inner = inner};
-    m->port = (struct sl_port){.ops = &ops, .wall = inner->wall, .mono = inner->mono};
+    m->client = (struct sl_kube_client){.ops = &ops, .wall = inner->wall, .mono = inner->mono};
 }
 
 void meter_done(struct meter *m) {

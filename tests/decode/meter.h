@@ -12,8 +12,8 @@
 struct meter_call;
 
 struct meter {
-    struct sl_port port; /* to be given to whoever is measured */
-    struct sl_port *inner;
+    struct sl_kube_client client; /* to be given to whoever is measured */
+    struct sl_kube_client *inner;
     SL_VEC(struct meter_call *) calls;
     int64_t us;    /* so far */
     size_t bytes;  /* of answers, lines and bodies */
@@ -21,7 +21,7 @@ struct meter {
     int64_t since; /* while it counts; else 0 */
 };
 
-void meter_init(struct meter *m, struct sl_port *inner);
+void meter_init(struct meter *m, struct sl_kube_client *inner);
 void meter_done(struct meter *m);
 /* Around a turn of the one that is measured. */
 void meter_enter(struct meter *m);

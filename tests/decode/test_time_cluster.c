@@ -94,7 +94,7 @@ static void every_list_and_map(void **state) {
     assert_int_equal(grown_do(&w, SL_PATCH, "/api/v1/nodes/n1/status", "{" NODE), 200);
     must(&w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     w.ctx = sl_cluster_new(
-        &(struct sl_cluster_spec){.port = &w.meter.port, .seed = 1, .ca = "certificate"});
+        &(struct sl_cluster_spec){.client = &w.meter.client, .seed = 1, .ca = "certificate"});
     run(&w);
     probe(&w, true); /* what is in use is used */
     assert_string_equal(

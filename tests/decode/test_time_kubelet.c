@@ -32,7 +32,7 @@ static void one_turn(struct runtime *x) {
     meter_leave(&x->w.meter);
     fakeapi_advance(x->w.api, real_now() - x->fx.began);
     meter_enter(&x->w.meter);
-    sl_runtime_tick(x->fx.rt);
+    sl_kubelet_tick(x->fx.rt);
     meter_leave(&x->w.meter);
 }
 
@@ -101,8 +101,8 @@ static void open_runtime(struct runtime *x) {
     assert_int_equal(uv_timer_init(&fx->loop, &fx->timer), 0);
     assert_int_equal(uv_timer_start(&fx->timer, nothing, 1, 1), 0); /* no turn is longer */
     fx->began = real_now();
-    assert_int_equal(sl_runtime_new(&(struct sl_runtime_spec){.loop = &fx->loop,
-                                                              .port = &x->w.meter.port,
+    assert_int_equal(sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &fx->loop,
+                                                              .client = &x->w.meter.client,
                                                               .dir = fx->dir,
                                                               .node = "machine",
                                                               .files = FILES,

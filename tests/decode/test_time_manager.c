@@ -185,16 +185,16 @@ static void probe(struct grown_world *w, bool make) {
 }
 
 static void begin(struct manager *x) {
-    struct sl_parts parts = {.core = true,
-                             .scheduler = true,
-                             .tas = true,
-                             .elasticjobs = true,
-                             .provisioning = true,
-                             .framework = {[SL_FW_JOB] = true,
-                                           [SL_FW_POD] = true,
-                                           [SL_FW_DEPLOYMENT] = true,
-                                           [SL_FW_STATEFULSET] = true,
-                                           [SL_FW_LEADERWORKERSET] = true}};
+    struct sl_manager_parts parts = {.core = true,
+                                     .scheduler = true,
+                                     .tas = true,
+                                     .elasticjobs = true,
+                                     .provisioning = true,
+                                     .framework = {[SL_FW_JOB] = true,
+                                                   [SL_FW_POD] = true,
+                                                   [SL_FW_DEPLOYMENT] = true,
+                                                   [SL_FW_STATEFULSET] = true,
+                                                   [SL_FW_LEADERWORKERSET] = true}};
     struct sl_warnings warnings;
     struct sl_err err;
 
@@ -208,7 +208,7 @@ static void begin(struct manager *x) {
                      0);
     sl_warnings_done(&warnings);
     x->m = sl_manager_new(&(struct sl_manager_spec){.parts = parts,
-                                                    .port = &x->w.meter.port,
+                                                    .client = &x->w.meter.client,
                                                     .settings = x->settings,
                                                     .metrics = x->metrics,
                                                     .instance = "test",

@@ -85,8 +85,8 @@ struct call *fa_call_find(struct fakeapi *a, uint64_t id) {
     return &a->calls.v[i];
 }
 
-static struct call *call_new(struct fakeapi *a, uint32_t client, const char *path, sl_reply_fn done,
-                             void *ctx) {
+static struct call *call_new(struct fakeapi *a, uint32_t client, const char *path,
+                             sl_kube_reply_fn done, void *ctx) {
     struct call *c;
 
     if (a->free_calls.n > 0) {
@@ -116,9 +116,9 @@ void fa_call_free(struct fakeapi *a, struct call *c) {
     *sl_vec_push(&a->free_calls) = (uint32_t)(c - a->calls.v);
 }
 
-static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                            void *ctx) {
-    struct client *cl = SL_CONTAINER_OF(p, struct client, port);
+static sl_kube_call port_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                                 sl_kube_reply_fn done, void *ctx) {
+    struct client *cl = SL_CONTAINER_OF(p, struct client, client);
     struct fakeapi *a = cl->a;
     struct call *c = call_new(a, (uint32_t)(cl - a->clients), rq->path, done, ctx);
 
@@ -132,12 +132,12 @@ static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq,
     }
     fa_event_add(a, a->now + way(a, &a->faults.delay, a->faults.longest), EV_ARRIVE,
                  fa_call_id(a, c), NULL, NULL);
-    return (sl_call){fa_call_id(a, c)};
+    return (sl_kube_call){fa_call_id(a, c)};
 }
 
-static sl_call port_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                          sl_reply_fn done, void *ctx) {
-    struct client *cl = SL_CONTAINER_OF(p, struct client, port);
+static sl_kube_call port_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                               sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
+    struct client *cl = SL_CONTAINER_OF(p, struct client, client);
     struct fakeapi *a = cl->a;
     struct call *c = call_new(a, (uint32_t)(cl - a->clients), rq->path, done, ctx);
 
@@ -146,7 +146,7 @@ static sl_call port_watch(struct sl_port *p, const struct sl_request_line *rq, s
     c->line = line;
     fa_event_add(a, a->now + way(a, &a->faults.delay, a->faults.longest), EV_ARRIVE,
                  fa_call_id(a, c), NULL, NULL);
-    return (sl_call){fa_call_id(a, c)};
+    return (sl_kube_call){fa_call_id(a, c)};
 }
 
 /* A request that was sent still arrives; only nobody hears the answer. */
@@ -156,7 +156,7 @@ static void mute(struct fakeapi *a, struct call *c) {
         fa_call_free(a, c);
 }
 
-static void port_cancel(struct sl_port *p, sl_call id) {
+static void port_cancel(struct sl_kube_client *p, sl_kube_call id) {
     struct fakeapi *a = ((struct client *)p)->a;
     struct call *c = fa_call_find(a, id.v);
 
@@ -164,7 +164,7 @@ static void port_cancel(struct sl_port *p, sl_call id) {
         mute(a, c);
 }
 
-static const struct sl_port_ops port_ops = {port_request, port_watch, port_cancel};
+static const struct sl_kube_client_ops port_ops = {port_request, port_watch, port_cancel};
 
 /* ---- on the way ---- */
 
@@ -240,7 +240,7 @@ static void arrive(struct fakeapi *a, struct call *c) {
     } else {
         a->serving = c;
         c->status = fa_serve(a,
-                             &(struct sl_request_line){.method = c->method,
+                             &(struct sl_kube_request){.method = c->method,
                                                        .path = c->path,
                                                        .content_type = c->content_type,
                                                        .body = c->body,
@@ -262,8 +262,8 @@ static void arrive(struct fakeapi *a, struct call *c) {
 
 static void reply(struct fakeapi *a, struct call *c) {
     struct sl_buf body = c->out;
-    struct sl_reply r = {.status = c->status, .retry_after = c->retry_after};
-    sl_reply_fn done = c->muted ? NULL : c->done;
+    struct sl_kube_reply r = {.status = c->status, .retry_after = c->retry_after};
+    sl_kube_reply_fn done = c->muted ? NULL : c->done;
     void *ctx = c->ctx;
 
     if (fa_cut_off(a, c) && c->status != 0) {
@@ -290,8 +290,8 @@ static void reply(struct fakeapi *a, struct call *c) {
 
 static void set_clocks(struct fakeapi *a) {
     for (uint32_t i = 0; i < FAKEAPI_CLIENTS; i++) {
-        a->clients[i].port.mono = a->now;
-        a->clients[i].port.wall = FAKEAPI_EPOCH + a->now + a->clients[i].wall_offset;
+        a->clients[i].client.mono = a->now;
+        a->clients[i].client.wall = FAKEAPI_EPOCH + a->now + a->clients[i].wall_offset;
     }
 }
 
@@ -439,7 +439,7 @@ struct fakeapi *fakeapi_new(uint64_t seed) {
     sl_heap_init(&a->queue, before, place, a);
     sl_buf_init(&a->line, MAX_REPLY_BYTES);
     for (uint32_t i = 0; i < FAKEAPI_CLIENTS; i++)
-        a->clients[i] = (struct client){.port.ops = &port_ops, .a = a};
+        a->clients[i] = (struct client){.client.ops = &port_ops, .a = a};
     for (uint32_t i = 0; i < fakeapi_n_kinds; i++)
         fakeapi_register(a, &fakeapi_kinds[i]);
     set_clocks(a);
@@ -493,20 +493,20 @@ void fakeapi_free(struct fakeapi *a) {
     sl_freep(&a);
 }
 
-struct sl_port *fakeapi_port(struct fakeapi *a, uint32_t client) {
+struct sl_kube_client *fakeapi_port(struct fakeapi *a, uint32_t client) {
     sl_assert(client < FAKEAPI_CLIENTS);
     if (client >= a->used_clients)
         a->used_clients = client + 1;
-    return &a->clients[client].port;
+    return &a->clients[client].client;
 }
 
-int fakeapi_do(struct fakeapi *a, enum sl_method method, const char *path, const char *content_type,
-               const char *body, struct sl_buf *out) {
+int fakeapi_do(struct fakeapi *a, enum sl_kube_method method, const char *path,
+               const char *content_type, const char *body, struct sl_buf *out) {
     struct sl_buf own;
 
     sl_buf_init(&own, MAX_REPLY_BYTES);
     int status = fa_serve(a,
-                          &(struct sl_request_line){.method = method,
+                          &(struct sl_kube_request){.method = method,
                                                     .path = path,
                                                     .content_type = content_type,
                                                     .body = body,

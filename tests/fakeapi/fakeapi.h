@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An in-memory Kubernetes API behind struct sl_port, with a virtual clock and seeded faults: for
- * tests and for a simulator of the whole program. Everything happens in one queue of events,
+ * An in-memory Kubernetes API behind struct sl_kube_client, with a virtual clock and seeded faults:
+ * for tests and for a simulator of the whole program. Everything happens in one queue of events,
  * ordered by time and then by the order in which they were made, so a seed gives the same run
  * everywhere. A request costs some microseconds.
  *
@@ -66,7 +66,7 @@ void fakeapi_free(struct fakeapi *a);
  * past. What happens there does not happen here. */
 struct fakeapi *fakeapi_copy(const struct fakeapi *a);
 /* Clients have their own wall clocks and their own network. */
-struct sl_port *fakeapi_port(struct fakeapi *a, uint32_t client);
+struct sl_kube_client *fakeapi_port(struct fakeapi *a, uint32_t client);
 
 /*
  * From now on it is an API server alone, for tests of what stands beside one: it collects no
@@ -123,7 +123,7 @@ void fakeapi_step_clock(struct fakeapi *a, uint32_t client, sl_span by);
 /* A page of a list has at most n objects, whatever the client asks for (a server may do so); 0: as
  * asked. */
 void fakeapi_set_page(struct fakeapi *a, uint32_t n);
-/* Answers and lines beyond so many bytes come as too long (struct sl_reply); 0: none is. */
+/* Answers and lines beyond so many bytes come as too long (struct sl_kube_reply); 0: none is. */
 void fakeapi_set_ceiling(struct fakeapi *a, size_t bytes);
 /* A status may list so many Jobs of a CronJob: FAKEAPI_LIST_ITEMS unless told. */
 #define FAKEAPI_LIST_ITEMS 1024u
@@ -136,8 +136,8 @@ void fakeapi_kill(struct fakeapi *a, uint32_t client);
 
 /* ---- by hand: no delay, no faults, the same semantics ---- */
 /* Returns the HTTP status; out (may be NULL) gets the body. body may be NULL. */
-int fakeapi_do(struct fakeapi *a, enum sl_method method, const char *path, const char *content_type,
-               const char *body, struct sl_buf *out);
+int fakeapi_do(struct fakeapi *a, enum sl_kube_method method, const char *path,
+               const char *content_type, const char *body, struct sl_buf *out);
 /* The object now, valid until the next write; NULL if there is none. */
 struct yyjson_val *fakeapi_get(struct fakeapi *a, const char *path);
 /* The number behind these words at the beginning of a name; *ret_rest, unless NULL, is what follows

@@ -83,11 +83,11 @@ struct call {
     uint32_t client;
     sl_time sent;
     bool live, watch, muted; /* muted: no callback any more */
-    sl_reply_fn done;
-    sl_line_fn line;
+    sl_kube_reply_fn done;
+    sl_kube_line_fn line;
     void *ctx;
     /* what is asked for */
-    enum sl_method method;
+    enum sl_kube_method method;
     char *path, *body;
     const char *content_type, *accept;
     size_t len;
@@ -108,7 +108,7 @@ struct call {
 };
 
 struct client {
-    struct sl_port port; /* first: an sl_port is its client */
+    struct sl_kube_client client; /* first: an sl_kube_client is its client */
     struct fakeapi *a;
     sl_span wall_offset;
     sl_time cut_until;
@@ -203,7 +203,7 @@ void fa_gc_schedule_owners(struct fakeapi *a, yyjson_val *o);
 void fa_gc_check(struct fakeapi *a, uint64_t uid);
 
 /* ---- verbs.c, write.c: a request's effect and answer ---- */
-int fa_serve(struct fakeapi *a, const struct sl_request_line *rq, struct sl_buf *out);
+int fa_serve(struct fakeapi *a, const struct sl_kube_request *rq, struct sl_buf *out);
 /* The object, or only its metadata. */
 void fa_put_version(struct sl_buf *out, const struct version *v, bool metadata);
 int fa_fail(struct sl_buf *out, int code, const char *reason, const char *fmt, ...) _printf_(4, 5);

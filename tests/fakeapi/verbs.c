@@ -374,8 +374,8 @@ static int delete_all(struct fakeapi *a, struct target *t, struct sl_buf *out) {
     return 200;
 }
 
-static int dispatch(struct fakeapi *a, enum sl_method method, struct target *t, const char *type,
-                    yyjson_val *in, struct sl_buf *out) {
+static int dispatch(struct fakeapi *a, enum sl_kube_method method, struct target *t,
+                    const char *type, yyjson_val *in, struct sl_buf *out) {
     bool named = t->name[0];
 
     if ((method == SL_POST || method == SL_PUT || method == SL_PATCH) && !yyjson_is_obj(in) &&
@@ -400,7 +400,7 @@ static int dispatch(struct fakeapi *a, enum sl_method method, struct target *t, 
     return fa_fail(out, 405, "MethodNotAllowed", "not allowed here");
 }
 
-int fa_serve(struct fakeapi *a, const struct sl_request_line *rq, struct sl_buf *out) {
+int fa_serve(struct fakeapi *a, const struct sl_kube_request *rq, struct sl_buf *out) {
     struct target t;
     yyjson_doc *doc = NULL;
     bool core = strcmp(rq->path, "/api") == 0;

@@ -33,7 +33,7 @@ static void fold(void *ctx, sl_time now, const struct sl_effects *x, uint32_t fr
     all.digest = sl_effects_digest(all.digest, x);
 }
 
-static bool wanted(const struct sl_story *s) {
+static bool wanted(const struct sl_scenario *s) {
     if (!all.only || strstr(s->title, all.only))
         return true;
     for (uint32_t i = 0; i < s->n_rules; i++)
@@ -42,10 +42,10 @@ static bool wanted(const struct sl_story *s) {
     return false;
 }
 
-static void run_stories(const struct sl_stories *set) {
-    const struct sl_story_watch watch = {.cycle = fold};
+static void run_stories(const struct sl_scenarios *set) {
+    const struct sl_scenario_watch watch = {.cycle = fold};
     for (uint32_t i = 0; i < set->n; i++) {
-        const struct sl_story *s = &set->v[i];
+        const struct sl_scenario *s = &set->v[i];
         if (!wanted(s))
             continue;
         if (all.parse_only) {
@@ -53,17 +53,17 @@ static void run_stories(const struct sl_stories *set) {
             continue;
         }
         struct sl_buf out;
-        sl_buf_init(&out, SL_STORY_OUT_BYTES);
+        sl_buf_init(&out, SL_SCENARIO_OUT_BYTES);
         if (all.tell)
             printf("%s:%u: %s\n", s->file, s->line, s->title);
-        switch (sl_story_run(s, &watch, all.tell, &out)) {
-        case SL_STORY_PASSED:
+        switch (sl_scenario_run(s, &watch, all.tell, &out)) {
+        case SL_SCENARIO_PASSED:
             all.passed++;
             break;
-        case SL_STORY_FAILED:
+        case SL_SCENARIO_FAILED:
             all.failed++;
             break;
-        case SL_STORY_SKIPPED:
+        case SL_SCENARIO_SKIPPED:
             all.skipped++;
             printf("%s:%u: skipped: %s\n", s->file, s->line, s->skip);
             break;
@@ -74,7 +74,7 @@ static void run_stories(const struct sl_stories *set) {
 }
 
 static void run_file(const char *path) {
-    _cleanup_(sl_stories_freep) struct sl_stories *set = NULL;
+    _cleanup_(sl_scenarios_freep) struct sl_scenarios *set = NULL;
     struct sl_buf why;
     size_t n = 0;
     FILE *f = fopen(path, "rbe");
@@ -83,16 +83,16 @@ static void run_file(const char *path) {
         all.failed++;
         return;
     }
-    char *text = malloc(SL_STORY_MAX_BYTES + 1);
+    char *text = malloc(SL_SCENARIO_MAX_BYTES + 1);
     if (text)
-        n = fread(text, 1, SL_STORY_MAX_BYTES + 1, f);
+        n = fread(text, 1, SL_SCENARIO_MAX_BYTES + 1, f);
     (void)fclose(f);
     sl_buf_init(&why, 4096);
     const char *base = strrchr(path, '/');
-    if (!text || sl_stories_read(all.tell ? path
-                                 : base   ? base + 1
-                                          : path,
-                                 text, n, &set, &why) < 0) {
+    if (!text || sl_scenarios_read(all.tell ? path
+                                   : base   ? base + 1
+                                            : path,
+                                   text, n, &set, &why) < 0) {
         printf("%s\n", sl_buf_str(&why));
         all.failed++;
     } else {

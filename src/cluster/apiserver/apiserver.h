@@ -51,9 +51,9 @@ struct sl_api_answer {
 };
 
 /* What comes over a wire. */
-struct sl_api_wire {
+struct sl_api_upgrade_events {
     void (*bytes)(void *ctx, const char *bytes, size_t len);
-    void (*room)(void *ctx); /* what waited for the client has become little */
+    void (*writable)(void *ctx); /* what waited for the client has become little */
 };
 
 /* Receiver of the response. Exactly one 'answer' is called, or one 'begin' or 'upgrade', any number
@@ -67,11 +67,11 @@ struct sl_api_sink {
     bool (*piece)(void *ctx, const char *bytes, size_t len);
     void (*end)(void *ctx);
     /* 101 with these headers (name and value alternating, then NULL): from there on an upgraded
-     * connection, where 'piece' sends; received bytes are passed to 'wire' in iterations of the
+     * connection, where 'piece' sends; received bytes are passed to 'events' in iterations of the
      * loop, until 'end' or a cancel. NULL: upgrades are not supported, and neither are the next
      * two. */
-    void (*upgrade)(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
-                    void *wire_ctx);
+    void (*upgrade)(void *ctx, const char *const *headers,
+                    const struct sl_api_upgrade_events *events, void *events_ctx);
     void (*hold)(void *ctx, bool hold); /* nothing is read meanwhile */
     size_t (*waiting)(void *ctx);       /* bytes that the client has not taken */
 };
@@ -82,7 +82,7 @@ typedef struct {
 
 /* Where logs and other things of running pods come from: src/cluster/kubelet. NULL: there is none.
  */
-struct sl_api_runtime {
+struct sl_api_kubelet {
     void *ctx;
     /*
      * Opens the log of a container of a pod. Afterwards 'read' appends what is available from
@@ -94,17 +94,18 @@ struct sl_api_runtime {
     size_t (*log_read)(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
     void (*log_close)(void *ctx, void *log);
     /*
-     * Exec sessions: kube/types/exec_session.h describes the events. 'talk_open' is NULL where
+     * Exec sessions: kube/types/exec_session.h describes the events. 'session_open' is NULL where
      * there are none. Input is always accepted; false: backpressure, send no more before ev->room.
      * An open session belongs to the caller until it closes it, also after it has ended.
      */
-    int (*talk_open)(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
-                     void *events_ctx, void **ret, struct sl_err *err);
-    bool (*talk_input)(void *ctx, void *talk, const char *bytes, size_t len);
-    void (*talk_input_end)(void *ctx, void *talk);
-    void (*talk_size)(void *ctx, void *talk, uint16_t cols, uint16_t rows);
-    void (*talk_hold)(void *ctx, void *talk, bool hold);
-    void (*talk_close)(void *ctx, void *talk);
+    int (*session_open)(void *ctx, const struct sl_exec_session_spec *s,
+                        const struct sl_exec_session_events *ev, void *events_ctx, void **ret,
+                        struct sl_err *err);
+    bool (*session_input)(void *ctx, void *session, const char *bytes, size_t len);
+    void (*session_input_end)(void *ctx, void *session);
+    void (*session_size)(void *ctx, void *session, uint16_t cols, uint16_t rows);
+    void (*session_hold)(void *ctx, void *session, bool hold);
+    void (*session_close)(void *ctx, void *session);
 };
 
 struct sl_apiserver_spec {
@@ -129,7 +130,7 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
                      struct sl_err *err) _must_check_;
 /* Not from within a callback. The loop has to run once more for the handles to be closed. */
 void sl_apiserver_free(struct sl_apiserver *s);
-void sl_apiserver_runtime(struct sl_apiserver *s, const struct sl_api_runtime *rt);
+void sl_apiserver_runtime(struct sl_apiserver *s, const struct sl_api_kubelet *rt);
 
 /* The request is borrowed for the call only. */
 sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *in,
@@ -138,7 +139,8 @@ void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c);
 
 /* For our own components: the same API through the API client interface, under this user name. Its
  * clocks are set once per loop iteration. It is valid as long as the server. */
-struct sl_port *sl_apiserver_port(struct sl_apiserver *s, const char *user, const char *user_agent);
+struct sl_kube_client *sl_apiserver_client(struct sl_apiserver *s, const char *user,
+                                           const char *user_agent);
 
 /* Sets the clocks to now, for iterations that begin elsewhere: a timer, another socket. */
 void sl_apiserver_clock(struct sl_apiserver *s);

@@ -46,7 +46,7 @@ static int ask(struct sl_apiserver *s, const char *method, const char *path, con
                                                                 .body = body,
                                                                 .len = len},
                                        &sink);
-    const struct sl_rq *rq = sl_rq_find(s, id);
+    const struct api_rq *rq = api_rq_find(s, id);
 
     if (rq && rq->status >= 400 && rq->status != 409)
         return sl_err_set(err, SL_EINVAL, "%s %s: %.150s", method, path, sl_buf_str(&rq->out));
@@ -83,8 +83,8 @@ static int make_definition(struct sl_apiserver *s, const char *text, size_t len,
     const char *name = sl_json_str(v, "metadata.name");
     char path[400];
 
-    have = sl_kind_read(s, sl_kind_find(s, "apiextensions.k8s.io", "customresourcedefinitions"), "",
-                        name);
+    have = api_kind_read(s, api_kind_find(s, "apiextensions.k8s.io", "customresourcedefinitions"),
+                         "", name);
     if (!have)
         return ask(s, "POST", base, SL_JSON, text, len, err);
     if (sl_json_same(sl_json_get(yyjson_doc_get_root(have), "spec"), sl_json_get(v, "spec")))
@@ -97,7 +97,7 @@ static int make_definitions(struct sl_apiserver *s, struct sl_err *err) {
     const char *text;
     size_t len;
 
-    for (uint32_t i = 0; (text = sl_crd_builtin(i, &len)); i++) {
+    for (uint32_t i = 0; (text = api_crd_builtin(i, &len)); i++) {
         int r = make_definition(s, text, len, err);
         if (r < 0)
             return r;
@@ -106,16 +106,16 @@ static int make_definitions(struct sl_apiserver *s, struct sl_err *err) {
 }
 
 /* Kinds hear of what was stored before: definitions add theirs. */
-static void tell_stored(struct sl_apiserver *s) {
-    SL_VEC(struct sl_kind *) told = {0};
-    struct sl_kind *k;
+static void report_stored(struct sl_apiserver *s) {
+    SL_VEC(struct api_kind *) told = {0};
+    struct api_kind *k;
 
-    for (uint32_t i = 0; (k = sl_kind_each(s, &i));)
+    for (uint32_t i = 0; (k = api_kind_each(s, &i));)
         if (k->strategy && k->strategy->after && !k->shares && !k->review)
             *sl_vec_push(&told) = k;
     for (uint32_t i = 0; i < told.n; i++) {
         k = told.v[i];
-        for (struct sl_object *o = sl_store_seek(s->store, k->number, "", ""); o;
+        for (struct sl_store_object *o = sl_store_seek(s->store, k->number, "", ""); o;
              o = sl_store_next(s->store, o)) {
             _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
             if (doc)
@@ -125,15 +125,15 @@ static void tell_stored(struct sl_apiserver *s) {
     sl_vec_free(&told);
 }
 
-int sl_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
+int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
     int r = sl_schemas_builtin(&s->schemas, err);
 
     if (r < 0)
         return r;
     s->starting = true;
-    r = sl_kinds_builtin(s, s->schemas, err);
+    r = api_kinds_builtin(s, s->schemas, err);
     if (r >= 0) {
-        tell_stored(s);
+        report_stored(s);
         r = make_firsts(s, err);
     }
     if (r >= 0)

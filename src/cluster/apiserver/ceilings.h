@@ -72,6 +72,6 @@ _Static_assert(SL_ARENA_MOST(SL_PATCH_ARENA_BYTES) <= API_PATCH_MEMORY &&
 /* What is there between requests, besides definitions: the store, lines of watches. */
 #define API_STATE_MEMORY                                                                           \
     (SL_STORE_MAX_BYTES + SL_STORE_MAX_WAITING_BYTES + API_LINES * API_LINE_KEPT + API_LINE +      \
-     2 * API_DISCOVERY + SCHEMA_SET_ARENA + SCHEMA_WIRE_ARENA)
+     2 * API_DISCOVERY + SCHEMA_SET_ARENA + SCHEMA_PROTOBUF_ARENA)
 
 #endif

@@ -10,15 +10,15 @@
 
 struct incall {
     TAILQ_ENTRY(incall) link;
-    struct sl_inport *p;
-    sl_line_fn line; /* NULL: a request */
-    sl_reply_fn done;
+    struct api_local_client *p;
+    sl_kube_line_fn line; /* NULL: a request */
+    sl_kube_reply_fn done;
     void *ctx;
 };
 TAILQ_HEAD(incalls, incall);
 
-struct sl_inport {
-    struct sl_port port; /* first: the port is this */
+struct api_local_client {
+    struct sl_kube_client client; /* first: the port is this */
     struct sl_apiserver *s;
     char *user, *user_agent;
     const char *groups[3];
@@ -32,15 +32,15 @@ static void incall_free(struct incall *c) {
 
 static void on_answer(void *ctx, const struct sl_api_answer *a) {
     struct incall *c = ctx;
-    sl_reply_fn done = c->done;
+    sl_kube_reply_fn done = c->done;
     void *to = c->ctx;
 
     incall_free(c);
-    done(to, &(struct sl_reply){.status = a->status,
-                                .body = a->body,
-                                .len = a->len,
-                                .retry_after = a->retry_after * SL_SEC,
-                                .text = ""});
+    done(to, &(struct sl_kube_reply){.status = a->status,
+                                     .body = a->body,
+                                     .len = a->len,
+                                     .retry_after = a->retry_after * SL_SEC,
+                                     .text = ""});
 }
 
 static void on_begin(void *ctx, const char *type) {
@@ -58,11 +58,11 @@ static bool on_piece(void *ctx, const char *bytes, size_t len) {
 
 static void on_end(void *ctx) {
     struct incall *c = ctx;
-    sl_reply_fn done = c->done;
+    sl_kube_reply_fn done = c->done;
     void *to = c->ctx;
 
     incall_free(c);
-    done(to, &(struct sl_reply){.status = 200, .body = "", .text = ""});
+    done(to, &(struct sl_kube_reply){.status = 200, .body = "", .text = ""});
 }
 
 static int hex(char c) {
@@ -90,8 +90,8 @@ static char *decoded(const char *path, size_t len) {
     return out;
 }
 
-static sl_call start(struct sl_inport *p, const struct sl_request_line *rq, sl_line_fn line,
-                     sl_reply_fn done, void *ctx) {
+static sl_kube_call start(struct api_local_client *p, const struct sl_kube_request *rq,
+                          sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     static const char *const methods[] = {[SL_GET] = "GET",
                                           [SL_POST] = "POST",
                                           [SL_PUT] = "PUT",
@@ -115,22 +115,22 @@ static sl_call start(struct sl_inport *p, const struct sl_request_line *rq, sl_l
                                 .groups = p->groups,
                                 .body = rq->body,
                                 .len = rq->len};
-    return (sl_call){sl_apiserver_call(p->s, &in, &sink).v};
+    return (sl_kube_call){sl_apiserver_call(p->s, &in, &sink).v};
 }
 
-static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                          void *ctx) {
-    return start((struct sl_inport *)p, rq, NULL, done, ctx);
+static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                               sl_kube_reply_fn done, void *ctx) {
+    return start((struct api_local_client *)p, rq, NULL, done, ctx);
 }
 
-static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                        sl_reply_fn done, void *ctx) {
-    return start((struct sl_inport *)p, rq, line, done, ctx);
+static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                             sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
+    return start((struct api_local_client *)p, rq, line, done, ctx);
 }
 
-static void on_cancel(struct sl_port *p, sl_call id) {
-    struct sl_apiserver *s = ((struct sl_inport *)p)->s;
-    struct sl_rq *rq = sl_rq_find(s, (sl_api_call){id.v});
+static void on_cancel(struct sl_kube_client *p, sl_kube_call id) {
+    struct sl_apiserver *s = ((struct api_local_client *)p)->s;
+    struct api_rq *rq = api_rq_find(s, (sl_api_call){id.v});
 
     if (!rq)
         return;
@@ -138,13 +138,13 @@ static void on_cancel(struct sl_port *p, sl_call id) {
     sl_apiserver_cancel(s, (sl_api_call){id.v});
 }
 
-struct sl_port *sl_apiserver_port(struct sl_apiserver *s, const char *user,
-                                  const char *user_agent) {
-    static const struct sl_port_ops ops = {on_request, on_watch, on_cancel};
-    struct sl_inport *p = sl_alloc0(1, sizeof *p);
+struct sl_kube_client *sl_apiserver_client(struct sl_apiserver *s, const char *user,
+                                           const char *user_agent) {
+    static const struct sl_kube_client_ops ops = {on_request, on_watch, on_cancel};
+    struct api_local_client *p = sl_alloc0(1, sizeof *p);
 
     sl_assert(s->n_ports < SL_API_PORTS);
-    p->port = (struct sl_port){.ops = &ops, .wall = s->wall, .mono = s->mono};
+    p->client = (struct sl_kube_client){.ops = &ops, .wall = s->wall, .mono = s->mono};
     p->s = s;
     p->user = sl_strdup(user);
     p->user_agent = sl_strdup(user_agent);
@@ -152,21 +152,21 @@ struct sl_port *sl_apiserver_port(struct sl_apiserver *s, const char *user,
     p->groups[1] = "system:authenticated";
     TAILQ_INIT(&p->open);
     s->ports[s->n_ports++] = p;
-    return &p->port;
+    return &p->client;
 }
 
-void sl_ports_clock(struct sl_apiserver *s) {
+void api_local_clients_clock(struct sl_apiserver *s) {
     for (uint32_t i = 0; i < s->n_ports; i++) {
-        s->ports[i]->port.wall = s->wall;
-        s->ports[i]->port.mono = s->mono;
+        s->ports[i]->client.wall = s->wall;
+        s->ports[i]->client.mono = s->mono;
     }
 }
 
-void sl_ports_free(struct sl_apiserver *s) {
+void api_local_clients_free(struct sl_apiserver *s) {
     struct incall *c;
 
     for (uint32_t i = 0; i < s->n_ports; i++) {
-        struct sl_inport *p = s->ports[i];
+        struct api_local_client *p = s->ports[i];
         while ((c = TAILQ_FIRST(&p->open)))
             incall_free(c);
         sl_freep(&p->user);

@@ -32,7 +32,7 @@ void sl_apiserver_clock(struct sl_apiserver *s) {
     if (s->spec.clock)
         s->spec.clock(s->spec.ctx, &s->wall, &s->mono);
     s->clock_read = true;
-    sl_ports_clock(s);
+    api_local_clients_clock(s);
 }
 
 void sl_api_turn(struct sl_apiserver *s) {
@@ -42,8 +42,8 @@ void sl_api_turn(struct sl_apiserver *s) {
 
 /* ---- calls ---- */
 
-static struct sl_rq *rq_take(struct sl_apiserver *s) {
-    struct sl_rq *rq = TAILQ_FIRST(&s->idle);
+static struct api_rq *rq_take(struct sl_apiserver *s) {
+    struct api_rq *rq = TAILQ_FIRST(&s->idle);
     uint32_t i;
 
     if (rq) {
@@ -58,7 +58,7 @@ static struct sl_rq *rq_take(struct sl_apiserver *s) {
         i = sl_vec_pop(&s->free_slots);
     } else {
         i = s->slots.n;
-        *sl_vec_push(&s->slots) = (struct sl_slot){0};
+        *sl_vec_push(&s->slots) = (struct api_slot){0};
     }
     s->slots.v[i].rq = rq;
     s->n_open++;
@@ -67,13 +67,13 @@ static struct sl_rq *rq_take(struct sl_apiserver *s) {
     return rq;
 }
 
-struct sl_rq *sl_rq_find(const struct sl_apiserver *s, sl_api_call id) {
+struct api_rq *api_rq_find(const struct sl_apiserver *s, sl_api_call id) {
     uint32_t i = (uint32_t)id.v - 1; /* 0 becomes a number that no slot has */
 
     return i < s->slots.n && s->slots.v[i].gen == (uint32_t)(id.v >> 32) ? s->slots.v[i].rq : NULL;
 }
 
-static void number_free(struct sl_rq *rq) {
+static void number_free(struct api_rq *rq) {
     struct sl_apiserver *s = rq->s;
     uint32_t i = (uint32_t)rq->id.v - 1;
 
@@ -86,23 +86,23 @@ static void number_free(struct sl_rq *rq) {
     s->n_open--;
 }
 
-static void rq_destroy(struct sl_rq *rq) {
+static void rq_destroy(struct api_rq *rq) {
     sl_arena_done(&rq->arena);
     sl_buf_done(&rq->out);
     sl_freep(&rq);
 }
 
 /* Gives everything back; the record is used again. */
-static void rq_release(struct sl_rq *rq) {
+static void rq_release(struct api_rq *rq) {
     struct sl_apiserver *s = rq->s;
 
     number_free(rq);
-    sl_write_free(rq);
-    sl_watch_free(rq);
-    sl_log_end(rq);
-    sl_conv_end(rq);
+    api_write_free(rq);
+    api_watch_free(rq);
+    api_log_end(rq);
+    api_session_end(rq);
     if (rq->object)
-        sl_object_unref(s->store, rq->object);
+        sl_store_object_unref(s->store, rq->object);
     if (s->closing || s->n_idle >= API_IDLE_REQUESTS) {
         rq_destroy(rq);
         return;
@@ -111,7 +111,7 @@ static void rq_release(struct sl_rq *rq) {
      * that ever was. */
     sl_arena_done(&rq->arena);
     sl_buf_done(&rq->out);
-    *rq = (struct sl_rq){.arena = rq->arena, .out = rq->out};
+    *rq = (struct api_rq){.arena = rq->arena, .out = rq->out};
     TAILQ_INSERT_HEAD(&s->idle, rq, link);
     s->n_idle++;
 }
@@ -122,7 +122,7 @@ static void on_kick(uv_idle_t *h) {
     (void)h; /* it only keeps the loop from sleeping: answers leave in on_check */
 }
 
-static void make_ready(struct sl_rq *rq) {
+static void make_ready(struct api_rq *rq) {
     struct sl_apiserver *s = rq->s;
 
     rq->state = SL_RQ_READY;
@@ -132,24 +132,24 @@ static void make_ready(struct sl_rq *rq) {
         (void)uv_idle_start(&s->kick, on_kick);
 }
 
-static void ready_leave(struct sl_rq *rq) {
+static void ready_leave(struct api_rq *rq) {
     TAILQ_REMOVE(&rq->s->ready, rq, link);
     rq->s->n_ready--;
 }
 
 static void on_kept(void *ctx, int r) {
-    struct sl_rq *rq = ctx;
+    struct api_rq *rq = ctx;
 
     if (r < 0) {
         if (rq->object)
-            sl_object_unref(rq->s->store, rq->object);
+            sl_store_object_unref(rq->s->store, rq->object);
         rq->object = NULL;
         sl_buf_clear(&rq->out);
         rq->status = 500;
         rq->type = NULL;
         rq->streams = false;
-        sl_status_print(
-            &(struct sl_status){
+        api_status_print(
+            &(struct api_status){
                 .code = 500,
                 .reason = "InternalError",
                 .message = "Internal error occurred: the write could not be committed to disk"},
@@ -158,39 +158,39 @@ static void on_kept(void *ctx, int r) {
     make_ready(rq);
 }
 
-void sl_rq_done(struct sl_rq *rq, uint64_t version) {
+void api_rq_done(struct api_rq *rq, uint64_t version) {
     sl_assert(rq->state == SL_RQ_WORKING);
     rq->state = SL_RQ_KEEPING;
-    sl_store_after(rq->s->store, version, on_kept, rq);
+    sl_store_on_commit(rq->s->store, version, on_kept, rq);
 }
 
-void sl_rq_answer(struct sl_rq *rq, int status) {
+void api_rq_answer(struct api_rq *rq, int status) {
     rq->status = status;
     if (sl_buf_full(&rq->out)) {
         sl_buf_done(&rq->out);
         rq->type = NULL;
         rq->status = 500;
-        sl_status_print(
-            &(struct sl_status){.code = 500,
-                                .reason = "InternalError",
-                                .message = "Internal error occurred: the answer is too large"},
+        api_status_print(
+            &(struct api_status){.code = 500,
+                                 .reason = "InternalError",
+                                 .message = "Internal error occurred: the answer is too large"},
             &rq->out);
     }
-    sl_rq_done(rq, sl_store_version(rq->s->store));
+    api_rq_done(rq, sl_store_version(rq->s->store));
 }
 
-void sl_rq_object(struct sl_rq *rq, int status, struct sl_object *o) {
-    if (sl_show_plain(rq)) {
-        rq->object = sl_object_ref(o);
+void api_rq_object(struct api_rq *rq, int status, struct sl_store_object *o) {
+    if (api_show_plain(rq)) {
+        rq->object = sl_store_object_ref(o);
         rq->status = status;
-        sl_rq_done(rq, o->version);
+        api_rq_done(rq, o->version);
         return;
     }
-    if (sl_show_one(rq, o->text, o->len, true, &rq->out))
-        sl_rq_answer(rq, status);
+    if (api_show_one(rq, o->text, o->len, true, &rq->out))
+        api_rq_answer(rq, status);
 }
 
-void sl_rq_warn(struct sl_rq *rq, const char *text) {
+void api_rq_warn(struct api_rq *rq, const char *text) {
     for (uint32_t i = 0; i < rq->n_warnings; i++)
         if (strcmp(rq->warnings[i], text) == 0)
             return;
@@ -198,7 +198,7 @@ void sl_rq_warn(struct sl_rq *rq, const char *text) {
         rq->warnings[rq->n_warnings++] = sl_arena_strdup(&rq->arena, text);
 }
 
-bool sl_rq_settle(struct sl_rq *rq, bool ok) {
+bool api_rq_settle(struct api_rq *rq, bool ok) {
     struct sl_api_sink sink = rq->sink;
     bool gone = rq->gone;
 
@@ -212,16 +212,16 @@ bool sl_rq_settle(struct sl_rq *rq, bool ok) {
     return false;
 }
 
-static void deliver(struct sl_rq *rq) {
+static void deliver(struct api_rq *rq) {
     ready_leave(rq);
     if (rq->streams) {
         rq->state = SL_RQ_STREAM;
         if (rq->log)
-            sl_log_begin(rq);
-        else if (rq->conv)
-            sl_conv_begin(rq);
+            api_log_begin(rq);
+        else if (rq->session)
+            api_session_begin(rq);
         else
-            sl_watch_begin(rq);
+            api_watch_begin(rq);
         return;
     }
     struct sl_api_answer a = {.status = rq->status,
@@ -244,7 +244,7 @@ static void on_prepare(uv_prepare_t *h) {
 
 static void on_check(uv_check_t *h) {
     struct sl_apiserver *s = h->data;
-    struct sl_rq *rq;
+    struct api_rq *rq;
 
     sl_api_turn(s);
     /* Those that callbacks add meanwhile are for the next turn. */
@@ -252,15 +252,15 @@ static void on_check(uv_check_t *h) {
         deliver(rq);
     if (TAILQ_EMPTY(&s->ready))
         (void)uv_idle_stop(&s->kick);
-    if (s->dead_crds)
-        sl_crds_bury(s);
-    sl_pages_turn(s->pages);
+    if (s->retired_crds)
+        api_crds_free_retired(s);
+    api_pages_turn(s->pages);
 }
 
-void sl_rq_rest(struct sl_rq *rq) {
+void api_rq_rest(struct api_rq *rq) {
     if ((rq->state != SL_RQ_KEEPING && rq->state != SL_RQ_READY) || rq->streams)
         return;
-    sl_write_free(rq);
+    api_write_free(rq);
     if (!rq->n_warnings) /* nothing else of an answer is in it */
         sl_arena_done(&rq->arena);
 }
@@ -269,11 +269,11 @@ void sl_rq_rest(struct sl_rq *rq) {
 
 /* Bytes of headers that are no UTF-8 are replaced, as Go does when it writes them: some of these
  * words end up in objects. */
-static const char *copy(struct sl_rq *rq, const char *s) {
-    return s && *s ? sl_utf8_text(&rq->arena, s) : "";
+static const char *copy(struct api_rq *rq, const char *s) {
+    return s && *s ? api_utf8_text(&rq->arena, s) : "";
 }
 
-static const char *const *copy_groups(struct sl_rq *rq, const char *const *groups) {
+static const char *const *copy_groups(struct api_rq *rq, const char *const *groups) {
     static const char *const none[] = {NULL};
     uint32_t n = 0;
 
@@ -289,7 +289,7 @@ static const char *const *copy_groups(struct sl_rq *rq, const char *const *group
 
 sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *in,
                               const struct sl_api_sink *sink) {
-    struct sl_rq *rq = rq_take(s);
+    struct api_rq *rq = rq_take(s);
     sl_api_call id = rq->id;
 
     sl_api_turn(s);
@@ -308,18 +308,18 @@ sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_reques
     rq->upgrade = in->upgrade;
     if (s->n_open > SL_API_OPEN_CALLS) {
         rq->retry_after = 1;
-        sl_rq_fail(rq, 429, "TooManyRequests", "Too many requests, please try again later.");
+        api_rq_fail(rq, 429, "TooManyRequests", "Too many requests, please try again later.");
         return id;
     }
-    sl_route(rq, in->accept ? in->accept : "");
+    api_route(rq, in->accept ? in->accept : "");
     rq->upgrade = NULL;
     rq->body = NULL; /* it may go on working, but not on what was borrowed */
-    sl_rq_rest(rq);
+    api_rq_rest(rq);
     return id;
 }
 
 void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c) {
-    struct sl_rq *rq = sl_rq_find(s, c);
+    struct api_rq *rq = api_rq_find(s, c);
 
     if (!rq)
         return;
@@ -331,11 +331,11 @@ void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c) {
     if (rq->state == SL_RQ_READY)
         ready_leave(rq);
     else if (rq->state == SL_RQ_KEEPING)
-        sl_store_forget(s->store, rq);
+        sl_store_cancel(s->store, rq);
     rq_release(rq);
 }
 
-void sl_apiserver_runtime(struct sl_apiserver *s, const struct sl_api_runtime *rt) {
+void sl_apiserver_runtime(struct sl_apiserver *s, const struct sl_api_kubelet *rt) {
     s->runtime = rt;
 }
 
@@ -379,9 +379,9 @@ static void handles_open(struct sl_apiserver *s) {
     uv_unref((uv_handle_t *)&s->check);
 }
 
-/* Resources that are not known yet stay in the file until sl_kind_add names them. */
+/* Resources that are not known yet stay in the file until api_kind_add names them. */
 static uint32_t resource_number(void *ctx, const char *name) {
-    return sl_kind_number(ctx, name);
+    return api_kind_number(ctx, name);
 }
 
 int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver **ret,
@@ -402,21 +402,21 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
     seed(s);
     handles_open(s);
     sl_apiserver_clock(s);
-    s->pages = sl_pages_new(s);
-    s->lines = sl_lines_new(s);
-    s->hooks = sl_hooks_new(s);
-    s->catalog = sl_catalog_new(s);
+    s->pages = api_pages_new(s);
+    s->lines = api_lines_new(s);
+    s->hooks = api_hooks_new(s);
+    s->catalog = api_catalog_new(s);
     r = sl_store_open(&(struct sl_store_spec){.loop = spec->loop,
                                               .path = s->file,
                                               .ctx = s,
-                                              .index = sl_object_index,
-                                              .unindex = sl_object_unindex,
-                                              .readable = sl_object_readable,
+                                              .index = api_object_index,
+                                              .unindex = api_object_unindex,
+                                              .readable = api_object_readable,
                                               .resource = resource_number,
                                               .past = spec->past},
                       &s->store, err);
     if (r >= 0)
-        r = sl_bootstrap(s, err);
+        r = api_bootstrap(s, err);
     if (r < 0) {
         sl_apiserver_free(s);
         return r;
@@ -426,7 +426,7 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
 }
 
 void sl_apiserver_free(struct sl_apiserver *s) {
-    struct sl_rq *rq;
+    struct api_rq *rq;
 
     if (!s)
         return;
@@ -439,18 +439,18 @@ void sl_apiserver_free(struct sl_apiserver *s) {
         TAILQ_REMOVE(&s->idle, rq, link);
         rq_destroy(rq);
     }
-    sl_many_free(s);
-    sl_ports_free(s);
-    sl_hooks_free(s->hooks);
-    sl_pages_free(s->pages);
-    sl_lines_free(s->lines);
+    api_bulk_deletes_free(s);
+    api_local_clients_free(s);
+    api_hooks_free(s->hooks);
+    api_pages_free(s->pages);
+    api_lines_free(s->lines);
     if (s->store)
         sl_store_close(s->store);
-    sl_catalog_free(s->catalog);
-    sl_documents_free(s->documents);
-    sl_kinds_done(s);
-    sl_registry_done(s);
-    sl_wire_free(s->wire);
+    api_catalog_free(s->catalog);
+    api_documents_free(s->documents);
+    api_kinds_done(s);
+    api_registry_done(s);
+    sl_protobuf_free(s->protobuf);
     sl_schemas_free(s->schemas);
     sl_vec_free(&s->slots);
     sl_vec_free(&s->free_slots);

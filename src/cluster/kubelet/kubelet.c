@@ -25,7 +25,7 @@ enum { TAG_STATUS = 1, TAG_DELETE };
 
 /* ---- slots ---- */
 
-uint32_t slot_new(struct sl_runtime *r, enum slot_kind kind) {
+uint32_t klet_slot_new(struct sl_kubelet *r, enum klet_slot_kind kind) {
     uint32_t i;
 
     if (r->free_slots.n > 0) {
@@ -34,86 +34,86 @@ uint32_t slot_new(struct sl_runtime *r, enum slot_kind kind) {
         i = r->slots.n;
         (void)sl_vec_push(&r->slots);
     }
-    r->slots.v[i] = (struct slot){.kind = kind};
+    r->slots.v[i] = (struct klet_slot){.kind = kind};
     return i;
 }
 
-void slot_free(struct sl_runtime *r, uint32_t slot) {
+void klet_slot_free(struct sl_kubelet *r, uint32_t slot) {
     sl_writer_forget(r->writer, slot);
-    r->slots.v[slot] = (struct slot){.kind = SLOT_FREE};
+    r->slots.v[slot] = (struct klet_slot){.kind = SLOT_FREE};
     *sl_vec_push(&r->free_slots) = slot;
 }
 
 static bool due_first(const void *ctx, uint32_t a, uint32_t b) {
-    const struct sl_runtime *r = ctx;
-    const struct pod *x = r->slots.v[a].pod, *y = r->slots.v[b].pod;
+    const struct sl_kubelet *r = ctx;
+    const struct klet_pod *x = r->slots.v[a].pod, *y = r->slots.v[b].pod;
 
     return x->due != y->due ? x->due < y->due : a < b;
 }
 
 static uint32_t *place_of(void *ctx, uint32_t item) {
-    const struct sl_runtime *r = ctx;
+    const struct sl_kubelet *r = ctx;
 
     return &r->slots.v[item].pod->place;
 }
 
-void pod_dirty(struct pod *p) {
+void klet_pod_enqueue(struct klet_pod *p) {
     if (!p->dirty)
         *sl_vec_push(&p->rt->dirty) = p->slot;
     p->dirty = true;
 }
 
-void pod_due(struct pod *p, sl_time at) {
+void klet_pod_enqueue_at(struct klet_pod *p, sl_time at) {
     if (at >= p->due)
         return;
     p->due = at;
     sl_heap_fix(&p->rt->timers, p->slot);
 }
 
-static void no_due(struct pod *p) {
+static void no_due(struct klet_pod *p) {
     sl_heap_remove(&p->rt->timers, p->slot);
     p->due = SL_TIME_NEVER;
 }
 
-static bool has_words(const struct pod *p) {
+static bool has_words(const struct klet_pod *p) {
     for (uint32_t i = 0; i < p->n_cs; i++)
         if (p->cs[i].message || p->cs[i].state == C_ENDED)
             return true;
     return false;
 }
 
-void pod_tell(struct pod *p) {
-    struct sl_runtime *r = p->rt;
+void klet_pod_report_status(struct klet_pod *p) {
+    struct sl_kubelet *r = p->rt;
 
     /* A long status is not worth saying after each of its changes. */
     if (!p->ended && p->n_cs > MANY_CONTAINERS)
-        sl_writer_want_at(r->writer, p->slot, 0, r->port->mono + p->n_cs * SL_MSEC);
-    else if (strcmp(pod_phase(p), "Pending") == 0 && !has_words(p))
-        sl_writer_want_at(r->writer, p->slot, 0, r->port->mono + PENDING_PATIENCE);
+        sl_writer_enqueue_at(r->writer, p->slot, 0, r->client->mono + p->n_cs * SL_MSEC);
+    else if (strcmp(klet_pod_phase(p), "Pending") == 0 && !has_words(p))
+        sl_writer_enqueue_at(r->writer, p->slot, 0, r->client->mono + PENDING_PATIENCE);
     else
-        sl_writer_want(r->writer, p->slot, 0);
+        sl_writer_enqueue(r->writer, p->slot, 0);
 }
 
 /* ---- the end of a record ---- */
 
-static void remove_folder(const struct sl_runtime *r, const char *what, const char *uid) {
+static void remove_folder(const struct sl_kubelet *r, const char *what, const char *uid) {
     char path[PATH_MAX];
 
     sl_fmt(path, sizeof path, "%s/%s/%s", r->dir, what, uid);
-    folder_remove(path);
+    klet_folder_remove(path);
 }
 
-static void release(struct pod *p) {
-    struct sl_runtime *r = p->rt;
+static void release(struct klet_pod *p) {
+    struct sl_kubelet *r = p->rt;
     const uint32_t slot = p->slot;
 
     sl_heap_remove(&r->timers, slot);
     (void)sl_map_del(&r->by_name, sl_hash_str(sl_hash_str(0, p->ns), p->name), slot);
-    slot_free(r, slot);
-    pod_free(p);
+    klet_slot_free(r, slot);
+    klet_pod_free(p);
 }
 
-static void forget_uid(struct sl_runtime *r, const char *uid, bool real) {
+static void forget_uid(struct sl_kubelet *r, const char *uid, bool real) {
     (void)sl_map_del(&r->finished, sl_hash_str(0, uid), 1);
     if (real && *uid && *uid != '.' && !strchr(uid, '/')) {
         remove_folder(r, "logs", uid);
@@ -121,10 +121,10 @@ static void forget_uid(struct sl_runtime *r, const char *uid, bool real) {
     }
 }
 
-void pod_drop(struct pod *p) {
-    struct sl_runtime *r = p->rt;
+void klet_pod_drop(struct klet_pod *p) {
+    struct sl_kubelet *r = p->rt;
     char *uid = sl_strdup(p->uid);
-    const bool real = p->real != NULL;
+    const bool real = p->local != NULL;
 
     release(p);
     forget_uid(r, uid, real);
@@ -132,7 +132,7 @@ void pod_drop(struct pod *p) {
 }
 
 /* Nothing is left to be done or said; the object stays. */
-static void settle(struct pod *p) {
+static void settle(struct klet_pod *p) {
     const uint64_t key = sl_hash_str(0, p->uid);
 
     if (sl_map_get(&p->rt->finished, key) == SL_MAP_NONE)
@@ -142,25 +142,25 @@ static void settle(struct pod *p) {
 
 /* ---- writing ---- */
 
-static void put_path(struct sl_buf *b, const struct pod *p, const char *subresource) {
+static void put_path(struct sl_buf *b, const struct klet_pod *p, const char *subresource) {
     static const struct sl_rec_kind pods = {
         .path = "/api/v1", .plural = "pods", .namespaced = true};
     sl_rec_kind_path(b, &pods, p->ns, p->name, subresource);
 }
 
-static bool build_status(struct pod *p, struct sl_write *w) {
+static bool build_status(struct klet_pod *p, struct sl_write *w) {
     struct sl_buf b;
 
     sl_buf_init(&b, RT_MAX_STATUS);
-    pod_status(p, &b);
+    klet_pod_status(p, &b);
     const uint64_t hash = sl_hash_bytes(1, b.s, b.len) | 1;
-    const bool news = hash != p->told && !sl_buf_full(&b);
+    const bool news = hash != p->reported_hash && !sl_buf_full(&b);
     if (sl_buf_full(&b))
         sl_log(SL_LOG_ERROR, "pod status not written: too large", SL_S("namespace", p->ns),
                SL_S("name", p->name));
     if (news) {
-        p->sending = hash;
-        p->sending_end = p->ended;
+        p->reporting_hash = hash;
+        p->reporting_end = p->ended;
         w->tag = TAG_STATUS;
         w->method = SL_PATCH;
         w->content_type = SL_MERGE_PATCH;
@@ -180,13 +180,13 @@ static bool build_status(struct pod *p, struct sl_write *w) {
 }
 
 static bool build(void *ctx, uint32_t slot, struct sl_write *w) {
-    struct sl_runtime *r = ctx;
-    struct pod *p = r->slots.v[slot].pod;
+    struct sl_kubelet *r = ctx;
+    struct klet_pod *p = r->slots.v[slot].pod;
 
     if (r->slots.v[slot].kind == SLOT_FREE)
         return false;
     if (r->slots.v[slot].kind != SLOT_POD)
-        return node_build(r, slot, w);
+        return klet_node_build(r, slot, w);
     if (p->lost || (!p->fixed && build_status(p, w)))
         return !p->lost;
     if (!p->ended || !p->deleting || p->deleted)
@@ -207,22 +207,22 @@ static bool build(void *ctx, uint32_t slot, struct sl_write *w) {
     return true;
 }
 
-static void take_body(struct sl_runtime *r, const struct sl_reply *rp) {
+static void take_body(struct sl_kubelet *r, const struct sl_kube_reply *rp) {
     yyjson_doc *d = NULL;
 
     if (rp->len > 0 && sl_json_read(rp->body, rp->len, &d, NULL) == 0)
-        pod_take(r, yyjson_doc_get_root(d));
+        klet_pod_take(r, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
 }
 
 static void done(void *ctx, uint32_t slot, const struct sl_write *w, enum sl_written how,
-                 const struct sl_reply *rp) {
-    struct sl_runtime *r = ctx;
-    struct pod *p = r->slots.v[slot].pod;
+                 const struct sl_kube_reply *rp) {
+    struct sl_kubelet *r = ctx;
+    struct klet_pod *p = r->slots.v[slot].pod;
 
     if (r->slots.v[slot].kind != SLOT_POD) {
         if (r->slots.v[slot].kind != SLOT_FREE)
-            node_done(r, slot, how, rp);
+            klet_node_done(r, slot, how, rp);
         return;
     }
     if (how == SL_WRITE_REFUSED)
@@ -230,33 +230,33 @@ static void done(void *ctx, uint32_t slot, const struct sl_write *w, enum sl_wri
                SL_S("name", p->name), SL_I("status", rp->status), SL_S("response", rp->body));
     if (how == SL_WRITE_GONE) {
         p->lost = true;
-        pod_dirty(p);
+        klet_pod_enqueue(p);
     } else if (how == SL_WRITTEN && w->tag == TAG_DELETE) {
         p->deleted = true;
     } else if (how == SL_WRITTEN) {
-        p->told = p->sending;
-        p->told_end = p->sending_end;
+        p->reported_hash = p->reporting_hash;
+        p->reported_end = p->reporting_end;
         take_body(r, rp);
     }
 }
 
-static void read_again(void *ctx, uint32_t slot, const struct sl_reply *rp) {
-    struct sl_runtime *r = ctx;
-    struct pod *p = r->slots.v[slot].pod;
+static void read_again(void *ctx, uint32_t slot, const struct sl_kube_reply *rp) {
+    struct sl_kubelet *r = ctx;
+    struct klet_pod *p = r->slots.v[slot].pod;
 
     if (r->slots.v[slot].kind == SLOT_POD && rp->status == 404) {
         p->lost = true;
-        pod_dirty(p);
+        klet_pod_enqueue(p);
     } else if (r->slots.v[slot].kind == SLOT_POD && rp->status == 200) {
         take_body(r, rp);
     } else if (r->slots.v[slot].kind == SLOT_NODE) {
-        node_read(r, slot, rp);
+        klet_node_read(r, slot, rp);
     }
 }
 
 /* ---- the stream of pods ---- */
 
-void pods_take(struct sl_runtime *r, const struct sl_reply *rp) {
+void klet_pods_take(struct sl_kubelet *r, const struct sl_kube_reply *rp) {
     yyjson_doc *d = NULL;
     yyjson_val *items, *o;
     size_t i, n;
@@ -265,13 +265,13 @@ void pods_take(struct sl_runtime *r, const struct sl_reply *rp) {
         return;
     items = sl_json_at(yyjson_doc_get_root(d), "items");
     yyjson_arr_foreach (items, i, n, o) {
-        pod_take(r, o);
+        klet_pod_take(r, o);
     }
     yyjson_doc_free(d);
 }
 
 static void list_begins(void *ctx) {
-    struct sl_runtime *r = ctx;
+    struct sl_kubelet *r = ctx;
 
     for (uint32_t i = 0; i < r->slots.n; i++)
         if (r->slots.v[i].kind == SLOT_POD)
@@ -279,29 +279,30 @@ static void list_begins(void *ctx) {
 }
 
 static void object(void *ctx, struct yyjson_val *o) {
-    struct sl_runtime *r = ctx;
-    struct pod *p =
-        pod_find(r, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
+    struct sl_kubelet *r = ctx;
+    struct klet_pod *p =
+        klet_pod_find(r, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
 
     if (p && strcmp(p->uid, sl_json_str(o, "metadata.uid")) == 0)
         p->seen = true;
-    pod_take(r, o);
+    klet_pod_take(r, o);
 }
 
 static void gone(void *ctx, struct yyjson_val *o) {
-    struct sl_runtime *r = ctx;
+    struct sl_kubelet *r = ctx;
     const char *uid = sl_json_str(o, "metadata.uid");
-    struct pod *p =
-        pod_find(r, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
+    struct klet_pod *p =
+        klet_pod_find(r, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"));
 
     if (p && strcmp(p->uid, uid) == 0)
-        pod_drop(p);
-    else if (node_whose(r, sl_json_str(o, "spec.nodeName")) != WHOSE_OTHER)
-        forget_uid(r, uid, node_whose(r, sl_json_str(o, "spec.nodeName")) == WHOSE_REAL);
+        klet_pod_drop(p);
+    else if (klet_node_owner_of(r, sl_json_str(o, "spec.nodeName")) != NODE_OWNER_OTHER)
+        forget_uid(r, uid,
+                   klet_node_owner_of(r, sl_json_str(o, "spec.nodeName")) == NODE_OWNER_LOCAL);
 }
 
 /* Folders of pods that went while we were away. */
-static void sweep(struct sl_runtime *r, const char *what) {
+static void sweep(struct sl_kubelet *r, const char *what) {
     char path[PATH_MAX];
     DIR *d;
 
@@ -321,21 +322,21 @@ static void sweep(struct sl_runtime *r, const char *what) {
 
 /* Once in a while: one that was removed while its processes were still ending may have left
  * something. */
-static void sweep_all(struct sl_runtime *r) {
-    if (!r->node || r->port->mono < r->sweep_at)
+static void sweep_all(struct sl_kubelet *r) {
+    if (!r->node || r->client->mono < r->sweep_at)
         return;
-    r->sweep_at = r->port->mono + SWEEP_EVERY;
+    r->sweep_at = r->client->mono + SWEEP_EVERY;
     sweep(r, "logs");
     sweep(r, "pods");
 }
 
 static void synced(void *ctx, bool exists) {
-    struct sl_runtime *r = ctx;
+    struct sl_kubelet *r = ctx;
 
     (void)exists;
     for (uint32_t i = 0; i < r->slots.n; i++)
         if (r->slots.v[i].kind == SLOT_POD && !r->slots.v[i].pod->seen)
-            pod_drop(r->slots.v[i].pod);
+            klet_pod_drop(r->slots.v[i].pod);
     sweep_all(r);
 }
 
@@ -345,15 +346,15 @@ static char *dup_or_null(const char *s) {
     return s ? sl_strdup(s) : NULL;
 }
 
-static void copy_sim(struct sl_sim_nodes *to, const struct sl_sim_nodes *from) {
+static void copy_sim(struct sl_kubelet_sim_nodes *to, const struct sl_kubelet_sim_nodes *from) {
     uint32_t n = 0;
     const char **labels;
 
-    *to = (struct sl_sim_nodes){.count = from->count,
-                                .cpu = dup_or_null(from->cpu),
-                                .memory = dup_or_null(from->memory),
-                                .gpu = dup_or_null(from->gpu),
-                                .pods = dup_or_null(from->pods)};
+    *to = (struct sl_kubelet_sim_nodes){.count = from->count,
+                                        .cpu = dup_or_null(from->cpu),
+                                        .memory = dup_or_null(from->memory),
+                                        .gpu = dup_or_null(from->gpu),
+                                        .pods = dup_or_null(from->pods)};
     while (from->labels && from->labels[n])
         n++;
     labels = sl_alloc0(n + 1, sizeof *labels);
@@ -366,30 +367,30 @@ static void copy_sim(struct sl_sim_nodes *to, const struct sl_sim_nodes *from) {
  * other users that pods run as find what is theirs. */
 static int make_folders(const char *dir) {
     char path[PATH_MAX];
-    int e = folder_make(dir, 0711);
+    int e = klet_folder_make(dir, 0711);
 
     sl_fmt(path, sizeof path, "%s/pods", dir);
     if (e == 0)
-        e = folder_make(path, 0711);
+        e = klet_folder_make(path, 0711);
     sl_fmt(path, sizeof path, "%s/logs", dir);
-    return e == 0 ? folder_make(path, 0750) : e;
+    return e == 0 ? klet_folder_make(path, 0750) : e;
 }
 
-int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
+int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
                    struct sl_err *err) {
-    struct sl_runtime *r;
+    struct sl_kubelet *r;
     int e = spec->node ? make_folders(spec->dir) : 0;
 
     if (spec->sim.count > SL_MAX_SIM_NODES)
         return sl_err_set(err, SL_ELIMIT, "at most %u simulated nodes", SL_MAX_SIM_NODES);
     if (e < 0)
         return sl_err_set(err, SL_EIO, "creating the directory %s: %s", spec->dir, strerror(-e));
-    struct spawner *spawner = NULL;
-    if (spec->node && (e = spawner_new(spec->loop, spec->files, spec->dir, &spawner, err)) < 0)
+    struct klet_spawner *spawner = NULL;
+    if (spec->node && (e = klet_spawner_new(spec->loop, spec->files, spec->dir, &spawner, err)) < 0)
         return e;
     r = sl_alloc0(1, sizeof *r);
     r->loop = spec->loop;
-    r->port = spec->port;
+    r->client = spec->client;
     r->event_at = r->exec_at = r->sweep_at = INT64_MIN;
     r->dir = sl_strdup(spec->dir ? spec->dir : "");
     r->node = dup_or_null(spec->node);
@@ -397,15 +398,15 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     sl_heap_init(&r->timers, due_first, place_of, r);
     if (r->node) {
         r->spawner = spawner;
-        r->cgroups = cgroups_new(NULL);
+        r->cgroups = klet_cgroups_new(NULL);
     }
     r->writer = sl_writer_new(
-        r->port,
+        r->client,
         &(struct sl_writer_owner){.ctx = r, .build = build, .done = done, .read = read_again},
         RT_IN_FLIGHT, 1);
-    nodes_begin(r);
+    klet_nodes_begin(r);
     r->pods = sl_reflector_new(
-        r->port, "/api/v1/pods", "",
+        r->client, "/api/v1/pods", "",
         &(struct sl_reflector_owner){
             .ctx = r, .begin = list_begins, .object = object, .gone = gone, .synced = synced},
         2);
@@ -413,18 +414,18 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     return 0;
 }
 
-void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms) {
+void sl_kubelet_stop(struct sl_kubelet *r, uint32_t grace_ms) {
     r->stopped = true;
     for (uint32_t i = 0; i < r->slots.n; i++)
         for (uint32_t c = 0; r->slots.v[i].kind == SLOT_POD && c < r->slots.v[i].pod->n_cs; c++) {
-            struct container *k = &r->slots.v[i].pod->cs[c];
-            probes_end(k);
-            ask_end(TAKE_PTR(k->hook));
+            struct klet_container *k = &r->slots.v[i].pod->cs[c];
+            klet_probes_end(k);
+            klet_handler_call_end(TAKE_PTR(k->hook));
             k->proc = NULL;
         }
-    talks_stop(r);
+    klet_sessions_stop(r);
     if (r->spawner)
-        spawner_end_all(r->spawner, grace_ms);
+        klet_spawner_end_all(r->spawner, grace_ms);
 }
 
 static void free_words(const char **s) {
@@ -433,20 +434,20 @@ static void free_words(const char **s) {
     sl_freep(&own);
 }
 
-void sl_runtime_free(struct sl_runtime *r) {
+void sl_kubelet_free(struct sl_kubelet *r) {
     if (!r)
         return;
     if (!r->stopped)
-        sl_runtime_stop(r, 0);
+        sl_kubelet_stop(r, 0);
     sl_reflector_free(r->pods);
     for (uint32_t i = 0; i < r->slots.n; i++)
         if (r->slots.v[i].kind == SLOT_POD)
-            pod_free(r->slots.v[i].pod);
-    talks_free(r);
+            klet_pod_free(r->slots.v[i].pod);
+    klet_sessions_free(r);
     sl_writer_free(r->writer);
-    nodes_free(r);
-    spawner_free(r->spawner);
-    cgroups_free(r->cgroups);
+    klet_nodes_free(r);
+    klet_spawner_free(r->spawner);
+    klet_cgroups_free(r->cgroups);
     sl_map_done(&r->by_name);
     sl_map_done(&r->finished);
     sl_heap_done(&r->timers);
@@ -466,41 +467,41 @@ void sl_runtime_free(struct sl_runtime *r) {
     sl_freep(&r);
 }
 
-static void look_at(struct pod *p) {
+static void look_at(struct klet_pod *p) {
     no_due(p);
     if (p->lost) {
-        pod_drop(p);
+        klet_pod_drop(p);
         return;
     }
-    if (!p->ended && p->real)
-        pod_sync(p);
+    if (!p->ended && p->local)
+        klet_pod_sync(p);
     else if (!p->ended)
-        sim_sync(p);
-    if (p->ended && !p->deleting && (p->fixed || p->told_end) &&
+        klet_sim_sync(p);
+    if (p->ended && !p->deleting && (p->fixed || p->reported_end) &&
         !sl_writer_busy(p->rt->writer, p->slot))
         settle(p);
     else if (p->ended)
-        pod_tell(p);
+        klet_pod_report_status(p);
 }
 
-void sl_runtime_tick(struct sl_runtime *r) {
+void sl_kubelet_tick(struct sl_kubelet *r) {
     if (r->stopped)
         return;
-    nodes_tick(r);
+    klet_nodes_tick(r);
     sl_reflector_tick(r->pods);
     if (sl_reflector_synced(r->pods))
         sweep_all(r);
     while (!sl_heap_empty(&r->timers)) {
-        struct pod *p = r->slots.v[sl_heap_top(&r->timers)].pod;
-        if (p->due > r->port->mono)
+        struct klet_pod *p = r->slots.v[sl_heap_top(&r->timers)].pod;
+        if (p->due > r->client->mono)
             break;
         no_due(p);
-        pod_dirty(p);
+        klet_pod_enqueue(p);
     }
     /* What is marked meanwhile comes in the next turn, after the others of the loop. */
     const uint32_t n = r->dirty.n;
     for (uint32_t i = 0; i < n; i++) {
-        const struct slot *s = &r->slots.v[r->dirty.v[i]];
+        const struct klet_slot *s = &r->slots.v[r->dirty.v[i]];
         if (s->kind != SLOT_POD || !s->pod->dirty)
             continue;
         s->pod->dirty = false;
@@ -512,18 +513,18 @@ void sl_runtime_tick(struct sl_runtime *r) {
     sl_writer_tick(r->writer);
 }
 
-sl_time sl_runtime_next(const struct sl_runtime *r) {
+sl_time sl_kubelet_next(const struct sl_kubelet *r) {
     if (r->stopped)
         return SL_TIME_NEVER;
     if (r->dirty.n > 0)
-        return r->port->mono;
+        return r->client->mono;
     const sl_time a = sl_reflector_next(r->pods), b = sl_writer_next(r->writer);
     const sl_time c =
         sl_heap_empty(&r->timers) ? SL_TIME_NEVER : r->slots.v[sl_heap_top(&r->timers)].pod->due;
-    const sl_time ab = a < b ? a : b, d = nodes_next(r), cd = c < d ? c : d;
+    const sl_time ab = a < b ? a : b, d = klet_nodes_next(r), cd = c < d ? c : d;
     return ab < cd ? ab : cd;
 }
 
-bool sl_runtime_ready(const struct sl_runtime *r) {
-    return nodes_ready(r) && sl_reflector_synced(r->pods);
+bool sl_kubelet_ready(const struct sl_kubelet *r) {
+    return klet_nodes_ready(r) && sl_reflector_synced(r->pods);
 }

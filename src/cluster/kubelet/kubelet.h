@@ -5,7 +5,7 @@
  * statuses through the API client interface as a kubelet does.
  *
  * Events of the loop (the exit of a process, output) only enqueue pods for reconciliation:
- * sl_runtime_tick has to be called in every iteration of the loop, and at sl_runtime_next.
+ * sl_kubelet_tick has to be called in every iteration of the loop, and at sl_kubelet_next.
  */
 #ifndef SL_CLUSTER_KUBELET_KUBELET_H
 #define SL_CLUSTER_KUBELET_KUBELET_H
@@ -16,7 +16,7 @@
 #include "kube/types/exec_session.h"
 
 struct uv_loop_s;
-struct sl_runtime;
+struct sl_kubelet;
 
 #define SL_RUN_FOR                                                                                 \
     "sluice.dev/run-for" /* of a pod: how long it runs on a simulated node, "90s"                  \
@@ -27,36 +27,36 @@ struct sl_runtime;
  * only pods that tolerate it. Simulated ones are called sim-0000, sim-0001 ... and have the label
  * sluice.dev/simulated. A Node that another client creates with this label is treated like them. */
 
-struct sl_sim_nodes {
+struct sl_kubelet_sim_nodes {
     uint32_t count;
     const char *cpu, *memory, *gpu,
         *pods;                 /* quantities of each; NULL: "32", "128Gi", none, "110" */
     const char *const *labels; /* "key=value", NULL-terminated; NULL: none */
 };
 
-struct sl_runtime_spec {
+struct sl_kubelet_spec {
     struct uv_loop_s *loop;
-    struct sl_port *port;
+    struct sl_kube_client *client;
     const char *dir;  /* for logs and volumes; made if it is not there */
     const char *node; /* name of this machine; NULL: no pods run here as processes */
     uint64_t files;   /* that a container may open; 0: as many as we */
-    struct sl_sim_nodes sim;
+    struct sl_kubelet_sim_nodes sim;
 };
 
-int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
+int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
                    struct sl_err *err) _must_check_;
 /* Terminates all pods: SIGTERM, and SIGKILL after grace_ms. Returns when all have exited; nothing
  * is written afterwards. The next run finds their processes lost, as a kubelet after a reboot. */
-void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms);
+void sl_kubelet_stop(struct sl_kubelet *r, uint32_t grace_ms);
 /* The loop has to iterate once more, to close the handles. */
-void sl_runtime_free(struct sl_runtime *r);
-void sl_runtime_tick(struct sl_runtime *r);
-sl_time sl_runtime_next(const struct sl_runtime *r);
+void sl_kubelet_free(struct sl_kubelet *r);
+void sl_kubelet_tick(struct sl_kubelet *r);
+sl_time sl_kubelet_next(const struct sl_kubelet *r);
 /* Nodes are there and ready. */
-bool sl_runtime_ready(const struct sl_runtime *r);
+bool sl_kubelet_ready(const struct sl_kubelet *r);
 
 /*
- * Logs, in the form of struct sl_api_runtime of the API server ('ctx' is the runtime). The bytes
+ * Logs, in the form of struct sl_api_kubelet of the API server ('ctx' is the runtime). The bytes
  * are lines of the container runtime interface, complete ones whenever the present end was reached:
  *
  *     2026-01-31T12:00:00.123456789Z stdout F text
@@ -64,41 +64,42 @@ bool sl_runtime_ready(const struct sl_runtime *r);
  * With P instead of F the line continues in the next record of the same stream (or ends without a
  * newline, if it is the last). Offsets count these bytes.
  */
-int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
+int sl_kubelet_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
                         const char *container, bool previous, void **ret,
                         struct sl_err *err) _must_check_;
-size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out,
+size_t sl_kubelet_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out,
                            bool *ret_end);
-void sl_runtime_log_close(void *ctx, void *log);
+void sl_kubelet_log_close(void *ctx, void *log);
 
 /*
  * Exec sessions of containers, in the same form (kube/types/exec_session.h describes the events).
  * An open session belongs to the caller until it closes it, also after 'ended', and even after
- * sl_runtime_free.
+ * sl_kubelet_free.
  *
  * When the container ends, so does a command in it, with 137; an attached session ends with the
  * code of the container. Nothing in 'argv' is expanded.
  */
-#define SL_MAX_TALKS 1024u
-#define SL_MAX_POD_TALKS 64u
+#define SL_MAX_SESSIONS 1024u
+#define SL_MAX_POD_SESSIONS 64u
 #define SL_EXEC_BURST 512
 #define SL_EXEC_PER_SECOND 64
 /* SL_ENOENT: there is no such container, or it is not running; SL_ELIMIT: too many sessions. A
  * command that cannot be started is not an error here: 'ended' reports it, with 126 or 127. */
-int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
-                         void *events_ctx, void **ret, struct sl_err *err) _must_check_;
+int sl_kubelet_session_open(void *ctx, const struct sl_exec_session_spec *s,
+                            const struct sl_exec_session_events *ev, void *events_ctx, void **ret,
+                            struct sl_err *err) _must_check_;
 /* Always accepted; or ignored, if the process does not read or there was no 'in'. False:
  * backpressure, more than 64 KiB are queued; send no more before ev->room is called. */
-bool sl_runtime_talk_input(void *ctx, void *talk, const char *bytes, size_t len);
+bool sl_kubelet_session_input(void *ctx, void *session, const char *bytes, size_t len);
 /* A command gets end of file on its input; a container only with stdinOnce. */
-void sl_runtime_talk_input_end(void *ctx, void *talk);
+void sl_kubelet_session_input_end(void *ctx, void *session);
 /* Of its terminal; nothing without one. */
-void sl_runtime_talk_size(void *ctx, void *talk, uint16_t cols, uint16_t rows);
+void sl_kubelet_session_size(void *ctx, void *session, uint16_t cols, uint16_t rows);
 /* Backpressure of the listener: no output is delivered meanwhile (the end may be, if all output
  * was). A command is blocked then; of a container, which is not, 256 KiB are buffered, and one line
  * reports how much more was lost. */
-void sl_runtime_talk_hold(void *ctx, void *talk, bool hold);
+void sl_kubelet_session_hold(void *ctx, void *session, bool hold);
 /* The client is gone: so is the command, with its children. A container stays. */
-void sl_runtime_talk_close(void *ctx, void *talk);
+void sl_kubelet_session_close(void *ctx, void *session);
 
 #endif

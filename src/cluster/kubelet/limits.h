@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* ---- nodes ---- */
-#define RT_MAX_GUESTS 10000u /* Nodes of others that are treated as simulated */
+#define RT_MAX_FOREIGN_NODES 10000u /* Nodes of others that are treated as simulated */
 
 /* ---- one pod ---- */
 #define RT_MAX_CONTAINERS 1024           /* is in a message, too */
@@ -35,7 +35,7 @@
 #define RT_MAX_ALL ((size_t)2 << 20)     /* of all */
 #define RT_MAX_MAP ((size_t)16 << 20)  /* labels or annotations, as the downward API writes them */
 #define MAX_LAUNCH ((size_t)128 << 20) /* memory while it is built; a quarter for arguments */
-#define RT_MAX_WORDS ((size_t)4 << 20) /* of an exec command, and bytes of each */
+#define RT_MAX_ARGS ((size_t)4 << 20)  /* of an exec command, and bytes of each */
 #define RT_MAX_TRIES 256u              /* directories of PATH */
 #define LAUNCH_GROUPS 64u
 /* Memory of its supervisor. Linux allows 6 MiB of arguments and variables; the rest is for mount
@@ -52,29 +52,29 @@
 /* ---- output and input ---- */
 #define LOG_LINE ((size_t)16 << 10)
 #define LOG_FILE ((uint64_t)10 << 20)
-#define LOG_READ ((size_t)256 << 10)      /* handed out at a time */
-#define LOG_TEXT ((size_t)64 << 20)       /* of a chunk: 64 KiB of newlines are 41 times as much */
-#define LOG_TAIL ((size_t)4 << 10)        /* read for a termination message */
-#define RT_CHUNK ((size_t)64 << 10)       /* read from a process at a time */
-#define OUTPUT_SHARE ((size_t)8 << 10)    /* of that, from a stream in one iteration of the loop */
-#define KILL_PATIENCE 5000u               /* ms for a supervisor that is to kill all */
-#define ORPHANS_EVERY 20u                 /* ms, while there are some */
-#define PROC_LAST_WORDS ((size_t)4 << 20) /* of a stream, read after its end; a pipe holds less */
-#define INPUT_ENOUGH ((size_t)64 << 10)   /* queued: backpressure on the sender */
-#define INPUT_MOST ((size_t)16 << 20)     /* from a sender that ignores it */
+#define LOG_READ ((size_t)256 << 10)   /* handed out at a time */
+#define LOG_TEXT ((size_t)64 << 20)    /* of a chunk: 64 KiB of newlines are 41 times as much */
+#define LOG_TAIL ((size_t)4 << 10)     /* read for a termination message */
+#define RT_CHUNK ((size_t)64 << 10)    /* read from a process at a time */
+#define OUTPUT_SHARE ((size_t)8 << 10) /* of that, from a stream in one iteration of the loop */
+#define KILL_TIMEOUT_MS 5000u          /* ms for a supervisor that is to kill all */
+#define ORPHANS_EVERY 20u              /* ms, while there are some */
+#define PROC_DRAIN ((size_t)4 << 20)   /* of a stream, read after its end; a pipe holds less */
+#define INPUT_HIGH_WATER ((size_t)64 << 10) /* queued: backpressure on the sender */
+#define INPUT_MAX ((size_t)16 << 20)        /* from a sender that ignores it */
 
 /* ---- exec and attach sessions ---- */
-#define ATTACH_KEEPS ((size_t)256 << 10) /* of output while the listener is slow */
+#define ATTACH_BUFFER ((size_t)256 << 10) /* of output while the listener is slow */
 /* Output of a command is not read meanwhile: what arrives is the rest of an iteration, and the last
  * output. */
-#define EXEC_KEEPS (4 * PROC_LAST_WORDS)
+#define EXEC_BUFFER (4 * PROC_DRAIN)
 
 /* ---- requests to the API ---- */
 #define RT_IN_FLIGHT 128u
 #define EVENT_BURST 25
 #define EVENTS_PER_SECOND 5
-#define RT_MAX_ASKED ((size_t)64 << 10) /* an HTTP probe, as text */
-#define RT_MAX_EVENT ((size_t)32 << 10) /* an event, as text */
-#define RT_MAX_NODE ((size_t)256 << 10) /* a Node of ours, as text */
+#define RT_MAX_PROBE_REQUEST ((size_t)64 << 10) /* an HTTP probe, as text */
+#define RT_MAX_EVENT ((size_t)32 << 10)         /* an event, as text */
+#define RT_MAX_NODE ((size_t)256 << 10)         /* a Node of ours, as text */
 
 #endif

@@ -39,7 +39,7 @@
 
 enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
 
-struct node {
+struct klet_node {
     char *name;
     uint32_t slot;
     bool sim;
@@ -47,13 +47,13 @@ struct node {
     bool sized;       /* it says itself how large it is */
     enum node_step step;
     char *taints; /* of others, an array of JSON; NULL: none */
-    struct sl_runtime *rt;
-    sl_call pods; /* of a guest that has just come: those that stand there already */
+    struct sl_kubelet *rt;
+    sl_kube_call pods; /* of a guest that has just come: those that stand there already */
 };
 
-struct nodes {
-    SL_VEC(struct node *) all;
-    struct node *real;
+struct klet_nodes {
+    SL_VEC(struct klet_node *) all;
+    struct klet_node *real;
     uint32_t ready, wanted, lease_slot;
     bool lease_is;
     struct sl_reflector *labelled; /* simulated ones */
@@ -69,7 +69,7 @@ static void sim_name(char out[40], uint32_t i) {
     sl_fmt(out, 40, SIM_PREFIX "%04u", i);
 }
 
-static struct node *guest_find(const struct sl_runtime *r, const char *name) {
+static struct klet_node *guest_find(const struct sl_kubelet *r, const char *name) {
     const uint64_t key = sl_hash_str(0, name);
     uint32_t cur;
 
@@ -80,20 +80,22 @@ static struct node *guest_find(const struct sl_runtime *r, const char *name) {
     return NULL;
 }
 
-enum whose node_whose(const struct sl_runtime *r, const char *name) {
+enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *name) {
     char own[40], *end;
 
     if (r->node && strcmp(name, r->node) == 0)
-        return WHOSE_REAL;
+        return NODE_OWNER_LOCAL;
     if (guest_find(r, name))
-        return WHOSE_SIM;
+        return NODE_OWNER_SIM;
     if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
-        return WHOSE_OTHER;
+        return NODE_OWNER_OTHER;
     unsigned long i = strtoul(name + sizeof SIM_PREFIX - 1, &end, 10);
     if (*end || i >= UINT32_MAX)
-        return WHOSE_OTHER;
+        return NODE_OWNER_OTHER;
     sim_name(own, (uint32_t)i);
-    return strcmp(own, name) != 0 ? WHOSE_OTHER : i < r->sim.count ? WHOSE_SIM : WHOSE_LOST;
+    return strcmp(own, name) != 0 ? NODE_OWNER_OTHER
+           : i < r->sim.count     ? NODE_OWNER_SIM
+                                  : NODE_OWNER_LOST;
 }
 
 /* ---- what this machine is ---- */
@@ -153,7 +155,7 @@ static void own_address(char out[64]) {
     freeifaddrs(all);
 }
 
-static void look_around(struct sl_runtime *r, struct nodes *ns) {
+static void look_around(struct sl_kubelet *r, struct klet_nodes *ns) {
     cpu_set_t cpus;
     struct statvfs fs;
 
@@ -169,7 +171,7 @@ static void look_around(struct sl_runtime *r, struct nodes *ns) {
     own_address(r->address);
 }
 
-int64_t node_allocatable(const struct sl_runtime *r, const char *resource) {
+int64_t klet_node_allocatable(const struct sl_kubelet *r, const char *resource) {
     if (strcmp(resource, "cpu") == 0)
         return r->nodes->cpu_milli;
     return strcmp(resource, "memory") == 0 ? r->nodes->memory_bytes - RESERVED_BYTES
@@ -178,13 +180,13 @@ int64_t node_allocatable(const struct sl_runtime *r, const char *resource) {
 
 /* ---- a Node as JSON ---- */
 
-static const char *arch(const struct nodes *ns) {
+static const char *arch(const struct klet_nodes *ns) {
     return strcmp(ns->uts.machine, "x86_64") == 0    ? "amd64"
            : strcmp(ns->uts.machine, "aarch64") == 0 ? "arm64"
                                                      : ns->uts.machine;
 }
 
-static void put_labels(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+static void put_labels(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
     sl_jw_object(j, "labels");
     sl_jw_str(j, "kubernetes.io/hostname", n->name);
     sl_jw_str(j, "kubernetes.io/os", "linux");
@@ -200,10 +202,10 @@ static void put_labels(struct sl_jw *j, const struct sl_runtime *r, const struct
     sl_jw_end(j);
 }
 
-static void put_amounts(struct sl_jw *j, const char *key, const struct sl_runtime *r,
-                        const struct node *n, bool allocatable) {
-    const struct nodes *ns = r->nodes;
-    const struct sl_sim_nodes *s = &r->sim;
+static void put_amounts(struct sl_jw *j, const char *key, const struct sl_kubelet *r,
+                        const struct klet_node *n, bool allocatable) {
+    const struct klet_nodes *ns = r->nodes;
+    const struct sl_kubelet_sim_nodes *s = &r->sim;
     const int64_t memory = ns->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
 
     sl_jw_object(j, key);
@@ -222,7 +224,7 @@ static void put_amounts(struct sl_jw *j, const char *key, const struct sl_runtim
     sl_jw_end(j);
 }
 
-static void put_conditions(struct sl_jw *j, const struct sl_runtime *r) {
+static void put_conditions(struct sl_jw *j, const struct sl_kubelet *r) {
     static const struct {
         const char *type, *status, *reason, *message;
     } all[] = {
@@ -240,7 +242,7 @@ static void put_conditions(struct sl_jw *j, const struct sl_runtime *r) {
         sl_jw_str(j, "status", all[i].status);
         sl_jw_str(j, "reason", all[i].reason);
         sl_jw_str(j, "message", all[i].message);
-        sl_jw_time(j, "lastHeartbeatTime", r->port->wall);
+        sl_jw_time(j, "lastHeartbeatTime", r->client->wall);
         sl_jw_time(j, "lastTransitionTime", r->nodes->since);
         sl_jw_end(j);
     }
@@ -254,8 +256,8 @@ static void put_address(struct sl_jw *j, const char *type, const char *address) 
     sl_jw_end(j);
 }
 
-static void put_status(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
-    const struct nodes *ns = r->nodes;
+static void put_status(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
+    const struct klet_nodes *ns = r->nodes;
 
     sl_jw_object(j, "status");
     if (!n->sized) {
@@ -283,14 +285,14 @@ static void put_status(struct sl_jw *j, const struct sl_runtime *r, const struct
     sl_jw_end(j);
 }
 
-static void put_spec(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+static void put_spec(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
     sl_jw_object(j, "spec");
     sl_jw_array(j, "taints");
     if (n->taints)
         sl_jw_items(j, n->taints);
     if (!n->sim && r->sim.count > 0) {
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "key", REAL_TAINT);
+        sl_jw_str(j, "key", LOCAL_TAINT);
         sl_jw_str(j, "effect", "NoSchedule");
         sl_jw_end(j);
     }
@@ -300,8 +302,8 @@ static void put_spec(struct sl_jw *j, const struct sl_runtime *r, const struct n
 
 /* ---- writing ---- */
 
-static bool build_lease(struct sl_runtime *r, struct sl_write *w) {
-    struct nodes *ns = r->nodes;
+static bool build_lease(struct sl_kubelet *r, struct sl_write *w) {
+    struct klet_nodes *ns = r->nodes;
 
     w->method = ns->lease_is ? SL_PATCH : SL_POST;
     w->content_type = ns->lease_is ? SL_MERGE_PATCH : SL_JSON;
@@ -320,13 +322,13 @@ static bool build_lease(struct sl_runtime *r, struct sl_write *w) {
     sl_jw_object(j, "spec");
     sl_jw_str(j, "holderIdentity", r->node);
     sl_jw_int(j, "leaseDurationSeconds", LEASE_SECONDS);
-    sl_jw_micro_time(j, "renewTime", r->port->wall);
+    sl_jw_micro_time(j, "renewTime", r->client->wall);
     sl_jw_end_to(j, 0);
     return true;
 }
 
-bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w) {
-    struct node *n = r->slots.v[slot].node;
+bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w) {
+    struct klet_node *n = r->slots.v[slot].node;
     struct sl_jw *j = &SL_JW(&w->body);
 
     if (r->slots.v[slot].kind == SLOT_LEASE)
@@ -373,7 +375,7 @@ bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w) {
     return true;
 }
 
-static void lease_done(struct sl_runtime *r, uint32_t slot, enum sl_written how) {
+static void lease_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how) {
     if (how == SL_WRITTEN)
         r->nodes->lease_is = true;
     else if (how == SL_WRITE_CONFLICT)
@@ -381,12 +383,12 @@ static void lease_done(struct sl_runtime *r, uint32_t slot, enum sl_written how)
     else if (how == SL_WRITE_GONE)
         r->nodes->lease_is = false;
     if (how == SL_WRITTEN || how == SL_WRITE_GONE)
-        sl_writer_want_at(r->writer, slot, 1,
-                          r->port->mono + (how == SL_WRITTEN ? LEASE_EVERY : LEASE_AGAIN));
+        sl_writer_enqueue_at(r->writer, slot, 1,
+                             r->client->mono + (how == SL_WRITTEN ? LEASE_EVERY : LEASE_AGAIN));
 }
 
 /* Does what was created say that it is ready? A server may drop the status of what is created. */
-static bool is_ready(const struct sl_reply *rp) {
+static bool is_ready(const struct sl_kube_reply *rp) {
     yyjson_doc *d = NULL;
     bool ready = false;
 
@@ -396,19 +398,19 @@ static bool is_ready(const struct sl_reply *rp) {
     return ready;
 }
 
-static void node_is_ok(struct sl_runtime *r, uint32_t slot, struct node *n) {
-    struct nodes *ns = r->nodes;
+static void node_is_ok(struct sl_kubelet *r, uint32_t slot, struct klet_node *n) {
+    struct klet_nodes *ns = r->nodes;
 
     if (!n->guest && ns->ready < ns->wanted)
         ns->ready++;
     n->step = NODE_OK;
     if (!n->sim)
-        sl_writer_want_at(r->writer, slot, 1, r->port->mono + STATUS_EVERY);
+        sl_writer_enqueue_at(r->writer, slot, 1, r->client->mono + STATUS_EVERY);
 }
 
-void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how,
-               const struct sl_reply *rp) {
-    struct node *n = r->slots.v[slot].node;
+void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
+                    const struct sl_kube_reply *rp) {
+    struct klet_node *n = r->slots.v[slot].node;
 
     if (r->slots.v[slot].kind == SLOT_LEASE) {
         lease_done(r, slot, how);
@@ -428,13 +430,13 @@ void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how,
         node_is_ok(r, slot, n);
     } else if (how == SL_WRITTEN) {
         n->step = NODE_STATUS;
-        sl_writer_want(r->writer, slot, 0);
+        sl_writer_enqueue(r->writer, slot, 0);
     }
 }
 
 /* It is there already: others' taints stay. */
-void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
-    struct node *n = r->slots.v[slot].node;
+void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_reply *rp) {
+    struct klet_node *n = r->slots.v[slot].node;
     yyjson_doc *d = NULL;
     yyjson_val *taints, *t;
     struct sl_buf b;
@@ -449,7 +451,7 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
     taints = sl_json_at(yyjson_doc_get_root(d), "spec.taints");
     sl_jw_array(&j, NULL);
     yyjson_arr_foreach (taints, i, all, t) {
-        if (strcmp(sl_json_str(t, "key"), REAL_TAINT) != 0)
+        if (strcmp(sl_json_str(t, "key"), LOCAL_TAINT) != 0)
             sl_jw_val(&j, NULL, t);
     }
     sl_jw_end(&j);
@@ -461,20 +463,24 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
 
 /* ---- all of them ---- */
 
-static struct node *add(struct sl_runtime *r, const char *name, bool sim, enum node_step step) {
-    struct node *n = sl_alloc0(1, sizeof *n);
+static struct klet_node *add(struct sl_kubelet *r, const char *name, bool sim,
+                             enum node_step step) {
+    struct klet_node *n = sl_alloc0(1, sizeof *n);
 
-    *n = (struct node){
-        .name = sl_strdup(name), .slot = slot_new(r, SLOT_NODE), .sim = sim, .step = step, .rt = r};
+    *n = (struct klet_node){.name = sl_strdup(name),
+                            .slot = klet_slot_new(r, SLOT_NODE),
+                            .sim = sim,
+                            .step = step,
+                            .rt = r};
     r->slots.v[n->slot].node = n;
     *sl_vec_push(&r->nodes->all) = n;
     if (step != NODE_OK)
-        sl_writer_want(r->writer, n->slot, 0);
+        sl_writer_enqueue(r->writer, n->slot, 0);
     return n;
 }
 
-static void node_free(struct node *n) {
-    sl_port_cancel(n->rt->port, n->pods);
+static void node_free(struct klet_node *n) {
+    sl_kube_cancel(n->rt->client, n->pods);
     sl_freep(&n->name);
     sl_freep(&n->taints);
     sl_freep(&n);
@@ -482,75 +488,75 @@ static void node_free(struct node *n) {
 
 /* ---- guests ---- */
 
-static void pods_listed(void *ctx, const struct sl_reply *rp) {
-    struct node *n = ctx;
-    struct sl_runtime *r = n->rt;
+static void pods_listed(void *ctx, const struct sl_kube_reply *rp) {
+    struct klet_node *n = ctx;
+    struct sl_kubelet *r = n->rt;
 
     n->pods.v = 0;
     if (rp->status == 200)
-        pods_take(r, rp);
+        klet_pods_take(r, rp);
     else
         sl_log(SL_LOG_WARN, "listing the pods of a node failed", SL_S("node", n->name),
                SL_I("status", rp->status));
 }
 
-static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
+static void guest_new(struct sl_kubelet *r, const char *name, bool ready) {
     char path[400];
-    struct node *n;
+    struct klet_node *n;
 
-    if (r->nodes->guests.n >= RT_MAX_GUESTS) {
+    if (r->nodes->guests.n >= RT_MAX_FOREIGN_NODES) {
         if (!r->nodes->crowded)
             sl_log(SL_LOG_WARN, "node ignored: too many simulated nodes",
-                   SL_I("limit", RT_MAX_GUESTS), SL_S("node", name));
+                   SL_I("limit", RT_MAX_FOREIGN_NODES), SL_S("node", name));
         r->nodes->crowded = true;
     }
-    if (r->nodes->guests.n >= RT_MAX_GUESTS || strlen(name) > 253)
+    if (r->nodes->guests.n >= RT_MAX_FOREIGN_NODES || strlen(name) > 253)
         return;
     n = add(r, name, true, ready ? NODE_OK : NODE_STATUS);
     n->guest = true;
     sl_map_add(&r->nodes->guests, sl_hash_str(0, name), n->slot);
     /* A pod may have been bound to it before we heard of it. */
     sl_fmt(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
-    n->pods = sl_port_request(r->port, &(struct sl_request_line){.method = SL_GET, .path = path},
+    n->pods = sl_kube_request(r->client, &(struct sl_kube_request){.method = SL_GET, .path = path},
                               pods_listed, n);
 }
 
-static void guest_drop(struct sl_runtime *r, struct node *n) {
-    struct nodes *ns = r->nodes;
+static void guest_drop(struct sl_kubelet *r, struct klet_node *n) {
+    struct klet_nodes *ns = r->nodes;
 
     for (uint32_t i = 0; i < ns->all.n; i++)
         if (ns->all.v[i] == n)
             ns->all.v[i--] = ns->all.v[--ns->all.n];
     (void)sl_map_del(&ns->guests, sl_hash_str(0, n->name), n->slot);
-    slot_free(r, n->slot);
+    klet_slot_free(r, n->slot);
     node_free(n);
 }
 
 static void list_begins(void *ctx) {
-    const struct nodes *ns = ((struct sl_runtime *)ctx)->nodes;
+    const struct klet_nodes *ns = ((struct sl_kubelet *)ctx)->nodes;
 
     for (uint32_t i = 0; i < ns->all.n; i++)
         ns->all.v[i]->seen = false;
 }
 
 static void node_seen(void *ctx, yyjson_val *o) {
-    struct sl_runtime *r = ctx;
+    struct sl_kubelet *r = ctx;
     const char *name = sl_json_str(o, "metadata.name");
     const bool ready = sl_json_condition(o, "Ready");
-    const enum whose whose = node_whose(r, name);
-    struct node *n = guest_find(r, name);
+    const enum klet_node_owner whose = klet_node_owner_of(r, name);
+    struct klet_node *n = guest_find(r, name);
 
-    if (!n && whose == WHOSE_LOST && !sl_reflector_synced(r->nodes->labelled)) {
+    if (!n && whose == NODE_OWNER_LOST && !sl_reflector_synced(r->nodes->labelled)) {
         (void)add(r, name, true, NODE_DELETE); /* of an earlier run of ours */
         return;
     }
-    if (!n && (whose == WHOSE_REAL || whose == WHOSE_SIM))
+    if (!n && (whose == NODE_OWNER_LOCAL || whose == NODE_OWNER_SIM))
         return;
     if (!n) {
         guest_new(r, name, ready);
         n = guest_find(r, name);
     } else if (!ready && n->step == NODE_OK) {
-        sl_writer_want(r->writer, n->slot, 0);
+        sl_writer_enqueue(r->writer, n->slot, 0);
     }
     if (n) {
         n->seen = true;
@@ -560,15 +566,15 @@ static void node_seen(void *ctx, yyjson_val *o) {
 
 /* Deleted, or it lost the label. */
 static void node_unseen(void *ctx, yyjson_val *o) {
-    struct sl_runtime *r = ctx;
-    struct node *n = guest_find(r, sl_json_str(o, "metadata.name"));
+    struct sl_kubelet *r = ctx;
+    struct klet_node *n = guest_find(r, sl_json_str(o, "metadata.name"));
 
     if (n)
         guest_drop(r, n);
 }
 
 static void list_ends(void *ctx, bool exists) {
-    struct sl_runtime *r = ctx;
+    struct sl_kubelet *r = ctx;
 
     (void)exists;
     for (uint32_t i = r->nodes->all.n; i-- > 0;)
@@ -578,24 +584,24 @@ static void list_ends(void *ctx, bool exists) {
 
 /* ---- in and out ---- */
 
-void nodes_begin(struct sl_runtime *r) {
-    struct nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
+void klet_nodes_begin(struct sl_kubelet *r) {
+    struct klet_nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
     char name[40];
 
     look_around(r, ns);
-    ns->since = r->port->wall;
+    ns->since = r->client->wall;
     ns->wanted = r->sim.count + (r->node != NULL);
     if (r->node) {
         ns->real = add(r, r->node, false, NODE_CREATE);
-        ns->lease_slot = slot_new(r, SLOT_LEASE);
-        sl_writer_want(r->writer, ns->lease_slot, 1);
+        ns->lease_slot = klet_slot_new(r, SLOT_LEASE);
+        sl_writer_enqueue(r->writer, ns->lease_slot, 1);
     }
     for (uint32_t i = 0; i < r->sim.count; i++) {
         sim_name(name, i);
         (void)add(r, name, true, NODE_CREATE);
     }
     ns->labelled =
-        sl_reflector_new(r->port, "/api/v1/nodes", "labelSelector=sluice.dev%2Fsimulated%3Dtrue",
+        sl_reflector_new(r->client, "/api/v1/nodes", "labelSelector=sluice.dev%2Fsimulated%3Dtrue",
                          &(struct sl_reflector_owner){.ctx = r,
                                                       .begin = list_begins,
                                                       .object = node_seen,
@@ -604,16 +610,16 @@ void nodes_begin(struct sl_runtime *r) {
                          3);
 }
 
-void nodes_tick(struct sl_runtime *r) {
+void klet_nodes_tick(struct sl_kubelet *r) {
     sl_reflector_tick(r->nodes->labelled);
 }
 
-sl_time nodes_next(const struct sl_runtime *r) {
+sl_time klet_nodes_next(const struct sl_kubelet *r) {
     return sl_reflector_next(r->nodes->labelled);
 }
 
-void nodes_free(struct sl_runtime *r) {
-    struct nodes *ns = r->nodes;
+void klet_nodes_free(struct sl_kubelet *r) {
+    struct klet_nodes *ns = r->nodes;
 
     if (!ns)
         return;
@@ -625,6 +631,6 @@ void nodes_free(struct sl_runtime *r) {
     sl_freep(&r->nodes);
 }
 
-bool nodes_ready(const struct sl_runtime *r) {
+bool klet_nodes_ready(const struct sl_kubelet *r) {
     return r->nodes->ready >= r->nodes->wanted;
 }

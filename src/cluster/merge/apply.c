@@ -17,12 +17,12 @@
 struct apply {
     struct sl_arena a;
     const struct sl_schema *s;
-    const struct sl_manager_id *by;
+    const struct sl_manage_id *by;
     yyjson_mut_doc *doc;
     yyjson_val *old; /* NULL: there is none */
     yyjson_mut_val *now, *applied;
-    struct sl_managers m;
-    struct sl_fields *last, *said; /* what the manager applied before, and does now */
+    struct merge_managers m;
+    struct merge_fields *last, *said; /* what the manager applied before, and does now */
     struct sl_patch_err *err;
 };
 
@@ -73,7 +73,7 @@ static int check(struct apply *p) {
     struct sl_buf faults;
     sl_buf_init(&faults, MERGE_TEXT);
     sl_buf_short(&faults);
-    bool good = sl_typed_check(&p->a, p->s, p->applied, &faults);
+    bool good = merge_typed_check(&p->a, p->s, p->applied, &faults);
     if (!good) {
         sl_buf_printf(text, "failed to create typed patch object (%s/%s; ",
                       text_at(meta, "namespace"), text_at(meta, "name"));
@@ -86,9 +86,9 @@ static int check(struct apply *p) {
 
 /* ---- what goes ---- */
 
-static struct sl_fields *named_fields(struct apply *p, yyjson_mut_val *v) {
-    struct sl_fields *f = sl_typed_fields(&p->a, p->s, v);
-    sl_fields_name(f, p->s);
+static struct merge_fields *named_fields(struct apply *p, yyjson_mut_val *v) {
+    struct merge_fields *f = merge_typed_fields(&p->a, p->s, v);
+    merge_fields_name(f, p->s);
     return f;
 }
 
@@ -98,55 +98,56 @@ static struct sl_fields *named_fields(struct apply *p, yyjson_mut_val *v) {
  * nobody, keeps it.
  */
 static void prune(struct apply *p) {
-    struct sl_fields *gone = sl_fields_copy(&p->a, p->last);
-    (void)sl_fields_subtract(&gone, p->said, SL_F_ALL);
+    struct merge_fields *gone = merge_fields_copy(&p->a, p->last);
+    (void)merge_fields_subtract(&gone, p->said, SL_F_ALL);
     if (!gone)
         return; /* it still says all that it said: the usual case */
 
-    struct sl_fields *all = named_fields(p, p->now), *owned = sl_fields_copy(&p->a, p->said);
-    struct sl_fields **each = sl_arena_alloc(&p->a, (p->m.n + 1) * sizeof(struct sl_fields *));
+    struct merge_fields *all = named_fields(p, p->now), *owned = merge_fields_copy(&p->a, p->said);
+    struct merge_fields **each =
+        sl_arena_alloc(&p->a, (p->m.n + 1) * sizeof(struct merge_fields *));
     for (uint32_t i = 0; i < p->m.n; i++)
-        each[i] = sl_fields_copy(&p->a, p->m.v[i].fields);
-    owned = sl_fields_unite(sl_fields_unite_all(each, p->m.n), owned);
-    sl_fields_name(owned, p->s);
-    struct sl_fields *last = sl_fields_copy(&p->a, p->last);
-    sl_fields_name(last, p->s);
+        each[i] = merge_fields_copy(&p->a, p->m.v[i].fields);
+    owned = merge_fields_unite(merge_fields_unite_all(each, p->m.n), owned);
+    merge_fields_name(owned, p->s);
+    struct merge_fields *last = merge_fields_copy(&p->a, p->last);
+    merge_fields_name(last, p->s);
 
     /* Without what was applied last, but with what somebody owns. */
     yyjson_mut_val *rest = yyjson_mut_val_mut_copy(p->doc, p->now);
-    sl_typed_remove(&p->a, p->s, rest, last);
-    owned = sl_fields_unite(owned, named_fields(p, rest));
-    gone = sl_fields_copy(&p->a, all);
-    (void)sl_fields_subtract(&gone, owned, SL_F_ALL);
+    merge_typed_remove(&p->a, p->s, rest, last);
+    owned = merge_fields_unite(owned, named_fields(p, rest));
+    gone = merge_fields_copy(&p->a, all);
+    (void)merge_fields_subtract(&gone, owned, SL_F_ALL);
     rest = yyjson_mut_val_mut_copy(p->doc, p->now);
-    sl_typed_remove(&p->a, p->s, rest, gone);
+    merge_typed_remove(&p->a, p->s, rest, gone);
 
     /* Of what is missing now, only what this manager had applied. */
     gone = all;
-    (void)sl_fields_subtract(&gone, named_fields(p, rest), SL_F_ALL);
-    sl_typed_remove(&p->a, p->s, p->now, sl_fields_intersect(&p->a, gone, last, SL_F_ALL));
+    (void)merge_fields_subtract(&gone, named_fields(p, rest), SL_F_ALL);
+    merge_typed_remove(&p->a, p->s, p->now, merge_fields_intersect(&p->a, gone, last, SL_F_ALL));
 }
 
 /* ---- conflicts ---- */
 
 /* What the manager would take from this one. */
 struct conflict {
-    const struct sl_manager *with;
-    struct sl_fields *fields;
+    const struct merge_manager *with;
+    struct merge_fields *fields;
 };
 
 struct conflicts {
     struct apply *p;
     struct conflict *v;
     uint32_t n, paths, told;
-    const struct sl_manager *with; /* the one whose paths are being told */
-    const char *only;              /* the first path */
+    const struct merge_manager *with; /* the one whose paths are being told */
+    const char *only;                 /* the first path */
     struct sl_buf list, who;
 };
 
 /* Each with its whole path, and a long key may stand at the beginning of all: those that are too
  * much are only counted. */
-static void tell(void *ctx, const char *path) {
+static void report(void *ctx, const char *path) {
     struct conflicts *c = ctx;
     yyjson_mut_doc *doc = c->p->doc;
 
@@ -164,7 +165,7 @@ static void tell(void *ctx, const char *path) {
     (void)yyjson_mut_arr_append(c->p->err->causes, cause);
 }
 
-static int tell_conflicts(struct apply *p, struct conflicts *c) {
+static int report_conflicts(struct apply *p, struct conflicts *c) {
     struct sl_buf path, *text = &p->err->text;
 
     sl_buf_init(&path, MERGE_TEXT);
@@ -177,9 +178,9 @@ static int tell_conflicts(struct apply *p, struct conflicts *c) {
     for (uint32_t i = 0; i < c->n; i++) {
         sl_buf_clear(&c->who);
         sl_buf_puts(&c->who, "conflict with ");
-        sl_manager_print(c->v[i].with, &c->who);
+        merge_manager_print(c->v[i].with, &c->who);
         sl_buf_printf(&c->list, "%sconflicts%s:", i ? "\n" : "", sl_buf_str(&c->who) + 8);
-        sl_fields_each(c->v[i].fields, &path, tell, c);
+        merge_fields_each(c->v[i].fields, &path, report, c);
     }
     if (c->told < c->paths)
         sl_buf_printf(&c->list, "\n- and %u more", c->paths - c->told);
@@ -194,24 +195,24 @@ static int tell_conflicts(struct apply *p, struct conflicts *c) {
 }
 
 /* Fields that kubectl applied from its side and that are still as it left them. */
-static struct sl_fields *applied_by_client(struct apply *p) {
+static struct merge_fields *applied_by_client(struct apply *p) {
     yyjson_val *notes = yyjson_obj_get(yyjson_obj_get(p->old, "metadata"), "annotations");
     struct sl_text text = sl_json_view(yyjson_obj_get(notes, LAST_APPLIED));
     /* Anybody may write it, and it is copied and compared by recursion. */
     bool fit = text.n > 0 && !sl_json_too_deep(text.s, text.n);
     yyjson_doc *doc = fit ? yyjson_read(text.s, text.n, 0) : NULL;
     yyjson_val *v = yyjson_doc_get_root(doc);
-    struct sl_fields *f = NULL;
+    struct merge_fields *f = NULL;
     struct sl_buf faults;
 
     sl_buf_init(&faults, MERGE_TEXT);
     sl_buf_short(&faults);
     if (yyjson_equals_str(yyjson_obj_get(v, "apiVersion"), p->by->api_version)) {
         yyjson_mut_val *copy = yyjson_val_mut_copy(p->doc, v);
-        if (sl_typed_check(&p->a, p->s, copy, &faults)) {
-            f = sl_typed_fields(&p->a, p->s, copy);
+        if (merge_typed_check(&p->a, p->s, copy, &faults)) {
+            f = merge_typed_fields(&p->a, p->s, copy);
             yyjson_mut_val *live = yyjson_val_mut_copy(p->doc, p->old);
-            (void)sl_fields_subtract(&f, sl_typed_diff(&p->a, p->s, v, live, NULL), SL_F_ALL);
+            (void)merge_fields_subtract(&f, merge_typed_diff(&p->a, p->s, v, live, NULL), SL_F_ALL);
         }
     }
     sl_buf_done(&faults);
@@ -219,63 +220,63 @@ static struct sl_fields *applied_by_client(struct apply *p) {
     return f;
 }
 
-static void drop_allowed(struct conflicts *c, const struct sl_fields *allowed) {
+static void drop_allowed(struct conflicts *c, const struct merge_fields *allowed) {
     uint32_t to = 0;
     for (uint32_t i = 0; i < c->n; i++) {
-        (void)sl_fields_subtract(&c->v[i].fields, allowed, SL_F_ALL);
+        (void)merge_fields_subtract(&c->v[i].fields, allowed, SL_F_ALL);
         if (c->v[i].fields)
             c->v[to++] = c->v[i];
     }
     c->n = to;
 }
 
-static int check_conflicts(struct apply *p, const struct sl_manager *me,
-                           const struct sl_fields *diff) {
+static int check_conflicts(struct apply *p, const struct merge_manager *me,
+                           const struct merge_fields *diff) {
     struct conflicts c = {.p = p};
 
     c.v = sl_arena_alloc(&p->a, (p->m.n + 1) * sizeof *c.v);
     for (uint32_t i = 0; i < p->m.n; i++) {
-        struct sl_manager *x = &p->m.v[i];
-        struct sl_fields *f =
-            x == me ? NULL : sl_fields_intersect(&p->a, x->fields, diff, SL_F_NOW);
+        struct merge_manager *x = &p->m.v[i];
+        struct merge_fields *f =
+            x == me ? NULL : merge_fields_intersect(&p->a, x->fields, diff, SL_F_NOW);
         uint32_t at = c.n;
         if (!f)
             continue;
-        for (; at > 0 && sl_manager_cmp(c.v[at - 1].with, x) > 0; at--)
+        for (; at > 0 && merge_manager_cmp(c.v[at - 1].with, x) > 0; at--)
             c.v[at] = c.v[at - 1];
         c.v[at] = (struct conflict){x, f};
         c.n++;
     }
     if (c.n && is_kubectl(p))
         drop_allowed(&c, applied_by_client(p));
-    return c.n ? tell_conflicts(p, &c) : 0;
+    return c.n ? report_conflicts(p, &c) : 0;
 }
 
 /* ---- the account ---- */
 
 /* An object that nobody managed so far belongs to one who is called so. */
 static void own_before(struct apply *p) {
-    struct sl_manager_id before = *p->by;
+    struct sl_manage_id before = *p->by;
 
     before.name = "before-first-apply";
-    sl_manage_account(&p->m, &before, sl_manage_diff(&p->a, p->s, &before, sl_unborn(), p->now));
+    sl_manage_account(&p->m, &before, sl_manage_diff(&p->a, p->s, &before, merge_absent(), p->now));
 }
 
 static int account(struct apply *p, bool force) {
-    struct sl_manager *me = sl_managers_find(&p->m, p->by, true);
-    struct sl_fields *diff = p->old ? sl_manage_diff(&p->a, p->s, p->by, p->old, p->now) : NULL;
-    bool changed = !p->old || diff || !sl_typed_equal(&p->a, p->old, p->now);
+    struct merge_manager *me = merge_managers_find(&p->m, p->by, true);
+    struct merge_fields *diff = p->old ? sl_manage_diff(&p->a, p->s, p->by, p->old, p->now) : NULL;
+    bool changed = !p->old || diff || !merge_typed_equal(&p->a, p->old, p->now);
 
     if (!force) {
         int r = check_conflicts(p, me, diff);
         if (r < 0)
             return r;
     }
-    me = me ? me : sl_managers_add(&p->m, p->by, true);
+    me = me ? me : merge_managers_add(&p->m, p->by, true);
     for (uint32_t i = 0; i < p->m.n; i++) {
-        struct sl_manager *x = &p->m.v[i];
+        struct merge_manager *x = &p->m.v[i];
         if (x != me)
-            x->touched |= sl_fields_subtract(&x->fields, diff, SL_F_ALL);
+            x->touched |= merge_fields_subtract(&x->fields, diff, SL_F_ALL);
     }
     sl_manage_strip(&p->said);
     me->fields = p->said;
@@ -283,8 +284,8 @@ static int account(struct apply *p, bool force) {
     me->touched = true;
     if (changed)
         me->time = sl_manage_now(&p->a, p->by->now);
-    sl_managers_limit(&p->m, me);
-    sl_managers_sweep(&p->m);
+    merge_managers_limit(&p->m, me);
+    merge_managers_sweep(&p->m);
     return 0;
 }
 
@@ -329,18 +330,18 @@ static int apply(struct apply *p, bool force) {
         return r;
     /* What cannot be read is as if nobody had managed the object so far. The API server would
      * refuse every apply from then on, until somebody clears the list. */
-    if (!sl_managers_read(&p->a, list ? yyjson_val_mut_copy(p->doc, list) : NULL, &p->m))
-        (void)sl_managers_read(&p->a, NULL, &p->m);
+    if (!merge_managers_read(&p->a, list ? yyjson_val_mut_copy(p->doc, list) : NULL, &p->m))
+        (void)merge_managers_read(&p->a, NULL, &p->m);
     p->now = p->old ? yyjson_val_mut_copy(p->doc, p->old) : yyjson_mut_obj(p->doc);
     if (p->m.n == 0 && p->old)
         own_before(p);
     for (uint32_t i = 0; i < p->m.n; i++)
-        p->m.v[i].touched |= sl_fields_reconcile(p->m.v[i].fields, p->s);
+        p->m.v[i].touched |= merge_fields_reconcile(p->m.v[i].fields, p->s);
 
-    sl_typed_merge(&p->a, p->s, p->doc, p->now, p->applied);
-    p->said = sl_typed_fields(&p->a, p->s, p->applied);
+    merge_typed_merge(&p->a, p->s, p->doc, p->now, p->applied);
+    p->said = merge_typed_fields(&p->a, p->s, p->applied);
     sl_manage_masked(p->by, &p->said);
-    struct sl_manager *me = sl_managers_find(&p->m, p->by, true);
+    struct merge_manager *me = merge_managers_find(&p->m, p->by, true);
     if (me) {
         p->last = me->fields;
         me->fields = p->said;
@@ -349,12 +350,12 @@ static int apply(struct apply *p, bool force) {
     r = account(p, force);
     if (r < 0)
         return r;
-    sl_manage_put(p->doc, p->now, sl_managers_write(&p->m, p->doc));
+    sl_manage_put(p->doc, p->now, merge_managers_write(&p->m, p->doc));
     update_annotation(p);
     return 0;
 }
 
-int sl_manage_apply(const struct sl_schema *s, const struct sl_manager_id *by, bool force,
+int sl_manage_apply(const struct sl_schema *s, const struct sl_manage_id *by, bool force,
                     yyjson_mut_doc *doc, yyjson_val *old, yyjson_val *applied, yyjson_mut_val **ret,
                     struct sl_patch_err *err) {
     struct apply p = {.s = s, .by = by, .doc = doc, .old = old, .err = err};

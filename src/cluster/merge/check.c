@@ -31,10 +31,10 @@ static struct sl_buf *fault(struct check *c) {
 
 static void check_at(struct check *c, const struct sl_schema *s, yyjson_mut_val *v, unsigned depth);
 
-static void check_below(struct check *c, const struct sl_schema *s, struct sl_element text,
+static void check_below(struct check *c, const struct sl_schema *s, struct merge_element text,
                         yyjson_mut_val *v, unsigned depth) {
     size_t len = c->path.len;
-    sl_element_print(&c->path, text.s, text.len);
+    merge_element_print(&c->path, text.s, text.len);
     if (s)
         check_at(c, s, v, depth + 1);
     else
@@ -67,7 +67,7 @@ static void check_map(struct check *c, const struct sl_schema *s, yyjson_mut_val
         const struct sl_schema *below = sl_schema_at(s, name.s, name.n);
         for (size_t k = 0; !below && (depth == 0 || s->embedded) && k < SL_LEN(known); k++)
             below = sl_text_is(name, known[k].name) ? known[k].schema : NULL;
-        check_below(c, below, sl_element_field(c->a, name.s, name.n), value, depth);
+        check_below(c, below, merge_element_field(c->a, name.s, name.n), value, depth);
         if (!below)
             return;
     }
@@ -76,7 +76,7 @@ static void check_map(struct check *c, const struct sl_schema *s, yyjson_mut_val
 static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_val *v,
                        unsigned depth) {
     struct sl_map seen = {0};
-    bool named = !sl_is_atomic(s, SL_SHAPE_LIST);
+    bool named = !merge_is_atomic(s, SL_SHAPE_LIST);
     yyjson_mut_val *item;
     size_t i, max;
 
@@ -91,12 +91,12 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
         const char *why = NULL;
         if (c->n >= MAX_FAULTS)
             break;
-        struct sl_element text;
+        struct merge_element text;
         if (named) {
-            text = sl_element_item_mut(c->a, s, item, &why);
+            text = merge_element_item_mut(c->a, s, item, &why);
         } else {
             const char *index = sl_arena_printf(c->a, "i:%zu", i);
-            text = (struct sl_element){index, (uint32_t)strlen(index)};
+            text = (struct merge_element){index, (uint32_t)strlen(index)};
         }
         if (!text.s) {
             sl_buf_printf(fault(c), "element %zu: ", i);
@@ -108,7 +108,7 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
         uint64_t h = sl_hash_bytes(0, text.s, text.len);
         if (named && sl_map_get(&seen, h) != SL_MAP_NONE) {
             sl_buf_puts(fault(c), "duplicate entries for key ");
-            sl_element_print(&c->faults, text.s, text.len);
+            merge_element_print(&c->faults, text.s, text.len);
         } else if (named) {
             sl_map_add(&seen, h, 0);
         }
@@ -153,7 +153,7 @@ static void check_at(struct check *c, const struct sl_schema *s, yyjson_mut_val 
     if (yyjson_mut_is_null(v) || s->type == SL_T_ANY || depth > SL_FIELDS_DEPTH ||
         c->n >= MAX_FAULTS)
         return;
-    switch (sl_shape(s, (yyjson_val *)v)) {
+    switch (merge_shape(s, (yyjson_val *)v)) {
     case SL_SHAPE_MAP:
         check_map(c, s, v, depth);
         break;
@@ -165,8 +165,8 @@ static void check_at(struct check *c, const struct sl_schema *s, yyjson_mut_val 
     }
 }
 
-bool sl_typed_check(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
-                    struct sl_buf *out) {
+bool merge_typed_check(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
+                       struct sl_buf *out) {
     struct check c = {.a = a};
 
     sl_buf_init(&c.path, MERGE_PATH);

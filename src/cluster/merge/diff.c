@@ -13,11 +13,11 @@
 
 static yyjson_val unborn = {.tag = YYJSON_TYPE_NULL};
 
-yyjson_val *sl_unborn(void) {
+yyjson_val *merge_absent(void) {
     return &unborn;
 }
 
-enum sl_shape sl_shape(const struct sl_schema *s, const yyjson_val *v) {
+enum merge_shape merge_shape(const struct sl_schema *s, const yyjson_val *v) {
     switch (s ? s->type : SL_T_ANY) {
     case SL_T_ANY:
         break;
@@ -35,7 +35,7 @@ enum sl_shape sl_shape(const struct sl_schema *s, const yyjson_val *v) {
                                                            : SL_SHAPE_SCALAR;
 }
 
-bool sl_is_atomic(const struct sl_schema *s, enum sl_shape shape) {
+bool merge_is_atomic(const struct sl_schema *s, enum merge_shape shape) {
     if (shape == SL_SHAPE_SCALAR)
         return true;
     if (shape == SL_SHAPE_LIST)
@@ -180,7 +180,7 @@ static bool equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y, unsigned
     return true;
 }
 
-bool sl_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y) {
+bool merge_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y) {
     return equal(a, x, y, 0);
 }
 
@@ -204,25 +204,26 @@ static bool is_nothing(yyjson_val *v) {
 /* ---- the walk ---- */
 
 static void diff_at(struct sl_arena *a, const struct sl_schema *s, yyjson_val *l, yyjson_mut_val *r,
-                    struct sl_fields *at, unsigned depth);
+                    struct merge_fields *at, unsigned depth);
 
 /* One element below 'up': a field with this name (text NULL), or an item. */
 static void diff_below(struct sl_arena *a, const struct sl_schema *s, const struct pair *p,
-                       const struct sl_element *item, struct sl_fields *up, unsigned depth) {
-    struct sl_fields n = {0};
+                       const struct merge_element *item, struct merge_fields *up, unsigned depth) {
+    struct merge_fields n = {0};
     diff_at(a, s, p->l, p->r, &n, depth + 1);
     if (!n.mark && !n.below)
         return;
-    struct sl_element text = item ? *item : sl_element_field(a, p->key, p->len);
-    sl_fields_push(a, &up->below, text, n.mark)->below = n.below;
+    struct merge_element text = item ? *item : merge_element_field(a, p->key, p->len);
+    merge_fields_push(a, &up->below, text, n.mark)->below = n.below;
 }
 
-static void diff_leaf(struct sl_arena *a, yyjson_val *l, yyjson_mut_val *r, struct sl_fields *at) {
+static void diff_leaf(struct sl_arena *a, yyjson_val *l, yyjson_mut_val *r,
+                      struct merge_fields *at) {
     if (!l)
         at->mark |= SL_F_IN;
     else if (!r)
         at->mark |= SL_F_REMOVED;
-    else if (l == &unborn ? !is_nothing((yyjson_val *)r) : !sl_typed_equal(a, l, r))
+    else if (l == &unborn ? !is_nothing((yyjson_val *)r) : !merge_typed_equal(a, l, r))
         at->mark |= SL_F_CHANGED;
 }
 
@@ -239,7 +240,7 @@ static bool is_one_of(const char *const *names, const char *key, size_t len) {
 }
 
 static void diff_map(struct sl_arena *a, const struct sl_schema *s, yyjson_val *l,
-                     yyjson_mut_val *r, const char *const *skip, struct sl_fields *at,
+                     yyjson_mut_val *r, const char *const *skip, struct merge_fields *at,
                      unsigned depth) {
     struct zip z;
 
@@ -250,8 +251,8 @@ static void diff_map(struct sl_arena *a, const struct sl_schema *s, yyjson_val *
         if (p.l && p.r && !is_container(p.l) && !yyjson_mut_is_ctn(p.r) && !yyjson_is_null(p.l) &&
             !yyjson_mut_is_null(p.r)) {
             if (!scalar_equal(p.l, (yyjson_val *)p.r))
-                (void)sl_fields_push(a, &at->below, sl_element_field(a, p.key, p.len),
-                                     SL_F_CHANGED);
+                (void)merge_fields_push(a, &at->below, merge_element_field(a, p.key, p.len),
+                                        SL_F_CHANGED);
             continue;
         }
         const struct sl_schema *below = s ? sl_schema_at(s, p.key, p.len) : NULL;
@@ -266,7 +267,7 @@ static void diff_map(struct sl_arena *a, const struct sl_schema *s, yyjson_val *
 /* ---- lists whose items have names ---- */
 
 struct item {
-    struct sl_element text;
+    struct merge_element text;
     yyjson_val *l;
     yyjson_mut_val *r;
     uint32_t place;
@@ -287,7 +288,7 @@ static bool same_text(const struct item *x, const struct item *y) {
 /* Items with one name, nl on the left and nr on the right: normally at most one each. If a name is
  * there more than once, all that have it are one value. */
 static void diff_group(struct sl_arena *a, const struct sl_schema *s, struct item *g, uint32_t nl,
-                       uint32_t nr, struct sl_fields *at, unsigned depth) {
+                       uint32_t nr, struct merge_fields *at, unsigned depth) {
     struct pair p = {.l = nl == 1 ? g[0].l : NULL, .r = nr == 1 ? g[nl].r : NULL};
     bool same = nl == nr;
 
@@ -296,16 +297,16 @@ static void diff_group(struct sl_arena *a, const struct sl_schema *s, struct ite
     if (nl <= 1 && nr <= 1)
         return;
     for (uint32_t i = 0; same && i < nl; i++)
-        same = sl_typed_equal(a, g[i].l, g[nl + i].r);
+        same = merge_typed_equal(a, g[i].l, g[nl + i].r);
     if (!same)
-        (void)sl_fields_push(a, &at->below, g->text,
-                             nl < 2   ? SL_F_IN
-                             : nr < 2 ? SL_F_REMOVED
-                                      : SL_F_CHANGED);
+        (void)merge_fields_push(a, &at->below, g->text,
+                                nl < 2   ? SL_F_IN
+                                : nr < 2 ? SL_F_REMOVED
+                                         : SL_F_CHANGED);
 }
 
 static void diff_list(struct sl_arena *a, const struct sl_schema *s, yyjson_val *l,
-                      yyjson_mut_val *r, struct sl_fields *at, unsigned depth) {
+                      yyjson_mut_val *r, struct merge_fields *at, unsigned depth) {
     size_t max = yyjson_arr_size(l) + yyjson_mut_arr_size(r), i, size;
     struct item *items = sl_arena_alloc(a, (max + 1) * sizeof *items);
     uint32_t n = 0;
@@ -314,11 +315,11 @@ static void diff_list(struct sl_arena *a, const struct sl_schema *s, yyjson_val 
     yyjson_mut_val *rv;
 
     yyjson_arr_foreach (l, i, size, lv) {
-        items[n] = (struct item){sl_element_item(a, s, lv, &why), lv, NULL, n};
+        items[n] = (struct item){merge_element_item(a, s, lv, &why), lv, NULL, n};
         n += items[n].text.s != NULL;
     }
     yyjson_mut_arr_foreach (r, i, size, rv) {
-        items[n] = (struct item){sl_element_item_mut(a, s, rv, &why), NULL, rv, n};
+        items[n] = (struct item){merge_element_item_mut(a, s, rv, &why), NULL, rv, n};
         n += items[n].text.s != NULL;
     }
     qsort(items, n, sizeof *items, by_text);
@@ -331,8 +332,8 @@ static void diff_list(struct sl_arena *a, const struct sl_schema *s, yyjson_val 
 }
 
 /* True: it was compared as one value. */
-static bool diff_as(struct sl_arena *a, enum sl_shape shape, const struct sl_schema *s,
-                    yyjson_val *l, yyjson_mut_val *r, struct sl_fields *at, unsigned depth) {
+static bool diff_as(struct sl_arena *a, enum merge_shape shape, const struct sl_schema *s,
+                    yyjson_val *l, yyjson_mut_val *r, struct merge_fields *at, unsigned depth) {
     size_t size = 0;
 
     if (shape == SL_SHAPE_MAP)
@@ -340,7 +341,7 @@ static bool diff_as(struct sl_arena *a, enum sl_shape shape, const struct sl_sch
     else if (shape == SL_SHAPE_LIST)
         size = yyjson_arr_size(l) + yyjson_mut_arr_size(r);
     /* Where both are empty, null and empty are told apart. */
-    if (size == 0 || sl_is_atomic(s, shape) || depth > SL_FIELDS_DEPTH) {
+    if (size == 0 || merge_is_atomic(s, shape) || depth > SL_FIELDS_DEPTH) {
         diff_leaf(a, l, r, at);
         return true;
     }
@@ -352,32 +353,33 @@ static bool diff_as(struct sl_arena *a, enum sl_shape shape, const struct sl_sch
 }
 
 static void diff_at(struct sl_arena *a, const struct sl_schema *s, yyjson_val *l, yyjson_mut_val *r,
-                    struct sl_fields *at, unsigned depth) {
-    enum sl_shape ls = sl_shape(s, l), rs = sl_shape(s, (yyjson_val *)r);
+                    struct merge_fields *at, unsigned depth) {
+    enum merge_shape ls = merge_shape(s, l), rs = merge_shape(s, (yyjson_val *)r);
     if (l && r && ls != rs) /* as if what was there went and something else came */
         (void)diff_as(a, ls, s, l, r, at, depth);
     if (!diff_as(a, r ? rs : ls, s, l, r, at, depth) && (!l || !r))
         at->mark |= l ? SL_F_REMOVED : SL_F_IN;
 }
 
-struct sl_fields *sl_typed_diff(struct sl_arena *a, const struct sl_schema *s, yyjson_val *old,
-                                yyjson_mut_val *now, const char *const *skip) {
-    struct sl_fields root = {0};
+struct merge_fields *merge_typed_diff(struct sl_arena *a, const struct sl_schema *s,
+                                      yyjson_val *old, yyjson_mut_val *now,
+                                      const char *const *skip) {
+    struct merge_fields root = {0};
 
     diff_map(a, s, old, now, skip, &root, 0);
-    sl_fields_sort(&root.below);
-    sl_fields_pave(root.below);
+    merge_fields_sort(&root.below);
+    merge_fields_index(root.below);
     return root.below;
 }
 
 /* ---- how many ---- */
 
 static bool count(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsigned depth) {
-    enum sl_shape shape = sl_shape(s, v);
+    enum merge_shape shape = merge_shape(s, v);
     size_t i, max, n = sl_json_size(v);
     yyjson_val *key, *in;
 
-    if (!is_container(v) || sl_is_atomic(s, shape) || depth > SL_FIELDS_DEPTH)
+    if (!is_container(v) || merge_is_atomic(s, shape) || depth > SL_FIELDS_DEPTH)
         return true;
     if (n > *left)
         return false;

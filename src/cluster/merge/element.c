@@ -184,23 +184,23 @@ struct key {
     uint32_t at; /* of those with one name the first was before the others */
 };
 
-struct sl_element sl_element_field(struct sl_arena *a, const char *name, size_t len) {
+struct merge_element merge_element_field(struct sl_arena *a, const char *name, size_t len) {
     char *s = sl_arena_alloc(a, len + 3);
     s[0] = 'f';
     s[1] = ':';
     memcpy(s + 2, name, len);
     s[len + 2] = '\0';
-    return (struct sl_element){s, (uint32_t)len + 2};
+    return (struct merge_element){s, (uint32_t)len + 2};
 }
 
-static struct sl_element element_value(struct sl_arena *a, yyjson_val *v) {
+static struct merge_element element_value(struct sl_arena *a, yyjson_val *v) {
     size_t n = put_scalar(NULL, v);
     char *s = sl_arena_alloc(a, n + 3);
     s[0] = 'v';
     s[1] = ':';
     (void)put_scalar(s + 2, v);
     s[n + 2] = '\0';
-    return (struct sl_element){s, (uint32_t)n + 2};
+    return (struct merge_element){s, (uint32_t)n + 2};
 }
 
 static size_t put_keys(char *out, const struct key *keys, uint32_t n) {
@@ -242,7 +242,7 @@ static void sort_keys(struct key *keys, uint32_t n) {
     }
 }
 
-static struct sl_element element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
+static struct merge_element element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
     sort_keys(keys, n);
     size_t len = put_keys(NULL, keys, n);
     char *s = sl_arena_alloc(a, len + 3);
@@ -250,7 +250,7 @@ static struct sl_element element_keys(struct sl_arena *a, struct key *keys, uint
     s[1] = ':';
     (void)put_keys(s + 2, keys, n);
     s[len + 2] = '\0';
-    return (struct sl_element){s, (uint32_t)len + 2};
+    return (struct merge_element){s, (uint32_t)len + 2};
 }
 
 /* An item of a list, whichever kind of document it is in: scalars are the same in both. */
@@ -278,8 +278,8 @@ static yyjson_val *key_default(const struct sl_schema *item, const char *key) {
     return f->schema->type == SL_T_STRING ? &text : f->schema->type == SL_T_INT ? &number : NULL;
 }
 
-static struct sl_element element_keyed(struct sl_arena *a, const struct sl_schema *list,
-                                       const struct item *it, const char **ret_why) {
+static struct merge_element element_keyed(struct sl_arena *a, const struct sl_schema *list,
+                                          const struct item *it, const char **ret_why) {
     _unset_ struct key keys[MAX_KEYS];
     uint32_t n = 0;
 
@@ -287,7 +287,7 @@ static struct sl_element element_keyed(struct sl_arena *a, const struct sl_schem
         *ret_why = (it->m ? yyjson_mut_is_null(it->m) : yyjson_is_null(it->v))
                        ? "associative list with keys may not have a null element"
                        : "associative list with keys may not have non-map elements";
-        return (struct sl_element){0};
+        return (struct merge_element){0};
     }
     for (uint32_t i = 0; i < list->n_keys && n < MAX_KEYS; i++) {
         yyjson_val *v = item_get(it, list->keys[i]);
@@ -297,11 +297,11 @@ static struct sl_element element_keyed(struct sl_arena *a, const struct sl_schem
             keys[n++] = (struct key){list->keys[i], strlen(list->keys[i]), v, i};
     }
     *ret_why = NULL;
-    return n ? element_keys(a, keys, n) : (struct sl_element){0};
+    return n ? element_keys(a, keys, n) : (struct merge_element){0};
 }
 
-static struct sl_element element_item(struct sl_arena *a, const struct sl_schema *list,
-                                      const struct item *it, const char **ret_why) {
+static struct merge_element element_item(struct sl_arena *a, const struct sl_schema *list,
+                                         const struct item *it, const char **ret_why) {
     if (list->merge == SL_MERGE_KEYED)
         return element_keyed(a, list, it, ret_why);
     yyjson_val *v = it->m ? (yyjson_val *)it->m : it->v;
@@ -311,16 +311,16 @@ static struct sl_element element_item(struct sl_arena *a, const struct sl_schema
                : yyjson_is_arr(v)
                    ? "not supported: associative list with lists as elements"
                    : "associative list without keys has an element that's an explicit null";
-    return (struct sl_element){0};
+    return (struct merge_element){0};
 }
 
-struct sl_element sl_element_item(struct sl_arena *a, const struct sl_schema *list,
-                                  yyjson_val *item, const char **ret_why) {
+struct merge_element merge_element_item(struct sl_arena *a, const struct sl_schema *list,
+                                        yyjson_val *item, const char **ret_why) {
     return element_item(a, list, &(struct item){.v = item}, ret_why);
 }
 
-struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
-                                      yyjson_mut_val *item, const char **ret_why) {
+struct merge_element merge_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
+                                            yyjson_mut_val *item, const char **ret_why) {
     return element_item(a, list, &(struct item){.m = item}, ret_why);
 }
 
@@ -400,7 +400,7 @@ static bool put_value(struct sl_arena *a, struct sl_buf *out, yyjson_val *v, boo
 }
 
 /* Of values that no list of ours has: nested ones, and keys without end. */
-static bool element_odd(struct sl_arena *a, char kind, yyjson_val *v, struct sl_element *ret) {
+static bool element_odd(struct sl_arena *a, char kind, yyjson_val *v, struct merge_element *ret) {
     struct sl_buf b;
     sl_buf_init(&b, SL_MANAGE_ARENA_BYTES);
     sl_buf_putc(&b, kind);
@@ -411,13 +411,13 @@ static bool element_odd(struct sl_arena *a, char kind, yyjson_val *v, struct sl_
     if (good) {
         char *s = sl_arena_alloc(a, b.len + 1);
         memcpy(s, b.s, b.len + 1);
-        *ret = (struct sl_element){s, (uint32_t)b.len};
+        *ret = (struct merge_element){s, (uint32_t)b.len};
     }
     sl_buf_done(&b);
     return good;
 }
 
-static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct sl_element *ret) {
+static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct merge_element *ret) {
     _unset_ struct key keys[MAX_KEYS];
     yyjson_val *key, *value;
     size_t i, max;
@@ -428,7 +428,7 @@ static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct sl
         return true;
     }
     if (kind == 'k' && !yyjson_is_obj(v)) { /* to the API server null is the one without keys */
-        *ret = (struct sl_element){"k:{}", 4};
+        *ret = (struct merge_element){"k:{}", 4};
         return yyjson_is_null(v);
     }
     if (kind == 'v' || yyjson_obj_size(v) == 0 || yyjson_obj_size(v) > MAX_KEYS)
@@ -445,7 +445,7 @@ static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct sl
 
 /* Keys and values, from JSON; the document lies on the stack unless it is unusually long. What
  * follows the value is not looked at, nor is it by the API server. */
-static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
+static bool read_json(struct sl_arena *a, const char *s, size_t len, struct merge_element *ret) {
     _unset_ char room[2048];
     yyjson_alc alc;
     yyjson_doc *doc = NULL;
@@ -518,7 +518,7 @@ static bool is_usual(const char *s, size_t len) {
 /* ---- all kinds ---- */
 
 /* By its place in a list. */
-static bool read_index(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
+static bool read_index(struct sl_arena *a, const char *s, size_t len, struct merge_element *ret) {
     size_t at = 2, n;
     uint64_t v = 0;
     bool minus = len > 2 && s[2] == '-';
@@ -539,23 +539,23 @@ static bool read_index(struct sl_arena *a, const char *s, size_t len, struct sl_
     to[0] = 'i';
     to[1] = ':';
     memcpy(to + 2, text, n + 1);
-    *ret = (struct sl_element){to, (uint32_t)n + 2};
+    *ret = (struct merge_element){to, (uint32_t)n + 2};
     return true;
 }
 
-bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
-    *ret = (struct sl_element){0};
+bool merge_element_read(struct sl_arena *a, const char *s, size_t len, struct merge_element *ret) {
+    *ret = (struct merge_element){0};
     if (len < 2 || s[1] != ':')
         return false;
     switch (s[0]) {
     case 'f':
-        *ret = (struct sl_element){s, (uint32_t)len};
+        *ret = (struct merge_element){s, (uint32_t)len};
         return true;
     case 'k':
     case 'v':
         if (!is_usual(s, len))
             return read_json(a, s, len, ret);
-        *ret = (struct sl_element){s, (uint32_t)len};
+        *ret = (struct merge_element){s, (uint32_t)len};
         return true;
     case 'i':
         return read_index(a, s, len, ret);
@@ -712,7 +712,7 @@ static int cmp_value(struct at *x, struct at *y) {
     return 0;
 }
 
-int sl_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len) {
+int merge_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len) {
     static const char kinds[] = "fkvi";
 
     if (x[0] != y[0])
@@ -784,7 +784,7 @@ static void print_keys(struct sl_buf *out, yyjson_val *v, const char *between) {
     }
 }
 
-void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
+void merge_element_print(struct sl_buf *out, const char *text, size_t len) {
     if (text[0] == 'f') {
         sl_buf_putc(out, '.');
         sl_buf_add(out, text + 2, len - 2);

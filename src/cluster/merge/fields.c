@@ -4,29 +4,29 @@
 
 #include <string.h>
 
-static int order(const struct sl_fields *x, const struct sl_fields *y) {
-    return sl_element_cmp(x->text, x->len, y->text, y->len);
+static int order(const struct merge_fields *x, const struct merge_fields *y) {
+    return merge_element_cmp(x->text, x->len, y->text, y->len);
 }
 
-struct sl_fields *sl_fields_push(struct sl_arena *a, struct sl_fields **list,
-                                 struct sl_element text, uint8_t mark) {
-    struct sl_fields *n = sl_arena_alloc(a, sizeof *n);
-    *n = (struct sl_fields){.next = *list, .text = text.s, .len = text.len, .mark = mark};
+struct merge_fields *merge_fields_push(struct sl_arena *a, struct merge_fields **list,
+                                       struct merge_element text, uint8_t mark) {
+    struct merge_fields *n = sl_arena_alloc(a, sizeof *n);
+    *n = (struct merge_fields){.next = *list, .text = text.s, .len = text.len, .mark = mark};
     *list = n;
     return n;
 }
 
 /* ---- order ---- */
 
-struct sl_fields *sl_fields_unite(struct sl_fields *x, struct sl_fields *y) {
-    struct sl_fields *head = NULL, **end = &head;
+struct merge_fields *merge_fields_unite(struct merge_fields *x, struct merge_fields *y) {
+    struct merge_fields *head = NULL, **end = &head;
 
     while (x && y) {
         int r = order(x, y);
-        struct sl_fields *n = r <= 0 ? x : y;
+        struct merge_fields *n = r <= 0 ? x : y;
         if (r == 0) {
             x->mark |= y->mark;
-            x->below = sl_fields_unite(x->below, y->below);
+            x->below = merge_fields_unite(x->below, y->below);
             y = y->next;
         }
         if (r <= 0)
@@ -40,25 +40,25 @@ struct sl_fields *sl_fields_unite(struct sl_fields *x, struct sl_fields *y) {
     return head;
 }
 
-struct sl_fields *sl_fields_unite_all(struct sl_fields **v, uint32_t n) {
+struct merge_fields *merge_fields_unite_all(struct merge_fields **v, uint32_t n) {
     if (n < 2)
         return n ? v[0] : NULL;
-    return sl_fields_unite(sl_fields_unite_all(v, n / 2),
-                           sl_fields_unite_all(v + n / 2, n - n / 2));
+    return merge_fields_unite(merge_fields_unite_all(v, n / 2),
+                              merge_fields_unite_all(v + n / 2, n - n / 2));
 }
 
-static struct sl_fields *sorted(struct sl_fields *list, uint32_t n) {
-    struct sl_fields *half = list;
+static struct merge_fields *sorted(struct merge_fields *list, uint32_t n) {
+    struct merge_fields *half = list;
     if (n < 2)
         return list;
     for (uint32_t i = 1; i < n / 2; i++)
         half = half->next;
-    struct sl_fields *rest = half->next;
+    struct merge_fields *rest = half->next;
     half->next = NULL;
-    return sl_fields_unite(sorted(list, n / 2), sorted(rest, n - n / 2));
+    return merge_fields_unite(sorted(list, n / 2), sorted(rest, n - n / 2));
 }
 
-static bool in_order(const struct sl_fields *n) {
+static bool in_order(const struct merge_fields *n) {
     for (; n && n->next; n = n->next) {
         if (order(n, n->next) >= 0)
             return false;
@@ -66,31 +66,31 @@ static bool in_order(const struct sl_fields *n) {
     return true;
 }
 
-void sl_fields_sort(struct sl_fields **list) {
+void merge_fields_sort(struct merge_fields **list) {
     uint32_t n = 0;
-    for (struct sl_fields *f = *list; f; f = f->next, n++)
-        sl_fields_sort(&f->below);
+    for (struct merge_fields *f = *list; f; f = f->next, n++)
+        merge_fields_sort(&f->below);
     if (!in_order(*list))
         *list = sorted(*list, n);
 }
 
 #define STRIDE 64u
 
-void sl_fields_pave(struct sl_fields *list) {
-    struct sl_fields *ahead = list, *n = list;
+void merge_fields_index(struct merge_fields *list) {
+    struct merge_fields *ahead = list, *n = list;
 
     for (uint32_t i = 0; i < STRIDE && ahead; i++)
         ahead = ahead->next;
     for (; n; n = n->next) {
         n->far = ahead;
         ahead = ahead ? ahead->next : NULL;
-        sl_fields_pave(n->below);
+        merge_fields_index(n->below);
     }
 }
 
 /* The first from b on that is not before x; *ret_is: it is the same element. */
-static const struct sl_fields *skip_to(const struct sl_fields *b, const struct sl_fields *x,
-                                       bool *ret_is) {
+static const struct merge_fields *skip_to(const struct merge_fields *b,
+                                          const struct merge_fields *x, bool *ret_is) {
     int r = -1;
 
     while (b->far && order(b->far, x) <= 0)
@@ -105,9 +105,9 @@ static const struct sl_fields *skip_to(const struct sl_fields *b, const struct s
 
 /* 'same' stays true while what is read is what would be written. A value that is null has nothing
  * below it, and that of "." may be anything. */
-static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *up,
-                       struct sl_fields **ret, bool *same, unsigned depth) {
-    struct sl_fields *head = NULL, **end = &head;
+static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct merge_fields *up,
+                       struct merge_fields **ret, bool *same, unsigned depth) {
+    struct merge_fields *head = NULL, **end = &head;
     yyjson_mut_val *key, *value;
     size_t i, max;
 
@@ -116,20 +116,20 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
     *same = *same && yyjson_mut_is_obj(v);
     yyjson_mut_obj_foreach (v, i, max, key, value) {
         struct sl_text name = sl_json_mut_view(key);
-        struct sl_element text;
+        struct merge_element text;
         if (sl_text_is(name, ".")) {
             *same = *same && yyjson_mut_is_obj(value) && yyjson_mut_obj_size(value) == 0 && max > 1;
             if (up)
                 up->mark = SL_F_IN;
             continue;
         }
-        if (!sl_element_read(a, name.s, name.n, &text))
+        if (!merge_element_read(a, name.s, name.n, &text))
             return false;
         *same = *same && (text.s == name.s ||
                           (text.s && text.len == name.n && memcmp(text.s, name.s, name.n) == 0));
         if (!text.s)
             continue;
-        struct sl_fields *n = sl_fields_push(a, end, text, 0);
+        struct merge_fields *n = merge_fields_push(a, end, text, 0);
         end = &n->next;
         if (!read_below(a, value, n, &n->below, same, depth + 1))
             return false;
@@ -138,7 +138,7 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
     }
     if (!in_order(head)) { /* what we and the API server write is */
         uint32_t n = 0;
-        for (struct sl_fields *f = head; f; f = f->next)
+        for (struct merge_fields *f = head; f; f = f->next)
             n++;
         head = sorted(head, n);
         *same = false;
@@ -147,12 +147,13 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
     return true;
 }
 
-bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret, bool *ret_same) {
+bool merge_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct merge_fields **ret,
+                       bool *ret_same) {
     *ret_same = true;
     return read_below(a, v, NULL, ret, ret_same, 0);
 }
 
-static void write_below(yyjson_mut_doc *doc, yyjson_mut_val *to, const struct sl_fields *n) {
+static void write_below(yyjson_mut_doc *doc, yyjson_mut_val *to, const struct merge_fields *n) {
     for (; n; n = n->next) {
         yyjson_mut_val *v = yyjson_mut_obj(doc);
         if (n->below && n->mark)
@@ -162,7 +163,7 @@ static void write_below(yyjson_mut_doc *doc, yyjson_mut_val *to, const struct sl
     }
 }
 
-yyjson_mut_val *sl_fields_write(yyjson_mut_doc *doc, const struct sl_fields *set) {
+yyjson_mut_val *merge_fields_write(yyjson_mut_doc *doc, const struct merge_fields *set) {
     yyjson_mut_val *v = yyjson_mut_obj(doc);
     write_below(doc, v, set);
     return v;
@@ -170,30 +171,31 @@ yyjson_mut_val *sl_fields_write(yyjson_mut_doc *doc, const struct sl_fields *set
 
 /* ---- sets from sets ---- */
 
-struct sl_fields *sl_fields_marked(struct sl_arena *a, const struct sl_fields *b, uint8_t bits) {
-    struct sl_fields *head = NULL, **end = &head;
+struct merge_fields *merge_fields_marked(struct sl_arena *a, const struct merge_fields *b,
+                                         uint8_t bits) {
+    struct merge_fields *head = NULL, **end = &head;
     for (; b; b = b->next) {
-        struct sl_fields *below = sl_fields_marked(a, b->below, bits);
+        struct merge_fields *below = merge_fields_marked(a, b->below, bits);
         bool in = b->mark & bits;
         if (!below && !in)
             continue;
-        struct sl_fields *n =
-            sl_fields_push(a, end, (struct sl_element){b->text, b->len}, in ? SL_F_IN : 0);
+        struct merge_fields *n =
+            merge_fields_push(a, end, (struct merge_element){b->text, b->len}, in ? SL_F_IN : 0);
         n->below = below;
         end = &n->next;
     }
     return head;
 }
 
-struct sl_fields *sl_fields_copy(struct sl_arena *a, const struct sl_fields *set) {
-    return sl_fields_marked(a, set, SL_F_ALL);
+struct merge_fields *merge_fields_copy(struct sl_arena *a, const struct merge_fields *set) {
+    return merge_fields_marked(a, set, SL_F_ALL);
 }
 
-bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8_t bits) {
+bool merge_fields_subtract(struct merge_fields **set, const struct merge_fields *b, uint8_t bits) {
     bool changed = false, is;
 
     while (*set && b) {
-        struct sl_fields *n = *set;
+        struct merge_fields *n = *set;
         b = skip_to(b, n, &is);
         if (!is) {
             set = &n->next;
@@ -203,7 +205,7 @@ bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8
             n->mark = 0;
             changed = true;
         }
-        changed |= sl_fields_subtract(&n->below, b->below, bits);
+        changed |= merge_fields_subtract(&n->below, b->below, bits);
         if (!n->mark && !n->below)
             *set = n->next;
         else
@@ -213,20 +215,20 @@ bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8
     return changed;
 }
 
-struct sl_fields *sl_fields_intersect(struct sl_arena *a, const struct sl_fields *x,
-                                      const struct sl_fields *y, uint8_t bits) {
-    struct sl_fields *head = NULL, **end = &head;
+struct merge_fields *merge_fields_intersect(struct sl_arena *a, const struct merge_fields *x,
+                                            const struct merge_fields *y, uint8_t bits) {
+    struct merge_fields *head = NULL, **end = &head;
     bool is;
 
     for (; x && y; x = x->next) {
         y = skip_to(y, x, &is);
         if (!is)
             continue;
-        struct sl_fields *below = sl_fields_intersect(a, x->below, y->below, bits);
+        struct merge_fields *below = merge_fields_intersect(a, x->below, y->below, bits);
         bool in = x->mark && (y->mark & bits);
         if (below || in) {
-            struct sl_fields *n =
-                sl_fields_push(a, end, (struct sl_element){x->text, x->len}, in ? SL_F_IN : 0);
+            struct merge_fields *n = merge_fields_push(
+                a, end, (struct merge_element){x->text, x->len}, in ? SL_F_IN : 0);
             n->below = below;
             end = &n->next;
         }
@@ -235,18 +237,18 @@ struct sl_fields *sl_fields_intersect(struct sl_arena *a, const struct sl_fields
 }
 
 /* The list entry of a field, by its name without "f:". */
-static struct sl_fields **entry(struct sl_fields **set, const char *name, size_t len) {
+static struct merge_fields **entry(struct merge_fields **set, const char *name, size_t len) {
     for (; *set; set = &(*set)->next) {
-        struct sl_fields *n = *set;
+        struct merge_fields *n = *set;
         if (n->len == len + 2 && n->text[0] == 'f' && memcmp(n->text + 2, name, len) == 0)
             return set;
     }
     return NULL;
 }
 
-static void at_path(struct sl_fields **set, const char *path, bool whole) {
+static void at_path(struct merge_fields **set, const char *path, bool whole) {
     size_t len = strcspn(path, ".");
-    struct sl_fields **e = entry(set, path, len);
+    struct merge_fields **e = entry(set, path, len);
     if (!e)
         return;
     if (path[len] == '.')
@@ -259,36 +261,37 @@ static void at_path(struct sl_fields **set, const char *path, bool whole) {
         *e = (*e)->next;
 }
 
-void sl_fields_cut(struct sl_fields **set, const char *path) {
+void merge_fields_cut(struct merge_fields **set, const char *path) {
     at_path(set, path, true);
 }
 
-void sl_fields_drop(struct sl_fields **set, const char *path) {
+void merge_fields_drop(struct merge_fields **set, const char *path) {
     at_path(set, path, false);
 }
 
-const struct sl_fields *sl_fields_at(const struct sl_fields *set, const char *path) {
+const struct merge_fields *merge_fields_at(const struct merge_fields *set, const char *path) {
     size_t len = strcspn(path, ".");
     for (; set; set = set->next) {
         if (set->len != len + 2 || set->text[0] != 'f' || memcmp(set->text + 2, path, len) != 0)
             continue;
-        return path[len] ? sl_fields_at(set->below, path + len + 1) : set;
+        return path[len] ? merge_fields_at(set->below, path + len + 1) : set;
     }
     return NULL;
 }
 
-struct sl_fields *sl_fields_path(struct sl_arena *a, const char *path) {
-    struct sl_fields *n = NULL;
+struct merge_fields *merge_fields_path(struct sl_arena *a, const char *path) {
+    struct merge_fields *n = NULL;
     size_t len = strcspn(path, ".");
-    n = sl_fields_push(a, &n, sl_element_field(a, path, len), path[len] ? 0 : SL_F_IN);
+    n = merge_fields_push(a, &n, merge_element_field(a, path, len), path[len] ? 0 : SL_F_IN);
     if (path[len])
-        n->below = sl_fields_path(a, path + len + 1);
+        n->below = merge_fields_path(a, path + len + 1);
     return n;
 }
 
 /* ---- with a schema ---- */
 
-const struct sl_schema *sl_fields_schema(const struct sl_schema *s, const struct sl_fields *n) {
+const struct sl_schema *merge_fields_schema(const struct sl_schema *s,
+                                            const struct merge_fields *n) {
     if (!s)
         return NULL;
     if (n->text[0] == 'f')
@@ -296,12 +299,12 @@ const struct sl_schema *sl_fields_schema(const struct sl_schema *s, const struct
     return s->type == SL_T_LIST ? s->items : NULL;
 }
 
-void sl_fields_name(struct sl_fields *n, const struct sl_schema *s) {
+void merge_fields_name(struct merge_fields *n, const struct sl_schema *s) {
     for (; n; n = n->next) {
         if (n->below && n->text[0] == 'f' && s && s->type == SL_T_OBJECT &&
             sl_schema_field(s, n->text + 2, n->len - 2))
             n->mark |= SL_F_IN;
-        sl_fields_name(n->below, sl_fields_schema(s, n));
+        merge_fields_name(n->below, merge_fields_schema(s, n));
     }
 }
 
@@ -317,16 +320,16 @@ static bool is_one_value(const struct sl_schema *s) {
     }
 }
 
-bool sl_fields_reconcile(struct sl_fields *n, const struct sl_schema *s) {
+bool merge_fields_reconcile(struct merge_fields *n, const struct sl_schema *s) {
     bool changed = false;
     for (; n; n = n->next) {
-        const struct sl_schema *at = n->below ? sl_fields_schema(s, n) : NULL;
+        const struct sl_schema *at = n->below ? merge_fields_schema(s, n) : NULL;
         if (at && is_one_value(at)) {
             n->below = NULL;
             n->mark = SL_F_IN;
             changed = true;
         } else if (at) {
-            changed |= sl_fields_reconcile(n->below, at);
+            changed |= merge_fields_reconcile(n->below, at);
         }
     }
     return changed;
@@ -334,17 +337,18 @@ bool sl_fields_reconcile(struct sl_fields *n, const struct sl_schema *s) {
 
 /* ---- paths ---- */
 
-void sl_fields_each(const struct sl_fields *set, struct sl_buf *path, sl_fields_fn fn, void *ctx) {
+void merge_fields_each(const struct merge_fields *set, struct sl_buf *path, merge_fields_fn fn,
+                       void *ctx) {
     size_t len = path->len;
     for (int members = 1; members >= 0; members--) {
-        for (const struct sl_fields *n = set; n; n = n->next) {
+        for (const struct merge_fields *n = set; n; n = n->next) {
             if (members ? !n->mark : !n->below)
                 continue;
-            sl_element_print(path, n->text, n->len);
+            merge_element_print(path, n->text, n->len);
             if (members)
                 fn(ctx, sl_buf_str(path));
             else
-                sl_fields_each(n->below, path, fn, ctx);
+                merge_fields_each(n->below, path, fn, ctx);
             path->len = len;
             path->s[len] = '\0';
         }

@@ -202,7 +202,7 @@ static bool op_replace(struct patch *p, yyjson_val *op, yyjson_val *path) {
         return false;
     if (!there)
         return place_add(p->doc, &at, v);
-    sl_become(there, v);
+    merge_assign(there, v);
     return true;
 }
 
@@ -223,7 +223,7 @@ static bool op_test(struct patch *p, yyjson_val *op, yyjson_val *path) {
         return false;
     if (!v || !there)
         return (!v || yyjson_is_null(v)) && (!there || yyjson_mut_is_null(there));
-    return sl_typed_equal(&p->a, v, there);
+    return merge_typed_equal(&p->a, v, there);
 }
 
 static bool op_move(struct patch *p, yyjson_val *op, yyjson_val *path) {
@@ -364,13 +364,13 @@ int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yy
 static void merge(struct sl_arena *a, yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_val *patch,
                   unsigned depth) {
     yyjson_obj_iter it = yyjson_obj_iter_with(patch);
-    struct sl_parts p;
+    struct merge_parts p;
 
-    sl_parts_of_map(a, into, yyjson_obj_size(patch), &p);
+    merge_parts_of_map(a, into, yyjson_obj_size(patch), &p);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
         struct sl_text name = sl_json_view(key);
         yyjson_val *v = yyjson_obj_iter_get_val(key);
-        uint32_t at = sl_parts_find(&p, name.s, name.n);
+        uint32_t at = merge_parts_find(&p, name.s, name.n);
         yyjson_mut_val *there = at == SL_MAP_NONE || p.v[at].gone ? NULL : p.v[at].v;
         if (yyjson_is_null(v)) {
             if (there)
@@ -380,23 +380,23 @@ static void merge(struct sl_arena *a, yyjson_mut_doc *doc, yyjson_mut_val *into,
         } else {
             yyjson_mut_val *copy = yyjson_val_mut_copy(doc, v);
             if (!yyjson_mut_is_obj(there))
-                sl_drop_nulls(copy, depth);
+                merge_drop_nulls(copy, depth);
             if (there)
-                sl_become(there, copy);
+                merge_assign(there, copy);
             else
-                sl_parts_add(&p, (struct sl_element){name.s, (uint32_t)name.n},
-                             yyjson_mut_strncpy(doc, name.s, name.n), copy);
+                merge_parts_add(&p, (struct merge_element){name.s, (uint32_t)name.n},
+                                yyjson_mut_strncpy(doc, name.s, name.n), copy);
         }
     }
-    sl_parts_write(&p, into);
-    sl_parts_done(&p);
+    merge_parts_write(&p, into);
+    merge_parts_done(&p);
 }
 
 int sl_patch_merge(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yyjson_mut_val **ret,
                    struct sl_patch_err *err) {
     if (err->unread && yyjson_is_arr(patch)) { /* takes the place of the object */
         *ret = yyjson_val_mut_copy(doc, patch);
-        sl_drop_nulls(*ret, 0);
+        merge_drop_nulls(*ret, 0);
         return 0;
     }
     if (yyjson_is_null(patch) || (err->unread && !yyjson_is_obj(patch))) {

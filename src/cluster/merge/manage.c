@@ -53,24 +53,24 @@ const char *const *sl_manage_mask(const char *group, const char *kind, const cha
     return nothing;
 }
 
-static const char *const *mask_of(const struct sl_manager_id *by) {
+static const char *const *mask_of(const struct sl_manage_id *by) {
     return by->mask ? by->mask : sl_manage_mask("", "", by->subresource, true, true);
 }
 
-void sl_manage_masked(const struct sl_manager_id *by, struct sl_fields **set) {
+void sl_manage_masked(const struct sl_manage_id *by, struct merge_fields **set) {
     for (const char *const *mask = mask_of(by); *mask; mask++)
-        sl_fields_cut(set, *mask);
+        merge_fields_cut(set, *mask);
 }
 
-struct sl_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
-                                 const struct sl_manager_id *by, yyjson_val *old,
-                                 yyjson_mut_val *now) {
-    struct sl_fields *diff = sl_typed_diff(a, s, old, now, mask_of(by));
+struct merge_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
+                                    const struct sl_manage_id *by, yyjson_val *old,
+                                    yyjson_mut_val *now) {
+    struct merge_fields *diff = merge_typed_diff(a, s, old, now, mask_of(by));
     sl_manage_masked(by, &diff);
     return diff;
 }
 
-void sl_manage_strip(struct sl_fields **set) {
+void sl_manage_strip(struct merge_fields **set) {
     static const char *const nobodys[] = {
         "apiVersion",
         "kind",
@@ -86,7 +86,7 @@ void sl_manage_strip(struct sl_fields **set) {
         "metadata",
     };
     for (size_t i = 0; i < SL_LEN(nobodys); i++)
-        sl_fields_drop(set, nobodys[i]);
+        merge_fields_drop(set, nobodys[i]);
 }
 
 /* ---- the list in the object ---- */
@@ -124,37 +124,37 @@ static bool clears(yyjson_mut_val *list) {
 
 /* ---- updates ---- */
 
-void sl_manage_account(struct sl_managers *m, const struct sl_manager_id *by,
-                       struct sl_fields *diff) {
+void sl_manage_account(struct merge_managers *m, const struct sl_manage_id *by,
+                       struct merge_fields *diff) {
     if (diff) {
         for (uint32_t i = 0; i < m->n; i++)
-            m->v[i].touched |= sl_fields_subtract(&m->v[i].fields, diff, SL_F_ALL);
+            m->v[i].touched |= merge_fields_subtract(&m->v[i].fields, diff, SL_F_ALL);
     }
-    struct sl_fields *mine = sl_fields_marked(m->a, diff, SL_F_NOW);
+    struct merge_fields *mine = merge_fields_marked(m->a, diff, SL_F_NOW);
     sl_manage_strip(&mine);
     if (mine) {
-        struct sl_manager *x = sl_managers_find(m, by, false);
-        x = x ? x : sl_managers_add(m, by, false);
-        x->fields = sl_fields_unite(mine, x->fields);
+        struct merge_manager *x = merge_managers_find(m, by, false);
+        x = x ? x : merge_managers_add(m, by, false);
+        x->fields = merge_fields_unite(mine, x->fields);
         x->time = sl_manage_now(m->a, by->now);
         x->touched = true;
     }
-    sl_managers_sweep(m);
+    merge_managers_sweep(m);
 }
 
 /* Who has managed the object so far: the request may say so, or the object that is there. */
-static void managers_so_far(struct sl_managers *m, struct sl_arena *a,
-                            const struct sl_manager_id *by, yyjson_mut_doc *doc, yyjson_val *list,
+static void managers_so_far(struct merge_managers *m, struct sl_arena *a,
+                            const struct sl_manage_id *by, yyjson_mut_doc *doc, yyjson_val *list,
                             yyjson_mut_val *said) {
     if (!by->subresource || !*by->subresource) {
         if (clears(said)) {
-            (void)sl_managers_read(a, NULL, m);
+            (void)merge_managers_read(a, NULL, m);
             return;
         }
-        if (said && sl_managers_read(a, said, m) && m->n > 0)
+        if (said && merge_managers_read(a, said, m) && m->n > 0)
             return;
     }
-    (void)sl_managers_read(a, list ? yyjson_val_mut_copy(doc, list) : NULL, m);
+    (void)merge_managers_read(a, list ? yyjson_val_mut_copy(doc, list) : NULL, m);
 }
 
 /*
@@ -163,44 +163,44 @@ static void managers_so_far(struct sl_managers *m, struct sl_arena *a,
  * of an Update are not recognised as the ones that went there: the replicas leave them, also if
  * they did not change. And it does not write down that there are none, so nobody has them then.
  */
-static void account_scale(struct sl_managers *m, const struct sl_manager_id *by,
-                          const struct sl_fields *diff, yyjson_mut_val *object) {
+static void account_scale(struct merge_managers *m, const struct sl_manage_id *by,
+                          const struct merge_fields *diff, yyjson_mut_val *object) {
     const char *path = by->replicas ? by->replicas : "spec.replicas";
     bool anybody = false;
 
     path += *path == '.';
-    const struct sl_fields *changed = sl_fields_at(diff, path), *has;
+    const struct merge_fields *changed = merge_fields_at(diff, path), *has;
     for (uint32_t i = 0, n = m->n; i < n; i++) {
-        struct sl_manager *x = &m->v[i];
-        has = sl_fields_at(x->fields, path);
+        struct merge_manager *x = &m->v[i];
+        has = merge_fields_at(x->fields, path);
         if (!has || !has->mark)
             continue;
         anybody = true;
         if (!changed && x->applied)
             continue;
-        struct sl_manager_id same = {
+        struct sl_manage_id same = {
             .name = x->name, .api_version = by->api_version, .subresource = x->subresource};
-        sl_fields_drop(&x->fields, path);
+        merge_fields_drop(&x->fields, path);
         x->touched = true;
         if (!changed)
-            sl_managers_add(m, &same, false)->fields = sl_fields_path(m->a, path);
+            merge_managers_add(m, &same, false)->fields = merge_fields_path(m->a, path);
     }
     for (const char *at = path; *at; at += strcspn(at, "."), at += *at == '.')
         object = yyjson_mut_obj_getn(object, at, strcspn(at, "."));
     if (anybody && changed && yyjson_mut_get_num(object) != 0)
-        sl_managers_add(m, by, false)->fields = sl_fields_path(m->a, path);
-    sl_managers_sweep(m);
+        merge_managers_add(m, by, false)->fields = merge_fields_path(m->a, path);
+    merge_managers_sweep(m);
 }
 
-static void update(struct sl_arena *a, const struct sl_schema *s, const struct sl_manager_id *by,
+static void update(struct sl_arena *a, const struct sl_schema *s, const struct sl_manage_id *by,
                    yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object,
                    yyjson_mut_val *said) {
     yyjson_val *list = old_list(old);
-    struct sl_fields *diff = sl_manage_diff(a, s, by, old ? old : sl_unborn(), object);
-    struct sl_managers m;
+    struct merge_fields *diff = sl_manage_diff(a, s, by, old ? old : merge_absent(), object);
+    struct merge_managers m;
     bool scale = by->subresource && strcmp(by->subresource, "scale") == 0;
 
-    if (!diff && !scale && list && said && sl_typed_equal(a, list, said)) {
+    if (!diff && !scale && list && said && merge_typed_equal(a, list, said)) {
         sl_manage_put(doc, object, said); /* nobody has anything to do with it */
         return;
     }
@@ -211,13 +211,13 @@ static void update(struct sl_arena *a, const struct sl_schema *s, const struct s
         account_scale(&m, by, diff, object);
     else
         sl_manage_account(&m, by, diff);
-    sl_managers_cap(&m);
-    sl_managers_limit(&m, NULL);
-    sl_manage_put(doc, object, sl_managers_write(&m, doc));
+    merge_managers_cap(&m);
+    merge_managers_limit(&m, NULL);
+    sl_manage_put(doc, object, merge_managers_write(&m, doc));
 }
 
-void sl_manage_update(const struct sl_schema *s, const struct sl_manager_id *by,
-                      yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object) {
+void sl_manage_update(const struct sl_schema *s, const struct sl_manage_id *by, yyjson_mut_doc *doc,
+                      yyjson_val *old, yyjson_mut_val *object) {
     yyjson_mut_val *meta = sl_manage_meta(object);
     struct sl_arena a;
 
@@ -251,7 +251,7 @@ static bool same_managers(struct sl_arena *a, yyjson_val *old, yyjson_mut_val *n
             if (strcmp(name, "time") == 0)
                 continue;
             fields++;
-            if (!there || !sl_typed_equal(a, yyjson_obj_iter_get_val(key), there))
+            if (!there || !merge_typed_equal(a, yyjson_obj_iter_get_val(key), there))
                 return false;
         }
         if (yyjson_mut_obj_size(mine) - (yyjson_mut_obj_get(mine, "time") != NULL) != fields)
@@ -279,7 +279,7 @@ bool sl_manage_settle(yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *obje
             if (was)
                 (void)yyjson_mut_obj_add_val(doc, meta, aside[i], yyjson_val_mut_copy(doc, was));
         }
-        same = sl_typed_equal(&a, old, object);
+        same = merge_typed_equal(&a, old, object);
         for (size_t i = 0; !same && i < SL_LEN(aside); i++) {
             (void)yyjson_mut_obj_remove_key(meta, aside[i]);
             if (kept[i])

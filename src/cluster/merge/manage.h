@@ -8,16 +8,16 @@
 #include "cluster/merge/managers.h"
 
 /* Takes what the subresource does not write out of a set. */
-void sl_manage_masked(const struct sl_manager_id *by, struct sl_fields **set);
+void sl_manage_masked(const struct sl_manage_id *by, struct merge_fields **set);
 /* What differs, apart from that. */
-struct sl_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
-                                 const struct sl_manager_id *by, yyjson_val *old,
-                                 yyjson_mut_val *now);
+struct merge_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
+                                    const struct sl_manage_id *by, yyjson_val *old,
+                                    yyjson_mut_val *now);
 /* Removes fields without an owner: names, versions and others. */
-void sl_manage_strip(struct sl_fields **set);
+void sl_manage_strip(struct merge_fields **set);
 /* What differs now is the manager's and no one else's. */
-void sl_manage_account(struct sl_managers *m, const struct sl_manager_id *by,
-                       struct sl_fields *diff);
+void sl_manage_account(struct merge_managers *m, const struct sl_manage_id *by,
+                       struct merge_fields *diff);
 const char *sl_manage_now(struct sl_arena *a, sl_time now);
 /* metadata of an object; NULL if it has none. */
 yyjson_mut_val *sl_manage_meta(yyjson_mut_val *object);

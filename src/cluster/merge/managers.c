@@ -11,13 +11,13 @@ static const char *text_of(yyjson_mut_val *entry, const char *key) {
 
 /* ---- reading ---- */
 
-static bool same(const struct sl_manager *x, const struct sl_manager *y) {
+static bool same(const struct merge_manager *x, const struct merge_manager *y) {
     return x->applied == y->applied && strcmp(x->name, y->name) == 0 &&
            strcmp(x->subresource, y->subresource) == 0 &&
            (x->applied || strcmp(x->version, y->version) == 0);
 }
 
-static struct sl_manager *find(struct sl_managers *m, const struct sl_manager *like) {
+static struct merge_manager *find(struct merge_managers *m, const struct merge_manager *like) {
     for (uint32_t i = 0; i < m->n; i++) {
         if (same(&m->v[i], like))
             return &m->v[i];
@@ -25,10 +25,10 @@ static struct sl_manager *find(struct sl_managers *m, const struct sl_manager *l
     return NULL;
 }
 
-static bool read_one(struct sl_managers *m, yyjson_mut_val *entry) {
+static bool read_one(struct merge_managers *m, yyjson_mut_val *entry) {
     const char *operation = text_of(entry, "operation");
     yyjson_mut_val *fields = yyjson_mut_obj_get(entry, "fieldsV1");
-    struct sl_manager x = {
+    struct merge_manager x = {
         .name = text_of(entry, "manager"),
         .version = text_of(entry, "apiVersion"),
         .subresource = text_of(entry, "subresource"),
@@ -40,19 +40,20 @@ static bool read_one(struct sl_managers *m, yyjson_mut_val *entry) {
 
     if ((!x.applied && strcmp(operation, "Update") != 0) || !*x.version ||
         strcmp(text_of(entry, "fieldsType"), "FieldsV1") != 0 ||
-        (fields && !sl_fields_read(m->a, fields, &x.fields, &same)))
+        (fields && !merge_fields_read(m->a, fields, &x.fields, &same)))
         return false;
     x.touched = !same;
-    struct sl_manager *twin = find(m, &x);
+    struct merge_manager *twin = find(m, &x);
     *(twin ? twin : &m->v[m->n++]) = x;
     return true;
 }
 
-bool sl_managers_read(struct sl_arena *a, yyjson_mut_val *list, struct sl_managers *ret) {
+bool merge_managers_read(struct sl_arena *a, yyjson_mut_val *list, struct merge_managers *ret) {
     yyjson_mut_val *entry;
     size_t i, max, n = yyjson_mut_arr_size(list);
 
-    *ret = (struct sl_managers){.a = a, .cap = 2 * (uint32_t)(n <= SL_MANAGERS_READ ? n : 0) + 2};
+    *ret =
+        (struct merge_managers){.a = a, .cap = 2 * (uint32_t)(n <= SL_MANAGERS_READ ? n : 0) + 2};
     ret->v = sl_arena_alloc(a, ret->cap * sizeof *ret->v);
     if (n > SL_MANAGERS_READ)
         return false;
@@ -67,29 +68,29 @@ bool sl_managers_read(struct sl_arena *a, yyjson_mut_val *list, struct sl_manage
 
 /* ---- one of them ---- */
 
-static struct sl_manager named(const struct sl_manager_id *by, bool applied) {
-    return (struct sl_manager){.name = by->name && *by->name ? by->name : "unknown",
-                               .version = by->api_version,
-                               .subresource = by->subresource ? by->subresource : "",
-                               .time = "",
-                               .applied = applied,
-                               .touched = true};
+static struct merge_manager named(const struct sl_manage_id *by, bool applied) {
+    return (struct merge_manager){.name = by->name && *by->name ? by->name : "unknown",
+                                  .version = by->api_version,
+                                  .subresource = by->subresource ? by->subresource : "",
+                                  .time = "",
+                                  .applied = applied,
+                                  .touched = true};
 }
 
-struct sl_manager *sl_managers_find(struct sl_managers *m, const struct sl_manager_id *by,
-                                    bool applied) {
-    struct sl_manager like = named(by, applied);
+struct merge_manager *merge_managers_find(struct merge_managers *m, const struct sl_manage_id *by,
+                                          bool applied) {
+    struct merge_manager like = named(by, applied);
     return find(m, &like);
 }
 
-struct sl_manager *sl_managers_add(struct sl_managers *m, const struct sl_manager_id *by,
-                                   bool applied) {
+struct merge_manager *merge_managers_add(struct merge_managers *m, const struct sl_manage_id *by,
+                                         bool applied) {
     sl_assert(m->n < m->cap);
     m->v[m->n] = named(by, applied);
     return &m->v[m->n++];
 }
 
-void sl_managers_sweep(struct sl_managers *m) {
+void merge_managers_sweep(struct merge_managers *m) {
     uint32_t to = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         if (m->v[i].fields)
@@ -102,7 +103,7 @@ void sl_managers_sweep(struct sl_managers *m) {
 
 /* Times have one spelling, in which they order as texts; none is before all. */
 static int in_list(const void *px, const void *py) {
-    const struct sl_manager *x = px, *y = py;
+    const struct merge_manager *x = px, *y = py;
     int r = (int)y->applied - (int)x->applied;
     if (r == 0)
         r = strcmp(x->time, y->time);
@@ -120,7 +121,7 @@ static int part(const char *x, const char *y) {
     return *x == *y ? 0 : (*x ? (unsigned char)*x : '"') < (*y ? (unsigned char)*y : '"') ? -1 : 1;
 }
 
-int sl_manager_cmp(const struct sl_manager *x, const struct sl_manager *y) {
+int merge_manager_cmp(const struct merge_manager *x, const struct merge_manager *y) {
     int r = part(x->name, y->name);
     if (r == 0)
         r = (int)y->applied - (int)x->applied;
@@ -132,25 +133,25 @@ int sl_manager_cmp(const struct sl_manager *x, const struct sl_manager *y) {
 }
 
 static int oldest(const void *px, const void *py) {
-    const struct sl_manager *x = *(struct sl_manager *const *)px,
-                            *y = *(struct sl_manager *const *)py;
+    const struct merge_manager *x = *(struct merge_manager *const *)px,
+                               *y = *(struct merge_manager *const *)py;
     int r = strcmp(x->time, y->time);
-    return r != 0 ? r : sl_manager_cmp(x, y);
+    return r != 0 ? r : merge_manager_cmp(x, y);
 }
 
 /* ---- not too many ---- */
 
 /* What goes from one manager to another. It is put together at the end, in n log n. */
 struct moved {
-    struct sl_manager *to;
-    struct sl_fields *fields;
+    struct merge_manager *to;
+    struct merge_fields *fields;
 };
 
-static void put_together(struct sl_managers *m, struct moved *moved, uint32_t n) {
-    struct sl_fields **v = sl_arena_alloc(m->a, (n + 1) * sizeof(struct sl_fields *));
+static void put_together(struct merge_managers *m, struct moved *moved, uint32_t n) {
+    struct merge_fields **v = sl_arena_alloc(m->a, (n + 1) * sizeof(struct merge_fields *));
 
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_manager *to = moved[i].to;
+        struct merge_manager *to = moved[i].to;
         uint32_t parts = 0;
         if (!to)
             continue;
@@ -161,17 +162,17 @@ static void put_together(struct sl_managers *m, struct moved *moved, uint32_t n)
                 moved[k].to = NULL;
             }
         }
-        to->fields = sl_fields_unite_all(v, parts);
+        to->fields = merge_fields_unite_all(v, parts);
     }
 }
 
 /* The two become the one of old changes in their version, with the time of the later one; if the
  * later one is that itself, what it had is forgotten (the API server does so too). */
-static void fuse(struct sl_managers *m, struct sl_manager *first, struct sl_manager *later,
+static void fuse(struct merge_managers *m, struct merge_manager *first, struct merge_manager *later,
                  struct moved *moved, uint32_t *n_moved) {
-    struct sl_manager like = {
+    struct merge_manager like = {
         .name = "ancient-changes", .version = later->version, .subresource = ""};
-    struct sl_manager *bucket = find(m, &like);
+    struct merge_manager *bucket = find(m, &like);
 
     if (!bucket) {
         bucket = first;
@@ -189,23 +190,23 @@ static void fuse(struct sl_managers *m, struct sl_manager *first, struct sl_mana
     later->fields = NULL;
 }
 
-void sl_managers_cap(struct sl_managers *m) {
-    struct sl_manager **by_age, **first;
+void merge_managers_cap(struct merge_managers *m) {
+    struct merge_manager **by_age, **first;
     uint32_t n = 0, n_first = 0, n_moved = 0;
 
     for (uint32_t i = 0; i < m->n; i++)
         n += !m->v[i].applied;
     if (n <= SL_MANAGERS_MAX)
         return;
-    by_age = sl_arena_alloc(m->a, n * sizeof(struct sl_manager *));
-    first = sl_arena_alloc(m->a, n * sizeof(struct sl_manager *)); /* of each version */
+    by_age = sl_arena_alloc(m->a, n * sizeof(struct merge_manager *));
+    first = sl_arena_alloc(m->a, n * sizeof(struct merge_manager *)); /* of each version */
     struct moved *moved = sl_arena_alloc(m->a, n * sizeof *moved);
     n = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         if (!m->v[i].applied)
             by_age[n++] = &m->v[i];
     }
-    qsort(by_age, n, sizeof(struct sl_manager *), oldest);
+    qsort(by_age, n, sizeof(struct merge_manager *), oldest);
     for (uint32_t i = 0, left = n; i < n && left > SL_MANAGERS_MAX; i++) {
         uint32_t k = 0;
         while (k < n_first && strcmp(first[k]->version, by_age[i]->version) != 0)
@@ -218,27 +219,27 @@ void sl_managers_cap(struct sl_managers *m) {
         }
     }
     put_together(m, moved, n_moved);
-    sl_managers_sweep(m);
+    merge_managers_sweep(m);
 }
 
-void sl_managers_limit(struct sl_managers *m, const struct sl_manager *me) {
-    struct sl_manager **by_age;
+void merge_managers_limit(struct merge_managers *m, const struct merge_manager *me) {
+    struct merge_manager **by_age;
     uint32_t n = 0, left = m->n;
 
     if (m->n <= SL_MANAGERS_READ)
         return;
-    by_age = sl_arena_alloc(m->a, m->n * sizeof(struct sl_manager *));
+    by_age = sl_arena_alloc(m->a, m->n * sizeof(struct merge_manager *));
     for (uint32_t i = 0; i < m->n; i++) {
         if (m->v[i].applied && &m->v[i] != me)
             by_age[n++] = &m->v[i];
     }
-    qsort(by_age, n, sizeof(struct sl_manager *), oldest);
+    qsort(by_age, n, sizeof(struct merge_manager *), oldest);
     for (uint32_t i = 0; i < n && left > SL_MANAGERS_READ; i++) {
-        struct sl_manager like = {
+        struct merge_manager like = {
             .name = "ancient-changes", .version = by_age[i]->version, .subresource = ""};
-        struct sl_manager *bucket = find(m, &like);
+        struct merge_manager *bucket = find(m, &like);
         if (bucket) {
-            bucket->fields = sl_fields_unite(bucket->fields, by_age[i]->fields);
+            bucket->fields = merge_fields_unite(bucket->fields, by_age[i]->fields);
             bucket->time = by_age[i]->time;
             bucket->touched = true;
             by_age[i]->fields = NULL;
@@ -250,12 +251,12 @@ void sl_managers_limit(struct sl_managers *m, const struct sl_manager *me) {
             by_age[i]->touched = true;
         }
     }
-    sl_managers_sweep(m);
+    merge_managers_sweep(m);
 }
 
 /* ---- writing ---- */
 
-static yyjson_mut_val *write_one(yyjson_mut_doc *doc, const struct sl_manager *x) {
+static yyjson_mut_val *write_one(yyjson_mut_doc *doc, const struct merge_manager *x) {
     yyjson_mut_val *v = yyjson_mut_obj(doc);
     (void)yyjson_mut_obj_add_strcpy(doc, v, "manager", x->name);
     (void)yyjson_mut_obj_add_str(doc, v, "operation", x->applied ? "Apply" : "Update");
@@ -263,24 +264,24 @@ static yyjson_mut_val *write_one(yyjson_mut_doc *doc, const struct sl_manager *x
     if (*x->time)
         (void)yyjson_mut_obj_add_strcpy(doc, v, "time", x->time);
     (void)yyjson_mut_obj_add_str(doc, v, "fieldsType", "FieldsV1");
-    (void)yyjson_mut_obj_add_val(doc, v, "fieldsV1", sl_fields_write(doc, x->fields));
+    (void)yyjson_mut_obj_add_val(doc, v, "fieldsV1", merge_fields_write(doc, x->fields));
     if (*x->subresource)
         (void)yyjson_mut_obj_add_strcpy(doc, v, "subresource", x->subresource);
     return v;
 }
 
-yyjson_mut_val *sl_managers_write(struct sl_managers *m, yyjson_mut_doc *doc) {
+yyjson_mut_val *merge_managers_write(struct merge_managers *m, yyjson_mut_doc *doc) {
     yyjson_mut_val *list = m->n ? yyjson_mut_arr(doc) : NULL;
 
     qsort(m->v, m->n, sizeof *m->v, in_list);
     for (uint32_t i = 0; i < m->n; i++) {
-        const struct sl_manager *x = &m->v[i];
+        const struct merge_manager *x = &m->v[i];
         (void)yyjson_mut_arr_append(list, x->touched || !x->entry ? write_one(doc, x) : x->entry);
     }
     return list;
 }
 
-void sl_manager_print(const struct sl_manager *m, struct sl_buf *out) {
+void merge_manager_print(const struct merge_manager *m, struct sl_buf *out) {
     sl_buf_json(out, m->name);
     if (*m->subresource) {
         sl_buf_puts(out, " with subresource ");

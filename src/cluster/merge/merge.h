@@ -49,7 +49,7 @@ void sl_go_text(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v);
 
 /* ---- field management (metadata.managedFields) ---- */
 
-struct sl_manager_id {
+struct sl_manage_id {
     const char *name;        /* fieldManager, or the user agent up to the slash; "": unknown */
     const char *api_version; /* the version that was written in: "apps/v1" */
     const char *kind;        /* that an applied object has to have; NULL: any */
@@ -83,8 +83,8 @@ const char *const *sl_manage_mask(const char *group, const char *kind, const cha
  * stays so until it is applied. Managers of other versions are restricted to the same paths.
  * Through "scale" only the replicas change their owner, and only if they have one already.
  */
-void sl_manage_update(const struct sl_schema *s, const struct sl_manager_id *by,
-                      yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object);
+void sl_manage_update(const struct sl_schema *s, const struct sl_manage_id *by, yyjson_mut_doc *doc,
+                      yyjson_val *old, yyjson_mut_val *object);
 /*
  * Server-side apply: 'applied' is the applied configuration as received, 'old' the present object
  * (NULL: it is created). Makes the merged object in doc, without fields that the manager applied
@@ -92,7 +92,7 @@ void sl_manage_update(const struct sl_schema *s, const struct sl_manager_id *by,
  * with causes if others own fields that it changes, unless forced. The manager "kubectl" takes over
  * the fields of client-side apply, from last-applied-configuration.
  */
-int sl_manage_apply(const struct sl_schema *s, const struct sl_manager_id *by, bool force,
+int sl_manage_apply(const struct sl_schema *s, const struct sl_manage_id *by, bool force,
                     yyjson_mut_doc *doc, yyjson_val *old, yyjson_val *applied, yyjson_mut_val **ret,
                     struct sl_patch_err *err) _must_check_;
 /*

@@ -8,11 +8,11 @@
 
 #define FEW 8u /* are looked through */
 
-static bool is(const struct sl_part *p, const char *text, size_t len) {
+static bool is(const struct merge_part *p, const char *text, size_t len) {
     return p->text.len == len && p->text.s && memcmp(p->text.s, text, len) == 0;
 }
 
-uint32_t sl_parts_find(const struct sl_parts *p, const char *text, size_t len) {
+uint32_t merge_parts_find(const struct merge_parts *p, const char *text, size_t len) {
     for (uint32_t i = 0; i < p->n && i < FEW; i++) {
         if (is(&p->v[i], text, len))
             return i;
@@ -27,45 +27,46 @@ uint32_t sl_parts_find(const struct sl_parts *p, const char *text, size_t len) {
     return i;
 }
 
-void sl_parts_add(struct sl_parts *p, struct sl_element text, yyjson_mut_val *key,
-                  yyjson_mut_val *v) {
-    uint32_t i = p->n, first = text.s ? sl_parts_find(p, text.s, text.len) : SL_MAP_NONE;
-    p->v[p->n++] = (struct sl_part){text, key, v, first == SL_MAP_NONE ? i : first, 1, false};
+void merge_parts_add(struct merge_parts *p, struct merge_element text, yyjson_mut_val *key,
+                     yyjson_mut_val *v) {
+    uint32_t i = p->n, first = text.s ? merge_parts_find(p, text.s, text.len) : SL_MAP_NONE;
+    p->v[p->n++] = (struct merge_part){text, key, v, first == SL_MAP_NONE ? i : first, 1, false};
     if (first != SL_MAP_NONE)
         p->v[first].count++;
     else if (text.s && i >= FEW)
         sl_map_add(&p->map, sl_hash_bytes(0, text.s, text.len), i);
 }
 
-void sl_parts_of_map(struct sl_arena *a, yyjson_mut_val *map, size_t more, struct sl_parts *ret) {
+void merge_parts_of_map(struct sl_arena *a, yyjson_mut_val *map, size_t more,
+                        struct merge_parts *ret) {
     yyjson_mut_val *key, *value;
     size_t i, max;
 
-    *ret = (struct sl_parts){0};
+    *ret = (struct merge_parts){0};
     ret->v = sl_arena_alloc(a, (yyjson_mut_obj_size(map) + more + 1) * sizeof *ret->v);
     yyjson_mut_obj_foreach (map, i, max, key, value) {
         struct sl_text name = sl_json_mut_view(key);
-        sl_parts_add(ret, (struct sl_element){name.s, (uint32_t)name.n}, key, value);
+        merge_parts_add(ret, (struct merge_element){name.s, (uint32_t)name.n}, key, value);
     }
 }
 
-void sl_parts_of_list(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *list,
-                      struct sl_parts *ret) {
+void merge_parts_of_list(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *list,
+                         struct merge_parts *ret) {
     yyjson_mut_val *item;
     size_t i, max;
     const char *why;
 
-    *ret = (struct sl_parts){0};
+    *ret = (struct merge_parts){0};
     ret->v = sl_arena_alloc(a, (yyjson_mut_arr_size(list) + 1) * sizeof *ret->v);
     yyjson_mut_arr_foreach (list, i, max, item)
-        sl_parts_add(ret, sl_element_item_mut(a, s, item, &why), NULL, item);
+        merge_parts_add(ret, merge_element_item_mut(a, s, item, &why), NULL, item);
 }
 
-void sl_parts_done(struct sl_parts *p) {
+void merge_parts_done(struct merge_parts *p) {
     sl_map_done(&p->map);
 }
 
-void sl_parts_write(const struct sl_parts *p, yyjson_mut_val *v) {
+void merge_parts_write(const struct merge_parts *p, yyjson_mut_val *v) {
     bool map = yyjson_mut_is_obj(v);
     if (map)
         (void)yyjson_mut_obj_clear(v);
@@ -81,7 +82,7 @@ void sl_parts_write(const struct sl_parts *p, yyjson_mut_val *v) {
     }
 }
 
-void sl_drop_nulls(yyjson_mut_val *v, unsigned depth) {
+void merge_drop_nulls(yyjson_mut_val *v, unsigned depth) {
     yyjson_mut_val *key, *item;
     size_t i, max;
 
@@ -93,10 +94,10 @@ void sl_drop_nulls(yyjson_mut_val *v, unsigned depth) {
             if (yyjson_mut_is_null(yyjson_mut_obj_iter_get_val(key)))
                 (void)yyjson_mut_obj_iter_remove(&it);
             else
-                sl_drop_nulls(yyjson_mut_obj_iter_get_val(key), depth + 1);
+                merge_drop_nulls(yyjson_mut_obj_iter_get_val(key), depth + 1);
         }
     } else {
         yyjson_mut_arr_foreach (v, i, max, item)
-            sl_drop_nulls(item, depth + 1);
+            merge_drop_nulls(item, depth + 1);
     }
 }

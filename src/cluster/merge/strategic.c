@@ -16,13 +16,13 @@
 
 /* ---- failures ---- */
 
-static int failed(struct sl_smp *p, int status, const char *reason) {
+static int failed(struct merge_smp *p, int status, const char *reason) {
     p->err->status = status;
     p->err->reason = reason;
     return SL_EINVAL;
 }
 
-int sl_smp_fail(struct sl_smp *p, const char *fmt, ...) {
+int merge_smp_fail(struct merge_smp *p, const char *fmt, ...) {
     char text[512];
     va_list args;
     va_start(args, fmt);
@@ -32,44 +32,46 @@ int sl_smp_fail(struct sl_smp *p, const char *fmt, ...) {
     return failed(p, 500, "");
 }
 
-int sl_smp_fail_at(struct sl_smp *p, const char *before, yyjson_mut_val *v, const char *after) {
+int merge_smp_fail_at(struct merge_smp *p, const char *before, yyjson_mut_val *v,
+                      const char *after) {
     sl_buf_puts(&p->err->text, before);
     sl_go_text(&p->a, &p->err->text, v);
     sl_buf_puts(&p->err->text, after);
     return failed(p, 500, "");
 }
 
-int sl_smp_wrong_type(struct sl_smp *p, const char *expected, yyjson_mut_val *v) {
-    return sl_smp_fail(p, "expected a %s, but received a %s", expected, sl_go_type(v));
+int merge_smp_wrong_type(struct merge_smp *p, const char *expected, yyjson_mut_val *v) {
+    return merge_smp_fail(p, "expected a %s, but received a %s", expected, sl_go_type(v));
 }
 
-int sl_smp_bad(struct sl_smp *p, const char *what) {
+int merge_smp_bad(struct merge_smp *p, const char *what) {
     sl_buf_printf(&p->err->text, "invalid patch format of %s", what);
     return failed(p, 400, "BadRequest");
 }
 
-int sl_smp_unfit(struct sl_smp *p) {
+int merge_smp_unfit(struct merge_smp *p) {
     sl_buf_puts(&p->err->text, "the server rejected our request due to an error in our request");
     return failed(p, 422, "Invalid");
 }
 
 /* ---- what the schema says of a field ---- */
 
-static int field_of(struct sl_smp *p, const struct sl_schema *s, const char *key, size_t len,
-                    const struct sl_schema **ret, struct sl_smp_list *ret_list) {
+static int field_of(struct merge_smp *p, const struct sl_schema *s, const char *key, size_t len,
+                    const struct sl_schema **ret, struct merge_smp_list *ret_list) {
     *ret = NULL;
-    *ret_list = (struct sl_smp_list){0};
+    *ret_list = (struct merge_smp_list){0};
     if (s && s->type == SL_T_OBJECT) {
         const struct sl_schema_field *f = sl_schema_field(s, key, len);
         if (!f && !s->keeps_unknown) {
             const char *dot = s->go ? strrchr(s->go, '.') : NULL;
-            return sl_smp_fail(p, "unable to find api field in struct %s for the json field \"%s\"",
-                               dot ? dot + 1 : "", key);
+            return merge_smp_fail(p,
+                                  "unable to find api field in struct %s for the json field \"%s\"",
+                                  dot ? dot + 1 : "", key);
         }
         if (f) {
             *ret = f->schema;
-            *ret_list = (struct sl_smp_list){f->schema ? f->schema->items : NULL, f->patch_merge,
-                                             f->patch_key};
+            *ret_list = (struct merge_smp_list){f->schema ? f->schema->items : NULL, f->patch_merge,
+                                                f->patch_key};
         }
     } else if (s) {
         *ret = sl_schema_at(s, key, len);
@@ -105,20 +107,20 @@ static bool without_directives(yyjson_mut_val *v, unsigned depth) {
 
 /* ---- directives of an object ---- */
 
-static int whole(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
+static int whole(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
                  yyjson_mut_val *what) {
     if (yyjson_mut_equals_str(what, "replace")) {
         (void)yyjson_mut_obj_remove_key(patch, PATCH);
-        sl_become(into, patch);
+        merge_assign(into, patch);
         return 0;
     }
     if (yyjson_mut_equals_str(what, "delete")) {
-        sl_become(into, yyjson_mut_obj(p->doc));
+        merge_assign(into, yyjson_mut_obj(p->doc));
         return 0;
     }
     sl_buf_puts(&p->err->text, "unknown patch type: ");
     sl_go_text(&p->a, &p->err->text, what);
-    return sl_smp_fail_at(p, " in map: ", patch, "");
+    return merge_smp_fail_at(p, " in map: ", patch, "");
 }
 
 static bool starts(const char *key, const char *with) {
@@ -126,56 +128,56 @@ static bool starts(const char *key, const char *with) {
 }
 
 /* Only the keys that are named stay; what the patch itself says has to be among them. */
-static int retain(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch) {
+static int retain(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch) {
     yyjson_mut_val *names = yyjson_mut_obj_remove_key(patch, RETAIN), *key, *name;
     static const struct sl_schema set = {.type = SL_T_LIST, .merge = SL_MERGE_SET};
-    struct sl_parts named;
+    struct merge_parts named;
     size_t i, max;
     const char *why;
     int r = 0;
 
     if (!yyjson_mut_is_arr(names))
-        return sl_smp_bad(p, "retainKeys");
-    sl_parts_of_list(&p->a, &set, names, &named);
+        return merge_smp_bad(p, "retainKeys");
+    merge_parts_of_list(&p->a, &set, names, &named);
     yyjson_mut_obj_foreach (patch, i, max, key, name) {
-        struct sl_element text = sl_element_item_mut(&p->a, &set, key, &why);
+        struct merge_element text = merge_element_item_mut(&p->a, &set, key, &why);
         if (!yyjson_mut_is_null(name) && !starts(sl_json_mut_text(key), DROP) &&
             !starts(sl_json_mut_text(key), ORDER) &&
-            sl_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
+            merge_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
             r = SL_EINVAL;
     }
     yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(into);
     while (r == 0 && (key = yyjson_mut_obj_iter_next(&it))) {
-        struct sl_element text = sl_element_item_mut(&p->a, &set, key, &why);
-        if (sl_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
+        struct merge_element text = merge_element_item_mut(&p->a, &set, key, &why);
+        if (merge_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
             (void)yyjson_mut_obj_iter_remove(&it);
     }
-    sl_parts_done(&named);
-    return r == 0 ? 0 : sl_smp_bad(p, "retainKeys");
+    merge_parts_done(&named);
+    return r == 0 ? 0 : merge_smp_bad(p, "retainKeys");
 }
 
 /* "$setElementOrder/x": x is merged at once, and brought into the order. */
-static int order_one(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
+static int order_one(struct merge_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
                      yyjson_mut_val *patch, const char *directive, yyjson_mut_val *order,
                      unsigned depth) {
     const char *key = strchr(directive, '/');
     const struct sl_schema *below;
-    struct sl_smp_list how;
+    struct merge_smp_list how;
 
     if (!yyjson_mut_is_arr(order))
-        return sl_smp_wrong_type(p, "[]interface {}", order);
+        return merge_smp_wrong_type(p, "[]interface {}", order);
     if (!key || (size_t)(key - directive) != strlen(ORDER))
-        return sl_smp_bad(p, "setElementOrder list");
+        return merge_smp_bad(p, "setElementOrder list");
     key++;
     yyjson_mut_val *there = yyjson_mut_obj_get(into, key);
     yyjson_mut_val *said = yyjson_mut_obj_get(patch, key);
     if (there && !yyjson_mut_is_arr(there))
-        return sl_smp_wrong_type(p, "[]interface {}", there);
+        return merge_smp_wrong_type(p, "[]interface {}", there);
     if (said && !yyjson_mut_is_arr(said))
-        return sl_smp_wrong_type(p, "[]interface {}", said);
+        return merge_smp_wrong_type(p, "[]interface {}", said);
     int r = field_of(p, s, key, strlen(key), &below, &how);
     if (r == 0)
-        r = sl_smp_check_order(p, &how, said, order);
+        r = merge_smp_check_order(p, &how, said, order);
     if (r < 0 || (!there && !said))
         return r;
     yyjson_mut_val *before =
@@ -187,14 +189,14 @@ static int order_one(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val
         there = said;
         (void)yyjson_mut_obj_add(into, yyjson_mut_strcpy(p->doc, key), there);
     } else if (said) {
-        r = how.merge ? sl_smp_merge_lists(p, &how, there, said, false, &before, depth) : 0;
+        r = how.merge ? merge_smp_merge_lists(p, &how, there, said, false, &before, depth) : 0;
         if (!how.merge)
-            sl_become(there, said);
+            merge_assign(there, said);
     }
-    return r < 0 ? r : sl_smp_order(p, &how, there, order, before);
+    return r < 0 ? r : merge_smp_order(p, &how, there, order, before);
 }
 
-static int order_all(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
+static int order_all(struct merge_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
                      yyjson_mut_val *patch, unsigned depth) {
     size_t i = 0, n = yyjson_mut_obj_size(patch), max;
     yyjson_mut_val **found = sl_arena_alloc(&p->a, (n + 1) * sizeof(yyjson_mut_val *)), *key,
@@ -218,23 +220,23 @@ static int order_all(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val
 /* ---- an object ---- */
 
 /* Both are there and of one type. */
-static int merge_value(struct sl_smp *p, const struct sl_schema *s, const char *key, size_t len,
+static int merge_value(struct merge_smp *p, const struct sl_schema *s, const char *key, size_t len,
                        yyjson_mut_val *there, yyjson_mut_val *v, bool drop, unsigned depth) {
     const struct sl_schema *below;
-    struct sl_smp_list how;
+    struct merge_smp_list how;
 
     int r = field_of(p, s, key, len, &below, &how);
     if (r < 0)
         return r;
     if (yyjson_mut_is_obj(there))
-        return sl_smp_map(p, below, there, v, depth + 1);
+        return merge_smp_map(p, below, there, v, depth + 1);
     if (drop || how.merge)
-        return sl_smp_merge_lists(p, &how, there, v, drop, NULL, depth);
-    sl_become(there, v);
+        return merge_smp_merge_lists(p, &how, there, v, drop, NULL, depth);
+    merge_assign(there, v);
     return 0;
 }
 
-static int merge_key(struct sl_smp *p, const struct sl_schema *s, struct sl_parts *parts,
+static int merge_key(struct merge_smp *p, const struct sl_schema *s, struct merge_parts *parts,
                      yyjson_mut_val *name, yyjson_mut_val *v, unsigned depth) {
     struct sl_text t = sl_json_mut_view(name);
     const char *key = t.s;
@@ -243,11 +245,11 @@ static int merge_key(struct sl_smp *p, const struct sl_schema *s, struct sl_part
 
     if (drop) {
         if (key[strlen(DROP)] != '/')
-            return sl_smp_bad(p, "primitive list");
+            return merge_smp_bad(p, "primitive list");
         len -= strlen(DROP) + 1;
         key += strlen(DROP) + 1;
     }
-    uint32_t at = sl_parts_find(parts, key, len);
+    uint32_t at = merge_parts_find(parts, key, len);
     yyjson_mut_val *there = at == SL_MAP_NONE || parts->v[at].gone ? NULL : parts->v[at].v;
     if (yyjson_mut_is_null(v)) {
         if (there)
@@ -259,27 +261,27 @@ static int merge_key(struct sl_smp *p, const struct sl_schema *s, struct sl_part
     if (drop)
         return 0;
     if (!there || strcmp(sl_go_type(there), sl_go_type(v)) != 0)
-        sl_drop_nulls(v, depth);
+        merge_drop_nulls(v, depth);
     if (!without_directives(v, depth)) {
         if (there)
             parts->v[at].gone = true;
     } else if (there) {
-        sl_become(there, v);
+        merge_assign(there, v);
     } else {
-        sl_parts_add(parts, (struct sl_element){key, (uint32_t)len},
-                     yyjson_mut_strncpy(p->doc, key, len), v);
+        merge_parts_add(parts, (struct merge_element){key, (uint32_t)len},
+                        yyjson_mut_strncpy(p->doc, key, len), v);
     }
     return 0;
 }
 
-int sl_smp_map(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
-               yyjson_mut_val *patch, unsigned depth) {
+int merge_smp_map(struct merge_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
+                  yyjson_mut_val *patch, unsigned depth) {
     yyjson_mut_val *what = yyjson_mut_obj_get(patch, PATCH);
-    struct sl_parts parts;
+    struct merge_parts parts;
     int r = 0;
 
     if (depth > SL_SMP_DEPTH)
-        return sl_smp_unfit(p);
+        return merge_smp_unfit(p);
     if (what)
         return whole(p, into, patch, what);
     if (yyjson_mut_obj_get(patch, RETAIN))
@@ -296,17 +298,17 @@ int sl_smp_map(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into
         keys[2 * i + 1] =
             value; /* it may move into another list, and the way through this one ends */
     }
-    sl_parts_of_map(&p->a, into, n, &parts);
+    merge_parts_of_map(&p->a, into, n, &parts);
     for (i = 0; r == 0 && i < n; i++)
         r = merge_key(p, s, &parts, keys[2 * i], keys[2 * i + 1], depth);
-    sl_parts_write(&parts, into);
-    sl_parts_done(&parts);
+    merge_parts_write(&parts, into);
+    merge_parts_done(&parts);
     return r;
 }
 
 int sl_patch_strategic(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_val *object,
                        yyjson_val *patch, yyjson_mut_val **ret, struct sl_patch_err *err) {
-    struct sl_smp p = {.doc = doc, .err = err};
+    struct merge_smp p = {.doc = doc, .err = err};
 
     if (!yyjson_is_obj(patch) && !yyjson_is_null(patch)) {
         sl_buf_printf(&err->text,
@@ -316,7 +318,8 @@ int sl_patch_strategic(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_va
     }
     sl_arena_init(&p.a, SL_PATCH_ARENA_BYTES);
     *ret = yyjson_val_mut_copy(doc, object);
-    int r = yyjson_is_null(patch) ? 0 : sl_smp_map(&p, s, *ret, yyjson_val_mut_copy(doc, patch), 0);
+    int r =
+        yyjson_is_null(patch) ? 0 : merge_smp_map(&p, s, *ret, yyjson_val_mut_copy(doc, patch), 0);
     if (r == 0 && sl_arena_full(&p.a))
         r = sl_patch_too_large(err);
     sl_arena_done(&p.a);

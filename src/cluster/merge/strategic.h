@@ -8,7 +8,7 @@
 #include "cluster/merge/merge.h"
 #include "cluster/merge/parts.h"
 
-struct sl_smp {
+struct merge_smp {
     struct sl_arena a;
     yyjson_mut_doc *doc;
     struct sl_patch_err *err;
@@ -17,32 +17,33 @@ struct sl_smp {
 #define SL_SMP_DEPTH 200u
 
 /* The three kinds of errors: with its own message (500), as a bad patch (400), or as a mismatch. */
-int sl_smp_fail(struct sl_smp *p, const char *fmt, ...) _printf_(2, 3);
-int sl_smp_bad(struct sl_smp *p, const char *what);
-int sl_smp_unfit(struct sl_smp *p);
+int merge_smp_fail(struct merge_smp *p, const char *fmt, ...) _printf_(2, 3);
+int merge_smp_bad(struct merge_smp *p, const char *what);
+int merge_smp_unfit(struct merge_smp *p);
 /* A message with a value in it. */
-int sl_smp_fail_at(struct sl_smp *p, const char *before, yyjson_mut_val *v, const char *after);
-int sl_smp_wrong_type(struct sl_smp *p, const char *expected, yyjson_mut_val *v);
+int merge_smp_fail_at(struct merge_smp *p, const char *before, yyjson_mut_val *v,
+                      const char *after);
+int merge_smp_wrong_type(struct merge_smp *p, const char *expected, yyjson_mut_val *v);
 
 /* Merges the patch, which is used up, into an object. */
-int sl_smp_map(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
-               yyjson_mut_val *patch, unsigned depth) _must_check_;
+int merge_smp_map(struct merge_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
+                  yyjson_mut_val *patch, unsigned depth) _must_check_;
 /* How lists under a field are merged. */
-struct sl_smp_list {
+struct merge_smp_list {
     const struct sl_schema *items;
     bool merge;
     const char *key; /* of items that are objects; NULL: none */
 };
 /* 'drop': the patch names values that are removed. *before, if needed, is the order that counts as
  * the previous one. */
-int sl_smp_merge_lists(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *into,
-                       yyjson_mut_val *patch, bool drop, yyjson_mut_val **before,
-                       unsigned depth) _must_check_;
+int merge_smp_merge_lists(struct merge_smp *p, const struct merge_smp_list *how,
+                          yyjson_mut_val *into, yyjson_mut_val *patch, bool drop,
+                          yyjson_mut_val **before, unsigned depth) _must_check_;
 /* Does the order name the items of the patch in the same sequence? */
-int sl_smp_check_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *patch,
-                       yyjson_mut_val *order) _must_check_;
+int merge_smp_check_order(struct merge_smp *p, const struct merge_smp_list *how,
+                          yyjson_mut_val *patch, yyjson_mut_val *order) _must_check_;
 /* Brings items into the order of a list; 'before' has the order they had. */
-int sl_smp_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *list,
-                 yyjson_mut_val *order, yyjson_mut_val *before) _must_check_;
+int merge_smp_order(struct merge_smp *p, const struct merge_smp_list *how, yyjson_mut_val *list,
+                    yyjson_mut_val *order, yyjson_mut_val *before) _must_check_;
 
 #endif

@@ -12,30 +12,30 @@
 #include "lib/json/seek.h"
 
 /* The value an item is known by; NULL with a failure told. */
-static yyjson_mut_val *key_of(struct sl_smp *p, const char *key, yyjson_mut_val *item) {
+static yyjson_mut_val *key_of(struct merge_smp *p, const char *key, yyjson_mut_val *item) {
     if (!key)
         return item;
     if (!yyjson_mut_is_obj(item)) {
-        (void)sl_smp_wrong_type(p, "map[string]interface {}", item);
+        (void)merge_smp_wrong_type(p, "map[string]interface {}", item);
         return NULL;
     }
     yyjson_mut_val *v = yyjson_mut_obj_get(item, key);
     if (!v) {
-        (void)sl_smp_fail_at(p, "map: ", item, " does not contain declared merge key: ");
+        (void)merge_smp_fail_at(p, "map: ", item, " does not contain declared merge key: ");
         sl_buf_puts(&p->err->text, key);
     }
     return v;
 }
 
 /* Items by the text of their key; items that have none are not found, or are a failure. */
-static int index_items(struct sl_smp *p, const char *key, yyjson_mut_val *list, bool strict,
-                       struct sl_parts *ret) {
+static int index_items(struct merge_smp *p, const char *key, yyjson_mut_val *list, bool strict,
+                       struct merge_parts *ret) {
     static const struct sl_schema set = {.type = SL_T_LIST, .merge = SL_MERGE_SET};
     yyjson_mut_val *item;
     size_t i, max;
     const char *why;
 
-    *ret = (struct sl_parts){0};
+    *ret = (struct merge_parts){0};
     ret->v = sl_arena_alloc(&p->a, (yyjson_mut_arr_size(list) + 1) * sizeof *ret->v);
     yyjson_mut_arr_foreach (list, i, max, item) {
         yyjson_mut_val *v = strict ? key_of(p, key, item)
@@ -43,16 +43,16 @@ static int index_items(struct sl_smp *p, const char *key, yyjson_mut_val *list, 
                                    : item;
         if (strict && !v)
             return SL_EINVAL;
-        struct sl_element text = {0};
+        struct merge_element text = {0};
         if (v)
-            text = sl_element_item_mut(&p->a, &set, v, &why);
-        sl_parts_add(ret, text, NULL, item);
+            text = merge_element_item_mut(&p->a, &set, v, &why);
+        merge_parts_add(ret, text, NULL, item);
     }
     return 0;
 }
 
-static uint32_t place_in(const struct sl_parts *order, struct sl_element text) {
-    return text.s ? sl_parts_find(order, text.s, text.len) : SL_MAP_NONE;
+static uint32_t place_in(const struct merge_parts *order, struct merge_element text) {
+    return text.s ? merge_parts_find(order, text.s, text.len) : SL_MAP_NONE;
 }
 
 /* ---- order ---- */
@@ -71,15 +71,15 @@ static int by_place(const void *x, const void *y) {
     return (p->i > q->i) - (p->i < q->i);
 }
 
-static void put_in_order(struct sl_smp *p, const struct sl_parts *items,
-                         const struct sl_parts *order, const struct sl_parts *before,
+static void put_in_order(struct merge_smp *p, const struct merge_parts *items,
+                         const struct merge_parts *order, const struct merge_parts *before,
                          yyjson_mut_val *list) {
     struct placed *said = sl_arena_alloc(&p->a, (items->n + 1) * sizeof *said);
     struct placed *rest = sl_arena_alloc(&p->a, (items->n + 1) * sizeof *rest);
     uint32_t n_said = 0, n_rest = 0, i = 0, j = 0;
 
     for (uint32_t k = 0; k < items->n; k++) {
-        const struct sl_part *x = &items->v[k];
+        const struct merge_part *x = &items->v[k];
         uint32_t at = place_in(order, x->text), was = place_in(before, x->text);
         if (at != SL_MAP_NONE)
             said[n_said++] = (struct placed){x->v, at, was, k};
@@ -97,15 +97,15 @@ static void put_in_order(struct sl_smp *p, const struct sl_parts *items,
     }
 }
 
-int sl_smp_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *list,
-                 yyjson_mut_val *order, yyjson_mut_val *before) {
-    struct sl_parts items = {0}, by = {0}, was = {0};
+int merge_smp_order(struct merge_smp *p, const struct merge_smp_list *how, yyjson_mut_val *list,
+                    yyjson_mut_val *order, yyjson_mut_val *before) {
+    struct merge_parts items = {0}, by = {0}, was = {0};
     yyjson_mut_val *item;
     size_t i, max;
 
     yyjson_mut_arr_foreach (order, i, max, item) {
         if (how->key && !yyjson_mut_is_obj(item))
-            return sl_smp_fail(p, "value for key %zu is not a map", i);
+            return merge_smp_fail(p, "value for key %zu is not a map", i);
     }
     int r = index_items(p, how->key, list, true, &items);
     if (r == 0)
@@ -114,14 +114,14 @@ int sl_smp_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val
         r = index_items(p, how->key, before, true, &was);
     if (r == 0)
         put_in_order(p, &items, &by, &was, list);
-    sl_parts_done(&items);
-    sl_parts_done(&by);
-    sl_parts_done(&was);
+    merge_parts_done(&items);
+    merge_parts_done(&by);
+    merge_parts_done(&was);
     return r;
 }
 
-int sl_smp_check_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *patch,
-                       yyjson_mut_val *order) {
+int merge_smp_check_order(struct merge_smp *p, const struct merge_smp_list *how,
+                          yyjson_mut_val *patch, yyjson_mut_val *order) {
     size_t left = yyjson_mut_arr_size(order), i, max;
     yyjson_mut_val *item, *next = yyjson_mut_arr_get_first(order);
 
@@ -129,14 +129,15 @@ int sl_smp_check_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_m
         return 0;
     yyjson_mut_arr_foreach (patch, i, max, item) {
         if (how->key && !yyjson_mut_is_obj(item))
-            return sl_smp_wrong_type(p, "map[string]interface {}", item);
+            return merge_smp_wrong_type(p, "map[string]interface {}", item);
         if (yyjson_mut_is_obj(item) && yyjson_mut_obj_get(item, "$patch"))
             continue;
         for (bool found = false; !found; left--, next = next->next) {
             if (left == 0) {
                 sl_buf_puts(&p->err->text, "The order in patch list:\n");
                 sl_go_text(&p->a, &p->err->text, patch);
-                return sl_smp_fail_at(p, "\n doesn't match $setElementOrder list:\n", order, "\n");
+                return merge_smp_fail_at(p, "\n doesn't match $setElementOrder list:\n", order,
+                                         "\n");
             }
             yyjson_mut_val *x = key_of(p, how->key, item),
                            *y = x ? key_of(p, how->key, next) : NULL;
@@ -151,7 +152,7 @@ int sl_smp_check_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_m
 /* ---- content ---- */
 
 /* All items have to be of one type, and not lists. */
-static int check_types(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
+static int check_types(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
                        bool *ret_maps) {
     yyjson_mut_val *lists[] = {into, patch}, *item;
     const char *type = NULL;
@@ -160,12 +161,12 @@ static int check_types(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *p
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         yyjson_mut_arr_foreach (lists[k], i, max, item) {
             if (!type && yyjson_mut_is_arr(item))
-                return sl_smp_unfit(p);
+                return merge_smp_unfit(p);
             type = type ? type : sl_go_type(item);
             if (strcmp(type, sl_go_type(item)) != 0) {
                 sl_buf_puts(&p->err->text, "list element types are not identical: [");
                 sl_go_text(&p->a, &p->err->text, into);
-                return sl_smp_fail_at(p, " ", patch, "]");
+                return merge_smp_fail_at(p, " ", patch, "]");
             }
             *ret_maps = yyjson_mut_is_obj(item);
         }
@@ -179,9 +180,10 @@ static void append_all(yyjson_mut_val *to, yyjson_mut_val *from) {
 }
 
 /* Values: those of both, each once; or without those that are to go. */
-static int merge_values(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch, bool drop) {
-    struct sl_smp_list how = {0};
-    struct sl_parts items, said;
+static int merge_values(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
+                        bool drop) {
+    struct merge_smp_list how = {0};
+    struct merge_parts items, said;
     yyjson_mut_val *before = yyjson_mut_val_mut_copy(p->doc, into);
     yyjson_mut_val *order = yyjson_mut_val_mut_copy(p->doc, patch);
 
@@ -193,16 +195,16 @@ static int merge_values(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *
         items.v[i].gone =
             drop ? place_in(&said, items.v[i].text) != SL_MAP_NONE : items.v[i].first != i;
     }
-    sl_parts_write(&items, into);
-    sl_parts_done(&items);
-    sl_parts_done(&said);
-    return drop ? 0 : sl_smp_order(p, &how, into, order, before);
+    merge_parts_write(&items, into);
+    merge_parts_done(&items);
+    merge_parts_done(&said);
+    return drop ? 0 : merge_smp_order(p, &how, into, order, before);
 }
 
 /* Items of the patch that are directives. *ret_replace: the list is replaced by the others. */
-static int take_directives(struct sl_smp *p, const char *key, yyjson_mut_val *into,
+static int take_directives(struct merge_smp *p, const char *key, yyjson_mut_val *into,
                            yyjson_mut_val *patch, bool *ret_replace) {
-    struct sl_parts items;
+    struct merge_parts items;
     yyjson_mut_val *item;
     int r = 0;
 
@@ -215,15 +217,15 @@ static int take_directives(struct sl_smp *p, const char *key, yyjson_mut_val *in
         if (yyjson_mut_equals_str(what, "replace")) {
             *ret_replace = true;
         } else if (yyjson_mut_equals_str(what, "merge")) {
-            r = sl_smp_fail(p, "merging lists cannot yet be specified in the patch");
+            r = merge_smp_fail(p, "merging lists cannot yet be specified in the patch");
         } else if (!yyjson_mut_equals_str(what, "delete")) {
             sl_buf_puts(&p->err->text, "unknown patch type: ");
             sl_go_text(&p->a, &p->err->text, what);
-            r = sl_smp_fail_at(p, " in map: ", item, "");
+            r = merge_smp_fail_at(p, " in map: ", item, "");
         } else if ((v = key_of(p, key, item))) {
             static const struct sl_schema set = {.type = SL_T_LIST, .merge = SL_MERGE_SET};
             const char *why;
-            uint32_t at = place_in(&items, sl_element_item_mut(&p->a, &set, v, &why));
+            uint32_t at = place_in(&items, merge_element_item_mut(&p->a, &set, v, &why));
             uint32_t left = at == SL_MAP_NONE || items.v[at].gone ? 0 : items.v[at].count;
             for (uint32_t i = at; left > 0; i++) {
                 if (items.v[i].first == at) {
@@ -236,24 +238,24 @@ static int take_directives(struct sl_smp *p, const char *key, yyjson_mut_val *in
         }
         (void)yyjson_mut_arr_iter_remove(&it);
     }
-    sl_parts_write(&items, into);
-    sl_parts_done(&items);
+    merge_parts_write(&items, into);
+    merge_parts_done(&items);
     return r;
 }
 
-static int merge_items(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *into,
+static int merge_items(struct merge_smp *p, const struct merge_smp_list *how, yyjson_mut_val *into,
                        yyjson_mut_val *patch, yyjson_mut_val **ret_before, unsigned depth) {
-    struct sl_parts items = {0}, said = {0};
+    struct merge_parts items = {0}, said = {0};
     bool replace = false;
     size_t n_before = yyjson_mut_arr_size(into);
 
     if (!how->key)
-        return sl_smp_fail(p, "cannot merge lists without merge key for struct");
+        return merge_smp_fail(p, "cannot merge lists without merge key for struct");
     int r = take_directives(p, how->key, into, patch, &replace);
     if (r < 0)
         return r;
     if (replace) {
-        sl_become(into, patch);
+        merge_assign(into, patch);
         patch = yyjson_mut_arr(p->doc);
     }
     yyjson_mut_val *before = yyjson_mut_val_mut_copy(p->doc, into);
@@ -265,14 +267,14 @@ static int merge_items(struct sl_smp *p, const struct sl_smp_list *how, yyjson_m
         uint32_t at = place_in(&items, said.v[i].text);
         uint32_t twin = said.v[i].first; /* said twice: the later one over the earlier one */
         if (at != SL_MAP_NONE)
-            r = sl_smp_map(p, how->items, items.v[at].v, said.v[i].v, depth + 1);
+            r = merge_smp_map(p, how->items, items.v[at].v, said.v[i].v, depth + 1);
         else if (twin != i)
-            r = sl_smp_map(p, how->items, said.v[twin].v, said.v[i].v, depth + 1);
+            r = merge_smp_map(p, how->items, said.v[twin].v, said.v[i].v, depth + 1);
         else
             (void)yyjson_mut_arr_append(into, said.v[i].v);
     }
-    sl_parts_done(&items);
-    sl_parts_done(&said);
+    merge_parts_done(&items);
+    merge_parts_done(&said);
     /* To the API server, new items have been where deleted ones were, as many as those were. */
     if (r == 0 && ret_before && !replace && yyjson_mut_arr_size(before) < n_before) {
         size_t n = yyjson_mut_arr_size(into);
@@ -280,12 +282,12 @@ static int merge_items(struct sl_smp *p, const struct sl_smp_list *how, yyjson_m
         for (; n > n_before; n--)
             (void)yyjson_mut_arr_remove_last(*ret_before);
     }
-    return r < 0 ? r : sl_smp_order(p, how, into, order, before);
+    return r < 0 ? r : merge_smp_order(p, how, into, order, before);
 }
 
-int sl_smp_merge_lists(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *into,
-                       yyjson_mut_val *patch, bool drop, yyjson_mut_val **ret_before,
-                       unsigned depth) {
+int merge_smp_merge_lists(struct merge_smp *p, const struct merge_smp_list *how,
+                          yyjson_mut_val *into, yyjson_mut_val *patch, bool drop,
+                          yyjson_mut_val **ret_before, unsigned depth) {
     bool maps = false;
 
     if (yyjson_mut_arr_size(into) == 0 && yyjson_mut_arr_size(patch) == 0)

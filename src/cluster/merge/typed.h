@@ -9,33 +9,35 @@
 #include "cluster/merge/fields.h"
 
 /* The type of a value: by the schema, or without one by the value itself. */
-enum sl_shape { SL_SHAPE_SCALAR, SL_SHAPE_LIST, SL_SHAPE_MAP };
+enum merge_shape { SL_SHAPE_SCALAR, SL_SHAPE_LIST, SL_SHAPE_MAP };
 /* 'v' may be NULL or of a mutable document. */
-enum sl_shape sl_shape(const struct sl_schema *s, const yyjson_val *v);
+enum merge_shape merge_shape(const struct sl_schema *s, const yyjson_val *v);
 /* Is it owned and merged as a whole? */
-bool sl_is_atomic(const struct sl_schema *s, enum sl_shape shape);
+bool merge_is_atomic(const struct sl_schema *s, enum merge_shape shape);
 
 /* In place of an object that is not there yet: structs of Go have fields that are always there. */
-yyjson_val *sl_unborn(void);
+yyjson_val *merge_absent(void);
 /*
  * The difference between old and now, as a set with marks: SL_F_IN added, SL_F_CHANGED,
  * SL_F_REMOVED. Linear except for the sorting of what is not in the same place in both. 'skip'
  * names fields of the objects that are ignored; NULL: none.
  */
-struct sl_fields *sl_typed_diff(struct sl_arena *a, const struct sl_schema *s, yyjson_val *old,
-                                yyjson_mut_val *now, const char *const *skip);
+struct merge_fields *merge_typed_diff(struct sl_arena *a, const struct sl_schema *s,
+                                      yyjson_val *old, yyjson_mut_val *now,
+                                      const char *const *skip);
 /* Equal in meaning: the order of fields does not matter, 1 is 1.0. */
-bool sl_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y);
+bool merge_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y);
 /* The fields that the object has. */
-struct sl_fields *sl_typed_fields(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v);
+struct merge_fields *merge_typed_fields(struct sl_arena *a, const struct sl_schema *s,
+                                        yyjson_mut_val *v);
 /* Merges 'over' into 'into'; what comes from 'over' is copied. */
-void sl_typed_merge(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_doc *doc,
-                    yyjson_mut_val *into, yyjson_mut_val *over);
+void merge_typed_merge(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_doc *doc,
+                       yyjson_mut_val *into, yyjson_mut_val *over);
 /* Takes the fields and items that are in the set out of the object. */
-void sl_typed_remove(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
-                     const struct sl_fields *set);
+void merge_typed_remove(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
+                        const struct merge_fields *set);
 /* Whether it is an object of this schema, without duplicate items. The message in 'out' if not. */
-bool sl_typed_check(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
-                    struct sl_buf *out);
+bool merge_typed_check(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
+                       struct sl_buf *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include "lib/json/json.h"
 #include "lib/log/log.h"
 
-void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret) {
+void sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret) {
     struct sl_label *v = sl_arena_alloc(a, (yyjson_obj_size(map) + 1) * sizeof *v);
     size_t i, n;
     yyjson_val *key, *value;
@@ -22,7 +22,7 @@ void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret)
 }
 
 /* What cannot be read must not be taken for nothing. */
-static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf *text) {
+static void read_podset(struct sched *s, struct sched_class *k, struct sl_buf *text) {
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
@@ -35,15 +35,15 @@ static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf
         sl_log(SL_LOG_WARN, "pod not scheduled: malformed resource requests",
                SL_S("error", sl_buf_full(text) ? "the pod is too large" : err.text));
         spec = (struct sl_podset_spec){0};
-        k->odd = true;
+        k->unreadable = true;
     }
     k->needs = sl_arena_alloc(&k->arena, (spec.n_requests + 1) * sizeof *k->needs);
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *name = spec.requests[i].resource;
-        uint32_t column = cl_sched_column(s, name);
+        uint32_t column = sched_column(s, name);
         if (strcmp(name, "pods") == 0)
             continue;
-        k->odd |= column == UINT32_MAX;
+        k->unreadable |= column == UINT32_MAX;
         if (column != UINT32_MAX)
             k->needs[k->n_needs++] =
                 (struct sched_need){column, sl_amount_of_request(name, spec.requests[i].q)};
@@ -56,8 +56,8 @@ static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf
 
 static bool line_less(const void *ctx, uint32_t a, uint32_t b) {
     const struct sl_cluster *c = ctx;
-    const struct sched_pod *x = pod_of(c->inf->recs.v[a])->sched,
-                           *y = pod_of(c->inf->recs.v[b])->sched;
+    const struct sched_pod *x = cl_pod_of(c->inf->recs.v[a])->sched,
+                           *y = cl_pod_of(c->inf->recs.v[b])->sched;
     if (x->priority != y->priority)
         return x->priority > y->priority;
     return x->created != y->created ? x->created < y->created : a < b;
@@ -65,10 +65,10 @@ static bool line_less(const void *ctx, uint32_t a, uint32_t b) {
 
 static uint32_t *line_place(void *ctx, uint32_t obj) {
     const struct sl_cluster *c = ctx;
-    return &pod_of(c->inf->recs.v[obj])->sched->in_line;
+    return &cl_pod_of(c->inf->recs.v[obj])->sched->in_line;
 }
 
-static struct sched_class *make(struct schedule *s, uint64_t hash) {
+static struct sched_class *make(struct sched *s, uint64_t hash) {
     struct sched_class *k = sl_alloc0(1, sizeof *k);
     k->hash = hash;
     k->id = s->free_classes.n ? sl_vec_pop(&s->free_classes) : s->classes.n;
@@ -83,21 +83,21 @@ static struct sched_class *make(struct schedule *s, uint64_t hash) {
     return k;
 }
 
-struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns) {
+struct sched_class *sched_class(struct sched *s, yyjson_val *pod, sl_sym ns) {
     yyjson_val *spec = yyjson_obj_get(pod, "spec");
-    uint32_t ports[SCHED_MAX_PORTS], n_ports = sl_host_ports(spec, ports, SCHED_MAX_PORTS);
+    uint32_t ports[SCHED_MAX_PORTS], n_ports = sl_podspec_host_ports(spec, ports, SCHED_MAX_PORTS);
     const bool crowded = n_ports > SCHED_MAX_PORTS;
     struct sl_buf text, wants;
     sl_buf_init(&text, SCHED_MAX_TEXT);
     sl_buf_init(&wants, SCHED_MAX_TEXT);
-    sl_podset_put(&text, spec, true);
+    sl_podspec_put(&text, spec, true);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     if (crowded)
         n_ports = 0;
     for (uint32_t i = 0; i < n_ports; i++)
         h = sl_hash_u64(h, ports[i]);
     h = crowded ? sl_hash_u64(h, UINT64_MAX) : h;
-    bool others = cl_wants_put(&wants, pod);
+    bool others = sched_pod_terms_put(&wants, pod);
     if (wants.len)
         h = sl_hash_bytes(h, wants.s, wants.len);
     if (others)
@@ -107,22 +107,23 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     if (!k) {
         k = make(s, h);
         read_podset(s, k, &text);
-        bool few = sl_buf_full(&text) ||
-                   cl_must_read(&k->arena,
+        bool few =
+            sl_buf_full(&text) ||
+            sched_required_read(&k->arena,
                                 sl_json_at(spec, "affinity.nodeAffinity."
                                                  "requiredDuringSchedulingIgnoredDuringExecution."
                                                  "nodeSelectorTerms"),
-                                &k->must);
+                                &k->required);
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
         k->ns = ns;
-        const bool read = !k->odd;
+        const bool read = !k->unreadable;
         if (wants.len && !sl_buf_full(&wants))
-            cl_wants_read(s, k, pod);
-        k->odd |= !few || crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
-        if (read && k->odd)
+            sched_pod_terms_read(s, k, pod);
+        k->unreadable |= !few || crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
+        if (read && k->unreadable)
             sl_log(SL_LOG_WARN, "pod not scheduled: too many affinity terms or host ports",
-                   SL_S("namespace", str(s->c, ns)),
+                   SL_S("namespace", cl_str(s->c, ns)),
                    SL_S("name", sl_json_str(pod, "metadata.name")));
     }
     k->refs++;
@@ -131,14 +132,14 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     return k;
 }
 
-void cl_sched_unref(struct schedule *s, struct sched_class *k) {
+void sched_unref(struct sched *s, struct sched_class *k) {
     if (!k || --k->refs)
         return;
     sl_heap_remove(&s->awake, k->id);
     (void)sl_map_del(&s->class_by_hash, k->hash, k->id);
     s->classes.v[k->id] = NULL;
     *sl_vec_push(&s->free_classes) = k->id;
-    cl_wants_done(s, k);
+    sched_pod_terms_done(s, k);
     sl_vec_free(&k->bias);
     sl_vec_free(&k->counted);
     sl_doc_free(k->doc);

@@ -19,7 +19,7 @@ static bool are_names(const struct sl_selector *s) {
     return true;
 }
 
-bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret) {
+bool sched_node_term_read(struct sl_arena *a, yyjson_val *term, struct sched_node_term *ret) {
     bool good = cl_rules_read(a, NULL, sl_json_at(term, "matchExpressions"), &ret->labels);
     good &= cl_rules_read(a, NULL, sl_json_at(term, "matchFields"), &ret->fields);
     good = good && are_names(&ret->fields) && ret->labels.n + ret->fields.n > 0;
@@ -27,7 +27,7 @@ bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret
     return good;
 }
 
-bool cl_hosts_match(const struct sched_hosts *h, const struct node *n) {
+bool sched_node_term_match(const struct sched_node_term *h, const struct sched_node *n) {
     const struct sl_label name = {NAME, n->rec.name};
     const struct sl_labels fields = {&name, 1};
     return sl_selector_matches(&h->labels, &n->labels) && sl_selector_matches(&h->fields, &fields);
@@ -52,34 +52,34 @@ static const struct sl_label_rule *first_list(const struct sl_selector *fields) 
     return NULL;
 }
 
-bool cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret) {
+bool sched_required_read(struct sl_arena *a, yyjson_val *terms, struct sched_required *ret) {
     size_t i, n, max = yyjson_arr_size(terms);
     yyjson_val *v;
-    *ret = (struct sched_must){.by_name = max > 0 && max <= SCHED_MAX_MUSTS};
+    *ret = (struct sched_required){.by_name = max > 0 && max <= SCHED_MAX_REQUIRED};
     if (!ret->by_name)
         return max == 0;
     ret->terms = sl_arena_alloc0(a, max, sizeof *ret->terms);
-    ret->torn = true;
+    ret->unsatisfiable = true;
     yyjson_arr_foreach (terms, i, n, v) {
-        struct sched_hosts *h = &ret->terms[ret->n++];
-        (void)cl_hosts_read(a, v, h);
+        struct sched_node_term *h = &ret->terms[ret->n++];
+        (void)sched_node_term_read(a, v, h);
         const struct sl_label_rule *names = first_list(&h->fields);
         ret->by_name &= names != NULL;
         for (uint32_t k = 0; names && k < names->n_values; k++)
-            ret->torn &= !lists(&h->fields, names->values[k]);
+            ret->unsatisfiable &= !lists(&h->fields, names->values[k]);
     }
-    ret->torn &= ret->by_name;
+    ret->unsatisfiable &= ret->by_name;
     return true;
 }
 
-bool cl_must_match(const struct sched_must *m, const struct node *n) {
+bool sched_required_match(const struct sched_required *m, const struct sched_node *n) {
     for (uint32_t i = 0; i < m->n; i++)
-        if (cl_hosts_match(&m->terms[i], n))
+        if (sched_node_term_match(&m->terms[i], n))
             return true;
     return m->n == 0;
 }
 
-bool cl_must_names(const struct sched_must *m, const struct node *n) {
+bool sched_required_names(const struct sched_required *m, const struct sched_node *n) {
     for (uint32_t i = 0; m->by_name && i < m->n; i++)
         if (lists(&m->terms[i].fields, n->rec.name))
             return true;

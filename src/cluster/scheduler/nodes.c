@@ -12,14 +12,14 @@
 
 #define NOT_READY "node.kubernetes.io/not-ready"
 
-uint32_t cl_sched_column(struct schedule *s, const char *resource) {
+uint32_t sched_column(struct sched *s, const char *resource) {
     sl_sym y = sl_sym_find(&s->resources, resource);
     if (y != SL_MAP_NONE)
         return y;
     return s->resources.n < SCHED_MAX_RESOURCES ? sl_sym_put(&s->resources, resource) : UINT32_MAX;
 }
 
-struct sched_place *cl_sched_place(struct schedule *s, sl_sym name) {
+struct sched_place *sched_place(struct sched *s, sl_sym name) {
     uint32_t i = sl_map_get(&s->place_by_name, name);
     if (i == SL_MAP_NONE) {
         i = s->free_places.n ? sl_vec_pop(&s->free_places) : s->places.n;
@@ -33,7 +33,7 @@ struct sched_place *cl_sched_place(struct schedule *s, sl_sym name) {
 
 /* Neither a node is there nor a pod: names of nodes come and go. Whoever knows the place by its
  * number looks again when a node comes (epoch). */
-static void leave_place(struct schedule *s, struct sched_place *p) {
+static void leave_place(struct sched *s, struct sched_place *p) {
     uint32_t i = (uint32_t)(p - s->places.v);
     if (p->node || p->n_pods)
         return;
@@ -50,8 +50,8 @@ static void add(sched_amounts *v, uint32_t column, int64_t amount) {
     v->v[column] += amount;
 }
 
-void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym place, int sign) {
-    struct sched_place *p = cl_sched_place(s, place);
+void sched_count(struct sched *s, const struct sched_class *k, sl_sym place, int sign) {
+    struct sched_place *p = sched_place(s, place);
     p->n_pods += sign;
     for (uint32_t i = 0; i < k->n_needs; i++)
         add(&p->used, k->needs[i].column, sign * k->needs[i].amount);
@@ -67,25 +67,25 @@ void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym plac
                 break;
             }
     }
-    if (k->wants && k->wants->by[TERM_APART])
-        s->n_apart = (uint32_t)((int64_t)s->n_apart + sign);
+    if (k->pod_terms && k->pod_terms->by[TERM_ANTI_AFFINITY])
+        s->n_anti_affinity = (uint32_t)((int64_t)s->n_anti_affinity + sign);
     s->room |= sign < 0;
     leave_place(s, p);
 }
 
-bool cl_sched_affine(const struct sched_class *k, const struct node *n) {
+bool sched_node_matches(const struct sched_class *k, const struct sched_node *n) {
     for (uint32_t i = 0; i < k->selector.n; i++) {
         const char *v = sl_labels_get(&n->labels, k->selector.v[i].key);
         if (!v || strcmp(v, k->selector.v[i].value) != 0)
             return false;
     }
-    return cl_must_match(&k->must, n);
+    return sched_required_match(&k->required, n);
 }
 
-const char *cl_sched_repelled(const struct sched_class *k, const struct node *n) {
+const char *sched_taint_reason(const struct sched_class *k, const struct sched_node *n) {
     static const struct sl_taint cordon = {"node.kubernetes.io/unschedulable", "",
                                            SL_TAINT_NO_SCHEDULE};
-    if (n->odd)
+    if (n->over_limit)
         return "node(s) had too many labels and taints";
     if (n->unschedulable && !sl_taint_tolerated(&cordon, k->tolerations, k->n_tolerations))
         return "node(s) were unschedulable";
@@ -106,7 +106,7 @@ static bool is_ready(yyjson_val *status) {
     return true; /* one that says nothing about it is taken as it is */
 }
 
-static void read_taints(struct node *n, yyjson_val *list, bool ready) {
+static void read_taints(struct sched_node *n, yyjson_val *list, bool ready) {
     size_t i, len, max = yyjson_arr_size(list) + 1;
     struct sl_taint *to = sl_arena_alloc(&n->arena, max * sizeof *to);
     struct sl_taint *soft = sl_arena_alloc(&n->arena, max * sizeof *soft);
@@ -128,7 +128,7 @@ static void read_taints(struct node *n, yyjson_val *list, bool ready) {
     n->soft = soft;
 }
 
-static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
+static void read_amounts(struct sched *s, struct sched_node *n, yyjson_val *map) {
     size_t i, len;
     yyjson_val *k, *v;
     sl_vec_clear(&n->has);
@@ -138,7 +138,7 @@ static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
         sl_quantity q;
         if (!yyjson_is_str(v) || !sl_json_quantity(v, &q))
             continue;
-        uint32_t column = cl_sched_column(s, name);
+        uint32_t column = sched_column(s, name);
         sl_amount a = sl_amount_of_quota(name, q);
         if (strcmp(name, "pods") == 0)
             n->max_pods = a;
@@ -147,9 +147,9 @@ static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
     }
 }
 
-bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+bool sched_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
-    struct node *n = node_of(r);
+    struct sched_node *n = sched_node_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *labels = sl_json_at(o, "metadata.labels"),
                *amounts = sl_json_at(status, "allocatable");
@@ -163,12 +163,12 @@ bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     n->fixed = fixed;
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, SCHED_MAX_NODE);
-    cl_sched_labels(&n->arena, labels, &n->labels);
+    sched_labels(&n->arena, labels, &n->labels);
     read_taints(n, sl_json_at(spec, "taints"), ready);
     n->unschedulable = sl_json_bool(spec, "unschedulable", false);
     read_amounts(c->schedule, n, amounts);
-    n->odd = sl_arena_full(&n->arena);
-    if (n->odd) { /* passed over: who goes there cannot be told */
+    n->over_limit = sl_arena_full(&n->arena);
+    if (n->over_limit) { /* passed over: who goes there cannot be told */
         sl_arena_done(&n->arena);
         n->labels = (struct sl_labels){0};
         n->taints = n->soft = NULL;
@@ -178,26 +178,26 @@ bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_node_changed(void *ctx, struct sl_rec *r) {
+void sched_node_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct schedule *s = c->schedule;
-    struct sched_place *p = cl_sched_place(s, sl_sym_put(c->syms, r->name));
-    if (node_of(r)->odd)
+    struct sched *s = c->schedule;
+    struct sched_place *p = sched_place(s, sl_sym_put(c->syms, r->name));
+    if (sched_node_of(r)->over_limit)
         sl_rec_event(r, "default-scheduler", true, "NodePassedOver",
                      "labels and taints take more than %zu bytes of memory: no pod is placed here",
                      SCHED_MAX_NODE);
     if (!p->node)
         s->n_nodes++;
-    p->node = node_of(r);
-    node_of(r)->place = (uint32_t)(p - s->places.v);
+    p->node = sched_node_of(r);
+    sched_node_of(r)->place = (uint32_t)(p - s->places.v);
     s->epoch++;
     s->room = true;
 }
 
-void cl_node_gone(void *ctx, struct sl_rec *r) {
+void sched_node_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct schedule *s = c->schedule;
-    struct sched_place *p = cl_sched_place(s, sl_sym_put(c->syms, r->name));
+    struct sched *s = c->schedule;
+    struct sched_place *p = sched_place(s, sl_sym_put(c->syms, r->name));
     if (p->node)
         s->n_nodes--;
     p->node = NULL;
@@ -205,7 +205,7 @@ void cl_node_gone(void *ctx, struct sl_rec *r) {
     leave_place(s, p);
 }
 
-void cl_node_done(struct sl_rec *r) {
-    sl_arena_done(&node_of(r)->arena);
-    sl_vec_free(&node_of(r)->has);
+void sched_node_done(struct sl_rec *r) {
+    sl_arena_done(&sched_node_of(r)->arena);
+    sl_vec_free(&sched_node_of(r)->has);
 }

@@ -19,14 +19,14 @@ static const struct {
     const char *path, *list;
 } lists[] = {
     [TERM_SPREAD] = {NULL, "topologySpreadConstraints"},
-    [TERM_NEAR] = {"affinity.podAffinity", REQUIRED},
-    [TERM_APART] = {"affinity.podAntiAffinity", REQUIRED},
-    [TERM_EVEN] = {NULL, "topologySpreadConstraints"},
-    [TERM_LIKE] = {"affinity.podAffinity", PREFERRED},
-    [TERM_DISLIKE] = {"affinity.podAntiAffinity", PREFERRED},
+    [TERM_AFFINITY] = {"affinity.podAffinity", REQUIRED},
+    [TERM_ANTI_AFFINITY] = {"affinity.podAntiAffinity", REQUIRED},
+    [TERM_SOFT_SPREAD] = {NULL, "topologySpreadConstraints"},
+    [TERM_PREFERRED_AFFINITY] = {"affinity.podAffinity", PREFERRED},
+    [TERM_PREFERRED_ANTI_AFFINITY] = {"affinity.podAntiAffinity", PREFERRED},
 };
 
-static yyjson_val *list_of(yyjson_val *spec, enum sched_how how) {
+static yyjson_val *list_of(yyjson_val *spec, enum sched_term_kind how) {
     return yyjson_obj_get(lists[how].path ? sl_json_at(spec, lists[how].path) : spec,
                           lists[how].list);
 }
@@ -45,14 +45,14 @@ static bool put_list(struct sl_buf *b, const char *name, yyjson_val *list) {
     return true;
 }
 
-bool cl_wants_put(struct sl_buf *b, yyjson_val *pod) {
+bool sched_pod_terms_put(struct sl_buf *b, yyjson_val *pod) {
     static const char *const names[TERM_N] = {"spread", "near", "apart", NULL, "like", "dislike"};
     yyjson_val *spec = yyjson_obj_get(pod, "spec");
     bool others = false;
     (void)put_list(b, "nodes", tastes_of(spec));
     for (size_t how = 0; how < TERM_N; how++)
         if (names[how])
-            others |= put_list(b, names[how], list_of(spec, (enum sched_how)how));
+            others |= put_list(b, names[how], list_of(spec, (enum sched_term_kind)how));
     return others;
 }
 
@@ -97,7 +97,7 @@ static void read_selector(struct sl_arena *a, yyjson_val *from, struct sl_select
     ret->nothing = !good || !from || yyjson_is_null(from);
 }
 
-static uint32_t take_key(struct schedule *s, const char *name) {
+static uint32_t take_key(struct sched *s, const char *name) {
     uint32_t spare = s->keys.n;
     for (uint32_t i = 0; i < s->keys.n; i++) {
         if (!s->keys.v[i].name) {
@@ -124,38 +124,38 @@ static void read_affinity(struct sl_arena *a, struct sched_term *t, yyjson_val *
     add_own(a, &t->selector, sl_json_at(v, "matchLabelKeys"), labels, SL_OP_IN);
     add_own(a, &t->selector, sl_json_at(v, "mismatchLabelKeys"), labels, SL_OP_NOT_IN);
     t->namespaces = strings(a, names, &t->n_namespaces);
-    read_selector(a, select, &t->homes);
+    read_selector(a, select, &t->namespace_selector);
     bool chooses = select && !yyjson_is_null(select);
-    t->everywhere = chooses && !t->homes.nothing && !t->homes.n;
-    t->by_label = chooses && !t->everywhere;
-    t->at_home = !chooses && !t->n_namespaces;
+    t->all_namespaces = chooses && !t->namespace_selector.nothing && !t->namespace_selector.n;
+    t->by_namespace_label = chooses && !t->all_namespaces;
+    t->own_namespace = !chooses && !t->n_namespaces;
 }
 
 static void read_spread(struct sl_arena *a, struct sched_term *t, yyjson_val *v,
                         yyjson_val *labels) {
     add_own(a, &t->selector, sl_json_at(v, "matchLabelKeys"), labels, SL_OP_IN);
-    t->at_home = true;
+    t->own_namespace = true;
     t->weight = bounded(sl_json_int(v, "maxSkew", 1));
     t->min_domains = bounded(sl_json_int(v, "minDomains", 1));
-    t->anywhere = strcmp(sl_json_str(v, "nodeAffinityPolicy"), "Ignore") == 0;
-    t->heed_taints = strcmp(sl_json_str(v, "nodeTaintsPolicy"), "Honor") == 0;
+    t->ignore_node_affinity = strcmp(sl_json_str(v, "nodeAffinityPolicy"), "Ignore") == 0;
+    t->honor_taints = strcmp(sl_json_str(v, "nodeTaintsPolicy"), "Honor") == 0;
 }
 
-static void read_term(struct schedule *s, struct sched_class *k, enum sched_how how,
+static void read_term(struct sched *s, struct sched_class *k, enum sched_term_kind how,
                       yyjson_val *from, yyjson_val *labels) {
-    struct sched_wants *w = k->wants;
-    bool spread = how == TERM_SPREAD || how == TERM_EVEN;
+    struct sched_pod_terms *w = k->pod_terms;
+    bool spread = how == TERM_SPREAD || how == TERM_SOFT_SPREAD;
     bool soft = strcmp(sl_json_str(from, "whenUnsatisfiable"), "ScheduleAnyway") == 0;
-    bool weighed = how == TERM_LIKE || how == TERM_DISLIKE;
+    bool weighed = how == TERM_PREFERRED_AFFINITY || how == TERM_PREFERRED_ANTI_AFFINITY;
     yyjson_val *v = weighed ? sl_json_at(from, "podAffinityTerm") : from;
-    if (spread && soft != (how == TERM_EVEN))
+    if (spread && soft != (how == TERM_SOFT_SPREAD))
         return;
     if (w->n_terms == SCHED_MAX_TERMS) {
-        k->odd = true;
+        k->unreadable = true;
         return;
     }
     struct sched_term *t = &w->terms[w->n_terms];
-    *t = (struct sched_term){.how = how, .key = take_key(s, sl_json_str(v, "topologyKey"))};
+    *t = (struct sched_term){.kind = how, .key = take_key(s, sl_json_str(v, "topologyKey"))};
     read_selector(&k->arena, yyjson_obj_get(v, "labelSelector"), &t->selector);
     if (spread)
         read_spread(&k->arena, t, v, labels);
@@ -163,86 +163,86 @@ static void read_term(struct schedule *s, struct sched_class *k, enum sched_how 
         read_affinity(&k->arena, t, v, labels);
     if (weighed)
         t->weight = bounded(sl_json_int(from, "weight", 1));
-    s->n_by_label += t->by_label;
+    s->n_by_namespace_label += t->by_namespace_label;
     w->by[how] |= UINT64_C(1) << w->n_terms++;
 }
 
 static void read_taste(struct sched_class *k, yyjson_val *from) {
-    struct sched_wants *w = k->wants;
+    struct sched_pod_terms *w = k->pod_terms;
     yyjson_val *v = sl_json_at(from, "preference");
-    struct sched_taste *t = &w->tastes[w->n_tastes];
-    *t = (struct sched_taste){.weight = bounded(sl_json_int(from, "weight", 1))};
-    w->n_tastes += cl_hosts_read(&k->arena, v, &t->hosts);
+    struct sched_preferred_term *t = &w->preferred[w->n_preferred];
+    *t = (struct sched_preferred_term){.weight = bounded(sl_json_int(from, "weight", 1))};
+    w->n_preferred += sched_node_term_read(&k->arena, v, &t->hosts);
 }
 
-void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod) {
+void sched_pod_terms_read(struct sched *s, struct sched_class *k, yyjson_val *pod) {
     yyjson_val *spec = yyjson_obj_get(pod, "spec"), *labels = sl_json_at(pod, "metadata.labels"),
                *v;
-    struct sched_wants *w = k->wants = sl_arena_alloc0(&k->arena, 1, sizeof *w);
+    struct sched_pod_terms *w = k->pod_terms = sl_arena_alloc0(&k->arena, 1, sizeof *w);
     size_t i, n;
     w->terms = sl_arena_alloc(&k->arena, SCHED_MAX_TERMS * sizeof *w->terms);
-    w->tastes = sl_arena_alloc(&k->arena, SCHED_MAX_TASTES * sizeof *w->tastes);
+    w->preferred = sl_arena_alloc(&k->arena, SCHED_MAX_PREFERRED * sizeof *w->preferred);
     for (size_t how = 0; how < TERM_N; how++)
-        yyjson_arr_foreach (list_of(spec, (enum sched_how)how), i, n, v)
-            read_term(s, k, (enum sched_how)how, v, labels);
+        yyjson_arr_foreach (list_of(spec, (enum sched_term_kind)how), i, n, v)
+            read_term(s, k, (enum sched_term_kind)how, v, labels);
     yyjson_arr_foreach (tastes_of(spec), i, n, v)
-        if (w->n_tastes < SCHED_MAX_TASTES)
+        if (w->n_preferred < SCHED_MAX_PREFERRED)
             read_taste(k, v);
         else
-            k->odd = true;
-    if (w->by[TERM_NEAR] || w->by[TERM_SPREAD])
-        *sl_vec_push(&s->social) = k->id;
+            k->unreadable = true;
+    if (w->by[TERM_AFFINITY] || w->by[TERM_SPREAD])
+        *sl_vec_push(&s->affinity_classes) = k->id;
 }
 
-void cl_wants_done(struct schedule *s, struct sched_class *k) {
-    for (uint32_t i = 0; k->wants && i < k->wants->n_terms; i++) {
-        struct sched_key *key = &s->keys.v[k->wants->terms[i].key];
-        s->n_by_label -= k->wants->terms[i].by_label;
+void sched_pod_terms_done(struct sched *s, struct sched_class *k) {
+    for (uint32_t i = 0; k->pod_terms && i < k->pod_terms->n_terms; i++) {
+        struct sched_key *key = &s->keys.v[k->pod_terms->terms[i].key];
+        s->n_by_namespace_label -= k->pod_terms->terms[i].by_namespace_label;
         if (--key->refs)
             continue;
         sl_freep(&key->name);
         sl_vec_free(&key->of);
     }
-    for (uint32_t i = 0; k->wants && i < s->social.n; i++)
-        if (s->social.v[i] == k->id) {
-            s->social.v[i] = sl_vec_last(&s->social);
-            s->social.n--;
+    for (uint32_t i = 0; k->pod_terms && i < s->affinity_classes.n; i++)
+        if (s->affinity_classes.v[i] == k->id) {
+            s->affinity_classes.v[i] = sl_vec_last(&s->affinity_classes);
+            s->affinity_classes.n--;
             break;
         }
-    k->wants = NULL;
+    k->pod_terms = NULL;
 }
 
 /* Is the namespace one that the term's selector takes? One that is not known has no labels. */
-static bool chosen(const struct schedule *s, const struct sched_term *t, sl_sym ns) {
+static bool chosen(const struct sched *s, const struct sched_term *t, sl_sym ns) {
     static const struct sl_labels none = {NULL, 0};
-    struct sl_rec *r = sl_inf_find(s->c->inf, K_NAMESPACE, "", str(s->c, ns));
-    return sl_selector_matches(&t->homes, r ? &namespace_of(r)->labels : &none);
+    struct sl_rec *r = sl_inf_find(s->c->inf, K_NAMESPACE, "", cl_str(s->c, ns));
+    return sl_selector_matches(&t->namespace_selector, r ? &cl_namespace_of(r)->labels : &none);
 }
 
 /* Who waits may wait for that, and who stands somewhere may mean others now. */
-void cl_sched_homes_changed(struct schedule *s) {
-    s->room |= s->n_by_label > 0;
+void sched_namespaces_changed(struct sched *s) {
+    s->room |= s->n_by_namespace_label > 0;
 }
 
-bool cl_term_means(const struct schedule *s, const struct sched_class *k,
-                   const struct sched_term *t, const struct sched_crowd *crowd) {
-    bool here = t->everywhere || (t->at_home && crowd->ns == k->ns);
-    if ((t->how == TERM_SPREAD || t->how == TERM_EVEN) && !t->selector.n)
+bool sched_term_matches(const struct sched *s, const struct sched_class *k,
+                        const struct sched_term *t, const struct sched_label_group *group) {
+    bool here = t->all_namespaces || (t->own_namespace && group->ns == k->ns);
+    if ((t->kind == TERM_SPREAD || t->kind == TERM_SOFT_SPREAD) && !t->selector.n)
         return false; /* one that would take everybody counts nobody */
     for (uint32_t i = 0; i < t->n_namespaces && !here; i++)
-        here = strcmp(t->namespaces[i], str(s->c, crowd->ns)) == 0;
-    return (here || (t->by_label && chosen(s, t, crowd->ns))) &&
-           sl_selector_matches(&t->selector, &crowd->labels);
+        here = strcmp(t->namespaces[i], cl_str(s->c, group->ns)) == 0;
+    return (here || (t->by_namespace_label && chosen(s, t, group->ns))) &&
+           sl_selector_matches(&t->selector, &group->labels);
 }
 
 /* ---- crowds ---- */
 
-static uint64_t crowd_hash(const struct pod *p) {
+static uint64_t crowd_hash(const struct cl_pod *p) {
     return sl_hash_u64(p->f.labels, p->rec.ns);
 }
 
-bool cl_crowd_is(const struct sched_crowd *crowd, const struct pod *p) {
-    return crowd->hash == crowd_hash(p);
+bool sched_label_group_matches(const struct sched_label_group *group, const struct cl_pod *p) {
+    return group->hash == crowd_hash(p);
 }
 
 static const char *keep(char **to, const char *s) {
@@ -252,68 +252,68 @@ static const char *keep(char **to, const char *s) {
     return at;
 }
 
-static void read_labels(struct sched_crowd *crowd, const char *text) {
+static void read_labels(struct sched_label_group *group, const char *text) {
     yyjson_doc *d = text ? yyjson_read(text, strlen(text), 0) : NULL;
     yyjson_obj_iter it = yyjson_obj_iter_with(yyjson_doc_get_root(d)); /* of what may be absent */
     size_t many = yyjson_obj_size(yyjson_doc_get_root(d)) + 1;
     /* Escaped or not, texts are no longer than what they were read from. */
-    crowd->v = sl_alloc0(1, many * (sizeof *crowd->v + 2) + (text ? strlen(text) : 0));
-    char *to = (char *)(crowd->v + many);
+    group->v = sl_alloc0(1, many * (sizeof *group->v + 2) + (text ? strlen(text) : 0));
+    char *to = (char *)(group->v + many);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
         const char *value = sl_json_opt(yyjson_obj_iter_get_val(key));
         if (!value)
             continue;
         const char *name = keep(&to, sl_json_text(key));
-        crowd->v[crowd->labels.n++] = (struct sl_label){name, keep(&to, value)};
+        group->v[group->labels.n++] = (struct sl_label){name, keep(&to, value)};
     }
-    crowd->labels.v = crowd->v;
+    group->labels.v = group->v;
     yyjson_doc_free(d);
 }
 
-struct sched_crowd *cl_sched_crowd(struct schedule *s, const struct pod *p) {
+struct sched_label_group *sched_label_group_of(struct sched *s, const struct cl_pod *p) {
     struct sched_pod *v = p->sched;
     uint64_t h = crowd_hash(p);
-    if (v->crowd && v->crowd->hash == h)
-        return v->crowd;
-    cl_crowd_unref(s, v->crowd);
-    uint32_t id = sl_map_get(&s->crowd_by_hash, h);
+    if (v->label_group && v->label_group->hash == h)
+        return v->label_group;
+    sched_label_group_unref(s, v->label_group);
+    uint32_t id = sl_map_get(&s->label_group_by_hash, h);
     if (id == SL_MAP_NONE) {
-        struct sched_crowd *crowd = sl_alloc0(1, sizeof *crowd);
-        id = s->free_crowds.n ? sl_vec_pop(&s->free_crowds) : s->crowds.n;
-        if (id == s->crowds.n)
-            (void)sl_vec_push(&s->crowds);
-        s->crowds.v[id] = crowd;
-        crowd->hash = h;
-        crowd->id = id;
-        crowd->ns = p->rec.ns;
-        read_labels(crowd, p->labels);
-        sl_map_add(&s->crowd_by_hash, h, id);
+        struct sched_label_group *group = sl_alloc0(1, sizeof *group);
+        id = s->free_label_groups.n ? sl_vec_pop(&s->free_label_groups) : s->label_groups.n;
+        if (id == s->label_groups.n)
+            (void)sl_vec_push(&s->label_groups);
+        s->label_groups.v[id] = group;
+        group->hash = h;
+        group->id = id;
+        group->ns = p->rec.ns;
+        read_labels(group, p->labels);
+        sl_map_add(&s->label_group_by_hash, h, id);
     }
-    v->crowd = s->crowds.v[id];
-    v->crowd->refs++;
-    return v->crowd;
+    v->label_group = s->label_groups.v[id];
+    v->label_group->refs++;
+    return v->label_group;
 }
 
-void cl_crowd_unref(struct schedule *s, struct sched_crowd *crowd) {
-    if (!crowd || --crowd->refs)
+void sched_label_group_unref(struct sched *s, struct sched_label_group *group) {
+    if (!group || --group->refs)
         return;
-    (void)sl_map_del(&s->crowd_by_hash, crowd->hash, crowd->id);
-    s->crowds.v[crowd->id] = NULL;
-    *sl_vec_push(&s->free_crowds) = crowd->id;
-    sl_freep(&crowd->v);
-    sl_freep(&crowd);
+    (void)sl_map_del(&s->label_group_by_hash, group->hash, group->id);
+    s->label_groups.v[group->id] = NULL;
+    *sl_vec_push(&s->free_label_groups) = group->id;
+    sl_freep(&group->v);
+    sl_freep(&group);
 }
 
 /* ---- domains ---- */
 
-static void find_domains(struct schedule *s, struct sched_key *k) {
+static void find_domains(struct sched *s, struct sched_key *k) {
     SL_VEC(const char *) values = {0};
     struct sl_map by_hash = {0};
     sl_vec_clear(&k->of);
     for (uint32_t i = 0; i < s->places.n; i++) {
-        const struct node *n = s->places.v[i].node;
+        const struct sched_node *n = s->places.v[i].node;
         const char *value = n ? sl_labels_get(&n->labels, k->name) : NULL;
-        uint32_t cursor, at = SCHED_NOWHERE;
+        uint32_t cursor, at = SCHED_NO_DOMAIN;
         if (value) {
             uint64_t h = sl_hash_str(1, value);
             at = sl_map_first(&by_hash, h, &cursor);
@@ -333,11 +333,11 @@ static void find_domains(struct schedule *s, struct sched_key *k) {
     sl_map_done(&by_hash);
 }
 
-struct sched_key *cl_sched_key(struct schedule *s, uint32_t key) {
+struct sched_key *sched_key(struct sched *s, uint32_t key) {
     struct sched_key *k = &s->keys.v[key];
     if (k->epoch != s->epoch)
         find_domains(s, k);
     while (k->of.n < s->places.n) /* of nodes that are not known */
-        *sl_vec_push(&k->of) = SCHED_NOWHERE;
+        *sl_vec_push(&k->of) = SCHED_NO_DOMAIN;
     return k;
 }

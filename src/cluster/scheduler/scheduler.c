@@ -18,43 +18,43 @@
 
 /* ---- counting and standing in line ---- */
 
-static struct sl_cluster *cluster_of(const struct schedule *s) {
+static struct sl_cluster *cluster_of(const struct sched *s) {
     return s->c;
 }
 
 /* Where the pod takes room, according to what is seen or on its way. */
-static sl_sym stands_on(const struct pod *p) {
-    if (pod_ended(p))
+static sl_sym stands_on(const struct cl_pod *p) {
+    if (cl_pod_ended(p))
         return 0;
     return p->f.node ? p->f.node : p->sched->target;
 }
 
-static void wake(struct schedule *s, struct sched_class *k) {
+static void wake(struct sched *s, struct sched_class *k) {
     k->asleep = false;
     if (!sl_heap_empty(&k->line))
         sl_heap_fix(&s->awake, k->id);
 }
 
-static void recount(struct schedule *s, struct pod *p) {
+static void recount(struct sched *s, struct cl_pod *p) {
     struct sched_pod *v = p->sched;
     sl_sym on = stands_on(p);
     if (on == v->on)
         return;
     if (v->on)
-        cl_sched_count(s, v->class, v->on, -1);
+        sched_count(s, v->class, v->on, -1);
     if (on)
-        cl_sched_count(s, v->class, on, 1);
+        sched_count(s, v->class, on, 1);
     v->on = on;
     if (on)
-        v->at = (uint32_t)(cl_sched_place(s, on) - s->places.v);
-    for (uint32_t i = 0; on && i < s->social.n; i++) {
-        struct sched_class *k = s->classes.v[s->social.v[i]];
-        if (k->asleep && cl_near_helps(s, k, p))
+        v->at = (uint32_t)(sched_place(s, on) - s->places.v);
+    for (uint32_t i = 0; on && i < s->affinity_classes.n; i++) {
+        struct sched_class *k = s->classes.v[s->affinity_classes.v[i]];
+        if (k->asleep && sched_affinity_may_help(s, k, p))
             wake(s, k);
     }
 }
 
-static void leave_line(struct schedule *s, struct pod *p) {
+static void leave_line(struct sched *s, struct cl_pod *p) {
     struct sched_class *k = p->sched->class;
     if (p->sched->in_line == SL_HEAP_OUT)
         return;
@@ -66,26 +66,26 @@ static void leave_line(struct schedule *s, struct pod *p) {
         sl_heap_fix(&s->awake, k->id); /* another one is its first now */
 }
 
-static void tell_later(struct sl_cluster *c, struct pod *p, sl_span d) {
-    sl_writer_want_at(c->inf->writer, p->rec.id, 1, c->port->mono + d);
+static void report_later(struct sl_cluster *c, struct cl_pod *p, sl_span d) {
+    sl_writer_enqueue_at(c->inf->writer, p->rec.id, 1, c->client->mono + d);
 }
 
-static void join_line(struct schedule *s, struct pod *p) {
+static void join_line(struct sched *s, struct cl_pod *p) {
     struct sched_class *k = p->sched->class;
     if (p->sched->in_line == SL_HEAP_OUT) {
         sl_heap_fix(&k->line, p->rec.id);
-        tell_later(cluster_of(s), p, TELL_DELAY);
+        report_later(cluster_of(s), p, TELL_DELAY);
     }
     if (!k->asleep)
         wake(s, k);
 }
 
-static bool waits(const struct pod *p) {
-    return p->sched->ours && !p->f.node && !p->sched->target && !p->f.gated && !pod_ended(p) &&
-           !p->rec.deleting && !p->rec.doomed && !p->shed;
+static bool waits(const struct cl_pod *p) {
+    return p->sched->ours && !p->f.node && !p->sched->target && !p->f.gated && !cl_pod_ended(p) &&
+           !p->rec.deleting && !p->rec.delete_planned && !p->delete_uncounted;
 }
 
-void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) {
+void sched_pod_decode(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o) {
     const char *by = sl_json_str(o, "spec.schedulerName");
     struct sched_pod *v = p->sched;
     if (!v) {
@@ -94,12 +94,12 @@ void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) 
     }
     /* What decides changes only while there are gates, and with the write that opens the last. */
     if (!v->class || v->gated) {
-        struct sched_class *k = cl_sched_class(c->schedule, o, p->rec.ns);
+        struct sched_class *k = sched_class(c->schedule, o, p->rec.ns);
         if (v->on)
-            cl_sched_count(c->schedule, v->class, v->on, -1);
+            sched_count(c->schedule, v->class, v->on, -1);
         v->on = 0;
         leave_line(c->schedule, p);
-        cl_sched_unref(c->schedule, v->class);
+        sched_unref(c->schedule, v->class);
         v->class = k;
     }
     v->gated = p->f.gated;
@@ -110,14 +110,15 @@ void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) 
 }
 
 /* Who stands somewhere is not who was counted there: it has other labels, or is on its way out. */
-static void heed(struct schedule *s, struct pod *p) {
+static void heed(struct sched *s, struct cl_pod *p) {
     struct sched_pod *v = p->sched;
     bool leaving = p->rec.deleting && !v->leaving;
     v->leaving |= leaving;
-    s->room |= v->on && v->crowd && (leaving || !cl_crowd_is(v->crowd, p));
+    s->room |=
+        v->on && v->label_group && (leaving || !sched_label_group_matches(v->label_group, p));
 }
 
-void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p) {
+void sched_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
     if (p->f.node || (p->rec.deleting && !sl_rec_busy(&p->rec)))
         p->sched->target = 0;
     heed(c->schedule, p);
@@ -128,15 +129,15 @@ void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p) {
         leave_line(c->schedule, p);
 }
 
-void cl_schedule_pod_gone(struct sl_cluster *c, struct pod *p) {
-    struct schedule *s = c->schedule;
+void sched_pod_gone(struct sl_cluster *c, struct cl_pod *p) {
+    struct sched *s = c->schedule;
     if (!p->sched)
         return;
     leave_line(s, p);
     if (p->sched->on)
-        cl_sched_count(s, p->sched->class, p->sched->on, -1);
-    cl_sched_unref(s, p->sched->class);
-    cl_crowd_unref(s, p->sched->crowd);
+        sched_count(s, p->sched->class, p->sched->on, -1);
+    sched_unref(s, p->sched->class);
+    sched_label_group_unref(s, p->sched->label_group);
     sl_freep(&p->sched);
 }
 
@@ -171,7 +172,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(left, right);
 }
 
-static void put_reasons(struct schedule *s, const struct sched_class *k, struct reasons *r,
+static void put_reasons(struct sched *s, const struct sched_class *k, struct reasons *r,
                         struct sl_buf *b) {
     uint32_t helpless = s->n_nodes - r->hopeless;
     if (!s->n_nodes) {
@@ -180,9 +181,9 @@ static void put_reasons(struct schedule *s, const struct sched_class *k, struct 
     }
     qsort(r->v, r->n, sizeof r->v[0], by_text);
     sl_buf_printf(b, "0/%u nodes are available:", s->n_nodes);
-    if (k->must.torn)
+    if (k->required.unsatisfiable)
         sl_buf_puts(b, " pod affinity terms conflict");
-    for (uint32_t i = 0; i < r->n && !k->must.torn; i++)
+    for (uint32_t i = 0; i < r->n && !k->required.unsatisfiable; i++)
         sl_buf_printf(b, "%s %u %s", i ? "," : "", r->v[i].n, r->v[i].text);
     sl_buf_printf(
         b, ". no new claims to deallocate, preemption: 0/%u nodes are available:", s->n_nodes);
@@ -197,18 +198,18 @@ static void put_reasons(struct schedule *s, const struct sched_class *k, struct 
 /* ---- may it stand there? ---- */
 
 /* What no pod that ends can change. NULL: nothing is against it. */
-static const char *never_on(const struct sched_class *k, const struct node *n) {
-    if (k->odd)
+static const char *never_on(const struct sched_class *k, const struct sched_node *n) {
+    if (k->unreadable)
         return "node(s) cannot be compared with what the pod asks for";
-    if (!cl_must_names(&k->must, n))
+    if (!sched_required_names(&k->required, n))
         return "node(s) didn't satisfy plugin(s) [NodeAffinity]";
-    const char *why = cl_sched_repelled(k, n);
-    return why                     ? why
-           : cl_sched_affine(k, n) ? NULL
-                                   : "node(s) didn't match Pod's node affinity/selector";
+    const char *why = sched_taint_reason(k, n);
+    return why                        ? why
+           : sched_node_matches(k, n) ? NULL
+                                      : "node(s) didn't match Pod's node affinity/selector";
 }
 
-static void find_nodes(struct schedule *s, struct sched_class *k) {
+static void find_nodes(struct sched *s, struct sched_class *k) {
     if (k->epoch == s->epoch)
         return;
     k->epoch = s->epoch;
@@ -217,14 +218,14 @@ static void find_nodes(struct schedule *s, struct sched_class *k) {
     for (uint32_t i = 0; i < s->places.n; i++)
         if (s->places.v[i].node && !never_on(k, s->places.v[i].node))
             *sl_vec_push(&k->nodes) = i;
-    cl_score_bias(s, k);
-    if (k->wants)
-        cl_near_survey(s, k);
+    sched_score_bias(s, k);
+    if (k->pod_terms)
+        sched_affinity_count_nodes(s, k);
 }
 
 static bool lacks(const struct sched_place *p, const struct sched_need *need) {
-    return need->amount > 0 && cl_amount(&p->used, need->column) + need->amount >
-                                   cl_amount(&p->node->has, need->column);
+    return need->amount > 0 && sched_amount(&p->used, need->column) + need->amount >
+                                   sched_amount(&p->node->has, need->column);
 }
 
 static bool port_taken(const struct sched_place *p, const struct sched_class *k) {
@@ -235,7 +236,7 @@ static bool port_taken(const struct sched_place *p, const struct sched_class *k)
     return false;
 }
 
-bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k) {
+bool sched_fits(const struct sched_place *p, const struct sched_class *k) {
     if (p->n_pods >= p->node->max_pods || port_taken(p, k))
         return false;
     for (uint32_t i = 0; i < k->n_needs; i++)
@@ -244,7 +245,7 @@ bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k) {
     return true;
 }
 
-static void blame_room(const struct schedule *s, const struct sched_place *p,
+static void blame_room(const struct sched *s, const struct sched_place *p,
                        const struct sched_class *k, struct reasons *r) {
     char text[160];
     bool never = p->node->max_pods < 1; /* not even if it were empty */
@@ -260,12 +261,12 @@ static void blame_room(const struct schedule *s, const struct sched_place *p,
         sl_fmt_short(text, sizeof text, "Insufficient %s",
                      sl_sym_str(&s->resources, k->needs[i].column));
         blame(r, text);
-        never |= k->needs[i].amount > cl_amount(&p->node->has, k->needs[i].column);
+        never |= k->needs[i].amount > sched_amount(&p->node->has, k->needs[i].column);
     }
     r->hopeless += never;
 }
 
-static void explain(struct schedule *s, struct sched_class *k, const struct sched_near *near,
+static void explain(struct sched *s, struct sched_class *k, const struct sched_affinity *near,
                     struct sl_buf *b) {
     struct reasons *r = sl_alloc0(1, sizeof *r);
     for (uint32_t i = 0; i < s->places.n; i++) {
@@ -276,10 +277,10 @@ static void explain(struct schedule *s, struct sched_class *k, const struct sche
         if (why) {
             blame(r, why);
             r->hopeless++;
-        } else if (!cl_sched_fits(p, k)) {
+        } else if (!sched_fits(p, k)) {
             blame_room(s, p, k, r);
         } else if (near) {
-            const struct sched_refusal *no = cl_near_refuses(near, i);
+            const struct sched_refusal *no = sched_affinity_refuses(near, i);
             blame(r, no ? no->why : "node(s) unavailable");
             r->hopeless += no && no->hopeless;
         }
@@ -288,27 +289,27 @@ static void explain(struct schedule *s, struct sched_class *k, const struct sche
     sl_freep(&r);
 }
 
-int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k) {
+int64_t sched_fullness(const struct sched_place *p, const struct sched_class *k) {
     int64_t most = 0;
     for (uint32_t i = 0; i < k->n_needs; i++) {
         uint32_t column = k->needs[i].column;
-        int64_t has = cl_amount(&p->node->has, column);
-        __int128 used = (__int128)cl_amount(&p->used, column) + k->needs[i].amount;
+        int64_t has = sched_amount(&p->node->has, column);
+        __int128 used = (__int128)sched_amount(&p->used, column) + k->needs[i].amount;
         int64_t part = has > 0 ? (int64_t)(used * 1024 / has) : 0;
         most = part > most ? part : most;
     }
     return most;
 }
 
-static uint32_t choose(struct schedule *s, struct sched_class *k, const struct sched_near *near) {
+static uint32_t choose(struct sched *s, struct sched_class *k, const struct sched_affinity *near) {
     uint32_t best = UINT32_MAX, found = 0, n = k->nodes.n;
     int64_t best_full = 0, best_pods = 0;
     for (uint32_t i = 0; i < n && found < CHOICES; i++) {
         uint32_t at = (k->cursor + i) % n;
         const struct sched_place *p = &s->places.v[k->nodes.v[at]];
-        if (!cl_sched_fits(p, k) || (near && cl_near_refuses(near, k->nodes.v[at])))
+        if (!sched_fits(p, k) || (near && sched_affinity_refuses(near, k->nodes.v[at])))
             continue;
-        int64_t full = cl_sched_fullness(p, k);
+        int64_t full = sched_fullness(p, k);
         found++;
         if (best != UINT32_MAX &&
             (full > best_full || (full == best_full && p->n_pods >= best_pods)))
@@ -323,13 +324,13 @@ static uint32_t choose(struct schedule *s, struct sched_class *k, const struct s
 /* ---- deciding ---- */
 
 /* The first of the class gets a place, or the class goes to sleep. */
-static void place_one(struct schedule *s, struct sched_class *k) {
+static void place_one(struct sched *s, struct sched_class *k) {
     struct sl_cluster *c = cluster_of(s);
-    struct pod *p = pod_of(c->inf->recs.v[sl_heap_top(&k->line)]);
+    struct cl_pod *p = cl_pod_of(c->inf->recs.v[sl_heap_top(&k->line)]);
     find_nodes(s, k);
-    bool asks = (k->wants && k->wants->n_terms) || s->n_apart;
-    struct sched_near *near = asks ? cl_near_new(s, k, p) : NULL;
-    uint32_t best = cl_score_matters(k) ? cl_score_choose(s, k, near) : choose(s, k, near);
+    bool asks = (k->pod_terms && k->pod_terms->n_terms) || s->n_anti_affinity;
+    struct sched_affinity *near = asks ? sched_affinity_new(s, k, p) : NULL;
+    uint32_t best = sched_score_matters(k) ? sched_score_choose(s, k, near) : choose(s, k, near);
     if (best != UINT32_MAX) {
         p->sched->target = s->places.v[k->nodes.v[best]].name;
         k->cursor = (best + 1) % k->nodes.n;
@@ -348,11 +349,11 @@ static void place_one(struct schedule *s, struct sched_class *k) {
         k->asleep = true;
         sl_heap_remove(&s->awake, k->id);
     }
-    cl_near_free(near);
+    sched_affinity_free(near);
 }
 
 static void turn(struct sl_cluster *c) {
-    struct schedule *s = c->schedule;
+    struct sched *s = c->schedule;
     if (s->room)
         for (uint32_t i = 0; i < s->classes.n; i++)
             if (s->classes.v[i])
@@ -364,7 +365,7 @@ static void turn(struct sl_cluster *c) {
 
 /* ---- writing ---- */
 
-static void put_head(struct sl_jw *j, const char *kind, const struct pod *p) {
+static void put_head(struct sl_jw *j, const char *kind, const struct cl_pod *p) {
     sl_jw_str(j, "apiVersion", "v1");
     sl_jw_str(j, "kind", kind);
     sl_jw_object(j, "metadata");
@@ -374,12 +375,12 @@ static void put_head(struct sl_jw *j, const char *kind, const struct pod *p) {
     sl_jw_end(j);
 }
 
-static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+static bool build_condition(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     const struct sched_class *k = p->sched->class;
     uint64_t hash = k->why ? sl_hash_str(1, k->why) : 0;
     if (p->sched->in_line == SL_HEAP_OUT || !k->asleep || !k->why)
         return false;
-    tell_later(c, p, TELL_AGAIN);
+    report_later(c, p, TELL_AGAIN);
     /* What somebody told it before us is taken to be as good. */
     bool told = p->f.unschedulable && (!p->sched->refused || p->sched->refused == hash);
     p->sched->refused = hash;
@@ -401,12 +402,12 @@ static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write
     sl_jw_str(j, "status", "False");
     sl_jw_str(j, "reason", "Unschedulable");
     sl_jw_int(j, "observedGeneration", p->rec.generation);
-    sl_jw_time(j, "lastTransitionTime", c->port->wall);
+    sl_jw_time(j, "lastTransitionTime", c->client->wall);
     sl_jw_str(j, "message", k->why);
     return true;
 }
 
-static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     if (!p->sched || p->f.node || p->rec.deleting)
         return false;
     if (p->sched->unsure) { /* it was read since, and is not bound */
@@ -423,47 +424,49 @@ static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
     put_head(&w->json, "Binding", p);
     sl_jw_object(&w->json, "target");
     sl_jw_str(&w->json, "kind", "Node");
-    sl_jw_str(&w->json, "name", str(c, p->sched->target));
+    sl_jw_str(&w->json, "name", cl_str(c, p->sched->target));
     return true;
 }
 
 /* A binding that came to nothing gives its place back. After a conflict the pod is read first: it
  * may be bound. */
-static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply) {
+static void written(struct sl_cluster *c, struct cl_pod *p, const struct sl_write *w,
+                    enum sl_written how, const struct sl_kube_reply *reply) {
     (void)reply;
     if (!p->sched || !p->sched->target || w->method != SL_POST)
         return;
-    if (how == SL_WRITTEN && !p->sched->told) {
+    if (how == SL_WRITTEN && !p->sched->bind_reported) {
         sl_rec_event(&p->rec, CONTROLLER, false, "Scheduled", "Successfully assigned %s/%s to %s",
-                     sl_rec_ns(&p->rec), p->rec.name, str(c, p->sched->target));
-        p->sched->told = true;
+                     sl_rec_ns(&p->rec), p->rec.name, cl_str(c, p->sched->target));
+        p->sched->bind_reported = true;
     } else if (how == SL_WRITE_CONFLICT || how == SL_WRITE_REFUSED) {
         p->sched->unsure = true;
     }
 }
 
-const struct pod_writer cl_schedule_pod_writer = {build, written};
+const struct cl_pod_writer sched_pod_writer = {build, written};
 
 /* ---- life ---- */
 
 static bool awake_less(const void *ctx, uint32_t a, uint32_t b) {
-    const struct schedule *s = ctx;
+    const struct sched *s = ctx;
     const struct sl_cluster *c = s->c;
-    const struct sched_pod *x = pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[a]->line)])->sched;
-    const struct sched_pod *y = pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[b]->line)])->sched;
+    const struct sched_pod *x =
+        cl_pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[a]->line)])->sched;
+    const struct sched_pod *y =
+        cl_pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[b]->line)])->sched;
     if (x->priority != y->priority)
         return x->priority > y->priority;
     return x->created != y->created ? x->created < y->created : a < b;
 }
 
 static uint32_t *awake_place(void *ctx, uint32_t class) {
-    const struct schedule *s = ctx;
+    const struct sched *s = ctx;
     return &s->classes.v[class]->in_queue;
 }
 
 static void start(struct sl_cluster *c) {
-    struct schedule *s = c->schedule = sl_alloc0(1, sizeof *s);
+    struct sched *s = c->schedule = sl_alloc0(1, sizeof *s);
     s->c = c;
     sl_syms_init(&s->resources);
     s->resources_due = SCHED_MAX_RESOURCES / 2;
@@ -471,10 +474,10 @@ static void start(struct sl_cluster *c) {
 }
 
 static void stop(struct sl_cluster *c) {
-    struct schedule *s = c->schedule;
+    struct sched *s = c->schedule;
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));)
-        cl_schedule_pod_gone(c, pod_of(r));
+        sched_pod_gone(c, cl_pod_of(r));
     for (uint32_t i = 0; i < s->places.n; i++) {
         sl_vec_free(&s->places.v[i].used);
         sl_vec_free(&s->places.v[i].ports);
@@ -483,11 +486,11 @@ static void stop(struct sl_cluster *c) {
     sl_vec_free(&s->free_places);
     sl_map_done(&s->place_by_name);
     sl_map_done(&s->class_by_hash);
-    sl_map_done(&s->crowd_by_hash);
-    sl_vec_free(&s->crowds);
-    sl_vec_free(&s->free_crowds);
+    sl_map_done(&s->label_group_by_hash);
+    sl_vec_free(&s->label_groups);
+    sl_vec_free(&s->free_label_groups);
     sl_vec_free(&s->keys);
-    sl_vec_free(&s->social);
+    sl_vec_free(&s->affinity_classes);
     sl_vec_free(&s->classes);
     sl_vec_free(&s->free_classes);
     sl_heap_done(&s->awake);
@@ -495,4 +498,4 @@ static void stop(struct sl_cluster *c) {
     sl_freep(&c->schedule);
 }
 
-const struct part cl_schedule_part = {.start = start, .turn = turn, .stop = stop};
+const struct cl_part sched_part = {.start = start, .turn = turn, .stop = stop};

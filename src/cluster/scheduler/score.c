@@ -24,25 +24,25 @@ struct range {
 
 /* ---- what depends on nodes alone ---- */
 
-static int32_t taste_for(const struct sched_class *k, const struct node *n) {
+static int32_t taste_for(const struct sched_class *k, const struct sched_node *n) {
     int32_t sum = 0;
-    for (uint32_t i = 0; k->wants && i < k->wants->n_tastes; i++) {
-        const struct sched_taste *t = &k->wants->tastes[i];
-        if (cl_hosts_match(&t->hosts, n))
+    for (uint32_t i = 0; k->pod_terms && i < k->pod_terms->n_preferred; i++) {
+        const struct sched_preferred_term *t = &k->pod_terms->preferred[i];
+        if (sched_node_term_match(&t->hosts, n))
             sum += t->weight;
     }
     return sum;
 }
 
-static int32_t shyness(const struct sched_class *k, const struct node *n) {
+static int32_t shyness(const struct sched_class *k, const struct sched_node *n) {
     int32_t sum = 0;
     for (uint32_t i = 0; i < n->n_soft; i++)
         sum += !sl_taint_tolerated(&n->soft[i], k->tolerations, k->n_tolerations);
     return sum;
 }
 
-void cl_score_bias(struct schedule *s, struct sched_class *k) {
-    bool any = k->wants && k->wants->n_tastes;
+void sched_score_bias(struct sched *s, struct sched_class *k) {
+    bool any = k->pod_terms && k->pod_terms->n_preferred;
     sl_vec_clear(&k->bias);
     for (uint32_t i = 0; i < k->nodes.n && !any; i++)
         any = s->places.v[k->nodes.v[i]].node->n_soft > 0;
@@ -50,10 +50,10 @@ void cl_score_bias(struct schedule *s, struct sched_class *k) {
         return;
     any = false;
     for (uint32_t i = 0; i < k->nodes.n; i++) {
-        const struct node *n = s->places.v[k->nodes.v[i]].node;
+        const struct sched_node *n = s->places.v[k->nodes.v[i]].node;
         struct sched_bias b = {taste_for(k, n), shyness(k, n)};
         *sl_vec_push(&k->bias) = b;
-        any |= b.taste || b.shy;
+        any |= b.preference || b.taint_penalty;
     }
     if (!any) /* nothing tells them apart */
         sl_vec_clear(&k->bias);
@@ -69,13 +69,13 @@ static int64_t logarithm(uint32_t x) {
 }
 
 /* In how many domains of the term the candidates are. */
-static uint32_t spread_over(const struct sched_class *k, const struct sched_near *near, uint32_t t,
-                            const struct candidate *v, uint32_t n) {
-    uint8_t *seen = sl_alloc0(cl_near_domains(near, t) + 1, 1);
+static uint32_t spread_over(const struct sched_class *k, const struct sched_affinity *near,
+                            uint32_t t, const struct candidate *v, uint32_t n) {
+    uint8_t *seen = sl_alloc0(sched_affinity_domains(near, t) + 1, 1);
     uint32_t domains = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t d = cl_near_domain(near, t, k->nodes.v[v[i].at]);
-        if (v[i].outside || d == SCHED_NOWHERE || seen[d])
+        uint32_t d = sched_affinity_domain(near, t, k->nodes.v[v[i].at]);
+        if (v[i].outside || d == SCHED_NO_DOMAIN || seen[d])
             continue;
         seen[d] = 1;
         domains++;
@@ -85,31 +85,31 @@ static uint32_t spread_over(const struct sched_class *k, const struct sched_near
 }
 
 /* Pods in its domains; those of a key with many domains weigh more. */
-static void add_spread(const struct sched_class *k, const struct sched_near *near,
+static void add_spread(const struct sched_class *k, const struct sched_affinity *near,
                        struct candidate *v, uint32_t n) {
-    const struct sched_wants *w = k->wants;
+    const struct sched_pod_terms *w = k->pod_terms;
     for (uint32_t t = 0; t < w->n_terms; t++)
-        for (uint32_t i = 0; w->terms[t].how == TERM_EVEN && i < n; i++)
-            v[i].outside |= cl_near_count(near, t, k->nodes.v[v[i].at]) < 0;
+        for (uint32_t i = 0; w->terms[t].kind == TERM_SOFT_SPREAD && i < n; i++)
+            v[i].outside |= sched_affinity_count(near, t, k->nodes.v[v[i].at]) < 0;
     for (uint32_t t = 0; t < w->n_terms; t++) {
-        if (w->terms[t].how != TERM_EVEN)
+        if (w->terms[t].kind != TERM_SOFT_SPREAD)
             continue;
         int64_t weight = logarithm(spread_over(k, near, t, v, n) + 2);
         for (uint32_t i = 0; i < n; i++)
             if (!v[i].outside)
-                v[i].uneven += cl_near_count(near, t, k->nodes.v[v[i].at]) * weight +
+                v[i].uneven += sched_affinity_count(near, t, k->nodes.v[v[i].at]) * weight +
                                (w->terms[t].weight - 1) * (int64_t)UNIT;
     }
 }
 
-static void add_company(const struct sched_class *k, const struct sched_near *near,
+static void add_company(const struct sched_class *k, const struct sched_affinity *near,
                         struct candidate *c) {
-    for (uint32_t t = 0; t < k->wants->n_terms; t++) {
-        const struct sched_term *term = &k->wants->terms[t];
-        int64_t count = cl_near_count(near, t, k->nodes.v[c->at]);
-        if (count > 0 && term->how == TERM_LIKE)
+    for (uint32_t t = 0; t < k->pod_terms->n_terms; t++) {
+        const struct sched_term *term = &k->pod_terms->terms[t];
+        int64_t count = sched_affinity_count(near, t, k->nodes.v[c->at]);
+        if (count > 0 && term->kind == TERM_PREFERRED_AFFINITY)
             c->drawn += count * term->weight;
-        else if (count > 0 && term->how == TERM_DISLIKE)
+        else if (count > 0 && term->kind == TERM_PREFERRED_ANTI_AFFINITY)
             c->drawn -= count * term->weight;
     }
 }
@@ -139,10 +139,10 @@ static int64_t points(const struct candidate *c, const struct ranges *r, bool sp
     return 3 * avoided + 2 * part(c->taste, r->taste.max) + 2 * even + 2 * drawn + room;
 }
 
-static uint32_t best_of(const struct schedule *s, const struct sched_class *k,
+static uint32_t best_of(const struct sched *s, const struct sched_class *k,
                         const struct candidate *v, uint32_t n) {
     struct ranges r = {.uneven = {INT64_MAX, 0}, .drawn = {INT64_MAX, INT64_MIN}};
-    bool spreads = k->wants && k->wants->by[TERM_EVEN];
+    bool spreads = k->pod_terms && k->pod_terms->by[TERM_SOFT_SPREAD];
     uint32_t best = UINT32_MAX;
     int64_t most = 0, best_pods = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -164,24 +164,25 @@ static uint32_t best_of(const struct schedule *s, const struct sched_class *k,
     return best;
 }
 
-uint32_t cl_score_choose(struct schedule *s, struct sched_class *k, const struct sched_near *near) {
+uint32_t sched_score_choose(struct sched *s, struct sched_class *k,
+                            const struct sched_affinity *near) {
     struct candidate *v = sl_alloc0(k->nodes.n + 1, sizeof *v);
     uint32_t n = 0;
     for (uint32_t i = 0; i < k->nodes.n; i++) {
         uint32_t at = (k->cursor + i) % k->nodes.n, place = k->nodes.v[at];
         const struct sched_place *p = &s->places.v[place];
-        if (!cl_sched_fits(p, k) || (near && cl_near_refuses(near, place)))
+        if (!sched_fits(p, k) || (near && sched_affinity_refuses(near, place)))
             continue;
         struct candidate *c = &v[n++];
-        *c = (struct candidate){.at = at, .full = cl_sched_fullness(p, k)};
+        *c = (struct candidate){.at = at, .full = sched_fullness(p, k)};
         if (k->bias.n) {
-            c->taste = k->bias.v[at].taste;
-            c->shy = k->bias.v[at].shy;
+            c->taste = k->bias.v[at].preference;
+            c->shy = k->bias.v[at].taint_penalty;
         }
-        if (k->wants && near)
+        if (k->pod_terms && near)
             add_company(k, near, c);
     }
-    if (k->wants && near && k->wants->by[TERM_EVEN])
+    if (k->pod_terms && near && k->pod_terms->by[TERM_SOFT_SPREAD])
         add_spread(k, near, v, n);
     uint32_t best = best_of(s, k, v, n);
     sl_freep(&v);

@@ -8,9 +8,9 @@
 
 #include "core/base/embedded.h"
 
-extern const struct sl_embedded sl_builtin_types[];
-extern const size_t sl_builtin_types_n;
-extern const struct sl_embedded sl_builtin_numbers[]; /* one: of fields in protobuf */
-extern const size_t sl_builtin_numbers_n;
+extern const struct sl_embedded schema_builtin_types[];
+extern const size_t schema_builtin_types_n;
+extern const struct sl_embedded schema_builtin_numbers[]; /* one: of fields in protobuf */
+extern const size_t schema_builtin_numbers_n;
 
 #endif

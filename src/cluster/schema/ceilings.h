@@ -10,7 +10,7 @@
 
 /* ---- what there is for as long as the program runs ---- */
 #define SCHEMA_SET_ARENA ((size_t)64 << 20)     /* the schemas of Kubernetes' own kinds */
-#define SCHEMA_WIRE_ARENA ((size_t)4 << 20)     /* their names on the wire */
+#define SCHEMA_PROTOBUF_ARENA ((size_t)4 << 20) /* their names on the wire */
 #define SL_TYPES_MAX_BYTES ((size_t)1 << 20)    /* a description of types */
 #define SL_TYPES_MAX_FIELDS 256u                /* of a type */
 #define SL_TYPES_MAX 4096u                      /* of a set */

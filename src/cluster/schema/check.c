@@ -128,8 +128,8 @@ static bool has_type(const struct sl_schema *s, yyjson_val *v) {
 
 static void wrong_type(struct checking *c, const struct sl_path *at, const char *want,
                        const char *got) {
-    sl_field_invalid(c->errs, PLACE(at), sl_bad_str(got), "%s in body must be of type %s: \"%s\"",
-                     path_text(c, at), want, got);
+    sl_field_invalid(c->errs, PLACE(at), sl_field_value_str(got),
+                     "%s in body must be of type %s: \"%s\"", path_text(c, at), want, got);
 }
 
 static void check_type(struct checking *c, const struct sl_schema *s, yyjson_val *v,
@@ -186,8 +186,9 @@ static void check_words(struct checking *c, yyjson_val *words, yyjson_val *v,
             free(json);
         }
     }
-    sl_field_unsupported(c->errs, PLACE(at),
-                         yyjson_is_str(v) ? sl_bad_text(sl_json_view(v)) : sl_bad_json(v), text, n);
+    sl_field_unsupported(
+        c->errs, PLACE(at),
+        yyjson_is_str(v) ? sl_field_value_text(sl_json_view(v)) : sl_field_value_json(v), text, n);
 }
 
 static int64_t letters(struct sl_text t) {
@@ -207,10 +208,10 @@ static void check_text(struct checking *c, const struct sl_schema_rules *r, yyjs
     if (r->letters.max >= 0 && n > r->letters.max)
         sl_field_too_long(c->errs, PLACE(at), (size_t)r->letters.max);
     else if (n < r->letters.min)
-        INVALID(c, at, sl_bad_text(t), "should be at least %lld chars long",
+        INVALID(c, at, sl_field_value_text(t), "should be at least %lld chars long",
                 (long long)r->letters.min);
     else if (r->compiled && !sl_pattern_matches(r->compiled, t.s, t.n, c->budget))
-        INVALID(c, at, sl_bad_text(t), "should match '%s'", r->pattern);
+        INVALID(c, at, sl_field_value_text(t), "should match '%s'", r->pattern);
 }
 
 /* The shortest digits that mean this number, as Go prints it. */
@@ -242,20 +243,20 @@ static void check_number(struct checking *c, const struct sl_schema *s, yyjson_v
     bool narrow = s->format && strcmp(s->format, "int32") == 0;
     if (s->type == SL_T_INT && (!is_whole(v) || (narrow && (d > INT32_MAX || d < INT32_MIN)) ||
                                 d >= 0x1p63 || d < -0x1p63))
-        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+        sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "Checked value must be of type integer %s%s in %s",
                          s->format ? "with format " : "(default format)",
                          s->format ? s->format : "", path_text(c, at));
     if (!r)
         return;
     if (r->multiple_of > 0 && !is_multiple(d, r->multiple_of))
-        INVALID(c, at, sl_bad_json(v), "should be a multiple of %s",
+        INVALID(c, at, sl_field_value_json(v), "should be a multiple of %s",
                 number_text(r->multiple_of, whole, text));
     if (r->has_min && (r->exclusive_min ? d <= r->min : d < r->min))
-        INVALID(c, at, sl_bad_json(v), "should be greater than %s%s",
+        INVALID(c, at, sl_field_value_json(v), "should be greater than %s%s",
                 r->exclusive_min ? "" : "or equal to ", number_text(r->min, whole, text));
     if (r->has_max && (r->exclusive_max ? d >= r->max : d > r->max))
-        INVALID(c, at, sl_bad_json(v), "should be less than %s%s",
+        INVALID(c, at, sl_field_value_json(v), "should be less than %s%s",
                 r->exclusive_max ? "" : "or equal to ", number_text(r->max, whole, text));
 }
 
@@ -307,7 +308,7 @@ static void check_all_of(struct checking *c, const struct sl_schema_rules *r, yy
         good += c->errs->n + c->errs->dropped == before;
     }
     if (good < r->n_all_of)
-        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+        sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "\"%s\" must validate all the schemas (allOf)%s", path_text(c, at),
                          good == 0 ? ". None validated" : "");
 }
@@ -318,7 +319,7 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
     uint32_t good, seen;
 
     if (r->n_any_of > 0 && how_many_hold(c, r->any_of, r->n_any_of, v, at, &best) == 0) {
-        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+        sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "\"%s\" must validate at least one schema (anyOf)", path_text(c, at));
         if (!c->quiet)
             check(c, best, v, NULL, at);
@@ -327,7 +328,7 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
         char found[48] = "Found none valid";
         if (good > 0)
             sl_fmt(found, sizeof(found), "Found %u valid alternatives", good);
-        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+        sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "\"%s\" must validate one and only one schema (oneOf). %s",
                          path_text(c, at), found);
         if (good == 0 && !c->quiet)
@@ -335,7 +336,7 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
     }
     check_all_of(c, r, v, at);
     if (r->none_of && holds(c, r->none_of, v, at, &seen))
-        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+        sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "\"%s\" must not validate the schema (not)", path_text(c, at));
 }
 
@@ -349,15 +350,16 @@ static void check_items(struct checking *c, const struct sl_schema *s, yyjson_va
     yyjson_val *item;
 
     if (s->items && s->type != SL_T_MAP) {
-        struct sl_seek before;
-        sl_seek_items(&before, old, s->keys, s->merge == SL_MERGE_KEYED ? s->n_keys : 0);
+        struct sl_json_seek before;
+        sl_json_seek_items(&before, old, s->keys, s->merge == SL_MERGE_KEYED ? s->n_keys : 0);
         yyjson_arr_foreach (v, i, max, item) {
-            check(c, s->items, item, sl_seek_item(&before, item), SL_PATH_AT(at, i));
+            check(c, s->items, item, sl_json_seek_item(&before, item), SL_PATH_AT(at, i));
         }
-        sl_seek_done(&before);
+        sl_json_seek_done(&before);
     }
     if (r && n < r->items.min)
-        INVALID(c, at, sl_bad_int(n), "should have at least %lld items", (long long)r->items.min);
+        INVALID(c, at, sl_field_value_int(n), "should have at least %lld items",
+                (long long)r->items.min);
     if (r && r->items.max >= 0 && n > r->items.max)
         sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->items.max);
 }
@@ -370,12 +372,13 @@ static void check_embedded(struct checking *c, yyjson_val *v, const struct sl_pa
         if (!x)
             sl_field_required(c->errs, SL_PATH(at, names[i]), "");
         else if (yyjson_is_str(x) && sl_json_view(x).n == 0)
-            sl_field_invalid(c->errs, SL_PATH(at, names[i]), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(at, names[i]), sl_field_value_str(""),
+                             "must not be empty");
     }
 }
 
-static void tell_missing(struct checking *c, const struct sl_schema *s, yyjson_val *v,
-                         const struct sl_path *at) {
+static void report_missing(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                           const struct sl_path *at) {
     if (c->quiet) {
         c->errs->dropped++;
         return;
@@ -404,7 +407,7 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
     yyjson_val *key, *item;
 
     if (r && n < r->fields.min)
-        INVALID(c, at, sl_bad_int(n), "should have at least %lld properties",
+        INVALID(c, at, sl_field_value_int(n), "should have at least %lld properties",
                 (long long)r->fields.min);
     if (r && r->fields.max >= 0 && n > r->fields.max)
         sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->fields.max);
@@ -419,7 +422,7 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
             check(c, of, item, sl_json_field(&before, name), SL_PATH(at, name.s));
     }
     if (required < s->n_required)
-        tell_missing(c, s, v, at);
+        report_missing(c, s, v, at);
     if (s->embedded && at != c->base)
         check_embedded(c, v, at);
 }
@@ -441,9 +444,9 @@ static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, 
         if (r && yyjson_is_str(v))
             check_text(c, r, v, at);
         if (yyjson_is_str(v) && s->format && s->type != SL_T_LIST &&
-            !sl_value_format(s->format, sl_json_view(v).s, sl_json_view(v).n))
-            INVALID(c, at, sl_bad_text(sl_json_view(v)), "must be of type %s: \"%s\"", s->format,
-                    sl_json_text(v));
+            !schema_value_format(s->format, sl_json_view(v).s, sl_json_view(v).n))
+            INVALID(c, at, sl_field_value_text(sl_json_view(v)), "must be of type %s: \"%s\"",
+                    s->format, sl_json_text(v));
         if (yyjson_is_num(v))
             check_number(c, s, v, at);
         if (yyjson_is_arr(v))
@@ -515,8 +518,8 @@ static int by_place(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void tell_double(struct sl_field_errs *errs, const struct sl_schema *s,
-                        const struct known *k, const struct sl_path *at) {
+static void report_double(struct sl_field_errs *errs, const struct sl_schema *s,
+                          const struct known *k, const struct sl_path *at) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 
     sl_assert(doc);
@@ -524,14 +527,14 @@ static void tell_double(struct sl_field_errs *errs, const struct sl_schema *s,
     yyjson_val *v = yyjson_doc_get_root(told);
     bool text = yyjson_is_str(v);
     sl_field_duplicate(errs, SL_PATH_AT(at, k->at),
-                       text ? sl_bad_text(sl_json_view(v)) : sl_bad_json(v), "");
+                       text ? sl_field_value_text(sl_json_view(v)) : sl_field_value_json(v), "");
     yyjson_doc_free(told);
     yyjson_mut_doc_free(doc);
 }
 
 /* The second of those that are the same is told; further ones are not. */
-static void tell_doubles(struct sl_field_errs *errs, const struct sl_schema *s, struct known *known,
-                         size_t n, const struct sl_path *at) {
+static void report_doubles(struct sl_field_errs *errs, const struct sl_schema *s,
+                           struct known *known, size_t n, const struct sl_path *at) {
     size_t told = 0;
 
     qsort(known, n, sizeof(*known), by_bytes);
@@ -544,7 +547,7 @@ static void tell_doubles(struct sl_field_errs *errs, const struct sl_schema *s, 
     }
     qsort(known, told, sizeof(*known), by_place);
     for (size_t i = 0; i < told && errs->n < SL_FIELD_ERRS_MAX; i++)
-        tell_double(errs, s, &known[i], at);
+        report_double(errs, s, &known[i], at);
 }
 
 static void check_doubles(struct sl_field_errs *errs, const struct sl_schema *s, yyjson_val *list,
@@ -567,7 +570,7 @@ static void check_doubles(struct sl_field_errs *errs, const struct sl_schema *s,
     if (sl_buf_full(&bytes))
         sl_field_too_long(errs, PLACE(at), SCHEMA_IDENTITIES);
     else
-        tell_doubles(errs, s, known, n, at);
+        report_doubles(errs, s, known, n, at);
     sl_freep(&known);
 }
 
@@ -580,7 +583,7 @@ static void check_lists(struct sl_field_errs *errs, const struct sl_schema *s, y
         bool keyed = s->merge == SL_MERGE_KEYED;
         yyjson_arr_foreach (v, i, max, item) {
             if (keyed && !yyjson_is_obj(item) && !yyjson_is_null(item)) {
-                sl_field_invalid(errs, SL_PATH_AT(at, i), sl_bad_json(item),
+                sl_field_invalid(errs, SL_PATH_AT(at, i), sl_field_value_json(item),
                                  "must be an object for an array of list-type map");
                 return;
             }
@@ -614,7 +617,7 @@ void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjso
         return;
     check(&c, s, object, old, at);
     if (steps == 0)
-        sl_field_invalid(errs, NOWHERE, sl_bad_json(NULL),
+        sl_field_invalid(errs, NOWHERE, sl_field_value_json(NULL),
                          "validation failed due to running out of cost budget, no further "
                          "validation rules will be run");
     check_lists(errs, s, object, at);

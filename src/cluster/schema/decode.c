@@ -172,7 +172,7 @@ static int decode_quantity(yyjson_val *v, struct sl_err *err) {
 
     if (yyjson_is_num(v))
         t = sl_text_of(number_text(v, number) + strlen("number "));
-    return sl_value_quantity(t.s, t.n, false, out, err);
+    return schema_value_quantity(t.s, t.n, false, out, err);
 }
 
 static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct place *at,
@@ -184,7 +184,7 @@ static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct pl
     if (!yyjson_is_str(v))
         return mismatch(&string, v, in->converts ? NULL : at, false, &self);
     struct sl_text t = sl_json_view(v);
-    return sl_value_time(t.s, t.n, strcmp(s->go, "v1.MicroTime") == 0, out, in->err);
+    return schema_value_time(t.s, t.n, strcmp(s->go, "v1.MicroTime") == 0, out, in->err);
 }
 
 static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct place *at,
@@ -195,7 +195,7 @@ static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct 
         return mismatch(s, v, at, false, in);
     if (s->format && strcmp(s->format, "byte") == 0) {
         struct sl_text t = sl_json_view(v);
-        int64_t fault = sl_value_base64(t.s, t.n);
+        int64_t fault = schema_value_base64(t.s, t.n);
         if (fault >= 0 && (in->converts || first(in)))
             return go_on(
                 in, sl_err_set(in->err, SL_EINVAL, "%sillegal base64 data at input byte %lld",

@@ -76,12 +76,12 @@ static bool is_date(const char *s) {
         return false;
     memcpy(text, s, 10);
     memcpy(text + 10, "T00:00:00Z", 11);
-    return sl_value_time(text, 20, false, out, NULL) == 0;
+    return schema_value_time(text, 20, false, out, NULL) == 0;
 }
 
 static bool is_date_time(const char *s) {
     char out[SL_VALUE_TIME];
-    return sl_value_time(s, strlen(s), false, out, NULL) == 0;
+    return schema_value_time(s, strlen(s), false, out, NULL) == 0;
 }
 
 static bool is_duration(const char *s) {
@@ -90,7 +90,7 @@ static bool is_duration(const char *s) {
 }
 
 static bool is_base64(const char *s) {
-    return *s && strlen(s) % 4 == 0 && sl_value_base64(s, strlen(s)) < 0;
+    return *s && strlen(s) % 4 == 0 && schema_value_base64(s, strlen(s)) < 0;
 }
 
 static bool is_ipv4(const char *s) {
@@ -188,14 +188,14 @@ static const struct {
     {"uuid5", is_uuid5},
 };
 
-bool sl_value_format_known(const char *format) {
+bool schema_value_format_known(const char *format) {
     for (size_t i = 0; i < SL_LEN(formats); i++)
         if (strcmp(formats[i].name, format) == 0)
             return true;
     return false;
 }
 
-bool sl_value_format(const char *format, const char *s, size_t len) {
+bool schema_value_format(const char *format, const char *s, size_t len) {
     for (size_t i = 0; i < SL_LEN(formats); i++)
         if (strcmp(formats[i].name, format) == 0)
             return len < MAX_TEXT && !memchr(s, '\0', len) && formats[i].is(s);

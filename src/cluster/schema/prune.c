@@ -191,11 +191,11 @@ static void spell(struct pruning *p, const struct sl_schema *s, yyjson_mut_val *
     } else if (!yyjson_mut_is_str(v)) {
         return;
     }
-    if (s->type == SL_T_QUANTITY && sl_value_quantity(t.s, t.n, milli, quantity, NULL) == 0)
+    if (s->type == SL_T_QUANTITY && schema_value_quantity(t.s, t.n, milli, quantity, NULL) == 0)
         set_text(p, v, quantity);
     if (s->type == SL_T_STRING && s->format && strcmp(s->format, "date-time") == 0) {
         bool micro = strcmp(s->go, "v1.MicroTime") == 0;
-        if (sl_value_time(t.s, t.n, micro, time, NULL) == 0)
+        if (schema_value_time(t.s, t.n, micro, time, NULL) == 0)
             set_text(p, v, time);
     }
 }

@@ -5,7 +5,7 @@
 
 static const struct sl_schema anything = {.type = SL_T_ANY};
 
-void sl_schema_sum_up(struct sl_schema *s, struct sl_arena *a) {
+void sl_schema_finish(struct sl_schema *s, struct sl_arena *a) {
     uint32_t *filled, n = 0;
 
     s->n_required = 0;

@@ -16,7 +16,7 @@
 #include "core/base/arena.h"
 #include "core/base/err.h"
 
-enum sl_type {
+enum sl_schema_type {
     SL_T_ANY,    /* x-kubernetes-preserve-unknown-fields without more: whatever it is, it stays */
     SL_T_OBJECT, /* fields */
     SL_T_MAP,    /* items: of the values */
@@ -31,7 +31,7 @@ enum sl_type {
 
 /* How a list, map or object is merged by server-side apply, and the granularity of its
  * ownership. */
-enum sl_merge_kind {
+enum sl_schema_merge {
     SL_MERGE_DEEP,   /* maps and objects by default: field by field */
     SL_MERGE_ATOMIC, /* lists by default: as one value */
     SL_MERGE_SET,    /* a list: each value once */
@@ -69,8 +69,8 @@ struct sl_schema_field {
 };
 
 struct sl_schema {
-    enum sl_type type;
-    enum sl_merge_kind merge;
+    enum sl_schema_type type;
+    enum sl_schema_merge merge;
     const char *name; /* of a type with a name: "io.k8s.api.core.v1.PodSpec"; NULL: it has none */
     /* Of a kind of Kubernetes: where it is served ("" for core, "v1"). NULL: it is none. */
     const char *group, *version;
@@ -98,7 +98,7 @@ struct sl_schema {
 struct sl_pattern;
 
 /* How many letters, items or fields; -1: any number. */
-struct sl_bounds {
+struct sl_schema_bounds {
     int64_t min, max;
 };
 
@@ -107,7 +107,7 @@ struct sl_schema_rules {
     yyjson_val *words; /* enum: an array; NULL: any */
     bool has_min, has_max, exclusive_min, exclusive_max;
     double min, max, multiple_of; /* multiple_of 0: none */
-    struct sl_bounds letters, items, fields;
+    struct sl_schema_bounds letters, items, fields;
     const char *pattern; /* a regular expression; NULL */
     const struct sl_pattern *compiled;
     /* Of a CRD: schemas of type SL_T_ANY that only have rules, fields and items. */
@@ -117,7 +117,7 @@ struct sl_schema_rules {
 };
 
 /* Sets 'filled' and 'n_required' from the fields, which are complete. */
-void sl_schema_sum_up(struct sl_schema *s, struct sl_arena *a);
+void sl_schema_finish(struct sl_schema *s, struct sl_arena *a);
 /* The field of this name, NULL if there is none. */
 const struct sl_schema_field *sl_schema_field(const struct sl_schema *s, const char *name,
                                               size_t len);

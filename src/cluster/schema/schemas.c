@@ -76,10 +76,10 @@ static int check_endless(const struct sl_schemas *set, struct sl_err *err) {
 int sl_schemas_close(struct sl_schemas *set, struct sl_err *err) {
     sl_vec_clear(&set->by_name);
     for (uint32_t i = 0; i < set->entries.n; i++) {
-        const struct sl_types_entry *e = &set->entries.v[i];
+        const struct schema_types_entry *e = &set->entries.v[i];
         if (!e->defined)
-            return sl_types_fault(e->from, e->line, err, SL_ENOENT, "there is no type %.100s",
-                                  e->key);
+            return schema_types_error(e->from, e->line, err, SL_ENOENT, "there is no type %.100s",
+                                      e->key);
         if (e->schema->name)
             *sl_vec_push(&set->by_name) = e->schema;
     }
@@ -104,9 +104,9 @@ int sl_schemas_builtin(struct sl_schemas **ret, struct sl_err *err) {
     struct sl_schemas *set = sl_schemas_new();
     int e = 0;
 
-    for (size_t i = 0; i < sl_builtin_types_n && e >= 0; i++)
-        e = sl_schemas_read(set, sl_builtin_types[i].text, sl_builtin_types[i].len,
-                            sl_builtin_types[i].name, err);
+    for (size_t i = 0; i < schema_builtin_types_n && e >= 0; i++)
+        e = sl_schemas_read(set, schema_builtin_types[i].text, schema_builtin_types[i].len,
+                            schema_builtin_types[i].name, err);
     if (e >= 0)
         e = sl_schemas_close(set, err);
     if (e < 0)

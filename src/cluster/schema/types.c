@@ -82,10 +82,10 @@ static const struct {
 
 /* ---- words and lines ---- */
 
-#define FAULT(r, code, ...) sl_types_fault((r)->from, (r)->line, (r)->err, code, __VA_ARGS__)
+#define FAULT(r, code, ...) schema_types_error((r)->from, (r)->line, (r)->err, code, __VA_ARGS__)
 
-int sl_types_fault(const char *from, uint32_t line, struct sl_err *err, int code, const char *fmt,
-                   ...) {
+int schema_types_error(const char *from, uint32_t line, struct sl_err *err, int code,
+                       const char *fmt, ...) {
     char text[200];
     va_list ap;
 
@@ -123,7 +123,7 @@ static bool is_name(const char *s) {
 
 /* ---- types by name ---- */
 
-static struct sl_types_entry *find(struct sl_schemas *set, const char *key) {
+static struct schema_types_entry *find(struct sl_schemas *set, const char *key) {
     uint32_t cursor, i = sl_map_first(&set->by_key, sl_hash_str(0, key), &cursor);
 
     while (i != SL_MAP_NONE && strcmp(set->entries.v[i].key, key) != 0)
@@ -132,18 +132,18 @@ static struct sl_types_entry *find(struct sl_schemas *set, const char *key) {
 }
 
 /* The entry of this key, made if there is none; NULL if there are too many. */
-static struct sl_types_entry *entry_of(struct reader *r, const char *key) {
+static struct schema_types_entry *entry_of(struct reader *r, const char *key) {
     struct sl_schemas *set = r->set;
-    struct sl_types_entry *e = find(set, key);
+    struct schema_types_entry *e = find(set, key);
 
     if (e || set->entries.n == SL_TYPES_MAX)
         return e;
     sl_map_add(&set->by_key, sl_hash_str(0, key), set->entries.n);
     e = sl_vec_push(&set->entries);
-    *e = (struct sl_types_entry){.key = key,
-                                 .schema = sl_arena_alloc0(&set->arena, 1, sizeof(*e->schema)),
-                                 .from = r->from,
-                                 .line = r->line};
+    *e = (struct schema_types_entry){.key = key,
+                                     .schema = sl_arena_alloc0(&set->arena, 1, sizeof(*e->schema)),
+                                     .from = r->from,
+                                     .line = r->line};
     return e;
 }
 
@@ -158,7 +158,7 @@ static int refer(struct reader *r, const char *word, const struct sl_schema **re
     }
     if (!is_name(dot ? dot + 1 : word) || strlen(word) > MAX_NAME)
         return FAULT(r, SL_EINVAL, "'%.100s' is no type", word);
-    const struct sl_types_entry *e =
+    const struct schema_types_entry *e =
         entry_of(r, dot ? word : sl_arena_printf(&r->set->arena, "%s.%s", r->group_version, word));
     if (!e)
         return FAULT(r, SL_ELIMIT, "more than %u types", SL_TYPES_MAX);
@@ -450,14 +450,14 @@ static int end_type(struct reader *r) {
         memcpy(f, r->fields.v, r->fields.n * sizeof(*f));
     r->type->fields = f;
     r->type->n_fields = r->fields.n;
-    sl_schema_sum_up(r->type, &r->set->arena);
+    sl_schema_finish(r->type, &r->set->arena);
     r->type = NULL;
     sl_vec_clear(&r->fields);
     return 0;
 }
 
 static int define(struct reader *r, const char *name, struct sl_schema **ret) {
-    struct sl_types_entry *e =
+    struct schema_types_entry *e =
         entry_of(r, sl_arena_printf(&r->set->arena, "%s.%s", r->group_version, name));
 
     if (!e)

@@ -8,7 +8,7 @@
 #include "core/base/collection/vec.h"
 
 /* A type that is defined, or so far only referred to. */
-struct sl_types_entry {
+struct schema_types_entry {
     const char *key; /* "core/v1.PodSpec" */
     struct sl_schema *schema;
     const char *from; /* the first reference to it */
@@ -18,14 +18,14 @@ struct sl_types_entry {
 
 struct sl_schemas {
     struct sl_arena arena;
-    SL_VEC(struct sl_types_entry) entries;
+    SL_VEC(struct schema_types_entry) entries;
     struct sl_map by_key;
     SL_VEC(yyjson_doc *) values;              /* of defaults and enums */
     SL_VEC(const struct sl_schema *) by_name; /* once closed: those with a name, in order */
 };
 
 /* "FROM:LINE: ..." */
-int sl_types_fault(const char *from, uint32_t line, struct sl_err *err, int code, const char *fmt,
-                   ...) _printf_(5, 6);
+int schema_types_error(const char *from, uint32_t line, struct sl_err *err, int code,
+                       const char *fmt, ...) _printf_(5, 6);
 
 #endif

@@ -97,8 +97,8 @@ static int read_numbers(const char *s, bool micro, const char **p, int x[N_NUMBE
     return 0;
 }
 
-int sl_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME],
-                  struct sl_err *err) {
+int schema_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME],
+                      struct sl_err *err) {
     int x[N_NUMBERS] = {0}, zone, usec = 0;
     const char *p = s;
 
@@ -259,8 +259,8 @@ static void print_suffixed(sl_quantity q, enum family family, char out[SL_QUANTI
     sl_fmt(out, SL_QUANTITY_TEXT, "%lld%s", (long long)q, suffix);
 }
 
-int sl_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTITY_TEXT],
-                      struct sl_err *err) {
+int schema_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTITY_TEXT],
+                          struct sl_err *err) {
     struct parts x;
     sl_quantity q = 0;
     int r = take_apart(s, len, &x, err);
@@ -288,7 +288,7 @@ int sl_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTIT
 
 /* ---- base64 ---- */
 
-int64_t sl_value_base64(const char *s, size_t len) {
+int64_t schema_value_base64(const char *s, size_t len) {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t group = 0, i = 0, last = 0; /* letters of the group, and where the last one was */

@@ -12,17 +12,17 @@
 #define SL_VALUE_TIME 40 /* space for any time */
 
 /* RFC 3339, in UTC, to the second or microsecond. Errors are reported as by Go. */
-int sl_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME],
-                  struct sl_err *err) _must_check_;
+int schema_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME],
+                      struct sl_err *err) _must_check_;
 /* In the family of suffixes that it came in (decimal, binary, exponent), without fractions and with
  * the largest suffix that needs none. 'milli': rounded up to thousandths. */
-int sl_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTITY_TEXT],
-                      struct sl_err *err) _must_check_;
+int schema_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTITY_TEXT],
+                          struct sl_err *err) _must_check_;
 /* Where it stops being base64; -1 if it does not. */
-int64_t sl_value_base64(const char *s, size_t len);
+int64_t schema_value_base64(const char *s, size_t len);
 
 /* Formats of texts that are checked in custom resources; others mean nothing. */
-bool sl_value_format_known(const char *format);
-bool sl_value_format(const char *format, const char *s, size_t len);
+bool schema_value_format_known(const char *format);
+bool schema_value_format(const char *format, const char *s, size_t len);
 
 #endif

@@ -74,7 +74,7 @@ static const char table_damaged[] =
     "CREATE TABLE IF NOT EXISTS " TABLE_DAMAGED "(row INTEGER, version INTEGER, ns TEXT, name TEXT,"
     " uid TEXT, sum INTEGER, text BLOB, gone INTEGER, floor INTEGER, found TEXT)";
 
-struct file {
+struct store_file {
     sqlite3 *db;
     sqlite3_stmt *stmt[STATEMENTS];
     char *path;
@@ -84,14 +84,14 @@ struct file {
 
 /* ---- words ---- */
 
-static int damaged(const struct file *f, const char *what, struct sl_err *err) {
+static int damaged(const struct store_file *f, const char *what, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL,
                       "%s is corrupt (%s); to start without its objects, move it away", f->path,
                       what);
 }
 
 /* What the library says, in words and with a code. */
-static int failed(const struct file *f, const char *what, struct sl_err *err) {
+static int failed(const struct store_file *f, const char *what, struct sl_err *err) {
     int code = f->db ? sqlite3_errcode(f->db) : SQLITE_NOMEM;
     int why = f->db ? sqlite3_system_errno(f->db) : 0;
 
@@ -114,7 +114,7 @@ static int failed(const struct file *f, const char *what, struct sl_err *err) {
     }
 }
 
-uint64_t file_checksum(const struct file_row *r) {
+uint64_t store_file_checksum(const struct store_file_row *r) {
     uint64_t h = sl_digest_u64(r->row, r->version);
 
     if (r->floor) /* a row of format 1 has none */
@@ -126,7 +126,7 @@ uint64_t file_checksum(const struct file_row *r) {
 /* ---- opening ---- */
 
 /* The lock ends with the process, however that ends. */
-static int take_lock(struct file *f, struct sl_err *err) {
+static int take_lock(struct store_file *f, struct sl_err *err) {
     char path[MAX_PATH], who[32] = "";
 
     sl_fmt(path, sizeof path, "%s-lock", f->path);
@@ -150,12 +150,12 @@ static int take_lock(struct file *f, struct sl_err *err) {
     return SL_OK;
 }
 
-static int run(struct file *f, const char *text, struct sl_err *err) {
+static int run(struct store_file *f, const char *text, struct sl_err *err) {
     return sqlite3_exec(f->db, text, NULL, NULL, NULL) == SQLITE_OK ? SL_OK
                                                                     : failed(f, "writing", err);
 }
 
-static int ask_number(struct file *f, const char *text, int64_t *ret, struct sl_err *err) {
+static int ask_number(struct store_file *f, const char *text, int64_t *ret, struct sl_err *err) {
     sqlite3_stmt *s = NULL;
     int r = SL_OK;
 
@@ -170,7 +170,7 @@ static int ask_number(struct file *f, const char *text, int64_t *ret, struct sl_
 }
 
 /* Whose is it, and can we read it? */
-static int check_format(struct file *f, int64_t *ret_format, struct sl_err *err) {
+static int check_format(struct store_file *f, int64_t *ret_format, struct sl_err *err) {
     int64_t application = 0, format = 0, things = 0;
     int r = ask_number(f, "PRAGMA application_id", &application, err);
 
@@ -192,7 +192,7 @@ static int check_format(struct file *f, int64_t *ret_format, struct sl_err *err)
     return SL_OK;
 }
 
-static int prepare(struct file *f, struct sl_err *err) {
+static int prepare(struct store_file *f, struct sl_err *err) {
     for (uint32_t i = 0; i < STATEMENTS; i++)
         if (sqlite3_prepare_v3(f->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &f->stmt[i], NULL) !=
             SQLITE_OK)
@@ -200,7 +200,7 @@ static int prepare(struct file *f, struct sl_err *err) {
     return SL_OK;
 }
 
-static void drop(struct file *f) {
+static void drop(struct store_file *f) {
     for (uint32_t i = 0; i < STATEMENTS; i++)
         (void)sqlite3_finalize(f->stmt[i]);
     (void)sqlite3_close(f->db);
@@ -210,7 +210,7 @@ static void drop(struct file *f) {
     sl_freep(&f);
 }
 
-static int begin(struct file *f, struct file_marks *ret, struct sl_err *err) {
+static int begin(struct store_file *f, struct store_file_marks *ret, struct sl_err *err) {
     int64_t version = 0, past = 0, dropped = 0, format = 0;
     int r = take_lock(f, err);
 
@@ -250,20 +250,20 @@ static int begin(struct file *f, struct file_marks *ret, struct sl_err *err) {
                    past > MAX_VERSION || dropped > MAX_VERSION))
         r = damaged(f, "a version is negative or too high", err);
     if (r >= 0)
-        *ret = (struct file_marks){.version = version > past
-                                                  ? (uint64_t)version /* it never goes back */
-                                              : past > 0 ? (uint64_t)past
-                                                         : 1,
-                                   .past = past > 0 ? (uint64_t)past : 1,
-                                   .dropped = (uint64_t)dropped};
+        *ret = (struct store_file_marks){.version = version > past
+                                                        ? (uint64_t)version /* it never goes back */
+                                                    : past > 0 ? (uint64_t)past
+                                                               : 1,
+                                         .past = past > 0 ? (uint64_t)past : 1,
+                                         .dropped = (uint64_t)dropped};
     return r;
 }
 
-int file_open(const char *path, struct file **ret, struct file_marks *ret_marks,
-              struct sl_err *err) {
+int store_file_open(const char *path, struct store_file **ret, struct store_file_marks *ret_marks,
+                    struct sl_err *err) {
     if (strlen(path) > MAX_PATH - 16)
         return sl_err_set(err, SL_ELIMIT, "the path %.40s... is too long", path);
-    struct file *f = sl_alloc0(1, sizeof *f);
+    struct store_file *f = sl_alloc0(1, sizeof *f);
     f->path = sl_strdup(path);
     f->lock = -1;
     int r = begin(f, ret_marks, err);
@@ -277,7 +277,7 @@ int file_open(const char *path, struct file **ret, struct file_marks *ret_marks,
 /* ---- reading ---- */
 
 /* Rows may be left of a resource whose name was lost: its number is not for another one. */
-static int highest_number(struct file *f, uint32_t *ret, struct sl_err *err) {
+static int highest_number(struct store_file *f, uint32_t *ret, struct sl_err *err) {
     int64_t row = 0;
     int r = ask_number(f, "SELECT max(row) FROM objects", &row, err);
 
@@ -290,7 +290,8 @@ static int highest_number(struct file *f, uint32_t *ret, struct sl_err *err) {
     return SL_OK;
 }
 
-int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest, struct sl_err *err) {
+int store_file_list(struct store_file *f, store_file_resources *ret, uint32_t *ret_highest,
+                    struct sl_err *err) {
     sqlite3_stmt *s = NULL;
     int step, r = highest_number(f, ret_highest, err);
 
@@ -306,7 +307,8 @@ int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest, struct
         if (number < 1 || number > SL_STORE_FILE_RESOURCES || !name)
             r = damaged(f, "a resource without a name or number", err);
         else
-            *sl_vec_push(ret) = (struct file_resource){sl_strdup(name), (uint32_t)number, false};
+            *sl_vec_push(ret) =
+                (struct store_file_resource){sl_strdup(name), (uint32_t)number, false};
         if (r >= 0 && number > *ret_highest)
             *ret_highest = (uint32_t)number;
     }
@@ -316,8 +318,8 @@ int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest, struct
     return r;
 }
 
-int file_free_numbers(struct file *f, const file_resources *known, uint32_t highest,
-                      file_numbers *ret, struct sl_err *err) {
+int store_file_free_numbers(struct store_file *f, const store_file_resources *known,
+                            uint32_t highest, store_file_numbers *ret, struct sl_err *err) {
     sqlite3_stmt *s = NULL;
     int r = SL_OK;
 
@@ -329,8 +331,8 @@ int file_free_numbers(struct file *f, const file_resources *known, uint32_t high
             i++;
             continue;
         }
-        (void)sqlite3_bind_int64(s, 1, (int64_t)row_first(number));
-        (void)sqlite3_bind_int64(s, 2, (int64_t)row_first(number + 1));
+        (void)sqlite3_bind_int64(s, 1, (int64_t)store_row_first(number));
+        (void)sqlite3_bind_int64(s, 2, (int64_t)store_row_first(number + 1));
         int step = sqlite3_step(s);
         if (step == SQLITE_DONE)
             *sl_vec_push(ret) = number;
@@ -347,10 +349,10 @@ static const char *or_empty(const unsigned char *s) {
 }
 
 /* A row as it stands there; damaged, if its checksum is wrong. */
-static void row_read(sqlite3_stmt *s, struct file_row *ret) {
+static void row_read(sqlite3_stmt *s, struct store_file_row *ret) {
     const char *text;
 
-    *ret = (struct file_row){
+    *ret = (struct store_file_row){
         .row = (uint64_t)sqlite3_column_int64(s, 0),
         .version = (uint64_t)sqlite3_column_int64(s, 1),
         .ns = or_empty(sqlite3_column_text(s, 2)),
@@ -362,11 +364,12 @@ static void row_read(sqlite3_stmt *s, struct file_row *ret) {
     text = sqlite3_column_blob(s, 6);
     ret->text = text ? text : "";
     ret->len = (size_t)sqlite3_column_bytes(s, 6);
-    ret->damaged = (uint64_t)sqlite3_column_int64(s, 5) != file_checksum(ret);
+    ret->damaged = (uint64_t)sqlite3_column_int64(s, 5) != store_file_checksum(ret);
 }
 
-int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, struct sl_err *err) {
-    struct file_row row;
+int store_file_read(struct store_file *f, uint32_t resource, store_file_row_fn fn, void *ctx,
+                    struct sl_err *err) {
+    struct store_file_row row;
     sqlite3_stmt *s = NULL;
     int step, r = SL_OK;
 
@@ -375,8 +378,8 @@ int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, stru
                            " WHERE row >= ? AND row < ? ORDER BY row",
                            -1, &s, NULL) != SQLITE_OK)
         return failed(f, "reading", err);
-    (void)sqlite3_bind_int64(s, 1, (int64_t)row_first(resource));
-    (void)sqlite3_bind_int64(s, 2, (int64_t)row_first(resource + 1));
+    (void)sqlite3_bind_int64(s, 1, (int64_t)store_row_first(resource));
+    (void)sqlite3_bind_int64(s, 2, (int64_t)store_row_first(resource + 1));
     while (r >= 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         row_read(s, &row);
         if ((r = fn(ctx, &row, err)) < 0)
@@ -388,7 +391,7 @@ int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, stru
     return r;
 }
 
-static int move_away(struct file *f, uint64_t row, struct sl_err *err) {
+static int move_away(struct store_file *f, uint64_t row, struct sl_err *err) {
     static const char *const texts[] = {
         "INSERT INTO " TABLE_DAMAGED " SELECT row, version, ns, name, uid, sum, text, gone, floor,"
         " datetime('now') FROM objects WHERE row = ?",
@@ -407,8 +410,8 @@ static int move_away(struct file *f, uint64_t row, struct sl_err *err) {
     return r;
 }
 
-int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t past,
-                   struct sl_err *err) {
+int store_file_set_aside(struct store_file *f, const uint64_t *rows, uint32_t n, uint64_t past,
+                         struct sl_err *err) {
     char mark[96];
     int r = run(f, "BEGIN IMMEDIATE", err);
 
@@ -428,7 +431,7 @@ int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t pa
 
 /* ---- writing ---- */
 
-static int step(struct file *f, int which, struct sl_err *err) {
+static int step(struct store_file *f, int which, struct sl_err *err) {
     sqlite3_stmt *s = f->stmt[which];
 
     int r = sqlite3_step(s) == SQLITE_DONE ? SL_OK : failed(f, "writing", err);
@@ -436,11 +439,11 @@ static int step(struct file *f, int which, struct sl_err *err) {
     return r;
 }
 
-static int put(struct file *f, const struct change *c, struct sl_err *err) {
+static int put(struct store_file *f, const struct store_change *c, struct sl_err *err) {
     sqlite3_stmt *s = f->stmt[PUT];
-    const struct sl_object *o = c->ev.now;
-    const struct file_row row = {
-        .row = ((const struct object *)o)->row,
+    const struct sl_store_object *o = c->ev.now;
+    const struct store_file_row row = {
+        .row = ((const struct store_object *)o)->row,
         .version = o->version,
         .floor = c->floor,
         .gone = c->ev.what == SL_DELETED,
@@ -456,20 +459,20 @@ static int put(struct file *f, const struct change *c, struct sl_err *err) {
     (void)sqlite3_bind_text(s, 3, row.ns, -1, SQLITE_STATIC);
     (void)sqlite3_bind_text(s, 4, row.name, -1, SQLITE_STATIC);
     (void)sqlite3_bind_text(s, 5, row.uid, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 6, (int64_t)file_checksum(&row));
+    (void)sqlite3_bind_int64(s, 6, (int64_t)store_file_checksum(&row));
     (void)sqlite3_bind_blob(s, 7, row.text, (int)row.len, SQLITE_STATIC);
     (void)sqlite3_bind_int64(s, 8, row.gone);
     (void)sqlite3_bind_int64(s, 9, (int64_t)row.floor);
     return step(f, PUT, err);
 }
 
-static int write_all(struct file *f, const struct batch *b, struct sl_err *err) {
+static int write_all(struct store_file *f, const struct store_batch *b, struct sl_err *err) {
     int r = SL_OK;
 
     for (uint32_t i = 0; r >= 0 && i < b->drops.n; i++) {
         uint32_t number = b->drops.v[i];
-        (void)sqlite3_bind_int64(f->stmt[EMPTY], 1, (int64_t)row_first(number));
-        (void)sqlite3_bind_int64(f->stmt[EMPTY], 2, (int64_t)row_first(number + 1));
+        (void)sqlite3_bind_int64(f->stmt[EMPTY], 1, (int64_t)store_row_first(number));
+        (void)sqlite3_bind_int64(f->stmt[EMPTY], 2, (int64_t)store_row_first(number + 1));
         (void)sqlite3_bind_int64(f->stmt[UNNAME], 1, number);
         r = step(f, EMPTY, err);
         if (r >= 0)
@@ -497,7 +500,8 @@ static int write_all(struct file *f, const struct batch *b, struct sl_err *err) 
     return r;
 }
 
-int file_commit(struct file *f, const struct batch *b, bool *ret_unknown, struct sl_err *err) {
+int store_file_commit(struct store_file *f, const struct store_batch *b, bool *ret_unknown,
+                      struct sl_err *err) {
     int r = step(f, BEGIN, err);
 
     *ret_unknown = false;
@@ -515,16 +519,16 @@ int file_commit(struct file *f, const struct batch *b, bool *ret_unknown, struct
     return r;
 }
 
-int file_overwrite(struct file *f, struct sl_err *err) {
-    const struct batch mark = {.reserve = f->reserve};
+int store_file_overwrite(struct store_file *f, struct sl_err *err) {
+    const struct store_batch mark = {.reserve = f->reserve};
     bool unknown;
 
-    return file_commit(f, &mark, &unknown, err);
+    return store_file_commit(f, &mark, &unknown, err);
 }
 
 /* The names of the file and of its log are durable too. SQLite syncs the folder when it begins a
  * log, but does not mind if that fails. */
-static int sync_folder(const struct file *f, struct sl_err *err) {
+static int sync_folder(const struct store_file *f, struct sl_err *err) {
     char path[MAX_PATH];
     int r = SL_OK;
 
@@ -540,19 +544,19 @@ static int sync_folder(const struct file *f, struct sl_err *err) {
     return r;
 }
 
-int file_begin(struct file *f, uint64_t reserve, struct sl_err *err) {
-    const struct batch first = {.reserve = reserve};
+int store_file_begin(struct store_file *f, uint64_t reserve, struct sl_err *err) {
+    const struct store_batch first = {.reserve = reserve};
     bool unknown;
-    int r = file_commit(f, &first, &unknown, err);
+    int r = store_file_commit(f, &first, &unknown, err);
 
     return r < 0 ? r : sync_folder(f, err);
 }
 
-void file_close(struct file *f, uint64_t version) {
-    const struct batch last = {.reserve = version};
+void store_file_close(struct store_file *f, uint64_t version) {
+    const struct store_batch last = {.reserve = version};
     bool unknown;
 
-    (void)file_commit(f, &last, &unknown,
-                      NULL); /* else versions go on from higher up, and that is all */
+    (void)store_file_commit(f, &last, &unknown,
+                            NULL); /* else versions go on from higher up, and that is all */
     drop(f);
 }

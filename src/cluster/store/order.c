@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-static int compare(const struct entry *e, const char *ns, const char *name) {
+static int compare(const struct store_entry *e, const char *ns, const char *name) {
     int c = strcmp(e->now->o.ns, ns);
 
     return c ? c : strcmp(e->now->o.name, name);
 }
 
 /* The links that lead to the first entry at or after the key, one per level. */
-static void find_links(struct order *od, const char *ns, const char *name,
-                       struct entry **ret[ORDER_LEVELS]) {
-    struct entry **links = od->head;
+static void find_links(struct store_order *od, const char *ns, const char *name,
+                       struct store_entry **ret[ORDER_LEVELS]) {
+    struct store_entry **links = od->head;
 
     for (uint32_t level = ORDER_LEVELS; level-- > 0;) {
         while (links[level] && compare(links[level], ns, name) < 0)
@@ -21,8 +21,9 @@ static void find_links(struct order *od, const char *ns, const char *name,
     }
 }
 
-struct entry *order_seek(const struct order *od, const char *ns, const char *name) {
-    struct entry *const *links = od->head;
+struct store_entry *store_order_seek(const struct store_order *od, const char *ns,
+                                     const char *name) {
+    struct store_entry *const *links = od->head;
 
     for (uint32_t level = ORDER_LEVELS; level-- > 0;)
         while (links[level] && compare(links[level], ns, name) < 0)
@@ -30,20 +31,22 @@ struct entry *order_seek(const struct order *od, const char *ns, const char *nam
     return links[0];
 }
 
-struct entry *order_find(const struct order *od, const char *ns, const char *name) {
-    struct entry *e = order_seek(od, ns, name);
+struct store_entry *store_order_find(const struct store_order *od, const char *ns,
+                                     const char *name) {
+    struct store_entry *e = store_order_seek(od, ns, name);
 
     return e && compare(e, ns, name) == 0 ? e : NULL;
 }
 
-struct entry *order_add(struct order *od, struct object *o, struct sl_prng *prng) {
-    struct entry **links[ORDER_LEVELS];
+struct store_entry *store_order_add(struct store_order *od, struct store_object *o,
+                                    struct sl_prng *prng) {
+    struct store_entry **links[ORDER_LEVELS];
     uint32_t height = 1;
 
     while (height < ORDER_LEVELS && sl_prng_one_in(prng, 4))
         height++;
-    struct entry *e = sl_alloc(sizeof *e + height * sizeof(struct entry *));
-    *e = (struct entry){.now = o, .height = height};
+    struct store_entry *e = sl_alloc(sizeof *e + height * sizeof(struct store_entry *));
+    *e = (struct store_entry){.now = o, .height = height};
     find_links(od, o->o.ns, o->o.name, links);
     for (uint32_t level = 0; level < height; level++) {
         e->next[level] = *links[level];
@@ -54,8 +57,8 @@ struct entry *order_add(struct order *od, struct object *o, struct sl_prng *prng
     return e;
 }
 
-void order_del(struct order *od, struct entry *e) {
-    struct entry **links[ORDER_LEVELS];
+void store_order_del(struct store_order *od, struct store_entry *e) {
+    struct store_entry **links[ORDER_LEVELS];
 
     find_links(od, e->now->o.ns, e->now->o.name, links);
     sl_assert(*links[0] == e);

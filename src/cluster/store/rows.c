@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/store/store_int.h"
 
-static uint64_t *at(const struct rows *r, uint32_t i) {
+static uint64_t *at(const struct store_rows *r, uint32_t i) {
     return &r->v[i & (r->cap - 1)];
 }
 
-static void grow(struct rows *r) {
+static void grow(struct store_rows *r) {
     if (r->end - r->first < r->cap)
         return;
     uint32_t cap = r->cap ? 2 * r->cap : 16;
@@ -17,25 +17,25 @@ static void grow(struct rows *r) {
     r->cap = cap;
 }
 
-void rows_done(struct rows *r) {
+void store_rows_done(struct store_rows *r) {
     sl_freep(&r->v);
-    *r = (struct rows){0};
+    *r = (struct store_rows){0};
 }
 
-void rows_add(struct rows *r, uint64_t row) {
+void store_rows_add(struct store_rows *r, uint64_t row) {
     grow(r);
     *at(r, r->end++) = row;
 }
 
-uint32_t rows_spare(const struct rows *r) {
+uint32_t store_rows_spare(const struct store_rows *r) {
     return r->end - r->first;
 }
 
-uint64_t rows_take(struct rows *r) {
+uint64_t store_rows_take(struct store_rows *r) {
     return r->first == r->end ? ++r->last : *at(r, r->first++);
 }
 
-void rows_return(struct rows *r, uint64_t row) {
+void store_rows_return(struct store_rows *r, uint64_t row) {
     grow(r);
     *at(r, --r->first) = row;
 }

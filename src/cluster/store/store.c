@@ -21,67 +21,67 @@ static size_t heap_bytes(size_t bytes) {
     return (bytes + 8 + 15) & ~(size_t)15;
 }
 
-static size_t entry_bytes(const struct entry *e) {
-    return heap_bytes(sizeof *e + e->height * sizeof(struct entry *));
+static size_t entry_bytes(const struct store_entry *e) {
+    return heap_bytes(sizeof *e + e->height * sizeof(struct store_entry *));
 }
 
-static struct object *object_new(struct sl_store *st, uint32_t resource, uint64_t version,
-                                 const char *ns, const char *name, const char *uid,
-                                 const char *text, size_t len) {
+static struct store_object *object_new(struct sl_store *st, uint32_t resource, uint64_t version,
+                                       const char *ns, const char *name, const char *uid,
+                                       const char *text, size_t len) {
     const char *const texts[] = {text, ns, name, uid};
     const size_t lens[] = {len, strlen(ns), strlen(name), strlen(uid)};
-    size_t bytes = sizeof(struct object), at[4];
+    size_t bytes = sizeof(struct store_object), at[4];
 
     for (uint32_t i = 0; i < 4; i++) {
         at[i] = bytes;
         bytes += lens[i] + 1;
     }
     char *room = sl_alloc(bytes);
-    struct object *o = (struct object *)(void *)room;
+    struct store_object *o = (struct store_object *)(void *)room;
     for (uint32_t i = 0; i < 4; i++) {
         memcpy(room + at[i], texts[i], lens[i]);
         room[at[i] + lens[i]] = '\0';
     }
-    *o = (struct object){.o = {.refs = 1,
-                               .resource = resource,
-                               .version = version,
-                               .ns = room + at[1],
-                               .name = room + at[2],
-                               .uid = room + at[3],
-                               .text = room + at[0],
-                               .len = len},
-                         .bytes = heap_bytes(bytes)};
+    *o = (struct store_object){.o = {.refs = 1,
+                                     .resource = resource,
+                                     .version = version,
+                                     .ns = room + at[1],
+                                     .name = room + at[2],
+                                     .uid = room + at[3],
+                                     .text = room + at[0],
+                                     .len = len},
+                               .bytes = heap_bytes(bytes)};
     size_t index = st->spec.index ? st->spec.index(st->spec.ctx, &o->o) : 0;
     o->bytes += index ? heap_bytes(index) : 0;
     st->bytes += o->bytes;
     return o;
 }
 
-static struct object *full(struct sl_object *o) {
-    return (struct object *)o; /* its first member */
+static struct store_object *full(struct sl_store_object *o) {
+    return (struct store_object *)o; /* its first member */
 }
 
-void sl_object_unref(struct sl_store *st, struct sl_object *o) {
+void sl_store_object_unref(struct sl_store *st, struct sl_store_object *o) {
     if (!o || --o->refs)
         return;
     if (st->spec.unindex)
         st->spec.unindex(st->spec.ctx, o);
-    struct object *whole = full(o);
+    struct store_object *whole = full(o);
     st->bytes -= whole->bytes;
     sl_freep(&whole);
 }
 
 /* What is there now under this key becomes o, which is given; NULL: nothing is there any more.
  * Gives what was there, with its reference. */
-static struct object *set_now(struct sl_store *st, struct resource *res, struct entry *e,
-                              struct object *o) {
-    struct object *was = e ? e->now : NULL;
+static struct store_object *set_now(struct sl_store *st, struct store_resource *res,
+                                    struct store_entry *e, struct store_object *o) {
+    struct store_object *was = e ? e->now : NULL;
 
     if (!e) {
-        st->bytes += entry_bytes(order_add(&res->order, o, &st->prng));
+        st->bytes += entry_bytes(store_order_add(&res->order, o, &st->prng));
     } else if (!o) {
         st->bytes -= entry_bytes(e);
-        order_del(&res->order, e);
+        store_order_del(&res->order, e);
     } else {
         was->entry = NULL;
         e->now = o;
@@ -92,7 +92,7 @@ static struct object *set_now(struct sl_store *st, struct resource *res, struct 
 
 /* ---- keeping ---- */
 
-static void batch_clear(struct batch *b) {
+static void batch_clear(struct store_batch *b) {
     sl_vec_clear(&b->changes);
     sl_vec_clear(&b->out);
     sl_vec_clear(&b->resources);
@@ -101,7 +101,7 @@ static void batch_clear(struct batch *b) {
     b->bytes = 0;
 }
 
-static void batch_done(struct batch *b) {
+static void batch_done(struct store_batch *b) {
     sl_vec_free(&b->changes);
     sl_vec_free(&b->out);
     sl_vec_free(&b->resources);
@@ -120,15 +120,15 @@ static void dropped(struct sl_store *st, uint32_t number) {
 }
 
 static void kept(struct sl_store *st) {
-    struct batch *b = &st->flying;
+    struct store_batch *b = &st->in_flight;
 
     for (uint32_t i = 0; i < b->resources.n; i++)
-        b->resources.v[i]->in_file_kept = true;
+        b->resources.v[i]->in_file_committed = true;
     for (uint32_t i = 0; i < b->drops.n; i++)
         dropped(st, b->drops.v[i]);
     for (uint32_t i = 0; i < b->changes.n; i++) {
         b->changes.v[i].res->pending--;
-        ring_add(st, b->changes.v[i].res, &b->changes.v[i].ev);
+        store_ring_add(st, b->changes.v[i].res, &b->changes.v[i].ev);
     }
     if (b->changes.n)
         st->settled = sl_vec_last(&b->changes).ev.now->version;
@@ -143,49 +143,50 @@ static void kept(struct sl_store *st) {
 
 /* What is written over, and what goes because there is too much of it, is beyond the past as the
  * new rows tell it: so the file is right whichever of its commits is the last. */
-static void take_rows(const struct sl_store *st, struct batch *b) {
+static void take_rows(const struct sl_store *st, struct store_batch *b) {
     for (uint32_t i = 0; i < b->changes.n; i++) {
-        struct change *c = &b->changes.v[i];
+        struct store_change *c = &b->changes.v[i];
         c->floor = c->res->ring.floor;
-        full(c->ev.now)->row = rows_take(&c->res->rows);
+        full(c->ev.now)->row = store_rows_take(&c->res->rows);
     }
     for (uint32_t i = 0; i < b->changes.n; i++) {
-        struct resource *res = b->changes.v[i].res;
-        while (rows_spare(&res->rows) > st->spec.past)
-            *sl_vec_push(&b->out) = (struct out){res, rows_take(&res->rows)};
+        struct store_resource *res = b->changes.v[i].res;
+        while (store_rows_spare(&res->rows) > st->spec.past)
+            *sl_vec_push(&b->out) = (struct store_freed_row){res, store_rows_take(&res->rows)};
     }
 }
 
-static void return_rows(struct batch *b) {
+static void return_rows(struct store_batch *b) {
     for (uint32_t i = b->out.n; i-- > 0;)
-        rows_return(&b->out.v[i].res->rows, b->out.v[i].row);
+        store_rows_return(&b->out.v[i].res->rows, b->out.v[i].row);
     for (uint32_t i = b->changes.n; i-- > 0;)
         if (full(b->changes.v[i].ev.now)->row)
-            rows_return(&b->changes.v[i].res->rows, full(b->changes.v[i].ev.now)->row);
+            store_rows_return(&b->changes.v[i].res->rows, full(b->changes.v[i].ev.now)->row);
 }
 
 /* The newest first, so that each finds the state it made. */
-static void take_back(struct sl_store *st, struct batch *b) {
+static void take_back(struct sl_store *st, struct store_batch *b) {
     return_rows(b);
     while (b->changes.n) {
-        struct change c = sl_vec_pop(&b->changes);
+        struct store_change c = sl_vec_pop(&b->changes);
         c.res->pending--;
-        struct object *was = c.ev.was ? full(sl_object_ref(c.ev.was)) : NULL;
-        struct entry *e = order_find(&c.res->order, c.ev.now->ns, c.ev.now->name);
-        struct object *now = set_now(st, c.res, e, was);
+        struct store_object *was = c.ev.was ? full(sl_store_object_ref(c.ev.was)) : NULL;
+        struct store_entry *e = store_order_find(&c.res->order, c.ev.now->ns, c.ev.now->name);
+        struct store_object *now = set_now(st, c.res, e, was);
         if (now)
-            sl_object_unref(st, &now->o);
-        sl_object_unref(st, c.ev.now);
-        sl_object_unref(st, c.ev.was);
+            sl_store_object_unref(st, &now->o);
+        sl_store_object_unref(st, c.ev.now);
+        sl_store_object_unref(st, c.ev.was);
     }
     batch_clear(b);
 }
 
 static void undo(struct sl_store *st, const struct sl_err *why) {
-    struct waiter *w;
+    struct store_waiter *w;
 
     sl_log(st->failing ? SL_LOG_DEBUG : SL_LOG_ERROR, "commit failed, changes rolled back",
-           SL_I("changes", st->flying.changes.n + st->waiting.changes.n), SL_S("error", why->text));
+           SL_I("changes", st->in_flight.changes.n + st->waiting.changes.n),
+           SL_S("error", why->text));
     st->failing = true;
     st->failures++;
     TAILQ_FOREACH(w, &st->waiters, entry)
@@ -193,11 +194,11 @@ static void undo(struct sl_store *st, const struct sl_err *why) {
         w->r = SL_EIO;
     st->settled = st->version;
     take_back(st, &st->waiting);
-    take_back(st, &st->flying);
+    take_back(st, &st->in_flight);
 }
 
 static void hand_over(struct sl_store *st) {
-    struct batch *b = &st->waiting;
+    struct store_batch *b = &st->waiting;
 
     /* While commits fail, what is to be dropped waits for the next change: nobody waits for it. */
     bool drops = st->drops.n && !st->failing;
@@ -208,19 +209,20 @@ static void hand_over(struct sl_store *st) {
     if (st->version + RESERVE / 2 > st->reserved)
         b->reserve = st->version + RESERVE;
     for (uint32_t i = 0; i < st->resources.n; i++)
-        if (st->resources.v[i] && st->resources.v[i]->name && !st->resources.v[i]->in_file_kept)
+        if (st->resources.v[i] && st->resources.v[i]->name &&
+            !st->resources.v[i]->in_file_committed)
             *sl_vec_push(&b->resources) = st->resources.v[i];
     for (uint32_t i = 0; i < st->drops.n; i++)
         *sl_vec_push(&b->drops) = st->drops.v[i];
     b->dropped = st->dropped;
     if (st->file)
         take_rows(st, b);
-    struct batch spare = st->flying;
-    st->flying = *b;
+    struct store_batch spare = st->in_flight;
+    st->in_flight = *b;
     st->waiting = spare;
     if (st->writer) {
         st->busy = true;
-        writer_give(st->writer, &st->flying);
+        store_writer_submit(st->writer, &st->in_flight);
     } else {
         kept(st);
     }
@@ -230,7 +232,7 @@ static void settle(struct sl_store *st, bool wait) {
     struct sl_err err = {0};
     int r;
 
-    if (!st->busy || !writer_take(st->writer, wait, &r, &err))
+    if (!st->busy || !store_writer_take(st->writer, wait, &r, &err))
         return;
     st->busy = false;
     if (r < 0)
@@ -240,10 +242,10 @@ static void settle(struct sl_store *st, bool wait) {
 }
 
 static void call_waiters(struct sl_store *st) {
-    struct waiter *w;
+    struct store_waiter *w;
 
     while ((w = TAILQ_FIRST(&st->waiters)) && w->version <= st->settled) {
-        struct waiter one = *w;
+        struct store_waiter one = *w;
         TAILQ_REMOVE(&st->waiters, w, entry);
         sl_freep(&w);
         one.fn(one.ctx, one.r);
@@ -257,17 +259,17 @@ static void on_wake(uv_async_t *a) {
     settle(st, false);
     hand_over(st); /* so that the disk works while others are told */
     call_waiters(st);
-    watch_tell(st);
+    store_watch_deliver(st);
 }
 
-void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *ctx) {
+void sl_store_on_commit(struct sl_store *st, uint64_t version, sl_store_commit_fn fn, void *ctx) {
     if (version <= st->settled) { /* what was taken back is no longer seen by anybody */
         fn(ctx, SL_OK);
         return;
     }
-    struct waiter *w = sl_alloc0(1, sizeof *w), *at;
-    *w = (struct waiter){.version = version, .fn = fn, .ctx = ctx};
-    TAILQ_FOREACH_REVERSE(at, &st->waiters, waiters, entry)
+    struct store_waiter *w = sl_alloc0(1, sizeof *w), *at;
+    *w = (struct store_waiter){.version = version, .fn = fn, .ctx = ctx};
+    TAILQ_FOREACH_REVERSE(at, &st->waiters, store_waiters, entry)
     if (at->version <= version)
         break;
     if (at)
@@ -276,8 +278,8 @@ void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *
         TAILQ_INSERT_HEAD(&st->waiters, w, entry);
 }
 
-void sl_store_forget(struct sl_store *st, void *ctx) {
-    struct waiter *w, *next;
+void sl_store_cancel(struct sl_store *st, void *ctx) {
+    struct store_waiter *w, *next;
 
     for (w = TAILQ_FIRST(&st->waiters); w; w = next) {
         next = TAILQ_NEXT(w, entry);
@@ -305,9 +307,9 @@ static int room_for(struct sl_store *st, size_t bytes, bool deletes, struct sl_e
 }
 
 /* Takes over the references. */
-static void note(struct sl_store *st, struct resource *res, enum sl_change what, struct object *now,
-                 struct object *was) {
-    *sl_vec_push(&st->waiting.changes) = (struct change){
+static void note(struct sl_store *st, struct store_resource *res, enum sl_store_change what,
+                 struct store_object *now, struct store_object *was) {
+    *sl_vec_push(&st->waiting.changes) = (struct store_change){
         .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res};
     st->waiting.bytes += now->bytes;
     res->pending++;
@@ -329,7 +331,7 @@ static int check_put(struct sl_store *st, uint32_t resource, const char *ns, con
 }
 
 int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
-                 const char *uid, const char *text, size_t len, struct sl_object **ret,
+                 const char *uid, const char *text, size_t len, struct sl_store_object **ret,
                  struct sl_err *err) {
     int r = check_put(st, resource, ns, name, uid, len, err);
 
@@ -337,19 +339,19 @@ int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const c
         r = room_for(st, len, false, err);
     if (r < 0)
         return r;
-    struct resource *res = st->resources.v[resource];
-    struct entry *e = order_find(&res->order, ns, name);
-    struct object *o = object_new(st, resource, st->version + 1, ns, name, uid, text, len);
-    struct object *was = set_now(st, res, e, o);
-    note(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_object_ref(&o->o)), was);
+    struct store_resource *res = st->resources.v[resource];
+    struct store_entry *e = store_order_find(&res->order, ns, name);
+    struct store_object *o = object_new(st, resource, st->version + 1, ns, name, uid, text, len);
+    struct store_object *was = set_now(st, res, e, o);
+    note(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_store_object_ref(&o->o)), was);
     if (ret)
         *ret = &o->o;
     return SL_OK;
 }
 
-int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, size_t len,
+int sl_store_delete(struct sl_store *st, struct sl_store_object *o, const char *text, size_t len,
                     struct sl_err *err) {
-    struct entry *e = full(o)->entry;
+    struct store_entry *e = full(o)->entry;
     int r =
         e ? SL_OK : sl_err_set(err, SL_ESTALE, "%s was modified or deleted concurrently", o->name);
 
@@ -357,8 +359,8 @@ int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, 
         r = room_for(st, len, true, err);
     if (r < 0)
         return r;
-    struct resource *res = st->resources.v[o->resource];
-    struct object *last =
+    struct store_resource *res = st->resources.v[o->resource];
+    struct store_object *last =
         object_new(st, o->resource, st->version + 1, o->ns, o->name, o->uid, text, len);
     note(st, res, SL_DELETED, last, set_now(st, res, e, NULL));
     return SL_OK;
@@ -366,35 +368,35 @@ int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, 
 
 /* ---- reading ---- */
 
-static const struct order *order_of(struct sl_store *st, uint32_t resource) {
-    static const struct order none;
+static const struct store_order *order_of(struct sl_store *st, uint32_t resource) {
+    static const struct store_order none;
 
     return resource < st->resources.n && st->resources.v[resource]
                ? &st->resources.v[resource]->order
                : &none;
 }
 
-struct sl_object *sl_store_get(struct sl_store *st, uint32_t resource, const char *ns,
-                               const char *name) {
-    struct entry *e = order_find(order_of(st, resource), ns, name);
+struct sl_store_object *sl_store_get(struct sl_store *st, uint32_t resource, const char *ns,
+                                     const char *name) {
+    struct store_entry *e = store_order_find(order_of(st, resource), ns, name);
 
     return e ? &e->now->o : NULL;
 }
 
-struct sl_object *sl_store_seek(struct sl_store *st, uint32_t resource, const char *ns,
-                                const char *name) {
-    struct entry *e = order_seek(order_of(st, resource), ns, name);
+struct sl_store_object *sl_store_seek(struct sl_store *st, uint32_t resource, const char *ns,
+                                      const char *name) {
+    struct store_entry *e = store_order_seek(order_of(st, resource), ns, name);
 
     return e ? &e->now->o : NULL;
 }
 
-struct sl_object *sl_store_next(struct sl_store *st, const struct sl_object *o) {
-    struct entry *e = ((const struct object *)o)->entry;
+struct sl_store_object *sl_store_next(struct sl_store *st, const struct sl_store_object *o) {
+    struct store_entry *e = ((const struct store_object *)o)->entry;
 
     if (e) {
         e = e->next[0];
     } else { /* it was replaced or deleted: whoever stands behind its place */
-        e = order_seek(order_of(st, o->resource), o->ns, o->name);
+        e = store_order_seek(order_of(st, o->resource), o->ns, o->name);
         if (e && strcmp(e->now->o.ns, o->ns) == 0 && strcmp(e->now->o.name, o->name) == 0)
             e = e->next[0];
     }
@@ -415,8 +417,8 @@ uint64_t sl_store_next_version(const struct sl_store *st) {
     return st->version + 1;
 }
 
-uint64_t sl_store_told(const struct sl_store *st) {
-    return st->told;
+uint64_t sl_store_delivered(const struct sl_store *st) {
+    return st->delivered;
 }
 
 void sl_store_stats(const struct sl_store *st, struct sl_store_stats *ret) {
@@ -429,7 +431,7 @@ void sl_store_stats(const struct sl_store *st, struct sl_store_stats *ret) {
 /* ---- resources, opening, closing ---- */
 
 struct row {
-    struct object *o; /* NULL: it has a place */
+    struct store_object *o; /* NULL: it has a place */
     bool gone;
 };
 
@@ -441,13 +443,13 @@ struct damage {
 
 struct reading {
     struct sl_store *st;
-    struct resource *res;
+    struct store_resource *res;
     SL_VEC(struct row) rows;
     SL_VEC(struct damage) damage;
     SL_VEC(uint64_t) aside; /* rows that leave the objects */
 };
 
-static int take_damaged(struct reading *rd, const struct file_row *row, struct sl_err *err) {
+static int take_damaged(struct reading *rd, const struct store_file_row *row, struct sl_err *err) {
     if (rd->st->n_damaged++ >= MAX_DAMAGED)
         return sl_err_set(
             err, SL_EINVAL,
@@ -462,19 +464,19 @@ static int take_damaged(struct reading *rd, const struct file_row *row, struct s
     return SL_OK;
 }
 
-static int take_row(void *ctx, const struct file_row *row, struct sl_err *err) {
+static int take_row(void *ctx, const struct store_file_row *row, struct sl_err *err) {
     struct reading *rd = ctx;
     struct sl_store *st = rd->st;
 
     if (row->damaged)
         return take_damaged(rd, row, err);
     if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened || row->floor > row->version ||
-        row->row - row_first(rd->res->in_file) > ROWS_MOST)
+        row->row - store_row_first(rd->res->in_file) > ROWS_MOST)
         return sl_err_set(err, SL_EINVAL, "object with an impossible version, size or row");
-    struct object *o = object_new(st, rd->res->number, row->version, row->ns, row->name, row->uid,
-                                  row->text, row->len);
+    struct store_object *o = object_new(st, rd->res->number, row->version, row->ns, row->name,
+                                        row->uid, row->text, row->len);
     if (st->spec.readable && !st->spec.readable(st->spec.ctx, &o->o)) {
-        sl_object_unref(st, &o->o);
+        sl_store_object_unref(st, &o->o);
         return take_damaged(rd, row, err);
     }
     o->row = row->row;
@@ -496,15 +498,15 @@ static int by_version(const void *a, const void *b) {
  * and rows that nothing was written over yet. */
 static int live_again(struct reading *rd, struct sl_err *err) {
     struct sl_store *st = rd->st;
-    struct resource *res = rd->res;
+    struct store_resource *res = rd->res;
     uint64_t last = 0, floor = res->ring.floor;
 
     if (rd->rows.n)
         qsort(rd->rows.v, rd->rows.n, sizeof rd->rows.v[0], by_version);
     for (uint32_t i = 0; i < rd->rows.n; i++) {
         struct row *row = &rd->rows.v[i];
-        struct object *o = row->o;
-        struct entry *e = order_find(&res->order, o->o.ns, o->o.name);
+        struct store_object *o = row->o;
+        struct store_entry *e = store_order_find(&res->order, o->o.ns, o->o.name);
         bool past = o->o.version > floor;
         if (o->o.version == last || (past && row->gone && !e))
             return sl_err_set(
@@ -513,20 +515,21 @@ static int live_again(struct reading *rd, struct sl_err *err) {
                 "move it away",
                 st->spec.path, res->name);
         last = o->o.version;
-        struct object *was = row->gone && !e ? NULL : set_now(st, res, e, row->gone ? NULL : o);
+        struct store_object *was =
+            row->gone && !e ? NULL : set_now(st, res, e, row->gone ? NULL : o);
         row->o = NULL;
         if (!row->gone)
-            (void)sl_object_ref(&o->o);
-        ring_add(st, res,
-                 &(struct sl_store_event){
-                     .what = row->gone ? SL_DELETED
-                             : was     ? SL_MODIFIED
-                                       : SL_ADDED,
-                     .now = &o->o,
-                     .was = was ? &was->o : NULL,
-                 });
+            (void)sl_store_object_ref(&o->o);
+        store_ring_add(st, res,
+                       &(struct sl_store_event){
+                           .what = row->gone ? SL_DELETED
+                                   : was     ? SL_MODIFIED
+                                             : SL_ADDED,
+                           .now = &o->o,
+                           .was = was ? &was->o : NULL,
+                       });
         if (!past)
-            ring_drop(st, res);
+            store_ring_drop(st, res);
     }
     res->ring.floor = floor;
     return SL_OK;
@@ -537,7 +540,7 @@ static uint32_t newest(const struct reading *rd, const struct damage *d, bool la
     uint32_t found = UINT32_MAX;
 
     for (uint32_t i = 0; i < rd->rows.n; i++) {
-        const struct sl_object *o = &rd->rows.v[i].o->o;
+        const struct sl_store_object *o = &rd->rows.v[i].o->o;
         if ((o->version > d->version) == later && strcmp(o->ns, d->ns) == 0 &&
             strcmp(o->name, d->name) == 0 &&
             (found == UINT32_MAX || o->version > rd->rows.v[found].o->o.version))
@@ -564,7 +567,7 @@ static int set_aside(struct reading *rd, struct sl_err *err) {
             now = "none";
             while ((at = newest(rd, d, false)) != UINT32_MAX && d->gone) {
                 *sl_vec_push(&rd->aside) = rd->rows.v[at].o->row;
-                sl_object_unref(st, &rd->rows.v[at].o->o);
+                sl_store_object_unref(st, &rd->rows.v[at].o->o);
                 rd->rows.v[at] = sl_vec_last(&rd->rows);
                 (void)sl_vec_pop(&rd->rows);
             }
@@ -578,13 +581,13 @@ static int set_aside(struct reading *rd, struct sl_err *err) {
                SL_S("resource", rd->res->name), SL_S("namespace", d->ns), SL_S("name", d->name),
                SL_I("version", d->version), SL_I("row", d->row), SL_S("served", now));
     }
-    int r = file_set_aside(st->file, rd->aside.v, rd->aside.n, st->opened, err);
+    int r = store_file_set_aside(st->file, rd->aside.v, rd->aside.n, st->opened, err);
     st->past = st->opened;
     rd->res->ring.floor = st->opened;
     return r;
 }
 
-static struct file_resource *find_stored(struct sl_store *st, const char *name) {
+static struct store_file_resource *find_stored(struct sl_store *st, const char *name) {
     for (uint32_t i = 0; i < st->stored.n; i++)
         if (strcmp(st->stored.v[i].name, name) == 0)
             return &st->stored.v[i];
@@ -592,7 +595,7 @@ static struct file_resource *find_stored(struct sl_store *st, const char *name) 
 }
 
 /* The one of this name, if it is somewhere. */
-static struct resource *find_named(struct sl_store *st, const char *name) {
+static struct store_resource *find_named(struct sl_store *st, const char *name) {
     for (uint32_t i = 0; i < st->resources.n; i++)
         if (st->resources.v[i] && st->resources.v[i]->name &&
             strcmp(st->resources.v[i]->name, name) == 0)
@@ -600,42 +603,42 @@ static struct resource *find_named(struct sl_store *st, const char *name) {
     return NULL;
 }
 
-static void resource_free(struct sl_store *st, struct resource *res) {
-    watch_drop_all(st, res);
-    ring_done(st, res);
-    rows_done(&res->rows);
+static void resource_free(struct sl_store *st, struct store_resource *res) {
+    store_watch_drop_all(st, res);
+    store_ring_done(st, res);
+    store_rows_done(&res->rows);
     while (res->order.n) {
-        struct entry *e = res->order.head[0];
-        struct object *o = e->now;
+        struct store_entry *e = res->order.head[0];
+        struct store_object *o = e->now;
         st->bytes -= entry_bytes(e);
-        order_del(&res->order, e);
-        sl_object_unref(st, &o->o);
+        store_order_del(&res->order, e);
+        sl_store_object_unref(st, &o->o);
     }
     sl_freep(&res->name);
     sl_freep(&res);
 }
 
 /* There may have been another of this name, and nobody knows what happened to its objects. */
-static void past_of_dropped(const struct sl_store *st, struct resource *res) {
+static void past_of_dropped(const struct sl_store *st, struct store_resource *res) {
     if (st->dropped > res->ring.floor)
         res->ring.floor = st->dropped;
 }
 
-static int read_resource(struct sl_store *st, struct resource *res, struct sl_err *err) {
-    struct file_resource *fr = find_stored(st, res->name);
+static int read_resource(struct sl_store *st, struct store_resource *res, struct sl_err *err) {
+    struct store_file_resource *fr = find_stored(st, res->name);
     struct reading rd = {.st = st, .res = res};
 
     if (fr) {
         res->in_file = fr->number;
-        res->in_file_kept = true;
+        res->in_file_committed = true;
     } else {
         if (!st->free_in_file.n && st->n_in_file == SL_STORE_FILE_RESOURCES)
             return sl_err_set(err, SL_ELIMIT, "more than %u resources", SL_STORE_FILE_RESOURCES);
         res->in_file = st->free_in_file.n ? sl_vec_pop(&st->free_in_file) : ++st->n_in_file;
         *sl_vec_push(&st->stored) =
-            (struct file_resource){sl_strdup(res->name), res->in_file, true};
+            (struct store_file_resource){sl_strdup(res->name), res->in_file, true};
     }
-    res->rows.last = row_first(res->in_file);
+    res->rows.last = store_row_first(res->in_file);
     if (!fr || fr->read) {
         past_of_dropped(st, res);
         return SL_OK;
@@ -644,7 +647,7 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
     if (st->busy)
         return sl_err_set(err, SL_EIO, "commits are stalled: the disk does not sync");
     fr->read = true;
-    int r = file_read(st->file, fr->number, take_row, &rd, err);
+    int r = store_file_read(st->file, fr->number, take_row, &rd, err);
     if (r >= 0 && rd.damage.n)
         r = set_aside(&rd, err);
     if (r >= 0)
@@ -658,7 +661,7 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
     sl_vec_free(&rd.damage);
     sl_vec_free(&rd.aside);
     for (uint32_t i = 0; i < rd.rows.n; i++) /* those that found no place */
-        sl_object_unref(st, rd.rows.v[i].o ? &rd.rows.v[i].o->o : NULL);
+        sl_store_object_unref(st, rd.rows.v[i].o ? &rd.rows.v[i].o->o : NULL);
     sl_vec_free(&rd.rows);
     return r;
 }
@@ -668,7 +671,7 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
     sl_assert(resource < SL_STORE_RESOURCES);
     while (st->resources.n <= resource)
         *sl_vec_push(&st->resources) = NULL;
-    struct resource *res = st->resources.v[resource], *named = find_named(st, name);
+    struct store_resource *res = st->resources.v[resource], *named = find_named(st, name);
 
     if (res && named == res)
         return SL_OK;
@@ -676,7 +679,7 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
         return sl_err_set(err, SL_EEXIST, "the resource %s has another number, or %u another name",
                           name, resource);
     res = sl_alloc0(1, sizeof *res);
-    ring_init(res, st->past);
+    store_ring_init(res, st->past);
     res->number = resource;
     res->name = sl_strdup(name);
     int r = read_resource(st, res, err);
@@ -688,16 +691,16 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
 }
 
 bool sl_store_drop(struct sl_store *st, uint32_t resource) {
-    struct resource *res = resource < st->resources.n ? st->resources.v[resource] : NULL;
+    struct store_resource *res = resource < st->resources.n ? st->resources.v[resource] : NULL;
 
     if (!res)
         return true;
     if (res->order.n || res->pending)
         return false;
-    for (uint32_t i = 0; i < st->flying.resources.n; i++)
-        if (st->flying.resources.v[i] == res) /* it is being named */
+    for (uint32_t i = 0; i < st->in_flight.resources.n; i++)
+        if (st->in_flight.resources.v[i] == res) /* it is being named */
             return false;
-    struct file_resource *fr = find_stored(st, res->name);
+    struct store_file_resource *fr = find_stored(st, res->name);
     sl_freep(&fr->name);
     *fr = sl_vec_last(&st->stored);
     st->stored.n--;
@@ -710,17 +713,17 @@ bool sl_store_drop(struct sl_store *st, uint32_t resource) {
 }
 
 static int open_file(struct sl_store *st, struct sl_err *err) {
-    struct file_marks marks = {.version = st->version, .past = st->past};
-    int r = file_open(st->spec.path, &st->file, &marks, err);
+    struct store_file_marks marks = {.version = st->version, .past = st->past};
+    int r = store_file_open(st->spec.path, &st->file, &marks, err);
 
     st->version = marks.version;
     st->past = marks.past;
     st->dropped = marks.dropped;
-    st->opened = st->settled = st->told = st->version;
+    st->opened = st->settled = st->delivered = st->version;
     if (r >= 0)
-        r = file_list(st->file, &st->stored, &st->n_in_file, err);
+        r = store_file_list(st->file, &st->stored, &st->n_in_file, err);
     if (r >= 0)
-        r = file_free_numbers(st->file, &st->stored, st->n_in_file, &st->free_in_file, err);
+        r = store_file_free_numbers(st->file, &st->stored, st->n_in_file, &st->free_in_file, err);
     for (uint32_t i = 0, n = st->stored.n; r >= 0 && st->spec.resource && i < n; i++) {
         const char *name = st->stored.v[i].name;
         uint32_t number = st->spec.resource(st->spec.ctx, name);
@@ -729,9 +732,9 @@ static int open_file(struct sl_store *st, struct sl_err *err) {
     }
     st->reserved = st->version + RESERVE;
     if (r >= 0)
-        r = file_begin(st->file, st->reserved, err);
+        r = store_file_begin(st->file, st->reserved, err);
     if (r >= 0)
-        st->writer = writer_start(st->file, &st->wake);
+        st->writer = store_writer_start(st->file, &st->wake);
     return r;
 }
 
@@ -747,11 +750,11 @@ int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret, struc
 
     st->spec = *spec;
     st->spec.past = spec->past ? spec->past : SL_STORE_PAST;
-    st->version = st->opened = st->settled = st->told = st->past = 1;
+    st->version = st->opened = st->settled = st->delivered = st->past = 1;
     st->reserved = UINT64_MAX / 2;
     sl_prng_init(&st->prng, 1); /* for the shape of the lists alone */
     TAILQ_INIT(&st->waiters);
-    TAILQ_INIT(&st->stirred);
+    TAILQ_INIT(&st->backlog);
     if (uv_async_init(spec->loop, &st->wake, on_wake) < 0) {
         sl_freep(&st);
         return sl_err_set(err, SL_EIO, "cannot add a handle to the event loop");
@@ -767,7 +770,7 @@ int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret, struc
 }
 
 void sl_store_close(struct sl_store *st) {
-    struct waiter *w;
+    struct store_waiter *w;
 
     if (!st)
         return;
@@ -776,15 +779,15 @@ void sl_store_close(struct sl_store *st) {
         sl_freep(&w);
     }
     if (st->writer)
-        writer_hurry(st->writer);
+        store_writer_hurry(st->writer);
     settle(st, true);
     hand_over(st);
     settle(st, true);
     take_back(st, &st->waiting); /* nothing, unless the last ones failed */
     if (st->writer)
-        writer_end(st->writer);
+        store_writer_end(st->writer);
     if (st->file)
-        file_close(TAKE_PTR(st->file), st->version);
+        store_file_close(TAKE_PTR(st->file), st->version);
     for (uint32_t i = 0; i < st->resources.n; i++)
         if (st->resources.v[i])
             resource_free(st, st->resources.v[i]);
@@ -795,6 +798,6 @@ void sl_store_close(struct sl_store *st) {
     sl_vec_free(&st->free_in_file);
     sl_vec_free(&st->drops);
     batch_done(&st->waiting);
-    batch_done(&st->flying);
+    batch_done(&st->in_flight);
     uv_close((uv_handle_t *)&st->wake, on_closed);
 }

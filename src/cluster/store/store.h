@@ -5,8 +5,8 @@
  * group commit: many changes per commit.
  *
  * A change is applied at once and gets a version; it is *committed* when its transaction is
- * durable. Nothing of it may leave the process before that: responses wait for sl_store_after, and
- * watchers see committed changes only. If a commit fails (disk full), its changes and all later
+ * durable. Nothing of it may leave the process before that: responses wait for sl_store_on_commit,
+ * and watchers see committed changes only. If a commit fails (disk full), its changes and all later
  * ones are rolled back, their waiters get an error, and the store continues; their versions are not
  * reused.
  *
@@ -28,7 +28,7 @@ struct uv_loop_s;
 struct sl_store;
 
 /* One version of one object. */
-struct sl_object {
+struct sl_store_object {
     uint32_t refs;
     uint32_t resource; /* the owner's number, below SL_STORE_RESOURCES */
     uint64_t version;  /* resourceVersion: of the change that made this text, or deleted it */
@@ -46,11 +46,11 @@ struct sl_store_spec {
     void *ctx;
     /* Each text once, when it is put or read from the file, the last one of a deletion too. May set
      * o->index, and returns how many bytes that takes. NULL: none. */
-    size_t (*index)(void *ctx, struct sl_object *o);
-    void (*unindex)(void *ctx, struct sl_object *o); /* frees it */
+    size_t (*index)(void *ctx, struct sl_store_object *o);
+    void (*unindex)(void *ctx, struct sl_store_object *o); /* frees it */
     /* Is the text of a row in the file one that the owner can go on with? One that is not is set
      * aside as a damaged one is. NULL: each is. */
-    bool (*readable)(void *ctx, const struct sl_object *o);
+    bool (*readable)(void *ctx, const struct sl_store_object *o);
     /* A resource by its name in the file ("apps/deployments"), for what was stored before.
      * UINT32_MAX: leave it aside, in the file. NULL: all of them wait for sl_store_resource. */
     uint32_t (*resource)(void *ctx, const char *name);
@@ -74,21 +74,21 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
  * left, and holders of references to its objects may not iterate from them. */
 bool sl_store_drop(struct sl_store *st, uint32_t resource) _must_check_;
 
-static inline struct sl_object *sl_object_ref(struct sl_object *o) {
+static inline struct sl_store_object *sl_store_object_ref(struct sl_store_object *o) {
     o->refs++;
     return o;
 }
-void sl_object_unref(struct sl_store *st, struct sl_object *o);
+void sl_store_object_unref(struct sl_store *st, struct sl_store_object *o);
 
 /* ---- reading ---- */
-struct sl_object *sl_store_get(struct sl_store *st, uint32_t resource, const char *ns,
-                               const char *name);
+struct sl_store_object *sl_store_get(struct sl_store *st, uint32_t resource, const char *ns,
+                                     const char *name);
 /* The first object of the resource at or after (ns, name), in byte order of namespace, then name;
  * NULL: none. Walk: o = seek(.., "", ""), then o = next(o). Not across changes; pages are the
  * caller's, from a copy of pointers. */
-struct sl_object *sl_store_seek(struct sl_store *st, uint32_t resource, const char *ns,
-                                const char *name);
-struct sl_object *sl_store_next(struct sl_store *st, const struct sl_object *o);
+struct sl_store_object *sl_store_seek(struct sl_store *st, uint32_t resource, const char *ns,
+                                      const char *name);
+struct sl_store_object *sl_store_next(struct sl_store *st, const struct sl_store_object *o);
 uint32_t sl_store_count(const struct sl_store *st, uint32_t resource);
 /* The last change, committed or not. */
 uint64_t sl_store_version(const struct sl_store *st);
@@ -100,27 +100,27 @@ uint64_t sl_store_next_version(const struct sl_store *st);
  * copied. uid, ns and name are of the object. ret may be NULL. SL_ELIMIT if it is too large; SL_EIO
  * if the store is full or the disk does not keep up: retry later. */
 int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
-                 const char *uid, const char *text, size_t len, struct sl_object **ret,
+                 const char *uid, const char *text, size_t len, struct sl_store_object **ret,
                  struct sl_err *err) _must_check_;
 /* 'o' is the current object. 'text' is the last state, with the version of its deletion. Fails only
  * with SL_EIO as above. */
-int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, size_t len,
+int sl_store_delete(struct sl_store *st, struct sl_store_object *o, const char *text, size_t len,
                     struct sl_err *err) _must_check_;
 
 /* Calls back when everything up to the version is committed (0), or was rolled back meanwhile
  * (SL_EIO): at once, if there is nothing to wait for. Calls are in the order of versions, before
  * watchers get the changes. */
-typedef void (*sl_kept_fn)(void *ctx, int r);
-void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *ctx);
+typedef void (*sl_store_commit_fn)(void *ctx, int r);
+void sl_store_on_commit(struct sl_store *st, uint64_t version, sl_store_commit_fn fn, void *ctx);
 /* No further call for this ctx. */
-void sl_store_forget(struct sl_store *st, void *ctx);
+void sl_store_cancel(struct sl_store *st, void *ctx);
 
 /* ---- watching ---- */
-enum sl_change { SL_ADDED, SL_MODIFIED, SL_DELETED };
+enum sl_store_change { SL_ADDED, SL_MODIFIED, SL_DELETED };
 struct sl_store_event {
-    enum sl_change what;
-    struct sl_object *now; /* of a deletion: the last state, with its version */
-    struct sl_object *was; /* before; NULL on ADDED */
+    enum sl_store_change what;
+    struct sl_store_object *now; /* of a deletion: the last state, with its version */
+    struct sl_store_object *was; /* before; NULL on ADDED */
 };
 struct sl_store_watch;
 /* Events of a resource after 'version', in order, each once it is committed, on the thread of the
@@ -138,7 +138,7 @@ int sl_store_watch_in(struct sl_store *st, uint32_t resource, uint64_t version, 
 void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w);
 /* All events up to this version have been delivered to the watchers of all resources: for
  * bookmarks. */
-uint64_t sl_store_told(const struct sl_store *st);
+uint64_t sl_store_delivered(const struct sl_store *st);
 
 struct sl_store_stats {
     uint64_t commits, failures;

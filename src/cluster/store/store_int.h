@@ -21,37 +21,40 @@
 
 #define ORDER_LEVELS 12u
 
-struct entry;
+struct store_entry;
 
-struct object {
-    struct sl_object o;
-    struct entry *entry; /* NULL: it is not the present one */
-    uint64_t row;        /* in the file: of this text alone; 0: not yet */
+struct store_object {
+    struct sl_store_object o;
+    struct store_entry *entry; /* NULL: it is not the present one */
+    uint64_t row;              /* in the file: of this text alone; 0: not yet */
     size_t bytes;
 };
 
-struct entry {
-    struct object *now;
+struct store_entry {
+    struct store_object *now;
     uint32_t height;
-    struct entry *next[];
+    struct store_entry *next[];
 };
 
-struct order {
-    struct entry *head[ORDER_LEVELS];
+struct store_order {
+    struct store_entry *head[ORDER_LEVELS];
     uint32_t n;
 };
 
 /* The first at or after (ns, name), or NULL. */
-struct entry *order_seek(const struct order *od, const char *ns, const char *name);
-struct entry *order_find(const struct order *od, const char *ns, const char *name);
+struct store_entry *store_order_seek(const struct store_order *od, const char *ns,
+                                     const char *name);
+struct store_entry *store_order_find(const struct store_order *od, const char *ns,
+                                     const char *name);
 /* It must not be there yet. */
-struct entry *order_add(struct order *od, struct object *o, struct sl_prng *prng);
+struct store_entry *store_order_add(struct store_order *od, struct store_object *o,
+                                    struct sl_prng *prng);
 /* Frees the entry, not its object. */
-void order_del(struct order *od, struct entry *e);
+void store_order_del(struct store_order *od, struct store_entry *e);
 
 /* ---- watch.c: event history and watchers ---- */
 
-struct ring {
+struct store_ring {
     struct sl_store_event
         *v; /* cap of them, a power of two; numbered first <= i < end, at i & (cap - 1) */
     uint32_t cap;
@@ -62,20 +65,20 @@ struct ring {
 
 struct sl_store_watch {
     TAILQ_ENTRY(sl_store_watch) entry;
-    struct resource *res;
+    struct store_resource *res;
     uint64_t next;  /* event, by number: those before it are delivered or not relevant */
     uint64_t after; /* version; older events are not delivered */
     sl_store_event_fn fn;
     void *ctx;
     char *ns, *name; /* of what it is about; NULL: all */
     uint64_t hash;   /* of these */
-    bool placed;     /* it is in 'places' */
+    bool indexed;    /* it is in 'store_watch_index' */
 };
-TAILQ_HEAD(watch_list, sl_store_watch);
+TAILQ_HEAD(store_watch_list, sl_store_watch);
 
 /* Watches of one object or one namespace that are up to date. */
-struct places {
-    struct watch_list *v; /* cap of them, a power of two */
+struct store_watch_index {
+    struct store_watch_list *v; /* cap of them, a power of two */
     uint32_t cap, n;
     uint64_t next; /* event, by number */
 };
@@ -87,82 +90,83 @@ struct places {
  * then it is harmless: a reader of the rows by version finds what replaced it, since a tombstone is
  * overwritten only after all older rows of its object.
  */
-struct rows {
+struct store_rows {
     uint64_t last; /* the highest so far */
     uint64_t *v;   /* free ones: cap of them, a power of two, first <= i < end at i & (cap - 1) */
     uint32_t cap, first, end;
 };
 
-void rows_done(struct rows *r);
-void rows_add(struct rows *r, uint64_t row);
-uint32_t rows_spare(const struct rows *r);
+void store_rows_done(struct store_rows *r);
+void store_rows_add(struct store_rows *r, uint64_t row);
+uint32_t store_rows_spare(const struct store_rows *r);
 /* The oldest free one, or a new one. */
-uint64_t rows_take(struct rows *r);
+uint64_t store_rows_take(struct store_rows *r);
 /* The last one that was taken comes back. */
-void rows_return(struct rows *r, uint64_t row);
+void store_rows_return(struct store_rows *r, uint64_t row);
 
-struct resource {
+struct store_resource {
     char *name; /* in the file; NULL: not known yet */
     uint32_t number;
     uint32_t in_file; /* its number there */
-    bool in_file_kept;
-    struct rows rows;
-    struct order order;
-    struct ring ring;
+    bool in_file_committed;
+    struct store_rows rows;
+    struct store_order order;
+    struct store_ring ring;
     /* Watches that are behind, or not in their place yet, are before those that are up to date. */
-    struct watch_list watches;
-    struct places places;
-    bool stirred;     /* a watch is behind */
+    struct store_watch_list watches;
+    struct store_watch_index watch_index;
+    bool has_backlog; /* a watch is behind */
     uint32_t pending; /* uncommitted changes */
-    TAILQ_ENTRY(resource) entry;
+    TAILQ_ENTRY(store_resource) entry;
 };
 
-void ring_init(struct resource *res, uint64_t floor);
-void ring_done(struct sl_store *st, struct resource *res);
+void store_ring_init(struct store_resource *res, uint64_t floor);
+void store_ring_done(struct sl_store *st, struct store_resource *res);
 /* Takes over the references. */
-void ring_add(struct sl_store *st, struct resource *res, const struct sl_store_event *ev);
+void store_ring_add(struct sl_store *st, struct store_resource *res,
+                    const struct sl_store_event *ev);
 /* The first event leaves the history, and the row it replaced or deleted is free, also in the file.
  * There must be one. */
-void ring_drop(struct sl_store *st, struct resource *res);
+void store_ring_drop(struct sl_store *st, struct store_resource *res);
 /* Delivers all events to all watches. */
-void watch_tell(struct sl_store *st);
+void store_watch_deliver(struct sl_store *st);
 /* Without watchers from now on. */
-void watch_drop_all(struct sl_store *st, struct resource *res);
+void store_watch_drop_all(struct sl_store *st, struct store_resource *res);
 
 /* ---- file.c: SQLite; on the loop's thread before the writer begins and after it ended, else on
  * the writer's ---- */
 
-struct change {
+struct store_change {
     struct sl_store_event ev;
-    struct resource *res; /* the writer may read what never changes of it */
-    uint64_t floor;       /* of its ring, once the batch is committed */
+    struct store_resource *res; /* the writer may read what never changes of it */
+    uint64_t floor;             /* of its ring, once the batch is committed */
 };
 
-struct out {
-    struct resource *res;
+struct store_freed_row {
+    struct store_resource *res;
     uint64_t row;
 };
 
-struct batch {
-    SL_VEC(struct change) changes;
-    SL_VEC(struct out) out;              /* rows that are taken and not written, but deleted */
-    SL_VEC(struct resource *) resources; /* to be named in the file */
-    SL_VEC(uint32_t) drops;              /* resources that leave the file: their numbers there */
-    uint64_t dropped;                    /* the version when the last of them was */
-    uint64_t reserve;                    /* versions that may be given out; 0: as it is */
+struct store_batch {
+    SL_VEC(struct store_change) changes;
+    SL_VEC(struct store_freed_row) out; /* rows that are taken and not written, but deleted */
+    SL_VEC(struct store_resource *) resources; /* to be named in the file */
+    SL_VEC(uint32_t) drops; /* resources that leave the file: their numbers there */
+    uint64_t dropped;       /* the version when the last of them was */
+    uint64_t reserve;       /* versions that may be given out; 0: as it is */
     size_t bytes;
 };
 
-struct file;
+struct store_file;
 
 /* State of a resource in the file when it is opened. */
-struct file_resource {
+struct store_file_resource {
     char *name;
     uint32_t number;
     bool read;
 };
 
-struct file_row {
+struct store_file_row {
     uint64_t row, version;
     uint64_t floor; /* of the history when it was written */
     bool gone;      /* it is the last text of an object that was deleted */
@@ -171,89 +175,91 @@ struct file_row {
     size_t len;
 };
 /* Of all of it but the response. */
-uint64_t file_checksum(const struct file_row *r);
-typedef int (*file_row_fn)(void *ctx, const struct file_row *row, struct sl_err *err);
+uint64_t store_file_checksum(const struct store_file_row *r);
+typedef int (*store_file_row_fn)(void *ctx, const struct store_file_row *row, struct sl_err *err);
 
 /* Versions in the file. */
-struct file_marks {
+struct store_file_marks {
     uint64_t version; /* the highest that may have been given out */
     uint64_t past;    /* in which order anything before this happened is not known, whatever the
                          resource */
     uint64_t dropped; /* a resource was, the last time; 0: none */
 };
-int file_open(const char *path, struct file **ret, struct file_marks *ret_marks,
-              struct sl_err *err) _must_check_;
+int store_file_open(const char *path, struct store_file **ret, struct store_file_marks *ret_marks,
+                    struct sl_err *err) _must_check_;
 /* 'version' is the last one that was given out. */
-void file_close(struct file *f, uint64_t version);
-typedef SL_VEC(struct file_resource) file_resources;
-typedef SL_VEC(uint32_t) file_numbers;
+void store_file_close(struct store_file *f, uint64_t version);
+typedef SL_VEC(struct store_file_resource) store_file_resources;
+typedef SL_VEC(uint32_t) store_file_numbers;
 /* Numbers up to the highest that neither a name nor a row has. */
-int file_free_numbers(struct file *f, const file_resources *known, uint32_t highest,
-                      file_numbers *ret, struct sl_err *err) _must_check_;
+int store_file_free_numbers(struct store_file *f, const store_file_resources *known,
+                            uint32_t highest, store_file_numbers *ret,
+                            struct sl_err *err) _must_check_;
 /* *ret_highest: numbers above it are unused. */
-int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest,
-              struct sl_err *err) _must_check_;
+int store_file_list(struct store_file *f, store_file_resources *ret, uint32_t *ret_highest,
+                    struct sl_err *err) _must_check_;
 /* Its rows, in no order. */
-int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx,
-              struct sl_err *err) _must_check_;
+int store_file_read(struct store_file *f, uint32_t resource, store_file_row_fn fn, void *ctx,
+                    struct sl_err *err) _must_check_;
 /* Moves these rows to the quarantine table; the history before 'past' is incomplete from now on.
  * Atomic. */
-int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t past,
-                   struct sl_err *err) _must_check_;
+int store_file_set_aside(struct store_file *f, const uint64_t *rows, uint32_t n, uint64_t past,
+                         struct sl_err *err) _must_check_;
 /* The first commit, after which versions may be given out; everything that was read is durable
  * then. */
-int file_begin(struct file *f, uint64_t reserve, struct sl_err *err) _must_check_;
+int store_file_begin(struct store_file *f, uint64_t reserve, struct sl_err *err) _must_check_;
 /*
  * Atomic. *ret_unknown: the fsync failed. The rows are not visible here, but may be after a crash,
- * until file_overwrite has succeeded, which overwrites them. A second fsync would not help: pages
- * whose sync failed are marked clean.
+ * until store_file_overwrite has succeeded, which overwrites them. A second fsync would not help:
+ * pages whose sync failed are marked clean.
  */
-int file_commit(struct file *f, const struct batch *b, bool *ret_unknown, struct sl_err *err);
-int file_overwrite(struct file *f, struct sl_err *err) _must_check_;
+int store_file_commit(struct store_file *f, const struct store_batch *b, bool *ret_unknown,
+                      struct sl_err *err);
+int store_file_overwrite(struct store_file *f, struct sl_err *err) _must_check_;
 
 /* The number of a row includes its resource: rows of one resource are adjacent in the file. */
 #define ROW_BITS 40u
 #define ROWS_MOST (UINT64_C(1) << (ROW_BITS - 1)) /* of a resource; the rest is never come to */
-static inline uint64_t row_first(uint32_t resource) {
+static inline uint64_t store_row_first(uint32_t resource) {
     return (uint64_t)resource << ROW_BITS;
 }
 
 /* ---- writer.c: the thread ---- */
 
-struct writer;
+struct store_writer;
 
-struct writer *writer_start(struct file *f, uv_async_t *wake);
+struct store_writer *store_writer_start(struct store_file *f, uv_async_t *wake);
 /* Waits for what it has, and ends it. */
-void writer_end(struct writer *w);
+void store_writer_end(struct store_writer *w);
 /* One at a time; 'wake' is sent when it is done. */
-void writer_give(struct writer *w, const struct batch *b);
+void store_writer_submit(struct store_writer *w, const struct store_batch *b);
 /* The outcome of a failed fsync is no longer needed: no callbacks follow. */
-void writer_hurry(struct writer *w);
+void store_writer_hurry(struct store_writer *w);
 /* Whether it is done, or with 'wait' once it is: then *ret_r is the result. Does not wait for a
  * disk that does not sync. */
-bool writer_take(struct writer *w, bool wait, int *ret_r, struct sl_err *err);
+bool store_writer_take(struct store_writer *w, bool wait, int *ret_r, struct sl_err *err);
 
 /* ---- store.c ---- */
 
-struct waiter {
-    TAILQ_ENTRY(waiter) entry;
+struct store_waiter {
+    TAILQ_ENTRY(store_waiter) entry;
     uint64_t version;
     int r;
-    sl_kept_fn fn;
+    sl_store_commit_fn fn;
     void *ctx;
 };
 
 struct sl_store {
     struct sl_store_spec spec;
     uv_async_t wake;
-    struct file *file; /* NULL: memory only */
-    struct writer *writer;
-    file_resources stored;               /* what the file knew when it was opened */
-    uint32_t n_in_file;                  /* the highest number of a resource there */
-    file_numbers free_in_file;           /* and the unused ones below it */
-    SL_VEC(uint32_t) drops;              /* those that are still to leave the file */
-    uint32_t n_damaged;                  /* rows that were set aside */
-    SL_VEC(struct resource *) resources; /* by number; NULL: unknown */
+    struct store_file *file; /* NULL: memory only */
+    struct store_writer *writer;
+    store_file_resources stored;               /* what the file knew when it was opened */
+    uint32_t n_in_file;                        /* the highest number of a resource there */
+    store_file_numbers free_in_file;           /* and the unused ones below it */
+    SL_VEC(uint32_t) drops;                    /* those that are still to leave the file */
+    uint32_t n_damaged;                        /* rows that were set aside */
+    SL_VEC(struct store_resource *) resources; /* by number; NULL: unknown */
     struct sl_prng prng;
     uint64_t version;  /* the last that was given out */
     uint64_t settled;  /* up to here all is committed or rolled back */
@@ -262,17 +268,17 @@ struct sl_store {
     uint64_t past;     /* nothing before this version is known in its order */
     uint64_t dropped;  /* the version when a resource last was: of one that has no changes yet it is
                           not known whether it was that one; 0: never */
-    uint64_t told;
+    uint64_t delivered;
     size_t bytes;
     uint64_t commits, failures;
     bool failing; /* the last commit did */
     bool starved; /* a change was rejected for lack of a version */
-    bool busy;    /* the writer has 'flying' */
-    struct batch waiting, flying;
-    TAILQ_HEAD(waiters, waiter) waiters; /* by version */
-    TAILQ_HEAD(, resource) stirred;
-    struct sl_store_watch *telling;   /* being delivered to; NULL: it was removed meanwhile */
-    struct sl_store_watch *told_next; /* the next one in its place */
+    bool busy;    /* the writer has 'in_flight' */
+    struct store_batch waiting, in_flight;
+    TAILQ_HEAD(store_waiters, store_waiter) waiters; /* by version */
+    TAILQ_HEAD(, store_resource) backlog;
+    struct sl_store_watch *delivering;   /* being delivered to; NULL: it was removed meanwhile */
+    struct sl_store_watch *deliver_next; /* the next one in its place */
 };
 
 #endif

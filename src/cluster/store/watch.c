@@ -11,42 +11,42 @@
 
 #include "core/base/collection/hash.h"
 
-static struct sl_store_event *ring_at(const struct ring *r, uint64_t i) {
+static struct sl_store_event *ring_at(const struct store_ring *r, uint64_t i) {
     return &r->v[i & (r->cap - 1)];
 }
 
-void ring_init(struct resource *res, uint64_t floor) {
-    res->ring = (struct ring){.floor = floor};
+void store_ring_init(struct store_resource *res, uint64_t floor) {
+    res->ring = (struct store_ring){.floor = floor};
     TAILQ_INIT(&res->watches);
 }
 
-static uint64_t row_of(const struct sl_object *o) {
-    return ((const struct object *)o)->row;
+static uint64_t row_of(const struct sl_store_object *o) {
+    return ((const struct store_object *)o)->row;
 }
 
-void ring_drop(struct sl_store *st, struct resource *res) {
-    struct ring *r = &res->ring;
+void store_ring_drop(struct sl_store *st, struct store_resource *res) {
+    struct store_ring *r = &res->ring;
     struct sl_store_event ev = *ring_at(r, r->first++);
 
     r->floor = ev.now->version;
     r->bytes -= ev.now->len;
     if (st->file && ev.was)
-        rows_add(&res->rows, row_of(ev.was));
+        store_rows_add(&res->rows, row_of(ev.was));
     if (st->file && ev.what == SL_DELETED) /* the end of an object last: see rows.c */
-        rows_add(&res->rows, row_of(ev.now));
-    sl_object_unref(st, ev.now);
+        store_rows_add(&res->rows, row_of(ev.now));
+    sl_store_object_unref(st, ev.now);
     if (ev.was)
-        sl_object_unref(st, ev.was);
+        sl_store_object_unref(st, ev.was);
 }
 
-void ring_done(struct sl_store *st, struct resource *res) {
+void store_ring_done(struct sl_store *st, struct store_resource *res) {
     while (res->ring.first < res->ring.end)
-        ring_drop(st, res);
+        store_ring_drop(st, res);
     sl_freep(&res->ring.v);
     res->ring.cap = 0;
 }
 
-static void grow(struct ring *r) {
+static void grow(struct store_ring *r) {
     uint32_t cap = r->cap ? 2 * r->cap : 16;
     struct sl_store_event *v = sl_alloc0(cap, sizeof *v);
 
@@ -57,14 +57,15 @@ static void grow(struct ring *r) {
     r->cap = cap;
 }
 
-static void stir(struct sl_store *st, struct resource *res) {
-    if (!res->stirred)
-        TAILQ_INSERT_TAIL(&st->stirred, res, entry);
-    res->stirred = true;
+static void stir(struct sl_store *st, struct store_resource *res) {
+    if (!res->has_backlog)
+        TAILQ_INSERT_TAIL(&st->backlog, res, entry);
+    res->has_backlog = true;
 }
 
-void ring_add(struct sl_store *st, struct resource *res, const struct sl_store_event *ev) {
-    struct ring *r = &res->ring;
+void store_ring_add(struct sl_store *st, struct store_resource *res,
+                    const struct sl_store_event *ev) {
+    struct store_ring *r = &res->ring;
 
     if (r->end - r->first == r->cap)
         grow(r);
@@ -79,12 +80,12 @@ static uint64_t place_hash(const char *ns, const char *name) {
     return sl_hash_str(sl_hash_str(1, ns), name);
 }
 
-static bool is_about(const struct sl_store_watch *w, const struct sl_object *o) {
+static bool is_about(const struct sl_store_watch *w, const struct sl_store_object *o) {
     return !w->ns || (strcmp(w->ns, o->ns) == 0 && (!*w->name || strcmp(w->name, o->name) == 0));
 }
 
-static void places_grow(struct places *p) {
-    struct places old = *p;
+static void places_grow(struct store_watch_index *p) {
+    struct store_watch_index old = *p;
     struct sl_store_watch *w;
 
     if (p->n < p->cap)
@@ -102,28 +103,28 @@ static void places_grow(struct places *p) {
 }
 
 /* Who has heard everything up to now; not while others are told by their places. */
-static void place(struct resource *res, struct sl_store_watch *w) {
-    struct places *p = &res->places;
+static void place(struct store_resource *res, struct sl_store_watch *w) {
+    struct store_watch_index *p = &res->watch_index;
 
     TAILQ_REMOVE(&res->watches, w, entry);
     places_grow(p);
     TAILQ_INSERT_TAIL(&p->v[w->hash & (p->cap - 1)], w, entry);
-    w->placed = true;
+    w->indexed = true;
     p->n++;
 }
 
 void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w) {
-    struct resource *res = w->res;
+    struct store_resource *res = w->res;
 
-    if (st->telling == w)
-        st->telling = NULL;
-    if (st->told_next == w)
-        st->told_next = TAILQ_NEXT(w, entry);
-    if (w->placed)
-        TAILQ_REMOVE(&res->places.v[w->hash & (res->places.cap - 1)], w, entry);
+    if (st->delivering == w)
+        st->delivering = NULL;
+    if (st->deliver_next == w)
+        st->deliver_next = TAILQ_NEXT(w, entry);
+    if (w->indexed)
+        TAILQ_REMOVE(&res->watch_index.v[w->hash & (res->watch_index.cap - 1)], w, entry);
     else
         TAILQ_REMOVE(&res->watches, w, entry);
-    res->places.n -= w->placed;
+    res->watch_index.n -= w->indexed;
     sl_freep(&w->ns);
     sl_freep(&w->name);
     sl_freep(&w);
@@ -132,28 +133,28 @@ void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w) {
 /* ---- telling ---- */
 
 /* Everything of this watch; the callback may end it, and others. False: it has ended. */
-static bool tell_one(struct sl_store *st, struct sl_store_watch *w) {
-    struct ring *r = &w->res->ring;
+static bool report_one(struct sl_store *st, struct sl_store_watch *w) {
+    struct store_ring *r = &w->res->ring;
 
-    st->telling = w;
-    while (st->telling && w->next < r->end) {
+    st->delivering = w;
+    while (st->delivering && w->next < r->end) {
         const struct sl_store_event *ev = ring_at(r, w->next++);
         if (ev->now->version > w->after && is_about(w, ev->now))
             w->fn(w->ctx, ev);
     }
-    bool there = st->telling;
-    st->telling = NULL;
+    bool there = st->delivering;
+    st->delivering = NULL;
     return there;
 }
 
 /* An event to those who have their place where it happened. */
-static void tell_place(struct sl_store *st, struct places *p, uint64_t number,
-                       const struct sl_store_event *ev, const char *name) {
+static void report_place(struct sl_store *st, struct store_watch_index *p, uint64_t number,
+                         const struct sl_store_event *ev, const char *name) {
     uint64_t hash = place_hash(ev->now->ns, name);
     struct sl_store_watch *w = TAILQ_FIRST(&p->v[hash & (p->cap - 1)]);
 
-    for (; w; w = st->told_next) {
-        st->told_next = TAILQ_NEXT(w, entry);
+    for (; w; w = st->deliver_next) {
+        st->deliver_next = TAILQ_NEXT(w, entry);
         if (w->hash != hash || w->next > number || ev->now->version <= w->after ||
             !is_about(w, ev->now))
             continue;
@@ -162,48 +163,48 @@ static void tell_place(struct sl_store *st, struct places *p, uint64_t number,
     }
 }
 
-static void tell_places(struct sl_store *st, struct resource *res) {
-    struct places *p = &res->places;
+static void report_places(struct sl_store *st, struct store_resource *res) {
+    struct store_watch_index *p = &res->watch_index;
 
     for (; p->next < res->ring.end && p->n > 0; p->next++) {
         const struct sl_store_event *ev = ring_at(&res->ring, p->next);
-        tell_place(st, p, p->next, ev, ev->now->name);
-        tell_place(st, p, p->next, ev, "");
+        report_place(st, p, p->next, ev, ev->now->name);
+        report_place(st, p, p->next, ev, "");
     }
     p->next = res->ring.end;
 }
 
-static void tell_resource(struct sl_store *st, struct resource *res) {
-    struct ring *r = &res->ring;
+static void report_resource(struct sl_store *st, struct store_resource *res) {
+    struct store_ring *r = &res->ring;
     struct sl_store_watch *w;
 
-    tell_places(st, res);
+    report_places(st, res);
     while ((w = TAILQ_FIRST(&res->watches)) && (w->next < r->end || w->ns)) {
         TAILQ_REMOVE(&res->watches, w, entry);
         TAILQ_INSERT_TAIL(&res->watches, w, entry);
-        if (tell_one(st, w) && w->ns)
+        if (report_one(st, w) && w->ns)
             place(res, w);
     }
     while (r->end - r->first > st->spec.past ||
            (r->bytes > SL_STORE_PAST_BYTES && r->first < r->end))
-        ring_drop(st, res);
+        store_ring_drop(st, res);
 }
 
 /* Events are added only between calls of this, so each resource comes to its end. */
-void watch_tell(struct sl_store *st) {
+void store_watch_deliver(struct sl_store *st) {
     uint64_t up_to = st->settled;
-    struct resource *res;
+    struct store_resource *res;
 
-    while ((res = TAILQ_FIRST(&st->stirred))) {
-        TAILQ_REMOVE(&st->stirred, res, entry);
-        res->stirred = false;
-        tell_resource(st, res);
+    while ((res = TAILQ_FIRST(&st->backlog))) {
+        TAILQ_REMOVE(&st->backlog, res, entry);
+        res->has_backlog = false;
+        report_resource(st, res);
     }
-    st->told = up_to;
+    st->delivered = up_to;
 }
 
 /* The first event after the version. */
-static uint64_t event_after(const struct ring *r, uint64_t version) {
+static uint64_t event_after(const struct store_ring *r, uint64_t version) {
     uint64_t lo = r->first, hi = r->end;
 
     while (lo < hi) {
@@ -219,7 +220,7 @@ static uint64_t event_after(const struct ring *r, uint64_t version) {
 int sl_store_watch_in(struct sl_store *st, uint32_t resource, uint64_t version, const char *ns,
                       const char *name, sl_store_event_fn fn, void *ctx,
                       struct sl_store_watch **ret) {
-    struct resource *res = st->resources.v[resource];
+    struct store_resource *res = st->resources.v[resource];
 
     if (version < res->ring.floor)
         return SL_ESTALE;
@@ -250,16 +251,16 @@ int sl_store_watch(struct sl_store *st, uint32_t resource, uint64_t version, sl_
     return sl_store_watch_in(st, resource, version, NULL, NULL, fn, ctx, ret);
 }
 
-void watch_drop_all(struct sl_store *st, struct resource *res) {
+void store_watch_drop_all(struct sl_store *st, struct store_resource *res) {
     struct sl_store_watch *w;
 
-    if (res->stirred)
-        TAILQ_REMOVE(&st->stirred, res, entry);
-    res->stirred = false;
+    if (res->has_backlog)
+        TAILQ_REMOVE(&st->backlog, res, entry);
+    res->has_backlog = false;
     while ((w = TAILQ_FIRST(&res->watches)))
         sl_store_unwatch(st, w);
-    for (uint32_t i = 0; i < res->places.cap; i++)
-        while ((w = TAILQ_FIRST(&res->places.v[i])))
+    for (uint32_t i = 0; i < res->watch_index.cap; i++)
+        while ((w = TAILQ_FIRST(&res->watch_index.v[i])))
             sl_store_unwatch(st, w);
-    sl_freep(&res->places.v);
+    sl_freep(&res->watch_index.v);
 }

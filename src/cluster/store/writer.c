@@ -7,13 +7,13 @@
 
 #include "lib/log/log.h"
 
-struct writer {
-    struct file *file;
+struct store_writer {
+    struct store_file *file;
     uv_async_t *wake;
     uv_thread_t thread;
     uv_mutex_t lock; /* of all that follows */
     uv_cond_t changed;
-    const struct batch *job; /* NULL: none, or it is done */
+    const struct store_batch *job; /* NULL: none, or it is done */
     bool done, end, hurry;
     bool stuck; /* a sync failed, and what it was for is not overwritten yet */
     int r;
@@ -28,11 +28,11 @@ struct writer {
  * that it failed: who had been would not learn of it again after a crash. While the disk does not
  * sync, nothing is answered.
  */
-static void overwrite(struct writer *w, const struct sl_err *why) {
+static void overwrite(struct store_writer *w, const struct sl_err *why) {
     struct sl_err err = {0};
     sl_time pause = LEAST_PAUSE;
 
-    if (file_overwrite(w->file, &err) >= 0)
+    if (store_file_overwrite(w->file, &err) >= 0)
         return;
     sl_log(SL_LOG_ERROR, "fsync failed, commits stalled", SL_S("error", why->text));
     uv_mutex_lock(&w->lock);
@@ -42,7 +42,7 @@ static void overwrite(struct writer *w, const struct sl_err *why) {
         (void)uv_cond_timedwait(&w->changed, &w->lock, (uint64_t)pause);
         pause = 2 * pause < MOST_PAUSE ? 2 * pause : MOST_PAUSE;
         uv_mutex_unlock(&w->lock);
-        r = file_overwrite(w->file, &err);
+        r = store_file_overwrite(w->file, &err);
         uv_mutex_lock(&w->lock);
     }
     w->stuck = false;
@@ -50,7 +50,7 @@ static void overwrite(struct writer *w, const struct sl_err *why) {
 }
 
 static void work(void *arg) {
-    struct writer *w = arg;
+    struct store_writer *w = arg;
 
     uv_mutex_lock(&w->lock);
     for (;;) {
@@ -58,11 +58,11 @@ static void work(void *arg) {
             uv_cond_wait(&w->changed, &w->lock);
         if (!w->job)
             break;
-        const struct batch *job = w->job;
+        const struct store_batch *job = w->job;
         uv_mutex_unlock(&w->lock);
         struct sl_err err = {0};
         bool unknown;
-        int r = file_commit(w->file, job, &unknown, &err);
+        int r = store_file_commit(w->file, job, &unknown, &err);
         if (unknown)
             overwrite(w, &err);
         uv_mutex_lock(&w->lock);
@@ -76,8 +76,8 @@ static void work(void *arg) {
     uv_mutex_unlock(&w->lock);
 }
 
-struct writer *writer_start(struct file *f, uv_async_t *wake) {
-    struct writer *w = sl_alloc0(1, sizeof *w);
+struct store_writer *store_writer_start(struct store_file *f, uv_async_t *wake) {
+    struct store_writer *w = sl_alloc0(1, sizeof *w);
     sigset_t all, before;
 
     w->file = f;
@@ -91,7 +91,7 @@ struct writer *writer_start(struct file *f, uv_async_t *wake) {
     return w;
 }
 
-void writer_end(struct writer *w) {
+void store_writer_end(struct store_writer *w) {
     uv_mutex_lock(&w->lock);
     w->end = true;
     uv_cond_broadcast(&w->changed);
@@ -102,7 +102,7 @@ void writer_end(struct writer *w) {
     sl_freep(&w);
 }
 
-void writer_give(struct writer *w, const struct batch *b) {
+void store_writer_submit(struct store_writer *w, const struct store_batch *b) {
     uv_mutex_lock(&w->lock);
     sl_assert(!w->job && !w->done);
     w->job = b;
@@ -110,14 +110,14 @@ void writer_give(struct writer *w, const struct batch *b) {
     uv_mutex_unlock(&w->lock);
 }
 
-void writer_hurry(struct writer *w) {
+void store_writer_hurry(struct store_writer *w) {
     uv_mutex_lock(&w->lock);
     w->hurry = true;
     uv_cond_broadcast(&w->changed);
     uv_mutex_unlock(&w->lock);
 }
 
-bool writer_take(struct writer *w, bool wait, int *ret_r, struct sl_err *err) {
+bool store_writer_take(struct store_writer *w, bool wait, int *ret_r, struct sl_err *err) {
     uv_mutex_lock(&w->lock);
     while (wait && w->job && (!w->stuck || w->hurry))
         uv_cond_wait(&w->changed, &w->lock);

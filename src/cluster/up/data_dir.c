@@ -20,7 +20,7 @@
 
 #define MAX_DIR 3800u
 #define CA_LIFE (INT64_C(3650) * 24 * SL_HOUR)
-#define CA_LEFT (2 * SL_HOME_CERT_LIFE) /* with less it is made anew */
+#define CA_LEFT (2 * UP_DATA_DIR_CERT_LIFE) /* with less it is made anew */
 #define MAX_NAMES 64u
 #define MAX_LEVELS 2048u /* of folders above ours; a path has no more */
 #define MAX_KUBECONFIG ((size_t)64 << 10)
@@ -43,7 +43,7 @@ static bool others_write(const struct stat *st) {
 }
 
 /* Whole or not at all, and there after a loss of power; for its owner alone. */
-static int write_file(const struct sl_home *h, const char *name, const char *text, size_t len,
+static int write_file(const struct up_data_dir *h, const char *name, const char *text, size_t len,
                       struct sl_err *err) {
     char tmp[64];
     int fd = -1;
@@ -74,7 +74,7 @@ static int write_file(const struct sl_home *h, const char *name, const char *tex
 }
 
 /* What a file of ours must be before its bytes are believed. */
-static int check_file(const struct sl_home *h, const char *name, const struct stat *st,
+static int check_file(const struct up_data_dir *h, const char *name, const struct stat *st,
                       bool is_secret, struct sl_err *err) {
     if (!S_ISREG(st->st_mode))
         return sl_err_set(err, SL_EINVAL,
@@ -100,7 +100,7 @@ static int check_file(const struct sl_home *h, const char *name, const struct st
 }
 
 /* 1: read, *ret ends with a zero; 0: there is none. */
-static int read_file(const struct sl_home *h, const char *name, bool is_secret, size_t most,
+static int read_file(const struct up_data_dir *h, const char *name, bool is_secret, size_t most,
                      char **ret, size_t *ret_len, struct sl_err *err) {
     struct stat st;
     size_t len = 0;
@@ -178,7 +178,7 @@ static bool is_empty(int fd) {
 
 /* Whoever may rename a folder above ours can put another in its place; in one with the sticky bit,
  * as /tmp, only the owner of what stands in it may. */
-static int check_parents(const struct sl_home *h, struct sl_err *err) {
+static int check_parents(const struct up_data_dir *h, struct sl_err *err) {
     struct stat at, up;
     int fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0), r = SL_OK;
 
@@ -206,7 +206,7 @@ static int check_parents(const struct sl_home *h, struct sl_err *err) {
 }
 
 /* Ours, and nobody else's to write. What somebody else could have put there is not believed. */
-static int check_dir(const struct sl_home *h, struct sl_err *err) {
+static int check_dir(const struct up_data_dir *h, struct sl_err *err) {
     struct stat st;
 
     if (fstat(h->fd, &st) < 0)
@@ -234,7 +234,7 @@ static int check_dir(const struct sl_home *h, struct sl_err *err) {
 }
 
 /* What others of ours open there by name. */
-static int check_entries(const struct sl_home *h, struct sl_err *err) {
+static int check_entries(const struct up_data_dir *h, struct sl_err *err) {
     static const char *const files[] = {"lock",           "objects.db",         "objects.db-wal",
                                         "objects.db-shm", "objects.db-journal", "objects.db-lock",
                                         "kubeconfig"};
@@ -255,7 +255,7 @@ static int check_entries(const struct sl_home *h, struct sl_err *err) {
 
 /* Before anything is made: two that start at once would mix two authorities. It ends with the
  * process, however that ends. */
-static int take_lock(struct sl_home *h, struct sl_err *err) {
+static int take_lock(struct up_data_dir *h, struct sl_err *err) {
     char who[32] = "";
 
     h->lock = openat(h->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -278,7 +278,7 @@ static int take_lock(struct sl_home *h, struct sl_err *err) {
     return SL_OK;
 }
 
-static int open_dir(struct sl_home *h, struct sl_err *err) {
+static int open_dir(struct up_data_dir *h, struct sl_err *err) {
     struct stat st;
 
     /* A link of ours, or of root, may say where the folder is; one of somebody else may not. */
@@ -330,7 +330,8 @@ static int find_dir(const char *asked, char out[MAX_DIR], struct sl_err *err) {
 
 /* 1: there is one that can go on. Two that do not belong together are what a crash between them
  * leaves. */
-static int read_ca(const struct sl_home *h, sl_time now, struct sl_cert *ret, struct sl_err *err) {
+static int read_ca(const struct up_data_dir *h, sl_time now, struct sl_cert *ret,
+                   struct sl_err *err) {
     size_t n;
     sl_time end;
     int r = read_file(h, "ca.crt", false, SL_CERT_PEM, &ret->cert_pem, &n, err);
@@ -346,7 +347,7 @@ static int read_ca(const struct sl_home *h, sl_time now, struct sl_cert *ret, st
     return r;
 }
 
-static int have_ca(struct sl_home *h, sl_time now, struct sl_err *err) {
+static int have_ca(struct up_data_dir *h, sl_time now, struct sl_err *err) {
     int r = read_ca(h, now, &h->ca, err);
 
     if (r != 0)
@@ -359,7 +360,7 @@ static int have_ca(struct sl_home *h, sl_time now, struct sl_err *err) {
     return r;
 }
 
-static int have_token(struct sl_home *h, struct sl_err *err) {
+static int have_token(struct up_data_dir *h, struct sl_err *err) {
     _cleanup_(sl_freep) char *text = NULL;
     unsigned char random[(SL_TOKEN_TEXT - 1) / 2];
     size_t len = 0;
@@ -384,10 +385,10 @@ static int have_token(struct sl_home *h, struct sl_err *err) {
     return write_file(h, "token", h->token, SL_TOKEN_TEXT - 1, err);
 }
 
-int sl_home_open(const char *dir, sl_time now, struct sl_home *ret, struct sl_err *err) {
+int up_data_dir_open(const char *dir, sl_time now, struct up_data_dir *ret, struct sl_err *err) {
     char path[MAX_DIR];
 
-    *ret = (struct sl_home){.fd = -1, .lock = -1};
+    *ret = (struct up_data_dir){.fd = -1, .lock = -1};
     int r = find_dir(dir, path, err);
     if (r >= 0)
         r = make_dirs(path, err);
@@ -403,11 +404,11 @@ int sl_home_open(const char *dir, sl_time now, struct sl_home *ret, struct sl_er
     if (r >= 0)
         r = have_token(ret, err);
     if (r < 0)
-        sl_home_done(ret);
+        up_data_dir_done(ret);
     return r;
 }
 
-void sl_home_done(struct sl_home *h) {
+void up_data_dir_done(struct up_data_dir *h) {
     if (h->dir && h->lock >= 0)
         (void)close(h->lock);
     if (h->dir && h->fd >= 0)
@@ -457,8 +458,8 @@ static void add_addresses(struct names *names) {
     uv_free_interface_addresses(v, n);
 }
 
-int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, struct sl_cert *ret,
-                        struct sl_err *err) {
+int up_data_dir_certificate(const struct up_data_dir *h, const char *host, sl_time now,
+                            struct sl_cert *ret, struct sl_err *err) {
     static const char *const usual[] = {
         "localhost",
         "127.0.0.1",
@@ -479,7 +480,7 @@ int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, 
         add_addresses(names);
     else
         add_name(names, host);
-    int r = sl_cert_serving(&h->ca, names->v, names->n, now, SL_HOME_CERT_LIFE, ret, err);
+    int r = sl_cert_serving(&h->ca, names->v, names->n, now, UP_DATA_DIR_CERT_LIFE, ret, err);
     sl_freep(&names);
     if (r < 0 || sl_cert_fits(ret, h->ca.cert_pem, usual[0]))
         return r;
@@ -493,7 +494,8 @@ int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, 
 
 /* ---- the kubeconfig ---- */
 
-int sl_home_write_kubeconfig(const struct sl_home *h, const char *server, struct sl_err *err) {
+int up_data_dir_write_kubeconfig(const struct up_data_dir *h, const char *server,
+                                 struct sl_err *err) {
     struct sl_buf b = SL_BUF(MAX_KUBECONFIG);
 
     sl_buf_puts(&b, "apiVersion: v1\nkind: Config\nclusters:\n- name: sluice\n  cluster:\n"

@@ -16,27 +16,27 @@
 
 #define SL_TOKEN_TEXT 65u
 
-struct sl_home {
+struct up_data_dir {
     char *dir;
     char *objects;    /* the file of the store */
     char *pods;       /* directory of the runtime */
     char *kubeconfig; /* a file */
     struct sl_cert ca;
     char token[SL_TOKEN_TEXT];
-    int fd, lock; /* the directory; the lock in it, held until sl_home_done */
+    int fd, lock; /* the directory; the lock in it, held until up_data_dir_done */
 };
 
 /* dir NULL: $XDG_DATA_HOME/sluice or ~/.local/share/sluice. Creates what is missing. SL_EEXIST: in
  * use by another process. */
-int sl_home_open(const char *dir, sl_time now, struct sl_home *ret,
-                 struct sl_err *err) _must_check_;
-void sl_home_done(struct sl_home *h);
+int up_data_dir_open(const char *dir, sl_time now, struct up_data_dir *ret,
+                     struct sl_err *err) _must_check_;
+void up_data_dir_done(struct up_data_dir *h);
 /* For loopback, the names that pods know the API by, and 'host'; "" or "0.0.0.0": every address of
  * this machine. */
-int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, struct sl_cert *ret,
-                        struct sl_err *err) _must_check_;
-#define SL_HOME_CERT_LIFE (INT64_C(365) * 24 * SL_HOUR)
-int sl_home_write_kubeconfig(const struct sl_home *h, const char *server,
-                             struct sl_err *err) _must_check_;
+int up_data_dir_certificate(const struct up_data_dir *h, const char *host, sl_time now,
+                            struct sl_cert *ret, struct sl_err *err) _must_check_;
+#define UP_DATA_DIR_CERT_LIFE (INT64_C(365) * 24 * SL_HOUR)
+int up_data_dir_write_kubeconfig(const struct up_data_dir *h, const char *server,
+                                 struct sl_err *err) _must_check_;
 
 #endif

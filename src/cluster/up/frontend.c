@@ -25,8 +25,8 @@
 #define OTHER_FILES 512u /* that are not connections: logs, pipes of pods */
 #define MAX_SHORT 256u   /* connections that no stream gets */
 
-struct sl_door {
-    struct sl_door_spec spec;
+struct up_frontend {
+    struct up_frontend_spec spec;
     struct sl_httpd *httpd;
     struct sl_apiserver *api; /* NULL: not yet */
     struct sl_arena arena;    /* of one handler or answer */
@@ -34,12 +34,12 @@ struct sl_door {
 };
 
 /* One request on its way. */
-struct errand {
-    struct sl_door *d;
+struct pending_call {
+    struct up_frontend *d;
     struct sl_http_call *http;
     sl_api_call api;
     bool streams;
-    const struct sl_api_wire *wire; /* NULL: it speaks HTTP */
+    const struct sl_api_upgrade_events *wire; /* NULL: it speaks HTTP */
     void *wire_ctx;
 };
 
@@ -76,7 +76,7 @@ static void refusal(void *ctx, int status, const char *words, struct sl_http_ans
                    words);
 }
 
-static bool answer_health(struct sl_door *d, const struct sl_http_request *rq,
+static bool answer_health(struct up_frontend *d, const struct sl_http_request *rq,
                           struct sl_http_answer *a) {
     bool ready = strcmp(rq->path, "/readyz") == 0;
     const char *why = ready ? d->spec.unready(d->spec.ctx) : NULL;
@@ -121,7 +121,7 @@ static const char *bearer(const struct sl_http_request *rq) {
     return h + 6 + strspn(h + 6, " ");
 }
 
-static void service_account(struct sl_door *d, struct who *w) {
+static void service_account(struct up_frontend *d, struct who *w) {
     const char *ns = w->user + strlen("system:serviceaccount:");
 
     add_group(w, "system:serviceaccounts");
@@ -136,7 +136,7 @@ static sl_time wall(void) {
     return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
 }
 
-static struct who find_user(struct sl_door *d, const struct sl_http_request *rq) {
+static struct who find_user(struct up_frontend *d, const struct sl_http_request *rq) {
     const char *token = bearer(rq), *as = rq->header(rq, "Impersonate-User");
     size_t len = strlen(d->spec.token);
     struct who w = {0};
@@ -144,7 +144,7 @@ static struct who find_user(struct sl_door *d, const struct sl_http_request *rq)
     if (!token)
         return w;
     if (strlen(token) != len || CRYPTO_memcmp(token, d->spec.token, len) != 0) {
-        w.user = sl_token_user(&d->arena, token, wall());
+        w.user = api_token_user(&d->arena, token, wall());
         if (w.user)
             service_account(d, &w);
     } else if (as && *as) {
@@ -165,13 +165,13 @@ static struct who find_user(struct sl_door *d, const struct sl_http_request *rq)
 
 /* ---- passing on ---- */
 
-static void errand_end(struct errand *e) {
+static void errand_end(struct pending_call *e) {
     e->d->streams -= e->streams;
     sl_freep(&e);
 }
 
 static void on_gone(void *ctx) {
-    struct errand *e = ctx;
+    struct pending_call *e = ctx;
 
     sl_apiserver_cancel(e->d->api, e->api);
     errand_end(e);
@@ -220,7 +220,7 @@ static uint32_t put_warnings(struct sl_arena *a, const char *const *warnings, co
 }
 
 static void on_answer(void *ctx, const struct sl_api_answer *a) {
-    struct errand *e = ctx;
+    struct pending_call *e = ctx;
     const char *headers[2 * (MAX_WARNINGS + 2) + 1] = {"Cache-Control", "no-cache, private"};
     uint32_t n = 2;
 
@@ -237,7 +237,7 @@ static void on_answer(void *ctx, const struct sl_api_answer *a) {
 }
 
 /* The rest is for those who ask and go. */
-static void refuse_stream(struct errand *e) {
+static void refuse_stream(struct pending_call *e) {
     static const char *const headers[] = {"Retry-After", "1", NULL};
     struct sl_http_answer a = {0};
 
@@ -251,7 +251,7 @@ static void refuse_stream(struct errand *e) {
 }
 
 /* False: it was refused, and is gone. */
-static bool may_stream(struct errand *e) {
+static bool may_stream(struct pending_call *e) {
     if (e->d->streams >= e->d->max_streams) {
         refuse_stream(e);
         return false;
@@ -262,18 +262,18 @@ static bool may_stream(struct errand *e) {
 }
 
 static void on_begin(void *ctx, const char *content_type) {
-    struct errand *e = ctx;
+    struct pending_call *e = ctx;
 
     if (may_stream(e))
         sl_http_begin(e->http, content_type);
 }
 
 static bool on_piece(void *ctx, const char *bytes, size_t len) {
-    return sl_http_piece(((struct errand *)ctx)->http, bytes, len);
+    return sl_http_piece(((struct pending_call *)ctx)->http, bytes, len);
 }
 
 static void on_end(void *ctx) {
-    struct errand *e = ctx;
+    struct pending_call *e = ctx;
 
     sl_http_end(e->http);
     errand_end(e);
@@ -282,21 +282,22 @@ static void on_end(void *ctx) {
 /* ---- wires ---- */
 
 static void on_wire_bytes(void *ctx, const char *bytes, size_t len) {
-    struct errand *e = ctx;
+    struct pending_call *e = ctx;
 
     e->wire->bytes(e->wire_ctx, bytes, len);
 }
 
 static void on_wire_room(void *ctx) {
-    struct errand *e = ctx;
+    struct pending_call *e = ctx;
 
-    e->wire->room(e->wire_ctx);
+    e->wire->writable(e->wire_ctx);
 }
 
-static void on_upgrade(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
-                       void *wire_ctx) {
-    static const struct sl_http_wire http = {.bytes = on_wire_bytes, .room = on_wire_room};
-    struct errand *e = ctx;
+static void on_upgrade(void *ctx, const char *const *headers,
+                       const struct sl_api_upgrade_events *wire, void *wire_ctx) {
+    static const struct sl_http_upgrade_events http = {.bytes = on_wire_bytes,
+                                                       .writable = on_wire_room};
+    struct pending_call *e = ctx;
 
     if (!may_stream(e))
         return;
@@ -306,11 +307,11 @@ static void on_upgrade(void *ctx, const char *const *headers, const struct sl_ap
 }
 
 static void on_hold(void *ctx, bool hold) {
-    sl_http_hold_input(((struct errand *)ctx)->http, hold);
+    sl_http_hold_input(((struct pending_call *)ctx)->http, hold);
 }
 
 static size_t on_waiting(void *ctx) {
-    return sl_http_waiting(((struct errand *)ctx)->http);
+    return sl_http_waiting(((struct pending_call *)ctx)->http);
 }
 
 /* ---- the question ---- */
@@ -334,7 +335,7 @@ static void join_header(void *ctx, const char *name, const char *value) {
 }
 
 /* All lines of this name as one. */
-static const char *all_headers(struct sl_door *d, const struct sl_http_request *rq,
+static const char *all_headers(struct up_frontend *d, const struct sl_http_request *rq,
                                const char *name) {
     struct join j = {.arena = &d->arena, .name = name, .text = ""};
 
@@ -346,8 +347,8 @@ static bool asks_for_upgrade(const struct sl_http_request *rq) {
     return strcasestr(header(rq, "Connection"), "upgrade") && *header(rq, "Upgrade");
 }
 
-static void pass_on(struct sl_door *d, const struct sl_http_request *rq, const struct who *w) {
-    struct errand *e = sl_alloc0(1, sizeof *e);
+static void pass_on(struct up_frontend *d, const struct sl_http_request *rq, const struct who *w) {
+    struct pending_call *e = sl_alloc0(1, sizeof *e);
     const bool upgrades = asks_for_upgrade(rq);
     const struct sl_api_upgrade upgrade = {
         .to = header(rq, "Upgrade"),
@@ -387,7 +388,7 @@ static void pass_on(struct sl_door *d, const struct sl_http_request *rq, const s
 
 /* Before the body is read: nothing is buffered for who is not known. */
 static bool refuse_early(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
-    struct sl_door *d = ctx;
+    struct up_frontend *d = ctx;
 
     if (answer_health(d, rq, a))
         return true;
@@ -399,7 +400,7 @@ static bool refuse_early(void *ctx, const struct sl_http_request *rq, struct sl_
 }
 
 static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
-    struct sl_door *d = ctx;
+    struct up_frontend *d = ctx;
 
     if (answer_health(d, rq, a))
         return;
@@ -432,8 +433,9 @@ static uint32_t room(void) {
                                                   : (uint32_t)(l.rlim_cur / 2 + 1);
 }
 
-int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct sl_err *err) {
-    struct sl_door *d = sl_alloc0(1, sizeof *d);
+int up_frontend_open(const struct up_frontend_spec *spec, struct up_frontend **ret,
+                     struct sl_err *err) {
+    struct up_frontend *d = sl_alloc0(1, sizeof *d);
     const struct sl_httpd_spec http = {
         .host = spec->host,
         .port = spec->port,
@@ -458,25 +460,25 @@ int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct s
     sl_arena_init(&d->arena, (size_t)16 << 20);
     int r = sl_httpd_start(spec->loop, &http, &d->httpd, err);
     if (r < 0)
-        sl_door_close(d);
+        up_frontend_close(d);
     else
         *ret = d;
     return r;
 }
 
-uint16_t sl_door_port(const struct sl_door *d) {
+uint16_t up_frontend_port(const struct up_frontend *d) {
     return sl_httpd_port(d->httpd);
 }
 
-void sl_door_serve(struct sl_door *d, struct sl_apiserver *api) {
+void up_frontend_serve(struct up_frontend *d, struct sl_apiserver *api) {
     d->api = api;
 }
 
-int sl_door_certificate(struct sl_door *d, const struct sl_cert *cert, struct sl_err *err) {
+int up_frontend_certificate(struct up_frontend *d, const struct sl_cert *cert, struct sl_err *err) {
     return sl_httpd_certificate(d->httpd, cert->cert_pem, cert->key_pem, NULL, err);
 }
 
-void sl_door_close(struct sl_door *d) {
+void up_frontend_close(struct up_frontend *d) {
     if (!d)
         return;
     sl_httpd_stop(d->httpd);

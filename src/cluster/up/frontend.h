@@ -16,9 +16,9 @@
 #include "lib/http/cert.h"
 #include "lib/http/server.h"
 
-struct sl_door;
+struct up_frontend;
 
-struct sl_door_spec {
+struct up_frontend_spec {
     struct uv_loop_s *loop;
     const char *host;
     uint16_t port;
@@ -32,14 +32,14 @@ struct sl_door_spec {
     bool (*other)(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a);
 };
 
-int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret,
-                 struct sl_err *err) _must_check_;
-uint16_t sl_door_port(const struct sl_door *d);
+int up_frontend_open(const struct up_frontend_spec *spec, struct up_frontend **ret,
+                     struct sl_err *err) _must_check_;
+uint16_t up_frontend_port(const struct up_frontend *d);
 /* Requests are served from now on; before, they get 503. */
-void sl_door_serve(struct sl_door *d, struct sl_apiserver *api);
-int sl_door_certificate(struct sl_door *d, const struct sl_cert *cert,
-                        struct sl_err *err) _must_check_;
+void up_frontend_serve(struct up_frontend *d, struct sl_apiserver *api);
+int up_frontend_certificate(struct up_frontend *d, const struct sl_cert *cert,
+                            struct sl_err *err) _must_check_;
 /* All calls are cancelled. NULL is allowed. */
-void sl_door_close(struct sl_door *d);
+void up_frontend_close(struct up_frontend *d);
 
 #endif

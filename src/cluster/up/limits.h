@@ -27,8 +27,8 @@
 
 #define SL_UP_WORK_MEMORY API_WORK_MEMORY
 _Static_assert(CEILING_WORK <= SL_UP_WORK_MEMORY, "a decision takes more than a request");
-_Static_assert(SL_ARENA_MOST(SCHED_MAX_NEAR) + SL_ARENA_MOST(SCHED_MAX_CLASS) + 2 * SCHED_MAX_TEXT +
-                       SL_ARENA_MOST(CL_MAX_SELECTOR) + 4 * CL_MAX_COPY <=
+_Static_assert(SL_ARENA_MOST(SCHED_MAX_AFFINITY) + SL_ARENA_MOST(SCHED_MAX_CLASS) +
+                       2 * SCHED_MAX_TEXT + SL_ARENA_MOST(CL_MAX_SELECTOR) + 4 * CL_MAX_COPY <=
                    SL_UP_WORK_MEMORY,
                "placing a pod takes more than a request");
 _Static_assert(SL_ARENA_MOST(MAX_LAUNCH) + MAX_WRITTEN + SL_ARENA_MOST(MAX_FILE) +
@@ -41,6 +41,6 @@ _Static_assert(SL_UP_MEMORY <= (size_t)17 << 30, "the ceilings add up to more th
 
 /* Besides; docs/limits.md has these numbers, too. */
 #define SL_UP_DEFINITION (SL_ARENA_MOST(API_CRD_ARENA) + SL_ARENA_MOST(SCHEMA_CRD_ARENA))
-#define SL_UP_SESSION (EXEC_KEEPS + INPUT_MOST)
+#define SL_UP_SESSION (EXEC_BUFFER + INPUT_MAX)
 
 #endif

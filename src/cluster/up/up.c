@@ -28,7 +28,7 @@
 #define KUBERNETES "v1.36.0"
 #define QUEUEING "system:serviceaccount:kueue-system:kueue-controller-manager"
 #define STOP_GRACE_MS 5000u
-#define RENEW_BEFORE (SL_HOME_CERT_LIFE / 3)
+#define RENEW_BEFORE (UP_DATA_DIR_CERT_LIFE / 3)
 
 struct up {
     const struct sl_up_options *o;
@@ -36,17 +36,17 @@ struct up {
     uv_prepare_t before; /* runs before each wait for I/O */
     uv_timer_t timer;    /* the next thing to do */
     uv_signal_t on_term, on_int;
-    struct sl_home home;
-    struct sl_door *door;
+    struct up_data_dir home;
+    struct up_frontend *door;
     struct sl_apiserver *api;
-    struct sl_port *port; /* the manager's; all have the same clocks */
+    struct sl_kube_client *client; /* the manager's; all have the same clocks */
     struct sl_settings_file file;
     struct sl_settings *settings;
     struct sl_metrics *metrics;
     struct sl_manager *manager;
     struct sl_cluster *cluster;
-    struct sl_runtime *runtime;
-    struct sl_api_runtime logs;
+    struct sl_kubelet *runtime;
+    struct sl_api_kubelet logs;
     uint64_t started; /* uv_hrtime */
     sl_time files_at; /* mono: next look at files */
     sl_time renew_at; /* wall: the certificate */
@@ -57,20 +57,20 @@ struct up {
 
 /* ---- words ---- */
 
-static void tell(struct up *u, enum sl_up_step step) {
+static void report(struct up *u, enum sl_up_step step) {
     struct sl_apiserver_stats stats = {0};
 
-    if (!u->o->news)
+    if (!u->o->report)
         return;
     sl_apiserver_stats(u->api, &stats);
-    u->o->news(u->o->ctx, &(struct sl_up_news){.step = step,
-                                               .dir = u->home.dir,
-                                               .kubeconfig = u->home.kubeconfig,
-                                               .server = u->server,
-                                               .node = u->node,
-                                               .objects = stats.objects,
-                                               .sim_nodes = u->o->sim.count,
-                                               .took = (sl_span)(uv_hrtime() - u->started)});
+    u->o->report(u->o->ctx, &(struct sl_up_report){.step = step,
+                                                   .dir = u->home.dir,
+                                                   .kubeconfig = u->home.kubeconfig,
+                                                   .server = u->server,
+                                                   .node = u->node,
+                                                   .objects = stats.objects,
+                                                   .sim_nodes = u->o->sim.count,
+                                                   .took = (sl_span)(uv_hrtime() - u->started)});
 }
 
 /* A name that a Node may have: that of the machine, as far as it goes. */
@@ -114,7 +114,7 @@ static const char *unready(void *ctx) {
 
     return !u->api || !sl_manager_ready(u->manager) ? "the queues are being read"
            : !sl_cluster_ready(u->cluster)          ? "the controllers are starting"
-           : !sl_runtime_ready(u->runtime)          ? "the nodes are not ready yet"
+           : !sl_kubelet_ready(u->runtime)          ? "the nodes are not ready yet"
                                                     : NULL;
 }
 
@@ -122,7 +122,7 @@ static const char *unready(void *ctx) {
 static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     static const char prefix[] = "/apis/" VISIBILITY_GROUP;
     struct up *u = ctx;
-    struct visibility_target t;
+    struct serve_visibility_target t;
 
     if (strcmp(rq->path, "/metrics") == 0) {
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -136,18 +136,18 @@ static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_an
     }
     if (strncmp(rq->path, prefix, strlen(prefix)) != 0)
         return false;
-    visibility_target(rq->path, &t);
-    visibility_answer(u->manager, &t, rq, a);
+    serve_visibility_target(rq->path, &t);
+    serve_visibility_answer(u->manager, &t, rq, a);
     return true;
 }
 
 /* ---- the turn ---- */
 
 static void use_settings(struct up *u, const struct sl_settings *settings) {
-    struct sl_parts parts = parts_parse(NULL, settings);
+    struct sl_manager_parts parts = serve_parts_parse(NULL, settings);
 
     sl_manager_configure(u->manager, settings, &parts);
-    webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
+    serve_webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
 }
 
 static const char *host_of(const struct up *u) {
@@ -158,25 +158,25 @@ static void renew_certificate(struct up *u) {
     struct sl_cert cert = {0};
     struct sl_err err;
 
-    if (u->port->wall < u->renew_at)
+    if (u->client->wall < u->renew_at)
         return;
-    u->renew_at = sl_time_add(u->port->wall, 24 * SL_HOUR); /* if it does not work */
-    if (sl_home_certificate(&u->home, host_of(u), u->port->wall, &cert, &err) < 0 ||
-        sl_door_certificate(u->door, &cert, &err) < 0)
+    u->renew_at = sl_time_add(u->client->wall, 24 * SL_HOUR); /* if it does not work */
+    if (up_data_dir_certificate(&u->home, host_of(u), u->client->wall, &cert, &err) < 0 ||
+        up_frontend_certificate(u->door, &cert, &err) < 0)
         sl_log(SL_LOG_ERROR, "certificate renewal failed", SL_S("error", err.text));
     else
-        u->renew_at = sl_time_add(u->port->wall, SL_HOME_CERT_LIFE - RENEW_BEFORE);
+        u->renew_at = sl_time_add(u->client->wall, UP_DATA_DIR_CERT_LIFE - RENEW_BEFORE);
     sl_cert_done(&cert);
 }
 
 static void look_at_files(struct up *u) {
     struct sl_settings *fresh;
 
-    if (u->port->mono < u->files_at)
+    if (u->client->mono < u->files_at)
         return;
-    u->files_at = u->port->mono + SL_FILES_EVERY;
+    u->files_at = u->client->mono + SL_FILES_EVERY;
     renew_certificate(u);
-    fresh = sl_settings_file_again(&u->file);
+    fresh = sl_settings_file_reload(&u->file);
     if (!fresh)
         return;
     use_settings(u, fresh);
@@ -199,14 +199,14 @@ static void turn(uv_prepare_t *h) {
     look_at_files(u);
     sl_manager_tick(u->manager);
     sl_cluster_tick(u->cluster);
-    sl_runtime_tick(u->runtime);
+    sl_kubelet_tick(u->runtime);
     if (!u->ready && !unready(u)) {
         u->ready = true;
-        tell(u, SL_UP_READY);
+        report(u, SL_UP_READY);
     }
     sl_time next = sooner(sooner(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
-                          sooner(sl_runtime_next(u->runtime), u->files_at));
-    sl_time wait = next > u->port->mono ? next - u->port->mono : 0;
+                          sooner(sl_kubelet_next(u->runtime), u->files_at));
+    sl_time wait = next > u->client->mono ? next - u->client->mono : 0;
     (void)uv_timer_start(&u->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
 }
 
@@ -235,12 +235,12 @@ static sl_time stopwatch(void) {
 static int open_door(struct up *u, struct sl_err *err) {
     struct sl_cert cert = {0};
     sl_time now = wall_clock();
-    int r = sl_home_certificate(&u->home, host_of(u), now, &cert, err);
+    int r = up_data_dir_certificate(&u->home, host_of(u), now, &cert, err);
 
     if (r < 0)
         return r;
-    u->renew_at = sl_time_add(now, SL_HOME_CERT_LIFE - RENEW_BEFORE);
-    const struct sl_door_spec spec = {
+    u->renew_at = sl_time_add(now, UP_DATA_DIR_CERT_LIFE - RENEW_BEFORE);
+    const struct up_frontend_spec spec = {
         .loop = &u->loop,
         .host = host_of(u),
         .port = u->o->port,
@@ -250,11 +250,11 @@ static int open_door(struct up *u, struct sl_err *err) {
         .unready = unready,
         .other = other,
     };
-    r = sl_door_open(&spec, &u->door, err);
+    r = up_frontend_open(&spec, &u->door, err);
     sl_cert_done(&cert);
     if (r < 0)
         return sl_err_wrap(err, r, "API server (--port=0 chooses a free port)");
-    name_server(u, host_of(u), sl_door_port(u->door));
+    name_server(u, host_of(u), up_frontend_port(u->door));
     return r;
 }
 
@@ -290,25 +290,26 @@ static int start_api(struct up *u, struct sl_err *err) {
 static int start_parts(struct up *u, struct sl_err *err) {
     char name[80];
 
-    u->port = sl_apiserver_port(u->api, QUEUEING, "kueue/v0.19.0 sluice/" SL_VERSION);
+    u->client = sl_apiserver_client(u->api, QUEUEING, "kueue/v0.19.0 sluice/" SL_VERSION);
     sl_apiserver_clock(u->api);
-    u->manager = sl_manager_new(&(struct sl_manager_spec){.port = u->port,
-                                                          .settings = u->settings,
-                                                          .parts = parts_parse(NULL, u->settings),
-                                                          .metrics = u->metrics,
-                                                          .stopwatch = stopwatch,
-                                                          .instance = u->node,
-                                                          .seed = uv_hrtime()});
-    webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
+    u->manager =
+        sl_manager_new(&(struct sl_manager_spec){.client = u->client,
+                                                 .settings = u->settings,
+                                                 .parts = serve_parts_parse(NULL, u->settings),
+                                                 .metrics = u->metrics,
+                                                 .stopwatch = stopwatch,
+                                                 .instance = u->node,
+                                                 .seed = uv_hrtime()});
+    serve_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
     u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
-        .port = sl_apiserver_port(u->api, "system:kube-controller-manager",
-                                  "kube-controller-manager sluice/" SL_VERSION),
+        .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
+                                      "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),
         .ca = u->home.ca.cert_pem});
     sl_fmt(name, sizeof name, "system:node:%s", u->node);
     int r =
-        sl_runtime_new(&(struct sl_runtime_spec){.loop = &u->loop,
-                                                 .port = sl_apiserver_port(
+        sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
+                                                 .client = sl_apiserver_client(
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
                                                  .dir = u->home.pods,
                                                  .node = u->node,
@@ -317,16 +318,16 @@ static int start_parts(struct up *u, struct sl_err *err) {
                        &u->runtime, err);
     if (r < 0)
         return r;
-    u->logs = (struct sl_api_runtime){.ctx = u->runtime,
-                                      .log_open = sl_runtime_log_open,
-                                      .log_read = sl_runtime_log_read,
-                                      .log_close = sl_runtime_log_close,
-                                      .talk_open = sl_runtime_talk_open,
-                                      .talk_input = sl_runtime_talk_input,
-                                      .talk_input_end = sl_runtime_talk_input_end,
-                                      .talk_size = sl_runtime_talk_size,
-                                      .talk_hold = sl_runtime_talk_hold,
-                                      .talk_close = sl_runtime_talk_close};
+    u->logs = (struct sl_api_kubelet){.ctx = u->runtime,
+                                      .log_open = sl_kubelet_log_open,
+                                      .log_read = sl_kubelet_log_read,
+                                      .log_close = sl_kubelet_log_close,
+                                      .session_open = sl_kubelet_session_open,
+                                      .session_input = sl_kubelet_session_input,
+                                      .session_input_end = sl_kubelet_session_input_end,
+                                      .session_size = sl_kubelet_session_size,
+                                      .session_hold = sl_kubelet_session_hold,
+                                      .session_close = sl_kubelet_session_close};
     sl_apiserver_runtime(u->api, &u->logs);
     return SL_OK;
 }
@@ -336,7 +337,7 @@ static int start(struct up *u, struct sl_err *err) {
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) /* before the door raises it */
         u->files = files.rlim_cur;
-    int r = sl_home_open(u->o->dir, wall_clock(), &u->home, err);
+    int r = up_data_dir_open(u->o->dir, wall_clock(), &u->home, err);
 
     if (r >= 0)
         r = load_settings(u, err);
@@ -345,14 +346,14 @@ static int start(struct up *u, struct sl_err *err) {
     if (r >= 0)
         r = start_api(u, err); /* takes the store, so nobody else lives in the folder */
     if (r >= 0)
-        r = sl_home_write_kubeconfig(&u->home, u->server, err);
+        r = up_data_dir_write_kubeconfig(&u->home, u->server, err);
     if (r >= 0)
-        tell(u, SL_UP_BEGIN);
+        report(u, SL_UP_BEGIN);
     if (r >= 0)
         r = start_parts(u, err);
     if (r < 0)
         return r;
-    sl_door_serve(u->door, u->api);
+    up_frontend_serve(u->door, u->api);
     u->before.data = u->on_term.data = u->on_int.data = u;
     (void)uv_prepare_init(&u->loop, &u->before);
     (void)uv_prepare_start(&u->before, turn);
@@ -372,18 +373,18 @@ static void close_handle(uv_handle_t *h, void *arg) {
 
 static void finish(struct up *u) {
     if (u->ending)
-        tell(u, SL_UP_ENDING);
+        report(u, SL_UP_ENDING);
     if (u->before.data)
         (void)uv_prepare_stop(&u->before); /* what it turns is about to go */
-    sl_door_close(u->door);
+    up_frontend_close(u->door);
     if (u->runtime)
-        sl_runtime_stop(u->runtime, STOP_GRACE_MS);
+        sl_kubelet_stop(u->runtime, STOP_GRACE_MS);
     if (u->manager)
         sl_manager_free(u->manager);
     if (u->cluster)
         sl_cluster_free(u->cluster);
     if (u->runtime)
-        sl_runtime_free(u->runtime);
+        sl_kubelet_free(u->runtime);
     sl_apiserver_free(u->api);
     (void)uv_run(&u->loop, UV_RUN_NOWAIT);
     uv_walk(&u->loop, close_handle, NULL);
@@ -391,7 +392,7 @@ static void finish(struct up *u) {
     (void)uv_loop_close(&u->loop);
     sl_settings_free(u->settings);
     sl_metrics_free(u->metrics);
-    sl_home_done(&u->home);
+    up_data_dir_done(&u->home);
 }
 
 int sl_up(const struct sl_up_options *o, struct sl_err *err) {

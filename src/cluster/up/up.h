@@ -17,7 +17,7 @@ enum sl_up_step {
 };
 
 /* Progress for the user; borrowed. */
-struct sl_up_news {
+struct sl_up_report {
     enum sl_up_step step;
     const char *dir, *kubeconfig, *server;
     const char *node;
@@ -33,9 +33,9 @@ struct sl_up_options {
     const char
         *config; /* Kueue's Configuration; NULL: only defaults, with all built-in kinds of jobs */
     const char *gates;
-    struct sl_sim_nodes sim;
+    struct sl_kubelet_sim_nodes sim;
     void *ctx;
-    void (*news)(void *ctx, const struct sl_up_news *n);
+    void (*report)(void *ctx, const struct sl_up_report *n);
 };
 
 /* Runs until SIGTERM or SIGINT. */

@@ -17,7 +17,7 @@
 
 /* ---- parsing ---- */
 
-const struct sl_verb *sl_cli_verb(const struct sl_program *p, const char *name) {
+const struct cli_verb *sl_cli_verb(const struct cli_program *p, const char *name) {
     for (uint32_t i = 0; i < p->n_verbs; i++) {
         if (strcmp(p->verbs[i]->name, name) == 0)
             return p->verbs[i];
@@ -25,20 +25,20 @@ const struct sl_verb *sl_cli_verb(const struct sl_program *p, const char *name) 
     return NULL;
 }
 
-static int unknown_option(const struct sl_verb *verb, const char *name, struct sl_err *err) {
+static int unknown_option(const struct cli_verb *verb, const char *name, struct sl_err *err) {
     const char *names[SL_CLI_MAX_OPTS + 1];
     uint32_t n = 0;
     for (; n < verb->n_opts; n++)
         names[n] = verb->opts[n].name;
     names[n++] = "help";
-    const char *near = sl_nearest(name, names, n);
+    const char *near = sl_read_nearest(name, names, n);
     if (near)
         return sl_err_set(err, SL_EINVAL, "unknown option --%.60s; did you mean --%s?", name, near);
     return sl_err_set(err, SL_EINVAL, "unknown option --%.60s; 'sluice %s --help' lists them", name,
                       verb->name);
 }
 
-static int check_value(const struct sl_opt *o, const char *value, struct sl_err *err) {
+static int check_value(const struct cli_opt *o, const char *value, struct sl_err *err) {
     switch (o->kind) {
     case SL_OPT_FLAG:
     case SL_OPT_TEXT:
@@ -74,7 +74,7 @@ static int check_value(const struct sl_opt *o, const char *value, struct sl_err 
 }
 
 /* Is this the name of the option, or, where names may be cut short, what no other begins with? */
-static bool is_meant(const struct sl_verb *verb, uint32_t k, const char *name, size_t len) {
+static bool is_meant(const struct cli_verb *verb, uint32_t k, const char *name, size_t len) {
     const char *own = verb->opts[k].name;
     if (strncmp(own, name, len) != 0)
         return false;
@@ -86,9 +86,9 @@ static bool is_meant(const struct sl_verb *verb, uint32_t k, const char *name, s
     return verb->like_getopt && len > 0;
 }
 
-static int set_option(const struct sl_verb *verb, uint32_t k, const char *value,
-                      struct sl_args *ret, struct sl_err *err) {
-    const struct sl_opt *o = &verb->opts[k];
+static int set_option(const struct cli_verb *verb, uint32_t k, const char *value,
+                      struct cli_args *ret, struct sl_err *err) {
+    const struct cli_opt *o = &verb->opts[k];
     if (ret->opts[k] && o->kind != SL_OPT_FLAG && !verb->like_getopt)
         return sl_err_set(err, SL_EINVAL, "--%s given more than once", o->name);
     int r = check_value(o, value, err);
@@ -100,8 +100,8 @@ static int set_option(const struct sl_verb *verb, uint32_t k, const char *value,
 }
 
 /* One "--name" or "--name=value"; *i is moved on when the value is the next word. */
-static int parse_option(const struct sl_verb *verb, int argc, char **argv, int *i,
-                        struct sl_args *ret, bool *ret_help, struct sl_err *err) {
+static int parse_option(const struct cli_verb *verb, int argc, char **argv, int *i,
+                        struct cli_args *ret, bool *ret_help, struct sl_err *err) {
     const char *name = argv[*i] + 2;
     const char *eq = strchr(name, '=');
     size_t len = eq ? (size_t)(eq - name) : strlen(name);
@@ -110,7 +110,7 @@ static int parse_option(const struct sl_verb *verb, int argc, char **argv, int *
         return 0;
     }
     for (uint32_t k = 0; k < verb->n_opts; k++) {
-        const struct sl_opt *o = &verb->opts[k];
+        const struct cli_opt *o = &verb->opts[k];
         const char *value = "";
         if (!is_meant(verb, k, name, len))
             continue;
@@ -133,7 +133,7 @@ static int parse_option(const struct sl_verb *verb, int argc, char **argv, int *
     return unknown_option(verb, word, err);
 }
 
-static bool has_letters(const struct sl_verb *verb) {
+static bool has_letters(const struct cli_verb *verb) {
     for (uint32_t k = 0; k < verb->n_opts; k++)
         if (verb->opts[k].letter)
             return true;
@@ -141,8 +141,8 @@ static bool has_letters(const struct sl_verb *verb) {
 }
 
 /* One word of letters: "-e", "-ed", "-Lfile", "-L file". */
-static int parse_letters(const struct sl_verb *verb, int argc, char **argv, int *i,
-                         struct sl_args *ret, bool *ret_help, struct sl_err *err) {
+static int parse_letters(const struct cli_verb *verb, int argc, char **argv, int *i,
+                         struct cli_args *ret, bool *ret_help, struct sl_err *err) {
     for (const char *c = argv[*i] + 1; *c; c++) {
         uint32_t k = 0;
         if (*c == 'h') {
@@ -168,8 +168,8 @@ static int parse_letters(const struct sl_verb *verb, int argc, char **argv, int 
     return 0;
 }
 
-int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int argc, char **argv,
-                 struct sl_args *ret, bool *ret_help, struct sl_err *err) {
+int sl_cli_parse(const struct cli_program *p, const struct cli_verb *verb, int argc, char **argv,
+                 struct cli_args *ret, bool *ret_help, struct sl_err *err) {
     sl_assert(verb->n_opts <= SL_CLI_MAX_OPTS);
     ret->program = p;
     ret->verb = verb;
@@ -222,7 +222,8 @@ int sl_cli_exit_code(int code) {
     return SL_EXIT_IO;
 }
 
-static int usage(const struct sl_program *p, const struct sl_verb *verb, const struct sl_err *err) {
+static int usage(const struct cli_program *p, const struct cli_verb *verb,
+                 const struct sl_err *err) {
     fprintf(stderr, "%s: %s\n", p->name, err->text);
     if (verb && verb->like_getopt) {
         sl_cli_usage(p, verb);
@@ -266,7 +267,7 @@ int sl_cli_write_file(const char *path, const char *text, size_t len, struct sl_
 }
 
 /* What was printed must have arrived. */
-static int finish_output(const struct sl_program *p, int code) {
+static int finish_output(const struct cli_program *p, int code) {
     int broken = 0;
     if (fflush(stdout) != 0)
         broken = errno;
@@ -279,19 +280,20 @@ static int finish_output(const struct sl_program *p, int code) {
     return code == SL_EXIT_OK ? SL_EXIT_IO : code;
 }
 
-static int run_verb(const struct sl_program *p, const struct sl_verb *verb, int argc, char **argv) {
-    struct sl_term term;
+static int run_verb(const struct cli_program *p, const struct cli_verb *verb, int argc,
+                    char **argv) {
+    struct cli_term term;
     struct sl_err err = {0};
-    struct sl_args args = {.term = &term};
+    struct cli_args args = {.term = &term};
     bool help;
-    sl_term_init(&term, stdout, stderr);
+    cli_term_init(&term, stdout, stderr);
     args.v = sl_alloc0((size_t)argc + 1, sizeof(*args.v));
     int code = sl_cli_parse(p, verb, argc, argv, &args, &help, &err);
     if (code < 0) {
         code = usage(p, verb, &err);
     } else if (help) {
         if (args.short_help && verb->like_getopt)
-            sl_term_init(&term, stderr, stderr);
+            cli_term_init(&term, stderr, stderr);
         sl_cli_help(p, verb, &term);
         code = SL_EXIT_OK;
     } else {
@@ -306,22 +308,22 @@ static int run_verb(const struct sl_program *p, const struct sl_verb *verb, int 
     return code;
 }
 
-int sl_cli_main(const struct sl_program *p, int argc, char **argv) {
+int sl_cli_main(const struct cli_program *p, int argc, char **argv) {
     hold_standard_descriptors();
     struct sl_err err = {0};
     int code;
     if (argc < 2) {
-        struct sl_term term;
-        sl_term_init(&term, stderr, stderr);
+        struct cli_term term;
+        cli_term_init(&term, stderr, stderr);
         sl_cli_help(p, NULL, &term);
         return SL_EXIT_USAGE;
     }
     const char *word = argv[1];
-    const struct sl_verb *verb = sl_cli_verb(p, word);
+    const struct cli_verb *verb = sl_cli_verb(p, word);
     if (!verb && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0))
-        verb = &sl_verb_help;
+        verb = &cli_verb_help;
     else if (!verb && strcmp(word, "--version") == 0)
-        verb = &sl_verb_version;
+        verb = &cli_verb_version;
     if (verb) {
         code = run_verb(p, verb, argc - 2, argv + 2);
     } else {
@@ -329,7 +331,7 @@ int sl_cli_main(const struct sl_program *p, int argc, char **argv) {
         uint32_t n = 0;
         for (; n < p->n_verbs && n < SL_LEN(names); n++)
             names[n] = p->verbs[n]->name;
-        const char *near = *word == '-' ? NULL : sl_nearest(word, names, n);
+        const char *near = *word == '-' ? NULL : sl_read_nearest(word, names, n);
         if (near)
             (void)sl_err_set(&err, SL_EINVAL, "unknown command '%.60s'; did you mean '%s'?", word,
                              near);

@@ -13,7 +13,7 @@
 #include "core/base/err.h"
 
 /* Exit codes of the process. One table in cli.c maps error codes here. */
-enum sl_exit {
+enum cli_exit {
     SL_EXIT_OK = 0,
     SL_EXIT_DIFFERS = 1, /* it ran, and the result is not the expected one */
     SL_EXIT_USAGE = 2,   /* the command line is wrong */
@@ -21,7 +21,7 @@ enum sl_exit {
     SL_EXIT_IO = 4,      /* reading or writing failed */
 };
 
-enum sl_opt_kind {
+enum cli_opt_kind {
     SL_OPT_FLAG,   /* takes no value */
     SL_OPT_FILE,   /* a path */
     SL_OPT_SPAN,   /* a length of time: 250ms, 1h30m */
@@ -30,31 +30,31 @@ enum sl_opt_kind {
     SL_OPT_HINT,   /* any text; completion offers 'choices' */
 };
 
-struct sl_opt {
+struct cli_opt {
     const char *name; /* without the dashes */
-    enum sl_opt_kind kind;
+    enum cli_opt_kind kind;
     const char *value; /* placeholder of the value in help texts, e.g. FILE */
     const char *help;
     const char *const *choices; /* CHOICE, HINT: NULL-terminated */
     char letter;                /* short form "-x"; 0: none */
 };
 
-struct sl_example {
+struct cli_example {
     const char *line, *what;
 };
 
 #define SL_CLI_MAX_OPTS 32
 
-struct sl_args;
+struct cli_args;
 
-struct sl_verb {
+struct cli_verb {
     const char *name;
     const char *summary;  /* one line for the list of verbs */
     const char *synopsis; /* what follows the verb's name in "usage:" */
     const char *about;    /* paragraphs; NULL: the summary is enough */
-    const struct sl_opt *opts;
+    const struct cli_opt *opts;
     uint32_t n_opts;
-    const struct sl_example *examples;
+    const struct cli_example *examples;
     uint32_t n_examples;
     uint32_t min_args, max_args; /* arguments besides options */
     const char *arg;             /* placeholder of an argument, e.g. FILE */
@@ -64,24 +64,24 @@ struct sl_verb {
      * the last of several applies and long names may be abbreviated. A wrong command line gets the
      * usage on standard error and exit code 1; -h gets the help there. */
     bool like_getopt;
-    const struct sl_example *exits; /* what its exit codes mean; NULL: what they always do */
+    const struct cli_example *exits; /* what its exit codes mean; NULL: what they always do */
     uint32_t n_exits;
     /* An exit code, or a negative sl_code with its message in err. */
-    int (*run)(const struct sl_args *a, struct sl_err *err);
+    int (*run)(const struct cli_args *a, struct sl_err *err);
 };
 
-struct sl_program {
+struct cli_program {
     const char *name, *summary, *version;
-    const struct sl_verb *const *verbs;
+    const struct cli_verb *const *verbs;
     uint32_t n_verbs;
-    const struct sl_example *examples;
+    const struct cli_example *examples;
     uint32_t n_examples;
 };
 
-struct sl_args {
-    const struct sl_program *program;
-    const struct sl_verb *verb;
-    struct sl_term *term;
+struct cli_args {
+    const struct cli_program *program;
+    const struct cli_verb *verb;
+    struct cli_term *term;
     const char *opts[SL_CLI_MAX_OPTS]; /* as in the verb's table; NULL: absent; "" for a flag */
     bool given_twice[SL_CLI_MAX_OPTS]; /* or more often; only if like_getopt */
     bool short_help;                   /* help was requested by -h */
@@ -89,30 +89,30 @@ struct sl_args {
     uint32_t n;
 };
 
-static inline bool sl_args_has(const struct sl_args *a, uint32_t opt) {
+static inline bool cli_args_has(const struct cli_args *a, uint32_t opt) {
     return a->opts[opt] != NULL;
 }
 
 /* The whole program: parses, runs the verb, prints what went wrong, returns the exit code. */
-int sl_cli_main(const struct sl_program *p, int argc, char **argv);
+int sl_cli_main(const struct cli_program *p, int argc, char **argv);
 /* Fills everything of ret but its term. argv are the arguments after the command; ret->v needs as
  * many entries. Separate from main for tests. */
-int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int argc, char **argv,
-                 struct sl_args *ret, bool *ret_help, struct sl_err *err) _must_check_;
-const struct sl_verb *sl_cli_verb(const struct sl_program *p, const char *name);
+int sl_cli_parse(const struct cli_program *p, const struct cli_verb *verb, int argc, char **argv,
+                 struct cli_args *ret, bool *ret_help, struct sl_err *err) _must_check_;
+const struct cli_verb *sl_cli_verb(const struct cli_program *p, const char *name);
 int sl_cli_exit_code(int code);
 /* Writes a whole file. */
 int sl_cli_write_file(const char *path, const char *text, size_t len,
                       struct sl_err *err) _must_check_;
 
 /* ---- help.c ---- */
-void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct sl_term *t);
+void sl_cli_help(const struct cli_program *p, const struct cli_verb *verb, struct cli_term *t);
 /* Only how to call it, on standard error. */
-void sl_cli_usage(const struct sl_program *p, const struct sl_verb *verb);
+void sl_cli_usage(const struct cli_program *p, const struct cli_verb *verb);
 
 /* ---- the verbs every program has ---- */
-extern const struct sl_verb sl_verb_help, sl_verb_version, sl_verb_completion;
+extern const struct cli_verb cli_verb_help, cli_verb_version, cli_verb_completion;
 /* ---- and those of this one ---- */
-extern const struct sl_verb sl_verb_match, sl_verb_serve, sl_verb_sim, sl_verb_up;
+extern const struct cli_verb cli_verb_match, cli_verb_serve, cli_verb_sim, cli_verb_up;
 
 #endif

@@ -10,7 +10,7 @@
 #define SCRIPT_MAX ((size_t)1 << 20)
 
 /* Does it have words to offer? */
-static bool offers(const struct sl_opt *o) {
+static bool offers(const struct cli_opt *o) {
     return o->kind == SL_OPT_CHOICE || o->kind == SL_OPT_HINT;
 }
 
@@ -21,15 +21,15 @@ static void bash_words(struct sl_buf *b, const char *const *words) {
         sl_buf_printf(b, "%s%s", i ? " " : "", words[i]);
 }
 
-static void bash_verbs(struct sl_buf *b, const struct sl_program *p) {
+static void bash_verbs(struct sl_buf *b, const struct cli_program *p) {
     for (uint32_t i = 0; i < p->n_verbs; i++)
         sl_buf_printf(b, "%s%s", i ? " " : "", p->verbs[i]->name);
 }
 
-static void bash_verb(struct sl_buf *b, const struct sl_program *p, const struct sl_verb *v) {
+static void bash_verb(struct sl_buf *b, const struct cli_program *p, const struct cli_verb *v) {
     sl_buf_printf(b, "    %s)\n        case $prev in\n", v->name);
     for (uint32_t i = 0; i < v->n_opts; i++) {
-        const struct sl_opt *o = &v->opts[i];
+        const struct cli_opt *o = &v->opts[i];
         if (o->kind == SL_OPT_FLAG)
             continue;
         sl_buf_puts(b, "        ");
@@ -66,7 +66,7 @@ static void bash_verb(struct sl_buf *b, const struct sl_program *p, const struct
     sl_buf_puts(b, "        fi ;;\n");
 }
 
-static void bash(struct sl_buf *b, const struct sl_program *p) {
+static void bash(struct sl_buf *b, const struct cli_program *p) {
     sl_buf_printf(b, "# bash completion for %s: eval \"$(%s completion bash)\"\n", p->name,
                   p->name);
     sl_buf_printf(b, "_%s() {\n", p->name);
@@ -97,13 +97,13 @@ static void zsh_text(struct sl_buf *b, const char *s) {
     }
 }
 
-static void zsh_verb(struct sl_buf *b, const struct sl_program *p, const struct sl_verb *v) {
+static void zsh_verb(struct sl_buf *b, const struct cli_program *p, const struct cli_verb *v) {
     sl_buf_printf(b,
                   "        %s)\n            _arguments \\\n                "
                   "'(-h --help)'{-h,--help}'[print help]'",
                   v->name);
     for (uint32_t i = 0; i < v->n_opts; i++) {
-        const struct sl_opt *o = &v->opts[i];
+        const struct cli_opt *o = &v->opts[i];
         bool flag = o->kind == SL_OPT_FLAG;
         sl_buf_puts(b, " \\\n                ");
         if (o->letter)
@@ -140,7 +140,7 @@ static void zsh_verb(struct sl_buf *b, const struct sl_program *p, const struct 
     sl_buf_puts(b, "\n            ;;\n");
 }
 
-static void zsh(struct sl_buf *b, const struct sl_program *p) {
+static void zsh(struct sl_buf *b, const struct cli_program *p) {
     sl_buf_printf(b, "#compdef %s\n# zsh completion for %s: source <(%s completion zsh)\n", p->name,
                   p->name, p->name);
     sl_buf_printf(b, "_%s() {\n    local -a verbs\n    verbs=(\n", p->name);
@@ -172,11 +172,11 @@ static void fish_text(struct sl_buf *b, const char *s) {
     sl_buf_putc(b, '\'');
 }
 
-static void fish(struct sl_buf *b, const struct sl_program *p) {
+static void fish(struct sl_buf *b, const struct cli_program *p) {
     sl_buf_printf(b, "# fish completion for %s: %s completion fish | source\n", p->name, p->name);
     sl_buf_printf(b, "complete -c %s -f\n", p->name);
     for (uint32_t i = 0; i < p->n_verbs; i++) {
-        const struct sl_verb *v = p->verbs[i];
+        const struct cli_verb *v = p->verbs[i];
         sl_buf_printf(b, "complete -c %s -n __fish_use_subcommand -a %s -d ", p->name, v->name);
         fish_text(b, v->summary);
         sl_buf_putc(b, '\n');
@@ -184,7 +184,7 @@ static void fish(struct sl_buf *b, const struct sl_program *p) {
         sl_buf_printf(b, "complete -c %s -n '%s %s' -l help -s h -d 'print help'\n", p->name, seen,
                       v->name);
         for (uint32_t k = 0; k < v->n_opts; k++) {
-            const struct sl_opt *o = &v->opts[k];
+            const struct cli_opt *o = &v->opts[k];
             sl_buf_printf(b, "complete -c %s -n '%s %s' -l %s", p->name, seen, v->name, o->name);
             if (o->letter)
                 sl_buf_printf(b, " -s %c", o->letter);
@@ -218,8 +218,8 @@ static void fish(struct sl_buf *b, const struct sl_program *p) {
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
-static int run_completion(const struct sl_args *a, struct sl_err *err) {
-    static void (*const writers[])(struct sl_buf *, const struct sl_program *) = {bash, zsh, fish};
+static int run_completion(const struct cli_args *a, struct sl_err *err) {
+    static void (*const writers[])(struct sl_buf *, const struct cli_program *) = {bash, zsh, fish};
     for (uint32_t i = 0; shells[i]; i++) {
         if (strcmp(shells[i], a->v[0]) != 0)
             continue;
@@ -235,14 +235,14 @@ static int run_completion(const struct sl_args *a, struct sl_err *err) {
     return SL_EXIT_USAGE;
 }
 
-static const struct sl_example completion_examples[] = {
+static const struct cli_example completion_examples[] = {
     {"eval \"$(sluice completion bash)\"",
      "enable in this bash; add it to ~/.bashrc to make it permanent"},
     {"sluice completion zsh > \"${fpath[1]}/_sluice\"", "install for zsh"},
     {"sluice completion fish > ~/.config/fish/completions/sluice.fish", "install for fish"},
 };
 
-const struct sl_verb sl_verb_completion = {
+const struct cli_verb cli_verb_completion = {
     .name = "completion",
     .summary = "print a completion script for bash, zsh or fish",
     .synopsis = "bash|zsh|fish",

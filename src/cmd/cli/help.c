@@ -13,12 +13,12 @@ static void title(struct sl_buf *b, const char *program, const char *what, const
                   unsigned width) {
     char line[200];
     sl_fmt_short(line, sizeof(line), "%s %s: %s", program, what, summary);
-    sl_term_wrap(b, line, 0, width);
+    cli_term_wrap(b, line, 0, width);
 }
 
-static void heading(struct sl_buf *b, const struct sl_term *t, const char *words) {
-    sl_buf_printf(b, "\n%s%s%s\n", sl_term_style(t, SL_STYLE_BOLD), words,
-                  sl_term_style(t, SL_STYLE_NONE));
+static void heading(struct sl_buf *b, const struct cli_term *t, const char *words) {
+    sl_buf_printf(b, "\n%s%s%s\n", cli_term_style(t, SL_STYLE_BOLD), words,
+                  cli_term_style(t, SL_STYLE_NONE));
 }
 
 /* "  left    words that may take several lines" */
@@ -26,8 +26,8 @@ static void entry(struct sl_buf *b, const char *left, const char *words, unsigne
                   unsigned width) {
     struct sl_buf text;
     sl_buf_init(&text, TEXT_MAX);
-    sl_term_wrap(&text, words, column, width);
-    unsigned w = sl_text_width(left);
+    cli_term_wrap(&text, words, column, width);
+    unsigned w = cli_text_width(left);
     if (w + 2 < column) /* the first line starts beside it */
         sl_buf_printf(b, "  %s%*s%s", left, (int)(column - 2 - w), "", sl_buf_str(&text) + column);
     else
@@ -35,19 +35,19 @@ static void entry(struct sl_buf *b, const char *left, const char *words, unsigne
     sl_buf_done(&text);
 }
 
-static void examples(struct sl_buf *b, const struct sl_term *t, const struct sl_example *v,
+static void examples(struct sl_buf *b, const struct cli_term *t, const struct cli_example *v,
                      uint32_t n, unsigned width) {
     if (n == 0)
         return;
     heading(b, t, "Examples");
     for (uint32_t i = 0; i < n; i++) {
-        sl_buf_printf(b, "  %s%s%s\n", sl_term_style(t, SL_STYLE_GOOD), v[i].line,
-                      sl_term_style(t, SL_STYLE_NONE));
-        sl_term_wrap(b, v[i].what, 6, width);
+        sl_buf_printf(b, "  %s%s%s\n", cli_term_style(t, SL_STYLE_GOOD), v[i].line,
+                      cli_term_style(t, SL_STYLE_NONE));
+        cli_term_wrap(b, v[i].what, 6, width);
     }
 }
 
-static const struct sl_example usual_exits[] = {
+static const struct cli_example usual_exits[] = {
     {"0", "success"},
     {"1", "the result is not the expected one (a scenario failed, a replay ended in another "
           "digest)"},
@@ -56,16 +56,16 @@ static const struct sl_example usual_exits[] = {
     {"4", "input/output error"},
 };
 
-static void exit_codes(struct sl_buf *b, const struct sl_term *t, const struct sl_verb *verb,
+static void exit_codes(struct sl_buf *b, const struct cli_term *t, const struct cli_verb *verb,
                        unsigned width) {
     bool own = verb && verb->exits;
-    const struct sl_example *v = own ? verb->exits : usual_exits;
+    const struct cli_example *v = own ? verb->exits : usual_exits;
     heading(b, t, "Exit codes");
     for (uint32_t i = 0; i < (own ? verb->n_exits : SL_LEN(usual_exits)); i++)
         entry(b, v[i].line, v[i].what, 5, width);
 }
 
-static void program_help(const struct sl_program *p, const struct sl_term *t, struct sl_buf *b,
+static void program_help(const struct cli_program *p, const struct cli_term *t, struct sl_buf *b,
                          unsigned width) {
     title(b, p->name, p->version, p->summary, width);
     heading(b, t, "Usage");
@@ -79,7 +79,7 @@ static void program_help(const struct sl_program *p, const struct sl_term *t, st
 }
 
 /* "--name=VALUE", with room for letters in front if the verb has some. */
-static void left_side(const struct sl_opt *o, bool letters, char out[80]) {
+static void left_side(const struct cli_opt *o, bool letters, char out[80]) {
     char letter[8] = "";
     if (letters && o->letter)
         sl_fmt_short(letter, sizeof(letter), "-%c, ", o->letter);
@@ -89,7 +89,7 @@ static void left_side(const struct sl_opt *o, bool letters, char out[80]) {
                  o->kind == SL_OPT_FLAG ? "" : o->value);
 }
 
-static void options(struct sl_buf *b, const struct sl_verb *v, unsigned width) {
+static void options(struct sl_buf *b, const struct cli_verb *v, unsigned width) {
     unsigned column = 12;
     char left[80];
     bool letters = false;
@@ -97,7 +97,7 @@ static void options(struct sl_buf *b, const struct sl_verb *v, unsigned width) {
         letters = letters || v->opts[i].letter;
     for (uint32_t i = 0; i < v->n_opts; i++) {
         left_side(&v->opts[i], letters, left);
-        unsigned w = sl_text_width(left) + 4;
+        unsigned w = cli_text_width(left) + 4;
         if (w > column && w <= (letters ? 36u : 26u))
             column = w;
     }
@@ -109,8 +109,8 @@ static void options(struct sl_buf *b, const struct sl_verb *v, unsigned width) {
 }
 
 /* One line for each way to call it. */
-static void synopsis(struct sl_buf *b, const char *before, const struct sl_program *p,
-                     const struct sl_verb *v) {
+static void synopsis(struct sl_buf *b, const char *before, const struct cli_program *p,
+                     const struct cli_verb *v) {
     const char *line = v->synopsis;
     do {
         size_t n = strcspn(line, "\n");
@@ -119,14 +119,14 @@ static void synopsis(struct sl_buf *b, const char *before, const struct sl_progr
     } while (*line);
 }
 
-static void verb_help(const struct sl_program *p, const struct sl_verb *v, const struct sl_term *t,
-                      struct sl_buf *b, unsigned width) {
+static void verb_help(const struct cli_program *p, const struct cli_verb *v,
+                      const struct cli_term *t, struct sl_buf *b, unsigned width) {
     title(b, p->name, v->name, v->summary, width);
     heading(b, t, "Usage");
     synopsis(b, "  ", p, v);
     if (v->about) {
         sl_buf_putc(b, '\n');
-        sl_term_wrap(b, v->about, 0, width);
+        cli_term_wrap(b, v->about, 0, width);
     }
     heading(b, t, "Options");
     options(b, v, width);
@@ -135,7 +135,7 @@ static void verb_help(const struct sl_program *p, const struct sl_verb *v, const
         exit_codes(b, t, v, width);
 }
 
-void sl_cli_usage(const struct sl_program *p, const struct sl_verb *verb) {
+void sl_cli_usage(const struct cli_program *p, const struct cli_verb *verb) {
     struct sl_buf b;
     sl_buf_init(&b, TEXT_MAX);
     synopsis(&b, "usage: ", p, verb);
@@ -144,11 +144,11 @@ void sl_cli_usage(const struct sl_program *p, const struct sl_verb *verb) {
     sl_buf_done(&b);
 }
 
-void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct sl_term *t) {
+void sl_cli_help(const struct cli_program *p, const struct cli_verb *verb, struct cli_term *t) {
     unsigned width = t->width && t->width < 100 ? t->width : 96;
     struct sl_buf b;
     sl_buf_init(&b, TEXT_MAX);
-    if (verb && verb != &sl_verb_help)
+    if (verb && verb != &cli_verb_help)
         verb_help(p, verb, t, &b, width);
     else
         program_help(p, t, &b, width);
@@ -156,8 +156,8 @@ void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct 
     sl_buf_done(&b);
 }
 
-static int run_help(const struct sl_args *a, struct sl_err *err) {
-    const struct sl_verb *verb = NULL;
+static int run_help(const struct cli_args *a, struct sl_err *err) {
+    const struct cli_verb *verb = NULL;
     if (a->n > 0) {
         verb = sl_cli_verb(a->program, a->v[0]);
         if (!verb) {
@@ -170,13 +170,13 @@ static int run_help(const struct sl_args *a, struct sl_err *err) {
     return SL_EXIT_OK;
 }
 
-static int run_version(const struct sl_args *a, struct sl_err *err) {
+static int run_version(const struct cli_args *a, struct sl_err *err) {
     (void)err;
     fprintf(a->term->out, "%s %s\n", a->program->name, a->program->version);
     return SL_EXIT_OK;
 }
 
-const struct sl_verb sl_verb_help = {
+const struct cli_verb cli_verb_help = {
     .name = "help",
     .summary = "print help for the program or a command",
     .synopsis = "[COMMAND]",
@@ -186,7 +186,7 @@ const struct sl_verb sl_verb_help = {
     .run = run_help,
 };
 
-const struct sl_verb sl_verb_version = {
+const struct cli_verb cli_verb_version = {
     .name = "version",
     .summary = "print the version",
     .synopsis = "",

@@ -46,7 +46,7 @@ static const struct {
     [SL_SESSION_GRAPH_FORMAT] = {OPT_GRAPH_FORMAT, "dot", "unknown format for --graph-format"},
 };
 
-static const struct sl_opt options[OPT_COUNT] = {
+static const struct cli_opt options[OPT_COUNT] = {
     [OPT_LOAD_FILE] = {"load-file", SL_OPT_FILE, "FILE", "resource graph (conf/default)", NULL,
                        'L'},
     [OPT_LOAD_FORMAT] =
@@ -95,7 +95,7 @@ static const struct sl_opt options[OPT_COUNT] = {
     [OPT_NO_PROMPT] = {"disable-prompt", SL_OPT_FLAG, NULL, "never print a prompt", NULL, 'd'},
 };
 
-static const struct sl_example examples[] = {
+static const struct cli_example examples[] = {
     {"sluice match -L examples/match/small.graphml",
      "interactive: match allocate examples/match/one-node.yaml, find sched-now=allocated, help, "
      "quit"},
@@ -109,7 +109,7 @@ static const struct sl_example examples[] = {
      "write the graph to picture.dot, for Graphviz"},
 };
 
-static const struct sl_example exits[] = {
+static const struct cli_example exits[] = {
     {"0", "the session ended, even if commands failed"},
     {"1", "invalid option or graph; the message gives file, line and expected value"},
     {"4", "writing to standard output failed"},
@@ -117,17 +117,17 @@ static const struct sl_example exits[] = {
 
 /* ---- options ---- */
 
-static const char *value(const struct sl_args *a, enum opt k, const char *otherwise) {
-    return a->opts[k] ? a->opts[k] : otherwise;
+static const char *value(const struct cli_args *a, enum opt k, const char *fallback) {
+    return a->opts[k] ? a->opts[k] : fallback;
 }
 
-static int refuse(const struct sl_args *a, const char *what, const char *word) {
+static int refuse(const struct cli_args *a, const char *what, const char *word) {
     fprintf(stderr, "[ERROR] %s: %s\n", what, word);
     sl_cli_usage(a->program, a->verb);
     return SL_EXIT_DIFFERS;
 }
 
-static int check_files(const struct sl_args *a) {
+static int check_files(const struct cli_args *a) {
     const char *file = a->opts[OPT_LOAD_FILE];
     struct stat st;
     if (!file)
@@ -140,7 +140,7 @@ static int check_files(const struct sl_args *a) {
 }
 
 /* 0, or the exit code after saying what is wrong. */
-static int check_words(const struct sl_args *a, struct sl_session_options *o) {
+static int check_words(const struct cli_args *a, struct sl_session_options *o) {
     for (enum sl_session_word k = 0; k < SL_SESSION_WORDS; k++) {
         o->words[k] = value(a, worded[k].opt, worded[k].otherwise);
         if (worded[k].unknown && !sl_session_knows(k, o->words[k]))
@@ -166,7 +166,7 @@ static int64_t ticks_ns(void) {
 }
 
 /* One line without its end; false at the end of input. Too long a line is passed over. */
-static bool read_line(struct sl_term *term, bool prompt, char *line) {
+static bool read_line(struct cli_term *term, bool prompt, char *line) {
     for (bool skipping = false;;) {
         if (prompt && !skipping) {
             fputs("sluice> ", term->out);
@@ -187,15 +187,15 @@ static bool read_line(struct sl_term *term, bool prompt, char *line) {
     }
 }
 
-static void talk(const struct sl_args *a, struct sl_session *s) {
-    bool prompt = isatty(STDIN_FILENO) && !sl_args_has(a, OPT_NO_PROMPT);
+static void talk(const struct cli_args *a, struct sl_session *s) {
+    bool prompt = isatty(STDIN_FILENO) && !cli_args_has(a, OPT_NO_PROMPT);
     char *line = sl_alloc(SL_SESSION_LINE_MAX);
     while (read_line(a->term, prompt, line) && sl_session_line(s, line))
         ;
     sl_freep(&line);
 }
 
-static int draw(const struct sl_args *a, const struct sl_session *s) {
+static int draw(const struct cli_args *a, const struct sl_session *s) {
     struct sl_err err = {0};
     struct sl_buf picture, path;
     if (!a->opts[OPT_GRAPH_OUTPUT])
@@ -215,7 +215,7 @@ static int draw(const struct sl_args *a, const struct sl_session *s) {
     return r < 0 ? SL_EXIT_DIFFERS : SL_EXIT_OK;
 }
 
-static int close_output(const struct sl_args *a, FILE *f, const char *path) {
+static int close_output(const struct cli_args *a, FILE *f, const char *path) {
     bool broken = ferror(f) != 0;
     if (fclose(f) == 0 && !broken)
         return SL_EXIT_OK;
@@ -224,17 +224,17 @@ static int close_output(const struct sl_args *a, FILE *f, const char *path) {
     return SL_EXIT_DIFFERS;
 }
 
-static int run_session(const struct sl_args *a, const struct sl_session_options *o) {
+static int run_session(const struct cli_args *a, const struct sl_session_options *o) {
     _cleanup_(sl_session_freep) struct sl_session *s = NULL;
     if (sl_session_open(o, &s) < 0)
         return SL_EXIT_DIFFERS;
     if (o->elapse)
-        sl_session_tell_load(s);
+        sl_session_report_load(s);
     talk(a, s);
     return draw(a, s);
 }
 
-static int run(const struct sl_args *a, struct sl_err *err) {
+static int run(const struct cli_args *a, struct sl_err *err) {
     const char *path = a->opts[OPT_OUTPUT];
     (void)err;
     struct sl_session_options o = {
@@ -242,7 +242,7 @@ static int run(const struct sl_args *a, struct sl_err *err) {
         .allow = unless_blank(a->opts[OPT_ALLOWLIST]),
         .filters = unless_blank(a->opts[OPT_FILTERS]),
         .filters_twice = a->given_twice[OPT_FILTERS],
-        .elapse = sl_args_has(a, OPT_ELAPSE),
+        .elapse = cli_args_has(a, OPT_ELAPSE),
         .results = a->term->out,
         .out = a->term->out,
         .err = a->term->err,
@@ -266,7 +266,7 @@ static int run(const struct sl_args *a, struct sl_err *err) {
     return code;
 }
 
-const struct sl_verb sl_verb_match = {
+const struct cli_verb cli_verb_match = {
     .name = "match",
     .summary = "match resources in a graph, with the commands of resource-query",
     .synopsis = "[OPTIONS] < COMMANDS",

@@ -15,9 +15,9 @@ static int64_t monotonic_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void sl_progress_start(struct sl_progress *p, const struct sl_term *t, const char *label,
-                       bool force) {
-    *p = (struct sl_progress){
+void cli_progress_start(struct cli_progress *p, const struct cli_term *t, const char *label,
+                        bool force) {
+    *p = (struct cli_progress){
         .f = t->err,
         .on = t->err_tty || force,
         .tty = t->err_tty,
@@ -28,7 +28,7 @@ void sl_progress_start(struct sl_progress *p, const struct sl_term *t, const cha
     };
 }
 
-void sl_progress_at(struct sl_progress *p, uint64_t done, uint64_t total, const char *note) {
+void cli_progress_at(struct cli_progress *p, uint64_t done, uint64_t total, const char *note) {
     if (!p->on)
         return;
     if (done > total)
@@ -56,7 +56,7 @@ void sl_progress_at(struct sl_progress *p, uint64_t done, uint64_t total, const 
     p->drawn = true;
 }
 
-void sl_progress_end(struct sl_progress *p) {
+void cli_progress_end(struct cli_progress *p) {
     if (p->drawn) {
         fputs("\r\033[K", p->f);
         (void)fflush(p->f);

@@ -23,7 +23,7 @@ enum {
 
 static const char *const yes_no[] = {"true", "false", NULL};
 
-static const struct sl_opt opts[] = {
+static const struct cli_opt opts[] = {
     [OPT_KUBECONFIG] =
         {"kubeconfig", SL_OPT_FILE, "FILE",
          "kubeconfig file (KUBECONFIG, the in-cluster service account, ~/.kube/config)", NULL, 0},
@@ -54,7 +54,7 @@ static const struct sl_opt opts[] = {
     [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "log at debug level", NULL, 0},
 };
 
-static int run(const struct sl_args *a, struct sl_err *err) {
+static int run(const struct cli_args *a, struct sl_err *err) {
     const char *secure = a->opts[OPT_METRICS_SECURE];
     struct sl_serve_options o = {
         .kubeconfig = a->opts[OPT_KUBECONFIG],
@@ -65,20 +65,20 @@ static int run(const struct sl_args *a, struct sl_err *err) {
         .annotations_to_copy = a->opts[OPT_ANNOTATIONS],
         .insecure_metrics = secure && strcmp(secure, "false") == 0,
     };
-    if (sl_args_has(a, OPT_VERBOSE))
+    if (cli_args_has(a, OPT_VERBOSE))
         sl_log_set(SL_LOG_DEBUG);
     sl_log_cuts();
     return sl_serve(&o, err);
 }
 
-static const struct sl_example examples[] = {
+static const struct cli_example examples[] = {
     {"sluice serve --config=controller_manager_config.yaml",
      "run all controllers that the configuration enables"},
     {"sluice serve --kubeconfig=admin.conf --controllers=core,scheduler --metrics-secure=false",
      "run queues and scheduling alone, with unauthenticated metrics"},
 };
 
-const struct sl_verb sl_verb_serve = {
+const struct cli_verb cli_verb_serve = {
     .name = "serve",
     .summary = "queue and admit work on a Kubernetes cluster",
     .synopsis = "[--kubeconfig=FILE] [--config=FILE] [options]",

@@ -34,7 +34,7 @@ enum opt {
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
-static const struct sl_opt options[OPT_COUNT] = {
+static const struct cli_opt options[OPT_COUNT] = {
     [OPT_JSON] = {"json", SL_OPT_FLAG, NULL, "print the result as one JSON object per file", NULL,
                   0},
     [OPT_CHART] = {"chart", SL_OPT_FLAG, NULL,
@@ -60,7 +60,7 @@ static const struct sl_opt options[OPT_COUNT] = {
                    color_choices, 0},
 };
 
-static const struct sl_example examples[] = {
+static const struct cli_example examples[] = {
     {"sluice sim examples/load/sample.yaml",
      "makespan and wait times of a load, compared with the lower bound"},
     {"sluice sim --chart --svg=run.svg examples/load/sample.yaml",
@@ -77,8 +77,8 @@ static const struct sl_example examples[] = {
 
 static void show_progress(void *ctx, uint64_t done, uint64_t total, sl_span now) {
     char note[64], span[SL_HUMAN_TEXT];
-    sl_fmt_short(note, sizeof(note), "virtual time %s", sl_human_span(now, span));
-    sl_progress_at(ctx, done, total, note);
+    sl_fmt_short(note, sizeof(note), "virtual time %s", cli_human_span(now, span));
+    cli_progress_at(ctx, done, total, note);
 }
 
 static bool has_ending(const char *s, const char *ending) {
@@ -86,31 +86,32 @@ static bool has_ending(const char *s, const char *ending) {
     return n >= m && strcmp(s + n - m, ending) == 0;
 }
 
-static void print_line(const struct sl_args *a, struct sl_buf *b) {
+static void print_line(const struct cli_args *a, struct sl_buf *b) {
     sl_buf_putc(b, '\n');
     (void)fwrite(sl_buf_str(b), 1, b->len, a->term->out); /* judged at the end of the program */
 }
 
 /* ---- showing ---- */
 
-static int show_pictures(const struct sl_args *a, const struct sl_report *r, struct sl_err *err) {
-    if (!sl_args_has(a, OPT_CHART) && !sl_args_has(a, OPT_SVG))
+static int show_pictures(const struct cli_args *a, const struct sl_report *r, struct sl_err *err) {
+    if (!cli_args_has(a, OPT_CHART) && !cli_args_has(a, OPT_SVG))
         return 0;
     struct sl_picture p;
     struct sl_buf b;
     int code = 0;
     sl_picture_init(&p, r->world.meter, &r->result, r->source);
     sl_buf_init(&b, SL_PICTURE_MAX_BYTES);
-    if (sl_args_has(a, OPT_CHART)) {
-        sl_chart_draw(&p, a->term->width ? a->term->width : 100, a->term->utf8, a->term->color, &b);
-        if (!sl_args_has(a, OPT_JSON))
+    if (cli_args_has(a, OPT_CHART)) {
+        sl_picture_draw_chart(&p, a->term->width ? a->term->width : 100, a->term->utf8,
+                              a->term->color, &b);
+        if (!cli_args_has(a, OPT_JSON))
             fprintf(a->term->out, "\n%s", sl_buf_str(&b));
         else
             fputs(sl_buf_str(&b), a->term->err); /* standard output is for the JSON alone */
         sl_buf_clear(&b);
     }
-    if (sl_args_has(a, OPT_SVG)) {
-        sl_svg_draw(&p, &b);
+    if (cli_args_has(a, OPT_SVG)) {
+        sl_picture_draw_svg(&p, &b);
         code = sl_cli_write_file(a->opts[OPT_SVG], sl_buf_str(&b), b.len, err);
     }
     sl_buf_done(&b);
@@ -118,34 +119,34 @@ static int show_pictures(const struct sl_args *a, const struct sl_report *r, str
     return code;
 }
 
-static int show(const struct sl_args *a, const struct sl_report *r, struct sl_err *err) {
-    if (sl_args_has(a, OPT_JSON)) {
+static int show(const struct cli_args *a, const struct sl_report *r, struct sl_err *err) {
+    if (cli_args_has(a, OPT_JSON)) {
         struct sl_buf b;
         sl_buf_init(&b, SL_REPORT_MAX_BYTES);
         sl_report_json(r, &b);
         print_line(a, &b);
         sl_buf_done(&b);
     } else {
-        sl_sim_text(r, a->term);
+        cli_sim_text(r, a->term);
     }
     return show_pictures(a, r, err);
 }
 
 /* ---- the ways to run ---- */
 
-static struct sl_sim_request request(const struct sl_args *a, const char *file,
-                                     struct sl_progress *p) {
+static struct sl_sim_request request(const struct cli_args *a, const char *file,
+                                     struct cli_progress *p) {
     struct sl_sim_request q = {
         .file = file,
         .journal = a->opts[OPT_JOURNAL],
-        .timeline = sl_args_has(a, OPT_CHART) || sl_args_has(a, OPT_SVG),
-        .check = sl_args_has(a, OPT_CHECK),
+        .timeline = cli_args_has(a, OPT_CHART) || cli_args_has(a, OPT_SVG),
+        .check = cli_args_has(a, OPT_CHECK),
     };
     struct sl_err ignored;
     const char *until = a->opts[OPT_UNTIL];
     if (until && sl_span_parse(until, strlen(until), &q.until, &ignored) < 0)
         q.until = 0; /* cannot be: the command line was checked */
-    sl_progress_start(p, a->term, "simulating", sl_args_has(a, OPT_PROGRESS));
+    cli_progress_start(p, a->term, "simulating", cli_args_has(a, OPT_PROGRESS));
     if (p->on) {
         q.progress = show_progress;
         q.progress_ctx = p;
@@ -153,48 +154,48 @@ static struct sl_sim_request request(const struct sl_args *a, const char *file,
     return q;
 }
 
-static int run_load(const struct sl_args *a, const char *file, struct sl_err *err) {
-    struct sl_progress p;
+static int run_load(const struct cli_args *a, const char *file, struct sl_err *err) {
+    struct cli_progress p;
     struct sl_sim_request q = request(a, file, &p);
     struct sl_report r;
     int code = sl_sim_run_load(&q, &r, err);
-    sl_progress_end(&p);
+    cli_progress_end(&p);
     if (code >= 0)
         code = show(a, &r, err);
     sl_report_done(&r);
     return code;
 }
 
-static int run_replay(const struct sl_args *a, struct sl_err *err) {
-    struct sl_progress p;
+static int run_replay(const struct cli_args *a, struct sl_err *err) {
+    struct cli_progress p;
     struct sl_sim_request q = request(a, a->opts[OPT_REPLAY], &p);
     struct sl_report r;
     int code = sl_sim_run_replay(&q, &r, err);
-    sl_progress_end(&p);
+    cli_progress_end(&p);
     if (code >= 0)
         code = show(a, &r, err);
-    if (code >= 0 && !sl_args_has(a, OPT_JSON))
+    if (code >= 0 && !cli_args_has(a, OPT_JSON))
         fprintf(a->term->out,
                 "\n%ssame decisions%s: the digest of the replay equals that of the journal\n",
-                sl_term_style(a->term, SL_STYLE_GOOD), sl_term_style(a->term, SL_STYLE_NONE));
+                cli_term_style(a->term, SL_STYLE_GOOD), cli_term_style(a->term, SL_STYLE_NONE));
     sl_report_done(&r);
     return code;
 }
 
-static int run_what_if(const struct sl_args *a, struct sl_err *err) {
-    struct sl_progress p;
+static int run_what_if(const struct cli_args *a, struct sl_err *err) {
+    struct cli_progress p;
     struct sl_sim_request q = request(a, a->opts[OPT_REPLAY], &p);
     struct sl_report before, after;
     int code = sl_sim_run_what_if(&q, a->opts[OPT_WHAT_IF], &before, &after, err);
-    sl_progress_end(&p);
-    if (code >= 0 && sl_args_has(a, OPT_JSON)) {
+    cli_progress_end(&p);
+    if (code >= 0 && cli_args_has(a, OPT_JSON)) {
         struct sl_buf b;
         sl_buf_init(&b, SL_REPORT_MAX_BYTES);
         sl_report_compare_json(&before, &after, &b);
         print_line(a, &b);
         sl_buf_done(&b);
     } else if (code >= 0) {
-        sl_sim_text_compare(&before, &after, a->term);
+        cli_sim_text_compare(&before, &after, a->term);
     }
     if (code >= 0)
         code = show_pictures(a, &after, err);
@@ -207,43 +208,43 @@ struct tally {
     uint32_t passed, failed, skipped;
 };
 
-static int run_story(const struct sl_args *a, const char *file, struct tally *t,
+static int run_story(const struct cli_args *a, const char *file, struct tally *t,
                      struct sl_err *err) {
     _cleanup_(sl_freep) char *text = NULL;
     size_t len;
-    int r = sl_file_read(file, SL_STORY_MAX_BYTES, &text, &len, err);
+    int r = sl_file_read(file, SL_SCENARIO_MAX_BYTES, &text, &len, err);
     if (r < 0)
         return r;
-    _cleanup_(sl_stories_freep) struct sl_stories *s = NULL;
+    _cleanup_(sl_scenarios_freep) struct sl_scenarios *s = NULL;
     struct sl_buf out;
-    sl_buf_init(&out, SL_STORY_OUT_BYTES);
-    r = sl_stories_read(file, text, len, &s, &out);
+    sl_buf_init(&out, SL_SCENARIO_OUT_BYTES);
+    r = sl_scenarios_read(file, text, len, &s, &out);
     if (r < 0)
         (void)sl_err_set(err, r, "%.230s", sl_buf_str(&out));
-    else if (sl_args_has(a, OPT_JOURNAL) && s->n != 1)
+    else if (cli_args_has(a, OPT_JOURNAL) && s->n != 1)
         r = sl_err_set(err, SL_EINVAL, "%s: a journal holds one scenario, this file has %u", file,
                        s->n);
     for (uint32_t i = 0; r >= 0 && i < s->n; i++) {
         sl_buf_clear(&out);
-        enum sl_story_end end = SL_STORY_FAILED;
-        if (sl_args_has(a, OPT_JOURNAL))
-            r = sl_story_run_journal(&s->v[i], sl_args_has(a, OPT_TELL), &out, a->opts[OPT_JOURNAL],
-                                     &end, err);
+        enum sl_scenario_end end = SL_SCENARIO_FAILED;
+        if (cli_args_has(a, OPT_JOURNAL))
+            r = sl_scenario_run_journal(&s->v[i], cli_args_has(a, OPT_TELL), &out,
+                                        a->opts[OPT_JOURNAL], &end, err);
         else
-            end = sl_story_run(&s->v[i], NULL, sl_args_has(a, OPT_TELL), &out);
+            end = sl_scenario_run(&s->v[i], NULL, cli_args_has(a, OPT_TELL), &out);
         if (r < 0)
             break;
-        t->passed += end == SL_STORY_PASSED;
-        t->failed += end == SL_STORY_FAILED;
-        t->skipped += end == SL_STORY_SKIPPED;
-        const char *word = end == SL_STORY_PASSED   ? "passed"
-                           : end == SL_STORY_FAILED ? "failed"
-                                                    : "skipped";
-        enum sl_style style = end == SL_STORY_PASSED   ? SL_STYLE_GOOD
-                              : end == SL_STORY_FAILED ? SL_STYLE_BAD
-                                                       : SL_STYLE_DIM;
-        fprintf(a->term->out, "%s%-7s%s  %s:%u: %s\n", sl_term_style(a->term, style), word,
-                sl_term_style(a->term, SL_STYLE_NONE), s->v[i].file, s->v[i].line, s->v[i].title);
+        t->passed += end == SL_SCENARIO_PASSED;
+        t->failed += end == SL_SCENARIO_FAILED;
+        t->skipped += end == SL_SCENARIO_SKIPPED;
+        const char *word = end == SL_SCENARIO_PASSED   ? "passed"
+                           : end == SL_SCENARIO_FAILED ? "failed"
+                                                       : "skipped";
+        enum cli_style style = end == SL_SCENARIO_PASSED   ? SL_STYLE_GOOD
+                               : end == SL_SCENARIO_FAILED ? SL_STYLE_BAD
+                                                           : SL_STYLE_DIM;
+        fprintf(a->term->out, "%s%-7s%s  %s:%u: %s\n", cli_term_style(a->term, style), word,
+                cli_term_style(a->term, SL_STYLE_NONE), s->v[i].file, s->v[i].line, s->v[i].title);
         if (out.len > 0)
             fputs(sl_buf_str(&out), a->term->out);
     }
@@ -253,14 +254,14 @@ static int run_story(const struct sl_args *a, const char *file, struct tally *t,
 
 /* ---- the verb ---- */
 
-static int misuse(const struct sl_args *a, const char *words) {
+static int misuse(const struct cli_args *a, const char *words) {
     fprintf(a->term->err, "%s: %s\ntry '%s sim --help'\n", a->program->name, words,
             a->program->name);
     return SL_EXIT_USAGE;
 }
 
-static const char *conflict(const struct sl_args *a) {
-    bool replay = sl_args_has(a, OPT_REPLAY);
+static const char *conflict(const struct cli_args *a) {
+    bool replay = cli_args_has(a, OPT_REPLAY);
     uint32_t stories = 0;
     for (uint32_t i = 0; i < a->n; i++)
         stories += has_ending(a->v[i], ".story");
@@ -268,32 +269,32 @@ static const char *conflict(const struct sl_args *a) {
         return "expected a FILE to simulate, or --replay=FILE";
     if (replay && a->n > 0)
         return "--replay reads its input from the journal; no other FILE can be given";
-    if (sl_args_has(a, OPT_WHAT_IF) && !replay)
+    if (cli_args_has(a, OPT_WHAT_IF) && !replay)
         return "--what-if needs --replay=FILE, the journal of the run to change";
-    if (sl_args_has(a, OPT_WHAT_IF) && sl_args_has(a, OPT_JOURNAL))
+    if (cli_args_has(a, OPT_WHAT_IF) && cli_args_has(a, OPT_JOURNAL))
         return "--journal cannot be combined with --what-if";
-    if (a->n > 1 && (sl_args_has(a, OPT_SVG) || sl_args_has(a, OPT_JOURNAL)))
+    if (a->n > 1 && (cli_args_has(a, OPT_SVG) || cli_args_has(a, OPT_JOURNAL)))
         return "--svg and --journal take one FILE at a time";
     if (stories > 0 &&
-        (sl_args_has(a, OPT_JSON) || sl_args_has(a, OPT_CHART) || sl_args_has(a, OPT_SVG)))
+        (cli_args_has(a, OPT_JSON) || cli_args_has(a, OPT_CHART) || cli_args_has(a, OPT_SVG)))
         return "--json, --chart and --svg cannot be used with scenarios";
     if (stories > 0 && stories < a->n)
         return "scenarios and loads cannot be mixed in one call";
-    if (stories == 0 && sl_args_has(a, OPT_TELL))
+    if (stories == 0 && cli_args_has(a, OPT_TELL))
         return "--tell is only valid with scenarios";
     return NULL;
 }
 
-static int run_sim(const struct sl_args *a, struct sl_err *err) {
+static int run_sim(const struct cli_args *a, struct sl_err *err) {
     const char *wrong = conflict(a);
     if (wrong)
         return misuse(a, wrong);
     const char *color = a->opts[OPT_COLOR];
     if (color && strcmp(color, "auto") != 0)
         a->term->color = strcmp(color, "always") == 0;
-    if (sl_args_has(a, OPT_WHAT_IF))
+    if (cli_args_has(a, OPT_WHAT_IF))
         return run_what_if(a, err);
-    if (sl_args_has(a, OPT_REPLAY))
+    if (cli_args_has(a, OPT_REPLAY))
         return run_replay(a, err);
     struct tally t = {0};
     bool stories = false;
@@ -303,7 +304,7 @@ static int run_sim(const struct sl_args *a, struct sl_err *err) {
             stories = true;
             r = run_story(a, a->v[i], &t, err);
         } else {
-            if (i > 0 && !sl_args_has(a, OPT_JSON))
+            if (i > 0 && !cli_args_has(a, OPT_JSON))
                 fputc('\n', a->term->out);
             r = run_load(a, a->v[i], err);
         }
@@ -315,7 +316,7 @@ static int run_sim(const struct sl_args *a, struct sl_err *err) {
     return t.failed > 0 ? SL_EXIT_DIFFERS : SL_EXIT_OK;
 }
 
-const struct sl_verb sl_verb_sim = {
+const struct cli_verb cli_verb_sim = {
     .name = "sim",
     .summary = "run the scheduler under a virtual clock: loads, scenarios, replays, what-if",
     .synopsis = "[options] FILE...\n[options] --replay=JOURNAL [--what-if=FILE]",

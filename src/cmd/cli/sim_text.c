@@ -7,7 +7,7 @@
 
 #define MAX_QUEUES_SHOWN 12
 
-const char *sl_human_span(sl_span d, char out[SL_HUMAN_TEXT]) {
+const char *cli_human_span(sl_span d, char out[SL_HUMAN_TEXT]) {
     const char *sign = d < 0 ? "-" : "";
     double s = (d < 0 ? -(double)d : (double)d) / (double)SL_SEC;
     if (d == 0)
@@ -27,7 +27,7 @@ const char *sl_human_span(sl_span d, char out[SL_HUMAN_TEXT]) {
     return out;
 }
 
-const char *sl_human_count(uint64_t n, char out[SL_HUMAN_TEXT]) {
+const char *cli_human_count(uint64_t n, char out[SL_HUMAN_TEXT]) {
     char digits[24];
     int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
     char *to = out;
@@ -40,14 +40,14 @@ const char *sl_human_count(uint64_t n, char out[SL_HUMAN_TEXT]) {
     return out;
 }
 
-static void heading(const struct sl_term *t, const char *words) {
-    fprintf(t->out, "%s%s%s\n", sl_term_style(t, SL_STYLE_BOLD), words,
-            sl_term_style(t, SL_STYLE_NONE));
+static void heading(const struct cli_term *t, const char *words) {
+    fprintf(t->out, "%s%s%s\n", cli_term_style(t, SL_STYLE_BOLD), words,
+            cli_term_style(t, SL_STYLE_NONE));
 }
 
 /* An amount of the main resource. */
 static const char *amount(const struct sl_meter_result *r, double v, char out[SL_HUMAN_TEXT]) {
-    if (sl_resource_is_milli(r->resource)) {
+    if (sl_quantity_is_milli(r->resource)) {
         sl_fmt_short(out, SL_HUMAN_TEXT, "%.1f", v / 1000);
     } else {
         char text[SL_QUANTITY_TEXT];
@@ -58,67 +58,68 @@ static const char *amount(const struct sl_meter_result *r, double v, char out[SL
 
 /* ---- one run ---- */
 
-static const struct sl_column fact_columns[] = {
+static const struct cli_column fact_columns[] = {
     {.title = ""}, {.title = "", .right = true}, {.title = "", .shrink = 10}};
 
-static void print_summary(const struct sl_report *r, const struct sl_term *t) {
+static void print_summary(const struct sl_report *r, const struct cli_term *t) {
     const struct sl_meter_result *m = &r->result;
     char a[SL_HUMAN_TEXT], b[SL_HUMAN_TEXT], c[SL_HUMAN_TEXT], quota[SL_QUANTITY_TEXT];
-    struct sl_table tab;
-    sl_table_init(&tab, fact_columns, SL_LEN(fact_columns));
+    struct cli_table tab;
+    cli_table_init(&tab, fact_columns, SL_LEN(fact_columns));
 
-    sl_table_cell(&tab, SL_STYLE_DIM, "workloads");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(m->arrived, a));
+    cli_table_cell(&tab, SL_STYLE_DIM, "workloads");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(m->arrived, a));
     if (*m->resource)
-        sl_table_cell(&tab, SL_STYLE_NONE, "in %s queues with %s %s in all",
-                      sl_human_count(m->n_queues, b),
-                      sl_amount_format(m->resource, m->capacity, quota), m->resource);
+        cli_table_cell(&tab, SL_STYLE_NONE, "in %s queues with %s %s in all",
+                       cli_human_count(m->n_queues, b),
+                       sl_amount_format(m->resource, m->capacity, quota), m->resource);
     else
-        sl_table_cell(&tab, SL_STYLE_NONE, "in %s queues", sl_human_count(m->n_queues, b));
+        cli_table_cell(&tab, SL_STYLE_NONE, "in %s queues", cli_human_count(m->n_queues, b));
 
-    sl_table_cell(&tab, SL_STYLE_DIM, "makespan");
-    sl_table_cell(&tab, SL_STYLE_BOLD, "%s", sl_human_span(m->makespan, a));
+    cli_table_cell(&tab, SL_STYLE_DIM, "makespan");
+    cli_table_cell(&tab, SL_STYLE_BOLD, "%s", cli_human_span(m->makespan, a));
     if (m->work_bound > 0)
-        sl_table_cell(&tab, SL_STYLE_NONE, "%.3f x the work bound of %s (all work over all quota)",
-                      (double)m->makespan / (double)m->work_bound, sl_human_span(m->work_bound, b));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%.3f x the work bound of %s (all work over all quota)",
+                       (double)m->makespan / (double)m->work_bound,
+                       cli_human_span(m->work_bound, b));
     else
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s",
-                      m->work_bound < 0 ? "there is no quota for this work"
-                                        : "nothing but time bounds this work");
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s",
+                       m->work_bound < 0 ? "there is no quota for this work"
+                                         : "nothing but time bounds this work");
 
-    sl_table_cell(&tab, SL_STYLE_DIM, "utilisation");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%.1f %%", m->utilisation * 100);
-    sl_table_cell(&tab, SL_STYLE_NONE, "of the quota; %.1f %% was lost to evictions and done again",
-                  m->redone * 100);
+    cli_table_cell(&tab, SL_STYLE_DIM, "utilisation");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%.1f %%", m->utilisation * 100);
+    cli_table_cell(&tab, SL_STYLE_NONE,
+                   "of the quota; %.1f %% was lost to evictions and done again", m->redone * 100);
 
-    sl_table_cell(&tab, SL_STYLE_DIM, "admissions");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(m->admitted, a));
+    cli_table_cell(&tab, SL_STYLE_DIM, "admissions");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(m->admitted, a));
     if (m->evictions > m->preemptions)
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s preemptions, %s other evictions",
-                      sl_human_count(m->preemptions, b),
-                      sl_human_count(m->evictions - m->preemptions, c));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s preemptions, %s other evictions",
+                       cli_human_count(m->preemptions, b),
+                       cli_human_count(m->evictions - m->preemptions, c));
     else
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s preemptions", sl_human_count(m->preemptions, b));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s preemptions", cli_human_count(m->preemptions, b));
 
     double rate = r->cpu_s > 0 ? (double)r->world.decisions / r->cpu_s : 0;
-    sl_table_cell(&tab, SL_STYLE_DIM, "decisions");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(r->world.decisions, a));
-    sl_table_cell(&tab, SL_STYLE_NONE, "%s per second of CPU, in %s cycles",
-                  sl_human_count((uint64_t)rate, b), sl_human_count(r->world.cycles, c));
+    cli_table_cell(&tab, SL_STYLE_DIM, "decisions");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(r->world.decisions, a));
+    cli_table_cell(&tab, SL_STYLE_NONE, "%s per second of CPU, in %s cycles",
+                   cli_human_count((uint64_t)rate, b), cli_human_count(r->world.cycles, c));
 
-    sl_table_cell(&tab, SL_STYLE_DIM, "CPU");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%.3f s", r->cpu_s);
-    sl_table_cell(&tab, SL_STYLE_NONE, "used by the program, %.3f s on the wall", r->wall_s);
+    cli_table_cell(&tab, SL_STYLE_DIM, "CPU");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%.3f s", r->cpu_s);
+    cli_table_cell(&tab, SL_STYLE_NONE, "used by the program, %.3f s on the wall", r->wall_s);
 
-    sl_table_cell(&tab, SL_STYLE_DIM, "digest");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%s", "");
-    sl_table_cell(&tab, SL_STYLE_NONE, "%016" PRIx64, r->world.digest);
-    sl_table_print(&tab, t, 2);
-    sl_table_done(&tab);
+    cli_table_cell(&tab, SL_STYLE_DIM, "digest");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%s", "");
+    cli_table_cell(&tab, SL_STYLE_NONE, "%016" PRIx64, r->world.digest);
+    cli_table_print(&tab, t, 2);
+    cli_table_done(&tab);
 }
 
-static void print_classes(const struct sl_report *r, const struct sl_term *t) {
-    static const struct sl_column columns[] = {
+static void print_classes(const struct sl_report *r, const struct cli_term *t) {
+    static const struct cli_column columns[] = {
         {.title = "CLASS", .shrink = 8},
         {.title = "WORKLOADS", .right = true},
         {.title = "MEAN WAIT", .right = true},
@@ -129,25 +130,25 @@ static void print_classes(const struct sl_report *r, const struct sl_term *t) {
         {.title = "EVICTED", .right = true, .drop = 1},
     };
     char a[SL_HUMAN_TEXT];
-    struct sl_table tab;
-    sl_table_init(&tab, columns, SL_LEN(columns));
+    struct cli_table tab;
+    cli_table_init(&tab, columns, SL_LEN(columns));
     for (uint32_t i = 0; i < r->result.n_classes; i++) {
-        const struct sl_class_result *c = &r->result.classes[i];
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", c->name);
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(c->arrived, a));
-        sl_table_cell(&tab, SL_STYLE_BOLD, "%s", sl_human_span(c->last.mean, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_span(c->last.p50, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_span(c->last.p99, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_span(c->last.max, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_span(c->first.mean, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(c->evictions, a));
+        const struct sl_meter_class_result *c = &r->result.classes[i];
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", c->name);
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(c->arrived, a));
+        cli_table_cell(&tab, SL_STYLE_BOLD, "%s", cli_human_span(c->last.mean, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_span(c->last.p50, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_span(c->last.p99, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_span(c->last.max, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_span(c->first.mean, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(c->evictions, a));
     }
-    sl_table_print(&tab, t, 2);
-    sl_table_done(&tab);
+    cli_table_print(&tab, t, 2);
+    cli_table_done(&tab);
 }
 
-static void print_queues(const struct sl_report *r, const struct sl_term *t) {
-    static const struct sl_column columns[] = {
+static void print_queues(const struct sl_report *r, const struct cli_term *t) {
+    static const struct cli_column columns[] = {
         {.title = "QUEUE", .shrink = 8},
         {.title = "COHORT", .shrink = 6, .drop = 4},
         {.title = "QUOTA", .right = true},
@@ -161,38 +162,38 @@ static void print_queues(const struct sl_report *r, const struct sl_term *t) {
     if (m->n_queues > MAX_QUEUES_SHOWN) {
         char a[SL_HUMAN_TEXT];
         fprintf(t->out, "  (%s queues; --json lists each of them)\n",
-                sl_human_count(m->n_queues, a));
+                cli_human_count(m->n_queues, a));
         return;
     }
     char a[SL_HUMAN_TEXT], quota[SL_QUANTITY_TEXT];
-    struct sl_table tab;
-    sl_table_init(&tab, columns, SL_LEN(columns));
+    struct cli_table tab;
+    cli_table_init(&tab, columns, SL_LEN(columns));
     for (uint32_t i = 0; i < m->n_queues; i++) {
-        const struct sl_queue_result *q = &m->queues[i];
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", q->name);
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", q->cohort);
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_amount_format(m->resource, q->nominal, quota));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", amount(m, q->used, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", amount(m, q->borrowed, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(q->arrived, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_span(q->mean_wait, a));
-        sl_table_cell(&tab, SL_STYLE_NONE, "%s", sl_human_count(q->evictions, a));
+        const struct sl_meter_queue_result *q = &m->queues[i];
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", q->name);
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", q->cohort);
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", sl_amount_format(m->resource, q->nominal, quota));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", amount(m, q->used, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", amount(m, q->borrowed, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(q->arrived, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_span(q->mean_wait, a));
+        cli_table_cell(&tab, SL_STYLE_NONE, "%s", cli_human_count(q->evictions, a));
     }
-    sl_table_print(&tab, t, 2);
-    sl_table_done(&tab);
+    cli_table_print(&tab, t, 2);
+    cli_table_done(&tab);
 }
 
-static void print_stuck(const struct sl_report *r, const struct sl_term *t) {
+static void print_stuck(const struct sl_report *r, const struct cli_term *t) {
     char a[SL_HUMAN_TEXT];
     if (r->pending == 0)
         return;
-    fprintf(t->out, "\n%s%s workloads are still waiting%s\n", sl_term_style(t, SL_STYLE_BAD),
-            sl_human_count(r->pending, a), sl_term_style(t, SL_STYLE_NONE));
+    fprintf(t->out, "\n%s%s workloads are still waiting%s\n", cli_term_style(t, SL_STYLE_BAD),
+            cli_human_count(r->pending, a), cli_term_style(t, SL_STYLE_NONE));
     for (uint32_t i = 0; i < r->n_stuck; i++)
         fprintf(t->out, "  %s in %s: %s\n", r->stuck[i].name, r->stuck[i].queue, r->stuck[i].why);
 }
 
-void sl_sim_text(const struct sl_report *r, const struct sl_term *t) {
+void cli_sim_text(const struct sl_report *r, const struct cli_term *t) {
     heading(t, r->source);
     print_summary(r, t);
     fputc('\n', t->out);
@@ -206,7 +207,7 @@ void sl_sim_text(const struct sl_report *r, const struct sl_term *t) {
 
 /* ---- two runs ---- */
 
-static const struct sl_column compare_columns[] = {
+static const struct cli_column compare_columns[] = {
     {.title = "", .shrink = 12},
     {.title = "BEFORE", .right = true},
     {.title = "AFTER", .right = true},
@@ -214,54 +215,54 @@ static const struct sl_column compare_columns[] = {
 };
 
 /* Less is better for spans and evictions; for utilisation more is. */
-static enum sl_style judge(double change, bool more_is_better) {
+static enum cli_style judge(double change, bool more_is_better) {
     if (change > -1e-9 && change < 1e-9)
         return SL_STYLE_NONE;
     return (change > 0) == more_is_better ? SL_STYLE_GOOD : SL_STYLE_BAD;
 }
 
-static void span_row(struct sl_table *tab, const char *name, sl_span before, sl_span after) {
+static void span_row(struct cli_table *tab, const char *name, sl_span before, sl_span after) {
     char a[SL_HUMAN_TEXT];
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", name);
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", before < 0 ? "-" : sl_human_span(before, a));
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", after < 0 ? "-" : sl_human_span(after, a));
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", name);
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", before < 0 ? "-" : cli_human_span(before, a));
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", after < 0 ? "-" : cli_human_span(after, a));
     if (before < 0 || after < 0) {
-        sl_table_cell(tab, SL_STYLE_NONE, "%s", "");
+        cli_table_cell(tab, SL_STYLE_NONE, "%s", "");
         return;
     }
     sl_span d = after - before;
-    sl_table_cell(tab, judge((double)d, false), "%s%s", d > 0 ? "+" : "",
-                  d == 0 ? "=" : sl_human_span(d, a));
+    cli_table_cell(tab, judge((double)d, false), "%s%s", d > 0 ? "+" : "",
+                   d == 0 ? "=" : cli_human_span(d, a));
 }
 
-static void count_row(struct sl_table *tab, const char *name, uint64_t before, uint64_t after,
+static void count_row(struct cli_table *tab, const char *name, uint64_t before, uint64_t after,
                       bool judged) {
     char a[SL_HUMAN_TEXT];
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", name);
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", sl_human_count(before, a));
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", sl_human_count(after, a));
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", name);
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", cli_human_count(before, a));
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", cli_human_count(after, a));
     if (before == after) {
-        sl_table_cell(tab, SL_STYLE_NONE, "=");
+        cli_table_cell(tab, SL_STYLE_NONE, "=");
         return;
     }
     bool more = after > before;
-    sl_table_cell(tab, judged ? judge(more ? 1 : -1, false) : SL_STYLE_NONE, "%s%s",
-                  more ? "+" : "-", sl_human_count(more ? after - before : before - after, a));
+    cli_table_cell(tab, judged ? judge(more ? 1 : -1, false) : SL_STYLE_NONE, "%s%s",
+                   more ? "+" : "-", cli_human_count(more ? after - before : before - after, a));
 }
 
-static void percent_row(struct sl_table *tab, const char *name, double before, double after) {
+static void percent_row(struct cli_table *tab, const char *name, double before, double after) {
     double d = (after - before) * 100;
-    sl_table_cell(tab, SL_STYLE_NONE, "%s", name);
-    sl_table_cell(tab, SL_STYLE_NONE, "%.1f %%", before * 100);
-    sl_table_cell(tab, SL_STYLE_NONE, "%.1f %%", after * 100);
+    cli_table_cell(tab, SL_STYLE_NONE, "%s", name);
+    cli_table_cell(tab, SL_STYLE_NONE, "%.1f %%", before * 100);
+    cli_table_cell(tab, SL_STYLE_NONE, "%.1f %%", after * 100);
     if (d > -0.05 && d < 0.05)
-        sl_table_cell(tab, SL_STYLE_NONE, "=");
+        cli_table_cell(tab, SL_STYLE_NONE, "=");
     else
-        sl_table_cell(tab, judge(d, true), "%+.1f", d);
+        cli_table_cell(tab, judge(d, true), "%+.1f", d);
 }
 
-static const struct sl_class_result *class_named(const struct sl_meter_result *r,
-                                                 const char *name) {
+static const struct sl_meter_class_result *class_named(const struct sl_meter_result *r,
+                                                       const char *name) {
     for (uint32_t i = 0; i < r->n_classes; i++) {
         if (strcmp(r->classes[i].name, name) == 0)
             return &r->classes[i];
@@ -269,10 +270,10 @@ static const struct sl_class_result *class_named(const struct sl_meter_result *r
     return NULL;
 }
 
-static void compare_classes(struct sl_table *tab, const struct sl_meter_result *x,
+static void compare_classes(struct cli_table *tab, const struct sl_meter_result *x,
                             const struct sl_meter_result *y) {
     for (uint32_t i = 0; i < x->n_classes; i++) {
-        const struct sl_class_result *b = &x->classes[i], *a = class_named(y, b->name);
+        const struct sl_meter_class_result *b = &x->classes[i], *a = class_named(y, b->name);
         char name[300];
         sl_fmt_short(name, sizeof(name), "mean wait, class %s", b->name);
         span_row(tab, name, b->last.mean, a ? a->last.mean : -1);
@@ -282,13 +283,13 @@ static void compare_classes(struct sl_table *tab, const struct sl_meter_result *
 }
 
 /* Queues of either side, by name; at most so many, those that changed most first. */
-static void compare_queues(struct sl_table *tab, const struct sl_meter_result *x,
-                           const struct sl_meter_result *y, const struct sl_term *t) {
+static void compare_queues(struct cli_table *tab, const struct sl_meter_result *x,
+                           const struct sl_meter_result *y, const struct cli_term *t) {
     uint32_t shown = 0;
     for (uint32_t side = 0; side < 2; side++) {
         const struct sl_meter_result *from = side ? y : x, *other = side ? x : y;
         for (uint32_t i = 0; i < from->n_queues; i++) {
-            const struct sl_queue_result *q = &from->queues[i], *o = NULL;
+            const struct sl_meter_queue_result *q = &from->queues[i], *o = NULL;
             for (uint32_t k = 0; k < other->n_queues && !o; k++) {
                 /* mostly at the same index */
                 uint32_t at = (i + k) % other->n_queues;
@@ -309,14 +310,14 @@ static void compare_queues(struct sl_table *tab, const struct sl_meter_result *x
         fprintf(t->out, "  (%u queues; --json lists each of them)\n", shown);
 }
 
-void sl_sim_text_compare(const struct sl_report *before, const struct sl_report *after,
-                         const struct sl_term *t) {
+void cli_sim_text_compare(const struct sl_report *before, const struct sl_report *after,
+                          const struct cli_term *t) {
     const struct sl_meter_result *x = &before->result, *y = &after->result;
-    struct sl_table tab;
-    fprintf(t->out, "%sbefore%s  %s\n%safter%s   %s\n\n", sl_term_style(t, SL_STYLE_BOLD),
-            sl_term_style(t, SL_STYLE_NONE), before->source, sl_term_style(t, SL_STYLE_BOLD),
-            sl_term_style(t, SL_STYLE_NONE), after->source);
-    sl_table_init(&tab, compare_columns, SL_LEN(compare_columns));
+    struct cli_table tab;
+    fprintf(t->out, "%sbefore%s  %s\n%safter%s   %s\n\n", cli_term_style(t, SL_STYLE_BOLD),
+            cli_term_style(t, SL_STYLE_NONE), before->source, cli_term_style(t, SL_STYLE_BOLD),
+            cli_term_style(t, SL_STYLE_NONE), after->source);
+    cli_table_init(&tab, compare_columns, SL_LEN(compare_columns));
     span_row(&tab, "makespan", x->makespan, y->makespan);
     span_row(&tab, "work bound", x->work_bound, y->work_bound);
     percent_row(&tab, "utilisation", x->utilisation, y->utilisation);
@@ -325,8 +326,8 @@ void sl_sim_text_compare(const struct sl_report *before, const struct sl_report 
     count_row(&tab, "preemptions", x->preemptions, y->preemptions, true);
     compare_classes(&tab, x, y);
     compare_queues(&tab, x, y, t);
-    sl_table_print(&tab, t, 2);
-    sl_table_done(&tab);
+    cli_table_print(&tab, t, 2);
+    cli_table_done(&tab);
     if (after->guessed > 0)
         fprintf(t->out,
                 "\n  %" PRIu64

@@ -10,19 +10,19 @@
 
 #define GAP 2
 
-void sl_table_init(struct sl_table *t, const struct sl_column *cols, uint32_t n) {
+void cli_table_init(struct cli_table *t, const struct cli_column *cols, uint32_t n) {
     sl_assert(n > 0 && n <= SL_TABLE_MAX_COLUMNS);
-    *t = (struct sl_table){.cols = cols, .n_cols = n};
+    *t = (struct cli_table){.cols = cols, .n_cols = n};
     sl_buf_init(&t->text, SL_TABLE_MAX_BYTES);
 }
 
-void sl_table_done(struct sl_table *t) {
+void cli_table_done(struct cli_table *t) {
     sl_buf_done(&t->text);
     sl_vec_free(&t->cells);
     sl_vec_free(&t->styles);
 }
 
-void sl_table_cell(struct sl_table *t, enum sl_style s, const char *fmt, ...) {
+void cli_table_cell(struct cli_table *t, enum cli_style s, const char *fmt, ...) {
     char text[512];
     va_list ap;
     va_start(ap, fmt);
@@ -34,17 +34,17 @@ void sl_table_cell(struct sl_table *t, enum sl_style s, const char *fmt, ...) {
     sl_buf_add(&t->text, text, strlen(text) + 1); /* each cell keeps its end */
 }
 
-static const char *cell(const struct sl_table *t, uint32_t row, uint32_t col) {
+static const char *cell(const struct cli_table *t, uint32_t row, uint32_t col) {
     return t->text.s + t->cells.v[row * t->n_cols + col];
 }
 
 /* Chooses a width for each column; 0 for one that is left out. */
-static void fit(const struct sl_table *t, unsigned limit, unsigned *width) {
+static void fit(const struct cli_table *t, unsigned limit, unsigned *width) {
     uint32_t rows = t->cells.n / t->n_cols;
     for (uint32_t c = 0; c < t->n_cols; c++) {
-        width[c] = sl_text_width(t->cols[c].title);
+        width[c] = cli_text_width(t->cols[c].title);
         for (uint32_t r = 0; r < rows; r++) {
-            unsigned w = sl_text_width(cell(t, r, c));
+            unsigned w = cli_text_width(cell(t, r, c));
             if (w > width[c])
                 width[c] = w;
         }
@@ -82,9 +82,9 @@ static void fit(const struct sl_table *t, unsigned limit, unsigned *width) {
 }
 
 /* Puts a text of at most 'width' columns, cut and padded. */
-static void put(struct sl_buf *b, const struct sl_term *term, const char *s, unsigned width,
-                bool right, bool last, enum sl_style style) {
-    unsigned w = sl_text_width(s);
+static void put(struct sl_buf *b, const struct cli_term *term, const char *s, unsigned width,
+                bool right, bool last, enum cli_style style) {
+    unsigned w = cli_text_width(s);
     size_t bytes = strlen(s);
     const char *tail = "";
     if (w > width) {
@@ -101,16 +101,16 @@ static void put(struct sl_buf *b, const struct sl_term *term, const char *s, uns
         sl_buf_printf(b, "%*s", (int)(width - w), "");
     bool styled = style != SL_STYLE_NONE && term->color;
     if (styled)
-        sl_buf_puts(b, sl_term_style(term, style));
+        sl_buf_puts(b, cli_term_style(term, style));
     sl_buf_add(b, s, bytes);
     sl_buf_puts(b, tail);
     if (styled)
-        sl_buf_puts(b, sl_term_style(term, SL_STYLE_NONE));
+        sl_buf_puts(b, cli_term_style(term, SL_STYLE_NONE));
     if (!right && !last)
         sl_buf_printf(b, "%*s", (int)(width - w), "");
 }
 
-void sl_table_print(const struct sl_table *t, const struct sl_term *term, unsigned indent) {
+void cli_table_print(const struct cli_table *t, const struct cli_term *term, unsigned indent) {
     sl_assert(t->cells.n % t->n_cols == 0);
     uint32_t rows = t->cells.n / t->n_cols;
     unsigned width[SL_TABLE_MAX_COLUMNS];
@@ -130,8 +130,8 @@ void sl_table_print(const struct sl_table *t, const struct sl_term *term, unsign
             if (width[c] == 0)
                 continue;
             const char *s = r == 0 ? t->cols[c].title : cell(t, r - 1, c);
-            enum sl_style style =
-                r == 0 ? SL_STYLE_BOLD : (enum sl_style)t->styles.v[(r - 1) * t->n_cols + c];
+            enum cli_style style =
+                r == 0 ? SL_STYLE_BOLD : (enum cli_style)t->styles.v[(r - 1) * t->n_cols + c];
             put(&line, term, s, width[c], t->cols[c].right, c == last, style);
             if (c != last)
                 sl_buf_printf(&line, "%*s", GAP, "");

@@ -31,8 +31,8 @@ static unsigned columns_from_env(void) {
     return *end == '\0' && n >= 20 && n <= 1000 ? (unsigned)n : 0;
 }
 
-void sl_term_init(struct sl_term *t, FILE *out, FILE *err) {
-    *t = (struct sl_term){.out = out, .err = err};
+void cli_term_init(struct cli_term *t, FILE *out, FILE *err) {
+    *t = (struct cli_term){.out = out, .err = err};
     t->out_tty = isatty(fileno(out)) == 1;
     t->err_tty = isatty(fileno(err)) == 1;
     t->utf8 = locale_is_utf8();
@@ -46,7 +46,7 @@ void sl_term_init(struct sl_term *t, FILE *out, FILE *err) {
         t->width = 80;
 }
 
-const char *sl_term_style(const struct sl_term *t, enum sl_style s) {
+const char *cli_term_style(const struct cli_term *t, enum cli_style s) {
     static const char *const escapes[] = {
         [SL_STYLE_NONE] = "\033[0m",  [SL_STYLE_BOLD] = "\033[1m", [SL_STYLE_DIM] = "\033[2m",
         [SL_STYLE_GOOD] = "\033[32m", [SL_STYLE_BAD] = "\033[31m",
@@ -54,14 +54,14 @@ const char *sl_term_style(const struct sl_term *t, enum sl_style s) {
     return t->color ? escapes[s] : "";
 }
 
-unsigned sl_text_width(const char *s) {
+unsigned cli_text_width(const char *s) {
     unsigned n = 0;
     for (; *s; s++)
         n += ((unsigned char)*s & 0xc0) != 0x80;
     return n;
 }
 
-void sl_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned width) {
+void cli_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned width) {
     unsigned limit = width > indent + 20 ? width : indent + 60;
     unsigned at = 0; /* columns used on this line; 0: nothing written yet */
     while (*text) {
@@ -81,7 +81,7 @@ void sl_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned 
         size_t kept = n < sizeof(word) ? n : sizeof(word) - 1;
         memcpy(word, text, kept);
         word[kept] = '\0';
-        unsigned w = sl_text_width(word);
+        unsigned w = cli_text_width(word);
         if (at > 0 && at + 1 + w > limit) {
             sl_buf_putc(b, '\n');
             at = 0;

@@ -12,7 +12,7 @@
 #include "core/base/buf.h"
 #include "core/base/collection/vec.h"
 
-struct sl_term {
+struct cli_term {
     FILE *out, *err;
     bool out_tty, err_tty;
     bool color;     /* of out */
@@ -20,7 +20,7 @@ struct sl_term {
     unsigned width; /* columns of out; 0: no limit (not a tty) */
 };
 
-enum sl_style {
+enum cli_style {
     SL_STYLE_NONE,
     SL_STYLE_BOLD,
     SL_STYLE_DIM,
@@ -28,17 +28,17 @@ enum sl_style {
     SL_STYLE_BAD,
 };
 
-void sl_term_init(struct sl_term *t, FILE *out, FILE *err);
+void cli_term_init(struct cli_term *t, FILE *out, FILE *err);
 /* The escape sequence of a style on out; "" without colours. SL_STYLE_NONE ends a style. */
-const char *sl_term_style(const struct sl_term *t, enum sl_style s);
+const char *cli_term_style(const struct cli_term *t, enum cli_style s);
 /* How many columns a text takes, counting UTF-8 sequences as one. */
-unsigned sl_text_width(const char *s);
+unsigned cli_text_width(const char *s);
 /* A paragraph, wrapped at width and indented; keeps its own line breaks. */
-void sl_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned width);
+void cli_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned width);
 
 /* ---- tables ---- */
 
-struct sl_column {
+struct cli_column {
     const char *title;
     bool right;
     unsigned shrink; /* may be cut down to this many columns; 0: never cut */
@@ -48,24 +48,24 @@ struct sl_column {
 #define SL_TABLE_MAX_COLUMNS 16
 #define SL_TABLE_MAX_BYTES ((size_t)64 << 20)
 
-struct sl_table {
-    const struct sl_column *cols;
+struct cli_table {
+    const struct cli_column *cols;
     uint32_t n_cols;
     struct sl_buf text;
     SL_VEC(uint32_t) cells; /* offsets into text, row by row */
     SL_VEC(uint8_t) styles; /* one per cell */
 };
 
-void sl_table_init(struct sl_table *t, const struct sl_column *cols, uint32_t n);
-void sl_table_done(struct sl_table *t);
+void cli_table_init(struct cli_table *t, const struct cli_column *cols, uint32_t n);
+void cli_table_done(struct cli_table *t);
 /* The next cell, from left to right and then down. */
-void sl_table_cell(struct sl_table *t, enum sl_style s, const char *fmt, ...) _printf_(3, 4);
+void cli_table_cell(struct cli_table *t, enum cli_style s, const char *fmt, ...) _printf_(3, 4);
 /* Everything so far, fitted to the width of the terminal; each line indented. */
-void sl_table_print(const struct sl_table *t, const struct sl_term *term, unsigned indent);
+void cli_table_print(const struct cli_table *t, const struct cli_term *term, unsigned indent);
 
 /* ---- progress ---- */
 
-struct sl_progress {
+struct cli_progress {
     FILE *f;
     bool on, tty, utf8, drawn;
     const char *label;
@@ -75,10 +75,10 @@ struct sl_progress {
 };
 
 /* Draws on err if that is a tty, or if forced; else every call is nothing. */
-void sl_progress_start(struct sl_progress *p, const struct sl_term *t, const char *label,
-                       bool force);
+void cli_progress_start(struct cli_progress *p, const struct cli_term *t, const char *label,
+                        bool force);
 /* Cheap enough to call often: draws a few times a second at most. note may be NULL. */
-void sl_progress_at(struct sl_progress *p, uint64_t done, uint64_t total, const char *note);
-void sl_progress_end(struct sl_progress *p);
+void cli_progress_at(struct cli_progress *p, uint64_t done, uint64_t total, const char *note);
+void cli_progress_end(struct cli_progress *p);
 
 #endif

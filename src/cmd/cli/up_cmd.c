@@ -28,7 +28,7 @@ enum {
     OPT_VERBOSE,
 };
 
-static const struct sl_opt opts[] = {
+static const struct cli_opt opts[] = {
     [OPT_DIR] = {"dir", SL_OPT_FILE, "DIR",
                  "data directory ($XDG_DATA_HOME/sluice or ~/.local/share/sluice)", NULL, 0},
     [OPT_PORT] = {"port", SL_OPT_TEXT, "N", "port of the API server (6443); 0: any free port", NULL,
@@ -70,7 +70,7 @@ static int read_number(const char *name, const char *text, uint64_t max, uint64_
     return SL_OK;
 }
 
-static int check_quantity(const struct sl_args *a, uint32_t opt, struct sl_err *err) {
+static int check_quantity(const struct cli_args *a, uint32_t opt, struct sl_err *err) {
     const char *text = a->opts[opt];
     sl_quantity amount;
 
@@ -100,9 +100,9 @@ static int read_labels(char *text, const char *ret[MAX_LABELS + 1], struct sl_er
 
 /* ---- what a person sees ---- */
 
-static void show_ready(const struct sl_term *t, const struct sl_up_news *n) {
-    const char *bold = sl_term_style(t, SL_STYLE_BOLD), *good = sl_term_style(t, SL_STYLE_GOOD);
-    const char *dim = sl_term_style(t, SL_STYLE_DIM), *off = sl_term_style(t, SL_STYLE_NONE);
+static void show_ready(const struct cli_term *t, const struct sl_up_report *n) {
+    const char *bold = cli_term_style(t, SL_STYLE_BOLD), *good = cli_term_style(t, SL_STYLE_GOOD);
+    const char *dim = cli_term_style(t, SL_STYLE_DIM), *off = cli_term_style(t, SL_STYLE_NONE);
 
     fprintf(t->out, "  nodes    %s, which runs pods as processes", n->node);
     if (n->sim_nodes)
@@ -124,8 +124,8 @@ static void show_ready(const struct sl_term *t, const struct sl_up_news *n) {
             dim, off);
 }
 
-static void on_news(void *ctx, const struct sl_up_news *n) {
-    const struct sl_term *t = ctx;
+static void on_news(void *ctx, const struct sl_up_report *n) {
+    const struct cli_term *t = ctx;
 
     switch (n->step) {
     case SL_UP_BEGIN:
@@ -143,7 +143,7 @@ static void on_news(void *ctx, const struct sl_up_news *n) {
 }
 
 /* What the tables of options cannot check. */
-static int read_options(const struct sl_args *a, char *label_text,
+static int read_options(const struct cli_args *a, char *label_text,
                         const char *labels[MAX_LABELS + 1], struct sl_up_options *o,
                         struct sl_err *err) {
     uint64_t port = DEFAULT_PORT, nodes = 0, number = 0;
@@ -174,12 +174,12 @@ static int read_options(const struct sl_args *a, char *label_text,
                 .pods = a->opts[OPT_NODE_PODS],
                 .labels = labels},
         .ctx = a->term,
-        .news = on_news,
+        .report = on_news,
     };
     return r;
 }
 
-static int run(const struct sl_args *a, struct sl_err *err) {
+static int run(const struct cli_args *a, struct sl_err *err) {
     const char *labels[MAX_LABELS + 1] = {NULL};
     _cleanup_(sl_freep) char *label_text =
         sl_strdup(a->opts[OPT_NODE_LABEL] ? a->opts[OPT_NODE_LABEL] : "");
@@ -192,20 +192,20 @@ static int run(const struct sl_args *a, struct sl_err *err) {
     }
     /* On a terminal the lines above are enough, unless something is wrong. */
     sl_log_cuts();
-    sl_log_set(sl_args_has(a, OPT_VERBOSE) ? SL_LOG_DEBUG
-               : a->term->err_tty          ? SL_LOG_WARN
-                                           : SL_LOG_INFO);
+    sl_log_set(cli_args_has(a, OPT_VERBOSE) ? SL_LOG_DEBUG
+               : a->term->err_tty           ? SL_LOG_WARN
+                                            : SL_LOG_INFO);
     return sl_up(&o, err);
 }
 
-static const struct sl_example examples[] = {
+static const struct cli_example examples[] = {
     {"sluice up", "start a cluster on this machine; prints how to connect to it"},
     {"sluice up --nodes=1000 --node-cpu=64 --node-gpu=8", "with 1000 simulated nodes"},
     {"sluice up --dir=/tmp/trial --port=0",
      "a second, disposable cluster with its own data directory"},
 };
 
-const struct sl_verb sl_verb_up = {
+const struct cli_verb cli_verb_up = {
     .name = "up",
     .summary = "run a Kubernetes cluster with queues on this machine",
     .synopsis = "[--nodes=N] [--dir=DIR] [options]",

@@ -26,14 +26,14 @@ static bool number(const char **p, uint32_t *ret) {
         return false;
     for (; **p >= '0' && **p <= '9'; (*p)++) {
         v = v * 10 + (uint64_t)(**p - '0');
-        if (v > SL_COUNT_MAX)
+        if (v > SL_REQ_COUNT_MAX)
             return false;
     }
     *ret = (uint32_t)v;
     return true;
 }
 
-const char *sl_count_fault(const struct sl_count *c) {
+const char *sl_graphio_count_fault(const struct sl_req_count *c) {
     if (c->max < c->min)
         return "max is less than min";
     if (c->op == '^' && c->min < 2)
@@ -45,8 +45,8 @@ const char *sl_count_fault(const struct sl_count *c) {
 }
 
 /* min-max:operand:operator, min+:operand:operator, and what may be left out of them. */
-static bool range(const char *p, struct sl_count *ret) {
-    struct sl_count c = {.op = '+', .operand = 1, .max = SL_COUNT_MAX};
+static bool range(const char *p, struct sl_req_count *ret) {
+    struct sl_req_count c = {.op = '+', .operand = 1, .max = SL_REQ_COUNT_MAX};
 
     if (!number(&p, &c.min))
         return false;
@@ -71,32 +71,33 @@ static bool range(const char *p, struct sl_count *ret) {
     return *p == '\0';
 }
 
-static int set(const char *text, struct sl_arena *a, struct sl_count *ret, struct sl_err *err) {
+static int set(const char *text, struct sl_arena *a, struct sl_req_count *ret, struct sl_err *err) {
     struct sl_idset ids = {0};
     int r = sl_idset_add(&ids, text, NULL);
     uint64_t n = sl_idset_count(&ids);
 
     if (r < 0 || n == 0 || ids.ranges.v[0].first == 0) {
         r = bad(text, r < 0 || n == 0 ? "" : "0 is no count", err);
-    } else if (n > SL_COUNT_MAX_SET) {
-        r = sl_err_set(err, SL_ELIMIT, "a set of more than %u counts", SL_COUNT_MAX_SET);
+    } else if (n > SL_REQ_COUNT_MAX_SET) {
+        r = sl_err_set(err, SL_ELIMIT, "a set of more than %u counts", SL_REQ_COUNT_MAX_SET);
     } else {
         uint32_t *v = sl_arena_alloc(a, n * sizeof(*v)), k = 0;
         for (uint32_t i = 0; i < ids.ranges.n; i++)
             for (int64_t id = ids.ranges.v[i].first; id <= ids.ranges.v[i].last; id++)
                 v[k++] = (uint32_t)id;
-        *ret = (struct sl_count){
+        *ret = (struct sl_req_count){
             .min = v[0], .max = v[k - 1], .op = '+', .operand = 1, .set = v, .n_set = k};
     }
     sl_idset_done(&ids);
     return r;
 }
 
-int sl_count_parse(const char *text, struct sl_arena *a, struct sl_count *ret, struct sl_err *err) {
+int sl_graphio_count_parse(const char *text, struct sl_arena *a, struct sl_req_count *ret,
+                           struct sl_err *err) {
     char plain[64];
     size_t n = strlen(text);
     const char *inside = text;
-    struct sl_count c;
+    struct sl_req_count c;
 
     if (n > 2 && n < sizeof(plain) && text[0] == '[' && text[n - 1] == ']') {
         sl_fmt(plain, sizeof(plain), "%.*s", (int)(n - 2), text + 1);
@@ -104,7 +105,7 @@ int sl_count_parse(const char *text, struct sl_arena *a, struct sl_count *ret, s
     }
     if (!range(inside, &c))
         return set(text, a, ret, err);
-    const char *fault = sl_count_fault(&c);
+    const char *fault = sl_graphio_count_fault(&c);
     if (*fault)
         return bad(text, fault, err);
     *ret = c;

@@ -7,11 +7,11 @@
 #include "core/base/collection/hash.h"
 #include "core/base/mem.h"
 
-void sl_finder_init(struct sl_finder *f, const struct sl_graph *g) {
-    *f = (struct sl_finder){.g = g, .indexed = sl_alloc0((size_t)sl_graph_count(g) + 1, 1)};
+void graphio_finder_init(struct graphio_finder *f, const struct sl_graph *g) {
+    *f = (struct graphio_finder){.g = g, .indexed = sl_alloc0((size_t)sl_graph_count(g) + 1, 1)};
 }
 
-void sl_finder_done(struct sl_finder *f) {
+void graphio_finder_done(struct graphio_finder *f) {
     sl_map_done(&f->kids);
     sl_freep(&f->indexed);
 }
@@ -24,7 +24,7 @@ static bool fits(const struct sl_graph *g, sl_vtx v, const char *name, size_t le
            memcmp(own, name, len) == 0;
 }
 
-static void index_kids(struct sl_finder *f, sl_vtx parent) {
+static void index_kids(struct graphio_finder *f, sl_vtx parent) {
     const struct sl_vertex *x = sl_graph_vertex(f->g, parent);
     char space[SL_VERTEX_NAME];
 
@@ -36,8 +36,8 @@ static void index_kids(struct sl_finder *f, sl_vtx parent) {
     f->indexed[parent] = 1;
 }
 
-sl_vtx sl_finder_kid(struct sl_finder *f, sl_vtx parent, const char *name, size_t len,
-                     int64_t rank) {
+sl_vtx graphio_finder_kid(struct graphio_finder *f, sl_vtx parent, const char *name, size_t len,
+                          int64_t rank) {
     sl_vtx root = sl_graph_root(f->g), best = SL_VTX_NONE;
     uint32_t c;
 
@@ -54,7 +54,7 @@ sl_vtx sl_finder_kid(struct sl_finder *f, sl_vtx parent, const char *name, size_
     return best;
 }
 
-sl_vtx sl_finder_path(struct sl_finder *f, const char *path, int64_t rank) {
+sl_vtx graphio_finder_path(struct graphio_finder *f, const char *path, int64_t rank) {
     sl_vtx v = SL_VTX_NONE;
     const char *p = path;
 
@@ -69,7 +69,7 @@ sl_vtx sl_finder_path(struct sl_finder *f, const char *path, int64_t rank) {
     for (v = SL_VTX_NONE; *p == '/';) {
         size_t len = strcspn(++p, "/");
         bool last = p[len] == '\0';
-        v = sl_finder_kid(f, v, p, len, last ? rank : SL_ANY_RANK);
+        v = graphio_finder_kid(f, v, p, len, last ? rank : SL_ANY_RANK);
         if (v == SL_VTX_NONE || last)
             return v;
         p += len;

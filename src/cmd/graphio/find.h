@@ -11,17 +11,17 @@
 
 #define SL_ANY_RANK INT64_MIN
 
-struct sl_finder {
+struct graphio_finder {
     const struct sl_graph *g;
     struct sl_map kids; /* parent and name -> vertex */
     uint8_t *indexed;   /* by vertex */
 };
-void sl_finder_init(struct sl_finder *f, const struct sl_graph *g);
-void sl_finder_done(struct sl_finder *f);
+void graphio_finder_init(struct graphio_finder *f, const struct sl_graph *g);
+void graphio_finder_done(struct graphio_finder *f);
 /* SL_VTX_NONE if there is no such vertex. Paths are those of all subsystems. */
-sl_vtx sl_finder_path(struct sl_finder *f, const char *path, int64_t rank);
+sl_vtx graphio_finder_path(struct graphio_finder *f, const char *path, int64_t rank);
 /* A child by name; parent SL_VTX_NONE: the root. */
-sl_vtx sl_finder_kid(struct sl_finder *f, sl_vtx parent, const char *name, size_t len,
-                     int64_t rank);
+sl_vtx graphio_finder_kid(struct graphio_finder *f, sl_vtx parent, const char *name, size_t len,
+                          int64_t rank);
 
 #endif

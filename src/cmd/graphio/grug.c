@@ -15,8 +15,8 @@
 typedef SL_VEC(sl_vtx) vertices;
 
 struct cook {
-    const struct sl_graph_text *t;
-    const struct sl_grug *x;
+    const struct sl_graphio_text *t;
+    const struct graphio_grug *x;
     struct sl_graph *g;
     struct sl_err *err;
     vertices *made;                     /* by node of the recipe: what it stands for */
@@ -51,7 +51,7 @@ static bool is_containment(const char *subsystem) {
 
 /* ---- making ---- */
 
-static int add(struct cook *c, const struct sl_grug_node *n, int64_t id, sl_vtx *ret) {
+static int add(struct cook *c, const struct graphio_grug_node *n, int64_t id, sl_vtx *ret) {
     struct sl_vertex_spec s = {.type = n->type,
                                .basename = n->basename,
                                .unit = n->unit,
@@ -95,7 +95,8 @@ static void set_path(struct cook *c, const char *subsystem, sl_vtx from, sl_vtx 
 }
 
 /* Which of the ids that an edge gives does target i of source j get? */
-static int64_t id_of(const struct cook *c, const struct sl_grug_edge *e, uint64_t j, int64_t i) {
+static int64_t id_of(const struct cook *c, const struct graphio_grug_edge *e, uint64_t j,
+                     int64_t i) {
     uint64_t wrap = 1;
 
     if (e->id_scope < 0)
@@ -113,9 +114,9 @@ static int64_t id_of(const struct cook *c, const struct sl_grug_edge *e, uint64_
 }
 
 /* One target of a source. The first of its kind shows the others how; it has no name of its own. */
-static int make(struct cook *c, const struct sl_grug_edge *e, sl_vtx from, int64_t id, bool in_tree,
-                bool ranked, sl_vtx *model, sl_vtx *ret) {
-    const struct sl_grug_node *n = &c->x->nodes.v[e->to];
+static int make(struct cook *c, const struct graphio_grug_edge *e, sl_vtx from, int64_t id,
+                bool in_tree, bool ranked, sl_vtx *model, sl_vtx *ret) {
+    const struct graphio_grug_node *n = &c->x->nodes.v[e->to];
     int r;
 
     if (in_tree && *model != SL_VTX_NONE)
@@ -131,11 +132,11 @@ static int make(struct cook *c, const struct sl_grug_edge *e, sl_vtx from, int64
     return r;
 }
 
-static int multiply(struct cook *c, const struct sl_grug_edge *e) {
-    const struct sl_grug_node *n = &c->x->nodes.v[e->to];
+static int multiply(struct cook *c, const struct graphio_grug_edge *e) {
+    const struct graphio_grug_node *n = &c->x->nodes.v[e->to];
     const vertices *from = &c->made[e->from];
     vertices *to = &c->made[e->to];
-    bool keep = sl_type_allowed(c->t->allow, n->type), ranked = strcmp(n->type, "node") == 0;
+    bool keep = graphio_type_allowed(c->t->allow, n->type), ranked = strcmp(n->type, "node") == 0;
     bool in_tree = is_containment(e->subsystem) && is_containment(n->subsystem);
     uint64_t total = (uint64_t)from->n * (uint64_t)e->scale;
     sl_vtx model = SL_VTX_NONE;
@@ -190,7 +191,7 @@ static bool prefix_of(const struct cook *c, sl_vtx v, const char *subsystem, int
 }
 
 /* All vertices of a type that were made so far. */
-static void of_type(const struct cook *c, const char *type, const struct sl_grug_edge *e,
+static void of_type(const struct cook *c, const char *type, const struct graphio_grug_edge *e,
                     struct sl_buf *path, vertices *ret, struct target **ret_targets) {
     sl_sym y = sl_sym_find(sl_graph_syms(c->g), type);
     bool by_path = e->method == SL_GRUG_ASSOCIATE_BY_PATH;
@@ -211,7 +212,7 @@ static void of_type(const struct cook *c, const char *type, const struct sl_grug
     *ret_targets = t;
 }
 
-static int associate_with(struct cook *c, const struct sl_grug_edge *e, sl_vtx from, sl_vtx to,
+static int associate_with(struct cook *c, const struct graphio_grug_edge *e, sl_vtx from, sl_vtx to,
                           uint64_t *n_edges) {
     if (from == to)
         return 0;
@@ -226,7 +227,7 @@ static int associate_with(struct cook *c, const struct sl_grug_edge *e, sl_vtx f
     return 0;
 }
 
-static int associate(struct cook *c, const struct sl_grug_edge *e) {
+static int associate(struct cook *c, const struct graphio_grug_edge *e) {
     const vertices *from = &c->made[e->from];
     vertices targets = {0};
     struct target *by_path;
@@ -270,7 +271,7 @@ static int walk(struct cook *c, uint32_t node) {
         return wrong(c, c->x->nodes.v[node].line, SL_ELIMIT, "the recipe is too deep");
     c->seen[node] = 1;
     for (uint32_t i = c->first[node]; i != UINT32_MAX && r >= 0; i = c->next[i]) {
-        const struct sl_grug_edge *e = &c->x->edges.v[i];
+        const struct graphio_grug_edge *e = &c->x->edges.v[i];
         if (c->seen[e->to])
             continue;
         bool multiplies = e->method == SL_GRUG_MULTIPLY;
@@ -288,7 +289,7 @@ static int walk(struct cook *c, uint32_t node) {
 
 /* Roots of the same subsystem are one vertex. */
 static int root(struct cook *c, uint32_t node) {
-    const struct sl_grug_node *n = &c->x->nodes.v[node];
+    const struct graphio_grug_node *n = &c->x->nodes.v[node];
     sl_vtx v = SL_VTX_NONE;
     int r;
 
@@ -308,15 +309,19 @@ static int root(struct cook *c, uint32_t node) {
     return walk(c, node);
 }
 
-int sl_read_grug(const struct sl_graph_text *t, struct sl_graph *g, struct sl_err *err) {
-    struct sl_grug x;
-    struct cook c = {
-        .t = t, .x = &x, .g = g, .err = err, .max = sl_max_vertices(t), .tree_root = SL_VTX_NONE};
+int graphio_read_grug(const struct sl_graphio_text *t, struct sl_graph *g, struct sl_err *err) {
+    struct graphio_grug x;
+    struct cook c = {.t = t,
+                     .x = &x,
+                     .g = g,
+                     .err = err,
+                     .max = graphio_max_vertices(t),
+                     .tree_root = SL_VTX_NONE};
     bool any = false;
-    int r = sl_grug_read(&x, t, err);
+    int r = graphio_grug_read(&x, t, err);
 
     if (r < 0) {
-        sl_grug_done(&x);
+        graphio_grug_done(&x);
         return r;
     }
     c.made = sl_alloc0(x.nodes.n + 1, sizeof(*c.made));
@@ -346,6 +351,6 @@ int sl_read_grug(const struct sl_graph_text *t, struct sl_graph *g, struct sl_er
     sl_freep(&c.seen);
     sl_freep(&c.first);
     sl_freep(&c.next);
-    sl_grug_done(&x);
+    graphio_grug_done(&x);
     return r;
 }

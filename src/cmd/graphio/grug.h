@@ -14,9 +14,9 @@
 #define SL_GRUG_MAX_EDGES 16384u
 #define SL_GRUG_MAX_TEXT 1024u /* bytes of one value */
 
-enum sl_grug_method { SL_GRUG_MULTIPLY, SL_GRUG_ASSOCIATE, SL_GRUG_ASSOCIATE_BY_PATH };
+enum graphio_grug_method { SL_GRUG_MULTIPLY, SL_GRUG_ASSOCIATE, SL_GRUG_ASSOCIATE_BY_PATH };
 
-struct sl_grug_node {
+struct graphio_grug_node {
     uint32_t line;
     const char *id;
     const char *type, *basename, *unit, *subsystem;
@@ -24,23 +24,24 @@ struct sl_grug_node {
     bool root;
 };
 
-struct sl_grug_edge {
+struct graphio_grug_edge {
     uint32_t line;
     const char *source, *target; /* ids of nodes */
     uint32_t from, to;           /* and their indices */
     const char *subsystem;
-    enum sl_grug_method method;
+    enum graphio_grug_method method;
     int64_t scale, id_scope, id_start, id_stride;
     const char *by_subsystem;     /* whose paths are compared */
     int64_t up_target, up_source; /* how many components are taken off before */
 };
 
-struct sl_grug {
+struct graphio_grug {
     struct sl_arena arena;
-    SL_VEC(struct sl_grug_node) nodes;
-    SL_VEC(struct sl_grug_edge) edges; /* in the order of the text */
+    SL_VEC(struct graphio_grug_node) nodes;
+    SL_VEC(struct graphio_grug_edge) edges; /* in the order of the text */
 };
-int sl_grug_read(struct sl_grug *x, const struct sl_graph_text *t, struct sl_err *err) _must_check_;
-void sl_grug_done(struct sl_grug *x);
+int graphio_grug_read(struct graphio_grug *x, const struct sl_graphio_text *t,
+                      struct sl_err *err) _must_check_;
+void graphio_grug_done(struct graphio_grug *x);
 
 #endif

@@ -24,7 +24,7 @@ struct key {
 };
 
 struct reader {
-    struct sl_grug *x;
+    struct graphio_grug *x;
     const char *file;
     struct sl_err *err;
     int code;
@@ -60,8 +60,8 @@ static uint32_t line_of(const struct reader *r) {
 
 enum kind { TEXT, NUMBER, TRUTH, METHOD, SKIP };
 
-#define NODE(field) offsetof(struct sl_grug_node, field)
-#define EDGE(field) offsetof(struct sl_grug_edge, field)
+#define NODE(field) offsetof(struct graphio_grug_node, field)
+#define EDGE(field) offsetof(struct graphio_grug_edge, field)
 
 static const struct meaning {
     const char *name;
@@ -133,7 +133,7 @@ static void set(struct reader *r, const struct meaning *m, char *base, const cha
     case METHOD:
         for (size_t i = 0; i < SL_LEN(methods); i++)
             if (strcmp(value, methods[i]) == 0) {
-                *(enum sl_grug_method *)(base + m->offset) = (enum sl_grug_method)i;
+                *(enum graphio_grug_method *)(base + m->offset) = (enum graphio_grug_method)i;
                 return;
             }
         fail(r, SL_EINVAL, line,
@@ -200,10 +200,10 @@ static void open_key(struct reader *r, const XML_Char **atts) {
 }
 
 static void open_node(struct reader *r, const XML_Char **atts) {
-    struct sl_grug_node n = {.line = line_of(r),
-                             .id = need(r, atts, "node", "id"),
-                             .subsystem = SL_GRAPH_CONTAINMENT,
-                             .size = 1};
+    struct graphio_grug_node n = {.line = line_of(r),
+                                  .id = need(r, atts, "node", "id"),
+                                  .subsystem = SL_GRAPH_CONTAINMENT,
+                                  .size = 1};
 
     if (r->x->nodes.n >= SL_GRUG_MAX_NODES)
         fail(r, SL_ELIMIT, n.line, "more than %u nodes in a recipe", SL_GRUG_MAX_NODES);
@@ -215,13 +215,13 @@ static void open_node(struct reader *r, const XML_Char **atts) {
 }
 
 static void open_edge(struct reader *r, const XML_Char **atts) {
-    struct sl_grug_edge e = {.line = line_of(r),
-                             .source = need(r, atts, "edge", "source"),
-                             .target = need(r, atts, "edge", "target"),
-                             .subsystem = SL_GRAPH_CONTAINMENT,
-                             .by_subsystem = SL_GRAPH_CONTAINMENT,
-                             .scale = 1,
-                             .id_stride = 1};
+    struct graphio_grug_edge e = {.line = line_of(r),
+                                  .source = need(r, atts, "edge", "source"),
+                                  .target = need(r, atts, "edge", "target"),
+                                  .subsystem = SL_GRAPH_CONTAINMENT,
+                                  .by_subsystem = SL_GRAPH_CONTAINMENT,
+                                  .scale = 1,
+                                  .id_stride = 1};
 
     if (r->x->edges.n >= SL_GRUG_MAX_EDGES)
         fail(r, SL_ELIMIT, e.line, "more than %u edges in a recipe", SL_GRUG_MAX_EDGES);
@@ -351,11 +351,11 @@ static uint32_t lookup(const struct by_id *v, uint32_t n, const char *id) {
 
 /* Ends of edges, and what a node must have. */
 static int resolve(struct reader *r) {
-    struct sl_grug *x = r->x;
+    struct graphio_grug *x = r->x;
     struct by_id *v = sl_alloc((x->nodes.n + 1) * sizeof(*v));
 
     for (uint32_t i = 0; i < x->nodes.n; i++) {
-        struct sl_grug_node *n = &x->nodes.v[i];
+        struct graphio_grug_node *n = &x->nodes.v[i];
         v[i] = (struct by_id){n->id, i};
         if (!n->type || !*n->type)
             fail(r, SL_EINVAL, n->line, "expected the key \"type\" of node \"%.40s\"", n->id);
@@ -370,7 +370,7 @@ static int resolve(struct reader *r) {
             fail(r, SL_EINVAL, x->nodes.v[v[i].i].line, "the node \"%.40s\" is given twice",
                  v[i].id);
     for (uint32_t i = 0; i < x->edges.n; i++) {
-        struct sl_grug_edge *e = &x->edges.v[i];
+        struct graphio_grug_edge *e = &x->edges.v[i];
         e->from = lookup(v, x->nodes.n, e->source);
         e->to = lookup(v, x->nodes.n, e->target);
         if (e->from == UINT32_MAX || e->to == UINT32_MAX)
@@ -385,10 +385,10 @@ static int resolve(struct reader *r) {
     return r->code;
 }
 
-int sl_grug_read(struct sl_grug *x, const struct sl_graph_text *t, struct sl_err *err) {
+int graphio_grug_read(struct graphio_grug *x, const struct sl_graphio_text *t, struct sl_err *err) {
     struct reader r = {.x = x, .file = t->file, .err = err};
 
-    *x = (struct sl_grug){0};
+    *x = (struct graphio_grug){0};
     sl_arena_init(&x->arena, ARENA_BYTES);
     if (t->len > INT32_MAX)
         return sl_err_set(err, SL_ELIMIT, "%s: more than %d bytes", t->file, INT32_MAX);
@@ -409,7 +409,7 @@ int sl_grug_read(struct sl_grug *x, const struct sl_graph_text *t, struct sl_err
     return r.code;
 }
 
-void sl_grug_done(struct sl_grug *x) {
+void graphio_grug_done(struct graphio_grug *x) {
     sl_vec_free(&x->nodes);
     sl_vec_free(&x->edges);
     sl_arena_done(&x->arena);

@@ -13,7 +13,7 @@
 #include "cmd/graphio/rv1_read.h"
 #include "core/base/fmt.h"
 
-void sl_holding_done(struct sl_holding *h) {
+void sl_graphio_holding_done(struct sl_graphio_holding *h) {
     sl_vec_free(&h->picks);
 }
 
@@ -52,7 +52,7 @@ static void mark_ways(struct marks *m) {
     }
 }
 
-static void collect(const struct marks *m, struct sl_holding *ret) {
+static void collect(const struct marks *m, struct sl_graphio_holding *ret) {
     ret->picks.n = 0;
     for (uint32_t pos = 0; pos < sl_graph_live(m->g); pos++) {
         sl_vtx v = sl_graph_at(m->g, pos);
@@ -64,23 +64,23 @@ static void collect(const struct marks *m, struct sl_holding *ret) {
 
 /* ---- JGF ---- */
 
-static int disagree(const struct sl_jgf *x, const struct sl_jgf_vertex *v, const char *what,
-                    const char *have, const char *text) {
-    return sl_jin_fail(x->j, v->at, SL_EINVAL,
-                       "vertex \"%.30s\": expected the %s %.50s as in the graph, got %.50s", v->jid,
-                       what, have, text);
+static int disagree(const struct graphio_jgf *x, const struct graphio_jgf_vertex *v,
+                    const char *what, const char *have, const char *text) {
+    return graphio_jin_fail(x->j, v->at, SL_EINVAL,
+                            "vertex \"%.30s\": expected the %s %.50s as in the graph, got %.50s",
+                            v->jid, what, have, text);
 }
 
-static int differ(const struct sl_jgf *x, const struct sl_jgf_vertex *v, const char *what,
+static int differ(const struct graphio_jgf *x, const struct graphio_jgf_vertex *v, const char *what,
                   int64_t have, int64_t got) {
-    return sl_jin_fail(x->j, v->at, SL_EINVAL,
-                       "vertex \"%.30s\": expected the %s %" PRId64
-                       " as in the graph, got %" PRId64,
-                       v->jid, what, have, got);
+    return graphio_jin_fail(x->j, v->at, SL_EINVAL,
+                            "vertex \"%.30s\": expected the %s %" PRId64
+                            " as in the graph, got %" PRId64,
+                            v->jid, what, have, got);
 }
 
-static int agrees(const struct sl_graph *g, const struct sl_jgf *x, const struct sl_jgf_vertex *v,
-                  sl_vtx at) {
+static int agrees(const struct sl_graph *g, const struct graphio_jgf *x,
+                  const struct graphio_jgf_vertex *v, sl_vtx at) {
     const struct sl_syms *syms = sl_graph_syms(g);
     const struct sl_vertex *y = sl_graph_vertex(g, at);
     const struct sl_vertex_spec *s = &v->spec;
@@ -106,21 +106,23 @@ static int agrees(const struct sl_graph *g, const struct sl_jgf *x, const struct
 }
 
 /* The vertex of the graph that all paths and the rank of one of the text lead to. */
-static int find_vertex(struct sl_finder *f, const struct sl_jgf *x, const struct sl_jgf_vertex *v,
-                       sl_vtx *ret) {
+static int find_vertex(struct graphio_finder *f, const struct graphio_jgf *x,
+                       const struct graphio_jgf_vertex *v, sl_vtx *ret) {
     *ret = SL_VTX_NONE;
     if (v->n_paths == 0)
-        return sl_jin_fail(x->j, v->at, SL_EINVAL, "vertex \"%.40s\": expected a path", v->jid);
+        return graphio_jin_fail(x->j, v->at, SL_EINVAL, "vertex \"%.40s\": expected a path",
+                                v->jid);
     for (uint32_t i = 0; i < v->n_paths; i++) {
-        sl_vtx at = sl_finder_path(f, v->paths[i].path, v->spec.rank);
+        sl_vtx at = graphio_finder_path(f, v->paths[i].path, v->spec.rank);
         if (at == SL_VTX_NONE)
-            return sl_jin_fail(x->j, v->at, SL_ENOENT,
-                               "vertex \"%.30s\": there is no %.80s of rank %" PRId64
-                               " in the graph",
-                               v->jid, v->paths[i].path, v->spec.rank);
+            return graphio_jin_fail(x->j, v->at, SL_ENOENT,
+                                    "vertex \"%.30s\": there is no %.80s of rank %" PRId64
+                                    " in the graph",
+                                    v->jid, v->paths[i].path, v->spec.rank);
         if (i > 0 && at != *ret)
-            return sl_jin_fail(x->j, v->at, SL_EINVAL,
-                               "vertex \"%.40s\": its paths lead to different vertices", v->jid);
+            return graphio_jin_fail(x->j, v->at, SL_EINVAL,
+                                    "vertex \"%.40s\": its paths lead to different vertices",
+                                    v->jid);
         *ret = at;
     }
     return agrees(f->g, x, v, *ret);
@@ -134,15 +136,15 @@ static void mark_below(struct marks *m, sl_vtx v) {
     }
 }
 
-static int hold_jgf(struct marks *m, const struct sl_jin *j, yyjson_val *top, bool shorthand,
+static int hold_jgf(struct marks *m, const struct graphio_jin *j, yyjson_val *top, bool shorthand,
                     uint32_t max) {
-    struct sl_finder f;
-    struct sl_jgf x;
-    int r = sl_jgf_read(&x, j, top, max, true);
+    struct graphio_finder f;
+    struct graphio_jgf x;
+    int r = graphio_jgf_read(&x, j, top, max, true);
 
-    sl_finder_init(&f, m->g);
+    graphio_finder_init(&f, m->g);
     for (uint32_t i = 0; i < x.v.n && r >= 0; i++) {
-        const struct sl_jgf_vertex *v = &x.v.v[i];
+        const struct graphio_jgf_vertex *v = &x.v.v[i];
         sl_vtx at;
         r = find_vertex(&f, &x, v, &at);
         if (r < 0 || sl_idset_has(&x.free_ranks, v->spec.rank))
@@ -151,17 +153,17 @@ static int hold_jgf(struct marks *m, const struct sl_jin *j, yyjson_val *top, bo
         if (shorthand && v->exclusive)
             mark_below(m, at);
     }
-    sl_finder_done(&f);
-    sl_jgf_done(&x);
+    graphio_finder_done(&f);
+    graphio_jgf_done(&x);
     return r;
 }
 
 /* ---- R ---- */
 
 /* The node of a rank; its name must be the host's. */
-static int find_node(const struct sl_graph *g, const struct sl_rv1 *x, const struct sl_rv1_entry *e,
-                     int64_t rank, sl_vtx *ret) {
-    const char *host = sl_rv1_host(x, rank);
+static int find_node(const struct sl_graph *g, const struct graphio_rv1 *x,
+                     const struct graphio_rv1_entry *e, int64_t rank, sl_vtx *ret) {
+    const char *host = graphio_rv1_host(x, rank);
     sl_sym type = sl_sym_find(sl_graph_syms(g), "node");
     char name[SL_VERTEX_NAME];
     sl_vtx *v;
@@ -174,16 +176,18 @@ static int find_node(const struct sl_graph *g, const struct sl_rv1 *x, const str
             *ret = v[i];
     sl_freep(&v);
     if (*ret == SL_VTX_NONE)
-        return sl_jin_fail(x->j, e->at, SL_ENOENT, "there is no node of rank %" PRId64, rank);
+        return graphio_jin_fail(x->j, e->at, SL_ENOENT, "there is no node of rank %" PRId64, rank);
     if (host && strcmp(sl_vertex_name(g, *ret, name), host) != 0)
-        return sl_jin_fail(x->j, e->at, SL_EINVAL,
-                           "expected the host %.60s of rank %" PRId64 " as in the graph, got %.60s",
-                           sl_vertex_name(g, *ret, name), rank, host);
+        return graphio_jin_fail(x->j, e->at, SL_EINVAL,
+                                "expected the host %.60s of rank %" PRId64
+                                " as in the graph, got %.60s",
+                                sl_vertex_name(g, *ret, name), rank, host);
     return 0;
 }
 
-static int hold_children(struct marks *m, const struct sl_rv1 *x, const struct sl_rv1_entry *e,
-                         sl_vtx node, const struct sl_rv1_child *c) {
+static int hold_children(struct marks *m, const struct graphio_rv1 *x,
+                         const struct graphio_rv1_entry *e, sl_vtx node,
+                         const struct graphio_rv1_child *c) {
     const struct sl_vertex *y = sl_graph_vertex(m->g, node);
     sl_sym type = sl_sym_find(sl_graph_syms(m->g), c->type);
     uint64_t found = 0, wanted = sl_idset_count(&c->ids);
@@ -194,17 +198,18 @@ static int hold_children(struct marks *m, const struct sl_rv1 *x, const struct s
         if (z->type != type || !sl_idset_has(&c->ids, z->id))
             continue;
         if (m->needs[v] > 0)
-            return sl_jin_fail(x->j, e->at, SL_EINVAL,
-                               "%.40s %" PRId64 " of rank %d is given twice", c->type, z->id,
-                               y->rank);
+            return graphio_jin_fail(x->j, e->at, SL_EINVAL,
+                                    "%.40s %" PRId64 " of rank %d is given twice", c->type, z->id,
+                                    y->rank);
         mark(m, v, z->size, true);
         found++;
     }
     if (found != wanted)
-        return sl_jin_fail(x->j, e->at, SL_ENOENT,
-                           "expected %" PRIu64 " of type %.40s with these ids in rank %d of the "
-                           "graph, found %" PRIu64,
-                           wanted, c->type, y->rank, found);
+        return graphio_jin_fail(x->j, e->at, SL_ENOENT,
+                                "expected %" PRIu64
+                                " of type %.40s with these ids in rank %d of the "
+                                "graph, found %" PRIu64,
+                                wanted, c->type, y->rank, found);
     return 0;
 }
 
@@ -227,11 +232,11 @@ static void complete(struct marks *m, sl_vtx node) {
         mark(m, node, y->size, true);
 }
 
-static int hold_rv1(struct marks *m, const struct sl_rv1 *x) {
+static int hold_rv1(struct marks *m, const struct graphio_rv1 *x) {
     int r = 0;
 
     for (uint32_t i = 0; i < x->entries.n; i++) {
-        const struct sl_rv1_entry *e = &x->entries.v[i];
+        const struct graphio_rv1_entry *e = &x->entries.v[i];
         for (uint32_t k = 0; k < e->ranks.ranges.n; k++)
             for (int64_t rank = e->ranks.ranges.v[k].first; rank <= e->ranks.ranges.v[k].last;
                  rank++) {
@@ -249,45 +254,45 @@ static int hold_rv1(struct marks *m, const struct sl_rv1 *x) {
 
 /* ---- reading ---- */
 
-static bool is_rv1(enum sl_graph_format f) {
-    return f == SL_GRAPH_RV1EXEC || f == SL_GRAPH_RV1EXEC_FORCE;
+static bool is_rv1(enum sl_graphio_format f) {
+    return f == SL_GRAPHIO_RV1EXEC || f == SL_GRAPHIO_RV1EXEC_FORCE;
 }
 
-static int open_text(const struct sl_graph_text *t, struct sl_jin *j, struct sl_err *err) {
-    if (t->format == SL_GRAPH_GRUG || t->format == SL_GRAPH_HWLOC)
+static int open_text(const struct sl_graphio_text *t, struct graphio_jin *j, struct sl_err *err) {
+    if (t->format == SL_GRAPHIO_GRUG || t->format == SL_GRAPHIO_HWLOC)
         return sl_err_set(err, SL_EINVAL, "%s: expected jgf or rv1exec", t->file);
-    if (t->len > SL_GRAPH_MAX_BYTES)
-        return sl_err_set(err, SL_ELIMIT, "%s: more than %zu bytes", t->file, SL_GRAPH_MAX_BYTES);
-    return sl_jin_open(j, t->file, t->text, t->len, err);
+    if (t->len > SL_GRAPHIO_MAX_BYTES)
+        return sl_err_set(err, SL_ELIMIT, "%s: more than %zu bytes", t->file, SL_GRAPHIO_MAX_BYTES);
+    return graphio_jin_open(j, t->file, t->text, t->len, err);
 }
 
-int sl_holding_read(const struct sl_graph *g, const struct sl_graph_text *t, struct sl_holding *ret,
-                    struct sl_err *err) {
-    struct sl_jin j = {0};
-    struct sl_rv1 x = {.time = {-1, -1}};
+int sl_graphio_holding_read(const struct sl_graph *g, const struct sl_graphio_text *t,
+                            struct sl_graphio_holding *ret, struct sl_err *err) {
+    struct graphio_jin j = {0};
+    struct graphio_rv1 x = {.time = {-1, -1}};
     struct marks m;
     yyjson_val *jgf = NULL;
-    bool shorthand = t->format == SL_GRAPH_JGF_SHORTHAND;
+    bool shorthand = t->format == SL_GRAPHIO_JGF_SHORTHAND;
     int r = open_text(t, &j, err);
 
     marks_init(&m, g);
     if (r >= 0 && is_rv1(t->format)) {
-        r = sl_rv1_read(&x, &j);
-        if (r >= 0 && t->format == SL_GRAPH_RV1EXEC)
-            r = sl_rv1_jgf(&x, &jgf, &shorthand);
+        r = graphio_rv1_read(&x, &j);
+        if (r >= 0 && t->format == SL_GRAPHIO_RV1EXEC)
+            r = graphio_rv1_jgf(&x, &jgf, &shorthand);
     } else if (r >= 0) {
         jgf = j.root;
     }
     if (r >= 0)
-        r = jgf ? hold_jgf(&m, &j, jgf, shorthand, sl_max_vertices(t)) : hold_rv1(&m, &x);
+        r = jgf ? hold_jgf(&m, &j, jgf, shorthand, graphio_max_vertices(t)) : hold_rv1(&m, &x);
     if (r >= 0) {
         mark_ways(&m);
         collect(&m, ret);
         ret->time = x.time;
     }
     marks_done(&m);
-    sl_rv1_done(&x);
-    sl_jin_done(&j);
+    graphio_rv1_done(&x);
+    graphio_jin_done(&j);
     return r;
 }
 
@@ -302,7 +307,7 @@ static int64_t rank_of(const struct sl_graph *g, sl_vtx v) {
 }
 
 /* Takes v, unless something that contains it was taken. */
-static void take(const struct sl_graph *g, sl_vtx v, uint32_t *end, sl_vtxs *ret) {
+static void take(const struct sl_graph *g, sl_vtx v, uint32_t *end, sl_graphio_vertices *ret) {
     const struct sl_vertex *x = sl_graph_vertex(g, v);
 
     if (x->pos < *end)
@@ -311,7 +316,7 @@ static void take(const struct sl_graph *g, sl_vtx v, uint32_t *end, sl_vtxs *ret
     *end = x->end;
 }
 
-static int check_ranks(const struct sl_graph *g, const struct sl_rv1 *x) {
+static int check_ranks(const struct sl_graph *g, const struct graphio_rv1 *x) {
     for (uint32_t i = 0; i < x->ranks.ranges.n; i++)
         for (int64_t k = x->ranks.ranges.v[i].first; k <= x->ranks.ranges.v[i].last; k++) {
             sl_vtx *v;
@@ -319,37 +324,37 @@ static int check_ranks(const struct sl_graph *g, const struct sl_rv1 *x) {
             sl_graph_by_rank(g, k, &v, &n);
             sl_freep(&v);
             if (n == 0)
-                return sl_jin_fail(x->j, x->j->root, SL_ENOENT,
-                                   "there is no rank %" PRId64 " in the graph", k);
+                return graphio_jin_fail(x->j, x->j->root, SL_ENOENT,
+                                        "there is no rank %" PRId64 " in the graph", k);
         }
     return 0;
 }
 
-static int release_rv1(const struct sl_graph *g, const struct sl_jin *j, const struct sl_grant *has,
-                       sl_vtxs *ret) {
-    struct sl_rv1 x;
+static int release_rv1(const struct sl_graph *g, const struct graphio_jin *j,
+                       const struct sl_grant *has, sl_graphio_vertices *ret) {
+    struct graphio_rv1 x;
     uint32_t end = 0;
-    int r = sl_rv1_read(&x, j);
+    int r = graphio_rv1_read(&x, j);
 
     if (r >= 0)
         r = check_ranks(g, &x);
     for (uint32_t i = 0; i < has->picks.n && r >= 0; i++)
         if (has->picks.v[i].exclusive && sl_idset_has(&x.ranks, rank_of(g, has->picks.v[i].v)))
             take(g, has->picks.v[i].v, &end, ret);
-    sl_rv1_done(&x);
+    graphio_rv1_done(&x);
     return r;
 }
 
-static int release_jgf(const struct sl_graph *g, const struct sl_jin *j, uint32_t max,
-                       const struct sl_grant *has, sl_vtxs *ret) {
+static int release_jgf(const struct sl_graph *g, const struct graphio_jin *j, uint32_t max,
+                       const struct sl_grant *has, sl_graphio_vertices *ret) {
     enum { NOT, SHARED, OWN, GIVEN };
     uint8_t *state = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
-    struct sl_finder f;
-    struct sl_jgf x;
+    struct graphio_finder f;
+    struct graphio_jgf x;
     uint32_t end = 0;
-    int r = sl_jgf_read(&x, j, j->root, max, false);
+    int r = graphio_jgf_read(&x, j, j->root, max, false);
 
-    sl_finder_init(&f, g);
+    graphio_finder_init(&f, g);
     for (uint32_t i = 0; i < has->picks.n; i++)
         state[has->picks.v[i].v] = has->picks.v[i].exclusive ? OWN : SHARED;
     for (uint32_t i = 0; i < x.v.n && r >= 0; i++) {
@@ -358,30 +363,31 @@ static int release_jgf(const struct sl_graph *g, const struct sl_jin *j, uint32_
         if (r < 0)
             break;
         if (state[at] == NOT)
-            r = sl_jin_fail(j, x.v.v[i].at, SL_ENOENT,
-                            "vertex \"%.30s\": the job does not have %.80s", x.v.v[i].jid,
-                            x.v.v[i].paths[0].path);
+            r = graphio_jin_fail(j, x.v.v[i].at, SL_ENOENT,
+                                 "vertex \"%.30s\": the job does not have %.80s", x.v.v[i].jid,
+                                 x.v.v[i].paths[0].path);
         else if (state[at] == OWN)
             state[at] = GIVEN;
     }
     for (uint32_t i = 0; i < has->picks.n && r >= 0; i++)
         if (state[has->picks.v[i].v] == GIVEN)
             take(g, has->picks.v[i].v, &end, ret);
-    sl_finder_done(&f);
-    sl_jgf_done(&x);
+    graphio_finder_done(&f);
+    graphio_jgf_done(&x);
     sl_freep(&state);
     return r;
 }
 
-int sl_release_read(const struct sl_graph *g, const struct sl_graph_text *t,
-                    const struct sl_grant *has, sl_vtxs *ret, struct sl_err *err) {
-    struct sl_jin j = {0};
+int sl_graphio_release_read(const struct sl_graph *g, const struct sl_graphio_text *t,
+                            const struct sl_grant *has, sl_graphio_vertices *ret,
+                            struct sl_err *err) {
+    struct graphio_jin j = {0};
     int r = open_text(t, &j, err);
 
     ret->n = 0;
     if (r >= 0)
         r = is_rv1(t->format) ? release_rv1(g, &j, has, ret)
-                              : release_jgf(g, &j, sl_max_vertices(t), has, ret);
-    sl_jin_done(&j);
+                              : release_jgf(g, &j, graphio_max_vertices(t), has, ret);
+    graphio_jin_done(&j);
     return r;
 }

@@ -17,8 +17,8 @@
 #define MAX_OBJECTS (UINT32_C(1) << 20)
 
 struct walker {
-    const struct sl_graph_text *t;
-    struct sl_stage *s;
+    const struct sl_graphio_text *t;
+    struct graphio_stage *s;
     struct sl_err *err;
     hwloc_topology_t topo;
     uint32_t depth;
@@ -55,9 +55,9 @@ static bool machine(struct walker *w, hwloc_obj_t o, struct sl_vertex_spec *s) {
     const char *host = hwloc_obj_get_info_by_name(o, "HostName");
 
     if (!host || !*host || strlen(host) > SL_VERTEX_NAME / 2 ||
-        !sl_type_allowed(w->t->allow, "node"))
+        !graphio_type_allowed(w->t->allow, "node"))
         return false;
-    size_t n = sl_host_split(host, &s->id);
+    size_t n = sl_hostlist_split(host, &s->id);
     s->type = "node";
     s->name = sl_arena_strdup(&w->s->arena, host);
     s->basename = n > 0 ? sl_arena_strndup(&w->s->arena, host, n) : s->name;
@@ -73,7 +73,7 @@ static bool gpu(struct walker *w, hwloc_obj_t o, struct sl_vertex_spec *s) {
     if (o->attr->osdev.type != HWLOC_OBJ_OSDEV_COPROC &&
         !(o->attr->osdev.type == HWLOC_OBJ_OSDEV_GPU && rsmi))
         return false;
-    if (!sl_type_allowed(w->t->allow, "gpu"))
+    if (!graphio_type_allowed(w->t->allow, "gpu"))
         return false;
     if (rsmi || strncmp(name, "cuda", 4) == 0)
         s->id = number_at(name + 4);
@@ -90,9 +90,9 @@ static bool storage(struct walker *w, hwloc_obj_t o, struct sl_vertex_spec *s) {
     uint64_t kilobytes = size ? strtoull(size, NULL, 10) : 0;
 
     if (o->attr->osdev.type != HWLOC_OBJ_OSDEV_BLOCK || kilobytes == 0 ||
-        !sl_type_allowed(w->t->allow, "storage"))
+        !graphio_type_allowed(w->t->allow, "storage"))
         return false;
-    struct sl_prop *p = sl_arena_alloc0(&w->s->arena, 1, sizeof(*p));
+    struct sl_graph_prop *p = sl_arena_alloc0(&w->s->arena, 1, sizeof(*p));
     p->key = "LinuxDeviceID";
     p->value = sl_arena_strdup(&w->s->arena, id ? id : "-1");
     s->type = "storage";
@@ -110,7 +110,7 @@ static bool plain(struct walker *w, hwloc_obj_t o, struct sl_vertex_spec *s) {
         s->basename = kinds[i].basename;
         if (kinds[i].type >= HWLOC_OBJ_L1CACHE && kinds[i].type <= HWLOC_OBJ_L3CACHE && o->attr)
             s->size = at_least_1(o->attr->cache.size / 1024);
-        return sl_type_allowed(w->t->allow, kinds[i].allow);
+        return graphio_type_allowed(w->t->allow, kinds[i].allow);
     }
     return false;
 }
@@ -118,9 +118,9 @@ static bool plain(struct walker *w, hwloc_obj_t o, struct sl_vertex_spec *s) {
 static uint32_t put(struct walker *w, uint32_t parent, const struct sl_vertex_spec *s) {
     uint32_t at = w->s->v.n;
 
-    *sl_vec_push(&w->s->v) = (struct sl_staged){.spec = *s, .there = SL_VTX_NONE};
+    *sl_vec_push(&w->s->v) = (struct graphio_staged){.spec = *s, .there = SL_VTX_NONE};
     if (at > 0)
-        *sl_vec_push(&w->s->edges) = (struct sl_stage_edge){parent, at, SL_GRAPH_CONTAINMENT};
+        *sl_vec_push(&w->s->edges) = (struct graphio_stage_edge){parent, at, SL_GRAPH_CONTAINMENT};
     return at;
 }
 
@@ -130,7 +130,7 @@ static void memory(struct walker *w, hwloc_obj_t o, uint32_t parent) {
         .type = "memory", .unit = "MB", .id = (int64_t)o->logical_index, .uniq_id = -1, .rank = -1};
 
     if (o->type != HWLOC_OBJ_NUMANODE || !o->attr || o->attr->numanode.local_memory >> 20 == 0 ||
-        !w->t->allow || !*w->t->allow || !sl_type_allowed(w->t->allow, "memory"))
+        !w->t->allow || !*w->t->allow || !graphio_type_allowed(w->t->allow, "memory"))
         return;
     s.size = at_least_1(o->attr->numanode.local_memory >> 20);
     (void)put(w, parent, &s);
@@ -142,9 +142,9 @@ static int walk(struct walker *w, hwloc_obj_t o, uint32_t parent) {
     bool known;
     int r = 0;
 
-    if (++w->depth > MAX_DEPTH || w->s->v.n + 2 > sl_max_vertices(w->t))
+    if (++w->depth > MAX_DEPTH || w->s->v.n + 2 > graphio_max_vertices(w->t))
         return sl_err_set(w->err, SL_ELIMIT, "%s: more than %u vertices, or %u levels", w->t->file,
-                          sl_max_vertices(w->t), MAX_DEPTH);
+                          graphio_max_vertices(w->t), MAX_DEPTH);
     if (o->type == HWLOC_OBJ_MACHINE)
         known = machine(w, o, &s);
     else if (o->type == HWLOC_OBJ_OS_DEVICE)
@@ -163,7 +163,7 @@ static int walk(struct walker *w, hwloc_obj_t o, uint32_t parent) {
 /* ---- before libhwloc sees it ---- */
 
 struct look {
-    const struct sl_graph_text *t;
+    const struct sl_graphio_text *t;
     struct sl_err *err;
     XML_Parser parser;
     uint32_t depth, n;
@@ -234,7 +234,7 @@ static void XMLCALL on_doctype(void *ctx, const XML_Char *name, const XML_Char *
         object(ctx, SL_EINVAL, "declarations of one's own in <!DOCTYPE> are not read");
 }
 
-static int look_through(const struct sl_graph_text *t, struct sl_err *err) {
+static int look_through(const struct sl_graphio_text *t, struct sl_err *err) {
     struct look l = {.t = t, .err = err};
 
     if (t->len >= INT32_MAX)
@@ -274,7 +274,8 @@ static int load(struct walker *w) {
     return r;
 }
 
-int sl_stage_hwloc(const struct sl_graph_text *t, struct sl_stage *s, struct sl_err *err) {
+int graphio_stage_hwloc(const struct sl_graphio_text *t, struct graphio_stage *s,
+                        struct sl_err *err) {
     static const struct sl_vertex_spec cluster = {
         .type = "cluster", .id = 0, .uniq_id = -1, .rank = -1, .size = 1};
     struct walker w = {.t = t, .s = s, .err = err};

@@ -30,7 +30,7 @@ static bool read_id(const char **p, int64_t *ret) {
 }
 
 static int by_first(const void *x, const void *y) {
-    const struct sl_rank_range *a = x, *b = y;
+    const struct sl_constraint_ranks *a = x, *b = y;
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
     return a->last < b->last ? -1 : a->last > b->last;
@@ -43,7 +43,7 @@ void sl_idset_settle(struct sl_idset *s) {
         return;
     qsort(s->ranges.v, s->ranges.n, sizeof(*s->ranges.v), by_first);
     for (uint32_t i = 0; i < s->ranges.n; i++) {
-        struct sl_rank_range r = s->ranges.v[i];
+        struct sl_constraint_ranks r = s->ranges.v[i];
         if (n == 0 || r.first > s->ranges.v[n - 1].last + 1)
             s->ranges.v[n++] = r;
         else if (r.last > s->ranges.v[n - 1].last)
@@ -60,7 +60,7 @@ int sl_idset_collect(struct sl_idset *s, const char *text, struct sl_err *err) {
     if (*p == (brackets ? ']' : '\0') && p[brackets] == '\0')
         return 0;
     for (;;) {
-        struct sl_rank_range r;
+        struct sl_constraint_ranks r;
         if (!read_id(&p, &r.first))
             break;
         r.last = r.first;
@@ -113,7 +113,7 @@ uint64_t sl_idset_count(const struct sl_idset *s) {
     return n;
 }
 
-void sl_ids_write(const int64_t *ids, uint32_t n, struct sl_buf *out) {
+void sl_idset_write(const int64_t *ids, uint32_t n, struct sl_buf *out) {
     for (uint32_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && ids[k] == ids[k - 1] + 1; k++)
             ;

@@ -16,7 +16,7 @@
 
 /* Ascending, with a gap between any two. All zero is the empty set. */
 struct sl_idset {
-    SL_VEC(struct sl_rank_range) ranges;
+    SL_VEC(struct sl_constraint_ranks) ranges;
 };
 void sl_idset_done(struct sl_idset *s);
 /* Adds what a text says. Ids may come in any order, and twice. */
@@ -27,6 +27,6 @@ void sl_idset_settle(struct sl_idset *s);
 bool sl_idset_has(const struct sl_idset *s, int64_t id);
 uint64_t sl_idset_count(const struct sl_idset *s);
 /* "0-3,7" from numbers in ascending order; equal ones are written as often as they come. */
-void sl_ids_write(const int64_t *ids, uint32_t n, struct sl_buf *out);
+void sl_idset_write(const int64_t *ids, uint32_t n, struct sl_buf *out);
 
 #endif

@@ -11,39 +11,39 @@
 #include "cmd/graphio/stage.h"
 #include "core/base/collection/map.h"
 
-struct sl_jgf_vertex {
+struct graphio_jgf_vertex {
     yyjson_val *at;  /* for messages */
     const char *jid; /* the id by which edges know it */
     struct sl_vertex_spec spec;
     const char *path; /* in containment; NULL: none */
-    const struct sl_stage_path *paths;
+    const struct graphio_stage_path *paths;
     uint32_t n_paths;
     bool exclusive;
 };
 
-struct sl_jgf_edge {
+struct graphio_jgf_edge {
     uint32_t from, to;
     const char *subsystem;
     bool reverse; /* in containment, from what is inside to what contains it: says nothing new */
     bool tree;    /* in containment, the one by which 'to' is reached */
 };
 
-struct sl_jgf {
-    const struct sl_jin *j;
+struct graphio_jgf {
+    const struct graphio_jin *j;
     struct sl_arena arena;
-    SL_VEC(struct sl_jgf_vertex) v;
-    SL_VEC(struct sl_jgf_edge) edges;
+    SL_VEC(struct graphio_jgf_vertex) v;
+    SL_VEC(struct graphio_jgf_edge) edges;
     struct sl_map by_id;
     struct sl_idset free_ranks;
 };
 
 /* 'top' has "graph" and perhaps "free_ranks". Without edges those are not looked at. */
-int sl_jgf_read(struct sl_jgf *x, const struct sl_jin *j, yyjson_val *top, uint32_t max_vertices,
-                bool with_edges) _must_check_;
-void sl_jgf_done(struct sl_jgf *x);
+int graphio_jgf_read(struct graphio_jgf *x, const struct graphio_jin *j, yyjson_val *top,
+                     uint32_t max_vertices, bool with_edges) _must_check_;
+void graphio_jgf_done(struct graphio_jgf *x);
 
 /* To stage it for g, NULL for a new graph. */
-int sl_stage_jgf(const struct sl_jgf *x, const struct sl_graph *g, const char *allow,
-                 struct sl_stage *s) _must_check_;
+int graphio_stage_jgf(const struct graphio_jgf *x, const struct sl_graph *g, const char *allow,
+                      struct graphio_stage *s) _must_check_;
 
 #endif

@@ -12,24 +12,24 @@
 #define NOWHERE UINT32_MAX
 
 struct stager {
-    const struct sl_jgf *x;
+    const struct graphio_jgf *x;
     const struct sl_graph *g; /* NULL: a new one */
-    struct sl_finder find;
-    struct sl_stage *s;
+    struct graphio_finder find;
+    struct graphio_stage *s;
     struct sl_map by_path; /* path and rank -> vertex of the text */
     struct sl_map uniq;    /* ids that are taken */
     uint32_t *parent;      /* of the vertices of the text, in the text; NOWHERE: none */
     uint32_t *at;          /* their places on the stage; NOWHERE: left out */
 };
 
-static bool is_root(const struct sl_jgf_vertex *v) {
+static bool is_root(const struct graphio_jgf_vertex *v) {
     return v->path && !strchr(v->path + 1, '/');
 }
 
 /* The vertex of the graph that this is, by any of its paths and its rank. */
-static sl_vtx in_graph(struct stager *t, const struct sl_jgf_vertex *v) {
+static sl_vtx in_graph(struct stager *t, const struct graphio_jgf_vertex *v) {
     for (uint32_t i = 0; t->g && i < v->n_paths; i++) {
-        sl_vtx found = sl_finder_path(&t->find, v->paths[i].path, v->spec.rank);
+        sl_vtx found = graphio_finder_path(&t->find, v->paths[i].path, v->spec.rank);
         if (found != SL_VTX_NONE)
             return found;
     }
@@ -38,14 +38,14 @@ static sl_vtx in_graph(struct stager *t, const struct sl_jgf_vertex *v) {
 
 /* The same in the text before vertex i; NOWHERE if it is the first. */
 static uint32_t in_text(struct stager *t, uint32_t i) {
-    const struct sl_jgf_vertex *v = &t->x->v.v[i];
+    const struct graphio_jgf_vertex *v = &t->x->v.v[i];
     uint32_t c, found = NOWHERE;
 
     for (uint32_t k = 0; k < v->n_paths; k++) {
         uint64_t key = sl_hash_str(sl_hash_u64(0, (uint64_t)v->spec.rank), v->paths[k].path);
         for (uint32_t o = sl_map_first(&t->by_path, key, &c); o != SL_MAP_NONE;
              o = sl_map_next(&t->by_path, key, &c)) {
-            const struct sl_jgf_vertex *other = &t->x->v.v[o];
+            const struct graphio_jgf_vertex *other = &t->x->v.v[o];
             for (uint32_t m = 0; m < other->n_paths && other->spec.rank == v->spec.rank; m++)
                 if (o < found && strcmp(other->paths[m].path, v->paths[k].path) == 0)
                     found = o;
@@ -68,11 +68,11 @@ static void claim(struct stager *t, struct sl_vertex_spec *s) {
 }
 
 static int put_vertices(struct stager *t, const char *allow) {
-    const struct sl_jgf *x = t->x;
+    const struct graphio_jgf *x = t->x;
     bool rooted = t->g && sl_graph_root(t->g) != SL_VTX_NONE;
 
     for (uint32_t i = 0; i < x->v.n; i++) {
-        const struct sl_jgf_vertex *v = &x->v.v[i];
+        const struct graphio_jgf_vertex *v = &x->v.v[i];
         uint32_t same = in_text(t, i);
         sl_vtx there = same == NOWHERE ? in_graph(t, v) : SL_VTX_NONE;
         t->at[i] = NOWHERE;
@@ -83,15 +83,15 @@ static int put_vertices(struct stager *t, const char *allow) {
         }
         if (there == SL_VTX_NONE && is_root(v)) {
             if (rooted)
-                return sl_jin_fail(x->j, v->at, SL_EINVAL,
-                                   "\"%.60s\" is a second root; expected one tree", v->path);
+                return graphio_jin_fail(x->j, v->at, SL_EINVAL,
+                                        "\"%.60s\" is a second root; expected one tree", v->path);
             rooted = true;
-        } else if (there == SL_VTX_NONE && !sl_type_allowed(allow, v->spec.type)) {
+        } else if (there == SL_VTX_NONE && !graphio_type_allowed(allow, v->spec.type)) {
             continue;
         }
         t->at[i] = t->s->v.n;
-        struct sl_staged *staged = sl_vec_push(&t->s->v);
-        *staged = (struct sl_staged){.spec = v->spec, .there = there};
+        struct graphio_staged *staged = sl_vec_push(&t->s->v);
+        *staged = (struct graphio_staged){.spec = v->spec, .there = there};
         if (!allow || !*allow) { /* else names and what is left give the paths */
             staged->paths = v->paths;
             staged->n_paths = v->n_paths;
@@ -112,25 +112,25 @@ static uint32_t place(const struct stager *t, uint32_t i) {
 
 static void put_edges(struct stager *t, bool tree) {
     for (uint32_t i = 0; i < t->x->edges.n; i++) {
-        const struct sl_jgf_edge *e = &t->x->edges.v[i];
+        const struct graphio_jgf_edge *e = &t->x->edges.v[i];
         uint32_t to = t->at[e->to], from = tree ? place(t, e->from) : t->at[e->from];
         if (e->reverse || e->tree != tree || to == NOWHERE || from == NOWHERE || from == to)
             continue;
         if (t->s->v.v[from].there != SL_VTX_NONE && t->s->v.v[to].there != SL_VTX_NONE)
             continue;
-        *sl_vec_push(&t->s->edges) = (struct sl_stage_edge){from, to, e->subsystem};
+        *sl_vec_push(&t->s->edges) = (struct graphio_stage_edge){from, to, e->subsystem};
     }
 }
 
-int sl_stage_jgf(const struct sl_jgf *x, const struct sl_graph *g, const char *allow,
-                 struct sl_stage *s) {
+int graphio_stage_jgf(const struct graphio_jgf *x, const struct sl_graph *g, const char *allow,
+                      struct graphio_stage *s) {
     struct stager t = {.x = x, .g = g, .s = s};
 
     t.parent = sl_alloc((size_t)(x->v.n + 1) * sizeof(*t.parent));
     t.at = sl_alloc((size_t)(x->v.n + 1) * sizeof(*t.at));
     memset(t.parent, 0xff, (size_t)(x->v.n + 1) * sizeof(*t.parent));
     if (g) {
-        sl_finder_init(&t.find, g);
+        graphio_finder_init(&t.find, g);
         for (uint32_t v = 0; v < sl_graph_count(g); v++)
             sl_map_add(&t.uniq, sl_hash_u64(0, (uint64_t)sl_graph_vertex(g, v)->uniq_id), 0);
     }
@@ -143,7 +143,7 @@ int sl_stage_jgf(const struct sl_jgf *x, const struct sl_graph *g, const char *a
         put_edges(&t, false);
     }
     if (g)
-        sl_finder_done(&t.find);
+        graphio_finder_done(&t.find);
     sl_map_done(&t.by_path);
     sl_map_done(&t.uniq);
     sl_freep(&t.parent);

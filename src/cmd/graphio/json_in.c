@@ -16,13 +16,13 @@
 
 #define MAX_NEAR 64 /* values looked at for a string */
 
-int sl_jin_open(struct sl_jin *j, const char *file, const char *text, size_t len,
-                struct sl_err *err) {
+int graphio_jin_open(struct graphio_jin *j, const char *file, const char *text, size_t len,
+                     struct sl_err *err) {
     struct sl_json_budget m = {.ceiling = 6 * len + 65536};
     yyjson_alc alc = sl_json_budget_alc(&m);
     yyjson_read_err problem;
 
-    *j = (struct sl_jin){.file = file, .err = err, .original = text, .len = len};
+    *j = (struct graphio_jin){.file = file, .err = err, .original = text, .len = len};
     j->text = sl_alloc(len + YYJSON_PADDING_SIZE);
     if (len > 0)
         memcpy(j->text, text, len);
@@ -38,14 +38,14 @@ int sl_jin_open(struct sl_jin *j, const char *file, const char *text, size_t len
     return 0;
 }
 
-void sl_jin_done(struct sl_jin *j) {
+void graphio_jin_done(struct graphio_jin *j) {
     yyjson_doc_free(j->doc);
     j->doc = NULL;
     sl_freep(&j->text);
 }
 
 /* A string in v or soon behind it: values stand in the order of the text. */
-static const char *near_text(const struct sl_jin *j, yyjson_val *v) {
+static const char *near_text(const struct graphio_jin *j, yyjson_val *v) {
     for (int i = 0; v && i < MAX_NEAR && (size_t)(v - j->root) < yyjson_doc_get_val_count(j->doc);
          i++, v++)
         if (yyjson_is_str(v))
@@ -53,7 +53,8 @@ static const char *near_text(const struct sl_jin *j, yyjson_val *v) {
     return NULL;
 }
 
-int sl_jin_fail(const struct sl_jin *j, yyjson_val *near, int code, const char *fmt, ...) {
+int graphio_jin_fail(const struct graphio_jin *j, yyjson_val *near, int code, const char *fmt,
+                     ...) {
     const char *at = near_text(j, near);
     size_t pos = at && at >= j->text && at < j->text + j->len ? (size_t)(at - j->text) : 0;
     char words[200];
@@ -66,7 +67,7 @@ int sl_jin_fail(const struct sl_jin *j, yyjson_val *near, int code, const char *
                       words);
 }
 
-static bool is_wanted(yyjson_val *v, enum sl_jin_want want) {
+static bool is_wanted(yyjson_val *v, enum graphio_jin_want want) {
     switch (want) {
     case SL_JIN_ANY:
         return true;
@@ -82,65 +83,68 @@ static bool is_wanted(yyjson_val *v, enum sl_jin_want want) {
 
 static const char *const wanted[] = {"a value", "an object", "an array", "a string"};
 
-int sl_jin_get(const struct sl_jin *j, yyjson_val *map, const char *key, enum sl_jin_want want,
-               yyjson_val **ret) {
+int graphio_jin_get(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                    enum graphio_jin_want want, yyjson_val **ret) {
     yyjson_val *v = yyjson_obj_get(map, key);
 
     *ret = NULL;
     if (!v || yyjson_is_null(v))
         return 0;
     if (!is_wanted(v, want)) /* the key stands in front of its value */
-        return sl_jin_fail(j, v - 1, SL_EINVAL, "%s: expected %s", key, wanted[want]);
+        return graphio_jin_fail(j, v - 1, SL_EINVAL, "%s: expected %s", key, wanted[want]);
     *ret = v;
     return 0;
 }
 
-int sl_jin_need(const struct sl_jin *j, yyjson_val *map, const char *key, enum sl_jin_want want,
-                yyjson_val **ret) {
-    int r = sl_jin_get(j, map, key, want, ret);
+int graphio_jin_need(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                     enum graphio_jin_want want, yyjson_val **ret) {
+    int r = graphio_jin_get(j, map, key, want, ret);
 
     if (r >= 0 && !*ret)
-        return sl_jin_fail(j, map, SL_EINVAL, "expected the key \"%s\", %s", key, wanted[want]);
+        return graphio_jin_fail(j, map, SL_EINVAL, "expected the key \"%s\", %s", key,
+                                wanted[want]);
     return r;
 }
 
-int sl_jin_text(const struct sl_jin *j, yyjson_val *v, yyjson_val *near, const char *name,
-                const char **ret) {
+int graphio_jin_text(const struct graphio_jin *j, yyjson_val *v, yyjson_val *near, const char *name,
+                     const char **ret) {
     if (!yyjson_is_str(v))
-        return sl_jin_fail(j, near, SL_EINVAL, "%s: expected a string", name);
+        return graphio_jin_fail(j, near, SL_EINVAL, "%s: expected a string", name);
     *ret = sl_json_opt(v);
     if (!*ret)
-        return sl_jin_fail(j, near, SL_EINVAL, "%s: expected text without a NUL character", name);
+        return graphio_jin_fail(j, near, SL_EINVAL, "%s: expected text without a NUL character",
+                                name);
     return 0;
 }
 
-int sl_jin_str(const struct sl_jin *j, yyjson_val *map, const char *key, const char **ret) {
+int graphio_jin_str(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                    const char **ret) {
     yyjson_val *v;
-    int r = sl_jin_get(j, map, key, SL_JIN_ANY, &v);
+    int r = graphio_jin_get(j, map, key, SL_JIN_ANY, &v);
 
-    return r < 0 || !v ? r : sl_jin_text(j, v, v - 1, key, ret);
+    return r < 0 || !v ? r : graphio_jin_text(j, v, v - 1, key, ret);
 }
 
-int sl_jin_int(const struct sl_jin *j, yyjson_val *map, const char *key, int64_t min, int64_t max,
-               int64_t *ret) {
+int graphio_jin_int(const struct graphio_jin *j, yyjson_val *map, const char *key, int64_t min,
+                    int64_t max, int64_t *ret) {
     yyjson_val *v;
-    int r = sl_jin_get(j, map, key, SL_JIN_ANY, &v);
+    int r = graphio_jin_get(j, map, key, SL_JIN_ANY, &v);
 
     if (r < 0 || !v)
         return r;
     bool fits = yyjson_is_sint(v) || (yyjson_is_uint(v) && yyjson_get_uint(v) <= INT64_MAX);
     int64_t num = fits ? yyjson_get_sint(v) : 0;
     if (!fits || num < min || num > max)
-        return sl_jin_fail(j, v - 1, SL_EINVAL,
-                           "%s: expected a whole number from %" PRId64 " to %" PRId64, key, min,
-                           max);
+        return graphio_jin_fail(j, v - 1, SL_EINVAL,
+                                "%s: expected a whole number from %" PRId64 " to %" PRId64, key,
+                                min, max);
     *ret = num;
     return 0;
 }
 
-int sl_jin_bool(const struct sl_jin *j, yyjson_val *map, const char *key, bool *ret) {
+int graphio_jin_bool(const struct graphio_jin *j, yyjson_val *map, const char *key, bool *ret) {
     yyjson_val *v;
-    int r = sl_jin_get(j, map, key, SL_JIN_ANY, &v);
+    int r = graphio_jin_get(j, map, key, SL_JIN_ANY, &v);
 
     if (r < 0 || !v)
         return r;
@@ -149,6 +153,6 @@ int sl_jin_bool(const struct sl_jin *j, yyjson_val *map, const char *key, bool *
     else if (yyjson_is_bool(v))
         *ret = yyjson_get_bool(v);
     else
-        return sl_jin_fail(j, v - 1, SL_EINVAL, "%s: expected true or false", key);
+        return graphio_jin_fail(j, v - 1, SL_EINVAL, "%s: expected true or false", key);
     return 0;
 }

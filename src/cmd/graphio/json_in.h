@@ -11,7 +11,7 @@
 
 #include "core/base/err.h"
 
-struct sl_jin {
+struct graphio_jin {
     const char *file;
     struct sl_err *err;
     const char *original; /* the caller's: strings in 'text' may be shorter than they were */
@@ -22,32 +22,33 @@ struct sl_jin {
 };
 
 /* Copies the text, which must stay for messages. */
-int sl_jin_open(struct sl_jin *j, const char *file, const char *text, size_t len,
-                struct sl_err *err) _must_check_;
-void sl_jin_done(struct sl_jin *j);
+int graphio_jin_open(struct graphio_jin *j, const char *file, const char *text, size_t len,
+                     struct sl_err *err) _must_check_;
+void graphio_jin_done(struct graphio_jin *j);
 
 /* "file:line: " and the rest. */
-int sl_jin_fail(const struct sl_jin *j, yyjson_val *near, int code, const char *fmt, ...)
+int graphio_jin_fail(const struct graphio_jin *j, yyjson_val *near, int code, const char *fmt, ...)
     _printf_(4, 5);
 
 /*
  * What is under a key, with its type checked. Absent (and for optional ones null) gives NULL or
  * leaves *ret as it is; of the wrong type is an error, as is a need that is absent.
  */
-enum sl_jin_want { SL_JIN_ANY, SL_JIN_MAP, SL_JIN_LIST, SL_JIN_TEXT };
-int sl_jin_need(const struct sl_jin *j, yyjson_val *map, const char *key, enum sl_jin_want want,
-                yyjson_val **ret) _must_check_;
-int sl_jin_get(const struct sl_jin *j, yyjson_val *map, const char *key, enum sl_jin_want want,
-               yyjson_val **ret) _must_check_;
+enum graphio_jin_want { SL_JIN_ANY, SL_JIN_MAP, SL_JIN_LIST, SL_JIN_TEXT };
+int graphio_jin_need(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                     enum graphio_jin_want want, yyjson_val **ret) _must_check_;
+int graphio_jin_get(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                    enum graphio_jin_want want, yyjson_val **ret) _must_check_;
 /* Strings have no NUL inside. */
-int sl_jin_str(const struct sl_jin *j, yyjson_val *map, const char *key,
-               const char **ret) _must_check_;
-int sl_jin_int(const struct sl_jin *j, yyjson_val *map, const char *key, int64_t min, int64_t max,
-               int64_t *ret) _must_check_;
+int graphio_jin_str(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                    const char **ret) _must_check_;
+int graphio_jin_int(const struct graphio_jin *j, yyjson_val *map, const char *key, int64_t min,
+                    int64_t max, int64_t *ret) _must_check_;
 /* true, false, 1 or 0 */
-int sl_jin_bool(const struct sl_jin *j, yyjson_val *map, const char *key, bool *ret) _must_check_;
+int graphio_jin_bool(const struct graphio_jin *j, yyjson_val *map, const char *key,
+                     bool *ret) _must_check_;
 /* A string value itself; 'name' for messages. */
-int sl_jin_text(const struct sl_jin *j, yyjson_val *v, yyjson_val *near, const char *name,
-                const char **ret) _must_check_;
+int graphio_jin_text(const struct graphio_jin *j, yyjson_val *v, yyjson_val *near, const char *name,
+                     const char **ret) _must_check_;
 
 #endif

@@ -6,18 +6,18 @@
 
 #define ARENA_BYTES ((size_t)4 << 30)
 
-void sl_stage_init(struct sl_stage *s) {
-    *s = (struct sl_stage){0};
+void graphio_stage_init(struct graphio_stage *s) {
+    *s = (struct graphio_stage){0};
     sl_arena_init(&s->arena, ARENA_BYTES);
 }
 
-void sl_stage_done(struct sl_stage *s) {
+void graphio_stage_done(struct graphio_stage *s) {
     sl_vec_free(&s->v);
     sl_vec_free(&s->edges);
     sl_arena_done(&s->arena);
 }
 
-int sl_stage_commit(const struct sl_stage *s, struct sl_graph *g, struct sl_err *err) {
+int graphio_stage_commit(const struct graphio_stage *s, struct sl_graph *g, struct sl_err *err) {
     sl_vtx *at = sl_alloc((size_t)(s->v.n + 1) * sizeof(*at));
     int r = 0;
 
@@ -27,7 +27,7 @@ int sl_stage_commit(const struct sl_stage *s, struct sl_graph *g, struct sl_err 
             r = sl_graph_add(g, &s->v.v[i].spec, &at[i], err);
     }
     for (uint32_t i = 0; i < s->edges.n && r >= 0; i++) {
-        const struct sl_stage_edge *e = &s->edges.v[i];
+        const struct graphio_stage_edge *e = &s->edges.v[i];
         r = sl_graph_link(g, e->subsystem, at[e->from], at[e->to], err);
     }
     for (uint32_t i = 0; i < s->v.n && r >= 0; i++)
@@ -37,12 +37,12 @@ int sl_stage_commit(const struct sl_stage *s, struct sl_graph *g, struct sl_err 
     return r < 0 ? r : sl_graph_seal(g, err);
 }
 
-uint32_t sl_max_vertices(const struct sl_graph_text *t) {
+uint32_t graphio_max_vertices(const struct sl_graphio_text *t) {
     return t->max_vertices > 0 && t->max_vertices < SL_GRAPH_MAX_VERTICES ? t->max_vertices
                                                                           : SL_GRAPH_MAX_VERTICES;
 }
 
-bool sl_type_allowed(const char *allow, const char *type) {
+bool graphio_type_allowed(const char *allow, const char *type) {
     size_t n = strlen(type);
 
     if (!allow || !*allow)

@@ -11,14 +11,14 @@ struct counts {
     uint64_t preorder, postorder;
 };
 
-static void tell_counts(struct sl_session *s, const char *what, const struct counts *c) {
+static void report_counts(struct sl_session *s, const char *what, const struct counts *c) {
     sl_session_rule(s);
     fprintf(s->o.results, "INFO: %s PREORDER COUNT=\"%" PRIu64 "\"\n", what, c->preorder);
     fprintf(s->o.results, "INFO: %s POSTORDER COUNT=\"%" PRIu64 "\"\n", what, c->postorder);
     sl_session_rule(s);
 }
 
-static bool wants_counts(struct words w, uint32_t at) {
+static bool wants_counts(struct match_words w, uint32_t at) {
     return w.n > at && strcmp(w.v[at], "stats") == 0;
 }
 
@@ -34,9 +34,9 @@ static struct counts count_all(const struct sl_graph *g, const struct sl_grant *
     return c;
 }
 
-void sl_command_cancel(struct sl_session *s, struct words w) {
+void match_command_cancel(struct sl_session *s, struct match_words w) {
     int64_t id = sl_session_number(w.v[1]);
-    struct job_row *j = sl_session_job(s, id);
+    struct match_job_row *j = sl_session_job(s, id);
     struct counts c = {0};
     if (!j || j->state == JOB_CANCELED) {
         sl_session_error(s, "cancel: ERROR: nonexistent job %" PRIu64, (uint64_t)id);
@@ -48,7 +48,7 @@ void sl_command_cancel(struct sl_session *s, struct words w) {
     sl_assert(r >= 0 || r == SL_ENOENT); /* all it had may have gone with a part of the graph */
     j->state = JOB_CANCELED;
     if (wants_counts(w, 2))
-        tell_counts(s, "CANCEL", &c);
+        report_counts(s, "CANCEL", &c);
 }
 
 /* ---- a part ---- */
@@ -56,7 +56,7 @@ void sl_command_cancel(struct sl_session *s, struct words w) {
 /* Down from the root into what the job keeps, but not into ranks that nothing is taken from. What
  * is given back, and what the job never had, is visited and not gone into. */
 static struct counts count_part(const struct sl_graph *g, const struct sl_grant *has,
-                                const sl_vtxs *gone) {
+                                const sl_graphio_vertices *gone) {
     enum { KEPT = 1, GONE };
     uint8_t *state = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
     SL_VEC(int32_t) ranks = {0};
@@ -94,18 +94,18 @@ static struct counts count_part(const struct sl_graph *g, const struct sl_grant 
     return c;
 }
 
-static int give_back(struct sl_session *s, const struct sl_graph_text *t, struct job_row *j,
+static int give_back(struct sl_session *s, const struct sl_graphio_text *t, struct match_job_row *j,
                      struct counts *ret, struct sl_err *err) {
     const struct sl_graph *g = sl_match_graph(s->m);
-    sl_vtxs gone = {0};
+    sl_graphio_vertices gone = {0};
     bool all = false;
     int r = sl_match_grant(s->m, j->id, &s->grant);
 
     if (r < 0)
         return sl_err_set(err, r, "job %" PRId64 " has nothing left", j->id);
-    r = sl_release_read(g, t, &s->grant, &gone, err);
+    r = sl_graphio_release_read(g, t, &s->grant, &gone, err);
     /* By ranks, nothing is walked. */
-    if (r >= 0 && t->format == SL_GRAPH_JGF)
+    if (r >= 0 && t->format == SL_GRAPHIO_JGF)
         *ret = count_part(g, &s->grant, &gone);
     if (r >= 0)
         r = sl_match_cancel_part(s->m, j->id, gone.v, gone.n, &all, err);
@@ -115,20 +115,20 @@ static int give_back(struct sl_session *s, const struct sl_graph_text *t, struct
     return r;
 }
 
-void sl_command_partial_cancel(struct sl_session *s, struct words w) {
+void match_command_partial_cancel(struct sl_session *s, struct match_words w) {
     _cleanup_(sl_freep) char *text = NULL;
-    struct sl_graph_text t = {.file = w.v[3]};
+    struct sl_graphio_text t = {.file = w.v[3]};
     int64_t id = sl_session_number(w.v[1]);
-    struct job_row *j = sl_session_job(s, id);
+    struct match_job_row *j = sl_session_job(s, id);
     struct counts c = {0};
     struct sl_err err = {0};
 
-    if (!sl_graph_format_parse(w.v[2], &t.format) ||
-        (t.format != SL_GRAPH_JGF && t.format != SL_GRAPH_RV1EXEC)) {
+    if (!sl_graphio_format_parse(w.v[2], &t.format) ||
+        (t.format != SL_GRAPHIO_JGF && t.format != SL_GRAPHIO_RV1EXEC)) {
         sl_session_error(s, "ERROR: unsupported reader %s", w.v[2]);
         return;
     }
-    if (!sl_session_read_file(s, w.v[3], SL_GRAPH_MAX_BYTES, &text, &t.len))
+    if (!sl_session_read_file(s, w.v[3], SL_GRAPHIO_MAX_BYTES, &text, &t.len))
         return;
     t.text = text;
     if (!j || j->state == JOB_CANCELED) {
@@ -144,5 +144,5 @@ void sl_command_partial_cancel(struct sl_session *s, struct words w) {
         sl_session_error(s, "ERROR: error encountered while removing job %" PRIu64, (uint64_t)id);
     }
     if (wants_counts(w, 4))
-        tell_counts(s, "PARTIAL CANCEL", &c);
+        report_counts(s, "PARTIAL CANCEL", &c);
 }

@@ -17,9 +17,9 @@ static bool is_named(const struct sl_graph *g, sl_vtx v, const char *name, size_
 }
 
 /* All of them: several ranks of one host have one path. False if there is none. */
-static bool at_path(struct sl_session *s, const char *path, sl_vtxs *ret) {
+static bool at_path(struct sl_session *s, const char *path, sl_graphio_vertices *ret) {
     const struct sl_graph *g = sl_match_graph(s->m);
-    sl_vtxs next = {0};
+    sl_graphio_vertices next = {0};
     const char *p = path;
 
     sl_vec_clear(ret);
@@ -34,7 +34,7 @@ static bool at_path(struct sl_session *s, const char *path, sl_vtxs *ret) {
                 if (is_named(g, sl_graph_kids(g)[x->kids + k], p, len))
                     *sl_vec_push(&next) = sl_graph_kids(g)[x->kids + k];
         }
-        sl_vtxs spare = *ret;
+        sl_graphio_vertices spare = *ret;
         *ret = next;
         next = spare;
         p += len;
@@ -49,7 +49,7 @@ static bool at_path(struct sl_session *s, const char *path, sl_vtxs *ret) {
     return ret->n > 0;
 }
 
-static bool missing(struct sl_session *s, const char *path, sl_vtxs *ret) {
+static bool missing(struct sl_session *s, const char *path, sl_graphio_vertices *ret) {
     if (at_path(s, path, ret))
         return false;
     fprintf(s->o.results, "Could not find path %s in resource graph.\n", path);
@@ -58,8 +58,8 @@ static bool missing(struct sl_session *s, const char *path, sl_vtxs *ret) {
 
 /* ---- properties and status ---- */
 
-void sl_command_set_property(struct sl_session *s, struct words w) {
-    sl_vtxs v = {0};
+void match_command_set_property(struct sl_session *s, struct match_words w) {
+    sl_graphio_vertices v = {0};
     struct sl_err err = {0};
     const char *eq = strchr(w.v[2], '=');
     int r = 0;
@@ -82,15 +82,15 @@ void sl_command_set_property(struct sl_session *s, struct words w) {
     sl_vec_free(&v);
 }
 
-void sl_command_get_property(struct sl_session *s, struct words w) {
+void match_command_get_property(struct sl_session *s, struct match_words w) {
     const struct sl_graph *g = sl_match_graph(s->m);
-    sl_vtxs v = {0};
+    sl_graphio_vertices v = {0};
     uint32_t n;
 
     if (missing(s, w.v[1], &v))
         return;
     for (uint32_t i = 0; i < v.n; i++) {
-        struct sl_prop *props = sl_sorted_props(g, v.v[i], &n);
+        struct sl_graph_prop *props = sl_graphio_sorted_props(g, v.v[i], &n);
         if (n == 0)
             fprintf(s->o.results, "No properties were found for %s (vtx's uniq_id=%" PRId64 ").\n",
                     w.v[1], sl_graph_vertex(g, v.v[i])->uniq_id);
@@ -101,8 +101,8 @@ void sl_command_get_property(struct sl_session *s, struct words w) {
     sl_vec_free(&v);
 }
 
-void sl_command_set_status(struct sl_session *s, struct words w) {
-    sl_vtxs v = {0};
+void match_command_set_status(struct sl_session *s, struct match_words w) {
+    sl_graphio_vertices v = {0};
     bool down = strcmp(w.v[2], "down") == 0;
 
     if (missing(s, w.v[1], &v))
@@ -115,8 +115,8 @@ void sl_command_set_status(struct sl_session *s, struct words w) {
     sl_vec_free(&v);
 }
 
-void sl_command_get_status(struct sl_session *s, struct words w) {
-    sl_vtxs v = {0};
+void match_command_get_status(struct sl_session *s, struct match_words w) {
+    sl_graphio_vertices v = {0};
     if (missing(s, w.v[1], &v))
         return;
     for (uint32_t i = 0; i < v.n; i++)
@@ -132,12 +132,12 @@ struct asked {
     int64_t job;
 };
 
-static uint32_t sums(const void *ctx, sl_vtx v, struct sl_filter_sum *ret, uint32_t max) {
+static uint32_t sums(const void *ctx, sl_vtx v, struct sl_match_filter_sum *ret, uint32_t max) {
     const struct asked *a = ctx;
     return sl_match_sums(a->m, v, 0, a->job, ret, max);
 }
 
-void sl_command_find(struct sl_session *s, struct words w) {
+void match_command_find(struct sl_session *s, struct match_words w) {
     _cleanup_(sl_find_freep) struct sl_find *f = NULL;
     struct asked asked = {.m = s->m};
     struct sl_err err = {0};
@@ -158,7 +158,7 @@ void sl_command_find(struct sl_session *s, struct words w) {
     sl_match_find(s->m, f, &s->grant);
     s->writer.queue = NULL;
     /* Nothing found is nothing written, also in a format that has no words for it. */
-    if (sl_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err) < 0)
+    if (sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err) < 0)
         sl_buf_clear(&s->text);
     s->writer.sums = NULL;
     s->writer.sums_ctx = NULL;
@@ -171,32 +171,32 @@ void sl_command_find(struct sl_session *s, struct words w) {
 
 /* ---- the graph changes ---- */
 
-static int attach(struct sl_session *s, const struct sl_graph_text *t, struct sl_err *err) {
+static int attach(struct sl_session *s, const struct sl_graphio_text *t, struct sl_err *err) {
     struct sl_graph *before = sl_graph_clone(sl_match_graph(s->m));
-    int r = sl_graph_read_more(sl_match_grow(s->m), t, err);
+    int r = sl_graphio_read_more(sl_match_grow(s->m), t, err);
     if (r >= 0)
         return sl_match_regraph(s->m, before, err);
     sl_graph_free(before);
     return r;
 }
 
-void sl_command_attach(struct sl_session *s, struct words w) {
+void match_command_attach(struct sl_session *s, struct match_words w) {
     _cleanup_(sl_freep) char *text = NULL;
-    struct sl_graph_text t = {.format = SL_GRAPH_JGF, .file = w.v[1]};
+    struct sl_graphio_text t = {.format = SL_GRAPHIO_JGF, .file = w.v[1]};
     struct sl_err err = {0};
 
-    if (!sl_session_read_file(s, w.v[1], SL_GRAPH_MAX_BYTES, &text, &t.len))
+    if (!sl_session_read_file(s, w.v[1], SL_GRAPHIO_MAX_BYTES, &text, &t.len))
         return;
     t.text = text;
     if (attach(s, &t, &err) < 0) {
         sl_session_error(s, "ERROR: can't attach JGF subgraph ");
         sl_session_error(s, "ERROR: %s", err.text);
     }
-    sl_specs_forget(s);
+    match_specs_forget(s);
 }
 
 /* The topmost vertices of a rank. */
-static void tops_of_rank(const struct sl_graph *g, int64_t rank, sl_vtxs *ret) {
+static void tops_of_rank(const struct sl_graph *g, int64_t rank, sl_graphio_vertices *ret) {
     sl_vtx *v;
     uint32_t n;
     sl_graph_by_rank(g, rank, &v, &n);
@@ -209,7 +209,7 @@ static void tops_of_rank(const struct sl_graph *g, int64_t rank, sl_vtxs *ret) {
 }
 
 /* False: it is said why. */
-static bool vertices_of_ranks(struct sl_session *s, const char *text, sl_vtxs *ret) {
+static bool vertices_of_ranks(struct sl_session *s, const char *text, sl_graphio_vertices *ret) {
     struct sl_idset ids = {0};
     struct sl_err err = {0};
     bool good = sl_idset_add(&ids, text, &err) >= 0;
@@ -230,8 +230,8 @@ static bool vertices_of_ranks(struct sl_session *s, const char *text, sl_vtxs *r
     return good;
 }
 
-void sl_command_remove(struct sl_session *s, struct words w) {
-    sl_vtxs v = {0};
+void match_command_remove(struct sl_session *s, struct match_words w) {
+    sl_graphio_vertices v = {0};
     struct sl_err err = {0};
     int r = 0;
 
@@ -251,6 +251,6 @@ void sl_command_remove(struct sl_session *s, struct words w) {
         sl_session_error(s, "ERROR: can't remove subgraph ");
         sl_session_error(s, "ERROR: %s", err.text);
     }
-    sl_specs_forget(s);
+    match_specs_forget(s);
     sl_vec_free(&v);
 }

@@ -31,22 +31,22 @@ struct outcome {
 
 /* ---- telling ---- */
 
-static void tell_visits(const struct sl_session *s, const struct outcome *x) {
+static void report_visits(const struct sl_session *s, const struct outcome *x) {
     fprintf(s->o.out, "INFO: PREORDER VISIT COUNT=%" PRIu64 "\n", x->looked);
     fprintf(s->o.out, "INFO: POSTORDER VISIT COUNT=%" PRIu64 "\n", x->taken);
 }
 
-static void tell_satisfiability(struct sl_session *s, const struct outcome *x) {
+static void report_satisfiability(struct sl_session *s, const struct outcome *x) {
     sl_session_rule(s);
     fprintf(s->o.results, "INFO: %s request\n", x->unsatisfiable ? "Unsatisfiable" : "Satisfiable");
     sl_session_rule(s);
     if (!s->o.elapse)
         return;
     fprintf(s->o.out, "INFO: ELAPSE=%f\n", x->seconds);
-    tell_visits(s, x);
+    report_visits(s, x);
 }
 
-static void tell_failure(struct sl_session *s, const struct outcome *x) {
+static void report_failure(struct sl_session *s, const struct outcome *x) {
     sl_session_rule(s);
     fputs("INFO: No matching resources found\n", s->o.results);
     if (x->unsatisfiable)
@@ -54,12 +54,12 @@ static void tell_failure(struct sl_session *s, const struct outcome *x) {
     fprintf(s->o.results, "INFO: JOBID=%" PRId64 "\n", x->id);
     if (s->o.elapse) {
         fprintf(s->o.results, "INFO: ELAPSE=%f\n", x->seconds);
-        tell_visits(s, x);
+        report_visits(s, x);
     }
     sl_session_rule(s);
 }
 
-static void tell_match(struct sl_session *s, const struct outcome *x) {
+static void report_match(struct sl_session *s, const struct outcome *x) {
     sl_session_rule(s);
     fprintf(s->o.results, "INFO: JOBID=%" PRId64 "\n", x->id);
     fprintf(s->o.results, "INFO: RESOURCES=%s\n",
@@ -72,7 +72,7 @@ static void tell_match(struct sl_session *s, const struct outcome *x) {
         fprintf(s->o.results, "INFO: SCHEDULED AT=%" PRId64 "\n", x->at);
     if (s->o.elapse) {
         fprintf(s->o.out, "INFO: ELAPSE=%f\n", x->seconds);
-        tell_visits(s, x);
+        report_visits(s, x);
     }
     sl_session_rule(s);
 }
@@ -90,7 +90,7 @@ static void note_time(struct sl_session *s, double seconds) {
 
 /* Ids that an update has taken are passed over. */
 static int64_t free_id(const struct sl_session *s) {
-    struct sl_job_info info;
+    struct sl_match_job_info info;
     int64_t id = s->next_id;
     while (sl_match_job(s->m, id, &info) && id < INT64_MAX)
         id++;
@@ -98,8 +98,8 @@ static int64_t free_id(const struct sl_session *s) {
 }
 
 /* What is wrong stands in the error; an id is only used up if nothing is. */
-static bool search(struct sl_session *s, const struct spec *spec, enum sl_match_op op,
-                   struct outcome *x, enum sl_verdict *ret) {
+static bool search(struct sl_session *s, const struct match_spec *spec, enum sl_match_op op,
+                   struct outcome *x, enum sl_match_verdict *ret) {
     struct sl_err err = {0};
     x->unknown = sl_match_run(s->m, spec->request, op, x->id, 0, ret, &s->grant, &err) < 0;
     if (x->unknown) {
@@ -112,14 +112,15 @@ static bool search(struct sl_session *s, const struct spec *spec, enum sl_match_
 }
 
 /* What was found, into the session's text. In rlite, nothing is an error. */
-static bool write(struct sl_session *s, enum sl_verdict verdict, const struct spec *spec) {
+static bool write(struct sl_session *s, enum sl_match_verdict verdict,
+                  const struct match_spec *spec) {
     struct sl_err err = {0};
     s->writer.queue = spec->queue;
     if (verdict != SL_MATCHED)
         sl_vec_clear(&s->grant.picks);
     int r = 0;
-    if (verdict == SL_MATCHED || s->writer.format == SL_MATCH_RLITE)
-        r = sl_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err);
+    if (verdict == SL_MATCHED || s->writer.format == SL_GRAPHIO_MATCH_RLITE)
+        r = sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err);
     if (r < 0)
         sl_session_error(s, "match_allocate: ERROR: match writer emit: Invalid argument");
     return r >= 0;
@@ -128,11 +129,11 @@ static bool write(struct sl_session *s, enum sl_verdict verdict, const struct sp
 static bool find(struct sl_session *s, size_t k, const char *file, const char *text, size_t len,
                  struct outcome *x) {
     struct sl_match_stats before, after;
-    enum sl_verdict verdict;
+    enum sl_match_verdict verdict;
     struct sl_err err = {0};
     int64_t begun = s->o.ticks_ns();
 
-    const struct spec *spec = sl_specs_get(s, file, text, len, &err);
+    const struct match_spec *spec = match_specs_get(s, file, text, len, &err);
     if (!spec) {
         sl_session_error(s, "match_allocate: ERROR: Jobspec error for %" PRId64 ": %s", s->next_id,
                          err.text);
@@ -164,18 +165,18 @@ static bool match_one(struct sl_session *s, size_t k, const char *file) {
     size_t len;
     struct outcome x = {.id = free_id(s), .kept = ops[k].keeps};
 
-    if (!sl_session_read_file(s, file, SL_JOBSPEC_MAX_BYTES, &text, &len))
+    if (!sl_session_read_file(s, file, SL_GRAPHIO_JOBSPEC_MAX_BYTES, &text, &len))
         return true;
     bool good = find(s, k, file, text, len, &x);
     sl_session_put_text(s);
     if (ops[k].op == SL_MATCH_SATISFIABILITY && x.unknown)
         return good;
     if (ops[k].op == SL_MATCH_SATISFIABILITY)
-        tell_satisfiability(s, &x);
+        report_satisfiability(s, &x);
     else if (!x.matched)
-        tell_failure(s, &x);
+        report_failure(s, &x);
     else
-        tell_match(s, &x);
+        report_match(s, &x);
     if (x.matched && x.kept) {
         sl_session_keep_job(s, x.id, x.at, file, x.seconds);
         note_time(s, x.seconds);
@@ -183,7 +184,7 @@ static bool match_one(struct sl_session *s, size_t k, const char *file) {
     return good;
 }
 
-static void match_all(struct sl_session *s, struct words w) {
+static void match_all(struct sl_session *s, struct match_words w) {
     for (size_t k = 0; k < SL_LEN(ops); k++) {
         if (strcmp(ops[k].word, w.v[1]) != 0)
             continue;
@@ -194,50 +195,50 @@ static void match_all(struct sl_session *s, struct words w) {
     sl_session_error(s, "ERROR: unknown subcmd %s", w.v[1]);
 }
 
-void sl_command_match(struct sl_session *s, struct words w) {
+void match_command_match(struct sl_session *s, struct match_words w) {
     match_all(s, w);
 }
 
-void sl_command_multi_match(struct sl_session *s, struct words w) {
+void match_command_multi_match(struct sl_session *s, struct match_words w) {
     match_all(s, w);
 }
 
 /* ---- update ---- */
 
-static int put(struct sl_session *s, const struct sl_graph_text *t, const struct outcome *x,
+static int put(struct sl_session *s, const struct sl_graphio_text *t, const struct outcome *x,
                int64_t duration, struct sl_err *err) {
-    struct sl_holding h = {0};
-    int r = sl_holding_read(sl_match_graph(s->m), t, &h, err);
+    struct sl_graphio_holding h = {0};
+    int r = sl_graphio_holding_read(sl_match_graph(s->m), t, &h, err);
     if (r >= 0)
         r = (x->at == 0 ? sl_match_update : sl_match_update_later)(s->m, x->id, h.picks.v,
                                                                    h.picks.n, x->at, duration, err);
-    sl_holding_done(&h);
+    sl_graphio_holding_done(&h);
     if (r < 0)
         return r;
     r = sl_match_grant(s->m, x->id, &s->grant);
     sl_assert(r >= 0);
     s->writer.queue = NULL;
-    r = sl_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, err);
+    r = sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, err);
     return r < 0 ? 0 : r; /* the job has it, even if this format has no words for it */
 }
 
-void sl_command_update(struct sl_session *s, struct words w) {
+void match_command_update(struct sl_session *s, struct match_words w) {
     _cleanup_(sl_freep) char *text = NULL;
-    struct sl_graph_text t = {.file = w.v[3]};
+    struct sl_graphio_text t = {.file = w.v[3]};
     struct outcome x = {.kept = true};
     struct sl_err err = {0};
-    const struct job_row *j;
+    const struct match_job_row *j;
 
     if (strcmp(w.v[1], "allocate") != 0 && strcmp(w.v[1], "reserve") != 0) {
         sl_session_error(s, "ERROR: unknown subcmd %s", w.v[1]);
         return;
     }
-    if (!sl_graph_format_parse(w.v[2], &t.format) || t.format == SL_GRAPH_GRUG ||
-        t.format == SL_GRAPH_HWLOC || t.format == SL_GRAPH_RV1EXEC_FORCE) {
+    if (!sl_graphio_format_parse(w.v[2], &t.format) || t.format == SL_GRAPHIO_GRUG ||
+        t.format == SL_GRAPHIO_HWLOC || t.format == SL_GRAPHIO_RV1EXEC_FORCE) {
         sl_session_error(s, "ERROR: unsupported reader %s", w.v[2]);
         return;
     }
-    if (!sl_session_read_file(s, w.v[3], SL_GRAPH_MAX_BYTES, &text, &t.len))
+    if (!sl_session_read_file(s, w.v[3], SL_GRAPHIO_MAX_BYTES, &text, &t.len))
         return;
     t.text = text;
     x.id = sl_session_number(w.v[4]);
@@ -268,10 +269,10 @@ void sl_command_update(struct sl_session *s, struct words w) {
     sl_session_put_text(s);
     s->next_id = x.id + 1;
     if (!x.matched) {
-        tell_failure(s, &x);
+        report_failure(s, &x);
         return;
     }
-    tell_match(s, &x);
+    report_match(s, &x);
     sl_session_keep_job(s, x.id, x.at, w.v[3], x.seconds);
     note_time(s, x.seconds);
 }

@@ -92,14 +92,14 @@ static bool is_key(const char *word, size_t len) {
 
 /* A name, or terms of which those before a bad one count; one of these has to say which order. A
  * key without a value is more than bad. */
-static bool read_policy(const char *text, struct sl_policy *ret, struct sl_err *err) {
+static bool read_policy(const char *text, struct sl_match_policy *ret, struct sl_err *err) {
     bool ordered = false;
-    if (sl_policy_parse(text, ret, err) >= 0 && !strchr(text, '='))
+    if (sl_match_policy_parse(text, ret, err) >= 0 && !strchr(text, '='))
         return true;
     for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
         size_t len = strcspn(s, " ");
         char term[64];
-        struct sl_policy ignored;
+        struct sl_match_policy ignored;
         if (is_key(s, len)) {
             (void)sl_err_set(err, SL_EINVAL, "expected a value: %.*s=…", (int)len, s);
             return false;
@@ -108,7 +108,7 @@ static bool read_policy(const char *text, struct sl_policy *ret, struct sl_err *
             break;
         memcpy(term, s, len);
         term[len] = '\0';
-        if (sl_policy_parse(term, &ignored, err) < 0)
+        if (sl_match_policy_parse(term, &ignored, err) < 0)
             break;
         ordered = ordered || strncmp(term, "policy=", 7) == 0;
         s += len;
@@ -128,12 +128,12 @@ static int fail(const struct sl_session_options *o, const char *where, const cha
 }
 
 static int load(const struct sl_session_options *o, struct sl_graph **ret,
-                struct sl_graph_time *ret_time) {
+                struct sl_graphio_time *ret_time) {
     struct sl_err err = {0};
-    enum sl_graph_format format;
-    bool known = sl_graph_format_parse(o->words[SL_SESSION_LOAD_FORMAT], &format);
+    enum sl_graphio_format format;
+    bool known = sl_graphio_format_parse(o->words[SL_SESSION_LOAD_FORMAT], &format);
     sl_assert(known);
-    int r = sl_graph_load(o->load_file, format, o->allow, ret, ret_time, &err);
+    int r = sl_graphio_load(o->load_file, format, o->allow, ret, ret_time, &err);
     if (r >= 0)
         return r;
     fprintf(o->err, ": Runtime error: resource_query_t: ERROR: %s\n", err.text);
@@ -158,7 +158,7 @@ static int turn(struct sl_graph **g, const char *const *names, struct sl_err *er
 }
 
 static int make_matcher(struct sl_session *s, struct sl_graph *graph,
-                        const struct sl_graph_time *time, const struct sl_policy *policy) {
+                        const struct sl_graphio_time *time, const struct sl_match_policy *policy) {
     static const char where[] = "initialize_matchers_and_traversers";
     _cleanup_(sl_graph_freep) struct sl_graph *g = graph;
     const char *const *names = names_of(s->o.words[SL_SESSION_SUBSYSTEMS]);
@@ -189,14 +189,14 @@ static int make_matcher(struct sl_session *s, struct sl_graph *graph,
 
 int sl_session_open(const struct sl_session_options *o, struct sl_session **ret) {
     _cleanup_(sl_session_freep) struct sl_session *s = sl_alloc0(1, sizeof(*s));
-    struct sl_graph_time time = {-1, -1};
-    struct sl_policy policy;
+    struct sl_graphio_time time = {-1, -1};
+    struct sl_match_policy policy;
     struct sl_graph *g = NULL;
     struct sl_err err = {0};
 
     s->o = *o;
     s->next_id = 1;
-    bool known = sl_match_format_parse(o->words[SL_SESSION_FORMAT], &s->writer.format);
+    bool known = sl_graphio_match_format_parse(o->words[SL_SESSION_FORMAT], &s->writer.format);
     sl_assert(known);
     sl_buf_init(&s->text, SL_SESSION_OUT_MAX);
     int64_t begun = o->ticks_ns();
@@ -215,7 +215,7 @@ int sl_session_open(const struct sl_session_options *o, struct sl_session **ret)
 void sl_session_free(struct sl_session *s) {
     if (!s)
         return;
-    sl_specs_forget(s);
+    match_specs_forget(s);
     for (uint32_t i = 0; i < s->jobs.n; i++)
         sl_freep(&s->jobs.v[i].file);
     sl_vec_free(&s->jobs);
@@ -231,10 +231,10 @@ void sl_session_freep(struct sl_session **s) {
 }
 
 void sl_session_draw(const struct sl_session *s, struct sl_buf *out) {
-    enum sl_picture_format format;
-    bool known = sl_picture_format_parse(s->o.words[SL_SESSION_GRAPH_FORMAT], &format);
+    enum sl_graphio_picture_format format;
+    bool known = sl_graphio_picture_format_parse(s->o.words[SL_SESSION_GRAPH_FORMAT], &format);
     sl_assert(known);
-    sl_picture_write(sl_match_graph(s->m), format, out);
+    sl_graphio_picture_write(sl_match_graph(s->m), format, out);
 }
 
 /* ---- figures ---- */
@@ -283,7 +283,7 @@ static int by_rank(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void tell_ranks(const struct sl_session *s) {
+static void report_ranks(const struct sl_session *s) {
     const struct sl_graph *g = sl_match_graph(s->m);
     uint32_t n = sl_graph_live(g);
     int32_t *ranks = sl_alloc0((size_t)n + 1, sizeof(*ranks));
@@ -298,7 +298,7 @@ static void tell_ranks(const struct sl_session *s) {
     sl_freep(&ranks);
 }
 
-void sl_session_tell_load(const struct sl_session *s) {
+void sl_session_report_load(const struct sl_session *s) {
     const struct sl_graph *g = sl_match_graph(s->m);
     hashes types = {0}, names = {0};
     char space[SL_VERTEX_NAME];
@@ -314,6 +314,6 @@ void sl_session_tell_load(const struct sl_session *s) {
     fprintf(s->o.out, "INFO: by_type Key-Value Pairs: %u\n", distinct(&types));
     fprintf(s->o.out, "INFO: by_name Key-Value Pairs: %u\n", distinct(&names));
     fprintf(s->o.out, "INFO: by_path Key-Value Pairs: %u\n", count_paths(g));
-    tell_ranks(s);
+    report_ranks(s);
     (void)fflush(s->o.out);
 }

@@ -68,7 +68,7 @@ static uint32_t place_of(const struct sl_session *s, int64_t id) {
     return lo;
 }
 
-struct job_row *sl_session_job(struct sl_session *s, int64_t id) {
+struct match_job_row *sl_session_job(struct sl_session *s, int64_t id) {
     uint32_t i = place_of(s, id);
     return i < s->jobs.n && s->jobs.v[i].id == id ? &s->jobs.v[i] : NULL;
 }
@@ -76,7 +76,7 @@ struct job_row *sl_session_job(struct sl_session *s, int64_t id) {
 void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const char *file,
                          double seconds) {
     uint32_t i = place_of(s, id);
-    struct job_row *row = sl_session_job(s, id);
+    struct match_job_row *row = sl_session_job(s, id);
     if (row) {
         sl_freep(&row->file);
     } else {
@@ -84,7 +84,7 @@ void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const cha
         memmove(&s->jobs.v[i + 1], &s->jobs.v[i], (s->jobs.n - 1 - i) * sizeof(*s->jobs.v));
         row = &s->jobs.v[i];
     }
-    *row = (struct job_row){
+    *row = (struct match_job_row){
         .id = id,
         .at = at,
         .state = at == 0 ? JOB_ALLOCATED : JOB_RESERVED,
@@ -99,29 +99,29 @@ static const char *const state_words[] = {
     [JOB_CANCELED] = "CANCELED",
 };
 
-static void tell_job(struct sl_session *s, const struct job_row *j) {
+static void report_job(struct sl_session *s, const struct match_job_row *j) {
     fprintf(s->o.out, "INFO: %" PRId64 ", %s, %" PRId64 ", %s, %g\n", j->id, state_words[j->state],
             j->at, j->file, j->seconds);
 }
 
 /* ---- commands about the session ---- */
 
-static void list(struct sl_session *s, struct words w) {
+static void list(struct sl_session *s, struct match_words w) {
     (void)w;
     for (uint32_t i = 0; i < s->jobs.n; i++)
-        tell_job(s, &s->jobs.v[i]);
+        report_job(s, &s->jobs.v[i]);
 }
 
-static void info(struct sl_session *s, struct words w) {
+static void info(struct sl_session *s, struct match_words w) {
     int64_t id = sl_session_number(w.v[1]);
-    const struct job_row *j = sl_session_job(s, id);
+    const struct match_job_row *j = sl_session_job(s, id);
     if (j)
-        tell_job(s, j);
+        report_job(s, j);
     else
         sl_session_error(s, "info: ERROR: nonexistent job %" PRIu64, (uint64_t)id);
 }
 
-static void stat(struct sl_session *s, struct words w) {
+static void stat(struct sl_session *s, struct match_words w) {
     (void)w;
     fprintf(s->o.out, "INFO: Num. of Jobs Matched: %u\n", s->jobs.n);
     fprintf(s->o.out, "INFO: Min. Match Time: %g\n", s->times.least);
@@ -129,7 +129,7 @@ static void stat(struct sl_session *s, struct words w) {
     fprintf(s->o.out, "INFO: Avg. Match Time: %g\n", s->jobs.n ? s->times.sum / s->jobs.n : 0.0);
 }
 
-static void cat(struct sl_session *s, struct words w) {
+static void cat(struct sl_session *s, struct match_words w) {
     _cleanup_(sl_freep) char *text = NULL;
     size_t len;
     if (!sl_session_read_file(s, w.v[1], SL_DOC_MAX_BYTES, &text, &len))
@@ -140,7 +140,7 @@ static void cat(struct sl_session *s, struct words w) {
     fprintf(s->o.out, "INFO: Jobspec in %s\n", w.v[1]);
 }
 
-static void quit(struct sl_session *s, struct words w) {
+static void quit(struct sl_session *s, struct match_words w) {
     (void)w;
     s->ended = true;
 }
@@ -161,33 +161,33 @@ static const struct command {
     const char *malformed; /* what is said of others */
     const char *note;
 } commands[] = {
-    {"match", "m", sl_command_match, 3, 3, "",
+    {"match", "m", match_command_match, 3, 3, "",
      "find resources for a jobspec (" OPS "): match allocate JOBSPEC"},
-    {"multi-match", "M", sl_command_multi_match, 4, ANY, "",
+    {"multi-match", "M", match_command_multi_match, 4, ANY, "",
      "the same for several, up to the first that fails: multi-match allocate JOBSPEC JOBSPEC..."},
-    {"update", "u", sl_command_update, 7, 7, "",
+    {"update", "u", match_command_update, 7, 7, "",
      "give a job what a file lists (allocate | reserve, jgf | jgf_shorthand | rv1exec): "
      "update allocate jgf FILE JOBID START DURATION"},
-    {"attach", "j", sl_command_attach, 2, 2, "", "add a subgraph: attach JGF"},
-    {"remove", "j", sl_command_remove, 3, 3, "",
+    {"attach", "j", match_command_attach, 2, 2, "", "add a subgraph: attach JGF"},
+    {"remove", "j", match_command_remove, 3, 3, "",
      "take a subgraph out, by path (true) or by ranks (false): remove PATH true, "
      "remove RANKS false"},
-    {"find", "f", sl_command_find, 2, ANY, ": ",
+    {"find", "f", match_command_find, 2, ANY, ": ",
      "show what criteria are true of (status={up|down} sched-now={allocated|free} "
      "sched-future={reserved|free} agfilter={true|false} names=HOSTLIST jobid-alloc=JOBID "
      "jobid-span=JOBID jobid-tag=JOBID jobid-reserved=JOBID property=NAME): "
      "find status=down and sched-now=allocated"},
-    {"cancel", "c", sl_command_cancel, 2, 3, "",
+    {"cancel", "c", match_command_cancel, 2, 3, "",
      "end a job or a reservation: cancel JOBID [stats]"},
-    {"partial-cancel", "pc", sl_command_partial_cancel, 4, 5, "",
+    {"partial-cancel", "pc", match_command_partial_cancel, 4, 5, "",
      "take from a job what a file lists (jgf | rv1exec): partial-cancel JOBID jgf FILE [stats]"},
-    {"set-property", "p", sl_command_set_property, 3, 3, "",
+    {"set-property", "p", match_command_set_property, 3, 3, "",
      "give a resource a property: set-property PATH NAME=VALUE"},
-    {"get-property", "g", sl_command_get_property, 2, 2, "",
+    {"get-property", "g", match_command_get_property, 2, 2, "",
      "show the properties of a resource: get-property PATH"},
-    {"set-status", "t", sl_command_set_status, 3, 3, "",
+    {"set-status", "t", match_command_set_status, 3, 3, "",
      "set the status of a resource: set-status PATH {up|down}"},
-    {"get-status", "e", sl_command_get_status, 2, 2, "",
+    {"get-status", "e", match_command_get_status, 2, 2, "",
      "show whether a resource is up: get-status PATH"},
     {"list", "l", list, 1, ANY, "", "show all jobs: list"},
     {"info", "i", info, 2, 2, "", "show one job: info JOBID"},
@@ -201,7 +201,7 @@ static bool is_called(const struct command *c, const char *word) {
     return strcmp(c->name, word) == 0 || strcmp(c->abbreviation, word) == 0;
 }
 
-static void help(struct sl_session *s, struct words w) {
+static void help(struct sl_session *s, struct match_words w) {
     bool all = w.n != 2, found = false;
     for (size_t i = 0; i < SL_LEN(commands); i++) {
         const struct command *c = &commands[i];
@@ -216,7 +216,7 @@ static void help(struct sl_session *s, struct words w) {
 
 /* ---- lines ---- */
 
-static void run(struct sl_session *s, struct words w) {
+static void run(struct sl_session *s, struct match_words w) {
     for (size_t i = 0; i < SL_LEN(commands); i++) {
         const struct command *c = &commands[i];
         if (!is_called(c, w.v[0]))
@@ -241,7 +241,7 @@ bool sl_session_line(struct sl_session *s, const char *line) {
             *p++ = '\0';
     }
     if (words.n > 0)
-        run(s, (struct words){words.v, words.n});
+        run(s, (struct match_words){words.v, words.n});
     (void)fflush(s->o.results);
     (void)fflush(s->o.out);
     sl_vec_free(&words);

@@ -55,7 +55,7 @@ void sl_session_free(struct sl_session *s);
 void sl_session_freep(struct sl_session **s);
 
 /* How large the graph is and how long it took to load, to 'out'. */
-void sl_session_tell_load(const struct sl_session *s);
+void sl_session_report_load(const struct sl_session *s);
 /* Runs the command of the line. False: it was quit. */
 bool sl_session_line(struct sl_session *s, const char *line);
 /* The graph as a picture for other programs. */

@@ -13,24 +13,24 @@
 #define WORDS_MAX 65536u /* of one line */
 
 /* What list and info show. Jobs stay when they have ended. */
-enum job_state { JOB_ALLOCATED, JOB_RESERVED, JOB_CANCELED };
-struct job_row {
+enum match_job_state { JOB_ALLOCATED, JOB_RESERVED, JOB_CANCELED };
+struct match_job_row {
     int64_t id, at;
-    enum job_state state;
+    enum match_job_state state;
     char *file;
     double seconds; /* that it took to find */
 };
 
 /* Jobspecs by what is in their files, compiled for the graph as it is now. */
-struct spec {
+struct match_spec {
     uint64_t hash;
     char *text;
     size_t len;
-    struct sl_job_request *request;
+    struct sl_match_request *request;
     char *queue; /* NULL: none */
 };
-struct specs {
-    SL_VEC(struct spec) v;
+struct match_specs {
+    SL_VEC(struct match_spec) v;
     struct sl_map by_hash;
     size_t bytes;
 };
@@ -38,10 +38,10 @@ struct specs {
 struct sl_session {
     struct sl_session_options o;
     struct sl_match *m;
-    struct sl_match_writer writer;
+    struct sl_graphio_match_writer writer;
     int64_t next_id;
-    SL_VEC(struct job_row) jobs; /* by id */
-    struct specs specs;
+    SL_VEC(struct match_job_row) jobs; /* by id */
+    struct match_specs specs;
     struct sl_grant grant; /* of the last result */
     struct sl_buf text;    /* and how it is written */
     double load_seconds;
@@ -51,7 +51,7 @@ struct sl_session {
     bool ended;
 };
 
-struct words {
+struct match_words {
     const char *const *v;
     uint32_t n;
 };
@@ -71,7 +71,7 @@ bool sl_session_read_file(struct sl_session *s, const char *path, size_t max, ch
 /* As strtoll reads it: text is 0. */
 int64_t sl_session_number(const char *word);
 
-struct job_row *sl_session_job(struct sl_session *s, int64_t id);
+struct match_job_row *sl_session_job(struct sl_session *s, int64_t id);
 /* Adds a job or takes the place of one that has ended. */
 void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const char *file,
                          double seconds);
@@ -80,19 +80,21 @@ void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const cha
 
 /* The request in a file's text, compiled or cached; NULL with a message in err. Valid until the
  * next call or until specs are dropped. */
-const struct spec *sl_specs_get(struct sl_session *s, const char *file, const char *text,
-                                size_t len, struct sl_err *err);
+const struct match_spec *match_specs_get(struct sl_session *s, const char *file, const char *text,
+                                         size_t len, struct sl_err *err);
 /* The graph has changed. */
-void sl_specs_forget(struct sl_session *s);
+void match_specs_forget(struct sl_session *s);
 
 /* ---- commands ---- */
 
-typedef void sl_session_command(struct sl_session *s, struct words w);
+typedef void sl_session_command(struct sl_session *s, struct match_words w);
 
-sl_session_command sl_command_match, sl_command_multi_match, sl_command_update; /* match_cmds.c */
-sl_session_command sl_command_cancel, sl_command_partial_cancel;                /* cancel_cmds.c */
-sl_session_command sl_command_attach, sl_command_remove, sl_command_find;       /* graph_cmds.c */
-sl_session_command sl_command_set_property, sl_command_get_property;
-sl_session_command sl_command_set_status, sl_command_get_status;
+sl_session_command match_command_match, match_command_multi_match,
+    match_command_update;                                              /* match_cmds.c */
+sl_session_command match_command_cancel, match_command_partial_cancel; /* cancel_cmds.c */
+sl_session_command match_command_attach, match_command_remove,
+    match_command_find; /* graph_cmds.c */
+sl_session_command match_command_set_property, match_command_get_property;
+sl_session_command match_command_set_status, match_command_get_status;
 
 #endif

@@ -12,20 +12,20 @@
 #define SPECS_MAX 4096u
 #define SPECS_BYTES ((size_t)32 << 20)
 
-void sl_specs_forget(struct sl_session *s) {
+void match_specs_forget(struct sl_session *s) {
     for (uint32_t i = 0; i < s->specs.v.n; i++) {
-        struct spec *x = &s->specs.v.v[i];
-        sl_request_free(x->request);
+        struct match_spec *x = &s->specs.v.v[i];
+        sl_match_request_free(x->request);
         sl_freep(&x->text);
         sl_freep(&x->queue);
     }
     sl_vec_free(&s->specs.v);
     sl_map_done(&s->specs.by_hash);
-    s->specs = (struct specs){0};
+    s->specs = (struct match_specs){0};
 }
 
-static const struct spec *known(const struct specs *k, uint64_t hash, const char *text,
-                                size_t len) {
+static const struct match_spec *known(const struct match_specs *k, uint64_t hash, const char *text,
+                                      size_t len) {
     uint32_t c;
     for (uint32_t i = sl_map_first(&k->by_hash, hash, &c); i != SL_MAP_NONE;
          i = sl_map_next(&k->by_hash, hash, &c))
@@ -34,24 +34,24 @@ static const struct spec *known(const struct specs *k, uint64_t hash, const char
     return NULL;
 }
 
-const struct spec *sl_specs_get(struct sl_session *s, const char *file, const char *text,
-                                size_t len, struct sl_err *err) {
+const struct match_spec *match_specs_get(struct sl_session *s, const char *file, const char *text,
+                                         size_t len, struct sl_err *err) {
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     uint64_t hash = sl_hash_bytes(0, text, len);
-    const struct spec *old = known(&s->specs, hash, text, len);
-    struct sl_job_request *request;
+    const struct match_spec *old = known(&s->specs, hash, text, len);
+    struct sl_match_request *request;
 
     if (old)
         return old;
-    if (sl_jobspec_read(file, text, len, &j, err) < 0)
+    if (sl_graphio_jobspec_read(file, text, len, &j, err) < 0)
         return NULL;
-    if (sl_request_new(sl_match_graph(s->m), j, &request, err) < 0) {
+    if (sl_match_request_new(sl_match_graph(s->m), j, &request, err) < 0) {
         (void)sl_err_wrap(err, err->code, "%s", file);
         return NULL;
     }
     if (s->specs.v.n >= SPECS_MAX || s->specs.bytes + len > SPECS_BYTES)
-        sl_specs_forget(s);
-    struct spec x = {
+        match_specs_forget(s);
+    struct match_spec x = {
         .hash = hash,
         .text = sl_alloc(len + 1),
         .len = len,
@@ -62,7 +62,7 @@ const struct spec *sl_specs_get(struct sl_session *s, const char *file, const ch
         memcpy(x.text, text, len);
     s->specs.bytes += len;
     sl_map_add(&s->specs.by_hash, hash, s->specs.v.n);
-    struct spec *kept = sl_vec_push(&s->specs.v);
+    struct match_spec *kept = sl_vec_push(&s->specs.v);
     *kept = x;
     return kept;
 }

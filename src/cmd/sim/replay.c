@@ -19,8 +19,8 @@ void sl_replay_shapes_done(struct sl_replay_shapes *s, struct sl_engine *e) {
     sl_vec_free(&s->v);
 }
 
-static int shape_of(struct sl_engine *e, struct sl_replay_shapes *s, const struct sl_record *rec,
-                    sl_shape_id *ret, struct sl_err *err) {
+static int shape_of(struct sl_engine *e, struct sl_replay_shapes *s,
+                    const struct sl_journal_record *rec, sl_shape_id *ret, struct sl_err *err) {
     while (s->v.n < rec->shape)
         *sl_vec_push(&s->v) = SL_SHAPE_NONE;
     sl_shape_id *known = &s->v.v[rec->shape - 1];
@@ -33,11 +33,12 @@ static int shape_of(struct sl_engine *e, struct sl_replay_shapes *s, const struc
     return 0;
 }
 
-int sl_replay_prepare(struct sl_world *w, struct sl_replay_shapes *shapes, struct sl_record *rec,
-                      struct sl_wl_note *note, bool *ret_known, struct sl_err *err) {
+int sl_replay_prepare(struct sl_world *w, struct sl_replay_shapes *shapes,
+                      struct sl_journal_record *rec, struct sl_sim_wl_note *note, bool *ret_known,
+                      struct sl_err *err) {
     struct sl_fact *f = &rec->fact;
     *ret_known = true;
-    *note = (struct sl_wl_note){.local_queue = SL_METER_NONE};
+    *note = (struct sl_sim_wl_note){.local_queue = SL_METER_NONE};
     if (!rec->name)
         return 0;
     f->wl = sl_engine_find(w->engine, rec->ns, rec->name);
@@ -53,7 +54,7 @@ int sl_replay_prepare(struct sl_world *w, struct sl_replay_shapes *shapes, struc
 
 /* ---- lessons ---- */
 
-static void learn_told(struct sl_replay_lesson *l, bool known, sl_wl_id id, uint32_t klass) {
+static void learn_told(struct sl_replay_trace *l, bool known, sl_wl_id id, uint32_t klass) {
     uint32_t slot = (uint32_t)id.v - 1;
     while (l->numbers.n <= slot)
         *sl_vec_push(&l->numbers) = 0;
@@ -62,10 +63,10 @@ static void learn_told(struct sl_replay_lesson *l, bool known, sl_wl_id id, uint
         *sl_vec_push(&l->runtimes) = -1;
         *sl_vec_push(&l->classes) = klass;
     }
-    *sl_vec_push(&l->told) = l->numbers.v[slot];
+    *sl_vec_push(&l->known) = l->numbers.v[slot];
 }
 
-static void learn_finish(struct sl_replay_lesson *l, const struct sl_world *w,
+static void learn_finish(struct sl_replay_trace *l, const struct sl_world *w,
                          const struct sl_fact *f) {
     sl_time began = sl_meter_started(w->meter, f->wl);
     uint32_t slot = (uint32_t)f->wl.v - 1;
@@ -73,7 +74,7 @@ static void learn_finish(struct sl_replay_lesson *l, const struct sl_world *w,
         l->runtimes.v[l->numbers.v[slot]] = f->at - began;
 }
 
-static void learn_gone(struct sl_replay_lesson *l, const struct sl_fact *f) {
+static void learn_gone(struct sl_replay_trace *l, const struct sl_fact *f) {
     uint32_t slot = (uint32_t)f->wl.v - 1;
     *sl_vec_push(&l->gone) = slot < l->numbers.n && l->runtimes.v[l->numbers.v[slot]] >= 0;
 }
@@ -94,10 +95,10 @@ struct replay {
     struct sl_buf text;
 };
 
-static int replay_fact(struct replay *p, struct sl_record *rec, struct sl_replay_lesson *lesson,
-                       struct sl_err *err) {
+static int replay_fact(struct replay *p, struct sl_journal_record *rec,
+                       struct sl_replay_trace *lesson, struct sl_err *err) {
     struct sl_world *w = p->w;
-    struct sl_wl_note note;
+    struct sl_sim_wl_note note;
     bool known;
     int r = sl_replay_prepare(w, &p->shapes, rec, &note, &known, err);
     if (r < 0)
@@ -125,7 +126,7 @@ static int differ(const struct replay *p, uint32_t line, struct sl_err *err, con
                       p->file, line, sl_span_format(p->now - p->origin, at), there, here);
 }
 
-static int replay_cycle(struct replay *p, const struct sl_record *rec, struct sl_err *err) {
+static int replay_cycle(struct replay *p, const struct sl_journal_record *rec, struct sl_err *err) {
     int r = sl_world_cycle(p->w, rec->at, err);
     if (r < 0)
         return r;
@@ -136,7 +137,8 @@ static int replay_cycle(struct replay *p, const struct sl_record *rec, struct sl
     return 0;
 }
 
-static int replay_effect(struct replay *p, const struct sl_record *rec, struct sl_err *err) {
+static int replay_effect(struct replay *p, const struct sl_journal_record *rec,
+                         struct sl_err *err) {
     if (p->next_effect >= p->promised)
         return sl_err_set(err, SL_EINVAL, "%s:%u: this effect belongs to no cycle", p->file,
                           rec->line);
@@ -166,7 +168,7 @@ static int end_of_effects(struct replay *p, uint32_t line, struct sl_err *err) {
     return 0;
 }
 
-static int replay_end(struct replay *p, const struct sl_record *rec, struct sl_err *err) {
+static int replay_end(struct replay *p, const struct sl_journal_record *rec, struct sl_err *err) {
     if (rec->digest != p->w->digest)
         return sl_err_set(err, SL_EMISMATCH,
                           "%s:%u: the journal ended in digest %016" PRIx64
@@ -180,16 +182,16 @@ static int replay_end(struct replay *p, const struct sl_record *rec, struct sl_e
     return 0;
 }
 
-static int replay_record(struct replay *p, struct sl_record *rec, struct sl_replay_lesson *lesson,
-                         struct sl_err *err) {
+static int replay_record(struct replay *p, struct sl_journal_record *rec,
+                         struct sl_replay_trace *lesson, struct sl_err *err) {
     int r;
-    if (rec->kind == SL_RECORD_EFFECT)
+    if (rec->kind == SL_JOURNAL_RECORD_EFFECT)
         return replay_effect(p, rec, err);
     r = end_of_effects(p, rec->line, err);
     if (r < 0)
         return r;
-    sl_time at = rec->kind == SL_RECORD_FACT ? rec->fact.at : rec->at;
-    if (rec->kind != SL_RECORD_END) {
+    sl_time at = rec->kind == SL_JOURNAL_RECORD_FACT ? rec->fact.at : rec->at;
+    if (rec->kind != SL_JOURNAL_RECORD_END) {
         if (!p->began)
             p->origin = p->now = at;
         p->began = true;
@@ -198,10 +200,10 @@ static int replay_record(struct replay *p, struct sl_record *rec, struct sl_repl
         p->now = at;
     }
     switch (rec->kind) {
-    case SL_RECORD_FACT:
+    case SL_JOURNAL_RECORD_FACT:
         r = replay_fact(p, rec, lesson, err);
         return r < 0 ? sl_err_wrap(err, r, "%s:%u", p->file, rec->line) : 0;
-    case SL_RECORD_CYCLE:
+    case SL_JOURNAL_RECORD_CYCLE:
         return replay_cycle(p, rec, err);
     default:
         return replay_end(p, rec, err);
@@ -209,7 +211,7 @@ static int replay_record(struct replay *p, struct sl_record *rec, struct sl_repl
 }
 
 int sl_replay_run(const struct sl_sim_request *q, struct sl_report *ret,
-                  struct sl_replay_lesson *lesson, struct sl_err *err) {
+                  struct sl_replay_trace *lesson, struct sl_err *err) {
     _cleanup_(sl_journal_reader_freep) struct sl_journal_reader *in = NULL;
     _cleanup_(sl_journal_freep) struct sl_journal *out = NULL;
     struct sl_journal_head head;
@@ -227,7 +229,7 @@ int sl_replay_run(const struct sl_sim_request *q, struct sl_report *ret,
         (void)sl_meter_class(ret->world.meter, head.classes[i]);
     sl_buf_init(&p.text, SL_JOURNAL_MAX_LINE);
     for (uint64_t n = 0;; n++) {
-        struct sl_record rec;
+        struct sl_journal_record rec;
         r = sl_journal_next(in, &rec, err);
         if (r == 0)
             break;

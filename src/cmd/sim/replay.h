@@ -9,9 +9,9 @@
 #include "cmd/sim/run.h"
 
 /* What a replay learns about the workloads, for a second run of the same journal. */
-struct sl_replay_lesson {
+struct sl_replay_trace {
     SL_VEC(uint32_t)
-    told; /* for each fact about the content of a workload: the number of the workload */
+    known; /* for each fact about the content of a workload: the number of the workload */
     SL_VEC(sl_span) runtimes; /* by number; -1: it never finished */
     SL_VEC(uint32_t) classes; /* by number: class of the meter */
     SL_VEC(bool) gone;        /* for each fact that a workload is gone: it had finished */
@@ -26,11 +26,12 @@ void sl_replay_shapes_done(struct sl_replay_shapes *s, struct sl_engine *e);
 
 /* Everything up to the end of the journal; lesson may be NULL. */
 int sl_replay_run(const struct sl_sim_request *q, struct sl_report *ret,
-                  struct sl_replay_lesson *lesson, struct sl_err *err) _must_check_;
+                  struct sl_replay_trace *lesson, struct sl_err *err) _must_check_;
 
 /* The fact of a record, made ready for an engine: finds the workload by its name and gives it its
  * shape. *ret_known is false if it is about a workload and there is none of that name. */
-int sl_replay_prepare(struct sl_world *w, struct sl_replay_shapes *shapes, struct sl_record *rec,
-                      struct sl_wl_note *note, bool *ret_known, struct sl_err *err) _must_check_;
+int sl_replay_prepare(struct sl_world *w, struct sl_replay_shapes *shapes,
+                      struct sl_journal_record *rec, struct sl_sim_wl_note *note, bool *ret_known,
+                      struct sl_err *err) _must_check_;
 
 #endif

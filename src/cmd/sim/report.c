@@ -46,19 +46,19 @@ static void find_stuck(struct sl_report *r, sl_time now) {
     struct sl_engine *e = r->world.engine;
     const char *cq;
     for (uint32_t i = 0; (cq = sl_engine_cq_name(e, i)); i++) {
-        struct sl_cq_view view;
+        struct sl_engine_cq_view view;
         if (!sl_engine_cq(e, cq, &view) || !view.exists)
             continue;
         r->pending += (uint64_t)view.heap + view.asleep;
         sl_wl_id id;
         if (r->n_stuck == SL_REPORT_MAX_STUCK || sl_engine_pending(e, cq, 0, &id, 1) == 0)
             continue;
-        struct sl_wl_view wl;
+        struct sl_engine_wl_view wl;
         struct sl_verdict v;
         struct sl_err err;
         sl_verdict_init(&v);
         if (sl_engine_workload(e, id, &wl) && sl_engine_explain(e, now, id, &v, &err) >= 0) {
-            r->stuck[r->n_stuck++] = (struct sl_stuck){
+            r->stuck[r->n_stuck++] = (struct sl_report_stuck){
                 .name = sl_arena_printf(&r->arena, "%s/%s", wl.ns, wl.name),
                 .queue = sl_arena_strdup(&r->arena, cq),
                 .why = sl_arena_strdup(&r->arena, v.text ? v.text : ""),
@@ -77,7 +77,7 @@ void sl_report_end(struct sl_report *r, sl_time now) {
 
 /* ---- JSON ---- */
 
-static void waits_json(struct sl_jw *w, const char *suffix, const struct sl_waits *v) {
+static void waits_json(struct sl_jw *w, const char *suffix, const struct sl_meter_waits *v) {
     char key[40];
     const struct {
         const char *name;
@@ -92,7 +92,7 @@ static void waits_json(struct sl_jw *w, const char *suffix, const struct sl_wait
 static void classes_json(struct sl_jw *w, const struct sl_meter_result *r) {
     sl_jw_array(w, "classes");
     for (uint32_t i = 0; i < r->n_classes; i++) {
-        const struct sl_class_result *c = &r->classes[i];
+        const struct sl_meter_class_result *c = &r->classes[i];
         sl_jw_object(w, NULL);
         sl_jw_str(w, "name", c->name);
         sl_jw_uint(w, "workloads", c->arrived);
@@ -107,10 +107,10 @@ static void classes_json(struct sl_jw *w, const struct sl_meter_result *r) {
 }
 
 static void queues_json(struct sl_jw *w, const struct sl_meter_result *r) {
-    double unit = sl_resource_is_milli(r->resource) ? 1000 : 1;
+    double unit = sl_quantity_is_milli(r->resource) ? 1000 : 1;
     sl_jw_array(w, "queues");
     for (uint32_t i = 0; i < r->n_queues; i++) {
-        const struct sl_queue_result *q = &r->queues[i];
+        const struct sl_meter_queue_result *q = &r->queues[i];
         sl_jw_object(w, NULL);
         sl_jw_str(w, "name", q->name);
         sl_jw_str(w, "cohort", q->cohort);

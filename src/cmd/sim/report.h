@@ -12,7 +12,7 @@
 #define SL_REPORT_MAX_BYTES ((size_t)256 << 20)
 
 /* A workload that was still waiting when nothing more could happen, and why. */
-struct sl_stuck {
+struct sl_report_stuck {
     const char *name, *queue, *why;
 };
 
@@ -22,7 +22,7 @@ struct sl_report {
     struct sl_meter_result result;
     double cpu_s, wall_s;
     uint64_t pending; /* waiting at the end */
-    struct sl_stuck stuck[SL_REPORT_MAX_STUCK];
+    struct sl_report_stuck stuck[SL_REPORT_MAX_STUCK];
     uint32_t n_stuck;
     struct sl_arena arena;
     uint64_t guessed;   /* workloads whose runtime is in no journal */

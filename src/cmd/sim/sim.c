@@ -55,7 +55,7 @@ void sl_sim_done(struct sl_sim *s) {
 
 /* ---- facts ---- */
 
-int sl_sim_arrive(struct sl_sim *s, const struct sl_fact *f, const struct sl_wl_note *note,
+int sl_sim_arrive(struct sl_sim *s, const struct sl_fact *f, const struct sl_sim_wl_note *note,
                   sl_span runtime, uint64_t ref, struct sl_err *err) {
     if (s->arrived >= SL_SIM_MAX_WORKLOADS)
         return sl_err_set(err, SL_ELIMIT, "more than %llu workloads in one run",
@@ -143,8 +143,8 @@ static int pass_checks(struct sl_sim *s, const struct sl_effect *x, struct sl_er
 
 /* The engine asks for spec.active=false: the workload says so from now on. */
 static int deactivate(struct sl_sim *s, const struct sl_sim_item *it, struct sl_err *err) {
-    struct sl_wl_view v;
-    struct sl_wl_note note = {.local_queue = SL_METER_NONE};
+    struct sl_engine_wl_view v;
+    struct sl_sim_wl_note note = {.local_queue = SL_METER_NONE};
     if (!sl_engine_workload(s->world->engine, (sl_wl_id){it->id}, &v))
         return 0;
     char text[4][SL_MAX_NAME + 1]; /* the engine's strings may move while it is told */

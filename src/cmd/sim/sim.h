@@ -40,7 +40,7 @@ struct sl_sim_source {
     int (*fire)(void *ctx, struct sl_sim *s, uint32_t stream, sl_time now, sl_time *ret_next,
                 struct sl_err *err);
     /* What was noted of a workload, by the reference given to sl_sim_arrive. */
-    void (*note)(void *ctx, uint64_t ref, struct sl_wl_note *ret);
+    void (*note)(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret);
 };
 
 struct sl_sim_options {
@@ -84,7 +84,7 @@ int sl_sim_run(struct sl_sim *s, struct sl_err *err) _must_check_;
 /* ---- for sources ---- */
 
 /* A workload that will run for 'runtime' whenever it is admitted. */
-int sl_sim_arrive(struct sl_sim *s, const struct sl_fact *f, const struct sl_wl_note *note,
+int sl_sim_arrive(struct sl_sim *s, const struct sl_fact *f, const struct sl_sim_wl_note *note,
                   sl_span runtime, uint64_t ref, struct sl_err *err) _must_check_;
 /* Any other fact. */
 int sl_sim_apply(struct sl_sim *s, const struct sl_fact *f, struct sl_err *err) _must_check_;

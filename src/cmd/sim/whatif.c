@@ -33,16 +33,16 @@ struct what_if {
     struct sl_arena arena;
     SL_VEC(struct change) changes;
     struct sl_syms keys; /* of the changes; symbol k is change k - 1 */
-    struct sl_replay_lesson lesson;
+    struct sl_replay_trace lesson;
     SL_VEC(sl_span) longest; /* by class: the longest run seen */
     sl_span longest_of_all;
 
     struct sl_journal_reader *in;
     struct sl_replay_shapes shapes;
-    struct sl_record rec; /* the next one to happen; END when there is none */
-    uint32_t told, gone;  /* facts about workloads so far: what they say, that they are deleted */
-    bool *seen;           /* by number: has come */
-    uint64_t unknown;     /* workloads whose runtime had to be guessed */
+    struct sl_journal_record rec; /* the next one to happen; END when there is none */
+    uint32_t told, gone; /* facts about workloads so far: what they say, that they are deleted */
+    bool *seen;          /* by number: has come */
+    uint64_t unknown;    /* workloads whose runtime had to be guessed */
 };
 
 /* ---- the change ---- */
@@ -110,14 +110,14 @@ static void add_change(struct what_if *c, struct sl_read *rd, uint32_t line, con
     *sl_vec_push(&c->changes) = (struct change){sl_sym_str(&c->keys, y), fact, false};
 }
 
-static const char *text_at(const struct sl_node *map, const char *key) {
-    const struct sl_node *n = map ? sl_node_get(map, key) : NULL;
-    return n && n->kind == SL_NODE_STR ? n->text : "";
+static const char *text_at(const struct sl_doc_node *map, const char *key) {
+    const struct sl_doc_node *n = map ? sl_doc_node_get(map, key) : NULL;
+    return n && n->kind == SL_DOC_NODE_STR ? n->text : "";
 }
 
-static void read_change(struct what_if *c, struct sl_read *rd, const struct sl_node *n) {
-    const struct sl_node *meta = sl_node_get(n, "metadata");
-    const struct sl_node *notes = meta ? sl_node_get(meta, "annotations") : NULL;
+static void read_change(struct what_if *c, struct sl_read *rd, const struct sl_doc_node *n) {
+    const struct sl_doc_node *meta = sl_doc_node_get(n, "metadata");
+    const struct sl_doc_node *notes = meta ? sl_doc_node_get(meta, "annotations") : NULL;
     const char *wish = text_at(notes, ANNOTATION);
     if (*wish && strcmp(wish, "delete") != 0) {
         sl_read_fail(rd, n->line, ANNOTATION ": expected delete, got \"%.40s\"", wish);
@@ -130,11 +130,11 @@ static void read_change(struct what_if *c, struct sl_read *rd, const struct sl_n
         add_change(c, rd, n->line, key, NULL);
         return;
     }
-    struct sl_object o = {0};
-    sl_object_decode(rd, n, &o);
+    struct sl_kueue_object o = {0};
+    sl_kueue_object_decode(rd, n, &o);
     if (rd->code < 0)
         return;
-    if (o.kind != SL_OBJECT_FACT) {
+    if (o.kind != SL_KUEUE_OBJECT_FACT) {
         sl_read_fail(rd, n->line,
                      "expected a ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Namespace, "
                      "AdmissionCheck or Configuration");
@@ -152,11 +152,11 @@ static int read_changes(struct what_if *c, const char *file, struct sl_err *err)
         return r;
     struct sl_read rd = {.file = file, .arena = &c->arena, .err = err};
     for (uint32_t i = 0; i < c->doc->n && rd.code >= 0; i++) {
-        const struct sl_node *n = &c->doc->roots[i];
-        if (n->kind == SL_NODE_NULL)
+        const struct sl_doc_node *n = &c->doc->roots[i];
+        if (n->kind == SL_DOC_NODE_NULL)
             continue; /* nothing between two separators */
-        const struct sl_node *items = sl_node_get(n, "items");
-        if (strcmp(text_at(n, "kind"), "List") == 0 && items && items->kind == SL_NODE_LIST) {
+        const struct sl_doc_node *items = sl_doc_node_get(n, "items");
+        if (strcmp(text_at(n, "kind"), "List") == 0 && items && items->kind == SL_DOC_NODE_LIST) {
             for (uint32_t k = 0; k < items->n && rd.code >= 0; k++)
                 read_change(c, &rd, &items->items[k]);
         } else {
@@ -171,7 +171,7 @@ static int read_changes(struct what_if *c, const char *file, struct sl_err *err)
 /* ---- runtimes ---- */
 
 static void sum_up_runtimes(struct what_if *c) {
-    const struct sl_replay_lesson *l = &c->lesson;
+    const struct sl_replay_trace *l = &c->lesson;
     for (uint32_t i = 0; i < l->runtimes.n; i++) {
         while (c->longest.n <= l->classes.v[i])
             *sl_vec_push(&c->longest) = -1;
@@ -201,11 +201,11 @@ static int advance(struct what_if *c, struct sl_err *err) {
         int r = sl_journal_next(c->in, &c->rec, err);
         if (r < 0)
             return r;
-        if (r == 0 || c->rec.kind == SL_RECORD_END) {
-            c->rec.kind = SL_RECORD_END;
+        if (r == 0 || c->rec.kind == SL_JOURNAL_RECORD_END) {
+            c->rec.kind = SL_JOURNAL_RECORD_END;
             return 0;
         }
-        if (c->rec.kind != SL_RECORD_FACT)
+        if (c->rec.kind != SL_JOURNAL_RECORD_FACT)
             continue;
         switch (c->rec.fact.kind) {
         case SL_FACT_FINISHED:
@@ -227,10 +227,10 @@ static int advance(struct what_if *c, struct sl_err *err) {
 }
 
 static int fire_workload(struct what_if *c, struct sl_sim *sim, struct sl_err *err) {
-    struct sl_record *rec = &c->rec;
-    uint32_t number = c->lesson.told.v[c->told++];
+    struct sl_journal_record *rec = &c->rec;
+    uint32_t number = c->lesson.known.v[c->told++];
     bool is_new = !c->seen[number], known;
-    struct sl_wl_note note;
+    struct sl_sim_wl_note note;
     int r = sl_replay_prepare(c->w, &c->shapes, rec, &note, &known, err);
     if (r < 0)
         return r;
@@ -244,10 +244,10 @@ static int fire_workload(struct what_if *c, struct sl_sim *sim, struct sl_err *e
 }
 
 static int fire_other(struct what_if *c, struct sl_sim *sim, struct sl_err *err) {
-    struct sl_record *rec = &c->rec;
+    struct sl_journal_record *rec = &c->rec;
     char key[KEY_MAX];
     if (rec->name) { /* about a workload */
-        struct sl_wl_note note;
+        struct sl_sim_wl_note note;
         bool known;
         int r = sl_replay_prepare(c->w, &c->shapes, rec, &note, &known, err);
         if (r < 0 || !known)
@@ -269,14 +269,14 @@ static int fire_other(struct what_if *c, struct sl_sim *sim, struct sl_err *err)
 static sl_time first(void *ctx, uint32_t stream) {
     const struct what_if *c = ctx;
     (void)stream;
-    return c->rec.kind == SL_RECORD_END ? SL_TIME_NEVER : c->rec.fact.at;
+    return c->rec.kind == SL_JOURNAL_RECORD_END ? SL_TIME_NEVER : c->rec.fact.at;
 }
 
 static int fire(void *ctx, struct sl_sim *sim, uint32_t stream, sl_time now, sl_time *ret_next,
                 struct sl_err *err) {
     struct what_if *c = ctx;
     (void)stream;
-    while (c->rec.kind != SL_RECORD_END && c->rec.fact.at <= now) {
+    while (c->rec.kind != SL_JOURNAL_RECORD_END && c->rec.fact.at <= now) {
         uint32_t line = c->rec.line;
         int r = c->rec.fact.kind == SL_FACT_WORKLOAD ? fire_workload(c, sim, err)
                                                      : fire_other(c, sim, err);
@@ -286,25 +286,25 @@ static int fire(void *ctx, struct sl_sim *sim, uint32_t stream, sl_time now, sl_
         if (r < 0)
             return r;
     }
-    *ret_next = c->rec.kind == SL_RECORD_END ? SL_TIME_NEVER : c->rec.fact.at;
+    *ret_next = c->rec.kind == SL_JOURNAL_RECORD_END ? SL_TIME_NEVER : c->rec.fact.at;
     return 0;
 }
 
-static void note(void *ctx, uint64_t ref, struct sl_wl_note *ret) {
+static void note(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
     const struct what_if *c = ctx;
     ret->klass = c->lesson.classes.v[ref];
 }
 
 /* What the journal never mentions exists from the beginning. */
-static int tell_new_objects(struct what_if *c, sl_time at, struct sl_err *err) {
+static int report_new_objects(struct what_if *c, sl_time at, struct sl_err *err) {
     _cleanup_(sl_journal_reader_freep) struct sl_journal_reader *in = NULL;
     struct sl_journal_head head;
     char key[KEY_MAX];
     int r = sl_journal_open(c->q->file, &in, &head, err);
-    struct sl_record rec;
+    struct sl_journal_record rec;
     bool *mentioned = sl_alloc0(c->changes.n + 1, sizeof(*mentioned));
     while (r >= 0 && (r = sl_journal_next(in, &rec, err)) > 0) {
-        if (rec.kind != SL_RECORD_FACT || rec.name)
+        if (rec.kind != SL_JOURNAL_RECORD_FACT || rec.name)
             continue;
         sl_sym y = sl_sym_find(&c->keys, key_of(&rec.fact, key));
         if (key[0] && y != SL_MAP_NONE && y != 0)
@@ -341,8 +341,8 @@ static int simulate(struct what_if *c, struct sl_report *ret, struct sl_err *err
         return r;
     for (uint32_t i = 0; i < head.n_classes; i++)
         (void)sl_meter_class(c->w->meter, head.classes[i]);
-    sl_time origin = c->rec.kind == SL_RECORD_END ? SL_SIM_EPOCH : c->rec.fact.at;
-    r = tell_new_objects(c, origin, err);
+    sl_time origin = c->rec.kind == SL_JOURNAL_RECORD_END ? SL_SIM_EPOCH : c->rec.fact.at;
+    r = report_new_objects(c, origin, err);
     if (r < 0)
         return r;
     struct sl_sim_source source = {
@@ -373,7 +373,7 @@ static int simulate(struct what_if *c, struct sl_report *ret, struct sl_err *err
 static void what_if_done(struct what_if *c) {
     sl_vec_free(&c->changes);
     sl_vec_free(&c->longest);
-    sl_vec_free(&c->lesson.told);
+    sl_vec_free(&c->lesson.known);
     sl_vec_free(&c->lesson.runtimes);
     sl_vec_free(&c->lesson.classes);
     sl_vec_free(&c->lesson.numbers);

@@ -18,7 +18,7 @@ void sl_world_done(struct sl_world *w) {
     sl_engine_freep(&w->engine);
 }
 
-int sl_world_apply(struct sl_world *w, const struct sl_fact *f, const struct sl_wl_note *note,
+int sl_world_apply(struct sl_world *w, const struct sl_fact *f, const struct sl_sim_wl_note *note,
                    sl_wl_id *ret_wl, struct sl_err *err) {
     sl_wl_id id = f->wl;
     int r;

@@ -13,7 +13,7 @@
 struct sl_journal;
 
 /* What is known of a workload besides the fact itself. */
-struct sl_wl_note {
+struct sl_sim_wl_note {
     uint32_t klass;       /* of the meter */
     uint32_t local_queue; /* of the meter; SL_METER_NONE: looked up by name */
     const char *class_name;
@@ -37,7 +37,7 @@ void sl_world_init(struct sl_world *w, bool timeline);
 void sl_world_done(struct sl_world *w);
 
 /* note is needed with SL_FACT_WORKLOAD only. ret_wl may be NULL. */
-int sl_world_apply(struct sl_world *w, const struct sl_fact *f, const struct sl_wl_note *note,
+int sl_world_apply(struct sl_world *w, const struct sl_fact *f, const struct sl_sim_wl_note *note,
                    sl_wl_id *ret_wl, struct sl_err *err) _must_check_;
 /* Decides at 'now'; the effects are in w->effects until the next cycle. */
 int sl_world_cycle(struct sl_world *w, sl_time now, struct sl_err *err) _must_check_;

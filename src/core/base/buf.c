@@ -41,9 +41,9 @@ void sl_buf_short(struct sl_buf *b) {
 
 /* The content goes: it was whole, or its writer knew that it was not. */
 static void leave(struct sl_buf *b) {
-    if (b->overflow && !b->asked && !b->may_cut)
+    if (b->overflow && !b->checked && !b->may_cut)
         sl_buf_unseen(b->where, b->ceiling);
-    b->overflow = b->asked = false;
+    b->overflow = b->checked = false;
     b->len = 0;
 }
 
@@ -54,7 +54,7 @@ void sl_buf_done(struct sl_buf *b) {
 }
 
 bool sl_buf_full(struct sl_buf *b) {
-    b->asked = b->overflow;
+    b->checked = b->overflow;
     return b->overflow;
 }
 
@@ -65,7 +65,7 @@ void sl_buf_fail(struct sl_buf *b) {
 void sl_buf_truncate(struct sl_buf *b, size_t len) {
     sl_assert(len <= b->len);
     b->len = len;
-    b->overflow = b->asked = false;
+    b->overflow = b->checked = false;
     if (b->s)
         b->s[len] = '\0';
 }

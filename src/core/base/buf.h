@@ -19,7 +19,7 @@ struct sl_buf {
     size_t len, cap, ceiling;
     const char *where; /* the line that made it */
     bool overflow;     /* read with sl_buf_full alone, which notes that it was */
-    bool asked, may_cut;
+    bool checked, may_cut;
 };
 
 /* The form of every declaration: a variable with scope cleanup is initialised where it is

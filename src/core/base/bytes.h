@@ -7,7 +7,7 @@
 
 #include "core/base/macros.h"
 
-static inline uint64_t sl_load_le64(const void *p) {
+static inline uint64_t base_load_le64(const void *p) {
     uint64_t v;
 
     memcpy(&v, p, sizeof v);
@@ -17,7 +17,7 @@ static inline uint64_t sl_load_le64(const void *p) {
     return v;
 }
 
-static inline uint64_t sl_load_le32(const void *p) {
+static inline uint64_t base_load_le32(const void *p) {
     uint32_t v;
 
     memcpy(&v, p, sizeof v);
@@ -28,11 +28,11 @@ static inline uint64_t sl_load_le32(const void *p) {
 }
 
 /* Fewer than eight, as if zeros followed; some are read twice, into the same place. */
-static inline uint64_t sl_load_tail(const void *p, size_t n) {
+static inline uint64_t base_load_tail(const void *p, size_t n) {
     const unsigned char *s = p;
 
     if (n >= 4)
-        return sl_load_le32(s) | sl_load_le32(s + n - 4) << 8 * (n - 4);
+        return base_load_le32(s) | base_load_le32(s + n - 4) << 8 * (n - 4);
     if (n == 0)
         return 0;
     return s[0] | (uint64_t)s[n / 2] << 8 * (n / 2) | (uint64_t)s[n - 1] << 8 * (n - 1);

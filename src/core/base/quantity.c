@@ -199,7 +199,7 @@ int sl_quantity_parse(const char *s, size_t len, sl_quantity *ret, struct sl_err
     return 0;
 }
 
-bool sl_resource_is_milli(const char *resource) {
+bool sl_quantity_is_milli(const char *resource) {
     return strcmp(resource, "cpu") == 0;
 }
 
@@ -210,14 +210,14 @@ static bool is_binary(const char *resource) {
 
 /* q / unit, away from zero. */
 static sl_quantity in_units(const char *resource, sl_quantity q) {
-    sl_quantity unit = sl_resource_is_milli(resource) ? SL_NANO / 1000 : SL_NANO;
+    sl_quantity unit = sl_quantity_is_milli(resource) ? SL_NANO / 1000 : SL_NANO;
     sl_quantity v = q / unit, rest = q % unit;
 
     return rest > 0 ? v + 1 : rest < 0 ? v - 1 : v;
 }
 
 sl_amount sl_amount_of_quota(const char *resource, sl_quantity q) {
-    int64_t limit = sl_resource_is_milli(resource) ? INT64_MAX / 1000 : INT64_MAX;
+    int64_t limit = sl_quantity_is_milli(resource) ? INT64_MAX / 1000 : INT64_MAX;
 
     if (q >= (sl_quantity)limit * SL_NANO)
         return SL_AMOUNT_UNLIMITED;
@@ -267,7 +267,7 @@ const char *sl_amount_format(const char *resource, sl_amount a, char out[SL_QUAN
         return memcpy(out, "<none>", sizeof "<none>");
     if (is_binary(resource))
         return format(a, 1024, binary_suffix, SL_LEN(binary_suffix), out);
-    unsigned first = sl_resource_is_milli(resource) ? 2 : 3;
+    unsigned first = sl_quantity_is_milli(resource) ? 2 : 3;
     return format(a, 1000, decimal_suffix + first, (unsigned)SL_LEN(decimal_suffix) - first, out);
 }
 

@@ -18,7 +18,7 @@ typedef __int128 sl_quantity; /* nano-units */
 int sl_quantity_parse(const char *s, size_t len, sl_quantity *ret, struct sl_err *err) _must_check_;
 
 /* Does the resource count in thousandths ("cpu")? */
-bool sl_resource_is_milli(const char *resource);
+bool sl_quantity_is_milli(const char *resource);
 /* A request or a quota as an amount: milli for cpu, units for the rest, rounded up. Quota: a value
  * at or beyond what int64 holds is unlimited; a request only saturates just below it. */
 sl_amount sl_amount_of_quota(const char *resource, sl_quantity q);

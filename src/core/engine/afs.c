@@ -48,20 +48,20 @@ static int64_t scale(int64_t milli, uint64_t factor) {
 }
 
 static int64_t to_milli(const struct sl_engine *e, sl_sym resource, sl_amount a) {
-    if (sl_resource_is_milli(str(e, resource)))
+    if (sl_quantity_is_milli(eng_str(e, resource)))
         return a;
     return sl_amount_min(sl_amount_mul(a, 1000), INT64_MAX - 1);
 }
 
-bool afs_orders(const struct sl_engine *e, const struct cq *q) {
+bool eng_afs_orders(const struct sl_engine *e, const struct eng_cq *q) {
     return e->config.afs && q->afs_scope;
 }
 
-static struct afs_item *item_of(struct lq *l, sl_sym resource) {
+static struct eng_afs_item *item_of(struct eng_lq *l, sl_sym resource) {
     for (uint32_t i = 0; i < l->afs.n; i++)
         if (l->afs.v[i].resource == resource)
             return &l->afs.v[i];
-    *sl_vec_push(&l->afs) = (struct afs_item){.resource = resource};
+    *sl_vec_push(&l->afs) = (struct eng_afs_item){.resource = resource};
     return &sl_vec_last(&l->afs);
 }
 
@@ -73,8 +73,8 @@ static int64_t weight_of(const struct sl_engine *e, sl_sym resource) {
 }
 
 /* Works out the queue's usage value and where its classes now stand. */
-void afs_weigh(struct sl_engine *e, uint32_t lq) {
-    struct lq *l = &e->lqs.v[lq];
+void eng_afs_weigh(struct sl_engine *e, uint32_t lq) {
+    struct eng_lq *l = &e->lqs.v[lq];
     unsigned __int128 sum = 0;
     for (uint32_t i = 0; i < l->afs.n; i++) {
         int64_t used_milli = sl_amount_add(l->afs.v[i].consumed_milli, l->afs.v[i].penalty_milli);
@@ -85,15 +85,15 @@ void afs_weigh(struct sl_engine *e, uint32_t lq) {
     if (sum > WIDE_MAX >> 20)
         sum = WIDE_MAX >> 20;
     l->afs_usage = l->weight_nano > 0 ? (sum << 20) / (unsigned __int128)l->weight_nano : WIDE_MAX;
-    if (l->live && afs_orders(e, &e->cqs.v[l->cq])) {
+    if (l->live && eng_afs_orders(e, &e->cqs.v[l->cq])) {
         sl_heap_rebuild(&e->cqs.v[l->cq].heap);
-        cq_mark(e, &e->cqs.v[l->cq]);
+        eng_cq_mark_dirty(e, &e->cqs.v[l->cq]);
     }
 }
 
-void afs_penalty(struct sl_engine *e, uint32_t lq, const struct admission *a, int sign) {
-    struct lq *l = &e->lqs.v[lq];
-    if (!afs_orders(e, &e->cqs.v[a->cq]))
+void eng_afs_penalty(struct sl_engine *e, uint32_t lq, const struct eng_admission *a, int sign) {
+    struct eng_lq *l = &e->lqs.v[lq];
+    if (!eng_afs_orders(e, &e->cqs.v[a->cq]))
         return;
     uint64_t alpha = ONE - decay(e->config.afs_sampling, e->config.afs_half_life);
     if (e->config.afs_half_life <= 0)
@@ -101,47 +101,47 @@ void afs_penalty(struct sl_engine *e, uint32_t lq, const struct admission *a, in
     for (uint32_t i = 0; i < a->n_assigned; i++) {
         sl_sym r = a->assigned[i].resource;
         int64_t p = scale(to_milli(e, r, a->assigned[i].amount), alpha);
-        struct afs_item *it = item_of(l, r);
+        struct eng_afs_item *it = item_of(l, r);
         it->penalty_milli = sl_amount_add(it->penalty_milli, sign > 0 ? p : -p);
         if (sign == 0)
             it->consumed_milli = sl_amount_add(it->consumed_milli, p);
     }
-    afs_weigh(e, lq);
+    eng_afs_weigh(e, lq);
 }
 
 static void sample_queue(struct sl_engine *e, uint32_t lq) {
-    struct lq *l = &e->lqs.v[lq];
-    const struct cq *q = &e->cqs.v[l->cq];
+    struct eng_lq *l = &e->lqs.v[lq];
+    const struct eng_cq *q = &e->cqs.v[l->cq];
     sl_span elapsed = l->sampled ? e->now - l->sampled_at : 0;
     uint64_t keep = decay(elapsed, e->config.afs_half_life);
     for (uint32_t i = 0; i < l->afs.n; i++)
         l->afs.v[i].consumed_milli = scale(l->afs.v[i].consumed_milli, keep);
     uint64_t alpha = e->config.afs_half_life > 0 ? ONE - keep : 0;
     for (uint32_t i = 0; i < q->reserved.n; i++) {
-        const struct wl *w = &e->wls.v[q->reserved.v[i]];
+        const struct eng_wl *w = &e->wls.v[q->reserved.v[i]];
         if (w->lq != lq || w->phase != WL_ADMITTED)
             continue;
         for (uint32_t k = 0; k < w->admission->n_assigned; k++) {
-            const struct assigned *a = &w->admission->assigned[k];
-            struct afs_item *it = item_of(l, a->resource);
+            const struct eng_assigned *a = &w->admission->assigned[k];
+            struct eng_afs_item *it = item_of(l, a->resource);
             it->consumed_milli = sl_amount_add(it->consumed_milli,
                                                scale(to_milli(e, a->resource, a->amount), alpha));
         }
     }
     l->sampled = true;
     l->sampled_at = e->now;
-    afs_weigh(e, lq);
+    eng_afs_weigh(e, lq);
 }
 
 /* Samples every live queue when its time has come. */
-void afs_sample(struct sl_engine *e) {
+void eng_afs_sample(struct sl_engine *e) {
     if (!e->config.afs) {
         e->afs_next = SL_TIME_NEVER;
         return;
     }
     e->afs_next = SL_TIME_NEVER;
     for (uint32_t i = 0; i < e->lqs.n; i++) {
-        struct lq *l = &e->lqs.v[i];
+        struct eng_lq *l = &e->lqs.v[i];
         if (!l->live || !e->cqs.v[l->cq].active)
             continue;
         if (!l->sampled || sl_time_add(l->sampled_at, e->config.afs_sampling) <= e->now)

@@ -12,12 +12,12 @@
 #include <string.h>
 
 struct granular {
-    enum mode mode;
+    enum eng_mode mode;
     uint32_t borrow;
 };
 
 /* Is a strictly better than b? */
-static bool preferred(const struct cq *q, struct granular a, struct granular b) {
+static bool preferred(const struct eng_cq *q, struct granular a, struct granular b) {
     if (a.mode == MODE_NO_FIT)
         return false;
     if (b.mode == MODE_NO_FIT)
@@ -27,7 +27,7 @@ static bool preferred(const struct cq *q, struct granular a, struct granular b) 
     return a.mode != b.mode ? a.mode > b.mode : a.borrow < b.borrow;
 }
 
-static bool try_next(const struct cq *q, struct granular g) {
+static bool try_next(const struct eng_cq *q, struct granular g) {
     if (g.mode == MODE_NO_FIT || g.mode == MODE_NO_CANDIDATES)
         return true;
     if (g.mode != MODE_FIT && q->when_can_preempt == SL_TRY_NEXT_FLAVOR)
@@ -35,12 +35,12 @@ static bool try_next(const struct cq *q, struct granular g) {
     return g.borrow > 0 && q->when_can_borrow == SL_TRY_NEXT_FLAVOR;
 }
 
-bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u, uint32_t n,
-              bool borrowing) {
+bool eng_uses_fit(const struct sl_engine *e, const struct eng_cq *q, const struct eng_use *u,
+                  uint32_t n, bool borrowing) {
     for (uint32_t i = 0; i < n; i++) {
-        if (!borrowing && !tree_within(e, q->node, u[i].fr, u[i].amount))
+        if (!borrowing && !eng_tree_within(e, q->node, u[i].fr, u[i].amount))
             return false;
-        if (u[i].amount > sl_amount_max(0, tree_available(e, q->node, u[i].fr)))
+        if (u[i].amount > sl_amount_max(0, eng_tree_available(e, q->node, u[i].fr)))
             return false;
     }
     return true;
@@ -48,41 +48,42 @@ bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u
 
 /* Whoever is on his way out for this very workload: counted on as long as they suffice, so that
  * looking again while they stop does not evict others in their stead. */
-static uint32_t earlier_victims(struct sl_engine *e, const struct search *s) {
-    struct round *r = &e->round;
-    const struct more *m = e->wls.v[s->wl].more;
+static uint32_t earlier_victims(struct sl_engine *e, const struct eng_search *s) {
+    struct eng_round *r = &e->round;
+    const struct eng_wl_extra *m = e->wls.v[s->wl].extra;
     uint32_t first = r->targets.n;
     for (uint32_t i = 0; m && i < m->victims.n; i++) {
-        uint32_t v = wl_resolve(e, m->victims.v[i]);
-        if (v == NONE || !e->wls.v[v].evicting || e->wls.v[v].more->by.v != wl_id(e, s->wl).v)
+        uint32_t v = eng_wl_resolve(e, m->victims.v[i]);
+        if (v == ENG_NONE || !e->wls.v[v].evicting ||
+            e->wls.v[v].extra->by.v != eng_wl_id(e, s->wl).v)
             continue;
-        search_take(e, s, v);
-        *sl_vec_push(&r->targets) = (struct target){v, e->wls.v[v].more->cause};
+        eng_search_take(e, s, v);
+        *sl_vec_push(&r->targets) = (struct eng_target){v, e->wls.v[v].extra->cause};
     }
     if (r->targets.n == first)
         return 0;
-    bool enough = search_fits(e, s, true);
+    bool enough = eng_search_fits(e, s, true);
     for (uint32_t i = first; i < r->targets.n; i++)
-        search_put(e, s, r->targets.v[i].wl);
+        eng_search_put(e, s, r->targets.v[i].wl);
     if (!enough)
         r->targets.n = first;
     return r->targets.n - first;
 }
 
-static uint32_t search(struct sl_engine *e, const struct search *s) {
+static uint32_t search(struct sl_engine *e, const struct eng_search *s) {
     uint32_t n = earlier_victims(e, s);
     if (n)
         return n;
     e->stats.searches++;
-    return e->config.fair_sharing ? preempt_search_fair(e, s) : preempt_search(e, s);
+    return e->config.fair_sharing ? eng_preempt_search_fair(e, s) : eng_preempt_search(e, s);
 }
 
 /* What would preemption for this one pair lead to? */
-static struct granular simulate(struct sl_engine *e, const struct entry *x, uint32_t fr,
+static struct granular simulate(struct sl_engine *e, const struct eng_entry *x, uint32_t fr,
                                 sl_amount val, uint32_t borrow) {
-    struct round *r = &e->round;
-    struct use u = {fr, val};
-    struct search s = {x->wl, x->cq, x->slice, &u, 1, &fr, 1, NULL, 0};
+    struct eng_round *r = &e->round;
+    struct eng_use u = {fr, val};
+    struct eng_search s = {x->wl, x->cq, x->slice, &u, 1, &fr, 1, NULL, 0};
     uint32_t first = r->targets.n, n = search(e, &s);
     sl_vec_clear(&r->memo);
     r->memo_use = u;
@@ -93,20 +94,20 @@ static struct granular simulate(struct sl_engine *e, const struct entry *x, uint
     for (uint32_t i = first; i < first + n; i++) {
         *sl_vec_push(&r->memo) = r->targets.v[i];
         own |= e->wls.v[r->targets.v[i].wl].admission->cq == x->cq;
-        wl_charge(e, r->targets.v[i].wl, -1);
+        eng_wl_charge(e, r->targets.v[i].wl, -1);
     }
-    borrow = tree_borrow_height(e, &e->cqs.v[x->cq], fr, val, &ignored);
+    borrow = eng_tree_borrow_height(e, &e->cqs.v[x->cq], fr, val, &ignored);
     for (uint32_t i = first; i < first + n; i++)
-        wl_charge(e, r->targets.v[i].wl, 1);
+        eng_wl_charge(e, r->targets.v[i].wl, 1);
     r->targets.n = first;
     return (struct granular){own ? MODE_PREEMPT : MODE_RECLAIM, borrow};
 }
 
 /* Does val of this pair fit, and if not, what would help? Fills why unless it fits. */
-static struct granular quota_mode(struct sl_engine *e, const struct entry *x, uint32_t fr,
+static struct granular quota_mode(struct sl_engine *e, const struct eng_entry *x, uint32_t fr,
                                   sl_amount before, sl_amount request, struct sl_why *why) {
-    const struct cq *q = &e->cqs.v[x->cq];
-    const struct cell *c = cell_at(e, q->node, fr);
+    const struct eng_cq *q = &e->cqs.v[x->cq];
+    const struct eng_cell *c = eng_cell_at(e, q->node, fr);
     sl_amount val = sl_amount_add(before, request);
     if (val > c->potential) {
         why->kind = SL_WHY_EXCEEDS_MAX;
@@ -116,8 +117,8 @@ static struct granular quota_mode(struct sl_engine *e, const struct entry *x, ui
         return (struct granular){MODE_NO_FIT, 0};
     }
     bool may_reclaim;
-    uint32_t borrow = tree_borrow_height(e, q, fr, val, &may_reclaim);
-    sl_amount available = sl_amount_max(0, tree_available(e, q->node, fr));
+    uint32_t borrow = eng_tree_borrow_height(e, q, fr, val, &may_reclaim);
+    sl_amount available = sl_amount_max(0, eng_tree_available(e, q->node, fr));
     if (val <= available)
         return (struct granular){MODE_FIT, borrow};
     why->kind = SL_WHY_NEEDS_MORE;
@@ -131,21 +132,21 @@ static struct granular quota_mode(struct sl_engine *e, const struct entry *x, ui
 }
 
 /* What this workload took of the pair so far. */
-static sl_amount taken(const struct sl_engine *e, const struct entry *x, uint32_t fr) {
+static sl_amount taken(const struct sl_engine *e, const struct eng_entry *x, uint32_t fr) {
     for (uint32_t i = x->uses.from; i < e->round.uses.n; i++)
         if (e->round.uses.v[i].fr == fr)
             return e->round.uses.v[i].amount;
     return 0;
 }
 
-static void take(struct sl_engine *e, const struct entry *x, uint32_t fr, sl_amount amount) {
-    struct round *r = &e->round;
+static void take(struct sl_engine *e, const struct eng_entry *x, uint32_t fr, sl_amount amount) {
+    struct eng_round *r = &e->round;
     for (uint32_t i = x->uses.from; i < r->uses.n; i++)
         if (r->uses.v[i].fr == fr) {
             r->uses.v[i].amount = sl_amount_add(r->uses.v[i].amount, amount);
             return;
         }
-    *sl_vec_push(&r->uses) = (struct use){fr, amount};
+    *sl_vec_push(&r->uses) = (struct eng_use){fr, amount};
 }
 
 static void why_push(struct sl_engine *e, struct sl_why *why) {
@@ -153,18 +154,19 @@ static void why_push(struct sl_engine *e, struct sl_why *why) {
 }
 
 /* What the slice before this workload holds of the resource for one podset. */
-static sl_amount held_before(const struct sl_engine *e, const struct entry *x, uint16_t podset,
+static sl_amount held_before(const struct sl_engine *e, const struct eng_entry *x, uint16_t podset,
                              sl_sym resource) {
-    if (x->slice == NONE)
+    if (x->slice == ENG_NONE)
         return 0;
-    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
-    const struct assigned *a = slice_holds(e, x->slice, s->podsets[podset].name, resource);
+    const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    const struct eng_assigned *a = eng_slice_holds(e, x->slice, s->podsets[podset].name, resource);
     return a ? a->amount : 0;
 }
 
 /* The step's podsets ask this much of its r-th resource in all. */
-static sl_amount step_total(const struct sl_engine *e, const struct entry *x, const struct plan *p,
-                            const struct step *st, uint32_t r, const int32_t *counts) {
+static sl_amount step_total(const struct sl_engine *e, const struct eng_entry *x,
+                            const struct eng_plan *p, const struct eng_step *st, uint32_t r,
+                            const int32_t *counts) {
     sl_amount total = 0;
     for (uint32_t k = 0; k < st->n_podsets; k++) {
         sl_amount unit = p->units.v[st->units + r * st->n_podsets + k];
@@ -180,19 +182,19 @@ static sl_amount step_total(const struct sl_engine *e, const struct entry *x, co
 }
 
 /* A slice keeps the flavors of the one before it. */
-static bool keeps_flavor(struct sl_engine *e, const struct entry *x, const struct plan *p,
-                         const struct step *st, const struct shape *s, sl_sym flavor) {
-    for (uint32_t k = 0; k < st->n_podsets && x->slice != NONE; k++) {
+static bool keeps_flavor(struct sl_engine *e, const struct eng_entry *x, const struct eng_plan *p,
+                         const struct eng_step *st, const struct eng_shape *s, sl_sym flavor) {
+    for (uint32_t k = 0; k < st->n_podsets && x->slice != ENG_NONE; k++) {
         uint16_t podset = p->podsets.v[st->first_podset + k];
         for (uint32_t i = 0; i < st->n_res; i++) {
-            const struct assigned *a =
-                slice_holds(e, x->slice, s->podsets[podset].name, p->res.v[st->res + i].resource);
+            const struct eng_assigned *a = eng_slice_holds(e, x->slice, s->podsets[podset].name,
+                                                           p->res.v[st->res + i].resource);
             if (!a || a->flavor == flavor)
                 continue;
             struct sl_why why = {.kind = SL_WHY_SLICE,
                                  .podset = podset,
-                                 .flavor = str(e, flavor),
-                                 .taint = str(e, a->flavor)};
+                                 .flavor = eng_str(e, flavor),
+                                 .taint = eng_str(e, a->flavor)};
             why_push(e, &why);
             return false;
         }
@@ -200,13 +202,13 @@ static bool keeps_flavor(struct sl_engine *e, const struct entry *x, const struc
     return true;
 }
 
-static void why_mismatch(struct sl_engine *e, const struct node *q, const struct plan *p,
-                         const struct step *st, const struct shape *s, sl_sym flavor) {
+static void why_mismatch(struct sl_engine *e, const struct eng_node *q, const struct eng_plan *p,
+                         const struct eng_step *st, const struct eng_shape *s, sl_sym flavor) {
     for (uint32_t k = 0; k < st->n_podsets; k++) {
         uint16_t podset = p->podsets.v[st->first_podset + k];
         struct sl_why why = {.podset = podset};
-        if (!flavor_matches(e, q, &q->groups[st->group], flavor, &s->podsets[podset], &why,
-                            &e->round.text)) {
+        if (!eng_flavor_matches(e, q, &q->groups[st->group], flavor, &s->podsets[podset], &why,
+                                &e->round.text)) {
             why_push(e, &why);
             return;
         }
@@ -214,13 +216,13 @@ static void why_mismatch(struct sl_engine *e, const struct node *q, const struct
 }
 
 /* One resource group for one podset group. False: no flavor at all. */
-static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan *p, uint32_t step,
-                        const int32_t *counts, uint32_t start) {
-    struct round *r = &e->round;
-    const struct step *st = &p->steps.v[step];
-    const struct cq *q = &e->cqs.v[x->cq];
-    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
-    const struct group *g = &cq_node(e, q)->groups[st->group];
+static bool step_assign(struct sl_engine *e, struct eng_entry *x, const struct eng_plan *p,
+                        uint32_t step, const int32_t *counts, uint32_t start) {
+    struct eng_round *r = &e->round;
+    const struct eng_step *st = &p->steps.v[step];
+    const struct eng_cq *q = &e->cqs.v[x->cq];
+    const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    const struct eng_group *g = &eng_cq_node(e, q)->groups[st->group];
     uint32_t first_why = r->whys.n;
     uint8_t modes[SL_MAX_GROUP_RESOURCES], best_modes[SL_MAX_GROUP_RESOURCES] = {0};
     struct granular best = {MODE_NO_FIT, 0};
@@ -228,7 +230,7 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     for (uint32_t f = start; f < g->n_flavors; f++) {
         attempted = f;
         if (!(p->match.v[step] >> f & 1)) {
-            why_mismatch(e, cq_node(e, q), p, st, s, g->flavors[f]);
+            why_mismatch(e, eng_cq_node(e, q), p, st, s, g->flavors[f]);
             continue;
         }
         if (!keeps_flavor(e, x, p, st, s, g->flavors[f]))
@@ -236,26 +238,27 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
         struct granular cur = {MODE_FIT, 0};
         uint32_t borrow = 0; /* the highest of its resources */
         for (uint32_t i = 0; i < st->n_res && cur.mode != MODE_NO_FIT; i++) {
-            const struct plan_res *pr = &p->res.v[st->res + i];
+            const struct eng_plan_res *pr = &p->res.v[st->res + i];
             uint32_t fr = g->fr[f * g->n_resources + pr->in_group];
             struct sl_why why = {.podset = p->podsets.v[st->first_podset],
-                                 .resource = str(e, pr->resource),
-                                 .flavor = str(e, g->flavors[f])};
+                                 .resource = eng_str(e, pr->resource),
+                                 .flavor = eng_str(e, g->flavors[f])};
             struct granular one =
                 quota_mode(e, x, fr, taken(e, x, fr), step_total(e, x, p, st, i, counts), &why);
             if (one.mode != MODE_FIT)
                 why_push(e, &why);
             if (one.mode != MODE_FIT && why.kind == SL_WHY_NEEDS_MORE)
-                *sl_vec_push(&r->lacks) = (struct lack){fr, why.request};
+                *sl_vec_push(&r->lacks) = (struct eng_lack){fr, why.request};
             modes[i] = (uint8_t)one.mode;
             if (one.borrow > borrow)
                 borrow = one.borrow;
             if (preferred(q, cur, one))
                 cur = one;
         }
-        bool stop = gate(e, SL_GATE_FLAVOR_FUNGIBILITY) ? !try_next(q, cur) : cur.mode == MODE_FIT;
-        bool better =
-            gate(e, SL_GATE_FLAVOR_FUNGIBILITY) ? preferred(q, cur, best) : cur.mode > best.mode;
+        bool stop =
+            eng_gate_on(e, SL_GATE_FLAVOR_FUNGIBILITY) ? !try_next(q, cur) : cur.mode == MODE_FIT;
+        bool better = eng_gate_on(e, SL_GATE_FLAVOR_FUNGIBILITY) ? preferred(q, cur, best)
+                                                                 : cur.mode > best.mode;
         if (stop || better) {
             best = cur;
             best_flavor = f;
@@ -274,11 +277,11 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     x->has_resume |= tried >= 0;
     for (uint32_t i = 0; i < st->n_res; i++) /* the flavor's own mode may hide a worse resource */
         if (best_modes[i] < (uint8_t)x->mode)
-            x->mode = (enum mode)best_modes[i];
+            x->mode = (enum eng_mode)best_modes[i];
     if (best_borrow > x->borrow)
         x->borrow = best_borrow;
     for (uint32_t i = 0; i < st->n_res; i++) {
-        const struct plan_res *pr = &p->res.v[st->res + i];
+        const struct eng_plan_res *pr = &p->res.v[st->res + i];
         uint32_t fr = g->fr[best_flavor * g->n_resources + pr->in_group];
         for (uint32_t k = 0; k < st->n_podsets; k++) {
             sl_amount unit = p->units.v[st->units + i * st->n_podsets + k];
@@ -286,12 +289,12 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
                 continue;
             uint16_t podset = p->podsets.v[st->first_podset + k];
             sl_amount amount = sl_amount_min(sl_amount_mul(unit, counts[podset]), INT64_MAX - 1);
-            *sl_vec_push(&r->picks) = (struct pick){.podset = podset,
-                                                    .mode = best_modes[i],
-                                                    .resource = pr->resource,
-                                                    .flavor = g->flavors[best_flavor],
-                                                    .fr = fr,
-                                                    .amount = amount};
+            *sl_vec_push(&r->picks) = (struct eng_pick){.podset = podset,
+                                                        .mode = best_modes[i],
+                                                        .resource = pr->resource,
+                                                        .flavor = g->flavors[best_flavor],
+                                                        .fr = fr,
+                                                        .amount = amount};
             sl_amount more = sl_amount_sub(amount, held_before(e, x, podset, pr->resource));
             if (more)
                 take(e, x, fr, more);
@@ -302,7 +305,8 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
 
 /* A podset that ends without a flavor has no scan to go on with, whatever its other groups found.
  */
-static void forget_podset(struct round *r, struct entry *x, const struct plan *p, uint32_t step) {
+static void forget_podset(struct eng_round *r, struct eng_entry *x, const struct eng_plan *p,
+                          uint32_t step) {
     x->has_resume = false;
     for (uint32_t k = 0; k < p->steps.n; k++) {
         int32_t *tried = &r->tried.v[x->tried.from + k];
@@ -313,23 +317,23 @@ static void forget_podset(struct round *r, struct entry *x, const struct plan *p
 }
 
 /* Does a slice ask for more here than the one before it holds? */
-static bool step_grows(const struct sl_engine *e, const struct entry *x, const struct plan *p,
-                       uint32_t step, const int32_t *counts) {
-    const struct step *st = &p->steps.v[step];
+static bool step_grows(const struct sl_engine *e, const struct eng_entry *x,
+                       const struct eng_plan *p, uint32_t step, const int32_t *counts) {
+    const struct eng_step *st = &p->steps.v[step];
     for (uint32_t i = 0; st->group != UNCOVERED && i < st->n_res; i++)
         if (step_total(e, x, p, st, i, counts) > 0)
             return true;
     return st->group == UNCOVERED;
 }
 
-static void take_step(struct sl_engine *e, struct entry *x, const struct plan *p, uint32_t step,
-                      const struct more *resume) {
-    struct round *r = &e->round;
-    const struct step *st = &p->steps.v[step];
+static void take_step(struct sl_engine *e, struct eng_entry *x, const struct eng_plan *p,
+                      uint32_t step, const struct eng_wl_extra *resume) {
+    struct eng_round *r = &e->round;
+    const struct eng_step *st = &p->steps.v[step];
     if (st->group == UNCOVERED) {
         struct sl_why why = {.kind = SL_WHY_NOT_COVERED,
                              .podset = p->podsets.v[st->first_podset],
-                             .resource = str(e, p->res.v[st->res].resource)};
+                             .resource = eng_str(e, p->res.v[st->res].resource)};
         why_push(e, &why);
         x->mode = MODE_NO_FIT;
         return;
@@ -343,11 +347,11 @@ static void take_step(struct sl_engine *e, struct entry *x, const struct plan *p
 }
 
 /* The whole plan with these counts. Starts new ranges at the ends of the round's vectors. */
-void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
-                   const struct more *resume) {
-    struct round *r = &e->round;
-    const struct class *c = &e->classes.v[x->class];
-    const struct plan *p = &c->plan;
+void eng_assign_counts(struct sl_engine *e, struct eng_entry *x, const int32_t *counts,
+                       const struct eng_wl_extra *resume) {
+    struct eng_round *r = &e->round;
+    const struct eng_class *c = &e->classes.v[x->class];
+    const struct eng_plan *p = &c->plan;
     uint32_t n_podsets = e->shapes.v[c->shape].n;
     x->mode = MODE_FIT;
     x->borrow = 0;
@@ -356,17 +360,17 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
     x->uses.from = r->uses.n;
     x->whys.from = r->whys.n;
     x->lacks.from = r->lacks.n;
-    x->targets = (struct range){r->targets.n, 0};
-    x->counts = (struct range){r->counts.n, n_podsets};
-    x->tried = (struct range){r->tried.n, p->steps.n};
+    x->targets = (struct eng_range){r->targets.n, 0};
+    x->counts = (struct eng_range){r->counts.n, n_podsets};
+    x->tried = (struct eng_range){r->tried.n, p->steps.n};
     for (uint32_t i = 0; i < n_podsets; i++)
         *sl_vec_push(&r->counts) = counts[i];
     for (uint32_t i = 0; i < p->steps.n; i++)
         *sl_vec_push(&r->tried) = -1;
     /* Of a slice, what shrinks comes first: the rest may grow into it. */
-    for (uint32_t pass = x->slice == NONE; pass < 2; pass++)
+    for (uint32_t pass = x->slice == ENG_NONE; pass < 2; pass++)
         for (uint32_t i = 0; i < p->steps.n && x->mode != MODE_NO_FIT; i++)
-            if (x->slice == NONE || step_grows(e, x, p, i, counts) == pass)
+            if (x->slice == ENG_NONE || step_grows(e, x, p, i, counts) == pass)
                 take_step(e, x, p, i, resume);
     if (x->mode > MODE_NO_FIT && x->mode < MODE_FIT)
         x->mode = MODE_PREEMPT;
@@ -376,14 +380,14 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
     x->lacks.n = r->lacks.n - x->lacks.from;
 }
 
-uint32_t find_targets(struct sl_engine *e, struct entry *x) {
-    struct round *r = &e->round;
+uint32_t eng_find_targets(struct sl_engine *e, struct eng_entry *x) {
+    struct eng_round *r = &e->round;
     bool places = false;
-    x->targets = (struct range){r->targets.n, 0};
+    x->targets = (struct eng_range){r->targets.n, 0};
     sl_vec_clear(&r->contested);
     for (uint32_t i = 0; i < x->picks.n; i++) {
-        const struct pick *p = &r->picks.v[x->picks.from + i];
-        bool place = pick_needs_place(e, p), seen = p->mode == MODE_FIT && !place;
+        const struct eng_pick *p = &r->picks.v[x->picks.from + i];
+        bool place = eng_pick_needs_placement(e, p), seen = p->mode == MODE_FIT && !place;
         places |= place;
         for (uint32_t k = 0; k < r->contested.n && !seen; k++)
             seen = r->contested.v[k] == p->fr;
@@ -399,29 +403,30 @@ uint32_t find_targets(struct sl_engine *e, struct entry *x) {
         return x->targets.n;
     }
     /* The search may grow the vectors it reads from: give it copies that stay put. */
-    struct use uses[MAX_USES];
+    struct eng_use uses[MAX_USES];
     uint32_t contested[MAX_USES];
     uint32_t n_uses = x->uses.n, n_contested = r->contested.n;
     sl_assert(n_uses <= SL_LEN(uses) && n_contested <= SL_LEN(contested));
     memcpy(uses, r->uses.v + x->uses.from, n_uses * sizeof(*uses));
     if (n_contested)
         memcpy(contested, r->contested.v, n_contested * sizeof(*contested));
-    struct search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested, NULL, 0};
-    search_places(e, &s, x);
+    struct eng_search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested, NULL, 0};
+    eng_search_places(e, &s, x);
     x->targets.n = search(e, &s);
     return x->targets.n;
 }
 
-static bool acceptable(struct sl_engine *e, struct entry *x) {
+static bool acceptable(struct sl_engine *e, struct eng_entry *x) {
     if (x->mode == MODE_PREEMPT)
-        (void)find_targets(e, x);
+        (void)eng_find_targets(e, x);
     return x->mode == MODE_FIT || (x->mode == MODE_PREEMPT && x->targets.n);
 }
 
 /* Fewer pods than asked for, as many as can be: binary search over how much to give up. */
-static void assign_partial(struct sl_engine *e, struct entry *x, const struct more *resume) {
-    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
-    struct entry full = *x, good = *x;
+static void assign_partial(struct sl_engine *e, struct eng_entry *x,
+                           const struct eng_wl_extra *resume) {
+    const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    struct eng_entry full = *x, good = *x;
     int64_t all = 0, good_at = -1;
     for (uint32_t i = 0; i < s->n; i++)
         if (s->podsets[i].min_count)
@@ -434,8 +439,8 @@ static void assign_partial(struct sl_engine *e, struct entry *x, const struct mo
             int64_t d = s->podsets[i].min_count ? s->podsets[i].count - s->podsets[i].min_count : 0;
             counts[i] = s->podsets[i].count - (int32_t)(all ? d * mid / all : 0);
         }
-        struct entry probe = full;
-        assign_counts(e, &probe, counts, resume);
+        struct eng_entry probe = full;
+        eng_assign_counts(e, &probe, counts, resume);
         if (acceptable(e, &probe)) {
             good = probe;
             good_at = mid;
@@ -447,29 +452,30 @@ static void assign_partial(struct sl_engine *e, struct entry *x, const struct mo
     *x = lo == good_at ? good : full;
 }
 
-void entry_init(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq) {
-    *x = (struct entry){.wl = wl,
-                        .class = class,
-                        .cq = cq,
-                        .slice = NONE,
-                        .version = cq_tree(e, &e->cqs.v[cq])->version};
+void eng_entry_init(struct sl_engine *e, struct eng_entry *x, uint32_t wl, uint32_t class,
+                    uint32_t cq) {
+    *x = (struct eng_entry){.wl = wl,
+                            .class = class,
+                            .cq = cq,
+                            .slice = ENG_NONE,
+                            .version = eng_cq_tree(e, &e->cqs.v[cq])->version};
 }
 
-void assign(struct sl_engine *e, struct entry *x) {
+void eng_assign_flavors(struct sl_engine *e, struct eng_entry *x) {
     e->stats.nominations++;
     e->round.memo_valid = false;
-    x->slice = slice_before(e, x->wl, x->cq);
-    plan_update(e, x->class);
-    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    x->slice = eng_slice_before(e, x->wl, x->cq);
+    eng_plan_update(e, x->class);
+    const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     int32_t counts[SL_MAX_PODSETS];
     for (uint32_t i = 0; i < s->n; i++)
         counts[i] = s->podsets[i].count;
-    const struct more *m = e->wls.v[x->wl].more;
+    const struct eng_wl_extra *m = e->wls.v[x->wl].extra;
     if (m && (x->from_start || !m->resume.n || m->resume_gen != e->cqs.v[x->cq].alloc_gen))
         m = NULL;
-    assign_counts(e, x, counts, m);
+    eng_assign_counts(e, x, counts, m);
     if (acceptable(e, x))
         return;
-    if (s->partial && gate(e, SL_GATE_PARTIAL_ADMISSION))
+    if (s->partial && eng_gate_on(e, SL_GATE_PARTIAL_ADMISSION))
         assign_partial(e, x, m);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Does the check apply to the flavors that were assigned? */
-static bool applies(const struct check_ref *c, const struct admission *a) {
+static bool applies(const struct eng_check_ref *c, const struct eng_admission *a) {
     if (!c->flavors.n)
         return true;
     for (uint32_t i = 0; i < a->n_assigned; i++)
@@ -23,8 +23,9 @@ static bool applies(const struct check_ref *c, const struct admission *a) {
 }
 
 /* Before flavors are assigned only checks that cover all of the queue's flavors are asked for. */
-static bool covers_all(const struct sl_engine *e, const struct cq *q, const struct check_ref *c) {
-    const struct node *n = cq_node(e, q);
+static bool covers_all(const struct sl_engine *e, const struct eng_cq *q,
+                       const struct eng_check_ref *c) {
+    const struct eng_node *n = eng_cq_node(e, q);
     for (uint32_t g = 0; g < n->n_groups; g++)
         for (uint32_t f = 0; f < n->groups[g].n_flavors; f++) {
             bool named = !c->flavors.n;
@@ -36,33 +37,33 @@ static bool covers_all(const struct sl_engine *e, const struct cq *q, const stru
     return true;
 }
 
-static bool required(const struct sl_engine *e, uint32_t wl, const struct cq *q,
-                     const struct check_ref *c) {
-    const struct admission *a = e->wls.v[wl].admission;
+static bool required(const struct sl_engine *e, uint32_t wl, const struct eng_cq *q,
+                     const struct eng_check_ref *c) {
+    const struct eng_admission *a = e->wls.v[wl].admission;
     return a ? applies(c, a) : covers_all(e, q, c);
 }
 
-static struct check_now *find_check(struct more *m, sl_sym name) {
+static struct eng_wl_check *find_check(struct eng_wl_extra *m, sl_sym name) {
     for (uint32_t i = 0; m && i < m->checks.n; i++)
         if (m->checks.v[i].name == name)
             return &m->checks.v[i];
     return NULL;
 }
 
-static const struct cq *queue_of(const struct sl_engine *e, uint32_t wl) {
-    const struct wl *w = &e->wls.v[wl];
+static const struct eng_cq *queue_of(const struct sl_engine *e, uint32_t wl) {
+    const struct eng_wl *w = &e->wls.v[wl];
     uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
-    return cq == NONE ? NULL : &e->cqs.v[cq];
+    return cq == ENG_NONE ? NULL : &e->cqs.v[cq];
 }
 
-static void tell(struct sl_engine *e, uint32_t wl) {
-    const struct more *m = e->wls.v[wl].more;
-    struct sl_effect *f = effect_new(e, SL_EFFECT_CHECKS, wl);
+static void report(struct sl_engine *e, uint32_t wl) {
+    const struct eng_wl_extra *m = e->wls.v[wl].extra;
+    struct sl_effect *f = eng_effect_new(e, SL_EFFECT_CHECKS, wl);
     struct sl_check_status *v = sl_arena_alloc0(&e->out->arena, m->checks.n + 1, sizeof(*v));
     for (uint32_t i = 0; i < m->checks.n; i++) {
-        const struct check_now *c = &m->checks.v[i];
+        const struct eng_wl_check *c = &m->checks.v[i];
         v[i] =
-            (struct sl_check_status){str(e, c->name), c->state, c->retries,
+            (struct sl_check_status){eng_str(e, c->name), c->state, c->retries,
                                      sl_arena_strdup(&e->out->arena, c->message ? c->message : "")};
     }
     f->checks.v = v;
@@ -71,14 +72,14 @@ static void tell(struct sl_engine *e, uint32_t wl) {
 
 static int cmp_checks(const void *a, const void *b, void *ctx) {
     const struct sl_engine *e = ctx;
-    return strcmp(str(e, ((const struct check_now *)a)->name),
-                  str(e, ((const struct check_now *)b)->name));
+    return strcmp(eng_str(e, ((const struct eng_wl_check *)a)->name),
+                  eng_str(e, ((const struct eng_wl_check *)b)->name));
 }
 
 /* Brings the list of checks in line with the queue and the flavors; new ones start pending. */
-void checks_sync(struct sl_engine *e, uint32_t wl) {
-    const struct cq *q = queue_of(e, wl);
-    struct more *m = e->wls.v[wl].more;
+void eng_checks_sync(struct sl_engine *e, uint32_t wl) {
+    const struct eng_cq *q = queue_of(e, wl);
+    struct eng_wl_extra *m = e->wls.v[wl].extra;
     if (!q || (!q->checks.n && !(m && m->checks.n)))
         return;
     bool changed = false;
@@ -91,32 +92,32 @@ void checks_sync(struct sl_engine *e, uint32_t wl) {
             continue;
         sl_freep(&m->checks.v[i].message);
         memmove(&m->checks.v[i], &m->checks.v[i + 1],
-                (m->checks.n - i - 1) * sizeof(struct check_now));
+                (m->checks.n - i - 1) * sizeof(struct eng_wl_check));
         m->checks.n--;
         changed = true;
     }
     for (uint32_t k = 0; k < q->checks.n; k++) {
         if (!required(e, wl, q, &q->checks.v[k]) || find_check(m, q->checks.v[k].name))
             continue;
-        m = wl_more(e, wl);
-        *sl_vec_push(&m->checks) = (struct check_now){
+        m = eng_wl_extra(e, wl);
+        *sl_vec_push(&m->checks) = (struct eng_wl_check){
             .name = q->checks.v[k].name, .state = SL_CHECK_PENDING, .at = e->now};
         changed = true;
     }
     if (!changed)
         return;
     if (m->checks.n > 1)
-        qsort_r(m->checks.v, m->checks.n, sizeof(struct check_now), cmp_checks, e);
-    tell(e, wl);
+        qsort_r(m->checks.v, m->checks.n, sizeof(struct eng_wl_check), cmp_checks, e);
+    report(e, wl);
 }
 
-bool checks_all_ready(const struct sl_engine *e, uint32_t wl) {
-    const struct cq *q = queue_of(e, wl);
-    struct more *m = e->wls.v[wl].more;
+bool eng_checks_all_ready(const struct sl_engine *e, uint32_t wl) {
+    const struct eng_cq *q = queue_of(e, wl);
+    struct eng_wl_extra *m = e->wls.v[wl].extra;
     for (uint32_t k = 0; q && k < q->checks.n; k++) {
         if (!required(e, wl, q, &q->checks.v[k]))
             continue;
-        const struct check_now *c = find_check(m, q->checks.v[k].name);
+        const struct eng_wl_check *c = find_check(m, q->checks.v[k].name);
         if (!c || c->state != SL_CHECK_READY)
             return false;
     }
@@ -124,11 +125,11 @@ bool checks_all_ready(const struct sl_engine *e, uint32_t wl) {
 }
 
 /* On eviction every check starts over; a retry is counted. */
-void checks_reset(struct sl_engine *e, uint32_t wl) {
-    struct more *m = e->wls.v[wl].more;
+void eng_checks_reset(struct sl_engine *e, uint32_t wl) {
+    struct eng_wl_extra *m = e->wls.v[wl].extra;
     bool changed = false;
     for (uint32_t i = 0; m && i < m->checks.n; i++) {
-        struct check_now *c = &m->checks.v[i];
+        struct eng_wl_check *c = &m->checks.v[i];
         if (c->state == SL_CHECK_PENDING)
             continue;
         struct sl_buf b;
@@ -145,12 +146,12 @@ void checks_reset(struct sl_engine *e, uint32_t wl) {
         changed = true;
     }
     if (changed)
-        tell(e, wl);
+        report(e, wl);
 }
 
 /* `AdmissionCheck[s] in X state: "a" (message); "b"` */
-static void describe(const struct sl_engine *e, const struct more *m, enum sl_check_state state,
-                     struct sl_buf *b) {
+static void describe(const struct sl_engine *e, const struct eng_wl_extra *m,
+                     enum sl_check_state state, struct sl_buf *b) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->checks.n; i++)
         n += m->checks.v[i].state == state;
@@ -158,10 +159,10 @@ static void describe(const struct sl_engine *e, const struct more *m, enum sl_ch
                   sl_word(SL_VOCAB_CHECK_STATE, (int)state));
     bool first = true;
     for (uint32_t i = 0; i < m->checks.n; i++) {
-        const struct check_now *c = &m->checks.v[i];
+        const struct eng_wl_check *c = &m->checks.v[i];
         if (c->state != state)
             continue;
-        sl_buf_printf(b, "%s\"%s\"", first ? "" : "; ", str(e, c->name));
+        sl_buf_printf(b, "%s\"%s\"", first ? "" : "; ", eng_str(e, c->name));
         if (c->message && *c->message)
             sl_buf_printf(b, " (%s)", c->message);
         first = false;
@@ -169,10 +170,10 @@ static void describe(const struct sl_engine *e, const struct more *m, enum sl_ch
 }
 
 /* Acts on what the checks say. Returns whether it evicted or admitted. */
-bool checks_act(struct sl_engine *e, uint32_t wl) {
-    struct wl *w = &e->wls.v[wl];
-    struct more *m = w->more;
-    if (!wl_holds_quota(w) || w->evicting)
+bool eng_checks_act(struct sl_engine *e, uint32_t wl) {
+    struct eng_wl *w = &e->wls.v[wl];
+    struct eng_wl_extra *m = w->extra;
+    if (!eng_wl_holds_quota(w) || w->evicting)
         return false;
     bool rejected = false, retry = false;
     for (uint32_t i = 0; m && i < m->checks.n; i++) {
@@ -185,11 +186,11 @@ bool checks_act(struct sl_engine *e, uint32_t wl) {
         sl_buf_short(&b);
         describe(e, m, rejected ? SL_CHECK_REJECTED : SL_CHECK_RETRY, &b);
         if (rejected) {
-            wl_deactivate(e, wl, SL_CAUSE_ADMISSION_CHECK, sl_buf_str(&b));
+            eng_wl_deactivate(e, wl, SL_CAUSE_ADMISSION_CHECK, sl_buf_str(&b));
         } else {
             sl_time at = 0;
             for (uint32_t i = 0; i < m->checks.n; i++) {
-                const struct check_now *c = &m->checks.v[i];
+                const struct eng_wl_check *c = &m->checks.v[i];
                 if (c->state != SL_CHECK_RETRY || !c->requeue_after_s)
                     continue;
                 int64_t s = c->requeue_after_s < INT64_MAX / SL_SEC ? c->requeue_after_s
@@ -198,16 +199,16 @@ bool checks_act(struct sl_engine *e, uint32_t wl) {
                 at = t > at ? t : at;
             }
             if (at > e->now && at > m->requeue_at)
-                wl_backoff(e, wl, m->requeues, at);
+                eng_wl_backoff(e, wl, m->requeues, at);
             const char *text = sl_arena_printf(&e->out->arena, "Evicted due to %s", sl_buf_str(&b));
-            wl_evict(e, wl, SL_EVICT_ADMISSION_CHECK, SL_CAUSE_NONE, NONE, text);
+            eng_wl_evict(e, wl, SL_EVICT_ADMISSION_CHECK, SL_CAUSE_NONE, ENG_NONE, text);
         }
         sl_buf_done(&b);
         return true;
     }
-    if (w->phase != WL_RESERVED || !checks_all_ready(e, wl))
+    if (w->phase != WL_RESERVED || !eng_checks_all_ready(e, wl))
         return false;
-    wl_admitted(e, wl);
-    (void)effect_new(e, SL_EFFECT_ADMIT, wl);
+    eng_wl_admitted(e, wl);
+    (void)eng_effect_new(e, SL_EFFECT_ADMIT, wl);
     return true;
 }

@@ -7,31 +7,32 @@
 
 #include <string.h>
 
-struct sl_effect *effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint32_t wl) {
+struct sl_effect *eng_effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint32_t wl) {
     struct sl_effect *f = sl_vec_push(&e->out->v);
     *f = (struct sl_effect){.kind = kind, .ns = "", .name = "", .cq = ""};
-    if (wl == NONE)
+    if (wl == ENG_NONE)
         return f;
-    const struct wl *w = &e->wls.v[wl];
+    const struct eng_wl *w = &e->wls.v[wl];
     uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
-    f->wl = wl_id(e, wl);
-    f->ns = str(e, w->ns);
-    f->name = sl_arena_strndup(&e->out->arena, wl_name(w), (size_t)w->uid_off - 1);
-    f->cq = str(e, cq == NONE ? e->lqs.v[w->lq].cq_name : cq_node(e, &e->cqs.v[cq])->name);
+    f->wl = eng_wl_id(e, wl);
+    f->ns = eng_str(e, w->ns);
+    f->name = sl_arena_strndup(&e->out->arena, eng_wl_name(w), (size_t)w->uid_off - 1);
+    f->cq =
+        eng_str(e, cq == ENG_NONE ? e->lqs.v[w->lq].cq_name : eng_cq_node(e, &e->cqs.v[cq])->name);
     return f;
 }
 
 /* "/org/.../queue" */
-char *cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a) {
+char *eng_cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a) {
     uint32_t path[SL_MAX_COHORT_DEPTH + 1], n = 0;
     size_t len = 1;
-    for (uint32_t i = e->cqs.v[cq].node; i != NONE; i = e->nodes.v[i].parent) {
+    for (uint32_t i = e->cqs.v[cq].node; i != ENG_NONE; i = e->nodes.v[i].parent) {
         path[n++] = i;
-        len += strlen(str(e, e->nodes.v[i].name)) + 1;
+        len += strlen(eng_str(e, e->nodes.v[i].name)) + 1;
     }
     char *s = sl_arena_alloc(a, len), *p = s;
     while (n-- > 0) {
-        const char *name = str(e, e->nodes.v[path[n]].name);
+        const char *name = eng_str(e, e->nodes.v[path[n]].name);
         size_t k = strlen(name);
         *p++ = '/';
         memcpy(p, name, k);
@@ -41,7 +42,7 @@ char *cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a) {
     return s;
 }
 
-static uint64_t hash_pending(const struct sl_engine *e, const struct entry *x,
+static uint64_t hash_pending(const struct sl_engine *e, const struct eng_entry *x,
                              enum sl_pending_kind kind, uint32_t victims, bool asleep) {
     uint64_t h = sl_hash_u64((uint64_t)kind << 1 | asleep, victims);
     for (uint32_t i = 0; i < x->whys.n; i++) {
@@ -56,15 +57,15 @@ static uint64_t hash_pending(const struct sl_engine *e, const struct entry *x,
 }
 
 /* Tells why the workload was not admitted, unless that is what was told last. */
-void effect_pending(struct sl_engine *e, struct entry *x, enum sl_pending_kind kind,
-                    uint32_t victims, bool asleep) {
-    struct more *m = wl_more(e, x->wl);
+void eng_effect_pending(struct sl_engine *e, struct eng_entry *x, enum sl_pending_kind kind,
+                        uint32_t victims, bool asleep) {
+    struct eng_wl_extra *m = eng_wl_extra(e, x->wl);
     uint64_t h = hash_pending(e, x, kind, victims, asleep);
-    if (m->told == h)
+    if (m->reported_hash == h)
         return;
-    m->told = h;
+    m->reported_hash = h;
     struct sl_arena *a = &e->out->arena;
-    struct sl_effect *f = effect_new(e, SL_EFFECT_PENDING, x->wl);
+    struct sl_effect *f = eng_effect_new(e, SL_EFFECT_PENDING, x->wl);
     f->pending.kind = kind;
     f->pending.victims = victims;
     f->pending.asleep = asleep;
@@ -72,7 +73,7 @@ void effect_pending(struct sl_engine *e, struct entry *x, enum sl_pending_kind k
     if (kind != SL_PENDING_NO_FIT && kind != SL_PENDING_NO_CANDIDATES &&
         kind != SL_PENDING_PREEMPTION)
         return;
-    const struct shape *s = &e->shapes.v[e->wls.v[x->wl].shape];
+    const struct eng_shape *s = &e->shapes.v[e->wls.v[x->wl].shape];
     const char **names = sl_arena_alloc0(a, s->n + 1, sizeof(*names));
     for (uint32_t i = 0; i < s->n; i++)
         names[i] = sl_arena_strdup(a, s->podsets[i].name);

@@ -13,15 +13,15 @@ struct sl_engine *sl_engine_new(const struct sl_placer *placer) {
     e->config = sl_config_default;
     sl_arena_init(&e->config_arena, UINT64_C(16) << 20);
     sl_syms_init(&e->syms);
-    round_init(&e->round);
-    sl_heap_init(&e->timers, timer_less, timer_place, e);
+    eng_round_init(&e->round);
+    sl_heap_init(&e->timers, eng_timer_less, eng_timer_place, e);
     e->sym_pods = sl_sym_put(&e->syms, "pods");
     e->afs_next = SL_TIME_NEVER;
     e->now = INT64_MIN;
     return e;
 }
 
-static void cq_free(struct cq *q) {
+static void cq_free(struct eng_cq *q) {
     for (uint32_t i = 0; i < q->checks.n; i++)
         sl_vec_free(&q->checks.v[i].flavors);
     sl_vec_free(&q->checks);
@@ -35,38 +35,39 @@ static void cq_free(struct cq *q) {
     sl_arena_done(&q->arena);
 }
 
-void cq_init(struct sl_engine *e, struct cq *q, uint32_t node) {
-    *q = (struct cq){.node = node, .sticky = NONE, .seen_head = NONE, .entry = NONE};
-    sl_heap_init(&q->heap, class_less, class_place, e);
+void eng_cq_init(struct sl_engine *e, struct eng_cq *q, uint32_t node) {
+    *q =
+        (struct eng_cq){.node = node, .sticky = ENG_NONE, .seen_head = ENG_NONE, .entry = ENG_NONE};
+    sl_heap_init(&q->heap, eng_class_less, eng_class_place, e);
     sl_arena_init(&q->arena, UINT64_C(16) << 20);
 }
 
-void cq_reset(struct sl_engine *e, uint32_t cq) {
+void eng_cq_reset(struct sl_engine *e, uint32_t cq) {
     uint32_t node = e->cqs.v[cq].node;
     cq_free(&e->cqs.v[cq]);
-    cq_init(e, &e->cqs.v[cq], node);
+    eng_cq_init(e, &e->cqs.v[cq], node);
 }
 
 void sl_engine_free(struct sl_engine *e) {
     if (!e)
         return;
     if (e->structure_dirty)
-        trees_rebuild(e);
+        eng_trees_rebuild(e);
     e->has_placer = false;
     for (uint32_t i = 0; i < e->wls.n; i++)
-        wl_destroy(e, i);
+        eng_wl_destroy(e, i);
     for (uint32_t i = 0; i < e->shapes.n; i++)
         while (e->shapes.v[i].used)
-            shape_unref(e, i);
+            eng_shape_unref(e, i);
     for (uint32_t i = 0; i < e->lqs.n; i++) {
         sl_vec_free(&e->lqs.v[i].classes);
         sl_vec_free(&e->lqs.v[i].parked);
         sl_vec_free(&e->lqs.v[i].afs);
         sl_vec_free(&e->lqs.v[i].held);
     }
-    trees_free(e);
+    eng_trees_free(e);
     for (uint32_t i = 0; i < e->nodes.n; i++)
-        node_free(&e->nodes.v[i]);
+        eng_node_free(&e->nodes.v[i]);
     for (uint32_t i = 0; i < e->cqs.n; i++)
         cq_free(&e->cqs.v[i]);
     for (uint32_t i = 0; i < e->flavors.n; i++)
@@ -74,10 +75,10 @@ void sl_engine_free(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->namespaces.n; i++)
         sl_arena_done(&e->namespaces.v[i].arena);
     sl_heap_done(&e->timers);
-    round_done(&e->round);
-    struct sl_map *maps[] = {&e->fr_map,    &e->node_map, &e->lq_map,    &e->flavor_map,
-                             &e->check_map, &e->ns_map,   &e->shape_map, &e->class_map,
-                             &e->kin_map,   &e->wl_map};
+    eng_round_done(&e->round);
+    struct sl_map *maps[] = {&e->fr_map,         &e->node_map, &e->lq_map,    &e->flavor_map,
+                             &e->check_map,      &e->ns_map,   &e->shape_map, &e->class_map,
+                             &e->equivalent_map, &e->wl_map};
     for (uint32_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
     sl_vec_free(&e->frs);
@@ -115,7 +116,7 @@ void sl_engine_freep(struct sl_engine **e) {
 int sl_engine_shape(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n,
                     sl_shape_id *ret, struct sl_err *err) {
     uint32_t s;
-    int r = shape_intern(e, v, n, &s, err);
+    int r = eng_shape_intern(e, v, n, &s, err);
     if (r < 0)
         return r;
     *ret = (sl_shape_id){s + 1};
@@ -124,20 +125,20 @@ int sl_engine_shape(struct sl_engine *e, const struct sl_podset_spec *v, uint32_
 
 void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id) {
     if (id.v && id.v <= e->shapes.n && e->shapes.v[id.v - 1].used)
-        shape_unref(e, id.v - 1);
+        eng_shape_unref(e, id.v - 1);
 }
 
 /* Everything that must be in order before anybody looks at trees or queues. */
-void settle(struct sl_engine *e) {
+void eng_refresh(struct sl_engine *e) {
     if (e->structure_dirty)
-        trees_rebuild(e);
+        eng_trees_rebuild(e);
 }
 
-void sl_engine_settle(struct sl_engine *e, struct sl_effects *out) {
+void sl_engine_refresh(struct sl_engine *e, struct sl_effects *out) {
     e->out = out;
-    settle(e);
+    eng_refresh(e);
     if (e->status_dirty)
-        cq_status_update(e);
+        eng_cq_status_update(e);
     e->out = NULL;
 }
 
@@ -146,25 +147,25 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
         e->now = now;
     e->out = out;
     e->stats.cycles++;
-    settle(e);
+    eng_refresh(e);
     if (e->status_dirty)
-        cq_status_update(e);
-    due_run(e);
+        eng_cq_status_update(e);
+    eng_due_run(e);
     if (!e->config.no_lifecycle)
-        timers_run(e);
+        eng_timers_run(e);
     if (e->config.afs && (e->afs_next <= e->now || e->afs_next == SL_TIME_NEVER))
-        afs_sample(e);
+        eng_afs_sample(e);
     e->blocked_by_ready =
         e->blocked_by_ready && e->n_not_ready && e->config.pods_ready && e->config.block_admission;
     while (e->dirty_trees.n && !e->blocked_by_ready && !e->config.no_admission)
-        round_run(e);
-    waiting_at_rest(e);
+        eng_round_run(e);
+    eng_waiting_at_rest(e);
     e->out = NULL;
 }
 
 sl_time sl_engine_next(const struct sl_engine *e) {
     sl_time at = sl_heap_empty(&e->timers) ? SL_TIME_NEVER
-                                           : e->wls.v[sl_heap_top(&e->timers)].more->deadline;
+                                           : e->wls.v[sl_heap_top(&e->timers)].extra->deadline;
     if (e->config.no_lifecycle)
         at = SL_TIME_NEVER;
     return e->config.afs && e->afs_next < at ? e->afs_next : at;

@@ -30,7 +30,7 @@ struct sl_placer {
     void (*undo)(void *ctx, sl_wl_id wl);
     /* Speculation: the placement of a workload counts as free while it is set aside; could another
      * be placed now? Nothing is held by the call. NULL, both: preemption considers quota alone. */
-    void (*aside)(void *ctx, sl_wl_id wl, bool aside);
+    void (*set_aside)(void *ctx, sl_wl_id wl, bool aside);
     bool (*could)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n);
 };
 
@@ -49,7 +49,7 @@ int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_
                     struct sl_err *err) _must_check_;
 /* Brings the trees and the states of ClusterQueues up to date without deciding about anybody, for
  * looks into an engine that does not run cycles at the moment. Effects are appended to out. */
-void sl_engine_settle(struct sl_engine *e, struct sl_effects *out);
+void sl_engine_refresh(struct sl_engine *e, struct sl_effects *out);
 /* Drops names that are no longer in use: a long-lived engine meets ever new ones. Names that were
  * returned before (views, effects) are not valid after it. It is due when names have doubled since
  * the last time. */
@@ -72,7 +72,7 @@ int sl_engine_explain(struct sl_engine *e, sl_time now, sl_wl_id id, struct sl_v
 
 sl_wl_id sl_engine_find(const struct sl_engine *e, const char *ns, const char *name);
 
-enum sl_wl_phase {
+enum sl_engine_phase {
     SL_PHASE_GONE,     /* unknown id */
     SL_PHASE_BLOCKED,  /* not in any queue: gated, held, inactive, queue missing */
     SL_PHASE_HEAP,     /* pending, to be evaluated */
@@ -82,8 +82,8 @@ enum sl_wl_phase {
     SL_PHASE_FINISHED,
 };
 
-struct sl_wl_view {
-    enum sl_wl_phase phase;
+struct sl_engine_wl_view {
+    enum sl_engine_phase phase;
     bool evicting; /* evicted, quota not yet released */
     const char *ns, *name, *uid, *queue, *cq;
     int32_t priority, boost;
@@ -92,7 +92,7 @@ struct sl_wl_view {
     sl_time requeue_at; /* 0: none */
 };
 /* Returns false for an unknown id. */
-bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_view *ret);
+bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_engine_wl_view *ret);
 /* The assignment of a reserved or admitted workload, in the caller's arena; n = 0 if none. */
 uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                               const struct sl_podset_assignment **ret);
@@ -101,33 +101,33 @@ uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_
 uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                             const struct sl_podset_assignment **ret);
 
-struct sl_cq_view {
+struct sl_engine_cq_view {
     bool exists, active;
     enum sl_inactive reason; /* if not active */
     const char *message;     /* of the Active condition */
     uint32_t heap, asleep, reserving, admitted;
     int64_t weighted_share; /* ceil, INT64_MAX for infinite */
 };
-bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view *ret);
+bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_engine_cq_view *ret);
 
-struct sl_lq_view {
+struct sl_engine_lq_view {
     bool exists;
     const char *cq; /* the one it names */
     uint32_t heap, asleep, reserving, admitted;
 };
 bool sl_engine_lq(const struct sl_engine *e, const char *ns, const char *name,
-                  struct sl_lq_view *ret);
+                  struct sl_engine_lq_view *ret);
 /* What the workloads of a LocalQueue hold of one (flavor, resource). */
 void sl_engine_lq_usage(const struct sl_engine *e, const char *ns, const char *name,
                         const char *flavor, const char *resource, sl_amount *ret_reserved,
                         sl_amount *ret_admitted);
 
-struct sl_cell_view {
+struct sl_engine_cell_view {
     sl_amount nominal, subtree, usage, admitted_usage, available, potential;
 };
 /* One (flavor, resource) of a ClusterQueue or Cohort. False if the node is unknown. */
 bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, const char *flavor,
-                    const char *resource, struct sl_cell_view *ret);
+                    const char *resource, struct sl_engine_cell_view *ret);
 int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name);
 
 /* Walks the waiting workloads of a ClusterQueue in queue order, [from, from+n). Returns how many.
@@ -136,16 +136,16 @@ uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t f
                            uint32_t n);
 
 /* A pending workload with its positions; 0 is first. */
-struct sl_waiting {
+struct sl_engine_waiting {
     sl_wl_id wl;
-    sl_wl_id told; /* the last one refused, for it and all equal ones; SL_WL_NONE: unknown */
-    sl_wl_id like; /* the first of these, maybe itself; not known on a standby */
+    sl_wl_id refused_wl;  /* the last one refused, for it and all equal ones; SL_WL_NONE: unknown */
+    sl_wl_id first_alike; /* the first of these, maybe itself; not known on a standby */
     uint32_t in_cq, in_lq;
 };
 /* The same with the places: of a ClusterQueue (ns NULL) or of a LocalQueue. O((from's search + n)
  * log lines), where a line is a set of alike workloads; nothing is sorted. */
-uint32_t sl_engine_line(const struct sl_engine *e, const char *ns, const char *queue, uint32_t from,
-                        struct sl_waiting *ret, uint32_t n);
+uint32_t sl_engine_queue_order(const struct sl_engine *e, const char *ns, const char *queue,
+                               uint32_t from, struct sl_engine_waiting *ret, uint32_t n);
 
 /* Every ClusterQueue name in order of creation; NULL past the end. */
 const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i);
@@ -162,13 +162,14 @@ void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret);
 /* Position of a ClusterQueue or Cohort: the names of its parent and of the root of its tree. A
  * cohort without parent is its own root; else absent ones are "". False if it is unknown or in a
  * cycle. */
-bool sl_engine_place(const struct sl_engine *e, bool cohort, const char *name,
-                     const char **ret_parent, const char **ret_root);
+bool sl_engine_parents(const struct sl_engine *e, bool cohort, const char *name,
+                       const char **ret_parent, const char **ret_root);
 /* Every cohort, also those that are only named by others; NULL ends. *at starts at 0. */
 const char *sl_engine_cohort_name(const struct sl_engine *e, uint32_t *at);
 /* Every (flavor, resource) for which there is quota in or below a node. *at starts at 0. */
-bool sl_engine_pair(const struct sl_engine *e, bool cohort, const char *node, uint32_t *at,
-                    const char **ret_flavor, const char **ret_resource);
+bool sl_engine_next_flavor_resource(const struct sl_engine *e, bool cohort, const char *node,
+                                    uint32_t *at, const char **ret_flavor,
+                                    const char **ret_resource);
 /* Limits of a ClusterQueue; SL_AMOUNT_NONE: none. */
 void sl_engine_limits(const struct sl_engine *e, const char *cq, const char *flavor,
                       const char *resource, sl_amount *ret_borrow, sl_amount *ret_lend);
@@ -179,27 +180,27 @@ sl_amount sl_engine_cohort_reserved(const struct sl_engine *e, const char *cohor
 uint32_t sl_engine_cohort_admitted(const struct sl_engine *e, const char *cohort);
 
 /* The exact share: over / lendable, divided by the weight. */
-struct sl_share_view {
+struct sl_engine_share_view {
     uint64_t over, lendable;
     int64_t weight_nano;
 };
 bool sl_engine_share(const struct sl_engine *e, bool cohort, const char *name,
-                     struct sl_share_view *ret);
+                     struct sl_engine_share_view *ret);
 
-struct sl_total {
+struct sl_engine_total {
     const char *resource;
     sl_amount amount;
 };
 /* Adds the requests of the pending workloads of a ClusterQueue to the first *n totals, and appends
  * those of other resources while there are fewer than max. False: there were more than that. */
-bool sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *totals,
-                     uint32_t *n, uint32_t max);
+bool sl_engine_pending_requests(const struct sl_engine *e, const char *cq,
+                                struct sl_engine_total *totals, uint32_t *n, uint32_t max);
 /* What admission fair sharing holds against a LocalQueue, in millionths of units, UINT64_MAX for
  * weight zero. False if it does not order this queue. */
 bool sl_engine_lq_history(const struct sl_engine *e, const char *ns, const char *name,
                           uint64_t *ret_micro);
 /* Number of evaluations of workloads so far. */
-uint64_t sl_engine_looks(const struct sl_engine *e);
+uint64_t sl_engine_evaluations(const struct sl_engine *e);
 
 /* Recomputes everything from the parts and compares; reports what disagrees. For tests and
  * --check. */

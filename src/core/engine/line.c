@@ -38,7 +38,7 @@ struct line {
 
 struct merge {
     const struct sl_engine *e;
-    const struct cq *q;
+    const struct eng_cq *q;
     bool by_usage;
     uint32_t sticky; /* who waits for his victims, NONE */
     SL_VEC(struct line) lines;
@@ -60,7 +60,7 @@ static int level_cmp(const struct merge *m, const struct spot *a, const struct s
 
 static int spot_cmp(const struct merge *m, const struct spot *a, const struct spot *b) {
     int r = level_cmp(m, a, b);
-    return r ? r : sl_ordkey_cmp(&a->key, &b->key, wl_tie, m->e);
+    return r ? r : sl_ordkey_cmp(&a->key, &b->key, eng_wl_tie, m->e);
 }
 
 static bool line_less(const void *ctx, uint32_t a, uint32_t b) {
@@ -91,10 +91,10 @@ static uint32_t line_rank(const struct merge *m, const struct line *l, uint32_t 
                           const struct spot *s) {
     int r = level_cmp(m, &l->head, s);
     if (!r && l->single)
-        r = sl_ordkey_cmp(&l->head.key, &s->key, wl_tie, m->e) < 0 ? -1 : 1;
+        r = sl_ordkey_cmp(&l->head.key, &s->key, eng_wl_tie, m->e) < 0 ? -1 : 1;
     if (r)
         return r < 0 ? to : from;
-    uint32_t at = sl_ordset_rank(keys_of(m, l), &s->key, wl_tie, m->e);
+    uint32_t at = sl_ordset_rank(keys_of(m, l), &s->key, eng_wl_tie, m->e);
     return at < from ? from : at > to ? to : at;
 }
 
@@ -119,18 +119,18 @@ static void line_next(struct line *l) {
 }
 
 static void add_one(struct merge *m, uint32_t wl, uint32_t slot) {
-    const struct wl *w = &m->e->wls.v[wl];
+    const struct eng_wl *w = &m->e->wls.v[wl];
     *sl_vec_push(&m->lines) = (struct line){
-        .class = NONE,
+        .class = ENG_NONE,
         .single = true,
         .slot = slot,
         .to = 1,
-        .head = {w->lq, wl == m->sticky, wl_priority(m->e, w), wl_key(m->e, wl)},
+        .head = {w->lq, wl == m->sticky, eng_wl_priority(m->e, w), eng_wl_key(m->e, wl)},
     };
 }
 
 static void add_class(struct merge *m, uint32_t class, uint32_t slot, uint32_t from, uint32_t to) {
-    const struct class *c = &m->e->classes.v[class];
+    const struct eng_class *c = &m->e->classes.v[class];
     if (from >= to)
         return;
     struct line *l = sl_vec_push(&m->lines);
@@ -140,7 +140,7 @@ static void add_class(struct merge *m, uint32_t class, uint32_t slot, uint32_t f
         .slot = slot,
         .from = from,
         .to = to,
-        .like = NONE,
+        .like = ENG_NONE,
         .head = {.lq = c->lq, .priority = c->priority},
     };
     if (l->single) /* many are: their keys need not be fetched again and again */
@@ -148,15 +148,15 @@ static void add_class(struct merge *m, uint32_t class, uint32_t slot, uint32_t f
 }
 
 static void add_queue(struct merge *m, uint32_t lq, uint32_t slot) {
-    const struct lq *l = &m->e->lqs.v[lq];
+    const struct eng_lq *l = &m->e->lqs.v[lq];
     for (uint32_t i = 0; i < l->classes.n; i++) {
         uint32_t c = l->classes.v[i], n = m->e->classes.v[c].line.n;
-        if (m->sticky == NONE || m->e->wls.v[m->sticky].class != c) {
+        if (m->sticky == ENG_NONE || m->e->wls.v[m->sticky].class != c) {
             add_class(m, c, slot, 0, n);
             continue;
         }
-        struct sl_ordkey k = wl_key(m->e, m->sticky);
-        uint32_t at = sl_ordset_rank(&m->e->classes.v[c].line, &k, wl_tie, m->e);
+        struct sl_ordkey k = eng_wl_key(m->e, m->sticky);
+        uint32_t at = sl_ordset_rank(&m->e->classes.v[c].line, &k, eng_wl_tie, m->e);
         add_class(m, c, slot, 0, at);
         add_class(m, c, slot, at + 1, n);
         add_one(m, m->sticky, slot);
@@ -165,10 +165,10 @@ static void add_queue(struct merge *m, uint32_t lq, uint32_t slot) {
         add_one(m, l->parked.v[i], slot);
 }
 
-static void merge_init(struct merge *m, const struct sl_engine *e, const struct cq *q) {
-    bool waits = q->sticky != NONE && e->wls.v[q->sticky].phase == WL_WAITING;
+static void merge_init(struct merge *m, const struct sl_engine *e, const struct eng_cq *q) {
+    bool waits = q->sticky != ENG_NONE && e->wls.v[q->sticky].phase == WL_WAITING;
     *m = (struct merge){
-        .e = e, .q = q, .by_usage = afs_orders(e, q), .sticky = waits ? q->sticky : NONE};
+        .e = e, .q = q, .by_usage = eng_afs_orders(e, q), .sticky = waits ? q->sticky : ENG_NONE};
     sl_heap_init(&m->heap, line_less, line_place, m);
 }
 
@@ -259,16 +259,17 @@ static void narrow(struct merge *m, uint32_t from, uint32_t n, uint32_t *taken) 
 /* The first of those that get the same answers: of its own class, and of the classes of other
  * LocalQueues that are alike. Of very many of them some will do. */
 static uint32_t first_alike(const struct merge *m, struct line *l) {
-    if (l->class == NONE)
+    if (l->class == ENG_NONE)
         return l->head.key.id;
-    if (l->like != NONE)
+    if (l->like != ENG_NONE)
         return l->like;
-    const struct class *v = m->e->classes.v;
+    const struct eng_class *v = m->e->classes.v;
     const struct sl_ordkey *best = sl_ordset_first(&v[l->class].line);
     uint32_t left = MAX_KIN;
-    for (uint32_t k = v[l->class].kin; k != l->class && left--; k = v[k].kin) {
+    for (uint32_t k = v[l->class].next_equivalent; k != l->class && left--;
+         k = v[k].next_equivalent) {
         const struct sl_ordkey *x = sl_ordset_first(&v[k].line);
-        if (sl_ordkey_cmp(x, best, wl_tie, m->e) < 0)
+        if (sl_ordkey_cmp(x, best, eng_wl_tie, m->e) < 0)
             best = x;
     }
     return l->like = best->id;
@@ -276,7 +277,7 @@ static uint32_t first_alike(const struct merge *m, struct line *l) {
 
 /* Takes the next n; each place in the LocalQueue follows from how many of it were taken or left out
  * before ('taken', by slot). spots: where they stand; NULL: nobody asks. */
-static uint32_t take(struct merge *m, struct sl_waiting *ret, uint32_t n, uint32_t *taken,
+static uint32_t take(struct merge *m, struct sl_engine_waiting *ret, uint32_t n, uint32_t *taken,
                      struct spot *spots) {
     for (uint32_t i = 0; i < m->lines.n; i++)
         if (line_head(m, &m->lines.v[i])) {
@@ -288,11 +289,11 @@ static uint32_t take(struct merge *m, struct sl_waiting *ret, uint32_t n, uint32
     for (; got < n && !sl_heap_empty(&m->heap); got++) {
         uint32_t top = sl_heap_top(&m->heap);
         struct line *l = &m->lines.v[top];
-        ret[got] = (struct sl_waiting){.wl = wl_id(m->e, l->head.key.id),
-                                       .like = wl_id(m->e, first_alike(m, l)),
-                                       .told = l->class == NONE ? SL_WL_NONE
-                                                                : m->e->classes.v[l->class].told,
-                                       .in_lq = taken[l->slot]++};
+        ret[got] = (struct sl_engine_waiting){
+            .wl = eng_wl_id(m->e, l->head.key.id),
+            .first_alike = eng_wl_id(m->e, first_alike(m, l)),
+            .refused_wl = l->class == ENG_NONE ? SL_WL_NONE : m->e->classes.v[l->class].refused_wl,
+            .in_lq = taken[l->slot]++};
         if (spots)
             spots[got] = l->head;
         line_next(l);
@@ -330,8 +331,8 @@ static void count_line(const struct merge *m, struct line *l, const struct spot 
 }
 
 /* Places in the ClusterQueue of those that were taken from one of its LocalQueues. */
-static void place_in_cq(const struct sl_engine *e, const struct cq *q, const struct spot *v,
-                        struct sl_waiting *ret, uint32_t n) {
+static void place_in_cq(const struct sl_engine *e, const struct eng_cq *q, const struct spot *v,
+                        struct sl_engine_waiting *ret, uint32_t n) {
     struct merge all;
     uint32_t *before = sl_alloc0(2 * ((size_t)n + 1), sizeof *before), *just = before + n + 1;
     merge_init(&all, e, q);
@@ -347,11 +348,13 @@ static void place_in_cq(const struct sl_engine *e, const struct cq *q, const str
     sl_freep(&before);
 }
 
-uint32_t sl_engine_line(const struct sl_engine *e, const char *ns, const char *queue, uint32_t from,
-                        struct sl_waiting *ret, uint32_t n) {
-    uint32_t lq = ns ? lq_named(e, ns, queue) : NONE, got;
-    bool live = lq != NONE && e->lqs.v[lq].live;
-    const struct cq *q = !ns ? cq_named(e, queue) : live ? &e->cqs.v[e->lqs.v[lq].cq] : NULL;
+uint32_t sl_engine_queue_order(const struct sl_engine *e, const char *ns, const char *queue,
+                               uint32_t from, struct sl_engine_waiting *ret, uint32_t n) {
+    uint32_t lq = ns ? eng_lq_named(e, ns, queue) : ENG_NONE, got;
+    bool live = lq != ENG_NONE && e->lqs.v[lq].live;
+    const struct eng_cq *q = !ns    ? eng_cq_named(e, queue)
+                             : live ? &e->cqs.v[e->lqs.v[lq].cq]
+                                    : NULL;
     struct merge m;
     if (!q || !n)
         return 0;
@@ -376,8 +379,8 @@ uint32_t sl_engine_line(const struct sl_engine *e, const char *ns, const char *q
 
 uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
                            uint32_t n) {
-    struct sl_waiting *v = sl_alloc0((size_t)n + 1, sizeof *v);
-    uint32_t got = sl_engine_line(e, NULL, cq, from, v, n);
+    struct sl_engine_waiting *v = sl_alloc0((size_t)n + 1, sizeof *v);
+    uint32_t got = sl_engine_queue_order(e, NULL, cq, from, v, n);
     for (uint32_t i = 0; i < got; i++)
         ret[i] = v[i].wl;
     sl_freep(&v);

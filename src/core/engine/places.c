@@ -6,40 +6,40 @@
  */
 #include "core/engine/state.h"
 
-bool pick_needs_place(const struct sl_engine *e, const struct pick *p) {
-    return e->has_placer && e->placer.could && flavor_has_topology(e, p->flavor);
+bool eng_pick_needs_placement(const struct sl_engine *e, const struct eng_pick *p) {
+    return e->has_placer && e->placer.could && eng_flavor_has_topology(e, p->flavor);
 }
 
 /* What the entry would get, in the words of the placer. */
-static struct sl_podset_assignment *assignment(struct sl_engine *e, const struct entry *x,
+static struct sl_podset_assignment *assignment(struct sl_engine *e, const struct eng_entry *x,
                                                uint32_t *ret_n) {
-    struct round *r = &e->round;
-    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    struct eng_round *r = &e->round;
+    const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     struct sl_podset_assignment *ps = sl_arena_alloc0(&r->text, s->n, sizeof(*ps));
     for (uint32_t i = 0; i < s->n; i++) {
         struct sl_assigned *v = sl_arena_alloc0(&r->text, x->picks.n + 1, sizeof(*v));
         ps[i] = (struct sl_podset_assignment){s->podsets[i].name, r->counts.v[x->counts.from + i],
                                               v, 0};
         for (uint32_t k = 0; k < x->picks.n; k++) {
-            const struct pick *p = &r->picks.v[x->picks.from + k];
+            const struct eng_pick *p = &r->picks.v[x->picks.from + k];
             if (p->podset == i)
                 v[ps[i].n++] =
-                    (struct sl_assigned){str(e, p->resource), str(e, p->flavor), p->amount};
+                    (struct sl_assigned){eng_str(e, p->resource), eng_str(e, p->flavor), p->amount};
         }
     }
     *ret_n = s->n;
     return ps;
 }
 
-bool ask_placer(struct sl_engine *e, struct entry *x) {
-    struct round *r = &e->round;
+bool eng_entry_place(struct sl_engine *e, struct eng_entry *x) {
+    struct eng_round *r = &e->round;
     char why[512] = "";
     uint32_t refused = 0, n;
     const struct sl_podset_assignment *ps = assignment(e, x, &n);
-    if (e->placer.place(e->placer.ctx, wl_id(e, x->wl), ps, n, &refused, why, sizeof(why)))
+    if (e->placer.place(e->placer.ctx, eng_wl_id(e, x->wl), ps, n, &refused, why, sizeof(why)))
         return true;
     e->cqs.v[x->cq].unplaced = true;
-    x->whys = (struct range){r->whys.n, 1};
+    x->whys = (struct eng_range){r->whys.n, 1};
     x->lacks.n = MAX_LACKS + 1; /* any release may make room */
     *sl_vec_push(&r->whys) = (struct sl_why){
         .kind = SL_WHY_PLACE, .podset = refused, .taint = sl_arena_strdup(&r->text, why)};
@@ -47,45 +47,46 @@ bool ask_placer(struct sl_engine *e, struct entry *x) {
 }
 
 void sl_engine_places_changed(struct sl_engine *e) {
-    settle(e);
+    eng_refresh(e);
     for (uint32_t i = 0; i < e->cqs.n; i++) {
-        struct cq *q = &e->cqs.v[i];
+        struct eng_cq *q = &e->cqs.v[i];
         if (!q->unplaced)
             continue;
         q->unplaced = false;
         if (!q->exists)
             continue;
-        struct tree *t = cq_tree(e, q);
+        struct eng_tree *t = eng_cq_tree(e, q);
         t->freed = true;
         t->version++;
-        tree_mark(e, t);
+        eng_tree_mark_dirty(e, t);
     }
 }
 
 /* ---- within a search for victims ---- */
 
-void search_places(struct sl_engine *e, struct search *s, const struct entry *x) {
+void eng_search_places(struct sl_engine *e, struct eng_search *s, const struct eng_entry *x) {
     for (uint32_t i = 0; i < x->picks.n && !s->podsets; i++)
-        if (pick_needs_place(e, &e->round.picks.v[x->picks.from + i]))
+        if (eng_pick_needs_placement(e, &e->round.picks.v[x->picks.from + i]))
             s->podsets = assignment(e, x, &s->n_podsets);
 }
 
-void search_take(struct sl_engine *e, const struct search *s, uint32_t wl) {
-    wl_charge(e, wl, -1);
+void eng_search_take(struct sl_engine *e, const struct eng_search *s, uint32_t wl) {
+    eng_wl_charge(e, wl, -1);
     if (s->podsets)
-        e->placer.aside(e->placer.ctx, wl_id(e, wl), true);
+        e->placer.set_aside(e->placer.ctx, eng_wl_id(e, wl), true);
 }
 
-void search_put(struct sl_engine *e, const struct search *s, uint32_t wl) {
-    wl_charge(e, wl, 1);
+void eng_search_put(struct sl_engine *e, const struct eng_search *s, uint32_t wl) {
+    eng_wl_charge(e, wl, 1);
     if (s->podsets)
-        e->placer.aside(e->placer.ctx, wl_id(e, wl), false);
+        e->placer.set_aside(e->placer.ctx, eng_wl_id(e, wl), false);
 }
 
-bool search_fits(struct sl_engine *e, const struct search *s, bool borrowing) {
-    if (!uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, borrowing))
+bool eng_search_fits(struct sl_engine *e, const struct eng_search *s, bool borrowing) {
+    if (!eng_uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, borrowing))
         return false;
-    if (!s->podsets || e->placer.could(e->placer.ctx, wl_id(e, s->wl), s->podsets, s->n_podsets))
+    if (!s->podsets ||
+        e->placer.could(e->placer.ctx, eng_wl_id(e, s->wl), s->podsets, s->n_podsets))
         return true;
     e->cqs.v[s->cq].unplaced = true;
     return false;

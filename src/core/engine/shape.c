@@ -184,11 +184,11 @@ static const struct sl_request *find_request(const struct sl_podset_spec *p, con
 
 static int cmp_request(const void *a, const void *b, void *ctx) {
     const struct sl_engine *e = ctx;
-    return strcmp(str(e, ((const struct podset_request *)a)->resource),
-                  str(e, ((const struct podset_request *)b)->resource));
+    return strcmp(eng_str(e, ((const struct eng_podset_request *)a)->resource),
+                  eng_str(e, ((const struct eng_podset_request *)b)->resource));
 }
 
-static void podset_count(struct sl_engine *e, struct podset *p) {
+static void podset_count(struct sl_engine *e, struct eng_podset *p) {
     const struct sl_config *c = &e->config;
     struct sums s = {0};
     for (uint32_t i = 0; i < p->raw->n_requests; i++) {
@@ -213,14 +213,14 @@ static void podset_count(struct sl_engine *e, struct podset *p) {
     }
     sl_vec_clear(&p->requests);
     for (uint32_t i = 0; i < s.v.n; i++)
-        *sl_vec_push(&p->requests) = (struct podset_request){
-            s.v.v[i].resource, sl_amount_of_request(str(e, s.v.v[i].resource), s.v.v[i].q)};
+        *sl_vec_push(&p->requests) = (struct eng_podset_request){
+            s.v.v[i].resource, sl_amount_of_request(eng_str(e, s.v.v[i].resource), s.v.v[i].q)};
     sl_vec_free(&s.v);
     if (p->requests.n > 1)
-        qsort_r(p->requests.v, p->requests.n, sizeof(struct podset_request), cmp_request, e);
+        qsort_r(p->requests.v, p->requests.n, sizeof(struct eng_podset_request), cmp_request, e);
 }
 
-void shapes_refresh(struct sl_engine *e) {
+void eng_shapes_refresh(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->shapes.n; i++)
         for (uint32_t k = 0; e->shapes.v[i].used && k < e->shapes.v[i].n; k++)
             podset_count(e, &e->shapes.v[i].podsets[k]);
@@ -248,8 +248,8 @@ static int podset_check(const struct sl_podset_spec *p, struct sl_err *err) {
     return SL_OK;
 }
 
-int shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n, uint32_t *ret,
-                 struct sl_err *err) {
+int eng_shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n, uint32_t *ret,
+                     struct sl_err *err) {
     if (!n || n > SL_MAX_PODSETS)
         return sl_err_set(err, SL_ELIMIT, "a workload has 1 to %d podsets, got %u", SL_MAX_PODSETS,
                           n);
@@ -263,27 +263,27 @@ int shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n
     uint32_t c;
     for (uint32_t i = sl_map_first(&e->shape_map, h, &c); i != SL_MAP_NONE;
          i = sl_map_next(&e->shape_map, h, &c)) {
-        const struct shape *s = &e->shapes.v[i];
+        const struct eng_shape *s = &e->shapes.v[i];
         bool same = s->n == n;
         for (uint32_t k = 0; same && k < n; k++)
             same = same_podset(s->podsets[k].raw, &v[k]);
         if (same) {
             *ret = i;
-            shape_ref(e, i);
+            eng_shape_ref(e, i);
             return SL_OK;
         }
     }
     uint32_t i = e->free_shapes.n ? sl_vec_pop(&e->free_shapes) : e->shapes.n;
     if (i == e->shapes.n)
         (void)sl_vec_push(&e->shapes);
-    struct shape *s = &e->shapes.v[i];
-    *s = (struct shape){.refs = 1, .hash = h, .n = n, .used = true, .plain = true};
+    struct eng_shape *s = &e->shapes.v[i];
+    *s = (struct eng_shape){.refs = 1, .hash = h, .n = n, .used = true, .plain = true};
     sl_arena_init(&s->arena, UINT64_C(64) << 20);
-    s->podsets = sl_alloc0(n, sizeof(struct podset));
+    s->podsets = sl_alloc0(n, sizeof(struct eng_podset));
     struct sl_podset_spec *raw = sl_arena_alloc0(&s->arena, n, sizeof(*raw));
     for (uint32_t k = 0; k < n; k++) {
         copy_podset(&s->arena, &v[k], &raw[k]);
-        struct podset *p = &s->podsets[k];
+        struct eng_podset *p = &s->podsets[k];
         p->raw = &raw[k];
         p->name = sl_strdup(raw[k].name);
         p->count = raw[k].count;
@@ -298,12 +298,12 @@ int shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n
     return SL_OK;
 }
 
-void shape_ref(struct sl_engine *e, uint32_t s) {
+void eng_shape_ref(struct sl_engine *e, uint32_t s) {
     e->shapes.v[s].refs++;
 }
 
-void shape_unref(struct sl_engine *e, uint32_t i) {
-    struct shape *s = &e->shapes.v[i];
+void eng_shape_unref(struct sl_engine *e, uint32_t i) {
+    struct eng_shape *s = &e->shapes.v[i];
     sl_assert(s->refs);
     if (--s->refs)
         return;
@@ -351,18 +351,18 @@ static bool labels_match(const struct sl_labels *labels, const struct sl_podset_
     return any;
 }
 
-bool flavor_has_topology(const struct sl_engine *e, sl_sym flavor) {
+bool eng_flavor_has_topology(const struct sl_engine *e, sl_sym flavor) {
     uint32_t i = sl_map_get(&e->flavor_map, flavor);
     return i != SL_MAP_NONE && e->flavors.v[i].exists &&
            !same_str(e->flavors.v[i].spec.topology, "");
 }
 
 /* Where every flavor has a topology, everybody gets a place. */
-static bool places_all(const struct sl_engine *e, const struct node *q) {
+static bool places_all(const struct sl_engine *e, const struct eng_node *q) {
     uint32_t n = 0;
     for (uint32_t g = 0; g < q->n_groups; g++)
         for (uint32_t f = 0; f < q->groups[g].n_flavors; f++, n++)
-            if (!flavor_has_topology(e, q->groups[g].flavors[f]))
+            if (!eng_flavor_has_topology(e, q->groups[g].flavors[f]))
                 return false;
     return n > 0;
 }
@@ -375,16 +375,16 @@ static bool has_level(const struct sl_flavor_spec *f, const char *level) {
 }
 
 /* Do flavor and podset mean the same by a place? */
-static bool topology_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
-                             const struct sl_flavor_spec *f, const struct sl_podset_spec *p,
-                             struct sl_why *why) {
+static bool topology_matches(const struct sl_engine *e, const struct eng_node *q,
+                             const struct eng_group *g, const struct sl_flavor_spec *f,
+                             const struct sl_podset_spec *p, struct sl_why *why) {
     bool has = !same_str(f->topology, "");
     why->kind = has ? SL_WHY_TOPOLOGY_ONLY : SL_WHY_NO_TOPOLOGY;
     if (!p->wants_place)
         return !has || places_all(e, q);
     /* Resources that no pod asks for in these words (transformations) are counted, not placed. */
     for (uint32_t r = 0; !has && r < g->n_resources; r++)
-        if (find_request(p, str(e, g->resources[r])))
+        if (find_request(p, eng_str(e, g->resources[r])))
             return false;
     why->kind = SL_WHY_NO_LEVEL;
     for (uint32_t i = 0; has && i < p->n_levels; i++)
@@ -393,9 +393,10 @@ static bool topology_matches(const struct sl_engine *e, const struct node *q, co
     return true;
 }
 
-bool flavor_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
-                    sl_sym flavor, const struct podset *p, struct sl_why *why, struct sl_arena *a) {
-    why->flavor = str(e, flavor);
+bool eng_flavor_matches(const struct sl_engine *e, const struct eng_node *q,
+                        const struct eng_group *g, sl_sym flavor, const struct eng_podset *p,
+                        struct sl_why *why, struct sl_arena *a) {
+    why->flavor = eng_str(e, flavor);
     uint32_t i = sl_map_get(&e->flavor_map, flavor);
     if (i == SL_MAP_NONE || !e->flavors.v[i].exists) {
         why->kind = SL_WHY_FLAVOR_MISSING;
@@ -426,7 +427,7 @@ bool flavor_matches(const struct sl_engine *e, const struct node *q, const struc
 
 /* ---- plans ---- */
 
-void plan_free(struct plan *p) {
+void eng_plan_free(struct eng_plan *p) {
     sl_vec_free(&p->steps);
     sl_vec_free(&p->units);
     sl_vec_free(&p->res);
@@ -434,14 +435,14 @@ void plan_free(struct plan *p) {
     sl_vec_free(&p->match);
 }
 
-static sl_amount unit_of(const struct podset *p, sl_sym resource) {
+static sl_amount unit_of(const struct eng_podset *p, sl_sym resource) {
     for (uint32_t i = 0; i < p->requests.n; i++)
         if (p->requests.v[i].resource == resource)
             return p->requests.v[i].unit;
     return NOT_ASKED;
 }
 
-static bool covered(const struct node *n, sl_sym resource) {
+static bool covered(const struct eng_node *n, sl_sym resource) {
     for (uint32_t g = 0; g < n->n_groups; g++)
         for (uint32_t r = 0; r < n->groups[g].n_resources; r++)
             if (n->groups[g].resources[r] == resource)
@@ -449,39 +450,39 @@ static bool covered(const struct node *n, sl_sym resource) {
     return false;
 }
 
-static struct step *step_new(struct plan *p, uint32_t first, uint32_t n, uint16_t group) {
-    struct step *s = sl_vec_push(&p->steps);
-    *s = (struct step){.first_podset = (uint16_t)first,
-                       .n_podsets = (uint16_t)n,
-                       .group = group,
-                       .res = p->res.n,
-                       .units = p->units.n};
+static struct eng_step *step_new(struct eng_plan *p, uint32_t first, uint32_t n, uint16_t group) {
+    struct eng_step *s = sl_vec_push(&p->steps);
+    *s = (struct eng_step){.first_podset = (uint16_t)first,
+                           .n_podsets = (uint16_t)n,
+                           .group = group,
+                           .res = p->res.n,
+                           .units = p->units.n};
     *sl_vec_push(&p->match) = 0;
     return s;
 }
 
 /* The steps of one podset group: podsets [first, first + n) of the plan. */
-static void plan_group(struct sl_engine *e, struct plan *p, const struct node *q,
-                       const struct shape *s, uint32_t first, uint32_t n) {
+static void plan_group(struct sl_engine *e, struct eng_plan *p, const struct eng_node *q,
+                       const struct eng_shape *s, uint32_t first, uint32_t n) {
     sl_sym missing = 0;
     for (uint32_t k = 0; k < n && !e->config.ignore_undeclared; k++) {
-        const struct podset *ps = &s->podsets[p->podsets.v[first + k]];
+        const struct eng_podset *ps = &s->podsets[p->podsets.v[first + k]];
         for (uint32_t i = 0; i < ps->requests.n; i++) {
             sl_sym r = ps->requests.v[i].resource;
             if (ps->requests.v[i].unit == 0 || ps->count == 0 || covered(q, r))
                 continue;
-            if (!missing || strcmp(str(e, r), str(e, missing)) < 0)
+            if (!missing || strcmp(eng_str(e, r), eng_str(e, missing)) < 0)
                 missing = r;
         }
     }
     if (missing) {
         step_new(p, first, n, UNCOVERED)->n_res = 1;
-        *sl_vec_push(&p->res) = (struct plan_res){.resource = missing};
+        *sl_vec_push(&p->res) = (struct eng_plan_res){.resource = missing};
         return;
     }
     for (uint32_t g = 0; g < q->n_groups; g++) {
-        const struct group *o = &q->groups[g];
-        struct step *st = NULL;
+        const struct eng_group *o = &q->groups[g];
+        struct eng_step *st = NULL;
         for (uint32_t r = 0; r < o->n_resources; r++) {
             bool asked = o->resources[r] == e->sym_pods;
             for (uint32_t k = 0; k < n; k++)
@@ -491,7 +492,7 @@ static void plan_group(struct sl_engine *e, struct plan *p, const struct node *q
             if (!st)
                 st = step_new(p, first, n, (uint16_t)g);
             st->n_res++;
-            *sl_vec_push(&p->res) = (struct plan_res){(uint16_t)r, o->resources[r]};
+            *sl_vec_push(&p->res) = (struct eng_plan_res){(uint16_t)r, o->resources[r]};
             for (uint32_t k = 0; k < n; k++)
                 *sl_vec_push(&p->units) =
                     o->resources[r] == e->sym_pods
@@ -502,17 +503,17 @@ static void plan_group(struct sl_engine *e, struct plan *p, const struct node *q
             bool ok = true;
             for (uint32_t k = 0; k < n && ok; k++) {
                 struct sl_why why = {0};
-                ok = flavor_matches(e, q, o, o->flavors[f], &s->podsets[p->podsets.v[first + k]],
-                                    &why, NULL);
+                ok = eng_flavor_matches(e, q, o, o->flavors[f],
+                                        &s->podsets[p->podsets.v[first + k]], &why, NULL);
             }
             sl_vec_last(&p->match) |= (uint64_t)ok << f;
         }
     }
 }
 
-void plan_update(struct sl_engine *e, uint32_t class) {
-    struct class *c = &e->classes.v[class];
-    struct plan *p = &c->plan;
+void eng_plan_update(struct sl_engine *e, uint32_t class) {
+    struct eng_class *c = &e->classes.v[class];
+    struct eng_plan *p = &c->plan;
     uint64_t want = e->config_version + 1; /* 0 marks a plan never made */
     if (p->version == want)
         return;
@@ -522,8 +523,8 @@ void plan_update(struct sl_engine *e, uint32_t class) {
     sl_vec_clear(&p->res);
     sl_vec_clear(&p->podsets);
     sl_vec_clear(&p->match);
-    const struct shape *s = &e->shapes.v[c->shape];
-    const struct node *q = cq_node(e, &e->cqs.v[e->lqs.v[c->lq].cq]);
+    const struct eng_shape *s = &e->shapes.v[c->shape];
+    const struct eng_node *q = eng_cq_node(e, &e->cqs.v[e->lqs.v[c->lq].cq]);
     for (uint32_t i = 0; i < s->n; i++) {
         sl_sym group = s->podsets[i].group;
         bool done = false;

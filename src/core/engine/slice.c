@@ -16,21 +16,21 @@
 
 #include <string.h>
 
-uint32_t slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq) {
-    const struct more *m = e->wls.v[wl].more;
+uint32_t eng_slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq) {
+    const struct eng_wl_extra *m = e->wls.v[wl].extra;
     if (!m || !m->replaces)
-        return NONE;
-    uint32_t old = wl_lookup(e, e->wls.v[wl].ns, m->replaces);
-    if (old == NONE || old == wl)
-        return NONE;
-    const struct wl *o = &e->wls.v[old];
-    return wl_holds_quota(o) && !o->evicting && o->admission->cq == cq ? old : NONE;
+        return ENG_NONE;
+    uint32_t old = eng_wl_lookup(e, e->wls.v[wl].ns, m->replaces);
+    if (old == ENG_NONE || old == wl)
+        return ENG_NONE;
+    const struct eng_wl *o = &e->wls.v[old];
+    return eng_wl_holds_quota(o) && !o->evicting && o->admission->cq == cq ? old : ENG_NONE;
 }
 
-const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, const char *podset,
-                                   sl_sym resource) {
-    const struct admission *a = e->wls.v[slice].admission;
-    const struct shape *s = &e->shapes.v[e->wls.v[slice].shape];
+const struct eng_assigned *eng_slice_holds(const struct sl_engine *e, uint32_t slice,
+                                           const char *podset, sl_sym resource) {
+    const struct eng_admission *a = e->wls.v[slice].admission;
+    const struct eng_shape *s = &e->shapes.v[e->wls.v[slice].shape];
     for (uint32_t p = 0; p < a->n_podsets; p++) {
         if (strcmp(s->podsets[p].name, podset) != 0)
             continue;
@@ -43,67 +43,68 @@ const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, co
 
 /* ---- from one slice to the next ---- */
 
-void slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice) {
-    struct wl *o = &e->wls.v[slice];
-    struct more *m = wl_more(e, slice);
-    struct handed h = {o->admission, o->reserved_at, o->admitted_at, m->ready, m->was_ready};
+void eng_slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice) {
+    struct eng_wl *o = &e->wls.v[slice];
+    struct eng_wl_extra *m = eng_wl_extra(e, slice);
+    struct eng_slice_handover h = {o->admission, o->reserved_at, o->admitted_at, m->ready,
+                                   m->was_ready};
     int64_t past = m->past_exec_s;
     sl_wl_id took = m->took;
     h.admission->refs++;
-    wl_give_back(e, slice);
+    eng_wl_release_quota(e, slice);
     o->phase = WL_FINISHED;
     sl_heap_remove(&e->timers, slice);
     m->handed = h;
     m->past_exec_s = past;
     m->took = took;
-    wl_more(e, wl)->took = wl_id(e, slice);
+    eng_wl_extra(e, wl)->took = eng_wl_id(e, slice);
 }
 
-uint32_t slice_taken(const struct sl_engine *e, uint32_t wl) {
-    const struct wl *w = &e->wls.v[wl];
-    uint32_t old = w->more && wl_holds_quota(w) ? wl_resolve(e, w->more->took) : NONE;
-    return old != NONE && e->wls.v[old].more->handed.admission ? old : NONE;
+uint32_t eng_slice_taken(const struct sl_engine *e, uint32_t wl) {
+    const struct eng_wl *w = &e->wls.v[wl];
+    uint32_t old = w->extra && eng_wl_holds_quota(w) ? eng_wl_resolve(e, w->extra->took) : ENG_NONE;
+    return old != ENG_NONE && e->wls.v[old].extra->handed.admission ? old : ENG_NONE;
 }
 
-void slice_return(struct sl_engine *e, uint32_t slice) {
-    if (slice == NONE)
+void eng_slice_return(struct sl_engine *e, uint32_t slice) {
+    if (slice == ENG_NONE)
         return;
-    struct wl *o = &e->wls.v[slice];
-    struct more *m = o->more;
-    struct handed h = m->handed;
-    m->handed = (struct handed){0};
+    struct eng_wl *o = &e->wls.v[slice];
+    struct eng_wl_extra *m = o->extra;
+    struct eng_slice_handover h = m->handed;
+    m->handed = (struct eng_slice_handover){0};
     m->ready = h.ready;
     m->was_ready = h.was_ready;
-    admission_columns(e, h.admission);
-    wl_hold(e, slice, h.admission, h.reserved_at);
+    eng_admission_columns(e, h.admission);
+    eng_wl_hold(e, slice, h.admission, h.reserved_at);
     if (h.admitted_at) {
         o->phase = WL_ADMITTED;
         o->admitted_at = h.admitted_at;
         e->cqs.v[h.admission->cq].n_admitted++;
-        wl_count(e, slice, 0, 1);
+        eng_wl_count(e, slice, 0, 1);
     } else if (e->config.afs) {
-        afs_penalty(e, o->lq, h.admission, 1);
+        eng_afs_penalty(e, o->lq, h.admission, 1);
     }
-    wl_timer(e, slice);
-    wl_due(e, slice);
+    eng_wl_timer(e, slice);
+    eng_wl_due(e, slice);
 }
 
-void slice_ended(struct sl_engine *e, uint32_t wl) {
-    struct more *m = e->wls.v[wl].more;
+void eng_slice_ended(struct sl_engine *e, uint32_t wl) {
+    struct eng_wl_extra *m = e->wls.v[wl].extra;
     if (!m)
         return;
-    admission_unref(m->handed.admission);
-    m->handed = (struct handed){0};
+    eng_admission_unref(m->handed.admission);
+    m->handed = (struct eng_slice_handover){0};
     m->took = SL_WL_NONE; /* it came to something */
 }
 
 /* ---- holding less ---- */
 
-void wl_shrink(struct sl_engine *e, uint32_t wl) {
-    struct wl *w = &e->wls.v[wl];
-    const struct shape *s = &e->shapes.v[w->shape];
-    const struct admission *o = w->admission;
-    struct admission *a = admission_new(o->n_podsets, o->n_assigned);
+void eng_wl_shrink(struct sl_engine *e, uint32_t wl) {
+    struct eng_wl *w = &e->wls.v[wl];
+    const struct eng_shape *s = &e->shapes.v[w->shape];
+    const struct eng_admission *o = w->admission;
+    struct eng_admission *a = eng_admission_new(o->n_podsets, o->n_assigned);
     a->cq = o->cq;
     a->borrow = o->borrow;
     memcpy(a->first, o->first, (o->n_podsets + 1) * sizeof(uint32_t));
@@ -118,14 +119,14 @@ void wl_shrink(struct sl_engine *e, uint32_t wl) {
                     sl_amount_mul(o->assigned[k].amount / o->counts[p], a->counts[p]);
         }
     }
-    admission_sum(a);
+    eng_admission_sum(a);
     int admitted = w->phase == WL_ADMITTED;
-    wl_charge(e, wl, -1);
-    wl_count(e, wl, -1, -admitted);
-    admission_unref(w->admission);
+    eng_wl_charge(e, wl, -1);
+    eng_wl_count(e, wl, -1, -admitted);
+    eng_admission_unref(w->admission);
     w->admission = a;
-    wl_charge(e, wl, 1);
-    wl_count(e, wl, 1, admitted);
+    eng_wl_charge(e, wl, 1);
+    eng_wl_count(e, wl, 1, admitted);
     e->cqs.v[a->cq].alloc_gen++;
-    cq_tree(e, &e->cqs.v[a->cq])->version++;
+    eng_cq_tree(e, &e->cqs.v[a->cq])->version++;
 }

@@ -15,7 +15,7 @@
  *
  * A workload waits in exactly one ordered set (its class) or is parked (back-off) or is in no queue
  * at all. A class is awake (in its ClusterQueue's heap) or asleep. Usage changes only through
- * tree_add.
+ * eng_tree_add.
  */
 #ifndef SL_CORE_ENGINE_STATE_H
 #define SL_CORE_ENGINE_STATE_H
@@ -29,34 +29,34 @@
 #include "core/base/collection/vec.h"
 #include "core/engine/engine.h"
 
-#define NONE UINT32_MAX
+#define ENG_NONE UINT32_MAX
 #define SL_MAX_COHORT_DEPTH 256 /* deeper trees count as cycles: their queues stay inactive */
 
 /* ---- quota tree ---- */
 
-struct fr {
+struct eng_fr {
     sl_sym flavor, resource;
 };
 
-struct extra_fr {
+struct eng_extra_fr {
     uint32_t cq, fr;
 };
 
-struct cell {
+struct eng_cell {
     sl_amount nominal, borrow, lend; /* as written; limits may be SL_AMOUNT_NONE */
     sl_amount subtree, local, potential;
     __int128 usage; /* wide, so that adding and removing are exact inverses */
     bool listed;    /* some quota in this subtree names it */
 };
 
-struct use { /* usage of one fr */
+struct eng_use { /* usage of one fr */
     uint32_t fr;
     sl_amount amount;
 };
 /* Of one workload: each podset may have its own flavors, and has pods besides its resources. */
 #define MAX_USES (SL_MAX_PODSETS * (SL_MAX_PODSET_RESOURCES + 1))
 
-struct group {
+struct eng_group {
     uint32_t n_resources, n_flavors;
     sl_sym *resources;
     sl_sym *flavors;
@@ -64,29 +64,29 @@ struct group {
     uint32_t *fr;            /* same shape: local fr of the node's tree */
 };
 
-struct check_ref {
+struct eng_check_ref {
     sl_sym name;
     SL_VEC(sl_sym) flavors;
 };
 
-struct share { /* over / lendable / weight, of the resource for which that is largest */
+struct eng_share { /* over / lendable / weight, of the resource for which that is largest */
     uint64_t over, lendable, weight_nano;
     bool borrowing;
 };
 
-struct node {
+struct eng_node {
     sl_sym name;
     bool cohort;
-    bool exists;     /* there is an object; else an implicit cohort */
-    uint64_t says;   /* digest of its content, 0 if there was none */
-    bool broken;     /* in or under a cycle of cohorts */
-    uint64_t pruned; /* number of the fair search that found nothing more to take here */
-    bool touched;    /* its quotas or edges changed since the last rebuild */
+    bool exists;          /* there is an object; else an implicit cohort */
+    uint64_t spec_digest; /* digest of its content, 0 if there was none */
+    bool broken;          /* in or under a cycle of cohorts */
+    uint64_t pruned;      /* number of the fair search that found nothing more to take here */
+    bool touched;         /* its quotas or edges changed since the last rebuild */
     sl_sym parent_name;
     uint32_t parent;           /* node index or NONE */
     SL_VEC(uint32_t) children; /* sorted: cohorts first, each part by name */
     uint32_t tree, row, height, depth;
-    struct group *groups;
+    struct eng_group *groups;
     uint32_t n_groups;
     int64_t weight_nano;
     sl_amount *lendable; /* per local resource: potential summed over flavors, cohorts only */
@@ -94,15 +94,15 @@ struct node {
     /* during a fair round: the best entry below, its rank among the siblings */
     struct sl_heap fair_heap;
     uint32_t fair_place, fair_winner;
-    struct share fair_share;
+    struct eng_share fair_share;
     bool fair_borrows;
 };
 
-struct edge {
+struct eng_edge {
     uint32_t preemptor, victim; /* wl indices */
 };
 
-struct tree {
+struct eng_tree {
     uint32_t root; /* node index */
     uint32_t n_fr, n_rows, n_res;
     uint32_t *rows;                /* row -> node, parents before children */
@@ -110,38 +110,38 @@ struct tree {
     uint32_t *fr_res;              /* local fr -> local resource */
     sl_sym *res;                   /* local resource -> name, sorted by name */
     uint32_t *res_frs, *res_first; /* local frs by resource: [res_first[r], res_first[r + 1]) */
-    struct cell *cells;
-    SL_VEC(uint32_t) cqs;      /* cq indices, by name */
-    uint64_t version;          /* moves with every change of usage or quota */
-    bool dirty;                /* some head has to be evaluated */
-    bool freed;                /* sleeping classes have to be evaluated */
-    bool wake_all;             /* configuration changed: all sleepers wake */
-    bool skipped, left;        /* this round: an entry was skipped; some head left its heap */
-    SL_VEC(struct edge) edges; /* preemptions issued since the last outside event */
+    struct eng_cell *cells;
+    SL_VEC(uint32_t) cqs;          /* cq indices, by name */
+    uint64_t version;              /* moves with every change of usage or quota */
+    bool dirty;                    /* some head has to be evaluated */
+    bool freed;                    /* sleeping classes have to be evaluated */
+    bool wake_all;                 /* configuration changed: all sleepers wake */
+    bool skipped, left;            /* this round: an entry was skipped; some head left its heap */
+    SL_VEC(struct eng_edge) edges; /* preemptions issued since the last outside event */
 };
 
 /* ---- queues ---- */
 
-struct range {
+struct eng_range {
     uint32_t from, n;
 };
 
-struct prio_count {
+struct eng_prio_count {
     int64_t priority;
     uint32_t n;
 };
 
 /* What workloads hold of a ClusterQueue: amounts of one fr, or how many they are. */
-struct tally {
+struct eng_tally {
     uint32_t cq, fr;             /* fr NONE: workloads */
     __int128 reserved, admitted; /* of all, and of the admitted ones among them */
 };
-struct tallies { /* unordered; zero entries are removed */
-    struct tally *v;
+struct eng_tallies { /* unordered; zero entries are removed */
+    struct eng_tally *v;
     uint32_t n, cap;
 };
 
-struct cq {
+struct eng_cq {
     uint32_t node;
     bool exists, active;
     enum sl_inactive inactive_reason;
@@ -160,33 +160,33 @@ struct cq {
     bool unplaced;  /* the placer refused a workload since its last change */
     struct sl_arena arena;
     struct sl_selector namespaces;
-    SL_VEC(struct check_ref) checks;
-    struct sl_heap heap;             /* awake classes, by their first workload */
-    SL_VEC(uint32_t) asleep;         /* sleeping classes */
-    SL_VEC(uint32_t) reserved;       /* workloads that hold quota */
-    SL_VEC(uint32_t) lqs;            /* attached LocalQueues */
-    SL_VEC(struct prio_count) prios; /* of the reserved ones, lowest priority first */
+    SL_VEC(struct eng_check_ref) checks;
+    struct sl_heap heap;                 /* awake classes, by their first workload */
+    SL_VEC(uint32_t) asleep;             /* sleeping classes */
+    SL_VEC(uint32_t) reserved;           /* workloads that hold quota */
+    SL_VEC(uint32_t) lqs;                /* attached LocalQueues */
+    SL_VEC(struct eng_prio_count) prios; /* of the reserved ones, lowest priority first */
     uint32_t n_admitted;
-    struct tallies held;   /* by all of these */
-    uint32_t sticky;       /* workload that waits for its victims, NONE */
+    struct eng_tallies held; /* by all of these */
+    uint32_t sticky;         /* workload that waits for its victims, NONE */
     uint64_t alloc_gen;    /* moves when a workload leaves or quotas change: drops resume records */
     uint64_t seen_version; /* tree version and head of the last fruitless look */
     uint32_t seen_head;
-    struct range fair;             /* its candidates in the fair search numbered fair_search */
+    struct eng_range fair;         /* its candidates in the fair search numbered fair_search */
     uint32_t fair_first, fair_all; /* the whole run */
     uint64_t fair_search;
     uint32_t entry; /* of this round, NONE */
 };
 
-struct afs_item {
+struct eng_afs_item {
     sl_sym resource;
     int64_t consumed_milli, penalty_milli;
 };
 
-struct lq {
+struct eng_lq {
     sl_sym ns, name, cq_name;
     bool exists;
-    uint64_t says; /* digest of its content, 0 if there was none */
+    uint64_t spec_digest; /* digest of its content, 0 if there was none */
     enum sl_stop stop;
     int64_t weight_nano;
     uint32_t cq;              /* index of the attached ClusterQueue, NONE */
@@ -194,21 +194,21 @@ struct lq {
     SL_VEC(uint32_t) classes; /* with at least one waiting workload */
     SL_VEC(uint32_t) parked;  /* waiting, but not before some time or event */
     uint32_t n_refs;          /* workloads that name it, whatever their phase */
-    struct tallies held;      /* by its workloads, in whichever ClusterQueue */
+    struct eng_tallies held;  /* by its workloads, in whichever ClusterQueue */
     /* admission fair sharing */
     bool sampled;
     sl_time sampled_at;
-    SL_VEC(struct afs_item) afs;
+    SL_VEC(struct eng_afs_item) afs;
     unsigned __int128 afs_usage; /* fixed point, see afs.c; lower goes first */
 };
 
-struct lack { /* what a sleeping class needs before it is worth a look */
+struct eng_lack { /* what a sleeping class needs before it is worth a look */
     uint32_t fr;
     sl_amount need;
 };
 #define MAX_LACKS 6
 
-struct step {                         /* one resource group for one podset group */
+struct eng_step {                     /* one resource group for one podset group */
     uint16_t first_podset, n_podsets; /* in podset order of the plan */
     uint16_t group; /* of the ClusterQueue; UNCOVERED: the first resource is in none */
     uint16_t n_res;
@@ -218,22 +218,22 @@ struct step {                         /* one resource group for one podset group
 #define UNCOVERED UINT16_MAX
 #define NOT_ASKED (-1) /* unit of a resource that a podset does not request */
 
-struct plan_res {
+struct eng_plan_res {
     uint16_t in_group; /* resource index in the group */
     sl_sym resource;
 };
 
 /* How a shape maps to a ClusterQueue, computed once per configuration. */
-struct plan {
+struct eng_plan {
     uint64_t version;
-    SL_VEC(struct step) steps;
+    SL_VEC(struct eng_step) steps;
     SL_VEC(sl_amount) units;
-    SL_VEC(struct plan_res) res;
+    SL_VEC(struct eng_plan_res) res;
     SL_VEC(uint16_t) podsets; /* podset indices, group by group */
     SL_VEC(uint64_t) match;   /* per step: bit per flavor that passes taints and labels */
 };
 
-struct class {
+struct eng_class {
     uint32_t lq, shape;
     int64_t priority; /* effective */
     uint32_t only;    /* the one workload it is for, NONE: all that are alike */
@@ -241,60 +241,61 @@ struct class {
     uint32_t place;    /* in its ClusterQueue's heap */
     uint32_t sleep_at; /* place in cq.asleep */
     uint32_t lq_at;    /* place in lq.classes */
-    uint32_t kin;      /* ring of classes of one ClusterQueue with the same shape and priority */
+    uint32_t
+        next_equivalent; /* ring of classes of one ClusterQueue with the same shape and priority */
     bool used, asleep;
-    bool wake_always; /* any release may help */
-    uint64_t asked;   /* the cycle of its last evaluation for waking */
-    sl_wl_id told;    /* the workload whose refusal put it to sleep */
+    bool wake_always;      /* any release may help */
+    uint64_t wake_checked; /* the cycle of its last evaluation for waking */
+    sl_wl_id refused_wl;   /* the workload whose refusal put it to sleep */
     uint8_t n_lacks;
-    struct lack lacks[MAX_LACKS];
-    struct plan plan;
-    struct admission *last; /* what the last member got: shared while it is the same */
+    struct eng_lack lacks[MAX_LACKS];
+    struct eng_plan plan;
+    struct eng_admission *last; /* what the last member got: shared while it is the same */
 };
 
 /* ---- workloads ---- */
 
-struct podset_request {
+struct eng_podset_request {
     sl_sym resource;
     sl_amount unit; /* per pod */
 };
 
-struct podset {
+struct eng_podset {
     char *name;
     int32_t count, min_count;
     sl_sym group;
-    SL_VEC(struct podset_request) requests; /* effective, sorted by resource name */
-    const struct sl_podset_spec *raw;       /* in the shape's arena */
+    SL_VEC(struct eng_podset_request) requests; /* effective, sorted by resource name */
+    const struct sl_podset_spec *raw;           /* in the shape's arena */
 };
 
-struct shape {
+struct eng_shape {
     uint32_t refs;
     uint64_t hash;
     struct sl_arena arena;
-    struct podset *podsets;
+    struct eng_podset *podsets;
     uint32_t n;
     bool used, plain; /* plain: no selectors, affinity or tolerations anywhere */
     bool partial;     /* some podset may shrink */
 };
 
-struct assigned {
+struct eng_assigned {
     sl_sym resource, flavor;
     uint32_t fr; /* global */
     sl_amount amount;
 };
 
-struct admission {
+struct eng_admission {
     uint32_t refs;
     uint32_t cq;
     uint32_t n_podsets, n_assigned, n_uses;
     int32_t *counts; /* per podset */
     uint32_t *first; /* per podset: start in assigned, n_podsets + 1 of them */
-    struct assigned *assigned;
-    struct use *uses; /* summed per global fr */
+    struct eng_assigned *assigned;
+    struct eng_use *uses; /* summed per global fr */
     uint32_t borrow;
 };
 
-struct check_now {
+struct eng_wl_check {
     sl_sym name;
     enum sl_check_state state;
     int32_t retries;
@@ -304,22 +305,22 @@ struct check_now {
 };
 
 /* What a slice held when the next one took over, until it is known to be finished. */
-struct handed {
-    struct admission *admission; /* NULL: nothing */
+struct eng_slice_handover {
+    struct eng_admission *admission; /* NULL: nothing */
     sl_time reserved_at, admitted_at;
     bool ready, was_ready;
 };
 
 /* What only few workloads have. */
-struct more {
+struct eng_wl_extra {
     uint32_t place; /* in the timer heap */
     sl_time deadline;
     /* resume of the flavor scan: per plan step the last flavor tried, -1 for none left; valid for
      * one generation of the queue */
     SL_VEC(int32_t) resume;
     uint64_t resume_gen;
-    uint64_t looked_version, looked_cycle;
-    uint32_t looked; /* evaluations at one tree version */
+    uint64_t evaluated_version, evaluated_cycle;
+    uint32_t evaluations; /* evaluations at one tree version */
     /* requeueState and the Requeued condition */
     int32_t requeues;
     sl_time requeue_at;
@@ -341,19 +342,27 @@ struct more {
     int64_t max_exec_s;
     bool ready, was_ready;
     sl_time unready_at;
-    SL_VEC(struct check_now) checks;
+    SL_VEC(struct eng_wl_check) checks;
     uint32_t full_shape; /* before pods were reclaimed, or NONE */
     char *gate, *invalid;
-    uint64_t told; /* hash of the last PENDING or BLOCKED reported */
+    uint64_t reported_hash; /* hash of the last PENDING or BLOCKED reported */
     /* slices (slice.c) */
-    char *replaces;       /* name of the one that it replaces, NULL */
-    sl_wl_id took;        /* the one whose quota was transferred to it */
-    struct handed handed; /* what it gave to the next one */
+    char *replaces;                   /* name of the one that it replaces, NULL */
+    sl_wl_id took;                    /* the one whose quota was transferred to it */
+    struct eng_slice_handover handed; /* what it gave to the next one */
 };
 
-enum wl_phase { WL_FREE, WL_OUTSIDE, WL_WAITING, WL_PARKED, WL_RESERVED, WL_ADMITTED, WL_FINISHED };
+enum eng_wl_phase {
+    WL_FREE,
+    WL_OUTSIDE,
+    WL_WAITING,
+    WL_PARKED,
+    WL_RESERVED,
+    WL_ADMITTED,
+    WL_FINISHED
+};
 
-struct wl {
+struct eng_wl {
     /* What a decision reads comes first. */
     uint8_t phase;
     bool inactive, gated, on_hold, evicting;
@@ -368,68 +377,68 @@ struct wl {
     sl_sym ns;
     uint16_t uid_off, job_uid_off;
     char *text; /* name, NUL, uid, NUL, job uid */
-    struct more *more;
-    struct admission *admission;
+    struct eng_wl_extra *extra;
+    struct eng_admission *admission;
     sl_time order_at, reserved_at, admitted_at;
     sl_time created;
     uint64_t tie;
 };
 
-struct flavor {
+struct eng_flavor {
     sl_sym name;
     bool exists;
-    uint64_t says; /* digest of its content, 0 if there was none */
+    uint64_t spec_digest; /* digest of its content, 0 if there was none */
     struct sl_arena arena;
     struct sl_flavor_spec spec;
 };
 
-struct check {
+struct eng_check {
     sl_sym name;
     bool exists, active;
-    uint64_t says; /* digest of its content, 0 if there was none */
+    uint64_t spec_digest; /* digest of its content, 0 if there was none */
 };
 
-struct ns {
+struct eng_ns {
     sl_sym name;
     bool exists;
-    uint64_t says; /* digest of its content, 0 if there was none */
+    uint64_t spec_digest; /* digest of its content, 0 if there was none */
     struct sl_arena arena;
     struct sl_labels labels;
 };
 
 /* ---- one round ---- */
 
-enum mode { MODE_NO_FIT, MODE_NO_CANDIDATES, MODE_PREEMPT, MODE_RECLAIM, MODE_FIT };
+enum eng_mode { MODE_NO_FIT, MODE_NO_CANDIDATES, MODE_PREEMPT, MODE_RECLAIM, MODE_FIT };
 
-struct pick { /* one resource of one podset got a flavor */
+struct eng_pick { /* one resource of one podset got a flavor */
     uint16_t podset, mode;
     sl_sym resource, flavor;
     uint32_t fr; /* local */
     sl_amount amount;
 };
 
-struct target {
+struct eng_target {
     uint32_t wl;
     enum sl_cause cause;
 };
 
 /* Ranges are into the engine's round vectors. */
-struct entry {
+struct eng_entry {
     uint32_t wl, class, cq;
-    uint32_t slice; /* the one that it replaces, NONE; its usage is not requested again */
-    enum mode mode; /* NO_FIT, PREEMPT (the middle three) or FIT */
+    uint32_t slice;     /* the one that it replaces, NONE; its usage is not requested again */
+    enum eng_mode mode; /* NO_FIT, PREEMPT (the middle three) or FIT */
     uint32_t borrow;
     bool from_start; /* ignore where an earlier scan stopped */
     bool resumed;    /* did not start at the first flavor */
     bool has_resume; /* some flavor is still untried */
     bool processed;
-    struct range picks, uses, whys, targets, tried, counts, lacks;
+    struct eng_range picks, uses, whys, targets, tried, counts, lacks;
     uint64_t version; /* of the tree at its evaluation */
-    uint8_t outcome;  /* enum outcome */
+    uint8_t outcome;  /* enum eng_outcome */
 };
 
 /* What processing made of an entry; what is not done goes back to its queue. */
-enum outcome {
+enum eng_outcome {
     OUT_OPEN,
     OUT_DONE,
     OUT_NO_FIT,
@@ -439,12 +448,12 @@ enum outcome {
     OUT_SKIPPED,
 };
 
-struct undo {
+struct eng_undo {
     uint32_t cq, fr; /* local fr */
     sl_amount amount;
 };
 
-struct candidate {
+struct eng_candidate {
     uint32_t wl, cq;
     uint8_t list; /* 0 hierarchy, 1 priority, 2 same queue */
     enum sl_cause cause;
@@ -452,25 +461,25 @@ struct candidate {
     bool taken; /* fair search: is a target */
 };
 
-struct round {
-    SL_VEC(struct entry) entries;
+struct eng_round {
+    SL_VEC(struct eng_entry) entries;
     SL_VEC(uint32_t) order;
-    SL_VEC(struct pick) picks;
-    SL_VEC(struct use) uses; /* local fr */
+    SL_VEC(struct eng_pick) picks;
+    SL_VEC(struct eng_use) uses; /* local fr */
     SL_VEC(struct sl_why) whys;
-    SL_VEC(struct target) targets;
+    SL_VEC(struct eng_target) targets;
     SL_VEC(int32_t) tried;  /* per step */
     SL_VEC(int32_t) counts; /* per podset */
-    SL_VEC(struct undo) charges;
+    SL_VEC(struct eng_undo) charges;
     SL_VEC(uint32_t) victims; /* workloads, all preemptors of this round */
-    SL_VEC(struct candidate) candidates;
+    SL_VEC(struct eng_candidate) candidates;
     bool within_nominal; /* the preemptor of the fair search stays within its own quota */
     uint64_t search;     /* numbers fair searches, two per call: one for each strategy */
-    SL_VEC(struct lack) lacks;
+    SL_VEC(struct eng_lack) lacks;
     SL_VEC(uint32_t) processed; /* entries, in the order they were processed */
     SL_VEC(uint32_t) contested, barred;
-    SL_VEC(struct target) memo; /* what the last single-pair search found, for memo_use */
-    struct use memo_use;
+    SL_VEC(struct eng_target) memo; /* what the last single-pair search found, for memo_use */
+    struct eng_use memo_use;
     bool memo_valid;
     struct sl_arena text;
 };
@@ -483,32 +492,32 @@ struct sl_engine {
     struct sl_syms syms;
     sl_sym sym_pods;
 
-    SL_VEC(struct fr) frs;
+    SL_VEC(struct eng_fr) frs;
     SL_VEC(uint32_t) free_frs;
     struct sl_map fr_map;
-    SL_VEC(struct extra_fr) extra_frs;          /* pairs in use that no quota names */
-    SL_VEC(struct node) nodes;                  /* name 0: free */
+    SL_VEC(struct eng_extra_fr) extra_frs;      /* pairs in use that no quota names */
+    SL_VEC(struct eng_node) nodes;              /* name 0: free */
     SL_VEC(uint32_t) free_cohorts, free_queues; /* nodes; a queue's with its cq */
     struct sl_map node_map;
-    SL_VEC(struct tree) trees;
-    SL_VEC(struct cq) cqs;
-    SL_VEC(struct lq) lqs;
+    SL_VEC(struct eng_tree) trees;
+    SL_VEC(struct eng_cq) cqs;
+    SL_VEC(struct eng_lq) lqs;
     struct sl_map lq_map;
-    SL_VEC(struct flavor) flavors;
+    SL_VEC(struct eng_flavor) flavors;
     struct sl_map flavor_map;
-    SL_VEC(struct check) checks;
+    SL_VEC(struct eng_check) checks;
     struct sl_map check_map;
-    SL_VEC(struct ns) namespaces;
+    SL_VEC(struct eng_ns) namespaces;
     struct sl_map ns_map;
 
-    SL_VEC(struct shape) shapes;
+    SL_VEC(struct eng_shape) shapes;
     SL_VEC(uint32_t) free_shapes;
     struct sl_map shape_map;
-    SL_VEC(struct class) classes;
+    SL_VEC(struct eng_class) classes;
     SL_VEC(uint32_t) free_classes;
-    struct sl_map class_map; /* by lq, shape, priority */
-    struct sl_map kin_map;   /* by cq, shape, priority: one of the ring */
-    SL_VEC(struct wl) wls;
+    struct sl_map class_map;      /* by lq, shape, priority */
+    struct sl_map equivalent_map; /* by cq, shape, priority: one of the ring */
+    SL_VEC(struct eng_wl) wls;
     SL_VEC(uint32_t) free_wls, free_lqs;
     struct sl_map wl_map;
     struct sl_heap timers; /* workloads by more->deadline */
@@ -525,147 +534,149 @@ struct sl_engine {
     sl_time now;
     struct sl_effects *out; /* during a cycle */
     SL_VEC(uint32_t) due;   /* workloads to reconcile when the next cycle starts */
-    struct round round;
+    struct eng_round round;
     struct sl_engine_stats stats;
 };
 
 /* ---- small shared helpers ---- */
 
-static inline const char *str(const struct sl_engine *e, sl_sym y) {
+static inline const char *eng_str(const struct sl_engine *e, sl_sym y) {
     return sl_sym_str(&e->syms, y);
 }
-static inline bool gate(const struct sl_engine *e, enum sl_gate g) {
+static inline bool eng_gate_on(const struct sl_engine *e, enum sl_gate g) {
     return e->config.gates >> g & 1;
 }
-static inline struct node *cq_node(const struct sl_engine *e, const struct cq *q) {
+static inline struct eng_node *eng_cq_node(const struct sl_engine *e, const struct eng_cq *q) {
     return &e->nodes.v[q->node];
 }
-static inline struct tree *cq_tree(const struct sl_engine *e, const struct cq *q) {
+static inline struct eng_tree *eng_cq_tree(const struct sl_engine *e, const struct eng_cq *q) {
     return &e->trees.v[e->nodes.v[q->node].tree];
 }
-static inline struct cell *cell_at(const struct sl_engine *e, uint32_t node, uint32_t fr) {
-    const struct node *n = &e->nodes.v[node];
-    const struct tree *t = &e->trees.v[n->tree];
+static inline struct eng_cell *eng_cell_at(const struct sl_engine *e, uint32_t node, uint32_t fr) {
+    const struct eng_node *n = &e->nodes.v[node];
+    const struct eng_tree *t = &e->trees.v[n->tree];
     return &t->cells[(size_t)n->row * t->n_fr + fr];
 }
-static inline sl_amount used(const struct cell *c) {
+static inline sl_amount eng_cell_used(const struct eng_cell *c) {
     return sl_amount_clamp(c->usage);
 }
-static inline int64_t wl_priority(const struct sl_engine *e, const struct wl *w) {
-    return (int64_t)w->priority + (gate(e, SL_GATE_PRIORITY_BOOST) ? w->boost : 0);
+static inline int64_t eng_wl_priority(const struct sl_engine *e, const struct eng_wl *w) {
+    return (int64_t)w->priority + (eng_gate_on(e, SL_GATE_PRIORITY_BOOST) ? w->boost : 0);
 }
-static inline const char *wl_name(const struct wl *w) {
+static inline const char *eng_wl_name(const struct eng_wl *w) {
     return w->text;
 }
-static inline const char *wl_uid(const struct wl *w) {
+static inline const char *eng_wl_uid(const struct eng_wl *w) {
     return w->text + w->uid_off;
 }
-static inline const char *wl_job_uid(const struct wl *w) {
+static inline const char *eng_wl_job_uid(const struct eng_wl *w) {
     return w->text + w->job_uid_off;
 }
-static inline sl_wl_id wl_id(const struct sl_engine *e, uint32_t i) {
+static inline sl_wl_id eng_wl_id(const struct sl_engine *e, uint32_t i) {
     return (sl_wl_id){(uint64_t)e->wls.v[i].gen << 32 | (i + 1)};
 }
-static inline bool wl_holds_quota(const struct wl *w) {
+static inline bool eng_wl_holds_quota(const struct eng_wl *w) {
     return w->phase == WL_RESERVED || w->phase == WL_ADMITTED;
 }
 
 /* engine.c */
-void cq_init(struct sl_engine *e, struct cq *q, uint32_t node);
+void eng_cq_init(struct sl_engine *e, struct eng_cq *q, uint32_t node);
 /* As it was when it was new. */
-void cq_reset(struct sl_engine *e, uint32_t cq);
+void eng_cq_reset(struct sl_engine *e, uint32_t cq);
 
 /* view.c */
-const struct cq *cq_named(const struct sl_engine *e, const char *name);         /* or NULL */
-uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name); /* or NONE */
+const struct eng_cq *eng_cq_named(const struct sl_engine *e, const char *name);     /* or NULL */
+uint32_t eng_lq_named(const struct sl_engine *e, const char *ns, const char *name); /* or NONE */
 
 /* tree.c: nodes, quotas, usage */
-uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name); /* or NONE */
-uint32_t node_get(struct sl_engine *e, bool cohort, const char *name);        /* made if missing */
+uint32_t eng_node_find(const struct sl_engine *e, bool cohort, const char *name); /* or NONE */
+uint32_t eng_node_get(struct sl_engine *e, bool cohort, const char *name); /* made if missing */
 /* Removes it: from now on it does not exist, and is not found. */
-void node_unname(struct sl_engine *e, uint32_t node);
-void node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g);
-void node_touch(struct sl_engine *e, uint32_t node);
-void node_free(struct node *n);
-void trees_rebuild(struct sl_engine *e);
-void trees_free(struct sl_engine *e);
-void tree_work_out(struct sl_engine *e, struct tree *t, uint32_t fr);
-void tree_lendable(struct sl_engine *e, struct tree *t);
-uint32_t fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource);
+void eng_node_release_name(struct sl_engine *e, uint32_t node);
+void eng_node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g);
+void eng_node_touch(struct sl_engine *e, uint32_t node);
+void eng_node_free(struct eng_node *n);
+void eng_trees_rebuild(struct sl_engine *e);
+void eng_trees_free(struct sl_engine *e);
+void eng_tree_compute(struct sl_engine *e, struct eng_tree *t, uint32_t fr);
+void eng_tree_lendable(struct sl_engine *e, struct eng_tree *t);
+uint32_t eng_fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource);
 /* Local fr of a global one, NONE if the tree does not know it. */
-uint32_t tree_fr(const struct tree *t, uint32_t fr);
+uint32_t eng_tree_fr(const struct eng_tree *t, uint32_t fr);
 /* The only way usage changes. amount may be negative. */
-void tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount);
-/* How much of an amount added at the leaf arrives at its ancestor 'node' (or at itself). */
-__int128 tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, uint32_t fr,
-                       sl_amount amount);
-sl_amount tree_available(const struct sl_engine *e, uint32_t node, uint32_t fr);
+void eng_tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount);
+/* How much of an amount added at the leaf arrives at its ancestor 'eng_node' (or at itself). */
+__int128 eng_tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, uint32_t fr,
+                           sl_amount amount);
+sl_amount eng_tree_available(const struct sl_engine *e, uint32_t node, uint32_t fr);
 /* Would usage stay within the subtree's own quota with this much more? */
-bool tree_within(const struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount more);
+bool eng_tree_within(const struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount more);
 /* Height of the lowest subtree in which the amount fits, and whether quota may be reclaimed. */
-uint32_t tree_borrow_height(const struct sl_engine *e, const struct cq *q, uint32_t fr,
-                            sl_amount amount, bool *may_reclaim);
-bool tree_is_ancestor(const struct sl_engine *e, uint32_t node, uint32_t of);
-void tree_mark(struct sl_engine *e, struct tree *t);
+uint32_t eng_tree_borrow_height(const struct sl_engine *e, const struct eng_cq *q, uint32_t fr,
+                                sl_amount amount, bool *may_reclaim);
+bool eng_tree_is_ancestor(const struct sl_engine *e, uint32_t node, uint32_t of);
+void eng_tree_mark_dirty(struct sl_engine *e, struct eng_tree *t);
 /* The queue's tree has to be evaluated; a rebuild that is due marks all of them anyway. */
-void cq_mark(struct sl_engine *e, const struct cq *q);
-void wl_charge(struct sl_engine *e, uint32_t wl, int sign);
+void eng_cq_mark_dirty(struct sl_engine *e, const struct eng_cq *q);
+void eng_wl_charge(struct sl_engine *e, uint32_t wl, int sign);
 
 /* share.c: dominant resource share */
-struct share share_of(const struct sl_engine *e, uint32_t node);
-int share_cmp(const struct share *a, const struct share *b);
-int64_t share_status(const struct share *s);
+struct eng_share eng_share_of(const struct sl_engine *e, uint32_t node);
+int eng_share_cmp(const struct eng_share *a, const struct eng_share *b);
+int64_t eng_share_status(const struct eng_share *s);
 
 /* shape.c */
-int shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n, uint32_t *ret,
-                 struct sl_err *err);
-void shape_ref(struct sl_engine *e, uint32_t s);
-void shape_unref(struct sl_engine *e, uint32_t i);
-void shapes_refresh(struct sl_engine *e);
-void plan_update(struct sl_engine *e, uint32_t class);
-void plan_free(struct plan *p);
-bool flavor_has_topology(const struct sl_engine *e, sl_sym flavor);
+int eng_shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n, uint32_t *ret,
+                     struct sl_err *err);
+void eng_shape_ref(struct sl_engine *e, uint32_t s);
+void eng_shape_unref(struct sl_engine *e, uint32_t i);
+void eng_shapes_refresh(struct sl_engine *e);
+void eng_plan_update(struct sl_engine *e, uint32_t class);
+void eng_plan_free(struct eng_plan *p);
+bool eng_flavor_has_topology(const struct sl_engine *e, sl_sym flavor);
 /* Why the flavor does not match the podset; returns whether it does. */
-bool flavor_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
-                    sl_sym flavor, const struct podset *p, struct sl_why *why, struct sl_arena *a);
+bool eng_flavor_matches(const struct sl_engine *e, const struct eng_node *q,
+                        const struct eng_group *g, sl_sym flavor, const struct eng_podset *p,
+                        struct sl_why *why, struct sl_arena *a);
 
 /* waiting.c: classes, lines, heads */
-bool class_less(const void *e, uint32_t a, uint32_t b);
-uint32_t *class_place(void *ctx, uint32_t c);
-void wl_enqueue(struct sl_engine *e, uint32_t wl);
-void wl_dequeue(struct sl_engine *e, uint32_t wl);
-void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
+bool eng_class_less(const void *e, uint32_t a, uint32_t b);
+uint32_t *eng_class_place(void *ctx, uint32_t c);
+void eng_wl_enqueue(struct sl_engine *e, uint32_t wl);
+void eng_wl_dequeue(struct sl_engine *e, uint32_t wl);
+void eng_wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
 /* The same in two steps, for changes in between: a preemptor continues to wait for its victims. */
-bool wl_sticky(const struct sl_engine *e, uint32_t wl);
-void wl_enqueue_again(struct sl_engine *e, uint32_t wl, bool sticky);
-sl_time wl_order_time(const struct sl_engine *e, const struct wl *w);
-void class_sleep(struct sl_engine *e, uint32_t class, uint32_t wl);
-void class_wake(struct sl_engine *e, uint32_t class);
-void lq_attach(struct sl_engine *e, uint32_t lq);
-void lq_detach(struct sl_engine *e, uint32_t lq);
-void tree_wake(struct sl_engine *e, struct tree *t);
-void waiting_at_rest(struct sl_engine *e);
-uint32_t cq_head(struct sl_engine *e, uint32_t cq);
-uint32_t lq_get(struct sl_engine *e, sl_sym ns, sl_sym name);
-void lq_drop_if_unused(struct sl_engine *e, uint32_t lq);
-struct sl_ordkey wl_key(const struct sl_engine *e, uint32_t wl);
-int wl_tie(const void *ctx, uint32_t a, uint32_t b);
-void waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_pos, uint32_t *lq_pos,
-                       uint32_t *cq_n, uint32_t *lq_n);
+bool eng_wl_sticky(const struct sl_engine *e, uint32_t wl);
+void eng_wl_enqueue_again(struct sl_engine *e, uint32_t wl, bool sticky);
+sl_time eng_wl_order_time(const struct sl_engine *e, const struct eng_wl *w);
+void eng_class_sleep(struct sl_engine *e, uint32_t class, uint32_t wl);
+void eng_class_wake(struct sl_engine *e, uint32_t class);
+void eng_lq_attach(struct sl_engine *e, uint32_t lq);
+void eng_lq_detach(struct sl_engine *e, uint32_t lq);
+void eng_tree_wake(struct sl_engine *e, struct eng_tree *t);
+void eng_waiting_at_rest(struct sl_engine *e);
+uint32_t eng_cq_head(struct sl_engine *e, uint32_t cq);
+uint32_t eng_lq_get(struct sl_engine *e, sl_sym ns, sl_sym name);
+void eng_lq_drop_if_unused(struct sl_engine *e, uint32_t lq);
+struct sl_ordkey eng_wl_key(const struct sl_engine *e, uint32_t wl);
+int eng_wl_tie(const void *ctx, uint32_t a, uint32_t b);
+void eng_waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_pos,
+                           uint32_t *lq_pos, uint32_t *cq_n, uint32_t *lq_n);
 
 /* assign.c: flavors for one workload */
-void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
-                   const struct more *resume);
-void assign(struct sl_engine *e, struct entry *x);
-void entry_init(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq);
-bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u, uint32_t n,
-              bool borrowing);
+void eng_assign_counts(struct sl_engine *e, struct eng_entry *x, const int32_t *counts,
+                       const struct eng_wl_extra *resume);
+void eng_assign_flavors(struct sl_engine *e, struct eng_entry *x);
+void eng_entry_init(struct sl_engine *e, struct eng_entry *x, uint32_t wl, uint32_t class,
+                    uint32_t cq);
+bool eng_uses_fit(const struct sl_engine *e, const struct eng_cq *q, const struct eng_use *u,
+                  uint32_t n, bool borrowing);
 
 /* preempt/preempt.c, preempt/fair_sharing.c: which workloads to evict */
-struct search {
+struct eng_search {
     uint32_t wl, cq;
-    uint32_t slice;         /* the one that it replaces: no candidate; NONE */
-    const struct use *uses; /* all its requests, local fr */
+    uint32_t slice;             /* the one that it replaces: no candidate; NONE */
+    const struct eng_use *uses; /* all its requests, local fr */
     uint32_t n_uses;
     const uint32_t *contested; /* local frs that need preemption */
     uint32_t n_contested;
@@ -674,121 +685,124 @@ struct search {
 };
 /* places.c */
 /* Fills in where; a refusal becomes one more reason. */
-bool ask_placer(struct sl_engine *e, struct entry *x);
+bool eng_entry_place(struct sl_engine *e, struct eng_entry *x);
 /* Could a place be what is contested here? */
-bool pick_needs_place(const struct sl_engine *e, const struct pick *p);
+bool eng_pick_needs_placement(const struct sl_engine *e, const struct eng_pick *p);
 /* Makes a search for the entry one for a place as well, if it needs one. */
-void search_places(struct sl_engine *e, struct search *s, const struct entry *x);
+void eng_search_places(struct sl_engine *e, struct eng_search *s, const struct eng_entry *x);
 /* Removes a workload's usage and restores it; does it fit in the present state? */
-void search_take(struct sl_engine *e, const struct search *s, uint32_t wl);
-void search_put(struct sl_engine *e, const struct search *s, uint32_t wl);
-bool search_fits(struct sl_engine *e, const struct search *s, bool borrowing);
+void eng_search_take(struct sl_engine *e, const struct eng_search *s, uint32_t wl);
+void eng_search_put(struct sl_engine *e, const struct eng_search *s, uint32_t wl);
+bool eng_search_fits(struct sl_engine *e, const struct eng_search *s, bool borrowing);
 /* assign.c: which workloads to evict for the assignment just made. Returns how many. */
-uint32_t find_targets(struct sl_engine *e, struct entry *x);
+uint32_t eng_find_targets(struct sl_engine *e, struct eng_entry *x);
 /* Appends targets to round.targets; returns how many. */
-uint32_t preempt_search(struct sl_engine *e, const struct search *s);
-uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s);
-int candidate_cmp(const struct sl_engine *e, uint32_t preemptor_cq, uint32_t a, uint32_t b);
+uint32_t eng_preempt_search(struct sl_engine *e, const struct eng_search *s);
+uint32_t eng_preempt_search_fair(struct sl_engine *e, const struct eng_search *s);
+int eng_candidate_cmp(const struct sl_engine *e, uint32_t preemptor_cq, uint32_t a, uint32_t b);
 /* Which workloads must not be evicted in this search, so that preemption terminates: fills
  * round.barred. */
-void search_bar(struct sl_engine *e, const struct search *s);
-bool search_may_take(const struct sl_engine *e, const struct search *s, uint32_t wl);
-bool policy_within(const struct sl_engine *e, const struct search *s, uint32_t wl);
-bool policy_reclaim(const struct sl_engine *e, const struct search *s, uint32_t wl);
-bool within_contested(const struct sl_engine *e, uint32_t node, const struct search *s);
-uint32_t fill_back(struct sl_engine *e, const struct search *s, uint32_t first, bool borrowing);
-void tree_epoch(struct sl_engine *e, struct tree *t);
+void eng_search_bar(struct sl_engine *e, const struct eng_search *s);
+bool eng_search_may_take(const struct sl_engine *e, const struct eng_search *s, uint32_t wl);
+bool eng_policy_within(const struct sl_engine *e, const struct eng_search *s, uint32_t wl);
+bool eng_policy_reclaim(const struct sl_engine *e, const struct eng_search *s, uint32_t wl);
+bool eng_search_within_contested(const struct sl_engine *e, uint32_t node,
+                                 const struct eng_search *s);
+uint32_t eng_search_fill_back(struct sl_engine *e, const struct eng_search *s, uint32_t first,
+                              bool borrowing);
+void eng_tree_epoch(struct sl_engine *e, struct eng_tree *t);
 
 /* apply/apply.c */
-uint32_t wl_resolve(const struct sl_engine *e, sl_wl_id id);
-uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name);
+uint32_t eng_wl_resolve(const struct sl_engine *e, sl_wl_id id);
+uint32_t eng_wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name);
 
 /* slice.c: workloads that take the place of others, and those that shrink */
 /* The one that this workload would replace in the queue, NONE. */
-uint32_t slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq);
+uint32_t eng_slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq);
 /* What that one was given of a resource for its podset of this name; NULL: nothing. */
-const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, const char *podset,
-                                   sl_sym resource);
-void slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice);
+const struct eng_assigned *eng_slice_holds(const struct sl_engine *e, uint32_t slice,
+                                           const char *podset, sl_sym resource);
+void eng_slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice);
 /* The slice that gets its quota back if this workload's reservation comes to nothing now, NONE; and
  * giving it back, after the reservation has gone. */
-uint32_t slice_taken(const struct sl_engine *e, uint32_t wl);
-void slice_return(struct sl_engine *e, uint32_t slice);
+uint32_t eng_slice_taken(const struct sl_engine *e, uint32_t wl);
+void eng_slice_return(struct sl_engine *e, uint32_t slice);
 /* It is finished for good. */
-void slice_ended(struct sl_engine *e, uint32_t wl);
+void eng_slice_ended(struct sl_engine *e, uint32_t wl);
 /* Holds no more pods than its shape requests. */
-void wl_shrink(struct sl_engine *e, uint32_t wl);
+void eng_wl_shrink(struct sl_engine *e, uint32_t wl);
 
 /* engine.c */
-void settle(struct sl_engine *e);
+void eng_refresh(struct sl_engine *e);
 
 /* cycle.c, fair.c: rounds */
-void round_run(struct sl_engine *e);
-void round_clear(struct round *r);
+void eng_round_run(struct sl_engine *e);
+void eng_round_clear(struct eng_round *r);
 /* What the refused class needs before another look can help. */
-void remember_lacks(struct sl_engine *e, const struct entry *x);
-void round_init(struct round *r);
-void round_done(struct round *r);
-void entry_process(struct sl_engine *e, uint32_t i);
+void eng_class_set_lacks(struct sl_engine *e, const struct eng_entry *x);
+void eng_round_init(struct eng_round *r);
+void eng_round_done(struct eng_round *r);
+void eng_entry_process(struct sl_engine *e, uint32_t i);
 /* Reasons of its own that keep a workload from being considered; SL_PENDING_COUNT: none. */
-enum sl_pending_kind own_obstacle(const struct sl_engine *e, uint32_t wl, const struct cq *q);
-void fair_order_run(struct sl_engine *e);
+enum sl_pending_kind eng_wl_obstacle(const struct sl_engine *e, uint32_t wl,
+                                     const struct eng_cq *q);
+void eng_fair_order_run(struct sl_engine *e);
 
 /* admit.c: from decision to state: reservation and release of quota */
-struct more *wl_more(struct sl_engine *e, uint32_t wl);
-void wl_reserve(struct sl_engine *e, struct entry *x);
-void wl_hold(struct sl_engine *e, uint32_t wl, struct admission *a, sl_time at);
-void wl_admitted(struct sl_engine *e, uint32_t wl);
-void wl_give_back(struct sl_engine *e, uint32_t wl);
+struct eng_wl_extra *eng_wl_extra(struct sl_engine *e, uint32_t wl);
+void eng_wl_reserve(struct sl_engine *e, struct eng_entry *x);
+void eng_wl_hold(struct sl_engine *e, uint32_t wl, struct eng_admission *a, sl_time at);
+void eng_wl_admitted(struct sl_engine *e, uint32_t wl);
+void eng_wl_release_quota(struct sl_engine *e, uint32_t wl);
 /* Counts the usage of the workload among the reserved and the admitted of its queues: 1, 0 or -1
  * times each. Every change of an admission or of the phase of an admitted workload calls this. */
-void wl_count(struct sl_engine *e, uint32_t wl, int reserved, int admitted);
+void eng_wl_count(struct sl_engine *e, uint32_t wl, int reserved, int admitted);
 /* Of this fr, or with NONE of workloads; nothing: zeros. */
-struct tally tally_get(const struct tallies *t, uint32_t cq, uint32_t fr);
-void wl_destroy(struct sl_engine *e, uint32_t wl);
-struct admission *admission_new(uint32_t n_podsets, uint32_t n_assigned);
-void admission_sum(struct admission *a);
+struct eng_tally eng_tally_get(const struct eng_tallies *t, uint32_t cq, uint32_t fr);
+void eng_wl_destroy(struct sl_engine *e, uint32_t wl);
+struct eng_admission *eng_admission_new(uint32_t n_podsets, uint32_t n_assigned);
+void eng_admission_sum(struct eng_admission *a);
 /* Gives pairs that the queue's tree does not know yet a column; not during a round. */
-void admission_columns(struct sl_engine *e, const struct admission *a);
-void admission_unref(struct admission *a);
-bool wl_eligible(const struct wl *w);
-void prio_add(struct cq *q, int64_t priority, int by);
+void eng_admission_columns(struct sl_engine *e, const struct eng_admission *a);
+void eng_admission_unref(struct eng_admission *a);
+bool eng_wl_eligible(const struct eng_wl *w);
+void eng_prio_add(struct eng_cq *q, int64_t priority, int by);
 
 /* lifecycle.c: what time and outside events do to a workload */
-void wl_due(struct sl_engine *e, uint32_t wl); /* reconcile it at the start of the next cycle */
-void line_due(struct sl_engine *e, const struct sl_ordset *line);
-void due_run(struct sl_engine *e);
-void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_cause cause,
-              uint32_t by, const char *text);
-void wl_released(struct sl_engine *e, uint32_t wl);
-void wl_deactivate(struct sl_engine *e, uint32_t wl, enum sl_cause cause, const char *text);
-void wl_backoff(struct sl_engine *e, uint32_t wl, int32_t count, sl_time at);
-void wl_timer(struct sl_engine *e, uint32_t wl);
-void timers_run(struct sl_engine *e);
-bool timer_less(const void *e, uint32_t a, uint32_t b);
-uint32_t *timer_place(void *ctx, uint32_t wl);
-void ready_recount(struct sl_engine *e);
+void eng_wl_due(struct sl_engine *e, uint32_t wl); /* reconcile it at the start of the next cycle */
+void eng_line_due(struct sl_engine *e, const struct sl_ordset *line);
+void eng_due_run(struct sl_engine *e);
+void eng_wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_cause cause,
+                  uint32_t by, const char *text);
+void eng_wl_released(struct sl_engine *e, uint32_t wl);
+void eng_wl_deactivate(struct sl_engine *e, uint32_t wl, enum sl_cause cause, const char *text);
+void eng_wl_backoff(struct sl_engine *e, uint32_t wl, int32_t count, sl_time at);
+void eng_wl_timer(struct sl_engine *e, uint32_t wl);
+void eng_timers_run(struct sl_engine *e);
+bool eng_timer_less(const void *e, uint32_t a, uint32_t b);
+uint32_t *eng_timer_place(void *ctx, uint32_t wl);
+void eng_ready_recount(struct sl_engine *e);
 
 /* checks.c: admission checks of one workload */
-void checks_sync(struct sl_engine *e, uint32_t wl);
-bool checks_act(struct sl_engine *e, uint32_t wl);
-void checks_reset(struct sl_engine *e, uint32_t wl);
-bool checks_all_ready(const struct sl_engine *e, uint32_t wl);
+void eng_checks_sync(struct sl_engine *e, uint32_t wl);
+bool eng_checks_act(struct sl_engine *e, uint32_t wl);
+void eng_checks_reset(struct sl_engine *e, uint32_t wl);
+bool eng_checks_all_ready(const struct sl_engine *e, uint32_t wl);
 
 /* status.c */
-void cq_status_update(struct sl_engine *e);
+void eng_cq_status_update(struct sl_engine *e);
 
 /* afs.c */
-void afs_sample(struct sl_engine *e);
+void eng_afs_sample(struct sl_engine *e);
 /* The entry penalty of an admission: pending (1), dropped (-1), or turned into usage (0). */
-void afs_penalty(struct sl_engine *e, uint32_t lq, const struct admission *a, int sign);
-bool afs_orders(const struct sl_engine *e, const struct cq *q);
-void afs_weigh(struct sl_engine *e, uint32_t lq);
+void eng_afs_penalty(struct sl_engine *e, uint32_t lq, const struct eng_admission *a, int sign);
+bool eng_afs_orders(const struct sl_engine *e, const struct eng_cq *q);
+void eng_afs_weigh(struct sl_engine *e, uint32_t lq);
 
 /* effects.c */
-struct sl_effect *effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint32_t wl);
-void effect_pending(struct sl_engine *e, struct entry *x, enum sl_pending_kind kind,
-                    uint32_t victims, bool asleep);
-char *cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a);
+struct sl_effect *eng_effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint32_t wl);
+void eng_effect_pending(struct sl_engine *e, struct eng_entry *x, enum sl_pending_kind kind,
+                        uint32_t victims, bool asleep);
+char *eng_cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a);
 
 #endif

@@ -16,7 +16,7 @@ static bool flavor_exists(const struct sl_engine *e, sl_sym f) {
     return i != SL_MAP_NONE && e->flavors.v[i].exists;
 }
 
-static const struct check *check_of(const struct sl_engine *e, sl_sym c) {
+static const struct eng_check *check_of(const struct sl_engine *e, sl_sym c) {
     uint32_t i = sl_map_get(&e->check_map, c);
     return i == SL_MAP_NONE || !e->checks.v[i].exists ? NULL : &e->checks.v[i];
 }
@@ -30,9 +30,9 @@ static int cmp_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void missing_flavors(struct sl_engine *e, const struct cq *q, struct sl_buf *b,
+static void missing_flavors(struct sl_engine *e, const struct eng_cq *q, struct sl_buf *b,
                             enum sl_inactive *first, uint32_t *n_reasons) {
-    const struct node *n = cq_node(e, q);
+    const struct eng_node *n = eng_cq_node(e, q);
     uint32_t found = 0;
     for (uint32_t g = 0; g < n->n_groups; g++)
         for (uint32_t f = 0; f < n->groups[g].n_flavors; f++) {
@@ -46,18 +46,18 @@ static void missing_flavors(struct sl_engine *e, const struct cq *q, struct sl_b
             } else {
                 sl_buf_puts(b, ",");
             }
-            sl_buf_puts(b, str(e, y));
+            sl_buf_puts(b, eng_str(e, y));
         }
 }
 
-static void bad_checks(struct sl_engine *e, const struct cq *q, bool missing, struct sl_buf *b,
+static void bad_checks(struct sl_engine *e, const struct eng_cq *q, bool missing, struct sl_buf *b,
                        enum sl_inactive *first, uint32_t *n_reasons) {
     const char *names[SL_MAX_QUEUE_CHECKS];
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->checks.n && n < SL_MAX_QUEUE_CHECKS; i++) {
-        const struct check *c = check_of(e, q->checks.v[i].name);
+        const struct eng_check *c = check_of(e, q->checks.v[i].name);
         if (missing ? !c : c && !c->active)
-            names[n++] = str(e, q->checks.v[i].name);
+            names[n++] = eng_str(e, q->checks.v[i].name);
     }
     if (!n)
         return;
@@ -72,9 +72,9 @@ static void bad_checks(struct sl_engine *e, const struct cq *q, bool missing, st
         sl_buf_printf(b, "%s%s", i ? "," : "", names[i]);
 }
 
-static void missing_topologies(struct sl_engine *e, const struct cq *q, struct sl_buf *b,
+static void missing_topologies(struct sl_engine *e, const struct eng_cq *q, struct sl_buf *b,
                                enum sl_inactive *first, uint32_t *n_reasons) {
-    const struct node *n = cq_node(e, q);
+    const struct eng_node *n = eng_cq_node(e, q);
     for (uint32_t g = 0; g < n->n_groups; g++)
         for (uint32_t f = 0; f < n->groups[g].n_flavors; f++) {
             sl_sym y = n->groups[g].flavors[f];
@@ -83,13 +83,13 @@ static void missing_topologies(struct sl_engine *e, const struct cq *q, struct s
             if (!s || !*s->topology || s->n_levels)
                 continue;
             list_begin(b, "there is no Topology ", n_reasons);
-            sl_buf_printf(b, "\"%s\" for TAS flavor \"%s\"", s->topology, str(e, y));
+            sl_buf_printf(b, "\"%s\" for TAS flavor \"%s\"", s->topology, eng_str(e, y));
             if (*first == SL_INACTIVE_COUNT)
                 *first = SL_INACTIVE_TOPOLOGY_NOT_FOUND;
         }
 }
 
-static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
+static void work_out(struct sl_engine *e, struct eng_cq *q, struct sl_buf *b,
                      enum sl_inactive *reason) {
     uint32_t n = 0;
     *reason = SL_INACTIVE_COUNT;
@@ -108,7 +108,7 @@ static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
     bad_checks(e, q, true, b, reason, &n);
     bad_checks(e, q, false, b, reason, &n);
     missing_topologies(e, q, b, reason, &n);
-    if (cq_node(e, q)->broken) {
+    if (eng_cq_node(e, q)->broken) {
         list_begin(b, "is below a cycle of Cohorts", &n);
         if (*reason == SL_INACTIVE_COUNT)
             *reason = SL_INACTIVE_COHORT_CYCLE;
@@ -121,26 +121,26 @@ static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
     sl_buf_puts(b, "Can admit new workloads");
 }
 
-void cq_status_update(struct sl_engine *e) {
+void eng_cq_status_update(struct sl_engine *e) {
     struct sl_buf b;
     sl_buf_init(&b, 32768);
     sl_buf_short(&b);
     for (uint32_t i = 0; i < e->cqs.n; i++) {
-        struct cq *q = &e->cqs.v[i];
+        struct eng_cq *q = &e->cqs.v[i];
         if (!q->exists)
             continue;
         enum sl_inactive reason;
         work_out(e, q, &b, &reason);
         bool active = reason == SL_INACTIVE_COUNT;
         if (active != q->active) {
-            struct tree *t = cq_tree(e, q);
+            struct eng_tree *t = eng_cq_tree(e, q);
             t->wake_all |= active;
-            tree_mark(e, t);
+            eng_tree_mark_dirty(e, t);
             for (uint32_t k = 0; k < q->lqs.n; k++) {
-                const struct lq *l = &e->lqs.v[q->lqs.v[k]];
+                const struct eng_lq *l = &e->lqs.v[q->lqs.v[k]];
                 for (uint32_t c = 0; c < l->classes.n; c++) {
                     const struct sl_ordset *line = &e->classes.v[l->classes.v[c]].line;
-                    line_due(e, line);
+                    eng_line_due(e, line);
                 }
             }
         }
@@ -150,8 +150,8 @@ void cq_status_update(struct sl_engine *e) {
             continue;
         sl_freep(&q->message);
         q->message = sl_strdup(sl_buf_str(&b));
-        struct sl_effect *f = effect_new(e, SL_EFFECT_CQ_STATUS, NONE);
-        f->name = f->cq = str(e, cq_node(e, q)->name);
+        struct sl_effect *f = eng_effect_new(e, SL_EFFECT_CQ_STATUS, ENG_NONE);
+        f->name = f->cq = eng_str(e, eng_cq_node(e, q)->name);
         f->cq_status.active = active;
         f->cq_status.reason = reason;
         f->cq_status.message = sl_arena_strdup(&e->out->arena, q->message);

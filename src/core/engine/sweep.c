@@ -17,7 +17,7 @@ struct marks {
 
 /* ---- what is in use ---- */
 
-static void mark_admission(struct marks *m, const struct admission *a) {
+static void mark_admission(struct marks *m, const struct eng_admission *a) {
     if (!a)
         return;
     m->cq[a->cq] = 1;
@@ -27,10 +27,10 @@ static void mark_admission(struct marks *m, const struct admission *a) {
         m->fr[a->uses[i].fr] = 1;
 }
 
-static void mark_tallies(struct marks *m, const struct tallies *t) {
+static void mark_tallies(struct marks *m, const struct eng_tallies *t) {
     for (uint32_t i = 0; i < t->n; i++) {
         m->cq[t->v[i].cq] = 1;
-        if (t->v[i].fr != NONE)
+        if (t->v[i].fr != ENG_NONE)
             m->fr[t->v[i].fr] = 1;
     }
 }
@@ -47,29 +47,30 @@ static void mark_all(const struct sl_engine *e, struct marks *m) {
         if (e->wls.v[i].phase == WL_FREE)
             continue;
         mark_admission(m, e->wls.v[i].admission);
-        if (e->wls.v[i].more)
-            mark_admission(m, e->wls.v[i].more->handed.admission);
+        if (e->wls.v[i].extra)
+            mark_admission(m, e->wls.v[i].extra->handed.admission);
     }
     for (uint32_t i = 0; i < e->classes.n; i++)
         if (e->classes.v[i].used)
             mark_admission(m, e->classes.v[i].last);
     for (uint32_t i = 0; i < e->lqs.n; i++) {
         mark_tallies(m, &e->lqs.v[i].held);
-        if (e->lqs.v[i].cq != NONE)
+        if (e->lqs.v[i].cq != ENG_NONE)
             m->cq[e->lqs.v[i].cq] = 1;
     }
     for (uint32_t i = 0; i < e->cqs.n; i++) {
-        const struct cq *q = &e->cqs.v[i];
+        const struct eng_cq *q = &e->cqs.v[i];
         mark_tallies(m, &q->held);
         m->cq[i] |=
             q->exists || q->reserved.n || q->lqs.n || q->asleep.n || !sl_heap_empty(&q->heap);
     }
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        const struct node *n = &e->nodes.v[i];
-        m->node[i] |= n->exists || (n->cq != NONE && m->cq[n->cq]);
-        uint32_t p =
-            n->exists && n->parent_name ? node_find(e, true, str(e, n->parent_name)) : NONE;
-        if (p != NONE)
+        const struct eng_node *n = &e->nodes.v[i];
+        m->node[i] |= n->exists || (n->cq != ENG_NONE && m->cq[n->cq]);
+        uint32_t p = n->exists && n->parent_name
+                         ? eng_node_find(e, true, eng_str(e, n->parent_name))
+                         : ENG_NONE;
+        if (p != ENG_NONE)
             m->node[p] = 1;
     }
 }
@@ -80,12 +81,12 @@ static void mark_all(const struct sl_engine *e, struct marks *m) {
  * nothing. */
 static void give_back_nodes(struct sl_engine *e, const struct marks *m) {
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        struct node *n = &e->nodes.v[i];
+        struct eng_node *n = &e->nodes.v[i];
         if (m->node[i] || !n->name)
             continue;
-        node_unname(e, i);
-        if (n->cq != NONE)
-            cq_reset(e, n->cq);
+        eng_node_release_name(e, i);
+        if (n->cq != ENG_NONE)
+            eng_cq_reset(e, n->cq);
         if (n->cohort)
             *sl_vec_push(&e->free_cohorts) = i;
         else
@@ -95,11 +96,11 @@ static void give_back_nodes(struct sl_engine *e, const struct marks *m) {
 
 static void give_back_frs(struct sl_engine *e, const struct marks *m) {
     for (uint32_t i = 0; i < e->frs.n; i++) {
-        struct fr *x = &e->frs.v[i];
+        struct eng_fr *x = &e->frs.v[i];
         if (m->fr[i] || !x->flavor)
             continue;
         (void)sl_map_del(&e->fr_map, (uint64_t)x->flavor << 32 | x->resource, i);
-        *x = (struct fr){0};
+        *x = (struct eng_fr){0};
         *sl_vec_push(&e->free_frs) = i;
     }
 }
@@ -108,7 +109,7 @@ static void give_back_frs(struct sl_engine *e, const struct marks *m) {
 
 static void hold_nodes(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        const struct node *n = &e->nodes.v[i];
+        const struct eng_node *n = &e->nodes.v[i];
         sl_sym_hold(&e->syms, n->name);
         sl_sym_hold(&e->syms, n->parent_name);
         for (uint32_t g = 0; g < n->n_groups; g++) {
@@ -130,13 +131,13 @@ static void hold_nodes(struct sl_engine *e) {
 static void hold_queues(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->cqs.n; i++)
         for (uint32_t k = 0; k < e->cqs.v[i].checks.n; k++) {
-            const struct check_ref *c = &e->cqs.v[i].checks.v[k];
+            const struct eng_check_ref *c = &e->cqs.v[i].checks.v[k];
             sl_sym_hold(&e->syms, c->name);
             for (uint32_t f = 0; f < c->flavors.n; f++)
                 sl_sym_hold(&e->syms, c->flavors.v[f]);
         }
     for (uint32_t i = 0; i < e->lqs.n; i++) {
-        const struct lq *l = &e->lqs.v[i];
+        const struct eng_lq *l = &e->lqs.v[i];
         sl_sym_hold(&e->syms, l->ns);
         sl_sym_hold(&e->syms, l->name);
         sl_sym_hold(&e->syms, l->cq_name);
@@ -148,7 +149,7 @@ static void hold_queues(struct sl_engine *e) {
             sl_sym_hold(&e->syms, e->classes.v[i].plan.res.v[k].resource);
 }
 
-static void hold_admission(struct sl_engine *e, const struct admission *a) {
+static void hold_admission(struct sl_engine *e, const struct eng_admission *a) {
     for (uint32_t i = 0; a && i < a->n_assigned; i++) {
         sl_sym_hold(&e->syms, a->assigned[i].resource);
         sl_sym_hold(&e->syms, a->assigned[i].flavor);
@@ -158,7 +159,7 @@ static void hold_admission(struct sl_engine *e, const struct admission *a) {
 static void hold_workloads(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->shapes.n; i++)
         for (uint32_t k = 0; e->shapes.v[i].used && k < e->shapes.v[i].n; k++) {
-            const struct podset *p = &e->shapes.v[i].podsets[k];
+            const struct eng_podset *p = &e->shapes.v[i].podsets[k];
             sl_sym_hold(&e->syms, p->group);
             for (uint32_t r = 0; r < p->requests.n; r++)
                 sl_sym_hold(&e->syms, p->requests.v[r].resource);
@@ -167,16 +168,16 @@ static void hold_workloads(struct sl_engine *e) {
         if (e->classes.v[i].used)
             hold_admission(e, e->classes.v[i].last);
     for (uint32_t i = 0; i < e->wls.n; i++) {
-        const struct wl *w = &e->wls.v[i];
+        const struct eng_wl *w = &e->wls.v[i];
         if (w->phase == WL_FREE)
             continue;
         sl_sym_hold(&e->syms, w->ns);
         hold_admission(e, w->admission);
-        if (!w->more)
+        if (!w->extra)
             continue;
-        hold_admission(e, w->more->handed.admission);
-        for (uint32_t k = 0; k < w->more->checks.n; k++)
-            sl_sym_hold(&e->syms, w->more->checks.v[k].name);
+        hold_admission(e, w->extra->handed.admission);
+        for (uint32_t k = 0; k < w->extra->checks.n; k++)
+            sl_sym_hold(&e->syms, w->extra->checks.v[k].name);
     }
 }
 
@@ -201,13 +202,13 @@ static void hold_workloads(struct sl_engine *e) {
         (e)->list.n--;                                                                             \
     }
 
-static void flavor_done(struct flavor *f) {
+static void flavor_done(struct eng_flavor *f) {
     sl_arena_done(&f->arena);
 }
-static void ns_done(struct ns *n) {
+static void ns_done(struct eng_ns *n) {
     sl_arena_done(&n->arena);
 }
-static void check_done(struct check *c) {
+static void check_done(struct eng_check *c) {
     (void)c;
 }
 
@@ -216,7 +217,7 @@ bool sl_engine_sweep_due(const struct sl_engine *e) {
 }
 
 void sl_engine_sweep(struct sl_engine *e) {
-    settle(e);
+    eng_refresh(e);
     struct marks m = {
         .fr = sl_alloc0(e->frs.n + 1, 1),
         .cq = sl_alloc0(e->cqs.n + 1, 1),

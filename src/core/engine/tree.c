@@ -2,11 +2,11 @@
 /*
  * The quota tree. ClusterQueues are leaves, Cohorts inner nodes; every node has one cell per
  * (flavor, resource) of its tree. The static part of a cell (subtree, local, potential) is computed
- * when quotas or edges change; usage is updated by tree_add alone:
+ * when quotas or edges change; usage is updated by eng_tree_add alone:
  *
  *     usage(cohort) = sum over children of max(0, usage(child) - local(child))
  *
- * which tree_add maintains in O(depth). Usage is 128 bits wide, so that adding and removing are
+ * which eng_tree_add maintains in O(depth). Usage is 128 bits wide, so that adding and removing are
  * exact inverses in any order; that is what makes speculation without snapshots possible.
  */
 #include "core/engine/state.h"
@@ -20,21 +20,21 @@ static uint64_t node_key(bool cohort, sl_sym name) {
     return (uint64_t)cohort << 32 | name;
 }
 
-uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name) {
+uint32_t eng_node_find(const struct sl_engine *e, bool cohort, const char *name) {
     sl_sym y = sl_sym_find(&e->syms, name);
     uint32_t c;
     if (y == SL_MAP_NONE)
-        return NONE;
+        return ENG_NONE;
     for (uint32_t i = sl_map_first(&e->node_map, node_key(cohort, y), &c); i != SL_MAP_NONE;
          i = sl_map_next(&e->node_map, node_key(cohort, y), &c))
         if (e->nodes.v[i].name == y && e->nodes.v[i].cohort == cohort)
             return i;
-    return NONE;
+    return ENG_NONE;
 }
 
-uint32_t node_get(struct sl_engine *e, bool cohort, const char *name) {
-    uint32_t i = node_find(e, cohort, name);
-    if (i != NONE)
+uint32_t eng_node_get(struct sl_engine *e, bool cohort, const char *name) {
+    uint32_t i = eng_node_find(e, cohort, name);
+    if (i != ENG_NONE)
         return i;
     sl_sym y = sl_sym_put(&e->syms, name);
     if (cohort ? e->free_cohorts.n : e->free_queues.n) {
@@ -42,30 +42,30 @@ uint32_t node_get(struct sl_engine *e, bool cohort, const char *name) {
         e->nodes.v[i].name = y;
     } else {
         i = e->nodes.n;
-        *sl_vec_push(&e->nodes) = (struct node){.name = y,
-                                                .cohort = cohort,
-                                                .parent = NONE,
-                                                .tree = NONE,
-                                                .cq = NONE,
-                                                .fair_place = SL_HEAP_OUT,
-                                                .fair_winner = NONE,
-                                                .weight_nano = SL_WEIGHT_ONE};
+        *sl_vec_push(&e->nodes) = (struct eng_node){.name = y,
+                                                    .cohort = cohort,
+                                                    .parent = ENG_NONE,
+                                                    .tree = ENG_NONE,
+                                                    .cq = ENG_NONE,
+                                                    .fair_place = SL_HEAP_OUT,
+                                                    .fair_winner = ENG_NONE,
+                                                    .weight_nano = SL_WEIGHT_ONE};
     }
     sl_map_add(&e->node_map, node_key(cohort, y), i);
     e->structure_dirty = true;
     return i;
 }
 
-void node_unname(struct sl_engine *e, uint32_t node) {
-    struct node *n = &e->nodes.v[node];
+void eng_node_release_name(struct sl_engine *e, uint32_t node) {
+    struct eng_node *n = &e->nodes.v[node];
     (void)sl_map_del(&e->node_map, node_key(n->cohort, n->name), node);
     n->name = n->parent_name = 0;
-    n->says = 0;
+    n->spec_digest = 0;
     n->weight_nano = SL_WEIGHT_ONE;
-    node_set_groups(e, node, NULL);
+    eng_node_set_groups(e, node, NULL);
 }
 
-static void groups_free(struct node *n) {
+static void groups_free(struct eng_node *n) {
     for (uint32_t g = 0; g < n->n_groups; g++) {
         sl_freep(&n->groups[g].resources);
         sl_freep(&n->groups[g].flavors);
@@ -76,23 +76,23 @@ static void groups_free(struct node *n) {
     n->n_groups = 0;
 }
 
-void node_free(struct node *n) {
+void eng_node_free(struct eng_node *n) {
     groups_free(n);
     sl_vec_free(&n->children);
     sl_heap_done(&n->fair_heap);
     sl_freep(&n->lendable);
 }
 
-void node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g) {
-    struct node *n = &e->nodes.v[node];
+void eng_node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g) {
+    struct eng_node *n = &e->nodes.v[node];
     groups_free(n);
     if (!g || !g->n)
         return;
-    n->groups = sl_alloc0(g->n, sizeof(struct group));
+    n->groups = sl_alloc0(g->n, sizeof(struct eng_group));
     n->n_groups = g->n;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct sl_group_spec *s = &g->v[i];
-        struct group *o = &n->groups[i];
+        struct eng_group *o = &n->groups[i];
         size_t cells = (size_t)s->n_flavors * s->n_resources;
         o->n_resources = s->n_resources;
         o->n_flavors = s->n_flavors;
@@ -111,11 +111,11 @@ void node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups 
 }
 
 /* Marks the node and everything in its present tree: whoever sleeps there is asked again. */
-void node_touch(struct sl_engine *e, uint32_t node) {
-    struct node *n = &e->nodes.v[node];
+void eng_node_touch(struct sl_engine *e, uint32_t node) {
+    struct eng_node *n = &e->nodes.v[node];
     n->touched = true;
     e->structure_dirty = true;
-    if (n->tree == NONE)
+    if (n->tree == ENG_NONE)
         return;
     for (uint32_t i = 0; i < e->nodes.n; i++)
         if (e->nodes.v[i].tree == n->tree)
@@ -124,7 +124,7 @@ void node_touch(struct sl_engine *e, uint32_t node) {
 
 /* ---- flavor-resource pairs ---- */
 
-uint32_t fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource) {
+uint32_t eng_fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource) {
     uint64_t key = (uint64_t)flavor << 32 | resource;
     uint32_t i = sl_map_get(&e->fr_map, key);
     if (i != SL_MAP_NONE)
@@ -132,12 +132,12 @@ uint32_t fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource) {
     i = e->free_frs.n ? sl_vec_pop(&e->free_frs) : e->frs.n;
     if (i == e->frs.n)
         (void)sl_vec_push(&e->frs);
-    e->frs.v[i] = (struct fr){flavor, resource};
+    e->frs.v[i] = (struct eng_fr){flavor, resource};
     sl_map_add(&e->fr_map, key, i);
     return i;
 }
 
-uint32_t tree_fr(const struct tree *t, uint32_t fr) {
+uint32_t eng_tree_fr(const struct eng_tree *t, uint32_t fr) {
     uint32_t lo = 0, hi = t->n_fr;
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
@@ -146,7 +146,7 @@ uint32_t tree_fr(const struct tree *t, uint32_t fr) {
         else
             hi = mid;
     }
-    return lo < t->n_fr && t->frs[lo] == fr ? lo : NONE;
+    return lo < t->n_fr && t->frs[lo] == fr ? lo : ENG_NONE;
 }
 
 /* ---- building ---- */
@@ -170,19 +170,19 @@ static int cmp_u32(const void *a, const void *b) {
 
 static int cmp_children(const void *a, const void *b, void *ctx) {
     const struct sl_engine *e = ctx;
-    const struct node *x = &e->nodes.v[*(const uint32_t *)a],
-                      *y = &e->nodes.v[*(const uint32_t *)b];
+    const struct eng_node *x = &e->nodes.v[*(const uint32_t *)a],
+                          *y = &e->nodes.v[*(const uint32_t *)b];
     if (x->cohort != y->cohort)
         return x->cohort ? -1 : 1;
-    return strcmp(str(e, x->name), str(e, y->name));
+    return strcmp(eng_str(e, x->name), eng_str(e, y->name));
 }
 
 static int cmp_syms(const void *a, const void *b, void *ctx) {
     const struct sl_engine *e = ctx;
-    return strcmp(str(e, *(const sl_sym *)a), str(e, *(const sl_sym *)b));
+    return strcmp(eng_str(e, *(const sl_sym *)a), eng_str(e, *(const sl_sym *)b));
 }
 
-static void tree_free(struct tree *t) {
+static void tree_free(struct eng_tree *t) {
     sl_freep(&t->rows);
     sl_freep(&t->frs);
     sl_freep(&t->fr_res);
@@ -194,7 +194,7 @@ static void tree_free(struct tree *t) {
     sl_vec_free(&t->edges);
 }
 
-void trees_free(struct sl_engine *e) {
+void eng_trees_free(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->trees.n; i++)
         tree_free(&e->trees.v[i]);
     sl_vec_clear(&e->trees);
@@ -203,7 +203,7 @@ void trees_free(struct sl_engine *e) {
 /* Does the way up from here end at a root? */
 static bool node_is_broken(const struct sl_engine *e, uint32_t i) {
     uint32_t steps = 0;
-    for (; i != NONE; i = e->nodes.v[i].parent)
+    for (; i != ENG_NONE; i = e->nodes.v[i].parent)
         if (++steps > SL_MAX_COHORT_DEPTH)
             return true;
     return false;
@@ -211,23 +211,24 @@ static bool node_is_broken(const struct sl_engine *e, uint32_t i) {
 
 static void link_nodes(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        struct node *n = &e->nodes.v[i];
+        struct eng_node *n = &e->nodes.v[i];
         sl_vec_clear(&n->children);
-        n->tree = NONE;
-        n->parent = n->exists && n->parent_name ? node_find(e, true, str(e, n->parent_name)) : NONE;
+        n->tree = ENG_NONE;
+        n->parent = n->exists && n->parent_name ? eng_node_find(e, true, eng_str(e, n->parent_name))
+                                                : ENG_NONE;
     }
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].broken = node_is_broken(e, i);
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        struct node *n = &e->nodes.v[i];
+        struct eng_node *n = &e->nodes.v[i];
         if (n->broken || (!n->cohort && !n->exists))
-            n->parent = NONE; /* stands alone until the cycle is broken */
-        if (n->parent == NONE)
+            n->parent = ENG_NONE; /* stands alone until the cycle is broken */
+        if (n->parent == ENG_NONE)
             continue;
         *sl_vec_push(&e->nodes.v[n->parent].children) = i;
     }
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        struct node *n = &e->nodes.v[i];
+        struct eng_node *n = &e->nodes.v[i];
         if (n->children.n > 1)
             qsort_r(n->children.v, n->children.n, sizeof(uint32_t), cmp_children, e);
     }
@@ -240,7 +241,7 @@ static void number_rows(struct sl_engine *e, uint32_t tree, uint32_t root, uint3
     *sl_vec_push(&order) = root;
     e->nodes.v[root].depth = 0;
     for (uint32_t i = 0; i < order.n; i++) {
-        struct node *n = &e->nodes.v[order.v[i]];
+        struct eng_node *n = &e->nodes.v[order.v[i]];
         n->tree = tree;
         n->row = i;
         n->height = 0;
@@ -250,7 +251,7 @@ static void number_rows(struct sl_engine *e, uint32_t tree, uint32_t root, uint3
         }
     }
     for (uint32_t i = order.n; i-- > 1;) {
-        struct node *n = &e->nodes.v[order.v[i]], *p = &e->nodes.v[n->parent];
+        struct eng_node *n = &e->nodes.v[order.v[i]], *p = &e->nodes.v[n->parent];
         if (p->height < n->height + 1)
             p->height = n->height + 1;
     }
@@ -258,16 +259,16 @@ static void number_rows(struct sl_engine *e, uint32_t tree, uint32_t root, uint3
     *n_rows = order.n;
 }
 
-static void number_frs(struct sl_engine *e, struct tree *t, const struct saved_use *saved,
+static void number_frs(struct sl_engine *e, struct eng_tree *t, const struct saved_use *saved,
                        uint32_t n_saved) {
     SL_VEC(uint32_t) all = {0};
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        const struct node *n = &e->nodes.v[t->rows[i]];
+        const struct eng_node *n = &e->nodes.v[t->rows[i]];
         for (uint32_t g = 0; g < n->n_groups; g++) {
-            const struct group *o = &n->groups[g];
+            const struct eng_group *o = &n->groups[g];
             for (uint32_t f = 0; f < o->n_flavors; f++)
                 for (uint32_t r = 0; r < o->n_resources; r++)
-                    *sl_vec_push(&all) = fr_get(e, o->flavors[f], o->resources[r]);
+                    *sl_vec_push(&all) = eng_fr_get(e, o->flavors[f], o->resources[r]);
         }
     }
     uint32_t id = (uint32_t)(t - e->trees.v);
@@ -275,7 +276,7 @@ static void number_frs(struct sl_engine *e, struct tree *t, const struct saved_u
         if (e->nodes.v[e->cqs.v[saved[i].cq].node].tree == id)
             *sl_vec_push(&all) = saved[i].fr;
     for (uint32_t i = 0; i < e->extra_frs.n; i++)
-        if (cq_node(e, &e->cqs.v[e->extra_frs.v[i].cq])->tree == id)
+        if (eng_cq_node(e, &e->cqs.v[e->extra_frs.v[i].cq])->tree == id)
             *sl_vec_push(&all) = e->extra_frs.v[i].fr;
     uint32_t n = 0;
     if (all.n) {
@@ -316,23 +317,23 @@ static void number_frs(struct sl_engine *e, struct tree *t, const struct saved_u
 }
 
 /* Everything about one pair that follows from what is written and from the queues' own usage. */
-void tree_work_out(struct sl_engine *e, struct tree *t, uint32_t fr) {
+void eng_tree_compute(struct sl_engine *e, struct eng_tree *t, uint32_t fr) {
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        struct cell *c = &t->cells[(size_t)i * t->n_fr + fr];
+        struct eng_cell *c = &t->cells[(size_t)i * t->n_fr + fr];
         c->subtree = 0;
         if (e->nodes.v[t->rows[i]].cohort)
             c->usage = 0;
     }
     /* Children first: what each subtree has, and what of it stays at home. */
     for (uint32_t i = t->n_rows; i-- > 0;) {
-        const struct node *n = &e->nodes.v[t->rows[i]];
-        struct cell *c = &t->cells[(size_t)i * t->n_fr + fr];
+        const struct eng_node *n = &e->nodes.v[t->rows[i]];
+        struct eng_cell *c = &t->cells[(size_t)i * t->n_fr + fr];
         c->subtree = sl_amount_add(c->subtree, c->nominal);
         c->local =
             c->lend == SL_AMOUNT_NONE ? 0 : sl_amount_max(0, sl_amount_sub(c->subtree, c->lend));
-        if (n->parent == NONE)
+        if (n->parent == ENG_NONE)
             continue;
-        struct cell *p = cell_at(e, n->parent, fr);
+        struct eng_cell *p = eng_cell_at(e, n->parent, fr);
         p->subtree = sl_amount_add(p->subtree, sl_amount_sub(c->subtree, c->local));
         p->listed |= c->listed;
         if (c->usage > c->local)
@@ -340,21 +341,21 @@ void tree_work_out(struct sl_engine *e, struct tree *t, uint32_t fr) {
     }
     /* Parents first: what each node could have at best. */
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        const struct node *n = &e->nodes.v[t->rows[i]];
-        struct cell *c = &t->cells[(size_t)i * t->n_fr + fr];
+        const struct eng_node *n = &e->nodes.v[t->rows[i]];
+        struct eng_cell *c = &t->cells[(size_t)i * t->n_fr + fr];
         c->potential = c->subtree;
-        if (n->parent == NONE)
+        if (n->parent == ENG_NONE)
             continue;
-        c->potential = sl_amount_add(c->local, cell_at(e, n->parent, fr)->potential);
+        c->potential = sl_amount_add(c->local, eng_cell_at(e, n->parent, fr)->potential);
         if (c->borrow != SL_AMOUNT_NONE)
             c->potential = sl_amount_min(c->potential, sl_amount_add(c->subtree, c->borrow));
     }
 }
 
 /* What each cohort could lend of each resource. Pairs without quota have potential 0. */
-void tree_lendable(struct sl_engine *e, struct tree *t) {
+void eng_tree_lendable(struct sl_engine *e, struct eng_tree *t) {
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        struct node *n = &e->nodes.v[t->rows[i]];
+        struct eng_node *n = &e->nodes.v[t->rows[i]];
         sl_freep(&n->lendable);
         if (!n->cohort)
             continue;
@@ -366,18 +367,18 @@ void tree_lendable(struct sl_engine *e, struct tree *t) {
     }
 }
 
-static void fill_cells(struct sl_engine *e, struct tree *t) {
-    t->cells = sl_alloc0((size_t)t->n_rows * t->n_fr + 1, sizeof(struct cell));
+static void fill_cells(struct sl_engine *e, struct eng_tree *t) {
+    t->cells = sl_alloc0((size_t)t->n_rows * t->n_fr + 1, sizeof(struct eng_cell));
     for (size_t i = 0; i < (size_t)t->n_rows * t->n_fr; i++)
         t->cells[i].borrow = t->cells[i].lend = SL_AMOUNT_NONE;
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        struct node *n = &e->nodes.v[t->rows[i]];
-        struct cell *row = &t->cells[(size_t)i * t->n_fr];
+        struct eng_node *n = &e->nodes.v[t->rows[i]];
+        struct eng_cell *row = &t->cells[(size_t)i * t->n_fr];
         for (uint32_t g = 0; g < n->n_groups; g++) {
-            struct group *o = &n->groups[g];
+            struct eng_group *o = &n->groups[g];
             for (uint32_t k = 0; k < o->n_flavors * o->n_resources; k++) {
-                uint32_t fr = tree_fr(
-                    t, fr_get(e, o->flavors[k / o->n_resources], o->resources[k % o->n_resources]));
+                uint32_t fr = eng_tree_fr(t, eng_fr_get(e, o->flavors[k / o->n_resources],
+                                                        o->resources[k % o->n_resources]));
                 o->fr[k] = fr;
                 row[fr].nominal = o->quotas[k].nominal;
                 row[fr].borrow = o->quotas[k].borrow_limit;
@@ -387,23 +388,23 @@ static void fill_cells(struct sl_engine *e, struct tree *t) {
         }
     }
     for (uint32_t fr = 0; fr < t->n_fr; fr++)
-        tree_work_out(e, t, fr);
-    tree_lendable(e, t);
+        eng_tree_compute(e, t, fr);
+    eng_tree_lendable(e, t);
 }
 
 static void build_tree(struct sl_engine *e, uint32_t root, const struct saved_use *saved,
                        uint32_t n_saved) {
     uint32_t id = e->trees.n;
-    *sl_vec_push(&e->trees) = (struct tree){.root = root, .version = e->config_version << 32};
-    struct tree *t = &e->trees.v[id];
+    *sl_vec_push(&e->trees) = (struct eng_tree){.root = root, .version = e->config_version << 32};
+    struct eng_tree *t = &e->trees.v[id];
     number_rows(e, id, root, &t->rows, &t->n_rows);
     number_frs(e, t, saved, n_saved);
     fill_cells(e, t);
     bool touched = false;
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        struct node *n = &e->nodes.v[t->rows[i]];
+        struct eng_node *n = &e->nodes.v[t->rows[i]];
         touched |= n->touched;
-        if (n->cq != NONE && n->exists)
+        if (n->cq != ENG_NONE && n->exists)
             *sl_vec_push(&t->cqs) = n->cq;
     }
     for (uint32_t i = 0; i < t->n_rows; i++)
@@ -415,17 +416,17 @@ static void build_tree(struct sl_engine *e, uint32_t root, const struct saved_us
     }
 }
 
-void trees_rebuild(struct sl_engine *e) {
+void eng_trees_rebuild(struct sl_engine *e) {
     SL_VEC(struct saved_use) saved = {0};
     SL_VEC(struct saved_edge) edges = {0};
     SL_VEC(struct saved_wake) wakes = {0}; /* per ClusterQueue: what its tree still had to tell */
 
     for (uint32_t i = 0; i < e->cqs.n; i++) {
-        const struct node *n = cq_node(e, &e->cqs.v[i]);
+        const struct eng_node *n = eng_cq_node(e, &e->cqs.v[i]);
         *sl_vec_push(&wakes) = (struct saved_wake){0};
-        if (n->tree == NONE)
+        if (n->tree == ENG_NONE)
             continue;
-        const struct tree *t = &e->trees.v[n->tree];
+        const struct eng_tree *t = &e->trees.v[n->tree];
         sl_vec_last(&wakes) = (struct saved_wake){t->freed, t->wake_all};
         for (uint32_t fr = 0; fr < t->n_fr; fr++) {
             __int128 u = t->cells[(size_t)n->row * t->n_fr + fr].usage;
@@ -435,41 +436,41 @@ void trees_rebuild(struct sl_engine *e) {
     }
     for (uint32_t i = 0; i < e->trees.n; i++)
         for (uint32_t k = 0; k < e->trees.v[i].edges.n; k++) {
-            struct edge g = e->trees.v[i].edges.v[k];
+            struct eng_edge g = e->trees.v[i].edges.v[k];
             uint32_t lq = e->wls.v[g.preemptor].lq;
-            if (e->wls.v[g.preemptor].phase != WL_FREE && e->lqs.v[lq].cq != NONE)
+            if (e->wls.v[g.preemptor].phase != WL_FREE && e->lqs.v[lq].cq != ENG_NONE)
                 *sl_vec_push(&edges) = (struct saved_edge){g.preemptor, g.victim, e->lqs.v[lq].cq};
         }
 
-    trees_free(e);
+    eng_trees_free(e);
     sl_vec_clear(&e->dirty_trees);
     e->config_version++;
     link_nodes(e);
     for (uint32_t i = 0; i < e->nodes.n; i++)
-        if (e->nodes.v[i].parent == NONE)
+        if (e->nodes.v[i].parent == ENG_NONE)
             build_tree(e, i, saved.v, saved.n);
     for (uint32_t i = 0; i < saved.n; i++) {
         uint32_t node = e->cqs.v[saved.v[i].cq].node;
-        const struct tree *t = &e->trees.v[e->nodes.v[node].tree];
-        uint32_t fr = tree_fr(t, saved.v[i].fr);
+        const struct eng_tree *t = &e->trees.v[e->nodes.v[node].tree];
+        uint32_t fr = eng_tree_fr(t, saved.v[i].fr);
         __int128 left = saved.v[i].usage;
         while (left > 0) { /* more than one amount can hold: give it in parts */
             sl_amount part = sl_amount_min(sl_amount_clamp(left), INT64_MAX / 2);
-            tree_add(e, node, fr, part);
+            eng_tree_add(e, node, fr, part);
             left -= part;
         }
     }
     for (uint32_t i = 0; i < edges.n; i++) {
-        struct node *n = cq_node(e, &e->cqs.v[edges.v[i].cq]);
+        struct eng_node *n = eng_cq_node(e, &e->cqs.v[edges.v[i].cq]);
         if (!n->touched)
             *sl_vec_push(&e->trees.v[n->tree].edges) =
-                (struct edge){edges.v[i].preemptor, edges.v[i].victim};
+                (struct eng_edge){edges.v[i].preemptor, edges.v[i].victim};
     }
     for (uint32_t i = 0; i < wakes.n; i++) {
-        struct tree *t = cq_tree(e, &e->cqs.v[i]);
+        struct eng_tree *t = eng_cq_tree(e, &e->cqs.v[i]);
         t->freed |= wakes.v[i].freed;
         t->wake_all |= wakes.v[i].wake_all;
-        tree_mark(e, t);
+        eng_tree_mark_dirty(e, t);
     }
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].touched = false;
@@ -484,24 +485,24 @@ void trees_rebuild(struct sl_engine *e) {
 
 /* ---- usage and the formulas ---- */
 
-void tree_mark(struct sl_engine *e, struct tree *t) {
+void eng_tree_mark_dirty(struct sl_engine *e, struct eng_tree *t) {
     if (t->dirty)
         return;
     t->dirty = true;
     *sl_vec_push(&e->dirty_trees) = (uint32_t)(t - e->trees.v);
 }
 
-void cq_mark(struct sl_engine *e, const struct cq *q) {
+void eng_cq_mark_dirty(struct sl_engine *e, const struct eng_cq *q) {
     if (!e->structure_dirty)
-        tree_mark(e, cq_tree(e, q));
+        eng_tree_mark_dirty(e, eng_cq_tree(e, q));
 }
 
-void tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount) {
-    const struct node *nodes = e->nodes.v;
-    const struct tree *t = &e->trees.v[nodes[node].tree];
+void eng_tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount) {
+    const struct eng_node *nodes = e->nodes.v;
+    const struct eng_tree *t = &e->trees.v[nodes[node].tree];
     __int128 v = amount;
-    for (uint32_t i = node; i != NONE; i = nodes[i].parent) {
-        struct cell *c = &t->cells[(size_t)nodes[i].row * t->n_fr + fr];
+    for (uint32_t i = node; i != ENG_NONE; i = nodes[i].parent) {
+        struct eng_cell *c = &t->cells[(size_t)nodes[i].row * t->n_fr + fr];
         __int128 over = c->usage - c->local; /* what this node takes from above */
         c->usage += v;
         if (v > 0) {
@@ -518,22 +519,22 @@ void tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount)
     }
 }
 
-__int128 tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, uint32_t fr,
-                       sl_amount amount) {
+__int128 eng_tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, uint32_t fr,
+                           sl_amount amount) {
     __int128 v = amount;
     for (uint32_t i = leaf; i != node && v > 0; i = e->nodes.v[i].parent) {
-        const struct cell *c = cell_at(e, i, fr);
+        const struct eng_cell *c = eng_cell_at(e, i, fr);
         if (c->usage < c->local)
             v -= c->local - c->usage;
     }
     return v > 0 ? v : 0;
 }
 
-static sl_amount available(const struct node *nodes, const struct tree *t, uint32_t i,
+static sl_amount available(const struct eng_node *nodes, const struct eng_tree *t, uint32_t i,
                            uint32_t fr) {
-    const struct cell *c = &t->cells[(size_t)nodes[i].row * t->n_fr + fr];
-    sl_amount u = used(c);
-    if (nodes[i].parent == NONE)
+    const struct eng_cell *c = &t->cells[(size_t)nodes[i].row * t->n_fr + fr];
+    sl_amount u = eng_cell_used(c);
+    if (nodes[i].parent == ENG_NONE)
         return sl_amount_sub(c->subtree, u);
     sl_amount above = available(nodes, t, nodes[i].parent, fr);
     if (c->borrow != SL_AMOUNT_NONE) {
@@ -544,51 +545,52 @@ static sl_amount available(const struct node *nodes, const struct tree *t, uint3
     return sl_amount_add(sl_amount_max(0, sl_amount_sub(c->local, u)), above);
 }
 
-sl_amount tree_available(const struct sl_engine *e, uint32_t node, uint32_t fr) {
+sl_amount eng_tree_available(const struct sl_engine *e, uint32_t node, uint32_t fr) {
     return available(e->nodes.v, &e->trees.v[e->nodes.v[node].tree], node, fr);
 }
 
-bool tree_within(const struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount more) {
-    const struct cell *c = cell_at(e, node, fr);
-    return c->subtree >= sl_amount_add(used(c), more);
+bool eng_tree_within(const struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount more) {
+    const struct eng_cell *c = eng_cell_at(e, node, fr);
+    return c->subtree >= sl_amount_add(eng_cell_used(c), more);
 }
 
-uint32_t tree_borrow_height(const struct sl_engine *e, const struct cq *q, uint32_t fr,
-                            sl_amount amount, bool *may_reclaim) {
-    const struct node *n = cq_node(e, q);
-    *may_reclaim = n->parent != NONE;
-    if (n->parent == NONE || tree_within(e, q->node, fr, amount))
+uint32_t eng_tree_borrow_height(const struct sl_engine *e, const struct eng_cq *q, uint32_t fr,
+                                sl_amount amount, bool *may_reclaim) {
+    const struct eng_node *n = eng_cq_node(e, q);
+    *may_reclaim = n->parent != ENG_NONE;
+    if (n->parent == ENG_NONE || eng_tree_within(e, q->node, fr, amount))
         return 0;
-    const struct cell *c = cell_at(e, q->node, fr);
-    sl_amount left = sl_amount_sub(amount, sl_amount_max(0, sl_amount_sub(c->local, used(c))));
-    uint32_t top = NONE;
-    for (uint32_t i = n->parent; i != NONE; i = e->nodes.v[i].parent) {
+    const struct eng_cell *c = eng_cell_at(e, q->node, fr);
+    sl_amount left =
+        sl_amount_sub(amount, sl_amount_max(0, sl_amount_sub(c->local, eng_cell_used(c))));
+    uint32_t top = ENG_NONE;
+    for (uint32_t i = n->parent; i != ENG_NONE; i = e->nodes.v[i].parent) {
         top = i;
-        *may_reclaim = e->nodes.v[i].parent != NONE;
-        if (tree_within(e, i, fr, left))
+        *may_reclaim = e->nodes.v[i].parent != ENG_NONE;
+        if (eng_tree_within(e, i, fr, left))
             return e->nodes.v[i].height;
-        c = cell_at(e, i, fr);
-        left = sl_amount_sub(left, sl_amount_max(0, sl_amount_sub(c->local, used(c))));
+        c = eng_cell_at(e, i, fr);
+        left = sl_amount_sub(left, sl_amount_max(0, sl_amount_sub(c->local, eng_cell_used(c))));
     }
     *may_reclaim = false;
     return e->nodes.v[top].height;
 }
 
-bool tree_is_ancestor(const struct sl_engine *e, uint32_t node, uint32_t of) {
-    for (; of != NONE; of = e->nodes.v[of].parent)
+bool eng_tree_is_ancestor(const struct sl_engine *e, uint32_t node, uint32_t of) {
+    for (; of != ENG_NONE; of = e->nodes.v[of].parent)
         if (of == node)
             return true;
     return false;
 }
 
 /* Adds (sign 1) or removes (sign -1) what the workload was admitted with. */
-void wl_charge(struct sl_engine *e, uint32_t wl, int sign) {
-    const struct admission *a = e->wls.v[wl].admission;
-    const struct cq *q = &e->cqs.v[a->cq];
-    struct tree *t = cq_tree(e, q);
+void eng_wl_charge(struct sl_engine *e, uint32_t wl, int sign) {
+    const struct eng_admission *a = e->wls.v[wl].admission;
+    const struct eng_cq *q = &e->cqs.v[a->cq];
+    struct eng_tree *t = eng_cq_tree(e, q);
     for (uint32_t i = 0; i < a->n_uses; i++) {
-        uint32_t fr = tree_fr(t, a->uses[i].fr);
-        if (fr != NONE)
-            tree_add(e, q->node, fr, sign * a->uses[i].amount);
+        uint32_t fr = eng_tree_fr(t, a->uses[i].fr);
+        if (fr != ENG_NONE)
+            eng_tree_add(e, q->node, fr, sign * a->uses[i].amount);
     }
 }

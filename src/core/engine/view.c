@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-static enum sl_wl_phase phase_of(const struct sl_engine *e, const struct wl *w) {
-    const struct lq *l = &e->lqs.v[w->lq];
-    switch ((enum wl_phase)w->phase) {
+static enum sl_engine_phase phase_of(const struct sl_engine *e, const struct eng_wl *w) {
+    const struct eng_lq *l = &e->lqs.v[w->lq];
+    switch ((enum eng_wl_phase)w->phase) {
     case WL_FREE:
         return SL_PHASE_GONE;
     case WL_OUTSIDE:
@@ -31,48 +31,48 @@ static enum sl_wl_phase phase_of(const struct sl_engine *e, const struct wl *w) 
     return SL_PHASE_GONE;
 }
 
-bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_view *ret) {
-    uint32_t i = wl_resolve(e, id);
-    *ret = (struct sl_wl_view){.phase = SL_PHASE_GONE};
-    if (i == NONE)
+bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_engine_wl_view *ret) {
+    uint32_t i = eng_wl_resolve(e, id);
+    *ret = (struct sl_engine_wl_view){.phase = SL_PHASE_GONE};
+    if (i == ENG_NONE)
         return false;
-    const struct wl *w = &e->wls.v[i];
-    const struct lq *l = &e->lqs.v[w->lq];
+    const struct eng_wl *w = &e->wls.v[i];
+    const struct eng_lq *l = &e->lqs.v[w->lq];
     uint32_t cq = w->admission ? w->admission->cq : l->cq;
-    *ret = (struct sl_wl_view){
+    *ret = (struct sl_engine_wl_view){
         .phase = phase_of(e, w),
         .evicting = w->evicting,
-        .ns = str(e, w->ns),
-        .name = wl_name(w),
-        .uid = wl_uid(w),
-        .queue = str(e, l->name),
-        .cq = str(e, cq == NONE ? l->cq_name : cq_node(e, &e->cqs.v[cq])->name),
+        .ns = eng_str(e, w->ns),
+        .name = eng_wl_name(w),
+        .uid = eng_wl_uid(w),
+        .queue = eng_str(e, l->name),
+        .cq = eng_str(e, cq == ENG_NONE ? l->cq_name : eng_cq_node(e, &e->cqs.v[cq])->name),
         .priority = w->priority,
         .boost = w->boost,
         .created = w->created,
-        .order_at = wl_order_time(e, w),
+        .order_at = eng_wl_order_time(e, w),
         .reserved_at = w->reserved_at,
         .admitted_at = w->admitted_at,
-        .requeues = w->more ? w->more->requeues : 0,
-        .requeue_at = w->more ? w->more->requeue_at : 0,
+        .requeues = w->extra ? w->extra->requeues : 0,
+        .requeue_at = w->extra ? w->extra->requeue_at : 0,
     };
     return true;
 }
 
 uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                               const struct sl_podset_assignment **ret) {
-    uint32_t i = wl_resolve(e, id);
+    uint32_t i = eng_wl_resolve(e, id);
     *ret = NULL;
-    if (i == NONE || !e->wls.v[i].admission)
+    if (i == ENG_NONE || !e->wls.v[i].admission)
         return 0;
-    const struct wl *w = &e->wls.v[i];
-    const struct admission *m = w->admission;
-    const struct shape *s = &e->shapes.v[w->shape];
+    const struct eng_wl *w = &e->wls.v[i];
+    const struct eng_admission *m = w->admission;
+    const struct eng_shape *s = &e->shapes.v[w->shape];
     struct sl_podset_assignment *ps = sl_arena_alloc(a, m->n_podsets * sizeof(*ps));
     struct sl_assigned *v = sl_arena_alloc(a, (m->n_assigned + 1) * sizeof(*v));
     for (uint32_t k = 0; k < m->n_assigned; k++)
-        v[k] = (struct sl_assigned){str(e, m->assigned[k].resource), str(e, m->assigned[k].flavor),
-                                    m->assigned[k].amount};
+        v[k] = (struct sl_assigned){eng_str(e, m->assigned[k].resource),
+                                    eng_str(e, m->assigned[k].flavor), m->assigned[k].amount};
     for (uint32_t p = 0; p < m->n_podsets; p++)
         ps[p] = (struct sl_podset_assignment){sl_arena_strdup(a, s->podsets[p].name), m->counts[p],
                                               v + m->first[p], m->first[p + 1] - m->first[p]};
@@ -82,17 +82,17 @@ uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_
 
 uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                             const struct sl_podset_assignment **ret) {
-    uint32_t i = wl_resolve(e, id);
+    uint32_t i = eng_wl_resolve(e, id);
     *ret = NULL;
-    if (i == NONE)
+    if (i == ENG_NONE)
         return 0;
-    const struct shape *s = &e->shapes.v[e->wls.v[i].shape];
+    const struct eng_shape *s = &e->shapes.v[e->wls.v[i].shape];
     struct sl_podset_assignment *ps = sl_arena_alloc(a, s->n * sizeof(*ps));
     for (uint32_t p = 0; p < s->n; p++) {
-        const struct podset *x = &s->podsets[p];
+        const struct eng_podset *x = &s->podsets[p];
         struct sl_assigned *v = sl_arena_alloc(a, (x->requests.n + 1) * sizeof(*v));
         for (uint32_t k = 0; k < x->requests.n; k++)
-            v[k] = (struct sl_assigned){str(e, x->requests.v[k].resource), "",
+            v[k] = (struct sl_assigned){eng_str(e, x->requests.v[k].resource), "",
                                         sl_amount_mul(x->requests.v[k].unit, x->count)};
         ps[p] =
             (struct sl_podset_assignment){sl_arena_strdup(a, x->name), x->count, v, x->requests.n};
@@ -101,16 +101,16 @@ uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_ar
     return s->n;
 }
 
-const struct cq *cq_named(const struct sl_engine *e, const char *name) {
-    uint32_t n = node_find(e, false, name);
-    if (n == NONE || e->nodes.v[n].cq == NONE || !e->nodes.v[n].exists)
+const struct eng_cq *eng_cq_named(const struct sl_engine *e, const char *name) {
+    uint32_t n = eng_node_find(e, false, name);
+    if (n == ENG_NONE || e->nodes.v[n].cq == ENG_NONE || !e->nodes.v[n].exists)
         return NULL;
     return &e->cqs.v[e->nodes.v[n].cq];
 }
 
-bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view *ret) {
-    const struct cq *q = cq_named(e, name);
-    *ret = (struct sl_cq_view){.exists = q};
+bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_engine_cq_view *ret) {
+    const struct eng_cq *q = eng_cq_named(e, name);
+    *ret = (struct sl_engine_cq_view){.exists = q};
     if (!q)
         return false;
     ret->active = q->active;
@@ -119,43 +119,43 @@ bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view
     ret->reserving = q->reserved.n;
     ret->admitted = q->n_admitted;
     for (uint32_t i = 0; i < q->lqs.n; i++) {
-        const struct lq *l = &e->lqs.v[q->lqs.v[i]];
+        const struct eng_lq *l = &e->lqs.v[q->lqs.v[i]];
         ret->asleep += l->parked.n;
         for (uint32_t k = 0; k < l->classes.n; k++) {
-            const struct class *c = &e->classes.v[l->classes.v[k]];
+            const struct eng_class *c = &e->classes.v[l->classes.v[k]];
             *(c->asleep || !q->active ? &ret->asleep : &ret->heap) += c->line.n;
         }
     }
     if (!e->structure_dirty) {
-        struct share s = share_of(e, q->node);
-        ret->weighted_share = share_status(&s);
+        struct eng_share s = eng_share_of(e, q->node);
+        ret->weighted_share = eng_share_status(&s);
     }
     return true;
 }
 
-uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name) {
+uint32_t eng_lq_named(const struct sl_engine *e, const char *ns, const char *name) {
     sl_sym s = sl_sym_find(&e->syms, ns), y = sl_sym_find(&e->syms, name);
     if (s == SL_MAP_NONE || y == SL_MAP_NONE)
-        return NONE;
+        return ENG_NONE;
     return sl_map_get(&e->lq_map, (uint64_t)s << 32 | y);
 }
 
 bool sl_engine_lq(const struct sl_engine *e, const char *ns, const char *name,
-                  struct sl_lq_view *ret) {
-    uint32_t i = lq_named(e, ns, name);
-    *ret = (struct sl_lq_view){.cq = ""};
+                  struct sl_engine_lq_view *ret) {
+    uint32_t i = eng_lq_named(e, ns, name);
+    *ret = (struct sl_engine_lq_view){.cq = ""};
     if (i == SL_MAP_NONE || !e->lqs.v[i].exists)
         return false;
-    const struct lq *l = &e->lqs.v[i];
+    const struct eng_lq *l = &e->lqs.v[i];
     ret->exists = true;
-    ret->cq = str(e, l->cq_name);
+    ret->cq = eng_str(e, l->cq_name);
     ret->asleep = l->parked.n;
-    const struct cq *q = l->cq == NONE ? NULL : &e->cqs.v[l->cq];
+    const struct eng_cq *q = l->cq == ENG_NONE ? NULL : &e->cqs.v[l->cq];
     for (uint32_t k = 0; k < l->classes.n; k++) {
-        const struct class *c = &e->classes.v[l->classes.v[k]];
+        const struct eng_class *c = &e->classes.v[l->classes.v[k]];
         *(c->asleep || !q || !q->active ? &ret->asleep : &ret->heap) += c->line.n;
     }
-    struct tally t = tally_get(&l->held, l->cq, NONE);
+    struct eng_tally t = eng_tally_get(&l->held, l->cq, ENG_NONE);
     ret->reserving = (uint32_t)t.reserved;
     ret->admitted = (uint32_t)t.admitted;
     return true;
@@ -165,56 +165,56 @@ void sl_engine_lq_usage(const struct sl_engine *e, const char *ns, const char *n
                         const char *flavor, const char *resource, sl_amount *ret_reserved,
                         sl_amount *ret_admitted) {
     *ret_reserved = *ret_admitted = 0;
-    uint32_t i = lq_named(e, ns, name);
-    if (i == SL_MAP_NONE || e->lqs.v[i].cq == NONE)
+    uint32_t i = eng_lq_named(e, ns, name);
+    if (i == SL_MAP_NONE || e->lqs.v[i].cq == ENG_NONE)
         return;
     sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
     uint32_t g = sl_map_get(&e->fr_map, (uint64_t)f << 32 | r);
     if (g == SL_MAP_NONE)
         return;
-    struct tally t = tally_get(&e->lqs.v[i].held, e->lqs.v[i].cq, g);
+    struct eng_tally t = eng_tally_get(&e->lqs.v[i].held, e->lqs.v[i].cq, g);
     *ret_reserved = sl_amount_clamp(t.reserved);
     *ret_admitted = sl_amount_clamp(t.admitted);
 }
 
 int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name) {
-    uint32_t n = node_find(e, true, name);
-    if (n == NONE || e->structure_dirty)
+    uint32_t n = eng_node_find(e, true, name);
+    if (n == ENG_NONE || e->structure_dirty)
         return 0;
-    struct share s = share_of(e, n);
-    return share_status(&s);
+    struct eng_share s = eng_share_of(e, n);
+    return eng_share_status(&s);
 }
 
 bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, const char *flavor,
-                    const char *resource, struct sl_cell_view *ret) {
-    *ret = (struct sl_cell_view){0};
-    uint32_t n = node_find(e, cohort, node);
-    if (n == NONE || e->structure_dirty)
+                    const char *resource, struct sl_engine_cell_view *ret) {
+    *ret = (struct sl_engine_cell_view){0};
+    uint32_t n = eng_node_find(e, cohort, node);
+    if (n == ENG_NONE || e->structure_dirty)
         return false;
     sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
     uint32_t g = sl_map_get(&e->fr_map, (uint64_t)f << 32 | r);
-    const struct tree *t = &e->trees.v[e->nodes.v[n].tree];
-    uint32_t fr = g == SL_MAP_NONE ? NONE : tree_fr(t, g);
-    if (fr == NONE)
+    const struct eng_tree *t = &e->trees.v[e->nodes.v[n].tree];
+    uint32_t fr = g == SL_MAP_NONE ? ENG_NONE : eng_tree_fr(t, g);
+    if (fr == ENG_NONE)
         return true;
-    const struct cell *c = cell_at(e, n, fr);
+    const struct eng_cell *c = eng_cell_at(e, n, fr);
     ret->nominal = c->nominal;
     ret->subtree = c->subtree;
-    ret->usage = used(c);
+    ret->usage = eng_cell_used(c);
     ret->potential = c->potential;
-    ret->available = tree_available(e, n, fr);
+    ret->available = eng_tree_available(e, n, fr);
     if (cohort)
         return true;
     ret->available = sl_amount_max(0, ret->available);
     uint32_t cq = e->nodes.v[n].cq;
-    ret->admitted_usage = sl_amount_clamp(tally_get(&e->cqs.v[cq].held, cq, g).admitted);
+    ret->admitted_usage = sl_amount_clamp(eng_tally_get(&e->cqs.v[cq].held, cq, g).admitted);
     return true;
 }
 
 const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i) {
     for (uint32_t k = 0; k < e->cqs.n; k++)
         if (e->cqs.v[k].exists && !i--)
-            return str(e, cq_node(e, &e->cqs.v[k])->name);
+            return eng_str(e, eng_cq_node(e, &e->cqs.v[k])->name);
     return NULL;
 }
 
@@ -228,7 +228,7 @@ void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret) {
     ret->pending = ret->reserved = 0;
     for (uint32_t i = 0; i < e->wls.n; i++) {
         ret->pending += e->wls.v[i].phase == WL_WAITING || e->wls.v[i].phase == WL_PARKED;
-        ret->reserved += wl_holds_quota(&e->wls.v[i]);
+        ret->reserved += eng_wl_holds_quota(&e->wls.v[i]);
     }
 }
 
@@ -236,45 +236,45 @@ void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret) {
 
 static int check_usage(const struct sl_engine *e, struct sl_err *err) {
     for (uint32_t i = 0; i < e->nodes.n; i++) {
-        const struct node *n = &e->nodes.v[i];
-        const struct tree *t = &e->trees.v[n->tree];
+        const struct eng_node *n = &e->nodes.v[i];
+        const struct eng_tree *t = &e->trees.v[n->tree];
         for (uint32_t fr = 0; fr < t->n_fr; fr++) {
             __int128 sum = 0;
             for (uint32_t k = 0; k < n->children.n; k++) {
-                const struct cell *c = cell_at(e, n->children.v[k], fr);
+                const struct eng_cell *c = eng_cell_at(e, n->children.v[k], fr);
                 if (c->usage > c->local)
                     sum += c->usage - c->local;
             }
-            for (uint32_t k = 0; n->cq != NONE && k < e->cqs.v[n->cq].reserved.n; k++) {
-                const struct admission *a = e->wls.v[e->cqs.v[n->cq].reserved.v[k]].admission;
+            for (uint32_t k = 0; n->cq != ENG_NONE && k < e->cqs.v[n->cq].reserved.n; k++) {
+                const struct eng_admission *a = e->wls.v[e->cqs.v[n->cq].reserved.v[k]].admission;
                 for (uint32_t u = 0; u < a->n_uses; u++)
                     if (a->uses[u].fr == t->frs[fr])
                         sum += a->uses[u].amount;
             }
-            const struct cell *c = cell_at(e, i, fr);
+            const struct eng_cell *c = eng_cell_at(e, i, fr);
             if (c->usage != sum)
                 return sl_err_set(
                     err, SL_EMISMATCH, "%s: usage of %s/%s is %lld, its parts sum to %lld",
-                    str(e, n->name), str(e, e->frs.v[t->frs[fr]].flavor),
-                    str(e, e->frs.v[t->frs[fr]].resource), (long long)c->usage, (long long)sum);
+                    eng_str(e, n->name), eng_str(e, e->frs.v[t->frs[fr]].flavor),
+                    eng_str(e, e->frs.v[t->frs[fr]].resource), (long long)c->usage, (long long)sum);
         }
     }
     return SL_OK;
 }
 
 /* Every row of a LocalQueue (lq NONE: of the ClusterQueue) is what its workloads hold. */
-static bool tallies_agree(const struct sl_engine *e, const struct tallies *t, uint32_t lq) {
+static bool tallies_agree(const struct sl_engine *e, const struct eng_tallies *t, uint32_t lq) {
     for (uint32_t i = 0; i < t->n; i++) {
-        const struct tally *x = &t->v[i];
-        const struct cq *q = &e->cqs.v[x->cq];
+        const struct eng_tally *x = &t->v[i];
+        const struct eng_cq *q = &e->cqs.v[x->cq];
         __int128 reserved = 0, admitted = 0;
         for (uint32_t k = 0; k < q->reserved.n; k++) {
-            const struct wl *w = &e->wls.v[q->reserved.v[k]];
-            __int128 holds = x->fr == NONE;
+            const struct eng_wl *w = &e->wls.v[q->reserved.v[k]];
+            __int128 holds = x->fr == ENG_NONE;
             for (uint32_t u = 0; u < w->admission->n_uses; u++)
                 if (w->admission->uses[u].fr == x->fr)
                     holds += w->admission->uses[u].amount;
-            if (lq != NONE && w->lq != lq)
+            if (lq != ENG_NONE && w->lq != lq)
                 continue;
             reserved += holds;
             admitted += w->phase == WL_ADMITTED ? holds : 0;
@@ -289,24 +289,24 @@ static int check_tallies(const struct sl_engine *e, struct sl_err *err) {
     for (uint32_t i = 0; i < e->lqs.n; i++)
         if (!tallies_agree(e, &e->lqs.v[i].held, i))
             return sl_err_set(err, SL_EMISMATCH, "LocalQueue %s/%s counts what it does not hold",
-                              str(e, e->lqs.v[i].ns), str(e, e->lqs.v[i].name));
+                              eng_str(e, e->lqs.v[i].ns), eng_str(e, e->lqs.v[i].name));
     for (uint32_t i = 0; i < e->cqs.n; i++)
-        if (!tallies_agree(e, &e->cqs.v[i].held, NONE))
+        if (!tallies_agree(e, &e->cqs.v[i].held, ENG_NONE))
             return sl_err_set(err, SL_EMISMATCH, "ClusterQueue %s counts what it does not hold",
-                              str(e, cq_node(e, &e->cqs.v[i])->name));
+                              eng_str(e, eng_cq_node(e, &e->cqs.v[i])->name));
     for (uint32_t i = 0; i < e->wls.n; i++) { /* and no row is missing */
-        const struct wl *w = &e->wls.v[i];
-        if (!wl_holds_quota(w))
+        const struct eng_wl *w = &e->wls.v[i];
+        if (!eng_wl_holds_quota(w))
             continue;
         uint32_t cq = w->admission->cq;
-        bool known = tally_get(&e->lqs.v[w->lq].held, cq, NONE).reserved &&
-                     tally_get(&e->cqs.v[cq].held, cq, NONE).reserved;
+        bool known = eng_tally_get(&e->lqs.v[w->lq].held, cq, ENG_NONE).reserved &&
+                     eng_tally_get(&e->cqs.v[cq].held, cq, ENG_NONE).reserved;
         for (uint32_t u = 0; known && u < w->admission->n_uses; u++)
-            known = tally_get(&e->lqs.v[w->lq].held, cq, w->admission->uses[u].fr).reserved &&
-                    tally_get(&e->cqs.v[cq].held, cq, w->admission->uses[u].fr).reserved;
+            known = eng_tally_get(&e->lqs.v[w->lq].held, cq, w->admission->uses[u].fr).reserved &&
+                    eng_tally_get(&e->cqs.v[cq].held, cq, w->admission->uses[u].fr).reserved;
         if (!known)
             return sl_err_set(err, SL_EMISMATCH, "workload %s is not counted in its queues",
-                              wl_name(w));
+                              eng_wl_name(w));
     }
     return SL_OK;
 }
@@ -314,7 +314,7 @@ static int check_tallies(const struct sl_engine *e, struct sl_err *err) {
 static int check_lines(const struct sl_engine *e, struct sl_err *err) {
     uint32_t in_lines = 0, waiting = 0;
     for (uint32_t i = 0; i < e->classes.n; i++) {
-        const struct class *c = &e->classes.v[i];
+        const struct eng_class *c = &e->classes.v[i];
         if (!c->used)
             continue;
         in_lines += c->line.n;
@@ -325,11 +325,11 @@ static int check_lines(const struct sl_engine *e, struct sl_err *err) {
             return sl_err_set(err, SL_EMISMATCH, "class %u: asleep %d, live %d, in heap %d", i,
                               c->asleep, live, in_heap);
         for (uint32_t k = 0; k < c->line.n; k++) {
-            const struct wl *w = &e->wls.v[sl_ordset_at(&c->line, k)->id];
+            const struct eng_wl *w = &e->wls.v[sl_ordset_at(&c->line, k)->id];
             if (w->phase != WL_WAITING || w->class != i || w->shape != c->shape || w->lq != c->lq ||
-                wl_priority(e, w) != c->priority)
+                eng_wl_priority(e, w) != c->priority)
                 return sl_err_set(err, SL_EMISMATCH, "workload %s stands in the wrong line",
-                                  wl_name(w));
+                                  eng_wl_name(w));
         }
     }
     for (uint32_t i = 0; i < e->wls.n; i++)

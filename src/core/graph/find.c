@@ -137,9 +137,9 @@ static int by_text(const void *a, const void *b) {
 
 /* "node[1-3,7],login" spread out and sorted. */
 static bool spread(struct sl_arena *a, const char *s, struct step *ret) {
-    struct sl_hosts hosts = {0};
+    struct sl_hostlist hosts = {0};
     struct sl_err err;
-    bool good = sl_hosts_add(&hosts, a, s, &err) >= 0 && hosts.names.n > 0;
+    bool good = sl_hostlist_add(&hosts, a, s, &err) >= 0 && hosts.names.n > 0;
     const char **kept = sl_arena_alloc(a, (hosts.names.n + 1) * sizeof(*kept));
     if (good) {
         memcpy(kept, hosts.names.v, hosts.names.n * sizeof(*kept));
@@ -147,7 +147,7 @@ static bool spread(struct sl_arena *a, const char *s, struct step *ret) {
     }
     ret->names = kept;
     ret->n_names = hosts.names.n;
-    sl_hosts_done(&hosts);
+    sl_hostlist_done(&hosts);
     return good;
 }
 
@@ -277,12 +277,12 @@ struct use {
     bool allocated, reserved;
 };
 
-static bool job_has(const struct sl_match *m, const struct job *j, uint32_t from, uint32_t to,
+static bool job_has(const struct sl_match *m, const struct graph_job *j, uint32_t from, uint32_t to,
                     bool exclusively) {
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
-        const struct span *s = &m->spans.v[i];
-        const struct block *b = &m->blocks.v[s->block];
-        uint32_t n = block_words(b);
+        const struct graph_span *s = &m->spans.v[i];
+        const struct graph_block *b = &m->blocks.v[s->block];
+        uint32_t n = graph_block_words(b);
         for (uint32_t p = from > b->pos ? from : b->pos; p < to && p < b->pos + b->n; p++) {
             uint64_t x = m->words.v[s->bits + (p - b->pos) / 64];
             uint64_t sh = m->words.v[s->bits + n + (p - b->pos) / 64];
@@ -299,11 +299,11 @@ static bool job_has(const struct sl_match *m, const struct job *j, uint32_t from
 }
 
 static struct use use_of_one(const struct sl_match *m, uint32_t pos) {
-    const struct block *b = &m->blocks.v[m->spots[pos].block];
-    const struct pool *p = m->spots[pos].divisible ? sl_pool_at(m, pos) : NULL;
+    const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
+    const struct graph_pool *p = m->spots[pos].divisible ? graph_pool_at(m, pos) : NULL;
     struct use u = {0};
     for (uint32_t i = b->spans; i; i = m->spans.v[i].next) {
-        const struct span *s = &m->spans.v[i];
+        const struct graph_span *s = &m->spans.v[i];
         if (!(m->words.v[s->bits + (pos - b->pos) / 64] >> (pos - b->pos) % 64 & 1))
             continue;
         u.allocated = u.allocated || s->allocated;
@@ -319,7 +319,7 @@ static struct use use_of_one(const struct sl_match *m, uint32_t pos) {
 /* What is below something exclusive goes with it. */
 static struct use use_of(const struct sl_match *m, uint32_t pos) {
     struct use u = use_of_one(m, pos);
-    for (sl_vtx v = vertex_at(m, pos)->parent; v != SL_VTX_NONE;
+    for (sl_vtx v = graph_vertex_at(m, pos)->parent; v != SL_VTX_NONE;
          v = sl_graph_vertex(m->g, v)->parent) {
         struct use above = use_of_one(m, sl_graph_vertex(m->g, v)->pos);
         u.allocated = u.allocated || above.allocated;
@@ -331,7 +331,7 @@ static struct use use_of(const struct sl_match *m, uint32_t pos) {
 static bool test(const struct sl_match *m, const struct step *s, uint32_t pos) {
     char buf[SL_VERTEX_NAME];
     const char *name;
-    const struct job *j;
+    const struct graph_job *j;
     sl_vtx v = m->spots[pos].v;
     switch (s->key) {
     case KEY_STATUS:
@@ -349,14 +349,14 @@ static bool test(const struct sl_match *m, const struct step *s, uint32_t pos) {
         return sl_vertex_prop(m->g, v, s->text) != NULL;
     case KEY_JOB_ALLOC:
     case KEY_JOB_RESERVED:
-        j = sl_hold_job(m, s->job);
+        j = graph_hold_job(m, s->job);
         return j && (j->state == SL_JOB_ALLOCATED) == (s->key == KEY_JOB_ALLOC) &&
                job_has(m, j, pos, pos + 1, true);
     case KEY_JOB_SPAN:
     case KEY_JOB_TAG:
-        j = sl_hold_job(m, s->job);
-        return j && job_has(m, j, pos, end_of(m, pos), false) &&
-               (s->key == KEY_JOB_TAG || m->spots[pos].inner != NONE);
+        j = graph_hold_job(m, s->job);
+        return j && job_has(m, j, pos, graph_end_of(m, pos), false) &&
+               (s->key == KEY_JOB_TAG || m->spots[pos].inner != GRAPH_NONE);
     }
     return false;
 }
@@ -389,7 +389,7 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
     ret->n_slots = 0;
     for (uint32_t pos = 0; pos < m->n_spots; pos++)
         if (holds(m, f, pos))
-            *sl_vec_push(&ret->picks) = (struct sl_pick){pos, vertex_at(m, pos)->size, true};
+            *sl_vec_push(&ret->picks) = (struct sl_pick){pos, graph_vertex_at(m, pos)->size, true};
     sl_grant_finish(m, ret);
     for (uint32_t i = 0; i < ret->picks.n; i++)
         ret->picks.v[i].exclusive = true;
@@ -397,31 +397,31 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
 
 /* ---- sums ---- */
 
-static int64_t used_below(const struct sl_match *m, const struct job *only, uint32_t pos,
+static int64_t used_below(const struct sl_match *m, const struct graph_job *only, uint32_t pos,
                           int64_t at, uint16_t type) {
-    uint32_t from = pos + 1, to = end_of(m, pos);
+    uint32_t from = pos + 1, to = graph_end_of(m, pos);
     int64_t used = 0;
     for (uint32_t i = from < to ? m->spots[from].block : m->blocks.n;
          i < m->blocks.n && m->blocks.v[i].pos < to; i++) {
-        const struct block *b = &m->blocks.v[i];
+        const struct graph_block *b = &m->blocks.v[i];
         for (uint32_t k = b->spans; k; k = m->spans.v[k].next) {
-            const struct span *s = &m->spans.v[k];
+            const struct graph_span *s = &m->spans.v[k];
             if (only ? &m->jobs.v[s->job] != only : at < s->from || at >= s->to)
                 continue;
-            for (uint32_t w = 0; w < block_words(b); w++)
+            for (uint32_t w = 0; w < graph_block_words(b); w++)
                 for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1) {
                     uint32_t p = b->pos + w * 64 + (uint32_t)__builtin_ctzll(left);
                     if (p >= from && p < to && m->spots[p].type == type)
-                        used += vertex_at(m, p)->size;
+                        used += graph_vertex_at(m, p)->size;
                 }
         }
     }
     for (uint32_t i = 0; i < m->pools.n; i++) {
-        const struct pool *p = &m->pools.v[i];
+        const struct graph_pool *p = &m->pools.v[i];
         if (p->pos < from || p->pos >= to || m->spots[p->pos].type != type)
             continue;
         for (uint32_t k = p->shares; k; k = m->shares.v[k].next) {
-            const struct share *s = &m->shares.v[k];
+            const struct graph_share *s = &m->shares.v[k];
             if (only ? &m->jobs.v[s->job] == only : at >= s->from && at < s->to)
                 used += s->amount;
         }
@@ -430,23 +430,23 @@ static int64_t used_below(const struct sl_match *m, const struct job *only, uint
 }
 
 uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t jobid,
-                       struct sl_filter_sum *ret, uint32_t max) {
+                       struct sl_match_filter_sum *ret, uint32_t max) {
     uint32_t pos = sl_graph_vertex(m->g, v)->pos, n = 0;
-    const struct job *only = jobid >= 0 ? sl_hold_job(m, jobid) : NULL;
-    if (m->spots[pos].inner == NONE || (jobid >= 0 && !only))
+    const struct graph_job *only = jobid >= 0 ? graph_hold_job(m, jobid) : NULL;
+    if (m->spots[pos].inner == GRAPH_NONE || (jobid >= 0 && !only))
         return 0;
     sl_sym *types = sl_alloc((m->all_filters.n + 1) * sizeof(*types));
-    uint32_t n_types = sl_layout_filters(m, pos, types, m->all_filters.n);
+    uint32_t n_types = graph_layout_filters(m, pos, types, m->all_filters.n);
     for (uint32_t i = 0; i < n_types; i++) {
-        uint32_t type = sl_layout_type(m, types[i]);
+        uint32_t type = graph_layout_type(m, types[i]);
         int64_t total = 0;
-        for (uint32_t p = pos + 1; p < end_of(m, pos) && type != NONE; p++)
-            total += m->spots[p].type == type ? vertex_at(m, p)->size : 0;
+        for (uint32_t p = pos + 1; p < graph_end_of(m, pos) && type != GRAPH_NONE; p++)
+            total += m->spots[p].type == type ? graph_vertex_at(m, p)->size : 0;
         if (total == 0)
             continue;
         if (n < max)
-            ret[n] = (struct sl_filter_sum){types[i], used_below(m, only, pos, at, (uint16_t)type),
-                                            total};
+            ret[n] = (struct sl_match_filter_sum){
+                types[i], used_below(m, only, pos, at, (uint16_t)type), total};
         n++;
     }
     sl_freep(&types);

@@ -16,7 +16,7 @@ struct sl_graph *sl_graph_new(void) {
     sl_syms_init(&g->syms);
     g->root = SL_VTX_NONE;
     *sl_vec_push(&g->subsystems) = sl_sym_put(&g->syms, SL_GRAPH_CONTAINMENT);
-    *sl_vec_push(&g->props) = (struct props){0};
+    *sl_vec_push(&g->props) = (struct graph_props){0};
     return g;
 }
 
@@ -70,18 +70,18 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
     copy_vec(&c->by_rank, &g->by_rank);
     copy_vec(&c->types, &g->types);
     for (uint32_t i = 0; i < g->paths.n; i++) {
-        struct path p = g->paths.v[i];
+        struct graph_path p = g->paths.v[i];
         sl_map_add(&c->paths_by_vertex, p.v, i);
         sl_map_add(&c->paths_by_text, p.text, i);
         *sl_vec_push(&c->paths) = p;
     }
     for (uint32_t i = 0; i < g->props.n; i++) {
-        const struct props *from = &g->props.v[i];
-        struct props to = {.v = sl_realloc(NULL, from->n, sizeof(*to.v)), .n = from->n};
+        const struct graph_props *from = &g->props.v[i];
+        struct graph_props to = {.v = sl_realloc(NULL, from->n, sizeof(*to.v)), .n = from->n};
         for (uint32_t k = 0; k < from->n; k++)
-            to.v[k] =
-                (struct sl_prop){sl_sym_str(&c->syms, sl_sym_put(&c->syms, from->v[k].key)),
-                                 sl_sym_str(&c->syms, sl_sym_put(&c->syms, from->v[k].value))};
+            to.v[k] = (struct sl_graph_prop){
+                sl_sym_str(&c->syms, sl_sym_put(&c->syms, from->v[k].key)),
+                sl_sym_str(&c->syms, sl_sym_put(&c->syms, from->v[k].value))};
         *sl_vec_push(&c->props) = to;
     }
     return c;
@@ -158,7 +158,7 @@ int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank,
         return sl_err_set(err, SL_ELIMIT, "more than %u vertices", SL_GRAPH_MAX_VERTICES);
     sl_vtx v = *ret = g->v.n;
     struct sl_vertex *x = sl_vec_push(&g->v);
-    const struct sl_vertex *y = vertex(g, like);
+    const struct sl_vertex *y = graph_vertex(g, like);
     *x = (struct sl_vertex){
         .id = id,
         .uniq_id = g->next_uniq,
@@ -170,7 +170,7 @@ int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank,
         .parent = parent,
     };
     g->next_uniq += g->next_uniq < INT64_MAX;
-    *sl_vec_push(&g->pending) = (struct link){parent, v};
+    *sl_vec_push(&g->pending) = (struct graph_link){parent, v};
     return 0;
 }
 
@@ -195,19 +195,19 @@ int sl_graph_link(struct sl_graph *g, const char *name, sl_vtx from, sl_vtx to,
     if (r < 0)
         return r;
     sl_sym y = subsystem(g, name);
-    if (y == g->subsystems.v[0] && vertex(g, to)->parent == SL_VTX_NONE) {
-        vertex(g, to)->parent = from;
-        *sl_vec_push(&g->pending) = (struct link){from, to};
+    if (y == g->subsystems.v[0] && graph_vertex(g, to)->parent == SL_VTX_NONE) {
+        graph_vertex(g, to)->parent = from;
+        *sl_vec_push(&g->pending) = (struct graph_link){from, to};
     } else {
-        *sl_vec_push(&g->edges) = (struct sl_edge){from, to, y};
+        *sl_vec_push(&g->edges) = (struct sl_graph_edge){from, to, y};
     }
     return 0;
 }
 
 void sl_graph_remove(struct sl_graph *g, sl_vtx v) {
-    struct sl_vertex *x = vertex(g, v);
+    struct sl_vertex *x = graph_vertex(g, v);
     for (uint32_t pos = x->pos; pos < x->end; pos++)
-        vertex(g, g->order.v[pos])->removed = 1;
+        graph_vertex(g, g->order.v[pos])->removed = 1;
 }
 
 /* ---- sealing ---- */
@@ -216,27 +216,27 @@ void sl_graph_remove(struct sl_graph *g, sl_vtx v) {
 static void lay_out_kids(struct sl_graph *g) {
     uint32_t n = 0, *next = sl_alloc0((size_t)g->v.n + 1, sizeof(*next));
     for (uint32_t v = 0; v < g->v.n; v++) {
-        const struct sl_vertex *x = vertex(g, v);
+        const struct sl_vertex *x = graph_vertex(g, v);
         for (uint32_t k = 0; k < x->n_kids; k++)
-            next[v] += !vertex(g, g->kids.v[x->kids + k])->removed;
+            next[v] += !graph_vertex(g, g->kids.v[x->kids + k])->removed;
     }
     for (uint32_t i = 0; i < g->pending.n; i++)
-        next[g->pending.v[i].from] += !vertex(g, g->pending.v[i].to)->removed;
+        next[g->pending.v[i].from] += !graph_vertex(g, g->pending.v[i].to)->removed;
     SL_VEC(sl_vtx) kids = {0};
     sl_assert(g->v.n > 0 || g->pending.n == 0);
     sl_vec_reserve(&kids, g->v.n);
     for (uint32_t v = 0; v < g->v.n; v++) {
-        struct sl_vertex *x = vertex(g, v);
+        struct sl_vertex *x = graph_vertex(g, v);
         uint32_t count = next[v], at = next[v] = n;
         for (uint32_t k = 0; k < x->n_kids; k++)
-            if (!vertex(g, g->kids.v[x->kids + k])->removed)
+            if (!graph_vertex(g, g->kids.v[x->kids + k])->removed)
                 kids.v[next[v]++] = g->kids.v[x->kids + k];
         x->kids = at;
         x->n_kids = count;
         n += count;
     }
     for (uint32_t i = 0; i < g->pending.n; i++)
-        if (!vertex(g, g->pending.v[i].to)->removed)
+        if (!graph_vertex(g, g->pending.v[i].to)->removed)
             kids.v[next[g->pending.v[i].from]++] = g->pending.v[i].to;
     kids.n = n;
     sl_vec_free(&g->kids);
@@ -252,7 +252,7 @@ static int find_root(struct sl_graph *g, struct sl_err *err) {
     uint32_t live = 0;
     g->root = SL_VTX_NONE;
     for (uint32_t v = 0; v < g->v.n; v++) {
-        const struct sl_vertex *x = vertex(g, v);
+        const struct sl_vertex *x = graph_vertex(g, v);
         if (x->removed)
             continue;
         live++;
@@ -264,7 +264,7 @@ static int find_root(struct sl_graph *g, struct sl_err *err) {
         g->root = v;
     }
     for (uint32_t v = 0; v < g->v.n && live == 1 && g->root == SL_VTX_NONE; v++)
-        if (!vertex(g, v)->removed && vertex(g, v)->parent == SL_VTX_NONE)
+        if (!graph_vertex(g, v)->removed && graph_vertex(g, v)->parent == SL_VTX_NONE)
             g->root = v;
     if (g->root == SL_VTX_NONE)
         return sl_err_set(err, SL_EINVAL,
@@ -281,11 +281,11 @@ static int walk(struct sl_graph *g, uint32_t *ret_reached, struct sl_err *err) {
     sl_vec_reserve(&g->order, g->v.n);
     way[0] = g->root;
     at[0] = 0;
-    vertex(g, g->root)->pos = 0;
-    vertex(g, g->root)->depth = 0;
+    graph_vertex(g, g->root)->pos = 0;
+    graph_vertex(g, g->root)->depth = 0;
     *sl_vec_push(&g->order) = g->root;
     for (;;) {
-        struct sl_vertex *x = vertex(g, way[depth]);
+        struct sl_vertex *x = graph_vertex(g, way[depth]);
         if (at[depth] == x->n_kids) {
             x->end = g->order.n;
             if (depth-- == 0)
@@ -298,8 +298,8 @@ static int walk(struct sl_graph *g, uint32_t *ret_reached, struct sl_err *err) {
                               SL_GRAPH_MAX_DEPTH);
         way[++depth] = kid;
         at[depth] = 0;
-        vertex(g, kid)->pos = g->order.n;
-        vertex(g, kid)->depth = (uint16_t)depth;
+        graph_vertex(g, kid)->pos = g->order.n;
+        graph_vertex(g, kid)->depth = (uint16_t)depth;
         *sl_vec_push(&g->order) = kid;
     }
     *ret_reached = g->n_tree = g->order.n;
@@ -319,7 +319,7 @@ static int place_others(struct sl_graph *g, uint32_t reached, struct sl_err *err
         linked[g->edges.v[i].to] |= 1;
     }
     for (uint32_t v = 0; v < g->v.n && r >= 0; v++) {
-        struct sl_vertex *x = vertex(g, v);
+        struct sl_vertex *x = graph_vertex(g, v);
         if (x->removed || linked[v] & 2)
             continue;
         if (x->parent != SL_VTX_NONE) {
@@ -377,7 +377,7 @@ static int check_rings(struct sl_graph *g, sl_sym y, struct sl_err *err) {
 }
 
 static int by_rank_then_vertex(const void *x, const void *y) {
-    const struct ranked *a = x, *b = y;
+    const struct graph_ranked *a = x, *b = y;
     return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : a->v < b->v ? -1 : a->v > b->v;
 }
 
@@ -385,8 +385,8 @@ static void index_ranks(struct sl_graph *g) {
     bool sorted = true;
     sl_vec_clear(&g->by_rank);
     for (uint32_t v = 0; v < g->v.n; v++) {
-        struct ranked k = {vertex(g, v)->rank, v};
-        if (k.rank < 0 || vertex(g, v)->removed)
+        struct graph_ranked k = {graph_vertex(g, v)->rank, v};
+        if (k.rank < 0 || graph_vertex(g, v)->removed)
             continue;
         sorted = sorted && (g->by_rank.n == 0 || sl_vec_last(&g->by_rank).rank <= k.rank);
         *sl_vec_push(&g->by_rank) = k;
@@ -399,7 +399,7 @@ static void list_types(struct sl_graph *g) {
     uint8_t *seen = sl_alloc0((size_t)g->syms.names.n + 1, 1);
     sl_vec_clear(&g->types);
     for (uint32_t i = 0; i < g->order.n; i++) {
-        sl_sym type = vertex(g, g->order.v[i])->type;
+        sl_sym type = graph_vertex(g, g->order.v[i])->type;
         if (!seen[type])
             *sl_vec_push(&g->types) = type;
         seen[type] = 1;
@@ -412,7 +412,8 @@ int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
     g->generation++;
     lay_out_kids(g);
     for (uint32_t i = 0; i < g->edges.n; i++)
-        if (!vertex(g, g->edges.v[i].from)->removed && !vertex(g, g->edges.v[i].to)->removed)
+        if (!graph_vertex(g, g->edges.v[i].from)->removed &&
+            !graph_vertex(g, g->edges.v[i].to)->removed)
             g->edges.v[n++] = g->edges.v[i];
     g->edges.n = n;
     int r = find_root(g, err);

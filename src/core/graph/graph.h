@@ -28,7 +28,7 @@ typedef uint32_t sl_vtx;
 
 struct sl_graph;
 
-struct sl_prop {
+struct sl_graph_prop {
     const char *key, *value; /* value "": a bare property */
 };
 
@@ -41,7 +41,7 @@ struct sl_vertex_spec {
     int64_t id, uniq_id, rank; /* id and rank -1: none; uniq_id -1: the next free one */
     int64_t size;              /* at least 1 */
     bool down;
-    const struct sl_prop *props;
+    const struct sl_graph_prop *props;
     uint32_t n_props;
 };
 
@@ -107,11 +107,11 @@ uint32_t sl_graph_live(const struct sl_graph *g);
 const sl_vtx *sl_graph_kids(const struct sl_graph *g);
 
 /* Edges that are not parent to child in containment, in the order of linking. */
-struct sl_edge {
+struct sl_graph_edge {
     sl_vtx from, to;
     sl_sym subsystem;
 };
-const struct sl_edge *sl_graph_edges(const struct sl_graph *g, uint32_t *ret_n);
+const struct sl_graph_edge *sl_graph_edges(const struct sl_graph *g, uint32_t *ret_n);
 /* All edges in all subsystems. */
 uint32_t sl_graph_n_edges(const struct sl_graph *g);
 /* Subsystems in the order in which they first appeared; containment, if any, is 0. */
@@ -140,7 +140,7 @@ size_t sl_graph_bytes(const struct sl_graph *g);
 
 void sl_graph_set_down(struct sl_graph *g, sl_vtx v, bool down);
 /* Properties in the order in which they were set. */
-uint32_t sl_vertex_props(const struct sl_graph *g, sl_vtx v, const struct sl_prop **ret);
+uint32_t sl_vertex_props(const struct sl_graph *g, sl_vtx v, const struct sl_graph_prop **ret);
 /* NULL if it has no such property. */
 const char *sl_vertex_prop(const struct sl_graph *g, sl_vtx v, const char *key);
 int sl_vertex_set_prop(struct sl_graph *g, sl_vtx v, const char *key, const char *value,

@@ -5,21 +5,21 @@
 
 #include "core/graph/graph.h"
 
-struct link {
+struct graph_link {
     sl_vtx from, to;
 };
 
-struct path {
+struct graph_path {
     sl_vtx v;
     sl_sym subsystem, text;
 };
 
-struct props {
-    struct sl_prop *v; /* texts are symbols' */
+struct graph_props {
+    struct sl_graph_prop *v; /* texts are symbols' */
     uint32_t n;
 };
 
-struct ranked {
+struct graph_ranked {
     int32_t rank;
     sl_vtx v;
 };
@@ -28,23 +28,23 @@ struct sl_graph {
     struct sl_syms syms;
     uint64_t generation;
     SL_VEC(struct sl_vertex) v;
-    SL_VEC(struct link) pending;   /* parent to child, since the last sealing */
-    SL_VEC(sl_vtx) kids;           /* see sl_vertex.kids */
-    SL_VEC(sl_vtx) order;          /* by position; those in no tree come last */
-    SL_VEC(struct sl_edge) edges;  /* all other edges */
-    SL_VEC(sl_sym) subsystems;     /* [0] is containment */
-    SL_VEC(struct path) paths;     /* that were set, by time of setting */
-    struct sl_map paths_by_vertex; /* vertex -> index in paths */
-    struct sl_map paths_by_text;   /* symbol -> index in paths */
-    SL_VEC(struct props) props;    /* [0] is unused */
-    SL_VEC(struct ranked) by_rank; /* ranks that are not -1, ascending, then by vertex */
-    SL_VEC(sl_sym) types;          /* of vertices that are there */
+    SL_VEC(struct graph_link) pending;   /* parent to child, since the last sealing */
+    SL_VEC(sl_vtx) kids;                 /* see sl_vertex.kids */
+    SL_VEC(sl_vtx) order;                /* by position; those in no tree come last */
+    SL_VEC(struct sl_graph_edge) edges;  /* all other edges */
+    SL_VEC(sl_sym) subsystems;           /* [0] is containment */
+    SL_VEC(struct graph_path) paths;     /* that were set, by time of setting */
+    struct sl_map paths_by_vertex;       /* vertex -> index in paths */
+    struct sl_map paths_by_text;         /* symbol -> index in paths */
+    SL_VEC(struct graph_props) props;    /* [0] is unused */
+    SL_VEC(struct graph_ranked) by_rank; /* ranks that are not -1, ascending, then by vertex */
+    SL_VEC(sl_sym) types;                /* of vertices that are there */
     int64_t next_uniq;
     uint32_t n_tree; /* positions below are in the tree */
     sl_vtx root;
 };
 
-static inline struct sl_vertex *vertex(struct sl_graph *g, sl_vtx v) {
+static inline struct sl_vertex *graph_vertex(struct sl_graph *g, sl_vtx v) {
     return &g->v.v[v];
 }
 

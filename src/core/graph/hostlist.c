@@ -11,7 +11,7 @@
 
 #define MAX_DIGITS 18u /* of a number in a name: any such number fits an int64 */
 
-void sl_hosts_done(struct sl_hosts *h) {
+void sl_hostlist_done(struct sl_hostlist *h) {
     sl_vec_free(&h->names);
     h->bytes = 0;
 }
@@ -23,7 +23,7 @@ static int bad(const char *text, const char *what, struct sl_err *err) {
                       "expected host names such as \"node[0-3,7]\", got \"%.60s\": %s", text, what);
 }
 
-static int push(struct sl_hosts *h, struct sl_arena *a, const char *s, size_t n,
+static int push(struct sl_hostlist *h, struct sl_arena *a, const char *s, size_t n,
                 struct sl_err *err) {
     if (n > SL_HOSTNAME_MAX)
         return sl_err_set(err, SL_ELIMIT, "\"%.40s…\": a host name of more than %u characters", s,
@@ -49,7 +49,7 @@ static bool number(const char **p, int64_t *ret, size_t *ret_digits) {
 }
 
 /* prefix[ids]suffix, where 'ids' is behind the bracket. */
-static int spread(struct sl_hosts *h, struct sl_arena *a, const char *whole, const char *prefix,
+static int spread(struct sl_hostlist *h, struct sl_arena *a, const char *whole, const char *prefix,
                   size_t n_prefix, const char *ids, const char *suffix, size_t n_suffix,
                   struct sl_err *err) {
     char name[2 * SL_HOSTNAME_MAX + MAX_DIGITS + 8];
@@ -87,7 +87,7 @@ static int spread(struct sl_hosts *h, struct sl_arena *a, const char *whole, con
 }
 
 /* One expression, n bytes of the list. */
-static int expression(struct sl_hosts *h, struct sl_arena *a, const char *whole, const char *s,
+static int expression(struct sl_hostlist *h, struct sl_arena *a, const char *whole, const char *s,
                       size_t n, struct sl_err *err) {
     const char *open = memchr(s, '[', n),
                *close = open ? memchr(open, ']', n - (size_t)(open - s)) : NULL;
@@ -108,7 +108,8 @@ static int expression(struct sl_hosts *h, struct sl_arena *a, const char *whole,
                   err);
 }
 
-int sl_hosts_add(struct sl_hosts *h, struct sl_arena *a, const char *text, struct sl_err *err) {
+int sl_hostlist_add(struct sl_hostlist *h, struct sl_arena *a, const char *text,
+                    struct sl_err *err) {
     uint32_t before = h->names.n;
     size_t bytes = h->bytes;
     int r = 0;
@@ -137,7 +138,7 @@ int sl_hosts_add(struct sl_hosts *h, struct sl_arena *a, const char *text, struc
 
 /* ---- writing ---- */
 
-size_t sl_host_split(const char *name, int64_t *ret_id) {
+size_t sl_hostlist_split(const char *name, int64_t *ret_id) {
     size_t n = strlen(name), from = n, digits;
 
     *ret_id = -1;
@@ -159,7 +160,7 @@ struct part {
 
 static struct part part_of(const char *name) {
     struct part p = {.name = name};
-    p.n_prefix = sl_host_split(name, &p.id);
+    p.n_prefix = sl_hostlist_split(name, &p.id);
     p.digits = name + p.n_prefix;
     return p;
 }
@@ -176,7 +177,7 @@ static bool belongs(const struct part *first, const struct part *p) {
     return strcmp(text, p->digits) == 0;
 }
 
-void sl_hosts_write(const char *const *names, uint32_t n, struct sl_buf *out) {
+void sl_hostlist_write(const char *const *names, uint32_t n, struct sl_buf *out) {
     for (uint32_t i = 0; i < n;) {
         struct part first = part_of(names[i]), run = first, last = first, p;
         sl_buf_puts(out, i > 0 ? "," : "");

@@ -17,18 +17,18 @@
 #define SL_HOSTLIST_MAX_BYTES ((size_t)64 << 20)
 #define SL_HOSTNAME_MAX 255u
 
-struct sl_hosts {
+struct sl_hostlist {
     SL_VEC(const char *) names; /* in the arena */
     size_t bytes;               /* of all names */
 };
-void sl_hosts_done(struct sl_hosts *h);
+void sl_hostlist_done(struct sl_hostlist *h);
 /* Appends the names of a list. */
-int sl_hosts_add(struct sl_hosts *h, struct sl_arena *a, const char *text,
-                 struct sl_err *err) _must_check_;
+int sl_hostlist_add(struct sl_hostlist *h, struct sl_arena *a, const char *text,
+                    struct sl_err *err) _must_check_;
 /* The shortest list of these names in this order: "node[0-3],login". */
-void sl_hosts_write(const char *const *names, uint32_t n, struct sl_buf *out);
+void sl_hostlist_write(const char *const *names, uint32_t n, struct sl_buf *out);
 
 /* How long is the name without its number, and which number is it? -1: none, or too large a one. */
-size_t sl_host_split(const char *name, int64_t *ret_id);
+size_t sl_hostlist_split(const char *name, int64_t *ret_id);
 
 #endif

@@ -39,7 +39,7 @@ const sl_vtx *sl_graph_kids(const struct sl_graph *g) {
     return g->kids.v;
 }
 
-const struct sl_edge *sl_graph_edges(const struct sl_graph *g, uint32_t *ret_n) {
+const struct sl_graph_edge *sl_graph_edges(const struct sl_graph *g, uint32_t *ret_n) {
     *ret_n = g->edges.n;
     return g->edges.v;
 }
@@ -163,7 +163,7 @@ void sl_graph_set_path(struct sl_graph *g, sl_vtx v, const char *subsystem, cons
     text = sl_sym_put(&g->syms, path);
     sl_map_add(&g->paths_by_vertex, v, g->paths.n);
     sl_map_add(&g->paths_by_text, text, g->paths.n);
-    *sl_vec_push(&g->paths) = (struct path){v, y, text};
+    *sl_vec_push(&g->paths) = (struct graph_path){v, y, text};
 }
 
 static sl_vtx by_set_path(const struct sl_graph *g, const char *path) {
@@ -230,18 +230,18 @@ void sl_graph_by_rank(const struct sl_graph *g, int64_t rank, sl_vtx **ret, uint
 /* ---- status and properties ---- */
 
 void sl_graph_set_down(struct sl_graph *g, sl_vtx v, bool down) {
-    g->generation += vertex(g, v)->down != down;
-    vertex(g, v)->down = down;
+    g->generation += graph_vertex(g, v)->down != down;
+    graph_vertex(g, v)->down = down;
 }
 
-uint32_t sl_vertex_props(const struct sl_graph *g, sl_vtx v, const struct sl_prop **ret) {
-    const struct props *p = &g->props.v[g->v.v[v].props];
+uint32_t sl_vertex_props(const struct sl_graph *g, sl_vtx v, const struct sl_graph_prop **ret) {
+    const struct graph_props *p = &g->props.v[g->v.v[v].props];
     *ret = p->v;
     return p->n;
 }
 
 const char *sl_vertex_prop(const struct sl_graph *g, sl_vtx v, const char *key) {
-    const struct props *p = &g->props.v[g->v.v[v].props];
+    const struct graph_props *p = &g->props.v[g->v.v[v].props];
     for (uint32_t i = 0; i < p->n; i++)
         if (strcmp(p->v[i].key, key) == 0)
             return p->v[i].value;
@@ -252,18 +252,18 @@ const char *sl_vertex_prop(const struct sl_graph *g, sl_vtx v, const char *key) 
 
 int sl_vertex_set_prop(struct sl_graph *g, sl_vtx v, const char *key, const char *value,
                        struct sl_err *err) {
-    struct sl_vertex *x = vertex(g, v);
+    struct sl_vertex *x = graph_vertex(g, v);
     if (!key || !*key)
         return sl_err_set(err, SL_EINVAL, "a property without a name");
     if (g->syms.names.n + 2 > SL_SYM_MAX || g->props.v[x->props].n >= MAX_PROPS)
         return sl_err_set(err, SL_ELIMIT, "too many properties");
     if (x->props == 0) {
         x->props = g->props.n;
-        *sl_vec_push(&g->props) = (struct props){0};
+        *sl_vec_push(&g->props) = (struct graph_props){0};
     }
-    struct props *p = &g->props.v[x->props];
-    struct sl_prop new = {sl_sym_str(&g->syms, sl_sym_put(&g->syms, key)),
-                          sl_sym_str(&g->syms, sl_sym_put(&g->syms, value))};
+    struct graph_props *p = &g->props.v[x->props];
+    struct sl_graph_prop new = {sl_sym_str(&g->syms, sl_sym_put(&g->syms, key)),
+                                sl_sym_str(&g->syms, sl_sym_put(&g->syms, value))};
     uint32_t i = 0;
     while (i < p->n && strcmp(p->v[i].key, key) != 0)
         i++;
@@ -276,13 +276,13 @@ int sl_vertex_set_prop(struct sl_graph *g, sl_vtx v, const char *key, const char
 }
 
 bool sl_vertex_del_prop(struct sl_graph *g, sl_vtx v, const char *key) {
-    struct props *p = &g->props.v[g->v.v[v].props];
+    struct graph_props *p = &g->props.v[g->v.v[v].props];
     for (uint32_t i = 0; i < p->n; i++) {
         if (strcmp(p->v[i].key, key) != 0)
             continue;
         memmove(&p->v[i], &p->v[i + 1], (p->n - i - 1) * sizeof(*p->v));
         p->n--;
-        vertex(g, v)->divisible &= strcmp(key, SL_GRAPH_DIVISIBLE) != 0;
+        graph_vertex(g, v)->divisible &= strcmp(key, SL_GRAPH_DIVISIBLE) != 0;
         g->generation++;
         return true;
     }

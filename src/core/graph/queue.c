@@ -26,7 +26,7 @@
 struct job {
     int64_t id, priority, submitted;
     uint64_t arrival;
-    struct sl_job_request *r; /* NULL: it runs */
+    struct sl_match_request *r; /* NULL: it runs */
     uint32_t line;
     uint32_t walked;      /* its place in the walk, NONE: not in it */
     uint32_t due;         /* its place in the heap of reservations */
@@ -153,7 +153,7 @@ void sl_queues_free(struct sl_queues *q) {
     if (!q)
         return;
     for (uint32_t i = 0; i < q->jobs.n; i++)
-        sl_request_free(q->jobs.v[i].r);
+        sl_match_request_free(q->jobs.v[i].r);
     for (uint32_t i = 0; i < q->lines.n; i++) {
         sl_ordset_done(&q->lines.v[i].waiting);
         sl_vec_free(&q->lines.v[i].kept);
@@ -313,14 +313,14 @@ static void forget(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
 
     sl_map_del(&q->by_id, id_hash(j->id), i);
-    sl_request_freep(&j->r);
+    sl_match_request_freep(&j->r);
     *sl_vec_push(&q->idle) = i;
 }
 
 int sl_queues_submit(struct sl_queues *q, const char *queue, int64_t jobid, int64_t priority,
-                     int64_t submitted, struct sl_job_request *r, struct sl_err *err) {
-    _cleanup_(sl_request_freep) struct sl_job_request *own = r;
-    struct sl_job_info info;
+                     int64_t submitted, struct sl_match_request *r, struct sl_err *err) {
+    _cleanup_(sl_match_request_freep) struct sl_match_request *own = r;
+    struct sl_match_job_info info;
     uint32_t line = queue ? find_line(q, queue) : q->names.n > 0 ? q->names.v[0].line : NONE, i;
 
     if (line == NONE)
@@ -375,13 +375,13 @@ int sl_queues_reprioritize(struct sl_queues *q, int64_t jobid, int64_t priority)
 }
 
 /* When it is planned to end. */
-static int64_t end_of(const struct sl_job_info *info) {
+static int64_t end_of(const struct sl_match_job_info *info) {
     return info->duration > 0 && info->at <= NEVER - info->duration ? info->at + info->duration
                                                                     : NEVER;
 }
 
 static void end_running(struct sl_queues *q, uint32_t i) {
-    struct sl_job_info info;
+    struct sl_match_job_info info;
 
     if (!sl_match_job(q->m, q->jobs.v[i].id, &info)) { /* somebody else ended it */
         q->changed = true;
@@ -418,17 +418,17 @@ void sl_queues_changed(struct sl_queues *q) {
     q->changed = q->stirred = true;
 }
 
-bool sl_queues_waiting(const struct sl_queues *q, int64_t jobid, struct sl_waiting *ret) {
+bool sl_queues_waiting(const struct sl_queues *q, int64_t jobid, struct sl_queue_waiting *ret) {
     uint32_t i = find_job(q, jobid);
 
     if (i == NONE || !q->jobs.v[i].r)
         return false;
     const struct job *j = &q->jobs.v[i];
     struct sl_ordkey k = line_key(q, i);
-    *ret = (struct sl_waiting){.place =
-                                   sl_ordset_rank(&q->lines.v[j->line].waiting, &k, by_arrival, q),
-                               .reserved = has_reservation(j),
-                               .estimate = has_reservation(j) ? j->at : 0};
+    *ret = (struct sl_queue_waiting){
+        .place = sl_ordset_rank(&q->lines.v[j->line].waiting, &k, by_arrival, q),
+        .reserved = has_reservation(j),
+        .estimate = has_reservation(j) ? j->at : 0};
     return true;
 }
 
@@ -438,8 +438,8 @@ int64_t sl_queues_next(const struct sl_queues *q) {
 
 /* ---- a turn ---- */
 
-static void tell(struct sl_queues *q, enum sl_decision_kind kind, const struct job *j, int64_t at,
-                 enum sl_selection selection) {
+static void report(struct sl_queues *q, enum sl_decision_kind kind, const struct job *j, int64_t at,
+                   enum sl_selection selection) {
     *sl_vec_push(q->out) =
         (struct sl_decision){.kind = kind, .jobid = j->id, .at = at, .selection = selection};
 }
@@ -480,7 +480,7 @@ static bool read_along(struct sl_queues *q, uint32_t i) {
 
 static void unreserved(struct sl_queues *q, struct job *j) {
     if (j->told != NEVER)
-        tell(q, SL_DECIDED_UNRESERVE, j, q->now, SL_SELECT_RESERVED);
+        report(q, SL_DECIDED_UNRESERVE, j, q->now, SL_SELECT_RESERVED);
     j->told = NEVER;
 }
 
@@ -488,14 +488,14 @@ static void start(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     struct line *line = &q->lines.v[j->line];
 
-    tell(q, SL_DECIDED_START, j, q->now,
-         line->looked == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
+    report(q, SL_DECIDED_START, j, q->now,
+           line->looked == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
     line->had++;
     q->stirred = true; /* the order of those behind may be another now */
     leave_turn(line, line->looked);
     sl_heap_remove(&q->due, i);
     leave_line(q, i);
-    sl_request_freep(&j->r);
+    sl_match_request_freep(&j->r);
     j->walked = NONE;
 }
 
@@ -507,7 +507,7 @@ static void wait(struct sl_queues *q, uint32_t i) {
     if (has_reservation(j)) {
         line->reserved++;
         if (j->told != j->at)
-            tell(q, SL_DECIDED_RESERVE, j, j->at, SL_SELECT_RESERVED);
+            report(q, SL_DECIDED_RESERVE, j, j->at, SL_SELECT_RESERVED);
         j->told = j->at;
     } else {
         unreserved(q, j);
@@ -525,8 +525,8 @@ static void wait(struct sl_queues *q, uint32_t i) {
 static bool try_job(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     const struct line *line = &q->lines.v[j->line];
-    enum sl_verdict verdict = SL_NEVER;
-    struct sl_job_info info;
+    enum sl_match_verdict verdict = SL_NEVER;
+    struct sl_match_job_info info;
 
     j->entitled = line->reserved < line->reserve;
     enum sl_match_op op = j->entitled                    ? SL_MATCH_ALLOCATE_OR_RESERVE
@@ -546,7 +546,7 @@ static bool try_job(struct sl_queues *q, uint32_t i) {
         j->end = end_of(&info);
         sl_heap_fix(&q->due, i);
     } else if (r < 0 || verdict != SL_BUSY) {
-        tell(q, SL_DECIDED_REJECT, j, q->now, SL_SELECT_IMMEDIATE);
+        report(q, SL_DECIDED_REJECT, j, q->now, SL_SELECT_IMMEDIATE);
         leave_turn(&q->lines.v[j->line], line->looked);
         leave_line(q, i);
         forget(q, i);

@@ -99,7 +99,8 @@ int sl_queues_add(struct sl_queues *q, const struct sl_queue_spec *s,
 /* Takes over the request, also on failure. queue NULL: the first that was added. SL_ENOENT,
  * SL_EEXIST (also if the matcher has such a job), SL_ELIMIT. */
 int sl_queues_submit(struct sl_queues *q, const char *queue, int64_t jobid, int64_t priority,
-                     int64_t submitted, struct sl_job_request *r, struct sl_err *err) _must_check_;
+                     int64_t submitted, struct sl_match_request *r,
+                     struct sl_err *err) _must_check_;
 /* SL_ENOENT if no such job waits. */
 int sl_queues_reprioritize(struct sl_queues *q, int64_t jobid, int64_t priority) _must_check_;
 /* Ends a job in whatever state: waiting, reserved or running. SL_ENOENT. */
@@ -115,12 +116,12 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret);
 /* When a pass is due without an event: the earliest reservation, or SL_QUEUE_NEVER. */
 int64_t sl_queues_next(const struct sl_queues *q);
 
-struct sl_waiting {
+struct sl_queue_waiting {
     uint32_t place; /* in its line, from 0 */
     bool reserved;
     int64_t estimate; /* if reserved: when it starts */
 };
 /* False if it does not wait. */
-bool sl_queues_waiting(const struct sl_queues *q, int64_t jobid, struct sl_waiting *ret);
+bool sl_queues_waiting(const struct sl_queues *q, int64_t jobid, struct sl_queue_waiting *ret);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define KEY_MAX ((size_t)1 << 20)
 
-uint32_t sl_count_take(const struct sl_count *c, uint64_t q) {
+uint32_t sl_req_count_take(const struct sl_req_count *c, uint64_t q) {
     if (c->set) {
         uint32_t best = 0;
         for (uint32_t i = 0; i < c->n_set && c->set[i] <= q; i++)
@@ -53,7 +53,7 @@ void sl_jobspec_freep(struct sl_jobspec **j) {
     *j = NULL;
 }
 
-void sl_request_free(struct sl_job_request *r) {
+void sl_match_request_free(struct sl_match_request *r) {
     if (!r)
         return;
     sl_vec_free(&r->reqs);
@@ -64,16 +64,16 @@ void sl_request_free(struct sl_job_request *r) {
     free(r);
 }
 
-void sl_request_freep(struct sl_job_request **r) {
-    sl_request_free(*r);
+void sl_match_request_freep(struct sl_match_request **r) {
+    sl_match_request_free(*r);
     *r = NULL;
 }
 
-int64_t sl_request_duration(const struct sl_job_request *r) {
+int64_t sl_match_request_duration(const struct sl_match_request *r) {
     return r->duration;
 }
 
-uint64_t sl_request_class(const struct sl_job_request *r) {
+uint64_t sl_match_request_class(const struct sl_match_request *r) {
     return r->class;
 }
 
@@ -87,12 +87,12 @@ struct check {
     uint32_t n_reqs;
 };
 
-static int check_count(const struct sl_count *c, const char *what, struct sl_err *err) {
+static int check_count(const struct sl_req_count *c, const char *what, struct sl_err *err) {
     bool good = c->min >= 1 && c->max >= c->min && c->operand >= 1 &&
                 (c->op == '+' || ((c->op == '*' || c->op == '^') && c->operand >= 2)) &&
                 (c->op != '^' || c->min >= 2);
     if (c->set) {
-        good = c->n_set >= 1 && c->n_set <= SL_COUNT_MAX_SET && c->set[0] >= 1;
+        good = c->n_set >= 1 && c->n_set <= SL_REQ_COUNT_MAX_SET && c->set[0] >= 1;
         for (uint32_t i = 1; i < c->n_set && good; i++)
             good = c->set[i] > c->set[i - 1];
     }
@@ -143,7 +143,7 @@ static int check_beside(struct check *c, const struct sl_req_spec *slot,
     return 0;
 }
 
-static bool same_count(const struct sl_count *a, const struct sl_count *b) {
+static bool same_count(const struct sl_req_count *a, const struct sl_req_count *b) {
     if (a->set || b->set)
         return a->set && b->set && a->n_set == b->n_set &&
                memcmp(a->set, b->set, a->n_set * sizeof(*a->set)) == 0;
@@ -201,7 +201,7 @@ static int check_list(struct check *c, const struct sl_req_spec *v, uint32_t n, 
 /* ---- compiling ---- */
 
 struct compile {
-    struct sl_job_request *r;
+    struct sl_match_request *r;
     const struct sl_graph *g;
     const struct sl_req_spec *xor_list;
     uint32_t xor_choice;
@@ -225,12 +225,12 @@ static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uin
     for (uint32_t i = 0; i < n; i++) {
         if (v[i].kind == SL_REQ_XOR_SLOT && v == c->xor_list && seen_xor++ != c->xor_choice)
             continue;
-        struct req q = {
+        struct graph_req q = {
             .type = v[i].kind == SL_REQ_RESOURCE ? type_sym(c, v[i].type) : 0,
             .kind = v[i].kind == SL_REQ_XOR_SLOT ? SL_REQ_SLOT : v[i].kind,
             .exclusive = v[i].exclusive,
             .count = v[i].count,
-            .most = sl_count_take(&v[i].count, SL_COUNT_MAX),
+            .most = sl_req_count_take(&v[i].count, SL_REQ_COUNT_MAX),
             .with = i, /* for now: where to go on */
         };
         if (q.kind != SL_REQ_RESOURCE && *ret_slot == REQ_NONE)
@@ -258,16 +258,17 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void copy_term(struct sl_arena *a, const struct sl_term *from, struct sl_term *to) {
+static void copy_term(struct sl_arena *a, const struct sl_constraint *from,
+                      struct sl_constraint *to) {
     *to = *from;
-    struct sl_term *terms = sl_arena_alloc(a, (from->n_terms + 1) * sizeof(*terms));
+    struct sl_constraint *terms = sl_arena_alloc(a, (from->n_terms + 1) * sizeof(*terms));
     const char **names = sl_arena_alloc(a, (from->n_names + 1) * sizeof(*names));
-    struct sl_rank_range *ranks = sl_arena_alloc(a, (from->n_ranks + 1) * sizeof(*ranks));
+    struct sl_constraint_ranks *ranks = sl_arena_alloc(a, (from->n_ranks + 1) * sizeof(*ranks));
     for (uint32_t i = 0; i < from->n_terms; i++)
         copy_term(a, &from->terms[i], &terms[i]);
     for (uint32_t i = 0; i < from->n_names; i++)
         names[i] = sl_arena_strdup(a, from->names[i]);
-    if (from->kind == SL_TERM_HOSTS) /* there may be thousands, and each node is looked for */
+    if (from->kind == SL_CONSTRAINT_HOSTS) /* there may be thousands, and each node is looked for */
         qsort(names, from->n_names, sizeof(*names), by_text);
     if (from->n_ranks > 0)
         memcpy(ranks, from->ranks, from->n_ranks * sizeof(*ranks));
@@ -282,7 +283,7 @@ static void key_num(struct sl_buf *b, int64_t n) {
     sl_buf_add(b, (const char *)&n, sizeof(n));
 }
 
-static void key_term(struct sl_buf *b, const struct sl_term *t) {
+static void key_term(struct sl_buf *b, const struct sl_constraint *t) {
     key_num(b, t->kind);
     key_num(b, t->n_terms);
     key_num(b, t->n_names);
@@ -297,7 +298,7 @@ static void key_term(struct sl_buf *b, const struct sl_term *t) {
     }
 }
 
-static int make_key(struct sl_job_request *r, struct sl_err *err) {
+static int make_key(struct sl_match_request *r, struct sl_err *err) {
     struct sl_buf b;
     sl_buf_init(&b, KEY_MAX);
     key_num(&b, r->duration);
@@ -307,7 +308,7 @@ static int make_key(struct sl_job_request *r, struct sl_err *err) {
         key_num(&b, r->variants.v[i].n_top);
     }
     for (uint32_t i = 0; i < r->reqs.n; i++) {
-        const struct req *q = &r->reqs.v[i];
+        const struct graph_req *q = &r->reqs.v[i];
         const int64_t v[] = {q->type,      q->kind,     q->exclusive,     q->count.min,
                              q->count.max, q->count.op, q->count.operand, q->count.n_set,
                              q->with,      q->n_with};
@@ -331,7 +332,7 @@ static int make_key(struct sl_job_request *r, struct sl_err *err) {
     return code;
 }
 
-static int check_terms(const struct sl_term *t, uint32_t depth, struct sl_err *err) {
+static int check_terms(const struct sl_constraint *t, uint32_t depth, struct sl_err *err) {
     int r = depth > SL_REQ_MAX_DEPTH * 4
                 ? sl_err_set(err, SL_ELIMIT, "constraints are nested too deeply")
                 : 0;
@@ -340,8 +341,8 @@ static int check_terms(const struct sl_term *t, uint32_t depth, struct sl_err *e
     return r;
 }
 
-int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
-                   struct sl_job_request **ret, struct sl_err *err) {
+int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
+                         struct sl_match_request **ret, struct sl_err *err) {
     struct check check = {.g = g, .err = err};
     int code = j->n_resources == 0
                    ? sl_err_set(err, SL_EINVAL, "expected at least one resource")
@@ -350,20 +351,20 @@ int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
         code = check_terms(&j->constraint, 0, err);
     if (code < 0)
         return code;
-    struct sl_job_request *r = sl_alloc0(1, sizeof(*r));
+    struct sl_match_request *r = sl_alloc0(1, sizeof(*r));
     sl_arena_init(&r->arena, (size_t)64 << 20);
     r->duration = j->duration;
     copy_term(&r->arena, &j->constraint, &r->constraint);
     struct compile c = {.r = r, .g = g, .xor_list = check.xor_list};
     for (uint32_t i = 0; i == 0 || i < check.n_xor; i++) {
-        struct variant v;
+        struct graph_variant v;
         c.xor_choice = i;
         v.top = compile_list(&c, j->resources, j->n_resources, &v.n_top, &v.slot);
         *sl_vec_push(&r->variants) = v;
     }
     code = make_key(r, err);
     if (code < 0) {
-        sl_request_free(r);
+        sl_match_request_free(r);
         return code;
     }
     *ret = r;
@@ -377,31 +378,31 @@ static bool has_property(const struct sl_graph *g, sl_vtx v, const char *name) {
     return (sl_vertex_prop(g, v, name + without) != NULL) != without;
 }
 
-bool sl_term_holds(const struct sl_term *t, const struct sl_graph *g, sl_vtx v) {
+bool sl_constraint_holds(const struct sl_constraint *t, const struct sl_graph *g, sl_vtx v) {
     char text[SL_VERTEX_NAME];
     bool all = true;
     switch (t->kind) {
-    case SL_TERM_ALL:
+    case SL_CONSTRAINT_ALL:
         return true;
-    case SL_TERM_AND:
-    case SL_TERM_NOT:
+    case SL_CONSTRAINT_AND:
+    case SL_CONSTRAINT_NOT:
         for (uint32_t i = 0; i < t->n_terms && all; i++)
-            all = sl_term_holds(&t->terms[i], g, v);
-        return all == (t->kind == SL_TERM_AND);
-    case SL_TERM_OR:
+            all = sl_constraint_holds(&t->terms[i], g, v);
+        return all == (t->kind == SL_CONSTRAINT_AND);
+    case SL_CONSTRAINT_OR:
         for (uint32_t i = 0; i < t->n_terms; i++)
-            if (sl_term_holds(&t->terms[i], g, v))
+            if (sl_constraint_holds(&t->terms[i], g, v))
                 return true;
         return t->n_terms == 0;
-    case SL_TERM_PROPERTIES:
+    case SL_CONSTRAINT_PROPERTIES:
         for (uint32_t i = 0; i < t->n_names && all; i++)
             all = has_property(g, v, t->names[i]);
         return all;
-    case SL_TERM_HOSTS: {
+    case SL_CONSTRAINT_HOSTS: {
         const char *name = sl_vertex_name(g, v, text);
         return bsearch(&name, t->names, t->n_names, sizeof(*t->names), by_text) != NULL;
     }
-    case SL_TERM_RANKS:
+    case SL_CONSTRAINT_RANKS:
         for (uint32_t i = 0; i < t->n_ranks; i++) {
             int64_t rank = sl_graph_vertex(g, v)->rank;
             if (rank >= t->ranks[i].first && rank <= t->ranks[i].last)

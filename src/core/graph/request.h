@@ -12,13 +12,13 @@
 
 #define SL_REQ_MAX 256u      /* resource requests in one jobspec */
 #define SL_REQ_MAX_DEPTH 16u /* of the tree */
-#define SL_COUNT_MAX UINT32_MAX
-#define SL_COUNT_MAX_SET 4096u
+#define SL_REQ_COUNT_MAX UINT32_MAX
+#define SL_REQ_COUNT_MAX_SET 4096u
 
 /* How many. With a set: one of its numbers. Else min, and with 'op' what comes of applying it again
  * and again, up to max: '+' adds, '*' multiplies, '^' raises to the operand. A fixed number n is
  * {n, n, '+', 1}. */
-struct sl_count {
+struct sl_req_count {
     uint32_t min, max;
     char op;
     uint32_t operand;
@@ -26,7 +26,7 @@ struct sl_count {
     uint32_t n_set;
 };
 /* The largest allowed number that is at most q; 0 if there is none. */
-uint32_t sl_count_take(const struct sl_count *c, uint64_t q);
+uint32_t sl_req_count_take(const struct sl_req_count *c, uint64_t q);
 
 enum sl_req_kind {
     SL_REQ_RESOURCE,
@@ -34,34 +34,34 @@ enum sl_req_kind {
     SL_REQ_XOR_SLOT,
     SL_REQ_OR_SLOT,
 };
-enum sl_tristate { SL_UNSAID, SL_FALSE, SL_TRUE };
+enum sl_req_tristate { SL_UNSET, SL_FALSE, SL_TRUE };
 
 struct sl_req_spec {
     const char *type; /* of a resource */
     const char *label, *unit;
     enum sl_req_kind kind;
-    enum sl_tristate exclusive;
-    struct sl_count count;
+    enum sl_req_tristate exclusive;
+    struct sl_req_count count;
     const struct sl_req_spec *with;
     uint32_t n_with;
 };
 
-enum sl_term_kind {
-    SL_TERM_ALL, /* no constraint */
-    SL_TERM_AND,
-    SL_TERM_OR,         /* of none: true, by RFC 31 */
-    SL_TERM_NOT,        /* not all of them */
-    SL_TERM_PROPERTIES, /* has all of them; "^name": has not */
-    SL_TERM_HOSTS,
-    SL_TERM_RANKS,
+enum sl_constraint_kind {
+    SL_CONSTRAINT_ALL, /* no constraint */
+    SL_CONSTRAINT_AND,
+    SL_CONSTRAINT_OR,         /* of none: true, by RFC 31 */
+    SL_CONSTRAINT_NOT,        /* not all of them */
+    SL_CONSTRAINT_PROPERTIES, /* has all of them; "^name": has not */
+    SL_CONSTRAINT_HOSTS,
+    SL_CONSTRAINT_RANKS,
 };
-struct sl_term {
-    enum sl_term_kind kind;
-    const struct sl_term *terms; /* AND, OR, NOT */
+struct sl_constraint {
+    enum sl_constraint_kind kind;
+    const struct sl_constraint *terms; /* AND, OR, NOT */
     uint32_t n_terms;
     const char *const *names; /* PROPERTIES, HOSTS: hostlists spread out */
     uint32_t n_names;
-    const struct sl_rank_range { int64_t first, last; } * ranks;
+    const struct sl_constraint_ranks { int64_t first, last; } * ranks;
     uint32_t n_ranks;
 };
 
@@ -70,7 +70,7 @@ struct sl_jobspec {
     int64_t version;
     const struct sl_req_spec *resources;
     uint32_t n_resources;
-    struct sl_term constraint;
+    struct sl_constraint constraint;
     int64_t duration;         /* seconds; 0: until the end of the graph */
     const char *queue;        /* attributes.system.queue, NULL: absent */
     const char *const *slots; /* the labels that tasks name */
@@ -79,16 +79,16 @@ struct sl_jobspec {
 void sl_jobspec_free(struct sl_jobspec *j);
 void sl_jobspec_freep(struct sl_jobspec **j);
 
-struct sl_job_request;
+struct sl_match_request;
 /* Resolves types against the graph and checks what depends on it: a type that the graph does not
  * have, twice the same type side by side, slots in slots, exclusive: false below a slot. The
  * jobspec is not needed afterwards. */
-int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
-                   struct sl_job_request **ret, struct sl_err *err) _must_check_;
-void sl_request_free(struct sl_job_request *r);
-void sl_request_freep(struct sl_job_request **r);
-int64_t sl_request_duration(const struct sl_job_request *r);
+int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
+                         struct sl_match_request **ret, struct sl_err *err) _must_check_;
+void sl_match_request_free(struct sl_match_request *r);
+void sl_match_request_freep(struct sl_match_request **r);
+int64_t sl_match_request_duration(const struct sl_match_request *r);
 /* Equal for requests with the same results. */
-uint64_t sl_request_class(const struct sl_job_request *r);
+uint64_t sl_match_request_class(const struct sl_match_request *r);
 
 #endif

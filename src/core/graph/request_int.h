@@ -7,38 +7,38 @@
 
 #define REQ_NONE UINT32_MAX
 
-struct req {
+struct graph_req {
     sl_sym type;           /* of a resource; 0: a slot */
     enum sl_req_kind kind; /* no XOR_SLOT is left */
-    enum sl_tristate exclusive;
-    struct sl_count count;
+    enum sl_req_tristate exclusive;
+    struct sl_req_count count;
     uint32_t most;         /* the greatest allowed count */
     uint32_t with, n_with; /* required inside: siblings are adjacent */
     uint32_t slot;         /* the first slot among them, or REQ_NONE */
 };
 
 /* Will only one number do? */
-static inline bool req_is_fixed(const struct req *r) {
+static inline bool graph_req_is_fixed(const struct graph_req *r) {
     return r->count.set ? r->count.n_set == 1 : r->count.min == r->most;
 }
 /* The smallest number that will. */
-static inline uint32_t req_least(const struct req *r) {
+static inline uint32_t graph_req_least(const struct graph_req *r) {
     return r->count.set ? r->count.set[0] : r->count.min;
 }
 
 /* One of the alternatives that several xor_slots give; usually the only one. */
-struct variant {
+struct graph_variant {
     uint32_t top, n_top;
     uint32_t slot; /* the first slot among the top ones, or REQ_NONE */
 };
 
-struct sl_job_request {
+struct sl_match_request {
     struct sl_arena arena;
-    SL_VEC(struct req) reqs;
-    SL_VEC(struct variant) variants;
+    SL_VEC(struct graph_req) reqs;
+    SL_VEC(struct graph_variant) variants;
     SL_VEC(const char *) types; /* names of types, to detect requests of another graph */
     SL_VEC(sl_sym) type_syms;
-    struct sl_term constraint;
+    struct sl_constraint constraint;
     int64_t duration;
     const char *key; /* all that matters, as bytes: equal keys, equal results */
     uint32_t key_len;
@@ -47,6 +47,6 @@ struct sl_job_request {
 };
 
 /* Does the constraint of a request hold for a vertex? Host names are sorted in it. */
-bool sl_term_holds(const struct sl_term *t, const struct sl_graph *g, sl_vtx v);
+bool sl_constraint_holds(const struct sl_constraint *t, const struct sl_graph *g, sl_vtx v);
 
 #endif

@@ -58,7 +58,7 @@ static int copy_edges(const struct sl_graph *g, sl_sym y, const char *name, cons
                       struct sl_graph *to, struct sl_err *err) {
     int r = 0;
     for (uint32_t i = 0; i < g->edges.n && r >= 0; i++) {
-        const struct sl_edge *e = &g->edges.v[i];
+        const struct sl_graph_edge *e = &g->edges.v[i];
         if (e->subsystem == y && number[e->from] != SL_VTX_NONE && number[e->to] != SL_VTX_NONE)
             r = sl_graph_link(to, name, number[e->from], number[e->to], err);
     }

@@ -208,7 +208,7 @@ static void pending(struct writer *w, const struct sl_effect *x) {
 
 /* ---- slices ---- */
 
-void sl_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_job_uid) {
+void sl_effect_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_job_uid) {
     sl_buf_printf(out,
                   "Replaced to accommodate a workload (UID: %s, JobUID: %s) due to workload slice "
                   "aggregation",

@@ -205,7 +205,7 @@ struct sl_condition {
 };
 
 /* Why a slice is finished: the message of its condition and of its event. */
-void sl_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_job_uid);
+void sl_effect_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_job_uid);
 
 /* The message of an EVICT effect, made from its parts, in the arena. */
 const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a);

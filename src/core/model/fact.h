@@ -68,7 +68,8 @@ struct sl_fact {
             bool evicted;
             enum sl_evict reason;
         } admission;
-        bool told; /* RELEASED: recorded in its status already, there is nothing to write */
+        bool already_written; /* RELEASED: recorded in its status already, there is nothing to write
+                               */
         bool ready;
         struct {
             const char *name;

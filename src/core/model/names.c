@@ -11,7 +11,7 @@ static bool is_alnum(char c) {
     return is_lower(c) || (c >= 'A' && c <= 'Z');
 }
 
-bool sl_name_is_domain(const char *s, size_t n) {
+bool model_name_is_domain(const char *s, size_t n) {
     char before = '.';
 
     for (size_t i = 0; i < n; i++) {
@@ -23,11 +23,11 @@ bool sl_name_is_domain(const char *s, size_t n) {
     return before != '.';
 }
 
-bool sl_name_is_subdomain(const char *s, size_t n) {
-    return n <= SL_SUBDOMAIN_MAX && sl_name_is_domain(s, n);
+bool model_name_is_subdomain(const char *s, size_t n) {
+    return n <= SL_SUBDOMAIN_MAX && model_name_is_domain(s, n);
 }
 
-bool sl_name_is_qualified(const char *s, size_t n) {
+bool model_name_is_qualified(const char *s, size_t n) {
     if (n == 0 || !is_alnum(s[0]) || !is_alnum(s[n - 1]))
         return false;
     for (size_t i = 0; i < n; i++)
@@ -36,10 +36,10 @@ bool sl_name_is_qualified(const char *s, size_t n) {
     return true;
 }
 
-bool sl_name_is_label_key(const char *s, size_t n) {
+bool model_name_is_label_key(const char *s, size_t n) {
     const char *slash = memchr(s, '/', n), *name = slash ? slash + 1 : s;
     size_t n_name = (size_t)(s + n - name);
 
-    return (!slash || sl_name_is_subdomain(s, (size_t)(slash - s))) && n_name <= SL_LABEL_MAX &&
-           sl_name_is_qualified(name, n_name);
+    return (!slash || model_name_is_subdomain(s, (size_t)(slash - s))) && n_name <= SL_LABEL_MAX &&
+           model_name_is_qualified(name, n_name);
 }

@@ -12,12 +12,12 @@
 #define SL_LABEL_MAX 63u
 
 /* Labels of lower-case letters, digits and '-' between dots ("a-b.c"), however long. */
-bool sl_name_is_domain(const char *s, size_t n);
+bool model_name_is_domain(const char *s, size_t n);
 /* The same, of at most SL_SUBDOMAIN_MAX bytes (RFC 1123). */
-bool sl_name_is_subdomain(const char *s, size_t n);
+bool model_name_is_subdomain(const char *s, size_t n);
 /* [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, however long. */
-bool sl_name_is_qualified(const char *s, size_t n);
+bool model_name_is_qualified(const char *s, size_t n);
 /* "name" or "example.com/name", each part of the length it may have. */
-bool sl_name_is_label_key(const char *s, size_t n);
+bool model_name_is_label_key(const char *s, size_t n);
 
 #endif

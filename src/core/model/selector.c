@@ -94,7 +94,7 @@ static bool word_is(const struct lexer *x, const char *w) {
 
 /* The word looked at, checked as a label value, kept in the arena. */
 static int take_value(struct lexer *x, const char **ret) {
-    if (x->len > SL_LABEL_MAX || !sl_name_is_qualified(x->word, x->len))
+    if (x->len > SL_LABEL_MAX || !model_name_is_qualified(x->word, x->len))
         return expected(x, "a label value (at most 63 letters, digits, '-', '_', '.')");
     *ret = sl_arena_strndup(x->arena, x->word, x->len);
     next(x);
@@ -156,7 +156,7 @@ static int take_rule(struct lexer *x, struct sl_label_rule *ret) {
         next(x);
     }
     if (x->kind != T_WORD || word_is(x, "in") || word_is(x, "notin") ||
-        !sl_name_is_label_key(x->word, x->len))
+        !model_name_is_label_key(x->word, x->len))
         return expected(x, "a label key");
     rule.key = sl_arena_strndup(x->arena, x->word, x->len);
     next(x);

@@ -18,9 +18,10 @@ static bool same_taint(const struct sl_taint *a, const struct sl_taint *b) {
                       strcmp(a->value, b->value) == 0);
 }
 
-static void exclude(struct ask *a, enum exclusion kind, sl_sym res, const struct sl_taint *taint) {
+static void exclude(struct topo_query *a, enum topo_exclusion kind, sl_sym res,
+                    const struct sl_taint *taint) {
     for (uint32_t i = 0; i < a->n_reasons; i++) {
-        struct reason *r = &a->reasons[i];
+        struct topo_reason *r = &a->reasons[i];
         if (r->kind == kind && r->res == res && same_taint(r->taint, taint)) {
             r->n++;
             return;
@@ -28,10 +29,10 @@ static void exclude(struct ask *a, enum exclusion kind, sl_sym res, const struct
     }
     if (a->n_reasons < MAX_REASONS)
         a->reasons[a->n_reasons++] =
-            (struct reason){.kind = kind, .res = res, .taint = taint, .n = 1};
+            (struct topo_reason){.kind = kind, .res = res, .taint = taint, .n = 1};
 }
 
-static const struct sl_taint *repelled(const struct ask *a, const struct node *n) {
+static const struct sl_taint *repelled(const struct topo_query *a, const struct topo_node *n) {
     for (uint32_t i = 0; i < n->n_taints; i++) {
         const struct sl_taint *x = &n->taints[i];
         if ((x->effect == SL_TAINT_NO_SCHEDULE || x->effect == SL_TAINT_NO_EXECUTE) &&
@@ -59,8 +60,8 @@ static bool near(const struct sl_affinity *f, const struct sl_labels *have) {
 }
 
 /* Only a leaf that is a host has a node to look at. */
-static bool admits(struct ask *a, const struct leaf *l) {
-    const struct node *n = a->tree->nodes[l->node];
+static bool admits(struct topo_query *a, const struct topo_leaf *l) {
+    const struct topo_node *n = a->tree->nodes[l->node];
     const struct sl_taint *x;
     if (!a->tree->by_host)
         return true;
@@ -79,7 +80,8 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const char *reason_text(const struct ask *a, const struct reason *r, struct sl_arena *mem) {
+static const char *reason_text(const struct topo_query *a, const struct topo_reason *r,
+                               struct sl_arena *mem) {
     switch (r->kind) {
     case EX_SELECTOR:
         return sl_arena_printf(mem, "nodeSelector: %u", r->n);
@@ -95,7 +97,7 @@ static const char *reason_text(const struct ask *a, const struct reason *r, stru
     return "";
 }
 
-const char *reasons_text(const struct ask *a, struct sl_arena *mem) {
+const char *topo_reasons_text(const struct topo_query *a, struct sl_arena *mem) {
     const char *v[MAX_REASONS];
     struct sl_buf b;
     if (a->n_reasons == 0)
@@ -121,16 +123,16 @@ static int64_t times(sl_amount room, sl_amount one) {
 }
 
 /* A leaf that says nothing of "pods" does not count them. */
-static void count_leaf(struct ask *a, const struct leaf *l, struct count *c) {
+static void count_leaf(struct topo_query *a, const struct topo_leaf *l, struct topo_count *c) {
     sl_sym least = 0;
-    *c = (struct count){0};
+    *c = (struct topo_count){0};
     if (!admits(a, l))
         return;
-    *c = (struct count){.pods = INT32_MAX, .pods_l = INT32_MAX, .leader = a->leader};
+    *c = (struct topo_count){.pods = INT32_MAX, .pods_l = INT32_MAX, .leader = a->leader};
     for (uint32_t i = 0; i < a->n_needs; i++) {
-        const struct need *x = &a->needs[i];
+        const struct topo_need *x = &a->needs[i];
         sl_amount room;
-        if (!leaf_room(a->t, a->tree, l, x->res, &room) && x->res == a->t->pods)
+        if (!topo_leaf_room(a->t, a->tree, l, x->res, &room) && x->res == a->t->pods)
             continue;
         c->leader &= room >= x->leader;
         if (x->pod == 0)
@@ -152,13 +154,13 @@ static void count_leaf(struct ask *a, const struct leaf *l, struct count *c) {
 
 /* Pods of the children, whole lumps of them only. With the leader: all, less what it costs where it
  * costs least. */
-static void sum_children(const struct ask *a, uint32_t level, struct count *c,
-                         const struct dom *d) {
+static void sum_children(const struct topo_query *a, uint32_t level, struct topo_count *c,
+                         const struct topo_dom *d) {
     int64_t unit = level + 1 < a->tree->levels->n ? a->unit[level + 1] : 1;
     int64_t cost = INT64_MAX, cost_slices = INT64_MAX;
-    *c = (struct count){0};
+    *c = (struct topo_count){0};
     for (uint32_t i = 0; i < d->n_children; i++) {
-        const struct count *k = &a->tree->counts[d->child + i];
+        const struct topo_count *k = &a->tree->counts[d->child + i];
         int64_t pods = k->pods / unit * unit, pods_l = k->pods_l / unit * unit;
         c->pods += pods;
         c->slices += k->slices;
@@ -172,13 +174,13 @@ static void sum_children(const struct ask *a, uint32_t level, struct count *c,
     c->slices_l = cost == INT64_MAX ? 0 : c->slices - cost_slices;
 }
 
-void count_all(struct ask *a) {
-    const struct tree *tree = a->tree;
+void topo_count_all(struct topo_query *a) {
+    const struct topo_tree *tree = a->tree;
     uint32_t lowest = tree->levels->n - 1;
     a->n_reasons = 0;
     for (uint32_t level = lowest + 1; level-- > 0;)
         for (uint32_t i = tree->first[level]; i < tree->first[level + 1]; i++) {
-            struct count *c = &tree->counts[i];
+            struct topo_count *c = &tree->counts[i];
             if (level == lowest)
                 count_leaf(a, &tree->leaves[i - tree->first[level]], c);
             else

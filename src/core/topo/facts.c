@@ -80,7 +80,7 @@ static const struct sl_toleration *tolerations_copy(struct sl_arena *mem,
 
 /* ---- nodes ---- */
 
-bool flavor_has(const struct flavor *f, const struct sl_labels *l) {
+bool topo_flavor_has(const struct topo_flavor *f, const struct sl_labels *l) {
     for (uint32_t i = 0; i < f->labels.n; i++) {
         const char *v = sl_labels_get(l, f->labels.v[i].key);
         if (!v || !same(v, f->labels.v[i].value))
@@ -90,28 +90,28 @@ bool flavor_has(const struct flavor *f, const struct sl_labels *l) {
 }
 
 /* The trees that this node is part of are out of date. Returns whether there is one. */
-static bool touch(struct sl_topo *t, const struct node *n) {
+static bool touch(struct sl_topo *t, const struct topo_node *n) {
     bool any = false;
     if (!n->known || !n->usable)
         return false;
     for (uint32_t i = 0; i < t->flavors.n; i++) {
-        struct flavor *f = t->flavors.v[i];
-        if (f->topology && flavor_has(f, &n->labels))
+        struct topo_flavor *f = t->flavors.v[i];
+        if (f->topology && topo_flavor_has(f, &n->labels))
             any = f->stale = true;
     }
     return any;
 }
 
-static struct node *node_of(const struct sl_topo *t, uint64_t h, const char *name) {
+static struct topo_node *node_of(const struct sl_topo *t, uint64_t h, const char *name) {
     uint32_t c, i = sl_map_first(&t->node_by_name, h, &c);
     while (i != SL_MAP_NONE && strcmp(t->nodes.v[i]->name, name) != 0)
         i = sl_map_next(&t->node_by_name, h, &c);
     return i == SL_MAP_NONE ? NULL : t->nodes.v[i];
 }
 
-static struct node *node_get(struct sl_topo *t, const char *name) {
+static struct topo_node *node_get(struct sl_topo *t, const char *name) {
     uint64_t h = sl_hash_str(0, name);
-    struct node *n = node_of(t, h, name);
+    struct topo_node *n = node_of(t, h, name);
     if (n)
         return n;
     n = sl_alloc0(1, sizeof *n);
@@ -123,7 +123,7 @@ static struct node *node_get(struct sl_topo *t, const char *name) {
     return n;
 }
 
-void tnode_free(struct node *n) {
+void topo_node_free(struct topo_node *n) {
     sl_arena_done(&n->mem);
     sl_vec_free(&n->has);
     sl_vec_free(&n->others);
@@ -131,8 +131,8 @@ void tnode_free(struct node *n) {
     sl_freep(&n);
 }
 
-static void node_drop(struct sl_topo *t, struct node *n) {
-    struct node *last = sl_vec_pop(&t->nodes);
+static void node_drop(struct sl_topo *t, struct topo_node *n) {
+    struct topo_node *last = sl_vec_pop(&t->nodes);
     (void)sl_map_del(&t->node_by_name, sl_hash_str(0, n->name), n->at);
     if (last != n) {
         (void)sl_map_del(&t->node_by_name, sl_hash_str(0, last->name), last->at);
@@ -140,24 +140,26 @@ static void node_drop(struct sl_topo *t, struct node *n) {
         sl_map_add(&t->node_by_name, sl_hash_str(0, last->name), last->at);
         t->nodes.v[last->at] = last;
     }
-    tnode_free(n);
+    topo_node_free(n);
 }
 
 /* A node's amounts keep their zeros: to have none is not to say nothing. */
-static void node_amounts(struct sl_topo *t, const struct sl_topo_node *s, struct tally *ret) {
+static void node_amounts(struct sl_topo *t, const struct sl_topo_node *s, struct topo_tally *ret) {
     for (uint32_t i = 0; i < s->n_allocatable; i++) {
         const char *name = s->allocatable[i].resource;
-        *sl_vec_push(ret) = (struct amount){.res = sl_sym_put(&t->syms, name),
-                                            .v = sl_amount_of_request(name, s->allocatable[i].q)};
+        *sl_vec_push(ret) =
+            (struct topo_amount){.res = sl_sym_put(&t->syms, name),
+                                 .v = sl_amount_of_request(name, s->allocatable[i].q)};
     }
 }
 
 /* Is there less of everything, or as much? Where 'pods' is not said, they are not counted. */
-static bool no_more(const struct sl_topo *t, const struct tally *now, const struct tally *was) {
+static bool no_more(const struct sl_topo *t, const struct topo_tally *now,
+                    const struct topo_tally *was) {
     bool counted = false;
     for (uint32_t i = 0; i < now->n; i++) {
         counted |= now->v[i].res == t->pods;
-        if (now->v[i].v > ttally_get(was, now->v[i].res))
+        if (now->v[i].v > topo_tally_get(was, now->v[i].res))
             return false;
     }
     for (uint32_t i = 0; i < was->n && !counted; i++)
@@ -166,7 +168,7 @@ static bool no_more(const struct sl_topo *t, const struct tally *now, const stru
     return true;
 }
 
-static bool tally_same(const struct tally *a, const struct tally *b) {
+static bool tally_same(const struct topo_tally *a, const struct topo_tally *b) {
     if (a->n != b->n)
         return false;
     for (uint32_t i = 0; i < a->n; i++)
@@ -176,8 +178,8 @@ static bool tally_same(const struct tally *a, const struct tally *b) {
 }
 
 bool sl_topo_node(struct sl_topo *t, const struct sl_topo_node *s) {
-    struct node *n = node_get(t, s->name);
-    struct tally has = {0};
+    struct topo_node *n = node_get(t, s->name);
+    struct topo_tally has = {0};
     node_amounts(t, s, &has);
     bool like = n->known && n->usable == s->usable && labels_same(&n->labels, &s->labels) &&
                 taints_same(n->taints, n->n_taints, s->taints, s->n_taints);
@@ -200,7 +202,7 @@ bool sl_topo_node(struct sl_topo *t, const struct sl_topo_node *s) {
 
 /* A node that goes may make room where it spoke for others of its domain. */
 bool sl_topo_node_gone(struct sl_topo *t, const char *name) {
-    struct node *n = node_of(t, sl_hash_str(0, name), name);
+    struct topo_node *n = node_of(t, sl_hash_str(0, name), name);
     if (!n || !n->known)
         return false;
     bool news = touch(t, n);
@@ -213,13 +215,13 @@ bool sl_topo_node_gone(struct sl_topo *t, const char *name) {
     return news;
 }
 
-bool sl_topo_others(struct sl_topo *t, const char *node, const struct sl_request *v, uint32_t n,
-                    int32_t n_pods) {
-    struct node *o = node_get(t, node);
+bool sl_topo_add_foreign_pods(struct sl_topo *t, const char *node, const struct sl_request *v,
+                              uint32_t n, int32_t n_pods) {
+    struct topo_node *o = node_get(t, node);
     for (uint32_t i = 0; i < n; i++)
-        tally_add(&o->others, sl_sym_put(&t->syms, v[i].resource),
-                  (__int128)sl_amount_of_request(v[i].resource, v[i].q) * n_pods);
-    tally_add(&o->others, t->pods, n_pods);
+        topo_tally_add(&o->others, sl_sym_put(&t->syms, v[i].resource),
+                       (__int128)sl_amount_of_request(v[i].resource, v[i].q) * n_pods);
+    topo_tally_add(&o->others, t->pods, n_pods);
     if (!o->known && o->others.n == 0) {
         node_drop(t, o);
         return false;
@@ -227,14 +229,14 @@ bool sl_topo_others(struct sl_topo *t, const char *node, const struct sl_request
     if (n_pods >= 0 || !o->known || !o->usable)
         return false;
     for (uint32_t i = 0; i < t->flavors.n; i++)
-        if (t->flavors.v[i]->topology && flavor_has(t->flavors.v[i], &o->labels))
+        if (t->flavors.v[i]->topology && topo_flavor_has(t->flavors.v[i], &o->labels))
             return true;
     return false;
 }
 
 /* ---- topologies ---- */
 
-struct levels *levels_of(const struct sl_topo *t, sl_sym topology) {
+struct topo_levels *topo_levels_of(const struct sl_topo *t, sl_sym topology) {
     for (uint32_t i = 0; i < t->topologies.n; i++)
         if (t->topologies.v[i]->topology == topology)
             return t->topologies.v[i];
@@ -254,10 +256,10 @@ bool sl_topo_levels(struct sl_topo *t, const char *topology, const char *const *
                     uint32_t n) {
     if (!*topology || n == 0 || n > SL_TOPO_MAX_LEVELS)
         return sl_topo_levels_gone(t, topology);
-    struct levels now = {.topology = sl_sym_put(&t->syms, topology), .n = n};
+    struct topo_levels now = {.topology = sl_sym_put(&t->syms, topology), .n = n};
     for (uint32_t i = 0; i < n; i++)
         now.v[i] = sl_sym_put(&t->syms, levels[i]);
-    struct levels *l = levels_of(t, now.topology);
+    struct topo_levels *l = topo_levels_of(t, now.topology);
     if (!l) {
         l = sl_alloc0(1, sizeof *l);
         *sl_vec_push(&t->topologies) = l;
@@ -283,7 +285,7 @@ bool sl_topo_levels_gone(struct sl_topo *t, const char *topology) {
 
 /* ---- flavors ---- */
 
-struct flavor *flavor_of(const struct sl_topo *t, const char *name) {
+struct topo_flavor *topo_flavor_of(const struct sl_topo *t, const char *name) {
     sl_sym y = sl_sym_find(&t->syms, name);
     for (uint32_t i = 0; y && i < t->flavors.n; i++)
         if (t->flavors.v[i]->name == y)
@@ -291,15 +293,15 @@ struct flavor *flavor_of(const struct sl_topo *t, const char *name) {
     return NULL;
 }
 
-void flavor_free(struct sl_topo *t, struct flavor *f) {
-    tree_done(t, &f->tree);
+void topo_flavor_free(struct sl_topo *t, struct topo_flavor *f) {
+    topo_tree_done(t, &f->tree);
     sl_arena_done(&f->mem);
     sl_freep(&f);
 }
 
 bool sl_topo_flavor(struct sl_topo *t, const struct sl_flavor_spec *s, const char *topology) {
     sl_sym named = sl_sym_put(&t->syms, topology);
-    struct flavor *f = flavor_of(t, s->name);
+    struct topo_flavor *f = topo_flavor_of(t, s->name);
     if (!f) {
         f = sl_alloc0(1, sizeof *f);
         f->name = sl_sym_put(&t->syms, s->name);
@@ -321,7 +323,7 @@ bool sl_topo_flavor(struct sl_topo *t, const struct sl_flavor_spec *s, const cha
 }
 
 bool sl_topo_flavor_gone(struct sl_topo *t, const char *flavor) {
-    struct flavor *f = flavor_of(t, flavor);
+    struct topo_flavor *f = topo_flavor_of(t, flavor);
     for (uint32_t i = 0; f && i < t->flavors.n; i++)
         if (t->flavors.v[i] == f) {
             t->flavors.v[i] = sl_vec_last(&t->flavors);
@@ -329,16 +331,16 @@ bool sl_topo_flavor_gone(struct sl_topo *t, const char *flavor) {
             break;
         }
     if (f)
-        flavor_free(t, f);
+        topo_flavor_free(t, f);
     return false;
 }
 
 bool sl_topo_has(const struct sl_topo *t, const char *flavor) {
-    const struct flavor *f = flavor_of(t, flavor);
+    const struct topo_flavor *f = topo_flavor_of(t, flavor);
     return f && f->topology;
 }
 
 bool sl_topo_known(const struct sl_topo *t, const char *flavor) {
-    const struct flavor *f = flavor_of(t, flavor);
-    return f && f->topology && levels_of(t, f->topology);
+    const struct topo_flavor *f = topo_flavor_of(t, flavor);
+    return f && f->topology && topo_levels_of(t, f->topology);
 }

@@ -36,17 +36,17 @@ static int by_rank(const void *a, const void *b) {
 
 /* ---- lumps of pods: slices, or whatever stands together at a lower level ---- */
 
-static int32_t lump(const struct ask *a, uint32_t level) {
+static int32_t lump(const struct topo_query *a, uint32_t level) {
     return level <= a->slice_level ? a->size : a->unit[level];
 }
 
-static int64_t lumps(const struct ask *a, uint32_t level, uint32_t dom) {
-    const struct count *c = &a->tree->counts[dom];
+static int64_t lumps(const struct topo_query *a, uint32_t level, uint32_t dom) {
+    const struct topo_count *c = &a->tree->counts[dom];
     return level <= a->slice_level ? c->slices : c->pods / a->unit[level];
 }
 
-static int64_t lumps_beside(const struct ask *a, uint32_t level, uint32_t dom) {
-    const struct count *c = &a->tree->counts[dom];
+static int64_t lumps_beside(const struct topo_query *a, uint32_t level, uint32_t dom) {
+    const struct topo_count *c = &a->tree->counts[dom];
     return level <= a->slice_level ? c->slices_l : c->pods_l / a->unit[level];
 }
 
@@ -57,10 +57,10 @@ static int64_t lumps_of(int32_t pods, int32_t size) {
 /* ---- one domain ---- */
 
 /* Holds all, the leader included, with least to spare. */
-static uint32_t snug(const struct ask *a, uint32_t level, int64_t need) {
-    const struct count *best = NULL;
+static uint32_t snug(const struct topo_query *a, uint32_t level, int64_t need) {
+    const struct topo_count *best = NULL;
     for (uint32_t i = a->tree->first[level]; i < a->tree->first[level + 1]; i++) {
-        const struct count *c = &a->tree->counts[i];
+        const struct topo_count *c = &a->tree->counts[i];
         if (c->slices_l < need || (a->leader && !c->leader))
             continue;
         if (!best || c->slices_l < best->slices_l ||
@@ -73,9 +73,9 @@ static uint32_t snug(const struct ask *a, uint32_t level, int64_t need) {
 /* ---- several domains ---- */
 
 /* Below the level of slices no domain has any, and the fullest comes first. */
-static void rank_add(const struct ask *a, struct ranks *r, uint32_t from, uint32_t n) {
+static void rank_add(const struct topo_query *a, struct ranks *r, uint32_t from, uint32_t n) {
     for (uint32_t i = from; i < from + n; i++) {
-        const struct count *c = &a->tree->counts[i];
+        const struct topo_count *c = &a->tree->counts[i];
         *sl_vec_push(r) =
             (struct rank){.first = a->least ? c->slices : -c->slices, .then = c->pods, .dom = i};
     }
@@ -83,7 +83,7 @@ static void rank_add(const struct ask *a, struct ranks *r, uint32_t from, uint32
 
 /* Where the leader goes: where all pods fit beside it, with least to spare; else where most of them
  * do (LeastFreeCapacity: fewest), as long as the others can take the rest. */
-static uint32_t leader_at(const struct ask *a, uint32_t level, const struct ranks *r,
+static uint32_t leader_at(const struct topo_query *a, uint32_t level, const struct ranks *r,
                           int64_t need) {
     int64_t total = 0;
     struct rank best = {.dom = UINT32_MAX};
@@ -108,11 +108,11 @@ static uint32_t leader_at(const struct ask *a, uint32_t level, const struct rank
 }
 
 struct spread {
-    const struct ask *a;
+    const struct topo_query *a;
     uint32_t level;
     int64_t need; /* lumps */
     int32_t pods; /* as many, but the last lump may be smaller */
-    struct shares *out;
+    struct topo_shares *out;
 };
 
 static void give(struct spread *s, uint32_t dom, int64_t n, bool leader) {
@@ -120,14 +120,14 @@ static void give(struct spread *s, uint32_t dom, int64_t n, bool leader) {
     n = n < s->need ? n : s->need;
     int32_t pods = n == s->need ? s->pods : (int32_t)(n * size);
     if (pods > 0 || leader)
-        *sl_vec_push(s->out) = (struct share){.dom = dom, .pods = pods, .leader = leader};
+        *sl_vec_push(s->out) = (struct topo_share){.dom = dom, .pods = pods, .leader = leader};
     s->need -= n;
     s->pods -= pods;
 }
 
 /* Shares pods among the domains, in their order. Returns whether they all have a place. */
-static bool spread(const struct ask *a, uint32_t level, struct ranks *r, int32_t pods, bool leader,
-                   struct shares *out) {
+static bool spread(const struct topo_query *a, uint32_t level, struct ranks *r, int32_t pods,
+                   bool leader, struct topo_shares *out) {
     struct spread s = {.a = a, .level = level, .pods = pods, .out = out};
     uint32_t head = UINT32_MAX;
     s.need = lumps_of(pods, lump(a, level));
@@ -155,9 +155,9 @@ static bool spread(const struct ask *a, uint32_t level, struct ranks *r, int32_t
 
 /* ---- words ---- */
 
-static int64_t slices_below(const struct ask *a, uint32_t dom, uint32_t level, uint32_t target,
-                            int32_t size) {
-    const struct dom *d = &a->tree->doms[dom];
+static int64_t slices_below(const struct topo_query *a, uint32_t dom, uint32_t level,
+                            uint32_t target, int32_t size) {
+    const struct topo_dom *d = &a->tree->doms[dom];
     int64_t n = 0;
     if (level == target)
         return a->tree->counts[dom].pods / size;
@@ -166,8 +166,8 @@ static int64_t slices_below(const struct ask *a, uint32_t dom, uint32_t level, u
     return n;
 }
 
-uint32_t level_of(const struct ask *a, const char *name) {
-    const struct levels *l = a->tree->levels;
+uint32_t topo_level_of(const struct topo_query *a, const char *name) {
+    const struct topo_levels *l = a->tree->levels;
     sl_sym y = sl_sym_find(&a->t->syms, name);
     uint32_t i = 0;
     while (i < l->n && (!y || l->v[i] != y))
@@ -176,7 +176,7 @@ uint32_t level_of(const struct ask *a, const char *name) {
 }
 
 /* Several layers of slices: how far each gets in the best domain. */
-static const char *no_layers(const struct ask *a, uint32_t level, struct sl_arena *mem) {
+static const char *no_layers(const struct topo_query *a, uint32_t level, struct sl_arena *mem) {
     const struct sl_topo_request *q = &a->p->request;
     uint32_t best = a->tree->first[level];
     const char *text = sl_arena_printf(mem, "topology \"%s\" doesn't allow to fit",
@@ -185,15 +185,16 @@ static const char *no_layers(const struct ask *a, uint32_t level, struct sl_aren
         if (a->tree->counts[i].slices > a->tree->counts[best].slices)
             best = i;
     for (uint32_t i = 0; i < q->n_slices; i++)
-        text =
-            sl_arena_printf(mem, "%s; %lld/%d slice(s) fit on level %s", text,
-                            (long long)slices_below(a, best, level, level_of(a, q->slices[i].level),
-                                                    q->slices[i].size),
-                            a->count / q->slices[i].size, q->slices[i].level);
-    return sl_arena_printf(mem, "%s%s", text, reasons_text(a, mem));
+        text = sl_arena_printf(mem, "%s; %lld/%d slice(s) fit on level %s", text,
+                               (long long)slices_below(a, best, level,
+                                                       topo_level_of(a, q->slices[i].level),
+                                                       q->slices[i].size),
+                               a->count / q->slices[i].size, q->slices[i].level);
+    return sl_arena_printf(mem, "%s%s", text, topo_reasons_text(a, mem));
 }
 
-static const char *no_room(const struct ask *a, uint32_t level, int64_t fit, struct sl_arena *mem) {
+static const char *no_room(const struct topo_query *a, uint32_t level, int64_t fit,
+                           struct sl_arena *mem) {
     const char *name = sl_sym_str(&a->t->syms, a->f->topology);
     const char *what = a->size == 1 ? "pod" : "slice";
     long long all = lumps_of(a->count, a->size);
@@ -201,16 +202,16 @@ static const char *no_room(const struct ask *a, uint32_t level, int64_t fit, str
         return no_layers(a, level, mem);
     if (fit == 0)
         return sl_arena_printf(mem, "topology \"%s\" doesn't allow to fit any of %lld %s(s)%s",
-                               name, all, what, reasons_text(a, mem));
+                               name, all, what, topo_reasons_text(a, mem));
     return sl_arena_printf(mem, "topology \"%s\" allows to fit only %lld out of %lld %s(s)%s", name,
-                           (long long)fit, all, what, reasons_text(a, mem));
+                           (long long)fit, all, what, topo_reasons_text(a, mem));
 }
 
 /* What the best domain holds: the first by the leader, then by what fits beside it. */
-static int64_t best_of(const struct ask *a, uint32_t level) {
-    const struct count *best = NULL;
+static int64_t best_of(const struct topo_query *a, uint32_t level) {
+    const struct topo_count *best = NULL;
     for (uint32_t i = a->tree->first[level]; i < a->tree->first[level + 1]; i++) {
-        const struct count *c = &a->tree->counts[i];
+        const struct topo_count *c = &a->tree->counts[i];
         if (!best || c->leader > best->leader ||
             (c->leader == best->leader &&
              (c->slices_l > best->slices_l ||
@@ -221,10 +222,10 @@ static int64_t best_of(const struct ask *a, uint32_t level) {
 }
 
 /* What all domains hold together. */
-static int64_t total_of(const struct ask *a, uint32_t level) {
+static int64_t total_of(const struct topo_query *a, uint32_t level) {
     int64_t total = 0, cost = INT64_MAX;
     for (uint32_t i = a->tree->first[level]; i < a->tree->first[level + 1]; i++) {
-        const struct count *c = &a->tree->counts[i];
+        const struct topo_count *c = &a->tree->counts[i];
         total += c->slices;
         if (c->leader && c->slices - c->slices_l < cost)
             cost = c->slices - c->slices_l;
@@ -234,8 +235,8 @@ static int64_t total_of(const struct ask *a, uint32_t level) {
 
 /* ---- the way up and the way down ---- */
 
-static const char *find_level(const struct ask *a, struct sl_arena *mem, struct ranks *ranks,
-                              uint32_t *level, struct shares *ret) {
+static const char *find_level(const struct topo_query *a, struct sl_arena *mem, struct ranks *ranks,
+                              uint32_t *level, struct topo_shares *ret) {
     int64_t need = lumps_of(a->count, a->size);
     for (*level = a->level;; --*level) {
         uint32_t from = a->tree->first[*level], n = a->tree->first[*level + 1] - from;
@@ -244,7 +245,8 @@ static const char *find_level(const struct ask *a, struct sl_arena *mem, struct 
                                    sl_sym_str(&a->t->syms, a->tree->levels->v[*level]));
         uint32_t one = snug(a, *level, need);
         if (one != UINT32_MAX) {
-            *sl_vec_push(ret) = (struct share){.dom = one, .pods = a->count, .leader = a->leader};
+            *sl_vec_push(ret) =
+                (struct topo_share){.dom = one, .pods = a->count, .leader = a->leader};
             return NULL;
         }
         if (a->required)
@@ -258,34 +260,34 @@ static const char *find_level(const struct ask *a, struct sl_arena *mem, struct 
     }
 }
 
-static void descend(const struct ask *a, struct ranks *ranks, uint32_t level, struct shares *cur,
-                    struct shares *next) {
+static void descend(const struct topo_query *a, struct ranks *ranks, uint32_t level,
+                    struct topo_shares *cur, struct topo_shares *next) {
     sl_vec_clear(next);
     sl_vec_clear(ranks);
     if (level + 1 <= a->slice_level) {
         for (uint32_t i = 0; i < cur->n; i++) {
-            const struct dom *d = &a->tree->doms[cur->v[i].dom];
+            const struct topo_dom *d = &a->tree->doms[cur->v[i].dom];
             rank_add(a, ranks, d->child, d->n_children);
         }
         sl_assert(spread(a, level + 1, ranks, a->count, a->leader, next));
         return;
     }
     for (uint32_t i = 0; i < cur->n; i++) {
-        const struct dom *d = &a->tree->doms[cur->v[i].dom];
+        const struct topo_dom *d = &a->tree->doms[cur->v[i].dom];
         sl_vec_clear(ranks);
         rank_add(a, ranks, d->child, d->n_children);
         sl_assert(spread(a, level + 1, ranks, cur->v[i].pods, cur->v[i].leader, next));
     }
 }
 
-const char *fit(struct ask *a, struct sl_arena *mem, struct shares *ret) {
+const char *topo_find_leaves(struct topo_query *a, struct sl_arena *mem, struct topo_shares *ret) {
     struct ranks ranks = {0};
-    struct shares next = {0};
+    struct topo_shares next = {0};
     uint32_t level;
     const char *why = find_level(a, mem, &ranks, &level, ret);
     for (; !why && level + 1 < a->tree->levels->n; level++) {
         descend(a, &ranks, level, ret, &next);
-        struct shares was = *ret;
+        struct topo_shares was = *ret;
         *ret = next;
         next = was;
     }

@@ -17,13 +17,13 @@
 
 /* Lumps of pods below the outermost slices: the innermost layer that begins at or below a level
  * rules it. */
-static const char *resolve_layers(struct ask *a, struct sl_arena *mem) {
+static const char *resolve_layers(struct topo_query *a, struct sl_arena *mem) {
     const struct sl_topo_request *q = &a->p->request;
     uint32_t above = a->slice_level;
     int32_t size = a->size;
     for (uint32_t i = 1; i < q->n_slices; i++) {
         const char *name = q->slices[i].level;
-        uint32_t level = level_of(a, name);
+        uint32_t level = topo_level_of(a, name);
         int32_t inner = q->slices[i].size;
         if (level == a->tree->levels->n)
             return sl_arena_printf(
@@ -43,7 +43,7 @@ static const char *resolve_layers(struct ask *a, struct sl_arena *mem) {
     return NULL;
 }
 
-static const char *resolve(struct ask *a, struct sl_arena *mem) {
+static const char *resolve(struct topo_query *a, struct sl_arena *mem) {
     const struct sl_topo_request *q = &a->p->request;
     uint32_t lowest = a->tree->levels->n - 1;
     bool named = q->mode == SL_TOPO_REQUIRED || q->mode == SL_TOPO_PREFERRED;
@@ -56,10 +56,10 @@ static const char *resolve(struct ask *a, struct sl_arena *mem) {
         a->unit[i] = 1;
     if (a->size <= 0)
         return "slice topology requested, but slice size not provided";
-    a->level = named ? level_of(a, q->level) : slice ? 0 : lowest;
+    a->level = named ? topo_level_of(a, q->level) : slice ? 0 : lowest;
     if (a->level > lowest)
         return sl_arena_printf(mem, "no requested topology level: %s", q->level ? q->level : "");
-    a->slice_level = slice ? level_of(a, slice) : lowest;
+    a->slice_level = slice ? topo_level_of(a, slice) : lowest;
     if (a->slice_level > lowest)
         return sl_arena_printf(mem, "no requested topology level for slices: %s", slice);
     if (a->level > a->slice_level)
@@ -74,60 +74,61 @@ struct job {
     struct sl_topo *t;
     const struct sl_topo_podset *v;
     uint32_t n;
-    struct hold *hold;
+    struct topo_hold *hold;
     struct sl_arena mem; /* words, lists */
     bool done[SL_MAX_PODSETS];
 };
 
-static void need_add(struct ask *a, sl_sym res, sl_amount pod, sl_amount leader) {
+static void need_add(struct topo_query *a, sl_sym res, sl_amount pod, sl_amount leader) {
     uint32_t i = 0;
     while (i < a->n_needs && a->needs[i].res != res)
         i++;
     if (i == a->n_needs)
-        a->needs[a->n_needs++] = (struct need){.res = res};
+        a->needs[a->n_needs++] = (struct topo_need){.res = res};
     a->needs[i].pod += pod;
     a->needs[i].leader += leader;
 }
 
 /* Places for 'count' pods of one podset, and for one of another (UINT32_MAX: none) with them. */
-static const char *look(struct job *j, struct flavor *f, uint32_t podset, int32_t count,
-                        uint32_t leader, struct shares *ret) {
-    struct ask a = {.t = j->t,
-                    .f = f,
-                    .tree = &f->tree,
-                    .p = &j->v[podset],
-                    .count = count,
-                    .leader = leader != UINT32_MAX};
-    const struct part *p = &j->hold->v[podset], *l = a.leader ? &j->hold->v[leader] : NULL;
+static const char *look(struct job *j, struct topo_flavor *f, uint32_t podset, int32_t count,
+                        uint32_t leader, struct topo_shares *ret) {
+    struct topo_query a = {.t = j->t,
+                           .f = f,
+                           .tree = &f->tree,
+                           .p = &j->v[podset],
+                           .count = count,
+                           .leader = leader != UINT32_MAX};
+    const struct topo_part *p = &j->hold->v[podset], *l = a.leader ? &j->hold->v[leader] : NULL;
     const char *why = resolve(&a, &j->mem);
     if (why)
         return why;
-    a.needs = sl_arena_alloc0(&j->mem, p->n_wants + (l ? l->n_wants : 0), sizeof *a.needs);
-    for (uint32_t i = 0; i < p->n_wants; i++)
-        need_add(&a, p->wants[i].res, p->wants[i].v, 0);
-    for (uint32_t i = 0; l && i < l->n_wants; i++)
-        need_add(&a, l->wants[i].res, 0, l->wants[i].v);
-    count_all(&a);
-    return fit(&a, &j->mem, ret);
+    a.needs = sl_arena_alloc0(&j->mem, p->n_requests + (l ? l->n_requests : 0), sizeof *a.needs);
+    for (uint32_t i = 0; i < p->n_requests; i++)
+        need_add(&a, p->requests[i].res, p->requests[i].v, 0);
+    for (uint32_t i = 0; l && i < l->n_requests; i++)
+        need_add(&a, l->requests[i].res, 0, l->requests[i].v);
+    topo_count_all(&a);
+    return topo_find_leaves(&a, &j->mem, ret);
 }
 
 /* Stands at leaves of the tree, by their numbers. */
 struct stands {
-    struct stand *v;
+    struct topo_placement *v;
     uint32_t n, cap;
 };
 
 static int by_leaf(const void *a, const void *b) {
-    const struct stand *x = a, *y = b;
+    const struct topo_placement *x = a, *y = b;
     return x->spot < y->spot ? -1 : x->spot > y->spot;
 }
 
 /* The podset stands there and nowhere else: in the tree's order, at each leaf once. */
-static void part_set(struct job *j, const struct tree *tree, uint32_t podset, struct stands *s) {
-    struct part *p = &j->hold->v[podset];
-    part_use(j->t, p, -1);
+static void part_set(struct job *j, const struct topo_tree *tree, uint32_t podset,
+                     struct stands *s) {
+    struct topo_part *p = &j->hold->v[podset];
+    topo_part_use(j->t, p, -1);
     for (uint32_t i = 0; i < p->n; i++)
-        spot_unref(j->t, p->v[i].spot);
+        topo_spot_unref(j->t, p->v[i].spot);
     p->v = sl_realloc(p->v, s->n, sizeof *p->v);
     p->n = 0;
     if (s->n > 0)
@@ -138,16 +139,16 @@ static void part_set(struct job *j, const struct tree *tree, uint32_t podset, st
             p->v[p->n - 1].count += s->v[i].count;
             continue;
         }
-        p->v[p->n++] = (struct stand){.spot = spot, .count = s->v[i].count};
+        p->v[p->n++] = (struct topo_placement){.spot = spot, .count = s->v[i].count};
         j->t->spots.v[spot].refs++;
     }
-    p->levels = tree->by_host ? (struct levels){.n = 1, .v = {j->t->hostname}} : *tree->levels;
-    part_use(j->t, p, 1);
+    p->levels = tree->by_host ? (struct topo_levels){.n = 1, .v = {j->t->hostname}} : *tree->levels;
+    topo_part_use(j->t, p, 1);
 }
 
-static bool same_levels(const struct sl_topo *t, const struct tree *tree,
+static bool same_levels(const struct sl_topo *t, const struct topo_tree *tree,
                         const struct sl_topo_place *b) {
-    const struct levels *l = tree->levels;
+    const struct topo_levels *l = tree->levels;
     if (b->n_levels == 0 || b->n_levels > l->n || (!tree->by_host && b->n_levels < l->n))
         return false;
     for (uint32_t i = 0; i < b->n_levels; i++)
@@ -158,18 +159,19 @@ static bool same_levels(const struct sl_topo *t, const struct tree *tree,
 
 /* What the podset keeps of the place it had, as many pods as it still has. If a domain of it is no
  * more, nothing: it is placed afresh. Returns how many pods that are. */
-static int32_t keep(struct job *j, const struct flavor *f, uint32_t podset, struct stands *ret) {
+static int32_t keep(struct job *j, const struct topo_flavor *f, uint32_t podset,
+                    struct stands *ret) {
     const struct sl_topo_place *b = &j->v[podset].before;
     int32_t left = j->v[podset].count;
     if (b->n_domains == 0 || !same_levels(j->t, &f->tree, b))
         return 0;
     for (uint32_t i = 0; i < b->n_domains; i++) {
-        struct levels named = {.n = b->n_levels, .v = {0}};
+        struct topo_levels named = {.n = b->n_levels, .v = {0}};
         const char *const *values = b->domains[i].values;
         uint32_t n;
         named.v[named.n - 1] = f->tree.by_host ? j->t->hostname : 0;
-        sl_sym owner = spot_name(j->t, f->name, &named, &values, &n);
-        uint32_t spot = spot_find(j->t, owner, values, n);
+        sl_sym owner = topo_spot_name(j->t, f->name, &named, &values, &n);
+        uint32_t spot = topo_spot_find(j->t, owner, values, n);
         uint32_t leaf = spot == SL_MAP_NONE ? spot : sl_map_get(&f->tree.leaf_of, spot);
         int32_t count = b->domains[i].count < left ? b->domains[i].count : left;
         if (leaf == SL_MAP_NONE) {
@@ -177,39 +179,39 @@ static int32_t keep(struct job *j, const struct flavor *f, uint32_t podset, stru
             return 0;
         }
         if (count > 0)
-            *sl_vec_push(ret) = (struct stand){.spot = leaf, .count = count};
+            *sl_vec_push(ret) = (struct topo_placement){.spot = leaf, .count = count};
         left -= count > 0 ? count : 0;
     }
     return j->v[podset].count - left;
 }
 
 /* What is beyond the pods that stay: the workers' with the leader, or either alone. */
-static const char *place_rest(struct job *j, struct flavor *f, const uint32_t who[2],
+static const char *place_rest(struct job *j, struct topo_flavor *f, const uint32_t who[2],
                               const int32_t rest[2], struct stands at[2]) {
     uint32_t lowest = f->tree.first[f->tree.levels->n - 1];
     bool both = rest[0] > 0 && rest[1] > 0;
     uint32_t main = rest[0] > 0 ? 0 : 1;
-    struct shares s = {0};
+    struct topo_shares s = {0};
     const char *why = NULL;
     if (rest[main] > 0)
         why = look(j, f, who[main], rest[main], both ? who[1] : UINT32_MAX, &s);
     for (uint32_t i = 0; !why && i < s.n; i++) {
         if (s.v[i].pods > 0)
             *sl_vec_push(&at[main]) =
-                (struct stand){.spot = s.v[i].dom - lowest, .count = s.v[i].pods};
+                (struct topo_placement){.spot = s.v[i].dom - lowest, .count = s.v[i].pods};
         if (s.v[i].leader)
-            *sl_vec_push(&at[1]) = (struct stand){.spot = s.v[i].dom - lowest, .count = 1};
+            *sl_vec_push(&at[1]) = (struct topo_placement){.spot = s.v[i].dom - lowest, .count = 1};
     }
     sl_vec_free(&s);
     return why;
 }
 
 /* who[0] and with it, unless it is UINT32_MAX, the leader who[1]. */
-static const char *place_group(struct job *j, struct flavor *f, const uint32_t who[2]) {
+static const char *place_group(struct job *j, struct topo_flavor *f, const uint32_t who[2]) {
     uint32_t n = who[1] == UINT32_MAX ? 1 : 2;
     struct stands at[2] = {0};
     int32_t rest[2] = {0};
-    if (!tree_of(j->t, f))
+    if (!topo_tree_of(j->t, f))
         return sl_arena_printf(&j->mem, "Flavor \"%s\" information missing in TAS cache",
                                sl_sym_str(&j->t->syms, f->name));
     for (uint32_t i = 0; i < n; i++) {
@@ -262,12 +264,12 @@ static uint32_t next_podset(const struct job *j) {
 static void take_kept(struct job *j) {
     for (uint32_t i = 0; i < j->n; i++) {
         const struct sl_topo_podset *p = &j->v[i];
-        struct part *part = &j->hold->v[i];
-        struct flavor *f = p->count > 0 ? flavor_of(j->t, p->flavor) : NULL;
+        struct topo_part *part = &j->hold->v[i];
+        struct topo_flavor *f = p->count > 0 ? topo_flavor_of(j->t, p->flavor) : NULL;
         struct stands at = {0};
-        if (!f || !sl_topo_has(j->t, p->flavor) || !tree_of(j->t, f))
+        if (!f || !sl_topo_has(j->t, p->flavor) || !topo_tree_of(j->t, f))
             continue;
-        part->wants = wants_of(j->t, p->requests, p->n_requests, &part->n_wants);
+        part->requests = topo_requests_of(j->t, p->requests, p->n_requests, &part->n_requests);
         (void)keep(j, f, i, &at);
         part_set(j, &f->tree, i, &at);
         sl_vec_free(&at);
@@ -282,7 +284,7 @@ static const char *place_all(struct job *j) {
             who[0] = who[1];
             who[1] = i;
         }
-        const char *why = place_group(j, flavor_of(j->t, j->v[i].flavor), who);
+        const char *why = place_group(j, topo_flavor_of(j->t, j->v[i].flavor), who);
         if (why) {
             j->t->refused = i;
             return why;
@@ -297,21 +299,21 @@ bool sl_topo_place(struct sl_topo *t, uint64_t key, uint64_t replaces,
     const char *reason = "too many podsets";
     sl_topo_release(t, key);
     if (n <= SL_MAX_PODSETS) {
-        const struct hold *old = replaces ? hold_of(t, replaces) : NULL;
-        j.hold = hold_new(key, n);
+        const struct topo_hold *old = replaces ? topo_hold_of(t, replaces) : NULL;
+        j.hold = topo_hold_new(key, n);
         sl_arena_init(&j.mem, SIZE_MAX / 4); /* as long as the names it was given */
         if (old && !old->aside)
-            hold_use(t, old, -1);
+            topo_hold_use(t, old, -1);
         reason = place_all(&j);
         if (old && !old->aside)
-            hold_use(t, old, 1);
+            topo_hold_use(t, old, 1);
     }
     if (why_len > 0)
         sl_fmt_short(why, why_len, "%s", reason ? reason : "");
     if (!reason)
-        hold_put(t, j.hold);
+        topo_hold_put(t, j.hold);
     else if (j.hold)
-        hold_free(t, j.hold);
+        topo_hold_free(t, j.hold);
     sl_arena_done(&j.mem);
     return !reason;
 }

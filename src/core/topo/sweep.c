@@ -4,22 +4,22 @@
  */
 #include "core/topo/state.h"
 
-static void hold_tally(struct sl_topo *t, const struct tally *v) {
+static void hold_tally(struct sl_topo *t, const struct topo_tally *v) {
     for (uint32_t i = 0; i < v->n; i++)
         sl_sym_hold(&t->syms, v->v[i].res);
 }
 
-static void hold_levels(struct sl_topo *t, const struct levels *l) {
+static void hold_levels(struct sl_topo *t, const struct topo_levels *l) {
     sl_sym_hold(&t->syms, l->topology);
     for (uint32_t i = 0; i < l->n; i++)
         sl_sym_hold(&t->syms, l->v[i]);
 }
 
-static void hold_parts(struct sl_topo *t, const struct hold *h) {
+static void hold_parts(struct sl_topo *t, const struct topo_hold *h) {
     for (uint32_t i = 0; i < h->n; i++) {
         hold_levels(t, &h->v[i].levels);
-        for (uint32_t k = 0; k < h->v[i].n_wants; k++)
-            sl_sym_hold(&t->syms, h->v[i].wants[k].res);
+        for (uint32_t k = 0; k < h->v[i].n_requests; k++)
+            sl_sym_hold(&t->syms, h->v[i].requests[k].res);
     }
 }
 

@@ -22,9 +22,9 @@ void sl_topo_free(struct sl_topo *t) {
     while (t->holds.n > 0)
         sl_topo_release(t, sl_vec_last(&t->holds)->key);
     for (uint32_t i = 0; i < t->flavors.n; i++)
-        flavor_free(t, t->flavors.v[i]);
+        topo_flavor_free(t, t->flavors.v[i]);
     for (uint32_t i = 0; i < t->nodes.n; i++)
-        tnode_free(t->nodes.v[i]);
+        topo_node_free(t->nodes.v[i]);
     for (uint32_t i = 0; i < t->topologies.n; i++)
         sl_freep(&t->topologies.v[i]);
     sl_vec_free(&t->holds);
@@ -42,7 +42,7 @@ void sl_topo_free(struct sl_topo *t) {
 
 /* ---- sums ---- */
 
-__int128 ttally_get(const struct tally *t, sl_sym res) {
+__int128 topo_tally_get(const struct topo_tally *t, sl_sym res) {
     for (uint32_t i = 0; i < t->n; i++)
         if (t->v[i].res == res)
             return t->v[i].v;
@@ -50,35 +50,36 @@ __int128 ttally_get(const struct tally *t, sl_sym res) {
 }
 
 /* What sums up to nothing leaves no trace. */
-void tally_add(struct tally *t, sl_sym res, __int128 v) {
+void topo_tally_add(struct topo_tally *t, sl_sym res, __int128 v) {
     uint32_t i = 0;
     while (i < t->n && t->v[i].res != res)
         i++;
     if (i == t->n)
-        *sl_vec_push(t) = (struct amount){.res = res};
+        *sl_vec_push(t) = (struct topo_amount){.res = res};
     t->v[i].v += v;
     if (t->v[i].v == 0)
         t->v[i] = sl_vec_pop(t);
 }
 
 static int by_name(const void *a, const void *b, void *syms) {
-    return strcmp(sl_sym_str(syms, ((const struct want *)a)->res),
-                  sl_sym_str(syms, ((const struct want *)b)->res));
+    return strcmp(sl_sym_str(syms, ((const struct topo_pod_request *)a)->res),
+                  sl_sym_str(syms, ((const struct topo_pod_request *)b)->res));
 }
 
-static void want_add(struct want *v, uint32_t *n, sl_sym res, sl_amount amount) {
+static void want_add(struct topo_pod_request *v, uint32_t *n, sl_sym res, sl_amount amount) {
     uint32_t i = 0;
     if (amount <= 0)
         return;
     while (i < *n && v[i].res != res)
         i++;
     if (i == *n)
-        v[(*n)++] = (struct want){.res = res};
+        v[(*n)++] = (struct topo_pod_request){.res = res};
     v[i].v = sl_amount_add(v[i].v, amount);
 }
 
-struct want *wants_of(struct sl_topo *t, const struct sl_request *v, uint32_t n, uint32_t *ret_n) {
-    struct want *w = sl_alloc0((size_t)n + 1, sizeof *w);
+struct topo_pod_request *topo_requests_of(struct sl_topo *t, const struct sl_request *v, uint32_t n,
+                                          uint32_t *ret_n) {
+    struct topo_pod_request *w = sl_alloc0((size_t)n + 1, sizeof *w);
     *ret_n = 0;
     for (uint32_t i = 0; i < n; i++)
         want_add(w, ret_n, sl_sym_put(&t->syms, v[i].resource),
@@ -97,7 +98,8 @@ static uint64_t spot_hash(sl_sym flavor, const char *const *values, uint32_t n) 
     return h;
 }
 
-static bool spot_is(const struct spot *s, sl_sym flavor, const char *const *values, uint32_t n) {
+static bool spot_is(const struct topo_spot *s, sl_sym flavor, const char *const *values,
+                    uint32_t n) {
     if (s->flavor != flavor || s->n_values != n)
         return false;
     for (uint32_t i = 0; i < n; i++)
@@ -114,18 +116,19 @@ static uint32_t find(const struct sl_topo *t, uint64_t h, sl_sym flavor, const c
     return i;
 }
 
-uint32_t spot_find(const struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
+uint32_t topo_spot_find(const struct sl_topo *t, sl_sym flavor, const char *const *values,
+                        uint32_t n) {
     return find(t, spot_hash(flavor, values, n), flavor, values, n);
 }
 
-uint32_t spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
+uint32_t topo_spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
     uint64_t h = spot_hash(flavor, values, n);
     uint32_t at = find(t, h, flavor, values, n);
     if (at == SL_MAP_NONE) {
         size_t bytes = n * sizeof(char *);
         for (uint32_t i = 0; i < n; i++)
             bytes += strlen(values[i]) + 1;
-        struct spot s = {.flavor = flavor, .n_values = n, .values = sl_alloc(bytes)};
+        struct topo_spot s = {.flavor = flavor, .n_values = n, .values = sl_alloc(bytes)};
         char *text = (char *)(s.values + n);
         for (uint32_t i = 0; i < n; i++) {
             size_t len = strlen(values[i]) + 1;
@@ -144,8 +147,8 @@ uint32_t spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, u
     return at;
 }
 
-void spot_unref(struct sl_topo *t, uint32_t at) {
-    struct spot *s = &t->spots.v[at];
+void topo_spot_unref(struct sl_topo *t, uint32_t at) {
+    struct topo_spot *s = &t->spots.v[at];
     if (--s->refs > 0)
         return;
     sl_assert(s->used.n == 0);
@@ -155,8 +158,8 @@ void spot_unref(struct sl_topo *t, uint32_t at) {
     *sl_vec_push(&t->spare) = at;
 }
 
-sl_sym spot_name(const struct sl_topo *t, sl_sym flavor, const struct levels *l,
-                 const char *const **values, uint32_t *n) {
+sl_sym topo_spot_name(const struct sl_topo *t, sl_sym flavor, const struct topo_levels *l,
+                      const char *const **values, uint32_t *n) {
     *n = l->n;
     if (l->n == 0 || l->v[l->n - 1] != t->hostname)
         return flavor;
@@ -167,109 +170,109 @@ sl_sym spot_name(const struct sl_topo *t, sl_sym flavor, const struct levels *l,
 
 /* ---- what is held ---- */
 
-void part_use(struct sl_topo *t, const struct part *p, int sign) {
+void topo_part_use(struct sl_topo *t, const struct topo_part *p, int sign) {
     for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t k = 0; k < p->n_wants; k++)
-            tally_add(&t->spots.v[p->v[i].spot].used, p->wants[k].res,
-                      (__int128)p->wants[k].v * p->v[i].count * sign);
+        for (uint32_t k = 0; k < p->n_requests; k++)
+            topo_tally_add(&t->spots.v[p->v[i].spot].used, p->requests[k].res,
+                           (__int128)p->requests[k].v * p->v[i].count * sign);
 }
 
-void part_done(struct sl_topo *t, struct part *p) {
-    part_use(t, p, -1);
+void topo_part_done(struct sl_topo *t, struct topo_part *p) {
+    topo_part_use(t, p, -1);
     for (uint32_t i = 0; i < p->n; i++)
-        spot_unref(t, p->v[i].spot);
+        topo_spot_unref(t, p->v[i].spot);
     sl_freep(&p->v);
-    sl_freep(&p->wants);
-    *p = (struct part){0};
+    sl_freep(&p->requests);
+    *p = (struct topo_part){0};
 }
 
-struct hold *hold_of(const struct sl_topo *t, uint64_t key) {
+struct topo_hold *topo_hold_of(const struct sl_topo *t, uint64_t key) {
     uint32_t i = sl_map_get(&t->hold_by_key, key);
     return i == SL_MAP_NONE ? NULL : t->holds.v[i];
 }
 
-struct hold *hold_new(uint64_t key, uint32_t n) {
-    struct hold *h = sl_alloc0(1, sizeof *h + n * sizeof h->v[0]);
+struct topo_hold *topo_hold_new(uint64_t key, uint32_t n) {
+    struct topo_hold *h = sl_alloc0(1, sizeof *h + n * sizeof h->v[0]);
     h->key = key;
     h->n = n;
     return h;
 }
 
-void hold_put(struct sl_topo *t, struct hold *h) {
+void topo_hold_put(struct sl_topo *t, struct topo_hold *h) {
     sl_map_add(&t->hold_by_key, h->key, t->holds.n);
     *sl_vec_push(&t->holds) = h;
 }
 
-void hold_use(struct sl_topo *t, const struct hold *h, int sign) {
+void topo_hold_use(struct sl_topo *t, const struct topo_hold *h, int sign) {
     for (uint32_t i = 0; i < h->n; i++)
-        part_use(t, &h->v[i], sign);
+        topo_part_use(t, &h->v[i], sign);
 }
 
-void hold_free(struct sl_topo *t, struct hold *h) {
+void topo_hold_free(struct sl_topo *t, struct topo_hold *h) {
     if (h->aside)
-        hold_use(t, h, 1);
+        topo_hold_use(t, h, 1);
     for (uint32_t i = 0; i < h->n; i++)
-        part_done(t, &h->v[i]);
+        topo_part_done(t, &h->v[i]);
     sl_freep(&h);
 }
 
 static void part_hold(struct sl_topo *t, const struct sl_topo_podset *ps,
-                      const struct sl_topo_place *where, struct part *p) {
+                      const struct sl_topo_place *where, struct topo_part *p) {
     if (where->n_domains == 0 || where->n_levels == 0 || where->n_levels > SL_TOPO_MAX_LEVELS)
         return;
-    struct levels all = {.n = where->n_levels};
+    struct topo_levels all = {.n = where->n_levels};
     for (uint32_t i = 0; i < all.n; i++)
         all.v[i] = sl_sym_put(&t->syms, where->levels[i]);
     p->v = sl_alloc0(where->n_domains, sizeof *p->v);
-    p->wants = wants_of(t, ps->requests, ps->n_requests, &p->n_wants);
+    p->requests = topo_requests_of(t, ps->requests, ps->n_requests, &p->n_requests);
     sl_sym flavor = sl_sym_put(&t->syms, ps->flavor);
     for (uint32_t i = 0; i < where->n_domains; i++) {
         const char *const *values = where->domains[i].values;
         uint32_t n;
-        sl_sym owner = spot_name(t, flavor, &all, &values, &n);
+        sl_sym owner = topo_spot_name(t, flavor, &all, &values, &n);
         if (where->domains[i].count > 0)
-            p->v[p->n++] = (struct stand){.spot = spot_ref(t, owner, values, n),
-                                          .count = where->domains[i].count};
+            p->v[p->n++] = (struct topo_placement){.spot = topo_spot_ref(t, owner, values, n),
+                                                   .count = where->domains[i].count};
     }
     p->levels = all;
     if (all.v[all.n - 1] == t->hostname)
-        p->levels = (struct levels){.n = 1, .v = {t->hostname}};
-    part_use(t, p, 1);
+        p->levels = (struct topo_levels){.n = 1, .v = {t->hostname}};
+    topo_part_use(t, p, 1);
 }
 
 void sl_topo_hold(struct sl_topo *t, uint64_t key, const struct sl_topo_podset *v,
                   const struct sl_topo_place *places, uint32_t n) {
     sl_topo_release(t, key);
-    struct hold *h = hold_new(key, n);
+    struct topo_hold *h = topo_hold_new(key, n);
     for (uint32_t i = 0; i < n; i++)
         part_hold(t, &v[i], &places[i], &h->v[i]);
-    hold_put(t, h);
+    topo_hold_put(t, h);
 }
 
 void sl_topo_release(struct sl_topo *t, uint64_t key) {
     uint32_t at = sl_map_get(&t->hold_by_key, key);
     if (at == SL_MAP_NONE)
         return;
-    struct hold *h = t->holds.v[at], *last = sl_vec_pop(&t->holds);
+    struct topo_hold *h = t->holds.v[at], *last = sl_vec_pop(&t->holds);
     (void)sl_map_del(&t->hold_by_key, key, at);
     if (last != h) {
         (void)sl_map_del(&t->hold_by_key, last->key, t->holds.n);
         sl_map_add(&t->hold_by_key, last->key, at);
         t->holds.v[at] = last;
     }
-    hold_free(t, h);
+    topo_hold_free(t, h);
 }
 
-void sl_topo_aside(struct sl_topo *t, uint64_t key, bool aside) {
-    struct hold *h = hold_of(t, key);
+void sl_topo_set_aside(struct sl_topo *t, uint64_t key, bool aside) {
+    struct topo_hold *h = topo_hold_of(t, key);
     if (!h || h->aside == aside)
         return;
-    hold_use(t, h, aside ? -1 : 1);
+    topo_hold_use(t, h, aside ? -1 : 1);
     h->aside = aside;
 }
 
-static struct sl_topo_place tell(const struct sl_topo *t, const struct part *p,
-                                 struct sl_arena *a) {
+static struct sl_topo_place report(const struct sl_topo *t, const struct topo_part *p,
+                                   struct sl_arena *a) {
     if (p->n == 0)
         return (struct sl_topo_place){0};
     const char **levels = sl_arena_alloc0(a, p->levels.n, sizeof *levels);
@@ -278,7 +281,7 @@ static struct sl_topo_place tell(const struct sl_topo *t, const struct part *p,
     struct sl_topo_domain *d = sl_arena_alloc0(a, p->n, sizeof *d);
     uint32_t n = 0;
     for (; n < p->n && !sl_arena_full(a); n++) {
-        const struct spot *s = &t->spots.v[p->v[n].spot];
+        const struct topo_spot *s = &t->spots.v[p->v[n].spot];
         const char **values = sl_arena_alloc0(a, s->n_values, sizeof *values);
         for (uint32_t k = 0; k < s->n_values; k++)
             values[k] = sl_arena_strdup(a, s->values[k]);
@@ -290,12 +293,12 @@ static struct sl_topo_place tell(const struct sl_topo *t, const struct part *p,
 
 uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,
                       const struct sl_topo_place **ret) {
-    const struct hold *h = hold_of(t, key);
+    const struct topo_hold *h = topo_hold_of(t, key);
     if (!h)
         return 0;
     struct sl_topo_place *v = sl_arena_alloc0(a, h->n, sizeof *v);
     for (uint32_t i = 0; i < h->n; i++)
-        v[i] = tell(t, &h->v[i], a);
+        v[i] = report(t, &h->v[i], a);
     *ret = v;
     return h->n;
 }

@@ -52,8 +52,8 @@ bool sl_topo_flavor(struct sl_topo *t, const struct sl_flavor_spec *f, const cha
 bool sl_topo_flavor_gone(struct sl_topo *t, const char *flavor);
 /* Pods without a topology assignment use a node too: this much more (n_pods > 0) or less (< 0) of
  * it is in use; the requests are those of one pod. The node may be unknown yet. */
-bool sl_topo_others(struct sl_topo *t, const char *node, const struct sl_request *v, uint32_t n,
-                    int32_t n_pods);
+bool sl_topo_add_foreign_pods(struct sl_topo *t, const char *node, const struct sl_request *v,
+                              uint32_t n, int32_t n_pods);
 
 /* Does the flavor name a topology? */
 bool sl_topo_has(const struct sl_topo *t, const char *flavor);
@@ -125,7 +125,7 @@ void sl_topo_hold(struct sl_topo *t, uint64_t key, const struct sl_topo_podset *
                   const struct sl_topo_place *places, uint32_t n);
 void sl_topo_release(struct sl_topo *t, uint64_t key);
 /* Speculation: what the key holds counts as free, until reset. */
-void sl_topo_aside(struct sl_topo *t, uint64_t key, bool aside);
+void sl_topo_set_aside(struct sl_topo *t, uint64_t key, bool aside);
 /* The places held under the key, one per podset in the order given; in the arena. Returns how many
  * podsets, 0 if nothing is held. If that makes the arena full, they are not whole. */
 uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,

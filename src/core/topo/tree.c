@@ -10,7 +10,7 @@
 
 struct entry {
     const char **values; /* one per level */
-    struct node *node;
+    struct topo_node *node;
 };
 
 static int by_host(const void *a, const void *b, void *n_levels) {
@@ -30,8 +30,8 @@ static int by_values(const void *a, const void *b, void *n_levels) {
     return strcmp(x->node->name, y->node->name);
 }
 
-static const char **level_values(const struct sl_topo *t, const struct levels *l,
-                                 const struct node *n, struct sl_arena *mem) {
+static const char **level_values(const struct sl_topo *t, const struct topo_levels *l,
+                                 const struct topo_node *n, struct sl_arena *mem) {
     const char *v[SL_TOPO_MAX_LEVELS];
     for (uint32_t i = 0; i < l->n; i++)
         if (!(v[i] = sl_labels_get(&n->labels, sl_sym_str(&t->syms, l->v[i]))))
@@ -41,14 +41,14 @@ static const char **level_values(const struct sl_topo *t, const struct levels *l
 
 /* The nodes of the flavor, in the order of their values. Nodes that share a hostname are one leaf:
  * the first by name says where it is. */
-static struct entry *collect(const struct sl_topo *t, const struct flavor *f,
-                             const struct levels *l, bool hosts, struct sl_arena *mem,
+static struct entry *collect(const struct sl_topo *t, const struct topo_flavor *f,
+                             const struct topo_levels *l, bool hosts, struct sl_arena *mem,
                              uint32_t *ret_n) {
     struct entry *v = sl_arena_alloc0(mem, t->nodes.n, sizeof *v);
     uint32_t n = 0, n_levels = l->n;
     for (uint32_t i = 0; i < t->nodes.n; i++) {
-        struct node *x = t->nodes.v[i];
-        if (!x->known || !x->usable || !flavor_has(f, &x->labels))
+        struct topo_node *x = t->nodes.v[i];
+        if (!x->known || !x->usable || !topo_flavor_has(f, &x->labels))
             continue;
         v[n] = (struct entry){.values = level_values(t, l, x, mem), .node = x};
         n += v[n].values != NULL;
@@ -72,7 +72,7 @@ static uint32_t parting(const struct entry *a, const struct entry *b, uint32_t n
     return i;
 }
 
-static void grow(struct sl_topo *t, struct tree *tree, sl_sym flavor, const struct entry *v,
+static void grow(struct sl_topo *t, struct topo_tree *tree, sl_sym flavor, const struct entry *v,
                  uint32_t n) {
     uint32_t n_levels = tree->levels->n, at[SL_TOPO_MAX_LEVELS];
     memcpy(at, tree->first, n_levels * sizeof at[0]);
@@ -81,7 +81,7 @@ static void grow(struct sl_topo *t, struct tree *tree, sl_sym flavor, const stru
         tree->nodes[i] = v[i].node;
         for (uint32_t l = d; l < n_levels; l++) {
             uint32_t self = at[l]++;
-            tree->doms[self] = (struct dom){.value = v[i].values[l]};
+            tree->doms[self] = (struct topo_dom){.value = v[i].values[l]};
             if (l + 1 < n_levels)
                 tree->doms[self].child = at[l + 1];
             if (l > 0) {
@@ -89,20 +89,21 @@ static void grow(struct sl_topo *t, struct tree *tree, sl_sym flavor, const stru
                 tree->doms[at[l - 1] - 1].n_children++;
             }
         }
-        struct leaf *leaf = &tree->leaves[at[n_levels - 1] - tree->first[n_levels - 1] - 1];
+        struct topo_leaf *leaf = &tree->leaves[at[n_levels - 1] - tree->first[n_levels - 1] - 1];
         if (d < n_levels) {
             const char *const *values = v[i].values;
             uint32_t n_values;
-            sl_sym owner = spot_name(t, flavor, tree->levels, &values, &n_values);
-            *leaf = (struct leaf){.spot = spot_ref(t, owner, values, n_values), .node = i};
+            sl_sym owner = topo_spot_name(t, flavor, tree->levels, &values, &n_values);
+            *leaf =
+                (struct topo_leaf){.spot = topo_spot_ref(t, owner, values, n_values), .node = i};
             sl_map_add(&tree->leaf_of, leaf->spot, (uint32_t)(leaf - tree->leaves));
         }
         leaf->n_nodes++;
     }
 }
 
-static void build(struct sl_topo *t, struct flavor *f, const struct levels *l) {
-    struct tree *tree = &f->tree;
+static void build(struct sl_topo *t, struct topo_flavor *f, const struct topo_levels *l) {
+    struct topo_tree *tree = &f->tree;
     struct sl_arena mem;
     uint32_t n, of_level[SL_TOPO_MAX_LEVELS] = {0};
     sl_arena_init(&mem, SIZE_MAX / 4);
@@ -118,25 +119,25 @@ static void build(struct sl_topo *t, struct flavor *f, const struct levels *l) {
     tree->doms = sl_arena_alloc0(&tree->mem, tree->first[l->n], sizeof *tree->doms);
     tree->counts = sl_arena_alloc0(&tree->mem, tree->first[l->n], sizeof *tree->counts);
     tree->leaves = sl_arena_alloc0(&tree->mem, of_level[l->n - 1], sizeof *tree->leaves);
-    tree->nodes = sl_arena_alloc0(&tree->mem, n, sizeof(struct node *));
+    tree->nodes = sl_arena_alloc0(&tree->mem, n, sizeof(struct topo_node *));
     grow(t, tree, f->name, v, n);
     sl_arena_done(&mem);
 }
 
-void tree_done(struct sl_topo *t, struct tree *tree) {
+void topo_tree_done(struct sl_topo *t, struct topo_tree *tree) {
     if (tree->levels) {
         for (uint32_t i = 0; i < tree->leaf_of.n; i++)
-            spot_unref(t, tree->leaves[i].spot);
+            topo_spot_unref(t, tree->leaves[i].spot);
         sl_map_done(&tree->leaf_of);
         sl_arena_done(&tree->mem);
     }
-    *tree = (struct tree){0};
+    *tree = (struct topo_tree){0};
 }
 
-struct tree *tree_of(struct sl_topo *t, struct flavor *f) {
-    const struct levels *l = levels_of(t, f->topology);
+struct topo_tree *topo_tree_of(struct sl_topo *t, struct topo_flavor *f) {
+    const struct topo_levels *l = topo_levels_of(t, f->topology);
     if (f->stale || !l) {
-        tree_done(t, &f->tree);
+        topo_tree_done(t, &f->tree);
         f->stale = !l;
         if (l)
             build(t, f, l);
@@ -144,21 +145,21 @@ struct tree *tree_of(struct sl_topo *t, struct flavor *f) {
     return l ? &f->tree : NULL;
 }
 
-bool leaf_room(const struct sl_topo *t, const struct tree *tree, const struct leaf *l, sl_sym res,
-               sl_amount *ret) {
+bool topo_leaf_room(const struct sl_topo *t, const struct topo_tree *tree,
+                    const struct topo_leaf *l, sl_sym res, sl_amount *ret) {
     __int128 v = 0;
     bool known = false;
     for (uint32_t i = 0; i < l->n_nodes; i++) {
-        const struct node *n = tree->nodes[l->node + i];
+        const struct topo_node *n = tree->nodes[l->node + i];
         for (uint32_t k = 0; k < n->has.n; k++)
             if (n->has.v[k].res == res) {
                 v += n->has.v[k].v;
                 known = true;
             }
-        __int128 others = ttally_get(&n->others, res);
+        __int128 others = topo_tally_get(&n->others, res);
         v -= others > 0 ? others : 0;
     }
-    v -= ttally_get(&t->spots.v[l->spot].used, res);
+    v -= topo_tally_get(&t->spots.v[l->spot].used, res);
     *ret = v <= 0 ? 0 : v >= INT64_MAX ? INT64_MAX : (sl_amount)v;
     return known;
 }

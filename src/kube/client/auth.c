@@ -38,15 +38,15 @@ struct sl_auth {
     sl_time (*wake)(void *ctx);
     void *ctx;
     struct kept kept[N_KEPT];
-    struct sl_cred cred;
+    struct sl_auth_cred cred;
     sl_time refused_at;
 
-    struct sl_exec_run *run;
-    struct sl_exec_cred made; /* what the plugin said last */
-    bool have, rejected;      /* 'made' is filled; the server refused it */
-    sl_time ran_at;           /* its last end */
-    sl_span pause;            /* from then on until it may run again */
-    struct sl_err failure;    /* of the last run; code 0: it went well */
+    struct sl_exec_plugin_run *run;
+    struct sl_exec_plugin_cred made; /* what the plugin said last */
+    bool have, rejected;             /* 'made' is filled; the server refused it */
+    sl_time ran_at;                  /* its last end */
+    sl_span pause;                   /* from then on until it may run again */
+    struct sl_err failure;           /* of the last run; code 0: it went well */
 
     sl_span look_every, run_pause;
 };
@@ -107,13 +107,13 @@ static bool refresh(struct kept *f, sl_time mono, bool now, sl_span look_every) 
     return true;
 }
 
-static struct sl_bytes bytes(const struct kept *f) {
-    return (struct sl_bytes){f->data, f->len};
+static struct sl_auth_bytes bytes(const struct kept *f) {
+    return (struct sl_auth_bytes){f->data, f->len};
 }
 
 /* Puts the credential together again; a new number makes every handle take it over. */
 static void renew(struct sl_auth *a) {
-    a->cred = (struct sl_cred){
+    a->cred = (struct sl_auth_cred){
         .gen = a->cred.gen + 1,
         .token = a->kept[TOKEN].data ? a->kept[TOKEN].data : a->k->token,
         .ca = bytes(&a->kept[CA]),
@@ -124,8 +124,8 @@ static void renew(struct sl_auth *a) {
         return;
     a->cred.token = a->made.token;
     if (*a->made.cert) {
-        a->cred.cert = (struct sl_bytes){a->made.cert, strlen(a->made.cert)};
-        a->cred.key = (struct sl_bytes){a->made.key, strlen(a->made.key)};
+        a->cred.cert = (struct sl_auth_bytes){a->made.cert, strlen(a->made.cert)};
+        a->cred.key = (struct sl_auth_bytes){a->made.key, strlen(a->made.key)};
     }
 }
 
@@ -164,12 +164,12 @@ static bool may_run(const struct sl_auth *a, sl_time mono) {
     return mono - a->ran_at >= a->pause;
 }
 
-static void on_ran(void *ctx, struct sl_exec_cred *cred, const struct sl_err *err) {
+static void on_ran(void *ctx, struct sl_exec_plugin_cred *cred, const struct sl_err *err) {
     struct sl_auth *a = ctx;
 
     a->run = NULL;
     if (cred) {
-        sl_exec_cred_done(&a->made);
+        sl_exec_plugin_cred_done(&a->made);
         a->made = *cred;
         a->have = true;
         a->rejected = false;
@@ -187,7 +187,8 @@ static void run(struct sl_auth *a, sl_time mono) {
 
     sl_log(SL_LOG_DEBUG, "running exec credential plugin", SL_S("command", a->k->exec->command));
     a->ran_at = mono;
-    if (sl_exec_start(a->loop, a->k, a->cred.ca.p, a->cred.ca.n, on_ran, a, &a->run, &err) < 0)
+    if (sl_exec_plugin_start(a->loop, a->k, a->cred.ca.p, a->cred.ca.n, on_ran, a, &a->run, &err) <
+        0)
         failed(a, &err);
 }
 
@@ -226,7 +227,7 @@ bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono) {
 
 /* ---- life ---- */
 
-const struct sl_cred *sl_auth_cred(const struct sl_auth *a) {
+const struct sl_auth_cred *sl_auth_cred(const struct sl_auth *a) {
     return &a->cred;
 }
 
@@ -238,7 +239,8 @@ void sl_auth_tune(struct sl_auth *a, sl_span look_every, sl_span run_pause) {
 int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time mono,
                 sl_time (*wake)(void *ctx), void *ctx, struct sl_auth **ret, struct sl_err *err) {
     struct sl_auth *a = sl_alloc0(1, sizeof *a);
-    const struct sl_source *sources[] = {[CA] = &k->ca, [CERT] = &k->cert, [KEY] = &k->key};
+    const struct sl_kubeconfig_source *sources[] = {
+        [CA] = &k->ca, [CERT] = &k->cert, [KEY] = &k->key};
     static const char *const names[] = {"certificate-authority", "client-certificate",
                                         "client-key"};
     int r = 0;
@@ -269,9 +271,9 @@ void sl_auth_free(struct sl_auth *a) {
     if (!a)
         return;
     if (a->run)
-        sl_exec_abort(a->run);
+        sl_exec_plugin_abort(a->run);
     for (size_t i = 0; i < N_KEPT; i++)
         sl_freep(&a->kept[i].own);
-    sl_exec_cred_done(&a->made);
+    sl_exec_plugin_cred_done(&a->made);
     sl_freep(&a);
 }

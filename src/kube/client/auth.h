@@ -20,16 +20,16 @@
 struct uv_loop_s;
 struct sl_auth;
 
-struct sl_bytes {
+struct sl_auth_bytes {
     const char *p;
     size_t n;
 };
 
 /* Valid until the next call of sl_auth_get or sl_auth_refused. */
-struct sl_cred {
-    uint32_t gen;                  /* another number, another credential */
-    const char *token;             /* "" if none */
-    struct sl_bytes ca, cert, key; /* PEM; no bytes if none */
+struct sl_auth_cred {
+    uint32_t gen;                       /* another number, another credential */
+    const char *token;                  /* "" if none */
+    struct sl_auth_bytes ca, cert, key; /* PEM; no bytes if none */
 };
 
 enum sl_auth_state {
@@ -48,7 +48,7 @@ void sl_auth_free(struct sl_auth *a);
 
 /* Runs the checks that are due; ret_why: the error message. */
 enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono, const char **ret_why);
-const struct sl_cred *sl_auth_cred(const struct sl_auth *a);
+const struct sl_auth_cred *sl_auth_cred(const struct sl_auth *a);
 /* The server answered 401 to the credential of this generation. True: a retry may succeed. */
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono);
 

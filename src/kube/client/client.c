@@ -18,7 +18,7 @@
 
 enum { REQUESTS, WATCHES };
 
-static size_t kind_of(const struct sl_xcall *call) {
+static size_t kind_of(const struct kube_xcall *call) {
     return call->line ? WATCHES : REQUESTS;
 }
 
@@ -31,40 +31,40 @@ static sl_time clock_ns(clockid_t id) {
     return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
 }
 
-void sl_client_clock(struct sl_client *c) {
-    c->port.wall = clock_ns(CLOCK_REALTIME);
-    c->port.mono = clock_ns(CLOCK_MONOTONIC);
+void sl_curl_client_clock(struct sl_curl_client *c) {
+    c->client.wall = clock_ns(CLOCK_REALTIME);
+    c->client.mono = clock_ns(CLOCK_MONOTONIC);
     c->clock_read = true;
 }
 
-void sl_client_turn(struct sl_client *c) {
+void sl_curl_client_turn(struct sl_curl_client *c) {
     if (!c->clock_read)
-        sl_client_clock(c);
+        sl_curl_client_clock(c);
 }
 
 /* ---- numbers ---- */
 
-static sl_call give_number(struct sl_client *c, struct sl_xcall *call) {
+static sl_kube_call give_number(struct sl_curl_client *c, struct kube_xcall *call) {
     uint32_t i;
 
     if (c->free_slots.n > 0) {
         i = sl_vec_pop(&c->free_slots);
     } else {
         i = c->slots.n;
-        *sl_vec_push(&c->slots) = (struct sl_slot){0};
+        *sl_vec_push(&c->slots) = (struct kube_slot){0};
     }
     c->slots.v[i].call = call;
-    return (sl_call){(uint64_t)c->slots.v[i].gen << 32 | (i + 1)};
+    return (sl_kube_call){(uint64_t)c->slots.v[i].gen << 32 | (i + 1)};
 }
 
-static struct sl_xcall *find_call(const struct sl_client *c, sl_call id) {
+static struct kube_xcall *find_call(const struct sl_curl_client *c, sl_kube_call id) {
     uint32_t i = (uint32_t)id.v - 1; /* 0 becomes a number that no slot has */
 
     return i < c->slots.n && c->slots.v[i].gen == (uint32_t)(id.v >> 32) ? c->slots.v[i].call
                                                                          : NULL;
 }
 
-static void take_number(struct sl_client *c, const struct sl_xcall *call) {
+static void take_number(struct sl_curl_client *c, const struct kube_xcall *call) {
     uint32_t i = (uint32_t)call->id.v - 1;
 
     c->call_bytes -= call->cost;
@@ -75,34 +75,36 @@ static void take_number(struct sl_client *c, const struct sl_xcall *call) {
 
 /* ---- beginning ---- */
 
-static const char *refusal(const struct sl_client *c, const struct sl_request_line *rq) {
-    if (c->n_waiting >= SL_CLIENT_MAX_WAITING)
+static const char *refusal(const struct sl_curl_client *c, const struct sl_kube_request *rq) {
+    if (c->n_waiting >= SL_CURL_CLIENT_MAX_WAITING)
         return "too many requests are waiting";
-    if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH || strpbrk(rq->path, " \t\r\n"))
+    if (rq->path[0] != '/' || strlen(rq->path) > SL_CURL_CLIENT_MAX_PATH ||
+        strpbrk(rq->path, " \t\r\n"))
         return "not a valid request path";
-    if (rq->content_type && strlen(rq->content_type) > SL_CLIENT_MAX_TYPE)
+    if (rq->content_type && strlen(rq->content_type) > SL_CURL_CLIENT_MAX_TYPE)
         return "too long a content type";
-    if (rq->len > SL_CLIENT_MAX_BODY)
+    if (rq->len > SL_CURL_CLIENT_MAX_BODY)
         return "the body is too large";
-    if (c->call_bytes + SL_CLIENT_MAX_PATH + rq->len > SL_CLIENT_MAX_CALL_BYTES)
+    if (c->call_bytes + SL_CURL_CLIENT_MAX_PATH + rq->len > SL_CURL_CLIENT_MAX_CALL_BYTES)
         return "too many requests are waiting";
     return NULL;
 }
 
 /* Copies what is borrowed, in one piece. */
-static struct sl_xcall *new_call(const struct sl_client *c, const struct sl_request_line *rq) {
+static struct kube_xcall *new_call(const struct sl_curl_client *c,
+                                   const struct sl_kube_request *rq) {
     const char *why = refusal(c, rq), *type = rq->content_type ? rq->content_type : "";
     size_t base = why ? 0 : strlen(c->base), path = why ? 0 : strlen(rq->path);
     size_t type_len = why ? 0 : strlen(type), body = why || !rq->body ? 0 : rq->len;
-    const size_t cost = sizeof(struct sl_xcall) + base + path + 1 + type_len + 1 + body;
-    struct sl_xcall *call = sl_alloc(cost);
+    const size_t cost = sizeof(struct kube_xcall) + base + path + 1 + type_len + 1 + body;
+    struct kube_xcall *call = sl_alloc(cost);
     char *p = call->text;
 
-    *call = (struct sl_xcall){.method = rq->method,
-                              .refusal = why,
-                              .len = body,
-                              .cost = why ? 0 : cost,
-                              .accept = rq->accept ? rq->accept : SL_JSON};
+    *call = (struct kube_xcall){.method = rq->method,
+                                .refusal = why,
+                                .len = body,
+                                .cost = why ? 0 : cost,
+                                .accept = rq->accept ? rq->accept : SL_JSON};
     call->url = p;
     memcpy(p, c->base, base);
     memcpy(p + base, rq->path, path);
@@ -120,49 +122,49 @@ static struct sl_xcall *new_call(const struct sl_client *c, const struct sl_requ
 }
 
 /* At the end, or again at the front. */
-static void join_line(struct sl_client *c, struct sl_xcall *call, bool again) {
-    struct sl_xcalls *line = &c->waiting[kind_of(call)];
+static void join_line(struct sl_curl_client *c, struct kube_xcall *call, bool again) {
+    struct kube_xcalls *line = &c->waiting[kind_of(call)];
 
     if (again)
         TAILQ_INSERT_HEAD(line, call, link);
     else
         TAILQ_INSERT_TAIL(line, call, link);
     c->n_waiting++;
-    sl_loop_kick(c);
+    kube_loop_kick(c);
 }
 
-static void leave_line(struct sl_client *c, struct sl_xcall *call) {
+static void leave_line(struct sl_curl_client *c, struct kube_xcall *call) {
     TAILQ_REMOVE(&c->waiting[kind_of(call)], call, link);
     c->n_waiting--;
 }
 
-static sl_call queue(struct sl_client *c, struct sl_xcall *call) {
+static sl_kube_call queue(struct sl_curl_client *c, struct kube_xcall *call) {
     sl_assert(!c->closing);
     call->serial = ++c->serial;
-    call->deadline = sl_time_add(c->port.mono, c->timeout);
+    call->deadline = sl_time_add(c->client.mono, c->timeout);
     call->id = give_number(c, call);
     c->call_bytes += call->cost;
     join_line(c, call, false);
     return call->id;
 }
 
-static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                          void *ctx) {
-    struct sl_client *c = SL_CONTAINER_OF(p, struct sl_client, port);
-    struct sl_xcall *call = new_call(c, rq);
+static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                               sl_kube_reply_fn done, void *ctx) {
+    struct sl_curl_client *c = SL_CONTAINER_OF(p, struct sl_curl_client, client);
+    struct kube_xcall *call = new_call(c, rq);
 
-    sl_client_turn(c);
+    sl_curl_client_turn(c);
     call->done = done;
     call->ctx = ctx;
     return queue(c, call);
 }
 
-static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                        sl_reply_fn done, void *ctx) {
-    struct sl_client *c = SL_CONTAINER_OF(p, struct sl_client, port);
-    struct sl_xcall *call = new_call(c, rq);
+static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                             sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
+    struct sl_curl_client *c = SL_CONTAINER_OF(p, struct sl_curl_client, client);
+    struct kube_xcall *call = new_call(c, rq);
 
-    sl_client_turn(c);
+    sl_curl_client_turn(c);
     call->line = line;
     call->done = done;
     call->ctx = ctx;
@@ -171,29 +173,29 @@ static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_
 
 /* ---- the lines ---- */
 
-static void fail(struct sl_client *c, struct sl_xcall *call, const char *why) {
+static void fail(struct sl_curl_client *c, struct kube_xcall *call, const char *why) {
     leave_line(c, call);
     take_number(c, call);
-    call->done(call->ctx, &(struct sl_reply){.body = "", .text = why});
+    call->done(call->ctx, &(struct sl_kube_reply){.body = "", .text = why});
     sl_freep(&call);
 }
 
-static void start(struct sl_client *c, struct sl_xcall *call) {
+static void start(struct sl_curl_client *c, struct kube_xcall *call) {
     leave_line(c, call);
     TAILQ_INSERT_TAIL(&c->running, call, link);
     c->n_running[kind_of(call)]++;
-    sl_xfer_begin(c, call);
-    sl_loop_start(c, call);
+    kube_xfer_begin(c, call);
+    kube_loop_start(c, call);
 }
 
 /* Why this call ends without having been sent; NULL if it does not. */
-static const char *hopeless(const struct sl_client *c, const struct sl_xcall *call,
+static const char *hopeless(const struct sl_curl_client *c, const struct kube_xcall *call,
                             enum sl_auth_state auth, const char *why) {
     if (call->refusal)
         return call->refusal;
     if (auth == SL_AUTH_FAILED)
         return why;
-    if (c->port.mono < call->deadline)
+    if (c->client.mono < call->deadline)
         return NULL;
     return auth == SL_AUTH_WAIT ? "the exec plugin did not answer in time"
                                 : "no connection was free in time";
@@ -201,10 +203,10 @@ static const char *hopeless(const struct sl_client *c, const struct sl_xcall *ca
 
 /* Serves one line in its order. Calls that callbacks add meanwhile ('last' is the newest one
  * before) are left for the next turn. */
-static void serve(struct sl_client *c, size_t kind, enum sl_auth_state auth, const char *why,
+static void serve(struct sl_curl_client *c, size_t kind, enum sl_auth_state auth, const char *why,
                   uint64_t last) {
-    static const uint32_t most[] = {SL_CLIENT_MAX_REQUESTS, SL_CLIENT_MAX_WATCHES};
-    struct sl_xcall *call;
+    static const uint32_t most[] = {SL_CURL_CLIENT_MAX_REQUESTS, SL_CURL_CLIENT_MAX_WATCHES};
+    struct kube_xcall *call;
 
     while (!c->closing && (call = TAILQ_FIRST(&c->waiting[kind])) && call->serial <= last) {
         const char *end = hopeless(c, call, auth, why);
@@ -217,70 +219,70 @@ static void serve(struct sl_client *c, size_t kind, enum sl_auth_state auth, con
     }
 }
 
-void sl_client_flush(struct sl_client *c) {
+void sl_curl_client_flush(struct sl_curl_client *c) {
     sl_time next = SL_TIME_NEVER;
     uint64_t last = c->serial;
     const char *why = NULL;
 
     if (c->n_waiting == 0)
         return;
-    enum sl_auth_state auth = sl_auth_get(c->auth, c->port.wall, c->port.mono, &why);
+    enum sl_auth_state auth = sl_auth_get(c->auth, c->client.wall, c->client.mono, &why);
     serve(c, WATCHES, auth, why, last);
     serve(c, REQUESTS, auth, why, last);
     if (c->closing)
         return;
-    sl_loop_act(c, CURL_SOCKET_TIMEOUT, 0); /* new handles are due at once */
+    kube_loop_act(c, CURL_SOCKET_TIMEOUT, 0); /* new handles are due at once */
     if (c->closing)
         return;
     for (size_t i = 0; i < SL_LEN(c->waiting); i++) {
-        const struct sl_xcall *call = TAILQ_FIRST(&c->waiting[i]);
+        const struct kube_xcall *call = TAILQ_FIRST(&c->waiting[i]);
         if (call && call->deadline < next)
             next = call->deadline;
     }
-    sl_loop_deadline(c, next);
+    kube_loop_deadline(c, next);
 }
 
 static sl_time on_credential(void *ctx) {
-    struct sl_client *c = ctx;
+    struct sl_curl_client *c = ctx;
 
-    sl_client_turn(c);
-    sl_loop_kick(c);
-    return c->port.mono;
+    sl_curl_client_turn(c);
+    kube_loop_kick(c);
+    return c->client.mono;
 }
 
 /* ---- the end ---- */
 
-static void leave_running(struct sl_client *c, struct sl_xcall *call) {
-    sl_loop_stop(c, call);
+static void leave_running(struct sl_curl_client *c, struct kube_xcall *call) {
+    kube_loop_stop(c, call);
     TAILQ_REMOVE(&c->running, call, link);
     c->n_running[kind_of(call)]--;
     if (c->n_waiting > 0)
-        sl_loop_kick(c);
+        kube_loop_kick(c);
 }
 
-void sl_client_finish(struct sl_client *c, struct sl_xcall *call, CURLcode result) {
-    struct sl_xfer *x = call->x;
-    struct sl_reply reply;
+void sl_curl_client_finish(struct sl_curl_client *c, struct kube_xcall *call, CURLcode result) {
+    struct kube_xfer *x = call->x;
+    struct sl_kube_reply reply;
 
-    sl_xfer_reply(c, x, result, &reply);
+    kube_xfer_reply(c, x, result, &reply);
     leave_running(c, call);
     call->x = NULL;
     /* Nothing has happened on the server, so asking again with a newer credential is safe. */
     if (reply.status == 401 && !call->retried &&
-        sl_auth_refused(c->auth, call->gen, c->port.mono)) {
+        sl_auth_refused(c->auth, call->gen, c->client.mono)) {
         call->retried = true;
-        sl_xfer_end(c, x);
+        kube_xfer_end(c, x);
         join_line(c, call, true);
         return;
     }
     take_number(c, call);
     call->done(call->ctx, &reply);
-    sl_xfer_end(c, x);
+    kube_xfer_end(c, x);
     sl_freep(&call);
 }
 
-void sl_client_reap(struct sl_client *c) {
-    struct sl_xcall *call, *next;
+void sl_curl_client_reap(struct sl_curl_client *c) {
+    struct kube_xcall *call, *next;
 
     if (!c->to_reap || c->closing)
         return;
@@ -290,14 +292,14 @@ void sl_client_reap(struct sl_client *c) {
         if (!call->cancelled)
             continue;
         leave_running(c, call);
-        sl_xfer_end(c, call->x);
+        kube_xfer_end(c, call->x);
         sl_freep(&call);
     }
 }
 
-static void on_cancel(struct sl_port *p, sl_call id) {
-    struct sl_client *c = SL_CONTAINER_OF(p, struct sl_client, port);
-    struct sl_xcall *call = find_call(c, id);
+static void on_cancel(struct sl_kube_client *p, sl_kube_call id) {
+    struct sl_curl_client *c = SL_CONTAINER_OF(p, struct sl_curl_client, client);
+    struct kube_xcall *call = find_call(c, id);
 
     if (!call)
         return;
@@ -310,13 +312,13 @@ static void on_cancel(struct sl_port *p, sl_call id) {
     call->cancelled = true;
     c->to_reap = true;
     if (!c->in_curl)
-        sl_client_reap(c);
+        sl_curl_client_reap(c);
 }
 
 /* ---- life ---- */
 
 /* The server's name for TLS goes into the URL, and libcurl is told where that really is. */
-static void name_server(struct sl_client *c) {
+static void name_server(struct sl_curl_client *c) {
     const struct sl_kubeconfig *k = c->k;
     struct sl_buf b;
 
@@ -341,21 +343,21 @@ static void ignore_sigpipe(void) {
         (void)signal(SIGPIPE, SIG_IGN);
 }
 
-int sl_client_new(struct uv_loop_s *loop, struct sl_kubeconfig *k, const char *user_agent,
-                  struct sl_client **ret, struct sl_err *err) {
-    static const struct sl_port_ops ops = {on_request, on_watch, on_cancel};
-    struct sl_client *c = sl_alloc0(1, sizeof *c);
+int sl_curl_client_new(struct uv_loop_s *loop, struct sl_kubeconfig *k, const char *user_agent,
+                       struct sl_curl_client **ret, struct sl_err *err) {
+    static const struct sl_kube_client_ops ops = {on_request, on_watch, on_cancel};
+    struct sl_curl_client *c = sl_alloc0(1, sizeof *c);
     int r;
 
-    *c = (struct sl_client){.port.ops = &ops,
-                            .loop = loop,
-                            .k = k,
-                            .max_reply = SL_CLIENT_MAX_REPLY,
-                            .max_line = SL_CLIENT_MAX_LINE,
-                            .max_replies = SL_CLIENT_MAX_REPLIES,
-                            .timeout = SL_CLIENT_TIMEOUT};
-    sl_client_clock(c);
-    r = sl_auth_new(loop, k, c->port.mono, on_credential, c, &c->auth, err);
+    *c = (struct sl_curl_client){.client.ops = &ops,
+                                 .loop = loop,
+                                 .k = k,
+                                 .max_reply = SL_CURL_CLIENT_MAX_REPLY,
+                                 .max_line = SL_CURL_CLIENT_MAX_LINE,
+                                 .max_replies = SL_CURL_CLIENT_MAX_REPLIES,
+                                 .timeout = SL_CURL_CLIENT_TIMEOUT};
+    sl_curl_client_clock(c);
+    r = sl_auth_new(loop, k, c->client.mono, on_credential, c, &c->auth, err);
     if (r < 0) {
         sl_kubeconfig_free(k);
         sl_freep(&c);
@@ -372,19 +374,19 @@ int sl_client_new(struct uv_loop_s *loop, struct sl_kubeconfig *k, const char *u
     c->share = curl_share_init();
     sl_assert(c->share);
     (void)curl_share_setopt(c->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
-    sl_loop_init(c);
+    kube_loop_init(c);
     *ret = c;
     return 0;
 }
 
-struct sl_port *sl_client_port(struct sl_client *c) {
-    return &c->port;
+struct sl_kube_client *sl_curl_client_interface(struct sl_curl_client *c) {
+    return &c->client;
 }
 
 /* May come from a callback, and from within libcurl: what is still in use goes in
- * sl_client_destroy. */
-void sl_client_free(struct sl_client *c) {
-    struct sl_xcall *call;
+ * sl_curl_client_destroy. */
+void sl_curl_client_free(struct sl_curl_client *c) {
+    struct kube_xcall *call;
 
     if (!c)
         return;
@@ -399,21 +401,21 @@ void sl_client_free(struct sl_client *c) {
     TAILQ_FOREACH(call, &c->running, link)
     call->cancelled = true;
     sl_auth_free(c->auth);
-    sl_loop_close(c);
+    kube_loop_close(c);
 }
 
-void sl_client_destroy(struct sl_client *c) {
-    struct sl_xcall *call;
-    struct sl_xfer *x;
+void sl_curl_client_destroy(struct sl_curl_client *c) {
+    struct kube_xcall *call;
+    struct kube_xfer *x;
 
     while ((call = TAILQ_FIRST(&c->running))) {
         leave_running(c, call);
-        sl_xfer_end(c, call->x);
+        kube_xfer_end(c, call->x);
         sl_freep(&call);
     }
     while ((x = SLIST_FIRST(&c->idle))) {
         SLIST_REMOVE_HEAD(&c->idle, link);
-        sl_xfer_free(x);
+        kube_xfer_free(x);
     }
     (void)curl_multi_cleanup(c->multi);
     (void)curl_share_cleanup(c->share);

@@ -33,20 +33,20 @@ const char *sl_kubeconfig_server(const struct sl_kubeconfig *k);
 /* The namespace of the context or of the service account; "default" if there is none. */
 const char *sl_kubeconfig_namespace(const struct sl_kubeconfig *k);
 
-struct sl_client;
+struct sl_curl_client;
 
 /* user_agent: "sluice/0.1.0". Takes ownership of k, also on failure. Reads the files that k names;
  * connects with the first call. A process that has SIGPIPE at its default is made to ignore it. */
-int sl_client_new(struct uv_loop_s *loop, struct sl_kubeconfig *k, const char *user_agent,
-                  struct sl_client **ret, struct sl_err *err) _must_check_;
+int sl_curl_client_new(struct uv_loop_s *loop, struct sl_kubeconfig *k, const char *user_agent,
+                       struct sl_curl_client **ret, struct sl_err *err) _must_check_;
 /* Cancels all calls; fine at any time, also in a callback. The port is dead at once; the memory
  * goes when the loop has closed the client's handles, so the loop has to run once more. */
-void sl_client_free(struct sl_client *c);
+void sl_curl_client_free(struct sl_curl_client *c);
 /* The clocks are read once per loop iteration, before its first callback (and by a call that
  * precedes it): everything in an iteration happens at one time. */
-struct sl_port *sl_client_port(struct sl_client *c);
+struct sl_kube_client *sl_curl_client_interface(struct sl_curl_client *c);
 /* Sets port->wall and port->mono to now, for iterations that begin elsewhere: a timer, another
  * socket. */
-void sl_client_clock(struct sl_client *c);
+void sl_curl_client_clock(struct sl_curl_client *c);
 
 #endif

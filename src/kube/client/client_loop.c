@@ -5,7 +5,7 @@
  * A keep-alive connection is used again shortly after libcurl has released it, once per request.
  * Its poll handle therefore stays armed in between, which saves two system calls per request. If
  * the server closes the connection meanwhile, the event is not expected by libcurl, and only then
- * is the handle stopped. This holds for sockets whose close libcurl reports (sl_loop_closed);
+ * is the handle stopped. This holds for sockets whose close libcurl reports (kube_loop_closed);
  * others, such as the pipe of its resolver, are dropped as soon as libcurl releases them.
  */
 #include <fcntl.h>
@@ -25,22 +25,22 @@
 /* ---- sockets ---- */
 
 static void on_sock_freed(uv_handle_t *h) {
-    struct sl_sock *s = h->data;
-    struct sl_client *c = s->client;
+    struct kube_sock *s = h->data;
+    struct sl_curl_client *c = s->client;
 
     sl_freep(&s);
     if (--c->open == 0)
-        sl_client_destroy(c);
+        sl_curl_client_destroy(c);
 }
 
-static struct sl_sock *sock_find(const struct sl_client *c, curl_socket_t fd) {
+static struct kube_sock *sock_find(const struct sl_curl_client *c, curl_socket_t fd) {
     return fd >= 0 && (uint32_t)fd < c->socks.n ? c->socks.v[fd] : NULL;
 }
 
-static struct sl_sock *sock_new(struct sl_client *c, curl_socket_t fd) {
+static struct kube_sock *sock_new(struct sl_curl_client *c, curl_socket_t fd) {
     if (fd < 0 || fd >= MAX_FD)
         return NULL;
-    struct sl_sock *s = sl_alloc0(1, sizeof *s);
+    struct kube_sock *s = sl_alloc0(1, sizeof *s);
     s->client = c;
     s->fd = fd;
     if (uv_poll_init(c->loop, &s->poll, fd) < 0) {
@@ -55,7 +55,7 @@ static struct sl_sock *sock_new(struct sl_client *c, curl_socket_t fd) {
     return s;
 }
 
-static void sock_drop(struct sl_sock *s) {
+static void sock_drop(struct kube_sock *s) {
     if (!s)
         return;
     s->client->socks.v[s->fd] = NULL;
@@ -63,8 +63,8 @@ static void sock_drop(struct sl_sock *s) {
 }
 
 static void on_socket(uv_poll_t *h, int status, int events) {
-    struct sl_sock *s = h->data;
-    struct sl_client *c = s->client;
+    struct kube_sock *s = h->data;
+    struct sl_curl_client *c = s->client;
     int mask = 0;
 
     if (status < 0) { /* libuv has stopped it; reading and writing make libcurl find out why */
@@ -80,11 +80,11 @@ static void on_socket(uv_poll_t *h, int status, int events) {
         mask |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         mask |= CURL_CSELECT_OUT;
-    sl_client_turn(c);
-    sl_loop_act(c, s->fd, mask);
+    sl_curl_client_turn(c);
+    kube_loop_act(c, s->fd, mask);
 }
 
-static void sock_watch(struct sl_sock *s, int events) {
+static void sock_watch(struct kube_sock *s, int events) {
     if (s->events == events)
         return;
     s->events = events;
@@ -93,8 +93,8 @@ static void sock_watch(struct sl_sock *s, int events) {
 
 /* libcurl says what it wants to know about a socket. */
 static int on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused) {
-    struct sl_client *c = ctx;
-    struct sl_sock *s = sock_find(c, fd);
+    struct sl_curl_client *c = ctx;
+    struct kube_sock *s = sock_find(c, fd);
 
     (void)easy;
     (void)unused;
@@ -126,8 +126,8 @@ static void set_int(int fd, int level, int option, int value) {
     (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
-int sl_loop_opened(void *client, curl_socket_t fd, curlsocktype purpose) {
-    struct sl_client *c = client;
+int kube_loop_opened(void *client, curl_socket_t fd, curlsocktype purpose) {
+    struct sl_curl_client *c = client;
 
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKOPT_OK;
@@ -138,15 +138,15 @@ int sl_loop_opened(void *client, curl_socket_t fd, curlsocktype purpose) {
     set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNANSWERED_MS);
     sock_drop(sock_find(c, fd)); /* of an older socket with this number: none is expected */
-    struct sl_sock *s = c->closing ? NULL : sock_new(c, fd);
+    struct kube_sock *s = c->closing ? NULL : sock_new(c, fd);
     if (!s)
         return CURL_SOCKOPT_ERROR;
     s->ours = true;
     return CURL_SOCKOPT_OK;
 }
 
-int sl_loop_closed(void *client, curl_socket_t fd) {
-    struct sl_client *c = client;
+int kube_loop_closed(void *client, curl_socket_t fd) {
+    struct sl_curl_client *c = client;
 
     if (!c->closing) /* else every handle was closed before */
         sock_drop(sock_find(c, fd));
@@ -155,20 +155,20 @@ int sl_loop_closed(void *client, curl_socket_t fd) {
 
 /* ---- the turn ---- */
 
-static void drain(struct sl_client *c) {
+static void drain(struct sl_curl_client *c) {
     CURLMsg *m;
     int left;
 
-    sl_client_reap(c);
+    sl_curl_client_reap(c);
     while (!c->closing && (m = curl_multi_info_read(c->multi, &left))) {
-        struct sl_xcall *call = NULL;
+        struct kube_xcall *call = NULL;
         CURLcode result = m->data.result; /* m is gone once the handle is removed */
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&call);
-        sl_client_finish(c, call, result);
+        sl_curl_client_finish(c, call, result);
     }
 }
 
-void sl_loop_act(struct sl_client *c, curl_socket_t fd, int events) {
+void kube_loop_act(struct sl_curl_client *c, curl_socket_t fd, int events) {
     int running;
 
     c->in_curl = true;
@@ -178,14 +178,14 @@ void sl_loop_act(struct sl_client *c, curl_socket_t fd, int events) {
 }
 
 static void on_timer(uv_timer_t *t) {
-    struct sl_client *c = t->data;
+    struct sl_curl_client *c = t->data;
 
-    sl_client_turn(c);
-    sl_loop_act(c, CURL_SOCKET_TIMEOUT, 0);
+    sl_curl_client_turn(c);
+    kube_loop_act(c, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int on_timer_wish(CURLM *multi, long ms, void *ctx) {
-    struct sl_client *c = ctx;
+    struct sl_curl_client *c = ctx;
 
     (void)multi;
     if (c->closing)
@@ -198,55 +198,55 @@ static int on_timer_wish(CURLM *multi, long ms, void *ctx) {
 }
 
 static void on_kick(uv_idle_t *h) {
-    struct sl_client *c = h->data;
+    struct sl_curl_client *c = h->data;
 
     (void)uv_idle_stop(h);
-    sl_client_turn(c);
-    sl_client_flush(c);
+    sl_curl_client_turn(c);
+    sl_curl_client_flush(c);
 }
 
 static void on_deadline(uv_timer_t *t) {
-    struct sl_client *c = t->data;
+    struct sl_curl_client *c = t->data;
 
-    sl_client_turn(c);
-    sl_client_flush(c);
+    sl_curl_client_turn(c);
+    sl_curl_client_flush(c);
 }
 
 /* The loop is about to wait: what comes after it is another turn. */
 static void on_turn(uv_prepare_t *h) {
-    struct sl_client *c = h->data;
+    struct sl_curl_client *c = h->data;
     c->clock_read = false;
 }
 
-void sl_loop_kick(struct sl_client *c) {
+void kube_loop_kick(struct sl_curl_client *c) {
     if (!c->closing)
         (void)uv_idle_start(&c->kick, on_kick);
 }
 
-void sl_loop_deadline(struct sl_client *c, sl_time at) {
+void kube_loop_deadline(struct sl_curl_client *c, sl_time at) {
     if (at == SL_TIME_NEVER) {
         (void)uv_timer_stop(&c->deadline);
         return;
     }
-    sl_span left = at - c->port.mono;
+    sl_span left = at - c->client.mono;
     (void)uv_timer_start(&c->deadline, on_deadline, left > 0 ? (uint64_t)(left / SL_MSEC) + 1 : 1,
                          0);
 }
 
 /* ---- calls ---- */
 
-void sl_loop_start(struct sl_client *c, struct sl_xcall *call) {
+void kube_loop_start(struct sl_curl_client *c, struct kube_xcall *call) {
     sl_assert(!c->in_curl && curl_multi_add_handle(c->multi, call->x->easy) == CURLM_OK);
 }
 
-void sl_loop_stop(struct sl_client *c, struct sl_xcall *call) {
+void kube_loop_stop(struct sl_curl_client *c, struct kube_xcall *call) {
     sl_assert(!c->in_curl);
     (void)curl_multi_remove_handle(c->multi, call->x->easy);
 }
 
 /* ---- life ---- */
 
-void sl_loop_init(struct sl_client *c) {
+void kube_loop_init(struct sl_curl_client *c) {
     (void)uv_timer_init(c->loop, &c->timer);
     (void)uv_timer_init(c->loop, &c->deadline);
     (void)uv_idle_init(c->loop, &c->kick);
@@ -266,17 +266,17 @@ void sl_loop_init(struct sl_client *c) {
     /* Kept alive when idle. libcurl's own rule follows the number of running transfers, and would
      * close the pool whenever it is quiet for a moment. */
     (void)curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS,
-                            (long)(SL_CLIENT_MAX_REQUESTS + SL_CLIENT_MAX_WATCHES));
+                            (long)(SL_CURL_CLIENT_MAX_REQUESTS + SL_CURL_CLIENT_MAX_WATCHES));
 }
 
 static void on_closed(uv_handle_t *h) {
-    struct sl_client *c = h->data;
+    struct sl_curl_client *c = h->data;
 
     if (--c->open == 0)
-        sl_client_destroy(c);
+        sl_curl_client_destroy(c);
 }
 
-void sl_loop_close(struct sl_client *c) {
+void kube_loop_close(struct sl_curl_client *c) {
     uv_close((uv_handle_t *)&c->timer, on_closed);
     uv_close((uv_handle_t *)&c->deadline, on_closed);
     uv_close((uv_handle_t *)&c->kick, on_closed);

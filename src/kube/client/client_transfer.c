@@ -21,7 +21,7 @@
 /* ---- bytes that come back ---- */
 
 /* For the next use; what a large object took is given back. */
-static void empty(struct sl_xfer *x) {
+static void empty(struct kube_xfer *x) {
     x->client->reply_bytes -= x->body.len;
     sl_buf_clear(&x->body);
     if (x->body.cap > KEEP_BUFFER)
@@ -29,11 +29,11 @@ static void empty(struct sl_xfer *x) {
 }
 
 /* False: it, or all of them together, would be too long. */
-static bool add(struct sl_xfer *x, const char *p, size_t n) {
-    struct sl_client *c = x->client;
+static bool add(struct kube_xfer *x, const char *p, size_t n) {
+    struct sl_curl_client *c = x->client;
     x->too_long = n > x->body.ceiling - x->body.len;
-    x->crowded = n > c->max_replies - c->reply_bytes; /* by others: it may come in later */
-    if (x->too_long || x->crowded)
+    x->over_limit = n > c->max_replies - c->reply_bytes; /* by others: it may come in later */
+    if (x->too_long || x->over_limit)
         return false;
     sl_buf_add(&x->body, p, n);
     c->reply_bytes += n;
@@ -41,8 +41,8 @@ static bool add(struct sl_xfer *x, const char *p, size_t n) {
 }
 
 /* Hands over every whole line; the rest stays in x->body. False: the stream is to be ended. */
-static bool split(struct sl_xfer *x, const char *p, size_t n) {
-    struct sl_xcall *call = x->call;
+static bool split(struct kube_xfer *x, const char *p, size_t n) {
+    struct kube_xcall *call = x->call;
 
     while (n > 0) {
         const char *end = memchr(p, '\n', n);
@@ -69,7 +69,7 @@ static bool split(struct sl_xfer *x, const char *p, size_t n) {
 }
 
 static size_t on_bytes(char *p, size_t size, size_t count, void *ctx) {
-    struct sl_xfer *x = ctx;
+    struct kube_xfer *x = ctx;
     size_t n = size * count;
 
     if (x->call->cancelled)
@@ -83,7 +83,7 @@ static size_t on_bytes(char *p, size_t size, size_t count, void *ctx) {
 
 /* ---- handles ---- */
 
-static void set_up(const struct sl_client *c, struct sl_xfer *x) {
+static void set_up(const struct sl_curl_client *c, struct kube_xfer *x) {
     const struct sl_kubeconfig *k = c->k;
 
     SET(x, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -97,11 +97,11 @@ static void set_up(const struct sl_client *c, struct sl_xfer *x) {
     SET(x, CURLOPT_SHARE, c->share);
     SET(x, CURLOPT_BUFFERSIZE, READ_BUFFER);
     SET(x, CURLOPT_TCP_NODELAY, 1L);
-    SET(x, CURLOPT_CONNECTTIMEOUT_MS, SL_CLIENT_CONNECT_TIMEOUT_MS);
+    SET(x, CURLOPT_CONNECTTIMEOUT_MS, SL_CURL_CLIENT_CONNECT_TIMEOUT_MS);
     SET(x, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
-    SET(x, CURLOPT_SOCKOPTFUNCTION, sl_loop_opened);
+    SET(x, CURLOPT_SOCKOPTFUNCTION, kube_loop_opened);
     SET(x, CURLOPT_SOCKOPTDATA, c);
-    SET(x, CURLOPT_CLOSESOCKETFUNCTION, sl_loop_closed);
+    SET(x, CURLOPT_CLOSESOCKETFUNCTION, kube_loop_closed);
     SET(x, CURLOPT_CLOSESOCKETDATA, c);
     if (k->insecure) {
         SET(x, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -124,7 +124,7 @@ static void set_up(const struct sl_client *c, struct sl_xfer *x) {
     }
 }
 
-static void set_blob(struct sl_xfer *x, CURLoption option, struct sl_bytes b) {
+static void set_blob(struct kube_xfer *x, CURLoption option, struct sl_auth_bytes b) {
     union { /* it is only copied, but libcurl's type has no const */
         const char *in;
         void *out;
@@ -134,7 +134,7 @@ static void set_blob(struct sl_xfer *x, CURLoption option, struct sl_bytes b) {
     SET(x, option, b.n > 0 ? &blob : NULL);
 }
 
-static void add_header(struct sl_xfer *x, const char *name, const char *value) {
+static void add_header(struct kube_xfer *x, const char *name, const char *value) {
     struct sl_buf b;
 
     sl_buf_init(&b, (size_t)1 << 20);
@@ -145,8 +145,8 @@ static void add_header(struct sl_xfer *x, const char *name, const char *value) {
     sl_buf_done(&b);
 }
 
-static void set_credential(const struct sl_client *c, struct sl_xfer *x) {
-    const struct sl_cred *cred = sl_auth_cred(c->auth);
+static void set_credential(const struct sl_curl_client *c, struct kube_xfer *x) {
+    const struct sl_auth_cred *cred = sl_auth_cred(c->auth);
     const struct sl_kubeconfig *k = c->k;
 
     if (x->gen == cred->gen)
@@ -174,7 +174,7 @@ static void set_credential(const struct sl_client *c, struct sl_xfer *x) {
         add_header(x, "Host: ", c->connect_to->data + 2);
 }
 
-static void set_method(struct sl_xfer *x, const struct sl_xcall *call) {
+static void set_method(struct kube_xfer *x, const struct kube_xcall *call) {
     static const char *const names[] = {
         [SL_GET] = NULL,      [SL_POST] = NULL,       [SL_PUT] = "PUT",
         [SL_PATCH] = "PATCH", [SL_DELETE] = "DELETE",
@@ -198,8 +198,8 @@ static void set_method(struct sl_xfer *x, const struct sl_xcall *call) {
     SET(x, CURLOPT_HTTPHEADER, &x->type);
 }
 
-static struct sl_xfer *take(struct sl_client *c) {
-    struct sl_xfer *x = SLIST_FIRST(&c->idle);
+static struct kube_xfer *take(struct sl_curl_client *c) {
+    struct kube_xfer *x = SLIST_FIRST(&c->idle);
 
     if (x) {
         SLIST_REMOVE_HEAD(&c->idle, link);
@@ -215,9 +215,9 @@ static struct sl_xfer *take(struct sl_client *c) {
     return x;
 }
 
-void sl_xfer_begin(struct sl_client *c, struct sl_xcall *call) {
-    struct sl_xfer *x = take(c);
-    sl_span left = call->deadline - c->port.mono;
+void kube_xfer_begin(struct sl_curl_client *c, struct kube_xcall *call) {
+    struct kube_xfer *x = take(c);
+    sl_span left = call->deadline - c->client.mono;
 
     x->call = call;
     call->x = x;
@@ -225,7 +225,7 @@ void sl_xfer_begin(struct sl_client *c, struct sl_xcall *call) {
     call->gen = x->gen;
     x->status = 0;
     x->words[0] = '\0';
-    x->too_long = x->crowded = false;
+    x->too_long = x->over_limit = false;
     x->body.ceiling = call->line ? c->max_line : c->max_reply;
     SET(x, CURLOPT_PRIVATE, call);
     SET(x, CURLOPT_URL, call->url);
@@ -235,7 +235,7 @@ void sl_xfer_begin(struct sl_client *c, struct sl_xcall *call) {
 
 /* ---- the outcome ---- */
 
-static const char *explain(const struct sl_client *c, struct sl_xfer *x, CURLcode result) {
+static const char *explain(const struct sl_curl_client *c, struct kube_xfer *x, CURLcode result) {
     const char *why = x->words[0] ? x->words : curl_easy_strerror(result);
     const char *help = "";
 
@@ -245,7 +245,7 @@ static const char *explain(const struct sl_client *c, struct sl_xfer *x, CURLcod
                      x->body.ceiling >> 20);
         return x->text;
     }
-    if (x->crowded) {
+    if (x->over_limit) {
         sl_fmt_short(x->text, sizeof x->text, "%s: more than %zu MiB come in at once", c->k->server,
                      c->max_replies >> 20);
         return x->text;
@@ -258,12 +258,12 @@ static const char *explain(const struct sl_client *c, struct sl_xfer *x, CURLcod
     return x->text;
 }
 
-void sl_xfer_reply(const struct sl_client *c, struct sl_xfer *x, CURLcode result,
-                   struct sl_reply *ret) {
+void kube_xfer_reply(const struct sl_curl_client *c, struct kube_xfer *x, CURLcode result,
+                     struct sl_kube_reply *ret) {
     curl_off_t seconds = 0;
     long status = 0;
 
-    *ret = (struct sl_reply){.body = "", .text = ""};
+    *ret = (struct sl_kube_reply){.body = "", .text = ""};
     if (result != CURLE_OK) {
         ret->text = explain(c, x, result);
         ret->too_long = x->too_long;
@@ -280,22 +280,23 @@ void sl_xfer_reply(const struct sl_client *c, struct sl_xfer *x, CURLcode result
     ret->body = sl_buf_str(&x->body);
     ret->len = x->body.len;
     if (seconds > 0)
-        ret->retry_after = seconds < SL_CLIENT_MAX_RETRY_AFTER / SL_SEC ? seconds * SL_SEC
-                                                                        : SL_CLIENT_MAX_RETRY_AFTER;
+        ret->retry_after = seconds < SL_CURL_CLIENT_MAX_RETRY_AFTER / SL_SEC
+                               ? seconds * SL_SEC
+                               : SL_CURL_CLIENT_MAX_RETRY_AFTER;
 }
 
-void sl_xfer_end(struct sl_client *c, struct sl_xfer *x) {
+void kube_xfer_end(struct sl_curl_client *c, struct kube_xfer *x) {
     x->call = NULL;
     empty(x);
     if (c->n_idle >= KEEP_IDLE) {
-        sl_xfer_free(x);
+        kube_xfer_free(x);
         return;
     }
     SLIST_INSERT_HEAD(&c->idle, x, link);
     c->n_idle++;
 }
 
-void sl_xfer_free(struct sl_xfer *x) {
+void kube_xfer_free(struct kube_xfer *x) {
     x->client->reply_bytes -= x->body.len;
     curl_easy_cleanup(x->easy);
     curl_slist_free_all(x->headers);

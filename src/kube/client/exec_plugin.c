@@ -20,9 +20,9 @@
 #define MAX_WORDS ((size_t)4 << 10) /* kept of what it says on standard error */
 #define MAX_INFO ((size_t)4 << 20)
 
-struct sl_exec_run {
-    const struct sl_exec_spec *spec;
-    sl_exec_fn done; /* NULL once it was called or must not be */
+struct sl_exec_plugin_run {
+    const struct sl_exec_plugin_spec *spec;
+    sl_exec_plugin_fn done; /* NULL once it was called or must not be */
     void *ctx;
     uv_process_t process;
     uv_pipe_t out, words;
@@ -36,7 +36,7 @@ struct sl_exec_run {
     char chunk[16 << 10];
 };
 
-void sl_exec_cred_done(struct sl_exec_cred *c) {
+void sl_exec_plugin_cred_done(struct sl_exec_plugin_cred *c) {
     sl_freep(&c->token);
     sl_freep(&c->cert);
     sl_freep(&c->key);
@@ -45,19 +45,19 @@ void sl_exec_cred_done(struct sl_exec_cred *c) {
 /* ---- its answer ---- */
 
 /* Secrets are read without the getters that show what they found. */
-static const char *secret(struct sl_fields *f, const char *key) {
-    const struct sl_node *n = sl_field(f, key);
+static const char *secret(struct sl_doc_fields *f, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
 
     if (!n)
         return "";
-    if (n->kind != SL_NODE_STR) {
+    if (n->kind != SL_DOC_NODE_STR) {
         sl_read_fail(f->rd, n->line, "%s: expected a string", key);
         return "";
     }
     return n->text;
 }
 
-static const char *pem(struct sl_fields *f, const char *key) {
+static const char *pem(struct sl_doc_fields *f, const char *key) {
     const char *s = secret(f, key), *problem = *s ? sl_pem_problem(s, strlen(s)) : NULL;
 
     if (problem)
@@ -66,16 +66,16 @@ static const char *pem(struct sl_fields *f, const char *key) {
 }
 
 /* Some plugins say "never" with a year that int64 nanoseconds cannot count. */
-static sl_time expiry(struct sl_fields *f) {
-    const struct sl_node *n = sl_field(f, "expirationTimestamp");
+static sl_time expiry(struct sl_doc_fields *f) {
+    const struct sl_doc_node *n = sl_doc_field(f, "expirationTimestamp");
 
-    if (!n || (n->kind == SL_NODE_STR && n->n >= 20 && strcmp(n->text, "2262") > 0 &&
+    if (!n || (n->kind == SL_DOC_NODE_STR && n->n >= 20 && strcmp(n->text, "2262") > 0 &&
                n->text[0] <= '9' && n->text[4] == '-'))
         return SL_TIME_NEVER;
     return sl_read_time(f->rd, n, "expirationTimestamp");
 }
 
-static void read_status(struct sl_fields *f, struct sl_exec_cred *ret) {
+static void read_status(struct sl_doc_fields *f, struct sl_exec_plugin_cred *ret) {
     const char *token = secret(f, "token"), *problem;
     const char *cert = pem(f, "clientCertificateData"), *key = pem(f, "clientKeyData");
 
@@ -89,28 +89,28 @@ static void read_status(struct sl_fields *f, struct sl_exec_cred *ret) {
     sl_time at = expiry(f);
     if (f->rd->code < 0)
         return;
-    *ret = (struct sl_exec_cred){sl_strdup(token), sl_strdup(cert), sl_strdup(key), at};
+    *ret = (struct sl_exec_plugin_cred){sl_strdup(token), sl_strdup(cert), sl_strdup(key), at};
 }
 
-int sl_exec_parse(const struct sl_exec_spec *e, const char *text, size_t len,
-                  struct sl_exec_cred *ret, struct sl_err *err) {
+int sl_exec_plugin_parse(const struct sl_exec_plugin_spec *e, const char *text, size_t len,
+                         struct sl_exec_plugin_cred *ret, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    struct sl_fields f, status;
+    struct sl_doc_fields f, status;
     int r;
 
     r = sl_doc_json("its output", 1, text, len, &d, err);
     if (r < 0)
         return r;
     struct sl_read rd = {.file = d->file, .arena = &d->arena, .err = err};
-    sl_fields_open(&f, &rd, &d->roots[0], "an ExecCredential");
-    const char *kind = sl_field_str(&f, "kind", NULL);
-    const char *version = sl_field_str(&f, "apiVersion", NULL);
+    sl_doc_fields_open(&f, &rd, &d->roots[0], "an ExecCredential");
+    const char *kind = sl_doc_field_str(&f, "kind", NULL);
+    const char *version = sl_doc_field_str(&f, "apiVersion", NULL);
     if (f.map && strcmp(kind, "ExecCredential") != 0)
         sl_read_fail(&rd, f.line, "kind: expected ExecCredential, got \"%.60s\"", kind);
     if (f.map && strcmp(version, e->api_version) != 0)
         sl_read_fail(&rd, f.line, "apiVersion: expected %s as in the kubeconfig, got \"%.60s\"",
                      e->api_version, version);
-    sl_fields_open(&status, &rd, sl_field_need(&f, "status"), "the status");
+    sl_doc_fields_open(&status, &rd, sl_doc_field_need(&f, "status"), "the status");
     if (rd.code == 0)
         read_status(&status, ret);
     return rd.code;
@@ -160,7 +160,7 @@ static bool same_name(const char *a, const char *b) {
 }
 
 /* Our own environment, with the plugin's variables over it. */
-static void environment(strings *out, const struct sl_exec_spec *e, const char *info) {
+static void environment(strings *out, const struct sl_exec_plugin_spec *e, const char *info) {
     *sl_vec_push(out) = sl_strdup(info);
     for (uint32_t i = 0; i < e->n_env; i++)
         *sl_vec_push(out) = sl_strdup(e->env[i]);
@@ -175,7 +175,7 @@ static void environment(strings *out, const struct sl_exec_spec *e, const char *
     *sl_vec_push(out) = NULL;
 }
 
-static void arguments(strings *out, const struct sl_exec_spec *e) {
+static void arguments(strings *out, const struct sl_exec_plugin_spec *e) {
     *sl_vec_push(out) = sl_strdup(e->command);
     for (uint32_t i = 0; i < e->n_args; i++)
         *sl_vec_push(out) = sl_strdup(e->args[i]);
@@ -185,7 +185,7 @@ static void arguments(strings *out, const struct sl_exec_spec *e) {
 /* ---- its life ---- */
 
 static void on_closed(uv_handle_t *h) {
-    struct sl_exec_run *r = h->data;
+    struct sl_exec_plugin_run *r = h->data;
 
     if (--r->open > 0)
         return;
@@ -199,14 +199,14 @@ static void close_one(uv_handle_t *h) {
         uv_close(h, on_closed);
 }
 
-static void close_all(struct sl_exec_run *r) {
+static void close_all(struct sl_exec_plugin_run *r) {
     close_one((uv_handle_t *)&r->out);
     close_one((uv_handle_t *)&r->words);
     close_one((uv_handle_t *)&r->timer);
     close_one((uv_handle_t *)&r->process);
 }
 
-static void kill_it(struct sl_exec_run *r) {
+static void kill_it(struct sl_exec_plugin_run *r) {
     if (r->exited)
         return;
     /* With its children, which may hold the pipe; a run on the terminal stays in our group. */
@@ -217,7 +217,7 @@ static void kill_it(struct sl_exec_run *r) {
 }
 
 /* The last line it said on standard error. */
-static const char *last_words(struct sl_exec_run *r) {
+static const char *last_words(struct sl_exec_plugin_run *r) {
     const char *s = sl_buf_str(&r->said);
 
     while (r->said.len > 0 && strchr(" \t\r\n", s[r->said.len - 1]))
@@ -226,26 +226,28 @@ static const char *last_words(struct sl_exec_run *r) {
     return line ? line + 1 : s;
 }
 
-static int judge(struct sl_exec_run *r, struct sl_exec_cred *ret, struct sl_err *err) {
+static int judge(struct sl_exec_plugin_run *r, struct sl_exec_plugin_cred *ret,
+                 struct sl_err *err) {
     if (sl_buf_full(&r->output))
-        return sl_err_set(err, SL_ELIMIT, "it printed more than %zu bytes", SL_EXEC_MAX_OUTPUT);
+        return sl_err_set(err, SL_ELIMIT, "it printed more than %zu bytes",
+                          SL_EXEC_PLUGIN_MAX_OUTPUT);
     if (r->timed_out)
-        return sl_err_set(err, SL_EIO, "it did not end within %u s", SL_EXEC_SECONDS);
+        return sl_err_set(err, SL_EIO, "it did not end within %u s", SL_EXEC_PLUGIN_SECONDS);
     if (r->signal != 0)
         return sl_err_set(err, SL_EIO, "it was killed by signal %d", r->signal);
     if (r->status != 0)
         return sl_err_set(err, SL_EIO, "it ended with status %lld: %.120s", (long long)r->status,
                           last_words(r));
-    return sl_exec_parse(r->spec, sl_buf_str(&r->output), r->output.len, ret, err);
+    return sl_exec_plugin_parse(r->spec, sl_buf_str(&r->output), r->output.len, ret, err);
 }
 
-static void conclude(struct sl_exec_run *r) {
+static void conclude(struct sl_exec_plugin_run *r) {
     if (!r->exited || (!r->ended && r->done))
         return;
     if (r->done) {
-        struct sl_exec_cred cred;
+        struct sl_exec_plugin_cred cred;
         struct sl_err err = {0};
-        sl_exec_fn done = r->done;
+        sl_exec_plugin_fn done = r->done;
         int code = judge(r, &cred, &err);
         if (code < 0)
             (void)sl_err_wrap(&err, code, "exec plugin %.60s", r->spec->command);
@@ -256,7 +258,7 @@ static void conclude(struct sl_exec_run *r) {
 }
 
 static void on_exit_seen(uv_process_t *p, int64_t status, int signal) {
-    struct sl_exec_run *r = p->data;
+    struct sl_exec_plugin_run *r = p->data;
 
     r->exited = true;
     r->status = status;
@@ -265,7 +267,7 @@ static void on_exit_seen(uv_process_t *p, int64_t status, int signal) {
 }
 
 static void on_time(uv_timer_t *t) {
-    struct sl_exec_run *r = t->data;
+    struct sl_exec_plugin_run *r = t->data;
 
     kill_it(r);
     r->timed_out = true;
@@ -274,14 +276,14 @@ static void on_time(uv_timer_t *t) {
 }
 
 static void on_room(uv_handle_t *h, size_t want, uv_buf_t *buf) {
-    struct sl_exec_run *r = h->data;
+    struct sl_exec_plugin_run *r = h->data;
 
     (void)want;
     *buf = uv_buf_init(r->chunk, sizeof r->chunk);
 }
 
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf) {
-    struct sl_exec_run *r = s->data;
+    struct sl_exec_plugin_run *r = s->data;
     bool is_output = s == (uv_stream_t *)&r->out;
 
     if (n > 0)
@@ -297,7 +299,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf) {
     }
 }
 
-static int spawn(struct sl_exec_run *r, uv_loop_t *loop, const struct sl_kubeconfig *k,
+static int spawn(struct sl_exec_plugin_run *r, uv_loop_t *loop, const struct sl_kubeconfig *k,
                  const char *ca, size_t ca_len, bool interactive) {
     _cleanup_(strings_done) strings env = {0}, args = {0};
     struct sl_buf info;
@@ -328,10 +330,10 @@ static int spawn(struct sl_exec_run *r, uv_loop_t *loop, const struct sl_kubecon
                     });
 }
 
-int sl_exec_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const char *ca,
-                  size_t ca_len, sl_exec_fn done, void *ctx, struct sl_exec_run **ret,
-                  struct sl_err *err) {
-    const struct sl_exec_spec *e = k->exec;
+int sl_exec_plugin_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const char *ca,
+                         size_t ca_len, sl_exec_plugin_fn done, void *ctx,
+                         struct sl_exec_plugin_run **ret, struct sl_err *err) {
+    const struct sl_exec_plugin_spec *e = k->exec;
     bool interactive = e->interactive != SL_INTERACTIVE_NEVER && isatty(STDIN_FILENO);
 
     if (e->interactive == SL_INTERACTIVE_ALWAYS && !interactive)
@@ -339,10 +341,10 @@ int sl_exec_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const c
                           "exec plugin %.60s: it needs a terminal (interactiveMode: Always), and "
                           "standard input is none",
                           e->command);
-    struct sl_exec_run *r = sl_alloc0(1, sizeof *r);
-    *r = (struct sl_exec_run){.spec = e, .ctx = ctx, .open = 4};
+    struct sl_exec_plugin_run *r = sl_alloc0(1, sizeof *r);
+    *r = (struct sl_exec_plugin_run){.spec = e, .ctx = ctx, .open = 4};
     r->out.data = r->words.data = r->timer.data = r->process.data = r;
-    sl_buf_init(&r->output, SL_EXEC_MAX_OUTPUT);
+    sl_buf_init(&r->output, SL_EXEC_PLUGIN_MAX_OUTPUT);
     sl_buf_init(&r->said, MAX_WORDS);
     sl_buf_short(&r->said);
     (void)uv_pipe_init(loop, &r->out, 0);
@@ -359,12 +361,12 @@ int sl_exec_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const c
     (void)uv_read_start((uv_stream_t *)&r->out, on_room, on_read);
     if (!interactive)
         (void)uv_read_start((uv_stream_t *)&r->words, on_room, on_read);
-    (void)uv_timer_start(&r->timer, on_time, UINT64_C(1000) * SL_EXEC_SECONDS, 0);
+    (void)uv_timer_start(&r->timer, on_time, UINT64_C(1000) * SL_EXEC_PLUGIN_SECONDS, 0);
     *ret = r;
     return 0;
 }
 
-void sl_exec_abort(struct sl_exec_run *r) {
+void sl_exec_plugin_abort(struct sl_exec_plugin_run *r) {
     r->done = NULL;
     kill_it(r);
     close_one((uv_handle_t *)&r->out);

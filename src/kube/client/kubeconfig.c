@@ -131,18 +131,18 @@ struct files {
 /* A named entry of one of the lists, and the file it stands in. */
 struct entry {
     const struct sl_doc *doc;
-    const struct sl_node *value; /* NULL: the entry is there, but empty */
+    const struct sl_doc_node *value; /* NULL: the entry is there, but empty */
     uint32_t line;
 };
 
-static const struct sl_node *list_of(const struct sl_doc *d, const char *list) {
-    const struct sl_node *l = d->n > 0 ? sl_node_get(&d->roots[0], list) : NULL;
-    return l && l->kind == SL_NODE_LIST ? l : NULL;
+static const struct sl_doc_node *list_of(const struct sl_doc *d, const char *list) {
+    const struct sl_doc_node *l = d->n > 0 ? sl_doc_node_get(&d->roots[0], list) : NULL;
+    return l && l->kind == SL_DOC_NODE_LIST ? l : NULL;
 }
 
-static const char *name_of(const struct sl_node *item) {
-    const struct sl_node *name = sl_node_get(item, "name");
-    return name && name->kind == SL_NODE_STR ? name->text : "";
+static const char *name_of(const struct sl_doc_node *item) {
+    const struct sl_doc_node *name = sl_doc_node_get(item, "name");
+    return name && name->kind == SL_DOC_NODE_STR ? name->text : "";
 }
 
 /* Says that there is no such name, and which there are, as far as they fit on a line. */
@@ -153,12 +153,12 @@ static void no_such(const struct files *fs, const char *list, const char *what, 
     size_t used = 0;
 
     for (uint32_t i = 0; i < fs->n; i++) {
-        const struct sl_node *l = list_of(fs->docs[i], list);
+        const struct sl_doc_node *l = list_of(fs->docs[i], list);
         for (uint32_t j = 0; l && j < l->n && n < SL_LEN(names); j++)
             if (*name_of(&l->items[j]))
                 names[n++] = name_of(&l->items[j]);
     }
-    const char *near = sl_nearest(name, names, n);
+    const char *near = sl_read_nearest(name, names, n);
     if (near) {
         (void)sl_err_set(fs->err, SL_ENOENT, "there is no %s \"%.60s\"; did you mean \"%.60s\"?",
                          what, name, near);
@@ -176,7 +176,7 @@ static int look_up(const struct files *fs, const char *list, const char *what, c
                    struct entry *ret) {
     for (uint32_t i = 0; i < fs->n; i++) {
         const struct sl_doc *d = fs->docs[i];
-        const struct sl_node *l = list_of(d, list), *found = NULL;
+        const struct sl_doc_node *l = list_of(d, list), *found = NULL;
         for (uint32_t j = 0; l && j < l->n; j++) {
             if (strcmp(name_of(&l->items[j]), name) != 0)
                 continue;
@@ -190,7 +190,7 @@ static int look_up(const struct files *fs, const char *list, const char *what, c
         }
         if (!found)
             continue;
-        *ret = (struct entry){d, sl_node_get(found, what), found->line};
+        *ret = (struct entry){d, sl_doc_node_get(found, what), found->line};
         return 0;
     }
     no_such(fs, list, what, name);
@@ -201,23 +201,23 @@ static int look_up(const struct files *fs, const char *list, const char *what, c
 static int check_frame(const struct sl_doc *d, struct sl_arena *arena, struct sl_err *err) {
     static const char *const lists[] = {"clusters", "users", "contexts"};
     struct sl_read rd = {.file = d->file, .arena = arena, .err = err};
-    struct sl_fields f;
+    struct sl_doc_fields f;
     uint32_t n;
 
     if (d->n == 0)
         return 0;
-    sl_fields_open(&f, &rd, &d->roots[0], "a kubeconfig");
-    const char *kind = sl_field_str(&f, "kind", "Config");
+    sl_doc_fields_open(&f, &rd, &d->roots[0], "a kubeconfig");
+    const char *kind = sl_doc_field_str(&f, "kind", "Config");
     if (strcmp(kind, "Config") != 0)
         sl_read_fail(&rd, d->roots[0].line, "expected a kubeconfig (kind: Config), got \"%.60s\"",
                      kind);
-    (void)sl_field_str(&f, "current-context", "");
+    (void)sl_doc_field_str(&f, "current-context", "");
     for (size_t i = 0; i < SL_LEN(lists); i++) {
-        const struct sl_node *items = sl_field_list(&f, lists[i], MAX_ENTRIES, &n);
+        const struct sl_doc_node *items = sl_doc_field_list(&f, lists[i], MAX_ENTRIES, &n);
         for (uint32_t j = 0; j < n && rd.code == 0; j++) {
-            struct sl_fields entry;
-            sl_fields_open(&entry, &rd, &items[j], "an entry with a name");
-            if (entry.map && strlen(sl_field_str(&entry, "name", NULL)) > MAX_NAME_BYTES)
+            struct sl_doc_fields entry;
+            sl_doc_fields_open(&entry, &rd, &items[j], "an entry with a name");
+            if (entry.map && strlen(sl_doc_field_str(&entry, "name", NULL)) > MAX_NAME_BYTES)
                 sl_read_fail(&rd, items[j].line, "name: longer than %u bytes", MAX_NAME_BYTES);
         }
     }
@@ -227,8 +227,9 @@ static int check_frame(const struct sl_doc *d, struct sl_arena *arena, struct sl
 static const char *current_context(const struct files *fs) {
     for (uint32_t i = 0; i < fs->n; i++) {
         const struct sl_doc *d = fs->docs[i];
-        const struct sl_node *c = d->n > 0 ? sl_node_get(&d->roots[0], "current-context") : NULL;
-        if (c && c->kind == SL_NODE_STR && c->n > 0)
+        const struct sl_doc_node *c =
+            d->n > 0 ? sl_doc_node_get(&d->roots[0], "current-context") : NULL;
+        if (c && c->kind == SL_DOC_NODE_STR && c->n > 0)
             return c->text;
     }
     return "";
@@ -238,13 +239,13 @@ static const char *current_context(const struct files *fs) {
 static int read_context(struct sl_kubeconfig *k, const struct entry *e, const char **ret_cluster,
                         const char **ret_user, struct sl_err *err) {
     struct sl_read rd = {.file = e->doc->file, .arena = &k->arena, .err = err};
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, &rd, e->value, "a context");
+    sl_doc_fields_open(&f, &rd, e->value, "a context");
     f.line = e->line;
-    *ret_cluster = sl_field_str(&f, "cluster", NULL);
-    *ret_user = sl_field_str(&f, "user", "");
-    const char *ns = sl_field_str(&f, "namespace", "");
+    *ret_cluster = sl_doc_field_str(&f, "cluster", NULL);
+    *ret_user = sl_doc_field_str(&f, "user", "");
+    const char *ns = sl_doc_field_str(&f, "namespace", "");
     if (strlen(ns) > MAX_NAME_BYTES)
         sl_read_fail(&rd, e->line, "namespace: longer than %u bytes", MAX_NAME_BYTES);
     else if (*ns)

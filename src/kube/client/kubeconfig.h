@@ -13,19 +13,23 @@
 #include "lib/doc/doc.h"
 
 #define SL_KUBECONFIG_MAX_FILES 64u
-#define SL_EXEC_MAX_ARGS 256u
+#define SL_EXEC_PLUGIN_MAX_ARGS 256u
 
 /* Bytes that are given in the text, or the file that has them; neither: absent. */
-struct sl_source {
+struct sl_kubeconfig_source {
     const char *data; /* decoded, NUL-terminated */
     size_t len;
     const char *path;
 };
 
-enum sl_interactive { SL_INTERACTIVE_NEVER, SL_INTERACTIVE_IF_AVAILABLE, SL_INTERACTIVE_ALWAYS };
+enum sl_exec_plugin_interactive {
+    SL_INTERACTIVE_NEVER,
+    SL_INTERACTIVE_IF_AVAILABLE,
+    SL_INTERACTIVE_ALWAYS
+};
 
 /* A command that prints an ExecCredential. */
-struct sl_exec_spec {
+struct sl_exec_plugin_spec {
     const char *command;
     const char *const *args;
     uint32_t n_args;
@@ -34,7 +38,7 @@ struct sl_exec_spec {
     const char *api_version;
     const char *install_hint; /* "" if none */
     bool provide_cluster_info;
-    enum sl_interactive interactive;
+    enum sl_exec_plugin_interactive interactive;
 };
 
 struct sl_kubeconfig {
@@ -46,13 +50,13 @@ struct sl_kubeconfig {
     const char *tls_server_name, *proxy_url; /* "" if none */
     const char *cluster_config;              /* JSON for exec plugins, "" if none */
     bool insecure;
-    struct sl_source ca, cert, key;
+    struct sl_kubeconfig_source ca, cert, key;
     const char *token, *token_file;  /* "" if none; the file counts before the text */
     const char *username, *password; /* "" if none */
     const char *as, *as_uid;         /* impersonation, "" if none */
     const char *const *as_groups;
     uint32_t n_as_groups;
-    struct sl_exec_spec *exec; /* NULL if none */
+    struct sl_exec_plugin_spec *exec; /* NULL if none */
 };
 
 /* The places of sl_kubeconfig_load; NULL and "" are the same. */
@@ -78,10 +82,10 @@ int sl_kubeconfig_check_proxy(const char *url) _must_check_;
 /* The decoders of one cluster and one user (n is the map under "cluster:" or "user:", NULL if there
  * is none; line: of its entry). Strings are allocated in k's arena. */
 int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
-                               const struct sl_node *n, uint32_t line,
+                               const struct sl_doc_node *n, uint32_t line,
                                struct sl_err *err) _must_check_;
 int sl_kubeconfig_read_user(struct sl_kubeconfig *k, const struct sl_doc *d,
-                            const struct sl_node *n, uint32_t line,
+                            const struct sl_doc_node *n, uint32_t line,
                             struct sl_err *err) _must_check_;
 
 #endif

@@ -28,36 +28,36 @@ static const char *keep(struct sl_read *rd, uint32_t line, const char *s) {
     return n > 0 ? sl_arena_strndup(rd->arena, s, n) : "";
 }
 
-static const char *field(struct sl_fields *f, const char *key) {
-    const struct sl_node *n = sl_field(f, key);
+static const char *field(struct sl_doc_fields *f, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     return n ? keep(f->rd, n->line, sl_read_str(f->rd, n, key)) : "";
 }
 
-static const struct sl_node *secret_node(struct sl_fields *f, const char *key) {
-    const struct sl_node *n = sl_field(f, key);
+static const struct sl_doc_node *secret_node(struct sl_doc_fields *f, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
 
-    if (n && n->kind != SL_NODE_STR)
+    if (n && n->kind != SL_DOC_NODE_STR)
         sl_read_fail(f->rd, n->line, "%s: expected a string (put it in quotes)", key);
-    return n && n->kind == SL_NODE_STR && n->n > 0 ? n : NULL;
+    return n && n->kind == SL_DOC_NODE_STR && n->n > 0 ? n : NULL;
 }
 
-static const char *secret(struct sl_fields *f, const char *key) {
-    const struct sl_node *n = secret_node(f, key);
+static const char *secret(struct sl_doc_fields *f, const char *key) {
+    const struct sl_doc_node *n = secret_node(f, key);
     return n ? keep(f->rd, n->line, n->text) : "";
 }
 
 /* Text that becomes a header's value. */
-static const char *header_text(struct sl_fields *f, const char *key) {
+static const char *header_text(struct sl_doc_fields *f, const char *key) {
     const char *s = field(f, key);
 
     if (!sl_header_safe(s))
-        sl_read_fail(f->rd, sl_field(f, key)->line, "%s: expected text without control characters",
-                     key);
+        sl_read_fail(f->rd, sl_doc_field(f, key)->line,
+                     "%s: expected text without control characters", key);
     return s;
 }
 
 /* A file name, relative to the folder of the kubeconfig. */
-static const char *path(struct sl_fields *f, const char *s) {
+static const char *path(struct sl_doc_fields *f, const char *s) {
     const char *slash = strrchr(f->rd->file, '/');
 
     s = keep(f->rd, f->line, s);
@@ -67,9 +67,10 @@ static const char *path(struct sl_fields *f, const char *s) {
 }
 
 /* KEY: a file, or KEY-data: base64 of PEM. Both is an error, as for kubectl. */
-static struct sl_source source(struct sl_fields *f, const char *key, const char *data_key) {
-    struct sl_source s = {.path = path(f, sl_field_str(f, key, ""))};
-    const struct sl_node *n = secret_node(f, data_key);
+static struct sl_kubeconfig_source source(struct sl_doc_fields *f, const char *key,
+                                          const char *data_key) {
+    struct sl_kubeconfig_source s = {.path = path(f, sl_doc_field_str(f, key, ""))};
+    const struct sl_doc_node *n = secret_node(f, data_key);
 
     if (!*s.path)
         s.path = NULL;
@@ -95,23 +96,23 @@ static struct sl_source source(struct sl_fields *f, const char *key, const char 
     return s;
 }
 
-static bool given(const struct sl_source *s) {
+static bool given(const struct sl_kubeconfig_source *s) {
     return s->data || s->path;
 }
 
 /* What the extension of this name says, as JSON; "" if there is none. */
-static const char *extension(struct sl_fields *cluster, const char *name) {
+static const char *extension(struct sl_doc_fields *cluster, const char *name) {
     uint32_t n;
-    const struct sl_node *items = sl_field_list(cluster, "extensions", 1024, &n);
+    const struct sl_doc_node *items = sl_doc_field_list(cluster, "extensions", 1024, &n);
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct sl_node *key = sl_node_get(&items[i], "name");
-        const struct sl_node *value = sl_node_get(&items[i], "extension");
-        if (!key || !value || key->kind != SL_NODE_STR || strcmp(key->text, name) != 0)
+        const struct sl_doc_node *key = sl_doc_node_get(&items[i], "name");
+        const struct sl_doc_node *value = sl_doc_node_get(&items[i], "extension");
+        if (!key || !value || key->kind != SL_DOC_NODE_STR || strcmp(key->text, name) != 0)
             continue;
         struct sl_buf b;
         sl_buf_init(&b, MAX_TEXT_BYTES);
-        sl_node_json(&SL_JW(&b), NULL, value, true);
+        sl_doc_node_json(&SL_JW(&b), NULL, value, true);
         if (sl_buf_full(&b))
             sl_read_fail(cluster->rd, value->line, "extension \"%s\": more than %zu bytes", name,
                          MAX_TEXT_BYTES);
@@ -125,19 +126,19 @@ static const char *extension(struct sl_fields *cluster, const char *name) {
 /* ---- cluster ---- */
 
 int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
-                               const struct sl_node *n, uint32_t line, struct sl_err *err) {
+                               const struct sl_doc_node *n, uint32_t line, struct sl_err *err) {
     struct sl_read rd = {.file = d->file, .arena = &k->arena, .err = err};
-    struct sl_fields f;
+    struct sl_doc_fields f;
     struct sl_err why;
 
-    sl_fields_open(&f, &rd, n, "a cluster");
+    sl_doc_fields_open(&f, &rd, n, "a cluster");
     f.line = line;
-    const struct sl_node *server = sl_field_need(&f, "server");
+    const struct sl_doc_node *server = sl_doc_field_need(&f, "server");
     if (server && sl_kubeconfig_set_server(k, sl_read_str(&rd, server, "server"), &why) < 0)
         sl_read_fail(&rd, server->line, "server: %s", why.text);
 
     k->ca = source(&f, "certificate-authority", "certificate-authority-data");
-    k->insecure = sl_field_bool(&f, "insecure-skip-tls-verify", false);
+    k->insecure = sl_doc_field_bool(&f, "insecure-skip-tls-verify", false);
     if (k->insecure && given(&k->ca))
         sl_read_fail(&rd, line,
                      "a cluster with insecure-skip-tls-verify has no use for its certificate "
@@ -146,7 +147,7 @@ int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
     if (strspn(k->tls_server_name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                    "0123456789.-_") != strlen(k->tls_server_name))
         sl_read_fail(&rd, line, "tls-server-name: expected a host name");
-    const struct sl_node *proxy = secret_node(&f, "proxy-url"); /* may hold a password */
+    const struct sl_doc_node *proxy = secret_node(&f, "proxy-url"); /* may hold a password */
     k->proxy_url = proxy ? keep(&rd, proxy->line, proxy->text) : "";
     if (proxy && sl_kubeconfig_check_proxy(proxy->text) < 0)
         sl_read_fail(&rd, proxy->line,
@@ -157,35 +158,36 @@ int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
 
 /* ---- user ---- */
 
-static void read_exec(struct sl_kubeconfig *k, struct sl_read *rd, const struct sl_node *n) {
+static void read_exec(struct sl_kubeconfig *k, struct sl_read *rd, const struct sl_doc_node *n) {
     static const char *const versions[] = {"client.authentication.k8s.io/v1",
                                            "client.authentication.k8s.io/v1beta1", NULL};
     static const char *const modes[] = {"Never", "IfAvailable", "Always", NULL};
-    struct sl_exec_spec *e = sl_arena_alloc0(rd->arena, 1, sizeof *e);
-    const struct sl_node *v;
-    struct sl_fields f;
+    struct sl_exec_plugin_spec *e = sl_arena_alloc0(rd->arena, 1, sizeof *e);
+    const struct sl_doc_node *v;
+    struct sl_doc_fields f;
     uint32_t n_args, n_env;
 
-    sl_fields_open(&f, rd, n, "an exec plugin");
-    e->command = sl_field_str(&f, "command", NULL);
+    sl_doc_fields_open(&f, rd, n, "an exec plugin");
+    e->command = sl_doc_field_str(&f, "command", NULL);
     if (f.map && !*e->command)
         sl_read_fail(rd, n->line, "command: expected the name of a program");
     /* A bare name is looked for in PATH, anything else from the folder of the kubeconfig. */
     e->command = strchr(e->command, '/') ? path(&f, e->command) : keep(rd, f.line, e->command);
 
-    const struct sl_node *args = sl_field_list(&f, "args", SL_EXEC_MAX_ARGS, &n_args);
+    const struct sl_doc_node *args =
+        sl_doc_field_list(&f, "args", SL_EXEC_PLUGIN_MAX_ARGS, &n_args);
     const char **out = sl_arena_alloc0(rd->arena, n_args + 1, sizeof *out);
     for (uint32_t i = 0; i < n_args; i++)
         out[i] = keep(rd, args[i].line, sl_read_str(rd, &args[i], "args"));
     e->args = out;
     e->n_args = n_args;
 
-    const struct sl_node *env = sl_field_list(&f, "env", SL_EXEC_MAX_ARGS, &n_env);
+    const struct sl_doc_node *env = sl_doc_field_list(&f, "env", SL_EXEC_PLUGIN_MAX_ARGS, &n_env);
     out = sl_arena_alloc0(rd->arena, n_env + 1, sizeof *out);
     for (uint32_t i = 0; i < n_env; i++) {
-        struct sl_fields pair;
-        sl_fields_open(&pair, rd, &env[i], "a variable");
-        const char *name = keep(rd, env[i].line, sl_field_str(&pair, "name", NULL));
+        struct sl_doc_fields pair;
+        sl_doc_fields_open(&pair, rd, &env[i], "a variable");
+        const char *name = keep(rd, env[i].line, sl_doc_field_str(&pair, "name", NULL));
         if (!*name || strchr(name, '='))
             sl_read_fail(rd, env[i].line, "env: expected a name without '='");
         out[i] = sl_arena_printf(rd->arena, "%s=%s", name, secret(&pair, "value"));
@@ -193,20 +195,22 @@ static void read_exec(struct sl_kubeconfig *k, struct sl_read *rd, const struct 
     e->env = out;
     e->n_env = n_env;
 
-    v = sl_field_need(&f, "apiVersion");
+    v = sl_doc_field_need(&f, "apiVersion");
     e->api_version = versions[v ? sl_read_choice(rd, v, "apiVersion", versions) : 0];
     /* v1beta1 had a default; v1 wants to be told. */
-    v = e->api_version == versions[0] ? sl_field_need(&f, "interactiveMode")
-                                      : sl_field(&f, "interactiveMode");
-    e->interactive = v ? (enum sl_interactive)sl_read_choice(rd, v, "interactiveMode", modes)
-                       : SL_INTERACTIVE_IF_AVAILABLE;
-    e->provide_cluster_info = sl_field_bool(&f, "provideClusterInfo", false);
+    v = e->api_version == versions[0] ? sl_doc_field_need(&f, "interactiveMode")
+                                      : sl_doc_field(&f, "interactiveMode");
+    e->interactive =
+        v ? (enum sl_exec_plugin_interactive)sl_read_choice(rd, v, "interactiveMode", modes)
+          : SL_INTERACTIVE_IF_AVAILABLE;
+    e->provide_cluster_info = sl_doc_field_bool(&f, "provideClusterInfo", false);
     e->install_hint = field(&f, "installHint");
     k->exec = e;
 }
 
-static void read_impersonation(struct sl_kubeconfig *k, struct sl_fields *f) {
-    const struct sl_node *groups = sl_field_list(f, "as-groups", MAX_GROUPS, &k->n_as_groups);
+static void read_impersonation(struct sl_kubeconfig *k, struct sl_doc_fields *f) {
+    const struct sl_doc_node *groups =
+        sl_doc_field_list(f, "as-groups", MAX_GROUPS, &k->n_as_groups);
     const char **out = sl_arena_alloc0(f->rd->arena, k->n_as_groups + 1, sizeof *out);
 
     k->as = header_text(f, "as");
@@ -240,29 +244,29 @@ static void check_user(const struct sl_kubeconfig *k, struct sl_read *rd, uint32
 }
 
 int sl_kubeconfig_read_user(struct sl_kubeconfig *k, const struct sl_doc *d,
-                            const struct sl_node *n, uint32_t line, struct sl_err *err) {
+                            const struct sl_doc_node *n, uint32_t line, struct sl_err *err) {
     static const char *const refused[][2] = {
         {"auth-provider", "Kubernetes 1.26 removed it; use an exec plugin"},
         {"as-user-extra", "Sluice cannot send it; remove it"},
     };
     struct sl_read rd = {.file = d->file, .arena = &k->arena, .err = err};
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, &rd, n, "a user");
+    sl_doc_fields_open(&f, &rd, n, "a user");
     f.line = line;
     k->cert = source(&f, "client-certificate", "client-certificate-data");
     k->key = source(&f, "client-key", "client-key-data");
     k->token = secret(&f, "token");
-    k->token_file = path(&f, sl_field_str(&f, "tokenFile", ""));
+    k->token_file = path(&f, sl_doc_field_str(&f, "tokenFile", ""));
     k->username = secret(&f, "username");
     k->password = secret(&f, "password");
     read_impersonation(k, &f);
     for (size_t i = 0; i < SL_LEN(refused); i++) {
-        const struct sl_node *v = sl_field(&f, refused[i][0]);
+        const struct sl_doc_node *v = sl_doc_field(&f, refused[i][0]);
         if (v)
             sl_read_fail(&rd, v->line, "%s: %s", refused[i][0], refused[i][1]);
     }
-    const struct sl_node *exec = sl_field(&f, "exec");
+    const struct sl_doc_node *exec = sl_doc_field(&f, "exec");
     if (exec)
         read_exec(k, &rd, exec);
     check_user(k, &rd, line);

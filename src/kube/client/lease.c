@@ -38,12 +38,12 @@
 enum step { READ, WRITE, CREATE };
 
 struct sl_lease {
-    struct sl_port *port;
+    struct sl_kube_client *client;
     char *ns, *name, *identity;
     sl_span duration, renew_deadline, retry_period;
     struct sl_prng prng;
     enum step step; /* in flight if there is a call, else what to do at 'due' */
-    sl_call call;
+    sl_kube_call call;
     sl_time due;       /* to begin the step, or to give the call up */
     sl_time sent;      /* the call in flight */
     sl_time term_ends; /* held before this */
@@ -78,7 +78,7 @@ static void retry(struct sl_lease *l, sl_span retry_after) {
     if (d < retry_after)
         d = retry_after < most ? retry_after : most;
     sl_buf_clear(&l->version);
-    plan(l, READ, l->port->mono + (l->releasing ? RELEASE_RETRY : d));
+    plan(l, READ, l->client->mono + (l->releasing ? RELEASE_RETRY : d));
 }
 
 /* ---- what the server says ---- */
@@ -101,7 +101,7 @@ static uint64_t hash_val(uint64_t h, yyjson_val *v) {
 }
 
 /* Takes the object in; false if it is no lease. */
-static bool observe(struct sl_lease *l, const struct sl_reply *r) {
+static bool observe(struct sl_lease *l, const struct sl_kube_reply *r) {
     yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? sl_json_doc(r->body, r->len) : NULL;
     yyjson_val *root = yyjson_doc_get_root(doc), *spec = yyjson_obj_get(root, "spec");
     yyjson_val *seconds = yyjson_obj_get(spec, "leaseDurationSeconds");
@@ -119,7 +119,7 @@ static bool observe(struct sl_lease *l, const struct sl_reply *r) {
             seen = hash_val(seen, yyjson_obj_get(spec, fields[i]));
         if (seen != l->seen) {
             l->seen = seen;
-            l->seen_at = l->port->mono;
+            l->seen_at = l->client->mono;
         }
         (void)copy(&l->holder, holder); /* none: nobody */
         int64_t s = yyjson_is_int(seconds) ? yyjson_get_sint(seconds) : 0;
@@ -134,11 +134,11 @@ static bool observe(struct sl_lease *l, const struct sl_reply *r) {
     return good;
 }
 
-static void on_read(void *ctx, const struct sl_reply *r) {
+static void on_read(void *ctx, const struct sl_kube_reply *r) {
     struct sl_lease *l = ctx;
-    sl_time now = l->port->mono;
+    sl_time now = l->client->mono;
 
-    l->call = (sl_call){0};
+    l->call = (sl_kube_call){0};
     if (r->status == 404) {
         sl_buf_clear(&l->holder);
         l->ours = false;
@@ -162,11 +162,11 @@ static void on_read(void *ctx, const struct sl_reply *r) {
     }
 }
 
-static void on_written(void *ctx, const struct sl_reply *r) {
+static void on_written(void *ctx, const struct sl_kube_reply *r) {
     struct sl_lease *l = ctx;
-    sl_time now = l->port->mono;
+    sl_time now = l->client->mono;
 
-    l->call = (sl_call){0};
+    l->call = (sl_kube_call){0};
     if (r->status >= 200 && r->status < 300) {
         l->conflicts = 0;
         if (l->releasing) {
@@ -194,7 +194,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
 static void put_spec(struct sl_lease *l, struct sl_jw *w) {
     sl_span whole = (l->duration + SL_SEC - 1) / SL_SEC;
     bool fresh = !l->ours || l->releasing || l->step == CREATE;
-    sl_time wall = l->port->wall / SL_USEC * SL_USEC;
+    sl_time wall = l->client->wall / SL_USEC * SL_USEC;
 
     l->stamp = wall > l->stamp ? wall : l->stamp + SL_USEC;
     sl_jw_object(w, "spec");
@@ -229,7 +229,7 @@ static void put_body(struct sl_lease *l) {
 }
 
 static void start(struct sl_lease *l) {
-    struct sl_request_line rq = {.method = SL_GET};
+    struct sl_kube_request rq = {.method = SL_GET};
 
     sl_buf_clear(&l->path);
     sl_buf_clear(&l->body);
@@ -251,21 +251,21 @@ static void start(struct sl_lease *l) {
     }
     sl_assert(!sl_buf_full(&l->path) && !sl_buf_full(&l->body));
     rq.path = sl_buf_str(&l->path);
-    l->sent = l->port->mono;
+    l->sent = l->client->mono;
     l->due = l->sent + l->renew_deadline / 2; /* a hung request must leave time for another */
-    l->call = sl_port_request(l->port, &rq, l->step == READ ? on_read : on_written, l);
+    l->call = sl_kube_request(l->client, &rq, l->step == READ ? on_read : on_written, l);
 }
 
 /* ---- for the owner ---- */
 
-struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *spec,
+struct sl_lease *sl_lease_new(struct sl_kube_client *client, const struct sl_lease_spec *spec,
                               uint64_t seed) {
     struct sl_lease *l = sl_alloc0(1, sizeof *l);
 
     sl_assert(spec->identity[0] && strlen(spec->identity) <= MAX_HOLDER_BYTES);
     sl_assert(spec->duration > spec->renew_deadline && spec->renew_deadline > spec->retry_period &&
               spec->retry_period > 0 && spec->duration <= MAX_LEASE_SECONDS * SL_SEC);
-    l->port = port;
+    l->client = client;
     l->ns = sl_strdup(spec->ns);
     l->name = sl_strdup(spec->name);
     l->identity = sl_strdup(spec->identity);
@@ -279,14 +279,14 @@ struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *
     sl_buf_init(&l->holder, MAX_HOLDER_BYTES);
     sl_buf_short(&l->holder); /* a stranger with a long name is still a stranger */
     l->term_ends = INT64_MIN;
-    plan(l, READ, port->mono);
+    plan(l, READ, client->mono);
     return l;
 }
 
 void sl_lease_free(struct sl_lease *l) {
     if (!l)
         return;
-    sl_port_cancel(l->port, l->call);
+    sl_kube_cancel(l->client, l->call);
     sl_buf_done(&l->path);
     sl_buf_done(&l->body);
     sl_buf_done(&l->version);
@@ -298,7 +298,7 @@ void sl_lease_free(struct sl_lease *l) {
 }
 
 bool sl_lease_held(const struct sl_lease *l) {
-    return l->port->mono < l->term_ends;
+    return l->client->mono < l->term_ends;
 }
 
 const char *sl_lease_holder(const struct sl_lease *l) {
@@ -306,20 +306,20 @@ const char *sl_lease_holder(const struct sl_lease *l) {
 }
 
 void sl_lease_tick(struct sl_lease *l) {
-    sl_time now = l->port->mono;
+    sl_time now = l->client->mono;
 
     if (l->releasing && now >= l->release_by)
         l->released = true;
     if (l->released) {
-        sl_port_cancel(l->port, l->call);
-        l->call = (sl_call){0};
+        sl_kube_cancel(l->client, l->call);
+        l->call = (sl_kube_call){0};
         return;
     }
     if (now < l->due)
         return;
     if (l->call.v) {
-        sl_port_cancel(l->port, l->call);
-        l->call = (sl_call){0};
+        sl_kube_cancel(l->client, l->call);
+        l->call = (sl_kube_call){0};
         sl_buf_clear(&l->version);
         plan(l, READ, now);
     }
@@ -346,10 +346,10 @@ void sl_lease_release(struct sl_lease *l) {
     l->releasing = true;
     l->released = !maybe_ours;
     l->term_ends = INT64_MIN;
-    l->release_by = l->port->mono + RELEASE_PATIENCE;
-    sl_port_cancel(l->port, l->call);
-    l->call = (sl_call){0};
-    plan(l, READ, l->port->mono);
+    l->release_by = l->client->mono + RELEASE_PATIENCE;
+    sl_kube_cancel(l->client, l->call);
+    l->call = (sl_kube_call){0};
+    plan(l, READ, l->client->mono);
 }
 
 bool sl_lease_released(const struct sl_lease *l) {

@@ -17,7 +17,7 @@ struct sl_lease_spec {
 
 struct sl_lease;
 
-struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *spec,
+struct sl_lease *sl_lease_new(struct sl_kube_client *client, const struct sl_lease_spec *spec,
                               uint64_t seed);
 void sl_lease_free(struct sl_lease *l);
 /* True from the acquisition of the lease until another candidate may acquire it. */

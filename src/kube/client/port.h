@@ -16,7 +16,7 @@
 
 #include "core/base/time.h"
 
-enum sl_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
+enum sl_kube_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 
 #define SL_JSON "application/json"
 #define SL_MERGE_PATCH "application/merge-patch+json"
@@ -28,8 +28,8 @@ enum sl_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 #define SL_AS_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 #define SL_AS_DISCOVERY "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
 
-struct sl_request_line {
-    enum sl_method method;
+struct sl_kube_request {
+    enum sl_kube_method method;
     const char *path;         /* with the query, escaped: "/api/v1/pods?limit=500" */
     const char *content_type; /* of the body; NULL without one */
     const char *body;
@@ -37,7 +37,7 @@ struct sl_request_line {
     const char *accept; /* one of the constants above (not copied); NULL: plain JSON */
 };
 
-struct sl_reply {
+struct sl_kube_reply {
     int status; /* HTTP status; 0: no response, see 'text' */
     const char *body;
     size_t len;
@@ -48,41 +48,42 @@ struct sl_reply {
 
 typedef struct {
     uint64_t v; /* 0: none */
-} sl_call;
+} sl_kube_call;
 
-typedef void (*sl_reply_fn)(void *ctx, const struct sl_reply *r);
+typedef void (*sl_kube_reply_fn)(void *ctx, const struct sl_kube_reply *r);
 /* One line of a watch, without its newline. */
-typedef void (*sl_line_fn)(void *ctx, const char *line, size_t len);
+typedef void (*sl_kube_line_fn)(void *ctx, const char *line, size_t len);
 
-struct sl_port;
+struct sl_kube_client;
 
-struct sl_port_ops {
-    sl_call (*request)(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                       void *ctx);
+struct sl_kube_client_ops {
+    sl_kube_call (*request)(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                            sl_kube_reply_fn done, void *ctx);
     /* A GET without a body. Lines as they come; then 'done' once: status 200 when the stream ended,
      * else why it could not go on. */
-    sl_call (*watch)(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                     sl_reply_fn done, void *ctx);
+    sl_kube_call (*watch)(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                          sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx);
     /* No callback of this call follows. An unknown or completed call is allowed. */
-    void (*cancel)(struct sl_port *p, sl_call c);
+    void (*cancel)(struct sl_kube_client *p, sl_kube_call c);
 };
 
-struct sl_port {
-    const struct sl_port_ops *ops;
+struct sl_kube_client {
+    const struct sl_kube_client_ops *ops;
     sl_time wall; /* nanoseconds since 1970, as the API's timestamps; may be stepped */
     sl_time mono; /* never goes back; for delays and timeouts */
 };
 
-static inline sl_call sl_port_request(struct sl_port *p, const struct sl_request_line *rq,
-                                      sl_reply_fn done, void *ctx) {
+static inline sl_kube_call sl_kube_request(struct sl_kube_client *p,
+                                           const struct sl_kube_request *rq, sl_kube_reply_fn done,
+                                           void *ctx) {
     return p->ops->request(p, rq, done, ctx);
 }
-static inline sl_call sl_port_watch(struct sl_port *p, const char *path, sl_line_fn line,
-                                    sl_reply_fn done, void *ctx) {
-    return p->ops->watch(p, &(struct sl_request_line){.method = SL_GET, .path = path}, line, done,
+static inline sl_kube_call sl_kube_watch(struct sl_kube_client *p, const char *path,
+                                         sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
+    return p->ops->watch(p, &(struct sl_kube_request){.method = SL_GET, .path = path}, line, done,
                          ctx);
 }
-static inline void sl_port_cancel(struct sl_port *p, sl_call c) {
+static inline void sl_kube_cancel(struct sl_kube_client *p, sl_kube_call c) {
     if (c.v)
         p->ops->cancel(p, c);
 }

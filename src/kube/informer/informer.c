@@ -37,7 +37,7 @@ static void on_synced(void *ctx, bool exists) {
     uint64_t listed = exists ? sl_rec_version(sl_reflector_version(t->reflector)) : UINT64_MAX;
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(f, (uint32_t)(t - f->tables), &at));)
-        if (!r->planned && r->epoch != t->epoch && r->rv <= listed)
+        if (!r->create_planned && r->epoch != t->epoch && r->rv <= listed)
             sl_inf_deleted(r);
     bool turned = t->exists != exists;
     t->synced = true;
@@ -56,7 +56,7 @@ void sl_inf_watch(struct sl_informer *f, uint32_t kind) {
     sl_buf_printf(&path, "%s/%s", t->kind->path, t->kind->plural);
     t->synced = false;
     t->reflector =
-        sl_reflector_new(f->port, sl_buf_str(&path), t->kind->query ? t->kind->query : "", &owner,
+        sl_reflector_new(f->client, sl_buf_str(&path), t->kind->query ? t->kind->query : "", &owner,
                          f->spec.seed + kind);
     if (t->kind->metadata_only)
         sl_reflector_metadata_only(t->reflector);
@@ -65,7 +65,7 @@ void sl_inf_watch(struct sl_informer *f, uint32_t kind) {
 
 /* A list that is refused (no rights, a broken conversion) keeps everything waiting. */
 static void log_trouble(struct sl_rec_table *t) {
-    const char *trouble = sl_reflector_trouble(t->reflector);
+    const char *trouble = sl_reflector_error(t->reflector);
     uint64_t hash = *trouble ? sl_hash_str(1, trouble) : 0;
     if (hash && hash != t->trouble)
         sl_log(SL_LOG_WARN, "list or watch failed", SL_S("kind", t->kind->kind),
@@ -101,9 +101,9 @@ static bool on_build(void *ctx, uint32_t id, struct sl_write *w) {
     struct sl_rec *r = id < f->recs.n ? f->recs.v[id] : NULL;
     if (!r || r->gone || !f->ready || !f->writes)
         return false;
-    if (r->planned)
+    if (r->create_planned)
         return sl_inf_build_planned(r, w);
-    if (r->doomed && !r->deleting) {
+    if (r->delete_planned && !r->deleting) {
         sl_rec_build_delete(r, r->foreground ? "Foreground" : "Background", -1, w);
         return true;
     }
@@ -111,14 +111,14 @@ static bool on_build(void *ctx, uint32_t id, struct sl_write *w) {
 }
 
 static void on_done(void *ctx, uint32_t id, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply) {
+                    const struct sl_kube_reply *reply) {
     struct sl_informer *f = ctx;
     struct sl_rec *r = f->recs.v[id];
     if (!r)
         return;
     const struct sl_rec_kind *k = r->table->kind;
     /* The stream may have shown it before its create was answered. */
-    bool create = w->tag == SL_REC_CREATE, planned = !r->gone && (r->planned || create);
+    bool create = w->tag == SL_REC_CREATE, planned = !r->gone && (r->create_planned || create);
     struct sl_rec *owner = planned ? sl_inf_by_uid(f, r->owner) : NULL;
     if (how == SL_WRITTEN && !r->gone && k->decode) {
         r->reread |= w->method == SL_GET && !w->foreign;
@@ -130,11 +130,11 @@ static void on_done(void *ctx, uint32_t id, const struct sl_write *w, enum sl_wr
         sl_inf_planned_written(r, owner, create, how, reply);
     if (!r->gone && k->written)
         k->written(f->spec.ctx, r, w, how, reply);
-    if (r->doomed)
+    if (r->delete_planned)
         sl_rec_write(r);
 }
 
-static void on_read(void *ctx, uint32_t id, const struct sl_reply *reply) {
+static void on_read(void *ctx, uint32_t id, const struct sl_kube_reply *reply) {
     struct sl_informer *f = ctx;
     struct sl_rec *r = f->recs.v[id];
     if (r && !r->gone && reply->status == 200)
@@ -143,7 +143,7 @@ static void on_read(void *ctx, uint32_t id, const struct sl_reply *reply) {
         return;
     if (r->rv > r->table->ahead_rv) {
         r->table->ahead_rv = r->rv;
-        r->table->ahead_since = f->port->mono;
+        r->table->ahead_since = f->client->mono;
     }
     sl_rec_enqueue(r);
 }
@@ -166,11 +166,11 @@ struct sl_informer *sl_inf_new(const struct sl_inf_spec *spec) {
     struct sl_writer_owner owner = {f, on_build, on_done, on_read};
     sl_assert(spec->n_kinds < UINT8_MAX);
     f->spec = *spec;
-    f->port = spec->port;
+    f->client = spec->client;
     f->writes = true;
     sl_syms_init(&f->syms);
     sl_heap_init(&f->timers, sooner, timer_of, f);
-    f->writer = sl_writer_new(spec->port, &owner, spec->max_in_flight, spec->seed);
+    f->writer = sl_writer_new(spec->client, &owner, spec->max_in_flight, spec->seed);
     f->n_tables = spec->n_kinds + 1;
     f->tables = sl_alloc0(f->n_tables, sizeof *f->tables);
     for (uint32_t i = 0; i < f->n_tables; i++) {
@@ -220,7 +220,7 @@ void sl_inf_free(struct sl_informer *f) {
 /* ---- the turn ---- */
 
 bool sl_inf_wake(struct sl_informer *f) {
-    sl_span clock = f->port->wall - f->port->mono;
+    sl_span clock = f->client->wall - f->client->mono;
     bool set = clock > f->clock + SL_SEC || clock < f->clock - SL_SEC;
     if (set) { /* whoever waits for it looks again how long */
         f->clock = clock;
@@ -230,7 +230,7 @@ bool sl_inf_wake(struct sl_informer *f) {
     }
     while (!sl_heap_empty(&f->timers)) {
         struct sl_rec *r = f->recs.v[sl_heap_top(&f->timers)];
-        if (r->reconcile_at > f->port->wall)
+        if (r->reconcile_at > f->client->wall)
             break;
         sl_rec_reconcile_at(r, 0);
         sl_rec_enqueue(r);
@@ -307,7 +307,7 @@ sl_time sl_inf_next(const struct sl_informer *f) {
         if (t->reflector)
             at = earlier(at, sl_reflector_next(t->reflector));
         if (t->queue.n && f->ready)
-            return f->port->mono;
+            return f->client->mono;
     }
     return at;
 }
@@ -315,8 +315,8 @@ sl_time sl_inf_next(const struct sl_informer *f) {
 sl_time sl_inf_next_timer(const struct sl_informer *f) {
     if (!f->ready || sl_heap_empty(&f->timers))
         return SL_TIME_NEVER;
-    sl_span d = f->recs.v[sl_heap_top(&f->timers)]->reconcile_at - f->port->wall;
-    return sl_time_add(f->port->mono, d > 0 ? d : 0);
+    sl_span d = f->recs.v[sl_heap_top(&f->timers)]->reconcile_at - f->client->wall;
+    return sl_time_add(f->client->mono, d > 0 ? d : 0);
 }
 
 bool sl_inf_settled(const struct sl_informer *f) {

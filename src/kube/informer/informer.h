@@ -14,10 +14,10 @@
  *
  * Kinds with 'owners' are found by uid and listed under their controller, as ownerReferences name
  * it, and a change of a record enqueues its controller's. A child that is to be created has a
- * record from the moment that is decided ('planned'), and whoever counts children counts it; its
- * name follows from the owner's uid and a number (sl_rec_child_name), so that a create which is
+ * record from the moment that is decided ('create_planned'), and whoever counts children counts it;
+ * its name follows from the owner's uid and a number (sl_rec_child_name), so that a create which is
  * repeated, also after a crash, meets 409, and the object that exists is read into the record. One
- * that is to be deleted says so ('doomed') until it is seen to go.
+ * that is to be deleted says so ('delete_planned') until it is seen to go.
  *
  * A record outlives its object ('gone'): pointers to records are good until the end of the turn.
  * Between turns keep the number 'id' together with the uid, or nothing.
@@ -43,20 +43,20 @@ struct sl_rec_table;
 /* What all records begin with. */
 struct sl_rec {
     struct sl_rec_table *table;
-    uint32_t id;     /* its number in the informer and in the queue of writes */
-    uint32_t slot;   /* its place in its table */
-    uint32_t epoch;  /* of the last list that showed it */
-    uint32_t timer;  /* its place in the heap of timers */
-    uint8_t kind;    /* the number of its row */
-    bool queued;     /* in the work queue */
-    bool gone;       /* deleted: a tombstone until nothing refers to it */
-    bool deleting;   /* has a deletionTimestamp */
-    bool reread;     /* is decoded once more although its version is known */
-    bool finalizer;  /* its kind's finalizer is on it */
-    bool planned;    /* to be created, or on its way */
-    bool sent;       /* planned: its create was sent once; it may exist */
-    bool doomed;     /* to be deleted */
-    bool foreground; /* doomed: what depends on it goes first */
+    uint32_t id;         /* its number in the informer and in the queue of writes */
+    uint32_t slot;       /* its place in its table */
+    uint32_t epoch;      /* of the last list that showed it */
+    uint32_t timer;      /* its place in the heap of timers */
+    uint8_t kind;        /* the number of its row */
+    bool queued;         /* in the work queue */
+    bool gone;           /* deleted: a tombstone until nothing refers to it */
+    bool deleting;       /* has a deletionTimestamp */
+    bool reread;         /* is decoded once more although its version is known */
+    bool finalizer;      /* its kind's finalizer is on it */
+    bool create_planned; /* to be created, or on its way */
+    bool sent;           /* planned: its create was sent once; it may exist */
+    bool delete_planned; /* to be deleted */
+    bool foreground;     /* doomed: what depends on it goes first */
     sl_sym ns;
     sl_sym finalizers; /* the others, an array of JSON; none: 0 */
     char *name, *uid;  /* uid: "" while planned */
@@ -97,12 +97,12 @@ struct sl_rec_kind {
     /* After the object of the answer was taken in; also of planned (their create) and doomed ones.
      */
     void (*written)(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply);
+                    const struct sl_kube_reply *reply);
     /* The body of a planned child of r. False: it is not wanted any more, and forgotten. */
     bool (*child)(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
     /* What became of that create; the child may be gone after a refusal. */
     void (*child_written)(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                          const struct sl_reply *reply);
+                          const struct sl_kube_reply *reply);
     /* Whether the API serves the kind has changed. */
     void (*served)(void *ctx);
 };
@@ -130,7 +130,7 @@ struct sl_rec_owned {
 };
 
 struct sl_inf_spec {
-    struct sl_port *port;
+    struct sl_kube_client *client;
     const struct sl_rec_kind *kinds; /* in the order in which they are reconciled */
     uint32_t n_kinds;
     void *ctx;
@@ -142,7 +142,7 @@ struct sl_inf_spec {
     /* Of every answer, after the object was taken in and before the kind's 'written'; the record
      * may be gone. NULL: nobody wants it. */
     void (*written)(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply);
+                    const struct sl_kube_reply *reply);
     struct {
         const char *instance; /* reportingInstance; NULL: the controller */
         /* What a repetition is: the same of this version of the object, whatever the note; or the
@@ -156,7 +156,7 @@ struct sl_inf_spec {
 
 struct sl_informer {
     struct sl_inf_spec spec;
-    struct sl_port *port;
+    struct sl_kube_client *client;
     struct sl_writer *writer;
     struct sl_syms syms;         /* namespaces, finalizers, and what the owner puts there */
     struct sl_rec_table *tables; /* one for each kind, then the one of events */
@@ -275,10 +275,10 @@ const char *sl_rec_child_name(const struct sl_rec *owner, const char *base, cons
                               uint64_t number, char out[SL_REC_NAME]);
 /* To be created: the kind of the owner is asked for the body ('child'). The name must be unknown
  * (sl_inf_find). */
-struct sl_rec *sl_rec_plan(struct sl_rec *owner, uint32_t kind, const char *name);
+struct sl_rec *sl_rec_plan_create(struct sl_rec *owner, uint32_t kind, const char *name);
 /* To be deleted. A planned one that was not sent is forgotten at once; one on its way is deleted
  * when it is there. */
-void sl_rec_doom(struct sl_rec *r);
+void sl_rec_plan_delete(struct sl_rec *r);
 
 /* ---- requests, for 'build' (informer_write.c) ---- */
 

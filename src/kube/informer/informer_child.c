@@ -46,7 +46,7 @@ void sl_inf_enqueue_owner(const struct sl_rec *r) {
         sl_rec_enqueue(owner);
 }
 
-void sl_inf_tie(struct sl_rec *r, uint64_t owner) {
+void sl_inf_owner_index_add(struct sl_rec *r, uint64_t owner) {
     struct sl_informer *f = r->table->informer;
     r->owner = owner;
     if (!owner)
@@ -68,7 +68,7 @@ void sl_inf_tie(struct sl_rec *r, uint64_t owner) {
     l->n++;
 }
 
-void sl_inf_untie(struct sl_rec *r) {
+void sl_inf_owner_index_remove(struct sl_rec *r) {
     struct sl_informer *f = r->table->informer;
     struct sl_rec_owned *l = owned_by(f, r->owner);
     if (!l)
@@ -102,29 +102,29 @@ const char *sl_rec_child_name(const struct sl_rec *owner, const char *base, cons
     return out;
 }
 
-struct sl_rec *sl_rec_plan(struct sl_rec *owner, uint32_t kind, const char *name) {
+struct sl_rec *sl_rec_plan_create(struct sl_rec *owner, uint32_t kind, const char *name) {
     struct sl_informer *f = owner->table->informer;
     struct sl_rec *r = sl_inf_new_rec(&f->tables[kind], owner->ns, name);
-    r->planned = true;
-    r->created = f->port->wall;
-    sl_inf_tie(r, sl_rec_uid(owner->uid));
+    r->create_planned = true;
+    r->created = f->client->wall;
+    sl_inf_owner_index_add(r, sl_rec_uid(owner->uid));
     sl_rec_write(r);
     return r;
 }
 
-void sl_rec_doom(struct sl_rec *r) {
-    if (r->planned && !r->sent) {
+void sl_rec_plan_delete(struct sl_rec *r) {
+    if (r->create_planned && !r->sent) {
         sl_rec_forget(r);
         return;
     }
-    r->doomed = true;
+    r->delete_planned = true;
     sl_rec_write(r);
 }
 
 bool sl_inf_build_planned(struct sl_rec *r, struct sl_write *w) {
     struct sl_informer *f = r->table->informer;
     struct sl_rec *owner = sl_inf_by_uid(f, r->owner);
-    if (r->doomed) { /* does it exist at all? */
+    if (r->delete_planned) { /* does it exist at all? */
         sl_rec_build_read(r, w);
         return true;
     }
@@ -133,7 +133,7 @@ bool sl_inf_build_planned(struct sl_rec *r, struct sl_write *w) {
     if (!owner || owner->deleting || !owner->table->kind->child ||
         !owner->table->kind->child(f->spec.ctx, owner, r, &w->json)) {
         if (r->sent)
-            sl_rec_doom(r);
+            sl_rec_plan_delete(r);
         else
             sl_rec_forget(r);
         return false;
@@ -146,11 +146,11 @@ bool sl_inf_build_planned(struct sl_rec *r, struct sl_write *w) {
 /* A create that was refused stays planned and is tried again, with another body at once; one in a
  * namespace that is gone after a while. */
 void sl_inf_planned_written(struct sl_rec *r, struct sl_rec *owner, bool create,
-                            enum sl_written how, const struct sl_reply *reply) {
+                            enum sl_written how, const struct sl_kube_reply *reply) {
     struct sl_informer *f = r->table->informer;
-    if (r->planned && how == SL_WRITE_GONE && create)
-        sl_rec_write_at(r, f->port->mono + MISSING_PAUSE);
-    else if (r->planned && how == SL_WRITE_GONE)
+    if (r->create_planned && how == SL_WRITE_GONE && create)
+        sl_rec_write_at(r, f->client->mono + MISSING_PAUSE);
+    else if (r->create_planned && how == SL_WRITE_GONE)
         sl_rec_forget(r);
     if (owner && create && owner->table->kind->child_written)
         owner->table->kind->child_written(f->spec.ctx, owner, r, how, reply);

@@ -46,10 +46,10 @@ static bool repeats(struct sl_informer *f, uint64_t key) {
         return false;
     struct event *e = event_of(f->recs.v[id]);
     e->count++;
-    e->last = f->port->wall;
+    e->last = f->client->wall;
     sl_rec_reconcile_at(&e->rec, e->last + SL_EVENT_SERIES_LIFE);
     if (!e->body)
-        sl_rec_write_at(&e->rec, f->port->mono + SL_EVENT_SERIES_PAUSE);
+        sl_rec_write_at(&e->rec, f->client->mono + SL_EVENT_SERIES_PAUSE);
     return true;
 }
 
@@ -85,7 +85,7 @@ void sl_rec_event(const struct sl_rec *r, const char *controller, bool warning, 
         return;
     const char *instance = f->spec.events.instance;
     struct sl_event e = {
-        .at = f->port->wall,
+        .at = f->client->wall,
         .controller = controller,
         .instance = instance ? instance : controller,
         .warning = warning,
@@ -135,7 +135,7 @@ static void forget(struct event *e) {
 }
 
 static void written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply) {
+                    const struct sl_kube_reply *reply) {
     struct sl_informer *f = r->table->informer;
     struct event *e = event_of(r);
     (void)ctx, (void)w, (void)reply;
@@ -147,7 +147,7 @@ static void written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
     if (how != SL_WRITTEN || r->table->n > f->spec.events.max_known)
         forget(e);
     else if (e->reported != e->count)
-        sl_rec_write_at(r, f->port->mono + SL_EVENT_SERIES_PAUSE);
+        sl_rec_write_at(r, f->client->mono + SL_EVENT_SERIES_PAUSE);
 }
 
 /* Nobody repeated it for long. */

@@ -54,7 +54,7 @@ struct sl_rec *sl_inf_each(const struct sl_informer *f, uint32_t kind, uint32_t 
 /* ---- queueing ---- */
 
 void sl_rec_enqueue(struct sl_rec *r) {
-    if (r->queued || r->gone || r->planned || !r->table->kind->reconcile)
+    if (r->queued || r->gone || r->create_planned || !r->table->kind->reconcile)
         return;
     r->queued = true;
     *sl_vec_push(&r->table->queue) = r;
@@ -68,13 +68,13 @@ static uint32_t lane_of(const struct sl_rec *r) {
 void sl_rec_write(struct sl_rec *r) {
     struct sl_informer *f = r->table->informer;
     if (f->writes && !r->gone)
-        sl_writer_want(f->writer, r->id, lane_of(r));
+        sl_writer_enqueue(f->writer, r->id, lane_of(r));
 }
 
 void sl_rec_write_at(struct sl_rec *r, sl_time mono) {
     struct sl_informer *f = r->table->informer;
     if (f->writes && !r->gone)
-        sl_writer_want_at(f->writer, r->id, lane_of(r), mono);
+        sl_writer_enqueue_at(f->writer, r->id, lane_of(r), mono);
 }
 
 void sl_rec_reconcile_at(struct sl_rec *r, sl_time wall) {
@@ -158,7 +158,7 @@ void sl_rec_forget(struct sl_rec *r) {
     if (t->kind->owners && *r->uid)
         (void)sl_map_del(&f->by_uid, sl_rec_uid(r->uid), r->id);
     sl_inf_enqueue_owner(r);
-    sl_inf_untie(r);
+    sl_inf_owner_index_remove(r);
     *sl_vec_push(&f->tombstones) = r;
 }
 
@@ -207,7 +207,7 @@ static void begin(struct sl_rec *r, const char *uid, yyjson_val *meta) {
     sl_freep(&r->uid);
     r->uid = sl_strdup(uid);
     r->created = sl_json_time(meta, "creationTimestamp");
-    r->planned = false;
+    r->create_planned = false;
     if (r->table->kind->owners && *uid)
         sl_map_add(&r->table->informer->by_uid, sl_rec_uid(uid), r->id);
 }
@@ -223,8 +223,8 @@ static bool take_head(struct sl_rec *r, yyjson_val *meta, uint64_t owner) {
     changed |= had != r->finalizer;
     if (r->owner != owner) {
         sl_inf_enqueue_owner(r);
-        sl_inf_untie(r);
-        sl_inf_tie(r, owner);
+        sl_inf_owner_index_remove(r);
+        sl_inf_owner_index_add(r, owner);
         changed = true;
     }
     return changed;
@@ -252,11 +252,11 @@ struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o) {
     if (!*name || too_long(k, name, ns, uid))
         return NULL;
     struct sl_rec *r = sl_inf_find_in(t, ns, name);
-    if (r && r->planned && r->owner != owner) { /* somebody else had this name */
+    if (r && r->create_planned && r->owner != owner) { /* somebody else had this name */
         sl_rec_forget(r);
         r = NULL;
     }
-    if (r && !r->planned && strcmp(r->uid, uid) != 0) {
+    if (r && !r->create_planned && strcmp(r->uid, uid) != 0) {
         if (rv < r->rv)
             return NULL; /* a late report of an earlier object of this name */
         sl_inf_deleted(r);
@@ -271,7 +271,7 @@ struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o) {
             sl_inf_deleted(r);
         return NULL;
     }
-    bool fresh = !r || r->planned;
+    bool fresh = !r || r->create_planned;
     if (!r)
         r = sl_inf_new_rec(t, sl_sym_put(&f->syms, ns), name);
     if (fresh)
@@ -315,7 +315,7 @@ static struct sl_rec_table *table_of(const struct sl_rec *of, yyjson_val *o) {
 
 /* An answer may be long on its way: the stream has shown the object, and that it is gone, when it
  * has come further than the answer and we do not know it. */
-void sl_inf_take_answer(const struct sl_rec *of, const struct sl_reply *reply) {
+void sl_inf_take_answer(const struct sl_rec *of, const struct sl_kube_reply *reply) {
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *o = yyjson_doc_get_root(d);
     struct sl_rec_table *t = table_of(of, o);

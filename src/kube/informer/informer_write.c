@@ -23,7 +23,7 @@ void sl_rec_path(struct sl_buf *b, const struct sl_rec *r, const char *subresour
     sl_rec_kind_path(b, r->table->kind, sl_rec_ns(r), r->name, subresource);
 }
 
-static void request(struct sl_write *w, enum sl_method method, const char *type) {
+static void request(struct sl_write *w, enum sl_kube_method method, const char *type) {
     w->method = method;
     w->content_type = type;
 }

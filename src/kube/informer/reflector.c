@@ -36,7 +36,7 @@
  * as JSON is several times as long as the 1.5 MiB that etcd has of it: every '<' is six characters,
  * and what is a byte there may be a name and a value here. */
 #define MAX_LIST_BYTES ((size_t)64 << 20)
-#define MAX_LINE_BYTES SL_CLIENT_MAX_LINE
+#define MAX_LINE_BYTES SL_CURL_CLIENT_MAX_LINE
 #define MAX_VERSION_BYTES 256u
 #define MAX_TOKEN_BYTES 8192u
 #define MAX_URL_BYTES 65536u
@@ -65,12 +65,12 @@ struct page {
 };
 
 struct sl_reflector {
-    struct sl_port *port;
+    struct sl_kube_client *client;
     struct sl_reflector_owner owner;
     char *path, *query;
     struct sl_prng prng;
     enum phase phase;
-    sl_call call;
+    sl_kube_call call;
     sl_time due;       /* *_DUE: when to begin; WATCHING: when to give the stream up */
     sl_time began;     /* this watch */
     struct sl_buf url; /* of the request in flight */
@@ -93,7 +93,7 @@ struct sl_reflector {
     void *pool;    /* one object is parsed in here */
     size_t pool_bytes;
     size_t window; /* see read_value */
-    char trouble[SL_REFLECTOR_TROUBLE];
+    char trouble[SL_REFLECTOR_ERROR_TEXT];
     struct sl_reflector_stats stats;
 };
 
@@ -109,10 +109,10 @@ static void troubled(struct sl_reflector *r, const char *doing, const char *what
 
 /* The server's own words, if it sent a Status, or the port's. */
 static void troubled_by_reply(struct sl_reflector *r, const char *doing,
-                              const struct sl_reply *reply) {
+                              const struct sl_kube_reply *reply) {
     yyjson_doc *doc = reply->len <= MAX_STATUS_BYTES ? sl_json_doc(reply->body, reply->len) : NULL;
     const char *said = sl_json_opt(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
-    char what[SL_REFLECTOR_TROUBLE - 10];
+    char what[SL_REFLECTOR_ERROR_TEXT - 10];
 
     said = said ? said : reply->text ? reply->text : "";
     if (reply->status == 0)
@@ -138,7 +138,7 @@ static void pause_until(struct sl_reflector *r, enum phase phase, sl_span at_lea
     if (r->fails < UINT32_MAX)
         r->fails++;
     r->phase = phase;
-    r->due = sl_time_add(r->port->mono, d > at_least ? d : at_least);
+    r->due = sl_time_add(r->client->mono, d > at_least ? d : at_least);
 }
 
 static void no_pages(struct sl_reflector *r) {
@@ -349,14 +349,14 @@ static bool take_page(struct sl_reflector *r, const char *body, size_t len) {
         list_done(r, true);
         r->phase = WATCH_DUE;
     }
-    r->due = r->port->mono;
+    r->due = r->client->mono;
     return true;
 }
 
-static void on_list(void *ctx, const struct sl_reply *reply) {
+static void on_list(void *ctx, const struct sl_kube_reply *reply) {
     struct sl_reflector *r = ctx;
 
-    r->call = (sl_call){0};
+    r->call = (sl_kube_call){0};
     r->stats.bytes += reply->len;
     r->crowded = false;
     bool short_enough = reply->status == 200 && reply->len <= MAX_LIST_BYTES;
@@ -373,7 +373,7 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         }
         fewer(r); /* the same page again, at once */
         r->phase = LIST_DUE;
-        r->due = r->port->mono;
+        r->due = r->client->mono;
     } else if (reply->status == 404) {
         if (!r->missing) {
             TELL(r, begin);
@@ -381,7 +381,7 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         }
         r->fails = 0;
         r->phase = LIST_DUE;
-        r->due = r->port->mono + sl_prng_range(&r->prng, MISSING_PAUSE, MISSING_PAUSE * 3 / 2);
+        r->due = r->client->mono + sl_prng_range(&r->prng, MISSING_PAUSE, MISSING_PAUSE * 3 / 2);
     } else if (r->pages > 0 &&
                (reply->status == 0 || reply->status == 429 || reply->status >= 500)) {
         /* The same page again: over bad connections a long list would otherwise never come to its
@@ -451,7 +451,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
     troubled(r, "watch", seen == SEEN_BROKEN ? "an event cannot be read" : "the server ended it");
     r->cut = true;
     r->expired = seen == SEEN_EXPIRED || r->crowded; /* the list passes it over */
-    r->due = r->port->mono;
+    r->due = r->client->mono;
 }
 
 /* The stream is over. What next, and when? */
@@ -459,8 +459,8 @@ static void watch_over(struct sl_reflector *r, int status, sl_span retry_after) 
     bool clean = status == 200 && !r->cut;
     bool list = r->expired;
 
-    r->call = (sl_call){0};
-    if (r->moved || (clean && r->port->mono - r->began >= LIVED))
+    r->call = (sl_kube_call){0};
+    if (r->moved || (clean && r->client->mono - r->began >= LIVED))
         r->fails = 0;
     if (clean)
         r->trouble[0] = '\0';
@@ -480,7 +480,7 @@ static void watch_over(struct sl_reflector *r, int status, sl_span retry_after) 
         pause_until(r, WATCH_DUE, retry_after);
 }
 
-static void on_watch_done(void *ctx, const struct sl_reply *reply) {
+static void on_watch_done(void *ctx, const struct sl_kube_reply *reply) {
     struct sl_reflector *r = ctx;
 
     if (reply->status != 200)
@@ -534,9 +534,9 @@ static void start_list(struct sl_reflector *r) {
     r->stats.lists += r->pages == 0;
     r->phase = LISTING;
     r->due = SL_TIME_NEVER;
-    r->call = sl_port_request(
-        r->port,
-        &(struct sl_request_line){.method = SL_GET,
+    r->call = sl_kube_request(
+        r->client,
+        &(struct sl_kube_request){.method = SL_GET,
                                   .path = sl_buf_str(&r->url),
                                   .accept = r->metadata || r->skip ? SL_AS_METADATA_LIST : NULL},
         on_list, r);
@@ -556,12 +556,12 @@ static void start_watch(struct sl_reflector *r) {
     sl_assert(!sl_buf_full(&r->url));
     r->stats.watches++;
     r->moved = r->cut = r->expired = false;
-    r->began = r->port->mono;
+    r->began = r->client->mono;
     r->phase = WATCHING;
     r->due = sl_time_add(r->began, timeout * SL_SEC + GRACE);
-    r->call = r->port->ops->watch(
-        r->port,
-        &(struct sl_request_line){.method = SL_GET,
+    r->call = r->client->ops->watch(
+        r->client,
+        &(struct sl_kube_request){.method = SL_GET,
                                   .path = sl_buf_str(&r->url),
                                   .accept = r->metadata ? SL_AS_METADATA : NULL},
         on_line, on_watch_done, r);
@@ -569,11 +569,12 @@ static void start_watch(struct sl_reflector *r) {
 
 /* ---- for the owner ---- */
 
-struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, const char *query,
-                                      const struct sl_reflector_owner *owner, uint64_t seed) {
+struct sl_reflector *sl_reflector_new(struct sl_kube_client *client, const char *path,
+                                      const char *query, const struct sl_reflector_owner *owner,
+                                      uint64_t seed) {
     struct sl_reflector *r = sl_alloc0(1, sizeof *r);
 
-    r->port = port;
+    r->client = client;
     r->owner = *owner;
     r->path = sl_strdup(path);
     r->query = sl_strdup(query);
@@ -582,7 +583,7 @@ struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, co
     sl_buf_init(&r->version, MAX_VERSION_BYTES);
     sl_buf_init(&r->token, MAX_TOKEN_BYTES);
     r->phase = LIST_DUE;
-    r->due = port->mono;
+    r->due = client->mono;
     r->window = FIRST_WINDOW;
     r->limit = PAGE_OBJECTS;
     return r;
@@ -592,7 +593,7 @@ void sl_reflector_free(struct sl_reflector *r) {
     if (!r)
         return;
     sl_assert(!r->in_owner);
-    sl_port_cancel(r->port, r->call);
+    sl_kube_cancel(r->client, r->call);
     sl_buf_done(&r->url);
     sl_buf_done(&r->version);
     sl_buf_done(&r->token);
@@ -612,15 +613,15 @@ bool sl_reflector_synced(const struct sl_reflector *r) {
 
 void sl_reflector_tick(struct sl_reflector *r) {
     sl_assert(!r->in_owner);
-    if (r->port->mono < r->due)
+    if (r->client->mono < r->due)
         return;
     if (r->phase == WATCHING) {
         if (!r->cut)
             troubled(r, "watch", "silent for too long");
-        sl_port_cancel(r->port, r->call);
+        sl_kube_cancel(r->client, r->call);
         watch_over(r, r->cut ? 200 : 0, 0);
     }
-    if (r->port->mono < r->due)
+    if (r->client->mono < r->due)
         return;
     if (r->phase == LIST_DUE)
         start_list(r);
@@ -636,7 +637,7 @@ void sl_reflector_metadata_only(struct sl_reflector *r) {
     r->metadata = true;
 }
 
-const char *sl_reflector_trouble(const struct sl_reflector *r) {
+const char *sl_reflector_error(const struct sl_reflector *r) {
     return r->trouble;
 }
 

@@ -37,8 +37,9 @@ struct sl_reflector;
 
 /* 'path' is the collection, "/apis/batch/v1/jobs", 'query' further parameters ("labelSelector=...")
  * or "". */
-struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, const char *query,
-                                      const struct sl_reflector_owner *owner, uint64_t seed);
+struct sl_reflector *sl_reflector_new(struct sl_kube_client *client, const char *path,
+                                      const char *query, const struct sl_reflector_owner *owner,
+                                      uint64_t seed);
 /* Requests only the metadata of each object. Must be called before the first tick. */
 void sl_reflector_metadata_only(struct sl_reflector *r);
 void sl_reflector_free(struct sl_reflector *r);
@@ -54,8 +55,8 @@ sl_time sl_reflector_next(const struct sl_reflector *r);
 
 /* What went wrong last, in one line ("list: 403: jobs.batch is forbidden: ..."); "" while all is
  * well. */
-#define SL_REFLECTOR_TROUBLE 240
-const char *sl_reflector_trouble(const struct sl_reflector *r);
+#define SL_REFLECTOR_ERROR_TEXT 240
+const char *sl_reflector_error(const struct sl_reflector *r);
 
 struct sl_reflector_stats {
     uint64_t lists, watches, events, bytes, errors;

@@ -65,7 +65,7 @@ _Static_assert(sizeof(struct item) == 32, "one per object of the cluster");
 struct slot {
     struct sl_writer *q;
     struct sl_write w;
-    sl_call call;
+    sl_kube_call call;
     uint32_t obj;
     uint32_t next_free;
     uint32_t lane;
@@ -81,7 +81,7 @@ struct line {
 };
 
 struct sl_writer {
-    struct sl_port *port;
+    struct sl_kube_client *client;
     struct sl_writer_owner owner;
     struct sl_prng prng;
     SL_VEC(struct item) items;
@@ -154,7 +154,7 @@ static void enqueue(struct sl_writer *q, uint32_t obj, sl_time at) {
     struct item *it = &q->items.v[obj];
 
     it->again = 0;
-    if (at <= q->port->mono) {
+    if (at <= q->client->mono) {
         line_add(q, obj);
         return;
     }
@@ -172,7 +172,7 @@ static void slot_free(struct sl_writer *q, struct slot *s) {
     for (size_t i = 0; i < SL_LEN(bufs); i++)
         if (bufs[i]->cap > KEEP_BYTES)
             sl_buf_done(bufs[i]);
-    s->call = (sl_call){0};
+    s->call = (sl_kube_call){0};
     s->next_free = q->free_slot;
     q->free_slot = (uint32_t)(s - q->slots);
     q->lanes[s->lane].in_flight--;
@@ -188,7 +188,7 @@ static void make_room(struct sl_writer *q, uint32_t obj) {
         *sl_vec_push(&q->items) = (struct item){0};
 }
 
-void sl_writer_want_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at) {
+void sl_writer_enqueue_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at) {
     sl_assert(lane < SL_WRITER_LANES);
     make_room(q, obj);
     struct item *it = &q->items.v[obj];
@@ -224,8 +224,8 @@ void sl_writer_want_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time
     }
 }
 
-void sl_writer_want(struct sl_writer *q, uint32_t obj, uint32_t lane) {
-    sl_writer_want_at(q, obj, lane, q->port->mono);
+void sl_writer_enqueue(struct sl_writer *q, uint32_t obj, uint32_t lane) {
+    sl_writer_enqueue_at(q, obj, lane, q->client->mono);
 }
 
 void sl_writer_forget(struct sl_writer *q, uint32_t obj) {
@@ -247,7 +247,7 @@ void sl_writer_forget(struct sl_writer *q, uint32_t obj) {
             *it = (struct item){.state = FLYING, .slot = it->slot};
             return;
         }
-        sl_port_cancel(q->port, q->slots[it->slot].call);
+        sl_kube_cancel(q->client, q->slots[it->slot].call);
         slot_free(q, &q->slots[it->slot]);
         break;
     }
@@ -269,7 +269,7 @@ static void pause_item(struct sl_writer *q, struct item *it, sl_span min, sl_spa
         asked = RETRY_AFTER_MAX;
     if (asked > 0) /* not all at the same moment */
         asked += sl_prng_range(&q->prng, 0, asked / 8);
-    it->paused = sl_time_add(q->port->mono, d > asked ? d : asked);
+    it->paused = sl_time_add(q->client->mono, d > asked ? d : asked);
 }
 
 /* The first time in a row may be mere news, and is acted on at once; then at growing distance. */
@@ -315,7 +315,7 @@ static void slow_down(struct sl_writer *q, sl_time until) {
  */
 static void adapt(struct sl_writer *q, const struct slot *s) {
     uint32_t step = WINDOW_PARTS * WINDOW_PARTS / q->window;
-    sl_span took = q->port->mono - s->sent_at;
+    sl_span took = q->client->mono - s->sent_at;
 
     if (s->lane > 0) { /* those take their own time, and only show that it works again */
         if (q->window < FIRST_WINDOW * WINDOW_PARTS && q->window < q->max_in_flight * WINDOW_PARTS)
@@ -354,13 +354,13 @@ static enum sl_written outcome(int status) {
 
 /* Around each callback: false if the object was forgotten in it, and the reply is nobody's any
  * more. */
-static void tell_begin(struct sl_writer *q, uint32_t obj) {
+static void report_begin(struct sl_writer *q, uint32_t obj) {
     sl_assert(q->telling == NONE);
     q->telling = obj;
     q->forgotten = false;
 }
 
-static bool tell_end(struct sl_writer *q) {
+static bool report_end(struct sl_writer *q) {
     q->telling = NONE;
     return !q->forgotten;
 }
@@ -371,7 +371,7 @@ static uint32_t hash_of(const struct sl_write *w) {
     return (uint32_t)sl_hash_bytes(h, sl_buf_str(&w->body), w->body.len) | 1; /* 0 means none */
 }
 
-static void on_read(void *ctx, const struct sl_reply *r) {
+static void on_read(void *ctx, const struct sl_kube_reply *r) {
     struct slot *s = ctx;
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
@@ -380,9 +380,9 @@ static void on_read(void *ctx, const struct sl_reply *r) {
     /* The owner only hears of facts. Without one it is asked again after a while, its write
      * conflicts again, and the read is tried again. */
     if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
-        tell_begin(q, s->obj);
+        report_begin(q, s->obj);
         q->owner.read(q->owner.ctx, s->obj, r);
-        known = tell_end(q);
+        known = report_end(q);
     } else {
         struct item *it = &q->items.v[s->obj];
         pause_item(q, it, FAIL_MIN, FAIL_MAX, r->retry_after);
@@ -392,15 +392,16 @@ static void on_read(void *ctx, const struct sl_reply *r) {
     land(s, known);
 }
 
-static void on_written(void *ctx, const struct sl_reply *r) {
+static void on_written(void *ctx, const struct sl_kube_reply *r) {
     struct slot *s = ctx;
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
-    q->lanes[s->lane].rests_until = q->port->mono + rests[s->lane] * (q->port->mono - s->sent_at);
-    tell_begin(q, s->obj);
+    q->lanes[s->lane].rests_until =
+        q->client->mono + rests[s->lane] * (q->client->mono - s->sent_at);
+    report_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
-    if (!tell_end(q)) {
+    if (!report_end(q)) {
         land(s, false);
         return;
     }
@@ -421,9 +422,9 @@ static void on_written(void *ctx, const struct sl_reply *r) {
             land(s, true);
             return;
         }
-        s->call = sl_port_request(
-            q->port,
-            &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&s->w.read_path)},
+        s->call = sl_kube_request(
+            q->client,
+            &(struct sl_kube_request){.method = SL_GET, .path = sl_buf_str(&s->w.read_path)},
             on_read, s);
         return;
     case SL_WRITE_GONE:
@@ -452,7 +453,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
 /* When the lane may send one more, if nothing happens before; SL_TIME_NEVER: not without that. */
 static sl_time opens(const struct sl_writer *q, uint32_t lane) {
     const struct line *l = &q->lanes[lane];
-    sl_time now = q->port->mono, modest_until = now;
+    sl_time now = q->client->mono, modest_until = now;
 
     if (l->first == NONE || q->free_slot == NONE)
         return SL_TIME_NEVER;
@@ -469,7 +470,7 @@ static sl_time opens(const struct sl_writer *q, uint32_t lane) {
 }
 
 static bool open_lane(const struct sl_writer *q, uint32_t lane) {
-    return opens(q, lane) <= q->port->mono;
+    return opens(q, lane) <= q->client->mono;
 }
 
 /* Whose turn is it? Each lane but the first has one turn in FAIR_TURNS of its own. SL_WRITER_LANES:
@@ -512,10 +513,10 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     w->json = SL_JW(&w->body);
     q->items.v[obj].state = FLYING;
     q->items.v[obj].slot = (uint32_t)(s - q->slots);
-    tell_begin(q, obj);
+    report_begin(q, obj);
     bool some = q->owner.build(q->owner.ctx, obj, w);
     sl_jw_end_to(&w->json, 0);
-    some &= tell_end(q);
+    some &= report_end(q);
     const bool cut = too_large(w); /* also of what is not sent after all */
     struct item *it = &q->items.v[obj];
     if (!some) {
@@ -525,21 +526,21 @@ static void ask(struct sl_writer *q, uint32_t obj) {
         return;
     }
     sl_assert(w->path.len > 0);
-    if (it->refused && it->paused > q->port->mono && it->refused == hash_of(w)) {
+    if (it->refused && it->paused > q->client->mono && it->refused == hash_of(w)) {
         land(s, true);
         return;
     }
     s->beside = q->in_flight;
-    s->sent_at = q->lanes[s->lane].sent_at = q->port->mono;
+    s->sent_at = q->lanes[s->lane].sent_at = q->client->mono;
     if (cut) {
-        on_written(s, &(struct sl_reply){.status = SL_WRITER_TOO_LARGE,
-                                         .body = "",
-                                         .text = "the request is too large to be sent"});
+        on_written(s, &(struct sl_kube_reply){.status = SL_WRITER_TOO_LARGE,
+                                              .body = "",
+                                              .text = "the request is too large to be sent"});
         return;
     }
     q->stats.sent++;
-    s->call = sl_port_request(q->port,
-                              &(struct sl_request_line){
+    s->call = sl_kube_request(q->client,
+                              &(struct sl_kube_request){
                                   .method = w->method,
                                   .path = sl_buf_str(&w->path),
                                   .content_type = w->body.len > 0 ? w->content_type : NULL,
@@ -551,7 +552,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
 }
 
 void sl_writer_tick(struct sl_writer *q) {
-    sl_time now = q->port->mono;
+    sl_time now = q->client->mono;
 
     sl_assert(!q->in_tick && q->telling == NONE);
     q->in_tick = true;
@@ -589,12 +590,12 @@ sl_time sl_writer_next(const struct sl_writer *q) {
 
 /* ---- for the owner ---- */
 
-struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_owner *owner,
+struct sl_writer *sl_writer_new(struct sl_kube_client *client, const struct sl_writer_owner *owner,
                                 uint32_t max_in_flight, uint64_t seed) {
     struct sl_writer *q = sl_alloc0(1, sizeof *q);
 
     sl_assert(max_in_flight > 0 && max_in_flight <= SL_WRITER_MAX_IN_FLIGHT);
-    q->port = port;
+    q->client = client;
     q->owner = *owner;
     sl_prng_init(&q->prng, seed);
     sl_heap_init(&q->delayed, earlier, place_of, q);
@@ -623,7 +624,7 @@ void sl_writer_free(struct sl_writer *q) {
     sl_assert(!q->in_tick && q->telling == NONE);
     for (uint32_t i = 0; i < q->n_slots; i++) {
         struct slot *s = &q->slots[i];
-        sl_port_cancel(q->port, s->call);
+        sl_kube_cancel(q->client, s->call);
         sl_buf_done(&s->w.path);
         sl_buf_done(&s->w.read_path);
         sl_buf_done(&s->w.body);

@@ -45,9 +45,9 @@
 #define SL_WRITER_TOO_LARGE 413
 
 struct sl_write {
-    enum sl_method method;
+    enum sl_kube_method method;
     const char *content_type;
-    const char *accept;      /* see sl_request_line */
+    const char *accept;      /* see sl_kube_request */
     struct sl_buf path;      /* with the query */
     struct sl_buf read_path; /* where to read the object after a conflict; empty: do not */
     struct sl_buf body;      /* empty: none */
@@ -70,20 +70,20 @@ struct sl_writer_owner {
      * called for an object that no longer exists. */
     bool (*build)(void *ctx, uint32_t obj, struct sl_write *w);
     void (*done)(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
-                 const struct sl_reply *r);
+                 const struct sl_kube_reply *r);
     /* The object as read after a conflict, or its absence (404). */
-    void (*read)(void *ctx, uint32_t obj, const struct sl_reply *r);
+    void (*read)(void *ctx, uint32_t obj, const struct sl_kube_reply *r);
 };
 
 struct sl_writer;
 
-struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_owner *owner,
+struct sl_writer *sl_writer_new(struct sl_kube_client *client, const struct sl_writer_owner *owner,
                                 uint32_t max_in_flight, uint64_t seed);
 void sl_writer_free(struct sl_writer *q); /* cancels what is in flight */
 /* Enqueues the object: it may have something to write. Idempotent. */
-void sl_writer_want(struct sl_writer *q, uint32_t obj, uint32_t lane);
+void sl_writer_enqueue(struct sl_writer *q, uint32_t obj, uint32_t lane);
 /* The same, not before 'at' (mono). An earlier time takes precedence. */
-void sl_writer_want_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at);
+void sl_writer_enqueue_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at);
 /* Releases the number for another object: no pending change, no back-off and no callback of the old
  * one is left. A request in flight may still take effect. */
 void sl_writer_forget(struct sl_writer *q, uint32_t obj);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct sl_talk_spec {
+struct sl_exec_session_spec {
     const char *ns, *pod, *uid, *container;
     const char *const *argv; /* NULL-terminated; NULL: attach */
     bool in, out, err;       /* requested streams */
@@ -17,9 +17,9 @@ struct sl_talk_spec {
 };
 
 /* Called from the loop, never inside a call of the listener, and never after it closed. */
-struct sl_talk_events {
+struct sl_exec_session_events {
     void (*output)(void *ctx, bool is_err, const char *bytes, size_t len);
-    void (*room)(void *ctx); /* input is taken again */
+    void (*writable)(void *ctx); /* input is taken again */
     /* The last of all, after all output. 'why': NULL, or why it could not be run. */
     void (*ended)(void *ctx, int code, const char *why);
 };

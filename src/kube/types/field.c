@@ -33,8 +33,8 @@ void sl_path_print(const struct sl_path *p, struct sl_buf *out) {
 
 /* ---- values ---- */
 
-struct sl_bad sl_bad_str(const char *s) {
-    return sl_bad_strn(s, strlen(s));
+struct sl_field_value sl_field_value_str(const char *s) {
+    return sl_field_value_strn(s, strlen(s));
 }
 
 /* Go's quoting, for texts that are valid UTF-8. */
@@ -106,18 +106,18 @@ static void print_json(struct sl_buf *out, yyjson_val *v) {
     sl_buf_add(out, sl_buf_str(&text), cut(sl_buf_str(&text), text.len));
 }
 
-static void print_bad(struct sl_buf *out, struct sl_bad bad) {
+static void print_bad(struct sl_buf *out, struct sl_field_value bad) {
     switch (bad.kind) {
-    case SL_BAD_NONE:
+    case SL_FIELD_VALUE_NONE:
         return;
-    case SL_BAD_STR:
+    case SL_FIELD_VALUE_STR:
         sl_buf_puts(out, ": ");
         print_quoted(out, bad.s, cut(bad.s, bad.len));
         return;
-    case SL_BAD_INT:
+    case SL_FIELD_VALUE_INT:
         sl_buf_printf(out, ": %lld", (long long)bad.num);
         return;
-    case SL_BAD_JSON:
+    case SL_FIELD_VALUE_JSON:
         sl_buf_puts(out, ": ");
         print_json(out, bad.json);
         return;
@@ -144,7 +144,7 @@ static bool is_full(struct sl_field_errs *e) {
 }
 
 static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
-                 struct sl_bad bad, const char *fmt, va_list ap) {
+                 struct sl_field_value bad, const char *fmt, va_list ap) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(ERROR_MAX_BYTES);
     char detail[1024];
 
@@ -160,7 +160,7 @@ static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path
 }
 
 static void _printf_(5, 6) add(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
-                               struct sl_bad bad, const char *fmt, ...) {
+                               struct sl_field_value bad, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
@@ -168,7 +168,7 @@ static void _printf_(5, 6) add(struct sl_field_errs *e, const char *kind, const 
     va_end(ap);
 }
 
-void sl_field_invalid(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+void sl_field_invalid(struct sl_field_errs *e, const struct sl_path *at, struct sl_field_value bad,
                       const char *fmt, ...) {
     va_list ap;
 
@@ -181,21 +181,22 @@ void sl_field_forbidden(struct sl_field_errs *e, const struct sl_path *at, const
     va_list ap;
 
     va_start(ap, fmt);
-    vadd(e, "Forbidden", at, sl_bad_none(), fmt, ap);
+    vadd(e, "Forbidden", at, sl_field_value_none(), fmt, ap);
     va_end(ap);
 }
 
-void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                        const char *detail) {
+void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at,
+                        struct sl_field_value bad, const char *detail) {
     add(e, "Duplicate value", at, bad, "%s", detail);
 }
 
-void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad) {
+void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at,
+                        struct sl_field_value bad) {
     add(e, "Not found", at, bad, "%s", "");
 }
 
-void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                           const char *fmt, ...) {
+void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at,
+                           struct sl_field_value bad, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
@@ -207,26 +208,26 @@ void sl_field_internal(struct sl_field_errs *e, const struct sl_path *at, const 
     va_list ap;
 
     va_start(ap, fmt);
-    vadd(e, "Internal error", at, sl_bad_none(), fmt, ap);
+    vadd(e, "Internal error", at, sl_field_value_none(), fmt, ap);
     va_end(ap);
 }
 
 void sl_field_required(struct sl_field_errs *e, const struct sl_path *at, const char *detail) {
-    add(e, "Required value", at, sl_bad_none(), "%s", detail);
+    add(e, "Required value", at, sl_field_value_none(), "%s", detail);
 }
 
 void sl_field_too_long(struct sl_field_errs *e, const struct sl_path *at, size_t max_bytes) {
-    add(e, "Too long", at, sl_bad_none(), "may not be more than %zu byte%s", max_bytes,
+    add(e, "Too long", at, sl_field_value_none(), "may not be more than %zu byte%s", max_bytes,
         max_bytes == 1 ? "" : "s");
 }
 
 void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t n, size_t max) {
-    add(e, "Too many", at, sl_bad_int((int64_t)n), "must have at most %zu item%s", max,
+    add(e, "Too many", at, sl_field_value_int((int64_t)n), "must have at most %zu item%s", max,
         max == 1 ? "" : "s");
 }
 
-void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                          const char *const *words, size_t n) {
+void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at,
+                          struct sl_field_value bad, const char *const *words, size_t n) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(ERROR_MAX_BYTES);
 
     if (is_full(e))
@@ -244,7 +245,7 @@ void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, str
 void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *now,
                         yyjson_val *old) {
     if (!sl_json_same(now, old))
-        sl_field_invalid(e, at, sl_bad_json(now), "%s", SL_FIELD_IMMUTABLE);
+        sl_field_invalid(e, at, sl_field_value_json(now), "%s", SL_FIELD_IMMUTABLE);
 }
 
 /* What is said twice is printed once. */

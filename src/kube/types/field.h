@@ -34,8 +34,8 @@ void sl_path_print(const struct sl_path *p, struct sl_buf *out);
 
 /* ---- the value that is wrong ---- */
 
-struct sl_bad {
-    enum { SL_BAD_NONE, SL_BAD_STR, SL_BAD_INT, SL_BAD_JSON } kind;
+struct sl_field_value {
+    enum { SL_FIELD_VALUE_NONE, SL_FIELD_VALUE_STR, SL_FIELD_VALUE_INT, SL_FIELD_VALUE_JSON } kind;
     union {
         struct {
             const char *s;
@@ -46,23 +46,23 @@ struct sl_bad {
     };
 };
 
-static inline struct sl_bad sl_bad_none(void) {
-    return (struct sl_bad){.kind = SL_BAD_NONE};
+static inline struct sl_field_value sl_field_value_none(void) {
+    return (struct sl_field_value){.kind = SL_FIELD_VALUE_NONE};
 }
-static inline struct sl_bad sl_bad_int(int64_t num) {
-    return (struct sl_bad){.kind = SL_BAD_INT, .num = num};
+static inline struct sl_field_value sl_field_value_int(int64_t num) {
+    return (struct sl_field_value){.kind = SL_FIELD_VALUE_INT, .num = num};
 }
 /* Any JSON value; NULL is null. */
-static inline struct sl_bad sl_bad_json(yyjson_val *v) {
-    return (struct sl_bad){.kind = SL_BAD_JSON, .json = v};
+static inline struct sl_field_value sl_field_value_json(yyjson_val *v) {
+    return (struct sl_field_value){.kind = SL_FIELD_VALUE_JSON, .json = v};
 }
-static inline struct sl_bad sl_bad_strn(const char *s, size_t len) {
-    return (struct sl_bad){.kind = SL_BAD_STR, .s = s, .len = len};
+static inline struct sl_field_value sl_field_value_strn(const char *s, size_t len) {
+    return (struct sl_field_value){.kind = SL_FIELD_VALUE_STR, .s = s, .len = len};
 }
-static inline struct sl_bad sl_bad_text(struct sl_text t) {
-    return sl_bad_strn(t.s, t.n);
+static inline struct sl_field_value sl_field_value_text(struct sl_text t) {
+    return sl_field_value_strn(t.s, t.n);
 }
-struct sl_bad sl_bad_str(const char *s);
+struct sl_field_value sl_field_value_str(const char *s);
 
 /* ---- errors ---- */
 
@@ -79,17 +79,18 @@ struct sl_field_errs {
 };
 
 /* One value with a detail, which may be "". */
-void sl_field_invalid(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+void sl_field_invalid(struct sl_field_errs *e, const struct sl_path *at, struct sl_field_value bad,
                       const char *fmt, ...) _printf_(4, 5);
-void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                        const char *detail);
-void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad);
+void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at,
+                        struct sl_field_value bad, const char *detail);
+void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at,
+                        struct sl_field_value bad);
 /* The same, with what there would have been. */
-void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                           const char *fmt, ...) _printf_(4, 5);
+void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at,
+                           struct sl_field_value bad, const char *fmt, ...) _printf_(4, 5);
 /* The supported values, in this order. */
-void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                          const char *const *words, size_t n);
+void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at,
+                          struct sl_field_value bad, const char *const *words, size_t n);
 void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t n, size_t max);
 /* These name no value. */
 void sl_field_required(struct sl_field_errs *e, const struct sl_path *at, const char *detail);

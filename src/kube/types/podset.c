@@ -35,7 +35,7 @@ static void put_where(struct sl_jw *w, yyjson_val *spec) {
     sl_jw_end(w);
 }
 
-void sl_podset_put(struct sl_buf *b, yyjson_val *spec, bool where) {
+void sl_podspec_put(struct sl_buf *b, yyjson_val *spec, bool where) {
     struct sl_jw *w = &SL_JW(b);
     size_t i, n;
     yyjson_val *c;
@@ -60,7 +60,7 @@ void sl_podset_put(struct sl_buf *b, yyjson_val *spec, bool where) {
     sl_jw_end_to(w, 0);
 }
 
-uint32_t sl_host_ports(yyjson_val *spec, uint32_t *ret, uint32_t max) {
+uint32_t sl_podspec_host_ports(yyjson_val *spec, uint32_t *ret, uint32_t max) {
     size_t i, n, j, k;
     yyjson_val *c, *p;
     uint32_t found = 0;
@@ -69,8 +69,8 @@ uint32_t sl_host_ports(yyjson_val *spec, uint32_t *ret, uint32_t max) {
             yyjson_arr_foreach (yyjson_obj_get(c, "ports"), j, k, p)
                 if (sl_json_int(p, "hostPort", 0) > 0) {
                     if (found < max)
-                        ret[found] =
-                            sl_host_port(sl_json_str(p, "protocol"), sl_json_int(p, "hostPort", 0));
+                        ret[found] = sl_podspec_host_port(sl_json_str(p, "protocol"),
+                                                          sl_json_int(p, "hostPort", 0));
                     found++;
                 }
     return found;

@@ -21,8 +21,8 @@ static bool read_expression(struct sl_arena *a, yyjson_val *e, struct sl_label_r
     return true;
 }
 
-bool sl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
-                   struct sl_selector *ret) {
+bool sl_label_selector_read_rules(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
+                                  struct sl_selector *ret) {
     size_t n = yyjson_obj_size(labels) + yyjson_arr_size(expressions), i, max;
     struct sl_label_rule *rules;
     yyjson_val *k, *v;
@@ -44,12 +44,12 @@ bool sl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressio
     return good;
 }
 
-bool sl_selector_read(struct sl_arena *a, yyjson_val *selector, struct sl_selector *ret) {
-    return sl_rules_read(a, yyjson_obj_get(selector, "matchLabels"),
-                         yyjson_obj_get(selector, "matchExpressions"), ret);
+bool sl_label_selector_read(struct sl_arena *a, yyjson_val *selector, struct sl_selector *ret) {
+    return sl_label_selector_read_rules(a, yyjson_obj_get(selector, "matchLabels"),
+                                        yyjson_obj_get(selector, "matchExpressions"), ret);
 }
 
-bool sl_selector_selects(const struct sl_selector *s, yyjson_val *labels) {
+bool sl_label_selector_matches(const struct sl_selector *s, yyjson_val *labels) {
     size_t max = yyjson_obj_size(labels);
     struct sl_label few[FEW_LABELS], *l = max > FEW_LABELS ? sl_alloc(max * sizeof *l) : few;
     struct sl_labels have = {l, 0};

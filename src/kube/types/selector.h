@@ -12,12 +12,12 @@
 
 /* matchLabels and matchExpressions; either may be NULL. Texts are copied into the arena, whose
  * ceiling bounds them. False: an operator is none. */
-bool sl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
-                   struct sl_selector *ret) _must_check_;
+bool sl_label_selector_read_rules(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
+                                  struct sl_selector *ret) _must_check_;
 /* The same of a LabelSelector. */
-bool sl_selector_read(struct sl_arena *a, yyjson_val *selector,
-                      struct sl_selector *ret) _must_check_;
+bool sl_label_selector_read(struct sl_arena *a, yyjson_val *selector,
+                            struct sl_selector *ret) _must_check_;
 /* Does it select an object with these labels? Values that are no texts are not looked at. */
-bool sl_selector_selects(const struct sl_selector *s, yyjson_val *labels);
+bool sl_label_selector_matches(const struct sl_selector *s, yyjson_val *labels);
 
 #endif

@@ -79,24 +79,24 @@ static bool is_reason(const char *s, size_t len) {
     return true;
 }
 
-static void fault(struct sl_faults *f, const char *text) {
+static void fault(struct sl_syntax_errors *f, const char *text) {
     f->v[f->n++] = text;
 }
 
-struct sl_faults sl_syntax_subdomain(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors sl_syntax_subdomain(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
 
     if (len > 253)
         fault(&f, "must be no more than 253 characters");
-    if (!sl_name_is_domain(s, len))
+    if (!model_name_is_domain(s, len))
         fault(&f, SUBDOMAIN);
     return f;
 }
 
-struct sl_faults sl_syntax_label_key(const char *s, size_t len) {
+struct sl_syntax_errors sl_syntax_label_key(const char *s, size_t len) {
     const char *slash = memchr(s, '/', len), *name = slash ? slash + 1 : s;
     size_t n_name = (size_t)(s + len - name);
-    struct sl_faults f = {0};
+    struct sl_syntax_errors f = {0};
 
     if (memchr(name, '/', n_name)) {
         fault(&f, KEY);
@@ -108,59 +108,59 @@ struct sl_faults sl_syntax_label_key(const char *s, size_t len) {
         size_t n_prefix = (size_t)(slash - s);
         if (n_prefix > 253)
             fault(&f, "prefix part " MAX_253);
-        if (!sl_name_is_domain(s, n_prefix))
+        if (!model_name_is_domain(s, n_prefix))
             fault(&f, "prefix part " SUBDOMAIN);
     }
     if (n_name == 0)
         fault(&f, "name part " EMPTY);
     if (n_name > 63)
         fault(&f, "name part " MAX_63);
-    if (!sl_name_is_qualified(name, n_name))
+    if (!model_name_is_qualified(name, n_name))
         fault(&f, "name part " KEY_NAME);
     return f;
 }
 
-struct sl_faults sl_syntax_label_value(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors sl_syntax_label_value(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
 
     if (len > 63)
         fault(&f, MAX_63);
-    if (len > 0 && !sl_name_is_qualified(s, len))
+    if (len > 0 && !model_name_is_qualified(s, len))
         fault(&f, VALUE);
     return f;
 }
 
 /* ---- rules on values ---- */
 
-static void tell(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
-                 const struct sl_faults *f) {
+static void report(struct sl_field_errs *e, const struct sl_path *at, struct sl_field_value bad,
+                   const struct sl_syntax_errors *f) {
     for (uint32_t i = 0; i < f->n; i++)
         sl_field_invalid(e, at, bad, "%s", f->v[i]);
 }
 
-void sl_check_label_key(struct sl_field_errs *e, const struct sl_path *at, const char *s,
-                        size_t len) {
-    struct sl_faults f = sl_syntax_label_key(s, len);
-    tell(e, at, sl_bad_strn(s, len), &f);
+void sl_syntax_check_label_key(struct sl_field_errs *e, const struct sl_path *at, const char *s,
+                               size_t len) {
+    struct sl_syntax_errors f = sl_syntax_label_key(s, len);
+    report(e, at, sl_field_value_strn(s, len), &f);
 }
 
 static void check_label_value(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
     struct sl_text t = sl_json_view(v);
-    struct sl_faults f = sl_syntax_label_value(t.s, t.n);
-    tell(e, at, sl_bad_text(t), &f);
+    struct sl_syntax_errors f = sl_syntax_label_value(t.s, t.n);
+    report(e, at, sl_field_value_text(t), &f);
 }
 
-void sl_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word) {
+void sl_syntax_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word) {
     struct sl_text t = sl_json_view(word);
-    sl_check_label_key(e, at, t.s, t.n);
+    sl_syntax_check_label_key(e, at, t.s, t.n);
 }
 
-void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels) {
+void sl_syntax_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels) {
     size_t i, n;
     yyjson_val *key, *val;
 
     sl_obj_foreach (labels, i, n, key, val) {
-        sl_check_key_of(e, at, key);
+        sl_syntax_check_key_of(e, at, key);
         check_label_value(e, at, val);
     }
 }
@@ -168,8 +168,8 @@ void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
 #define ANNOTATIONS_MAX_BYTES ((size_t)256 << 10)
 
 /* As for labels, but that the case of the key does not matter and any value goes. */
-void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
-                          yyjson_val *annotations) {
+void sl_syntax_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
+                                 yyjson_val *annotations) {
     size_t i, n, bytes = 0;
     yyjson_val *key, *val;
 
@@ -179,16 +179,16 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
         size_t n_lower = name.n < sizeof(lower) ? name.n : sizeof(lower);
         for (size_t k = 0; k < n_lower; k++)
             lower[k] = to_lower(name.s[k]);
-        struct sl_faults f = sl_syntax_label_key(lower, n_lower);
-        tell(e, at, sl_bad_text(name), &f);
+        struct sl_syntax_errors f = sl_syntax_label_key(lower, n_lower);
+        report(e, at, sl_field_value_text(name), &f);
         bytes += name.n + sl_json_view(val).n;
     }
     if (bytes > ANNOTATIONS_MAX_BYTES)
         sl_field_too_long(e, at, ANNOTATIONS_MAX_BYTES);
 }
 
-void sl_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
-                          bool of_nodes) {
+void sl_syntax_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
+                                 bool of_nodes) {
     const char *word = sl_json_str(r, "operator");
     enum sl_label_op op = sl_label_op_parse(word);
     yyjson_val *values = sl_json_get(r, "values"), *value;
@@ -197,13 +197,13 @@ void sl_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyj
     size_t i, n;
 
     if (op == SL_OP_COUNT || (!of_nodes && op >= SL_OP_GT))
-        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(word),
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_field_value_str(word),
                          "not a valid selector operator");
     else if (fault && (op == SL_OP_EXISTS || op == SL_OP_NOT_EXISTS))
         sl_field_forbidden(e, values_at, "%s", fault);
     else if (fault)
         sl_field_required(e, values_at, fault);
-    sl_check_key_of(e, SL_PATH(at, "key"), sl_json_get(r, "key"));
+    sl_syntax_check_key_of(e, SL_PATH(at, "key"), sl_json_get(r, "key"));
     if (of_nodes)
         return;
     yyjson_arr_foreach (values, i, n, value) {
@@ -211,14 +211,15 @@ void sl_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyj
     }
 }
 
-void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *selector) {
+void sl_syntax_check_selector(struct sl_field_errs *e, const struct sl_path *at,
+                              yyjson_val *selector) {
     const struct sl_path *list_at = SL_PATH(at, "matchExpressions");
     size_t i, n;
     yyjson_val *r;
 
-    sl_check_labels(e, SL_PATH(at, "matchLabels"), sl_json_get(selector, "matchLabels"));
+    sl_syntax_check_labels(e, SL_PATH(at, "matchLabels"), sl_json_get(selector, "matchLabels"));
     yyjson_arr_foreach (sl_json_get(selector, "matchExpressions"), i, n, r) {
-        sl_check_requirement(e, SL_PATH_AT(list_at, i), r, false);
+        sl_syntax_check_requirement(e, SL_PATH_AT(list_at, i), r, false);
     }
 }
 
@@ -234,7 +235,7 @@ static void check_reason(struct sl_field_errs *e, const struct sl_path *at, yyjs
         return;
     }
     if (!is_reason(t.s, t.n))
-        sl_field_invalid(e, at, sl_bad_text(t), "%s", REASON);
+        sl_field_invalid(e, at, sl_field_value_text(t), "%s", REASON);
     if (t.n > REASON_MAX_BYTES)
         sl_field_too_long(e, at, REASON_MAX_BYTES);
 }
@@ -245,14 +246,14 @@ static void check_condition(struct sl_field_errs *e, const struct sl_path *at, y
     int64_t generation = sl_json_int(c, "observedGeneration", 0);
     bool known = false;
 
-    sl_check_key_of(e, SL_PATH(at, "type"), sl_json_get(c, "type"));
+    sl_syntax_check_key_of(e, SL_PATH(at, "type"), sl_json_get(c, "type"));
     for (size_t i = 0; i < SL_LEN(statuses); i++)
         known = known || strcmp(status, statuses[i]) == 0;
     if (!known)
-        sl_field_unsupported(e, SL_PATH(at, "status"), sl_bad_str(status), statuses,
+        sl_field_unsupported(e, SL_PATH(at, "status"), sl_field_value_str(status), statuses,
                              SL_LEN(statuses));
     if (generation < 0)
-        sl_field_invalid(e, SL_PATH(at, "observedGeneration"), sl_bad_int(generation),
+        sl_field_invalid(e, SL_PATH(at, "observedGeneration"), sl_field_value_int(generation),
                          "must be greater than or equal to zero");
     if (*sl_json_str(c, "lastTransitionTime") == '\0')
         sl_field_required(e, SL_PATH(at, "lastTransitionTime"), "");
@@ -261,33 +262,33 @@ static void check_condition(struct sl_field_errs *e, const struct sl_path *at, y
         sl_field_too_long(e, SL_PATH(at, "message"), MESSAGE_MAX_BYTES);
 }
 
-void sl_check_conditions(struct sl_field_errs *e, const struct sl_path *at,
-                         yyjson_val *conditions) {
+void sl_syntax_check_conditions(struct sl_field_errs *e, const struct sl_path *at,
+                                yyjson_val *conditions) {
     size_t i, n;
     yyjson_val *c;
 
-    if (!sl_check_size(e, at, conditions, CONDITIONS_MAX))
+    if (!sl_syntax_check_size(e, at, conditions, CONDITIONS_MAX))
         return;
     yyjson_arr_foreach (conditions, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(at, i);
         const char *type = sl_json_str(c, "type");
         yyjson_val *first = sl_json_find(conditions, "type", type);
         if (first && first != c)
-            sl_field_duplicate(e, SL_PATH(c_at, "type"), sl_bad_str(type), "");
+            sl_field_duplicate(e, SL_PATH(c_at, "type"), sl_field_value_str(type), "");
         check_condition(e, c_at, c);
     }
 }
 
-bool sl_check_size(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
-                   size_t max) {
+bool sl_syntax_check_size(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
+                          size_t max) {
     if (sl_json_size(list) <= max)
         return true;
     sl_field_too_many(e, at, sl_json_size(list), max);
     return false;
 }
 
-void sl_check_domain_path(struct sl_field_errs *e, const struct sl_path *at, const char *s,
-                          size_t len) {
+void sl_syntax_check_domain_path(struct sl_field_errs *e, const struct sl_path *at, const char *s,
+                                 size_t len) {
     const char *slash = memchr(s, '/', len), *path = slash ? slash + 1 : NULL, *end = s + len;
 
     if (len == 0) {
@@ -295,27 +296,27 @@ void sl_check_domain_path(struct sl_field_errs *e, const struct sl_path *at, con
         return;
     }
     if (!slash || slash == s || path == end) {
-        sl_field_invalid(e, at, sl_bad_strn(s, len),
+        sl_field_invalid(e, at, sl_field_value_strn(s, len),
                          "must be a domain-prefixed path (such as \"acme.io/foo\")");
         return;
     }
-    struct sl_faults f = sl_syntax_subdomain(s, (size_t)(slash - s));
-    tell(e, at, sl_bad_strn(s, (size_t)(slash - s)), &f);
+    struct sl_syntax_errors f = sl_syntax_subdomain(s, (size_t)(slash - s));
+    report(e, at, sl_field_value_strn(s, (size_t)(slash - s)), &f);
     for (const char *p = path; p < end; p++) {
         if (!is_alnum(*p) && !is_one_of(*p, "/-._~%!$&'()*+,;=:")) {
-            sl_field_invalid(e, at, sl_bad_strn(path, (size_t)(end - path)), "%s",
+            sl_field_invalid(e, at, sl_field_value_strn(path, (size_t)(end - path)), "%s",
                              "Invalid path (regex used for validation is '" PATH_FMT "')");
             return;
         }
     }
 }
 
-void sl_check_subdomain(struct sl_field_errs *e, const struct sl_path *at, const char *s,
-                        const char *join) {
-    struct sl_faults f = sl_syntax_subdomain(s, strlen(s));
+void sl_syntax_check_subdomain(struct sl_field_errs *e, const struct sl_path *at, const char *s,
+                               const char *join) {
+    struct sl_syntax_errors f = sl_syntax_subdomain(s, strlen(s));
 
     if (join && f.n == 2)
-        sl_field_invalid(e, at, sl_bad_str(s), "%s%s%s", f.v[0], join, f.v[1]);
+        sl_field_invalid(e, at, sl_field_value_str(s), "%s%s%s", f.v[0], join, f.v[1]);
     else
-        tell(e, at, sl_bad_str(s), &f);
+        report(e, at, sl_field_value_str(s), &f);
 }

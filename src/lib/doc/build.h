@@ -10,28 +10,28 @@
 #include "core/base/collection/vec.h"
 #include "lib/doc/doc.h"
 
-struct sl_build {
+struct doc_build {
     struct sl_doc *doc;
     struct sl_err *err;
-    SL_VEC(struct sl_pair) stack; /* list items leave the key NULL */
-    uint32_t nodes;               /* so far, aliases counted with their content */
+    SL_VEC(struct sl_doc_pair) stack; /* list items leave the key NULL */
+    uint32_t nodes;                   /* so far, aliases counted with their content */
     uint32_t max_nodes;
 };
 
 struct sl_doc *sl_doc_new(const char *file);
 /* "file:line: " and the rest; returns the code. */
-int sl_doc_fail(const struct sl_build *b, int code, uint32_t line, const char *fmt, ...)
+int sl_doc_fail(const struct doc_build *b, int code, uint32_t line, const char *fmt, ...)
     _printf_(4, 5);
 /* Counts n more nodes; fails past the ceiling. */
-int sl_build_count(struct sl_build *b, uint32_t n, uint32_t line) _must_check_;
+int doc_build_count(struct doc_build *b, uint32_t n, uint32_t line) _must_check_;
 /* The entries of the stack from 'base' on become the items or pairs of a node. */
-void sl_build_list(struct sl_build *b, uint32_t base, uint32_t line, struct sl_node *ret);
-int sl_build_map(struct sl_build *b, uint32_t base, uint32_t line,
-                 struct sl_node *ret) _must_check_;
+void doc_build_list(struct doc_build *b, uint32_t base, uint32_t line, struct sl_doc_node *ret);
+int doc_build_map(struct doc_build *b, uint32_t base, uint32_t line,
+                  struct sl_doc_node *ret) _must_check_;
 /* All entries of the stack become the document's roots. */
-void sl_build_roots(struct sl_build *b);
+void doc_build_roots(struct doc_build *b);
 /* A number as written in decimal (JSON's form, or what YAML resolved to it): INT if it is whole and
  * fits, else FLOAT. The text must stay alive. */
-void sl_build_number(const char *text, uint32_t line, struct sl_node *ret);
+void doc_build_number(const char *text, uint32_t line, struct sl_doc_node *ret);
 
 #endif

@@ -38,7 +38,7 @@ void sl_doc_freep(struct sl_doc **d) {
     *d = NULL;
 }
 
-int sl_doc_fail(const struct sl_build *b, int code, uint32_t line, const char *fmt, ...) {
+int sl_doc_fail(const struct doc_build *b, int code, uint32_t line, const char *fmt, ...) {
     char words[200];
     va_list ap;
 
@@ -48,29 +48,29 @@ int sl_doc_fail(const struct sl_build *b, int code, uint32_t line, const char *f
     return sl_err_set(b->err, code, "%s:%u: %s", b->doc->file, line, words);
 }
 
-int sl_build_count(struct sl_build *b, uint32_t n, uint32_t line) {
+int doc_build_count(struct doc_build *b, uint32_t n, uint32_t line) {
     if (n > b->max_nodes - b->nodes)
         return sl_doc_fail(b, SL_ELIMIT, line, "more than %u values in one file", b->max_nodes);
     b->nodes += n;
     return 0;
 }
 
-void sl_build_list(struct sl_build *b, uint32_t base, uint32_t line, struct sl_node *ret) {
+void doc_build_list(struct doc_build *b, uint32_t base, uint32_t line, struct sl_doc_node *ret) {
     uint32_t n = b->stack.n - base;
-    struct sl_node *items = NULL;
+    struct sl_doc_node *items = NULL;
 
     if (n > 0)
         items = sl_arena_alloc(&b->doc->arena, n * sizeof *items);
     for (uint32_t i = 0; i < n; i++)
         items[i] = b->stack.v[base + i].value;
     b->stack.n = base;
-    *ret = (struct sl_node){.kind = SL_NODE_LIST, .line = line, .n = n, .items = items};
+    *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_LIST, .line = line, .n = n, .items = items};
 }
 
-void sl_build_roots(struct sl_build *b) {
-    struct sl_node list;
+void doc_build_roots(struct doc_build *b) {
+    struct sl_doc_node list;
 
-    sl_build_list(b, 0, 1, &list);
+    doc_build_list(b, 0, 1, &list);
     b->doc->roots = list.items;
     b->doc->n = list.n;
 }
@@ -87,8 +87,8 @@ static int by_key(const void *a, const void *b) {
 }
 
 /* The first pair, in the order of the text, whose key was there before; *ret_first is that one. */
-static const struct sl_pair *duplicate(const struct sl_pair *v, uint32_t n,
-                                       const struct sl_pair **ret_first) {
+static const struct sl_doc_pair *duplicate(const struct sl_doc_pair *v, uint32_t n,
+                                           const struct sl_doc_pair **ret_first) {
     uint32_t found = UINT32_MAX;
 
     if (n <= FEW_PAIRS) {
@@ -113,11 +113,11 @@ static const struct sl_pair *duplicate(const struct sl_pair *v, uint32_t n,
     return found == UINT32_MAX ? NULL : &v[found];
 }
 
-int sl_build_map(struct sl_build *b, uint32_t base, uint32_t line, struct sl_node *ret) {
+int doc_build_map(struct doc_build *b, uint32_t base, uint32_t line, struct sl_doc_node *ret) {
     uint32_t n = b->stack.n - base;
-    const struct sl_pair *from = n > 0 ? b->stack.v + base : NULL, *first = NULL;
-    const struct sl_pair *twice = n > 1 ? duplicate(from, n, &first) : NULL;
-    struct sl_pair *pairs = NULL;
+    const struct sl_doc_pair *from = n > 0 ? b->stack.v + base : NULL, *first = NULL;
+    const struct sl_doc_pair *twice = n > 1 ? duplicate(from, n, &first) : NULL;
+    struct sl_doc_pair *pairs = NULL;
 
     if (twice)
         return sl_doc_fail(b, SL_EINVAL, twice->line, "\"%.60s\" is given twice, first on line %u",
@@ -127,32 +127,32 @@ int sl_build_map(struct sl_build *b, uint32_t base, uint32_t line, struct sl_nod
         memcpy(pairs, from, n * sizeof *pairs);
     }
     b->stack.n = base;
-    *ret = (struct sl_node){.kind = SL_NODE_MAP, .line = line, .n = n, .pairs = pairs};
+    *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_MAP, .line = line, .n = n, .pairs = pairs};
     return 0;
 }
 
-void sl_build_number(const char *text, uint32_t line, struct sl_node *ret) {
+void doc_build_number(const char *text, uint32_t line, struct sl_doc_node *ret) {
     size_t digits = strspn(text, "+-0123456789");
     char *end;
 
-    *ret = (struct sl_node){
-        .kind = SL_NODE_FLOAT, .line = line, .n = (uint32_t)strlen(text), .text = text};
+    *ret = (struct sl_doc_node){
+        .kind = SL_DOC_NODE_FLOAT, .line = line, .n = (uint32_t)strlen(text), .text = text};
     if (!text[digits]) {
         errno = 0;
         long long v = strtoll(text, &end, 10);
         if (errno == 0 && end != text && !*end) {
-            *ret = (struct sl_node){.kind = SL_NODE_INT, .line = line, .num = v};
+            *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_INT, .line = line, .num = v};
             return;
         }
         return;
     }
     double d = strtod(text, &end);
     if (!*end && d > -1e15 && d < 1e15 && d == (double)(int64_t)d)
-        *ret = (struct sl_node){.kind = SL_NODE_INT, .line = line, .num = (int64_t)d};
+        *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_INT, .line = line, .num = (int64_t)d};
 }
 
-const struct sl_node *sl_node_get(const struct sl_node *map, const char *key) {
-    if (!map || map->kind != SL_NODE_MAP)
+const struct sl_doc_node *sl_doc_node_get(const struct sl_doc_node *map, const char *key) {
+    if (!map || map->kind != SL_DOC_NODE_MAP)
         return NULL;
     for (uint32_t i = 0; i < map->n; i++)
         if (strcmp(map->pairs[i].key, key) == 0)
@@ -172,43 +172,44 @@ static void put_number(struct sl_jw *w, const char *key, const char *text, bool 
         sl_jw_str(w, key, text);
 }
 
-void sl_node_json(struct sl_jw *w, const char *key, const struct sl_node *n, bool respell) {
+void sl_doc_node_json(struct sl_jw *w, const char *key, const struct sl_doc_node *n, bool respell) {
     switch (n->kind) {
-    case SL_NODE_NULL:
+    case SL_DOC_NODE_NULL:
         sl_jw_null(w, key);
         break;
-    case SL_NODE_BOOL:
+    case SL_DOC_NODE_BOOL:
         sl_jw_bool(w, key, n->truth);
         break;
-    case SL_NODE_INT:
+    case SL_DOC_NODE_INT:
         sl_jw_int(w, key, n->num);
         break;
-    case SL_NODE_FLOAT:
+    case SL_DOC_NODE_FLOAT:
         put_number(w, key, n->text, respell);
         break;
-    case SL_NODE_STR:
+    case SL_DOC_NODE_STR:
         sl_jw_str(w, key, n->text);
         break;
-    case SL_NODE_LIST:
+    case SL_DOC_NODE_LIST:
         sl_jw_array(w, key);
         for (uint32_t i = 0; i < n->n && !sl_buf_full(w->b); i++)
-            sl_node_json(w, NULL, &n->items[i], respell);
+            sl_doc_node_json(w, NULL, &n->items[i], respell);
         sl_jw_end(w);
         break;
-    case SL_NODE_MAP:
+    case SL_DOC_NODE_MAP:
         sl_jw_object(w, key);
         for (uint32_t i = 0; i < n->n && !sl_buf_full(w->b); i++)
-            sl_node_json(w, n->pairs[i].key, &n->pairs[i].value, respell);
+            sl_doc_node_json(w, n->pairs[i].key, &n->pairs[i].value, respell);
         sl_jw_end(w);
         break;
     }
 }
 
-const char *sl_node_kind_name(enum sl_node_kind k) {
+const char *sl_doc_node_kind_name(enum sl_doc_node_kind k) {
     static const char *const names[] = {
-        [SL_NODE_NULL] = "null",      [SL_NODE_BOOL] = "a boolean", [SL_NODE_INT] = "a number",
-        [SL_NODE_FLOAT] = "a number", [SL_NODE_STR] = "a string",   [SL_NODE_LIST] = "a list",
-        [SL_NODE_MAP] = "a map",
+        [SL_DOC_NODE_NULL] = "null",    [SL_DOC_NODE_BOOL] = "a boolean",
+        [SL_DOC_NODE_INT] = "a number", [SL_DOC_NODE_FLOAT] = "a number",
+        [SL_DOC_NODE_STR] = "a string", [SL_DOC_NODE_LIST] = "a list",
+        [SL_DOC_NODE_MAP] = "a map",
     };
     return (size_t)k < SL_LEN(names) ? names[k] : "?";
 }

@@ -19,41 +19,41 @@
 #define SL_DOC_MAX_NODES (UINT32_C(4) << 20) /* aliases count with their content */
 #define SL_DOC_MAX_DOCUMENTS 65536u
 
-enum sl_node_kind {
-    SL_NODE_NULL,
-    SL_NODE_BOOL,
-    SL_NODE_INT,
-    SL_NODE_FLOAT, /* any number that is not an int64; 'text' has its digits */
-    SL_NODE_STR,
-    SL_NODE_LIST,
-    SL_NODE_MAP,
+enum sl_doc_node_kind {
+    SL_DOC_NODE_NULL,
+    SL_DOC_NODE_BOOL,
+    SL_DOC_NODE_INT,
+    SL_DOC_NODE_FLOAT, /* any number that is not an int64; 'text' has its digits */
+    SL_DOC_NODE_STR,
+    SL_DOC_NODE_LIST,
+    SL_DOC_NODE_MAP,
 };
 
-struct sl_pair;
+struct sl_doc_pair;
 
-struct sl_node {
-    enum sl_node_kind kind;
+struct sl_doc_node {
+    enum sl_doc_node_kind kind;
     uint32_t line; /* first line is 1 */
     uint32_t n;    /* bytes of text, items, or pairs */
     bool truth;    /* BOOL */
     bool quoted;   /* STR: in quotes or a block; always so in JSON */
     union {
         int64_t num; /* INT */
-        const struct sl_node *items;
-        const struct sl_pair *pairs;
+        const struct sl_doc_node *items;
+        const struct sl_doc_pair *pairs;
         const char *text; /* STR, FLOAT, BOOL as written: NUL-terminated, no NUL inside */
     };
 };
 
-struct sl_pair {
+struct sl_doc_pair {
     const char *key;
     uint32_t line; /* of the key */
-    struct sl_node value;
+    struct sl_doc_node value;
 };
 
 struct sl_doc {
     const char *file; /* as given, for messages */
-    const struct sl_node *roots;
+    const struct sl_doc_node *roots;
     uint32_t n; /* documents; an empty text has none */
     struct sl_arena arena;
 };
@@ -76,12 +76,12 @@ void sl_doc_free(struct sl_doc *d);
 void sl_doc_freep(struct sl_doc **d);
 
 /* The value under key, NULL if the node is no map or has no such key. */
-const struct sl_node *sl_node_get(const struct sl_node *map, const char *key);
+const struct sl_doc_node *sl_doc_node_get(const struct sl_doc_node *map, const char *key);
 /* The node as JSON, until the buffer is full. YAML has spellings of numbers, and infinities, that
  * JSON has not: they are put as they stand, or, with 'respell', as numbers and strings of JSON. */
-void sl_node_json(struct sl_jw *w, const char *key, const struct sl_node *n, bool respell);
+void sl_doc_node_json(struct sl_jw *w, const char *key, const struct sl_doc_node *n, bool respell);
 /* "a string", "a list" ... for messages. */
-const char *sl_node_kind_name(enum sl_node_kind k);
+const char *sl_doc_node_kind_name(enum sl_doc_node_kind k);
 
 /* A whole file in memory, at most max_bytes. *ret is NUL-terminated and freed with sl_freep. */
 int sl_file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,

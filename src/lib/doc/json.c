@@ -12,7 +12,7 @@
 #include "lib/json/json.h"
 
 struct walk {
-    struct sl_build b;
+    struct doc_build b;
     const char *at, *end;
     uint32_t line;
 };
@@ -51,34 +51,34 @@ static int text_of(struct walk *w, yyjson_val *v, uint32_t line, const char **re
     return 0;
 }
 
-static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *ret);
+static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret);
 
-static int list(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *ret) {
+static int list(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret) {
     uint32_t base = w->b.stack.n, line = ret->line;
     size_t i, n;
     yyjson_val *item;
 
     yyjson_arr_foreach (v, i, n, item) {
-        struct sl_node node;
+        struct sl_doc_node node;
         int r = value(w, item, depth + 1, &node);
         if (r < 0)
             return r;
-        *sl_vec_push(&w->b.stack) = (struct sl_pair){.value = node};
+        *sl_vec_push(&w->b.stack) = (struct sl_doc_pair){.value = node};
     }
     to_token(w);
     past_token(w); /* the closing bracket */
-    sl_build_list(&w->b, base, line, ret);
+    doc_build_list(&w->b, base, line, ret);
     return 0;
 }
 
-static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *ret) {
+static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret) {
     uint32_t base = w->b.stack.n, line = ret->line;
     size_t i, n;
     yyjson_val *key, *val;
     int r;
 
     sl_obj_foreach (v, i, n, key, val) {
-        struct sl_pair pair = {0};
+        struct sl_doc_pair pair = {0};
         to_token(w);
         pair.line = w->line;
         past_token(w);
@@ -92,17 +92,17 @@ static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *re
     }
     to_token(w);
     past_token(w);
-    return sl_build_map(&w->b, base, line, ret);
+    return doc_build_map(&w->b, base, line, ret);
 }
 
-static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *ret) {
+static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret) {
     int r;
 
     to_token(w);
-    *ret = (struct sl_node){.line = w->line};
+    *ret = (struct sl_doc_node){.line = w->line};
     if (depth > SL_DOC_MAX_DEPTH)
         return sl_doc_fail(&w->b, SL_ELIMIT, w->line, "nested more than %u deep", SL_DOC_MAX_DEPTH);
-    r = sl_build_count(&w->b, 1, w->line);
+    r = doc_build_count(&w->b, 1, w->line);
     if (r < 0)
         return r;
     past_token(w);
@@ -112,24 +112,24 @@ static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *
     case YYJSON_TYPE_OBJ:
         return map(w, v, depth, ret);
     case YYJSON_TYPE_BOOL:
-        ret->kind = SL_NODE_BOOL;
+        ret->kind = SL_DOC_NODE_BOOL;
         ret->truth = unsafe_yyjson_get_bool(v);
         ret->text = ret->truth ? "true" : "false";
         ret->n = (uint32_t)strlen(ret->text);
         return 0;
     case YYJSON_TYPE_STR:
-        ret->kind = SL_NODE_STR;
+        ret->kind = SL_DOC_NODE_STR;
         ret->quoted = true;
         ret->n = (uint32_t)sl_json_view(v).n;
         return text_of(w, v, ret->line, &ret->text);
     case YYJSON_TYPE_RAW: {
         struct sl_text raw = sl_json_raw(v);
         const char *digits = sl_arena_strndup(&w->b.doc->arena, raw.s, raw.n);
-        sl_build_number(digits, ret->line, ret);
+        doc_build_number(digits, ret->line, ret);
         return 0;
     }
     default:
-        ret->kind = SL_NODE_NULL;
+        ret->kind = SL_DOC_NODE_NULL;
         return 0;
     }
 }
@@ -145,7 +145,7 @@ static int read_json(const char *file, uint32_t first_line, const char *text, si
     struct sl_json_budget m = {.ceiling = 3 * len + 48 * (size_t)max_nodes};
     yyjson_alc alc = sl_json_budget_alc(&m);
     yyjson_read_err problem;
-    struct sl_node root;
+    struct sl_doc_node root;
     int r;
 
     if (len > SL_DOC_MAX_BYTES)
@@ -165,8 +165,8 @@ static int read_json(const char *file, uint32_t first_line, const char *text, si
     }
     r = value(&w, yyjson_doc_get_root(j), 1, &root);
     if (r == 0) {
-        *sl_vec_push(&w.b.stack) = (struct sl_pair){.value = root};
-        sl_build_roots(&w.b);
+        *sl_vec_push(&w.b.stack) = (struct sl_doc_pair){.value = root};
+        doc_build_roots(&w.b);
     }
     yyjson_doc_free(j);
     sl_vec_free(&w.b.stack);

@@ -74,57 +74,58 @@ struct got {
 };
 
 /* What stands there, in a few words. */
-static struct got describe(const struct sl_node *n) {
+static struct got describe(const struct sl_doc_node *n) {
     struct got g;
 
     switch (n->kind) {
-    case SL_NODE_STR:
+    case SL_DOC_NODE_STR:
         sl_fmt_short(g.s, sizeof g.s, "\"%.60s%s\"", n->text, n->n > 60 ? "..." : "");
         break;
-    case SL_NODE_FLOAT:
-    case SL_NODE_BOOL:
+    case SL_DOC_NODE_FLOAT:
+    case SL_DOC_NODE_BOOL:
         sl_fmt_short(g.s, sizeof g.s, "%.60s", n->text);
         break;
-    case SL_NODE_INT:
+    case SL_DOC_NODE_INT:
         sl_fmt_short(g.s, sizeof g.s, "%lld", (long long)n->num);
         break;
-    case SL_NODE_NULL:
-    case SL_NODE_LIST:
-    case SL_NODE_MAP:
-        sl_fmt_short(g.s, sizeof g.s, "%s", sl_node_kind_name(n->kind));
+    case SL_DOC_NODE_NULL:
+    case SL_DOC_NODE_LIST:
+    case SL_DOC_NODE_MAP:
+        sl_fmt_short(g.s, sizeof g.s, "%s", sl_doc_node_kind_name(n->kind));
         break;
     }
     return g;
 }
 
-static void unexpected(struct sl_read *rd, const struct sl_node *n, const char *name,
+static void unexpected(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
                        const char *what) {
     sl_read_wrong(rd, n->line, name, "expected %s, got %s", what, describe(n).s);
 }
 
-const char *sl_read_str(struct sl_read *rd, const struct sl_node *n, const char *name) {
-    if (n->kind == SL_NODE_STR)
+const char *sl_read_str(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
+    if (n->kind == SL_DOC_NODE_STR)
         return n->text;
     unexpected(rd, n, name,
-               n->kind == SL_NODE_LIST || n->kind == SL_NODE_MAP ? "a string"
-                                                                 : "a string (put it in quotes)");
+               n->kind == SL_DOC_NODE_LIST || n->kind == SL_DOC_NODE_MAP
+                   ? "a string"
+                   : "a string (put it in quotes)");
     return "";
 }
 
-bool sl_read_bool(struct sl_read *rd, const struct sl_node *n, const char *name) {
-    if (n->kind == SL_NODE_BOOL)
+bool sl_read_bool(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
+    if (n->kind == SL_DOC_NODE_BOOL)
         return n->truth;
     unexpected(rd, n, name, "true or false");
     return false;
 }
 
-int64_t sl_read_int(struct sl_read *rd, const struct sl_node *n, const char *name, int64_t min,
+int64_t sl_read_int(struct sl_read *rd, const struct sl_doc_node *n, const char *name, int64_t min,
                     int64_t max) {
     char what[80];
 
-    if (n->kind == SL_NODE_INT && n->num >= min && n->num <= max)
+    if (n->kind == SL_DOC_NODE_INT && n->num >= min && n->num <= max)
         return n->num;
-    if (rd->warn && n->kind == SL_NODE_INT && n->num < min) { /* in Kueue's words */
+    if (rd->warn && n->kind == SL_DOC_NODE_INT && n->num < min) { /* in Kueue's words */
         sl_read_wrong(rd, n->line, name, "must be greater than or equal to %lld, got %lld",
                       (long long)min, (long long)n->num);
         return min > 0 ? min : 0;
@@ -140,12 +141,12 @@ int64_t sl_read_int(struct sl_read *rd, const struct sl_node *n, const char *nam
     return min > 0 ? min : 0;
 }
 
-sl_span sl_read_span(struct sl_read *rd, const struct sl_node *n, const char *name) {
+sl_span sl_read_span(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
     sl_span d = 0;
 
-    if (n->kind == SL_NODE_INT && n->num == 0)
+    if (n->kind == SL_DOC_NODE_INT && n->num == 0)
         return 0;
-    if (n->kind != SL_NODE_STR || sl_span_parse(n->text, n->n, &d, NULL) < 0)
+    if (n->kind != SL_DOC_NODE_STR || sl_span_parse(n->text, n->n, &d, NULL) < 0)
         unexpected(rd, n, name, "a duration such as 250ms");
     return d;
 }
@@ -214,21 +215,21 @@ static bool rfc3339(const char *s, sl_time *ret) {
     return true;
 }
 
-sl_time sl_read_time(struct sl_read *rd, const struct sl_node *n, const char *name) {
+sl_time sl_read_time(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
     sl_time t = 0;
 
-    if (n->kind != SL_NODE_STR || !rfc3339(n->text, &t))
+    if (n->kind != SL_DOC_NODE_STR || !rfc3339(n->text, &t))
         unexpected(rd, n, name, "a time such as 2026-01-31T12:00:00Z");
     return t;
 }
 
-sl_quantity sl_read_quantity(struct sl_read *rd, const struct sl_node *n, const char *name) {
+sl_quantity sl_read_quantity(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
     char number[24];
-    const char *text = n->kind == SL_NODE_STR || n->kind == SL_NODE_FLOAT ? n->text : "";
+    const char *text = n->kind == SL_DOC_NODE_STR || n->kind == SL_DOC_NODE_FLOAT ? n->text : "";
     size_t len = *text ? n->n : 0;
     sl_quantity q = 0;
 
-    if (n->kind == SL_NODE_INT) {
+    if (n->kind == SL_DOC_NODE_INT) {
         len = (size_t)snprintf(number, sizeof number, "%lld", (long long)n->num);
         text = number;
     }
@@ -242,12 +243,12 @@ static const char *unsupported(const struct sl_read *rd) {
     return rd->warn ? "Unsupported value: " : "";
 }
 
-int sl_read_word(struct sl_read *rd, const struct sl_node *n, const char *name,
+int sl_read_word(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
                  enum sl_vocab vocab) {
     struct sl_err why;
     int value = 0;
 
-    if (n->kind == SL_NODE_STR && *n->text) {
+    if (n->kind == SL_DOC_NODE_STR && *n->text) {
         if (sl_word_parse(vocab, n->text, &value, &why) == 0)
             return value;
         sl_read_wrong(rd, n->line, name, "%s%s", unsupported(rd), why.text);
@@ -258,12 +259,12 @@ int sl_read_word(struct sl_read *rd, const struct sl_node *n, const char *name,
     return 0;
 }
 
-int sl_read_choice(struct sl_read *rd, const struct sl_node *n, const char *name,
+int sl_read_choice(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
                    const char *const *words) {
     char what[160] = "";
     size_t used = 0;
 
-    for (int i = 0; n->kind == SL_NODE_STR && words[i]; i++)
+    for (int i = 0; n->kind == SL_DOC_NODE_STR && words[i]; i++)
         if (strcmp(words[i], n->text) == 0)
             return i;
     for (int i = 0; words[i] && used < sizeof what; i++)
@@ -276,12 +277,12 @@ int sl_read_choice(struct sl_read *rd, const struct sl_node *n, const char *name
     return 0;
 }
 
-const struct sl_node *sl_read_list(struct sl_read *rd, const struct sl_node *n, const char *name,
-                                   uint32_t max, uint32_t *ret_n) {
+const struct sl_doc_node *sl_read_list(struct sl_read *rd, const struct sl_doc_node *n,
+                                       const char *name, uint32_t max, uint32_t *ret_n) {
     *ret_n = 0;
     if (!n)
         return NULL;
-    if (n->kind != SL_NODE_LIST) {
+    if (n->kind != SL_DOC_NODE_LIST) {
         unexpected(rd, n, name, "a list");
         return NULL;
     }
@@ -294,10 +295,10 @@ const struct sl_node *sl_read_list(struct sl_read *rd, const struct sl_node *n, 
     return n->items;
 }
 
-const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, const char *name,
+const char *const *sl_read_strs(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
                                 uint32_t max, uint32_t *ret_n) {
     uint32_t n_items, kept = 0, before = 0;
-    const struct sl_node *items = sl_read_list(rd, n, name, max, &n_items);
+    const struct sl_doc_node *items = sl_read_list(rd, n, name, max, &n_items);
     const char **v = NULL;
 
     if (n_items > 0)
@@ -313,64 +314,64 @@ const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, con
 
 /* ---- fields ---- */
 
-void sl_fields_open(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
-                    const char *what) {
-    *f = (struct sl_fields){.rd = rd, .what = what, .line = n ? n->line : 0, .outer = rd->path};
-    if (!n || n->kind == SL_NODE_NULL)
+void sl_doc_fields_open(struct sl_doc_fields *f, struct sl_read *rd, const struct sl_doc_node *n,
+                        const char *what) {
+    *f = (struct sl_doc_fields){.rd = rd, .what = what, .line = n ? n->line : 0, .outer = rd->path};
+    if (!n || n->kind == SL_DOC_NODE_NULL)
         return;
-    if (n->kind != SL_NODE_MAP) {
+    if (n->kind != SL_DOC_NODE_MAP) {
         sl_read_fail(rd, n->line, "expected %s (a map), got %s", what, describe(n).s);
         return;
     }
     f->map = n;
 }
 
-void sl_fields_enter(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
-                     const char *what, const char *key) {
+void sl_doc_fields_enter(struct sl_doc_fields *f, struct sl_read *rd, const struct sl_doc_node *n,
+                         const char *what, const char *key) {
     const char *outer = rd->path;
 
     if (rd->warn)
         rd->path = outer ? sl_arena_printf(rd->arena, "%.120s.%.60s", outer, key)
                          : sl_arena_printf(rd->arena, "%.60s", key);
-    sl_fields_open(f, rd, n, what);
+    sl_doc_fields_open(f, rd, n, what);
     f->outer = outer;
 }
 
-void sl_field_skip(struct sl_fields *f, const char *key) {
-    sl_assert(f->n_asked < SL_FIELDS_MAX);
-    f->asked[f->n_asked++] = key;
+void sl_doc_field_skip(struct sl_doc_fields *f, const char *key) {
+    sl_assert(f->n_used < SL_DOC_FIELDS_MAX);
+    f->used[f->n_used++] = key;
 }
 
-const struct sl_node *sl_field(struct sl_fields *f, const char *key) {
-    sl_field_skip(f, key);
-    const struct sl_node *n = sl_node_get(f->map, key);
-    return n && n->kind != SL_NODE_NULL ? n : NULL;
+const struct sl_doc_node *sl_doc_field(struct sl_doc_fields *f, const char *key) {
+    sl_doc_field_skip(f, key);
+    const struct sl_doc_node *n = sl_doc_node_get(f->map, key);
+    return n && n->kind != SL_DOC_NODE_NULL ? n : NULL;
 }
 
-const struct sl_node *sl_field_need(struct sl_fields *f, const char *key) {
-    const struct sl_node *n = sl_field(f, key);
+const struct sl_doc_node *sl_doc_field_need(struct sl_doc_fields *f, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     if (!n)
         sl_read_fail(f->rd, f->line, "expected the field \"%s\" in %s", key, f->what);
     return n;
 }
 
-void sl_fields_close(struct sl_fields *f) {
+void sl_doc_fields_close(struct sl_doc_fields *f) {
     struct sl_read *rd = f->rd;
     uint32_t n_wrong = rd->n_wrong, n_unknown = 0;
 
     for (uint32_t i = 0; f->map && i < f->map->n && rd->code == 0; i++) {
-        const struct sl_pair *p = &f->map->pairs[i];
+        const struct sl_doc_pair *p = &f->map->pairs[i];
         bool known = false;
-        for (uint32_t k = 0; k < f->n_asked && !known; k++)
-            known = strcmp(p->key, f->asked[k]) == 0;
+        for (uint32_t k = 0; k < f->n_used && !known; k++)
+            known = strcmp(p->key, f->used[k]) == 0;
         if (known)
             continue;
-        if (n_unknown++ == SL_FIELDS_MAX) { /* looking for near ones takes its time */
+        if (n_unknown++ == SL_DOC_FIELDS_MAX) { /* looking for near ones takes its time */
             sl_read_fail(rd, p->line, "unknown field \"%.60s\" in %s, and perhaps more", p->key,
                          f->what);
             break;
         }
-        const char *near = sl_nearest(p->key, f->asked, f->n_asked);
+        const char *near = sl_read_nearest(p->key, f->used, f->n_used);
         sl_read_fail(rd, p->line, "unknown field \"%.60s\" in %s%s%s%s", p->key, f->what,
                      near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
@@ -389,13 +390,13 @@ struct attempt {
     char words[80];
 };
 
-static void attempt(struct attempt *a, struct sl_read *rd, const char *otherwise) {
+static void attempt(struct attempt *a, struct sl_read *rd, const char *fallback) {
     a->rd = rd;
     a->instead = rd->instead;
     a->n_wrong = rd->n_wrong;
     if (!rd->warn)
         return;
-    sl_fmt_short(a->words, sizeof a->words, "using %.70s", *otherwise ? otherwise : "none");
+    sl_fmt_short(a->words, sizeof a->words, "using %.70s", *fallback ? fallback : "none");
     rd->instead = a->words;
 }
 
@@ -404,9 +405,9 @@ static bool succeeded(struct attempt *a) {
     return a->rd->n_wrong == a->n_wrong;
 }
 
-const char *sl_field_str(struct sl_fields *f, const char *key, const char *otherwise) {
-    const struct sl_node *n = otherwise ? sl_field(f, key) : sl_field_need(f, key);
-    const char *value, *standby = otherwise ? otherwise : "";
+const char *sl_doc_field_str(struct sl_doc_fields *f, const char *key, const char *fallback) {
+    const struct sl_doc_node *n = fallback ? sl_doc_field(f, key) : sl_doc_field_need(f, key);
+    const char *value, *standby = fallback ? fallback : "";
     struct attempt a;
 
     if (!n)
@@ -416,95 +417,96 @@ const char *sl_field_str(struct sl_fields *f, const char *key, const char *other
     return succeeded(&a) ? value : standby;
 }
 
-bool sl_field_bool(struct sl_fields *f, const char *key, bool otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+bool sl_doc_field_bool(struct sl_doc_fields *f, const char *key, bool fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     struct attempt a;
 
     if (!n)
-        return otherwise;
-    attempt(&a, f->rd, otherwise ? "true" : "false");
+        return fallback;
+    attempt(&a, f->rd, fallback ? "true" : "false");
     bool value = sl_read_bool(f->rd, n, key);
-    return succeeded(&a) ? value : otherwise;
+    return succeeded(&a) ? value : fallback;
 }
 
-int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, int64_t min,
-                     int64_t max) {
-    const struct sl_node *n = sl_field(f, key);
+int64_t sl_doc_field_int(struct sl_doc_fields *f, const char *key, int64_t fallback, int64_t min,
+                         int64_t max) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     struct attempt a;
     char text[24];
 
     if (!n)
-        return otherwise;
+        return fallback;
     if (f->rd->warn)
-        sl_fmt_short(text, sizeof text, "%lld", (long long)otherwise);
+        sl_fmt_short(text, sizeof text, "%lld", (long long)fallback);
     attempt(&a, f->rd, text);
     int64_t value = sl_read_int(f->rd, n, key, min, max);
-    return succeeded(&a) ? value : otherwise;
+    return succeeded(&a) ? value : fallback;
 }
 
-sl_span sl_field_span(struct sl_fields *f, const char *key, sl_span otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+sl_span sl_doc_field_span(struct sl_doc_fields *f, const char *key, sl_span fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     char text[SL_SPAN_TEXT];
     struct attempt a;
 
     if (!n)
-        return otherwise;
-    if (f->rd->warn && otherwise != SL_TIME_NEVER)
-        (void)sl_span_format(otherwise, text);
-    attempt(&a, f->rd, otherwise == SL_TIME_NEVER ? "no limit" : text);
+        return fallback;
+    if (f->rd->warn && fallback != SL_TIME_NEVER)
+        (void)sl_span_format(fallback, text);
+    attempt(&a, f->rd, fallback == SL_TIME_NEVER ? "no limit" : text);
     sl_span value = sl_read_span(f->rd, n, key);
-    return succeeded(&a) ? value : otherwise;
+    return succeeded(&a) ? value : fallback;
 }
 
-sl_time sl_field_time(struct sl_fields *f, const char *key, sl_time otherwise) {
-    const struct sl_node *n = sl_field(f, key);
-    return n ? sl_read_time(f->rd, n, key) : otherwise;
+sl_time sl_doc_field_time(struct sl_doc_fields *f, const char *key, sl_time fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
+    return n ? sl_read_time(f->rd, n, key) : fallback;
 }
 
-sl_quantity sl_field_quantity(struct sl_fields *f, const char *key, sl_quantity otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+sl_quantity sl_doc_field_quantity(struct sl_doc_fields *f, const char *key, sl_quantity fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     char text[SL_QUANTITY_TEXT];
     struct attempt a;
 
     if (!n)
-        return otherwise;
+        return fallback;
     if (f->rd->warn)
-        (void)sl_quantity_format(otherwise, text);
+        (void)sl_quantity_format(fallback, text);
     attempt(&a, f->rd, text);
     sl_quantity value = sl_read_quantity(f->rd, n, key);
-    return succeeded(&a) ? value : otherwise;
+    return succeeded(&a) ? value : fallback;
 }
 
-int sl_field_word(struct sl_fields *f, const char *key, enum sl_vocab vocab, int otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+int sl_doc_field_word(struct sl_doc_fields *f, const char *key, enum sl_vocab vocab, int fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     struct attempt a;
 
     if (!n)
-        return otherwise;
-    attempt(&a, f->rd, sl_word(vocab, otherwise));
+        return fallback;
+    attempt(&a, f->rd, sl_word(vocab, fallback));
     int value = sl_read_word(f->rd, n, key, vocab);
-    return succeeded(&a) ? value : otherwise;
+    return succeeded(&a) ? value : fallback;
 }
 
-int sl_field_choice(struct sl_fields *f, const char *key, const char *const *words, int otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+int sl_doc_field_choice(struct sl_doc_fields *f, const char *key, const char *const *words,
+                        int fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     struct attempt a;
 
     if (!n)
-        return otherwise;
-    attempt(&a, f->rd, words[otherwise]);
+        return fallback;
+    attempt(&a, f->rd, words[fallback]);
     int value = sl_read_choice(f->rd, n, key, words);
-    return succeeded(&a) ? value : otherwise;
+    return succeeded(&a) ? value : fallback;
 }
 
-const struct sl_node *sl_field_list(struct sl_fields *f, const char *key, uint32_t max,
-                                    uint32_t *ret_n) {
-    return sl_read_list(f->rd, sl_field(f, key), key, max, ret_n);
+const struct sl_doc_node *sl_doc_field_list(struct sl_doc_fields *f, const char *key, uint32_t max,
+                                            uint32_t *ret_n) {
+    return sl_read_list(f->rd, sl_doc_field(f, key), key, max, ret_n);
 }
 
-const char *const *sl_field_strs(struct sl_fields *f, const char *key, uint32_t max,
-                                 uint32_t *ret_n) {
-    return sl_read_strs(f->rd, sl_field(f, key), key, max, ret_n);
+const char *const *sl_doc_field_strs(struct sl_doc_fields *f, const char *key, uint32_t max,
+                                     uint32_t *ret_n) {
+    return sl_read_strs(f->rd, sl_doc_field(f, key), key, max, ret_n);
 }
 
 /* ---- did you mean ---- */
@@ -548,7 +550,7 @@ static bool begins(const char *a, const char *b, size_t n) {
     return true;
 }
 
-const char *sl_nearest(const char *word, const char *const *candidates, uint32_t n) {
+const char *sl_read_nearest(const char *word, const char *const *candidates, uint32_t n) {
     size_t len = strlen(word);
     unsigned best = len < 4 ? 1 : len < 8 ? 2 : 3; /* more edits than this is another word */
     const char *found = NULL, *longer = NULL;

@@ -28,13 +28,13 @@
 #define MAX_DIRECTIVES 64u
 
 struct anchor {
-    struct sl_node node;
+    struct sl_doc_node node;
     uint32_t weight; /* nodes it stands for */
     uint32_t height; /* levels it adds */
 };
 
 struct reader {
-    struct sl_build b;
+    struct doc_build b;
     yaml_parser_t parser;
     yaml_event_t event; /* the one looked at */
     const char *text;   /* for counting lines */
@@ -126,7 +126,7 @@ static bool is_float(const char *s) {
 }
 
 /* A number, if the text is one. */
-static bool number(struct reader *y, const char *text, uint32_t line, struct sl_node *ret) {
+static bool number(struct reader *y, const char *text, uint32_t line, struct sl_doc_node *ret) {
     char *plain = sl_arena_strdup(&y->b.doc->arena, text), *to = plain;
     bool minus = text[0] == '-';
     uint64_t v;
@@ -138,22 +138,22 @@ static bool number(struct reader *y, const char *text, uint32_t line, struct sl_
     if (whole(plain + (*plain == '-' || *plain == '+'), &v)) {
         if (v <= INT64_MAX || (minus && v == (uint64_t)INT64_MAX + 1)) {
             int64_t num = minus ? (int64_t)(0 - v) : (int64_t)v;
-            *ret = (struct sl_node){.kind = SL_NODE_INT, .line = line, .num = num};
+            *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_INT, .line = line, .num = num};
             return true;
         }
         if (!minus) {
-            sl_build_number(sl_arena_printf(&y->b.doc->arena, "%llu", (unsigned long long)v), line,
-                            ret);
+            doc_build_number(sl_arena_printf(&y->b.doc->arena, "%llu", (unsigned long long)v), line,
+                             ret);
             return true;
         }
     }
     if (!is_float(plain))
         return false;
-    sl_build_number(plain, line, ret);
+    doc_build_number(plain, line, ret);
     return true;
 }
 
-static void resolve(struct reader *y, const char *text, uint32_t line, struct sl_node *ret) {
+static void resolve(struct reader *y, const char *text, uint32_t line, struct sl_doc_node *ret) {
     static const char *const yes[] = {"y",    "Y",    "yes", "Yes", "YES", "true",
                                       "True", "TRUE", "on",  "On",  "ON",  NULL};
     static const char *const no[] = {"n",     "N",     "no",  "No",  "NO",  "false",
@@ -164,29 +164,29 @@ static void resolve(struct reader *y, const char *text, uint32_t line, struct sl
                                           "-.Inf", "-.INF", NULL};
     char c = text[0];
 
-    *ret = (struct sl_node){
-        .kind = SL_NODE_STR, .line = line, .n = (uint32_t)strlen(text), .text = text};
+    *ret = (struct sl_doc_node){
+        .kind = SL_DOC_NODE_STR, .line = line, .n = (uint32_t)strlen(text), .text = text};
     if (any_of(text, null)) {
-        *ret = (struct sl_node){.kind = SL_NODE_NULL, .line = line};
+        *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_NULL, .line = line};
     } else if (any_of(text, yes) || any_of(text, no)) {
-        ret->kind = SL_NODE_BOOL;
+        ret->kind = SL_DOC_NODE_BOOL;
         ret->truth = any_of(text, yes);
     } else if (any_of(text, strange)) {
-        ret->kind = SL_NODE_FLOAT;
+        ret->kind = SL_DOC_NODE_FLOAT;
     } else if ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.') {
         (void)number(y, text, line, ret);
     }
 }
 
-static int tagged(struct reader *y, const char *tag, struct sl_node *node) {
+static int tagged(struct reader *y, const char *tag, struct sl_doc_node *node) {
     static const struct {
         const char *tag;
-        enum sl_node_kind kind;
+        enum sl_doc_node_kind kind;
     } core[] = {
-        {YAML_INT_TAG, SL_NODE_INT},
-        {YAML_FLOAT_TAG, SL_NODE_FLOAT},
-        {YAML_BOOL_TAG, SL_NODE_BOOL},
-        {YAML_NULL_TAG, SL_NODE_NULL},
+        {YAML_INT_TAG, SL_DOC_NODE_INT},
+        {YAML_FLOAT_TAG, SL_DOC_NODE_FLOAT},
+        {YAML_BOOL_TAG, SL_DOC_NODE_BOOL},
+        {YAML_NULL_TAG, SL_DOC_NODE_NULL},
     };
     uint32_t line = node->line;
 
@@ -199,15 +199,15 @@ static int tagged(struct reader *y, const char *tag, struct sl_node *node) {
         const char *text = node->text;
         resolve(y, text, line, node);
         if (node->kind == core[i].kind ||
-            (node->kind == SL_NODE_INT && core[i].kind == SL_NODE_FLOAT))
+            (node->kind == SL_DOC_NODE_INT && core[i].kind == SL_DOC_NODE_FLOAT))
             return 0;
         return sl_doc_fail(&y->b, SL_EINVAL, line, "expected %s as the tag says, got \"%.60s\"",
-                           sl_node_kind_name(core[i].kind), text);
+                           sl_doc_node_kind_name(core[i].kind), text);
     }
     return sl_doc_fail(&y->b, SL_EINVAL, line, "the tag %.60s is not understood", tag);
 }
 
-static int scalar(struct reader *y, struct sl_node *ret) {
+static int scalar(struct reader *y, struct sl_doc_node *ret) {
     const char *s = (const char *)y->event.data.scalar.value;
     const char *tag = (const char *)y->event.data.scalar.tag;
     size_t n = y->event.data.scalar.length;
@@ -217,8 +217,8 @@ static int scalar(struct reader *y, struct sl_node *ret) {
         return sl_doc_fail(&y->b, SL_EINVAL, line, "expected text without a NUL character");
     const char *text = sl_arena_strndup(&y->b.doc->arena, s, n);
     bool plain = y->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    *ret = (struct sl_node){
-        .kind = SL_NODE_STR, .line = line, .n = (uint32_t)n, .quoted = !plain, .text = text};
+    *ret = (struct sl_doc_node){
+        .kind = SL_DOC_NODE_STR, .line = line, .n = (uint32_t)n, .quoted = !plain, .text = text};
     if (tag)
         return tagged(y, tag, ret);
     if (plain)
@@ -229,28 +229,28 @@ static int scalar(struct reader *y, struct sl_node *ret) {
 /* ---- collections ---- */
 
 /* The text of a node as a key: what it would be called in JSON. */
-static int key_text(struct reader *y, const struct sl_node *n, const char **ret) {
+static int key_text(struct reader *y, const struct sl_doc_node *n, const char **ret) {
     switch (n->kind) {
-    case SL_NODE_STR:
-    case SL_NODE_FLOAT:
+    case SL_DOC_NODE_STR:
+    case SL_DOC_NODE_FLOAT:
         *ret = n->text;
         return 0;
-    case SL_NODE_INT:
+    case SL_DOC_NODE_INT:
         *ret = sl_arena_printf(&y->b.doc->arena, "%lld", (long long)n->num);
         return 0;
-    case SL_NODE_BOOL:
+    case SL_DOC_NODE_BOOL:
         *ret = n->truth ? "true" : "false";
         return 0;
-    case SL_NODE_NULL:
-    case SL_NODE_LIST:
-    case SL_NODE_MAP:
+    case SL_DOC_NODE_NULL:
+    case SL_DOC_NODE_LIST:
+    case SL_DOC_NODE_MAP:
         break;
     }
     return sl_doc_fail(&y->b, SL_EINVAL, n->line, "expected a field name, got %s",
-                       sl_node_kind_name(n->kind));
+                       sl_doc_node_kind_name(n->kind));
 }
 
-static int find_anchor(struct reader *y, uint32_t depth, struct sl_node *ret,
+static int find_anchor(struct reader *y, uint32_t depth, struct sl_doc_node *ret,
                        uint32_t *ret_height) {
     const char *name = (const char *)y->event.data.alias.anchor;
     uint32_t line = line_of(y), i = sl_wordset_find(&y->names, name);
@@ -261,7 +261,7 @@ static int find_anchor(struct reader *y, uint32_t depth, struct sl_node *ret,
     const struct anchor *a = &y->anchors.v[i];
     if (depth + a->height > SL_DOC_MAX_DEPTH)
         return sl_doc_fail(&y->b, SL_ELIMIT, line, "nested more than %u deep", SL_DOC_MAX_DEPTH);
-    r = sl_build_count(&y->b, a->weight, line);
+    r = doc_build_count(&y->b, a->weight, line);
     if (r < 0)
         return r;
     *ret = a->node;
@@ -269,7 +269,7 @@ static int find_anchor(struct reader *y, uint32_t depth, struct sl_node *ret,
     return 0;
 }
 
-static int keep_anchor(struct reader *y, const char *name, const struct sl_node *node,
+static int keep_anchor(struct reader *y, const char *name, const struct sl_doc_node *node,
                        uint32_t weight, uint32_t height) {
     struct anchor a = {*node, weight, height};
 
@@ -288,11 +288,11 @@ static int keep_anchor(struct reader *y, const char *name, const struct sl_node 
 }
 
 /* The pairs of a merged map that are not there yet go onto the stack; 'there' is what is. */
-static int merge_map(struct reader *y, const struct sl_node *from, uint32_t base,
+static int merge_map(struct reader *y, const struct sl_doc_node *from, uint32_t base,
                      struct sl_wordset *there) {
-    if (from->kind != SL_NODE_MAP)
+    if (from->kind != SL_DOC_NODE_MAP)
         return sl_doc_fail(&y->b, SL_EINVAL, from->line, "expected a map to merge, got %s",
-                           sl_node_kind_name(from->kind));
+                           sl_doc_node_kind_name(from->kind));
     for (uint32_t i = 0; i < from->n; i++) {
         if (!sl_wordset_add(there, from->pairs[i].key))
             continue;
@@ -304,7 +304,7 @@ static int merge_map(struct reader *y, const struct sl_node *from, uint32_t base
     return 0;
 }
 
-static int merge(struct reader *y, const struct sl_node *from, uint32_t base) {
+static int merge(struct reader *y, const struct sl_doc_node *from, uint32_t base) {
     _cleanup_(sl_wordset_done) struct sl_wordset there = {0};
     int r = 0;
 
@@ -313,44 +313,44 @@ static int merge(struct reader *y, const struct sl_node *from, uint32_t base) {
                            MAX_MERGED);
     for (uint32_t i = base; i < y->b.stack.n; i++)
         (void)sl_wordset_add(&there, y->b.stack.v[i].key);
-    if (from->kind != SL_NODE_LIST)
+    if (from->kind != SL_DOC_NODE_LIST)
         return merge_map(y, from, base, &there);
     for (uint32_t i = 0; i < from->n && r == 0; i++)
         r = merge_map(y, &from->items[i], base, &there);
     return r;
 }
 
-static int node(struct reader *y, uint32_t depth, struct sl_node *ret, uint32_t *ret_height);
+static int node(struct reader *y, uint32_t depth, struct sl_doc_node *ret, uint32_t *ret_height);
 
 /* The event looked at is the collection's first child or end; its end is left looked at. */
-static int list(struct reader *y, uint32_t depth, uint32_t line, struct sl_node *ret,
+static int list(struct reader *y, uint32_t depth, uint32_t line, struct sl_doc_node *ret,
                 uint32_t *height) {
     uint32_t base = y->b.stack.n, h = 0;
     int r;
 
     while (y->event.type != YAML_SEQUENCE_END_EVENT) {
-        struct sl_node item = {0};
+        struct sl_doc_node item = {0};
         r = node(y, depth + 1, &item, &h);
         if (r < 0)
             return r;
-        *sl_vec_push(&y->b.stack) = (struct sl_pair){.value = item};
+        *sl_vec_push(&y->b.stack) = (struct sl_doc_pair){.value = item};
         *height = h > *height ? h : *height;
         r = next(y);
         if (r < 0)
             return r;
     }
-    sl_build_list(&y->b, base, line, ret);
+    doc_build_list(&y->b, base, line, ret);
     return 0;
 }
 
-static int map(struct reader *y, uint32_t depth, uint32_t line, struct sl_node *ret,
+static int map(struct reader *y, uint32_t depth, uint32_t line, struct sl_doc_node *ret,
                uint32_t *height) {
     uint32_t base = y->b.stack.n, h = 0;
-    struct sl_node key = {0}, merged = {0};
+    struct sl_doc_node key = {0}, merged = {0};
     int r;
 
     while (y->event.type != YAML_MAPPING_END_EVENT) {
-        struct sl_pair pair = {.line = line_of(y)};
+        struct sl_doc_pair pair = {.line = line_of(y)};
         bool is_merge = y->event.type == YAML_SCALAR_EVENT && !y->event.data.scalar.tag &&
                         y->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
                         strcmp((const char *)y->event.data.scalar.value, "<<") == 0;
@@ -382,11 +382,11 @@ static int map(struct reader *y, uint32_t depth, uint32_t line, struct sl_node *
         if (r < 0)
             return r;
     }
-    return sl_build_map(&y->b, base, line, ret);
+    return doc_build_map(&y->b, base, line, ret);
 }
 
 /* The node that the event looked at begins. Its last event is left looked at. */
-static int node(struct reader *y, uint32_t depth, struct sl_node *ret, uint32_t *ret_height) {
+static int node(struct reader *y, uint32_t depth, struct sl_doc_node *ret, uint32_t *ret_height) {
     uint32_t before = y->b.nodes, height = 0, line = line_of(y);
     const char *anchor = NULL, *tag = NULL;
     bool is_map = y->event.type == YAML_MAPPING_START_EVENT;
@@ -396,7 +396,7 @@ static int node(struct reader *y, uint32_t depth, struct sl_node *ret, uint32_t 
         return sl_doc_fail(&y->b, SL_ELIMIT, line, "nested more than %u deep", SL_DOC_MAX_DEPTH);
     if (y->event.type == YAML_ALIAS_EVENT)
         return find_anchor(y, depth, ret, ret_height);
-    r = sl_build_count(&y->b, 1, line);
+    r = doc_build_count(&y->b, 1, line);
     if (r < 0)
         return r;
     switch (y->event.type) {
@@ -443,7 +443,7 @@ static int documents(struct reader *y) {
             r = next(y);
         if (r < 0 || y->event.type == YAML_STREAM_END_EVENT)
             return r;
-        struct sl_node root = {0};
+        struct sl_doc_node root = {0};
         sl_vec_clear(&y->anchors);
         sl_wordset_done(&y->names);
         r = next(y); /* past the start of the document */
@@ -453,12 +453,12 @@ static int documents(struct reader *y) {
             r = next(y); /* its end */
         if (r < 0)
             return r;
-        if (root.kind == SL_NODE_NULL)
+        if (root.kind == SL_DOC_NODE_NULL)
             continue; /* nothing between two "---" */
         if (y->b.stack.n == SL_DOC_MAX_DOCUMENTS)
             return sl_doc_fail(&y->b, SL_ELIMIT, root.line, "more than %u documents",
                                SL_DOC_MAX_DOCUMENTS);
-        *sl_vec_push(&y->b.stack) = (struct sl_pair){.value = root};
+        *sl_vec_push(&y->b.stack) = (struct sl_doc_pair){.value = root};
     }
 }
 
@@ -495,7 +495,7 @@ int sl_doc_yaml_within(const char *file, const char *text, size_t len, uint32_t 
     yaml_parser_set_input_string(&y.parser, (const unsigned char *)text, len);
     r = documents(&y);
     if (r == 0)
-        sl_build_roots(&y.b);
+        doc_build_roots(&y.b);
     yaml_event_delete(&y.event);
     yaml_parser_delete(&y.parser);
     sl_vec_free(&y.b.stack);

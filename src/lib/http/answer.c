@@ -43,7 +43,7 @@ static void on_read_end(void *cls) {
     sl_freep(&s);
 }
 
-struct MHD_Response *sl_answer_response(struct sl_http_answer *a) {
+struct MHD_Response *http_answer_response(struct sl_http_answer *a) {
     struct sl_buf *body = &a->body;
     struct MHD_Response *r;
 
@@ -64,8 +64,8 @@ struct MHD_Response *sl_answer_response(struct sl_http_answer *a) {
     return r;
 }
 
-bool sl_answer_headers(struct MHD_Response *r, const char *content_type,
-                       const char *const *headers) {
+bool http_answer_headers(struct MHD_Response *r, const char *content_type,
+                         const char *const *headers) {
     bool ok = MHD_add_response_header(r, "Content-Type", content_type) == MHD_YES;
 
     for (; ok && headers && headers[0]; headers += 2)

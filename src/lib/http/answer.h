@@ -10,10 +10,10 @@
 struct MHD_Response;
 
 /* Takes over the buffer's memory, and the pieces ('more' is NULL then). NULL: no memory. */
-struct MHD_Response *sl_answer_response(struct sl_http_answer *a);
+struct MHD_Response *http_answer_response(struct sl_http_answer *a);
 
 /* False: no memory, or no headers. */
-bool sl_answer_headers(struct MHD_Response *r, const char *content_type,
-                       const char *const *headers);
+bool http_answer_headers(struct MHD_Response *r, const char *content_type,
+                         const char *const *headers);
 
 #endif

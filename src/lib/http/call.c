@@ -33,7 +33,7 @@ void sl_httpd_call_unref(struct sl_http_call *c) {
 
 struct sl_http_call *sl_http_hold(const struct sl_http_request *rq, void (*gone)(void *ctx),
                                   void *ctx) {
-    struct conn *conn = sl_httpd_conn(rq->priv);
+    struct http_conn *conn = sl_httpd_conn(rq->priv);
     struct sl_http_call *c = sl_alloc0(1, sizeof *c);
 
     sl_assert(!conn->call);
@@ -43,7 +43,7 @@ struct sl_http_call *sl_http_hold(const struct sl_http_request *rq, void (*gone)
     return c;
 }
 
-enum MHD_Result sl_httpd_call_send(struct conn *conn) {
+enum MHD_Result sl_httpd_call_send(struct http_conn *conn) {
     struct sl_http_call *c = conn->call;
 
     if (!c->response) { /* woken too early */
@@ -55,7 +55,7 @@ enum MHD_Result sl_httpd_call_send(struct conn *conn) {
     return r;
 }
 
-void sl_httpd_call_end(struct conn *conn) {
+void sl_httpd_call_end(struct http_conn *conn) {
     struct sl_http_call *c = TAKE_PTR(conn->call);
     void (*gone)(void *) = TAKE_PTR(c->gone);
 
@@ -65,7 +65,7 @@ void sl_httpd_call_end(struct conn *conn) {
     if (c->up)
         sl_httpd_upgrade_stop(c);
     else
-        sl_share_taken(c, c->out.len - c->sent);
+        http_share_taken(c, c->out.len - c->sent);
     c->conn = NULL;
     if (c->response)
         MHD_destroy_response(TAKE_PTR(c->response));
@@ -80,7 +80,7 @@ void sl_httpd_call_end(struct conn *conn) {
 static void send_response(struct sl_http_call *c, int status, const char *content_type,
                           const char *const *headers, struct MHD_Response *r) {
     c->status = status;
-    if (r && sl_answer_headers(r, content_type, headers)) {
+    if (r && http_answer_headers(r, content_type, headers)) {
         c->response = r;
         sl_httpd_resume(c->conn);
         return;
@@ -109,7 +109,7 @@ void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
                    const char *const *headers, const char *body, size_t len) {
     sl_assert(!c->streams && !c->response && c->gone);
     c->gone = NULL;
-    if (!sl_share_answer(c->conn, len, LARGE_ANSWER)) {
+    if (!http_share_answer(c->conn, len, LARGE_ANSWER)) {
         refuse_reply(c);
         return;
     }
@@ -129,7 +129,7 @@ static void set_deadline(struct sl_http_call *c) {
 
 void sl_httpd_call_sent(struct sl_http_call *c, size_t n) {
     if (n && !c->up)
-        sl_share_taken(c, n);
+        http_share_taken(c, n);
     c->sent += n;
     if (c->sent < c->out.len)
         return;
@@ -140,7 +140,7 @@ void sl_httpd_call_sent(struct sl_http_call *c, size_t n) {
 }
 
 bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len) {
-    if (!c->up && (len > c->out.ceiling - (c->out.len - c->sent) || !sl_share_wait(c, len))) {
+    if (!c->up && (len > c->out.ceiling - (c->out.len - c->sent) || !http_share_wait(c, len))) {
         sl_buf_fail(&c->out);
         return !sl_buf_full(&c->out);
     }
@@ -174,7 +174,7 @@ static void on_read_end(void *cls) {
     sl_httpd_call_unref(cls);
 }
 
-static void listen_for_hangup(struct conn *conn) {
+static void listen_for_hangup(struct http_conn *conn) {
     struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = conn};
 
     conn->listens = epoll_ctl(conn->server->h->hangups, EPOLL_CTL_ADD, conn->fd, &ev) == 0;

@@ -67,8 +67,8 @@ static int listen_family(const char *host, const char *port, int family, int *re
     return fd;
 }
 
-int sl_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
-              struct sl_err *err) {
+int http_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
+                struct sl_err *err) {
     bool any = !host || !host[0];
     char number[8];
     int gai, fd;

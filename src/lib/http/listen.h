@@ -9,7 +9,7 @@
 
 /* A socket that listens on host and port: non-blocking, closed on exec. NULL or "" is every
  * address, of IPv6 and IPv4 both where the machine has both. Port 0 takes a free one. */
-int sl_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
-              struct sl_err *err) _must_check_;
+int http_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
+                struct sl_err *err) _must_check_;
 
 #endif

@@ -13,7 +13,7 @@ static bool is_valid(gnutls_session_t session) {
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) >= 0 && status == 0;
 }
 
-bool sl_peer_name(void *session, char *out, size_t size) {
+bool http_peer_name(void *session, char *out, size_t size) {
     unsigned n = 0;
     const gnutls_datum_t *chain = session && gnutls_auth_get_type(session) == GNUTLS_CRD_CERTIFICATE
                                       ? gnutls_certificate_get_peers(session, &n)

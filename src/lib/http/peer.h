@@ -11,6 +11,6 @@
  * certificate, if there is one that is for client authentication, is valid now and was signed by
  * one of them; else false. Checked for each request, because certificates expire while connections
  * stay open. */
-bool sl_peer_name(void *session, char *out, size_t size);
+bool http_peer_name(void *session, char *out, size_t size);
 
 #endif

@@ -50,7 +50,7 @@ static bool find_peer(const struct sl_http_request *rq, char *out, size_t size) 
     const union MHD_ConnectionInfo *i =
         MHD_get_connection_info(rq->priv, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
-    return i && sl_peer_name(i->tls_session, out, size);
+    return i && http_peer_name(i->tls_session, out, size);
 }
 
 void sl_httpd_lookups(struct sl_http_request *rq) {

@@ -61,7 +61,7 @@ _Static_assert(HEADER_BYTES + SMALL_ANSWER + TLS_BYTES <= SL_HTTP_CONNECTION_BYT
 
 /* ---- answers ---- */
 
-enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int status,
+enum MHD_Result sl_httpd_queue(struct http_server *s, struct MHD_Connection *c, int status,
                                struct MHD_Response *r) {
     /* If its certificate is out of date: let the client come again. */
     bool last = s->generation != s->h->generation || sl_httpd_conn(c)->last;
@@ -71,20 +71,20 @@ enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int s
     return MHD_queue_response(c, (unsigned)status, r);
 }
 
-static enum MHD_Result send_answer(struct server *s, struct MHD_Connection *c,
+static enum MHD_Result send_answer(struct http_server *s, struct MHD_Connection *c,
                                    struct sl_http_answer *a) {
-    struct MHD_Response *r = sl_answer_response(a);
+    struct MHD_Response *r = http_answer_response(a);
 
     if (!r)
         return MHD_NO;
     enum MHD_Result sent = MHD_NO;
-    if (sl_answer_headers(r, a->content_type, a->headers))
+    if (http_answer_headers(r, a->content_type, a->headers))
         sent = sl_httpd_queue(s, c, a->status, r);
     MHD_destroy_response(r);
     return sent;
 }
 
-static enum MHD_Result refuse(struct server *s, struct MHD_Connection *c, int status,
+static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *c, int status,
                               const char *words) {
     struct sl_http_answer a = {.status = status, .content_type = "text/plain; charset=utf-8"};
 
@@ -99,14 +99,15 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *c, int st
     return r;
 }
 
-static enum MHD_Result refuse_large(struct server *s, struct MHD_Connection *c, size_t ceiling) {
+static enum MHD_Result refuse_large(struct http_server *s, struct MHD_Connection *c,
+                                    size_t ceiling) {
     char words[80];
 
     sl_fmt(words, sizeof words, "the answer is larger than %zu bytes", ceiling);
     return refuse(s, c, 500, words);
 }
 
-struct conn *sl_httpd_conn(struct MHD_Connection *c) {
+struct http_conn *sl_httpd_conn(struct MHD_Connection *c) {
     return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
@@ -114,14 +115,14 @@ void sl_http_defer(const struct sl_http_request *rq) {
     sl_httpd_conn(rq->priv)->waiting = true;
 }
 
-void sl_httpd_suspend(struct conn *c) {
+void sl_httpd_suspend(struct http_conn *c) {
     c->waiting = true;
     MHD_suspend_connection(c->mhd);
 }
 
 static void on_server_timer(uv_timer_t *t);
 
-void sl_httpd_resume(struct conn *c) {
+void sl_httpd_resume(struct http_conn *c) {
     if (!c->waiting)
         return;
     c->waiting = false;
@@ -132,7 +133,7 @@ void sl_httpd_resume(struct conn *c) {
 }
 
 static struct sl_http_request as_asked(struct MHD_Connection *c, const char *method,
-                                       const char *path, const struct request *rq) {
+                                       const char *path, const struct http_request *rq) {
     struct sl_http_request request = {
         .method = method,
         .path = path,
@@ -148,14 +149,14 @@ static struct sl_http_request as_asked(struct MHD_Connection *c, const char *met
 }
 
 /* True: it was answered before its body is here, or the answer failed. */
-static bool answer_early(struct server *s, struct MHD_Connection *c, const char *method,
-                         const char *path, const struct request *rq, enum MHD_Result *ret) {
+static bool answer_early(struct http_server *s, struct MHD_Connection *c, const char *method,
+                         const char *path, const struct http_request *rq, enum MHD_Result *ret) {
     struct sl_http_request request = as_asked(c, method, path, rq);
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
 
     if (!s->h->spec.early)
         return false;
-    sl_buf_init(&a.body, sl_share_room(s->h, SMALL_ANSWER));
+    sl_buf_init(&a.body, http_share_room(s->h, SMALL_ANSWER));
     bool answered = s->h->spec.early(s->h->spec.ctx, &request, &a);
     if (answered) {
         sl_httpd_conn(c)->last = true;
@@ -165,14 +166,14 @@ static bool answer_early(struct server *s, struct MHD_Connection *c, const char 
     return answered;
 }
 
-static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const char *method,
-                              const char *path, struct request *rq) {
-    struct conn *conn = sl_httpd_conn(c);
+static enum MHD_Result handle(struct http_server *s, struct MHD_Connection *c, const char *method,
+                              const char *path, struct http_request *rq) {
+    struct http_conn *conn = sl_httpd_conn(c);
     struct sl_http_request request = as_asked(c, method, path, rq);
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
     enum MHD_Result r;
 
-    const size_t room = sl_share_room(s->h, SMALL_ANSWER), most = s->h->spec.max_answer;
+    const size_t room = http_share_room(s->h, SMALL_ANSWER), most = s->h->spec.max_answer;
     sl_buf_init(&a.body, room);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
@@ -184,13 +185,13 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
     }
     if (conn->waiting || conn->call) {
         if (conn->call) /* the handler will not be asked again */
-            sl_share_give_back(conn, rq);
+            http_share_give_back(conn, rq);
         sl_httpd_suspend(conn);
         r = MHD_YES;
     } else if (sl_buf_full(&a.body) && room == most) {
         sl_log(SL_LOG_ERROR, "response too large", SL_S("path", path), SL_I("limit", most));
         r = refuse_large(s, c, most);
-    } else if (sl_buf_full(&a.body) || !sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
+    } else if (sl_buf_full(&a.body) || !http_share_answer(conn, a.body.len, SMALL_ANSWER)) {
         r = refuse(s, c, 503, "too many responses are unread, retry later");
     } else {
         r = send_answer(s, c, &a);
@@ -215,7 +216,7 @@ static size_t body_ceiling(const struct sl_httpd_spec *spec, const char *path) {
 }
 
 /* Until when the body has to be here, by what of it is. */
-static void set_body_deadline(struct conn *conn, const struct request *rq) {
+static void set_body_deadline(struct http_conn *conn, const struct http_request *rq) {
     const struct sl_httpd_spec *spec = &conn->server->h->spec;
     uint64_t ms = BODY_GRACE_MS + rq->seen * 1000 / BODY_RATE;
 
@@ -223,9 +224,9 @@ static void set_body_deadline(struct conn *conn, const struct request *rq) {
 }
 
 /* The headers are complete. */
-static enum MHD_Result begin(struct server *s, struct MHD_Connection *c, const char *method,
-                             const char *path, const char *version, struct request *rq) {
-    struct conn *conn = sl_httpd_conn(c);
+static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *method,
+                             const char *path, const char *version, struct http_request *rq) {
+    struct http_conn *conn = sl_httpd_conn(c);
     size_t max = body_ceiling(&s->h->spec, path);
     bool chunked;
     const char *problem = sl_httpd_framing(c, method, version, rq->uri_end, &chunked);
@@ -246,12 +247,12 @@ static enum MHD_Result begin(struct server *s, struct MHD_Connection *c, const c
     return MHD_YES;
 }
 
-static enum MHD_Result take_piece(struct conn *conn, struct request *rq, size_t max,
+static enum MHD_Result take_piece(struct http_conn *conn, struct http_request *rq, size_t max,
                                   const char *piece, size_t n) {
     rq->seen += n;
-    rq->crowded = rq->crowded || !sl_share_take(conn, rq, n);
-    if (rq->crowded)
-        sl_share_give_back(conn, rq);
+    rq->over_limit = rq->over_limit || !http_share_take(conn, rq, n);
+    if (rq->over_limit)
+        http_share_give_back(conn, rq);
     else
         sl_buf_add(&rq->body, piece, n);
     set_body_deadline(conn, rq);
@@ -264,9 +265,9 @@ static enum MHD_Result take_piece(struct conn *conn, struct request *rq, size_t 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
                                   const char *method, const char *version, const char *piece,
                                   size_t *piece_len, void **state) {
-    struct server *s = cls;
-    struct request *rq = *state;
-    struct conn *conn = sl_httpd_conn(c);
+    struct http_server *s = cls;
+    struct http_request *rq = *state;
+    struct http_conn *conn = sl_httpd_conn(c);
 
     if (!rq->begun)
         return begin(s, c, method, path, version, rq);
@@ -276,12 +277,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         return take_piece(conn, rq, body_ceiling(&s->h->spec, path), piece, n);
     }
     if (conn->state == CONN_RECEIVING) {
-        sl_share_turn(conn, CONN_BUSY);
+        http_share_turn(conn, CONN_BUSY);
         conn->deadline_ms = uv_now(s->h->loop) + s->h->spec.request_ms;
     }
     if (sl_buf_full(&rq->body))
         return refuse(s, c, 413, "the body is too large");
-    if (rq->crowded)
+    if (rq->over_limit)
         return refuse(s, c, 503, "too many request bodies at once, retry later");
     if (conn->late)
         return MHD_NO;
@@ -291,11 +292,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 }
 
 /* The connection has begun or ended a request. */
-static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
+static void turn(struct http_server *s, struct MHD_Connection *c, bool idle) {
     struct sl_httpd *h = s->h;
-    struct conn *conn = sl_httpd_conn(c);
+    struct http_conn *conn = sl_httpd_conn(c);
 
-    sl_share_turn(conn, idle ? CONN_IDLE : CONN_RECEIVING);
+    http_share_turn(conn, idle ? CONN_IDLE : CONN_RECEIVING);
     conn->deadline_ms = uv_now(h->loop) + (idle ? h->spec.idle_ms : h->spec.header_ms);
 }
 
@@ -313,7 +314,7 @@ static void hide_many(const char *query) {
 }
 
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *c) {
-    struct request *rq = sl_alloc0(1, sizeof *rq);
+    struct http_request *rq = sl_alloc0(1, sizeof *rq);
     const char *query = strchr(uri, '?');
 
     turn(cls, c, false);
@@ -327,16 +328,16 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **state,
                          enum MHD_RequestTerminationCode how) {
-    struct request *rq = *state;
+    struct http_request *rq = *state;
 
     (void)how;
     turn(cls, c, true);
-    sl_share_answered(sl_httpd_conn(c));
+    http_share_answered(sl_httpd_conn(c));
     if (sl_httpd_conn(c)->call)
         sl_httpd_call_end(sl_httpd_conn(c));
     sl_httpd_conn(c)->rq = NULL;
     if (rq) {
-        sl_share_give_back(sl_httpd_conn(c), rq);
+        http_share_give_back(sl_httpd_conn(c), rq);
         sl_freep(&rq->query);
         sl_freep(&rq);
     }
@@ -359,9 +360,9 @@ static void keep_alive(int fd) {
 
 static void on_connection(void *cls, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what) {
-    struct server *s = cls;
+    struct http_server *s = cls;
     struct sl_httpd *h = s->h;
-    struct conn *conn = *context;
+    struct http_conn *conn = *context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         conn = sl_alloc0(1, sizeof *conn);
@@ -369,8 +370,8 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         conn->mhd = c;
         conn->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->deadline_ms = uv_now(h->loop) + h->spec.header_ms;
-        sl_share_join(conn,
-                      MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+        http_share_join(
+            conn, MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
         keep_alive(conn->fd);
         TAILQ_INSERT_TAIL(&h->conns, conn, entry);
         h->n_conns++;
@@ -379,7 +380,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         TAILQ_REMOVE(&h->conns, conn, entry);
         h->n_conns--;
         s->n_conns--;
-        sl_share_leave(conn);
+        http_share_leave(conn);
         sl_freep(&conn);
     }
     *context = conn;
@@ -397,12 +398,12 @@ static size_t unescape(void *cls, struct MHD_Connection *c, char *s) {
 }
 
 static _printf_(2, 0) void on_log(void *cls, const char *fmt, va_list ap) {
-    struct server *s = cls;
+    struct http_server *s = cls;
 
-    sl_vfmt_short(s->last_words, sizeof s->last_words, fmt, ap);
-    s->last_words[strcspn(s->last_words, "\n")] = '\0';
+    sl_vfmt_short(s->last_error, sizeof s->last_error, fmt, ap);
+    s->last_error[strcspn(s->last_error, "\n")] = '\0';
     sl_log(SL_LOG_DEBUG, "HTTP library message", SL_I("port", s->h->port),
-           SL_S("error", s->last_words));
+           SL_S("error", s->last_error));
 }
 
 /* ---- the loop ---- */
@@ -410,14 +411,14 @@ static _printf_(2, 0) void on_log(void *cls, const char *fmt, va_list ap) {
 static void tend(struct sl_httpd *h);
 
 static void on_server_closed(uv_handle_t *u) {
-    struct server *s = u->data;
+    struct http_server *s = u->data;
 
     if (--s->n_handles == 0)
         sl_freep(&s);
 }
 
-static void server_stop(struct server *s) {
-    struct conn *c;
+static void server_stop(struct http_server *s) {
+    struct http_conn *c;
 
     TAILQ_REMOVE(&s->h->servers, s, entry);
     TAILQ_FOREACH(c, &s->h->conns, entry)
@@ -432,7 +433,7 @@ static void server_stop(struct server *s) {
 
 static void on_server_again(uv_idle_t *u);
 
-static void server_run(struct server *s) {
+static void server_run(struct http_server *s) {
     struct sl_httpd *h = s->h;
     MHD_UNSIGNED_LONG_LONG ms;
 
@@ -480,7 +481,7 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
                            err); /* the library takes any text, and trusts nobody */
     if (r < 0)
         return r;
-    struct server *s = sl_alloc0(1, sizeof *s);
+    struct http_server *s = sl_alloc0(1, sizeof *s);
     s->h = h;
     /* clang-format off */
     s->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s,
@@ -500,7 +501,7 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
     /* clang-format on */
     if (!s->mhd) {
         r = sl_err_set(err, SL_EINVAL, "cannot start the server: %s",
-                       s->last_words[0] ? s->last_words : strerror(errno));
+                       s->last_error[0] ? s->last_error : strerror(errno));
         sl_freep(&s);
         return r;
     }
@@ -524,7 +525,7 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
 
 /* Closes one connection for a new one, if there is one that gives way to somebody from there. */
 static bool make_room(struct sl_httpd *h, const struct sockaddr *from) {
-    struct conn *c = sl_share_victim(h, sl_share_find(h, from));
+    struct http_conn *c = http_share_victim(h, http_share_find(h, from));
 
     if (!c)
         return false;
@@ -535,8 +536,8 @@ static bool make_room(struct sl_httpd *h, const struct sockaddr *from) {
 
 /* Waking one connection costs the library a walk over all of its that sleep, so none gets many. If
  * no further one can be had, the last one takes more. */
-static struct server *choose(struct sl_httpd *h) {
-    struct server *s;
+static struct http_server *choose(struct sl_httpd *h) {
+    struct http_server *s;
 
     if (h->now->n_conns < SERVER_CONNS)
         return h->now;
@@ -554,7 +555,8 @@ static void on_listener(uv_poll_t *p, int status, int events) {
 
     (void)status;
     (void)events;
-    for (uint32_t i = 0; i < ACCEPTS && (!sl_share_full(h, used) || sl_share_has_room(h)); i++) {
+    for (uint32_t i = 0; i < ACCEPTS && (!http_share_full(h, used) || http_share_has_room(h));
+         i++) {
         socklen_t len = sizeof from;
         int fd = accept4(h->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
@@ -565,13 +567,13 @@ static void on_listener(uv_poll_t *p, int status, int events) {
                        SL_S("error", strerror(errno)));
             break;
         }
-        if (sl_share_full(h, used) && make_room(h, (struct sockaddr *)&from)) {
+        if (http_share_full(h, used) && make_room(h, (struct sockaddr *)&from)) {
             used = h->n_conns;
-        } else if (!sl_share_spare(h, used)) {
+        } else if (!http_share_spare(h, used)) {
             (void)close(fd); /* its address has too many that wait already */
             continue;
         }
-        struct server *s = choose(h);
+        struct http_server *s = choose(h);
         /* Owns the descriptor, also if it fails. */
         (void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len);
         used = h->n_conns > used ? h->n_conns : used + 1;
@@ -581,7 +583,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
     tend(h);
 }
 
-void sl_httpd_cut(struct conn *c) {
+void sl_httpd_cut(struct http_conn *c) {
     (void)shutdown(c->fd, SHUT_RDWR);
     c->late = true;
     /* With a time of its own it is in the list that the library looks through in each run;
@@ -593,27 +595,27 @@ void sl_httpd_cut(struct conn *c) {
 static void on_sweep(uv_timer_t *t) {
     struct sl_httpd *h = t->data;
     uint64_t now = uv_now(h->loop);
-    struct conn *c;
+    struct http_conn *c;
 
     h->starved = false;
     TAILQ_FOREACH(c, &h->conns, entry)
     if (c->deadline_ms <= now)
         sl_httpd_cut(c);
-    sl_share_sweep(h);
+    http_share_sweep(h);
     tend(h);
 }
 
 /* After anything happened: ends daemons that have no connections left, listens while there is
  * room, sweeps while there is something to sweep. */
 static void tend(struct sl_httpd *h) {
-    struct server *next;
+    struct http_server *next;
 
-    for (struct server *s = TAILQ_FIRST(&h->servers); s; s = next) {
+    for (struct http_server *s = TAILQ_FIRST(&h->servers); s; s = next) {
         next = TAILQ_NEXT(s, entry);
         if (s != h->now && s->n_conns == 0)
             server_stop(s);
     }
-    bool listening = sl_share_has_room(h) && !h->starved;
+    bool listening = http_share_has_room(h) && !h->starved;
     if (listening && !h->listening)
         (void)uv_poll_start(&h->listener, UV_READABLE, on_listener);
     else if (!listening && h->listening)
@@ -676,7 +678,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     TAILQ_INIT(&h->conns);
     TAILQ_INIT(&h->peers);
     TAILQ_INIT(&h->servers);
-    int r = sl_listen(spec->host, spec->port, &h->fd, &h->port, err);
+    int r = http_listen(spec->host, spec->port, &h->fd, &h->port, err);
     if (r < 0) {
         sl_httpd_unref(h);
         return r;
@@ -724,8 +726,8 @@ int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *k
             explicit_bzero(before[i], strlen(before[i]));
         sl_freep(&before[i]);
     }
-    struct server *next;
-    for (struct server *s = TAILQ_FIRST(&h->servers); s; s = next) {
+    struct http_server *next;
+    for (struct http_server *s = TAILQ_FIRST(&h->servers); s; s = next) {
         next = TAILQ_NEXT(s, entry);
         if (s->generation + 1 < h->generation) /* two generations are enough */
             server_stop(s);
@@ -735,7 +737,7 @@ int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *k
 }
 
 void sl_httpd_wake(struct sl_httpd *h) {
-    struct conn *c;
+    struct http_conn *c;
 
     sl_assert(!h->busy);
     TAILQ_FOREACH(c, &h->conns, entry)

@@ -101,25 +101,25 @@ void sl_http_end(struct sl_http_call *c);
 /*
  * Instead of a response: 101 with these headers, and from there on the connection is upgraded and
  * carries bytes both ways. sl_http_piece sends, sl_http_end closes once all of it has been sent.
- * 'bytes' gets what is received. Flow control: 'room' is called when the bytes to be sent fall
- * below SL_HTTP_WIRE_LOW again; a caller applies backpressure by not reading from its other side
- * until then. Both are called from the loop, never inside a call, and not after sl_http_end or
- * 'gone'. There is no deadline until the end; a vanished peer is detected as for any connection.
- * What a client sends before it has seen the 101 is lost.
+ * 'bytes' gets what is received. Flow control: 'writable' is called when the bytes to be sent fall
+ * below SL_HTTP_UPGRADE_LOW_WATER again; a caller applies backpressure by not reading from its
+ * other side until then. Both are called from the loop, never inside a call, and not after
+ * sl_http_end or 'gone'. There is no deadline until the end; a vanished peer is detected as for any
+ * connection. What a client sends before it has seen the 101 is lost.
  */
-struct sl_http_wire {
+struct sl_http_upgrade_events {
     void (*bytes)(void *ctx, const char *bytes, size_t len);
-    void (*room)(void *ctx);
+    void (*writable)(void *ctx);
 };
 /* 'wire' must stay valid as long as the call; its ctx is that of 'gone'. */
 void sl_http_upgrade(struct sl_http_call *c, const char *const *headers,
-                     const struct sl_http_wire *wire);
+                     const struct sl_http_upgrade_events *wire);
 /* While held, nothing is read, and the client has to wait. */
 void sl_http_hold_input(struct sl_http_call *c, bool hold);
 /* Bytes that the client has not taken yet. */
 size_t sl_http_waiting(const struct sl_http_call *c);
-#define SL_HTTP_WIRE ((size_t)16 << 20) /* of these; then sl_http_piece returns false */
-#define SL_HTTP_WIRE_LOW ((size_t)64 << 10)
+#define SL_HTTP_UPGRADE_MAX ((size_t)16 << 20) /* of these; then sl_http_piece returns false */
+#define SL_HTTP_UPGRADE_LOW_WATER ((size_t)64 << 10)
 
 /* Maximum memory of a connection besides its body, its stream and a large response: header lines, a
  * small response, TLS. And how many there may be above max_connections, for a moment. */

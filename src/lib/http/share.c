@@ -50,9 +50,9 @@ static void key_of(const struct sockaddr *a, uint8_t key[16]) {
     }
 }
 
-struct peer *sl_share_find(struct sl_httpd *h, const struct sockaddr *a) {
+struct http_peer *http_share_find(struct sl_httpd *h, const struct sockaddr *a) {
     uint8_t key[16];
-    struct peer *p;
+    struct http_peer *p;
 
     key_of(a, key);
     TAILQ_FOREACH(p, &h->peers, entry)
@@ -61,9 +61,9 @@ struct peer *sl_share_find(struct sl_httpd *h, const struct sockaddr *a) {
     return NULL;
 }
 
-void sl_share_join(struct conn *c, const struct sockaddr *a) {
+void http_share_join(struct http_conn *c, const struct sockaddr *a) {
     struct sl_httpd *h = c->server->h;
-    struct peer *p = sl_share_find(h, a);
+    struct http_peer *p = http_share_find(h, a);
 
     if (!p) {
         p = sl_alloc0(1, sizeof *p);
@@ -75,13 +75,13 @@ void sl_share_join(struct conn *c, const struct sockaddr *a) {
     p->n_conns++;
     c->peer = p;
     c->state = CONN_BUSY;
-    sl_share_turn(c, CONN_RECEIVING);
+    http_share_turn(c, CONN_RECEIVING);
 }
 
-void sl_share_leave(struct conn *c) {
-    struct peer *p = c->peer;
+void http_share_leave(struct http_conn *c) {
+    struct http_peer *p = c->peer;
 
-    sl_share_turn(c, CONN_BUSY);
+    http_share_turn(c, CONN_BUSY);
     sl_assert(p->n_conns > 0);
     if (--p->n_conns)
         return;
@@ -89,9 +89,9 @@ void sl_share_leave(struct conn *c) {
     sl_freep(&p);
 }
 
-void sl_share_turn(struct conn *c, enum conn_state to) {
+void http_share_turn(struct http_conn *c, enum http_conn_state to) {
     struct sl_httpd *h = c->server->h;
-    struct peer *p = c->peer;
+    struct http_peer *p = c->peer;
 
     if (c->state == CONN_IDLE)
         TAILQ_REMOVE(&p->idle, c, share);
@@ -111,13 +111,14 @@ void sl_share_turn(struct conn *c, enum conn_state to) {
 
 /* ---- connections ---- */
 
-static struct conn *oldest(const struct peer *p) {
+static struct http_conn *oldest(const struct http_peer *p) {
     return TAILQ_EMPTY(&p->idle) ? TAILQ_FIRST(&p->receiving) : TAILQ_FIRST(&p->idle);
 }
 
 /* Does its oldest give way to somebody from there? Not to one who has more; and what has just come
  * is spared, unless they are so many that others come first. */
-static bool yields(const struct sl_httpd *h, const struct peer *p, const struct peer *newcomer) {
+static bool yields(const struct sl_httpd *h, const struct http_peer *p,
+                   const struct http_peer *newcomer) {
     uint32_t theirs = newcomer ? newcomer->n_yielding : 0;
 
     if (!p->n_yielding || p->n_yielding < theirs)
@@ -127,8 +128,8 @@ static bool yields(const struct sl_httpd *h, const struct peer *p, const struct 
 }
 
 /* Of those who have equally many, the one that has the oldest. */
-struct conn *sl_share_victim(const struct sl_httpd *h, const struct peer *newcomer) {
-    struct peer *p, *most = NULL;
+struct http_conn *http_share_victim(const struct sl_httpd *h, const struct http_peer *newcomer) {
+    struct http_peer *p, *most = NULL;
 
     TAILQ_FOREACH(p, &h->peers, entry)
     if (yields(h, p, newcomer) &&
@@ -138,19 +139,19 @@ struct conn *sl_share_victim(const struct sl_httpd *h, const struct peer *newcom
     return most ? oldest(most) : NULL;
 }
 
-bool sl_share_full(const struct sl_httpd *h, uint32_t n_conns) {
+bool http_share_full(const struct sl_httpd *h, uint32_t n_conns) {
     return n_conns >= h->spec.max_connections ||
            (h->spec.max_unfinished && h->n_receiving >= h->spec.max_unfinished);
 }
 
-bool sl_share_spare(const struct sl_httpd *h, uint32_t n_conns) {
+bool http_share_spare(const struct sl_httpd *h, uint32_t n_conns) {
     return n_conns <= SL_HTTP_CONNECTIONS(h->spec.max_connections) &&
            (!h->spec.max_unfinished ||
             h->n_receiving <= SL_HTTP_CONNECTIONS(h->spec.max_unfinished));
 }
 
-bool sl_share_has_room(const struct sl_httpd *h) {
-    return sl_share_spare(h, h->n_conns) || sl_share_victim(h, NULL);
+bool http_share_has_room(const struct sl_httpd *h) {
+    return http_share_spare(h, h->n_conns) || http_share_victim(h, NULL);
 }
 
 /* ---- bodies ---- */
@@ -165,7 +166,7 @@ static size_t reserve(const struct sl_httpd *h) {
     return ceiling(h) / 4 < SMALL_ROOM ? ceiling(h) / 4 : SMALL_ROOM;
 }
 
-static bool fits(const struct sl_httpd *h, const struct request *rq, size_t n, bool large) {
+static bool fits(const struct sl_httpd *h, const struct http_request *rq, size_t n, bool large) {
     size_t more = rq->large ? n : rq->taken + n; /* of the room for large ones */
 
     return n <= ceiling(h) && h->bodies <= ceiling(h) - n &&
@@ -174,10 +175,10 @@ static bool fits(const struct sl_httpd *h, const struct request *rq, size_t n, b
 }
 
 /* The body that gives way for so many bytes more of this one; NULL: none. */
-static struct conn *yielding_body(const struct sl_httpd *h, const struct conn *asks, size_t n,
-                                  bool large) {
-    struct conn *still = NULL, *biggest = NULL, *c;
-    struct peer *p, *most = NULL;
+static struct http_conn *yielding_body(const struct sl_httpd *h, const struct http_conn *asks,
+                                       size_t n, bool large) {
+    struct http_conn *still = NULL, *biggest = NULL, *c;
+    struct http_peer *p, *most = NULL;
 
     TAILQ_FOREACH(p, &h->peers, entry) {
         TAILQ_FOREACH(c, &p->receiving, share)
@@ -199,16 +200,16 @@ static struct conn *yielding_body(const struct sl_httpd *h, const struct conn *a
     return biggest;
 }
 
-bool sl_share_take(struct conn *c, struct request *rq, size_t n) {
+bool http_share_take(struct http_conn *c, struct http_request *rq, size_t n) {
     struct sl_httpd *h = c->server->h;
     const bool large = rq->large || rq->announced > SMALL_BODY || rq->taken + n > SMALL_BODY;
 
     while (!fits(h, rq, n, large)) {
-        struct conn *v = yielding_body(h, c, n, large);
+        struct http_conn *v = yielding_body(h, c, n, large);
         if (!v)
             return false;
-        sl_share_give_back(v, v->rq);
-        v->rq->crowded = true;
+        http_share_give_back(v, v->rq);
+        v->rq->over_limit = true;
         sl_httpd_cut(v);
     }
     if (large)
@@ -221,7 +222,7 @@ bool sl_share_take(struct conn *c, struct request *rq, size_t n) {
     return true;
 }
 
-void sl_share_give_back(struct conn *c, struct request *rq) {
+void http_share_give_back(struct http_conn *c, struct http_request *rq) {
     struct sl_httpd *h = c->server->h;
 
     (void)sl_buf_full(&rq->body); /* what was too long was answered so */
@@ -235,24 +236,24 @@ void sl_share_give_back(struct conn *c, struct request *rq) {
 
 /* ---- streams ---- */
 
-static size_t waiting(const struct conn *c) {
+static size_t waiting(const struct http_conn *c) {
     return c->call && c->call->streams && !c->late ? c->call->out.len - c->call->sent : 0;
 }
 
 /* What waits is dropped at once; the connection ends when the library runs. */
-static void end_stream(struct conn *c) {
+static void end_stream(struct http_conn *c) {
     struct sl_http_call *call = c->call;
 
-    sl_share_taken(call, call->out.len - call->sent);
+    http_share_taken(call, call->out.len - call->sent);
     call->sent = 0;
     sl_buf_done(&call->out);
     sl_httpd_cut(c);
 }
 
 /* The stream that gives way; NULL: none. 'any': also one that is being read. */
-static struct conn *yielding_stream(const struct sl_httpd *h, bool any) {
-    struct conn *c, *most = NULL;
-    const struct peer *p, *from = NULL;
+static struct http_conn *yielding_stream(const struct sl_httpd *h, bool any) {
+    struct http_conn *c, *most = NULL;
+    const struct http_peer *p, *from = NULL;
 
     TAILQ_FOREACH(p, &h->peers, entry)
     if (!from || p->unread > from->unread)
@@ -264,8 +265,8 @@ static struct conn *yielding_stream(const struct sl_httpd *h, bool any) {
     return most;
 }
 
-bool sl_share_wait(struct sl_http_call *c, size_t n) {
-    struct conn *conn = c->conn;
+bool http_share_wait(struct sl_http_call *c, size_t n) {
+    struct http_conn *conn = c->conn;
     struct sl_httpd *h = conn->server->h;
 
     if (conn->late)
@@ -275,7 +276,7 @@ bool sl_share_wait(struct sl_http_call *c, size_t n) {
     h->unread += n;
     conn->peer->unread += n;
     while (h->unread > SL_HTTP_STREAMS) {
-        struct conn *v = yielding_stream(h, h->unread > SL_HTTP_STREAMS_MOST);
+        struct http_conn *v = yielding_stream(h, h->unread > SL_HTTP_STREAMS_MOST);
         if (!v || v == conn)
             break;
         end_stream(v);
@@ -285,11 +286,11 @@ bool sl_share_wait(struct sl_http_call *c, size_t n) {
     bool still = uv_now(h->loop) - conn->moved_ms >= h->spec.still_ms;
     if (!before || (h->unread <= SL_HTTP_STREAMS_MOST && !(still && before > SL_HTTP_STREAM_STILL)))
         return true;
-    sl_share_taken(c, n);
+    http_share_taken(c, n);
     return false;
 }
 
-void sl_share_taken(struct sl_http_call *c, size_t n) {
+void http_share_taken(struct sl_http_call *c, size_t n) {
     c->conn->server->h->unread -= n;
     c->conn->peer->unread -= n;
     c->conn->moved_ms = uv_now(c->conn->server->h->loop);
@@ -297,7 +298,7 @@ void sl_share_taken(struct sl_http_call *c, size_t n) {
 
 /* ---- answers ---- */
 
-size_t sl_share_room(const struct sl_httpd *h, size_t small) {
+size_t http_share_room(const struct sl_httpd *h, size_t small) {
     size_t room = h->answers < h->spec.all_answers ? h->spec.all_answers - h->answers : 0;
 
     if (!h->answers || room > h->spec.max_answer)
@@ -305,7 +306,7 @@ size_t sl_share_room(const struct sl_httpd *h, size_t small) {
     return room < small ? small - 1 : room;
 }
 
-bool sl_share_answer(struct conn *c, size_t n, size_t small) {
+bool http_share_answer(struct http_conn *c, size_t n, size_t small) {
     struct sl_httpd *h = c->server->h;
 
     if (n < small)
@@ -317,13 +318,13 @@ bool sl_share_answer(struct conn *c, size_t n, size_t small) {
     return true;
 }
 
-void sl_share_answered(struct conn *c) {
+void http_share_answered(struct http_conn *c) {
     c->server->h->answers -= c->answer;
     c->answer = 0;
 }
 
-void sl_share_sweep(struct sl_httpd *h) {
-    struct conn *c;
+void http_share_sweep(struct sl_httpd *h) {
+    struct http_conn *c;
 
     TAILQ_FOREACH(c, &h->conns, entry)
     if (waiting(c) > SL_HTTP_STREAM_STILL && uv_now(h->loop) - c->moved_ms >= STREAM_STILL_MS)

@@ -19,9 +19,9 @@
 #define READ_BYTES ((size_t)64 << 10) /* at a time */
 #define WRITES 16                     /* in one turn of the loop */
 
-struct upgrade {
+struct http_upgrade {
     struct sl_http_call *call;
-    const struct sl_http_wire *wire;
+    const struct sl_http_upgrade_events *wire;
     uv_poll_t poll;
     gnutls_session_t tls; /* NULL: plain */
     bool held;
@@ -34,16 +34,16 @@ struct upgrade {
 
 static void on_poll(uv_poll_t *p, int status, int events);
 
-static bool listens(const struct upgrade *u) {
+static bool listens(const struct http_upgrade *u) {
     return !u->held || u->call->ended;
 }
 
 /* Bytes that TLS has in memory make no descriptor readable. */
-static bool pending(const struct upgrade *u) {
+static bool pending(const struct http_upgrade *u) {
     return u->tls && gnutls_record_check_pending(u->tls) > 0;
 }
 
-static void watch(struct upgrade *u) {
+static void watch(struct http_upgrade *u) {
     struct sl_http_call *c = u->call;
     int events = UV_DISCONNECT;
 
@@ -57,14 +57,14 @@ static void watch(struct upgrade *u) {
 }
 
 /* The peer is not there, or has said its last. */
-static void cut(struct upgrade *u) {
+static void cut(struct http_upgrade *u) {
     if (!u->stopped)
         (void)uv_poll_stop(&u->poll);
     sl_httpd_cut(u->call->conn);
 }
 
 /* As read and write of files: a number of bytes, 0 at the end, -1 and EAGAIN. */
-static ssize_t take(struct upgrade *u, char *buf, size_t max) {
+static ssize_t take(struct http_upgrade *u, char *buf, size_t max) {
     if (!u->tls)
         return recv(u->call->conn->fd, buf, max, 0);
     ssize_t n = gnutls_record_recv(u->tls, buf, max);
@@ -74,7 +74,7 @@ static ssize_t take(struct upgrade *u, char *buf, size_t max) {
     return -1;
 }
 
-static ssize_t give(struct upgrade *u, const char *s, size_t len) {
+static ssize_t give(struct http_upgrade *u, const char *s, size_t len) {
     if (!u->tls)
         return send(u->call->conn->fd, s, len, MSG_NOSIGNAL);
     /* What it could not send whole it has kept: it is asked for the rest by nothing. */
@@ -91,7 +91,7 @@ static bool passing(void) {
 }
 
 /* False: the connection is broken. */
-static bool send_some(struct upgrade *u) {
+static bool send_some(struct http_upgrade *u) {
     struct sl_http_call *c = u->call;
 
     for (int i = 0; i < WRITES && c->sent < c->out.len; i++) {
@@ -110,7 +110,7 @@ static bool send_some(struct upgrade *u) {
 }
 
 /* False: that was all that comes. */
-static bool receive(struct upgrade *u) {
+static bool receive(struct http_upgrade *u) {
     struct sl_http_call *c = u->call;
     char buf[READ_BYTES];
 
@@ -125,7 +125,7 @@ static bool receive(struct upgrade *u) {
 }
 
 static void on_poll(uv_poll_t *p, int status, int events) {
-    struct upgrade *u = p->data;
+    struct http_upgrade *u = p->data;
     struct sl_http_call *c = u->call;
     bool ok = status == 0;
 
@@ -133,9 +133,9 @@ static void on_poll(uv_poll_t *p, int status, int events) {
     u->reenters = true;
     if (ok && (events & UV_WRITABLE))
         ok = send_some(u);
-    if (ok && u->filled && sl_http_waiting(c) < SL_HTTP_WIRE_LOW && c->gone) {
+    if (ok && u->filled && sl_http_waiting(c) < SL_HTTP_UPGRADE_LOW_WATER && c->gone) {
         u->filled = false;
-        u->wire->room(c->ctx);
+        u->wire->writable(c->ctx);
     }
     if (ok && c->conn && !u->stopped) {
         if (listens(u))
@@ -154,7 +154,7 @@ static void on_poll(uv_poll_t *p, int status, int events) {
 }
 
 static void on_closed(uv_handle_t *h) {
-    struct upgrade *u = h->data;
+    struct http_upgrade *u = h->data;
     struct sl_http_call *c = u->call;
 
     c->up = NULL;
@@ -173,16 +173,16 @@ void sl_httpd_upgrade_stop(struct sl_http_call *c) {
 }
 
 void sl_httpd_upgrade_more(struct sl_http_call *c) {
-    struct upgrade *u = c->up;
+    struct http_upgrade *u = c->up;
 
-    if (c->out.len - c->sent > SL_HTTP_WIRE_LOW)
+    if (c->out.len - c->sent > SL_HTTP_UPGRADE_LOW_WATER)
         u->filled = true;
     if (!u->reenters)
         watch(u);
 }
 
 void sl_http_hold_input(struct sl_http_call *c, bool hold) {
-    struct upgrade *u = c->up;
+    struct http_upgrade *u = c->up;
 
     u->held = hold;
     if (!u->reenters)
@@ -194,14 +194,14 @@ size_t sl_http_waiting(const struct sl_http_call *c) {
 }
 
 void sl_http_upgrade(struct sl_http_call *c, const char *const *headers,
-                     const struct sl_http_wire *wire) {
+                     const struct sl_http_upgrade_events *wire) {
     const union MHD_ConnectionInfo *i =
         MHD_get_connection_info(c->conn->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    struct upgrade *u = sl_alloc0(1, sizeof *u);
+    struct http_upgrade *u = sl_alloc0(1, sizeof *u);
 
     sl_assert(!c->streams && !c->response && !c->up && c->gone && c->conn->waiting);
     sl_buf_done(&c->out);
-    sl_buf_init(&c->out, SL_HTTP_WIRE);
+    sl_buf_init(&c->out, SL_HTTP_UPGRADE_MAX);
     u->call = c;
     u->wire = wire;
     u->tls = i && c->conn->server->h->tls ? i->tls_session : NULL;

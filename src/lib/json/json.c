@@ -229,17 +229,17 @@ const char *sl_json_str(yyjson_val *v, const char *path) {
     return sl_json_text(sl_json_at(v, path));
 }
 
-int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise) {
+int64_t sl_json_int(yyjson_val *v, const char *path, int64_t fallback) {
     yyjson_val *at = sl_json_at(v, path);
 
     if (yyjson_is_uint(at) && yyjson_get_uint(at) > INT64_MAX)
         return INT64_MAX;
-    return yyjson_is_int(at) ? yyjson_get_sint(at) : otherwise;
+    return yyjson_is_int(at) ? yyjson_get_sint(at) : fallback;
 }
 
-bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise) {
+bool sl_json_bool(yyjson_val *v, const char *path, bool fallback) {
     yyjson_val *at = sl_json_at(v, path);
-    return yyjson_is_bool(at) ? yyjson_get_bool(at) : otherwise;
+    return yyjson_is_bool(at) ? yyjson_get_bool(at) : fallback;
 }
 
 sl_time sl_json_time(yyjson_val *v, const char *path) {

@@ -86,8 +86,8 @@ const char *sl_json_opt(yyjson_val *v);
 const char *sl_json_mut_opt(yyjson_mut_val *v);
 /* The C string at a path, "" if there is none. */
 const char *sl_json_str(yyjson_val *v, const char *path);
-int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise);
-bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise);
+int64_t sl_json_int(yyjson_val *v, const char *path, int64_t fallback);
+bool sl_json_bool(yyjson_val *v, const char *path, bool fallback);
 /* RFC 3339 to nanoseconds since 1970; 0 if absent or wrong. */
 sl_time sl_json_time(yyjson_val *v, const char *path);
 /* A quantity, which may be a number or a text. False if it is none. */

@@ -23,17 +23,17 @@ const char *sl_json_mut_str(yyjson_mut_val *v, const char *path) {
     return sl_json_mut_text(sl_json_mut_at(v, path));
 }
 
-int64_t sl_json_mut_int(yyjson_mut_val *v, const char *path, int64_t otherwise) {
+int64_t sl_json_mut_int(yyjson_mut_val *v, const char *path, int64_t fallback) {
     yyjson_mut_val *at = sl_json_mut_at(v, path);
 
     if (yyjson_mut_is_uint(at) && yyjson_mut_get_uint(at) > INT64_MAX)
         return INT64_MAX;
-    return yyjson_mut_is_int(at) ? yyjson_mut_get_sint(at) : otherwise;
+    return yyjson_mut_is_int(at) ? yyjson_mut_get_sint(at) : fallback;
 }
 
-bool sl_json_mut_bool(yyjson_mut_val *v, const char *path, bool otherwise) {
+bool sl_json_mut_bool(yyjson_mut_val *v, const char *path, bool fallback) {
     yyjson_mut_val *at = sl_json_mut_at(v, path);
-    return yyjson_mut_is_bool(at) ? yyjson_mut_get_bool(at) : otherwise;
+    return yyjson_mut_is_bool(at) ? yyjson_mut_get_bool(at) : fallback;
 }
 
 void sl_json_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key,

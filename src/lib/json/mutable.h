@@ -14,8 +14,8 @@
 yyjson_mut_val *sl_json_mut_get(yyjson_mut_val *v, const char *key);
 yyjson_mut_val *sl_json_mut_at(yyjson_mut_val *v, const char *path);
 const char *sl_json_mut_str(yyjson_mut_val *v, const char *path); /* "" */
-int64_t sl_json_mut_int(yyjson_mut_val *v, const char *path, int64_t otherwise);
-bool sl_json_mut_bool(yyjson_mut_val *v, const char *path, bool otherwise);
+int64_t sl_json_mut_int(yyjson_mut_val *v, const char *path, int64_t fallback);
+bool sl_json_mut_bool(yyjson_mut_val *v, const char *path, bool fallback);
 
 /* The object under the path, created where it does not exist; NULL if another type of value is
  * there. */

@@ -24,7 +24,7 @@ static uint64_t scalar_hash(uint64_t h, yyjson_val *v) {
     }
 }
 
-static uint64_t item_hash(const struct sl_seek *s, yyjson_val *item) {
+static uint64_t item_hash(const struct sl_json_seek *s, yyjson_val *item) {
     uint64_t h = 1;
 
     for (uint32_t k = 0; k < s->n_keys; k++)
@@ -32,7 +32,7 @@ static uint64_t item_hash(const struct sl_seek *s, yyjson_val *item) {
     return h;
 }
 
-static bool same_keys(const struct sl_seek *s, yyjson_val *x, yyjson_val *y) {
+static bool same_keys(const struct sl_json_seek *s, yyjson_val *x, yyjson_val *y) {
     for (uint32_t k = 0; k < s->n_keys; k++) {
         yyjson_val *a = yyjson_obj_get(x, s->keys[k]), *b = yyjson_obj_get(y, s->keys[k]);
         if (a != b && (!a || !b || !sl_json_equal(a, b, NULL)))
@@ -41,23 +41,24 @@ static bool same_keys(const struct sl_seek *s, yyjson_val *x, yyjson_val *y) {
     return true;
 }
 
-void sl_seek_items(struct sl_seek *s, yyjson_val *list, const char *const *keys, uint32_t n_keys) {
+void sl_json_seek_items(struct sl_json_seek *s, yyjson_val *list, const char *const *keys,
+                        uint32_t n_keys) {
     yyjson_val *item;
     size_t i, n;
 
-    *s = (struct sl_seek){.in = list, .keys = keys, .n_keys = n_keys};
+    *s = (struct sl_json_seek){.in = list, .keys = keys, .n_keys = n_keys};
     if (!n_keys || yyjson_arr_size(list) <= FEW)
         return;
     s->v = sl_alloc0(yyjson_arr_size(list), sizeof(yyjson_val *));
     yyjson_arr_foreach (list, i, n, item) {
         uint64_t h = item_hash(s, item);
         s->v[i] = item;
-        if (sl_map_get(&s->map, h) == SL_MAP_NONE || !sl_seek_item(s, item))
+        if (sl_map_get(&s->map, h) == SL_MAP_NONE || !sl_json_seek_item(s, item))
             sl_map_add(&s->map, h, (uint32_t)i);
     }
 }
 
-yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like) {
+yyjson_val *sl_json_seek_item(struct sl_json_seek *s, yyjson_val *like) {
     yyjson_val *item;
     size_t i, n;
     uint32_t at;
@@ -78,7 +79,7 @@ yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like) {
     return k == SL_MAP_NONE ? NULL : s->v[k];
 }
 
-void sl_seek_done(struct sl_seek *s) {
+void sl_json_seek_done(struct sl_json_seek *s) {
     sl_freep(&s->v);
     sl_map_done(&s->map);
 }

@@ -12,7 +12,7 @@
 #include "core/base/text.h"
 
 /* The items of a list by these fields of theirs, which are scalars. */
-struct sl_seek {
+struct sl_json_seek {
     yyjson_val *in;
     yyjson_val **v; /* the items; NULL: it is walked */
     struct sl_map map;
@@ -20,10 +20,11 @@ struct sl_seek {
     uint32_t n_keys;
 };
 
-void sl_seek_items(struct sl_seek *s, yyjson_val *list, const char *const *keys, uint32_t n_keys);
+void sl_json_seek_items(struct sl_json_seek *s, yyjson_val *list, const char *const *keys,
+                        uint32_t n_keys);
 /* The first item of the list that has the same ones; NULL if there is none, or no keys. */
-yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like);
-void sl_seek_done(struct sl_seek *s);
+yyjson_val *sl_json_seek_item(struct sl_json_seek *s, yyjson_val *like);
+void sl_json_seek_done(struct sl_json_seek *s);
 
 /* Equality, whatever the order of fields. *cost grows with the size: a value is 1, and so are 16
  * bytes of a string; NULL: not counted. */

@@ -315,7 +315,7 @@ static bool on_syn_stream(struct sl_spdy *s, uint32_t flags, const char *p, size
     put_reply(s, id);
     s->ev->opened(
         s->ctx, id,
-        &(struct sl_stream_head){.type = w[0].value, .port = w[1].value, .request = w[2].value});
+        &(struct sl_streams_head){.type = w[0].value, .port = w[1].value, .request = w[2].value});
     if (flags & FLAG_FIN)
         they_end(s, id);
     return true;

@@ -24,13 +24,13 @@ enum sl_streams_kind { SL_STREAMS_CHANNELS, SL_STREAMS_SPDY, SL_STREAMS_TUNNEL }
 #define SL_STREAMS_CHANNELS_MAX 32u
 
 /* "" where the client sends none; borrowed for the call. */
-struct sl_stream_head {
+struct sl_streams_head {
     const char *type, *port, *request;
 };
 
 /* They come inside sl_streams_take. Streams may be written, ended and reset from there. */
 struct sl_streams_events {
-    void (*opened)(void *ctx, uint32_t id, const struct sl_stream_head *h); /* SPDY only */
+    void (*opened)(void *ctx, uint32_t id, const struct sl_streams_head *h); /* SPDY only */
     void (*data)(void *ctx, uint32_t id, const char *bytes, size_t len);
     /* End of stream from the peer; 'reset': nothing is accepted either. */
     void (*ended)(void *ctx, uint32_t id, bool reset);

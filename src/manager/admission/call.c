@@ -17,7 +17,7 @@ static const char *format(struct sl_review_call *c, const char *fmt, va_list ap)
     return sl_arena_strdup(c->arena, text);
 }
 
-void sl_call_warn(struct sl_review_call *c, const char *fmt, ...) {
+void adm_call_warn(struct sl_review_call *c, const char *fmt, ...) {
     va_list ap;
 
     if (c->n_warnings == SL_CALL_MAX_WARNINGS)
@@ -27,7 +27,7 @@ void sl_call_warn(struct sl_review_call *c, const char *fmt, ...) {
     va_end(ap);
 }
 
-int sl_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) {
+int adm_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
@@ -39,7 +39,7 @@ int sl_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) {
 
 /* ---- editing ---- */
 
-yyjson_mut_val *sl_call_edit(struct sl_review_call *c) {
+yyjson_mut_val *adm_call_edit(struct sl_review_call *c) {
     if (!c->edit) {
         c->edit = yyjson_mut_doc_new(NULL);
         sl_assert(c->edit);
@@ -54,7 +54,7 @@ static void put(struct sl_review_call *c, yyjson_mut_val *parent, const char *ke
     sl_assert(ok); /* out of memory is the only reason */
 }
 
-yyjson_mut_val *sl_edit_object(struct sl_review_call *c, yyjson_mut_val *parent, const char *key) {
+yyjson_mut_val *adm_edit_object(struct sl_review_call *c, yyjson_mut_val *parent, const char *key) {
     yyjson_mut_val *v = yyjson_mut_obj_get(parent, key);
 
     if (!yyjson_mut_is_obj(v)) {
@@ -64,38 +64,39 @@ yyjson_mut_val *sl_edit_object(struct sl_review_call *c, yyjson_mut_val *parent,
     return v;
 }
 
-void sl_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, const char *s) {
+void adm_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key,
+                  const char *s) {
     put(c, parent, key, yyjson_mut_strcpy(c->edit, s));
 }
 
-void sl_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b) {
+void adm_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b) {
     put(c, parent, key, yyjson_mut_bool(c->edit, b));
 }
 
-void sl_edit_int(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, int64_t n) {
+void adm_edit_int(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, int64_t n) {
     put(c, parent, key, yyjson_mut_sint(c->edit, n));
 }
 
-void sl_edit_remove(yyjson_mut_val *parent, const char *key) {
+void adm_edit_remove(yyjson_mut_val *parent, const char *key) {
     (void)yyjson_mut_obj_remove_key(parent, key);
 }
 
 static void edit_meta(struct sl_review_call *c, const char *map, const char *key,
                       const char *value) {
-    yyjson_mut_val *metadata = sl_edit_object(c, sl_call_edit(c), "metadata");
-    sl_edit_str(c, sl_edit_object(c, metadata, map), key, value);
+    yyjson_mut_val *metadata = adm_edit_object(c, adm_call_edit(c), "metadata");
+    adm_edit_str(c, adm_edit_object(c, metadata, map), key, value);
 }
 
-void sl_edit_label(struct sl_review_call *c, const char *key, const char *value) {
+void adm_edit_label(struct sl_review_call *c, const char *key, const char *value) {
     edit_meta(c, "labels", key, value);
 }
 
-void sl_edit_annotation(struct sl_review_call *c, const char *key, const char *value) {
+void adm_edit_annotation(struct sl_review_call *c, const char *key, const char *value) {
     edit_meta(c, "annotations", key, value);
 }
 
-void sl_edit_finalizer(struct sl_review_call *c, const char *finalizer) {
-    yyjson_mut_val *metadata = sl_edit_object(c, sl_call_edit(c), "metadata");
+void adm_edit_finalizer(struct sl_review_call *c, const char *finalizer) {
+    yyjson_mut_val *metadata = adm_edit_object(c, adm_call_edit(c), "metadata");
     yyjson_mut_val *list = yyjson_mut_obj_get(metadata, "finalizers"), *item;
     size_t i, n;
 
@@ -111,7 +112,7 @@ void sl_edit_finalizer(struct sl_review_call *c, const char *finalizer) {
     sl_assert(ok);
 }
 
-void sl_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *gate) {
+void adm_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *gate) {
     yyjson_mut_val *list = yyjson_mut_obj_get(spec, "schedulingGates"), *item;
     size_t i, n;
 
@@ -125,7 +126,7 @@ void sl_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *ga
     }
     item = yyjson_mut_arr_add_obj(c->edit, list);
     sl_assert(item);
-    sl_edit_str(c, item, "name", gate);
+    adm_edit_str(c, item, "name", gate);
 }
 
 /* ---- admission-gated-by ---- */
@@ -186,26 +187,27 @@ static void check_gates(struct sl_field_errs *e, const struct sl_path *at, const
         const char *s = g->v[i].s;
         size_t len = g->v[i].len;
         if (len == 0) {
-            sl_field_invalid(e, at, sl_bad_str(list), "cannot contain empty gate names");
+            sl_field_invalid(e, at, sl_field_value_str(list), "cannot contain empty gate names");
             continue;
         }
         if (has(g, i, s, len)) {
-            sl_field_invalid(e, at, sl_bad_str(list), "duplicate gate name: %.*s", (int)len, s);
+            sl_field_invalid(e, at, sl_field_value_str(list), "duplicate gate name: %.*s", (int)len,
+                             s);
             continue;
         }
-        sl_check_domain_path(e, at, s, len);
+        sl_syntax_check_domain_path(e, at, s, len);
         if (len > GATE_MAX_BYTES)
             sl_field_too_long(e, at, GATE_MAX_BYTES);
     }
 }
 
-void sl_rule_admission_gated_by(struct sl_review_call *c) {
+void adm_rule_admission_gated_by(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH_KEY(SL_PATH(NULL, "metadata.annotations"), GATED_BY);
     const char *now = sl_json_annotation_opt(c->object, GATED_BY);
     const char *old = c->old ? sl_json_annotation_opt(c->old, GATED_BY) : NULL;
     struct gates gates, before;
 
-    if (!sl_call_gate(c, SL_G_ADMISSION_GATED_BY) || !now || !*now)
+    if (!adm_call_gate(c, SL_G_ADMISSION_GATED_BY) || !now || !*now)
         return;
     split(now, &gates);
     check_gates(&c->errs, at, now, &gates);

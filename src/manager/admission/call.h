@@ -5,9 +5,9 @@
  *     int sl_review_job_validate(struct sl_review_call *c);
  *
  * It reads c->object (and c->old on an update), reports validation errors with the sl_field_*
- * functions on &c->errs, warns with sl_call_warn, or, if it mutates, changes the copy that
- * sl_call_edit returns; the patch is made from the difference. It returns 0, or what sl_call_refuse
- * returned.
+ * functions on &c->errs, warns with adm_call_warn, or, if it mutates, changes the copy that
+ * adm_call_edit returns; the patch is made from the difference. It returns 0, or what
+ * adm_call_refuse returned.
  *
  * Handlers are called for CREATE and UPDATE only: anything else is allowed before. Everything they
  * allocate is in c->arena or in the edited document, and freed with the call.
@@ -24,7 +24,7 @@ enum sl_review_op { SL_REVIEW_CREATE, SL_REVIEW_UPDATE };
 #define SL_CALL_MAX_WARNINGS 64u
 
 struct sl_review_call {
-    const struct sl_api_view *view;
+    const struct sl_review_view *view;
     enum sl_review_op op;
     const char *ns, *name, *subresource; /* "" if there is none; name also with generateName */
     yyjson_val *object, *old;            /* old is NULL on CREATE */
@@ -41,38 +41,38 @@ struct sl_review_call {
 typedef int (*sl_review_fn)(struct sl_review_call *c);
 
 /* Is the gate on? */
-static inline bool sl_call_gate(const struct sl_review_call *c, enum sl_gate_id gate) {
+static inline bool adm_call_gate(const struct sl_review_call *c, enum sl_feature_gate gate) {
     return c->view->settings->gates[gate];
 }
-void sl_call_warn(struct sl_review_call *c, const char *fmt, ...) _printf_(2, 3);
+void adm_call_warn(struct sl_review_call *c, const char *fmt, ...) _printf_(2, 3);
 /* Rejects with an HTTP code of the handler's own (404 for a missing owner ...); field errors are
  * then not reported. Returns the code. */
-int sl_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) _printf_(3, 4);
+int adm_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) _printf_(3, 4);
 
 /* ---- for handlers that mutate ---- */
 
 /* The desired object: a copy, made on the first call. */
-yyjson_mut_val *sl_call_edit(struct sl_review_call *c);
+yyjson_mut_val *adm_call_edit(struct sl_review_call *c);
 /* The object under key, made if it is not there (or is null). */
-yyjson_mut_val *sl_edit_object(struct sl_review_call *c, yyjson_mut_val *parent, const char *key);
+yyjson_mut_val *adm_edit_object(struct sl_review_call *c, yyjson_mut_val *parent, const char *key);
 /* Set a field, whether or not it was there. Key and text are copied. */
-void sl_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, const char *s);
-void sl_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b);
-void sl_edit_int(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, int64_t n);
-void sl_edit_remove(yyjson_mut_val *parent, const char *key);
+void adm_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, const char *s);
+void adm_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b);
+void adm_edit_int(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, int64_t n);
+void adm_edit_remove(yyjson_mut_val *parent, const char *key);
 /* metadata.labels[key] = value, metadata.annotations[key] = value. */
-void sl_edit_label(struct sl_review_call *c, const char *key, const char *value);
-void sl_edit_annotation(struct sl_review_call *c, const char *key, const char *value);
+void adm_edit_label(struct sl_review_call *c, const char *key, const char *value);
+void adm_edit_annotation(struct sl_review_call *c, const char *key, const char *value);
 /* Adds to metadata.finalizers unless it is there. */
-void sl_edit_finalizer(struct sl_review_call *c, const char *finalizer);
+void adm_edit_finalizer(struct sl_review_call *c, const char *finalizer);
 /* Adds to the scheduling gates of a pod's spec unless it is there. */
-void sl_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *gate);
+void adm_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *gate);
 
 /* ---- rules that several kinds share ---- */
 
 /* The annotation kueue.x-k8s.io/admission-gated-by: its syntax, and on an update that it only
  * shrinks. */
-void sl_rule_admission_gated_by(struct sl_review_call *c);
+void adm_rule_admission_gated_by(struct sl_review_call *c);
 
 /* ---- handlers in files of their own ---- */
 int sl_review_job_mutate(struct sl_review_call *c);   /* job_review.c */

@@ -19,13 +19,13 @@ int sl_review_cohort_validate(struct sl_review_call *c);
 int sl_review_flavor_mutate(struct sl_review_call *c);
 int sl_review_flavor_validate(struct sl_review_call *c);
 /* The keys of a list of tolerations. */
-void sl_rule_tolerations(struct sl_field_errs *e, const struct sl_path *at,
-                         yyjson_val *tolerations);
+void adm_rule_tolerations(struct sl_field_errs *e, const struct sl_path *at,
+                          yyjson_val *tolerations);
 
 /* ---- workload_review.c, workload_update.c ---- */
 int sl_review_workload_mutate(struct sl_review_call *c);
 int sl_review_workload_validate(struct sl_review_call *c);
 /* What may change, given the object as it was. */
-void sl_rule_workload_update(struct sl_review_call *c);
+void adm_rule_workload_update(struct sl_review_call *c);
 
 #endif

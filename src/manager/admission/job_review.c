@@ -27,13 +27,13 @@ static int64_t pods_of(yyjson_val *job) {
 int sl_review_job_mutate(struct sl_review_call *c) {
     if (c->op != SL_REVIEW_CREATE)
         return 0;
-    sl_job_default_labels(c);
-    if (sl_job_waits(c) && !is_suspended(c->object))
-        sl_edit_bool(c, sl_edit_object(c, sl_call_edit(c), "spec"), "suspend", true);
-    if (sl_job_elastic(c, c->object)) { /* its pods wait one by one */
-        yyjson_mut_val *spec = sl_edit_object(c, sl_call_edit(c), "spec");
-        yyjson_mut_val *template = sl_edit_object(c, spec, "template");
-        sl_edit_gate(c, sl_edit_object(c, template, "spec"), SL_ELASTIC_KEY);
+    adm_job_default_labels(c);
+    if (adm_job_waits(c) && !is_suspended(c->object))
+        adm_edit_bool(c, adm_edit_object(c, adm_call_edit(c), "spec"), "suspend", true);
+    if (adm_job_elastic(c, c->object)) { /* its pods wait one by one */
+        yyjson_mut_val *spec = adm_edit_object(c, adm_call_edit(c), "spec");
+        yyjson_mut_val *template = adm_edit_object(c, spec, "template");
+        adm_edit_gate(c, adm_edit_object(c, template, "spec"), SL_ELASTIC_KEY);
     }
     return 0;
 }
@@ -47,20 +47,20 @@ static void check_partial(struct sl_review_call *c) {
 
     if (!s)
         return;
-    if (!sl_go_int(c, s, &v, &why))
-        sl_field_invalid(&c->errs, at, sl_bad_str(s), "%s", why);
+    if (!adm_go_int(c, s, &v, &why))
+        sl_field_invalid(&c->errs, at, sl_field_value_str(s), "%s", why);
     else if (v <= 0 || v >= pods)
-        sl_field_invalid(&c->errs, at, sl_bad_int(v), "should be between 0 and %lld",
+        sl_field_invalid(&c->errs, at, sl_field_value_int(v), "should be between 0 and %lld",
                          (long long)pods - 1);
-    if (sl_job_elastic(c, c->object))
-        sl_field_invalid(&c->errs, at, sl_bad_str(s),
+    if (adm_job_elastic(c, c->object))
+        sl_field_invalid(&c->errs, at, sl_field_value_str(s),
                          "partial admission and elastic job cannot be used together");
 }
 
 static bool syncs_completions(struct sl_review_call *c, yyjson_val *job) {
     const char *s = sl_json_annotation_opt(job, SYNC_COMPLETIONS), *why;
     bool on = false;
-    return s && sl_go_bool(c, s, &on, &why) && on;
+    return s && adm_go_bool(c, s, &on, &why) && on;
 }
 
 static void check_sync(struct sl_review_call *c) {
@@ -68,16 +68,17 @@ static void check_sync(struct sl_review_call *c) {
     const char *s = sl_json_annotation_opt(c->object, SYNC_COMPLETIONS), *why;
     bool on = false;
 
-    if (s && !sl_go_bool(c, s, &on, &why))
-        sl_field_invalid(&c->errs, at, sl_bad_str(s), "%s", why);
+    if (s && !adm_go_bool(c, s, &on, &why))
+        sl_field_invalid(&c->errs, at, sl_field_value_str(s), "%s", why);
     if (!on)
         return;
     if (strcmp(sl_json_str(c->object, "spec.completionMode"), "Indexed") != 0)
-        sl_field_invalid(&c->errs, at, sl_bad_str(s), "should not be enabled for NonIndexed jobs");
+        sl_field_invalid(&c->errs, at, sl_field_value_str(s),
+                         "should not be enabled for NonIndexed jobs");
     if (sl_json_int(c->object, "spec.parallelism", 1) !=
         sl_json_int(c->object, "spec.completions", 1))
         sl_field_invalid(&c->errs, SL_PATH(NULL, "spec.completions"),
-                         sl_bad_json(sl_json_at(c->object, "spec.completions")),
+                         sl_field_value_json(sl_json_at(c->object, "spec.completions")),
                          "should be equal to parallelism when " SYNC_COMPLETIONS
                          " is annotation is true");
 }
@@ -86,16 +87,17 @@ static void check_topology(struct sl_review_call *c) {
     const struct sl_path *meta = SL_PATH(NULL, "spec.template.metadata");
     yyjson_val *annotations = sl_json_at(c->object, "spec.template.metadata.annotations");
 
-    if (!sl_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) || !sl_rule_topology(c, meta, annotations))
+    if (!adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) ||
+        !adm_rule_topology(c, meta, annotations))
         return;
-    if (sl_job_elastic(c, c->object) && sl_json_get(annotations, SL_REQUIRED_TOPOLOGY))
+    if (adm_job_elastic(c, c->object) && sl_json_get(annotations, SL_REQUIRED_TOPOLOGY))
         sl_field_forbidden(&c->errs, SL_PATH(meta, "annotations." SL_REQUIRED_TOPOLOGY),
                            "required topology is not supported with elastic jobs");
-    else if (sl_job_elastic(c, c->object) && sl_json_get(annotations, SL_PREFERRED_TOPOLOGY))
+    else if (adm_job_elastic(c, c->object) && sl_json_get(annotations, SL_PREFERRED_TOPOLOGY))
         sl_field_forbidden(&c->errs, SL_PATH(meta, "annotations." SL_PREFERRED_TOPOLOGY),
                            "preferred topology is not supported with elastic jobs");
     else
-        sl_rule_topology_size(c, meta, annotations, pods_of(c->object));
+        adm_rule_topology_size(c, meta, annotations, pods_of(c->object));
 }
 
 /* The size of a running Job is what was admitted. */
@@ -122,18 +124,18 @@ static bool partial_changed(const struct sl_review_call *c) {
 
 int sl_review_job_validate(struct sl_review_call *c) {
     bool update = c->op == SL_REVIEW_UPDATE;
-    struct sl_job_facts facts = {.gvk = "batch/v1, Kind=Job",
-                                 .prebuilt = true,
-                                 .elastic = true,
-                                 .suspended = is_suspended(c->object),
-                                 .was_suspended = update && is_suspended(c->old)};
+    struct adm_job_facts facts = {.gvk = "batch/v1, Kind=Job",
+                                  .prebuilt = true,
+                                  .elastic = true,
+                                  .suspended = is_suspended(c->object),
+                                  .was_suspended = update && is_suspended(c->old)};
 
-    sl_rule_job_create(c, &facts);
+    adm_rule_job_create(c, &facts);
     if (!update || partial_changed(c))
         check_partial(c);
     check_sync(c);
     if (update) {
-        sl_rule_job_update(c, &facts);
+        adm_rule_job_update(c, &facts);
         update_partial(c);
     }
     check_topology(c);

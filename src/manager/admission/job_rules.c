@@ -40,22 +40,23 @@ static const struct {
     [SL_FW_SPARKAPPLICATION] = {"sparkoperator.k8s.io/v1beta2", "SparkApplication"},
 };
 
-bool sl_job_owner(yyjson_val *object, struct sl_owner_ref *ret) {
+bool adm_job_owner(yyjson_val *object, struct sl_review_owner_ref *ret) {
     size_t i, n;
     yyjson_val *refs = sl_json_at(object, "metadata.ownerReferences"), *ref;
 
     yyjson_arr_foreach (refs, i, n, ref) {
         if (!sl_json_bool(ref, "controller", false))
             continue;
-        *ret = (struct sl_owner_ref){sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"),
-                                     sl_json_str(ref, "name"), sl_json_str(ref, "uid")};
+        *ret =
+            (struct sl_review_owner_ref){sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"),
+                                         sl_json_str(ref, "name"), sl_json_str(ref, "uid")};
         return true;
     }
     return false;
 }
 
 /* "Kind.version.group", as external frameworks are named. */
-static bool is_external(const char *name, const struct sl_owner_ref *o) {
+static bool is_external(const char *name, const struct sl_review_owner_ref *o) {
     const char *slash = strchr(o->api_version, '/'), *version = slash ? slash + 1 : "";
     size_t kind_len = strlen(o->kind), version_len = strlen(version);
     size_t group_len = slash ? (size_t)(slash - o->api_version) : 0;
@@ -69,11 +70,11 @@ static bool is_external(const char *name, const struct sl_owner_ref *o) {
     return strlen(name) == group_len && strncmp(name, o->api_version, group_len) == 0;
 }
 
-bool sl_job_owner_enabled(const struct sl_review_call *c) {
+bool adm_job_owner_enabled(const struct sl_review_call *c) {
     const struct sl_settings *s = c->view->settings;
-    struct sl_owner_ref o;
+    struct sl_review_owner_ref o;
 
-    if (!sl_job_owner(c->object, &o))
+    if (!adm_job_owner(c->object, &o))
         return false;
     for (uint32_t f = 0; f < SL_FW_COUNT; f++)
         if (s->framework[f] && strcmp(owner_kinds[f].kind, o.kind) == 0 &&
@@ -85,9 +86,9 @@ bool sl_job_owner_enabled(const struct sl_review_call *c) {
     return false;
 }
 
-bool sl_job_owner_managed(const struct sl_review_call *c) {
-    struct sl_owner_ref o;
-    return sl_job_owner(c->object, &o) && c->view->owner_managed(c->view->ctx, c->ns, &o);
+bool adm_job_owner_managed(const struct sl_review_call *c) {
+    struct sl_review_owner_ref o;
+    return adm_job_owner(c->object, &o) && c->view->owner_managed(c->view->ctx, c->ns, &o);
 }
 
 /* ---- defaults ---- */
@@ -96,29 +97,29 @@ static bool lacks_label(const struct sl_review_call *c, const char *key) {
     return *sl_json_label(c->object, key) == '\0';
 }
 
-bool sl_job_default_queue(const struct sl_review_call *c) {
+bool adm_job_default_queue(const struct sl_review_call *c) {
     return c->view->queue_open(c->view->ctx, c->ns, SL_DEFAULT_NAME);
 }
 
 static bool takes_default_queue(const struct sl_review_call *c) {
-    return lacks_label(c, SL_QUEUE_LABEL) && sl_job_default_queue(c) && !sl_job_owner_enabled(c);
+    return lacks_label(c, SL_QUEUE_LABEL) && adm_job_default_queue(c) && !adm_job_owner_enabled(c);
 }
 
-void sl_job_default_class(struct sl_review_call *c) {
-    if (sl_call_gate(c, SL_G_WORKLOAD_PRIORITY_CLASS_DEFAULTING) &&
-        lacks_label(c, SL_PRIORITY_LABEL) && !sl_job_owner_enabled(c) &&
+void adm_job_default_class(struct sl_review_call *c) {
+    if (adm_call_gate(c, SL_G_WORKLOAD_PRIORITY_CLASS_DEFAULTING) &&
+        lacks_label(c, SL_PRIORITY_LABEL) && !adm_job_owner_enabled(c) &&
         c->view->priority_class_exists(c->view->ctx, SL_DEFAULT_NAME))
-        sl_edit_label(c, SL_PRIORITY_LABEL, SL_DEFAULT_NAME);
+        adm_edit_label(c, SL_PRIORITY_LABEL, SL_DEFAULT_NAME);
 }
 
-void sl_job_default_labels(struct sl_review_call *c) {
+void adm_job_default_labels(struct sl_review_call *c) {
     if (takes_default_queue(c))
-        sl_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
-    sl_job_default_class(c);
+        adm_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
+    adm_job_default_class(c);
 }
 
-bool sl_job_waits(const struct sl_review_call *c) {
-    if (sl_job_owner_managed(c))
+bool adm_job_waits(const struct sl_review_call *c) {
+    if (adm_job_owner_managed(c))
         return false;
     if (!lacks_label(c, SL_QUEUE_LABEL) || takes_default_queue(c))
         return true;
@@ -134,7 +135,7 @@ static const char *go_error(struct sl_review_call *c, const char *fn, const char
     return sl_arena_printf(c->arena, "strconv.%s: parsing %s: %s", fn, sl_buf_str(&b), what);
 }
 
-bool sl_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char **why) {
+bool adm_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char **why) {
     const char *digits = s + (*s == '-' || *s == '+');
     if (!*digits || digits[strspn(digits, "0123456789")]) {
         *why = go_error(c, "Atoi", s, "invalid syntax");
@@ -149,7 +150,7 @@ bool sl_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char
     return true;
 }
 
-bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why) {
+bool adm_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why) {
     static const char *const words[2][6] = {{"0", "f", "F", "false", "FALSE", "False"},
                                             {"1", "t", "T", "true", "TRUE", "True"}};
     for (int truth = 0; truth < 2; truth++)
@@ -164,43 +165,44 @@ bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char *
 
 /* ---- rules ---- */
 
-bool sl_job_elastic(const struct sl_review_call *c, yyjson_val *object) {
-    return sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
+bool adm_job_elastic(const struct sl_review_call *c, yyjson_val *object) {
+    return adm_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
            strcmp(sl_json_annotation(object, SL_ELASTIC_KEY), "true") == 0;
 }
 
-void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
-                    const char *old) {
+void adm_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
+                     const char *old) {
     if (strcmp(or_empty(now), or_empty(old)) != 0)
-        sl_field_invalid(&c->errs, at, sl_bad_str(or_empty(now)), "%s", SL_FIELD_IMMUTABLE);
+        sl_field_invalid(&c->errs, at, sl_field_value_str(or_empty(now)), "%s", SL_FIELD_IMMUTABLE);
 }
 
 /* The annotation counts if it says something, else the label. */
 static bool by_annotation(const struct sl_review_call *c, yyjson_val *object, const char *key) {
-    return sl_call_gate(c, SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS) &&
+    return adm_call_gate(c, SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS) &&
            *sl_json_annotation(object, key);
 }
 
-const char *sl_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key) {
+const char *adm_job_identifier(const struct sl_review_call *c, yyjson_val *object,
+                               const char *key) {
     return by_annotation(c, object, key) ? sl_json_annotation_opt(object, key)
                                          : sl_json_label_opt(object, key);
 }
 
-const char *sl_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
-                                  const char *key) {
+const char *adm_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
+                                   const char *key) {
     return by_annotation(c, object, key) ? "metadata.annotations" : "metadata.labels";
 }
 
 #define PREBUILT_PATH                                                                              \
-    SL_PATH_KEY(SL_PATH(NULL, sl_job_identifier_map(c, c->object, SL_PREBUILT_KEY)),               \
+    SL_PATH_KEY(SL_PATH(NULL, adm_job_identifier_map(c, c->object, SL_PREBUILT_KEY)),              \
                 SL_PREBUILT_KEY)
 
-static void check_prebuilt(struct sl_review_call *c, const struct sl_job_facts *f) {
-    const char *name = sl_job_identifier(c, c->object, SL_PREBUILT_KEY);
+static void check_prebuilt(struct sl_review_call *c, const struct adm_job_facts *f) {
+    const char *name = adm_job_identifier(c, c->object, SL_PREBUILT_KEY);
 
     if (!name)
         return;
-    sl_check_subdomain(&c->errs, PREBUILT_PATH, name, ",");
+    sl_syntax_check_subdomain(&c->errs, PREBUILT_PATH, name, ",");
     if (*name && !f->prebuilt)
         sl_field_forbidden(&c->errs, PREBUILT_PATH, "Is not supported for \"%s\"", f->gvk);
 }
@@ -212,83 +214,83 @@ static void check_max_exec(struct sl_review_call *c) {
 
     if (!s)
         return;
-    if (!sl_go_int(c, s, &v, &why))
-        sl_field_invalid(&c->errs, at, sl_bad_str(s), "%s", why);
+    if (!adm_go_int(c, s, &v, &why))
+        sl_field_invalid(&c->errs, at, sl_field_value_str(s), "%s", why);
     else if (v <= 0)
-        sl_field_invalid(&c->errs, at, sl_bad_int(v), "should be greater than 0");
+        sl_field_invalid(&c->errs, at, sl_field_value_int(v), "should be greater than 0");
 }
 
-void sl_rule_queue_name(struct sl_review_call *c) {
+void adm_rule_queue_name(struct sl_review_call *c) {
     const char *queue = sl_json_label_opt(c->object, SL_QUEUE_LABEL);
     if (queue)
-        sl_check_subdomain(&c->errs, SL_PATH_KEY(LABELS, SL_QUEUE_LABEL), queue, ",");
+        sl_syntax_check_subdomain(&c->errs, SL_PATH_KEY(LABELS, SL_QUEUE_LABEL), queue, ",");
 }
 
-void sl_rule_not_elastic(struct sl_review_call *c, const char *gvk) {
-    if (sl_job_elastic(c, c->object))
+void adm_rule_not_elastic(struct sl_review_call *c, const char *gvk) {
+    if (adm_job_elastic(c, c->object))
         sl_field_forbidden(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
                            "elastic job is not supported for \"%s\"", gvk);
 }
 
-void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f) {
-    sl_rule_queue_name(c);
+void adm_rule_job_create(struct sl_review_call *c, const struct adm_job_facts *f) {
+    adm_rule_queue_name(c);
     check_prebuilt(c, f);
     check_max_exec(c);
     if (!f->elastic)
-        sl_rule_not_elastic(c, f->gvk);
-    sl_rule_admission_gated_by(c);
+        adm_rule_not_elastic(c, f->gvk);
+    adm_rule_admission_gated_by(c);
 }
 
-static void update_queue(struct sl_review_call *c, const struct sl_job_facts *f) {
+static void update_queue(struct sl_review_call *c, const struct adm_job_facts *f) {
     const struct sl_path *at = SL_PATH_KEY(LABELS, SL_QUEUE_LABEL);
     const char *now = sl_json_label(c->object, SL_QUEUE_LABEL);
     const char *old = sl_json_label(c->old, SL_QUEUE_LABEL);
 
     if (!f->suspended)
-        sl_rule_frozen(c, at, now, old);
-    if (!*now && *old && sl_job_default_queue(c))
-        sl_field_invalid(&c->errs, at, sl_bad_str(""),
+        adm_rule_frozen(c, at, now, old);
+    if (!*now && *old && adm_job_default_queue(c))
+        sl_field_invalid(&c->errs, at, sl_field_value_str(""),
                          "queue-name must not be empty in namespace with default queue");
 }
 
-static void update_prebuilt(struct sl_review_call *c, const struct sl_job_facts *f) {
-    if (f->suspended || sl_job_elastic(c, c->old))
+static void update_prebuilt(struct sl_review_call *c, const struct adm_job_facts *f) {
+    if (f->suspended || adm_job_elastic(c, c->old))
         check_prebuilt(c, f);
     else
-        sl_rule_frozen(c, PREBUILT_PATH, sl_job_identifier(c, c->object, SL_PREBUILT_KEY),
-                       sl_job_identifier(c, c->old, SL_PREBUILT_KEY));
+        adm_rule_frozen(c, PREBUILT_PATH, adm_job_identifier(c, c->object, SL_PREBUILT_KEY),
+                        adm_job_identifier(c, c->old, SL_PREBUILT_KEY));
 }
 
-void sl_rule_priority_update(struct sl_review_call *c, bool suspended) {
+void adm_rule_priority_update(struct sl_review_call *c, bool suspended) {
     const struct sl_path *at = SL_PATH_KEY(LABELS, SL_PRIORITY_LABEL);
     const char *now = sl_json_label(c->object, SL_PRIORITY_LABEL);
     const char *old = sl_json_label(c->old, SL_PRIORITY_LABEL);
 
     if (!suspended && !*old && *now)
-        sl_field_invalid(&c->errs, at, sl_bad_str(now),
+        sl_field_invalid(&c->errs, at, sl_field_value_str(now),
                          "WorkloadPriorityClass cannot be added to a non-suspended workload");
     if (!*now && *old)
-        sl_field_invalid(&c->errs, at, sl_bad_str(now),
+        sl_field_invalid(&c->errs, at, sl_field_value_str(now),
                          "WorkloadPriorityClass cannot be removed from a workload");
 }
 
 static void update_elastic(struct sl_review_call *c) {
-    bool now = sl_job_elastic(c, c->object);
-    if (now == sl_job_elastic(c, c->old))
+    bool now = adm_job_elastic(c, c->object);
+    if (now == adm_job_elastic(c, c->old))
         return;
     yyjson_doc *word = yyjson_read(now ? "true" : "false", now ? 4 : 5, 0);
     sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
-                     sl_bad_json(yyjson_doc_get_root(word)), "%s", SL_FIELD_IMMUTABLE);
+                     sl_field_value_json(yyjson_doc_get_root(word)), "%s", SL_FIELD_IMMUTABLE);
     yyjson_doc_free(word);
 }
 
-void sl_rule_job_update(struct sl_review_call *c, const struct sl_job_facts *f) {
+void adm_rule_job_update(struct sl_review_call *c, const struct adm_job_facts *f) {
     update_queue(c, f);
     update_prebuilt(c, f);
     if (!f->suspended || !f->was_suspended)
-        sl_rule_frozen(c, SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL),
-                       sl_json_label(c->object, SL_MAX_EXEC_LABEL),
-                       sl_json_label(c->old, SL_MAX_EXEC_LABEL));
-    sl_rule_priority_update(c, f->suspended);
+        adm_rule_frozen(c, SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL),
+                        sl_json_label(c->object, SL_MAX_EXEC_LABEL),
+                        sl_json_label(c->old, SL_MAX_EXEC_LABEL));
+    adm_rule_priority_update(c, f->suspended);
     update_elastic(c);
 }

@@ -19,7 +19,7 @@
 #define SL_POD_GROUP_KEY "kueue.x-k8s.io/pod-group-name"
 
 /* What the rules have to know of a kind and of the object under review. */
-struct sl_job_facts {
+struct adm_job_facts {
     const char *gvk; /* "batch/v1, Kind=Job" */
     bool prebuilt;   /* may use a prebuilt Workload */
     bool elastic;    /* may be elastic */
@@ -27,49 +27,49 @@ struct sl_job_facts {
 };
 
 /* Of the desired object. On an update, the two alternate with the kind's own rules. */
-void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f);
-void sl_rule_job_update(struct sl_review_call *c, const struct sl_job_facts *f);
+void adm_rule_job_create(struct sl_review_call *c, const struct adm_job_facts *f);
+void adm_rule_job_update(struct sl_review_call *c, const struct adm_job_facts *f);
 
 /* ---- one by one ---- */
 
-void sl_rule_queue_name(struct sl_review_call *c); /* its syntax */
-void sl_rule_not_elastic(struct sl_review_call *c, const char *gvk);
-void sl_rule_priority_update(struct sl_review_call *c, bool suspended);
+void adm_rule_queue_name(struct sl_review_call *c); /* its syntax */
+void adm_rule_not_elastic(struct sl_review_call *c, const char *gvk);
+void adm_rule_priority_update(struct sl_review_call *c, bool suspended);
 /* SL_FIELD_IMMUTABLE, if the two texts differ. NULL is as good as "". */
-void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
-                    const char *old);
+void adm_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
+                     const char *old);
 /* Names that may be in an annotation or, without that, in a label of the same key: a prebuilt
  * Workload, a pod group. NULL: in neither. */
-const char *sl_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key);
+const char *adm_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key);
 /* Where the name is: metadata.annotations or metadata.labels. */
-const char *sl_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
-                                  const char *key);
+const char *adm_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
+                                   const char *key);
 
 /* Is the object marked as elastic, and the gate on? */
-bool sl_job_elastic(const struct sl_review_call *c, yyjson_val *object);
+bool adm_job_elastic(const struct sl_review_call *c, yyjson_val *object);
 /* The controller among the owners; false if there is none. */
-bool sl_job_owner(yyjson_val *object, struct sl_owner_ref *ret);
+bool adm_job_owner(yyjson_val *object, struct sl_review_owner_ref *ret);
 /* Is its controller of a kind that brings its own queue? */
-bool sl_job_owner_enabled(const struct sl_review_call *c);
+bool adm_job_owner_enabled(const struct sl_review_call *c);
 /* Is there, above it, a job that is managed? */
-bool sl_job_owner_managed(const struct sl_review_call *c);
+bool adm_job_owner_managed(const struct sl_review_call *c);
 
 /* ---- for handlers that mutate ---- */
 
 #define SL_DEFAULT_NAME "default"
 
 /* The labels queue-name and priority-class of objects without an owner that has its own. */
-void sl_job_default_labels(struct sl_review_call *c);
-void sl_job_default_class(struct sl_review_call *c); /* the second alone */
+void adm_job_default_labels(struct sl_review_call *c);
+void adm_job_default_class(struct sl_review_call *c); /* the second alone */
 /* Is there an open LocalQueue of that name? */
-bool sl_job_default_queue(const struct sl_review_call *c);
+bool adm_job_default_queue(const struct sl_review_call *c);
 /* Has it to be suspended until it is admitted, with those labels? */
-bool sl_job_waits(const struct sl_review_call *c);
+bool adm_job_waits(const struct sl_review_call *c);
 
 /* ---- numbers and booleans as Go's strconv parses them; otherwise *why has its message ---- */
 
-bool sl_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char **why);
-bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why);
+bool adm_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char **why);
+bool adm_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why);
 
 /* ---- topology (topology_rules.c) ---- */
 
@@ -78,10 +78,10 @@ bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char *
 
 /* The annotations of a pod template, whose metadata is at 'meta'. Returns whether they are
  * valid. */
-bool sl_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
-                      yyjson_val *annotations);
-/* Slices may not be larger than the podset. After sl_rule_topology. */
-void sl_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta,
-                           yyjson_val *annotations, int64_t pods);
+bool adm_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
+                       yyjson_val *annotations);
+/* Slices may not be larger than the podset. After adm_rule_topology. */
+void adm_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta,
+                            yyjson_val *annotations, int64_t pods);
 
 #endif

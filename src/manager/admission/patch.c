@@ -102,7 +102,7 @@ static void walk(struct diff *d, yyjson_val *from, yyjson_val *to) {
         emit(d, "replace", to);
 }
 
-void sl_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out) {
+void adm_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out) {
     struct diff d = {.out = SL_JW(out)};
 
     sl_buf_init(&d.path, out->ceiling);

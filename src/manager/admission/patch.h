@@ -11,6 +11,6 @@
 
 /* Appends the operations that turn 'from' into 'to', as a JSON array; "[]" if they are equal. Items
  * of lists are compared by index. */
-void sl_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out);
+void adm_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out);
 
 #endif

@@ -27,7 +27,7 @@ static bool has_parent(yyjson_val *pod) {
 }
 
 static const char *group_of(const struct sl_review_call *c, yyjson_val *pod) {
-    const char *group = sl_job_identifier(c, pod, SL_POD_GROUP_KEY);
+    const char *group = adm_job_identifier(c, pod, SL_POD_GROUP_KEY);
     return group ? group : "";
 }
 
@@ -39,17 +39,17 @@ static bool enter(struct sl_review_call *c) {
     bool queued = queue && *queue;
 
     if (!c->view->webhook[SL_FW_POD] || !c->view->ns_managed(c->view->ctx, c->ns) ||
-        sl_job_owner_managed(c))
+        adm_job_owner_managed(c))
         return false;
-    if (!queued && sl_job_default_queue(c)) {
-        sl_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
+    if (!queued && adm_job_default_queue(c)) {
+        adm_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
         queued = true;
     }
-    sl_job_default_class(c);
+    adm_job_default_class(c);
     if (!queued && !c->view->settings->manage_without_queue)
         return false;
-    sl_edit_label(c, SL_MANAGED_KEY, "true");
-    sl_edit_finalizer(c, SL_MANAGED_KEY);
+    adm_edit_label(c, SL_MANAGED_KEY, "true");
+    adm_edit_finalizer(c, SL_MANAGED_KEY);
     return true;
 }
 
@@ -57,13 +57,13 @@ static bool enter(struct sl_review_call *c) {
 static void copy_index(struct sl_review_call *c) {
     const char *from = sl_json_annotation_opt(c->object, POD_INDEX_LABEL);
     if (from)
-        sl_edit_label(c, POD_INDEX, sl_json_label(c->object, from));
+        adm_edit_label(c, POD_INDEX, sl_json_label(c->object, from));
 }
 
 /* May it have a role of its own name? Those of a prebuilt Workload and of a set do: the podsets are
  * somebody else's. */
 static bool may_name_role(const struct sl_review_call *c, yyjson_val *pod) {
-    const char *prebuilt = sl_job_identifier(c, pod, SL_PREBUILT_KEY);
+    const char *prebuilt = adm_job_identifier(c, pod, SL_PREBUILT_KEY);
     return has_parent(pod) || (prebuilt && *prebuilt);
 }
 
@@ -76,16 +76,16 @@ int sl_review_pod_mutate(struct sl_review_call *c) {
 
     if (c->op != SL_REVIEW_CREATE || (!has_parent(c->object) && !enter(c)))
         return 0;
-    yyjson_mut_val *spec = sl_edit_object(c, sl_call_edit(c), "spec");
-    sl_edit_gate(c, spec, ADMISSION_GATE);
-    if (sl_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING)) {
+    yyjson_mut_val *spec = adm_edit_object(c, adm_call_edit(c), "spec");
+    adm_edit_gate(c, spec, ADMISSION_GATE);
+    if (adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING)) {
         copy_index(c);
-        sl_edit_gate(c, spec, TOPOLOGY_GATE);
+        adm_edit_gate(c, spec, TOPOLOGY_GATE);
     }
     /* A role that a user brings would have a large pod counted as a small one. */
     if (!keeps_role(c, c->object)) {
         sl_role_hash(c->object, role);
-        sl_edit_annotation(c, SL_ROLE_ANNOTATION, role);
+        adm_edit_annotation(c, SL_ROLE_ANNOTATION, role);
     }
     return 0;
 }
@@ -106,19 +106,19 @@ static void check_managed(struct sl_review_call *c) {
 }
 
 static void warn_of_owner(struct sl_review_call *c) {
-    if (strcmp(sl_json_label(c->object, SL_MANAGED_KEY), "true") == 0 && sl_job_owner_enabled(c))
-        sl_call_warn(c, "pod owner is managed by kueue, label '" SL_MANAGED_KEY
-                        "=true' might lead to unexpected behaviour");
+    if (strcmp(sl_json_label(c->object, SL_MANAGED_KEY), "true") == 0 && adm_job_owner_enabled(c))
+        adm_call_warn(c, "pod owner is managed by kueue, label '" SL_MANAGED_KEY
+                         "=true' might lead to unexpected behaviour");
 }
 
 static void check_count(struct sl_review_call *c, const struct sl_path *at, const char *count) {
     const char *why;
     int64_t v;
 
-    if (!sl_go_int(c, count, &v, &why))
-        sl_field_invalid(&c->errs, at, sl_bad_str(count), "%s", why);
+    if (!adm_go_int(c, count, &v, &why))
+        sl_field_invalid(&c->errs, at, sl_field_value_str(count), "%s", why);
     else if (v < 1)
-        sl_field_invalid(&c->errs, at, sl_bad_str(count),
+        sl_field_invalid(&c->errs, at, sl_field_value_str(count),
                          "incorrect annotation value '" TOTAL_COUNT
                          "=%s': group total count should be greater than zero",
                          count);
@@ -136,7 +136,7 @@ static void check_group(struct sl_review_call *c, const struct sl_path *at_name,
                              "' label should be set";
 
     if (*group)
-        sl_check_subdomain(&c->errs, at_name, group, ",");
+        sl_syntax_check_subdomain(&c->errs, at_name, group, ",");
     if (!*group && count)
         sl_field_required(&c->errs, at_name, both);
     else if (*group && !count)
@@ -147,12 +147,13 @@ static void check_group(struct sl_review_call *c, const struct sl_path *at_name,
 
 static void check_prebuilt(struct sl_review_call *c) {
     const char *group = group_of(c, c->object);
-    const char *prebuilt = sl_job_identifier(c, c->object, SL_PREBUILT_KEY);
-    const char *map = sl_job_identifier_map(c, c->object, SL_PREBUILT_KEY);
+    const char *prebuilt = adm_job_identifier(c, c->object, SL_PREBUILT_KEY);
+    const char *map = adm_job_identifier_map(c, c->object, SL_PREBUILT_KEY);
 
     if (*group && prebuilt && *prebuilt && strcmp(prebuilt, group) != 0)
         sl_field_invalid(&c->errs, SL_PATH_KEY(SL_PATH(NULL, map), SL_PREBUILT_KEY),
-                         sl_bad_str(prebuilt), "prebuilt workload and pod group should be equal");
+                         sl_field_value_str(prebuilt),
+                         "prebuilt workload and pod group should be equal");
 }
 
 static bool unretriable(yyjson_val *pod) {
@@ -167,34 +168,34 @@ static void update_group(struct sl_review_call *c, const struct sl_path *at_name
         sl_field_forbidden(&c->errs, SL_PATH_KEY(ANNOTATIONS, RETRIABLE),
                            "unretriable pod group can't be converted to retriable");
     if (*old)
-        sl_rule_frozen(c, at_name, group, old);
+        adm_rule_frozen(c, at_name, group, old);
     if (*old && sl_json_annotation_opt(c->old, SL_ROLE_ANNOTATION) && !may_name_role(c, c->old))
-        sl_rule_frozen(c, SL_PATH_KEY(ANNOTATIONS, SL_ROLE_ANNOTATION),
-                       sl_json_annotation(c->object, SL_ROLE_ANNOTATION),
-                       sl_json_annotation(c->old, SL_ROLE_ANNOTATION));
+        adm_rule_frozen(c, SL_PATH_KEY(ANNOTATIONS, SL_ROLE_ANNOTATION),
+                        sl_json_annotation(c->object, SL_ROLE_ANNOTATION),
+                        sl_json_annotation(c->old, SL_ROLE_ANNOTATION));
 }
 
 int sl_review_pod_validate(struct sl_review_call *c) {
     bool update = c->op == SL_REVIEW_UPDATE;
-    const char *map = sl_job_identifier_map(c, c->object, SL_POD_GROUP_KEY);
+    const char *map = adm_job_identifier_map(c, c->object, SL_POD_GROUP_KEY);
     const struct sl_path *at_name = SL_PATH_KEY(SL_PATH(NULL, map), SL_POD_GROUP_KEY);
-    struct sl_job_facts facts = {.gvk = "/v1, Kind=Pod",
-                                 .prebuilt = true,
-                                 .suspended = is_suspended(c->object),
-                                 .was_suspended = update && is_suspended(c->old)};
+    struct adm_job_facts facts = {.gvk = "/v1, Kind=Pod",
+                                  .prebuilt = true,
+                                  .suspended = is_suspended(c->object),
+                                  .was_suspended = update && is_suspended(c->old)};
 
     if (!c->view->webhook[SL_FW_POD] && !has_parent(c->object))
         return 0;
     if (update) {
-        sl_rule_job_update(c, &facts);
-        sl_rule_admission_gated_by(c);
+        adm_rule_job_update(c, &facts);
+        adm_rule_admission_gated_by(c);
     } else {
-        sl_rule_job_create(c, &facts);
+        adm_rule_job_create(c, &facts);
     }
     check_managed(c);
     check_group(c, at_name, strcmp(map, "metadata.annotations") == 0);
-    (void)sl_rule_topology(c, SL_PATH(NULL, "metadata"),
-                           sl_json_at(c->object, "metadata.annotations"));
+    (void)adm_rule_topology(c, SL_PATH(NULL, "metadata"),
+                            sl_json_at(c->object, "metadata.annotations"));
     check_prebuilt(c);
     if (update)
         update_group(c, at_name);

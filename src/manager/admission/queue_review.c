@@ -28,11 +28,11 @@ struct quota_rules {
 /* A quantity with the text to show for it. */
 struct amount {
     sl_quantity q;
-    struct sl_bad shown;
+    struct sl_field_value shown;
 };
 
 static bool amount_of(yyjson_val *v, struct amount *ret) {
-    ret->shown = sl_bad_json(v);
+    ret->shown = sl_field_value_json(v);
     return sl_json_quantity(v, &ret->q);
 }
 
@@ -56,7 +56,7 @@ static void check_quota(struct sl_field_errs *e, const struct sl_path *at, yyjso
     struct amount nominal = {0}, limit;
 
     if (strcmp(name, covered) != 0)
-        sl_field_invalid(e, SL_PATH(at, "name"), sl_bad_str(name),
+        sl_field_invalid(e, SL_PATH(at, "name"), sl_field_value_str(name),
                          "must match the name in coveredResources");
     if (amount_of(sl_json_get(quota, "nominalQuota"), &nominal))
         check_not_negative(e, SL_PATH(at, "nominalQuota"), &nominal);
@@ -79,7 +79,7 @@ static void check_flavor(struct sl_field_errs *e, const struct sl_path *at, yyjs
     yyjson_val *list = sl_json_get(flavor, "resources"), *quota;
     size_t i, n;
 
-    if (!sl_check_size(e, list_at, list, SL_MAX_GROUP_RESOURCES))
+    if (!sl_syntax_check_size(e, list_at, list, SL_MAX_GROUP_RESOURCES))
         return;
     /* That there are as many as are covered is a rule of the schema. */
     yyjson_arr_foreach (list, i, n, quota) {
@@ -98,20 +98,20 @@ static void check_group(struct sl_field_errs *e, const struct sl_path *at, yyjso
     yyjson_val *list = sl_json_get(group, "flavors");
     size_t i, n;
 
-    if (!sl_check_size(e, covered_at, covered, SL_MAX_GROUP_RESOURCES) ||
-        !sl_check_size(e, flavors_at, list, SL_MAX_GROUP_FLAVORS))
+    if (!sl_syntax_check_size(e, covered_at, covered, SL_MAX_GROUP_RESOURCES) ||
+        !sl_syntax_check_size(e, flavors_at, list, SL_MAX_GROUP_FLAVORS))
         return;
     yyjson_arr_foreach (covered, i, n, item) {
-        sl_check_key_of(e, SL_PATH_AT(covered_at, i), item);
+        sl_syntax_check_key_of(e, SL_PATH_AT(covered_at, i), item);
         if (!sl_wordset_add(resources, sl_json_text(item)))
-            sl_field_duplicate(e, SL_PATH_AT(covered_at, i), sl_bad_json(item), "");
+            sl_field_duplicate(e, SL_PATH_AT(covered_at, i), sl_field_value_json(item), "");
     }
     yyjson_arr_foreach (list, i, n, item) {
         const struct sl_path *flavor_at = SL_PATH_AT(flavors_at, i);
         const char *name = sl_json_str(item, "name");
         check_flavor(e, flavor_at, item, covered, rules);
         if (!sl_wordset_add(flavors, name))
-            sl_field_duplicate(e, SL_PATH(flavor_at, "name"), sl_bad_str(name), "");
+            sl_field_duplicate(e, SL_PATH(flavor_at, "name"), sl_field_value_str(name), "");
     }
 }
 
@@ -123,7 +123,7 @@ static bool check_groups(struct sl_review_call *c, yyjson_val *groups,
     size_t i, n;
     yyjson_val *group;
 
-    if (!sl_check_size(&c->errs, at, groups, SL_MAX_GROUPS))
+    if (!sl_syntax_check_size(&c->errs, at, groups, SL_MAX_GROUPS))
         return false;
     yyjson_arr_foreach (groups, i, n, group) {
         check_group(&c->errs, SL_PATH_AT(at, i), group, rules, &resources, flavors);
@@ -158,7 +158,7 @@ int sl_review_cohort_validate(struct sl_review_call *c) {
 /* ---- ClusterQueue ---- */
 
 int sl_review_cluster_queue_mutate(struct sl_review_call *c) {
-    sl_edit_finalizer(c, SL_IN_USE);
+    adm_edit_finalizer(c, SL_IN_USE);
     return 0;
 }
 
@@ -168,7 +168,7 @@ static void check_preemption(struct sl_field_errs *e, yyjson_val *spec) {
     if (strcmp(sl_json_str(preemption, "reclaimWithinCohort"), "Never") == 0 &&
         sl_json_get(preemption, "borrowWithinCohort") &&
         strcmp(sl_json_str(preemption, "borrowWithinCohort.policy"), "Never") != 0)
-        sl_field_invalid(e, SL_PATH(NULL, "spec.preemption"), sl_bad_json(preemption),
+        sl_field_invalid(e, SL_PATH(NULL, "spec.preemption"), sl_field_value_json(preemption),
                          "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never");
 }
 
@@ -180,7 +180,7 @@ static void check_fungibility(struct sl_field_errs *e, yyjson_val *spec) {
         (strcmp(sl_json_str(f, "whenCanBorrow"), "TryNextFlavor") != 0 ||
          strcmp(sl_json_str(f, "whenCanPreempt"), "TryNextFlavor") != 0))
         sl_field_invalid(e, SL_PATH(NULL, "spec.flavorFungibility.preference"),
-                         sl_bad_str(preference),
+                         sl_field_value_str(preference),
                          "preference \"%s\" requires both whenCanBorrow and whenCanPreempt to be "
                          "TryNextFlavor",
                          preference);
@@ -196,11 +196,11 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
         resources += sl_json_size(sl_json_get(group, "coveredResources"));
     }
     if (flavors > MAX_FLAVORS_IN_ALL)
-        sl_field_invalid(e, at, sl_bad_int((int64_t)flavors),
+        sl_field_invalid(e, at, sl_field_value_int((int64_t)flavors),
                          "total number of flavors across all resourceGroups must be ≤ %u, got %zu",
                          MAX_FLAVORS_IN_ALL, flavors);
     if (resources > MAX_RESOURCES_IN_ALL)
-        sl_field_invalid(e, at, sl_bad_int((int64_t)resources),
+        sl_field_invalid(e, at, sl_field_value_int((int64_t)resources),
                          "total number of covered resources across all resourceGroups must be ≤ "
                          "%u, got %zu",
                          MAX_RESOURCES_IN_ALL, resources);
@@ -210,7 +210,7 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
             pairs += sl_json_size(sl_json_get(flavor, "resources"));
         }
         if (pairs > MAX_PAIRS_OF_GROUP)
-            sl_field_invalid(e, SL_PATH_AT(at, i), sl_bad_int((int64_t)pairs),
+            sl_field_invalid(e, SL_PATH_AT(at, i), sl_field_value_int((int64_t)pairs),
                              "number of flavor-resource combinations in a resourceGroup must be ≤ "
                              "%u, got %zu",
                              MAX_PAIRS_OF_GROUP, pairs);
@@ -225,7 +225,7 @@ static void check_last_flavor(struct sl_field_errs *e, const struct sl_path *at,
         return;
     for (uint32_t i = 0; i < flavors->words.n; i++)
         sl_buf_printf(&list, "%s%s", i > 0 ? " " : "", flavors->words.v[i]);
-    sl_field_invalid(e, SL_PATH(at, "lastAcceptableFlavorName"), sl_bad_str(last),
+    sl_field_invalid(e, SL_PATH(at, "lastAcceptableFlavorName"), sl_field_value_str(last),
                      "must be one of the flavors defined in the ClusterQueue: [%s]",
                      sl_buf_str(&list));
 }
@@ -244,11 +244,11 @@ static void check_concurrent_admission(struct sl_field_errs *e, yyjson_val *spec
 
     if (n_groups != 1)
         sl_field_invalid(
-            e, groups_at, sl_bad_int((int64_t)n_groups),
+            e, groups_at, sl_field_value_int((int64_t)n_groups),
             "must have exactly one ResourceGroup when ConcurrentAdmissionPolicy is defined");
     if (n_groups == 1 && n_flavors > MAX_CONCURRENT_FLAVORS)
         sl_field_invalid(e, SL_PATH(SL_PATH_AT(groups_at, 0), "flavors"),
-                         sl_bad_int((int64_t)n_flavors),
+                         sl_field_value_int((int64_t)n_flavors),
                          "cannot have more than %u resource flavors in the ResourceGroup when "
                          "ConcurrentAdmissionPolicy is defined",
                          MAX_CONCURRENT_FLAVORS);
@@ -259,7 +259,8 @@ static void check_concurrent_admission(struct sl_field_errs *e, yyjson_val *spec
     else if (sl_json_get(limits, "lastAcceptableFlavorName"))
         check_last_flavor(e, limits_at, sl_json_str(limits, "lastAcceptableFlavorName"), flavors);
     if (strcmp(sl_json_str(spec, "queueingStrategy"), "StrictFIFO") == 0)
-        sl_field_invalid(e, SL_PATH(NULL, "spec.queueingStrategy"), sl_bad_str("StrictFIFO"),
+        sl_field_invalid(e, SL_PATH(NULL, "spec.queueingStrategy"),
+                         sl_field_value_str("StrictFIFO"),
                          "StrictFIFO queueing strategy cannot be used when "
                          "ConcurrentAdmissionPolicy is defined");
 }
@@ -323,7 +324,7 @@ static yyjson_val *forgiven_checks(struct sl_review_call *c, const struct sl_wor
     yyjson_val *old = sl_json_get(c->old, "spec");
     yyjson_val *checks = sl_json_at(old, "admissionChecksStrategy.admissionChecks");
 
-    if (!old || sl_call_gate(c, SL_G_REJECT_UPDATES_TO_CQ_WITH_INVALID_ON_FLAVORS) ||
+    if (!old || adm_call_gate(c, SL_G_REJECT_UPDATES_TO_CQ_WITH_INVALID_ON_FLAVORS) ||
         sl_json_size(checks) > SL_MAX_QUEUE_CHECKS || !names_of_flavors(old, &before))
         return NULL;
     return same_names(&before, flavors) ? checks : NULL;
@@ -336,18 +337,18 @@ static void check_on_flavors(struct sl_review_call *c, yyjson_val *spec,
     yyjson_val *forgiven = forgiven_checks(c, flavors);
     size_t i, j, n, m;
 
-    if (!sl_check_size(&c->errs, at, checks, SL_MAX_QUEUE_CHECKS))
+    if (!sl_syntax_check_size(&c->errs, at, checks, SL_MAX_QUEUE_CHECKS))
         return;
     yyjson_arr_foreach (checks, i, n, check) {
         const struct sl_path *on_at = SL_PATH(SL_PATH_AT(at, i), "onFlavors");
         yyjson_val *list = sl_json_get(check, "onFlavors");
         yyjson_val *before = sl_json_find(forgiven, "name", sl_json_str(check, "name"));
-        if (!sl_check_size(&c->errs, on_at, list, SL_MAX_GROUP_FLAVORS) ||
+        if (!sl_syntax_check_size(&c->errs, on_at, list, SL_MAX_GROUP_FLAVORS) ||
             (before && same_on_flavors(before, check)))
             continue;
         yyjson_arr_foreach (list, j, m, on) {
             if (!sl_wordset_has(flavors, sl_json_text(on)))
-                sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_bad_json(on),
+                sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_field_value_json(on),
                                      flavors->words.v, flavors->words.n);
         }
     }
@@ -365,13 +366,13 @@ int sl_review_cluster_queue_validate(struct sl_review_call *c) {
 
     if (!check_groups(c, groups, &rules, &flavors))
         return 0;
-    sl_check_selector(&c->errs, SL_PATH(NULL, "spec.namespaceSelector"),
-                      sl_json_get(spec, "namespaceSelector"));
+    sl_syntax_check_selector(&c->errs, SL_PATH(NULL, "spec.namespaceSelector"),
+                             sl_json_get(spec, "namespaceSelector"));
     check_preemption(&c->errs, spec);
     check_fungibility(&c->errs, spec);
     check_fair_sharing(&c->errs, spec);
     check_totals(&c->errs, groups);
-    if (sl_call_gate(c, SL_G_CONCURRENT_ADMISSION) &&
+    if (adm_call_gate(c, SL_G_CONCURRENT_ADMISSION) &&
         sl_json_get(spec, "concurrentAdmissionPolicy"))
         check_concurrent_admission(&c->errs, spec, &flavors);
     check_on_flavors(c, spec, &flavors);

@@ -82,7 +82,7 @@ static sl_review_fn find(const char *path, enum sl_framework *ret_framework) {
 
 /* Deployments, StatefulSets and LeaderWorkerSets wait by their pods: theirs are always reviewed,
  * and the handler of pods leaves the others alone. */
-static bool acts(const struct sl_api_view *view, enum sl_framework f) {
+static bool acts(const struct sl_review_view *view, enum sl_framework f) {
     return f == CORE || view->webhook[f] ||
            (f == SL_FW_POD &&
             (view->webhook[SL_FW_DEPLOYMENT] || view->webhook[SL_FW_STATEFULSET] ||
@@ -103,7 +103,7 @@ static void print_patch(const struct sl_review_call *c, struct sl_jw *w) {
 
     edited = yyjson_mut_doc_imut_copy(c->edit, NULL);
     sl_assert(edited);
-    sl_patch_diff(c->object, yyjson_doc_get_root(edited), &patch);
+    adm_patch_diff(c->object, yyjson_doc_get_root(edited), &patch);
     if (!sl_buf_full(&patch) && patch.len > strlen("[]")) {
         sl_jw_str(w, "patchType", "JSONPatch");
         sl_jw_base64(w, "patch", sl_buf_str(&patch), patch.len);
@@ -179,14 +179,14 @@ static void handle(struct sl_review_call *c, sl_review_fn fn, const char *operat
     if (!op_of(operation, &c->op))
         return;
     if (!yyjson_is_obj(c->object))
-        (void)sl_call_refuse(c, 400, "there is no content to decode");
+        (void)adm_call_refuse(c, 400, "there is no content to decode");
     else if (c->op == SL_REVIEW_UPDATE && !yyjson_is_obj(c->old))
-        (void)sl_call_refuse(c, 400, "there is no old content to decode");
+        (void)adm_call_refuse(c, 400, "there is no old content to decode");
     else
         (void)fn(c);
 }
 
-static int admit(const struct sl_api_view *view, sl_review_fn fn, yyjson_val *review,
+static int admit(const struct sl_review_view *view, sl_review_fn fn, yyjson_val *review,
                  struct sl_buf *out, struct sl_err *err) {
     yyjson_val *request = sl_json_get(review, "request");
     const char *uid = sl_json_str(request, "uid");
@@ -226,7 +226,7 @@ static int answer(int code, struct sl_buf *out, const char *text) {
     return code;
 }
 
-int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len,
+int sl_review(const struct sl_review_view *view, const char *path, const char *body, size_t len,
               struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     bool converts = strcmp(path, SL_CONVERT_PATH) == 0;

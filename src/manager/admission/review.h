@@ -29,7 +29,7 @@
  * response does not fit in out, and 500 if it is larger than SL_CONVERT_ANSWER_BYTES. Never fails
  * otherwise.
  */
-int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len,
+int sl_review(const struct sl_review_view *view, const char *path, const char *body, size_t len,
               struct sl_buf *out);
 /* Does this path exist? For a GET, which is 405 then. */
 bool sl_review_path(const char *path);

@@ -26,35 +26,35 @@
 
 /* metadata[map] of a template. */
 static yyjson_mut_val *meta(struct sl_review_call *c, yyjson_mut_val *template, const char *map) {
-    return sl_edit_object(c, sl_edit_object(c, template, "metadata"), map);
+    return adm_edit_object(c, adm_edit_object(c, template, "metadata"), map);
 }
 
 static void mark(struct sl_review_call *c, yyjson_mut_val *template, const char *parent) {
-    sl_edit_str(c, meta(c, template, "annotations"), SL_PARENT_KEY, parent);
+    adm_edit_str(c, meta(c, template, "annotations"), SL_PARENT_KEY, parent);
 }
 
 /* Labels of the object, as they are to be, that its pods carry as well. */
 static void pass_labels(struct sl_review_call *c, yyjson_mut_val *template) {
     static const char *const keys[] = {SL_QUEUE_LABEL, SL_PRIORITY_LABEL};
-    yyjson_mut_val *metadata = yyjson_mut_obj_get(sl_call_edit(c), "metadata");
+    yyjson_mut_val *metadata = yyjson_mut_obj_get(adm_call_edit(c), "metadata");
     yyjson_mut_val *labels = yyjson_mut_obj_get(metadata, "labels");
 
     for (size_t i = 0; i < SL_LEN(keys); i++) {
         const char *value = sl_json_mut_text(yyjson_mut_obj_get(labels, keys[i]));
         if (*value)
-            sl_edit_str(c, meta(c, template, "labels"), keys[i], value);
+            adm_edit_str(c, meta(c, template, "labels"), keys[i], value);
     }
 }
 
 static yyjson_mut_val *edit_spec(struct sl_review_call *c) {
-    return sl_edit_object(c, sl_call_edit(c), "spec");
+    return adm_edit_object(c, adm_call_edit(c), "spec");
 }
 
 /* ---- rules of all three ---- */
 
 static void check_common(struct sl_review_call *c, const char *gvk) {
-    sl_rule_queue_name(c);
-    sl_rule_not_elastic(c, gvk);
+    adm_rule_queue_name(c);
+    adm_rule_not_elastic(c, gvk);
 }
 
 /* Who has a pod that is ready runs. The queue can be changed while nobody does, and never left. */
@@ -63,9 +63,9 @@ static void update_common(struct sl_review_call *c) {
     const char *now = sl_json_label(c->object, SL_QUEUE_LABEL);
 
     if (!suspended || !*now)
-        sl_rule_frozen(c, SL_PATH_KEY(SL_PATH(NULL, "metadata.labels"), SL_QUEUE_LABEL), now,
-                       sl_json_label(c->old, SL_QUEUE_LABEL));
-    sl_rule_priority_update(c, suspended);
+        adm_rule_frozen(c, SL_PATH_KEY(SL_PATH(NULL, "metadata.labels"), SL_QUEUE_LABEL), now,
+                        sl_json_label(c->old, SL_QUEUE_LABEL));
+    adm_rule_priority_update(c, suspended);
 }
 
 /* NULL if it is too large to be compared. */
@@ -124,12 +124,12 @@ static void keep_shape(struct sl_review_call *c, const struct sl_path *at, yyjso
 /* ---- Deployment: each pod is queued by itself ---- */
 
 int sl_review_deployment_mutate(struct sl_review_call *c) {
-    sl_job_default_labels(c);
-    if (!sl_job_waits(c))
+    adm_job_default_labels(c);
+    if (!adm_job_waits(c))
         return 0;
-    yyjson_mut_val *template = sl_edit_object(c, edit_spec(c), "template");
+    yyjson_mut_val *template = adm_edit_object(c, edit_spec(c), "template");
     mark(c, template, DEPLOYMENT);
-    sl_edit_str(c, meta(c, template, "labels"), SL_MANAGED_KEY, "true");
+    adm_edit_str(c, meta(c, template, "labels"), SL_MANAGED_KEY, "true");
     pass_labels(c, template);
     return 0;
 }
@@ -138,7 +138,7 @@ int sl_review_deployment_validate(struct sl_review_call *c) {
     check_common(c, "apps/v1, Kind=Deployment");
     if (c->op == SL_REVIEW_UPDATE)
         update_common(c);
-    sl_rule_admission_gated_by(c);
+    adm_rule_admission_gated_by(c);
     return 0;
 }
 
@@ -154,9 +154,9 @@ static bool is_others(yyjson_val *set) {
 int sl_review_statefulset_mutate(struct sl_review_call *c) {
     if (is_others(c->object))
         return 0;
-    sl_job_default_labels(c);
-    if (sl_job_waits(c))
-        mark(c, sl_edit_object(c, edit_spec(c), "template"), STATEFULSET);
+    adm_job_default_labels(c);
+    if (adm_job_waits(c))
+        mark(c, adm_edit_object(c, edit_spec(c), "template"), STATEFULSET);
     return 0;
 }
 
@@ -167,8 +167,8 @@ int sl_review_statefulset_validate(struct sl_review_call *c) {
     check_common(c, "apps/v1, Kind=StatefulSet");
     if (c->op == SL_REVIEW_UPDATE)
         update_common(c);
-    sl_rule_admission_gated_by(c);
-    if (c->op == SL_REVIEW_UPDATE && sl_job_waits(c))
+    adm_rule_admission_gated_by(c);
+    if (c->op == SL_REVIEW_UPDATE && adm_job_waits(c))
         keep_shape(c, SL_PATH(NULL, "spec.template.spec"),
                    sl_json_at(c->object, "spec.template.spec"),
                    sl_json_at(c->old, "spec.template.spec"));
@@ -179,7 +179,7 @@ int sl_review_statefulset_validate(struct sl_review_call *c) {
 
 static void mark_member(struct sl_review_call *c, yyjson_mut_val *template) {
     mark(c, template, LEADERWORKERSET);
-    sl_edit_str(c, meta(c, template, "annotations"), SERVING_KEY, "true");
+    adm_edit_str(c, meta(c, template, "annotations"), SERVING_KEY, "true");
     pass_labels(c, template);
 }
 
@@ -187,18 +187,18 @@ int sl_review_leaderworkerset_mutate(struct sl_review_call *c) {
     yyjson_val *leader = sl_json_at(c->object, LEADER);
     yyjson_val *notes = sl_json_at(c->object, WORKER ".metadata.annotations");
 
-    sl_job_default_labels(c);
-    if (!sl_job_waits(c))
+    adm_job_default_labels(c);
+    if (!adm_job_waits(c))
         return 0;
-    yyjson_mut_val *both = sl_edit_object(c, edit_spec(c), "leaderWorkerTemplate");
-    yyjson_mut_val *worker = sl_edit_object(c, both, "workerTemplate");
+    yyjson_mut_val *both = adm_edit_object(c, edit_spec(c), "leaderWorkerTemplate");
+    yyjson_mut_val *worker = adm_edit_object(c, both, "workerTemplate");
     if (leader)
-        mark_member(c, sl_edit_object(c, both, "leaderTemplate"));
+        mark_member(c, adm_edit_object(c, both, "leaderTemplate"));
     mark_member(c, worker);
     /* Workers count from 1, but for those who are placed together with their leader. */
-    if (leader && sl_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) &&
+    if (leader && adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) &&
         !sl_json_get(notes, PODSET_GROUP))
-        sl_edit_str(c, meta(c, worker, "annotations"), INDEX_OFFSET, "1");
+        adm_edit_str(c, meta(c, worker, "annotations"), INDEX_OFFSET, "1");
     return 0;
 }
 
@@ -207,7 +207,7 @@ static void check_replicas(struct sl_review_call *c) {
     bool few = n < 0;
 
     if (few || n > LWS_MAX_REPLICAS)
-        sl_field_invalid(&c->errs, SL_PATH(NULL, "spec.replicas"), sl_bad_int(n),
+        sl_field_invalid(&c->errs, SL_PATH(NULL, "spec.replicas"), sl_field_value_int(n),
                          "invalid LeaderWorkerSet replicas: must be %s %d, got %lld",
                          few ? ">=" : "<=", few ? 0 : LWS_MAX_REPLICAS, (long long)n);
 }
@@ -233,11 +233,11 @@ static void check_grouping(struct sl_review_call *c, yyjson_val *leader, yyjson_
         const char *group = note(notes[i], PODSET_GROUP);
         const struct sl_path *at = SL_PATH(NULL, paths[i]);
         if (group && !together)
-            sl_field_invalid(&c->errs, SL_PATH_KEY(at, PODSET_GROUP), sl_bad_str(group),
+            sl_field_invalid(&c->errs, SL_PATH_KEY(at, PODSET_GROUP), sl_field_value_str(group),
                              "can only define groups of exactly 2 pod sets, got: 1 pod set(s)");
         else if (group && (!same_note(leader, worker, SL_REQUIRED_TOPOLOGY) ||
                            !same_note(leader, worker, SL_PREFERRED_TOPOLOGY)))
-            sl_field_invalid(&c->errs, at, sl_bad_none(), text, paths[!i], group);
+            sl_field_invalid(&c->errs, at, sl_field_value_none(), text, paths[!i], group);
     }
 }
 
@@ -248,15 +248,15 @@ static void check_topology(struct sl_review_call *c) {
     yyjson_val *worker = sl_json_at(c->object, WORKER ".metadata.annotations");
     /* A size of less than one is refused elsewhere; here it may only not overflow. */
     int64_t size = sl_json_int(c->object, "spec.leaderWorkerTemplate.size", 1);
-    bool good = sl_rule_topology(c, at_leader, leader);
+    bool good = adm_rule_topology(c, at_leader, leader);
 
-    good = sl_rule_topology(c, at_worker, worker) && good;
+    good = adm_rule_topology(c, at_worker, worker) && good;
     if (!good)
         return;
-    sl_rule_topology_size(c, at_leader, leader, 1);
+    adm_rule_topology_size(c, at_leader, leader, 1);
     if (size > 0 && sl_json_at(c->object, LEADER))
         size--;
-    sl_rule_topology_size(c, at_worker, worker, size);
+    adm_rule_topology_size(c, at_worker, worker, size);
     check_grouping(c, leader, worker);
 }
 
@@ -273,12 +273,12 @@ static void keep_template(struct sl_review_call *c, const char *path) {
 int sl_review_leaderworkerset_validate(struct sl_review_call *c) {
     check_common(c, "leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet");
     check_replicas(c);
-    sl_rule_admission_gated_by(c);
-    if (sl_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING))
+    adm_rule_admission_gated_by(c);
+    if (adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING))
         check_topology(c);
     if (c->op == SL_REVIEW_UPDATE) {
         update_common(c);
-        if (sl_job_waits(c)) {
+        if (adm_job_waits(c)) {
             keep_template(c, LEADER);
             keep_template(c, WORKER);
         }

@@ -31,7 +31,7 @@ static const char *get(const struct topology *t, const char *key) {
 /* A whole number of at most 32 bits. */
 static bool number(const struct topology *t, const char *s, int64_t *ret) {
     const char *why;
-    return sl_go_int(t->c, s, ret, &why) && *ret >= INT32_MIN && *ret <= INT32_MAX;
+    return adm_go_int(t->c, s, ret, &why) && *ret >= INT32_MIN && *ret <= INT32_MAX;
 }
 
 static void excludes(const struct topology *t, const char *key, const char *other) {
@@ -49,13 +49,13 @@ static void check_levels(const struct topology *t) {
 
     if (n > 1)
         sl_field_invalid(
-            t->e, t->at, sl_bad_none(),
+            t->e, t->at, sl_field_value_none(),
             "must not contain more than one topology annotation: [\"%s\", \"%s\", \"%s\"]",
             SL_REQUIRED_TOPOLOGY, SL_PREFERRED_TOPOLOGY, UNCONSTRAINED);
     for (size_t i = 0; i < SL_LEN(keys); i++) {
         yyjson_val *level = sl_json_get(t->annotations, keys[i]);
         if (level)
-            sl_check_key_of(t->e, SL_PATH_KEY(t->at, keys[i]), level);
+            sl_syntax_check_key_of(t->e, SL_PATH_KEY(t->at, keys[i]), level);
     }
 }
 
@@ -70,7 +70,7 @@ static void check_group(const struct topology *t) {
     if (!group)
         return;
     if (all_digits(group))
-        sl_field_invalid(t->e, at, sl_bad_str(group), "must not be a number");
+        sl_field_invalid(t->e, at, sl_field_value_str(group), "must not be a number");
     excludes(t, GROUP, SLICE_SIZE);
     excludes(t, GROUP, SLICE_LEVEL);
     if (!get(t, SL_PREFERRED_TOPOLOGY) && !get(t, SL_REQUIRED_TOPOLOGY))
@@ -81,8 +81,8 @@ static void check_group(const struct topology *t) {
 static void check_unconstrained(const struct topology *t) {
     const char *s = get(t, UNCONSTRAINED), *why;
     bool on;
-    if (s && !sl_go_bool(t->c, s, &on, &why))
-        sl_field_invalid(t->e, SL_PATH_KEY(t->at, UNCONSTRAINED), sl_bad_str(s),
+    if (s && !adm_go_bool(t->c, s, &on, &why))
+        sl_field_invalid(t->e, SL_PATH_KEY(t->at, UNCONSTRAINED), sl_field_value_str(s),
                          "must be a boolean value");
 }
 
@@ -92,9 +92,9 @@ static void check_slices(const struct topology *t) {
     int64_t v;
 
     if (size && !number(t, size, &v))
-        sl_field_invalid(t->e, at, sl_bad_str(size), "must be a numeric value");
+        sl_field_invalid(t->e, at, sl_field_value_str(size), "must be a numeric value");
     else if (size && v < 1)
-        sl_field_invalid(t->e, at, sl_bad_str(size), "must be greater than or equal to 1");
+        sl_field_invalid(t->e, at, sl_field_value_str(size), "must be greater than or equal to 1");
     if (level && !size)
         sl_field_required(t->e, at, "must be set when '" SLICE_LEVEL "' is specified");
     if (!level && size)
@@ -109,12 +109,13 @@ static yyjson_doc *parse_layers(const struct topology *t, const char *s, const s
     size_t n = yyjson_arr_size(yyjson_doc_get_root(d));
 
     if (!d)
-        sl_field_invalid(t->e, at, sl_bad_str(s), "must be a valid JSON array: %s", why.msg);
+        sl_field_invalid(t->e, at, sl_field_value_str(s), "must be a valid JSON array: %s",
+                         why.msg);
     else if (!yyjson_is_arr(yyjson_doc_get_root(d)))
-        sl_field_invalid(t->e, at, sl_bad_str(s),
+        sl_field_invalid(t->e, at, sl_field_value_str(s),
                          "must be a valid JSON array: it is something else");
     else if (n < 1 || n > MAX_LAYERS)
-        sl_field_invalid(t->e, at, sl_bad_str(s),
+        sl_field_invalid(t->e, at, sl_field_value_str(s),
                          "topology constraints must contain between 1 and 3 entries");
     else
         return d;
@@ -126,9 +127,9 @@ static void check_layer(const struct topology *t, const struct sl_path *at, yyjs
     yyjson_val *level = sl_json_get(layer, "topology");
     int64_t size = sl_json_int(layer, "size", 0);
 
-    sl_check_key_of(t->e, SL_PATH(at, "topology"), level);
+    sl_syntax_check_key_of(t->e, SL_PATH(at, "topology"), level);
     if (size < 1)
-        sl_field_invalid(t->e, SL_PATH(at, "size"), sl_bad_int(size),
+        sl_field_invalid(t->e, SL_PATH(at, "size"), sl_field_value_int(size),
                          "must be greater than or equal to 1");
 }
 
@@ -141,16 +142,17 @@ static void compare_layers(const struct topology *t, const struct sl_path *at, y
             const char *level = sl_json_str(yyjson_arr_get(layers, i), "topology");
             if (strcmp(level, sl_json_str(yyjson_arr_get(layers, k), "topology")) != 0)
                 continue;
-            sl_field_duplicate(
-                t->e, SL_PATH(SL_PATH_AT(at, i), "topology"),
-                sl_bad_str(sl_arena_printf(t->c->arena, "%s (also at index %zu)", level, k)), "");
+            sl_field_duplicate(t->e, SL_PATH(SL_PATH_AT(at, i), "topology"),
+                               sl_field_value_str(sl_arena_printf(
+                                   t->c->arena, "%s (also at index %zu)", level, k)),
+                               "");
             break;
         }
     for (size_t i = 1; i < n; i++) {
         int64_t above = sl_json_int(yyjson_arr_get(layers, i - 1), "size", 0);
         int64_t size = sl_json_int(yyjson_arr_get(layers, i), "size", 0);
         if (size > 0 && above % size != 0)
-            sl_field_invalid(t->e, SL_PATH(SL_PATH_AT(at, i), "size"), sl_bad_int(size),
+            sl_field_invalid(t->e, SL_PATH(SL_PATH_AT(at, i), "size"), sl_field_value_int(size),
                              "must evenly divide the parent layer size %lld", (long long)above);
     }
 }
@@ -163,7 +165,7 @@ static void check_layers(const struct topology *t) {
 
     if (!s)
         return;
-    if (!sl_call_gate(t->c, SL_G_TAS_MULTI_LAYER_TOPOLOGY)) {
+    if (!adm_call_gate(t->c, SL_G_TAS_MULTI_LAYER_TOPOLOGY)) {
         sl_field_forbidden(
             t->e, at,
             "the TASMultiLayerTopology feature gate must be enabled to use this annotation");
@@ -183,8 +185,8 @@ static void check_layers(const struct topology *t) {
 
 /* ---- the whole ---- */
 
-bool sl_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
-                      yyjson_val *annotations) {
+bool adm_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
+                       yyjson_val *annotations) {
     struct topology t = {c, &c->errs, SL_PATH(meta, "annotations"), annotations};
     uint32_t before = c->errs.n + c->errs.dropped;
 
@@ -196,20 +198,20 @@ bool sl_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
     return c->errs.n + c->errs.dropped == before;
 }
 
-void sl_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta,
-                           yyjson_val *annotations, int64_t pods) {
+void adm_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta,
+                            yyjson_val *annotations, int64_t pods) {
     struct topology t = {c, &c->errs, SL_PATH(meta, "annotations"), annotations};
     const char *size = get(&t, SLICE_SIZE), *layers = get(&t, LAYERS);
     int64_t v;
 
     if (size && number(&t, size, &v) && v > pods)
-        sl_field_invalid(t.e, SL_PATH_KEY(t.at, SLICE_SIZE), sl_bad_str(size),
+        sl_field_invalid(t.e, SL_PATH_KEY(t.at, SLICE_SIZE), sl_field_value_str(size),
                          "must not be greater than pod set count %lld", (long long)pods);
     if (!layers)
         return;
     _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(layers, strlen(layers), 0);
     v = sl_json_int(yyjson_arr_get_first(yyjson_doc_get_root(d)), "size", 0);
     if (v > pods)
-        sl_field_invalid(t.e, SL_PATH_KEY(t.at, LAYERS), sl_bad_int(v),
+        sl_field_invalid(t.e, SL_PATH_KEY(t.at, LAYERS), sl_field_value_int(v),
                          "must not be greater than pod set count %lld", (long long)pods);
 }

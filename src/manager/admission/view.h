@@ -9,11 +9,11 @@
 #include "manager/config/config.h"
 
 /* A controller ownerReference. */
-struct sl_owner_ref {
+struct sl_review_owner_ref {
     const char *api_version, *kind, *name, *uid;
 };
 
-struct sl_api_view {
+struct sl_review_view {
     void *ctx;
     const struct sl_settings *settings;
     bool webhook[SL_FW_COUNT]; /* enabled admission webhooks */
@@ -25,7 +25,7 @@ struct sl_api_view {
     bool (*ns_managed)(void *ctx, const char *ns);
     /* Is there, going up from this owner, a job of an enabled kind that is managed (has a queue
      * name, or jobs without one are managed)? */
-    bool (*owner_managed)(void *ctx, const char *ns, const struct sl_owner_ref *owner);
+    bool (*owner_managed)(void *ctx, const char *ns, const struct sl_review_owner_ref *owner);
     bool (*priority_class_exists)(void *ctx, const char *name); /* WorkloadPriorityClass */
 };
 

@@ -19,7 +19,7 @@
 static bool same_podset(const struct sl_review_call *c, yyjson_val *now, yyjson_val *old) {
     static const char *const count[] = {"count", NULL};
 
-    if (sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
+    if (adm_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
         sl_json_int(now, "count", 0) < sl_json_int(old, "count", 0))
         return sl_json_same_but(now, old, count);
     return sl_json_same(now, old);
@@ -33,14 +33,15 @@ static void check_podsets(struct sl_review_call *c) {
     size_t i, n;
 
     if (sl_json_size(now) != sl_json_size(old)) {
-        sl_field_invalid(&c->errs, at, sl_bad_json(now), SL_FIELD_IMMUTABLE);
+        sl_field_invalid(&c->errs, at, sl_field_value_json(now), SL_FIELD_IMMUTABLE);
         return;
     }
     yyjson_arr_foreach (now, i, n, set) {
         char place[24]; /* "spec.podSets.0": a name, not an index, for whatever reason */
         sl_fmt(place, sizeof(place), "%zu", i);
         if (!same_podset(c, set, yyjson_arr_iter_next(&in_old)))
-            sl_field_invalid(&c->errs, SL_PATH(at, place), sl_bad_json(set), SL_FIELD_IMMUTABLE);
+            sl_field_invalid(&c->errs, SL_PATH(at, place), sl_field_value_json(set),
+                             SL_FIELD_IMMUTABLE);
     }
 }
 
@@ -70,13 +71,13 @@ static void check_admission(struct sl_review_call *c) {
 
     if (!now || !old)
         return;
-    if (sl_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING))
+    if (adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING))
         same = sl_json_same_but(now, old, assignments) &&
                same_assignments(sl_json_get(now, assignments[0]), sl_json_get(old, assignments[0]));
     else
         same = sl_json_same(now, old);
     if (!same)
-        sl_field_invalid(&c->errs, SL_PATH(NULL, "status.admission"), sl_bad_json(now),
+        sl_field_invalid(&c->errs, SL_PATH(NULL, "status.admission"), sl_field_value_json(now),
                          SL_FIELD_IMMUTABLE);
 }
 
@@ -89,7 +90,7 @@ static bool is_scaled_down(const struct sl_review_call *c, const char *podset) {
         sl_json_size(list) > SL_MAX_PODSETS ? NULL : sl_json_find(list, "name", podset);
     yyjson_val *set = sl_json_find(sl_json_at(c->object, "spec.podSets"), "name", podset);
 
-    return sl_job_elastic(c, c->object) &&
+    return adm_job_elastic(c, c->object) &&
            sl_json_int(assigned, "count", 0) > sl_json_int(set, "count", 0);
 }
 
@@ -106,8 +107,9 @@ static void check_reclaimable(struct sl_review_call *c) {
         int64_t count = sl_json_int(pod, "count", 0);
         int64_t before = sl_json_int(sl_json_find(old, "name", name), "count", INT64_MIN);
         if (count < before && !is_scaled_down(c, name))
-            sl_field_invalid(&c->errs, SL_PATH(SL_PATH_KEY(at, name), "count"), sl_bad_int(count),
-                             "cannot be less then %lld", (long long)before);
+            sl_field_invalid(&c->errs, SL_PATH(SL_PATH_KEY(at, name), "count"),
+                             sl_field_value_int(count), "cannot be less then %lld",
+                             (long long)before);
     }
     yyjson_arr_foreach (old, i, n, pod) {
         const char *name = sl_json_str(pod, "name");
@@ -142,18 +144,18 @@ static void check_cluster_name(struct sl_review_call *c) {
     yyjson_val *nominated;
 
     if (!sl_json_at(c->object, "status.clusterName") || sl_json_at(c->old, "status.clusterName") ||
-        (sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
+        (adm_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
          sl_json_annotation_opt(c->object, REPLACEMENT_FOR)))
         return;
     yyjson_arr_foreach (sl_json_at(c->old, "status.nominatedClusterNames"), i, n, nominated) {
         if (yyjson_equals_str(nominated, name))
             return;
     }
-    sl_field_invalid(&c->errs, SL_PATH(NULL, "status.clusterName"), sl_bad_str(name),
+    sl_field_invalid(&c->errs, SL_PATH(NULL, "status.clusterName"), sl_field_value_str(name),
                      "when setting clusterName it must be one of the nominatedClusterNames");
 }
 
-void sl_rule_workload_update(struct sl_review_call *c) {
+void adm_rule_workload_update(struct sl_review_call *c) {
     bool was_reserved = sl_json_condition(c->old, "QuotaReserved");
 
     if (was_reserved)

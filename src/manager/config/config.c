@@ -58,7 +58,7 @@ struct listener {
     uint32_t heard;
 };
 
-static void hear(void *ctx, uint32_t line, const char *text) {
+static void receive(void *ctx, uint32_t line, const char *text) {
     struct listener *l = ctx;
 
     l->heard++;
@@ -67,15 +67,15 @@ static void hear(void *ctx, uint32_t line, const char *text) {
 
 /* ---- for the readers of the parts ---- */
 
-struct sl_item_name sl_item(const char *list, uint32_t i, const char *field) {
-    struct sl_item_name name;
+struct config_item_name config_item_name(const char *list, uint32_t i, const char *field) {
+    struct config_item_name name;
 
     sl_fmt_short(name.s, sizeof name.s, "%.30s[%u]%s%.20s", list, i, *field ? "." : "", field);
     return name;
 }
 
-void sl_instead(struct sl_fields *f, uint32_t line, const char *key, const char *instead,
-                const char *fmt, ...) {
+void config_warn_default(struct sl_doc_fields *f, uint32_t line, const char *key,
+                         const char *instead, const char *fmt, ...) {
     char words[200];
     va_list ap;
 
@@ -87,49 +87,50 @@ void sl_instead(struct sl_fields *f, uint32_t line, const char *key, const char 
     f->rd->instead = NULL;
 }
 
-const char *sl_checked(struct sl_fields *f, const char *key, const char *otherwise,
-                       bool (*good)(const char *), const char *words) {
-    const char *s = sl_field_str(f, key, otherwise);
+const char *config_checked_str(struct sl_doc_fields *f, const char *key, const char *fallback,
+                               bool (*good)(const char *), const char *words) {
+    const char *s = sl_doc_field_str(f, key, fallback);
     char instead[80];
 
-    if (s == otherwise || good(s))
+    if (s == fallback || good(s))
         return s;
-    sl_fmt_short(instead, sizeof instead, "using %.70s", *otherwise ? otherwise : "none");
-    sl_instead(f, sl_field(f, key)->line, key, instead, "%s, got \"%.60s\"", words, s);
-    return otherwise;
+    sl_fmt_short(instead, sizeof instead, "using %.70s", *fallback ? fallback : "none");
+    config_warn_default(f, sl_doc_field(f, key)->line, key, instead, "%s, got \"%.60s\"", words, s);
+    return fallback;
 }
 
-sl_span sl_span_from_0(struct sl_fields *f, const char *key, sl_span otherwise) {
-    sl_span d = sl_field_span(f, key, otherwise);
+sl_span config_span_or(struct sl_doc_fields *f, const char *key, sl_span fallback) {
+    sl_span d = sl_doc_field_span(f, key, fallback);
     char instead[SL_SPAN_TEXT + 8] = "using no limit", text[SL_SPAN_TEXT];
 
     if (d >= 0)
         return d;
-    if (otherwise != SL_TIME_NEVER)
-        sl_fmt_short(instead, sizeof instead, "using %s", sl_span_format(otherwise, text));
-    sl_instead(f, sl_field(f, key)->line, key, instead, "must be greater than or equal to 0");
-    return otherwise;
+    if (fallback != SL_TIME_NEVER)
+        sl_fmt_short(instead, sizeof instead, "using %s", sl_span_format(fallback, text));
+    config_warn_default(f, sl_doc_field(f, key)->line, key, instead,
+                        "must be greater than or equal to 0");
+    return fallback;
 }
 
-struct sl_selector sl_selector_or(struct sl_fields *f, const char *key,
-                                  struct sl_selector otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+struct sl_selector config_selector_or(struct sl_doc_fields *f, const char *key,
+                                      struct sl_selector fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     const struct listener *l = f->rd->warn_ctx;
     uint32_t before = l->heard;
     struct sl_selector sel;
-    struct sl_fields here;
+    struct sl_doc_fields here;
 
     if (!n)
-        return otherwise;
-    sl_fields_enter(&here, f->rd, NULL, key, key); /* only for the path */
+        return fallback;
+    sl_doc_fields_enter(&here, f->rd, NULL, key, key); /* only for the path */
     f->rd->instead = "the selector is not used";
     sel = sl_decode_selector(f->rd, n, key);
     f->rd->instead = NULL;
-    sl_fields_close(&here);
-    return l->heard == before ? sel : otherwise;
+    sl_doc_fields_close(&here);
+    return l->heard == before ? sel : fallback;
 }
 
-bool sl_is_kind_arg(const char *s) {
+bool config_is_kind_arg(const char *s) {
     const char *dot = strchr(s, '.');
     return dot && strchr(dot + 1, '.');
 }
@@ -141,8 +142,8 @@ static void follow_gates(struct sl_settings *s) {
     const bool *g = s->gates;
 
     s->engine.gates = 0;
-    for (enum sl_gate_id i = 0; i < SL_GATES; i++) {
-        enum sl_gate e = sl_gate_engine(i);
+    for (enum sl_feature_gate i = 0; i < SL_GATES; i++) {
+        enum sl_gate e = sl_feature_gate_engine(i);
         if (e < SL_GATE_COUNT && g[i])
             s->engine.gates |= UINT32_C(1) << e;
     }
@@ -168,21 +169,21 @@ static bool whole_stage(const char *name, const char **ret_stage) {
 }
 
 static void set_stage(struct sl_settings *s, const char *stage, bool on) {
-    for (enum sl_gate_id g = 0; g < SL_GATES; g++)
-        if (strcmp(sl_gate_stage_name(g), stage) == 0)
+    for (enum sl_feature_gate g = 0; g < SL_GATES; g++)
+        if (strcmp(sl_feature_gate_stage_name(g), stage) == 0)
             s->gates[g] = on;
 }
 
 static void set_gate(struct sl_settings *s, const char *name, bool on, const struct place *at) {
-    enum sl_gate_id g = sl_gate_find(name);
+    enum sl_feature_gate g = sl_feature_gate_find(name);
     char text[SL_WARNING_TEXT];
 
     if (g == SL_GATES) {
-        const char *near = sl_gate_nearest(name);
+        const char *near = sl_feature_gate_nearest(name);
         sl_fmt_short(text, sizeof text, "%sunknown gate \"%.60s\"%s%s%s (ignored)", at->path, name,
                      near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
         sl_warnings_add(at->warnings, at->source, at->line, text);
-    } else if (sl_gate_locked(g) && on != sl_gate_default(g)) {
+    } else if (sl_feature_gate_locked(g) && on != sl_feature_gate_default(g)) {
         sl_fmt(text, sizeof text,
                "%scannot set feature gate %s to %s, feature is locked to %s "
                "(ignored)",
@@ -260,22 +261,22 @@ void sl_settings_gates(struct sl_settings *s, const char *flags, struct sl_warni
     follow_gates(s);
 }
 
-static void file_gates(struct sl_fields *top, struct sl_settings *s, const struct listener *l) {
-    struct sl_fields f;
+static void file_gates(struct sl_doc_fields *top, struct sl_settings *s, const struct listener *l) {
+    struct sl_doc_fields f;
     const char *stage;
 
-    sl_section(&f, top, "featureGates");
+    config_section(&f, top, "featureGates");
     if (f.map && f.map->n > MAX_GATES) {
         sl_read_fail(f.rd, f.line, "expected at most %d gates, got %u", MAX_GATES, f.map->n);
         f.map = NULL;
     }
     for (int round = 0; round < 2; round++)
         for (uint32_t i = 0; f.map && i < f.map->n; i++) {
-            const struct sl_pair *p = &f.map->pairs[i];
+            const struct sl_doc_pair *p = &f.map->pairs[i];
             bool whole = whole_stage(p->key, &stage);
             if (whole != (round == 0))
                 continue;
-            if (p->value.kind != SL_NODE_BOOL)
+            if (p->value.kind != SL_DOC_NODE_BOOL)
                 (void)sl_read_bool(f.rd, &p->value, p->key);
             else if (whole)
                 set_stage(s, stage, p->value.truth);
@@ -284,46 +285,47 @@ static void file_gates(struct sl_fields *top, struct sl_settings *s, const struc
                          &(struct place){l->warnings, l->file, "featureGates: ", p->line});
         }
     f.map = NULL; /* every key was somebody's */
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- the whole ---- */
 
-static uint32_t line_of(struct sl_fields *top, const char *key) {
-    const struct sl_node *n = sl_field(top, key);
+static uint32_t line_of(struct sl_doc_fields *top, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(top, key);
     return n ? n->line : top->line;
 }
 
 /* Whether the file speaks v1beta1. What it is missing or wrong about itself is no reason to refuse
  * it: the fields tell their meaning. */
-static bool version(struct sl_fields *top) {
-    const char *api = sl_field_str(top, "apiVersion", ""), *kind = sl_field_str(top, "kind", "");
+static bool version(struct sl_doc_fields *top) {
+    const char *api = sl_doc_field_str(top, "apiVersion", ""),
+               *kind = sl_doc_field_str(top, "kind", "");
     bool v1beta1 = strcmp(api, GROUP "v1beta1") == 0;
 
     if (!top->map)
         return false;
     if (!v1beta1 && strcmp(api, GROUP "v1beta2") != 0)
-        sl_instead(top, line_of(top, "apiVersion"), "apiVersion", "read as v1beta2",
-                   "expected " GROUP "v1beta1 or v1beta2, got \"%.60s\"", api);
+        config_warn_default(top, line_of(top, "apiVersion"), "apiVersion", "read as v1beta2",
+                            "expected " GROUP "v1beta1 or v1beta2, got \"%.60s\"", api);
     if (strcmp(kind, "Configuration") != 0)
-        sl_instead(top, line_of(top, "kind"), "kind", "read as one",
-                   "expected Configuration, got \"%.60s\"", kind);
+        config_warn_default(top, line_of(top, "kind"), "kind", "read as one",
+                            "expected Configuration, got \"%.60s\"", kind);
     return v1beta1;
 }
 
 /* The engine's decoder gets the parts that are its own, and none that are read here. */
-static void engine_part(struct sl_fields *top, bool v1beta1, struct sl_settings *s) {
+static void engine_part(struct sl_doc_fields *top, bool v1beta1, struct sl_settings *s) {
     static const char *const keys[] = {"fairSharing", "admissionFairSharing", "waitForPodsReady",
                                        "resources"};
-    struct sl_pair pairs[SL_LEN(keys)];
-    struct sl_node part = {.kind = SL_NODE_MAP, .line = 1, .pairs = pairs};
-    const struct sl_node *waiting = NULL;
+    struct sl_doc_pair pairs[SL_LEN(keys)];
+    struct sl_doc_node part = {.kind = SL_DOC_NODE_MAP, .line = 1, .pairs = pairs};
+    const struct sl_doc_node *waiting = NULL;
 
     for (size_t i = 0; i < SL_LEN(keys); i++) {
-        const struct sl_node *n = sl_field(top, keys[i]);
+        const struct sl_doc_node *n = sl_doc_field(top, keys[i]);
         if (n)
-            pairs[part.n++] = (struct sl_pair){keys[i], n->line, *n};
-        if (n && n->kind == SL_NODE_MAP && i == 2)
+            pairs[part.n++] = (struct sl_doc_pair){keys[i], n->line, *n};
+        if (n && n->kind == SL_DOC_NODE_MAP && i == 2)
             waiting = n;
     }
     sl_decode_config(top->rd, &part, v1beta1, &s->engine);
@@ -332,33 +334,33 @@ static void engine_part(struct sl_fields *top, bool v1beta1, struct sl_settings 
     s->asked.ignore_undeclared = s->engine.ignore_undeclared;
 }
 
-static void fill(struct sl_settings *s, const struct sl_node *root, const char *gate_flags,
+static void fill(struct sl_settings *s, const struct sl_doc_node *root, const char *gate_flags,
                  struct listener *l) {
-    struct sl_read rd = {.file = l->file, .arena = &s->arena, .warn = hear, .warn_ctx = l};
-    struct sl_fields top;
+    struct sl_read rd = {.file = l->file, .arena = &s->arena, .warn = receive, .warn_ctx = l};
+    struct sl_doc_fields top;
 
-    sl_fields_open(&top, &rd, root, "the Configuration");
+    sl_doc_fields_open(&top, &rd, root, "the Configuration");
     bool v1beta1 = version(&top);
-    sl_config_manager(&top, s); /* first: the namespace is part of other defaults */
-    sl_config_jobs(&top, s);
-    sl_config_extras(&top, s);
+    config_manager(&top, s); /* first: the namespace is part of other defaults */
+    config_jobs(&top, s);
+    config_extras(&top, s);
     engine_part(&top, v1beta1, s);
-    const struct sl_node *queues = sl_field(&top, "queueVisibility");
+    const struct sl_doc_node *queues = sl_doc_field(&top, "queueVisibility");
     if (queues && !v1beta1)
         sl_read_note(&rd, queues->line, "queueVisibility", "is a field of v1beta1, not of v1beta2");
 
-    for (enum sl_gate_id g = 0; g < SL_GATES; g++)
-        s->gates[g] = sl_gate_default(g);
-    const struct sl_node *map = sl_field(&top, "featureGates");
+    for (enum sl_feature_gate g = 0; g < SL_GATES; g++)
+        s->gates[g] = sl_feature_gate_default(g);
+    const struct sl_doc_node *map = sl_doc_field(&top, "featureGates");
     file_gates(&top, s, l);
     if (gate_flags && *gate_flags) {
         if (map)
-            sl_instead(&top, map->line, "featureGates", "the command line wins",
-                       "feature gates for CLI and configuration cannot both specified");
+            config_warn_default(&top, map->line, "featureGates", "the command line wins",
+                                "feature gates for CLI and configuration cannot both specified");
         set_flags(s, gate_flags, &(struct place){l->warnings, "--feature-gates", "", 0});
     }
     follow_gates(s);
-    sl_fields_close(&top);
+    sl_doc_fields_close(&top);
     sl_assert(rd.code == 0);
 }
 
@@ -367,7 +369,7 @@ int sl_settings_parse(const char *file, const char *text, size_t len, const char
                       struct sl_warnings *warnings, struct sl_err *err) {
     _cleanup_(sl_settings_freep) struct sl_settings *s = sl_alloc0(1, sizeof *s);
     struct listener l = {.file = file, .warnings = warnings};
-    const struct sl_node *root = NULL;
+    const struct sl_doc_node *root = NULL;
     int r;
 
     sl_arena_init(&s->arena, MAX_ARENA_BYTES);
@@ -378,14 +380,15 @@ int sl_settings_parse(const char *file, const char *text, size_t len, const char
         r = sl_doc_yaml(file, text, len, &s->doc, err);
         if (r < 0)
             return r;
-        root = s->doc->n > 0 && s->doc->roots[0].kind != SL_NODE_NULL ? &s->doc->roots[0] : NULL;
-        if (root && root->kind != SL_NODE_MAP)
+        root =
+            s->doc->n > 0 && s->doc->roots[0].kind != SL_DOC_NODE_NULL ? &s->doc->roots[0] : NULL;
+        if (root && root->kind != SL_DOC_NODE_MAP)
             return sl_err_set(err, SL_EINVAL, "%s:%u: expected a Configuration (a map), got %s",
-                              file, root->line, sl_node_kind_name(root->kind));
+                              file, root->line, sl_doc_node_kind_name(root->kind));
         if (!root)
-            hear(&l, 1, "expected a Configuration, got nothing (using defaults)");
+            receive(&l, 1, "expected a Configuration, got nothing (using defaults)");
         if (s->doc->n > 1)
-            hear(&l, s->doc->roots[1].line, "expected one document (the first is used)");
+            receive(&l, s->doc->roots[1].line, "expected one document (the first is used)");
     }
     fill(s, root, gate_flags, &l);
     *ret = TAKE_PTR(s);

@@ -126,7 +126,7 @@ struct sl_settings {
         uint32_t step;                      /* of the incremental dispatcher */
         struct sl_strs external_frameworks; /* "Kind.version.group" */
     } multikueue;
-    bool gates[SL_GATES];    /* by enum sl_gate_id */
+    bool gates[SL_GATES];    /* by enum sl_feature_gate */
     struct sl_config engine; /* the engine's part, gates included */
     struct {
         bool pods_ready, afs, ignore_undeclared, local_queue_metrics;

@@ -41,37 +41,38 @@ static bool has(const char *const *v, uint32_t n, const char *s) {
 }
 
 /* The length of a list as far as Kueue takes it, with its words if there are more. */
-static uint32_t at_most(struct sl_fields *f, const char *key, uint32_t n, uint32_t max) {
+static uint32_t at_most(struct sl_doc_fields *f, const char *key, uint32_t n, uint32_t max) {
     if (n <= max)
         return n;
-    sl_read_wrong(f->rd, sl_field(f, key)->line, key, "Too many: %u: must have at most %u items", n,
-                  max);
+    sl_read_wrong(f->rd, sl_doc_field(f, key)->line, key,
+                  "Too many: %u: must have at most %u items", n, max);
     return max;
 }
 
 /* A part that another reader has opened, and judged, before. */
-static void reopen(struct sl_fields *f, struct sl_fields *top, const char *key) {
-    const struct sl_node *n = sl_field(top, key);
-    sl_fields_enter(f, top->rd, n && n->kind == SL_NODE_MAP ? n : NULL, key, key);
+static void reopen(struct sl_doc_fields *f, struct sl_doc_fields *top, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(top, key);
+    sl_doc_fields_enter(f, top->rd, n && n->kind == SL_DOC_NODE_MAP ? n : NULL, key, key);
 }
 
 /* ---- multiKueue ---- */
 
-static struct sl_strs adapters(struct sl_fields *f, const struct sl_settings *s) {
+static struct sl_strs adapters(struct sl_doc_fields *f, const struct sl_settings *s) {
     uint32_t n, kept = 0;
-    const struct sl_node *items = sl_field_list(f, "externalFrameworks", SL_CONFIG_MAX_ITEMS, &n);
+    const struct sl_doc_node *items =
+        sl_doc_field_list(f, "externalFrameworks", SL_CONFIG_MAX_ITEMS, &n);
     const char **v = n > 0 ? sl_arena_alloc(f->rd->arena, n * sizeof *v) : NULL;
 
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name key = sl_item("externalFrameworks", i, "");
+        struct config_item_name key = config_item_name("externalFrameworks", i, "");
         enum sl_framework fw = 0;
-        struct sl_fields item;
+        struct sl_doc_fields item;
 
-        sl_fields_enter(&item, f->rd, &items[i], "an external framework", key.s);
-        const char *kind = sl_field_str(&item, "name", "");
+        sl_doc_fields_enter(&item, f->rd, &items[i], "an external framework", key.s);
+        const char *kind = sl_doc_field_str(&item, "name", "");
         while (fw < SL_FW_COUNT && !(s->framework[fw] && strcmp(sl_framework_kind(fw), kind) == 0))
             fw++;
-        if (!sl_is_kind_arg(kind))
+        if (!config_is_kind_arg(kind))
             sl_read_wrong(f->rd, item.line, "name",
                           "must be in 'kind.version.group' format, got \"%.60s\"", kind);
         else if (has(v, kept, kind))
@@ -80,67 +81,67 @@ static struct sl_strs adapters(struct sl_fields *f, const struct sl_settings *s)
             sl_read_wrong(f->rd, item.line, "name", "conflicts with a built-in MultiKueue adapter");
         else
             v[kept++] = kind;
-        sl_fields_close(&item);
+        sl_doc_fields_close(&item);
     }
     return (struct sl_strs){v, kept};
 }
 
-static void providers(struct sl_fields *f, const char *key) {
+static void providers(struct sl_doc_fields *f, const char *key) {
     static const char *const modes[] = {"Never", "IfAvailable", "Always", NULL};
     static const char *const needed[] = {"command", "apiVersion", "interactiveMode"};
     uint32_t n;
-    const struct sl_node *items = sl_field_list(f, key, SL_CONFIG_MAX_ITEMS, &n);
+    const struct sl_doc_node *items = sl_doc_field_list(f, key, SL_CONFIG_MAX_ITEMS, &n);
 
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name at = sl_item(key, i, "");
-        struct sl_fields item, exec;
+        struct config_item_name at = config_item_name(key, i, "");
+        struct sl_doc_fields item, exec;
 
-        sl_fields_enter(&item, f->rd, &items[i], "an access provider", at.s);
-        if (!*sl_field_str(&item, "name", ""))
+        sl_doc_fields_enter(&item, f->rd, &items[i], "an access provider", at.s);
+        if (!*sl_doc_field_str(&item, "name", ""))
             sl_read_wrong(f->rd, item.line, "name", "must be specified");
-        sl_section(&exec, &item, "execConfig");
+        config_section(&exec, &item, "execConfig");
         for (size_t k = 0; k < SL_LEN(needed); k++)
-            if (!*sl_field_str(&exec, needed[k], ""))
+            if (!*sl_doc_field_str(&exec, needed[k], ""))
                 sl_read_wrong(f->rd, item.line, needed[k], "must be specified");
-        if (*sl_field_str(&exec, "interactiveMode", ""))
-            (void)sl_field_choice(&exec, "interactiveMode", modes, 0);
+        if (*sl_doc_field_str(&exec, "interactiveMode", ""))
+            (void)sl_doc_field_choice(&exec, "interactiveMode", modes, 0);
         exec.map = NULL; /* the rest of it is client-go's */
-        sl_fields_close(&exec);
-        sl_fields_close(&item);
+        sl_doc_fields_close(&exec);
+        sl_doc_fields_close(&item);
     }
 }
 
-static void multikueue(struct sl_fields *top, struct sl_settings *s) {
-    const struct sl_node *access, *credentials, *steps;
-    struct sl_fields f, part;
+static void multikueue(struct sl_doc_fields *top, struct sl_settings *s) {
+    const struct sl_doc_node *access, *credentials, *steps;
+    struct sl_doc_fields f, part;
 
-    sl_section(&f, top, "multiKueue");
-    s->multikueue.gc_interval = sl_span_from_0(&f, "gcInterval", SL_MINUTE);
-    s->multikueue.worker_lost_timeout = sl_span_from_0(&f, "workerLostTimeout", 15 * SL_MINUTE);
+    config_section(&f, top, "multiKueue");
+    s->multikueue.gc_interval = config_span_or(&f, "gcInterval", SL_MINUTE);
+    s->multikueue.worker_lost_timeout = config_span_or(&f, "workerLostTimeout", 15 * SL_MINUTE);
     s->multikueue.origin =
-        sl_checked(&f, "origin", "multikueue", is_label_value, "expected a label value");
+        config_checked_str(&f, "origin", "multikueue", is_label_value, "expected a label value");
     if (!*s->multikueue.origin)
         s->multikueue.origin = "multikueue";
-    s->multikueue.dispatcher = sl_field_str(&f, "dispatcherName", ALL_AT_ONCE);
+    s->multikueue.dispatcher = sl_doc_field_str(&f, "dispatcherName", ALL_AT_ONCE);
     s->multikueue.external_frameworks = adapters(&f, s);
 
-    sl_section(&part, &f, "clusterProfile");
-    access = sl_field(&part, "accessProviders");
-    credentials = sl_field(&part, "credentialsProviders");
+    config_section(&part, &f, "clusterProfile");
+    access = sl_doc_field(&part, "accessProviders");
+    credentials = sl_doc_field(&part, "credentialsProviders");
     if (access && credentials)
         sl_read_wrong(f.rd, credentials->line, "credentialsProviders",
                       "must not be specified when accessProviders is specified");
     providers(&part, access ? "accessProviders" : "credentialsProviders");
-    sl_fields_close(&part);
+    sl_doc_fields_close(&part);
 
-    steps = sl_field(&f, "incrementalDispatcherConfig");
+    steps = sl_doc_field(&f, "incrementalDispatcherConfig");
     if (steps && strcmp(s->multikueue.dispatcher, INCREMENTAL) != 0)
         sl_read_wrong(f.rd, steps->line, "incrementalDispatcherConfig",
                       "is only valid when dispatcherName is set to the incremental dispatcher");
-    sl_section(&part, &f, "incrementalDispatcherConfig");
-    s->multikueue.step = (uint32_t)sl_field_int(&part, "stepSize", 3, 1, INT32_MAX);
-    sl_fields_close(&part);
-    sl_fields_close(&f);
+    config_section(&part, &f, "incrementalDispatcherConfig");
+    s->multikueue.step = (uint32_t)sl_doc_field_int(&part, "stepSize", 3, 1, INT32_MAX);
+    sl_doc_fields_close(&part);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- metrics.customLabels ---- */
@@ -148,10 +149,10 @@ static void multikueue(struct sl_fields *top, struct sl_settings *s) {
 enum source { FROM_CLUSTER_QUEUE, FROM_LOCAL_QUEUE, FROM_COHORT, FROM_WORKLOAD, SOURCES };
 static const char *const sources[] = {"ClusterQueue", "LocalQueue", "Cohort", "Workload", NULL};
 
-static void tracked_values(struct sl_fields *f, enum source source) {
-    const struct sl_node *given = sl_field(f, "trackedValues");
+static void tracked_values(struct sl_doc_fields *f, enum source source) {
+    const struct sl_doc_node *given = sl_doc_field(f, "trackedValues");
     uint32_t n, line = given ? given->line : f->line;
-    const char *const *v = sl_field_strs(f, "trackedValues", SL_CONFIG_MAX_ITEMS, &n);
+    const char *const *v = sl_doc_field_strs(f, "trackedValues", SL_CONFIG_MAX_ITEMS, &n);
 
     if (source != FROM_WORKLOAD) {
         n = at_most(f, "trackedValues", n, 16);
@@ -170,27 +171,28 @@ static void tracked_values(struct sl_fields *f, enum source source) {
         }
 }
 
-static void label_key(struct sl_fields *f, const char *field, const char *key) {
-    if (!sl_is_label_key(key))
+static void label_key(struct sl_doc_fields *f, const char *field, const char *key) {
+    if (!sl_decode_is_label_key(key))
         sl_read_wrong(f->rd, f->line, field, "expected a label key, got \"%.60s\"", key);
 }
 
-static void custom_labels(struct sl_fields *top) {
+static void custom_labels(struct sl_doc_fields *top) {
     static const uint32_t most[SOURCES] = {6, 6, 6, 2};
     uint32_t n, n_names = 0, count[SOURCES] = {0};
-    struct sl_fields metrics, f;
+    struct sl_doc_fields metrics, f;
 
     reopen(&metrics, top, "metrics");
-    const struct sl_node *items = sl_field_list(&metrics, "customLabels", SL_CONFIG_MAX_ITEMS, &n);
+    const struct sl_doc_node *items =
+        sl_doc_field_list(&metrics, "customLabels", SL_CONFIG_MAX_ITEMS, &n);
     n = at_most(&metrics, "customLabels", n, 20);
     const char **names = sl_arena_alloc(top->rd->arena, (n + 1) * sizeof *names);
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name key = sl_item("customLabels", i, "");
-        sl_fields_enter(&f, top->rd, &items[i], "a custom label", key.s);
-        const char *name = sl_field_str(&f, "name", "");
-        const char *label = sl_field_str(&f, "sourceLabelKey", "");
-        const char *annotation = sl_field_str(&f, "sourceAnnotationKey", "");
-        int source = sl_field_choice(&f, "sourceKind", sources, FROM_CLUSTER_QUEUE);
+        struct config_item_name key = config_item_name("customLabels", i, "");
+        sl_doc_fields_enter(&f, top->rd, &items[i], "a custom label", key.s);
+        const char *name = sl_doc_field_str(&f, "name", "");
+        const char *label = sl_doc_field_str(&f, "sourceLabelKey", "");
+        const char *annotation = sl_doc_field_str(&f, "sourceAnnotationKey", "");
+        int source = sl_doc_field_choice(&f, "sourceKind", sources, FROM_CLUSTER_QUEUE);
 
         if (!is_metric_label(name))
             sl_read_wrong(f.rd, f.line, "name", "must match ^[a-zA-Z][a-zA-Z0-9_]*$");
@@ -206,7 +208,7 @@ static void custom_labels(struct sl_fields *top) {
             label_key(&f, "sourceAnnotationKey", annotation);
         tracked_values(&f, (enum source)source);
         count[source]++;
-        sl_fields_close(&f);
+        sl_doc_fields_close(&f);
     }
     for (int k = 0; k < SOURCES; k++)
         if (count[k] > most[k])
@@ -214,79 +216,79 @@ static void custom_labels(struct sl_fields *top) {
                           "too many custom labels for source kind %s: found %u, expected <= %u",
                           sources[k], count[k], most[k]);
     metrics.map = NULL; /* its other fields are read elsewhere */
-    sl_fields_close(&metrics);
+    sl_doc_fields_close(&metrics);
 }
 
 /* ---- resources.deviceClassMappings ---- */
 
-static void device_sources(struct sl_fields *mapping) {
+static void device_sources(struct sl_doc_fields *mapping) {
     static const char *const types[] = {"counter", "capacity"};
     uint32_t n, count[SL_LEN(types)] = {0};
-    const struct sl_node *items = sl_field_list(mapping, "sources", 64, &n);
+    const struct sl_doc_node *items = sl_doc_field_list(mapping, "sources", 64, &n);
 
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name key = sl_item("sources", i, "");
-        struct sl_fields f, part;
+        struct config_item_name key = config_item_name("sources", i, "");
+        struct sl_doc_fields f, part;
         uint32_t given = 0;
 
-        sl_fields_enter(&f, mapping->rd, &items[i], "a source", key.s);
+        sl_doc_fields_enter(&f, mapping->rd, &items[i], "a source", key.s);
         for (size_t k = 0; k < SL_LEN(types); k++) {
-            if (!sl_field(&f, types[k]))
+            if (!sl_doc_field(&f, types[k]))
                 continue;
             given++;
             count[k]++;
-            sl_section(&part, &f, types[k]);
-            (void)sl_field_str(&part, "name", NULL);
-            (void)sl_field_str(&part, "driver", NULL);
-            (void)sl_field_need(&part, "deviceSelector");
-            sl_fields_close(&part);
+            config_section(&part, &f, types[k]);
+            (void)sl_doc_field_str(&part, "name", NULL);
+            (void)sl_doc_field_str(&part, "driver", NULL);
+            (void)sl_doc_field_need(&part, "deviceSelector");
+            sl_doc_fields_close(&part);
         }
         if (given != 1)
             sl_read_fail(f.rd, f.line, "exactly one source type must be set per entry");
-        sl_fields_close(&f);
+        sl_doc_fields_close(&f);
     }
     if (count[0] > 0 && count[1] > 0)
         sl_read_wrong(mapping->rd, mapping->line, "sources",
                       "cannot mix counter and capacity sources in the same mapping");
 }
 
-static void device_classes(struct sl_fields *top) {
-    struct sl_fields resources, f;
+static void device_classes(struct sl_doc_fields *top) {
+    struct sl_doc_fields resources, f;
     uint32_t n, n_names = 0, n_classes;
 
     reopen(&resources, top, "resources");
-    const struct sl_node *items =
-        sl_field_list(&resources, "deviceClassMappings", SL_CONFIG_MAX_ITEMS, &n);
+    const struct sl_doc_node *items =
+        sl_doc_field_list(&resources, "deviceClassMappings", SL_CONFIG_MAX_ITEMS, &n);
     n = at_most(&resources, "deviceClassMappings", n, 16);
     const char **names = sl_arena_alloc(top->rd->arena, (n + 1) * sizeof *names);
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name key = sl_item("deviceClassMappings", i, "");
-        sl_fields_enter(&f, top->rd, &items[i], "a mapping", key.s);
-        const char *name = sl_field_str(&f, "name", "");
+        struct config_item_name key = config_item_name("deviceClassMappings", i, "");
+        sl_doc_fields_enter(&f, top->rd, &items[i], "a mapping", key.s);
+        const char *name = sl_doc_field_str(&f, "name", "");
         label_key(&f, "name", name);
         if (has(names, n_names, name))
             sl_read_wrong(f.rd, f.line, "name", "Duplicate value: \"%.60s\"", name);
         names[n_names++] = name;
         const char *const *v =
-            sl_field_strs(&f, "deviceClassNames", SL_CONFIG_MAX_ITEMS, &n_classes);
+            sl_doc_field_strs(&f, "deviceClassNames", SL_CONFIG_MAX_ITEMS, &n_classes);
         n_classes = at_most(&f, "deviceClassNames", n_classes, 8);
         if (n_classes == 0)
             sl_read_wrong(f.rd, f.line, "deviceClassNames",
                           "at least one device class name is required");
         for (uint32_t k = 0; k < n_classes; k++) {
-            struct sl_item_name at = sl_item("deviceClassNames", k, "");
+            struct config_item_name at = config_item_name("deviceClassNames", k, "");
             label_key(&f, at.s, v[k]);
             if (has(v, k, v[k]))
                 sl_read_wrong(f.rd, f.line, at.s, "Duplicate value: \"%.60s\"", v[k]);
         }
         device_sources(&f);
-        sl_fields_close(&f);
+        sl_doc_fields_close(&f);
     }
     resources.map = NULL; /* its other fields are read elsewhere */
-    sl_fields_close(&resources);
+    sl_doc_fields_close(&resources);
 }
 
-void sl_config_extras(struct sl_fields *top, struct sl_settings *s) {
+void config_extras(struct sl_doc_fields *top, struct sl_settings *s) {
     multikueue(top, s);
     custom_labels(top);
     device_classes(top);

@@ -11,7 +11,7 @@
 #include "core/model/words.h"
 
 /* X(upper snake, name, ON or OFF, stage), in the order of the names. */
-#define SL_GATE_TABLE(X)                                                                           \
+#define SL_FEATURE_GATE_TABLE(X)                                                                   \
     X(ADMISSION_FAIR_SHARING, AdmissionFairSharing, ON, BETA)                                      \
     X(ADMISSION_GATED_BY, AdmissionGatedBy, ON, BETA)                                              \
     X(ASSIGN_QUEUE_LABELS_FOR_PODS, AssignQueueLabelsForPods, ON, BETA)                            \
@@ -103,7 +103,7 @@
     X(WORKLOAD_PRIORITY_CLASS_DEFAULTING, WorkloadPriorityClassDefaulting, OFF, ALPHA)             \
     X(WORKLOAD_REQUEST_USE_MERGE_PATCH, WorkloadRequestUseMergePatch, OFF, ALPHA)
 
-enum sl_gate_stage {
+enum sl_feature_stage {
     SL_STAGE_ALPHA,
     SL_STAGE_BETA,
     SL_STAGE_GA, /* locked */
@@ -111,22 +111,22 @@ enum sl_gate_stage {
     SL_STAGE_DEPRECATED_LOCKED,
 };
 
-#define SL_GATE_ENTRY(id, name, on, stage) SL_G_##id,
-enum sl_gate_id { SL_GATE_TABLE(SL_GATE_ENTRY) SL_GATES };
-#undef SL_GATE_ENTRY
+#define SL_FEATURE_GATE_ENTRY(id, name, on, stage) SL_G_##id,
+enum sl_feature_gate { SL_FEATURE_GATE_TABLE(SL_FEATURE_GATE_ENTRY) SL_GATES };
+#undef SL_FEATURE_GATE_ENTRY
 
 /* "FlavorFungibility" ...; "?" out of range. */
-const char *sl_gate_name(enum sl_gate_id g);
+const char *sl_feature_gate_name(enum sl_feature_gate g);
 /* SL_GATES if v0.19 has no such gate. */
-enum sl_gate_id sl_gate_find(const char *name);
+enum sl_feature_gate sl_feature_gate_find(const char *name);
 /* In v0.19.0. */
-bool sl_gate_default(enum sl_gate_id g);
-bool sl_gate_locked(enum sl_gate_id g);
+bool sl_feature_gate_default(enum sl_feature_gate g);
+bool sl_feature_gate_locked(enum sl_feature_gate g);
 /* "Alpha", "Beta", "GA", "Deprecated". */
-const char *sl_gate_stage_name(enum sl_gate_id g);
+const char *sl_feature_gate_stage_name(enum sl_feature_gate g);
 /* The engine's gate of that name, SL_GATE_COUNT if the engine has none. */
-enum sl_gate sl_gate_engine(enum sl_gate_id g);
+enum sl_gate sl_feature_gate_engine(enum sl_feature_gate g);
 /* The gate that a mistyped name most likely meant, or NULL. */
-const char *sl_gate_nearest(const char *name);
+const char *sl_feature_gate_nearest(const char *name);
 
 #endif

@@ -57,15 +57,15 @@ static const char *nearest(const char *name) {
 
     for (enum sl_framework f = 0; f < SL_FW_COUNT; f++)
         names[f] = frameworks[f].name;
-    return sl_nearest(name, names, SL_FW_COUNT);
+    return sl_read_nearest(name, names, SL_FW_COUNT);
 }
 
-static void built_in(struct sl_fields *f, struct sl_settings *s) {
+static void built_in(struct sl_doc_fields *f, struct sl_settings *s) {
     uint32_t n, taken = 0;
-    const struct sl_node *items = sl_field_list(f, "frameworks", SL_CONFIG_MAX_ITEMS, &n);
+    const struct sl_doc_node *items = sl_doc_field_list(f, "frameworks", SL_CONFIG_MAX_ITEMS, &n);
 
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name key = sl_item("frameworks", i, "");
+        struct config_item_name key = config_item_name("frameworks", i, "");
         uint32_t n_wrong = f->rd->n_wrong;
         const char *name = sl_read_str(f->rd, &items[i], key.s);
         enum sl_framework fw = sl_framework_find(name);
@@ -77,7 +77,8 @@ static void built_in(struct sl_fields *f, struct sl_settings *s) {
             sl_read_wrong(f->rd, items[i].line, key.s, "Unsupported value: \"%.60s\"%s%s%s", name,
                           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
         } else if (s->framework[fw]) {
-            sl_instead(f, items[i].line, key.s, "it counts once", "Duplicate value: \"%s\"", name);
+            config_warn_default(f, items[i].line, key.s, "it counts once",
+                                "Duplicate value: \"%s\"", name);
         } else {
             s->framework[fw] = true;
             taken++;
@@ -99,19 +100,20 @@ static bool listed(const struct sl_settings *s, const char *const *v, uint32_t n
 }
 
 /* Kinds that are queued elsewhere. */
-static struct sl_strs external(struct sl_fields *f, const struct sl_settings *s) {
+static struct sl_strs external(struct sl_doc_fields *f, const struct sl_settings *s) {
     uint32_t n, kept = 0;
-    const struct sl_node *items = sl_field_list(f, "externalFrameworks", SL_CONFIG_MAX_ITEMS, &n);
+    const struct sl_doc_node *items =
+        sl_doc_field_list(f, "externalFrameworks", SL_CONFIG_MAX_ITEMS, &n);
     const char **v = n > 0 ? sl_arena_alloc(f->rd->arena, n * sizeof *v) : NULL;
 
     for (uint32_t i = 0; i < n; i++) {
-        struct sl_item_name key = sl_item("externalFrameworks", i, "");
+        struct config_item_name key = config_item_name("externalFrameworks", i, "");
         uint32_t n_wrong = f->rd->n_wrong;
         const char *kind = sl_read_str(f->rd, &items[i], key.s);
 
         if (f->rd->n_wrong > n_wrong)
             continue;
-        if (!sl_is_kind_arg(kind))
+        if (!config_is_kind_arg(kind))
             sl_read_wrong(f->rd, items[i].line, key.s,
                           "must be format, 'Kind.version.group.com', got \"%.60s\"", kind);
         else if (listed(s, v, kept, kind))
@@ -122,20 +124,20 @@ static struct sl_strs external(struct sl_fields *f, const struct sl_settings *s)
     return (struct sl_strs){v, kept};
 }
 
-static void integrations(struct sl_fields *top, struct sl_settings *s) {
-    const struct sl_node *pods;
-    struct sl_fields f;
+static void integrations(struct sl_doc_fields *top, struct sl_settings *s) {
+    const struct sl_doc_node *pods;
+    struct sl_doc_fields f;
 
-    sl_section(&f, top, "integrations");
+    config_section(&f, top, "integrations");
     built_in(&f, s);
     s->external_frameworks = external(&f, s);
     s->label_keys_to_copy.v =
-        sl_field_strs(&f, "labelKeysToCopy", SL_CONFIG_MAX_ITEMS, &s->label_keys_to_copy.n);
-    pods = sl_field(&f, "podOptions"); /* v1beta1's; Kueue ignores it since v0.14 */
+        sl_doc_field_strs(&f, "labelKeysToCopy", SL_CONFIG_MAX_ITEMS, &s->label_keys_to_copy.n);
+    pods = sl_doc_field(&f, "podOptions"); /* v1beta1's; Kueue ignores it since v0.14 */
     if (pods)
         sl_read_note(f.rd, pods->line, "podOptions",
                      "has no effect; managedJobsNamespaceSelector decides");
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- namespaces ---- */
@@ -150,7 +152,7 @@ static struct sl_label_rule none_of(struct sl_arena *a, const char *const *names
 
 /* A selector that takes the system's namespace or our own would stop the cluster's own pods or us;
  * Kueue refuses to start with it, we leave them out. */
-static void namespaces(struct sl_fields *top, struct sl_settings *s) {
+static void namespaces(struct sl_doc_fields *top, struct sl_settings *s) {
     static const char key[] = "managedJobsNamespaceSelector";
     const char *const protected[] = {"kube-system", s->ns};
     const char *hit[SL_LEN(protected)];
@@ -159,14 +161,14 @@ static void namespaces(struct sl_fields *top, struct sl_settings *s) {
     uint32_t n = 0;
 
     rules[0] = none_of(&s->arena, protected, SL_LEN(protected));
-    sel = sl_selector_or(top, key, (struct sl_selector){.v = rules, .n = 1});
+    sel = config_selector_or(top, key, (struct sl_selector){.v = rules, .n = 1});
     for (size_t i = 0; i < SL_LEN(protected); i++) {
         struct sl_label name = {NAME_LABEL, protected[i]};
         if (!sl_selector_matches(&sel, &(struct sl_labels){&name, 1}))
             continue;
         hit[n++] = protected[i];
-        sl_instead(top, sl_field(top, key)->line, key, "that one is left out",
-                   "should not match the \"%.60s\" namespace", protected[i]);
+        config_warn_default(top, sl_doc_field(top, key)->line, key, "that one is left out",
+                            "should not match the \"%.60s\" namespace", protected[i]);
     }
     if (n > 0) {
         rules = sl_arena_alloc(&s->arena, (sel.n + 1) * sizeof *rules);
@@ -178,19 +180,19 @@ static void namespaces(struct sl_fields *top, struct sl_settings *s) {
     s->managed_namespaces = sel;
 }
 
-static void retention(struct sl_fields *top, struct sl_settings *s) {
-    struct sl_fields f, w;
+static void retention(struct sl_doc_fields *top, struct sl_settings *s) {
+    struct sl_doc_fields f, w;
 
-    sl_section(&f, top, "objectRetentionPolicies");
-    sl_section(&w, &f, "workloads");
-    s->keep_finished = sl_span_from_0(&w, "afterFinished", SL_TIME_NEVER);
-    s->drop_deactivated = sl_span_from_0(&w, "afterDeactivatedByKueue", SL_TIME_NEVER);
-    sl_fields_close(&w);
-    sl_fields_close(&f);
+    config_section(&f, top, "objectRetentionPolicies");
+    config_section(&w, &f, "workloads");
+    s->keep_finished = config_span_or(&w, "afterFinished", SL_TIME_NEVER);
+    s->drop_deactivated = config_span_or(&w, "afterDeactivatedByKueue", SL_TIME_NEVER);
+    sl_doc_fields_close(&w);
+    sl_doc_fields_close(&f);
 }
 
-void sl_config_jobs(struct sl_fields *top, struct sl_settings *s) {
-    s->manage_without_queue = sl_field_bool(top, "manageJobsWithoutQueueName", false);
+void config_jobs(struct sl_doc_fields *top, struct sl_settings *s) {
+    s->manage_without_queue = sl_doc_field_bool(top, "manageJobsWithoutQueueName", false);
     integrations(top, s);
     namespaces(top, s);
     retention(top, s);

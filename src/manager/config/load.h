@@ -14,35 +14,36 @@
 #define SL_CONFIG_MAX_ITEMS 1024 /* of any list or map */
 
 /* The fields of the map under key. */
-static inline void sl_section(struct sl_fields *f, struct sl_fields *in, const char *key) {
-    sl_fields_enter(f, in->rd, sl_field(in, key), key, key);
+static inline void config_section(struct sl_doc_fields *f, struct sl_doc_fields *in,
+                                  const char *key) {
+    sl_doc_fields_enter(f, in->rd, sl_doc_field(in, key), key, key);
 }
 
 /* "list[3]" or "list[3].name", for messages. */
-struct sl_item_name {
+struct config_item_name {
     char s[64];
 };
-struct sl_item_name sl_item(const char *list, uint32_t i, const char *field);
+struct config_item_name config_item_name(const char *list, uint32_t i, const char *field);
 
 /* A value that is wrong, and what happens instead. */
-void sl_instead(struct sl_fields *f, uint32_t line, const char *key, const char *instead,
-                const char *fmt, ...) _printf_(5, 6);
+void config_warn_default(struct sl_doc_fields *f, uint32_t line, const char *key,
+                         const char *instead, const char *fmt, ...) _printf_(5, 6);
 /* A string that must satisfy 'good', or the default with Kueue's message. */
-const char *sl_checked(struct sl_fields *f, const char *key, const char *otherwise,
-                       bool (*good)(const char *), const char *words);
+const char *config_checked_str(struct sl_doc_fields *f, const char *key, const char *fallback,
+                               bool (*good)(const char *), const char *words);
 /* A duration that is not negative. */
-sl_span sl_span_from_0(struct sl_fields *f, const char *key, sl_span otherwise);
+sl_span config_span_or(struct sl_doc_fields *f, const char *key, sl_span fallback);
 /* A selector, or the default if anything in it is wrong: half a selector chooses too much. */
-struct sl_selector sl_selector_or(struct sl_fields *f, const char *key,
-                                  struct sl_selector otherwise);
+struct sl_selector config_selector_or(struct sl_doc_fields *f, const char *key,
+                                      struct sl_selector fallback);
 /* "Kind.version.group". */
-bool sl_is_kind_arg(const char *s);
+bool config_is_kind_arg(const char *s);
 
 /* ---- manager.c: where it listens, and how it is elected ---- */
-void sl_config_manager(struct sl_fields *top, struct sl_settings *s);
+void config_manager(struct sl_doc_fields *top, struct sl_settings *s);
 /* ---- jobs.c: what it manages ---- */
-void sl_config_jobs(struct sl_fields *top, struct sl_settings *s);
+void config_jobs(struct sl_doc_fields *top, struct sl_settings *s);
 /* ---- extras.c: what is checked and hardly used yet ---- */
-void sl_config_extras(struct sl_fields *top, struct sl_settings *s);
+void config_extras(struct sl_doc_fields *top, struct sl_settings *s);
 
 #endif

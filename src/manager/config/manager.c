@@ -56,19 +56,19 @@ int sl_address_parse(const char *text, struct sl_address *ret, struct sl_err *er
 }
 
 /* An empty text is as good as none, as in Kueue. */
-static struct sl_address address(struct sl_fields *f, const char *key, const char *otherwise) {
-    const char *text = sl_field_str(f, key, otherwise);
+static struct sl_address address(struct sl_doc_fields *f, const char *key, const char *fallback) {
+    const char *text = sl_doc_field_str(f, key, fallback);
     struct sl_address a;
     struct sl_err why;
     char instead[40];
 
     if (!*text)
-        text = otherwise;
+        text = fallback;
     if (sl_address_parse(text, &a, &why) == 0)
         return a;
-    sl_fmt_short(instead, sizeof instead, "using %s", *otherwise ? otherwise : "none");
-    sl_instead(f, sl_field(f, key)->line, key, instead, "%s", why.text);
-    (void)!sl_address_parse(otherwise, &a, NULL);
+    sl_fmt_short(instead, sizeof instead, "using %s", *fallback ? fallback : "none");
+    config_warn_default(f, sl_doc_field(f, key)->line, key, instead, "%s", why.text);
+    (void)!sl_address_parse(fallback, &a, NULL);
     return a;
 }
 
@@ -78,63 +78,65 @@ static bool is_ip(const char *s) {
 }
 
 /* A number of 1 to 65535. */
-static uint16_t port(struct sl_fields *f, const char *key, uint16_t otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+static uint16_t port(struct sl_doc_fields *f, const char *key, uint16_t fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     char instead[24];
 
     if (!n)
-        return otherwise;
-    if (n->kind == SL_NODE_INT && n->num >= 1 && n->num <= UINT16_MAX)
+        return fallback;
+    if (n->kind == SL_DOC_NODE_INT && n->num >= 1 && n->num <= UINT16_MAX)
         return (uint16_t)n->num;
-    sl_fmt_short(instead, sizeof instead, "using %u", otherwise);
-    sl_instead(f, n->line, key, instead, "must be a valid port number (1-65535)");
-    return otherwise;
+    sl_fmt_short(instead, sizeof instead, "using %u", fallback);
+    config_warn_default(f, n->line, key, instead, "must be a valid port number (1-65535)");
+    return fallback;
 }
 
 /* "readyz" and "/readyz" both mean the latter. */
-static const char *path(struct sl_fields *f, const char *key, const char *otherwise) {
-    const char *s = sl_field_str(f, key, "");
+static const char *path(struct sl_doc_fields *f, const char *key, const char *fallback) {
+    const char *s = sl_doc_field_str(f, key, "");
 
     if (!*s)
-        return otherwise;
+        return fallback;
     return *s == '/' ? s : sl_arena_printf(f->rd->arena, "/%s", s);
 }
 
 /* An empty text is as good as none. */
-static const char *text(struct sl_fields *f, const char *key, const char *otherwise) {
-    const char *s = sl_field_str(f, key, otherwise);
-    return *s ? s : otherwise;
+static const char *text(struct sl_doc_fields *f, const char *key, const char *fallback) {
+    const char *s = sl_doc_field_str(f, key, fallback);
+    return *s ? s : fallback;
 }
 
 /* The name of an object; an empty one is as good as none. */
-static const char *name(struct sl_fields *f, const char *key, const char *otherwise) {
-    const struct sl_node *n = sl_field(f, key);
+static const char *name(struct sl_doc_fields *f, const char *key, const char *fallback) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
 
-    if (n && n->kind == SL_NODE_STR && !*n->text)
-        return otherwise;
-    return sl_checked(f, key, otherwise, sl_is_subdomain, "expected a DNS subdomain (RFC 1123)");
+    if (n && n->kind == SL_DOC_NODE_STR && !*n->text)
+        return fallback;
+    return config_checked_str(f, key, fallback, sl_decode_is_subdomain,
+                              "expected a DNS subdomain (RFC 1123)");
 }
 
-static void listening(struct sl_fields *top, struct sl_settings *s) {
-    struct sl_fields f;
+static void listening(struct sl_doc_fields *top, struct sl_settings *s) {
+    struct sl_doc_fields f;
 
-    sl_section(&f, top, "webhook");
-    s->webhook.host = sl_field_str(&f, "host", "");
+    config_section(&f, top, "webhook");
+    s->webhook.host = sl_doc_field_str(&f, "host", "");
     s->webhook.port = port(&f, "port", 9443);
     s->webhook.cert_dir = text(&f, "certDir", "/tmp/k8s-webhook-server/serving-certs");
-    s->webhook.client_ca = sl_field_str(&f, "clientCAFile", "");
-    sl_fields_close(&f);
+    s->webhook.client_ca = sl_doc_field_str(&f, "clientCAFile", "");
+    sl_doc_fields_close(&f);
 
-    sl_section(&f, top, "health");
+    config_section(&f, top, "health");
     s->health = address(&f, "healthProbeBindAddress", ":8081");
     s->ready_path = path(&f, "readinessEndpointName", "/readyz");
     s->live_path = path(&f, "livenessEndpointName", "/healthz");
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 
-    sl_section(&f, top, "visibilityServer");
-    s->visibility_host = sl_checked(&f, "bindAddress", "", is_ip, "must be a valid IP address");
+    config_section(&f, top, "visibilityServer");
+    s->visibility_host =
+        config_checked_str(&f, "bindAddress", "", is_ip, "must be a valid IP address");
     s->visibility_port = port(&f, "bindPort", 8082);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 
     s->pprof = address(top, "pprofBindAddress", "");
 }
@@ -146,126 +148,129 @@ static bool in_order(const sl_span v[3]) {
     return v[0] > v[1] && v[1] > v[2] + v[2] / 5 && v[2] > 0;
 }
 
-static void election(struct sl_fields *top, struct sl_settings *s) {
+static void election(struct sl_doc_fields *top, struct sl_settings *s) {
     static const char *const keys[] = {"leaseDuration", "renewDeadline", "retryPeriod"};
     static const char *const locks[] = {"leases", NULL};
-    const sl_span *otherwise = ours;
+    const sl_span *fallback = ours;
     sl_span v[SL_LEN(keys)];
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
-    sl_section(&f, top, "leaderElection");
-    s->lease.enable = sl_field_bool(&f, "leaderElect", true);
+    config_section(&f, top, "leaderElection");
+    s->lease.enable = sl_doc_field_bool(&f, "leaderElect", true);
     s->lease.name = name(&f, "resourceName", "c1f6bfd2.kueue.x-k8s.io");
     s->lease.ns = name(&f, "resourceNamespace", s->ns);
-    (void)sl_field_choice(&f, "resourceLock", locks, 0);
+    (void)sl_doc_field_choice(&f, "resourceLock", locks, 0);
     for (size_t i = 0; i < SL_LEN(keys); i++)
-        if (sl_field(&f, keys[i]))
-            otherwise = kueues;
+        if (sl_doc_field(&f, keys[i]))
+            fallback = kueues;
     for (size_t i = 0; i < SL_LEN(keys); i++) {
-        v[i] = sl_span_from_0(&f, keys[i], otherwise[i]);
+        v[i] = config_span_or(&f, keys[i], fallback[i]);
         if (v[i] == 0)
-            v[i] = otherwise[i];
+            v[i] = fallback[i];
     }
     if (!in_order(v)) {
-        sl_instead(&f, f.line, "leaseDuration", "using 4s, 3s and 500ms",
-                   "must be greater than renewDeadline, and that than retryPeriod*1.2");
+        config_warn_default(&f, f.line, "leaseDuration", "using 4s, 3s and 500ms",
+                            "must be greater than renewDeadline, and that than retryPeriod*1.2");
         memcpy(v, ours, sizeof v);
     }
     s->lease.duration = v[0];
     s->lease.renew_deadline = v[1];
     s->lease.retry_period = v[2];
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- certificates ---- */
 
 /* RFC 1035: a lower-case letter first, at most 63 bytes. */
 static bool is_service_name(const char *s) {
-    return *s >= 'a' && *s <= 'z' && strlen(s) <= 63 && !strchr(s, '.') && sl_is_subdomain(s);
+    return *s >= 'a' && *s <= 'z' && strlen(s) <= 63 && !strchr(s, '.') &&
+           sl_decode_is_subdomain(s);
 }
 
-static void certificates(struct sl_fields *top, struct sl_settings *s) {
+static void certificates(struct sl_doc_fields *top, struct sl_settings *s) {
     static const char *const versions[] = {"VersionTLS12", "VersionTLS13", NULL};
-    const struct sl_node *ciphers, *curves;
-    struct sl_fields f;
+    const struct sl_doc_node *ciphers, *curves;
+    struct sl_doc_fields f;
     uint32_t n;
 
-    sl_section(&f, top, "internalCertManagement");
-    s->certs.enable = sl_field_bool(&f, "enable", true);
+    config_section(&f, top, "internalCertManagement");
+    s->certs.enable = sl_doc_field_bool(&f, "enable", true);
     s->certs.service = "kueue-webhook-service";
     s->certs.secret = "kueue-webhook-server-cert";
     if (s->certs.enable) {
-        s->certs.service = sl_checked(&f, "webhookServiceName", s->certs.service, is_service_name,
-                                      "expected a DNS label that begins with a letter (RFC 1035)");
-        s->certs.secret = sl_checked(&f, "webhookSecretName", s->certs.secret, sl_is_subdomain,
-                                     "expected a DNS subdomain (RFC 1123)");
+        s->certs.service =
+            config_checked_str(&f, "webhookServiceName", s->certs.service, is_service_name,
+                               "expected a DNS label that begins with a letter (RFC 1035)");
+        s->certs.secret =
+            config_checked_str(&f, "webhookSecretName", s->certs.secret, sl_decode_is_subdomain,
+                               "expected a DNS subdomain (RFC 1123)");
     } else {
-        sl_field_skip(&f, "webhookServiceName");
-        sl_field_skip(&f, "webhookSecretName");
+        sl_doc_field_skip(&f, "webhookServiceName");
+        sl_doc_field_skip(&f, "webhookSecretName");
     }
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 
-    sl_section(&f, top, "tls");
-    const struct sl_node *min = sl_field(&f, "minVersion");
-    if (min && !(min->kind == SL_NODE_STR && !*min->text))
-        s->tls13 = sl_field_choice(&f, "minVersion", versions, 0) == 1;
-    ciphers = sl_field(&f, "cipherSuites");
-    (void)sl_field_strs(&f, "cipherSuites", SL_CONFIG_MAX_ITEMS, &n);
+    config_section(&f, top, "tls");
+    const struct sl_doc_node *min = sl_doc_field(&f, "minVersion");
+    if (min && !(min->kind == SL_DOC_NODE_STR && !*min->text))
+        s->tls13 = sl_doc_field_choice(&f, "minVersion", versions, 0) == 1;
+    ciphers = sl_doc_field(&f, "cipherSuites");
+    (void)sl_doc_field_strs(&f, "cipherSuites", SL_CONFIG_MAX_ITEMS, &n);
     if (s->tls13 && n > 0)
         sl_read_wrong(f.rd, ciphers->line, "cipherSuites",
                       "may not be specified when `minVersion` is 'VersionTLS13'");
-    curves = sl_field_list(&f, "curvePreferences", SL_CONFIG_MAX_ITEMS, &n);
+    curves = sl_doc_field_list(&f, "curvePreferences", SL_CONFIG_MAX_ITEMS, &n);
     for (uint32_t i = 0; i < n; i++)
         (void)sl_read_int(f.rd, &curves[i], "curvePreferences", 1, UINT16_MAX);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- metrics ---- */
 
-static void metrics(struct sl_fields *top, struct sl_settings *s) {
-    struct sl_fields f, q;
+static void metrics(struct sl_doc_fields *top, struct sl_settings *s) {
+    struct sl_doc_fields f, q;
 
-    sl_section(&f, top, "metrics");
+    config_section(&f, top, "metrics");
     s->metrics = address(&f, "bindAddress", ":8443");
-    s->queue_resources = sl_field_bool(&f, "enableClusterQueueResources", false);
-    sl_field_skip(&f, "customLabels");
-    sl_section(&q, &f, "localQueueMetrics");
+    s->queue_resources = sl_doc_field_bool(&f, "enableClusterQueueResources", false);
+    sl_doc_field_skip(&f, "customLabels");
+    config_section(&q, &f, "localQueueMetrics");
     /* Kueue's default is for the absent part; one that is there and says nothing means false. */
-    s->asked.local_queue_metrics = sl_field_bool(&q, "enable", !q.map);
-    s->local_queue_selector = sl_selector_or(&q, "localQueueSelector", (struct sl_selector){0});
-    sl_fields_close(&q);
-    sl_fields_close(&f);
+    s->asked.local_queue_metrics = sl_doc_field_bool(&q, "enable", !q.map);
+    s->local_queue_selector = config_selector_or(&q, "localQueueSelector", (struct sl_selector){0});
+    sl_doc_fields_close(&q);
+    sl_doc_fields_close(&f);
 }
 
 /* Ours are chosen by what there is to do, not by numbers; that they are numbers is checked. */
-static void speeds(struct sl_fields *top) {
-    const struct sl_node *n;
-    struct sl_fields f, map;
+static void speeds(struct sl_doc_fields *top) {
+    const struct sl_doc_node *n;
+    struct sl_doc_fields f, map;
 
-    sl_section(&f, top, "controller");
-    sl_section(&map, &f, "groupKindConcurrency");
+    config_section(&f, top, "controller");
+    config_section(&map, &f, "groupKindConcurrency");
     for (uint32_t i = 0; map.map && i < map.map->n && i < SL_CONFIG_MAX_ITEMS; i++)
         (void)sl_read_int(f.rd, &map.map->pairs[i].value, map.map->pairs[i].key, INT32_MIN,
                           INT32_MAX);
     map.map = NULL; /* every key was somebody's */
-    sl_fields_close(&map);
-    n = sl_field(&f, "cacheSyncTimeout"); /* a plain number of nanoseconds in Kueue */
-    if (n && n->kind != SL_NODE_INT)
+    sl_doc_fields_close(&map);
+    n = sl_doc_field(&f, "cacheSyncTimeout"); /* a plain number of nanoseconds in Kueue */
+    if (n && n->kind != SL_DOC_NODE_INT)
         (void)sl_read_span(f.rd, n, "cacheSyncTimeout");
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 
-    sl_section(&f, top, "clientConnection");
-    n = sl_field(&f, "qps");
-    if (n && n->kind != SL_NODE_INT && n->kind != SL_NODE_FLOAT)
+    config_section(&f, top, "clientConnection");
+    n = sl_doc_field(&f, "qps");
+    if (n && n->kind != SL_DOC_NODE_INT && n->kind != SL_DOC_NODE_FLOAT)
         sl_read_wrong(f.rd, n->line, "qps", "expected a number, got %s",
-                      sl_node_kind_name(n->kind));
-    (void)sl_field_int(&f, "burst", 500, INT32_MIN, INT32_MAX);
-    sl_fields_close(&f);
+                      sl_doc_node_kind_name(n->kind));
+    (void)sl_doc_field_int(&f, "burst", 500, INT32_MIN, INT32_MAX);
+    sl_doc_fields_close(&f);
 }
 
-void sl_config_manager(struct sl_fields *top, struct sl_settings *s) {
-    s->ns =
-        sl_checked(top, "namespace", s->ns, sl_is_subdomain, "expected the name of a namespace");
+void config_manager(struct sl_doc_fields *top, struct sl_settings *s) {
+    s->ns = config_checked_str(top, "namespace", s->ns, sl_decode_is_subdomain,
+                               "expected the name of a namespace");
     listening(top, s);
     election(top, s);
     certificates(top, s);

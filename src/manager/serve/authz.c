@@ -35,18 +35,18 @@ struct source {
 };
 
 struct entry {
-    struct sl_authz *a;
+    struct serve_authz *a;
     struct source *source; /* while it is being asked; NULL: not counted */
     char *who;             /* a token, or an object of a user's fields; NULL: free */
     char *what;            /* an object of the fields that say what is to be done */
     bool user;             /* who is a user */
-    enum sl_authz_says says;
-    sl_call call;
+    enum serve_authz_result says;
+    sl_kube_call call;
     sl_time until; /* mono: the end of the answer; while asking, of no meaning */
 };
 
-struct sl_authz {
-    struct sl_port *port;
+struct serve_authz {
+    struct sl_kube_client *client;
     void (*heard)(void *ctx);
     void *ctx;
     struct entry entries[SL_AUTHZ_ENTRIES];
@@ -60,7 +60,7 @@ static void forget(struct entry *e) {
     sl_freep(&e->what);
 }
 
-static void say(struct entry *e, enum sl_authz_says says) {
+static void report(struct entry *e, enum serve_authz_result says) {
     sl_span keep = says == SL_AUTHZ_ALLOWED  ? KEEP_ALLOWED
                    : says == SL_AUTHZ_FAILED ? KEEP_FAILED
                                              : KEEP_REFUSED;
@@ -72,20 +72,20 @@ static void say(struct entry *e, enum sl_authz_says says) {
         from->misses += says == SL_AUTHZ_UNKNOWN;
     }
     e->says = says;
-    e->until = e->a->port->mono + keep;
+    e->until = e->a->client->mono + keep;
     e->a->heard(e->a->ctx);
 }
 
-static void post(struct entry *e, const char *path, struct sl_buf *body, sl_reply_fn done) {
-    struct sl_request_line rq = {.method = SL_POST, .path = path, .content_type = SL_JSON};
+static void post(struct entry *e, const char *path, struct sl_buf *body, sl_kube_reply_fn done) {
+    struct sl_kube_request rq = {.method = SL_POST, .path = path, .content_type = SL_JSON};
 
     rq.body = sl_buf_str(body);
     rq.len = body->len;
-    e->call = sl_port_request(e->a->port, &rq, done, e);
+    e->call = sl_kube_request(e->a->client, &rq, done, e);
 }
 
 /* The status of a review; NULL if it is none. */
-static yyjson_val *status_of(const struct sl_reply *r, yyjson_doc **ret) {
+static yyjson_val *status_of(const struct sl_kube_reply *r, yyjson_doc **ret) {
     bool good = r->status >= 200 && r->status < 300 && r->len <= MAX_BODY_BYTES;
 
     *ret = good ? sl_json_doc(r->body, r->len) : NULL;
@@ -93,16 +93,16 @@ static yyjson_val *status_of(const struct sl_reply *r, yyjson_doc **ret) {
     return yyjson_is_obj(status) ? status : NULL;
 }
 
-static void on_access(void *ctx, const struct sl_reply *r) {
+static void on_access(void *ctx, const struct sl_kube_reply *r) {
     struct entry *e = ctx;
     yyjson_doc *doc;
     yyjson_val *status = status_of(r, &doc);
     bool allowed = yyjson_get_bool(yyjson_obj_get(status, "allowed")) &&
                    !yyjson_get_bool(yyjson_obj_get(status, "denied"));
 
-    e->call = (sl_call){0};
+    e->call = (sl_kube_call){0};
     yyjson_doc_free(doc);
-    say(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
+    report(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
 }
 
 /* Up to the fields of its spec. */
@@ -122,7 +122,7 @@ static void ask_access(struct entry *e, const char *user) {
     sl_jw_fields(&w, user);
     sl_jw_end_to(&w, 0);
     if (sl_buf_full(&b))
-        say(e, SL_AUTHZ_FAILED);
+        report(e, SL_AUTHZ_FAILED);
     else
         post(e, ACCESS_REVIEWS, &b, on_access);
     sl_buf_done(&b);
@@ -143,7 +143,7 @@ static void put_user(struct sl_buf *b, yyjson_val *user) {
     sl_jw_end(&w);
 }
 
-static void on_token(void *ctx, const struct sl_reply *r) {
+static void on_token(void *ctx, const struct sl_kube_reply *r) {
     struct entry *e = ctx;
     yyjson_doc *doc;
     yyjson_val *status = status_of(r, &doc), *user = yyjson_obj_get(status, "user");
@@ -151,13 +151,13 @@ static void on_token(void *ctx, const struct sl_reply *r) {
 
     sl_buf_init(&b, MAX_BODY_BYTES);
     put_user(&b, user);
-    e->call = (sl_call){0};
+    e->call = (sl_kube_call){0};
     if (!status)
-        say(e, SL_AUTHZ_FAILED);
+        report(e, SL_AUTHZ_FAILED);
     else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !b.len)
-        say(e, SL_AUTHZ_UNKNOWN);
+        report(e, SL_AUTHZ_UNKNOWN);
     else if (sl_buf_full(&b))
-        say(e, SL_AUTHZ_FAILED);
+        report(e, SL_AUTHZ_FAILED);
     else
         ask_access(e, sl_buf_str(&b));
     sl_buf_done(&b);
@@ -165,14 +165,14 @@ static void on_token(void *ctx, const struct sl_reply *r) {
 }
 
 /* The record of an address; NULL: there are too many, of which each asks. */
-static struct source *find_source(struct sl_authz *a, const uint8_t *from) {
+static struct source *find_source(struct serve_authz *a, const uint8_t *from) {
     struct source *free = NULL;
 
     for (uint32_t i = 0; i < SL_AUTHZ_SOURCES; i++) {
         struct source *s = &a->sources[i];
-        if (s->used && a->port->mono >= s->until) {
+        if (s->used && a->client->mono >= s->until) {
             s->misses = 0;
-            s->until = sl_time_add(a->port->mono, SL_AUTHZ_WINDOW);
+            s->until = sl_time_add(a->client->mono, SL_AUTHZ_WINDOW);
             s->used = s->asking > 0 || memcmp(s->from, from, SL_AUTHZ_FROM) == 0;
         }
         if (s->used && memcmp(s->from, from, SL_AUTHZ_FROM) == 0)
@@ -181,23 +181,24 @@ static struct source *find_source(struct sl_authz *a, const uint8_t *from) {
             free = s;
     }
     if (free) {
-        *free = (struct source){.used = true, .until = a->port->mono + SL_AUTHZ_WINDOW};
+        *free = (struct source){.used = true, .until = a->client->mono + SL_AUTHZ_WINDOW};
         memcpy(free->from, from, SL_AUTHZ_FROM);
     }
     return free;
 }
 
 /* May this address have one more question under way? */
-static bool may_ask(struct sl_authz *a, const uint8_t *from, struct source **ret) {
+static bool may_ask(struct serve_authz *a, const uint8_t *from, struct source **ret) {
     *ret = from ? find_source(a, from) : NULL;
     return !from || (*ret && (*ret)->asking < SL_AUTHZ_SHARE && (*ret)->misses < SL_AUTHZ_MISSES);
 }
 
 /* The entry of the question; NULL: it has not been asked. */
-static struct entry *find_kept(struct sl_authz *a, bool user, const char *who, const char *what) {
+static struct entry *find_kept(struct serve_authz *a, bool user, const char *who,
+                               const char *what) {
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         struct entry *e = &a->entries[i];
-        if (e->who && !e->call.v && a->port->mono >= e->until)
+        if (e->who && !e->call.v && a->client->mono >= e->until)
             forget(e);
         if (e->who && e->user == user && strcmp(e->who, who) == 0 && strcmp(e->what, what) == 0)
             return e;
@@ -206,7 +207,7 @@ static struct entry *find_kept(struct sl_authz *a, bool user, const char *who, c
 }
 
 /* One for a new question; NULL if too many are being asked. */
-static struct entry *find_room(struct sl_authz *a) {
+static struct entry *find_room(struct serve_authz *a) {
     struct entry *oldest = NULL;
     uint32_t asking = 0;
 
@@ -216,7 +217,7 @@ static struct entry *find_room(struct sl_authz *a) {
         if (!e->call.v && (!oldest || (oldest->who && (!e->who || e->until < oldest->until))))
             oldest = e;
     }
-    if (asking >= SL_AUTHZ_ASKING || !oldest)
+    if (asking >= SL_AUTHZ_IN_FLIGHT || !oldest)
         return NULL;
     forget(oldest);
     return oldest;
@@ -234,8 +235,8 @@ static void ask_token(struct entry *e) {
     sl_buf_done(&b);
 }
 
-static enum sl_authz_says ask(struct sl_authz *a, const uint8_t *from, bool user, const char *who,
-                              const char *what) {
+static enum serve_authz_result ask(struct serve_authz *a, const uint8_t *from, bool user,
+                                   const char *who, const char *what) {
     struct entry *e = find_kept(a, user, who, what);
     struct source *source;
 
@@ -257,8 +258,8 @@ static enum sl_authz_says ask(struct sl_authz *a, const uint8_t *from, bool user
     return e->says;
 }
 
-enum sl_authz_says sl_authz_ask(struct sl_authz *a, const uint8_t *from, const char *header,
-                                const char *what) {
+enum serve_authz_result serve_authz_check(struct serve_authz *a, const uint8_t *from,
+                                          const char *header, const char *what) {
     static const char scheme[] = "Bearer ";
 
     if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
@@ -270,26 +271,28 @@ enum sl_authz_says sl_authz_ask(struct sl_authz *a, const uint8_t *from, const c
     return ask(a, from, false, token, what);
 }
 
-enum sl_authz_says sl_authz_ask_user(struct sl_authz *a, const char *user, const char *what) {
+enum serve_authz_result serve_authz_check_user(struct serve_authz *a, const char *user,
+                                               const char *what) {
     return ask(a, NULL, true, user, what);
 }
 
-struct sl_authz *sl_authz_new(struct sl_port *port, void (*heard)(void *ctx), void *ctx) {
-    struct sl_authz *a = sl_alloc0(1, sizeof *a);
+struct serve_authz *serve_authz_new(struct sl_kube_client *client, void (*changed)(void *ctx),
+                                    void *ctx) {
+    struct serve_authz *a = sl_alloc0(1, sizeof *a);
 
-    a->port = port;
-    a->heard = heard;
+    a->client = client;
+    a->heard = changed;
     a->ctx = ctx;
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++)
         a->entries[i].a = a;
     return a;
 }
 
-void sl_authz_free(struct sl_authz *a) {
+void serve_authz_free(struct serve_authz *a) {
     if (!a)
         return;
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
-        sl_port_cancel(a->port, a->entries[i].call);
+        sl_kube_cancel(a->client, a->entries[i].call);
         forget(&a->entries[i]);
     }
     sl_freep(&a);

@@ -18,29 +18,31 @@
 #include "kube/client/port.h"
 
 #define SL_AUTHZ_ENTRIES 64u
-#define SL_AUTHZ_ASKING 48u /* of these, in flight; the rest is for results */
-#define SL_AUTHZ_SHARE 16u  /* of those, of one address */
+#define SL_AUTHZ_IN_FLIGHT 48u /* of these, in flight; the rest is for results */
+#define SL_AUTHZ_SHARE 16u     /* of those, of one address */
 #define SL_AUTHZ_MISSES 32u
 #define SL_AUTHZ_WINDOW (10 * SL_SEC)
 #define SL_AUTHZ_SOURCES 64u /* addresses that are counted at a time */
 #define SL_AUTHZ_FROM 16u    /* bytes of one */
 
-enum sl_authz_says {
-    SL_AUTHZ_WAIT, /* in flight; 'heard' is called when that changes, then check again */
+enum serve_authz_result {
+    SL_AUTHZ_WAIT, /* in flight; 'changed' is called when that changes, then check again */
     SL_AUTHZ_ALLOWED,
     SL_AUTHZ_UNKNOWN,   /* no token, or an invalid one: 401 */
     SL_AUTHZ_FORBIDDEN, /* 403 */
     SL_AUTHZ_FAILED,    /* no response of the API server, or too many checks: 503 */
 };
 
-struct sl_authz;
+struct serve_authz;
 
-/* 'heard' is called in callbacks of the API client, and when a check is too long to be sent. */
-struct sl_authz *sl_authz_new(struct sl_port *port, void (*heard)(void *ctx), void *ctx);
-void sl_authz_free(struct sl_authz *a);
+/* 'changed' is called in callbacks of the API client, and when a check is too long to be sent. */
+struct serve_authz *serve_authz_new(struct sl_kube_client *client, void (*changed)(void *ctx),
+                                    void *ctx);
+void serve_authz_free(struct serve_authz *a);
 /* header: of Authorization, NULL if there was none. from: the address, NULL if it is not known. */
-enum sl_authz_says sl_authz_ask(struct sl_authz *a, const uint8_t *from, const char *header,
-                                const char *what);
-enum sl_authz_says sl_authz_ask_user(struct sl_authz *a, const char *user, const char *what);
+enum serve_authz_result serve_authz_check(struct serve_authz *a, const uint8_t *from,
+                                          const char *header, const char *what);
+enum serve_authz_result serve_authz_check_user(struct serve_authz *a, const char *user,
+                                               const char *what);
 
 #endif

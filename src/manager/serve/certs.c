@@ -90,8 +90,8 @@ struct keys {
     struct sl_cert tls;
 };
 
-struct sl_certs {
-    struct sl_port *port;
+struct serve_certs {
+    struct sl_kube_client *client;
     char *ns, *secret;
     char name[MAX_NAME_BYTES];       /* SERVICE.NS.svc: what the API server asks for */
     char visibility[MAX_NAME_BYTES]; /* what it asks for when it passes on a visibility request */
@@ -99,7 +99,7 @@ struct sl_certs {
     struct sl_prng prng;
     enum step step; /* in flight if there is a call, else what to do at 'due' */
     uint32_t caller;
-    sl_call call;
+    sl_kube_call call;
     sl_time due;       /* to begin the step, or to give the call up */
     uint32_t failures; /* in a row */
     struct sl_buf path, body, version;
@@ -140,13 +140,13 @@ static bool same(const char *a, const char *b) {
 
 /* ---- when ---- */
 
-static void plan(struct sl_certs *c, enum step step, sl_span wait) {
+static void plan(struct serve_certs *c, enum step step, sl_span wait) {
     c->step = step;
-    c->due = sl_time_add(c->port->mono, wait);
+    c->due = sl_time_add(c->client->mono, wait);
 }
 
 /* A caller that fails is tried again by itself: of a whole round something fails too easily. */
-static void retry(struct sl_certs *c, sl_span retry_after) {
+static void retry(struct serve_certs *c, sl_span retry_after) {
     enum step again = c->step == READ || c->step == PATCH ? READ : LOOK;
     sl_span pause = FIRST_PAUSE << (c->failures < 6 ? c->failures : 6);
 
@@ -162,8 +162,8 @@ static bool passing(int status) {
     return status == 0 || status == 409 || status == 429 || status >= 500;
 }
 
-static void complain(struct sl_certs *c, const char *what, const char *object,
-                     const struct sl_reply *r) {
+static void complain(struct serve_certs *c, const char *what, const char *object,
+                     const struct sl_kube_reply *r) {
     bool again = c->failures > 0 && c->failures % 32 != 0;
 
     sl_log(again || passing(r->status) ? SL_LOG_DEBUG : SL_LOG_ERROR, what, SL_S("object", object),
@@ -205,29 +205,29 @@ static char *joined(const char *fresh, const char *old) {
 }
 
 /* How long the first certificate is still valid; 0 if it is not, or is none. */
-static sl_span left(const struct sl_certs *c, const char *pem) {
+static sl_span left(const struct serve_certs *c, const char *pem) {
     sl_time end;
 
-    if (!pem || sl_cert_expiry(pem, &end, NULL) < 0 || end <= c->port->wall)
+    if (!pem || sl_cert_expiry(pem, &end, NULL) < 0 || end <= c->client->wall)
         return 0;
-    return end - c->port->wall;
+    return end - c->client->wall;
 }
 
 /* A serving certificate under the CA of the draft, which must be there. */
-static int draft_serving(struct sl_certs *c, struct sl_err *err) {
+static int draft_serving(struct serve_certs *c, struct sl_err *err) {
     const char *const names[] = {c->name,      c->others[0], c->others[1],
                                  c->others[2], c->others[3], c->visibility};
     struct sl_cert ca = {.cert_pem = c->draft.cas, .key_pem = c->draft.ca_key};
 
     sl_cert_done(&c->draft.tls);
-    return sl_cert_serving(&ca, names, SL_LEN(names), c->port->wall, SERVING_LIFE, &c->draft.tls,
+    return sl_cert_serving(&ca, names, SL_LEN(names), c->client->wall, SERVING_LIFE, &c->draft.tls,
                            err);
 }
 
 /* A CA in front of the one that was there. */
-static int draft_ca(struct sl_certs *c, const char *old, struct sl_err *err) {
+static int draft_ca(struct serve_certs *c, const char *old, struct sl_err *err) {
     struct sl_cert ca = {0};
-    int r = sl_cert_ca("kueue-ca", c->port->wall, CA_LIFE, &ca, err);
+    int r = sl_cert_ca("kueue-ca", c->client->wall, CA_LIFE, &ca, err);
 
     if (r < 0)
         return r;
@@ -238,7 +238,7 @@ static int draft_ca(struct sl_certs *c, const char *old, struct sl_err *err) {
     return 0;
 }
 
-static void draft_copy(struct sl_certs *c, bool all_cas) {
+static void draft_copy(struct serve_certs *c, bool all_cas) {
     const struct keys *f = &c->found;
 
     keys_done(&c->draft);
@@ -252,7 +252,7 @@ static void draft_copy(struct sl_certs *c, bool all_cas) {
 
 /* One step on the way of the Secret, as the head of this file has them. Returns why it has to
  * change, with the draft filled in; NULL if it is good as it is. */
-static const char *improve(struct sl_certs *c, struct sl_err *err, int *ret) {
+static const char *improve(struct serve_certs *c, struct sl_err *err, int *ret) {
     const struct keys *f = &c->found;
     const char *why = NULL;
     bool ca_good =
@@ -315,7 +315,7 @@ static char *decoded(yyjson_val *v) {
 }
 
 /* The version that a patch is decided on; false if the answer is no object. */
-static bool take_version(struct sl_certs *c, yyjson_val *root) {
+static bool take_version(struct serve_certs *c, yyjson_val *root) {
     const char *s =
         sl_json_opt(yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion"));
 
@@ -326,7 +326,7 @@ static bool take_version(struct sl_certs *c, yyjson_val *root) {
     return true;
 }
 
-static yyjson_doc *parsed(struct sl_certs *c, const struct sl_reply *r) {
+static yyjson_doc *parsed(struct serve_certs *c, const struct sl_kube_reply *r) {
     yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? sl_json_doc(r->body, r->len) : NULL;
 
     if (doc && take_version(c, yyjson_doc_get_root(doc)))
@@ -336,14 +336,14 @@ static yyjson_doc *parsed(struct sl_certs *c, const struct sl_reply *r) {
 }
 
 /* Was this very Secret good a moment ago? Reading keys is not cheap. */
-static bool still_fine(const struct sl_certs *c) {
+static bool still_fine(const struct serve_certs *c) {
     return c->fine.len > 0 && same(sl_buf_str(&c->fine), sl_buf_str(&c->version)) &&
-           c->settled == c->fine_settled && c->port->wall >= c->fine_at &&
-           c->port->wall - c->fine_at < CHANGED_OVER / 4;
+           c->settled == c->fine_settled && c->client->wall >= c->fine_at &&
+           c->client->wall - c->fine_at < CHANGED_OVER / 4;
 }
 
 /* 'found' is what the Secret holds now, or nothing. */
-static void decide(struct sl_certs *c, bool exists) {
+static void decide(struct serve_certs *c, bool exists) {
     struct sl_err err;
     int r = 0;
     bool known = exists && still_fine(c);
@@ -360,7 +360,7 @@ static void decide(struct sl_certs *c, bool exists) {
         if (!known) {
             sl_buf_clear(&c->fine);
             sl_buf_puts(&c->fine, sl_buf_str(&c->version));
-            c->fine_at = c->port->wall;
+            c->fine_at = c->client->wall;
             c->fine_settled = c->settled;
         }
         c->caller = 0;
@@ -369,11 +369,11 @@ static void decide(struct sl_certs *c, bool exists) {
     }
 }
 
-static void on_look(void *ctx, const struct sl_reply *r) {
-    struct sl_certs *c = ctx;
+static void on_look(void *ctx, const struct sl_kube_reply *r) {
+    struct serve_certs *c = ctx;
     yyjson_doc *doc = r->status == 200 ? parsed(c, r) : NULL;
 
-    c->call = (sl_call){0};
+    c->call = (sl_kube_call){0};
     if (r->status != 404 && !doc) {
         complain(c, "reading the certificate Secret failed", c->secret, r);
         retry(c, r->retry_after);
@@ -389,16 +389,16 @@ static void on_look(void *ctx, const struct sl_reply *r) {
     if (c->found.cas && !same(c->known, c->found.cas)) {
         sl_freep(&c->known);
         c->known = sl_strdup(c->found.cas);
-        c->known_since = c->port->mono;
+        c->known_since = c->client->mono;
         c->settled = false;
     }
     decide(c, r->status == 200);
 }
 
-static void on_secret_written(void *ctx, const struct sl_reply *r) {
-    struct sl_certs *c = ctx;
+static void on_secret_written(void *ctx, const struct sl_kube_reply *r) {
+    struct serve_certs *c = ctx;
 
-    c->call = (sl_call){0};
+    c->call = (sl_kube_call){0};
     wipe(&c->body);
     keys_done(&c->draft);
     if ((r->status >= 200 && r->status < 300) || (r->status == 409 && c->failures == 0)) {
@@ -415,7 +415,7 @@ static void put_data(struct sl_jw *w, const char *key, const char *pem) {
     sl_jw_base64(w, key, pem, strlen(pem));
 }
 
-static void put_secret(struct sl_certs *c, bool create) {
+static void put_secret(struct serve_certs *c, bool create) {
     struct sl_jw *w = &SL_JW(&c->body);
 
     sl_buf_clear(&c->body);
@@ -445,7 +445,7 @@ static void put_secret(struct sl_certs *c, bool create) {
 /* ---- those who call ---- */
 
 /* Everybody knows ca.crt: the certificate may be shown. */
-static void serve_with(struct sl_certs *c) {
+static void serve_with(struct serve_certs *c) {
     c->failures = 0;
     c->settled = c->clean && c->looked >= sl_time_add(c->known_since, SETTLED);
     if (!same(c->serving.cert_pem, c->found.tls.cert_pem) ||
@@ -459,7 +459,7 @@ static void serve_with(struct sl_certs *c) {
     plan(c, LOOK, sl_prng_range(&c->prng, REST * 3 / 4, REST));
 }
 
-static void next_caller(struct sl_certs *c) {
+static void next_caller(struct serve_certs *c) {
     if (++c->caller < SL_LEN(callers))
         plan(c, READ, 0);
     else
@@ -467,7 +467,7 @@ static void next_caller(struct sl_certs *c) {
 }
 
 /* Up to what is to be changed. */
-static struct sl_jw begin_patch(struct sl_certs *c) {
+static struct sl_jw begin_patch(struct serve_certs *c) {
     struct sl_jw w = SL_JW(&c->body);
 
     sl_buf_clear(&c->body);
@@ -480,7 +480,7 @@ static struct sl_jw begin_patch(struct sl_certs *c) {
 
 /* A merge patch replaces lists whole, so the whole list goes back with what was read of it. True if
  * an entry had another bundle. */
-static bool patch_webhooks(struct sl_certs *c, yyjson_val *root, const char *bundle) {
+static bool patch_webhooks(struct serve_certs *c, yyjson_val *root, const char *bundle) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *list = yyjson_val_mut_copy(doc, yyjson_obj_get(root, "webhooks")), *hook;
     size_t i, n;
@@ -504,7 +504,7 @@ static bool patch_webhooks(struct sl_certs *c, yyjson_val *root, const char *bun
     return differs;
 }
 
-static bool patch_conversion(struct sl_certs *c, yyjson_val *root, const char *bundle) {
+static bool patch_conversion(struct serve_certs *c, yyjson_val *root, const char *bundle) {
     yyjson_val *conversion = yyjson_obj_get(yyjson_obj_get(root, "spec"), "conversion");
     yyjson_val *config = yyjson_obj_get(yyjson_obj_get(conversion, "webhook"), "clientConfig");
 
@@ -521,7 +521,7 @@ static bool patch_conversion(struct sl_certs *c, yyjson_val *root, const char *b
 }
 
 /* An APIService that trusts whoever answers (Kueue's is made so) learns to trust us alone. */
-static bool patch_api_service(struct sl_certs *c, yyjson_val *root, const char *bundle) {
+static bool patch_api_service(struct serve_certs *c, yyjson_val *root, const char *bundle) {
     yyjson_val *spec = yyjson_obj_get(root, "spec");
     yyjson_val *service = yyjson_obj_get(spec, "service");
     bool careless = yyjson_get_bool(yyjson_obj_get(spec, "insecureSkipTLSVerify"));
@@ -539,7 +539,7 @@ static bool patch_api_service(struct sl_certs *c, yyjson_val *root, const char *
 }
 
 /* What we may not do, somebody else must: the round goes on, and it is said once. */
-static void pass_over(struct sl_certs *c, const struct sl_reply *r) {
+static void pass_over(struct serve_certs *c, const struct sl_kube_reply *r) {
     uint32_t bit = UINT32_C(1) << c->caller;
 
     if (!(c->refused & bit))
@@ -549,12 +549,12 @@ static void pass_over(struct sl_certs *c, const struct sl_reply *r) {
     next_caller(c);
 }
 
-static void on_read(void *ctx, const struct sl_reply *r) {
-    struct sl_certs *c = ctx;
+static void on_read(void *ctx, const struct sl_kube_reply *r) {
+    struct serve_certs *c = ctx;
     yyjson_doc *doc = r->status == 200 ? parsed(c, r) : NULL;
     struct sl_buf bundle;
 
-    c->call = (sl_call){0};
+    c->call = (sl_kube_call){0};
     if (r->status == 404) {
         next_caller(c);
         return;
@@ -577,17 +577,17 @@ static void on_read(void *ctx, const struct sl_reply *r) {
     c->refused &= ~(UINT32_C(1) << c->caller);
     c->clean = c->clean && !differs;
     if (differs)
-        plan(c, c->port->mono < c->looked + STALE ? PATCH : LOOK, 0);
+        plan(c, c->client->mono < c->looked + STALE ? PATCH : LOOK, 0);
     else
         next_caller(c);
     sl_buf_done(&bundle);
     yyjson_doc_free(doc);
 }
 
-static void on_patched(void *ctx, const struct sl_reply *r) {
-    struct sl_certs *c = ctx;
+static void on_patched(void *ctx, const struct sl_kube_reply *r) {
+    struct serve_certs *c = ctx;
 
-    c->call = (sl_call){0};
+    c->call = (sl_kube_call){0};
     if (r->status >= 200 && r->status < 300) {
         next_caller(c);
     } else if (r->status == 404 || (r->status == 409 && c->failures == 0)) {
@@ -602,18 +602,18 @@ static void on_patched(void *ctx, const struct sl_reply *r) {
 
 /* ---- for the owner ---- */
 
-static void start(struct sl_certs *c) {
-    static const sl_reply_fn done[] = {[LOOK] = on_look,
-                                       [CREATE] = on_secret_written,
-                                       [CHANGE] = on_secret_written,
-                                       [READ] = on_read,
-                                       [PATCH] = on_patched};
-    static const enum sl_method methods[] = {[LOOK] = SL_GET,
-                                             [CREATE] = SL_POST,
-                                             [CHANGE] = SL_PATCH,
-                                             [READ] = SL_GET,
-                                             [PATCH] = SL_PATCH};
-    struct sl_request_line rq = {.method = methods[c->step]};
+static void start(struct serve_certs *c) {
+    static const sl_kube_reply_fn done[] = {[LOOK] = on_look,
+                                            [CREATE] = on_secret_written,
+                                            [CHANGE] = on_secret_written,
+                                            [READ] = on_read,
+                                            [PATCH] = on_patched};
+    static const enum sl_kube_method methods[] = {[LOOK] = SL_GET,
+                                                  [CREATE] = SL_POST,
+                                                  [CHANGE] = SL_PATCH,
+                                                  [READ] = SL_GET,
+                                                  [PATCH] = SL_PATCH};
+    struct sl_kube_request rq = {.method = methods[c->step]};
     bool of_secret = c->step == LOOK || c->step == CREATE || c->step == CHANGE;
 
     sl_buf_clear(&c->path);
@@ -634,16 +634,17 @@ static void start(struct sl_certs *c) {
     sl_assert(!sl_buf_full(&c->path) && !sl_buf_full(&c->body));
     rq.path = sl_buf_str(&c->path);
     if (c->step == LOOK)
-        c->looked = c->port->mono;
-    c->due = c->port->mono + PATIENCE;
-    c->call = sl_port_request(c->port, &rq, done[c->step], c);
+        c->looked = c->client->mono;
+    c->due = c->client->mono + PATIENCE;
+    c->call = sl_kube_request(c->client, &rq, done[c->step], c);
 }
 
-struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s, uint64_t seed) {
-    struct sl_certs *c = sl_alloc0(1, sizeof *c);
+struct serve_certs *serve_certs_new(struct sl_kube_client *client, const struct sl_settings *s,
+                                    uint64_t seed) {
+    struct serve_certs *c = sl_alloc0(1, sizeof *c);
     const char *service = s->certs.service;
 
-    c->port = port;
+    c->client = client;
     c->ns = sl_strdup(s->ns);
     c->secret = sl_strdup(s->certs.secret);
     sl_fmt(c->name, sizeof c->name, "%s.%s.svc", service, s->ns);
@@ -663,10 +664,10 @@ struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s,
     return c;
 }
 
-void sl_certs_free(struct sl_certs *c) {
+void serve_certs_free(struct serve_certs *c) {
     if (!c)
         return;
-    sl_port_cancel(c->port, c->call);
+    sl_kube_cancel(c->client, c->call);
     wipe(&c->body);
     sl_buf_done(&c->body);
     sl_buf_done(&c->path);
@@ -681,12 +682,12 @@ void sl_certs_free(struct sl_certs *c) {
     sl_freep(&c);
 }
 
-void sl_certs_tick(struct sl_certs *c) {
-    if (c->port->mono < c->due)
+void serve_certs_tick(struct serve_certs *c) {
+    if (c->client->mono < c->due)
         return;
     if (c->call.v) {
-        sl_port_cancel(c->port, c->call);
-        c->call = (sl_call){0};
+        sl_kube_cancel(c->client, c->call);
+        c->call = (sl_kube_call){0};
         wipe(&c->body);
         retry(c, 0);
         return;
@@ -694,18 +695,18 @@ void sl_certs_tick(struct sl_certs *c) {
     start(c);
 }
 
-sl_time sl_certs_next(const struct sl_certs *c) {
+sl_time serve_certs_next(const struct serve_certs *c) {
     return c->due;
 }
 
-bool sl_certs_ready(const struct sl_certs *c) {
+bool serve_certs_ready(const struct serve_certs *c) {
     return c->ready;
 }
 
-const struct sl_cert *sl_certs_serving(const struct sl_certs *c) {
+const struct sl_cert *serve_certs_serving(const struct serve_certs *c) {
     return c->generation ? &c->serving : NULL;
 }
 
-uint64_t sl_certs_generation(const struct sl_certs *c) {
+uint64_t serve_certs_generation(const struct serve_certs *c) {
     return c->generation;
 }

@@ -15,19 +15,20 @@
 #include "lib/http/cert.h"
 #include "manager/config/config.h"
 
-struct sl_certs;
+struct serve_certs;
 
 /* Takes its names from the settings (ns, certs.service, certs.secret) and keeps a copy of them. */
-struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s, uint64_t seed);
-void sl_certs_free(struct sl_certs *c);
-void sl_certs_tick(struct sl_certs *c);
-sl_time sl_certs_next(const struct sl_certs *c);
+struct serve_certs *serve_certs_new(struct sl_kube_client *client, const struct sl_settings *s,
+                                    uint64_t seed);
+void serve_certs_free(struct serve_certs *c);
+void serve_certs_tick(struct serve_certs *c);
+sl_time serve_certs_next(const struct serve_certs *c);
 /* True once all callers of the webhooks can trust the serving certificate; it stays true. */
-bool sl_certs_ready(const struct sl_certs *c);
+bool serve_certs_ready(const struct serve_certs *c);
 /* What to serve with; NULL before there is one. Valid until the generation changes, in a tick or in
  * a callback of the port. */
-const struct sl_cert *sl_certs_serving(const struct sl_certs *c);
+const struct sl_cert *serve_certs_serving(const struct serve_certs *c);
 /* Counts serving certificates: 0 before the first. */
-uint64_t sl_certs_generation(const struct sl_certs *c);
+uint64_t serve_certs_generation(const struct serve_certs *c);
 
 #endif

@@ -35,7 +35,7 @@ static const char *const keys[LISTS] = {
     [EXTRAS] = "requestheader-extra-headers-prefix",
 };
 
-struct sl_front {
+struct serve_front_proxy {
     struct sl_reflector *reflector;
     struct sl_arena arena; /* of what was read last */
     char *cas;
@@ -46,7 +46,7 @@ struct sl_front {
 
 /* ---- the ConfigMap ---- */
 
-static void forget(struct sl_front *f) {
+static void forget(struct serve_front_proxy *f) {
     f->generation += f->cas != NULL;
     sl_freep(&f->cas);
     sl_arena_clear(&f->arena);
@@ -55,7 +55,7 @@ static void forget(struct sl_front *f) {
 
 /* A list of strings as JSON text; an absent or empty text is an empty list. False: not all of it
  * could be read. An empty list of names allows every name, so a part of one is not used. */
-static bool read_words(struct sl_front *f, yyjson_val *text, struct words *ret) {
+static bool read_words(struct serve_front_proxy *f, yyjson_val *text, struct words *ret) {
     struct sl_text t = sl_json_view(text);
     yyjson_doc *doc = t.n > 0 ? sl_json_doc(t.s, t.n) : NULL;
     yyjson_val *list = yyjson_doc_get_root(doc), *v;
@@ -75,7 +75,7 @@ static bool read_words(struct sl_front *f, yyjson_val *text, struct words *ret) 
 }
 
 static void on_object(void *ctx, struct yyjson_val *o) {
-    struct sl_front *f = ctx;
+    struct serve_front_proxy *f = ctx;
     yyjson_val *name = yyjson_obj_get(yyjson_obj_get(o, "metadata"), "name");
     yyjson_val *data = yyjson_obj_get(o, "data");
     yyjson_val *cas = yyjson_obj_get(data, "requestheader-client-ca-file");
@@ -99,18 +99,18 @@ static void on_object(void *ctx, struct yyjson_val *o) {
 }
 
 static void on_gone(void *ctx, struct yyjson_val *o) {
-    struct sl_front *f = ctx;
+    struct serve_front_proxy *f = ctx;
 
     if (yyjson_equals_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "name"), NAME))
         forget(f);
 }
 
 static void on_begin(void *ctx) {
-    ((struct sl_front *)ctx)->seen = false;
+    ((struct serve_front_proxy *)ctx)->seen = false;
 }
 
 static void on_synced(void *ctx, bool exists) {
-    struct sl_front *f = ctx;
+    struct serve_front_proxy *f = ctx;
 
     (void)exists;
     if (!f->seen)
@@ -126,7 +126,7 @@ struct extra {
 
 /* What the headers of one request say. */
 struct user {
-    const struct sl_front *f;
+    const struct serve_front_proxy *f;
     const char *name, *uid;
     struct words groups;
     struct extra extras[MAX_EXTRAS];
@@ -249,7 +249,8 @@ static bool is_listed(const struct words *names, const char *peer) {
     return names->n == 0; /* any that the authority has signed */
 }
 
-bool sl_front_user(const struct sl_front *f, const struct sl_http_request *rq, struct sl_buf *out) {
+bool serve_front_proxy_user(const struct serve_front_proxy *f, const struct sl_http_request *rq,
+                            struct sl_buf *out) {
     struct user u = {.f = f};
     char peer[MAX_PEER];
 
@@ -268,17 +269,17 @@ bool sl_front_user(const struct sl_front *f, const struct sl_http_request *rq, s
 
 /* ---- for the owner ---- */
 
-struct sl_front *sl_front_new(struct sl_port *port, uint64_t seed) {
-    struct sl_front *f = sl_alloc0(1, sizeof *f);
+struct serve_front_proxy *serve_front_proxy_new(struct sl_kube_client *client, uint64_t seed) {
+    struct serve_front_proxy *f = sl_alloc0(1, sizeof *f);
     struct sl_reflector_owner owner = {f, on_begin, on_object, on_gone, on_synced};
 
     sl_arena_init(&f->arena, (size_t)1 << 20);
-    f->reflector = sl_reflector_new(port, "/api/v1/namespaces/kube-system/configmaps",
+    f->reflector = sl_reflector_new(client, "/api/v1/namespaces/kube-system/configmaps",
                                     "fieldSelector=metadata.name%3D" NAME, &owner, seed);
     return f;
 }
 
-void sl_front_free(struct sl_front *f) {
+void serve_front_proxy_free(struct serve_front_proxy *f) {
     if (!f)
         return;
     sl_reflector_free(f->reflector);
@@ -287,18 +288,18 @@ void sl_front_free(struct sl_front *f) {
     sl_freep(&f);
 }
 
-void sl_front_tick(struct sl_front *f) {
+void serve_front_proxy_tick(struct serve_front_proxy *f) {
     sl_reflector_tick(f->reflector);
 }
 
-sl_time sl_front_next(const struct sl_front *f) {
+sl_time serve_front_proxy_next(const struct serve_front_proxy *f) {
     return sl_reflector_next(f->reflector);
 }
 
-const char *sl_front_cas(const struct sl_front *f) {
+const char *serve_front_proxy_cas(const struct serve_front_proxy *f) {
     return f->cas;
 }
 
-uint64_t sl_front_generation(const struct sl_front *f) {
+uint64_t serve_front_proxy_generation(const struct serve_front_proxy *f) {
     return f->generation;
 }

@@ -10,18 +10,19 @@
 #include "kube/client/port.h"
 #include "lib/http/server.h"
 
-struct sl_front;
+struct serve_front_proxy;
 
-struct sl_front *sl_front_new(struct sl_port *port, uint64_t seed);
-void sl_front_free(struct sl_front *f);
-void sl_front_tick(struct sl_front *f);
-sl_time sl_front_next(const struct sl_front *f);
+struct serve_front_proxy *serve_front_proxy_new(struct sl_kube_client *client, uint64_t seed);
+void serve_front_proxy_free(struct serve_front_proxy *f);
+void serve_front_proxy_tick(struct serve_front_proxy *f);
+sl_time serve_front_proxy_next(const struct serve_front_proxy *f);
 /* CA certificates of the proxy, as PEM; NULL: no proxied requests are accepted. */
-const char *sl_front_cas(const struct sl_front *f);
+const char *serve_front_proxy_cas(const struct serve_front_proxy *f);
 /* Moves whenever these may have changed. */
-uint64_t sl_front_generation(const struct sl_front *f);
+uint64_t serve_front_proxy_generation(const struct serve_front_proxy *f);
 /* The user of a proxied request, in the form of authz.h; false: it is not proxied, and its headers
  * are ignored. */
-bool sl_front_user(const struct sl_front *f, const struct sl_http_request *rq, struct sl_buf *out);
+bool serve_front_proxy_user(const struct serve_front_proxy *f, const struct sl_http_request *rq,
+                            struct sl_buf *out);
 
 #endif

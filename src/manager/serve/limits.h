@@ -52,7 +52,8 @@ _Static_assert(SL_ARENA_MOST(CEILING_PLACES) + SL_ARENA_MOST(CEILING_PODSETS) +
                    SL_WORK_MEMORY,
                "places take more than a conversion");
 
-_Static_assert(SL_FRONT_MEMORY + SL_CLIENT_MEMORY + SL_WORK_MEMORY + SL_POD_STATE <= SL_POD_MEMORY,
+_Static_assert(SL_FRONT_MEMORY + SL_CURL_CLIENT_MEMORY + SL_WORK_MEMORY + SL_POD_STATE <=
+                   SL_POD_MEMORY,
                "the ceilings exceed the pod");
 _Static_assert(SL_FRONT_CONNECTIONS <= 1024 - 128, "the front ends exceed the files of a process");
 _Static_assert(SL_CONVERT_BODY_BYTES <= SL_WEBHOOK_BODIES * 3 / 4 &&

@@ -8,7 +8,7 @@
 
 #define MAX_WORDS 256u
 
-struct sl_strs words_parse(const char *list, struct sl_arena *a) {
+struct sl_strs serve_words_parse(const char *list, struct sl_arena *a) {
     const char **v = sl_arena_alloc0(a, MAX_WORDS, sizeof *v);
     uint32_t n = 0;
     while (list && *list && n < MAX_WORDS) {
@@ -33,20 +33,20 @@ static bool is_later(const char *word) {
     return false;
 }
 
-struct sl_parts parts_parse(const char *list, const struct sl_settings *s) {
-    struct sl_parts p = {0};
+struct sl_manager_parts serve_parts_parse(const char *list, const struct sl_settings *s) {
+    struct sl_manager_parts p = {0};
     if (!list) {
-        p = (struct sl_parts){.core = true,
-                              .scheduler = true,
-                              .tas = true,
-                              .provisioning = true,
-                              .elasticjobs = true};
+        p = (struct sl_manager_parts){.core = true,
+                                      .scheduler = true,
+                                      .tas = true,
+                                      .provisioning = true,
+                                      .elasticjobs = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
     }
     struct sl_arena a;
     sl_arena_init(&a, (size_t)1 << 20);
-    struct sl_strs w = words_parse(list, &a);
+    struct sl_strs w = serve_words_parse(list, &a);
     const struct {
         const char *word;
         bool *part;
@@ -71,14 +71,14 @@ struct sl_parts parts_parse(const char *list, const struct sl_settings *s) {
     return p;
 }
 
-void webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]) {
+void serve_webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]) {
     struct sl_arena a;
     memcpy(ret, s->framework, SL_FW_COUNT * sizeof *ret);
     if (!list)
         return;
     memset(ret, 0, SL_FW_COUNT * sizeof *ret);
     sl_arena_init(&a, (size_t)1 << 20);
-    struct sl_strs w = words_parse(list, &a);
+    struct sl_strs w = serve_words_parse(list, &a);
     for (uint32_t i = 0; i < w.n; i++) {
         enum sl_framework f = sl_framework_find(w.v[i]);
         if (f != SL_FW_COUNT)

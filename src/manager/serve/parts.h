@@ -7,10 +7,10 @@
 
 /* --controllers; NULL: as configured. An unknown name is logged and ignored: it may be of a
  * controller that this version does not have. */
-struct sl_parts parts_parse(const char *list, const struct sl_settings *s);
+struct sl_manager_parts serve_parts_parse(const char *list, const struct sl_settings *s);
 /* --webhooks; NULL: of the enabled integrations. */
-void webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]);
+void serve_webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]);
 /* "a,b" as a list in the arena. */
-struct sl_strs words_parse(const char *list, struct sl_arena *a);
+struct sl_strs serve_words_parse(const char *list, struct sl_arena *a);
 
 #endif

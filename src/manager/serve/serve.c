@@ -42,19 +42,19 @@ struct serve {
     uv_prepare_t before; /* runs before each wait for I/O */
     uv_timer_t timer;    /* the next thing to do */
     uv_signal_t on_term, on_int;
-    struct sl_client *client;
-    struct sl_port *port;
+    struct sl_curl_client *client;
+    struct sl_kube_client *kube;
     struct sl_settings *settings;
     struct sl_metrics *metrics;
     struct sl_manager *manager;
     struct sl_lease *lease;
-    struct sl_certs *certs; /* NULL: somebody else makes them, in webhook.certDir */
-    uint64_t certs_shown;   /* the generation that is served with */
-    sl_time served_at;      /* mono: since when webhooks can be answered */
-    struct sl_authz *authz; /* of the metrics; NULL: they are for everybody */
-    bool authz_heard;       /* requests for them may go on */
+    struct serve_certs *certs; /* NULL: somebody else makes them, in webhook.certDir */
+    uint64_t certs_shown;      /* the generation that is served with */
+    sl_time served_at;         /* mono: since when webhooks can be answered */
+    struct serve_authz *authz; /* of the metrics; NULL: they are for everybody */
+    bool authz_heard;          /* requests for them may go on */
     struct sl_httpd *health, *metrics_http, *webhook;
-    struct sl_visibility *visibility; /* NULL: it is not wanted */
+    struct serve_visibility *visibility; /* NULL: it is not wanted */
     struct sl_arena arena;
     char own_ns[254], identity[300];
     bool leads, ending;
@@ -82,13 +82,13 @@ static void own_namespace(char ret[254]) {
 /* Which integrations act, as controllers and as webhooks, follows from the settings unless the
  * command line names them. */
 static void use_settings(struct serve *s, const struct sl_settings *settings) {
-    struct sl_parts parts = parts_parse(s->o->controllers, settings);
+    struct sl_manager_parts parts = serve_parts_parse(s->o->controllers, settings);
     sl_manager_configure(s->manager, settings, &parts);
-    webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
+    serve_webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
 }
 
 static void reload_settings(struct serve *s) {
-    struct sl_settings *fresh = sl_settings_file_again(&s->file);
+    struct sl_settings *fresh = sl_settings_file_reload(&s->file);
     if (!fresh)
         return;
     use_settings(s, fresh);
@@ -105,7 +105,7 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
     *ret = (struct sl_cert){0};
     sl_fmt(crt, sizeof crt, "%s/tls.crt", s->settings->webhook.cert_dir);
     sl_fmt(key, sizeof key, "%s/tls.key", s->settings->webhook.cert_dir);
-    if (!sl_file_changed(crt, &s->cert_time))
+    if (!sl_settings_file_changed(crt, &s->cert_time))
         return false;
     if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 &&
         sl_file_read(key, MAX_PEM, &ret->key_pem, &n, &err) >= 0)
@@ -119,9 +119,9 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
 static int make_cert(struct serve *s, struct sl_cert *ret, struct sl_err *err) {
     struct sl_cert ca = {0};
     const char *const names[] = {"localhost", "127.0.0.1"};
-    int r = sl_cert_ca("kueue-ca", s->port->wall, INT64_C(365) * 24 * SL_HOUR, &ca, err);
+    int r = sl_cert_ca("kueue-ca", s->kube->wall, INT64_C(365) * 24 * SL_HOUR, &ca, err);
     if (r >= 0)
-        r = sl_cert_serving(&ca, names, SL_LEN(names), s->port->wall, INT64_C(365) * 24 * SL_HOUR,
+        r = sl_cert_serving(&ca, names, SL_LEN(names), s->kube->wall, INT64_C(365) * 24 * SL_HOUR,
                             ret, err);
     sl_cert_done(&ca);
     return r;
@@ -143,7 +143,7 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
     s->cert =
         (struct sl_cert){.cert_pem = sl_strdup(c->cert_pem), .key_pem = sl_strdup(c->key_pem)};
     if (s->visibility)
-        sl_visibility_certificate(s->visibility, &s->cert);
+        serve_visibility_certificate(s->visibility, &s->cert);
     sl_log(SL_LOG_INFO, "webhook certificate loaded");
 }
 
@@ -167,7 +167,7 @@ static void renew_client_cas(struct serve *s) {
     const char *path = s->settings->webhook.client_ca;
     char *fresh = NULL;
     struct sl_err err;
-    if (!s->client_cas || !*path || !sl_file_changed(path, &s->cas_time))
+    if (!s->client_cas || !*path || !sl_settings_file_changed(path, &s->cas_time))
         return;
     if (read_client_cas(s, &fresh, &err) < 0 ||
         sl_httpd_certificate(s->webhook, s->cert.cert_pem, s->cert.key_pem, fresh, &err) < 0) {
@@ -193,13 +193,13 @@ static void renew_cert(struct serve *s) {
 static void tend_certs(struct serve *s) {
     if (!s->certs)
         return;
-    sl_certs_tick(s->certs);
-    if (s->certs_shown == sl_certs_generation(s->certs))
+    serve_certs_tick(s->certs);
+    if (s->certs_shown == serve_certs_generation(s->certs))
         return;
     if (!s->certs_shown)
-        s->served_at = s->port->mono;
-    s->certs_shown = sl_certs_generation(s->certs);
-    show_cert(s, sl_certs_serving(s->certs));
+        s->served_at = s->kube->mono;
+    s->certs_shown = serve_certs_generation(s->certs);
+    show_cert(s, serve_certs_serving(s->certs));
 }
 
 /* Why no webhook call should come here yet; NULL if they may. */
@@ -209,7 +209,7 @@ static const char *unready(const struct serve *s) {
     /* Objects that are stored in an older version can only be listed through our own conversion,
      * which is called only if we are ready. So lists that do not come keep us back for a while, but
      * not for ever. */
-    if (!sl_manager_ready(s->manager) && s->port->mono < s->served_at + LISTS_PATIENCE)
+    if (!sl_manager_ready(s->manager) && s->kube->mono < s->served_at + LISTS_PATIENCE)
         return "lists are not in yet";
     return NULL;
 }
@@ -288,7 +288,7 @@ static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_h
     static const char what[] =
         SL_JSON_CONST({"nonResourceAttributes" : {"verb" : "get", "path" : "/metrics"}});
     const char *token = rq->header(rq, "Authorization");
-    switch (s->authz ? sl_authz_ask(s->authz, rq->from, token, what) : SL_AUTHZ_ALLOWED) {
+    switch (s->authz ? serve_authz_check(s->authz, rq->from, token, what) : SL_AUTHZ_ALLOWED) {
     case SL_AUTHZ_ALLOWED:
         return true;
     case SL_AUTHZ_WAIT:
@@ -394,7 +394,7 @@ static int start_servers(struct serve *s, struct sl_err *err) {
         r = make_cert(s, &s->cert, err);
     }
     if (r >= 0 && *c->webhook.client_ca) {
-        (void)sl_file_changed(c->webhook.client_ca, &s->cas_time);
+        (void)sl_settings_file_changed(c->webhook.client_ca, &s->cas_time);
         r = read_client_cas(s, &s->client_cas, err);
     }
     struct sl_httpd_spec webhooks = {.host = c->webhook.host,
@@ -440,20 +440,20 @@ static int start_servers(struct serve *s, struct sl_err *err) {
 static void tend_visibility(struct serve *s) {
     bool wanted = !s->o->controllers && s->settings->gates[SL_G_VISIBILITY_ON_DEMAND];
     if (wanted && !s->visibility) {
-        struct sl_visibility_spec spec = {.loop = &s->loop,
-                                          .port = s->port,
-                                          .manager = s->manager,
-                                          .host = s->settings->visibility_host,
-                                          .http_port = s->settings->visibility_port,
-                                          .seed = uv_hrtime()};
-        s->visibility = sl_visibility_new(&spec);
-        sl_visibility_certificate(s->visibility, &s->cert);
+        struct serve_visibility_spec spec = {.loop = &s->loop,
+                                             .client = s->kube,
+                                             .manager = s->manager,
+                                             .host = s->settings->visibility_host,
+                                             .http_port = s->settings->visibility_port,
+                                             .seed = uv_hrtime()};
+        s->visibility = serve_visibility_new(&spec);
+        serve_visibility_certificate(s->visibility, &s->cert);
     } else if (!wanted) {
-        sl_visibility_free(s->visibility);
+        serve_visibility_free(s->visibility);
         s->visibility = NULL;
     }
     if (s->visibility)
-        sl_visibility_tick(s->visibility);
+        serve_visibility_tick(s->visibility);
 }
 
 /* ---- the turn ---- */
@@ -479,7 +479,7 @@ static void on_timer(uv_timer_t *t) {
 
 static void turn(uv_prepare_t *h) {
     struct serve *s = h->data;
-    sl_client_clock(s->client);
+    sl_curl_client_clock(s->client);
     if (s->lease) {
         sl_lease_tick(s->lease);
         lead(s, sl_lease_held(s->lease) && !s->ending);
@@ -488,8 +488,8 @@ static void turn(uv_prepare_t *h) {
         uv_stop(&s->loop);
         return;
     }
-    if (s->port->mono >= s->files_at) {
-        s->files_at = s->port->mono + SL_FILES_EVERY;
+    if (s->kube->mono >= s->files_at) {
+        s->files_at = s->kube->mono + SL_FILES_EVERY;
         reload_settings(s);
         renew_cert(s);
         renew_client_cas(s);
@@ -502,15 +502,15 @@ static void turn(uv_prepare_t *h) {
     sl_manager_tick(s->manager);
     tend_visibility(s);
     sl_time next = sl_manager_next(s->manager);
-    if (s->visibility && sl_visibility_next(s->visibility) < next)
-        next = sl_visibility_next(s->visibility);
-    if (s->certs && sl_certs_next(s->certs) < next)
-        next = sl_certs_next(s->certs);
+    if (s->visibility && serve_visibility_next(s->visibility) < next)
+        next = serve_visibility_next(s->visibility);
+    if (s->certs && serve_certs_next(s->certs) < next)
+        next = serve_certs_next(s->certs);
     if (s->lease && sl_lease_next(s->lease) < next)
         next = sl_lease_next(s->lease);
     if (s->files_at < next)
         next = s->files_at;
-    sl_time wait = next > s->port->mono ? next - s->port->mono : 0;
+    sl_time wait = next > s->kube->mono ? next - s->kube->mono : 0;
     (void)uv_timer_start(&s->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
 }
 
@@ -535,20 +535,20 @@ static int start(struct serve *s, struct sl_err *err) {
         return r;
     sl_log(SL_LOG_INFO, "starting", SL_S("version", SL_VERSION),
            SL_S("server", sl_kubeconfig_server(k)));
-    r = sl_client_new(&s->loop, k, "kueue/v0.19.0 sluice/" SL_VERSION, &s->client, err);
+    r = sl_curl_client_new(&s->loop, k, "kueue/v0.19.0 sluice/" SL_VERSION, &s->client, err);
     if (r < 0)
         return r;
-    s->port = sl_client_port(s->client);
-    sl_client_clock(s->client);
+    s->kube = sl_curl_client_interface(s->client);
+    sl_curl_client_clock(s->client);
     char host[128] = "";
     (void)gethostname(host, sizeof host - 1);
     sl_fmt(s->identity, sizeof s->identity, "%s_%016llx", host, (unsigned long long)uv_hrtime());
     s->leads = !s->settings->lease.enable;
     struct sl_manager_spec spec = {
-        .port = s->port,
+        .client = s->kube,
         .settings = s->settings,
-        .parts = parts_parse(s->o->controllers, s->settings),
-        .annotations_to_copy = words_parse(s->o->annotations_to_copy, &s->arena),
+        .parts = serve_parts_parse(s->o->controllers, s->settings),
+        .annotations_to_copy = serve_words_parse(s->o->annotations_to_copy, &s->arena),
         .metrics = s->metrics,
         .stopwatch = stopwatch,
         .instance = s->identity,
@@ -556,7 +556,7 @@ static int start(struct serve *s, struct sl_err *err) {
         .standby = !s->leads,
     };
     s->manager = sl_manager_new(&spec);
-    webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
+    serve_webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
     if (s->settings->lease.enable) {
         struct sl_lease_spec l = {s->settings->lease.ns,
                                   s->settings->lease.name,
@@ -565,13 +565,13 @@ static int start(struct serve *s, struct sl_err *err) {
                                   s->settings->lease.renew_deadline,
                                   s->settings->lease.retry_period};
         sl_metrics_role(s->metrics, "follower");
-        s->lease = sl_lease_new(s->port, &l, uv_hrtime());
+        s->lease = sl_lease_new(s->kube, &l, uv_hrtime());
     }
     if (!s->o->insecure_metrics)
-        s->authz = sl_authz_new(s->port, on_heard, s);
-    s->served_at = s->port->mono;
+        s->authz = serve_authz_new(s->kube, on_heard, s);
+    s->served_at = s->kube->mono;
     if (s->settings->certs.enable)
-        s->certs = sl_certs_new(s->port, s->settings, uv_hrtime());
+        s->certs = serve_certs_new(s->kube, s->settings, uv_hrtime());
     return start_servers(s, err);
 }
 
@@ -587,12 +587,12 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->webhook);
     sl_httpd_stop(s->metrics_http);
     sl_httpd_stop(s->health);
-    sl_visibility_free(s->visibility);
+    serve_visibility_free(s->visibility);
     sl_manager_free(s->manager);
     sl_lease_free(s->lease);
-    sl_certs_free(s->certs);
-    sl_authz_free(s->authz);
-    sl_client_free(s->client);
+    serve_certs_free(s->certs);
+    serve_authz_free(s->authz);
+    sl_curl_client_free(s->client);
     (void)uv_run(&s->loop, UV_RUN_NOWAIT);
     uv_walk(&s->loop, close_handle, NULL);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);

@@ -5,7 +5,7 @@
 
 #include "lib/log/log.h"
 
-bool sl_file_changed(const char *path, struct timespec *last) {
+bool sl_settings_file_changed(const char *path, struct timespec *last) {
     struct stat st;
     if (stat(path, &st) < 0)
         return false;
@@ -29,14 +29,14 @@ static int load(struct sl_settings_file *f, struct sl_settings **ret, struct sl_
 int sl_settings_file_load(struct sl_settings_file *f, struct sl_settings **ret,
                           struct sl_err *err) {
     if (f->path)
-        (void)sl_file_changed(f->path, &f->seen);
+        (void)sl_settings_file_changed(f->path, &f->seen);
     return load(f, ret, err);
 }
 
-struct sl_settings *sl_settings_file_again(struct sl_settings_file *f) {
+struct sl_settings *sl_settings_file_reload(struct sl_settings_file *f) {
     struct sl_settings *fresh = NULL;
     struct sl_err err;
-    if (!f->path || !sl_file_changed(f->path, &f->seen))
+    if (!f->path || !sl_settings_file_changed(f->path, &f->seen))
         return NULL;
     if (load(f, &fresh, &err) < 0) {
         sl_log(SL_LOG_ERROR, "configuration reload failed, previous one in use",

@@ -23,9 +23,9 @@ struct sl_settings_file {
 int sl_settings_file_load(struct sl_settings_file *f, struct sl_settings **ret,
                           struct sl_err *err) _must_check_;
 /* NULL if the file is as it was, or cannot be used: then it is logged why. */
-struct sl_settings *sl_settings_file_again(struct sl_settings_file *f);
+struct sl_settings *sl_settings_file_reload(struct sl_settings_file *f);
 
 /* Has the file changed since the last call? */
-bool sl_file_changed(const char *path, struct timespec *last);
+bool sl_settings_file_changed(const char *path, struct timespec *last);
 
 #endif

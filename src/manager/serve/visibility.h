@@ -12,11 +12,11 @@
 #include "manager/controllers/core/manager.h"
 
 struct uv_loop_s;
-struct sl_visibility;
+struct serve_visibility;
 
-struct sl_visibility_spec {
+struct serve_visibility_spec {
     struct uv_loop_s *loop;
-    struct sl_port *port;
+    struct sl_kube_client *client;
     const struct sl_manager *manager;
     const char *host; /* "": every address; copied */
     uint16_t http_port;
@@ -24,14 +24,14 @@ struct sl_visibility_spec {
 };
 
 /* Begins to listen in a tick, once it has a certificate; a port that is taken is tried again. */
-struct sl_visibility *sl_visibility_new(const struct sl_visibility_spec *spec);
-void sl_visibility_free(struct sl_visibility *v);
+struct serve_visibility *serve_visibility_new(const struct serve_visibility_spec *spec);
+void serve_visibility_free(struct serve_visibility *v);
 /* To be served with from the next tick on; copied. */
-void sl_visibility_certificate(struct sl_visibility *v, const struct sl_cert *c);
+void serve_visibility_certificate(struct serve_visibility *v, const struct sl_cert *c);
 /* Not from a handler or a callback of the port. */
-void sl_visibility_tick(struct sl_visibility *v);
-sl_time sl_visibility_next(const struct sl_visibility *v);
+void serve_visibility_tick(struct serve_visibility *v);
+sl_time serve_visibility_next(const struct serve_visibility *v);
 /* 0: it does not listen yet. */
-uint16_t sl_visibility_port(const struct sl_visibility *v);
+uint16_t serve_visibility_port(const struct serve_visibility *v);
 
 #endif

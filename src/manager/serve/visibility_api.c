@@ -47,15 +47,15 @@ static bool take_name(struct part p, char *ret) {
 }
 
 static const char *find_version(struct part p) {
-    for (const char *const *v = visibility_versions; *v; v++)
+    for (const char *const *v = serve_visibility_versions; *v; v++)
         if (is(p, *v))
             return *v;
     return NULL;
 }
 
 /* What follows GROUP/VERSION: [namespaces/NS/]QUEUES[/NAME[/pendingworkloads]]. */
-static enum visibility_what find_queue(const struct part *v, uint32_t n,
-                                       struct visibility_target *ret) {
+static enum serve_visibility_what find_queue(const struct part *v, uint32_t n,
+                                             struct serve_visibility_target *ret) {
     bool in_ns = n >= 3 && is(v[0], "namespaces") && take_name(v[1], ret->ns);
     if (in_ns) {
         v += 2;
@@ -76,10 +76,10 @@ static enum visibility_what find_queue(const struct part *v, uint32_t n,
     return VISIBILITY_NOTHING;
 }
 
-void visibility_target(const char *path, struct visibility_target *ret) {
+void serve_visibility_target(const char *path, struct serve_visibility_target *ret) {
     struct part v[MAX_PARTS];
     uint32_t n = split(path, v);
-    *ret = (struct visibility_target){0};
+    *ret = (struct serve_visibility_target){0};
     if (n && is(v[0], "openapi")) {
         if (n == 2)
             ret->what = is(v[1], "v2")   ? VISIBILITY_OPENAPI_2
@@ -114,7 +114,7 @@ static const char *reason_of(int code) {
 }
 
 static void put_status(struct sl_http_answer *a, int code, const char *message,
-                       const struct visibility_target *of) {
+                       const struct serve_visibility_target *of) {
     struct sl_jw *w = &SL_JW(&a->body);
     a->status = code;
     sl_jw_object(w, NULL);
@@ -136,7 +136,7 @@ static void put_status(struct sl_http_answer *a, int code, const char *message,
     sl_buf_putc(&a->body, '\n');
 }
 
-void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) {
+void serve_visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
@@ -145,12 +145,12 @@ void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...)
     put_status(a, code, text, NULL);
 }
 
-void visibility_forbid(const struct visibility_target *t, const char *path,
-                       struct sl_http_answer *a) {
+void serve_visibility_forbid(const struct serve_visibility_target *t, const char *path,
+                             struct sl_http_answer *a) {
     char text[2048];
     const char *queues = t->namespaced ? "localqueues" : "clusterqueues";
     if (t->what != VISIBILITY_PENDING) {
-        visibility_status(a, 403, "forbidden: cannot get path \"%s\"", path);
+        serve_visibility_status(a, 403, "forbidden: cannot get path \"%s\"", path);
         return;
     }
     sl_fmt_short(text, sizeof text,
@@ -162,8 +162,8 @@ void visibility_forbid(const struct visibility_target *t, const char *path,
     put_status(a, 403, text, t);
 }
 
-void visibility_attributes(const struct visibility_target *t, const char *path,
-                           struct sl_buf *out) {
+void serve_visibility_attributes(const struct serve_visibility_target *t, const char *path,
+                                 struct sl_buf *out) {
     struct sl_jw *w = &SL_JW(out);
 
     sl_jw_object(w, NULL);
@@ -201,42 +201,42 @@ static bool take_number(const struct sl_http_request *rq, const char *key, int64
         *ret = v;
         return true;
     }
-    visibility_status(a, 400, "%s: \"%.64s\" is no number that can be used", key, text);
+    serve_visibility_status(a, 400, "%s: \"%.64s\" is no number that can be used", key, text);
     return false;
 }
 
 static bool more_pending(void *ctx, struct sl_buf *piece) {
-    return sl_pending_more(ctx, piece);
+    return sl_manager_pending_more(ctx, piece);
 }
 
 static void drop_pending(void *ctx) {
-    sl_pending_free(ctx);
+    sl_manager_pending_free(ctx);
 }
 
-static void answer_pending(const struct sl_manager *m, const struct visibility_target *t,
+static void answer_pending(const struct sl_manager *m, const struct serve_visibility_target *t,
                            const struct sl_http_request *rq, struct sl_http_answer *a) {
     int64_t limit = 0, offset = 0;
     char text[512];
     if (!take_number(rq, "limit", &limit, a) || !take_number(rq, "offset", &offset, a))
         return;
     if (!sl_manager_ready(m)) {
-        visibility_status(a, 503, "the caches are not synced yet, retry later");
+        serve_visibility_status(a, 503, "the caches are not synced yet, retry later");
         return;
     }
     if (limit == 0)
-        limit = SL_PENDING_LIMIT;
-    struct sl_pending_query q = {
+        limit = SL_MANAGER_PENDING_LIMIT;
+    struct sl_manager_pending_query q = {
         .version = t->version,
         .ns = t->namespaced ? t->ns : NULL,
         .queue = t->queue,
-        .limit = limit < 0                 ? 0
-                 : limit > SL_PENDING_MOST ? SL_PENDING_MOST
-                                           : (uint32_t)limit,
+        .limit = limit < 0                         ? 0
+                 : limit > SL_MANAGER_PENDING_MOST ? SL_MANAGER_PENDING_MOST
+                                                   : (uint32_t)limit,
         .offset = offset < 0            ? 0
                   : offset > UINT32_MAX ? UINT32_MAX
                                         : (uint32_t)offset,
     };
-    struct sl_pending *p = sl_pending_open(m, &q);
+    struct sl_manager_pending *p = sl_manager_pending_open(m, &q);
     if (p) {
         a->more = more_pending;
         a->drop = drop_pending;
@@ -248,16 +248,16 @@ static void answer_pending(const struct sl_manager *m, const struct visibility_t
     put_status(a, 404, text, t);
 }
 
-void visibility_answer(const struct sl_manager *m, const struct visibility_target *t,
-                       const struct sl_http_request *rq, struct sl_http_answer *a) {
+void serve_visibility_answer(const struct sl_manager *m, const struct serve_visibility_target *t,
+                             const struct sl_http_request *rq, struct sl_http_answer *a) {
     bool get = strcmp(rq->method, "GET") == 0 || strcmp(rq->method, "HEAD") == 0;
     if (t->what == VISIBILITY_NOTHING)
-        visibility_status(a, 404, "the server could not find the requested resource");
+        serve_visibility_status(a, 404, "the server could not find the requested resource");
     else if (!get || t->what == VISIBILITY_QUEUES)
-        visibility_status(a, 405,
-                          "the server does not allow this method on the requested resource");
+        serve_visibility_status(a, 405,
+                                "the server does not allow this method on the requested resource");
     else if (t->what == VISIBILITY_PENDING)
         answer_pending(m, t, rq, a);
     else
-        visibility_document(t, rq->header(rq, "Accept"), a);
+        serve_visibility_document(t, rq->header(rq, "Accept"), a);
 }

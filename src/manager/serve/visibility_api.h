@@ -12,7 +12,7 @@
 #define VISIBILITY_GROUP "visibility.kueue.x-k8s.io"
 #define VISIBILITY_NAME 254u
 
-enum visibility_what {
+enum serve_visibility_what {
     VISIBILITY_NOTHING,
     VISIBILITY_GROUPS,    /* /apis: legacy form, or aggregated if the client accepts it */
     VISIBILITY_ONE_GROUP, /* /apis/GROUP */
@@ -24,27 +24,29 @@ enum visibility_what {
     VISIBILITY_PENDING,
 };
 
-struct visibility_target {
-    enum visibility_what what;
+struct serve_visibility_target {
+    enum serve_visibility_what what;
     const char *version;                              /* "v1beta2" */
     bool namespaced;                                  /* a LocalQueue's */
     char ns[VISIBILITY_NAME], queue[VISIBILITY_NAME]; /* of PENDING */
 };
 
-void visibility_target(const char *path, struct visibility_target *ret);
+void serve_visibility_target(const char *path, struct serve_visibility_target *ret);
 /* The action, as a SubjectAccessReview describes it. */
-void visibility_attributes(const struct visibility_target *t, const char *path, struct sl_buf *out);
+void serve_visibility_attributes(const struct serve_visibility_target *t, const char *path,
+                                 struct sl_buf *out);
 /* After it was found that he may. */
-void visibility_answer(const struct sl_manager *m, const struct visibility_target *t,
-                       const struct sl_http_request *rq, struct sl_http_answer *a);
-void visibility_forbid(const struct visibility_target *t, const char *path,
-                       struct sl_http_answer *a);
+void serve_visibility_answer(const struct sl_manager *m, const struct serve_visibility_target *t,
+                             const struct sl_http_request *rq, struct sl_http_answer *a);
+void serve_visibility_forbid(const struct serve_visibility_target *t, const char *path,
+                             struct sl_http_answer *a);
 /* A Status; the reason follows from the code. */
-void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) _printf_(3, 4);
+void serve_visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...)
+    _printf_(3, 4);
 
 /* ---- visibility_docs.c: discovery and OpenAPI documents ---- */
-void visibility_document(const struct visibility_target *t, const char *accept,
-                         struct sl_http_answer *a);
-extern const char *const visibility_versions[]; /* preferred first; ends with NULL */
+void serve_visibility_document(const struct serve_visibility_target *t, const char *accept,
+                               struct sl_http_answer *a);
+extern const char *const serve_visibility_versions[]; /* preferred first; ends with NULL */
 
 #endif

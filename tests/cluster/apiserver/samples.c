@@ -92,7 +92,7 @@ static const struct {
                   "" POD_SPEC "}}]}}"},
 };
 
-const char *sample_of(const struct sl_kind *k, const struct sl_kind_version *v) {
+const char *sample_of(const struct api_kind *k, const struct api_kind_version *v) {
     char exact[200], group[200];
 
     (void)snprintf(exact, sizeof exact, "%s/%s", k->plural, v->name);

@@ -6,7 +6,7 @@
 #include "cluster/apiserver/server.h"
 
 /* What is needed besides apiVersion, kind and a name. */
-const char *sample_of(const struct sl_kind *k, const struct sl_kind_version *v);
+const char *sample_of(const struct api_kind *k, const struct api_kind_version *v);
 /* The kind Thing of example.com, with everything that a definition may say. */
 extern const char sample_definition[];
 

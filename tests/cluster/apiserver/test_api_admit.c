@@ -113,7 +113,7 @@ struct wire {
     bool garbage, meddles; /* meddles: changes the object while it is asked */
 };
 
-static void on_meddled(void *ctx, const struct sl_reply *r) {
+static void on_meddled(void *ctx, const struct sl_kube_reply *r) {
     (void)ctx;
     assert_int_equal(r->status, 200);
 }
@@ -129,10 +129,10 @@ static void on_post(void *ctx, const struct sl_http_request *rq, struct sl_http_
         return;
     }
     if (w->meddles && w->asked == 1) {
-        struct sl_port *p = sl_apiserver_port(w->api.server, "other", "other");
+        struct sl_kube_client *p = sl_apiserver_client(w->api.server, "other", "other");
         static const char body[] = "{\"data\":{\"other\":\"1\"}}";
-        (void)sl_port_request(p,
-                              &(struct sl_request_line){.method = SL_PATCH,
+        (void)sl_kube_request(p,
+                              &(struct sl_kube_request){.method = SL_PATCH,
                                                         .path = CM "/a",
                                                         .content_type = SL_MERGE_PATCH,
                                                         .body = body,

@@ -78,20 +78,20 @@ static void rules_mean(void **state) {
         yyjson_doc *self = yyjson_read(meanings[i].self, strlen(meanings[i].self), 0);
         yyjson_doc *old =
             meanings[i].old ? yyjson_read(meanings[i].old, strlen(meanings[i].old), 0) : NULL;
-        struct sl_cel *c = NULL;
+        struct api_cel *c = NULL;
         struct sl_err err = {0};
         struct sl_arena arena;
         bool holds = false;
         int r;
 
         sl_arena_init(&arena, (size_t)1 << 20);
-        r = sl_cel_compile(meanings[i].rule, &arena, &c, &err);
+        r = api_cel_compile(meanings[i].rule, &arena, &c, &err);
         if (r < 0)
             print_error("%s: %s\n", meanings[i].rule, err.text);
         assert_int_equal(r, 0);
-        assert_int_equal(sl_cel_uses_old(c), meanings[i].old != NULL);
-        r = sl_cel_holds(c, yyjson_doc_get_root(self), yyjson_doc_get_root(old),
-                         &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err);
+        assert_int_equal(api_cel_uses_old(c), meanings[i].old != NULL);
+        r = api_cel_holds(c, yyjson_doc_get_root(self), yyjson_doc_get_root(old),
+                          &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err);
         if ((r < 0 ? ERROR : holds ? YES : NO) != meanings[i].is)
             print_error("%s of %s: %s\n", meanings[i].rule, meanings[i].self,
                         r < 0   ? err.text
@@ -130,7 +130,7 @@ static void others_are_refused(void **state) {
         "-",
     };
     char deep[1024];
-    struct sl_cel *c;
+    struct api_cel *c;
     struct sl_err err;
     struct sl_arena arena;
 
@@ -139,20 +139,20 @@ static void others_are_refused(void **state) {
     deep[sizeof(deep) - 1] = '\0';
     sl_arena_init(&arena, (size_t)1 << 20);
     for (size_t i = 0; i < SL_LEN(bad); i++) {
-        if (sl_cel_compile(bad[i], &arena, &c, &err) == 0)
+        if (api_cel_compile(bad[i], &arena, &c, &err) == 0)
             print_error("was understood: %s\n", bad[i]);
-        assert_true(sl_cel_compile(bad[i], &arena, &c, &err) < 0);
+        assert_true(api_cel_compile(bad[i], &arena, &c, &err) < 0);
     }
-    assert_true(sl_cel_compile(deep, &arena, &c, &err) < 0);
+    assert_true(api_cel_compile(deep, &arena, &c, &err) < 0);
     memset(deep, '!', sizeof(deep) - 1);
-    assert_true(sl_cel_compile(deep, &arena, &c, &err) < 0);
+    assert_true(api_cel_compile(deep, &arena, &c, &err) < 0);
     sl_arena_done(&arena);
 }
 
 /* Four loops over a list of 400: stopped, not run. */
 static void what_costs_too_much_ends(void **state) {
     struct sl_buf list;
-    struct sl_cel *c;
+    struct api_cel *c;
     struct sl_err err;
     struct sl_arena arena;
     yyjson_doc *self;
@@ -166,11 +166,11 @@ static void what_costs_too_much_ends(void **state) {
     self = yyjson_read(sl_buf_str(&list), list.len, 0);
     sl_arena_init(&arena, (size_t)1 << 20);
     assert_int_equal(
-        sl_cel_compile("self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d >= 0))))",
-                       &arena, &c, &err),
+        api_cel_compile("self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d >= 0))))",
+                        &arena, &c, &err),
         0);
-    assert_true(sl_cel_holds(c, yyjson_doc_get_root(self), NULL, &(uint64_t){SL_CEL_ALL_STEPS},
-                             &holds, &err) < 0);
+    assert_true(api_cel_holds(c, yyjson_doc_get_root(self), NULL, &(uint64_t){SL_CEL_ALL_STEPS},
+                              &holds, &err) < 0);
     sl_arena_done(&arena);
     yyjson_doc_free(self);
     sl_buf_done(&list);
@@ -183,14 +183,14 @@ static void our_rules_are_understood(void **state) {
     yyjson_val *v;
 
     (void)state;
-    for (; (text = sl_crd_builtin(definitions, &len)); definitions++) {
+    for (; (text = api_crd_builtin(definitions, &len)); definitions++) {
         yyjson_doc *doc = yyjson_read(text, len, 0);
         yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(doc), "spec.versions"), i, n, v) {
             struct sl_arena arena;
             struct sl_field_errs errs = {.arena = &arena};
             sl_arena_init(&arena, (size_t)16 << 20);
-            with_rules += sl_rules_new(sl_json_at(v, "schema.openAPIV3Schema"),
-                                       SL_PATH(NULL, "schema"), &arena, &errs) != NULL;
+            with_rules += api_rules_new(sl_json_at(v, "schema.openAPIV3Schema"),
+                                        SL_PATH(NULL, "schema"), &arena, &errs) != NULL;
             for (uint32_t e = 0; e < errs.n; e++)
                 print_error("%s\n", errs.text[e]);
             assert_int_equal(errs.n, 0);

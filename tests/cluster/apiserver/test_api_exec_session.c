@@ -23,14 +23,15 @@
 
 static struct {
     struct sl_buf log; /* what it was asked */
-    const struct sl_talk_events *ev;
+    const struct sl_exec_session_events *ev;
     void *ctx;
     const char *refuses; /* to open; NULL */
     bool full;           /* takes no more input for now */
 } rt;
 
-static int rt_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
-                   void *events_ctx, void **ret, struct sl_err *err) {
+static int rt_open(void *ctx, const struct sl_exec_session_spec *s,
+                   const struct sl_exec_session_events *ev, void *events_ctx, void **ret,
+                   struct sl_err *err) {
     assert_ptr_equal(ctx, &rt);
     sl_buf_printf(&rt.log, "[open %s/%s/%s%s%s%s%s", s->ns, s->pod, s->container,
                   s->in ? " in" : "", s->out ? " out" : "", s->err ? " err" : "",
@@ -73,14 +74,14 @@ static void rt_close(void *ctx, void *talk) {
     sl_buf_puts(&rt.log, "[close]");
 }
 
-static const struct sl_api_runtime runtime = {
+static const struct sl_api_kubelet runtime = {
     .ctx = &rt,
-    .talk_open = rt_open,
-    .talk_input = rt_input,
-    .talk_input_end = rt_input_end,
-    .talk_size = rt_size,
-    .talk_hold = rt_hold,
-    .talk_close = rt_close,
+    .session_open = rt_open,
+    .session_input = rt_input,
+    .session_input_end = rt_input_end,
+    .session_size = rt_size,
+    .session_hold = rt_hold,
+    .session_close = rt_close,
 };
 
 static void asked(const char *what) {
@@ -95,7 +96,7 @@ static struct {
     sl_api_call call;
     int status; /* of an answer; 101: a wire */
     struct sl_buf text, headers, got;
-    const struct sl_api_wire *wire;
+    const struct sl_api_upgrade_events *wire;
     void *wire_ctx;
     bool held, ended, refuses;
     size_t waiting;
@@ -110,8 +111,8 @@ static void on_answer(void *ctx, const struct sl_api_answer *a) {
     yyjson_doc_free(d);
 }
 
-static void on_upgrade(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
-                       void *wire_ctx) {
+static void on_upgrade(void *ctx, const char *const *headers,
+                       const struct sl_api_upgrade_events *wire, void *wire_ctx) {
     assert_ptr_equal(ctx, &cl);
     cl.status = 101;
     for (; *headers; headers += 2)
@@ -455,14 +456,14 @@ static void test_waiting(void **state) {
     rt.ev->output(rt.ctx, false, "b", 1);
     asked("[hold]");
     cl.waiting = 0;
-    cl.wire->room(cl.wire_ctx);
-    cl.wire->room(cl.wire_ctx);
+    cl.wire->writable(cl.wire_ctx);
+    cl.wire->writable(cl.wire_ctx);
     asked("[go on]");
     rt.full = true;
     SAY("\0more");
     assert_true(cl.held);
     rt.full = false;
-    rt.ev->room(rt.ctx);
+    rt.ev->writable(rt.ctx);
     assert_false(cl.held);
     asked("[in more]");
     /* One who does not keep to the protocol is told so, and the command is gone. */

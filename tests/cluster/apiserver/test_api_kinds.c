@@ -317,12 +317,12 @@ static void tokens_are_known_again(void **state) {
     assert_int_equal(api_post(&a, "/apis/authentication.k8s.io/v1/tokenreviews", review), 201);
     assert_string_equal(api_at(&a, "status.user.username"), "system:serviceaccount:default:s");
     sl_arena_init(&arena, 4096);
-    assert_null(sl_token_user(&arena, token, SL_TIME_NEVER)); /* it has run out */
-    assert_null(sl_token_user(&arena, "sluice.default.s.99999999999.00", 0));
-    assert_null(sl_token_user(&arena, "sluice.", 0));
-    assert_null(sl_token_user(&arena, "", 0));
+    assert_null(api_token_user(&arena, token, SL_TIME_NEVER)); /* it has run out */
+    assert_null(api_token_user(&arena, "sluice.default.s.99999999999.00", 0));
+    assert_null(api_token_user(&arena, "sluice.", 0));
+    assert_null(api_token_user(&arena, "", 0));
     token[strlen(token) - 1] ^= 1;
-    assert_null(sl_token_user(&arena, token, 0));
+    assert_null(api_token_user(&arena, token, 0));
     sl_arena_done(&arena);
     free(token);
     api_done(&a);
@@ -370,7 +370,7 @@ static void logs_are_cut_as_asked(void **state) {
     };
     static const char pod_text[] = "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\","
                                    "\"containers\":[{\"name\":\"c\"}]}}";
-    const struct sl_api_runtime rt = {
+    const struct sl_api_kubelet rt = {
         .log_open = log_open, .log_read = log_read, .log_close = log_close};
     const sl_time now = INT64_C(1767225611) * SL_SEC; /* 2026-01-01T00:00:11Z */
     yyjson_doc *pod = yyjson_read(pod_text, strlen(pod_text), 0);
@@ -380,28 +380,28 @@ static void logs_are_cut_as_asked(void **state) {
                "\n2026-01-01T00:00:02Z stderr F and more\n"
                "not a record\n2026-01-01T00:00:03.5Z stdout F three\n";
     for (size_t i = 0; i < SL_LEN(rows); i++) {
-        struct sl_log_query q;
-        struct sl_refusal no = {0};
+        struct api_log_query q;
+        struct api_refusal no = {0};
         struct sl_arena arena;
         struct sl_buf out;
-        struct sl_log *l;
+        struct api_log *l;
 
         sl_arena_init(&arena, 65536);
         sl_buf_init(&out, 65536);
-        sl_log_query_init(&q);
-        assert_true(sl_log_param(&q, rows[i].key, rows[i].value, &arena, &no));
-        l = sl_log_open(&rt, yyjson_doc_get_root(pod), &q, now, &arena, &no);
+        api_log_query_init(&q);
+        assert_true(api_log_param(&q, rows[i].key, rows[i].value, &arena, &no));
+        l = api_log_open(&rt, yyjson_doc_get_root(pod), &q, now, &arena, &no);
         assert_non_null(l);
-        while (sl_log_step(l, &out))
+        while (api_log_step(l, &out))
             ;
         assert_string_equal(sl_buf_str(&out), rows[i].text);
-        sl_log_free(l);
+        api_log_free(l);
         q.container = "other";
-        assert_null(sl_log_open(&rt, yyjson_doc_get_root(pod), &q, now, &arena, &no));
+        assert_null(api_log_open(&rt, yyjson_doc_get_root(pod), &q, now, &arena, &no));
         assert_string_equal(no.text, "container other is not valid for pod p");
-        assert_false(sl_log_param(&q, "tailLines", "x", &arena, &no));
+        assert_false(api_log_param(&q, "tailLines", "x", &arena, &no));
         assert_int_equal(no.status, 400);
-        assert_false(sl_log_param(&q, "tailLines", "-1", &arena, &no));
+        assert_false(api_log_param(&q, "tailLines", "-1", &arena, &no));
         assert_int_equal(no.status, 422);
         sl_buf_done(&out);
         sl_arena_done(&arena);
@@ -487,16 +487,16 @@ static void cells_are_kubectls(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cells); i++) {
-        struct sl_columns columns = sl_columns_of(cells[i].kind);
-        struct sl_kind k = {.group = "", .kind = cells[i].kind};
-        struct sl_kind_version v = {.columns = columns.v, .n_columns = columns.n};
+        struct api_columns columns = api_columns_of(cells[i].kind);
+        struct api_kind k = {.group = "", .kind = cells[i].kind};
+        struct api_kind_version v = {.columns = columns.v, .n_columns = columns.n};
         yyjson_doc *object = yyjson_read(cells[i].object, strlen(cells[i].object), 0), *row;
         struct sl_buf out;
         char *text;
 
         assert_non_null(object);
         sl_buf_init(&out, 65536);
-        sl_table_row(&k, &v, yyjson_doc_get_root(object), SL_INCLUDE_NONE, now, &out);
+        api_table_row(&k, &v, yyjson_doc_get_root(object), SL_INCLUDE_NONE, now, &out);
         row = yyjson_read(sl_buf_str(&out), out.len, 0);
         assert_non_null(row);
         text = yyjson_val_write(yyjson_obj_get(yyjson_doc_get_root(row), "cells"), 0, NULL);
@@ -532,7 +532,7 @@ static void ages_are_kubectls(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(rows); i++) {
         char out[SL_AGE_TEXT];
-        assert_string_equal(sl_age(rows[i].age, out), rows[i].text);
+        assert_string_equal(api_age(rows[i].age, out), rows[i].text);
     }
 }
 

@@ -16,14 +16,14 @@
 #define CM "/api/v1/namespaces/default/configmaps"
 
 struct heard {
-    struct sl_port *port;
-    sl_call call;
+    struct sl_kube_client *client;
+    sl_kube_call call;
     int replies, status, lines;
     bool stops; /* cancels from within a line */
     char last[400];
 };
 
-static void on_reply(void *ctx, const struct sl_reply *r) {
+static void on_reply(void *ctx, const struct sl_kube_reply *r) {
     struct heard *h = ctx;
     h->replies++;
     h->status = r->status;
@@ -35,13 +35,13 @@ static void on_line(void *ctx, const char *line, size_t len) {
     h->lines++;
     assert_null(memchr(line, '\n', len));
     if (h->stops)
-        sl_port_cancel(h->port, h->call);
+        sl_kube_cancel(h->client, h->call);
 }
 
-static void ask(struct heard *h, enum sl_method m, const char *path, const char *body) {
-    h->call = sl_port_request(
-        h->port,
-        &(struct sl_request_line){
+static void ask(struct heard *h, enum sl_kube_method m, const char *path, const char *body) {
+    h->call = sl_kube_request(
+        h->client,
+        &(struct sl_kube_request){
             .method = m, .path = path, .content_type = SL_JSON, .body = body, .len = strlen(body)},
         on_reply, h);
 }
@@ -51,9 +51,9 @@ static void test_requests(void **state) {
 
     (void)state;
     api_init(&a);
-    struct sl_port *p = sl_apiserver_port(
+    struct sl_kube_client *p = sl_apiserver_client(
         a.server, "system:serviceaccount:kube-system:job-controller", "job-controller/1");
-    struct heard h = {.port = p};
+    struct heard h = {.client = p};
     assert_true(p->wall > 0 && p->mono > 0);
     ask(&h, SL_POST, CM, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":\"1\"}}");
     assert_int_equal(h.replies, 0); /* never inside the call */
@@ -65,11 +65,11 @@ static void test_requests(void **state) {
     api_turn(&a, 3);
     assert_int_equal(h.status, 200);
     ask(&h, SL_DELETE, CM "/a", "");
-    sl_port_cancel(p, h.call); /* it is done all the same, but nobody hears of it */
+    sl_kube_cancel(p, h.call); /* it is done all the same, but nobody hears of it */
     api_turn(&a, 3);
     assert_int_equal(h.replies, 2);
     assert_int_equal(api_get(&a, CM "/a"), 404);
-    sl_port_cancel(p, h.call); /* again is fine */
+    sl_kube_cancel(p, h.call); /* again is fine */
     api_done(&a);
 }
 
@@ -78,11 +78,11 @@ static void test_watches(void **state) {
 
     (void)state;
     api_init(&a);
-    struct sl_port *p = sl_apiserver_port(a.server, "me", "me");
-    struct heard all = {.port = p}, once = {.port = p, .stops = true}, bad = {.port = p};
-    all.call = sl_port_watch(p, CM "?watch=true", on_line, on_reply, &all);
-    once.call = sl_port_watch(p, CM "?watch=true", on_line, on_reply, &once);
-    bad.call = sl_port_watch(p, CM "?watch=true&fieldSelector=x%3D1", on_line, on_reply, &bad);
+    struct sl_kube_client *p = sl_apiserver_client(a.server, "me", "me");
+    struct heard all = {.client = p}, once = {.client = p, .stops = true}, bad = {.client = p};
+    all.call = sl_kube_watch(p, CM "?watch=true", on_line, on_reply, &all);
+    once.call = sl_kube_watch(p, CM "?watch=true", on_line, on_reply, &once);
+    bad.call = sl_kube_watch(p, CM "?watch=true&fieldSelector=x%3D1", on_line, on_reply, &bad);
     api_turn(&a, 3);
     assert_int_equal(bad.replies, 1);
     assert_int_equal(bad.status, 400);
@@ -93,8 +93,8 @@ static void test_watches(void **state) {
     assert_int_equal(once.lines, 1);
     assert_int_equal(once.replies, 0);
     /* the same among the first lines */
-    struct heard first = {.port = p, .stops = true};
-    first.call = sl_port_watch(p, CM "?watch=true", on_line, on_reply, &first);
+    struct heard first = {.client = p, .stops = true};
+    first.call = sl_kube_watch(p, CM "?watch=true", on_line, on_reply, &first);
     api_turn(&a, 3);
     assert_int_equal(first.lines, 1);
     api_done(&a); /* with a watch open */

@@ -28,8 +28,8 @@ static bool all;
 static size_t scan_bytes = SCAN_BYTES;
 
 struct subject {
-    struct sl_kind *kind;
-    const struct sl_kind_version *version;
+    struct api_kind *kind;
+    const struct api_kind_version *version;
     char root[300]; /* "/apis/batch/v1/namespaces/default/jobs" */
     char head[300]; /* "apiVersion":..., */
     const char *base_text;
@@ -38,7 +38,7 @@ struct subject {
     uint32_t n; /* targets so far */
 };
 
-static void root_of(const struct sl_kind *k, const struct sl_kind_version *v, char out[300]) {
+static void root_of(const struct api_kind *k, const struct api_kind_version *v, char out[300]) {
     (void)snprintf(out, 300, "%s%s/%s%s/%s", *k->group ? "/apis/" : "/api", k->group, v->name,
                    k->namespaced ? "/namespaces/default" : "", k->plural);
 }
@@ -364,16 +364,16 @@ static void on_target(void *ctx, const struct blow_target *t) {
 static void every_list_and_map_of_every_kind(void **state) {
     struct sl_wordset seen = {0};
     struct sl_arena arena = SL_ARENA((size_t)64 << 20);
-    struct sl_kind *k;
+    struct api_kind *k;
     const char *only = getenv("SL_TEST_KIND");
 
     (void)state;
     if (timed_post(CRDS, sample_definition) != 201)
         print_error("%s\n", sl_buf_str(&timed.answer.body));
     assert_int_equal(timed.answer.status, 201);
-    struct sl_kind *kinds[SL_API_KINDS];
+    struct api_kind *kinds[SL_API_KINDS];
     uint32_t n_kinds = 0, targets = 0;
-    for (uint32_t i = 0; (k = sl_kind_each(timed.server, &i));)
+    for (uint32_t i = 0; (k = api_kind_each(timed.server, &i));)
         kinds[n_kinds++] = k;
     for (uint32_t i = 0; i < n_kinds; i++) {
         k = kinds[i];

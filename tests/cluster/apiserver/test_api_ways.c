@@ -170,7 +170,7 @@ static void protobuf(void **state) {
         put_bytes(&out, 1, type.s, type.len);
         put_bytes(&out, 2, in.s, in.len);
         sl_buf_done(&type);
-        hold("POST", w->path, DRY, SL_WIRE_TYPE, &out, 0, w->what, 0);
+        hold("POST", w->path, DRY, SL_PROTOBUF_TYPE, &out, 0, w->what, 0);
         asked += timed.answer.status == 201;
     }
     assert_true(asked >= 6); /* they are what they are meant to be */

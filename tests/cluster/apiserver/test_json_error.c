@@ -43,9 +43,9 @@ static void is_said_as_go_does(void **state) {
 
     sl_arena_init(&arena, (size_t)1 << 20);
     for (size_t i = 0; i < SL_LEN(known); i++)
-        assert_string_equal(sl_json_fault(&arena, known[i].text, strlen(known[i].text)),
+        assert_string_equal(api_json_fault(&arena, known[i].text, strlen(known[i].text)),
                             known[i].fault);
-    assert_string_equal(sl_json_fault(&arena, "", 1),
+    assert_string_equal(api_json_fault(&arena, "", 1),
                         "invalid character '\\x00' looking for beginning of value");
     sl_arena_done(&arena);
 }
@@ -65,13 +65,13 @@ static void takes_any_text(void **state) {
         sl_arena_init(&arena, (size_t)1 << 16);
         for (int i = 0; i < 4; i++, left /= base)
             text[i] = bytes[left % base];
-        assert_non_null(sl_json_fault(&arena, text, 4));
+        assert_non_null(api_json_fault(&arena, text, 4));
         sl_arena_done(&arena);
         free(text);
     }
     memset(deep, '[', 1000);
     sl_arena_init(&arena, (size_t)1 << 16);
-    assert_string_equal(sl_json_fault(&arena, deep, 1000), "exceeded max depth");
+    assert_string_equal(api_json_fault(&arena, deep, 1000), "exceeded max depth");
     sl_arena_done(&arena);
     free(deep);
 }

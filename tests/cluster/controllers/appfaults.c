@@ -295,9 +295,9 @@ static void on_change(struct apps_world *w, const struct fakeapi_change *ch) {
 
 /* ---- people ---- */
 
-static int sendf(struct history *h, enum sl_method m, const char *path, const char *fmt, ...)
+static int sendf(struct history *h, enum sl_kube_method m, const char *path, const char *fmt, ...)
     _printf_(4, 5);
-static int sendf(struct history *h, enum sl_method m, const char *path, const char *fmt, ...) {
+static int sendf(struct history *h, enum sl_kube_method m, const char *path, const char *fmt, ...) {
     char body[2000];
     va_list ap;
     va_start(ap, fmt);

@@ -80,7 +80,7 @@ static int on_write(void *ctx, const struct fakeapi_write *wr, struct sl_buf *wh
 
 void world_revive(struct apps_world *w) {
     w->c = sl_cluster_new(&(struct sl_cluster_spec){
-        .port = fakeapi_port(w->api, 0), .seed = w->seed + 7919 * w->lives++, .ca = w->ca});
+        .client = fakeapi_port(w->api, 0), .seed = w->seed + 7919 * w->lives++, .ca = w->ca});
 }
 
 void world_kill(struct apps_world *w) {
@@ -131,7 +131,7 @@ void world_run(struct apps_world *w, sl_span d) {
 
 /* ---- by hand ---- */
 
-int world_do(struct apps_world *w, enum sl_method method, const char *path, const char *type,
+int world_do(struct apps_world *w, enum sl_kube_method method, const char *path, const char *type,
              const char *text) {
     char *body = text ? sl_strdup(text) : NULL;
     struct sl_buf out;

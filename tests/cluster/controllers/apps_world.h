@@ -43,7 +43,7 @@ void world_revive(struct apps_world *w);
 void world_run(struct apps_world *w, sl_span d);
 
 /* Quotes may be written as '. Returns the HTTP status. */
-int world_do(struct apps_world *w, enum sl_method method, const char *path, const char *type,
+int world_do(struct apps_world *w, enum sl_kube_method method, const char *path, const char *type,
              const char *text);
 void world_create(struct apps_world *w, const char *path, const char *text); /* must succeed */
 void world_patch(struct apps_world *w, const char *path,

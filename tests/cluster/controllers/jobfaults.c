@@ -85,9 +85,10 @@ static uint32_t below(struct world *w, uint32_t n) {
     return (uint32_t)sl_prng_below(&w->prng, n);
 }
 
-static int sendf(struct world *w, enum sl_method method, const char *path, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static int sendf(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
+static int sendf(struct world *w, enum sl_kube_method method, const char *path, const char *fmt,
+                 ...) __attribute__((format(printf, 4, 5)));
+static int sendf(struct world *w, enum sl_kube_method method, const char *path, const char *fmt,
+                 ...) {
     char body[2048];
     va_list args;
     va_start(args, fmt);
@@ -381,8 +382,8 @@ static void people(void *ctx, uint64_t arg) {
 
 static void start(struct world *w) {
     w->started = fakeapi_now(w->api);
-    w->cluster = sl_cluster_new(
-        &(struct sl_cluster_spec){.port = fakeapi_port(w->api, 0), .seed = sl_prng_next(&w->prng)});
+    w->cluster = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w->api, 0),
+                                                          .seed = sl_prng_next(&w->prng)});
 }
 
 static void die(struct world *w) {
@@ -437,7 +438,7 @@ static void check_end(struct world *w) {
         (void)snprintf(path, sizeof path, JOB_PATH "j-%u", i);
         yyjson_val *job = fakeapi_get(w->api, path);
         if (t->indexed) {
-            struct indexes done = {0};
+            struct cl_indexes done = {0};
             cl_indexes_read(sl_json_str(job, "status.completedIndexes"), INT32_MAX, &done);
             if (cl_indexes_count(&done) != t->succeeded ||
                 (t->complete && t->succeeded != t->completions))

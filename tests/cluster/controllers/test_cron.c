@@ -73,7 +73,7 @@ static void next_times(void **state) {
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct sl_cron c;
         struct sl_err err = {0};
-        struct cron_zone *z = cl_zone_load(cases[i].zone);
+        struct cl_cron_zone *z = cl_zone_load(cases[i].zone);
         assert_non_null(z);
         assert_int_equal(sl_cron_read(cases[i].schedule, &c, &err), 0);
         text_of(cl_cron_next(&c, z, at(cases[i].from)), is);
@@ -129,7 +129,7 @@ static void bad_schedules(void **state) {
 /* Whatever the schedule, the next time meets it and none before it does. */
 static void none_is_skipped(void **state) {
     static const char *const schedules[] = {"7 * * * *", "*/10 3,4 * * *", "0 2 * * 0"};
-    struct cron_zone *z = cl_zone_load("America/New_York");
+    struct cl_cron_zone *z = cl_zone_load("America/New_York");
     (void)state;
     for (size_t i = 0; i < SL_LEN(schedules); i++) {
         struct sl_cron c;

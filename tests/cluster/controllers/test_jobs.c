@@ -758,7 +758,7 @@ static void indexes(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct indexes s = {0};
+        struct cl_indexes s = {0};
         struct sl_buf b;
         sl_buf_init(&b, 1000);
         cl_indexes_read(cases[i].in, cases[i].end, &s);
@@ -777,7 +777,7 @@ static void indexes_at_random(void **state) {
     sl_prng_init(&p, 5);
     for (uint32_t round = 0; round < 200; round++) {
         bool a[64] = {0}, b[64] = {0};
-        struct indexes s = {0}, t = {0};
+        struct cl_indexes s = {0}, t = {0};
         int64_t common = 0;
         for (uint32_t i = 0; i < 30; i++) {
             int32_t x = (int32_t)sl_prng_below(&p, 60), y = (int32_t)sl_prng_below(&p, 60);

@@ -32,9 +32,10 @@ static void run(struct world *w, sl_span d) {
     fakeapi_advance(w->api, until);
 }
 
-static void post(struct world *w, enum sl_method method, const char *path, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static void post(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
+static void post(struct world *w, enum sl_kube_method method, const char *path, const char *fmt,
+                 ...) __attribute__((format(printf, 4, 5)));
+static void post(struct world *w, enum sl_kube_method method, const char *path, const char *fmt,
+                 ...) {
     char body[16384];
     va_list args;
     va_start(args, fmt);
@@ -50,7 +51,7 @@ static void post(struct world *w, enum sl_method method, const char *path, const
 
 static void begin(struct world *w) {
     w->api = fakeapi_new(1);
-    w->c = sl_cluster_new(&(struct sl_cluster_spec){.port = fakeapi_port(w->api, 0), .seed = 1});
+    w->c = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w->api, 0), .seed = 1});
 }
 
 static void end(struct world *w) {
@@ -839,7 +840,7 @@ static void too_many_labels(void **state) {
     assert_string_equal(node_of(&w, "p"), "good");
     /* who starts with them in the store does, too */
     sl_cluster_free(w.c);
-    w.c = sl_cluster_new(&(struct sl_cluster_spec){.port = fakeapi_port(w.api, 0), .seed = 2});
+    w.c = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w.api, 0), .seed = 2});
     add_pod(&w, "q", "1", "", "");
     run(&w, 60 * SL_SEC);
     assert_string_equal(node_of(&w, "q"), "good");

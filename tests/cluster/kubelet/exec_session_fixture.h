@@ -27,11 +27,11 @@ static inline void heard(void *ctx, bool is_err, const char *bytes, size_t len) 
     sl_buf_add(is_err ? &e->err : &e->out, bytes, len);
     if (e->hold_after && e->out.len >= e->hold_after) {
         e->hold_after = 0;
-        sl_runtime_talk_hold(e->w->rt, e->talk, true);
+        sl_kubelet_session_hold(e->w->rt, e->talk, true);
     }
     if (e->close_after && e->out.len >= e->close_after) {
         e->closed = true;
-        sl_runtime_talk_close(e->w->rt, e->talk);
+        sl_kubelet_session_close(e->w->rt, e->talk);
     }
 }
 
@@ -51,30 +51,31 @@ static inline void over(void *ctx, int code, const char *why) {
     (void)snprintf(e->why, sizeof e->why, "%s", why ? why : "");
     if (!e->keep) {
         e->closed = true;
-        sl_runtime_talk_close(e->w->rt, e->talk);
+        sl_kubelet_session_close(e->w->rt, e->talk);
     }
 }
 
-static const struct sl_talk_events events = {.output = heard, .room = room, .ended = over};
+static const struct sl_exec_session_events events = {
+    .output = heard, .writable = room, .ended = over};
 
 /* 'how': i, o, e for streams, t for a terminal. */
 static inline int try_open(struct world *w, struct ear *e, const char *pod, const char *container,
                            const char *how, const char *const *argv, struct sl_err *err) {
     yyjson_val *o = pod_now(w, pod);
-    const struct sl_talk_spec s = {.ns = "default",
-                                   .pod = pod,
-                                   .uid = o ? sl_json_str(o, "metadata.uid") : "none",
-                                   .container = container,
-                                   .argv = argv,
-                                   .in = strchr(how, 'i'),
-                                   .out = strchr(how, 'o'),
-                                   .err = strchr(how, 'e'),
-                                   .tty = strchr(how, 't')};
+    const struct sl_exec_session_spec s = {.ns = "default",
+                                           .pod = pod,
+                                           .uid = o ? sl_json_str(o, "metadata.uid") : "none",
+                                           .container = container,
+                                           .argv = argv,
+                                           .in = strchr(how, 'i'),
+                                           .out = strchr(how, 'o'),
+                                           .err = strchr(how, 'e'),
+                                           .tty = strchr(how, 't')};
 
     *e = (struct ear){.w = w, .in_call = true, .code = -1};
     sl_buf_init(&e->out, MAX_HEARD);
     sl_buf_init(&e->err, MAX_HEARD);
-    const int r = sl_runtime_talk_open(w->rt, &s, &events, e, &e->talk, err);
+    const int r = sl_kubelet_session_open(w->rt, &s, &events, e, &e->talk, err);
     e->in_call = false;
     return r;
 }
@@ -97,7 +98,7 @@ static inline void open_attach(struct world *w, struct ear *e, const char *pod, 
 
 static inline bool feed(struct ear *e, const char *bytes, size_t len) {
     e->in_call = true;
-    const bool more = sl_runtime_talk_input(e->w->rt, e->talk, bytes, len);
+    const bool more = sl_kubelet_session_input(e->w->rt, e->talk, bytes, len);
     e->in_call = false;
     return more;
 }
@@ -108,20 +109,20 @@ static inline void type(struct ear *e, const char *text) {
 
 static inline void feed_end(struct ear *e) {
     e->in_call = true;
-    sl_runtime_talk_input_end(e->w->rt, e->talk);
+    sl_kubelet_session_input_end(e->w->rt, e->talk);
     e->in_call = false;
 }
 
 static inline void hold(struct ear *e, bool how) {
     e->in_call = true;
-    sl_runtime_talk_hold(e->w->rt, e->talk, how);
+    sl_kubelet_session_hold(e->w->rt, e->talk, how);
     e->in_call = false;
 }
 
 static inline void close_ear(struct ear *e) {
     if (!e->closed) {
         e->in_call = true;
-        sl_runtime_talk_close(e->w->rt, e->talk);
+        sl_kubelet_session_close(e->w->rt, e->talk);
         e->in_call = false;
     }
     e->closed = true;

@@ -41,7 +41,7 @@ struct world {
     uv_loop_t loop;
     uv_timer_t timer;
     struct fakeapi *api;
-    struct sl_runtime *rt;
+    struct sl_kubelet *rt;
     char dir[64], marker[32]; /* the marker stands in the command line of what may outlive a test */
     sl_time began, skipped;
     uint32_t writes; /* of pods, since it was last set */
@@ -65,14 +65,14 @@ static inline void count_write(void *ctx, const struct fakeapi_change *c) {
 }
 
 static inline void start(struct world *w, uint32_t sims) {
-    const struct sl_runtime_spec spec = {.loop = &w->loop,
-                                         .port = fakeapi_port(w->api, 0),
+    const struct sl_kubelet_spec spec = {.loop = &w->loop,
+                                         .client = fakeapi_port(w->api, 0),
                                          .dir = w->dir,
                                          .node = "machine",
                                          .files = FILES,
                                          .sim = {.count = sims}};
 
-    assert_int_equal(sl_runtime_new(&spec, &w->rt, NULL), 0);
+    assert_int_equal(sl_kubelet_new(&spec, &w->rt, NULL), 0);
 }
 
 static inline void begin(struct world *w, uint32_t sims) {
@@ -93,12 +93,12 @@ static inline void begin(struct world *w, uint32_t sims) {
 static inline void turn(struct world *w) {
     (void)uv_run(&w->loop, UV_RUN_ONCE);
     fakeapi_advance(w->api, real_now() - w->began + w->skipped);
-    sl_runtime_tick(w->rt);
+    sl_kubelet_tick(w->rt);
 }
 
 static inline void stop(struct world *w, uint32_t grace_ms) {
-    sl_runtime_stop(w->rt, grace_ms);
-    sl_runtime_free(w->rt);
+    sl_kubelet_stop(w->rt, grace_ms);
+    sl_kubelet_free(w->rt);
     w->rt = NULL;
     for (int i = 0; i < 10; i++)
         (void)uv_run(&w->loop, UV_RUN_NOWAIT);
@@ -133,7 +133,7 @@ static inline void end(struct world *w) {
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(left(w), 0);
-    folder_remove(w->dir);
+    klet_folder_remove(w->dir);
     assert_int_equal(access(w->dir, F_OK), -1);
 }
 
@@ -318,15 +318,15 @@ static inline bool read_log(struct world *w, const char *pod, const char *contai
     uint64_t at = 0;
 
     *ret_end = false;
-    if (sl_runtime_log_open(w->rt, "default", pod, sl_json_str(o, "metadata.uid"), container,
+    if (sl_kubelet_log_open(w->rt, "default", pod, sl_json_str(o, "metadata.uid"), container,
                             previous, &log, &err) < 0) {
         sl_buf_puts(out, err.text);
         return false;
     }
     sl_buf_init(&raw, (size_t)64 << 20);
-    for (size_t n; (n = sl_runtime_log_read(w->rt, log, at, &raw, ret_end)) > 0; at += n)
+    for (size_t n; (n = sl_kubelet_log_read(w->rt, log, at, &raw, ret_end)) > 0; at += n)
         assert_int_equal(raw.len, at + n);
-    sl_runtime_log_close(w->rt, log);
+    sl_kubelet_log_close(w->rt, log);
     for (char *p = raw.s; plain && p && p < raw.s + raw.len;) {
         char *nl = memchr(p, '\n', (size_t)(raw.s + raw.len - p));
         assert_non_null(nl);

@@ -110,7 +110,7 @@ static void attached_terminal(void **state) {
     turns(&w, 100);
     open_attach(&w, &e, "a", "iot");
     e.in_call = true;
-    sl_runtime_talk_size(w.rt, e.talk, 77, 22);
+    sl_kubelet_session_size(w.rt, e.talk, 77, 22);
     e.in_call = false;
     type(&e, "stty size; echo $TERM; echo er''r >&2\n");
     wait_text(&e, &e.out, "22 77\r\nxterm\r\nerr\r\n");
@@ -154,7 +154,7 @@ static void held_attach(void **state) {
 /* ---- ceilings ---- */
 
 static void ceilings(void **state) {
-    static struct ear ears[SL_MAX_TALKS];
+    static struct ear ears[SL_MAX_SESSIONS];
     const char *const argv[] = {"true", NULL};
     struct world w;
     struct sl_err err;
@@ -163,11 +163,11 @@ static void ceilings(void **state) {
     (void)state;
 
     begin(&w, 0);
-    for (uint32_t p = 0; p < SL_MAX_TALKS / SL_MAX_POD_TALKS; p++) {
+    for (uint32_t p = 0; p < SL_MAX_SESSIONS / SL_MAX_POD_SESSIONS; p++) {
         (void)snprintf(name, sizeof name, "p%u", p);
         make_sh(&w, name, "Never", "sleep 1000");
         wait_phase(&w, name, "Running");
-        for (uint32_t i = 0; i < SL_MAX_POD_TALKS; i++)
+        for (uint32_t i = 0; i < SL_MAX_POD_SESSIONS; i++)
             open_attach(&w, &ears[n++], name, "o");
         struct ear more;
         assert_int_equal(try_open(&w, &more, name, "main", "o", argv, &err), SL_ELIMIT);

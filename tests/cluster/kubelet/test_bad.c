@@ -81,18 +81,18 @@ static void followed(void **state) {
             "for i in 1 2 3 4 5; do echo line $i; while [ ! -e ../../../heard$i ]; do sleep 0.01; "
             "done; done");
     wait_phase(&w, "a", "Running");
-    assert_int_equal(sl_runtime_log_open(w.rt, "default", "a",
+    assert_int_equal(sl_kubelet_log_open(w.rt, "default", "a",
                                          sl_json_str(pod_now(&w, "a"), "metadata.uid"), "main",
                                          false, &log, NULL),
                      0);
     sl_buf_init(&b, 100000);
     uint32_t pieces = 0;
     while (!over) {
-        size_t n = sl_runtime_log_read(w.rt, log, at, &b, &over);
+        size_t n = sl_kubelet_log_read(w.rt, log, at, &b, &over);
         at += n;
         if (n > 0) { /* and only then there is more */
             (void)snprintf(heard, sizeof heard, "%s/pods/heard%u", w.dir, ++pieces);
-            assert_int_equal(file_write(heard, "", 0, 0644), 0);
+            assert_int_equal(klet_file_write(heard, "", 0, 0644), 0);
         }
         turn(&w);
     }
@@ -100,8 +100,8 @@ static void followed(void **state) {
     assert_non_null(strstr(b.s, "stdout F line 5\n"));
     delete_pod(&w, "a", 0);
     sl_buf_clear(&b);
-    WAIT(&w, sl_runtime_log_read(w.rt, log, 0, &b, &over) == 0); /* its file goes; nothing worse */
-    sl_runtime_log_close(w.rt, log);
+    WAIT(&w, sl_kubelet_log_read(w.rt, log, 0, &b, &over) == 0); /* its file goes; nothing worse */
+    sl_kubelet_log_close(w.rt, log);
     sl_buf_done(&b);
     end(&w);
 }
@@ -116,17 +116,17 @@ static void no_such_log(void **state) {
     make_sh(&w, "a", "Never", "true");
     wait_phase(&w, "a", "Succeeded");
     const char *uid = sl_json_str(pod_now(&w, "a"), "metadata.uid");
-    assert_int_equal(sl_runtime_log_open(w.rt, "default", "a", uid, "none", false, &log, &err),
+    assert_int_equal(sl_kubelet_log_open(w.rt, "default", "a", uid, "none", false, &log, &err),
                      SL_ENOENT);
-    assert_int_equal(sl_runtime_log_open(w.rt, "default", "a", uid, "main", true, &log, &err),
+    assert_int_equal(sl_kubelet_log_open(w.rt, "default", "a", uid, "main", true, &log, &err),
                      SL_ENOENT);
     assert_string_equal(err.text, "previous terminated container \"main\" in pod \"a\" not found");
     assert_int_equal(
-        sl_runtime_log_open(w.rt, "default", "b", "no-such-uid", "main", false, &log, &err),
+        sl_kubelet_log_open(w.rt, "default", "b", "no-such-uid", "main", false, &log, &err),
         SL_ENOENT);
     assert_int_equal(
-        sl_runtime_log_open(w.rt, "default", "b", "../../x", "main", false, &log, &err), SL_EINVAL);
-    assert_int_equal(sl_runtime_log_open(w.rt, "default", "b", "x", "../main", false, &log, &err),
+        sl_kubelet_log_open(w.rt, "default", "b", "../../x", "main", false, &log, &err), SL_EINVAL);
+    assert_int_equal(sl_kubelet_log_open(w.rt, "default", "b", "x", "../main", false, &log, &err),
                      SL_EINVAL);
     end(&w);
 }
@@ -285,7 +285,7 @@ static void probes(void **state) {
     assert_string_equal(condition_of(&w, "a", "Ready", "message"),
                         "containers with unready status: [main]");
     (void)snprintf(spec, sizeof spec, "%s/pods/up", w.dir);
-    assert_int_equal(file_write(spec, "", 0, 0644), 0);
+    assert_int_equal(klet_file_write(spec, "", 0, 0644), 0);
     for (sl_time until = real_now() + PATIENCE;
          real_now() < until && strcmp(condition_of(&w, "a", "Ready", "status"), "True") != 0;) {
         leap(&w, 20 * SL_MSEC);
@@ -300,7 +300,7 @@ static void probes(void **state) {
     assert_string_equal(condition_of(&w, "a", "Ready", "status"), "False");
     assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1), 0);
     (void)snprintf(spec, sizeof spec, "%s/pods/dead", w.dir);
-    assert_int_equal(file_write(spec, "", 0, 0644), 0);
+    assert_int_equal(klet_file_write(spec, "", 0, 0644), 0);
     for (sl_time until = real_now() + PATIENCE;
          real_now() < until && sl_json_int(status_of(&w, "a", "main"), "restartCount", -1) < 1;) {
         leap(&w, 20 * SL_MSEC);
@@ -331,40 +331,40 @@ static void cgroup_limits(void **state) {
     (void)state;
 
     assert_non_null(mkdtemp(root));
-    struct cgroups *g = cgroups_new(root); /* no controllers */
-    assert_false(cgroups_on(g));
-    assert_int_equal(cgroup_make(g, "x", 1, 1, &folder), -1);
+    struct klet_cgroups *g = klet_cgroups_new(root); /* no controllers */
+    assert_false(klet_cgroups_on(g));
+    assert_int_equal(klet_cgroup_make(g, "x", 1, 1, &folder), -1);
     assert_null(folder);
-    cgroups_free(g);
+    klet_cgroups_free(g);
     (void)snprintf(path, sizeof path, "%s/sluice.pods.1", root); /* of a run that was killed */
     assert_int_equal(mkdir(path, 0755), 0);
     (void)snprintf(path, sizeof path, "%s/cgroup.controllers", root);
-    assert_int_equal(file_write(path, "cpuset cpu io memory pids\n", 26, 0644), 0);
-    g = cgroups_new(root);
-    assert_true(cgroups_on(g));
+    assert_int_equal(klet_file_write(path, "cpuset cpu io memory pids\n", 26, 0644), 0);
+    g = klet_cgroups_new(root);
+    assert_true(klet_cgroups_on(g));
     expect_file(root, "cgroup.subtree_control", "+cpu +memory +pids");
     (void)snprintf(path, sizeof path, "%s/sluice.pods.1", root);
     assert_int_equal(access(path, F_OK), -1);
-    int fd = cgroup_make(g, "one", 1500, 64 << 20, &folder);
+    int fd = klet_cgroup_make(g, "one", 1500, 64 << 20, &folder);
     assert_true(fd >= 0);
     (void)close(fd);
     expect_file(folder, "cpu.max", "150000 100000");
     expect_file(folder, "memory.max", "67108864");
     expect_file(folder, "memory.oom.group", "1");
     expect_file(folder, "pids.max", "8192");
-    assert_false(cgroup_oom(folder));
+    assert_false(klet_cgroup_oom(folder));
     (void)snprintf(path, sizeof path, "%s/memory.events", folder);
-    assert_int_equal(file_write(path, "low 0\noom 1\noom_kill 2\n", 23, 0644), 0);
-    assert_true(cgroup_oom(folder));
+    assert_int_equal(klet_file_write(path, "low 0\noom 1\noom_kill 2\n", 23, 0644), 0);
+    assert_true(klet_cgroup_oom(folder));
     sl_freep(&folder);
-    fd = cgroup_make(g, "free", 0, 0, &folder); /* no limits */
+    fd = klet_cgroup_make(g, "free", 0, 0, &folder); /* no limits */
     assert_true(fd >= 0);
     (void)close(fd);
     (void)snprintf(path, sizeof path, "%s/cpu.max", folder);
     assert_int_equal(access(path, F_OK), -1);
     sl_freep(&folder);
-    cgroups_free(g);
-    folder_remove(root);
+    klet_cgroups_free(g);
+    klet_folder_remove(root);
 }
 
 int main(void) {

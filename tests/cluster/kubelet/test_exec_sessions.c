@@ -63,16 +63,16 @@ static void in_its_cgroup(void **state) {
     (void)state;
 
     begin(&w, 0);
-    cgroups_free(w.rt->cgroups); /* a folder that looks like one */
+    klet_cgroups_free(w.rt->cgroups); /* a folder that looks like one */
     (void)snprintf(path, sizeof path, "%s/cgroup.controllers", w.dir);
-    assert_int_equal(file_write(path, "cpu memory\n", 11, 0644), 0);
+    assert_int_equal(klet_file_write(path, "cpu memory\n", 11, 0644), 0);
     (void)snprintf(path, sizeof path, "%s/cgroup.subtree_control", w.dir);
-    assert_int_equal(file_write(path, "", 0, 0644), 0);
-    w.rt->cgroups = cgroups_new(w.dir);
+    assert_int_equal(klet_file_write(path, "", 0, 0644), 0);
+    w.rt->cgroups = klet_cgroups_new(w.dir);
     make_sh(&w, "a", "Never", "sleep 1000");
     wait_phase(&w, "a", "Running");
     (void)snprintf(path, sizeof path, "%s/cgroup.procs",
-                   pod_container(pod_find(w.rt, "default", "a"), "main")->cgroup);
+                   klet_pod_container(klet_pod_find(w.rt, "default", "a"), "main")->cgroup);
     assert_int_equal(truncate(path, 0), 0);
     expect(&w, "oe", "true", "", "", 0);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -262,7 +262,7 @@ static void terminal(void **state) {
             "trap 'stty size; exit 5' WINCH; stty size; while :; do sleep 0.01; done");
     wait_text(&e, &e.out, "0 0\r\n");
     e.in_call = true;
-    sl_runtime_talk_size(w.rt, e.talk, 132, 43);
+    sl_kubelet_session_size(w.rt, e.talk, 132, 43);
     e.in_call = false;
     wait_over(&e);
     assert_string_equal(sl_buf_str(&e.out), "0 0\r\n43 132\r\n");
@@ -468,7 +468,7 @@ static void held(void **state) {
 /* Each session costs two processes: whoever opens them without end is held back. */
 static void too_often(void **state) {
     const char *const argv[] = {"true", NULL};
-    static struct ear ears[SL_MAX_POD_TALKS];
+    static struct ear ears[SL_MAX_POD_SESSIONS];
     struct sl_err err = {0};
     struct world w;
     int opened = 0, r = 0;
@@ -479,7 +479,7 @@ static void too_often(void **state) {
     wait_phase(&w, "a", "Running");
     turn(&w);
     w.rt->exec_at =
-        w.rt->port->mono - 5 * (SL_SEC / SL_EXEC_PER_SECOND); /* most of a burst is over */
+        w.rt->client->mono - 5 * (SL_SEC / SL_EXEC_PER_SECOND); /* most of a burst is over */
     for (; opened < 64 && r == 0; opened++)
         r = try_open(&w, &ears[opened], "a", "main", "o", argv, &err);
     assert_int_equal(r, SL_ELIMIT);

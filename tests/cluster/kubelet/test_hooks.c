@@ -44,7 +44,7 @@ static void put_there(const struct world *w, const char *file) {
     char path[200];
 
     (void)snprintf(path, sizeof path, "%s/%s", w->dir, file);
-    assert_int_equal(file_write(path, "", 0, 0644), 0);
+    assert_int_equal(klet_file_write(path, "", 0, 0644), 0);
 }
 
 struct reasons {

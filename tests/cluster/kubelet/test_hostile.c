@@ -242,7 +242,7 @@ static void paths_that_multiply(void **state) {
     (void)state;
 
     begin(&w, 0);
-    if (!spawner_mounts(w.rt->spawner)) {
+    if (!klet_spawner_mounts(w.rt->spawner)) {
         end(&w);
         sl_buf_done(&b);
         skip();
@@ -313,7 +313,7 @@ static void secrets_of_others(void **state) {
     (void)state;
 
     begin(&w, 0);
-    if (geteuid() != 0 || !spawner_mounts(w.rt->spawner)) {
+    if (geteuid() != 0 || !klet_spawner_mounts(w.rt->spawner)) {
         end(&w);
         skip();
     }
@@ -355,7 +355,7 @@ static void security_contexts(void **state) {
     (void)state;
 
     begin(&w, 0);
-    if (geteuid() != 0 || !spawner_mounts(w.rt->spawner)) {
+    if (geteuid() != 0 || !klet_spawner_mounts(w.rt->spawner)) {
         end(&w);
         skip();
     }
@@ -408,7 +408,7 @@ static void links_in_volumes(void **state) {
     (void)state;
 
     begin(&w, 0);
-    if (!spawner_mounts(w.rt->spawner)) {
+    if (!klet_spawner_mounts(w.rt->spawner)) {
         end(&w);
         skip();
     }
@@ -469,7 +469,7 @@ static void links_to_mount_points(void **state) {
     (void)state;
 
     begin(&w, 0);
-    if (geteuid() != 0 || !spawner_mounts(w.rt->spawner)) {
+    if (geteuid() != 0 || !klet_spawner_mounts(w.rt->spawner)) {
         end(&w);
         skip();
     }
@@ -503,7 +503,7 @@ static void links_to_mount_points(void **state) {
     (void)snprintf(path, sizeof path, "%s-link", outside);
     assert_int_equal(unlink(path), 0);
     (void)snprintf(path, sizeof path, "%s-own", outside);
-    folder_remove(path);
+    klet_folder_remove(path);
     /* The machine's links are its own, and a folder of a volume is one. */
     assert_int_equal(mkdir(outside, 0755), 0);
     (void)snprintf(path, sizeof path, "%s/link", outside);
@@ -534,7 +534,7 @@ static void volumes_that_hide(void **state) {
     (void)state;
 
     begin(&w, 0);
-    if (!spawner_mounts(w.rt->spawner)) {
+    if (!klet_spawner_mounts(w.rt->spawner)) {
         end(&w);
         skip();
     }

@@ -12,7 +12,7 @@
 static void wait_ready(struct world *w) {
     const sl_time until = real_now() + 10 * SL_SEC;
 
-    while (!sl_runtime_ready(w->rt)) {
+    while (!sl_kubelet_ready(w->rt)) {
         assert_true(real_now() < until);
         turn(w);
     }
@@ -71,7 +71,7 @@ static void again_with_others(void **state) {
         sl_json_str(
             yyjson_arr_get(sl_json_at(fakeapi_get(w.api, NODES "/machine"), "spec.taints"), 0),
             "key"),
-        REAL_TAINT);
+        LOCAL_TAINT);
     make_pod(&w, "p0", "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}",
              "\"nodeName\":\"sim-0000\",\"containers\":[{\"name\":\"main\"}]");
     make_pod(&w, "p2", "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}",
@@ -82,7 +82,7 @@ static void again_with_others(void **state) {
     assert_int_equal(fakeapi_do(w.api, SL_PATCH, NODES "/machine", SL_MERGE_PATCH,
                                 "{\"metadata\":{\"labels\":{\"own\":\"yes\"}},\"spec\":{"
                                 "\"unschedulable\":true,\"taints\":[{\"key\":\"mine\","
-                                "\"effect\":\"NoSchedule\"},{\"key\":\"" REAL_TAINT
+                                "\"effect\":\"NoSchedule\"},{\"key\":\"" LOCAL_TAINT
                                 "\",\"effect\":\"NoSchedule\"}]}}",
                                 NULL),
                      200);
@@ -169,8 +169,8 @@ static void how_long(void **state) {
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         yyjson_doc *d = yyjson_read(cases[i].pod, strlen(cases[i].pod), 0);
         assert_non_null(d);
-        if (sim_span(yyjson_doc_get_root(d)) != cases[i].span)
-            fail_msg("%s: %lld", cases[i].pod, (long long)sim_span(yyjson_doc_get_root(d)));
+        if (klet_sim_span(yyjson_doc_get_root(d)) != cases[i].span)
+            fail_msg("%s: %lld", cases[i].pod, (long long)klet_sim_span(yyjson_doc_get_root(d)));
         yyjson_doc_free(d);
     }
 }
@@ -275,7 +275,7 @@ static void guests(void **state) {
     assert_string_equal(phase_of(&w, "late"), "Running");
     assert_int_equal(fakeapi_do(w.api, SL_DELETE, NODES "/spare", NULL, NULL, NULL), 200);
     turns(&w, 30);
-    assert_int_equal(node_whose(w.rt, "spare"), WHOSE_OTHER);
+    assert_int_equal(klet_node_owner_of(w.rt, "spare"), NODE_OWNER_OTHER);
     assert_null(fakeapi_get(w.api, NODES "/spare"));
     end(&w);
 }
@@ -356,7 +356,7 @@ static void with_faults(void **state) {
         (void)snprintf(name, sizeof name, "p%d", i);
         assert_string_equal(phase_of(&w, name), "Succeeded");
     }
-    assert_true(sl_runtime_ready(w.rt));
+    assert_true(sl_kubelet_ready(w.rt));
     end(&w);
 }
 

@@ -24,52 +24,53 @@
 static const char *const words[] = {"sh", "-c", "echo \"$A\"", NULL};
 static const char *const vars[] = {"A=b", "EMPTY=", NULL};
 static const char *const tries[] = {"/bin/sh", "/usr/bin/sh", NULL};
-static const struct supervisor_spec a_spec = {.run = true,
-                                              .tty = true,
-                                              .mounts = MOUNTS_USER,
-                                              .uid = 1000,
-                                              .gid = 100,
-                                              .parent = 4711,
-                                              .files = {1024, 65536}};
+static const struct klet_supervisor_spec a_spec = {.run = true,
+                                                   .tty = true,
+                                                   .mounts = MOUNTS_USER,
+                                                   .uid = 1000,
+                                                   .gid = 100,
+                                                   .parent = 4711,
+                                                   .files = {1024, 65536}};
 
-static struct launch a_launch(void) {
-    struct launch l = {.argv = (const char **)words,
-                       .envp = (const char **)vars,
-                       .tries = (const char **)tries,
-                       .cwd = "/work",
-                       .root = "/root-of-it",
-                       .uid = 12,
-                       .gid = -1,
-                       .groups = {7, 8},
-                       .n_groups = 2,
-                       .drop = UINT64_C(1) << 40,
-                       .no_new_privs = true,
-                       .cgroup_fd = -1};
+static struct klet_launch a_launch(void) {
+    struct klet_launch l = {.argv = (const char **)words,
+                            .envp = (const char **)vars,
+                            .tries = (const char **)tries,
+                            .cwd = "/work",
+                            .root = "/root-of-it",
+                            .uid = 12,
+                            .gid = -1,
+                            .groups = {7, 8},
+                            .n_groups = 2,
+                            .drop = UINT64_C(1) << 40,
+                            .no_new_privs = true,
+                            .cgroup_fd = -1};
 
-    *sl_vec_push(&l.mounts) = (struct mount_point){.from = "/a", .to = "/b", .read_only = true};
     *sl_vec_push(&l.mounts) =
-        (struct mount_point){.from = "/c", .to = "/d/e", .sub = "x/y", .file = true};
+        (struct klet_mount_point){.from = "/a", .to = "/b", .read_only = true};
+    *sl_vec_push(&l.mounts) =
+        (struct klet_mount_point){.from = "/c", .to = "/d/e", .sub = "x/y", .file = true};
     return l;
 }
 
 static void encoded(struct sl_buf *out) {
-    struct launch l = a_launch();
+    struct klet_launch l = a_launch();
 
-    assert_int_equal(spec_encode(&a_spec, &l, out, NULL), 0);
-    launch_done(&l);
+    assert_int_equal(klet_spec_encode(&a_spec, &l, out, NULL), 0);
+    klet_launch_done(&l);
 }
 
 /* Of a copy that ends where it ends, for those who watch over what is read. */
 static int decode(const char *bytes, size_t len, struct sl_err *err) {
     char *copy = sl_alloc(len ? len : 1);
-    struct supervisor_spec s;
-    struct launch l;
+    struct klet_supervisor_spec s;
+    struct klet_launch l;
 
     memcpy(copy, bytes, len);
-    const int r = spec_decode(copy, len, &s, &l, err);
+    const int r = klet_spec_decode(copy, len, &s, &l, err);
     for (const char **v = r == 0 && s.run ? l.argv : NULL; v && *v; v++)
         assert_true(strlen(*v) < len);
-    launch_done(&l);
+    klet_launch_done(&l);
     sl_freep(&copy);
     return r;
 }
@@ -82,13 +83,13 @@ static void same_list(const char *const *a, const char *const *b) {
 
 static void there_and_back(void **state) {
     struct sl_buf b = SL_BUF(SPEC_MAX_BYTES);
-    const struct launch from = a_launch();
-    struct supervisor_spec s;
-    struct launch l;
+    const struct klet_launch from = a_launch();
+    struct klet_supervisor_spec s;
+    struct klet_launch l;
     (void)state;
 
     encoded(&b);
-    assert_int_equal(spec_decode(b.s, b.len, &s, &l, NULL), 0);
+    assert_int_equal(klet_spec_decode(b.s, b.len, &s, &l, NULL), 0);
     assert_true(s.run && s.tty && s.mounts == MOUNTS_USER && s.uid == 1000 && s.gid == 100);
     assert_true(s.parent == 4711 && s.files.rlim_cur == 1024 && s.files.rlim_max == 65536);
     same_list(l.argv, words);
@@ -101,13 +102,13 @@ static void there_and_back(void **state) {
                 l.groups[1] == 8 && l.drop == UINT64_C(1) << 40 && l.no_new_privs);
     assert_int_equal(l.mounts.n, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        const struct mount_point *m = &l.mounts.v[i], *n = &from.mounts.v[i];
+        const struct klet_mount_point *m = &l.mounts.v[i], *n = &from.mounts.v[i];
         assert_string_equal(m->from, n->from);
         assert_string_equal(m->to, n->to);
         assert_true(m->read_only == n->read_only && m->file == n->file && !m->sub == !n->sub);
     }
-    launch_done(&l);
-    launch_done((struct launch *)&from);
+    klet_launch_done(&l);
+    klet_launch_done((struct klet_launch *)&from);
     sl_buf_done(&b);
 }
 
@@ -159,7 +160,7 @@ static void no_specs(void **state) {
 static void too_large(void **state) {
     char *word = sl_alloc(SPEC_MAX_BYTES + 1);
     const char *argv[] = {"true", word, NULL};
-    struct launch l = a_launch();
+    struct klet_launch l = a_launch();
     struct sl_buf b = SL_BUF(SPEC_MAX_BYTES);
     struct sl_err err = {0};
     (void)state;
@@ -167,12 +168,12 @@ static void too_large(void **state) {
     memset(word, 'x', SPEC_MAX_BYTES);
     word[SPEC_MAX_BYTES] = '\0';
     l.argv = argv;
-    assert_int_equal(spec_encode(&a_spec, &l, &b, &err), SL_ELIMIT);
+    assert_int_equal(klet_spec_encode(&a_spec, &l, &b, &err), SL_ELIMIT);
     assert_non_null(strstr(err.text, "more than 16 MiB"));
     word[SPEC_MAX_BYTES - 1] = '\0';
     sl_buf_clear(&b);
-    assert_int_equal(spec_encode(&a_spec, &l, &b, &err), SL_ELIMIT);
-    launch_done(&l);
+    assert_int_equal(klet_spec_encode(&a_spec, &l, &b, &err), SL_ELIMIT);
+    klet_launch_done(&l);
     sl_buf_done(&b);
     sl_freep(&word);
 }
@@ -185,8 +186,8 @@ static int run_with(const char *bytes, size_t len, char *said, size_t room) {
     int out[2], status;
     const int image = memfd_create("image", MFD_CLOEXEC), spec = memfd_create("spec", MFD_CLOEXEC);
 
-    assert_int_equal(write(image, supervisor_image[0].text, supervisor_image[0].len),
-                     supervisor_image[0].len);
+    assert_int_equal(write(image, klet_supervisor_image[0].text, klet_supervisor_image[0].len),
+                     klet_supervisor_image[0].len);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", image);
     const int program = open(path, O_RDONLY | O_CLOEXEC);
     (void)close(image);
@@ -258,11 +259,11 @@ struct notes {
     char text[200];
 };
 
-static void take_note(void *ctx, const struct proc_note *n) {
+static void take_note(void *ctx, const struct klet_proc_note *n) {
     struct notes *to = ctx;
 
     to->started += n->event == PROC_STARTED;
-    to->not += n->event == PROC_NOT;
+    to->not += n->event == PROC_FAILED;
     to->ended += n->event == PROC_ENDED;
     to->code = n->code;
     if (n->text)
@@ -272,26 +273,27 @@ static void take_note(void *ctx, const struct proc_note *n) {
 /* One that refuses its spec is not a container that was killed. */
 static void refuses_its_spec(void **state) {
     uv_loop_t loop;
-    struct spawner *s = NULL;
-    struct launch l = a_launch();
+    struct klet_spawner *s = NULL;
+    struct klet_launch l = a_launch();
     struct notes notes = {0};
-    struct proc *p;
+    struct klet_proc *p;
     struct sl_err err = {0};
     (void)state;
 
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(spawner_new(&loop, 0, "/tmp", &s, &err), 0);
+    assert_int_equal(klet_spawner_new(&loop, 0, "/tmp", &s, &err), 0);
     l.mounts.v[0].to = "nowhere";
-    assert_int_equal(proc_start(s, &l, &(struct proc_io){.fn = take_note, .ctx = &notes}, &p, &err),
-                     0);
+    assert_int_equal(
+        klet_proc_start(s, &l, &(struct klet_proc_io){.fn = take_note, .ctx = &notes}, &p, &err),
+        0);
     while (notes.ended == 0)
         (void)uv_run(&loop, UV_RUN_ONCE);
     assert_true(notes.started == 0 && notes.not == 1 && notes.code == 128);
     assert_string_equal(notes.text, "the supervisor of the container ended with exit code 3");
-    spawner_free(s);
+    klet_spawner_free(s);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
-    launch_done(&l);
+    klet_launch_done(&l);
 }
 
 /* ---- what a supervisor has of the server ---- */

@@ -69,24 +69,24 @@ static void without_mounts(void **state) {
     (void)state;
 
     begin(&w, 0);
-    assert_true(spawner_mounts_by(w.rt->spawner, MOUNTS_NO));
+    assert_true(klet_spawner_mounts_by(w.rt->spawner, MOUNTS_NO));
     make_things(&w);
     by_environment(&w, "a");
     end(&w);
 }
 
 static void need_mounts(struct world *w) {
-    if (!spawner_mounts(w->rt->spawner)) {
+    if (!klet_spawner_mounts(w->rt->spawner)) {
         end(w);
         skip();
     }
 }
 
-static void mounted_by(enum own_mounts how) {
+static void mounted_by(enum klet_own_mounts how) {
     struct world w;
 
     begin(&w, 0);
-    (void)spawner_mounts_by(w.rt->spawner, how);
+    (void)klet_spawner_mounts_by(w.rt->spawner, how);
     need_mounts(&w);
     make_things(&w);
     by_environment(&w, "env");
@@ -291,9 +291,9 @@ static void host_paths_are_made(void **state) {
     assert_true(is_there(base, "/own/d") && is_there(base, "/out/f"));
     assert_false(is_there(base, "/out/led"));
     assert_false(is_there(base, "/out/led-file"));
-    assert_int_equal(host_path_make("/proc/self/no/such", false) < 0, true);
+    assert_int_equal(klet_host_path_make("/proc/self/no/such", false) < 0, true);
     end(&w);
-    folder_remove(base);
+    klet_folder_remove(base);
 }
 
 /* A path that does not begin at the root is refused, and nothing is made of it. */
@@ -341,11 +341,11 @@ static void host_path_quicker(void **state) {
     if (pid == 0)
         make_my_own(path);
     for (int i = 0; i < 100000 && waitpid(pid, &status, WNOHANG) == 0; i++)
-        (void)host_path_make(path, false);
+        (void)klet_host_path_make(path, false);
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, &status, 0);
     assert_true(WIFSIGNALED(status));
-    folder_remove(base);
+    klet_folder_remove(base);
 }
 
 int main(void) {

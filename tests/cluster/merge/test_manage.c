@@ -35,8 +35,8 @@ static const struct sl_schema *deployment(void) {
     return sl_schemas_find(types, "io.k8s.api.apps.v1.Deployment");
 }
 
-static struct sl_manager_id manager(const char *name, int seconds) {
-    return (struct sl_manager_id){
+static struct sl_manage_id manager(const char *name, int seconds) {
+    return (struct sl_manage_id){
         .name = name, .api_version = "v1", .subresource = "", .now = seconds * SL_SEC};
 }
 
@@ -54,7 +54,7 @@ static void life_free(struct life *l) {
     yyjson_mut_doc_free(l->doc);
 }
 
-static void update(struct life *l, const struct sl_schema *s, struct sl_manager_id by,
+static void update(struct life *l, const struct sl_schema *s, struct sl_manage_id by,
                    const char *text) {
     yyjson_doc *old = l->text ? yyjson_read(l->text, strlen(l->text), 0) : NULL;
     yyjson_doc *said = yyjson_read(text, strlen(text), 0);
@@ -69,7 +69,7 @@ static void update(struct life *l, const struct sl_schema *s, struct sl_manager_
     yyjson_doc_free(old);
 }
 
-static int apply(struct life *l, const struct sl_schema *s, struct sl_manager_id by, bool force,
+static int apply(struct life *l, const struct sl_schema *s, struct sl_manage_id by, bool force,
                  const char *text) {
     yyjson_doc *old = l->text ? yyjson_read(l->text, strlen(l->text), 0) : NULL;
     yyjson_doc *said = yyjson_read(text, strlen(text), 0);
@@ -439,7 +439,7 @@ static void test_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct life l = {0};
-        struct sl_manager_id by = manager("k", 1);
+        struct sl_manage_id by = manager("k", 1);
         by.api_version = "apps/v1";
         assert_true(apply(&l, deployment(), by, false, cases[i].body) < 0);
         assert_string_equal(sl_buf_str(&l.err.text), cases[i].text);
@@ -451,7 +451,7 @@ static void test_refused(void **state) {
 /* Elements in the API server's order, whatever their texts look like. */
 static void test_order(void **state) {
     struct life l = {0};
-    struct sl_manager_id by = manager("k", 1);
+    struct sl_manage_id by = manager("k", 1);
     (void)state;
     by.api_version = "apps/v1";
     assert_int_equal(

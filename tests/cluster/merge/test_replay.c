@@ -228,7 +228,7 @@ struct step {
     const char *at, *verb, *sub;
     yyjson_val *said; /* what the file says of it */
     const struct sl_schema *schema;
-    struct sl_manager_id by;
+    struct sl_manage_id by;
     yyjson_val *before, *after, *body; /* after: NULL: it was refused */
 };
 
@@ -427,7 +427,7 @@ static void run_file(const char *name) {
         st.before = yyjson_doc_get_root(before);
         st.after = yyjson_doc_get_root(after);
         st.body = body ? yyjson_doc_get_root(body) : yyjson_obj_get(said, "body");
-        st.by = (struct sl_manager_id){
+        st.by = (struct sl_manage_id){
             .name = text_of(said, "by"),
             .api_version = version,
             .kind = text_of(root, "kind"),

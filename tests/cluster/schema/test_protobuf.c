@@ -10,26 +10,26 @@
 #include "core/base/mem.h"
 #include "schema_fixture.h"
 
-static struct sl_wire *wire;
+static struct sl_protobuf *wire;
 
 static int setup(void **state) {
     struct sl_err err;
 
-    return fx_setup(state) < 0 || sl_wire_new(&wire, &err) < 0 ? -1 : 0;
+    return fx_setup(state) < 0 || sl_protobuf_new(&wire, &err) < 0 ? -1 : 0;
 }
 
 static int teardown(void **state) {
-    sl_wire_free(wire);
+    sl_protobuf_free(wire);
     return fx_teardown(state);
 }
 
 /* Both steps; NULL: the error says why not. */
 static yyjson_doc *read_bytes(const char *bytes, size_t len, struct sl_err *err) {
-    struct sl_wire_body body;
+    struct sl_protobuf_body body;
     yyjson_doc *doc = NULL;
 
-    if (sl_wire_open(bytes, len, &body, err) < 0 ||
-        sl_wire_read(wire, fx_set, &body, &doc, err) < 0)
+    if (sl_protobuf_open(bytes, len, &body, err) < 0 ||
+        sl_protobuf_read(wire, fx_set, &body, &doc, err) < 0)
         return NULL;
     return doc;
 }
@@ -247,13 +247,14 @@ static const struct {
 static void odd_bodies_are_read_as_go_does(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(bodies); i++) {
-        struct sl_wire_body b = {.raw = (const unsigned char *)bodies[i].raw, .len = bodies[i].len};
+        struct sl_protobuf_body b = {.raw = (const unsigned char *)bodies[i].raw,
+                                     .len = bodies[i].len};
         struct sl_err err = {0};
         yyjson_doc *doc = NULL;
         (void)snprintf(b.api_version, sizeof b.api_version, "%s",
                        bodies[i].kind ? bodies[i].api_version : "v1");
         (void)snprintf(b.kind, sizeof b.kind, "%s", bodies[i].kind ? bodies[i].kind : "ConfigMap");
-        int e = sl_wire_read(wire, fx_set, &b, &doc, &err);
+        int e = sl_protobuf_read(wire, fx_set, &b, &doc, &err);
         if (bodies[i].says) {
             assert_true(e < 0 && !doc);
             if (strcmp(err.text, bodies[i].says) != 0)
@@ -303,9 +304,9 @@ static void envelopes_are_opened_as_go_does(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(all); i++) {
-        struct sl_wire_body b;
+        struct sl_protobuf_body b;
         struct sl_err err = {0};
-        int e = sl_wire_open(all[i].raw, all[i].len, &b, &err);
+        int e = sl_protobuf_open(all[i].raw, all[i].len, &b, &err);
         assert_true((e < 0) == (all[i].says != NULL));
         assert_string_equal(e < 0 ? err.text : b.kind, e < 0 ? all[i].says : all[i].kind);
         assert_true(e < 0 || b.len == 0);
@@ -330,10 +331,10 @@ static int read_deep(const char *kind, const char *open, const char *close, uint
                       (int)(n & 127) | 128, (int)(n >> 7));
     }
     sl_buf_puts(&raw, sl_buf_str(&text));
-    struct sl_wire_body b = {.raw = (const unsigned char *)sl_buf_str(&raw), .len = raw.len};
+    struct sl_protobuf_body b = {.raw = (const unsigned char *)sl_buf_str(&raw), .len = raw.len};
     (void)snprintf(b.api_version, sizeof b.api_version, "%s", *open == '[' ? "apps/v1" : "v1");
     (void)snprintf(b.kind, sizeof b.kind, "%s", kind);
-    int e = sl_wire_read(wire, fx_set, &b, &doc, &err);
+    int e = sl_protobuf_read(wire, fx_set, &b, &doc, &err);
     if (e >= 0 && *open == '[') {
         char *json = yyjson_write(doc, 0, NULL);
         yyjson_doc *again = NULL;
@@ -368,11 +369,11 @@ static void many_keys_are_no_trouble(void **state) {
     sl_buf_init(&raw, (size_t)16 << 20);
     for (uint32_t i = 0; i < N; i++)
         sl_buf_printf(&raw, "\x12\x08\x0a\x06%06u", i);
-    struct sl_wire_body b = {.api_version = "v1",
-                             .kind = "ConfigMap",
-                             .raw = (const unsigned char *)sl_buf_str(&raw),
-                             .len = raw.len};
-    assert_int_equal(sl_wire_read(wire, fx_set, &b, &doc, &err), 0);
+    struct sl_protobuf_body b = {.api_version = "v1",
+                                 .kind = "ConfigMap",
+                                 .raw = (const unsigned char *)sl_buf_str(&raw),
+                                 .len = raw.len};
+    assert_int_equal(sl_protobuf_read(wire, fx_set, &b, &doc, &err), 0);
     assert_int_equal(sl_json_size(sl_json_get(yyjson_doc_get_root(doc), "data")), N);
     yyjson_doc_free(doc);
     sl_buf_done(&raw);

@@ -65,12 +65,12 @@ static void quantities_have_one_spelling(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        assert_int_equal(sl_value_quantity(cases[i].from, strlen(cases[i].from), false, out, NULL),
-                         0);
+        assert_int_equal(
+            schema_value_quantity(cases[i].from, strlen(cases[i].from), false, out, NULL), 0);
         assert_string_equal(out, cases[i].to);
         /* And it is what it becomes. */
         char again[SL_QUANTITY_TEXT];
-        assert_int_equal(sl_value_quantity(out, strlen(out), false, again, NULL), 0);
+        assert_int_equal(schema_value_quantity(out, strlen(out), false, again, NULL), 0);
         assert_string_equal(again, cases[i].to);
     }
 }
@@ -86,8 +86,8 @@ static void amounts_of_resources_are_rounded_up(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        assert_int_equal(sl_value_quantity(cases[i].from, strlen(cases[i].from), true, out, NULL),
-                         0);
+        assert_int_equal(
+            schema_value_quantity(cases[i].from, strlen(cases[i].from), true, out, NULL), 0);
         assert_string_equal(out, cases[i].to);
     }
 }
@@ -117,12 +117,13 @@ static void times_are_utc(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         assert_int_equal(
-            sl_value_time(cases[i].from, strlen(cases[i].from), cases[i].micro, out, NULL), 0);
+            schema_value_time(cases[i].from, strlen(cases[i].from), cases[i].micro, out, NULL), 0);
         assert_string_equal(out, cases[i].to);
     }
     for (size_t i = 0; i < SL_LEN(bad); i++)
-        assert_int_equal(sl_value_time(bad[i], strlen(bad[i]), false, out, NULL), SL_EINVAL);
-    assert_int_equal(sl_value_time("2024-05-05T01:02:03.12345Z", 26, true, out, NULL), SL_EINVAL);
+        assert_int_equal(schema_value_time(bad[i], strlen(bad[i]), false, out, NULL), SL_EINVAL);
+    assert_int_equal(schema_value_time("2024-05-05T01:02:03.12345Z", 26, true, out, NULL),
+                     SL_EINVAL);
 }
 
 static void base64_is_looked_through(void **state) {
@@ -137,9 +138,9 @@ static void base64_is_looked_through(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++)
-        if (sl_value_base64(cases[i].text, strlen(cases[i].text)) != cases[i].fault)
+        if (schema_value_base64(cases[i].text, strlen(cases[i].text)) != cases[i].fault)
             fail_msg("%s: %lld", cases[i].text,
-                     (long long)sl_value_base64(cases[i].text, strlen(cases[i].text)));
+                     (long long)schema_value_base64(cases[i].text, strlen(cases[i].text)));
 }
 
 static void formats_are_known(void **state) {
@@ -164,11 +165,11 @@ static void formats_are_known(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         const char *f = cases[i].format, *good = cases[i].good, *bad = cases[i].bad;
-        if (!sl_value_format(f, good, strlen(good)) ||
-            (bad && sl_value_format(f, bad, strlen(bad))))
+        if (!schema_value_format(f, good, strlen(good)) ||
+            (bad && schema_value_format(f, bad, strlen(bad))))
             fail_msg("%s: %s, %s", f, good, bad ? bad : "");
     }
-    assert_false(sl_value_format("ipv4", "1.2.3.4\0x", 9));
+    assert_false(schema_value_format("ipv4", "1.2.3.4\0x", 9));
 }
 
 static void patterns_end(void **state) {

@@ -51,7 +51,8 @@ static inline void history_look(struct fx *f, const struct history *h, uint64_t 
     char *text = sl_alloc(h->text);
 
     memset(ret, 0, KEYS * sizeof *ret);
-    for (struct sl_object *o = sl_store_seek(f->st, 0, "", ""); o; o = sl_store_next(f->st, o)) {
+    for (struct sl_store_object *o = sl_store_seek(f->st, 0, "", ""); o;
+         o = sl_store_next(f->st, o)) {
         size_t len = fx_text(text, h->text, o->name, o->version);
         assert_int_equal(o->len, len);
         assert_memory_equal(o->text, text, len);

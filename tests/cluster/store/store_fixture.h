@@ -95,8 +95,8 @@ static inline int fx_settle(struct fx *f) {
     uint64_t last = sl_store_version(f->st);
     int r = 1;
 
-    sl_store_after(f->st, last, fx_flag, &r);
-    while (r == 1 || sl_store_told(f->st) < last)
+    sl_store_on_commit(f->st, last, fx_flag, &r);
+    while (r == 1 || sl_store_delivered(f->st) < last)
         (void)uv_run(&f->loop, UV_RUN_ONCE);
     (void)uv_run(&f->loop, UV_RUN_NOWAIT); /* watches that began behind */
     return r;

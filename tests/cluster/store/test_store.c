@@ -45,7 +45,7 @@ static void key_names(uint32_t key, char ns[16], char name[16]) {
     (void)snprintf(name, 16, "n%u", key * 7 % 30);
 }
 
-static uint32_t key_of(const struct sl_object *o) {
+static uint32_t key_of(const struct sl_store_object *o) {
     char ns[16], name[16];
 
     for (uint32_t k = 0; k < KEYS; k++) {
@@ -65,7 +65,7 @@ static uint64_t model_at(const struct world *w, uint32_t res, uint32_t key, uint
     return 0;
 }
 
-static void check_text(const struct sl_object *o) {
+static void check_text(const struct sl_store_object *o) {
     char text[TEXT];
     size_t len = fx_text(text, sizeof text, o->name, o->version);
 
@@ -80,8 +80,8 @@ static void check_walk(struct world *w) {
 
     for (uint32_t res = 0; res < FX_RESOURCES; res++) {
         uint32_t n = 0, expect = 0, before = 0;
-        const struct sl_object *last = NULL;
-        for (struct sl_object *o = sl_store_seek(w->fx.st, res, "", ""); o;
+        const struct sl_store_object *last = NULL;
+        for (struct sl_store_object *o = sl_store_seek(w->fx.st, res, "", ""); o;
              o = sl_store_next(w->fx.st, o)) {
             int c = last ? strcmp(last->ns, o->ns) : -1;
             assert_true(c < 0 || (c == 0 && strcmp(last->name, o->name) < 0));
@@ -95,7 +95,7 @@ static void check_walk(struct world *w) {
             char kns[16], kname[16];
             bool there = model_at(w, res, k, UINT64_MAX) > 0;
             key_names(k, kns, kname);
-            struct sl_object *o = sl_store_get(w->fx.st, res, kns, kname);
+            struct sl_store_object *o = sl_store_get(w->fx.st, res, kns, kname);
             assert_int_equal(there, o != NULL);
             int c = strcmp(kns, ns);
             expect += there;
@@ -104,7 +104,7 @@ static void check_walk(struct world *w) {
         assert_int_equal(n, expect);
         assert_int_equal(sl_store_count(w->fx.st, res), expect);
         n = 0;
-        for (struct sl_object *o = sl_store_seek(w->fx.st, res, ns, name); o;
+        for (struct sl_store_object *o = sl_store_seek(w->fx.st, res, ns, name); o;
              o = sl_store_next(w->fx.st, o))
             n++;
         assert_int_equal(n, expect - before);
@@ -192,7 +192,7 @@ static void change(struct world *w) {
     key_names(s.key, ns, name);
     s.version = sl_store_next_version(w->fx.st);
     size_t len = fx_text(text, sizeof text, name, s.version);
-    struct sl_object *o = sl_store_get(w->fx.st, s.res, ns, name);
+    struct sl_store_object *o = sl_store_get(w->fx.st, s.res, ns, name);
     if (o && sl_prng_one_in(&w->p, 3)) {
         s.gone = true;
         assert_int_equal(sl_store_delete(w->fx.st, o, text, len, NULL), 0);
@@ -205,13 +205,13 @@ static void change(struct world *w) {
     assert_int_equal(sl_store_version(w->fx.st), s.version);
     *sl_vec_push(&w->all) = s;
     w->asked++;
-    sl_store_after(w->fx.st, s.version, on_kept, w);
+    sl_store_on_commit(w->fx.st, s.version, on_kept, w);
 }
 
 /* At rest: every watch has heard all. */
 static void check_watches(struct world *w) {
     assert_int_equal(w->asked, w->answered);
-    assert_int_equal(sl_store_told(w->fx.st), sl_store_version(w->fx.st));
+    assert_int_equal(sl_store_delivered(w->fx.st), sl_store_version(w->fx.st));
     for (uint32_t i = 0; i < WATCHES; i++)
         for (uint32_t k = 0; k < KEYS && w->l[i].watch; k++)
             if (in_scope(&w->l[i], k))
@@ -377,7 +377,7 @@ static void test_past_goes(void **state) {
         fx_opened(&f);
         for (uint32_t i = 0; i < 200; i++) {
             (void)snprintf(name, sizeof name, "x%u", i % 7);
-            struct sl_object *o = sl_store_get(f.st, 1, "", name);
+            struct sl_store_object *o = sl_store_get(f.st, 1, "", name);
             assert_int_equal(o && i % 3 == 0
                                  ? sl_store_delete(f.st, o, "t", 1, NULL)
                                  : sl_store_put(f.st, 1, "", name, "u", "t", 1, NULL, NULL),
@@ -391,7 +391,7 @@ static void test_past_goes(void **state) {
     fx_opened(&f);
     for (uint32_t i = 0; i < 3000; i++) { /* rows for which there is no use any more go as well */
         (void)snprintf(name, sizeof name, "y%u", i % 1000);
-        struct sl_object *o = sl_store_get(f.st, 1, "", name);
+        struct sl_store_object *o = sl_store_get(f.st, 1, "", name);
         assert_int_equal(i >= 2000 ? sl_store_delete(f.st, o, "t", 1, NULL)
                                    : sl_store_put(f.st, 1, "", name, "u", "t", 1, NULL, NULL),
                          0);
@@ -407,7 +407,7 @@ static void test_past_goes(void **state) {
 
 static void test_refusals(void **state) {
     char *large = sl_alloc0(1, SL_STORE_MAX_OBJECT + 1), name[SL_STORE_MAX_NAME + 2];
-    struct sl_object *o;
+    struct sl_store_object *o;
     struct sl_err err;
     struct fx f;
 
@@ -422,10 +422,10 @@ static void test_refusals(void **state) {
     assert_int_equal(sl_store_put(f.st, 77, "", "x", "u", "t", 1, NULL, &err), SL_ENOENT);
     assert_int_equal(sl_store_version(f.st), 1); /* nothing was given out */
     assert_int_equal(sl_store_put(f.st, 0, "", "x", "u", large, SL_STORE_MAX_OBJECT, &o, &err), 0);
-    sl_object_ref(o);
+    sl_store_object_ref(o);
     assert_int_equal(sl_store_put(f.st, 0, "", "x", "u", "t", 1, NULL, &err), 0);
     assert_int_equal(sl_store_delete(f.st, o, "t", 1, &err), SL_ESTALE);
-    sl_object_unref(f.st, o);
+    sl_store_object_unref(f.st, o);
     assert_int_equal(sl_store_resource(f.st, 0, "pods", &err), 0);
     assert_int_equal(sl_store_resource(f.st, 9, "pods", &err), SL_EEXIST);
     assert_int_equal(sl_store_resource(f.st, 0, "other", &err), SL_EEXIST);
@@ -447,13 +447,13 @@ static uint32_t only_pods(void *ctx, const char *name) {
     return strcmp(name, "pods") == 0 ? 5 : UINT32_MAX;
 }
 
-static size_t count_index(void *ctx, struct sl_object *o) {
+static size_t count_index(void *ctx, struct sl_store_object *o) {
     o->index = ctx;
     ++*(int *)ctx;
     return 0;
 }
 
-static void count_unindex(void *ctx, struct sl_object *o) {
+static void count_unindex(void *ctx, struct sl_store_object *o) {
     assert_ptr_equal(o->index, ctx);
     --*(int *)ctx;
 }
@@ -476,7 +476,7 @@ static void test_late_resources(void **state) {
                                  .index = count_index,
                                  .unindex = count_unindex};
     assert_int_equal(sl_store_open(&spec, &f.st, &err), 0);
-    struct sl_object *o = sl_store_get(f.st, 5, "n", "pod");
+    struct sl_store_object *o = sl_store_get(f.st, 5, "n", "pod");
     assert_non_null(o);
     assert_string_equal(o->uid, "u1");
     assert_int_equal(sl_store_count(f.st, 1), 0);
@@ -515,14 +515,14 @@ static void test_forget(void **state) {
     fx_opened(&f);
     assert_int_equal(sl_store_put(f.st, 0, "", "x", "u", "t", 1, NULL, NULL), 0);
     uint64_t v = sl_store_version(f.st);
-    sl_store_after(f.st, v, never, forgotten);
-    sl_store_after(f.st, v, fx_flag, &r);
+    sl_store_on_commit(f.st, v, never, forgotten);
+    sl_store_on_commit(f.st, v, fx_flag, &r);
     assert_int_equal(r, 1);
-    sl_store_forget(f.st, forgotten);
+    sl_store_cancel(f.st, forgotten);
     assert_int_equal(fx_settle(&f), 0);
     assert_int_equal(r, 0);
     r = 1;
-    sl_store_after(f.st, v, fx_flag, &r); /* kept already */
+    sl_store_on_commit(f.st, v, fx_flag, &r); /* kept already */
     assert_int_equal(r, 0);
     fx_done(&f);
 }
@@ -555,7 +555,7 @@ static void come_and_go(struct fx *f, uint32_t n) {
         assert_int_equal(sl_store_resource(f->st, LATE, name, NULL), 0);
         assert_int_equal(sl_store_put(f->st, LATE, "", "x", "u", "t", 1, NULL, NULL), 0);
         assert_false(sl_store_drop(f->st, LATE)); /* it has an object */
-        struct sl_object *o = sl_store_get(f->st, LATE, "", "x");
+        struct sl_store_object *o = sl_store_get(f->st, LATE, "", "x");
         assert_int_equal(sl_store_delete(f->st, o, "t", 1, NULL), 0);
         assert_false(sl_store_drop(f->st, LATE)); /* that it went is not kept yet */
         assert_int_equal(fx_settle(f), 0);

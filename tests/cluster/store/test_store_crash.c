@@ -57,7 +57,7 @@ static void write_one(struct child *c) {
 
     (void)snprintf(name, sizeof name, "k%u", w.key);
     size_t len = fx_text(text, sizeof text, name, w.version);
-    struct sl_object *o = sl_store_get(st, 0, "", name);
+    struct sl_store_object *o = sl_store_get(st, 0, "", name);
     w.gone = o && sl_prng_one_in(&c->p, 4);
     say(c, w);
     int r = w.gone ? sl_store_delete(st, o, text, len, NULL)
@@ -67,7 +67,7 @@ static void write_one(struct child *c) {
     struct call *call = sl_alloc0(1, sizeof *call);
     *call = (struct call){c, w};
     c->flying++;
-    sl_store_after(st, w.version, on_kept, call);
+    sl_store_on_commit(st, w.version, on_kept, call);
 }
 
 static void child_run(struct fx *f, int out, uint64_t seed) {

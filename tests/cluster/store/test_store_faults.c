@@ -78,20 +78,20 @@ static void test_full_disk(void **state) {
 
     /* A creation, a change, a deletion and what builds on them: all go, and those who wait are
      * told. */
-    struct sl_object *going = sl_store_get(f.st, 0, "ns", "going");
+    struct sl_store_object *going = sl_store_get(f.st, 0, "ns", "going");
     assert_int_equal(put(&f, "new", sizeof big), 0);
-    sl_store_after(f.st, sl_store_version(f.st), fx_flag, &first);
+    sl_store_on_commit(f.st, sl_store_version(f.st), fx_flag, &first);
     assert_int_equal(put(&f, "old", sizeof big), 0);
     assert_int_equal(sl_store_delete(f.st, going, "x", 1, NULL), 0);
     (void)uv_run(&f.loop, UV_RUN_NOWAIT); /* they are on their way */
     assert_int_equal(put(&f, "going", 20), 0);
     assert_int_equal(put(&f, "new", 20), 0);
-    sl_store_after(f.st, sl_store_version(f.st), fx_flag, &second);
+    sl_store_on_commit(f.st, sl_store_version(f.st), fx_flag, &second);
     uint64_t before = sl_store_version(f.st);
     assert_int_equal(fx_settle(&f), SL_EIO);
     assert_int_equal(first, SL_EIO);
     assert_int_equal(second, SL_EIO);
-    sl_store_after(f.st, before, fx_flag, &third); /* who reads now sees only what is kept */
+    sl_store_on_commit(f.st, before, fx_flag, &third); /* who reads now sees only what is kept */
     assert_int_equal(third, 0);
     assert_null(sl_store_get(f.st, 0, "ns", "new"));
     assert_int_equal(sl_store_get(f.st, 0, "ns", "old")->version, old);

@@ -73,7 +73,7 @@ static void change(struct power *w) {
 
     (void)snprintf(name, sizeof name, "k%u", t.key);
     size_t len = fx_text(text, w->h.text, name, t.version);
-    struct sl_object *o = sl_store_get(st, 0, "", name);
+    struct sl_store_object *o = sl_store_get(st, 0, "", name);
     t.gone = o && sl_prng_one_in(&w->p, 4);
     t.moment = disk_now();
     if (!disk_dead())
@@ -87,7 +87,7 @@ static void change(struct power *w) {
         call++;
     *call = (struct call){w, t.version};
     w->flying++;
-    sl_store_after(st, t.version, on_kept, call);
+    sl_store_on_commit(st, t.version, on_kept, call);
 }
 
 /* Until all have been answered, or it is dead: then no answer need come. */

@@ -61,16 +61,16 @@ static unsigned mode_of(const char *folder, const char *file) {
     return st.st_mode & 0777;
 }
 
-static void open_home(const char *path, struct sl_home *h) {
+static void open_home(const char *path, struct up_data_dir *h) {
     struct sl_err err = {0};
 
-    if (sl_home_open(path, now(), h, &err) < 0)
+    if (up_data_dir_open(path, now(), h, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static void test_new(void **state) {
     char path[128];
-    struct sl_home h;
+    struct up_data_dir h;
     char token[SL_TOKEN_TEXT];
     struct sl_err err = {0};
 
@@ -84,7 +84,7 @@ static void test_new(void **state) {
     assert_int_equal(mode_of(h.dir, "ca.key"), 0600);
     assert_int_equal(mode_of(h.dir, "token"), 0600);
 
-    assert_int_equal(sl_home_write_kubeconfig(&h, "https://127.0.0.1:12345", &err), 0);
+    assert_int_equal(up_data_dir_write_kubeconfig(&h, "https://127.0.0.1:12345", &err), 0);
     assert_int_equal(mode_of(h.dir, "kubeconfig"), 0600);
     struct sl_kubeconfig *k = NULL;
     if (sl_kubeconfig_load(h.kubeconfig, NULL, &k, &err) < 0)
@@ -93,19 +93,19 @@ static void test_new(void **state) {
     sl_kubeconfig_free(k);
 
     /* Not for a second at the same time. */
-    struct sl_home other;
-    assert_int_equal(sl_home_open(path, now(), &other, &err), SL_EEXIST);
+    struct up_data_dir other;
+    assert_int_equal(up_data_dir_open(path, now(), &other, &err), SL_EEXIST);
     (void)snprintf(token, sizeof token, "another process, pid %ld;", (long)getpid());
     assert_non_null(strstr(err.text, token));
 
     /* A second time everything is as it was. */
     (void)snprintf(token, sizeof token, "%s", h.token);
     _cleanup_(sl_freep) char *cert = sl_strdup(h.ca.cert_pem);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
     open_home(path, &h);
     assert_string_equal(h.token, token);
     assert_string_equal(h.ca.cert_pem, cert);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
 
     /* A key that is not the certificate's, as a crash between the two leaves it: made anew. */
     char file[200];
@@ -114,7 +114,7 @@ static void test_new(void **state) {
     open_home(path, &h);
     assert_string_equal(h.token, token);
     assert_string_not_equal(h.ca.cert_pem, cert);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
 }
 
 /* ---- what somebody has put there ---- */
@@ -148,10 +148,10 @@ static void take_all(void) {
 }
 
 static void refused(const char *words) {
-    struct sl_home h;
+    struct up_data_dir h;
     struct sl_err err = {0};
 
-    assert_true(sl_home_open(dir, now(), &h, &err) < 0);
+    assert_true(up_data_dir_open(dir, now(), &h, &err) < 0);
     if (!strstr(err.text, words))
         fail_msg("\"%s\" does not say \"%s\"", err.text, words);
 }
@@ -160,7 +160,7 @@ static const char TOKEN[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 
 /* A folder that others may write into, with a token that they know. */
 static void test_planted(void **state) {
-    struct sl_home h;
+    struct up_data_dir h;
 
     (void)state;
     assert_int_equal(chmod(dir, 0777), 0);
@@ -176,7 +176,7 @@ static void test_planted(void **state) {
     open_home(dir, &h);
     assert_int_equal(mode_of(dir, ""), 0711);
     assert_string_not_equal(h.token, TOKEN);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
     put("ca.key", "", 0, 0644);
     refused("ca.key is readable");
     take_away("ca.key");
@@ -191,7 +191,7 @@ static void test_planted(void **state) {
 /* The folder of another user, a file of his in ours, and a folder of his above ours. */
 static void test_owners(void **state) {
     char path[200];
-    struct sl_home h;
+    struct up_data_dir h;
     struct sl_err err = {0};
 
     (void)state;
@@ -201,7 +201,7 @@ static void test_owners(void **state) {
     refused("is owned by another user (uid 65534)");
     (void)snprintf(path, sizeof path, "%s/a", dir);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_true(sl_home_open(path, now(), &h, &err) < 0);
+    assert_true(up_data_dir_open(path, now(), &h, &err) < 0);
     assert_non_null(strstr(err.text, "is writable for other users"));
     assert_int_equal(chown(dir, 0, 0), 0);
     put("token", TOKEN, 64, 0600);
@@ -211,7 +211,7 @@ static void test_owners(void **state) {
     (void)snprintf(path, sizeof path, "%s/a/b", dir);
     assert_int_equal(symlink(dir, path), 0);
     assert_int_equal(lchown(path, 65534, 65534), 0);
-    assert_true(sl_home_open(path, now(), &h, &err) < 0);
+    assert_true(up_data_dir_open(path, now(), &h, &err) < 0);
     assert_non_null(strstr(err.text, "symbolic link owned by another user"));
     assert_int_equal(unlink(path), 0);
 }
@@ -257,7 +257,7 @@ static void test_odd_files(void **state) {
 /* Many first starts at once: one of them gets the folder, and what it made belongs together. */
 static void test_race(void **state) {
     enum { RACERS = 8 };
-    struct sl_home h;
+    struct up_data_dir h;
     pid_t pids[RACERS];
     int go[2], said[2], end[2], won = 0;
     char results[RACERS];
@@ -271,7 +271,7 @@ static void test_race(void **state) {
             (void)close(go[1]);
             (void)close(end[1]);
             (void)!read(go[0], &c, 1);
-            int r = sl_home_open(dir, now(), &h, &err);
+            int r = up_data_dir_open(dir, now(), &h, &err);
             c = r >= 0 ? 'w' : r == SL_EEXIST ? 'l' : '?';
             /* Whoever has it keeps it until all have tried, however late they get a turn. */
             _exit(write(said[1], &c, 1) != 1 || close(said[1]) < 0 || read(end[0], &c, 1) != 0);
@@ -293,51 +293,51 @@ static void test_race(void **state) {
     assert_int_equal(won, 1);
     open_home(dir, &h);
     assert_int_equal(sl_cert_pair(h.ca.cert_pem, h.ca.key_pem, NULL), 0);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
 }
 
 static void test_certificate(void **state) {
     static const char *const names[] = {"localhost", "127.0.0.1", "::1", "kubernetes.default.svc"};
     struct sl_cert c = {0};
-    struct sl_home h;
+    struct up_data_dir h;
 
     (void)state;
     open_home(dir, &h);
-    assert_int_equal(sl_home_certificate(&h, "127.0.0.1", now(), &c, NULL), 0);
+    assert_int_equal(up_data_dir_certificate(&h, "127.0.0.1", now(), &c, NULL), 0);
     for (size_t i = 0; i < SL_LEN(names); i++)
         assert_true(sl_cert_fits(&c, h.ca.cert_pem, names[i]));
     assert_false(sl_cert_fits(&c, h.ca.cert_pem, "10.1.2.3"));
     sl_cert_done(&c);
-    assert_int_equal(sl_home_certificate(&h, "10.1.2.3", now(), &c, NULL), 0);
+    assert_int_equal(up_data_dir_certificate(&h, "10.1.2.3", now(), &c, NULL), 0);
     assert_true(sl_cert_fits(&c, h.ca.cert_pem, "10.1.2.3"));
     sl_cert_done(&c);
-    assert_int_equal(sl_home_certificate(&h, "0.0.0.0", now(), &c, NULL), 0);
+    assert_int_equal(up_data_dir_certificate(&h, "0.0.0.0", now(), &c, NULL), 0);
     assert_true(sl_cert_fits(&c, h.ca.cert_pem, "127.0.0.1"));
     sl_cert_done(&c);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
 }
 
 static void test_default(void **state) {
     char path[128];
-    struct sl_home h;
+    struct up_data_dir h;
 
     (void)state;
     assert_int_equal(setenv("XDG_DATA_HOME", dir, 1), 0);
     open_home(NULL, &h);
     (void)snprintf(path, sizeof path, "%s/sluice", dir);
     assert_string_equal(h.dir, path);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
     assert_int_equal(unsetenv("XDG_DATA_HOME"), 0);
     assert_int_equal(setenv("HOME", dir, 1), 0);
     open_home(NULL, &h);
     (void)snprintf(path, sizeof path, "%s/.local/share/sluice", dir);
     assert_string_equal(h.dir, path);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
     assert_int_equal(chdir(dir), 0);
     open_home("a/b", &h); /* the kubeconfig's path holds everywhere */
     (void)snprintf(path, sizeof path, "%s/a/b", dir);
     assert_string_equal(h.dir, path);
-    sl_home_done(&h);
+    up_data_dir_done(&h);
     assert_int_equal(chdir("/"), 0);
 }
 
@@ -345,18 +345,18 @@ static void test_refused(void **state) {
     static const struct {
         const char *path, *words;
     } table[] = {{"", "--dir"}, {"/", "--dir"}, {"/proc/none/x", "--dir"}, {"/dev/null", "--dir"}};
-    struct sl_home h;
+    struct up_data_dir h;
     struct sl_err err;
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(table); i++) {
-        assert_true(sl_home_open(table[i].path, now(), &h, &err) < 0);
+        assert_true(up_data_dir_open(table[i].path, now(), &h, &err) < 0);
         assert_non_null(strstr(err.text, table[i].words));
     }
     char *deep = sl_alloc0(1, 5000);
     memset(deep, 'x', 4999);
     deep[0] = '/';
-    assert_true(sl_home_open(deep, now(), &h, &err) < 0);
+    assert_true(up_data_dir_open(deep, now(), &h, &err) < 0);
     sl_freep(&deep);
 }
 

@@ -18,7 +18,7 @@ static struct {
     struct sl_api_sink sink;
     uint32_t calls, cancelled;
     const char *unready;
-    struct sl_door *door;
+    struct up_frontend *door;
 } fake;
 
 sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *in,
@@ -48,7 +48,7 @@ void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c) {
     __atomic_fetch_add(&fake.cancelled, 1, __ATOMIC_SEQ_CST);
 }
 
-const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {
+const char *api_token_user(struct sl_arena *arena, const char *token, sl_time now) {
     assert_true(now > SL_HOUR);
     return strcmp(token, "robot") == 0 ? sl_arena_strdup(arena, "system:serviceaccount:ns:robot")
                                        : NULL;
@@ -68,24 +68,24 @@ static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_an
 }
 
 static void job_open(void) {
-    const struct sl_door_spec spec = {.loop = &sv.loop,
-                                      .host = "127.0.0.1",
-                                      .max_connections = 100,
-                                      .cert = &sv.cert,
-                                      .token = TOKEN,
-                                      .ctx = &fake,
-                                      .unready = unready,
-                                      .other = other};
-    sv.result = sl_door_open(&spec, &fake.door, &sv.err);
-    sv.port = sv.result < 0 ? 0 : sl_door_port(fake.door);
+    const struct up_frontend_spec spec = {.loop = &sv.loop,
+                                          .host = "127.0.0.1",
+                                          .max_connections = 100,
+                                          .cert = &sv.cert,
+                                          .token = TOKEN,
+                                          .ctx = &fake,
+                                          .unready = unready,
+                                          .other = other};
+    sv.result = up_frontend_open(&spec, &fake.door, &sv.err);
+    sv.port = sv.result < 0 ? 0 : up_frontend_port(fake.door);
 }
 
 static void job_serve(void) {
-    sl_door_serve(fake.door, (struct sl_apiserver *)(void *)&fake);
+    up_frontend_serve(fake.door, (struct sl_apiserver *)(void *)&fake);
 }
 
 static void job_close(void) {
-    sl_door_close(fake.door);
+    up_frontend_close(fake.door);
     fake.door = NULL;
 }
 
@@ -364,7 +364,7 @@ static void on_wire_room(void *ctx) {
 
 static void job_wire(void) {
     static const char *const lines[] = {"Upgrade", "x", NULL};
-    static const struct sl_api_wire wire = {on_wire, on_wire_room};
+    static const struct sl_api_upgrade_events wire = {on_wire, on_wire_room};
 
     fake.sink.upgrade(fake.sink.ctx, lines, &wire, wired);
 }

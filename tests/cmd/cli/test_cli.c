@@ -15,17 +15,17 @@
 
 enum { OPT_FLAG, OPT_FILE, OPT_WHEN };
 static const char *const choices[] = {"now", "later", NULL};
-static const struct sl_opt opts[] = {
+static const struct cli_opt opts[] = {
     {"flag", SL_OPT_FLAG, NULL, "a flag", NULL, 0},
     {"file", SL_OPT_FILE, "FILE", "a file", NULL, 0},
     {"when", SL_OPT_CHOICE, "WHEN", "a choice", choices, 0},
 };
-static int run(const struct sl_args *a, struct sl_err *err) {
+static int run(const struct cli_args *a, struct sl_err *err) {
     (void)a;
     (void)err;
     return 0;
 }
-static const struct sl_verb verb = {
+static const struct cli_verb verb = {
     .name = "do",
     .summary = "does it",
     .synopsis = "FILE...",
@@ -38,13 +38,13 @@ static const struct sl_verb verb = {
 };
 /* With letters, and as getopt_long reads them. */
 enum { OPT_LOAD_FILE, OPT_LOAD_FORMAT, OPT_QUIET, OPT_LOUD };
-static const struct sl_opt letters[] = {
+static const struct cli_opt letters[] = {
     {"load-file", SL_OPT_TEXT, "FILE", "a file", NULL, 'L'},
     {"load-format", SL_OPT_HINT, "FORMAT", "a format", choices, 'f'},
     {"quiet", SL_OPT_FLAG, NULL, "no words", NULL, 'q'},
     {"loud", SL_OPT_FLAG, NULL, "many words", NULL, 0},
 };
-static const struct sl_verb lettered = {
+static const struct cli_verb lettered = {
     .name = "say",
     .summary = "says it",
     .synopsis = "",
@@ -55,12 +55,12 @@ static const struct sl_verb lettered = {
     .like_getopt = true,
     .run = run,
 };
-static const struct sl_verb *const verbs[] = {&verb, &lettered};
-static const struct sl_program program = {
+static const struct cli_verb *const verbs[] = {&verb, &lettered};
+static const struct cli_program program = {
     .name = "sluice", .summary = "s", .version = "1", .verbs = verbs, .n_verbs = 2};
 
 static struct {
-    struct sl_args args;
+    struct cli_args args;
     const char *v[16];
     bool help;
     struct sl_err err;
@@ -68,7 +68,7 @@ static struct {
 } got;
 
 /* Words separated by single spaces. */
-static void parse_for(const struct sl_verb *whose, const char *line) {
+static void parse_for(const struct cli_verb *whose, const char *line) {
     static char text[200];
     char *argv[16];
     int n = 0;
@@ -88,9 +88,9 @@ static void parses(void **state) {
     (void)state;
     parse("--flag a --file=x b");
     assert_int_equal(got.code, 0);
-    assert_true(sl_args_has(&got.args, OPT_FLAG));
+    assert_true(cli_args_has(&got.args, OPT_FLAG));
     assert_string_equal(got.args.opts[OPT_FILE], "x");
-    assert_false(sl_args_has(&got.args, OPT_WHEN));
+    assert_false(cli_args_has(&got.args, OPT_WHEN));
     assert_int_equal(got.args.n, 2);
     assert_string_equal(got.args.v[1], "b");
     parse("--file x --when later a");
@@ -99,7 +99,7 @@ static void parses(void **state) {
     parse("--file=a=b -- --flag");
     assert_string_equal(got.args.opts[OPT_FILE], "a=b");
     assert_string_equal(got.args.v[0], "--flag");
-    assert_false(sl_args_has(&got.args, OPT_FLAG));
+    assert_false(cli_args_has(&got.args, OPT_FLAG));
     parse("- --flag --flag");
     assert_int_equal(got.code, 0);
     assert_string_equal(got.args.v[0], "-");
@@ -167,7 +167,7 @@ static void parses_letters(void **state) {
                             cases[i].file ? cases[i].file : "");
         assert_string_equal(found[OPT_LOAD_FORMAT] ? found[OPT_LOAD_FORMAT] : "",
                             cases[i].format ? cases[i].format : "");
-        assert_int_equal(sl_args_has(&got.args, OPT_QUIET), cases[i].quiet);
+        assert_int_equal(cli_args_has(&got.args, OPT_QUIET), cases[i].quiet);
     }
     parse_for(&lettered, "-L a --load-file=b -f x");
     assert_true(got.args.given_twice[OPT_LOAD_FILE] && !got.args.given_twice[OPT_LOAD_FORMAT]);
@@ -205,28 +205,28 @@ static void exit_codes(void **state) {
 }
 
 /* What a table prints on a terminal so wide. */
-static char *print(const struct sl_table *t, unsigned width, bool utf8) {
+static char *print(const struct cli_table *t, unsigned width, bool utf8) {
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
-    struct sl_term term = {.out = f, .err = f, .width = width, .utf8 = utf8};
-    sl_table_print(t, &term, 0);
+    struct cli_term term = {.out = f, .err = f, .width = width, .utf8 = utf8};
+    cli_table_print(t, &term, 0);
     fclose(f);
     return text;
 }
 
 static void table_fits(void **state) {
     (void)state;
-    static const struct sl_column columns[] = {
+    static const struct cli_column columns[] = {
         {.title = "NAME", .shrink = 4},
         {.title = "N", .right = true},
         {.title = "NOTE", .drop = 1},
     };
-    struct sl_table t;
-    sl_table_init(&t, columns, SL_LEN(columns));
-    sl_table_cell(&t, SL_STYLE_NONE, "a-long-name");
-    sl_table_cell(&t, SL_STYLE_NONE, "%d", 7);
-    sl_table_cell(&t, SL_STYLE_NONE, "über");
+    struct cli_table t;
+    cli_table_init(&t, columns, SL_LEN(columns));
+    cli_table_cell(&t, SL_STYLE_NONE, "a-long-name");
+    cli_table_cell(&t, SL_STYLE_NONE, "%d", 7);
+    cli_table_cell(&t, SL_STYLE_NONE, "über");
     static const struct {
         unsigned width;
         bool utf8;
@@ -244,14 +244,14 @@ static void table_fits(void **state) {
         assert_string_equal(text, cases[i].text);
         free(text);
     }
-    sl_table_done(&t);
+    cli_table_done(&t);
 }
 
 static void wraps(void **state) {
     (void)state;
     struct sl_buf b;
     sl_buf_init(&b, 4096);
-    sl_term_wrap(&b, "one two three four five six seven\neight", 2, 23);
+    cli_term_wrap(&b, "one two three four five six seven\neight", 2, 23);
     assert_string_equal(sl_buf_str(&b), "  one two three four\n  five six seven\n  eight\n");
     sl_buf_done(&b);
 }
@@ -275,11 +275,11 @@ static void human_words(void **state) {
     };
     char out[SL_HUMAN_TEXT];
     for (size_t i = 0; i < SL_LEN(spans); i++)
-        assert_string_equal(sl_human_span(spans[i].d, out), spans[i].text);
-    assert_string_equal(sl_human_count(0, out), "0");
-    assert_string_equal(sl_human_count(999, out), "999");
-    assert_string_equal(sl_human_count(1000, out), "1,000");
-    assert_string_equal(sl_human_count(UINT64_MAX, out), "18,446,744,073,709,551,615");
+        assert_string_equal(cli_human_span(spans[i].d, out), spans[i].text);
+    assert_string_equal(cli_human_count(0, out), "0");
+    assert_string_equal(cli_human_count(999, out), "999");
+    assert_string_equal(cli_human_count(1000, out), "1,000");
+    assert_string_equal(cli_human_count(UINT64_MAX, out), "18,446,744,073,709,551,615");
 }
 
 static void progress_in_a_log(void **state) {
@@ -287,15 +287,15 @@ static void progress_in_a_log(void **state) {
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
-    struct sl_term term = {.out = f, .err = f};
-    struct sl_progress p;
-    sl_progress_start(&p, &term, "x", false);
-    sl_progress_at(&p, 5, 10, NULL);
-    sl_progress_start(&p, &term, "x", true);
+    struct cli_term term = {.out = f, .err = f};
+    struct cli_progress p;
+    cli_progress_start(&p, &term, "x", false);
+    cli_progress_at(&p, 5, 10, NULL);
+    cli_progress_start(&p, &term, "x", true);
     for (uint64_t i = 0; i <= 100; i++)
-        sl_progress_at(&p, i / 2, 50, "t");
-    sl_progress_at(&p, 0, 0, NULL);
-    sl_progress_end(&p);
+        cli_progress_at(&p, i / 2, 50, "t");
+    cli_progress_at(&p, 0, 0, NULL);
+    cli_progress_end(&p);
     fclose(f);
     unsigned lines = 0;
     for (const char *s = text; *s; s++)

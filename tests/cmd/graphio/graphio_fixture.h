@@ -28,13 +28,13 @@ static inline struct exact exact(const char *text) {
     return e;
 }
 
-static inline int fx_read(enum sl_graph_format f, const char *text, const char *allow,
-                          struct sl_graph **ret, struct sl_graph_time *time, struct sl_err *err) {
+static inline int fx_read(enum sl_graphio_format f, const char *text, const char *allow,
+                          struct sl_graph **ret, struct sl_graphio_time *time, struct sl_err *err) {
     struct exact e = exact(text);
-    struct sl_graph_text t = {
+    struct sl_graphio_text t = {
         .format = f, .file = "f", .text = e.s, .len = e.n, .allow = allow, .max_vertices = 100000};
     *ret = NULL;
-    int r = sl_graph_read(&t, ret, time, err);
+    int r = sl_graphio_read(&t, ret, time, err);
     free(e.s);
     assert_true((r < 0) == (*ret == NULL));
     if (r < 0)
@@ -42,7 +42,7 @@ static inline int fx_read(enum sl_graph_format f, const char *text, const char *
     return r;
 }
 
-static inline struct sl_graph *fx_graph(enum sl_graph_format f, const char *text) {
+static inline struct sl_graph *fx_graph(enum sl_graphio_format f, const char *text) {
     struct sl_graph *g;
     struct sl_err err;
     if (fx_read(f, text, NULL, &g, NULL, &err) < 0)
@@ -53,7 +53,7 @@ static inline struct sl_graph *fx_graph(enum sl_graph_format f, const char *text
 /* One line a vertex, depth-first: path, type, and what is not as usual. */
 static inline void fx_dump(const struct sl_graph *g, struct sl_buf *b) {
     const struct sl_syms *syms = sl_graph_syms(g);
-    const struct sl_prop *props;
+    const struct sl_graph_prop *props;
     for (uint32_t pos = 0; pos < sl_graph_live(g); pos++) {
         sl_vtx v = sl_graph_at(g, pos);
         const struct sl_vertex *x = sl_graph_vertex(g, v);
@@ -75,7 +75,7 @@ static inline void fx_dump(const struct sl_graph *g, struct sl_buf *b) {
         sl_buf_putc(b, '\n');
     }
     uint32_t n_edges;
-    const struct sl_edge *e = sl_graph_edges(g, &n_edges);
+    const struct sl_graph_edge *e = sl_graph_edges(g, &n_edges);
     char from[SL_VERTEX_NAME], to[SL_VERTEX_NAME];
     for (uint32_t i = 0; i < n_edges; i++) {
         sl_buf_printf(b, "%s %s -> %s", sl_sym_str(syms, e[i].subsystem),
@@ -97,14 +97,14 @@ static inline void fx_expect_dump(const struct sl_graph *g, const char *want) {
     sl_buf_done(&b);
 }
 
-static inline void fx_expect(enum sl_graph_format f, const char *text, const char *want) {
+static inline void fx_expect(enum sl_graphio_format f, const char *text, const char *want) {
     struct sl_graph *g = fx_graph(f, text);
     fx_expect_dump(g, want);
     sl_graph_free(g);
 }
 
 /* It is refused, and the message is exactly this. */
-static inline void fx_refused(enum sl_graph_format f, const char *text, const char *want) {
+static inline void fx_refused(enum sl_graphio_format f, const char *text, const char *want) {
     struct sl_graph *g;
     struct sl_err err = {0};
     if (fx_read(f, text, NULL, &g, NULL, &err) >= 0)

@@ -63,13 +63,13 @@ static char *recipe(const char *lines) {
 
 static void makes(const char *lines, const char *want) {
     char *text = recipe(lines);
-    fx_expect(SL_GRAPH_GRUG, text, want);
+    fx_expect(SL_GRAPHIO_GRUG, text, want);
     free(text);
 }
 
 static void refused(const char *lines, const char *want) {
     char *text = recipe(lines);
-    fx_refused(SL_GRAPH_GRUG, text, want);
+    fx_refused(SL_GRAPHIO_GRUG, text, want);
     free(text);
 }
 
@@ -95,7 +95,7 @@ static void rule_3_2_multiply(void **state) {
 static void rule_3_2_unique_ids_go_by_kind(void **state) {
     char *text = recipe(CLUSTER "node n|node\nnode o|core\nnode p|gpu\nedge c|n|multi_scale=2\n"
                                 "edge n|o|multi_scale=2\nedge n|p");
-    struct sl_graph *g = fx_graph(SL_GRAPH_GRUG, text);
+    struct sl_graph *g = fx_graph(SL_GRAPHIO_GRUG, text);
     static const struct {
         const char *path;
         int64_t uniq_id;
@@ -249,7 +249,7 @@ static void recipes_with_rings_end(void **state) {
 static void keys_have_defaults(void **state) {
     (void)state;
     fx_expect(
-        SL_GRAPH_GRUG,
+        SL_GRAPHIO_GRUG,
         "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"
         "<key id=\"d0\" for=\"node\" attr.name=\"type\"><default> node </default></key>\n"
         "<key id=\"d1\" for=\"node\" attr.name=\"root\" attr.type=\"boolean\"/>\n"
@@ -284,10 +284,10 @@ static void wrong_recipes(void **state) {
     refused(CLUSTER "<node id=\"n\"><node id=\"m\"/></node>", "f:4: expected <data>, got <node>");
     refused(CLUSTER "<node id=\"n\"><data key=\"k_type\"><b/></data></node>",
             "f:4: expected text, got <b>");
-    fx_refused(SL_GRAPH_GRUG, "", "f:1: expected GraphML: no element found");
-    fx_refused(SL_GRAPH_GRUG, "<graphml>\n<graph>", "f:2: expected GraphML: no element found");
-    fx_refused(SL_GRAPH_GRUG, "<html/>", "f:1: expected <graphml>, got <html>");
-    fx_refused(SL_GRAPH_GRUG, "<!DOCTYPE x [<!ENTITY a \"b\">]><graphml/>",
+    fx_refused(SL_GRAPHIO_GRUG, "", "f:1: expected GraphML: no element found");
+    fx_refused(SL_GRAPHIO_GRUG, "<graphml>\n<graph>", "f:2: expected GraphML: no element found");
+    fx_refused(SL_GRAPHIO_GRUG, "<html/>", "f:1: expected <graphml>, got <html>");
+    fx_refused(SL_GRAPHIO_GRUG, "<!DOCTYPE x [<!ENTITY a \"b\">]><graphml/>",
                "f:1: declarations of one's own in <!DOCTYPE> are not read");
 }
 
@@ -308,7 +308,7 @@ static void allowlist(void **state) {
     struct sl_err err;
     (void)state;
 
-    assert_int_equal(fx_read(SL_GRAPH_GRUG, text, "core,node", &g, NULL, &err), 0);
+    assert_int_equal(fx_read(SL_GRAPHIO_GRUG, text, "core,node", &g, NULL, &err), 0);
     fx_expect_dump(g, "/cluster0 cluster 0\n"
                       "/cluster0/node0 node 0 rank=0\n"
                       "/cluster0/node0/core0 core 0\n"
@@ -323,7 +323,7 @@ static void allowlist(void **state) {
                       "/cluster0/node3/core0 core 0\n"
                       "/cluster0/node3/core1 core 1\n");
     sl_graph_free(g);
-    assert_int_equal(fx_read(SL_GRAPH_GRUG, text, "none", &g, NULL, &err), 0);
+    assert_int_equal(fx_read(SL_GRAPHIO_GRUG, text, "none", &g, NULL, &err), 0);
     fx_expect_dump(g, "/cluster0 cluster 0\n"); /* the root always stays */
     sl_graph_free(g);
     free(text);
@@ -335,13 +335,13 @@ static void a_large_recipe(void **state) {
         recipe(CLUSTER "node r|rack\nnode n|node\nnode o|core\nnode p|gpu\nnode m|memory||8|GB\n"
                        "edge c|r|multi_scale=250\nedge r|n|multi_scale=40|id_scope=1\n"
                        "edge n|o|multi_scale=16\nedge n|p|multi_scale=4\nedge n|m|multi_scale=8");
-    struct sl_graph_text t = {
-        .format = SL_GRAPH_GRUG, .file = "f", .text = text, .len = strlen(text)};
+    struct sl_graphio_text t = {
+        .format = SL_GRAPHIO_GRUG, .file = "f", .text = text, .len = strlen(text)};
     struct sl_graph *g = NULL;
     struct sl_err err;
     (void)state;
 
-    assert_int_equal(sl_graph_read(&t, &g, NULL, &err), 0);
+    assert_int_equal(sl_graphio_read(&t, &g, NULL, &err), 0);
     assert_int_equal(sl_graph_live(g), 1 + 250 + 10000 + 28 * 10000);
     assert_int_equal(sl_graph_vertex(g, fx_at(g, "/cluster0/rack249/node9999"))->rank, 9999);
     assert_int_equal(sl_graph_vertex(g, fx_at(g, "/cluster0/rack249/node9999/memory7"))->size, 8);

@@ -45,7 +45,7 @@ static const char machine[] =
 
 static void rule_3_2_kinds(void **state) {
     (void)state;
-    fx_expect(SL_GRAPH_HWLOC, machine,
+    fx_expect(SL_GRAPHIO_HWLOC, machine,
               "/cluster0 cluster 0\n"
               "/cluster0/node12 node 12\n"
               "/cluster0/node12/socket0 socket 0\n"
@@ -66,7 +66,7 @@ static void rule_3_2_allowlist(void **state) {
     struct sl_graph *g;
     struct sl_err err;
     (void)state;
-    assert_int_equal(fx_read(SL_GRAPH_HWLOC, machine, "node,core,gpu", &g, NULL, &err), 0);
+    assert_int_equal(fx_read(SL_GRAPHIO_HWLOC, machine, "node,core,gpu", &g, NULL, &err), 0);
     fx_expect_dump(g, "/cluster0 cluster 0\n"
                       "/cluster0/node12 node 12\n"
                       "/cluster0/node12/core0 core 0\n"
@@ -76,7 +76,7 @@ static void rule_3_2_allowlist(void **state) {
                       "/cluster0/node12/gpu2 gpu 2\n");
     sl_graph_free(g);
     /* memory is there for who asks for it */
-    assert_int_equal(fx_read(SL_GRAPH_HWLOC, machine, "socket,memory", &g, NULL, &err), 0);
+    assert_int_equal(fx_read(SL_GRAPHIO_HWLOC, machine, "socket,memory", &g, NULL, &err), 0);
     fx_expect_dump(g, "/cluster0 cluster 0\n"
                       "/cluster0/socket0 socket 0\n"
                       "/cluster0/socket0/memory0 memory 0 size=8192 unit=MB\n");
@@ -87,7 +87,7 @@ static void rule_3_2_allowlist(void **state) {
 static void xml_of_hwloc_1(void **state) {
 #define OLD(mask) " cpuset=\"" mask "\" complete_cpuset=\"" mask "\" online_cpuset=\"" mask "\""
     (void)state;
-    fx_expect(SL_GRAPH_HWLOC,
+    fx_expect(SL_GRAPHIO_HWLOC,
               "<topology><object type=\"Machine\" os_index=\"0\"" OLD(
                   "0x00000001") "><info name=\"HostName\" value=\"login\"/>"
                                 "<object type=\"Socket\" os_index=\"0\"" OLD(
@@ -114,16 +114,16 @@ static void xml_of_hwloc_1(void **state) {
 
 static void wrong(void **state) {
     (void)state;
-    fx_refused(SL_GRAPH_HWLOC, "", "f:1: no element found");
-    fx_refused(SL_GRAPH_HWLOC, "<topology/>", "f:1: expected a machine in hwloc's XML");
-    fx_refused(SL_GRAPH_HWLOC, "<topology>\n<object/></topology>",
+    fx_refused(SL_GRAPHIO_HWLOC, "", "f:1: no element found");
+    fx_refused(SL_GRAPHIO_HWLOC, "<topology/>", "f:1: expected a machine in hwloc's XML");
+    fx_refused(SL_GRAPHIO_HWLOC, "<topology>\n<object/></topology>",
                "f:2: expected the attribute \"type\" of <object>");
-    fx_refused(SL_GRAPH_HWLOC,
+    fx_refused(SL_GRAPHIO_HWLOC,
                "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0x1\"/></topology>",
                "f:1: expected cpuset, nodeset and the complete ones of <object>");
-    fx_refused(SL_GRAPH_HWLOC, "<graphml/>", "f:1: expected <topology> of hwloc");
-    fx_refused(SL_GRAPH_HWLOC, "<topology>\n<info>", "f:2: no element found");
-    fx_refused(SL_GRAPH_HWLOC, "<!DOCTYPE topology [<!ENTITY a \"b\">]><topology/>",
+    fx_refused(SL_GRAPHIO_HWLOC, "<graphml/>", "f:1: expected <topology> of hwloc");
+    fx_refused(SL_GRAPHIO_HWLOC, "<topology>\n<info>", "f:2: no element found");
+    fx_refused(SL_GRAPHIO_HWLOC, "<!DOCTYPE topology [<!ENTITY a \"b\">]><topology/>",
                "f:1: declarations of one's own in <!DOCTYPE> are not read");
 }
 

@@ -18,11 +18,11 @@
 #define O0 V("2", "\"type\": \"core\", \"id\": 0, \"rank\": 0, " P("/cluster0/node0/core0"))
 
 static void expect(const char *text, const char *want) {
-    fx_expect(SL_GRAPH_JGF, text, want);
+    fx_expect(SL_GRAPHIO_JGF, text, want);
 }
 
 static void refused(const char *text, const char *want) {
-    fx_refused(SL_GRAPH_JGF, text, want);
+    fx_refused(SL_GRAPHIO_JGF, text, want);
 }
 
 static void rule_3_2_all_keys(void **state) {
@@ -42,7 +42,7 @@ static void rule_3_2_defaults(void **state) {
     (void)state;
     /* uniq_id is the id; id is the uniq_id, of nodes the number in the name */
     g = fx_graph(
-        SL_GRAPH_JGF,
+        SL_GRAPHIO_JGF,
         G(V("5", "\"type\": \"cluster\", " P("/cluster5")) "," V(
               "9",
               "\"type\": \"node\", \"name\": \"n12\", " P(
@@ -70,7 +70,7 @@ static void rule_3_2_defaults(void **state) {
 
 static void paths_need_not_be_those_of_names(void **state) {
     struct sl_graph *g = fx_graph(
-        SL_GRAPH_JGF,
+        SL_GRAPHIO_JGF,
         G(C0 "," V("1", "\"type\": \"node\", \"id\": 3, \"rank\": 0, " P(
                             "/cluster0/blade/node3")) "," V("2",
                                                             "\"type\": \"core\", \"id\": 0, " P(
@@ -126,7 +126,7 @@ static void allowlist(void **state) {
     (void)state;
     assert_int_equal(
         fx_read(
-            SL_GRAPH_JGF,
+            SL_GRAPHIO_JGF,
             G(C0 "," V("3", "\"type\": \"rack\", \"id\": 0, " P("/cluster0/rack0")) "," V(
                   "1", "\"type\": \"node\", \"id\": 0, " P(
                            "/cluster0/rack0/node0")) "," V("4",
@@ -204,23 +204,24 @@ static void wrong(void **state) {
             "f: a5 contains itself");
 }
 
-static int more(struct sl_graph *g, enum sl_graph_format f, const char *text, struct sl_err *err) {
+static int more(struct sl_graph *g, enum sl_graphio_format f, const char *text,
+                struct sl_err *err) {
     struct exact e = exact(text);
-    struct sl_graph_text t = {.format = f, .file = "m", .text = e.s, .len = e.n};
-    int r = sl_graph_read_more(g, &t, err);
+    struct sl_graphio_text t = {.format = f, .file = "m", .text = e.s, .len = e.n};
+    int r = sl_graphio_read_more(g, &t, err);
     free(e.s);
     return r;
 }
 
 static void rule_3_2_growing(void **state) {
-    struct sl_graph *g = fx_graph(SL_GRAPH_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")));
+    struct sl_graph *g = fx_graph(SL_GRAPHIO_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")));
     struct sl_err err;
     (void)state;
 
     /* What is there is the same by path and rank, whatever its id here. */
     assert_int_equal(
         more(
-            g, SL_GRAPH_JGF,
+            g, SL_GRAPHIO_JGF,
             G(V("10", "\"type\": \"cluster\", \"id\": 0, " P("/cluster0")) "," V(
                   "11",
                   "\"type\": "
@@ -273,17 +274,17 @@ static void rule_3_2_growing(void **state) {
                     v == fx_at(g, "/cluster0/node1/core0"));
     /* The same again adds nothing. */
     uint32_t before = sl_graph_count(g);
-    assert_int_equal(more(g, SL_GRAPH_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")), &err),
-                     0);
+    assert_int_equal(
+        more(g, SL_GRAPHIO_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")), &err), 0);
     assert_int_equal(sl_graph_count(g), before);
     sl_graph_free(g);
 }
 
 static void growing_by_r(void **state) {
-    struct sl_graph *g = fx_graph(SL_GRAPH_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")));
+    struct sl_graph *g = fx_graph(SL_GRAPHIO_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")));
     struct sl_err err;
     (void)state;
-    assert_int_equal(more(g, SL_GRAPH_RV1EXEC,
+    assert_int_equal(more(g, SL_GRAPHIO_RV1EXEC,
                           "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0-1\", "
                           "\"children\": {\"core\": \"0-1\"}}], \"nodelist\": [\"node[0-1]\"]}}",
                           &err),
@@ -313,19 +314,19 @@ static void growing_wrong(void **state) {
            SUB("7", "8", "power") "," SUB("8", "7", "power")),
          "m: a8 leads to itself in power"},
     };
-    struct sl_graph *g = fx_graph(SL_GRAPH_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")));
+    struct sl_graph *g = fx_graph(SL_GRAPHIO_JGF, G(C0 "," N0 "," O0, E("0", "1") "," E("1", "2")));
     struct sl_err err;
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         uint64_t generation = sl_graph_generation(g);
-        assert_true(more(g, SL_GRAPH_JGF, cases[i].text, &err) < 0);
+        assert_true(more(g, SL_GRAPHIO_JGF, cases[i].text, &err) < 0);
         assert_string_equal(err.text, cases[i].want);
         assert_int_equal(sl_graph_generation(g), generation);
         assert_int_equal(sl_graph_count(g), 3);
         fx_expect_dump(g, "/cluster0 cluster 0\n/cluster0/node0 node 0 rank=0\n"
                           "/cluster0/node0/core0 core 0 rank=0\n");
     }
-    assert_int_equal(more(g, SL_GRAPH_GRUG, "<graphml/>", &err), SL_EINVAL);
+    assert_int_equal(more(g, SL_GRAPHIO_GRUG, "<graphml/>", &err), SL_EINVAL);
     assert_string_equal(err.text, "m: expected jgf or rv1exec to add to a graph, got grug");
     sl_graph_free(g);
 }

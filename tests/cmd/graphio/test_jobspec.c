@@ -13,7 +13,7 @@
 static void dump_reqs(struct sl_buf *b, const struct sl_req_spec *v, uint32_t n) {
     static const char *const kinds[] = {"", "S:", "X:", "O:"};
     for (uint32_t i = 0; i < n; i++) {
-        const struct sl_count *c = &v[i].count;
+        const struct sl_req_count *c = &v[i].count;
         sl_buf_printf(b, "%s%s%s[", i > 0 ? " " : "", kinds[v[i].kind], v[i].type);
         for (uint32_t k = 0; k < c->n_set; k++)
             sl_buf_printf(b, "%s%u", k > 0 ? "," : "", c->set[k]);
@@ -35,9 +35,10 @@ static void dump_reqs(struct sl_buf *b, const struct sl_req_spec *v, uint32_t n)
     }
 }
 
-static void dump_term(struct sl_buf *b, const struct sl_term *t) {
+static void dump_term(struct sl_buf *b, const struct sl_constraint *t) {
     static const char *const words[] = {"*", "and", "or", "not", "p:", "h:", "r:"};
-    bool list = t->kind == SL_TERM_AND || t->kind == SL_TERM_OR || t->kind == SL_TERM_NOT;
+    bool list =
+        t->kind == SL_CONSTRAINT_AND || t->kind == SL_CONSTRAINT_OR || t->kind == SL_CONSTRAINT_NOT;
     sl_buf_printf(b, "%s%s", list ? "(" : "", words[t->kind]);
     for (uint32_t i = 0; i < t->n_terms; i++) {
         sl_buf_putc(b, ' ');
@@ -58,7 +59,7 @@ static void expect(const char *text, const char *want) {
     struct exact e = exact(text);
 
     sl_buf_init(&b, 100000);
-    int r = sl_jobspec_read("f", e.s, e.n, &j, &err);
+    int r = sl_graphio_jobspec_read("f", e.s, e.n, &j, &err);
     free(e.s);
     if (r < 0) {
         assert_null(j);
@@ -67,7 +68,7 @@ static void expect(const char *text, const char *want) {
     } else {
         dump_reqs(&b, j->resources, j->n_resources);
         sl_buf_printf(&b, " d=%" PRId64, j->duration);
-        if (j->constraint.kind != SL_TERM_ALL) {
+        if (j->constraint.kind != SL_CONSTRAINT_ALL) {
             sl_buf_puts(&b, " c=");
             dump_term(&b, &j->constraint);
         }
@@ -383,11 +384,11 @@ static void from_a_file(void **state) {
     assert_non_null(f);
     fputs(ONE "attributes: null\n", f);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(sl_jobspec_load(path, &j, &err), 0);
+    assert_int_equal(sl_graphio_jobspec_load(path, &j, &err), 0);
     assert_int_equal(j->n_resources, 1);
     sl_jobspec_free(j);
     assert_int_equal(remove(path), 0);
-    assert_true(sl_jobspec_load(path, &j, &err) < 0);
+    assert_true(sl_graphio_jobspec_load(path, &j, &err) < 0);
     assert_non_null(strstr(err.text, path));
 }
 

@@ -9,20 +9,20 @@
 /* ---- hostlists ---- */
 
 static void spread(const char *text, const char *want) {
-    struct sl_hosts h = {0};
+    struct sl_hostlist h = {0};
     struct sl_arena a;
     struct sl_err err;
     struct sl_buf b;
 
     sl_arena_init(&a, (size_t)1 << 30);
     sl_buf_init(&b, 1 << 20);
-    if (sl_hosts_add(&h, &a, text, &err) < 0)
+    if (sl_hostlist_add(&h, &a, text, &err) < 0)
         sl_buf_printf(&b, "! %s", err.text);
     for (uint32_t i = 0; i < h.names.n; i++)
         sl_buf_printf(&b, "%s%s", i > 0 ? "," : "", h.names.v[i]);
     assert_string_equal(sl_buf_str(&b), want);
     sl_buf_done(&b);
-    sl_hosts_done(&h);
+    sl_hostlist_done(&h);
     sl_arena_done(&a);
 }
 
@@ -72,26 +72,26 @@ static void rfc29_wrong(void **state) {
 }
 
 static void lists_that_would_explode_are_refused(void **state) {
-    struct sl_hosts h = {0};
+    struct sl_hostlist h = {0};
     struct sl_arena a;
     struct sl_err err;
     (void)state;
 
     sl_arena_init(&a, (size_t)1 << 30);
-    assert_int_equal(sl_hosts_add(&h, &a, "a[0-999999999]", &err), SL_ELIMIT);
+    assert_int_equal(sl_hostlist_add(&h, &a, "a[0-999999999]", &err), SL_ELIMIT);
     assert_string_equal(err.text, "\"a[0-999999999]\" is more than 1048576 host names");
     assert_int_equal(h.names.n, 0);
-    assert_int_equal(sl_hosts_add(&h, &a, "a[0-1048575]", &err), 0);
+    assert_int_equal(sl_hostlist_add(&h, &a, "a[0-1048575]", &err), 0);
     assert_int_equal(h.names.n, SL_HOSTLIST_MAX);
-    assert_int_equal(sl_hosts_add(&h, &a, "b", &err), SL_ELIMIT);
-    assert_int_equal(sl_hosts_add(&h, &a, "b,c[0-1]", &err), SL_ELIMIT);
+    assert_int_equal(sl_hostlist_add(&h, &a, "b", &err), SL_ELIMIT);
+    assert_int_equal(sl_hostlist_add(&h, &a, "b,c[0-1]", &err), SL_ELIMIT);
     assert_int_equal(h.names.n, SL_HOSTLIST_MAX);
-    sl_hosts_done(&h);
+    sl_hostlist_done(&h);
     char name[300];
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    assert_int_equal(sl_hosts_add(&h, &a, name, &err), SL_ELIMIT);
-    sl_hosts_done(&h);
+    assert_int_equal(sl_hostlist_add(&h, &a, name, &err), SL_ELIMIT);
+    sl_hostlist_done(&h);
     sl_arena_done(&a);
 }
 
@@ -105,7 +105,7 @@ static void joined(const char *names, const char *want) {
     while ((name = strsep(&next, ",")))
         v[n++] = name;
     sl_buf_init(&b, 1000);
-    sl_hosts_write(v, n, &b);
+    sl_hostlist_write(v, n, &b);
     assert_string_equal(sl_buf_str(&b), want);
     sl_buf_done(&b);
     if (strchr(want, '!') == NULL)
@@ -134,15 +134,15 @@ static void hosts_are_written_short_and_in_order(void **state) {
 static void hosts_have_a_number_or_none(void **state) {
     int64_t id;
     (void)state;
-    assert_int_equal(sl_host_split("node12", &id), 4);
+    assert_int_equal(sl_hostlist_split("node12", &id), 4);
     assert_int_equal(id, 12);
-    assert_int_equal(sl_host_split("node007", &id), 4);
+    assert_int_equal(sl_hostlist_split("node007", &id), 4);
     assert_int_equal(id, 7);
-    assert_int_equal(sl_host_split("login", &id), 5);
+    assert_int_equal(sl_hostlist_split("login", &id), 5);
     assert_int_equal(id, -1);
-    assert_int_equal(sl_host_split("12", &id), 0);
+    assert_int_equal(sl_hostlist_split("12", &id), 0);
     assert_int_equal(id, 12);
-    assert_int_equal(sl_host_split("x1234567890123456789", &id), 20);
+    assert_int_equal(sl_hostlist_split("x1234567890123456789", &id), 20);
     assert_int_equal(id, -1);
 }
 
@@ -223,7 +223,7 @@ static void ids_are_written_short(void **state) {
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct sl_buf b;
         sl_buf_init(&b, 100);
-        sl_ids_write(cases[i].v, cases[i].n, &b);
+        sl_idset_write(cases[i].v, cases[i].n, &b);
         assert_string_equal(sl_buf_str(&b), cases[i].want);
         sl_buf_done(&b);
     }

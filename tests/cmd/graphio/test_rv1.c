@@ -11,11 +11,11 @@
 #define HOSTS(list) ", \"nodelist\": [" list "]"
 
 static void expect(const char *text, const char *want) {
-    fx_expect(SL_GRAPH_RV1EXEC, text, want);
+    fx_expect(SL_GRAPHIO_RV1EXEC, text, want);
 }
 
 static void refused(const char *text, const char *want) {
-    fx_refused(SL_GRAPH_RV1EXEC, text, want);
+    fx_refused(SL_GRAPHIO_RV1EXEC, text, want);
 }
 
 static void rule_3_2_ranks_hosts_and_children(void **state) {
@@ -94,9 +94,9 @@ static void times(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct sl_graph *g;
-        struct sl_graph_time t;
+        struct sl_graphio_time t;
         struct sl_err err;
-        assert_int_equal(fx_read(SL_GRAPH_RV1EXEC, cases[i].text, NULL, &g, &t, &err), 0);
+        assert_int_equal(fx_read(SL_GRAPHIO_RV1EXEC, cases[i].text, NULL, &g, &t, &err), 0);
         assert_int_equal(t.start, cases[i].start);
         assert_int_equal(t.end, cases[i].end);
         sl_graph_free(g);
@@ -131,8 +131,8 @@ static void rule_3_2_the_scheduling_key(void **state) {
     refused(SCHED("\"nonsense\""), "f:1: scheduling: expected an object with \"graph\"");
     refused(SCHED("{}"), "f:1: expected the key \"graph\", an object");
     /* unless one insists */
-    fx_expect(SL_GRAPH_RV1EXEC_FORCE, SCHED("\"nonsense\""), plain);
-    fx_expect(SL_GRAPH_RV1EXEC_FORCE, SCHED("{" JGF "}"), plain);
+    fx_expect(SL_GRAPHIO_RV1EXEC_FORCE, SCHED("\"nonsense\""), plain);
+    fx_expect(SL_GRAPHIO_RV1EXEC_FORCE, SCHED("{" JGF "}"), plain);
 }
 
 static void wrong(void **state) {
@@ -178,7 +178,7 @@ static void allowlist(void **state) {
     struct sl_graph *g;
     struct sl_err err;
     (void)state;
-    assert_int_equal(fx_read(SL_GRAPH_RV1EXEC,
+    assert_int_equal(fx_read(SL_GRAPHIO_RV1EXEC,
                              R(LITE("0", "\"core\": \"0\", \"gpu\": \"0\"") HOSTS("\"n0\"")),
                              "node,gpu", &g, NULL, &err),
                      0);
@@ -188,13 +188,13 @@ static void allowlist(void **state) {
 }
 
 static void words(void **state) {
-    enum sl_graph_format f;
+    enum sl_graphio_format f;
     (void)state;
-    assert_true(sl_graph_format_parse("rv1exec_force", &f) && f == SL_GRAPH_RV1EXEC_FORCE);
-    assert_true(sl_graph_format_parse("grug", &f) && f == SL_GRAPH_GRUG);
-    assert_true(sl_graph_format_parse("hwloc", &f) && f == SL_GRAPH_HWLOC);
-    assert_false(sl_graph_format_parse("JGF", &f));
-    assert_false(sl_graph_format_parse("", &f));
+    assert_true(sl_graphio_format_parse("rv1exec_force", &f) && f == SL_GRAPHIO_RV1EXEC_FORCE);
+    assert_true(sl_graphio_format_parse("grug", &f) && f == SL_GRAPHIO_GRUG);
+    assert_true(sl_graphio_format_parse("hwloc", &f) && f == SL_GRAPHIO_HWLOC);
+    assert_false(sl_graphio_format_parse("JGF", &f));
+    assert_false(sl_graphio_format_parse("", &f));
 }
 
 int main(void) {

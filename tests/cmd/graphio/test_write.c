@@ -13,7 +13,7 @@
  * none. */
 static struct sl_graph *tiny(void) {
     return fx_graph(
-        SL_GRAPH_JGF,
+        SL_GRAPHIO_JGF,
         "{\"graph\": {\"nodes\": [" N(
             "0", "\"type\": \"cluster\", \"basename\": \"tiny\", \"id\": 0",
             "/tiny0") N("1", "\"type\": \"rack\", \"id\": 0",
@@ -57,7 +57,8 @@ static const char *const some[] = {"/tiny0",
                                    "x/tiny0/rack0/node1/gpu",
                                    NULL};
 
-static void writes_with(struct sl_match_writer *w, const char *const *paths, const char *want) {
+static void writes_with(struct sl_graphio_match_writer *w, const char *const *paths,
+                        const char *want) {
     struct sl_graph *g = tiny();
     struct sl_grant gr;
     struct sl_buf b;
@@ -66,7 +67,7 @@ static void writes_with(struct sl_match_writer *w, const char *const *paths, con
     sl_buf_init(&b, 100000);
     fx_grant(g, paths, &gr);
     gr.n_slots = 2;
-    if (sl_match_write(w, g, &gr, &b, &err) < 0) {
+    if (sl_graphio_match_write(w, g, &gr, &b, &err) < 0) {
         assert_int_equal(b.len, 0);
         sl_buf_puts(&b, err.text);
     }
@@ -76,14 +77,14 @@ static void writes_with(struct sl_match_writer *w, const char *const *paths, con
     sl_graph_free(g);
 }
 
-static void writes(enum sl_match_format f, const char *const *paths, const char *want) {
-    struct sl_match_writer w = {.format = f};
+static void writes(enum sl_graphio_match_format f, const char *const *paths, const char *want) {
+    struct sl_graphio_match_writer w = {.format = f};
     writes_with(&w, paths, want);
 }
 
 static void rule_3_10_simple(void **state) {
     (void)state;
-    writes(SL_MATCH_SIMPLE, some,
+    writes(SL_GRAPHIO_MATCH_SIMPLE, some,
            "      ------------core0[1:x]\n"
            "      ------------memory0[8:x]\n"
            "      ---------node0[1:s]\n"
@@ -97,7 +98,7 @@ static void rule_3_10_simple(void **state) {
 
 static void rule_3_14_pretty_simple_is_the_reverse(void **state) {
     (void)state;
-    writes(SL_MATCH_PRETTY_SIMPLE, some,
+    writes(SL_GRAPHIO_MATCH_PRETTY_SIMPLE, some,
            "      ---tiny0[1:shared]\n"
            "      ------rack0[1:shared]\n"
            "      ---------node1[1:exclusive]\n"
@@ -153,23 +154,24 @@ static void rule_3_14_jgf(void **state) {
     static const char *const alone[] = {"x/tiny0/rack0/node0/memory0", NULL};
     static const char *const none[] = {NULL};
     (void)state;
-    writes(SL_MATCH_JGF, some, J_ALL "\n");
+    writes(SL_GRAPHIO_MATCH_JGF, some, J_ALL "\n");
     /* without edges there are the vertices */
-    writes(SL_MATCH_JGF, alone, "{\"graph\": {\"nodes\": [" J_MEMORY "], \"edges\": []}}\n");
-    writes(SL_MATCH_JGF, none, "");
-    writes(SL_MATCH_SIMPLE, none, "");
+    writes(SL_GRAPHIO_MATCH_JGF, alone,
+           "{\"graph\": {\"nodes\": [" J_MEMORY "], \"edges\": []}}\n");
+    writes(SL_GRAPHIO_MATCH_JGF, none, "");
+    writes(SL_GRAPHIO_MATCH_SIMPLE, none, "");
 }
 
 static void rule_3_14_jgf_outside_containment(void **state) {
     struct sl_graph *g = tiny();
-    struct sl_match_writer w = {.format = SL_MATCH_JGF};
+    struct sl_graphio_match_writer w = {.format = SL_GRAPHIO_MATCH_JGF};
     struct sl_grant gr = {0};
     struct sl_buf b;
     (void)state;
     sl_buf_init(&b, 10000);
     *sl_vec_push(&gr.picks) = (struct sl_pick){fx_at(g, "/tiny0/rack0/node0"), 1, false};
     *sl_vec_push(&gr.picks) = (struct sl_pick){fx_at(g, "/pdu0"), 1, true};
-    assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+    assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
     assert_string_equal(sl_buf_str(&b),
                         "{\"graph\": {\"nodes\": [{\"id\": \"10\", \"metadata\": {\"type\": "
                         "\"pdu\", \"id\": 0, \"rank\": -1, \"exclusive\": true, \"paths\": "
@@ -183,7 +185,7 @@ static void rule_3_14_jgf_outside_containment(void **state) {
 /* From the first omission on, every shorthand of a session says that it is one. */
 static void rule_3_14_jgf_shorthand(void **state) {
     static const char *const alone[] = {"x/tiny0/rack0/node0/memory0", NULL};
-    struct sl_match_writer w = {.format = SL_MATCH_JGF_SHORTHAND};
+    struct sl_graphio_match_writer w = {.format = SL_GRAPHIO_MATCH_JGF_SHORTHAND};
     (void)state;
     writes_with(&w, alone, "{\"graph\": {\"nodes\": [" J_MEMORY "], \"edges\": []}}\n");
     writes_with(&w, some, J_SHORT "\n");
@@ -192,21 +194,22 @@ static void rule_3_14_jgf_shorthand(void **state) {
                 "], \"edges\": []}, \"writer\": \"fluxion:jgf_shorthand\"}\n");
 }
 
-static uint32_t sums(const void *ctx, sl_vtx v, struct sl_filter_sum *ret, uint32_t max) {
+static uint32_t sums(const void *ctx, sl_vtx v, struct sl_match_filter_sum *ret, uint32_t max) {
     const struct sl_graph *g = ctx;
     const struct sl_syms *syms = sl_graph_syms(g);
     if (v != sl_graph_root(g) && v != fx_at(g, "/tiny0/rack0/node0"))
         return 0;
     assert_true(max >= 3);
-    ret[0] = (struct sl_filter_sum){sl_sym_find(syms, "node"), 1, 2};
-    ret[1] = (struct sl_filter_sum){sl_sym_find(syms, "core"), 3, 4};
-    ret[2] = (struct sl_filter_sum){sl_sym_find(syms, "memory"), 8, 8};
+    ret[0] = (struct sl_match_filter_sum){sl_sym_find(syms, "node"), 1, 2};
+    ret[1] = (struct sl_match_filter_sum){sl_sym_find(syms, "core"), 3, 4};
+    ret[2] = (struct sl_match_filter_sum){sl_sym_find(syms, "memory"), 8, 8};
     return 3;
 }
 
 static void rule_3_14_agfilter(void **state) {
     struct sl_graph *g = tiny();
-    struct sl_match_writer w = {.format = SL_MATCH_JGF, .sums = sums, .sums_ctx = g};
+    struct sl_graphio_match_writer w = {
+        .format = SL_GRAPHIO_MATCH_JGF, .sums = sums, .sums_ctx = g};
     static const char *const paths[] = {"x/tiny0/rack0/node0", "/tiny0", "/tiny0/rack0", NULL};
     struct sl_grant gr;
     struct sl_buf b;
@@ -214,20 +217,20 @@ static void rule_3_14_agfilter(void **state) {
     sl_buf_init(&b, 10000);
     fx_grant(g, paths, &gr);
     gr.picks.n = 1;
-    assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+    assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
     /* by name, and not of its own type */
     assert_non_null(strstr(sl_buf_str(&b),
                            "\"paths\": {\"containment\": \"/tiny0/rack0/node0\"}, \"agfilter\": "
                            "{\"core\": \"used:3, total:4\", \"memory\": \"used:8, total:8\"}}}]"));
     sl_buf_clear(&b);
     gr.picks.v[0] = gr.picks.v[1];
-    assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+    assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
     assert_non_null(strstr(sl_buf_str(&b),
                            "\"agfilter\": {\"core\": \"used:3, total:4\", \"memory\": \"used:8, "
                            "total:8\", \"node\": \"used:1, total:2\"}"));
     sl_buf_clear(&b);
     gr.picks.v[0] = gr.picks.v[2];
-    assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+    assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
     assert_null(strstr(sl_buf_str(&b), "agfilter"));
     sl_buf_done(&b);
     sl_grant_done(&gr);
@@ -243,12 +246,13 @@ static void rule_3_14_agfilter(void **state) {
     "\"starttime\": 0, \"expiration\": 3600"
 
 static void rule_3_10_rlite_and_rv1(void **state) {
-    struct sl_match_writer w = {.format = SL_MATCH_RV1, .queue = "batch", .nslots = true};
+    struct sl_graphio_match_writer w = {
+        .format = SL_GRAPHIO_MATCH_RV1, .queue = "batch", .nslots = true};
     (void)state;
-    writes(SL_MATCH_RLITE, some, LITE "\n");
-    writes(SL_MATCH_RV1_NOSCHED, some, EXECUTION "}}\n");
-    writes(SL_MATCH_RV1, some, EXECUTION "}, \"scheduling\": " J_ALL "}\n");
-    writes(SL_MATCH_RV1_SHORTHAND, some, EXECUTION "}, \"scheduling\": " J_SHORT "}\n");
+    writes(SL_GRAPHIO_MATCH_RLITE, some, LITE "\n");
+    writes(SL_GRAPHIO_MATCH_RV1_NOSCHED, some, EXECUTION "}}\n");
+    writes(SL_GRAPHIO_MATCH_RV1, some, EXECUTION "}, \"scheduling\": " J_ALL "}\n");
+    writes(SL_GRAPHIO_MATCH_RV1_SHORTHAND, some, EXECUTION "}, \"scheduling\": " J_SHORT "}\n");
     writes_with(&w, some,
                 EXECUTION ", \"nslots\": 2}, \"scheduling\": " J_ALL
                           ", \"attributes\": {\"system\": {\"scheduler\": {\"queue\": "
@@ -259,19 +263,19 @@ static void rule_3_14_nothing_to_write(void **state) {
     static const char *const paths[] = {"/tiny0", "/tiny0/rack0", "/tiny0/rack0/node0",
                                         "x/tiny0/rack0/node0/memory0", NULL};
     (void)state;
-    writes(SL_MATCH_RLITE, paths, "nothing to write: rlite has cores and gpus of nodes");
-    writes(SL_MATCH_RV1, paths, "");
-    writes(SL_MATCH_RV1_NOSCHED, paths, "");
-    writes(SL_MATCH_RV1_SHORTHAND, paths, "");
+    writes(SL_GRAPHIO_MATCH_RLITE, paths, "nothing to write: rlite has cores and gpus of nodes");
+    writes(SL_GRAPHIO_MATCH_RV1, paths, "");
+    writes(SL_GRAPHIO_MATCH_RV1_NOSCHED, paths, "");
+    writes(SL_GRAPHIO_MATCH_RV1_SHORTHAND, paths, "");
 }
 
 /* Children with the same text share an entry; ranks and hosts are in the order of ranks. */
 static void rule_3_14_ranks_are_grouped(void **state) {
     struct sl_graph *g = fx_graph(
-        SL_GRAPH_RV1EXEC, "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0-11\", "
-                          "\"children\": {\"core\": \"0-3\", \"gpu\": \"0\"}}], \"nodelist\": "
-                          "[\"b[9-14],a[5,4],login,c[7-9]\"]}}");
-    struct sl_match_writer w = {.format = SL_MATCH_RV1_NOSCHED};
+        SL_GRAPHIO_RV1EXEC, "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0-11\", "
+                            "\"children\": {\"core\": \"0-3\", \"gpu\": \"0\"}}], \"nodelist\": "
+                            "[\"b[9-14],a[5,4],login,c[7-9]\"]}}");
+    struct sl_graphio_match_writer w = {.format = SL_GRAPHIO_MATCH_RV1_NOSCHED};
     struct sl_grant gr = {.at = 5, .duration = 10};
     struct sl_buf b;
     (void)state;
@@ -287,7 +291,7 @@ static void rule_3_14_ranks_are_grouped(void **state) {
             continue;
         *sl_vec_push(&gr.picks) = (struct sl_pick){v, 1, core || gpu};
     }
-    assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+    assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
     assert_string_equal(
         sl_buf_str(&b),
         "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0,2,4,6,8,10\", \"children\": "
@@ -304,7 +308,7 @@ static void rule_3_14_ranks_are_grouped(void **state) {
  * one by one. */
 static void ids_that_come_twice(void **state) {
     struct sl_graph *g = fx_graph(
-        SL_GRAPH_JGF,
+        SL_GRAPHIO_JGF,
         "{\"graph\": {\"nodes\": [" N("0", "\"type\": \"cluster\", \"id\": 0", "/cluster0") N(
             "1", "\"type\": \"node\", \"id\": 0",
             "/cluster0/node0") N("2", "\"type\": \"node\", \"id\": 1", "/cluster0/node1")
@@ -321,14 +325,14 @@ static void ids_that_come_twice(void **state) {
                                                        E("3", "5")
                                                            E("4", "6") "{\"source\": \"2\", "
                                                                        "\"target\": \"7\"}]}}");
-    struct sl_match_writer w = {.format = SL_MATCH_RLITE};
+    struct sl_graphio_match_writer w = {.format = SL_GRAPHIO_MATCH_RLITE};
     struct sl_grant gr = {0};
     struct sl_buf b;
     (void)state;
     sl_buf_init(&b, 10000);
     for (uint32_t pos = 0; pos < sl_graph_live(g); pos++)
         *sl_vec_push(&gr.picks) = (struct sl_pick){sl_graph_at(g, pos), 1, true};
-    assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+    assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
     assert_string_equal(sl_buf_str(&b),
                         "[{\"rank\": \"-1,-1\", \"children\": {\"core\": \"0\"}}]\n");
     sl_buf_done(&b);
@@ -339,20 +343,20 @@ static void ids_that_come_twice(void **state) {
 static void words(void **state) {
     static const char *const all[] = {"simple", "pretty_simple", "jgf",         "jgf_shorthand",
                                       "rlite",  "rv1",           "rv1_nosched", "rv1_shorthand"};
-    enum sl_match_format f;
-    enum sl_picture_format p;
+    enum sl_graphio_match_format f;
+    enum sl_graphio_picture_format p;
     (void)state;
     for (size_t i = 0; i < SL_LEN(all); i++)
-        assert_true(sl_match_format_parse(all[i], &f) && (size_t)f == i);
-    assert_false(sl_match_format_parse("xml", &f));
-    assert_true(sl_picture_format_parse("DOT", &p) && p == SL_PICTURE_DOT);
-    assert_true(sl_picture_format_parse("graphml", &p) && p == SL_PICTURE_GRAPHML);
-    assert_false(sl_picture_format_parse("png", &p));
+        assert_true(sl_graphio_match_format_parse(all[i], &f) && (size_t)f == i);
+    assert_false(sl_graphio_match_format_parse("xml", &f));
+    assert_true(sl_graphio_picture_format_parse("DOT", &p) && p == SL_GRAPHIO_PICTURE_DOT);
+    assert_true(sl_graphio_picture_format_parse("graphml", &p) && p == SL_GRAPHIO_PICTURE_GRAPHML);
+    assert_false(sl_graphio_picture_format_parse("png", &p));
 }
 
 static void pictures(void **state) {
     struct sl_graph *g = fx_graph(
-        SL_GRAPH_JGF,
+        SL_GRAPHIO_JGF,
         "{\"graph\": {\"nodes\": [" N("0", "\"type\": \"cluster\", \"id\": 0", "/cluster0")
             N("1",
               "\"type\": \"node\", \"id\": 0, \"rank\": 0, \"name\": \"a\\\"<b>\", \"properties\": "
@@ -365,7 +369,7 @@ static void pictures(void **state) {
     struct sl_buf b;
     (void)state;
     sl_buf_init(&b, 10000);
-    sl_picture_write(g, SL_PICTURE_DOT, &b);
+    sl_graphio_picture_write(g, SL_GRAPHIO_PICTURE_DOT, &b);
     assert_string_equal(sl_buf_str(&b), "digraph G {\n"
                                         "0[label=\"cluster0\"];\n"
                                         "1[label=\"a\\\"<b>\"];\n"
@@ -374,7 +378,7 @@ static void pictures(void **state) {
                                         "2->1 [label=\"power\"];\n"
                                         "}\n");
     sl_buf_clear(&b);
-    sl_picture_write(g, SL_PICTURE_GRAPHML, &b);
+    sl_graphio_picture_write(g, SL_GRAPHIO_PICTURE_GRAPHML, &b);
     assert_non_null(strstr(sl_buf_str(&b), "    <node id=\"n1\">\n"
                                            "      <data key=\"type\">node</data>\n"
                                            "      <data key=\"basename\">node</data>\n"
@@ -399,14 +403,14 @@ static void pictures(void **state) {
 /* A buffer that is too small cuts the text and says so. */
 static void ceilings_are_the_callers(void **state) {
     (void)state;
-    for (int f = 0; f <= (int)SL_MATCH_RV1_SHORTHAND; f++) {
+    for (int f = 0; f <= (int)SL_GRAPHIO_MATCH_RV1_SHORTHAND; f++) {
         struct sl_graph *g = tiny();
-        struct sl_match_writer w = {.format = (enum sl_match_format)f};
+        struct sl_graphio_match_writer w = {.format = (enum sl_graphio_match_format)f};
         struct sl_grant gr;
         struct sl_buf b;
         fx_grant(g, some, &gr);
         sl_buf_init(&b, 40);
-        assert_int_equal(sl_match_write(&w, g, &gr, &b, NULL), 0);
+        assert_int_equal(sl_graphio_match_write(&w, g, &gr, &b, NULL), 0);
         assert_true(sl_buf_full(&b) && b.len == 40);
         sl_buf_done(&b);
         sl_grant_done(&gr);

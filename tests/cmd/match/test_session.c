@@ -114,7 +114,7 @@ static void said(int stream, const char *fmt) {
 static void figures(void **state) {
     (void)state;
     open_session(true);
-    sl_session_tell_load(fx.s);
+    sl_session_report_load(fx.s);
     said(OUT, "INFO: Graph Load Time: 0.001\nINFO: Vertex Count: 3\nINFO: Edge Count: 2\n"
               "INFO: by_type Key-Value Pairs: 3\nINFO: by_name Key-Value Pairs: 3\n"
               "INFO: by_path Key-Value Pairs: 3\nINFO: number of vertices with rank -1: 1\n"

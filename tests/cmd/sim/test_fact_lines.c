@@ -14,14 +14,14 @@
 #include <cmocka.h>
 
 struct reader {
-    struct sl_fact_reader shapes;
+    struct sl_sim_fact_reader shapes;
     struct sl_arena arena;
     struct sl_err err;
     uint32_t line;
 };
 
 /* Reads lines until one is a fact. */
-static int next_fact(struct reader *r, const char **text_at, struct sl_fact_line *ret) {
+static int next_fact(struct reader *r, const char **text_at, struct sl_sim_fact_line *ret) {
     do {
         const char *end = strchr(*text_at, '\n');
         struct sl_doc *d = NULL;
@@ -30,7 +30,7 @@ static int next_fact(struct reader *r, const char **text_at, struct sl_fact_line
             fail_msg("%s", r->err.text);
         *text_at = end + 1;
         struct sl_read rd = {.file = "j", .arena = &r->arena, .err = &r->err};
-        sl_fact_decode(&r->shapes, &rd, &d->roots[0], ret);
+        sl_sim_fact_decode(&r->shapes, &rd, &d->roots[0], ret);
         sl_doc_free(d); /* nothing may point into it any more */
         if (rd.code < 0)
             return rd.code;
@@ -47,18 +47,18 @@ static void shapes_are_written_once(void **state) {
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD,
                         .at = 5,
                         .workload = {.ns = "a", .name = "w", .queue = "q", .priority = 50}};
-    struct sl_fact_writer w;
+    struct sl_sim_fact_writer w;
     struct sl_buf out;
 
     (void)state;
-    sl_fact_writer_init(&w);
+    sl_sim_fact_writer_init(&w);
     sl_buf_init(&out, 1 << 16);
-    sl_fact_encode(&w, &f, &(struct sl_fact_note){.podsets = &one, .n_podsets = 1}, &out);
-    sl_fact_encode(&w, &f, &(struct sl_fact_note){.podsets = &two, .n_podsets = 1, .tag = "t"},
-                   &out);
-    sl_fact_encode(&w, &f, &(struct sl_fact_note){.podsets = &one, .n_podsets = 1}, &out);
+    sl_sim_fact_encode(&w, &f, &(struct sl_sim_fact_note){.podsets = &one, .n_podsets = 1}, &out);
+    sl_sim_fact_encode(
+        &w, &f, &(struct sl_sim_fact_note){.podsets = &two, .n_podsets = 1, .tag = "t"}, &out);
+    sl_sim_fact_encode(&w, &f, &(struct sl_sim_fact_note){.podsets = &one, .n_podsets = 1}, &out);
     f = (struct sl_fact){.kind = SL_FACT_FINISHED, .at = 9};
-    sl_fact_encode(&w, &f, &(struct sl_fact_note){.ns = "a", .name = "w"}, &out);
+    sl_sim_fact_encode(&w, &f, &(struct sl_sim_fact_note){.ns = "a", .name = "w"}, &out);
     assert_string_equal(
         out.s,
         "{\"shape\":1,\"podsets\":[{\"name\":\"main\",\"count\":1,\"requests\":[[\"cpu\",\"1\"]]}]}"
@@ -72,7 +72,7 @@ static void shapes_are_written_once(void **state) {
         "{\"at\":5,\"fact\":\"workload\",\"ns\":\"a\",\"name\":\"w\",\"queue\":\"q\",\"shape\":1,"
         "\"priority\":50}\n"
         "{\"at\":9,\"fact\":\"finished\",\"ns\":\"a\",\"name\":\"w\"}\n");
-    sl_fact_writer_done(&w);
+    sl_sim_fact_writer_done(&w);
     sl_buf_done(&out);
 }
 
@@ -103,10 +103,10 @@ static void bad_lines(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct reader r = {.line = 0};
-        struct sl_fact_line line;
+        struct sl_sim_fact_line line;
         struct sl_buf b;
         sl_arena_init(&r.arena, 1 << 20);
-        sl_fact_reader_init(&r.shapes);
+        sl_sim_fact_reader_init(&r.shapes);
         sl_buf_init(&b, 1 << 16);
         sl_buf_printf(&b, "%s\n", cases[i].line);
         const char *at = b.s;
@@ -115,24 +115,24 @@ static void bad_lines(void **state) {
             fail_msg("%s\nexpected %s\ngot      %s", cases[i].line, cases[i].want, r.err.text);
         assert_int_equal(r.shapes.shapes.n, 0);
         sl_buf_done(&b);
-        sl_fact_reader_done(&r.shapes);
+        sl_sim_fact_reader_done(&r.shapes);
         sl_arena_done(&r.arena);
     }
 }
 
 static void other_lines_are_left_alone(void **state) {
-    struct sl_fact_reader shapes;
-    struct sl_fact_line line;
+    struct sl_sim_fact_reader shapes;
+    struct sl_sim_fact_line line;
     struct sl_err err;
     struct sl_read rd = {.file = "j", .err = &err};
-    struct sl_node list = {.kind = SL_NODE_LIST, .line = 1};
+    struct sl_doc_node list = {.kind = SL_DOC_NODE_LIST, .line = 1};
 
     (void)state;
-    sl_fact_reader_init(&shapes);
-    sl_fact_decode(&shapes, &rd, &list, &line);
+    sl_sim_fact_reader_init(&shapes);
+    sl_sim_fact_decode(&shapes, &rd, &list, &line);
     assert_int_equal(line.kind, SL_LINE_OTHER);
     assert_int_equal(rd.code, 0);
-    sl_fact_reader_done(&shapes);
+    sl_sim_fact_reader_done(&shapes);
 }
 
 int main(void) {

@@ -203,7 +203,7 @@ static void admission(struct gen *g, struct sl_fact *f) {
     f->admission.reason = (enum sl_evict)below(g, SL_EVICT_COUNT);
 }
 
-static void podsets(struct gen *g, struct sl_fact_note *note) {
+static void podsets(struct gen *g, struct sl_sim_fact_note *note) {
     note->n_podsets = 1 + below(g, 2);
     MANY(g, struct sl_podset_spec, note->n_podsets, p) {
         uint32_t n = below(g, 3), t = below(g, 3);
@@ -225,9 +225,9 @@ static void podsets(struct gen *g, struct sl_fact_note *note) {
 }
 
 static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f,
-                        struct sl_fact_note *note) {
+                        struct sl_sim_fact_note *note) {
     *f = (struct sl_fact){.kind = kind, .at = number(g)};
-    *note = (struct sl_fact_note){.ns = text(g), .name = text(g)};
+    *note = (struct sl_sim_fact_note){.ns = text(g), .name = text(g)};
     switch (kind) {
     case SL_FACT_CONFIG:
         config(g, &f->config);
@@ -304,7 +304,7 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
         f->gone.name = note->name;
         break;
     case SL_FACT_RELEASED:
-        f->told = coin(g);
+        f->already_written = coin(g);
         break;
     case SL_FACT_PAST:
         f->past.requeues = (int32_t)below(g, 9);
@@ -410,7 +410,7 @@ static void dump_queue(struct sl_buf *b, const struct sl_cq_spec *q) {
     n(b, q->weight_nano);
 }
 
-static void dump_podsets(struct sl_buf *b, const struct sl_fact_note *note) {
+static void dump_podsets(struct sl_buf *b, const struct sl_sim_fact_note *note) {
     n(b, note->n_podsets);
     for (uint32_t i = 0; i < note->n_podsets; i++) {
         const struct sl_podset_spec *p = &note->podsets[i];
@@ -424,7 +424,7 @@ static void dump_podsets(struct sl_buf *b, const struct sl_fact_note *note) {
     }
 }
 
-static void dump(struct sl_buf *b, const struct sl_fact *f, const struct sl_fact_note *note) {
+static void dump(struct sl_buf *b, const struct sl_fact *f, const struct sl_sim_fact_note *note) {
     n(b, f->kind), n(b, f->at);
     if (f->kind > SL_FACT_WORKLOAD)
         s(b, note->ns), s(b, note->name);
@@ -489,7 +489,7 @@ static void dump(struct sl_buf *b, const struct sl_fact *f, const struct sl_fact
             n(b, f->reclaimable.counts[i]);
         break;
     case SL_FACT_RELEASED:
-        n(b, f->told);
+        n(b, f->already_written);
         break;
     case SL_FACT_PAST:
         n(b, f->past.requeues), n(b, f->past.requeue_at), n(b, f->past.reason);
@@ -506,14 +506,14 @@ static void dump(struct sl_buf *b, const struct sl_fact *f, const struct sl_fact
 /* ---- the tests ---- */
 
 struct reader {
-    struct sl_fact_reader shapes;
+    struct sl_sim_fact_reader shapes;
     struct sl_arena arena;
     struct sl_err err;
     uint32_t line;
 };
 
 /* Reads lines until one is a fact. */
-static int next_fact(struct reader *r, const char **text_at, struct sl_fact_line *ret) {
+static int next_fact(struct reader *r, const char **text_at, struct sl_sim_fact_line *ret) {
     do {
         const char *end = strchr(*text_at, '\n');
         struct sl_doc *d = NULL;
@@ -522,7 +522,7 @@ static int next_fact(struct reader *r, const char **text_at, struct sl_fact_line
             fail_msg("%s", r->err.text);
         *text_at = end + 1;
         struct sl_read rd = {.file = "j", .arena = &r->arena, .err = &r->err};
-        sl_fact_decode(&r->shapes, &rd, &d->roots[0], ret);
+        sl_sim_fact_decode(&r->shapes, &rd, &d->roots[0], ret);
         sl_doc_free(d); /* nothing may point into it any more */
         if (rd.code < 0)
             return rd.code;
@@ -532,7 +532,7 @@ static int next_fact(struct reader *r, const char **text_at, struct sl_fact_line
 
 static void nothing_is_lost(void **state) {
     struct sl_arena made;
-    struct sl_fact_writer w;
+    struct sl_sim_fact_writer w;
     struct sl_buf out, before, after;
     struct reader r = {.line = 0};
     struct gen g = {.a = &made};
@@ -541,18 +541,18 @@ static void nothing_is_lost(void **state) {
     sl_prng_init(&g.p, 7);
     sl_arena_init(&made, 256 << 20);
     sl_arena_init(&r.arena, 256 << 20);
-    sl_fact_reader_init(&r.shapes);
-    sl_fact_writer_init(&w);
+    sl_sim_fact_reader_init(&r.shapes);
+    sl_sim_fact_writer_init(&w);
     sl_buf_init(&out, 16 << 20);
     sl_buf_init(&before, 1 << 20);
     sl_buf_init(&after, 1 << 20);
     for (int i = 0; i < ROUNDS * SL_FACT_COUNT; i++) {
         struct sl_fact f;
-        struct sl_fact_note note;
-        struct sl_fact_line line;
+        struct sl_sim_fact_note note;
+        struct sl_sim_fact_line line;
         random_fact(&g, (enum sl_fact_kind)(i % SL_FACT_COUNT), &f, &note);
         sl_buf_clear(&out);
-        sl_fact_encode(&w, &f, &note, &out);
+        sl_sim_fact_encode(&w, &f, &note, &out);
         assert_false(sl_buf_full(&out));
         const char *at = out.s;
         if (next_fact(&r, &at, &line) < 0)
@@ -567,8 +567,8 @@ static void nothing_is_lost(void **state) {
         sl_arena_clear(&made);
         sl_arena_clear(&r.arena);
     }
-    sl_fact_writer_done(&w);
-    sl_fact_reader_done(&r.shapes);
+    sl_sim_fact_writer_done(&w);
+    sl_sim_fact_reader_done(&r.shapes);
     sl_arena_done(&made);
     sl_arena_done(&r.arena);
     sl_buf_done(&out);

@@ -170,13 +170,13 @@ static int fire(void *ctx, struct sl_sim *s, uint32_t stream, sl_time now, sl_ti
                                            .shape = shape,
                                            .created = now,
                                            .max_exec_s = 5};
-    struct sl_wl_note note = {.klass = sl_meter_class(s->world->meter, "k"),
-                              .local_queue = SL_METER_NONE};
+    struct sl_sim_wl_note note = {.klass = sl_meter_class(s->world->meter, "k"),
+                                  .local_queue = SL_METER_NONE};
     *ret_next = SL_TIME_NEVER;
     return sl_sim_arrive(s, &f, &note, 60 * SL_SEC, 0, err);
 }
 
-static void note_of(void *ctx, uint64_t ref, struct sl_wl_note *ret) {
+static void note_of(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
     (void)ctx;
     (void)ref;
     ret->klass = 0;

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-static int read_text(const char *text, size_t len, struct sl_stories **set, struct sl_buf *why) {
+static int read_text(const char *text, size_t len, struct sl_scenarios **set, struct sl_buf *why) {
     sl_buf_init(why, 4096);
-    return sl_stories_read("s", text, len, set, why);
+    return sl_scenarios_read("s", text, len, set, why);
 }
 
 static void test_malformed(void **state) {
@@ -81,7 +81,7 @@ static void test_malformed(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct sl_stories *set = NULL;
+        struct sl_scenarios *set = NULL;
         struct sl_buf why;
         int rc = read_text(cases[i][0], strlen(cases[i][0]), &set, &why);
         const char *got = sl_buf_str(&why);
@@ -94,14 +94,14 @@ static void test_malformed(void **state) {
 }
 
 static void test_ceilings(void **state) {
-    static char line[SL_STORY_MAX_LINE + 32];
-    struct sl_stories *set = NULL;
+    static char line[SL_SCENARIO_MAX_LINE + 32];
+    struct sl_scenarios *set = NULL;
     struct sl_buf why;
 
     (void)state;
     memcpy(line, "story ", 6);
-    memset(line + 6, 'x', SL_STORY_MAX_LINE);
-    assert_true(read_text(line, SL_STORY_MAX_LINE + 6, &set, &why) < 0);
+    memset(line + 6, 'x', SL_SCENARIO_MAX_LINE);
+    assert_true(read_text(line, SL_SCENARIO_MAX_LINE + 6, &set, &why) < 0);
     assert_string_equal(sl_buf_str(&why), "s:1: a line of 4102 bytes, more than 4096");
     sl_buf_done(&why);
 
@@ -109,7 +109,7 @@ static void test_ceilings(void **state) {
     assert_string_equal(sl_buf_str(&why), "s:1: a NUL byte");
     sl_buf_done(&why);
 
-    size_t n = SL_STORY_MAX_LINES + 1;
+    size_t n = SL_SCENARIO_MAX_LINES + 1;
     char *lines = malloc(n);
     assert_non_null(lines);
     memset(lines, '\n', n);
@@ -132,7 +132,7 @@ static void test_right(void **state) {
                                "  active a\n"
                                "story Two\n"
                                "skip later";
-    struct sl_stories *set = NULL;
+    struct sl_scenarios *set = NULL;
     struct sl_buf why, out;
 
     (void)state;
@@ -143,13 +143,13 @@ static void test_right(void **state) {
     assert_string_equal(set->v[0].rules[1], "2.10.1");
     assert_string_equal(set->v[1].title, "Two");
     assert_string_equal(set->v[1].skip, "later");
-    sl_buf_init(&out, SL_STORY_OUT_BYTES);
-    assert_int_equal(sl_story_run(&set->v[0], NULL, false, &out), SL_STORY_PASSED);
-    assert_int_equal(sl_story_run(&set->v[1], NULL, false, &out), SL_STORY_SKIPPED);
+    sl_buf_init(&out, SL_SCENARIO_OUT_BYTES);
+    assert_int_equal(sl_scenario_run(&set->v[0], NULL, false, &out), SL_SCENARIO_PASSED);
+    assert_int_equal(sl_scenario_run(&set->v[1], NULL, false, &out), SL_SCENARIO_SKIPPED);
     assert_string_equal(sl_buf_str(&out), "");
     sl_buf_done(&out);
     sl_buf_done(&why);
-    sl_stories_free(set);
+    sl_scenarios_free(set);
 }
 
 /* What a failed story must say. */
@@ -182,7 +182,7 @@ static void test_failures(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct sl_stories *set = NULL;
+        struct sl_scenarios *set = NULL;
         struct sl_buf why, out, text;
         sl_buf_init(&text, 4096);
         sl_buf_printf(&text,
@@ -190,14 +190,14 @@ static void test_failures(void **state) {
                       "job w2 queue=a cpu=1\n%s\n",
                       cases[i].text);
         assert_int_equal(read_text(sl_buf_str(&text), text.len, &set, &why), 0);
-        sl_buf_init(&out, SL_STORY_OUT_BYTES);
-        assert_int_equal(sl_story_run(&set->v[0], NULL, false, &out), SL_STORY_FAILED);
+        sl_buf_init(&out, SL_SCENARIO_OUT_BYTES);
+        assert_int_equal(sl_scenario_run(&set->v[0], NULL, false, &out), SL_SCENARIO_FAILED);
         if (strncmp(sl_buf_str(&out), "s:", 2) != 0 || !strstr(sl_buf_str(&out), cases[i].says))
             fail_msg("%s: %s", cases[i].text, sl_buf_str(&out));
         sl_buf_done(&out);
         sl_buf_done(&text);
         sl_buf_done(&why);
-        sl_stories_free(set);
+        sl_scenarios_free(set);
     }
 }
 
@@ -228,8 +228,8 @@ static void put_wide_job(struct sl_buf *b, const char *name, const char *queue, 
 /* The largest workload that there may be takes quota back: each podset has other flavors, and each
  * resource and the pods count. */
 static void test_widest(void **state) {
-    struct sl_buf text = SL_BUF(1 << 20), out = SL_BUF(SL_STORY_OUT_BYTES), why;
-    struct sl_stories *set = NULL;
+    struct sl_buf text = SL_BUF(1 << 20), out = SL_BUF(SL_SCENARIO_OUT_BYTES), why;
+    struct sl_scenarios *set = NULL;
 
     (void)state;
     sl_buf_puts(&text, "story Wide\n");
@@ -242,12 +242,12 @@ static void test_widest(void **state) {
     put_wide_job(&text, "big", "a", SL_MAX_PODSET_RESOURCES);
     sl_buf_puts(&text, "expect preempted thief by big InCohortReclamation\n");
     assert_int_equal(read_text(sl_buf_str(&text), text.len, &set, &why), 0);
-    if (sl_story_run(&set->v[0], NULL, false, &out) != SL_STORY_PASSED)
+    if (sl_scenario_run(&set->v[0], NULL, false, &out) != SL_SCENARIO_PASSED)
         fail_msg("%s", sl_buf_str(&out));
     sl_buf_done(&why);
     sl_buf_done(&out);
     sl_buf_done(&text);
-    sl_stories_free(set);
+    sl_scenarios_free(set);
 }
 
 int main(void) {

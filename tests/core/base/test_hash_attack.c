@@ -170,15 +170,16 @@ static void test_templates(void **state) {
     (void)state;
     assert_true(sl_json_digest(1, x) == sl_json_digest(1, y));
     assert_true(sl_json_hash(1, x) != sl_json_hash(1, y));
-    struct template *t = template_get(m, x), *u = template_get(m, y), *again = template_get(m, x);
+    struct mgr_template *t = mgr_template_get(m, x), *u = mgr_template_get(m, y),
+                        *again = mgr_template_get(m, x);
     assert_ptr_not_equal(t, u);
     assert_ptr_equal(t, again);
     assert_non_null(strstr(t->pod, ONE));
     assert_non_null(strstr(u->pod, OTHER));
-    template_unref(m, t);
-    template_unref(m, u);
-    template_unref(m, again);
-    templates_done(m);
+    mgr_template_unref(m, t);
+    mgr_template_unref(m, u);
+    mgr_template_unref(m, again);
+    mgr_templates_done(m);
     sl_freep(&m);
     yyjson_doc_free(a);
     yyjson_doc_free(b);

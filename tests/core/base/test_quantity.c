@@ -243,9 +243,9 @@ static void test_amounts(void **state) {
             fail_msg("%s %s: request %lld, quota %lld", t[i].resource, t[i].text,
                      (long long)request, (long long)quota);
     }
-    assert_true(sl_resource_is_milli("cpu"));
-    assert_false(sl_resource_is_milli("memory"));
-    assert_false(sl_resource_is_milli(""));
+    assert_true(sl_quantity_is_milli("cpu"));
+    assert_false(sl_quantity_is_milli("memory"));
+    assert_false(sl_quantity_is_milli(""));
 }
 
 static void test_format_amount(void **state) {

@@ -152,15 +152,15 @@ static inline uint32_t told(const struct fx *x, enum sl_effect_kind kind) {
     return n;
 }
 
-static inline enum sl_wl_phase phase(const struct fx *x, sl_wl_id id) {
-    struct sl_wl_view v;
+static inline enum sl_engine_phase phase(const struct fx *x, sl_wl_id id) {
+    struct sl_engine_wl_view v;
     (void)sl_engine_workload(x->e, id, &v);
     return v.phase;
 }
 
-static inline struct sl_cell_view cell(const struct fx *x, const char *node, const char *fl,
-                                       const char *resource) {
-    struct sl_cell_view c;
+static inline struct sl_engine_cell_view cell(const struct fx *x, const char *node, const char *fl,
+                                              const char *resource) {
+    struct sl_engine_cell_view c;
     assert_true(sl_engine_cell(x->e, false, node, fl, resource, &c));
     return c;
 }

@@ -235,14 +235,14 @@ void tell_workload(struct copy *x, const struct world *w, int i) {
     sl_engine_shape_release(x->e, f.workload.shape);
 }
 
-struct sl_wl_view look(const struct copy *x, int i) {
-    struct sl_wl_view v;
+struct sl_engine_wl_view look(const struct copy *x, int i) {
+    struct sl_engine_wl_view v;
     (void)sl_engine_workload(x->e, x->id[i], &v);
     return v;
 }
 
 bool holds(const struct copy *x, int i) {
-    struct sl_wl_view v = look(x, i);
+    struct sl_engine_wl_view v = look(x, i);
     return v.phase == SL_PHASE_ADMITTED || v.phase == SL_PHASE_RESERVED;
 }
 

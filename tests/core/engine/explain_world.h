@@ -93,7 +93,7 @@ void tell_cq(struct copy *x, const struct world *w, int i);
 void tell_lq(struct copy *x, const struct world *w, int cq, int k);
 void tell_workload(struct copy *x, const struct world *w, int i);
 
-struct sl_wl_view look(const struct copy *x, int i);
+struct sl_engine_wl_view look(const struct copy *x, int i);
 bool holds(const struct copy *x, int i);
 void cycle(struct copy *x);
 /* Did the last cycle evict anybody? */

@@ -209,8 +209,8 @@ static void compare_places(struct run *r) {
 
     for (int w = 0; w < o->n_wls && !r->failed; w++) {
         const struct orc_wl *wl = &o->wl[w];
-        struct sl_wl_view v = {0};
-        enum sl_wl_phase want = SL_PHASE_GONE;
+        struct sl_engine_wl_view v = {0};
+        enum sl_engine_phase want = SL_PHASE_GONE;
         if (!sl_engine_workload(r->e, r->id[w], &v))
             v.phase = SL_PHASE_GONE;
         switch (wl->state) {
@@ -245,7 +245,7 @@ static void compare_places(struct run *r) {
 
 static void compare_cell(struct run *r, const struct orc_snap *s, int n, int fr) {
     char node[16], flavor[16];
-    struct sl_cell_view v;
+    struct sl_engine_cell_view v;
     bool cohort = n >= ORC_CQS;
 
     (void)snprintf(node, sizeof node, cohort ? "co%d" : "q%d", cohort ? n - ORC_CQS : n);
@@ -276,7 +276,7 @@ static int64_t share_ceil(const struct orc_share *sh) {
 }
 
 static void compare_queue(struct run *r, const struct orc_snap *s, int cq) {
-    struct sl_cq_view v;
+    struct sl_engine_cq_view v;
     uint32_t heap = 0, asleep = 0, reserving = 0;
     char name[16];
 
@@ -370,7 +370,7 @@ static void check_sum(struct run *r) {
     sl_arena_init(&a, 1 << 20);
     for (int w = 0; w < r->o->n_wls; w++) {
         const struct sl_podset_assignment *ps = NULL;
-        struct sl_wl_view v;
+        struct sl_engine_wl_view v;
         uint32_t n;
         if (!sl_engine_workload(r->e, r->id[w], &v) ||
             (v.phase != SL_PHASE_ADMITTED && v.phase != SL_PHASE_RESERVED))
@@ -387,7 +387,7 @@ static void check_sum(struct run *r) {
     for (int cq = 0; cq < r->n_cqs; cq++)
         for (int fr = 0; fr < ORC_FRS; fr++) {
             char name[16], flavor[16];
-            struct sl_cell_view v;
+            struct sl_engine_cell_view v;
             (void)snprintf(name, sizeof name, "q%d", cq);
             (void)snprintf(flavor, sizeof flavor, "fl%d", fr / ORC_RES);
             if (r->o->node[cq].exists &&

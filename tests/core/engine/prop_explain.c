@@ -51,7 +51,7 @@ static void check_blockers(struct judge *j) {
     bool some = false;
     for (uint32_t i = 0; i < v->n_blockers; i++) {
         const struct sl_blocker *b = &v->blockers[i];
-        struct sl_cell_view c;
+        struct sl_engine_cell_view c;
         if (b->podset >= j->w->wls[j->wl].n)
             wrong(j, "blocker of podset %u", b->podset);
         if (b->kind != SL_WHY_NEEDS_MORE && b->kind != SL_WHY_EXCEEDS_MAX)
@@ -112,7 +112,7 @@ static void check_holders(struct judge *j) {
             wrong(j, "holder %s does not exist", h->name);
             continue;
         }
-        struct sl_wl_view v = look(&j->x, i);
+        struct sl_engine_wl_view v = look(&j->x, i);
         sl_amount a = held(&j->x, i, h->flavor, h->resource);
         if (a != h->amount || a <= 0 || h->priority != v.priority || strcmp(h->cq, v.cq) != 0)
             wrong(j, "%s is said to hold %lld of %s/%s, it holds %lld", h->name,

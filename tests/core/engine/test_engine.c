@@ -316,7 +316,7 @@ static void test_stale_ids(void **state) {
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
     about(&x, SL_FACT_WORKLOAD_GONE, a);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 0);
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     struct sl_verdict why;
     assert_false(sl_engine_workload(x.e, a, &v));
     assert_int_equal(v.phase, SL_PHASE_GONE);
@@ -344,7 +344,7 @@ static void test_stale_ids(void **state) {
 static void test_restart(void **state) {
     (void)state;
     struct fx x;
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     struct simple s;
     start(&x, NULL);
     flavor(&x, "f");
@@ -417,7 +417,7 @@ static void test_pending_pages(void **state) {
     sl_wl_id all[64], page[64];
     assert_int_equal(sl_engine_pending(x.e, "q", 0, all, 64), 25);
     for (uint32_t i = 1; i < 25; i++) {
-        struct sl_wl_view a, b;
+        struct sl_engine_wl_view a, b;
         assert_true(sl_engine_workload(x.e, all[i - 1], &a) && sl_engine_workload(x.e, all[i], &b));
         assert_true(
             a.priority > b.priority ||
@@ -433,11 +433,11 @@ static void test_pending_pages(void **state) {
         }
     assert_int_equal(sl_engine_pending(x.e, "q", 0, page, 0), 0);
     assert_int_equal(sl_engine_pending(x.e, "nowhere", 0, page, 64), 0);
-    struct sl_cq_view c;
+    struct sl_engine_cq_view c;
     assert_true(sl_engine_cq(x.e, "q", &c));
     assert_int_equal(c.heap + c.asleep, 25);
     assert_false(sl_engine_cq(x.e, "nowhere", &c));
-    struct sl_cell_view v;
+    struct sl_engine_cell_view v;
     assert_false(sl_engine_cell(x.e, false, "nowhere", "f", "gpu", &v));
     assert_true(sl_engine_cell(x.e, false, "q", "nothing", "gpu", &v));
     assert_int_equal(v.nominal, 0);

@@ -238,7 +238,7 @@ static void test_checks(void **state) {
     lq(&x, "l", "q");
     sl_wl_id a = wl(&x, "a", 1);
     (void)cycle(&x, SL_SEC);
-    struct sl_cq_view view;
+    struct sl_engine_cq_view view;
     assert_true(sl_engine_cq(x.e, "q", &view) && !view.active);
     assert_non_null(strstr(view.message, "missing AdmissionCheck(s): one,two"));
     for (int i = 0; i < 2; i++)
@@ -429,7 +429,7 @@ static void test_huge(void **state) {
 static void test_cohort_cycle(void **state) {
     (void)state;
     struct fx x;
-    struct sl_cq_view v;
+    struct sl_engine_cq_view v;
     small(&x, NULL);
     cohort(&x, "a", "b");
     cohort(&x, "b", "c");

@@ -51,7 +51,7 @@ static void test_not_written(void **state) {
     (void)state;
     struct fx x;
     sl_wl_id one, two;
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     replaced(&x, &one, &two);
     about(&x, SL_FACT_ADMIT_FAILED, two);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
@@ -96,7 +96,7 @@ static void test_released(void **state) {
     struct fx x;
     sl_wl_id one, two;
     replaced(&x, &one, &two);
-    say(&x, (struct sl_fact){.kind = SL_FACT_RELEASED, .wl = two, .told = true});
+    say(&x, (struct sl_fact){.kind = SL_FACT_RELEASED, .wl = two, .already_written = true});
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 4);
     stop(&x);
@@ -310,7 +310,7 @@ static void one_thing(struct history *h) {
         tell_job(h, j);
         break;
     default: {
-        struct sl_wl_view v;
+        struct sl_engine_wl_view v;
         if (sl_engine_workload(h->x.e, j->id, &v) && v.evicting)
             about(&h->x, SL_FACT_RELEASED, j->id);
         break;

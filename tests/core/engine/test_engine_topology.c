@@ -137,7 +137,7 @@ static void test_everybody_gets_a_place(void **state) {
 static void test_no_topology(void **state) {
     (void)state;
     struct fx x;
-    struct sl_cq_view q;
+    struct sl_engine_cq_view q;
     start(&x, &yes);
     flavor_on(&x, "racks", "t", 0);
     queue(&x, (const char *const[]){"racks"}, 1);
@@ -228,7 +228,7 @@ static sl_wl_id crowd(struct fx *x, const char *name, const char *queue, int32_t
 }
 
 static bool evicting(const struct fx *x, sl_wl_id id) {
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     return sl_engine_workload(x->e, id, &v) && v.evicting;
 }
 

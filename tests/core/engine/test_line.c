@@ -14,7 +14,7 @@
 static const char *const queues[] = {"l", "m", "n", "o"};
 
 struct line {
-    struct sl_waiting v[MANY];
+    struct sl_engine_waiting v[MANY];
     uint32_t n;
 };
 
@@ -62,12 +62,12 @@ static void random_world(struct fx *x, struct sl_prng *p) {
 }
 
 static void check_whole(struct fx *x, const struct line *all) {
-    struct sl_cq_view c;
+    struct sl_engine_cq_view c;
     uint32_t seen[SL_LEN(queues)] = {0};
     assert_true(sl_engine_cq(x->e, "q", &c));
     assert_int_equal(all->n, c.heap + c.asleep);
     for (uint32_t i = 0; i < all->n; i++) {
-        struct sl_wl_view v;
+        struct sl_engine_wl_view v;
         size_t k = 0;
         assert_true(sl_engine_workload(x->e, all->v[i].wl, &v));
         assert_true(v.phase == SL_PHASE_HEAP || v.phase == SL_PHASE_ASLEEP);
@@ -87,7 +87,8 @@ static void check_parts(struct fx *x, const char *queue, const struct line *all,
         uint32_t from = (uint32_t)sl_prng_below(p, all->n + 3);
         uint32_t most = 1 + (uint32_t)sl_prng_below(p, all->n + 3);
         uint32_t left = from < all->n ? all->n - from : 0;
-        part.n = sl_engine_line(x->e, queue ? "ns" : NULL, queue ? queue : "q", from, part.v, most);
+        part.n = sl_engine_queue_order(x->e, queue ? "ns" : NULL, queue ? queue : "q", from, part.v,
+                                       most);
         assert_int_equal(part.n, most < left ? most : left);
         if (part.n)
             assert_memory_equal(part.v, all->v + from, part.n * sizeof *part.v);
@@ -102,18 +103,18 @@ static void test_parts(void **state) {
         struct sl_prng p;
         sl_prng_init(&p, seed);
         random_world(&x, &p);
-        all.n = sl_engine_line(x.e, NULL, "q", 0, all.v, MANY);
+        all.n = sl_engine_queue_order(x.e, NULL, "q", 0, all.v, MANY);
         check_whole(&x, &all);
         check_parts(&x, NULL, &all, &p);
         for (size_t k = 0; k < SL_LEN(queues); k++) {
             mine.n = 0;
             for (uint32_t i = 0; i < all.n; i++) {
-                struct sl_wl_view v;
+                struct sl_engine_wl_view v;
                 assert_true(sl_engine_workload(x.e, all.v[i].wl, &v));
                 if (strcmp(v.queue, queues[k]) == 0)
                     mine.v[mine.n++] = all.v[i];
             }
-            part.n = sl_engine_line(x.e, "ns", queues[k], 0, part.v, MANY);
+            part.n = sl_engine_queue_order(x.e, "ns", queues[k], 0, part.v, MANY);
             assert_int_equal(part.n, mine.n);
             if (mine.n)
                 assert_memory_equal(part.v, mine.v, mine.n * sizeof *mine.v);
@@ -125,7 +126,7 @@ static void test_parts(void **state) {
 
 /* Whoever was refused speaks for all that are alike, in whichever LocalQueue. */
 static void test_alike(void **state) {
-    struct sl_waiting v[8];
+    struct sl_engine_waiting v[8];
     struct fx x;
     (void)state;
     small(&x, NULL);
@@ -139,28 +140,28 @@ static void test_alike(void **state) {
     s.queue = "m";
     sl_wl_id before = wl_tell(&x, s, 4, "gpu", UNITS(1));
     (void)wl(&x, "d", 5);
-    assert_int_equal(sl_engine_line(x.e, NULL, "q", 0, v, 8), 4);
+    assert_int_equal(sl_engine_queue_order(x.e, NULL, "q", 0, v, 8), 4);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(v[i].told.v, first.v);
-        assert_int_equal(v[i].like.v, before.v);
+        assert_int_equal(v[i].refused_wl.v, first.v);
+        assert_int_equal(v[i].first_alike.v, before.v);
     }
-    assert_int_equal(v[3].told.v, 0);
-    assert_int_equal(v[3].like.v, v[3].wl.v);
+    assert_int_equal(v[3].refused_wl.v, 0);
+    assert_int_equal(v[3].first_alike.v, v[3].wl.v);
     stop(&x);
 }
 
 static void test_nowhere(void **state) {
-    struct sl_waiting v[2];
+    struct sl_engine_waiting v[2];
     struct fx x;
     (void)state;
     small(&x, NULL);
     (void)wl(&x, "a", 11);
-    assert_int_equal(sl_engine_line(x.e, NULL, "nowhere", 0, v, 2), 0);
-    assert_int_equal(sl_engine_line(x.e, "ns", "nowhere", 0, v, 2), 0);
-    assert_int_equal(sl_engine_line(x.e, "other", "l", 0, v, 2), 0);
-    assert_int_equal(sl_engine_line(x.e, "ns", "l", UINT32_MAX, v, 2), 0);
-    assert_int_equal(sl_engine_line(x.e, "ns", "l", 0, v, 0), 0);
-    assert_int_equal(sl_engine_line(x.e, "ns", "l", 0, v, 2), 1);
+    assert_int_equal(sl_engine_queue_order(x.e, NULL, "nowhere", 0, v, 2), 0);
+    assert_int_equal(sl_engine_queue_order(x.e, "ns", "nowhere", 0, v, 2), 0);
+    assert_int_equal(sl_engine_queue_order(x.e, "other", "l", 0, v, 2), 0);
+    assert_int_equal(sl_engine_queue_order(x.e, "ns", "l", UINT32_MAX, v, 2), 0);
+    assert_int_equal(sl_engine_queue_order(x.e, "ns", "l", 0, v, 0), 0);
+    assert_int_equal(sl_engine_queue_order(x.e, "ns", "l", 0, v, 2), 1);
     stop(&x);
 }
 
@@ -176,7 +177,7 @@ static double millis(void) {
  * what it takes (docs/visibility.md): it is there to catch whatever walks or sorts it all. */
 static void test_cost(void **state) {
     enum { N = 100000, PAGE = 1000 };
-    static struct sl_waiting v[PAGE];
+    static struct sl_engine_waiting v[PAGE];
     static const uint32_t kinds[] = {4, 1000, N};
     (void)state;
     for (size_t k = 0; k < SL_LEN(kinds); k++) {
@@ -198,7 +199,8 @@ static void test_cost(void **state) {
             for (uint32_t from = 0; from + PAGE <= N / 2; from += N / 10, n++) {
                 double t0 = millis();
                 assert_int_equal(
-                    sl_engine_line(x.e, lqs ? "ns" : NULL, lqs ? "l" : "q", from, v, PAGE), PAGE);
+                    sl_engine_queue_order(x.e, lqs ? "ns" : NULL, lqs ? "l" : "q", from, v, PAGE),
+                    PAGE);
                 double took = millis() - t0;
                 sum += took;
                 worst = took > worst ? took : worst;

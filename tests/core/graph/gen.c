@@ -245,10 +245,10 @@ struct asker {
     const struct draft *d;
 };
 
-static struct sl_count random_count(struct asker *a, uint32_t most) {
+static struct sl_req_count random_count(struct asker *a, uint32_t most) {
     struct sl_prng *p = a->p;
     uint32_t n = 1 + below(p, most);
-    struct sl_count c = {.min = n, .max = n, .op = '+', .operand = 1};
+    struct sl_req_count c = {.min = n, .max = n, .op = '+', .operand = 1};
     if (!one_in(p, 4))
         return c;
     c.max = c.min + below(p, 6);
@@ -267,7 +267,7 @@ static struct sl_count random_count(struct asker *a, uint32_t most) {
         c.operand = 2;
         break;
     case 3:
-        c.max = SL_COUNT_MAX;
+        c.max = SL_REQ_COUNT_MAX;
         break;
     case 4: {
         uint32_t *set = sl_arena_alloc(a->mem, 3 * sizeof(*set));
@@ -372,7 +372,7 @@ static struct sl_req_spec *add_inside(struct asker *a, uint32_t *ret_n) {
     uint32_t n = add_slots(a, in, 3);
     if (one_in(a->p, 4)) {
         in[n] = want(a, beside[below(a->p, SL_LEN(beside))], 3);
-        in[n++].exclusive = (enum sl_tristate)below(a->p, 3);
+        in[n++].exclusive = (enum sl_req_tristate)below(a->p, 3);
         if (one_in(a->p, 3)) {
             struct sl_req_spec swap = in[0];
             in[0] = in[n - 1];
@@ -383,8 +383,8 @@ static struct sl_req_spec *add_inside(struct asker *a, uint32_t *ret_n) {
     return in;
 }
 
-static enum sl_tristate random_exclusive(struct asker *a) {
-    return one_in(a->p, 3) ? (enum sl_tristate)below(a->p, 3) : SL_UNSAID;
+static enum sl_req_tristate random_exclusive(struct asker *a) {
+    return one_in(a->p, 3) ? (enum sl_req_tristate)below(a->p, 3) : SL_UNSET;
 }
 
 /* Nodes in one of the usual ways; NULL n: how many levels above are said is up to chance. */
@@ -476,18 +476,18 @@ static void random_resources(struct asker *a, struct sl_jobspec *j) {
     j->n_resources = n;
 }
 
-static struct sl_term random_term(struct asker *a, uint32_t depth) {
-    struct sl_term t = {.kind = (enum sl_term_kind)(1 + below(a->p, 6))};
+static struct sl_constraint random_term(struct asker *a, uint32_t depth) {
+    struct sl_constraint t = {.kind = (enum sl_constraint_kind)(1 + below(a->p, 6))};
     uint32_t n = below(a->p, 3);
-    if (depth > 1 && t.kind < SL_TERM_PROPERTIES)
-        t.kind = SL_TERM_PROPERTIES;
-    if (t.kind < SL_TERM_PROPERTIES) {
-        struct sl_term *in = sl_arena_alloc0(a->mem, 3, sizeof(*in));
+    if (depth > 1 && t.kind < SL_CONSTRAINT_PROPERTIES)
+        t.kind = SL_CONSTRAINT_PROPERTIES;
+    if (t.kind < SL_CONSTRAINT_PROPERTIES) {
+        struct sl_constraint *in = sl_arena_alloc0(a->mem, 3, sizeof(*in));
         for (t.n_terms = 0; t.n_terms < n; t.n_terms++)
             in[t.n_terms] = random_term(a, depth + 1);
         t.terms = in;
-    } else if (t.kind == SL_TERM_RANKS) {
-        struct sl_rank_range *in = sl_arena_alloc0(a->mem, 3, sizeof(*in));
+    } else if (t.kind == SL_CONSTRAINT_RANKS) {
+        struct sl_constraint_ranks *in = sl_arena_alloc0(a->mem, 3, sizeof(*in));
         for (t.n_ranks = 0; t.n_ranks <= n; t.n_ranks++) {
             in[t.n_ranks].first = below(a->p, 6);
             in[t.n_ranks].last = in[t.n_ranks].first + below(a->p, 4);
@@ -496,11 +496,12 @@ static struct sl_term random_term(struct asker *a, uint32_t depth) {
     } else {
         const char **in = sl_arena_alloc0(a->mem, 3, sizeof(*in));
         for (t.n_names = 0; t.n_names <= n; t.n_names++) {
-            const char *absent = t.kind == SL_TERM_PROPERTIES && one_in(a->p, 3) ? "^" : "";
+            const char *absent = t.kind == SL_CONSTRAINT_PROPERTIES && one_in(a->p, 3) ? "^" : "";
             uint32_t which = below(a->p, 8);
-            in[t.n_names] = t.kind == SL_TERM_HOSTS ? sl_arena_printf(a->mem, "node%u", which)
-                                                    : sl_arena_printf(a->mem, "%s%s", absent,
-                                                                      gen_properties[which % 2]);
+            in[t.n_names] =
+                t.kind == SL_CONSTRAINT_HOSTS
+                    ? sl_arena_printf(a->mem, "node%u", which)
+                    : sl_arena_printf(a->mem, "%s%s", absent, gen_properties[which % 2]);
         }
         t.names = in;
     }
@@ -541,7 +542,7 @@ static struct sl_jobspec *any_spec(struct sl_prng *p, const struct draft *d) {
 /* Mostly one that the empty graph can meet: the others are all the same, after a while. */
 static struct sl_jobspec *random_spec(struct sl_prng *p, const struct draft *d, struct naive *n) {
     struct sl_jobspec *j = NULL;
-    enum sl_verdict verdict = SL_NEVER;
+    enum sl_match_verdict verdict = SL_NEVER;
     for (uint32_t tries = 0; tries < 10 && verdict != SL_SATISFIABLE; tries++) {
         sl_jobspec_free(j);
         j = any_spec(p, d);
@@ -581,7 +582,7 @@ void trial_init(struct trial *t, uint64_t seed) {
     power = one_in(&p, 10);
     random_graph(&p, &t->d, seed % 32 == 31 ? 4 : (uint32_t)(seed % 4), power);
     t->policy = policies[below(&p, SL_LEN(policies))];
-    if (sl_policy_parse(t->policy, &t->o.policy, &err) < 0)
+    if (sl_match_policy_parse(t->policy, &t->o.policy, &err) < 0)
         cannot_read("a policy", t->policy);
     t->o.filters = filters[below(&p, SL_LEN(filters))];
     t->o.start = one_in(&p, 4) ? 1 + below(&p, 50) : 0;

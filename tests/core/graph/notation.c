@@ -131,7 +131,7 @@ struct draft_vertex *draft_add(struct draft *d, uint32_t parent, const char *typ
 void draft_prop(struct draft *d, struct draft_vertex *v, const char *key, const char *value) {
     sl_assert(v->n_props < DRAFT_PROPS);
     v->props[v->n_props++] =
-        (struct sl_prop){sl_arena_strdup(&d->mem, key), sl_arena_strdup(&d->mem, value)};
+        (struct sl_graph_prop){sl_arena_strdup(&d->mem, key), sl_arena_strdup(&d->mem, value)};
 }
 
 static void read_properties(struct draft *d, struct draft_vertex *v, const char **s) {

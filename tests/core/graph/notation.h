@@ -28,7 +28,7 @@ struct draft_vertex {
     int64_t id, uniq_id, rank, size;
     uint32_t parent; /* SL_VTX_NONE: the root, or in no tree */
     bool down;
-    struct sl_prop props[DRAFT_PROPS];
+    struct sl_graph_prop props[DRAFT_PROPS];
     uint32_t n_props;
 };
 

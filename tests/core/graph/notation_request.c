@@ -13,14 +13,15 @@ static const struct {
 
 static const struct {
     const char *word;
-    enum sl_term_kind kind;
-} terms[] = {{"and", SL_TERM_AND},        {"or", SL_TERM_OR},       {"not", SL_TERM_NOT},
-             {"has", SL_TERM_PROPERTIES}, {"hosts", SL_TERM_HOSTS}, {"ranks", SL_TERM_RANKS}};
+    enum sl_constraint_kind kind;
+} terms[] = {{"and", SL_CONSTRAINT_AND},     {"or", SL_CONSTRAINT_OR},
+             {"not", SL_CONSTRAINT_NOT},     {"has", SL_CONSTRAINT_PROPERTIES},
+             {"hosts", SL_CONSTRAINT_HOSTS}, {"ranks", SL_CONSTRAINT_RANKS}};
 
 /* ---- reading ---- */
 
-static struct sl_count read_count(struct sl_arena *mem, const char **s) {
-    struct sl_count c = {.op = '+', .operand = 1};
+static struct sl_req_count read_count(struct sl_arena *mem, const char **s) {
+    struct sl_req_count c = {.op = '+', .operand = 1};
     if (!skip_char(s, '(')) {
         c.min = c.max = (uint32_t)read_number(s);
         return c;
@@ -33,7 +34,7 @@ static struct sl_count read_count(struct sl_arena *mem, const char **s) {
             c.operand = (uint32_t)read_number(s);
         }
     } else if (skip_char(s, '+')) {
-        c.max = SL_COUNT_MAX;
+        c.max = SL_REQ_COUNT_MAX;
     } else {
         uint32_t *set = sl_arena_alloc(mem, 64 * sizeof(*set));
         set[c.n_set++] = c.min;
@@ -93,22 +94,22 @@ static uint32_t read_list(struct sl_arena *mem, const char **s, const struct sl_
     return n;
 }
 
-static struct sl_term read_term(struct sl_arena *mem, const char **s) {
-    struct sl_term t = {0}, inside[16];
+static struct sl_constraint read_term(struct sl_arena *mem, const char **s) {
+    struct sl_constraint t = {0}, inside[16];
     const char *word = read_word(mem, s), *names[16];
-    struct sl_rank_range ranks[16];
+    struct sl_constraint_ranks ranks[16];
     for (size_t i = 0; i < SL_LEN(terms); i++)
         if (strcmp(word, terms[i].word) == 0)
             t.kind = terms[i].kind;
-    if (t.kind == SL_TERM_ALL || !skip_char(s, '('))
+    if (t.kind == SL_CONSTRAINT_ALL || !skip_char(s, '('))
         cannot_read("and, or, not, has, hosts, ranks", word);
     while (!skip_char(s, ')')) {
         sl_assert(t.n_terms + t.n_names + t.n_ranks < 16);
-        if (t.kind == SL_TERM_RANKS) {
+        if (t.kind == SL_CONSTRAINT_RANKS) {
             int64_t first = read_number(s);
             ranks[t.n_ranks++] =
-                (struct sl_rank_range){first, skip_char(s, '-') ? read_number(s) : first};
-        } else if (t.kind == SL_TERM_PROPERTIES || t.kind == SL_TERM_HOSTS) {
+                (struct sl_constraint_ranks){first, skip_char(s, '-') ? read_number(s) : first};
+        } else if (t.kind == SL_CONSTRAINT_PROPERTIES || t.kind == SL_CONSTRAINT_HOSTS) {
             const char *absent = skip_char(s, '^') ? "^" : "";
             names[t.n_names++] = sl_arena_printf(mem, "%s%s", absent, read_word(mem, s));
         } else {
@@ -117,9 +118,9 @@ static struct sl_term read_term(struct sl_arena *mem, const char **s) {
         skip_char(s, ',');
         skip_blanks(s);
     }
-    struct sl_term *terms_copy = sl_arena_alloc(mem, 16 * sizeof(*terms_copy));
+    struct sl_constraint *terms_copy = sl_arena_alloc(mem, 16 * sizeof(*terms_copy));
     const char **names_copy = sl_arena_alloc(mem, 16 * sizeof(*names_copy));
-    struct sl_rank_range *ranks_copy = sl_arena_alloc(mem, 16 * sizeof(*ranks_copy));
+    struct sl_constraint_ranks *ranks_copy = sl_arena_alloc(mem, 16 * sizeof(*ranks_copy));
     memcpy(terms_copy, inside, t.n_terms * sizeof(*inside));
     memcpy(names_copy, names, t.n_names * sizeof(*names));
     memcpy(ranks_copy, ranks, t.n_ranks * sizeof(*ranks));
@@ -152,14 +153,14 @@ struct sl_jobspec *request_read(const char *text) {
 
 /* ---- printing ---- */
 
-static void print_count(const struct sl_count *c, struct sl_buf *out) {
+static void print_count(const struct sl_req_count *c, struct sl_buf *out) {
     for (uint32_t i = 0; c->set && i < c->n_set; i++)
         sl_buf_printf(out, "%c%u", i == 0 ? '(' : ',', c->set[i]);
     if (c->set)
         sl_buf_putc(out, ')');
     else if (c->min == c->max)
         sl_buf_printf(out, "%u", c->min);
-    else if (c->max == SL_COUNT_MAX)
+    else if (c->max == SL_REQ_COUNT_MAX)
         sl_buf_printf(out, "(%u+)", c->min);
     else if (c->op == '+' && c->operand == 1)
         sl_buf_printf(out, "(%u-%u)", c->min, c->max);
@@ -175,7 +176,7 @@ static void print_list(const struct sl_req_spec *v, uint32_t n, struct sl_buf *o
                 word = slots[k].word;
         sl_buf_printf(out, "%s%s", i > 0 ? " " : "", word);
         print_count(&v[i].count, out);
-        if (v[i].exclusive != SL_UNSAID)
+        if (v[i].exclusive != SL_UNSET)
             sl_buf_puts(out, v[i].exclusive == SL_TRUE ? ":x" : ":s");
         if (v[i].n_with > 0) {
             sl_buf_putc(out, '{');
@@ -185,7 +186,7 @@ static void print_list(const struct sl_req_spec *v, uint32_t n, struct sl_buf *o
     }
 }
 
-static void print_term(const struct sl_term *t, struct sl_buf *out) {
+static void print_term(const struct sl_constraint *t, struct sl_buf *out) {
     for (size_t i = 0; i < SL_LEN(terms); i++)
         if (t->kind == terms[i].kind)
             sl_buf_printf(out, "%s(", terms[i].word);
@@ -205,7 +206,7 @@ void request_print(const struct sl_jobspec *j, struct sl_buf *out) {
     print_list(j->resources, j->n_resources, out);
     if (j->duration != 0)
         sl_buf_printf(out, " for %lld", (long long)j->duration);
-    if (j->constraint.kind != SL_TERM_ALL) {
+    if (j->constraint.kind != SL_CONSTRAINT_ALL) {
         sl_buf_puts(out, " where ");
         print_term(&j->constraint, out);
     }

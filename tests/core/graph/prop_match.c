@@ -31,7 +31,7 @@ struct world {
     struct draft d;
     struct side fast, slow;
     struct answer a, b; /* theirs to the last act */
-    struct sl_job_request *compiled[GEN_SPECS];
+    struct sl_match_request *compiled[GEN_SPECS];
     int64_t now, next_job;
     uint32_t last_spec;
     uint64_t digest;
@@ -107,10 +107,10 @@ static int64_t any_job(struct world *w, uint32_t r) {
 }
 
 /* Mostly of one in that state. */
-static int64_t any_job_that_is(struct world *w, enum sl_job_state state, uint32_t r) {
+static int64_t any_job_that_is(struct world *w, enum sl_match_job_state state, uint32_t r) {
     uint32_t n = naive_n_jobs(w->slow.slow);
     for (uint32_t i = 0; i < n && r % 8; i++) {
-        struct sl_job_info j = naive_nth_job(w->slow.slow, (r / 8 + i) % n);
+        struct sl_match_job_info j = naive_nth_job(w->slow.slow, (r / 8 + i) % n);
         if (j.state == state)
             return j.id;
     }
@@ -119,15 +119,15 @@ static int64_t any_job_that_is(struct world *w, enum sl_job_state state, uint32_
 
 static void forget_compiled(struct world *w) {
     for (uint32_t i = 0; i < GEN_SPECS; i++)
-        sl_request_freep(&w->compiled[i]);
+        sl_match_request_freep(&w->compiled[i]);
 }
 
-static const struct sl_job_request *compiled(struct world *w, uint32_t i, uint32_t r) {
+static const struct sl_match_request *compiled(struct world *w, uint32_t i, uint32_t r) {
     struct sl_err err;
     if (r % 2)
         return NULL;
-    if (!w->compiled[i] &&
-        sl_request_new(sl_match_graph(w->fast.fast), w->t->specs[i], &w->compiled[i], &err) < 0)
+    if (!w->compiled[i] && sl_match_request_new(sl_match_graph(w->fast.fast), w->t->specs[i],
+                                                &w->compiled[i], &err) < 0)
         return NULL;
     return w->compiled[i];
 }
@@ -194,7 +194,7 @@ static void step_update(struct world *w, const uint32_t *r) {
 }
 
 static void step_restart(struct world *w, const uint32_t *r) {
-    struct sl_job_info info;
+    struct sl_match_job_info info;
     struct sl_grant has = {0};
     struct act a = {.kind = ACT_UPDATE, .job = any_job(w, r[0])};
     if (!naive_job(w->slow.slow, a.job, &info))

@@ -30,7 +30,7 @@ enum life { WAITS, RUNS, GONE };
 struct njob {
     int64_t id, priority, submitted;
     uint32_t line;
-    struct sl_job_request *r;
+    struct sl_match_request *r;
     enum life life;
     bool reserved;
     int64_t at;
@@ -132,7 +132,7 @@ static void naive_try(struct world *w, uint32_t line) {
     struct nline *l = &w->lines[line];
     struct njob *j = naive_at(w, line, l->looked);
     uint64_t turn = naive_next(l);
-    enum sl_verdict v;
+    enum sl_match_verdict v;
     struct sl_grant g = {0};
 
     if (!j || l->looked >= l->depth || (l->policy == SL_QUEUE_FCFS && l->looked > 0)) {
@@ -274,7 +274,7 @@ static void end_job(struct world *w, struct njob *j) {
 static void ends(struct world *w) {
     for (uint32_t i = 0; i < w->n_jobs; i++) {
         struct njob *j = &w->jobs[i];
-        struct sl_job_info info;
+        struct sl_match_job_info info;
         if (j->life == GONE)
             continue;
         if (j->life == WAITS) {
@@ -294,7 +294,7 @@ static int64_t next_end(const struct world *w) {
     int64_t to = SL_QUEUE_NEVER;
 
     for (uint32_t i = 0; i < w->n_jobs; i++) {
-        struct sl_job_info info;
+        struct sl_match_job_info info;
         if (w->jobs[i].life == RUNS && sl_match_job(w->m, w->jobs[i].id, &info) &&
             info.at + info.duration > w->now && info.at + info.duration < to)
             to = info.at + info.duration;
@@ -417,7 +417,7 @@ static void compare_jobs(struct world *w) {
 
     for (uint32_t i = 0; i < w->n_jobs; i++) {
         struct njob *j = &w->jobs[i];
-        struct sl_waiting at;
+        struct sl_queue_waiting at;
         bool waits = sl_queues_waiting(w->q, j->id, &at);
         expect(w, waits == (j->life == WAITS), "who waits");
         if (j->life != GONE)
@@ -448,8 +448,8 @@ static void say(const char *who, const sl_decisions *d) {
 
 /* Nothing to compare with: keep the books by what was decided, and look at the first in line. */
 static void check_calm(struct world *w, const sl_decisions *d) {
-    struct sl_job_info info;
-    struct sl_waiting at;
+    struct sl_match_job_info info;
+    struct sl_queue_waiting at;
 
     for (uint32_t i = 0; i < d->n; i++) {
         struct njob *j = find(w, d->v[i].jobid);
@@ -554,7 +554,7 @@ static bool check(struct world *w, uint64_t seed, bool aloud, uint64_t *digest) 
                (unsigned long long)seed, step, (long long)w->now, w->wrong,
                (unsigned long long)seed);
     for (uint32_t i = 0; i < w->n_jobs; i++)
-        sl_request_free(w->jobs[i].r);
+        sl_match_request_free(w->jobs[i].r);
     sl_queues_free(w->q);
     sl_match_free(w->m);
     sl_match_free(w->n);

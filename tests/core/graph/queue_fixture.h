@@ -39,16 +39,16 @@ static inline struct sl_match *fx_match(uint32_t nodes, uint32_t cores, const ch
             fx_add(g, node, "core", k, &core);
     }
     sl_assert(sl_graph_seal(g, NULL) == 0);
-    sl_assert(sl_policy_parse(policy, &o.policy, NULL) == 0);
+    sl_assert(sl_match_policy_parse(policy, &o.policy, NULL) == 0);
     sl_assert(sl_match_new(g, &o, &m, NULL) == 0);
     return m;
 }
 
-static inline struct sl_count fx_count(uint32_t n) {
-    return (struct sl_count){.min = n, .max = n, .op = '+', .operand = 1};
+static inline struct sl_req_count fx_count(uint32_t n) {
+    return (struct sl_req_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
-static inline struct sl_job_request *fx_want(const struct sl_match *m, const struct want *w) {
+static inline struct sl_match_request *fx_want(const struct sl_match *m, const struct want *w) {
     struct sl_req_spec core = {.type = "core", .count = fx_count(w->cores)};
     struct sl_req_spec in_node = {
         .kind = SL_REQ_SLOT, .label = "task", .count = fx_count(1), .with = &core, .n_with = 1};
@@ -59,7 +59,7 @@ static inline struct sl_job_request *fx_want(const struct sl_match *m, const str
                                 .with = &node,
                                 .n_with = 1};
     struct sl_jobspec j = {.version = 1, .n_resources = 1, .duration = w->duration};
-    struct sl_job_request *r;
+    struct sl_match_request *r;
 
     if (w->cores > 0) {
         node.with = &in_node;
@@ -69,7 +69,7 @@ static inline struct sl_job_request *fx_want(const struct sl_match *m, const str
         node.count = fx_count(1);
         j.resources = &whole;
     }
-    sl_assert(sl_request_new(sl_match_graph(m), &j, &r, NULL) == 0);
+    sl_assert(sl_match_request_new(sl_match_graph(m), &j, &r, NULL) == 0);
     return r;
 }
 

@@ -134,7 +134,7 @@ static bool read_setting(struct script *s, const char *word, const char *line) {
     if (strcmp(word, "graph") == 0) {
         draft_read(&s->d, SL_VTX_NONE, &line);
     } else if (strcmp(word, "policy") == 0) {
-        if (sl_policy_parse(line, &s->o.policy, &err) < 0)
+        if (sl_match_policy_parse(line, &s->o.policy, &err) < 0)
             cannot_read("a policy", line);
     } else if (strcmp(word, "filters") == 0) {
         s->o.filters = sl_arena_strdup(&s->mem, line);

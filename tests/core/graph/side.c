@@ -30,12 +30,12 @@ const struct sl_graph *side_graph(const struct side *s) {
 /* ---- doing ---- */
 
 static int run_fast(struct sl_match *m, const struct act *a, struct answer *ret) {
-    _cleanup_(sl_request_freep) struct sl_job_request *own = NULL;
-    const struct sl_job_request *r = a->compiled;
+    _cleanup_(sl_match_request_freep) struct sl_match_request *own = NULL;
+    const struct sl_match_request *r = a->compiled;
     struct sl_err err;
     int code = 0;
     if (!r) {
-        code = sl_request_new(sl_match_graph(m), a->spec, &own, &err);
+        code = sl_match_request_new(sl_match_graph(m), a->spec, &own, &err);
         r = own;
     }
     if (code < 0 || a->kind == ACT_CHECK)
@@ -209,7 +209,7 @@ static bool sums_agree(const struct side *s, const struct answer *a, const struc
     if (a->n != b->n)
         return false;
     for (uint32_t i = 0; i < a->n && i < MAX_SUMS; i++) {
-        const struct sl_filter_sum *x = &a->sums[i], *y = &b->sums[i];
+        const struct sl_match_filter_sum *x = &a->sums[i], *y = &b->sums[i];
         if (x->used != y->used || x->total != y->total)
             return false;
         if (x->type && strcmp(sl_sym_str(sl_graph_syms(side_graph(s)), x->type),
@@ -245,7 +245,7 @@ bool sides_differ(const struct side *fast, const struct side *slow, int64_t now,
         differ = true;
     }
     for (uint32_t i = 0; i < naive_n_jobs(s.slow) && !differ; i++) {
-        struct sl_job_info x = naive_nth_job(s.slow, i), y;
+        struct sl_match_job_info x = naive_nth_job(s.slow, i), y;
         struct act job = {.kind = ACT_JOB, .job = x.id};
         side_do(&s, &job, &b);
         side_do(&f, &job, &a);

@@ -37,8 +37,8 @@ struct act {
     enum sl_match_op op;
     int64_t job, now, at, duration;
     const struct sl_jobspec *spec;
-    const struct sl_job_request *compiled; /* by the fast one, before; NULL: now */
-    pick_list picks;                       /* PART, SHRINK: vertices alone */
+    const struct sl_match_request *compiled; /* by the fast one, before; NULL: now */
+    pick_list picks;                         /* PART, SHRINK: vertices alone */
     sl_vtx v;
     const char *key, *value;
     const struct draft *draft;
@@ -50,10 +50,10 @@ struct act {
 struct answer {
     int r; /* below 0: an error, and nothing else is said */
     bool has_verdict, has_grant, all;
-    enum sl_verdict verdict;
+    enum sl_match_verdict verdict;
     struct sl_grant grant;
     uint32_t n; /* of sums or jobs */
-    struct sl_filter_sum sums[MAX_SUMS];
+    struct sl_match_filter_sum sums[MAX_SUMS];
 };
 
 /* One of them is there. */

@@ -111,7 +111,7 @@ static void test_3_12_1_order(void **state) {
                                           fx_want(w->m, &(struct want){1, 0, 10}), NULL),
                          0);
     for (size_t i = 0; i < SL_LEN(want); i++) {
-        struct sl_waiting at;
+        struct sl_queue_waiting at;
         assert_true(sl_queues_waiting(w->q, want[i], &at));
         assert_int_equal(at.place, i);
         assert_false(at.reserved);
@@ -147,7 +147,7 @@ static void test_3_12_1_reprioritize(void **state) {
 
 static void test_3_12_2_fcfs_stops_at_the_first_busy(void **state) {
     struct world *w = one_queue(4, SL_QUEUE_FCFS);
-    struct sl_waiting at;
+    struct sl_queue_waiting at;
 
     (void)state;
     submit(w, 1, 3, 10);
@@ -193,7 +193,7 @@ static void backfill_story(struct world *w) {
 
 static void test_3_12_3_easy(void **state) {
     struct world *w = one_queue(4, SL_QUEUE_EASY);
-    struct sl_waiting at;
+    struct sl_queue_waiting at;
 
     (void)state;
     backfill_story(w);
@@ -405,7 +405,7 @@ static void test_overrun_elsewhere(void **state) {
 /* Nobody called when the time had come. */
 static void test_late_turn(void **state) {
     struct world *w = one_queue(1, SL_QUEUE_CONSERVATIVE);
-    struct sl_job_info info;
+    struct sl_match_job_info info;
 
     (void)state;
     submit(w, 1, 1, 10);
@@ -557,7 +557,7 @@ static void test_3_12_4_virtual_queues(void **state) {
     struct world *w = world_new(1, 1);
     struct sl_queue_spec v = {.name = "v", .policy = SL_QUEUE_CONSERVATIVE, .parent = "q"};
     struct sl_queue_spec u = {.name = "u", .parent = "v"};
-    struct sl_waiting at;
+    struct sl_queue_waiting at;
 
     (void)state;
     queue(w, "q", SL_QUEUE_EASY, 0, 0);
@@ -619,8 +619,8 @@ static void test_errors(void **state) {
 static void test_jobs_of_others(void **state) {
     struct world *w = one_queue(1, SL_QUEUE_EASY);
     struct want one = {1, 0, 10};
-    struct sl_job_request *r = fx_want(w->m, &one);
-    enum sl_verdict v;
+    struct sl_match_request *r = fx_want(w->m, &one);
+    enum sl_match_verdict v;
 
     (void)state;
     assert_int_equal(sl_match_run(w->m, r, SL_MATCH_ALLOCATE, 77, 0, &v, NULL, NULL), 0);
@@ -637,7 +637,7 @@ static void test_jobs_of_others(void **state) {
     submit(w, 2, 1, 10);
     done(w, 1);
     says(w, 2, "start 2@2 immediate");
-    sl_request_free(r);
+    sl_match_request_free(r);
     world_free(w);
 }
 

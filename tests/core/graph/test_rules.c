@@ -30,7 +30,7 @@ static void run(void **state) {
 
 static const uint32_t set[] = {2, 3, 8};
 static const struct {
-    struct sl_count c;
+    struct sl_req_count c;
     uint64_t q;
     uint32_t expected;
 } counts[] = {
@@ -49,11 +49,11 @@ static const struct {
     {{2, 300, '^', 2, NULL, 0}, 15, 4},
     {{2, 300, '^', 2, NULL, 0}, 16, 16},
     {{2, 300, '^', 2, NULL, 0}, 1000, 256},
-    {{2, SL_COUNT_MAX, '^', 2, NULL, 0}, UINT64_MAX, 65536},
-    {{3, SL_COUNT_MAX, '^', 3, NULL, 0}, 100000, 19683},
-    {{2, SL_COUNT_MAX, '+', 1, NULL, 0}, 77, 77},
-    {{2, SL_COUNT_MAX, '+', 1, NULL, 0}, UINT64_MAX, SL_COUNT_MAX},
-    {{3, SL_COUNT_MAX, '*', 2, NULL, 0}, UINT64_MAX, 3221225472u},
+    {{2, SL_REQ_COUNT_MAX, '^', 2, NULL, 0}, UINT64_MAX, 65536},
+    {{3, SL_REQ_COUNT_MAX, '^', 3, NULL, 0}, 100000, 19683},
+    {{2, SL_REQ_COUNT_MAX, '+', 1, NULL, 0}, 77, 77},
+    {{2, SL_REQ_COUNT_MAX, '+', 1, NULL, 0}, UINT64_MAX, SL_REQ_COUNT_MAX},
+    {{3, SL_REQ_COUNT_MAX, '*', 2, NULL, 0}, UINT64_MAX, 3221225472u},
     {{2, 8, '+', 1, set, 3}, 1, 0},
     {{2, 8, '+', 1, set, 3}, 2, 2},
     {{2, 8, '+', 1, set, 3}, 7, 3},
@@ -64,7 +64,7 @@ static void rule_3_3_count_arithmetic(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(counts); i++) {
         assert_int_equal(naive_take(&counts[i].c, counts[i].q), counts[i].expected);
-        assert_int_equal(sl_count_take(&counts[i].c, counts[i].q), counts[i].expected);
+        assert_int_equal(sl_req_count_take(&counts[i].c, counts[i].q), counts[i].expected);
     }
 }
 

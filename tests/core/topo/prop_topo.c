@@ -65,7 +65,7 @@ static bool tell_node(struct sl_topo *t, const struct nnode *n) {
 
 static bool tell_others(struct sl_topo *t, const struct nnode *n, int cpu, int pods) {
     struct sl_request each = {"cpu", UNITS(cpu)};
-    return sl_topo_others(t, n->name, &each, 1, pods);
+    return sl_topo_add_foreign_pods(t, n->name, &each, 1, pods);
 }
 
 static void tell_config(struct world *w, struct sl_topo *t, bool backwards) {

@@ -147,7 +147,7 @@ static void test_others(void **state) {
     (void)state;
     struct sl_topo *t = sl_topo_new();
     struct sl_flavor_spec f = tas_flavor("f");
-    assert_false(sl_topo_others(t, "x1", &one_cpu, 1, 3)); /* before anything is known */
+    assert_false(sl_topo_add_foreign_pods(t, "x1", &one_cpu, 1, 3)); /* before anything is known */
     tell_nodes(t, "b1/r1/x1=4,5");
     assert_false(sl_topo_has(t, "f"));
     assert_true(sl_topo_flavor(t, &f, "default"));
@@ -160,11 +160,11 @@ static void test_others(void **state) {
     assert_true(sl_topo_known(t, "f"));
     assert_string_equal(try_one(t, 1, podset(2, REQ, HOST)),
                         "topology \"default\" allows to fit only 1 out of 2 pod(s)");
-    assert_true(sl_topo_others(t, "x1", &one_cpu, 1, -1));
+    assert_true(sl_topo_add_foreign_pods(t, "x1", &one_cpu, 1, -1));
     assert_string_equal(try_one(t, 1, podset(2, REQ, HOST)), "x1:2");
     /* pods without requests take a pod each */
-    assert_false(sl_topo_others(t, "x1", NULL, 0, 1));
-    assert_true(sl_topo_others(t, "x1", &one_cpu, 1, -5)); /* nobody can owe */
+    assert_false(sl_topo_add_foreign_pods(t, "x1", NULL, 0, 1));
+    assert_true(sl_topo_add_foreign_pods(t, "x1", &one_cpu, 1, -5)); /* nobody can owe */
     sl_topo_release(t, 1);
     assert_string_equal(try_one(t, 1, podset(5, REQ, HOST)),
                         "topology \"default\" allows to fit only 4 out of 5 pod(s)");
@@ -263,16 +263,16 @@ static void test_aside(void **state) {
     (void)state;
     struct sl_topo *t = hosts("b1/r1/x1=4");
     assert_string_equal(try_one(t, 1, podset(3, REQ, RACK)), "x1:3");
-    sl_topo_aside(t, 1, true);
-    sl_topo_aside(t, 1, true);
-    sl_topo_aside(t, 9, true);
+    sl_topo_set_aside(t, 1, true);
+    sl_topo_set_aside(t, 1, true);
+    sl_topo_set_aside(t, 9, true);
     assert_string_equal(try_one(t, 2, podset(4, REQ, RACK)), "x1:4");
     assert_string_equal(held(t, 1), "x1:3");
     sl_topo_release(t, 2);
-    sl_topo_aside(t, 1, false);
+    sl_topo_set_aside(t, 1, false);
     assert_string_equal(try_one(t, 2, podset(2, REQ, RACK)),
                         "topology \"default\" allows to fit only 1 out of 2 pod(s)");
-    sl_topo_aside(t, 1, true); /* it may go meanwhile */
+    sl_topo_set_aside(t, 1, true); /* it may go meanwhile */
     sl_topo_release(t, 1);
     assert_string_equal(try_one(t, 2, podset(4, REQ, RACK)), "x1:4");
     sl_topo_free(t);

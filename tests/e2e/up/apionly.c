@@ -44,30 +44,30 @@ static const char *option(int argc, char **argv, const char *name) {
 
 static int serve(uv_loop_t *loop, const char *dir, uint16_t port, struct sl_err *err) {
     uv_timeval64_t t;
-    struct sl_home home;
+    struct up_data_dir home;
     struct sl_cert cert = {0};
-    struct sl_door *door = NULL;
+    struct up_frontend *door = NULL;
     struct sl_apiserver *api = NULL;
     uv_signal_t term;
     char address[40], server[50];
 
     (void)uv_gettimeofday(&t);
     sl_time now = t.tv_sec * SL_SEC;
-    int r = sl_home_open(dir, now, &home, err);
+    int r = up_data_dir_open(dir, now, &home, err);
     if (r < 0)
         return r;
-    r = sl_home_certificate(&home, "127.0.0.1", now, &cert, err);
+    r = up_data_dir_certificate(&home, "127.0.0.1", now, &cert, err);
     if (r >= 0)
-        r = sl_door_open(&(struct sl_door_spec){.loop = loop,
-                                                .host = "127.0.0.1",
-                                                .port = port,
-                                                .cert = &cert,
-                                                .token = home.token,
-                                                .unready = well,
-                                                .other = nothing_else},
-                         &door, err);
+        r = up_frontend_open(&(struct up_frontend_spec){.loop = loop,
+                                                        .host = "127.0.0.1",
+                                                        .port = port,
+                                                        .cert = &cert,
+                                                        .token = home.token,
+                                                        .unready = well,
+                                                        .other = nothing_else},
+                             &door, err);
     if (r >= 0) {
-        (void)snprintf(address, sizeof address, "127.0.0.1:%u", sl_door_port(door));
+        (void)snprintf(address, sizeof address, "127.0.0.1:%u", up_frontend_port(door));
         (void)snprintf(server, sizeof server, "https://%s", address);
         r = sl_apiserver_new(
             &(struct sl_apiserver_spec){
@@ -75,21 +75,21 @@ static int serve(uv_loop_t *loop, const char *dir, uint16_t port, struct sl_err 
             &api, err);
     }
     if (r >= 0)
-        r = sl_home_write_kubeconfig(&home, server, err);
+        r = up_data_dir_write_kubeconfig(&home, server, err);
     if (r >= 0) {
-        sl_door_serve(door, api);
+        up_frontend_serve(door, api);
         (void)uv_signal_init(loop, &term);
         (void)uv_signal_start(&term, on_signal, SIGTERM);
         (void)uv_run(loop, UV_RUN_DEFAULT);
     }
-    sl_door_close(door);
+    up_frontend_close(door);
     if (api)
         sl_apiserver_free(api);
     (void)uv_run(loop, UV_RUN_NOWAIT);
     uv_walk(loop, close_handle, NULL);
     (void)uv_run(loop, UV_RUN_DEFAULT);
     sl_cert_done(&cert);
-    sl_home_done(&home);
+    up_data_dir_done(&home);
     return r;
 }
 

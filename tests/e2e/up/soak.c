@@ -83,10 +83,10 @@ struct soak {
     struct sl_apiserver *api;
     struct sl_manager *m;
     struct sl_cluster *cluster;
-    struct sl_runtime *runtime;
+    struct sl_kubelet *runtime;
     struct sl_settings *settings;
     struct sl_metrics *metrics;
-    struct sl_port *port;
+    struct sl_kube_client *client;
     sl_span turned; /* the clock, beyond that of the machine */
     SL_VEC(struct call) calls;
     uint32_t next_call, in_flight;
@@ -128,7 +128,7 @@ static void turn(struct soak *s, sl_span step, bool wait) {
     sl_apiserver_clock(s->api);
     sl_manager_tick(s->m);
     sl_cluster_tick(s->cluster);
-    sl_runtime_tick(s->runtime);
+    sl_kubelet_tick(s->runtime);
     if (wait)
         (void)uv_timer_start(&s->timer, on_timer, 1, 0);
     (void)uv_run(&s->loop, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
@@ -178,27 +178,27 @@ static void open_world(struct soak *s, uint64_t seed, uint32_t past) {
                                                      .ctx = s},
                          &s->api, &err) < 0)
         die(err.text);
-    s->port = sl_apiserver_port(
+    s->client = sl_apiserver_client(
         s->api, "system:serviceaccount:kueue-system:kueue-controller-manager", "kueue/v0.19.0");
-    s->m = sl_manager_new(&(struct sl_manager_spec){.port = s->port,
+    s->m = sl_manager_new(&(struct sl_manager_spec){.client = s->client,
                                                     .settings = s->settings,
-                                                    .parts = parts_parse(NULL, s->settings),
+                                                    .parts = serve_parts_parse(NULL, s->settings),
                                                     .metrics = s->metrics,
                                                     .instance = "soak",
                                                     .seed = seed});
-    webhooks_parse(NULL, s->settings, sl_manager_view(s->m)->webhook);
+    serve_webhooks_parse(NULL, s->settings, sl_manager_view(s->m)->webhook);
     s->cluster = sl_cluster_new(&(struct sl_cluster_spec){
-        .port = sl_apiserver_port(s->api, "system:kube-controller-manager", "soak/1"),
+        .client = sl_apiserver_client(s->api, "system:kube-controller-manager", "soak/1"),
         .seed = seed,
         .ca = "-----BEGIN CERTIFICATE-----\n"});
-    if (sl_runtime_new(&(struct sl_runtime_spec){.loop = &s->loop,
-                                                 .port = sl_apiserver_port(
+    if (sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &s->loop,
+                                                 .client = sl_apiserver_client(
                                                      s->api, "system:node:soak", "kubelet/1"),
                                                  .sim = {.count = SIM_NODES}},
                        &s->runtime, &err) < 0)
         die(err.text);
     while (!sl_manager_ready(s->m) || !sl_cluster_ready(s->cluster) ||
-           !sl_runtime_ready(s->runtime))
+           !sl_kubelet_ready(s->runtime))
         turn(s, STEP, true);
 }
 
@@ -206,10 +206,10 @@ static void close_world(struct soak *s) {
     static const char *const ends[] = {"", "-wal", "-lock"};
     char path[120];
 
-    sl_runtime_stop(s->runtime, 0);
+    sl_kubelet_stop(s->runtime, 0);
     sl_manager_free(s->m);
     sl_cluster_free(s->cluster);
-    sl_runtime_free(s->runtime);
+    sl_kubelet_free(s->runtime);
     sl_apiserver_free(s->api);
     uv_close((uv_handle_t *)&s->timer, NULL);
     while (uv_run(&s->loop, UV_RUN_NOWAIT))

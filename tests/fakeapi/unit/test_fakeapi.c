@@ -28,7 +28,7 @@
 #define UID2 "3c6ef362-0000-4000-8000-000000000002"
 
 struct step {
-    enum sl_method method;
+    enum sl_kube_method method;
     const char *path, *type, *body;
     int status;
     const char *expect; /* NULL: not looked at */
@@ -431,7 +431,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
     *sl_vec_push(&s->lines) = copy;
 }
 
-static void on_done(void *ctx, const struct sl_reply *r) {
+static void on_done(void *ctx, const struct sl_kube_reply *r) {
     struct seen *s = ctx;
 
     s->replies++;
@@ -458,7 +458,7 @@ static void assert_line(const struct seen *s, uint32_t i, const char *type, cons
 
 static void test_watch(void **state) {
     struct fakeapi *a = fakeapi_new(1);
-    struct sl_port *p = fakeapi_port(a, 0);
+    struct sl_kube_client *p = fakeapi_port(a, 0);
     struct seen s = {.ended = -1}, one = {.ended = -1}, old = {.ended = -1};
     static const struct step first[] = {POST(JOBS, NAMED("x"), 201, NULL)};
     static const struct step more[] = {
@@ -473,10 +473,10 @@ static void test_watch(void **state) {
 
     (void)state;
     run(a, first, SL_LEN(first));
-    (void)sl_port_watch(
+    (void)sl_kube_watch(
         p, JOBS "?watch=1&resourceVersion=2&allowWatchBookmarks=true&timeoutSeconds=100", on_line,
         on_done, &s);
-    (void)sl_port_watch(p, "/apis/batch/v1/jobs?watch=true&resourceVersion=1&labelSelector=k%3D1",
+    (void)sl_kube_watch(p, "/apis/batch/v1/jobs?watch=true&resourceVersion=1&labelSelector=k%3D1",
                         on_line, on_done, &one);
     assert_int_equal(s.lines.n, 0);
     later(a);
@@ -502,7 +502,7 @@ static void test_watch(void **state) {
     fakeapi_compact(a);
     run(a, &more[3], 1);
     run(a, first, 0);
-    (void)sl_port_watch(p, JOBS "?watch=1&resourceVersion=2", on_line, on_done, &old);
+    (void)sl_kube_watch(p, JOBS "?watch=1&resourceVersion=2", on_line, on_done, &old);
     later(a);
     assert_true(old.ended == 410 || (old.ended == 200 && old.lines.n == 1));
     if (old.lines.n)
@@ -517,36 +517,36 @@ static void test_watch(void **state) {
 
 static void test_calls(void **state) {
     struct fakeapi *a = fakeapi_new(1);
-    struct sl_port *p = fakeapi_port(a, 0);
+    struct sl_kube_client *p = fakeapi_port(a, 0);
     struct seen s = {.ended = -1};
-    struct sl_request_line rq = {.method = SL_POST,
+    struct sl_kube_request rq = {.method = SL_POST,
                                  .path = JOBS,
                                  .content_type = SL_JSON,
                                  .body = NAMED("x"),
                                  .len = strlen(NAMED("x"))};
 
     (void)state;
-    sl_call c = sl_port_request(p, &rq, on_done, &s);
+    sl_kube_call c = sl_kube_request(p, &rq, on_done, &s);
     assert_int_equal(s.replies, 0);
     later(a);
     assert_int_equal(s.ended, 201);
-    sl_port_cancel(p, c); /* long over */
+    sl_kube_cancel(p, c); /* long over */
     /* Cancelled on the way: arrives, but nobody hears of it. */
     rq.body = NAMED("y");
-    sl_port_cancel(p, sl_port_request(p, &rq, on_done, &s));
+    sl_kube_cancel(p, sl_kube_request(p, &rq, on_done, &s));
     later(a);
     assert_int_equal(s.replies, 1);
     assert_int_equal(status_of(a, JOBS "/y"), 200);
     /* Cut off: never arrives. */
     fakeapi_partition(a, 0, fakeapi_now(a) + 20 * SL_SEC);
     rq.body = NAMED("z");
-    (void)sl_port_request(p, &rq, on_done, &s);
+    (void)sl_kube_request(p, &rq, on_done, &s);
     fakeapi_advance(a, fakeapi_now(a) + 15 * SL_SEC);
     assert_int_equal(s.ended, 0);
     assert_int_equal(status_of(a, JOBS "/z"), 404);
     /* Dead: no callback. */
-    (void)sl_port_request(p, &rq, on_done, &s);
-    (void)sl_port_watch(p, JOBS "?watch=1&resourceVersion=2", on_line, on_done, &s);
+    (void)sl_kube_request(p, &rq, on_done, &s);
+    (void)sl_kube_watch(p, JOBS "?watch=1&resourceVersion=2", on_line, on_done, &s);
     fakeapi_kill(a, 0);
     fakeapi_advance(a, fakeapi_now(a) + SL_MINUTE);
     assert_int_equal(s.replies, 2);
@@ -570,7 +570,7 @@ static void keep_change(void *ctx, const struct fakeapi_change *c) {
 static void test_sender(void **state) {
     struct fakeapi *a = fakeapi_new(1);
     struct fakeapi_change last = {0};
-    struct sl_request_line rq = {.method = SL_POST, .path = JOBS, .content_type = SL_JSON};
+    struct sl_kube_request rq = {.method = SL_POST, .path = JOBS, .content_type = SL_JSON};
 
     (void)state;
     fakeapi_on_change(a, keep_change, &last);
@@ -579,7 +579,7 @@ static void test_sender(void **state) {
     fakeapi_advance(a, SL_SEC);
     rq.body = NAMED("x");
     rq.len = strlen(rq.body);
-    (void)sl_port_request(fakeapi_port(a, 2), &rq, NULL, NULL);
+    (void)sl_kube_request(fakeapi_port(a, 2), &rq, NULL, NULL);
     fakeapi_kill(a, 2);
     fakeapi_advance(a, SL_MINUTE);
     assert_int_equal(last.client, 2);
@@ -710,7 +710,7 @@ static void test_admission(void **state) {
 }
 
 /* The answer's text, in the place of lines. */
-static void on_text(void *ctx, const struct sl_reply *r) {
+static void on_text(void *ctx, const struct sl_kube_reply *r) {
     on_line(ctx, r->body, r->len);
     on_done(ctx, r);
 }
@@ -728,15 +728,15 @@ static void test_forms(void **state) {
         {"/apis", SL_AS_DISCOVERY, "\"kind\":\"Job\""},
     };
     struct fakeapi *a = fakeapi_new(1);
-    struct sl_port *p = fakeapi_port(a, 0);
+    struct sl_kube_client *p = fakeapi_port(a, 0);
     struct seen w = {.ended = -1};
 
     (void)state;
     run(a, steps, SL_LEN(steps));
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct seen s = {.ended = -1};
-        (void)sl_port_request(p,
-                              &(struct sl_request_line){.method = SL_GET,
+        (void)sl_kube_request(p,
+                              &(struct sl_kube_request){.method = SL_GET,
                                                         .path = cases[i].path,
                                                         .accept = cases[i].accept},
                               on_text, &s);
@@ -747,7 +747,7 @@ static void test_forms(void **state) {
         forget(&s);
     }
     (void)p->ops->watch(p,
-                        &(struct sl_request_line){.method = SL_GET,
+                        &(struct sl_kube_request){.method = SL_GET,
                                                   .path = JOBS "?watch=1&resourceVersion=1",
                                                   .accept = SL_AS_METADATA},
                         on_line, on_done, &w);

@@ -279,8 +279,8 @@ static inline void server_stop(struct server *s) {
 struct fx {
     uv_loop_t loop;
     uv_timer_t guard;
-    struct sl_client *c;
-    struct sl_port *p;
+    struct sl_curl_client *c;
+    struct sl_kube_client *p;
     int done; /* answers */
     bool late;
 };
@@ -296,7 +296,7 @@ struct got {
     /* A hook of the test, at every line and at the end. */
     void (*at_line)(struct got *g);
     void (*at_end)(struct got *g);
-    sl_call call, other;
+    sl_kube_call call, other;
 };
 
 static inline void on_guard(uv_timer_t *t) {
@@ -304,7 +304,7 @@ static inline void on_guard(uv_timer_t *t) {
     x->late = true;
 }
 
-static inline void on_reply(void *ctx, const struct sl_reply *r) {
+static inline void on_reply(void *ctx, const struct sl_kube_reply *r) {
     struct got *g = ctx;
 
     g->n++;
@@ -356,8 +356,8 @@ static inline void fx_client(struct fx *x, const char *kubeconfig, struct sl_err
     sl_doc_free(d);
     x->c = NULL;
     x->p = NULL;
-    if (sl_client_new(&x->loop, k, "sluice/test", &x->c, err) == 0)
-        x->p = sl_client_port(x->c);
+    if (sl_curl_client_new(&x->loop, k, "sluice/test", &x->c, err) == 0)
+        x->p = sl_curl_client_interface(x->c);
 }
 
 /* cluster and user: the fields besides the server, as flow mappings without braces. */
@@ -385,9 +385,9 @@ static inline const char *url_of(const struct server *s) {
     return url;
 }
 
-static inline void fx_request(struct fx *x, struct got *g, enum sl_method m, const char *path,
+static inline void fx_request(struct fx *x, struct got *g, enum sl_kube_method m, const char *path,
                               const char *type, const char *body) {
-    struct sl_request_line rq = {.method = m,
+    struct sl_kube_request rq = {.method = m,
                                  .path = path,
                                  .content_type = type,
                                  .body = body,
@@ -395,7 +395,7 @@ static inline void fx_request(struct fx *x, struct got *g, enum sl_method m, con
     int before = x->done;
 
     g->x = x;
-    g->call = sl_port_request(x->p, &rq, on_reply, g);
+    g->call = sl_kube_request(x->p, &rq, on_reply, g);
     assert_true(g->call.v != 0);
     assert_int_equal(x->done, before); /* never before the call has returned */
 }
@@ -406,7 +406,7 @@ static inline void fx_get(struct fx *x, struct got *g, const char *path) {
 
 static inline void fx_watch(struct fx *x, struct got *g, const char *path) {
     g->x = x;
-    g->call = sl_port_watch(x->p, path, on_line, on_reply, g);
+    g->call = sl_kube_watch(x->p, path, on_line, on_reply, g);
 }
 
 /* Runs until so many answers came in all. */
@@ -432,7 +432,7 @@ static inline void fx_run_ms(struct fx *x, uint64_t ms) {
 
 static inline void fx_disconnect(struct fx *x) {
     if (x->c)
-        sl_client_free(x->c);
+        sl_curl_client_free(x->c);
     x->c = NULL;
     x->p = NULL;
 }

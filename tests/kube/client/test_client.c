@@ -125,7 +125,7 @@ static bool has(const struct got *g, const char *words) {
 
 static void requests(void **state) {
     static const struct {
-        enum sl_method method;
+        enum sl_kube_method method;
         const char *type, *body, *first, *last;
     } cases[] = {
         {SL_GET, NULL, NULL, "GET /echo?limit=5&x=a%2Fb HTTP/1.1\r\n", "\n"},
@@ -292,7 +292,7 @@ static void watches_aside(void **state) {
     }
     for (int i = 0; i < WATCHES; i++) {
         assert_string_equal(sl_buf_str(&w[i].lines), "one|two|three|");
-        sl_port_cancel(x.p, w[i].call);
+        sl_kube_cancel(x.p, w[i].call);
         got_done(&w[i]);
     }
     got_done(&g);
@@ -412,11 +412,11 @@ static void ceilings(void **state) {
 /* Another form of the answer than plain JSON. */
 static void forms(void **state) {
     struct got g = {0};
-    struct sl_request_line rq = {.method = SL_GET, .path = "/echo", .accept = SL_AS_METADATA_LIST};
+    struct sl_kube_request rq = {.method = SL_GET, .path = "/echo", .accept = SL_AS_METADATA_LIST};
 
     (void)state;
     g.x = &x;
-    g.call = sl_port_request(x.p, &rq, on_reply, &g);
+    g.call = sl_kube_request(x.p, &rq, on_reply, &g);
     fx_run(&x, x.done + 1);
     assert_int_equal(g.status, 200);
     assert_true(has(&g, "Accept: " SL_AS_METADATA_LIST "\r\n"));
@@ -425,11 +425,11 @@ static void forms(void **state) {
 }
 
 static void refusals(void **state) {
-    struct sl_request_line huge = {.method = SL_POST,
+    struct sl_kube_request huge = {.method = SL_POST,
                                    .path = "/echo",
                                    .content_type = SL_JSON,
                                    .body = "",
-                                   .len = SL_CLIENT_MAX_BODY + 1};
+                                   .len = SL_CURL_CLIENT_MAX_BODY + 1};
     static const char *const paths[] = {"", "echo", "/a b", "/a\r\nX: y"};
 
     (void)state;
@@ -438,7 +438,7 @@ static void refusals(void **state) {
         if (i < SL_LEN(paths))
             fx_get(&x, &g, paths[i]);
         else
-            (void)sl_port_request(x.p, &huge, on_reply, &g);
+            (void)sl_kube_request(x.p, &huge, on_reply, &g);
         assert_int_equal(g.n, 0);
         fx_run(&x, x.done + 1);
         assert_int_equal(g.status, 0);
@@ -463,13 +463,13 @@ static void pool(void **state) {
         assert_int_equal(g[i].n, 1);
         got_done(&g[i]);
     }
-    assert_true(atomic_load(&server.most_at_once) <= SL_CLIENT_MAX_REQUESTS);
-    assert_int_equal(atomic_load(&server.accepted), SL_CLIENT_MAX_REQUESTS);
+    assert_true(atomic_load(&server.most_at_once) <= SL_CURL_CLIENT_MAX_REQUESTS);
+    assert_int_equal(atomic_load(&server.accepted), SL_CURL_CLIENT_MAX_REQUESTS);
 }
 
 /* The line has an end: what comes after it is told so, and nothing else is disturbed. */
 static void waiting_line(void **state) {
-    enum { N = SL_CLIENT_MAX_WAITING + 10 };
+    enum { N = SL_CURL_CLIENT_MAX_WAITING + 10 };
     struct got *g = sl_alloc0(N, sizeof *g);
     int refused = 0;
 
@@ -484,7 +484,7 @@ static void waiting_line(void **state) {
         got_done(&g[i]);
     }
     assert_int_equal(refused, 10);
-    assert_int_equal(atomic_load(&server.asked), SL_CLIENT_MAX_REQUESTS);
+    assert_int_equal(atomic_load(&server.asked), SL_CURL_CLIENT_MAX_REQUESTS);
     sl_freep(&g);
 }
 
@@ -495,19 +495,19 @@ static void cancel_early_and_late(void **state) {
 
     (void)state;
     fx_get(&x, &g[0], "/hang"); /* before it was sent */
-    sl_port_cancel(x.p, g[0].call);
+    sl_kube_cancel(x.p, g[0].call);
     fx_get(&x, &g[1], "/hang"); /* under way */
     fx_get(&x, &last, "/echo");
     fx_run(&x, 1);
-    sl_port_cancel(x.p, g[1].call);
-    sl_port_cancel(x.p, g[1].call);
-    sl_port_cancel(x.p, last.call); /* after its end */
-    sl_port_cancel(x.p, (sl_call){0});
-    sl_port_cancel(x.p, (sl_call){UINT64_MAX});
-    sl_port_cancel(x.p, (sl_call){12345});
+    sl_kube_cancel(x.p, g[1].call);
+    sl_kube_cancel(x.p, g[1].call);
+    sl_kube_cancel(x.p, last.call); /* after its end */
+    sl_kube_cancel(x.p, (sl_kube_call){0});
+    sl_kube_cancel(x.p, (sl_kube_call){UINT64_MAX});
+    sl_kube_cancel(x.p, (sl_kube_call){12345});
     fx_get(&x, &g[2], "/status/200"); /* takes the number of an older one */
-    sl_port_cancel(x.p, g[0].call);
-    sl_port_cancel(x.p, g[1].call);
+    sl_kube_cancel(x.p, g[0].call);
+    sl_kube_cancel(x.p, g[1].call);
     fx_run(&x, 2);
     assert_int_equal(g[0].n, 0);
     assert_int_equal(g[1].n, 0);
@@ -517,10 +517,10 @@ static void cancel_early_and_late(void **state) {
 }
 
 static void cancel_self(struct got *g) {
-    sl_port_cancel(g->x->p, g->call);
+    sl_kube_cancel(g->x->p, g->call);
 }
 static void cancel_other(struct got *g) {
-    sl_port_cancel(g->x->p, g->other);
+    sl_kube_cancel(g->x->p, g->other);
 }
 static void free_client(struct got *g) {
     if (g->x->c)
@@ -622,7 +622,7 @@ static void clocks(void **state) {
     assert_true(h.mono - g.mono >= 20 * SL_MSEC);
     sl_time now = (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
     assert_true(now >= h.wall && now - h.wall < 5 * SL_SEC);
-    sl_client_clock(x.c);
+    sl_curl_client_clock(x.c);
     assert_true(x.p->mono > h.mono);
     got_done(&g);
     got_done(&h);

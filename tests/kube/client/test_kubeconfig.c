@@ -36,7 +36,7 @@ static void word(struct sl_buf *b, const char *name, const char *value) {
         sl_buf_printf(b, " %s=%s", name, value);
 }
 
-static void put_source(struct sl_buf *b, const char *name, const struct sl_source *s) {
+static void put_source(struct sl_buf *b, const char *name, const struct sl_kubeconfig_source *s) {
     word(b, name, s->path);
     if (s->data) {
         assert_int_equal(strlen(s->data), s->len);
@@ -45,7 +45,7 @@ static void put_source(struct sl_buf *b, const char *name, const struct sl_sourc
     }
 }
 
-static void put_exec(struct sl_buf *b, const struct sl_exec_spec *e) {
+static void put_exec(struct sl_buf *b, const struct sl_exec_plugin_spec *e) {
     static const char *const modes[] = {"never", "if-available", "always"};
 
     sl_buf_printf(b, " exec=%s", e->command);
@@ -498,7 +498,8 @@ static void pem(void **state) {
 #define ONE_PEM "\"-----BEGIN X-----\\n-----END X-----\\n\""
 
 static void exec_output(void **state) {
-    static const struct sl_exec_spec spec = {.api_version = "client.authentication.k8s.io/v1"};
+    static const struct sl_exec_plugin_spec spec = {.api_version =
+                                                        "client.authentication.k8s.io/v1"};
     static const struct {
         const char *text, *want;
     } cases[] = {
@@ -536,10 +537,10 @@ static void exec_output(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct sl_exec_cred c = {0};
+        struct sl_exec_plugin_cred c = {0};
         struct sl_err err = {0};
         char got[300] = "";
-        if (sl_exec_parse(&spec, cases[i].text, strlen(cases[i].text), &c, &err) < 0) {
+        if (sl_exec_plugin_parse(&spec, cases[i].text, strlen(cases[i].text), &c, &err) < 0) {
             (void)snprintf(got, sizeof got, "%s", err.text);
         } else {
             int n = snprintf(got, sizeof got, "%s%s%s%s", *c.token ? "token=" : "", c.token,
@@ -549,7 +550,7 @@ static void exec_output(void **state) {
                                (long long)(c.expiry / SL_SEC));
         }
         assert_string_equal(got, cases[i].want);
-        sl_exec_cred_done(&c);
+        sl_exec_plugin_cred_done(&c);
     }
 }
 

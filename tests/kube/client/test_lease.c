@@ -32,9 +32,9 @@ enum { MAX = 3 };
 
 /* Between a candidate and the API: remembers when its last successful write was sent. */
 struct tap {
-    struct sl_port port;
-    struct sl_port *inner;
-    sl_reply_fn done;
+    struct sl_kube_client client;
+    struct sl_kube_client *inner;
+    sl_kube_reply_fn done;
     void *ctx;
     bool write;
     sl_time sent, good;
@@ -50,7 +50,7 @@ struct world {
     int holder; /* -1: nobody */
 };
 
-static void tap_reply(void *ctx, const struct sl_reply *r) {
+static void tap_reply(void *ctx, const struct sl_kube_reply *r) {
     struct tap *t = ctx;
 
     if (t->write && r->status >= 200 && r->status < 300)
@@ -58,9 +58,9 @@ static void tap_reply(void *ctx, const struct sl_reply *r) {
     t->done(t->ctx, r);
 }
 
-static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                           void *ctx) {
-    struct tap *t = SL_CONTAINER_OF(p, struct tap, port);
+static sl_kube_call tap_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                                sl_kube_reply_fn done, void *ctx) {
+    struct tap *t = SL_CONTAINER_OF(p, struct tap, client);
 
     t->done = done;
     t->ctx = ctx;
@@ -68,22 +68,22 @@ static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, 
     t->sent = p->mono;
     if (t->swallow > 0) {
         t->swallow--;
-        return (sl_call){UINT64_MAX};
+        return (sl_kube_call){UINT64_MAX};
     }
-    return sl_port_request(t->inner, rq, tap_reply, t);
+    return sl_kube_request(t->inner, rq, tap_reply, t);
 }
 
-static void tap_cancel(struct sl_port *p, sl_call c) {
-    sl_port_cancel(((struct tap *)p)->inner, c);
+static void tap_cancel(struct sl_kube_client *p, sl_kube_call c) {
+    sl_kube_cancel(((struct tap *)p)->inner, c);
 }
 
-static const struct sl_port_ops tap_ops = {tap_request, NULL, tap_cancel};
+static const struct sl_kube_client_ops tap_ops = {tap_request, NULL, tap_cancel};
 
 /* Before any callback, as the contract of the port says. */
 static void set_clocks(struct world *w, sl_time mono) {
     for (uint32_t i = 0; i < w->n; i++) {
-        w->taps[i].port.mono = mono;
-        w->taps[i].port.wall = w->taps[i].inner->wall + mono - w->taps[i].inner->mono;
+        w->taps[i].client.mono = mono;
+        w->taps[i].client.wall = w->taps[i].inner->wall + mono - w->taps[i].inner->mono;
     }
 }
 
@@ -92,7 +92,7 @@ static struct sl_lease *candidate(struct world *w, uint32_t i, const char *ident
     struct sl_lease_spec spec = {"sys", "sluice", identity, DURATION, DEADLINE, RETRY};
 
     w->taps[i].good = INT64_MIN;
-    return w->l[i] = sl_lease_new(&w->taps[i].port, &spec, seed);
+    return w->l[i] = sl_lease_new(&w->taps[i].client, &spec, seed);
 }
 
 static void open_world(struct world *w, uint32_t n, uint64_t seed) {
@@ -101,7 +101,7 @@ static void open_world(struct world *w, uint32_t n, uint64_t seed) {
     w->n = n;
     w->holder = -1;
     for (uint32_t i = 0; i < n; i++)
-        w->taps[i] = (struct tap){.port.ops = &tap_ops, .inner = fakeapi_port(w->a, i)};
+        w->taps[i] = (struct tap){.client.ops = &tap_ops, .inner = fakeapi_port(w->a, i)};
     set_clocks(w, 0);
 }
 

@@ -21,7 +21,7 @@ enum { SECRET, MAP, KINDS };
 
 struct world {
     struct fakeapi *api;
-    struct sl_port *port;
+    struct sl_kube_client *client;
     struct sl_informer *f;
     uint32_t decoded, reconciled, deleted, freed, built, dropped, served;
     bool writes_secret; /* a ConfigMap has a Secret to create */
@@ -113,9 +113,9 @@ static void run(struct world *w, sl_span span) {
 static void begin(struct world *w, bool by_version) {
     *w = (struct world){.api = fakeapi_new(1)};
     now = w;
-    w->port = fakeapi_port(w->api, 0);
+    w->client = fakeapi_port(w->api, 0);
     w->f = sl_inf_new(&(struct sl_inf_spec){
-        .port = w->port,
+        .client = w->client,
         .kinds = kinds,
         .n_kinds = KINDS,
         .ctx = w,
@@ -243,14 +243,14 @@ static void test_timers(void **state) {
     struct world w;
     (void)state;
     begin(&w, false);
-    sl_rec_reconcile_at(a_of(&w), w.port->wall + SL_MINUTE);
+    sl_rec_reconcile_at(a_of(&w), w.client->wall + SL_MINUTE);
     run(&w, 59 * SL_SEC);
     assert_int_equal(w.reconciled, 1);
     run(&w, 2 * SL_SEC);
     assert_int_equal(w.reconciled, 2);
     assert_int_equal(a_of(&w)->reconcile_at, 0);
     /* The clock is set: it may be due, or not as soon as it seemed. */
-    sl_rec_reconcile_at(a_of(&w), w.port->wall + SL_MINUTE);
+    sl_rec_reconcile_at(a_of(&w), w.client->wall + SL_MINUTE);
     fakeapi_step_clock(w.api, 0, -SL_MINUTE);
     run(&w, SL_SEC);
     assert_int_equal(w.reconciled, 3);

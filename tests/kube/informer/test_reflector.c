@@ -21,55 +21,55 @@
 /* ---- a port that is told what to answer ---- */
 
 struct script {
-    struct sl_port port;
+    struct sl_kube_client client;
     uint64_t calls;
     char path[4096]; /* of the call in flight; "" for none */
     const char *accept;
     bool watching;
-    sl_reply_fn done;
-    sl_line_fn line;
+    sl_kube_reply_fn done;
+    sl_kube_line_fn line;
     void *ctx;
 };
 
-static sl_call script_start(struct script *s, const char *path, bool watching, sl_line_fn line,
-                            sl_reply_fn done, void *ctx) {
+static sl_kube_call script_start(struct script *s, const char *path, bool watching,
+                                 sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     assert_string_equal(s->path, "");
     (void)snprintf(s->path, sizeof s->path, "%s", path);
     s->watching = watching;
     s->line = line;
     s->done = done;
     s->ctx = ctx;
-    return (sl_call){++s->calls};
+    return (sl_kube_call){++s->calls};
 }
 
-static sl_call script_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                              void *ctx) {
+static sl_kube_call script_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                                   sl_kube_reply_fn done, void *ctx) {
     assert_int_equal(rq->method, SL_GET);
     ((struct script *)p)->accept = rq->accept;
     return script_start((struct script *)p, rq->path, false, NULL, done, ctx);
 }
 
-static sl_call script_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
-                            sl_reply_fn done, void *ctx) {
+static sl_kube_call script_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                                 sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     ((struct script *)p)->accept = rq->accept;
     return script_start((struct script *)p, rq->path, true, line, done, ctx);
 }
 
-static void script_cancel(struct sl_port *p, sl_call c) {
-    struct script *s = SL_CONTAINER_OF(p, struct script, port);
+static void script_cancel(struct sl_kube_client *p, sl_kube_call c) {
+    struct script *s = SL_CONTAINER_OF(p, struct script, client);
 
     if (c.v == s->calls)
         s->path[0] = '\0';
 }
 
-static const struct sl_port_ops script_ops = {script_request, script_watch, script_cancel};
+static const struct sl_kube_client_ops script_ops = {script_request, script_watch, script_cancel};
 
 static void answer(struct script *s, int status, const char *body, sl_span retry_after) {
-    struct sl_reply r = {.status = status,
-                         .body = body,
-                         .len = strlen(body),
-                         .retry_after = retry_after,
-                         .text = ""};
+    struct sl_kube_reply r = {.status = status,
+                              .body = body,
+                              .len = strlen(body),
+                              .retry_after = retry_after,
+                              .text = ""};
 
     assert_string_not_equal(s->path, "");
     s->path[0] = '\0';
@@ -77,7 +77,7 @@ static void answer(struct script *s, int status, const char *body, sl_span retry
 }
 
 static void too_long(struct script *s) {
-    struct sl_reply r = {.body = "", .text = "too long", .too_long = true};
+    struct sl_kube_reply r = {.body = "", .text = "too long", .too_long = true};
 
     s->path[0] = '\0';
     s->done(s->ctx, &r);
@@ -102,9 +102,9 @@ struct stage {
 
 static void stage_open(struct stage *g, const char *query) {
     memset(g, 0, sizeof *g);
-    g->s.port.ops = &script_ops;
+    g->s.client.ops = &script_ops;
     struct sl_reflector_owner o = owner_of(&g->t);
-    g->r = sl_reflector_new(&g->s.port, JOBS, query, &o, 1);
+    g->r = sl_reflector_new(&g->s.client, JOBS, query, &o, 1);
     sl_reflector_tick(g->r);
 }
 
@@ -124,16 +124,16 @@ static void now(struct stage *g, const char *path) {
 /* Nothing happens before the pause has passed; it is between min and max. */
 static void after(struct stage *g, sl_span min, sl_span max, const char *path) {
     sl_reflector_tick(g->r); /* ends a stream that is to be cut */
-    sl_time next = sl_reflector_next(g->r), was = g->s.port.mono;
+    sl_time next = sl_reflector_next(g->r), was = g->s.client.mono;
 
     if (next < was + min || next > was + max)
         fail_msg("pause of %lld ns", (long long)(next - was));
     if (next > was) {
-        g->s.port.mono = next - 1;
+        g->s.client.mono = next - 1;
         sl_reflector_tick(g->r);
         assert_string_equal(g->s.path, "");
     }
-    g->s.port.mono = next;
+    g->s.client.mono = next;
     now(g, path);
 }
 
@@ -156,9 +156,9 @@ static void test_metadata_only(void **state) {
 
     (void)state;
     memset(&g, 0, sizeof g);
-    g.s.port.ops = &script_ops;
+    g.s.client.ops = &script_ops;
     o = owner_of(&g.t);
-    g.r = sl_reflector_new(&g.s.port, JOBS, "", &o, 1);
+    g.r = sl_reflector_new(&g.s.client, JOBS, "", &o, 1);
     sl_reflector_metadata_only(g.r);
     now(&g, FIRST);
     assert_string_equal(g.s.accept, SL_AS_METADATA_LIST);
@@ -369,7 +369,7 @@ static void test_expired_page(void **state) {
            0);
     now(&g, FIRST "&continue=t");
     answer(&g.s, 410, "", 0);
-    assert_string_equal(sl_reflector_trouble(g.r), "list: 410: ");
+    assert_string_equal(sl_reflector_error(g.r), "list: 410: ");
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS);
     assert_string_equal(g.s.path, JOBS);
     answer(&g.s, 200, LIST("9", "[" OBJ("y", "8") "]"), 0);
@@ -425,7 +425,7 @@ static void test_events(void **state) {
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, WATCH("20"));
     answer(&g.s, 0, "", 0);
     after(&g, 100 * SL_MSEC, 200 * SL_MSEC, WATCH("20"));
-    g.s.port.mono += 5 * SL_SEC;
+    g.s.client.mono += 5 * SL_SEC;
     answer(&g.s, 200, "", 0);
     now(&g, WATCH("20")); /* it lived long enough */
     answer(&g.s, 429, "", 3 * SL_SEC);
@@ -443,24 +443,24 @@ static void test_trouble(void **state) {
 
     (void)state;
     stage_open(&g, "");
-    assert_string_equal(sl_reflector_trouble(g.r), "");
+    assert_string_equal(sl_reflector_error(g.r), "");
     answer(&g.s, 403, "{\"kind\":\"Status\",\"message\":\"jobs is forbidden\"}", 0);
-    assert_string_equal(sl_reflector_trouble(g.r), "list: 403: jobs is forbidden");
+    assert_string_equal(sl_reflector_error(g.r), "list: 403: jobs is forbidden");
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
     answer(&g.s, 0, "", 0);
-    assert_string_equal(sl_reflector_trouble(g.r), "list: no answer: ");
+    assert_string_equal(sl_reflector_error(g.r), "list: no answer: ");
     after(&g, 100 * SL_MSEC, 200 * SL_MSEC, FIRST);
     answer(&g.s, 200, "[]", 0);
-    assert_string_equal(sl_reflector_trouble(g.r), "list: the answer is not a list");
+    assert_string_equal(sl_reflector_error(g.r), "list: the answer is not a list");
     after(&g, 200 * SL_MSEC, 400 * SL_MSEC, FIRST);
     answer(&g.s, 200, LIST("5", "[]"), 0);
-    assert_string_equal(sl_reflector_trouble(g.r), "");
+    assert_string_equal(sl_reflector_error(g.r), "");
     now(&g, WATCH("5"));
     feed(&g.s, "x");
-    assert_string_equal(sl_reflector_trouble(g.r), "watch: an event cannot be read");
+    assert_string_equal(sl_reflector_error(g.r), "watch: an event cannot be read");
     after(&g, 400 * SL_MSEC, 800 * SL_MSEC, WATCH("5"));
     answer(&g.s, 200, "", 0);
-    assert_string_equal(sl_reflector_trouble(g.r), "");
+    assert_string_equal(sl_reflector_error(g.r), "");
     stage_close(&g);
 }
 
@@ -534,7 +534,7 @@ static void test_silence(void **state) {
     uint64_t call = g.s.calls;
     sl_time give_up = sl_reflector_next(g.r);
     assert_true(give_up >= 270 * SL_SEC && give_up <= 330 * SL_SEC);
-    g.s.port.mono = give_up;
+    g.s.client.mono = give_up;
     sl_reflector_tick(g.r);
     assert_int_equal(g.s.calls, call + 1);
     now(&g, WATCH("5"));

@@ -20,13 +20,13 @@ enum { MAX_OPEN = 64, OBJECTS = 300 };
 struct request {
     uint64_t id; /* 0: none */
     uint32_t obj;
-    enum sl_method method;
-    sl_reply_fn done;
+    enum sl_kube_method method;
+    sl_kube_reply_fn done;
     void *ctx;
 };
 
 struct stage {
-    struct sl_port port;
+    struct sl_kube_client client;
     struct request open[MAX_OPEN];
     uint64_t ids;
     SL_VEC(uint32_t) order; /* objects in the order of their requests */
@@ -42,9 +42,9 @@ struct stage {
     void (*in_done)(struct stage *g, uint32_t obj);
 };
 
-static sl_call stage_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                             void *ctx) {
-    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
+static sl_kube_call stage_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                                  sl_kube_reply_fn done, void *ctx) {
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, client);
 
     for (uint32_t i = 0; i < MAX_OPEN; i++)
         if (!g->open[i].id) {
@@ -52,21 +52,21 @@ static sl_call stage_request(struct sl_port *p, const struct sl_request_line *rq
                                           rq->method, done, ctx};
             *sl_vec_push(&g->order) = g->open[i].obj;
             assert_true((rq->body == NULL) == (rq->len == 0));
-            return (sl_call){g->ids};
+            return (sl_kube_call){g->ids};
         }
     fail();
-    return (sl_call){0};
+    return (sl_kube_call){0};
 }
 
-static void stage_cancel(struct sl_port *p, sl_call c) {
-    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
+static void stage_cancel(struct sl_kube_client *p, sl_kube_call c) {
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, client);
 
     for (uint32_t i = 0; i < MAX_OPEN; i++)
         if (g->open[i].id == c.v)
             g->open[i].id = 0;
 }
 
-static const struct sl_port_ops stage_ops = {stage_request, NULL, stage_cancel};
+static const struct sl_kube_client_ops stage_ops = {stage_request, NULL, stage_cancel};
 
 static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
     struct stage *g = ctx;
@@ -91,7 +91,7 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
 }
 
 static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *r) {
+                    const struct sl_kube_reply *r) {
     struct stage *g = ctx;
 
     g->status = r->status;
@@ -105,7 +105,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
         g->in_done(g, obj);
 }
 
-static void on_read(void *ctx, uint32_t obj, const struct sl_reply *r) {
+static void on_read(void *ctx, uint32_t obj, const struct sl_kube_reply *r) {
     struct stage *g = ctx;
 
     assert_true(r->status == 200 || r->status == 404);
@@ -116,9 +116,9 @@ static void stage_open(struct stage *g, uint32_t max_in_flight) {
     struct sl_writer_owner o = {g, on_build, on_done, on_read};
 
     memset(g, 0, sizeof *g);
-    g->port.ops = &stage_ops;
-    g->port.mono = 1000 * SL_SEC;
-    g->q = sl_writer_new(&g->port, &o, max_in_flight, 1);
+    g->client.ops = &stage_ops;
+    g->client.mono = 1000 * SL_SEC;
+    g->q = sl_writer_new(&g->client, &o, max_in_flight, 1);
 }
 
 static uint32_t in_flight(const struct stage *g) {
@@ -137,12 +137,12 @@ static void stage_close(struct stage *g) {
 
 static void want(struct stage *g, uint32_t obj, uint32_t lane, int body) {
     g->body[obj] = body;
-    sl_writer_want(g->q, obj, lane);
+    sl_writer_enqueue(g->q, obj, lane);
 }
 
 /* Answers the request of obj, which must be in flight. */
 static void answer(struct stage *g, uint32_t obj, int status, sl_span retry_after) {
-    struct sl_reply r = {.status = status, .body = "", .retry_after = retry_after, .text = ""};
+    struct sl_kube_reply r = {.status = status, .body = "", .retry_after = retry_after, .text = ""};
 
     for (uint32_t i = 0; i < MAX_OPEN; i++)
         if (g->open[i].id && g->open[i].obj == obj) {
@@ -169,17 +169,17 @@ static uint32_t answer_first(struct stage *g, int status) {
 
 /* Time passes until the writer acts; the pause must be in [min, max]. */
 static void after(struct stage *g, sl_span min, sl_span max) {
-    sl_time next = sl_writer_next(g->q), was = g->port.mono;
+    sl_time next = sl_writer_next(g->q), was = g->client.mono;
     uint64_t ids = g->ids;
 
     if (next < was + min || next > was + max)
         fail_msg("pause of %lld ns", (long long)(next - was));
     if (next > was) {
-        g->port.mono = next - 1;
+        g->client.mono = next - 1;
         sl_writer_tick(g->q);
         assert_int_equal(g->ids, ids);
     }
-    g->port.mono = next;
+    g->client.mono = next;
     sl_writer_tick(g->q);
 }
 
@@ -194,7 +194,7 @@ static void test_coalesces(void **state) {
     for (int i = 1; i < 10; i++)
         want(&g, 3, 0, i);
     assert_int_equal(g.builds[3], 0);
-    assert_int_equal(sl_writer_next(g.q), g.port.mono);
+    assert_int_equal(sl_writer_next(g.q), g.client.mono);
     sl_writer_tick(g.q);
     assert_int_equal(g.builds[3], 1);
     assert_true(sl_writer_busy(g.q, 3));
@@ -214,7 +214,7 @@ static void test_coalesces(void **state) {
     assert_int_equal(g.builds[3], 2);
     assert_true(sl_writer_idle(g.q));
     /* Asked, and there is nothing. */
-    sl_writer_want(g.q, 4, 0);
+    sl_writer_enqueue(g.q, 4, 0);
     sl_writer_tick(g.q);
     assert_int_equal(g.builds[4], 1);
     assert_int_equal(g.dones[4], 0);
@@ -271,17 +271,17 @@ static void test_modest(void **state) {
         want(&g, i, 1, 1);
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 2);
-    g.port.mono += 10 * SL_MSEC;
+    g.client.mono += 10 * SL_MSEC;
     answer(&g, g.order.v[1], 200, 0);
-    assert_int_equal(sl_writer_next(g.q), g.port.mono + 40 * SL_MSEC);
-    g.port.mono += 40 * SL_MSEC;
+    assert_int_equal(sl_writer_next(g.q), g.client.mono + 40 * SL_MSEC);
+    g.client.mono += 40 * SL_MSEC;
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 2);
     /* The first lane has been quiet for long enough, whatever the second has in flight. */
     assert_int_equal(sl_writer_next(g.q), SL_TIME_NEVER);
     answer(&g, 0, 200, 0);
-    assert_int_equal(sl_writer_next(g.q), g.port.mono + 50 * SL_MSEC);
-    g.port.mono += 50 * SL_MSEC;
+    assert_int_equal(sl_writer_next(g.q), g.client.mono + 50 * SL_MSEC);
+    g.client.mono += 50 * SL_MSEC;
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 4);
     stage_close(&g);
@@ -293,22 +293,22 @@ static void test_later(void **state) {
     (void)state;
     stage_open(&g, 4);
     g.body[1] = g.body[2] = 1;
-    sl_writer_want_at(g.q, 1, 0, g.port.mono + 10 * SL_SEC);
-    sl_writer_want_at(g.q, 2, 0, g.port.mono + 5 * SL_SEC);
-    sl_writer_want_at(g.q, 1, 0, g.port.mono + 20 * SL_SEC); /* the earlier one stands */
+    sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 10 * SL_SEC);
+    sl_writer_enqueue_at(g.q, 2, 0, g.client.mono + 5 * SL_SEC);
+    sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 20 * SL_SEC); /* the earlier one stands */
     assert_false(sl_writer_idle(g.q));
     after(&g, 5 * SL_SEC, 5 * SL_SEC);
     answer(&g, 2, 200, 0);
-    sl_writer_want_at(g.q, 1, 0, g.port.mono + SL_SEC); /* earlier still */
+    sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + SL_SEC); /* earlier still */
     after(&g, SL_SEC, SL_SEC);
     /* A wish for later during the flight. */
-    sl_writer_want_at(g.q, 1, 0, g.port.mono + 3 * SL_SEC);
-    sl_writer_want_at(g.q, 1, 0, g.port.mono + 2 * SL_SEC);
+    sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 3 * SL_SEC);
+    sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 2 * SL_SEC);
     answer(&g, 1, 200, 0);
     g.body[1] = 2;
     after(&g, 2 * SL_SEC, 2 * SL_SEC);
     assert_int_equal(g.builds[1], 2);
-    sl_writer_want_at(g.q, 2, 0, 5); /* long ago */
+    sl_writer_enqueue_at(g.q, 2, 0, 5); /* long ago */
     sl_writer_tick(g.q);
     assert_int_equal(g.builds[2], 2);
     stage_close(&g);
@@ -355,13 +355,13 @@ static void test_slow_down(void **state) {
     answer(&g, 0, 429, 2 * SL_SEC);
     for (uint32_t i = 1; i < 4; i++)
         answer(&g, i, 500, 0); /* a success would widen the window */
-    sl_time held = g.port.mono + 2 * SL_SEC;
+    sl_time held = g.client.mono + 2 * SL_SEC;
     while (sl_writer_next(g.q) < held) {
-        g.port.mono = sl_writer_next(g.q);
+        g.client.mono = sl_writer_next(g.q);
         sl_writer_tick(g.q);
         assert_int_equal(in_flight(&g), 0);
     }
-    g.port.mono = sl_writer_next(g.q);
+    g.client.mono = sl_writer_next(g.q);
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 1);
     for (uint32_t n = 0; n < 4; n++) { /* the first makes it two, two more three, ... */
@@ -382,21 +382,21 @@ static void test_window(void **state) {
         want(&g, i, 0, 1);
     for (uint32_t n = 0; n < 300; n++) { /* always 10 ms, however many there are */
         sl_writer_tick(g.q);
-        g.port.mono += 10 * SL_MSEC;
+        g.client.mono += 10 * SL_MSEC;
         for (uint32_t k = in_flight(&g); k > 0; k--)
             want(&g, answer_first(&g, 200), 0, 1);
     }
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 32);
     for (uint32_t n = 0; n < 3000; n++) { /* 5 ms each, one after the other */
-        g.port.mono += 5 * SL_MSEC;
+        g.client.mono += 5 * SL_MSEC;
         want(&g, answer_first(&g, 200), 0, 1);
         sl_writer_tick(g.q);
     }
     assert_in_range(in_flight(&g), 6, 15); /* some wait there while many wait here */
     for (uint32_t n = 0; n < 3000; n++) {
         uint32_t obj = answer_first(&g, 200);
-        g.port.mono += 5 * SL_MSEC;
+        g.client.mono += 5 * SL_MSEC;
         if (obj < 20)
             want(&g, obj, 0, 1);
         sl_writer_tick(g.q);
@@ -514,7 +514,8 @@ static void test_lane_of_retry(void **state) {
     for (int good = 0; good < 2; good++) {
         stage_open(&g, 1);
         for (uint32_t i = 10; i < 14; i++)
-            sl_writer_want(g.q, i, 0); /* nothing to write: turns pass until no lane has its own */
+            sl_writer_enqueue(g.q, i,
+                              0); /* nothing to write: turns pass until no lane has its own */
         sl_writer_tick(g.q);
         want(&g, 1, 0, 1);
         sl_writer_tick(g.q);
@@ -585,12 +586,12 @@ static void test_forget(void **state) {
     sl_writer_forget(g.q, 50); /* never heard of */
     want(&g, 1, 0, 1);
     sl_writer_forget(g.q, 1); /* in the line */
-    sl_writer_want_at(g.q, 1, 0, g.port.mono + SL_SEC);
+    sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + SL_SEC);
     sl_writer_forget(g.q, 1); /* in the heap */
     assert_true(sl_writer_idle(g.q));
     want(&g, 1, 0, 1);
     sl_writer_tick(g.q);
-    sl_writer_want(g.q, 1, 0);
+    sl_writer_enqueue(g.q, 1, 0);
     sl_writer_forget(g.q, 1); /* in flight */
     assert_int_equal(in_flight(&g), 0);
     assert_true(sl_writer_idle(g.q));

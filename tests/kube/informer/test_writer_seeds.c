@@ -26,11 +26,11 @@ enum { N = 12, BOUND = 4, GONE = -1 };
 
 /* Looks at every request on its way. */
 struct tap {
-    struct sl_port port;
-    struct sl_port *inner;
+    struct sl_kube_client client;
+    struct sl_kube_client *inner;
     struct tapped {
         struct tap *tap;
-        sl_reply_fn done;
+        sl_kube_reply_fn done;
         void *ctx;
         uint32_t obj;
     } open[BOUND + SL_WRITER_LANES - 1]; /* one more for each modest lane */
@@ -49,23 +49,23 @@ struct world {
     uint64_t events;
 };
 
-static void tap_reply(void *ctx, const struct sl_reply *r) {
+static void tap_reply(void *ctx, const struct sl_kube_reply *r) {
     struct tapped *t = ctx, was = *t;
 
     t->tap->n--;
     t->tap = NULL;
     if (r->status == 429)
         for (uint32_t i = 0; i < N; i++) {
-            sl_time at = was.tap->port.mono + r->retry_after;
+            sl_time at = was.tap->client.mono + r->retry_after;
             if (at > was.tap->not_before[i])
                 was.tap->not_before[i] = at;
         }
     was.done(was.ctx, r);
 }
 
-static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                           void *ctx) {
-    struct tap *t = SL_CONTAINER_OF(p, struct tap, port);
+static sl_kube_call tap_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                                sl_kube_reply_fn done, void *ctx) {
+    struct tap *t = SL_CONTAINER_OF(p, struct tap, client);
     uint32_t obj = (uint32_t)strtoul(strrchr(rq->path, '=') + 1, NULL, 10);
     struct tapped *slot = NULL;
 
@@ -79,14 +79,14 @@ static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, 
     assert_non_null(slot); /* bounded */
     t->n++;
     *slot = (struct tapped){t, done, ctx, obj};
-    return sl_port_request(t->inner, rq, tap_reply, slot);
+    return sl_kube_request(t->inner, rq, tap_reply, slot);
 }
 
-static void tap_cancel(struct sl_port *p, sl_call c) {
-    sl_port_cancel(((struct tap *)p)->inner, c);
+static void tap_cancel(struct sl_kube_client *p, sl_kube_call c) {
+    sl_kube_cancel(((struct tap *)p)->inner, c);
 }
 
-static const struct sl_port_ops tap_ops = {tap_request, NULL, tap_cancel};
+static const struct sl_kube_client_ops tap_ops = {tap_request, NULL, tap_cancel};
 
 /* Replies and the watch tell the same story out of order; the newest counts. */
 static void learn(struct world *w, uint32_t obj, yyjson_val *o) {
@@ -99,7 +99,7 @@ static void learn(struct world *w, uint32_t obj, yyjson_val *o) {
     w->known[obj] = v ? yyjson_get_int(yyjson_obj_get(yyjson_obj_get(o, "spec"), "x")) : GONE;
 }
 
-static void learn_reply(struct world *w, uint32_t obj, const struct sl_reply *r) {
+static void learn_reply(struct world *w, uint32_t obj, const struct sl_kube_reply *r) {
     yyjson_doc *d = r->status < 300 ? yyjson_read(r->body, r->len, 0) : NULL;
 
     learn(w, obj, yyjson_doc_get_root(d)); /* a Status has no version: it is gone */
@@ -115,7 +115,7 @@ static void see(void *ctx, uint64_t obj) {
     yyjson_val *o = fakeapi_get(w->a, path);
     w->asked[obj] = o ? w->asked[obj] : fakeapi_version(w->a);
     learn(w, (uint32_t)obj, o);
-    sl_writer_want(w->q, (uint32_t)obj, 1);
+    sl_writer_enqueue(w->q, (uint32_t)obj, 1);
 }
 
 static void on_change(void *ctx, const struct fakeapi_change *c) {
@@ -156,34 +156,34 @@ static bool world_build(void *ctx, uint32_t obj, struct sl_write *w) {
 }
 
 static void world_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
-                       const struct sl_reply *r) {
+                       const struct sl_kube_reply *r) {
     struct world *x = ctx;
 
     (void)w;
     if (how != SL_WRITTEN && how != SL_WRITE_GONE)
         return;
     learn_reply(x, obj, r);
-    sl_writer_want(x->q, obj, 1);
+    sl_writer_enqueue(x->q, obj, 1);
 }
 
-static void world_read(void *ctx, uint32_t obj, const struct sl_reply *r) {
+static void world_read(void *ctx, uint32_t obj, const struct sl_kube_reply *r) {
     learn_reply(ctx, obj, r);
 }
 
 static void advance(struct world *w, sl_time until) {
     for (;;) {
-        w->tap.port.mono = w->tap.inner->mono;
+        w->tap.client.mono = w->tap.inner->mono;
         sl_writer_tick(w->q);
         sl_time t = fakeapi_next(w->a), n = sl_writer_next(w->q);
         t = n < t ? n : t;
         if (t > until)
             break;
         w->events++;
-        w->tap.port.mono = t; /* before any callback, as the contract says */
+        w->tap.client.mono = t; /* before any callback, as the contract says */
         (void)fakeapi_step(w->a, t);
     }
     (void)fakeapi_step(w->a, until);
-    w->tap.port.mono = w->tap.inner->mono;
+    w->tap.client.mono = w->tap.inner->mono;
 }
 
 /* Somebody else writes too. */
@@ -209,11 +209,11 @@ static void run_seed(uint64_t seed, uint64_t *events) {
     seed_key(seed);
     w.a = fakeapi_new(seed);
     w.tap.inner = fakeapi_port(w.a, 0);
-    w.tap.port = (struct sl_port){.ops = &tap_ops};
+    w.tap.client = (struct sl_kube_client){.ops = &tap_ops};
     fakeapi_some_faults(p, 4, &f);
     fakeapi_set_faults(w.a, &f);
     fakeapi_on_change(w.a, on_change, &w);
-    w.q = sl_writer_new(&w.tap.port, &o, BOUND, seed);
+    w.q = sl_writer_new(&w.tap.client, &o, BOUND, seed);
     for (uint32_t i = 0; i < N; i++)
         w.known[i] = w.wanted[i] = GONE;
     for (int i = 0; i < 50; i++) {
@@ -221,9 +221,9 @@ static void run_seed(uint64_t seed, uint64_t *events) {
         w.wanted[obj] = sl_prng_one_in(p, 6) ? GONE : (int)sl_prng_range(p, 1, 5);
         uint32_t lane = (uint32_t)sl_prng_below(p, 3);
         if (sl_prng_one_in(p, 4))
-            sl_writer_want_at(w.q, obj, lane, fakeapi_now(w.a) + sl_prng_range(p, 0, SL_SEC));
+            sl_writer_enqueue_at(w.q, obj, lane, fakeapi_now(w.a) + sl_prng_range(p, 0, SL_SEC));
         else
-            sl_writer_want(w.q, obj, lane);
+            sl_writer_enqueue(w.q, obj, lane);
         if (sl_prng_one_in(p, 3))
             meddle(&w);
         advance(&w, fakeapi_now(w.a) +

@@ -34,9 +34,9 @@ struct word {
 };
 
 static void check_words(const struct word *words, size_t n,
-                        struct sl_faults (*syntax)(const char *, size_t)) {
+                        struct sl_syntax_errors (*syntax)(const char *, size_t)) {
     for (size_t i = 0; i < n; i++) {
-        struct sl_faults f = syntax(words[i].s, strlen(words[i].s));
+        struct sl_syntax_errors f = syntax(words[i].s, strlen(words[i].s));
         for (uint32_t k = 0; k < SL_LEN(words[i].faults); k++) {
             const char *want = words[i].faults[k], *got = k < f.n ? f.v[k] : NULL;
             if ((want == NULL) != (got == NULL) || (want && strcmp(want, got) != 0))
@@ -161,21 +161,21 @@ static void errors_print_as_in_kubernetes(void **state) {
     const struct sl_path *item = SL_PATH_AT(SL_PATH(spec, "list"), 3);
     yyjson_doc *doc = yyjson_read("{\"a\":[1,\"x\"]}", 13, 0);
 
-    sl_field_invalid(e, SL_PATH_KEY(item, "k/1"), sl_bad_str("a\"\n\x01"), "must be %d", 7);
+    sl_field_invalid(e, SL_PATH_KEY(item, "k/1"), sl_field_value_str("a\"\n\x01"), "must be %d", 7);
     assert_string_equal(printed(l),
                         "spec.list[3][k/1]: Invalid value: \"a\\\"\\n\\x01\": must be 7");
-    sl_field_invalid(e, spec, sl_bad_int(-3), "%s", "");
-    sl_field_invalid(e, spec, sl_bad_json(yyjson_doc_get_root(doc)), "no");
-    sl_field_invalid(e, spec, sl_bad_json(NULL), "no");
-    sl_field_duplicate(e, spec, sl_bad_str("x"), "");
-    sl_field_duplicate(e, spec, sl_bad_str("x"), "");
-    sl_field_duplicate(e, spec, sl_bad_str("x"), "twice");
+    sl_field_invalid(e, spec, sl_field_value_int(-3), "%s", "");
+    sl_field_invalid(e, spec, sl_field_value_json(yyjson_doc_get_root(doc)), "no");
+    sl_field_invalid(e, spec, sl_field_value_json(NULL), "no");
+    sl_field_duplicate(e, spec, sl_field_value_str("x"), "");
+    sl_field_duplicate(e, spec, sl_field_value_str("x"), "");
+    sl_field_duplicate(e, spec, sl_field_value_str("x"), "twice");
     sl_field_required(e, spec, "");
     sl_field_required(e, spec, "say it");
     sl_field_forbidden(e, spec, "not %s", "now");
-    sl_field_not_found(e, spec, sl_bad_str("x"));
-    sl_field_unsupported(e, spec, sl_bad_str("x"), words, SL_LEN(words));
-    sl_field_unsupported(e, spec, sl_bad_str("x"), NULL, 0);
+    sl_field_not_found(e, spec, sl_field_value_str("x"));
+    sl_field_unsupported(e, spec, sl_field_value_str("x"), words, SL_LEN(words));
+    sl_field_unsupported(e, spec, sl_field_value_str("x"), NULL, 0);
     sl_field_too_long(e, spec, 63);
     sl_field_too_many(e, spec, 3, 1);
     assert_string_equal(printed(l),
@@ -204,7 +204,8 @@ static void errors_have_ceilings(void **state) {
     memset(long_text, 'x', 100000);
     long_text[100000] = '\0';
     for (uint32_t i = 0; i < SL_FIELD_ERRS_MAX + 5; i++)
-        sl_field_invalid(&l->errs, SL_PATH_AT(NULL, i), sl_bad_str(long_text), "%s", long_text);
+        sl_field_invalid(&l->errs, SL_PATH_AT(NULL, i), sl_field_value_str(long_text), "%s",
+                         long_text);
     free(long_text);
     assert_int_equal(l->errs.n, SL_FIELD_ERRS_MAX);
     assert_non_null(strstr(printed(l), ", and 5 more]"));
@@ -221,7 +222,7 @@ static void values_are_cut_between_characters(void **state) {
     for (size_t i = 0; i < SL_FIELD_VALUE_MAX_BYTES; i++)
         memcpy(text + 1 + 3 * i, "\xe2\x89\xa4", 3); /* ≤ */
     text[3 * SL_FIELD_VALUE_MAX_BYTES + 1] = '\0';
-    sl_field_invalid(&l->errs, SL_PATH(NULL, "a"), sl_bad_str(text), "too long");
+    sl_field_invalid(&l->errs, SL_PATH(NULL, "a"), sl_field_value_str(text), "too long");
     free(text);
     const char *end = strstr(printed(l), "\": too long");
     assert_non_null(end);
@@ -249,7 +250,7 @@ static void domain_paths(void **state) {
 
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         l->errs.n = 0;
-        sl_check_domain_path(&l->errs, SL_PATH(NULL, "a"), cases[i].s, strlen(cases[i].s));
+        sl_syntax_check_domain_path(&l->errs, SL_PATH(NULL, "a"), cases[i].s, strlen(cases[i].s));
         assert_string_equal(printed(l), cases[i].message);
     }
 }
@@ -257,10 +258,10 @@ static void domain_paths(void **state) {
 static void faults_of_a_subdomain_can_be_joined(void **state) {
     struct list *l = *state;
 
-    sl_check_subdomain(&l->errs, SL_PATH(NULL, "a"), "A" S253, ",");
+    sl_syntax_check_subdomain(&l->errs, SL_PATH(NULL, "a"), "A" S253, ",");
     assert_string_equal(printed(l), "a: Invalid value: \"A" S253
                                     "\": must be no more than 253 characters," SUBDOMAIN);
-    sl_check_subdomain(&l->errs, SL_PATH(NULL, "b"), "A", NULL);
+    sl_syntax_check_subdomain(&l->errs, SL_PATH(NULL, "b"), "A", NULL);
     assert_int_equal(l->errs.n, 2);
 }
 

@@ -18,7 +18,7 @@
 struct fixture {
     struct sl_doc *doc;
     struct sl_arena arena;
-    struct sl_objects objects;
+    struct sl_kueue_objects objects;
     struct sl_err err;
 };
 
@@ -27,16 +27,16 @@ static int decode(struct fixture *x, const char *text) {
     sl_arena_init(&x->arena, 64 << 20);
     if (sl_doc_yaml("f", text, strlen(text), &x->doc, &x->err) < 0)
         fail_msg("%s", x->err.text);
-    return sl_objects_decode(x->doc, &x->arena, &x->objects, &x->err);
+    return sl_kueue_objects_decode(x->doc, &x->arena, &x->objects, &x->err);
 }
 
 static void done(struct fixture *x) {
-    sl_objects_done(&x->objects);
+    sl_kueue_objects_done(&x->objects);
     sl_arena_done(&x->arena);
     sl_doc_freep(&x->doc);
 }
 
-static struct sl_object *take(struct fixture *x, const char *text, uint32_t n) {
+static struct sl_kueue_object *take(struct fixture *x, const char *text, uint32_t n) {
     if (decode(x, text) < 0)
         fail_msg("%s", x->err.text);
     assert_int_equal(x->objects.v.n, n);
@@ -49,24 +49,24 @@ static struct sl_object *take(struct fixture *x, const char *text, uint32_t n) {
 
 static void flavors(void **state) {
     struct fixture x;
-    struct sl_object *o = take(&x,
-                               V1 "kind: ResourceFlavor\n"
-                                  "metadata: {name: default-flavor, labels: {a: b}}\n"
-                                  "---\n" V2 "kind: ResourceFlavor\n"
-                                  "metadata:\n  name: spot\n"
-                                  "spec:\n"
-                                  "  nodeLabels: {instance: spot, on: 'true'}\n"
-                                  "  nodeTaints:\n"
-                                  "  - {key: spot, value: 'yes', effect: NoSchedule}\n"
-                                  "  - {key: spot, effect: NoExecute, timeAdded: ~}\n"
-                                  "  tolerations:\n"
-                                  "  - {key: a, operator: Exists, effect: NoSchedule}\n"
-                                  "  - {key: pool.vk.io, value: p1}\n"
-                                  "  - {operator: Exists}\n",
-                               2);
+    struct sl_kueue_object *o = take(&x,
+                                     V1 "kind: ResourceFlavor\n"
+                                        "metadata: {name: default-flavor, labels: {a: b}}\n"
+                                        "---\n" V2 "kind: ResourceFlavor\n"
+                                        "metadata:\n  name: spot\n"
+                                        "spec:\n"
+                                        "  nodeLabels: {instance: spot, on: 'true'}\n"
+                                        "  nodeTaints:\n"
+                                        "  - {key: spot, value: 'yes', effect: NoSchedule}\n"
+                                        "  - {key: spot, effect: NoExecute, timeAdded: ~}\n"
+                                        "  tolerations:\n"
+                                        "  - {key: a, operator: Exists, effect: NoSchedule}\n"
+                                        "  - {key: pool.vk.io, value: p1}\n"
+                                        "  - {operator: Exists}\n",
+                                     2);
 
     (void)state;
-    assert_int_equal(o[0].kind, SL_OBJECT_FACT);
+    assert_int_equal(o[0].kind, SL_KUEUE_OBJECT_FACT);
     assert_int_equal(o[0].fact.kind, SL_FACT_FLAVOR);
     assert_string_equal(o[0].fact.flavor.name, "default-flavor");
     assert_int_equal(o[0].fact.flavor.labels.n, 0);
@@ -88,7 +88,7 @@ static void flavors(void **state) {
 
 static void cluster_queues(void **state) {
     struct fixture x;
-    struct sl_object *o = take(
+    struct sl_kueue_object *o = take(
         &x,
         V2 "kind: ClusterQueue\n" NAME "---\n" V2 "kind: ClusterQueue\n"
            "metadata: {name: full, deletionTimestamp: 2026-01-01T00:00:00Z}\n"
@@ -179,7 +179,7 @@ static void cluster_queues(void **state) {
 
 static void older_spellings(void **state) {
     struct fixture x;
-    struct sl_object *o =
+    struct sl_kueue_object *o =
         take(&x,
              V1 "kind: ClusterQueue\n" NAME
                 "spec: {cohort: c, namespaceSelector: {}, admissionChecks: [a, b],\n"
@@ -211,7 +211,7 @@ static void older_spellings(void **state) {
 
 static void small_kinds(void **state) {
     struct fixture x;
-    struct sl_object *o = take(
+    struct sl_kueue_object *o = take(
         &x,
         V1
         "kind: LocalQueue\n" NAME "spec: {clusterQueue: cq}\n"
@@ -240,10 +240,10 @@ static void small_kinds(void **state) {
     assert_false(o[3].fact.check.active);
     assert_int_equal(o[4].fact.kind, SL_FACT_NAMESPACE);
     assert_string_equal(sl_labels_get(&o[4].fact.ns.labels, "a"), "b");
-    assert_int_equal(o[5].kind, SL_OBJECT_PRIORITY_CLASS);
+    assert_int_equal(o[5].kind, SL_KUEUE_OBJECT_PRIORITY_CLASS);
     assert_string_equal(o[5].name, "x");
     assert_int_equal(o[5].value, -7);
-    assert_int_equal(o[6].kind, SL_OBJECT_OTHER);
+    assert_int_equal(o[6].kind, SL_KUEUE_OBJECT_OTHER);
     assert_string_equal(o[7].fact.ns.name, "in-a-list");
     done(&x);
 }
@@ -257,7 +257,7 @@ static int64_t request(const struct sl_podset_spec *p, const char *resource) {
 
 static void workloads(void **state) {
     struct fixture x;
-    struct sl_object *o = take(
+    struct sl_kueue_object *o = take(
         &x,
         V2 "kind: Workload\n"
            "metadata:\n  name: w\n  namespace: team\n  uid: u-1\n"
@@ -298,7 +298,7 @@ static void workloads(void **state) {
         1);
 
     (void)state;
-    assert_int_equal(o->kind, SL_OBJECT_WORKLOAD);
+    assert_int_equal(o->kind, SL_KUEUE_OBJECT_WORKLOAD);
     const struct sl_workload_spec *w = &o->fact.workload;
     assert_string_equal(w->ns, "team");
     assert_string_equal(w->uid, "u-1");
@@ -336,7 +336,7 @@ static void workloads(void **state) {
 
 static void priorities(void **state) {
     struct fixture x;
-    struct sl_object *o = take(
+    struct sl_kueue_object *o = take(
         &x,
         V2 "kind: Workload\n" NAME "spec: {" PODSETS ", priorityClassRef: "
            "{group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: high}}\n"
@@ -360,7 +360,7 @@ static void priorities(void **state) {
 
 static void requests_above_limits(void **state) {
     struct fixture x;
-    struct sl_object *o = take(
+    struct sl_kueue_object *o = take(
         &x,
         V2 "kind: Workload\n" NAME "spec: {podSets: [{template: {spec: {containers: [\n"
            "  {resources: {requests: {memory: 2, cpu: 2}, limits: {cpu: 1, memory: 1}}}]}}}]}\n"
@@ -388,7 +388,7 @@ static void requests_above_limits(void **state) {
 
 static void configurations(void **state) {
     struct fixture x;
-    struct sl_object *o = take(
+    struct sl_kueue_object *o = take(
         &x,
         C2
         "---\n" C2 "fairSharing: {preemptionStrategies: [LessThanInitialShare]}\n"

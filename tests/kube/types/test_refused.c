@@ -15,7 +15,7 @@
 struct fixture {
     struct sl_doc *doc;
     struct sl_arena arena;
-    struct sl_objects objects;
+    struct sl_kueue_objects objects;
     struct sl_err err;
 };
 
@@ -24,11 +24,11 @@ static int decode(struct fixture *x, const char *text) {
     sl_arena_init(&x->arena, 64 << 20);
     if (sl_doc_yaml("f", text, strlen(text), &x->doc, &x->err) < 0)
         fail_msg("%s", x->err.text);
-    return sl_objects_decode(x->doc, &x->arena, &x->objects, &x->err);
+    return sl_kueue_objects_decode(x->doc, &x->arena, &x->objects, &x->err);
 }
 
 static void done(struct fixture *x) {
-    sl_objects_done(&x->objects);
+    sl_kueue_objects_done(&x->objects);
     sl_arena_done(&x->arena);
     sl_doc_freep(&x->doc);
 }

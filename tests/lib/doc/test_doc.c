@@ -19,26 +19,26 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 
-static void dump(struct sl_buf *b, const struct sl_node *n, bool lines) {
+static void dump(struct sl_buf *b, const struct sl_doc_node *n, bool lines) {
     switch (n->kind) {
-    case SL_NODE_NULL:
+    case SL_DOC_NODE_NULL:
         sl_buf_puts(b, "null");
         break;
-    case SL_NODE_BOOL:
+    case SL_DOC_NODE_BOOL:
         sl_buf_puts(b, n->truth ? "true" : "false");
         break;
-    case SL_NODE_INT:
+    case SL_DOC_NODE_INT:
         sl_buf_printf(b, "%lld", (long long)n->num);
         break;
-    case SL_NODE_FLOAT:
+    case SL_DOC_NODE_FLOAT:
         assert_int_equal(strlen(n->text), n->n);
         sl_buf_printf(b, "f\"%s\"", n->text);
         break;
-    case SL_NODE_STR:
+    case SL_DOC_NODE_STR:
         assert_int_equal(strlen(n->text), n->n);
         sl_buf_printf(b, "\"%s\"", n->text);
         break;
-    case SL_NODE_LIST:
+    case SL_DOC_NODE_LIST:
         sl_buf_putc(b, '[');
         for (uint32_t i = 0; i < n->n; i++) {
             if (i > 0)
@@ -47,7 +47,7 @@ static void dump(struct sl_buf *b, const struct sl_node *n, bool lines) {
         }
         sl_buf_putc(b, ']');
         break;
-    case SL_NODE_MAP:
+    case SL_DOC_NODE_MAP:
         sl_buf_putc(b, '{');
         for (uint32_t i = 0; i < n->n; i++) {
             sl_buf_printf(b, "%s%s", i > 0 ? " " : "", n->pairs[i].key);
@@ -227,10 +227,10 @@ static void many_keys(void **state) {
     struct sl_doc *d = NULL;
     struct sl_err err;
     assert_int_equal(sl_doc_json("f", 1, b.s, b.len, &d, &err), 0);
-    assert_int_equal(sl_node_get(&d->roots[0], "k49999")->num, 49999);
-    assert_null(sl_node_get(&d->roots[0], "k50000"));
-    assert_null(sl_node_get(sl_node_get(&d->roots[0], "k1"), "x"));
-    assert_null(sl_node_get(NULL, "x"));
+    assert_int_equal(sl_doc_node_get(&d->roots[0], "k49999")->num, 49999);
+    assert_null(sl_doc_node_get(&d->roots[0], "k50000"));
+    assert_null(sl_doc_node_get(sl_doc_node_get(&d->roots[0], "k1"), "x"));
+    assert_null(sl_doc_node_get(NULL, "x"));
     sl_doc_freep(&d);
     assert_null(d);
     b.len = mark;

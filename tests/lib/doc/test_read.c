@@ -32,7 +32,7 @@ static void close_text(struct fixture *x) {
 
 static void all_types(void **state) {
     struct fixture x;
-    struct sl_fields f;
+    struct sl_doc_fields f;
     uint32_t n;
 
     (void)state;
@@ -40,40 +40,40 @@ static void all_types(void **state) {
         &x, "name: a\ncount: 3\non-hold: yes\nrun: 1m30s\nzero: 0\ncpu: 1500m\nhalf: 0.5\n"
             "many: 0x10\nbig: 18446744073709551616\nstop: Hold\nwhen: 2026-03-01T00:00:00.5+01:00\n"
             "list: [a, b]\nnone: ~\nkind: beta\nmap: {k: v}\n");
-    sl_fields_open(&f, &x.rd, &x.doc->roots[0], "a thing");
-    assert_string_equal(sl_field_str(&f, "name", NULL), "a");
-    assert_string_equal(sl_field_str(&f, "none", "otherwise"), "otherwise");
-    assert_string_equal(sl_field_str(&f, "absent", ""), "");
-    assert_int_equal(sl_field_int(&f, "count", 1, 1, 3), 3);
-    assert_int_equal(sl_field_int(&f, "absent2", 7, 0, 3), 7);
-    assert_true(sl_field_bool(&f, "on-hold", false));
-    assert_true(sl_field_bool(&f, "absent3", true));
-    assert_true(sl_field_span(&f, "run", 0) == 90 * SL_SEC);
-    assert_true(sl_field_span(&f, "zero", 5) == 0);
-    assert_true(sl_field_span(&f, "absent4", 5) == 5);
-    assert_true(sl_field_quantity(&f, "cpu", 0) == (sl_quantity)1500 * 1000000);
-    assert_true(sl_field_quantity(&f, "half", 0) == SL_NANO / 2);
-    assert_true(sl_field_quantity(&f, "many", 0) == (sl_quantity)16 * SL_NANO);
-    assert_true(sl_field_quantity(&f, "big", 0) == SL_QUANTITY_MAX);
-    assert_true(sl_field_quantity(&f, "absent5", 3) == 3);
-    assert_int_equal(sl_field_word(&f, "stop", SL_VOCAB_STOP, 0), SL_STOP_HOLD);
-    assert_int_equal(sl_field_word(&f, "absent6", SL_VOCAB_STOP, 2), 2);
-    assert_true(sl_field_time(&f, "when", 0) == 1772319600 * SL_SEC + SL_SEC / 2);
-    const char *const *strs = sl_field_strs(&f, "list", 2, &n);
+    sl_doc_fields_open(&f, &x.rd, &x.doc->roots[0], "a thing");
+    assert_string_equal(sl_doc_field_str(&f, "name", NULL), "a");
+    assert_string_equal(sl_doc_field_str(&f, "none", "otherwise"), "otherwise");
+    assert_string_equal(sl_doc_field_str(&f, "absent", ""), "");
+    assert_int_equal(sl_doc_field_int(&f, "count", 1, 1, 3), 3);
+    assert_int_equal(sl_doc_field_int(&f, "absent2", 7, 0, 3), 7);
+    assert_true(sl_doc_field_bool(&f, "on-hold", false));
+    assert_true(sl_doc_field_bool(&f, "absent3", true));
+    assert_true(sl_doc_field_span(&f, "run", 0) == 90 * SL_SEC);
+    assert_true(sl_doc_field_span(&f, "zero", 5) == 0);
+    assert_true(sl_doc_field_span(&f, "absent4", 5) == 5);
+    assert_true(sl_doc_field_quantity(&f, "cpu", 0) == (sl_quantity)1500 * 1000000);
+    assert_true(sl_doc_field_quantity(&f, "half", 0) == SL_NANO / 2);
+    assert_true(sl_doc_field_quantity(&f, "many", 0) == (sl_quantity)16 * SL_NANO);
+    assert_true(sl_doc_field_quantity(&f, "big", 0) == SL_QUANTITY_MAX);
+    assert_true(sl_doc_field_quantity(&f, "absent5", 3) == 3);
+    assert_int_equal(sl_doc_field_word(&f, "stop", SL_VOCAB_STOP, 0), SL_STOP_HOLD);
+    assert_int_equal(sl_doc_field_word(&f, "absent6", SL_VOCAB_STOP, 2), 2);
+    assert_true(sl_doc_field_time(&f, "when", 0) == 1772319600 * SL_SEC + SL_SEC / 2);
+    const char *const *strs = sl_doc_field_strs(&f, "list", 2, &n);
     assert_int_equal(n, 2);
     assert_string_equal(strs[1], "b");
-    assert_null(sl_field_list(&f, "absent7", 5, &n));
+    assert_null(sl_doc_field_list(&f, "absent7", 5, &n));
     assert_int_equal(n, 0);
     static const char *const kinds[] = {"alpha", "beta", NULL};
-    assert_int_equal(sl_read_choice(&x.rd, sl_field_need(&f, "kind"), "kind", kinds), 1);
-    sl_field_skip(&f, "map");
-    sl_fields_close(&f);
+    assert_int_equal(sl_read_choice(&x.rd, sl_doc_field_need(&f, "kind"), "kind", kinds), 1);
+    sl_doc_field_skip(&f, "map");
+    sl_doc_fields_close(&f);
     assert_int_equal(x.rd.code, 0);
 
-    struct sl_fields none;
-    sl_fields_open(&none, &x.rd, NULL, "nothing");
-    assert_int_equal(sl_field_int(&none, "x", 4, 0, 9), 4);
-    sl_fields_close(&none);
+    struct sl_doc_fields none;
+    sl_doc_fields_open(&none, &x.rd, NULL, "nothing");
+    assert_int_equal(sl_doc_field_int(&none, "x", 4, 0, 9), 4);
+    sl_doc_fields_close(&none);
     assert_int_equal(x.rd.code, 0);
     close_text(&x);
 }
@@ -126,13 +126,13 @@ static void errors(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct fixture x;
-        struct sl_fields f, part;
+        struct sl_doc_fields f, part;
         uint32_t n;
 
         open_text(&x, cases[i].text);
-        sl_fields_open(&f, &x.rd, &x.doc->roots[0], "a thing");
-        const struct sl_node *v =
-            cases[i].type == NEED ? sl_field_need(&f, "v") : sl_field(&f, "v");
+        sl_doc_fields_open(&f, &x.rd, &x.doc->roots[0], "a thing");
+        const struct sl_doc_node *v =
+            cases[i].type == NEED ? sl_doc_field_need(&f, "v") : sl_doc_field(&f, "v");
         switch (cases[i].type) {
         case STR:
             (void)sl_read_str(&x.rd, v, "v");
@@ -174,12 +174,12 @@ static void errors(void **state) {
             assert_string_equal(sl_read_strs(&x.rd, v, "v", 2, &n)[1], "");
             break;
         case MAP:
-            sl_fields_open(&part, &x.rd, v, "a part");
-            assert_null(sl_field(&part, "x"));
-            sl_fields_close(&part);
+            sl_doc_fields_open(&part, &x.rd, v, "a part");
+            assert_null(sl_doc_field(&part, "x"));
+            sl_doc_fields_close(&part);
             break;
         }
-        sl_fields_close(&f);
+        sl_doc_fields_close(&f);
         assert_int_equal(x.rd.code, SL_EINVAL);
         if (strncmp(x.err.text, cases[i].want, strlen(cases[i].want)) != 0)
             fail_msg("%s\nexpected %s\ngot      %s", cases[i].text, cases[i].want, x.err.text);
@@ -227,8 +227,8 @@ static void times(void **state) {
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct sl_err err;
         struct sl_read rd = {.file = "f", .err = &err};
-        struct sl_node n = {
-            .kind = SL_NODE_STR, .text = cases[i].text, .n = (uint32_t)strlen(cases[i].text)};
+        struct sl_doc_node n = {
+            .kind = SL_DOC_NODE_STR, .text = cases[i].text, .n = (uint32_t)strlen(cases[i].text)};
         sl_time t = sl_read_time(&rd, &n, "t");
         if ((rd.code == 0) != cases[i].good || t != cases[i].seconds * SL_SEC)
             fail_msg("%s: %lld", cases[i].text, (long long)t);
@@ -257,7 +257,7 @@ static void nearest(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        const char *got = sl_nearest(cases[i].word, fields, SL_LEN(fields));
+        const char *got = sl_read_nearest(cases[i].word, fields, SL_LEN(fields));
         if ((got == NULL) != (cases[i].want == NULL) || (got && strcmp(got, cases[i].want) != 0))
             fail_msg("%s: expected %s, got %s", cases[i].word,
                      cases[i].want ? cases[i].want : "none", got ? got : "none");

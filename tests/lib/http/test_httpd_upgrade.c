@@ -36,7 +36,7 @@ static void on_bytes(void *ctx, const char *bytes, size_t len) {
     }
     if (up.echo)
         assert_true(sl_http_piece(up.call, bytes, len));
-    if (up.echo && sl_http_waiting(up.call) > 2 * SL_HTTP_WIRE_LOW)
+    if (up.echo && sl_http_waiting(up.call) > 2 * SL_HTTP_UPGRADE_LOW_WATER)
         sl_http_hold_input(up.call, true);
 }
 
@@ -47,7 +47,7 @@ static void on_room(void *ctx) {
         sl_http_hold_input(up.call, false);
 }
 
-static const struct sl_http_wire wire = {.bytes = on_bytes, .room = on_room};
+static const struct sl_http_upgrade_events wire = {.bytes = on_bytes, .writable = on_room};
 
 static void ask(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     (void)ctx;
@@ -211,9 +211,9 @@ static void test_room(void **state) {
     begin(false);
     up.echo = false;
     int fd = dial_wire("GET");
-    char *text = sl_alloc0(1, SL_HTTP_WIRE / 2);
+    char *text = sl_alloc0(1, SL_HTTP_UPGRADE_MAX / 2);
     up.say = text;
-    up.len = SL_HTTP_WIRE / 2;
+    up.len = SL_HTTP_UPGRADE_MAX / 2;
     on_loop(job_say);
     assert_true(up.taken);
     usleep(2500000); /* longer than a request may take: no deadline holds */

@@ -28,7 +28,7 @@ static struct {
     bool echo;
 } o;
 
-static void on_opened(void *ctx, uint32_t id, const struct sl_stream_head *h) {
+static void on_opened(void *ctx, uint32_t id, const struct sl_streams_head *h) {
     assert_ptr_equal(ctx, &o);
     sl_buf_printf(&o.log, "[open %u %s %s %s]", id, h->type, h->port, h->request);
     o.data_id = UINT32_MAX;

@@ -54,21 +54,21 @@ static inline bool no_name(void *ctx, const char *name) {
     (void)ctx;
     return name[0] == '\0';
 }
-static inline bool no_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
+static inline bool no_owner(void *ctx, const char *ns, const struct sl_review_owner_ref *owner) {
     (void)ctx;
     return ns[0] == '\0' && owner->name[0] == '\0';
 }
 
 /* A view of an empty cluster with the gates at their defaults, but for one (NULL for none). */
-static inline struct sl_api_view empty_view(struct sl_settings *settings, const char *gate,
-                                            bool on) {
+static inline struct sl_review_view empty_view(struct sl_settings *settings, const char *gate,
+                                               bool on) {
     for (int i = 0; i < SL_GATES; i++)
-        settings->gates[i] = sl_gate_default((enum sl_gate_id)i);
+        settings->gates[i] = sl_feature_gate_default((enum sl_feature_gate)i);
     if (gate) {
-        assert_int_not_equal(sl_gate_find(gate), SL_GATES);
-        settings->gates[sl_gate_find(gate)] = on;
+        assert_int_not_equal(sl_feature_gate_find(gate), SL_GATES);
+        settings->gates[sl_feature_gate_find(gate)] = on;
     }
-    return (struct sl_api_view){
+    return (struct sl_review_view){
         .settings = settings,
         .queue_open = no_queue,
         .queue_exists = no_queue,
@@ -79,7 +79,7 @@ static inline struct sl_api_view empty_view(struct sl_settings *settings, const 
 }
 
 /* Posts a body that is copied to just its size, so that a read past its end is seen. */
-static inline void post(const struct sl_api_view *view, const char *path, const char *body,
+static inline void post(const struct sl_review_view *view, const char *path, const char *body,
                         size_t len, struct answer *ret) {
     char *exact = malloc(len > 0 ? len : 1);
 
@@ -103,7 +103,7 @@ static inline void post(const struct sl_api_view *view, const char *path, const 
 static inline void ask(const char *path, const char *object, const char *old, const char *gate,
                        bool on, struct answer *ret) {
     static struct sl_settings settings;
-    struct sl_api_view view = empty_view(&settings, gate, on);
+    struct sl_review_view view = empty_view(&settings, gate, on);
     char *now = json_of(object), *before = old ? json_of(old) : NULL, *body = NULL;
     int n = asprintf(&body,
                      "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\","

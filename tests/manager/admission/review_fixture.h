@@ -37,7 +37,8 @@ static inline bool fx_ns_managed(void *ctx, const char *ns) {
     (void)ns;
     return ((const struct cluster *)ctx)->managed_ns;
 }
-static inline bool fx_owner_managed(void *ctx, const char *ns, const struct sl_owner_ref *o) {
+static inline bool fx_owner_managed(void *ctx, const char *ns,
+                                    const struct sl_review_owner_ref *o) {
     return ((const struct cluster *)ctx)->managed_owner && *ns && *o->name;
 }
 static inline bool fx_class_exists(void *ctx, const char *name) {
@@ -47,7 +48,7 @@ static inline bool fx_class_exists(void *ctx, const char *name) {
 struct fixture {
     struct cluster cluster;
     struct sl_settings settings;
-    struct sl_api_view view;
+    struct sl_review_view view;
     struct sl_arena arena;
     struct sl_review_call call;
     yyjson_doc *object, *old;
@@ -55,9 +56,9 @@ struct fixture {
 
 /* old NULL: a creation. One gate may be flipped. The webhooks that act are in f->view. */
 static inline void begin(struct fixture *f, const char *object, const char *old,
-                         enum sl_gate_id flipped) {
-    for (enum sl_gate_id g = 0; g < SL_GATES; g++)
-        f->settings.gates[g] = sl_gate_default(g) != (g == flipped);
+                         enum sl_feature_gate flipped) {
+    for (enum sl_feature_gate g = 0; g < SL_GATES; g++)
+        f->settings.gates[g] = sl_feature_gate_default(g) != (g == flipped);
     f->settings.framework[SL_FW_JOB] = true;
     f->view.ctx = &f->cluster;
     f->view.settings = &f->settings;
@@ -93,7 +94,7 @@ static inline void end(struct fixture *f) {
 /* What is asked, and the whole text of the refusal; "" if there is none. */
 struct rule_case {
     const char *object, *old, *wanted;
-    enum sl_gate_id flipped;
+    enum sl_feature_gate flipped;
 };
 
 /* 'base' is the cluster and whose webhooks act. */

@@ -17,7 +17,7 @@
 
 static void convert(const char *objects, const char *to, struct answer *ret) {
     struct sl_settings settings;
-    struct sl_api_view view = empty_view(&settings, NULL, false);
+    struct sl_review_view view = empty_view(&settings, NULL, false);
     char *list = json_of(objects), *body = NULL;
     int n = asprintf(&body,
                      "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"ConversionReview\","
@@ -430,7 +430,7 @@ static int convert_apart(const struct sl_buf *body, size_t *ret_peak, struct sl_
     } *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct sl_settings settings;
-    struct sl_api_view view = empty_view(&settings, NULL, false);
+    struct sl_review_view view = empty_view(&settings, NULL, false);
     int status;
 
     assert_true(shared != MAP_FAILED);

@@ -248,7 +248,7 @@ static void diff_to(const char *a, const char *b, struct sl_buf *out) {
     yyjson_doc *from = read_json(a), *to = read_json(b);
 
     sl_buf_clear(out);
-    sl_patch_diff(yyjson_doc_get_root(from), yyjson_doc_get_root(to), out);
+    adm_patch_diff(yyjson_doc_get_root(from), yyjson_doc_get_root(to), out);
     yyjson_doc_free(from);
     yyjson_doc_free(to);
 }

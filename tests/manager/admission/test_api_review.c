@@ -60,7 +60,7 @@ static void what_is_no_review_is_a_bad_request(void **state) {
         {"/convert", "7", "expected a ConversionReview"},
     };
     struct sl_settings settings;
-    struct sl_api_view view = empty_view(&settings, NULL, false);
+    struct sl_review_view view = empty_view(&settings, NULL, false);
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
@@ -78,7 +78,7 @@ static void what_is_no_review_is_a_bad_request(void **state) {
 
 static void reviews_have_a_ceiling(void **state) {
     struct sl_settings settings;
-    struct sl_api_view view = empty_view(&settings, NULL, false);
+    struct sl_review_view view = empty_view(&settings, NULL, false);
     char *body = calloc(1, SL_REVIEW_MAX_BYTES + 1);
     struct answer a;
 
@@ -136,7 +136,7 @@ static void an_object_must_be_there(void **state) {
 static void other_operations_are_allowed(void **state) {
     static const char *const operations[] = {"DELETE", "CONNECT", ""};
     struct sl_settings settings;
-    struct sl_api_view view = empty_view(&settings, NULL, false);
+    struct sl_review_view view = empty_view(&settings, NULL, false);
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(operations); i++) {
@@ -195,7 +195,7 @@ static void pods_follow_those_who_serve(void **state) {
              now);
     free(now);
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct sl_api_view view = empty_view(&settings, NULL, false);
+        struct sl_review_view view = empty_view(&settings, NULL, false);
         struct answer a;
         char path[128];
         view.webhook[cases[i].on] = true;

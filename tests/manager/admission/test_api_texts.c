@@ -32,7 +32,7 @@ static bool no_queue(void *ctx, const char *ns, const char *name) {
     return false;
 }
 
-static bool no_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
+static bool no_owner(void *ctx, const char *ns, const struct sl_review_owner_ref *owner) {
     (void)ctx;
     (void)ns;
     (void)owner;
@@ -42,7 +42,7 @@ static bool no_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner
 /* The answer to the creation of an object in which '@' is replaced by a value. */
 static void ask(const char *path, const char *object, const char *value, struct sl_buf *out) {
     static struct sl_settings settings;
-    struct sl_api_view view = {
+    struct sl_review_view view = {
         .settings = &settings,
         .queue_open = no_queue,
         .queue_exists = no_queue,

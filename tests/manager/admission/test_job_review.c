@@ -181,7 +181,7 @@ static const struct {
     const char *object;
     struct cluster cluster;
     bool manage_all;
-    enum sl_gate_id flipped;
+    enum sl_feature_gate flipped;
     const char *queue, *priority; /* wanted; NULL: none */
     bool suspended;
 } defaults[] = {
@@ -241,7 +241,7 @@ static void test_defaults(void **state) {
                             .settings.manage_without_queue = defaults[i].manage_all};
         begin(&f, defaults[i].object, NULL, defaults[i].flipped);
         assert_int_equal(sl_review_job_mutate(&f.call), 0);
-        (void)sl_call_edit(&f.call);
+        (void)adm_call_edit(&f.call);
         same(text_at(&f, Q "queue-name"), defaults[i].queue);
         same(text_at(&f, Q "priority-class"), defaults[i].priority);
         yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(f.call.edit), "spec");

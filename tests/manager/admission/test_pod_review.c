@@ -195,7 +195,7 @@ static const struct {
     const char *object;
     struct cluster cluster;
     bool manage_all;
-    enum sl_gate_id flipped;
+    enum sl_feature_gate flipped;
     const char *wanted; /* NULL: as it was */
 } edits[] = {
     {POD("", "", ""), {.managed_ns = true}, false, NO_GATE, NULL},

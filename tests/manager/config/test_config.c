@@ -317,8 +317,8 @@ static void gate_table(void **state) {
 
     (void)state;
     assert_int_equal(SL_GATES, 77);
-    for (enum sl_gate_id g = 0; g < SL_GATES; g++) {
-        const char *name = sl_gate_name(g);
+    for (enum sl_feature_gate g = 0; g < SL_GATES; g++) {
+        const char *name = sl_feature_gate_name(g);
         struct sl_err err = {0};
         struct sl_doc *d = NULL;
         struct sl_config c;
@@ -326,15 +326,15 @@ static void gate_table(void **state) {
         char text[256];
         int value;
 
-        assert_int_equal(sl_gate_find(name), g);
-        assert_true(g == 0 || strcmp(sl_gate_name(g - 1), name) < 0);
-        n_off += !sl_gate_default(g);
-        n_locked += sl_gate_locked(g);
-        enum sl_gate e = sl_gate_engine(g);
+        assert_int_equal(sl_feature_gate_find(name), g);
+        assert_true(g == 0 || strcmp(sl_feature_gate_name(g - 1), name) < 0);
+        n_off += !sl_feature_gate_default(g);
+        n_locked += sl_feature_gate_locked(g);
+        enum sl_gate e = sl_feature_gate_engine(g);
         assert_int_equal(e < SL_GATE_COUNT, sl_word_parse(SL_VOCAB_GATE, name, &value, NULL) == 0);
         if (e < SL_GATE_COUNT) {
             assert_string_equal(sl_word(SL_VOCAB_GATE, (int)e), name);
-            assert_int_equal(sl_gate_default(g), (SL_GATES_DEFAULT >> e) & 1);
+            assert_int_equal(sl_feature_gate_default(g), (SL_GATES_DEFAULT >> e) & 1);
         }
         /* Simulations know the same names. */
         sl_arena_init(&a, 1 << 20);
@@ -349,10 +349,10 @@ static void gate_table(void **state) {
     }
     assert_int_equal(n_off, 26);
     assert_int_equal(n_locked, 8);
-    assert_int_equal(sl_gate_find("Nothing"), SL_GATES);
-    assert_string_equal(sl_gate_name(SL_GATES), "?");
-    assert_string_equal(sl_gate_stage_name(SL_G_TLS_OPTIONS), "Beta");
-    assert_string_equal(sl_gate_nearest("TlsOption"), "TLSOptions");
+    assert_int_equal(sl_feature_gate_find("Nothing"), SL_GATES);
+    assert_string_equal(sl_feature_gate_name(SL_GATES), "?");
+    assert_string_equal(sl_feature_gate_stage_name(SL_G_TLS_OPTIONS), "Beta");
+    assert_string_equal(sl_feature_gate_nearest("TlsOption"), "TLSOptions");
 }
 
 static void gates_while_running(void **state) {
@@ -567,11 +567,12 @@ static void documentation(void **state) {
             in_fields = strncmp(line, "## Fields", 9) == 0;
         }
         if (row(line, name, sizeof name, &rest) && in_gates) {
-            enum sl_gate_id g = sl_gate_find(name);
+            enum sl_feature_gate g = sl_feature_gate_find(name);
             if (g == SL_GATES)
                 fail_msg("docs/configuration.md: no such gate: %s", name);
-            (void)snprintf(want, sizeof want, " | %s | %s%s |", sl_gate_default(g) ? "on" : "off",
-                           sl_gate_stage_name(g), sl_gate_locked(g) ? ", locked" : "");
+            (void)snprintf(want, sizeof want, " | %s | %s%s |",
+                           sl_feature_gate_default(g) ? "on" : "off", sl_feature_gate_stage_name(g),
+                           sl_feature_gate_locked(g) ? ", locked" : "");
             if (strncmp(rest, want, strlen(want)) != 0)
                 fail_msg("docs/configuration.md: %s: expected%s", name, want);
             n_gates++;

@@ -32,14 +32,14 @@ struct world {
     struct sl_manager *m;
     struct sl_settings *settings;
     struct sl_metrics *metrics;
-    struct sl_parts parts;
+    struct sl_manager_parts parts;
     char text[4096]; /* what was shown last */
 };
 
 /* ---- acting ---- */
 
 /* Quotes may be written as '. */
-static inline void request(struct world *w, enum sl_method method, const char *path,
+static inline void request(struct world *w, enum sl_kube_method method, const char *path,
                            const char *type, const char *text) {
     struct sl_buf out = SL_BUF_SHORT(1u << 20); /* for the message of a failure */
     char *body = text ? sl_strdup(text) : NULL;
@@ -115,7 +115,7 @@ static inline uint32_t events(struct world *w, struct told t) {
 /* A manager with w->parts. */
 static inline void start(struct world *w, uint32_t client, uint64_t seed) {
     struct sl_manager_spec spec = {.parts = w->parts,
-                                   .port = fakeapi_port(w->api, client),
+                                   .client = fakeapi_port(w->api, client),
                                    .settings = w->settings,
                                    .metrics = w->metrics,
                                    .instance = "test",
@@ -131,7 +131,7 @@ static inline void restart(struct world *w, uint32_t client) {
 }
 
 static inline void open_world(struct world *w, uint64_t seed, const char *config,
-                              struct sl_parts parts) {
+                              struct sl_manager_parts parts) {
     struct sl_warnings warnings;
     struct sl_err err;
 

@@ -10,7 +10,7 @@
 #define MANAGED Q "managed"
 
 static inline void begin_with(struct world *w, uint64_t seed, const char *config,
-                              struct sl_parts parts) {
+                              struct sl_manager_parts parts) {
     open_world(w, seed, config, parts);
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/resourceflavors",
@@ -26,7 +26,7 @@ static inline void begin_with(struct world *w, uint64_t seed, const char *config
 }
 
 static inline void begin(struct world *w) {
-    struct sl_parts parts = {.core = true, .scheduler = true};
+    struct sl_manager_parts parts = {.core = true, .scheduler = true};
     parts.framework[SL_FW_POD] = true;
     begin_with(w, 1, CONFIG, parts);
 }

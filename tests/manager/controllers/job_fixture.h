@@ -25,21 +25,21 @@
 struct fixture {
     struct sl_manager m;
     struct sl_settings settings;
-    struct sl_port port;
+    struct sl_kube_client client;
     uint64_t rv;
 };
 
 static inline void begin(struct fixture *f) {
-    *f = (struct fixture){.port = {.wall = NOW, .mono = SL_SEC}, .rv = 6};
-    for (enum sl_gate_id g = 0; g < SL_GATES; g++)
-        f->settings.gates[g] = sl_gate_default(g);
+    *f = (struct fixture){.client = {.wall = NOW, .mono = SL_SEC}, .rv = 6};
+    for (enum sl_feature_gate g = 0; g < SL_GATES; g++)
+        f->settings.gates[g] = sl_feature_gate_default(g);
     f->settings.framework[SL_FW_JOB] = true;
     f->settings.keep_finished = f->settings.drop_deactivated = SL_TIME_NEVER;
     f->m.settings = &f->settings;
-    f->m.spec.port = &f->port;
+    f->m.spec.client = &f->client;
     f->m.spec.parts.framework[SL_FW_JOB] = true;
-    f->m.inf = sl_inf_new(&(struct sl_inf_spec){.port = &f->port,
-                                                .kinds = kinds,
+    f->m.inf = sl_inf_new(&(struct sl_inf_spec){.client = &f->client,
+                                                .kinds = mgr_kinds,
                                                 .n_kinds = REC_KINDS,
                                                 .ctx = &f->m,
                                                 .field_manager = "kueue",
@@ -56,7 +56,7 @@ static inline void end(struct fixture *f) {
     for (uint32_t i = 0; i < m->templates.n; i++)
         if (m->templates.v[i]) {
             m->templates.v[i]->refs = 1;
-            template_unref(m, m->templates.v[i]);
+            mgr_template_unref(m, m->templates.v[i]);
         }
     struct sl_map *maps[] = {&m->by_uid,       &m->by_owner, &m->job_children,
                              &m->job_prebuilt, &m->chains,   &m->templates_by_hash};
@@ -67,7 +67,7 @@ static inline void end(struct fixture *f) {
 }
 
 /* Quotes may be written as '. Every object gets a newer version. */
-static inline struct sl_rec *take(struct fixture *f, enum rec_kind k, const char *text) {
+static inline struct sl_rec *take(struct fixture *f, enum mgr_rec_kind k, const char *text) {
     char *json = sl_strdup(text), *at;
     while ((at = strchr(json, '\'')))
         *at = '"';
@@ -125,13 +125,13 @@ static const char flavor_spot[] =
 
 /* ---- bodies ---- */
 
-static inline char *body(struct fixture *f, struct sl_rec *r, enum sl_method *method) {
+static inline char *body(struct fixture *f, struct sl_rec *r, enum sl_kube_method *method) {
     struct sl_write w = {0};
     sl_buf_init(&w.path, SL_WRITER_MAX_PATH);
     sl_buf_init(&w.read_path, SL_WRITER_MAX_PATH);
     sl_buf_init(&w.body, SL_WRITER_MAX_BODY);
     w.json = SL_JW(&w.body);
-    assert_true(job_build(&f->m, r, &w));
+    assert_true(mgr_job_build(&f->m, r, &w));
     sl_jw_end_to(&w.json, 0);
     *method = w.method;
     char *s = sl_strdup(sl_buf_str(&w.body));
@@ -146,9 +146,9 @@ static inline char *body(struct fixture *f, struct sl_rec *r, enum sl_method *me
     return s;
 }
 
-static inline void wants(struct fixture *f, struct sl_rec *r, enum sl_method method,
+static inline void wants(struct fixture *f, struct sl_rec *r, enum sl_kube_method method,
                          const char *text) {
-    enum sl_method m;
+    enum sl_kube_method m;
     char *s = body(f, r, &m);
     assert_string_equal(s, text);
     assert_int_equal(m, method);

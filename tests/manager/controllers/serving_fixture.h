@@ -33,7 +33,7 @@ struct stage {
 
 /* ---- the others ---- */
 
-static inline void request_may_fail(struct stage *s, enum sl_method method, const char *path,
+static inline void request_may_fail(struct stage *s, enum sl_kube_method method, const char *path,
                                     const char *type, const char *text) {
     struct sl_buf out;
     char *body = text ? sl_strdup(text) : NULL;
@@ -195,12 +195,12 @@ static inline void open_stage(struct stage *s, uint64_t seed, const char *set, i
     char text[512];
     *s = (struct stage){.seed = seed, .set = set, .ordered = true, .strict = true};
     open_world(&s->w, seed, CONFIG,
-               (struct sl_parts){.core = true,
-                                 .scheduler = true,
-                                 .framework = {[SL_FW_POD] = true,
-                                               [SL_FW_DEPLOYMENT] = true,
-                                               [SL_FW_STATEFULSET] = true,
-                                               [SL_FW_LEADERWORKERSET] = true}});
+               (struct sl_manager_parts){.core = true,
+                                         .scheduler = true,
+                                         .framework = {[SL_FW_POD] = true,
+                                                       [SL_FW_DEPLOYMENT] = true,
+                                                       [SL_FW_STATEFULSET] = true,
+                                                       [SL_FW_LEADERWORKERSET] = true}});
     struct world *w = &s->w;
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/resourceflavors", "{'metadata':{'name':'f'},'spec':{}}");

@@ -17,7 +17,7 @@
 struct need {
     struct sl_request requests[3];
     struct sl_podset_spec spec;
-    struct pack_pods pods;
+    struct mgr_pack_pods pods;
 };
 
 static void need(struct need *x, int64_t cpu_milli, int64_t gpus, int32_t count) {
@@ -27,11 +27,11 @@ static void need(struct need *x, int64_t cpu_milli, int64_t gpus, int32_t count)
     x->requests[2] = (struct sl_request){"nvidia.com/gpu", (sl_quantity)gpus * SL_NANO};
     x->spec.requests = x->requests;
     x->spec.n_requests = gpus ? 3 : 2;
-    x->pods = (struct pack_pods){.spec = &x->spec, .count = count};
+    x->pods = (struct mgr_pack_pods){.spec = &x->spec, .count = count};
 }
 
-static void node(struct pack *k, const char *name, int64_t cpu_milli, int64_t gpus, int64_t pods,
-                 bool usable) {
+static void node(struct mgr_pack *k, const char *name, int64_t cpu_milli, int64_t gpus,
+                 int64_t pods, bool usable) {
     const struct sl_request has[] = {{"cpu", (sl_quantity)cpu_milli * SL_NANO / 1000},
                                      {"memory", 64 * GI * SL_NANO},
                                      {"nvidia.com/gpu", (sl_quantity)gpus * SL_NANO},
@@ -42,20 +42,20 @@ static void node(struct pack *k, const char *name, int64_t cpu_milli, int64_t gp
                              .allocatable = has,
                              .n_allocatable = pods < 0 ? 3 : 4,
                              .usable = usable};
-    pack_node(k, &n);
+    mgr_pack_node(k, &n);
 }
 
-static bool takes(struct pack *k, const struct need *x) {
-    struct pack_lack lack = {0};
-    return pack_take(k, &x->pods, 1, false, &lack, NULL);
+static bool takes(struct mgr_pack *k, const struct need *x) {
+    struct mgr_pack_lack lack = {0};
+    return mgr_pack_take(k, &x->pods, 1, false, &lack, NULL);
 }
 
 /* Why they find no place; "": they do. */
-static const char *why(struct pack *k, const struct need *x, char out[512]) {
+static const char *why(struct mgr_pack *k, const struct need *x, char out[512]) {
     struct sl_buf b;
-    struct pack_lack lack = {.why = &b};
+    struct mgr_pack_lack lack = {.why = &b};
     sl_buf_init(&b, 4096);
-    (void)pack_take(k, &x->pods, 1, false, &lack, NULL);
+    (void)mgr_pack_take(k, &x->pods, 1, false, &lack, NULL);
     (void)snprintf(out, 512, "%s", sl_buf_str(&b));
     sl_buf_done(&b);
     return out;
@@ -63,40 +63,40 @@ static const char *why(struct pack *k, const struct need *x, char out[512]) {
 
 static void test_all_or_none(void **state) {
     (void)state;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct need x;
     char text[512];
     need(&x, 2000, 0, 4);
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
     assert_string_equal(why(k, &x, text), "there is no node");
     node(k, "a", 4000, 0, 10, true);
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
     need(&x, 2000, 0, 2);
     assert_true(takes(k, &x)); /* nothing was taken by the one that did not fit */
     assert_false(takes(k, &x));
     node(k, "b", 4000, 0, 10, true);
     need(&x, 2000, 0, 4);
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_true(takes(k, &x));
 
-    pack_stands(k, "b", x.requests, 2, NULL, 0, 1);
-    pack_begin(k);
+    mgr_pack_count_pod(k, "b", x.requests, 2, NULL, 0, 1);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
     assert_string_equal(why(k, &x, text), "of 2 nodes 2 lack cpu");
-    pack_stands(k, "b", x.requests, 2, NULL, 0, -1);
-    pack_begin(k);
+    mgr_pack_count_pod(k, "b", x.requests, 2, NULL, 0, -1);
+    mgr_pack_begin(k);
     assert_true(takes(k, &x));
-    pack_node_gone(k, "a");
-    pack_begin(k);
+    mgr_pack_node_gone(k, "a");
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
-    pack_free(k);
+    mgr_pack_free(k);
 }
 
 static void test_who_refuses(void **state) {
     (void)state;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct need x;
     char text[512];
     const struct sl_taint taint = {"dedicated", "x", SL_TAINT_NO_SCHEDULE};
@@ -114,18 +114,18 @@ static void test_who_refuses(void **state) {
     node(k, "full", 8000, 0, 0, true);
     node(k, "small", 100, 0, 10, true);
     node(k, "tiny", 100, 0, 10, true);
-    pack_node(k, &tainted);
-    pack_node(k, &elsewhere);
+    mgr_pack_node(k, &tainted);
+    mgr_pack_node(k, &elsewhere);
     const struct sl_label select = {"name", "e"};
     need(&x, 1000, 0, 1);
     x.spec.node_selector = (struct sl_labels){&select, 1};
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
     assert_string_equal(why(k, &x, text),
                         "of 6 nodes 1 is not ready or closed, 5 have other labels than asked for");
     x.spec.node_selector.n = 0;
-    pack_node_gone(k, "e");
-    pack_begin(k);
+    mgr_pack_node_gone(k, "e");
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
     assert_string_equal(why(k, &x, text),
                         "of 5 nodes 1 lacks room for another pod, 2 lack cpu, 1 is not ready or "
@@ -136,12 +136,12 @@ static void test_who_refuses(void **state) {
     assert_true(takes(k, &x));
     need(&x, 100, 1, 1); /* no node knows the resource */
     assert_false(takes(k, &x));
-    pack_free(k);
+    mgr_pack_free(k);
 }
 
 static void test_affinity(void **state) {
     (void)state;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct need x;
     const char *const values[] = {"b", "c"};
     const struct sl_label_rule rule = {"name", SL_OP_IN, values, 2};
@@ -151,25 +151,25 @@ static void test_affinity(void **state) {
     node(k, "c", 1000, 0, 10, true);
     need(&x, 1000, 0, 2);
     x.spec.affinity = (struct sl_affinity){&term, 1};
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_true(takes(k, &x));
     x.pods.count = 1;
     assert_false(takes(k, &x));
-    pack_free(k);
+    mgr_pack_free(k);
 }
 
 static void test_ports(void **state) {
     (void)state;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct need x;
     char text[512];
-    const uint32_t web = sl_host_port("TCP", 80), dns = sl_host_port("UDP", 80);
+    const uint32_t web = sl_podspec_host_port("TCP", 80), dns = sl_podspec_host_port("UDP", 80);
     node(k, "a", 8000, 0, 10, true);
     node(k, "b", 8000, 0, 10, true);
     need(&x, 100, 0, 3);
     x.pods.ports = &web;
     x.pods.n_ports = 1;
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x)); /* one on each node */
     x.pods.count = 2;
     assert_true(takes(k, &x));
@@ -179,59 +179,59 @@ static void test_ports(void **state) {
     x.pods.ports = &dns;
     assert_true(takes(k, &x));
     x.pods.ports = &web;
-    pack_stands(k, "a", x.requests, 2, &web, 1, 1);
-    pack_stands(k, "a", x.requests, 2, &web, 1, 1);
-    pack_stands(k, "a", x.requests, 2, &web, 1, -1);
-    pack_begin(k);
+    mgr_pack_count_pod(k, "a", x.requests, 2, &web, 1, 1);
+    mgr_pack_count_pod(k, "a", x.requests, 2, &web, 1, 1);
+    mgr_pack_count_pod(k, "a", x.requests, 2, &web, 1, -1);
+    mgr_pack_begin(k);
     assert_true(takes(k, &x)); /* b */
     assert_false(takes(k, &x));
-    pack_free(k);
+    mgr_pack_free(k);
 }
 
 /* Pods of several kinds: the scarce node goes to who needs it. */
 static void test_scarcest_first(void **state) {
     (void)state;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct need x, y;
-    struct pack_lack lack = {0};
+    struct mgr_pack_lack lack = {0};
     node(k, "a-gpu", 4000, 1, 10, true);
     node(k, "b", 4000, 0, 10, true);
     need(&x, 4000, 0, 1);
     need(&y, 4000, 1, 1);
-    const struct pack_pods both[] = {x.pods, y.pods};
-    pack_begin(k);
-    assert_true(pack_take(k, both, 2, false, &lack, NULL));
-    pack_begin(k);
-    const struct pack_pods more[] = {x.pods, y.pods, y.pods};
-    assert_false(pack_take(k, more, 3, false, &lack, NULL));
+    const struct mgr_pack_pods both[] = {x.pods, y.pods};
+    mgr_pack_begin(k);
+    assert_true(mgr_pack_take(k, both, 2, false, &lack, NULL));
+    mgr_pack_begin(k);
+    const struct mgr_pack_pods more[] = {x.pods, y.pods, y.pods};
+    assert_false(mgr_pack_take(k, more, 3, false, &lack, NULL));
     assert_true(lack.kind > 0);
     assert_int_equal(lack.rest, 1);
-    assert_true(pack_take(k, both, 2, false, &lack, NULL)); /* nothing had been taken */
-    pack_begin(k);
-    assert_false(pack_take(k, more, 3, true, &lack, NULL)); /* what there is */
+    assert_true(mgr_pack_take(k, both, 2, false, &lack, NULL)); /* nothing had been taken */
+    mgr_pack_begin(k);
+    assert_false(mgr_pack_take(k, more, 3, true, &lack, NULL)); /* what there is */
     assert_false(takes(k, &x));
-    pack_free(k);
+    mgr_pack_free(k);
 }
 
 /* A pod on a node that comes later counts from the beginning. */
 static void test_pod_before_its_node(void **state) {
     (void)state;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct need x;
     need(&x, 3000, 0, 1);
-    pack_stands(k, "a", x.requests, 2, NULL, 0, 1);
-    pack_begin(k);
+    mgr_pack_count_pod(k, "a", x.requests, 2, NULL, 0, 1);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
     node(k, "a", 4000, 0, -1, true);
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_false(takes(k, &x));
-    pack_node_gone(k, "a");
+    mgr_pack_node_gone(k, "a");
     node(k, "a", 6000, 0, -1, true);
-    pack_begin(k);
+    mgr_pack_begin(k);
     assert_true(takes(k, &x));
-    pack_node_gone(k, "a");
-    pack_stands(k, "a", x.requests, 2, NULL, 0, -1);
-    pack_free(k);
+    mgr_pack_node_gone(k, "a");
+    mgr_pack_count_pod(k, "a", x.requests, 2, NULL, 0, -1);
+    mgr_pack_free(k);
 }
 
 /* ---- random ---- */
@@ -291,14 +291,14 @@ static void make_ask(struct sl_prng *p, struct ask *a, uint64_t like) {
     a->color = (struct sl_label){"color", colors[sl_prng_below(p, COLORS)]};
     a->is.spec.requests = a->is.requests;
     a->is.spec.node_selector = (struct sl_labels){&a->color, (uint32_t)sl_prng_below(p, 2)};
-    a->port = sl_host_port("TCP", 80);
+    a->port = sl_podspec_host_port("TCP", 80);
     a->is.pods.spec = &a->is.spec;
     a->is.pods.ports = &a->port;
     a->is.pods.n_ports = sl_prng_below(p, 5) == 0;
     a->is.pods.like = like;
 }
 
-static void make_world(struct sl_prng *p, struct pack *k, struct world *w) {
+static void make_world(struct sl_prng *p, struct mgr_pack *k, struct world *w) {
     static const char *const colors[COLORS] = {"r", "g", "b"};
     *w = (struct world){0};
     for (uint32_t i = 0; i < NODES; i++) {
@@ -318,12 +318,12 @@ static void make_world(struct sl_prng *p, struct pack *k, struct world *w) {
                                  .allocatable = has,
                                  .n_allocatable = 4,
                                  .usable = w->nodes[i].usable};
-        pack_node(k, &n);
+        mgr_pack_node(k, &n);
     }
 }
 
 /* The places are allowed one by one, in any order: nobody gets more than there is. */
-static void play(struct world *w, const struct ask *asks, const struct pack_places *places,
+static void play(struct world *w, const struct ask *asks, const struct mgr_pack_places *places,
                  int32_t got[KINDS]) {
     for (uint32_t i = 0; i < places->n; i++) {
         uint32_t at = (uint32_t)(places->v[i].node[1] - '0');
@@ -337,18 +337,18 @@ static void play(struct world *w, const struct ask *asks, const struct pack_plac
 
 static void one_history(uint64_t seed) {
     struct sl_prng p;
-    struct pack *k = pack_new();
+    struct mgr_pack *k = mgr_pack_new();
     struct world w;
     struct ask asks[KINDS];
     sl_prng_init(&p, seed);
     make_world(&p, k, &w);
     for (uint32_t i = 0; i < KINDS; i++)
         make_ask(&p, &asks[i], i + 1);
-    pack_begin(k);
+    mgr_pack_begin(k);
     for (uint32_t turn = 0; turn < 12; turn++) {
-        struct pack_places places = {0};
-        struct pack_pods pods[KINDS];
-        struct pack_lack lack = {0};
+        struct mgr_pack_places places = {0};
+        struct mgr_pack_pods pods[KINDS];
+        struct mgr_pack_lack lack = {0};
         int32_t got[KINDS] = {0};
         uint32_t first = (uint32_t)sl_prng_below(&p, KINDS);
         uint32_t n = sl_prng_below(&p, 3) ? 1 : 1 + (uint32_t)sl_prng_below(&p, KINDS - first);
@@ -358,7 +358,7 @@ static void one_history(uint64_t seed) {
             pods[i] = asks[first + i].is.pods;
         }
         int32_t most = naive(w, &asks[first]);
-        bool all = pack_take(k, pods, n, some, &lack, &places);
+        bool all = mgr_pack_take(k, pods, n, some, &lack, &places);
         play(&w, asks + first, &places, got);
         if (n == 1) /* of one kind, as many as there can be */
             assert_int_equal(all, most == pods[0].count);
@@ -370,7 +370,7 @@ static void one_history(uint64_t seed) {
             assert_int_equal(places.n, 0);
         sl_vec_free(&places);
     }
-    pack_free(k);
+    mgr_pack_free(k);
 }
 
 static void test_random(void **state) {

@@ -197,7 +197,7 @@ static void test_large_group(void **state) {
 /* Many large Jobs, which nobody asked to be queued, and one that no answer has room for. */
 static void test_large_lists(void **state) {
     struct world w;
-    struct sl_parts parts = {.core = true, .scheduler = true};
+    struct sl_manager_parts parts = {.core = true, .scheduler = true};
     (void)state;
     parts.framework[SL_FW_POD] = parts.framework[SL_FW_JOB] = true;
     begin_with(&w, 1, CONFIG, parts);
@@ -479,7 +479,7 @@ static void put_names(struct sl_manager *m, int from, int n) {
 
 static void test_names_of_the_restless(void **state) {
     struct world w;
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     (void)state;
     begin(&w);
     create(&w, WORKLOADS,
@@ -487,7 +487,7 @@ static void test_names_of_the_restless(void **state) {
            "'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','resources':{"
            "'requests':{'cpu':'1'}}}]}}}]}}");
     run(&w, SETTLE);
-    struct rec_wl *wl = wl_of(sl_inf_find(w.m->inf, REC_WORKLOAD, "ns", "wl"));
+    struct mgr_rec_wl *wl = mgr_wl_of(sl_inf_find(w.m->inf, REC_WORKLOAD, "ns", "wl"));
     sl_sym before = wl->queue;
     assert_true(sl_engine_workload(sl_manager_engine(w.m), wl->id, &v));
     assert_string_equal(v.queue, "nowhere");
@@ -497,7 +497,7 @@ static void test_names_of_the_restless(void **state) {
     for (int i = 0; i < 100; i++) {
         sl_rec_enqueue(&wl->rec);
         put_names(w.m, 1000 * i, 1000);
-        names_sweep(w.m);
+        mgr_sweep_symbols(w.m);
         assert_true(w.m->syms->n < 20000);
     }
     assert_string_equal(sl_sym_str(w.m->syms, wl->queue), "between");

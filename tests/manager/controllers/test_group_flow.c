@@ -314,7 +314,7 @@ static void test_fast_admission_and_serving(void **state) {
 static void test_what_is_copied(void **state) {
     (void)state;
     struct world w;
-    struct sl_parts parts = {.core = true, .scheduler = true};
+    struct sl_manager_parts parts = {.core = true, .scheduler = true};
     parts.framework[SL_FW_POD] = true;
     begin_with(&w, 1,
                CONFIG "integrations:\n  frameworks: [pod]\n  labelKeysToCopy: [team, tier]\n",
@@ -374,7 +374,7 @@ static void test_labels_are_followed(void **state) {
 static void test_pods_ready(void **state) {
     (void)state;
     struct world w;
-    struct sl_parts parts = {.core = true, .scheduler = true};
+    struct sl_manager_parts parts = {.core = true, .scheduler = true};
     parts.framework[SL_FW_POD] = true;
     begin_with(&w, 1,
                CONFIG "waitForPodsReady: {enable: true, timeout: 5m, blockAdmission: false}\n",

@@ -438,7 +438,7 @@ static void test_conflict_fails_to_start(void **state) {
 static void test_parents_imply_pods(void **state) {
     (void)state;
     struct world w;
-    struct sl_parts parts = {.core = true, .scheduler = true};
+    struct sl_manager_parts parts = {.core = true, .scheduler = true};
     parts.framework[SL_FW_DEPLOYMENT] = true;
     begin_with(&w, 1, CONFIG, parts);
     plain(&w, "a");

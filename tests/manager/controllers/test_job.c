@@ -6,13 +6,14 @@
 
 static const struct {
     const char *job, *workload;
-    enum job_phase phase;
-    enum job_step step;
+    enum mgr_job_phase phase;
+    enum mgr_job_step step;
 } stands[] = {
-    {JOB(SUSPENDED, ""), NULL, JOB_ALONE, JOB_CREATE},
-    {JOB(SUSPENDED, "'active':1"), NULL, JOB_ALONE, JOB_REST},
-    {JOB(RUNNING, ""), NULL, JOB_ALONE, JOB_STOP},
-    {JOB(RUNNING, "'conditions':[{'type':'Complete','status':'True'}]"), NULL, JOB_ALONE, JOB_REST},
+    {JOB(SUSPENDED, ""), NULL, JOB_NO_WORKLOAD, JOB_CREATE},
+    {JOB(SUSPENDED, "'active':1"), NULL, JOB_NO_WORKLOAD, JOB_REST},
+    {JOB(RUNNING, ""), NULL, JOB_NO_WORKLOAD, JOB_STOP},
+    {JOB(RUNNING, "'conditions':[{'type':'Complete','status':'True'}]"), NULL, JOB_NO_WORKLOAD,
+     JOB_REST},
     /* the Workload fits */
     {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3"), ""), JOB_WAITING, JOB_REST},
     {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3"), ADMITTED), JOB_READY, JOB_START},
@@ -63,8 +64,8 @@ static void test_stands(void **state) {
         (void)take(&f, REC_FLAVOR, flavor_spot);
         if (stands[i].workload)
             (void)take(&f, REC_WORKLOAD, stands[i].workload);
-        struct rec_job *j = job_of(take(&f, REC_JOB, stands[i].job));
-        struct job_plan p = job_plan(&f.m, j);
+        struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, stands[i].job));
+        struct mgr_job_plan p = mgr_job_plan(&f.m, j);
         if (p.phase != stands[i].phase || p.step != stands[i].step)
             print_error("case %zu\n", i);
         assert_int_equal(p.phase, stands[i].phase);
@@ -78,14 +79,14 @@ static void test_read_when_not_kept(void **state) {
     struct fixture f;
     begin(&f);
     f.m.inf->tables[REC_WORKLOAD].synced = false; /* the first lists are still coming */
-    struct rec_job *j = job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
+    struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
     assert_null(j->draft);
     f.m.inf->tables[REC_WORKLOAD].synced = true;
-    assert_int_equal(job_plan(&f.m, j).step, JOB_READ);
+    assert_int_equal(mgr_job_plan(&f.m, j).step, JOB_READ);
     j->step = JOB_READ;
     (void)take(&f, REC_JOB, JOB(SUSPENDED, ""));
     assert_non_null(j->draft);
-    assert_int_equal(job_plan(&f.m, j).step, JOB_CREATE);
+    assert_int_equal(mgr_job_plan(&f.m, j).step, JOB_CREATE);
     end(&f);
 }
 
@@ -93,8 +94,8 @@ static void test_templates_are_shared(void **state) {
     (void)state;
     struct fixture f;
     begin(&f);
-    struct rec_wl *w = wl_of(take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), "")));
-    struct rec_job *j = job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
+    struct mgr_rec_wl *w = mgr_wl_of(take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), "")));
+    struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
     assert_ptr_equal(j->template, w->podsets[0].template);
     assert_null(j->more);
     assert_null(j->draft);
@@ -156,7 +157,7 @@ static void test_start(void **state) {
                      "cluster-queue-name':'cq','l':'v'}},'spec':{'nodeSelector':{"
                      "'type':'spot','s':'t'},'tolerations':[{'key':'spot','operator':'Exists'},{'"
                      "key':'k'}]}}}}");
-    assert_string_equal(job_of(j)->note, "Admitted by clusterQueue cq");
+    assert_string_equal(mgr_job_of(j)->note, "Admitted by clusterQueue cq");
     end(&f);
 }
 
@@ -177,7 +178,7 @@ static void test_start_partly(void **state) {
         "{" JOB_META("'annotations':{'" Q "job-min-parallelism':'1','" Q
                      "job-completions-equal-parallelism':'true'},") "},'spec':{" SUSPENDED TEMPLATE
                                                                     "}}");
-    enum sl_method method;
+    enum sl_kube_method method;
     char *s = body(&f, j, &method);
     assert_non_null(
         strstr(s, "'spec':{'suspend':false,'parallelism':2,'completions':2,'template':{"));
@@ -190,14 +191,14 @@ static void conflicts(const char *job, const char *status, const char *wanted) {
     struct sl_err err = {0};
     begin(&f);
     (void)take(&f, REC_FLAVOR, flavor_spot);
-    struct rec_wl *w = wl_of(take(&f, REC_WORKLOAD, status));
-    struct rec_job *j = job_of(take(&f, REC_JOB, job));
-    struct job_extras *x = job_extras_new(&f.m, w, 0, &err);
+    struct mgr_rec_wl *w = mgr_wl_of(take(&f, REC_WORKLOAD, status));
+    struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, job));
+    struct mgr_job_extras *x = mgr_job_extras_new(&f.m, w, 0, &err);
     if (x)
-        assert_true(job_extras_fit(x, j->template, j->more, &err) < 0);
+        assert_true(mgr_job_extras_fit(x, j->template, j->more, &err) < 0);
     assert_int_equal(err.code, SL_EINVAL);
     assert_string_equal(err.text, wanted);
-    job_extras_free(x);
+    mgr_job_extras_free(x);
     end(&f);
 }
 
@@ -234,7 +235,7 @@ static void test_stop(void **state) {
     struct sl_rec *j = take(&f, REC_JOB, JOB(RUNNING, "'startTime':'2026-01-01T00:00:00Z'"));
     wants(&f, j, SL_PATCH,
           GUARD("8") ",'annotations':{'" Q "stopping':'true'}},'spec':{'suspend':true}}");
-    assert_string_equal(job_of(j)->note, "make room");
+    assert_string_equal(mgr_job_of(j)->note, "make room");
 
     (void)take(
         &f, REC_JOB,
@@ -259,7 +260,7 @@ static void test_stop(void **state) {
                       "tolerations':null}}}}");
 
     (void)take(&f, REC_JOB, JOB(SUSPENDED, ""));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_REST);
+    assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step, JOB_REST);
     end(&f);
 }
 
@@ -268,7 +269,7 @@ static void test_stop_waits(void **state) {
     (void)state;
     static const struct {
         const char *job;
-        enum job_step step;
+        enum mgr_job_step step;
     } v[] = {
         {"'nodeSelector':{'type':'spot'}," CONTAINERS "}}},'status':{'active':2}}", JOB_WAIT},
         {"'nodeSelector':{'type':'spot'}," CONTAINERS "}}},'status':{'active':0}}", JOB_RESTORE},
@@ -287,7 +288,7 @@ static void test_stop_waits(void **state) {
                                                           "'a','job-name':'j'}},'spec':{",
                        v[i].job);
         struct sl_rec *j = take(&f, REC_JOB, text);
-        assert_int_equal(job_plan(&f.m, job_of(j)).step, v[i].step);
+        assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step, v[i].step);
         end(&f);
     }
 }
@@ -302,10 +303,10 @@ static void test_retention(void **state) {
         WORKLOAD("", "'active':false," PODSET("3"),
                  "'conditions':[" COND("Evicted", "True",
                                        ",'reason':'DeactivatedDueToRequeuingLimitExceeded'") "]"));
-    struct rec_job *j = job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
-    assert_int_equal(job_plan(&f.m, j).step, JOB_REST);
-    f.port.wall += SL_HOUR;
-    assert_int_equal(job_plan(&f.m, j).step, JOB_DELETE);
+    struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
+    assert_int_equal(mgr_job_plan(&f.m, j).step, JOB_REST);
+    f.client.wall += SL_HOUR;
+    assert_int_equal(mgr_job_plan(&f.m, j).step, JOB_DELETE);
     wants(&f, &j->rec, SL_DELETE,
           "{'kind':'DeleteOptions','apiVersion':'v1','propagationPolicy':'Background','"
           "preconditions':{'uid':'ju'}}");
@@ -316,13 +317,13 @@ static void test_retention(void **state) {
 
 static void test_indexes(void **state) {
     (void)state;
-    assert_int_equal(job_index_count("", 5), 0);
-    assert_int_equal(job_index_count("1,3-5,7", 100), 5);
-    assert_int_equal(job_index_count("1,3-5,7", 5), 3);
-    assert_int_equal(job_index_count("0-9", 3), 3);
-    assert_int_equal(job_index_count("x,2,5-3,1-,-1,4", 10), 2);
-    assert_int_equal(job_index_count("0-99999999999", 10), 0);
-    assert_int_equal(job_index_count("3", 0), 0);
+    assert_int_equal(mgr_job_index_count("", 5), 0);
+    assert_int_equal(mgr_job_index_count("1,3-5,7", 100), 5);
+    assert_int_equal(mgr_job_index_count("1,3-5,7", 5), 3);
+    assert_int_equal(mgr_job_index_count("0-9", 3), 3);
+    assert_int_equal(mgr_job_index_count("x,2,5-3,1-,-1,4", 10), 2);
+    assert_int_equal(mgr_job_index_count("0-99999999999", 10), 0);
+    assert_int_equal(mgr_job_index_count("3", 0), 0);
 }
 
 static void test_reclaimable(void **state) {
@@ -338,12 +339,12 @@ static void test_reclaimable(void **state) {
         {3, 6, 6, 0, true, 0},
     };
     for (size_t i = 0; i < SL_LEN(v); i++) {
-        struct rec_job j = {.parallelism = v[i].parallelism,
-                            .completions = v[i].completions,
-                            .succeeded = v[i].succeeded,
-                            .indexes = v[i].indexes,
-                            .indexed_mode = v[i].indexed};
-        assert_int_equal(job_reclaimable(&j), v[i].wanted);
+        struct mgr_rec_job j = {.parallelism = v[i].parallelism,
+                                .completions = v[i].completions,
+                                .succeeded = v[i].succeeded,
+                                .indexes = v[i].indexes,
+                                .indexed_mode = v[i].indexed};
+        assert_int_equal(mgr_job_reclaimable(&j), v[i].wanted);
     }
 }
 

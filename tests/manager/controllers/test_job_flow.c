@@ -64,7 +64,7 @@ static uint32_t told(struct world *w, const char *reason, const char *note) {
 /* ---- the world ---- */
 
 static void begin_parts(struct world *w, uint64_t seed, const char *config, bool alone) {
-    struct sl_parts parts = {.core = !alone, .scheduler = !alone};
+    struct sl_manager_parts parts = {.core = !alone, .scheduler = !alone};
 
     parts.framework[SL_FW_JOB] = true;
     open_world(w, seed, config, parts);

@@ -12,20 +12,20 @@
 static void test_children(void **state) {
     (void)state;
     struct fixture f;
-    struct rec_job *above;
+    struct mgr_rec_job *above;
     begin(&f);
-    struct rec_job *c = job_of(take(&f, REC_JOB, CHILD("c", "cu", "b", "bu")));
-    assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_UNCLEAR);
-    assert_int_equal(job_plan(&f.m, c).phase, JOB_IGNORED);
+    struct mgr_rec_job *c = mgr_job_of(take(&f, REC_JOB, CHILD("c", "cu", "b", "bu")));
+    assert_int_equal(mgr_job_ancestry(&f.m, c, &above), JOB_ANCESTRY_UNCLEAR);
+    assert_int_equal(mgr_job_plan(&f.m, c).phase, JOB_IGNORED);
     (void)take(&f, REC_JOB, CHILD("b", "bu", "j", "ju"));
     struct sl_rec *j = take(&f, REC_JOB, JOB(SUSPENDED, ""));
-    assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_ANCESTOR);
+    assert_int_equal(mgr_job_ancestry(&f.m, c, &above), JOB_ANCESTRY_ANCESTOR);
     assert_ptr_equal(above, j);
-    assert_int_equal(job_plan(&f.m, c).step, JOB_SUSPEND_CHILD);
+    assert_int_equal(mgr_job_plan(&f.m, c).step, JOB_SUSPEND_CHILD);
     wants(&f, &c->rec, SL_PATCH,
           "{'metadata':{'resourceVersion':'7','uid':'cu'},'spec':{'suspend':true}}");
     (void)take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), ADMITTED));
-    assert_int_equal(job_plan(&f.m, c).step, JOB_REST);
+    assert_int_equal(mgr_job_plan(&f.m, c).step, JOB_REST);
     end(&f);
 }
 
@@ -33,40 +33,40 @@ static void test_children(void **state) {
 static void test_false_owners(void **state) {
     (void)state;
     struct fixture f;
-    struct rec_job *above;
+    struct mgr_rec_job *above;
     begin(&f);
     (void)take(&f, REC_JOB, JOB(SUSPENDED, ""));
-    struct rec_job *b = job_of(take(&f, REC_JOB, CHILD("b", "bu", "j", "other")));
-    struct rec_job *c = job_of(take(&f, REC_JOB, CHILD("c", "cu", "b", "bu")));
-    struct sl_owner_ref owner = {"batch/v1", "Job", "j", "other"};
-    assert_int_equal(job_kin(&f.m, b, &above), JOB_KIN_NONE);
-    assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_NONE);
-    assert_false(job_owner_managed(&f.m, "ns", &owner));
+    struct mgr_rec_job *b = mgr_job_of(take(&f, REC_JOB, CHILD("b", "bu", "j", "other")));
+    struct mgr_rec_job *c = mgr_job_of(take(&f, REC_JOB, CHILD("c", "cu", "b", "bu")));
+    struct sl_review_owner_ref owner = {"batch/v1", "Job", "j", "other"};
+    assert_int_equal(mgr_job_ancestry(&f.m, b, &above), JOB_ANCESTRY_NONE);
+    assert_int_equal(mgr_job_ancestry(&f.m, c, &above), JOB_ANCESTRY_NONE);
+    assert_false(mgr_job_owner_managed(&f.m, "ns", &owner));
     owner.uid = "ju";
-    assert_true(job_owner_managed(&f.m, "ns", &owner));
-    owner = (struct sl_owner_ref){"batch/v1", "Job", "b", "bu"};
-    assert_false(job_owner_managed(&f.m, "ns", &owner));
+    assert_true(mgr_job_owner_managed(&f.m, "ns", &owner));
+    owner = (struct sl_review_owner_ref){"batch/v1", "Job", "b", "bu"};
+    assert_false(mgr_job_owner_managed(&f.m, "ns", &owner));
     end(&f);
 }
 
 static void test_circles_end(void **state) {
     (void)state;
     struct fixture f;
-    struct rec_job *above;
+    struct mgr_rec_job *above;
     begin(&f);
-    struct rec_job *a = job_of(take(&f, REC_JOB, CHILD("a", "au", "b", "bu")));
+    struct mgr_rec_job *a = mgr_job_of(take(&f, REC_JOB, CHILD("a", "au", "b", "bu")));
     (void)take(&f, REC_JOB, CHILD("b", "bu", "a", "au"));
-    struct rec_job *s = job_of(take(&f, REC_JOB, CHILD("s", "su", "s", "su")));
-    assert_int_equal(job_kin(&f.m, a, &above), JOB_KIN_UNCLEAR);
-    assert_int_equal(job_kin(&f.m, s, &above), JOB_KIN_UNCLEAR);
-    job_mark_children(&f.m, a);
+    struct mgr_rec_job *s = mgr_job_of(take(&f, REC_JOB, CHILD("s", "su", "s", "su")));
+    assert_int_equal(mgr_job_ancestry(&f.m, a, &above), JOB_ANCESTRY_UNCLEAR);
+    assert_int_equal(mgr_job_ancestry(&f.m, s, &above), JOB_ANCESTRY_UNCLEAR);
+    mgr_job_mark_children(&f.m, a);
     end(&f);
 }
 
 static void test_deep_chains(void **state) {
     (void)state;
     struct fixture f;
-    struct rec_job *above, *last = NULL;
+    struct mgr_rec_job *above, *last = NULL;
     begin(&f);
     (void)take(&f, REC_JOB,
                "{'metadata':{'name':'n0','namespace':'ns','uid':'u0'},'spec':{" RUNNING TEMPLATE
@@ -78,11 +78,11 @@ static void test_deep_chains(void **state) {
                        "'apiVersion':'batch/v1','kind':'Job',"
                        "'name':'n%d','uid':'u%d','controller':true}]},'spec':{}}",
                        i, i, i - 1, i - 1);
-        last = job_of(take(&f, REC_JOB, text));
+        last = mgr_job_of(take(&f, REC_JOB, text));
         if (i == 10)
-            assert_int_equal(job_kin(&f.m, last, &above), JOB_KIN_NONE);
+            assert_int_equal(mgr_job_ancestry(&f.m, last, &above), JOB_ANCESTRY_NONE);
     }
-    assert_int_equal(job_kin(&f.m, last, &above), JOB_KIN_TOO_DEEP);
+    assert_int_equal(mgr_job_ancestry(&f.m, last, &above), JOB_ANCESTRY_TOO_DEEP);
     end(&f);
 }
 
@@ -99,21 +99,21 @@ static void test_prebuilt(void **state) {
     (void)state;
     struct fixture f;
     begin(&f);
-    struct rec_job *j = job_of(take(&f, REC_JOB, PREBUILT(RUNNING)));
-    struct job_plan p = job_plan(&f.m, j);
-    assert_int_equal(p.phase, JOB_ALONE);
+    struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, PREBUILT(RUNNING)));
+    struct mgr_job_plan p = mgr_job_plan(&f.m, j);
+    assert_int_equal(p.phase, JOB_NO_WORKLOAD);
     assert_int_equal(p.step, JOB_STOP);
     assert_string_equal(p.why, "missing workload");
     (void)take(&f, REC_JOB, PREBUILT(SUSPENDED));
-    assert_int_equal(job_plan(&f.m, j).step, JOB_REST);
+    assert_int_equal(mgr_job_plan(&f.m, j).step, JOB_REST);
     (void)take(&f, REC_WORKLOAD, LOOSE("3"));
-    assert_int_equal(job_plan(&f.m, j).phase, JOB_ADOPTING);
+    assert_int_equal(mgr_job_plan(&f.m, j).phase, JOB_ADOPTING);
     (void)take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), ""));
-    assert_int_equal(job_plan(&f.m, j).phase, JOB_WAITING);
+    assert_int_equal(mgr_job_plan(&f.m, j).phase, JOB_WAITING);
     (void)take(&f, REC_WORKLOAD,
                "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':2," OWNER
                "},'spec':{" PODSET("4") "}}");
-    p = job_plan(&f.m, j);
+    p = mgr_job_plan(&f.m, j);
     assert_int_equal(p.phase, JOB_OUT_OF_SYNC);
     assert_int_equal(p.step, JOB_REST); /* it is stopped already */
     end(&f);
@@ -136,11 +136,11 @@ static void test_prebuilt(void **state) {
 static void test_slices(void **state) {
     (void)state;
     struct fixture f;
-    struct job_plan p;
-    enum sl_method method;
+    struct mgr_job_plan p;
+    enum sl_kube_method method;
     begin(&f);
     struct sl_rec *j = take(&f, REC_JOB, ELASTIC("3", "false"));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step,
+    assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step,
                      JOB_CREATE); /* running, and not stopped: its pods are gated */
     char *s = body(&f, j, &method);
     assert_non_null(strstr(s, "'" Q "elastic-job':'true','" Q "workload-slice-name':'job-j-"));
@@ -148,40 +148,40 @@ static void test_slices(void **state) {
 
     /* smaller, or nothing reserved: in place */
     struct sl_rec *a = take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ""));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
+    assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step, JOB_RESIZE);
     wants(
         &f, j, SL_PATCH,
         "[{'op':'replace','path':'/metadata/resourceVersion','value':'8'},{'op':'replace','path':'/"
         "spec/podSets/0/count','value':3}]");
     (void)take(&f, REC_WORKLOAD, SLICE("a", "1", "", "4", ADMITTED));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
+    assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step, JOB_RESIZE);
 
     /* larger: a slice that replaces the one that runs */
     (void)take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ADMITTED));
     j = take(&f, REC_JOB, ELASTIC("3", "false"));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_CREATE);
+    assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step, JOB_CREATE);
     s = body(&f, j, &method);
     assert_non_null(
         strstr(s, "'" Q "workload-slice-replacement-for':'ns/a','" Q "workload-slice-name':'a'"));
     sl_freep(&s);
 
     struct sl_rec *b = take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ""));
-    p = job_plan(&f.m, job_of(j));
+    p = mgr_job_plan(&f.m, mgr_job_of(j));
     assert_ptr_equal(p.wl, b);
     assert_int_equal(p.step, JOB_REST);
-    job_slices_settle(&f.m, job_of(j));
-    assert_false(wl_will(&f.m, wl_of(a), "Finished"));
+    mgr_job_slices_settle(&f.m, mgr_job_of(j));
+    assert_false(mgr_wl_condition_will_be_true(&f.m, mgr_wl_of(a), "Finished"));
 
     (void)take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ADMITTED));
-    job_slices_settle(&f.m, job_of(j));
-    assert_true(wl_will(&f.m, wl_of(a), "Finished"));
-    assert_false(wl_will(&f.m, wl_of(b), "Finished"));
-    assert_ptr_equal(job_plan(&f.m, job_of(j)).wl, b);
+    mgr_job_slices_settle(&f.m, mgr_job_of(j));
+    assert_true(mgr_wl_condition_will_be_true(&f.m, mgr_wl_of(a), "Finished"));
+    assert_false(mgr_wl_condition_will_be_true(&f.m, mgr_wl_of(b), "Finished"));
+    assert_ptr_equal(mgr_job_plan(&f.m, mgr_job_of(j)).wl, b);
 
     /* one that belongs to nothing */
     struct sl_rec *c = take(&f, REC_WORKLOAD, SLICE("c", "3", REPLACES("x"), "5", ""));
-    job_slices_settle(&f.m, job_of(j));
-    assert_true(wl_will(&f.m, wl_of(c), "Finished"));
+    mgr_job_slices_settle(&f.m, mgr_job_of(j));
+    assert_true(mgr_wl_condition_will_be_true(&f.m, mgr_wl_of(c), "Finished"));
     end(&f);
 }
 
@@ -203,14 +203,14 @@ static void test_too_many_slices(void **state) {
                        i, i);
         v[i] = take(&f, REC_WORKLOAD, text);
     }
-    struct job_plan p = job_plan(&f.m, job_of(j));
+    struct mgr_job_plan p = mgr_job_plan(&f.m, mgr_job_of(j));
     assert_null(p.wl);
     assert_int_equal(p.step, JOB_REST);
-    job_changed(&f.m, j);
+    mgr_job_changed(&f.m, j);
     for (uint32_t i = 0; i < SL_LEN(v); i++)
-        assert_false(wl_will(&f.m, wl_of(v[i]), "Finished"));
+        assert_false(mgr_wl_condition_will_be_true(&f.m, mgr_wl_of(v[i]), "Finished"));
     j = take(&f, REC_JOB, ELASTIC("3", "false"));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_STOP);
+    assert_int_equal(mgr_job_plan(&f.m, mgr_job_of(j)).step, JOB_STOP);
     end(&f);
 }
 

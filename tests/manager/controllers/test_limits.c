@@ -19,9 +19,9 @@
 /* A manager with records and nothing that runs. */
 static struct sl_manager *manager_new(void) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
-    static struct sl_port port;
+    static struct sl_kube_client client;
     m->inf = sl_inf_new(&(struct sl_inf_spec){
-        .port = &port, .kinds = kinds, .n_kinds = REC_KINDS, .ctx = m, .max_in_flight = 1});
+        .client = &client, .kinds = mgr_kinds, .n_kinds = REC_KINDS, .ctx = m, .max_in_flight = 1});
     m->syms = &m->inf->syms;
     return m;
 }
@@ -32,12 +32,12 @@ static void manager_free(struct sl_manager *m) {
     sl_freep(&m);
 }
 
-static struct sl_rec *put(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name,
-                          const char *text) {
+static struct sl_rec *put(struct sl_manager *m, enum mgr_rec_kind k, const char *ns,
+                          const char *name, const char *text) {
     struct sl_rec *r = sl_inf_add(m->inf, k, ns, name);
-    conf_of(r)->text = sl_strdup(text);
+    mgr_conf_of(r)->text = sl_strdup(text);
     if (k == REC_LIMIT_RANGE)
-        limits_add(m, r);
+        mgr_limits_add(m, r);
     return r;
 }
 
@@ -175,7 +175,7 @@ static void test_examples(void **state) {
             (void)put(m, REC_LIMIT_RANGE, "ns", k ? "a" : "b", x->ranges[k]);
         if (x->class)
             (void)put(m, REC_RUNTIME_CLASS, "", "kata", x->class);
-        limits_put_pod(m, sl_sym_put(m->syms, "ns"), x->pod, 0, &out, &invalid);
+        mgr_limits_put_pod(m, sl_sym_put(m->syms, "ns"), x->pod, 0, &out, &invalid);
         check(x->name, sl_buf_str(&out), x->want ? x->want : sl_buf_str(&out));
         check(x->name, sl_buf_str(&invalid), x->invalid);
         sl_buf_done(&out);
@@ -193,7 +193,7 @@ static void test_podsets(void **state) {
     sl_buf_init(&invalid, 65536);
     (void)put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Container", "\"max\":{\"cpu\":\"1\"}"));
     for (uint32_t i = 0; i < 3; i++)
-        limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), i, &out, &invalid);
+        mgr_limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), i, &out, &invalid);
     assert_string_equal(
         sl_buf_str(&invalid),
         HEAD "[" AT ".containers[0]: Invalid value: [\"cpu\"]: " ABOVE
@@ -208,15 +208,15 @@ static void test_namespaces(void **state) {
     (void)state;
     struct sl_manager *m = manager_new();
     sl_sym ns = sl_sym_put(m->syms, "ns"), other = sl_sym_put(m->syms, "other");
-    assert_false(limits_matter(m, ns));
+    assert_false(mgr_limits_matter(m, ns));
     struct sl_rec *a = put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
     struct sl_rec *b = put(m, REC_LIMIT_RANGE, "ns", "b", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
-    assert_true(limits_matter(m, ns));
-    assert_false(limits_matter(m, other));
-    limits_drop(m, a);
-    assert_true(limits_matter(m, ns));
-    limits_drop(m, b);
-    assert_false(limits_matter(m, ns));
+    assert_true(mgr_limits_matter(m, ns));
+    assert_false(mgr_limits_matter(m, other));
+    mgr_limits_drop(m, a);
+    assert_true(mgr_limits_matter(m, ns));
+    mgr_limits_drop(m, b);
+    assert_false(mgr_limits_matter(m, ns));
     manager_free(m);
 }
 
@@ -232,7 +232,7 @@ static void test_many_resources(void **state) {
             sl_buf_printf(&range, "\"example.com/r%d\":\"1\",", i);
         sl_buf_puts(&range, "\"cpu\":\"1\"}}]}}");
         (void)put(m, REC_LIMIT_RANGE, "ns", "a", sl_buf_str(&range));
-        limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), 0, &out, &invalid);
+        mgr_limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), 0, &out, &invalid);
         assert_string_equal(sl_buf_str(&invalid),
                             HEAD "more than 64 resources in the LimitRanges of the namespace");
         sl_buf_done(&range);

@@ -36,7 +36,7 @@ static const char config[] =
 
 static void start(struct world *w, uint32_t client, bool standby) {
     struct sl_manager_spec spec = {
-        .port = fakeapi_port(w->api, client),
+        .client = fakeapi_port(w->api, client),
         .settings = w->settings,
         .parts = {.core = true, .scheduler = true},
         .metrics = w->metrics,
@@ -80,7 +80,7 @@ static void run(struct world *w, sl_span span) {
 
 /* Quotes are written as '. */
 static void _printf_(4, 5)
-    write(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
+    write(struct world *w, enum sl_kube_method method, const char *path, const char *fmt, ...) {
     char body[4096];
     va_list args;
     va_start(args, fmt);

@@ -10,7 +10,8 @@
 
 /* ---- acting ---- */
 
-static void begin_parts(struct world *w, uint64_t seed, const char *config, struct sl_parts parts) {
+static void begin_parts(struct world *w, uint64_t seed, const char *config,
+                        struct sl_manager_parts parts) {
     open_world(w, seed, config, parts);
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/resourceflavors", "{'metadata':{'name':'f'},'spec':{}}");
@@ -24,7 +25,7 @@ static void begin_parts(struct world *w, uint64_t seed, const char *config, stru
 
 static void begin(struct world *w) {
     begin_parts(w, 1, CONFIG,
-                (struct sl_parts){.core = true, .scheduler = true, .elasticjobs = true});
+                (struct sl_manager_parts){.core = true, .scheduler = true, .elasticjobs = true});
 }
 
 /* A podset of this many pods; 'more': further ones. */
@@ -239,7 +240,7 @@ static void test_switched_off(void **state) {
         struct world w;
         begin_parts(
             &w, 1, cases[i].config,
-            (struct sl_parts){
+            (struct sl_manager_parts){
                 .core = true, .scheduler = true, .elasticjobs = cases[i].part, .tas = true});
         slice(&w, "one", "", 2, "");
         pod(&w, "a");
@@ -331,8 +332,9 @@ static void test_bad_weather(void **state) {
         char name[16];
         int made = 0, ended = 0;
         /* Clocks jump by an hour at times: nobody waits for pods here. */
-        begin_parts(&w, seed, CONFIG "featureGates: {DisableWaitForPodsReady: true}\n",
-                    (struct sl_parts){.core = true, .scheduler = true, .elasticjobs = true});
+        begin_parts(
+            &w, seed, CONFIG "featureGates: {DisableWaitForPodsReady: true}\n",
+            (struct sl_manager_parts){.core = true, .scheduler = true, .elasticjobs = true});
         sl_prng_init(&p, seed);
         fakeapi_some_faults(&p, 4, &faults);
         fakeapi_set_faults(w.api, &faults);
@@ -369,9 +371,9 @@ static void test_bad_weather(void **state) {
     "'resources':{'requests':{'memory':'2Gi'}}}],'containers':[{'name':'c','resources':{"          \
     "'requests':{" requests "}}},{'name':'d','resources':{'limits':{'cpu':'500m'}}}]}}"
 
-static struct rec_pod *kept(struct world *w, const char *name) {
+static struct mgr_rec_pod *kept(struct world *w, const char *name) {
     struct sl_rec *r = sl_inf_find(w->m->inf, REC_POD, "ns", name);
-    return r ? pod_of(r) : NULL;
+    return r ? mgr_pod_of(r) : NULL;
 }
 
 static void test_what_is_kept(void **state) {
@@ -387,10 +389,10 @@ static void test_what_is_kept(void **state) {
     assert_non_null(kept(&w, "gated"));
     assert_int_equal(w.m->inf->tables[REC_POD].n, 1);
 
-    pods_watch_nodes(w.m);
+    mgr_pods_watch_nodes(w.m);
     run(&w, SETTLE);
     assert_int_equal(w.m->inf->tables[REC_POD].n, 4);
-    struct rec_pod *a = kept(&w, "a"), *b = kept(&w, "b"), *c = kept(&w, "c");
+    struct mgr_rec_pod *a = kept(&w, "a"), *b = kept(&w, "b"), *c = kept(&w, "c");
     assert_string_equal(sl_sym_str(w.m->syms, a->node), "n");
     assert_ptr_equal(a->shape, b->shape);
     assert_ptr_not_equal(a->shape, c->shape);
@@ -407,7 +409,7 @@ static void test_what_is_kept(void **state) {
     run(&w, SETTLE);
     assert_int_equal(w.m->inf->tables[REC_POD].n, 1);
     assert_int_equal(kept(&w, "b")->shape->refs, 1);
-    assert_int_equal(w.m->crews_by_name.n, 0);
+    assert_int_equal(w.m->workload_pods_by_name.n, 0);
     end(&w);
 }
 
@@ -427,7 +429,7 @@ static void test_odd_pods(void **state) {
     struct world w;
     char body[1024];
     begin(&w);
-    pods_watch_nodes(w.m);
+    mgr_pods_watch_nodes(w.m);
     for (size_t i = 0; i < SL_LEN(specs); i++) {
         (void)snprintf(body, sizeof body,
                        "{'metadata':{'name':'p%zu','labels':{'" Q "podset':3},'annotations':{'" Q
@@ -454,7 +456,7 @@ static void test_gone_in_flight(void **state) {
     run(&w, SETTLE);
     uint32_t before = w.m->inf->recs.n - w.m->inf->free_ids.n;
     pod(&w, "a");
-    while (!kept(&w, "a") || !pod_sent(kept(&w, "a"), POD_GATE_ELASTIC))
+    while (!kept(&w, "a") || !mgr_pod_sent(kept(&w, "a"), POD_GATE_ELASTIC))
         run(&w, SL_MSEC / 10);
     set_phase(&w, "a", "Failed");
     run(&w, SETTLE);

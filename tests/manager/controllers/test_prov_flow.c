@@ -36,7 +36,7 @@ static void check(struct world *w, const char *name) {
 /* Queue q with the check "prov", and whatever other checks. */
 static void begin(struct world *w, uint64_t seed, const char *class, const char *more) {
     open_world(w, seed, CONFIG,
-               (struct sl_parts){.core = true, .scheduler = true, .provisioning = true});
+               (struct sl_manager_parts){.core = true, .scheduler = true, .provisioning = true});
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/resourceflavors",
            "{'metadata':{'name':'f'},'spec':{'nodeLabels':{'pool':'p'},'tolerations':[{'key':'t',"

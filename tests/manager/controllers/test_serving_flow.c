@@ -131,7 +131,7 @@ static void test_legacy_name(void **state) {
     open_stage(&s, 1, "test-sts", 10);
     struct sl_buf name;
     sl_buf_init(&name, 512);
-    wl_name(&name, "StatefulSet", "apps", "test-sts", "", "", false);
+    mgr_wl_name(&name, "StatefulSet", "apps", "test-sts", "", "", false);
     char text[1024];
     (void)snprintf(text, sizeof text,
                    "{'metadata':{'name':'%s'},'spec':{'active':true,'queueName':'q','podSets':[{"
@@ -370,8 +370,8 @@ static void test_lws(void **state) {
         assert_int_equal(z.n, 2);
         struct sl_buf name;
         sl_buf_init(&name, 512);
-        wl_name(&name, "LeaderWorkerSet", "leaderworkerset.x-k8s.io", "llm-1",
-                sl_json_str(fakeapi_get(s.w.api, LWSETS "/llm"), "metadata.uid"), "", false);
+        mgr_wl_name(&name, "LeaderWorkerSet", "leaderworkerset.x-k8s.io", "llm-1",
+                    sl_json_str(fakeapi_get(s.w.api, LWSETS "/llm"), "metadata.uid"), "", false);
         char path[512];
         (void)snprintf(path, sizeof path, WORKLOADS "/%s", sl_buf_str(&name));
         sl_buf_done(&name);

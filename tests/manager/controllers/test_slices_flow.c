@@ -63,7 +63,7 @@ static const char *position(struct world *w, const char *name) {
 /* ---- the world ---- */
 
 static void begin(struct world *w, uint64_t seed, const char *config) {
-    open_world(w, seed, config, (struct sl_parts){.core = true, .scheduler = true});
+    open_world(w, seed, config, (struct sl_manager_parts){.core = true, .scheduler = true});
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/resourceflavors", "{'metadata':{'name':'f'},'spec':{}}");
     create(w, KUEUE "/clusterqueues",

@@ -50,12 +50,12 @@ static void test_nodes(void **state) {
     assert_non_null(strstr(condition(&w, "a", "QuotaReserved", "message"),
                            "allows to fit only 4 out of 5 pod(s)"));
     e = sl_manager_engine(w.m);
-    uint64_t looks = sl_engine_looks(e);
+    uint64_t looks = sl_engine_evaluations(e);
     patch(&w, "/api/v1/nodes/n1/status",
           "{'status':{'conditions':[{'type':'Ready','status':'True','lastHeartbeatTime':"
           "'2026-01-01T00:10:00Z'}]}}");
     run(&w, SETTLE);
-    assert_int_equal(sl_engine_looks(e), looks); /* a heartbeat is no news */
+    assert_int_equal(sl_engine_evaluations(e), looks); /* a heartbeat is no news */
 
     node(&w, "n5", "r2");
     run(&w, SETTLE);
@@ -299,7 +299,7 @@ static void test_slices(void **state) {
 
 static bool decided(struct world *w, const char *name) {
     struct sl_engine *e = sl_manager_engine(w->m);
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     return sl_engine_workload(e, sl_engine_find(e, "ns", name), &v) && v.phase == SL_PHASE_ADMITTED;
 }
 
@@ -392,7 +392,7 @@ static void test_as_they_come(void **state) {
 static void test_pod_group_stands_together(void **state) {
     (void)state;
     struct world w;
-    struct sl_parts parts;
+    struct sl_manager_parts parts;
     char text[1024], path[64];
     begin(&w, 13);
     parts = w.parts;

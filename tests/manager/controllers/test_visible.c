@@ -17,7 +17,7 @@ static yyjson_doc *doc;
 /* ---- the world ---- */
 
 static void begin(struct world *w) {
-    open_world(w, 1, CONFIG, (struct sl_parts){.core = true, .scheduler = true});
+    open_world(w, 1, CONFIG, (struct sl_manager_parts){.core = true, .scheduler = true});
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'other'}}");
     create(w, KUEUE "/resourceflavors", "{'metadata':{'name':'f'},'spec':{}}");
@@ -65,18 +65,18 @@ static void workload(struct world *w, const char *ns, const char *name, int prio
 /* ---- asking ---- */
 
 /* Returns how many pieces it took; 0: there is no such queue. */
-static uint32_t write_all(const struct sl_manager *m, const struct sl_pending_query *q) {
-    struct sl_pending *p = sl_pending_open(m, q);
+static uint32_t write_all(const struct sl_manager *m, const struct sl_manager_pending_query *q) {
+    struct sl_manager_pending *p = sl_manager_pending_open(m, q);
     uint32_t n = 1;
     if (!p)
         return 0;
-    while (sl_pending_more(p, &text))
+    while (sl_manager_pending_more(p, &text))
         n++;
-    sl_pending_free(p);
+    sl_manager_pending_free(p);
     return n;
 }
 
-static yyjson_val *ask(const struct sl_manager *m, struct sl_pending_query q) {
+static yyjson_val *ask(const struct sl_manager *m, struct sl_manager_pending_query q) {
     yyjson_doc_free(doc);
     doc = NULL;
     sl_buf_clear(&text);
@@ -92,7 +92,7 @@ static yyjson_val *ask(const struct sl_manager *m, struct sl_pending_query q) {
 }
 
 /* The line as "name place/place ...". */
-static const char *places(struct world *w, struct sl_pending_query q) {
+static const char *places(struct world *w, struct sl_manager_pending_query q) {
     yyjson_val *items = ask(w->m, q), *v;
     size_t i, n, at = 0;
     w->text[0] = '\0';
@@ -115,30 +115,32 @@ static void test_places(void **state) {
     workload(&w, "other", "b", 0, 2);
     workload(&w, "ns", "c", 5, 3);
     workload(&w, "other", "d", 0, 4);
-    assert_string_equal(places(&w, (struct sl_pending_query){.queue = "q", ALL}),
+    assert_string_equal(places(&w, (struct sl_manager_pending_query){.queue = "q", ALL}),
                         "c 0/0, a 1/1, b 2/0, d 3/1");
-    assert_string_equal(places(&w, (struct sl_pending_query){.queue = "q", .limit = 2}),
+    assert_string_equal(places(&w, (struct sl_manager_pending_query){.queue = "q", .limit = 2}),
                         "c 0/0, a 1/1");
     assert_string_equal(
-        places(&w, (struct sl_pending_query){.queue = "q", .limit = 2, .offset = 2}),
+        places(&w, (struct sl_manager_pending_query){.queue = "q", .limit = 2, .offset = 2}),
         "b 2/0, d 3/1");
     assert_string_equal(
-        places(&w, (struct sl_pending_query){.queue = "q", ALL, .offset = UINT32_MAX}), "");
-    assert_string_equal(places(&w, (struct sl_pending_query){.queue = "q"}), "");
-    assert_string_equal(places(&w, (struct sl_pending_query){.ns = "ns", .queue = "main", ALL}),
-                        "c 0/0, a 1/1");
+        places(&w, (struct sl_manager_pending_query){.queue = "q", ALL, .offset = UINT32_MAX}), "");
+    assert_string_equal(places(&w, (struct sl_manager_pending_query){.queue = "q"}), "");
     assert_string_equal(
-        places(&w, (struct sl_pending_query){.ns = "other", .queue = "main", ALL, .offset = 1}),
+        places(&w, (struct sl_manager_pending_query){.ns = "ns", .queue = "main", ALL}),
+        "c 0/0, a 1/1");
+    assert_string_equal(
+        places(&w,
+               (struct sl_manager_pending_query){.ns = "other", .queue = "main", ALL, .offset = 1}),
         "d 3/1");
     /* A queue that leads nowhere has nobody in line; one that is not there is another matter. */
-    assert_string_equal(places(&w, (struct sl_pending_query){.ns = "ns", .queue = "lost", ALL}),
-                        "");
-    assert_null(ask(w.m, (struct sl_pending_query){.queue = "p", ALL}));
-    assert_null(ask(w.m, (struct sl_pending_query){.ns = "other", .queue = "lost", ALL}));
+    assert_string_equal(
+        places(&w, (struct sl_manager_pending_query){.ns = "ns", .queue = "lost", ALL}), "");
+    assert_null(ask(w.m, (struct sl_manager_pending_query){.queue = "p", ALL}));
+    assert_null(ask(w.m, (struct sl_manager_pending_query){.ns = "other", .queue = "lost", ALL}));
     /* Who leaves makes room, and everybody moves up. */
     request(&w, SL_DELETE, WORKLOADS "/holder", NULL, NULL);
     run(&w, SETTLE);
-    assert_string_equal(places(&w, (struct sl_pending_query){.queue = "q", ALL}),
+    assert_string_equal(places(&w, (struct sl_manager_pending_query){.queue = "q", ALL}),
                         "a 0/0, b 1/0, d 2/1");
     finish(&w);
 }
@@ -150,7 +152,7 @@ static void test_items(void **state) {
     workload(&w, "ns", "holder", 0, 3);
     workload(&w, "ns", "a", 7, 2);
     workload(&w, "other", "b", 7, 2); /* alike: it is not looked at for itself */
-    yyjson_val *items = ask(w.m, (struct sl_pending_query){.queue = "q", ALL});
+    yyjson_val *items = ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     assert_int_equal(yyjson_arr_size(items), 2);
     for (size_t i = 0; i < 2; i++) {
         yyjson_val *v = yyjson_arr_get(items, i);
@@ -192,7 +194,8 @@ static void test_message(void **state) {
     sl_manager_lead(w.m, false); /* or it would say what is so */
     patch(&w, WORKLOADS "/a/status", body);
     run(&w, SL_SEC);
-    yyjson_val *v = yyjson_arr_get_first(ask(w.m, (struct sl_pending_query){.queue = "q", ALL}));
+    yyjson_val *v =
+        yyjson_arr_get_first(ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
     const char *message = sl_json_str(v, "message");
     assert_string_equal(sl_json_str(v, "reason"), "Odd");
     assert_true(strlen(message) > 1000 && strlen(message) <= 1024);
@@ -225,12 +228,13 @@ static void test_back_off(void **state) {
     patch(&w, WORKLOADS "/a/status", body);
     start(&w, 1, 1);
     run(&w, SETTLE);
-    yyjson_val *v = yyjson_arr_get_first(ask(w.m, (struct sl_pending_query){.queue = "q", ALL}));
+    yyjson_val *v =
+        yyjson_arr_get_first(ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
     assert_string_equal(sl_json_str(v, "metadata.name"), "a");
     assert_string_equal(sl_json_str(v, "expectedStartTime"), until);
     assert_string_equal(sl_json_str(v, "message"), "late");
     run(&w, 700 * SL_SEC);
-    v = yyjson_arr_get_first(ask(w.m, (struct sl_pending_query){.queue = "q", ALL}));
+    v = yyjson_arr_get_first(ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
     assert_null(sl_json_at(v, "expectedStartTime"));
     assert_non_null(strstr(sl_json_str(v, "message"), "insufficient unused quota"));
     finish(&w);
@@ -249,10 +253,10 @@ static void test_standby(void **state) {
         workload(&w, i % 3 ? "ns" : "other", name, i % 4, 1 + i % 3);
     }
     run(&w, SETTLE);
-    (void)ask(w.m, (struct sl_pending_query){.queue = "q", ALL});
+    (void)ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     said = sl_strdup(sl_buf_str(&text));
     struct sl_manager_spec spec = {.parts = w.parts,
-                                   .port = fakeapi_port(w.api, 1),
+                                   .client = fakeapi_port(w.api, 1),
                                    .settings = w.settings,
                                    .instance = "standby",
                                    .seed = 2,
@@ -260,7 +264,7 @@ static void test_standby(void **state) {
     struct sl_manager *leader = w.m;
     w.m = sl_manager_new(&spec);
     run(&w, SETTLE);
-    (void)ask(w.m, (struct sl_pending_query){.queue = "q", ALL});
+    (void)ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     assert_string_equal(said, sl_buf_str(&text));
     sl_manager_free(w.m);
     w.m = leader;
@@ -271,7 +275,7 @@ static void test_standby(void **state) {
 /* Whoever goes while a long answer is being written is left out of what is still to come. */
 static void test_pieces(void **state) {
     struct world w;
-    struct sl_pending_query q = {.version = "v1beta2", .queue = "q", .limit = 1000};
+    struct sl_manager_pending_query q = {.version = "v1beta2", .queue = "q", .limit = 1000};
     (void)state;
     begin(&w);
     for (uint32_t i = 0; i < 300; i++) {
@@ -284,17 +288,17 @@ static void test_pieces(void **state) {
         create(&w, WORKLOADS, body);
     }
     run(&w, SETTLE);
-    struct sl_pending *p = sl_pending_open(w.m, &q);
-    assert_true(sl_pending_more(p, &text));
+    struct sl_manager_pending *p = sl_manager_pending_open(w.m, &q);
+    assert_true(sl_manager_pending_more(p, &text));
     for (uint32_t i = 0; i < 300; i++) {
         char path[128];
         (void)snprintf(path, sizeof path, WORKLOADS "/w%u", i);
         request(&w, SL_DELETE, path, NULL, NULL);
     }
     run(&w, SETTLE);
-    while (sl_pending_more(p, &text))
+    while (sl_manager_pending_more(p, &text))
         ;
-    sl_pending_free(p);
+    sl_manager_pending_free(p);
     yyjson_doc_free(doc);
     doc = yyjson_read(text.s, text.len, 0);
     yyjson_val *items = sl_json_at(yyjson_doc_get_root(doc), "items");
@@ -321,7 +325,7 @@ static void test_cost(void **state) {
     }
     run(&w, SETTLE);
     for (uint32_t offset = 0; offset < n; offset += n / 2) {
-        struct sl_pending_query q = {
+        struct sl_manager_pending_query q = {
             .version = "v1beta2", .queue = "q", .limit = 1000, .offset = offset};
         sl_buf_clear(&text);
         (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
@@ -331,8 +335,9 @@ static void test_cost(void **state) {
                (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6);
         assert_true(text.len > 200000);
     }
-    if (n >= SL_PENDING_MOST) {
-        struct sl_pending_query q = {.version = "v1beta2", .queue = "q", .limit = SL_PENDING_MOST};
+    if (n >= SL_MANAGER_PENDING_MOST) {
+        struct sl_manager_pending_query q = {
+            .version = "v1beta2", .queue = "q", .limit = SL_MANAGER_PENDING_MOST};
         sl_buf_clear(&text);
         (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
         assert_true(write_all(w.m, &q) > 1);

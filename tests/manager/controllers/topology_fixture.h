@@ -155,7 +155,8 @@ static inline void topology(struct world *w) {
 }
 
 static inline void begin(struct world *w, uint64_t seed) {
-    struct sl_parts parts = {.core = true, .scheduler = true, .tas = true, .elasticjobs = true};
+    struct sl_manager_parts parts = {
+        .core = true, .scheduler = true, .tas = true, .elasticjobs = true};
     open_world(w, seed, CONFIG "featureGates: {ElasticJobsViaWorkloadSlices: true}\n", parts);
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     node(w, "n1", "r1");

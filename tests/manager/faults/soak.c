@@ -55,7 +55,7 @@ static void die(const char *what) {
 
 /* ---- acting ---- */
 
-static int send(struct soak *s, enum sl_method method, const char *path, const char *text) {
+static int send(struct soak *s, enum sl_kube_method method, const char *path, const char *text) {
     struct sl_buf out = SL_BUF(BODY_MAX);
     char *body = text ? sl_strdup(text) : NULL;
     for (char *at = body; at && *at; at++)
@@ -303,7 +303,7 @@ static void open_world(struct soak *s, uint64_t seed) {
         die(err.text);
     sl_warnings_done(&warnings);
     struct sl_manager_spec spec = {.parts = {.core = true, .scheduler = true},
-                                   .port = fakeapi_port(s->api, 0),
+                                   .client = fakeapi_port(s->api, 0),
                                    .settings = s->settings,
                                    .metrics = s->metrics,
                                    .instance = "soak",

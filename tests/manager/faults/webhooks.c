@@ -18,7 +18,7 @@ static const struct hook {
     {"workloads", "kueue-x-k8s-io-v1beta2-workload", true, true},
 };
 
-static const struct sl_api_view *some_view(struct world *w) {
+static const struct sl_review_view *some_view(struct world *w) {
     uint32_t first = world_below(w, SL_LEN(w->replicas));
     for (uint32_t i = 0; i < SL_LEN(w->replicas); i++) {
         struct replica *r = &w->replicas[(first + i) % SL_LEN(w->replicas)];
@@ -82,7 +82,7 @@ static void apply(struct world *w, yyjson_mut_doc *m, const char *base64) {
 }
 
 /* 0, or the code with which it is refused. */
-static int ask(struct world *w, const struct sl_api_view *view, const char *verb,
+static int ask(struct world *w, const struct sl_review_view *view, const char *verb,
                const struct hook *h, const struct fakeapi_write *fw, struct sl_buf *why) {
     struct sl_buf body, out;
     char path[96];
@@ -116,7 +116,7 @@ int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why) 
             h = &hooks[i];
     if (!h || (fw->client == FAKEAPI_NOBODY && !w->reviewed))
         return 0;
-    const struct sl_api_view *view = some_view(w);
+    const struct sl_review_view *view = some_view(w);
     if (!view) {
         sl_buf_puts(why, "no endpoints available");
         return 500;

@@ -46,7 +46,8 @@ void world_tell(const struct world *w, const char *fmt, ...) {
     (void)putchar('\n');
 }
 
-int world_send(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
+int world_send(struct world *w, enum sl_kube_method method, const char *path, const char *fmt,
+               ...) {
     char body[4096];
     va_list ap;
     va_start(ap, fmt);
@@ -239,7 +240,7 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
 
 static struct sl_manager *new_manager(struct world *w, struct fakeapi *api, uint32_t client,
                                       uint64_t seed, bool standby) {
-    struct sl_manager_spec spec = {.port = fakeapi_port(api, client),
+    struct sl_manager_spec spec = {.client = fakeapi_port(api, client),
                                    .settings = w->settings,
                                    .parts = w->story->parts,
                                    .instance = "test",
@@ -300,7 +301,7 @@ static sl_time cpu_now(void) {
 static void dump_of(struct sl_manager *m, struct sl_buf *out) {
     struct sl_effects effects;
     sl_effects_init(&effects);
-    sl_engine_settle(sl_manager_engine(m), &effects);
+    sl_engine_refresh(sl_manager_engine(m), &effects);
     sl_effects_done(&effects);
     sl_buf_init(out, (size_t)16 << 20);
     sl_manager_dump(m, out);
@@ -469,7 +470,7 @@ void world_compare(struct world *w) {
 }
 
 static void compare_usage_of(struct world *w, uint32_t q, uint32_t f, uint32_t r) {
-    struct sl_cell_view cell = {0};
+    struct sl_engine_cell_view cell = {0};
     char name[16];
     int64_t sum = 0;
     (void)snprintf(name, sizeof name, "cq-%u", q);

@@ -74,7 +74,7 @@ struct world;
 struct story {
     const char *name; /* of the program */
     const char *config;
-    struct sl_parts parts;
+    struct sl_manager_parts parts;
     bool webhooks; /* what users and managers write is reviewed */
     void (*run)(struct world *w);
     /* The leader knows all that there is and has nothing to do; NULL: nothing more is asked. */
@@ -113,7 +113,7 @@ struct world {
 void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void world_tell(const struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* By hand; patches are merge patches. Returns the HTTP status. */
-int world_send(struct world *w, enum sl_method method, const char *path, const char *fmt, ...)
+int world_send(struct world *w, enum sl_kube_method method, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* True once in n. */
 static inline bool world_odds(struct world *w, uint64_t n) {

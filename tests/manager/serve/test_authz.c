@@ -17,30 +17,30 @@
 #define NO "{\"status\":{\"allowed\":false}}"
 
 static struct {
-    struct sl_port port;
+    struct sl_kube_client client;
     uint32_t n, heard, cancelled;
     char path[128], body[512]; /* of the last request */
-    sl_reply_fn done;
+    sl_kube_reply_fn done;
     void *ctx;
 } w;
 
-static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                          void *ctx) {
+static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
+                               sl_kube_reply_fn done, void *ctx) {
     (void)p;
     (void)snprintf(w.path, sizeof w.path, "%s", rq->path);
     (void)snprintf(w.body, sizeof w.body, "%s", rq->body);
     w.done = done;
     w.ctx = ctx;
-    return (sl_call){++w.n};
+    return (sl_kube_call){++w.n};
 }
 
-static void on_cancel(struct sl_port *p, sl_call c) {
+static void on_cancel(struct sl_kube_client *p, sl_kube_call c) {
     (void)p;
     (void)c;
     w.cancelled++;
 }
 
-static const struct sl_port_ops ops = {on_request, NULL, on_cancel};
+static const struct sl_kube_client_ops ops = {on_request, NULL, on_cancel};
 
 static void on_heard(void *ctx) {
     (void)ctx;
@@ -48,25 +48,25 @@ static void on_heard(void *ctx) {
 }
 
 static void answer(int status, const char *body) {
-    w.done(w.ctx, &(struct sl_reply){.status = status, .body = body, .len = strlen(body)});
+    w.done(w.ctx, &(struct sl_kube_reply){.status = status, .body = body, .len = strlen(body)});
 }
 
-static struct sl_authz *fresh(void) {
+static struct serve_authz *fresh(void) {
     memset(&w, 0, sizeof w);
-    w.port.ops = &ops;
-    return sl_authz_new(&w.port, on_heard, NULL);
+    w.client.ops = &ops;
+    return serve_authz_new(&w.client, on_heard, NULL);
 }
 
 static void test_headers(void **state) {
-    struct sl_authz *a = fresh();
+    struct serve_authz *a = fresh();
     (void)state;
     for (const char *const *h =
              (const char *const[]){"", "Basic eA==", "Bearer", "Bearer ", "Bearer a b", NULL};
          *h; h++)
-        assert_int_equal(sl_authz_ask(a, NULL, *h, WHAT), SL_AUTHZ_UNKNOWN);
-    assert_int_equal(sl_authz_ask(a, NULL, NULL, WHAT), SL_AUTHZ_UNKNOWN);
+        assert_int_equal(serve_authz_check(a, NULL, *h, WHAT), SL_AUTHZ_UNKNOWN);
+    assert_int_equal(serve_authz_check(a, NULL, NULL, WHAT), SL_AUTHZ_UNKNOWN);
     assert_int_equal(w.n, 0);
-    sl_authz_free(a);
+    serve_authz_free(a);
 }
 
 static void test_answers(void **state) {
@@ -75,7 +75,7 @@ static void test_answers(void **state) {
         const char *who;
         int may_status; /* 0: not asked */
         const char *may;
-        enum sl_authz_says says;
+        enum serve_authz_result says;
         sl_span kept;
     } cases[] = {
         {201, KNOWN, 201, YES, SL_AUTHZ_ALLOWED, SL_MINUTE},
@@ -87,9 +87,9 @@ static void test_answers(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct sl_authz *a = fresh();
-        assert_int_equal(sl_authz_ask(a, NULL, "bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
-        assert_int_equal(sl_authz_ask(a, NULL, "Bearer secret\"1", WHAT),
+        struct serve_authz *a = fresh();
+        assert_int_equal(serve_authz_check(a, NULL, "bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
+        assert_int_equal(serve_authz_check(a, NULL, "Bearer secret\"1", WHAT),
                          SL_AUTHZ_WAIT); /* asked once */
         assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
         assert_non_null(strstr(w.body, "\"token\":\"secret\\\"1\""));
@@ -103,30 +103,30 @@ static void test_answers(void **state) {
         }
         uint32_t n = w.n;
         assert_int_equal(w.heard, 1);
-        w.port.mono += cases[i].kept - 1;
-        assert_int_equal(sl_authz_ask(a, NULL, "Bearer secret\"1", WHAT), cases[i].says);
+        w.client.mono += cases[i].kept - 1;
+        assert_int_equal(serve_authz_check(a, NULL, "Bearer secret\"1", WHAT), cases[i].says);
         assert_int_equal(w.n, n);
-        w.port.mono += 1;
-        assert_int_equal(sl_authz_ask(a, NULL, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
+        w.client.mono += 1;
+        assert_int_equal(serve_authz_check(a, NULL, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
         assert_int_equal(w.n, n + 1);
-        sl_authz_free(a);
+        serve_authz_free(a);
         assert_true(w.cancelled >= 1);
     }
 }
 
 static void test_many(void **state) {
-    struct sl_authz *a = fresh();
+    struct serve_authz *a = fresh();
     char header[32];
     (void)state;
-    for (uint32_t i = 0; i < SL_AUTHZ_ASKING; i++) {
+    for (uint32_t i = 0; i < SL_AUTHZ_IN_FLIGHT; i++) {
         (void)snprintf(header, sizeof header, "Bearer %u", i);
-        assert_int_equal(sl_authz_ask(a, NULL, header, WHAT), SL_AUTHZ_WAIT);
+        assert_int_equal(serve_authz_check(a, NULL, header, WHAT), SL_AUTHZ_WAIT);
     }
-    assert_int_equal(sl_authz_ask(a, NULL, "Bearer more", WHAT), SL_AUTHZ_FAILED);
+    assert_int_equal(serve_authz_check(a, NULL, "Bearer more", WHAT), SL_AUTHZ_FAILED);
     answer(201, NOBODY); /* of the last one, whose place another may have */
-    assert_int_equal(sl_authz_ask(a, NULL, "Bearer more", WHAT), SL_AUTHZ_WAIT);
-    assert_int_equal(w.n, SL_AUTHZ_ASKING + 1);
-    sl_authz_free(a);
+    assert_int_equal(serve_authz_check(a, NULL, "Bearer more", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(w.n, SL_AUTHZ_IN_FLIGHT + 1);
+    serve_authz_free(a);
 }
 
 /* Whether the fields of an object are in a text. */
@@ -139,10 +139,11 @@ static void test_users(void **state) {
     static const char *const questions[][2] = {{"{\"user\":\"u\"}", WHAT},
                                                {"{\"user\":\"v\"}", WHAT},
                                                {"{\"user\":\"u\"}", "{\"resourceAttributes\":{}}"}};
-    struct sl_authz *a = fresh();
+    struct serve_authz *a = fresh();
     (void)state;
     for (uint32_t i = 0; i < SL_LEN(questions); i++) {
-        assert_int_equal(sl_authz_ask_user(a, questions[i][0], questions[i][1]), SL_AUTHZ_WAIT);
+        assert_int_equal(serve_authz_check_user(a, questions[i][0], questions[i][1]),
+                         SL_AUTHZ_WAIT);
         assert_int_equal(w.n, i + 1);
         assert_string_equal(w.path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
         assert_true(has_fields(w.body, questions[i][0]));
@@ -150,61 +151,62 @@ static void test_users(void **state) {
         answer(201, i == 1 ? NO : YES);
     }
     for (uint32_t i = 0; i < SL_LEN(questions); i++)
-        assert_int_equal(sl_authz_ask_user(a, questions[i][0], questions[i][1]),
+        assert_int_equal(serve_authz_check_user(a, questions[i][0], questions[i][1]),
                          i == 1 ? SL_AUTHZ_FORBIDDEN : SL_AUTHZ_ALLOWED);
     assert_int_equal(w.n, SL_LEN(questions));
     /* A token that reads like a user is none. */
-    assert_int_equal(sl_authz_ask(a, NULL, "Bearer {\"user\":\"u\"}", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(serve_authz_check(a, NULL, "Bearer {\"user\":\"u\"}", WHAT), SL_AUTHZ_WAIT);
     assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
-    sl_authz_free(a);
+    serve_authz_free(a);
 }
 
 /* Tokens that somebody invents: other addresses are not kept from asking, and the API server is not
  * asked without end. */
 static void test_invented(void **state) {
     static const uint8_t one[SL_AUTHZ_FROM] = {1}, other[SL_AUTHZ_FROM] = {2};
-    struct sl_authz *a = fresh();
+    struct serve_authz *a = fresh();
     char header[32];
 
     (void)state;
     for (uint32_t i = 0; i < 2 * SL_AUTHZ_ENTRIES; i++) { /* none is answered */
         (void)snprintf(header, sizeof header, "Bearer random-%u", i);
-        assert_int_equal(sl_authz_ask(a, one, header, WHAT),
+        assert_int_equal(serve_authz_check(a, one, header, WHAT),
                          i < SL_AUTHZ_SHARE ? SL_AUTHZ_WAIT : SL_AUTHZ_FAILED);
     }
     assert_int_equal(w.n, SL_AUTHZ_SHARE);
-    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
     answer(201, KNOWN);
     answer(201, YES);
-    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
-    sl_authz_free(a);
+    assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
+    serve_authz_free(a);
 
     a = fresh();
     uint32_t asked = 0;
     for (uint32_t i = 0; i < 10000; i++) { /* each is answered at once */
         (void)snprintf(header, sizeof header, "Bearer random-%u", i);
-        if (sl_authz_ask(a, one, header, WHAT) != SL_AUTHZ_WAIT)
+        if (serve_authz_check(a, one, header, WHAT) != SL_AUTHZ_WAIT)
             continue;
         asked++;
         answer(201, NOBODY);
-        assert_int_equal(sl_authz_ask(a, one, header, WHAT), SL_AUTHZ_UNKNOWN); /* and kept */
+        assert_int_equal(serve_authz_check(a, one, header, WHAT), SL_AUTHZ_UNKNOWN); /* and kept */
     }
     assert_int_equal(asked, SL_AUTHZ_MISSES);
-    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
     answer(201, KNOWN);
     answer(201, YES);
-    assert_int_equal(sl_authz_ask(a, one, "Bearer good", WHAT), SL_AUTHZ_ALLOWED); /* is known */
-    w.port.mono += SL_AUTHZ_WINDOW;
-    assert_int_equal(sl_authz_ask(a, one, "Bearer another", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(serve_authz_check(a, one, "Bearer good", WHAT),
+                     SL_AUTHZ_ALLOWED); /* is known */
+    w.client.mono += SL_AUTHZ_WINDOW;
+    assert_int_equal(serve_authz_check(a, one, "Bearer another", WHAT), SL_AUTHZ_WAIT);
     answer(201, KNOWN);
     answer(201, YES);
     for (uint32_t i = 0; i < 1000; i++) { /* from many addresses, and none is answered */
         const uint8_t from[SL_AUTHZ_FROM] = {3, (uint8_t)(i >> 8), (uint8_t)i};
         (void)snprintf(header, sizeof header, "Bearer random-%u", i);
-        (void)sl_authz_ask(a, from, header, WHAT);
+        (void)serve_authz_check(a, from, header, WHAT);
     }
-    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
-    sl_authz_free(a);
+    assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
+    serve_authz_free(a);
 }
 
 int main(void) {

@@ -38,8 +38,8 @@ enum { MAX = 3 };
 struct world {
     struct fakeapi *a;
     struct sl_settings *settings;
-    struct sl_certs *c[MAX]; /* NULL: dead */
-    uint64_t seen[MAX];      /* generations that were checked */
+    struct serve_certs *c[MAX]; /* NULL: dead */
+    uint64_t seen[MAX];         /* generations that were checked */
     uint32_t n;
     bool changed;
     uint64_t checks;
@@ -109,12 +109,12 @@ static void open_world(struct world *w, uint32_t n, uint64_t seed) {
     fakeapi_register(w->a, &api_services);
     add_api_service(w, "v1beta1", "kueue-visibility-server", ",\"insecureSkipTLSVerify\":true");
     for (uint32_t i = 0; i < n; i++)
-        w->c[i] = sl_certs_new(fakeapi_port(w->a, i), w->settings, seed * MAX + i);
+        w->c[i] = serve_certs_new(fakeapi_port(w->a, i), w->settings, seed * MAX + i);
 }
 
 static void close_world(struct world *w) {
     for (uint32_t i = 0; i < w->n; i++)
-        sl_certs_free(w->c[i]);
+        serve_certs_free(w->c[i]);
     fakeapi_free(w->a);
     sl_settings_free(w->settings);
 }
@@ -172,14 +172,14 @@ static bool trusts(struct world *w, yyjson_val *bundle, const struct sl_cert *c)
 
 static void is_trusting(struct world *w, yyjson_val *bundle) {
     for (uint32_t i = 0; i < w->n; i++)
-        if (w->c[i] && sl_certs_ready(w->c[i]))
-            assert_true(trusts(w, bundle, sl_certs_serving(w->c[i])));
+        if (w->c[i] && serve_certs_ready(w->c[i]))
+            assert_true(trusts(w, bundle, serve_certs_serving(w->c[i])));
 }
 
 static void check(struct world *w) {
     for (uint32_t i = 0; i < w->n; i++)
-        if (w->c[i] && w->seen[i] != sl_certs_generation(w->c[i])) {
-            w->seen[i] = sl_certs_generation(w->c[i]);
+        if (w->c[i] && w->seen[i] != serve_certs_generation(w->c[i])) {
+            w->seen[i] = serve_certs_generation(w->c[i]);
             w->changed = true;
         }
     if (!w->changed)
@@ -205,9 +205,9 @@ static void is_well(struct world *w) {
     assert_true(end > fakeapi_port(w->a, 0)->wall + 121 * DAY);
     for (uint32_t i = 0; i < w->n; i++)
         if (w->c[i]) {
-            assert_true(sl_certs_ready(w->c[i]));
-            assert_string_equal(sl_certs_serving(w->c[i])->cert_pem, tls);
-            assert_true(sl_cert_fits(sl_certs_serving(w->c[i]), ca, NAME));
+            assert_true(serve_certs_ready(w->c[i]));
+            assert_string_equal(serve_certs_serving(w->c[i])->cert_pem, tls);
+            assert_true(sl_cert_fits(serve_certs_serving(w->c[i]), ca, NAME));
         }
     each_bundle(w, is_current);
     sl_freep(&ca);
@@ -221,8 +221,8 @@ static void pass(struct world *w, sl_span d) {
         sl_time t = fakeapi_next(w->a);
         for (uint32_t i = 0; i < w->n; i++)
             if (w->c[i]) {
-                sl_certs_tick(w->c[i]);
-                sl_time next = sl_certs_next(w->c[i]);
+                serve_certs_tick(w->c[i]);
+                sl_time next = serve_certs_next(w->c[i]);
                 t = next < t ? next : t;
             }
         check(w);
@@ -261,10 +261,10 @@ static void test_fresh(void **state) {
     struct world w;
     (void)state;
     open_world(&w, 1, 1);
-    assert_false(sl_certs_ready(w.c[0]));
-    assert_null(sl_certs_serving(w.c[0]));
+    assert_false(serve_certs_ready(w.c[0]));
+    assert_null(serve_certs_serving(w.c[0]));
     pass(&w, SL_SEC);
-    assert_int_equal(sl_certs_generation(w.c[0]), 1);
+    assert_int_equal(serve_certs_generation(w.c[0]), 1);
     assert_int_equal(cas(&w), 1);
     is_well(&w);
     for (const char *const *name = (const char *const[]){NAME, (NAME ".cluster.local"),
@@ -272,7 +272,7 @@ static void test_fresh(void **state) {
                                                          "kueue-webhook-service", VISIBILITY, NULL};
          *name; name++) {
         char *ca = part(&w, "ca.crt");
-        assert_true(sl_cert_fits(sl_certs_serving(w.c[0]), ca, *name));
+        assert_true(sl_cert_fits(serve_certs_serving(w.c[0]), ca, *name));
         sl_freep(&ca);
     }
     /* Nothing else was touched, and nothing more is written. */
@@ -285,7 +285,7 @@ static void test_fresh(void **state) {
     uint64_t version = fakeapi_version(w.a);
     pass(&w, 10 * SL_MINUTE);
     assert_int_equal(fakeapi_version(w.a), version);
-    assert_int_equal(sl_certs_generation(w.c[0]), 1);
+    assert_int_equal(serve_certs_generation(w.c[0]), 1);
     assert_false(yyjson_is_true(
         yyjson_ptr_get(fakeapi_get(w.a, API_SERVICE), "/spec/insecureSkipTLSVerify")));
     /* One that leads to somebody else is not ours. */
@@ -357,7 +357,7 @@ static void test_found(void **state) {
         create(&w, SECRETS, sl_buf_str(&b));
         pass(&w, 35 * SL_SEC);
         is_well(&w);
-        assert_int_equal(strcmp(sl_certs_serving(w.c[0])->cert_pem, tls.cert_pem) == 0,
+        assert_int_equal(strcmp(serve_certs_serving(w.c[0])->cert_pem, tls.cert_pem) == 0,
                          c == &tls && theirs);
         char *text = part(&w, "ca.crt");
         assert_int_equal(strcmp(text, ca.cert_pem) == 0, theirs);
@@ -445,8 +445,8 @@ static void test_faults(void **state) {
             uint32_t k = (uint32_t)sl_prng_below(&p, MAX);
             if (sl_prng_one_in(&p, 4)) {
                 fakeapi_kill(w.a, k);
-                sl_certs_free(w.c[k]);
-                w.c[k] = sl_certs_new(fakeapi_port(w.a, k), w.settings, sl_prng_next(&p));
+                serve_certs_free(w.c[k]);
+                w.c[k] = serve_certs_new(fakeapi_port(w.a, k), w.settings, sl_prng_next(&p));
                 w.seen[k] = 0;
             } else if (sl_prng_one_in(&p, 3)) {
                 step_clocks(&w, sl_prng_range(&p, 0, 60 * DAY));

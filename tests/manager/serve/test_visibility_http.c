@@ -69,12 +69,12 @@ static yyjson_doc *doc;
 /* The answer as an object. */
 static yyjson_val *answered(const struct sl_manager *m, struct ask a, const char *method,
                             const char *path) {
-    struct visibility_target t;
+    struct serve_visibility_target t;
     sl_buf_done(&answer.body);
     answer = (struct sl_http_answer){.status = 200, .content_type = "application/json"};
     sl_buf_init(&answer.body, SL_HTTP_ANSWER);
-    visibility_target(path, &t);
-    visibility_answer(m, &t, finish_ask(&a, method, path), &answer);
+    serve_visibility_target(path, &t);
+    serve_visibility_answer(m, &t, finish_ask(&a, method, path), &answer);
     while (answer.more && answer.more(answer.ctx, &answer.body))
         ;
     if (answer.more)
@@ -100,7 +100,7 @@ static void refused(yyjson_val *o, int code, const char *reason) {
 static void test_paths(void **state) {
     static const struct {
         const char *path;
-        enum visibility_what what;
+        enum serve_visibility_what what;
         const char *version, *ns, *queue;
     } cases[] = {
         {"/", VISIBILITY_NOTHING, NULL, "", ""},
@@ -134,10 +134,10 @@ static void test_paths(void **state) {
         {"/openapi/v3/apis/batch/v1", VISIBILITY_NOTHING, NULL, "", ""},
     };
     char longer[400] = V2 "/clusterqueues/";
-    struct visibility_target t;
+    struct serve_visibility_target t;
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        visibility_target(cases[i].path, &t);
+        serve_visibility_target(cases[i].path, &t);
         if (t.what != cases[i].what)
             fail_msg("%s: %d", cases[i].path, t.what);
         if (t.what == VISIBILITY_NOTHING)
@@ -148,7 +148,7 @@ static void test_paths(void **state) {
     }
     memset(longer + strlen(longer), 'x', 300);
     memcpy(longer + strlen(longer), "/pendingworkloads", sizeof "/pendingworkloads");
-    visibility_target(longer, &t);
+    serve_visibility_target(longer, &t);
     assert_int_equal(t.what, VISIBILITY_NOTHING);
 }
 
@@ -167,11 +167,11 @@ static void test_attributes(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct visibility_target t;
+        struct serve_visibility_target t;
         struct sl_buf b;
         sl_buf_init(&b, 4096);
-        visibility_target(cases[i][0], &t);
-        visibility_attributes(&t, cases[i][0], &b);
+        serve_visibility_target(cases[i][0], &t);
+        serve_visibility_attributes(&t, cases[i][0], &b);
         assert_string_equal(sl_buf_str(&b), cases[i][1]);
         sl_buf_done(&b);
     }
@@ -226,7 +226,7 @@ static void test_pending(void **state) {
     struct ask plain = {0};
     struct world w;
     (void)state;
-    open_world(&w, 1, CONFIG, (struct sl_parts){.core = true, .scheduler = true});
+    open_world(&w, 1, CONFIG, (struct sl_manager_parts){.core = true, .scheduler = true});
     refused(answered(w.m, plain, "GET", pending), 503, "ServiceUnavailable");
     create(&w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(&w, KUEUE "/clusterqueues",
@@ -305,10 +305,10 @@ static void test_forbidden(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct visibility_target t;
-        visibility_target(cases[i][0], &t);
+        struct serve_visibility_target t;
+        serve_visibility_target(cases[i][0], &t);
         sl_buf_clear(&answer.body);
-        visibility_forbid(&t, cases[i][0], &answer);
+        serve_visibility_forbid(&t, cases[i][0], &answer);
         yyjson_doc_free(doc);
         doc = yyjson_read(sl_buf_str(&answer.body), answer.body.len, 0);
         refused(yyjson_doc_get_root(doc), 403, "Forbidden");
@@ -318,24 +318,24 @@ static void test_forbidden(void **state) {
 
 /* ---- whose it is ---- */
 
-static void follow(struct fakeapi *api, struct sl_front *f, sl_span span) {
+static void follow(struct fakeapi *api, struct serve_front_proxy *f, sl_span span) {
     sl_time until = fakeapi_now(api) + span;
     for (;;) {
-        sl_front_tick(f);
-        sl_time a = fakeapi_next(api), b = sl_front_next(f), next = a < b ? a : b;
+        serve_front_proxy_tick(f);
+        sl_time a = fakeapi_next(api), b = serve_front_proxy_next(f), next = a < b ? a : b;
         if (next > until)
             break;
         (void)fakeapi_step(api, next);
     }
     fakeapi_advance(api, until);
-    sl_front_tick(f);
+    serve_front_proxy_tick(f);
 }
 
-static const char *user_of(const struct sl_front *f, struct ask a) {
+static const char *user_of(const struct serve_front_proxy *f, struct ask a) {
     static char text[8192];
     struct sl_buf b;
     sl_buf_init(&b, sizeof text - 1);
-    bool known = sl_front_user(f, finish_ask(&a, "GET", "/apis"), &b);
+    bool known = serve_front_proxy_user(f, finish_ask(&a, "GET", "/apis"), &b);
     (void)snprintf(text, sizeof text, "%s", known ? sl_buf_str(&b) : "-");
     sl_buf_done(&b);
     return text;
@@ -355,13 +355,13 @@ static void put_cas(struct world *w, const char *cas) {
 static void test_front(void **state) {
     struct sl_cert one = {0}, two = {0};
     struct world w = {.api = fakeapi_new(1)};
-    struct sl_front *f = sl_front_new(fakeapi_port(w.api, 0), 1);
+    struct serve_front_proxy *f = serve_front_proxy_new(fakeapi_port(w.api, 0), 1);
     struct ask a = {.peer = "front", .headers = {{"X-Remote-User", "u"}}};
     (void)state;
     assert_int_equal(sl_cert_ca("one", FAKEAPI_EPOCH, SL_HOUR, &one, NULL), 0);
     assert_int_equal(sl_cert_ca("two", FAKEAPI_EPOCH, SL_HOUR, &two, NULL), 0);
     follow(w.api, f, SL_SEC);
-    assert_null(sl_front_cas(f));
+    assert_null(serve_front_proxy_cas(f));
     assert_string_equal(user_of(f, a), "-"); /* nobody is trusted yet */
     create(&w, CONFIG_MAPS,
            "{'metadata':{'name':'extension-apiserver-authentication'},'data':{"
@@ -374,11 +374,11 @@ static void test_front(void **state) {
            "{'metadata':{'name':'another'},'data':{'requestheader-client-ca-file':'other'}}");
     put_cas(&w, "nonsense");
     follow(w.api, f, SL_SEC);
-    assert_null(sl_front_cas(f));
+    assert_null(serve_front_proxy_cas(f));
     assert_string_equal(user_of(f, a), "-");
     put_cas(&w, one.cert_pem);
     follow(w.api, f, SL_SEC);
-    assert_string_equal(sl_front_cas(f), one.cert_pem);
+    assert_string_equal(serve_front_proxy_cas(f), one.cert_pem);
     assert_string_equal(user_of(f, a), "{\"user\":\"u\",\"groups\":[\"system:authenticated\"]}");
     assert_string_equal(user_of(f, (struct ask){.headers = {{"X-Remote-User", "u"}}}), "-");
     assert_string_equal(
@@ -407,12 +407,12 @@ static void test_front(void **state) {
         crowd.headers[i] = (struct pair){"X-Remote-Group", "g"};
     assert_string_equal(user_of(f, crowd), "-"); /* more groups than can be told of */
     /* It is followed: another authority, any name, and no more. */
-    uint64_t was = sl_front_generation(f);
+    uint64_t was = serve_front_proxy_generation(f);
     patch(&w, CONFIG_MAP, "{'data':{'requestheader-allowed-names':'[]'}}");
     put_cas(&w, two.cert_pem);
     follow(w.api, f, SL_SEC);
-    assert_string_equal(sl_front_cas(f), two.cert_pem);
-    assert_true(sl_front_generation(f) != was);
+    assert_string_equal(serve_front_proxy_cas(f), two.cert_pem);
+    assert_true(serve_front_proxy_generation(f) != was);
     a.peer = "any";
     assert_true(user_of(f, a)[0] == '{');
     /* A list that is not read whole is no empty list, which would allow any name. */
@@ -430,7 +430,7 @@ static void test_front(void **state) {
     for (size_t i = 0; i < SL_LEN(malformed); i++) {
         patch(&w, CONFIG_MAP, malformed[i]);
         follow(w.api, f, SL_SEC);
-        assert_null(sl_front_cas(f));
+        assert_null(serve_front_proxy_cas(f));
         assert_string_equal(user_of(f, a), "-");
     }
     patch(&w, CONFIG_MAP, "{'data':{'requestheader-allowed-names':null}}");
@@ -438,9 +438,9 @@ static void test_front(void **state) {
     assert_true(user_of(f, a)[0] == '{');
     request(&w, SL_DELETE, CONFIG_MAP, NULL, NULL);
     follow(w.api, f, SL_SEC);
-    assert_null(sl_front_cas(f));
+    assert_null(serve_front_proxy_cas(f));
     assert_string_equal(user_of(f, a), "-");
-    sl_front_free(f);
+    serve_front_proxy_free(f);
     fakeapi_free(w.api);
     sl_cert_done(&one);
     sl_cert_done(&two);

@@ -86,8 +86,8 @@ static bool pod_queued(yyjson_val *pod) {
     return false;
 }
 
-static bool concerns(struct sl_write *w, const struct own *o) {
-    struct sl_rq *rq = w->rq;
+static bool concerns(struct api_write *w, const struct own *o) {
+    struct api_rq *rq = w->rq;
     bool all = rq->s->spec.review_unlabelled;
 
     if (strcmp(o->plural, rq->kind->plural) != 0 || strcmp(o->group, rq->kind->group) != 0 ||
@@ -101,7 +101,7 @@ static bool concerns(struct sl_write *w, const struct own *o) {
     if (o->when & USER_SPACE &&
         (strcmp(rq->ns, "kube-system") == 0 || strcmp(rq->ns, "kueue-system") == 0))
         return false;
-    yyjson_val *now = sl_admit_object(w);
+    yyjson_val *now = api_admit_object(w);
     if (o->when & QUEUED && !all && !sl_json_label_opt(now, QUEUE_LABEL) &&
         !(w->c.old && sl_json_label_opt(w->c.old, QUEUE_LABEL)))
         return false;
@@ -111,29 +111,30 @@ static bool concerns(struct sl_write *w, const struct own *o) {
 }
 
 /* False: the request was answered. */
-static bool ask_own(struct sl_write *w, const struct own *o) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind_version *v = sl_stored_version(rq->kind);
+static bool ask_own(struct api_write *w, const struct own *o) {
+    struct api_rq *rq = w->rq;
+    const struct api_kind_version *v = api_stored_version(rq->kind);
     _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_REVIEW_MAX);
     _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF(API_REVIEW_ANSWER);
     struct sl_err err = {.text = ""};
     bool ok = false;
 
-    if (!sl_review_print(w, v, w->admission->uid, &in) || sl_buf_full(&in))
+    if (!api_review_print(w, v, w->admission->uid, &in) || sl_buf_full(&in))
         (void)sl_err_set(&err, SL_EINVAL, "the review is too large");
     else if (rq->s->spec.review(rq->s->spec.ctx, o->path, in.s, in.len, &out) != 200)
         (void)sl_err_set(&err, SL_EINVAL, "%.200s", sl_buf_str(&out));
     else
-        ok = sl_review_take(w, v, o->name, w->admission->uid, sl_buf_str(&out), out.len, &err);
+        ok = api_review_take(w, v, o->name, w->admission->uid, sl_buf_str(&out), out.len, &err);
     if (*err.text)
-        sl_rq_fail(rq, 500, "InternalError",
-                   "Internal error occurred: failed calling webhook \"%s\": %s", o->name, err.text);
+        api_rq_fail(rq, 500, "InternalError",
+                    "Internal error occurred: failed calling webhook \"%s\": %s", o->name,
+                    err.text);
     return ok && !*err.text;
 }
 
 /* ---- reviews ---- */
 
-void sl_uuid(struct sl_prng *p, char out[37]) {
+void api_uuid(struct sl_prng *p, char out[37]) {
     uint64_t a = sl_prng_next(p), b = sl_prng_next(p);
 
     sl_fmt(out, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
@@ -141,19 +142,19 @@ void sl_uuid(struct sl_prng *p, char out[37]) {
            (unsigned)(b >> 48 & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffff));
 }
 
-const char *sl_admit_operation(const struct sl_write *w) {
+const char *api_admit_operation(const struct api_write *w) {
     return w->what == SL_WRITE_DELETE ? "DELETE" : w->c.old ? "UPDATE" : "CREATE";
 }
 
-yyjson_val *sl_admit_object(struct sl_write *w) {
+yyjson_val *api_admit_object(struct api_write *w) {
     if (!w->c.object || w->what == SL_WRITE_DELETE)
         return NULL;
     if (!w->made)
-        sl_write_close(w);
+        api_write_close(w);
     return yyjson_doc_get_root(w->made);
 }
 
-static void print_gvk(struct sl_jw *j, const char *key, const char *last, const struct sl_kind *k,
+static void print_gvk(struct sl_jw *j, const char *key, const char *last, const struct api_kind *k,
                       const char *version, const char *word) {
     sl_jw_object(j, key);
     sl_jw_str(j, "group", k->group);
@@ -163,20 +164,20 @@ static void print_gvk(struct sl_jw *j, const char *key, const char *last, const 
 }
 
 /* One object, in the version that is wanted. */
-static bool print_object(struct sl_write *w, const struct sl_kind_version *v, const char *key,
+static bool print_object(struct api_write *w, const struct api_kind_version *v, const char *key,
                          yyjson_val *object, struct sl_jw *j) {
-    struct sl_rq *rq = w->rq;
+    struct api_rq *rq = w->rq;
     _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = NULL;
     yyjson_mut_val *m = NULL;
     struct sl_err err;
 
-    if (!object || v == sl_stored_version(rq->kind)) {
+    if (!object || v == api_stored_version(rq->kind)) {
         sl_jw_val(j, key, object);
         return true;
     }
     doc = yyjson_mut_doc_new(NULL);
-    if (sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name), doc,
-                        &m, &err) < 0)
+    if (api_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
+                         doc, &m, &err) < 0)
         return false;
     if (m)
         sl_jw_mut_val(j, key, m);
@@ -185,7 +186,7 @@ static bool print_object(struct sl_write *w, const struct sl_kind_version *v, co
     return true;
 }
 
-static void print_user(const struct sl_rq *rq, struct sl_jw *j) {
+static void print_user(const struct api_rq *rq, struct sl_jw *j) {
     sl_jw_object(j, "userInfo");
     sl_jw_str(j, "username", rq->user);
     if (rq->groups[0]) {
@@ -197,12 +198,12 @@ static void print_user(const struct sl_rq *rq, struct sl_jw *j) {
     sl_jw_end(j);
 }
 
-bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
-                     struct sl_buf *b) {
+bool api_review_print(struct api_write *w, const struct api_kind_version *v, const char *uid,
+                      struct sl_buf *b) {
     static const char *const options[] = {"CreateOptions", "UpdateOptions", "PatchOptions",
                                           "CreateOptions"};
-    const struct sl_rq *rq = w->rq;
-    const struct sl_kind *k = rq->kind;
+    const struct api_rq *rq = w->rq;
+    const struct api_kind *k = rq->kind;
     struct sl_jw *j = &SL_JW(b);
 
     sl_jw_object(j, NULL);
@@ -221,9 +222,9 @@ bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const 
     sl_jw_str(j, "name", w->name);
     if (*rq->ns)
         sl_jw_str(j, "namespace", rq->ns);
-    sl_jw_str(j, "operation", sl_admit_operation(w));
+    sl_jw_str(j, "operation", api_admit_operation(w));
     print_user(rq, j);
-    if (!print_object(w, v, "object", sl_admit_object(w), j) ||
+    if (!print_object(w, v, "object", api_admit_object(w), j) ||
         !print_object(w, v, "oldObject", w->c.old, j))
         return false;
     sl_jw_bool(j, "dryRun", w->c.dry_run);
@@ -239,14 +240,14 @@ bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const 
 }
 
 /* A refusal, in the words of the webhook. */
-static void say_denied(struct sl_write *w, const char *hook, yyjson_val *status) {
-    struct sl_rq *rq = w->rq;
+static void report_denied(struct api_write *w, const char *hook, yyjson_val *status) {
+    struct api_rq *rq = w->rq;
     const char *message = sl_json_str(status, "message"), *reason = sl_json_str(status, "reason");
     int code = (int)sl_json_int(status, "code", 0);
     const char *said = *message ? message : reason;
 
-    sl_rq_status(
-        rq, &(struct sl_status){
+    api_rq_status(
+        rq, &(struct api_status){
                 .code = code >= 400 && code < 600 ? code : 400,
                 .reason = sl_arena_strdup(&rq->arena, reason),
                 .message =
@@ -261,10 +262,10 @@ static void say_denied(struct sl_write *w, const char *hook, yyjson_val *status)
 
 /* What came out of a webhook's patch is an object as one that a client sends: of its kind, of the
  * right types, with its defaults. */
-static int still_readable(struct sl_write *w, yyjson_mut_val *made, struct sl_err *why) {
-    const struct sl_rq *rq = w->rq;
-    const struct sl_schema *schema = sl_stored_version(rq->kind)->schema;
-    yyjson_val *seen = sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
+static int still_readable(struct api_write *w, yyjson_mut_val *made, struct sl_err *why) {
+    const struct api_rq *rq = w->rq;
+    const struct sl_schema *schema = api_stored_version(rq->kind)->schema;
+    yyjson_val *seen = api_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
                *was = yyjson_doc_get_root(w->made);
     struct sl_field_errs errs = {.arena = w->c.arena};
 
@@ -273,7 +274,7 @@ static int still_readable(struct sl_write *w, yyjson_mut_val *made, struct sl_er
             return sl_err_set(why, SL_EINVAL, "the patch changes %s of the object", *key);
     if (sl_schema_decodes(schema, seen, why) < 0)
         return SL_EINVAL;
-    if (!rq->kind->crd && !sl_sizes_check(&errs, seen))
+    if (!rq->kind->crd && !api_sizes_check(&errs, seen))
         return sl_err_set(why, SL_ELIMIT, "%.200s",
                           errs.n ? errs.text[0] : "the object is too large");
     sl_schema_prune(schema, w->c.doc, made, NULL);
@@ -282,12 +283,12 @@ static int still_readable(struct sl_write *w, yyjson_mut_val *made, struct sl_er
     return SL_OK;
 }
 
-static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjson_val *patch,
+static bool take_patch(struct api_write *w, const struct api_kind_version *v, yyjson_val *patch,
                        struct sl_err *failed) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
+    struct api_rq *rq = w->rq;
+    const struct api_kind_version *stored = api_stored_version(rq->kind);
     yyjson_mut_val *made = NULL, *from = NULL;
-    yyjson_val *object = sl_admit_object(w);
+    yyjson_val *object = api_admit_object(w);
     struct sl_patch_err err = {0};
     struct sl_err why = {.text = ""};
     int r = 0;
@@ -295,24 +296,24 @@ static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjs
     sl_buf_init(&err.text, (size_t)64 << 10);
     sl_buf_short(&err.text);
     if (v != stored) {
-        r = sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
-                            w->c.doc, &from, &why);
+        r = api_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
+                             w->c.doc, &from, &why);
         if (r >= 0)
-            object = sl_write_keep(w, yyjson_mut_val_imut_copy(from, NULL));
+            object = api_write_keep(w, yyjson_mut_val_imut_copy(from, NULL));
     }
     if (r >= 0)
         r = sl_patch_json(w->c.doc, object, patch, &made, &err);
     if (r >= 0 && v != stored)
-        r = sl_kind_convert(rq->kind, sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
-                            sl_api_version(&rq->arena, rq->kind->group, stored->name), w->c.doc,
-                            &made, &why);
+        r = api_kind_convert(rq->kind, api_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
+                             sl_api_version(&rq->arena, rq->kind->group, stored->name), w->c.doc,
+                             &made, &why);
     if (r >= 0)
         r = still_readable(w, made, &why);
     if (r < 0) {
         (void)sl_err_set(failed, SL_EINVAL, "%.230s", *why.text ? why.text : sl_buf_str(&err.text));
     } else {
         w->c.object = made;
-        (void)sl_write_keep(w, TAKE_PTR(w->made));
+        (void)api_write_keep(w, TAKE_PTR(w->made));
         w->admission->changes++;
     }
     sl_buf_done(&err.text);
@@ -348,8 +349,8 @@ static const char *answer_fault(yyjson_val *answer, const char *uid) {
     return NULL;
 }
 
-bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
-                    const char *uid, const char *body, size_t len, struct sl_err *failed) {
+bool api_review_take(struct api_write *w, const struct api_kind_version *v, const char *hook,
+                     const char *uid, const char *body, size_t len, struct sl_err *failed) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     struct sl_err why;
     yyjson_val *answer, *warning;
@@ -367,10 +368,10 @@ bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const c
     }
     yyjson_arr_foreach (sl_json_get(answer, "warnings"), i, n, warning) {
         if (i < SL_API_WARNINGS && *sl_json_text(warning))
-            sl_rq_warn(w->rq, sl_json_text(warning));
+            api_rq_warn(w->rq, sl_json_text(warning));
     }
     if (!sl_json_bool(answer, "allowed", false)) {
-        say_denied(w, hook, sl_json_get(answer, "status"));
+        report_denied(w, hook, sl_json_get(answer, "status"));
         return false;
     }
     const char *text = sl_json_str(answer, "patch");
@@ -384,21 +385,21 @@ bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const c
         (void)sl_err_set(failed, SL_EINVAL, "the patch is no JSON");
         return false;
     }
-    return take_patch(w, v, sl_write_keep(w, patch), failed);
+    return take_patch(w, v, api_write_keep(w, patch), failed);
 }
 
 /* ---- one after the other ---- */
 
-static void finish(struct sl_write *w) {
-    void (*next)(struct sl_write *) = w->admission->next;
+static void finish(struct api_write *w) {
+    void (*next)(struct api_write *) = w->admission->next;
 
-    sl_admit_free(w);
+    api_admit_free(w);
     next(w);
 }
 
-void sl_admit_go_on(struct sl_write *w) {
-    struct sl_admission *a = w->admission;
-    uint32_t n = a->set ? sl_hook_set_size(a->set) : 0;
+void api_admit_continue(struct api_write *w) {
+    struct api_admission *a = w->admission;
+    uint32_t n = a->set ? api_hook_set_size(a->set) : 0;
 
     for (;;) {
         if (a->at == n) {
@@ -408,19 +409,19 @@ void sl_admit_go_on(struct sl_write *w) {
             a->at = 0;
         }
         uint32_t i = a->at++;
-        if (a->again && (!a->seen[i] || a->seen[i] > a->changes || !sl_hook_reinvokes(a->set, i)))
+        if (a->again && (!a->seen[i] || a->seen[i] > a->changes || !api_hook_reinvokes(a->set, i)))
             continue;
-        enum sl_hook_says says = sl_hook_ask(w, i);
+        enum api_hook_result says = api_hook_call(w, i);
         if (says != SL_HOOK_PASSED)
             return;
     }
     finish(w);
 }
 
-void sl_admit(struct sl_write *w, enum sl_admit_phase phase, void (*next)(struct sl_write *w)) {
+void api_admit(struct api_write *w, enum api_admit_phase phase, void (*next)(struct api_write *w)) {
     struct sl_apiserver *s = w->rq->s;
-    struct sl_hook_set *set = sl_hooks_set(s, phase);
-    struct sl_admission *a;
+    struct api_hook_set *set = api_hooks_set(s, phase);
+    struct api_admission *a;
 
     if (s->starting || (!set && !s->spec.review)) {
         next(w);
@@ -432,21 +433,21 @@ void sl_admit(struct sl_write *w, enum sl_admit_phase phase, void (*next)(struct
     a->next = next;
     a->set = set;
     if (set)
-        a->seen = sl_arena_alloc0(w->c.arena, sl_hook_set_size(set) + 1, sizeof *a->seen);
-    sl_uuid(&s->prng, a->uid);
+        a->seen = sl_arena_alloc0(w->c.arena, api_hook_set_size(set) + 1, sizeof *a->seen);
+    api_uuid(&s->prng, a->uid);
     for (size_t i = 0; s->spec.review && i < SL_LEN(owns); i++)
         if (concerns(w, &owns[i]) && !ask_own(w, &owns[i]))
             return;
-    sl_admit_go_on(w);
+    api_admit_continue(w);
 }
 
-void sl_admit_free(struct sl_write *w) {
-    struct sl_admission *a = w->admission;
+void api_admit_free(struct api_write *w) {
+    struct api_admission *a = w->admission;
 
     if (!a)
         return;
     w->admission = NULL;
     yyjson_doc_free(a->review);
-    sl_hook_cancel(a->call);
-    sl_hook_set_unref(a->set);
+    api_hook_cancel(a->call);
+    api_hook_set_unref(a->set);
 }

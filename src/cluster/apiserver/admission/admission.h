@@ -10,61 +10,61 @@
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/apiserver/write/write.h"
 
-struct sl_hook_set;
+struct api_hook_set;
 
-struct sl_admission {
-    enum sl_admit_phase phase;
-    void (*next)(struct sl_write *w);
-    struct sl_hook_set *set; /* a reference; NULL: there are no webhooks */
+struct api_admission {
+    enum api_admit_phase phase;
+    void (*next)(struct api_write *w);
+    struct api_hook_set *set; /* a reference; NULL: there are no webhooks */
     uint32_t at;
-    bool again;                /* second round, for reinvocationPolicy IfNeeded */
-    uint64_t changes, *seen;   /* how often the object was changed; when each last saw it */
-    struct sl_hook_call *call; /* what is waited for */
+    bool again;                 /* second round, for reinvocationPolicy IfNeeded */
+    uint64_t changes, *seen;    /* how often the object was changed; when each last saw it */
+    struct api_hook_call *call; /* what is waited for */
     /* The review as conditions saw it last, of which version and after how many changes; NULL: none
      * did. Every webhook may have conditions. */
     yyjson_doc *review;
-    const struct sl_kind_version *review_version;
+    const struct api_kind_version *review_version;
     uint64_t review_changes;
     uint64_t steps; /* that all of them may still take */
     char uid[37];
 };
 
 /* "CREATE", "UPDATE", "DELETE" */
-const char *sl_admit_operation(const struct sl_write *w);
+const char *api_admit_operation(const struct api_write *w);
 /* The body of a review in this version of the kind; false: the object cannot be brought into it. */
-bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
-                     struct sl_buf *out);
+bool api_review_print(struct api_write *w, const struct api_kind_version *v, const char *uid,
+                      struct sl_buf *out);
 /* Handles a response: warnings, a patch, a rejection. False: the request was answered. 'failed'
  * gets a message if the response is invalid. */
-bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
-                    const char *uid, const char *body, size_t len, struct sl_err *failed);
+bool api_review_take(struct api_write *w, const struct api_kind_version *v, const char *hook,
+                     const char *uid, const char *body, size_t len, struct sl_err *failed);
 /* The object as it is now; NULL on DELETE. */
-yyjson_val *sl_admit_object(struct sl_write *w);
+yyjson_val *api_admit_object(struct api_write *w);
 
 /* ---- webhook.c ---- */
 /* The set as it is now; NULL if there are none. */
-struct sl_hook_set *sl_hooks_set(struct sl_apiserver *s, enum sl_admit_phase phase);
-void sl_hook_set_unref(struct sl_hook_set *set);
-uint32_t sl_hook_set_size(const struct sl_hook_set *set);
-enum sl_hook_says {
+struct api_hook_set *api_hooks_set(struct sl_apiserver *s, enum api_admit_phase phase);
+void api_hook_set_unref(struct api_hook_set *set);
+uint32_t api_hook_set_size(const struct api_hook_set *set);
+enum api_hook_result {
     SL_HOOK_PASSED, /* it does not match the request */
-    SL_HOOK_WAIT,   /* called: sl_admit_go_on follows */
+    SL_HOOK_WAIT,   /* called: api_admit_continue follows */
     SL_HOOK_REFUSED /* the request was answered */
 };
-enum sl_hook_says sl_hook_ask(struct sl_write *w, uint32_t i);
-bool sl_hook_reinvokes(const struct sl_hook_set *set, uint32_t i);
-void sl_hook_cancel(struct sl_hook_call *c);
+enum api_hook_result api_hook_call(struct api_write *w, uint32_t i);
+bool api_hook_reinvokes(const struct api_hook_set *set, uint32_t i);
+void api_hook_cancel(struct api_hook_call *c);
 
 /* ---- webhook_match.c ---- */
 /* The version in which the webhook expects the object; NULL: none of its rules match. */
-const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *hook);
-bool sl_hook_selects(struct sl_write *w, yyjson_val *hook);
+const struct api_kind_version *api_hook_version(struct api_write *w, yyjson_val *hook);
+bool api_hook_selects(struct api_write *w, yyjson_val *hook);
 /* 1: all of its matchConditions are met; 0: one is not; negative: the named one cannot be
  * evaluated. */
-int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kind_version *v,
-                       const char **ret_name, struct sl_err *err);
+int api_hook_conditions(struct api_write *w, yyjson_val *hook, const struct api_kind_version *v,
+                        const char **ret_name, struct sl_err *err);
 
 /* ---- admission.c ---- */
-void sl_admit_go_on(struct sl_write *w);
+void api_admit_continue(struct api_write *w);
 
 #endif

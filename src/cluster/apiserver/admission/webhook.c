@@ -25,7 +25,7 @@ struct hook {
     uint32_t timeout_s;
 };
 
-struct sl_hook_set {
+struct api_hook_set {
     uint32_t refs;
     SL_VEC(yyjson_doc *) docs;
     SL_VEC(struct hook) hooks;
@@ -34,32 +34,32 @@ struct sl_hook_set {
 /* Where to ask. */
 struct place {
     char *server, *tls_name, *ca;
-    struct sl_client *client;
+    struct sl_curl_client *client;
     sl_time used;
     uint32_t waiting; /* calls that are under way */
 };
 
-struct sl_hooks {
+struct api_hooks {
     struct sl_apiserver *s;
-    struct sl_hook_set *sets[2]; /* by phase; NULL: none */
+    struct api_hook_set *sets[2]; /* by phase; NULL: none */
     bool dirty;
     struct place places[CLIENTS];
 };
 
-struct sl_hook_call {
+struct api_hook_call {
     struct sl_apiserver *s;
     sl_api_call rq;
     uint32_t hook;
-    const struct sl_kind_version *version;
+    const struct api_kind_version *version;
     struct place *place;
-    sl_call call;
+    sl_kube_call call;
     uv_timer_t timer;
     const char *url; /* in the request's arena */
 };
 
 /* ---- the sets ---- */
 
-void sl_hook_set_unref(struct sl_hook_set *set) {
+void api_hook_set_unref(struct api_hook_set *set) {
     if (!set || --set->refs)
         return;
     for (uint32_t i = 0; i < set->docs.n; i++)
@@ -69,15 +69,15 @@ void sl_hook_set_unref(struct sl_hook_set *set) {
     sl_freep(&set);
 }
 
-uint32_t sl_hook_set_size(const struct sl_hook_set *set) {
+uint32_t api_hook_set_size(const struct api_hook_set *set) {
     return set->hooks.n;
 }
 
-bool sl_hook_reinvokes(const struct sl_hook_set *set, uint32_t i) {
+bool api_hook_reinvokes(const struct api_hook_set *set, uint32_t i) {
     return set->hooks.v[i].reinvokes;
 }
 
-static void add_hooks(struct sl_hook_set *set, yyjson_doc *doc, bool mutates) {
+static void add_hooks(struct api_hook_set *set, yyjson_doc *doc, bool mutates) {
     yyjson_val *hook;
     size_t i, n;
 
@@ -96,14 +96,14 @@ static void add_hooks(struct sl_hook_set *set, yyjson_doc *doc, bool mutates) {
     }
 }
 
-static struct sl_hook_set *read_set(struct sl_apiserver *s, enum sl_admit_phase phase) {
-    const struct sl_kind *k =
-        sl_kind_find(s, "admissionregistration.k8s.io",
-                     phase == SL_ADMIT_MUTATE ? "mutatingwebhookconfigurations"
-                                              : "validatingwebhookconfigurations");
-    struct sl_hook_set *set = NULL;
+static struct api_hook_set *read_set(struct sl_apiserver *s, enum api_admit_phase phase) {
+    const struct api_kind *k =
+        api_kind_find(s, "admissionregistration.k8s.io",
+                      phase == SL_ADMIT_MUTATE ? "mutatingwebhookconfigurations"
+                                               : "validatingwebhookconfigurations");
+    struct api_hook_set *set = NULL;
 
-    for (struct sl_object *o = k ? sl_store_seek(s->store, k->number, "", "") : NULL; o;
+    for (struct sl_store_object *o = k ? sl_store_seek(s->store, k->number, "", "") : NULL; o;
          o = sl_store_next(s->store, o)) {
         yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
         if (!set) {
@@ -116,14 +116,14 @@ static struct sl_hook_set *read_set(struct sl_apiserver *s, enum sl_admit_phase 
     return set;
 }
 
-struct sl_hook_set *sl_hooks_set(struct sl_apiserver *s, enum sl_admit_phase phase) {
-    struct sl_hooks *h = s->hooks;
+struct api_hook_set *api_hooks_set(struct sl_apiserver *s, enum api_admit_phase phase) {
+    struct api_hooks *h = s->hooks;
 
     if (h->dirty) {
         h->dirty = false;
         for (int i = 0; i < 2; i++) {
-            sl_hook_set_unref(h->sets[i]);
-            h->sets[i] = read_set(s, (enum sl_admit_phase)i);
+            api_hook_set_unref(h->sets[i]);
+            h->sets[i] = read_set(s, (enum api_admit_phase)i);
         }
     }
     if (h->sets[phase])
@@ -131,25 +131,26 @@ struct sl_hook_set *sl_hooks_set(struct sl_apiserver *s, enum sl_admit_phase pha
     return h->sets[phase];
 }
 
-void sl_hooks_changed(struct sl_apiserver *s, const struct sl_kind *k) {
+void api_hooks_changed(struct sl_apiserver *s, const struct api_kind *k) {
     if (strcmp(k->group, "admissionregistration.k8s.io") == 0)
         s->hooks->dirty = true;
 }
 
 /* ---- asking ---- */
 
-static enum sl_hook_says failed(struct sl_write *w, const struct hook *h, const char *why) {
+static enum api_hook_result failed(struct api_write *w, const struct hook *h, const char *why) {
     if (h->ignores)
         return SL_HOOK_PASSED;
-    sl_rq_fail(w->rq, 500, "InternalError",
-               "Internal error occurred: failed calling webhook \"%s\": failed to call webhook: %s",
-               h->name, why);
+    api_rq_fail(
+        w->rq, 500, "InternalError",
+        "Internal error occurred: failed calling webhook \"%s\": failed to call webhook: %s",
+        h->name, why);
     return SL_HOOK_REFUSED;
 }
 
 static void place_drop(struct place *p) {
     if (p->client)
-        sl_client_free(p->client);
+        sl_curl_client_free(p->client);
     sl_freep(&p->server);
     sl_freep(&p->tls_name);
     sl_freep(&p->ca);
@@ -183,7 +184,7 @@ static int place_connect(struct sl_apiserver *s, struct place *p, struct sl_err 
     r = sl_doc_json("webhook", 1, sl_buf_str(&b), b.len, &d, err);
     if (r >= 0)
         r = sl_kubeconfig_resolve(&d, 1, NULL, &k, err);
-    return r < 0 ? r : sl_client_new(s->loop, k, USER_AGENT, &p->client, err);
+    return r < 0 ? r : sl_curl_client_new(s->loop, k, USER_AGENT, &p->client, err);
 }
 
 /* Where nobody waits the one that was not used for longest makes room. NULL: it cannot be. */
@@ -233,7 +234,7 @@ static yyjson_val *port_named(yyjson_val *ports, const char *name) {
 }
 
 /* "10.0.0.1:8443" of a ready endpoint in a slice or a subset; NULL. */
-static const char *endpoint_in(struct sl_rq *rq, yyjson_val *addresses, bool slice,
+static const char *endpoint_in(struct api_rq *rq, yyjson_val *addresses, bool slice,
                                yyjson_val *port) {
     yyjson_val *a;
     size_t i, n;
@@ -249,16 +250,17 @@ static const char *endpoint_in(struct sl_rq *rq, yyjson_val *addresses, bool sli
     return NULL;
 }
 
-static const char *find_endpoint(struct sl_rq *rq, const char *ns, const char *name,
+static const char *find_endpoint(struct api_rq *rq, const char *ns, const char *name,
                                  const char *port) {
     struct sl_apiserver *s = rq->s;
-    const struct sl_kind *slices = sl_kind_find(s, "discovery.k8s.io", "endpointslices");
-    const struct sl_kind *whole = sl_kind_find(s, "", "endpoints");
+    const struct api_kind *slices = api_kind_find(s, "discovery.k8s.io", "endpointslices");
+    const struct api_kind *whole = api_kind_find(s, "", "endpoints");
     const char *found = NULL;
     size_t i, n;
     yyjson_val *subset;
 
-    for (struct sl_object *o = slices ? sl_store_seek(s->store, slices->number, ns, "") : NULL;
+    for (struct sl_store_object *o = slices ? sl_store_seek(s->store, slices->number, ns, "")
+                                            : NULL;
          o && !found && strcmp(o->ns, ns) == 0; o = sl_store_next(s->store, o)) {
         _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
         yyjson_val *v = doc ? yyjson_doc_get_root(doc) : NULL;
@@ -268,7 +270,7 @@ static const char *find_endpoint(struct sl_rq *rq, const char *ns, const char *n
                                 port_named(sl_json_get(v, "ports"), port));
     }
     _cleanup_(sl_json_docp) yyjson_doc *doc =
-        found || !whole ? NULL : sl_kind_read(s, whole, ns, name);
+        found || !whole ? NULL : api_kind_read(s, whole, ns, name);
     yyjson_arr_foreach (doc ? sl_json_get(yyjson_doc_get_root(doc), "subsets") : NULL, i, n,
                         subset) {
         if (!found)
@@ -278,13 +280,13 @@ static const char *find_endpoint(struct sl_rq *rq, const char *ns, const char *n
     return found;
 }
 
-static bool service_target(struct sl_rq *rq, yyjson_val *ref, struct target *t,
+static bool service_target(struct api_rq *rq, yyjson_val *ref, struct target *t,
                            struct sl_err *err) {
     const char *ns = sl_json_str(ref, "namespace"), *name = sl_json_str(ref, "name"),
                *path = sl_json_str(ref, "path");
     int64_t number = sl_json_int(ref, "port", 443);
     _cleanup_(sl_json_docp) yyjson_doc *doc =
-        sl_kind_read(rq->s, sl_kind_find(rq->s, "", "services"), ns, name);
+        api_kind_read(rq->s, api_kind_find(rq->s, "", "services"), ns, name);
     yyjson_val *p;
     size_t i, n;
 
@@ -307,7 +309,7 @@ static bool service_target(struct sl_rq *rq, yyjson_val *ref, struct target *t,
     return false;
 }
 
-static bool find_target(struct sl_rq *rq, const struct hook *h, struct target *t,
+static bool find_target(struct api_rq *rq, const struct hook *h, struct target *t,
                         struct sl_err *err) {
     yyjson_val *config = sl_json_get(h->v, "clientConfig");
     const char *url = sl_json_str(config, "url");
@@ -329,40 +331,40 @@ static bool find_target(struct sl_rq *rq, const struct hook *h, struct target *t
 /* ---- a question on its way ---- */
 
 static void on_timer_closed(uv_handle_t *h) {
-    struct sl_hook_call *c = h->data;
+    struct api_hook_call *c = h->data;
     sl_freep(&c);
 }
 
-static void call_free(struct sl_hook_call *c) {
+static void call_free(struct api_hook_call *c) {
     c->place->waiting--;
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
 }
 
-void sl_hook_cancel(struct sl_hook_call *c) {
+void api_hook_cancel(struct api_hook_call *c) {
     if (!c)
         return;
-    sl_port_cancel(sl_client_port(c->place->client), c->call);
+    sl_kube_cancel(sl_curl_client_interface(c->place->client), c->call);
     call_free(c);
 }
 
 /* What came of it; 'why' if nothing did. */
-static void answered(struct sl_hook_call *c, const struct sl_reply *r, const char *why) {
-    struct sl_rq *rq = sl_rq_find(c->s, c->rq);
-    struct sl_write *w = rq->write;
-    struct sl_admission *a = w->admission;
+static void answered(struct api_hook_call *c, const struct sl_kube_reply *r, const char *why) {
+    struct api_rq *rq = api_rq_find(c->s, c->rq);
+    struct api_write *w = rq->write;
+    struct api_admission *a = w->admission;
     const struct hook *h = &a->set->hooks.v[c->hook];
     const char *url = c->url;
-    const struct sl_kind_version *version = c->version;
+    const struct api_kind_version *version = c->version;
     struct sl_err err = {.text = ""};
 
     sl_assert(r || why);
     sl_api_turn(c->s);
     a->call = NULL;
     call_free(c);
-    if (sl_kind_find(rq->s, rq->group, rq->plural) !=
+    if (api_kind_find(rq->s, rq->group, rq->plural) !=
         rq->kind) { /* its definition went meanwhile */
         rq->kind = NULL;
-        sl_rq_nowhere(rq);
+        api_rq_not_found_text(rq);
         return;
     }
     if (!why && r->status == 0)
@@ -370,7 +372,7 @@ static void answered(struct sl_hook_call *c, const struct sl_reply *r, const cha
     else if (!why && r->status != 200)
         why = sl_arena_printf(&rq->arena, "Post \"%s\": the server answered with status %d", url,
                               r->status);
-    if (!why && !sl_review_take(w, version, h->name, a->uid, r->body, r->len, &err)) {
+    if (!why && !api_review_take(w, version, h->name, a->uid, r->body, r->len, &err)) {
         if (!*err.text)
             return;
         why = sl_arena_strdup(&rq->arena, err.text);
@@ -378,30 +380,30 @@ static void answered(struct sl_hook_call *c, const struct sl_reply *r, const cha
     if (why && failed(w, h, why) == SL_HOOK_REFUSED)
         return;
     a->seen[c->hook] = a->changes + 1;
-    sl_admit_go_on(w);
+    api_admit_continue(w);
 }
 
-static void on_reply(void *ctx, const struct sl_reply *r) {
-    struct sl_hook_call *c = ctx;
-    struct sl_rq *rq = sl_rq_find(c->s, c->rq);
+static void on_reply(void *ctx, const struct sl_kube_reply *r) {
+    struct api_hook_call *c = ctx;
+    struct api_rq *rq = api_rq_find(c->s, c->rq);
 
     c->call.v = 0;
     answered(c, r, NULL);
-    sl_rq_rest(rq);
+    api_rq_rest(rq);
 }
 
 static void on_late(uv_timer_t *t) {
-    struct sl_hook_call *c = t->data;
-    struct sl_rq *rq = sl_rq_find(c->s, c->rq);
+    struct api_hook_call *c = t->data;
+    struct api_rq *rq = api_rq_find(c->s, c->rq);
 
-    sl_port_cancel(sl_client_port(c->place->client), c->call);
+    sl_kube_cancel(sl_curl_client_interface(c->place->client), c->call);
     answered(c, NULL,
              sl_arena_printf(&rq->arena, "Post \"%s\": context deadline exceeded", c->url));
-    sl_rq_rest(rq);
+    api_rq_rest(rq);
 }
 
-static enum sl_hook_says ask(struct sl_write *w, uint32_t i, const struct sl_kind_version *v) {
-    struct sl_rq *rq = w->rq;
+static enum api_hook_result ask(struct api_write *w, uint32_t i, const struct api_kind_version *v) {
+    struct api_rq *rq = w->rq;
     const struct hook *h = &w->admission->set->hooks.v[i];
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SL_REVIEW_MAX);
     struct target t;
@@ -412,10 +414,10 @@ static enum sl_hook_says ask(struct sl_write *w, uint32_t i, const struct sl_kin
     struct place *place = place_of(rq->s, t.server, t.tls_name, t.ca, &err);
     if (!place)
         return failed(w, h, err.text);
-    if (!sl_review_print(w, v, w->admission->uid, &b) || sl_buf_full(&b))
+    if (!api_review_print(w, v, w->admission->uid, &b) || sl_buf_full(&b))
         return failed(w, h, "the object cannot be sent");
-    struct sl_hook_call *c = sl_alloc0(1, sizeof *c);
-    *c = (struct sl_hook_call){.s = rq->s, .rq = rq->id, .hook = i, .version = v, .place = place};
+    struct api_hook_call *c = sl_alloc0(1, sizeof *c);
+    *c = (struct api_hook_call){.s = rq->s, .rq = rq->id, .hook = i, .version = v, .place = place};
     place->waiting++;
     const char *path = sl_arena_printf(&rq->arena, "%s%stimeout=%us", t.path,
                                        strchr(t.path, '?') ? "&" : "?", h->timeout_s);
@@ -424,36 +426,36 @@ static enum sl_hook_says ask(struct sl_write *w, uint32_t i, const struct sl_kin
     c->timer.data = c;
     (void)uv_timer_start(&c->timer, on_late, h->timeout_s * UINT64_C(1000), 0);
     w->admission->call = c;
-    sl_client_clock(place->client);
-    c->call = sl_port_request(
-        sl_client_port(place->client),
-        &(struct sl_request_line){
+    sl_curl_client_clock(place->client);
+    c->call = sl_kube_request(
+        sl_curl_client_interface(place->client),
+        &(struct sl_kube_request){
             .method = SL_POST, .path = path, .content_type = SL_JSON, .body = b.s, .len = b.len},
         on_reply, c);
     return SL_HOOK_WAIT;
 }
 
-enum sl_hook_says sl_hook_ask(struct sl_write *w, uint32_t i) {
-    struct sl_rq *rq = w->rq;
+enum api_hook_result api_hook_call(struct api_write *w, uint32_t i) {
+    struct api_rq *rq = w->rq;
     const struct hook *h = &w->admission->set->hooks.v[i];
     const char *name = "";
     struct sl_err err;
 
     if (strcmp(rq->kind->group, "admissionregistration.k8s.io") == 0)
         return SL_HOOK_PASSED;
-    const struct sl_kind_version *v = sl_hook_version(w, h->v);
-    if (!v || !sl_hook_selects(w, h->v))
+    const struct api_kind_version *v = api_hook_version(w, h->v);
+    if (!v || !api_hook_selects(w, h->v))
         return SL_HOOK_PASSED;
-    int holds = sl_hook_conditions(w, h->v, v, &name, &err);
+    int holds = api_hook_conditions(w, h->v, v, &name, &err);
     if (holds < 0 && !h->ignores) {
-        sl_rq_forbidden(rq, w->name, "match condition \"%s\" of webhook \"%s\": %s", name, h->name,
-                        err.text);
+        api_rq_forbidden(rq, w->name, "match condition \"%s\" of webhook \"%s\": %s", name, h->name,
+                         err.text);
         return SL_HOOK_REFUSED;
     }
     if (holds <= 0)
         return SL_HOOK_PASSED;
     if (w->c.dry_run && h->effects) {
-        sl_rq_bad(rq, "admission webhook \"%s\" does not support dry run", h->name);
+        api_rq_bad(rq, "admission webhook \"%s\" does not support dry run", h->name);
         return SL_HOOK_REFUSED;
     }
     return ask(w, i, v);
@@ -461,17 +463,17 @@ enum sl_hook_says sl_hook_ask(struct sl_write *w, uint32_t i) {
 
 /* ---- life ---- */
 
-struct sl_hooks *sl_hooks_new(struct sl_apiserver *s) {
-    struct sl_hooks *h = sl_alloc0(1, sizeof *h);
+struct api_hooks *api_hooks_new(struct sl_apiserver *s) {
+    struct api_hooks *h = sl_alloc0(1, sizeof *h);
 
     h->s = s;
     h->dirty = true;
     return h;
 }
 
-void sl_hooks_free(struct sl_hooks *h) {
+void api_hooks_free(struct api_hooks *h) {
     for (int i = 0; i < 2; i++)
-        sl_hook_set_unref(h->sets[i]);
+        api_hook_set_unref(h->sets[i]);
     for (uint32_t i = 0; i < CLIENTS; i++)
         place_drop(&h->places[i]);
     sl_freep(&h);

@@ -41,9 +41,9 @@ static bool lists_resource(yyjson_val *list, const char *plural, const char *sub
 }
 
 /* The version in which it wants the object; NULL: none of its rules is about this. */
-const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *hook) {
-    const struct sl_rq *rq = w->rq;
-    const struct sl_kind *k = rq->kind;
+const struct api_kind_version *api_hook_version(struct api_write *w, yyjson_val *hook) {
+    const struct api_rq *rq = w->rq;
+    const struct api_kind *k = rq->kind;
     bool exact = strcmp(sl_json_str(hook, "matchPolicy"), "Exact") == 0;
     yyjson_val *rule;
     size_t i, n;
@@ -52,7 +52,7 @@ const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *ho
         const char *scope = sl_json_str(rule, "scope");
         yyjson_val *versions = sl_json_get(rule, "apiVersions");
         if (!lists(sl_json_get(rule, "apiGroups"), k->group) ||
-            !lists(sl_json_get(rule, "operations"), sl_admit_operation(w)) ||
+            !lists(sl_json_get(rule, "operations"), api_admit_operation(w)) ||
             !lists_resource(sl_json_get(rule, "resources"), k->plural, w->c.subresource) ||
             (strcmp(scope, "Namespaced") == 0 && !k->namespaced) ||
             (strcmp(scope, "Cluster") == 0 && k->namespaced))
@@ -68,16 +68,16 @@ const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *ho
 
 /* ---- selectors ---- */
 
-static bool selects(struct sl_rq *rq, yyjson_val *selector, yyjson_val *object) {
+static bool selects(struct api_rq *rq, yyjson_val *selector, yyjson_val *object) {
     struct sl_selector s;
 
-    return sl_selector_read(&rq->arena, selector, &s) &&
-           sl_selector_selects(&s, sl_json_at(object, "metadata.labels"));
+    return sl_label_selector_read(&rq->arena, selector, &s) &&
+           sl_label_selector_matches(&s, sl_json_at(object, "metadata.labels"));
 }
 
-bool sl_hook_selects(struct sl_write *w, yyjson_val *hook) {
-    struct sl_rq *rq = w->rq;
-    yyjson_val *now = sl_admit_object(w), *spaces = sl_json_get(hook, "namespaceSelector");
+bool api_hook_selects(struct api_write *w, yyjson_val *hook) {
+    struct api_rq *rq = w->rq;
+    yyjson_val *now = api_admit_object(w), *spaces = sl_json_get(hook, "namespaceSelector");
     yyjson_val *objects = sl_json_get(hook, "objectSelector");
     bool is_space = rq->kind == rq->s->namespaces;
 
@@ -88,7 +88,7 @@ bool sl_hook_selects(struct sl_write *w, yyjson_val *hook) {
         return true;
     if (is_space)
         return selects(rq, spaces, now ? now : w->c.old);
-    _cleanup_(sl_json_docp) yyjson_doc *ns = sl_kind_read(rq->s, rq->s->namespaces, "", rq->ns);
+    _cleanup_(sl_json_docp) yyjson_doc *ns = api_kind_read(rq->s, rq->s->namespaces, "", rq->ns);
     return ns && selects(rq, spaces, yyjson_doc_get_root(ns));
 }
 
@@ -129,23 +129,23 @@ static const char *in_our_names(struct sl_arena *arena, const char *text) {
 }
 
 /* What a webhook would be sent; NULL: it is too large. */
-static yyjson_val *review_of(struct sl_write *w, const struct sl_kind_version *v) {
-    struct sl_admission *a = w->admission;
+static yyjson_val *review_of(struct api_write *w, const struct api_kind_version *v) {
+    struct api_admission *a = w->admission;
 
     if (a->review && a->review_version == v && a->review_changes == a->changes)
         return yyjson_doc_get_root(a->review);
     _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(SL_REVIEW_MAX);
     yyjson_doc_free(a->review);
     a->review = NULL;
-    if (sl_review_print(w, v, a->uid, &body) && !sl_buf_full(&body))
+    if (api_review_print(w, v, a->uid, &body) && !sl_buf_full(&body))
         a->review = yyjson_read(body.s, body.len, 0);
     a->review_version = v;
     a->review_changes = a->changes;
     return yyjson_doc_get_root(a->review);
 }
 
-int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kind_version *v,
-                       const char **ret_name, struct sl_err *err) {
+int api_hook_conditions(struct api_write *w, yyjson_val *hook, const struct api_kind_version *v,
+                        const char **ret_name, struct sl_err *err) {
     yyjson_val *list = sl_json_get(hook, "matchConditions"), *c;
     bool holds = true;
     size_t i, n;
@@ -154,14 +154,14 @@ int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kin
         return 1;
     yyjson_val *review = review_of(w, v);
     yyjson_arr_foreach (list, i, n, c) {
-        struct sl_cel *cel;
+        struct api_cel *cel;
         *ret_name = sl_json_str(c, "name");
         if (!review)
             return sl_err_set(err, SL_ELIMIT, "the review is too large");
-        int r = sl_cel_compile(in_our_names(w->c.arena, sl_json_str(c, "expression")), w->c.arena,
-                               &cel, err);
+        int r = api_cel_compile(in_our_names(w->c.arena, sl_json_str(c, "expression")), w->c.arena,
+                                &cel, err);
         if (r >= 0)
-            r = sl_cel_holds(cel, review, NULL, &w->admission->steps, &holds, err);
+            r = api_cel_holds(cel, review, NULL, &w->admission->steps, &holds, err);
         if (r < 0 || !holds)
             return r < 0 ? r : 0;
     }

@@ -177,9 +177,9 @@ static bool same(struct run *x, const struct value *a, const struct value *b) {
 
 /* ---- evaluation ---- */
 
-static struct value eval(struct run *x, const struct sl_cel_node *n);
+static struct value eval(struct run *x, const struct api_cel_node *n);
 
-static struct value eval_field(struct run *x, const struct sl_cel_node *n, bool asked) {
+static struct value eval_field(struct run *x, const struct api_cel_node *n, bool asked) {
     struct value of = eval(x, n->a);
     yyjson_val *v;
 
@@ -199,7 +199,7 @@ static struct value eval_field(struct run *x, const struct sl_cel_node *n, bool 
     return of_json(v);
 }
 
-static struct value eval_index(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_index(struct run *x, const struct api_cel_node *n) {
     struct value of = eval(x, n->a), at = eval(x, n->b);
 
     if (of.kind == V_ERROR || at.kind == V_ERROR)
@@ -222,7 +222,7 @@ static struct value eval_index(struct run *x, const struct sl_cel_node *n) {
 }
 
 /* false && error is false, as is error && false; likewise ||. */
-static struct value eval_logic(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_logic(struct run *x, const struct api_cel_node *n) {
     bool decides = n->op == OP_OR;
     struct value a = eval(x, n->a), b;
 
@@ -237,7 +237,7 @@ static struct value eval_logic(struct run *x, const struct sl_cel_node *n) {
                                                   : error(x, "no such overload");
 }
 
-static struct value eval_macro(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_macro(struct run *x, const struct api_cel_node *n) {
     struct value list = eval(x, n->a), item, *made = NULL;
     size_t found = 0, room;
     struct walk w;
@@ -298,7 +298,7 @@ static size_t characters(const char *s, size_t len) {
 
 #define PATTERN_STEPS 1000u /* of making one, and as many for some letters of it */
 
-static struct value eval_matches(struct run *x, const struct sl_cel_node *n, const struct value *a,
+static struct value eval_matches(struct run *x, const struct api_cel_node *n, const struct value *a,
                                  const struct value *b) {
     struct sl_pattern *made = NULL;
 
@@ -312,7 +312,7 @@ static struct value eval_matches(struct run *x, const struct sl_cel_node *n, con
     return pay(x, before - left + a->len / 2 + 8) ? of_bool(yes) : too_costly(x);
 }
 
-static struct value eval_text(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_text(struct run *x, const struct api_cel_node *n) {
     struct value a = eval(x, n->a), b = eval(x, n->b);
 
     if (a.kind == V_ERROR || b.kind == V_ERROR)
@@ -333,7 +333,7 @@ static struct value eval_text(struct run *x, const struct sl_cel_node *n) {
     }
 }
 
-static struct value eval_of_one(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_of_one(struct run *x, const struct api_cel_node *n) {
     struct value a = eval(x, n->a);
     char *end;
 
@@ -371,7 +371,7 @@ static struct value eval_of_one(struct run *x, const struct sl_cel_node *n) {
     }
 }
 
-static struct value compare(struct run *x, enum sl_cel_op op, const struct value *a,
+static struct value compare(struct run *x, enum api_cel_op op, const struct value *a,
                             const struct value *b) {
     int c;
 
@@ -405,7 +405,7 @@ static struct value add_texts(struct run *x, const struct value *a, const struct
     return (struct value){.kind = V_STR, .s = s, .len = a->len + b->len};
 }
 
-static struct value arithmetic(struct run *x, enum sl_cel_op op, const struct value *a,
+static struct value arithmetic(struct run *x, enum api_cel_op op, const struct value *a,
                                const struct value *b) {
     int64_t n = 0;
     bool over = false;
@@ -446,7 +446,7 @@ static struct value eval_same(struct run *x, const struct value *a, const struct
     return x->steps > x->max ? too_costly(x) : of_bool(yes == wanted);
 }
 
-static struct value eval_two(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_two(struct run *x, const struct api_cel_node *n) {
     struct value a = eval(x, n->a), b = eval(x, n->b);
 
     if (a.kind == V_ERROR || b.kind == V_ERROR)
@@ -468,16 +468,16 @@ static struct value eval_two(struct run *x, const struct sl_cel_node *n) {
     }
 }
 
-static struct value eval_list(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_list(struct run *x, const struct api_cel_node *n) {
     struct value *items;
     size_t len = 0, i = 0;
 
-    for (const struct sl_cel_node *e = n->next; e; e = e->next)
+    for (const struct api_cel_node *e = n->next; e; e = e->next)
         len++;
     if (x->arena.used + (len + 1) * sizeof(*items) > API_CEL_MADE)
         return too_costly(x);
     items = sl_arena_alloc(&x->arena, (len + 1) * sizeof(*items));
-    for (const struct sl_cel_node *e = n->next; e; e = e->next) {
+    for (const struct api_cel_node *e = n->next; e; e = e->next) {
         items[i] = eval(x, e->a);
         if (items[i++].kind == V_ERROR)
             return (struct value){.kind = V_ERROR};
@@ -485,11 +485,11 @@ static struct value eval_list(struct run *x, const struct sl_cel_node *n) {
     return (struct value){.kind = V_LIST, .items = items, .n = len};
 }
 
-static struct value eval_name(struct run *x, const struct sl_cel_node *n) {
+static struct value eval_name(struct run *x, const struct api_cel_node *n) {
     return n->num == -2 ? of_json(x->self) : n->num == -3 ? of_json(x->old) : x->vars[n->num];
 }
 
-static struct value eval(struct run *x, const struct sl_cel_node *n) {
+static struct value eval(struct run *x, const struct api_cel_node *n) {
     struct value v;
 
     if (!pay(x, 1))
@@ -547,8 +547,8 @@ static struct value eval(struct run *x, const struct sl_cel_node *n) {
 
 #define ALWAYS_STEPS 8u /* of an evaluation by itself */
 
-int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
-                 bool *ret, struct sl_err *err) {
+int api_cel_holds(const struct api_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
+                  bool *ret, struct sl_err *err) {
     struct run x = {.self = self,
                     .old = old,
                     .err = err,

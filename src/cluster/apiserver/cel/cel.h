@@ -25,16 +25,16 @@
 #define SL_CEL_MAX_STEPS 2000000u /* of one evaluation */
 #define SL_CEL_ALL_STEPS 4000000u /* of all rules of an object */
 
-struct sl_cel;
+struct api_cel;
 
 /* In the arena, with all its texts. */
-int sl_cel_compile(const char *text, struct sl_arena *arena, struct sl_cel **ret,
-                   struct sl_err *err) _must_check_;
+int api_cel_compile(const char *text, struct sl_arena *arena, struct api_cel **ret,
+                    struct sl_err *err) _must_check_;
 /* Does it use oldSelf? Then it is not evaluated on creation. */
-bool sl_cel_uses_old(const struct sl_cel *c);
+bool api_cel_uses_old(const struct api_cel *c);
 /* *ret: the result. Negative with a message if it cannot be evaluated (a field that does not exist
  * ...). *budget: remaining cost of all evaluations; 0 after one that was too costly. */
-int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
-                 bool *ret, struct sl_err *err) _must_check_;
+int api_cel_holds(const struct api_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
+                  bool *ret, struct sl_err *err) _must_check_;
 
 #endif

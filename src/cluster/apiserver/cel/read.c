@@ -17,7 +17,7 @@ struct reader {
     uint32_t n_vars;
 };
 
-static struct sl_cel_node *fail(struct reader *r, const char *what) {
+static struct api_cel_node *fail(struct reader *r, const char *what) {
     if (!r->failed)
         (void)sl_err_set(r->err, SL_EINVAL, "%s at character %zu", what,
                          (size_t)(r->p - r->start) + 1);
@@ -25,9 +25,9 @@ static struct sl_cel_node *fail(struct reader *r, const char *what) {
     return NULL;
 }
 
-static struct sl_cel_node *make(struct reader *r, enum sl_cel_op op, const struct sl_cel_node *a,
-                                const struct sl_cel_node *b) {
-    struct sl_cel_node *n = sl_arena_alloc0(r->arena, 1, sizeof(*n));
+static struct api_cel_node *make(struct reader *r, enum api_cel_op op, const struct api_cel_node *a,
+                                 const struct api_cel_node *b) {
+    struct api_cel_node *n = sl_arena_alloc0(r->arena, 1, sizeof(*n));
     n->op = op;
     n->a = a;
     n->b = b;
@@ -61,12 +61,12 @@ static size_t word_len(const char *p) {
     return n;
 }
 
-static const struct sl_cel_node *read_expr(struct reader *r);
+static const struct api_cel_node *read_expr(struct reader *r);
 
-static const struct sl_cel_node *read_string(struct reader *r) {
+static const struct api_cel_node *read_string(struct reader *r) {
     char quote = *r->p++;
     char *out = sl_arena_alloc(r->arena, strlen(r->p) + 1);
-    struct sl_cel_node *n = make(r, OP_STR, NULL, NULL);
+    struct api_cel_node *n = make(r, OP_STR, NULL, NULL);
     size_t len = 0;
 
     for (; *r->p && *r->p != quote; r->p++) {
@@ -91,9 +91,9 @@ static const struct sl_cel_node *read_string(struct reader *r) {
     return n;
 }
 
-static const struct sl_cel_node *read_number(struct reader *r) {
+static const struct api_cel_node *read_number(struct reader *r) {
     size_t len = strspn(r->p, "0123456789.eE");
-    struct sl_cel_node *n = make(r, OP_INT, NULL, NULL);
+    struct api_cel_node *n = make(r, OP_INT, NULL, NULL);
     char *end;
 
     errno = 0;
@@ -109,11 +109,11 @@ static const struct sl_cel_node *read_number(struct reader *r) {
     return n;
 }
 
-static const struct sl_cel_node *read_list(struct reader *r) {
-    struct sl_cel_node *list = make(r, OP_LIST, NULL, NULL), *last = NULL, *item;
+static const struct api_cel_node *read_list(struct reader *r) {
+    struct api_cel_node *list = make(r, OP_LIST, NULL, NULL), *last = NULL, *item;
 
     while (!r->failed && !take(r, "]")) {
-        const struct sl_cel_node *e = read_expr(r);
+        const struct api_cel_node *e = read_expr(r);
         if (r->failed)
             return NULL;
         item = make(r, OP_LIST, e, NULL);
@@ -140,9 +140,9 @@ static const char *take_word(struct reader *r) {
 }
 
 /* a.all(x, expr) and its kin: the opening parenthesis is behind us. */
-static const struct sl_cel_node *read_macro(struct reader *r, enum sl_cel_op op,
-                                            const struct sl_cel_node *list) {
-    struct sl_cel_node *n = make(r, op, list, NULL);
+static const struct api_cel_node *read_macro(struct reader *r, enum api_cel_op op,
+                                             const struct api_cel_node *list) {
+    struct api_cel_node *n = make(r, op, list, NULL);
 
     n->s = take_word(r);
     if (r->failed || !take(r, ","))
@@ -159,7 +159,7 @@ static const struct sl_cel_node *read_macro(struct reader *r, enum sl_cel_op op,
 
 static const struct {
     const char *name;
-    enum sl_cel_op op;
+    enum api_cel_op op;
     int args; /* -1: a macro */
 } methods[] = {
     {"all", OP_ALL, -1},          {"exists", OP_EXISTS, -1},    {"exists_one", OP_ONE, -1},
@@ -169,13 +169,13 @@ static const struct {
 };
 static const struct {
     const char *name;
-    enum sl_cel_op op;
+    enum api_cel_op op;
 } functions[] = {{"size", OP_SIZE}, {"string", OP_STRING}, {"int", OP_INTEGER}, {"has", OP_HAS}};
 
-static const struct sl_cel_node *read_method(struct reader *r, const struct sl_cel_node *of,
-                                             const char *name) {
+static const struct api_cel_node *read_method(struct reader *r, const struct api_cel_node *of,
+                                              const char *name) {
     for (size_t i = 0; i < SL_LEN(methods); i++) {
-        const struct sl_cel_node *arg = NULL;
+        const struct api_cel_node *arg = NULL;
         if (strcmp(name, methods[i].name) != 0)
             continue;
         if (methods[i].args < 0)
@@ -184,7 +184,7 @@ static const struct sl_cel_node *read_method(struct reader *r, const struct sl_c
             arg = read_expr(r);
         if (!r->failed && !take(r, ")"))
             return fail(r, "expected )");
-        struct sl_cel_node *n = make(r, methods[i].op, of, arg);
+        struct api_cel_node *n = make(r, methods[i].op, of, arg);
         if (n && n->op == OP_MATCHES && arg && arg->op == OP_STR) {
             struct sl_err err = {0};
             if (sl_pattern_new_in(r->arena, arg->s, &n->pattern, &err) < 0)
@@ -225,9 +225,9 @@ static const char *unescape(const char *name, struct sl_arena *arena) {
     return out;
 }
 
-static const struct sl_cel_node *read_name(struct reader *r) {
+static const struct api_cel_node *read_name(struct reader *r) {
     const char *name = take_word(r);
-    struct sl_cel_node *n;
+    struct api_cel_node *n;
 
     if (r->failed)
         return NULL;
@@ -239,7 +239,7 @@ static const struct sl_cel_node *read_name(struct reader *r) {
     if (strcmp(name, "null") == 0)
         return make(r, OP_NULL, NULL, NULL);
     for (size_t i = 0; i < SL_LEN(functions); i++) {
-        const struct sl_cel_node *arg;
+        const struct api_cel_node *arg;
         if (strcmp(name, functions[i].name) != 0 || !take(r, "("))
             continue;
         arg = read_expr(r);
@@ -266,8 +266,8 @@ static const struct sl_cel_node *read_name(struct reader *r) {
     return n;
 }
 
-static const struct sl_cel_node *read_primary(struct reader *r) {
-    const struct sl_cel_node *n;
+static const struct api_cel_node *read_primary(struct reader *r) {
+    const struct api_cel_node *n;
 
     blank(r);
     if (*r->p == '\'' || *r->p == '"')
@@ -285,8 +285,8 @@ static const struct sl_cel_node *read_primary(struct reader *r) {
     return read_name(r);
 }
 
-static const struct sl_cel_node *read_member(struct reader *r) {
-    const struct sl_cel_node *n = read_primary(r);
+static const struct api_cel_node *read_member(struct reader *r) {
+    const struct api_cel_node *n = read_primary(r);
 
     while (!r->failed) {
         if (take(r, "[")) {
@@ -298,7 +298,7 @@ static const struct sl_cel_node *read_member(struct reader *r) {
             if (!r->failed && take(r, "(")) {
                 n = read_method(r, n, name);
             } else {
-                struct sl_cel_node *field = make(r, OP_FIELD, n, NULL);
+                struct api_cel_node *field = make(r, OP_FIELD, n, NULL);
                 field->s = unescape(name, r->arena);
                 n = field;
             }
@@ -309,8 +309,8 @@ static const struct sl_cel_node *read_member(struct reader *r) {
     return n;
 }
 
-static const struct sl_cel_node *read_unary(struct reader *r) {
-    const struct sl_cel_node *n;
+static const struct api_cel_node *read_unary(struct reader *r) {
+    const struct api_cel_node *n;
 
     blank(r);
     if (++r->depth > SL_CEL_MAX_DEPTH)
@@ -331,7 +331,7 @@ static const struct sl_cel_node *read_unary(struct reader *r) {
 /* Two-sided operators, the loosest first; longer ones before their beginnings. */
 static const struct {
     const char *symbol;
-    enum sl_cel_op op;
+    enum api_cel_op op;
     int level;
 } operators[] = {
     {"||", OP_OR, 0}, {"&&", OP_AND, 1}, {"==", OP_EQ, 2}, {"!=", OP_NE, 2}, {"<=", OP_LE, 2},
@@ -340,8 +340,8 @@ static const struct {
 };
 #define LEVELS 5
 
-static const struct sl_cel_node *read_level(struct reader *r, int level) {
-    const struct sl_cel_node *n = level == LEVELS ? read_unary(r) : read_level(r, level + 1);
+static const struct api_cel_node *read_level(struct reader *r, int level) {
+    const struct api_cel_node *n = level == LEVELS ? read_unary(r) : read_level(r, level + 1);
 
     for (size_t i = 0; !r->failed && level < LEVELS && i < SL_LEN(operators);) {
         size_t len = strlen(operators[i].symbol);
@@ -358,9 +358,9 @@ static const struct sl_cel_node *read_level(struct reader *r, int level) {
     return n;
 }
 
-static const struct sl_cel_node *read_expr(struct reader *r) {
-    const struct sl_cel_node *n;
-    struct sl_cel_node *choice;
+static const struct api_cel_node *read_expr(struct reader *r) {
+    const struct api_cel_node *n;
+    struct api_cel_node *choice;
 
     if (++r->depth > SL_CEL_MAX_DEPTH)
         return fail(r, "too deep");
@@ -376,10 +376,10 @@ static const struct sl_cel_node *read_expr(struct reader *r) {
     return n;
 }
 
-int sl_cel_compile(const char *text, struct sl_arena *arena, struct sl_cel **ret,
-                   struct sl_err *err) {
+int api_cel_compile(const char *text, struct sl_arena *arena, struct api_cel **ret,
+                    struct sl_err *err) {
     struct reader r = {.start = text, .p = text, .arena = arena, .err = err};
-    const struct sl_cel_node *root;
+    const struct api_cel_node *root;
 
     if (strlen(text) > SL_CEL_MAX_BYTES)
         return sl_err_set(err, SL_ELIMIT, "longer than %u bytes", SL_CEL_MAX_BYTES);
@@ -395,6 +395,6 @@ int sl_cel_compile(const char *text, struct sl_arena *arena, struct sl_cel **ret
     return 0;
 }
 
-bool sl_cel_uses_old(const struct sl_cel *c) {
+bool api_cel_uses_old(const struct api_cel *c) {
     return c->uses_old;
 }

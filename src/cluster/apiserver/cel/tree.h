@@ -6,7 +6,7 @@
 #include "cluster/apiserver/cel/cel.h"
 #include "cluster/schema/pattern.h"
 
-enum sl_cel_op {
+enum api_cel_op {
     OP_NULL,
     OP_BOOL,
     OP_INT,
@@ -48,9 +48,9 @@ enum sl_cel_op {
     OP_MATCHES, /* a.contains(b) */
 };
 
-struct sl_cel_node {
-    enum sl_cel_op op;
-    const struct sl_cel_node *a, *b, *c, *next; /* next: of a list */
+struct api_cel_node {
+    enum api_cel_op op;
+    const struct api_cel_node *a, *b, *c, *next; /* next: of a list */
     const char *s;
     size_t len;
     const struct sl_pattern *pattern; /* of matches() with a literal; NULL: it is not one */
@@ -58,8 +58,8 @@ struct sl_cel_node {
     double real;
 };
 
-struct sl_cel {
-    const struct sl_cel_node *root;
+struct api_cel {
+    const struct api_cel_node *root;
     bool uses_old;
 };
 

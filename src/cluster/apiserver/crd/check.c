@@ -11,7 +11,7 @@
 #include "lib/json/json.h"
 #include "lib/json/mutable.h"
 
-static void crd_defaults(struct sl_change_in *c) {
+static void crd_defaults(struct api_change *c) {
     yyjson_mut_val *names = sl_json_mut_obj(c->doc, c->object, "spec.names");
     const char *kind = sl_json_mut_str(names, "kind");
     char *low = sl_arena_strdup(c->arena, kind);
@@ -28,7 +28,7 @@ static void crd_defaults(struct sl_change_in *c) {
                             "strategy", "None");
 }
 
-static void add_condition(struct sl_change_in *c, yyjson_mut_val *list, const char *type,
+static void add_condition(struct api_change *c, yyjson_mut_val *list, const char *type,
                           const char *reason, const char *text) {
     yyjson_mut_val *o = yyjson_mut_arr_add_obj(c->doc, list);
     char now[SL_STAMP_TEXT];
@@ -52,7 +52,7 @@ static const char *storage_version(yyjson_mut_val *object) {
 }
 
 /* Names are taken, and the kind is served, as soon as the definition is there. */
-static void crd_prepare(struct sl_change_in *c) {
+static void crd_prepare(struct api_change *c) {
     yyjson_mut_val *status, *list, *v;
     const char *storage = storage_version(c->object);
     bool known = false;
@@ -83,7 +83,7 @@ static void crd_prepare(struct sl_change_in *c) {
         yyjson_mut_arr_add_strcpy(c->doc, list, storage);
 }
 
-static void crd_deleting(struct sl_change_in *c) {
+static void crd_deleting(struct api_change *c) {
     yyjson_mut_val *list = sl_json_mut_at(c->object, "status.conditions"),
                    *finalizers = yyjson_mut_arr(c->doc);
 
@@ -113,14 +113,14 @@ static void check_names(struct sl_field_errs *e, const struct sl_path *at, yyjso
     size_t i, n;
     yyjson_val *v;
 
-    sl_word_check_at(e, at, names, "plural", sl_word_label_1035, true);
-    sl_word_check_at(e, at, names, "singular", sl_word_label_1035, false);
+    api_word_check_at(e, at, names, "plural", api_word_label_1035, true);
+    api_word_check_at(e, at, names, "singular", api_word_label_1035, false);
     if (*kind == '\0')
         sl_field_required(e, SL_PATH(at, "kind"), "");
     else if (!((*kind >= 'a' && *kind <= 'z') || (*kind >= 'A' && *kind <= 'Z')) ||
              strspn(kind, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
                  strlen(kind))
-        sl_field_invalid(e, SL_PATH(at, "kind"), sl_bad_str(kind),
+        sl_field_invalid(e, SL_PATH(at, "kind"), sl_field_value_str(kind),
                          "may have mixed case, but should otherwise match: a DNS-1035 label must "
                          "consist of lower case "
                          "alphanumeric characters or '-', start with an alphabetic character, and "
@@ -128,10 +128,10 @@ static void check_names(struct sl_field_errs *e, const struct sl_path *at, yyjso
                          "character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
                          "'[a-z]([-a-z0-9]*[a-z0-9])?')");
     if (*kind && strcmp(kind, list_kind) == 0)
-        sl_field_invalid(e, SL_PATH(at, "listKind"), sl_bad_str(list_kind),
+        sl_field_invalid(e, SL_PATH(at, "listKind"), sl_field_value_str(list_kind),
                          "kind and listKind may not be the same");
     yyjson_arr_foreach (sl_json_get(names, "shortNames"), i, n, v) {
-        sl_word_check_of(e, SL_PATH_AT(SL_PATH(at, "shortNames"), i), v, sl_word_label_1035);
+        api_word_check_of(e, SL_PATH_AT(SL_PATH(at, "shortNames"), i), v, api_word_label_1035);
     }
 }
 
@@ -151,15 +151,16 @@ static void check_columns(struct sl_field_errs *e, const struct sl_path *at, yyj
         for (size_t t = 0; t < SL_LEN(types); t++)
             known = known || strcmp(type, types[t]) == 0;
         if (!known)
-            sl_field_invalid(e, SL_PATH(c_at, "type"), sl_bad_str(type),
+            sl_field_invalid(e, SL_PATH(c_at, "type"), sl_field_value_str(type),
                              "must be one of boolean,date,integer,number,string");
         if (*path == '\0')
             sl_field_required(e, SL_PATH(c_at, "JSONPath"), "");
         else if (*path != '.')
-            sl_field_invalid(e, SL_PATH(c_at, "JSONPath"), sl_bad_str(path),
+            sl_field_invalid(e, SL_PATH(c_at, "JSONPath"), sl_field_value_str(path),
                              "must be a simple json path starting with .");
-        else if (sl_jsonpath_check(path, &err) < 0)
-            sl_field_invalid(e, SL_PATH(c_at, "JSONPath"), sl_bad_str(path), "%s", err.text);
+        else if (api_jsonpath_check(path, &err) < 0)
+            sl_field_invalid(e, SL_PATH(c_at, "JSONPath"), sl_field_value_str(path), "%s",
+                             err.text);
     }
 }
 
@@ -176,11 +177,11 @@ static void check_scale(struct sl_field_errs *e, const struct sl_path *at, yyjso
         if (*s == '\0') {
             if (paths[i].required)
                 sl_field_required(e, SL_PATH(at, paths[i].field), "");
-        } else if (!sl_jsonpath_is_fields(s)) {
-            sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_bad_str(s),
+        } else if (!api_jsonpath_is_fields(s)) {
+            sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_field_value_str(s),
                              "must be a simple json path of fields");
         } else if (paths[i].root && strncmp(s, paths[i].root, strlen(paths[i].root)) != 0) {
-            sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_bad_str(s),
+            sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_field_value_str(s),
                              "should be a json path under %.*s", (int)strlen(paths[i].root) - 1,
                              paths[i].root);
         }
@@ -237,20 +238,21 @@ static void check_selectable(struct sl_field_errs *e, const struct sl_path *at, 
             continue;
         }
         if (!(found = selected(schema, path, &why, &rest))) {
-            sl_field_invalid(e, f_at, sl_bad_str(path), "is an invalid path: %s%.*s", why,
+            sl_field_invalid(e, f_at, sl_field_value_str(path), "is an invalid path: %s%.*s", why,
                              (int)strcspn(rest, ".[]"), rest);
             continue;
         }
         if (strncmp(path, ".metadata", 9) == 0 && strchr(".", path[9]))
-            sl_field_invalid(e, f_at, sl_bad_str(path), "must not point to fields in metadata");
+            sl_field_invalid(e, f_at, sl_field_value_str(path),
+                             "must not point to fields in metadata");
         const char *type = sl_json_str(found, "type");
         if (strcmp(type, types[0]) != 0 && strcmp(type, types[1]) != 0 &&
             strcmp(type, types[2]) != 0)
-            sl_field_invalid(e, f_at, sl_bad_str(path),
+            sl_field_invalid(e, f_at, sl_field_value_str(path),
                              "must point to a field of type string, boolean or integer. Enum "
                              "string fields and strings with formats are allowed.");
         if (!sl_wordset_add(&seen, path))
-            sl_field_duplicate(e, f_at, sl_bad_str(path), "");
+            sl_field_duplicate(e, f_at, sl_field_value_str(path), "");
     }
     if (seen.words.n > SELECTABLE_MAX)
         sl_field_too_many(e, at, seen.words.n, SELECTABLE_MAX);
@@ -272,12 +274,12 @@ static void check_versions(struct sl_field_errs *e, const struct sl_path *at,
         const char *name = sl_json_str(v, "name");
 
         stored += sl_json_bool(v, "storage", false);
-        sl_word_check_at(e, v_at, v, "name", sl_word_label_1035, true);
+        api_word_check_at(e, v_at, v, "name", api_word_label_1035, true);
         if (sl_json_find(versions, "name", name) != v)
-            sl_field_invalid(e, at, sl_bad_str(name), "must contain unique version names");
+            sl_field_invalid(e, at, sl_field_value_str(name), "must contain unique version names");
         if (*sl_json_str(v, "deprecationWarning") && !sl_json_bool(v, "deprecated", false))
             sl_field_invalid(e, SL_PATH(v_at, "deprecationWarning"),
-                             sl_bad_str(sl_json_str(v, "deprecationWarning")),
+                             sl_field_value_str(sl_json_str(v, "deprecationWarning")),
                              "can only be set for deprecated versions");
         check_columns(e, SL_PATH(top, "additionalPrinterColumns"),
                       sl_json_get(v, "additionalPrinterColumns"));
@@ -287,7 +289,7 @@ static void check_versions(struct sl_field_errs *e, const struct sl_path *at,
                          sl_json_at(v, "schema.openAPIV3Schema"));
     }
     if (sl_json_size(versions) && stored != 1)
-        sl_field_invalid(e, at, sl_bad_json(versions),
+        sl_field_invalid(e, at, sl_field_value_json(versions),
                          "must have exactly one version marked as storage version");
 }
 
@@ -296,16 +298,16 @@ static void check_conversion(struct sl_field_errs *e, const struct sl_path *at, 
     static const char *const words[] = {"None", "Webhook", NULL};
     yyjson_val *conversion = sl_json_get(spec, "conversion");
 
-    sl_check_one_of(e, at, conversion, "strategy", words, true);
+    api_check_one_of(e, at, conversion, "strategy", words, true);
     if (strcmp(sl_json_str(conversion, "strategy"), "Webhook") == 0 &&
         sl_json_size(sl_json_get(spec, "versions")) > 1 &&
         strcmp(sl_json_str(spec, "group"), "kueue.x-k8s.io") != 0)
         sl_field_invalid(
-            e, SL_PATH(at, "strategy"), sl_bad_str("Webhook"),
+            e, SL_PATH(at, "strategy"), sl_field_value_str("Webhook"),
             "conversion by webhooks is not offered by this server: use None, or one version");
 }
 
-static void crd_validate(struct sl_change_in *c, yyjson_val *object) {
+static void crd_validate(struct api_change *c, yyjson_val *object) {
     static const char *const scopes[] = {"Cluster", "Namespaced", NULL};
     static const char *const fixed[] = {"group", "scope"}, *const fixed_names[] = {"plural",
                                                                                    "kind"};
@@ -314,24 +316,24 @@ static void crd_validate(struct sl_change_in *c, yyjson_val *object) {
                *old = sl_json_get(c->old, "spec");
     const char *group = sl_json_str(spec, "group"), *plural = sl_json_str(names, "plural"),
                *name = sl_json_str(object, "metadata.name");
-    const struct sl_kind *there = sl_kind_find(c->server, group, plural);
+    const struct api_kind *there = api_kind_find(c->server, group, plural);
     struct sl_field_errs *e = c->errs;
 
     if (strcmp(c->subresource, "status") == 0 || sl_json_at(c->old, "metadata.deletionTimestamp"))
         return;
     if (strcmp(name, sl_arena_printf(c->arena, "%s.%s", plural, group)) != 0)
-        sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_bad_str(name),
+        sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_field_value_str(name),
                          "must be spec.names.plural+\".\"+spec.group");
-    sl_word_check_at(e, at, spec, "group", sl_syntax_subdomain, true);
+    api_word_check_at(e, at, spec, "group", sl_syntax_subdomain, true);
     if (*group && !strchr(group, '.'))
-        sl_field_invalid(e, SL_PATH(at, "group"), sl_bad_str(group),
+        sl_field_invalid(e, SL_PATH(at, "group"), sl_field_value_str(group),
                          "should be a domain with at least one dot");
-    sl_check_one_of(e, at, spec, "scope", scopes, true);
+    api_check_one_of(e, at, spec, "scope", scopes, true);
     check_versions(e, SL_PATH(at, "versions"), sl_json_get(spec, "versions"));
     check_names(e, names_at, names);
     check_conversion(e, SL_PATH(at, "conversion"), spec);
     if (there && !there->crd)
-        sl_field_invalid(e, SL_PATH(names_at, "plural"), sl_bad_str(plural),
+        sl_field_invalid(e, SL_PATH(names_at, "plural"), sl_field_value_str(plural),
                          "is a built-in kind of this group");
     for (size_t i = 0; i < SL_LEN(fixed) && old; i++)
         sl_field_immutable(e, SL_PATH(at, fixed[i]), sl_json_get(spec, fixed[i]),
@@ -340,14 +342,14 @@ static void crd_validate(struct sl_change_in *c, yyjson_val *object) {
         sl_field_immutable(e, SL_PATH(names_at, fixed_names[i]), sl_json_get(names, fixed_names[i]),
                            sl_json_at(old, i ? "names.kind" : "names.plural"));
     if (e->n == 0) /* what is said of schemas makes sense only now */
-        sl_crd_free(sl_crd_new(c->server, object, e));
+        api_crd_free(api_crd_new(c->server, object, e));
 }
 
-const struct sl_strategy sl_crd_strategy = {
+const struct api_strategy api_crd_strategy = {
     .prepare = crd_prepare,
     .defaults = crd_defaults,
     .validate = crd_validate,
     .deleting = crd_deleting,
     .holds = crd_holds,
-    .after = sl_crd_after,
+    .after = api_crd_after,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kinds of CustomResourceDefinitions. A struct sl_crd owns a kind with its schemas, rules and
+ * Kinds of CustomResourceDefinitions. A struct api_crd owns a kind with its schemas, rules and
  * columns; it is rebuilt when the definition changes, and the old one is retained as long as
  * requests that wait for webhooks, or are being answered, still refer to it.
  */
@@ -28,7 +28,7 @@
 /* ---- objects of such kinds ---- */
 
 /* What scale reads is a count; 'path' begins with '.', and is told as it is. */
-static void replicas_check(struct sl_change_in *c, const char *path) {
+static void replicas_check(struct api_change *c, const char *path) {
     const struct sl_path *at = SL_PATH(NULL, path);
     const char *p = path;
     yyjson_mut_val *v = c->object;
@@ -47,21 +47,21 @@ static void replicas_check(struct sl_change_in *c, const char *path) {
         sl_buf_init(&b, SL_FIELD_VALUE_MAX_BYTES);
         sl_buf_short(&b);
         sl_go_text(c->arena, &b, v);
-        sl_field_invalid(c->errs, at, sl_bad_int(0),
+        sl_field_invalid(c->errs, at, sl_field_value_int(0),
                          "%.*s accessor error: %s is of the type %s, expected %s", len, path,
                          sl_buf_str(&b), sl_go_type(v), way ? "map[string]interface{}" : "int64");
         sl_buf_done(&b);
     } else if (yyjson_mut_get_sint(v) < 0) {
-        sl_field_invalid(c->errs, at, sl_bad_int(yyjson_mut_get_sint(v)),
+        sl_field_invalid(c->errs, at, sl_field_value_int(yyjson_mut_get_sint(v)),
                          "should be a non-negative integer");
     } else if (yyjson_mut_get_sint(v) > INT32_MAX) {
-        sl_field_invalid(c->errs, at, sl_bad_int(yyjson_mut_get_sint(v)),
+        sl_field_invalid(c->errs, at, sl_field_value_int(yyjson_mut_get_sint(v)),
                          "should be less than or equal to %d", INT32_MAX);
     }
 }
 
 /* A finalizer that does not say whose it is may meet another. */
-static void finalizers_warn(struct sl_change_in *c, yyjson_val *object) {
+static void finalizers_warn(struct api_change *c, yyjson_val *object) {
     yyjson_val *was = sl_json_at(c->old, "metadata.finalizers"), *v, *other;
     size_t i, n, j, m;
 
@@ -73,33 +73,33 @@ static void finalizers_warn(struct sl_change_in *c, yyjson_val *object) {
             known = known || strcmp(sl_json_text(other), name) == 0;
         }
         if (!known)
-            sl_change_warn(c,
-                           "metadata.finalizers: \"%s\": prefer a domain-qualified finalizer name "
-                           "%sto avoid accidental conflicts with other finalizer writers",
-                           name, strchr(name, '.') ? "including a path (/) " : "");
+            api_change_warn(c,
+                            "metadata.finalizers: \"%s\": prefer a domain-qualified finalizer name "
+                            "%sto avoid accidental conflicts with other finalizer writers",
+                            name, strchr(name, '.') ? "including a path (/) " : "");
     }
 }
 
-static void cr_validate(struct sl_change_in *c, yyjson_val *object) {
-    const struct sl_kind_version *v = &c->kind->versions[c->kind->storage];
+static void cr_validate(struct api_change *c, yyjson_val *object) {
+    const struct api_kind_version *v = &c->kind->versions[c->kind->storage];
 
     if (v->has_scale && strcmp(c->subresource, "status") != 0)
         replicas_check(c, v->spec_replicas);
     if (v->has_scale)
         replicas_check(c, v->status_replicas);
-    sl_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c->errs);
+    api_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c->errs);
     if (c->errs->n == 0)
         finalizers_warn(c, object);
 }
 
 /* The last object of a kind that is going has gone: so does its definition. */
-static void cr_after(struct sl_apiserver *s, struct sl_kind *k, yyjson_val *old, yyjson_val *now) {
+static void cr_after(struct sl_apiserver *s, struct api_kind *k, yyjson_val *old, yyjson_val *now) {
     (void)old;
     if (!now && k->going && sl_store_count(s->store, k->number) == 0)
-        sl_crd_finish(s, k->crd->name);
+        api_crd_finish(s, k->crd->name);
 }
 
-static const struct sl_strategy cr_strategy = {
+static const struct api_strategy cr_strategy = {
     .validate = cr_validate, .after = cr_after, .needs_version = true};
 
 /* ---- from definition to kind ---- */
@@ -118,20 +118,20 @@ static const char *const *copy_words(struct sl_arena *a, yyjson_val *list) {
     return words;
 }
 
-static void make_columns(struct sl_arena *a, yyjson_val *list, struct sl_kind_version *v) {
-    struct sl_column *columns;
+static void make_columns(struct sl_arena *a, yyjson_val *list, struct api_kind_version *v) {
+    struct api_column *columns;
     size_t i, n;
     yyjson_val *c;
 
-    v->columns = sl_columns_crd;
-    v->n_columns = SL_LEN(sl_columns_crd);
+    v->columns = api_columns_crd;
+    v->n_columns = SL_LEN(api_columns_crd);
     if (sl_json_size(list) == 0 || sl_json_size(list) > COLUMNS_MAX)
         return;
     columns = sl_arena_alloc0(a, sl_json_size(list) + 1, sizeof(*columns));
-    columns[0] = sl_columns_crd[0];
+    columns[0] = api_columns_crd[0];
     yyjson_arr_foreach (list, i, n, c) {
         const char *doc = sl_json_str(c, "description");
-        columns[i + 1] = (struct sl_column){
+        columns[i + 1] = (struct api_column){
             .name = sl_arena_strdup(a, sl_json_str(c, "name")),
             .type = sl_arena_strdup(a, sl_json_str(c, "type")),
             .format = sl_arena_strdup(a, sl_json_str(c, "format")),
@@ -152,7 +152,7 @@ static const char *copy_path(struct sl_arena *a, yyjson_val *v, const char *path
     return *s ? sl_arena_strdup(a, s) : NULL;
 }
 
-static void make_version(struct sl_crd *d, uint32_t i, yyjson_val *def,
+static void make_version(struct api_crd *d, uint32_t i, yyjson_val *def,
                          const struct sl_schema *meta, const struct sl_path *at,
                          struct sl_field_errs *errs) {
     /* Where there is one version, kube-apiserver speaks of an older form that had no others. */
@@ -161,11 +161,11 @@ static void make_version(struct sl_crd *d, uint32_t i, yyjson_val *def,
         SL_PATH(d->kind.n_versions == 1 ? only : SL_PATH(at, "schema"), "openAPIV3Schema");
     yyjson_val *schema = sl_json_at(def, "schema.openAPIV3Schema"),
                *scale = sl_json_at(def, "subresources.scale");
-    struct sl_kind_version *v = &d->kind.versions[i];
+    struct api_kind_version *v = &d->kind.versions[i];
     const char *group = d->kind.group, *name = sl_json_str(def, "name"),
                *warning = sl_json_str(def, "deprecationWarning");
 
-    *v = (struct sl_kind_version){
+    *v = (struct api_kind_version){
         .name = sl_arena_strdup(&d->arena, name),
         .served = sl_json_bool(def, "served", false),
         .deprecated = sl_json_bool(def, "deprecated", false),
@@ -187,7 +187,7 @@ static void make_version(struct sl_crd *d, uint32_t i, yyjson_val *def,
     sl_crd_schema_new(schema, schema_at, meta, errs, &d->schemas[i]);
     if (d->schemas[i])
         v->schema = sl_crd_schema_root(d->schemas[i]);
-    d->rules[i] = sl_rules_new(schema, schema_at, &d->arena, errs);
+    d->rules[i] = api_rules_new(schema, schema_at, &d->arena, errs);
 }
 
 /* selectableFields of the version that is stored, without their dots. */
@@ -245,20 +245,20 @@ static int by_preference(const char *a, const char *b) {
     return an == bn ? 0 : an < bn ? 1 : -1;
 }
 
-struct sl_crd *sl_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_field_errs *errs) {
+struct api_crd *api_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_field_errs *errs) {
     yyjson_val *spec = sl_json_get(def, "spec"), *names = sl_json_get(spec, "names"),
                *versions = sl_json_get(spec, "versions"), *v;
     const struct sl_schema *meta = sl_schemas_find(s->schemas, META_TYPE);
     const struct sl_path *at = SL_PATH(SL_PATH(NULL, "spec"), "versions");
     yyjson_val *order[SL_KIND_VERSIONS];
     size_t place[SL_KIND_VERSIONS], i, n;
-    struct sl_crd *d = sl_alloc0(1, sizeof(*d));
-    struct sl_kind *k = &d->kind;
+    struct api_crd *d = sl_alloc0(1, sizeof(*d));
+    struct api_kind *k = &d->kind;
     struct sl_arena *a = &d->arena;
 
     sl_arena_init(a, API_CRD_ARENA);
     d->name = sl_arena_strdup(a, sl_json_str(def, "metadata.name"));
-    *k = (struct sl_kind){
+    *k = (struct api_kind){
         .group = sl_arena_strdup(a, sl_json_str(spec, "group")),
         .plural = sl_arena_strdup(a, sl_json_str(names, "plural")),
         .singular = sl_arena_strdup(a, sl_json_str(names, "singular")),
@@ -271,7 +271,7 @@ struct sl_crd *sl_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_fie
         .strategy = &cr_strategy,
         .crd = d,
     };
-    if (!sl_check_size(errs, at, versions, SL_KIND_VERSIONS))
+    if (!sl_syntax_check_size(errs, at, versions, SL_KIND_VERSIONS))
         return d;
     yyjson_arr_foreach (versions, i, n, v) {
         uint32_t to = k->n_versions++;
@@ -296,7 +296,7 @@ struct sl_crd *sl_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_fie
     return d;
 }
 
-void sl_crd_free(struct sl_crd *d) {
+void api_crd_free(struct api_crd *d) {
     if (!d)
         return;
     for (uint32_t i = 0; i < SL_KIND_VERSIONS; i++)
@@ -308,59 +308,59 @@ void sl_crd_free(struct sl_crd *d) {
 
 /* ---- following definitions ---- */
 
-static void stop_serving(struct sl_apiserver *s, struct sl_kind *k) {
-    sl_kind_remove(s, k);
-    k->crd->next_dead = s->dead_crds;
-    s->dead_crds = k->crd;
+static void stop_serving(struct sl_apiserver *s, struct api_kind *k) {
+    api_kind_remove(s, k);
+    k->crd->next_retired = s->retired_crds;
+    s->retired_crds = k->crd;
 }
 
-void sl_crds_bury(struct sl_apiserver *s) {
-    struct sl_crd **at, *d;
+void api_crds_free_retired(struct sl_apiserver *s) {
+    struct api_crd **at, *d;
 
-    for (d = s->dead_crds; d; d = d->next_dead)
-        d->spoken_of = false;
-    for (uint32_t i = 0; s->dead_crds && i < s->slots.n; i++) {
-        const struct sl_rq *rq = s->slots.v[i].rq;
+    for (d = s->retired_crds; d; d = d->next_retired)
+        d->referenced = false;
+    for (uint32_t i = 0; s->retired_crds && i < s->slots.n; i++) {
+        const struct api_rq *rq = s->slots.v[i].rq;
         if (rq && rq->kind && rq->kind->crd)
-            rq->kind->crd->spoken_of = true;
+            rq->kind->crd->referenced = true;
     }
-    for (at = &s->dead_crds; (d = *at);) {
-        if (d->spoken_of || !sl_kind_forget(s, d->kind.number)) {
-            at = &d->next_dead;
+    for (at = &s->retired_crds; (d = *at);) {
+        if (d->referenced || !api_kind_forget(s, d->kind.number)) {
+            at = &d->next_retired;
             continue;
         }
-        *at = d->next_dead;
-        sl_crd_free(d);
+        *at = d->next_retired;
+        api_crd_free(d);
     }
 }
 
 /* Other fields may be selectable now. */
-static void index_anew(struct sl_apiserver *s, const struct sl_kind *k) {
-    struct sl_object *o = sl_store_seek(s->store, k->number, "", "");
+static void index_anew(struct sl_apiserver *s, const struct api_kind *k) {
+    struct sl_store_object *o = sl_store_seek(s->store, k->number, "", "");
 
     for (; o; o = sl_store_next(s->store, o)) {
-        sl_object_unindex(s, o);
-        (void)sl_object_index(s, o); /* the store goes on with the bytes it has counted */
+        api_object_unindex(s, o);
+        (void)api_object_index(s, o); /* the store goes on with the bytes it has counted */
     }
 }
 
 static void start_serving(struct sl_apiserver *s, yyjson_val *def, bool going) {
-    struct sl_kind *old =
-        sl_kind_find(s, sl_json_str(def, "spec.group"), sl_json_str(def, "spec.names.plural"));
+    struct api_kind *old =
+        api_kind_find(s, sl_json_str(def, "spec.group"), sl_json_str(def, "spec.names.plural"));
     struct sl_field_errs errs = {0};
     struct sl_arena words;
-    struct sl_crd *d;
+    struct api_crd *d;
 
     if (old && !old->crd)
         return; /* validation does not let this come so far */
     sl_arena_init(&words, API_CRD_ARENA);
     errs.arena = &words;
-    d = sl_crd_new(s, def, &errs);
+    d = api_crd_new(s, def, &errs);
     if (old)
         stop_serving(s, old);
     d->kind.going = going;
-    if (errs.n || d->kind.n_versions == 0 || sl_kind_add(s, &d->kind, NULL) < 0)
-        sl_crd_free(d);
+    if (errs.n || d->kind.n_versions == 0 || api_kind_add(s, &d->kind, NULL) < 0)
+        api_crd_free(d);
     else if (old)
         index_anew(s, &d->kind);
     sl_arena_done(&words);
@@ -390,7 +390,7 @@ static void ask(struct sl_apiserver *s, const char *method, const char *path, co
         &sink);
 }
 
-void sl_crd_finish(struct sl_apiserver *s, const char *name) {
+void api_crd_finish(struct sl_apiserver *s, const char *name) {
     char path[512];
 
     sl_fmt(path, sizeof(path), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", name);
@@ -398,15 +398,16 @@ void sl_crd_finish(struct sl_apiserver *s, const char *name) {
 }
 
 /* All objects of the kind are deleted; those with finalizers go when their owners let them. */
-static void sweep(struct sl_apiserver *s, struct sl_kind *k) {
+static void sweep(struct sl_apiserver *s, struct api_kind *k) {
     if (sl_store_count(s->store, k->number) == 0)
-        sl_crd_finish(s, k->crd->name);
+        api_crd_finish(s, k->crd->name);
     else
-        sl_delete_kind(s, k);
+        api_delete_kind(s, k);
 }
 
-void sl_crd_after(struct sl_apiserver *s, struct sl_kind *crds, yyjson_val *old, yyjson_val *now) {
-    struct sl_kind *k;
+void api_crd_after(struct sl_apiserver *s, struct api_kind *crds, yyjson_val *old,
+                   yyjson_val *now) {
+    struct api_kind *k;
 
     (void)crds;
     if (now && !sl_json_at(now, "metadata.deletionTimestamp")) {
@@ -414,11 +415,11 @@ void sl_crd_after(struct sl_apiserver *s, struct sl_kind *crds, yyjson_val *old,
             start_serving(s, now, false);
         return;
     }
-    k = sl_kind_find(s, sl_json_str(now ? now : old, "spec.group"),
-                     sl_json_str(now ? now : old, "spec.names.plural"));
+    k = api_kind_find(s, sl_json_str(now ? now : old, "spec.group"),
+                      sl_json_str(now ? now : old, "spec.names.plural"));
     if (now && !old) { /* found so on start: what was begun is ended */
         start_serving(s, now, true);
-        k = sl_kind_find(s, sl_json_str(now, "spec.group"), sl_json_str(now, "spec.names.plural"));
+        k = api_kind_find(s, sl_json_str(now, "spec.group"), sl_json_str(now, "spec.names.plural"));
     }
     if (!k || !k->crd)
         return;
@@ -463,8 +464,8 @@ static yyjson_mut_val *convert_event(yyjson_val *object, bool to_core, yyjson_mu
     return out;
 }
 
-int sl_kind_convert(const struct sl_kind *k, yyjson_val *object, const char *api_version,
-                    yyjson_mut_doc *doc, yyjson_mut_val **ret, struct sl_err *err) {
+int api_kind_convert(const struct api_kind *k, yyjson_val *object, const char *api_version,
+                     yyjson_mut_doc *doc, yyjson_mut_val **ret, struct sl_err *err) {
     const char *from = sl_json_str(object, "apiVersion");
 
     if (strcmp(from, api_version) == 0 || !yyjson_is_obj(object)) {
@@ -484,8 +485,8 @@ int sl_kind_convert(const struct sl_kind *k, yyjson_val *object, const char *api
 
 /* ---- our own ---- */
 
-const char *sl_crd_builtin(uint32_t i, size_t *ret_len) {
-    const char *p = sl_builtin_crds[0].text, *end = p + sl_builtin_crds[0].len;
+const char *api_crd_builtin(uint32_t i, size_t *ret_len) {
+    const char *p = api_builtin_crds[0].text, *end = p + api_builtin_crds[0].len;
 
     for (; p < end; i--) {
         const char *line = memchr(p, '\n', (size_t)(end - p));

@@ -12,20 +12,20 @@
 #define RULES_MAX 64u /* of one place */
 
 struct rule {
-    const struct sl_cel *cel;
+    const struct api_cel *cel;
     const char *message, *reason, *field; /* field: "" or ".a.b" */
 };
 
-struct sl_rules {
+struct api_rules {
     const struct rule *rules;
     uint32_t n_rules;
     bool scalar; /* its value is told with an error */
     /* What is below, where there are rules. */
     const char *const *names;
-    const struct sl_rules *const *fields;
+    const struct api_rules *const *fields;
     uint32_t n_fields;
-    const struct sl_rules *items, *others; /* of a list, of a map */
-    const char *const *keys;               /* by which items are the same; NULL: by nothing */
+    const struct api_rules *items, *others; /* of a list, of a map */
+    const char *const *keys;                /* by which items are the same; NULL: by nothing */
     uint32_t n_keys;
 };
 
@@ -38,32 +38,32 @@ struct reading {
 };
 
 static void read_rules(struct reading *r, yyjson_val *list, const struct sl_path *at,
-                       struct sl_rules *to) {
+                       struct api_rules *to) {
     struct rule *rules = sl_arena_alloc0(r->arena, sl_json_size(list) + 1, sizeof(*rules));
     size_t i, n;
     yyjson_val *v;
 
-    if (!sl_check_size(r->errs, at, list, RULES_MAX))
+    if (!sl_syntax_check_size(r->errs, at, list, RULES_MAX))
         return;
     yyjson_arr_foreach (list, i, n, v) {
         const char *text = sl_json_str(v, "rule"), *message = sl_json_str(v, "message");
         const struct sl_path *rule_at = SL_PATH(SL_PATH_AT(at, i), "rule");
-        struct sl_cel *cel = NULL;
+        struct api_cel *cel = NULL;
         struct sl_err err = {0};
 
         if (text[strspn(text, " \t\n")] == '\0') {
             sl_field_required(r->errs, rule_at, "rule is not specified");
             continue;
         }
-        if (sl_cel_compile(text, r->arena, &cel, &err) < 0) {
-            sl_field_invalid(r->errs, rule_at, sl_bad_str(text), "compilation failed: %s",
+        if (api_cel_compile(text, r->arena, &cel, &err) < 0) {
+            sl_field_invalid(r->errs, rule_at, sl_field_value_str(text), "compilation failed: %s",
                              err.text);
             continue;
         }
         if (sl_json_get(v, "messageExpression") && *message == '\0')
             sl_field_invalid(
                 r->errs, SL_PATH(SL_PATH_AT(at, i), "messageExpression"),
-                sl_bad_str(sl_json_str(v, "messageExpression")),
+                sl_field_value_str(sl_json_str(v, "messageExpression")),
                 "messages that are computed are not supported here: give a message, too");
         rules[to->n_rules++] = (struct rule){
             .cel = cel,
@@ -76,21 +76,21 @@ static void read_rules(struct reading *r, yyjson_val *list, const struct sl_path
     to->rules = rules;
 }
 
-static const struct sl_rules *read_schema(struct reading *r, yyjson_val *schema,
-                                          const struct sl_path *at);
+static const struct api_rules *read_schema(struct reading *r, yyjson_val *schema,
+                                           const struct sl_path *at);
 
 static void read_fields(struct reading *r, yyjson_val *props, const struct sl_path *at,
-                        struct sl_rules *to) {
+                        struct api_rules *to) {
     const char **names = sl_arena_alloc0(r->arena, sl_json_size(props) + 1, sizeof(*names));
-    const struct sl_rules **fields =
-        sl_arena_alloc0(r->arena, sl_json_size(props) + 1, sizeof(struct sl_rules *));
+    const struct api_rules **fields =
+        sl_arena_alloc0(r->arena, sl_json_size(props) + 1, sizeof(struct api_rules *));
     size_t i, n;
     yyjson_val *key, *v;
 
     if (!yyjson_is_obj(props))
         return;
     sl_obj_foreach (props, i, n, key, v) {
-        const struct sl_rules *below =
+        const struct api_rules *below =
             read_schema(r, v, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)));
         if (!below)
             continue;
@@ -101,11 +101,11 @@ static void read_fields(struct reading *r, yyjson_val *props, const struct sl_pa
     to->fields = fields;
 }
 
-static const struct sl_rules *read_schema(struct reading *r, yyjson_val *schema,
-                                          const struct sl_path *at) {
+static const struct api_rules *read_schema(struct reading *r, yyjson_val *schema,
+                                           const struct sl_path *at) {
     yyjson_val *keys = sl_json_get(schema, "x-kubernetes-list-map-keys"), *key;
     const char *type = sl_json_str(schema, "type");
-    struct sl_rules *to;
+    struct api_rules *to;
     size_t i, n;
 
     if (!yyjson_is_obj(schema) || r->depth >= SCHEMA_DEPTH)
@@ -130,8 +130,8 @@ static const struct sl_rules *read_schema(struct reading *r, yyjson_val *schema,
     return to->n_rules || to->n_fields || to->items || to->others ? to : NULL;
 }
 
-const struct sl_rules *sl_rules_new(yyjson_val *schema, const struct sl_path *at,
-                                    struct sl_arena *arena, struct sl_field_errs *errs) {
+const struct api_rules *api_rules_new(yyjson_val *schema, const struct sl_path *at,
+                                      struct sl_arena *arena, struct sl_field_errs *errs) {
     struct reading r = {.arena = arena, .errs = errs};
     return read_schema(&r, schema, at);
 }
@@ -139,8 +139,8 @@ const struct sl_rules *sl_rules_new(yyjson_val *schema, const struct sl_path *at
 /* ---- checking ---- */
 
 /* ".spec.x" below the place of the rule. */
-static void tell(const struct rule *rule, const struct sl_path *at, struct sl_bad bad,
-                 struct sl_field_errs *errs) {
+static void report(const struct rule *rule, const struct sl_path *at, struct sl_field_value bad,
+                   struct sl_field_errs *errs) {
     const struct sl_path *root = at ? at : SL_PATH(NULL, "<nil>");
     const struct sl_path *where =
         *rule->field ? SL_PATH(at, rule->field + (*rule->field == '.')) : root;
@@ -160,22 +160,22 @@ struct checking {
     uint64_t budget; /* of all rules; 0: no more are asked */
 };
 
-static void check(struct checking *c, const struct sl_rules *r, const struct sl_path *at,
+static void check(struct checking *c, const struct api_rules *r, const struct sl_path *at,
                   yyjson_val *self, yyjson_val *old) {
-    struct sl_bad bad = r->scalar ? sl_bad_json(self) : sl_bad_none();
+    struct sl_field_value bad = r->scalar ? sl_field_value_json(self) : sl_field_value_none();
     size_t i, n;
     yyjson_val *key, *v;
 
     for (uint32_t k = 0; k < r->n_rules && c->budget; k++) {
         struct sl_err err = {0};
         bool holds = true;
-        if (sl_cel_uses_old(r->rules[k].cel) && !old)
+        if (api_cel_uses_old(r->rules[k].cel) && !old)
             continue;
-        if (sl_cel_holds(r->rules[k].cel, self, old, &c->budget, &holds, &err) < 0)
+        if (api_cel_holds(r->rules[k].cel, self, old, &c->budget, &holds, &err) < 0)
             sl_field_invalid(c->errs, at ? at : SL_PATH(NULL, "<nil>"), bad, "%s: %s",
                              r->rules[k].message, err.text);
         else if (!holds)
-            tell(&r->rules[k], at, bad, c->errs);
+            report(&r->rules[k], at, bad, c->errs);
     }
     _cleanup_(sl_json_fields_done) struct sl_json_fields now = sl_json_fields_of(self);
     _cleanup_(sl_json_fields_done) struct sl_json_fields before = sl_json_fields_of(old);
@@ -187,13 +187,13 @@ static void check(struct checking *c, const struct sl_rules *r, const struct sl_
             check(c, r->fields[f], SL_PATH(at, r->names[f]), v, yyjson_is_null(was) ? NULL : was);
     }
     if (r->items && yyjson_is_arr(self)) {
-        struct sl_seek in_old;
-        sl_seek_items(&in_old, old, r->keys, r->n_keys);
+        struct sl_json_seek in_old;
+        sl_json_seek_items(&in_old, old, r->keys, r->n_keys);
         yyjson_arr_foreach (self, i, n, v) {
             if (c->budget)
-                check(c, r->items, SL_PATH_AT(at, i), v, sl_seek_item(&in_old, v));
+                check(c, r->items, SL_PATH_AT(at, i), v, sl_json_seek_item(&in_old, v));
         }
-        sl_seek_done(&in_old);
+        sl_json_seek_done(&in_old);
     }
     if (r->others && yyjson_is_obj(self)) {
         sl_obj_foreach (self, i, n, key, v) {
@@ -214,13 +214,13 @@ static bool is_blocking(const char *error) {
     return false;
 }
 
-void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *old,
-                    struct sl_field_errs *errs) {
+void api_rules_check(const struct api_rules *r, yyjson_val *object, yyjson_val *old,
+                     struct sl_field_errs *errs) {
     if (!r)
         return;
     for (uint32_t i = 0; i < errs->n; i++) {
         if (is_blocking(errs->text[i])) {
-            sl_field_invalid(errs, SL_PATH(NULL, "<nil>"), sl_bad_json(NULL),
+            sl_field_invalid(errs, SL_PATH(NULL, "<nil>"), sl_field_value_json(NULL),
                              "some validation rules were not checked because the object was "
                              "invalid; correct the existing "
                              "errors to complete validation");
@@ -230,7 +230,7 @@ void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *ol
     struct checking c = {.errs = errs, .budget = SL_CEL_ALL_STEPS};
     check(&c, r, NULL, object, old);
     if (!c.budget)
-        sl_field_invalid(errs, SL_PATH(NULL, "<nil>"), sl_bad_json(NULL),
+        sl_field_invalid(errs, SL_PATH(NULL, "<nil>"), sl_field_value_json(NULL),
                          "validation failed due to running out of cost budget, no further "
                          "validation rules will be run");
 }

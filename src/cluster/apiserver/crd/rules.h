@@ -8,14 +8,14 @@
 
 #include "kube/types/field.h"
 
-struct sl_rules;
+struct api_rules;
 
 /* From openAPIV3Schema, into the arena; NULL if there are no rules. What cannot be compiled goes to
  * errs. */
-const struct sl_rules *sl_rules_new(yyjson_val *schema, const struct sl_path *at,
-                                    struct sl_arena *arena, struct sl_field_errs *errs);
+const struct api_rules *api_rules_new(yyjson_val *schema, const struct sl_path *at,
+                                      struct sl_arena *arena, struct sl_field_errs *errs);
 /* old is NULL on creation: then rules that use it are skipped. */
-void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *old,
-                    struct sl_field_errs *errs);
+void api_rules_check(const struct api_rules *r, yyjson_val *object, yyjson_val *old,
+                     struct sl_field_errs *errs);
 
 #endif

@@ -43,7 +43,7 @@ static bool read_address(const char *s, struct address *ret) {
     return without_zeros(s, plain) && inet_pton(AF_INET, plain, ret->b) == 1;
 }
 
-const char *sl_address_fault(const char *s) {
+const char *api_address_fault(const char *s) {
     struct address a;
 
     if (!read_address(s, &a))
@@ -74,7 +74,7 @@ static bool has_more(const struct address *a, int bits) {
     return false;
 }
 
-const char *sl_cidr_fault(const char *s, enum sl_family *ret_family) {
+const char *api_cidr_fault(const char *s, enum api_family *ret_family) {
     const char *slash = strchr(s, '/');
     char ip[64] = "";
     struct address a = {0};

@@ -25,17 +25,17 @@ static bool selector_rules(struct sl_field_errs *e, const struct sl_path *at, yy
     if (!selector) {
         sl_field_required(e, selector_at, "");
     } else {
-        sl_check_selector(e, selector_at, selector);
+        sl_syntax_check_selector(e, selector_at, selector);
         if (e->n > before) {
-            sl_field_invalid(e, selector_at, sl_bad_json(selector), "%s", unreadable);
+            sl_field_invalid(e, selector_at, sl_field_value_json(selector), "%s", unreadable);
             return false;
         }
         if (empty)
-            sl_field_invalid(e, selector_at, sl_bad_json(selector),
+            sl_field_invalid(e, selector_at, sl_field_value_json(selector),
                              "empty selector is invalid for %s", kind);
     }
-    if (!selector || (!empty && !sl_selector_takes(selector, labels)))
-        sl_field_invalid(e, SL_PATH(at, "template.metadata.labels"), sl_bad_json(labels),
+    if (!selector || (!empty && !api_selector_takes(selector, labels)))
+        sl_field_invalid(e, SL_PATH(at, "template.metadata.labels"), sl_field_value_json(labels),
                          "`selector` does not match template `labels`");
     return true;
 }
@@ -47,8 +47,8 @@ static void lasting_rules(struct sl_field_errs *e, const struct sl_path *at, yyj
     const char *policy = sl_json_str(spec, "template.spec.restartPolicy");
 
     if (strcmp(policy, "Always") != 0)
-        sl_field_unsupported(e, SL_PATH(at, "template.spec.restartPolicy"), sl_bad_str(policy),
-                             always, 1);
+        sl_field_unsupported(e, SL_PATH(at, "template.spec.restartPolicy"),
+                             sl_field_value_str(policy), always, 1);
     if (sl_json_at(spec, "template.spec.activeDeadlineSeconds"))
         sl_field_forbidden(e, SL_PATH(at, "template.spec.activeDeadlineSeconds"),
                            "activeDeadlineSeconds in %s is not Supported", kind);
@@ -58,14 +58,14 @@ static void lasting_rules(struct sl_field_errs *e, const struct sl_path *at, yyj
 static void set_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     if (!selector_rules(e, at, spec, "deployment", "invalid label selector"))
         return;
-    sl_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_TEMPLATE,
-                      NULL);
+    api_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_TEMPLATE,
+                       NULL);
     lasting_rules(e, at, spec, "ReplicaSet");
 }
 
-static void template_defaults(struct sl_change_in *c) {
-    if (sl_is_whole(c))
-        sl_template_defaults(c->doc, sl_json_mut_at(c->object, "spec.template.spec"));
+static void template_defaults(struct api_change *c) {
+    if (api_change_is_object(c))
+        api_template_defaults(c->doc, sl_json_mut_at(c->object, "spec.template.spec"));
 }
 
 /* Counters of a status: none below zero, none above 'replicas'. */
@@ -75,26 +75,26 @@ static void counters(struct sl_field_errs *e, yyjson_val *object, const char *co
     yyjson_val *status = sl_json_get(object, "status");
     int64_t all = sl_json_int(status, "replicas", 0);
 
-    sl_check_not_negative(e, at, status, "replicas");
+    api_check_not_negative(e, at, status, "replicas");
     for (; *names; names++) {
         int64_t n = sl_json_int(status, *names, 0);
-        sl_check_not_negative(e, at, status, *names);
+        api_check_not_negative(e, at, status, *names);
         if (n > all)
-            sl_field_invalid(e, SL_PATH(at, *names), sl_bad_int(n),
+            sl_field_invalid(e, SL_PATH(at, *names), sl_field_value_int(n),
                              "cannot be greater than status.replicas");
     }
     if (sl_json_int(status, "availableReplicas", 0) > sl_json_int(status, "readyReplicas", 0))
         sl_field_invalid(e, SL_PATH(at, "availableReplicas"),
-                         sl_bad_int(sl_json_int(status, "availableReplicas", 0)),
+                         sl_field_value_int(sl_json_int(status, "availableReplicas", 0)),
                          "cannot be greater than %s", ready);
 }
 
 /* ---- deployments ---- */
 
-static void deployment_defaults(struct sl_change_in *c) {
+static void deployment_defaults(struct api_change *c) {
     yyjson_mut_val *strategy = sl_json_mut_obj(c->doc, c->object, "spec.strategy"), *rolling;
 
-    if (!sl_is_whole(c) || !strategy)
+    if (!api_change_is_object(c) || !strategy)
         return;
     sl_json_mut_default_str(c->doc, strategy, "type", "RollingUpdate");
     if (strcmp(sl_json_mut_str(strategy, "type"), "RollingUpdate") == 0) {
@@ -107,8 +107,8 @@ static void deployment_defaults(struct sl_change_in *c) {
     template_defaults(c);
 }
 
-int64_t sl_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
-                            bool *ret_percent) {
+int64_t api_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
+                             bool *ret_percent) {
     const char *s = sl_json_text(v);
     char *end;
     int64_t n;
@@ -117,13 +117,13 @@ int64_t sl_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, y
     if (!yyjson_is_str(v)) {
         n = sl_json_int(v, "", 0);
         if (n < 0)
-            sl_field_invalid(e, at, sl_bad_int(n), SL_NOT_NEGATIVE);
+            sl_field_invalid(e, at, sl_field_value_int(n), SL_NOT_NEGATIVE);
         return n;
     }
     n = strtol(s, &end, 10);
     *ret_percent = true;
     if (end == s || strcmp(end, "%") != 0 || *s < '0' || *s > '9' || end - s > 9) {
-        sl_field_invalid(e, at, sl_bad_str(s),
+        sl_field_invalid(e, at, sl_field_value_str(s),
                          "a valid percent string must be a numeric string followed by an ending "
                          "'%%' (e.g. '1%%',  or '93%%', "
                          "regex used for validation is '[0-9]+%%')");
@@ -147,22 +147,22 @@ static void deployment_strategy(struct sl_field_errs *e, const struct sl_path *a
         return;
     }
     if (strcmp(type, "RollingUpdate") != 0) {
-        sl_field_unsupported(e, at, sl_bad_json(strategy), types, SL_LEN(types));
+        sl_field_unsupported(e, at, sl_field_value_json(strategy), types, SL_LEN(types));
         return;
     }
     yyjson_val *down = sl_json_get(rolling, "maxUnavailable"),
                *up = sl_json_get(rolling, "maxSurge");
-    int64_t n_down = sl_count_or_percent(e, SL_PATH(rolling_at, "maxUnavailable"), down, &percent);
-    int64_t n_up = sl_count_or_percent(e, SL_PATH(rolling_at, "maxSurge"), up, &ignored);
+    int64_t n_down = api_count_or_percent(e, SL_PATH(rolling_at, "maxUnavailable"), down, &percent);
+    int64_t n_up = api_count_or_percent(e, SL_PATH(rolling_at, "maxSurge"), up, &ignored);
     if (n_down == 0 && n_up == 0)
-        sl_field_invalid(e, SL_PATH(rolling_at, "maxUnavailable"), sl_bad_json(down),
+        sl_field_invalid(e, SL_PATH(rolling_at, "maxUnavailable"), sl_field_value_json(down),
                          "may not be 0 when `maxSurge` is 0");
     if (percent && n_down > 100)
-        sl_field_invalid(e, SL_PATH(rolling_at, "maxUnavailable"), sl_bad_json(down),
+        sl_field_invalid(e, SL_PATH(rolling_at, "maxUnavailable"), sl_field_value_json(down),
                          "must not be greater than 100%%");
 }
 
-static void deployment_validate(struct sl_change_in *c, yyjson_val *object) {
+static void deployment_validate(struct api_change *c, yyjson_val *object) {
     static const char *const numbers[] = {"updatedReplicas", "readyReplicas", "availableReplicas",
                                           NULL};
     const struct sl_path *at = SL_PATH(NULL, "spec");
@@ -174,22 +174,22 @@ static void deployment_validate(struct sl_change_in *c, yyjson_val *object) {
         counters(e, object, numbers, "readyReplicas");
         return;
     }
-    sl_check_not_negative(e, at, spec, "replicas");
+    api_check_not_negative(e, at, spec, "replicas");
     set_rules(e, at, spec);
     deployment_strategy(e, SL_PATH(at, "strategy"), sl_json_get(spec, "strategy"));
-    sl_check_not_negative(e, at, spec, "minReadySeconds");
-    sl_check_not_negative(e, at, spec, "revisionHistoryLimit");
-    sl_check_not_negative(e, at, spec, "progressDeadlineSeconds");
+    api_check_not_negative(e, at, spec, "minReadySeconds");
+    api_check_not_negative(e, at, spec, "revisionHistoryLimit");
+    api_check_not_negative(e, at, spec, "progressDeadlineSeconds");
     if (deadline <= sl_json_int(spec, "minReadySeconds", 0))
-        sl_field_invalid(e, SL_PATH(at, "progressDeadlineSeconds"), sl_bad_int(deadline),
+        sl_field_invalid(e, SL_PATH(at, "progressDeadlineSeconds"), sl_field_value_int(deadline),
                          "must be greater than minReadySeconds");
     if (c->old)
         sl_field_immutable(e, SL_PATH(at, "selector"), sl_json_get(spec, "selector"),
                            sl_json_at(c->old, "spec.selector"));
-    sl_pod_warn(c, object, "spec.template.spec");
+    api_pod_warn(c, object, "spec.template.spec");
 }
 /* An update of the status leaves the labels alone. */
-static void deployment_prepare(struct sl_change_in *c) {
+static void deployment_prepare(struct api_change *c) {
     if (strcmp(c->subresource, "status") == 0)
         sl_json_mut_keep(c->doc, sl_json_mut_get(c->object, "metadata"), "labels",
                          sl_json_get(c->old, "metadata"));
@@ -203,14 +203,14 @@ static bool deployment_is_new(yyjson_val *old, yyjson_val *object) {
     return !sl_json_same_but(old, object, apart) ||
            (sl_json_size(was) + sl_json_size(is) > 0 && !sl_json_equal(was, is, NULL));
 }
-static const struct sl_strategy deployment_strategy_of = {.is_new_generation = deployment_is_new,
-                                                          .prepare = deployment_prepare,
-                                                          .defaults = deployment_defaults,
-                                                          .validate = deployment_validate};
+static const struct api_strategy deployment_strategy_of = {.is_new_generation = deployment_is_new,
+                                                           .prepare = deployment_prepare,
+                                                           .defaults = deployment_defaults,
+                                                           .validate = deployment_validate};
 
 /* ---- replica sets ---- */
 
-static void replica_set_validate(struct sl_change_in *c, yyjson_val *object) {
+static void replica_set_validate(struct api_change *c, yyjson_val *object) {
     static const char *const numbers[] = {"fullyLabeledReplicas", "readyReplicas",
                                           "availableReplicas", NULL};
     const struct sl_path *at = SL_PATH(NULL, "spec");
@@ -220,35 +220,35 @@ static void replica_set_validate(struct sl_change_in *c, yyjson_val *object) {
         counters(c->errs, object, numbers, "readyReplicas");
         return;
     }
-    sl_check_not_negative(c->errs, at, spec, "replicas");
-    sl_check_not_negative(c->errs, at, spec, "minReadySeconds");
+    api_check_not_negative(c->errs, at, spec, "replicas");
+    api_check_not_negative(c->errs, at, spec, "minReadySeconds");
     set_rules(c->errs, at, spec);
     if (c->old)
         sl_field_immutable(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"),
                            sl_json_at(c->old, "spec.selector"));
-    sl_pod_warn(c, object, "spec.template.spec");
+    api_pod_warn(c, object, "spec.template.spec");
 }
 
-static void replica_set_prepare(struct sl_change_in *c) {
+static void replica_set_prepare(struct api_change *c) {
     yyjson_mut_val *status;
 
-    if (!sl_is_new(c))
+    if (!api_change_is_create(c))
         return;
     status = sl_json_mut_obj(c->doc, c->object, "status");
     sl_json_mut_set_int(c->doc, status, "replicas", 0);
 }
-static const struct sl_strategy replica_set_strategy = {.prepare = replica_set_prepare,
-                                                        .defaults = template_defaults,
-                                                        .validate = replica_set_validate};
+static const struct api_strategy replica_set_strategy = {.prepare = replica_set_prepare,
+                                                         .defaults = template_defaults,
+                                                         .validate = replica_set_validate};
 
 /* ---- stateful sets ---- */
 
-static void stateful_defaults(struct sl_change_in *c) {
+static void stateful_defaults(struct api_change *c) {
     yyjson_mut_val *update = sl_json_mut_obj(c->doc, c->object, "spec.updateStrategy"), *claims,
                    *claim;
     size_t i, n;
 
-    if (!sl_is_whole(c) || !update)
+    if (!api_change_is_object(c) || !update)
         return;
     if (*sl_json_mut_str(update, "type") == '\0') {
         sl_json_mut_set_str(c->doc, update, "type", "RollingUpdate");
@@ -267,14 +267,14 @@ static void stateful_defaults(struct sl_change_in *c) {
     template_defaults(c);
 }
 
-static void stateful_prepare(struct sl_change_in *c) {
+static void stateful_prepare(struct api_change *c) {
     yyjson_mut_val *status;
 
     /* A feature that has to be asked for. */
-    if (sl_is_whole(c))
+    if (api_change_is_object(c))
         sl_json_mut_set(c->doc, sl_json_mut_at(c->object, "spec.updateStrategy.rollingUpdate"),
                         "maxUnavailable", NULL);
-    if (!sl_is_new(c))
+    if (!api_change_is_create(c))
         return;
     status = sl_json_mut_obj(c->doc, c->object, "status");
     sl_json_mut_set_int(c->doc, status, "replicas", 0);
@@ -288,18 +288,19 @@ static void stateful_strategy_rules(struct sl_field_errs *e, const struct sl_pat
 
     if (strcmp(type, "OnDelete") == 0) {
         if (rolling)
-            sl_field_invalid(e, SL_PATH(at, "rollingUpdate"), sl_bad_json(rolling),
+            sl_field_invalid(e, SL_PATH(at, "rollingUpdate"), sl_field_value_json(rolling),
                              "only allowed for updateStrategy 'RollingUpdate'");
     } else if (strcmp(type, "RollingUpdate") == 0) {
-        sl_check_not_negative(e, SL_PATH(at, "rollingUpdate"), rolling, "partition");
+        api_check_not_negative(e, SL_PATH(at, "rollingUpdate"), rolling, "partition");
     } else if (*type == '\0') {
         sl_field_required(e, at, "");
     } else {
-        sl_field_invalid(e, at, sl_bad_json(update), "must be 'RollingUpdate' or 'OnDelete'");
+        sl_field_invalid(e, at, sl_field_value_json(update),
+                         "must be 'RollingUpdate' or 'OnDelete'");
     }
 }
 
-static void stateful_validate(struct sl_change_in *c, yyjson_val *object) {
+static void stateful_validate(struct api_change *c, yyjson_val *object) {
     static const char *const numbers[] = {"readyReplicas", "currentReplicas", "updatedReplicas",
                                           "availableReplicas", NULL};
     static const char *const may_change[] = {"replicas",
@@ -325,26 +326,26 @@ static void stateful_validate(struct sl_change_in *c, yyjson_val *object) {
         return;
     }
     if (strcmp(policy, "OrderedReady") != 0 && strcmp(policy, "Parallel") != 0)
-        sl_field_invalid(e, SL_PATH(at, "podManagementPolicy"), sl_bad_str(policy),
+        sl_field_invalid(e, SL_PATH(at, "podManagementPolicy"), sl_field_value_str(policy),
                          "must be 'OrderedReady' or 'Parallel'");
     stateful_strategy_rules(e, SL_PATH(at, "updateStrategy"), sl_json_get(spec, "updateStrategy"));
-    sl_check_one_of(e, retain_at, keep, "whenDeleted", retain, false);
-    sl_check_one_of(e, retain_at, keep, "whenScaled", retain, false);
+    api_check_one_of(e, retain_at, keep, "whenDeleted", retain, false);
+    api_check_one_of(e, retain_at, keep, "whenScaled", retain, false);
     if (!c->old) {
         yyjson_arr_foreach (claims, i, n, claim) {
-            sl_claim_spec_check(e,
-                                SL_PATH(SL_PATH_AT(SL_PATH(at, "volumeClaimTemplates"), i), "spec"),
-                                sl_json_get(claim, "spec"));
+            api_claim_spec_check(
+                e, SL_PATH(SL_PATH_AT(SL_PATH(at, "volumeClaimTemplates"), i), "spec"),
+                sl_json_get(claim, "spec"));
         }
     }
-    sl_check_not_negative(e, at, spec, "replicas");
-    sl_check_not_negative(e, at, spec, "minReadySeconds");
-    sl_check_not_negative(e, SL_PATH(at, "ordinals"), sl_json_get(spec, "ordinals"), "start");
+    api_check_not_negative(e, at, spec, "replicas");
+    api_check_not_negative(e, at, spec, "minReadySeconds");
+    api_check_not_negative(e, SL_PATH(at, "ordinals"), sl_json_get(spec, "ordinals"), "start");
     if (!c->old)
-        sl_word_check_at(e, at, spec, "serviceName", sl_word_label, false);
+        api_word_check_at(e, at, spec, "serviceName", api_word_label, false);
     if (selector_rules(e, at, spec, "statefulset", ""))
-        sl_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_STATEFUL,
-                          claims);
+        api_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"),
+                           SL_IN_STATEFUL, claims);
     lasting_rules(e, at, spec, "StatefulSet");
     if (c->old && !sl_json_same_but(spec, sl_json_get(c->old, "spec"), may_change))
         sl_field_forbidden(
@@ -352,30 +353,30 @@ static void stateful_validate(struct sl_change_in *c, yyjson_val *object) {
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
             "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
             "'minReadySeconds' are forbidden");
-    sl_pod_warn(c, object, "spec.template.spec");
+    api_pod_warn(c, object, "spec.template.spec");
     if (!e->n && sl_json_int(spec, "revisionHistoryLimit", 0) < 0)
-        sl_change_warn(c, "spec.revisionHistoryLimit: a negative value retains all historical "
-                          "revisions; a value >= 0 is recommended");
+        api_change_warn(c, "spec.revisionHistoryLimit: a negative value retains all historical "
+                           "revisions; a value >= 0 is recommended");
 }
-static const struct sl_strategy stateful_strategy = {.prepare = stateful_prepare,
-                                                     .defaults = stateful_defaults,
-                                                     .validate = stateful_validate,
-                                                     .name = sl_word_label};
+static const struct api_strategy stateful_strategy = {.prepare = stateful_prepare,
+                                                      .defaults = stateful_defaults,
+                                                      .validate = stateful_validate,
+                                                      .name = api_word_label};
 
 /* ---- revisions ---- */
 
-static void revision_validate(struct sl_change_in *c, yyjson_val *object) {
-    sl_check_not_negative(c->errs, NULL, object, "revision");
+static void revision_validate(struct api_change *c, yyjson_val *object) {
+    api_check_not_negative(c->errs, NULL, object, "revision");
     if (!c->old && !yyjson_is_obj(sl_json_get(object, "data")))
         sl_field_required(c->errs, SL_PATH(NULL, "data"), "data is mandatory");
     if (c->old)
         sl_field_immutable(c->errs, SL_PATH(NULL, "data"), sl_json_get(object, "data"),
                            sl_json_get(c->old, "data"));
 }
-static const struct sl_strategy revision_strategy = {.validate = revision_validate,
-                                                     .no_generation = true};
+static const struct api_strategy revision_strategy = {.validate = revision_validate,
+                                                      .no_generation = true};
 
-const struct sl_builtin sl_builtin_apps[] = {
+const struct api_builtin api_builtin_apps[] = {
     {.group = "apps",
      .version = "v1",
      .kind = "Deployment",

@@ -22,7 +22,7 @@
 
 /* ---- jobs on their way in ---- */
 
-static void job_defaults(struct sl_change_in *c) {
+static void job_defaults(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec"), *labels;
     yyjson_mut_doc *doc = c->doc;
 
@@ -31,7 +31,7 @@ static void job_defaults(struct sl_change_in *c) {
         yyjson_mut_obj_size(sl_json_mut_at(c->object, "metadata.labels")) == 0)
         sl_json_mut_set(doc, sl_json_mut_obj(doc, c->object, "metadata"), "labels",
                         yyjson_mut_val_mut_copy(doc, labels));
-    if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
+    if (!api_change_is_object(c) || !yyjson_mut_is_obj(spec))
         return;
     if (!sl_json_mut_get(spec, "completions") && !sl_json_mut_get(spec, "parallelism"))
         sl_json_mut_set_int(doc, spec, "completions", 1);
@@ -45,11 +45,11 @@ static void job_defaults(struct sl_change_in *c) {
                             sl_json_mut_get(spec, "podFailurePolicy") ? "Failed"
                                                                       : "TerminatingOrFailed");
     sl_json_mut_default_bool(doc, spec, "manualSelector", false);
-    sl_template_defaults(doc, sl_json_mut_at(spec, "template.spec"));
+    api_template_defaults(doc, sl_json_mut_at(spec, "template.spec"));
 }
 
 /* The selector of a job is its uid; its pods say whose they are, under old names and new ones. */
-static void job_selector(struct sl_change_in *c, yyjson_mut_val *spec) {
+static void job_selector(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *labels = sl_json_mut_obj(c->doc, spec, "template.metadata.labels");
     const char *uid = sl_json_mut_str(c->object, "metadata.uid"),
                *name = sl_json_mut_str(c->object, "metadata.name");
@@ -64,7 +64,7 @@ static void job_selector(struct sl_change_in *c, yyjson_mut_val *spec) {
         sl_json_mut_set_str(c->doc, labels, JOB_UID, uid);
 }
 
-static bool has_made_up_name(const struct sl_change_in *c) {
+static bool has_made_up_name(const struct api_change *c) {
     const char *base = sl_json_mut_str(c->object, "metadata.generateName");
     size_t len = strlen(base) < NAME_KEPT ? strlen(base) : NAME_KEPT;
 
@@ -74,7 +74,7 @@ static bool has_made_up_name(const struct sl_change_in *c) {
 /* A job without labels has those of its pods, generated ones included, as kube-apiserver has it:
  * but not those generated if others were there and its name is made up; and if none were there it
  * gets them after validation, so that a name that makes no label is told of the template alone. */
-static void job_prepare(struct sl_change_in *c) {
+static void job_prepare(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec"),
                    *own = sl_json_mut_at(c->object, "metadata.labels");
     yyjson_mut_val *labels = sl_json_mut_at(spec, "template.metadata.labels");
@@ -82,7 +82,7 @@ static void job_prepare(struct sl_change_in *c) {
                                !has_made_up_name(c)
                          : yyjson_mut_obj_size(own) == 0 && strlen(c->name) <= LABEL_BYTES;
 
-    if (!sl_is_new(c) || !spec || sl_json_mut_bool(spec, "manualSelector", false))
+    if (!api_change_is_create(c) || !spec || sl_json_mut_bool(spec, "manualSelector", false))
         return;
     job_selector(c, spec);
     labels = sl_json_mut_at(spec, "template.metadata.labels");
@@ -101,7 +101,7 @@ static void has_label(struct sl_field_errs *e, yyjson_val *job, const char *key,
     if (!have)
         sl_field_required(e, at, sl_arena_printf(e->arena, "must be '%s'", want));
     else if (strcmp(sl_json_text(have), want) != 0)
-        sl_field_invalid(e, at, sl_bad_json(labels), "must be '%s'", want);
+        sl_field_invalid(e, at, sl_field_value_json(labels), "must be '%s'", want);
 }
 
 /* Does it ask for anything but what every job's pods have? */
@@ -116,7 +116,7 @@ static bool is_generated(yyjson_val *selector, const char *uid, const char *name
     for (size_t i = 0; i < SL_LEN(expected); i++)
         yyjson_mut_obj_add_str(doc, labels, expected[i][0], expected[i][1]);
     made = yyjson_mut_val_imut_copy(labels, NULL);
-    yes = sl_selector_takes(selector, yyjson_doc_get_root(made));
+    yes = api_selector_takes(selector, yyjson_doc_get_root(made));
     yyjson_doc_free(made);
     yyjson_mut_doc_free(doc);
     return yes;
@@ -133,7 +133,7 @@ static void generated_selector(struct sl_field_errs *e, yyjson_val *job) {
     has_label(e, job, JOB_UID, uid);
     has_label(e, job, JOB_NAME, name);
     if (!is_generated(selector, uid, name))
-        sl_field_invalid(e, SL_PATH(NULL, "spec.selector"), sl_bad_json(selector),
+        sl_field_invalid(e, SL_PATH(NULL, "spec.selector"), sl_field_value_json(selector),
                          "`selector` not auto-generated");
 }
 
@@ -141,12 +141,13 @@ static void job_rules(struct sl_field_errs *e, yyjson_val *job) {
     yyjson_val *selector = sl_json_at(job, "spec.selector"),
                *labels = sl_json_at(job, "spec.template.metadata.labels");
 
-    sl_job_spec_check(e, SL_PATH(NULL, "spec"), sl_json_get(job, "spec"));
+    api_job_spec_check(e, SL_PATH(NULL, "spec"), sl_json_get(job, "spec"));
     if (!selector)
         sl_field_required(e, SL_PATH(NULL, "spec.selector"), "");
-    sl_check_selector(e, SL_PATH(NULL, "spec.selector"), selector);
-    if (!selector || !sl_selector_takes(selector, labels))
-        sl_field_invalid(e, SL_PATH(NULL, "spec.template.metadata.labels"), sl_bad_json(labels),
+    sl_syntax_check_selector(e, SL_PATH(NULL, "spec.selector"), selector);
+    if (!selector || !api_selector_takes(selector, labels))
+        sl_field_invalid(e, SL_PATH(NULL, "spec.template.metadata.labels"),
+                         sl_field_value_json(labels),
                          "`selector` does not match template `labels`");
 }
 
@@ -197,13 +198,13 @@ static void job_update(struct sl_field_errs *e, yyjson_val *old, yyjson_val *job
         sl_field_immutable(e, SL_PATH(at, "completions"), n, sl_json_get(was, "completions"));
     else if (n && !sl_json_same(n, sl_json_get(was, "completions")) &&
              sl_json_int(n, "", 0) != sl_json_int(is, "parallelism", 0))
-        sl_field_invalid(e, SL_PATH(at, "completions"), sl_bad_int(sl_json_int(n, "", 0)),
+        sl_field_invalid(e, SL_PATH(at, "completions"), sl_field_value_int(sl_json_int(n, "", 0)),
                          "can only be modified in tandem with spec.parallelism");
     sl_field_immutable(e, SL_PATH(at, "selector"), sl_json_get(is, "selector"),
                        sl_json_get(was, "selector"));
     if (!same_template(sl_json_get(was, "template"), sl_json_get(is, "template"), loose))
         sl_field_invalid(e, SL_PATH(at, loose ? "template.spec" : "template"),
-                         sl_bad_json(sl_json_at(is, loose ? "template.spec" : "template")),
+                         sl_field_value_json(sl_json_at(is, loose ? "template.spec" : "template")),
                          SL_FIELD_IMMUTABLE);
     for (size_t i = 0; i < SL_LEN(fixed); i++)
         sl_field_immutable(e, SL_PATH(at, fixed[i]), sl_json_get(is, fixed[i]),
@@ -225,17 +226,17 @@ static void job_finished(struct sl_field_errs *e, const struct sl_path *at, yyjs
     int64_t active = sl_json_int(is, "active", 0), ending = sl_json_int(is, "terminating", 0);
 
     if (active > 0 && (news || differs(was, is, "active")))
-        sl_field_invalid(e, SL_PATH(at, "active"), sl_bad_int(active),
+        sl_field_invalid(e, SL_PATH(at, "active"), sl_field_value_int(active),
                          "active>0 is invalid for finished job");
     if (!sl_json_get(is, "startTime") && !empty && (news || differs(was, is, "startTime")))
         sl_field_required(e, SL_PATH(at, "startTime"), "startTime is required for finished job");
     if (sl_json_size(sl_json_get(pods, "succeeded")) + sl_json_size(sl_json_get(pods, "failed")) >
             0 &&
         (news || differs(was, is, "uncountedTerminatedPods")))
-        sl_field_invalid(e, SL_PATH(at, "uncountedTerminatedPods"), sl_bad_json(pods),
+        sl_field_invalid(e, SL_PATH(at, "uncountedTerminatedPods"), sl_field_value_json(pods),
                          "must be empty for finished job");
     if (ending > 0 && (news || differs(was, is, "terminating")))
-        sl_field_invalid(e, SL_PATH(at, "terminating"), sl_bad_int(ending),
+        sl_field_invalid(e, SL_PATH(at, "terminating"), sl_field_value_int(ending),
                          "terminating>0 is invalid for finished job");
 }
 
@@ -263,7 +264,7 @@ static void job_conditions(struct sl_field_errs *e, const struct sl_path *at, yy
 
     for (size_t i = 0; i < SL_LEN(rules); i++)
         if (rules[i].wrong)
-            sl_field_invalid(e, at, sl_bad_none(), "%s", rules[i].text);
+            sl_field_invalid(e, at, sl_field_value_none(), "%s", rules[i].text);
 }
 
 static void job_completion_time(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *job,
@@ -274,7 +275,7 @@ static void job_completion_time(struct sl_field_errs *e, const struct sl_path *a
     if (!complete_news && !differs(was, is, "completionTime"))
         return;
     if (at_time && !complete)
-        sl_field_invalid(e, SL_PATH(at, "completionTime"), sl_bad_json(at_time),
+        sl_field_invalid(e, SL_PATH(at, "completionTime"), sl_field_value_json(at_time),
                          "cannot set completionTime when there is no Complete=True condition");
     if (!at_time && complete)
         sl_field_required(e, SL_PATH(at, "completionTime"),
@@ -293,26 +294,28 @@ static void job_status(struct sl_field_errs *e, yyjson_val *old, yyjson_val *job
     bool failed_news = failed != sl_json_condition(old, "Failed");
 
     for (size_t i = 0; i < SL_LEN(numbers); i++)
-        sl_check_not_negative(e, at, is, numbers[i]);
+        api_check_not_negative(e, at, is, numbers[i]);
     job_completion_time(e, at, job, was, is, complete_news);
     job_conditions(e, conditions, job, complete_news, failed_news);
     if (complete || failed)
         job_finished(e, at, job, was, is, complete_news || failed_news);
     for (size_t i = 0; i < SL_LEN(terminal); i++)
         if (sl_json_condition(old, terminal[i]) && !sl_json_condition(job, terminal[i]))
-            sl_field_invalid(e, conditions, sl_bad_none(), "cannot disable the %s%s=True condition",
-                             i < 3 ? "terminal " : "", terminal[i]);
+            sl_field_invalid(e, conditions, sl_field_value_none(),
+                             "cannot disable the %s%s=True condition", i < 3 ? "terminal " : "",
+                             terminal[i]);
     if (sl_json_int(is, "failed", 0) < sl_json_int(was, "failed", 0))
-        sl_field_invalid(e, SL_PATH(at, "failed"), sl_bad_int(sl_json_int(is, "failed", 0)),
+        sl_field_invalid(e, SL_PATH(at, "failed"), sl_field_value_int(sl_json_int(is, "failed", 0)),
                          "cannot decrease the failed counter");
     if (sl_json_int(is, "succeeded", 0) < sl_json_int(was, "succeeded", 0) &&
         (strcmp(sl_json_str(job, "spec.completionMode"), "Indexed") != 0 ||
          sl_json_int(job, "spec.completions", -1) != sl_json_int(job, "spec.parallelism", -1)))
-        sl_field_invalid(e, SL_PATH(at, "succeeded"), sl_bad_int(sl_json_int(is, "succeeded", 0)),
+        sl_field_invalid(e, SL_PATH(at, "succeeded"),
+                         sl_field_value_int(sl_json_int(is, "succeeded", 0)),
                          "cannot decrease the succeeded counter");
 }
 
-static void job_validate(struct sl_change_in *c, yyjson_val *job) {
+static void job_validate(struct api_change *c, yyjson_val *job) {
     struct sl_field_errs *e = c->errs;
     int64_t completions = sl_json_int(job, "spec.completions", 0);
 
@@ -320,25 +323,25 @@ static void job_validate(struct sl_change_in *c, yyjson_val *job) {
         job_status(e, c->old, job);
         return;
     }
-    sl_meta_check(c, job, false);
+    api_meta_check(c, job, false);
     generated_selector(e, job);
     job_rules(e, job);
     if (strcmp(sl_json_str(job, "spec.completionMode"), "Indexed") == 0 && completions > 0) {
         const char *name = sl_json_str(job, "metadata.name");
         const char *host = sl_arena_printf(c->arena, "%s-%lld", name, (long long)completions - 1);
-        if (sl_word_label(host, strlen(host)).n)
-            sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_bad_str(name),
+        if (api_word_label(host, strlen(host)).n)
+            sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_field_value_str(name),
                              "will not able to create pod with invalid DNS label: %s", host);
     }
     if (c->old) {
-        sl_meta_check(c, job, true);
+        api_meta_check(c, job, true);
         job_rules(e, job);
         job_update(e, c->old, job);
     }
-    sl_pod_warn(c, job, "spec.template.spec");
+    api_pod_warn(c, job, "spec.template.spec");
 }
 
-static const struct sl_strategy job_strategy = {
+static const struct api_strategy job_strategy = {
     .prepare = job_prepare,
     .defaults = job_defaults,
     .validate = job_validate,
@@ -348,10 +351,10 @@ static const struct sl_strategy job_strategy = {
 
 /* ---- cron jobs ---- */
 
-static void cron_defaults(struct sl_change_in *c) {
-    if (sl_is_whole(c))
-        sl_template_defaults(c->doc,
-                             sl_json_mut_at(c->object, "spec.jobTemplate.spec.template.spec"));
+static void cron_defaults(struct api_change *c) {
+    if (api_change_is_object(c))
+        api_template_defaults(c->doc,
+                              sl_json_mut_at(c->object, "spec.jobTemplate.spec.template.spec"));
 }
 
 static void time_zone(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *zone) {
@@ -360,7 +363,7 @@ static void time_zone(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     if (!zone)
         return;
     if (*s == '\0') {
-        sl_field_invalid(e, at, sl_bad_str(s), "timeZone must be nil or non-empty string");
+        sl_field_invalid(e, at, sl_field_value_str(s), "timeZone must be nil or non-empty string");
         return;
     }
     for (const char *p = s; *p; p += strcspn(p, "/"), p += *p == '/') {
@@ -370,7 +373,7 @@ static void time_zone(struct sl_field_errs *e, const struct sl_path *at, yyjson_
             odd = odd || !((p[i] >= 'a' && p[i] <= 'z') || (p[i] >= 'A' && p[i] <= 'Z') ||
                            (p[i] >= '0' && p[i] <= '9') || strchr("._-+", p[i]));
         if (odd) {
-            sl_field_invalid(e, at, sl_bad_str(s), "unknown time zone %s", s);
+            sl_field_invalid(e, at, sl_field_value_str(s), "unknown time zone %s", s);
             return;
         }
         if (p[len] == '/' && p[len + 1] == '\0')
@@ -378,16 +381,16 @@ static void time_zone(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     }
     if (strcmp(s, "Local") == 0 || strcmp(s, "local") == 0)
         sl_field_invalid(
-            e, at, sl_bad_str(s),
+            e, at, sl_field_value_str(s),
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
     else if (strcmp(s, "UTC") != 0 &&
              (strlen(s) >= MAX_ZONE ||
               (access(ZONES, F_OK) == 0 &&
                access(sl_arena_printf(e->arena, ZONES "%s", s), F_OK) != 0)))
-        sl_field_invalid(e, at, sl_bad_str(s), "unknown time zone %s", s);
+        sl_field_invalid(e, at, sl_field_value_str(s), "unknown time zone %s", s);
 }
 
-static void cron_validate(struct sl_change_in *c, yyjson_val *cron) {
+static void cron_validate(struct api_change *c, yyjson_val *cron) {
     static const char *const policies[] = {"Allow", "Forbid", "Replace", NULL};
     const struct sl_path *at = SL_PATH(NULL, "spec"),
                          *job_at = SL_PATH(SL_PATH(at, "jobTemplate"), "spec");
@@ -398,39 +401,40 @@ static void cron_validate(struct sl_change_in *c, yyjson_val *cron) {
     struct sl_err err = {0};
     struct sl_cron means;
 
-    if (!sl_is_whole(c))
+    if (!api_change_is_object(c))
         return;
     if (*schedule == '\0')
         sl_field_required(e, SL_PATH(at, "schedule"), "");
     else if (strstr(schedule, "TZ"))
-        sl_field_invalid(e, SL_PATH(at, "schedule"), sl_bad_str(schedule),
+        sl_field_invalid(e, SL_PATH(at, "schedule"), sl_field_value_str(schedule),
                          "cannot use TZ or CRON_TZ in schedule, use timeZone field instead");
     else if (sl_cron_read(schedule, &means, &err) < 0)
-        sl_field_invalid(e, SL_PATH(at, "schedule"), sl_bad_str(schedule), "%s", err.text);
-    sl_check_not_negative(e, at, spec, "startingDeadlineSeconds");
+        sl_field_invalid(e, SL_PATH(at, "schedule"), sl_field_value_str(schedule), "%s", err.text);
+    api_check_not_negative(e, at, spec, "startingDeadlineSeconds");
     time_zone(e, SL_PATH(at, "timeZone"), sl_json_get(spec, "timeZone"));
-    sl_check_one_of(e, at, spec, "concurrencyPolicy", policies, true);
-    sl_job_spec_check(e, job_at, job);
+    api_check_one_of(e, at, spec, "concurrencyPolicy", policies, true);
+    api_job_spec_check(e, job_at, job);
     if (sl_json_get(job, "selector"))
-        sl_field_invalid(e, SL_PATH(job_at, "selector"), sl_bad_json(sl_json_get(job, "selector")),
+        sl_field_invalid(e, SL_PATH(job_at, "selector"),
+                         sl_field_value_json(sl_json_get(job, "selector")),
                          "`selector` will be auto-generated");
     if (sl_json_bool(job, "manualSelector", false)) {
         static const char *const words[] = {"nil", "false"};
         sl_field_unsupported(e, SL_PATH(job_at, "manualSelector"),
-                             sl_bad_json(sl_json_get(job, "manualSelector")), words, 2);
+                             sl_field_value_json(sl_json_get(job, "manualSelector")), words, 2);
     }
-    sl_check_not_negative(e, at, spec, "successfulJobsHistoryLimit");
-    sl_check_not_negative(e, at, spec, "failedJobsHistoryLimit");
+    api_check_not_negative(e, at, spec, "successfulJobsHistoryLimit");
+    api_check_not_negative(e, at, spec, "failedJobsHistoryLimit");
     if (!c->old && strlen(name) > 52) /* a job's name gets eleven characters more */
-        sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_bad_str(name),
+        sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_field_value_str(name),
                          "must be no more than 52 characters");
-    sl_pod_warn(c, cron, "spec.jobTemplate.spec.template.spec");
+    api_pod_warn(c, cron, "spec.jobTemplate.spec.template.spec");
 }
 
-static const struct sl_strategy cron_strategy = {.defaults = cron_defaults,
-                                                 .validate = cron_validate};
+static const struct api_strategy cron_strategy = {.defaults = cron_defaults,
+                                                  .validate = cron_validate};
 
-const struct sl_builtin sl_builtin_batch[] = {
+const struct api_builtin api_builtin_batch[] = {
     {.group = "batch",
      .version = "v1",
      .kind = "Job",

@@ -14,12 +14,12 @@
 
 #define NS_LABEL "kubernetes.io/metadata.name"
 
-static void namespace_prepare(struct sl_change_in *c) {
+static void namespace_prepare(struct api_change *c) {
     yyjson_mut_val *spec, *list, *v;
     bool there = false;
     size_t i, n;
 
-    if (sl_is_new(c)) {
+    if (api_change_is_create(c)) {
         spec = sl_json_mut_obj(c->doc, c->object, "spec");
         list = sl_json_mut_get(spec, "finalizers");
         yyjson_mut_arr_foreach (list, i, n, v) {
@@ -42,13 +42,13 @@ static void namespace_prepare(struct sl_change_in *c) {
                             sl_json_mut_str(c->object, "metadata.name"));
 }
 
-static void namespace_defaults(struct sl_change_in *c) {
+static void namespace_defaults(struct api_change *c) {
     if (*c->name)
         sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL,
                             c->name);
 }
 
-static void namespace_deleting(struct sl_change_in *c) {
+static void namespace_deleting(struct api_change *c) {
     sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "phase",
                         "Terminating");
     sl_json_mut_set(c->doc, sl_json_mut_get(c->object, "metadata"), "deletionGracePeriodSeconds",
@@ -61,22 +61,22 @@ static bool namespace_holds(yyjson_val *object) {
            !sl_json_at(object, "metadata.deletionTimestamp");
 }
 
-static void namespace_may_delete(struct sl_change_in *c) {
+static void namespace_may_delete(struct api_change *c) {
     static const char *const kept[] = {"default", "kube-system", "kube-public"};
     const char *name = sl_json_str(c->old, "metadata.name");
 
     for (size_t i = 0; i < SL_LEN(kept); i++)
         if (strcmp(name, kept[i]) == 0)
-            sl_change_refuse(c, 403, "Forbidden",
-                             "namespaces \"%s\" is forbidden: this namespace may not be deleted",
-                             name);
+            api_change_refuse(c, 403, "Forbidden",
+                              "namespaces \"%s\" is forbidden: this namespace may not be deleted",
+                              name);
 }
 
-static const struct sl_strategy namespace_strategy = {
+static const struct api_strategy namespace_strategy = {
     .prepare = namespace_prepare,
     .defaults = namespace_defaults,
     .no_generation = true,
-    .name = sl_word_label,
+    .name = api_word_label,
     .deleting = namespace_deleting,
     .holds = namespace_holds,
     .may_delete = namespace_may_delete,
@@ -95,9 +95,9 @@ static void data_keys(struct sl_field_errs *e, yyjson_val *object, const char *f
     sl_obj_foreach (data, i, n, key, v) {
         const char *name = sl_json_text(key);
         const struct sl_path *at = SL_PATH_KEY(SL_PATH(NULL, field), name);
-        sl_word_check_of(e, at, key, sl_word_data_key);
+        api_word_check_of(e, at, key, api_word_data_key);
         if (sl_json_get(other, name))
-            sl_field_invalid(e, at, sl_bad_str(name), "duplicate of key present in %s",
+            sl_field_invalid(e, at, sl_field_value_str(name), "duplicate of key present in %s",
                              strcmp(field, "data") == 0 ? "binaryData" : "data");
         *bytes += sl_json_view(v).n;
     }
@@ -117,25 +117,25 @@ static void data_update(struct sl_field_errs *e, yyjson_val *old, yyjson_val *ob
                                "field is immutable when `immutable` is set");
 }
 
-static void config_validate(struct sl_change_in *c, yyjson_val *object) {
+static void config_validate(struct api_change *c, yyjson_val *object) {
     static const char *const fields[] = {"data", "binaryData", NULL};
     size_t bytes = 0;
 
     if (c->old) {
-        sl_meta_check(c, object, true);
+        api_meta_check(c, object, true);
         data_update(c->errs, c->old, object, fields);
     }
-    sl_meta_check(c, object, false);
+    api_meta_check(c, object, false);
     data_keys(c->errs, object, "data", sl_json_get(object, "binaryData"), &bytes);
     data_keys(c->errs, object, "binaryData", NULL, &bytes);
     if (bytes > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, ""), MAX_DATA_BYTES);
 }
-static const struct sl_strategy config_strategy = {
+static const struct api_strategy config_strategy = {
     .validate = config_validate, .meta = SL_META_SELF, .no_generation = true};
 
 /* stringData is for writing only: it becomes data. */
-static void secret_defaults(struct sl_change_in *c) {
+static void secret_defaults(struct api_change *c) {
     yyjson_mut_val *texts = sl_json_mut_get(c->object, "stringData"), *data, *key, *v;
     size_t i, n;
 
@@ -166,19 +166,19 @@ static const struct {
     {"kubernetes.io/ssh-auth", {"ssh-privatekey", NULL}},
 };
 
-static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
+static void secret_validate(struct api_change *c, yyjson_val *object) {
     static const char *const fields[] = {"data", NULL};
     const char *type = sl_json_str(object, "type");
     yyjson_val *data = sl_json_get(object, "data");
     size_t bytes = 0;
 
     if (c->old) {
-        sl_meta_check(c, object, true);
+        api_meta_check(c, object, true);
         sl_field_immutable(c->errs, SL_PATH(NULL, "type"), sl_json_get(object, "type"),
                            sl_json_get(c->old, "type"));
         data_update(c->errs, c->old, object, fields);
     }
-    sl_meta_check(c, object, false);
+    api_meta_check(c, object, false);
     data_keys(c->errs, object, "data", NULL, &bytes);
     if (bytes / 4 * 3 > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, "data"), MAX_DATA_BYTES);
@@ -201,21 +201,21 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
                           "");
 }
 
-static void secret_prepare(struct sl_change_in *c) {
+static void secret_prepare(struct api_change *c) {
     /* Who leaves the type out means the one that is there. */
     if (c->old && strcmp(sl_json_mut_str(c->object, "type"), "Opaque") == 0 &&
         *sl_json_str(c->old, "type") == '\0')
         sl_json_mut_keep(c->doc, c->object, "type", c->old);
 }
-static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
-                                                   .defaults = secret_defaults,
-                                                   .validate = secret_validate,
-                                                   .meta = SL_META_SELF,
-                                                   .no_generation = true};
+static const struct api_strategy secret_strategy = {.prepare = secret_prepare,
+                                                    .defaults = secret_defaults,
+                                                    .validate = secret_validate,
+                                                    .meta = SL_META_SELF,
+                                                    .no_generation = true};
 
 /* ---- limit ranges ---- */
 
-static void limit_defaults(struct sl_change_in *c) {
+static void limit_defaults(struct api_change *c) {
     size_t i, n;
     yyjson_mut_val *item;
 
@@ -264,10 +264,11 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
         yyjson_val *top = sl_json_field(&in_high, sl_json_view(key));
         sl_quantity a, b;
         if (top && sl_json_quantity(v, &a) && sl_json_quantity(top, &b) && a > b)
-            sl_field_invalid(e, SL_PATH_KEY(SL_PATH(at, limit_rules[rule].at), name),
-                             sl_bad_str(sl_json_text(limit_rules[rule].tell_high ? top : v)),
-                             "%s %s is greater than %s %s", limit_rules[rule].low_text,
-                             sl_json_text(v), limit_rules[rule].high_text, sl_json_text(top));
+            sl_field_invalid(
+                e, SL_PATH_KEY(SL_PATH(at, limit_rules[rule].at), name),
+                sl_field_value_str(sl_json_text(limit_rules[rule].tell_high ? top : v)),
+                "%s %s is greater than %s %s", limit_rules[rule].low_text, sl_json_text(v),
+                limit_rules[rule].high_text, sl_json_text(top));
     }
 }
 
@@ -275,21 +276,21 @@ static void limit_type(struct sl_field_errs *e, const struct sl_path *at, yyjson
                        yyjson_val *item) {
     static const char *const standard[] = {"Pod", "Container", "PersistentVolumeClaim"};
     const char *type = sl_json_str(item, "type");
-    struct sl_faults f = sl_syntax_label_key(type, strlen(type));
+    struct sl_syntax_errors f = sl_syntax_label_key(type, strlen(type));
     bool known = strchr(type, '/');
 
     for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(e, at, sl_bad_str(type), "%s", f.v[i]);
+        sl_field_invalid(e, at, sl_field_value_str(type), "%s", f.v[i]);
     for (size_t i = 0; i < SL_LEN(standard); i++)
         known = known || strcmp(type, standard[i]) == 0;
     if (!f.n && !known)
-        sl_field_invalid(e, at, sl_bad_str(type),
+        sl_field_invalid(e, at, sl_field_value_str(type),
                          "must be a standard limit type or fully qualified");
     if (sl_json_find(limits, "type", type) != item)
-        sl_field_duplicate(e, at, sl_bad_str(type), "");
+        sl_field_duplicate(e, at, sl_field_value_str(type), "");
 }
 
-static void limit_validate(struct sl_change_in *c, yyjson_val *object) {
+static void limit_validate(struct api_change *c, yyjson_val *object) {
     yyjson_val *limits = sl_json_at(object, "spec.limits"), *item;
     size_t i, n;
 
@@ -300,29 +301,29 @@ static void limit_validate(struct sl_change_in *c, yyjson_val *object) {
             limit_pair(c->errs, at, item, r);
     }
 }
-static const struct sl_strategy limit_strategy = {.defaults = limit_defaults,
-                                                  .validate = limit_validate,
-                                                  .meta = SL_META_PLAIN,
-                                                  .makes_name = true,
-                                                  .no_generation = true,
-                                                  .put_creates = true};
+static const struct api_strategy limit_strategy = {.defaults = limit_defaults,
+                                                   .validate = limit_validate,
+                                                   .meta = SL_META_PLAIN,
+                                                   .makes_name = true,
+                                                   .no_generation = true,
+                                                   .put_creates = true};
 
 /* ---- templates, and what has no rules of its own ---- */
 
-static void pod_template_defaults(struct sl_change_in *c) {
-    sl_template_defaults(c->doc, sl_json_mut_at(c->object, "template.spec"));
+static void pod_template_defaults(struct api_change *c) {
+    api_template_defaults(c->doc, sl_json_mut_at(c->object, "template.spec"));
 }
-static void pod_template_validate(struct sl_change_in *c, yyjson_val *object) {
-    sl_template_check(c->errs, SL_PATH(NULL, "template"), sl_json_get(object, "template"),
-                      SL_IN_TEMPLATE, NULL);
-    sl_pod_warn(c, object, "template.spec");
+static void pod_template_validate(struct api_change *c, yyjson_val *object) {
+    api_template_check(c->errs, SL_PATH(NULL, "template"), sl_json_get(object, "template"),
+                       SL_IN_TEMPLATE, NULL);
+    api_pod_warn(c, object, "template.spec");
 }
-static const struct sl_strategy template_strategy = {
+static const struct api_strategy template_strategy = {
     .defaults = pod_template_defaults, .validate = pod_template_validate, .returns_deleted = true};
-static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
-static const struct sl_strategy endpoints_strategy = {
+static const struct api_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
+static const struct api_strategy endpoints_strategy = {
     .no_generation = true, .put_creates = true, .meta = SL_META_BOTH};
-static const struct sl_strategy account_strategy = {
+static const struct api_strategy account_strategy = {
     .no_generation = true, .returns_deleted = true, .meta = SL_META_BOTH};
 
 static const char *const pod_fields[] = {"spec.nodeName",
@@ -350,7 +351,7 @@ static const char *const event_fields[] = {"involvedObject.kind",
                                            "type",
                                            NULL};
 
-const struct sl_builtin sl_builtin_core[] = {
+const struct api_builtin api_builtin_core[] = {
     {.version = "v1",
      .kind = "Namespace",
      .plural = "namespaces",
@@ -366,7 +367,7 @@ const struct sl_builtin sl_builtin_core[] = {
      .categories = "all",
      .namespaced = true,
      .status = true,
-     .strategy = &sl_pod_strategy,
+     .strategy = &api_pod_strategy,
      .selectable = pod_fields},
     {.version = "v1",
      .kind = "PodTemplate",
@@ -378,7 +379,7 @@ const struct sl_builtin sl_builtin_core[] = {
      .plural = "nodes",
      .shorts = "no",
      .status = true,
-     .strategy = &sl_node_strategy,
+     .strategy = &api_node_strategy,
      .selectable = node_fields},
     {.version = "v1",
      .kind = "Service",
@@ -387,7 +388,7 @@ const struct sl_builtin sl_builtin_core[] = {
      .categories = "all",
      .namespaced = true,
      .status = true,
-     .strategy = &sl_service_strategy,
+     .strategy = &api_service_strategy,
      .selectable = service_fields},
     {.version = "v1",
      .kind = "Endpoints",
@@ -419,7 +420,7 @@ const struct sl_builtin sl_builtin_core[] = {
      .plural = "events",
      .shorts = "ev",
      .namespaced = true,
-     .strategy = &sl_event_strategy,
+     .strategy = &api_event_strategy,
      .selectable = event_fields},
     {.version = "v1",
      .kind = "LimitRange",
@@ -433,14 +434,14 @@ const struct sl_builtin sl_builtin_core[] = {
      .shorts = "quota",
      .namespaced = true,
      .status = true,
-     .strategy = &sl_quota_strategy},
+     .strategy = &api_quota_strategy},
     {.version = "v1",
      .kind = "PersistentVolumeClaim",
      .plural = "persistentvolumeclaims",
      .shorts = "pvc",
      .namespaced = true,
      .status = true,
-     .strategy = &sl_claim_strategy},
+     .strategy = &api_claim_strategy},
     {.version = "v1",
      .kind = "PersistentVolume",
      .plural = "persistentvolumes",

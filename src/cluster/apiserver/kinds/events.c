@@ -18,12 +18,12 @@ static void length(struct sl_field_errs *e, yyjson_val *event, const char *field
     if (required && len == 0)
         sl_field_required(e, SL_PATH(NULL, field), "");
     if (len > max)
-        sl_field_invalid(e, SL_PATH(NULL, field), sl_bad_str(""), "can have at most %zu characters",
-                         max);
+        sl_field_invalid(e, SL_PATH(NULL, field), sl_field_value_str(""),
+                         "can have at most %zu characters", max);
 }
 
 /* What all have to keep to. Those that say when it was are of the new kind. */
-static void common_rules(struct sl_change_in *c, yyjson_val *event) {
+static void common_rules(struct api_change *c, yyjson_val *event) {
     const char *ns = sl_json_str(event, "metadata.namespace"),
                *about = sl_json_str(event, "involvedObject.namespace"),
                *by = sl_json_str(event, "reportingComponent");
@@ -35,12 +35,12 @@ static void common_rules(struct sl_change_in *c, yyjson_val *event) {
 
     if (wrong)
         sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "involvedObject"), "namespace"),
-                         sl_bad_str(about), "does not match event.namespace");
+                         sl_field_value_str(about), "does not match event.namespace");
     if (!new)
         return;
     if (!*by)
         sl_field_required(c->errs, by_at, "");
-    sl_word_check(c->errs, by_at, by, strlen(by), sl_syntax_label_key);
+    api_word_check(c->errs, by_at, by, strlen(by), sl_syntax_label_key);
     length(c->errs, event, "reportingInstance", WORD_MAX_BYTES, true);
     length(c->errs, event, "action", WORD_MAX_BYTES, true);
     length(c->errs, event, "reason", WORD_MAX_BYTES, true);
@@ -51,25 +51,26 @@ static void series_rules(struct sl_field_errs *e, yyjson_val *event) {
     yyjson_val *series = sl_json_get(event, "series");
 
     if (series && sl_json_int(series, "count", 0) < 2)
-        sl_field_invalid(e, SL_PATH(NULL, "series.count"), sl_bad_str(""), "should be at least 2");
+        sl_field_invalid(e, SL_PATH(NULL, "series.count"), sl_field_value_str(""),
+                         "should be at least 2");
     if (series && !sl_json_get(series, "lastObservedTime"))
         sl_field_required(e, SL_PATH(NULL, "series.lastObservedTime"), "");
 }
 
-static void new_rules(struct sl_change_in *c, yyjson_val *event) {
+static void new_rules(struct api_change *c, yyjson_val *event) {
     static const char *const unused[] = {"firstTimestamp", "lastTimestamp", "count", "source"};
     const char *type = sl_json_str(event, "type");
 
-    sl_meta_check(c, event, false);
+    api_meta_check(c, event, false);
     series_rules(c->errs, event);
     if (!sl_json_get(event, "eventTime"))
         sl_field_required(c->errs, SL_PATH(NULL, "eventTime"), "");
     if (strcmp(type, "Normal") != 0 && strcmp(type, "Warning") != 0)
-        sl_field_invalid(c->errs, SL_PATH(NULL, "type"), sl_bad_str(""), "has invalid value: %s",
-                         type);
+        sl_field_invalid(c->errs, SL_PATH(NULL, "type"), sl_field_value_str(""),
+                         "has invalid value: %s", type);
     for (size_t i = 0; i < SL_LEN(unused); i++)
         if (!sl_json_same(sl_json_get(event, unused[i]), NULL))
-            sl_field_invalid(c->errs, SL_PATH(NULL, unused[i]), sl_bad_str(""),
+            sl_field_invalid(c->errs, SL_PATH(NULL, unused[i]), sl_field_value_str(""),
                              "needs to be unset");
 }
 
@@ -94,8 +95,8 @@ static const struct {
     {"reportingInstance", NULL, EMPTY},
 };
 
-static void update_rules(struct sl_change_in *c, yyjson_val *event) {
-    sl_meta_check(c, event, true);
+static void update_rules(struct api_change *c, yyjson_val *event) {
+    api_meta_check(c, event, true);
     if (!sl_json_same(sl_json_get(event, "series"), sl_json_get(c->old, "series")))
         series_rules(c->errs, event);
     for (size_t i = 0; i < SL_LEN(fixed); i++) {
@@ -103,15 +104,15 @@ static void update_rules(struct sl_change_in *c, yyjson_val *event) {
         if (sl_json_same(now, sl_json_get(c->old, fixed[i].field)))
             continue;
         sl_field_invalid(c->errs, SL_PATH(NULL, fixed[i].as ? fixed[i].as : fixed[i].field),
-                         now                      ? sl_bad_json(now)
-                         : fixed[i].none == EMPTY ? sl_bad_str("")
-                         : fixed[i].none == ZERO  ? sl_bad_int(0)
-                                                  : sl_bad_json(NULL),
+                         now                      ? sl_field_value_json(now)
+                         : fixed[i].none == EMPTY ? sl_field_value_str("")
+                         : fixed[i].none == ZERO  ? sl_field_value_int(0)
+                                                  : sl_field_value_json(NULL),
                          SL_FIELD_IMMUTABLE);
     }
 }
 
-static void event_validate(struct sl_change_in *c, yyjson_val *object) {
+static void event_validate(struct api_change *c, yyjson_val *object) {
     bool strict = *c->kind->group;
 
     common_rules(c, object);
@@ -120,19 +121,19 @@ static void event_validate(struct sl_change_in *c, yyjson_val *object) {
     else if (strict)
         new_rules(c, object);
     else if (!c->old && !c->errs->n)
-        sl_meta_check(c, object, false);
+        api_meta_check(c, object, false);
 }
 
 /* Of core/v1, a name only has to fit into a path. */
-const struct sl_strategy sl_event_strategy = {.validate = event_validate,
-                                              .no_generation = true,
-                                              .put_creates = true,
-                                              .no_garbage = true,
-                                              .any_finalizer = true,
-                                              .meta = SL_META_SELF,
-                                              .name = sl_word_segment};
-const struct sl_strategy sl_new_event_strategy = {.validate = event_validate,
-                                                  .no_generation = true,
-                                                  .put_creates = true,
-                                                  .no_garbage = true,
-                                                  .meta = SL_META_SELF};
+const struct api_strategy api_event_strategy = {.validate = event_validate,
+                                                .no_generation = true,
+                                                .put_creates = true,
+                                                .no_garbage = true,
+                                                .any_finalizer = true,
+                                                .meta = SL_META_SELF,
+                                                .name = api_word_segment};
+const struct api_strategy api_new_event_strategy = {.validate = event_validate,
+                                                    .no_generation = true,
+                                                    .put_creates = true,
+                                                    .no_garbage = true,
+                                                    .meta = SL_META_SELF};

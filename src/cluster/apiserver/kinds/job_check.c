@@ -21,7 +21,7 @@ struct job_view {
 static void most(struct sl_field_errs *e, const struct sl_path *at, const char *field, int64_t n,
                  int64_t max, const char *when) {
     if (n > max)
-        sl_field_invalid(e, SL_PATH(at, field), sl_bad_int(n),
+        sl_field_invalid(e, SL_PATH(at, field), sl_field_value_int(n),
                          "must be less than or equal to %lld%s", (long long)max, when);
 }
 
@@ -35,7 +35,7 @@ static void indexed_rules(struct sl_field_errs *e, const struct sl_path *at,
     most(e, at, "parallelism", j->parallelism, MAX_PARALLEL_INDEXED,
          " when completion mode is Indexed");
     if (j->completions >= 0 && j->max_failed > j->completions)
-        sl_field_invalid(e, SL_PATH(at, "maxFailedIndexes"), sl_bad_int(j->max_failed),
+        sl_field_invalid(e, SL_PATH(at, "maxFailedIndexes"), sl_field_value_int(j->max_failed),
                          "must be less than or equal to completions");
     most(e, at, "maxFailedIndexes", j->max_failed, MAX_FAILED_INDEXES, "");
     if (j->completions <= MANY_COMPLETIONS || j->per_index < 0)
@@ -59,24 +59,25 @@ static void exit_codes(struct sl_field_errs *e, const struct sl_path *at, yyjson
 
     if (*container && !sl_json_find(sl_json_get(pod, "containers"), "name", container) &&
         !sl_json_find(sl_json_get(pod, "initContainers"), "name", container))
-        sl_field_invalid(e, SL_PATH(at, "containerName"), sl_bad_str(container),
+        sl_field_invalid(e, SL_PATH(at, "containerName"), sl_field_value_str(container),
                          "must be one of the container or initContainer names in the pod template");
     if (sl_json_size(values) == 0)
-        sl_field_invalid(e, values_at, sl_bad_json(values), "at least one value is required");
+        sl_field_invalid(e, values_at, sl_field_value_json(values),
+                         "at least one value is required");
     else if (sl_json_size(values) > 255)
         sl_field_too_many(e, values_at, sl_json_size(values), 255);
     yyjson_arr_foreach (values, i, n, v) {
         int64_t code = sl_json_int(v, "", 0);
         if (code == 0 && strcmp(op, "In") == 0)
-            sl_field_invalid(e, SL_PATH_AT(values_at, i), sl_bad_int(code),
+            sl_field_invalid(e, SL_PATH_AT(values_at, i), sl_field_value_int(code),
                              "must not be 0 for the In operator");
         if (code == before)
-            sl_field_duplicate(e, SL_PATH_AT(values_at, i), sl_bad_int(code), "");
+            sl_field_duplicate(e, SL_PATH_AT(values_at, i), sl_field_value_int(code), "");
         ordered = ordered && code >= before;
         before = code;
     }
     if (!ordered)
-        sl_field_invalid(e, values_at, sl_bad_json(values), "must be ordered");
+        sl_field_invalid(e, values_at, sl_field_value_json(values), "must be ordered");
 }
 
 static void failure_rule(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *rule,
@@ -93,29 +94,29 @@ static void failure_rule(struct sl_field_errs *e, const struct sl_path *at, yyjs
         sl_field_required(e, SL_PATH(at, "action"),
                           "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]");
     else if (strcmp(action, "FailIndex") == 0 && j->per_index < 0)
-        sl_field_invalid(e, SL_PATH(at, "action"), sl_bad_str(action),
+        sl_field_invalid(e, SL_PATH(at, "action"), sl_field_value_str(action),
                          "requires the backoffLimitPerIndex to be set");
     else
-        sl_check_one_of(e, at, rule, "action", actions, false);
+        api_check_one_of(e, at, rule, "action", actions, false);
     if (codes) {
         const struct sl_path *codes_at = SL_PATH(at, "onExitCodes");
         if (*sl_json_str(codes, "operator") == '\0')
             sl_field_required(e, SL_PATH(codes_at, "operator"), "valid values: [\"In\" \"NotIn\"]");
-        sl_check_one_of(e, codes_at, codes, "operator", operators, false);
+        api_check_one_of(e, codes_at, codes, "operator", operators, false);
         exit_codes(e, codes_at, codes, sl_json_at(j->spec, "template.spec"));
     }
     if (sl_json_size(conditions) > 20)
         sl_field_too_many(e, SL_PATH(at, "onPodConditions"), sl_json_size(conditions), 20);
     yyjson_arr_foreach (conditions, i, n, p) {
         const struct sl_path *p_at = SL_PATH_AT(SL_PATH(at, "onPodConditions"), i);
-        sl_check_key_of(e, SL_PATH(p_at, "type"), sl_json_get(p, "type"));
-        sl_check_one_of(e, p_at, p, "status", statuses, false);
+        sl_syntax_check_key_of(e, SL_PATH(p_at, "type"), sl_json_get(p, "type"));
+        api_check_one_of(e, p_at, p, "status", statuses, false);
     }
     if (codes && sl_json_size(conditions) > 0)
-        sl_field_invalid(e, at, sl_bad_none(),
+        sl_field_invalid(e, at, sl_field_value_none(),
                          "specifying both OnExitCodes and OnPodConditions is not supported");
     if (!codes && sl_json_size(conditions) == 0)
-        sl_field_invalid(e, at, sl_bad_none(),
+        sl_field_invalid(e, at, sl_field_value_none(),
                          "specifying one of OnExitCodes and OnPodConditions is required");
 }
 
@@ -186,16 +187,17 @@ static void success_rule(struct sl_field_errs *e, const struct sl_path *at, yyjs
     if (indexes) {
         total = count_indexes(sl_json_text(indexes), completions, &err);
         if (total < 0)
-            sl_field_invalid(e, SL_PATH(at, "succeededIndexes"), sl_bad_str(sl_json_text(indexes)),
+            sl_field_invalid(e, SL_PATH(at, "succeededIndexes"),
+                             sl_field_value_str(sl_json_text(indexes)),
                              "error parsing succeededIndexes: %s", err.text);
     }
-    sl_check_not_negative(e, at, rule, "succeededCount");
+    api_check_not_negative(e, at, rule, "succeededCount");
     if (count > completions)
-        sl_field_invalid(e, SL_PATH(at, "succeededCount"), sl_bad_int(count),
+        sl_field_invalid(e, SL_PATH(at, "succeededCount"), sl_field_value_int(count),
                          "must be less than or equal to %lld (the number of specified completions)",
                          (long long)completions);
     if (indexes && total >= 0 && count > total)
-        sl_field_invalid(e, SL_PATH(at, "succeededCount"), sl_bad_int(count),
+        sl_field_invalid(e, SL_PATH(at, "succeededCount"), sl_field_value_int(count),
                          "must be less than or equal to %lld (the number of indexes in the "
                          "specified succeededIndexes field)",
                          (long long)total);
@@ -210,7 +212,8 @@ static void success_policy(struct sl_field_errs *e, const struct sl_path *at,
     size_t i, n;
 
     if (!j->indexed) {
-        sl_field_invalid(e, policy_at, sl_bad_json(policy), "requires indexed completion mode");
+        sl_field_invalid(e, policy_at, sl_field_value_json(policy),
+                         "requires indexed completion mode");
         return;
     }
     if (sl_json_size(rules) == 0)
@@ -232,13 +235,13 @@ static void job_restart(struct sl_field_errs *e, const struct sl_path *at, yyjso
     if (*policy == '\0' || strcmp(policy, "Always") == 0)
         sl_field_required(e, policy_at, "valid values: \"OnFailure\", \"Never\"");
     else if (strcmp(policy, "OnFailure") != 0 && strcmp(policy, "Never") != 0)
-        sl_field_unsupported(e, policy_at, sl_bad_str(policy), policies, SL_LEN(policies));
+        sl_field_unsupported(e, policy_at, sl_field_value_str(policy), policies, SL_LEN(policies));
     else if (sl_json_get(spec, "podFailurePolicy") && strcmp(policy, "Never") != 0)
-        sl_field_invalid(e, policy_at, sl_bad_str(policy),
+        sl_field_invalid(e, policy_at, sl_field_value_str(policy),
                          "only \"Never\" is supported when podFailurePolicy is specified");
 }
 
-void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+void api_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     static const char *const numbers[] = {"parallelism",
                                           "completions",
                                           "activeDeadlineSeconds",
@@ -260,35 +263,35 @@ void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_val *managed = sl_json_get(spec, "managedBy");
 
     for (size_t i = 0; i < SL_LEN(numbers); i++)
-        sl_check_not_negative(e, at, spec, numbers[i]);
+        api_check_not_negative(e, at, spec, numbers[i]);
     if (j.max_failed >= 0 && j.per_index < 0)
         sl_field_required(e, SL_PATH(at, "backoffLimitPerIndex"),
                           "when maxFailedIndexes is specified");
     if (managed) {
         struct sl_text by = sl_json_view(managed);
-        sl_check_domain_path(e, SL_PATH(at, "managedBy"), by.s, by.n);
+        sl_syntax_check_domain_path(e, SL_PATH(at, "managedBy"), by.s, by.n);
         if (by.n > MANAGED_BY_BYTES)
             sl_field_too_long(e, SL_PATH(at, "managedBy"), MANAGED_BY_BYTES);
     }
-    sl_check_one_of(e, at, spec, "completionMode", modes, false);
+    api_check_one_of(e, at, spec, "completionMode", modes, false);
     if (j.indexed) {
         indexed_rules(e, at, &j);
     } else if (strcmp(sl_json_str(spec, "completionMode"), "NonIndexed") == 0 ||
                !sl_json_get(spec, "completionMode")) {
         if (j.per_index >= 0)
-            sl_field_invalid(e, SL_PATH(at, "backoffLimitPerIndex"), sl_bad_int(j.per_index),
-                             "requires indexed completion mode");
+            sl_field_invalid(e, SL_PATH(at, "backoffLimitPerIndex"),
+                             sl_field_value_int(j.per_index), "requires indexed completion mode");
         if (j.max_failed >= 0)
-            sl_field_invalid(e, SL_PATH(at, "maxFailedIndexes"), sl_bad_int(j.max_failed),
+            sl_field_invalid(e, SL_PATH(at, "maxFailedIndexes"), sl_field_value_int(j.max_failed),
                              "requires indexed completion mode");
     }
     if (sl_json_get(spec, "podFailurePolicy"))
         failure_policy(e, at, &j);
     if (sl_json_get(spec, "successPolicy"))
         success_policy(e, at, &j);
-    sl_check_one_of(e, at, spec, "podReplacementPolicy",
-                    sl_json_get(spec, "podFailurePolicy") ? failed : replacing, false);
-    sl_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_TEMPLATE,
-                      NULL);
+    api_check_one_of(e, at, spec, "podReplacementPolicy",
+                     sl_json_get(spec, "podFailurePolicy") ? failed : replacing, false);
+    api_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_TEMPLATE,
+                       NULL);
     job_restart(e, at, spec);
 }

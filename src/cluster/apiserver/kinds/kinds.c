@@ -14,7 +14,7 @@
 
 /* A kind with the texts that are its own. */
 struct owned {
-    struct sl_kind kind;
+    struct api_kind kind;
     struct sl_arena arena;
 };
 
@@ -45,7 +45,7 @@ static const char *lower(struct sl_arena *a, const char *s) {
 
 /* "io.k8s.api.batch.v1.Job": the package follows from the first word of the group. */
 static const struct sl_schema *find_schema(struct sl_arena *a, struct sl_schemas *set,
-                                           const struct sl_builtin *b) {
+                                           const struct api_builtin *b) {
     const char *group = b->group && *b->group ? b->group : "core";
     const char *base = strcmp(group, "apiextensions.k8s.io") == 0
                            ? "io.k8s.apiextensions-apiserver.pkg.apis"
@@ -55,16 +55,16 @@ static const struct sl_schema *find_schema(struct sl_arena *a, struct sl_schemas
                                                 group, b->version, b->kind));
 }
 
-static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct sl_builtin *b,
+static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct api_builtin *b,
                struct sl_err *err) {
     struct owned *o = sl_alloc0(1, sizeof(*o));
-    struct sl_kind *k = &o->kind;
-    struct sl_kind_version *v = &k->versions[0];
-    struct sl_columns columns = sl_columns_of(b->kind);
+    struct api_kind *k = &o->kind;
+    struct api_kind_version *v = &k->versions[0];
+    struct api_columns columns = api_columns_of(b->kind);
     int r;
 
     sl_arena_init(&o->arena, (size_t)64 << 10);
-    *k = (struct sl_kind){
+    *k = (struct api_kind){
         .group = b->group ? b->group : "",
         .plural = b->plural,
         .singular = lower(&o->arena, b->kind),
@@ -80,8 +80,8 @@ static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct sl_b
         .review = b->review,
     };
     if (b->shares)
-        k->shares = sl_kind_find(s, "", b->shares);
-    *v = (struct sl_kind_version){
+        k->shares = api_kind_find(s, "", b->shares);
+    *v = (struct api_kind_version){
         .name = b->version,
         .schema = find_schema(&o->arena, set, b),
         .served = true,
@@ -98,7 +98,7 @@ static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct sl_b
         v->label_selector = ".spec.selector";
     }
     r = v->schema
-            ? sl_kind_add(s, k, err)
+            ? api_kind_add(s, k, err)
             : sl_err_set(err, SL_ENOENT, "no schema for %s/%s %s", k->group, b->version, b->kind);
     if (r < 0) {
         sl_arena_done(&o->arena);
@@ -107,12 +107,12 @@ static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct sl_b
     return r;
 }
 
-int sl_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_err *err) {
-    const struct sl_builtin *const tables[] = {sl_builtin_core, sl_builtin_batch, sl_builtin_apps,
-                                               sl_builtin_misc};
+int api_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_err *err) {
+    const struct api_builtin *const tables[] = {api_builtin_core, api_builtin_batch,
+                                                api_builtin_apps, api_builtin_misc};
 
     for (size_t t = 0; t < SL_LEN(tables); t++) {
-        for (const struct sl_builtin *b = tables[t]; b->kind; b++) {
+        for (const struct api_builtin *b = tables[t]; b->kind; b++) {
             int r = add(s, set, b, err);
             if (r < 0)
                 return r;
@@ -121,27 +121,27 @@ int sl_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_e
     return 0;
 }
 
-void sl_kinds_done(struct sl_apiserver *s) {
+void api_kinds_done(struct sl_apiserver *s) {
     for (; s->n_kinds > 0; s->n_kinds--) {
-        struct sl_kind *k = s->kinds[s->n_kinds - 1];
+        struct api_kind *k = s->kinds[s->n_kinds - 1];
         if (k->crd) {
-            sl_crd_free(k->crd);
+            api_crd_free(k->crd);
         } else {
             struct owned *o = SL_CONTAINER_OF(k, struct owned, kind);
             sl_arena_done(&o->arena);
             sl_freep(&o);
         }
     }
-    while (s->dead_crds) {
-        struct sl_crd *next = s->dead_crds->next_dead;
-        sl_crd_free(s->dead_crds);
-        s->dead_crds = next;
+    while (s->retired_crds) {
+        struct api_crd *next = s->retired_crds->next_retired;
+        api_crd_free(s->retired_crds);
+        s->retired_crds = next;
     }
 }
 
-yyjson_doc *sl_kind_pick(struct sl_apiserver *s, const struct sl_kind *k, const char *ns,
-                         bool (*pick)(yyjson_val *object, void *ctx), void *ctx) {
-    struct sl_object *o = sl_store_seek(s->store, k->number, ns, "");
+yyjson_doc *api_kind_pick(struct sl_apiserver *s, const struct api_kind *k, const char *ns,
+                          bool (*pick)(yyjson_val *object, void *ctx), void *ctx) {
+    struct sl_store_object *o = sl_store_seek(s->store, k->number, ns, "");
 
     for (; o && strcmp(o->ns, ns) == 0; o = sl_store_next(s->store, o)) {
         yyjson_doc *doc = yyjson_read(o->text, o->len, 0);

@@ -12,27 +12,27 @@
 
 /* ---- leases ---- */
 
-static void lease_validate(struct sl_change_in *c, yyjson_val *object) {
+static void lease_validate(struct api_change *c, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *spec = sl_json_get(object, "spec"),
                *seconds = sl_json_get(spec, "leaseDurationSeconds");
 
     if (seconds && sl_json_int(seconds, "", 0) <= 0)
         sl_field_invalid(c->errs, SL_PATH(at, "leaseDurationSeconds"),
-                         sl_bad_int(sl_json_int(seconds, "", 0)), "must be greater than 0");
-    sl_check_not_negative(c->errs, at, spec, "leaseTransitions");
+                         sl_field_value_int(sl_json_int(seconds, "", 0)), "must be greater than 0");
+    api_check_not_negative(c->errs, at, spec, "leaseTransitions");
 }
-static const struct sl_strategy lease_strategy = {.validate = lease_validate,
-                                                  .any_finalizer = true,
-                                                  .no_generation = true,
-                                                  .put_creates = true,
-                                                  .needs_version = true};
+static const struct api_strategy lease_strategy = {.validate = lease_validate,
+                                                   .any_finalizer = true,
+                                                   .no_generation = true,
+                                                   .put_creates = true,
+                                                   .needs_version = true};
 
 /* ---- priority classes ---- */
 
 #define MAX_USER_PRIORITY 1000000000
 
-static void priority_validate(struct sl_change_in *c, yyjson_val *object) {
+static void priority_validate(struct api_change *c, yyjson_val *object) {
     static const struct {
         const char *name;
         int64_t value;
@@ -54,7 +54,7 @@ static void priority_validate(struct sl_change_in *c, yyjson_val *object) {
         sl_field_forbidden(c->errs, SL_PATH(NULL, "value"),
                            "maximum allowed value of a user defined priority is %d",
                            MAX_USER_PRIORITY);
-    sl_check_one_of(c->errs, NULL, object, "preemptionPolicy", policies, false);
+    api_check_one_of(c->errs, NULL, object, "preemptionPolicy", policies, false);
     if (c->old) {
         if (value != sl_json_int(c->old, "value", 0))
             sl_field_forbidden(c->errs, SL_PATH(NULL, "Value"), "may not be changed in an update.");
@@ -63,26 +63,26 @@ static void priority_validate(struct sl_change_in *c, yyjson_val *object) {
                            sl_json_get(c->old, "preemptionPolicy"));
     }
 }
-static const struct sl_strategy priority_strategy = {.validate = priority_validate};
+static const struct api_strategy priority_strategy = {.validate = priority_validate};
 
 /* ---- runtime classes ---- */
 
-static void runtime_validate(struct sl_change_in *c, yyjson_val *object) {
+static void runtime_validate(struct api_change *c, yyjson_val *object) {
     yyjson_val *handler = sl_json_get(object, "handler");
 
-    sl_word_check_at(c->errs, NULL, object, "handler", sl_word_label, true);
+    api_word_check_at(c->errs, NULL, object, "handler", api_word_label, true);
     if (c->old)
         sl_field_immutable(c->errs, SL_PATH(NULL, "handler"), handler,
                            sl_json_get(c->old, "handler"));
 }
-static const struct sl_strategy runtime_strategy = {.validate = runtime_validate,
-                                                    .no_generation = true,
-                                                    .put_creates = true,
-                                                    .needs_version = true};
+static const struct api_strategy runtime_strategy = {.validate = runtime_validate,
+                                                     .no_generation = true,
+                                                     .put_creates = true,
+                                                     .needs_version = true};
 
 /* ---- rbac: stored, not enforced ---- */
 
-static void role_validate(struct sl_change_in *c, yyjson_val *object) {
+static void role_validate(struct api_change *c, yyjson_val *object) {
     bool cluster = strcmp(c->kind->kind, "ClusterRole") == 0;
     size_t i, n;
     yyjson_val *r;
@@ -95,7 +95,7 @@ static void role_validate(struct sl_change_in *c, yyjson_val *object) {
                               "verbs must contain at least one value");
         if (urls && !cluster)
             sl_field_invalid(c->errs, SL_PATH(at, "nonResourceURLs"),
-                             sl_bad_json(sl_json_get(r, "nonResourceURLs")),
+                             sl_field_value_json(sl_json_get(r, "nonResourceURLs")),
                              "namespaced rules cannot apply to non-resource URLs");
         if (urls)
             continue;
@@ -108,7 +108,7 @@ static void role_validate(struct sl_change_in *c, yyjson_val *object) {
     }
 }
 
-static void binding_defaults(struct sl_change_in *c) {
+static void binding_defaults(struct api_change *c) {
     yyjson_mut_val *role = sl_json_mut_obj(c->doc, c->object, "roleRef"), *s;
     size_t i, n;
 
@@ -127,10 +127,11 @@ static void group_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     const char *group = sl_json_str(of, "apiGroup");
 
     if (strcmp(group, groups[account]) != 0)
-        sl_field_unsupported(e, SL_PATH(at, "apiGroup"), sl_bad_str(group), groups + account, 1);
+        sl_field_unsupported(e, SL_PATH(at, "apiGroup"), sl_field_value_str(group),
+                             groups + account, 1);
 }
 
-static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
+static void binding_validate(struct api_change *c, yyjson_val *object) {
     static const char *const roles[] = {"Role", "ClusterRole"}, *const subjects[] = {
                                                                     "ServiceAccount", "User",
                                                                     "Group", NULL};
@@ -142,9 +143,9 @@ static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
 
     group_check(c->errs, at, sl_json_get(object, "roleRef"), false);
     if (strcmp(kind, "ClusterRole") != 0 && (cluster || strcmp(kind, "Role") != 0))
-        sl_field_unsupported(c->errs, SL_PATH(at, "kind"), sl_bad_str(kind),
+        sl_field_unsupported(c->errs, SL_PATH(at, "kind"), sl_field_value_str(kind),
                              cluster ? roles + 1 : roles, cluster ? 1 : 2);
-    sl_word_check_at(c->errs, at, sl_json_get(object, "roleRef"), "name", sl_word_segment, true);
+    api_word_check_at(c->errs, at, sl_json_get(object, "roleRef"), "name", api_word_segment, true);
     yyjson_arr_foreach (sl_json_get(object, "subjects"), i, n, s) {
         const struct sl_path *s_at = SL_PATH_AT(SL_PATH(NULL, "subjects"), i);
         if (*sl_json_str(s, "name") == '\0')
@@ -152,34 +153,35 @@ static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
         const char *is = sl_json_str(s, "kind");
         bool account = strcmp(is, subjects[0]) == 0;
         if (account)
-            sl_word_check_at(c->errs, s_at, s, "name", sl_syntax_subdomain, false);
+            api_word_check_at(c->errs, s_at, s, "name", sl_syntax_subdomain, false);
         if (account || strcmp(is, subjects[1]) == 0 || strcmp(is, subjects[2]) == 0)
             group_check(c->errs, s_at, s, account);
         else
-            sl_field_unsupported(c->errs, SL_PATH(s_at, "kind"), sl_bad_str(is), subjects, 3);
+            sl_field_unsupported(c->errs, SL_PATH(s_at, "kind"), sl_field_value_str(is), subjects,
+                                 3);
         if (strcmp(sl_json_str(s, "kind"), "ServiceAccount") == 0 && cluster &&
             *sl_json_str(s, "namespace") == '\0')
             sl_field_required(c->errs, SL_PATH(s_at, "namespace"), "");
     }
     if (c->old && !sl_json_same(sl_json_get(c->old, "roleRef"), sl_json_get(object, "roleRef")))
-        sl_field_invalid(c->errs, at, sl_bad_json(sl_json_get(object, "roleRef")),
+        sl_field_invalid(c->errs, at, sl_field_value_json(sl_json_get(object, "roleRef")),
                          "cannot change roleRef");
 }
-static const struct sl_strategy role_strategy = {.validate = role_validate,
-                                                 .no_generation = true,
-                                                 .name = sl_word_segment,
-                                                 .meta = SL_META_BOTH,
-                                                 .put_creates = true};
-static const struct sl_strategy binding_strategy = {.defaults = binding_defaults,
-                                                    .validate = binding_validate,
-                                                    .no_generation = true,
-                                                    .name = sl_word_segment,
-                                                    .meta = SL_META_BOTH,
-                                                    .put_creates = true};
+static const struct api_strategy role_strategy = {.validate = role_validate,
+                                                  .no_generation = true,
+                                                  .name = api_word_segment,
+                                                  .meta = SL_META_BOTH,
+                                                  .put_creates = true};
+static const struct api_strategy binding_strategy = {.defaults = binding_defaults,
+                                                     .validate = binding_validate,
+                                                     .no_generation = true,
+                                                     .name = api_word_segment,
+                                                     .meta = SL_META_BOTH,
+                                                     .put_creates = true};
 
 /* ---- webhooks ---- */
 
-static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
+static void webhook_validate(struct api_change *c, yyjson_val *object) {
     static const char *const policies[] = {"Fail", "Ignore", NULL}, *const effects[] = {
                                                                         "None", "NoneOnDryRun",
                                                                         NULL};
@@ -199,18 +201,19 @@ static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
         if (*name == '\0')
             sl_field_required(c->errs, SL_PATH(at, "name"), "");
         else if (!strchr(name, '.') || !strchr(strchr(name, '.') + 1, '.'))
-            sl_field_invalid(c->errs, SL_PATH(at, "name"), sl_bad_str(name),
+            sl_field_invalid(c->errs, SL_PATH(at, "name"), sl_field_value_str(name),
                              "should be a domain with at least three segments separated by dots");
         if (!sl_wordset_add(&names, name))
-            sl_field_duplicate(c->errs, SL_PATH(at, "name"), sl_bad_str(name), "");
-        sl_check_one_of(c->errs, at, w, "failurePolicy", policies, false);
-        sl_check_one_of(c->errs, at, w, "sideEffects", effects, true);
+            sl_field_duplicate(c->errs, SL_PATH(at, "name"), sl_field_value_str(name), "");
+        api_check_one_of(c->errs, at, w, "failurePolicy", policies, false);
+        api_check_one_of(c->errs, at, w, "sideEffects", effects, true);
         if (timeout < 1 || timeout > 30)
-            sl_field_invalid(c->errs, SL_PATH(at, "timeoutSeconds"), sl_bad_int(timeout),
+            sl_field_invalid(c->errs, SL_PATH(at, "timeoutSeconds"), sl_field_value_int(timeout),
                              "the timeout value must be between 1 and 30 seconds");
-        sl_check_selector(c->errs, SL_PATH(at, "namespaceSelector"),
-                          sl_json_get(w, "namespaceSelector"));
-        sl_check_selector(c->errs, SL_PATH(at, "objectSelector"), sl_json_get(w, "objectSelector"));
+        sl_syntax_check_selector(c->errs, SL_PATH(at, "namespaceSelector"),
+                                 sl_json_get(w, "namespaceSelector"));
+        sl_syntax_check_selector(c->errs, SL_PATH(at, "objectSelector"),
+                                 sl_json_get(w, "objectSelector"));
         if (url == service)
             sl_field_required(c->errs, client_at, "exactly one of url or service is required");
         if (sl_json_size(sl_json_get(w, "admissionReviewVersions")) == 0)
@@ -218,20 +221,20 @@ static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
                               "must specify one of v1, v1beta1");
     }
 }
-static const struct sl_strategy webhook_strategy = {.validate = webhook_validate,
-                                                    .needs_version = true};
+static const struct api_strategy webhook_strategy = {.validate = webhook_validate,
+                                                     .needs_version = true};
 
 /* ---- budgets: stored, nobody asks them ---- */
 
 static void share_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
     bool percent = false;
 
-    if (v && sl_count_or_percent(e, at, v, &percent) > 100 && percent)
-        sl_field_invalid(e, at, sl_bad_json(v), "must not be greater than 100%%");
+    if (v && api_count_or_percent(e, at, v, &percent) > 100 && percent)
+        sl_field_invalid(e, at, sl_field_value_json(v), "must not be greater than 100%%");
 }
 
 /* Of its metadata, only what every object has to keep to is looked at. */
-static void budget_validate(struct sl_change_in *c, yyjson_val *object) {
+static void budget_validate(struct api_change *c, yyjson_val *object) {
     static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
     static const char *const counts[] = {"disruptionsAllowed", "currentHealthy", "desiredHealthy",
                                          "expectedPods"};
@@ -239,28 +242,28 @@ static void budget_validate(struct sl_change_in *c, yyjson_val *object) {
     yyjson_val *spec = sl_json_get(object, "spec"), *least = sl_json_get(spec, "minAvailable"),
                *most = sl_json_get(spec, "maxUnavailable"), *status = sl_json_get(object, "status");
 
-    if (!sl_is_whole(c)) {
-        sl_check_conditions(c->errs, SL_PATH(status_at, "conditions"),
-                            sl_json_get(status, "conditions"));
+    if (!api_change_is_object(c)) {
+        sl_syntax_check_conditions(c->errs, SL_PATH(status_at, "conditions"),
+                                   sl_json_get(status, "conditions"));
         for (size_t i = 0; i < SL_LEN(counts); i++)
-            sl_check_not_negative(c->errs, status_at, status, counts[i]);
+            api_check_not_negative(c->errs, status_at, status, counts[i]);
         return;
     }
     if (least && most)
-        sl_field_invalid(c->errs, at, sl_bad_json(spec),
+        sl_field_invalid(c->errs, at, sl_field_value_json(spec),
                          "minAvailable and maxUnavailable cannot be both set");
     share_check(c->errs, SL_PATH(at, "minAvailable"), least);
     share_check(c->errs, SL_PATH(at, "maxUnavailable"), most);
-    sl_check_selector(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
-    sl_check_one_of(c->errs, at, spec, "unhealthyPodEvictionPolicy", policies, false);
+    sl_syntax_check_selector(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
+    api_check_one_of(c->errs, at, spec, "unhealthyPodEvictionPolicy", policies, false);
     if (!c->old && !c->errs->n)
-        sl_meta_check(c, object, false);
+        api_meta_check(c, object, false);
 }
-static const struct sl_strategy budget_strategy = {.validate = budget_validate,
-                                                   .meta = SL_META_SELF,
-                                                   .name = sl_word_segment,
-                                                   .any_finalizer = true,
-                                                   .needs_version = true};
+static const struct api_strategy budget_strategy = {.validate = budget_validate,
+                                                    .meta = SL_META_SELF,
+                                                    .name = api_word_segment,
+                                                    .any_finalizer = true,
+                                                    .needs_version = true};
 
 /* Labels count: who watches slices goes by them. */
 static bool slice_is_new(yyjson_val *old, yyjson_val *object) {
@@ -269,25 +272,26 @@ static bool slice_is_new(yyjson_val *old, yyjson_val *object) {
     return !sl_json_same_but(old, object, apart) ||
            !sl_json_same(sl_json_at(old, "metadata.labels"), sl_json_at(object, "metadata.labels"));
 }
-static void slice_validate(struct sl_change_in *c, yyjson_val *object) {
+static void slice_validate(struct api_change *c, yyjson_val *object) {
     static const char *const types[] = {"FQDN", "IPv4", "IPv6", NULL};
 
-    sl_check_one_of(c->errs, NULL, object, "addressType", types, true);
+    api_check_one_of(c->errs, NULL, object, "addressType", types, true);
     if (c->old &&
         strcmp(sl_json_str(object, "addressType"), sl_json_str(c->old, "addressType")) != 0)
         sl_field_invalid(c->errs, SL_PATH(NULL, "addressType"),
-                         sl_bad_str(sl_json_str(object, "addressType")), SL_FIELD_IMMUTABLE);
+                         sl_field_value_str(sl_json_str(object, "addressType")),
+                         SL_FIELD_IMMUTABLE);
 }
-static const struct sl_strategy slice_strategy = {
+static const struct api_strategy slice_strategy = {
     .is_new_generation = slice_is_new, .validate = slice_validate, .meta = SL_META_PLAIN};
 
 /* ---- tables ---- */
 
-static void no_review(struct sl_change_in *c) {
+static void no_review(struct api_change *c) {
     (void)c; /* bindings: the core sends them to the pod */
 }
 
-static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
+static const struct api_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
 /* In the order of those of core/v1, whose values are kept. */
 static const char *const event_fields[] = {"regarding.kind",
                                            "regarding.namespace",
@@ -306,7 +310,7 @@ static const char *const event_fields[] = {"regarding.kind",
 #define AUTHZ .group = "authorization.k8s.io", .version = "v1", .verbs = SL_V_CREATE
 #define AUTHN .group = "authentication.k8s.io", .version = "v1", .verbs = SL_V_CREATE
 
-const struct sl_builtin sl_builtin_misc[] = {
+const struct api_builtin api_builtin_misc[] = {
     {.version = "v1",
      .kind = "Binding",
      .plural = "bindings",
@@ -336,7 +340,7 @@ const struct sl_builtin sl_builtin_misc[] = {
      .plural = "events",
      .shorts = "ev",
      .namespaced = true,
-     .strategy = &sl_new_event_strategy,
+     .strategy = &api_new_event_strategy,
      .selectable = event_fields,
      .shares = "events"},
     {.group = "storage.k8s.io",
@@ -371,15 +375,15 @@ const struct sl_builtin sl_builtin_misc[] = {
      .plural = "validatingwebhookconfigurations", .categories = "api-extensions",
      .strategy = &webhook_strategy},
     {AUTHZ, .kind = "SelfSubjectAccessReview", .plural = "selfsubjectaccessreviews",
-     .review = sl_review_self_access},
+     .review = api_review_self_access},
     {AUTHZ, .kind = "SubjectAccessReview", .plural = "subjectaccessreviews",
-     .review = sl_review_access},
+     .review = api_review_access},
     {AUTHZ, .kind = "LocalSubjectAccessReview", .plural = "localsubjectaccessreviews",
-     .namespaced = true, .review = sl_review_local_access},
+     .namespaced = true, .review = api_review_local_access},
     {AUTHZ, .kind = "SelfSubjectRulesReview", .plural = "selfsubjectrulesreviews",
-     .review = sl_review_rules},
-    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = sl_review_self},
-    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = sl_review_token},
+     .review = api_review_rules},
+    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = api_review_self},
+    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = api_review_token},
     {.group = "apiextensions.k8s.io",
      .version = "v1",
      .kind = "CustomResourceDefinition",
@@ -387,6 +391,6 @@ const struct sl_builtin sl_builtin_misc[] = {
      .shorts = "crd,crds",
      .categories = "api-extensions",
      .status = true,
-     .strategy = &sl_crd_strategy},
+     .strategy = &api_crd_strategy},
     {0},
 };

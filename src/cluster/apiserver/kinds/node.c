@@ -7,7 +7,7 @@
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
 
-static void node_defaults(struct sl_change_in *c) {
+static void node_defaults(struct api_change *c) {
     yyjson_mut_val *status = sl_json_mut_get(c->object, "status"),
                    *capacity = sl_json_mut_get(status, "capacity"),
                    *spec = sl_json_mut_get(c->object, "spec"),
@@ -28,12 +28,12 @@ static void node_defaults(struct sl_change_in *c) {
 }
 
 /* Nobody takes configurations from there any more. */
-static void node_prepare(struct sl_change_in *c) {
+static void node_prepare(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
     if (sl_json_mut_get(spec, "configSource") && !sl_json_at(c->old, "spec.configSource"))
         sl_json_mut_set(c->doc, spec, "configSource", NULL);
-    if (sl_is_new(c) && sl_json_mut_get(c->object, "status"))
+    if (api_change_is_create(c) && sl_json_mut_get(c->object, "status"))
         sl_json_mut_set(c->doc, sl_json_mut_get(c->object, "status"), "config", NULL);
 }
 
@@ -47,15 +47,15 @@ static void taints_check(struct sl_field_errs *e, yyjson_val *object) {
     yyjson_arr_foreach (taints, i, n, t) {
         const struct sl_path *t_at = SL_PATH_AT(at, i);
         yyjson_val *value = sl_json_get(t, "value");
-        sl_check_key_of(e, SL_PATH(t_at, "key"), sl_json_get(t, "key"));
+        sl_syntax_check_key_of(e, SL_PATH(t_at, "key"), sl_json_get(t, "key"));
         struct sl_text text = sl_json_view(value);
-        struct sl_faults f = sl_syntax_label_value(text.s, text.n);
+        struct sl_syntax_errors f = sl_syntax_label_value(text.s, text.n);
         if (f.n)
-            sl_field_invalid(e, SL_PATH(t_at, "value"), sl_bad_text(text), "%s", f.v[0]);
-        sl_taint_effect_check(e, SL_PATH(t_at, "effect"), sl_json_str(t, "effect"), false);
+            sl_field_invalid(e, SL_PATH(t_at, "value"), sl_field_value_text(text), "%s", f.v[0]);
+        api_taint_effect_check(e, SL_PATH(t_at, "effect"), sl_json_str(t, "effect"), false);
         if (!sl_wordset_add(&seen, sl_arena_printf(e->arena, "%s\n%s", sl_json_str(t, "key"),
                                                    sl_json_str(t, "effect"))))
-            sl_field_duplicate(e, t_at, sl_bad_json(t),
+            sl_field_duplicate(e, t_at, sl_field_value_json(t),
                                "taints must be unique by key and effect pair");
     }
 }
@@ -68,7 +68,7 @@ static void amounts_check(struct sl_field_errs *e, yyjson_val *object) {
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         const struct sl_path *at = SL_PATH(SL_PATH(NULL, "status"), lists[k]);
         sl_obj_foreach (sl_json_get(sl_json_get(object, "status"), lists[k]), i, n, key, v) {
-            sl_resource_value_check(e, SL_PATH(at, sl_json_text(key)), sl_json_text(key), v);
+            api_resource_value_check(e, SL_PATH(at, sl_json_text(key)), sl_json_text(key), v);
         }
     }
 }
@@ -80,10 +80,10 @@ static void ranges_check(struct sl_field_errs *e, yyjson_val *object) {
     size_t i, n, of[3] = {0}, first_bad = SIZE_MAX;
 
     yyjson_arr_foreach (list, i, n, v) {
-        enum sl_family family;
-        const char *why = sl_cidr_fault(sl_json_text(v), &family);
+        enum api_family family;
+        const char *why = api_cidr_fault(sl_json_text(v), &family);
         if (why)
-            sl_field_invalid(e, SL_PATH_AT(at, i), sl_bad_str(sl_json_text(v)), "%s", why);
+            sl_field_invalid(e, SL_PATH_AT(at, i), sl_field_value_str(sl_json_text(v)), "%s", why);
         if (family == SL_FAMILY_NONE && first_bad == SIZE_MAX)
             first_bad = i;
         of[family]++;
@@ -96,7 +96,7 @@ static void ranges_check(struct sl_field_errs *e, yyjson_val *object) {
                           "CIDR[%zu]: <nil> (invalid CIDR address: %s)",
                           first_bad, sl_json_text(yyjson_arr_get(list, first_bad)));
     if (first_bad != SIZE_MAX || !of[SL_FAMILY_V4] || !of[SL_FAMILY_V6] || sl_json_size(list) > 2)
-        sl_field_invalid(e, at, sl_bad_json(list),
+        sl_field_invalid(e, at, sl_field_value_json(list),
                          "may specify no more than one CIDR for each IP family");
 }
 
@@ -109,7 +109,7 @@ static void addresses_check(struct sl_field_errs *e, yyjson_val *object) {
         if (!sl_wordset_add(&seen, sl_arena_printf(e->arena, "%s\n%s", sl_json_str(v, "type"),
                                                    sl_json_str(v, "address"))))
             sl_field_duplicate(e, SL_PATH_AT(SL_PATH(SL_PATH(NULL, "status"), "addresses"), i),
-                               sl_bad_json(v), "");
+                               sl_field_value_json(v), "");
     }
 }
 
@@ -131,15 +131,16 @@ static void update_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *
                            "node updates may not change providerID except from \"\" to valid");
 }
 
-static void node_warn(struct sl_change_in *c, yyjson_val *spec) {
-    if (!c->errs->n && sl_is_whole(c) && *sl_json_str(spec, "externalID"))
-        sl_change_warn(c, "spec.externalID: this field is deprecated, and is unused by Kubernetes");
+static void node_warn(struct api_change *c, yyjson_val *spec) {
+    if (!c->errs->n && api_change_is_object(c) && *sl_json_str(spec, "externalID"))
+        api_change_warn(c,
+                        "spec.externalID: this field is deprecated, and is unused by Kubernetes");
 }
 
-static void node_validate(struct sl_change_in *c, yyjson_val *object) {
+static void node_validate(struct api_change *c, yyjson_val *object) {
     yyjson_val *spec = sl_json_get(object, "spec"), *old = sl_json_get(c->old, "spec");
 
-    if (sl_is_whole(c)) {
+    if (api_change_is_object(c)) {
         taints_check(c->errs, object);
         amounts_check(c->errs, object);
         ranges_check(c->errs, object);
@@ -157,8 +158,8 @@ static void node_validate(struct sl_change_in *c, yyjson_val *object) {
                            "may not be updated");
     node_warn(c, spec);
 }
-const struct sl_strategy sl_node_strategy = {.defaults = node_defaults,
-                                             .prepare = node_prepare,
-                                             .validate = node_validate,
-                                             .no_generation = true,
-                                             .status_on_create = true};
+const struct api_strategy api_node_strategy = {.defaults = node_defaults,
+                                               .prepare = node_prepare,
+                                               .validate = node_validate,
+                                               .no_generation = true,
+                                               .status_on_create = true};

@@ -83,17 +83,18 @@ static void amounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
     sl_obj_foreach (list, i, n, key, v) {
         const char *name = sl_json_text(key);
         const struct sl_path *here = SL_PATH_KEY(at, name);
-        struct sl_faults f = sl_syntax_label_key(sl_json_view(key).s, sl_json_view(key).n);
+        struct sl_syntax_errors f = sl_syntax_label_key(sl_json_view(key).s, sl_json_view(key).n);
         int is = resource_is(name);
         for (uint32_t k = 0; k < f.n; k++)
-            sl_field_invalid(e, here, sl_bad_str(name), "%s", f.v[k]);
+            sl_field_invalid(e, here, sl_field_value_str(name), "%s", f.v[k]);
         if (!f.n && !strchr(name, '/') && is < 0)
-            sl_field_invalid(e, here, sl_bad_str(name),
+            sl_field_invalid(e, here, sl_field_value_str(name),
                              "must be a standard resource type or fully qualified");
         if (!strchr(name, '/') && (is < 0 || is & UNLIMITED))
-            sl_field_invalid(e, here, sl_bad_str(name), "must be a standard resource for quota");
-        if (sl_amount_check(e, here, v, &q) && is_whole(name) && q % SL_NANO != 0)
-            sl_field_invalid(e, here, sl_bad_str(sl_json_text(v)), "must be an integer");
+            sl_field_invalid(e, here, sl_field_value_str(name),
+                             "must be a standard resource for quota");
+        if (api_amount_check(e, here, v, &q) && is_whole(name) && q % SL_NANO != 0)
+            sl_field_invalid(e, here, sl_field_value_str(sl_json_text(v)), "must be an integer");
     }
 }
 
@@ -116,7 +117,8 @@ static void scope_resources(struct sl_field_errs *e, const struct sl_path *at, y
     sl_obj_foreach (hard, i, n, key, v) {
         int is = resource_is(sl_json_text(key));
         if (which < SL_LEN(scopes) && is >= 0 && !(is & UNLIMITED) && !(is & scopes[which].about))
-            sl_field_invalid(e, at, sl_bad_json(bad), "unsupported scope applied to resource");
+            sl_field_invalid(e, at, sl_field_value_json(bad),
+                             "unsupported scope applied to resource");
     }
 }
 
@@ -132,7 +134,7 @@ static void opposites(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     }
     for (i = 0; i < SL_LEN(order); i++)
         if (has[order[i]] && has[scope_index(scopes[order[i]].opposite)])
-            sl_field_invalid(e, at, sl_bad_json(bad), "conflicting scopes");
+            sl_field_invalid(e, at, sl_field_value_json(bad), "conflicting scopes");
 }
 
 static void plain_scopes(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *spec) {
@@ -142,7 +144,7 @@ static void plain_scopes(struct sl_field_errs *e, const struct sl_path *up, yyjs
 
     yyjson_arr_foreach (list, i, n, v) {
         if (scope_index(sl_json_text(v)) == SL_LEN(scopes))
-            sl_field_invalid(e, at, sl_bad_json(list), "unsupported scope");
+            sl_field_invalid(e, at, sl_field_value_json(list), "unsupported scope");
         scope_resources(e, at, spec, sl_json_text(v), list);
         if (e->dropped)
             break; /* each is told with the whole list */
@@ -158,10 +160,11 @@ static void one_selector(struct sl_field_errs *e, const struct sl_path *at, yyjs
          exists = strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0;
 
     if (which == SL_LEN(scopes))
-        sl_field_invalid(e, SL_PATH(at, "scopeName"), sl_bad_str(scope), "unsupported scope");
+        sl_field_invalid(e, SL_PATH(at, "scopeName"), sl_field_value_str(scope),
+                         "unsupported scope");
     scope_resources(e, at, spec, scope, sl_json_get(spec, "scopeSelector"));
     if (which < SL_LEN(scopes) && scopes[which].flag && strcmp(op, "Exists") != 0)
-        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_field_value_str(op),
                          "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
                          "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
                          "ResourceQuotaScopeNotBestEffort or "
@@ -171,11 +174,11 @@ static void one_selector(struct sl_field_errs *e, const struct sl_path *at, yyjs
                           "must be at least one value when `operator` is 'In' or 'NotIn' for scope "
                           "selector");
     else if (exists && values)
-        sl_field_invalid(e, SL_PATH(at, "values"), sl_bad_json(sl_json_get(v, "values")),
+        sl_field_invalid(e, SL_PATH(at, "values"), sl_field_value_json(sl_json_get(v, "values")),
                          "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope "
                          "selector");
     else if (!in && !exists)
-        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_field_value_str(op),
                          "not a valid selector operator");
 }
 
@@ -193,7 +196,7 @@ static bool same_scopes(yyjson_val *a, yyjson_val *b) {
     return true;
 }
 
-static void quota_validate(struct sl_change_in *c, yyjson_val *object) {
+static void quota_validate(struct api_change *c, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "spec"), *status_at = SL_PATH(NULL, "status");
     yyjson_val *spec = sl_json_get(object, "spec"), *was = sl_json_at(c->old, "spec.scopes"),
                *now = sl_json_get(spec, "scopes"), *v;
@@ -201,7 +204,7 @@ static void quota_validate(struct sl_change_in *c, yyjson_val *object) {
     const struct sl_path *wanted_at = SL_PATH(SL_PATH(at, "scopeSelector"), "matchExpressions");
     size_t i, n;
 
-    if (!sl_is_whole(c)) {
+    if (!api_change_is_object(c)) {
         amounts(c->errs, SL_PATH(status_at, "hard"), sl_json_at(object, "status.hard"));
         amounts(c->errs, SL_PATH(status_at, "used"), sl_json_at(object, "status.used"));
         return;
@@ -213,7 +216,8 @@ static void quota_validate(struct sl_change_in *c, yyjson_val *object) {
     }
     opposites(c->errs, wanted_at, wanted, "scopeName", now);
     if (c->old && (!same_scopes(now, was) || !same_scopes(was, now)))
-        sl_field_invalid(c->errs, SL_PATH(at, "scopes"), sl_bad_json(now), SL_FIELD_IMMUTABLE);
+        sl_field_invalid(c->errs, SL_PATH(at, "scopes"), sl_field_value_json(now),
+                         SL_FIELD_IMMUTABLE);
     if (c->old || c->errs->n)
         return;
     static const char *const names[] = {"cpu", "memory", "ephemeral-storage"};
@@ -226,10 +230,10 @@ static void quota_validate(struct sl_change_in *c, yyjson_val *object) {
         if (!low && i < 2)
             low = sl_json_get(hard, request = names[i]);
         if (low && high && sl_json_quantity(low, &a) && sl_json_quantity(high, &b) && a > b)
-            sl_change_warn(c, "ResourceQuota %s (%s) should be less than %s (%s)", request,
-                           sl_json_text(low), limit, sl_json_text(high));
+            api_change_warn(c, "ResourceQuota %s (%s) should be less than %s (%s)", request,
+                            sl_json_text(low), limit, sl_json_text(high));
     }
 }
 
-const struct sl_strategy sl_quota_strategy = {
+const struct api_strategy api_quota_strategy = {
     .validate = quota_validate, .no_generation = true, .returns_deleted = true};

@@ -10,13 +10,13 @@
 #include "core/base/stamp.h"
 #include "lib/json/json.h"
 
-static void set_status(struct sl_change_in *c, yyjson_mut_val *status) {
+static void set_status(struct api_change *c, yyjson_mut_val *status) {
     sl_json_mut_set(c->doc, c->object, "status", status);
 }
 
 /* ---- what is asked ---- */
 
-static void selector_check(struct sl_change_in *c, const struct sl_path *at, yyjson_val *selector) {
+static void selector_check(struct api_change *c, const struct sl_path *at, yyjson_val *selector) {
     bool raw = *sl_json_str(selector, "rawSelector");
     size_t n = sl_json_size(sl_json_get(selector, "requirements"));
     _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF_SHORT(256);
@@ -26,7 +26,7 @@ static void selector_check(struct sl_change_in *c, const struct sl_path *at, yyj
     sl_path_print(at, &path);
     if (raw && n)
         sl_field_invalid(c->errs, SL_PATH(at, "rawSelector"),
-                         sl_bad_str(sl_json_str(selector, "rawSelector")),
+                         sl_field_value_str(sl_json_str(selector, "rawSelector")),
                          "may not specified at the same time as requirements");
     if (!raw && !n)
         sl_field_required(c->errs, SL_PATH(at, "requirements"),
@@ -36,27 +36,27 @@ static void selector_check(struct sl_change_in *c, const struct sl_path *at, yyj
                                           sl_buf_str(&path)));
 }
 
-static void spec_check(struct sl_change_in *c, yyjson_val *spec, bool self) {
+static void spec_check(struct api_change *c, yyjson_val *spec, bool self) {
     const struct sl_path *at = SL_PATH(NULL, "spec"), *of = SL_PATH(at, "resourceAttributes");
     yyjson_val *resource = sl_json_get(spec, "resourceAttributes"),
                *other = sl_json_get(spec, "nonResourceAttributes");
 
     if (resource && other)
-        sl_field_invalid(c->errs, SL_PATH(at, "nonResourceAttributes"), sl_bad_json(other),
+        sl_field_invalid(c->errs, SL_PATH(at, "nonResourceAttributes"), sl_field_value_json(other),
                          "cannot be specified in combination with resourceAttributes");
     if (!resource && !other)
-        sl_field_invalid(c->errs, of, sl_bad_json(NULL),
+        sl_field_invalid(c->errs, of, sl_field_value_json(NULL),
                          "exactly one of nonResourceAttributes or resourceAttributes must be "
                          "specified");
     if (!self && !*sl_json_str(spec, "user") && !sl_json_size(sl_json_get(spec, "groups")))
-        sl_field_invalid(c->errs, SL_PATH(at, "user"), sl_bad_str(""),
+        sl_field_invalid(c->errs, SL_PATH(at, "user"), sl_field_value_str(""),
                          "at least one of user or group must be specified");
     selector_check(c, SL_PATH(of, "fieldSelector"), sl_json_get(resource, "fieldSelector"));
     selector_check(c, SL_PATH(of, "labelSelector"), sl_json_get(resource, "labelSelector"));
 }
 
 /* Nothing but who manages it, and where it is asked. */
-static void meta_check(struct sl_change_in *c, yyjson_val *object, bool local) {
+static void meta_check(struct api_change *c, yyjson_val *object, bool local) {
     yyjson_val *meta = sl_json_get(object, "metadata"), *key, *v;
     size_t i, n;
 
@@ -66,27 +66,27 @@ static void meta_check(struct sl_change_in *c, yyjson_val *object, bool local) {
         if (yyjson_equals_str(key, "managedFields") ||
             (local && yyjson_equals_str(key, "namespace")))
             continue;
-        sl_field_invalid(c->errs, SL_PATH(NULL, "metadata"), sl_bad_json(meta), "must be empty%s",
-                         local ? " except for namespace" : "");
+        sl_field_invalid(c->errs, SL_PATH(NULL, "metadata"), sl_field_value_json(meta),
+                         "must be empty%s", local ? " except for namespace" : "");
         return;
     }
 }
 
-static void local_check(struct sl_change_in *c, yyjson_val *spec) {
+static void local_check(struct api_change *c, yyjson_val *spec) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *resource = sl_json_get(spec, "resourceAttributes"),
                *other = sl_json_get(spec, "nonResourceAttributes");
 
     if (resource && strcmp(sl_json_str(resource, "namespace"), c->ns) != 0)
         sl_field_invalid(c->errs, SL_PATH(SL_PATH(at, "resourceAttributes"), "namespace"),
-                         sl_bad_str(sl_json_str(resource, "namespace")),
+                         sl_field_value_str(sl_json_str(resource, "namespace")),
                          "must match metadata.namespace");
     if (other)
-        sl_field_invalid(c->errs, SL_PATH(at, "nonResourceAttributes"), sl_bad_json(other),
+        sl_field_invalid(c->errs, SL_PATH(at, "nonResourceAttributes"), sl_field_value_json(other),
                          "disallowed on this kind of request");
 }
 
-static void access(struct sl_change_in *c, bool self, bool local) {
+static void access(struct api_change *c, bool self, bool local) {
     yyjson_doc *asked = yyjson_mut_val_imut_copy(c->object, NULL);
     yyjson_val *object = yyjson_doc_get_root(asked);
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
@@ -100,15 +100,15 @@ static void access(struct sl_change_in *c, bool self, bool local) {
     set_status(c, status);
 }
 
-void sl_review_self_access(struct sl_change_in *c) {
+void api_review_self_access(struct api_change *c) {
     access(c, true, false);
 }
 
-void sl_review_access(struct sl_change_in *c) {
+void api_review_access(struct api_change *c) {
     access(c, false, false);
 }
 
-void sl_review_local_access(struct sl_change_in *c) {
+void api_review_local_access(struct api_change *c) {
     access(c, false, true);
 }
 
@@ -121,13 +121,13 @@ static void star_rule(yyjson_mut_doc *doc, yyjson_mut_val *rules, const char *co
         yyjson_mut_arr_add_str(doc, yyjson_mut_obj_add_arr(doc, rule, *fields), "*");
 }
 
-void sl_review_rules(struct sl_change_in *c) {
+void api_review_rules(struct api_change *c) {
     static const char *const resource[] = {"verbs", "apiGroups", "resources", NULL},
                              *const url[] = {"verbs", "nonResourceURLs", NULL};
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
 
     if (!*sl_json_mut_str(c->object, "spec.namespace")) {
-        sl_change_refuse(c, 400, "BadRequest", "no namespace on request");
+        api_change_refuse(c, 400, "BadRequest", "no namespace on request");
         return;
     }
     star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "resourceRules"), resource);
@@ -141,7 +141,7 @@ void sl_review_rules(struct sl_change_in *c) {
 
 /* ---- who one is ---- */
 
-static yyjson_mut_val *user_info(struct sl_change_in *c, const char *user,
+static yyjson_mut_val *user_info(struct api_change *c, const char *user,
                                  const char *const *groups) {
     yyjson_mut_val *info = yyjson_mut_obj(c->doc), *list;
     bool known = false;
@@ -157,7 +157,7 @@ static yyjson_mut_val *user_info(struct sl_change_in *c, const char *user,
     return info;
 }
 
-void sl_review_self(struct sl_change_in *c) {
+void api_review_self(struct api_change *c) {
     yyjson_mut_val *meta = yyjson_mut_obj(c->doc), *status = yyjson_mut_obj(c->doc);
     char now[SL_STAMP_TEXT];
 
@@ -168,17 +168,17 @@ void sl_review_self(struct sl_change_in *c) {
 }
 
 /* Tokens that serviceaccounts/token gave out; see rest/subresource.c. */
-void sl_review_token(struct sl_change_in *c) {
+void api_review_token(struct api_change *c) {
     const char *token = sl_json_mut_str(c->object, "spec.token"), *user;
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
 
     if (!*token) {
-        sl_change_refuse(c, 400, "BadRequest",
-                         "token is required for TokenReview in "
-                         "authentication");
+        api_change_refuse(c, 400, "BadRequest",
+                          "token is required for TokenReview in "
+                          "authentication");
         return;
     }
-    user = sl_token_user(c->arena, token, c->now);
+    user = api_token_user(c->arena, token, c->now);
     if (user) {
         yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
         sl_json_mut_set(c->doc, status, "user", user_info(c, user, NULL));

@@ -49,12 +49,12 @@ static bool kept(yyjson_mut_val *spec, yyjson_val *old, const char *field) {
 
 /* ---- defaults ---- */
 
-static void service_defaults(struct sl_change_in *c) {
+static void service_defaults(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec"), *p, *port;
     yyjson_mut_doc *doc = c->doc;
     size_t i, n;
 
-    if (!sl_is_whole(c) || !spec)
+    if (!api_change_is_object(c) || !spec)
         return;
     if (strcmp(sl_json_mut_str(spec, "sessionAffinity"), "None") == 0)
         sl_json_mut_set(doc, spec, "sessionAffinityConfig", NULL);
@@ -78,7 +78,7 @@ static void service_defaults(struct sl_change_in *c) {
 
 /* ---- addresses ---- */
 
-static void set_one(struct sl_change_in *c, yyjson_mut_val *spec, const char *field,
+static void set_one(struct api_change *c, yyjson_mut_val *spec, const char *field,
                     const char *word) {
     yyjson_mut_val *list = yyjson_mut_arr(c->doc);
 
@@ -87,7 +87,7 @@ static void set_one(struct sl_change_in *c, yyjson_mut_val *spec, const char *fi
 }
 
 /* clusterIP and clusterIPs say the same; who says one of them means the other too. */
-static void settle_addresses(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old) {
+static void settle_addresses(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     const char *was = sl_json_str(old, "clusterIP");
 
     if (!old) {
@@ -113,12 +113,12 @@ static void settle_addresses(struct sl_change_in *c, yyjson_mut_val *spec, yyjso
 }
 
 /* "ipFamilyPolicy": one of two families, which this cluster does not have. */
-static void say_policy(struct sl_change_in *c, yyjson_mut_val *spec, const char *why) {
+static void report_policy(struct api_change *c, yyjson_mut_val *spec, const char *why) {
     sl_field_invalid(c->errs, AT("ipFamilyPolicy"),
-                     sl_bad_str(sl_json_mut_str(spec, "ipFamilyPolicy")), "%s", why);
+                     sl_field_value_str(sl_json_mut_str(spec, "ipFamilyPolicy")), "%s", why);
 }
 
-static void check_policy(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old) {
+static void check_policy(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     size_t ips = yyjson_mut_arr_size(sl_json_mut_get(spec, "clusterIPs")),
            families = yyjson_mut_arr_size(sl_json_mut_get(spec, "ipFamilies"));
     bool single = strcmp(sl_json_mut_str(spec, "ipFamilyPolicy"), "SingleStack") == 0;
@@ -137,23 +137,25 @@ static void check_policy(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_va
     } else if (old) {
         size_t had = sl_json_size(sl_json_get(old, "clusterIPs"));
         if (had == 2 && ips == 1)
-            say_policy(c, spec, "must be 'SingleStack' to release the secondary cluster IP");
+            report_policy(c, spec, "must be 'SingleStack' to release the secondary cluster IP");
         had = sl_json_size(sl_json_get(old, "ipFamilies"));
         if (had == 2 && families == 1)
-            say_policy(c, spec, "must be 'SingleStack' to release the secondary IP family");
+            report_policy(c, spec, "must be 'SingleStack' to release the secondary IP family");
     }
     if (single && ips == 2)
-        say_policy(c, spec,
-                   "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are "
-                   "specified");
+        report_policy(
+            c, spec,
+            "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are "
+            "specified");
     if (single && families == 2)
-        say_policy(c, spec,
-                   "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are "
-                   "specified");
+        report_policy(
+            c, spec,
+            "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are "
+            "specified");
 }
 
 /* The families of the addresses that are asked for. */
-static void infer_families(struct sl_change_in *c, yyjson_mut_val *spec) {
+static void infer_families(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *ips = sl_json_mut_get(spec, "clusterIPs"), *families, *ip;
     yyjson_doc *said = ips ? yyjson_mut_val_imut_copy(ips, NULL) : NULL;
     size_t i, n;
@@ -164,7 +166,7 @@ static void infer_families(struct sl_change_in *c, yyjson_mut_val *spec) {
             continue;
         if (strchr(sl_json_mut_str(ip, ""), ':')) {
             sl_field_invalid(c->errs, SL_PATH_AT(AT("clusterIPs"), i),
-                             sl_bad_json(yyjson_doc_get_root(said)),
+                             sl_field_value_json(yyjson_doc_get_root(said)),
                              "IPv6 is not configured on this cluster");
         } else if (families) {
             yyjson_mut_arr_add_str(c->doc, families, "IPv4");
@@ -176,7 +178,7 @@ static void infer_families(struct sl_change_in *c, yyjson_mut_val *spec) {
 }
 
 /* Behind a headless one without a selector may stand whatever somebody says. */
-static void any_family(struct sl_change_in *c, yyjson_mut_val *spec) {
+static void any_family(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *families = sl_json_mut_get(spec, "ipFamilies");
 
     if (!yyjson_mut_arr_size(families))
@@ -197,7 +199,7 @@ static bool prefers_both_still(yyjson_mut_val *spec, yyjson_val *old) {
 }
 
 /* False: what is asked for cannot be. */
-static bool give_families(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old) {
+static bool give_families(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     const char *before = sl_json_str(old, "ipFamilyPolicy");
     bool any = is_headless(spec) && yyjson_mut_obj_size(sl_json_mut_get(spec, "selector")) == 0;
     yyjson_mut_val *family;
@@ -210,7 +212,7 @@ static bool give_families(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_v
                             : any   ? "RequireDualStack"
                                     : "SingleStack");
     yyjson_doc *said = yyjson_mut_val_imut_copy(spec, NULL);
-    sl_service_addresses_check(c->errs, yyjson_doc_get_root(said), old);
+    api_service_addresses_check(c->errs, yyjson_doc_get_root(said), old);
     yyjson_doc_free(said);
     if (c->errs->n)
         return false;
@@ -223,11 +225,11 @@ static bool give_families(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_v
         return true;
     }
     if (strcmp(sl_json_mut_str(spec, "ipFamilyPolicy"), "RequireDualStack") == 0)
-        say_policy(c, spec, "this cluster is not configured for dual-stack services");
+        report_policy(c, spec, "this cluster is not configured for dual-stack services");
     yyjson_mut_arr_foreach (sl_json_mut_get(spec, "ipFamilies"), i, n, family) {
         if (!yyjson_mut_equals_str(family, "IPv4"))
             sl_field_invalid(c->errs, SL_PATH_AT(AT("ipFamilies"), i),
-                             sl_bad_str(sl_json_mut_str(family, "")),
+                             sl_field_value_str(sl_json_mut_str(family, "")),
                              "not configured on this cluster");
     }
     if (!yyjson_mut_arr_size(sl_json_mut_get(spec, "ipFamilies")))
@@ -236,7 +238,7 @@ static bool give_families(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_v
 }
 
 /* An address for show. It follows from the uid, so that it is the same again. */
-static void give_address(struct sl_change_in *c, yyjson_mut_val *spec) {
+static void give_address(struct api_change *c, yyjson_mut_val *spec) {
     uint64_t h = sl_digest_str(0, sl_json_mut_str(c->object, "metadata.uid"));
     const char *ip = sl_json_mut_str(spec, "clusterIP");
     const char *made = sl_arena_printf(c->arena, "10.%u.%u.%u", 96 + (unsigned)(h >> 16 & 15),
@@ -247,7 +249,7 @@ static void give_address(struct sl_change_in *c, yyjson_mut_val *spec) {
         if (!*ip)
             set_one(c, spec, "clusterIPs", "");
         yyjson_doc *said = yyjson_mut_val_imut_copy(sl_json_mut_get(spec, "clusterIPs"), NULL);
-        sl_field_invalid(c->errs, AT("clusterIPs"), sl_bad_json(yyjson_doc_get_root(said)),
+        sl_field_invalid(c->errs, AT("clusterIPs"), sl_field_value_json(yyjson_doc_get_root(said)),
                          "failed to allocate IP%s%s: IPAddress.networking.k8s.io \"%s\" is "
                          "invalid: spec.parentRef.name: Required value",
                          *ip ? " " : "", ip, *ip ? ip : made);
@@ -262,7 +264,7 @@ static void give_address(struct sl_change_in *c, yyjson_mut_val *spec) {
 
 /* ---- node ports ---- */
 
-static int64_t made_port(struct sl_change_in *c, uint64_t i) {
+static int64_t made_port(struct api_change *c, uint64_t i) {
     uint64_t h = sl_digest_str(0, sl_json_mut_str(c->object, "metadata.uid"));
 
     return FIRST_NODE_PORT + (int64_t)((h + i) % N_NODE_PORTS);
@@ -292,7 +294,7 @@ static bool is_used(yyjson_mut_val *ports, int64_t port) {
 
 /* Who leaves a port out means the one of the same name, unless another port has it as it was sent;
  * two that mean the same both get it, and are refused for that. */
-static void keep_ports(struct sl_change_in *c, yyjson_mut_val *ports, yyjson_val *old) {
+static void keep_ports(struct api_change *c, yyjson_mut_val *ports, yyjson_val *old) {
     int64_t *meant = sl_arena_alloc0(c->arena, yyjson_mut_arr_size(ports) + 1, sizeof *meant);
     yyjson_mut_val *p;
     yyjson_val *was;
@@ -328,13 +330,13 @@ static int64_t shared_port(yyjson_mut_val *ports, yyjson_mut_val *p) {
 }
 
 /* What is wrong with a port that is asked for; NULL: nothing. */
-static const char *port_fault(struct sl_change_in *c, yyjson_mut_val *ports, size_t at) {
+static const char *port_fault(struct api_change *c, yyjson_mut_val *ports, size_t at) {
     yyjson_mut_val *p = yyjson_mut_arr_get(ports, at), *other;
     int64_t port = sl_json_mut_int(p, "nodePort", 0);
     size_t i, n;
 
     yyjson_mut_arr_foreach (ports, i, n, other) {
-        if (i < at && sl_is_new(c) && sl_json_mut_int(other, "nodePort", 0) == port &&
+        if (i < at && api_change_is_create(c) && sl_json_mut_int(other, "nodePort", 0) == port &&
             sl_json_mut_int(other, "port", 0) != sl_json_mut_int(p, "port", 0))
             return "provided port is already allocated";
     }
@@ -357,7 +359,7 @@ static bool stands_before(yyjson_mut_val *ports, size_t at) {
     return false;
 }
 
-static void give_ports(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old) {
+static void give_ports(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     yyjson_mut_val *ports = sl_json_mut_get(spec, "ports"), *p;
     size_t i, n;
 
@@ -369,12 +371,12 @@ static void give_ports(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val 
         const char *why = port && !in_use(old, port) ? port_fault(c, ports, i) : NULL;
         if (why) {
             sl_field_invalid(c->errs, SL_PATH(SL_PATH_AT(AT("ports"), i), "nodePort"),
-                             sl_bad_int(port), "%s", why);
+                             sl_field_value_int(port), "%s", why);
             return;
         }
-        if (port && !sl_is_new(c) && stands_before(ports, i))
-            sl_change_refuse(c, 500, "", "duplicate nodePort: {%s %lld}",
-                             sl_json_mut_str(p, "protocol"), (long long)port);
+        if (port && !api_change_is_create(c) && stands_before(ports, i))
+            api_change_refuse(c, 500, "", "duplicate nodePort: {%s %lld}",
+                              sl_json_mut_str(p, "protocol"), (long long)port);
         if (port || !sl_json_mut_bool(spec, "allocateLoadBalancerNodePorts", true))
             continue;
         uint64_t k = i;
@@ -389,7 +391,7 @@ static bool checks_health(yyjson_mut_val *spec) {
            strcmp(sl_json_mut_str(spec, "externalTrafficPolicy"), "Local") == 0;
 }
 
-static void give_health_port(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old) {
+static void give_health_port(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     bool had = was_type(old, "LoadBalancer") &&
                strcmp(sl_json_str(old, "externalTrafficPolicy"), "Local") == 0;
 
@@ -404,7 +406,7 @@ static void give_health_port(struct sl_change_in *c, yyjson_mut_val *spec, yyjso
 
 /* ---- what a change of the type leaves behind ---- */
 
-static void drop_kept(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old,
+static void drop_kept(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old,
                       const char *field) {
     if (kept(spec, old, field))
         sl_json_mut_set(c->doc, spec, field, NULL);
@@ -422,7 +424,7 @@ static bool no_new_ports(yyjson_mut_val *spec, yyjson_val *old) {
     return true;
 }
 
-static void drop_left(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *old) {
+static void drop_left(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     yyjson_mut_val *p;
     size_t i, n;
 
@@ -456,13 +458,13 @@ static void drop_left(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_val *
                         yyjson_mut_obj(c->doc));
 }
 
-static void service_prepare(struct sl_change_in *c) {
+static void service_prepare(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
     yyjson_val *old = sl_json_get(c->old, "spec");
 
-    if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
+    if (!api_change_is_object(c) || !yyjson_mut_is_obj(spec))
         return;
-    if (sl_is_new(c))
+    if (api_change_is_create(c))
         sl_json_mut_set(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "loadBalancer",
                         yyjson_mut_obj(c->doc));
     settle_addresses(c, spec, old);
@@ -487,7 +489,7 @@ static void forget(void *ctx, const struct sl_api_answer *a) {
 }
 
 /* Its endpoints, which have its name, go with it. */
-static void service_after(struct sl_apiserver *s, struct sl_kind *k, yyjson_val *old,
+static void service_after(struct sl_apiserver *s, struct api_kind *k, yyjson_val *old,
                           yyjson_val *now) {
     char path[512];
 
@@ -507,11 +509,11 @@ static void service_after(struct sl_apiserver *s, struct sl_kind *k, yyjson_val 
                             &(struct sl_api_sink){.answer = forget});
 }
 
-const struct sl_strategy sl_service_strategy = {.after = service_after,
-                                                .prepare = service_prepare,
-                                                .defaults = service_defaults,
-                                                .validate = sl_service_check,
-                                                .no_generation = true,
-                                                .name = sl_word_label,
-                                                .put_creates = true,
-                                                .returns_deleted = true};
+const struct api_strategy api_service_strategy = {.after = service_after,
+                                                  .prepare = service_prepare,
+                                                  .defaults = service_defaults,
+                                                  .validate = api_service_check,
+                                                  .no_generation = true,
+                                                  .name = api_word_label,
+                                                  .put_creates = true,
+                                                  .returns_deleted = true};

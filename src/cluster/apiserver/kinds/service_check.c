@@ -37,10 +37,10 @@ static bool has_word(yyjson_val *list, const char *word) {
 /* True: nothing is wrong. What was there before is taken as it is. */
 static bool address_check(struct sl_field_errs *e, const struct sl_path *at, const char *ip,
                           yyjson_val *before) {
-    const char *why = has_word(before, ip) ? NULL : sl_address_fault(ip);
+    const char *why = has_word(before, ip) ? NULL : api_address_fault(ip);
 
     if (why)
-        sl_field_invalid(e, at, sl_bad_str(ip), "%s", why);
+        sl_field_invalid(e, at, sl_field_value_str(ip), "%s", why);
     return !why;
 }
 
@@ -60,12 +60,13 @@ static void families_check(struct sl_field_errs *e, yyjson_val *spec) {
         for (size_t k = 0; k < i; k++)
             twice = twice || yyjson_equals_str(yyjson_arr_get(list, k), family);
         if (strcmp(family, families[0]) != 0 && strcmp(family, families[1]) != 0)
-            sl_field_unsupported(e, SL_PATH_AT(SL_PATH(at, "ipFamilies"), i), sl_bad_str(family),
-                                 families, 2);
+            sl_field_unsupported(e, SL_PATH_AT(SL_PATH(at, "ipFamilies"), i),
+                                 sl_field_value_str(family), families, 2);
         if (twice)
-            sl_field_duplicate(e, SL_PATH_AT(SL_PATH(at, "ipFamilies"), i), sl_bad_str(family), "");
+            sl_field_duplicate(e, SL_PATH_AT(SL_PATH(at, "ipFamilies"), i),
+                               sl_field_value_str(family), "");
     }
-    sl_check_one_of(e, at, spec, "ipFamilyPolicy", policies, false);
+    api_check_one_of(e, at, spec, "ipFamilyPolicy", policies, false);
 }
 
 /* Each address is of the family that stands at its place. */
@@ -77,12 +78,12 @@ static void match_families(struct sl_field_errs *e, const struct sl_path *at, yy
     yyjson_arr_foreach (ips, i, n, v) {
         const char *not = strchr(sl_json_text(v), ':') ? "IPv4" : "IPv6";
         if (yyjson_equals_str(yyjson_arr_get(families, i), not ))
-            sl_field_invalid(e, SL_PATH_AT(at, i), sl_bad_str(sl_json_text(v)),
+            sl_field_invalid(e, SL_PATH_AT(at, i), sl_field_value_str(sl_json_text(v)),
                              "expected an %s value as indicated by `ipFamilies[%zu]`", not, i);
     }
 }
 
-void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old) {
+void api_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old) {
     const struct sl_path *at = SL_PATH(SL_PATH(NULL, "spec"), "clusterIPs");
     yyjson_val *ips = sl_json_get(spec, "clusterIPs"), *before = sl_json_get(old, "clusterIPs"), *v;
     const char *ip = sl_json_str(spec, "clusterIP");
@@ -94,9 +95,9 @@ void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjso
     if (*ip && sl_json_size(ips) == 0)
         sl_field_required(e, at, "");
     else if (*ip && !yyjson_equals_str(yyjson_arr_get_first(ips), ip))
-        sl_field_invalid(e, at, sl_bad_json(ips), "first value must match `clusterIP`");
+        sl_field_invalid(e, at, sl_field_value_json(ips), "first value must match `clusterIP`");
     else if (!*ip && sl_json_size(ips) > 0)
-        sl_field_invalid(e, at, sl_bad_json(ips),
+        sl_field_invalid(e, at, sl_field_value_json(ips),
                          "must be empty when `clusterIP` is not specified");
     families_check(e, spec);
     yyjson_arr_foreach (ips, i, n, v) {
@@ -104,16 +105,17 @@ void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjso
             good = address_check(e, SL_PATH_AT(at, i), sl_json_text(v), before) && good;
         } else if (n > 1) {
             good = false;
-            sl_field_invalid(e, at, sl_bad_json(ips), "'None' must be the first and only value");
+            sl_field_invalid(e, at, sl_field_value_json(ips),
+                             "'None' must be the first and only value");
         }
         six += strchr(sl_json_text(v), ':') != NULL;
     }
     if (sl_json_size(ips) > 2)
-        sl_field_invalid(e, at, sl_bad_json(ips), "may only hold up to 2 values");
+        sl_field_invalid(e, at, sl_field_value_json(ips), "may only hold up to 2 values");
     if (!good)
         return;
     if (n > 1 && (six == 0 || six == n))
-        sl_field_invalid(e, at, sl_bad_json(ips),
+        sl_field_invalid(e, at, sl_field_value_json(ips),
                          "may specify no more than one IP for each IP family");
     if (!is_headless(spec))
         match_families(e, at, spec);
@@ -125,15 +127,15 @@ static void special_check(struct sl_field_errs *e, const struct sl_path *at, con
     bool v4 = inet_pton(AF_INET, ip, b) == 1, v6 = inet_pton(AF_INET6, ip, &six) == 1;
 
     if ((v4 && !b[0] && !b[1] && !b[2] && !b[3]) || (v6 && IN6_IS_ADDR_UNSPECIFIED(&six)))
-        sl_field_invalid(e, at, sl_bad_str(ip), "may not be unspecified (%s)", ip);
+        sl_field_invalid(e, at, sl_field_value_str(ip), "may not be unspecified (%s)", ip);
     if ((v4 && b[0] == 127) || (v6 && IN6_IS_ADDR_LOOPBACK(&six)))
-        sl_field_invalid(e, at, sl_bad_str(ip),
+        sl_field_invalid(e, at, sl_field_value_str(ip),
                          "may not be in the loopback range (127.0.0.0/8, ::1/128)");
     if ((v4 && b[0] == 169 && b[1] == 254) || (v6 && IN6_IS_ADDR_LINKLOCAL(&six)))
-        sl_field_invalid(e, at, sl_bad_str(ip),
+        sl_field_invalid(e, at, sl_field_value_str(ip),
                          "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
     if ((v4 && b[0] == 224 && !b[1] && !b[2]) || (v6 && IN6_IS_ADDR_MC_LINKLOCAL(&six)))
-        sl_field_invalid(e, at, sl_bad_str(ip),
+        sl_field_invalid(e, at, sl_field_value_str(ip),
                          "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
 }
 
@@ -158,15 +160,16 @@ static void addresses_update(struct sl_field_errs *e, yyjson_val *spec, yyjson_v
     if (is_headless(spec) && is_headless(old))
         return;
     if (had > have && have == 0)
-        sl_field_invalid(e, SL_PATH_AT(at, 0), sl_bad_json(now),
+        sl_field_invalid(e, SL_PATH_AT(at, 0), sl_field_value_json(now),
                          "primary clusterIP can not be unset");
     yyjson_arr_foreach (was, i, n, v) {
         if ((i == 0 || had == have) && i < have && !sl_json_equal(v, yyjson_arr_get(now, i), NULL))
-            sl_field_invalid(e, SL_PATH_AT(at, i), sl_bad_json(now), "may not change once set");
+            sl_field_invalid(e, SL_PATH_AT(at, i), sl_field_value_json(now),
+                             "may not change once set");
     }
     if (had > have && have == 1 && strcmp(sl_json_str(spec, "ipFamilyPolicy"), "SingleStack") != 0)
         sl_field_invalid(e, SL_PATH(SL_PATH(NULL, "spec"), "ipFamilyPolicy"),
-                         sl_bad_str(sl_json_str(spec, "ipFamilyPolicy")),
+                         sl_field_value_str(sl_json_str(spec, "ipFamilyPolicy")),
                          "must be set to 'SingleStack' when releasing the secondary clusterIP");
 }
 
@@ -179,7 +182,7 @@ static void families_update(struct sl_field_errs *e, yyjson_val *spec, yyjson_va
         return;
     yyjson_arr_foreach (was, i, n, v) {
         if (!sl_json_equal(v, yyjson_arr_get(now, i), NULL))
-            sl_field_invalid(e, at, sl_bad_json(now), "may not change once set");
+            sl_field_invalid(e, at, sl_field_value_json(now), "may not change once set");
     }
 }
 
@@ -194,11 +197,11 @@ static void class_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *o
 
     if (old && is_type(old, "LoadBalancer") && is_type(spec, "LoadBalancer") &&
         !sl_json_same(class, sl_json_get(old, "loadBalancerClass")))
-        sl_field_invalid(e, at, sl_bad_json(class), "may not change once set");
+        sl_field_invalid(e, at, sl_field_value_json(class), "may not change once set");
     if (!class)
         return;
     if (is_type(spec, "LoadBalancer"))
-        sl_check_key_of(e, at, class);
+        sl_syntax_check_key_of(e, at, class);
     else
         sl_field_forbidden(e, at, "may only be used when `type` is 'LoadBalancer'");
 }
@@ -225,23 +228,23 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_val *target = sl_json_get(p, "targetPort"), *app = sl_json_get(p, "appProtocol");
 
     if (*name) {
-        sl_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_word_label);
+        api_word_check(e, SL_PATH(at, "name"), name, strlen(name), api_word_label);
         if (!sl_wordset_add(names, name))
-            sl_field_duplicate(e, SL_PATH(at, "name"), sl_bad_str(name), "");
+            sl_field_duplicate(e, SL_PATH(at, "name"), sl_field_value_str(name), "");
     } else if (sl_json_size(ports) > 1) {
         sl_field_required(e, SL_PATH(at, "name"), "");
     }
     if (port < 1 || port > 65535)
-        sl_field_invalid(e, SL_PATH(at, "port"), sl_bad_int(port), SL_PORT_RANGE);
-    sl_check_one_of(e, at, p, "protocol", protocols, true);
+        sl_field_invalid(e, SL_PATH(at, "port"), sl_field_value_int(port), SL_PORT_RANGE);
+    api_check_one_of(e, at, p, "protocol", protocols, true);
     if (yyjson_is_int(target) &&
         (sl_json_int(target, "", 0) < 1 || sl_json_int(target, "", 0) > 65535))
-        sl_field_invalid(e, SL_PATH(at, "targetPort"), sl_bad_int(sl_json_int(target, "", 0)),
-                         SL_PORT_RANGE);
+        sl_field_invalid(e, SL_PATH(at, "targetPort"),
+                         sl_field_value_int(sl_json_int(target, "", 0)), SL_PORT_RANGE);
     else if (yyjson_is_str(target))
-        sl_word_check_of(e, SL_PATH(at, "targetPort"), target, sl_word_port);
+        api_word_check_of(e, SL_PATH(at, "targetPort"), target, api_word_port);
     if (app)
-        sl_check_key_of(e, SL_PATH(at, "appProtocol"), app);
+        sl_syntax_check_key_of(e, SL_PATH(at, "appProtocol"), app);
 }
 
 /* The pair of protocol and number was there before. */
@@ -265,11 +268,12 @@ static void node_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_arr_foreach (ports, i, n, p) {
         int64_t port = sl_json_int(p, "nodePort", 0);
         if (port != 0 && is_again(e, &numbers, p, "nodePort"))
-            sl_field_duplicate(e, SL_PATH(SL_PATH_AT(at, i), "nodePort"), sl_bad_int(port), "");
+            sl_field_duplicate(e, SL_PATH(SL_PATH_AT(at, i), "nodePort"), sl_field_value_int(port),
+                               "");
     }
     yyjson_arr_foreach (ports, i, n, p) {
         if (is_again(e, &pairs, p, "port"))
-            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_json(p), "");
+            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_field_value_json(p), "");
     }
 }
 
@@ -286,19 +290,20 @@ static void traffic(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
     int64_t health = sl_json_int(spec, "healthCheckNodePort", 0);
 
     if (open)
-        sl_check_one_of(e, at, spec, "externalTrafficPolicy", policies, true);
+        api_check_one_of(e, at, spec, "externalTrafficPolicy", policies, true);
     else if (*outer)
-        sl_field_invalid(e, SL_PATH(at, "externalTrafficPolicy"), sl_bad_str(outer),
+        sl_field_invalid(e, SL_PATH(at, "externalTrafficPolicy"), sl_field_value_str(outer),
                          "may only be set for externally-accessible services");
     if (!checks_health(spec) && health != 0)
-        sl_field_invalid(e, SL_PATH(at, "healthCheckNodePort"), sl_bad_int(health),
+        sl_field_invalid(e, SL_PATH(at, "healthCheckNodePort"), sl_field_value_int(health),
                          "may only be set when `type` is 'LoadBalancer' and "
                          "`externalTrafficPolicy` is 'Local'");
     else if (checks_health(spec) && (health < 1 || health > 65535))
-        sl_field_invalid(e, SL_PATH(at, "healthCheckNodePort"), sl_bad_int(health), SL_PORT_RANGE);
-    sl_check_one_of(e, at, spec, "internalTrafficPolicy", policies,
-                    ports || is_type(spec, "ClusterIP"));
-    sl_check_one_of(e, at, spec, "trafficDistribution", distributions, false);
+        sl_field_invalid(e, SL_PATH(at, "healthCheckNodePort"), sl_field_value_int(health),
+                         SL_PORT_RANGE);
+    api_check_one_of(e, at, spec, "internalTrafficPolicy", policies,
+                     ports || is_type(spec, "ClusterIP"));
+    api_check_one_of(e, at, spec, "trafficDistribution", distributions, false);
 }
 
 /* ---- all of it ---- */
@@ -309,7 +314,7 @@ static void by_type(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
     size_t len = strlen(name);
 
     if ((is_type(spec, "LoadBalancer") || is_type(spec, "NodePort")) && is_headless(spec))
-        sl_field_invalid(e, SL_PATH_AT(SL_PATH(at, "clusterIPs"), 0), sl_bad_str("None"),
+        sl_field_invalid(e, SL_PATH_AT(SL_PATH(at, "clusterIPs"), 0), sl_field_value_str("None"),
                          "may not be set to 'None' for %s services", type);
     if (!is_type(spec, "ExternalName"))
         return;
@@ -319,8 +324,8 @@ static void by_type(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
                                "may not be set for ExternalName services");
     len -= len > 0 && name[len - 1] == '.';
     if (len)
-        sl_word_check(e, SL_PATH(at, "externalName"), sl_arena_strndup(e->arena, name, len), len,
-                      sl_syntax_subdomain);
+        api_word_check(e, SL_PATH(at, "externalName"), sl_arena_strndup(e->arena, name, len), len,
+                       sl_syntax_subdomain);
     else
         sl_field_required(e, SL_PATH(at, "externalName"), "");
 }
@@ -329,11 +334,12 @@ static void affinity(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     static const char *const affinities[] = {"ClientIP", "None", NULL};
     int64_t s = sl_json_int(spec, "sessionAffinityConfig.clientIP.timeoutSeconds", 0);
 
-    sl_check_one_of(e, at, spec, "sessionAffinity", affinities, true);
+    api_check_one_of(e, at, spec, "sessionAffinity", affinities, true);
     if (strcmp(sl_json_str(spec, "sessionAffinity"), affinities[0]) == 0 &&
         (s <= 0 || s > MAX_AFFINITY_S))
         sl_field_invalid(e, SL_PATH(at, "sessionAffinityConfig.clientIP.timeoutSeconds"),
-                         sl_bad_int(s), "must be greater than 0 and less than %d", MAX_AFFINITY_S);
+                         sl_field_value_int(s), "must be greater than 0 and less than %d",
+                         MAX_AFFINITY_S);
 }
 
 #define RANGES "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -351,10 +357,10 @@ static const char *trimmed(struct sl_arena *a, struct sl_text t) {
 }
 
 static void range_check(struct sl_field_errs *e, const struct sl_path *at, const char *range) {
-    const char *why = sl_cidr_fault(range, NULL);
+    const char *why = api_cidr_fault(range, NULL);
 
     if (why)
-        sl_field_invalid(e, at, sl_bad_str(range), "%s", why);
+        sl_field_invalid(e, at, sl_field_value_str(range), "%s", why);
 }
 
 static bool is_in(struct sl_arena *a, yyjson_val *list, const char *range) {
@@ -401,29 +407,30 @@ static void balancer(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     class_check(e, spec, NULL);
 }
 
-static void warn(struct sl_change_in *c, yyjson_val *spec) {
+static void warn(struct api_change *c, yyjson_val *spec) {
     bool ips = sl_json_size(sl_json_get(spec, "externalIPs")) > 0;
     bool headless = is_type(spec, "ClusterIP") && is_headless(spec);
 
     if (headless && *sl_json_str(spec, "loadBalancerIP"))
-        sl_change_warn(c, "spec.loadBalancerIP is ignored for headless services");
+        api_change_warn(c, "spec.loadBalancerIP is ignored for headless services");
     if (headless && ips)
-        sl_change_warn(c, "spec.externalIPs is ignored for headless services");
+        api_change_warn(c, "spec.externalIPs is ignored for headless services");
     if (headless && strcmp(sl_json_str(spec, "sessionAffinity"), "None") != 0)
-        sl_change_warn(c, "spec.SessionAffinity is ignored for headless services");
+        api_change_warn(c, "spec.SessionAffinity is ignored for headless services");
     if (ips && !headless && !is_type(spec, "ExternalName"))
-        sl_change_warn(c, "spec.externalIPs is deprecated and may no longer be implemented in some "
-                          "clusters");
+        api_change_warn(c,
+                        "spec.externalIPs is deprecated and may no longer be implemented in some "
+                        "clusters");
     if (ips && is_type(spec, "ExternalName"))
-        sl_change_warn(c, "spec.externalIPs is ignored when spec.type is \"ExternalName\"");
+        api_change_warn(c, "spec.externalIPs is ignored when spec.type is \"ExternalName\"");
     if (!is_type(spec, "ExternalName") && *sl_json_str(spec, "externalName"))
-        sl_change_warn(c, "spec.externalName is ignored when spec.type is not \"ExternalName\"");
+        api_change_warn(c, "spec.externalName is ignored when spec.type is not \"ExternalName\"");
     if (strcmp(sl_json_str(spec, "trafficDistribution"), "PreferClose") == 0)
-        sl_change_warn(c, "spec.trafficDistribution: \"PreferClose\" is deprecated; use "
-                          "\"PreferSameZone\"");
+        api_change_warn(c, "spec.trafficDistribution: \"PreferClose\" is deprecated; use "
+                           "\"PreferSameZone\"");
 }
 
-void sl_service_check(struct sl_change_in *c, yyjson_val *object) {
+void api_service_check(struct api_change *c, yyjson_val *object) {
     static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort",
                                         NULL};
     const struct sl_path *at = SL_PATH(NULL, "spec");
@@ -432,7 +439,7 @@ void sl_service_check(struct sl_change_in *c, yyjson_val *object) {
     _cleanup_(sl_wordset_done) struct sl_wordset names = {0};
     size_t i, n;
 
-    if (!sl_is_whole(c))
+    if (!api_change_is_object(c))
         return;
     if (old)
         update_check(c->errs, spec, old);
@@ -442,11 +449,11 @@ void sl_service_check(struct sl_change_in *c, yyjson_val *object) {
     yyjson_arr_foreach (ports, i, n, p) {
         port_check(c->errs, SL_PATH_AT(SL_PATH(at, "ports"), i), ports, p, &names);
     }
-    sl_check_labels(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
+    sl_syntax_check_labels(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
     affinity(c->errs, at, spec);
-    sl_service_addresses_check(c->errs, spec, old);
+    api_service_addresses_check(c->errs, spec, old);
     external_ips(c->errs, spec, old);
-    sl_check_one_of(c->errs, at, spec, "type", types, true);
+    api_check_one_of(c->errs, at, spec, "type", types, true);
     node_ports(c->errs, SL_PATH(at, "ports"), spec);
     ranges(c->errs, object, c->old);
     balancer(c->errs, at, spec);

@@ -18,7 +18,7 @@ static bool is_old_source(yyjson_mut_val *source) {
 }
 
 /* dataSource and dataSourceRef say the same. */
-static void claim_sources(struct sl_change_in *c, yyjson_mut_val *spec) {
+static void claim_sources(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *source = sl_json_mut_get(spec, "dataSource"),
                    *ref = sl_json_mut_get(spec, "dataSourceRef");
 
@@ -38,7 +38,7 @@ static void claim_sources(struct sl_change_in *c, yyjson_mut_val *spec) {
 }
 
 /* What has no group is shown to have none. */
-static void claim_defaults(struct sl_change_in *c) {
+static void claim_defaults(struct api_change *c) {
     static const char *const sources[] = {"dataSource", "dataSourceRef"};
 
     for (size_t i = 0; i < SL_LEN(sources); i++) {
@@ -48,13 +48,13 @@ static void claim_defaults(struct sl_change_in *c) {
     }
 }
 
-static void claim_prepare(struct sl_change_in *c) {
+static void claim_prepare(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
-    if (sl_is_new(c))
+    if (api_change_is_create(c))
         sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "phase",
                             "Pending");
-    if (spec && sl_is_whole(c))
+    if (spec && api_change_is_object(c))
         claim_sources(c, spec);
 }
 
@@ -66,9 +66,9 @@ static void source_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     if (!*kind)
         sl_field_required(e, SL_PATH(at, "kind"), "");
     if (!*group && strcmp(kind, "PersistentVolumeClaim") != 0)
-        sl_field_invalid(e, at, sl_bad_str(kind),
+        sl_field_invalid(e, at, sl_field_value_str(kind),
                          "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
-    sl_word_check_at(e, at, source, "apiGroup", sl_syntax_subdomain, false);
+    api_word_check_at(e, at, source, "apiGroup", sl_syntax_subdomain, false);
 }
 
 static void modes_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
@@ -83,7 +83,7 @@ static void modes_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         while (k < SL_LEN(modes) && !yyjson_equals_str(v, modes[k]))
             k++;
         if (k == SL_LEN(modes))
-            sl_field_unsupported(e, at, sl_bad_str(sl_json_text(v)), modes, SL_LEN(modes));
+            sl_field_unsupported(e, at, sl_field_value_str(sl_json_text(v)), modes, SL_LEN(modes));
         alone = alone || k == SL_LEN(modes) - 1;
         other = other || k < SL_LEN(modes) - 1;
     }
@@ -91,7 +91,7 @@ static void modes_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         sl_field_forbidden(e, at, "may not use ReadWriteOncePod with other access modes");
 }
 
-void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+void api_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     static const char *const volumes[] = {"Block", "Filesystem", NULL};
     const struct sl_path *storage_at = SL_PATH_KEY(SL_PATH(at, "resources"), "storage");
     yyjson_val *storage = sl_json_at(spec, "resources.requests.storage"),
@@ -100,27 +100,28 @@ void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
 
     if (sl_json_size(sl_json_get(spec, "accessModes")) == 0)
         sl_field_required(e, SL_PATH(at, "accessModes"), "at least 1 access mode is required");
-    sl_check_selector(e, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
+    sl_syntax_check_selector(e, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
     modes_check(e, SL_PATH(at, "accessModes"), sl_json_get(spec, "accessModes"));
     if (!storage)
         sl_field_required(e, storage_at, "");
     else if (sl_json_quantity(storage, &q) && q <= 0)
-        sl_field_invalid(e, storage_at, sl_bad_str(sl_json_text(storage)),
+        sl_field_invalid(e, storage_at, sl_field_value_str(sl_json_text(storage)),
                          "must be greater than zero");
-    sl_word_check_at(e, at, spec, "storageClassName", sl_syntax_subdomain, false);
-    sl_check_one_of(e, at, spec, "volumeMode", volumes, false);
+    api_word_check_at(e, at, spec, "storageClassName", sl_syntax_subdomain, false);
+    api_check_one_of(e, at, spec, "volumeMode", volumes, false);
     if (source)
         source_check(e, SL_PATH(at, "dataSource"), source);
     if (ref)
         source_check(e, SL_PATH(at, "dataSourceRef"), ref);
     if (source && ref && !sl_json_equal(source, ref, NULL))
-        sl_field_invalid(e, at, sl_bad_none(), "{}: must match dataSourceRef"); /* as it says */
-    sl_word_check_at(e, at, spec, "volumeAttributesClassName", sl_syntax_subdomain, false);
+        sl_field_invalid(e, at, sl_field_value_none(),
+                         "{}: must match dataSourceRef"); /* as it says */
+    api_word_check_at(e, at, spec, "volumeAttributesClassName", sl_syntax_subdomain, false);
 }
 
 /* The class as an annotation, from before it was a field, stays; a field that says the same may
  * come in its place. */
-static bool class_from_note(struct sl_change_in *c, yyjson_val *object) {
+static bool class_from_note(struct api_change *c, yyjson_val *object) {
     const char *was = sl_json_annotation_opt(c->old, CLASS_NOTE),
                *is = sl_json_annotation_opt(object, CLASS_NOTE);
     bool same = was && !sl_json_at(c->old, "spec.storageClassName") &&
@@ -130,13 +131,13 @@ static bool class_from_note(struct sl_change_in *c, yyjson_val *object) {
     if (!same && strcmp(was ? was : "", is ? is : "") != 0)
         sl_field_invalid(c->errs,
                          SL_PATH(SL_PATH(SL_PATH(NULL, "metadata"), "annotations"), CLASS_NOTE),
-                         sl_bad_str(is ? is : ""), SL_FIELD_IMMUTABLE);
+                         sl_field_value_str(is ? is : ""), SL_FIELD_IMMUTABLE);
     return same || !was || strcmp(sl_json_str(object, "spec.storageClassName"), was) == 0;
 }
 
 /* Nothing but the names of the volume and of its class, once; of a bound one also how much is asked
  * for. */
-static void claim_update(struct sl_change_in *c, yyjson_val *object) {
+static void claim_update(struct api_change *c, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *spec = sl_json_get(object, "spec"), *old = sl_json_get(c->old, "spec");
     bool is_bound = strcmp(sl_json_str(object, "status.phase"), "Bound") == 0;
@@ -173,36 +174,36 @@ static void claim_update(struct sl_change_in *c, yyjson_val *object) {
                        sl_json_get(old, "volumeMode"));
 }
 
-static void claim_warn(struct sl_change_in *c, yyjson_val *object) {
+static void claim_warn(struct api_change *c, yyjson_val *object) {
     static const char *const lists[] = {"requests", "limits"};
     sl_quantity q;
 
     if (sl_json_annotation_opt(object, CLASS_NOTE))
-        sl_change_warn(c, "metadata.annotations[" CLASS_NOTE "]: deprecated since v1.8; use "
-                          "\"storageClassName\" attribute instead");
+        api_change_warn(c, "metadata.annotations[" CLASS_NOTE "]: deprecated since v1.8; use "
+                           "\"storageClassName\" attribute instead");
     for (size_t i = 0; i < SL_LEN(lists); i++) {
         yyjson_val *v =
             sl_json_get(sl_json_get(sl_json_at(object, "spec.resources"), lists[i]), "storage");
         if (sl_json_quantity(v, &q) && q % SL_NANO != 0)
-            sl_change_warn(c,
-                           "spec.resources.%s[storage]: fractional byte value \"%s\" is invalid, "
-                           "must be an integer",
-                           lists[i], sl_json_text(v));
+            api_change_warn(c,
+                            "spec.resources.%s[storage]: fractional byte value \"%s\" is invalid, "
+                            "must be an integer",
+                            lists[i], sl_json_text(v));
     }
 }
 
-static void claim_validate(struct sl_change_in *c, yyjson_val *object) {
-    if (!sl_is_whole(c))
+static void claim_validate(struct api_change *c, yyjson_val *object) {
+    if (!api_change_is_object(c))
         return;
-    sl_claim_spec_check(c->errs, SL_PATH(NULL, "spec"), sl_json_get(object, "spec"));
+    api_claim_spec_check(c->errs, SL_PATH(NULL, "spec"), sl_json_get(object, "spec"));
     if (c->old)
         claim_update(c, object);
     if (!c->errs->n)
         claim_warn(c, object);
 }
-const struct sl_strategy sl_claim_strategy = {.prepare = claim_prepare,
-                                              .defaults = claim_defaults,
-                                              .validate = claim_validate,
-                                              .no_generation = true,
-                                              .returns_deleted = true,
-                                              .meta = SL_META_BOTH};
+const struct api_strategy api_claim_strategy = {.prepare = claim_prepare,
+                                                .defaults = claim_defaults,
+                                                .validate = claim_validate,
+                                                .no_generation = true,
+                                                .returns_deleted = true,
+                                                .meta = SL_META_BOTH};

@@ -36,7 +36,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static void fault(struct sl_faults *f, const char *text) {
+static void fault(struct sl_syntax_errors *f, const char *text) {
     f->v[f->n++] = text;
 }
 
@@ -49,8 +49,8 @@ static bool is_label(const char *s, size_t len, bool letter_first) {
     return true;
 }
 
-struct sl_faults sl_word_label(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_label(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
 
     if (len > 63)
         fault(&f, MAX_63);
@@ -61,8 +61,8 @@ struct sl_faults sl_word_label(const char *s, size_t len) {
     return f;
 }
 
-struct sl_faults sl_word_label_1035(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_label_1035(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
 
     if (len > 63)
         fault(&f, MAX_63);
@@ -71,8 +71,8 @@ struct sl_faults sl_word_label_1035(const char *s, size_t len) {
     return f;
 }
 
-struct sl_faults sl_word_segment(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_segment(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
 
     if (len == 1 && s[0] == '.') {
         fault(&f, "may not be '.'");
@@ -89,8 +89,8 @@ struct sl_faults sl_word_segment(const char *s, size_t len) {
     return f;
 }
 
-struct sl_faults sl_word_port(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_port(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
     bool letter = false, twice = false, other = len == 0;
 
     for (size_t i = 0; i < len; i++) {
@@ -111,8 +111,8 @@ struct sl_faults sl_word_port(const char *s, size_t len) {
     return f;
 }
 
-struct sl_faults sl_word_env(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_env(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
 
     for (size_t i = 0; i < len && f.n == 0; i++)
         if (s[i] < ' ' || s[i] > '~' || s[i] == '=')
@@ -122,8 +122,8 @@ struct sl_faults sl_word_env(const char *s, size_t len) {
     return f;
 }
 
-struct sl_faults sl_word_header(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_header(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
     bool good = len > 0;
 
     for (size_t i = 0; i < len; i++)
@@ -134,8 +134,8 @@ struct sl_faults sl_word_header(const char *s, size_t len) {
     return f;
 }
 
-struct sl_faults sl_word_data_key(const char *s, size_t len) {
-    struct sl_faults f = {0};
+struct sl_syntax_errors api_word_data_key(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
     bool good = len > 0;
 
     for (size_t i = 0; i < len; i++)
@@ -156,41 +156,41 @@ struct sl_faults sl_word_data_key(const char *s, size_t len) {
     return f;
 }
 
-void sl_word_check(struct sl_field_errs *e, const struct sl_path *at, const char *s, size_t len,
-                   struct sl_faults (*rule)(const char *s, size_t len)) {
-    struct sl_faults f = rule(s, len);
+void api_word_check(struct sl_field_errs *e, const struct sl_path *at, const char *s, size_t len,
+                    struct sl_syntax_errors (*rule)(const char *s, size_t len)) {
+    struct sl_syntax_errors f = rule(s, len);
 
     for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(e, at, sl_bad_strn(s, len), "%s", f.v[i]);
+        sl_field_invalid(e, at, sl_field_value_strn(s, len), "%s", f.v[i]);
 }
 
-void sl_word_check_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word,
-                      struct sl_faults (*rule)(const char *s, size_t len)) {
+void api_word_check_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word,
+                       struct sl_syntax_errors (*rule)(const char *s, size_t len)) {
     struct sl_text t = sl_json_view(word);
-    sl_word_check(e, at, t.s, t.n, rule);
+    api_word_check(e, at, t.s, t.n, rule);
 }
 
-void sl_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
-                      const char *field, struct sl_faults (*rule)(const char *s, size_t len),
-                      bool required) {
+void api_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                       const char *field,
+                       struct sl_syntax_errors (*rule)(const char *s, size_t len), bool required) {
     yyjson_val *v = sl_json_get(object, field);
 
     if (sl_json_view(v).n > 0)
-        sl_word_check_of(e, SL_PATH(up, field), v, rule);
+        api_word_check_of(e, SL_PATH(up, field), v, rule);
     else if (required)
         sl_field_required(e, SL_PATH(up, field), "");
 }
 
-void sl_check_not_negative(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
-                           const char *field) {
+void api_check_not_negative(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                            const char *field) {
     int64_t n = sl_json_int(object, field, 0);
 
     if (n < 0)
-        sl_field_invalid(e, SL_PATH(up, field), sl_bad_int(n), SL_NOT_NEGATIVE);
+        sl_field_invalid(e, SL_PATH(up, field), sl_field_value_int(n), SL_NOT_NEGATIVE);
 }
 
-void sl_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
-                     const char *field, const char *const *words, bool required) {
+void api_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                      const char *field, const char *const *words, bool required) {
     const char *s = sl_json_str(object, field);
     size_t n = 0;
 
@@ -203,5 +203,5 @@ void sl_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_v
     for (; words[n]; n++)
         if (strcmp(words[n], s) == 0)
             return;
-    sl_field_unsupported(e, SL_PATH(up, field), sl_bad_str(s), words, n);
+    sl_field_unsupported(e, SL_PATH(up, field), sl_field_value_str(s), words, n);
 }

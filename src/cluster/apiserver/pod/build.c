@@ -66,7 +66,7 @@ static bool has_source(yyjson_mut_val *volume) {
     return false;
 }
 
-void sl_template_defaults(yyjson_mut_doc *doc, yyjson_mut_val *spec) {
+void api_template_defaults(yyjson_mut_doc *doc, yyjson_mut_val *spec) {
     const char *name = sl_json_mut_str(spec, "serviceAccountName"),
                *old_name = sl_json_mut_str(spec, "serviceAccount");
     yyjson_mut_val *volumes = sl_json_mut_get(spec, "volumes"), *v;
@@ -127,7 +127,7 @@ static void qos_look(yyjson_mut_val *resources, struct qos *q) {
     }
 }
 
-const char *sl_pod_qos(yyjson_mut_val *spec) {
+const char *api_pod_qos(yyjson_mut_val *spec) {
     static const char *const lists[] = {"containers", "initContainers"};
     struct qos q = {.all_limited = true};
     bool nothing = true, same = true;
@@ -215,15 +215,15 @@ static bool apply_limits(yyjson_val *range, void *ctx) {
     return false; /* the next one, too */
 }
 
-static void admit_limits(struct sl_change_in *c, yyjson_mut_val *spec) {
-    struct sl_kind *k = sl_kind_find(c->server, "", "limitranges");
+static void admit_limits(struct api_change *c, yyjson_mut_val *spec) {
+    struct api_kind *k = api_kind_find(c->server, "", "limitranges");
     struct limits l = {.doc = c->doc, .spec = spec};
 
     if (!k)
         return;
     sl_buf_init(&l.said, (size_t)16 << 10);
     sl_buf_short(&l.said); /* for people */
-    yyjson_doc_free(sl_kind_pick(c->server, k, c->ns, apply_limits, &l));
+    yyjson_doc_free(api_kind_pick(c->server, k, c->ns, apply_limits, &l));
     if (l.said.len) {
         yyjson_mut_val *notes = sl_json_mut_obj(c->doc, c->object, "metadata.annotations");
         char *text = sl_arena_printf(c->arena, "LimitRanger plugin set: %s", sl_buf_str(&l.said));
@@ -239,20 +239,20 @@ static bool is_global_default(yyjson_val *class, void *ctx) {
     return sl_json_bool(class, "globalDefault", false);
 }
 
-static void admit_priority(struct sl_change_in *c, yyjson_mut_val *spec) {
-    struct sl_kind *k = sl_kind_find(c->server, "scheduling.k8s.io", "priorityclasses");
+static void admit_priority(struct api_change *c, yyjson_mut_val *spec) {
+    struct api_kind *k = api_kind_find(c->server, "scheduling.k8s.io", "priorityclasses");
     const char *name = sl_json_mut_str(spec, "priorityClassName"), *policy = "PreemptLowerPriority";
     yyjson_val *class;
     yyjson_doc *found = NULL;
     int64_t value = 0;
 
     if (k)
-        found = *name ? sl_kind_read(c->server, k, "", name)
-                      : sl_kind_pick(c->server, k, "", is_global_default, NULL);
+        found = *name ? api_kind_read(c->server, k, "", name)
+                      : api_kind_pick(c->server, k, "", is_global_default, NULL);
     if (*name && !found) {
-        sl_change_refuse(c, 403, "Forbidden",
-                         "pods \"%s\" is forbidden: no PriorityClass with name %s was found",
-                         sl_json_mut_str(c->object, "metadata.name"), name);
+        api_change_refuse(c, 403, "Forbidden",
+                          "pods \"%s\" is forbidden: no PriorityClass with name %s was found",
+                          sl_json_mut_str(c->object, "metadata.name"), name);
         return;
     }
     if (found) {
@@ -265,7 +265,7 @@ static void admit_priority(struct sl_change_in *c, yyjson_mut_val *spec) {
             policy = sl_json_str(class, "preemptionPolicy");
     }
     if (sl_json_mut_get(spec, "priority") && sl_json_mut_int(spec, "priority", 0) != value)
-        sl_change_refuse(
+        api_change_refuse(
             c, 403, "Forbidden",
             "pods \"%s\" is forbidden: the integer value of priority (%lld) must not be provided "
             "in pod spec; "
@@ -274,11 +274,12 @@ static void admit_priority(struct sl_change_in *c, yyjson_mut_val *spec) {
             (long long)sl_json_mut_int(spec, "priority", 0), (long long)value);
     const char *said = sl_json_mut_str(spec, "preemptionPolicy");
     if (*said && strcmp(said, policy) != 0)
-        sl_change_refuse(c, 403, "Forbidden",
-                         "pods \"%s\" is forbidden: the string value of PreemptionPolicy (%s) must "
-                         "not be provided in pod spec; priority admission controller computed %s "
-                         "from the given PriorityClass name",
-                         sl_json_mut_str(c->object, "metadata.name"), said, policy);
+        api_change_refuse(
+            c, 403, "Forbidden",
+            "pods \"%s\" is forbidden: the string value of PreemptionPolicy (%s) must "
+            "not be provided in pod spec; priority admission controller computed %s "
+            "from the given PriorityClass name",
+            sl_json_mut_str(c->object, "metadata.name"), said, policy);
     sl_json_mut_set_int(c->doc, spec, "priority", value);
     sl_json_mut_default_str(c->doc, spec, "preemptionPolicy", policy);
     yyjson_doc_free(found);
@@ -299,7 +300,7 @@ static bool tolerates(yyjson_mut_val *tolerations, const char *taint) {
     return false;
 }
 
-static void admit_tolerations(struct sl_change_in *c, yyjson_mut_val *spec) {
+static void admit_tolerations(struct api_change *c, yyjson_mut_val *spec) {
     static const char *const taints[] = {"node.kubernetes.io/not-ready",
                                          "node.kubernetes.io/unreachable"};
 
@@ -319,19 +320,19 @@ static void admit_tolerations(struct sl_change_in *c, yyjson_mut_val *spec) {
     }
 }
 
-static void admit_runtime(struct sl_change_in *c, yyjson_mut_val *spec) {
-    struct sl_kind *k = sl_kind_find(c->server, "node.k8s.io", "runtimeclasses");
+static void admit_runtime(struct api_change *c, yyjson_mut_val *spec) {
+    struct api_kind *k = api_kind_find(c->server, "node.k8s.io", "runtimeclasses");
     const char *name = sl_json_mut_str(spec, "runtimeClassName");
     yyjson_doc *class;
     yyjson_val *overhead;
 
     if (*name == '\0' || !k)
         return;
-    class = sl_kind_read(c->server, k, "", name);
+    class = api_kind_read(c->server, k, "", name);
     if (!class) {
-        sl_change_refuse(c, 403, "Forbidden",
-                         "pods \"%s\" is forbidden: pod rejected: RuntimeClass \"%s\" not found",
-                         sl_json_mut_str(c->object, "metadata.name"), name);
+        api_change_refuse(c, 403, "Forbidden",
+                          "pods \"%s\" is forbidden: pod rejected: RuntimeClass \"%s\" not found",
+                          sl_json_mut_str(c->object, "metadata.name"), name);
         return;
     }
     overhead = sl_json_at(yyjson_doc_get_root(class), "overhead.podFixed");
@@ -372,10 +373,10 @@ static void host_ports(yyjson_mut_doc *doc, yyjson_mut_val *list) {
     }
 }
 
-static void pod_defaults(struct sl_change_in *c) {
+static void pod_defaults(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
-    if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
+    if (!api_change_is_object(c) || !yyjson_mut_is_obj(spec))
         return;
     requests_of_limits(c->doc, sl_json_mut_get(spec, "containers"));
     requests_of_limits(c->doc, sl_json_mut_get(spec, "initContainers"));
@@ -386,16 +387,16 @@ static void pod_defaults(struct sl_change_in *c) {
     }
     if (sl_json_mut_int(spec, "terminationGracePeriodSeconds", 0) < 0)
         sl_json_mut_set_int(c->doc, spec, "terminationGracePeriodSeconds", 1);
-    sl_template_defaults(c->doc, spec);
+    api_template_defaults(c->doc, spec);
 }
 
-static void pod_admit(struct sl_change_in *c) {
+static void pod_admit(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
-    if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
+    if (!api_change_is_object(c) || !yyjson_mut_is_obj(spec))
         return;
     admit_tolerations(c, spec);
-    if (sl_is_new(c)) {
+    if (api_change_is_create(c)) {
         admit_limits(c, spec);
         sl_json_mut_default_str(c->doc, spec, "serviceAccountName",
                                 *sl_json_mut_str(spec, "serviceAccount")
@@ -409,11 +410,11 @@ static void pod_admit(struct sl_change_in *c) {
             if (!sl_json_mut_get(spec, given[i]))
                 sl_json_mut_keep(c->doc, spec, given[i], sl_json_get(c->old, "spec"));
     }
-    sl_template_defaults(c->doc, spec);
+    api_template_defaults(c->doc, spec);
 }
 
 /* A condition as the server writes it: without a reason, if that is "". */
-static void put_condition(struct sl_change_in *c, yyjson_mut_val *conditions, const char *type,
+static void put_condition(struct api_change *c, yyjson_mut_val *conditions, const char *type,
                           const char *is, const char *reason, const char *message) {
     yyjson_mut_val *o = NULL, *at;
     char now[SL_STAMP_TEXT];
@@ -437,7 +438,7 @@ static void put_condition(struct sl_change_in *c, yyjson_mut_val *conditions, co
     }
 }
 
-static void pod_prepare(struct sl_change_in *c) {
+static void pod_prepare(struct api_change *c) {
     yyjson_mut_val *status, *conditions;
 
     if (strcmp(c->subresource, "binding") == 0) {
@@ -451,7 +452,7 @@ static void pod_prepare(struct sl_change_in *c) {
         sl_json_mut_set(c->doc, status, "nominatedNodeName", NULL);
         return;
     }
-    if (!sl_is_new(c)) {
+    if (!api_change_is_create(c)) {
         if (strcmp(c->subresource, "status") == 0) {
             sl_json_mut_keep(c->doc, sl_json_mut_get(c->object, "metadata"), "ownerReferences",
                              sl_json_get(c->old, "metadata"));
@@ -471,17 +472,17 @@ static void pod_prepare(struct sl_change_in *c) {
                       "False", "SchedulingGated",
                       "Scheduling is blocked due to non-empty scheduling gates");
     yyjson_mut_obj_add_str(c->doc, status, "qosClass",
-                           sl_pod_qos(sl_json_mut_get(c->object, "spec")));
+                           api_pod_qos(sl_json_mut_get(c->object, "spec")));
     sl_json_mut_set(c->doc, c->object, "status", status);
 }
 
-static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {
+static void pod_validate(struct api_change *c, yyjson_val *pod) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *spec = sl_json_get(pod, "spec");
 
     if (strcmp(c->subresource, "status") == 0)
         return;
-    sl_pod_spec_check(c->errs, at, spec, SL_IN_POD, sl_json_str(pod, "metadata.name"), NULL);
+    api_pod_spec_check(c->errs, at, spec, SL_IN_POD, sl_json_str(pod, "metadata.name"), NULL);
     if (!c->old) {
         if (*sl_json_str(spec, "nodeName") &&
             sl_json_size(sl_json_get(spec, "schedulingGates")) > 0)
@@ -492,13 +493,13 @@ static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {
                                "cannot be set on create");
         if (c->errs->n == 0 && !*sl_json_str(spec, "runtimeClassName") &&
             yyjson_obj_size(sl_json_get(spec, "overhead")) > 0)
-            sl_change_refuse(c, 403, "Forbidden",
-                             "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
-                             "corresponding RuntimeClass defined Overhead",
-                             sl_json_str(pod, "metadata.name"));
-        sl_pod_warn(c, pod, "spec");
-    } else if (sl_is_whole(c)) {
-        sl_pod_update_check(c->errs, c->old, pod);
+            api_change_refuse(c, 403, "Forbidden",
+                              "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
+                              "corresponding RuntimeClass defined Overhead",
+                              sl_json_str(pod, "metadata.name"));
+        api_pod_warn(c, pod, "spec");
+    } else if (api_change_is_object(c)) {
+        api_pod_update_check(c->errs, c->old, pod);
     }
 }
 
@@ -519,7 +520,7 @@ static bool pod_is_new_generation(yyjson_val *old, yyjson_val *pod) {
     return !sl_json_same_but(sl_json_get(old, "spec"), sl_json_get(pod, "spec"), skip);
 }
 
-const struct sl_strategy sl_pod_strategy = {
+const struct api_strategy api_pod_strategy = {
     .prepare = pod_prepare,
     .defaults = pod_defaults,
     .admit = pod_admit,

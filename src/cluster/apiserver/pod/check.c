@@ -28,13 +28,13 @@ static const char *const preemption_policies[] = {"PreemptLowerPriority", "Never
 
 /* ---- amounts ---- */
 
-bool sl_amount_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
-                     sl_quantity *ret) {
+bool api_amount_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
+                      sl_quantity *ret) {
     if (!sl_json_quantity(v, ret))
         return false; /* was refused when it was decoded */
     if (*ret >= 0)
         return true;
-    sl_field_invalid(e, at, sl_bad_str(sl_json_text(v)), SL_NOT_NEGATIVE);
+    sl_field_invalid(e, at, sl_field_value_str(sl_json_text(v)), SL_NOT_NEGATIVE);
     return false;
 }
 
@@ -95,20 +95,22 @@ static void resource_name(struct sl_field_errs *e, const struct sl_path *at, con
                                         "requests.storage",
                                         "services.nodeports",
                                         "services.loadbalancers"};
-    struct sl_faults f = sl_syntax_label_key(name, strlen(name));
+    struct sl_syntax_errors f = sl_syntax_label_key(name, strlen(name));
 
     for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(e, at, sl_bad_str(name), "%s", f.v[i]);
+        sl_field_invalid(e, at, sl_field_value_str(name), "%s", f.v[i]);
     if (!strchr(name, '/')) {
         bool known = is_hugepages(name) || is_one_of(standard, SL_LEN(standard), name);
         if (!known && !f.n && !is_one_of(quota, SL_LEN(quota), name) &&
             strncmp(name, "requests.hugepages-", 19) != 0)
-            sl_field_invalid(e, at, sl_bad_str(name),
+            sl_field_invalid(e, at, sl_field_value_str(name),
                              "must be a standard resource type or fully qualified");
         if (!known)
-            sl_field_invalid(e, at, sl_bad_str(name), "must be a standard resource for containers");
+            sl_field_invalid(e, at, sl_field_value_str(name),
+                             "must be a standard resource for containers");
     } else if (!is_native(name) && !is_extended(e->arena, name)) {
-        sl_field_invalid(e, at, sl_bad_str(name), "doesn't follow extended resource name standard");
+        sl_field_invalid(e, at, sl_field_value_str(name),
+                         "doesn't follow extended resource name standard");
     }
 }
 
@@ -123,12 +125,12 @@ static void pages_check(struct sl_field_errs *e, const struct sl_path *at, const
         return;
     if (sl_quantity_parse(size, strlen(size), &page, NULL) < 0 || page <= 0 || page % SL_NANO ||
         ((q + SL_NANO - 1) / SL_NANO) % (page / SL_NANO))
-        sl_field_invalid(e, at, sl_bad_str(amount_text(v, text)),
+        sl_field_invalid(e, at, sl_field_value_str(amount_text(v, text)),
                          "%s is not positive integer multiple of %s", amount_text(v, text), name);
 }
 
-void sl_resource_value_check(struct sl_field_errs *e, const struct sl_path *at, const char *name,
-                             yyjson_val *v) {
+void api_resource_value_check(struct sl_field_errs *e, const struct sl_path *at, const char *name,
+                              yyjson_val *v) {
     static const char *const whole[] = {"pods",
                                         "resourcequotas",
                                         "services",
@@ -140,16 +142,16 @@ void sl_resource_value_check(struct sl_field_errs *e, const struct sl_path *at, 
                                         "services.loadbalancers"};
     sl_quantity q;
 
-    (void)sl_amount_check(e, at, v, &q);
+    (void)api_amount_check(e, at, v, &q);
     if ((is_extended(e->arena, name) || is_one_of(whole, SL_LEN(whole), name)) &&
         sl_json_quantity(v, &q) && q % SL_NANO != 0)
-        sl_field_invalid(e, at, sl_bad_str(sl_json_text(v)), "must be an integer");
+        sl_field_invalid(e, at, sl_field_value_str(sl_json_text(v)), "must be an integer");
 }
 
 static void amount(struct sl_field_errs *e, const struct sl_path *at, const char *name,
                    yyjson_val *v) {
     resource_name(e, at, name);
-    sl_resource_value_check(e, at, name, v);
+    api_resource_value_check(e, at, name, v);
 }
 
 static bool asks_plain(yyjson_val *list) {
@@ -189,18 +191,18 @@ static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yy
                 sl_field_required(e, SL_PATH(at, "limits"),
                                   "Limit must be set for non overcommitable resources");
         } else if (asked != most && !may_overcommit(name))
-            sl_field_invalid(e, req_at, sl_bad_str(amount_text(v, asked_text)),
+            sl_field_invalid(e, req_at, sl_field_value_str(amount_text(v, asked_text)),
                              "must be equal to %s limit of %s", name,
                              amount_text(limit, limit_text));
         else if (asked > most)
-            sl_field_invalid(e, req_at, sl_bad_str(amount_text(v, asked_text)),
+            sl_field_invalid(e, req_at, sl_field_value_str(amount_text(v, asked_text)),
                              "must be less than or equal to %s limit of %s", name,
                              amount_text(limit, limit_text));
         pages_check(e, SL_PATH_KEY(req_at, name), name, v);
     }
 }
 
-void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *resources) {
+void api_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *resources) {
     yyjson_val *limits = sl_json_get(resources, "limits"),
                *requests = sl_json_get(resources, "requests"), *key, *v;
     size_t i, n;
@@ -222,8 +224,8 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
 
 struct scope {
     yyjson_val *spec;
-    struct sl_volumes volumes; /* what mounts may name */
-    struct sl_wordset claims;  /* of devices, and a text of their names */
+    struct api_volumes volumes; /* what mounts may name */
+    struct sl_wordset claims;   /* of devices, and a text of their names */
     const char *claim_names;
 };
 
@@ -253,18 +255,19 @@ static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
         int64_t port = sl_json_int(p, "containerPort", 0), host = sl_json_int(p, "hostPort", 0);
 
         if (*name) {
-            struct sl_faults f = sl_word_port(name, strlen(name));
-            sl_word_check(e, SL_PATH(p_at, "name"), name, strlen(name), sl_word_port);
+            struct sl_syntax_errors f = api_word_port(name, strlen(name));
+            api_word_check(e, SL_PATH(p_at, "name"), name, strlen(name), api_word_port);
             if (!sl_wordset_add(&names, name) && f.n == 0)
-                sl_field_duplicate(e, SL_PATH(p_at, "name"), sl_bad_str(name), "");
+                sl_field_duplicate(e, SL_PATH(p_at, "name"), sl_field_value_str(name), "");
         }
         if (port == 0)
             sl_field_required(e, SL_PATH(p_at, "containerPort"), "");
         else if (port < 1 || port > 65535)
-            sl_field_invalid(e, SL_PATH(p_at, "containerPort"), sl_bad_int(port), SL_PORT_RANGE);
+            sl_field_invalid(e, SL_PATH(p_at, "containerPort"), sl_field_value_int(port),
+                             SL_PORT_RANGE);
         if (host != 0 && (host < 1 || host > 65535))
-            sl_field_invalid(e, SL_PATH(p_at, "hostPort"), sl_bad_int(host), SL_PORT_RANGE);
-        sl_check_one_of(e, p_at, p, "protocol", protocols, true);
+            sl_field_invalid(e, SL_PATH(p_at, "hostPort"), sl_field_value_int(host), SL_PORT_RANGE);
+        api_check_one_of(e, p_at, p, "protocol", protocols, true);
     }
     sl_wordset_done(&names);
 }
@@ -287,14 +290,15 @@ static void claims_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
         bool whole =
             again && (!*request || sl_wordset_has(&parts, sl_arena_printf(e->arena, "%s/", name)));
         if (!whole)
-            sl_word_check_at(e, SL_PATH_AT(at, i), v, "request", sl_word_label, false);
+            api_word_check_at(e, SL_PATH_AT(at, i), v, "request", api_word_label, false);
         if (whole)
-            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_str(name), "");
+            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_field_value_str(name), "");
         else if (same)
-            sl_field_duplicate(e, SL_PATH_AT(at, i),
-                               sl_bad_str(sl_arena_printf(e->arena, "%s/%s", name, request)), "");
+            sl_field_duplicate(
+                e, SL_PATH_AT(at, i),
+                sl_field_value_str(sl_arena_printf(e->arena, "%s/%s", name, request)), "");
         if (!sl_wordset_has(&s->claims, name))
-            sl_field_not_found_in(e, SL_PATH_AT(at, i), sl_bad_str(name),
+            sl_field_not_found_in(e, SL_PATH_AT(at, i), sl_field_value_str(name),
                                   "must be one of the names in pod.spec.resourceClaims%s%s",
                                   *s->claim_names ? ": " : " which is empty", s->claim_names);
     }
@@ -318,16 +322,16 @@ static void resize_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     yyjson_arr_foreach (list, i, n, v) {
         const char *name = sl_json_str(v, "resourceName"), *how = sl_json_str(v, "restartPolicy");
         if (*name && !sl_wordset_add(&names, name))
-            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_str(name), "");
+            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_field_value_str(name), "");
         for (size_t k = 0; k < SL_LEN(rules); k++) {
             const char *word = sl_json_str(v, rules[k].field);
             if (!*word)
                 sl_field_required(e, at, "");
             else if (strcmp(word, rules[k].words[0]) != 0 && strcmp(word, rules[k].words[1]) != 0)
-                sl_field_unsupported(e, at, sl_bad_str(word), rules[k].words, 2);
+                sl_field_unsupported(e, at, sl_field_value_str(word), rules[k].words, 2);
         }
         if (never && strcmp(how, policies[0]) != 0)
-            sl_field_invalid(e, at, sl_bad_str(how),
+            sl_field_invalid(e, at, sl_field_value_str(how),
                              "must be 'NotRequired' when pod `restartPolicy` is 'Never'");
     }
 }
@@ -341,7 +345,7 @@ static void restart_check(struct sl_field_errs *e, const struct sl_path *at, yyj
     size_t i, n;
 
     if (sl_json_get(c, "restartPolicy"))
-        sl_check_one_of(e, at, c, "restartPolicy", policies, false);
+        api_check_one_of(e, at, c, "restartPolicy", policies, false);
     else if (sl_json_size(rules) > 0)
         sl_field_required(e, SL_PATH(at, "restartPolicy"),
                           "must specify restartPolicy when restart rules are used");
@@ -354,11 +358,13 @@ static void restart_check(struct sl_field_errs *e, const struct sl_path *at, yyj
         const char *action = sl_json_str(v, "action"), *op = sl_json_str(codes, "operator");
         size_t values = sl_json_size(sl_json_get(codes, "values"));
         if (strcmp(action, actions[0]) != 0 && strcmp(action, actions[1]) != 0)
-            sl_field_unsupported(e, SL_PATH(v_at, "action"), sl_bad_str(action), actions, 2);
+            sl_field_unsupported(e, SL_PATH(v_at, "action"), sl_field_value_str(action), actions,
+                                 2);
         if (!codes)
             sl_field_required(e, codes_at, "must be specified");
         else if (strcmp(op, operators[0]) != 0 && strcmp(op, operators[1]) != 0)
-            sl_field_unsupported(e, SL_PATH(codes_at, "operator"), sl_bad_str(op), operators, 2);
+            sl_field_unsupported(e, SL_PATH(codes_at, "operator"), sl_field_value_str(op),
+                                 operators, 2);
         if (values > MAX_CODES)
             sl_field_too_many(e, SL_PATH(codes_at, "values"), values, MAX_CODES);
     }
@@ -366,19 +372,19 @@ static void restart_check(struct sl_field_errs *e, const struct sl_path *at, yyj
 
 static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
                       const struct scope *s) {
-    sl_word_check_at(e, at, c, "name", sl_word_label, true);
+    api_word_check_at(e, at, c, "name", api_word_label, true);
     if (!*sl_json_str(c, "image"))
         sl_field_required(e, SL_PATH(at, "image"), "");
-    sl_check_one_of(e, at, c, "terminationMessagePolicy", message_policies, false);
+    api_check_one_of(e, at, c, "terminationMessagePolicy", message_policies, false);
     ports(e, SL_PATH(at, "ports"), sl_json_get(c, "ports"));
-    sl_env_check(e, at, c);
-    sl_mounts_check(e, at, c, &s->volumes);
-    sl_check_one_of(e, at, c, "imagePullPolicy", pull_policies, false);
-    sl_resources_check(e, SL_PATH(at, "resources"), sl_json_get(c, "resources"));
+    api_env_check(e, at, c);
+    api_mounts_check(e, at, c, &s->volumes);
+    api_check_one_of(e, at, c, "imagePullPolicy", pull_policies, false);
+    api_resources_check(e, SL_PATH(at, "resources"), sl_json_get(c, "resources"));
     claims_check(e, SL_PATH(SL_PATH(at, "resources"), "claims"), c, s);
     resize_check(e, SL_PATH(at, "resizePolicy"), c, s->spec);
-    sl_container_security_check(e, SL_PATH(at, "securityContext"),
-                                sl_json_get(c, "securityContext"));
+    api_container_security_check(e, SL_PATH(at, "securityContext"),
+                                 sl_json_get(c, "securityContext"));
 }
 
 /* Two containers cannot have the same port of the node; those that run one after the other
@@ -400,7 +406,7 @@ static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
                                               sl_json_str(p, "hostIP"), (long long)port);
             if (!sl_wordset_add(&seen, key))
                 sl_field_duplicate(e, SL_PATH(SL_PATH_AT(SL_PATH(c_at, "ports"), j), "hostPort"),
-                                   sl_bad_str(key), "");
+                                   sl_field_value_str(key), "");
         }
     }
     sl_wordset_done(&seen);
@@ -423,8 +429,9 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
         const struct sl_path *c_at = SL_PATH_AT(list_at, i);
         container(e, c_at, c, s);
         if (sl_json_get(c, "name") && !sl_wordset_add(&names, sl_json_str(c, "name")))
-            sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(sl_json_str(c, "name")), "");
-        sl_hooks_check(e, c_at, c, s->spec);
+            sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_field_value_str(sl_json_str(c, "name")),
+                               "");
+        api_hooks_check(e, c_at, c, s->spec);
         restart_check(e, c_at, c);
     }
     host_ports(e, list_at, list, NULL);
@@ -434,11 +441,11 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
         container(e, c_at, c, s);
         restart_check(e, c_at, c);
         if (*name && !sl_wordset_add(&names, name))
-            sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(name), "");
+            sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_field_value_str(name), "");
         host_ports(e, inits_at, inits, c);
         bool stays = strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
         if (stays)
-            sl_hooks_check(e, c_at, c, s->spec);
+            api_hooks_check(e, c_at, c, s->spec);
         for (size_t k = 0; !stays && k < SL_LEN(not_of_init); k++)
             if (sl_json_get(c, not_of_init[k]))
                 sl_field_forbidden(
@@ -448,7 +455,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
             if (!stays && strcmp(sl_json_str(p, "restartPolicy"), "RestartContainer") == 0)
                 sl_field_invalid(
                     e, SL_PATH(SL_PATH_AT(SL_PATH(c_at, "resizePolicy"), j), "restartPolicy"),
-                    sl_bad_str("RestartContainer"),
+                    sl_field_value_str("RestartContainer"),
                     "must not be set to 'RestartContainer' for non-sidecar initContainers");
         }
     }
@@ -463,7 +470,7 @@ static void images_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     yyjson_arr_foreach (list, i, n, c) {
         const char *image = sl_json_str(c, "image");
         if (*image && (strchr(space, image[0]) || strchr(space, image[strlen(image) - 1])))
-            sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "image"), sl_bad_str(image),
+            sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "image"), sl_field_value_str(image),
                              "must not have leading or trailing whitespace");
     }
 }
@@ -478,76 +485,77 @@ static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
     yyjson_arr_foreach (list, i, n, g) {
         const struct sl_path *g_at = SL_PATH_AT(SL_PATH(at, "schedulingGates"), i);
         const char *name = sl_json_str(g, "name");
-        struct sl_faults f = sl_syntax_label_key(name, strlen(name));
+        struct sl_syntax_errors f = sl_syntax_label_key(name, strlen(name));
         for (uint32_t k = 0; k < f.n; k++)
-            sl_field_invalid(e, g_at, sl_bad_str(name), "%s", f.v[k]);
+            sl_field_invalid(e, g_at, sl_field_value_str(name), "%s", f.v[k]);
         if (!sl_wordset_add(&names, name))
-            sl_field_duplicate(e, g_at, sl_bad_str(name), "");
+            sl_field_duplicate(e, g_at, sl_field_value_str(name), "");
     }
 }
 
 static void times_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                        enum sl_pod_place place) {
+                        enum api_pod_place place) {
     yyjson_val *deadline = sl_json_get(spec, "activeDeadlineSeconds");
     int64_t grace = sl_json_int(spec, "terminationGracePeriodSeconds", 0);
 
     if (deadline && (yyjson_get_sint(deadline) < 1 || yyjson_get_sint(deadline) > INT32_MAX))
         sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"),
-                         sl_bad_int(yyjson_get_sint(deadline)),
+                         sl_field_value_int(yyjson_get_sint(deadline)),
                          "must be between 1 and %d, inclusive", INT32_MAX);
     if (grace < 0 && place == SL_IN_POD)
-        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"), sl_bad_int(grace),
+        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"), sl_field_value_int(grace),
                          SL_NOT_NEGATIVE);
 }
 
 /* In kube-apiserver's order, which is the order of what is told. */
-void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                       enum sl_pod_place place, const char *pod, yyjson_val *claims) {
+void api_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                        enum api_pod_place place, const char *pod, yyjson_val *claims) {
     struct scope s = {.spec = spec};
 
     find_claims(&s, e->arena);
     s.volumes =
-        sl_volumes_check(e, SL_PATH(at, "volumes"), sl_json_get(spec, "volumes"), pod, claims);
+        api_volumes_check(e, SL_PATH(at, "volumes"), sl_json_get(spec, "volumes"), pod, claims);
     containers(e, at, spec, &s);
-    sl_volumes_done(&s.volumes);
+    api_volumes_done(&s.volumes);
     sl_wordset_done(&s.claims);
-    sl_pod_network_check(e, at, spec, place == SL_IN_POD);
-    sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
-    sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
-    sl_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
-    sl_pod_security_check(e, SL_PATH(at, "securityContext"), spec);
-    sl_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
-    sl_pod_dns_check(e, at, spec);
+    api_pod_network_check(e, at, spec, place == SL_IN_POD);
+    api_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
+    api_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
+    sl_syntax_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
+    api_pod_security_check(e, SL_PATH(at, "securityContext"), spec);
+    api_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
+    api_pod_dns_check(e, at, spec);
     gates(e, at, spec);
-    sl_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),
-                    sl_json_get(spec, "topologySpreadConstraints"));
-    sl_pod_users_check(e, at, spec);
-    sl_word_check_at(e, at, spec, "serviceAccountName", sl_syntax_subdomain, false);
-    sl_word_check_at(e, at, spec, "nodeName", sl_syntax_subdomain, false);
+    api_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),
+                     sl_json_get(spec, "topologySpreadConstraints"));
+    api_pod_users_check(e, at, spec);
+    api_word_check_at(e, at, spec, "serviceAccountName", sl_syntax_subdomain, false);
+    api_word_check_at(e, at, spec, "nodeName", sl_syntax_subdomain, false);
     times_check(e, at, spec, place);
     if (place != SL_IN_STATEFUL) { /* who has names for its pods says these, too */
-        sl_word_check_at(e, at, spec, "hostname", sl_word_label, false);
-        sl_word_check_at(e, at, spec, "subdomain", sl_word_label, false);
+        api_word_check_at(e, at, spec, "hostname", api_word_label, false);
+        api_word_check_at(e, at, spec, "subdomain", api_word_label, false);
     }
-    sl_tolerations_check(e, SL_PATH(at, "tolerations"), sl_json_get(spec, "tolerations"));
-    sl_pod_aliases_check(e, SL_PATH(at, "hostAliases"), sl_json_get(spec, "hostAliases"));
-    sl_word_check_at(e, at, spec, "priorityClassName", sl_syntax_subdomain, false);
-    sl_word_check_at(e, at, spec, "runtimeClassName", sl_syntax_subdomain, false);
-    sl_check_one_of(e, at, spec, "preemptionPolicy", preemption_policies, false);
-    sl_pod_os_check(e, SL_PATH(at, "os"), sl_json_get(spec, "os"));
+    api_tolerations_check(e, SL_PATH(at, "tolerations"), sl_json_get(spec, "tolerations"));
+    api_pod_aliases_check(e, SL_PATH(at, "hostAliases"), sl_json_get(spec, "hostAliases"));
+    api_word_check_at(e, at, spec, "priorityClassName", sl_syntax_subdomain, false);
+    api_word_check_at(e, at, spec, "runtimeClassName", sl_syntax_subdomain, false);
+    api_check_one_of(e, at, spec, "preemptionPolicy", preemption_policies, false);
+    api_pod_os_check(e, SL_PATH(at, "os"), sl_json_get(spec, "os"));
     if (place != SL_IN_POD && sl_json_size(sl_json_get(spec, "ephemeralContainers")) > 0)
         sl_field_forbidden(e, SL_PATH(at, "ephemeralContainers"),
                            "ephemeral containers not allowed in pod template");
-    sl_env_files_check(e, at, spec);
+    api_env_files_check(e, at, spec);
     if (place == SL_IN_POD) {
         images_check(e, SL_PATH(at, "containers"), sl_json_get(spec, "containers"));
         images_check(e, SL_PATH(at, "initContainers"), sl_json_get(spec, "initContainers"));
     }
 }
 
-void sl_template_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *tmpl,
-                       enum sl_pod_place place, yyjson_val *claims) {
-    sl_check_labels(e, SL_PATH(at, "labels"), sl_json_at(tmpl, "metadata.labels"));
-    sl_check_annotations(e, SL_PATH(at, "annotations"), sl_json_at(tmpl, "metadata.annotations"));
-    sl_pod_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"), place, NULL, claims);
+void api_template_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *tmpl,
+                        enum api_pod_place place, yyjson_val *claims) {
+    sl_syntax_check_labels(e, SL_PATH(at, "labels"), sl_json_at(tmpl, "metadata.labels"));
+    sl_syntax_check_annotations(e, SL_PATH(at, "annotations"),
+                                sl_json_at(tmpl, "metadata.annotations"));
+    api_pod_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"), place, NULL, claims);
 }

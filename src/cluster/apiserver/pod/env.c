@@ -10,13 +10,14 @@
 
 /* ---- fields of the pod ---- */
 
-const struct sl_shown sl_shown_in_env = {
+const struct api_downward api_downward_in_env = {
     {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
      "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"},
     9};
-const struct sl_shown sl_shown_in_files = {{"metadata.annotations", "metadata.labels",
-                                            "metadata.name", "metadata.namespace", "metadata.uid"},
-                                           5};
+const struct api_downward api_downward_in_files = {{"metadata.annotations", "metadata.labels",
+                                                    "metadata.name", "metadata.namespace",
+                                                    "metadata.uid"},
+                                                   5};
 
 /* Those that there are; which of them may be shown where is said above. */
 static const char *const known[] = {"metadata.annotations", "metadata.labels",
@@ -55,8 +56,8 @@ static const char *lowered(struct sl_arena *a, const char *s) {
     return out;
 }
 
-void sl_field_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
-                        const struct sl_shown *shown) {
+void api_field_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
+                         const struct api_downward *shown) {
     const struct sl_path *path_at = SL_PATH(at, "fieldPath");
     const char *path = sl_json_str(ref, "fieldPath"), *version = sl_json_str(ref, "apiVersion");
     const char *key = "", *map = subscript(e->arena, path, &key);
@@ -65,22 +66,22 @@ void sl_field_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     if (*path == '\0') {
         sl_field_required(e, path_at, "");
     } else if (*version && strcmp(version, "v1") != 0) {
-        sl_field_invalid(e, path_at, sl_bad_str(path),
+        sl_field_invalid(e, path_at, sl_field_value_str(path),
                          "error converting fieldPath: unsupported pod version: %s", version);
     } else if (map && !notes && strcmp(map, "metadata.labels") != 0) {
-        sl_field_invalid(e, path_at, sl_bad_str(path),
+        sl_field_invalid(e, path_at, sl_field_value_str(path),
                          "error converting fieldPath: field label does not support subscript: %s",
                          path);
     } else if (map) {
         key = notes ? lowered(e->arena, key) : key;
-        sl_word_check(e, at, key, strlen(key), sl_syntax_label_key);
+        api_word_check(e, at, key, strlen(key), sl_syntax_label_key);
     } else {
         path = strcmp(path, "spec.host") == 0 ? "spec.nodeName" : path; /* its first name */
         if (!is_one_of(known, SL_LEN(known), path))
-            sl_field_invalid(e, path_at, sl_bad_str(path),
+            sl_field_invalid(e, path_at, sl_field_value_str(path),
                              "error converting fieldPath: field label not supported: %s", path);
         else if (!is_one_of(shown->paths, shown->n, path))
-            sl_field_unsupported(e, path_at, sl_bad_str(path), shown->paths, shown->n);
+            sl_field_unsupported(e, path_at, sl_field_value_str(path), shown->paths, shown->n);
     }
 }
 
@@ -108,8 +109,8 @@ static bool is_listed(const char *list, const char *word) {
     return false;
 }
 
-void sl_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
-                         bool in_file) {
+void api_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
+                          bool in_file) {
     static const char *const words[] = {
         "limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
         "requests.cpu", "requests.ephemeral-storage", "requests.memory"};
@@ -129,11 +130,11 @@ void sl_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     else if (*resource == '\0')
         sl_field_required(e, SL_PATH(at, "resource"), "");
     else if (k == SL_LEN(amounts))
-        sl_field_unsupported(e, SL_PATH(at, "resource"), sl_bad_str(resource), words,
+        sl_field_unsupported(e, SL_PATH(at, "resource"), sl_field_value_str(resource), words,
                              SL_LEN(words));
     if (k < SL_LEN(amounts) && sl_json_quantity(divisor, &q) && q != 0 &&
         !is_listed(amounts[k].divisors, sl_json_text(divisor)))
-        sl_field_invalid(e, SL_PATH(at, "divisor"), sl_bad_str(resource),
+        sl_field_invalid(e, SL_PATH(at, "divisor"), sl_field_value_str(resource),
                          "only divisor's values %s are supported with the %s resource",
                          amounts[k].told, amounts[k].name);
 }
@@ -141,27 +142,27 @@ void sl_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
 /* ---- variables ---- */
 
 static void field_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref) {
-    sl_field_ref_check(e, at, ref, &sl_shown_in_env);
+    api_field_ref_check(e, at, ref, &api_downward_in_env);
 }
 
 static void amount_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref) {
-    sl_amount_ref_check(e, at, ref, false);
+    api_amount_ref_check(e, at, ref, false);
 }
 
 static void key_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref) {
     const char *name = sl_json_str(ref, "name");
 
-    sl_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_syntax_subdomain);
-    sl_word_check_at(e, at, ref, "key", sl_word_data_key, true);
+    api_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_syntax_subdomain);
+    api_word_check_at(e, at, ref, "key", api_word_data_key, true);
 }
 
 static void file_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref) {
     const char *path = sl_json_str(ref, "path");
 
-    sl_word_check_at(e, at, ref, "key", sl_word_env, true);
-    sl_word_check_at(e, at, ref, "volumeName", sl_word_label, true);
+    api_word_check_at(e, at, ref, "key", api_word_env, true);
+    api_word_check_at(e, at, ref, "volumeName", api_word_label, true);
     if (*path)
-        sl_no_backsteps(e, SL_PATH(at, "path"), path);
+        api_path_check_no_dotdot(e, SL_PATH(at, "path"), path);
     else
         sl_field_required(e, SL_PATH(at, "path"), "");
 }
@@ -188,18 +189,19 @@ static void value_from(struct sl_field_errs *e, const struct sl_path *at, yyjson
             sources[i].check(e, SL_PATH(at, sources[i].name), ref);
     }
     if (count == 0)
-        sl_field_invalid(e, at, sl_bad_str(""),
+        sl_field_invalid(e, at, sl_field_value_str(""),
                          "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
                          "`secretKeyRef` or `fileKeyRef`");
     else if (*sl_json_str(var, "value"))
-        sl_field_invalid(e, at, sl_bad_str(""), "may not be specified when `value` is not empty");
+        sl_field_invalid(e, at, sl_field_value_str(""),
+                         "may not be specified when `value` is not empty");
     else if (count > 1)
-        sl_field_invalid(e, at, sl_bad_str(""),
+        sl_field_invalid(e, at, sl_field_value_str(""),
                          "may not have more than one field specified at a time");
 }
 
 /* A name that ends in a dash is taken for one that something is to be put behind. */
-static struct sl_faults name_or_beginning(const char *s, size_t len) {
+static struct sl_syntax_errors name_or_beginning(const char *s, size_t len) {
     return sl_syntax_subdomain(s, len > 1 && s[len - 1] == '-' ? len - 1 : len);
 }
 
@@ -208,28 +210,28 @@ static void all_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
     const struct sl_path *v_at = SL_PATH_AT(at, i);
     size_t count = 0;
 
-    sl_word_check_at(e, v_at, v, "prefix", sl_word_env, false);
+    api_word_check_at(e, v_at, v, "prefix", api_word_env, false);
     for (size_t k = 0; k < SL_LEN(refs); k++) {
         yyjson_val *ref = sl_json_get(v, refs[k]);
         count += ref != NULL;
         if (ref)
-            sl_word_check_at(e, SL_PATH(v_at, refs[k]), ref, "name", name_or_beginning, true);
+            api_word_check_at(e, SL_PATH(v_at, refs[k]), ref, "name", name_or_beginning, true);
     }
     if (count == 0)
-        sl_field_invalid(e, at, sl_bad_str(""),
+        sl_field_invalid(e, at, sl_field_value_str(""),
                          "must specify one of: `configMapRef` or `secretRef`");
     else if (count > 1)
-        sl_field_invalid(e, at, sl_bad_str(""),
+        sl_field_invalid(e, at, sl_field_value_str(""),
                          "may not have more than one field specified at a time");
 }
 
-void sl_env_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container) {
+void api_env_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container) {
     size_t i, n;
     yyjson_val *v;
 
     yyjson_arr_foreach (sl_json_get(container, "env"), i, n, v) {
         const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "env"), i);
-        sl_word_check_at(e, v_at, v, "name", sl_word_env, true);
+        api_word_check_at(e, v_at, v, "name", api_word_env, true);
         value_from(e, SL_PATH(v_at, "valueFrom"), v);
     }
     yyjson_arr_foreach (sl_json_get(container, "envFrom"), i, n, v) {
@@ -251,14 +253,14 @@ static void files_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
             SL_PATH(SL_PATH(SL_PATH_AT(SL_PATH(at, "env"), i), "valueFrom"), "fileKeyRef");
         yyjson_val *volume = ref ? sl_json_find(volumes, "name", name) : NULL;
         if (ref && !volume)
-            sl_field_not_found(e, SL_PATH(ref_at, "volumeName"), sl_bad_str(name));
+            sl_field_not_found(e, SL_PATH(ref_at, "volumeName"), sl_field_value_str(name));
         else if (ref && !sl_json_get(volume, "emptyDir"))
-            sl_field_invalid(e, SL_PATH(ref_at, "volumeName"), sl_bad_str(name),
+            sl_field_invalid(e, SL_PATH(ref_at, "volumeName"), sl_field_value_str(name),
                              "referenced volume must be of type emptyDir");
     }
 }
 
-void sl_env_files_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+void api_env_files_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
     size_t i, n;
     yyjson_val *c;

@@ -15,9 +15,9 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     int64_t n = sl_json_int(port, "", 0);
 
     if (yyjson_is_str(port))
-        sl_word_check_of(e, at, port, sl_word_port);
+        api_word_check_of(e, at, port, api_word_port);
     else if (n < 1 || n > 65535)
-        sl_field_invalid(e, at, sl_bad_int(n), SL_PORT_RANGE);
+        sl_field_invalid(e, at, sl_field_value_int(n), SL_PORT_RANGE);
 }
 
 static void exec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way) {
@@ -33,10 +33,10 @@ static void http_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     if (!*sl_json_str(way, "path"))
         sl_field_required(e, SL_PATH(at, "path"), "");
     port_check(e, SL_PATH(at, "port"), sl_json_get(way, "port"));
-    sl_check_one_of(e, at, way, "scheme", schemes, false);
+    api_check_one_of(e, at, way, "scheme", schemes, false);
     yyjson_arr_foreach (sl_json_get(way, "httpHeaders"), i, n, v) {
         const char *name = sl_json_str(v, "name");
-        sl_word_check(e, SL_PATH(at, "httpHeaders"), name, strlen(name), sl_word_header);
+        api_word_check(e, SL_PATH(at, "httpHeaders"), name, strlen(name), api_word_header);
     }
 }
 
@@ -68,7 +68,7 @@ static void handler(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
         else if (ways[i].check)
             ways[i].check(e, SL_PATH(at, ways[i].name), way);
         else if (s < 0 || s > grace)
-            sl_field_invalid(e, SL_PATH(at, ways[i].name), sl_bad_int(s),
+            sl_field_invalid(e, SL_PATH(at, ways[i].name), sl_field_value_int(s),
                              "must be non-negative and less than terminationGracePeriodSeconds "
                              "(%lld)",
                              (long long)grace);
@@ -89,19 +89,21 @@ static void probe(struct sl_field_errs *e, const struct sl_path *up, yyjson_val 
         return;
     handler(e, at, p, INT64_MAX);
     for (size_t i = 0; i < SL_LEN(numbers); i++)
-        sl_check_not_negative(e, at, p, numbers[i]);
+        api_check_not_negative(e, at, p, numbers[i]);
     if (grace && yyjson_get_sint(grace) <= 0)
         sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
-                         sl_bad_int(yyjson_get_sint(grace)), "must be greater than 0");
+                         sl_field_value_int(yyjson_get_sint(grace)), "must be greater than 0");
     if (grace && !ends)
         sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
-                         sl_bad_int(yyjson_get_sint(grace)), "must not be set for readinessProbes");
+                         sl_field_value_int(yyjson_get_sint(grace)),
+                         "must not be set for readinessProbes");
     if (ends && successes != 1)
-        sl_field_invalid(e, SL_PATH(at, "successThreshold"), sl_bad_int(successes), "must be 1");
+        sl_field_invalid(e, SL_PATH(at, "successThreshold"), sl_field_value_int(successes),
+                         "must be 1");
 }
 
-void sl_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
-                    yyjson_val *spec) {
+void api_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
+                     yyjson_val *spec) {
     static const char *const names[] = {"postStart", "preStop"};
     int64_t grace = sl_json_int(spec, "terminationGracePeriodSeconds", GRACE_S);
 
@@ -121,7 +123,8 @@ static void id_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     int64_t n = sl_json_int(id, "", 0);
 
     if (n < 0 || n > INT32_MAX)
-        sl_field_invalid(e, at, sl_bad_int(n), "must be between 0 and %d, inclusive", INT32_MAX);
+        sl_field_invalid(e, at, sl_field_value_int(n), "must be between 0 and %d, inclusive",
+                         INT32_MAX);
 }
 
 static void profile_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *profile) {
@@ -136,13 +139,13 @@ static void profile_check(struct sl_field_errs *e, const struct sl_path *at, yyj
                           "must be set when seccomp type is Localhost");
     else if (!local && named)
         sl_field_invalid(e, SL_PATH(at, "localhostProfile"),
-                         sl_bad_str(sl_json_str(profile, "localhostProfile")),
+                         sl_field_value_str(sl_json_str(profile, "localhostProfile")),
                          "can only be set when seccomp type is Localhost");
-    sl_check_one_of(e, at, profile, "type", types, true);
+    api_check_one_of(e, at, profile, "type", types, true);
 }
 
-void sl_container_security_check(struct sl_field_errs *e, const struct sl_path *at,
-                                 yyjson_val *security) {
+void api_container_security_check(struct sl_field_errs *e, const struct sl_path *at,
+                                  yyjson_val *security) {
     yyjson_val *more = sl_json_get(security, "allowPrivilegeEscalation"), *v;
     bool never = more && !yyjson_get_bool(more);
     size_t i, n;
@@ -152,11 +155,11 @@ void sl_container_security_check(struct sl_field_errs *e, const struct sl_path *
     id_check(e, SL_PATH(at, "runAsUser"), sl_json_get(security, "runAsUser"));
     id_check(e, SL_PATH(at, "runAsGroup"), sl_json_get(security, "runAsGroup"));
     if (never && sl_json_bool(security, "privileged", false))
-        sl_field_invalid(e, at, sl_bad_json(security),
+        sl_field_invalid(e, at, sl_field_value_json(security),
                          "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     yyjson_arr_foreach (sl_json_at(security, "capabilities.add"), i, n, v) {
         if (never && yyjson_equals_str(v, "CAP_SYS_ADMIN"))
-            sl_field_invalid(e, at, sl_bad_json(security),
+            sl_field_invalid(e, at, sl_field_value_json(security),
                              "cannot set `allowPrivilegeEscalation` to false and "
                              "`capabilities.Add` CAP_SYS_ADMIN");
     }
@@ -178,7 +181,7 @@ static bool is_sysctl(const char *s) {
     return true;
 }
 
-void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+void api_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     yyjson_val *security = sl_json_get(spec, "securityContext");
     static const char *const ids[] = {"fsGroup", "runAsUser", "runAsGroup"};
     static const char *const changes[] = {"Always", "OnRootMismatch", NULL};
@@ -194,7 +197,7 @@ void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yy
         id_check(e, SL_PATH_AT(SL_PATH(at, "supplementalGroups"), i), v);
     }
     if (sl_json_bool(spec, "shareProcessNamespace", false) && sl_json_bool(spec, "hostPID", false))
-        sl_field_invalid(e, SL_PATH(at, "shareProcessNamespace"), sl_bad_none(),
+        sl_field_invalid(e, SL_PATH(at, "shareProcessNamespace"), sl_field_value_none(),
                          "true: ShareProcessNamespace and HostPID cannot both be enabled");
     yyjson_arr_foreach (sl_json_get(security, "sysctls"), i, n, v) {
         const char *name = sl_json_str(v, "name");
@@ -203,26 +206,26 @@ void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yy
             sl_field_required(e, name_at, "");
         else if (!is_sysctl(name))
             sl_field_invalid(
-                e, name_at, sl_bad_str(name),
+                e, name_at, sl_field_value_str(name),
                 "must have at most 253 characters and match regex "
                 "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
                 "$");
     }
-    sl_check_one_of(e, at, security, "fsGroupChangePolicy", changes, false);
-    sl_check_one_of(e, at, security, "supplementalGroupsPolicy", groups, false);
+    api_check_one_of(e, at, security, "fsGroupChangePolicy", changes, false);
+    api_check_one_of(e, at, security, "supplementalGroupsPolicy", groups, false);
     profile_check(e, SL_PATH(at, "seccompProfile"), sl_json_get(security, "seccompProfile"));
 }
 
 /* ---- hosts and names ---- */
 
 static void address(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ip) {
-    const char *why = sl_address_fault(sl_json_text(ip));
+    const char *why = api_address_fault(sl_json_text(ip));
 
     if (why)
-        sl_field_invalid(e, at, sl_bad_str(sl_json_text(ip)), "%s", why);
+        sl_field_invalid(e, at, sl_field_value_str(sl_json_text(ip)), "%s", why);
 }
 
-void sl_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+void api_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     yyjson_val *config = sl_json_get(spec, "dnsConfig"), *v;
     bool none = strcmp(sl_json_str(spec, "dnsPolicy"), "None") == 0;
     size_t i, n;
@@ -239,37 +242,37 @@ void sl_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     yyjson_arr_foreach (sl_json_get(spec, "readinessGates"), i, n, v) {
         const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "readinessGates"), i);
         const char *type = sl_json_str(v, "conditionType");
-        sl_word_check(e, SL_PATH(v_at, "conditionType"), type, strlen(type), sl_syntax_label_key);
+        api_word_check(e, SL_PATH(v_at, "conditionType"), type, strlen(type), sl_syntax_label_key);
     }
 }
 
-void sl_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+void api_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
     size_t i, n, j, m;
     yyjson_val *v, *name;
 
     yyjson_arr_foreach (list, i, n, v) {
         address(e, SL_PATH(SL_PATH_AT(at, i), "ip"), sl_json_get(v, "ip"));
         yyjson_arr_foreach (sl_json_get(v, "hostnames"), j, m, name) {
-            sl_word_check_of(e, SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "hostnames"), j), name,
-                             sl_syntax_subdomain);
+            api_word_check_of(e, SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "hostnames"), j), name,
+                              sl_syntax_subdomain);
         }
     }
 }
 
-void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os) {
+void api_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os) {
     static const char *const systems[] = {"linux", "windows"};
     const char *system = sl_json_str(os, "name");
 
     if (os && !*system)
         sl_field_required(e, SL_PATH(at, "name"), "cannot be empty");
     else if (os && strcmp(system, systems[0]) != 0 && strcmp(system, systems[1]) != 0)
-        sl_field_unsupported(e, at, sl_bad_str(system), systems, 2);
+        sl_field_unsupported(e, at, sl_field_value_str(system), systems, 2);
 }
 
 /* ---- namespaces of the host ---- */
 
-void sl_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                          bool in_pod) {
+void api_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                           bool in_pod) {
     size_t i, n, j, m;
     yyjson_val *c, *p;
 
@@ -280,13 +283,14 @@ void sl_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyj
         yyjson_arr_foreach (sl_json_get(c, "ports"), j, m, p) {
             int64_t port = sl_json_int(p, "containerPort", 0), host = sl_json_int(p, "hostPort", 0);
             if ((in_pod || host != 0) && host != port) /* in a template it comes later */
-                sl_field_invalid(e, SL_PATH(SL_PATH_AT(ports_at, j), "hostPort"), sl_bad_int(host),
+                sl_field_invalid(e, SL_PATH(SL_PATH_AT(ports_at, j), "hostPort"),
+                                 sl_field_value_int(host),
                                  "must match `containerPort` when `hostNetwork` is true");
         }
     }
 }
 
-void sl_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+void api_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     static const char *const shared[][2] = {
         {"hostNetwork", "hostNetwork"}, {"hostPID", "HostPID"}, {"hostIPC", "HostIPC"}};
     static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};

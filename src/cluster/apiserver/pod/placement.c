@@ -22,7 +22,7 @@ static bool requirement_takes(yyjson_val *r, yyjson_val *labels) {
     return (strcmp(op, "Exists") == 0) == (have != NULL);
 }
 
-bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
+bool api_selector_takes(yyjson_val *selector, yyjson_val *labels) {
     yyjson_val *map = sl_json_get(selector, "matchLabels"), *key, *v;
     size_t i, n;
 
@@ -41,8 +41,8 @@ bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
     return true;
 }
 
-void sl_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, const char *effect,
-                           bool may_be_empty) {
+void api_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, const char *effect,
+                            bool may_be_empty) {
     static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
 
     for (size_t i = 0; i < SL_LEN(effects); i++)
@@ -53,7 +53,7 @@ void sl_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, co
     if (*effect == '\0')
         sl_field_required(e, at, "");
     else
-        sl_field_unsupported(e, at, sl_bad_str(effect), effects, SL_LEN(effects));
+        sl_field_unsupported(e, at, sl_field_value_str(effect), effects, SL_LEN(effects));
 }
 
 static void toleration(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *t) {
@@ -64,31 +64,31 @@ static void toleration(struct sl_field_errs *e, const struct sl_path *at, yyjson
     const char *effect = sl_json_str(t, "effect");
 
     if (*key)
-        sl_check_label_key(e, SL_PATH(at, "key"), key, strlen(key));
+        sl_syntax_check_label_key(e, SL_PATH(at, "key"), key, strlen(key));
     else if (strcmp(op, "Exists") != 0)
-        sl_field_invalid(e, op_at, sl_bad_str(op),
+        sl_field_invalid(e, op_at, sl_field_value_str(op),
                          "operator must be Exists when `key` is empty, which means \"match all "
                          "values and all keys\"");
     if (sl_json_get(t, "tolerationSeconds") && strcmp(effect, "NoExecute") != 0)
-        sl_field_invalid(e, effect_at, sl_bad_str(effect),
+        sl_field_invalid(e, effect_at, sl_field_value_str(effect),
                          "effect must be 'NoExecute' when `tolerationSeconds` is set");
     if (*op == '\0' || strcmp(op, "Equal") == 0) {
-        struct sl_faults f = sl_syntax_label_value(value, strlen(value));
+        struct sl_syntax_errors f = sl_syntax_label_value(value, strlen(value));
         if (f.n)
-            sl_field_invalid(e, op_at, sl_bad_str(value), "%s%s%s", f.v[0], f.n > 1 ? ";" : "",
-                             f.n > 1 ? f.v[1] : "");
+            sl_field_invalid(e, op_at, sl_field_value_str(value), "%s%s%s", f.v[0],
+                             f.n > 1 ? ";" : "", f.n > 1 ? f.v[1] : "");
     } else if (strcmp(op, "Exists") == 0) {
         if (*value)
-            sl_field_invalid(e, op_at, sl_bad_str(value),
+            sl_field_invalid(e, op_at, sl_field_value_str(value),
                              "value must be empty when `operator` is 'Exists'");
     } else {
-        sl_field_unsupported(e, op_at, sl_bad_str(op), operators, SL_LEN(operators));
+        sl_field_unsupported(e, op_at, sl_field_value_str(op), operators, SL_LEN(operators));
     }
-    sl_taint_effect_check(e, effect_at, effect, true);
+    api_taint_effect_check(e, effect_at, effect, true);
 }
 
-void sl_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
-                          yyjson_val *tolerations) {
+void api_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
+                           yyjson_val *tolerations) {
     size_t i, n;
     yyjson_val *t;
 
@@ -101,14 +101,15 @@ static void field_requirement(struct sl_field_errs *e, const struct sl_path *at,
     const char *op = sl_json_str(r, "operator"), *key = sl_json_str(r, "key");
 
     if (strcmp(op, "In") != 0 && strcmp(op, "NotIn") != 0)
-        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_field_value_str(op),
                          "not a valid selector operator");
     else if (sl_json_size(sl_json_get(r, "values")) != 1)
         sl_field_required(e, SL_PATH(at, "values"),
                           "must be only one value when `operator` is 'In' or 'NotIn' for node "
                           "field selector");
     if (strcmp(key, "metadata.name") != 0)
-        sl_field_invalid(e, SL_PATH(at, "key"), sl_bad_str(key), "not a valid field selector key");
+        sl_field_invalid(e, SL_PATH(at, "key"), sl_field_value_str(key),
+                         "not a valid field selector key");
 }
 
 static void node_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *term) {
@@ -116,15 +117,15 @@ static void node_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     yyjson_val *r;
 
     yyjson_arr_foreach (sl_json_get(term, "matchExpressions"), i, n, r) {
-        sl_check_requirement(e, SL_PATH_AT(SL_PATH(at, "matchExpressions"), i), r, true);
+        sl_syntax_check_requirement(e, SL_PATH_AT(SL_PATH(at, "matchExpressions"), i), r, true);
     }
     yyjson_arr_foreach (sl_json_get(term, "matchFields"), i, n, r) {
         field_requirement(e, SL_PATH_AT(SL_PATH(at, "matchFields"), i), r);
     }
 }
 
-void sl_node_selector_check(struct sl_field_errs *e, const struct sl_path *at,
-                            yyjson_val *selector) {
+void api_node_selector_check(struct sl_field_errs *e, const struct sl_path *at,
+                             yyjson_val *selector) {
     yyjson_val *terms = sl_json_get(selector, "nodeSelectorTerms"), *term;
     const struct sl_path *terms_at = SL_PATH(at, "nodeSelectorTerms");
     size_t i, n;
@@ -142,16 +143,17 @@ static void weight(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
     int64_t w = sl_json_int(term, "weight", 0);
 
     if (w <= 0 || w > 100)
-        sl_field_invalid(e, SL_PATH(at, "weight"), sl_bad_int(w), "must be in the range 1-100");
+        sl_field_invalid(e, SL_PATH(at, "weight"), sl_field_value_int(w),
+                         "must be in the range 1-100");
 }
 
 static void pod_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *term) {
     yyjson_val *key = sl_json_get(term, "topologyKey");
 
-    sl_check_selector(e, SL_PATH(at, "labelSelector"), sl_json_get(term, "labelSelector"));
+    sl_syntax_check_selector(e, SL_PATH(at, "labelSelector"), sl_json_get(term, "labelSelector"));
     if (sl_json_view(key).n == 0)
         sl_field_required(e, SL_PATH(at, "topologyKey"), "can not be empty");
-    sl_check_key_of(e, SL_PATH(at, "topologyKey"), key);
+    sl_syntax_check_key_of(e, SL_PATH(at, "topologyKey"), key);
 }
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
@@ -171,12 +173,12 @@ static void pod_affinity(struct sl_field_errs *e, const struct sl_path *at, yyjs
     }
 }
 
-void sl_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *a) {
+void api_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *a) {
     const struct sl_path *node_at = SL_PATH(at, "nodeAffinity");
     yyjson_val *node = sl_json_get(a, "nodeAffinity"), *t;
     size_t i, n;
 
-    sl_node_selector_check(e, SL_PATH(node_at, REQUIRED), sl_json_get(node, REQUIRED));
+    api_node_selector_check(e, SL_PATH(node_at, REQUIRED), sl_json_get(node, REQUIRED));
     yyjson_arr_foreach (sl_json_get(node, PREFERRED), i, n, t) {
         const struct sl_path *t_at = SL_PATH_AT(SL_PATH(node_at, PREFERRED), i);
         weight(e, t_at, t);
@@ -197,13 +199,14 @@ static void same_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson_
         if (i > which && strcmp(sl_json_str(other, "topologyKey"), key) == 0 &&
             strcmp(sl_json_str(other, "whenUnsatisfiable"), when) == 0) {
             sl_field_duplicate(e, SL_PATH(at, "{topologyKey, whenUnsatisfiable}"),
-                               sl_bad_str(sl_arena_printf(e->arena, "{%s, %s}", key, when)), "");
+                               sl_field_value_str(sl_arena_printf(e->arena, "{%s, %s}", key, when)),
+                               "");
             return;
         }
     }
 }
 
-void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints) {
+void api_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints) {
     static const char *const whens[] = {"DoNotSchedule", "ScheduleAnyway", NULL};
     size_t i, n;
     yyjson_val *c;
@@ -212,14 +215,15 @@ void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
         const struct sl_path *c_at = SL_PATH_AT(at, i);
         int64_t skew = sl_json_int(c, "maxSkew", 0);
         if (skew <= 0)
-            sl_field_invalid(e, SL_PATH(c_at, "maxSkew"), sl_bad_int(skew),
+            sl_field_invalid(e, SL_PATH(c_at, "maxSkew"), sl_field_value_int(skew),
                              "must be greater than zero");
         if (sl_json_view(sl_json_get(c, "topologyKey")).n == 0)
             sl_field_required(e, SL_PATH(c_at, "topologyKey"), "can not be empty");
         else
-            sl_check_key_of(e, SL_PATH(c_at, "topologyKey"), sl_json_get(c, "topologyKey"));
-        sl_check_one_of(e, c_at, c, "whenUnsatisfiable", whens, false);
+            sl_syntax_check_key_of(e, SL_PATH(c_at, "topologyKey"), sl_json_get(c, "topologyKey"));
+        api_check_one_of(e, c_at, c, "whenUnsatisfiable", whens, false);
         same_pair(e, c_at, constraints, i);
-        sl_check_selector(e, SL_PATH(c_at, "labelSelector"), sl_json_get(c, "labelSelector"));
+        sl_syntax_check_selector(e, SL_PATH(c_at, "labelSelector"),
+                                 sl_json_get(c, "labelSelector"));
     }
 }

@@ -35,7 +35,7 @@ static bool same_count(struct sl_field_errs *e, const struct sl_path *at, yyjson
         if (!len)
             sl_field_required(e, SL_PATH(SL_PATH_AT(at, i), "image"), "");
         else if (strchr(" \t\r\n", image[0]) || strchr(" \t\r\n", image[len - 1]))
-            sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "image"), sl_bad_str(image),
+            sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "image"), sl_field_value_str(image),
                              "must not have leading or trailing whitespace");
     }
     return true;
@@ -60,17 +60,17 @@ static bool deadline(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
             is = sl_json_int(now, "activeDeadlineSeconds", -1);
 
     if (sl_json_get(now, "activeDeadlineSeconds") && (is < 0 || is > INT32_MAX)) {
-        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_bad_int(is),
+        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_field_value_int(is),
                          "must be between 0 and %d, inclusive", INT32_MAX);
         return false;
     }
     if (is >= 0 && was >= 0 && is > was) {
-        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_bad_int(is),
+        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_field_value_int(is),
                          "must be less than or equal to previous value");
         return false;
     }
     if (!sl_json_get(now, "activeDeadlineSeconds") && was >= 0)
-        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_bad_json(NULL),
+        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_field_value_json(NULL),
                          "must not update from a positive integer to nil value");
     return true;
 }
@@ -107,7 +107,7 @@ static void tolerations(struct sl_field_errs *e, const struct sl_path *at, yyjso
             return;
         }
     }
-    sl_tolerations_check(e, at, now);
+    api_tolerations_check(e, at, now);
 }
 
 static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
@@ -146,7 +146,7 @@ static void node_selector(struct sl_field_errs *e, const struct sl_path *at, yyj
         yyjson_val *is = sl_json_field(&in_now, sl_json_view(key));
         if (!is || !sl_json_equal(is, v, NULL)) {
             sl_field_invalid(
-                e, at, sl_bad_json(now),
+                e, at, sl_field_value_json(now),
                 "only additions to spec.nodeSelector are allowed (no mutations or deletions)");
             return;
         }
@@ -189,13 +189,13 @@ static void node_affinity(struct sl_field_errs *e, const struct sl_path *at, yyj
     size_t i, n;
 
     if (sl_json_size(was) > 0 && sl_json_size(was) != sl_json_size(is)) {
-        sl_field_invalid(e, terms_at, sl_bad_json(is),
+        sl_field_invalid(e, terms_at, sl_field_value_json(is),
                          "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
         return;
     }
     yyjson_arr_foreach (was, i, n, v) {
         if (!only_adds(v, yyjson_arr_get(is, i)))
-            sl_field_invalid(e, SL_PATH_AT(terms_at, i), sl_bad_json(yyjson_arr_get(is, i)),
+            sl_field_invalid(e, SL_PATH_AT(terms_at, i), sl_field_value_json(yyjson_arr_get(is, i)),
                              "only additions are allowed (no mutations or deletions)");
     }
 }
@@ -213,7 +213,7 @@ static bool same_affinity(yyjson_val *old, yyjson_val *now, bool gated) {
            !sl_json_get(was ? was : is, "podAntiAffinity");
 }
 
-void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old_pod, yyjson_val *pod) {
+void api_pod_update_check(struct sl_field_errs *e, yyjson_val *old_pod, yyjson_val *pod) {
     static const char *const skip[] = {"containers",
                                        "initContainers",
                                        "activeDeadlineSeconds",

@@ -22,7 +22,7 @@ static void mode_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     int64_t n = sl_json_int(mode, "", 0);
 
     if (n < 0 || n > MODE_MAX)
-        sl_field_invalid(e, at, sl_bad_int(n),
+        sl_field_invalid(e, at, sl_field_value_int(n),
                          "must be a number between 0 and 0777 (octal), both inclusive");
 }
 
@@ -36,22 +36,22 @@ static bool has_backsteps(const char *path) {
     return false;
 }
 
-void sl_no_backsteps(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
+void api_path_check_no_dotdot(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
     if (has_backsteps(path))
-        sl_field_invalid(e, at, sl_bad_str(path), "must not contain '..'");
+        sl_field_invalid(e, at, sl_field_value_str(path), "must not contain '..'");
 }
 
 static void below(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
     if (*path == '/')
-        sl_field_invalid(e, at, sl_bad_str(path), "must be a relative path");
-    sl_no_backsteps(e, at, path);
+        sl_field_invalid(e, at, sl_field_value_str(path), "must be a relative path");
+    api_path_check_no_dotdot(e, at, path);
 }
 
 /* Names that begin with ".." are kept for whoever writes the files. */
 static void file_path(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
     below(e, at, path);
     if (strncmp(path, "..", 2) == 0 && path[2] != '/')
-        sl_field_invalid(e, at, sl_bad_str(path), "must not start with '..'");
+        sl_field_invalid(e, at, sl_field_value_str(path), "must not start with '..'");
 }
 
 /* ---- files ---- */
@@ -85,12 +85,12 @@ static void shown_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         sl_field_required(e, SL_PATH(at, "path"), "");
     file_path(e, SL_PATH(at, "path"), sl_json_str(v, "path"));
     if (field)
-        sl_field_ref_check(e, SL_PATH(at, "fieldRef"), field, &sl_shown_in_files);
+        api_field_ref_check(e, SL_PATH(at, "fieldRef"), field, &api_downward_in_files);
     if (field && amount)
-        sl_field_invalid(e, at, sl_bad_str("resource"),
+        sl_field_invalid(e, at, sl_field_value_str("resource"),
                          "fieldRef and resourceFieldRef can not be specified simultaneously");
     else if (amount)
-        sl_amount_ref_check(e, SL_PATH(at, "resourceFieldRef"), amount, true);
+        api_amount_ref_check(e, SL_PATH(at, "resourceFieldRef"), amount, true);
     else if (!field)
         sl_field_required(e, at, "one of fieldRef and resourceFieldRef is required");
     mode_check(e, SL_PATH(at, "mode"), sl_json_get(v, "mode"));
@@ -131,7 +131,8 @@ static void items_of(struct projection *p, const struct sl_path *at, yyjson_val 
         else
             item_check(p->e, SL_PATH_AT(SL_PATH(at, "items"), i), v);
         if (*path && !sl_wordset_add(&p->paths, path))
-            sl_field_invalid(p->e, p->at, sl_bad_str(shown ? path : sl_json_str(from, "name")),
+            sl_field_invalid(p->e, p->at,
+                             sl_field_value_str(shown ? path : sl_json_str(from, "name")),
                              "conflicting duplicate paths");
     }
 }
@@ -141,10 +142,10 @@ static void token_of(struct projection *p, const struct sl_path *at, yyjson_val 
     const char *path = sl_json_str(token, "path");
 
     if (s < TOKEN_MIN_S)
-        sl_field_invalid(p->e, SL_PATH(at, "expirationSeconds"), sl_bad_int(s),
+        sl_field_invalid(p->e, SL_PATH(at, "expirationSeconds"), sl_field_value_int(s),
                          "may not specify a duration less than 10 minutes");
     if (s > TOKEN_MAX_S)
-        sl_field_invalid(p->e, SL_PATH(at, "expirationSeconds"), sl_bad_int(s),
+        sl_field_invalid(p->e, SL_PATH(at, "expirationSeconds"), sl_field_value_int(s),
                          "may not specify a duration larger than 2^32 seconds");
     if (*path)
         file_path(p->e, SL_PATH(p->at, "path"), path);
@@ -194,8 +195,8 @@ static void host_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 
     if (!*path)
         return;
-    sl_no_backsteps(e, SL_PATH(at, "path"), path);
-    sl_check_one_of(e, at, source, "type", types, false);
+    api_path_check_no_dotdot(e, SL_PATH(at, "path"), path);
+    api_check_one_of(e, at, source, "type", types, false);
 }
 
 static void git_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
@@ -206,7 +207,7 @@ static void disk_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     int64_t n = sl_json_int(source, "partition", 0);
 
     if (n < 0 || n > PARTITION_MAX)
-        sl_field_invalid(e, SL_PATH(at, "partition"), sl_bad_int(n),
+        sl_field_invalid(e, SL_PATH(at, "partition"), sl_field_value_int(n),
                          "must be between 1 and %d, inclusive", PARTITION_MAX);
 }
 
@@ -214,14 +215,15 @@ static void nfs_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     const char *path = sl_json_str(source, "path");
 
     if (*path != '/')
-        sl_field_invalid(e, SL_PATH(at, "path"), sl_bad_str(path), "must be an absolute path");
+        sl_field_invalid(e, SL_PATH(at, "path"), sl_field_value_str(path),
+                         "must be an absolute path");
 }
 
 static void lun_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
     int64_t n = sl_json_int(source, "lun", 0);
 
     if (n < 0 || n > LUN_MAX)
-        sl_field_invalid(e, SL_PATH(at, "lun"), sl_bad_int(n),
+        sl_field_invalid(e, SL_PATH(at, "lun"), sl_field_value_int(n),
                          "must be between 0 and %d, inclusive", LUN_MAX);
 }
 
@@ -248,10 +250,10 @@ static void iscsi_name(struct sl_field_errs *e, const struct sl_path *at, const 
     for (size_t i = 0; i < SL_LEN(forms); i++)
         if (strncmp(name, forms[i].begins, 3) == 0) {
             if (!matches(forms[i].pattern, name))
-                sl_field_invalid(e, at, sl_bad_str(name), "must be valid format");
+                sl_field_invalid(e, at, sl_field_value_str(name), "must be valid format");
             return;
         }
-    sl_field_invalid(e, at, sl_bad_str(name),
+    sl_field_invalid(e, at, sl_field_value_str(name),
                      "must be valid format starting with iqn, eui, or naa");
 }
 
@@ -278,7 +280,7 @@ static void fc_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     if (sl_json_size(names) == 0)
         return;
     if (sl_json_size(ids) > 0)
-        sl_field_invalid(e, SL_PATH(at, "targetWWNs"), sl_bad_json(names),
+        sl_field_invalid(e, SL_PATH(at, "targetWWNs"), sl_field_value_json(names),
                          "targetWWNs and wwids can not be specified simultaneously");
     if (sl_json_get(source, "lun"))
         lun_check(e, at, source);
@@ -292,10 +294,11 @@ static void flocker_check(struct sl_field_errs *e, const struct sl_path *at, yyj
     if (!*name && !*id)
         sl_field_required(e, at, "one of datasetName and datasetUUID is required");
     if (*name && *id)
-        sl_field_invalid(e, at, sl_bad_str("resource"),
+        sl_field_invalid(e, at, sl_field_value_str("resource"),
                          "datasetName and datasetUUID can not be specified simultaneously");
     if (strchr(name, '/'))
-        sl_field_invalid(e, SL_PATH(at, "datasetName"), sl_bad_str(name), "must not contain '/'");
+        sl_field_invalid(e, SL_PATH(at, "datasetName"), sl_field_value_str(name),
+                         "must not contain '/'");
 }
 
 static void secret_ref_check(struct sl_field_errs *e, const struct sl_path *at,
@@ -307,8 +310,8 @@ static void secret_ref_check(struct sl_field_errs *e, const struct sl_path *at,
 }
 
 static void storageos_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    sl_word_check_at(e, at, source, "volumeName", sl_word_label, false);
-    sl_word_check_at(e, at, source, "volumeNamespace", sl_word_label, false);
+    api_word_check_at(e, at, source, "volumeName", api_word_label, false);
+    api_word_check_at(e, at, source, "volumeNamespace", api_word_label, false);
     secret_ref_check(e, at, source);
 }
 
@@ -322,12 +325,12 @@ static void azure_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     const char *uri = sl_json_str(source, "diskURI"), *kind = sl_json_str(source, "kind");
     bool is_managed = strcmp(kind, "Managed") == 0;
 
-    sl_check_one_of(e, at, source, "cachingMode", caching, false);
-    sl_check_one_of(e, at, source, "kind", kinds, false);
+    api_check_one_of(e, at, source, "cachingMode", caching, false);
+    api_check_one_of(e, at, source, "kind", kinds, false);
     if (is_managed && strncmp(uri, "/subscriptions/", 15) != 0)
-        sl_field_unsupported(e, SL_PATH(at, "diskURI"), sl_bad_str(uri), &managed, 1);
+        sl_field_unsupported(e, SL_PATH(at, "diskURI"), sl_field_value_str(uri), &managed, 1);
     if (sl_json_get(source, "kind") && !is_managed && strncmp(uri, "https://", 8) != 0)
-        sl_field_unsupported(e, SL_PATH(at, "diskURI"), sl_bad_str(uri), &blob, 1);
+        sl_field_unsupported(e, SL_PATH(at, "diskURI"), sl_field_value_str(uri), &blob, 1);
 }
 
 static void csi_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
@@ -342,13 +345,13 @@ static void csi_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_
             *p = (char)(*p - 'A' + 'a');
     if (len > DRIVER_MAX)
         sl_field_too_long(e, SL_PATH(at, "driver"), DRIVER_MAX);
-    struct sl_faults f = sl_syntax_subdomain(low, len);
+    struct sl_syntax_errors f = sl_syntax_subdomain(low, len);
     for (uint32_t i = 0; len && i < f.n; i++)
-        sl_field_invalid(e, SL_PATH(at, "driver"), sl_bad_str(driver), "%s", f.v[i]);
+        sl_field_invalid(e, SL_PATH(at, "driver"), sl_field_value_str(driver), "%s", f.v[i]);
     if (ref && !*name)
         sl_field_required(e, SL_PATH(SL_PATH(at, "nodePublishSecretRef"), "name"), "");
     else if (ref)
-        sl_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_syntax_subdomain);
+        api_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_syntax_subdomain);
 }
 
 /* Labels and annotations are all that a claim gets from here. */
@@ -361,19 +364,20 @@ static void ephemeral_check(struct sl_field_errs *e, const struct sl_path *up, y
 
     if (!tmpl)
         return;
-    sl_check_annotations(e, SL_PATH(meta_at, "annotations"), sl_json_get(meta, "annotations"));
-    sl_check_labels(e, SL_PATH(meta_at, "labels"), sl_json_get(meta, "labels"));
+    sl_syntax_check_annotations(e, SL_PATH(meta_at, "annotations"),
+                                sl_json_get(meta, "annotations"));
+    sl_syntax_check_labels(e, SL_PATH(meta_at, "labels"), sl_json_get(meta, "labels"));
     sl_obj_foreach (meta, i, n, key, v) {
         if (!yyjson_equals_str(key, "annotations") && !yyjson_equals_str(key, "labels"))
             sl_field_forbidden(e, SL_PATH(meta_at, sl_json_text(key)), "cannot be set");
     }
-    sl_claim_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"));
+    api_claim_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"));
 }
 
 static void image_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
     static const char *const policies[] = {"Always", "IfNotPresent", "Never", NULL};
 
-    sl_check_one_of(e, at, source, "pullPolicy", policies, true);
+    api_check_one_of(e, at, source, "pullPolicy", policies, true);
 }
 
 /* ---- sources ---- */
@@ -460,7 +464,7 @@ static void volume_source(struct sl_field_errs *e, const struct sl_path *at, yyj
 /* ---- volumes ---- */
 
 /* The good volume of that name. */
-static yyjson_val *volume_of(const struct sl_volumes *s, const char *name) {
+static yyjson_val *volume_of(const struct api_volumes *s, const char *name) {
     uint32_t i = sl_wordset_find(&s->names, name);
 
     return i == SL_MAP_NONE ? NULL : s->known.v[i];
@@ -482,11 +486,11 @@ static void claim_name(struct sl_field_errs *e, const struct sl_path *at, yyjson
                        const char *pod) {
     const char *name = sl_json_str(v, "name");
     const char *claim = sl_arena_printf(e->arena, "%s-%s", pod, name);
-    struct sl_faults f = sl_syntax_subdomain(claim, strlen(claim));
+    struct sl_syntax_errors f = sl_syntax_subdomain(claim, strlen(claim));
 
     for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(e, SL_PATH(at, "name"), sl_bad_str(name), "PVC name \"%s\": %s", claim,
-                         f.v[i]);
+        sl_field_invalid(e, SL_PATH(at, "name"), sl_field_value_str(name), "PVC name \"%s\": %s",
+                         claim, f.v[i]);
 }
 
 /* A StatefulSet's claims come first, and take the place of volumes with their names. */
@@ -503,16 +507,16 @@ static size_t claims_first(struct sl_field_errs *e, const struct sl_path *at, yy
         if (!*name)
             sl_field_required(e, SL_PATH(SL_PATH(v_at, "persistentVolumeClaim"), "claimName"), "");
         if (*name)
-            sl_word_check(e, SL_PATH(v_at, "name"), name, strlen(name), sl_word_label);
+            api_word_check(e, SL_PATH(v_at, "name"), name, strlen(name), api_word_label);
         else
             sl_field_required(e, SL_PATH(v_at, "name"), "");
     }
     return ret->words.n;
 }
 
-struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
-                                   yyjson_val *list, const char *pod, yyjson_val *claims) {
-    struct sl_volumes s = {0};
+struct api_volumes api_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
+                                     yyjson_val *list, const char *pod, yyjson_val *claims) {
+    struct api_volumes s = {0};
     struct sl_wordset made = {0};
     size_t i, n, number = claims_first(e, at, claims, &s.claims);
     yyjson_val *v;
@@ -528,21 +532,21 @@ struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path
         volume_source(e, v_at, v, pod != NULL);
         if (pod && *pod && *name && sl_json_get(v, "ephemeral"))
             claim_name(e, v_at, v, pod);
-        sl_word_check_at(e, v_at, v, "name", sl_word_label, true);
+        api_word_check_at(e, v_at, v, "name", api_word_label, true);
         if (volume_of(&s, name))
-            sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_bad_str(name), "");
+            sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_field_value_str(name), "");
         if (e->n + e->dropped == before && sl_wordset_add(&s.names, name))
             *sl_vec_push(&s.known) = v;
         if (*claim && sl_wordset_has(&made, claim))
             sl_field_invalid(e, SL_PATH(SL_PATH(v_at, "persistentVolumeClaim"), "claimName"),
-                             sl_bad_str(claim),
+                             sl_field_value_str(claim),
                              "must not reference a PVC that gets created for an ephemeral volume");
     }
     sl_wordset_done(&made);
     return s;
 }
 
-void sl_volumes_done(struct sl_volumes *s) {
+void api_volumes_done(struct api_volumes *s) {
     sl_wordset_done(&s->claims);
     sl_wordset_done(&s->names);
     sl_vec_free(&s->known);
@@ -586,12 +590,12 @@ static void propagation(struct sl_field_errs *e, const struct sl_path *at, yyjso
                *depth = sl_json_str(mount, "recursiveReadOnly");
     const struct sl_path *depth_at = SL_PATH(at, "recursiveReadOnly");
 
-    sl_check_one_of(e, at, mount, "mountPropagation", ways, false);
+    api_check_one_of(e, at, mount, "mountPropagation", ways, false);
     if (strcmp(way, ways[0]) == 0 && !sl_json_bool(container, "securityContext.privileged", false))
         sl_field_forbidden(e, SL_PATH(at, "mountPropagation"),
                            "Bidirectional mount propagation is available only to privileged "
                            "containers");
-    sl_check_one_of(e, at, mount, "recursiveReadOnly", depths, false);
+    api_check_one_of(e, at, mount, "recursiveReadOnly", depths, false);
     if (strcmp(depth, depths[1]) != 0 && strcmp(depth, depths[2]) != 0)
         return;
     if (!sl_json_bool(mount, "readOnly", false))
@@ -606,13 +610,13 @@ static void sub_path(struct sl_field_errs *e, const struct sl_path *at, size_t i
 
     below(e, SL_PATH(at, "subPath"), path);
     if (*made && *path)
-        sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "subPathExpr"), sl_bad_str(made),
+        sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "subPathExpr"), sl_field_value_str(made),
                          "subPathExpr and subPath are mutually exclusive");
     below(e, SL_PATH(at, "subPathExpr"), made);
 }
 
 static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
-                   const struct sl_volumes *s) {
+                   const struct api_volumes *s) {
     yyjson_val *list = sl_json_get(container, "volumeMounts"), *m;
     struct mounted devices = mounted(sl_json_get(container, "volumeDevices"), "devicePath");
     struct sl_wordset paths = {0};
@@ -626,17 +630,17 @@ static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
         if (*name == '\0')
             sl_field_required(e, name_at, "");
         if (!volume_of(s, name) && !sl_wordset_has(&s->claims, name))
-            sl_field_not_found(e, name_at, sl_bad_str(name));
+            sl_field_not_found(e, name_at, sl_field_value_str(name));
         if (*path == '\0')
             sl_field_required(e, path_at, "");
         if (!sl_wordset_add(&paths, path))
-            sl_field_invalid(e, path_at, sl_bad_str(path), "must be unique");
+            sl_field_invalid(e, path_at, sl_field_value_str(path), "must be unique");
         if (sl_wordset_has(&devices.names, name))
-            sl_field_invalid(e, name_at, sl_bad_str(name),
+            sl_field_invalid(e, name_at, sl_field_value_str(name),
                              "must not already exist in "
                              "volumeDevices");
         if (sl_wordset_has(&devices.paths, path))
-            sl_field_invalid(e, path_at, sl_bad_str(path),
+            sl_field_invalid(e, path_at, sl_field_value_str(path),
                              "must not already exist as a path in volumeDevices");
         sub_path(e, at, i, m);
         propagation(e, at, m, container);
@@ -646,7 +650,7 @@ static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
 }
 
 static void devices(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
-                    const struct sl_volumes *s) {
+                    const struct api_volumes *s) {
     yyjson_val *list = sl_json_get(container, "volumeDevices"), *d;
     struct mounted mounts = mounted(sl_json_get(container, "volumeMounts"), "mountPath");
     struct sl_wordset names = {0}, paths = {0};
@@ -664,24 +668,25 @@ static void devices(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
         if (*name == '\0')
             sl_field_required(e, name_at, "");
         else if (!sl_wordset_add(&names, name))
-            sl_field_invalid(e, name_at, sl_bad_str(name), "must be unique");
+            sl_field_invalid(e, name_at, sl_field_value_str(name), "must be unique");
         if (volume && !claimed)
-            sl_field_invalid(e, name_at, sl_bad_str(name),
+            sl_field_invalid(e, name_at, sl_field_value_str(name),
                              "can only use volume source type of PersistentVolumeClaim or "
                              "Ephemeral for block mode");
         if (!volume && !claimed)
-            sl_field_not_found(e, name_at, sl_bad_str(name));
+            sl_field_not_found(e, name_at, sl_field_value_str(name));
         if (*path == '\0')
             sl_field_required(e, path_at, "");
         if (!sl_wordset_add(&paths, path) && !has_backsteps(path))
-            sl_field_invalid(e, path_at, sl_bad_str(path), "must be unique");
+            sl_field_invalid(e, path_at, sl_field_value_str(path), "must be unique");
         if (has_backsteps(path))
-            sl_field_invalid(e, path_at, sl_bad_str(path), "can not contain backsteps ('..')");
+            sl_field_invalid(e, path_at, sl_field_value_str(path),
+                             "can not contain backsteps ('..')");
         if (sl_wordset_has(&mounts.names, name))
-            sl_field_invalid(e, name_at, sl_bad_str(name),
+            sl_field_invalid(e, name_at, sl_field_value_str(name),
                              "must not already exist in volumeMounts");
         if (sl_wordset_has(&mounts.paths, path))
-            sl_field_invalid(e, path_at, sl_bad_str(path),
+            sl_field_invalid(e, path_at, sl_field_value_str(path),
                              "must not already exist as a path in volumeMounts");
     }
     sl_wordset_done(&names);
@@ -689,8 +694,8 @@ static void devices(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
     mounted_done(&mounts);
 }
 
-void sl_mounts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
-                     const struct sl_volumes *s) {
+void api_mounts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
+                      const struct api_volumes *s) {
     mounts(e, SL_PATH(at, "volumeMounts"), container, s);
     devices(e, SL_PATH(at, "volumeDevices"), container, s);
 }

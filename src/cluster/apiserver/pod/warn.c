@@ -51,7 +51,7 @@ static bool same_number(yyjson_val *a, yyjson_val *b) {
            strcmp(sl_json_str(a, "protocol"), sl_json_str(b, "protocol")) == 0;
 }
 
-static void port_warn(struct sl_change_in *c, const char *path, const struct port *ports,
+static void port_warn(struct api_change *c, const char *path, const struct port *ports,
                       uint32_t i) {
     const char *name = sl_json_str(ports[i].v, "name");
 
@@ -59,13 +59,13 @@ static void port_warn(struct sl_change_in *c, const char *path, const struct por
         const char *how =
             same_number(ports[i].v, ports[k].v) ? clash(ports[i].v, ports[k].v) : NULL;
         if (how)
-            sl_change_warn(c, PORT_FMT ": %s port definition with " PORT_FMT,
-                           PORT_OF(path, &ports[i]), how, PORT_OF(path, &ports[k]));
+            api_change_warn(c, PORT_FMT ": %s port definition with " PORT_FMT,
+                            PORT_OF(path, &ports[i]), how, PORT_OF(path, &ports[k]));
     }
     for (uint32_t k = 0; *name && k < i; k++) {
         if (strcmp(sl_json_str(ports[k].v, "name"), name) != 0)
             continue;
-        sl_change_warn(
+        api_change_warn(
             c,
             PORT_FMT ": duplicate port name \"%s\" with " PORT_FMT
                      ", services and probes that select ports by name will use " PORT_FMT,
@@ -75,7 +75,7 @@ static void port_warn(struct sl_change_in *c, const char *path, const struct por
 }
 
 /* Fields that isolate on a cluster and do nothing under `sluice up`. */
-static void ignored_warn(struct sl_change_in *c, yyjson_val *security, const char *path,
+static void ignored_warn(struct api_change *c, yyjson_val *security, const char *path,
                          const char *where) {
     static const char *const fields[] = {"appArmorProfile", "privileged",     "procMount",
                                          "seLinuxOptions",  "seccompProfile", "windowsOptions"};
@@ -83,12 +83,12 @@ static void ignored_warn(struct sl_change_in *c, yyjson_val *security, const cha
     for (size_t i = 0; i < SL_LEN(fields); i++) {
         yyjson_val *v = sl_json_get(security, fields[i]);
         if (v && !yyjson_is_null(v) && !yyjson_is_false(v))
-            sl_change_warn(c, "%s%s.securityContext.%s: sluice up ignores this field", path, where,
-                           fields[i]);
+            api_change_warn(c, "%s%s.securityContext.%s: sluice up ignores this field", path, where,
+                            fields[i]);
     }
 }
 
-static void security_warn(struct sl_change_in *c, yyjson_val *spec, const char *path) {
+static void security_warn(struct api_change *c, yyjson_val *spec, const char *path) {
     static const char *const lists[] = {"initContainers", "containers"};
     yyjson_val *v, *host_users = sl_json_get(spec, "hostUsers");
     char where[64];
@@ -96,7 +96,7 @@ static void security_warn(struct sl_change_in *c, yyjson_val *spec, const char *
 
     ignored_warn(c, sl_json_get(spec, "securityContext"), path, "");
     if (host_users && yyjson_is_false(host_users))
-        sl_change_warn(c, "%s.hostUsers: sluice up ignores this field", path);
+        api_change_warn(c, "%s.hostUsers: sluice up ignores this field", path);
     for (size_t i = 0; i < SL_LEN(lists); i++)
         yyjson_arr_foreach (sl_json_get(spec, lists[i]), at, max, v) {
             sl_fmt(where, sizeof where, ".%s[%zu]", lists[i], at);
@@ -104,19 +104,19 @@ static void security_warn(struct sl_change_in *c, yyjson_val *spec, const char *
         }
 }
 
-void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path) {
+void api_pod_warn(struct api_change *c, yyjson_val *object, const char *path) {
     struct port ports[PORTS_MAX];
     size_t at, max;
     yyjson_val *v;
     uint32_t n;
 
-    if (c->errs->n > 0 || !sl_is_whole(c) ||
+    if (c->errs->n > 0 || !api_change_is_object(c) ||
         (c->old && sl_json_int(c->old, "metadata.generation", 0) ==
                        sl_json_int(object, "metadata.generation", 0)))
         return;
     yyjson_arr_foreach (sl_json_get(sl_json_at(object, path), "imagePullSecrets"), at, max, v) {
         if (!*sl_json_str(v, "name"))
-            sl_change_warn(c, "%s.imagePullSecrets[%zu].name: invalid empty name \"\"", path, at);
+            api_change_warn(c, "%s.imagePullSecrets[%zu].name: invalid empty name \"\"", path, at);
     }
     security_warn(c, sl_json_at(object, path), path);
     n = collect(sl_json_at(object, path), ports);

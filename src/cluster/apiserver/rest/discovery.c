@@ -15,7 +15,7 @@
 #define DISCOVERY "apidiscovery.k8s.io"
 
 enum { V2, V2BETA1 };
-struct sl_catalog {
+struct api_catalog {
     struct sl_apiserver *s;
     struct {
         uint64_t gen; /* of the kinds it was made from; 0: none yet */
@@ -23,8 +23,8 @@ struct sl_catalog {
     } core[2], groups[2];
 };
 
-struct sl_catalog *sl_catalog_new(struct sl_apiserver *s) {
-    struct sl_catalog *c = sl_alloc0(1, sizeof *c);
+struct api_catalog *api_catalog_new(struct sl_apiserver *s) {
+    struct api_catalog *c = sl_alloc0(1, sizeof *c);
 
     c->s = s;
     for (int i = 0; i < 2; i++) {
@@ -34,7 +34,7 @@ struct sl_catalog *sl_catalog_new(struct sl_apiserver *s) {
     return c;
 }
 
-void sl_catalog_free(struct sl_catalog *c) {
+void api_catalog_free(struct api_catalog *c) {
     for (int i = 0; i < 2; i++) {
         sl_buf_done(&c->core[i].text);
         sl_buf_done(&c->groups[i].text);
@@ -69,10 +69,10 @@ static bool before(const char *a, const char *b) {
 
 static uint32_t versions_of(struct sl_apiserver *s, const char *group,
                             const char *v[GROUP_VERSIONS]) {
-    struct sl_kind *k;
+    struct api_kind *k;
     uint32_t n = 0;
 
-    for (uint32_t i = 0; (k = sl_kind_each(s, &i));) {
+    for (uint32_t i = 0; (k = api_kind_each(s, &i));) {
         if (strcmp(k->group, group) != 0)
             continue;
         for (uint32_t j = 0; j < k->n_versions; j++) {
@@ -93,9 +93,9 @@ static uint32_t versions_of(struct sl_apiserver *s, const char *group,
 
 /* ---- pieces ---- */
 
-static void put_verbs(enum sl_verbs verbs, struct sl_jw *w) {
+static void put_verbs(enum api_verbs verbs, struct sl_jw *w) {
     static const struct {
-        enum sl_verbs verb;
+        enum api_verbs verb;
         const char *word;
     } words[] = {
         {SL_V_CREATE, "create"}, {SL_V_DELETE, "delete"}, {SL_V_DELETE_ALL, "deletecollection"},
@@ -121,9 +121,9 @@ static void put_words(const char *key, const char *const *words, struct sl_jw *w
 
 /* ---- one document per version ---- */
 
-static void put_resource(const struct sl_kind *k, const struct sl_kind_version *v,
+static void put_resource(const struct api_kind *k, const struct api_kind_version *v,
                          struct sl_jw *w) {
-    const struct sl_sub *u;
+    const struct api_sub *u;
 
     sl_jw_object(w, NULL);
     sl_jw_str(w, "name", k->plural);
@@ -134,7 +134,7 @@ static void put_resource(const struct sl_kind *k, const struct sl_kind_version *
     put_words("shortNames", k->short_names, w);
     put_words("categories", k->categories, w);
     sl_jw_end(w);
-    for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) {
+    for (uint32_t i = 0; (u = api_sub_each(k, v, &i));) {
         if (u->refused)
             continue;
         sl_jw_object(w, NULL);
@@ -151,9 +151,9 @@ static void put_resource(const struct sl_kind *k, const struct sl_kind_version *
     }
 }
 
-static bool resource_list(struct sl_rq *rq, const char *group, const char *version) {
+static bool resource_list(struct api_rq *rq, const char *group, const char *version) {
     struct sl_jw *w = &SL_JW(&rq->out);
-    struct sl_kind *k;
+    struct api_kind *k;
     bool any = false;
 
     sl_jw_object(w, NULL);
@@ -162,9 +162,9 @@ static bool resource_list(struct sl_rq *rq, const char *group, const char *versi
         sl_jw_str(w, "apiVersion", "v1");
     sl_jw_strf(w, "groupVersion", "%s%s%s", group, *group ? "/" : "", version);
     sl_jw_array(w, "resources");
-    for (uint32_t i = 0; (k = sl_kind_each(rq->s, &i));) {
-        const struct sl_kind_version *v =
-            strcmp(k->group, group) == 0 ? sl_kind_version(k, version) : NULL;
+    for (uint32_t i = 0; (k = api_kind_each(rq->s, &i));) {
+        const struct api_kind_version *v =
+            strcmp(k->group, group) == 0 ? api_kind_version(k, version) : NULL;
         if (!v || !v->served)
             continue;
         any = true;
@@ -220,7 +220,7 @@ static const char *next_group(struct sl_apiserver *s, uint32_t *at) {
     return NULL;
 }
 
-static void group_list(struct sl_rq *rq) {
+static void group_list(struct api_rq *rq) {
     struct sl_jw *w = &SL_JW(&rq->out);
     const char *group;
 
@@ -243,8 +243,8 @@ static void put_kind_of(const char *group, const char *version, const char *kind
     sl_jw_end(w);
 }
 
-static void put_found(const struct sl_kind *k, const struct sl_kind_version *v, struct sl_jw *w) {
-    const struct sl_sub *u;
+static void put_found(const struct api_kind *k, const struct api_kind_version *v, struct sl_jw *w) {
+    const struct api_sub *u;
     bool any = false;
 
     sl_jw_object(w, NULL);
@@ -255,7 +255,7 @@ static void put_found(const struct sl_kind *k, const struct sl_kind_version *v, 
     put_verbs(k->verbs, w);
     put_words("shortNames", k->short_names, w);
     put_words("categories", k->categories, w);
-    for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) {
+    for (uint32_t i = 0; (u = api_sub_each(k, v, &i));) {
         if (u->refused)
             continue;
         if (!any)
@@ -278,7 +278,7 @@ static void put_found(const struct sl_kind *k, const struct sl_kind_version *v, 
 static void put_group_found(struct sl_apiserver *s, const char *group, struct sl_jw *w) {
     const char *v[GROUP_VERSIONS];
     uint32_t n = versions_of(s, group, v);
-    struct sl_kind *k;
+    struct api_kind *k;
 
     if (!n)
         return;
@@ -292,9 +292,9 @@ static void put_group_found(struct sl_apiserver *s, const char *group, struct sl
         sl_jw_object(w, NULL);
         sl_jw_str(w, "version", v[i]);
         sl_jw_array(w, "resources");
-        for (uint32_t j = 0; (k = sl_kind_each(s, &j));) {
-            const struct sl_kind_version *kv =
-                strcmp(k->group, group) == 0 ? sl_kind_version(k, v[i]) : NULL;
+        for (uint32_t j = 0; (k = api_kind_each(s, &j));) {
+            const struct api_kind_version *kv =
+                strcmp(k->group, group) == 0 ? api_kind_version(k, v[i]) : NULL;
             if (kv && kv->served)
                 put_found(k, kv, w);
         }
@@ -306,8 +306,8 @@ static void put_group_found(struct sl_apiserver *s, const char *group, struct sl
     sl_jw_end(w);
 }
 
-static void aggregated(struct sl_rq *rq, bool core, int form) {
-    struct sl_catalog *c = rq->s->catalog;
+static void aggregated(struct api_rq *rq, bool core, int form) {
+    struct api_catalog *c = rq->s->catalog;
     struct sl_buf *b = core ? &c->core[form].text : &c->groups[form].text;
     uint64_t *gen = core ? &c->core[form].gen : &c->groups[form].gen;
     const char *group;
@@ -331,7 +331,7 @@ static void aggregated(struct sl_rq *rq, bool core, int form) {
         sl_jw_end_to(w, 0);
     }
     sl_buf_add(&rq->out, b->s, b->len);
-    sl_rq_answer(rq, 200);
+    api_rq_answer(rq, 200);
 }
 
 /* The first of the forms that the client takes; -1: the older documents. */
@@ -352,7 +352,7 @@ static int wants_aggregated(const char *accept) {
 
 /* ---- what is asked ---- */
 
-static void api_versions(struct sl_rq *rq) {
+static void api_versions(struct api_rq *rq) {
     struct sl_jw *w = &SL_JW(&rq->out);
 
     sl_jw_object(w, NULL);
@@ -365,7 +365,7 @@ static void api_versions(struct sl_rq *rq) {
     sl_jw_str(w, "clientCIDR", "0.0.0.0/0");
     sl_jw_str(w, "serverAddress", rq->s->address);
     sl_jw_end_to(w, 0);
-    sl_rq_answer(rq, 200);
+    api_rq_answer(rq, 200);
 }
 
 static void put_paths(struct sl_jw *w, const char *const *paths, size_t n) {
@@ -373,7 +373,7 @@ static void put_paths(struct sl_jw *w, const char *const *paths, size_t n) {
         sl_jw_str(w, NULL, paths[i]);
 }
 
-static void root(struct sl_rq *rq) {
+static void root(struct api_rq *rq) {
     static const char *const first[] = {"/api", "/api/v1", "/apis"}, *const last[] = {"/healthz",
                                                                                       "/livez",
                                                                                       "/openapi/v2",
@@ -394,10 +394,10 @@ static void root(struct sl_rq *rq) {
     }
     put_paths(w, last, SL_LEN(last));
     sl_jw_end_to(w, 0);
-    sl_rq_answer(rq, 200);
+    api_rq_answer(rq, 200);
 }
 
-bool sl_discover(struct sl_rq *rq, const char *const *parts, uint32_t n, const char *accept) {
+bool api_discover(struct api_rq *rq, const char *const *parts, uint32_t n, const char *accept) {
     bool core = n && strcmp(parts[0], "api") == 0;
     bool groups = n && strcmp(parts[0], "apis") == 0;
     int form = wants_aggregated(accept);
@@ -407,7 +407,7 @@ bool sl_discover(struct sl_rq *rq, const char *const *parts, uint32_t n, const c
         return true;
     }
     if (n >= 2 && strcmp(parts[0], "openapi") == 0)
-        return sl_openapi(rq, parts, n, accept);
+        return api_openapi(rq, parts, n, accept);
     if (n == 1 && (core || groups) && form >= 0) {
         aggregated(rq, core, form);
         return true;
@@ -428,6 +428,6 @@ bool sl_discover(struct sl_rq *rq, const char *const *parts, uint32_t n, const c
         found = resource_list(rq, parts[1], parts[2]);
     }
     if (found)
-        sl_rq_answer(rq, 200);
+        api_rq_answer(rq, 200);
     return found;
 }

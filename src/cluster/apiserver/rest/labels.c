@@ -28,7 +28,7 @@ enum token {
 };
 
 struct reader {
-    struct sl_rq *rq;
+    struct api_rq *rq;
     const char *at, *fault; /* NULL: none */
     /* the next token; words are told from operators by who asks */
     enum token kind;
@@ -77,7 +77,7 @@ static bool wrong(struct reader *r, const char *where, const char *value, const 
 }
 
 static bool read_key(struct reader *r, struct sl_label_rule *rule) {
-    struct sl_faults f;
+    struct sl_syntax_errors f;
 
     rule->op = SL_OP_EXISTS;
     if (r->kind == T_NOT) {
@@ -142,7 +142,7 @@ static bool check_values(struct reader *r, const struct sl_label_rule *rule) {
         if ((rule->op == SL_OP_GT || rule->op == SL_OP_LT) && !whole)
             return wrong(r, "values[0]", v,
                          "for 'Gt', 'Lt' operators, the value must be an integer");
-        struct sl_faults f = sl_syntax_label_value(v, strlen(v));
+        struct sl_syntax_errors f = sl_syntax_label_value(v, strlen(v));
         if (f.n)
             return wrong(r, sl_arena_printf(&r->rq->arena, "values[%u][%s]", i, rule->key), v,
                          f.v[0]);
@@ -174,7 +174,7 @@ static bool read_rule(struct reader *r, struct sl_label_rule *rule) {
     return check_values(r, rule);
 }
 
-bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret) {
+bool api_labels_read(struct api_rq *rq, const char *text, struct sl_selector *ret) {
     struct reader r = {.rq = rq, .at = text};
     struct sl_label_rule *rules = sl_arena_alloc0(&rq->arena, SL_SELECTOR_MAX_RULES, sizeof *rules);
     uint32_t n = 0;
@@ -200,7 +200,7 @@ bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret)
             (void)fail(&r, "identifier after ','");
     }
     if (r.fault) {
-        sl_rq_bad(rq, "%s", r.fault);
+        api_rq_bad(rq, "%s", r.fault);
         return false;
     }
     *ret = (struct sl_selector){.v = rules, .n = n};

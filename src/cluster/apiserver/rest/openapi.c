@@ -21,12 +21,12 @@ struct document {
     struct sl_buf text;
 };
 
-struct sl_documents {
+struct api_documents {
     uint64_t gen; /* of the kinds they were made from */
     SL_VEC(struct document) v;
 };
 
-void sl_documents_free(struct sl_documents *d) {
+void api_documents_free(struct api_documents *d) {
     for (uint32_t i = 0; d && i < d->v.n; i++) {
         sl_freep(&d->v.v[i].name);
         sl_buf_done(&d->v.v[i].text);
@@ -36,9 +36,9 @@ void sl_documents_free(struct sl_documents *d) {
     sl_freep(&d);
 }
 
-static struct sl_documents *documents(struct sl_apiserver *s) {
+static struct api_documents *documents(struct sl_apiserver *s) {
     if (s->documents && s->documents->gen != s->kinds_gen) {
-        sl_documents_free(s->documents);
+        api_documents_free(s->documents);
         s->documents = NULL;
     }
     if (!s->documents) {
@@ -51,12 +51,12 @@ static struct sl_documents *documents(struct sl_apiserver *s) {
 /* All that is served, freed with sl_freep. */
 static struct sl_openapi_kind *served(struct sl_apiserver *s, size_t *ret_n) {
     struct sl_openapi_kind *v = sl_alloc0(s->n_kinds * SL_KIND_VERSIONS + 1, sizeof *v);
-    struct sl_kind *k;
+    struct api_kind *k;
 
     *ret_n = 0;
-    for (uint32_t i = 0; (k = sl_kind_each(s, &i));)
+    for (uint32_t i = 0; (k = api_kind_each(s, &i));)
         for (uint32_t j = 0; j < k->n_versions; j++) {
-            const struct sl_kind_version *kv = &k->versions[j];
+            const struct api_kind_version *kv = &k->versions[j];
             if (kv->served && kv->schema)
                 v[(*ret_n)++] = (struct sl_openapi_kind){.group = k->group,
                                                          .version = kv->name,
@@ -109,7 +109,7 @@ static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
 }
 
 static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
-    struct sl_documents *d = documents(s);
+    struct api_documents *d = documents(s);
     struct document made = {.name = NULL};
 
     for (uint32_t i = 0; i < d->v.n; i++)
@@ -125,7 +125,7 @@ static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
     return &sl_vec_last(&d->v).text;
 }
 
-bool sl_openapi(struct sl_rq *rq, const char *const *parts, uint32_t n, const char *accept) {
+bool api_openapi(struct api_rq *rq, const char *const *parts, uint32_t n, const char *accept) {
     const char *name = parts[1];
     bool v2 = n == 2 && strcmp(name, "v2") == 0;
     const char *proto = strstr(accept, v2 ? PROTOBUF_V2 : PROTOBUF_V3),
@@ -136,12 +136,12 @@ bool sl_openapi(struct sl_rq *rq, const char *const *parts, uint32_t n, const ch
     if (!v2 && strcmp(name, "v3") != 0)
         return false;
     if (!v2 && proto && !json && !strstr(accept, "*/*")) {
-        sl_rq_status(rq,
-                     &(struct sl_status){
-                         .code = 406,
-                         .reason = "NotAcceptable",
-                         .message = "only the following media types are accepted: application/json",
-                         .no_details = true});
+        api_rq_status(
+            rq, &(struct api_status){
+                    .code = 406,
+                    .reason = "NotAcceptable",
+                    .message = "only the following media types are accepted: application/json",
+                    .no_details = true});
         return true;
     }
     for (uint32_t i = 2; i < n; i++)
@@ -151,6 +151,6 @@ bool sl_openapi(struct sl_rq *rq, const char *const *parts, uint32_t n, const ch
         return false;
     rq->type = binary ? PROTOBUF_V2_SAID : SL_JSON;
     sl_buf_add(&rq->out, text->s, text->len);
-    sl_rq_answer(rq, 200);
+    api_rq_answer(rq, 200);
     return true;
 }

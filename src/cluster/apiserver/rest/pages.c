@@ -24,10 +24,10 @@ struct snapshot {
     uint64_t id; /* 0: free */
     sl_time used;
     uint32_t resource;
-    struct sl_found found;
+    struct api_found found;
 };
 
-struct sl_pages {
+struct api_pages {
     struct sl_apiserver *s;
     struct snapshot v[SNAPSHOTS];
     uint64_t last_id;
@@ -40,33 +40,33 @@ struct token {
     const char *ns, *name;
 };
 
-struct sl_pages *sl_pages_new(struct sl_apiserver *s) {
-    struct sl_pages *p = sl_alloc0(1, sizeof *p);
+struct api_pages *api_pages_new(struct sl_apiserver *s) {
+    struct api_pages *p = sl_alloc0(1, sizeof *p);
     p->s = s;
     p->look_at = SL_TIME_NEVER;
     return p;
 }
 
-static void drop(struct sl_pages *p, struct snapshot *n) {
+static void drop(struct api_pages *p, struct snapshot *n) {
     if (n->id)
-        sl_found_done(p->s, &n->found);
+        api_found_done(p->s, &n->found);
     *n = (struct snapshot){0};
 }
 
-void sl_pages_free(struct sl_pages *p) {
+void api_pages_free(struct api_pages *p) {
     for (uint32_t i = 0; i < SNAPSHOTS; i++)
         drop(p, &p->v[i]);
     sl_freep(&p);
 }
 
-void sl_pages_forget(struct sl_pages *p, uint32_t resource) {
+void api_pages_forget(struct api_pages *p, uint32_t resource) {
     for (uint32_t i = 0; i < SNAPSHOTS; i++)
         if (p->v[i].id && p->v[i].resource == resource)
             drop(p, &p->v[i]);
 }
 
 /* What nobody asks for any more must not keep objects that are long gone. */
-void sl_pages_turn(struct sl_pages *p) {
+void api_pages_turn(struct api_pages *p) {
     sl_time next = SL_TIME_NEVER;
 
     if (p->s->mono < p->look_at)
@@ -83,8 +83,8 @@ void sl_pages_turn(struct sl_pages *p) {
     p->look_at = next;
 }
 
-static struct snapshot *find(struct sl_pages *p, const struct token *t, uint32_t resource) {
-    sl_pages_turn(p);
+static struct snapshot *find(struct api_pages *p, const struct token *t, uint32_t resource) {
+    api_pages_turn(p);
     for (uint32_t i = 0; t->id && i < SNAPSHOTS; i++)
         if (p->v[i].id == t->id && p->v[i].resource == resource &&
             (int64_t)p->v[i].found.version == t->rv)
@@ -93,7 +93,7 @@ static struct snapshot *find(struct sl_pages *p, const struct token *t, uint32_t
 }
 
 /* In place of a free one, or of the one that was not used for longest. */
-static struct snapshot *keep(struct sl_pages *p, uint32_t resource, struct sl_found *found) {
+static struct snapshot *keep(struct api_pages *p, uint32_t resource, struct api_found *found) {
     struct snapshot *n = &p->v[0];
 
     for (uint32_t i = 1; i < SNAPSHOTS && n->id; i++)
@@ -102,7 +102,7 @@ static struct snapshot *keep(struct sl_pages *p, uint32_t resource, struct sl_fo
     drop(p, n);
     *n = (struct snapshot){
         .id = ++p->last_id, .used = p->s->mono, .resource = resource, .found = *found};
-    *found = (struct sl_found){.version = found->version};
+    *found = (struct api_found){.version = found->version};
     if (p->look_at == SL_TIME_NEVER)
         p->look_at = sl_time_add(n->used, SNAPSHOT_AGE);
     return n;
@@ -110,7 +110,7 @@ static struct snapshot *keep(struct sl_pages *p, uint32_t resource, struct sl_fo
 
 /* ---- tokens ---- */
 
-static const char *token_print(struct sl_rq *rq, const struct token *t) {
+static const char *token_print(struct api_rq *rq, const struct token *t) {
     struct sl_buf json, b;
 
     sl_buf_init(&json, TOKEN_JSON);
@@ -129,15 +129,15 @@ static const char *token_print(struct sl_rq *rq, const struct token *t) {
     return out;
 }
 
-static bool token_read(struct sl_rq *rq, struct token *ret) {
-    size_t len = strlen(rq->q.go_on);
+static bool token_read(struct api_rq *rq, struct token *ret) {
+    size_t len = strlen(rq->q.continue_token);
     int64_t n = -1;
     char *json = NULL;
 
     if (len <= TOKEN_MAX) { /* the end may be left out */
         json = sl_arena_alloc(&rq->arena, len + 8);
         const char *whole =
-            sl_arena_printf(&rq->arena, "%s%.*s", rq->q.go_on, (int)(-len & 3), "===");
+            sl_arena_printf(&rq->arena, "%s%.*s", rq->q.continue_token, (int)(-len & 3), "===");
         n = sl_base64_decode(whole, strlen(whole), json);
     }
     yyjson_doc *doc = n > 0 ? yyjson_read(json, (size_t)n, 0) : NULL;
@@ -145,7 +145,7 @@ static bool token_read(struct sl_rq *rq, struct token *ret) {
     const char *start = sl_json_str(t, "start"), *slash = strchr(start, '/');
     const char *why =
         n < 0  ? "illegal base64 data at input byte 0"
-        : !doc ? sl_json_fault(&rq->arena, json, (size_t)n)
+        : !doc ? api_json_fault(&rq->arena, json, (size_t)n)
         : strcmp(sl_json_str(t, "v"), "meta.k8s.io/v1") != 0
             ? sl_arena_printf(&rq->arena, "server does not recognize this encoded version %s",
                               sl_json_str(t, "v"))
@@ -159,32 +159,32 @@ static bool token_read(struct sl_rq *rq, struct token *ret) {
                               .ns = sl_arena_strndup(&rq->arena, start, (size_t)(slash - start)),
                               .name = sl_arena_strdup(&rq->arena, slash + 1)};
     else
-        sl_rq_bad(rq, "invalid continue token: continue key is not valid: %s", why);
+        api_rq_bad(rq, "invalid continue token: continue key is not valid: %s", why);
     yyjson_doc_free(doc);
     return slash;
 }
 
-static void expired(struct sl_rq *rq, const struct token *t) {
+static void expired(struct api_rq *rq, const struct token *t) {
     const char *again = token_print(rq, &(struct token){.rv = -1, .ns = t->ns, .name = t->name});
 
-    sl_rq_status(
-        rq, &(struct sl_status){.code = 410,
-                                .reason = "Expired",
-                                .go_on = again,
-                                .message = "The provided continue parameter is too old to display "
-                                           "a consistent list result. You can start a new "
-                                           "list without the continue parameter, or use the "
-                                           "continue token in this response to retrieve the "
-                                           "remainder of the results. Continuing with the "
-                                           "provided token results in an inconsistent list - "
-                                           "objects that were created, modified, or deleted "
-                                           "between the time the first chunk was returned and "
-                                           "now may show up in the list."});
+    api_rq_status(
+        rq, &(struct api_status){.code = 410,
+                                 .reason = "Expired",
+                                 .go_on = again,
+                                 .message = "The provided continue parameter is too old to display "
+                                            "a consistent list result. You can start a new "
+                                            "list without the continue parameter, or use the "
+                                            "continue token in this response to retrieve the "
+                                            "remainder of the results. Continuing with the "
+                                            "provided token results in an inconsistent list - "
+                                            "objects that were created, modified, or deleted "
+                                            "between the time the first chunk was returned and "
+                                            "now may show up in the list."});
 }
 
 /* ---- pages ---- */
 
-static uint32_t place(const struct sl_found *found, const struct token *t) {
+static uint32_t place(const struct api_found *found, const struct token *t) {
     uint32_t lo = 0, hi = found->v.n;
 
     while (lo < hi) {
@@ -199,24 +199,24 @@ static uint32_t place(const struct sl_found *found, const struct token *t) {
 }
 
 /* Cuts a page out; what is left is kept for later if it is not kept already. */
-static void cut(struct sl_rq *rq, const struct sl_filter *f, struct snapshot *kept, uint32_t from,
-                struct sl_page *ret) {
-    struct sl_found *found = kept ? &kept->found : &ret->all;
+static void cut(struct api_rq *rq, const struct api_filter *f, struct snapshot *kept, uint32_t from,
+                struct api_page *ret) {
+    struct api_found *found = kept ? &kept->found : &ret->all;
     uint32_t left = found->v.n - from;
     bool partly = rq->q.limit > 0 && left > (uint64_t)rq->q.limit;
 
     ret->n = partly ? (uint32_t)rq->q.limit : left;
     ret->version = found->version;
     ret->remaining = -1;
-    ret->go_on = "";
+    ret->continue_token = "";
     if (partly) {
         if (!kept)
             kept = keep(rq->s->pages, rq->kind->number, found);
-        const struct sl_object *next = kept->found.v.v[from + ret->n];
-        ret->go_on = token_print(rq, &(struct token){.rv = (int64_t)kept->found.version,
-                                                     .id = kept->id,
-                                                     .ns = next->ns,
-                                                     .name = next->name});
+        const struct sl_store_object *next = kept->found.v.v[from + ret->n];
+        ret->continue_token = token_print(rq, &(struct token){.rv = (int64_t)kept->found.version,
+                                                              .id = kept->id,
+                                                              .ns = next->ns,
+                                                              .name = next->name});
         if (!f->labels.n && !f->n_fields)
             ret->remaining = left - ret->n;
         found = &kept->found;
@@ -224,13 +224,13 @@ static void cut(struct sl_rq *rq, const struct sl_filter *f, struct snapshot *ke
     ret->v = found->v.v ? found->v.v + from : NULL; /* an empty list has no place to count from */
 }
 
-bool sl_page_open(struct sl_rq *rq, const struct sl_filter *f, struct sl_page *ret) {
+bool api_page_open(struct api_rq *rq, const struct api_filter *f, struct api_page *ret) {
     struct token t = {.ns = "", .name = ""};
 
-    *ret = (struct sl_page){.go_on = ""};
-    if (*rq->q.go_on) {
+    *ret = (struct api_page){.continue_token = ""};
+    if (*rq->q.continue_token) {
         if (*rq->q.version && strcmp(rq->q.version, "0") != 0) {
-            sl_rq_bad(rq, "specifying resource version is not allowed when using continue");
+            api_rq_bad(rq, "specifying resource version is not allowed when using continue");
             return false;
         }
         if (!token_read(rq, &t))
@@ -246,12 +246,12 @@ bool sl_page_open(struct sl_rq *rq, const struct sl_filter *f, struct sl_page *r
             return true;
         }
     }
-    sl_collect(rq, f, t.ns, t.name, &ret->all);
+    api_found_collect(rq, f, t.ns, t.name, &ret->all);
     cut(rq, f, NULL, 0, ret);
     return true;
 }
 
 /* The last page of a snapshot leaves it there: it may be asked for again, and ages out. */
-void sl_page_close(struct sl_apiserver *s, struct sl_page *p) {
-    sl_found_done(s, &p->all);
+void api_page_close(struct sl_apiserver *s, struct api_page *p) {
+    api_found_done(s, &p->all);
 }

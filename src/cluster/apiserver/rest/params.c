@@ -34,8 +34,8 @@ static const char *decode(struct sl_arena *arena, const char *s, size_t len) {
     return out;
 }
 
-bool sl_query_next(const char **at, struct sl_arena *arena, const char **ret_key,
-                   const char **ret_value) {
+bool api_query_next(const char **at, struct sl_arena *arena, const char **ret_key,
+                    const char **ret_value) {
     while (**at == '&')
         (*at)++;
     if (!**at)
@@ -55,27 +55,27 @@ static const struct param {
     enum param_type type;
     size_t offset;
 } params[] = {
-    {"labelSelector", TEXT, offsetof(struct sl_params, labels)},
-    {"fieldSelector", TEXT, offsetof(struct sl_params, fields)},
-    {"resourceVersion", TEXT, offsetof(struct sl_params, version)},
-    {"resourceVersionMatch", TEXT, offsetof(struct sl_params, version_match)},
-    {"continue", TEXT, offsetof(struct sl_params, go_on)},
-    {"fieldManager", TEXT, offsetof(struct sl_params, manager)},
-    {"fieldValidation", TEXT, offsetof(struct sl_params, validation)},
-    {"propagationPolicy", TEXT, offsetof(struct sl_params, propagation)},
-    {"includeObject", TEXT, offsetof(struct sl_params, include)},
-    {"limit", NUMBER, offsetof(struct sl_params, limit)},
-    {"timeoutSeconds", NUMBER, offsetof(struct sl_params, timeout_s)},
-    {"gracePeriodSeconds", NUMBER, offsetof(struct sl_params, grace)},
-    {"watch", BOOL, offsetof(struct sl_params, watch)},
-    {"allowWatchBookmarks", BOOL, offsetof(struct sl_params, bookmarks)},
-    {"sendInitialEvents", BOOL, offsetof(struct sl_params, initial_events)},
-    {"force", BOOL, offsetof(struct sl_params, force)},
-    {"orphanDependents", BOOL, offsetof(struct sl_params, orphan)},
-    {"dryRun", DRY, offsetof(struct sl_params, dry_run)},
+    {"labelSelector", TEXT, offsetof(struct api_params, labels)},
+    {"fieldSelector", TEXT, offsetof(struct api_params, fields)},
+    {"resourceVersion", TEXT, offsetof(struct api_params, version)},
+    {"resourceVersionMatch", TEXT, offsetof(struct api_params, version_match)},
+    {"continue", TEXT, offsetof(struct api_params, continue_token)},
+    {"fieldManager", TEXT, offsetof(struct api_params, manager)},
+    {"fieldValidation", TEXT, offsetof(struct api_params, validation)},
+    {"propagationPolicy", TEXT, offsetof(struct api_params, propagation)},
+    {"includeObject", TEXT, offsetof(struct api_params, include)},
+    {"limit", NUMBER, offsetof(struct api_params, limit)},
+    {"timeoutSeconds", NUMBER, offsetof(struct api_params, timeout_s)},
+    {"gracePeriodSeconds", NUMBER, offsetof(struct api_params, grace)},
+    {"watch", BOOL, offsetof(struct api_params, watch)},
+    {"allowWatchBookmarks", BOOL, offsetof(struct api_params, bookmarks)},
+    {"sendInitialEvents", BOOL, offsetof(struct api_params, initial_events)},
+    {"force", BOOL, offsetof(struct api_params, force)},
+    {"orphanDependents", BOOL, offsetof(struct api_params, orphan)},
+    {"dryRun", DRY, offsetof(struct api_params, dry_run)},
 };
 
-static void set_number(struct sl_rq *rq, const char *value, int64_t *to) {
+static void set_number(struct api_rq *rq, const char *value, int64_t *to) {
     char *end;
 
     long long v = strtoll(value, &end, 10);
@@ -90,7 +90,7 @@ static void set_bool(const char *value, int8_t *to) {
     *to = (int8_t)(strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0);
 }
 
-static void set(struct sl_rq *rq, const struct param *p, const char *value) {
+static void set(struct api_rq *rq, const struct param *p, const char *value) {
     void *to = (char *)&rq->q + p->offset;
 
     switch (p->type) {
@@ -111,7 +111,7 @@ static void set(struct sl_rq *rq, const struct param *p, const char *value) {
     }
 }
 
-const char *sl_utf8_text(struct sl_arena *a, const char *s) {
+const char *api_utf8_text(struct sl_arena *a, const char *s) {
     const char *at = s;
 
     while (*at && (unsigned char)*at < 0x80)
@@ -125,27 +125,27 @@ const char *sl_utf8_text(struct sl_arena *a, const char *s) {
     return out;
 }
 
-void sl_params_read(struct sl_rq *rq) {
+void api_params_read(struct api_rq *rq) {
     const char *at = rq->query, *key, *value;
 
-    rq->q = (struct sl_params){.labels = "",
-                               .fields = "",
-                               .version = "",
-                               .version_match = "",
-                               .go_on = "",
-                               .manager = "",
-                               .validation = "",
-                               .propagation = "",
-                               .include = "",
-                               .limit = -1,
-                               .timeout_s = -1,
-                               .grace = -1,
-                               .watch = -1,
-                               .bookmarks = -1,
-                               .initial_events = -1,
-                               .force = -1,
-                               .orphan = -1};
-    for (const char *from = at; sl_query_next(&at, &rq->arena, &key, &value); from = at) {
+    rq->q = (struct api_params){.labels = "",
+                                .fields = "",
+                                .version = "",
+                                .version_match = "",
+                                .continue_token = "",
+                                .manager = "",
+                                .validation = "",
+                                .propagation = "",
+                                .include = "",
+                                .limit = -1,
+                                .timeout_s = -1,
+                                .grace = -1,
+                                .watch = -1,
+                                .bookmarks = -1,
+                                .initial_events = -1,
+                                .force = -1,
+                                .orphan = -1};
+    for (const char *from = at; api_query_next(&at, &rq->arena, &key, &value); from = at) {
         /* A NUL stays escaped in texts, but here it must not pass for three good characters. */
         if (strcmp(key, "fieldManager") == 0 && memmem(from, (size_t)(at - from), "%00", 3))
             value = "\x01";
@@ -153,7 +153,7 @@ void sl_params_read(struct sl_rq *rq) {
             if (strcmp(params[i].name, key) == 0)
                 set(rq, &params[i], value);
     }
-    rq->q.manager = sl_utf8_text(&rq->arena, rq->q.manager); /* it is written into objects */
+    rq->q.manager = api_utf8_text(&rq->arena, rq->q.manager); /* it is written into objects */
 }
 
 /* ---- Accept ---- */
@@ -201,7 +201,7 @@ static void read_range(const char *s, size_t len, struct range *r) {
 }
 
 /* Can we answer like this? Sets the form of the answer if so. */
-static bool take(struct sl_rq *rq, const struct range *r, bool list) {
+static bool take(struct api_rq *rq, const struct range *r, bool list) {
     bool json = is(r->type, r->type_len, "application/json") || is(r->type, r->type_len, "*/*") ||
                 is(r->type, r->type_len, "application/*");
     bool yaml = is(r->type, r->type_len, "application/yaml");
@@ -225,13 +225,13 @@ static bool take(struct sl_rq *rq, const struct range *r, bool list) {
     return true;
 }
 
-bool sl_negotiate(struct sl_rq *rq, const char *accept) {
+bool api_negotiate_accept(struct api_rq *rq, const char *accept) {
     bool list = rq->verb == SL_V_LIST;
     int best = 0;
 
     if (!*accept || strcmp(accept, SL_JSON) == 0 || strcmp(accept, "*/*") == 0)
         return true;
-    struct sl_rq chosen = {0};
+    struct api_rq chosen = {0};
     while (*accept) {
         size_t len = strcspn(accept, ",");
         const char *s = accept;
@@ -240,7 +240,7 @@ bool sl_negotiate(struct sl_rq *rq, const char *accept) {
             s++, n--;
         struct range r;
         read_range(s, n, &r);
-        struct sl_rq trial = {0};
+        struct api_rq trial = {0};
         if (r.q > best && take(&trial, &r, list)) {
             best = r.q;
             chosen.form = trial.form;
@@ -251,8 +251,8 @@ bool sl_negotiate(struct sl_rq *rq, const char *accept) {
     }
     if (!best) {
         bool custom = rq->kind && rq->kind->crd; /* there the resource itself says it */
-        sl_rq_status(
-            rq, &(struct sl_status){
+        api_rq_status(
+            rq, &(struct api_status){
                     .code = 406,
                     .reason = "NotAcceptable",
                     .message =

@@ -9,7 +9,7 @@
 #include "cluster/apiserver/rest/read.h"
 #include "cluster/apiserver/server.h"
 
-bool sl_version_read(struct sl_rq *rq, const char *text, uint64_t *ret) {
+bool api_version_read(struct api_rq *rq, const char *text, uint64_t *ret) {
     char *end;
 
     errno = 0;
@@ -17,84 +17,85 @@ bool sl_version_read(struct sl_rq *rq, const char *text, uint64_t *ret) {
     if (!*end && *text >= '0' && *text <= '9' && !errno)
         return true;
     bool watch = rq->verb != SL_V_LIST;
-    sl_rq_fail(rq, watch ? 500 : 400, watch ? "" : "BadRequest",
-               "%sresourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": "
-               "invalid syntax",
-               watch ? "" : "invalid resource version: ", text, text);
+    api_rq_fail(rq, watch ? 500 : 400, watch ? "" : "BadRequest",
+                "%sresourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": "
+                "invalid syntax",
+                watch ? "" : "invalid resource version: ", text, text);
     return false;
 }
 
 /* A version that is yet to come: the real server waits for it some seconds, and then says this. */
-static bool from_future(struct sl_rq *rq, uint64_t version) {
-    static const struct sl_cause cause = {"ResourceVersionTooLarge", "Too large resource version",
-                                          NULL};
+static bool from_future(struct api_rq *rq, uint64_t version) {
+    static const struct api_cause cause = {"ResourceVersionTooLarge", "Too large resource version",
+                                           NULL};
     uint64_t now = sl_store_version(rq->s->store);
 
     if (version <= now)
         return false;
-    sl_rq_status(rq, &(struct sl_status){.code = 504,
-                                         .reason = "Timeout",
-                                         .message = sl_arena_printf(
-                                             &rq->arena,
-                                             "Timeout: Too large resource version: %llu, "
-                                             "current: %llu",
-                                             (unsigned long long)version, (unsigned long long)now),
-                                         .causes = &cause,
-                                         .n_causes = 1,
-                                         .retry_after = 1});
+    api_rq_status(
+        rq, &(struct api_status){
+                .code = 504,
+                .reason = "Timeout",
+                .message = sl_arena_printf(&rq->arena,
+                                           "Timeout: Too large resource version: %llu, "
+                                           "current: %llu",
+                                           (unsigned long long)version, (unsigned long long)now),
+                .causes = &cause,
+                .n_causes = 1,
+                .retry_after = 1});
     return true;
 }
 
-void sl_get(struct sl_rq *rq) {
-    struct sl_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
+void api_handle_get(struct api_rq *rq) {
+    struct sl_store_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
     uint64_t version = 0;
 
     if (rq->sub && rq->sub->stream) {
-        sl_log_get(rq, o);
+        api_log_get(rq, o);
         return;
     }
     if (*rq->q.version &&
-        (!sl_version_read(rq, rq->q.version, &version) || from_future(rq, version)))
+        (!api_version_read(rq, rq->q.version, &version) || from_future(rq, version)))
         return;
     if (!o)
-        sl_rq_not_found(rq, rq->kind, rq->name);
+        api_rq_not_found(rq, rq->kind, rq->name);
     else
-        sl_rq_object(rq, 200, o);
+        api_rq_object(rq, 200, o);
 }
 
 /* ---- lists ---- */
 
-void sl_collect(struct sl_rq *rq, const struct sl_filter *f, const char *from_ns,
-                const char *from_name, struct sl_found *found) {
+void api_found_collect(struct api_rq *rq, const struct api_filter *f, const char *from_ns,
+                       const char *from_name, struct api_found *found) {
     struct sl_store *st = rq->s->store;
     uint32_t number = rq->kind->number;
-    struct sl_object *o;
+    struct sl_store_object *o;
 
-    *found = (struct sl_found){.version = sl_store_version(st)};
+    *found = (struct api_found){.version = sl_store_version(st)};
     if (*f->ns && *f->name) {
         o = sl_store_get(st, number, f->ns, f->name);
-        if (o && strcmp(o->ns, from_ns) >= 0 && sl_filter_passes(f, o))
-            *sl_vec_push(&found->v) = sl_object_ref(o);
+        if (o && strcmp(o->ns, from_ns) >= 0 && api_filter_passes(f, o))
+            *sl_vec_push(&found->v) = sl_store_object_ref(o);
         return;
     }
     for (o = sl_store_seek(st, number, *f->ns && !*from_name ? f->ns : from_ns, from_name); o;
          o = sl_store_next(st, o)) {
         if (*f->ns && strcmp(o->ns, f->ns) != 0)
             return;
-        if (sl_filter_passes(f, o))
-            *sl_vec_push(&found->v) = sl_object_ref(o);
+        if (api_filter_passes(f, o))
+            *sl_vec_push(&found->v) = sl_store_object_ref(o);
     }
 }
 
-void sl_found_done(struct sl_apiserver *s, struct sl_found *found) {
+void api_found_done(struct sl_apiserver *s, struct api_found *found) {
     for (uint32_t i = 0; i < found->v.n; i++)
-        sl_object_unref(s->store, found->v.v[i]);
+        sl_store_object_unref(s->store, found->v.v[i]);
     sl_vec_free(&found->v);
 }
 
 /* What may be asked of a list. */
-static bool check(struct sl_rq *rq) {
-    const struct sl_params *q = &rq->q;
+static bool check(struct api_rq *rq) {
+    const struct api_params *q = &rq->q;
     struct sl_field_errs errs = {.arena = &rq->arena};
     const struct sl_path *match = SL_PATH(NULL, "resourceVersionMatch");
     static const char *const words[] = {"Exact", "NotOlderThan", ""};
@@ -107,11 +108,12 @@ static bool check(struct sl_rq *rq) {
             sl_field_forbidden(
                 &errs, match,
                 "resourceVersionMatch is forbidden unless resourceVersion is provided");
-        if (*q->go_on)
+        if (*q->continue_token)
             sl_field_forbidden(&errs, match,
                                "resourceVersionMatch is forbidden when continue is provided");
         if (strcmp(q->version_match, "Exact") != 0 && strcmp(q->version_match, "NotOlderThan") != 0)
-            sl_field_unsupported(&errs, match, sl_bad_str(q->version_match), words, SL_LEN(words));
+            sl_field_unsupported(&errs, match, sl_field_value_str(q->version_match), words,
+                                 SL_LEN(words));
         if (strcmp(q->version_match, "Exact") == 0 && strcmp(q->version, "0") == 0)
             sl_field_forbidden(
                 &errs, match,
@@ -119,48 +121,48 @@ static bool check(struct sl_rq *rq) {
     }
     if (!errs.n)
         return true;
-    sl_rq_invalid(rq, "meta.k8s.io", "ListOptions", "", &errs);
+    api_rq_invalid(rq, "meta.k8s.io", "ListOptions", "", &errs);
     return false;
 }
 
-static bool check_version(struct sl_rq *rq) {
+static bool check_version(struct api_rq *rq) {
     uint64_t version;
 
     if (!*rq->q.version)
         return true;
-    if (!sl_version_read(rq, rq->q.version, &version) || from_future(rq, version))
+    if (!api_version_read(rq, rq->q.version, &version) || from_future(rq, version))
         return false;
     /* Only the present can be listed; limit with a version, and "Exact", mean the past. */
     if (strcmp(rq->q.version_match, "Exact") == 0 && version < sl_store_version(rq->s->store)) {
-        sl_rq_fail(rq, 410, "Expired", "The resourceVersion for the provided list is too old.");
+        api_rq_fail(rq, 410, "Expired", "The resourceVersion for the provided list is too old.");
         return false;
     }
     return true;
 }
 
-void sl_list(struct sl_rq *rq) {
-    struct sl_filter filter;
-    struct sl_page page;
-    enum sl_include include;
+void api_handle_list(struct api_rq *rq) {
+    struct api_filter filter;
+    struct api_page page;
+    enum api_include include;
 
-    if (!check(rq) || !sl_filter_read(rq, &filter))
+    if (!check(rq) || !api_filter_read(rq, &filter))
         return;
-    if (rq->form == SL_FORM_TABLE && !sl_include_parse(rq->q.include, &include)) {
+    if (rq->form == SL_FORM_TABLE && !api_include_parse(rq->q.include, &include)) {
         struct sl_field_errs errs = {.arena = &rq->arena};
-        sl_field_invalid(&errs, SL_PATH(NULL, "includeObject"), sl_bad_str(rq->q.include),
+        sl_field_invalid(&errs, SL_PATH(NULL, "includeObject"), sl_field_value_str(rq->q.include),
                          "must be 'Metadata', 'Object', 'None', or empty");
-        sl_rq_invalid(rq, "meta.k8s.io", "TableOptions", "", &errs);
+        api_rq_invalid(rq, "meta.k8s.io", "TableOptions", "", &errs);
         return;
     }
-    if (!check_version(rq) || !sl_page_open(rq, &filter, &page))
+    if (!check_version(rq) || !api_page_open(rq, &filter, &page))
         return;
     struct sl_jw *w = &SL_JW(&rq->out);
-    sl_show_list_begin(rq, page.version, page.go_on, page.remaining, page.n, w);
+    api_show_list_begin(rq, page.version, page.continue_token, page.remaining, page.n, w);
     bool ok = true;
     for (uint32_t i = 0; ok && i < page.n; i++)
-        ok = sl_show_item(rq, page.v[i]->text, page.v[i]->len, w);
+        ok = api_show_item(rq, page.v[i]->text, page.v[i]->len, w);
     sl_jw_end_to(w, 0);
-    sl_page_close(rq->s, &page);
+    api_page_close(rq->s, &page);
     if (ok)
-        sl_rq_answer(rq, 200);
+        api_rq_answer(rq, 200);
 }

@@ -13,11 +13,11 @@ static uint64_t key_of(const char *group, const char *plural) {
     return sl_hash_str(sl_hash_str(7, group), plural);
 }
 
-static struct sl_kind *at(struct sl_apiserver *s, uint32_t i) {
+static struct api_kind *at(struct sl_apiserver *s, uint32_t i) {
     return s->kinds[i];
 }
 
-struct sl_kind *sl_kind_find(struct sl_apiserver *s, const char *group, const char *plural) {
+struct api_kind *api_kind_find(struct sl_apiserver *s, const char *group, const char *plural) {
     uint32_t cursor;
 
     for (uint32_t i = sl_map_first(&s->by_plural, key_of(group, plural), &cursor); i != SL_MAP_NONE;
@@ -27,29 +27,29 @@ struct sl_kind *sl_kind_find(struct sl_apiserver *s, const char *group, const ch
     return NULL;
 }
 
-struct sl_kind *sl_kind_by_kind(struct sl_apiserver *s, const char *group, const char *kind) {
+struct api_kind *api_kind_by_kind(struct sl_apiserver *s, const char *group, const char *kind) {
     for (uint32_t i = 0; i < s->n_kinds; i++)
         if (strcmp(at(s, i)->kind, kind) == 0 && strcmp(at(s, i)->group, group) == 0)
             return at(s, i);
     return NULL;
 }
 
-struct sl_kind *sl_kind_at(struct sl_apiserver *s, uint32_t number) {
+struct api_kind *api_kind_at(struct sl_apiserver *s, uint32_t number) {
     return number < s->numbers.n ? s->numbers.v[number] : NULL;
 }
 
-struct sl_kind *sl_kind_each(struct sl_apiserver *s, uint32_t *i) {
+struct api_kind *api_kind_each(struct sl_apiserver *s, uint32_t *i) {
     return *i < s->n_kinds ? s->kinds[(*i)++] : NULL;
 }
 
-const struct sl_kind_version *sl_kind_version(const struct sl_kind *k, const char *version) {
+const struct api_kind_version *api_kind_version(const struct api_kind *k, const char *version) {
     for (uint32_t i = 0; i < k->n_versions; i++)
         if (strcmp(k->versions[i].name, version) == 0)
             return &k->versions[i];
     return NULL;
 }
 
-static int by_name(const struct sl_kind *a, const struct sl_kind *b) {
+static int by_name(const struct api_kind *a, const struct api_kind *b) {
     int r = strcmp(a->group, b->group);
     return r ? r : strcmp(a->plural, b->plural);
 }
@@ -62,11 +62,11 @@ static void index_anew(struct sl_apiserver *s) {
     s->kinds_gen++;
 }
 
-void sl_kinds_changed(struct sl_apiserver *s) {
+void api_kinds_changed(struct sl_apiserver *s) {
     s->kinds_gen++;
 }
 
-uint32_t sl_kind_number(const struct sl_apiserver *s, const char *name) {
+uint32_t api_kind_number(const struct sl_apiserver *s, const char *name) {
     for (uint32_t i = 0; i < s->number_names.n; i++)
         if (s->number_names.v[i] && strcmp(s->number_names.v[i], name) == 0)
             return i;
@@ -74,7 +74,7 @@ uint32_t sl_kind_number(const struct sl_apiserver *s, const char *name) {
 }
 
 /* A number in the store, and what the file has of it. */
-static int give_number(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) {
+static int give_number(struct sl_apiserver *s, struct api_kind *k, struct sl_err *err) {
     char name[600];
     uint32_t i;
 
@@ -83,7 +83,7 @@ static int give_number(struct sl_apiserver *s, struct sl_kind *k, struct sl_err 
         return 0;
     }
     sl_fmt(name, sizeof name, "%s/%s", k->group, k->plural);
-    i = sl_kind_number(s, name);
+    i = api_kind_number(s, name);
     if (i != UINT32_MAX) {
         k->number = i;
         s->numbers.v[i] = k;
@@ -108,24 +108,24 @@ static int give_number(struct sl_apiserver *s, struct sl_kind *k, struct sl_err 
     return r;
 }
 
-bool sl_kind_forget(struct sl_apiserver *s, uint32_t number) {
+bool api_kind_forget(struct sl_apiserver *s, uint32_t number) {
     if (number >= s->numbers.n || s->numbers.v[number] || !s->number_names.v[number] ||
         sl_store_count(s->store, number))
         return true;
     if (!sl_store_drop(s->store, number))
         return false;
-    sl_pages_forget(s->pages, number);
+    api_pages_forget(s->pages, number);
     sl_freep(&s->number_names.v[number]);
     return true;
 }
 
-int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) {
+int api_kind_add(struct sl_apiserver *s, struct api_kind *k, struct sl_err *err) {
     uint32_t i = s->n_kinds;
     int r;
 
     if (s->n_kinds >= SL_API_KINDS)
         return sl_err_set(err, SL_ELIMIT, "more than %u kinds", SL_API_KINDS);
-    if (sl_kind_find(s, k->group, k->plural))
+    if (api_kind_find(s, k->group, k->plural))
         return sl_err_set(err, SL_EEXIST, "%s.%s is served already", k->plural, k->group);
     r = give_number(s, k, err);
     if (r < 0)
@@ -140,29 +140,29 @@ int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) {
     return 0;
 }
 
-void sl_kind_remove(struct sl_apiserver *s, struct sl_kind *k) {
+void api_kind_remove(struct sl_apiserver *s, struct api_kind *k) {
     uint32_t i = 0;
 
     while (i < s->n_kinds && s->kinds[i] != k)
         i++;
     if (i == s->n_kinds)
         return;
-    sl_watch_end_all(s, k);
-    memmove(&s->kinds[i], &s->kinds[i + 1], (s->n_kinds - i - 1) * sizeof(struct sl_kind *));
+    api_watch_end_all(s, k);
+    memmove(&s->kinds[i], &s->kinds[i + 1], (s->n_kinds - i - 1) * sizeof(struct api_kind *));
     s->n_kinds--;
     if (k->number < s->numbers.n && s->numbers.v[k->number] == k)
         s->numbers.v[k->number] = NULL;
     index_anew(s);
 }
 
-yyjson_doc *sl_kind_read(struct sl_apiserver *s, const struct sl_kind *k, const char *ns,
-                         const char *name) {
-    struct sl_object *o = k ? sl_store_get(s->store, k->number, ns, name) : NULL;
+yyjson_doc *api_kind_read(struct sl_apiserver *s, const struct api_kind *k, const char *ns,
+                          const char *name) {
+    struct sl_store_object *o = k ? sl_store_get(s->store, k->number, ns, name) : NULL;
 
     return o ? yyjson_read(o->text, o->len, 0) : NULL;
 }
 
-void sl_registry_done(struct sl_apiserver *s) {
+void api_registry_done(struct sl_apiserver *s) {
     for (uint32_t i = 0; i < s->number_names.n; i++)
         sl_freep(&s->number_names.v[i]);
     sl_vec_free(&s->number_names);

@@ -19,7 +19,7 @@ struct parts {
     bool more; /* than there is room for, or an empty one in between */
 };
 
-static void split(struct sl_rq *rq, struct parts *p) {
+static void split(struct api_rq *rq, struct parts *p) {
     const char *s = rq->path;
 
     *p = (struct parts){.n = 0};
@@ -44,7 +44,7 @@ static bool word(const struct parts *p, uint32_t i, const char *w) {
 /* ---- methods ---- */
 
 /* Custom resources take what is said to the wrong path, and say themselves what is missing. */
-static enum sl_verbs verb_of(const struct sl_rq *rq) {
+static enum api_verbs verb_of(const struct api_rq *rq) {
     const char *m = rq->method;
     bool one = *rq->name, custom = rq->kind->crd;
 
@@ -61,15 +61,15 @@ static enum sl_verbs verb_of(const struct sl_rq *rq) {
     return 0;
 }
 
-static void act(struct sl_rq *rq) {
+static void act(struct api_rq *rq) {
     static const struct {
-        enum sl_verbs verb;
-        void (*fn)(struct sl_rq *);
+        enum api_verbs verb;
+        void (*fn)(struct api_rq *);
     } table[] = {
-        {SL_V_GET, sl_get},       {SL_V_LIST, sl_list},
-        {SL_V_WATCH, sl_watch},   {SL_V_CREATE, sl_create},
-        {SL_V_UPDATE, sl_update}, {SL_V_PATCH, sl_patch},
-        {SL_V_DELETE, sl_delete}, {SL_V_DELETE_ALL, sl_delete_all},
+        {SL_V_GET, api_handle_get},       {SL_V_LIST, api_handle_list},
+        {SL_V_WATCH, api_handle_watch},   {SL_V_CREATE, api_handle_create},
+        {SL_V_UPDATE, api_handle_update}, {SL_V_PATCH, api_handle_patch},
+        {SL_V_DELETE, api_handle_delete}, {SL_V_DELETE_ALL, api_handle_delete_collection},
     };
 
     for (size_t i = 0; i < SL_LEN(table); i++)
@@ -77,13 +77,13 @@ static void act(struct sl_rq *rq) {
             table[i].fn(rq);
             return;
         }
-    sl_rq_method(rq);
+    api_rq_method(rq);
 }
 
 /* ---- resources ---- */
 
 /* The rest of a path below a group and version. False: nothing is there. */
-static bool locate(struct sl_rq *rq, const struct parts *p, uint32_t at) {
+static bool locate(struct api_rq *rq, const struct parts *p, uint32_t at) {
     rq->ns = rq->name = rq->subname = "";
     if (word(p, at, "watch")) {
         rq->q.watch = 1;
@@ -101,8 +101,8 @@ static bool locate(struct sl_rq *rq, const struct parts *p, uint32_t at) {
         rq->name = p->v[at++];
     if (at < p->n)
         rq->subname = p->v[at++];
-    rq->kind = sl_kind_find(rq->s, rq->group, rq->plural);
-    rq->version = rq->kind ? sl_kind_version(rq->kind, rq->version_name) : NULL;
+    rq->kind = api_kind_find(rq->s, rq->group, rq->plural);
+    rq->version = rq->kind ? api_kind_version(rq->kind, rq->version_name) : NULL;
     if (at < p->n) /* only proxies go deeper */
         return false;
     /* What is left of a kind that goes is deleted, served or not. */
@@ -114,37 +114,37 @@ static bool locate(struct sl_rq *rq, const struct parts *p, uint32_t at) {
     if (*rq->name && rq->kind->verbs == SL_V_CREATE)
         return false;
     if (*rq->subname) {
-        rq->sub = sl_sub_find(rq->kind, rq->version, rq->subname);
+        rq->sub = api_sub_find(rq->kind, rq->version, rq->subname);
         return rq->sub;
     }
     return true;
 }
 
 /* Groups of our own say so in a Status, those that CRDs bring, and unknown ones, do not. */
-static void nowhere(struct sl_rq *rq) {
-    const struct sl_kind *k;
+static void nowhere(struct api_rq *rq) {
+    const struct api_kind *k;
 
     rq->kind = NULL;
-    for (uint32_t i = 0; (k = sl_kind_each(rq->s, &i));)
-        if (!k->crd && strcmp(k->group, rq->group) == 0 && sl_kind_version(k, rq->version_name)) {
-            sl_rq_no_resource(rq);
+    for (uint32_t i = 0; (k = api_kind_each(rq->s, &i));)
+        if (!k->crd && strcmp(k->group, rq->group) == 0 && api_kind_version(k, rq->version_name)) {
+            api_rq_no_resource(rq);
             return;
         }
-    sl_rq_nowhere(rq);
+    api_rq_not_found_text(rq);
 }
 
-static void resource(struct sl_rq *rq, const struct parts *p, uint32_t at, const char *accept) {
-    sl_params_read(rq);
+static void resource(struct api_rq *rq, const struct parts *p, uint32_t at, const char *accept) {
+    api_params_read(rq);
     if (!locate(rq, p, at)) {
         /* Whatever is below a custom resource is said not to be there itself. */
         if (rq->version && rq->version->served && rq->kind->crd && *rq->subname)
-            sl_rq_not_found(rq, rq->kind, rq->name);
+            api_rq_not_found(rq, rq->kind, rq->name);
         else
             nowhere(rq);
         return;
     }
     rq->verb = verb_of(rq);
-    enum sl_verbs known = rq->sub ? rq->sub->verbs : rq->kind->verbs;
+    enum api_verbs known = rq->sub ? rq->sub->verbs : rq->kind->verbs;
     /* What belongs to a namespace is only made and named there. */
     if (rq->kind->namespaced && !*rq->ns && rq->verb != SL_V_WATCH) {
         if (*rq->name) {
@@ -152,45 +152,45 @@ static void resource(struct sl_rq *rq, const struct parts *p, uint32_t at, const
             return;
         }
         if (rq->verb == SL_V_CREATE) {
-            sl_rq_method(rq);
+            api_rq_method(rq);
             return;
         }
     }
     if (rq->sub && rq->sub->refused) {
-        sl_rq_fail(rq, 501, "NotImplemented", "%s", rq->sub->refused);
+        api_rq_fail(rq, 501, "NotImplemented", "%s", rq->sub->refused);
         return;
     }
     if (!rq->verb || !(known & rq->verb)) {
         if (rq->kind->crd && rq->sub && (rq->verb == SL_V_CREATE || rq->verb == SL_V_DELETE))
-            sl_rq_unsupported(rq, rq->verb == SL_V_CREATE ? "create" : "delete");
+            api_rq_unsupported(rq, rq->verb == SL_V_CREATE ? "create" : "delete");
         else
-            sl_rq_method(rq);
+            api_rq_method(rq);
         return;
     }
     if (rq->q.bad) {
-        sl_rq_bad(rq, "%s", rq->q.bad);
+        api_rq_bad(rq, "%s", rq->q.bad);
         return;
     }
-    if (rq->sub && rq->sub->talk) {
-        sl_conv_ask(rq);
+    if (rq->sub && rq->sub->upgrade) {
+        api_session_start(rq);
         return;
     }
-    if (!sl_negotiate(rq, accept))
+    if (!api_negotiate_accept(rq, accept))
         return;
     if (rq->version->deprecated && rq->version->deprecation)
-        sl_rq_warn(rq, rq->version->deprecation);
+        api_rq_warn(rq, rq->version->deprecation);
     act(rq);
 }
 
 /* ---- the rest ---- */
 
-static void say(struct sl_rq *rq, const char *type, const char *text) {
+static void report(struct api_rq *rq, const char *type, const char *text) {
     rq->type = type;
     sl_buf_puts(&rq->out, text);
-    sl_rq_answer(rq, 200);
+    api_rq_answer(rq, 200);
 }
 
-static void version(struct sl_rq *rq) {
+static void version(struct api_rq *rq) {
     const char *v = rq->s->version, *dot = strchr(v, '.');
     size_t major = dot ? (size_t)(dot - v) - (*v == 'v') : 1;
     size_t minor = dot ? strcspn(dot + 1, ".") : 0;
@@ -210,23 +210,23 @@ static void version(struct sl_rq *rq) {
     sl_jw_str(w, "compiler", "sluice " SL_VERSION);
     sl_jw_str(w, "platform", "linux/amd64");
     sl_jw_end(w);
-    sl_rq_answer(rq, 200);
+    api_rq_answer(rq, 200);
 }
 
-static bool reads(const struct sl_rq *rq) {
+static bool reads(const struct api_rq *rq) {
     return strcmp(rq->method, "GET") == 0 || strcmp(rq->method, "HEAD") == 0;
 }
 
-void sl_route(struct sl_rq *rq, const char *accept) {
+void api_route(struct api_rq *rq, const char *accept) {
     struct parts p;
 
     rq->group = rq->version_name = rq->plural = rq->ns = rq->name = rq->subname = "";
     split(rq, &p);
     if (rq->len > SL_API_MAX_BODY) {
-        sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
-                   SL_API_MAX_BODY);
+        api_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
+                    SL_API_MAX_BODY);
     } else if (p.more) {
-        sl_rq_nowhere(rq);
+        api_rq_not_found_text(rq);
     } else if (word(&p, 0, "api") && p.n > 2 && word(&p, 1, "v1")) {
         rq->version_name = "v1";
         resource(rq, &p, 2, accept);
@@ -236,14 +236,14 @@ void sl_route(struct sl_rq *rq, const char *accept) {
         resource(rq, &p, 3, accept);
     } else if (!reads(rq)) {
         if (p.n == 0 || word(&p, 0, "api") || word(&p, 0, "apis") || word(&p, 0, "version"))
-            sl_rq_method(rq);
+            api_rq_method(rq);
         else
-            sl_rq_nowhere(rq);
+            api_rq_not_found_text(rq);
     } else if (p.n == 1 && word(&p, 0, "version")) {
         version(rq);
     } else if (word(&p, 0, "healthz") || word(&p, 0, "livez") || word(&p, 0, "readyz")) {
-        say(rq, "text/plain; charset=utf-8", "ok");
-    } else if (!sl_discover(rq, p.v, p.n, accept)) {
-        sl_rq_nowhere(rq);
+        report(rq, "text/plain; charset=utf-8", "ok");
+    } else if (!api_discover(rq, p.v, p.n, accept)) {
+        api_rq_not_found_text(rq);
     }
 }

@@ -30,7 +30,7 @@ static const char *field_text(yyjson_val *object, const char *path, char number[
     return sl_json_text(v);
 }
 
-static size_t texts_size(const struct sl_kind *k, yyjson_val *object, yyjson_val *labels,
+static size_t texts_size(const struct api_kind *k, yyjson_val *object, yyjson_val *labels,
                          uint32_t *ret_fields) {
     size_t size = 0, i, n;
     yyjson_val *key, *value;
@@ -54,17 +54,17 @@ static const char *put_text(char **at, const char *s) {
 }
 
 /* One piece of memory: the record, the labels, the texts. */
-static struct sl_index *make(const struct sl_kind *k, yyjson_val *object, size_t *ret_bytes) {
+static struct api_index *make(const struct api_kind *k, yyjson_val *object, size_t *ret_bytes) {
     yyjson_val *labels = sl_json_at(object, "metadata.labels"), *key, *value;
     uint32_t n_labels = (uint32_t)yyjson_obj_size(labels), n_fields; /* a list has none */
     size_t size = texts_size(k, object, labels, &n_fields), i, n;
-    size_t head = sizeof(struct sl_index) + n_fields * sizeof(char *);
+    size_t head = sizeof(struct api_index) + n_fields * sizeof(char *);
     char number[32];
 
     if (!n_labels && !n_fields)
         return NULL;
     *ret_bytes = head + n_labels * sizeof(struct sl_label) + size;
-    struct sl_index *x = sl_alloc(*ret_bytes);
+    struct api_index *x = sl_alloc(*ret_bytes);
     struct sl_label *label = (struct sl_label *)((char *)x + head);
     char *text = (char *)(label + n_labels);
     x->labels = (struct sl_labels){.v = label, .n = n_labels};
@@ -79,9 +79,9 @@ static struct sl_index *make(const struct sl_kind *k, yyjson_val *object, size_t
     return x;
 }
 
-size_t sl_object_index(void *server, struct sl_object *o) {
+size_t api_object_index(void *server, struct sl_store_object *o) {
     struct sl_apiserver *s = server;
-    const struct sl_kind *k = sl_kind_at(s, o->resource);
+    const struct api_kind *k = api_kind_at(s, o->resource);
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     yyjson_val *object = s->putting;
     size_t bytes = 0;
@@ -96,7 +96,7 @@ size_t sl_object_index(void *server, struct sl_object *o) {
     return bytes;
 }
 
-bool sl_object_readable(void *server, const struct sl_object *o) {
+bool api_object_readable(void *server, const struct sl_store_object *o) {
     _cleanup_(sl_json_docp) yyjson_doc *doc =
         sl_json_too_deep(o->text, o->len) ? NULL : yyjson_read(o->text, o->len, 0);
     yyjson_val *meta = sl_json_get(yyjson_doc_get_root(doc), "metadata");
@@ -107,7 +107,7 @@ bool sl_object_readable(void *server, const struct sl_object *o) {
            strcmp(sl_json_str(meta, "uid"), o->uid) == 0;
 }
 
-void sl_object_unindex(void *server, struct sl_object *o) {
+void api_object_unindex(void *server, struct sl_store_object *o) {
     (void)server;
     sl_freep(&o->index);
 }
@@ -116,7 +116,7 @@ void sl_object_unindex(void *server, struct sl_object *o) {
 
 /* The next "path=value", "path==value" or "path!=value" of a field selector, with '\' before ',',
  * '=' and itself. */
-static bool next_rule(struct sl_rq *rq, const char **at, struct sl_field_rule *ret) {
+static bool next_rule(struct api_rq *rq, const char **at, struct api_field_rule *ret) {
     const char *s = *at;
     size_t len = 0, op = SIZE_MAX;
 
@@ -129,7 +129,8 @@ static bool next_rule(struct sl_rq *rq, const char **at, struct sl_field_rule *r
     }
     *at = s + len + (s[len] == ',');
     if (op == SIZE_MAX) {
-        sl_rq_bad(rq, "invalid selector: '%s'; can't understand '%.*s'", rq->q.fields, (int)len, s);
+        api_rq_bad(rq, "invalid selector: '%s'; can't understand '%.*s'", rq->q.fields, (int)len,
+                   s);
         return false;
     }
     size_t skip = s[op] == '!' || s[op + 1] == '=' ? 2 : 1;
@@ -140,12 +141,12 @@ static bool next_rule(struct sl_rq *rq, const char **at, struct sl_field_rule *r
         *p++ = s[i];
     }
     *p = '\0';
-    *ret = (struct sl_field_rule){
+    *ret = (struct api_field_rule){
         .path = sl_arena_strndup(&rq->arena, s, op), .value = value, .not = s[op] == '!'};
     return true;
 }
 
-static bool place_rule(struct sl_rq *rq, struct sl_field_rule *r) {
+static bool place_rule(struct api_rq *rq, struct api_field_rule *r) {
     const char *const *known = rq->kind->selectable;
 
     if (strcmp(r->path, "metadata.name") == 0) {
@@ -166,18 +167,18 @@ static bool place_rule(struct sl_rq *rq, struct sl_field_rule *r) {
         }
     }
     if (strcmp(rq->kind->plural, "jobs") == 0 && strcmp(rq->kind->group, "batch") == 0)
-        sl_rq_bad(rq, "field label \"%s\" not supported for Job", r->path);
+        api_rq_bad(rq, "field label \"%s\" not supported for Job", r->path);
     else if (known || rq->kind->crd)
-        sl_rq_bad(rq, "field label not supported: %s", r->path);
+        api_rq_bad(rq, "field label not supported: %s", r->path);
     else
-        sl_rq_bad(
+        api_rq_bad(
             rq,
             "\"%s\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
             r->path);
     return false;
 }
 
-static bool read_fields(struct sl_rq *rq, struct sl_filter *f) {
+static bool read_fields(struct api_rq *rq, struct api_filter *f) {
     const char *at = rq->q.fields;
 
     while (*at) {
@@ -186,10 +187,10 @@ static bool read_fields(struct sl_rq *rq, struct sl_filter *f) {
             continue;
         }
         if (f->n_fields == SL_FIELD_RULES) {
-            sl_rq_bad(rq, "more than %u terms in a field selector", SL_FIELD_RULES);
+            api_rq_bad(rq, "more than %u terms in a field selector", SL_FIELD_RULES);
             return false;
         }
-        struct sl_field_rule *r = &f->fields[f->n_fields++];
+        struct api_field_rule *r = &f->fields[f->n_fields++];
         if (!next_rule(rq, &at, r) || !place_rule(rq, r))
             return false;
         if (r->at == -1 && !r->not )
@@ -198,19 +199,19 @@ static bool read_fields(struct sl_rq *rq, struct sl_filter *f) {
     return true;
 }
 
-bool sl_filter_read(struct sl_rq *rq, struct sl_filter *f) {
-    *f = (struct sl_filter){.ns = rq->ns, .name = rq->name};
-    return (!*rq->q.labels || sl_labels_read(rq, rq->q.labels, &f->labels)) && read_fields(rq, f);
+bool api_filter_read(struct api_rq *rq, struct api_filter *f) {
+    *f = (struct api_filter){.ns = rq->ns, .name = rq->name};
+    return (!*rq->q.labels || api_labels_read(rq, rq->q.labels, &f->labels)) && read_fields(rq, f);
 }
 
-bool sl_filter_passes(const struct sl_filter *f, const struct sl_object *o) {
+bool api_filter_passes(const struct api_filter *f, const struct sl_store_object *o) {
     static const struct sl_labels none = {0};
-    const struct sl_index *x = o->index;
+    const struct api_index *x = o->index;
 
     if ((*f->ns && strcmp(f->ns, o->ns) != 0) || (*f->name && strcmp(f->name, o->name) != 0))
         return false;
     for (uint32_t i = 0; i < f->n_fields; i++) {
-        const struct sl_field_rule *r = &f->fields[i];
+        const struct api_field_rule *r = &f->fields[i];
         const char *have = r->at == -1                          ? o->name
                            : r->at == -2                        ? o->ns
                            : x && (uint32_t)r->at < x->n_fields ? x->fields[r->at]

@@ -10,37 +10,37 @@
 #include "cluster/apiserver/server.h"
 #include "lib/json/writer.h"
 
-const struct sl_kind *sl_stored_kind(const struct sl_kind *k) {
+const struct api_kind *api_stored_kind(const struct api_kind *k) {
     return k->shares ? k->shares : k;
 }
 
-const struct sl_kind_version *sl_stored_version(const struct sl_kind *k) {
-    return &sl_stored_kind(k)->versions[sl_stored_kind(k)->storage];
+const struct api_kind_version *api_stored_version(const struct api_kind *k) {
+    return &api_stored_kind(k)->versions[api_stored_kind(k)->storage];
 }
 
 const char *sl_api_version(struct sl_arena *a, const char *group, const char *version) {
     return *group ? sl_arena_printf(a, "%s/%s", group, version) : sl_arena_strdup(a, version);
 }
 
-static bool stored_form(const struct sl_rq *rq) {
-    return rq->version == sl_stored_version(rq->kind) && !(rq->sub && rq->sub->show);
+static bool stored_form(const struct api_rq *rq) {
+    return rq->version == api_stored_version(rq->kind) && !(rq->sub && rq->sub->show);
 }
 
-bool sl_show_plain(const struct sl_rq *rq) {
+bool api_show_plain(const struct api_rq *rq) {
     return rq->form == SL_FORM_PLAIN && stored_form(rq);
 }
 
 /* The object in the version that was asked for; or what a subresource shows of it. */
-static yyjson_doc *in_version(struct sl_rq *rq, yyjson_doc *doc, struct sl_err *err) {
+static yyjson_doc *in_version(struct api_rq *rq, yyjson_doc *doc, struct sl_err *err) {
     yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = NULL;
     yyjson_doc *ret = NULL;
     int r = 0;
 
-    if (rq->version != sl_stored_version(rq->kind)) {
-        r = sl_kind_convert(rq->kind, yyjson_doc_get_root(doc),
-                            sl_api_version(&rq->arena, rq->kind->group, rq->version->name), made,
-                            &root, err);
+    if (rq->version != api_stored_version(rq->kind)) {
+        r = api_kind_convert(rq->kind, yyjson_doc_get_root(doc),
+                             sl_api_version(&rq->arena, rq->kind->group, rq->version->name), made,
+                             &root, err);
         if (r >= 0) {
             yyjson_mut_doc_set_root(made, root);
             ret = yyjson_mut_doc_imut_copy(made, NULL);
@@ -57,20 +57,20 @@ static yyjson_doc *in_version(struct sl_rq *rq, yyjson_doc *doc, struct sl_err *
     return ret;
 }
 
-static yyjson_doc *object_of(struct sl_rq *rq, const char *text, size_t len) {
+static yyjson_doc *object_of(struct api_rq *rq, const char *text, size_t len) {
     yyjson_doc *doc = yyjson_read(text, len, 0);
     struct sl_err err = {.text = "it cannot be read"};
 
     if (doc && !stored_form(rq))
         doc = in_version(rq, doc, &err);
     if (!doc && rq->state == SL_RQ_WORKING)
-        sl_rq_fail(rq, 500, "InternalError",
-                   "Internal error occurred: conversion of an object failed: %s", err.text);
+        api_rq_fail(rq, 500, "InternalError",
+                    "Internal error occurred: conversion of an object failed: %s", err.text);
     return doc;
 }
 
 /* How the stored objects of the kind begin, up to what follows what they say that they are. */
-static struct sl_text head_of(struct sl_rq *rq) {
+static struct sl_text head_of(struct api_rq *rq) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(API_HEAD);
     struct sl_jw w = SL_JW(&b);
 
@@ -87,7 +87,7 @@ static struct sl_text head_of(struct sl_rq *rq) {
 
 /* In lists of kinds that are built in, objects do not say what they are. Stored texts say it first.
  */
-static void add_bare(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
+static void add_bare(struct api_rq *rq, const char *text, size_t len, struct sl_buf *out) {
     struct sl_text head = head_of(rq);
     bool known = head.n > 0 && len > head.n && memcmp(text, head.s, head.n) == 0;
 
@@ -96,11 +96,11 @@ static void add_bare(struct sl_rq *rq, const char *text, size_t len, struct sl_b
     sl_buf_add(out, known ? text + head.n : text, known ? len - head.n : len);
 }
 
-static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, struct sl_buf *out) {
+static bool show(struct api_rq *rq, const char *text, size_t len, bool listed, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
-    enum sl_include include = SL_INCLUDE_METADATA;
+    enum api_include include = SL_INCLUDE_METADATA;
 
-    if (sl_show_plain(rq)) {
+    if (api_show_plain(rq)) {
         if (listed && !rq->kind->crd)
             add_bare(rq, text, len, out);
         else
@@ -112,10 +112,10 @@ static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, st
         return false;
     yyjson_val *object = yyjson_doc_get_root(doc);
     if (rq->form == SL_FORM_TABLE) {
-        (void)sl_include_parse(rq->q.include, &include);
-        sl_table_row(rq->kind, rq->version, object, include, rq->s->wall, out);
+        (void)api_include_parse(rq->q.include, &include);
+        api_table_row(rq->kind, rq->version, object, include, rq->s->wall, out);
     } else if (rq->form == SL_FORM_PARTIAL) {
-        sl_table_partial(object, out);
+        api_table_partial(object, out);
     } else {
         size_t n;
         char *json = yyjson_val_write(object, 0, &n);
@@ -128,19 +128,20 @@ static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, st
     return true;
 }
 
-bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_jw *w) {
+bool api_show_item(struct api_rq *rq, const char *text, size_t len, struct sl_jw *w) {
     return show(rq, text, len, true, sl_jw_value(w, NULL));
 }
 
-static void begin_rows(struct sl_rq *rq, bool columns, struct sl_jw *w) {
+static void begin_rows(struct api_rq *rq, bool columns, struct sl_jw *w) {
     if (columns)
-        sl_table_columns(rq->kind, rq->version, sl_jw_value(w, "columnDefinitions"));
+        api_table_columns(rq->kind, rq->version, sl_jw_value(w, "columnDefinitions"));
     else
         sl_jw_null(w, "columnDefinitions");
     sl_jw_array(w, "rows");
 }
 
-bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out) {
+bool api_show_one(struct api_rq *rq, const char *text, size_t len, bool columns,
+                  struct sl_buf *out) {
     if (rq->form != SL_FORM_TABLE)
         return show(rq, text, len, false, out);
     _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(text, len, 0);
@@ -160,9 +161,9 @@ bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, s
     return ok;
 }
 
-void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
-                        uint32_t n, struct sl_jw *w) {
-    const struct sl_kind *k = rq->kind;
+void api_show_list_begin(struct api_rq *rq, uint64_t version, const char *continue_token,
+                         int64_t remaining, uint32_t n, struct sl_jw *w) {
+    const struct api_kind *k = rq->kind;
     bool table = rq->form == SL_FORM_TABLE;
 
     sl_jw_object(w, NULL);
@@ -175,18 +176,18 @@ void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, i
     }
     sl_jw_object(w, "metadata");
     sl_jw_strf(w, "resourceVersion", "%llu", (unsigned long long)version);
-    if (*go_on ||
+    if (*continue_token ||
         (rq->kind->crd && rq->form == SL_FORM_PLAIN)) /* of custom resources it is always said */
-        sl_jw_str(w, "continue", go_on);
+        sl_jw_str(w, "continue", continue_token);
     if (remaining > 0)
         sl_jw_int(w, "remainingItemCount", remaining);
     sl_jw_end(w);
     if (!table) {
         sl_jw_array(w, "items");
-    } else if (n > 0 || rq->version->columns != sl_columns_plain) {
+    } else if (n > 0 || rq->version->columns != api_columns_plain) {
         begin_rows(rq, true, w);
     } else { /* as its tables are made */
-        sl_table_columns(k, rq->version, sl_jw_value(w, "columnDefinitions"));
+        api_table_columns(k, rq->version, sl_jw_value(w, "columnDefinitions"));
         sl_jw_null(w, "rows");
     }
 }

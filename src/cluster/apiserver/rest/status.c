@@ -17,7 +17,7 @@ static void put(struct sl_jw *w, const char *key, const char *value) {
         sl_jw_str(w, key, value);
 }
 
-static void put_causes(const struct sl_status *st, struct sl_jw *w) {
+static void put_causes(const struct api_status *st, struct sl_jw *w) {
     if (st->causes_made)
         sl_jw_mut_val(w, "causes", st->causes_made);
     if (st->n_causes == 0)
@@ -33,7 +33,7 @@ static void put_causes(const struct sl_status *st, struct sl_jw *w) {
     sl_jw_end(w);
 }
 
-void sl_status_print(const struct sl_status *st, struct sl_buf *out) {
+void api_status_print(const struct api_status *st, struct sl_buf *out) {
     struct sl_jw *w = &SL_JW(out);
 
     sl_jw_object(w, NULL);
@@ -62,16 +62,16 @@ void sl_status_print(const struct sl_status *st, struct sl_buf *out) {
     sl_jw_end(w);
 }
 
-void sl_rq_status(struct sl_rq *rq, const struct sl_status *st) {
+void api_rq_status(struct api_rq *rq, const struct api_status *st) {
     sl_buf_clear(&rq->out);
-    sl_status_print(st, &rq->out);
+    api_status_print(st, &rq->out);
     rq->type = NULL;
     if (st->retry_after)
         rq->retry_after = st->retry_after;
-    sl_rq_answer(rq, st->code);
+    api_rq_answer(rq, st->code);
 }
 
-static const char *say(struct sl_rq *rq, const char *fmt, va_list ap) {
+static const char *report(struct api_rq *rq, const char *fmt, va_list ap) {
     va_list again;
     char *text;
 
@@ -84,53 +84,54 @@ static const char *say(struct sl_rq *rq, const char *fmt, va_list ap) {
     return text;
 }
 
-void sl_rq_fail(struct sl_rq *rq, int code, const char *reason, const char *fmt, ...) {
+void api_rq_fail(struct api_rq *rq, int code, const char *reason, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    const char *message = say(rq, fmt, ap);
+    const char *message = report(rq, fmt, ap);
     va_end(ap);
-    sl_rq_status(rq, &(struct sl_status){.code = code, .reason = reason, .message = message});
+    api_rq_status(rq, &(struct api_status){.code = code, .reason = reason, .message = message});
 }
 
-void sl_rq_bad(struct sl_rq *rq, const char *fmt, ...) {
+void api_rq_bad(struct api_rq *rq, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    const char *message = say(rq, fmt, ap);
+    const char *message = report(rq, fmt, ap);
     va_end(ap);
-    sl_rq_status(rq, &(struct sl_status){.code = 400, .reason = "BadRequest", .message = message});
+    api_rq_status(rq,
+                  &(struct api_status){.code = 400, .reason = "BadRequest", .message = message});
 }
 
-const char *sl_rq_resource(struct sl_rq *rq, const struct sl_kind *k) {
+const char *api_rq_resource(struct api_rq *rq, const struct api_kind *k) {
     return *k->group ? sl_arena_printf(&rq->arena, "%s.%s", k->plural, k->group) : k->plural;
 }
 
-static void of_resource(struct sl_rq *rq, const struct sl_kind *k, const char *name, int code,
+static void of_resource(struct api_rq *rq, const struct api_kind *k, const char *name, int code,
                         const char *reason, const char *message) {
-    sl_rq_status(rq, &(struct sl_status){.code = code,
-                                         .reason = reason,
-                                         .message = message,
-                                         .name = name,
-                                         .group = k->group,
-                                         .kind = k->plural});
+    api_rq_status(rq, &(struct api_status){.code = code,
+                                           .reason = reason,
+                                           .message = message,
+                                           .name = name,
+                                           .group = k->group,
+                                           .kind = k->plural});
 }
 
-void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name) {
+void api_rq_not_found(struct api_rq *rq, const struct api_kind *k, const char *name) {
     of_resource(rq, k, name, 404, "NotFound",
-                sl_arena_printf(&rq->arena, "%s \"%s\" not found", sl_rq_resource(rq, k), name));
+                sl_arena_printf(&rq->arena, "%s \"%s\" not found", api_rq_resource(rq, k), name));
 }
 
-void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool generated) {
-    const struct sl_kind *k = generated ? sl_stored_kind(rq->kind) : rq->kind;
+void api_rq_exists(struct api_rq *rq, const char *name, bool deleting, bool generated) {
+    const struct api_kind *k = generated ? api_stored_kind(rq->kind) : rq->kind;
 
-    sl_rq_status(
-        rq, &(struct sl_status){
+    api_rq_status(
+        rq, &(struct api_status){
                 .code = 409,
                 .reason = "AlreadyExists",
                 .message = sl_arena_printf(
                     &rq->arena, "%s%s \"%s\" already exists%s",
-                    deleting ? "object is being deleted: " : "", sl_rq_resource(rq, k), name,
+                    deleting ? "object is being deleted: " : "", api_rq_resource(rq, k), name,
                     generated ? ", the server was not able to generate a unique name for the object"
                               : ""),
                 .name = name,
@@ -139,30 +140,30 @@ void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool genera
                 .retry_after = generated});
 }
 
-void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) {
+void api_rq_conflict(struct api_rq *rq, const char *name, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    const char *why = say(rq, fmt, ap);
+    const char *why = report(rq, fmt, ap);
     va_end(ap);
     of_resource(rq, rq->kind, name, 409, "Conflict",
                 sl_arena_printf(&rq->arena, "Operation cannot be fulfilled on %s \"%s\": %s",
-                                sl_rq_resource(rq, rq->kind), name, why));
+                                api_rq_resource(rq, rq->kind), name, why));
 }
 
 /* The words are those of kube-apiserver's storage, key and all. */
-void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, const char *said,
-                        const char *is) {
+void api_rq_precondition(struct api_rq *rq, const char *name, const char *what, const char *said,
+                         const char *is) {
     static const char *const elsewhere[][2] = {
         {"endpoints", "services/endpoints"}, {"nodes", "minions"}, {"services", "services/specs"}};
-    const struct sl_kind *k = rq->kind;
+    const struct api_kind *k = rq->kind;
     const char *place = k->plural;
     bool dry = rq->q.dry_run; /* then it does not get that far */
 
     for (size_t i = 0; i < SL_LEN(elsewhere); i++)
         if (!*k->group && strcmp(k->plural, elsewhere[i][0]) == 0)
             place = elsewhere[i][1];
-    sl_rq_conflict(
+    api_rq_conflict(
         rq, name,
         "StorageError: invalid object, Code: 4, Key: %s/%s%s%s%s%s/%s, ResourceVersion: 0, "
         "AdditionalErrorMsg: Precondition failed: %s in precondition: %s, %s in object meta: %s",
@@ -170,21 +171,21 @@ void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, co
         *rq->ns ? "/" : "", rq->ns, name, what, said, what, is);
 }
 
-void sl_rq_forbidden(struct sl_rq *rq, const char *name, const char *fmt, ...) {
+void api_rq_forbidden(struct api_rq *rq, const char *name, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    const char *why = say(rq, fmt, ap);
+    const char *why = report(rq, fmt, ap);
     va_end(ap);
     of_resource(rq, rq->kind, name, 403, "Forbidden",
                 *name ? sl_arena_printf(&rq->arena, "%s \"%s\" is forbidden: %s",
-                                        sl_rq_resource(rq, rq->kind), name, why)
+                                        api_rq_resource(rq, rq->kind), name, why)
                       : sl_arena_printf(&rq->arena, "%s is forbidden: %s",
-                                        sl_rq_resource(rq, rq->kind), why));
+                                        api_rq_resource(rq, rq->kind), why));
 }
 
 /* A text of struct sl_field_errs, "spec.x: Required value: ...", taken apart. */
-static void cause_of(struct sl_rq *rq, const char *text, struct sl_cause *ret) {
+static void cause_of(struct api_rq *rq, const char *text, struct api_cause *ret) {
     static const struct {
         const char *begins, *reason;
     } words[] = {
@@ -200,16 +201,16 @@ static void cause_of(struct sl_rq *rq, const char *text, struct sl_cause *ret) {
             if (strncmp(at + 2, words[i].begins, strlen(words[i].begins)) != 0)
                 continue;
             bool type = i == 1 && strstr(at, " in body must be of type ");
-            *ret = (struct sl_cause){type ? "FieldValueTypeInvalid" : words[i].reason, at + 2,
-                                     sl_arena_strndup(&rq->arena, text, (size_t)(at - text))};
+            *ret = (struct api_cause){type ? "FieldValueTypeInvalid" : words[i].reason, at + 2,
+                                      sl_arena_strndup(&rq->arena, text, (size_t)(at - text))};
             return;
         }
-    *ret = (struct sl_cause){.message = text};
+    *ret = (struct api_cause){.message = text};
 }
 
-void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const char *name,
-                   const struct sl_field_errs *errs) {
-    struct sl_cause *causes = sl_arena_alloc0(&rq->arena, errs->n + 1, sizeof *causes);
+void api_rq_invalid(struct api_rq *rq, const char *group, const char *kind, const char *name,
+                    const struct sl_field_errs *errs) {
+    struct api_cause *causes = sl_arena_alloc0(&rq->arena, errs->n + 1, sizeof *causes);
     struct sl_buf b;
 
     sl_buf_init(&b, API_MESSAGE);
@@ -218,51 +219,51 @@ void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const 
     sl_field_errs_print(errs, &b);
     for (uint32_t i = 0; i < errs->n; i++)
         cause_of(rq, errs->text[i], &causes[i]);
-    sl_rq_status(rq, &(struct sl_status){.code = 422,
-                                         .reason = "Invalid",
-                                         .message = sl_buf_str(&b),
-                                         .name = name,
-                                         .group = group,
-                                         .kind = kind,
-                                         .causes = causes,
-                                         .n_causes = errs->n});
+    api_rq_status(rq, &(struct api_status){.code = 422,
+                                           .reason = "Invalid",
+                                           .message = sl_buf_str(&b),
+                                           .name = name,
+                                           .group = group,
+                                           .kind = kind,
+                                           .causes = causes,
+                                           .n_causes = errs->n});
     sl_buf_done(&b);
 }
 
-void sl_rq_method(struct sl_rq *rq) {
-    sl_rq_status(rq,
-                 &(struct sl_status){
-                     .code = 405,
-                     .reason = "MethodNotAllowed",
-                     .message = "the server does not allow this method on the requested resource",
-                     .no_details = true});
+void api_rq_method(struct api_rq *rq) {
+    api_rq_status(rq,
+                  &(struct api_status){
+                      .code = 405,
+                      .reason = "MethodNotAllowed",
+                      .message = "the server does not allow this method on the requested resource",
+                      .no_details = true});
 }
 
-void sl_rq_unsupported(struct sl_rq *rq, const char *verb) {
+void api_rq_unsupported(struct api_rq *rq, const char *verb) {
     of_resource(rq, rq->kind, "", 405, "MethodNotAllowed",
                 sl_arena_printf(&rq->arena, "%s is not supported on resources of kind \"%s\"", verb,
-                                sl_rq_resource(rq, rq->kind)));
+                                api_rq_resource(rq, rq->kind)));
 }
 
-void sl_rq_no_resource(struct sl_rq *rq) {
-    sl_rq_status(rq,
-                 &(struct sl_status){.code = 404,
-                                     .reason = "NotFound",
-                                     .message = "the server could not find the requested resource",
-                                     .no_details = true});
+void api_rq_no_resource(struct api_rq *rq) {
+    api_rq_status(
+        rq, &(struct api_status){.code = 404,
+                                 .reason = "NotFound",
+                                 .message = "the server could not find the requested resource",
+                                 .no_details = true});
 }
 
-void sl_rq_nowhere(struct sl_rq *rq) {
+void api_rq_not_found_text(struct api_rq *rq) {
     sl_buf_clear(&rq->out);
     sl_buf_puts(&rq->out, "404 page not found\n");
     rq->type = "text/plain; charset=utf-8";
-    sl_rq_answer(rq, 404);
+    api_rq_answer(rq, 404);
 }
 
-void sl_rq_success(struct sl_rq *rq, int code, const char *name, const char *uid) {
-    sl_rq_status(rq, &(struct sl_status){.code = code,
-                                         .name = name,
-                                         .group = rq->kind->group,
-                                         .kind = rq->kind->plural,
-                                         .uid = uid});
+void api_rq_success(struct api_rq *rq, int code, const char *name, const char *uid) {
+    api_rq_status(rq, &(struct api_status){.code = code,
+                                           .name = name,
+                                           .group = rq->kind->group,
+                                           .kind = rq->kind->plural,
+                                           .uid = uid});
 }

@@ -17,9 +17,9 @@
 #include "lib/json/mutable.h"
 #include "lib/json/seek.h"
 
-static void refuse(struct sl_sub_call *c, int status, const char *reason, const char *text) {
+static void refuse(struct api_sub_call *c, int status, const char *reason, const char *text) {
     if (!c->no.status)
-        c->no = (struct sl_refusal){.status = status, .reason = reason, .text = text};
+        c->no = (struct api_refusal){.status = status, .reason = reason, .text = text};
 }
 
 /* ---- scale ---- */
@@ -44,15 +44,15 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
         sl_json_mut_set_str(doc, status, "selector", sl_json_text(selector));
         return;
     }
-    sl_selector_print(selector, &text);
+    api_selector_print(selector, &text);
     if (text.len && !sl_buf_full(&text))
         sl_json_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
 
-static yyjson_mut_val *scale_show(const struct sl_kind_version *v, yyjson_val *object,
+static yyjson_mut_val *scale_show(const struct api_kind_version *v, yyjson_val *object,
                                   yyjson_mut_doc *doc) {
     yyjson_mut_val *scale = yyjson_mut_obj(doc), *spec, *status;
-    int64_t want = sl_json_int(sl_jsonpath_first(object, v->spec_replicas), "", 0);
+    int64_t want = sl_json_int(api_jsonpath_first(object, v->spec_replicas), "", 0);
 
     yyjson_mut_obj_add_str(doc, scale, "kind", "Scale");
     yyjson_mut_obj_add_str(doc, scale, "apiVersion", "autoscaling/v1");
@@ -62,9 +62,9 @@ static yyjson_mut_val *scale_show(const struct sl_kind_version *v, yyjson_val *o
         yyjson_mut_obj_add_int(doc, spec, "replicas", want);
     status = yyjson_mut_obj_add_obj(doc, scale, "status");
     yyjson_mut_obj_add_int(doc, status, "replicas",
-                           sl_json_int(sl_jsonpath_first(object, v->status_replicas), "", 0));
+                           sl_json_int(api_jsonpath_first(object, v->status_replicas), "", 0));
     if (v->label_selector)
-        put_selector(doc, status, sl_jsonpath_first(object, v->label_selector));
+        put_selector(doc, status, api_jsonpath_first(object, v->label_selector));
     return scale;
 }
 
@@ -79,17 +79,17 @@ static void set_at(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path
     sl_json_mut_set_int(doc, sl_json_mut_obj(doc, object, up), last ? last + 1 : path, n);
 }
 
-static void scale_put(struct sl_change_in *c, const struct sl_kind_version *v, yyjson_val *view) {
+static void scale_put(struct api_change *c, const struct api_kind_version *v, yyjson_val *view) {
     const char *version = sl_json_str(view, "metadata.resourceVersion"),
                *uid = sl_json_str(view, "metadata.uid");
     yyjson_mut_val *meta = sl_json_mut_obj(c->doc, c->object, "metadata");
     int64_t n = sl_json_int(view, "spec.replicas", 0);
 
     if (n < 0 && !c->kind->crd) /* of those the whole object is checked */
-        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_bad_int(n),
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_field_value_int(n),
                          SL_NOT_NEGATIVE);
     if (n > INT32_MAX)
-        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_bad_int(n),
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_field_value_int(n),
                          "must fit into 32 bits");
     if (*version)
         sl_json_mut_set_str(c->doc, meta, "resourceVersion", version);
@@ -100,11 +100,11 @@ static void scale_put(struct sl_change_in *c, const struct sl_kind_version *v, y
 
 /* ---- pods/binding ---- */
 
-const char *sl_binding_pod(yyjson_val *binding) {
+const char *api_binding_pod(yyjson_val *binding) {
     return sl_json_str(binding, "metadata.name");
 }
 
-static void merge_map(struct sl_sub_call *c, const char *name) {
+static void merge_map(struct api_sub_call *c, const char *name) {
     yyjson_val *old = sl_json_get(sl_json_get(c->object, "metadata"), name),
                *from = sl_json_get(sl_json_get(c->body, "metadata"), name);
     yyjson_mut_val *to =
@@ -117,7 +117,7 @@ static void merge_map(struct sl_sub_call *c, const char *name) {
 }
 
 /* What is wrong with a binding is told without a reason. */
-static void bind_check(struct sl_sub_call *c) {
+static void bind_check(struct api_sub_call *c) {
     const char *node = sl_json_str(c->body, "target.name"),
                *kind = sl_json_str(c->body, "target.kind");
     bool other = *kind && strcmp(kind, "Node") != 0;
@@ -137,7 +137,7 @@ static void bind_check(struct sl_sub_call *c) {
         refuse(c, 400, "BadRequest", "Name parameter required.");
 }
 
-static void bind(struct sl_sub_call *c) {
+static void bind(struct api_sub_call *c) {
     const char *node = sl_json_str(c->body, "target.name");
     const char *uid = sl_json_str(c->body, "metadata.uid"), *why = NULL;
 
@@ -168,13 +168,13 @@ static void bind(struct sl_sub_call *c) {
 
 /* ---- pods/eviction ---- */
 
-static void evict_check(struct sl_sub_call *c) {
+static void evict_check(struct api_sub_call *c) {
     if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
         refuse(c, 400, "BadRequest", "name in URL does not match name in Eviction object");
 }
 
 /* What is to be seen of it before it goes. */
-static void note_eviction(struct sl_sub_call *c) {
+static void note_eviction(struct api_sub_call *c) {
     yyjson_mut_val *status, *list, *o = NULL, *at;
     char now[SL_STAMP_TEXT];
     bool was = false;
@@ -204,7 +204,7 @@ static void note_eviction(struct sl_sub_call *c) {
     sl_json_mut_set_str(c->doc, o, "message", "Eviction API: evicting");
 }
 
-static void evict(struct sl_sub_call *c) {
+static void evict(struct api_sub_call *c) {
     note_eviction(c);
     c->remove = true;
     c->delete_options = sl_json_get(c->body, "deleteOptions");
@@ -246,7 +246,7 @@ static void token_mac(const char *text, size_t len, char out[2 * TOKEN_MAC_BYTES
         sl_fmt(out + (size_t)2 * i, 3, "%02x", mac[i]);
 }
 
-const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {
+const char *api_token_user(struct sl_arena *arena, const char *token, sl_time now) {
     char mac[2 * TOKEN_MAC_BYTES + 1];
     const char *last = strrchr(token, '.'), *name, *expiry, *p;
     size_t body;
@@ -268,16 +268,17 @@ const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now
                            (int)(expiry - name), name);
 }
 
-static void token_check(struct sl_sub_call *c) {
+static void token_check(struct api_sub_call *c) {
     const char *name = sl_json_str(c->body, "metadata.name");
 
     if (*name && strcmp(name, c->name) != 0)
-        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "metadata"), "name"), sl_bad_str(name),
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "metadata"), "name"),
+                         sl_field_value_str(name),
                          "must match the service account name if specified");
 }
 
 /* A token may be bound to an object: then that has to be there. */
-static bool bound_is_there(struct sl_sub_call *c, yyjson_val *ref) {
+static bool bound_is_there(struct api_sub_call *c, yyjson_val *ref) {
     static const char *const kinds[][2] = {
         {"Pod", "pods"}, {"Secret", "secrets"}, {"Node", "nodes"}};
     const char *version = sl_json_str(ref, "apiVersion"), *kind = sl_json_str(ref, "kind"),
@@ -288,8 +289,8 @@ static bool bound_is_there(struct sl_sub_call *c, yyjson_val *ref) {
     for (size_t i = 0; i < SL_LEN(kinds); i++) {
         if (strcmp(version, "v1") != 0 || strcmp(kind, kinds[i][0]) != 0)
             continue;
-        const struct sl_kind *k = sl_kind_find(c->server, "", kinds[i][1]);
-        yyjson_doc *there = sl_kind_read(c->server, k, k->namespaced ? c->ns : "", name);
+        const struct api_kind *k = api_kind_find(c->server, "", kinds[i][1]);
+        yyjson_doc *there = api_kind_read(c->server, k, k->namespaced ? c->ns : "", name);
         bool found = there;
         yyjson_doc_free(there);
         if (!found) {
@@ -307,7 +308,7 @@ static bool bound_is_there(struct sl_sub_call *c, yyjson_val *ref) {
     return false;
 }
 
-static void give_token(struct sl_sub_call *c) {
+static void give_token(struct api_sub_call *c) {
     int64_t seconds = sl_json_int(c->body, "spec.expirationSeconds", 3600);
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *audiences = sl_json_at(c->body, "spec.audiences");
@@ -317,10 +318,10 @@ static void give_token(struct sl_sub_call *c) {
     sl_time until;
 
     if (seconds < TOKEN_MIN_SECONDS)
-        sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_bad_int(seconds),
+        sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_field_value_int(seconds),
                          "may not specify a duration less than 10 minutes");
     if (seconds > TOKEN_MAX_SECONDS)
-        sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_bad_int(seconds),
+        sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_field_value_int(seconds),
                          "may not specify a duration larger than 2^32 seconds");
     if (c->errs->n || !bound_is_there(c, sl_json_at(c->body, "spec.boundObjectRef")))
         return;
@@ -355,22 +356,22 @@ static void give_token(struct sl_sub_call *c) {
 
 /* ---- which kind has which ---- */
 
-#define CHANGES ((enum sl_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
-#define TALKS ((enum sl_verbs)(SL_V_GET | SL_V_CREATE))
+#define CHANGES ((enum api_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
+#define TALKS ((enum api_verbs)(SL_V_GET | SL_V_CREATE))
 
-static const struct sl_sub sub_status = {.name = "status", .verbs = CHANGES};
-static const struct sl_sub sub_scale = {.name = "scale",
-                                        .verbs = CHANGES,
-                                        .group = "autoscaling",
-                                        .version = "v1",
-                                        .kind = "Scale",
-                                        .show = scale_show,
-                                        .put = scale_put};
+static const struct api_sub sub_status = {.name = "status", .verbs = CHANGES};
+static const struct api_sub sub_scale = {.name = "scale",
+                                         .verbs = CHANGES,
+                                         .group = "autoscaling",
+                                         .version = "v1",
+                                         .kind = "Scale",
+                                         .show = scale_show,
+                                         .put = scale_put};
 
 /* By name within a kind. */
 static const struct {
     const char *plural;
-    struct sl_sub sub;
+    struct api_sub sub;
 } named[] = {
     {"namespaces", {.name = "finalize", .verbs = SL_V_UPDATE}},
     {"pods",
@@ -378,7 +379,7 @@ static const struct {
       .verbs = TALKS,
       .version = "v1",
       .kind = "PodAttachOptions",
-      .talk = SL_SUB_ATTACH}},
+      .upgrade = SL_SUB_ATTACH}},
     {"pods",
      {.name = "binding",
       .verbs = SL_V_CREATE,
@@ -405,14 +406,14 @@ static const struct {
       .verbs = TALKS,
       .version = "v1",
       .kind = "PodExecOptions",
-      .talk = SL_SUB_EXEC}},
+      .upgrade = SL_SUB_EXEC}},
     {"pods", {.name = "log", .verbs = SL_V_GET, .stream = true}},
     {"pods",
      {.name = "portforward",
       .verbs = TALKS,
       .version = "v1",
       .kind = "PodPortForwardOptions",
-      .talk = SL_SUB_FORWARD}},
+      .upgrade = SL_SUB_FORWARD}},
     {"pods",
      {.name = "resize",
       .verbs = CHANGES,
@@ -427,8 +428,8 @@ static const struct {
       .act = give_token}},
 };
 
-const struct sl_sub *sl_sub_each(const struct sl_kind *k, const struct sl_kind_version *v,
-                                 uint32_t *at) {
+const struct api_sub *api_sub_each(const struct api_kind *k, const struct api_kind_version *v,
+                                   uint32_t *at) {
     for (; *at < SL_LEN(named); (*at)++) {
         uint32_t i = *at;
         if (!k->crd && *k->group == '\0' && strcmp(named[i].plural, k->plural) == 0) {
@@ -446,11 +447,11 @@ const struct sl_sub *sl_sub_each(const struct sl_kind *k, const struct sl_kind_v
     return NULL;
 }
 
-const struct sl_sub *sl_sub_find(const struct sl_kind *k, const struct sl_kind_version *v,
-                                 const char *name) {
-    const struct sl_sub *u;
+const struct api_sub *api_sub_find(const struct api_kind *k, const struct api_kind_version *v,
+                                   const char *name) {
+    const struct api_sub *u;
 
-    for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));)
+    for (uint32_t i = 0; (u = api_sub_each(k, v, &i));)
         if (strcmp(u->name, name) == 0)
             return u;
     return NULL;

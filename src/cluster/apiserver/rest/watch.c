@@ -19,19 +19,19 @@
 #define BOOKMARK_EVERY (60 * SL_SEC)
 #define TIMEOUT_LEAST (30 * SL_MINUTE)
 
-struct sl_stream {
-    TAILQ_ENTRY(sl_stream) link;
-    struct sl_rq *rq;
+struct api_stream {
+    TAILQ_ENTRY(api_stream) link;
+    struct api_rq *rq;
     struct sl_store_watch *watch; /* NULL: not begun */
-    struct sl_filter filter;
-    struct sl_found first; /* what there was; told when it begins */
+    struct api_filter filter;
+    struct api_found first; /* what there was; told when it begins */
     uint64_t from;
     sl_time deadline, bookmark; /* mono; SL_TIME_NEVER */
     bool bookmarks, ends_initial;
     bool headed; /* the columns of a table were sent */
     bool dead;   /* its kind is gone */
 };
-TAILQ_HEAD(sl_streams, sl_stream);
+TAILQ_HEAD(sl_streams, api_stream);
 
 /* The line of an event by its version; see line_of. */
 struct line {
@@ -40,7 +40,7 @@ struct line {
     struct sl_buf text;
 };
 
-struct sl_lines {
+struct api_lines {
     struct sl_apiserver *s;
     struct sl_streams open;
     struct line v[API_LINES];
@@ -73,7 +73,8 @@ static void print_line(const char *type, const char *text, size_t len, struct sl
     end_line(j);
 }
 
-static struct sl_buf *line_of(struct sl_lines *l, const char *type, const struct sl_object *o) {
+static struct sl_buf *line_of(struct api_lines *l, const char *type,
+                              const struct sl_store_object *o) {
     struct line *n = &l->v[o->version % API_LINES];
 
     if (n->version == o->version && n->type == type)
@@ -92,22 +93,22 @@ static struct sl_buf *line_of(struct sl_lines *l, const char *type, const struct
     return &n->text;
 }
 
-static bool pass_on(struct sl_stream *w, struct sl_buf *b) {
+static bool pass_on(struct api_stream *w, struct sl_buf *b) {
     w->rq->s->stats.events_sent++;
     return !sl_buf_full(b) && w->rq->sink.piece(w->rq->sink.ctx, b->s, b->len) && !w->rq->gone;
 }
 
 /* Tells one object; false: the stream is to end. */
-static bool tell(struct sl_stream *w, const char *type, const struct sl_object *o) {
-    struct sl_rq *rq = w->rq;
-    struct sl_lines *l = rq->s->lines;
+static bool report(struct api_stream *w, const char *type, const struct sl_store_object *o) {
+    struct api_rq *rq = w->rq;
+    struct api_lines *l = rq->s->lines;
 
-    if (sl_show_plain(rq))
+    if (api_show_plain(rq))
         return pass_on(w, line_of(l, type, o));
     struct sl_buf *b = &l->scratch;
     sl_buf_clear(b);
     struct sl_jw *j = &SL_JW(b);
-    if (!sl_show_one(rq, o->text, o->len, !w->headed, begin_line(j, type)))
+    if (!api_show_one(rq, o->text, o->len, !w->headed, begin_line(j, type)))
         return false;
     w->headed = true;
     end_line(j);
@@ -115,10 +116,10 @@ static bool tell(struct sl_stream *w, const char *type, const struct sl_object *
 }
 
 /* An object in the state it had, under the version of the change that took it out of sight. */
-static bool tell_left(struct sl_stream *w, const struct sl_object *was, uint64_t version) {
+static bool report_left(struct api_stream *w, const struct sl_store_object *was, uint64_t version) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(was->text, was->len, 0);
     _cleanup_(sl_json_mut_docp) yyjson_mut_doc *m = doc ? yyjson_doc_mut_copy(doc, NULL) : NULL;
-    struct sl_object now = *was;
+    struct sl_store_object now = *was;
     char text[24];
     size_t len;
 
@@ -134,16 +135,16 @@ static bool tell_left(struct sl_stream *w, const struct sl_object *was, uint64_t
     /* Another watcher may be told something else of this version: the line is not kept. */
     struct line *n = &w->rq->s->lines->v[version % API_LINES];
     n->version = 0;
-    bool ok = !json || tell(w, names[SL_DELETED], &now);
+    bool ok = !json || report(w, names[SL_DELETED], &now);
     n->version = 0;
     sl_freep(&json);
     return ok;
 }
 
-static bool tell_bookmark(struct sl_stream *w, uint64_t version, bool initial) {
-    struct sl_rq *rq = w->rq;
+static bool report_bookmark(struct api_stream *w, uint64_t version, bool initial) {
+    struct api_rq *rq = w->rq;
     struct sl_buf *b = &rq->s->lines->scratch;
-    const struct sl_kind *k = rq->kind;
+    const struct api_kind *k = rq->kind;
     bool partial = rq->form == SL_FORM_PARTIAL;
     struct sl_jw *j = &SL_JW(b);
 
@@ -180,12 +181,12 @@ static bool tell_bookmark(struct sl_stream *w, uint64_t version, bool initial) {
     return pass_on(w, b);
 }
 
-static void tell_status(struct sl_stream *w, const struct sl_status *st) {
+static void report_status(struct api_stream *w, const struct api_status *st) {
     struct sl_buf *b = &w->rq->s->lines->scratch;
 
     sl_buf_clear(b);
     struct sl_jw *j = &SL_JW(b);
-    sl_status_print(st, begin_line(j, "ERROR"));
+    api_status_print(st, begin_line(j, "ERROR"));
     end_line(j);
     (void)pass_on(w, b);
 }
@@ -193,47 +194,47 @@ static void tell_status(struct sl_stream *w, const struct sl_status *st) {
 /* ---- events ---- */
 
 static void on_event(void *ctx, const struct sl_store_event *ev) {
-    struct sl_stream *w = ctx;
-    bool now = sl_filter_passes(&w->filter, ev->now);
-    bool was = ev->was && sl_filter_passes(&w->filter, ev->was);
+    struct api_stream *w = ctx;
+    bool now = api_filter_passes(&w->filter, ev->now);
+    bool was = ev->was && api_filter_passes(&w->filter, ev->was);
     bool ok = true;
 
     sl_api_turn(w->rq->s);
     w->rq->busy = true;
     if (ev->what == SL_DELETED)
-        ok = !(now || was) || tell(w, names[SL_DELETED], ev->now);
+        ok = !(now || was) || report(w, names[SL_DELETED], ev->now);
     else if (now)
-        ok = tell(w, names[was ? SL_MODIFIED : SL_ADDED], ev->now);
+        ok = report(w, names[was ? SL_MODIFIED : SL_ADDED], ev->now);
     else if (was)
-        ok = tell_left(w, ev->was, ev->now->version);
-    (void)sl_rq_settle(w->rq, ok);
+        ok = report_left(w, ev->was, ev->now->version);
+    (void)api_rq_settle(w->rq, ok);
 }
 
 /* ---- time ---- */
 
-static void arm(struct sl_lines *l, sl_time at);
+static void arm(struct api_lines *l, sl_time at);
 
-static sl_time due(const struct sl_stream *w) {
+static sl_time due(const struct api_stream *w) {
     return w->bookmark < w->deadline ? w->bookmark : w->deadline;
 }
 
 /* A stream whose time for a bookmark, or for its end, has come. */
-static void act(struct sl_stream *w) {
+static void act(struct api_stream *w) {
     struct sl_apiserver *s = w->rq->s;
     bool ok = w->deadline > s->mono;
 
     w->rq->busy = true;
     if (!w->dead && (w->bookmark <= s->mono || (w->bookmarks && !ok))) {
         w->bookmark = sl_time_add(s->mono, BOOKMARK_EVERY);
-        ok = tell_bookmark(w, sl_store_told(s->store), false) && ok;
+        ok = report_bookmark(w, sl_store_delivered(s->store), false) && ok;
     }
-    (void)sl_rq_settle(w->rq, ok);
+    (void)api_rq_settle(w->rq, ok);
 }
 
 static void on_timer(uv_timer_t *t) {
-    struct sl_lines *l = t->data;
+    struct api_lines *l = t->data;
     SL_VEC(sl_api_call) calls = {0}; /* what one is told may end others */
-    struct sl_stream *w;
+    struct api_stream *w;
     sl_time first = SL_TIME_NEVER;
 
     sl_apiserver_clock(l->s);
@@ -242,7 +243,7 @@ static void on_timer(uv_timer_t *t) {
     if (due(w) <= l->s->mono && w->rq->state == SL_RQ_STREAM)
         *sl_vec_push(&calls) = w->rq->id;
     for (uint32_t i = 0; i < calls.n; i++) {
-        struct sl_rq *rq = sl_rq_find(l->s, calls.v[i]);
+        struct api_rq *rq = api_rq_find(l->s, calls.v[i]);
         if (rq && rq->stream)
             act(rq->stream);
     }
@@ -253,7 +254,7 @@ static void on_timer(uv_timer_t *t) {
     arm(l, first);
 }
 
-static void arm(struct sl_lines *l, sl_time at) {
+static void arm(struct api_lines *l, sl_time at) {
     if (at >= l->timer_at)
         return;
     l->timer_at = at;
@@ -263,8 +264,8 @@ static void arm(struct sl_lines *l, sl_time at) {
 
 /* ---- life ---- */
 
-struct sl_lines *sl_lines_new(struct sl_apiserver *s) {
-    struct sl_lines *l = sl_alloc0(1, sizeof *l);
+struct api_lines *api_lines_new(struct sl_apiserver *s) {
+    struct api_lines *l = sl_alloc0(1, sizeof *l);
 
     l->s = s;
     TAILQ_INIT(&l->open);
@@ -284,7 +285,7 @@ static void on_timer_closed(uv_handle_t *h) {
     sl_freep(&t);
 }
 
-void sl_lines_free(struct sl_lines *l) {
+void api_lines_free(struct api_lines *l) {
     for (uint32_t i = 0; i < API_LINES; i++)
         sl_buf_done(&l->v[i].text);
     sl_buf_done(&l->scratch);
@@ -292,8 +293,8 @@ void sl_lines_free(struct sl_lines *l) {
     sl_freep(&l);
 }
 
-static bool check(struct sl_rq *rq) {
-    const struct sl_params *q = &rq->q;
+static bool check(struct api_rq *rq) {
+    const struct api_params *q = &rq->q;
     struct sl_field_errs errs = {.arena = &rq->arena};
     const struct sl_path *match = SL_PATH(NULL, "resourceVersionMatch");
 
@@ -307,22 +308,22 @@ static bool check(struct sl_rq *rq) {
             "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
     if (*q->version_match && strcmp(q->version_match, "NotOlderThan") != 0) {
         static const char *const words[] = {"NotOlderThan"};
-        sl_field_unsupported(&errs, match, sl_bad_str(q->version_match), words, 1);
+        sl_field_unsupported(&errs, match, sl_field_value_str(q->version_match), words, 1);
     }
     if (!errs.n)
         return true;
-    sl_rq_invalid(rq, "meta.k8s.io", "ListOptions", "", &errs);
+    api_rq_invalid(rq, "meta.k8s.io", "ListOptions", "", &errs);
     return false;
 }
 
-void sl_watch(struct sl_rq *rq) {
+void api_handle_watch(struct api_rq *rq) {
     struct sl_apiserver *s = rq->s;
-    struct sl_stream *w = sl_arena_alloc0(&rq->arena, 1, sizeof *w);
+    struct api_stream *w = sl_arena_alloc0(&rq->arena, 1, sizeof *w);
     uint64_t version = 0;
 
-    if (!check(rq) || !sl_filter_read(rq, &w->filter))
+    if (!check(rq) || !api_filter_read(rq, &w->filter))
         return;
-    if (*rq->q.version && !sl_version_read(rq, rq->q.version, &version))
+    if (*rq->q.version && !api_version_read(rq, rq->q.version, &version))
         return;
     bool all = rq->q.initial_events < 0 ? version == 0 : rq->q.initial_events == 1;
     w->rq = rq;
@@ -330,7 +331,7 @@ void sl_watch(struct sl_rq *rq) {
     w->bookmarks = rq->q.bookmarks == 1;
     w->ends_initial = rq->q.initial_events == 1 && w->bookmarks;
     if (all)
-        sl_collect(rq, &w->filter, "", "", &w->first);
+        api_found_collect(rq, &w->filter, "", "", &w->first);
     sl_span timeout =
         rq->q.timeout_s > 0 && rq->q.timeout_s < INT32_MAX
             ? rq->q.timeout_s * SL_SEC
@@ -341,27 +342,27 @@ void sl_watch(struct sl_rq *rq) {
     s->stats.watches_open++;
     rq->stream = w;
     rq->streams = true;
-    sl_rq_done(rq, all ? w->first.version : 0);
+    api_rq_done(rq, all ? w->first.version : 0);
 }
 
-static bool begin(struct sl_stream *w) {
-    struct sl_rq *rq = w->rq;
+static bool begin(struct api_stream *w) {
+    struct api_rq *rq = w->rq;
     bool ok = !w->dead;
 
     for (uint32_t i = 0; ok && i < w->first.v.n; i++)
-        ok = tell(w, names[SL_ADDED], w->first.v.v[i]);
+        ok = report(w, names[SL_ADDED], w->first.v.v[i]);
     if (ok && w->ends_initial)
-        ok = tell_bookmark(w, w->first.version, true);
-    sl_found_done(rq->s, &w->first);
+        ok = report_bookmark(w, w->first.version, true);
+    api_found_done(rq->s, &w->first);
     if (!ok)
         return false;
     /* In the whole cluster only what has no namespace is known by its name. */
-    const struct sl_filter *f = &w->filter;
+    const struct api_filter *f = &w->filter;
     bool all = !*f->ns && (!*f->name || rq->kind->namespaced);
     if (sl_store_watch_in(rq->s->store, rq->kind->number, w->from, all ? NULL : f->ns, f->name,
                           on_event, w, &w->watch) < 0) {
-        tell_status(
-            w, &(struct sl_status){
+        report_status(
+            w, &(struct api_status){
                    .code = 410,
                    .reason = "Expired",
                    .message = sl_arena_printf(&rq->arena, "too old resource version: %llu (%llu)",
@@ -372,30 +373,30 @@ static bool begin(struct sl_stream *w) {
     return true;
 }
 
-void sl_watch_begin(struct sl_rq *rq) {
-    struct sl_stream *w = rq->stream;
+void api_watch_begin(struct api_rq *rq) {
+    struct api_stream *w = rq->stream;
 
     rq->busy = true;
     rq->sink.begin(rq->sink.ctx, SL_JSON);
-    if (sl_rq_settle(rq, !rq->gone && begin(w)))
+    if (api_rq_settle(rq, !rq->gone && begin(w)))
         arm(rq->s->lines, due(w));
 }
 
-void sl_watch_free(struct sl_rq *rq) {
-    struct sl_stream *w = rq->stream;
+void api_watch_free(struct api_rq *rq) {
+    struct api_stream *w = rq->stream;
 
     if (!w)
         return;
     rq->stream = NULL;
     if (w->watch)
         sl_store_unwatch(rq->s->store, w->watch);
-    sl_found_done(rq->s, &w->first);
+    api_found_done(rq->s, &w->first);
     TAILQ_REMOVE(&rq->s->lines->open, w, link);
     rq->s->stats.watches_open--;
 }
 
-void sl_watch_end_all(struct sl_apiserver *s, const struct sl_kind *k) {
-    struct sl_stream *w, *next;
+void api_watch_end_all(struct sl_apiserver *s, const struct api_kind *k) {
+    struct api_stream *w, *next;
 
     for (w = TAILQ_FIRST(&s->lines->open); w; w = next) {
         next = TAILQ_NEXT(w, link);

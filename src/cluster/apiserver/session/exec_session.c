@@ -24,10 +24,10 @@ enum channel { IN, OUT, ERR, STATUS, SIZE, CHANNELS };
 static const char *const channel_names[CHANNELS] = {"stdin", "stdout", "stderr", "error", "resize"};
 
 struct talk {
-    struct sl_conv *conv; /* NULL: it is over */
-    const struct sl_api_runtime *rt;
-    struct sl_talk_spec spec; /* texts are in the request's arena */
-    uint32_t id[CHANNELS];    /* of their streams; NONE: not there */
+    struct api_session *conv; /* NULL: it is over */
+    const struct sl_api_kubelet *rt;
+    struct sl_exec_session_spec spec; /* texts are in the request's arena */
+    uint32_t id[CHANNELS];            /* of their streams; NONE: not there */
     bool wanted[CHANNELS];
     void *talk; /* the runtime's; NULL: not begun */
     struct sl_buf size;
@@ -71,7 +71,7 @@ static void put_success(struct sl_buf *b) {
 
 /* 'why': it could not be run, or NULL. */
 static void finish(struct talk *t, int code, const char *why) {
-    struct sl_conv *c = t->conv;
+    struct api_session *c = t->conv;
     struct sl_arena *a = &c->rq->arena;
     struct sl_buf b;
 
@@ -99,7 +99,7 @@ static void finish(struct talk *t, int code, const char *why) {
     sl_buf_done(&b);
     for (int i = 0; i < CHANNELS; i++)
         sl_streams_end(c->streams, t->id[i]);
-    sl_conv_over(c);
+    api_session_finish(c);
 }
 
 /* ---- the runtime speaks ---- */
@@ -109,17 +109,17 @@ static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
 
     sl_api_turn(t->conv->rq->s);
     sl_streams_send(t->conv->streams, t->id[is_err ? ERR : OUT], bytes, len);
-    if (!t->held && sl_conv_full(t->conv)) {
+    if (!t->held && api_session_full(t->conv)) {
         t->held = true;
-        t->rt->talk_hold(t->rt->ctx, t->talk, true);
+        t->rt->session_hold(t->rt->ctx, t->talk, true);
     }
-    sl_conv_turn(t->conv);
+    api_session_turn(t->conv);
 }
 
 static void on_room(void *ctx) {
     struct talk *t = ctx;
 
-    sl_conv_hold(t->conv, false);
+    api_session_hold(t->conv, false);
 }
 
 static void on_ended(void *ctx, int code, const char *why) {
@@ -127,30 +127,30 @@ static void on_ended(void *ctx, int code, const char *why) {
 
     sl_api_turn(t->conv->rq->s);
     finish(t, code, why);
-    sl_conv_turn(t->conv);
+    api_session_turn(t->conv);
 }
 
 static void open_talk(struct talk *t) {
-    static const struct sl_talk_events events = {on_output, on_room, on_ended};
+    static const struct sl_exec_session_events events = {on_output, on_room, on_ended};
     struct sl_err err = {0};
 
     (void)uv_timer_stop(&t->timer);
-    if (t->rt->talk_open(t->rt->ctx, &t->spec, &events, t, &t->talk, &err) < 0) {
+    if (t->rt->session_open(t->rt->ctx, &t->spec, &events, t, &t->talk, &err) < 0) {
         t->talk = NULL;
         finish(t, 0, err.text);
         return;
     }
-    if (t->early.len && !t->rt->talk_input(t->rt->ctx, t->talk, t->early.s, t->early.len))
-        sl_conv_hold(t->conv, true);
+    if (t->early.len && !t->rt->session_input(t->rt->ctx, t->talk, t->early.s, t->early.len))
+        api_session_hold(t->conv, true);
     sl_buf_done(&t->early);
     if (t->early_end)
-        t->rt->talk_input_end(t->rt->ctx, t->talk);
+        t->rt->session_input_end(t->rt->ctx, t->talk);
 }
 
 /* ---- the client speaks ---- */
 
-static void client_opened(void *ctx, uint32_t id, const struct sl_stream_head *h) {
-    struct sl_conv *c = ctx;
+static void client_opened(void *ctx, uint32_t id, const struct sl_streams_head *h) {
+    struct api_session *c = ctx;
     struct talk *t = c->own;
     bool all = true;
 
@@ -178,34 +178,34 @@ static void take_size(struct talk *t, const char *bytes, size_t len) {
         yyjson_val *v = yyjson_doc_get_root(doc);
         int64_t cols = sl_json_int(v, "Width", 0), rows = sl_json_int(v, "Height", 0);
         if (cols > 0 && rows > 0 && cols <= UINT16_MAX && rows <= UINT16_MAX && t->talk)
-            t->rt->talk_size(t->rt->ctx, t->talk, (uint16_t)cols, (uint16_t)rows);
+            t->rt->session_size(t->rt->ctx, t->talk, (uint16_t)cols, (uint16_t)rows);
         sl_buf_clear(&t->size);
     }
 }
 
 static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
-    struct sl_conv *c = ctx;
+    struct api_session *c = ctx;
     struct talk *t = c->own;
 
     if (id == t->id[IN] && t->talk) {
-        if (!t->rt->talk_input(t->rt->ctx, t->talk, bytes, len))
-            sl_conv_hold(c, true);
+        if (!t->rt->session_input(t->rt->ctx, t->talk, bytes, len))
+            api_session_hold(c, true);
     } else if (id == t->id[IN] && !c->over) {
         sl_buf_add(&t->early, bytes, len);
         if (sl_buf_full(&t->early)) /* the rest would be missing */
-            sl_conv_over(c);
+            api_session_finish(c);
     } else if (id == t->id[SIZE]) {
         take_size(t, bytes, len);
     }
 }
 
 static void client_ended(void *ctx, uint32_t id, bool reset) {
-    struct sl_conv *c = ctx;
+    struct api_session *c = ctx;
     struct talk *t = c->own;
 
     (void)reset; /* of an output that he does not want any more, the rest is thrown away */
     if (id == t->id[IN] && t->talk)
-        t->rt->talk_input_end(t->rt->ctx, t->talk);
+        t->rt->session_input_end(t->rt->ctx, t->talk);
     else if (id == t->id[IN])
         t->early_end = true;
 }
@@ -216,11 +216,11 @@ static void on_timer(uv_timer_t *h) {
     struct talk *t = h->data;
 
     sl_api_turn(t->conv->rq->s);
-    sl_conv_over(t->conv);
-    sl_conv_turn(t->conv);
+    api_session_finish(t->conv);
+    api_session_turn(t->conv);
 }
 
-static void begin(struct sl_conv *c) {
+static void begin(struct api_session *c) {
     struct talk *t = c->own;
 
     if (c->kind == SL_STREAMS_SPDY) {
@@ -234,13 +234,13 @@ static void begin(struct sl_conv *c) {
     open_talk(t);
 }
 
-static void room(struct sl_conv *c) {
+static void room(struct api_session *c) {
     struct talk *t = c->own;
 
     if (!t->held || !t->talk)
         return;
     t->held = false;
-    t->rt->talk_hold(t->rt->ctx, t->talk, false);
+    t->rt->session_hold(t->rt->ctx, t->talk, false);
 }
 
 static void on_closed(uv_handle_t *h) {
@@ -249,11 +249,11 @@ static void on_closed(uv_handle_t *h) {
     sl_freep(&t);
 }
 
-static void release(struct sl_conv *c) {
+static void release(struct api_session *c) {
     struct talk *t = c->own;
 
     if (t->talk)
-        t->rt->talk_close(t->rt->ctx, t->talk);
+        t->rt->session_close(t->rt->ctx, t->talk);
     t->talk = NULL;
     t->conv = NULL;
     sl_buf_done(&t->size);
@@ -263,7 +263,7 @@ static void release(struct sl_conv *c) {
 
 /* ---- the question ---- */
 
-static bool read_query(struct sl_rq *rq, struct sl_talk_spec *s) {
+static bool read_query(struct api_rq *rq, struct sl_exec_session_spec *s) {
     const struct {
         const char *key;
         bool *to;
@@ -272,16 +272,16 @@ static bool read_query(struct sl_rq *rq, struct sl_talk_spec *s) {
     SL_VEC(const char *) words = {0};
 
     s->container = "";
-    while (sl_query_next(&at, &rq->arena, &key, &value)) {
+    while (api_query_next(&at, &rq->arena, &key, &value)) {
         for (size_t i = 0; i < SL_LEN(flags); i++)
             if (strcmp(key, flags[i].key) == 0)
-                *flags[i].to = sl_conv_yes(value);
+                *flags[i].to = api_session_flag(value);
         if (strcmp(key, "container") == 0)
             s->container = value;
         if (strcmp(key, "command") == 0 && words.n < MAX_WORDS)
             *sl_vec_push(&words) = value;
     }
-    if (rq->sub->talk == SL_SUB_EXEC) {
+    if (rq->sub->upgrade == SL_SUB_EXEC) {
         const char **argv = sl_arena_alloc0(&rq->arena, words.n + 1, sizeof *argv);
         for (uint32_t i = 0; i < words.n; i++)
             argv[i] = words.v[i];
@@ -291,9 +291,9 @@ static bool read_query(struct sl_rq *rq, struct sl_talk_spec *s) {
     sl_vec_free(&words);
     s->err = s->err && !s->tty;
     if (too_long)
-        sl_rq_bad(rq, "a command has fewer than %u words", MAX_WORDS);
+        api_rq_bad(rq, "a command has fewer than %u words", MAX_WORDS);
     else if (nul)
-        sl_rq_bad(rq, "a command must not contain a NUL character");
+        api_rq_bad(rq, "a command must not contain a NUL character");
     return !too_long && !nul;
 }
 
@@ -308,39 +308,39 @@ static bool runs(yyjson_val *pod, const char *container) {
 }
 
 /* False: it was answered. */
-static bool check(struct sl_rq *rq, yyjson_val *pod, struct sl_talk_spec *s) {
-    struct sl_refusal no = {0};
-    const struct sl_api_runtime *rt = rq->s->runtime;
+static bool check(struct api_rq *rq, yyjson_val *pod, struct sl_exec_session_spec *s) {
+    struct api_refusal no = {0};
+    const struct sl_api_kubelet *rt = rq->s->runtime;
 
-    s->container = sl_pod_container(pod, s->container, &rq->arena, &no);
+    s->container = api_pod_container(pod, s->container, &rq->arena, &no);
     if (!s->container) {
-        sl_rq_fail(rq, no.status, no.reason, "%s", no.text);
+        api_rq_fail(rq, no.status, no.reason, "%s", no.text);
         return false;
     }
     s->container = sl_arena_strdup(&rq->arena, s->container);
     if (!*sl_json_str(pod, "spec.nodeName"))
-        sl_rq_bad(rq, "pod %s does not have a host assigned", rq->name);
+        api_rq_bad(rq, "pod %s does not have a host assigned", rq->name);
     else if (!s->in && !s->out && !s->err)
-        sl_rq_bad(rq, "you must specify at least 1 of stdin, stdout, stderr");
+        api_rq_bad(rq, "you must specify at least 1 of stdin, stdout, stderr");
     else if (s->argv && !s->argv[0])
-        sl_rq_bad(rq, "you must specify a command");
+        api_rq_bad(rq, "you must specify a command");
     else if (!rq->upgrade)
-        sl_rq_bad(rq, "Upgrade request required");
-    else if (!rt || !rt->talk_open || !runs(pod, s->container))
-        sl_rq_fail(rq, 500, "InternalError", "container not found (\"%s\")", s->container);
+        api_rq_bad(rq, "Upgrade request required");
+    else if (!rt || !rt->session_open || !runs(pod, s->container))
+        api_rq_fail(rq, 500, "InternalError", "container not found (\"%s\")", s->container);
     else
         return true;
     return false;
 }
 
-void sl_talk_ask(struct sl_rq *rq, yyjson_val *pod) {
-    static const struct sl_conv_ops ops = {
+void api_exec_start(struct api_rq *rq, yyjson_val *pod) {
+    static const struct api_session_ops ops = {
         .events = {client_opened, client_data, client_ended},
         .begin = begin,
-        .room = room,
+        .writable = room,
         .release = release,
     };
-    struct sl_talk_spec s = {0};
+    struct sl_exec_session_spec s = {0};
 
     if (!read_query(rq, &s) || !check(rq, pod, &s))
         return;
@@ -348,7 +348,7 @@ void sl_talk_ask(struct sl_rq *rq, yyjson_val *pod) {
     s.pod = rq->name;
     s.uid = sl_arena_strdup(&rq->arena, sl_json_str(pod, "metadata.uid"));
     struct talk *t = sl_alloc0(1, sizeof *t);
-    struct sl_conv *c = sl_conv_new(rq, &ops, t);
+    struct api_session *c = api_session_new(rq, &ops, t);
     if (!c) {
         sl_freep(&t);
         return;
@@ -368,5 +368,5 @@ void sl_talk_ask(struct sl_rq *rq, yyjson_val *pod) {
     t->wanted[ERR] = s.err;
     t->wanted[STATUS] = true;
     t->wanted[SIZE] = s.tty && c->version >= 3;
-    sl_conv_go(c);
+    api_session_upgrade(c);
 }

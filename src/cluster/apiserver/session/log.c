@@ -10,33 +10,33 @@
 
 #define LOOK_EVERY_MS 100u
 
-struct sl_log_stream {
-    struct sl_rq *rq;
-    struct sl_log *log;
+struct api_log_stream {
+    struct api_rq *rq;
+    struct api_log *log;
     struct sl_buf out;
     uv_timer_t timer;
 };
 
 static void on_closed(uv_handle_t *h) {
-    struct sl_log_stream *l = h->data;
+    struct api_log_stream *l = h->data;
     sl_freep(&l);
 }
 
-void sl_log_end(struct sl_rq *rq) {
-    struct sl_log_stream *l = rq->log;
+void api_log_end(struct api_rq *rq) {
+    struct api_log_stream *l = rq->log;
 
     if (!l)
         return;
     rq->log = NULL;
-    sl_log_free(l->log);
+    api_log_free(l->log);
     sl_buf_done(&l->out);
     uv_close((uv_handle_t *)&l->timer, on_closed);
 }
 
-static void look(struct sl_log_stream *l);
+static void look(struct api_log_stream *l);
 
 static void on_timer(uv_timer_t *t) {
-    struct sl_log_stream *l = t->data;
+    struct api_log_stream *l = t->data;
 
     sl_api_turn(l->rq->s);
     l->rq->busy = true;
@@ -44,48 +44,48 @@ static void on_timer(uv_timer_t *t) {
 }
 
 /* Sends what there is; comes back for more while there may be more. */
-static void look(struct sl_log_stream *l) {
-    struct sl_rq *rq = l->rq;
+static void look(struct api_log_stream *l) {
+    struct api_rq *rq = l->rq;
 
     sl_buf_clear(&l->out);
-    bool more = sl_log_step(l->log, &l->out);
+    bool more = api_log_step(l->log, &l->out);
     bool ok = !l->out.len || rq->sink.piece(rq->sink.ctx, l->out.s, l->out.len);
-    if (sl_rq_settle(rq, ok && more))
+    if (api_rq_settle(rq, ok && more))
         (void)uv_timer_start(&l->timer, on_timer, l->out.len ? 0 : LOOK_EVERY_MS, 0);
 }
 
-void sl_log_begin(struct sl_rq *rq) {
+void api_log_begin(struct api_rq *rq) {
     rq->busy = true;
     rq->sink.begin(rq->sink.ctx, "text/plain");
     if (rq->gone)
-        (void)sl_rq_settle(rq, false);
+        (void)api_rq_settle(rq, false);
     else
         look(rq->log);
 }
 
-void sl_log_get(struct sl_rq *rq, struct sl_object *pod) {
+void api_log_get(struct api_rq *rq, struct sl_store_object *pod) {
     const char *at = rq->query, *key, *value;
-    struct sl_log_query q;
-    struct sl_refusal no = {0};
-    struct sl_log *log = NULL;
+    struct api_log_query q;
+    struct api_refusal no = {0};
+    struct api_log *log = NULL;
 
     if (!pod) {
-        sl_rq_not_found(rq, rq->kind, rq->name);
+        api_rq_not_found(rq, rq->kind, rq->name);
         return;
     }
-    sl_log_query_init(&q);
-    while (!no.status && sl_query_next(&at, &rq->arena, &key, &value))
-        (void)sl_log_param(&q, key, value, &rq->arena, &no);
+    api_log_query_init(&q);
+    while (!no.status && api_query_next(&at, &rq->arena, &key, &value))
+        (void)api_log_param(&q, key, value, &rq->arena, &no);
     if (!no.status) {
         _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(pod->text, pod->len, 0);
-        log = sl_log_open(rq->s->runtime, yyjson_doc_get_root(doc), &q, rq->now, &rq->arena, &no);
+        log = api_log_open(rq->s->runtime, yyjson_doc_get_root(doc), &q, rq->now, &rq->arena, &no);
     }
     if (!log) {
-        sl_rq_fail(rq, no.status ? no.status : 500, no.status ? no.reason : "InternalError", "%s",
-                   no.status ? no.text : "no log");
+        api_rq_fail(rq, no.status ? no.status : 500, no.status ? no.reason : "InternalError", "%s",
+                    no.status ? no.text : "no log");
         return;
     }
-    struct sl_log_stream *l = sl_alloc0(1, sizeof *l);
+    struct api_log_stream *l = sl_alloc0(1, sizeof *l);
     l->rq = rq;
     l->log = log;
     sl_buf_init(&l->out, API_LOG_PIECE);
@@ -93,5 +93,5 @@ void sl_log_get(struct sl_rq *rq, struct sl_object *pod) {
     l->timer.data = l;
     rq->log = l;
     rq->streams = true;
-    sl_rq_done(rq, pod->version);
+    api_rq_done(rq, pod->version);
 }

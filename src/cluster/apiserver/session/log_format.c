@@ -16,8 +16,8 @@
 #include "core/base/stamp.h"
 #include "lib/json/json.h"
 
-struct sl_log {
-    const struct sl_api_runtime *rt;
+struct api_log {
+    const struct sl_api_kubelet *rt;
     void *source; /* NULL: there is nothing, and never will be */
     bool follow, timestamps;
     uint64_t offset;
@@ -31,21 +31,21 @@ struct sl_log {
 
 /* ---- the query ---- */
 
-void sl_log_query_init(struct sl_log_query *q) {
-    *q = (struct sl_log_query){.container = "",
-                               .since_time = "",
-                               .tail_lines = -1,
-                               .since_seconds = -1,
-                               .limit_bytes = -1};
+void api_log_query_init(struct api_log_query *q) {
+    *q = (struct api_log_query){.container = "",
+                                .since_time = "",
+                                .tail_lines = -1,
+                                .since_seconds = -1,
+                                .limit_bytes = -1};
 }
 
-static bool wrong(struct sl_refusal *no, int status, const char *reason, const char *text) {
-    *no = (struct sl_refusal){.status = status, .reason = reason, .text = text};
+static bool wrong(struct api_refusal *no, int status, const char *reason, const char *text) {
+    *no = (struct api_refusal){.status = status, .reason = reason, .text = text};
     return false;
 }
 
 static bool read_number(const char *key, const char *value, int64_t low, int64_t *ret,
-                        struct sl_arena *arena, struct sl_refusal *no) {
+                        struct sl_arena *arena, struct api_refusal *no) {
     char *end;
 
     errno = 0;
@@ -64,8 +64,8 @@ static bool read_number(const char *key, const char *value, int64_t low, int64_t
     return true;
 }
 
-bool sl_log_param(struct sl_log_query *q, const char *key, const char *value,
-                  struct sl_arena *arena, struct sl_refusal *no) {
+bool api_log_param(struct api_log_query *q, const char *key, const char *value,
+                   struct sl_arena *arena, struct api_refusal *no) {
     const struct {
         const char *key;
         bool *to;
@@ -116,8 +116,8 @@ static const char *names_of(yyjson_val *list, struct sl_arena *arena) {
     return text;
 }
 
-const char *sl_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
-                             struct sl_refusal *no) {
+const char *api_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
+                              struct api_refusal *no) {
     static const char *const lists[] = {"spec.containers", "spec.initContainers",
                                         "spec.ephemeralContainers"};
     yyjson_val *main = sl_json_at(pod, lists[0]), *inits = sl_json_at(pod, lists[1]);
@@ -174,14 +174,14 @@ static bool read_record(const char *s, size_t len, struct record *r) {
     return true;
 }
 
-static void give(struct sl_log *l, struct sl_buf *out, const char *s, size_t len) {
+static void give(struct api_log *l, struct sl_buf *out, const char *s, size_t len) {
     if (len > l->room)
         len = (size_t)l->room;
     l->room -= len;
     sl_buf_add(out, s, len);
 }
 
-static void take_record(struct sl_log *l, const char *s, size_t len, struct sl_buf *out) {
+static void take_record(struct api_log *l, const char *s, size_t len, struct sl_buf *out) {
     struct record r;
     bool begins = !l->within;
 
@@ -205,7 +205,7 @@ static void take_record(struct sl_log *l, const char *s, size_t len, struct sl_b
 
 /* A chunk of the log: into 'out', or its lines are only counted (NULL). False: there was nothing
  * new. */
-static bool read_chunk(struct sl_log *l, struct sl_buf *out, uint64_t *ret_lines, bool *ret_end) {
+static bool read_chunk(struct api_log *l, struct sl_buf *out, uint64_t *ret_lines, bool *ret_end) {
     _cleanup_(sl_buf_done) struct sl_buf chunk = SL_BUF(API_LOG_CHUNK);
     const char *p, *end, *newline;
 
@@ -227,7 +227,7 @@ static bool read_chunk(struct sl_log *l, struct sl_buf *out, uint64_t *ret_lines
     return n > 0;
 }
 
-bool sl_log_step(struct sl_log *l, struct sl_buf *out) {
+bool api_log_step(struct api_log *l, struct sl_buf *out) {
     bool end = true, more;
 
     if (!l->source || l->room == 0)
@@ -239,7 +239,7 @@ bool sl_log_step(struct sl_log *l, struct sl_buf *out) {
 }
 
 /* Where the last lines begin: the log is read twice. */
-static void skip_to_tail(struct sl_log *l, uint64_t tail) {
+static void skip_to_tail(struct api_log *l, uint64_t tail) {
     uint64_t lines = 0;
     bool end = false;
 
@@ -250,18 +250,18 @@ static void skip_to_tail(struct sl_log *l, uint64_t tail) {
     sl_buf_clear(&l->part);
 }
 
-struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
-                           const struct sl_log_query *q, sl_time now, struct sl_arena *arena,
-                           struct sl_refusal *no) {
-    const char *container = sl_pod_container(pod, q->container, arena, no),
+struct api_log *api_log_open(const struct sl_api_kubelet *rt, yyjson_val *pod,
+                             const struct api_log_query *q, sl_time now, struct sl_arena *arena,
+                             struct api_refusal *no) {
+    const char *container = api_pod_container(pod, q->container, arena, no),
                *name = sl_json_str(pod, "metadata.name");
     struct sl_err err = {0};
-    struct sl_log *l;
+    struct api_log *l;
 
     if (!container)
         return NULL;
     l = sl_alloc0(1, sizeof(*l));
-    *l = (struct sl_log){
+    *l = (struct api_log){
         .rt = rt, .follow = q->follow, .timestamps = q->timestamps, .since = INT64_MIN};
     l->room = q->limit_bytes >= 0 ? (uint64_t)q->limit_bytes : UINT64_MAX;
     sl_buf_init(&l->part, API_LOG_RECORD);
@@ -282,7 +282,7 @@ struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
                               container, name)
                         : sl_arena_strdup(arena, err.text));
         l->source = NULL;
-        sl_log_free(l);
+        api_log_free(l);
         return NULL;
     }
     if (q->tail_lines >= 0)
@@ -290,7 +290,7 @@ struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
     return l;
 }
 
-void sl_log_free(struct sl_log *l) {
+void api_log_free(struct api_log *l) {
     if (!l)
         return;
     if (l->source)

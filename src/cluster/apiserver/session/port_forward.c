@@ -51,8 +51,8 @@ struct write {
 };
 
 struct forward {
-    struct sl_conv *conv; /* NULL: it is over */
-    const char *refused;  /* nothing can be reached, for this reason; NULL */
+    struct api_session *conv; /* NULL: it is over */
+    const char *refused;      /* nothing can be reached, for this reason; NULL */
     uint16_t ports[MAX_PORTS];
     uint32_t n_ports;
     TAILQ_HEAD(, link) links;
@@ -78,7 +78,7 @@ static void hold_if_slow(struct forward *f) {
     bool slow = f->queued > (f->slow ? WRITE_LOW : WRITE_HIGH);
 
     if (slow != f->slow)
-        sl_conv_hold(f->conv, slow);
+        api_session_hold(f->conv, slow);
     f->slow = slow;
 }
 
@@ -107,7 +107,7 @@ static void end_link(struct link *l) {
 }
 
 static void fail_link(struct link *l, const char *why) {
-    struct sl_conv *c = l->f->conv;
+    struct api_session *c = l->f->conv;
     char text[600];
 
     int n = snprintf(text, sizeof text, "error forwarding port %u to pod %s, uid : %s", l->port,
@@ -140,7 +140,7 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
     if (n == 0 || !l->f)
         return;
     struct forward *f = l->f;
-    struct sl_conv *c = f->conv;
+    struct api_session *c = f->conv;
     sl_api_turn(c->rq->s);
     if (n > 0) {
         sl_streams_send(c->streams, l->data, buf->base, (size_t)n);
@@ -153,9 +153,9 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
     } else {
         fail_link(l, uv_strerror((int)n));
     }
-    if (sl_conv_full(c))
+    if (api_session_full(c))
         pause_all(f, true);
-    sl_conv_turn(c);
+    api_session_turn(c);
 }
 
 static void listen_to(struct link *l, bool on) {
@@ -200,17 +200,17 @@ static void on_connected(uv_connect_t *req, int status) {
 
     if (!l->f)
         return;
-    struct sl_conv *c = l->f->conv;
+    struct api_session *c = l->f->conv;
     sl_api_turn(c->rq->s);
     if (status < 0) {
         char why[200];
         sl_fmt_short(why, sizeof why, "dial tcp 127.0.0.1:%u: %s", l->port, uv_strerror(status));
         fail_link(l, why);
-        sl_conv_turn(c);
+        api_session_turn(c);
         return;
     }
     l->connected = true;
-    listen_to(l, !sl_conv_full(c));
+    listen_to(l, !api_session_full(c));
     shut_if_ended(l);
 }
 
@@ -231,7 +231,7 @@ static void send_to_port(struct link *l, const char *bytes, size_t len) {
 }
 
 static void dial(struct link *l) {
-    struct sl_conv *c = l->f->conv;
+    struct api_session *c = l->f->conv;
     const struct sockaddr_in to = {
         .sin_family = AF_INET,
         .sin_port = htons(l->port),
@@ -258,7 +258,7 @@ static void dial(struct link *l) {
 }
 
 static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
-    struct sl_conv *c = ctx;
+    struct api_session *c = ctx;
     struct forward *f = c->own;
     struct link *l;
 
@@ -282,7 +282,7 @@ static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
 }
 
 static void client_ended(void *ctx, uint32_t id, bool reset) {
-    struct sl_conv *c = ctx;
+    struct api_session *c = ctx;
     struct forward *f = c->own;
     struct link *l;
 
@@ -329,15 +329,15 @@ static bool read_port(const char *text, uint16_t *ret) {
 }
 
 /* The stream before it, of a client that does not number its requests. */
-static void name_request(char out[64], const struct sl_stream_head *h, uint32_t id, bool data) {
+static void name_request(char out[64], const struct sl_streams_head *h, uint32_t id, bool data) {
     if (*h->request)
         sl_fmt_short(out, 64, "%s", h->request);
     else
         sl_fmt_short(out, 64, "stream %u", data ? id - 2 : id);
 }
 
-static void client_opened(void *ctx, uint32_t id, const struct sl_stream_head *h) {
-    struct sl_conv *c = ctx;
+static void client_opened(void *ctx, uint32_t id, const struct sl_streams_head *h) {
+    struct api_session *c = ctx;
     struct forward *f = c->own;
     const bool data = strcmp(h->type, "data") == 0;
     char request[64];
@@ -366,7 +366,7 @@ static void client_opened(void *ctx, uint32_t id, const struct sl_stream_head *h
         dial(l);
 }
 
-static void begin(struct sl_conv *c) {
+static void begin(struct api_session *c) {
     struct forward *f = c->own;
 
     if (c->kind != SL_STREAMS_CHANNELS)
@@ -383,11 +383,11 @@ static void begin(struct sl_conv *c) {
     }
 }
 
-static void room(struct sl_conv *c) {
+static void room(struct api_session *c) {
     pause_all(c->own, false);
 }
 
-static void release(struct sl_conv *c) {
+static void release(struct api_session *c) {
     struct forward *f = c->own;
 
     while (!TAILQ_EMPTY(&f->links))
@@ -398,16 +398,16 @@ static void release(struct sl_conv *c) {
 /* ---- the question ---- */
 
 /* "80", "80,443", or several of them. False: it was answered. */
-static bool read_ports(struct sl_rq *rq, struct forward *f) {
+static bool read_ports(struct api_rq *rq, struct forward *f) {
     const char *at = rq->query, *key, *value;
 
-    while (sl_query_next(&at, &rq->arena, &key, &value))
+    while (api_query_next(&at, &rq->arena, &key, &value))
         while (strcmp(key, "ports") == 0 && *value) {
             size_t len = strcspn(value, ",");
             const char *one = sl_arena_strndup(&rq->arena, value, len);
             if (f->n_ports == MAX_PORTS || !read_port(one, &f->ports[f->n_ports])) {
-                sl_rq_bad(rq, "unable to parse \"%s\" as a port, or there are more than %u", one,
-                          MAX_PORTS);
+                api_rq_bad(rq, "unable to parse \"%s\" as a port, or there are more than %u", one,
+                           MAX_PORTS);
                 return false;
             }
             f->n_ports++;
@@ -416,25 +416,25 @@ static bool read_ports(struct sl_rq *rq, struct forward *f) {
     return true;
 }
 
-void sl_forward_ask(struct sl_rq *rq, yyjson_val *pod) {
-    static const struct sl_conv_ops ops = {
+void api_forward_start(struct api_rq *rq, yyjson_val *pod) {
+    static const struct api_session_ops ops = {
         .events = {client_opened, client_data, client_ended},
         .begin = begin,
-        .room = room,
+        .writable = room,
         .release = release,
     };
 
     if (!*sl_json_str(pod, "spec.nodeName")) {
-        sl_rq_bad(rq, "pod %s does not have a host assigned", rq->name);
+        api_rq_bad(rq, "pod %s does not have a host assigned", rq->name);
         return;
     }
     struct forward *f = sl_alloc0(1, sizeof *f);
     TAILQ_INIT(&f->links);
-    struct sl_conv *c = read_ports(rq, f) ? sl_conv_new(rq, &ops, f) : NULL;
+    struct api_session *c = read_ports(rq, f) ? api_session_new(rq, &ops, f) : NULL;
     if (c && c->kind == SL_STREAMS_CHANNELS && f->n_ports == 0) {
         sl_streams_free(c->streams);
         sl_freep(&c);
-        sl_rq_bad(rq, "query parameter \"ports\" is required");
+        api_rq_bad(rq, "query parameter \"ports\" is required");
     }
     if (!c) {
         sl_freep(&f);
@@ -447,5 +447,5 @@ void sl_forward_ask(struct sl_rq *rq, yyjson_val *pod) {
             sl_arena_printf(&rq->arena, "it runs on the simulated node %s: nothing listens",
                             sl_json_str(pod, "spec.nodeName"));
     f->conv = c;
-    sl_conv_go(c);
+    api_session_upgrade(c);
 }

@@ -56,7 +56,7 @@ static const struct protocol *choose(const char *list, bool websocket, bool forw
     return NULL;
 }
 
-static void add_header(struct sl_conv *c, const char *name, const char *value) {
+static void add_header(struct api_session *c, const char *name, const char *value) {
     uint32_t n = 0;
 
     while (c->headers[n])
@@ -66,7 +66,7 @@ static void add_header(struct sl_conv *c, const char *name, const char *value) {
     c->headers[n + 1] = value;
 }
 
-static const char *served(struct sl_rq *rq, bool websocket, bool forward) {
+static const char *served(struct api_rq *rq, bool websocket, bool forward) {
     const char *text = "";
 
     for (size_t i = 0; i < SL_LEN(protocols); i++)
@@ -76,32 +76,34 @@ static const char *served(struct sl_rq *rq, bool websocket, bool forward) {
     return text;
 }
 
-struct sl_conv *sl_conv_new(struct sl_rq *rq, const struct sl_conv_ops *ops, void *own) {
+struct api_session *api_session_new(struct api_rq *rq, const struct api_session_ops *ops,
+                                    void *own) {
     const struct sl_api_upgrade *up = rq->upgrade;
     const bool websocket = up && strcasecmp(up->to, "websocket") == 0;
-    const bool forward = rq->sub->talk == SL_SUB_FORWARD;
+    const bool forward = rq->sub->upgrade == SL_SUB_FORWARD;
     char accept[SL_WS_ACCEPT];
 
     if (!up || !rq->sink.upgrade || (!websocket && strcasecmp(up->to, "SPDY/3.1") != 0)) {
-        sl_rq_bad(rq, "Upgrade request required");
+        api_rq_bad(rq, "Upgrade request required");
         return NULL;
     }
     if (websocket && (strcmp(rq->method, "GET") != 0 || strcmp(up->version, "13") != 0 ||
                       !sl_ws_accept(up->key, accept))) {
-        sl_rq_bad(rq, "the WebSocket handshake is wrong: it is a GET with Sec-WebSocket-Version 13 "
-                      "and a Sec-WebSocket-Key");
+        api_rq_bad(rq,
+                   "the WebSocket handshake is wrong: it is a GET with Sec-WebSocket-Version 13 "
+                   "and a Sec-WebSocket-Key");
         return NULL;
     }
     const char *wanted = websocket ? up->protocols : up->streams;
     const struct protocol *p = choose(wanted, websocket, forward);
     if (!p) {
-        sl_rq_fail(rq, websocket ? 400 : 403, websocket ? "BadRequest" : "Forbidden",
-                   "unable to upgrade: unable to negotiate protocol: client supports [%s], server "
-                   "accepts [%s]",
-                   wanted, served(rq, websocket, forward));
+        api_rq_fail(rq, websocket ? 400 : 403, websocket ? "BadRequest" : "Forbidden",
+                    "unable to upgrade: unable to negotiate protocol: client supports [%s], server "
+                    "accepts [%s]",
+                    wanted, served(rq, websocket, forward));
         return NULL;
     }
-    struct sl_conv *c = sl_alloc0(1, sizeof *c);
+    struct api_session *c = sl_alloc0(1, sizeof *c);
     c->rq = rq;
     c->ops = ops;
     c->own = own;
@@ -119,8 +121,8 @@ struct sl_conv *sl_conv_new(struct sl_rq *rq, const struct sl_conv_ops *ops, voi
 
 /* ---- the wire ---- */
 
-void sl_conv_turn(struct sl_conv *c) {
-    struct sl_rq *rq = c->rq;
+void api_session_turn(struct api_session *c) {
+    struct api_rq *rq = c->rq;
     struct sl_buf *out = sl_streams_out(c->streams);
     bool ok = !sl_buf_full(out);
 
@@ -128,62 +130,63 @@ void sl_conv_turn(struct sl_conv *c) {
     if (ok && out->len > 0 && !rq->gone)
         ok = rq->sink.piece(rq->sink.ctx, out->s, out->len);
     sl_buf_clear(out);
-    (void)sl_rq_settle(rq, ok && !c->over);
+    (void)api_rq_settle(rq, ok && !c->over);
 }
 
-void sl_conv_hold(struct sl_conv *c, bool hold) {
+void api_session_hold(struct api_session *c, bool hold) {
     c->rq->sink.hold(c->rq->sink.ctx, hold);
 }
 
-bool sl_conv_full(const struct sl_conv *c) {
-    return c->rq->sink.waiting(c->rq->sink.ctx) + sl_streams_out(c->streams)->len > SL_CONV_HIGH;
+bool api_session_full(const struct api_session *c) {
+    return c->rq->sink.waiting(c->rq->sink.ctx) + sl_streams_out(c->streams)->len >
+           API_SESSION_HIGH;
 }
 
-void sl_conv_over(struct sl_conv *c) {
+void api_session_finish(struct api_session *c) {
     sl_streams_close(c->streams);
     c->over = true;
 }
 
 static void on_bytes(void *ctx, const char *bytes, size_t len) {
-    struct sl_conv *c = ctx;
+    struct api_session *c = ctx;
 
     sl_api_turn(c->rq->s);
     if (!c->over && !sl_streams_take(c->streams, bytes, len))
         c->over = true;
-    sl_conv_turn(c);
+    api_session_turn(c);
 }
 
 static void on_room(void *ctx) {
-    struct sl_conv *c = ctx;
+    struct api_session *c = ctx;
 
     sl_api_turn(c->rq->s);
-    c->ops->room(c);
+    c->ops->writable(c);
 }
 
-void sl_conv_go(struct sl_conv *c) {
-    struct sl_rq *rq = c->rq;
+void api_session_upgrade(struct api_session *c) {
+    struct api_rq *rq = c->rq;
 
-    rq->conv = c;
+    rq->session = c;
     rq->streams = true;
-    sl_rq_done(rq, sl_store_version(rq->s->store));
+    api_rq_done(rq, sl_store_version(rq->s->store));
 }
 
-void sl_conv_begin(struct sl_rq *rq) {
-    static const struct sl_api_wire wire = {.bytes = on_bytes, .room = on_room};
+void api_session_begin(struct api_rq *rq) {
+    static const struct sl_api_upgrade_events wire = {.bytes = on_bytes, .writable = on_room};
 
     rq->busy = true;
-    rq->sink.upgrade(rq->sink.ctx, rq->conv->headers, &wire, rq->conv);
+    rq->sink.upgrade(rq->sink.ctx, rq->session->headers, &wire, rq->session);
     if (!rq->gone)
-        rq->conv->ops->begin(rq->conv);
-    sl_conv_turn(rq->conv);
+        rq->session->ops->begin(rq->session);
+    api_session_turn(rq->session);
 }
 
-void sl_conv_end(struct sl_rq *rq) {
-    struct sl_conv *c = rq->conv;
+void api_session_end(struct api_rq *rq) {
+    struct api_session *c = rq->session;
 
     if (!c)
         return;
-    rq->conv = NULL;
+    rq->session = NULL;
     c->ops->release(c);
     sl_streams_free(c->streams);
     sl_freep(&c);
@@ -191,20 +194,20 @@ void sl_conv_end(struct sl_rq *rq) {
 
 /* ---- who is asked ---- */
 
-bool sl_conv_yes(const char *value) {
+bool api_session_flag(const char *value) {
     return strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0;
 }
 
-void sl_conv_ask(struct sl_rq *rq) {
-    struct sl_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
+void api_session_start(struct api_rq *rq) {
+    struct sl_store_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
 
     if (!o) {
-        sl_rq_not_found(rq, rq->kind, rq->name);
+        api_rq_not_found(rq, rq->kind, rq->name);
         return;
     }
     _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
-    if (rq->sub->talk == SL_SUB_FORWARD)
-        sl_forward_ask(rq, yyjson_doc_get_root(doc));
+    if (rq->sub->upgrade == SL_SUB_FORWARD)
+        api_forward_start(rq, yyjson_doc_get_root(doc));
     else
-        sl_talk_ask(rq, yyjson_doc_get_root(doc));
+        api_exec_start(rq, yyjson_doc_get_root(doc));
 }

@@ -8,20 +8,20 @@
 #include "core/model/labels.h"
 #include "lib/json/json.h"
 
-void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_jw *out) {
-    sl_cell_age(sl_json_at(object, "metadata.creationTimestamp"), now, out);
+void api_cell_created_age(yyjson_val *object, sl_time now, struct sl_jw *out) {
+    api_cell_age(sl_json_at(object, "metadata.creationTimestamp"), now, out);
 }
 
-void sl_cell_str(yyjson_val *object, const char *path, const char *otherwise, struct sl_jw *out) {
+void api_cell_str(yyjson_val *object, const char *path, const char *fallback, struct sl_jw *out) {
     const char *s = sl_json_str(object, path);
-    sl_jw_str(out, NULL, *s ? s : otherwise);
+    sl_jw_str(out, NULL, *s ? s : fallback);
 }
 
-void sl_cell_int(yyjson_val *object, const char *path, struct sl_jw *out) {
+void api_cell_int(yyjson_val *object, const char *path, struct sl_jw *out) {
     sl_jw_int(out, NULL, sl_json_int(object, path, 0));
 }
 
-void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_jw *out) {
+void api_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *c;
@@ -102,26 +102,26 @@ static void print_terms(yyjson_val *map, yyjson_val *exprs, struct sl_buf *out) 
     sl_freep(&terms);
 }
 
-void sl_selector_print(yyjson_val *selector, struct sl_buf *out) {
+void api_selector_print(yyjson_val *selector, struct sl_buf *out) {
     print_terms(sl_json_get(selector, "matchLabels"), sl_json_get(selector, "matchExpressions"),
                 out);
 }
 
-void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_jw *out) {
+void api_cell_selector(yyjson_val *selector, const char *empty, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
-    sl_selector_print(selector, &text);
+    api_selector_print(selector, &text);
     sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : empty);
 }
 
-void sl_cell_labels(yyjson_val *map, struct sl_jw *out) {
+void api_cell_labels(yyjson_val *map, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     print_terms(map, NULL, &text);
     sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : "<none>");
 }
 
-void sl_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
+void api_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
     static const char *const words[][2] = {{"ReadWriteOnce", "RWO"},
                                            {"ReadOnlyMany", "ROX"},
                                            {"ReadWriteMany", "RWX"},
@@ -143,13 +143,13 @@ void sl_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
 
 /* ---- which kind has which ---- */
 
-struct sl_columns sl_columns_of(const char *kind) {
-    const struct sl_kind_columns *const tables[] = {sl_columns_core, sl_columns_work,
-                                                    sl_columns_misc};
+struct api_columns api_columns_of(const char *kind) {
+    const struct api_kind_columns *const tables[] = {api_columns_core, api_columns_work,
+                                                     api_columns_misc};
 
     for (size_t t = 0; t < SL_LEN(tables); t++)
-        for (const struct sl_kind_columns *c = tables[t]; c->kind; c++)
+        for (const struct api_kind_columns *c = tables[t]; c->kind; c++)
             if (strcmp(c->kind, kind) == 0)
                 return c->columns;
-    return (struct sl_columns){sl_columns_plain, SL_LEN(sl_columns_plain)};
+    return (struct api_columns){api_columns_plain, SL_LEN(api_columns_plain)};
 }

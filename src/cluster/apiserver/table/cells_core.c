@@ -15,17 +15,17 @@
 
 static void template_names(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_containers(sl_json_at(o, "template.spec"), "name", out);
+    api_cell_containers(sl_json_at(o, "template.spec"), "name", out);
 }
 static void template_images(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_containers(sl_json_at(o, "template.spec"), "image", out);
+    api_cell_containers(sl_json_at(o, "template.spec"), "image", out);
 }
 static void template_labels(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_labels(sl_json_at(o, "template.metadata.labels"), out);
+    api_cell_labels(sl_json_at(o, "template.metadata.labels"), out);
 }
-static const struct sl_column templates[] = {
+static const struct api_column templates[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Containers", "string", "Names of its containers.", template_names),
     SL_COLUMN("Images", "string", "Images of its containers.", template_images),
@@ -80,8 +80,8 @@ static void node_roles(yyjson_val *o, sl_time now, struct sl_jw *out) {
 }
 
 static void node_address(yyjson_val *o, const char *type, struct sl_jw *out) {
-    sl_cell_str(sl_json_find(sl_json_at(o, "status.addresses"), "type", type), "address", "<none>",
-                out);
+    api_cell_str(sl_json_find(sl_json_at(o, "status.addresses"), "type", type), "address", "<none>",
+                 out);
 }
 static void node_internal(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
@@ -106,7 +106,7 @@ SL_STR_CELL(node_version, "status.nodeInfo.kubeletVersion", "")
 SL_STR_CELL(node_os, "status.nodeInfo.osImage", "<unknown>")
 SL_STR_CELL(node_runtime, "status.nodeInfo.containerRuntimeVersion", "<unknown>")
 
-static const struct sl_column nodes[] = {
+static const struct api_column nodes[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Status", "string", "Readiness and schedulability of the node.", node_status),
     SL_COLUMN("Roles", "string", "Roles of the node, from labels.", node_roles),
@@ -145,7 +145,7 @@ static void service_external(yyjson_val *o, sl_time now, struct sl_jw *out) {
 
     (void)now;
     if (strcmp(type, "ExternalName") == 0) {
-        sl_cell_str(o, "spec.externalName", "", out);
+        api_cell_str(o, "spec.externalName", "", out);
         return;
     }
     if (strcmp(type, "LoadBalancer") == 0) {
@@ -177,11 +177,11 @@ static void service_ports(yyjson_val *o, sl_time now, struct sl_jw *out) {
 }
 static void service_selector(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_labels(sl_json_at(o, "spec.selector"), out);
+    api_cell_labels(sl_json_at(o, "spec.selector"), out);
 }
 SL_STR_CELL(service_type, "spec.type", "")
 
-static const struct sl_column services[] = {
+static const struct api_column services[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Type", "string", "Type of the service.", service_type),
     SL_COLUMN("Cluster-IP", "string", "IP address within the cluster.", service_ip),
@@ -199,7 +199,7 @@ static yyjson_val *event_began(yyjson_val *o) {
     return sl_json_view(first).n ? first : sl_json_get(o, "eventTime");
 }
 static void event_first(yyjson_val *o, sl_time now, struct sl_jw *out) {
-    sl_cell_age(event_began(o), now, out);
+    api_cell_age(event_began(o), now, out);
 }
 static void event_last(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *series = sl_json_get(o, "series"), *last = sl_json_get(o, "lastTimestamp");
@@ -208,7 +208,7 @@ static void event_last(yyjson_val *o, sl_time now, struct sl_jw *out) {
         last = sl_json_get(series, "lastObservedTime");
     else if (sl_json_view(last).n == 0)
         last = event_began(o);
-    sl_cell_age(last, now, out);
+    api_cell_age(last, now, out);
 }
 static void event_count(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *series = sl_json_get(o, "series");
@@ -255,7 +255,7 @@ SL_STR_CELL(event_type, "type", "")
 SL_STR_CELL(event_reason, "reason", "")
 SL_STR_CELL(event_part, "involvedObject.fieldPath", "")
 
-static const struct sl_column events[] = {
+static const struct api_column events[] = {
     SL_COLUMN("Last Seen", "string", "Time of the last occurrence.", event_last),
     SL_COLUMN("Type", "string", "Normal, or Warning.", event_type),
     SL_COLUMN("Reason", "string", "Machine-readable reason.", event_reason),
@@ -271,7 +271,7 @@ static const struct sl_column events[] = {
 /* ---- the small ones ---- */
 
 SL_STR_CELL(namespace_phase, "status.phase", "")
-static const struct sl_column namespaces[] = {
+static const struct api_column namespaces[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Status", "string", "Active, or Terminating.", namespace_phase),
     SL_COLUMN_AGE,
@@ -279,7 +279,7 @@ static const struct sl_column namespaces[] = {
 
 SL_STR_CELL(secret_type, "type", "")
 COUNT_CELL(secret_data, "data")
-static const struct sl_column secrets[] = {
+static const struct api_column secrets[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Type", "string", "Type of the Secret.", secret_type),
     SL_COLUMN("Data", "string", "Number of entries.", secret_data),
@@ -291,38 +291,38 @@ static void config_data(yyjson_val *o, sl_time now, struct sl_jw *out) {
     sl_jw_uint(out, NULL,
                sl_json_size(sl_json_get(o, "data")) + sl_json_size(sl_json_get(o, "binaryData")));
 }
-static const struct sl_column configs[] = {
+static const struct api_column configs[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Data", "string", "Number of entries.", config_data),
     SL_COLUMN_AGE,
 };
 
-static const struct sl_column accounts[] = {SL_COLUMN_NAME, SL_COLUMN_AGE};
+static const struct api_column accounts[] = {SL_COLUMN_NAME, SL_COLUMN_AGE};
 
 static void claim_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     if (sl_json_at(o, "metadata.deletionTimestamp"))
         sl_jw_str(out, NULL, "Terminating");
     else
-        sl_cell_str(o, "status.phase", "", out);
+        api_cell_str(o, "status.phase", "", out);
 }
 static void claim_capacity(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     if (*sl_json_str(o, "spec.volumeName"))
-        sl_cell_str(o, "status.capacity.storage", "0", out);
+        api_cell_str(o, "status.capacity.storage", "0", out);
     else
-        sl_cell_str(o, "no", "", out);
+        api_cell_str(o, "no", "", out);
 }
 static void claim_modes(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_access_modes(
+    api_cell_access_modes(
         *sl_json_str(o, "spec.volumeName") ? sl_json_at(o, "status.accessModes") : NULL, out);
 }
 SL_STR_CELL(claim_volume, "spec.volumeName", "")
 SL_STR_CELL(claim_class, "spec.storageClassName", "")
 SL_TEXT_CELL(claim_attributes, "spec.volumeAttributesClassName", "<unset>")
 SL_STR_CELL(claim_mode, "spec.volumeMode", "<unset>")
-static const struct sl_column claims[] = {
+static const struct api_column claims[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Status", "string", "Pending, Bound or Lost.", claim_status),
     SL_COLUMN("Volume", "string", "Name of the bound volume.", claim_volume),
@@ -369,15 +369,15 @@ static void quota_limits(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     quota_text(o, true, out);
 }
-static const struct sl_column quotas[] = {
+static const struct api_column quotas[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Request", "string", "Used and hard limits of requests and counts.", quota_requests),
     SL_COLUMN("Limit", "string", "Used and hard limits of limits.", quota_limits),
     SL_COLUMN_AGE,
 };
 
-const struct sl_kind_columns sl_columns_core[] = {
-    SL_COLUMNS("Pod", sl_columns_pod),
+const struct api_kind_columns api_columns_core[] = {
+    SL_COLUMNS("Pod", api_columns_pod),
     SL_COLUMNS("PodTemplate", templates),
     SL_COLUMNS("Node", nodes),
     SL_COLUMNS("Service", services),

@@ -54,7 +54,7 @@ static void budget_max(yyjson_val *o, sl_time now, struct sl_jw *out) {
     count_or_percent(sl_json_at(o, "spec.maxUnavailable"), out);
 }
 SL_INT_CELL(budget_allowed, "status.disruptionsAllowed")
-static const struct sl_column budgets[] = {
+static const struct api_column budgets[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Min Available", "string", "Minimum number of available pods.", budget_min),
     SL_COLUMN("Max Unavailable", "string", "Maximum number of unavailable pods.", budget_max),
@@ -86,7 +86,7 @@ static void endpoints(yyjson_val *o, sl_time now, struct sl_jw *out) {
     }
     list_end(&list, sl_json_size(subsets) ? "" : "<none>", out);
 }
-static const struct sl_column endpoint_lists[] = {
+static const struct api_column endpoint_lists[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Endpoints", "string", "Addresses and ports.", endpoints),
     SL_COLUMN_AGE,
@@ -123,7 +123,7 @@ static void slice_endpoints(yyjson_val *o, sl_time now, struct sl_jw *out) {
     list_end(&list, "<unset>", out);
 }
 SL_STR_CELL(slice_type, "addressType", "")
-static const struct sl_column slices[] = {
+static const struct api_column slices[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("AddressType", "string", "IPv4, IPv6 or FQDN.", slice_type),
     SL_COLUMN("Ports", "string", "Ports of the endpoints.", slice_ports),
@@ -154,7 +154,7 @@ static void class_expansion(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_jw_bool(out, NULL, sl_json_bool(o, "allowVolumeExpansion", false));
 }
-static const struct sl_column classes[] = {
+static const struct api_column classes[] = {
     {"Name", "string", "name", "The name.", 0, NULL, class_name},
     SL_COLUMN("Provisioner", "string", "Provisioner of the volumes.", class_provisioner),
     SL_COLUMN("ReclaimPolicy", "string", "Reclaim policy of the volumes.", class_reclaim),
@@ -169,14 +169,14 @@ SL_STR_CELL(volume_capacity, "spec.capacity.storage", "0")
 SL_STR_CELL(volume_reclaim, "spec.persistentVolumeReclaimPolicy", "")
 static void volume_modes(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_access_modes(sl_json_at(o, "spec.accessModes"), out);
+    api_cell_access_modes(sl_json_at(o, "spec.accessModes"), out);
 }
 static void volume_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     if (sl_json_at(o, "metadata.deletionTimestamp"))
         sl_jw_str(out, NULL, "Terminating");
     else
-        sl_cell_str(o, "status.phase", "", out);
+        api_cell_str(o, "status.phase", "", out);
 }
 static void volume_claim(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
@@ -191,7 +191,7 @@ SL_STR_CELL(volume_class, "spec.storageClassName", "")
 SL_TEXT_CELL(volume_attributes, "spec.volumeAttributesClassName", "<unset>")
 SL_STR_CELL(volume_reason, "status.reason", "")
 SL_STR_CELL(volume_mode, "spec.volumeMode", "<unset>")
-static const struct sl_column volumes[] = {
+static const struct api_column volumes[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Capacity", "string", "Size of the volume.", volume_capacity),
     SL_COLUMN("Access Modes", "string", "Access modes of the volume.", volume_modes),
@@ -206,7 +206,7 @@ static const struct sl_column volumes[] = {
     SL_COLUMN_WIDE("VolumeMode", "string", "Filesystem, or Block.", volume_mode),
 };
 
-const struct sl_kind_columns sl_columns_misc[] = {
+const struct api_kind_columns api_columns_misc[] = {
     SL_COLUMNS("PodDisruptionBudget", budgets), SL_COLUMNS("Endpoints", endpoint_lists),
     SL_COLUMNS("EndpointSlice", slices),        SL_COLUMNS("StorageClass", classes),
     SL_COLUMNS("PersistentVolume", volumes),    {NULL, {NULL, 0}},

@@ -14,24 +14,25 @@ struct pod_look {
     char status[128];
 };
 
-static void say(struct pod_look *l, const char *prefix, const char *word) {
+static void report(struct pod_look *l, const char *prefix, const char *word) {
     sl_fmt_short(l->status, sizeof(l->status), "%s%s", prefix, word);
 }
 
-static void say_number(struct pod_look *l, const char *prefix, int64_t n) {
+static void report_number(struct pod_look *l, const char *prefix, int64_t n) {
     sl_fmt_short(l->status, sizeof(l->status), "%s%lld", prefix, (long long)n);
 }
 
 /* Why a container ended: its reason, or its signal, or its exit code. */
-static void say_ended(struct pod_look *l, bool init, yyjson_val *t) {
+static void report_ended(struct pod_look *l, bool init, yyjson_val *t) {
     static const char *const words[2][2] = {{"ExitCode:", "Signal:"},
                                             {"Init:ExitCode:", "Init:Signal:"}};
     bool by_signal = sl_json_int(t, "signal", 0) != 0;
 
     if (*sl_json_str(t, "reason"))
-        say(l, init ? "Init:" : "", sl_json_str(t, "reason"));
+        report(l, init ? "Init:" : "", sl_json_str(t, "reason"));
     else
-        say_number(l, words[init][by_signal], sl_json_int(t, by_signal ? "signal" : "exitCode", 0));
+        report_number(l, words[init][by_signal],
+                      sl_json_int(t, by_signal ? "signal" : "exitCode", 0));
 }
 
 static bool restarts_always(yyjson_val *pod, const char *name) {
@@ -68,11 +69,11 @@ static bool look_init(yyjson_val *pod, struct pod_look *l, int64_t *side_count,
             continue;
         }
         if (ended) {
-            say_ended(l, true, ended);
+            report_ended(l, true, ended);
         } else if (*waiting && strcmp(waiting, "PodInitializing") != 0) {
-            say(l, "Init:", waiting);
+            report(l, "Init:", waiting);
         } else {
-            say_number(l, "Init:", (int64_t)i);
+            report_number(l, "Init:", (int64_t)i);
             size_t len = strlen(l->status);
             sl_fmt_short(l->status + len, sizeof(l->status) - len, "/%zu",
                          sl_json_size(sl_json_at(pod, "spec.initContainers")));
@@ -93,9 +94,9 @@ static void look_main(yyjson_val *pod, struct pod_look *l) {
 
         note_restarts(s, &l->restarts, &l->last);
         if (*waiting) {
-            say(l, "", waiting);
+            report(l, "", waiting);
         } else if (ended) {
-            say_ended(l, false, ended);
+            report_ended(l, false, ended);
             if (sl_json_int(ended, "exitCode", 0) != 0) {
                 failed = true;
                 memcpy(error, l->status, sizeof(error));
@@ -108,11 +109,11 @@ static void look_main(yyjson_val *pod, struct pod_look *l) {
     if (strcmp(l->status, "Completed") != 0)
         return;
     if (running && sl_json_condition(pod, "Ready"))
-        say(l, "", "Running");
+        report(l, "", "Running");
     else if (failed)
         memcpy(l->status, error, sizeof(error));
     else if (running)
-        say(l, "", "NotReady");
+        report(l, "", "NotReady");
 }
 
 static void look_at_pod(yyjson_val *pod, struct pod_look *l) {
@@ -128,9 +129,9 @@ static void look_at_pod(yyjson_val *pod, struct pod_look *l) {
     yyjson_arr_foreach (sl_json_at(pod, "spec.initContainers"), i, n, c) {
         l->total += strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
     }
-    say(l, "", *why ? why : phase);
+    report(l, "", *why ? why : phase);
     if (strcmp(sl_json_str(scheduled, "reason"), "SchedulingGated") == 0)
-        say(l, "", "SchedulingGated");
+        report(l, "", "SchedulingGated");
     if (!look_init(pod, l, &side_count, &side_last) || sl_json_condition(pod, "Initialized")) {
         l->restarts = side_count;
         l->last = side_last;
@@ -139,9 +140,9 @@ static void look_at_pod(yyjson_val *pod, struct pod_look *l) {
     if (!sl_json_at(pod, "metadata.deletionTimestamp"))
         return;
     if (strcmp(why, "NodeLost") == 0)
-        say(l, "", "Unknown");
+        report(l, "", "Unknown");
     else if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0)
-        say(l, "", "Terminating");
+        report(l, "", "Terminating");
 }
 
 static void pod_ready(yyjson_val *o, sl_time now, struct sl_jw *out) {
@@ -166,14 +167,14 @@ static void pod_restarts(yyjson_val *o, sl_time now, struct sl_jw *out) {
 
     look_at_pod(o, &l);
     if (l.restarts && l.last)
-        sl_jw_strf(out, NULL, "%lld (%s ago)", (long long)l.restarts, sl_age(now - l.last, age));
+        sl_jw_strf(out, NULL, "%lld (%s ago)", (long long)l.restarts, api_age(now - l.last, age));
     else
         sl_jw_strf(out, NULL, "%lld", (long long)l.restarts);
 }
 
 static void pod_ip(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_cell_str(yyjson_arr_get_first(sl_json_at(o, "status.podIPs")), "ip", "<none>", out);
+    api_cell_str(yyjson_arr_get_first(sl_json_at(o, "status.podIPs")), "ip", "<none>", out);
 }
 
 static void pod_gates(yyjson_val *o, sl_time now, struct sl_jw *out) {
@@ -193,7 +194,7 @@ static void pod_gates(yyjson_val *o, sl_time now, struct sl_jw *out) {
 SL_STR_CELL(pod_node, "spec.nodeName", "<none>")
 SL_STR_CELL(pod_nominated, "status.nominatedNodeName", "<none>")
 
-const struct sl_column sl_columns_pod[] = {
+const struct api_column api_columns_pod[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Ready", "string", "Number of ready containers, of all.", pod_ready),
     SL_COLUMN("Status", "string", "Summary of the container states.", pod_status),
@@ -206,7 +207,7 @@ const struct sl_column sl_columns_pod[] = {
     SL_COLUMN_WIDE("Readiness Gates", "string", "Readiness gates that are met, of all.", pod_gates),
 };
 
-void sl_cells_pod_conditions(yyjson_val *pod, struct sl_jw *out) {
+void api_cells_pod_conditions(yyjson_val *pod, struct sl_jw *out) {
     const char *phase = sl_json_str(pod, "status.phase");
     const char *text = strcmp(phase, "Succeeded") == 0 ? "The pod has completed successfully."
                        : strcmp(phase, "Failed") == 0  ? "The pod failed."

@@ -9,15 +9,15 @@
 #define TEMPLATE_CELLS(prefix_, spec_, selector_, empty_)                                          \
     static void prefix_##_names(yyjson_val *o, sl_time now, struct sl_jw *out) {                   \
         (void)now;                                                                                 \
-        sl_cell_containers(sl_json_at(o, spec_), "name", out);                                     \
+        api_cell_containers(sl_json_at(o, spec_), "name", out);                                    \
     }                                                                                              \
     static void prefix_##_images(yyjson_val *o, sl_time now, struct sl_jw *out) {                  \
         (void)now;                                                                                 \
-        sl_cell_containers(sl_json_at(o, spec_), "image", out);                                    \
+        api_cell_containers(sl_json_at(o, spec_), "image", out);                                   \
     }                                                                                              \
     static void prefix_##_selector(yyjson_val *o, sl_time now, struct sl_jw *out) {                \
         (void)now;                                                                                 \
-        sl_cell_selector(sl_json_at(o, selector_), empty_, out);                                   \
+        api_cell_selector(sl_json_at(o, selector_), empty_, out);                                  \
     }
 #define TEMPLATE_COLUMNS(prefix_)                                                                  \
     SL_COLUMN_WIDE("Containers", "string", "Names of the containers.", prefix_##_names),           \
@@ -65,12 +65,12 @@ static void job_duration(yyjson_val *o, sl_time now, struct sl_jw *out) {
 
     if (sl_stamp_parse(sl_json_str(o, "status.startTime"), &from)) {
         (void)sl_stamp_parse(sl_json_str(o, "status.completionTime"), &to);
-        (void)sl_age(to - from, text);
+        (void)api_age(to - from, text);
     }
     sl_jw_str(out, NULL, text);
 }
 
-static const struct sl_column jobs[] = {
+static const struct api_column jobs[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Status", "string", "Status of the Job.", job_status),
     SL_COLUMN("Completions", "string", "Number of completions, of those required.",
@@ -102,12 +102,12 @@ static void cron_last(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *last = sl_json_at(o, "status.lastScheduleTime");
 
     if (last)
-        sl_cell_age(last, now, out);
+        api_cell_age(last, now, out);
     else
         sl_jw_str(out, NULL, "<none>");
 }
 
-static const struct sl_column cron_jobs[] = {
+static const struct api_column cron_jobs[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Schedule", "string", "Schedule in cron format.", cron_schedule),
     SL_COLUMN("Timezone", "string", "Time zone of the schedule.", cron_zone),
@@ -135,7 +135,7 @@ static void set_ready_of(yyjson_val *o, sl_time now, struct sl_jw *out) {
 
 TEMPLATE_CELLS(deployment, "spec.template.spec", "spec.selector", "")
 
-static const struct sl_column deployments[] = {
+static const struct api_column deployments[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Ready", "string", "Number of ready pods, of those desired.", set_ready_of),
     SL_COLUMN("Up-to-date", "string", "Number of pods of the latest template.", set_updated),
@@ -145,7 +145,7 @@ static const struct sl_column deployments[] = {
     SELECTOR_COLUMN(deployment),
 };
 
-static const struct sl_column replica_sets[] = {
+static const struct api_column replica_sets[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Desired", "integer", "Desired number of pods.", set_wanted),
     SL_COLUMN("Current", "integer", "Number of pods.", set_current),
@@ -155,7 +155,7 @@ static const struct sl_column replica_sets[] = {
     SELECTOR_COLUMN(set),
 };
 
-static const struct sl_column stateful_sets[] = {
+static const struct api_column stateful_sets[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Ready", "string", "Number of ready pods, of those desired.", set_ready_of),
     SL_COLUMN_AGE,
@@ -183,7 +183,7 @@ static void revision_owner(yyjson_val *o, sl_time now, struct sl_jw *out) {
     sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : "<none>");
 }
 SL_INT_CELL(revision_number, "revision")
-static const struct sl_column revisions[] = {
+static const struct api_column revisions[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Controller", "string", "Owner of the revision.", revision_owner),
     SL_COLUMN("Revision", "string", "Revision number.", revision_number),
@@ -193,7 +193,7 @@ static const struct sl_column revisions[] = {
 /* ---- the smaller groups ---- */
 
 SL_STR_CELL(lease_holder, "spec.holderIdentity", "")
-static const struct sl_column leases[] = {
+static const struct api_column leases[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Holder", "string", "Holder of the lease.", lease_holder),
     SL_COLUMN_AGE,
@@ -205,7 +205,7 @@ static void priority_default(yyjson_val *o, sl_time now, struct sl_jw *out) {
     sl_jw_bool(out, NULL, sl_json_bool(o, "globalDefault", false));
 }
 SL_STR_CELL(priority_preempts, "preemptionPolicy", "")
-static const struct sl_column priorities[] = {
+static const struct api_column priorities[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Value", "integer", "The priority of pods of the class.", priority_value),
     SL_COLUMN("Global-Default", "boolean", "Whether it is the default of pods without a class.",
@@ -216,7 +216,7 @@ static const struct sl_column priorities[] = {
 };
 
 SL_STR_CELL(runtime_handler, "handler", "")
-static const struct sl_column runtimes[] = {
+static const struct api_column runtimes[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Handler", "string", "Handler of the container runtime.", runtime_handler),
     SL_COLUMN_AGE,
@@ -255,7 +255,7 @@ static void binding_accounts(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     subjects(o, "ServiceAccount", out);
 }
-static const struct sl_column bindings[] = {
+static const struct api_column bindings[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Role", "string", "The granted role.", binding_role),
     SL_COLUMN_AGE,
@@ -268,13 +268,13 @@ static void webhook_count(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_jw_uint(out, NULL, sl_json_size(sl_json_get(o, "webhooks")));
 }
-static const struct sl_column webhooks[] = {
+static const struct api_column webhooks[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Webhooks", "integer", "Number of webhooks.", webhook_count),
     SL_COLUMN_AGE,
 };
 
-const struct sl_kind_columns sl_columns_work[] = {
+const struct api_kind_columns api_columns_work[] = {
     SL_COLUMNS("Job", jobs),
     SL_COLUMNS("CronJob", cron_jobs),
     SL_COLUMNS("Deployment", deployments),

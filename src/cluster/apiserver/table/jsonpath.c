@@ -218,18 +218,18 @@ static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *step
     return NULL;
 }
 
-yyjson_val *sl_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps) {
+yyjson_val *api_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps) {
     char text[SL_JSONPATH_MAX];
     const char *p = trim(path, text);
 
     return p && root ? find(root, p, true, steps) : NULL;
 }
 
-yyjson_val *sl_jsonpath_first(yyjson_val *root, const char *path) {
-    return sl_jsonpath_within(root, path, &(uint64_t){UINT64_MAX});
+yyjson_val *api_jsonpath_first(yyjson_val *root, const char *path) {
+    return api_jsonpath_within(root, path, &(uint64_t){UINT64_MAX});
 }
 
-int sl_jsonpath_check(const char *path, struct sl_err *err) {
+int api_jsonpath_check(const char *path, struct sl_err *err) {
     char text[SL_JSONPATH_MAX];
     const char *p = trim(path, text);
     bool first = true;
@@ -246,6 +246,6 @@ int sl_jsonpath_check(const char *path, struct sl_err *err) {
     return 0;
 }
 
-bool sl_jsonpath_is_fields(const char *path) {
+bool api_jsonpath_is_fields(const char *path) {
     return *path == '.' && !strpbrk(path, "[]*'\"{}$@") && !strstr(path, "..") && path[1] != '\0';
 }

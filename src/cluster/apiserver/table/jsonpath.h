@@ -14,13 +14,13 @@
 
 /* The first value in order; NULL if there is none, or the path is wrong. The leading dot may be
  * left out. */
-yyjson_val *sl_jsonpath_first(yyjson_val *root, const char *path);
+yyjson_val *api_jsonpath_first(yyjson_val *root, const char *path);
 /* The same with a budget of steps, of which one is some 50 ns; none are left: it was not looked at
  * everything. */
-yyjson_val *sl_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps);
+yyjson_val *api_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps);
 /* Is it one that we understand? */
-int sl_jsonpath_check(const char *path, struct sl_err *err) _must_check_;
+int api_jsonpath_check(const char *path, struct sl_err *err) _must_check_;
 /* Only fields, as required for scale and selectableFields: ".spec.replicas". */
-bool sl_jsonpath_is_fields(const char *path);
+bool api_jsonpath_is_fields(const char *path);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* ---- time ---- */
 
-const char *sl_age(sl_span age, char out[SL_AGE_TEXT]) {
+const char *api_age(sl_span age, char out[SL_AGE_TEXT]) {
     long long sec = age / SL_SEC, min = age / SL_MINUTE, hour = age / SL_HOUR, day = hour / 24;
 
     if (sec < -1)
@@ -41,7 +41,7 @@ const char *sl_age(sl_span age, char out[SL_AGE_TEXT]) {
     return out;
 }
 
-void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out) {
+void api_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out) {
     char text[SL_AGE_TEXT];
     sl_time at;
 
@@ -50,7 +50,7 @@ void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out) {
     else if (!sl_stamp_parse(sl_json_text(stamp), &at))
         sl_jw_str(out, NULL, "<invalid>");
     else
-        sl_jw_str(out, NULL, sl_age(now - at, text));
+        sl_jw_str(out, NULL, api_age(now - at, text));
 }
 
 /* ---- columns without functions of their own ---- */
@@ -60,11 +60,11 @@ static void cell_created(yyjson_val *object, sl_time now, struct sl_jw *out) {
     sl_jw_str(out, NULL, sl_json_str(object, "metadata.creationTimestamp"));
 }
 
-const struct sl_column sl_columns_plain[2] = {
+const struct api_column api_columns_plain[2] = {
     SL_COLUMN_NAME,
     {"Created At", "date", "", "When it was created.", 0, NULL, cell_created},
 };
-const struct sl_column sl_columns_crd[2] = {
+const struct api_column api_columns_crd[2] = {
     SL_COLUMN_NAME,
     {"Age", "date", "", "How long ago it was created.", 0, ".metadata.creationTimestamp", NULL},
 };
@@ -75,7 +75,7 @@ static int64_t whole(double d) {
 }
 
 /* A value under the path as the type of the column wants it; null where it is something else. */
-static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, struct sl_jw *out) {
+static void write_value(const struct api_column *c, yyjson_val *v, sl_time now, struct sl_jw *out) {
     if (strcmp(c->type, "string") == 0) {
         if (yyjson_is_str(v)) {
             sl_jw_text(out, NULL, sl_json_view(v));
@@ -85,7 +85,7 @@ static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, s
             free(s);
         }
     } else if (strcmp(c->type, "date") == 0 && yyjson_is_str(v)) {
-        sl_cell_age(v, now, out);
+        api_cell_age(v, now, out);
     } else if (strcmp(c->type, "integer") == 0 && yyjson_is_num(v)) {
         sl_jw_int(out, NULL, yyjson_is_int(v) ? yyjson_get_sint(v) : whole(yyjson_get_real(v)));
     } else if ((strcmp(c->type, "number") == 0 && yyjson_is_num(v)) ||
@@ -96,7 +96,7 @@ static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, s
     }
 }
 
-static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time now, uint64_t *steps,
+static void write_cell(const struct api_column *c, yyjson_val *object, sl_time now, uint64_t *steps,
                        struct sl_jw *out) {
     yyjson_val *v;
 
@@ -104,7 +104,7 @@ static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time no
         c->cell(object, now, out);
         return;
     }
-    v = sl_jsonpath_within(object, c->path, steps);
+    v = api_jsonpath_within(object, c->path, steps);
     size_t before = out->b->len;
     if (v && *steps)
         write_value(c, v, now, out);
@@ -119,7 +119,7 @@ static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time no
 
 /* ---- tables ---- */
 
-bool sl_include_parse(const char *word, enum sl_include *ret) {
+bool api_include_parse(const char *word, enum api_include *ret) {
     static const char *const words[] = {"Metadata", "None", "Object"};
 
     *ret = SL_INCLUDE_METADATA;
@@ -127,21 +127,21 @@ bool sl_include_parse(const char *word, enum sl_include *ret) {
         return true;
     for (uint32_t i = 0; i < SL_LEN(words); i++) {
         if (strcmp(word, words[i]) == 0) {
-            *ret = (enum sl_include)i;
+            *ret = (enum api_include)i;
             return true;
         }
     }
     return false;
 }
 
-void sl_table_columns(const struct sl_kind *k, const struct sl_kind_version *v,
-                      struct sl_buf *out) {
+void api_table_columns(const struct api_kind *k, const struct api_kind_version *v,
+                       struct sl_buf *out) {
     struct sl_jw *w = &SL_JW(out);
 
     (void)k;
     sl_jw_array(w, NULL);
     for (uint32_t i = 0; i < v->n_columns; i++) {
-        const struct sl_column *c = &v->columns[i];
+        const struct api_column *c = &v->columns[i];
         sl_jw_object(w, NULL);
         sl_jw_str(w, "name", c->name);
         sl_jw_str(w, "type", c->type);
@@ -153,7 +153,7 @@ void sl_table_columns(const struct sl_kind *k, const struct sl_kind_version *v,
     sl_jw_end(w);
 }
 
-void sl_table_partial(yyjson_val *object, struct sl_buf *out) {
+void api_table_partial(yyjson_val *object, struct sl_buf *out) {
     yyjson_val *meta = yyjson_obj_get(object, "metadata");
     struct sl_jw *w = &SL_JW(out);
 
@@ -167,8 +167,8 @@ void sl_table_partial(yyjson_val *object, struct sl_buf *out) {
     sl_jw_end(w);
 }
 
-void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjson_val *object,
-                  enum sl_include include, sl_time now, struct sl_buf *out) {
+void api_table_row(const struct api_kind *k, const struct api_kind_version *v, yyjson_val *object,
+                   enum api_include include, sl_time now, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *home = NULL;
     yyjson_val *shown = object;
     struct sl_jw *w = &SL_JW(out);
@@ -177,8 +177,8 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
     if (k->shares) { /* cells are made of the form that is stored */
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
         yyjson_mut_val *made;
-        if (sl_kind_convert(k, object, k->shares->versions[k->shares->storage].name, doc, &made,
-                            NULL) == 0)
+        if (api_kind_convert(k, object, k->shares->versions[k->shares->storage].name, doc, &made,
+                             NULL) == 0)
             home = yyjson_mut_val_imut_copy(made, NULL);
         yyjson_mut_doc_free(doc);
         shown = home ? yyjson_doc_get_root(home) : object;
@@ -189,9 +189,9 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
         write_cell(&v->columns[i], shown, now, &steps, w);
     sl_jw_end(w);
     if (!k->crd && strcmp(k->kind, "Pod") == 0)
-        sl_cells_pod_conditions(object, w);
+        api_cells_pod_conditions(object, w);
     if (include == SL_INCLUDE_METADATA)
-        sl_table_partial(object, sl_jw_value(w, "object"));
+        api_table_partial(object, sl_jw_value(w, "object"));
     else
         sl_jw_val(w, "object", include == SL_INCLUDE_OBJECT ? object : NULL);
     sl_jw_end(w);

@@ -12,28 +12,29 @@
 #include "cluster/apiserver/kinds/kind.h"
 #include "core/base/stamp.h"
 
-enum sl_include { SL_INCLUDE_METADATA, SL_INCLUDE_NONE, SL_INCLUDE_OBJECT };
+enum api_include { SL_INCLUDE_METADATA, SL_INCLUDE_NONE, SL_INCLUDE_OBJECT };
 /* includeObject of the query ("" is Metadata). False: invalid value. */
-bool sl_include_parse(const char *word, enum sl_include *ret);
+bool api_include_parse(const char *word, enum api_include *ret);
 
 /* The array of columnDefinitions. */
-void sl_table_columns(const struct sl_kind *k, const struct sl_kind_version *v, struct sl_buf *out);
+void api_table_columns(const struct api_kind *k, const struct api_kind_version *v,
+                       struct sl_buf *out);
 /* {"cells":[...],"object":{...}}; api_version is of the PartialObjectMetadata ("meta.k8s.io/v1").
  * The object is in version v. */
-void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjson_val *object,
-                  enum sl_include include, sl_time now, struct sl_buf *out);
+void api_table_row(const struct api_kind *k, const struct api_kind_version *v, yyjson_val *object,
+                   enum api_include include, sl_time now, struct sl_buf *out);
 /* PartialObjectMetadata of an object. */
-void sl_table_partial(yyjson_val *object, struct sl_buf *out);
+void api_table_partial(yyjson_val *object, struct sl_buf *out);
 
 /* ---- shared by table/cells_*.c ---- */
 /* "5m", "3d4h": durations as kubectl formats them. Returns out. */
 #define SL_AGE_TEXT 48
-const char *sl_age(sl_span age, char out[SL_AGE_TEXT]);
+const char *api_age(sl_span age, char out[SL_AGE_TEXT]);
 /* The age cell of a timestamp field; "<unknown>" if it is absent. */
-void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out);
+void api_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out);
 
 /* The columns of a kind that has none of its own: Name and Created At (kinds), or Name and Age
  * (CRDs). */
-extern const struct sl_column sl_columns_plain[2], sl_columns_crd[2];
+extern const struct api_column api_columns_plain[2], api_columns_crd[2];
 
 #endif

@@ -12,18 +12,18 @@
 #include "cluster/apiserver/kinds/words.h"
 #include "cluster/apiserver/write/write.h"
 
-static const char *request_version(struct sl_rq *rq) {
+static const char *request_version(struct api_rq *rq) {
     return sl_api_version(&rq->arena, rq->kind->group, rq->version->name);
 }
 
-static struct sl_manager_id manager(struct sl_write *w);
+static struct sl_manage_id manager(struct api_write *w);
 static void set_head(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *api_version,
                      const char *kind);
 
 /* ---- fieldValidation ---- */
 
 /* Joined as the API server does; "" if there is nothing. */
-static const char *strict_text(struct sl_write *w) {
+static const char *strict_text(struct api_write *w) {
     const char *text = "";
 
     for (uint32_t i = 0; i < w->strict.n; i++)
@@ -50,7 +50,7 @@ static void drop_orders(yyjson_mut_val *v, uint32_t depth) {
 }
 
 /* What came out of a patch is no object of this kind. */
-static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *why) {
+static void report_undecoded(struct api_write *w, yyjson_val *object, const char *why) {
     struct sl_field_errs errs = {.arena = w->c.arena};
     size_t len = 0;
 
@@ -59,51 +59,52 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
         yyjson_mut_val *patch = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
         drop_orders(patch, 0);
         sl_go_text(w->c.arena, &b, patch);
-        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s",
-                         why);
-        sl_rq_invalid(w->rq, "", "", "", &errs);
+        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_field_value_strn(sl_buf_str(&b), b.len),
+                         "%s", why);
+        api_rq_invalid(w->rq, "", "", "", &errs);
         return;
     }
     char *json = yyjson_val_write(object, 0, &len);
 
-    sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(json ? json : "", len), "%s", why);
-    sl_rq_invalid(w->rq, "", "", "", &errs);
+    sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_field_value_strn(json ? json : "", len),
+                     "%s", why);
+    api_rq_invalid(w->rq, "", "", "", &errs);
     sl_freep(&json);
 }
 
 /* What is unknown or said twice: told as warnings, or the end of it. */
-static bool strict_check(struct sl_write *w, yyjson_val *sent) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_sub *u = w->what == SL_WRITE_POST ? rq->sub : NULL;
+static bool strict_check(struct api_write *w, yyjson_val *sent) {
+    struct api_rq *rq = w->rq;
+    const struct api_sub *u = w->what == SL_WRITE_POST ? rq->sub : NULL;
     const char *kind = u ? u->kind : rq->kind->kind;
 
     if (!w->strict.n || strcmp(rq->q.validation, "Ignore") == 0)
         return true;
     if (strcmp(rq->q.validation, "Strict") != 0) {
         for (uint32_t i = 0; i < w->strict.n; i++)
-            sl_rq_warn(rq, w->strict.text[i]);
+            api_rq_warn(rq, w->strict.text[i]);
         return true;
     }
     if (w->what == SL_WRITE_PATCH && w->patch != SL_PATCH_APPLY)
-        say_undecoded(w, sent,
-                      sl_arena_printf(&rq->arena, "strict decoding error: %s", strict_text(w)));
+        report_undecoded(w, sent,
+                         sl_arena_printf(&rq->arena, "strict decoding error: %s", strict_text(w)));
     else if (w->what == SL_WRITE_PATCH)
-        sl_rq_bad(rq, "strict decoding error: %s", strict_text(w));
+        api_rq_bad(rq, "strict decoding error: %s", strict_text(w));
     else
-        sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
-                  kind, u ? u->version : rq->version->name, kind, strict_text(w));
+        api_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
+                   kind, u ? u->version : rq->version->name, kind, strict_text(w));
     return false;
 }
 
-bool sl_posted_is_read(struct sl_write *w, const struct sl_schema *schema) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_sub *u = rq->sub;
+bool api_post_check_body(struct api_write *w, const struct sl_schema *schema) {
+    struct api_rq *rq = w->rq;
+    const struct api_sub *u = rq->sub;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
     struct sl_err err;
 
     if (sl_schema_decodes(schema, sent, &err) < 0) {
-        sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", u->kind, u->version,
-                  u->kind, err.text);
+        api_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", u->kind, u->version,
+                   u->kind, err.text);
         return false;
     }
     w->strict = (struct sl_strict){.arena = &rq->arena};
@@ -112,11 +113,11 @@ bool sl_posted_is_read(struct sl_write *w, const struct sl_schema *schema) {
     return strict_check(w, sent);
 }
 
-void sl_posted_is_managed(struct sl_write *w, const struct sl_schema *schema,
-                          yyjson_mut_val *answer) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_sub *u = rq->sub;
-    struct sl_manager_id by = manager(w);
+void api_post_track_fields(struct api_write *w, const struct sl_schema *schema,
+                           yyjson_mut_val *answer) {
+    struct api_rq *rq = w->rq;
+    const struct api_sub *u = rq->sub;
+    struct sl_manage_id by = manager(w);
     yyjson_mut_val *sent = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
 
     by.api_version = sl_api_version(&rq->arena, u->group ? u->group : "", u->version);
@@ -134,8 +135,8 @@ void sl_posted_is_managed(struct sl_write *w, const struct sl_schema *schema,
 
 /* ---- decoding ---- */
 
-static yyjson_val *freeze(struct sl_write *w, yyjson_mut_val *v) {
-    return sl_write_keep(w, yyjson_mut_val_imut_copy(v, NULL));
+static yyjson_val *freeze(struct api_write *w, yyjson_mut_val *v) {
+    return api_write_keep(w, yyjson_mut_val_imut_copy(v, NULL));
 }
 
 /* Says whose it is, first of all. */
@@ -149,36 +150,36 @@ static void set_head(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *ap
                                 1);
 }
 
-static bool put_defaults(struct sl_write *w, const struct sl_schema *schema) {
+static bool put_defaults(struct api_write *w, const struct sl_schema *schema) {
     if (sl_schema_default(schema, w->c.doc, w->c.object))
         return true;
-    sl_rq_fail(w->rq, 413, "RequestEntityTooLarge",
-               "Request entity too large: more than %u defaults in one object", SL_DEFAULTS_MAX);
+    api_rq_fail(w->rq, 413, "RequestEntityTooLarge",
+                "Request entity too large: more than %u defaults in one object", SL_DEFAULTS_MAX);
     return false;
 }
 
-static bool fields_fit(struct sl_write *w, const struct sl_schema *schema, yyjson_val *sent) {
+static bool fields_fit(struct api_write *w, const struct sl_schema *schema, yyjson_val *sent) {
     if (sl_manage_fits(schema, sent))
         return true;
-    sl_rq_fail(w->rq, 413, "RequestEntityTooLarge",
-               "Request entity too large: more than %u fields in one object", SL_MANAGED_MAX);
+    api_rq_fail(w->rq, 413, "RequestEntityTooLarge",
+                "Request entity too large: more than %u fields in one object", SL_MANAGED_MAX);
     return false;
 }
 
 /* Into the version that is stored. */
-static bool to_stored(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind *k = sl_stored_kind(rq->kind);
-    const struct sl_kind_version *v = sl_stored_version(rq->kind);
+static bool to_stored(struct api_write *w) {
+    struct api_rq *rq = w->rq;
+    const struct api_kind *k = api_stored_kind(rq->kind);
+    const struct api_kind_version *v = api_stored_version(rq->kind);
     const char *api_version = sl_api_version(&rq->arena, k->group, v->name);
     struct sl_err err;
 
     if (v == rq->version)
         return true;
-    if (sl_kind_convert(rq->kind, freeze(w, w->c.object), api_version, w->c.doc, &w->c.object,
-                        &err) < 0) {
-        sl_rq_fail(rq, 500, "InternalError", "Internal error occurred: conversion to %s failed: %s",
-                   api_version, err.text);
+    if (api_kind_convert(rq->kind, freeze(w, w->c.object), api_version, w->c.doc, &w->c.object,
+                         &err) < 0) {
+        api_rq_fail(rq, 500, "InternalError",
+                    "Internal error occurred: conversion to %s failed: %s", api_version, err.text);
         return false;
     }
     return put_defaults(w, v->schema);
@@ -186,24 +187,24 @@ static bool to_stored(struct sl_write *w) {
 
 /* c.object, as it was sent or came out of a patch ('sent' is the same, to be looked at), becomes
  * one that can be stored. */
-static bool decode(struct sl_write *w, yyjson_val *sent) {
-    struct sl_rq *rq = w->rq;
+static bool decode(struct api_write *w, yyjson_val *sent) {
+    struct api_rq *rq = w->rq;
     const struct sl_schema *schema = rq->version->schema;
-    const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
+    const struct api_strategy *strategy = api_strategy_of(rq->kind);
     struct sl_err err;
 
     bool strategic = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_STRATEGIC;
     if ((strategic ? sl_schema_converts(schema, sent, &err)
                    : sl_schema_decodes(schema, sent, &err)) < 0) {
         if (w->what == SL_WRITE_PATCH)
-            say_undecoded(w, sent, err.text);
+            report_undecoded(w, sent, err.text);
         else
-            sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", rq->kind->kind,
-                      rq->version->name, rq->kind->kind, err.text);
+            api_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", rq->kind->kind,
+                       rq->version->name, rq->kind->kind, err.text);
         return false;
     }
-    if (!rq->kind->crd && !sl_sizes_check(&w->errs, sent)) {
-        sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
+    if (!rq->kind->crd && !api_sizes_check(&w->errs, sent)) {
+        api_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
         return false;
     }
     if (!fields_fit(w, schema, sent))
@@ -218,23 +219,23 @@ static bool decode(struct sl_write *w, yyjson_val *sent) {
         return false;
     if (strategy->defaults)
         strategy->defaults(&w->c);
-    return !sl_write_refused(w);
+    return !api_write_refused(w);
 }
 
 /* ---- the object as a patch sees it ---- */
 
 /* c.old in the version of the request, or what the subresource shows of it. */
-static yyjson_val *seen(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static yyjson_val *seen(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     yyjson_val *v = w->c.old;
     yyjson_mut_val *m = NULL;
     struct sl_err err;
 
-    if (rq->version != sl_stored_version(rq->kind)) {
-        if (sl_kind_convert(rq->kind, v, request_version(rq), w->c.doc, &m, &err) < 0) {
-            sl_rq_fail(rq, 500, "InternalError",
-                       "Internal error occurred: conversion to %s failed: %s", request_version(rq),
-                       err.text);
+    if (rq->version != api_stored_version(rq->kind)) {
+        if (api_kind_convert(rq->kind, v, request_version(rq), w->c.doc, &m, &err) < 0) {
+            api_rq_fail(rq, 500, "InternalError",
+                        "Internal error occurred: conversion to %s failed: %s", request_version(rq),
+                        err.text);
             return NULL;
         }
         v = freeze(w, m);
@@ -244,10 +245,10 @@ static yyjson_val *seen(struct sl_write *w) {
     return v;
 }
 
-bool sl_patch_type(struct sl_rq *rq, enum sl_patch_type *ret) {
+bool api_patch_type(struct api_rq *rq, enum api_patch_type *ret) {
     static const struct {
         const char *type;
-        enum sl_patch_type patch;
+        enum api_patch_type patch;
     } types[] = {
         {"application/json-patch+json", SL_PATCH_JSON},
         {SL_MERGE_PATCH, SL_PATCH_MERGE},
@@ -264,33 +265,33 @@ bool sl_patch_type(struct sl_rq *rq, enum sl_patch_type *ret) {
         }
     rq->n_warnings = 0; /* nobody came to say them */
     if (rq->kind->crd)
-        sl_rq_fail(
+        api_rq_fail(
             rq, 415, "UnsupportedMediaType",
             "the body of the request was in an unknown format - accepted media types include: "
             "application/json-patch+json, application/merge-patch+json, "
             "application/apply-patch+yaml");
     else
-        sl_rq_status(rq, &(struct sl_status){.code = 415,
-                                             .reason = "UnsupportedMediaType",
-                                             .message = "415: Unsupported Media Type",
-                                             .no_details = true});
+        api_rq_status(rq, &(struct api_status){.code = 415,
+                                               .reason = "UnsupportedMediaType",
+                                               .message = "415: Unsupported Media Type",
+                                               .no_details = true});
     return false;
 }
 
-static bool say_patch(struct sl_write *w, struct sl_patch_err *err) {
-    struct sl_rq *rq = w->rq;
+static bool report_patch(struct api_write *w, struct sl_patch_err *err) {
+    struct api_rq *rq = w->rq;
 
-    sl_rq_status(rq,
-                 &(struct sl_status){.code = err->status,
-                                     .reason = err->reason,
-                                     .message = sl_arena_strdup(&rq->arena, sl_buf_str(&err->text)),
-                                     .causes_made = err->causes,
-                                     .no_details = err->status == 422 && !err->causes});
+    api_rq_status(
+        rq, &(struct api_status){.code = err->status,
+                                 .reason = err->reason,
+                                 .message = sl_arena_strdup(&rq->arena, sl_buf_str(&err->text)),
+                                 .causes_made = err->causes,
+                                 .no_details = err->status == 422 && !err->causes});
     return false;
 }
 
 /* The program in a User-Agent, as long as a manager's name may be, and no half character. */
-static const char *program(struct sl_rq *rq) {
+static const char *program(struct api_rq *rq) {
     const char *s = rq->user_agent;
     size_t n = strcspn(s, "/");
 
@@ -300,13 +301,13 @@ static const char *program(struct sl_rq *rq) {
     return sl_arena_strndup(&rq->arena, s, n);
 }
 
-static struct sl_manager_id manager(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind *k = sl_stored_kind(rq->kind);
+static struct sl_manage_id manager(struct api_write *w) {
+    struct api_rq *rq = w->rq;
+    const struct api_kind *k = api_stored_kind(rq->kind);
 
-    return (struct sl_manager_id){
+    return (struct sl_manage_id){
         .name = *rq->q.manager ? rq->q.manager : program(rq),
-        .api_version = sl_api_version(&rq->arena, k->group, sl_stored_version(rq->kind)->name),
+        .api_version = sl_api_version(&rq->arena, k->group, api_stored_version(rq->kind)->name),
         .kind = k->kind,
         .subresource = w->c.subresource,
         .mask =
@@ -315,34 +316,34 @@ static struct sl_manager_id manager(struct sl_write *w) {
     };
 }
 
-void sl_manage(struct sl_write *w) {
-    struct sl_manager_id by = manager(w);
+void api_write_track_fields(struct api_write *w) {
+    struct sl_manage_id by = manager(w);
 
     /* Who binds or evicts writes no fields of his own. */
     if (!w->applied && (w->what != SL_WRITE_POST || !w->rq->sub))
-        sl_manage_update(sl_stored_version(w->rq->kind)->schema, &by, w->c.doc, w->c.old,
+        sl_manage_update(api_stored_version(w->rq->kind)->schema, &by, w->c.doc, w->c.old,
                          w->c.object);
 }
 
 /* ---- apply ---- */
 
 /* The name in an object that is replaced. */
-static bool names_match(struct sl_write *w, yyjson_val *sent) {
-    struct sl_rq *rq = w->rq;
+static bool names_match(struct api_write *w, yyjson_val *sent) {
+    struct api_rq *rq = w->rq;
     const char *name = sl_json_str(sent, "metadata.name"),
                *ns = sl_json_str(sent, "metadata.namespace");
 
     if (*rq->ns && *ns && strcmp(ns, rq->ns) != 0)
-        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
-                      "the request");
+        api_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
+                       "the request");
     else if (!*name && !rq->sub)
-        sl_rq_bad(
+        api_rq_bad(
             rq,
             "the name of the object (%s based on URL) was undeterminable: name must be provided",
             rq->name);
     else if (*name && strcmp(name, rq->name) != 0)
-        sl_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
-                  rq->name);
+        api_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
+                   rq->name);
     else
         return true;
     return false;
@@ -350,18 +351,18 @@ static bool names_match(struct sl_write *w, yyjson_val *sent) {
 
 /* What is applied is merged as it came, in the stored version; what comes out is pruned and gets
  * its defaults. */
-static bool apply(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
+static bool apply(struct api_write *w) {
+    struct api_rq *rq = w->rq;
+    const struct api_kind_version *stored = api_stored_version(rq->kind);
     yyjson_val *sent = yyjson_doc_get_root(w->body);
-    struct sl_manager_id by = manager(w);
+    struct sl_manage_id by = manager(w);
     struct sl_patch_err err = {0};
     int r;
 
     if (rq->version != stored) { /* what it says it is, is gone after that */
         const char *v = sl_json_str(sent, "apiVersion"), *k = sl_json_str(sent, "kind");
         if (strcmp(v, request_version(rq)) != 0 || strcmp(k, rq->kind->kind) != 0) {
-            sl_rq_bad(rq, "invalid object type: %s%s, Kind=%s", strchr(v, '/') ? "" : "/", v, k);
+            api_rq_bad(rq, "invalid object type: %s%s, Kind=%s", strchr(v, '/') ? "" : "/", v, k);
             return false;
         }
         w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
@@ -376,23 +377,23 @@ static bool apply(struct sl_write *w) {
     r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
                         &w->c.object, &err);
     if (r < 0)
-        (void)say_patch(w, &err);
+        (void)report_patch(w, &err);
     sl_buf_done(&err.text);
     if (r < 0)
         return false;
     w->applied = true;
     sl_schema_prune(stored->schema, w->c.doc, w->c.object, NULL);
     set_head(w->c.doc, w->c.object, by.api_version, by.kind);
-    if (!rq->kind->crd && !sl_sizes_check(&w->errs, freeze(w, w->c.object))) {
-        sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
+    if (!rq->kind->crd && !api_sizes_check(&w->errs, freeze(w, w->c.object))) {
+        api_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
         return false;
     }
     if (!put_defaults(w, stored->schema))
         return false;
-    const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
+    const struct api_strategy *strategy = api_strategy_of(rq->kind);
     if (strategy->defaults)
         strategy->defaults(&w->c);
-    return !sl_write_refused(w) && names_match(w, freeze(w, w->c.object));
+    return !api_write_refused(w) && names_match(w, freeze(w, w->c.object));
 }
 
 /* ---- the three ways ---- */
@@ -411,7 +412,7 @@ static const struct sl_schema operation = {.type = SL_T_OBJECT,
 static const struct sl_schema operations = {.type = SL_T_LIST, .items = &operation};
 
 /* What a patch says twice counts as it is said last. */
-static void patch_faults(struct sl_write *w) {
+static void patch_faults(struct api_write *w) {
     bool json = w->patch == SL_PATCH_JSON;
     yyjson_val *patch = yyjson_doc_get_root(w->body);
 
@@ -428,8 +429,8 @@ static void patch_faults(struct sl_write *w) {
 }
 
 /* Each kind of patch has a reader of its own, and each says in its own way what is wrong. */
-static bool read_patch(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static bool read_patch(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     bool ignore = strcmp(rq->q.validation, "Ignore") == 0;
     const char *fault;
     struct sl_err err;
@@ -437,24 +438,24 @@ static bool read_patch(struct sl_write *w) {
     if (w->body)
         return true;
     if (w->patch == SL_PATCH_APPLY) {
-        w->body = sl_yaml_read(rq->body, rq->len, &err);
+        w->body = api_yaml_read(rq->body, rq->len, &err);
         if (!w->body)
-            sl_rq_bad(rq, "error decoding YAML: %s", err.text);
+            api_rq_bad(rq, "error decoding YAML: %s", err.text);
         return w->body;
     }
-    w->body = sl_rq_json(rq, &fault);
+    w->body = api_rq_json(rq, &fault);
     if (w->body)
         patch_faults(w);
     else if (ignore && w->patch == SL_PATCH_MERGE)
-        sl_rq_bad(rq, "Invalid JSON Patch");
+        api_rq_bad(rq, "Invalid JSON Patch");
     else
-        sl_rq_bad(rq, "%s%s",
-                  ignore || w->patch == SL_PATCH_STRATEGIC ? "" : "error decoding patch: ", fault);
-    return w->body && sl_rq_texts(rq, yyjson_doc_get_root(w->body));
+        api_rq_bad(rq, "%s%s",
+                   ignore || w->patch == SL_PATCH_STRATEGIC ? "" : "error decoding patch: ", fault);
+    return w->body && api_rq_texts(rq, yyjson_doc_get_root(w->body));
 }
 
-static bool from_patch(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static bool from_patch(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     struct sl_patch_err err = {.unread = strcmp(rq->q.validation, "Ignore") == 0};
     int r;
 
@@ -473,21 +474,21 @@ static bool from_patch(struct sl_write *w) {
             ? sl_patch_strategic(rq->version->schema, w->c.doc, from, patch, &w->c.object, &err)
             : sl_patch_merge(w->c.doc, from, patch, &w->c.object, &err);
     if (r < 0)
-        (void)say_patch(w, &err);
+        (void)report_patch(w, &err);
     sl_buf_done(&err.text);
     return r >= 0;
 }
 
 /* A view of the object was sent, or came out of a patch: it is taken into a copy of the object. */
-static bool take_view(struct sl_write *w, yyjson_val *view) {
+static bool take_view(struct api_write *w, yyjson_val *view) {
     w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
     w->rq->sub->put(&w->c, w->rq->version, view);
-    return !sl_write_refused(w);
+    return !api_write_refused(w);
 }
 
 /* What a custom resource says it is. */
-static void note_other(struct sl_write *w, yyjson_val *sent) {
-    struct sl_rq *rq = w->rq;
+static void note_other(struct api_write *w, yyjson_val *sent) {
+    struct api_rq *rq = w->rq;
     const char *kind = sl_json_str(sent, "kind"), *v = sl_json_str(sent, "apiVersion");
 
     if (!rq->kind->crd || rq->sub)
@@ -499,15 +500,15 @@ static void note_other(struct sl_write *w, yyjson_val *sent) {
 }
 
 /* A patch may say that the object is something else; strategic ones are not asked. */
-static bool still_is(struct sl_write *w, yyjson_val *object) {
+static bool still_is(struct api_write *w, yyjson_val *object) {
     static const char *const head[] = {"apiVersion", "kind"};
-    struct sl_rq *rq = w->rq;
+    struct api_rq *rq = w->rq;
 
     for (size_t i = 0; i < SL_LEN(head); i++) {
         if (!sl_text_has_nul(sl_json_view(sl_json_get(object, head[i]))))
             continue;
-        say_undecoded(w, object,
-                      sl_arena_printf(w->c.arena, "%s must not contain a NUL character", head[i]));
+        report_undecoded(
+            w, object, sl_arena_printf(w->c.arena, "%s must not contain a NUL character", head[i]));
         return false;
     }
     if (rq->kind->crd || w->patch == SL_PATCH_STRATEGIC)
@@ -516,12 +517,12 @@ static bool still_is(struct sl_write *w, yyjson_val *object) {
         yyjson_val *v = sl_json_get(object, head[i]);
         if (!v || yyjson_is_str(v))
             continue;
-        say_undecoded(w, object,
-                      sl_arena_printf(w->c.arena,
-                                      "couldn't get version/kind; json parse error: json: cannot "
-                                      "unmarshal %s into Go struct field .%s of type string",
-                                      yyjson_is_num(v) ? "number" : yyjson_get_type_desc(v),
-                                      head[i]));
+        report_undecoded(
+            w, object,
+            sl_arena_printf(w->c.arena,
+                            "couldn't get version/kind; json parse error: json: cannot "
+                            "unmarshal %s into Go struct field .%s of type string",
+                            yyjson_is_num(v) ? "number" : yyjson_get_type_desc(v), head[i]));
         return false;
     }
     const char *v = sl_json_str(object, head[0]), *k = sl_json_str(object, head[1]);
@@ -529,12 +530,12 @@ static bool still_is(struct sl_write *w, yyjson_val *object) {
     k = *k ? k : rq->kind->kind;
     if (strcmp(v, request_version(rq)) == 0 && strcmp(k, rq->kind->kind) == 0)
         return true;
-    say_undecoded(w, object, sl_body_other(rq, v, k, rq->kind->kind));
+    report_undecoded(w, object, api_body_mismatch_text(rq, v, k, rq->kind->kind));
     return false;
 }
 
-bool sl_make(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+bool api_write_build_object(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
     bool view = rq->sub && rq->sub->show;
 
@@ -546,20 +547,21 @@ bool sl_make(struct sl_write *w) {
         sent = freeze(w, w->c.object);
         bool ignore = strcmp(rq->q.validation, "Ignore") == 0;
         if (ignore && yyjson_is_arr(sent)) {
-            say_undecoded(w, sent,
-                          "couldn't get version/kind; json parse error: json: cannot unmarshal "
-                          "array into Go value of type struct { APIVersion string "
-                          "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-                          "\"json:\\\"kind,omitempty\\\"\" }");
+            report_undecoded(w, sent,
+                             "couldn't get version/kind; json parse error: json: cannot unmarshal "
+                             "array into Go value of type struct { APIVersion string "
+                             "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                             "\"json:\\\"kind,omitempty\\\"\" }");
             return false;
         }
         if (ignore && !yyjson_is_obj(sent)) {
-            sl_rq_bad(rq, "Invalid JSON Patch");
+            api_rq_bad(rq, "Invalid JSON Patch");
             return false;
         }
         if (!yyjson_is_obj(sent)) {
-            sl_rq_bad(rq, "json: cannot unmarshal %s into Go value of type map[string]interface {}",
-                      yyjson_get_type_desc(sent));
+            api_rq_bad(rq,
+                       "json: cannot unmarshal %s into Go value of type map[string]interface {}",
+                       yyjson_get_type_desc(sent));
             return false;
         }
         note_other(w, sent);

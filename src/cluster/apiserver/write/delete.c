@@ -16,7 +16,7 @@
 /* ---- options ---- */
 
 /* Answers 422 if something is wrong; 'known': dryRun says nothing but All. */
-static bool options_check(struct sl_write *w, bool both, bool known) {
+static bool options_check(struct api_write *w, bool both, bool known) {
     static const char *const words[] = {"Foreground", "Background", "Orphan", "nil"}, *const all[] =
                                                                                           {"All"};
     struct sl_field_errs errs = {.arena = &w->rq->arena};
@@ -24,10 +24,10 @@ static bool options_check(struct sl_write *w, bool both, bool known) {
     const char *p = w->del.propagation;
 
     if (both)
-        sl_field_invalid(&errs, at, sl_bad_str(p),
+        sl_field_invalid(&errs, at, sl_field_value_str(p),
                          "orphanDependents and deletionPropagation cannot be both set");
     if (*p && strcmp(p, words[0]) != 0 && strcmp(p, words[1]) != 0 && strcmp(p, words[2]) != 0)
-        sl_field_unsupported(&errs, at, sl_bad_str(p), words, SL_LEN(words));
+        sl_field_unsupported(&errs, at, sl_field_value_str(p), words, SL_LEN(words));
     if (!known) {
         _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
         yyjson_mut_val *list = yyjson_mut_arr(doc);
@@ -36,40 +36,40 @@ static bool options_check(struct sl_write *w, bool both, bool known) {
             yyjson_mut_arr_add_str(doc, list, w->rq->q.dry_run);
         _cleanup_(sl_json_docp) yyjson_doc *made = yyjson_mut_val_imut_copy(list, NULL);
         sl_field_unsupported(&errs, SL_PATH(NULL, "dryRun"),
-                             sl_bad_json(sent ? sent : yyjson_doc_get_root(made)), all, 1);
+                             sl_field_value_json(sent ? sent : yyjson_doc_get_root(made)), all, 1);
     }
     if (!errs.n)
         return true;
-    sl_rq_invalid(w->rq, "meta.k8s.io", "DeleteOptions", "", &errs);
+    api_rq_invalid(w->rq, "meta.k8s.io", "DeleteOptions", "", &errs);
     return false;
 }
 
 /* NULL: nothing is said, which is not the same as "". */
-static const char *said_text(struct sl_rq *rq, yyjson_val *body, const char *path) {
+static const char *said_text(struct api_rq *rq, yyjson_val *body, const char *path) {
     yyjson_val *v = sl_json_at(body, path);
 
     return v ? sl_arena_strdup(&rq->arena, sl_json_text(v)) : NULL;
 }
 
-bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_params *q = &rq->q;
-    struct sl_delete_options *d = &w->del;
+bool api_delete_options(struct api_write *w, yyjson_val *body) {
+    struct api_rq *rq = w->rq;
+    const struct api_params *q = &rq->q;
+    struct api_delete_options *d = &w->del;
     yyjson_val *orphan = sl_json_get(body, "orphanDependents"), *dry;
     int said = orphan ? yyjson_get_bool(orphan) : body ? -1 : q->orphan;
     bool known = true;
     size_t i, n;
 
     if (body && !yyjson_is_obj(body)) {
-        sl_rq_bad(rq,
-                  "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go "
-                  "value of type struct "
-                  "{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
-                  "\"json:\\\"kind,omitempty\\\"\" }",
-                  yyjson_get_type_desc(body));
+        api_rq_bad(rq,
+                   "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go "
+                   "value of type struct "
+                   "{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                   "\"json:\\\"kind,omitempty\\\"\" }",
+                   yyjson_get_type_desc(body));
         return false;
     }
-    *d = (struct sl_delete_options){
+    *d = (struct api_delete_options){
         .grace = body ? sl_json_int(body, "gracePeriodSeconds", -1) : q->grace,
         .uid = said_text(rq, body, "preconditions.uid"),
         .version = said_text(rq, body, "preconditions.resourceVersion"),
@@ -95,11 +95,11 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
 
 /* ---- one object ---- */
 
-bool sl_delete_preconditions(struct sl_write *w) {
+bool api_delete_preconditions(struct api_write *w) {
     const char *uid = sl_json_str(w->c.old, "metadata.uid"),
                *v = sl_json_str(w->c.old, "metadata.resourceVersion");
 
-    const struct sl_kind *k = sl_stored_kind(w->rq->kind);
+    const struct api_kind *k = api_stored_kind(w->rq->kind);
     const char *why = NULL;
 
     if (w->del.uid && strcmp(w->del.uid, uid) != 0)
@@ -116,15 +116,15 @@ bool sl_delete_preconditions(struct sl_write *w) {
                               w->del.version, v);
     if (!why)
         return true;
-    sl_rq_status(w->rq, &(struct sl_status){
-                            .code = 409,
-                            .reason = "Conflict",
-                            .message = sl_arena_printf(
-                                w->c.arena, "Operation cannot be fulfilled on %s%s%s \"%s\": %s",
-                                k->kind, *k->group ? "." : "", k->group, w->name, why),
-                            .name = w->name,
-                            .group = k->group,
-                            .kind = k->kind});
+    api_rq_status(w->rq, &(struct api_status){
+                             .code = 409,
+                             .reason = "Conflict",
+                             .message = sl_arena_printf(
+                                 w->c.arena, "Operation cannot be fulfilled on %s%s%s \"%s\": %s",
+                                 k->kind, *k->group ? "." : "", k->group, w->name, why),
+                             .name = w->name,
+                             .group = k->group,
+                             .kind = k->kind});
     return false;
 }
 
@@ -140,8 +140,8 @@ static bool has_finalizer(yyjson_mut_val *meta, const char *word) {
 }
 
 /* What becomes of those it owns is said by finalizers. */
-static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
-    bool said = *w->del.propagation, orphans = sl_strategy_of(w->rq->kind)->orphans;
+static void set_finalizers(struct api_write *w, yyjson_mut_val *meta) {
+    bool said = *w->del.propagation, orphans = api_strategy_of(w->rq->kind)->orphans;
     const char *p =
         said || !orphans || has_finalizer(meta, FOREGROUND) ? w->del.propagation : "Orphan";
     const char *mine = strcmp(p, "Orphan") == 0       ? ORPHAN
@@ -151,7 +151,7 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     bool have = false;
     size_t i, n;
 
-    if (!*p || sl_strategy_of(w->rq->kind)->no_garbage)
+    if (!*p || api_strategy_of(w->rq->kind)->no_garbage)
         return;
     yyjson_mut_arr_foreach (old, i, n, v) {
         const char *word = sl_json_mut_text(v);
@@ -175,7 +175,7 @@ static int64_t stored_grace(yyjson_val *old) {
 
 /* From now on it is being deleted, with so many seconds left; 'shorter': it was before, with more.
  */
-static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool shorter) {
+static void mark(struct api_write *w, yyjson_mut_val *meta, int64_t grace, bool shorter) {
     int64_t generation = sl_json_mut_int(meta, "generation", 0);
     sl_time since = w->rq->now;
     char stamp[SL_STAMP_TEXT];
@@ -191,15 +191,15 @@ static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool s
 }
 
 /* What its kind grants, but no more than a date can be told after. */
-static int64_t granted(struct sl_write *w) {
-    int64_t seconds = sl_strategy_of(w->rq->kind)->grace(w->c.old, w->del.grace);
+static int64_t granted(struct api_write *w) {
+    int64_t seconds = api_strategy_of(w->rq->kind)->grace(w->c.old, w->del.grace);
 
     return seconds < INT32_MAX ? seconds : INT32_MAX;
 }
 
 /* The seconds that are left to it; -1: it is being deleted already, and nothing changes. */
-static int64_t grace_of(struct sl_write *w) {
-    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+static int64_t grace_of(struct api_write *w) {
+    const struct api_strategy *st = api_strategy_of(w->rq->kind);
     bool marked = sl_json_at(w->c.old, "metadata.deletionTimestamp");
     int64_t now = stored_grace(w->c.old);
 
@@ -215,31 +215,31 @@ static int64_t grace_of(struct sl_write *w) {
 
 /* Kinds with a grace period are seen to be deleted before they go, even if there is no time left.
  */
-static bool mark_first(struct sl_write *w, yyjson_mut_val *meta, bool marked) {
-    struct sl_object *o;
+static bool mark_first(struct api_write *w, yyjson_mut_val *meta, bool marked) {
+    struct sl_store_object *o;
 
     mark(w, meta, 0, marked);
-    sl_write_close(w);
+    api_write_close(w);
     if (w->c.dry_run)
         return true;
-    if (!sl_write_store(w, &o))
+    if (!api_write_store(w, &o))
         return false;
-    sl_object_unref(w->rq->s->store, w->base);
+    sl_store_object_unref(w->rq->s->store, w->base);
     w->base = o;
     return true;
 }
 
-static void gone(struct sl_write *w) {
-    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+static void gone(struct api_write *w) {
+    const struct api_strategy *st = api_strategy_of(w->rq->kind);
     int status = w->del.orphan_false ? 202 : 200;
 
-    if (!sl_write_current(w)) {
+    if (!api_write_current(w)) {
         if (++w->tries < SL_API_TRIES)
-            sl_remove_run(w);
+            api_delete_run(w);
         else
-            sl_rq_conflict(w->rq, w->name,
-                           "the object has been modified; please apply your changes to the latest "
-                           "version and try again");
+            api_rq_conflict(w->rq, w->name,
+                            "the object has been modified; please apply your changes to the latest "
+                            "version and try again");
         return;
     }
     w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
@@ -247,13 +247,13 @@ static void gone(struct sl_write *w) {
     bool marked = sl_json_at(w->c.old, "metadata.deletionTimestamp");
     int64_t grace = grace_of(w);
     set_finalizers(w, meta);
-    sl_write_close(w);
-    bool held = sl_write_held(w, yyjson_doc_get_root(w->made));
+    api_write_close(w);
+    bool held = api_write_held(w, yyjson_doc_get_root(w->made));
     if (grace == 0 && !held) {
         if (!st->grace) /* what is answered is what was stored */
             w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
         if (!st->grace || mark_first(w, meta, marked))
-            sl_write_take_out(w, 200, st->returns_deleted);
+            api_write_take_out(w, 200, st->returns_deleted);
         return;
     }
     if (grace > 0 || (!marked && grace == 0)) {
@@ -264,51 +264,51 @@ static void gone(struct sl_write *w) {
                sl_json_int(w->c.old, "metadata.deletionGracePeriodSeconds", 0) > 0) {
         mark(w, meta, 0, true);
     }
-    if (sl_write_refused(w))
+    if (api_write_refused(w))
         return;
-    sl_write_close(w);
-    sl_write_put(w, status);
+    api_write_close(w);
+    api_write_put(w, status);
 }
 
-static void warn_orphans(struct sl_write *w) {
-    if (sl_strategy_of(w->rq->kind)->orphans && !*w->del.propagation)
-        sl_rq_warn(w->rq, "child pods are preserved by default when jobs are deleted; set "
-                          "propagationPolicy=Background to remove them or set "
-                          "propagationPolicy=Orphan to suppress this warning");
+static void warn_orphans(struct api_write *w) {
+    if (api_strategy_of(w->rq->kind)->orphans && !*w->del.propagation)
+        api_rq_warn(w->rq, "child pods are preserved by default when jobs are deleted; set "
+                           "propagationPolicy=Background to remove them or set "
+                           "propagationPolicy=Orphan to suppress this warning");
 }
 
-void sl_remove_run(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+void api_delete_run(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     bool dry = w->c.dry_run;
-    const struct sl_strategy *st = sl_strategy_of(rq->kind);
+    const struct api_strategy *st = api_strategy_of(rq->kind);
 
-    sl_write_begin(w);
+    api_write_begin(w);
     w->c.dry_run = dry;
     if (!w->tries)
         warn_orphans(w);
-    sl_write_load(w);
+    api_write_load(w);
     if (!w->c.old) {
-        sl_rq_not_found(rq, rq->kind, rq->name);
+        api_rq_not_found(rq, rq->kind, rq->name);
         return;
     }
-    if (!sl_delete_preconditions(w))
+    if (!api_delete_preconditions(w))
         return;
     if (st->may_delete)
         st->may_delete(&w->c);
-    if (!sl_write_refused(w))
-        sl_admit(w, SL_ADMIT_VALIDATE, gone);
+    if (!api_write_refused(w))
+        api_admit(w, SL_ADMIT_VALIDATE, gone);
 }
 
-void sl_delete(struct sl_rq *rq) {
-    struct sl_write *w = sl_write_new(rq, SL_WRITE_DELETE);
+void api_handle_delete(struct api_rq *rq) {
+    struct api_write *w = api_write_new(rq, SL_WRITE_DELETE);
 
     if (rq->len > 0) {
-        w->body = sl_body_read(rq);
+        w->body = api_body_read(rq);
         if (!w->body)
             return;
     }
-    if (sl_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL))
-        sl_remove_run(w);
+    if (api_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL))
+        api_delete_run(w);
 }
 
 /* ---- many ---- */
@@ -319,11 +319,11 @@ void sl_delete(struct sl_rq *rq) {
  *
  * Of a kind whose definition goes, nobody asked for this: all are deleted, and where one could not
  * be, because the disk is full or a webhook says no, all that are left are tried again. */
-struct sl_many {
-    LIST_ENTRY(sl_many) link;
+struct api_bulk_delete {
+    LIST_ENTRY(api_bulk_delete) link;
     struct sl_apiserver *s;
     sl_api_call parent;
-    struct sl_found found; /* those before 'next' are NULL */
+    struct api_found found; /* those before 'next' are NULL */
     uint32_t n, next, open;
     const char *base, *plural, *query, *body;
     bool failed;
@@ -334,7 +334,7 @@ struct sl_many {
 
 #define AGAIN_MS 1000u
 
-static void many_drop(struct sl_many *m) {
+static void many_drop(struct api_bulk_delete *m) {
     sl_freep(&m->definition);
     sl_freep(&m->group);
     sl_freep(&m->own_base);
@@ -346,28 +346,28 @@ static void on_again_closed(uv_handle_t *h) {
     many_drop(h->data);
 }
 
-static void many_end(struct sl_many *m) {
+static void many_end(struct api_bulk_delete *m) {
     LIST_REMOVE(m, link);
-    sl_found_done(m->s, &m->found);
+    api_found_done(m->s, &m->found);
     if (m->definition)
         uv_close((uv_handle_t *)&m->again, on_again_closed);
     else
         many_drop(m);
 }
 
-void sl_many_free(struct sl_apiserver *s) {
-    struct sl_many *m;
+void api_bulk_deletes_free(struct sl_apiserver *s) {
+    struct api_bulk_delete *m;
 
-    while ((m = LIST_FIRST(&s->many)))
+    while ((m = LIST_FIRST(&s->bulk_deletes)))
         many_end(m);
 }
 
 static void on_one(void *ctx, const struct sl_api_answer *a);
 
 /* 'rq': who asks; NULL: we. */
-static void ask_next(struct sl_many *m, const struct sl_rq *rq) {
+static void ask_next(struct api_bulk_delete *m, const struct api_rq *rq) {
     static const char *const masters[] = {"system:masters", NULL};
-    struct sl_object *o = m->found.v.v[m->next];
+    struct sl_store_object *o = m->found.v.v[m->next];
     struct sl_buf path = SL_BUF((size_t)8 << 10); /* the server takes a copy */
 
     if (*o->ns)
@@ -387,12 +387,12 @@ static void ask_next(struct sl_many *m, const struct sl_rq *rq) {
     m->open++;
     (void)sl_apiserver_call(m->s, &one, &(struct sl_api_sink){.ctx = m, .answer = on_one});
     sl_buf_done(&path);
-    sl_object_unref(m->s->store, o);
+    sl_store_object_unref(m->s->store, o);
 }
 
 /* The kind whose definition goes, while it does. */
-static struct sl_kind *going_kind(const struct sl_many *m) {
-    struct sl_kind *k = sl_kind_find(m->s, m->group, m->own_plural);
+static struct api_kind *going_kind(const struct api_bulk_delete *m) {
+    struct api_kind *k = api_kind_find(m->s, m->group, m->own_plural);
 
     return k && k->crd && k->going && strcmp(k->crd->name, m->definition) == 0 ? k : NULL;
 }
@@ -400,8 +400,8 @@ static struct sl_kind *going_kind(const struct sl_many *m) {
 static void on_again(uv_timer_t *t);
 
 /* Asks for as many as may be under way; ends with the last. No answer comes meanwhile. */
-static void many_go_on(struct sl_many *m) {
-    struct sl_rq *rq = m->definition ? NULL : sl_rq_find(m->s, m->parent);
+static void many_go_on(struct api_bulk_delete *m) {
+    struct api_rq *rq = m->definition ? NULL : api_rq_find(m->s, m->parent);
     bool more = m->definition ? going_kind(m) != NULL : rq && !m->failed;
 
     while (more && m->next < m->n && m->open < API_MANY_CALLS)
@@ -413,13 +413,13 @@ static void many_go_on(struct sl_many *m) {
         return;
     }
     if (more && rq)
-        sl_rq_answer(rq, 200);
+        api_rq_answer(rq, 200);
     many_end(m);
 }
 
 static void on_one(void *ctx, const struct sl_api_answer *a) {
-    struct sl_many *m = ctx;
-    struct sl_rq *rq = m->definition ? NULL : sl_rq_find(m->s, m->parent);
+    struct api_bulk_delete *m = ctx;
+    struct api_rq *rq = m->definition ? NULL : api_rq_find(m->s, m->parent);
 
     m->open--;
     if (m->definition && a->status >= 400 && a->status != 404)
@@ -428,16 +428,16 @@ static void on_one(void *ctx, const struct sl_api_answer *a) {
         m->failed = true;
         sl_buf_clear(&rq->out);
         sl_buf_add(&rq->out, a->body, a->len);
-        sl_rq_answer(rq, a->status);
+        api_rq_answer(rq, a->status);
     }
     many_go_on(m);
 }
 
-static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
+static bool print_found(struct api_rq *rq, const struct api_found *found) {
     struct sl_jw *w = &SL_JW(&rq->out);
-    sl_show_list_begin(rq, found->version, "", -1, found->v.n, w);
+    api_show_list_begin(rq, found->version, "", -1, found->v.n, w);
     for (uint32_t i = 0; i < found->v.n; i++)
-        if (!sl_show_item(rq, found->v.v[i]->text, found->v.v[i]->len, w))
+        if (!api_show_item(rq, found->v.v[i]->text, found->v.v[i]->len, w))
             return false;
     sl_jw_end_to(w, 0);
     return true;
@@ -445,8 +445,8 @@ static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
 
 /* What was asked for, in a few words: each of many requests reads it anew, however long the one
  * was that it comes from. */
-static const char *short_query(struct sl_rq *rq) {
-    const struct sl_params *q = &rq->q;
+static const char *short_query(struct api_rq *rq) {
+    const struct api_params *q = &rq->q;
     const char *grace =
         q->grace >= 0 ? sl_arena_printf(&rq->arena, "&gracePeriodSeconds=%lld", (long long)q->grace)
                       : "";
@@ -459,8 +459,8 @@ static const char *short_query(struct sl_rq *rq) {
 }
 
 /* The same of a body: what was read of it, and nothing else that it holds. */
-static const char *short_body(struct sl_write *w) {
-    const struct sl_delete_options *d = &w->del;
+static const char *short_body(struct api_write *w) {
+    const struct api_delete_options *d = &w->del;
     _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *to = yyjson_mut_obj(doc);
 
@@ -493,31 +493,31 @@ static bool too_long(const char *precondition) {
     return precondition && strlen(precondition) > 64;
 }
 
-void sl_delete_all(struct sl_rq *rq) {
-    struct sl_write *w = sl_write_new(rq, SL_WRITE_DELETE);
-    struct sl_filter filter;
-    struct sl_found found;
+void api_handle_delete_collection(struct api_rq *rq) {
+    struct api_write *w = api_write_new(rq, SL_WRITE_DELETE);
+    struct api_filter filter;
+    struct api_found found;
     struct sl_apiserver *s = rq->s;
 
     if (rq->len > 0) {
-        w->body = sl_body_read(rq);
+        w->body = api_body_read(rq);
         if (!w->body)
             return;
     }
-    if (!sl_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL) ||
-        !sl_filter_read(rq, &filter))
+    if (!api_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL) ||
+        !api_filter_read(rq, &filter))
         return;
     warn_orphans(w);
-    sl_collect(rq, &filter, "", "", &found);
+    api_found_collect(rq, &filter, "", "", &found);
     if (!print_found(rq, &found)) {
-        sl_found_done(s, &found);
+        api_found_done(s, &found);
         return;
     }
     uint32_t n = found.v.n;
     if (n > 1 && (too_long(w->del.uid) || too_long(w->del.version)))
         n = 1; /* no object is meant, and the first says so */
-    struct sl_many *m = sl_alloc0(1, sizeof *m);
-    *m = (struct sl_many){
+    struct api_bulk_delete *m = sl_alloc0(1, sizeof *m);
+    *m = (struct api_bulk_delete){
         .s = s,
         .parent = rq->id,
         .found = found,
@@ -527,26 +527,26 @@ void sl_delete_all(struct sl_rq *rq) {
         .plural = sl_arena_strdup(&rq->arena, rq->kind->plural),
         .query = w->body ? "" : short_query(rq),
         .body = w->body ? short_body(w) : NULL};
-    LIST_INSERT_HEAD(&s->many, m, link);
+    LIST_INSERT_HEAD(&s->bulk_deletes, m, link);
     many_go_on(m);
 }
 
 /* ---- all of a kind ---- */
 
-static void find_all(struct sl_many *m, const struct sl_kind *k) {
-    sl_found_done(m->s, &m->found);
-    m->found = (struct sl_found){0};
-    for (struct sl_object *o = sl_store_seek(m->s->store, k->number, "", ""); o;
+static void find_all(struct api_bulk_delete *m, const struct api_kind *k) {
+    api_found_done(m->s, &m->found);
+    m->found = (struct api_found){0};
+    for (struct sl_store_object *o = sl_store_seek(m->s->store, k->number, "", ""); o;
          o = sl_store_next(m->s->store, o))
-        *sl_vec_push(&m->found.v) = sl_object_ref(o);
+        *sl_vec_push(&m->found.v) = sl_store_object_ref(o);
     m->n = m->found.v.n;
     m->next = 0;
     m->failed = false;
 }
 
 static void on_again(uv_timer_t *t) {
-    struct sl_many *m = t->data;
-    const struct sl_kind *k = going_kind(m);
+    struct api_bulk_delete *m = t->data;
+    const struct api_kind *k = going_kind(m);
 
     sl_api_turn(m->s);
     if (k)
@@ -554,7 +554,7 @@ static void on_again(uv_timer_t *t) {
     many_go_on(m);
 }
 
-void sl_delete_kind(struct sl_apiserver *s, const struct sl_kind *k) {
+void api_delete_kind(struct sl_apiserver *s, const struct api_kind *k) {
     const char *version = k->versions[0].name;
     struct sl_buf base = SL_BUF((size_t)2 << 10);
 
@@ -562,13 +562,13 @@ void sl_delete_kind(struct sl_apiserver *s, const struct sl_kind *k) {
         if (k->versions[i].served)
             version = k->versions[i].name;
     sl_buf_printf(&base, "/apis/%s/%s", k->group, version);
-    struct sl_many *m = sl_alloc0(1, sizeof *m);
-    *m = (struct sl_many){.s = s,
-                          .query = "",
-                          .definition = sl_strdup(k->crd->name),
-                          .group = sl_strdup(k->group),
-                          .own_base = sl_strdup(sl_buf_str(&base)),
-                          .own_plural = sl_strdup(k->plural)};
+    struct api_bulk_delete *m = sl_alloc0(1, sizeof *m);
+    *m = (struct api_bulk_delete){.s = s,
+                                  .query = "",
+                                  .definition = sl_strdup(k->crd->name),
+                                  .group = sl_strdup(k->group),
+                                  .own_base = sl_strdup(sl_buf_str(&base)),
+                                  .own_plural = sl_strdup(k->plural)};
     sl_buf_done(&base);
     m->base = m->own_base;
     m->plural = m->own_plural;
@@ -576,6 +576,6 @@ void sl_delete_kind(struct sl_apiserver *s, const struct sl_kind *k) {
     uv_unref((uv_handle_t *)&m->again);
     m->again.data = m;
     find_all(m, k);
-    LIST_INSERT_HEAD(&s->many, m, link);
+    LIST_INSERT_HEAD(&s->bulk_deletes, m, link);
     many_go_on(m);
 }

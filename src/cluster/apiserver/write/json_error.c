@@ -187,7 +187,7 @@ static bool step(struct walk *w) {
     return true;
 }
 
-const char *sl_json_fault(struct sl_arena *arena, const char *s, size_t len) {
+const char *api_json_fault(struct sl_arena *arena, const char *s, size_t len) {
     struct walk w = {.arena = arena, .s = s, .len = len, .next = VALUE};
 
     do {

@@ -24,7 +24,7 @@ static bool printable(const char *s) {
 }
 
 /* ["All"]: as the option is told when it is wrong. */
-static yyjson_doc *dry_list(const struct sl_params *q) {
+static yyjson_doc *dry_list(const struct api_params *q) {
     struct sl_buf b;
     yyjson_doc *doc;
 
@@ -39,13 +39,13 @@ static yyjson_doc *dry_list(const struct sl_params *q) {
     return doc;
 }
 
-bool sl_options_check(struct sl_write *w) {
+bool api_options_check(struct api_write *w) {
     static const char *const all[] = {"All"};
     static const char *const words[] = {"", "Ignore", "Strict", "Warn"};
     static const char *const kinds[] = {"CreateOptions", "UpdateOptions", "PatchOptions",
                                         "CreateOptions", "DeleteOptions"};
-    struct sl_rq *rq = w->rq;
-    const struct sl_params *q = &rq->q;
+    struct api_rq *rq = w->rq;
+    const struct api_params *q = &rq->q;
     struct sl_field_errs errs = {.arena = &rq->arena};
     const struct sl_path *at = SL_PATH(NULL, "fieldManager");
     _cleanup_(sl_json_docp) yyjson_doc *list = dry_list(q);
@@ -59,23 +59,23 @@ bool sl_options_check(struct sl_write *w) {
     if (strlen(q->manager) > SL_MANAGER_NAME_MAX)
         sl_field_too_long(&errs, at, SL_MANAGER_NAME_MAX);
     if (!printable(q->manager))
-        sl_field_invalid(&errs, at, sl_bad_str(q->manager), "invalid character");
+        sl_field_invalid(&errs, at, sl_field_value_str(q->manager), "invalid character");
     if (q->dry_run && strcmp(q->dry_run, "All") != 0)
-        sl_field_unsupported(&errs, SL_PATH(NULL, "dryRun"), sl_bad_json(dry), all, 1);
+        sl_field_unsupported(&errs, SL_PATH(NULL, "dryRun"), sl_field_value_json(dry), all, 1);
     if (strcmp(q->validation, "Ignore") != 0 && strcmp(q->validation, "Warn") != 0 &&
         strcmp(q->validation, "Strict") != 0 && *q->validation)
-        sl_field_unsupported(&errs, SL_PATH(NULL, "fieldValidation"), sl_bad_str(q->validation),
-                             words, 4);
+        sl_field_unsupported(&errs, SL_PATH(NULL, "fieldValidation"),
+                             sl_field_value_str(q->validation), words, 4);
     w->c.dry_run = q->dry_run;
     if (!errs.n)
         return true;
-    sl_rq_invalid(rq, "meta.k8s.io", kinds[w->what], "", &errs);
+    api_rq_invalid(rq, "meta.k8s.io", kinds[w->what], "", &errs);
     return false;
 }
 
 /* ---- the system's fields ---- */
 
-const char *sl_name_generate(struct sl_rq *rq, const char *base) {
+const char *api_name_generate(struct api_rq *rq, const char *base) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     char end[RANDOM_LEN + 1];
 
@@ -85,7 +85,7 @@ const char *sl_name_generate(struct sl_rq *rq, const char *base) {
     return sl_arena_printf(&rq->arena, "%.*s%s", (int)(63 - RANDOM_LEN), base, end);
 }
 
-void sl_meta_create(struct sl_write *w) {
+void api_meta_create(struct api_write *w) {
     static const char *const gone[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
                                        "selfLink", "generation"};
     yyjson_mut_val *meta = sl_json_mut_obj(w->c.doc, w->c.object, "metadata");
@@ -93,7 +93,7 @@ void sl_meta_create(struct sl_write *w) {
 
     for (size_t i = 0; i < SL_LEN(gone); i++)
         (void)yyjson_mut_obj_remove_key(meta, gone[i]);
-    sl_uuid(&w->rq->s->prng, id);
+    api_uuid(&w->rq->s->prng, id);
     sl_json_mut_set_str(w->c.doc, meta, "uid", id);
     sl_json_mut_set_str(w->c.doc, meta, "creationTimestamp", sl_stamp(w->rq->now, stamp));
     sl_json_mut_set_str(w->c.doc, meta, "name", w->name);
@@ -101,11 +101,11 @@ void sl_meta_create(struct sl_write *w) {
         sl_json_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
     else
         (void)yyjson_mut_obj_remove_key(meta, "namespace");
-    if (!sl_strategy_of(w->rq->kind)->no_generation)
+    if (!api_strategy_of(w->rq->kind)->no_generation)
         sl_json_mut_set_int(w->c.doc, meta, "generation", 1);
 }
 
-void sl_meta_update(struct sl_write *w) {
+void api_meta_update(struct api_write *w) {
     yyjson_mut_val *meta = sl_json_mut_obj(w->c.doc, w->c.object, "metadata");
     yyjson_val *old = sl_json_get(w->c.old, "metadata");
 
@@ -149,9 +149,9 @@ static bool same_custom(yyjson_val *old, yyjson_val *now) {
     return left == have;
 }
 
-void sl_meta_generation(struct sl_write *w) {
+void api_meta_generation(struct api_write *w) {
     static const char *const apart[] = {"metadata", "status", NULL};
-    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+    const struct api_strategy *st = api_strategy_of(w->rq->kind);
     yyjson_val *object = yyjson_doc_get_root(w->made);
 
     if (st->no_generation || !w->c.old || strcmp(w->c.subresource, "status") == 0)
@@ -163,14 +163,14 @@ void sl_meta_generation(struct sl_write *w) {
     int64_t generation = sl_json_int(w->c.old, "metadata.generation", 0);
     sl_json_mut_set_int(w->c.doc, sl_json_mut_get(w->c.object, "metadata"), "generation",
                         generation < INT64_MAX ? generation + 1 : generation);
-    sl_write_close(w);
+    api_write_close(w);
 }
 
 /* ---- rules ---- */
 
-static void check_name(struct sl_change_in *c, const struct sl_path *at, const char *key,
+static void check_name(struct api_change *c, const struct sl_path *at, const char *key,
                        const char *value, bool prefix) {
-    const struct sl_strategy *st = sl_strategy_of(c->kind);
+    const struct api_strategy *st = api_strategy_of(c->kind);
     size_t len = strlen(value);
     const char *text = value;
 
@@ -178,12 +178,12 @@ static void check_name(struct sl_change_in *c, const struct sl_path *at, const c
         text = sl_arena_printf(c->arena, "%.*sa", (int)(len - 1), value);
         len = strlen(text);
     }
-    struct sl_faults f = st->name ? st->name(text, len) : sl_syntax_subdomain(text, len);
+    struct sl_syntax_errors f = st->name ? st->name(text, len) : sl_syntax_subdomain(text, len);
     for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(c->errs, SL_PATH(at, key), sl_bad_str(value), "%s", f.v[i]);
+        sl_field_invalid(c->errs, SL_PATH(at, key), sl_field_value_str(value), "%s", f.v[i]);
 }
 
-static void check_owners(struct sl_change_in *c, const struct sl_path *at, yyjson_val *owners) {
+static void check_owners(struct api_change *c, const struct sl_path *at, yyjson_val *owners) {
     const struct sl_path *list = SL_PATH(at, "ownerReferences");
     const char *controller = NULL;
     yyjson_val *o;
@@ -193,20 +193,23 @@ static void check_owners(struct sl_change_in *c, const struct sl_path *at, yyjso
         /* The index is not part of the path: as kube-apiserver says it. */
         const char *version = sl_json_str(o, "apiVersion");
         if (!*version || !*(strchr(version, '/') ? strchr(version, '/') + 1 : version))
-            sl_field_invalid(c->errs, SL_PATH(list, "apiVersion"), sl_bad_str(version),
+            sl_field_invalid(c->errs, SL_PATH(list, "apiVersion"), sl_field_value_str(version),
                              "version must not be empty");
         if (!*sl_json_str(o, "kind"))
-            sl_field_invalid(c->errs, SL_PATH(list, "kind"), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(list, "kind"), sl_field_value_str(""),
+                             "must not be empty");
         if (!*sl_json_str(o, "name"))
-            sl_field_invalid(c->errs, SL_PATH(list, "name"), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(list, "name"), sl_field_value_str(""),
+                             "must not be empty");
         if (!*sl_json_str(o, "uid"))
-            sl_field_invalid(c->errs, SL_PATH(list, "uid"), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(list, "uid"), sl_field_value_str(""),
+                             "must not be empty");
         if (!sl_json_bool(o, "controller", false))
             continue;
         const char *me =
             sl_arena_printf(c->arena, "%s/%s", sl_json_str(o, "kind"), sl_json_str(o, "name"));
         if (controller)
-            sl_field_invalid(c->errs, list, sl_bad_json(owners),
+            sl_field_invalid(c->errs, list, sl_field_value_json(owners),
                              "Only one reference can have Controller set to true. Found \"true\" "
                              "in references for %s and %s",
                              controller, me);
@@ -234,7 +237,7 @@ static bool standard(const char *finalizer) {
     return false;
 }
 
-static void check_finalizers(struct sl_change_in *c, const struct sl_path *at, yyjson_val *list) {
+static void check_finalizers(struct api_change *c, const struct sl_path *at, yyjson_val *list) {
     const struct sl_path *here = SL_PATH(at, "finalizers");
     yyjson_val *v;
     size_t i, n;
@@ -244,34 +247,34 @@ static void check_finalizers(struct sl_change_in *c, const struct sl_path *at, y
         return;
     }
     yyjson_arr_foreach (list, i, n, v) {
-        struct sl_faults f = sl_syntax_label_key(sl_json_text(v), strlen(sl_json_text(v)));
+        struct sl_syntax_errors f = sl_syntax_label_key(sl_json_text(v), strlen(sl_json_text(v)));
         for (uint32_t j = 0; j < f.n; j++)
-            sl_field_invalid(c->errs, here, sl_bad_str(sl_json_text(v)), "%s", f.v[j]);
+            sl_field_invalid(c->errs, here, sl_field_value_str(sl_json_text(v)), "%s", f.v[j]);
     }
     if (has(list, "orphan") && has(list, "foregroundDeletion"))
-        sl_field_invalid(c->errs, here, sl_bad_str("[orphan, foregroundDeletion]"),
+        sl_field_invalid(c->errs, here, sl_field_value_str("[orphan, foregroundDeletion]"),
                          "finalizer orphan and foregroundDeletion cannot be both set");
 }
 
 /* Kinds that are built in want to know whose a finalizer is. */
-static void check_owned_finalizers(struct sl_change_in *c, const struct sl_path *at,
+static void check_owned_finalizers(struct api_change *c, const struct sl_path *at,
                                    yyjson_val *list) {
     yyjson_val *v;
     size_t i, n;
 
-    if (c->kind->crd || sl_strategy_of(c->kind)->any_finalizer)
+    if (c->kind->crd || api_strategy_of(c->kind)->any_finalizer)
         return;
     yyjson_arr_foreach (list, i, n, v) {
         const char *s = sl_json_text(v);
         if (!sl_syntax_label_key(s, strlen(s)).n && !strchr(s, '/') && !standard(s))
-            sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "finalizers"), i), sl_bad_str(s),
+            sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "finalizers"), i),
+                             sl_field_value_str(s),
                              "name is neither a standard finalizer name nor is it fully qualified");
     }
 }
 
 /* No new finalizers on what is being deleted. */
-static void check_new_finalizers(struct sl_change_in *c, const struct sl_path *at,
-                                 yyjson_val *list) {
+static void check_new_finalizers(struct api_change *c, const struct sl_path *at, yyjson_val *list) {
     yyjson_val *old = sl_json_at(c->old, "metadata.finalizers"), *v;
     _cleanup_(sl_buf_done) struct sl_buf found = SL_BUF_SHORT(NEW_FINALIZERS);
     size_t i, n;
@@ -290,13 +293,14 @@ static void check_new_finalizers(struct sl_change_in *c, const struct sl_path *a
             sl_buf_str(&found));
 }
 
-static void check_words(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
-    sl_check_labels(c->errs, SL_PATH(at, "labels"), sl_json_get(meta, "labels"));
-    sl_check_annotations(c->errs, SL_PATH(at, "annotations"), sl_json_get(meta, "annotations"));
+static void check_words(struct api_change *c, const struct sl_path *at, yyjson_val *meta) {
+    sl_syntax_check_labels(c->errs, SL_PATH(at, "labels"), sl_json_get(meta, "labels"));
+    sl_syntax_check_annotations(c->errs, SL_PATH(at, "annotations"),
+                                sl_json_get(meta, "annotations"));
     check_owners(c, at, sl_json_get(meta, "ownerReferences"));
 }
 
-static void plain_rules(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+static void plain_rules(struct api_change *c, const struct sl_path *at, yyjson_val *meta) {
     const char *generate = sl_json_str(meta, "generateName");
 
     if (*generate)
@@ -309,7 +313,7 @@ static void plain_rules(struct sl_change_in *c, const struct sl_path *at, yyjson
     check_finalizers(c, at, sl_json_get(meta, "finalizers"));
 }
 
-static void update_rules(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+static void update_rules(struct api_change *c, const struct sl_path *at, yyjson_val *meta) {
     static const char *const fixed[] = {"name",
                                         "namespace",
                                         "uid",
@@ -325,7 +329,7 @@ static void update_rules(struct sl_change_in *c, const struct sl_path *at, yyjso
     check_words(c, at, meta);
 }
 
-void sl_meta_check(struct sl_change_in *c, yyjson_val *object, bool update) {
+void api_meta_check(struct api_change *c, yyjson_val *object, bool update) {
     const struct sl_path *at = SL_PATH(NULL, "metadata");
     yyjson_val *meta = sl_json_get(object, "metadata");
 
@@ -335,31 +339,31 @@ void sl_meta_check(struct sl_change_in *c, yyjson_val *object, bool update) {
 
 /* What is updated is looked at more than once, and each look tells what it finds: for all kinds
  * alike, and then by the kind. */
-void sl_meta_validate(struct sl_write *w, yyjson_val *object) {
+void api_meta_validate(struct api_write *w, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "metadata");
     yyjson_val *meta = sl_json_get(object, "metadata");
-    enum sl_meta_rules rules = sl_strategy_of(w->rq->kind)->meta;
+    enum api_meta_rules rules = api_strategy_of(w->rq->kind)->meta;
 
     if (w->c.old) {
         plain_rules(&w->c, at, meta);
         update_rules(&w->c, at, meta);
     }
     if (w->other_kind)
-        sl_field_invalid(w->c.errs, SL_PATH(NULL, "kind"), sl_bad_str(w->other_kind), "must be %s",
-                         w->rq->kind->kind);
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "kind"), sl_field_value_str(w->other_kind),
+                         "must be %s", w->rq->kind->kind);
     if (w->other_version)
-        sl_field_invalid(w->c.errs, SL_PATH(NULL, "apiVersion"), sl_bad_str(w->other_version),
-                         "must be %s",
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "apiVersion"),
+                         sl_field_value_str(w->other_version), "must be %s",
                          sl_api_version(&w->rq->arena, w->rq->kind->group, w->rq->version->name));
     if (w->other_kind || w->other_version) /* which hides what else may be wrong */
         return;
     if (!w->c.old) {
         if (rules != SL_META_SELF)
-            sl_meta_check(&w->c, object, false);
+            api_meta_check(&w->c, object, false);
         return;
     }
     if (*w->c.subresource || rules == SL_META_UPDATE || rules == SL_META_BOTH)
-        sl_meta_check(&w->c, object, true);
+        api_meta_check(&w->c, object, true);
     if (!*w->c.subresource && (rules == SL_META_PLAIN || rules == SL_META_BOTH))
-        sl_meta_check(&w->c, object, false);
+        api_meta_check(&w->c, object, false);
 }

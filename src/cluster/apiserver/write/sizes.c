@@ -50,6 +50,6 @@ static bool fits(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *
     return true;
 }
 
-bool sl_sizes_check(struct sl_field_errs *e, yyjson_val *object) {
+bool api_sizes_check(struct sl_field_errs *e, yyjson_val *object) {
     return fits(e, NULL, object);
 }

@@ -38,7 +38,7 @@ static bool is_own_value(struct sl_text key, yyjson_val *of) {
 }
 
 static void refuse(struct walk *w, const struct sl_path *at, struct sl_text t, const char *why) {
-    sl_field_invalid(w->errs, at, sl_bad_text(t), "%s", why);
+    sl_field_invalid(w->errs, at, sl_field_value_text(t), "%s", why);
     w->found = true;
 }
 
@@ -68,7 +68,7 @@ static void walk(struct walk *w, const struct sl_path *at, yyjson_val *v, bool f
     }
 }
 
-bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom) {
+bool api_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom) {
     struct walk w = {.errs = errs};
     size_t i, n;
     yyjson_val *key, *value;
@@ -94,11 +94,11 @@ bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom)
     return !w.found;
 }
 
-bool sl_rq_texts(struct sl_rq *rq, yyjson_val *body) {
+bool api_rq_texts(struct api_rq *rq, yyjson_val *body) {
     struct sl_field_errs errs = {.arena = &rq->arena};
 
-    if (sl_texts_check(&errs, body, rq->kind && rq->kind->crd))
+    if (api_texts_check(&errs, body, rq->kind && rq->kind->crd))
         return true;
-    sl_rq_bad(rq, "%s", errs.text[0]);
+    api_rq_bad(rq, "%s", errs.text[0]);
     return false;
 }

@@ -17,7 +17,7 @@
 
 /* ---- what kinds may say ---- */
 
-void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, const char *fmt, ...) {
+void api_change_refuse(struct api_change *c, int code, const char *reason, const char *fmt, ...) {
     char text[2048];
     va_list ap;
 
@@ -31,75 +31,75 @@ void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, cons
     c->message = sl_arena_strdup(c->arena, text);
 }
 
-static struct sl_write *of_change(struct sl_change_in *c) {
-    return SL_CONTAINER_OF(c, struct sl_write, c);
+static struct api_write *of_change(struct api_change *c) {
+    return SL_CONTAINER_OF(c, struct api_write, c);
 }
 
-void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {
+void api_change_warn(struct api_change *c, const char *fmt, ...) {
     char text[1024];
     va_list ap;
 
     va_start(ap, fmt);
     sl_vfmt_short(text, sizeof text, fmt, ap);
     va_end(ap);
-    sl_rq_warn(of_change(c)->rq, text);
+    api_rq_warn(of_change(c)->rq, text);
 }
 
-static const char *group_said(struct sl_write *w) {
+static const char *group_said(struct api_write *w) {
     const char *v = w->other_version, *slash = v ? strchr(v, '/') : NULL;
 
     if (!v)
-        return sl_stored_kind(w->rq->kind)->group;
+        return api_stored_kind(w->rq->kind)->group;
     return slash ? sl_arena_strndup(&w->rq->arena, v, (size_t)(slash - v)) : "";
 }
 
-bool sl_write_refused(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind *k = rq->kind;
+bool api_write_refused(struct api_write *w) {
+    struct api_rq *rq = w->rq;
+    const struct api_kind *k = rq->kind;
 
     if (w->c.code && !*w->c.reason) {
-        sl_rq_fail(rq, w->c.code, "", "%s", w->c.message);
+        api_rq_fail(rq, w->c.code, "", "%s", w->c.message);
         return true;
     }
     if (w->c.code) {
-        sl_rq_status(rq, &(struct sl_status){.code = w->c.code,
-                                             .reason = w->c.reason,
-                                             .message = w->c.message,
-                                             .name = w->name,
-                                             .group = k->group,
-                                             .kind = k->plural});
+        api_rq_status(rq, &(struct api_status){.code = w->c.code,
+                                               .reason = w->c.reason,
+                                               .message = w->c.message,
+                                               .name = w->name,
+                                               .group = k->group,
+                                               .kind = k->plural});
         return true;
     }
     if (!w->errs.n)
         return false;
     if (rq->sub && rq->sub->kind && !k->crd)
-        sl_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
+        api_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
     else
-        sl_rq_invalid(rq, group_said(w), w->other_kind ? w->other_kind : k->kind, w->name,
-                      &w->errs);
+        api_rq_invalid(rq, group_said(w), w->other_kind ? w->other_kind : k->kind, w->name,
+                       &w->errs);
     return true;
 }
 
 /* ---- one try ---- */
 
 /* What a try made. What was sent stays for the next. */
-static void try_free(struct sl_write *w) {
-    sl_admit_free(w);
+static void try_free(struct api_write *w) {
+    api_admit_free(w);
     if (w->base)
-        sl_object_unref(w->rq->s->store, w->base);
+        sl_store_object_unref(w->rq->s->store, w->base);
     yyjson_doc_free(w->old);
     yyjson_doc_free(w->made);
     yyjson_mut_doc_free(w->c.doc);
-    for (uint32_t i = 0; i < w->kept.n; i++)
-        yyjson_doc_free(w->kept.v[i]);
-    sl_vec_free(&w->kept);
+    for (uint32_t i = 0; i < w->referenced_docs.n; i++)
+        yyjson_doc_free(w->referenced_docs.v[i]);
+    sl_vec_free(&w->referenced_docs);
     w->base = NULL;
     w->old = w->made = NULL;
     w->c.doc = NULL;
 }
 
-void sl_write_free(struct sl_rq *rq) {
-    struct sl_write *w = rq->write;
+void api_write_free(struct api_rq *rq) {
+    struct api_write *w = rq->write;
 
     if (!w)
         return;
@@ -108,8 +108,8 @@ void sl_write_free(struct sl_rq *rq) {
     yyjson_doc_free(w->body);
 }
 
-struct sl_write *sl_write_new(struct sl_rq *rq, enum sl_write_what what) {
-    struct sl_write *w = sl_arena_alloc0(&rq->arena, 1, sizeof *w);
+struct api_write *api_write_new(struct api_rq *rq, enum api_write_what what) {
+    struct api_write *w = sl_arena_alloc0(&rq->arena, 1, sizeof *w);
 
     w->rq = rq;
     w->what = what;
@@ -119,24 +119,24 @@ struct sl_write *sl_write_new(struct sl_rq *rq, enum sl_write_what what) {
     return w;
 }
 
-void sl_write_begin(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+void api_write_begin(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     bool dry = w->c.dry_run;
 
     try_free(w);
-    w->c = (struct sl_change_in){.server = rq->s,
-                                 .kind = rq->kind,
-                                 .version = rq->version,
-                                 .ns = rq->ns,
-                                 .name = rq->name,
-                                 .user = rq->user,
-                                 .groups = rq->groups,
-                                 .subresource = rq->sub ? rq->sub->name : "",
-                                 .dry_run = dry,
-                                 .doc = yyjson_mut_doc_new(NULL),
-                                 .now = rq->now,
-                                 .arena = &rq->arena,
-                                 .errs = &w->errs};
+    w->c = (struct api_change){.server = rq->s,
+                               .kind = rq->kind,
+                               .version = rq->version,
+                               .ns = rq->ns,
+                               .name = rq->name,
+                               .user = rq->user,
+                               .groups = rq->groups,
+                               .subresource = rq->sub ? rq->sub->name : "",
+                               .dry_run = dry,
+                               .doc = yyjson_mut_doc_new(NULL),
+                               .now = rq->now,
+                               .arena = &rq->arena,
+                               .errs = &w->errs};
     w->errs = (struct sl_field_errs){.arena = &rq->arena, .repeats = true};
     w->strict = (struct sl_strict){.arena = &rq->arena};
     w->applied = false;
@@ -144,30 +144,30 @@ void sl_write_begin(struct sl_write *w) {
     w->answer = NULL;
 }
 
-void sl_write_load(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    struct sl_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
+void api_write_load(struct api_write *w) {
+    struct api_rq *rq = w->rq;
+    struct sl_store_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
 
     if (!o)
         return;
-    w->base = sl_object_ref(o);
+    w->base = sl_store_object_ref(o);
     w->old = yyjson_read(o->text, o->len, 0);
     sl_assert(w->old);
     w->c.old = yyjson_doc_get_root(w->old);
 }
 
-yyjson_val *sl_write_keep(struct sl_write *w, yyjson_doc *doc) {
-    *sl_vec_push(&w->kept) = doc;
+yyjson_val *api_write_keep(struct api_write *w, yyjson_doc *doc) {
+    *sl_vec_push(&w->referenced_docs) = doc;
     return yyjson_doc_get_root(doc);
 }
 
-void sl_write_close(struct sl_write *w) {
+void api_write_close(struct api_write *w) {
     yyjson_doc_free(w->made);
     w->made = yyjson_mut_val_imut_copy(w->c.object, NULL);
 }
 
-bool sl_write_current(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+bool api_write_current(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     const char *name = w->base ? w->base->name : w->name;
 
     return sl_store_get(rq->s->store, rq->kind->number, rq->ns, name) == w->base;
@@ -175,37 +175,37 @@ bool sl_write_current(struct sl_write *w) {
 
 /* ---- into the store ---- */
 
-static bool store_failed(struct sl_write *w, int r, const struct sl_err *err) {
-    struct sl_rq *rq = w->rq;
+static bool store_failed(struct api_write *w, int r, const struct sl_err *err) {
+    struct api_rq *rq = w->rq;
 
     if (r >= 0)
         return false;
     if (r == SL_ELIMIT)
-        sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
-                   SL_STORE_MAX_OBJECT);
+        api_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
+                    SL_STORE_MAX_OBJECT);
     else
-        sl_rq_status(rq, &(struct sl_status){.code = 503,
-                                             .reason = "ServiceUnavailable",
-                                             .message = sl_arena_strdup(&rq->arena, err->text),
-                                             .retry_after = 1});
+        api_rq_status(rq, &(struct api_status){.code = 503,
+                                               .reason = "ServiceUnavailable",
+                                               .message = sl_arena_strdup(&rq->arena, err->text),
+                                               .retry_after = 1});
     return true;
 }
 
 /* The answer of a write that gives something else than the object. */
-static bool answer_other(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static bool answer_other(struct api_write *w) {
+    struct api_rq *rq = w->rq;
 
     if (w->answer) {
         size_t len;
         char *json = yyjson_mut_val_write(w->answer, 0, &len);
         sl_buf_add(&rq->out, json ? json : "{}", json ? len : 2);
         sl_freep(&json);
-        sl_rq_answer(rq, 201);
+        api_rq_answer(rq, 201);
         return true;
     }
     if (!w->quiet)
         return false;
-    sl_rq_status(rq, &(struct sl_status){.code = 201});
+    api_rq_status(rq, &(struct api_status){.code = 201});
     return true;
 }
 
@@ -215,26 +215,26 @@ static bool answer_other(struct sl_write *w) {
  * parts that were small enough by themselves; nobody who reads it later could. A dry run may show
  * more than the store takes, as in Kubernetes. False: it was answered.
  */
-static bool is_sound(struct sl_write *w, const char *text, size_t len, size_t limit) {
-    struct sl_rq *rq = w->rq;
+static bool is_sound(struct api_write *w, const char *text, size_t len, size_t limit) {
+    struct api_rq *rq = w->rq;
 
     if (!text)
-        sl_rq_bad(rq, "the object cannot be written: it has text that is not UTF-8");
+        api_rq_bad(rq, "the object cannot be written: it has text that is not UTF-8");
     else if (len > limit)
-        sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
-                   limit);
+        api_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
+                    limit);
     else if (sl_json_mut_too_deep(w->c.object))
-        sl_rq_bad(rq, "exceeded max depth");
+        api_rq_bad(rq, "exceeded max depth");
     else if (sl_arena_full(&rq->arena))
-        sl_rq_fail(rq, 413, "RequestEntityTooLarge",
-                   "Request entity too large: it takes more than %zu bytes of memory",
-                   rq->arena.ceiling);
+        api_rq_fail(rq, 413, "RequestEntityTooLarge",
+                    "Request entity too large: it takes more than %zu bytes of memory",
+                    rq->arena.ceiling);
     else
         return true;
     return false;
 }
 
-static void answer_text(struct sl_write *w, int status) {
+static void answer_text(struct api_write *w, int status) {
     size_t len;
     char *json;
 
@@ -242,12 +242,12 @@ static void answer_text(struct sl_write *w, int status) {
         return;
     json = yyjson_mut_val_write(w->c.object, 0, &len);
     if (is_sound(w, json, len, SL_API_MAX_SHOWN) &&
-        sl_show_one(w->rq, json, len, true, &w->rq->out))
-        sl_rq_answer(w->rq, status);
+        api_show_one(w->rq, json, len, true, &w->rq->out))
+        api_rq_answer(w->rq, status);
     sl_freep(&json);
 }
 
-static char *text_of(struct sl_write *w, size_t *ret_len) {
+static char *text_of(struct api_write *w, size_t *ret_len) {
     char version[24];
 
     sl_fmt(version, sizeof version, "%llu",
@@ -257,17 +257,17 @@ static char *text_of(struct sl_write *w, size_t *ret_len) {
     return yyjson_mut_val_write(w->c.object, 0, ret_len);
 }
 
-static void tell_kind(struct sl_write *w, yyjson_val *now) {
-    const struct sl_kind *k = sl_stored_kind(w->rq->kind);
+static void report_kind(struct api_write *w, yyjson_val *now) {
+    const struct api_kind *k = api_stored_kind(w->rq->kind);
 
     w->rq->s->stats.writes++;
-    sl_hooks_changed(w->rq->s, k);
-    if (sl_strategy_of(k)->after)
-        sl_strategy_of(k)->after(w->rq->s, sl_kind_at(w->rq->s, k->number), w->c.old, now);
+    api_hooks_changed(w->rq->s, k);
+    if (api_strategy_of(k)->after)
+        api_strategy_of(k)->after(w->rq->s, api_kind_at(w->rq->s, k->number), w->c.old, now);
 }
 
-bool sl_write_store(struct sl_write *w, struct sl_object **ret) {
-    struct sl_rq *rq = w->rq;
+bool api_write_store(struct api_write *w, struct sl_store_object **ret) {
+    struct api_rq *rq = w->rq;
     struct sl_apiserver *s = rq->s;
     yyjson_val *now = yyjson_doc_get_root(w->made);
     struct sl_err err;
@@ -283,34 +283,34 @@ bool sl_write_store(struct sl_write *w, struct sl_object **ret) {
     s->putting = NULL;
     if (store_failed(w, r, &err))
         return false;
-    (void)sl_object_ref(*ret);
-    tell_kind(w, now);
+    (void)sl_store_object_ref(*ret);
+    report_kind(w, now);
     return true;
 }
 
-void sl_write_put(struct sl_write *w, int status) {
-    struct sl_rq *rq = w->rq;
-    struct sl_object *o = NULL;
+void api_write_put(struct api_write *w, int status) {
+    struct api_rq *rq = w->rq;
+    struct sl_store_object *o = NULL;
 
     if (w->c.old && sl_manage_settle(w->c.doc, w->c.old,
                                      w->c.object)) { /* nothing is new: nothing is written */
         if (!answer_other(w))
-            sl_rq_object(rq, status, w->base);
+            api_rq_object(rq, status, w->base);
         return;
     }
     if (w->c.dry_run) {
         answer_text(w, status);
         return;
     }
-    if (!sl_write_store(w, &o))
+    if (!api_write_store(w, &o))
         return;
     if (!answer_other(w))
-        sl_rq_object(rq, status, o);
-    sl_object_unref(rq->s->store, o);
+        api_rq_object(rq, status, o);
+    sl_store_object_unref(rq->s->store, o);
 }
 
 /* What is told of an object that goes: as it was stored, with the version of its end. */
-static char *last_text(struct sl_write *w, yyjson_doc *stored, size_t *ret_len) {
+static char *last_text(struct api_write *w, yyjson_doc *stored, size_t *ret_len) {
     yyjson_mut_val *now = w->c.object;
     char *text;
 
@@ -320,8 +320,8 @@ static char *last_text(struct sl_write *w, yyjson_doc *stored, size_t *ret_len) 
     return text;
 }
 
-void sl_write_take_out(struct sl_write *w, int status, bool answer_object) {
-    struct sl_rq *rq = w->rq;
+void api_write_take_out(struct api_write *w, int status, bool answer_object) {
+    struct api_rq *rq = w->rq;
     struct sl_apiserver *s = rq->s;
     struct sl_err err;
     size_t len;
@@ -337,16 +337,16 @@ void sl_write_take_out(struct sl_write *w, int status, bool answer_object) {
         free(text);
         if (store_failed(w, r, &err))
             return;
-        tell_kind(w, NULL);
+        report_kind(w, NULL);
     }
     if (answer_object)
         answer_text(w, status);
     else if (!answer_other(w))
-        sl_rq_success(rq, status, w->base->name, w->base->uid);
+        api_rq_success(rq, status, w->base->name, w->base->uid);
 }
 
-bool sl_write_held(const struct sl_write *w, yyjson_val *object) {
-    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+bool api_write_held(const struct api_write *w, yyjson_val *object) {
+    const struct api_strategy *st = api_strategy_of(w->rq->kind);
 
     return sl_json_size(sl_json_at(object, "metadata.finalizers")) ||
            (st->holds && st->holds(object));
@@ -355,71 +355,71 @@ bool sl_write_held(const struct sl_write *w, yyjson_val *object) {
 /* ---- before it is stored ---- */
 
 /* Somebody was faster. */
-static void again(struct sl_write *w) {
+static void again(struct api_write *w) {
     if (++w->tries < SL_API_TRIES)
-        sl_write_run(w);
+        api_write_run(w);
     else
-        sl_rq_conflict(w->rq, w->name,
-                       "the object has been modified; please apply your changes to the latest "
-                       "version and try again");
+        api_rq_conflict(w->rq, w->name,
+                        "the object has been modified; please apply your changes to the latest "
+                        "version and try again");
 }
 
 /* What is created has no version yet; on a dry run nobody minds. */
-static bool version_of_new(const struct sl_write *w) {
+static bool version_of_new(const struct api_write *w) {
     const char *s = sl_json_str(yyjson_doc_get_root(w->body), "metadata.resourceVersion");
 
     return w->rq->verb == SL_V_CREATE && w->what == SL_WRITE_CREATE && !w->c.dry_run &&
            strspn(s, "0") < strlen(s) && strspn(s, "0123456789") == strlen(s);
 }
 
-static void exists(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static void exists(struct api_write *w) {
+    struct api_rq *rq = w->rq;
 
     if (version_of_new(w)) {
-        sl_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
+        api_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
         return;
     }
-    _cleanup_(sl_json_docp) yyjson_doc *there = sl_kind_read(rq->s, rq->kind, rq->ns, w->name);
-    sl_rq_exists(rq, w->name, sl_json_at(yyjson_doc_get_root(there), "metadata.deletionTimestamp"),
-                 *sl_json_str(yyjson_doc_get_root(w->body), "metadata.generateName"));
+    _cleanup_(sl_json_docp) yyjson_doc *there = api_kind_read(rq->s, rq->kind, rq->ns, w->name);
+    api_rq_exists(rq, w->name, sl_json_at(yyjson_doc_get_root(there), "metadata.deletionTimestamp"),
+                  *sl_json_str(yyjson_doc_get_root(w->body), "metadata.generateName"));
 }
 
-static void commit(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static void commit(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     yyjson_val *now = yyjson_doc_get_root(w->made);
 
-    if (!sl_write_current(w)) {
+    if (!api_write_current(w)) {
         if (w->base || rq->verb != SL_V_CREATE)
             again(w);
         else if (!*sl_json_str(yyjson_doc_get_root(w->body), "metadata.name") &&
                  ++w->tries < SL_API_TRIES)
-            sl_write_run(w); /* with another name */
+            api_write_run(w); /* with another name */
         else
             exists(w);
         return;
     }
     if (!w->base && version_of_new(w)) {
-        sl_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
+        api_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
         return;
     }
     /* The last finalizer of what is being deleted is gone. */
-    if (w->base && sl_json_at(now, "metadata.deletionTimestamp") && !sl_write_held(w, now) &&
+    if (w->base && sl_json_at(now, "metadata.deletionTimestamp") && !api_write_held(w, now) &&
         sl_json_int(now, "metadata.deletionGracePeriodSeconds", 0) == 0) {
-        sl_write_take_out(w, 200, true);
+        api_write_take_out(w, 200, true);
         return;
     }
-    sl_write_put(w, w->base ? 200 : 201);
+    api_write_put(w, w->base ? 200 : 201);
 }
 
 /* An update through "status" changes the status, any other leaves it alone. */
-static void separate(struct sl_write *w) {
+static void separate(struct api_write *w) {
     yyjson_mut_doc *doc = w->c.doc;
     bool status = strcmp(w->c.subresource, "status") == 0;
     size_t i, n;
 
     if (!status) {
         if (w->rq->version->has_status &&
-            (w->c.old || !sl_strategy_of(w->rq->kind)->status_on_create))
+            (w->c.old || !api_strategy_of(w->rq->kind)->status_on_create))
             sl_json_mut_keep(doc, w->c.object, "status", w->c.old);
         if (w->rq->version->has_status &&
             !w->rq->kind->crd) /* as typed objects have it: there, if empty */
@@ -448,47 +448,47 @@ static void separate(struct sl_write *w) {
     w->c.object = object;
 }
 
-static void validated(struct sl_write *w) {
+static void validated(struct api_write *w) {
     commit(w);
 }
 
-static void admitted(struct sl_write *w) {
-    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+static void admitted(struct api_write *w) {
+    const struct api_strategy *st = api_strategy_of(w->rq->kind);
 
     if (w->c.old)
-        sl_meta_update(w);
+        api_meta_update(w);
     separate(w);
     if (!w->c.old)
-        sl_meta_create(w);
+        api_meta_create(w);
     if (st->prepare)
         st->prepare(&w->c);
-    if (sl_write_refused(w))
+    if (api_write_refused(w))
         return;
     if (!w->c.old && w->rq->version->has_status && !w->rq->kind->crd) /* zeros that are told */
         (void)sl_schema_default(
-            sl_schema_at(sl_stored_version(w->rq->kind)->schema, "status", strlen("status")),
+            sl_schema_at(api_stored_version(w->rq->kind)->schema, "status", strlen("status")),
             w->c.doc, sl_json_mut_get(w->c.object, "status"));
-    sl_write_close(w);
-    sl_meta_generation(w);
+    api_write_close(w);
+    api_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);
-    if (!sl_texts_check(&w->errs, object, w->rq->kind->crd)) { /* patched in, or by a webhook */
-        (void)sl_write_refused(w);
+    if (!api_texts_check(&w->errs, object, w->rq->kind->crd)) { /* patched in, or by a webhook */
+        (void)api_write_refused(w);
         return;
     }
-    sl_meta_validate(w, object);
+    api_meta_validate(w, object);
     if (!w->other_kind && !w->other_version) {
-        sl_schema_check_update(sl_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,
+        sl_schema_check_update(api_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,
                                &w->errs);
         if (st->validate)
             st->validate(&w->c, object);
     }
-    if (!sl_write_refused(w))
-        sl_admit(w, SL_ADMIT_VALIDATE, validated);
+    if (!api_write_refused(w))
+        api_admit(w, SL_ADMIT_VALIDATE, validated);
 }
 
 /* Is this what the client means to change? */
-static bool preconditions(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static bool preconditions(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     const char *version = sl_json_mut_str(w->c.object, "metadata.resourceVersion");
     const char *uid = sl_json_mut_str(w->c.object, "metadata.uid");
     const char *old_uid = sl_json_str(w->c.old, "metadata.uid");
@@ -498,41 +498,41 @@ static bool preconditions(struct sl_write *w) {
     if (w->what == SL_WRITE_POST || w->what == SL_WRITE_CREATE)
         return true;
     if (w->what == SL_WRITE_UPDATE && *uid && strcmp(uid, old_uid) != 0) {
-        sl_rq_precondition(rq, w->name, "UID", uid, old_uid);
+        api_rq_precondition(rq, w->name, "UID", uid, old_uid);
         return false;
     }
     if (!w->c.old)
         return true;
     if (strspn(version, "0123456789") < strlen(version)) {
-        sl_rq_fail(rq, 500, "", "strconv.ParseUint: parsing \"%s\": invalid syntax", version);
+        api_rq_fail(rq, 500, "", "strconv.ParseUint: parsing \"%s\": invalid syntax", version);
         return false;
     }
     if (*version && !none) {
         if (strcmp(version, sl_json_str(w->c.old, "metadata.resourceVersion")) == 0)
             return true;
-        sl_rq_conflict(rq, w->name,
-                       "the object has been modified; please apply your changes to the latest "
-                       "version and try again");
+        api_rq_conflict(rq, w->name,
+                        "the object has been modified; please apply your changes to the latest "
+                        "version and try again");
         return false;
     }
-    if ((rq->sub && rq->sub->show && !none) || !sl_strategy_of(rq->kind)->needs_version)
+    if ((rq->sub && rq->sub->show && !none) || !api_strategy_of(rq->kind)->needs_version)
         return true;
-    sl_field_invalid(&w->errs, SL_PATH(SL_PATH(NULL, "metadata"), "resourceVersion"), sl_bad_int(0),
-                     "must be specified for an update");
-    sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
+    sl_field_invalid(&w->errs, SL_PATH(SL_PATH(NULL, "metadata"), "resourceVersion"),
+                     sl_field_value_int(0), "must be specified for an update");
+    api_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
     return false;
 }
 
 /* What is made has a namespace to live in. */
-static bool namespace_check(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind *spaces = rq->s->namespaces;
+static bool namespace_check(struct api_write *w) {
+    struct api_rq *rq = w->rq;
+    const struct api_kind *spaces = rq->s->namespaces;
 
     if (!rq->kind->namespaced || !spaces)
         return true;
-    struct sl_object *ns = sl_store_get(rq->s->store, spaces->number, "", rq->ns);
+    struct sl_store_object *ns = sl_store_get(rq->s->store, spaces->number, "", rq->ns);
     if (!ns) {
-        sl_rq_not_found(rq, spaces, rq->ns);
+        api_rq_not_found(rq, spaces, rq->ns);
         return false;
     }
     if (w->c.old)
@@ -542,23 +542,24 @@ static bool namespace_check(struct sl_write *w) {
     if (!sl_json_at(v, "metadata.deletionTimestamp") &&
         strcmp(sl_json_str(v, "status.phase"), "Terminating") != 0)
         return true;
-    struct sl_cause cause = {
+    struct api_cause cause = {
         .reason = "NamespaceTerminating",
         .message = sl_arena_printf(&rq->arena, "namespace %s is being terminated", rq->ns),
         .field = "metadata.namespace"};
-    sl_rq_status(rq, &(struct sl_status){
-                         .code = 403,
-                         .reason = "Forbidden",
-                         .message = sl_arena_printf(
-                             &rq->arena,
-                             "%s \"%s\" is forbidden: unable to create new content in namespace %s "
-                             "because it is being terminated",
-                             sl_rq_resource(rq, rq->kind), w->name, rq->ns),
-                         .name = w->name,
-                         .group = rq->kind->group,
-                         .kind = rq->kind->plural,
-                         .causes = &cause,
-                         .n_causes = 1});
+    api_rq_status(rq,
+                  &(struct api_status){
+                      .code = 403,
+                      .reason = "Forbidden",
+                      .message = sl_arena_printf(
+                          &rq->arena,
+                          "%s \"%s\" is forbidden: unable to create new content in namespace %s "
+                          "because it is being terminated",
+                          api_rq_resource(rq, rq->kind), w->name, rq->ns),
+                      .name = w->name,
+                      .group = rq->kind->group,
+                      .kind = rq->kind->plural,
+                      .causes = &cause,
+                      .n_causes = 1});
     return false;
 }
 
@@ -580,8 +581,8 @@ static const char *said(yyjson_val *sent, const char *name) {
 }
 
 /* A name for what is created. */
-static void name_new(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static void name_new(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
     const char *name = said(sent, "name"), *base = said(sent, "generateName");
 
@@ -589,112 +590,113 @@ static void name_new(struct sl_write *w) {
         w->name = rq->name;
         return;
     }
-    w->name = *name ? sl_arena_strdup(&rq->arena, name) : *base ? sl_name_generate(rq, base) : "";
-    if (!*w->name && sl_strategy_of(rq->kind)->makes_name) {
+    w->name = *name ? sl_arena_strdup(&rq->arena, name) : *base ? api_name_generate(rq, base) : "";
+    if (!*w->name && api_strategy_of(rq->kind)->makes_name) {
         char id[37];
-        sl_uuid(&rq->s->prng, id);
+        api_uuid(&rq->s->prng, id);
         w->name = sl_arena_strdup(&rq->arena, id);
     }
     w->c.name = w->name;
 }
 
 /* Asked when the object could be read. */
-static bool in_place(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+static bool in_place(struct api_write *w) {
+    struct api_rq *rq = w->rq;
 
     if (w->what != SL_WRITE_CREATE || !rq->kind->namespaced)
         return true;
     const char *ns = said(yyjson_doc_get_root(w->body), "namespace");
     if (!*ns || strcmp(ns, rq->ns) == 0)
         return true;
-    sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on the "
-                  "request");
+    api_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on the "
+                   "request");
     return false;
 }
 
-void sl_write_run(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
+void api_write_run(struct api_write *w) {
+    struct api_rq *rq = w->rq;
     bool apply = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_APPLY;
 
     /* What replaces something is read before anybody looks whether there is something. */
     bool first = w->what == SL_WRITE_UPDATE && !(rq->sub && rq->sub->show);
 
-    sl_write_begin(w);
+    api_write_begin(w);
     if (w->what != SL_WRITE_CREATE)
-        sl_write_load(w);
-    if (first && !sl_make(w))
+        api_write_load(w);
+    if (first && !api_write_build_object(w))
         return;
     if (w->what != SL_WRITE_CREATE && !w->c.old) {
-        bool may = !rq->sub &&
-                   (apply || (w->what == SL_WRITE_UPDATE && sl_strategy_of(rq->kind)->put_creates));
+        bool may =
+            !rq->sub &&
+            (apply || (w->what == SL_WRITE_UPDATE && api_strategy_of(rq->kind)->put_creates));
         if (!may) {
-            sl_rq_not_found(rq, rq->kind, rq->name);
+            api_rq_not_found(rq, rq->kind, rq->name);
             return;
         }
     }
     if (!w->c.old && rq->kind->going) {
-        sl_rq_fail(rq, 405, "MethodNotAllowed",
-                   "create not allowed while custom resource definition is terminating");
+        api_rq_fail(rq, 405, "MethodNotAllowed",
+                    "create not allowed while custom resource definition is terminating");
         return;
     }
     if (!w->c.old)
         name_new(w);
-    if (!first && (w->what == SL_WRITE_POST ? !sl_post_make(w) : !sl_make(w)))
+    if (!first && (w->what == SL_WRITE_POST ? !api_post_make(w) : !api_write_build_object(w)))
         return;
     if (!in_place(w) || !preconditions(w) || !namespace_check(w))
         return;
-    sl_manage(w);
-    if (sl_strategy_of(rq->kind)->admit)
-        sl_strategy_of(rq->kind)->admit(&w->c);
-    if (sl_write_refused(w))
+    api_write_track_fields(w);
+    if (api_strategy_of(rq->kind)->admit)
+        api_strategy_of(rq->kind)->admit(&w->c);
+    if (api_write_refused(w))
         return;
-    sl_admit(w, SL_ADMIT_MUTATE, admitted);
+    api_admit(w, SL_ADMIT_MUTATE, admitted);
 }
 
 /* ---- the verbs ---- */
 
-static bool body_of(struct sl_write *w, const char *api_version, const char *kind) {
-    w->body = sl_body_read(w->rq);
-    return w->body && sl_body_is(w->rq, yyjson_doc_get_root(w->body), api_version, kind);
+static bool body_of(struct api_write *w, const char *api_version, const char *kind) {
+    w->body = api_body_read(w->rq);
+    return w->body && api_body_is(w->rq, yyjson_doc_get_root(w->body), api_version, kind);
 }
 
-void sl_create(struct sl_rq *rq) {
-    struct sl_write *w;
+void api_handle_create(struct api_rq *rq) {
+    struct api_write *w;
 
     if (rq->sub || rq->kind->review || strcmp(rq->kind->plural, "bindings") == 0) {
-        sl_post(rq);
+        api_handle_post(rq);
         return;
     }
-    w = sl_write_new(rq, SL_WRITE_CREATE);
-    if (sl_options_check(w) &&
+    w = api_write_new(rq, SL_WRITE_CREATE);
+    if (api_options_check(w) &&
         body_of(w, sl_api_version(&rq->arena, rq->group, rq->version->name), rq->kind->kind))
-        sl_write_run(w);
+        api_write_run(w);
 }
 
 /* Only of custom resources does a change without a name come here. */
-static bool named(struct sl_rq *rq) {
+static bool named(struct api_rq *rq) {
     if (!*rq->name)
-        sl_rq_bad(rq, "name must be provided");
+        api_rq_bad(rq, "name must be provided");
     return *rq->name;
 }
 
-void sl_update(struct sl_rq *rq) {
-    struct sl_write *w = sl_write_new(rq, SL_WRITE_UPDATE);
-    const struct sl_sub *u = rq->sub;
+void api_handle_update(struct api_rq *rq) {
+    struct api_write *w = api_write_new(rq, SL_WRITE_UPDATE);
+    const struct api_sub *u = rq->sub;
     bool own = !u || !u->kind;
 
-    if (named(rq) && sl_options_check(w) &&
+    if (named(rq) && api_options_check(w) &&
         body_of(w,
                 own ? sl_api_version(&rq->arena, rq->group, rq->version->name)
                     : sl_api_version(&rq->arena, u->group ? u->group : "", u->version),
                 own ? rq->kind->kind : u->kind))
-        sl_write_run(w);
+        api_write_run(w);
 }
 
-void sl_patch(struct sl_rq *rq) {
-    struct sl_write *w = sl_write_new(rq, SL_WRITE_PATCH);
+void api_handle_patch(struct api_rq *rq) {
+    struct api_write *w = api_write_new(rq, SL_WRITE_PATCH);
 
     /* Nobody looks at the patch itself before it is known that there is something to change. */
-    if (sl_patch_type(rq, &w->patch) && named(rq) && sl_options_check(w))
-        sl_write_run(w);
+    if (api_patch_type(rq, &w->patch) && named(rq) && api_options_check(w))
+        api_write_run(w);
 }

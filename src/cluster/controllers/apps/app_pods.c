@@ -5,7 +5,7 @@
 
 #include "cluster/controllers/apps/apps.h"
 
-static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     if (!p->adopt.by && !p->adopt.release)
         return false;
     bool any = cl_adoption_build(c, &p->rec, &p->adopt, w);
@@ -14,47 +14,47 @@ static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
     return any;
 }
 
-static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply) {
+static void written(struct sl_cluster *c, struct cl_pod *p, const struct sl_write *w,
+                    enum sl_written how, const struct sl_kube_reply *reply) {
     (void)c;
     cl_adoption_written(&p->rec, &p->adopt, w, how, reply);
 }
 
-const struct pod_writer cl_apps_pod_writer = {build, written};
+const struct cl_pod_writer cl_apps_pod_writer = {build, written};
 
 /* A set takes only pods that are named as its own would be. */
-static bool fits(const struct sl_rec *r, const struct chooser *s, bool by_name,
-                 const struct pod *p) {
-    return r->ns == p->rec.ns && !r->deleting && !r->planned &&
-           (!by_name || cl_ss_ordinal(r, p->rec.name) >= 0) && cl_chooses(s, p->labels);
+static bool fits(const struct sl_rec *r, const struct cl_selector *s, bool by_name,
+                 const struct cl_pod *p) {
+    return r->ns == p->rec.ns && !r->deleting && !r->create_planned &&
+           (!by_name || cl_ss_ordinal(r, p->rec.name) >= 0) && cl_selector_matches(s, p->labels);
 }
 
-static bool is_orphan(const struct pod *p) {
-    return !p->rec.owner && !p->rec.planned && !p->adopt.by && pod_active(p) && p->labels;
+static bool is_orphan(const struct cl_pod *p) {
+    return !p->rec.owner && !p->rec.create_planned && !p->adopt.by && cl_pod_active(p) && p->labels;
 }
 
-void cl_apps_pod_changed(struct sl_cluster *c, struct pod *p) {
+void cl_apps_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
     uint32_t i = 0;
 
     if (!is_orphan(p))
         return;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
-        if (fits(r, &rs_of(r)->chooser, false, p))
+        if (fits(r, &cl_rs_of(r)->matcher, false, p))
             cl_adopt(&p->rec, &p->adopt, r);
     i = 0;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_STATEFULSET, &i));)
-        if (fits(r, &ss_of(r)->chooser, true, p))
+        if (fits(r, &cl_ss_of(r)->matcher, true, p))
             cl_adopt(&p->rec, &p->adopt, r);
 }
 
-bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct chooser *s,
+bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct cl_selector *s,
                    const char *name) {
     uint32_t i = 0;
     bool any = false;
 
     for (struct sl_rec *k; (k = sl_inf_each(c->inf, K_POD, &i));)
-        if (is_orphan(pod_of(k)) && fits(r, s, name != NULL, pod_of(k))) {
-            cl_adopt(k, &pod_of(k)->adopt, r);
+        if (is_orphan(cl_pod_of(k)) && fits(r, s, name != NULL, cl_pod_of(k))) {
+            cl_adopt(k, &cl_pod_of(k)->adopt, r);
             any = true;
         }
     return any;

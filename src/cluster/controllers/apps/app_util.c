@@ -9,26 +9,26 @@
 
 /* ---- conditions ---- */
 
-static void condition_done(struct condition *c) {
+static void condition_done(struct cl_condition *c) {
     sl_freep(&c->type);
     sl_freep(&c->status);
     sl_freep(&c->reason);
     sl_freep(&c->message);
 }
 
-void cl_conditions_done(struct conditions *c) {
+void cl_conditions_done(struct cl_conditions *c) {
     for (uint32_t i = 0; i < c->n; i++)
         condition_done(&c->v[i]);
     sl_vec_free(c);
 }
 
-void cl_conditions_read(struct conditions *c, yyjson_val *list) {
+void cl_conditions_read(struct cl_conditions *c, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
 
     cl_conditions_done(c);
     yyjson_arr_foreach (list, i, n, v) {
-        *sl_vec_push(c) = (struct condition){
+        *sl_vec_push(c) = (struct cl_condition){
             .type = sl_strdup(sl_json_str(v, "type")),
             .status = sl_strdup(sl_json_str(v, "status")),
             .reason = sl_strdup(sl_json_str(v, "reason")),
@@ -39,11 +39,11 @@ void cl_conditions_read(struct conditions *c, yyjson_val *list) {
     }
 }
 
-void cl_conditions_copy(struct conditions *to, const struct conditions *from) {
+void cl_conditions_copy(struct cl_conditions *to, const struct cl_conditions *from) {
     cl_conditions_done(to);
     for (uint32_t i = 0; i < from->n; i++) {
-        const struct condition *c = &from->v[i];
-        *sl_vec_push(to) = (struct condition){
+        const struct cl_condition *c = &from->v[i];
+        *sl_vec_push(to) = (struct cl_condition){
             .type = sl_strdup(c->type),
             .status = sl_strdup(c->status),
             .reason = sl_strdup(c->reason),
@@ -54,15 +54,15 @@ void cl_conditions_copy(struct conditions *to, const struct conditions *from) {
     }
 }
 
-const struct condition *cl_condition(const struct conditions *c, const char *type) {
+const struct cl_condition *cl_condition(const struct cl_conditions *c, const char *type) {
     for (uint32_t i = 0; i < c->n; i++)
         if (strcmp(c->v[i].type, type) == 0)
             return &c->v[i];
     return NULL;
 }
 
-void cl_condition_drop(struct conditions *c, const char *type) {
-    const struct condition *was = cl_condition(c, type);
+void cl_condition_drop(struct cl_conditions *c, const char *type) {
+    const struct cl_condition *was = cl_condition(c, type);
 
     if (!was)
         return;
@@ -72,9 +72,9 @@ void cl_condition_drop(struct conditions *c, const char *type) {
     c->n--;
 }
 
-bool cl_condition_set(struct conditions *c, const char *type, const char *status,
+bool cl_condition_set(struct cl_conditions *c, const char *type, const char *status,
                       const char *reason, const char *message, sl_time now) {
-    const struct condition *was = cl_condition(c, type);
+    const struct cl_condition *was = cl_condition(c, type);
     sl_time changed = now;
 
     if (was && strcmp(was->status, status) == 0) {
@@ -83,7 +83,7 @@ bool cl_condition_set(struct conditions *c, const char *type, const char *status
         changed = was->changed;
     }
     cl_condition_drop(c, type);
-    *sl_vec_push(c) = (struct condition){
+    *sl_vec_push(c) = (struct cl_condition){
         .type = sl_strdup(type),
         .status = sl_strdup(status),
         .reason = sl_strdup(reason),
@@ -94,11 +94,11 @@ bool cl_condition_set(struct conditions *c, const char *type, const char *status
     return true;
 }
 
-bool cl_conditions_same(const struct conditions *a, const struct conditions *b) {
+bool cl_conditions_same(const struct cl_conditions *a, const struct cl_conditions *b) {
     if (a->n != b->n)
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
-        const struct condition *x = &a->v[i], *y = &b->v[i];
+        const struct cl_condition *x = &a->v[i], *y = &b->v[i];
         /* The API keeps whole seconds. */
         if (strcmp(x->type, y->type) != 0 || strcmp(x->status, y->status) != 0 ||
             strcmp(x->reason, y->reason) != 0 || strcmp(x->message, y->message) != 0 ||
@@ -109,10 +109,10 @@ bool cl_conditions_same(const struct conditions *a, const struct conditions *b) 
     return true;
 }
 
-void cl_conditions_put(struct sl_jw *j, const struct conditions *c) {
+void cl_conditions_put(struct sl_jw *j, const struct cl_conditions *c) {
     sl_jw_array(j, "conditions");
     for (uint32_t i = 0; i < c->n; i++) {
-        const struct condition *v = &c->v[i];
+        const struct cl_condition *v = &c->v[i];
         sl_jw_object(j, NULL);
         sl_jw_str(j, "type", v->type);
         sl_jw_str(j, "status", v->status);
@@ -138,7 +138,7 @@ void cl_count_put(struct sl_jw *j, const char *name, int64_t n, bool shown) {
         sl_jw_null(j, name); /* a merge patch: it goes */
 }
 
-int64_t cl_portion(yyjson_val *v, int64_t of, bool up) {
+int64_t cl_int_or_percent(yyjson_val *v, int64_t of, bool up) {
     const char *s = sl_json_opt(v);
     char *end;
 
@@ -154,31 +154,31 @@ int64_t cl_portion(yyjson_val *v, int64_t of, bool up) {
     return (percent * of + (up ? 99 : 0)) / 100;
 }
 
-struct pod *cl_next_pod(struct sl_rec **at) {
+struct cl_pod *cl_next_pod(struct sl_rec **at) {
     while (*at) {
         struct sl_rec *r = *at;
         *at = r->next;
         if (r->kind == K_POD)
-            return pod_of(r);
+            return cl_pod_of(r);
     }
     return NULL;
 }
 
-bool cl_pod_available(const struct sl_cluster *c, const struct pod *p, int64_t min_ready,
+bool cl_pod_available(const struct sl_cluster *c, const struct cl_pod *p, int64_t min_ready,
                       sl_time *next) {
     sl_time at;
 
     if (!p->f.ready_since || p->rec.deleting)
         return false;
     at = sl_time_add(p->f.ready_since, min_ready * SL_SEC);
-    if (min_ready == 0 || at <= c->port->wall)
+    if (min_ready == 0 || at <= c->client->wall)
         return true;
     if (next && (!*next || at < *next))
         *next = at;
     return false;
 }
 
-char *cl_message_of(const struct sl_reply *reply) {
+char *cl_message_of(const struct sl_kube_reply *reply) {
     yyjson_doc *d = reply->status ? yyjson_read(reply->body, reply->len, 0) : NULL;
     const char *said = sl_json_str(yyjson_doc_get_root(d), "message");
     char *text = sl_strdup(*said ? said : reply->text && *reply->text ? reply->text : "refused");

@@ -15,25 +15,25 @@
 
 /* ---- conditions with their times ---- */
 
-struct condition {
+struct cl_condition {
     char *type, *status, *reason, *message;
     sl_time updated, changed; /* lastUpdateTime, which not all kinds have; lastTransitionTime */
 };
-struct conditions {
-    struct condition *v;
+struct cl_conditions {
+    struct cl_condition *v;
     uint32_t n, cap;
 };
-void cl_conditions_read(struct conditions *c, yyjson_val *list);
-void cl_conditions_copy(struct conditions *to, const struct conditions *from);
-void cl_conditions_done(struct conditions *c);
-const struct condition *cl_condition(const struct conditions *c, const char *type); /* NULL */
+void cl_conditions_read(struct cl_conditions *c, yyjson_val *list);
+void cl_conditions_copy(struct cl_conditions *to, const struct cl_conditions *from);
+void cl_conditions_done(struct cl_conditions *c);
+const struct cl_condition *cl_condition(const struct cl_conditions *c, const char *type); /* NULL */
 /* Sets it at the end of the list, unless status and reason are already so; the time of transition
  * stays with the status. Returns whether it was set. */
-bool cl_condition_set(struct conditions *c, const char *type, const char *status,
+bool cl_condition_set(struct cl_conditions *c, const char *type, const char *status,
                       const char *reason, const char *message, sl_time now);
-void cl_condition_drop(struct conditions *c, const char *type);
-bool cl_conditions_same(const struct conditions *a, const struct conditions *b);
-void cl_conditions_put(struct sl_jw *j, const struct conditions *c);
+void cl_condition_drop(struct cl_conditions *c, const char *type);
+bool cl_conditions_same(const struct cl_conditions *a, const struct cl_conditions *b);
+void cl_conditions_put(struct sl_jw *j, const struct cl_conditions *c);
 
 /* ---- counts of a status ---- */
 
@@ -41,98 +41,98 @@ void cl_conditions_put(struct sl_jw *j, const struct conditions *c);
 void cl_count_put(struct sl_jw *j, const char *name, int64_t n, bool shown);
 
 /* "25%" of a whole or a number; -1 if absent. */
-int64_t cl_portion(yyjson_val *v, int64_t of, bool up);
+int64_t cl_int_or_percent(yyjson_val *v, int64_t of, bool up);
 
 /* The next child that is a pod, NULL past the end; *at starts at sl_inf_children. */
-struct pod *cl_next_pod(struct sl_rec **at);
+struct cl_pod *cl_next_pod(struct sl_rec **at);
 /* Has it been ready for long enough? If not yet, *next is when, if that is earlier; it may be NULL.
  */
-bool cl_pod_available(const struct sl_cluster *c, const struct pod *p, int64_t min_ready,
+bool cl_pod_available(const struct sl_cluster *c, const struct cl_pod *p, int64_t min_ready,
                       sl_time *next);
 
 /* ---- ReplicaSets ---- */
 
-struct rs_status { /* compared as bytes */
+struct cl_rs_status { /* compared as bytes */
     int64_t observed, replicas, labeled, ready, available, going;
 };
 
 /* Pending changes by its Deployment. */
-struct rs_wish {
+struct cl_rs_pending {
     bool any;
     int32_t replicas, min_ready, from;
     char *annotations; /* a JSON map to merge; NULL: none */
 };
 
-struct replicaset {
+struct cl_replicaset {
     struct sl_rec rec;
-    struct chooser chooser;
-    struct adoption adoption;
+    struct cl_selector matcher;
+    struct cl_adoption adoption;
     char *template, *labels, *annotations; /* JSON */
     uint64_t template_hash;                /* without the hash in its labels */
     uint64_t labels_hash;                  /* of the template */
-    uint64_t chooser_hash;
+    uint64_t matcher_hash;
     int32_t replicas, min_ready;
     int64_t revision;
     int32_t desired, max; /* from annotations; -1: absent */
-    struct rs_status seen, now;
-    struct conditions conditions, wanted;
-    struct rs_wish wish;
+    struct cl_rs_status seen, now;
+    struct cl_conditions conditions, desired_conditions;
+    struct cl_rs_pending pending;
     char *failure;   /* why the last pod could not be made; NULL: it could */
     uint64_t number; /* of the next pod's name */
     sl_time hold;    /* wall: no pods are made before; others are being taken in, or there was no
                       * namespace */
-    bool looked;     /* for pods without a controller */
+    bool adoption_checked; /* for pods without a controller */
 };
-static inline struct replicaset *rs_of(struct sl_rec *r) {
-    return (struct replicaset *)(void *)r;
+static inline struct cl_replicaset *cl_rs_of(struct sl_rec *r) {
+    return (struct cl_replicaset *)(void *)r;
 }
 bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_rs_changed(void *ctx, struct sl_rec *r);
 void cl_rs_done(struct sl_rec *r);
 bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_rs_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply);
+                   const struct sl_kube_reply *reply);
 bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                         const struct sl_reply *reply);
+                         const struct sl_kube_reply *reply);
 /* Pods of it that are available and may go on: not more than it is to have. */
-int32_t cl_rs_available(const struct sl_cluster *c, const struct replicaset *rs);
+int32_t cl_rs_available(const struct sl_cluster *c, const struct cl_replicaset *rs);
 /* Pods there are or will be, also those about to go: what counts against the surge. */
-int32_t cl_rs_held(const struct sl_cluster *c, const struct replicaset *rs);
+int32_t cl_rs_held(const struct sl_cluster *c, const struct cl_replicaset *rs);
 /* Pods that have not ended, also those that are being deleted. */
-bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs);
+bool cl_rs_has_pods(const struct sl_cluster *c, const struct cl_replicaset *rs);
 
 /* ---- pods of these kinds (app_pods.c) ---- */
 
-extern const struct pod_writer cl_apps_pod_writer;
-void cl_apps_pod_changed(struct sl_cluster *c, struct pod *p);
+extern const struct cl_pod_writer cl_apps_pod_writer;
+void cl_apps_pod_changed(struct sl_cluster *c, struct cl_pod *p);
 /* Wants all pods without a controller that the chooser of r chooses; name: whose names begin like
  * this. False: there are none. */
-bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct chooser *s,
+bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct cl_selector *s,
                    const char *name);
 /* The words of a refusal; to be freed. */
-char *cl_message_of(const struct sl_reply *reply);
+char *cl_message_of(const struct sl_kube_reply *reply);
 
 /* ---- Deployments ---- */
 
-struct dp_status { /* compared as bytes */
+struct cl_dp_status { /* compared as bytes */
     int64_t observed, replicas, updated, ready, available, unavailable, going;
     int64_t collisions; /* -1: absent */
 };
 
-struct deployment {
+struct cl_deployment {
     struct sl_rec rec;
-    struct chooser chooser;
+    struct cl_selector matcher;
     char *template, *annotations, *selector; /* JSON */
-    uint64_t template_hash, chooser_hash;
+    uint64_t template_hash, matcher_hash;
     uint64_t template_digest; /* for the names of its sets */
     int32_t replicas, min_ready, history;
     int64_t deadline; /* seconds; -1: none */
     int32_t surge, unavailable;
     bool rolling, paused;
     char *revision; /* the annotation, "" */
-    struct dp_status seen, now;
-    struct conditions conditions, wanted;
+    struct cl_dp_status seen, now;
+    struct cl_conditions conditions, desired_conditions;
     char *new_revision; /* what the annotation should be; NULL: as it is */
     char *announce;     /* a ReplicaSet that was created for it, until a status has reported it */
     bool announced;     /* the status on its way does */
@@ -140,35 +140,35 @@ struct deployment {
     char *failure;         /* why that could not be made */
     int32_t collisions;
     sl_time hold; /* wall: nothing is decided before; sets are being taken in */
-    bool looked;
+    bool adoption_checked;
 };
-static inline struct deployment *dp_of(struct sl_rec *r) {
-    return (struct deployment *)(void *)r;
+static inline struct cl_deployment *cl_dp_of(struct sl_rec *r) {
+    return (struct cl_deployment *)(void *)r;
 }
 bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_dp_changed(void *ctx, struct sl_rec *r);
 void cl_dp_done(struct sl_rec *r);
 bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_dp_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply);
+                   const struct sl_kube_reply *reply);
 bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                         const struct sl_reply *reply);
+                         const struct sl_kube_reply *reply);
 
 /* deployment.c, for deployment_roll.c, which decides the next step. */
-struct dp_sets;
+struct cl_dp_sets;
 /* The others, for (i = 0; (rs = cl_dp_old(s, &i));). */
-struct replicaset *cl_dp_old(const struct dp_sets *s, uint32_t *at);
+struct cl_replicaset *cl_dp_old(const struct cl_dp_sets *s, uint32_t *at);
 /* Which was made first? */
-int cl_dp_older(const struct replicaset *a, const struct replicaset *b);
-void cl_dp_scale(struct deployment *d, struct replicaset *rs, int32_t n, bool also_annotations,
-                 struct dp_sets *s);
-void cl_dp_make_fresh(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s);
+int cl_dp_older(const struct cl_replicaset *a, const struct cl_replicaset *b);
+void cl_dp_scale(struct cl_deployment *d, struct cl_replicaset *rs, int32_t n,
+                 bool also_annotations, struct cl_dp_sets *s);
+void cl_dp_make_fresh(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s);
 /* How many pods the set of the present template may have. */
-int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct deployment *d,
-                         const struct dp_sets *s);
-bool cl_dp_is_scaled(const struct deployment *d, const struct dp_sets *s);
-void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bool scaled);
+int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct cl_deployment *d,
+                         const struct cl_dp_sets *s);
+bool cl_dp_is_scaled(const struct cl_deployment *d, const struct cl_dp_sets *s);
+void cl_dp_act(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s, bool scaled);
 
 /* The hash in the form that is used in names. */
 #define DP_HASH 16
@@ -178,46 +178,46 @@ uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest);
 
 /* deployment_status.c: the desired status, from its ReplicaSets. estimate: a rollout is in
  * progress. */
-struct dp_sets {
-    SL_VEC(struct replicaset *) all; /* the oldest first; none that is only planned */
-    struct replicaset *fresh;        /* the one of the present template; NULL: there is none yet */
-    bool making;                     /* it is planned */
-    bool waiting;                    /* for what was decided to be written */
+struct cl_dp_sets {
+    SL_VEC(struct cl_replicaset *) all; /* the oldest first; none that is only planned */
+    struct cl_replicaset *fresh; /* the one of the present template; NULL: there is none yet */
+    bool making;                 /* it is planned */
+    bool waiting;                /* for what was decided to be written */
 };
-void cl_dp_status(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s,
+void cl_dp_status(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s,
                   bool estimate);
-bool cl_dp_complete(const struct deployment *d, const struct dp_status *s);
+bool cl_dp_complete(const struct cl_deployment *d, const struct cl_dp_status *s);
 
 /* ---- StatefulSets ---- */
 
-struct ss_status { /* compared as bytes */
+struct cl_ss_status { /* compared as bytes */
     int64_t observed, replicas, ready, current, updated, available;
     int64_t collisions; /* -1: absent */
 };
 
-struct ss_claims;
+struct cl_ss_claims;
 
-struct statefulset {
+struct cl_statefulset {
     struct sl_rec rec;
-    struct chooser chooser;
-    struct ss_claims *claims;                                         /* NULL: none */
+    struct cl_selector matcher;
+    struct cl_ss_claims *claims;                                      /* NULL: none */
     char *template, *selector, *match_labels, *annotations, *service; /* JSON; service: a name */
-    uint64_t chooser_hash, template_hash;
+    uint64_t matcher_hash, template_hash;
     uint64_t template_digest; /* for the names of its revisions */
     int32_t replicas, start, min_ready, history, partition;
     bool parallel, on_delete;
     bool drop_deleted, drop_scaled; /* persistentVolumeClaimRetentionPolicy: claims go with the set,
                                        with the pod */
-    struct ss_status seen, now;
+    struct cl_ss_status seen, now;
     char *current, *update;         /* revisions of the status, "" */
     char *now_current, *now_update; /* and as they are; NULL: not known yet */
     int32_t collisions;
     sl_time hold; /* wall: nothing is made before */
-    bool looked;
-    bool crowded; /* more replicas than are followed: it is left alone */
+    bool adoption_checked;
+    bool over_limit; /* more replicas than are followed: it is left alone */
 };
-static inline struct statefulset *ss_of(struct sl_rec *r) {
-    return (struct statefulset *)(void *)r;
+static inline struct cl_statefulset *cl_ss_of(struct sl_rec *r) {
+    return (struct cl_statefulset *)(void *)r;
 }
 bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_ss_changed(void *ctx, struct sl_rec *r);
@@ -225,55 +225,55 @@ void cl_ss_done(struct sl_rec *r);
 bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                         const struct sl_reply *reply);
+                         const struct sl_kube_reply *reply);
 void cl_ss_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply);
+                   const struct sl_kube_reply *reply);
 /* statefulset_make.c: the revision of the present template, planned if there is none; NULL: not yet
  * there. */
-struct revision;
-struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s);
+struct cl_revision;
+struct cl_revision *cl_ss_revision(struct sl_cluster *c, struct cl_statefulset *s);
 /* Of unused ones, only as many as the limit are retained. */
-void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s);
+void cl_ss_forget_revisions(struct sl_cluster *c, struct cl_statefulset *s);
 /* Its volumeClaimTemplates. */
-void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates);
-void cl_ss_drop_claims(struct statefulset *s);
+void cl_ss_take_claims(struct cl_statefulset *s, yyjson_val *templates);
+void cl_ss_drop_claims(struct cl_statefulset *s);
 /* Are the claims of this pod there? Plans what is missing. */
-bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal);
+bool cl_ss_claims(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordinal);
 /* Whether they have the labels of their owner. Enqueues the write, if not. */
-bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
-                       const struct pod *p);
-static inline bool cl_ss_inside(const struct statefulset *s, int64_t ordinal) {
+bool cl_ss_claims_kept(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordinal,
+                       const struct cl_pod *p);
+static inline bool cl_ss_inside(const struct cl_statefulset *s, int64_t ordinal) {
     return ordinal >= s->start && ordinal < (int64_t)s->start + s->replicas;
 }
 /* "web-3" of "web" is 3; -1: it is none of its pods. */
 int64_t cl_ss_ordinal(const struct sl_rec *set, const char *pod);
 
 /* A ControllerRevision. */
-struct revision {
+struct cl_revision {
     struct sl_rec rec;
-    char *template;         /* JSON */
-    uint64_t hash;          /* of it */
-    int64_t revision, wish; /* wish: pending value; 0: unchanged */
+    char *template;                     /* JSON */
+    uint64_t hash;                      /* of it */
+    int64_t revision, pending_revision; /* wish: pending value; 0: unchanged */
 };
-static inline struct revision *revision_of(struct sl_rec *r) {
-    return (struct revision *)(void *)r;
+static inline struct cl_revision *cl_revision_of(struct sl_rec *r) {
+    return (struct cl_revision *)(void *)r;
 }
 bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_revision_done(struct sl_rec *r);
 bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 
 /* A PersistentVolumeClaim. */
-struct claim {
+struct cl_claim {
     struct sl_rec rec;
-    char *owners;     /* JSON; NULL: none */
-    char *wish;       /* what they should be; NULL: as they are */
+    char *owners;         /* JSON; NULL: none */
+    char *pending_owners; /* what they should be; NULL: as they are */
     char *finalizers; /* but for the one that protects it while pods use it, an array of JSON; NULL:
                        * none
                        */
     bool protected, unused; /* unused: pods were read, and none does */
 };
-static inline struct claim *claim_of(struct sl_rec *r) {
-    return (struct claim *)(void *)r;
+static inline struct cl_claim *cl_claim_of(struct sl_rec *r) {
+    return (struct cl_claim *)(void *)r;
 }
 bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_claim_changed(void *ctx, struct sl_rec *r);
@@ -281,6 +281,6 @@ void cl_claim_gone(void *ctx, struct sl_rec *r);
 void cl_claim_done(struct sl_rec *r);
 bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                      const struct sl_reply *reply);
+                      const struct sl_kube_reply *reply);
 
 #endif

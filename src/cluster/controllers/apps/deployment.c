@@ -24,9 +24,9 @@
 
 /* ---- reading ---- */
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t n = sl_json_int(o, path, otherwise);
-    return n >= 0 && n <= INT32_MAX ? (int32_t)n : otherwise;
+static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
+    int64_t n = sl_json_int(o, path, fallback);
+    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
 }
 
 static void take(char **field, yyjson_val *v) {
@@ -34,10 +34,10 @@ static void take(char **field, yyjson_val *v) {
     *field = cl_text_of(v);
 }
 
-static void take_strategy(struct deployment *d, yyjson_val *strategy) {
+static void take_strategy(struct cl_deployment *d, yyjson_val *strategy) {
     yyjson_val *roll = yyjson_obj_get(strategy, "rollingUpdate");
-    int64_t n = d->replicas, surge = cl_portion(yyjson_obj_get(roll, "maxSurge"), n, true);
-    int64_t missing = cl_portion(yyjson_obj_get(roll, "maxUnavailable"), n, false);
+    int64_t n = d->replicas, surge = cl_int_or_percent(yyjson_obj_get(roll, "maxSurge"), n, true);
+    int64_t missing = cl_int_or_percent(yyjson_obj_get(roll, "maxUnavailable"), n, false);
 
     d->rolling = strcmp(sl_json_str(strategy, "type"), "Recreate") != 0;
     surge = surge < 0 ? (25 * n + 99) / 100 : surge;
@@ -51,17 +51,17 @@ static void take_strategy(struct deployment *d, yyjson_val *strategy) {
 }
 
 bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct deployment *d = dp_of(r);
+    struct cl_deployment *d = cl_dp_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     uint64_t chooser = sl_json_hash(1, yyjson_obj_get(spec, "selector"));
 
     (void)ctx;
-    if (!d->chooser.arena.ceiling)
-        cl_chooser_init(&d->chooser);
-    if (chooser != d->chooser_hash) {
-        cl_chooser_read(&d->chooser, yyjson_obj_get(spec, "selector"));
-        d->chooser_hash = chooser;
-        d->looked = false;
+    if (!d->matcher.arena.ceiling)
+        cl_selector_init(&d->matcher);
+    if (chooser != d->matcher_hash) {
+        cl_selector_read(&d->matcher, yyjson_obj_get(spec, "selector"));
+        d->matcher_hash = chooser;
+        d->adoption_checked = false;
     }
     free(d->template);
     d->template = cl_pod_template(yyjson_obj_get(spec, "template"));
@@ -77,7 +77,7 @@ bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_strategy(d, yyjson_obj_get(spec, "strategy"));
     sl_freep(&d->revision);
     d->revision = sl_strdup(sl_json_annotation(o, PREFIX "revision"));
-    d->seen = (struct dp_status){
+    d->seen = (struct cl_dp_status){
         .observed = sl_json_int(status, "observedGeneration", 0),
         .replicas = sl_json_int(status, "replicas", 0),
         .updated = sl_json_int(status, "updatedReplicas", 0),
@@ -94,59 +94,59 @@ bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 }
 
 void cl_dp_done(struct sl_rec *r) {
-    struct deployment *d = dp_of(r);
+    struct cl_deployment *d = cl_dp_of(r);
     char **texts[] = {&d->template, &d->annotations,  &d->selector, &d->revision,
                       &d->announce, &d->new_revision, &d->failure};
 
-    if (d->chooser.arena.ceiling)
-        cl_chooser_done(&d->chooser);
+    if (d->matcher.arena.ceiling)
+        cl_selector_done(&d->matcher);
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
     cl_conditions_done(&d->conditions);
-    cl_conditions_done(&d->wanted);
+    cl_conditions_done(&d->desired_conditions);
 }
 
 /* ---- its sets ---- */
 
-int cl_dp_older(const struct replicaset *a, const struct replicaset *b) {
+int cl_dp_older(const struct cl_replicaset *a, const struct cl_replicaset *b) {
     if (a->rec.created != b->rec.created)
         return a->rec.created < b->rec.created ? -1 : 1;
     return strcmp(a->rec.name, b->rec.name);
 }
 
 static int by_age(const void *x, const void *y) {
-    return cl_dp_older(*(struct replicaset *const *)x, *(struct replicaset *const *)y);
+    return cl_dp_older(*(struct cl_replicaset *const *)x, *(struct cl_replicaset *const *)y);
 }
 
-static void set_name(const struct deployment *d, char out[SL_REC_NAME]);
+static void set_name(const struct cl_deployment *d, char out[SL_REC_NAME]);
 
-static void gather(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+static void gather(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
     char name[SL_REC_NAME];
 
     set_name(d, name);
     for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(d->rec.uid), NULL); r; r = r->next) {
         if (r->kind != K_REPLICASET)
             continue;
-        if (r->planned) {
+        if (r->create_planned) {
             s->making = true;
             if (strcmp(r->name, name) != 0)
                 sl_rec_write(r); /* of a template that is no longer asked for: it is given up */
             continue;
         }
-        s->waiting |= rs_of(r)->wish.any;
-        *sl_vec_push(&s->all) = rs_of(r);
+        s->waiting |= cl_rs_of(r)->pending.any;
+        *sl_vec_push(&s->all) = cl_rs_of(r);
     }
     if (s->all.n)
-        qsort(s->all.v, s->all.n, sizeof(struct replicaset *), by_age);
+        qsort(s->all.v, s->all.n, sizeof(struct cl_replicaset *), by_age);
     for (uint32_t i = 0; i < s->all.n && !s->fresh; i++)
         if (s->all.v[i]->template_hash == d->template_hash)
             s->fresh = s->all.v[i];
 }
 
 /* The others, for (i = 0; (rs = cl_dp_old(s, &i));). */
-struct replicaset *cl_dp_old(const struct dp_sets *s, uint32_t *at) {
+struct cl_replicaset *cl_dp_old(const struct cl_dp_sets *s, uint32_t *at) {
     while (*at < s->all.n) {
-        struct replicaset *rs = s->all.v[(*at)++];
+        struct cl_replicaset *rs = s->all.v[(*at)++];
         if (rs != s->fresh)
             return rs;
     }
@@ -159,10 +159,10 @@ static void put_number(struct sl_jw *j, const char *key, int64_t n) {
     sl_jw_strf(j, key, "%lld", (long long)n);
 }
 
-static void wish(struct deployment *d, struct replicaset *rs, int32_t replicas,
-                 const char *annotations, struct dp_sets *s) {
-    sl_freep(&rs->wish.annotations);
-    rs->wish = (struct rs_wish){
+static void wish(struct cl_deployment *d, struct cl_replicaset *rs, int32_t replicas,
+                 const char *annotations, struct cl_dp_sets *s) {
+    sl_freep(&rs->pending.annotations);
+    rs->pending = (struct cl_rs_pending){
         .any = true,
         .replicas = replicas,
         .from = rs->replicas,
@@ -173,8 +173,8 @@ static void wish(struct deployment *d, struct replicaset *rs, int32_t replicas,
     sl_rec_write(&rs->rec);
 }
 
-void cl_dp_scale(struct deployment *d, struct replicaset *rs, int32_t n, bool also_annotations,
-                 struct dp_sets *s) {
+void cl_dp_scale(struct cl_deployment *d, struct cl_replicaset *rs, int32_t n,
+                 bool also_annotations, struct cl_dp_sets *s) {
     struct sl_buf b;
 
     if (rs->replicas == n &&
@@ -207,7 +207,7 @@ static bool is_skipped(const char *key) {
 }
 
 /* Of the Deployment, those that the set does not have like that. */
-static void copy_annotations(const struct deployment *d, yyjson_val *has, struct sl_jw *j) {
+static void copy_annotations(const struct cl_deployment *d, yyjson_val *has, struct sl_jw *j) {
     yyjson_doc *doc =
         d->annotations ? yyjson_read(d->annotations, strlen(d->annotations), 0) : NULL;
     _cleanup_(sl_json_fields_done) struct sl_json_fields in = sl_json_fields_of(has);
@@ -223,11 +223,11 @@ static void copy_annotations(const struct deployment *d, yyjson_val *has, struct
     yyjson_doc_free(doc);
 }
 
-static int64_t next_revision(const struct dp_sets *s) {
+static int64_t next_revision(const struct cl_dp_sets *s) {
     int64_t max = 0;
     uint32_t i = 0;
 
-    for (struct replicaset *rs; (rs = cl_dp_old(s, &i));)
+    for (struct cl_replicaset *rs; (rs = cl_dp_old(s, &i));)
         max = rs->revision > max ? rs->revision : max;
     return max + 1;
 }
@@ -247,8 +247,8 @@ static void put_history(struct sl_jw *j, yyjson_val *has, int64_t revision) {
 
 /* The set of the present template says which revision it is, and what its Deployment's annotations
  * say. */
-static void sync_fresh(struct deployment *d, struct dp_sets *s) {
-    struct replicaset *rs = s->fresh;
+static void sync_fresh(struct cl_deployment *d, struct cl_dp_sets *s) {
+    struct cl_replicaset *rs = s->fresh;
     int64_t revision = next_revision(s);
     yyjson_doc *doc =
         rs->annotations ? yyjson_read(rs->annotations, strlen(rs->annotations), 0) : NULL;
@@ -275,7 +275,7 @@ static void sync_fresh(struct deployment *d, struct dp_sets *s) {
 /* ---- a new set ---- */
 
 /* Ten letters at most, of the alphabet in which no words can be spelled. */
-static void hash_text(const struct deployment *d, char out[DP_HASH]) {
+static void hash_text(const struct cl_deployment *d, char out[DP_HASH]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     uint64_t h = d->collisions > 0 ? sl_digest_u64(d->template_digest, (uint64_t)d->collisions)
                                    : d->template_digest;
@@ -285,7 +285,7 @@ static void hash_text(const struct deployment *d, char out[DP_HASH]) {
         *p = letters[(unsigned char)*p % (sizeof letters - 1)];
 }
 
-static void set_name(const struct deployment *d, char out[SL_REC_NAME]) {
+static void set_name(const struct cl_deployment *d, char out[SL_REC_NAME]) {
     char hash[DP_HASH];
 
     hash_text(d, hash);
@@ -294,7 +294,7 @@ static void set_name(const struct deployment *d, char out[SL_REC_NAME]) {
 
 /* The name follows from the template. Whoever has it and is not ours, or of another template, is a
  * collision. */
-void cl_dp_make_fresh(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s) {
+void cl_dp_make_fresh(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s) {
     char name[SL_REC_NAME];
 
     if (s->making)
@@ -302,12 +302,12 @@ void cl_dp_make_fresh(struct sl_cluster *c, struct deployment *d, const struct d
     for (set_name(d, name); sl_inf_find_sym(c->inf, K_REPLICASET, d->rec.ns, name);
          set_name(d, name))
         d->collisions++;
-    (void)sl_rec_plan(&d->rec, K_REPLICASET, name);
+    (void)sl_rec_plan_create(&d->rec, K_REPLICASET, name);
 }
 
 /* How many pods the set of the present template may have. */
-int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct deployment *d,
-                         const struct dp_sets *s) {
+int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct cl_deployment *d,
+                         const struct cl_dp_sets *s) {
     int64_t total = 0, size = s->fresh ? s->fresh->replicas : 0;
 
     if (!d->rolling)
@@ -332,9 +332,9 @@ static void put_labels(yyjson_mut_doc *m, yyjson_mut_val *of, const char *map, c
 
 bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct sl_cluster *c = ctx;
-    struct deployment *d = dp_of(r);
+    struct cl_deployment *d = cl_dp_of(r);
     char name[SL_REC_NAME], hash[DP_HASH];
-    struct dp_sets s = {0};
+    struct cl_dp_sets s = {0};
 
     set_name(d, name);
     if (!d->template || !d->selector || d->paused || strcmp(name, child->name) != 0)
@@ -385,18 +385,18 @@ bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw
 }
 
 void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                         const struct sl_reply *reply) {
+                         const struct sl_kube_reply *reply) {
     (void)ctx;
-    struct deployment *d = dp_of(r);
+    struct cl_deployment *d = cl_dp_of(r);
 
     if (how == SL_WRITTEN) {
         sl_freep(&d->failure);
         sl_freep(&d->announce);
         d->announce = sl_strdup(child->name);
-        if (rs_of(child)->replicas > 0)
+        if (cl_rs_of(child)->replicas > 0)
             sl_rec_event(r, CONTROLLER, false, "ScalingReplicaSet",
                          "Scaled up replica set %s from 0 to %d", child->name,
-                         rs_of(child)->replicas);
+                         cl_rs_of(child)->replicas);
     } else if (how == SL_WRITE_REFUSED) {
         char *why = cl_message_of(reply);
         struct sl_buf b;
@@ -414,34 +414,35 @@ void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum
 
 /* ---- looking ---- */
 
-static void adopt_sets(struct sl_cluster *c, struct deployment *d) {
+static void adopt_sets(struct sl_cluster *c, struct cl_deployment *d) {
     uint32_t i = 0;
 
-    d->looked = true;
+    d->adoption_checked = true;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
-        if (r->ns == d->rec.ns && !r->owner && cl_chooses(&d->chooser, rs_of(r)->labels)) {
-            cl_adopt(r, &rs_of(r)->adoption, &d->rec);
-            d->hold = c->port->wall + SL_SEC;
+        if (r->ns == d->rec.ns && !r->owner &&
+            cl_selector_matches(&d->matcher, cl_rs_of(r)->labels)) {
+            cl_adopt(r, &cl_rs_of(r)->adoption, &d->rec);
+            d->hold = c->client->wall + SL_SEC;
         }
 }
 
 void cl_dp_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct deployment *d = dp_of(r);
-    struct dp_sets s = {0};
+    struct cl_deployment *d = cl_dp_of(r);
+    struct cl_dp_sets s = {0};
 
     if (!d->template)
         return;
-    if (!d->chooser.some) {
+    if (!d->matcher.some) {
         sl_rec_event(r, CONTROLLER, true, "SelectingAll",
                      "This deployment is selecting all pods. A non-empty selector is required.");
         return;
     }
-    if (!d->looked && !r->deleting)
+    if (!d->adoption_checked && !r->deleting)
         adopt_sets(c, d);
     gather(c, d, &s);
     bool scaled = cl_dp_is_scaled(d, &s);
-    bool held = d->hold > c->port->wall;
+    bool held = d->hold > c->client->wall;
     if (s.fresh && !r->deleting && !s.waiting && !held)
         sync_fresh(d, &s);
     if (!r->deleting && !s.waiting && !held)

@@ -11,7 +11,7 @@
 /* ---- rolling ---- */
 
 /* Old sets shrink: first by what does not work anyway, then by what the new pods make up for. */
-static void shrink_old(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+static void shrink_old(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
     int64_t all = 0, least = d->replicas - d->unavailable, available = 0;
     int32_t *size = sl_alloc0(s->all.n, sizeof *size);
 
@@ -22,7 +22,7 @@ static void shrink_old(struct sl_cluster *c, struct deployment *d, struct dp_set
     int64_t fresh = cl_rs_available(c, s->fresh);
     int64_t down = all - least - (s->fresh->replicas - fresh), broken = down > 0 ? down : 0;
     for (uint32_t i = 0; i < s->all.n; i++) {
-        struct replicaset *rs = s->all.v[i];
+        struct cl_replicaset *rs = s->all.v[i];
         int64_t works = cl_rs_available(c, rs), n = rs == s->fresh ? 0 : size[i] - works;
         n = n < broken ? n : broken;
         size[i] -= (int32_t)n;
@@ -31,7 +31,7 @@ static void shrink_old(struct sl_cluster *c, struct deployment *d, struct dp_set
     }
     int64_t spare = down > 0 ? available - least : 0;
     for (uint32_t i = 0; i < s->all.n; i++) {
-        struct replicaset *rs = s->all.v[i];
+        struct cl_replicaset *rs = s->all.v[i];
         int64_t n = rs == s->fresh || spare <= 0 ? 0 : size[i] < spare ? size[i] : spare;
         spare -= n;
         if (rs != s->fresh)
@@ -41,30 +41,30 @@ static void shrink_old(struct sl_cluster *c, struct deployment *d, struct dp_set
 }
 
 /* Of the old sets that have nothing any more, only as many as the limit says are kept. */
-static void clean_up(struct deployment *d, const struct dp_sets *s) {
-    SL_VEC(struct replicaset *) v = {0};
+static void clean_up(struct cl_deployment *d, const struct cl_dp_sets *s) {
+    SL_VEC(struct cl_replicaset *) v = {0};
     uint32_t i = 0;
 
     if (d->history == INT32_MAX)
         return;
-    for (struct replicaset *rs; (rs = cl_dp_old(s, &i));)
-        if (!rs->rec.deleting && !rs->rec.doomed)
+    for (struct cl_replicaset *rs; (rs = cl_dp_old(s, &i));)
+        if (!rs->rec.deleting && !rs->rec.delete_planned)
             *sl_vec_push(&v) = rs;
     for (int64_t left = (int64_t)v.n - d->history; left > 0 && v.n > 0; left--) {
         uint32_t least = 0;
         for (uint32_t k = 1; k < v.n; k++)
             if (v.v[k]->revision < v.v[least]->revision)
                 least = k;
-        struct replicaset *rs = v.v[least];
+        struct cl_replicaset *rs = v.v[least];
         if (rs->replicas == 0 && rs->seen.replicas == 0 && rs->seen.observed >= rs->rec.generation)
-            sl_rec_doom(&rs->rec);
+            sl_rec_plan_delete(&rs->rec);
         v.v[least] = sl_vec_last(&v);
         v.n--;
     }
     sl_vec_free(&v);
 }
 
-static void roll(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+static void roll(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
     int32_t size = cl_dp_fresh_size(c, d, s);
 
     if (!s->fresh) {
@@ -81,11 +81,11 @@ static void roll(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) 
         clean_up(d, s);
 }
 
-static void recreate(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+static void recreate(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
     bool old_pods = false;
     uint32_t i = 0;
 
-    for (struct replicaset *rs; (rs = cl_dp_old(s, &i));) {
+    for (struct cl_replicaset *rs; (rs = cl_dp_old(s, &i));) {
         cl_dp_scale(d, rs, 0, false, s);
         old_pods |= cl_rs_has_pods(c, rs);
     }
@@ -102,9 +102,9 @@ static void recreate(struct sl_cluster *c, struct deployment *d, struct dp_sets 
 
 /* ---- another size in the middle of it ---- */
 
-bool cl_dp_is_scaled(const struct deployment *d, const struct dp_sets *s) {
+bool cl_dp_is_scaled(const struct cl_deployment *d, const struct cl_dp_sets *s) {
     for (uint32_t i = 0; i < s->all.n; i++) {
-        const struct replicaset *rs = s->all.v[i];
+        const struct cl_replicaset *rs = s->all.v[i];
         if (rs->replicas > 0 && rs->desired >= 0 && rs->desired != d->replicas)
             return true;
     }
@@ -112,7 +112,7 @@ bool cl_dp_is_scaled(const struct deployment *d, const struct dp_sets *s) {
 }
 
 struct share {
-    struct replicaset *rs;
+    struct cl_replicaset *rs;
     bool growing;
     int64_t size;
 };
@@ -127,7 +127,8 @@ static int by_size(const void *x, const void *y) {
 }
 
 /* What a set has more, or less, if all keep their parts of the whole. */
-static int64_t part_of(const struct deployment *d, const struct replicaset *rs, int64_t left) {
+static int64_t part_of(const struct cl_deployment *d, const struct cl_replicaset *rs,
+                       int64_t left) {
     int64_t before = rs->max > 0 ? rs->max : d->seen.replicas, change;
 
     if (d->replicas == 0)
@@ -143,7 +144,7 @@ static int64_t part_of(const struct deployment *d, const struct replicaset *rs, 
     return change > left ? change : left;
 }
 
-static void scale_in_parts(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+static void scale_in_parts(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
     int64_t left = d->replicas > 0 ? (int64_t)d->replicas + d->surge : 0, extra = 0;
     struct share *v = sl_alloc0(s->all.n, sizeof *v);
     uint32_t n = 0;
@@ -172,8 +173,8 @@ static void scale_in_parts(struct sl_cluster *c, struct deployment *d, struct dp
 
 /* The only set that is to have pods gets them all, but not before there is room for them beside
  * those of others that are still there. */
-static void scale_one(struct sl_cluster *c, struct deployment *d, struct replicaset *one,
-                      bool also_annotations, struct dp_sets *s) {
+static void scale_one(struct sl_cluster *c, struct cl_deployment *d, struct cl_replicaset *one,
+                      bool also_annotations, struct cl_dp_sets *s) {
     int64_t room = (int64_t)d->replicas + d->surge;
     bool others = false;
 
@@ -188,8 +189,8 @@ static void scale_one(struct sl_cluster *c, struct deployment *d, struct replica
     cl_dp_scale(d, one, room < d->replicas ? (int32_t)room : d->replicas, also_annotations, s);
 }
 
-static void scale(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
-    struct replicaset *one = NULL, *fresh = s->fresh;
+static void scale(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
+    struct cl_replicaset *one = NULL, *fresh = s->fresh;
     uint32_t active = 0, i = 0;
 
     for (uint32_t k = 0; k < s->all.n; k++)
@@ -206,7 +207,7 @@ static void scale(struct sl_cluster *c, struct deployment *d, struct dp_sets *s)
     }
     if (fresh && fresh->replicas == d->replicas && fresh->desired == d->replicas &&
         cl_rs_available(c, fresh) == d->replicas) {
-        for (struct replicaset *rs; (rs = cl_dp_old(s, &i));)
+        for (struct cl_replicaset *rs; (rs = cl_dp_old(s, &i));)
             cl_dp_scale(d, rs, 0, false, s);
         return;
     }
@@ -216,7 +217,7 @@ static void scale(struct sl_cluster *c, struct deployment *d, struct dp_sets *s)
 
 /* ---- all of it ---- */
 
-void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bool scaled) {
+void cl_dp_act(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s, bool scaled) {
     /* A set that is being made, perhaps for the template before this one, comes with pods: nobody
      * knows with how many. */
     if (s->making)

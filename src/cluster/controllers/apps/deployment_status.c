@@ -9,19 +9,20 @@
 #define WRITE_REVISION 1u
 #define WRITE_STATUS 2u
 
-bool cl_dp_complete(const struct deployment *d, const struct dp_status *s) {
+bool cl_dp_complete(const struct cl_deployment *d, const struct cl_dp_status *s) {
     return s->updated == d->replicas && s->replicas == d->replicas && s->available == d->replicas &&
            s->observed >= d->rec.generation;
 }
 
-static void count(struct deployment *d, const struct dp_sets *s) {
-    struct dp_status *now = &d->now;
+static void count(struct cl_deployment *d, const struct cl_dp_sets *s) {
+    struct cl_dp_status *now = &d->now;
     int64_t sizes = 0;
 
-    *now = (struct dp_status){.observed = d->rec.generation,
+    *now =
+        (struct cl_dp_status){.observed = d->rec.generation,
                               .collisions = d->collisions > 0 ? d->collisions : d->seen.collisions};
     for (uint32_t i = 0; i < s->all.n; i++) {
-        const struct replicaset *rs = s->all.v[i];
+        const struct cl_replicaset *rs = s->all.v[i];
         now->replicas += rs->now.replicas;
         now->ready += rs->now.ready;
         now->available += rs->now.available;
@@ -35,34 +36,35 @@ static void count(struct deployment *d, const struct dp_sets *s) {
 /* ---- progress ---- */
 
 /* "ReplicaSet "x" is progressing.", or of the Deployment while there is no set. */
-static const char *say(const struct deployment *d, const struct dp_sets *s, const char *what,
-                       char out[600]) {
+static const char *report(const struct cl_deployment *d, const struct cl_dp_sets *s,
+                          const char *what, char out[600]) {
     sl_fmt_short(out, 600, "%s \"%s\" %s", s->fresh ? "ReplicaSet" : "Deployment",
                  s->fresh ? s->fresh->rec.name : d->rec.name, what);
     return out;
 }
 
-static bool has_moved(const struct dp_status *was, const struct dp_status *now) {
+static bool has_moved(const struct cl_dp_status *was, const struct cl_dp_status *now) {
     return now->updated > was->updated ||
            now->replicas - now->updated < was->replicas - was->updated || now->ready > was->ready ||
            now->available > was->available;
 }
 
-static sl_time times_out(const struct deployment *d, const struct condition *p) {
+static sl_time times_out(const struct cl_deployment *d, const struct cl_condition *p) {
     return sl_time_add(p->updated, d->deadline * SL_SEC);
 }
 
-static bool timed_out(const struct sl_cluster *c, const struct deployment *d,
-                      const struct condition *p) {
+static bool timed_out(const struct sl_cluster *c, const struct cl_deployment *d,
+                      const struct cl_condition *p) {
     if (!p || strcmp(p->reason, "NewReplicaSetAvailable") == 0)
         return false;
-    return strcmp(p->reason, "ProgressDeadlineExceeded") == 0 || times_out(d, p) < c->port->wall;
+    return strcmp(p->reason, "ProgressDeadlineExceeded") == 0 || times_out(d, p) < c->client->wall;
 }
 
-static void estimate_progress(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s) {
-    const struct condition *was = cl_condition(&d->conditions, "Progressing");
-    struct conditions *list = &d->wanted;
-    sl_time now = c->port->wall;
+static void estimate_progress(struct sl_cluster *c, struct cl_deployment *d,
+                              const struct cl_dp_sets *s) {
+    const struct cl_condition *was = cl_condition(&d->conditions, "Progressing");
+    struct cl_conditions *list = &d->desired_conditions;
+    sl_time now = c->client->wall;
     char text[600];
 
     if (d->now.replicas == d->now.updated && was &&
@@ -70,93 +72,97 @@ static void estimate_progress(struct sl_cluster *c, struct deployment *d, const 
         return; /* a look at what is long done */
     if (cl_dp_complete(d, &d->now)) {
         (void)cl_condition_set(list, "Progressing", "True", "NewReplicaSetAvailable",
-                               say(d, s, "has successfully progressed.", text), now);
+                               report(d, s, "has successfully progressed.", text), now);
     } else if (has_moved(&d->seen, &d->now)) {
         /* Also if it says so already: when it last moved is what counts. */
         sl_time changed = was && strcmp(was->status, "True") == 0 ? was->changed : now;
         cl_condition_drop(list, "Progressing");
         if (cl_condition_set(list, "Progressing", "True", "ReplicaSetUpdated",
-                             say(d, s, "is progressing.", text), now))
+                             report(d, s, "is progressing.", text), now))
             list->v[list->n - 1].changed = changed;
     } else if (timed_out(c, d, cl_condition(list, "Progressing"))) {
         (void)cl_condition_set(list, "Progressing", "False", "ProgressDeadlineExceeded",
-                               say(d, s, "has timed out progressing.", text), now);
+                               report(d, s, "has timed out progressing.", text), now);
     }
 }
 
 /* While it is paused, time does not count. */
-static void note_pause(struct sl_cluster *c, struct deployment *d) {
-    const struct condition *p = cl_condition(&d->wanted, "Progressing");
+static void note_pause(struct sl_cluster *c, struct cl_deployment *d) {
+    const struct cl_condition *p = cl_condition(&d->desired_conditions, "Progressing");
     bool told = p && strcmp(p->reason, "DeploymentPaused") == 0;
 
     if (p && strcmp(p->reason, "ProgressDeadlineExceeded") == 0)
         return;
     if (d->paused && !told)
-        (void)cl_condition_set(&d->wanted, "Progressing", "Unknown", "DeploymentPaused",
-                               "Deployment is paused", c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "Progressing", "Unknown", "DeploymentPaused",
+                               "Deployment is paused", c->client->wall);
     else if (!d->paused && told)
-        (void)cl_condition_set(&d->wanted, "Progressing", "Unknown", "DeploymentResumed",
-                               "Deployment is resumed", c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "Progressing", "Unknown",
+                               "DeploymentResumed", "Deployment is resumed", c->client->wall);
 }
 
-static void note_set(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s) {
+static void note_set(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s) {
     char text[600];
 
     if (d->announce) {
         sl_fmt_short(text, sizeof text, "Created new replica set \"%s\"", d->announce);
-        (void)cl_condition_set(&d->wanted, "Progressing", "True", "NewReplicaSetCreated", text,
-                               c->port->wall);
-    } else if (s->fresh && !cl_condition(&d->wanted, "Progressing")) {
+        (void)cl_condition_set(&d->desired_conditions, "Progressing", "True",
+                               "NewReplicaSetCreated", text, c->client->wall);
+    } else if (s->fresh && !cl_condition(&d->desired_conditions, "Progressing")) {
         sl_fmt_short(text, sizeof text, "Found new replica set \"%s\"", s->fresh->rec.name);
-        (void)cl_condition_set(&d->wanted, "Progressing", "True", "FoundNewReplicaSet", text,
-                               c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "Progressing", "True", "FoundNewReplicaSet",
+                               text, c->client->wall);
     } else if (!s->fresh && d->failure) {
-        (void)cl_condition_set(&d->wanted, "Progressing", "False", "ReplicaSetCreateError",
-                               d->failure, c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "Progressing", "False",
+                               "ReplicaSetCreateError", d->failure, c->client->wall);
     }
 }
 
-static void note_failure(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s) {
-    const struct condition *f = s->fresh ? cl_condition(&s->fresh->wanted, "ReplicaFailure") : NULL;
+static void note_failure(struct sl_cluster *c, struct cl_deployment *d,
+                         const struct cl_dp_sets *s) {
+    const struct cl_condition *f =
+        s->fresh ? cl_condition(&s->fresh->desired_conditions, "ReplicaFailure") : NULL;
 
     for (uint32_t i = 0; i < s->all.n && !f; i++)
-        f = cl_condition(&s->all.v[i]->wanted, "ReplicaFailure");
+        f = cl_condition(&s->all.v[i]->desired_conditions, "ReplicaFailure");
     if (!f)
-        cl_condition_drop(&d->wanted, "ReplicaFailure");
+        cl_condition_drop(&d->desired_conditions, "ReplicaFailure");
     else
-        (void)cl_condition_set(&d->wanted, "ReplicaFailure", f->status, f->reason, f->message,
-                               f->changed ? f->changed : c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "ReplicaFailure", f->status, f->reason,
+                               f->message, f->changed ? f->changed : c->client->wall);
 }
 
 /* ---- the whole ---- */
 
-static bool differs(const struct deployment *d) {
+static bool differs(const struct cl_deployment *d) {
     return memcmp(&d->seen, &d->now, sizeof d->now) != 0 ||
-           !cl_conditions_same(&d->conditions, &d->wanted);
+           !cl_conditions_same(&d->conditions, &d->desired_conditions);
 }
 
-void cl_dp_status(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s,
+void cl_dp_status(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s,
                   bool estimate) {
     count(d, s);
-    cl_conditions_copy(&d->wanted, &d->conditions);
+    cl_conditions_copy(&d->desired_conditions, &d->conditions);
     if (d->deadline >= 0 && !d->rec.deleting) {
         note_pause(c, d);
         note_set(c, d, s);
     }
     if (d->now.available >= d->replicas - d->unavailable)
-        (void)cl_condition_set(&d->wanted, "Available", "True", "MinimumReplicasAvailable",
-                               "Deployment has minimum availability.", c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "Available", "True",
+                               "MinimumReplicasAvailable", "Deployment has minimum availability.",
+                               c->client->wall);
     else
-        (void)cl_condition_set(&d->wanted, "Available", "False", "MinimumReplicasUnavailable",
-                               "Deployment does not have minimum availability.", c->port->wall);
+        (void)cl_condition_set(&d->desired_conditions, "Available", "False",
+                               "MinimumReplicasUnavailable",
+                               "Deployment does not have minimum availability.", c->client->wall);
     if (d->deadline < 0)
-        cl_condition_drop(&d->wanted, "Progressing");
+        cl_condition_drop(&d->desired_conditions, "Progressing");
     else if (estimate)
         estimate_progress(c, d, s);
     if (estimate)
         note_failure(c, d, s);
 
-    const struct condition *p = cl_condition(&d->wanted, "Progressing");
+    const struct cl_condition *p = cl_condition(&d->desired_conditions, "Progressing");
     bool waits = estimate && p && d->deadline >= 0 && !cl_dp_complete(d, &d->now) &&
                  strcmp(p->reason, "NewReplicaSetAvailable") != 0 &&
                  strcmp(p->reason, "ProgressDeadlineExceeded") != 0;
@@ -167,7 +173,7 @@ void cl_dp_status(struct sl_cluster *c, struct deployment *d, const struct dp_se
 
 /* ---- writing ---- */
 
-static void put_revision(const struct deployment *d, struct sl_jw *j) {
+static void put_revision(const struct cl_deployment *d, struct sl_jw *j) {
     sl_jw_object(j, "annotations");
     sl_jw_str(j, "deployment.kubernetes.io/revision", d->new_revision);
     sl_jw_end(j);
@@ -175,8 +181,8 @@ static void put_revision(const struct deployment *d, struct sl_jw *j) {
 
 bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     (void)ctx;
-    struct deployment *d = dp_of(r);
-    const struct dp_status *s = &d->now;
+    struct cl_deployment *d = cl_dp_of(r);
+    const struct cl_dp_status *s = &d->now;
 
     if (d->new_revision && d->revision_ignored && !r->deleting) {
         sl_rec_build_guarded(r, NULL, w);
@@ -201,16 +207,16 @@ bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     cl_count_put(j, "terminatingReplicas", s->going, true);
     if (s->collisions >= 0)
         cl_count_put(j, "collisionCount", s->collisions, true);
-    cl_conditions_put(j, &d->wanted);
+    cl_conditions_put(j, &d->desired_conditions);
     w->tag = WRITE_STATUS;
     d->announced = d->announce != NULL;
     return true;
 }
 
 void cl_dp_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply) {
+                   const struct sl_kube_reply *reply) {
     (void)ctx;
-    struct deployment *d = dp_of(r);
+    struct cl_deployment *d = cl_dp_of(r);
 
     (void)reply;
     if (w->tag == WRITE_STATUS && how == SL_WRITTEN && d->announced)

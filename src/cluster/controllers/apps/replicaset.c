@@ -18,9 +18,9 @@
 #define WRITE_ADOPTION 2u
 #define WRITE_STATUS 3u
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t n = sl_json_int(o, path, otherwise);
-    return n >= 0 && n <= INT32_MAX ? (int32_t)n : otherwise;
+static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
+    int64_t n = sl_json_int(o, path, fallback);
+    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
 }
 
 static int32_t annotated(yyjson_val *o, const char *key) {
@@ -61,18 +61,18 @@ uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest) {
 }
 
 bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *template = yyjson_obj_get(spec, "template");
     uint64_t chooser = sl_json_hash(1, yyjson_obj_get(spec, "selector"));
 
     (void)ctx;
-    if (!rs->chooser.arena.ceiling)
-        cl_chooser_init(&rs->chooser);
-    if (chooser != rs->chooser_hash) {
-        cl_chooser_read(&rs->chooser, yyjson_obj_get(spec, "selector"));
-        rs->chooser_hash = chooser;
-        rs->looked = false;
+    if (!rs->matcher.arena.ceiling)
+        cl_selector_init(&rs->matcher);
+    if (chooser != rs->matcher_hash) {
+        cl_selector_read(&rs->matcher, yyjson_obj_get(spec, "selector"));
+        rs->matcher_hash = chooser;
+        rs->adoption_checked = false;
     }
     free(rs->template);
     rs->template = cl_pod_template(template);
@@ -85,7 +85,7 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     rs->revision = strtoll(sl_json_annotation(o, "deployment.kubernetes.io/revision"), NULL, 10);
     rs->desired = annotated(o, "deployment.kubernetes.io/desired-replicas");
     rs->max = annotated(o, "deployment.kubernetes.io/max-replicas");
-    rs->seen = (struct rs_status){
+    rs->seen = (struct cl_rs_status){
         .observed = sl_json_int(status, "observedGeneration", 0),
         .replicas = sl_json_int(status, "replicas", 0),
         .labeled = sl_json_int(status, "fullyLabeledReplicas", 0),
@@ -99,50 +99,52 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 }
 
 void cl_rs_done(struct sl_rec *r) {
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
 
-    if (rs->chooser.arena.ceiling)
-        cl_chooser_done(&rs->chooser);
+    if (rs->matcher.arena.ceiling)
+        cl_selector_done(&rs->matcher);
     cl_adoption_done(&rs->adoption);
     sl_freep(&rs->template);
     sl_freep(&rs->labels);
     sl_freep(&rs->annotations);
     cl_conditions_done(&rs->conditions);
-    cl_conditions_done(&rs->wanted);
-    sl_freep(&rs->wish.annotations);
+    cl_conditions_done(&rs->desired_conditions);
+    sl_freep(&rs->pending.annotations);
     sl_freep(&rs->failure);
 }
 
 /* ---- its pods ---- */
 
-static bool is_ours(const struct replicaset *rs, const struct pod *p) {
-    return p->rec.planned || p->f.labels == rs->labels_hash || cl_chooses(&rs->chooser, p->labels);
+static bool is_ours(const struct cl_replicaset *rs, const struct cl_pod *p) {
+    return p->rec.create_planned || p->f.labels == rs->labels_hash ||
+           cl_selector_matches(&rs->matcher, p->labels);
 }
 
-int32_t cl_rs_available(const struct sl_cluster *c, const struct replicaset *rs) {
+int32_t cl_rs_available(const struct sl_cluster *c, const struct cl_replicaset *rs) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
     int32_t n = 0;
 
-    for (struct pod *p; (p = cl_next_pod(&at));)
-        n += !p->rec.planned && pod_active(p) && cl_pod_available(c, p, rs->min_ready, NULL);
+    for (struct cl_pod *p; (p = cl_next_pod(&at));)
+        n += !p->rec.create_planned && cl_pod_active(p) &&
+             cl_pod_available(c, p, rs->min_ready, NULL);
     return n < rs->replicas ? n : rs->replicas;
 }
 
-int32_t cl_rs_held(const struct sl_cluster *c, const struct replicaset *rs) {
+int32_t cl_rs_held(const struct sl_cluster *c, const struct cl_replicaset *rs) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
     int32_t n = 0;
 
-    for (struct pod *p; (p = cl_next_pod(&at));)
-        n += !pod_ended(p) && !p->rec.deleting;
-    n = rs->wish.any && rs->wish.replicas > n ? rs->wish.replicas : n;
+    for (struct cl_pod *p; (p = cl_next_pod(&at));)
+        n += !cl_pod_ended(p) && !p->rec.deleting;
+    n = rs->pending.any && rs->pending.replicas > n ? rs->pending.replicas : n;
     return n > rs->replicas ? n : rs->replicas;
 }
 
-bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs) {
+bool cl_rs_has_pods(const struct sl_cluster *c, const struct cl_replicaset *rs) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
 
-    for (struct pod *p; (p = cl_next_pod(&at));)
-        if (!pod_ended(p))
+    for (struct cl_pod *p; (p = cl_next_pod(&at));)
+        if (!cl_pod_ended(p))
             return true;
     return false;
 }
@@ -150,7 +152,7 @@ bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs) {
 /* ---- who goes first ---- */
 
 struct candidate {
-    struct pod *p;
+    struct cl_pod *p;
     uint32_t together; /* ready pods of the set on its node */
     bool available;
     sl_time now;
@@ -167,10 +169,11 @@ static int order(int64_t a, int64_t b) {
 
 /* By the rules of Kubernetes: what does the least good goes first. */
 static int goes_first(const void *x, const void *y) {
-    static const int8_t by_phase[] = {[POD_PENDING] = 0, [POD_UNKNOWN] = 1, [POD_RUNNING] = 2};
+    static const int8_t by_phase[] = {
+        [CL_POD_PENDING] = 0, [CL_POD_UNKNOWN] = 1, [CL_POD_RUNNING] = 2};
     const struct candidate *a = x, *b = y;
-    const struct pod_facts *f = &a->p->f, *g = &b->p->f;
-    int c = order(!a->p->rec.planned, !b->p->rec.planned);
+    const struct cl_pod_facts *f = &a->p->f, *g = &b->p->f;
+    int c = order(!a->p->rec.create_planned, !b->p->rec.create_planned);
 
     if (!c)
         c = order(f->node != 0, g->node != 0);
@@ -214,33 +217,34 @@ static void count_together(struct candidate *v, uint32_t n) {
     }
 }
 
-static void remove_pods(struct sl_cluster *c, struct replicaset *rs, uint32_t many) {
+static void remove_pods(struct sl_cluster *c, struct cl_replicaset *rs, uint32_t many) {
     SL_VEC(struct candidate) v = {0};
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
 
-    for (struct pod *p; (p = cl_next_pod(&at));)
-        if (pod_active(p) && is_ours(rs, p))
+    for (struct cl_pod *p; (p = cl_next_pod(&at));)
+        if (cl_pod_active(p) && is_ours(rs, p))
             *sl_vec_push(&v) =
                 (struct candidate){.p = p,
                                    .available = cl_pod_available(c, p, rs->min_ready, NULL),
-                                   .now = c->port->wall};
+                                   .now = c->client->wall};
     count_together(v.v, v.n);
     if (v.n > 1)
         qsort(v.v, v.n, sizeof v.v[0], goes_first);
     for (uint32_t i = 0; i < v.n && i < many; i++) {
-        if (!v.v[i].p->rec.planned)
+        if (!v.v[i].p->rec.create_planned)
             sl_rec_event(&rs->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
                          v.v[i].p->rec.name);
-        sl_rec_doom(&v.v[i].p->rec);
+        sl_rec_plan_delete(&v.v[i].p->rec);
     }
     sl_vec_free(&v);
 }
 
 /* After a refusal one is tried, and when that succeeds the others. */
-static void add_pods(struct sl_cluster *c, struct replicaset *rs, int32_t many, int32_t planned) {
+static void add_pods(struct sl_cluster *c, struct cl_replicaset *rs, int32_t many,
+                     int32_t planned) {
     char name[SL_REC_NAME];
 
-    if (rs->hold > c->port->wall || !rs->template)
+    if (rs->hold > c->client->wall || !rs->template)
         return;
     many = many < BURST ? many : BURST;
     if (rs->failure)
@@ -249,26 +253,26 @@ static void add_pods(struct sl_cluster *c, struct replicaset *rs, int32_t many, 
         do
             sl_rec_child_name(&rs->rec, rs->rec.name, "pod", rs->number++, name);
         while (sl_inf_find_sym(c->inf, K_POD, rs->rec.ns, name));
-        (void)sl_rec_plan(&rs->rec, K_POD, name);
+        (void)sl_rec_plan_create(&rs->rec, K_POD, name);
     }
 }
 
 bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
     char generate[SL_REC_NAME + 2];
 
     (void)ctx;
     sl_fmt(generate, sizeof generate, "%s-", r->name);
-    return rs->template && cl_pod_put(body, &(struct pod_body){.template = rs->template,
-                                                               .owner = r,
-                                                               .name = child->name,
-                                                               .generate_name = generate});
+    return rs->template && cl_pod_put(body, &(struct cl_pod_body){.template = rs->template,
+                                                                  .owner = r,
+                                                                  .name = child->name,
+                                                                  .generate_name = generate});
 }
 
 void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                         const struct sl_reply *reply) {
+                         const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
 
     if (how == SL_WRITTEN) {
         sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
@@ -278,7 +282,7 @@ void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum
         rs->failure = cl_message_of(reply);
         sl_rec_event(r, CONTROLLER, true, "FailedCreate", "Error creating: %s", rs->failure);
     } else if (how == SL_WRITE_GONE) {
-        rs->hold = c->port->wall + SL_SEC;
+        rs->hold = c->client->wall + SL_SEC;
     }
     sl_rec_enqueue(r);
 }
@@ -291,24 +295,24 @@ struct count {
     sl_time next;
 };
 
-static struct count count_pods(struct sl_cluster *c, struct replicaset *rs) {
+static struct count count_pods(struct sl_cluster *c, struct cl_replicaset *rs) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
-    struct rs_status *now = &rs->now;
+    struct cl_rs_status *now = &rs->now;
     struct count n = {0};
 
-    *now = (struct rs_status){.observed = rs->rec.generation};
-    for (struct pod *p; (p = cl_next_pod(&at));) {
+    *now = (struct cl_rs_status){.observed = rs->rec.generation};
+    for (struct cl_pod *p; (p = cl_next_pod(&at));) {
         if (!is_ours(rs, p)) {
             cl_release(&p->rec, &p->adopt);
             continue;
         }
-        if (pod_ended(p))
+        if (cl_pod_ended(p))
             continue;
-        n.active += pod_active(p);
-        n.planned += p->rec.planned;
-        n.doomed += p->rec.doomed && !p->rec.deleting;
-        now->going += !p->rec.planned && p->rec.deleting;
-        if (p->rec.planned || p->rec.deleting)
+        n.active += cl_pod_active(p);
+        n.planned += p->rec.create_planned;
+        n.doomed += p->rec.delete_planned && !p->rec.deleting;
+        now->going += !p->rec.create_planned && p->rec.deleting;
+        if (p->rec.create_planned || p->rec.deleting)
             continue;
         now->replicas++;
         now->labeled += p->f.labels == rs->labels_hash;
@@ -318,32 +322,33 @@ static struct count count_pods(struct sl_cluster *c, struct replicaset *rs) {
     return n;
 }
 
-static bool status_differs(const struct replicaset *rs) {
+static bool status_differs(const struct cl_replicaset *rs) {
     return memcmp(&rs->seen, &rs->now, sizeof rs->now) != 0 ||
-           !cl_conditions_same(&rs->conditions, &rs->wanted);
+           !cl_conditions_same(&rs->conditions, &rs->desired_conditions);
 }
 
-static void want_status(struct sl_cluster *c, struct replicaset *rs) {
-    cl_conditions_copy(&rs->wanted, &rs->conditions);
+static void want_status(struct sl_cluster *c, struct cl_replicaset *rs) {
+    cl_conditions_copy(&rs->desired_conditions, &rs->conditions);
     if (!rs->failure)
-        cl_condition_drop(&rs->wanted, "ReplicaFailure");
-    else if (cl_condition_set(&rs->wanted, "ReplicaFailure", "True", "FailedCreate", rs->failure,
-                              c->port->wall))
-        rs->wanted.v[rs->wanted.n - 1].updated = 0; /* this kind has no such time */
+        cl_condition_drop(&rs->desired_conditions, "ReplicaFailure");
+    else if (cl_condition_set(&rs->desired_conditions, "ReplicaFailure", "True", "FailedCreate",
+                              rs->failure, c->client->wall))
+        rs->desired_conditions.v[rs->desired_conditions.n - 1].updated =
+            0; /* this kind has no such time */
     if (status_differs(rs))
         sl_rec_write(&rs->rec);
 }
 
 void cl_rs_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
     struct count n = count_pods(c, rs);
     struct sl_rec *owner = sl_inf_by_uid(c->inf, r->owner);
 
-    if (!rs->looked && !r->deleting) {
-        rs->looked = true;
-        if (cl_adopt_pods(c, r, &rs->chooser, NULL))
-            rs->hold = c->port->wall + SL_SEC;
+    if (!rs->adoption_checked && !r->deleting) {
+        rs->adoption_checked = true;
+        if (cl_adopt_pods(c, r, &rs->matcher, NULL))
+            rs->hold = c->client->wall + SL_SEC;
     }
     if (!r->deleting && n.active + n.doomed < rs->replicas)
         add_pods(c, rs, rs->replicas - n.active - n.doomed, n.planned);
@@ -351,37 +356,38 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
         remove_pods(c, rs, (uint32_t)(n.active - rs->replicas));
     if (rs->failure && n.active >= rs->replicas && !n.planned)
         sl_freep(&rs->failure);
-    if (rs->hold > c->port->wall && (!n.next || rs->hold < n.next))
+    if (rs->hold > c->client->wall && (!n.next || rs->hold < n.next))
         n.next = rs->hold;
     sl_rec_reconcile_at(r, n.next);
     want_status(c, rs);
     if (owner && owner->kind == K_DEPLOYMENT) {
-        if (!cl_chooses(&dp_of(owner)->chooser, rs->labels))
+        if (!cl_selector_matches(&cl_dp_of(owner)->matcher, rs->labels))
             cl_release(r, &rs->adoption);
         sl_rec_enqueue(owner);
     } else if (!r->owner) {
         uint32_t i = 0;
         for (struct sl_rec *d; (d = sl_inf_each(c->inf, K_DEPLOYMENT, &i));)
-            if (d->ns == r->ns && !d->deleting && cl_chooses(&dp_of(d)->chooser, rs->labels))
+            if (d->ns == r->ns && !d->deleting &&
+                cl_selector_matches(&cl_dp_of(d)->matcher, rs->labels))
                 cl_adopt(r, &rs->adoption, d);
     }
 }
 
 /* ---- writing ---- */
 
-static void build_wish(struct replicaset *rs, struct sl_write *w) {
+static void build_wish(struct cl_replicaset *rs, struct sl_write *w) {
     struct sl_jw *j = &w->json;
     sl_rec_build_guarded(&rs->rec, NULL, w);
-    if (rs->wish.annotations)
-        sl_jw_raw(j, "annotations", rs->wish.annotations);
+    if (rs->pending.annotations)
+        sl_jw_raw(j, "annotations", rs->pending.annotations);
     sl_jw_end(j);
     sl_jw_object(j, "spec");
-    sl_jw_int(j, "replicas", rs->wish.replicas);
-    sl_jw_int(j, "minReadySeconds", rs->wish.min_ready);
+    sl_jw_int(j, "replicas", rs->pending.replicas);
+    sl_jw_int(j, "minReadySeconds", rs->pending.min_ready);
 }
 
-static void build_status(struct replicaset *rs, struct sl_write *w) {
-    const struct rs_status *s = &rs->now;
+static void build_status(struct cl_replicaset *rs, struct sl_write *w) {
+    const struct cl_rs_status *s = &rs->now;
 
     sl_rec_build_guarded(&rs->rec, "status", w);
     struct sl_jw *j = &w->json;
@@ -393,17 +399,17 @@ static void build_status(struct replicaset *rs, struct sl_write *w) {
     cl_count_put(j, "availableReplicas", s->available, false);
     cl_count_put(j, "terminatingReplicas", s->going, true);
     cl_count_put(j, "observedGeneration", s->observed, true);
-    if (rs->wanted.n)
-        cl_conditions_put(j, &rs->wanted);
+    if (rs->desired_conditions.n)
+        cl_conditions_put(j, &rs->desired_conditions);
     else
         sl_jw_null(j, "conditions");
 }
 
 bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
 
-    if (rs->wish.any) {
+    if (rs->pending.any) {
         build_wish(rs, w);
         w->tag = WRITE_WISH;
         return true;
@@ -420,22 +426,23 @@ bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 }
 
 void cl_rs_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply) {
+                   const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
-    struct replicaset *rs = rs_of(r);
+    struct cl_replicaset *rs = cl_rs_of(r);
 
     if (w->tag == WRITE_ADOPTION)
         cl_adoption_written(r, &rs->adoption, w, how, reply);
     struct sl_rec *owner = sl_inf_by_uid(c->inf, r->owner);
-    if (w->tag == WRITE_WISH && how == SL_WRITTEN && owner && rs->wish.replicas != rs->wish.from)
+    if (w->tag == WRITE_WISH && how == SL_WRITTEN && owner &&
+        rs->pending.replicas != rs->pending.from)
         sl_rec_event(owner, "deployment-controller", false, "ScalingReplicaSet",
                      "Scaled %s replica set %s from %d to %d",
-                     rs->wish.replicas > rs->wish.from ? "up" : "down", r->name, rs->wish.from,
-                     rs->wish.replicas);
+                     rs->pending.replicas > rs->pending.from ? "up" : "down", r->name,
+                     rs->pending.from, rs->pending.replicas);
     if (w->tag == WRITE_WISH && how != SL_WRITE_FAILED) {
         /* Whatever else came of it, it was decided on something that is no longer so. */
-        rs->wish.any = false;
-        sl_freep(&rs->wish.annotations);
+        rs->pending.any = false;
+        sl_freep(&rs->pending.annotations);
     }
     sl_rec_enqueue(r);
     sl_rec_write(r);

@@ -17,9 +17,9 @@
 
 /* ---- reading ---- */
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t n = sl_json_int(o, path, otherwise);
-    return n >= 0 && n <= INT32_MAX ? (int32_t)n : otherwise;
+static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
+    int64_t n = sl_json_int(o, path, fallback);
+    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
 }
 
 static void take(char **field, yyjson_val *v) {
@@ -34,17 +34,17 @@ static void take_text(char **field, const char *s) {
 
 bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     (void)ctx;
-    struct statefulset *s = ss_of(r);
+    struct cl_statefulset *s = cl_ss_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *selector = yyjson_obj_get(spec, "selector");
     uint64_t chooser = sl_json_hash(1, selector);
 
-    if (!s->chooser.arena.ceiling)
-        cl_chooser_init(&s->chooser);
-    if (chooser != s->chooser_hash) {
-        cl_chooser_read(&s->chooser, selector);
-        s->chooser_hash = chooser;
-        s->looked = false;
+    if (!s->matcher.arena.ceiling)
+        cl_selector_init(&s->matcher);
+    if (chooser != s->matcher_hash) {
+        cl_selector_read(&s->matcher, selector);
+        s->matcher_hash = chooser;
+        s->adoption_checked = false;
     }
     free(s->template);
     s->template = cl_pod_template(yyjson_obj_get(spec, "template"));
@@ -55,9 +55,9 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     s->template_hash = sl_json_hash(1, yyjson_obj_get(spec, "template"));
     s->template_digest = sl_json_digest(1, yyjson_obj_get(spec, "template"));
     s->replicas = count_at(spec, "replicas", 1);
-    bool before = s->crowded;
-    s->crowded = s->replicas > SS_MAX_PODS;
-    if (s->crowded && !before)
+    bool before = s->over_limit;
+    s->over_limit = s->replicas > SS_MAX_PODS;
+    if (s->over_limit && !before)
         sl_log(SL_LOG_WARN, "StatefulSet not reconciled: too many replicas",
                SL_S("namespace", sl_rec_ns(r)), SL_S("name", r->name),
                SL_I("replicas", s->replicas), SL_I("limit", SS_MAX_PODS));
@@ -71,7 +71,7 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
                              "Delete") == 0;
     s->drop_scaled =
         strcmp(sl_json_str(spec, "persistentVolumeClaimRetentionPolicy.whenScaled"), "Delete") == 0;
-    s->seen = (struct ss_status){
+    s->seen = (struct cl_ss_status){
         .observed = sl_json_int(status, "observedGeneration", 0),
         .replicas = sl_json_int(status, "replicas", 0),
         .ready = sl_json_int(status, "readyReplicas", 0),
@@ -88,12 +88,12 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 }
 
 void cl_ss_done(struct sl_rec *r) {
-    struct statefulset *s = ss_of(r);
+    struct cl_statefulset *s = cl_ss_of(r);
     char **texts[] = {&s->template, &s->match_labels, &s->annotations, &s->service,
                       &s->current,  &s->update,       &s->now_current, &s->now_update};
 
-    if (s->chooser.arena.ceiling)
-        cl_chooser_done(&s->chooser);
+    if (s->matcher.arena.ceiling)
+        cl_selector_done(&s->matcher);
     cl_ss_drop_claims(s);
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
@@ -114,7 +114,7 @@ int64_t cl_ss_ordinal(const struct sl_rec *set, const char *pod) {
 /* ---- its pods ---- */
 
 struct member {
-    struct pod *p; /* NULL: there is none */
+    struct cl_pod *p; /* NULL: there is none */
     int64_t ordinal;
 };
 
@@ -129,17 +129,17 @@ static int higher(const void *x, const void *y) {
     return a > b ? -1 : a < b;
 }
 
-static void gather(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
+static void gather(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
 
     k->v = sl_alloc0((size_t)s->replicas + 1, sizeof k->v[0]);
     for (int32_t i = 0; i < s->replicas; i++)
         k->v[i].ordinal = (int64_t)s->start + i;
-    for (struct pod *p; (p = cl_next_pod(&at));) {
+    for (struct cl_pod *p; (p = cl_next_pod(&at));) {
         int64_t ordinal = cl_ss_ordinal(&s->rec, p->rec.name);
         if (ordinal < 0)
             continue;
-        if (!p->rec.planned && !cl_chooses(&s->chooser, p->labels)) {
+        if (!p->rec.create_planned && !cl_selector_matches(&s->matcher, p->labels)) {
             cl_release(&p->rec, &p->adopt);
             continue;
         }
@@ -152,61 +152,61 @@ static void gather(struct sl_cluster *c, struct statefulset *s, struct crew *k) 
         qsort(k->condemned.v, k->condemned.n, sizeof k->condemned.v[0], higher);
 }
 
-static bool is_going(const struct pod *p) {
-    return p->rec.deleting || p->rec.doomed;
+static bool is_going(const struct cl_pod *p) {
+    return p->rec.deleting || p->rec.delete_planned;
 }
 
-static bool runs(const struct pod *p) {
-    return p && !p->rec.planned && p->f.phase == POD_RUNNING && p->f.ready_since;
+static bool runs(const struct cl_pod *p) {
+    return p && !p->rec.create_planned && p->f.phase == CL_POD_RUNNING && p->f.ready_since;
 }
 
-static bool is_healthy(struct sl_cluster *c, const struct statefulset *s, const struct pod *p,
+static bool is_healthy(struct sl_cluster *c, const struct cl_statefulset *s, const struct cl_pod *p,
                        sl_time *next) {
     return runs(p) && !is_going(p) && cl_pod_available(c, p, s->min_ready, next);
 }
 
-static void remove_pod(struct statefulset *s, struct pod *p) {
+static void remove_pod(struct cl_statefulset *s, struct cl_pod *p) {
     if (is_going(p))
         return;
     sl_rec_event(&s->rec, CONTROLLER, false, "SuccessfulDelete",
                  "delete Pod %s in StatefulSet %s successful", p->rec.name, s->rec.name);
-    sl_rec_doom(&p->rec);
+    sl_rec_plan_delete(&p->rec);
 }
 
 /* ---- one step, or as many as may be at a time ---- */
 
-static void make_pod(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
+static void make_pod(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordinal) {
     char name[SL_REC_NAME];
 
     sl_fmt(name, sizeof name, "%.240s-%lld", s->rec.name, (long long)ordinal);
-    if (s->hold > c->port->wall || !cl_ss_claims(c, s, ordinal) ||
+    if (s->hold > c->client->wall || !cl_ss_claims(c, s, ordinal) ||
         sl_inf_find_sym(c->inf, K_POD, s->rec.ns, name)) /* somebody else's: it has to go first */
         return;
-    (void)sl_rec_plan(&s->rec, K_POD, name);
+    (void)sl_rec_plan_create(&s->rec, K_POD, name);
 }
 
 /* Returns whether everything that there is to be is there and healthy. */
-static bool keep_members(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
+static bool keep_members(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
     bool all = true;
 
     for (int32_t i = 0; i < s->replicas && (all || s->parallel); i++) {
         struct member *m = &k->v[i];
-        if (m->p && !m->p->rec.planned && pod_ended(m->p))
+        if (m->p && !m->p->rec.create_planned && cl_pod_ended(m->p))
             remove_pod(s, m->p); /* whatever its end was: it is made anew */
         else if (!m->p)
             make_pod(c, s, m->ordinal);
-        else if (!m->p->rec.planned && m->p->f.phase == POD_PENDING && !is_going(m->p))
+        else if (!m->p->rec.create_planned && m->p->f.phase == CL_POD_PENDING && !is_going(m->p))
             (void)cl_ss_claims(c, s, m->ordinal);
         all &= is_healthy(c, s, m->p, &k->next);
-        if (m->p && !m->p->rec.planned && !is_going(m->p))
+        if (m->p && !m->p->rec.create_planned && !is_going(m->p))
             (void)cl_ss_claims_kept(c, s, m->ordinal, m->p);
     }
     return all;
 }
 
 /* Returns whether none is left. */
-static bool remove_condemned(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
-    const struct pod *first_sick = NULL;
+static bool remove_condemned(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+    const struct cl_pod *first_sick = NULL;
 
     for (uint32_t i = 0; i < k->condemned.n; i++) /* the lowest of them in the end */
         if (!is_healthy(c, s, k->condemned.v[i].p, &k->next))
@@ -226,12 +226,12 @@ static bool remove_condemned(struct sl_cluster *c, struct statefulset *s, struct
     return k->condemned.n == 0;
 }
 
-static void update_one(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
+static void update_one(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
     if (s->on_delete)
         return;
     for (int32_t i = s->replicas - 1; i >= s->partition; i--) {
-        struct pod *p = k->v[i].p;
-        if (!p || p->rec.planned)
+        struct cl_pod *p = k->v[i].p;
+        if (!p || p->rec.create_planned)
             return;
         if (p->f.revision != cl_revision(s->now_update) && !is_going(p)) {
             remove_pod(s, p);
@@ -244,9 +244,9 @@ static void update_one(struct sl_cluster *c, struct statefulset *s, struct crew 
 
 /* ---- the status ---- */
 
-static void count_one(struct sl_cluster *c, struct statefulset *s, const struct pod *p,
+static void count_one(struct sl_cluster *c, struct cl_statefulset *s, const struct cl_pod *p,
                       sl_time *next) {
-    if (!p || p->rec.planned)
+    if (!p || p->rec.create_planned)
         return;
     s->now.replicas++;
     s->now.ready += runs(p);
@@ -257,8 +257,8 @@ static void count_one(struct sl_cluster *c, struct statefulset *s, const struct 
     s->now.updated += p->f.revision == cl_revision(s->now_update);
 }
 
-static void count(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
-    s->now = (struct ss_status){.observed = s->rec.generation, .collisions = s->collisions};
+static void count(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+    s->now = (struct cl_ss_status){.observed = s->rec.generation, .collisions = s->collisions};
     for (int32_t i = 0; i < s->replicas; i++)
         count_one(c, s, k->v[i].p, &k->next);
     for (uint32_t i = 0; i < k->condemned.n; i++)
@@ -270,7 +270,7 @@ static void count(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
     }
 }
 
-static bool differs(const struct statefulset *s) {
+static bool differs(const struct cl_statefulset *s) {
     return s->now_update &&
            (memcmp(&s->seen, &s->now, sizeof s->now) != 0 ||
             strcmp(s->current, s->now_current) != 0 || strcmp(s->update, s->now_update) != 0);
@@ -279,31 +279,32 @@ static bool differs(const struct statefulset *s) {
 /* ---- looking ---- */
 
 /* The revision that the status calls current, if it still exists. */
-static const char *current_revision(struct sl_cluster *c, const struct statefulset *s,
-                                    const struct revision *update) {
+static const char *current_revision(struct sl_cluster *c, const struct cl_statefulset *s,
+                                    const struct cl_revision *update) {
     const struct sl_rec *r =
         *s->current ? sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, s->current) : NULL;
 
-    return r && !r->planned && r->owner == sl_rec_uid(s->rec.uid) ? r->name : update->rec.name;
+    return r && !r->create_planned && r->owner == sl_rec_uid(s->rec.uid) ? r->name
+                                                                         : update->rec.name;
 }
 
 void cl_ss_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct statefulset *s = ss_of(r);
-    struct revision *update;
+    struct cl_statefulset *s = cl_ss_of(r);
+    struct cl_revision *update;
     struct crew k = {0};
 
-    if (!s->chooser.some || !s->template)
+    if (!s->matcher.some || !s->template)
         return;
-    if (s->crowded) {
+    if (s->over_limit) {
         sl_rec_event(r, CONTROLLER, true, "TooManyReplicas",
                      "%d replicas are more than %d: nothing is done for the set", s->replicas,
                      SS_MAX_PODS);
         return;
     }
-    if (!s->looked && !r->deleting) {
-        s->looked = true;
-        (void)cl_adopt_pods(c, r, &s->chooser, r->name);
+    if (!s->adoption_checked && !r->deleting) {
+        s->adoption_checked = true;
+        (void)cl_adopt_pods(c, r, &s->matcher, r->name);
     }
     update = r->deleting && s->now_update ? NULL : cl_ss_revision(c, s);
     if (update) {
@@ -321,7 +322,7 @@ void cl_ss_changed(void *ctx, struct sl_rec *r) {
     count(c, s, &k);
     if (!r->deleting)
         cl_ss_forget_revisions(c, s);
-    if (s->hold > c->port->wall && (!k.next || s->hold < k.next))
+    if (s->hold > c->client->wall && (!k.next || s->hold < k.next))
         k.next = s->hold;
     sl_rec_reconcile_at(r, k.next);
     if (differs(s))
@@ -334,7 +335,7 @@ void cl_ss_changed(void *ctx, struct sl_rec *r) {
 
 bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     (void)ctx;
-    struct statefulset *s = ss_of(r);
+    struct cl_statefulset *s = cl_ss_of(r);
 
     if (!differs(s))
         return false;
@@ -355,7 +356,7 @@ bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 }
 
 void cl_ss_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply) {
+                   const struct sl_kube_reply *reply) {
     (void)ctx;
     (void)w;
     (void)how;

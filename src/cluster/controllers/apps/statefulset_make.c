@@ -17,7 +17,7 @@
 /* ---- revisions ---- */
 
 bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct revision *v = revision_of(r);
+    struct cl_revision *v = cl_revision_of(r);
     yyjson_val *template = sl_json_at(o, "data.spec.template");
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
@@ -32,39 +32,39 @@ bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     yyjson_doc_free(plain);
     yyjson_mut_doc_free(d);
     v->revision = sl_json_int(o, "revision", 0);
-    if (v->revision >= v->wish)
-        v->wish = 0;
+    if (v->revision >= v->pending_revision)
+        v->pending_revision = 0;
     return true;
 }
 
 void cl_revision_done(struct sl_rec *r) {
-    sl_freep(&revision_of(r)->template);
+    sl_freep(&cl_revision_of(r)->template);
 }
 
 bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     (void)ctx;
-    const struct revision *v = revision_of(r);
+    const struct cl_revision *v = cl_revision_of(r);
 
-    if (!v->wish)
+    if (!v->pending_revision)
         return false;
     sl_rec_build_guarded(r, NULL, w);
     sl_jw_end(&w->json);
-    sl_jw_int(&w->json, "revision", v->wish);
+    sl_jw_int(&w->json, "revision", v->pending_revision);
     return true;
 }
 
 /* The next one of the set, NULL past the end. */
-static struct revision *next(struct sl_rec **at) {
+static struct cl_revision *next(struct sl_rec **at) {
     while (*at) {
         struct sl_rec *r = *at;
         *at = r->next;
         if (r->kind == K_REVISION)
-            return revision_of(r);
+            return cl_revision_of(r);
     }
     return NULL;
 }
 
-static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
+static void hash_text(const struct cl_statefulset *s, char out[DP_HASH]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     uint64_t h =
         sl_digest_u64(s->template_digest, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
@@ -74,71 +74,73 @@ static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
         *p = letters[(unsigned char)*p % (sizeof letters - 1)];
 }
 
-static void revision_name(const struct statefulset *s, char out[SL_REC_NAME]) {
+static void revision_name(const struct cl_statefulset *s, char out[SL_REC_NAME]) {
     char hash[DP_HASH];
 
     hash_text(s, hash);
     sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)(SL_REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
 }
 
-static int64_t newest(const struct sl_cluster *c, const struct statefulset *s) {
+static int64_t newest(const struct sl_cluster *c, const struct cl_statefulset *s) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
     int64_t max = 0;
 
-    for (struct revision *v; (v = next(&at));) {
-        int64_t is = v->wish > v->revision ? v->wish : v->revision;
-        max = !v->rec.planned && is > max ? is : max;
+    for (struct cl_revision *v; (v = next(&at));) {
+        int64_t is = v->pending_revision > v->revision ? v->pending_revision : v->revision;
+        max = !v->rec.create_planned && is > max ? is : max;
     }
     return max;
 }
 
-struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s) {
+struct cl_revision *cl_ss_revision(struct sl_cluster *c, struct cl_statefulset *s) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
-    struct revision *same = NULL;
+    struct cl_revision *same = NULL;
     int64_t max = newest(c, s);
     char name[SL_REC_NAME];
 
     if (s->collisions < 0)
         s->collisions = 0;
-    for (struct revision *v; (v = next(&at));) {
-        if (v->rec.planned)
+    for (struct cl_revision *v; (v = next(&at));) {
+        if (v->rec.create_planned)
             return NULL;
-        if (v->hash == s->template_hash && !v->rec.deleting && !v->rec.doomed &&
+        if (v->hash == s->template_hash && !v->rec.deleting && !v->rec.delete_planned &&
             (!same || v->revision > same->revision))
             same = v;
     }
-    if (same && same->revision < max && !same->wish) { /* back to what was before */
-        same->wish = max + 1;
+    if (same && same->revision < max && !same->pending_revision) { /* back to what was before */
+        same->pending_revision = max + 1;
         sl_rec_write(&same->rec);
     }
-    if (same || s->hold > c->port->wall)
+    if (same || s->hold > c->client->wall)
         return same;
     for (revision_name(s, name); sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name);
          revision_name(s, name))
         s->collisions++;
-    (void)sl_rec_plan(&s->rec, K_REVISION, name);
+    (void)sl_rec_plan_create(&s->rec, K_REVISION, name);
     return NULL;
 }
 
-static bool in_use(struct sl_cluster *c, const struct statefulset *s, const struct revision *v) {
+static bool in_use(struct sl_cluster *c, const struct cl_statefulset *s,
+                   const struct cl_revision *v) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
 
     if (strcmp(v->rec.name, s->now_current) == 0 || strcmp(v->rec.name, s->now_update) == 0 ||
         strcmp(v->rec.name, s->current) == 0 || strcmp(v->rec.name, s->update) == 0)
         return true;
-    for (struct pod *p; (p = cl_next_pod(&at));)
+    for (struct cl_pod *p; (p = cl_next_pod(&at));)
         if (p->f.revision == cl_revision(v->rec.name))
             return true;
     return false;
 }
 
-void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
+void cl_ss_forget_revisions(struct sl_cluster *c, struct cl_statefulset *s) {
     for (;;) {
         struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
-        struct revision *oldest = NULL;
+        struct cl_revision *oldest = NULL;
         int32_t n = 0;
-        for (struct revision *v; (v = next(&at));) {
-            if (v->rec.planned || v->rec.deleting || v->rec.doomed || in_use(c, s, v))
+        for (struct cl_revision *v; (v = next(&at));) {
+            if (v->rec.create_planned || v->rec.deleting || v->rec.delete_planned ||
+                in_use(c, s, v))
                 continue;
             n++;
             if (!oldest || v->revision < oldest->revision)
@@ -146,11 +148,11 @@ void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
         }
         if (n <= s->history)
             return;
-        sl_rec_doom(&oldest->rec);
+        sl_rec_plan_delete(&oldest->rec);
     }
 }
 
-static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct sl_rec *child,
+static bool put_revision(struct sl_cluster *c, struct cl_statefulset *s, struct sl_rec *child,
                          struct sl_jw *b) {
     yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
     yyjson_val *template = yyjson_doc_get_root(t),
@@ -194,7 +196,7 @@ static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct sl_
 
 /* ---- claims ---- */
 
-static void take_finalizers(struct claim *k, yyjson_val *list) {
+static void take_finalizers(struct cl_claim *k, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
@@ -219,11 +221,11 @@ static void take_finalizers(struct claim *k, yyjson_val *list) {
 
 bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     (void)ctx;
-    struct claim *k = claim_of(r);
+    struct cl_claim *k = cl_claim_of(r);
 
     free(k->owners);
     k->owners = cl_text_of(sl_json_at(o, "metadata.ownerReferences"));
-    sl_freep(&k->wish);
+    sl_freep(&k->pending_owners);
     take_finalizers(k, sl_json_at(o, "metadata.finalizers"));
     if (r->deleting && k->protected)
         sl_rec_write(r);
@@ -236,7 +238,7 @@ void cl_claim_changed(void *ctx, struct sl_rec *r) {
     uint32_t i = 0;
 
     for (struct sl_rec *s; (s = sl_inf_each(c->inf, K_STATEFULSET, &i));)
-        if (s->ns == r->ns && ss_of(s)->claims && strstr(r->name, s->name))
+        if (s->ns == r->ns && cl_ss_of(s)->claims && strstr(r->name, s->name))
             sl_rec_enqueue(s);
 }
 
@@ -246,26 +248,26 @@ void cl_claim_gone(void *ctx, struct sl_rec *r) {
 }
 
 void cl_claim_done(struct sl_rec *r) {
-    sl_freep(&claim_of(r)->owners);
-    sl_freep(&claim_of(r)->wish);
-    sl_freep(&claim_of(r)->finalizers);
+    sl_freep(&cl_claim_of(r)->owners);
+    sl_freep(&cl_claim_of(r)->pending_owners);
+    sl_freep(&cl_claim_of(r)->finalizers);
 }
 
 bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
-    const struct claim *k = claim_of(r);
+    const struct cl_claim *k = cl_claim_of(r);
 
     if (r->deleting && k->protected && !k->unused) { /* does a pod use it? */
         sl_inf_build_read(c->inf, K_POD, sl_rec_ns(r), NULL, w);
         return true;
     }
-    if (r->deleting ? !k->protected : !k->wish)
+    if (r->deleting ? !k->protected : !k->pending_owners)
         return false;
     sl_rec_build_guarded(r, NULL, w);
     if (r->deleting)
         sl_jw_raw(&w->json, "finalizers", k->finalizers ? k->finalizers : "[]");
     else
-        sl_jw_raw(&w->json, "ownerReferences", k->wish);
+        sl_jw_raw(&w->json, "ownerReferences", k->pending_owners);
     return true;
 }
 
@@ -284,27 +286,27 @@ static bool is_used(yyjson_val *pods, const char *claim) {
 }
 
 void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                      const struct sl_reply *reply) {
+                      const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
-    struct claim *k = claim_of(r);
+    struct cl_claim *k = cl_claim_of(r);
 
     if (!r->deleting || w->method != SL_GET || how != SL_WRITTEN)
         return;
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *pods = yyjson_obj_get(yyjson_doc_get_root(d), "items");
     k->unused = yyjson_is_arr(pods) && !is_used(pods, r->name);
-    sl_rec_write_at(r, c->port->mono + (k->unused ? 0 : CLAIM_PAUSE));
+    sl_rec_write_at(r, c->client->mono + (k->unused ? 0 : CLAIM_PAUSE));
     yyjson_doc_free(d);
 }
 
-static void claim_name(const struct statefulset *s, yyjson_val *template, int64_t ordinal,
+static void claim_name(const struct cl_statefulset *s, yyjson_val *template, int64_t ordinal,
                        char out[SL_REC_NAME]) {
     sl_fmt(out, SL_REC_NAME, "%.100s-%.130s-%lld", sl_json_str(template, "metadata.name"),
            s->rec.name, (long long)ordinal);
 }
 
 /* Read once, and found by name: each of many claims asks for its template. */
-struct ss_claims {
+struct cl_ss_claims {
     yyjson_doc *doc;
     SL_VEC(yyjson_val *) v;
     struct sl_map by_name; /* by the names of their claims without the number */
@@ -315,7 +317,7 @@ static uint64_t claim_hash(const char *name, size_t len) {
 }
 
 /* The template of the claim "data-web-3" is "data"; NULL: there is none. */
-static yyjson_val *claim_template(const struct statefulset *s, const char *claim) {
+static yyjson_val *claim_template(const struct cl_statefulset *s, const char *claim) {
     const char *dash = strrchr(claim, '-');
     uint64_t h = claim_hash(claim, dash ? (size_t)(dash - claim) : 0);
     char name[SL_REC_NAME];
@@ -332,7 +334,7 @@ static yyjson_val *claim_template(const struct statefulset *s, const char *claim
     return NULL;
 }
 
-void cl_ss_drop_claims(struct statefulset *s) {
+void cl_ss_drop_claims(struct cl_statefulset *s) {
     if (!s->claims)
         return;
     yyjson_doc_free(s->claims->doc);
@@ -341,7 +343,7 @@ void cl_ss_drop_claims(struct statefulset *s) {
     sl_freep(&s->claims);
 }
 
-void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates) {
+void cl_ss_take_claims(struct cl_statefulset *s, yyjson_val *templates) {
     yyjson_val *t;
     size_t i, n;
 
@@ -362,14 +364,14 @@ void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates) {
     }
 }
 
-static struct sl_rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
+static struct sl_rec *claim_find(struct sl_cluster *c, const struct cl_statefulset *s,
                                  yyjson_val *template, int64_t ordinal, char name[SL_REC_NAME]) {
     claim_name(s, template, ordinal, name);
     return sl_inf_find_sym(c->inf, K_CLAIM, s->rec.ns, name);
 }
 
-bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
-    const struct ss_claims *claims = s->claims;
+bool cl_ss_claims(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordinal) {
+    const struct cl_ss_claims *claims = s->claims;
     char name[SL_REC_NAME];
     bool all = true;
 
@@ -377,20 +379,20 @@ bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) 
         return true;
     /* Missing ones are planned together: while the last is on its way none has to be looked at. */
     const struct sl_rec *last = claim_find(c, s, claims->v.v[claims->v.n - 1], ordinal, name);
-    if (last && last->planned)
+    if (last && last->create_planned)
         return false;
     for (uint32_t i = 0; i < claims->v.n; i++) {
         const struct sl_rec *r = claim_find(c, s, claims->v.v[i], ordinal, name);
-        all &= r && !r->planned && !r->deleting;
-        if (!r && s->hold <= c->port->wall)
-            (void)sl_rec_plan(&s->rec, K_CLAIM, name);
+        all &= r && !r->create_planned && !r->deleting;
+        if (!r && s->hold <= c->client->wall)
+            (void)sl_rec_plan_create(&s->rec, K_CLAIM, name);
     }
     return all;
 }
 
 /* The references as they should be; NULL: they are. */
-static char *owners_wanted(const struct statefulset *s, const struct claim *k, bool inside,
-                           const struct pod *p) {
+static char *owners_wanted(const struct cl_statefulset *s, const struct cl_claim *k, bool inside,
+                           const struct cl_pod *p) {
     yyjson_doc *d = k->owners ? yyjson_read(k->owners, strlen(k->owners), 0) : NULL;
     const struct sl_rec *want = !inside && s->drop_scaled ? &p->rec
                                 : s->drop_deleted         ? &s->rec
@@ -425,26 +427,26 @@ static char *owners_wanted(const struct statefulset *s, const struct claim *k, b
     return text;
 }
 
-bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
-                       const struct pod *p) {
+bool cl_ss_claims_kept(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordinal,
+                       const struct cl_pod *p) {
     bool all = true;
 
     for (uint32_t i = 0; s->claims && i < s->claims->v.n; i++) {
         char name[SL_REC_NAME];
         struct sl_rec *r = claim_find(c, s, s->claims->v.v[i], ordinal, name);
-        if (!r || r->planned || r->deleting || p->rec.planned)
+        if (!r || r->create_planned || r->deleting || p->rec.create_planned)
             continue;
-        struct claim *k = claim_of(r);
-        sl_freep(&k->wish);
-        k->wish = owners_wanted(s, k, cl_ss_inside(s, ordinal), p);
-        if (k->wish)
+        struct cl_claim *k = cl_claim_of(r);
+        sl_freep(&k->pending_owners);
+        k->pending_owners = owners_wanted(s, k, cl_ss_inside(s, ordinal), p);
+        if (k->pending_owners)
             sl_rec_write(r);
-        all &= !k->wish;
+        all &= !k->pending_owners;
     }
     return all;
 }
 
-static bool put_claim(const struct statefulset *s, const struct sl_rec *child, struct sl_jw *b) {
+static bool put_claim(const struct cl_statefulset *s, const struct sl_rec *child, struct sl_jw *b) {
     yyjson_val *t = claim_template(s, child->name);
     if (!t)
         return false;
@@ -474,14 +476,14 @@ static bool put_claim(const struct statefulset *s, const struct sl_rec *child, s
 /* ---- pods ---- */
 
 struct edit {
-    const struct statefulset *s;
+    const struct cl_statefulset *s;
     const char *name, *revision;
     int64_t ordinal;
 };
 
 /* A volume for each claim, in place of those of the same name. */
 static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val *spec) {
-    const struct ss_claims *claims = e->s->claims;
+    const struct cl_ss_claims *claims = e->s->claims;
     yyjson_mut_val *list = yyjson_mut_arr(d), *v;
     yyjson_mut_arr_iter it;
     struct sl_wordset names = {0};
@@ -524,7 +526,7 @@ static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
 }
 
 /* Below the partition pods are made as they were. */
-static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct sl_rec *child,
+static bool put_pod(struct sl_cluster *c, struct cl_statefulset *s, const struct sl_rec *child,
                     struct sl_jw *b) {
     int64_t ordinal = cl_ss_ordinal(&s->rec, child->name);
     bool old = ordinal < (int64_t)s->start + s->partition;
@@ -533,33 +535,33 @@ static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct sl
     struct edit e = {.s = s, .name = child->name, .revision = name, .ordinal = ordinal};
     char generate[SL_REC_NAME + 2];
 
-    if (!cl_ss_inside(s, ordinal) || !r || r->planned || !revision_of(r)->template)
+    if (!cl_ss_inside(s, ordinal) || !r || r->create_planned || !cl_revision_of(r)->template)
         return false;
     sl_fmt(generate, sizeof generate, "%s-", s->rec.name);
-    return cl_pod_put(b, &(struct pod_body){.template = revision_of(r)->template,
-                                            .owner = &s->rec,
-                                            .name = child->name,
-                                            .generate_name = generate,
-                                            .edit = edit_pod,
-                                            .ctx = &e});
+    return cl_pod_put(b, &(struct cl_pod_body){.template = cl_revision_of(r)->template,
+                                               .owner = &s->rec,
+                                               .name = child->name,
+                                               .generate_name = generate,
+                                               .edit = edit_pod,
+                                               .ctx = &e});
 }
 
 bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct sl_cluster *c = ctx;
-    struct statefulset *s = ss_of(r);
+    struct cl_statefulset *s = cl_ss_of(r);
 
     if (child->kind == K_REVISION)
         return put_revision(c, s, child, body);
     if (child->kind == K_CLAIM ? put_claim(s, child, body) : put_pod(c, s, child, body))
         return true;
-    s->hold = c->port->wall + SL_SEC; /* as soon as it can be made */
+    s->hold = c->client->wall + SL_SEC; /* as soon as it can be made */
     return false;
 }
 
 void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                         const struct sl_reply *reply) {
+                         const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
-    struct statefulset *s = ss_of(r);
+    struct cl_statefulset *s = cl_ss_of(r);
     const char *kind = child->table->kind->kind;
 
     if (how == SL_WRITTEN && child->kind != K_REVISION) {
@@ -574,7 +576,7 @@ void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum
                      why);
         sl_freep(&why);
     } else if (how == SL_WRITE_GONE) {
-        s->hold = c->port->wall + SL_SEC;
+        s->hold = c->client->wall + SL_SEC;
     }
     sl_rec_enqueue(r);
 }

@@ -3,25 +3,25 @@
 #include "cluster/controllers/background/background.h"
 
 static void start(struct sl_cluster *c) {
-    c->errands = sl_alloc0(1, sizeof *c->errands);
+    c->background = sl_alloc0(1, sizeof *c->background);
 }
 
 static void turn(struct sl_cluster *c) {
     cl_bootstrap_turn(c);
-    cl_sweep_turn(c);
-    cl_strays_turn(c);
+    cl_event_expiry_turn(c);
+    cl_pod_gc_turn(c);
 }
 
 static sl_time next(const struct sl_cluster *c) {
-    const struct errands *e = c->errands;
+    const struct cl_background *e = c->background;
     sl_time at = SL_TIME_NEVER, v[] = {
                                     e->bootstrap.call.v ? SL_TIME_NEVER : e->bootstrap.due,
-                                    e->sweep.call.v    ? SL_TIME_NEVER
-                                    : e->sweep.stale.n ? c->port->mono
-                                                       : e->sweep.due,
-                                    e->strays.call.v   ? SL_TIME_NEVER
-                                    : e->strays.pods.n ? c->port->mono
-                                                       : e->strays.due,
+                                    e->event_expiry.call.v    ? SL_TIME_NEVER
+                                    : e->event_expiry.stale.n ? c->client->mono
+                                                              : e->event_expiry.due,
+                                    e->pod_gc.call.v   ? SL_TIME_NEVER
+                                    : e->pod_gc.pods.n ? c->client->mono
+                                                       : e->pod_gc.due,
                                 };
 
     for (size_t i = 0; i < SL_LEN(v) && c->inf->ready; i++)
@@ -30,10 +30,10 @@ static sl_time next(const struct sl_cluster *c) {
 }
 
 static void stop(struct sl_cluster *c) {
-    sl_port_cancel(c->port, c->errands->bootstrap.call);
-    cl_sweep_stop(c);
-    cl_strays_stop(c);
-    sl_freep(&c->errands);
+    sl_kube_cancel(c->client, c->background->bootstrap.call);
+    cl_event_expiry_stop(c);
+    cl_pod_gc_stop(c);
+    sl_freep(&c->background);
 }
 
-const struct part cl_errands_part = {start, turn, next, NULL, stop};
+const struct cl_part cl_background_part = {start, turn, next, NULL, stop};

@@ -63,33 +63,33 @@ static const struct {
 #define PAUSE_MIN (100 * SL_MSEC)
 #define PAUSE_MAX (10 * SL_SEC)
 
-static void on_made(void *ctx, const struct sl_reply *r) {
+static void on_made(void *ctx, const struct sl_kube_reply *r) {
     struct sl_cluster *c = ctx;
-    struct bootstrap *b = &c->errands->bootstrap;
+    struct cl_bootstrap *b = &c->background->bootstrap;
     bool good = (r->status >= 200 && r->status < 300) || r->status == 409;
     /* A body that is refused will be refused again: the rest is made all the same. */
     bool refused = r->status >= 400 && r->status < 500 && r->status != 404 && r->status != 429;
 
-    b->call = (sl_call){0};
+    b->call = (sl_kube_call){0};
     if (good || refused) {
         b->at++;
         b->pause = 0;
-        b->due = b->at < SL_LEN(first) ? c->port->mono : SL_TIME_NEVER;
+        b->due = b->at < SL_LEN(first) ? c->client->mono : SL_TIME_NEVER;
         return;
     }
     b->pause = b->pause ? 2 * b->pause : PAUSE_MIN;
     b->pause = b->pause < PAUSE_MAX ? b->pause : PAUSE_MAX;
-    b->due = c->port->mono + b->pause;
+    b->due = c->client->mono + b->pause;
 }
 
 void cl_bootstrap_turn(struct sl_cluster *c) {
-    struct bootstrap *b = &c->errands->bootstrap;
+    struct cl_bootstrap *b = &c->background->bootstrap;
 
-    if (b->call.v || b->at == SL_LEN(first) || b->due > c->port->mono)
+    if (b->call.v || b->at == SL_LEN(first) || b->due > c->client->mono)
         return;
     b->due = SL_TIME_NEVER;
-    b->call = sl_port_request(c->port,
-                              &(struct sl_request_line){.method = SL_POST,
+    b->call = sl_kube_request(c->client,
+                              &(struct sl_kube_request){.method = SL_POST,
                                                         .path = first[b->at].path,
                                                         .content_type = SL_JSON,
                                                         .body = first[b->at].body,

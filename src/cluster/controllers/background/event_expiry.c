@@ -15,8 +15,8 @@
 #define PAGE "500"
 #define MAX_BODY 1024u
 
-static struct sweep *sweep_of(struct sl_cluster *c) {
-    return &c->errands->sweep;
+static struct cl_event_expiry *sweep_of(struct sl_cluster *c) {
+    return &c->background->event_expiry;
 }
 
 static sl_time last_seen(yyjson_val *e) {
@@ -31,21 +31,21 @@ static sl_time last_seen(yyjson_val *e) {
     return last;
 }
 
-static void note(struct sweep *s, yyjson_val *e) {
+static void note(struct cl_event_expiry *s, yyjson_val *e) {
     struct sl_buf path;
 
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "/api/v1/namespaces/%s/events/%s", sl_json_str(e, "metadata.namespace"),
                   sl_json_str(e, "metadata.name"));
     if (!sl_buf_full(&path))
-        *sl_vec_push(&s->stale) = (struct stale){.path = sl_strdup(sl_buf_str(&path)),
-                                                 .uid = sl_strdup(sl_json_str(e, "metadata.uid"))};
+        *sl_vec_push(&s->stale) = (struct cl_stale_event){
+            .path = sl_strdup(sl_buf_str(&path)), .uid = sl_strdup(sl_json_str(e, "metadata.uid"))};
     sl_buf_done(&path);
 }
 
 static void rest(struct sl_cluster *c, sl_span d) {
     sl_buf_clear(&sweep_of(c)->next);
-    sweep_of(c)->due = c->port->mono + d;
+    sweep_of(c)->due = c->client->mono + d;
 }
 
 static void put_escaped(struct sl_buf *b, const char *s) {
@@ -53,17 +53,17 @@ static void put_escaped(struct sl_buf *b, const char *s) {
         sl_buf_printf(b, "%%%02X", (unsigned)(unsigned char)*s);
 }
 
-static void on_page(void *ctx, const struct sl_reply *r) {
+static void on_page(void *ctx, const struct sl_kube_reply *r) {
     struct sl_cluster *c = ctx;
-    struct sweep *s = sweep_of(c);
+    struct cl_event_expiry *s = sweep_of(c);
     yyjson_doc *d = r->status == 200 ? yyjson_read(r->body, r->len, 0) : NULL;
     yyjson_val *root = yyjson_doc_get_root(d), *e;
     size_t i, n;
 
-    s->call = (sl_call){0};
+    s->call = (sl_kube_call){0};
     yyjson_arr_foreach (yyjson_obj_get(root, "items"), i, n, e) {
         sl_time last = last_seen(e);
-        if (last && sl_time_add(last, LIFE) < c->port->wall)
+        if (last && sl_time_add(last, LIFE) < c->client->wall)
             note(s, e);
     }
     sl_buf_clear(&s->next);
@@ -73,24 +73,24 @@ static void on_page(void *ctx, const struct sl_reply *r) {
     else if (!s->next.len)
         rest(c, EVERY);
     else
-        s->due = c->port->mono;
+        s->due = c->client->mono;
     yyjson_doc_free(d);
 }
 
-static void stale_done(struct stale *e) {
+static void stale_done(struct cl_stale_event *e) {
     sl_freep(&e->path);
     sl_freep(&e->uid);
 }
 
 /* What could not be deleted is found again the next time. */
-static void on_deleted(void *ctx, const struct sl_reply *r) {
+static void on_deleted(void *ctx, const struct sl_kube_reply *r) {
     (void)r;
-    sweep_of(ctx)->call = (sl_call){0};
+    sweep_of(ctx)->call = (sl_kube_call){0};
 }
 
 static void delete_last(struct sl_cluster *c) {
-    struct sweep *s = sweep_of(c);
-    struct stale e = sl_vec_pop(&s->stale);
+    struct cl_event_expiry *s = sweep_of(c);
+    struct cl_stale_event e = sl_vec_pop(&s->stale);
     struct sl_buf body = SL_BUF(MAX_BODY);
     struct sl_jw j = SL_JW(&body);
 
@@ -98,8 +98,8 @@ static void delete_last(struct sl_cluster *c) {
     sl_jw_object(&j, "preconditions");
     sl_jw_strf(&j, "uid", "%.100s", e.uid);
     sl_jw_end_to(&j, 0);
-    s->call = sl_port_request(c->port,
-                              &(struct sl_request_line){.method = SL_DELETE,
+    s->call = sl_kube_request(c->client,
+                              &(struct sl_kube_request){.method = SL_DELETE,
                                                         .path = e.path,
                                                         .content_type = SL_JSON,
                                                         .body = body.s,
@@ -109,8 +109,8 @@ static void delete_last(struct sl_cluster *c) {
     stale_done(&e);
 }
 
-void cl_sweep_turn(struct sl_cluster *c) {
-    struct sweep *s = sweep_of(c);
+void cl_event_expiry_turn(struct sl_cluster *c) {
+    struct cl_event_expiry *s = sweep_of(c);
     struct sl_buf path;
 
     if (!s->due) { /* the first time */
@@ -123,7 +123,7 @@ void cl_sweep_turn(struct sl_cluster *c) {
         delete_last(c);
         return;
     }
-    if (s->due > c->port->mono)
+    if (s->due > c->client->mono)
         return;
     s->due = SL_TIME_NEVER;
     sl_buf_init(&path, 65536);
@@ -132,16 +132,16 @@ void cl_sweep_turn(struct sl_cluster *c) {
         sl_buf_puts(&path, "&continue=");
         put_escaped(&path, sl_buf_str(&s->next));
     }
-    s->call = sl_port_request(
-        c->port, &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&path)}, on_page,
+    s->call = sl_kube_request(
+        c->client, &(struct sl_kube_request){.method = SL_GET, .path = sl_buf_str(&path)}, on_page,
         c);
     sl_buf_done(&path);
 }
 
-void cl_sweep_stop(struct sl_cluster *c) {
-    struct sweep *s = sweep_of(c);
+void cl_event_expiry_stop(struct sl_cluster *c) {
+    struct cl_event_expiry *s = sweep_of(c);
 
-    sl_port_cancel(c->port, s->call);
+    sl_kube_cancel(c->client, s->call);
     for (uint32_t i = 0; i < s->stale.n; i++)
         stale_done(&s->stale.v[i]);
     sl_vec_free(&s->stale);

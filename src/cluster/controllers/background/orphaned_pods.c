@@ -13,35 +13,36 @@
 #define QUARANTINE (40 * SL_SEC)
 #define EVERY (20 * SL_SEC)
 
-static struct strays *strays_of(struct sl_cluster *c) {
-    return &c->errands->strays;
+static struct cl_pod_gc *strays_of(struct sl_cluster *c) {
+    return &c->background->pod_gc;
 }
 
-static struct lost_node *lost(struct sl_cluster *c, sl_sym name, bool add) {
-    struct strays *s = strays_of(c);
+static struct cl_lost_node *lost(struct sl_cluster *c, sl_sym name, bool add) {
+    struct cl_pod_gc *s = strays_of(c);
 
     for (uint32_t i = 0; i < s->lost.n; i++)
         if (s->lost.v[i].name == name)
             return &s->lost.v[i];
     if (!add)
         return NULL;
-    struct lost_node *n = sl_vec_push(&s->lost);
-    *n = (struct lost_node){.name = name, .since = c->port->mono};
+    struct cl_lost_node *n = sl_vec_push(&s->lost);
+    *n = (struct cl_lost_node){.name = name, .since = c->client->mono};
     return n;
 }
 
 /* Which nodes are missed, and which pods are to go. */
 static void look_round(struct sl_cluster *c) {
-    struct strays *s = strays_of(c);
+    struct cl_pod_gc *s = strays_of(c);
     uint32_t at = 0, kept = 0;
 
     for (uint32_t i = 0; i < s->lost.n; i++)
         s->lost.v[i].seen = false;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));) {
-        struct pod *p = pod_of(r);
-        if (r->planned || !p->f.node || sl_inf_find_sym(c->inf, K_NODE, 0, str(c, p->f.node)))
+        struct cl_pod *p = cl_pod_of(r);
+        if (r->create_planned || !p->f.node ||
+            sl_inf_find_sym(c->inf, K_NODE, 0, cl_str(c, p->f.node)))
             continue;
-        struct lost_node *n = lost(c, p->f.node, true);
+        struct cl_lost_node *n = lost(c, p->f.node, true);
         n->seen = true;
         if (n->gone) {
             *sl_vec_push(&s->pods) = r->id;
@@ -52,39 +53,39 @@ static void look_round(struct sl_cluster *c) {
         if (s->lost.v[i].seen)
             s->lost.v[kept++] = s->lost.v[i];
     s->lost.n = kept;
-    s->due = c->port->mono + EVERY;
+    s->due = c->client->mono + EVERY;
 }
 
 /* ---- is it really not there? ---- */
 
-static void on_node(void *ctx, const struct sl_reply *r) {
+static void on_node(void *ctx, const struct sl_kube_reply *r) {
     struct sl_cluster *c = ctx;
-    struct strays *s = strays_of(c);
-    struct lost_node *n = lost(c, s->asked, false);
+    struct cl_pod_gc *s = strays_of(c);
+    struct cl_lost_node *n = lost(c, s->asked, false);
 
-    s->call = (sl_call){0};
+    s->call = (sl_kube_call){0};
     if (!n)
         return;
     n->asked = false;
     n->gone = r->status == 404;
     if (n->gone)
-        s->due = c->port->mono;
+        s->due = c->client->mono;
     else
-        n->since = c->port->mono;
+        n->since = c->client->mono;
 }
 
 static bool ask_for_node(struct sl_cluster *c) {
-    struct strays *s = strays_of(c);
+    struct cl_pod_gc *s = strays_of(c);
     char path[400];
 
     for (uint32_t i = 0; i < s->lost.n; i++) {
-        struct lost_node *n = &s->lost.v[i];
-        if (n->gone || c->port->mono - n->since < QUARANTINE)
+        struct cl_lost_node *n = &s->lost.v[i];
+        if (n->gone || c->client->mono - n->since < QUARANTINE)
             continue;
         s->asked = n->name;
-        sl_fmt(path, sizeof path, "/api/v1/nodes/%.300s", str(c, n->name));
-        s->call = sl_port_request(
-            c->port, &(struct sl_request_line){.method = SL_GET, .path = path}, on_node, c);
+        sl_fmt(path, sizeof path, "/api/v1/nodes/%.300s", cl_str(c, n->name));
+        s->call = sl_kube_request(
+            c->client, &(struct sl_kube_request){.method = SL_GET, .path = path}, on_node, c);
         return true;
     }
     return false;
@@ -92,34 +93,34 @@ static bool ask_for_node(struct sl_cluster *c) {
 
 /* ---- the pods ---- */
 
-static void drop_first(struct strays *s) {
+static void drop_first(struct cl_pod_gc *s) {
     (void)sl_vec_pop(&s->pods);
     (void)sl_vec_pop(&s->uids);
     s->failed_written = false;
 }
 
-static void on_failed(void *ctx, const struct sl_reply *r) {
-    struct strays *s = strays_of(ctx);
+static void on_failed(void *ctx, const struct sl_kube_reply *r) {
+    struct cl_pod_gc *s = strays_of(ctx);
 
-    s->call = (sl_call){0};
+    s->call = (sl_kube_call){0};
     if (r->status >= 200 && r->status < 300)
         s->failed_written = true;
     else
         drop_first(s); /* the next round finds it again */
 }
 
-static void on_deleted(void *ctx, const struct sl_reply *r) {
-    struct strays *s = strays_of(ctx);
+static void on_deleted(void *ctx, const struct sl_kube_reply *r) {
+    struct cl_pod_gc *s = strays_of(ctx);
 
     (void)r;
-    s->call = (sl_call){0};
+    s->call = (sl_kube_call){0};
     drop_first(s);
 }
 
-static void end_pod(struct sl_cluster *c, struct pod *p) {
-    struct strays *s = strays_of(c);
+static void end_pod(struct sl_cluster *c, struct cl_pod *p) {
+    struct cl_pod_gc *s = strays_of(c);
     struct sl_buf path, body;
-    bool fail = !s->failed_written && !pod_ended(p);
+    bool fail = !s->failed_written && !cl_pod_ended(p);
 
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_init(&body, 8192);
@@ -138,7 +139,7 @@ static void end_pod(struct sl_cluster *c, struct pod *p) {
         sl_jw_str(&j, "phase", "Failed");
         sl_jw_array(&j, "conditions");
         cl_write_condition(&j, "DisruptionTarget", true, "DeletionByPodGC",
-                           "PodGC: node no longer exists", 0, c->port->wall);
+                           "PodGC: node no longer exists", 0, c->client->wall);
     } else {
         sl_jw_int(&j, "gracePeriodSeconds", 0);
         sl_jw_object(&j, "preconditions");
@@ -146,8 +147,8 @@ static void end_pod(struct sl_cluster *c, struct pod *p) {
     }
     sl_jw_end_to(&j, 0);
     s->call =
-        sl_port_request(c->port,
-                        &(struct sl_request_line){.method = fail ? SL_PATCH : SL_DELETE,
+        sl_kube_request(c->client,
+                        &(struct sl_kube_request){.method = fail ? SL_PATCH : SL_DELETE,
                                                   .path = sl_buf_str(&path),
                                                   .content_type = fail ? SL_APPLY_PATCH : SL_JSON,
                                                   .body = sl_buf_str(&body),
@@ -157,29 +158,29 @@ static void end_pod(struct sl_cluster *c, struct pod *p) {
     sl_buf_done(&body);
 }
 
-void cl_strays_turn(struct sl_cluster *c) {
-    struct strays *s = strays_of(c);
+void cl_pod_gc_turn(struct sl_cluster *c) {
+    struct cl_pod_gc *s = strays_of(c);
 
     while (!s->call.v && s->pods.n) {
         struct sl_rec *r = c->inf->recs.v[sl_vec_last(&s->pods)];
         if (r && !r->gone && sl_rec_uid(r->uid) == sl_vec_last(&s->uids) && r->kind == K_POD)
-            end_pod(c, pod_of(r));
+            end_pod(c, cl_pod_of(r));
         else
             drop_first(s);
     }
-    if (s->call.v || s->due > c->port->mono)
+    if (s->call.v || s->due > c->client->mono)
         return;
     look_round(c);
     if (!s->pods.n)
         (void)ask_for_node(c);
     else
-        s->due = c->port->mono + SL_MSEC; /* their turn comes now */
+        s->due = c->client->mono + SL_MSEC; /* their turn comes now */
 }
 
-void cl_strays_stop(struct sl_cluster *c) {
-    struct strays *s = strays_of(c);
+void cl_pod_gc_stop(struct sl_cluster *c) {
+    struct cl_pod_gc *s = strays_of(c);
 
-    sl_port_cancel(c->port, s->call);
+    sl_kube_cancel(c->client, s->call);
     sl_vec_free(&s->lost);
     sl_vec_free(&s->pods);
     sl_vec_free(&s->uids);

@@ -10,11 +10,11 @@
 
 /* ---- selectors ---- */
 
-void cl_chooser_init(struct chooser *s) {
+void cl_selector_init(struct cl_selector *s) {
     sl_arena_init(&s->arena, CL_MAX_SELECTOR);
 }
 
-void cl_chooser_done(struct chooser *s) {
+void cl_selector_done(struct cl_selector *s) {
     sl_arena_done(&s->arena);
 }
 
@@ -22,26 +22,26 @@ bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressio
                    struct sl_selector *ret) {
     *ret = (struct sl_selector){0};
     return yyjson_obj_size(labels) + yyjson_arr_size(expressions) <= SL_SELECTOR_MAX_RULES &&
-           sl_rules_read(a, labels, expressions, ret);
+           sl_label_selector_read_rules(a, labels, expressions, ret);
 }
 
-void cl_chooser_read(struct chooser *s, yyjson_val *selector) {
+void cl_selector_read(struct cl_selector *s, yyjson_val *selector) {
     sl_arena_clear(&s->arena);
     s->some = cl_rules_read(&s->arena, yyjson_obj_get(selector, "matchLabels"),
                             yyjson_obj_get(selector, "matchExpressions"), &s->rules) &&
               s->rules.n > 0 && !sl_arena_full(&s->arena);
 }
 
-bool cl_chooses(const struct chooser *s, const char *labels) {
+bool cl_selector_matches(const struct cl_selector *s, const char *labels) {
     yyjson_doc *d = labels ? yyjson_read(labels, strlen(labels), 0) : NULL;
-    bool yes = s->some && sl_selector_selects(&s->rules, yyjson_doc_get_root(d));
+    bool yes = s->some && sl_label_selector_matches(&s->rules, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     return yes;
 }
 
 /* ---- controllers ---- */
 
-void cl_adoption_decode(struct adoption *a, yyjson_val *o) {
+void cl_adoption_decode(struct cl_adoption *a, yyjson_val *o) {
     struct sl_buf others;
     bool controlled = false;
     size_t i, n;
@@ -69,26 +69,26 @@ void cl_adoption_decode(struct adoption *a, yyjson_val *o) {
     a->checked = false; /* what was read is about an earlier state */
 }
 
-void cl_adoption_done(struct adoption *a) {
+void cl_adoption_done(struct cl_adoption *a) {
     sl_freep(&a->others);
 }
 
-void cl_adopt(struct sl_rec *r, struct adoption *a, const struct sl_rec *by) {
-    if (a->by || r->owner || r->planned || r->deleting)
+void cl_adopt(struct sl_rec *r, struct cl_adoption *a, const struct sl_rec *by) {
+    if (a->by || r->owner || r->create_planned || r->deleting)
         return;
     a->by = sl_rec_uid(by->uid);
     a->checked = false;
     sl_rec_write(r);
 }
 
-void cl_release(struct sl_rec *r, struct adoption *a) {
-    if (a->release || r->planned || r->deleting)
+void cl_release(struct sl_rec *r, struct cl_adoption *a) {
+    if (a->release || r->create_planned || r->deleting)
         return;
     a->release = true;
     sl_rec_write(r);
 }
 
-bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *a,
+bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct cl_adoption *a,
                        struct sl_write *w) {
     const struct sl_rec *by = sl_inf_by_uid(c->inf, a->by);
 
@@ -110,8 +110,8 @@ bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *
     return true;
 }
 
-void cl_adoption_written(struct sl_rec *r, struct adoption *a, const struct sl_write *w,
-                         enum sl_written how, const struct sl_reply *reply) {
+void cl_adoption_written(struct sl_rec *r, struct cl_adoption *a, const struct sl_write *w,
+                         enum sl_written how, const struct sl_kube_reply *reply) {
     if (w->method != SL_GET || !a->by)
         return;
     yyjson_doc *d = how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;

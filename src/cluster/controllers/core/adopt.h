@@ -12,7 +12,7 @@
 #include "core/base/arena.h"
 #include "core/model/labels.h"
 
-struct chooser {
+struct cl_selector {
     struct sl_arena arena;
     struct sl_selector rules;
     bool some; /* an empty selector, or one that cannot be read, chooses nothing */
@@ -22,30 +22,30 @@ struct chooser {
  * cannot be read, or there are too many. */
 bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
                    struct sl_selector *ret);
-void cl_chooser_init(struct chooser *s);
-void cl_chooser_done(struct chooser *s);
-void cl_chooser_read(struct chooser *s, yyjson_val *selector);
+void cl_selector_init(struct cl_selector *s);
+void cl_selector_done(struct cl_selector *s);
+void cl_selector_read(struct cl_selector *s, yyjson_val *selector);
 /* labels: the JSON text of a map, NULL for none. */
-bool cl_chooses(const struct chooser *s, const char *labels);
+bool cl_selector_matches(const struct cl_selector *s, const char *labels);
 
 /* What is to become of an object's controller. */
-struct adoption {
+struct cl_adoption {
     uint64_t by;  /* uid of the adopting controller; 0: none */
     bool checked; /* which was read, and exists */
     bool release; /* it is to lose the one it has */
     char *others; /* owner references that are no controller, an array of JSON; NULL: none */
 };
 
-void cl_adoption_decode(struct adoption *a, yyjson_val *o);
-void cl_adoption_done(struct adoption *a);
+void cl_adoption_decode(struct cl_adoption *a, yyjson_val *o);
+void cl_adoption_done(struct cl_adoption *a);
 /* Wishes. Repeating is free. */
-void cl_adopt(struct sl_rec *r, struct adoption *a, const struct sl_rec *by);
-void cl_release(struct sl_rec *r, struct adoption *a);
+void cl_adopt(struct sl_rec *r, struct cl_adoption *a, const struct sl_rec *by);
+void cl_release(struct sl_rec *r, struct cl_adoption *a);
 /* Fills w, or returns false. A patch stands open in the metadata: the caller may say more there. */
-bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *a,
+bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct cl_adoption *a,
                        struct sl_write *w);
 /* To be told of the answer to what it filled. */
-void cl_adoption_written(struct sl_rec *r, struct adoption *a, const struct sl_write *w,
-                         enum sl_written how, const struct sl_reply *reply);
+void cl_adoption_written(struct sl_rec *r, struct cl_adoption *a, const struct sl_write *w,
+                         enum sl_written how, const struct sl_kube_reply *reply);
 
 #endif

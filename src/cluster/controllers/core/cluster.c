@@ -8,7 +8,7 @@
 /* ---- life ---- */
 
 static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                       const struct sl_reply *reply) {
+                       const struct sl_kube_reply *reply) {
     (void)ctx, (void)r;
     if (how == SL_WRITE_REFUSED)
         sl_log(SL_LOG_DEBUG, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
@@ -18,9 +18,9 @@ static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, en
 struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     struct sl_cluster *c = sl_alloc0(1, sizeof *c);
     c->spec = *spec;
-    c->port = spec->port;
+    c->client = spec->client;
     c->inf = sl_inf_new(&(struct sl_inf_spec){
-        .port = spec->port,
+        .client = spec->client,
         .kinds = cl_kinds,
         .n_kinds = K_COUNT,
         .ctx = c,
@@ -48,7 +48,7 @@ void sl_cluster_free(struct sl_cluster *c) {
         if (cl_parts[i]->stop)
             cl_parts[i]->stop(c);
     sl_inf_free(c->inf);
-    sl_vec_free(&c->choosy);
+    sl_vec_free(&c->jobs_with_selector);
     sl_freep(&c);
 }
 

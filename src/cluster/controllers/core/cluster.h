@@ -16,7 +16,7 @@
 struct sl_cluster;
 
 struct sl_cluster_spec {
-    struct sl_port *port;
+    struct sl_kube_client *client;
     uint64_t seed;  /* for names and jitter */
     const char *ca; /* PEM of the API server's CA, for pods; must stay; NULL: none */
 };

@@ -32,33 +32,33 @@ extern const struct sl_rec_kind cl_kinds[K_COUNT];
 struct sl_cluster;
 
 /* What a part does besides looking at records; each may be NULL. */
-struct part {
+struct cl_part {
     void (*start)(struct sl_cluster *c);
     void (*turn)(struct sl_cluster *c); /* after the records were reconciled; may enqueue any */
     sl_time (*next)(const struct sl_cluster *c); /* mono: when it needs to run without an event */
     bool (*ready)(const struct sl_cluster *c);   /* its own first lists are in */
     void (*stop)(struct sl_cluster *c);          /* frees what it keeps; records still exist */
 };
-extern const struct part *const cl_parts[];
+extern const struct cl_part *const cl_parts[];
 extern const uint32_t cl_n_parts;
 
-struct schedule; /* cluster/scheduler/scheduler.c */
-struct gc;       /* gc/gc.c */
-struct errands;  /* background/background.c */
+struct sched;         /* cluster/scheduler/scheduler.c */
+struct cl_gc;         /* gc/gc.c */
+struct cl_background; /* background/background.c */
 
 struct sl_cluster {
     struct sl_cluster_spec spec;
-    struct sl_port *port;
+    struct sl_kube_client *client;
     struct sl_informer *inf;
-    struct sl_syms *syms;    /* the informer's: namespaces and nodes */
-    uint32_t turns;          /* names.c */
-    SL_VEC(uint32_t) choosy; /* Jobs with selectors of their own (job/pods.c): ids */
-    struct schedule *schedule;
-    struct gc *gc;
-    struct errands *errands;
+    struct sl_syms *syms;                /* the informer's: namespaces and nodes */
+    uint32_t turns;                      /* names.c */
+    SL_VEC(uint32_t) jobs_with_selector; /* Jobs with selectors of their own (job/pods.c): ids */
+    struct sched *schedule;
+    struct cl_gc *gc;
+    struct cl_background *background;
 };
 
-static inline const char *str(const struct sl_cluster *c, sl_sym y) {
+static inline const char *cl_str(const struct sl_cluster *c, sl_sym y) {
     return sl_sym_str(c->syms, y);
 }
 

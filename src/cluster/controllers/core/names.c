@@ -16,19 +16,19 @@
 #define MANY 500u
 #define MANY_TURNS 64u
 
-static void hold_schedule(struct sl_syms *t, const struct schedule *s) {
+static void hold_schedule(struct sl_syms *t, const struct sched *s) {
     for (uint32_t i = 0; i < s->places.n; i++)
         sl_sym_hold(t, s->places.v[i].name); /* of a free one: the empty name */
     for (uint32_t i = 0; i < s->classes.n; i++)
         if (s->classes.v[i])
             sl_sym_hold(t, s->classes.v[i]->ns);
-    for (uint32_t i = 0; i < s->crowds.n; i++)
-        if (s->crowds.v[i])
-            sl_sym_hold(t, s->crowds.v[i]->ns);
+    for (uint32_t i = 0; i < s->label_groups.n; i++)
+        if (s->label_groups.v[i])
+            sl_sym_hold(t, s->label_groups.v[i]->ns);
 }
 
 void cl_pod_hold(struct sl_syms *t, struct sl_rec *r) {
-    const struct pod *p = pod_of(r);
+    const struct cl_pod *p = cl_pod_of(r);
     sl_sym_hold(t, p->f.node);
     if (p->sched) {
         sl_sym_hold(t, p->sched->target);
@@ -38,7 +38,7 @@ void cl_pod_hold(struct sl_syms *t, struct sl_rec *r) {
 
 void cl_names_hold(void *ctx, struct sl_syms *t) {
     const struct sl_cluster *c = ctx;
-    const struct strays *strays = &c->errands->strays;
+    const struct cl_pod_gc *strays = &c->background->pod_gc;
 
     for (uint32_t i = 0; i < strays->lost.n; i++)
         sl_sym_hold(t, strays->lost.v[i].name);
@@ -48,7 +48,7 @@ void cl_names_hold(void *ctx, struct sl_syms *t) {
 
 /* What is in use at a place is what classes ask for: theirs are held. */
 static void sweep_resources(struct sl_cluster *c) {
-    struct schedule *s = c->schedule;
+    struct sched *s = c->schedule;
     struct sl_syms *t = &s->resources;
     uint32_t at = 0;
 
@@ -57,8 +57,8 @@ static void sweep_resources(struct sl_cluster *c) {
         for (uint32_t k = 0; s->classes.v[i] && k < s->classes.v[i]->n_needs; k++)
             sl_sym_hold(t, s->classes.v[i]->needs[k].column);
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_NODE, &at));)
-        for (uint32_t k = 0; k < node_of(r)->has.n; k++)
-            if (node_of(r)->has.v[k])
+        for (uint32_t k = 0; k < sched_node_of(r)->has.n; k++)
+            if (sched_node_of(r)->has.v[k])
                 sl_sym_hold(t, k);
     sl_syms_sweep(t);
     /* Half of what is left may be taken before the next time. */

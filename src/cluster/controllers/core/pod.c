@@ -13,30 +13,30 @@
 
 /* ---- reading ---- */
 
-static enum pod_phase phase_of(const char *s) {
-    static const char *const names[] = {[POD_PENDING] = "Pending",
-                                        [POD_RUNNING] = "Running",
-                                        [POD_SUCCEEDED] = "Succeeded",
-                                        [POD_FAILED] = "Failed"};
+static enum cl_pod_phase phase_of(const char *s) {
+    static const char *const names[] = {[CL_POD_PENDING] = "Pending",
+                                        [CL_POD_RUNNING] = "Running",
+                                        [CL_POD_SUCCEEDED] = "Succeeded",
+                                        [CL_POD_FAILED] = "Failed"};
     for (size_t i = 0; i < SL_LEN(names); i++)
         if (strcmp(names[i], s) == 0)
-            return (enum pod_phase)i;
-    return *s ? POD_UNKNOWN : POD_PENDING;
+            return (enum cl_pod_phase)i;
+    return *s ? CL_POD_UNKNOWN : CL_POD_PENDING;
 }
 
-/* A whole number in an annotation; 'otherwise' if it is none. */
-static int64_t number_of(const char *s, int64_t otherwise) {
+/* A whole number in an annotation; 'fallback' if it is none. */
+static int64_t number_of(const char *s, int64_t fallback) {
     char *end;
     long long v = strtoll(s, &end, 10);
-    return *s && !*end ? v : otherwise;
+    return *s && !*end ? v : fallback;
 }
 
-static int32_t count_of(const char *s, int32_t otherwise) {
-    int64_t v = number_of(s, otherwise);
-    return v >= 0 && v <= INT32_MAX ? (int32_t)v : otherwise;
+static int32_t count_of(const char *s, int32_t fallback) {
+    int64_t v = number_of(s, fallback);
+    return v >= 0 && v <= INT32_MAX ? (int32_t)v : fallback;
 }
 
-static void take_finalizers(struct pod *p, yyjson_val *list) {
+static void take_finalizers(struct cl_pod *p, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
@@ -58,7 +58,7 @@ static void take_finalizers(struct pod *p, yyjson_val *list) {
     sl_buf_done(&others);
 }
 
-static void take_conditions(struct pod *p, yyjson_val *list) {
+static void take_conditions(struct cl_pod *p, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v) {
@@ -71,12 +71,13 @@ static void take_conditions(struct pod *p, yyjson_val *list) {
             p->f.disrupted = is;
         } else if (strcmp(type, "PodScheduled") == 0 && !is) {
             p->f.unschedulable = strcmp(reason, "Unschedulable") == 0;
-            p->f.gate_told = strcmp(reason, "SchedulingGated") == 0;
+            p->f.gate_reported = strcmp(reason, "SchedulingGated") == 0;
         }
     }
 }
 
-static void take_containers(struct pod *p, yyjson_val *status, bool failed, struct sl_jw *codes) {
+static void take_containers(struct cl_pod *p, yyjson_val *status, bool failed,
+                            struct sl_jw *codes) {
     static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
     size_t i, n;
     yyjson_val *v;
@@ -100,12 +101,12 @@ static void take_containers(struct pod *p, yyjson_val *status, bool failed, stru
 }
 
 /* Only failed ones are judged. */
-static void take_failure(struct pod *p, yyjson_val *status, const struct sl_buf *codes) {
+static void take_failure(struct cl_pod *p, yyjson_val *status, const struct sl_buf *codes) {
     struct sl_buf b;
     size_t i, n;
     yyjson_val *v;
     sl_freep(&p->failure);
-    if (p->f.phase != POD_FAILED)
+    if (p->f.phase != CL_POD_FAILED)
         return;
     sl_buf_init(&b, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&b);
@@ -122,10 +123,10 @@ static void take_failure(struct pod *p, yyjson_val *status, const struct sl_buf 
 
 bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
-    struct pod *p = pod_of(r);
+    struct cl_pod *p = cl_pod_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *labels = sl_json_at(o, "metadata.labels");
-    struct pod_facts was = p->f;
+    struct cl_pod_facts was = p->f;
     struct sl_buf codes;
 
     memset(&p->f, 0, sizeof p->f);
@@ -147,7 +148,7 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_buf_init(&codes, CL_MAX_COPY);
     struct sl_jw list = SL_JW(&codes);
     sl_jw_array(&list, NULL);
-    take_containers(p, status, p->f.phase == POD_FAILED, &list);
+    take_containers(p, status, p->f.phase == CL_POD_FAILED, &list);
     sl_jw_end(&list);
     take_failure(p, status, &codes);
     sl_buf_done(&codes);
@@ -158,30 +159,30 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         p->adopt.by = 0; /* who wants it as it is now says so again */
     }
     cl_adoption_decode(&p->adopt, o);
-    cl_schedule_pod_decode(c, p, o);
+    sched_pod_decode(c, p, o);
     return memcmp(&was, &p->f, sizeof was) != 0;
 }
 
 /* ---- the parts' turns ---- */
 
-static const struct pod_writer *const writers[] = {&cl_job_pod_writer, &cl_apps_pod_writer,
-                                                   &cl_schedule_pod_writer};
+static const struct cl_pod_writer *const writers[] = {&cl_job_pod_writer, &cl_apps_pod_writer,
+                                                      &sched_pod_writer};
 
 void cl_pod_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    cl_job_pod_changed(c, pod_of(r));
-    cl_apps_pod_changed(c, pod_of(r));
-    cl_schedule_pod_changed(c, pod_of(r));
+    cl_job_pod_changed(c, cl_pod_of(r));
+    cl_apps_pod_changed(c, cl_pod_of(r));
+    sched_pod_changed(c, cl_pod_of(r));
 }
 
 void cl_pod_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    cl_job_pod_gone(c, pod_of(r));
-    cl_schedule_pod_gone(c, pod_of(r));
+    cl_job_pod_gone(c, cl_pod_of(r));
+    sched_pod_gone(c, cl_pod_of(r));
 }
 
 void cl_pod_done(struct sl_rec *r) {
-    struct pod *p = pod_of(r);
+    struct cl_pod *p = cl_pod_of(r);
     free(p->labels);
     sl_freep(&p->finalizers);
     sl_freep(&p->failure);
@@ -192,7 +193,7 @@ void cl_pod_done(struct sl_rec *r) {
 bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
     for (uint32_t i = 0; i < SL_LEN(writers); i++)
-        if (writers[i]->build(c, pod_of(r), w)) {
+        if (writers[i]->build(c, cl_pod_of(r), w)) {
             w->tag = i + 1;
             return true;
         }
@@ -200,10 +201,10 @@ bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 }
 
 void cl_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply) {
+                    const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
     if (w->tag && w->tag != SL_REC_CREATE && writers[w->tag - 1]->written)
-        writers[w->tag - 1]->written(c, pod_of(r), w, how, reply);
+        writers[w->tag - 1]->written(c, cl_pod_of(r), w, how, reply);
     sl_rec_write(r); /* another part may be waiting for its turn */
 }
 
@@ -232,7 +233,7 @@ static void put_owner(yyjson_mut_doc *d, yyjson_mut_val *meta, const struct sl_r
 }
 
 static void put_meta(yyjson_mut_doc *d, yyjson_mut_val *pod, yyjson_val *of,
-                     const struct pod_body *p) {
+                     const struct cl_pod_body *p) {
     static const char *const maps[] = {"labels", "annotations"};
     yyjson_mut_val *meta = yyjson_mut_obj_add_obj(d, pod, "metadata");
     size_t i, n;
@@ -258,7 +259,7 @@ char *cl_pod_template(yyjson_val *template) {
     return yyjson_is_obj(sl_json_at(template, "spec")) ? cl_text_of(template) : NULL;
 }
 
-bool cl_pod_put(struct sl_jw *j, const struct pod_body *p) {
+bool cl_pod_put(struct sl_jw *j, const struct cl_pod_body *p) {
     yyjson_doc *t = yyjson_read(p->template, strlen(p->template), 0);
     yyjson_val *of = yyjson_doc_get_root(t);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);

@@ -14,7 +14,13 @@
 
 #define POD_NO_INDEX (-1)
 
-enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
+enum cl_pod_phase {
+    CL_POD_PENDING,
+    CL_POD_RUNNING,
+    CL_POD_SUCCEEDED,
+    CL_POD_FAILED,
+    CL_POD_UNKNOWN
+};
 
 /* A revision's name as a number: pods bring any text as label. "" and none are the same. */
 static inline uint64_t cl_revision(const char *name) {
@@ -22,7 +28,7 @@ static inline uint64_t cl_revision(const char *name) {
 }
 
 /* Compared as bytes: whatever differs marks the pod and its controller. */
-struct pod_facts {
+struct cl_pod_facts {
     sl_time ready_since;    /* transition of condition Ready while it is True; 0: it is not */
     sl_time started;        /* status.startTime */
     sl_time finished;       /* when the last of its containers ended; 0: unknown */
@@ -35,18 +41,18 @@ struct pod_facts {
     int32_t index;          /* annotation batch.kubernetes.io/job-completion-index */
     int32_t index_failures; /* annotation batch.kubernetes.io/job-index-failure-count; 0: absent */
     int32_t index_ignored;  /* ... job-index-ignored-failure-count */
-    uint8_t phase;          /* enum pod_phase */
+    uint8_t phase;          /* enum cl_pod_phase */
     bool gated;             /* has scheduling gates */
     bool tracked;           /* finalizer batch.kubernetes.io/job-tracking */
     bool disrupted;         /* condition DisruptionTarget is True */
     bool unschedulable;     /* condition PodScheduled is False with reason Unschedulable */
-    bool gate_told;         /* ... with reason SchedulingGated */
+    bool gate_reported;     /* ... with reason SchedulingGated */
     uint8_t none[2]; /* always 0: two of these are compared as bytes, so there are no holes */
 };
 
-struct pod {
+struct cl_pod {
     struct sl_rec rec;
-    struct pod_facts f;
+    struct cl_pod_facts f;
     char *labels;     /* JSON map; NULL: none */
     char *finalizers; /* others than the tracking one, an array of JSON; NULL: none */
     char *failure;    /* of a failed one:
@@ -57,31 +63,32 @@ struct pod {
     uint64_t chosen; /* hash of its labels and the selector of its Job, if that chooses it */
     sl_time
         ended; /* when it was first observed to have ended, or by its containers; 0: it has not */
-    uint32_t job_look; /* the look of its Job that found it among the uncounted */
-    bool untrack;      /* the finalizer may go */
-    bool shed;         /* to be deleted once the finalizer is gone */
+    uint32_t job_sync;     /* the look of its Job that found it among the uncounted */
+    bool untrack;          /* the finalizer may go */
+    bool delete_uncounted; /* to be deleted once the finalizer is gone */
     bool delayed; /* keeps its finalizer until it is replaced: it carries the failures of its index
                    */
     /* apps */
-    struct adoption adopt;
+    struct cl_adoption adopt;
 };
 
-static inline struct pod *pod_of(struct sl_rec *r) {
-    return (struct pod *)(void *)r;
+static inline struct cl_pod *cl_pod_of(struct sl_rec *r) {
+    return (struct cl_pod *)(void *)r;
 }
-static inline bool pod_ended(const struct pod *p) {
-    return p->f.phase == POD_SUCCEEDED || p->f.phase == POD_FAILED;
+static inline bool cl_pod_ended(const struct cl_pod *p) {
+    return p->f.phase == CL_POD_SUCCEEDED || p->f.phase == CL_POD_FAILED;
 }
 /* Neither ended nor about to go. A planned one counts. */
-static inline bool pod_active(const struct pod *p) {
-    return !pod_ended(p) && !p->rec.deleting && !p->rec.doomed && !p->shed;
+static inline bool cl_pod_active(const struct cl_pod *p) {
+    return !cl_pod_ended(p) && !p->rec.deleting && !p->rec.delete_planned && !p->delete_uncounted;
 }
 
 /* One part's write to a pod. */
-struct pod_writer {
-    bool (*build)(struct sl_cluster *c, struct pod *p, struct sl_write *w);
-    void (*written)(struct sl_cluster *c, struct pod *p, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply); /* NULL: nothing to do */
+struct cl_pod_writer {
+    bool (*build)(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w);
+    void (*written)(struct sl_cluster *c, struct cl_pod *p, const struct sl_write *w,
+                    enum sl_written how,
+                    const struct sl_kube_reply *reply); /* NULL: nothing to do */
 };
 
 bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -91,14 +98,14 @@ void cl_pod_done(struct sl_rec *r);
 void cl_pod_hold(struct sl_syms *t, struct sl_rec *r);
 bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply);
+                    const struct sl_kube_reply *reply);
 
 /*
  * The body of a pod created from a template (JSON text of a PodTemplateSpec): labels, annotations
  * and finalizers of the template, the owner reference, name and generateName, the spec. Changes by
  * the controller are given here; each may be NULL.
  */
-struct pod_body {
+struct cl_pod_body {
     const char *template; /* text */
     const struct sl_rec *owner;
     const char *name, *generate_name;
@@ -107,7 +114,7 @@ struct pod_body {
                  yyjson_mut_val *pod); /* with metadata and spec in place */
     void *ctx;
 };
-bool cl_pod_put(struct sl_jw *j, const struct pod_body *p);
+bool cl_pod_put(struct sl_jw *j, const struct cl_pod_body *p);
 /* The text of a template that pods can be made from; NULL if it is none. To be freed. */
 char *cl_pod_template(yyjson_val *template);
 /* Sets metadata.labels[key] or metadata.annotations[key] in an edit. Strings are copied. */
@@ -115,17 +122,17 @@ void cl_pod_set(yyjson_mut_doc *d, yyjson_mut_val *pod, const char *map, const c
                 const char *value);
 
 /* ---- job/pods.c ---- */
-extern const struct pod_writer cl_job_pod_writer;
+extern const struct cl_pod_writer cl_job_pod_writer;
 /* Its Job, if any, may have to take its finalizer away. */
-void cl_job_pod_changed(struct sl_cluster *c, struct pod *p);
-void cl_job_pod_gone(struct sl_cluster *c, struct pod *p);
+void cl_job_pod_changed(struct sl_cluster *c, struct cl_pod *p);
+void cl_job_pod_gone(struct sl_cluster *c, struct cl_pod *p);
 /* "finalizers": what they become with an adoption or release that is due; or nothing. */
-void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_jw *j);
+void cl_job_put_finalizers(const struct sl_cluster *c, const struct cl_pod *p, struct sl_jw *j);
 
 /* ---- cluster/scheduler/scheduler.c ---- */
-extern const struct pod_writer cl_schedule_pod_writer;
-void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o);
-void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p);
-void cl_schedule_pod_gone(struct sl_cluster *c, struct pod *p);
+extern const struct cl_pod_writer sched_pod_writer;
+void sched_pod_decode(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o);
+void sched_pod_changed(struct sl_cluster *c, struct cl_pod *p);
+void sched_pod_gone(struct sl_cluster *c, struct cl_pod *p);
 
 #endif

@@ -12,18 +12,18 @@
 #include "core/base/fmt.h"
 #include "lib/log/log.h"
 
-struct gc_node *cl_gc_node(struct gc *g, uint64_t uid) {
+struct cl_gc_node *cl_gc_node(struct cl_gc *g, uint64_t uid) {
     uint32_t i = sl_map_get(&g->by_uid, uid);
     return i == SL_MAP_NONE ? NULL : &g->nodes.v[i];
 }
 
-static uint32_t number(const struct gc *g, const struct gc_node *n) {
+static uint32_t number(const struct cl_gc *g, const struct cl_gc_node *n) {
     return (uint32_t)(n - g->nodes.v);
 }
 
 /* NULL: there are too many. As an owner it is asked for before anything is done about what it owns,
  * like any that is unknown. */
-static struct gc_node *node_new(struct gc *g, const struct gc_resource *r, uint64_t uid) {
+static struct cl_gc_node *node_new(struct cl_gc *g, const struct cl_gc_resource *r, uint64_t uid) {
     uint32_t i = g->free_node;
 
     if (i != GC_NONE) {
@@ -39,7 +39,7 @@ static struct gc_node *node_new(struct gc *g, const struct gc_resource *r, uint6
         i = g->nodes.n;
         (void)sl_vec_push(&g->nodes);
     }
-    g->nodes.v[i] = (struct gc_node){.uid = uid, .resource = (uint16_t)r->index, .used = true};
+    g->nodes.v[i] = (struct cl_gc_node){.uid = uid, .resource = (uint16_t)r->index, .used = true};
     sl_map_add(&g->by_uid, uid, i);
     g->n_nodes++;
     return &g->nodes.v[i];
@@ -48,22 +48,22 @@ static struct gc_node *node_new(struct gc *g, const struct gc_resource *r, uint6
 /* ---- owners and dependents ---- */
 
 /* It may be waiting for this dependent. */
-static void want_owners(struct gc *g, const struct gc_node *n) {
+static void want_owners(struct cl_gc *g, const struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++) {
-        struct gc_node *o = cl_gc_node(g, n->owners[i].uid);
+        struct cl_gc_node *o = cl_gc_node(g, n->owners[i].uid);
         if (o && o->flags & (NODE_FOREGROUND | NODE_ORPHANS))
-            cl_gc_want(g, number(g, o));
+            cl_gc_enqueue(g, number(g, o));
     }
 }
 
-static void want_dependents(struct gc *g, uint64_t uid) {
+static void want_dependents(struct cl_gc *g, uint64_t uid) {
     uint32_t cursor;
     for (uint32_t d = sl_map_first(&g->dependents, uid, &cursor); d != SL_MAP_NONE;
          d = sl_map_next(&g->dependents, uid, &cursor))
-        cl_gc_want(g, d);
+        cl_gc_enqueue(g, d);
 }
 
-static void untie(struct gc *g, struct gc_node *n) {
+static void untie(struct cl_gc *g, struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++)
         (void)sl_map_del(&g->dependents, n->owners[i].uid, number(g, n));
     sl_freep(&n->owners);
@@ -71,17 +71,17 @@ static void untie(struct gc *g, struct gc_node *n) {
 }
 
 /* Does anything about its owners call for a look? */
-static bool suspicious(struct gc *g, const struct gc_node *n) {
+static bool suspicious(struct cl_gc *g, const struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++) {
-        struct gc_node *o = cl_gc_node(g, n->owners[i].uid);
+        struct cl_gc_node *o = cl_gc_node(g, n->owners[i].uid);
         if (!o || o->flags & (NODE_FOREGROUND | NODE_ORPHANS) ||
-            g->left[o->uid % GC_ABSENT] == o->uid)
+            g->orphaned[o->uid % GC_ABSENT] == o->uid)
             return true;
     }
     return false;
 }
 
-static void node_drop(struct gc *g, struct gc_node *n) {
+static void node_drop(struct cl_gc *g, struct cl_gc_node *n) {
     uint32_t i = number(g, n);
 
     cl_gc_work_drop(g, i);
@@ -98,19 +98,19 @@ static void node_drop(struct gc *g, struct gc_node *n) {
 /* ---- what the streams say ---- */
 
 /* False: as they were. */
-static bool take_owners(struct gc *g, struct gc_node *n, yyjson_val *meta) {
-    struct gc_tie now[GC_MAX_OWNERS];
+static bool take_owners(struct cl_gc *g, struct cl_gc_node *n, yyjson_val *meta) {
+    struct cl_gc_owner_ref now[GC_MAX_OWNERS];
     uint32_t n_now = 0;
     size_t i, k;
     yyjson_val *ref, *refs = yyjson_obj_get(meta, "ownerReferences");
     bool crowded = yyjson_arr_size(refs) > GC_MAX_OWNERS;
 
-    if (crowded && !n->crowded)
+    if (crowded && !n->over_limit)
         sl_log(SL_LOG_WARN, "object not garbage collected: too many owner references",
                SL_S("namespace", sl_json_str(meta, "namespace")),
                SL_S("name", sl_json_str(meta, "name")),
                SL_I("owners", (int64_t)yyjson_arr_size(refs)), SL_I("limit", GC_MAX_OWNERS));
-    n->crowded = crowded;
+    n->over_limit = crowded;
     memset(now, 0, sizeof now); /* compared as bytes */
     yyjson_arr_foreach (crowded ? NULL : refs, i, k, ref) {
         if (sl_rec_uid(sl_json_str(ref, "uid"))) {
@@ -148,7 +148,7 @@ static uint8_t flags_of(yyjson_val *meta) {
     return flags;
 }
 
-static void name_node(struct gc_node *n, yyjson_val *meta) {
+static void name_node(struct cl_gc_node *n, yyjson_val *meta) {
     const char *ns = sl_json_str(meta, "namespace"), *name = sl_json_str(meta, "name");
     size_t room = strlen(ns) + strlen(name) + 2;
 
@@ -159,15 +159,15 @@ static void name_node(struct gc_node *n, yyjson_val *meta) {
 }
 
 void cl_gc_object(void *ctx, yyjson_val *o) {
-    struct gc_resource *r = ctx;
-    struct gc *g = r->gc;
+    struct cl_gc_resource *r = ctx;
+    struct cl_gc *g = r->gc;
     yyjson_val *meta = yyjson_obj_get(o, "metadata");
     uint64_t uid = sl_rec_uid(sl_json_str(meta, "uid"));
     uint8_t flags = flags_of(meta);
 
     if (!uid)
         return;
-    struct gc_node *n = cl_gc_node(g, uid);
+    struct cl_gc_node *n = cl_gc_node(g, uid);
     if (!n)
         n = node_new(g, r, uid);
     if (!n)
@@ -177,7 +177,7 @@ void cl_gc_object(void *ctx, yyjson_val *o) {
     n->flags = flags;
     n->epoch = r->epoch;
     if (flags & NODE_ORPHANS)
-        g->left[uid % GC_ABSENT] = uid;
+        g->orphaned[uid % GC_ABSENT] = uid;
     if (n->n_owners || flags & (NODE_FOREGROUND | NODE_ORPHANS))
         name_node(n, meta);
     if (!g->ready || !changed)
@@ -185,10 +185,10 @@ void cl_gc_object(void *ctx, yyjson_val *o) {
     if (begins)
         want_dependents(g, uid);
     if (flags & (NODE_FOREGROUND | NODE_ORPHANS) || (!flags && suspicious(g, n)))
-        cl_gc_want(g, number(g, n));
+        cl_gc_enqueue(g, number(g, n));
 }
 
-static void vanish(struct gc *g, struct gc_node *n) {
+static void vanish(struct cl_gc *g, struct cl_gc_node *n) {
     uint64_t uid = n->uid;
 
     node_drop(g, n);
@@ -197,32 +197,32 @@ static void vanish(struct gc *g, struct gc_node *n) {
 }
 
 void cl_gc_gone(void *ctx, yyjson_val *o) {
-    struct gc_resource *r = ctx;
+    struct cl_gc_resource *r = ctx;
     uint64_t uid = sl_rec_uid(sl_json_str(o, "metadata.uid"));
-    struct gc_node *n = uid ? cl_gc_node(r->gc, uid) : NULL;
+    struct cl_gc_node *n = uid ? cl_gc_node(r->gc, uid) : NULL;
 
     if (n)
         vanish(r->gc, n);
 }
 
 void cl_gc_begin(void *ctx) {
-    struct gc_resource *r = ctx;
+    struct cl_gc_resource *r = ctx;
     r->epoch++;
 }
 
 void cl_gc_synced(void *ctx, bool exists) {
-    struct gc_resource *r = ctx;
-    struct gc *g = r->gc;
+    struct cl_gc_resource *r = ctx;
+    struct cl_gc *g = r->gc;
 
     for (uint32_t i = 0; i < g->nodes.n; i++) {
-        struct gc_node *n = &g->nodes.v[i];
+        struct cl_gc_node *n = &g->nodes.v[i];
         if (n->used && n->resource == r->index && n->epoch != r->epoch && exists)
             vanish(g, n);
     }
     r->synced = true;
 }
 
-void cl_gc_forget_resource(struct gc *g, struct gc_resource *r) {
+void cl_gc_forget_resource(struct cl_gc *g, struct cl_gc_resource *r) {
     for (uint32_t i = 0; i < g->nodes.n; i++)
         if (g->nodes.v[i].used && g->nodes.v[i].resource == r->index)
             node_drop(g, &g->nodes.v[i]);
@@ -230,12 +230,12 @@ void cl_gc_forget_resource(struct gc *g, struct gc_resource *r) {
 
 /* ---- the part ---- */
 
-struct gc *cl_gc_of(struct sl_cluster *c) {
+struct cl_gc *cl_gc_of(struct sl_cluster *c) {
     return c->gc;
 }
 
 static void gc_start(struct sl_cluster *c) {
-    struct gc *g = c->gc = sl_alloc0(1, sizeof *g);
+    struct cl_gc *g = c->gc = sl_alloc0(1, sizeof *g);
 
     g->c = c;
     g->free_node = GC_NONE;
@@ -245,15 +245,15 @@ static void gc_start(struct sl_cluster *c) {
 }
 
 /* Before all lists are in, an owner that is unknown is no news. */
-static void get_ready(struct gc *g) {
+static void get_ready(struct cl_gc *g) {
     if (g->ready || !cl_resources_synced(g))
         return;
     g->ready = true;
     for (uint32_t i = 0; i < g->nodes.n; i++) {
-        struct gc_node *n = &g->nodes.v[i];
+        struct cl_gc_node *n = &g->nodes.v[i];
         if (n->used &&
             (n->flags & (NODE_FOREGROUND | NODE_ORPHANS) || (!n->flags && suspicious(g, n))))
-            cl_gc_want(g, i);
+            cl_gc_enqueue(g, i);
     }
 }
 
@@ -271,7 +271,7 @@ static sl_time gc_next(const struct sl_cluster *c) {
 }
 
 static void gc_stop(struct sl_cluster *c) {
-    struct gc *g = c->gc;
+    struct cl_gc *g = c->gc;
 
     cl_resources_stop(g);
     cl_gc_work_stop(g);
@@ -285,4 +285,4 @@ static void gc_stop(struct sl_cluster *c) {
     sl_freep(&c->gc);
 }
 
-const struct part cl_gc_part = {gc_start, gc_turn, gc_next, NULL, gc_stop};
+const struct cl_part cl_gc_part = {gc_start, gc_turn, gc_next, NULL, gc_stop};

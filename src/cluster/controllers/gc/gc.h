@@ -18,8 +18,8 @@
 #define GC_NONE UINT32_MAX
 
 /* A kind that discovery shows, in its preferred version. */
-struct gc_resource {
-    struct gc *gc;
+struct cl_gc_resource {
+    struct cl_gc *gc;
     char *path; /* "/apis/batch/v1" */
     char *group, *plural, *kind;
     bool namespaced;
@@ -31,64 +31,64 @@ struct gc_resource {
     bool synced;
 };
 
-enum node_flags {
+enum cl_node_flags {
     NODE_GOING = 1,      /* has a deletionTimestamp */
     NODE_FOREGROUND = 2, /* and waits for its dependents to go first */
     NODE_ORPHANS = 4,    /* and sets its dependents free first */
 };
 
 /* An owner of a node. */
-struct gc_tie {
+struct cl_gc_owner_ref {
     uint64_t uid;
     bool blocks; /* the owner's foreground deletion */
 };
 
-struct gc_node {
+struct cl_gc_node {
     uint64_t uid;
-    char *key;             /* "namespace/name" or "name"; NULL if not needed */
-    struct gc_tie *owners; /* NULL: none */
+    char *key;                      /* "namespace/name" or "name"; NULL if not needed */
+    struct cl_gc_owner_ref *owners; /* NULL: none */
     uint32_t work; /* its number there + 1; 0: nothing to do; of a free node the next free one */
     uint16_t resource, epoch;
     uint8_t n_owners, flags;
-    bool used, crowded; /* crowded: more owners than are read; never collected */
+    bool used, over_limit; /* crowded: more owners than are read; never collected */
 };
 
-enum step { STEP_LOOK, STEP_OWNER, STEP_WRITE };
-enum owner_is { OWNER_UNKNOWN, OWNER_LIVES, OWNER_ABSENT, OWNER_WAITS, OWNER_LETS_GO };
+enum cl_gc_step { STEP_READ_OBJECT, STEP_OWNER, STEP_WRITE };
+enum cl_gc_owner_state { OWNER_UNKNOWN, OWNER_LIVES, OWNER_ABSENT, OWNER_WAITS, OWNER_ORPHANS };
 
 /* A node that is being processed. */
-struct gc_work {
+struct cl_gc_work {
     uint32_t node; /* GC_NONE: free */
-    enum step step;
+    enum cl_gc_step step;
     bool again;                    /* something happened meanwhile */
     yyjson_doc *doc;               /* the object's metadata as read */
-    uint8_t owners[GC_MAX_OWNERS]; /* enum owner_is, in the order of the reading */
+    uint8_t owners[GC_MAX_OWNERS]; /* enum cl_gc_owner_state, in the order of the reading */
     uint32_t asked;                /* the owner that is being read */
 };
 
 #define GC_ABSENT 1024u /* a power of two */
 
-struct gc {
+struct cl_gc {
     struct sl_cluster *c;
-    SL_VEC(struct gc_resource *) resources; /* NULL: gone */
-    SL_VEC(struct gc_node) nodes;
+    SL_VEC(struct cl_gc_resource *) resources; /* NULL: gone */
+    SL_VEC(struct cl_gc_node) nodes;
     uint32_t free_node, n_nodes;
     uint32_t max_nodes; /* GC_MAX_NODES; tests have fewer */
     bool full;          /* some were passed over */
     struct sl_map by_uid, dependents;
     struct sl_writer *writer;
-    SL_VEC(struct gc_work *) works;
+    SL_VEC(struct cl_gc_work *) works;
     SL_VEC(uint32_t) free_works;
-    uint64_t absent[GC_ABSENT]; /* uids that were found absent; they are never reused */
-    uint64_t left[GC_ABSENT];   /* owners deleted with Orphan: a dependent may be observed late */
-    bool ready;                 /* the first lists are complete, and all nodes were checked once */
+    uint64_t absent[GC_ABSENT];   /* uids that were found absent; they are never reused */
+    uint64_t orphaned[GC_ABSENT]; /* owners deleted with Orphan: a dependent may be observed late */
+    bool ready; /* the first lists are complete, and all nodes were checked once */
     /* discovery */
     struct sl_reflector *crds;
-    sl_call call;
+    sl_kube_call call;
     sl_time discover_at; /* mono */
     uint32_t reading;    /* of discovery */
     uint32_t added;      /* to 'resources', so far */
-    bool crowded;        /* there are more kinds than are followed */
+    bool over_limit;     /* there are more kinds than are followed */
     uint32_t fails;
     bool core;             /* the part of the core group is being read */
     uint64_t asked;        /* incremented to request a fresh discovery */
@@ -96,33 +96,33 @@ struct gc {
 };
 
 /* ---- resources.c ---- */
-void cl_resources_start(struct gc *g);
-void cl_resources_turn(struct gc *g);
-sl_time cl_resources_next(const struct gc *g);
-void cl_resources_stop(struct gc *g);
+void cl_resources_start(struct cl_gc *g);
+void cl_resources_turn(struct cl_gc *g);
+sl_time cl_resources_next(const struct cl_gc *g);
+void cl_resources_stop(struct cl_gc *g);
 /* By the apiVersion and kind of an owner reference; NULL: not served. */
-const struct gc_resource *cl_resource_of(const struct gc *g, const char *api_version,
-                                         const char *kind);
+const struct cl_gc_resource *cl_resource_of(const struct cl_gc *g, const char *api_version,
+                                            const char *kind);
 /* Discovery is to be read again. Returns a number; it has been when g->known has reached it. */
-uint64_t cl_resources_refresh(struct gc *g);
-bool cl_resources_synced(const struct gc *g);
+uint64_t cl_resources_refresh(struct cl_gc *g);
+bool cl_resources_synced(const struct cl_gc *g);
 
 /* ---- gc.c ---- */
-struct gc *cl_gc_of(struct sl_cluster *c);
-extern const struct part cl_gc_part;
-struct gc_node *cl_gc_node(struct gc *g, uint64_t uid); /* NULL: unknown */
+struct cl_gc *cl_gc_of(struct sl_cluster *c);
+extern const struct cl_part cl_gc_part;
+struct cl_gc_node *cl_gc_node(struct cl_gc *g, uint64_t uid); /* NULL: unknown */
 void cl_gc_begin(void *ctx);
 void cl_gc_object(void *ctx, yyjson_val *o);
 void cl_gc_gone(void *ctx, yyjson_val *o);
 void cl_gc_synced(void *ctx, bool exists);
 /* It is no longer served: its nodes are dropped. */
-void cl_gc_forget_resource(struct gc *g, struct gc_resource *r);
+void cl_gc_forget_resource(struct cl_gc *g, struct cl_gc_resource *r);
 
 /* ---- work.c ---- */
 /* Enqueues the node. */
-void cl_gc_want(struct gc *g, uint32_t node);
-void cl_gc_work_drop(struct gc *g, uint32_t node);
-void cl_gc_work_start(struct gc *g);
-void cl_gc_work_stop(struct gc *g);
+void cl_gc_enqueue(struct cl_gc *g, uint32_t node);
+void cl_gc_work_drop(struct cl_gc *g, uint32_t node);
+void cl_gc_work_start(struct cl_gc *g);
+void cl_gc_work_stop(struct cl_gc *g);
 
 #endif

@@ -29,16 +29,16 @@ static bool has_verb(yyjson_val *verbs, const char *verb) {
     return false;
 }
 
-static struct gc_resource *find(const struct gc *g, const char *group, const char *plural) {
+static struct cl_gc_resource *find(const struct cl_gc *g, const char *group, const char *plural) {
     for (uint32_t i = 0; i < g->resources.n; i++) {
-        struct gc_resource *r = g->resources.v[i];
+        struct cl_gc_resource *r = g->resources.v[i];
         if (r && strcmp(r->group, group) == 0 && strcmp(r->plural, plural) == 0)
             return r;
     }
     return NULL;
 }
 
-static void resource_free(struct gc_resource *r) {
+static void resource_free(struct cl_gc_resource *r) {
     sl_reflector_free(r->reflector);
     sl_freep(&r->path);
     sl_freep(&r->group);
@@ -47,8 +47,8 @@ static void resource_free(struct gc_resource *r) {
     sl_freep(&r);
 }
 
-static struct gc_resource *add(struct gc *g, const char *group, const char *version,
-                               yyjson_val *o) {
+static struct cl_gc_resource *add(struct cl_gc *g, const char *group, const char *version,
+                                  yyjson_val *o) {
     const char *plural = sl_json_str(o, "resource"), *kind = sl_json_str(o, "responseKind.kind");
     yyjson_val *verbs = yyjson_obj_get(o, "verbs");
     struct sl_buf path;
@@ -59,19 +59,19 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
     if (!*plural || !*kind || !*version)
         return NULL;
     if (at >= GC_MAX_RESOURCES) {
-        if (!g->crowded)
+        if (!g->over_limit)
             sl_log(SL_LOG_ERROR, "garbage collector full, resource not collected",
                    SL_S("group", group), SL_S("resource", plural), SL_I("limit", GC_MAX_RESOURCES));
-        g->crowded = true;
+        g->over_limit = true;
         return NULL;
     }
     if (at == g->resources.n)
         (void)sl_vec_push(&g->resources);
-    struct gc_resource *r = g->resources.v[at] = sl_alloc0(1, sizeof *r);
+    struct cl_gc_resource *r = g->resources.v[at] = sl_alloc0(1, sizeof *r);
     g->added++;
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "%s%s/%s", *group ? "/apis/" : "/api", group, version);
-    *r = (struct gc_resource){
+    *r = (struct cl_gc_resource){
         .gc = g,
         .index = at,
         .path = sl_strdup(sl_buf_str(&path)),
@@ -86,7 +86,7 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
     if (r->followed) {
         struct sl_reflector_owner owner = {r, cl_gc_begin, cl_gc_object, cl_gc_gone, cl_gc_synced};
         sl_buf_printf(&path, "/%s", plural);
-        r->reflector = sl_reflector_new(g->c->port, sl_buf_str(&path), "", &owner,
+        r->reflector = sl_reflector_new(g->c->client, sl_buf_str(&path), "", &owner,
                                         g->c->spec.seed + 1000 + at);
         sl_reflector_metadata_only(r->reflector);
     }
@@ -97,13 +97,13 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
 /* ---- reading ---- */
 
 /* The same plural in a later version is the same kind. */
-static void take_version(struct gc *g, const char *group, yyjson_val *v) {
+static void take_version(struct cl_gc *g, const char *group, yyjson_val *v) {
     const char *version = sl_json_str(v, "version");
     size_t i, n;
     yyjson_val *o;
 
     yyjson_arr_foreach (yyjson_obj_get(v, "resources"), i, n, o) {
-        struct gc_resource *r = find(g, group, sl_json_str(o, "resource"));
+        struct cl_gc_resource *r = find(g, group, sl_json_str(o, "resource"));
         if (!r)
             r = add(g, group, version, o);
         if (r)
@@ -111,7 +111,7 @@ static void take_version(struct gc *g, const char *group, yyjson_val *v) {
     }
 }
 
-static bool take(struct gc *g, const char *text, size_t len) {
+static bool take(struct cl_gc *g, const char *text, size_t len) {
     yyjson_doc *d = yyjson_read(text, len, 0);
     yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *group, *v;
     bool good = yyjson_is_arr(items);
@@ -124,29 +124,29 @@ static bool take(struct gc *g, const char *text, size_t len) {
     return good;
 }
 
-static void drop_unseen(struct gc *g) {
+static void drop_unseen(struct cl_gc *g) {
     for (uint32_t i = 0; i < g->resources.n; i++) {
-        struct gc_resource *r = g->resources.v[i];
+        struct cl_gc_resource *r = g->resources.v[i];
         if (!r || r->seen == g->reading)
             continue;
         cl_gc_forget_resource(g, r);
         g->resources.v[i] = NULL;
-        g->crowded = false;
+        g->over_limit = false;
         resource_free(r);
     }
 }
 
-static void discover(struct gc *g);
+static void discover(struct cl_gc *g);
 
-static void on_discovery(void *ctx, const struct sl_reply *reply) {
-    struct gc *g = ctx;
+static void on_discovery(void *ctx, const struct sl_kube_reply *reply) {
+    struct cl_gc *g = ctx;
     bool good = reply->status == 200 && take(g, reply->body, reply->len);
 
-    g->call = (sl_call){0};
+    g->call = (sl_kube_call){0};
     if (!good) {
         sl_span pause = g->fails > 8 ? PAUSE_MAX : PAUSE_MIN << g->fails;
         g->fails++;
-        g->discover_at = sl_time_add(g->c->port->mono, pause < PAUSE_MAX ? pause : PAUSE_MAX);
+        g->discover_at = sl_time_add(g->c->client->mono, pause < PAUSE_MAX ? pause : PAUSE_MAX);
     } else if (g->core) {
         g->core = false;
         discover(g);
@@ -154,14 +154,14 @@ static void on_discovery(void *ctx, const struct sl_reply *reply) {
         drop_unseen(g);
         g->fails = 0;
         g->known = g->begun;
-        g->discover_at = g->asked > g->known ? g->c->port->mono : g->c->port->mono + EVERY;
+        g->discover_at = g->asked > g->known ? g->c->client->mono : g->c->client->mono + EVERY;
     }
 }
 
-static void discover(struct gc *g) {
+static void discover(struct cl_gc *g) {
     g->discover_at = SL_TIME_NEVER;
-    g->call = sl_port_request(g->c->port,
-                              &(struct sl_request_line){.method = SL_GET,
+    g->call = sl_kube_request(g->c->client,
+                              &(struct sl_kube_request){.method = SL_GET,
                                                         .path = g->core ? "/api" : "/apis",
                                                         .accept = SL_AS_DISCOVERY},
                               on_discovery, g);
@@ -170,8 +170,8 @@ static void discover(struct gc *g) {
 /* ---- custom kinds ---- */
 
 static void crd_changed(void *ctx, yyjson_val *o) {
-    struct gc *g = ctx;
-    sl_time at = g->c->port->mono + AFTER_CRD;
+    struct cl_gc *g = ctx;
+    sl_time at = g->c->client->mono + AFTER_CRD;
 
     (void)o;
     g->asked++;
@@ -190,19 +190,19 @@ static void crd_synced(void *ctx, bool exists) {
 
 /* ---- for the others ---- */
 
-void cl_resources_start(struct gc *g) {
+void cl_resources_start(struct cl_gc *g) {
     struct sl_reflector_owner owner = {g, crd_begin, crd_changed, crd_changed, crd_synced};
 
     g->crds =
-        sl_reflector_new(g->c->port, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "",
-                         &owner, g->c->spec.seed + 999);
+        sl_reflector_new(g->c->client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                         "", &owner, g->c->spec.seed + 999);
     sl_reflector_metadata_only(g->crds);
     g->asked = 1;
 }
 
-void cl_resources_turn(struct gc *g) {
+void cl_resources_turn(struct cl_gc *g) {
     sl_reflector_tick(g->crds);
-    if (!g->call.v && g->discover_at <= g->c->port->mono) {
+    if (!g->call.v && g->discover_at <= g->c->client->mono) {
         g->reading++;
         g->begun = g->asked;
         g->core = true;
@@ -213,21 +213,21 @@ void cl_resources_turn(struct gc *g) {
             sl_reflector_tick(g->resources.v[i]->reflector);
 }
 
-sl_time cl_resources_next(const struct gc *g) {
+sl_time cl_resources_next(const struct cl_gc *g) {
     sl_time at = sl_reflector_next(g->crds);
 
     if (!g->call.v && g->discover_at < at)
         at = g->discover_at;
     for (uint32_t i = 0; i < g->resources.n; i++) {
-        const struct gc_resource *r = g->resources.v[i];
+        const struct cl_gc_resource *r = g->resources.v[i];
         sl_time next = r && r->reflector ? sl_reflector_next(r->reflector) : SL_TIME_NEVER;
         at = next < at ? next : at;
     }
     return at;
 }
 
-void cl_resources_stop(struct gc *g) {
-    sl_port_cancel(g->c->port, g->call);
+void cl_resources_stop(struct cl_gc *g) {
+    sl_kube_cancel(g->c->client, g->call);
     sl_reflector_free(g->crds);
     for (uint32_t i = 0; i < g->resources.n; i++)
         if (g->resources.v[i])
@@ -235,14 +235,14 @@ void cl_resources_stop(struct gc *g) {
     sl_vec_free(&g->resources);
 }
 
-uint64_t cl_resources_refresh(struct gc *g) {
+uint64_t cl_resources_refresh(struct cl_gc *g) {
     g->asked++;
     if (!g->call.v)
-        g->discover_at = g->c->port->mono;
+        g->discover_at = g->c->client->mono;
     return g->asked;
 }
 
-bool cl_resources_synced(const struct gc *g) {
+bool cl_resources_synced(const struct cl_gc *g) {
     if (!g->known)
         return false;
     for (uint32_t i = 0; i < g->resources.n; i++)
@@ -251,13 +251,13 @@ bool cl_resources_synced(const struct gc *g) {
     return true;
 }
 
-const struct gc_resource *cl_resource_of(const struct gc *g, const char *api_version,
-                                         const char *kind) {
+const struct cl_gc_resource *cl_resource_of(const struct cl_gc *g, const char *api_version,
+                                            const char *kind) {
     const char *slash = strchr(api_version, '/');
     size_t len = slash ? (size_t)(slash - api_version) : 0;
 
     for (uint32_t i = 0; i < g->resources.n; i++) {
-        const struct gc_resource *r = g->resources.v[i];
+        const struct cl_gc_resource *r = g->resources.v[i];
         if (r && strcmp(r->kind, kind) == 0 && strlen(r->group) == len &&
             strncmp(r->group, api_version, len) == 0)
             return r;

@@ -14,7 +14,7 @@
 #define IN_FLIGHT 64u
 #define LATER SL_SEC
 
-static void put_path(struct sl_buf *b, const struct gc_resource *r, const char *key) {
+static void put_path(struct sl_buf *b, const struct cl_gc_resource *r, const char *key) {
     const char *slash = strchr(key, '/');
 
     sl_buf_puts(b, r->path);
@@ -23,20 +23,20 @@ static void put_path(struct sl_buf *b, const struct gc_resource *r, const char *
     sl_buf_printf(b, "/%s/%s", r->plural, slash ? slash + 1 : key);
 }
 
-static yyjson_val *meta_of(const struct gc_work *k) {
+static yyjson_val *meta_of(const struct cl_gc_work *k) {
     return yyjson_obj_get(yyjson_doc_get_root(k->doc), "metadata");
 }
 
 /* ---- the end of it ---- */
 
-static void forget_reading(struct gc_work *k) {
+static void forget_reading(struct cl_gc_work *k) {
     yyjson_doc_free(k->doc);
     k->doc = NULL;
-    k->step = STEP_LOOK;
+    k->step = STEP_READ_OBJECT;
 }
 
-static void work_free(struct gc *g, uint32_t w) {
-    struct gc_work *k = g->works.v[w];
+static void work_free(struct cl_gc *g, uint32_t w) {
+    struct cl_gc_work *k = g->works.v[w];
 
     forget_reading(k);
     k->node = GC_NONE;
@@ -45,20 +45,20 @@ static void work_free(struct gc *g, uint32_t w) {
 }
 
 /* Nothing more to do, unless something happened meanwhile. */
-static void finish(struct gc *g, uint32_t w) {
-    struct gc_work *k = g->works.v[w];
+static void finish(struct cl_gc *g, uint32_t w) {
+    struct cl_gc_work *k = g->works.v[w];
 
     if (k->again) {
         k->again = false;
         forget_reading(k);
-        sl_writer_want(g->writer, w, 0);
+        sl_writer_enqueue(g->writer, w, 0);
         return;
     }
     g->nodes.v[k->node].work = 0;
     work_free(g, w);
 }
 
-void cl_gc_work_drop(struct gc *g, uint32_t node) {
+void cl_gc_work_drop(struct cl_gc *g, uint32_t node) {
     uint32_t w = g->nodes.v[node].work;
 
     g->nodes.v[node].work = 0;
@@ -66,8 +66,8 @@ void cl_gc_work_drop(struct gc *g, uint32_t node) {
         work_free(g, w - 1);
 }
 
-void cl_gc_want(struct gc *g, uint32_t node) {
-    struct gc_node *n = &g->nodes.v[node];
+void cl_gc_enqueue(struct cl_gc *g, uint32_t node) {
+    struct cl_gc_node *n = &g->nodes.v[node];
 
     if (!g->ready || !n->key)
         return;
@@ -78,16 +78,16 @@ void cl_gc_want(struct gc *g, uint32_t node) {
     uint32_t w = g->free_works.n ? sl_vec_pop(&g->free_works) : g->works.n;
     if (w == g->works.n)
         *sl_vec_push(&g->works) = sl_alloc(sizeof *g->works.v[w]);
-    *g->works.v[w] = (struct gc_work){.node = node};
+    *g->works.v[w] = (struct cl_gc_work){.node = node};
     n->work = w + 1;
-    sl_writer_want(g->writer, w, 0);
+    sl_writer_enqueue(g->writer, w, 0);
 }
 
 /* ---- owners ---- */
 
 /* What was asked for, whole: anybody may write a uid that he has seen beside a kind and a name
  * that are not its own, and has then learnt nothing about the object that has it. */
-static uint64_t question_of(const struct gc *g, const struct gc_work *k, yyjson_val *ref) {
+static uint64_t question_of(const struct cl_gc *g, const struct cl_gc_work *k, yyjson_val *ref) {
     const char *key = g->nodes.v[k->node].key;
     uint64_t h = sl_hash_bytes(1, key, strcspn(key, "/"));
 
@@ -98,14 +98,15 @@ static uint64_t question_of(const struct gc *g, const struct gc_work *k, yyjson_
     return sl_hash_str(sl_hash_str(h, sl_json_str(ref, "kind")), sl_json_str(ref, "name"));
 }
 
-static enum owner_is known_owner(struct gc *g, const struct gc_work *k, yyjson_val *ref) {
+static enum cl_gc_owner_state known_owner(struct cl_gc *g, const struct cl_gc_work *k,
+                                          yyjson_val *ref) {
     uint64_t uid = sl_rec_uid(sl_json_str(ref, "uid")), question = question_of(g, k, ref);
-    const struct gc_node *o = cl_gc_node(g, uid);
+    const struct cl_gc_node *o = cl_gc_node(g, uid);
 
     if (o && o->flags & NODE_FOREGROUND)
         return OWNER_WAITS;
-    if (g->left[uid % GC_ABSENT] == uid)
-        return OWNER_LETS_GO;
+    if (g->orphaned[uid % GC_ABSENT] == uid)
+        return OWNER_ORPHANS;
     if (o)
         return OWNER_LIVES;
     return g->absent[question % GC_ABSENT] == question ? OWNER_ABSENT : OWNER_UNKNOWN;
@@ -113,9 +114,9 @@ static enum owner_is known_owner(struct gc *g, const struct gc_work *k, yyjson_v
 
 /* Whoever cannot be asked for is thought to live: a kind that is not served, or one whose objects
  * are in namespaces as the owner of one that is in none. */
-static const struct gc_resource *askable(const struct gc *g, const struct gc_work *k,
-                                         yyjson_val *ref) {
-    const struct gc_resource *r =
+static const struct cl_gc_resource *askable(const struct cl_gc *g, const struct cl_gc_work *k,
+                                            yyjson_val *ref) {
+    const struct cl_gc_resource *r =
         cl_resource_of(g, sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"));
     bool inside = strchr(g->nodes.v[k->node].key, '/') != NULL;
 
@@ -123,8 +124,8 @@ static const struct gc_resource *askable(const struct gc *g, const struct gc_wor
 }
 
 /* On to the next owner that has to be asked for, or to the write. */
-static void go_on(struct gc *g, uint32_t w) {
-    struct gc_work *k = g->works.v[w];
+static void go_on(struct cl_gc *g, uint32_t w) {
+    struct cl_gc_work *k = g->works.v[w];
     size_t i, n;
     yyjson_val *ref;
 
@@ -141,16 +142,16 @@ static void go_on(struct gc *g, uint32_t w) {
             break;
         }
     }
-    sl_writer_want(g->writer, w, 0);
+    sl_writer_enqueue(g->writer, w, 0);
 }
 
-static void on_owner(struct gc *g, uint32_t w, const struct sl_reply *reply) {
-    struct gc_work *k = g->works.v[w];
+static void on_owner(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *reply) {
+    struct cl_gc_work *k = g->works.v[w];
     yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->asked);
     yyjson_doc *d = reply->status == 200 ? yyjson_read(reply->body, reply->len, 0) : NULL;
     yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(d), "metadata");
     uint64_t question = question_of(g, k, ref);
-    enum owner_is is = OWNER_ABSENT;
+    enum cl_gc_owner_state is = OWNER_ABSENT;
     size_t i, n;
     yyjson_val *f;
 
@@ -172,8 +173,8 @@ static void on_owner(struct gc *g, uint32_t w, const struct sl_reply *reply) {
 
 /* ---- the object ---- */
 
-static void on_look(struct gc *g, uint32_t w, const struct sl_reply *reply) {
-    struct gc_work *k = g->works.v[w];
+static void on_look(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *reply) {
+    struct cl_gc_work *k = g->works.v[w];
 
     forget_reading(k);
     k->again = false; /* what happened until now has been read */
@@ -187,7 +188,7 @@ static void on_look(struct gc *g, uint32_t w, const struct sl_reply *reply) {
     memset(k->owners, OWNER_UNKNOWN, sizeof k->owners);
     if (sl_json_at(meta, "deletionTimestamp")) {
         k->step = STEP_WRITE;
-        sl_writer_want(g->writer, w, 0);
+        sl_writer_enqueue(g->writer, w, 0);
     } else if (yyjson_arr_size(refs) == 0) {
         finish(g, w);
     } else {
@@ -229,7 +230,8 @@ static void write_finalizers(yyjson_val *meta, const char *without, struct sl_wr
 
 /* The owner references but those of which 'drop' has the bit; without blocking anybody if
  * 'unblock'. */
-static void write_owners(const struct gc_work *k, unsigned drop, bool unblock, struct sl_write *w) {
+static void write_owners(const struct cl_gc_work *k, unsigned drop, bool unblock,
+                         struct sl_write *w) {
     yyjson_val *meta = meta_of(k), *ref, *key, *v;
     struct sl_jw *out = &w->json;
     size_t i, n, j, m;
@@ -263,19 +265,19 @@ static void write_deletion(yyjson_val *meta, const char *policy, struct sl_write
 
 /* Wants each dependent that has to go, or to be set free, before this one; false if there is none.
  */
-static bool waits_for_dependents(struct gc *g, uint64_t uid, bool blocking_only) {
+static bool waits_for_dependents(struct cl_gc *g, uint64_t uid, bool blocking_only) {
     uint32_t cursor;
     bool any = false;
 
     for (uint32_t d = sl_map_first(&g->dependents, uid, &cursor); d != SL_MAP_NONE;
          d = sl_map_next(&g->dependents, uid, &cursor)) {
-        const struct gc_node *n = &g->nodes.v[d];
+        const struct cl_gc_node *n = &g->nodes.v[d];
         bool counts = !blocking_only;
         for (uint32_t i = 0; i < n->n_owners; i++)
             counts |= n->owners[i].uid == uid && n->owners[i].blocks;
         any |= counts;
         if (counts && (!blocking_only || !(n->flags & NODE_GOING)))
-            cl_gc_want(g, d);
+            cl_gc_enqueue(g, d);
     }
     return any;
 }
@@ -283,7 +285,7 @@ static bool waits_for_dependents(struct gc *g, uint64_t uid, bool blocking_only)
 enum what { NOTHING, WRITE, WAIT };
 
 /* It is being deleted: who goes first? */
-static enum what let_go(struct gc *g, const struct gc_work *k, struct sl_write *w) {
+static enum what let_go(struct cl_gc *g, const struct cl_gc_work *k, struct sl_write *w) {
     yyjson_val *meta = meta_of(k);
     uint64_t uid = g->nodes.v[k->node].uid;
     bool orphan = has_finalizer(meta, "orphan");
@@ -298,7 +300,7 @@ static enum what let_go(struct gc *g, const struct gc_work *k, struct sl_write *
     return WRITE;
 }
 
-static bool has_dependents(const struct gc *g, uint64_t uid, bool foreground) {
+static bool has_dependents(const struct cl_gc *g, uint64_t uid, bool foreground) {
     uint32_t cursor;
     for (uint32_t d = sl_map_first(&g->dependents, uid, &cursor); d != SL_MAP_NONE;
          d = sl_map_next(&g->dependents, uid, &cursor))
@@ -316,7 +318,7 @@ static bool blocks_somebody(yyjson_val *meta) {
     return false;
 }
 
-static enum what judge(struct gc *g, const struct gc_work *k, struct sl_write *w) {
+static enum what judge(struct cl_gc *g, const struct cl_gc_work *k, struct sl_write *w) {
     yyjson_val *meta = meta_of(k);
     size_t n = yyjson_arr_size(yyjson_obj_get(meta, "ownerReferences"));
     uint64_t uid = g->nodes.v[k->node].uid;
@@ -326,8 +328,8 @@ static enum what judge(struct gc *g, const struct gc_work *k, struct sl_write *w
         return let_go(g, k, w);
     for (size_t i = 0; i < n; i++)
         seen |= 1u << k->owners[i];
-    if (seen & 1u << OWNER_LETS_GO) {
-        write_owners(k, 1u << OWNER_LETS_GO, false, w);
+    if (seen & 1u << OWNER_ORPHANS) {
+        write_owners(k, 1u << OWNER_ORPHANS, false, w);
     } else if (seen & 1u << OWNER_LIVES) {
         if (!(seen & dead))
             return NOTHING;
@@ -350,9 +352,9 @@ static enum what judge(struct gc *g, const struct gc_work *k, struct sl_write *w
 
 /* ---- the patch queue ---- */
 
-static bool build_owner(struct gc *g, struct gc_work *k, struct sl_write *w) {
+static bool build_owner(struct cl_gc *g, struct cl_gc_work *k, struct sl_write *w) {
     yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->asked);
-    const struct gc_resource *r = askable(g, k, ref);
+    const struct cl_gc_resource *r = askable(g, k, ref);
     const char *ns = sl_json_str(meta_of(k), "namespace");
 
     if (!r) { /* it has ceased to be served */
@@ -368,8 +370,8 @@ static bool build_owner(struct gc *g, struct gc_work *k, struct sl_write *w) {
 }
 
 static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
-    struct gc *g = ctx;
-    struct gc_work *k = g->works.v[obj];
+    struct cl_gc *g = ctx;
+    struct cl_gc_work *k = g->works.v[obj];
 
     if (k->node == GC_NONE)
         return false;
@@ -379,8 +381,8 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
         go_on(g, obj);
         return false;
     }
-    const struct gc_node *n = &g->nodes.v[k->node];
-    if (k->step == STEP_LOOK) {
+    const struct cl_gc_node *n = &g->nodes.v[k->node];
+    if (k->step == STEP_READ_OBJECT) {
         put_path(&w->path, g->resources.v[n->resource], n->key);
         w->accept = SL_AS_METADATA;
         return true;
@@ -394,15 +396,15 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
         finish(g, obj);
     } else {
         forget_reading(k);
-        sl_writer_want_at(g->writer, obj, 0, g->c->port->mono + LATER);
+        sl_writer_enqueue_at(g->writer, obj, 0, g->c->client->mono + LATER);
     }
     return false;
 }
 
 static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply) {
-    struct gc *g = ctx;
-    struct gc_work *k = g->works.v[obj];
+                    const struct sl_kube_reply *reply) {
+    struct cl_gc *g = ctx;
+    struct cl_gc_work *k = g->works.v[obj];
     bool told = how == SL_WRITTEN || how == SL_WRITE_GONE;
 
     (void)w;
@@ -413,7 +415,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
             forget_reading(k);
     } else if (k->step == STEP_OWNER) {
         on_owner(g, obj, reply);
-    } else if (k->step == STEP_LOOK && how == SL_WRITTEN) {
+    } else if (k->step == STEP_READ_OBJECT && how == SL_WRITTEN) {
         on_look(g, obj, reply);
     } else {
         /* A look after a patch that only made room for the deletion: cheap, and right in any case.
@@ -423,18 +425,18 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     }
 }
 
-static void on_read(void *ctx, uint32_t obj, const struct sl_reply *r) {
+static void on_read(void *ctx, uint32_t obj, const struct sl_kube_reply *r) {
     (void)ctx;
     (void)obj;
     (void)r;
 }
 
-void cl_gc_work_start(struct gc *g) {
+void cl_gc_work_start(struct cl_gc *g) {
     struct sl_writer_owner owner = {g, on_build, on_done, on_read};
-    g->writer = sl_writer_new(g->c->port, &owner, IN_FLIGHT, g->c->spec.seed + 998);
+    g->writer = sl_writer_new(g->c->client, &owner, IN_FLIGHT, g->c->spec.seed + 998);
 }
 
-void cl_gc_work_stop(struct gc *g) {
+void cl_gc_work_stop(struct cl_gc *g) {
     sl_writer_free(g->writer);
     for (uint32_t i = 0; i < g->works.n; i++) {
         yyjson_doc_free(g->works.v[i]->doc);

@@ -16,7 +16,7 @@ static bool day_is_met(const struct sl_cron *c, const struct sl_civil *t) {
     return c->any_dom || c->any_dow ? dom && dow : dom || dow;
 }
 
-sl_time cl_cron_next(const struct sl_cron *c, const struct cron_zone *z, sl_time t) {
+sl_time cl_cron_next(const struct sl_cron *c, const struct cl_cron_zone *z, sl_time t) {
     int64_t s = t / SL_SEC;
     struct sl_civil at;
     if (c->every) {

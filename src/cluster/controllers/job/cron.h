@@ -11,20 +11,20 @@
 
 #include "kube/types/cron.h"
 
-struct cron_zone;
+struct cl_cron_zone;
 
 /* The first time after t that the schedule meets, in whole seconds; 0: none within five years,
  * or beyond what sl_time holds. z NULL: UTC. */
-sl_time cl_cron_next(const struct sl_cron *c, const struct cron_zone *z, sl_time t);
+sl_time cl_cron_next(const struct sl_cron *c, const struct cl_cron_zone *z, sl_time t);
 
 /* ---- time zones (zone.c) ---- */
 
 /* From the bytes of a TZif file. NULL: it is none. */
-struct cron_zone *cl_zone_read(const void *data, size_t len);
+struct cl_cron_zone *cl_zone_read(const void *data, size_t len);
 /* By its name ("Europe/Berlin", "UTC"). NULL: there is none of this name. */
-struct cron_zone *cl_zone_load(const char *name);
-void cl_zone_free(struct cron_zone *z);
+struct cl_cron_zone *cl_zone_load(const char *name);
+void cl_zone_free(struct cl_cron_zone *z);
 /* Seconds east of UTC at this time. NULL: 0. */
-int64_t cl_zone_offset(const struct cron_zone *z, int64_t t);
+int64_t cl_zone_offset(const struct cl_cron_zone *z, int64_t t);
 
 #endif

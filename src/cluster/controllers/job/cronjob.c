@@ -22,16 +22,16 @@
 
 /* ---- reading ---- */
 
-typedef SL_VEC(struct cron_ref) ref_list;
+typedef SL_VEC(struct cl_cron_ref) ref_list;
 
-static void clear_refs(struct cron_ref *v, uint32_t n) {
+static void clear_refs(struct cl_cron_ref *v, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         sl_freep(&v[i].name);
         sl_freep(&v[i].uid);
     }
 }
 
-static void read_spec(struct cronjob *j, yyjson_val *spec) {
+static void read_spec(struct cl_cronjob *j, yyjson_val *spec) {
     uint64_t hash = sl_json_hash(1, spec);
     struct sl_err err;
     if (hash == j->spec)
@@ -56,33 +56,33 @@ static void read_spec(struct cronjob *j, yyjson_val *spec) {
 
 bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     (void)ctx;
-    struct cronjob *j = cron_of(r);
+    struct cl_cronjob *j = cl_cron_of(r);
     yyjson_val *status = yyjson_obj_get(o, "status"), *v;
     size_t i, n;
     read_spec(j, yyjson_obj_get(o, "spec"));
     clear_refs(j->active.v, j->active.n);
     sl_vec_clear(&j->active);
-    bool before = j->crowded;
-    j->crowded = yyjson_arr_size(yyjson_obj_get(status, "active")) > CRON_MAX_ACTIVE;
-    if (j->crowded && !before)
+    bool before = j->over_limit;
+    j->over_limit = yyjson_arr_size(yyjson_obj_get(status, "active")) > CRON_MAX_ACTIVE;
+    if (j->over_limit && !before)
         sl_log(SL_LOG_WARN, "CronJob not reconciled: too many active Jobs",
                SL_S("namespace", sl_rec_ns(r)), SL_S("name", r->name),
                SL_I("limit", CRON_MAX_ACTIVE));
-    if (!j->crowded)
+    if (!j->over_limit)
         yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
-            *sl_vec_push(&j->active) = (struct cron_ref){sl_strdup(sl_json_str(v, "name")),
-                                                         sl_strdup(sl_json_str(v, "uid"))};
+            *sl_vec_push(&j->active) = (struct cl_cron_ref){sl_strdup(sl_json_str(v, "name")),
+                                                            sl_strdup(sl_json_str(v, "uid"))};
     j->last_schedule = sl_json_time(status, "lastScheduleTime");
     j->last_success = sl_json_time(status, "lastSuccessfulTime");
     return true;
 }
 
 void cl_cron_done(struct sl_rec *r) {
-    struct cronjob *j = cron_of(r);
+    struct cl_cronjob *j = cl_cron_of(r);
     clear_refs(j->active.v, j->active.n);
-    clear_refs(j->want_active.v, j->want_active.n);
+    clear_refs(j->desired_active.v, j->desired_active.n);
     sl_vec_free(&j->active);
-    sl_vec_free(&j->want_active);
+    sl_vec_free(&j->desired_active);
     sl_freep(&j->schedule_text);
     sl_freep(&j->zone);
     free(j->template);
@@ -91,68 +91,70 @@ void cl_cron_done(struct sl_rec *r) {
 
 /* ---- the jobs there are ---- */
 
-static void name_of(const struct cronjob *j, sl_time at, char out[SL_REC_NAME]) {
+static void name_of(const struct cl_cronjob *j, sl_time at, char out[SL_REC_NAME]) {
     sl_fmt(out, SL_REC_NAME, "%.200s-%lld", j->rec.name, (long long)(at / SL_SEC / 60));
 }
 
-static struct job *child_of(const struct sl_cluster *c, const struct cronjob *j, const char *uid) {
+static struct cl_job *child_of(const struct sl_cluster *c, const struct cl_cronjob *j,
+                               const char *uid) {
     struct sl_rec *r = sl_inf_by_uid(c->inf, sl_rec_uid(uid));
-    return r && r->kind == K_JOB && r->owner == sl_rec_uid(j->rec.uid) ? job_of(r) : NULL;
+    return r && r->kind == K_JOB && r->owner == sl_rec_uid(j->rec.uid) ? cl_job_of(r) : NULL;
 }
 
-static bool is_listed(const struct cronjob *j, const char *uid) {
-    for (uint32_t i = 0; i < j->want_active.n; i++)
-        if (strcmp(j->want_active.v[i].uid, uid) == 0)
+static bool is_listed(const struct cl_cronjob *j, const char *uid) {
+    for (uint32_t i = 0; i < j->desired_active.n; i++)
+        if (strcmp(j->desired_active.v[i].uid, uid) == 0)
             return true;
     return false;
 }
 
-static void list_job(struct cronjob *j, const struct sl_rec *job) {
+static void list_job(struct cl_cronjob *j, const struct sl_rec *job) {
     if (!is_listed(j, job->uid))
-        *sl_vec_push(&j->want_active) =
-            (struct cron_ref){sl_strdup(job->name), sl_strdup(job->uid)};
+        *sl_vec_push(&j->desired_active) =
+            (struct cl_cron_ref){sl_strdup(job->name), sl_strdup(job->uid)};
 }
 
 /* The list without those that have ended or are gone. */
-static void update_active(struct sl_cluster *c, struct cronjob *j) {
-    clear_refs(j->want_active.v, j->want_active.n);
-    sl_vec_clear(&j->want_active);
-    j->want_success = j->last_success;
-    if (j->want_schedule > j->last_schedule) { /* started, but not yet written */
+static void update_active(struct sl_cluster *c, struct cl_cronjob *j) {
+    clear_refs(j->desired_active.v, j->desired_active.n);
+    sl_vec_clear(&j->desired_active);
+    j->desired_success = j->last_success;
+    if (j->desired_schedule > j->last_schedule) { /* started, but not yet written */
         char name[SL_REC_NAME];
-        name_of(j, j->want_schedule, name);
+        name_of(j, j->desired_schedule, name);
         struct sl_rec *r = sl_inf_find_sym(c->inf, K_JOB, j->rec.ns, name);
-        if (r && !r->planned && r->owner == sl_rec_uid(j->rec.uid) && !job_finished(job_of(r)))
+        if (r && !r->create_planned && r->owner == sl_rec_uid(j->rec.uid) &&
+            !cl_job_finished(cl_job_of(r)))
             list_job(j, r);
     }
     for (uint32_t i = 0; i < j->active.n; i++) {
-        struct job *job = child_of(c, j, j->active.v[i].uid);
+        struct cl_job *job = child_of(c, j, j->active.v[i].uid);
         if (!job)
             sl_rec_event(&j->rec, CONTROLLER, false, "MissingJob", "Active job went missing: %s",
                          j->active.v[i].name);
-        else if (job_finished(job))
+        else if (cl_job_finished(job))
             sl_rec_event(&j->rec, CONTROLLER, false, "SawCompletedJob",
                          "Saw completed job: %s, condition: %s", job->rec.name,
                          job->end == JOB_COMPLETE ? "Complete" : "Failed");
-        else if (!job->rec.doomed)
+        else if (!job->rec.delete_planned)
             list_job(j, &job->rec);
     }
     for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r; r = r->next) {
-        if (r->kind != K_JOB || r->planned)
+        if (r->kind != K_JOB || r->create_planned)
             continue;
-        const struct job *job = job_of(r);
-        if (job->end == JOB_COMPLETE && job->seen.completion > j->want_success)
-            j->want_success = job->seen.completion;
+        const struct cl_job *job = cl_job_of(r);
+        if (job->end == JOB_COMPLETE && job->seen.completion > j->desired_success)
+            j->desired_success = job->seen.completion;
     }
 }
 
-static void delete_job(struct cronjob *j, struct sl_rec *job) {
+static void delete_job(struct cl_cronjob *j, struct sl_rec *job) {
     sl_rec_event(&j->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted job %s", job->name);
-    sl_rec_doom(job);
+    sl_rec_plan_delete(job);
 }
 
 static int by_start(const void *a, const void *b) {
-    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    const struct cl_job *x = *(struct cl_job *const *)a, *y = *(struct cl_job *const *)b;
     if (x->seen.start != y->seen.start) {
         if (!x->seen.start || !y->seen.start)
             return x->seen.start ? -1 : 1;
@@ -162,14 +164,16 @@ static int by_start(const void *a, const void *b) {
 }
 
 /* Of those that have ended so, the newest stay. */
-static void forget_old(struct sl_cluster *c, struct cronjob *j, enum job_end end, int64_t keep) {
-    SL_VEC(struct job *) old = {0};
+static void forget_old(struct sl_cluster *c, struct cl_cronjob *j, enum cl_job_end end,
+                       int64_t keep) {
+    SL_VEC(struct cl_job *) old = {0};
     for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r && keep >= 0;
          r = r->next)
-        if (r->kind == K_JOB && !r->planned && !r->doomed && !r->deleting && job_of(r)->end == end)
-            *sl_vec_push(&old) = job_of(r);
+        if (r->kind == K_JOB && !r->create_planned && !r->delete_planned && !r->deleting &&
+            cl_job_of(r)->end == end)
+            *sl_vec_push(&old) = cl_job_of(r);
     if (old.n > keep && old.n > 1)
-        qsort(old.v, old.n, sizeof(struct job *), by_start);
+        qsort(old.v, old.n, sizeof(struct cl_job *), by_start);
     for (uint32_t i = 0; keep >= 0 && (int64_t)i + keep < old.n; i++)
         delete_job(j, &old.v[i]->rec);
     sl_vec_free(&old);
@@ -183,8 +187,8 @@ struct due {
     bool wrong; /* the schedule makes no sense */
 };
 
-static struct due due_of(const struct cronjob *j, sl_time now) {
-    sl_time from = j->want_schedule ? j->want_schedule : j->rec.created;
+static struct due due_of(const struct cl_cronjob *j, sl_time now) {
+    sl_time from = j->desired_schedule ? j->desired_schedule : j->rec.created;
     struct due due = {0};
     if (j->starting_deadline >= 0 && now - j->starting_deadline * SL_SEC > from)
         from = now - j->starting_deadline * SL_SEC;
@@ -223,39 +227,39 @@ static void mail_time(sl_time at, char out[64]) {
 /* ---- one look ---- */
 
 /* The job of 'starting' is there, or will not be. */
-static void settle_start(struct sl_cluster *c, struct cronjob *j) {
+static void settle_start(struct sl_cluster *c, struct cl_cronjob *j) {
     char name[SL_REC_NAME];
     if (!j->starting)
         return;
     name_of(j, j->starting, name);
     struct sl_rec *r = sl_inf_find_sym(c->inf, K_JOB, j->rec.ns, name);
-    if (r && r->planned)
+    if (r && r->create_planned)
         return;
     if (r && r->owner == sl_rec_uid(j->rec.uid)) {
-        j->want_schedule = j->starting;
-        if (!job_finished(job_of(r)))
+        j->desired_schedule = j->starting;
+        if (!cl_job_finished(cl_job_of(r)))
             list_job(j, r);
     }
     j->starting = 0;
 }
 
-static void replace_active(struct sl_cluster *c, struct cronjob *j) {
-    for (uint32_t i = 0; i < j->want_active.n; i++) {
-        struct job *job = child_of(c, j, j->want_active.v[i].uid);
+static void replace_active(struct sl_cluster *c, struct cl_cronjob *j) {
+    for (uint32_t i = 0; i < j->desired_active.n; i++) {
+        struct cl_job *job = child_of(c, j, j->desired_active.v[i].uid);
         if (job)
             delete_job(j, &job->rec);
     }
-    clear_refs(j->want_active.v, j->want_active.n);
-    sl_vec_clear(&j->want_active);
+    clear_refs(j->desired_active.v, j->desired_active.n);
+    sl_vec_clear(&j->desired_active);
 }
 
-static void tell_crowded(const struct cronjob *j) {
+static void report_crowded(const struct cl_cronjob *j) {
     sl_rec_event(&j->rec, CONTROLLER, true, "TooManyActiveJobs",
                  "Not starting job because %u of its jobs or more are active", CRON_MAX_ACTIVE);
 }
 
-static void start_due(struct sl_cluster *c, struct cronjob *j) {
-    struct due due = due_of(j, c->port->wall);
+static void start_due(struct sl_cluster *c, struct cl_cronjob *j) {
+    struct due due = due_of(j, c->client->wall);
     char name[SL_REC_NAME], when[64];
     if (due.many)
         sl_rec_event(
@@ -264,7 +268,7 @@ static void start_due(struct sl_cluster *c, struct cronjob *j) {
             "check clock skew");
     if (!due.at || j->starting)
         return;
-    if (j->starting_deadline >= 0 && due.at + j->starting_deadline * SL_SEC < c->port->wall) {
+    if (j->starting_deadline >= 0 && due.at + j->starting_deadline * SL_SEC < c->client->wall) {
         mail_time(due.at, when);
         sl_rec_event(&j->rec, CONTROLLER, true, "MissSchedule",
                      "Missed scheduled time to start a job: %s", when);
@@ -277,7 +281,7 @@ static void start_due(struct sl_cluster *c, struct cronjob *j) {
         settle_start(c, j);
         return;
     }
-    if (j->forbid && j->want_active.n) {
+    if (j->forbid && j->desired_active.n) {
         sl_rec_event(
             &j->rec, CONTROLLER, false, "JobAlreadyActive",
             "Not starting job because prior execution is running and concurrency policy is "
@@ -286,37 +290,37 @@ static void start_due(struct sl_cluster *c, struct cronjob *j) {
     }
     if (j->replace)
         replace_active(c, j);
-    if (j->want_active.n >= CRON_MAX_ACTIVE) {
-        tell_crowded(j);
+    if (j->desired_active.n >= CRON_MAX_ACTIVE) {
+        report_crowded(j);
         return;
     }
     j->starting = due.at;
-    (void)sl_rec_plan(&j->rec, K_JOB, name);
+    (void)sl_rec_plan_create(&j->rec, K_JOB, name);
 }
 
-static bool same_refs(const struct cronjob *j) {
-    if (j->active.n != j->want_active.n)
+static bool same_refs(const struct cl_cronjob *j) {
+    if (j->active.n != j->desired_active.n)
         return false;
     for (uint32_t i = 0; i < j->active.n; i++)
-        if (strcmp(j->active.v[i].uid, j->want_active.v[i].uid) != 0)
+        if (strcmp(j->active.v[i].uid, j->desired_active.v[i].uid) != 0)
             return false;
     return true;
 }
 
-static bool differs(const struct cronjob *j) {
-    return j->want_schedule != j->last_schedule || j->want_success != j->last_success ||
+static bool differs(const struct cl_cronjob *j) {
+    return j->desired_schedule != j->last_schedule || j->desired_success != j->last_success ||
            !same_refs(j);
 }
 
 void cl_cron_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct cronjob *j = cron_of(r);
-    if (j->crowded) { /* what is written of a part would take the others from the list */
-        tell_crowded(j);
+    struct cl_cronjob *j = cl_cron_of(r);
+    if (j->over_limit) { /* what is written of a part would take the others from the list */
+        report_crowded(j);
         return;
     }
-    if (j->last_schedule > j->want_schedule)
-        j->want_schedule = j->last_schedule;
+    if (j->last_schedule > j->desired_schedule)
+        j->desired_schedule = j->last_schedule;
     update_active(c, j);
     settle_start(c, j);
     forget_old(c, j, JOB_COMPLETE, j->keep_ok);
@@ -329,7 +333,7 @@ void cl_cron_changed(void *ctx, struct sl_rec *r) {
                      j->schedule_text);
     else if (!r->deleting && !j->suspend) {
         start_due(c, j);
-        sl_rec_reconcile_at(r, cl_cron_next(&j->schedule, j->tz, c->port->wall));
+        sl_rec_reconcile_at(r, cl_cron_next(&j->schedule, j->tz, c->client->wall));
     }
     if (differs(j))
         sl_rec_write(r);
@@ -339,39 +343,39 @@ void cl_cron_changed(void *ctx, struct sl_rec *r) {
 
 bool cl_cron_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
-    struct cronjob *j = cron_of(r);
+    struct cl_cronjob *j = cl_cron_of(r);
     struct sl_jw *b = &w->json;
-    if (j->crowded || !differs(j))
+    if (j->over_limit || !differs(j))
         return false;
     sl_rec_build_guarded(r, "status", w);
     sl_jw_end(b);
     sl_jw_object(b, "status");
-    if (j->want_active.n)
+    if (j->desired_active.n)
         sl_jw_array(b, "active");
     else
         sl_jw_null(b, "active");
-    for (uint32_t i = 0; i < j->want_active.n; i++) {
-        struct job *job = child_of(c, j, j->want_active.v[i].uid);
+    for (uint32_t i = 0; i < j->desired_active.n; i++) {
+        struct cl_job *job = child_of(c, j, j->desired_active.v[i].uid);
         sl_jw_object(b, NULL);
         sl_jw_str(b, "apiVersion", "batch/v1");
         sl_jw_str(b, "kind", "Job");
         sl_jw_str(b, "namespace", sl_rec_ns(r));
-        sl_jw_str(b, "name", j->want_active.v[i].name);
-        sl_jw_str(b, "uid", j->want_active.v[i].uid);
+        sl_jw_str(b, "name", j->desired_active.v[i].name);
+        sl_jw_str(b, "uid", j->desired_active.v[i].uid);
         if (job)
             sl_jw_strf(b, "resourceVersion", "%llu", (unsigned long long)job->rec.rv);
         sl_jw_end(b);
     }
-    if (j->want_active.n)
+    if (j->desired_active.n)
         sl_jw_end(b);
-    if (j->want_schedule)
-        sl_jw_time(b, "lastScheduleTime", j->want_schedule);
-    if (j->want_success)
-        sl_jw_time(b, "lastSuccessfulTime", j->want_success);
+    if (j->desired_schedule)
+        sl_jw_time(b, "lastScheduleTime", j->desired_schedule);
+    if (j->desired_success)
+        sl_jw_time(b, "lastSuccessfulTime", j->desired_success);
     return true;
 }
 
-static void put_local_time(const struct cronjob *j, sl_time at, char out[64]) {
+static void put_local_time(const struct cl_cronjob *j, sl_time at, char out[64]) {
     int64_t s = at / SL_SEC, east = cl_zone_offset(j->tz, s), by = east < 0 ? -east : east;
     char stamp[SL_STAMP_TEXT];
     (void)sl_stamp((s + east) * SL_SEC, stamp);
@@ -383,7 +387,7 @@ static void put_local_time(const struct cronjob *j, sl_time at, char out[64]) {
 }
 
 bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
-    struct cronjob *j = cron_of(r);
+    struct cl_cronjob *j = cl_cron_of(r);
     char when[64];
     (void)ctx;
     yyjson_doc *t = j->template ? yyjson_read(j->template, strlen(j->template), 0) : NULL;
@@ -422,7 +426,7 @@ bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_
 }
 
 void cl_cron_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                           const struct sl_reply *reply) {
+                           const struct sl_kube_reply *reply) {
     (void)ctx;
     if (how == SL_WRITTEN) {
         sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate", "Created job %s", child->name);

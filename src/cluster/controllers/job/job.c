@@ -15,14 +15,14 @@
 
 /* ---- reading ---- */
 
-void cl_job_status_done(struct job_status *s) {
+void cl_job_status_done(struct cl_job_status *s) {
     char **texts[] = {&s->completed_indexes, &s->failed_indexes, &s->uncounted_ok,
                       &s->uncounted_wrong, &s->conditions};
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
 }
 
-static void read_spec(struct job *j, yyjson_val *spec) {
+static void read_spec(struct cl_job *j, yyjson_val *spec) {
     uint64_t hash = sl_json_hash(1, spec);
     if (hash == j->spec)
         return;
@@ -80,10 +80,10 @@ static char *copy_if(const char *s) {
     return *s ? sl_strdup(s) : NULL;
 }
 
-static void read_conditions(struct job *j, yyjson_val *list) {
+static void read_conditions(struct cl_job *j, yyjson_val *list) {
     static const struct {
         const char *type;
-        enum job_end end;
+        enum cl_job_end end;
     } ends[] = {{"FailureTarget", JOB_FAILING},
                 {"SuccessCriteriaMet", JOB_SUCCEEDING},
                 {"Failed", JOB_FAILED},
@@ -104,11 +104,11 @@ static void read_conditions(struct job *j, yyjson_val *list) {
     }
 }
 
-static void read_status(struct job *j, yyjson_val *s) {
+static void read_status(struct cl_job *j, yyjson_val *s) {
     yyjson_val *lists = sl_json_at(s, "uncountedTerminatedPods");
-    struct job_status *v = &j->seen;
+    struct cl_job_status *v = &j->seen;
     cl_job_status_done(v);
-    *v = (struct job_status){
+    *v = (struct cl_job_status){
         .start = sl_json_time(s, "startTime"),
         .completion = sl_json_time(s, "completionTime"),
         .active = sl_json_int(s, "active", 0),
@@ -130,89 +130,89 @@ static void read_status(struct job *j, yyjson_val *s) {
 }
 
 /* What has just become true of it. */
-static void tell_news(struct job *j, uint8_t end, uint8_t suspended, yyjson_val *status) {
+static void report_news(struct cl_job *j, uint8_t end, uint8_t suspended, yyjson_val *status) {
     size_t i, n;
     yyjson_val *v;
     if (suspended != j->suspended && j->suspended)
-        sl_rec_event(&j->rec, JOB_CONTROLLER, false, j->suspended == 2 ? "Suspended" : "Resumed",
+        sl_rec_event(&j->rec, CL_JOB_CONTROLLER, false, j->suspended == 2 ? "Suspended" : "Resumed",
                      j->suspended == 2 ? "Job suspended" : "Job resumed");
-    if (end == j->end || !job_finished(j))
+    if (end == j->end || !cl_job_finished(j))
         return;
     if (j->end == JOB_COMPLETE) {
         if (j->completions != JOB_NONE && j->seen.succeeded > j->completions)
-            sl_rec_event(&j->rec, JOB_CONTROLLER, true, "TooManySucceededPods",
+            sl_rec_event(&j->rec, CL_JOB_CONTROLLER, true, "TooManySucceededPods",
                          "Too many succeeded pods running after completion count reached");
-        sl_rec_event(&j->rec, JOB_CONTROLLER, false, "Completed", "Job completed");
+        sl_rec_event(&j->rec, CL_JOB_CONTROLLER, false, "Completed", "Job completed");
         return;
     }
     yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
         if (strcmp(sl_json_str(v, "type"), "Failed") == 0)
-            sl_rec_event(&j->rec, JOB_CONTROLLER, true, sl_json_str(v, "reason"), "%s",
+            sl_rec_event(&j->rec, CL_JOB_CONTROLLER, true, sl_json_str(v, "reason"), "%s",
                          sl_json_str(v, "message"));
 }
 
 bool cl_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
-    struct job *j = job_of(r);
+    struct cl_job *j = cl_job_of(r);
     uint8_t end = j->end, suspended = j->suspended;
     read_spec(j, yyjson_obj_get(o, "spec"));
     read_status(j, yyjson_obj_get(o, "status"));
     if (j->known && !j->foreign)
-        tell_news(j, end, suspended, yyjson_obj_get(o, "status"));
+        report_news(j, end, suspended, yyjson_obj_get(o, "status"));
     j->known = true;
-    if (job_finished(j)) { /* no pod of it is made any more, and of those there are many */
+    if (cl_job_finished(j)) { /* no pod of it is made any more, and of those there are many */
         free(j->template);
         free(j->selector);
         j->template = j->selector = NULL;
-        cl_job_status_done(&j->want);
-        j->want = (struct job_status){0};
+        cl_job_status_done(&j->desired);
+        j->desired = (struct cl_job_status){0};
     }
     cl_job_list(c, j, j->selector && !j->by_uid && !j->foreign);
     return true;
 }
 
 void cl_job_done(struct sl_rec *r) {
-    struct job *j = job_of(r);
+    struct cl_job *j = cl_job_of(r);
     free(j->template);
     free(j->failure_policy);
     free(j->success_policy);
     free(j->selector);
     cl_job_status_done(&j->seen);
-    cl_job_status_done(&j->want);
+    cl_job_status_done(&j->desired);
 }
 
 /* ---- looking ---- */
 
-static struct pod *next_pod(struct sl_rec *r) {
+static struct cl_pod *next_pod(struct sl_rec *r) {
     while (r && r->kind != K_POD)
         r = r->next;
-    return r ? pod_of(r) : NULL;
+    return r ? cl_pod_of(r) : NULL;
 }
 
-static void free_pods(struct sl_cluster *c, struct job *j) {
+static void free_pods(struct sl_cluster *c, struct cl_job *j) {
     struct sl_rec *next;
     for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r; r = next) {
         next = r->next;
         if (r->kind != K_POD)
             continue;
-        if (r->planned)
-            sl_rec_doom(r);
+        if (r->create_planned)
+            sl_rec_plan_delete(r);
         else
-            cl_job_untrack(pod_of(r));
+            cl_job_untrack(cl_pod_of(r));
     }
 }
 
 /* A finished Job lives so long, if it says so. */
-static void expire(struct sl_cluster *c, struct job *j) {
+static void expire(struct sl_cluster *c, struct cl_job *j) {
     if (j->ttl < 0 || j->rec.deleting)
         return;
     sl_time at = sl_time_add(j->ended, j->ttl * SL_SEC);
-    if (at > c->port->wall) {
+    if (at > c->client->wall) {
         sl_rec_reconcile_at(&j->rec, at);
         return;
     }
     j->rec.foreground = true;
-    sl_rec_doom(&j->rec);
+    sl_rec_plan_delete(&j->rec);
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -220,7 +220,7 @@ static bool same_text(const char *a, const char *b) {
 }
 
 /* What others act on; the rest is counters. */
-static bool differs_in_words(const struct job_status *a, const struct job_status *b) {
+static bool differs_in_words(const struct cl_job_status *a, const struct cl_job_status *b) {
     return a->completion != b->completion ||
            !same_text(a->completed_indexes, b->completed_indexes) ||
            !same_text(a->failed_indexes, b->failed_indexes) ||
@@ -230,50 +230,50 @@ static bool differs_in_words(const struct job_status *a, const struct job_status
            a->failed != b->failed || (a->start && a->start != b->start);
 }
 
-static bool differs(const struct job_status *a, const struct job_status *b) {
+static bool differs(const struct cl_job_status *a, const struct cl_job_status *b) {
     return differs_in_words(a, b) || a->start != b->start || a->active != b->active ||
            a->ready != b->ready || a->terminating != b->terminating || a->lists != b->lists;
 }
 
 void cl_job_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct job *j = job_of(r);
+    struct cl_job *j = cl_job_of(r);
     uint32_t pods;
     if (j->foreign)
         return;
-    if (job_finished(j) || r->deleting) {
+    if (cl_job_finished(j) || r->deleting) {
         free_pods(c, j);
-        if (job_finished(j))
+        if (cl_job_finished(j))
             expire(c, j);
         return;
     }
-    if (j->listed && !j->looked) {
-        j->looked = true;
+    if (j->listed && !j->adoption_checked) {
+        j->adoption_checked = true;
         cl_job_adopt_pods(c, j);
     }
-    if (j->hold > c->port->wall) {
+    if (j->hold > c->client->wall) {
         sl_rec_reconcile_at(r, j->hold);
         return;
     }
     (void)sl_inf_children(c->inf, sl_rec_uid(r->uid), &pods);
-    sl_time again = j->looked_at + pods * LOOK_PER_POD;
-    if (pods > MANY_PODS && again > c->port->mono) {
-        sl_rec_reconcile_at(r, c->port->wall + (again - c->port->mono));
+    sl_time again = j->synced_at + pods * LOOK_PER_POD;
+    if (pods > MANY_PODS && again > c->client->mono) {
+        sl_rec_reconcile_at(r, c->client->wall + (again - c->client->mono));
         return;
     }
-    j->looked_at = c->port->mono;
+    j->synced_at = c->client->mono;
     cl_job_sync(c, j);
-    if (differs_in_words(&j->seen, &j->want))
+    if (differs_in_words(&j->seen, &j->desired))
         sl_rec_write(r);
-    else if (differs(&j->seen, &j->want))
-        sl_rec_write_at(r, c->port->mono + (j->seen.start ? MERGE_DELAY : START_DELAY));
+    else if (differs(&j->seen, &j->desired))
+        sl_rec_write_at(r, c->client->mono + (j->seen.start ? MERGE_DELAY : START_DELAY));
 }
 
 /* Nobody counts its pods any more. */
 void cl_job_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    cl_job_list(c, job_of(r), false);
-    for (struct pod *p = next_pod(sl_inf_children(c->inf, sl_rec_uid(r->uid), NULL)); p;
+    cl_job_list(c, cl_job_of(r), false);
+    for (struct cl_pod *p = next_pod(sl_inf_children(c->inf, sl_rec_uid(r->uid), NULL)); p;
          p = next_pod(p->rec.next))
         sl_rec_enqueue(&p->rec);
 }
@@ -315,11 +315,11 @@ static void put_raw(struct sl_jw *j, const char *key, const char *is) {
 
 bool cl_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     (void)ctx;
-    struct job *j = job_of(r);
-    const struct job_status *was = &j->seen, *is = &j->want;
+    struct cl_job *j = cl_job_of(r);
+    const struct cl_job_status *was = &j->seen, *is = &j->desired;
     struct sl_jw *p = &w->json;
 
-    if (j->foreign || job_finished(j) || r->deleting || !j->look || !differs(was, is))
+    if (j->foreign || cl_job_finished(j) || r->deleting || !j->sync_count || !differs(was, is))
         return false;
     sl_rec_build_guarded(r, "status", w);
     sl_jw_end(p);
@@ -346,7 +346,7 @@ bool cl_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 }
 
 void cl_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply) {
+                    const struct sl_kube_reply *reply) {
     (void)ctx;
     (void)w, (void)reply;
     if (how == SL_WRITTEN || how == SL_WRITE_CONFLICT)

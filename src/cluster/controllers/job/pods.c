@@ -20,86 +20,86 @@
 
 /* ---- ending ---- */
 
-void cl_job_untrack(struct pod *p) {
+void cl_job_untrack(struct cl_pod *p) {
     if (p->untrack || !p->f.tracked)
         return;
     p->untrack = true;
     sl_rec_write(&p->rec);
 }
 
-void cl_job_stop_pod(struct job *j, struct pod *p) {
-    if (!p->rec.planned)
-        sl_rec_event(&j->rec, JOB_CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
+void cl_job_stop_pod(struct cl_job *j, struct cl_pod *p) {
+    if (!p->rec.create_planned)
+        sl_rec_event(&j->rec, CL_JOB_CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
                      p->rec.name);
-    sl_rec_doom(&p->rec);
+    sl_rec_plan_delete(&p->rec);
 }
 
-void cl_job_shed(struct job *j, struct pod *p) {
-    if (p->rec.planned || !p->f.tracked) {
+void cl_job_delete_uncounted(struct cl_job *j, struct cl_pod *p) {
+    if (p->rec.create_planned || !p->f.tracked) {
         cl_job_stop_pod(j, p);
         return;
     }
-    p->shed = true;
+    p->delete_uncounted = true;
     cl_job_untrack(p);
 }
 
 /* ---- whose they are ---- */
 
-static void open_chooser(const struct job *j, struct chooser *s) {
+static void open_chooser(const struct cl_job *j, struct cl_selector *s) {
     yyjson_doc *d = j->selector ? yyjson_read(j->selector, strlen(j->selector), 0) : NULL;
-    *s = (struct chooser){0};
-    cl_chooser_init(s);
-    cl_chooser_read(s, yyjson_doc_get_root(d));
+    *s = (struct cl_selector){0};
+    cl_selector_init(s);
+    cl_selector_read(s, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
 }
 
 /* Asked at every look, so what was found out holds as long as the labels do. */
-bool cl_job_owns(const struct job *j, struct pod *p) {
+bool cl_job_owns(const struct cl_job *j, struct cl_pod *p) {
     uint64_t hash = sl_hash_u64(j->selector_hash, p->f.labels);
-    struct chooser s;
-    if (p->rec.planned || !j->selector || p->chosen == hash)
+    struct cl_selector s;
+    if (p->rec.create_planned || !j->selector || p->chosen == hash)
         return true;
     open_chooser(j, &s);
-    bool yes = !s.some || cl_chooses(&s, p->labels);
-    cl_chooser_done(&s);
+    bool yes = !s.some || cl_selector_matches(&s, p->labels);
+    cl_selector_done(&s);
     p->chosen = yes ? hash : 0;
     return yes;
 }
 
-void cl_job_let_go(struct pod *p) {
-    p->shed = false;
+void cl_job_release_pod(struct cl_pod *p) {
+    p->delete_uncounted = false;
     if (p->rec.deleting) /* it will not be anybody's: nothing is to hold it back */
         cl_job_untrack(p);
     else
         cl_release(&p->rec, &p->adopt);
 }
 
-static bool may_adopt(const struct sl_rec *job, const struct pod *p) {
-    const struct job *j = (const struct job *)(const void *)job;
-    return job->ns == p->rec.ns && !job->planned && !job->deleting && !job->doomed && !j->foreign &&
-           j->selector;
+static bool may_adopt(const struct sl_rec *job, const struct cl_pod *p) {
+    const struct cl_job *j = (const struct cl_job *)(const void *)job;
+    return job->ns == p->rec.ns && !job->create_planned && !job->deleting && !job->delete_planned &&
+           !j->foreign && j->selector;
 }
 
 /* Ended ones, too: they count. */
-static bool is_orphan(const struct pod *p) {
-    return !p->rec.owner && !p->rec.planned && !p->rec.deleting && !p->rec.doomed && !p->adopt.by &&
-           p->labels;
+static bool is_orphan(const struct cl_pod *p) {
+    return !p->rec.owner && !p->rec.create_planned && !p->rec.deleting && !p->rec.delete_planned &&
+           !p->adopt.by && p->labels;
 }
 
-static void adopt_if_chosen(struct sl_cluster *c, struct sl_rec *job, struct pod *p) {
-    struct chooser s;
+static void adopt_if_chosen(struct sl_cluster *c, struct sl_rec *job, struct cl_pod *p) {
+    struct cl_selector s;
     if (!may_adopt(job, p))
         return;
-    open_chooser(job_of(job), &s);
-    if (cl_chooses(&s, p->labels)) {
+    open_chooser(cl_job_of(job), &s);
+    if (cl_selector_matches(&s, p->labels)) {
         cl_adopt(&p->rec, &p->adopt, job);
-        job_of(job)->hold = c->port->wall + ADOPT_TIME;
+        cl_job_of(job)->hold = c->client->wall + ADOPT_TIME;
     }
-    cl_chooser_done(&s);
+    cl_selector_done(&s);
 }
 
 /* Most Jobs choose by their uid, which the pod says; the others are few. */
-static void find_job(struct sl_cluster *c, struct pod *p) {
+static void find_job(struct sl_cluster *c, struct cl_pod *p) {
     if (!is_orphan(p))
         return;
     if (strstr(p->labels, JOB_UID)) {
@@ -110,41 +110,41 @@ static void find_job(struct sl_cluster *c, struct pod *p) {
             adopt_if_chosen(c, r, p);
         yyjson_doc_free(d);
     }
-    for (uint32_t i = 0; i < c->choosy.n && !p->adopt.by; i++)
-        adopt_if_chosen(c, c->inf->recs.v[c->choosy.v[i]], p);
+    for (uint32_t i = 0; i < c->jobs_with_selector.n && !p->adopt.by; i++)
+        adopt_if_chosen(c, c->inf->recs.v[c->jobs_with_selector.v[i]], p);
 }
 
-void cl_job_adopt_pods(struct sl_cluster *c, struct job *j) {
-    struct chooser s;
+void cl_job_adopt_pods(struct sl_cluster *c, struct cl_job *j) {
+    struct cl_selector s;
     uint32_t at = 0;
     open_chooser(j, &s);
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));) {
-        struct pod *p = pod_of(r);
-        if (!is_orphan(p) || !may_adopt(&j->rec, p) || !cl_chooses(&s, p->labels))
+        struct cl_pod *p = cl_pod_of(r);
+        if (!is_orphan(p) || !may_adopt(&j->rec, p) || !cl_selector_matches(&s, p->labels))
             continue;
         cl_adopt(r, &p->adopt, &j->rec);
-        j->hold = c->port->wall + ADOPT_TIME;
+        j->hold = c->client->wall + ADOPT_TIME;
     }
-    cl_chooser_done(&s);
+    cl_selector_done(&s);
 }
 
-void cl_job_list(struct sl_cluster *c, struct job *j, bool listed) {
+void cl_job_list(struct sl_cluster *c, struct cl_job *j, bool listed) {
     if (listed == j->listed)
         return;
     j->listed = listed;
     if (listed) {
-        *sl_vec_push(&c->choosy) = j->rec.id;
+        *sl_vec_push(&c->jobs_with_selector) = j->rec.id;
         return;
     }
-    for (uint32_t i = 0; i < c->choosy.n; i++)
-        if (c->choosy.v[i] == j->rec.id) {
-            c->choosy.v[i] = sl_vec_last(&c->choosy);
-            c->choosy.n--;
+    for (uint32_t i = 0; i < c->jobs_with_selector.n; i++)
+        if (c->jobs_with_selector.v[i] == j->rec.id) {
+            c->jobs_with_selector.v[i] = sl_vec_last(&c->jobs_with_selector);
+            c->jobs_with_selector.n--;
             return;
         }
 }
 
-void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_jw *j) {
+void cl_job_put_finalizers(const struct sl_cluster *c, const struct cl_pod *p, struct sl_jw *j) {
     const struct sl_rec *r = sl_inf_by_uid(c->inf, p->adopt.release ? p->rec.owner : p->adopt.by);
     bool takes = !p->adopt.release;
     if (!r || r->kind != K_JOB || takes == p->f.tracked)
@@ -159,16 +159,16 @@ void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, stru
 
 /* ---- what changed ---- */
 
-void cl_job_pod_changed(struct sl_cluster *c, struct pod *p) {
+void cl_job_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
     if (!p->f.tracked)
         p->untrack = false; /* done; it may get the finalizer again from another Job */
-    if (p->shed && !p->f.tracked) {
+    if (p->delete_uncounted && !p->f.tracked) {
         struct sl_rec *owner = sl_inf_by_uid(c->inf, p->rec.owner);
         if (owner && owner->kind == K_JOB)
-            cl_job_stop_pod(job_of(owner), p);
+            cl_job_stop_pod(cl_job_of(owner), p);
         else
-            sl_rec_doom(&p->rec);
-        p->shed = false;
+            sl_rec_plan_delete(&p->rec);
+        p->delete_uncounted = false;
     }
     if (p->f.tracked && !sl_inf_by_uid(c->inf, p->rec.owner))
         cl_job_untrack(p);
@@ -176,13 +176,13 @@ void cl_job_pod_changed(struct sl_cluster *c, struct pod *p) {
 }
 
 /* Its name is free. */
-void cl_job_pod_gone(struct sl_cluster *c, struct pod *p) {
+void cl_job_pod_gone(struct sl_cluster *c, struct cl_pod *p) {
     struct sl_rec *owner = sl_inf_by_uid(c->inf, p->rec.owner);
     if (owner && owner->kind == K_JOB)
-        job_of(owner)->low = 0;
+        cl_job_of(owner)->low = 0;
 }
 
-static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     (void)c;
     if (!p->untrack || !p->f.tracked)
         return false;
@@ -191,12 +191,12 @@ static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
     return true;
 }
 
-const struct pod_writer cl_job_pod_writer = {build, NULL};
+const struct cl_pod_writer cl_job_pod_writer = {build, NULL};
 
 /* ---- making ---- */
 
 /* "<job>", or "<job>-<index>", short enough that five letters can follow. */
-static void base_of(const struct job *j, int32_t index, char out[SL_REC_NAME]) {
+static void base_of(const struct cl_job *j, int32_t index, char out[SL_REC_NAME]) {
     char tail[16] = "";
     if (index != JOB_NONE)
         sl_fmt(tail, sizeof tail, "-%d", index);
@@ -205,7 +205,7 @@ static void base_of(const struct job *j, int32_t index, char out[SL_REC_NAME]) {
 
 /* The first name that nobody has. It follows from the names that are taken: whoever starts anew and
  * sees the same pods tries the same name, also if its last create is still on its way. */
-static void name_of(struct sl_cluster *c, struct job *j, int32_t index, char out[SL_REC_NAME]) {
+static void name_of(struct sl_cluster *c, struct cl_job *j, int32_t index, char out[SL_REC_NAME]) {
     char base[SL_REC_NAME];
     base_of(j, index, base);
     uint64_t k = index == JOB_NONE ? j->low : 0;
@@ -216,14 +216,15 @@ static void name_of(struct sl_cluster *c, struct job *j, int32_t index, char out
         j->low = k + 1;
 }
 
-void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const struct pod *before) {
+void cl_job_add_pod(struct sl_cluster *c, struct cl_job *j, int32_t index,
+                    const struct cl_pod *before) {
     char name[SL_REC_NAME];
     name_of(c, j, index, name);
-    struct pod *p = pod_of(sl_rec_plan(&j->rec, K_POD, name));
+    struct cl_pod *p = cl_pod_of(sl_rec_plan_create(&j->rec, K_POD, name));
     p->f.index = index;
     p->f.tracked = true;
     if (before) {
-        bool ignored = cl_job_judge(j, before, NULL) == JOB_IGNORE;
+        bool ignored = cl_job_failure_action(j, before, NULL) == JOB_IGNORE;
         p->f.index_failures = before->f.index_failures + !ignored;
         p->f.index_ignored = before->f.index_ignored + ignored;
     }
@@ -251,13 +252,13 @@ static void add_env(yyjson_mut_doc *d, yyjson_mut_val *spec, const char *list) {
 }
 
 struct edit {
-    const struct job *j;
-    const struct pod *p;
+    const struct cl_job *j;
+    const struct cl_pod *p;
 };
 
 static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     const struct edit *e = ctx;
-    const struct pod_facts *f = &e->p->f;
+    const struct cl_pod_facts *f = &e->p->f;
     yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
     char number[16], host[SL_REC_NAME];
     sl_fmt(number, sizeof number, "%d", f->index);
@@ -278,31 +279,32 @@ static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
 }
 
 bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
-    struct job *j = job_of(r);
-    struct pod *p = pod_of(child);
+    struct cl_job *j = cl_job_of(r);
+    struct cl_pod *p = cl_pod_of(child);
     char generate[SL_REC_NAME + 1];
     (void)ctx;
     if (!j->template || j->suspend || j->end != JOB_RUNS)
         return false;
     base_of(j, p->f.index, generate);
     sl_fmt(generate + strlen(generate), 2, "-");
-    return cl_pod_put(body, &(struct pod_body){.template = j->template,
-                                               .owner = r,
-                                               .name = child->name,
-                                               .generate_name = generate,
-                                               .finalizer = TRACKING,
-                                               .edit = j->indexed ? edit : NULL,
-                                               .ctx = &(struct edit){j, p}});
+    return cl_pod_put(body, &(struct cl_pod_body){.template = j->template,
+                                                  .owner = r,
+                                                  .name = child->name,
+                                                  .generate_name = generate,
+                                                  .finalizer = TRACKING,
+                                                  .edit = j->indexed ? edit : NULL,
+                                                  .ctx = &(struct edit){j, p}});
 }
 
 void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
-                          const struct sl_reply *reply) {
+                          const struct sl_kube_reply *reply) {
     (void)ctx;
     if (how == SL_WRITTEN) {
-        sl_rec_event(r, JOB_CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
+        sl_rec_event(r, CL_JOB_CONTROLLER, false, "SuccessfulCreate", "Created pod: %s",
+                     child->name);
     } else if (how == SL_WRITE_REFUSED) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
-        sl_rec_event(r, JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
+        sl_rec_event(r, CL_JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
                      sl_json_str(yyjson_doc_get_root(d), "message"));
         yyjson_doc_free(d);
     }
@@ -315,9 +317,10 @@ static int by(int64_t a, int64_t b) {
 }
 
 int cl_job_pod_rank(const void *a, const void *b) {
-    const struct pod *x = *(struct pod *const *)a, *y = *(struct pod *const *)b;
-    static const uint8_t order[] = {[POD_PENDING] = 0, [POD_UNKNOWN] = 1, [POD_RUNNING] = 2};
-    int r = by(!x->rec.planned, !y->rec.planned);
+    const struct cl_pod *x = *(struct cl_pod *const *)a, *y = *(struct cl_pod *const *)b;
+    static const uint8_t order[] = {
+        [CL_POD_PENDING] = 0, [CL_POD_UNKNOWN] = 1, [CL_POD_RUNNING] = 2};
+    int r = by(!x->rec.create_planned, !y->rec.create_planned);
     r = r ? r : by(x->f.node != 0, y->f.node != 0);
     r = r ? r : by(order[x->f.phase], order[y->f.phase]);
     r = r ? r : by(x->f.ready_since != 0, y->f.ready_since != 0);

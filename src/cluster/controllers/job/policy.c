@@ -46,24 +46,25 @@ static const char *match_conditions(yyjson_val *patterns, yyjson_val *conditions
     return NULL;
 }
 
-static enum job_verdict verdict_of(const char *action) {
+static enum cl_job_failure_action verdict_of(const char *action) {
     static const char *const words[] = {[JOB_COUNT] = "Count",
                                         [JOB_IGNORE] = "Ignore",
                                         [JOB_FAIL_INDEX] = "FailIndex",
                                         [JOB_FAIL_JOB] = "FailJob"};
     for (size_t i = 0; i < SL_LEN(words); i++)
         if (strcmp(words[i], action) == 0)
-            return (enum job_verdict)i;
+            return (enum cl_job_failure_action)i;
     return JOB_COUNT;
 }
 
-enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct sl_buf *why) {
+enum cl_job_failure_action cl_job_failure_action(const struct cl_job *j, const struct cl_pod *p,
+                                                 struct sl_buf *why) {
     if (!j->failure_policy)
         return JOB_COUNT;
     yyjson_doc *policy = yyjson_read(j->failure_policy, strlen(j->failure_policy), 0);
     yyjson_doc *seen = p->failure ? yyjson_read(p->failure, strlen(p->failure), 0) : NULL;
     yyjson_val *root = yyjson_doc_get_root(seen), *rule;
-    enum job_verdict verdict = JOB_COUNT;
+    enum cl_job_failure_action verdict = JOB_COUNT;
     size_t i, n;
     yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(policy), "rules"), i, n, rule) {
         const char *action = sl_json_str(rule, "action"), *ns = sl_rec_ns(&p->rec);
@@ -93,10 +94,11 @@ enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct s
     return verdict;
 }
 
-static bool rule_is_met(const struct job *j, yyjson_val *rule, const struct indexes *succeeded) {
+static bool rule_is_met(const struct cl_job *j, yyjson_val *rule,
+                        const struct cl_indexes *succeeded) {
     const char *text = sl_json_str(rule, "succeededIndexes");
     int64_t count = sl_json_int(rule, "succeededCount", JOB_NONE);
-    struct indexes needed = {0};
+    struct cl_indexes needed = {0};
     if (!*text)
         return count != JOB_NONE && cl_indexes_count(succeeded) >= count;
     cl_indexes_read(text, (int32_t)j->completions, &needed);
@@ -105,7 +107,7 @@ static bool rule_is_met(const struct job *j, yyjson_val *rule, const struct inde
     return all > 0 && (have == all || (count != JOB_NONE && have >= count));
 }
 
-int32_t cl_job_criteria(const struct job *j, const struct indexes *succeeded) {
+int32_t cl_job_success_rule(const struct cl_job *j, const struct cl_indexes *succeeded) {
     if (!j->success_policy || !succeeded->n)
         return -1;
     yyjson_doc *policy = yyjson_read(j->success_policy, strlen(j->success_policy), 0);

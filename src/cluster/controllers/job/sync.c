@@ -16,11 +16,11 @@
 #define BACKOFF_MAX (10 * SL_MINUTE)
 #define MAX_MESSAGE 1024u
 
-typedef SL_VEC(struct pod *) pod_list;
+typedef SL_VEC(struct cl_pod *) pod_list;
 
 struct look {
     struct sl_cluster *c;
-    struct job *j;
+    struct cl_job *j;
     sl_time now, again; /* wall: when to look again; 0: not by itself */
     pod_list pods;      /* all of them */
     pod_list ok, wrong; /* ended and not yet counted anywhere, according to what is seen */
@@ -34,24 +34,24 @@ struct look {
     int64_t unsettled;   /* of those, who may still succeed */
     int64_t leaving;     /* of those, who does not know it yet: the place is not free */
     int64_t succeeded, failed;
-    struct indexes completed, done, failed_indexes;
-    enum job_end end;
+    struct cl_indexes completed, done, failed_indexes;
+    enum cl_job_end end;
     const char *reason;
     struct sl_buf message;
 };
 
 /* ---- what is true ---- */
 
-static bool is_failed(const struct job *j, const struct pod *p) {
-    if (p->f.phase == POD_FAILED)
+static bool is_failed(const struct cl_job *j, const struct cl_pod *p) {
+    if (p->f.phase == CL_POD_FAILED)
         return true;
     /* A pod that is deleted may never get to say that it failed; one that has no node never will.
      */
-    return p->rec.deleting && p->f.phase != POD_SUCCEEDED && !p->shed &&
+    return p->rec.deleting && p->f.phase != CL_POD_SUCCEEDED && !p->delete_uncounted &&
            (!j->replace_failed || !p->f.node);
 }
 
-static bool has_place(const struct job *j, const struct pod *p) {
+static bool has_place(const struct cl_job *j, const struct cl_pod *p) {
     return !j->indexed || (p->f.index >= 0 && p->f.index < j->completions);
 }
 
@@ -71,13 +71,13 @@ static void read_list(struct look *l, const char *text, struct sl_jw *keep, int6
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
         struct sl_rec *r = sl_inf_by_uid(l->c->inf, sl_rec_uid(sl_json_text(v)));
-        bool there = r && r->kind == K_POD && pod_of(r)->f.tracked;
+        bool there = r && r->kind == K_POD && cl_pod_of(r)->f.tracked;
         ++*listed;
         if (!there) {
             ++*drained;
             continue;
         }
-        pod_of(r)->job_look = l->j->look;
+        cl_pod_of(r)->job_sync = l->j->sync_count;
         keep_text(keep, sl_json_text(v));
         l->kept++;
     }
@@ -85,32 +85,32 @@ static void read_list(struct look *l, const char *text, struct sl_jw *keep, int6
 }
 
 /* A pod that was to be given up and ended by itself before its finalizer went: it counts. */
-static void unshed(struct pod *p) {
-    if (p->shed && pod_ended(p) && p->f.tracked)
-        p->shed = p->untrack = false;
+static void unshed(struct cl_pod *p) {
+    if (p->delete_uncounted && cl_pod_ended(p) && p->f.tracked)
+        p->delete_uncounted = p->untrack = false;
 }
 
 static void gather(struct look *l) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     for (struct sl_rec *r = sl_inf_children(l->c->inf, sl_rec_uid(j->rec.uid), NULL); r;
          r = r->next) {
         if (r->kind != K_POD)
             continue;
-        struct pod *p = pod_of(r);
+        struct cl_pod *p = cl_pod_of(r);
         if (!cl_job_owns(j, p)) {
-            cl_job_let_go(p);
+            cl_job_release_pod(p);
             continue;
         }
         unshed(p);
         *sl_vec_push(&l->pods) = p;
         p->delayed = false;
-        if (pod_active(p))
+        if (cl_pod_active(p))
             *sl_vec_push(&l->active) = p;
-        else if (!pod_ended(p))
+        else if (!cl_pod_ended(p))
             l->terminating++, l->unsettled += !is_failed(j, p), l->leaving += !r->deleting;
-        if (r->planned || !p->f.tracked || p->job_look == j->look || !has_place(j, p))
+        if (r->create_planned || !p->f.tracked || p->job_sync == j->sync_count || !has_place(j, p))
             continue;
-        if (p->f.phase == POD_SUCCEEDED && !p->shed &&
+        if (p->f.phase == CL_POD_SUCCEEDED && !p->delete_uncounted &&
             !(j->indexed && cl_indexes_has(&l->completed, p->f.index)))
             *sl_vec_push(&l->ok) = p;
         else if (is_failed(j, p))
@@ -120,11 +120,11 @@ static void gather(struct look *l) {
 
 /* Failures since the last success, counted once per pod. */
 static void note_ends(struct look *l) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     sl_time success = 0;
     int32_t fresh = 0;
     for (uint32_t i = 0; i < l->ok.n; i++) {
-        struct pod *p = l->ok.v[i];
+        struct cl_pod *p = l->ok.v[i];
         if (p->ended)
             continue;
         p->ended = p->f.finished ? p->f.finished : l->now;
@@ -134,7 +134,7 @@ static void note_ends(struct look *l) {
     if (fresh)
         j->failures = 0, j->last_failure = 0;
     for (uint32_t i = 0; i < l->wrong.n; i++) {
-        struct pod *p = l->wrong.v[i];
+        struct cl_pod *p = l->wrong.v[i];
         if (p->ended)
             continue;
         p->ended = p->f.finished ? p->f.finished : l->now;
@@ -145,12 +145,12 @@ static void note_ends(struct look *l) {
     }
 }
 
-static bool is_ignored(const struct look *l, const struct pod *p) {
-    return cl_job_judge(l->j, p, NULL) == JOB_IGNORE;
+static bool is_ignored(const struct look *l, const struct cl_pod *p) {
+    return cl_job_failure_action(l->j, p, NULL) == JOB_IGNORE;
 }
 
 static void count(struct look *l) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     l->succeeded = j->seen.succeeded + l->listed_ok + l->ok.n;
     l->failed = j->seen.failed + l->listed_wrong;
     for (uint32_t i = 0; i < l->wrong.n; i++)
@@ -165,7 +165,7 @@ static void count(struct look *l) {
         return;
     cl_indexes_read(j->seen.failed_indexes, (int32_t)j->completions, &l->failed_indexes);
     for (uint32_t i = 0; i < l->wrong.n; i++) {
-        enum job_verdict v = cl_job_judge(j, l->wrong.v[i], NULL);
+        enum cl_job_failure_action v = cl_job_failure_action(j, l->wrong.v[i], NULL);
         if (v == JOB_FAIL_INDEX ||
             (v != JOB_IGNORE && l->wrong.v[i]->f.index_failures >= j->per_index))
             cl_indexes_add(&l->failed_indexes, l->wrong.v[i]->f.index);
@@ -174,7 +174,7 @@ static void count(struct look *l) {
 
 /* ---- has it come to its end? ---- */
 
-static void ends(struct look *l, enum job_end end, const char *reason, const char *message) {
+static void ends(struct look *l, enum cl_job_end end, const char *reason, const char *message) {
     l->end = end;
     l->reason = reason;
     sl_buf_clear(&l->message);
@@ -189,7 +189,7 @@ static void look_again(struct look *l, sl_time at) {
 static bool restarted_too_often(const struct look *l) {
     int64_t n = 0;
     for (uint32_t i = 0; i < l->pods.n; i++)
-        if (l->pods.v[i]->f.phase == POD_RUNNING || l->pods.v[i]->f.phase == POD_PENDING)
+        if (l->pods.v[i]->f.phase == CL_POD_RUNNING || l->pods.v[i]->f.phase == CL_POD_PENDING)
             n += l->pods.v[i]->f.restarts;
     return l->j->on_failure && (l->j->backoff_limit == 0 ? n > 0 : n >= l->j->backoff_limit);
 }
@@ -197,7 +197,7 @@ static bool restarted_too_often(const struct look *l) {
 static bool failed_by_policy(struct look *l) {
     for (uint32_t i = 0; l->j->failure_policy && i < l->wrong.n; i++) {
         sl_buf_clear(&l->message);
-        if (cl_job_judge(l->j, l->wrong.v[i], &l->message) != JOB_FAIL_JOB)
+        if (cl_job_failure_action(l->j, l->wrong.v[i], &l->message) != JOB_FAIL_JOB)
             continue;
         l->end = JOB_FAILING;
         l->reason = "PodFailurePolicy";
@@ -207,7 +207,7 @@ static bool failed_by_policy(struct look *l) {
 }
 
 static bool past_deadline(struct look *l) {
-    const struct job *j = l->j;
+    const struct cl_job *j = l->j;
     if (j->deadline < 0 || !j->seen.start || j->suspend)
         return false;
     sl_time at = sl_time_add(j->seen.start, j->deadline * SL_SEC);
@@ -218,7 +218,7 @@ static bool past_deadline(struct look *l) {
 }
 
 static void judge_indexes(struct look *l) {
-    const struct job *j = l->j;
+    const struct cl_job *j = l->j;
     int64_t failed = cl_indexes_count(&l->failed_indexes);
     int32_t rule;
     char text[64];
@@ -229,7 +229,7 @@ static void judge_indexes(struct look *l) {
              "Job has exceeded the specified maximal number of failed indexes");
     else if (failed > 0 && failed + l->succeeded >= j->completions)
         ends(l, JOB_FAILING, "FailedIndexes", "Job has failed indexes");
-    else if ((rule = cl_job_criteria(j, &l->done)) >= 0) {
+    else if ((rule = cl_job_success_rule(j, &l->done)) >= 0) {
         sl_fmt(text, sizeof text, "Matched rules at index %d", rule);
         ends(l, JOB_SUCCEEDING, "SuccessPolicy", text);
     }
@@ -237,9 +237,9 @@ static void judge_indexes(struct look *l) {
 
 /* An end that was written is kept, whatever else has become true since. */
 static void judge(struct look *l) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     if (j->end != JOB_RUNS)
-        l->end = (enum job_end)j->end;
+        l->end = (enum cl_job_end)j->end;
     else if (failed_by_policy(l))
         ;
     else if (l->failed > j->backoff_limit || restarted_too_often(l))
@@ -252,7 +252,7 @@ static void judge(struct look *l) {
 /* ---- which pods should it have? ---- */
 
 static int by_index(const void *a, const void *b) {
-    const struct pod *x = *(struct pod *const *)a, *y = *(struct pod *const *)b;
+    const struct cl_pod *x = *(struct cl_pod *const *)a, *y = *(struct cl_pod *const *)b;
     if (x->f.index != y->f.index)
         return x->f.index < y->f.index ? -1 : 1;
     int64_t m = (int64_t)x->f.index_failures + x->f.index_ignored;
@@ -264,15 +264,15 @@ static int by_index(const void *a, const void *b) {
 
 /* The last failure of each index that is to be tried again: it keeps the count of the index. */
 static void delay_failures(struct look *l) {
-    const struct job *j = l->j;
-    struct indexes busy = {0};
+    const struct cl_job *j = l->j;
+    struct cl_indexes busy = {0};
     if (j->per_index == JOB_NONE || l->end != JOB_RUNS)
         return;
     for (uint32_t i = 0; i < l->active.n; i++)
         if (l->active.v[i]->f.index >= 0)
             cl_indexes_add(&busy, l->active.v[i]->f.index);
     if (l->wrong.n > 1)
-        qsort(l->wrong.v, l->wrong.n, sizeof(struct pod *), by_index);
+        qsort(l->wrong.v, l->wrong.n, sizeof(struct cl_pod *), by_index);
     for (uint32_t i = 0; i < l->wrong.n; i++) {
         int32_t index = l->wrong.v[i]->f.index;
         bool last = i + 1 == l->wrong.n || l->wrong.v[i + 1]->f.index != index;
@@ -292,13 +292,13 @@ static sl_time backoff_until(int64_t failures, sl_time last) {
 
 /* Takes the pod out of the active ones. */
 static void give_up(struct look *l, uint32_t i, bool counted) {
-    struct pod *p = l->active.v[i];
+    struct cl_pod *p = l->active.v[i];
     l->active.v[i] = NULL;
-    l->terminating += !p->rec.planned || p->rec.sent;
+    l->terminating += !p->rec.create_planned || p->rec.sent;
     if (counted)
         cl_job_stop_pod(l->j, p);
     else
-        cl_job_shed(l->j, p);
+        cl_job_delete_uncounted(l->j, p);
 }
 
 static void close_ranks(struct look *l) {
@@ -312,11 +312,11 @@ static void close_ranks(struct look *l) {
 /* All, or as many as are too many; of an index one stays, the one that got farthest. Returns
  * whether any went. */
 static bool remove_pods(struct look *l, int64_t surplus) {
-    const struct job *j = l->j;
-    struct indexes seen = {0};
+    const struct cl_job *j = l->j;
+    struct cl_indexes seen = {0};
     int64_t gone = 0;
     if (l->active.n > 1)
-        qsort(l->active.v, l->active.n, sizeof(struct pod *), cl_job_pod_rank);
+        qsort(l->active.v, l->active.n, sizeof(struct cl_pod *), cl_job_pod_rank);
     for (uint32_t i = l->active.n; j->indexed && i-- > 0;) {
         int32_t index = l->active.v[i]->f.index;
         if (has_place(j, l->active.v[i]) && !cl_indexes_has(&seen, index)) {
@@ -335,7 +335,7 @@ static bool remove_pods(struct look *l, int64_t surplus) {
 }
 
 /* The failed pod that a new one of this index replaces. They are sorted. */
-static const struct pod *before_of(const struct look *l, int32_t index) {
+static const struct cl_pod *before_of(const struct look *l, int32_t index) {
     uint32_t lo = 0, hi = l->wrong.n;
     if (l->j->per_index == JOB_NONE)
         return NULL;
@@ -352,19 +352,19 @@ static const struct pod *before_of(const struct look *l, int32_t index) {
 }
 
 static void add_indexed(struct look *l, int64_t n) {
-    struct job *j = l->j;
-    struct indexes taken = {0};
+    struct cl_job *j = l->j;
+    struct cl_indexes taken = {0};
     cl_indexes_join(&taken, &l->done);
     cl_indexes_join(&taken, &l->failed_indexes);
     for (uint32_t i = 0; i < l->pods.n; i++) {
-        const struct pod *p = l->pods.v[i];
-        bool free = pod_ended(p) || (j->replace_failed ? is_failed(j, p) : p->rec.deleting);
+        const struct cl_pod *p = l->pods.v[i];
+        bool free = cl_pod_ended(p) || (j->replace_failed ? is_failed(j, p) : p->rec.deleting);
         if (!free && p->f.index >= 0 && !p->rec.gone)
             cl_indexes_add(&taken, p->f.index);
     }
     for (int32_t i = cl_indexes_free(&taken, 0); n > 0 && i < j->completions;
          i = cl_indexes_free(&taken, i + 1)) {
-        const struct pod *before = before_of(l, i);
+        const struct cl_pod *before = before_of(l, i);
         n--; /* one that waits has its place among those that run */
         if (before) {
             int64_t failures = (int64_t)before->f.index_failures + before->f.index_ignored + 1;
@@ -380,7 +380,7 @@ static void add_indexed(struct look *l, int64_t n) {
 }
 
 static void manage(struct look *l) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     int64_t active = l->active.n, want = j->suspend ? 0 : j->parallelism;
     if (!j->suspend && j->completions == JOB_NONE) {
         want = l->succeeded > 0 ? active : want;
@@ -446,7 +446,7 @@ static void recall_reason(struct look *l, yyjson_mut_doc *d, const char *type) {
 }
 
 static char *conditions(struct look *l, bool last) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     bool failing = l->end == JOB_FAILING;
     const char *interim = failing ? "FailureTarget" : "SuccessCriteriaMet";
     uint8_t suspended = j->suspend ? 2 : j->suspended ? 1 : 0;
@@ -479,7 +479,7 @@ static char *take(struct sl_jw *j) {
     return j->b->len ? sl_strdup(sl_buf_str(j->b)) : NULL;
 }
 
-static void keep_uid(struct look *l, struct sl_jw *j, const struct pod *p) {
+static void keep_uid(struct look *l, struct sl_jw *j, const struct cl_pod *p) {
     if (l->kept >= JOB_MAX_UNCOUNTED)
         return;
     keep_text(j, p->rec.uid);
@@ -488,15 +488,15 @@ static void keep_uid(struct look *l, struct sl_jw *j, const struct pod *p) {
 
 /* Who may lose the finalizer, and who is to be counted before. */
 static void settle_pods(struct look *l) {
-    struct job *j = l->j;
+    struct cl_job *j = l->j;
     for (uint32_t i = 0; i < l->pods.n; i++) {
-        struct pod *p = l->pods.v[i];
+        struct cl_pod *p = l->pods.v[i];
         bool failed = is_failed(j, p), stopping = l->end != JOB_RUNS;
-        if (p->rec.gone || p->rec.planned || !p->f.tracked)
+        if (p->rec.gone || p->rec.create_planned || !p->f.tracked)
             continue;
-        if (p->job_look == j->look) {
+        if (p->job_sync == j->sync_count) {
             cl_job_untrack(p);
-        } else if (p->f.phase == POD_SUCCEEDED) {
+        } else if (p->f.phase == CL_POD_SUCCEEDED) {
             if (!has_place(j, p) || (j->indexed && cl_indexes_has(&l->completed, p->f.index)))
                 cl_job_untrack(p);
             else if (!j->indexed)
@@ -513,27 +513,27 @@ static void settle_pods(struct look *l) {
 }
 
 static void want_status(struct look *l) {
-    struct job *j = l->j;
-    struct job_status *w = &j->want;
+    struct cl_job *j = l->j;
+    struct cl_job_status *w = &j->desired;
     int64_t ready = 0, there = 0, planned = 0;
     struct sl_buf text;
     for (uint32_t i = 0; i < l->active.n; i++) {
         ready += l->active.v[i]->f.ready_since != 0;
-        there += !l->active.v[i]->rec.planned;
-        planned += l->active.v[i]->rec.planned;
+        there += !l->active.v[i]->rec.create_planned;
+        planned += l->active.v[i]->rec.create_planned;
     }
     bool last = l->end != JOB_RUNS && there + planned + l->terminating == 0;
     cl_job_status_done(w);
-    *w = (struct job_status){.start = j->seen.start,
-                             .completion = last && l->end == JOB_SUCCEEDING ? l->now : 0,
-                             .active = there,
-                             .ready = ready,
-                             .terminating = l->terminating,
-                             .succeeded = last || j->indexed ? l->succeeded
-                                                             : j->seen.succeeded + l->drained_ok,
-                             .failed = last ? l->failed : j->seen.failed + l->drained_wrong,
-                             .conditions = conditions(l, last),
-                             .lists = true};
+    *w = (struct cl_job_status){.start = j->seen.start,
+                                .completion = last && l->end == JOB_SUCCEEDING ? l->now : 0,
+                                .active = there,
+                                .ready = ready,
+                                .terminating = l->terminating,
+                                .succeeded = last || j->indexed ? l->succeeded
+                                                                : j->seen.succeeded + l->drained_ok,
+                                .failed = last ? l->failed : j->seen.failed + l->drained_wrong,
+                                .conditions = conditions(l, last),
+                                .lists = true};
     if (!w->start && !j->suspend)
         w->start = l->now;
     if (j->suspend && j->suspended != 2)
@@ -557,9 +557,9 @@ static void want_status(struct look *l) {
     sl_buf_done(&text);
 }
 
-void cl_job_sync(struct sl_cluster *c, struct job *j) {
-    struct look l = {.c = c, .j = j, .now = c->port->wall};
-    j->look++;
+void cl_job_sync(struct sl_cluster *c, struct cl_job *j) {
+    struct look l = {.c = c, .j = j, .now = c->client->wall};
+    j->sync_count++;
     sl_buf_init(&l.kept_ok, CL_MAX_COPY);
     sl_buf_init(&l.kept_wrong, CL_MAX_COPY);
     l.keep_ok = SL_JW(&l.kept_ok);

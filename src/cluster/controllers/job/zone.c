@@ -28,7 +28,7 @@ struct when {
     int32_t month, week, day, seconds;
 };
 
-struct cron_zone {
+struct cl_cron_zone {
     uint32_t n;
     int32_t first;            /* offset before the first turn */
     bool ruled, saves;        /* the footer says what comes after; it has summer time */
@@ -92,7 +92,7 @@ static const char *day_of(const char *s, struct when *w) {
     return s && *s == '/' ? span(s + 1, &w->seconds) : s;
 }
 
-static bool read_rule(const char *s, struct cron_zone *z) {
+static bool read_rule(const char *s, struct cl_cron_zone *z) {
     s = skip_name(s);
     s = s ? span(s, &z->standard) : NULL;
     if (!s)
@@ -145,7 +145,7 @@ static size_t block_size(const struct header *h, size_t word) {
            h->wall + h->utc;
 }
 
-struct cron_zone *cl_zone_read(const void *data, size_t len) {
+struct cl_cron_zone *cl_zone_read(const void *data, size_t len) {
     const unsigned char *p = data;
     struct header h;
     char rule[128];
@@ -157,7 +157,7 @@ struct cron_zone *cl_zone_read(const void *data, size_t len) {
         return NULL;
     const unsigned char *times = p + 44, *kinds = times + (size_t)h.times * 8,
                         *types = kinds + h.times;
-    struct cron_zone *z = sl_alloc0(1, sizeof *z + h.times * sizeof z->turns[0]);
+    struct cl_cron_zone *z = sl_alloc0(1, sizeof *z + h.times * sizeof z->turns[0]);
     z->first = (int32_t)big(types, 4);
     for (uint32_t i = 0; i < h.times; i++) {
         if (kinds[i] >= h.types)
@@ -175,7 +175,7 @@ struct cron_zone *cl_zone_read(const void *data, size_t len) {
     return z;
 }
 
-struct cron_zone *cl_zone_load(const char *name) {
+struct cl_cron_zone *cl_zone_load(const char *name) {
     char path[512];
     size_t len = 0;
     if (!*name || strcmp(name, "UTC") == 0)
@@ -185,16 +185,16 @@ struct cron_zone *cl_zone_load(const char *name) {
     sl_fmt(path, sizeof path, FOLDER "/%s", name);
     FILE *f = fopen(path, "rbe");
     if (!f) /* a machine without the data still knows this one */
-        return strcmp(name, "Etc/UTC") == 0 ? sl_alloc0(1, sizeof(struct cron_zone)) : NULL;
+        return strcmp(name, "Etc/UTC") == 0 ? sl_alloc0(1, sizeof(struct cl_cron_zone)) : NULL;
     unsigned char *data = sl_alloc(MAX_BYTES);
     len = fread(data, 1, MAX_BYTES, f);
     (void)fclose(f);
-    struct cron_zone *z = cl_zone_read(data, len);
+    struct cl_cron_zone *z = cl_zone_read(data, len);
     sl_freep(&data);
     return z;
 }
 
-void cl_zone_free(struct cron_zone *z) {
+void cl_zone_free(struct cl_cron_zone *z) {
     sl_freep(&z);
 }
 
@@ -225,7 +225,7 @@ static int64_t change_in(const struct when *w, int64_t year) {
     return day * DAY + w->seconds;
 }
 
-static int64_t ruled_offset(const struct cron_zone *z, int64_t t) {
+static int64_t ruled_offset(const struct cl_cron_zone *z, int64_t t) {
     if (!z->saves)
         return z->standard;
     int64_t local = t + z->standard, year = 1970 + local / 31556952;
@@ -240,7 +240,7 @@ static int64_t ruled_offset(const struct cron_zone *z, int64_t t) {
     return summer ? z->summer : z->standard;
 }
 
-int64_t cl_zone_offset(const struct cron_zone *z, int64_t t) {
+int64_t cl_zone_offset(const struct cl_cron_zone *z, int64_t t) {
     uint32_t lo = 0, hi = z ? z->n : 0;
     if (!z)
         return 0;

@@ -25,7 +25,7 @@
 
 /* ---- reading ---- */
 
-static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *labels) {
+static void read_labels(struct sl_cluster *c, struct cl_namespace *n, yyjson_val *labels) {
     uint64_t hash = sl_json_hash(1, labels);
 
     if (hash == n->labels_hash)
@@ -33,20 +33,20 @@ static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *l
     n->labels_hash = hash;
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, CL_MAX_LABELS);
-    cl_sched_labels(&n->arena, labels, &n->labels);
-    n->odd = sl_arena_full(&n->arena);
-    if (n->odd) { /* no selector will take it */
+    sched_labels(&n->arena, labels, &n->labels);
+    n->over_limit = sl_arena_full(&n->arena);
+    if (n->over_limit) { /* no selector will take it */
         n->labels = (struct sl_labels){0};
         sl_arena_done(&n->arena);
         sl_log(SL_LOG_WARN, "namespace labels ignored: too many labels",
                SL_S("namespace", n->rec.name));
     }
-    cl_sched_homes_changed(c->schedule);
+    sched_namespaces_changed(c->schedule);
 }
 
 bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
-    struct namespace *n = namespace_of(r);
+    struct cl_namespace *n = cl_namespace_of(r);
     struct sl_buf others;
     size_t i, max;
     yyjson_val *v;
@@ -72,7 +72,7 @@ bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return true;
 }
 
-static void forget(struct leftovers *l) {
+static void forget(struct cl_leftovers *l) {
     for (uint32_t i = 0; i < l->kinds.n; i++)
         sl_freep(&l->kinds.v[i]);
     for (uint32_t i = 0; i < l->finalizers.n; i++)
@@ -84,12 +84,12 @@ static void forget(struct leftovers *l) {
 }
 
 void cl_ns_done(struct sl_rec *r) {
-    struct namespace *n = namespace_of(r);
+    struct cl_namespace *n = cl_namespace_of(r);
 
     sl_freep(&n->finalizers);
     sl_arena_done(&n->arena);
     cl_conditions_done(&n->conditions);
-    cl_conditions_done(&n->wanted);
+    cl_conditions_done(&n->desired_conditions);
     forget(&n->found);
     sl_vec_free(&n->found.kinds);
     sl_vec_free(&n->found.finalizers);
@@ -97,7 +97,7 @@ void cl_ns_done(struct sl_rec *r) {
 
 /* ---- the passes ---- */
 
-static void begin_pass(struct sl_cluster *c, struct namespace *n) {
+static void begin_pass(struct sl_cluster *c, struct cl_namespace *n) {
     forget(&n->found);
     n->at = 0;
     n->added = c->gc->added;
@@ -105,9 +105,10 @@ static void begin_pass(struct sl_cluster *c, struct namespace *n) {
 }
 
 /* The next kind whose objects are in namespaces, NULL at the end. */
-static const struct gc_resource *resource_at(const struct sl_cluster *c, struct namespace *n) {
+static const struct cl_gc_resource *resource_at(const struct sl_cluster *c,
+                                                struct cl_namespace *n) {
     for (; n->at < c->gc->resources.n; n->at++) {
-        const struct gc_resource *r = c->gc->resources.v[n->at];
+        const struct cl_gc_resource *r = c->gc->resources.v[n->at];
         if (r && r->namespaced && r->can_delete_all)
             return r;
     }
@@ -118,14 +119,14 @@ static int by_text(const void *x, const void *y) {
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-static void say_kinds(struct leftovers *l, struct sl_buf *b) {
+static void report_kinds(struct cl_leftovers *l, struct sl_buf *b) {
     sl_buf_puts(b, "Some resources are remaining: ");
     qsort(l->kinds.v, l->kinds.n, sizeof l->kinds.v[0], by_text);
     for (uint32_t i = 0; i < l->kinds.n; i++)
         sl_buf_printf(b, "%s%s", i ? ", " : "", l->kinds.v[i]);
 }
 
-static void say_finalizers(struct leftovers *l, struct sl_buf *b) {
+static void report_finalizers(struct cl_leftovers *l, struct sl_buf *b) {
     const char *comma = "";
 
     sl_buf_puts(b, "Some content in the namespace has finalizers remaining: ");
@@ -140,7 +141,7 @@ static void say_finalizers(struct leftovers *l, struct sl_buf *b) {
 }
 
 /* As Kubernetes says it: each of these in any case, and what there is to say. */
-static void set_conditions(struct sl_cluster *c, struct namespace *n) {
+static void set_conditions(struct sl_cluster *c, struct cl_namespace *n) {
     static const char *const all[][3] = {
         {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
          "All resources successfully discovered"},
@@ -154,35 +155,37 @@ static void set_conditions(struct sl_cluster *c, struct namespace *n) {
     };
     struct sl_buf b;
 
-    cl_conditions_copy(&n->wanted, &n->conditions);
+    cl_conditions_copy(&n->desired_conditions, &n->conditions);
     sl_buf_init(&b, MAX_TEXT);
     sl_buf_short(&b);
     for (size_t i = 0; i < SL_LEN(all); i++) {
-        const struct condition *was = cl_condition(&n->conditions, all[i][0]);
+        const struct cl_condition *was = cl_condition(&n->conditions, all[i][0]);
         const char *status = "False", *reason = all[i][1];
         sl_buf_clear(&b);
         sl_buf_puts(&b, all[i][2]);
         if (i == 3 && n->found.kinds.n) {
             status = "True", reason = "SomeResourcesRemain";
             sl_buf_clear(&b);
-            say_kinds(&n->found, &b);
+            report_kinds(&n->found, &b);
         } else if (i == 4 && n->found.finalizers.n) {
             status = "True", reason = "SomeFinalizersRemain";
             sl_buf_clear(&b);
-            say_finalizers(&n->found, &b);
+            report_finalizers(&n->found, &b);
         }
         if (was && strcmp(was->message, sl_buf_str(&b)) == 0 && strcmp(was->status, status) == 0)
             continue;
-        sl_time changed = was && strcmp(was->status, status) == 0 ? was->changed : c->port->wall;
-        cl_condition_drop(&n->wanted, all[i][0]);
-        if (cl_condition_set(&n->wanted, all[i][0], status, reason, sl_buf_str(&b), changed))
-            n->wanted.v[n->wanted.n - 1].updated = 0; /* this kind has no such time */
+        sl_time changed = was && strcmp(was->status, status) == 0 ? was->changed : c->client->wall;
+        cl_condition_drop(&n->desired_conditions, all[i][0]);
+        if (cl_condition_set(&n->desired_conditions, all[i][0], status, reason, sl_buf_str(&b),
+                             changed))
+            n->desired_conditions.v[n->desired_conditions.n - 1].updated =
+                0; /* this kind has no such time */
     }
     sl_buf_done(&b);
 }
 
 /* Also after a pass that could not see everything the next one follows. */
-static void end_pass(struct sl_cluster *c, struct namespace *n) {
+static void end_pass(struct sl_cluster *c, struct cl_namespace *n) {
     sl_span pause = n->pass > 8 ? PAUSE_MAX : PAUSE_MIN << n->pass;
 
     n->pass++;
@@ -194,17 +197,17 @@ static void end_pass(struct sl_cluster *c, struct namespace *n) {
     n->step = NS_IDLE;
     if (n->pass > 1) { /* after the first it is seen what is really left */
         set_conditions(c, n);
-        if (!cl_conditions_same(&n->wanted, &n->conditions))
-            n->step = NS_TELL;
+        if (!cl_conditions_same(&n->desired_conditions, &n->conditions))
+            n->step = NS_REPORT;
     }
-    if (n->step == NS_TELL)
+    if (n->step == NS_REPORT)
         sl_rec_write(&n->rec);
     else
-        sl_rec_write_at(&n->rec, c->port->mono + (n->pass == 1 ? 0 : pause));
+        sl_rec_write_at(&n->rec, c->client->mono + (n->pass == 1 ? 0 : pause));
 }
 
-static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc_resource *r,
-                      const struct sl_reply *reply) {
+static void take_list(struct sl_cluster *c, struct cl_namespace *n, const struct cl_gc_resource *r,
+                      const struct sl_kube_reply *reply) {
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *o, *f;
     int64_t more = sl_json_int(yyjson_doc_get_root(d), "metadata.remainingItemCount", 0);
@@ -234,15 +237,15 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
 
 void cl_ns_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct namespace *n = namespace_of(r);
+    struct cl_namespace *n = cl_namespace_of(r);
 
-    if (n->odd)
+    if (n->over_limit)
         sl_rec_event(
             r, "namespace-controller", true, "LabelsIgnored",
             "the labels take more than %zu bytes of memory: selectors of pods do not see them",
             CL_MAX_LABELS);
     if (!r->deleting) {
-        if (cl_furnish_lacks(c, n))
+        if (cl_ns_defaults_missing(c, n))
             sl_rec_write(r);
         return;
     }
@@ -255,13 +258,13 @@ void cl_ns_changed(void *ctx, struct sl_rec *r) {
 
 /* ---- writing ---- */
 
-static void put_collection(const struct namespace *n, const struct gc_resource *r,
+static void put_collection(const struct cl_namespace *n, const struct cl_gc_resource *r,
                            struct sl_write *w) {
     sl_buf_printf(&w->path, "%s/namespaces/%s/%s", r->path, n->rec.name, r->plural);
 }
 
-static bool build_pass(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
-    const struct gc_resource *r = resource_at(c, n);
+static bool build_pass(struct sl_cluster *c, struct cl_namespace *n, struct sl_write *w) {
+    const struct cl_gc_resource *r = resource_at(c, n);
 
     if (!r) {
         end_pass(c, n);
@@ -279,22 +282,22 @@ static bool build_pass(struct sl_cluster *c, struct namespace *n, struct sl_writ
     return true;
 }
 
-static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
+static bool build_deletion(struct sl_cluster *c, struct cl_namespace *n, struct sl_write *w) {
     if (!n->emptied_by_us)
         return false;
     if (n->step == NS_DISCOVER && c->gc->known < n->ticket) {
-        sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MIN);
+        sl_rec_write_at(&n->rec, c->client->mono + PAUSE_MIN);
         return false;
     }
     if (n->step == NS_DISCOVER || n->step == NS_IDLE)
         begin_pass(c, n);
     if (n->step == NS_LIST || n->step == NS_DELETE)
         return build_pass(c, n, w);
-    if (n->step == NS_TELL) {
+    if (n->step == NS_REPORT) {
         sl_rec_build_guarded(&n->rec, "status", w);
         sl_jw_end(&w->json);
         sl_jw_object(&w->json, "status");
-        cl_conditions_put(&w->json, &n->wanted);
+        cl_conditions_put(&w->json, &n->desired_conditions);
         return true;
     }
     sl_rec_path(&w->path, &n->rec, "finalize");
@@ -317,26 +320,26 @@ static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_
 
 bool cl_ns_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
-    struct namespace *n = namespace_of(r);
+    struct cl_namespace *n = cl_namespace_of(r);
 
-    return r->deleting ? build_deletion(c, n, w) : cl_furnish_build(c, n, w);
+    return r->deleting ? build_deletion(c, n, w) : cl_ns_defaults_build(c, n, w);
 }
 
-static void deletion_written(struct sl_cluster *c, struct namespace *n, enum sl_written how,
-                             const struct sl_reply *reply) {
-    const struct gc_resource *r =
+static void deletion_written(struct sl_cluster *c, struct cl_namespace *n, enum sl_written how,
+                             const struct sl_kube_reply *reply) {
+    const struct cl_gc_resource *r =
         n->step == NS_LIST || n->step == NS_DELETE ? resource_at(c, n) : NULL;
 
     if (how == SL_WRITE_FAILED)
         return; /* the same again */
-    if (n->step == NS_TELL) {
+    if (n->step == NS_REPORT) {
         n->step = NS_IDLE; /* and if it did not succeed, the next pass says it */
-        sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MAX / 4);
+        sl_rec_write_at(&n->rec, c->client->mono + PAUSE_MAX / 4);
         return;
     }
     if (n->step == NS_FINALIZE) {
         if (how != SL_WRITTEN)
-            sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MIN);
+            sl_rec_write_at(&n->rec, c->client->mono + PAUSE_MIN);
         return;
     }
     if (r && n->step == NS_LIST && how == SL_WRITTEN) {
@@ -350,11 +353,11 @@ static void deletion_written(struct sl_cluster *c, struct namespace *n, enum sl_
 }
 
 void cl_ns_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply) {
+                   const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
     (void)w;
     if (r->deleting)
-        deletion_written(c, namespace_of(r), how, reply);
+        deletion_written(c, cl_namespace_of(r), how, reply);
     sl_rec_enqueue(r);
     if (!r->deleting)
         sl_rec_write(r);

@@ -8,44 +8,44 @@
 #include "core/model/labels.h"
 
 /* What a pass over all kinds found in a namespace that is being deleted. */
-struct leftovers {
+struct cl_leftovers {
     SL_VEC(char *) kinds;      /* "pods. has 3 resource instances" */
     SL_VEC(char *) finalizers; /* each as often as it was observed */
     uint64_t objects;
     bool failed;
 };
 
-enum ns_step { NS_IDLE, NS_DISCOVER, NS_LIST, NS_DELETE, NS_TELL, NS_FINALIZE };
+enum cl_ns_step { NS_IDLE, NS_DISCOVER, NS_LIST, NS_DELETE, NS_REPORT, NS_FINALIZE };
 
-struct namespace {
+struct cl_namespace {
     struct sl_rec rec;
     bool emptied_by_us; /* spec.finalizers has "kubernetes" */
     char *finalizers;   /* the others, an array of JSON; NULL: none */
-    struct conditions conditions, wanted;
+    struct cl_conditions conditions, desired_conditions;
     struct sl_arena arena; /* of labels */
     struct sl_labels labels;
     uint64_t labels_hash;
-    bool odd;                    /* there are too many of them: it has none, for us */
+    bool over_limit;             /* there are too many of them: it has none, for us */
     sl_time account_at, root_at; /* mono: not requested again before */
     /* while it is being deleted */
-    enum ns_step step;
+    enum cl_ns_step step;
     uint64_t ticket;   /* of discovery */
     uint32_t at, pass; /* the resource; how many passes there were */
     uint32_t added;    /* gc.added, when the pass began */
-    struct leftovers found;
+    struct cl_leftovers found;
 };
-static inline struct namespace *namespace_of(struct sl_rec *r) {
-    return (struct namespace *)(void *)r;
+static inline struct cl_namespace *cl_namespace_of(struct sl_rec *r) {
+    return (struct cl_namespace *)(void *)r;
 }
 bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_ns_changed(void *ctx, struct sl_rec *r);
 void cl_ns_done(struct sl_rec *r);
 bool cl_ns_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_ns_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply);
+                   const struct sl_kube_reply *reply);
 
 /* serviceaccount.c: the default account and the ConfigMap with the authority's certificate. */
-struct root_ca {
+struct cl_root_ca {
     struct sl_rec rec;
     uint64_t data; /* hash of the certificate */
 };
@@ -55,7 +55,7 @@ bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 bool cl_root_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_root_changed(void *ctx, struct sl_rec *r);
 /* What a living namespace lacks, as a write. */
-bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write *w);
-bool cl_furnish_lacks(struct sl_cluster *c, const struct namespace *n);
+bool cl_ns_defaults_build(struct sl_cluster *c, struct cl_namespace *n, struct sl_write *w);
+bool cl_ns_defaults_missing(struct sl_cluster *c, const struct cl_namespace *n);
 
 #endif

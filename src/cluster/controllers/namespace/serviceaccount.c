@@ -29,7 +29,7 @@ void cl_account_gone(void *ctx, struct sl_rec *r) {
 
     if (!home)
         return;
-    namespace_of(home)->account_at = namespace_of(home)->root_at = 0;
+    cl_namespace_of(home)->account_at = cl_namespace_of(home)->root_at = 0;
     sl_rec_enqueue(home);
 }
 
@@ -38,7 +38,7 @@ static uint64_t hash_of(const char *certificate) {
 }
 
 bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct root_ca *k = (struct root_ca *)(void *)r;
+    struct cl_root_ca *k = (struct cl_root_ca *)(void *)r;
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "data"), "ca.crt");
 
     (void)ctx;
@@ -48,7 +48,7 @@ bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
 static bool is_stale(const struct sl_cluster *c, const struct sl_rec *r) {
     return c->spec.ca && !r->deleting &&
-           ((const struct root_ca *)(const void *)r)->data != hash_of(c->spec.ca);
+           ((const struct cl_root_ca *)(const void *)r)->data != hash_of(c->spec.ca);
 }
 
 void cl_root_changed(void *ctx, struct sl_rec *r) {
@@ -70,18 +70,18 @@ bool cl_root_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 
 /* ---- what is missing ---- */
 
-static bool lacks(struct sl_cluster *c, const struct namespace *n, enum cl_kind k,
+static bool lacks(struct sl_cluster *c, const struct cl_namespace *n, enum cl_kind k,
                   const char *name) {
     return !sl_inf_find(c->inf, k, n->rec.name, name);
 }
 
-bool cl_furnish_lacks(struct sl_cluster *c, const struct namespace *n) {
+bool cl_ns_defaults_missing(struct sl_cluster *c, const struct cl_namespace *n) {
     return lacks(c, n, K_SERVICE_ACCOUNT, "default") ||
            (c->spec.ca && lacks(c, n, K_CONFIG_MAP, ROOT));
 }
 
-bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
-    sl_time now = c->port->mono;
+bool cl_ns_defaults_build(struct sl_cluster *c, struct cl_namespace *n, struct sl_write *w) {
+    sl_time now = c->client->mono;
     bool account = lacks(c, n, K_SERVICE_ACCOUNT, "default");
     bool root = c->spec.ca && lacks(c, n, K_CONFIG_MAP, ROOT);
 

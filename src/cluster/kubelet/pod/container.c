@@ -22,17 +22,17 @@
 
 enum { HOOK_START, HOOK_STOP };
 
-void ending_clear(struct ending *e) {
+void klet_ending_clear(struct klet_ending *e) {
     sl_freep(&e->message);
-    *e = (struct ending){.is = false};
+    *e = (struct klet_ending){.is = false};
 }
 
 /* What was not there a moment ago, or is still not. */
-static bool is_news(const struct container *c, const char *message) {
+static bool is_news(const struct klet_container *c, const char *message) {
     return !c->message || strcmp(c->message, message) != 0;
 }
 
-static void say(struct container *c, const char *waiting, const char *message) {
+static void report(struct klet_container *c, const char *waiting, const char *message) {
     char *words = message ? sl_strdup(message) : NULL;
 
     sl_freep(&c->message);
@@ -40,9 +40,9 @@ static void say(struct container *c, const char *waiting, const char *message) {
     c->message = words;
 }
 
-bool container_restarts(const struct container *c, int code) {
+bool klet_container_restarts(const struct klet_container *c, int code) {
     const char *own =
-        c->role == ROLE_MAIN && c->pod->real ? sl_json_str(c->spec, "restartPolicy") : "";
+        c->role == ROLE_MAIN && c->pod->local ? sl_json_str(c->spec, "restartPolicy") : "";
 
     if (c->role == ROLE_SIDECAR || strcmp(own, "Always") == 0)
         return true;
@@ -55,12 +55,12 @@ bool container_restarts(const struct container *c, int code) {
 
 /* ---- the end of a run ---- */
 
-static char *last_message(struct container *c, int code) {
+static char *last_message(struct klet_container *c, int code) {
     const size_t share = RT_MESSAGES / c->pod->n_cs, most = share < RT_MESSAGE ? share : RT_MESSAGE;
     char path[PATH_MAX], text[RT_MESSAGE + 1];
     char *out = NULL;
 
-    sl_fmt(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
+    sl_fmt(path, sizeof path, "%s/term/%s", c->pod->local->folder, c->name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd < 0 ? 0 : read(fd, text, most);
     if (fd >= 0)
@@ -71,7 +71,7 @@ static char *last_message(struct container *c, int code) {
     if (code != 0 && c->log &&
         strcmp(sl_json_str(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
         struct sl_buf b = SL_BUF_SHORT(RT_MESSAGE);
-        log_tail(c->log, most < RT_MESSAGE / 2 ? most : RT_MESSAGE / 2, &b);
+        klet_log_tail(c->log, most < RT_MESSAGE / 2 ? most : RT_MESSAGE / 2, &b);
         if (b.len > 0)
             out = sl_strdup(sl_buf_str(&b));
         sl_buf_done(&b);
@@ -79,22 +79,23 @@ static char *last_message(struct container *c, int code) {
     return out;
 }
 
-static void drop_hook(struct container *c) {
-    ask_end(TAKE_PTR(c->hook));
+static void drop_hook(struct klet_container *c) {
+    klet_handler_call_end(TAKE_PTR(c->hook));
     c->posting = false;
 }
 
-static void ended(struct container *c, int code, const char *reason) {
-    const sl_time wall = c->pod->rt->port->wall;
-    const bool oom = c->cgroup && code != 0 && cgroup_oom(c->cgroup);
+static void ended(struct klet_container *c, int code, const char *reason) {
+    const sl_time wall = c->pod->rt->client->wall;
+    const bool oom = c->cgroup && code != 0 && klet_cgroup_oom(c->cgroup);
 
     c->proc = NULL;
-    probes_end(c);
+    klet_probes_end(c);
     drop_hook(c);
-    talks_end(c, code);
+    klet_sessions_end(c, code);
     if (c->log)
-        log_end(c->log, wall);
-    c->now = (struct ending){.is = true,
+        klet_log_end(c->log, wall);
+    c->now =
+        (struct klet_ending){.is = true,
                              .code = code,
                              .reason = reason      ? reason
                                        : oom       ? "OOMKilled"
@@ -105,9 +106,9 @@ static void ended(struct container *c, int code, const char *reason) {
                              .finished = wall,
                              .run = c->restarts};
     if (reason && c->now.message)
-        container_event(c, true, "Failed", c->now.message);
+        klet_container_event(c, true, "Failed", c->now.message);
     if (c->cgroup)
-        cgroup_remove(c->cgroup);
+        klet_cgroup_remove(c->cgroup);
     sl_freep(&c->cgroup);
     sl_freep(&c->env);
     c->env_len = 0;
@@ -115,35 +116,35 @@ static void ended(struct container *c, int code, const char *reason) {
     c->waiting = NULL;
     c->ready = c->up = c->ending = c->terminated = false;
     c->kill_at = c->term_at = SL_TIME_NEVER;
-    pod_dirty(c->pod);
+    klet_pod_enqueue(c->pod);
 }
 
 /* ---- the beginning of a run ---- */
 
-bool container_holds_up(const struct container *c) {
+bool klet_container_blocks_others(const struct klet_container *c) {
     return c->state == C_STARTING && sl_json_at(c->spec, "lifecycle.postStart");
 }
 
-static void on_hook(struct container *c, int which, bool ok);
+static void on_hook(struct klet_container *c, int which, bool ok);
 
-static void runs(struct container *c) {
+static void runs(struct klet_container *c) {
     c->state = C_RUNNING;
     c->waiting = NULL;
-    probes_begin(c);
-    pod_dirty(c->pod);
+    klet_probes_begin(c);
+    klet_pod_enqueue(c->pod);
 }
 
 /* The postStart hook is through. If it failed, the container ends as if it had been asked to. */
-static void posted(struct container *c, bool ok) {
+static void posted(struct klet_container *c, bool ok) {
     drop_hook(c);
     if (ok) {
         runs(c);
         return;
     }
     c->waiting = "PostStartHookError";
-    container_event(c, true, "FailedPostStartHook", "PostStartHook failed");
-    container_stop(c, c->pod->grace);
-    pod_dirty(c->pod);
+    klet_container_event(c, true, "FailedPostStartHook", "PostStartHook failed");
+    klet_container_stop(c, c->pod->grace);
+    klet_pod_enqueue(c->pod);
 }
 
 static sl_span sleep_of(yyjson_val *hook) {
@@ -153,12 +154,12 @@ static sl_span sleep_of(yyjson_val *hook) {
 }
 
 /* Its command runs; it is started when its hook, if it has one, is through. */
-static void started(struct container *c) {
+static void started(struct klet_container *c) {
     yyjson_val *hook = sl_json_at(c->spec, "lifecycle.postStart");
-    struct sl_port *port = c->pod->rt->port;
+    struct sl_kube_client *client = c->pod->rt->client;
 
-    c->started_mono = port->mono;
-    c->started_wall = port->wall;
+    c->started_mono = client->mono;
+    c->started_wall = client->wall;
     if (!hook) {
         runs(c);
         return;
@@ -166,39 +167,39 @@ static void started(struct container *c) {
     c->posting = true;
     c->post_at = SL_TIME_NEVER;
     if (sl_json_at(hook, "sleep"))
-        c->post_at = port->mono + sleep_of(hook);
-    else if (!(c->hook = ask_begin(c, hook, ASK_HOOK, on_hook, HOOK_START)))
+        c->post_at = client->mono + sleep_of(hook);
+    else if (!(c->hook = klet_handler_call_begin(c, hook, HANDLER_HOOK, on_hook, HOOK_START)))
         posted(c, false);
-    pod_dirty(c->pod);
+    klet_pod_enqueue(c->pod);
 }
 
-static void on_proc(void *ctx, const struct proc_note *n) {
-    struct container *c = ctx;
+static void on_proc(void *ctx, const struct klet_proc_note *n) {
+    struct klet_container *c = ctx;
 
     if (n->event == PROC_STARTED) {
         started(c);
-    } else if (n->event == PROC_NOT) {
-        say(c, c->waiting, n->text);
+    } else if (n->event == PROC_FAILED) {
+        report(c, c->waiting, n->text);
     } else {
         ended(c, n->code, c->state == C_STARTING && c->message ? "StartError" : NULL);
     }
 }
 
 static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
-    struct container *c = ctx;
+    struct klet_container *c = ctx;
 
     if (c->log && len > 0)
-        log_output(c->log, is_err, bytes, len, c->pod->rt->port->wall);
-    talks_output(c, is_err, bytes, len);
+        klet_log_output(c->log, is_err, bytes, len, c->pod->rt->client->wall);
+    klet_sessions_output(c, is_err, bytes, len);
 }
 
 static void on_room(void *ctx) {
-    talks_room(ctx);
+    klet_sessions_room(ctx);
 }
 
 /* ---- a start ---- */
 
-static int64_t limit(struct container *c, const char *what, int64_t per_unit) {
+static int64_t limit(struct klet_container *c, const char *what, int64_t per_unit) {
     const char *s = sl_json_opt(yyjson_obj_get(sl_json_at(c->spec, "resources.limits"), what));
     sl_quantity q;
 
@@ -207,72 +208,74 @@ static int64_t limit(struct container *c, const char *what, int64_t per_unit) {
     return (int64_t)(q / (SL_NANO / per_unit));
 }
 
-static void join_cgroup(struct container *c, struct launch *l) {
-    struct cgroups *g = c->pod->rt->cgroups;
+static void join_cgroup(struct klet_container *c, struct klet_launch *l) {
+    struct klet_cgroups *g = c->pod->rt->cgroups;
     char name[256];
 
-    if (!cgroups_on(g))
+    if (!klet_cgroups_on(g))
         return;
     sl_fmt(name, sizeof name, "%.120s.%.100s", c->pod->uid, c->name);
     sl_freep(&c->cgroup);
-    l->cgroup_fd = cgroup_make(g, name, limit(c, "cpu", 1000), limit(c, "memory", 1), &c->cgroup);
+    l->cgroup_fd =
+        klet_cgroup_make(g, name, limit(c, "cpu", 1000), limit(c, "memory", 1), &c->cgroup);
 }
 
 /* It cannot be started now; perhaps later. */
-static void later(struct container *c, const char *reason, const char *message, sl_span after) {
+static void later(struct klet_container *c, const char *reason, const char *message,
+                  sl_span after) {
     c->state = C_WAITING;
     if (is_news(c, message))
-        container_event(c, true, "Failed", message);
-    say(c, reason, message);
-    c->start_at = c->pod->rt->port->mono + after;
-    refs_again(c->pod);
+        klet_container_event(c, true, "Failed", message);
+    report(c, reason, message);
+    c->start_at = c->pod->rt->client->mono + after;
+    klet_refs_again(c->pod);
 }
 
-void container_start(struct container *c) {
-    struct sl_runtime *rt = c->pod->rt;
+void klet_container_start(struct klet_container *c) {
+    struct sl_kubelet *rt = c->pod->rt;
     char folder[PATH_MAX];
-    struct launch l;
+    struct klet_launch l;
     struct sl_err err = {0};
-    const struct proc_io io = {.fn = on_proc,
-                               .output = on_output,
-                               .room = on_room,
-                               .ctx = c,
-                               .in = sl_json_bool(c->spec, "stdin", false),
-                               .tty = sl_json_bool(c->spec, "tty", false)};
-    int r = launch_make(c, &(struct launch_of){.tty = io.tty}, &l, &err);
+    const struct klet_proc_io io = {.fn = on_proc,
+                                    .output = on_output,
+                                    .writable = on_room,
+                                    .ctx = c,
+                                    .in = sl_json_bool(c->spec, "stdin", false),
+                                    .tty = sl_json_bool(c->spec, "tty", false)};
+    int r = klet_launch_make(c, &(struct klet_launch_of){.tty = io.tty}, &l, &err);
 
     if (r < 0 && !l.no_program) {
         later(c, "CreateContainerConfigError", err.text, CONFIG_AGAIN);
-        launch_done(&l);
+        klet_launch_done(&l);
         return;
     }
     c->restarts += c->last.is;
     c->started_wall = 0;
     c->ending = c->terminated = false;
     c->kill_at = c->term_at = SL_TIME_NEVER;
-    say(c, c->waiting, NULL);
+    report(c, c->waiting, NULL);
     sl_fmt(folder, sizeof folder, "%s/logs/%s", rt->dir, c->pod->uid);
-    log_unref(c->log);
-    c->log = log_begin(folder, c->name, c->restarts);
+    klet_log_unref(c->log);
+    c->log = klet_log_begin(folder, c->name, c->restarts);
     if (l.no_program) {
-        say(c, NULL, err.text);
+        report(c, NULL, err.text);
         ended(c, 128, "StartError");
     } else {
         join_cgroup(c, &l);
         c->state = C_STARTING;
-        r = proc_start(rt->spawner, &l, &io, &c->proc, &err);
+        r = klet_proc_start(rt->spawner, &l, &io, &c->proc, &err);
         if (r < 0) {
             c->restarts -= c->last.is;
             later(c, "CreateContainerError", err.text, MACHINE_AGAIN);
         }
     }
-    launch_done(&l);
+    klet_launch_done(&l);
 }
 
 /* ---- asked to end ---- */
 
-static void terminate(struct container *c) {
-    const sl_time now = c->pod->rt->port->mono;
+static void terminate(struct klet_container *c) {
+    const sl_time now = c->pod->rt->client->mono;
     const bool hooked = c->term_at != SL_TIME_NEVER;
 
     drop_hook(c);
@@ -281,14 +284,14 @@ static void terminate(struct container *c) {
     if (hooked && c->kill_at < now + LAST_GRACE)
         c->kill_at = now + LAST_GRACE;
     if (c->proc)
-        proc_term(c->proc);
+        klet_proc_term(c->proc);
 }
 
-static void pre_stop_failed(struct container *c) {
-    container_event(c, true, "FailedPreStopHook", "PreStopHook failed");
+static void pre_stop_failed(struct klet_container *c) {
+    klet_container_event(c, true, "FailedPreStopHook", "PreStopHook failed");
 }
 
-static void on_hook(struct container *c, int which, bool ok) {
+static void on_hook(struct klet_container *c, int which, bool ok) {
     c->hook = NULL;
     if (which == HOOK_START) {
         posted(c, ok);
@@ -301,25 +304,25 @@ static void on_hook(struct container *c, int which, bool ok) {
 }
 
 /* Does a hook have time to run first? */
-static bool begin_hook(struct container *c) {
+static bool begin_hook(struct klet_container *c) {
     yyjson_val *hook = sl_json_at(c->spec, "lifecycle.preStop");
 
     if (!c->started_wall || !hook)
         return false;
     if (sl_json_at(hook, "sleep")) {
-        const sl_time at = c->pod->rt->port->mono + sleep_of(hook);
+        const sl_time at = c->pod->rt->client->mono + sleep_of(hook);
         c->term_at = at < c->kill_at ? at : c->kill_at;
         return true;
     }
-    c->hook = ask_begin(c, hook, ASK_HOOK, on_hook, HOOK_STOP);
+    c->hook = klet_handler_call_begin(c, hook, HANDLER_HOOK, on_hook, HOOK_STOP);
     c->term_at = c->hook ? c->kill_at : SL_TIME_NEVER;
     if (!c->hook)
         pre_stop_failed(c);
     return c->hook;
 }
 
-void container_stop(struct container *c, sl_span grace) {
-    const sl_time at = sl_time_add(c->pod->rt->port->mono, grace);
+void klet_container_stop(struct klet_container *c, sl_span grace) {
+    const sl_time at = sl_time_add(c->pod->rt->client->mono, grace);
 
     if (!c->proc)
         return;
@@ -335,40 +338,40 @@ void container_stop(struct container *c, sl_span grace) {
         terminate(c);
 }
 
-void container_tick(struct container *c) {
-    const sl_time now = c->pod->rt->port->mono;
+void klet_container_tick(struct klet_container *c) {
+    const sl_time now = c->pod->rt->client->mono;
 
     if (!c->proc)
         return;
     if (c->posting && now >= c->post_at)
         posted(c, true);
     else if (c->posting)
-        pod_due(c->pod, c->post_at);
+        klet_pod_enqueue_at(c->pod, c->post_at);
     if (c->ending && !c->terminated && now >= c->term_at)
         terminate(c);
     if (c->ending && c->terminated && now >= c->kill_at) {
-        proc_kill(c->proc);
+        klet_proc_kill(c->proc);
         c->kill_at = SL_TIME_NEVER;
     }
     if (c->state == C_RUNNING && !c->ending)
-        probes_tick(c);
+        klet_probes_tick(c);
     if (c->ending)
-        pod_due(c->pod, c->terminated ? c->kill_at : c->term_at);
+        klet_pod_enqueue_at(c->pod, c->terminated ? c->kill_at : c->term_at);
 }
 
-void container_done(struct container *c) {
-    probes_end(c);
+void klet_container_done(struct klet_container *c) {
+    klet_probes_end(c);
     drop_hook(c);
-    talks_forget(c);
+    klet_sessions_forget(c);
     if (c->proc)
-        proc_abandon(c->proc);
+        klet_proc_abandon(c->proc);
     c->proc = NULL;
-    if (c->log && c->state != C_ENDED && c->pod->real)
-        log_end(c->log, c->pod->rt->port->wall);
-    log_unref(c->log);
+    if (c->log && c->state != C_ENDED && c->pod->local)
+        klet_log_end(c->log, c->pod->rt->client->wall);
+    klet_log_unref(c->log);
     c->log = NULL;
-    ending_clear(&c->now);
-    ending_clear(&c->last);
+    klet_ending_clear(&c->now);
+    klet_ending_clear(&c->last);
     sl_freep(&c->message);
     sl_freep(&c->name);
     sl_freep(&c->image);

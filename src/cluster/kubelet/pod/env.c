@@ -21,12 +21,12 @@ static bool is_var(const char *pair, const char *name, size_t n) {
     return strncmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
-void vars_done(struct vars *v) {
+void klet_vars_done(struct klet_vars *v) {
     sl_vec_free(&v->v);
     sl_map_done(&v->by_name);
 }
 
-static uint32_t place_of(const struct vars *v, const char *name, size_t n) {
+static uint32_t place_of(const struct klet_vars *v, const char *name, size_t n) {
     const uint64_t key = sl_hash_bytes(0, name, n);
     uint32_t cursor, i;
 
@@ -37,12 +37,12 @@ static uint32_t place_of(const struct vars *v, const char *name, size_t n) {
     return i;
 }
 
-static void add_pair(struct vars *v, const char *pair, size_t name_len) {
+static void add_pair(struct klet_vars *v, const char *pair, size_t name_len) {
     sl_map_add(&v->by_name, sl_hash_bytes(0, pair, name_len), v->v.n);
     *sl_vec_push(&v->v) = pair;
 }
 
-const char *vars_get(const struct vars *v, const char *name) {
+const char *klet_vars_get(const struct klet_vars *v, const char *name) {
     const size_t n = strlen(name);
     const uint32_t at = place_of(v, name, n);
 
@@ -50,7 +50,7 @@ const char *vars_get(const struct vars *v, const char *name) {
 }
 
 /* A name that cannot be one is left out. */
-void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *value) {
+void klet_vars_set(struct klet_vars *v, struct sl_arena *a, const char *name, const char *value) {
     const size_t n = strlen(name);
     const char *pair;
 
@@ -64,7 +64,7 @@ void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *
         v->v.v[at] = pair;
 }
 
-char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
+char *klet_vars_expand(const struct klet_vars *v, struct sl_arena *a, const char *text) {
     struct sl_buf b;
     char *out;
 
@@ -86,7 +86,7 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
             if (n < sizeof name) {
                 memcpy(name, p + 2, n);
                 name[n] = '\0';
-                value = vars_get(v, name);
+                value = klet_vars_get(v, name);
             }
             if (value)
                 sl_buf_puts(&b, value);
@@ -105,7 +105,7 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
 /* ---- what refers to the pod itself ---- */
 
 /* "metadata.labels['a/b']": the key, if the path is of this map. */
-static bool map_value(struct pod *p, struct sl_arena *a, const char *path, const char *map,
+static bool map_value(struct klet_pod *p, struct sl_arena *a, const char *path, const char *map,
                       struct sl_text *ret) {
     const size_t n = strlen(map), len = strlen(path);
 
@@ -113,7 +113,7 @@ static bool map_value(struct pod *p, struct sl_arena *a, const char *path, const
         strcmp(path + len - 2, "']") != 0)
         return false;
     const char *key = sl_arena_strndup(a, path + n + 2, len - n - 4);
-    *ret = sl_json_view(lookup(p, sl_json_at(yyjson_doc_get_root(p->real->doc), map), key));
+    *ret = sl_json_view(klet_lookup(p, sl_json_at(yyjson_doc_get_root(p->local->doc), map), key));
     return true;
 }
 
@@ -135,8 +135,9 @@ static const char *map_text(yyjson_val *map, struct sl_arena *a) {
     return out;
 }
 
-bool field_text(struct pod *p, struct sl_arena *a, const char *path, struct sl_text *ret) {
-    yyjson_val *o = yyjson_doc_get_root(p->real->doc);
+bool klet_field_text(struct klet_pod *p, struct sl_arena *a, const char *path,
+                     struct sl_text *ret) {
+    yyjson_val *o = yyjson_doc_get_root(p->local->doc);
     static const char *const plain[] = {"metadata.name", "metadata.namespace", "metadata.uid",
                                         "spec.nodeName", "spec.serviceAccountName"};
     const char *s = NULL;
@@ -154,8 +155,8 @@ bool field_text(struct pod *p, struct sl_arena *a, const char *path, struct sl_t
            map_value(p, a, path, "metadata.annotations", ret);
 }
 
-const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *container,
-                          const char *resource, const char *divisor) {
+const char *klet_resource_text(struct klet_pod *p, struct sl_arena *a, yyjson_val *container,
+                               const char *resource, const char *divisor) {
     const bool limit = strncmp(resource, "limits.", 7) == 0;
     const char *what = strchr(resource, '.');
     sl_quantity amount = 0, by = 0;
@@ -163,12 +164,12 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
     if (!what)
         return NULL;
     what++;
-    const char *said = sl_json_opt(
-        lookup(p, sl_json_at(container, limit ? "resources.limits" : "resources.requests"), what));
+    const char *said = sl_json_opt(klet_lookup(
+        p, sl_json_at(container, limit ? "resources.limits" : "resources.requests"), what));
     if (said && sl_quantity_parse(said, strlen(said), &amount, NULL) < 0)
         return NULL;
     if (!said && limit) { /* all that the machine has */
-        const int64_t all = node_allocatable(p->rt, what);
+        const int64_t all = klet_node_allocatable(p->rt, what);
         amount = (sl_quantity)all * (strcmp(what, "cpu") == 0 ? SL_NANO / 1000 : SL_NANO);
     }
     if (!*divisor || sl_quantity_parse(divisor, strlen(divisor), &by, NULL) < 0 || by <= 0)
@@ -197,62 +198,62 @@ static int too_many(struct sl_err *err) {
     return sl_err_set(err, SL_ELIMIT, "the environment is larger than %zu MiB", RT_MAX_ALL >> 20);
 }
 
-static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *from,
-                    struct sl_err *err) {
+static int add_from(struct klet_container *c, struct klet_vars *v, struct sl_arena *a,
+                    yyjson_val *from, struct sl_err *err) {
     const bool secret = sl_json_at(from, "secretRef") != NULL;
     const char *name = sl_json_str(from, secret ? "secretRef.name" : "configMapRef.name");
-    yyjson_val *o = refs_find(c->pod, secret, name), *data, *k, *val;
+    yyjson_val *o = klet_refs_find(c->pod, secret, name), *data, *k, *val;
     size_t i, n;
 
     if (!o)
-        return refs_none(
+        return klet_refs_none(
             c->pod, secret, name,
             sl_json_bool(from, secret ? "secretRef.optional" : "configMapRef.optional", false),
             err);
     data = sl_json_at(o, "data");
     sl_obj_foreach (data, i, n, k, val) {
         size_t len;
-        const char *s = refs_bytes(val, secret, a, &len);
+        const char *s = klet_refs_bytes(val, secret, a, &len);
         const int r = s ? check_value(sl_json_text(k), s, len, err) : 0;
         if (r < 0)
             return r;
         if (sl_arena_full(a))
             return too_many(err);
         if (s)
-            vars_set(v, a, sl_arena_printf(a, "%s%s", sl_json_str(from, "prefix"), sl_json_text(k)),
-                     s);
+            klet_vars_set(
+                v, a, sl_arena_printf(a, "%s%s", sl_json_str(from, "prefix"), sl_json_text(k)), s);
     }
     return 0;
 }
 
-static int key_ref(struct container *c, struct sl_arena *a, yyjson_val *ref, bool secret,
+static int key_ref(struct klet_container *c, struct sl_arena *a, yyjson_val *ref, bool secret,
                    const char **ret, struct sl_err *err) {
     const char *name = sl_json_str(ref, "name"), *key = sl_json_str(ref, "key");
-    yyjson_val *o = refs_find(c->pod, secret, name);
+    yyjson_val *o = klet_refs_find(c->pod, secret, name);
     bool encoded;
-    yyjson_val *v = o ? refs_key(c->pod, o, secret, key, &encoded) : NULL;
+    yyjson_val *v = o ? klet_refs_key(c->pod, o, secret, key, &encoded) : NULL;
     size_t len;
 
-    *ret = v ? refs_bytes(v, encoded, a, &len) : NULL;
+    *ret = v ? klet_refs_bytes(v, encoded, a, &len) : NULL;
     if (*ret)
         return check_value(key, *ret, len, err);
     const bool optional = sl_json_bool(ref, "optional", false);
     if (!o)
-        return refs_none(c->pod, secret, name, optional, err);
+        return klet_refs_none(c->pod, secret, name, optional, err);
     return optional ? 0
                     : sl_err_set(err, SL_ENOENT, "couldn't find key %s in %s %s/%s", key,
                                  secret ? "Secret" : "ConfigMap", c->pod->ns, name);
 }
 
-static yyjson_val *named_container(struct pod *p, const char *name, yyjson_val *otherwise) {
+static yyjson_val *named_container(struct klet_pod *p, const char *name, yyjson_val *fallback) {
     for (uint32_t i = 0; i < p->n_cs; i++)
         if (strcmp(p->cs[i].name, name) == 0)
             return p->cs[i].spec;
-    return otherwise;
+    return fallback;
 }
 
-static int value_from(struct container *c, struct sl_arena *a, yyjson_val *from, const char **ret,
-                      struct sl_err *err) {
+static int value_from(struct klet_container *c, struct sl_arena *a, yyjson_val *from,
+                      const char **ret, struct sl_err *err) {
     yyjson_val *ref;
 
     *ret = NULL;
@@ -263,15 +264,15 @@ static int value_from(struct container *c, struct sl_arena *a, yyjson_val *from,
     if ((ref = sl_json_at(from, "fieldRef"))) {
         const char *path = sl_json_str(ref, "fieldPath");
         struct sl_text t;
-        if (!field_text(c->pod, a, path, &t))
+        if (!klet_field_text(c->pod, a, path, &t))
             return sl_err_set(err, SL_EINVAL, "unsupported fieldPath: %s", path);
         *ret = t.s; /* which a zero ends */
         return check_value(path, t.s, t.n, err);
     }
     if ((ref = sl_json_at(from, "resourceFieldRef"))) {
-        *ret = resource_text(c->pod, a,
-                             named_container(c->pod, sl_json_str(ref, "containerName"), c->spec),
-                             sl_json_str(ref, "resource"), sl_json_str(ref, "divisor"));
+        *ret = klet_resource_text(
+            c->pod, a, named_container(c->pod, sl_json_str(ref, "containerName"), c->spec),
+            sl_json_str(ref, "resource"), sl_json_str(ref, "divisor"));
         return *ret ? 0
                     : sl_err_set(err, SL_EINVAL, "unsupported resource: %s",
                                  sl_json_str(ref, "resource"));
@@ -279,8 +280,8 @@ static int value_from(struct container *c, struct sl_arena *a, yyjson_val *from,
     return sl_err_set(err, SL_EINVAL, "a valueFrom of a kind that is not supported");
 }
 
-static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *env,
-                   struct sl_err *err) {
+static int add_env(struct klet_container *c, struct klet_vars *v, struct sl_arena *a,
+                   yyjson_val *env, struct sl_err *err) {
     yyjson_val *from = sl_json_at(env, "valueFrom");
     const char *value = NULL;
 
@@ -293,67 +294,68 @@ static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjs
     } else if (sl_text_has_nul(sl_json_view(sl_json_at(env, "value")))) {
         struct sl_text t = sl_json_view(sl_json_at(env, "value"));
         return check_value(sl_json_str(env, "name"), t.s, t.n, err);
-    } else if (!(value = vars_expand(v, a, sl_json_str(env, "value")))) {
+    } else if (!(value = klet_vars_expand(v, a, sl_json_str(env, "value")))) {
         return too_long(sl_json_str(env, "name"), err);
     }
-    vars_set(v, a, sl_json_str(env, "name"), value);
+    klet_vars_set(v, a, sl_json_str(env, "name"), value);
     return 0;
 }
 
 /* SLUICE_VOLUME_NAME: where a volume is, also without mounts. */
-static void add_volumes(struct container *c, struct vars *v, struct sl_arena *a) {
-    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol;
+static void add_volumes(struct klet_container *c, struct klet_vars *v, struct sl_arena *a) {
+    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(c->pod->local->doc), "spec.volumes"), *vol;
     size_t i, n;
 
     yyjson_arr_foreach (volumes, i, n, vol) {
-        const char *folder = volume_folder(c->pod, vol, a);
+        const char *folder = klet_volume_folder(c->pod, vol, a);
         char *name = sl_arena_printf(a, "SLUICE_VOLUME_%s", sl_json_str(vol, "name"));
         for (char *p = name; *p; p++)
             *p = (char)(*p == '-' || *p == '.'   ? '_'
                         : *p >= 'a' && *p <= 'z' ? *p - 'a' + 'A'
                                                  : *p);
         if (folder)
-            vars_set(v, a, name, folder);
+            klet_vars_set(v, a, name, folder);
     }
 }
 
-int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_err *err) {
+int klet_vars_of(struct klet_container *c, struct klet_vars *v, struct sl_arena *a,
+                 struct sl_err *err) {
     yyjson_val *spec = c->spec, *from = sl_json_at(spec, "envFrom"), *env = sl_json_at(spec, "env"),
                *one;
-    const char *hostname = sl_json_str(yyjson_doc_get_root(c->pod->real->doc), "spec.hostname");
+    const char *hostname = sl_json_str(yyjson_doc_get_root(c->pod->local->doc), "spec.hostname");
     size_t i, n;
     int r = 0;
 
     for (i = 0; i < SL_LEN(of_machine); i++) {
         const char *s = getenv(of_machine[i]);
         if (s && strlen(s) < RT_MAX_VALUE)
-            vars_set(v, a, of_machine[i], s);
+            klet_vars_set(v, a, of_machine[i], s);
     }
-    if (!vars_get(v, "PATH"))
-        vars_set(v, a, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-    vars_set(v, a, "HOSTNAME", *hostname ? hostname : c->pod->name);
+    if (!klet_vars_get(v, "PATH"))
+        klet_vars_set(v, a, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    klet_vars_set(v, a, "HOSTNAME", *hostname ? hostname : c->pod->name);
     add_volumes(c, v, a);
-    vars_set(v, a, "SLUICE_TERMINATION_LOG",
-             sl_arena_printf(a, "%s/term/%s", c->pod->real->folder, c->name));
+    klet_vars_set(v, a, "SLUICE_TERMINATION_LOG",
+                  sl_arena_printf(a, "%s/term/%s", c->pod->local->folder, c->name));
     yyjson_arr_foreach (from, i, n, one) {
         r = r < 0 ? r : add_from(c, v, a, one, err);
         if (r == 0 && a->used > 8 * RT_MAX_ALL)
             r = too_many(err);
     }
-    lookups_begin(c->pod);
+    klet_lookups_begin(c->pod);
     yyjson_arr_foreach (env, i, n, one) {
         r = r < 0 ? r : add_env(c, v, a, one, err);
         if (r == 0 && a->used > 8 * RT_MAX_ALL)
             r = too_many(err);
     }
-    lookups_end(c->pod);
+    klet_lookups_end(c->pod);
     for (size_t all = i = 0; r == 0 && i < v->v.n; i++)
         if ((all += strlen(v->v.v[i]) + 1 + sizeof(char *)) > RT_MAX_ALL)
             r = too_many(err);
     return r;
 }
 
-void vars_keep(struct container *c, const struct vars *v) {
+void klet_vars_save(struct klet_container *c, const struct klet_vars *v) {
     char *at;
 
     c->env_len = 0;
@@ -368,7 +370,7 @@ void vars_keep(struct container *c, const struct vars *v) {
     }
 }
 
-void vars_kept(const struct container *c, struct vars *v, struct sl_arena *a) {
+void klet_vars_saved(const struct klet_container *c, struct klet_vars *v, struct sl_arena *a) {
     for (size_t at = 0, n; at < c->env_len; at += n + 1) {
         n = strlen(c->env + at);
         add_pair(v, sl_arena_strndup(a, c->env + at, n), strcspn(c->env + at, "="));

@@ -9,9 +9,9 @@
 #include "cluster/kubelet/kubelet_int.h"
 #include "kube/informer/event.h"
 
-static bool may_say(struct sl_runtime *r) {
+static bool may_say(struct sl_kubelet *r) {
     const sl_span each = SL_SEC / EVENTS_PER_SECOND;
-    const sl_time now = r->port->mono;
+    const sl_time now = r->client->mono;
 
     if (r->event_at < now - EVENT_BURST * each)
         r->event_at = now - EVENT_BURST * each;
@@ -21,14 +21,15 @@ static bool may_say(struct sl_runtime *r) {
     return true;
 }
 
-static void forget(void *ctx, const struct sl_reply *rp) {
+static void forget(void *ctx, const struct sl_kube_reply *rp) {
     (void)ctx;
     (void)rp;
 }
 
-void container_event(struct container *c, bool warning, const char *reason, const char *note) {
-    struct pod *p = c->pod;
-    struct sl_runtime *r = p->rt;
+void klet_container_event(struct klet_container *c, bool warning, const char *reason,
+                          const char *note) {
+    struct klet_pod *p = c->pod;
+    struct sl_kubelet *r = p->rt;
     struct sl_buf body = SL_BUF(RT_MAX_EVENT), path = SL_BUF(SL_WRITER_MAX_PATH);
     struct sl_buf field = SL_BUF(SL_WRITER_MAX_PATH);
     char name[SL_EVENT_NAME];
@@ -38,7 +39,7 @@ void container_event(struct container *c, bool warning, const char *reason, cons
     sl_buf_printf(&field, "spec.%s{%s}", c->role == ROLE_MAIN ? "containers" : "initContainers",
                   c->name);
     struct sl_event e = {
-        .at = r->port->wall,
+        .at = r->client->wall,
         .controller = "kubelet",
         .instance = p->node,
         .warning = warning,
@@ -47,12 +48,12 @@ void container_event(struct container *c, bool warning, const char *reason, cons
         .note = note,
         .of = {"v1", "Pod", p->ns, p->name, p->uid, sl_rec_version(p->version), sl_buf_str(&field)},
     };
-    (void)sl_event_put(&body, &e, (uint64_t)r->port->wall + r->events++ % 1000, name);
+    (void)sl_event_put(&body, &e, (uint64_t)r->client->wall + r->events++ % 1000, name);
     sl_rec_kind_path(&path, &sl_inf_event_kind, p->ns, NULL, NULL);
     const bool cut = sl_buf_full(&body) | sl_buf_full(&path) | sl_buf_full(&field);
     if (!cut)
-        (void)sl_port_request(r->port,
-                              &(struct sl_request_line){.method = SL_POST,
+        (void)sl_kube_request(r->client,
+                              &(struct sl_kube_request){.method = SL_POST,
                                                         .path = sl_buf_str(&path),
                                                         .content_type = SL_JSON,
                                                         .body = body.s,

@@ -24,14 +24,15 @@ struct piece {
     char bytes[];
 };
 
-struct talk {
-    struct talk *next, **prev; /* in the runtime's list; prev NULL: not in it any more */
-    struct container *c;       /* NULL: it is no more */
-    bool live;                 /* the run of the container that it began with goes on */
+struct klet_exec_session {
+    struct klet_exec_session *next,
+        **prev;               /* in the runtime's list; prev NULL: not in it any more */
+    struct klet_container *c; /* NULL: it is no more */
+    bool live;                /* the run of the container that it began with goes on */
     bool attach;
-    struct proc *proc; /* of a command */
-    char *cgroup;      /* that the command is in */
-    struct sl_talk_events ev;
+    struct klet_proc *proc; /* of a command */
+    char *cgroup;           /* that the command is in */
+    struct sl_exec_session_events ev;
     void *ctx;
     bool in, out, err;
     bool held, full;
@@ -47,7 +48,7 @@ struct talk {
 
 /* ---- its end ---- */
 
-static void unlink_talk(struct talk *t) {
+static void unlink_talk(struct klet_exec_session *t) {
     if (!t->prev)
         return;
     *t->prev = t->next;
@@ -56,7 +57,7 @@ static void unlink_talk(struct talk *t) {
     t->prev = NULL;
 }
 
-static void drop_pieces(struct talk *t) {
+static void drop_pieces(struct klet_exec_session *t) {
     for (struct piece *p; (p = t->first);) {
         t->first = p->next;
         sl_freep(&p);
@@ -66,7 +67,7 @@ static void drop_pieces(struct talk *t) {
     t->lost = 0;
 }
 
-static void free_talk(struct talk *t) {
+static void free_talk(struct klet_exec_session *t) {
     unlink_talk(t);
     drop_pieces(t);
     sl_freep(&t->why);
@@ -75,19 +76,19 @@ static void free_talk(struct talk *t) {
 }
 
 static void on_shut(uv_handle_t *h) {
-    struct talk *t = h->data;
+    struct klet_exec_session *t = h->data;
 
     t->shut = true;
     if (t->closed)
         free_talk(t);
 }
 
-static void shut(struct talk *t) {
+static void shut(struct klet_exec_session *t) {
     if (!uv_is_closing((uv_handle_t *)&t->timer))
         uv_close((uv_handle_t *)&t->timer, on_shut);
 }
 
-static void detach(struct talk *t) {
+static void detach(struct klet_exec_session *t) {
     if (t->c && t->live && t->attach)
         t->c->attached--;
     t->live = false;
@@ -95,7 +96,7 @@ static void detach(struct talk *t) {
 
 /* ---- what is told ---- */
 
-static void say_lost(struct talk *t) {
+static void report_lost(struct klet_exec_session *t) {
     char line[120];
     const int n = snprintf(line, sizeof line,
                            "[sluice: %llu bytes of output came too fast to be shown; the log has "
@@ -107,7 +108,7 @@ static void say_lost(struct talk *t) {
 }
 
 static void on_timer(uv_timer_t *h) {
-    struct talk *t = h->data;
+    struct klet_exec_session *t = h->data;
 
     while (!t->closed && !t->held && t->first) {
         struct piece *p = t->first;
@@ -119,23 +120,23 @@ static void on_timer(uv_timer_t *h) {
         sl_freep(&p);
     }
     if (!t->closed && !t->held && !t->first && t->lost > 0)
-        say_lost(t);
+        report_lost(t);
     if (t->closed || t->first || t->lost > 0)
         return;
     if (t->over && !t->told) {
         t->told = true;
         t->ev.ended(t->ctx, t->code, t->why);
     } else if (t->proc && !t->held) {
-        proc_hold(t->proc, false);
+        klet_proc_hold(t->proc, false);
     }
 }
 
-static void soon(struct talk *t) {
+static void soon(struct klet_exec_session *t) {
     if (!uv_is_closing((uv_handle_t *)&t->timer))
         (void)uv_timer_start(&t->timer, on_timer, 0, 0);
 }
 
-static void end_talk(struct talk *t, int code) {
+static void end_talk(struct klet_exec_session *t, int code) {
     if (!t->over && !t->why)
         t->code = code;
     t->over = true;
@@ -145,14 +146,14 @@ static void end_talk(struct talk *t, int code) {
         soon(t);
 }
 
-static void hear(struct talk *t, bool is_err, const char *bytes, size_t len) {
+static void receive(struct klet_exec_session *t, bool is_err, const char *bytes, size_t len) {
     if (t->closed || len == 0 || !(is_err ? t->err : t->out))
         return;
     if (!t->held && !t->first && t->lost == 0) {
         t->ev.output(t->ctx, is_err, bytes, len);
         return;
     }
-    if (t->lost > 0 || t->kept + len > (t->attach ? ATTACH_KEEPS : EXEC_KEEPS)) {
+    if (t->lost > 0 || t->kept + len > (t->attach ? ATTACH_BUFFER : EXEC_BUFFER)) {
         t->lost += len;
         return;
     }
@@ -164,99 +165,107 @@ static void hear(struct talk *t, bool is_err, const char *bytes, size_t len) {
     t->kept += len;
 }
 
-static void make_room(struct talk *t) {
+static void make_room(struct klet_exec_session *t) {
     if (t->full && !t->closed) {
         t->full = false;
-        t->ev.room(t->ctx);
+        t->ev.writable(t->ctx);
     }
 }
 
 /* ---- a command ---- */
 
-static void on_proc(void *ctx, const struct proc_note *n) {
-    struct talk *t = ctx;
+static void on_proc(void *ctx, const struct klet_proc_note *n) {
+    struct klet_exec_session *t = ctx;
 
-    if (n->event == PROC_NOT) {
+    if (n->event == PROC_FAILED) {
         t->code = n->code;
         t->why = sl_strdup(n->text);
     } else if (n->event == PROC_ENDED) {
         t->proc = NULL;
         /* The container could not take it away while we were in it; but a new run may have it. */
         if (t->cgroup && !(t->c && t->c->cgroup))
-            cgroup_remove(t->cgroup);
+            klet_cgroup_remove(t->cgroup);
         detach(t);
         end_talk(t, n->code);
     }
 }
 
 static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
-    hear(ctx, is_err, bytes, len);
+    receive(ctx, is_err, bytes, len);
 }
 
 static void on_room(void *ctx) {
     make_room(ctx);
 }
 
-static int start(struct talk *t, const struct sl_talk_spec *s, struct sl_err *err) {
-    const struct proc_io io = {
-        .fn = on_proc, .output = on_output, .room = on_room, .ctx = t, .in = s->in, .tty = s->tty};
-    struct launch l;
-    int r = launch_make(t->c, &(struct launch_of){.argv = s->argv, .tty = s->tty}, &l, err);
+static int start(struct klet_exec_session *t, const struct sl_exec_session_spec *s,
+                 struct sl_err *err) {
+    const struct klet_proc_io io = {.fn = on_proc,
+                                    .output = on_output,
+                                    .writable = on_room,
+                                    .ctx = t,
+                                    .in = s->in,
+                                    .tty = s->tty};
+    struct klet_launch l;
+    int r =
+        klet_launch_make(t->c, &(struct klet_launch_of){.argv = s->argv, .tty = s->tty}, &l, err);
 
     if (r == 0 && t->c->cgroup) {
         t->cgroup = sl_strdup(t->c->cgroup);
-        l.cgroup_fd = cgroup_open(t->cgroup);
+        l.cgroup_fd = klet_cgroup_open(t->cgroup);
     }
     if (r == 0)
-        r = proc_start(t->c->pod->rt->spawner, &l, &io, &t->proc, err);
-    launch_done(&l);
+        r = klet_proc_start(t->c->pod->rt->spawner, &l, &io, &t->proc, err);
+    klet_launch_done(&l);
     return r;
 }
 
 /* ---- from the container ---- */
 
-void talks_output(struct container *c, bool is_err, const char *bytes, size_t len) {
-    for (struct talk *t = c->attached > 0 ? c->pod->rt->talks : NULL; t; t = t->next)
+void klet_sessions_output(struct klet_container *c, bool is_err, const char *bytes, size_t len) {
+    for (struct klet_exec_session *t = c->attached > 0 ? c->pod->rt->sessions : NULL; t;
+         t = t->next)
         if (t->c == c && t->attach && t->live)
-            hear(t, is_err, bytes, len);
+            receive(t, is_err, bytes, len);
 }
 
-void talks_room(struct container *c) {
-    for (struct talk *t = c->attached > 0 ? c->pod->rt->talks : NULL; t; t = t->next)
+void klet_sessions_room(struct klet_container *c) {
+    for (struct klet_exec_session *t = c->attached > 0 ? c->pod->rt->sessions : NULL; t;
+         t = t->next)
         if (t->c == c && t->attach && t->live)
             make_room(t);
 }
 
-void talks_end(struct container *c, int code) {
-    for (struct talk *t = c->pod->rt->talks; t; t = t->next) {
+void klet_sessions_end(struct klet_container *c, int code) {
+    for (struct klet_exec_session *t = c->pod->rt->sessions; t; t = t->next) {
         if (t->c != c || !t->live)
             continue;
         detach(t);
         if (t->attach)
             end_talk(t, code);
         else
-            proc_kill(t->proc);
+            klet_proc_kill(t->proc);
     }
 }
 
-void talks_forget(struct container *c) {
-    talks_end(c, KILLED);
-    for (struct talk *t = c->pod->rt->talks; t; t = t->next)
+void klet_sessions_forget(struct klet_container *c) {
+    klet_sessions_end(c, KILLED);
+    for (struct klet_exec_session *t = c->pod->rt->sessions; t; t = t->next)
         if (t->c == c)
             t->c = NULL;
 }
 
-void talks_stop(struct sl_runtime *r) {
-    for (struct talk *t = r->talks; t; t = t->next) {
+void klet_sessions_stop(struct sl_kubelet *r) {
+    for (struct klet_exec_session *t = r->sessions; t; t = t->next) {
         detach(t);
         t->proc = NULL;
         end_talk(t, KILLED);
     }
 }
 
-void talks_free(struct sl_runtime *r) {
-    while (r->talks) {
-        struct talk *t = r->talks;
+void klet_sessions_free(struct sl_kubelet *r) {
+    while (r->sessions) {
+        struct klet_exec_session *t = r->sessions;
         unlink_talk(t);
         shut(t);
     }
@@ -265,9 +274,9 @@ void talks_free(struct sl_runtime *r) {
 /* ---- from the listener ---- */
 
 /* Each costs two processes: a burst, and then so many in a second. */
-static bool too_often(struct sl_runtime *r) {
+static bool too_often(struct sl_kubelet *r) {
     const sl_span each = SL_SEC / SL_EXEC_PER_SECOND;
-    const sl_time now = r->port->mono;
+    const sl_time now = r->client->mono;
 
     if (r->exec_at < now - SL_EXEC_BURST * each)
         r->exec_at = now - SL_EXEC_BURST * each;
@@ -277,40 +286,41 @@ static bool too_often(struct sl_runtime *r) {
     return false;
 }
 
-static int check_ceilings(struct sl_runtime *r, const struct pod *p, bool is_exec,
+static int check_ceilings(struct sl_kubelet *r, const struct klet_pod *p, bool is_exec,
                           struct sl_err *err) {
     uint32_t all = 0, of_pod = 0;
 
-    for (const struct talk *t = r->talks; t; t = t->next) {
+    for (const struct klet_exec_session *t = r->sessions; t; t = t->next) {
         all++;
         of_pod += t->c && t->c->pod == p;
     }
-    if (of_pod >= SL_MAX_POD_TALKS)
+    if (of_pod >= SL_MAX_POD_SESSIONS)
         return sl_err_set(err, SL_ELIMIT,
                           "pod \"%.80s\" has %u sessions of exec and attach, and may have no more",
-                          p->name, SL_MAX_POD_TALKS);
-    if (all >= SL_MAX_TALKS)
+                          p->name, SL_MAX_POD_SESSIONS);
+    if (all >= SL_MAX_SESSIONS)
         return sl_err_set(err, SL_ELIMIT,
                           "there are %u sessions of exec and attach, and may be no more",
-                          SL_MAX_TALKS);
+                          SL_MAX_SESSIONS);
     if (is_exec && too_often(r))
         return sl_err_set(err, SL_ELIMIT, "more than %d exec sessions in a second; try again",
                           SL_EXEC_PER_SECOND);
     return 0;
 }
 
-int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
-                         void *events_ctx, void **ret, struct sl_err *err) {
-    struct sl_runtime *r = ctx;
-    struct pod *p = pod_find(r, s->ns, s->pod);
+int sl_kubelet_session_open(void *ctx, const struct sl_exec_session_spec *s,
+                            const struct sl_exec_session_events *ev, void *events_ctx, void **ret,
+                            struct sl_err *err) {
+    struct sl_kubelet *r = ctx;
+    struct klet_pod *p = klet_pod_find(r, s->ns, s->pod);
 
     if (p && strcmp(p->uid, s->uid) != 0)
         p = NULL;
-    if (p && !p->real)
+    if (p && !p->local)
         return sl_err_set(err, SL_ENOENT,
                           "pod %.100s is on the simulated node %.80s: nothing runs there", p->name,
                           p->node);
-    struct container *c = p ? pod_container(p, s->container) : NULL;
+    struct klet_container *c = p ? klet_pod_container(p, s->container) : NULL;
     if (!c || !c->proc || !c->started_wall || r->stopped)
         return sl_err_set(err, SL_ENOENT, "container not found (\"%.100s\")", s->container);
     if (s->argv && !s->argv[0])
@@ -320,15 +330,15 @@ int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct s
     if (e < 0)
         return e;
 
-    struct talk *t = sl_alloc0(1, sizeof *t);
-    *t = (struct talk){.c = c,
-                       .live = true,
-                       .attach = !s->argv,
-                       .ev = *ev,
-                       .ctx = events_ctx,
-                       .in = s->in,
-                       .out = s->out,
-                       .err = s->err};
+    struct klet_exec_session *t = sl_alloc0(1, sizeof *t);
+    *t = (struct klet_exec_session){.c = c,
+                                    .live = true,
+                                    .attach = !s->argv,
+                                    .ev = *ev,
+                                    .ctx = events_ctx,
+                                    .in = s->in,
+                                    .out = s->out,
+                                    .err = s->err};
     t->last = &t->first;
     if (!t->attach && (e = start(t, s, err)) < 0) {
         free_talk(t);
@@ -337,72 +347,72 @@ int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct s
     c->attached += t->attach;
     sl_assert(uv_timer_init(r->loop, &t->timer) == 0);
     t->timer.data = t;
-    t->prev = &r->talks;
-    t->next = r->talks;
+    t->prev = &r->sessions;
+    t->next = r->sessions;
     if (t->next)
         t->next->prev = &t->next;
-    r->talks = t;
+    r->sessions = t;
     *ret = t;
     return 0;
 }
 
 /* Whom it feeds; NULL: nobody. */
-static struct proc *fed(const struct talk *t) {
+static struct klet_proc *fed(const struct klet_exec_session *t) {
     return !t->in ? NULL : !t->attach ? t->proc : t->live ? t->c->proc : NULL;
 }
 
-bool sl_runtime_talk_input(void *ctx, void *talk, const char *bytes, size_t len) {
-    struct talk *t = talk;
-    struct proc *p = fed(t);
+bool sl_kubelet_session_input(void *ctx, void *session, const char *bytes, size_t len) {
+    struct klet_exec_session *t = session;
+    struct klet_proc *p = fed(t);
 
     (void)ctx;
     if (p && !t->closed)
-        t->full = !proc_input(p, bytes, len);
+        t->full = !klet_proc_input(p, bytes, len);
     return !t->full || !p;
 }
 
 /* The first who feeds a container may be the only one. A terminal stays: others may still see it.
  */
-static void leave_input(struct talk *t) {
-    struct proc *p = fed(t);
+static void leave_input(struct klet_exec_session *t) {
+    struct klet_proc *p = fed(t);
 
     if (p && sl_json_bool(t->c->spec, "stdinOnce", false) &&
         !sl_json_bool(t->c->spec, "tty", false))
-        proc_input_end(p);
+        klet_proc_input_end(p);
 }
 
-void sl_runtime_talk_input_end(void *ctx, void *talk) {
-    struct talk *t = talk;
+void sl_kubelet_session_input_end(void *ctx, void *session) {
+    struct klet_exec_session *t = session;
 
     (void)ctx;
     if (t->attach)
         leave_input(t);
     else if (fed(t))
-        proc_input_end(fed(t));
+        klet_proc_input_end(fed(t));
 }
 
-void sl_runtime_talk_size(void *ctx, void *talk, uint16_t cols, uint16_t rows) {
-    struct talk *t = talk;
-    struct proc *p = !t->attach ? t->proc : t->live ? t->c->proc : NULL;
+void sl_kubelet_session_size(void *ctx, void *session, uint16_t cols, uint16_t rows) {
+    struct klet_exec_session *t = session;
+    struct klet_proc *p = !t->attach ? t->proc : t->live ? t->c->proc : NULL;
 
     (void)ctx;
     if (p)
-        proc_resize(p, cols, rows);
+        klet_proc_resize(p, cols, rows);
 }
 
-void sl_runtime_talk_hold(void *ctx, void *talk, bool hold) {
-    struct talk *t = talk;
+void sl_kubelet_session_hold(void *ctx, void *session, bool hold) {
+    struct klet_exec_session *t = session;
 
     (void)ctx;
     t->held = hold;
     if (!hold)
         soon(t); /* what was kept comes first */
     else if (t->proc)
-        proc_hold(t->proc, true);
+        klet_proc_hold(t->proc, true);
 }
 
-void sl_runtime_talk_close(void *ctx, void *talk) {
-    struct talk *t = talk;
+void sl_kubelet_session_close(void *ctx, void *session) {
+    struct klet_exec_session *t = session;
 
     (void)ctx;
     if (t->attach)
@@ -413,7 +423,7 @@ void sl_runtime_talk_close(void *ctx, void *talk) {
     if (t->shut)
         free_talk(t);
     else if (t->proc)
-        proc_kill(t->proc);
+        klet_proc_kill(t->proc);
     else
         shut(t);
 }

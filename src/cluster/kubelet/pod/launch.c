@@ -19,15 +19,15 @@
 #include "core/base/quantity.h"
 #include "lib/json/json.h"
 
-static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, uint32_t *n,
-                     struct sl_err *err) {
+static int add_words(const struct klet_vars *v, yyjson_val *list, struct klet_launch *l,
+                     uint32_t *n, struct sl_err *err) {
     size_t i, all;
     yyjson_val *w;
 
     yyjson_arr_foreach (list, i, all, w) {
         if (sl_text_has_nul(sl_json_view(w)))
             return sl_err_set(err, SL_EINVAL, "the command holds a zero byte");
-        const char *s = vars_expand(v, &l->arena, sl_json_text(w));
+        const char *s = klet_vars_expand(v, &l->arena, sl_json_text(w));
         if (!s || l->arena.used > MAX_LAUNCH / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
         l->argv[(*n)++] = s;
@@ -36,9 +36,9 @@ static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, u
 }
 
 /* Where a program may be, in the order of PATH. */
-static int add_tries(const struct vars *v, struct launch *l, const char *program,
+static int add_tries(const struct klet_vars *v, struct klet_launch *l, const char *program,
                      struct sl_err *err) {
-    const char *path = vars_get(v, "PATH");
+    const char *path = klet_vars_get(v, "PATH");
     uint32_t n = 0;
 
     l->tries = sl_arena_alloc0(&l->arena, RT_MAX_TRIES + 1, sizeof *l->tries);
@@ -58,15 +58,15 @@ static int add_tries(const struct vars *v, struct launch *l, const char *program
 }
 
 /* An image is not pulled; but one that is called as a program of this machine means that. */
-static const char *program_of_image(struct launch *l, const char *image) {
+static const char *program_of_image(struct klet_launch *l, const char *image) {
     const char *base = strrchr(image, '/');
 
     base = base ? base + 1 : image;
     return sl_arena_strndup(&l->arena, base, strcspn(base, ":@"));
 }
 
-static int find_program(struct container *c, const struct vars *v, struct launch *l, uint32_t *n,
-                        struct sl_err *err) {
+static int find_program(struct klet_container *c, const struct klet_vars *v, struct klet_launch *l,
+                        uint32_t *n, struct sl_err *err) {
     const char *program = program_of_image(l, c->image);
 
     if (strcmp(program, "pause") == 0) { /* which does nothing for ever */
@@ -91,25 +91,25 @@ static int find_program(struct container *c, const struct vars *v, struct launch
 }
 
 /* As they are: nothing in them is expanded. */
-static int copy_words(const char *const *argv, struct launch *l, struct sl_err *err) {
+static int copy_words(const char *const *argv, struct klet_launch *l, struct sl_err *err) {
     size_t n = 0;
 
     while (argv[n])
         n++;
-    if (n > RT_MAX_WORDS)
+    if (n > RT_MAX_ARGS)
         return sl_err_set(err, SL_ELIMIT, "the command is too long");
     l->argv = sl_arena_alloc0(&l->arena, n + 1, sizeof *l->argv);
     for (size_t i = 0; i < n; i++) {
         const size_t len = strlen(argv[i]);
-        if (len > RT_MAX_WORDS || l->arena.used > MAX_LAUNCH / 4)
+        if (len > RT_MAX_ARGS || l->arena.used > MAX_LAUNCH / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
         l->argv[i] = sl_arena_strndup(&l->arena, argv[i], len);
     }
     return 0;
 }
 
-static int make_words(struct container *c, const struct vars *v, const struct launch_of *of,
-                      struct launch *l, struct sl_err *err) {
+static int make_words(struct klet_container *c, const struct klet_vars *v,
+                      const struct klet_launch_of *of, struct klet_launch *l, struct sl_err *err) {
     yyjson_val *spec = c->spec, *command = of->command,
                *args = command ? NULL : sl_json_at(spec, "args");
     uint32_t n = 0;
@@ -141,7 +141,7 @@ static int make_words(struct container *c, const struct vars *v, const struct la
 /* ---- mount points ---- */
 
 static int by_path(const void *a, const void *b) {
-    const struct mount_point *x = a, *y = b;
+    const struct klet_mount_point *x = a, *y = b;
 
     return strcmp(x->to, y->to);
 }
@@ -193,9 +193,9 @@ static int make_sub(const char *volume, const char *sub, struct stat *ret) {
     return r;
 }
 
-static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, struct launch *l,
-                     struct sl_err *err) {
-    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"),
+static int add_mount(struct klet_container *c, const struct klet_vars *v, yyjson_val *m,
+                     struct klet_launch *l, struct sl_err *err) {
+    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(c->pod->local->doc), "spec.volumes"),
                *vol = NULL, *one;
     const char *sub = sl_json_str(m, "subPath"), *expr = sl_json_str(m, "subPathExpr"),
                *from = NULL, *to = sl_json_str(m, "mountPath");
@@ -206,10 +206,10 @@ static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, s
         if (strcmp(sl_json_str(one, "name"), sl_json_str(m, "name")) == 0)
             vol = one;
     }
-    from = vol ? volume_folder(c->pod, vol, &l->arena) : NULL;
+    from = vol ? klet_volume_folder(c->pod, vol, &l->arena) : NULL;
     if (!from || to[0] != '/')
         return 0;
-    if (*expr && !(sub = vars_expand(v, &l->arena, expr)))
+    if (*expr && !(sub = klet_vars_expand(v, &l->arena, expr)))
         return sl_err_set(err, SL_ELIMIT, "volume \"%s\": its subPathExpr is too long",
                           sl_json_str(m, "name"));
     if (strlen(sub) >= PATH_MAX)
@@ -228,28 +228,29 @@ static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, s
         return sl_err_set(err, SL_EIO, "volume \"%s\": %s", sl_json_str(m, "name"),
                           strerror(errno));
     }
-    *sl_vec_push(&l->mounts) = (struct mount_point){.from = from,
-                                                    .to = to,
-                                                    .sub = *sub ? sub : NULL,
-                                                    .read_only = sl_json_bool(m, "readOnly", false),
-                                                    .file = !S_ISDIR(st.st_mode)};
+    *sl_vec_push(&l->mounts) =
+        (struct klet_mount_point){.from = from,
+                                  .to = to,
+                                  .sub = *sub ? sub : NULL,
+                                  .read_only = sl_json_bool(m, "readOnly", false),
+                                  .file = !S_ISDIR(st.st_mode)};
     return 0;
 }
 
-static const char *own_folder(struct container *c, struct launch *l, const char *what,
+static const char *own_folder(struct klet_container *c, struct klet_launch *l, const char *what,
                               unsigned mode) {
-    const char *path = sl_arena_printf(&l->arena, "%s/%s/%s", c->pod->real->folder, what, c->name);
+    const char *path = sl_arena_printf(&l->arena, "%s/%s/%s", c->pod->local->folder, what, c->name);
 
-    (void)folder_make(path, mode);
+    (void)klet_folder_make(path, mode);
     return path;
 }
 
-static int make_mounts(struct container *c, const struct vars *v, struct launch *l,
+static int make_mounts(struct klet_container *c, const struct klet_vars *v, struct klet_launch *l,
                        struct sl_err *err) {
     yyjson_val *mounts = sl_json_at(c->spec, "volumeMounts"), *m;
     size_t i, n;
 
-    if (!spawner_mounts(c->pod->rt->spawner))
+    if (!klet_spawner_mounts(c->pod->rt->spawner))
         return 0;
     yyjson_arr_foreach (mounts, i, n, m) {
         int r = add_mount(c, v, m, l, err);
@@ -261,7 +262,7 @@ static int make_mounts(struct container *c, const struct vars *v, struct launch 
 
 /* A workingDir that the machine does not have is made for this container alone, as a container
  * engine would. */
-static void make_cwd(struct container *c, struct launch *l) {
+static void make_cwd(struct klet_container *c, struct klet_launch *l) {
     const char *said = sl_json_str(c->spec, "workingDir");
     struct stat st;
 
@@ -272,7 +273,7 @@ static void make_cwd(struct container *c, struct launch *l) {
         return;
     }
     l->cwd = said;
-    if (said[0] != '/' || stat(said, &st) == 0 || !spawner_mounts(c->pod->rt->spawner))
+    if (said[0] != '/' || stat(said, &st) == 0 || !klet_spawner_mounts(c->pod->rt->spawner))
         return;
     for (uint32_t i = 0; i < l->mounts.n; i++) {
         const size_t n = strlen(l->mounts.v[i].to);
@@ -280,30 +281,30 @@ static void make_cwd(struct container *c, struct launch *l) {
             return;
     }
     *sl_vec_push(&l->mounts) =
-        (struct mount_point){.from = own_folder(c, l, "work", 0777), .to = said};
+        (struct klet_mount_point){.from = own_folder(c, l, "work", 0777), .to = said};
 }
 
-int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
-                struct sl_err *err) {
-    struct vars v = {.v = {0}};
+int klet_launch_make(struct klet_container *c, const struct klet_launch_of *of,
+                     struct klet_launch *l, struct sl_err *err) {
+    struct klet_vars v = {.v = {0}};
     char path[PATH_MAX];
 
-    *l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
+    *l = (struct klet_launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
     sl_arena_init(&l->arena, MAX_LAUNCH);
     const bool beside = of->command || of->argv;
     int r = 0;
     if (beside && c->env)
-        vars_kept(c, &v, &l->arena);
+        klet_vars_saved(c, &v, &l->arena);
     else
-        r = vars_of(c, &v, &l->arena, err);
-    if (r == 0 && of->tty && !vars_get(&v, "TERM"))
-        vars_set(&v, &l->arena, "TERM", "xterm");
+        r = klet_vars_of(c, &v, &l->arena, err);
+    if (r == 0 && of->tty && !klet_vars_get(&v, "TERM"))
+        klet_vars_set(&v, &l->arena, "TERM", "xterm");
     if (r == 0)
         r = make_words(c, &v, of, l, err);
     if (r == 0)
         r = make_mounts(c, &v, l, err);
     if (r == 0)
-        r = security_apply(c, l, err);
+        r = klet_security_apply(c, l, err);
     if (r == 0) {
         make_cwd(c, l);
         if (l->mounts.n > 0 || l->writable) {
@@ -314,18 +315,18 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
         l->envp = sl_arena_alloc0(&l->arena, v.v.n + 1, sizeof *l->envp);
         for (uint32_t i = 0; i < v.v.n; i++)
             l->envp[i] = v.v.v[i];
-        sl_fmt(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
+        sl_fmt(path, sizeof path, "%s/term/%s", c->pod->local->folder, c->name);
         if (!beside)
-            vars_keep(c, &v);
-        if (!beside &&
-            folder_make(sl_arena_printf(&l->arena, "%s/term", c->pod->real->folder), 0755) == 0)
-            (void)file_write(path, "", 0, 0666);
+            klet_vars_save(c, &v);
+        if (!beside && klet_folder_make(
+                           sl_arena_printf(&l->arena, "%s/term", c->pod->local->folder), 0755) == 0)
+            (void)klet_file_write(path, "", 0, 0666);
     }
     if (r == 0 && sl_arena_full(&l->arena))
         r = sl_err_set(err, SL_ELIMIT,
                        "the container's command, variables and mounts are larger "
                        "than %zu MiB",
                        MAX_LAUNCH >> 20);
-    vars_done(&v);
+    klet_vars_done(&v);
     return r;
 }

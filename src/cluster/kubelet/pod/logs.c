@@ -19,7 +19,7 @@
 #include "lib/log/log.h"
 
 /* Positions count from the first byte ever written, headers of lines included. */
-struct logfile {
+struct klet_logfile {
     uint32_t refs;
     char *path;     /* of the newer file; the older is path.1 */
     int fd;         /* -1: not being written */
@@ -42,29 +42,29 @@ static char *file_name(const char *folder, const char *container, uint32_t run) 
 }
 
 /* How much was cut stands in a file of its own, for whoever reads when the pod has ended. */
-static void cut_name(const struct logfile *l, char out[PATH_MAX]) {
+static void cut_name(const struct klet_logfile *l, char out[PATH_MAX]) {
     sl_fmt(out, PATH_MAX, "%s.cut", l->path);
 }
 
-static void older_name(const struct logfile *l, char out[PATH_MAX]) {
+static void older_name(const struct klet_logfile *l, char out[PATH_MAX]) {
     sl_fmt(out, PATH_MAX, "%s.1", l->path);
 }
 
 /* ---- writing ---- */
 
-static void broken(struct logfile *l, const char *what) {
+static void broken(struct klet_logfile *l, const char *what) {
     if (!l->broken)
         sl_log(SL_LOG_WARN, "container log write failed", SL_S("file", l->path),
                SL_S("operation", what), SL_S("error", strerror(errno)));
     l->broken = true;
 }
 
-struct logfile *log_begin(const char *folder, const char *container, uint32_t run) {
-    struct logfile *l = sl_alloc0(1, sizeof *l);
+struct klet_logfile *klet_log_begin(const char *folder, const char *container, uint32_t run) {
+    struct klet_logfile *l = sl_alloc0(1, sizeof *l);
 
     l->refs = 1;
     l->open = true;
-    (void)folder_make(folder, 0755);
+    (void)klet_folder_make(folder, 0755);
     l->path = file_name(folder, container, run);
     l->fd = open(l->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0640);
     if (l->fd < 0)
@@ -82,7 +82,7 @@ struct logfile *log_begin(const char *folder, const char *container, uint32_t ru
 }
 
 /* The newer file becomes the older one, and what was the older is cut. Only between lines. */
-static void turn_over(struct logfile *l) {
+static void turn_over(struct klet_logfile *l) {
     char older[PATH_MAX];
 
     older_name(l, older);
@@ -98,11 +98,11 @@ static void turn_over(struct logfile *l) {
         char text[32];
         int n = snprintf(text, sizeof text, "%llu", (unsigned long long)l->cut);
         cut_name(l, older);
-        (void)file_write(older, text, (size_t)n, 0640);
+        (void)klet_file_write(older, text, (size_t)n, 0640);
     }
 }
 
-static uint64_t read_cut(const struct logfile *l) {
+static uint64_t read_cut(const struct klet_logfile *l) {
     char path[PATH_MAX], text[32] = "";
 
     cut_name(l, path);
@@ -115,7 +115,7 @@ static uint64_t read_cut(const struct logfile *l) {
     return n < UINT64_MAX / 2 ? n : 0;
 }
 
-static void write_out(struct logfile *l, struct sl_buf *b) {
+static void write_out(struct klet_logfile *l, struct sl_buf *b) {
     size_t at = 0;
 
     while (l->fd >= 0 && at < b->len) {
@@ -157,7 +157,8 @@ static void put_line(struct sl_buf *b, char head[HEAD + 1], char tag, const char
     sl_buf_putc(b, '\n');
 }
 
-void log_output(struct logfile *l, bool is_err, const char *bytes, size_t len, sl_time wall) {
+void klet_log_output(struct klet_logfile *l, bool is_err, const char *bytes, size_t len,
+                     sl_time wall) {
     char **part = &l->part[is_err].s, head[HEAD + 1];
     size_t *have = &l->part[is_err].n;
     struct sl_buf b;
@@ -185,7 +186,7 @@ void log_output(struct logfile *l, bool is_err, const char *bytes, size_t len, s
     sl_buf_done(&b);
 }
 
-void log_end(struct logfile *l, sl_time wall) {
+void klet_log_end(struct klet_logfile *l, sl_time wall) {
     struct sl_buf b;
 
     sl_buf_init(&b, 4 * LOG_LINE);
@@ -205,12 +206,12 @@ void log_end(struct logfile *l, sl_time wall) {
     l->open = false;
 }
 
-struct logfile *log_ref(struct logfile *l) {
+struct klet_logfile *klet_log_ref(struct klet_logfile *l) {
     l->refs++;
     return l;
 }
 
-void log_unref(struct logfile *l) {
+void klet_log_unref(struct klet_logfile *l) {
     if (!l || --l->refs > 0)
         return;
     if (l->fd >= 0)
@@ -230,7 +231,7 @@ static uint64_t size_of(const char *path, bool *ret_is) {
     return *ret_is ? (uint64_t)st.st_size : 0;
 }
 
-struct logfile *log_find(const char *folder, const char *container, uint32_t back) {
+struct klet_logfile *klet_log_find(const char *folder, const char *container, uint32_t back) {
     uint32_t newest = 0;
     bool any = false, is;
     DIR *d = opendir(folder);
@@ -251,7 +252,7 @@ struct logfile *log_find(const char *folder, const char *container, uint32_t bac
     (void)closedir(d);
     if (!any || newest < back)
         return NULL;
-    struct logfile *l = sl_alloc0(1, sizeof *l);
+    struct klet_logfile *l = sl_alloc0(1, sizeof *l);
     char older[PATH_MAX];
     l->refs = 1;
     l->fd = -1;
@@ -261,14 +262,14 @@ struct logfile *log_find(const char *folder, const char *container, uint32_t bac
     l->begin = l->cut + size_of(older, &is);
     l->end = l->begin + size_of(l->path, &is);
     if (!is) {
-        log_unref(l);
+        klet_log_unref(l);
         return NULL;
     }
     return l;
 }
 
 /* Some bytes from 'at' on, of one of the two files. */
-static size_t read_at(const struct logfile *l, uint64_t at, struct sl_buf *out, size_t max) {
+static size_t read_at(const struct klet_logfile *l, uint64_t at, struct sl_buf *out, size_t max) {
     char older[PATH_MAX];
     const bool is_old = at < l->begin;
     uint64_t rest = (is_old ? l->begin : l->end) - at;
@@ -289,7 +290,7 @@ static size_t read_at(const struct logfile *l, uint64_t at, struct sl_buf *out, 
     return n > 0 ? (size_t)n : 0;
 }
 
-void log_tail(struct logfile *l, size_t max, struct sl_buf *out) {
+void klet_log_tail(struct klet_logfile *l, size_t max, struct sl_buf *out) {
     struct sl_buf raw;
     uint64_t from = l->end - l->cut > LOG_TAIL ? l->end - LOG_TAIL : l->cut;
 
@@ -323,34 +324,34 @@ void log_tail(struct logfile *l, size_t max, struct sl_buf *out) {
 /* ---- for the API server ---- */
 
 struct reader {
-    struct logfile *log;
+    struct klet_logfile *log;
     char note[120]; /* said first, if the beginning is cut */
     size_t note_len;
     uint64_t base; /* the position that follows it */
     uint64_t skip; /* cut while it was read */
 };
 
-int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
+int sl_kubelet_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
                         const char *container, bool previous, void **ret, struct sl_err *err) {
-    struct sl_runtime *r = ctx;
-    struct pod *p = pod_find(r, ns, pod);
-    struct container *c;
-    struct logfile *l = NULL;
+    struct sl_kubelet *r = ctx;
+    struct klet_pod *p = klet_pod_find(r, ns, pod);
+    struct klet_container *c;
+    struct klet_logfile *l = NULL;
     char folder[PATH_MAX];
 
     if (p && strcmp(p->uid, uid) != 0)
         p = NULL;
-    c = p ? pod_container(p, container) : NULL;
-    if (p && !p->real)
+    c = p ? klet_pod_container(p, container) : NULL;
+    if (p && !p->local)
         return sl_err_set(err, SL_ENOENT, "pod %s runs on the simulated node %s: there is no log",
                           pod, p->node);
     if (strchr(uid, '/') || strchr(container, '/') || !*uid || uid[0] == '.')
         return sl_err_set(err, SL_EINVAL, "a pod's uid and a container's name have no slashes");
     sl_fmt(folder, sizeof folder, "%s/logs/%s", r->dir, uid);
     if (c && c->log && !previous)
-        l = log_ref(c->log);
+        l = klet_log_ref(c->log);
     else /* of one that waits to be started again, the last run is the previous one */
-        l = log_find(folder, container, previous && !(c && c->state == C_WAITING));
+        l = klet_log_find(folder, container, previous && !(c && c->state == C_WAITING));
     if (!l && previous)
         return sl_err_set(err, SL_ENOENT,
                           "previous terminated container \"%.80s\" in pod \"%.80s\" not found",
@@ -372,16 +373,16 @@ int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *
         rd->note_len =
             (size_t)snprintf(rd->note, sizeof rd->note,
                              "%s stderr F [sluice: the first %llu bytes of this log were cut]\n",
-                             sl_stamp(r->port->wall, stamp), (unsigned long long)l->cut);
+                             sl_stamp(r->client->wall, stamp), (unsigned long long)l->cut);
     }
     *ret = rd;
     return 0;
 }
 
-size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out,
+size_t sl_kubelet_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out,
                            bool *ret_end) {
     struct reader *rd = log;
-    struct logfile *l = rd->log;
+    struct klet_logfile *l = rd->log;
 
     (void)ctx;
     *ret_end = false;
@@ -403,10 +404,10 @@ size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf 
     return n;
 }
 
-void sl_runtime_log_close(void *ctx, void *log) {
+void sl_kubelet_log_close(void *ctx, void *log) {
     struct reader *rd = log;
 
     (void)ctx;
-    log_unref(rd->log);
+    klet_log_unref(rd->log);
     sl_freep(&rd);
 }

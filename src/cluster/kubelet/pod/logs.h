@@ -16,18 +16,19 @@
 #include "core/base/err.h"
 #include "core/base/time.h"
 
-struct logfile;
+struct klet_logfile;
 
 /* The directory is created if it does not exist. Never NULL: what cannot be written is dropped, and
  * logged once. */
-struct logfile *log_begin(const char *folder, const char *container, uint32_t run);
-void log_output(struct logfile *l, bool is_err, const char *bytes, size_t len, sl_time wall);
+struct klet_logfile *klet_log_begin(const char *folder, const char *container, uint32_t run);
+void klet_log_output(struct klet_logfile *l, bool is_err, const char *bytes, size_t len,
+                     sl_time wall);
 /* Nothing more comes. Its last bytes, for a termination message: at most 'max', text only. */
-void log_end(struct logfile *l, sl_time wall);
-void log_tail(struct logfile *l, size_t max, struct sl_buf *out);
-void log_unref(struct logfile *l);
-struct logfile *log_ref(struct logfile *l);
+void klet_log_end(struct klet_logfile *l, sl_time wall);
+void klet_log_tail(struct klet_logfile *l, size_t max, struct sl_buf *out);
+void klet_log_unref(struct klet_logfile *l);
+struct klet_logfile *klet_log_ref(struct klet_logfile *l);
 /* One that is not being written: the newest of this container, or the one before it; NULL: none. */
-struct logfile *log_find(const char *folder, const char *container, uint32_t back);
+struct klet_logfile *klet_log_find(const char *folder, const char *container, uint32_t back);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of this machine: which of their containers run when, and what becomes of the pod.
- * Level-triggered: pod_sync may be called at any time and does what is to be done now.
+ * Level-triggered: klet_pod_sync may be called at any time and does what is to be done now.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -23,35 +23,35 @@ static uint64_t key_of(const char *ns, const char *name) {
     return sl_hash_str(sl_hash_str(0, ns), name);
 }
 
-struct pod *pod_find(struct sl_runtime *r, const char *ns, const char *name) {
+struct klet_pod *klet_pod_find(struct sl_kubelet *r, const char *ns, const char *name) {
     const uint64_t key = key_of(ns, name);
     uint32_t cur;
 
     for (uint32_t i = sl_map_first(&r->by_name, key, &cur); i != SL_MAP_NONE;
          i = sl_map_next(&r->by_name, key, &cur)) {
-        struct pod *p = r->slots.v[i].pod;
+        struct klet_pod *p = r->slots.v[i].pod;
         if (strcmp(p->name, name) == 0 && strcmp(p->ns, ns) == 0)
             return p;
     }
     return NULL;
 }
 
-struct container *pod_container(struct pod *p, const char *name) {
+struct klet_container *klet_pod_container(struct klet_pod *p, const char *name) {
     for (uint32_t i = 0; i < p->n_cs; i++)
         if (strcmp(p->cs[i].name, name) == 0)
             return &p->cs[i];
     return NULL;
 }
 
-void pod_free(struct pod *p) {
+void klet_pod_free(struct klet_pod *p) {
     for (uint32_t i = 0; i < p->n_cs; i++)
-        container_done(&p->cs[i]);
-    if (p->real) {
-        refs_free(p);
-        yyjson_doc_free(p->real->doc);
-        sl_freep(&p->real->text);
-        sl_freep(&p->real->folder);
-        sl_freep(&p->real);
+        klet_container_done(&p->cs[i]);
+    if (p->local) {
+        klet_refs_free(p);
+        yyjson_doc_free(p->local->doc);
+        sl_freep(&p->local->text);
+        sl_freep(&p->local->folder);
+        sl_freep(&p->local);
     }
     sl_freep(&p->cs);
     sl_freep(&p->ns);
@@ -63,24 +63,24 @@ void pod_free(struct pod *p) {
     sl_freep(&p);
 }
 
-static void add_containers(struct pod *p, yyjson_val *list, bool init) {
+static void add_containers(struct klet_pod *p, yyjson_val *list, bool init) {
     yyjson_val *c;
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, c) {
         const bool sidecar = init && strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
-        p->cs[p->n_cs++] = (struct container){.pod = p,
-                                              .name = sl_strdup(sl_json_str(c, "name")),
-                                              .image = sl_strdup(sl_json_str(c, "image")),
-                                              .role = !init     ? ROLE_MAIN
-                                                      : sidecar ? ROLE_SIDECAR
-                                                                : ROLE_INIT,
-                                              .kill_at = SL_TIME_NEVER,
-                                              .term_at = SL_TIME_NEVER};
+        p->cs[p->n_cs++] = (struct klet_container){.pod = p,
+                                                   .name = sl_strdup(sl_json_str(c, "name")),
+                                                   .image = sl_strdup(sl_json_str(c, "image")),
+                                                   .role = !init     ? ROLE_MAIN
+                                                           : sidecar ? ROLE_SIDECAR
+                                                                     : ROLE_INIT,
+                                                   .kill_at = SL_TIME_NEVER,
+                                                   .term_at = SL_TIME_NEVER};
     }
 }
 
-static void wait_all(struct pod *p) {
+static void wait_all(struct klet_pod *p) {
     const bool init = p->n_cs > 0 && p->cs[0].role != ROLE_MAIN;
 
     for (uint32_t i = 0; i < p->n_cs; i++)
@@ -99,19 +99,19 @@ static const char *known_reason(const char *s) {
     return "Error";
 }
 
-static struct ending read_ending(yyjson_val *t) {
+static struct klet_ending read_ending(yyjson_val *t) {
     const char *message = sl_json_str(t, "message");
 
-    return (struct ending){.is = true,
-                           .code = (int)sl_json_int(t, "exitCode", 0),
-                           .reason = known_reason(sl_json_str(t, "reason")),
-                           .message = *message ? sl_strdup(message) : NULL,
-                           .started = sl_json_time(t, "startedAt"),
-                           .finished = sl_json_time(t, "finishedAt")};
+    return (struct klet_ending){.is = true,
+                                .code = (int)sl_json_int(t, "exitCode", 0),
+                                .reason = known_reason(sl_json_str(t, "reason")),
+                                .message = *message ? sl_strdup(message) : NULL,
+                                .started = sl_json_time(t, "startedAt"),
+                                .finished = sl_json_time(t, "finishedAt")};
 }
 
-static struct ending lost_ending(sl_time started, sl_time now) {
-    return (struct ending){
+static struct klet_ending lost_ending(sl_time started, sl_time now) {
+    return (struct klet_ending){
         .is = true,
         .code = 137,
         .reason = "ContainerStatusUnknown",
@@ -122,7 +122,7 @@ static struct ending lost_ending(sl_time started, sl_time now) {
 
 /* As a kubelet after a reboot: nothing runs. What had ended for good stays so; what ran was lost,
  * and starts again if its policy says so; init containers run again. */
-static void recall(struct container *c, yyjson_val *statuses) {
+static void recall(struct klet_container *c, yyjson_val *statuses) {
     yyjson_val *s = NULL, *one, *t;
     size_t i, n;
 
@@ -136,18 +136,18 @@ static void recall(struct container *c, yyjson_val *statuses) {
     if ((t = sl_json_at(s, "state.terminated")))
         c->now = read_ending(t);
     else if (sl_json_at(s, "state.running"))
-        c->now = lost_ending(sl_json_time(s, "state.running.startedAt"), c->pod->rt->port->wall);
+        c->now = lost_ending(sl_json_time(s, "state.running.startedAt"), c->pod->rt->client->wall);
     if ((t = sl_json_at(s, "lastState.terminated")))
         c->last = read_ending(t);
     if (!c->now.is)
         return;
-    if (c->role == ROLE_MAIN && !container_restarts(c, c->now.code)) {
+    if (c->role == ROLE_MAIN && !klet_container_restarts(c, c->now.code)) {
         c->state = C_ENDED;
         return;
     }
-    ending_clear(&c->last);
+    klet_ending_clear(&c->last);
     c->last = c->now;
-    c->now = (struct ending){.is = false};
+    c->now = (struct klet_ending){.is = false};
 }
 
 /* ---- what the API says ---- */
@@ -155,7 +155,7 @@ static void recall(struct container *c, yyjson_val *statuses) {
 static const char *const our_conditions[CONDS] = {"PodReadyToStartContainers", "Initialized",
                                                   "Ready", "ContainersReady"};
 
-static void take_conditions(struct pod *p, yyjson_val *o) {
+static void take_conditions(struct klet_pod *p, yyjson_val *o) {
     yyjson_val *conditions = sl_json_at(o, "status.conditions"),
                *gates = sl_json_at(o, "spec.readinessGates"), *c, *g;
     struct sl_buf b = SL_BUF(RT_MAX_FOREIGN);
@@ -194,12 +194,12 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
 }
 
 /* Containers do not come or go. */
-static void find_specs(struct pod *p) {
+static void find_specs(struct klet_pod *p) {
     static const char *const lists[] = {"spec.initContainers", "spec.containers"};
     uint32_t at = 0;
 
     for (int k = 0; k < 2; k++) {
-        yyjson_val *list = sl_json_at(yyjson_doc_get_root(p->real->doc), lists[k]), *c;
+        yyjson_val *list = sl_json_at(yyjson_doc_get_root(p->local->doc), lists[k]), *c;
         size_t i, n;
         yyjson_arr_foreach (list, i, n, c) {
             if (at < p->n_cs)
@@ -211,7 +211,7 @@ static void find_specs(struct pod *p) {
 }
 
 /* A copy without what we never look at. */
-static void keep_text(struct pod *p, yyjson_val *o) {
+static void keep_text(struct klet_pod *p, yyjson_val *o) {
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_val_mut_copy(m, o);
     size_t len;
@@ -219,17 +219,17 @@ static void keep_text(struct pod *p, yyjson_val *o) {
     (void)yyjson_mut_obj_remove_key(yyjson_mut_obj_get(root, "metadata"), "managedFields");
     (void)yyjson_mut_obj_remove_key(root, "status");
     yyjson_mut_doc_set_root(m, root);
-    yyjson_doc_free(p->real->doc);
-    sl_freep(&p->real->text);
-    p->real->text = yyjson_mut_write(m, 0, &len);
+    yyjson_doc_free(p->local->doc);
+    sl_freep(&p->local->text);
+    p->local->text = yyjson_mut_write(m, 0, &len);
     yyjson_mut_doc_free(m);
-    p->real->doc = yyjson_read(p->real->text, len, 0);
-    sl_assert(p->real->doc);
+    p->local->doc = yyjson_read(p->local->text, len, 0);
+    sl_assert(p->local->doc);
     find_specs(p);
 }
 
-static void take_times(struct pod *p, yyjson_val *o) {
-    const sl_time now = p->rt->port->mono, wall = p->rt->port->wall;
+static void take_times(struct klet_pod *p, yyjson_val *o) {
+    const sl_time now = p->rt->client->mono, wall = p->rt->client->wall;
     const int64_t active = sl_json_int(o, "spec.activeDeadlineSeconds", -1);
     const bool deleting = *sl_json_str(o, "metadata.deletionTimestamp");
     int64_t grace = sl_json_int(o, "spec.terminationGracePeriodSeconds", 30);
@@ -239,15 +239,15 @@ static void take_times(struct pod *p, yyjson_val *o) {
     grace = grace < 0 ? 0 : grace > INT32_MAX ? INT32_MAX : grace;
     if (deleting && (!p->deleting || grace * SL_SEC < p->grace) && p->stopping)
         for (uint32_t i = 0; i < p->n_cs; i++)
-            container_stop(&p->cs[i], grace * SL_SEC);
+            klet_container_stop(&p->cs[i], grace * SL_SEC);
     p->grace = grace * SL_SEC;
     p->deleting = deleting;
-    if (p->real && active >= 0 && active < INT32_MAX && p->start)
+    if (p->local && active >= 0 && active < INT32_MAX && p->start)
         p->deadline = now + (p->start - wall) + active * SL_SEC;
 }
 
-static struct pod *make(struct sl_runtime *r, yyjson_val *o, enum whose whose) {
-    struct pod *p = sl_alloc0(1, sizeof *p);
+static struct klet_pod *make(struct sl_kubelet *r, yyjson_val *o, enum klet_node_owner whose) {
+    struct klet_pod *p = sl_alloc0(1, sizeof *p);
     const char *policy = sl_json_str(o, "spec.restartPolicy");
     yyjson_val *init = sl_json_at(o, "spec.initContainers"),
                *mains = sl_json_at(o, "spec.containers");
@@ -268,20 +268,20 @@ static struct pod *make(struct sl_runtime *r, yyjson_val *o, enum whose whose) {
     add_containers(p, init, true);
     add_containers(p, mains, false);
     wait_all(p);
-    p->slot = slot_new(r, SLOT_POD);
+    p->slot = klet_slot_new(r, SLOT_POD);
     r->slots.v[p->slot].pod = p;
     sl_map_add(&r->by_name, key_of(p->ns, p->name), p->slot);
-    if (whose == WHOSE_REAL) {
-        p->real = sl_alloc0(1, sizeof *p->real);
+    if (whose == NODE_OWNER_LOCAL) {
+        p->local = sl_alloc0(1, sizeof *p->local);
         sl_fmt(folder, sizeof folder, "%s/pods/%s", r->dir, p->uid);
-        p->real->folder = sl_strdup(folder);
+        p->local->folder = sl_strdup(folder);
         keep_text(p, o);
         for (uint32_t i = 0; i < p->n_cs; i++)
             recall(&p->cs[i],
                    sl_json_at(o, p->cs[i].role == ROLE_MAIN ? "status.containerStatuses"
                                                             : "status.initContainerStatuses"));
     } else {
-        sim_take(p, o);
+        klet_sim_take(p, o);
     }
     return p;
 }
@@ -291,19 +291,19 @@ static uint64_t version_of(const char *s) {
 }
 
 /* An object that a list, a watch or an answer showed. */
-void pod_take(struct sl_runtime *r, yyjson_val *o) {
+void klet_pod_take(struct sl_kubelet *r, yyjson_val *o) {
     const char *ns = sl_json_str(o, "metadata.namespace"), *name = sl_json_str(o, "metadata.name"),
                *uid = sl_json_str(o, "metadata.uid");
     const char *phase = sl_json_str(o, "status.phase"),
                *version = sl_json_str(o, "metadata.resourceVersion");
-    const enum whose whose = node_whose(r, sl_json_str(o, "spec.nodeName"));
+    const enum klet_node_owner whose = klet_node_owner_of(r, sl_json_str(o, "spec.nodeName"));
     const bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
-    struct pod *p = pod_find(r, ns, name);
+    struct klet_pod *p = klet_pod_find(r, ns, name);
 
     if (p && strcmp(p->uid, uid) != 0) {
         if (version_of(version) < version_of(p->version))
             return;
-        pod_drop(p);
+        klet_pod_drop(p);
         p = NULL;
     }
     if (p && version_of(version) < version_of(p->version))
@@ -311,7 +311,7 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
     if (!p) {
         const uint64_t key = sl_hash_str(0, uid);
         const bool deleting = *sl_json_str(o, "metadata.deletionTimestamp");
-        if (whose == WHOSE_OTHER || !*uid || strchr(uid, '/') || uid[0] == '.')
+        if (whose == NODE_OWNER_OTHER || !*uid || strchr(uid, '/') || uid[0] == '.')
             return;
         if (over && sl_map_get(&r->finished, key) == SL_MAP_NONE)
             sl_map_add(&r->finished, key, 1);
@@ -322,18 +322,19 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
             p->ended = true;
             p->phase = strcmp(phase, "Failed") == 0 ? "Failed" : "Succeeded";
             p->fixed = true;
-        } else if (whose == WHOSE_LOST) {
-            pod_stop(p, "NodeLost", "the simulated node that it ran on is no more");
+        } else if (whose == NODE_OWNER_LOST) {
+            klet_pod_stop(p, "NodeLost", "the simulated node that it ran on is no more");
         } else if (p->n_cs > RT_MAX_CONTAINERS) {
-            pod_stop(p, "OutOfContainers",
-                     "sluice up runs at most " SL_STRING(RT_MAX_CONTAINERS) " containers in a pod");
+            klet_pod_stop(
+                p, "OutOfContainers",
+                "sluice up runs at most " SL_STRING(RT_MAX_CONTAINERS) " containers in a pod");
         }
-    } else if (p->real && sl_json_int(o, "metadata.generation", 0) != p->generation) {
+    } else if (p->local && sl_json_int(o, "metadata.generation", 0) != p->generation) {
         keep_text(p, o);
     }
     if (over && !p->ended) { /* somebody else says so */
         p->fixed = true;
-        pod_stop(p, NULL, NULL);
+        klet_pod_stop(p, NULL, NULL);
     }
     p->seen = true;
     p->generation = sl_json_int(o, "metadata.generation", 0);
@@ -341,33 +342,33 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
     p->version = sl_strdup(version);
     take_conditions(p, o);
     take_times(p, o);
-    pod_dirty(p);
+    klet_pod_enqueue(p);
 }
 
 /* ---- what runs when ---- */
 
-void pod_stop(struct pod *p, const char *reason, const char *message) {
+void klet_pod_stop(struct klet_pod *p, const char *reason, const char *message) {
     if (p->stopping)
         return;
     p->stopping = true;
     p->reason = reason;
     p->message = message;
-    for (uint32_t i = 0; p->real && i < p->n_cs; i++)
-        container_stop(&p->cs[i], p->grace);
-    pod_dirty(p);
+    for (uint32_t i = 0; p->local && i < p->n_cs; i++)
+        klet_container_stop(&p->cs[i], p->grace);
+    klet_pod_enqueue(p);
 }
 
 /* A run has ended and another follows: at once the first time, then after growing pauses. */
-static void wait_again(struct container *c) {
-    const sl_time now = c->pod->rt->port->mono;
+static void wait_again(struct klet_container *c) {
+    const sl_time now = c->pod->rt->client->mono;
     char words[400], span[SL_SPAN_TEXT];
 
     if (c->started_wall && c->now.finished - c->now.started >= BACKOFF_RESET)
         c->backoff = 0;
     c->start_at = now + c->backoff;
-    ending_clear(&c->last);
+    klet_ending_clear(&c->last);
     c->last = c->now;
-    c->now = (struct ending){.is = false};
+    c->now = (struct klet_ending){.is = false};
     c->state = C_WAITING;
     sl_freep(&c->message);
     c->waiting = c->backoff > 0 ? "CrashLoopBackOff" : "ContainerCreating";
@@ -375,39 +376,39 @@ static void wait_again(struct container *c) {
            sl_span_format(c->backoff, span), c->name, c->pod->name, c->pod->ns, c->pod->uid);
     if (c->backoff > 0) {
         c->message = sl_strdup(words);
-        container_event(c, true, "BackOff", words);
+        klet_container_event(c, true, "BackOff", words);
     }
     c->backoff = c->backoff == 0                 ? BACKOFF_FIRST
                  : 2 * c->backoff < BACKOFF_MOST ? 2 * c->backoff
                                                  : BACKOFF_MOST;
-    refs_again(c->pod);
+    klet_refs_again(c->pod);
 }
 
 /* Brings it a step on; true: it may take part in what comes next (runs, or has ended for good). */
-static bool step(struct container *c, int *starts) {
-    const sl_time now = c->pod->rt->port->mono;
+static bool step(struct klet_container *c, int *starts) {
+    const sl_time now = c->pod->rt->client->mono;
 
-    if (c->state == C_ENDED && container_restarts(c, c->now.code))
+    if (c->state == C_ENDED && klet_container_restarts(c, c->now.code))
         wait_again(c);
     if (c->state == C_WAITING) {
         if (now < c->start_at) {
-            pod_due(c->pod, c->start_at);
-        } else if (*starts <= 0 || !c->pod->real->volumes) {
-            pod_due(c->pod, now);
+            klet_pod_enqueue_at(c->pod, c->start_at);
+        } else if (*starts <= 0 || !c->pod->local->volumes) {
+            klet_pod_enqueue_at(c->pod, now);
         } else {
             --*starts;
-            container_start(c);
+            klet_container_start(c);
             if (c->state == C_ENDED)
-                pod_due(c->pod, now);
+                klet_pod_enqueue_at(c->pod, now);
         }
     }
     return c->state == C_RUNNING || c->state == C_ENDED;
 }
 
 /* Init containers one after the other; a sidecar lets the next begin as soon as it is up. */
-static bool step_inits(struct pod *p, int *starts) {
+static bool step_inits(struct klet_pod *p, int *starts) {
     for (uint32_t i = 0; i < p->n_cs && p->cs[i].role != ROLE_MAIN; i++) {
-        struct container *c = &p->cs[i];
+        struct klet_container *c = &p->cs[i];
         if (c->role == ROLE_SIDECAR) {
             const bool on = step(c, starts) && c->up;
             if (!on && !p->inited)
@@ -417,8 +418,8 @@ static bool step_inits(struct pod *p, int *starts) {
         if (p->inited || (c->state == C_ENDED && c->now.code == 0))
             continue;
         (void)step(c, starts);
-        if (c->state == C_ENDED && c->now.code != 0 && !container_restarts(c, c->now.code))
-            pod_stop(p, NULL, NULL);
+        if (c->state == C_ENDED && c->now.code != 0 && !klet_container_restarts(c, c->now.code))
+            klet_pod_stop(p, NULL, NULL);
         if (!(c->state == C_ENDED && c->now.code == 0))
             return false;
     }
@@ -426,75 +427,75 @@ static bool step_inits(struct pod *p, int *starts) {
     return true;
 }
 
-static bool have_volumes(struct pod *p) {
+static bool have_volumes(struct klet_pod *p) {
     struct sl_err err = {0};
 
-    if (p->real->volumes)
+    if (p->local->volumes)
         return true;
-    if (!refs_get(p))
+    if (!klet_refs_get(p))
         return false;
-    const int r = volumes_make(p, &err);
+    const int r = klet_volumes_make(p, &err);
     if (r == 0) {
-        p->real->volumes = true;
+        p->local->volumes = true;
         return true;
     }
-    refs_again(p);
+    klet_refs_again(p);
     for (uint32_t i = 0; i < p->n_cs; i++)
         if (p->cs[i].state == C_WAITING) {
             if (i == 0 && (!p->cs[i].message || strcmp(p->cs[i].message, err.text) != 0))
-                container_event(&p->cs[i], true, "FailedMount", err.text);
+                klet_container_event(&p->cs[i], true, "FailedMount", err.text);
             sl_freep(&p->cs[i].message);
             p->cs[i].message = sl_strdup(err.text);
             p->cs[i].start_at =
-                p->rt->port->mono + (r == SL_ELIMIT ? TOO_LARGE_AGAIN : VOLUMES_AGAIN);
+                p->rt->client->mono + (r == SL_ELIMIT ? TOO_LARGE_AGAIN : VOLUMES_AGAIN);
         }
     return false;
 }
 
 /* Does any container wait to be started now? */
-static bool wants_start(const struct pod *p) {
+static bool wants_start(const struct klet_pod *p) {
     for (uint32_t i = 0; i < p->n_cs; i++)
-        if ((p->cs[i].state == C_WAITING && p->cs[i].start_at <= p->rt->port->mono) ||
+        if ((p->cs[i].state == C_WAITING && p->cs[i].start_at <= p->rt->client->mono) ||
             p->cs[i].state == C_ENDED)
             return true;
     return false;
 }
 
-static void run(struct pod *p) {
+static void run(struct klet_pod *p) {
     int starts = STARTS_AT_ONCE;
     bool left = false;
 
     if (wants_start(p) && !have_volumes(p)) {
         for (uint32_t i = 0; i < p->n_cs; i++)
-            if (p->cs[i].state == C_WAITING && p->cs[i].start_at > p->rt->port->mono)
-                pod_due(p, p->cs[i].start_at);
+            if (p->cs[i].state == C_WAITING && p->cs[i].start_at > p->rt->client->mono)
+                klet_pod_enqueue_at(p, p->cs[i].start_at);
         return;
     }
     if (!step_inits(p, &starts))
         return;
     for (uint32_t i = 0; i < p->n_cs; i++) {
-        struct container *c = &p->cs[i];
+        struct klet_container *c = &p->cs[i];
         if (c->role != ROLE_MAIN)
             continue;
         (void)step(c, &starts);
-        left |= c->state != C_ENDED || container_restarts(c, c->now.code);
-        if (container_holds_up(c))
+        left |= c->state != C_ENDED || klet_container_restarts(c, c->now.code);
+        if (klet_container_blocks_others(c))
             break;
     }
     if (!left)
-        pod_stop(p, NULL, NULL); /* its sidecars */
+        klet_pod_stop(p, NULL, NULL); /* its sidecars */
 }
 
 /* Nothing of it runs any more. */
-static void finish(struct pod *p) {
+static void finish(struct klet_pod *p) {
     bool good = !p->reason;
     char path[PATH_MAX];
 
     for (uint32_t i = 0; i < p->n_cs; i++) {
-        struct container *c = &p->cs[i];
+        struct klet_container *c = &p->cs[i];
         if (c->state != C_ENDED && c->role == ROLE_MAIN) {
-            c->now = c->last.is ? c->last : lost_ending(0, p->rt->port->wall);
-            c->last = (struct ending){.is = false};
+            c->now = c->last.is ? c->last : lost_ending(0, p->rt->client->wall);
+            c->last = (struct klet_ending){.is = false};
             c->state = C_ENDED;
             c->waiting = NULL;
             good &= c->now.code == 0 && !strcmp(c->now.reason, "Completed");
@@ -504,35 +505,35 @@ static void finish(struct pod *p) {
     }
     p->ended = true;
     p->phase = good ? "Succeeded" : "Failed";
-    sl_fmt(path, sizeof path, "%s", p->real->folder);
-    folder_remove(path);
+    sl_fmt(path, sizeof path, "%s", p->local->folder);
+    klet_folder_remove(path);
 }
 
-void pod_sync(struct pod *p) {
+void klet_pod_sync(struct klet_pod *p) {
     bool busy = false;
 
     if (!p->start)
-        p->start = p->rt->port->wall;
+        p->start = p->rt->client->wall;
     if (p->deadline == SL_TIME_NEVER) {
         const int64_t active =
-            sl_json_int(yyjson_doc_get_root(p->real->doc), "spec.activeDeadlineSeconds", -1);
+            sl_json_int(yyjson_doc_get_root(p->local->doc), "spec.activeDeadlineSeconds", -1);
         if (active >= 0 && active < INT32_MAX)
-            p->deadline = p->rt->port->mono + active * SL_SEC;
+            p->deadline = p->rt->client->mono + active * SL_SEC;
     }
     if (p->deleting)
-        pod_stop(p, NULL, NULL);
-    if (p->rt->port->mono >= p->deadline)
-        pod_stop(p, "DeadlineExceeded",
-                 "Pod was active on the node longer than the specified deadline");
+        klet_pod_stop(p, NULL, NULL);
+    if (p->rt->client->mono >= p->deadline)
+        klet_pod_stop(p, "DeadlineExceeded",
+                      "Pod was active on the node longer than the specified deadline");
     if (!p->stopping) {
-        pod_due(p, p->deadline);
+        klet_pod_enqueue_at(p, p->deadline);
         run(p);
     }
     for (uint32_t i = 0; i < p->n_cs; i++) {
-        container_tick(&p->cs[i]);
+        klet_container_tick(&p->cs[i]);
         busy |= p->cs[i].proc != NULL;
     }
     if (p->stopping && !busy)
         finish(p);
-    pod_tell(p);
+    klet_pod_report_status(p);
 }

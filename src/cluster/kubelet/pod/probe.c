@@ -11,27 +11,27 @@ static const char *const words[PROBES] = {"Startup probe failed: the container w
                                           "Readiness probe failed",
                                           "Liveness probe failed: the container will be restarted"};
 
-static yyjson_val *spec_of(const struct container *c, enum probe_kind k) {
+static yyjson_val *spec_of(const struct klet_container *c, enum klet_probe_kind k) {
     return sl_json_at(c->spec, names[k]);
 }
 
-static int64_t setting(const struct container *c, enum probe_kind k, const char *what,
-                       int64_t otherwise) {
+static int64_t setting(const struct klet_container *c, enum klet_probe_kind k, const char *what,
+                       int64_t fallback) {
     const int64_t n = sl_json_int(spec_of(c, k), what, 0);
 
-    return n > 0 && n < INT32_MAX ? n : otherwise;
+    return n > 0 && n < INT32_MAX ? n : fallback;
 }
 
 /* ---- verdicts ---- */
 
-static void fail(struct container *c, enum probe_kind k) {
+static void fail(struct klet_container *c, enum klet_probe_kind k) {
     const int64_t own = sl_json_int(spec_of(c, k), "terminationGracePeriodSeconds", -1);
 
-    container_stop(c, own >= 0 && own < INT32_MAX ? own * SL_SEC : c->pod->grace);
+    klet_container_stop(c, own >= 0 && own < INT32_MAX ? own * SL_SEC : c->pod->grace);
 }
 
-static void heard(struct container *c, enum probe_kind k, bool ok) {
-    struct probe *p = &c->probes[k];
+static void heard(struct klet_container *c, enum klet_probe_kind k, bool ok) {
+    struct klet_probe *p = &c->probes[k];
 
     p->row = p->row > 0 && p->answer == ok ? p->row + 1 : 1;
     p->answer = ok;
@@ -41,67 +41,68 @@ static void heard(struct container *c, enum probe_kind k, bool ok) {
             c->up = true;
     } else if (!ok && p->row >= setting(c, k, "failureThreshold", 3)) {
         if (p->row == setting(c, k, "failureThreshold", 3))
-            container_event(c, true, "Unhealthy", words[k]);
+            klet_container_event(c, true, "Unhealthy", words[k]);
         p->ok = false;
         if (k != PROBE_READY)
             fail(c, k);
     }
     c->ready = c->up && (!c->probes[PROBE_READY].is || c->probes[PROBE_READY].ok);
-    pod_dirty(c->pod);
+    klet_pod_enqueue(c->pod);
 }
 
-static void on_answer(struct container *c, int which, bool ok) {
-    c->probes[which].asking = NULL;
-    heard(c, (enum probe_kind)which, ok);
+static void on_answer(struct klet_container *c, int which, bool ok) {
+    c->probes[which].call = NULL;
+    heard(c, (enum klet_probe_kind)which, ok);
 }
 
-static void give_up(struct container *c, enum probe_kind k) {
-    ask_end(TAKE_PTR(c->probes[k].asking));
+static void give_up(struct klet_container *c, enum klet_probe_kind k) {
+    klet_handler_call_end(TAKE_PTR(c->probes[k].call));
     heard(c, k, false);
 }
 
-static void ask(struct container *c, enum probe_kind k) {
-    struct probe *p = &c->probes[k];
+static void ask(struct klet_container *c, enum klet_probe_kind k) {
+    struct klet_probe *p = &c->probes[k];
 
-    p->until = c->pod->rt->port->mono + setting(c, k, "timeoutSeconds", 1) * SL_SEC;
-    p->asking = ask_begin(c, spec_of(c, k), ASK_PROBE, on_answer, (int)k);
-    if (!p->asking)
+    p->until = c->pod->rt->client->mono + setting(c, k, "timeoutSeconds", 1) * SL_SEC;
+    p->call = klet_handler_call_begin(c, spec_of(c, k), HANDLER_PROBE, on_answer, (int)k);
+    if (!p->call)
         heard(c, k, false);
 }
 
 /* ---- from outside ---- */
 
-void probes_begin(struct container *c) {
+void klet_probes_begin(struct klet_container *c) {
     for (int k = 0; k < PROBES; k++) {
-        struct probe *p = &c->probes[k];
-        *p = (struct probe){.is = spec_of(c, (enum probe_kind)k) != NULL};
-        p->at = c->started_mono + setting(c, (enum probe_kind)k, "initialDelaySeconds", 0) * SL_SEC;
+        struct klet_probe *p = &c->probes[k];
+        *p = (struct klet_probe){.is = spec_of(c, (enum klet_probe_kind)k) != NULL};
+        p->at = c->started_mono +
+                setting(c, (enum klet_probe_kind)k, "initialDelaySeconds", 0) * SL_SEC;
     }
     c->up = !c->probes[PROBE_STARTUP].is;
     c->ready = c->up && !c->probes[PROBE_READY].is;
 }
 
-void probes_end(struct container *c) {
+void klet_probes_end(struct klet_container *c) {
     for (int k = 0; k < PROBES; k++) {
-        ask_end(c->probes[k].asking);
-        c->probes[k] = (struct probe){.is = false};
+        klet_handler_call_end(c->probes[k].call);
+        c->probes[k] = (struct klet_probe){.is = false};
     }
 }
 
-void probes_tick(struct container *c) {
-    const sl_time now = c->pod->rt->port->mono;
+void klet_probes_tick(struct klet_container *c) {
+    const sl_time now = c->pod->rt->client->mono;
 
     for (int i = 0; i < PROBES; i++) {
-        const enum probe_kind k = (enum probe_kind)i;
-        struct probe *p = &c->probes[k];
+        const enum klet_probe_kind k = (enum klet_probe_kind)i;
+        struct klet_probe *p = &c->probes[k];
         if (!p->is || c->ending || (k == PROBE_STARTUP ? c->up : !c->up))
             continue;
-        if (p->asking && now >= p->until)
+        if (p->call && now >= p->until)
             give_up(c, k);
-        if (!p->asking && now >= p->at) {
+        if (!p->call && now >= p->at) {
             p->at = now + setting(c, k, "periodSeconds", 10) * SL_SEC;
             ask(c, k);
         }
-        pod_due(c->pod, p->asking ? p->until : p->at);
+        klet_pod_enqueue_at(c->pod, p->call ? p->until : p->at);
     }
 }

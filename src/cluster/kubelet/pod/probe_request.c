@@ -16,12 +16,12 @@
 #define HTTP_PORT 80 /* of a hook that names none */
 
 /* It lives until the loop has let go of its socket. */
-struct asking {
-    struct container *c; /* NULL: nobody wants the answer any more */
-    enum ask_why why;
-    asked_fn fn;
+struct klet_handler_call {
+    struct klet_container *c; /* NULL: nobody wants the answer any more */
+    enum klet_handler_use why;
+    klet_handler_fn fn;
     int which;
-    struct proc *proc;
+    struct klet_proc *proc;
     bool socket, http;
     uv_tcp_t tcp;
     uv_connect_t connect;
@@ -32,18 +32,18 @@ struct asking {
 };
 
 static void free_asking(uv_handle_t *h) {
-    struct asking *a = h->data;
+    struct klet_handler_call *a = h->data;
 
     sl_buf_done(&a->request);
     sl_freep(&a);
 }
 
-void ask_end(struct asking *a) {
+void klet_handler_call_end(struct klet_handler_call *a) {
     if (!a)
         return;
     a->c = NULL;
     if (a->proc) {
-        proc_abandon(a->proc);
+        klet_proc_abandon(a->proc);
         a->proc = NULL;
     }
     if (!a->socket) {
@@ -54,21 +54,21 @@ void ask_end(struct asking *a) {
     }
 }
 
-static void over(struct asking *a, bool ok) {
-    struct container *c = a->c;
-    const asked_fn fn = a->fn;
+static void over(struct klet_handler_call *a, bool ok) {
+    struct klet_container *c = a->c;
+    const klet_handler_fn fn = a->fn;
     const int which = a->which;
 
     if (!c)
         return;
-    ask_end(a);
+    klet_handler_call_end(a);
     fn(c, which, ok);
 }
 
 /* ---- exec ---- */
 
-static void on_proc(void *ctx, const struct proc_note *n) {
-    struct asking *a = ctx;
+static void on_proc(void *ctx, const struct klet_proc_note *n) {
+    struct klet_handler_call *a = ctx;
 
     if (n->event != PROC_ENDED)
         return;
@@ -76,21 +76,21 @@ static void on_proc(void *ctx, const struct proc_note *n) {
     over(a, n->code == 0);
 }
 
-static bool ask_exec(struct asking *a, yyjson_val *command) {
-    struct launch l;
-    int r = launch_make(a->c, &(struct launch_of){.command = command}, &l, NULL);
+static bool ask_exec(struct klet_handler_call *a, yyjson_val *command) {
+    struct klet_launch l;
+    int r = klet_launch_make(a->c, &(struct klet_launch_of){.command = command}, &l, NULL);
 
     if (r == 0)
-        r = proc_start(a->c->pod->rt->spawner, &l, &(struct proc_io){.fn = on_proc, .ctx = a},
-                       &a->proc, NULL);
-    launch_done(&l);
+        r = klet_proc_start(a->c->pod->rt->spawner, &l,
+                            &(struct klet_proc_io){.fn = on_proc, .ctx = a}, &a->proc, NULL);
+    klet_launch_done(&l);
     return r == 0;
 }
 
 /* ---- sockets ---- */
 
 static void give_room(uv_handle_t *h, size_t hint, uv_buf_t *b) {
-    struct asking *a = h->data;
+    struct klet_handler_call *a = h->data;
 
     (void)hint;
     *b = uv_buf_init(a->answer + a->have, (unsigned)(sizeof a->answer - 1 - a->have));
@@ -98,7 +98,7 @@ static void give_room(uv_handle_t *h, size_t hint, uv_buf_t *b) {
 
 /* "HTTP/1.1 200 OK" */
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b) {
-    struct asking *a = s->data;
+    struct klet_handler_call *a = s->data;
 
     (void)b;
     if (n < 0) {
@@ -110,19 +110,19 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b) {
         const long code =
             strncmp(a->answer, "HTTP/1.", 7) == 0 ? strtol(a->answer + 9, NULL, 10) : 0;
         /* A hook has been called, whatever is answered. */
-        over(a, code >= 200 && (a->why == ASK_HOOK || code < 400));
+        over(a, code >= 200 && (a->why == HANDLER_HOOK || code < 400));
     }
 }
 
 static void on_written(uv_write_t *w, int status) {
-    struct asking *a = w->data;
+    struct klet_handler_call *a = w->data;
 
     if (a->c && status < 0)
         over(a, false);
 }
 
 static void on_connect(uv_connect_t *q, int status) {
-    struct asking *a = q->data;
+    struct klet_handler_call *a = q->data;
 
     if (!a->c)
         return;
@@ -138,7 +138,7 @@ static void on_connect(uv_connect_t *q, int status) {
 }
 
 /* A number, or the name of a port of the container. */
-static int port_of(const struct container *c, yyjson_val *port) {
+static int port_of(const struct klet_container *c, yyjson_val *port) {
     yyjson_val *ports = sl_json_at(c->spec, "ports"), *one;
     size_t i, n;
 
@@ -151,10 +151,10 @@ static int port_of(const struct container *c, yyjson_val *port) {
     return (int)strtol(sl_json_text(port), NULL, 10);
 }
 
-static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
+static bool ask_socket(struct klet_handler_call *a, yyjson_val *how, bool http) {
     const char *host = sl_json_str(how, "host"), *path = sl_json_str(how, "path");
     const int said = port_of(a->c, sl_json_at(how, "port"));
-    const int port = said == 0 && a->why == ASK_HOOK ? HTTP_PORT : said;
+    const int port = said == 0 && a->why == HANDLER_HOOK ? HTTP_PORT : said;
     yyjson_val *headers = sl_json_at(how, "httpHeaders"), *h;
     struct sockaddr_storage to;
     size_t i, n;
@@ -173,7 +173,7 @@ static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
     sl_buf_printf(
         &a->request,
         "Host: %s:%d\r\nUser-Agent: kube-%s/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        *host ? host : "127.0.0.1", port, a->why == ASK_HOOK ? "lifecycle" : "probe");
+        *host ? host : "127.0.0.1", port, a->why == HANDLER_HOOK ? "lifecycle" : "probe");
     if (sl_buf_full(&a->request)) /* half a request is none */
         return false;
     if (uv_tcp_init(a->c->pod->rt->loop, &a->tcp) < 0)
@@ -183,14 +183,15 @@ static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
     return uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)&to, on_connect) == 0;
 }
 
-struct asking *ask_begin(struct container *c, yyjson_val *handler, enum ask_why why, asked_fn fn,
-                         int which) {
-    struct asking *a = sl_alloc0(1, sizeof *a);
+struct klet_handler_call *klet_handler_call_begin(struct klet_container *c, yyjson_val *handler,
+                                                  enum klet_handler_use why, klet_handler_fn fn,
+                                                  int which) {
+    struct klet_handler_call *a = sl_alloc0(1, sizeof *a);
     yyjson_val *how;
     bool on = false;
 
-    *a = (struct asking){.c = c, .why = why, .fn = fn, .which = which};
-    sl_buf_init(&a->request, RT_MAX_ASKED);
+    *a = (struct klet_handler_call){.c = c, .why = why, .fn = fn, .which = which};
+    sl_buf_init(&a->request, RT_MAX_PROBE_REQUEST);
     if ((how = sl_json_at(handler, "exec.command")))
         on = ask_exec(a, how);
     else if ((how = sl_json_at(handler, "httpGet")))
@@ -199,6 +200,6 @@ struct asking *ask_begin(struct container *c, yyjson_val *handler, enum ask_why 
         on = ask_socket(a, how, false);
     if (on)
         return a;
-    ask_end(a);
+    klet_handler_call_end(a);
     return NULL;
 }

@@ -15,20 +15,21 @@
 
 #define AGAIN SL_SEC
 
-static void want(struct pod *p, bool secret, const char *name) {
-    struct real *re = p->real;
+static void want(struct klet_pod *p, bool secret, const char *name) {
+    struct klet_local_pod *re = p->local;
 
     if (!*name)
         return;
     for (uint32_t i = 0; i < re->refs.n; i++)
         if (re->refs.v[i].secret == secret && strcmp(re->refs.v[i].name, name) == 0)
             return;
-    if (re->refs.n >= RT_MAX_REFS) /* who needs it is told so: refs_none */
+    if (re->refs.n >= RT_MAX_REFS) /* who needs it is told so: klet_refs_none */
         return;
-    *sl_vec_push(&re->refs) = (struct ref){.secret = secret, .name = sl_strdup(name), .pod = p};
+    *sl_vec_push(&re->refs) =
+        (struct klet_ref){.secret = secret, .name = sl_strdup(name), .pod = p};
 }
 
-static void want_of_container(struct pod *p, yyjson_val *c) {
+static void want_of_container(struct klet_pod *p, yyjson_val *c) {
     yyjson_val *env = sl_json_at(c, "env"), *from = sl_json_at(c, "envFrom"), *one;
     size_t i, n;
 
@@ -42,8 +43,8 @@ static void want_of_container(struct pod *p, yyjson_val *c) {
     }
 }
 
-static void want_all(struct pod *p) {
-    yyjson_val *spec = sl_json_at(yyjson_doc_get_root(p->real->doc), "spec"), *one, *source;
+static void want_all(struct klet_pod *p) {
+    yyjson_val *spec = sl_json_at(yyjson_doc_get_root(p->local->doc), "spec"), *one, *source;
     yyjson_val *volumes = sl_json_at(spec, "volumes");
     size_t i, n, k, m;
 
@@ -62,13 +63,14 @@ static void want_all(struct pod *p) {
     }
 }
 
-static struct ref *ref_of(struct pod *p, const struct ref *r) {
-    return r >= p->real->refs.v && r < p->real->refs.v + p->real->refs.n ? (struct ref *)r : NULL;
+static struct klet_ref *ref_of(struct klet_pod *p, const struct klet_ref *r) {
+    return r >= p->local->refs.v && r < p->local->refs.v + p->local->refs.n ? (struct klet_ref *)r
+                                                                            : NULL;
 }
 
-static void answered(void *ctx, const struct sl_reply *rp) {
-    struct ref *r = ctx;
-    struct pod *p = r->pod;
+static void answered(void *ctx, const struct sl_kube_reply *rp) {
+    struct klet_ref *r = ctx;
+    struct klet_pod *p = r->pod;
 
     sl_assert(ref_of(p, r));
     r->call.v = 0;
@@ -80,49 +82,49 @@ static void answered(void *ctx, const struct sl_reply *rp) {
         if (sl_json_read(rp->body, rp->len, &r->doc, &err) < 0)
             r->why = sl_strdup(err.text);
     } else {
-        p->real->ask_at = p->rt->port->mono + AGAIN;
+        p->local->refs_at = p->rt->client->mono + AGAIN;
     }
-    pod_dirty(p);
+    klet_pod_enqueue(p);
 }
 
 /* Names of objects need no escaping in a path. */
-static void ask(struct pod *p, struct ref *r) {
+static void ask(struct klet_pod *p, struct klet_ref *r) {
     char path[SL_WRITER_MAX_PATH];
 
     sl_fmt(path, sizeof path, "/api/v1/namespaces/%.300s/%s/%.300s", p->ns,
            r->secret ? "secrets" : "configmaps", r->name);
-    r->call = sl_port_request(
-        p->rt->port, &(struct sl_request_line){.method = SL_GET, .path = path}, answered, r);
+    r->call = sl_kube_request(
+        p->rt->client, &(struct sl_kube_request){.method = SL_GET, .path = path}, answered, r);
 }
 
-bool refs_get(struct pod *p) {
-    struct real *re = p->real;
+bool klet_refs_get(struct klet_pod *p) {
+    struct klet_local_pod *re = p->local;
     bool all = true;
 
-    if (!re->asked) {
-        re->asked = true;
-        re->ask_at = 0;
+    if (!re->refs_requested) {
+        re->refs_requested = true;
+        re->refs_at = 0;
         want_all(p); /* from here on the vector does not move */
     }
     for (uint32_t i = 0; i < re->refs.n; i++) {
-        struct ref *r = &re->refs.v[i];
+        struct klet_ref *r = &re->refs.v[i];
         if (r->known)
             continue;
         all = false;
-        if (!r->call.v && p->rt->port->mono >= re->ask_at)
+        if (!r->call.v && p->rt->client->mono >= re->refs_at)
             ask(p, r);
         else if (!r->call.v)
-            pod_due(p, re->ask_at);
+            klet_pod_enqueue_at(p, re->refs_at);
     }
     return all;
 }
 
-void refs_free(struct pod *p) {
-    struct real *re = p->real;
+void klet_refs_free(struct klet_pod *p) {
+    struct klet_local_pod *re = p->local;
 
     for (uint32_t i = 0; i < re->refs.n; i++) {
-        struct ref *r = &re->refs.v[i];
-        sl_port_cancel(p->rt->port, r->call);
+        struct klet_ref *r = &re->refs.v[i];
+        sl_kube_cancel(p->rt->client, r->call);
         sl_freep(&r->name);
         sl_freep(&r->why);
         yyjson_doc_free(r->doc);
@@ -130,30 +132,30 @@ void refs_free(struct pod *p) {
     sl_vec_free(&re->refs);
 }
 
-void refs_again(struct pod *p) {
-    if (p->real->refs.n == 0 && p->real->volumes)
+void klet_refs_again(struct klet_pod *p) {
+    if (p->local->refs.n == 0 && p->local->volumes)
         return; /* nothing can have changed */
-    refs_free(p);
-    p->real->asked = false;
-    p->real->volumes = false;
+    klet_refs_free(p);
+    p->local->refs_requested = false;
+    p->local->volumes = false;
 }
 
-yyjson_val *refs_find(const struct pod *p, bool secret, const char *name) {
-    for (uint32_t i = 0; i < p->real->refs.n; i++) {
-        const struct ref *r = &p->real->refs.v[i];
+yyjson_val *klet_refs_find(const struct klet_pod *p, bool secret, const char *name) {
+    for (uint32_t i = 0; i < p->local->refs.n; i++) {
+        const struct klet_ref *r = &p->local->refs.v[i];
         if (r->secret == secret && strcmp(r->name, name) == 0)
             return r->doc ? yyjson_doc_get_root(r->doc) : NULL;
     }
     return NULL;
 }
 
-int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
-              struct sl_err *err) {
+int klet_refs_none(const struct klet_pod *p, bool secret, const char *name, bool optional,
+                   struct sl_err *err) {
     const char *kind = secret ? "secret" : "configmap";
     bool asked = false;
 
-    for (uint32_t i = 0; i < p->real->refs.n; i++) {
-        const struct ref *r = &p->real->refs.v[i];
+    for (uint32_t i = 0; i < p->local->refs.n; i++) {
+        const struct klet_ref *r = &p->local->refs.v[i];
         if (r->secret != secret || strcmp(r->name, name) != 0)
             continue;
         if (r->why)
@@ -166,7 +168,7 @@ int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
     return optional ? 0 : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", kind, name);
 }
 
-const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len) {
+const char *klet_refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len) {
     const struct sl_text t = sl_json_view(v);
 
     if (!yyjson_is_str(v))
@@ -183,33 +185,33 @@ const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *
     return out;
 }
 
-yyjson_val *refs_key(struct pod *p, yyjson_val *object, bool secret, const char *key,
-                     bool *ret_encoded) {
-    yyjson_val *v = lookup(p, sl_json_at(object, "data"), key);
+yyjson_val *klet_refs_key(struct klet_pod *p, yyjson_val *object, bool secret, const char *key,
+                          bool *ret_encoded) {
+    yyjson_val *v = klet_lookup(p, sl_json_at(object, "data"), key);
 
     *ret_encoded = secret || !v;
-    return v || secret ? v : lookup(p, sl_json_at(object, "binaryData"), key);
+    return v || secret ? v : klet_lookup(p, sl_json_at(object, "binaryData"), key);
 }
 
 /* ---- looking up many keys ---- */
 
-void lookups_begin(struct pod *p) {
-    sl_assert(!p->real->looking && !p->real->lookups.n);
-    p->real->looking = true;
+void klet_lookups_begin(struct klet_pod *p) {
+    sl_assert(!p->local->lookups_open && !p->local->lookups.n);
+    p->local->lookups_open = true;
 }
 
-void lookups_end(struct pod *p) {
-    for (uint32_t i = 0; i < p->real->lookups.n; i++)
-        sl_json_fields_done(&p->real->lookups.v[i]);
-    sl_vec_free(&p->real->lookups);
-    p->real->looking = false;
+void klet_lookups_end(struct klet_pod *p) {
+    for (uint32_t i = 0; i < p->local->lookups.n; i++)
+        sl_json_fields_done(&p->local->lookups.v[i]);
+    sl_vec_free(&p->local->lookups);
+    p->local->lookups_open = false;
 }
 
-yyjson_val *lookup(struct pod *p, yyjson_val *map, const char *key) {
-    struct real *re = p->real;
+yyjson_val *klet_lookup(struct klet_pod *p, yyjson_val *map, const char *key) {
+    struct klet_local_pod *re = p->local;
     uint32_t i = 0;
 
-    if (!re->looking || !yyjson_is_obj(map))
+    if (!re->lookups_open || !yyjson_is_obj(map))
         return yyjson_obj_get(map, key);
     while (i < re->lookups.n && re->lookups.v[i].object != map)
         i++;

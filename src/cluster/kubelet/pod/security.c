@@ -56,25 +56,25 @@ static const char *const capabilities[] = {"CHOWN",
                                            "BPF",
                                            "CHECKPOINT_RESTORE"};
 
-static yyjson_val *of_pod(const struct container *c) {
-    return sl_json_at(yyjson_doc_get_root(c->pod->real->doc), "spec.securityContext");
+static yyjson_val *of_pod(const struct klet_container *c) {
+    return sl_json_at(yyjson_doc_get_root(c->pod->local->doc), "spec.securityContext");
 }
 
-static int64_t id_of(struct container *c, const char *what) {
+static int64_t id_of(struct klet_container *c, const char *what) {
     const int64_t id = sl_json_int(sl_json_at(c->spec, "securityContext"), what, -1);
 
     return id >= 0 ? id : sl_json_int(of_pod(c), what, -1);
 }
 
-void users_of(struct container *c, struct users *ret) {
-    *ret = (struct users){.uid = id_of(c, "runAsUser"),
-                          .gid = id_of(c, "runAsGroup"),
-                          .fs_group = sl_json_int(of_pod(c), "fsGroup", -1)};
+void klet_users_of(struct klet_container *c, struct klet_users *ret) {
+    *ret = (struct klet_users){.uid = id_of(c, "runAsUser"),
+                               .gid = id_of(c, "runAsGroup"),
+                               .fs_group = sl_json_int(of_pod(c), "fsGroup", -1)};
     if (ret->gid < 0 && ret->uid > 0)
         ret->gid = 0;
 }
 
-static int check_root(struct container *c, const struct users *u, struct sl_err *err) {
+static int check_root(struct klet_container *c, const struct klet_users *u, struct sl_err *err) {
     const bool of_all = sl_json_bool(of_pod(c), "runAsNonRoot", false);
     const int64_t uid = u->uid >= 0 ? u->uid : (int64_t)geteuid();
 
@@ -118,14 +118,14 @@ static int check_id(int64_t id, struct sl_err *err) {
                             (long long)id, INT32_MAX);
 }
 
-static int add_group(struct launch *l, int64_t gid, struct sl_err *err) {
+static int add_group(struct klet_launch *l, int64_t gid, struct sl_err *err) {
     sl_assert(l->n_groups < LAUNCH_GROUPS);
     if (gid >= 0)
         l->groups[l->n_groups++] = (gid_t)gid;
     return check_id(gid, err);
 }
 
-static int take_users(struct container *c, const struct users *u, struct launch *l,
+static int take_users(struct klet_container *c, const struct klet_users *u, struct klet_launch *l,
                       struct sl_err *err) {
     yyjson_val *more = sl_json_at(of_pod(c), "supplementalGroups"), *one;
     size_t i, n;
@@ -146,11 +146,11 @@ static int take_users(struct container *c, const struct users *u, struct launch 
     return r;
 }
 
-int security_apply(struct container *c, struct launch *l, struct sl_err *err) {
+int klet_security_apply(struct klet_container *c, struct klet_launch *l, struct sl_err *err) {
     yyjson_val *own = sl_json_at(c->spec, "securityContext");
-    struct users u;
+    struct klet_users u;
 
-    users_of(c, &u);
+    klet_users_of(c, &u);
     int r = check_root(c, &u, err);
     if (r == 0 && geteuid() == 0) {
         r = take_users(c, &u, l, err);
@@ -163,7 +163,8 @@ int security_apply(struct container *c, struct launch *l, struct sl_err *err) {
      * their place, perhaps in that of /etc, they give root only if the pod says so. */
     l->no_new_privs =
         !sl_json_bool(own, "allowPrivilegeEscalation", !(l->uid > 0 && l->mounts.n > 0));
-    if (sl_json_bool(own, "readOnlyRootFilesystem", false) && spawner_mounts(c->pod->rt->spawner))
-        l->writable = c->pod->real->folder;
+    if (sl_json_bool(own, "readOnlyRootFilesystem", false) &&
+        klet_spawner_mounts(c->pod->rt->spawner))
+        l->writable = c->pod->local->folder;
     return r;
 }

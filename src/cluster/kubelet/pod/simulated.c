@@ -100,7 +100,7 @@ static sl_span container_span(yyjson_val *c) {
     return sum;
 }
 
-sl_span sim_span(yyjson_val *pod) {
+sl_span klet_sim_span(yyjson_val *pod) {
     const char *said = sl_json_annotation(pod, SL_RUN_FOR);
     yyjson_val *init = sl_json_at(pod, "spec.initContainers"),
                *mains = sl_json_at(pod, "spec.containers"), *c;
@@ -123,19 +123,19 @@ sl_span sim_span(yyjson_val *pod) {
     return sl_time_add(before, longest);
 }
 
-void sim_take(struct pod *p, yyjson_val *o) {
-    p->sim_for = sim_span(o);
+void klet_sim_take(struct klet_pod *p, yyjson_val *o) {
+    p->sim_for = klet_sim_span(o);
     p->sim_code = (int)strtol(sl_json_annotation(o, EXIT_CODE), NULL, 10) & 255;
 }
 
-static void all_run(struct pod *p) {
+static void all_run(struct klet_pod *p) {
     for (uint32_t i = 0; i < p->n_cs; i++) {
-        struct container *c = &p->cs[i];
+        struct klet_container *c = &p->cs[i];
         c->started_wall = p->start;
         c->waiting = NULL;
         if (c->role == ROLE_INIT) {
             c->state = C_ENDED;
-            c->now = (struct ending){
+            c->now = (struct klet_ending){
                 .is = true, .reason = "Completed", .started = p->start, .finished = p->start};
         } else {
             c->state = C_RUNNING;
@@ -145,25 +145,25 @@ static void all_run(struct pod *p) {
     p->inited = true;
 }
 
-static void all_end(struct pod *p, int code) {
+static void all_end(struct klet_pod *p, int code) {
     for (uint32_t i = 0; i < p->n_cs; i++) {
-        struct container *c = &p->cs[i];
+        struct klet_container *c = &p->cs[i];
         const int own = c->role == ROLE_MAIN ? code : 0;
         if (c->state == C_ENDED)
             continue;
         c->state = C_ENDED;
-        c->now = (struct ending){.is = true,
-                                 .code = own,
-                                 .reason = own ? "Error" : "Completed",
-                                 .started = p->start,
-                                 .finished = p->rt->port->wall};
+        c->now = (struct klet_ending){.is = true,
+                                      .code = own,
+                                      .reason = own ? "Error" : "Completed",
+                                      .started = p->start,
+                                      .finished = p->rt->client->wall};
     }
     p->ended = true;
     p->phase = code || p->reason ? "Failed" : "Succeeded";
 }
 
-void sim_sync(struct pod *p) {
-    const sl_time now = p->rt->port->mono, wall = p->rt->port->wall;
+void klet_sim_sync(struct klet_pod *p) {
+    const sl_time now = p->rt->client->mono, wall = p->rt->client->wall;
 
     if (!p->inited) {
         if (!p->start)
@@ -178,6 +178,6 @@ void sim_sync(struct pod *p) {
     else if (now >= p->deadline)
         all_end(p, p->sim_code);
     else
-        pod_due(p, p->deadline);
-    pod_tell(p);
+        klet_pod_enqueue_at(p, p->deadline);
+    klet_pod_report_status(p);
 }

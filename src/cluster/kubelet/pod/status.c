@@ -13,13 +13,13 @@
 static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed"};
 
 /* Of one that has not ended: Running once any of its own containers has been started. */
-const char *pod_phase(const struct pod *p) {
+const char *klet_pod_phase(const struct klet_pod *p) {
     bool begun = false, waiting = false;
 
     if (p->ended)
         return p->phase;
     for (uint32_t i = 0; i < p->n_cs; i++) {
-        const struct container *c = &p->cs[i];
+        const struct klet_container *c = &p->cs[i];
         if (c->role != ROLE_MAIN)
             continue;
         begun |= c->state == C_RUNNING || c->state == C_ENDED || c->last.is;
@@ -28,12 +28,12 @@ const char *pod_phase(const struct pod *p) {
     return phases[begun && !waiting];
 }
 
-static void put_id(struct sl_jw *j, const struct container *c, uint32_t run) {
+static void put_id(struct sl_jw *j, const struct klet_container *c, uint32_t run) {
     sl_jw_strf(j, "containerID", "sluice://%s/%s/%u", c->pod->uid, c->name, run);
 }
 
-static void put_ending(struct sl_jw *j, const char *key, const struct container *c,
-                       const struct ending *e) {
+static void put_ending(struct sl_jw *j, const char *key, const struct klet_container *c,
+                       const struct klet_ending *e) {
     sl_jw_object(j, key);
     sl_jw_object(j, "terminated");
     sl_jw_int(j, "exitCode", e->code);
@@ -50,7 +50,7 @@ static void put_ending(struct sl_jw *j, const char *key, const struct container 
     sl_jw_end(j);
 }
 
-static void put_state(struct sl_jw *j, const struct container *c) {
+static void put_state(struct sl_jw *j, const struct klet_container *c) {
     if (c->state == C_ENDED) {
         put_ending(j, "state", c, &c->now);
     } else if (c->state == C_RUNNING) {
@@ -74,13 +74,13 @@ static void put_state(struct sl_jw *j, const struct container *c) {
         sl_jw_raw(j, "lastState", "{}");
 }
 
-static bool is_ready(const struct container *c) {
+static bool is_ready(const struct klet_container *c) {
     return c->state == C_RUNNING && !c->ending
                ? c->ready
                : c->role == ROLE_INIT && c->state == C_ENDED && c->now.code == 0;
 }
 
-static void put_container(struct sl_jw *j, const struct container *c) {
+static void put_container(struct sl_jw *j, const struct klet_container *c) {
     sl_jw_object(j, NULL);
     sl_jw_str(j, "name", c->name);
     put_state(j, c);
@@ -94,7 +94,7 @@ static void put_container(struct sl_jw *j, const struct container *c) {
     sl_jw_end(j);
 }
 
-static void put_containers(struct sl_jw *j, const struct pod *p, const char *key, bool init) {
+static void put_containers(struct sl_jw *j, const struct klet_pod *p, const char *key, bool init) {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->n_cs; i++) {
@@ -111,12 +111,13 @@ static void put_containers(struct sl_jw *j, const struct pod *p, const char *key
 /* ---- conditions ---- */
 
 /* "containers with unready status: [a b]"; returns how many. */
-static uint32_t list(char *out, size_t room, const struct pod *p, bool init, const char *lead) {
+static uint32_t list(char *out, size_t room, const struct klet_pod *p, bool init,
+                     const char *lead) {
     uint32_t n = 0;
     size_t at = (size_t)snprintf(out, room, "%s: [", lead);
 
     for (uint32_t i = 0; i < p->n_cs && at + 80 < room; i++) {
-        const struct container *c = &p->cs[i];
+        const struct klet_container *c = &p->cs[i];
         const bool bad = init ? c->role == ROLE_INIT
                                     ? !(c->state == C_ENDED && c->now.code == 0)
                                     : c->role == ROLE_SIDECAR && !(c->state == C_RUNNING && c->up)
@@ -128,10 +129,10 @@ static uint32_t list(char *out, size_t room, const struct pod *p, bool init, con
     return n;
 }
 
-static void put_condition(struct sl_jw *j, struct pod *p, int which, const char *type, bool is,
+static void put_condition(struct sl_jw *j, struct klet_pod *p, int which, const char *type, bool is,
                           const char *reason, const char *message) {
     if (!p->conds[which].known || p->conds[which].is != is)
-        p->conds[which].since = p->rt->port->wall;
+        p->conds[which].since = p->rt->client->wall;
     p->conds[which].known = true;
     p->conds[which].is = is;
     sl_jw_object(j, NULL);
@@ -147,7 +148,7 @@ static void put_condition(struct sl_jw *j, struct pod *p, int which, const char 
     sl_jw_end(j);
 }
 
-static void put_conditions(struct sl_jw *j, struct pod *p) {
+static void put_conditions(struct sl_jw *j, struct klet_pod *p) {
     char init[1024], ready[1024];
     const bool good = p->ended && strcmp(p->phase, "Succeeded") == 0;
     const char *over = !p->ended ? NULL : good ? "PodCompleted" : "PodFailed";
@@ -185,11 +186,11 @@ static void put_ip(struct sl_jw *j, const char *key, const char *list, const cha
     sl_jw_end(j);
 }
 
-static void put_addresses(struct sl_jw *j, const struct pod *p) {
+static void put_addresses(struct sl_jw *j, const struct klet_pod *p) {
     const uint32_t n = p->slot;
     char own[64];
 
-    if (p->real) { /* its processes are on the machine's own network */
+    if (p->local) { /* its processes are on the machine's own network */
         put_ip(j, "hostIP", "hostIPs", p->rt->address);
         sl_fmt(own, sizeof own, "%s", p->rt->address);
     } else {
@@ -198,11 +199,11 @@ static void put_addresses(struct sl_jw *j, const struct pod *p) {
     put_ip(j, "podIP", "podIPs", own);
 }
 
-void pod_status(struct pod *p, struct sl_buf *b) {
+void klet_pod_status(struct klet_pod *p, struct sl_buf *b) {
     struct sl_jw *j = &SL_JW(b);
 
     sl_jw_object(j, NULL);
-    sl_jw_str(j, "phase", pod_phase(p));
+    sl_jw_str(j, "phase", klet_pod_phase(p));
     sl_jw_int(j, "observedGeneration", p->generation);
     put_conditions(j, p);
     if (p->ended && p->reason) {

@@ -31,7 +31,7 @@ static int make_one(const char *path, unsigned mode) {
     return chmod(path, mode) < 0 ? -errno : 0; /* whatever the umask says */
 }
 
-int folder_make(const char *path, unsigned mode) {
+int klet_folder_make(const char *path, unsigned mode) {
     char part[PATH_MAX];
     size_t n = strlen(path);
 
@@ -90,7 +90,7 @@ static void remove_in(struct removal *r, int dir, const char *name, int depth) {
     (void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-void folder_remove(const char *path) {
+void klet_folder_remove(const char *path) {
     struct removal r = {.top = -1};
 
     do {
@@ -105,7 +105,7 @@ void folder_remove(const char *path) {
         sl_log(SL_LOG_WARN, "pod directory not fully removed", SL_S("path", path));
 }
 
-int file_write(const char *path, const char *bytes, size_t len, unsigned mode) {
+int klet_file_write(const char *path, const char *bytes, size_t len, unsigned mode) {
     char fresh[PATH_MAX];
     size_t at = 0;
     int r = 0;
@@ -134,7 +134,7 @@ int file_write(const char *path, const char *bytes, size_t len, unsigned mode) {
 /* ---- what stands in a volume ---- */
 
 struct filler {
-    struct pod *pod;
+    struct klet_pod *pod;
     struct sl_arena *arena; /* of one file: cleared when it is written */
     size_t *left;           /* that the pod's volumes may still be filled with */
     const char *folder;
@@ -178,10 +178,10 @@ static int put(const struct filler *f, const char *path, const char *bytes, size
                           f->volume, path);
     slash = strrchr(full, '/');
     *slash = '\0';
-    int r = folder_make(full, 0755);
+    int r = klet_folder_make(full, 0755);
     *slash = '/';
     if (r == 0)
-        r = file_write(full, bytes, len, mode < 0 ? f->mode : (unsigned)mode & 0777);
+        r = klet_file_write(full, bytes, len, mode < 0 ? f->mode : (unsigned)mode & 0777);
     sl_arena_clear(f->arena);
     return r < 0 ? sl_err_set(f->err, SL_EIO, "volume \"%s\": writing %.80s: %s", f->volume, path,
                               strerror(-r))
@@ -192,7 +192,7 @@ static int put_key(const struct filler *f, yyjson_val *value, bool encoded, cons
                    int64_t mode) {
     size_t len = sl_json_view(value).n;
     int r = charge(f, len);
-    const char *s = r < 0 ? NULL : refs_bytes(value, encoded, f->arena, &len);
+    const char *s = r < 0 ? NULL : klet_refs_bytes(value, encoded, f->arena, &len);
 
     return s ? put(f, path, s, len, mode) : r;
 }
@@ -200,18 +200,19 @@ static int put_key(const struct filler *f, yyjson_val *value, bool encoded, cons
 /* All keys, or those that are named. */
 static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, const char *name) {
     static const char *const maps[] = {"data", "binaryData"};
-    yyjson_val *o = refs_find(f->pod, secret, name), *items = sl_json_at(source, "items"), *k, *v;
+    yyjson_val *o = klet_refs_find(f->pod, secret, name), *items = sl_json_at(source, "items"), *k,
+               *v;
     const bool optional = sl_json_bool(source, "optional", false);
     bool encoded;
     size_t i, n;
     int r = 0;
 
     if (!o) {
-        r = refs_none(f->pod, secret, name, optional, f->err);
+        r = klet_refs_none(f->pod, secret, name, optional, f->err);
         return r < 0 ? sl_err_wrap(f->err, r, "volume \"%s\"", f->volume) : 0;
     }
     yyjson_arr_foreach (items, i, n, v) {
-        yyjson_val *value = refs_key(f->pod, o, secret, sl_json_str(v, "key"), &encoded);
+        yyjson_val *value = klet_refs_key(f->pod, o, secret, sl_json_str(v, "key"), &encoded);
         if (!value && !optional)
             return sl_err_set(f->err, SL_ENOENT, "volume \"%s\": %s \"%s\" has no key %.80s",
                               f->volume, secret ? "secret" : "configmap", name,
@@ -242,12 +243,13 @@ static int fill_downward(const struct filler *f, yyjson_val *source) {
         struct sl_text text = SL_TEXT("");
         for (uint32_t c = 0; res && c < f->pod->n_cs; c++)
             if (strcmp(f->pod->cs[c].name, sl_json_str(res, "containerName")) == 0)
-                s = resource_text(f->pod, f->arena, f->pod->cs[c].spec,
-                                  sl_json_str(res, "resource"), sl_json_str(res, "divisor"));
+                s = klet_resource_text(f->pod, f->arena, f->pod->cs[c].spec,
+                                       sl_json_str(res, "resource"), sl_json_str(res, "divisor"));
         if (s)
             text = sl_text_of(s);
         if (res ? !s
-                : !field_text(f->pod, f->arena, sl_json_str(item, "fieldRef.fieldPath"), &text))
+                : !klet_field_text(f->pod, f->arena, sl_json_str(item, "fieldRef.fieldPath"),
+                                   &text))
             return sl_err_set(f->err, SL_EINVAL, "volume \"%s\": no such field: %.80s", f->volume,
                               sl_json_str(item, "path"));
         if ((r = charge(f, text.n)) < 0 || (r = put(f, sl_json_str(item, "path"), text.s, text.n,
@@ -282,12 +284,12 @@ static bool is_token(yyjson_val *volume) {
            sl_json_at(volume, "projected");
 }
 
-const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a) {
+const char *klet_volume_folder(struct klet_pod *p, yyjson_val *volume, struct sl_arena *a) {
     if (is_token(volume))
         return NULL;
     if (sl_json_at(volume, "hostPath"))
         return sl_json_str(volume, "hostPath.path");
-    return sl_arena_printf(a, "%s/volumes/%s", p->real->folder, sl_json_str(volume, "name"));
+    return sl_arena_printf(a, "%s/volumes/%s", p->local->folder, sl_json_str(volume, "name"));
 }
 
 /* ---- what is made on the machine ---- */
@@ -312,7 +314,7 @@ static int made_folder(int at, const char *name) {
     return r;
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): struct walk */
+/* NOLINTNEXTLINE(readability-non-const-parameter): struct klet_walk */
 static int make_host_part(void *ctx, int *at, const char *name, bool last) {
     const bool file = *(const bool *)ctx;
 
@@ -327,13 +329,13 @@ static int make_host_part(void *ctx, int *at, const char *name, bool last) {
             return fd;
         }
     }
-    return errno == EEXIST ? walk_part(*at, name) : -errno;
+    return errno == EEXIST ? klet_walk_part(*at, name) : -errno;
 }
 
 /* Who has no more rights than those whose links these may be follows them all. */
-int host_path_make(const char *host, bool file) {
-    const struct walk w = {.any_link = geteuid() != 0, .make = make_host_part, .ctx = &file};
-    int fd = walk_to(&w, host);
+int klet_host_path_make(const char *host, bool file) {
+    const struct klet_walk w = {.any_link = geteuid() != 0, .make = make_host_part, .ctx = &file};
+    int fd = klet_walk_to(&w, host);
 
     if (fd < 0)
         return fd;
@@ -351,7 +353,7 @@ static int host_path(const char *name, yyjson_val *v, struct sl_err *err) {
         return sl_err_set(err, SL_EINVAL, "volume \"%s\": hostPath %s: expected an absolute path",
                           name, path);
     if ((file || strcmp(type, "DirectoryOrCreate") == 0) && stat(path, &st) < 0)
-        r = host_path_make(path, file);
+        r = klet_host_path_make(path, file);
     if (r == 0 && stat(path, &st) < 0)
         r = -errno;
     return r < 0 ? sl_err_set(err, SL_ENOENT, "volume \"%s\": hostPath %s: %s", name, path,
@@ -372,10 +374,10 @@ static const char *kind_of(yyjson_val *volume) {
     return "emptyDir";
 }
 
-static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl_arena *file,
+static int make(struct klet_pod *p, yyjson_val *volume, struct sl_arena *a, struct sl_arena *file,
                 size_t *left, struct sl_err *err) {
     const char *name = sl_json_str(volume, "name"), *kind = kind_of(volume),
-               *folder = volume_folder(p, volume, a);
+               *folder = klet_volume_folder(p, volume, a);
     yyjson_val *v = yyjson_obj_get(volume, kind);
     const struct filler f = {.pod = p,
                              .arena = file,
@@ -390,7 +392,7 @@ static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl
         return 0;
     if (strcmp(kind, "hostPath") == 0)
         return host_path(name, v, err);
-    int r = folder_make(folder, empty ? 0777 : 0755);
+    int r = klet_folder_make(folder, empty ? 0777 : 0755);
     if (r < 0)
         return sl_err_set(err, SL_EIO, "volume \"%s\": %s", name, strerror(-r));
     if (empty)
@@ -414,23 +416,25 @@ static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl
  * of the users that its containers run as. If they have none in common, they see their volumes
  * only where those are mounted; where nothing can be mounted, everybody who knows the pod's uid
  * may go through. */
-static int make_folder(struct pod *p) {
-    const char *folder = p->real->folder;
+static int make_folder(struct klet_pod *p) {
+    const char *folder = p->local->folder;
     unsigned mode = 0700;
     int64_t group = -1;
 
     for (uint32_t i = 0; geteuid() == 0 && i < p->n_cs; i++) {
-        struct users u;
-        users_of(&p->cs[i], &u);
+        struct klet_users u;
+        klet_users_of(&p->cs[i], &u);
         if (u.uid <= 0)
             continue;
         const int64_t gid = u.fs_group >= 0 ? u.fs_group : u.gid;
-        mode = mode == 0700 || gid == group ? 0710 : spawner_mounts(p->rt->spawner) ? 0700 : 0711;
+        mode = mode == 0700 || gid == group          ? 0710
+               : klet_spawner_mounts(p->rt->spawner) ? 0700
+                                                     : 0711;
         if (mode != 0710)
             break;
         group = gid;
     }
-    int r = folder_make(folder, 0700);
+    int r = klet_folder_make(folder, 0700);
     if (r == 0 && group >= 0 && chown(folder, (uid_t)-1, (gid_t)group) < 0)
         r = -errno;
     return r == 0 && chmod(folder, mode) < 0 ? -errno : r;
@@ -443,7 +447,7 @@ static bool is_plain(const char *name) {
 
 /* Folders and files are called by these names. The API server takes no others, but what is stored
  * may be older than its rules. */
-static int check_names(const struct pod *p, yyjson_val *volumes, struct sl_err *err) {
+static int check_names(const struct klet_pod *p, yyjson_val *volumes, struct sl_err *err) {
     yyjson_val *v;
     size_t i, n;
 
@@ -460,8 +464,8 @@ static int check_names(const struct pod *p, yyjson_val *volumes, struct sl_err *
     return 0;
 }
 
-int volumes_make(struct pod *p, struct sl_err *err) {
-    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
+int klet_volumes_make(struct klet_pod *p, struct sl_err *err) {
+    yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(p->local->doc), "spec.volumes"), *v;
     struct sl_arena a = SL_ARENA(MAX_VOLUME_PATHS), file = SL_ARENA(MAX_FILE);
     size_t i, n, left = MAX_WRITTEN;
     int r = check_names(p, volumes, err);
@@ -470,9 +474,9 @@ int volumes_make(struct pod *p, struct sl_err *err) {
         return r;
     r = make_folder(p);
     if (r < 0)
-        return sl_err_set(err, SL_EIO, "creating the directory %s: %s", p->real->folder,
+        return sl_err_set(err, SL_EIO, "creating the directory %s: %s", p->local->folder,
                           strerror(-r));
-    lookups_begin(p);
+    klet_lookups_begin(p);
     yyjson_arr_foreach (volumes, i, n, v) {
         if (r < 0)
             break;
@@ -480,7 +484,7 @@ int volumes_make(struct pod *p, struct sl_err *err) {
         sl_arena_clear(&file);
         r = make(p, v, &a, &file, &left, err);
     }
-    lookups_end(p);
+    klet_lookups_end(p);
     sl_arena_done(&a);
     sl_arena_done(&file);
     return r;

@@ -22,7 +22,7 @@
 #define PERIOD_USEC 100000
 #define PODS "sluice.pods."
 
-struct cgroups {
+struct klet_cgroups {
     char *root; /* where those of containers are; NULL: none */
 };
 
@@ -126,8 +126,8 @@ static bool prepare(const char *own, char pods[PATH_MAX]) {
     return true;
 }
 
-struct cgroups *cgroups_new(const char *root) {
-    struct cgroups *g = sl_alloc0(1, sizeof *g);
+struct klet_cgroups *klet_cgroups_new(const char *root) {
+    struct klet_cgroups *g = sl_alloc0(1, sizeof *g);
     char own[PATH_MAX], pods[PATH_MAX];
 
     if (root)
@@ -139,7 +139,7 @@ struct cgroups *cgroups_new(const char *root) {
     return g;
 }
 
-void cgroups_free(struct cgroups *g) {
+void klet_cgroups_free(struct klet_cgroups *g) {
     if (!g)
         return;
     if (g->root)
@@ -148,19 +148,19 @@ void cgroups_free(struct cgroups *g) {
     sl_freep(&g);
 }
 
-bool cgroups_on(const struct cgroups *g) {
+bool klet_cgroups_on(const struct klet_cgroups *g) {
     return g->root != NULL;
 }
 
-int cgroup_open(const char *folder) {
+int klet_cgroup_open(const char *folder) {
     char procs[PATH_MAX];
 
     sl_fmt(procs, sizeof procs, "%.*s/cgroup.procs", (int)sizeof procs - 16, folder);
     return open(procs, O_WRONLY | O_CLOEXEC | O_CREAT, 0644);
 }
 
-int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t memory_bytes,
-                char **ret_folder) {
+int klet_cgroup_make(struct klet_cgroups *g, const char *name, int64_t cpu_milli,
+                     int64_t memory_bytes, char **ret_folder) {
     char folder[PATH_MAX], text[64];
 
     if (!g->root || snprintf(folder, sizeof folder, "%s/%s", g->root, name) >= PATH_MAX ||
@@ -180,10 +180,10 @@ int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t 
         (void)put(folder, "memory.oom.group", "1");
     }
     *ret_folder = sl_strdup(folder);
-    return cgroup_open(folder);
+    return klet_cgroup_open(folder);
 }
 
-bool cgroup_oom(const char *folder) {
+bool klet_cgroup_oom(const char *folder) {
     char text[512], *p;
 
     if (!get(folder, "memory.events", text, sizeof text))
@@ -192,6 +192,6 @@ bool cgroup_oom(const char *folder) {
     return p && strtol(p + 9, NULL, 10) > 0;
 }
 
-void cgroup_remove(const char *folder) {
+void klet_cgroup_remove(const char *folder) {
     (void)rmdir(folder);
 }

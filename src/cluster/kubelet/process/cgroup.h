@@ -11,20 +11,20 @@
 
 /* Processes and threads of one container: a fork bomb is its own. */
 
-struct cgroups;
+struct klet_cgroups;
 
 /* root: the directory of our own cgroup; NULL: detect it. Never NULL. */
-struct cgroups *cgroups_new(const char *root);
-void cgroups_free(struct cgroups *g);
-bool cgroups_on(const struct cgroups *g);
+struct klet_cgroups *klet_cgroups_new(const char *root);
+void klet_cgroups_free(struct klet_cgroups *g);
+bool klet_cgroups_on(const struct klet_cgroups *g);
 /* Creates one and returns a descriptor of its cgroup.procs, and its directory; -1: none. 0 is no
  * limit. */
-int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t memory_bytes,
-                char **ret_folder);
+int klet_cgroup_make(struct klet_cgroups *g, const char *name, int64_t cpu_milli,
+                     int64_t memory_bytes, char **ret_folder);
 /* The same of one that is there. */
-int cgroup_open(const char *folder);
+int klet_cgroup_open(const char *folder);
 /* Whether one of its processes was OOM-killed. */
-bool cgroup_oom(const char *folder);
-void cgroup_remove(const char *folder);
+bool klet_cgroup_oom(const char *folder);
+void klet_cgroup_remove(const char *folder);
 
 #endif

@@ -39,7 +39,7 @@ struct source {
 };
 
 struct mounter {
-    const struct launch *l;
+    const struct klet_launch *l;
     struct source *sources; /* one for each mount point */
     uint32_t done;          /* of them are mounted */
     int root;               /* the folder that a new root is put together on */
@@ -68,7 +68,7 @@ static int put_map(const char *path, unsigned id) {
     return put_file(path, text);
 }
 
-int mounts_enter(const struct supervisor_spec *s) {
+int klet_mounts_enter(const struct klet_supervisor_spec *s) {
     if (syscall(SYS_open_tree, -1, "", 0) < 0 && errno == ENOSYS) /* before Linux 5.2 */
         return -ENOSYS;
     if (s->mounts == MOUNTS_USER) {
@@ -156,13 +156,13 @@ static void show(int from, int to, const char *name) {
 }
 
 static int copy_listing(int from, int to) {
-    _Alignas(struct dirent64_head) char list[16384];
+    _Alignas(struct klet_dirent64_head) char list[16384];
     int entries = 0;
     long n;
 
     while ((n = syscall(SYS_getdents64, from, list, sizeof list)) > 0)
         for (char *at = list; at < list + n;) {
-            const struct dirent64_head *d = (const void *)at;
+            const struct klet_dirent64_head *d = (const void *)at;
             at += d->len;
             if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
                 continue;
@@ -194,7 +194,7 @@ static int take_mode(const struct mounter *m, int from, int to) {
 
 static bool is_root(int fd) {
     struct stat a, b;
-    const int root = walk_root();
+    const int root = klet_walk_root();
     const bool same = root >= 0 && fstat(fd, &a) == 0 && fstat(root, &b) == 0 &&
                       a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
                       mount_of(fd) == mount_of(root);
@@ -250,7 +250,7 @@ static bool is_ours(const struct mounter *m, int folder) {
     return false;
 }
 
-/* A mount point and its folders: struct walk. */
+/* A mount point and its folders: struct klet_walk. */
 static int make_part(void *ctx, int *at, const char *name, bool last) {
     struct mounter *m = ctx;
     int r = is_ours(m, *at) ? 0 : cover(m, at), fd = -1;
@@ -262,16 +262,16 @@ static int make_part(void *ctx, int *at, const char *name, bool last) {
     if ((m->file && last ? fd : mkdirat(*at, name, 0755)) < 0 && errno != EEXIST)
         return -errno;
     drop(fd);
-    return walk_part(*at, name);
+    return klet_walk_part(*at, name);
 }
 
 /* The mount point, made if it is not there. A descriptor or -errno. */
-static int find_target(struct mounter *m, const struct mount_point *p) {
-    const struct walk w = {.any_link = m->any_link, .make = make_part, .ctx = m};
+static int find_target(struct mounter *m, const struct klet_mount_point *p) {
+    const struct klet_walk w = {.any_link = m->any_link, .make = make_part, .ctx = m};
     struct stat st;
 
     m->file = p->file;
-    int at = walk_to(&w, p->to), r = at < 0 ? at : 0;
+    int at = klet_walk_to(&w, p->to), r = at < 0 ? at : 0;
     if (r == 0 && fstat(at, &st) < 0)
         r = -errno;
     if (r == 0 && S_ISDIR(st.st_mode) == p->file)
@@ -334,7 +334,7 @@ static int all_read_only(const char *writable) {
 /* ---- all of them ---- */
 
 /* Links may lead about inside the volume and not out of it. */
-static int open_source(const struct mount_point *p) {
+static int open_source(const struct klet_mount_point *p) {
     const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                                  .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int base = -1, fd = -1, r;
@@ -350,7 +350,7 @@ static int open_source(const struct mount_point *p) {
 }
 
 static int mount_one(struct mounter *m, uint32_t i) {
-    const struct mount_point *p = &m->l->mounts.v[i];
+    const struct klet_mount_point *p = &m->l->mounts.v[i];
     const int on = find_target(m, p);
     int r = on < 0 ? on : attach(m->sources[i].fd, on);
 
@@ -361,7 +361,8 @@ static int mount_one(struct mounter *m, uint32_t i) {
     return r;
 }
 
-int mounts_do(const struct supervisor_spec *s, const struct launch *l, int32_t *ret_which) {
+int klet_mounts_do(const struct klet_supervisor_spec *s, const struct klet_launch *l,
+                   int32_t *ret_which) {
     struct mounter m = {.l = l, .root = -1, .any_link = s->mounts == MOUNTS_USER};
     uint32_t n = 0;
     int r = l->writable ? all_read_only(l->writable) : 0;

@@ -11,20 +11,20 @@
 
 #include "cluster/kubelet/limits.h"
 
-int walk_root(void) {
+int klet_walk_root(void) {
     const int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
 }
 
-int walk_part(int at, const char *name) {
+int klet_walk_part(int at, const char *name) {
     const int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
 }
 
 /* A link of the machine, like /var/run: nobody but root can have put it there. */
-static bool may_follow(const struct walk *w, int folder, const struct stat *link) {
+static bool may_follow(const struct klet_walk *w, int folder, const struct stat *link) {
     struct stat st;
 
     return w->any_link || (link->st_uid == 0 && fstat(folder, &st) == 0 && st.st_uid == 0 &&
@@ -47,7 +47,7 @@ static int follow(int link, char path[PATH_MAX], const char *rest, int *at) {
     if (text[0] != '/')
         return 0;
     (void)close(*at);
-    *at = walk_root();
+    *at = klet_walk_root();
     return *at < 0 ? *at : 0;
 }
 
@@ -66,19 +66,19 @@ static bool next_part(const char **path, char part[NAME_MAX + 1], int *r) {
     return true;
 }
 
-int walk_to(const struct walk *w, const char *to) {
+int klet_walk_to(const struct klet_walk *w, const char *to) {
     char path[PATH_MAX], part[NAME_MAX + 1];
     const char *rest = path;
     unsigned links = 0;
     struct stat st;
-    int at = walk_root(), r = at < 0 ? at : 0;
+    int at = klet_walk_root(), r = at < 0 ? at : 0;
 
     if (strlen(to) >= sizeof path)
         r = -ENAMETOOLONG;
     else
         memcpy(path, to, strlen(to) + 1);
     while (r == 0 && next_part(&rest, part, &r)) {
-        int fd = walk_part(at, part);
+        int fd = klet_walk_part(at, part);
         if (fd == -ENOENT)
             fd = w->make(w->ctx, &at, part, !*rest);
         if (fd < 0 || fstat(fd, &st) < 0) {

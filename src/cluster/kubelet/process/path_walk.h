@@ -10,7 +10,7 @@
 
 #include "core/base/macros.h"
 
-struct walk {
+struct klet_walk {
     /* False: only links that no other user than root can have created. Any other is -ELOOP. */
     bool any_link;
     /* Creates what is missing in *at, which may be replaced; last: nothing follows it. It may have
@@ -21,9 +21,9 @@ struct walk {
 };
 
 /* From "/". A descriptor or -errno. */
-int walk_to(const struct walk *w, const char *to);
+int klet_walk_to(const struct klet_walk *w, const char *to);
 /* The directory "/", and an entry of a directory that may be a link: descriptors or -errno. */
-int walk_root(void);
-int walk_part(int at, const char *name);
+int klet_walk_root(void);
+int klet_walk_part(int at, const char *name);
 
 #endif

@@ -41,11 +41,11 @@
 
 enum { STREAM_STATUS, STREAM_OUT, STREAM_ERR, STREAM_IN, STREAMS };
 
-struct proc {
-    struct spawner *spawner;
-    struct proc *next, **prev;
+struct klet_proc {
+    struct klet_spawner *spawner;
+    struct klet_proc *next, **prev;
     pid_t pid;
-    struct proc_io io; /* fn NULL: nobody listens any more */
+    struct klet_proc_io io; /* fn NULL: nobody listens any more */
     uv_pipe_t streams[STREAMS];
     uv_timer_t last;         /* until its supervisor is killed itself */
     bool open[STREAMS];      /* has more to say */
@@ -56,20 +56,20 @@ struct proc {
     bool full, in_end; /* its feeder was asked to wait; input ends with what waits */
     char in_last;      /* the last byte of it */
     int code;
-    struct supervisor_word word; /* as far as it has come */
+    struct klet_supervisor_message word; /* as far as it has come */
     size_t word_len;
     bool told;                      /* what became of the start */
     char *program, *cwd, **targets; /* for messages */
     uint32_t n_targets;
 };
 
-struct spawner {
+struct klet_spawner {
     uv_loop_t *loop;
-    enum own_mounts mounts;
+    enum klet_own_mounts mounts;
     struct rlimit files;
     int null, program;     /* the supervisor's image */
     posix_spawnattr_t how; /* all signals blocked, and none ignored or handled */
-    struct proc *procs;
+    struct klet_proc *procs;
     uv_prepare_t turns;
     uint64_t turn;      /* of the loop */
     uv_timer_t orphans; /* while there may be some */
@@ -99,7 +99,7 @@ static int memory_file(const char *name, unsigned flag) {
  * name. */
 static int make_file(const char *dir) {
     char path[PATH_MAX];
-    int fd = memory_file(supervisor_image[0].name, MFD_EXEC);
+    int fd = memory_file(klet_supervisor_image[0].name, MFD_EXEC);
 
     if (fd >= 0)
         return fd;
@@ -113,10 +113,11 @@ static int make_file(const char *dir) {
 }
 
 /* What is open for writing cannot be executed, so it is opened once more. */
-static int make_program(struct spawner *s, const char *dir) {
+static int make_program(struct klet_spawner *s, const char *dir) {
     char path[32];
     const int fd = make_file(dir);
-    int r = fd < 0 ? fd : write_all(fd, supervisor_image[0].text, supervisor_image[0].len);
+    int r =
+        fd < 0 ? fd : write_all(fd, klet_supervisor_image[0].text, klet_supervisor_image[0].len);
 
     if (r == 0 && fchmod(fd, 0500) < 0)
         r = -errno;
@@ -157,8 +158,8 @@ static int spec_file(const struct sl_buf *spec) {
 
 /* With these descriptors as its first, and no others. A source may stand on the number of a target,
  * so it is moved away before. 0 or -errno. */
-static int execute(const struct spawner *s, const int fds[FD_FREE], pid_t *ret) {
-    char *const argv[] = {(char *)supervisor_image[0].name, NULL};
+static int execute(const struct klet_spawner *s, const int fds[FD_FREE], pid_t *ret) {
+    char *const argv[] = {(char *)klet_supervisor_image[0].name, NULL};
     char *env[8], path[32];
     posix_spawn_file_actions_t actions;
     int moved[FD_FREE], r = 0;
@@ -185,12 +186,12 @@ static int execute(const struct spawner *s, const int fds[FD_FREE], pid_t *ret) 
 }
 
 /* What the streams, the status and the cgroup are is the caller's; the rest comes here. */
-static int start_supervisor(const struct spawner *s, const int ends[FD_NULL],
-                            const struct supervisor_spec *spec, const struct launch *l, pid_t *ret,
-                            struct sl_err *err) {
+static int start_supervisor(const struct klet_spawner *s, const int ends[FD_NULL],
+                            const struct klet_supervisor_spec *spec, const struct klet_launch *l,
+                            pid_t *ret, struct sl_err *err) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SPEC_MAX_BYTES);
     int fds[FD_FREE] = {[FD_NULL] = s->null, [FD_PROGRAM] = s->program};
-    int r = spec_encode(spec, l, &b, err);
+    int r = klet_spec_encode(spec, l, &b, err);
 
     if (r < 0)
         return r;
@@ -203,17 +204,17 @@ static int start_supervisor(const struct spawner *s, const int ends[FD_NULL],
     return r < 0 ? sl_err_set(err, SL_EIO, "starting a process: %s", strerror(-r)) : 0;
 }
 
-static struct supervisor_spec spec_of(const struct spawner *s) {
-    return (struct supervisor_spec){.mounts = s->mounts,
-                                    .uid = geteuid(),
-                                    .gid = getegid(),
-                                    .parent = getpid(),
-                                    .files = s->files};
+static struct klet_supervisor_spec spec_of(const struct klet_spawner *s) {
+    return (struct klet_supervisor_spec){.mounts = s->mounts,
+                                         .uid = geteuid(),
+                                         .gid = getegid(),
+                                         .parent = getpid(),
+                                         .files = s->files};
 }
 
 /* 1: mounts can be had in this way; 0: not. */
-static int try_mounts(struct spawner *s, enum own_mounts how, struct sl_err *err) {
-    struct supervisor_spec spec = spec_of(s);
+static int try_mounts(struct klet_spawner *s, enum klet_own_mounts how, struct sl_err *err) {
+    struct klet_supervisor_spec spec = spec_of(s);
     const int ends[FD_NULL] = {s->null, s->null, s->null, s->null, s->null};
     int status = -1;
     pid_t pid = -1;
@@ -231,18 +232,18 @@ static int try_mounts(struct spawner *s, enum own_mounts how, struct sl_err *err
     return WEXITSTATUS(status) == SUPERVISOR_OK;
 }
 
-bool spawner_mounts(const struct spawner *s) {
+bool klet_spawner_mounts(const struct klet_spawner *s) {
     return s->mounts > MOUNTS_NO;
 }
 
-bool spawner_mounts_by(struct spawner *s, enum own_mounts how) {
+bool klet_spawner_mounts_by(struct klet_spawner *s, enum klet_own_mounts how) {
     const bool can = how == MOUNTS_NO || try_mounts(s, how, NULL) == 1;
 
     s->mounts = can ? how : MOUNTS_NO;
     return can;
 }
 
-static int find_mounts(struct spawner *s, struct sl_err *err) {
+static int find_mounts(struct klet_spawner *s, struct sl_err *err) {
     int r = geteuid() == 0 ? try_mounts(s, MOUNTS_ROOT, err) : 0;
 
     s->mounts = r == 1 ? MOUNTS_ROOT : MOUNTS_NO;
@@ -256,7 +257,7 @@ static int find_mounts(struct spawner *s, struct sl_err *err) {
 
 /* A handler of ours, or a signal that we do not want, is nothing that a supervisor should have; and
  * one that comes before it is ready waits. */
-static void set_signals(struct spawner *s) {
+static void set_signals(struct klet_spawner *s) {
     sigset_t all;
 
     sigfillset(&all);
@@ -266,7 +267,7 @@ static void set_signals(struct spawner *s) {
     (void)posix_spawnattr_setflags(&s->how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-static void drop_spawner(struct spawner *s) {
+static void drop_spawner(struct klet_spawner *s) {
     if (s->null >= 0)
         (void)close(s->null);
     if (s->program >= 0)
@@ -276,12 +277,12 @@ static void drop_spawner(struct spawner *s) {
 }
 
 static void next_turn(uv_prepare_t *h) {
-    struct spawner *s = h->data;
+    struct klet_spawner *s = h->data;
 
     s->turn++;
 }
 
-static void begin_turns(struct spawner *s) {
+static void begin_turns(struct klet_spawner *s) {
     sl_assert(uv_prepare_init(s->loop, &s->turns) == 0 &&
               uv_timer_init(s->loop, &s->orphans) == 0 &&
               uv_prepare_start(&s->turns, next_turn) == 0);
@@ -291,9 +292,9 @@ static void begin_turns(struct spawner *s) {
     uv_unref((uv_handle_t *)&s->orphans);
 }
 
-int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct spawner **ret,
-                struct sl_err *err) {
-    struct spawner *s = sl_alloc0(1, sizeof *s);
+int klet_spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir,
+                     struct klet_spawner **ret, struct sl_err *err) {
+    struct klet_spawner *s = sl_alloc0(1, sizeof *s);
 
     s->loop = loop;
     s->program = -1;
@@ -325,11 +326,11 @@ int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct 
 
 /* ---- what a supervisor says ---- */
 
-static const char *why(const struct proc *p, const struct supervisor_word *w, char *out,
-                       size_t room) {
+static const char *why(const struct klet_proc *p, const struct klet_supervisor_message *w,
+                       char *out, size_t room) {
     const char *cause = strerror(w->b);
 
-    switch ((enum stage)w->a) {
+    switch ((enum klet_stage)w->a) {
     case STAGE_EXEC:
         if (w->b == ENOENT && !strchr(p->program, '/'))
             cause = "executable file not found in $PATH";
@@ -360,31 +361,31 @@ static const char *why(const struct proc *p, const struct supervisor_word *w, ch
     return out;
 }
 
-static void tell(struct proc *p, const struct proc_note *n) {
+static void report(struct klet_proc *p, const struct klet_proc_note *n) {
     if (p->io.fn)
         p->io.fn(p->io.ctx, n);
 }
 
-static void tell_output(struct proc *p, int i, const char *bytes, size_t len) {
+static void report_output(struct klet_proc *p, int i, const char *bytes, size_t len) {
     if (p->io.fn && p->io.output)
         p->io.output(p->io.ctx, i == STREAM_ERR, bytes, len);
 }
 
-static void take_word(struct proc *p, const struct supervisor_word *w) {
+static void take_word(struct klet_proc *p, const struct klet_supervisor_message *w) {
     char text[600];
 
     p->told = true;
     if (w->what == SUPERVISOR_STARTED)
-        tell(p, &(struct proc_note){.event = PROC_STARTED});
+        report(p, &(struct klet_proc_note){.event = PROC_STARTED});
     else if (w->what == SUPERVISOR_FAILED)
-        tell(p, &(struct proc_note){.event = PROC_NOT,
-                                    .code = w->a == STAGE_EXEC && w->b == ENOENT ? 127 : 126,
-                                    .text = why(p, w, text, sizeof text)});
+        report(p, &(struct klet_proc_note){.event = PROC_FAILED,
+                                           .code = w->a == STAGE_EXEC && w->b == ENOENT ? 127 : 126,
+                                           .text = why(p, w, text, sizeof text)});
     else if (w->what == SUPERVISOR_ENDED)
         p->code = w->a;
 }
 
-static void take_words(struct proc *p, const char *bytes, size_t len) {
+static void take_words(struct klet_proc *p, const char *bytes, size_t len) {
     while (len > 0) {
         size_t n = sizeof p->word - p->word_len;
         n = n < len ? n : len;
@@ -415,8 +416,8 @@ static bool is_child(const char *pid) {
     return p && strlen(p) > 4 && strtol(p + 4, NULL, 10) == (long)getpid();
 }
 
-static bool is_supervisor(const struct spawner *s, pid_t pid) {
-    for (const struct proc *p = s->procs; p; p = p->next)
+static bool is_supervisor(const struct klet_spawner *s, pid_t pid) {
+    for (const struct klet_proc *p = s->procs; p; p = p->next)
         if (p->pid == pid)
             return true;
     return false;
@@ -426,7 +427,7 @@ static bool is_supervisor(const struct spawner *s, pid_t pid) {
  * it did: children in other sessions than our own, where all that we start ourselves is, but for
  * supervisors. They are killed; so is a credential plugin that happens to run, which is started
  * again. True: some are left, or what they leave behind in turn. */
-static bool sweep(const struct spawner *s) {
+static bool sweep(const struct klet_spawner *s) {
     DIR *d = opendir("/proc");
     bool left = false;
 
@@ -451,7 +452,7 @@ static void on_orphans(uv_timer_t *t) {
 
 /* ---- its end ---- */
 
-static void free_proc(struct proc *p) {
+static void free_proc(struct klet_proc *p) {
     sl_freep(&p->program);
     sl_freep(&p->cwd);
     for (uint32_t i = 0; i < p->n_targets; i++)
@@ -461,13 +462,13 @@ static void free_proc(struct proc *p) {
 }
 
 static void closed(uv_handle_t *h) {
-    struct proc *p = h->data;
+    struct klet_proc *p = h->data;
 
     if (--p->handles == 0)
         free_proc(p);
 }
 
-static void unlink_proc(struct proc *p) {
+static void unlink_proc(struct klet_proc *p) {
     *p->prev = p->next;
     if (p->next)
         p->next->prev = p->prev;
@@ -481,7 +482,7 @@ static void unlink_proc(struct proc *p) {
 
 /* What a stream still holds, though its writers are gone; or not: somebody else got hold of its
  * other end. */
-static void drain(struct proc *p, int i) {
+static void drain(struct klet_proc *p, int i) {
     size_t all = 0;
     int fd;
 
@@ -489,16 +490,16 @@ static void drain(struct proc *p, int i) {
         return;
     (void)uv_read_stop((uv_stream_t *)&p->streams[i]);
     if (uv_fileno((uv_handle_t *)&p->streams[i], &fd) == 0)
-        for (ssize_t n; all < PROC_LAST_WORDS && (n = read(fd, p->spawner->chunk, RT_CHUNK)) > 0;
+        for (ssize_t n; all < PROC_DRAIN && (n = read(fd, p->spawner->chunk, RT_CHUNK)) > 0;
              all += (size_t)n)
-            tell_output(p, i, p->spawner->chunk, (size_t)n);
+            report_output(p, i, p->spawner->chunk, (size_t)n);
     p->open[i] = false;
-    tell_output(p, i, NULL, 0);
+    report_output(p, i, NULL, 0);
 }
 
 /* It ended before it had started anything, and not by a signal, which a container that is killed
  * would give as well. */
-static void tell_unstarted(struct proc *p, int status) {
+static void report_unstarted(struct klet_proc *p, int status) {
     char text[100];
 
     if (p->told || !WIFEXITED(status) || WEXITSTATUS(status) == SUPERVISOR_OK)
@@ -506,10 +507,10 @@ static void tell_unstarted(struct proc *p, int status) {
     sl_fmt_short(text, sizeof text, "the supervisor of the container ended with exit code %d",
                  WEXITSTATUS(status));
     p->code = 128;
-    tell(p, &(struct proc_note){.event = PROC_NOT, .code = 128, .text = text});
+    report(p, &(struct klet_proc_note){.event = PROC_FAILED, .code = 128, .text = text});
 }
 
-static void finish(struct proc *p) {
+static void finish(struct klet_proc *p) {
     int status = 0;
 
     p->ended = true;
@@ -517,10 +518,10 @@ static void finish(struct proc *p) {
         ;
     if (WIFSIGNALED(status) && sweep(p->spawner))
         (void)uv_timer_start(&p->spawner->orphans, on_orphans, ORPHANS_EVERY, ORPHANS_EVERY);
-    tell_unstarted(p, status);
+    report_unstarted(p, status);
     drain(p, STREAM_OUT);
     drain(p, STREAM_ERR);
-    tell(p, &(struct proc_note){.event = PROC_ENDED, .code = p->code});
+    report(p, &(struct klet_proc_note){.event = PROC_ENDED, .code = p->code});
     p->io.fn = NULL;
     unlink_proc(p);
 }
@@ -528,8 +529,8 @@ static void finish(struct proc *p) {
 /* ---- streams ---- */
 
 static void give_chunk(uv_handle_t *h, size_t hint, uv_buf_t *b) {
-    struct proc *p = h->data;
-    struct spawner *s = p->spawner;
+    struct klet_proc *p = h->data;
+    struct klet_spawner *s = p->spawner;
     const int i = (int)((uv_pipe_t *)h - p->streams);
 
     (void)hint;
@@ -542,7 +543,7 @@ static void give_chunk(uv_handle_t *h, size_t hint, uv_buf_t *b) {
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b) {
-    struct proc *p = stream->data;
+    struct klet_proc *p = stream->data;
     const int i = (int)((uv_pipe_t *)stream - p->streams);
 
     if (n == 0 || n == UV_ENOBUFS)
@@ -558,10 +559,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b) {
     if (n < 0) /* of a terminal, the loop says so though there may be more */
         drain(p, i);
     else
-        tell_output(p, i, b->base, (size_t)n);
+        report_output(p, i, b->base, (size_t)n);
 }
 
-void proc_hold(struct proc *p, bool hold) {
+void klet_proc_hold(struct klet_proc *p, bool hold) {
     for (int i = STREAM_OUT; i <= STREAM_ERR; i++)
         if (p->open[i] && hold)
             (void)uv_read_stop((uv_stream_t *)&p->streams[i]);
@@ -569,7 +570,7 @@ void proc_hold(struct proc *p, bool hold) {
             (void)uv_read_start((uv_stream_t *)&p->streams[i], give_chunk, on_read);
 }
 
-void proc_resize(struct proc *p, uint16_t cols, uint16_t rows) {
+void klet_proc_resize(struct klet_proc *p, uint16_t cols, uint16_t rows) {
     const struct winsize size = {.ws_col = cols, .ws_row = rows};
     int fd;
 
@@ -584,17 +585,17 @@ struct writing {
     char bytes[];
 };
 
-static size_t input_waits(const struct proc *p) {
+static size_t input_waits(const struct klet_proc *p) {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&p->streams[STREAM_IN]);
 }
 
-static void close_input(struct proc *p) {
+static void close_input(struct klet_proc *p) {
     p->open[STREAM_IN] = false;
     uv_close((uv_handle_t *)&p->streams[STREAM_IN], closed);
 }
 
 static void on_written(uv_write_t *q, int status) {
-    struct proc *p = q->handle->data;
+    struct klet_proc *p = q->handle->data;
     struct writing *w = q->data;
 
     sl_freep(&w);
@@ -602,17 +603,17 @@ static void on_written(uv_write_t *q, int status) {
         return;
     if (status < 0 || (p->in_end && input_waits(p) == 0))
         close_input(p);
-    if (p->full && (status < 0 || input_waits(p) < INPUT_ENOUGH)) {
+    if (p->full && (status < 0 || input_waits(p) < INPUT_HIGH_WATER)) {
         p->full = false;
-        if (p->io.fn && p->io.room)
-            p->io.room(p->io.ctx);
+        if (p->io.fn && p->io.writable)
+            p->io.writable(p->io.ctx);
     }
 }
 
-bool proc_input(struct proc *p, const char *bytes, size_t len) {
+bool klet_proc_input(struct klet_proc *p, const char *bytes, size_t len) {
     if (!p->open[STREAM_IN] || p->in_end || len == 0)
         return !p->full;
-    if (len > INPUT_MOST - input_waits(p)) {
+    if (len > INPUT_MAX - input_waits(p)) {
         sl_log(SL_LOG_WARN, "process input dropped: buffer full", SL_S("program", p->program));
         p->in_end = true;
         return false;
@@ -627,12 +628,12 @@ bool proc_input(struct proc *p, const char *bytes, size_t len) {
         close_input(p);
         return true;
     }
-    p->full |= input_waits(p) > INPUT_ENOUGH;
+    p->full |= input_waits(p) > INPUT_HIGH_WATER;
     return !p->full;
 }
 
 /* In the middle of a line, the first end of file only ends that. */
-static void type_end(struct proc *p) {
+static void type_end(struct klet_proc *p) {
     const bool twice = p->in_last && p->in_last != '\n' && p->in_last != '\r';
     struct termios t;
     int fd;
@@ -640,10 +641,10 @@ static void type_end(struct proc *p) {
     if (uv_fileno((uv_handle_t *)&p->streams[STREAM_IN], &fd) < 0 || tcgetattr(fd, &t) < 0)
         return;
     const char keys[2] = {(char)t.c_cc[VEOF], (char)t.c_cc[VEOF]};
-    (void)proc_input(p, keys, twice && (t.c_lflag & ICANON) ? 2 : 1);
+    (void)klet_proc_input(p, keys, twice && (t.c_lflag & ICANON) ? 2 : 1);
 }
 
-void proc_input_end(struct proc *p) {
+void klet_proc_input_end(struct klet_proc *p) {
     if (!p->open[STREAM_IN] || p->in_end)
         return;
     if (p->io.tty)
@@ -655,8 +656,9 @@ void proc_input_end(struct proc *p) {
 
 /* ---- a new one ---- */
 
-static struct proc *new_proc(struct spawner *s, const struct launch *l, const int ends[STREAMS]) {
-    struct proc *p = sl_alloc0(1, sizeof *p);
+static struct klet_proc *new_proc(struct klet_spawner *s, const struct klet_launch *l,
+                                  const int ends[STREAMS]) {
+    struct klet_proc *p = sl_alloc0(1, sizeof *p);
 
     p->spawner = s;
     sl_assert(uv_timer_init(s->loop, &p->last) == 0);
@@ -696,7 +698,8 @@ static void close_all(const int *fds, int n) {
 }
 
 /* Its other end is all three streams of the command, and belongs to its user. */
-static int make_terminal(const struct launch *l, bool in, int ours[STREAMS], int theirs[STREAMS]) {
+static int make_terminal(const struct klet_launch *l, bool in, int ours[STREAMS],
+                         int theirs[STREAMS]) {
     const int no = 0;
     char name[64];
     int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -716,8 +719,8 @@ static int make_terminal(const struct launch *l, bool in, int ours[STREAMS], int
     return 0;
 }
 
-static int make_streams(const struct launch *l, const struct proc_io *io, int ours[STREAMS],
-                        int theirs[STREAMS]) {
+static int make_streams(const struct klet_launch *l, const struct klet_proc_io *io,
+                        int ours[STREAMS], int theirs[STREAMS]) {
     const bool want[STREAMS] = {[STREAM_STATUS] = true,
                                 [STREAM_OUT] = io->output && !io->tty,
                                 [STREAM_ERR] = io->output && !io->tty,
@@ -740,10 +743,10 @@ static int or_else(int fd, int other) {
     return fd >= 0 ? fd : other;
 }
 
-int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
-               struct proc **ret, struct sl_err *err) {
+int klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
+                    const struct klet_proc_io *io, struct klet_proc **ret, struct sl_err *err) {
     int ours[STREAMS], theirs[STREAMS];
-    struct supervisor_spec spec = spec_of(s);
+    struct klet_supervisor_spec spec = spec_of(s);
     pid_t pid = -1;
     int r = make_streams(l, io, ours, theirs);
 
@@ -766,7 +769,7 @@ int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *
         close_all(ours, STREAMS);
         return r;
     }
-    struct proc *p = new_proc(s, l, ours);
+    struct klet_proc *p = new_proc(s, l, ours);
     p->pid = pid;
     p->io = *io;
     *ret = p;
@@ -774,44 +777,44 @@ int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *
 }
 
 /* A container may have stopped it. */
-static void signal_supervisor(const struct proc *p, int sig) {
+static void signal_supervisor(const struct klet_proc *p, int sig) {
     if (p->ended)
         return;
     (void)kill(p->pid, sig);
     (void)kill(p->pid, SIGCONT);
 }
 
-void proc_term(struct proc *p) {
+void klet_proc_term(struct klet_proc *p) {
     signal_supervisor(p, SIGTERM);
 }
 
 /* Its command goes with it, and what else it stood over is swept up. */
 static void on_last(uv_timer_t *t) {
-    struct proc *p = t->data;
+    struct klet_proc *p = t->data;
 
     if (!p->ended)
         (void)kill(p->pid, SIGKILL);
 }
 
-void proc_kill(struct proc *p) {
+void klet_proc_kill(struct klet_proc *p) {
     signal_supervisor(p, SIGUSR1);
     if (!p->ended && !uv_is_active((uv_handle_t *)&p->last))
-        (void)uv_timer_start(&p->last, on_last, KILL_PATIENCE, 0);
+        (void)uv_timer_start(&p->last, on_last, KILL_TIMEOUT_MS, 0);
 }
 
-void proc_abandon(struct proc *p) {
+void klet_proc_abandon(struct klet_proc *p) {
     p->io.fn = NULL;
-    proc_kill(p);
+    klet_proc_kill(p);
 }
 
 /* ---- all of them ---- */
 
-static bool wait_all(struct spawner *s, uint32_t ms) {
+static bool wait_all(struct klet_spawner *s, uint32_t ms) {
     const struct timespec pause = {.tv_nsec = 2000000};
 
     for (uint32_t waited = 0;; waited += 2) {
         bool left = false;
-        for (struct proc *p = s->procs; p; p = p->next) {
+        for (struct klet_proc *p = s->procs; p; p = p->next) {
             if (!p->ended && waitpid(p->pid, NULL, WNOHANG) != 0)
                 p->ended = true;
             left |= !p->ended;
@@ -822,18 +825,18 @@ static bool wait_all(struct spawner *s, uint32_t ms) {
     }
 }
 
-void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
+void klet_spawner_end_all(struct klet_spawner *s, uint32_t grace_ms) {
     const struct timespec pause = {.tv_nsec = 2000000};
 
-    for (struct proc *p = s->procs; p; p = p->next) {
+    for (struct klet_proc *p = s->procs; p; p = p->next) {
         p->io.fn = NULL;
-        proc_term(p);
+        klet_proc_term(p);
     }
     if (!wait_all(s, grace_ms)) {
-        for (struct proc *p = s->procs; p; p = p->next)
-            proc_kill(p);
+        for (struct klet_proc *p = s->procs; p; p = p->next)
+            klet_proc_kill(p);
         if (!wait_all(s, 5000)) {
-            for (struct proc *p = s->procs; p; p = p->next)
+            for (struct klet_proc *p = s->procs; p; p = p->next)
                 if (!p->ended)
                     (void)kill(p->pid, SIGKILL);
             (void)wait_all(s, 1000);
@@ -846,17 +849,17 @@ void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
 }
 
 static void free_spawner(uv_handle_t *h) {
-    struct spawner *s = h->data;
+    struct klet_spawner *s = h->data;
 
     if (--s->handles == 0)
         drop_spawner(s);
 }
 
 /* In a turn of the loop: a callback that is under way may still be in its chunk. */
-void spawner_free(struct spawner *s) {
+void klet_spawner_free(struct klet_spawner *s) {
     if (!s)
         return;
-    spawner_end_all(s, 0);
+    klet_spawner_end_all(s, 0);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
     uv_close((uv_handle_t *)&s->turns, free_spawner);
     uv_close((uv_handle_t *)&s->orphans, free_spawner);

@@ -19,15 +19,15 @@
 /* In the command's process until it runs, by the number that the spec had. */
 enum { FD_WORD = FD_SPEC };
 
-static void say(int32_t what, int32_t a, int32_t b, int32_t which) {
-    const struct supervisor_word w = {what, a, b, which};
+static void report(int32_t what, int32_t a, int32_t b, int32_t which) {
+    const struct klet_supervisor_message w = {what, a, b, which};
 
     (void)!write(FD_STATUS, &w, sizeof w);
 }
 
-static _Noreturn void fail(enum stage stage, int code, int32_t which) {
-    say(SUPERVISOR_FAILED, (int32_t)stage, code, which);
-    say(SUPERVISOR_ENDED, 128, 0, 0);
+static _Noreturn void fail(enum klet_stage stage, int code, int32_t which) {
+    report(SUPERVISOR_FAILED, (int32_t)stage, code, which);
+    report(SUPERVISOR_ENDED, 128, 0, 0);
     _exit(0);
 }
 
@@ -39,14 +39,14 @@ static void close_from(int fd) {
 
 /* ---- the command ---- */
 
-static _Noreturn void refuse(enum stage stage, int code) {
+static _Noreturn void refuse(enum klet_stage stage, int code) {
     const int32_t word[2] = {(int32_t)stage, code};
 
     (void)!write(FD_WORD, word, sizeof word);
     _exit(128);
 }
 
-static void become(const struct launch *l) {
+static void become(const struct klet_launch *l) {
     struct rlimit processes;
 
     if (l->gid >= 0) {
@@ -67,14 +67,14 @@ static void become(const struct launch *l) {
 }
 
 /* Out of the bounding set first, which takes a right that may be dropped itself. */
-static void drop_bounds(const struct launch *l) {
+static void drop_bounds(const struct klet_launch *l) {
     for (unsigned i = 0; i < 64; i++)
         if ((l->drop >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
             prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
             refuse(STAGE_RIGHTS, errno);
 }
 
-static void drop_rights(const struct launch *l) {
+static void drop_rights(const struct klet_launch *l) {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
 
@@ -95,7 +95,7 @@ static void drop_rights(const struct launch *l) {
         refuse(STAGE_RIGHTS, errno);
 }
 
-static _Noreturn void command(const struct supervisor_spec *s, const struct launch *l) {
+static _Noreturn void command(const struct klet_supervisor_spec *s, const struct klet_launch *l) {
     int code = ENOENT;
     sigset_t none;
 
@@ -126,7 +126,7 @@ static _Noreturn void command(const struct supervisor_spec *s, const struct laun
 }
 
 /* Starts it and waits until it runs or does not. */
-static pid_t start(const struct supervisor_spec *s, const struct launch *l) {
+static pid_t start(const struct klet_supervisor_spec *s, const struct klet_launch *l) {
     int word[2], got[2] = {0, 0};
     pid_t pid;
 
@@ -148,7 +148,7 @@ static pid_t start(const struct supervisor_spec *s, const struct launch *l) {
     (void)close(word[0]);
     if (n == sizeof got) {
         (void)waitpid(pid, NULL, 0);
-        fail((enum stage)got[0], got[1], 0);
+        fail((enum klet_stage)got[0], got[1], 0);
     }
     return pid;
 }
@@ -181,7 +181,7 @@ static pid_t parent_of(const char *pid) {
 
 /* All whose parent we are: what lost its own parent has become ours. */
 static void kill_children(void) {
-    _Alignas(struct dirent64_head) char list[8192];
+    _Alignas(struct klet_dirent64_head) char list[8192];
     const pid_t self = getpid();
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long n;
@@ -190,7 +190,7 @@ static void kill_children(void) {
         return;
     while ((n = syscall(SYS_getdents64, proc, list, sizeof list)) > 0)
         for (char *at = list; at < list + n;) {
-            const struct dirent64_head *d = (const void *)at;
+            const struct klet_dirent64_head *d = (const void *)at;
             at += d->len;
             if (d->name[0] < '1' || d->name[0] > '9' || parent_of(d->name) != self)
                 continue;
@@ -239,7 +239,7 @@ static int watch(pid_t command_pid) {
     }
 }
 
-pid_t supervisor_start(const struct supervisor_spec *s, const struct launch *l) {
+pid_t klet_supervisor_start(const struct klet_supervisor_spec *s, const struct klet_launch *l) {
     int32_t which = -1;
 
     close_from(FD_SPEC);
@@ -248,9 +248,9 @@ pid_t supervisor_start(const struct supervisor_spec *s, const struct launch *l) 
     (void)setsid();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     if ((l->mounts.n > 0 || l->writable) && s->mounts > MOUNTS_NO) {
-        int r = mounts_enter(s);
+        int r = klet_mounts_enter(s);
         if (r == 0)
-            r = mounts_do(s, l, &which);
+            r = klet_mounts_do(s, l, &which);
         if (r < 0)
             fail(STAGE_MOUNT, -r, which);
     }
@@ -260,13 +260,13 @@ pid_t supervisor_start(const struct supervisor_spec *s, const struct launch *l) 
     return start(s, l);
 }
 
-void supervisor_watch(const struct supervisor_spec *s, pid_t pid) {
+void klet_supervisor_watch(const struct klet_supervisor_spec *s, pid_t pid) {
     (void)close(FD_CGROUP);
     for (int i = 0; i < 3 && !s->tty; i++)
         (void)dup2(FD_NULL, i); /* or the output would not end before the supervisor */
     (void)close(FD_NULL);
     /* A terminal is held, so that a command may let go of it and open it again. */
-    say(SUPERVISOR_STARTED, 0, 0, 0);
-    say(SUPERVISOR_ENDED, watch(pid), 0, 0);
+    report(SUPERVISOR_STARTED, 0, 0, 0);
+    report(SUPERVISOR_ENDED, watch(pid), 0, 0);
     _exit(SUPERVISOR_OK);
 }

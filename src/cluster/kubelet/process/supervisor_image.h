@@ -7,7 +7,7 @@
 
 #include "core/base/embedded.h"
 
-extern const struct sl_embedded supervisor_image[];
-extern const size_t supervisor_image_n;
+extern const struct sl_embedded klet_supervisor_image[];
+extern const size_t klet_supervisor_image_n;
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "cluster/kubelet/process/supervisor.h"
 
-static void say(const char *text) {
+static void report(const char *text) {
     (void)dprintf(STDERR_FILENO, "sluice-supervisor: %s\n", text);
 }
 
@@ -31,13 +31,13 @@ static ssize_t read_all(char *to, size_t room) {
 
 int main(void) {
     const size_t room = SPEC_MAX_BYTES + 1;
-    struct supervisor_spec s;
-    struct launch l;
+    struct klet_supervisor_spec s;
+    struct klet_launch l;
     struct sl_err err = {0};
 
     (void)prctl(PR_SET_NAME, "sluice-superv"); /* or it would be called as its descriptor */
     if (fcntl(FD_SPEC, F_GETFD) < 0) {
-        say("started by `sluice up` for each container; by hand it does nothing");
+        report("started by `sluice up` for each container; by hand it does nothing");
         return SUPERVISOR_BY_HAND;
     }
     /* Only what is written to takes memory; and all of it goes, with the secrets of the container,
@@ -46,21 +46,21 @@ int main(void) {
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const ssize_t len = bytes == MAP_FAILED ? -1 : read_all(bytes, room);
     if (len < 0) {
-        say("its spec cannot be read");
+        report("its spec cannot be read");
         return SUPERVISOR_BAD_SPEC;
     }
     (void)close(FD_SPEC);
-    const int r = spec_decode(bytes, (size_t)len, &s, &l, &err);
+    const int r = klet_spec_decode(bytes, (size_t)len, &s, &l, &err);
     if (r < 0)
-        say(err.text);
+        report(err.text);
     if (r < 0 || !s.run) {
-        launch_done(&l);
-        return r < 0                  ? SUPERVISOR_BAD_SPEC
-               : mounts_enter(&s) < 0 ? SUPERVISOR_NO_MOUNTS
-                                      : SUPERVISOR_OK;
+        klet_launch_done(&l);
+        return r < 0                       ? SUPERVISOR_BAD_SPEC
+               : klet_mounts_enter(&s) < 0 ? SUPERVISOR_NO_MOUNTS
+                                           : SUPERVISOR_OK;
     }
-    const pid_t pid = supervisor_start(&s, &l);
-    launch_done(&l);
+    const pid_t pid = klet_supervisor_start(&s, &l);
+    klet_launch_done(&l);
     (void)munmap(bytes, room);
-    supervisor_watch(&s, pid);
+    klet_supervisor_watch(&s, pid);
 }

@@ -14,7 +14,7 @@
 #define LEAST_TEXT (sizeof(uint32_t) + 1)                   /* bytes of an empty one */
 #define LEAST_MOUNT (2 * LEAST_TEXT + 3 * sizeof(uint32_t)) /* of one without a 'sub' */
 
-void launch_done(struct launch *l) {
+void klet_launch_done(struct klet_launch *l) {
     if (l->cgroup_fd >= 0)
         (void)close(l->cgroup_fd);
     l->cgroup_fd = -1;
@@ -54,7 +54,7 @@ static void put_list(struct sl_buf *b, const char *const *list) {
         put_text(b, list[i]);
 }
 
-static void put_launch(struct sl_buf *b, const struct launch *l) {
+static void put_launch(struct sl_buf *b, const struct klet_launch *l) {
     put_list(b, l->argv);
     put_list(b, l->envp);
     put_list(b, l->tries);
@@ -63,7 +63,7 @@ static void put_launch(struct sl_buf *b, const struct launch *l) {
     put_text(b, l->writable);
     put_u32(b, l->mounts.n);
     for (uint32_t i = 0; i < l->mounts.n; i++) {
-        const struct mount_point *m = &l->mounts.v[i];
+        const struct klet_mount_point *m = &l->mounts.v[i];
         put_text(b, m->from);
         put_text(b, m->to);
         put_text(b, m->sub);
@@ -79,8 +79,8 @@ static void put_launch(struct sl_buf *b, const struct launch *l) {
     put_u32(b, l->no_new_privs);
 }
 
-int spec_encode(const struct supervisor_spec *s, const struct launch *l, struct sl_buf *out,
-                struct sl_err *err) {
+int klet_spec_encode(const struct klet_supervisor_spec *s, const struct klet_launch *l,
+                     struct sl_buf *out, struct sl_err *err) {
     const size_t at = 2 * sizeof(uint32_t);
 
     put_u32(out, SPEC_MAGIC);
@@ -200,8 +200,8 @@ static int64_t get_id(struct reader *r) {
     return n;
 }
 
-static void get_mount(struct reader *r, struct launch *l) {
-    struct mount_point m = {.from = get_text(r, true)};
+static void get_mount(struct reader *r, struct klet_launch *l) {
+    struct klet_mount_point m = {.from = get_text(r, true)};
 
     m.to = get_text(r, true);
     m.sub = get_text(r, false);
@@ -213,7 +213,7 @@ static void get_mount(struct reader *r, struct launch *l) {
         *sl_vec_push(&l->mounts) = m;
 }
 
-static void get_launch(struct reader *r, struct launch *l) {
+static void get_launch(struct reader *r, struct klet_launch *l) {
     l->argv = get_list(r);
     l->envp = get_list(r);
     l->tries = get_list(r);
@@ -239,7 +239,7 @@ static void get_launch(struct reader *r, struct launch *l) {
         refuse(r, "mounts without a directory for a root");
 }
 
-static void get_spec(struct reader *r, struct supervisor_spec *s) {
+static void get_spec(struct reader *r, struct klet_supervisor_spec *s) {
     const uint32_t magic = get_u32(r), version = get_u32(r);
     const uint64_t all = get_u64(r);
 
@@ -254,7 +254,7 @@ static void get_spec(struct reader *r, struct supervisor_spec *s) {
     const uint32_t how = get_u32(r);
     if (how > MOUNTS_USER)
         refuse(r, "there is no such way to mount");
-    s->mounts = r->bad ? MOUNTS_NO : (enum own_mounts)how;
+    s->mounts = r->bad ? MOUNTS_NO : (enum klet_own_mounts)how;
     s->uid = get_u32(r);
     s->gid = get_u32(r);
     const uint32_t parent = get_u32(r);
@@ -265,12 +265,12 @@ static void get_spec(struct reader *r, struct supervisor_spec *s) {
     s->files.rlim_max = get_u64(r);
 }
 
-int spec_decode(const char *bytes, size_t len, struct supervisor_spec *ret, struct launch *ret_l,
-                struct sl_err *err) {
+int klet_spec_decode(const char *bytes, size_t len, struct klet_supervisor_spec *ret,
+                     struct klet_launch *ret_l, struct sl_err *err) {
     struct reader r = {.at = bytes, .left = len, .arena = &ret_l->arena};
 
-    *ret = (struct supervisor_spec){.run = false};
-    *ret_l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
+    *ret = (struct klet_supervisor_spec){.run = false};
+    *ret_l = (struct klet_launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
     sl_arena_init(&ret_l->arena, SPEC_MAX_ARENA);
     if (len > SPEC_MAX_BYTES)
         refuse(&r, "it is too long");

@@ -26,7 +26,7 @@ static const struct sl_schema string_schema = {.type = SL_T_STRING};
 
 static const struct {
     const char *word;
-    enum sl_type type;
+    enum sl_schema_type type;
 } types[] = {
     {"object", SL_T_OBJECT}, {"array", SL_T_LIST},    {"string", SL_T_STRING},
     {"integer", SL_T_INT},   {"number", SL_T_NUMBER}, {"boolean", SL_T_BOOL},
@@ -142,13 +142,13 @@ static void settle_fields(struct sl_crd_schema *c, struct sl_schema *s, struct d
             fields[i].schema = &any_schema;
     s->fields = fields;
     s->n_fields = kept;
-    sl_schema_sum_up(s, &c->arena);
+    sl_schema_finish(s, &c->arena);
 }
 
 /* 'object': one of the API, with what all of those have. */
 static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_val *v, bool nested,
                          bool object) {
-    yyjson_val *props = sl_crd_properties(v), *required = yyjson_obj_get(v, "required");
+    yyjson_val *props = schema_crd_properties(v), *required = yyjson_obj_get(v, "required");
     const struct {
         const char *name, *doc;
         const struct sl_schema *schema;
@@ -215,13 +215,13 @@ static void build_merge(struct sl_crd_schema *c, struct sl_schema *s, yyjson_val
 }
 
 /* Formats that nobody knows mean nothing. */
-static const char *format_of(enum sl_type type, const char *format) {
+static const char *format_of(enum sl_schema_type type, const char *format) {
     static const char *const numbers[] = {"int32", "int64", "float", "double"};
 
     for (size_t i = 0; i < SL_LEN(numbers); i++)
         if (strcmp(format, numbers[i]) == 0)
             return type == SL_T_INT || type == SL_T_NUMBER ? format : NULL;
-    return sl_value_format_known(format) ? format : NULL;
+    return schema_value_format_known(format) ? format : NULL;
 }
 
 /* 'nested': within allOf and the like, where only rules are said. */
@@ -275,7 +275,7 @@ static void check_default(const struct sl_schema *s, yyjson_val *deflt, const st
                    *whole = yyjson_val_mut_copy(doc, deflt);
     sl_schema_prune(s, doc, pruned, NULL);
     if (!sl_json_mut_equal(pruned, whole))
-        sl_field_invalid(errs, here, sl_bad_json(deflt), "must not have unknown fields");
+        sl_field_invalid(errs, here, sl_field_value_json(deflt), "must not have unknown fields");
     yyjson_mut_doc_free(doc);
     sl_schema_check(s, deflt, here, errs);
 }
@@ -311,7 +311,7 @@ void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_
     c->doc = yyjson_mut_doc_imut_copy(copy, NULL);
     yyjson_mut_doc_free(copy);
     sl_assert(c->doc);
-    sl_crd_check_structure(v, at, errs);
+    schema_crd_check_structure(v, at, errs);
     if (errs->n + errs->dropped == before) {
         c->root = build(c, yyjson_doc_get_root(c->doc), false, true);
         if (c->nodes > SCHEMA_CRD_NODES)
@@ -322,7 +322,7 @@ void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_
         else
             check_defaults(c->root, at, errs);
     }
-    sl_crd_check_words(v, at, errs);
+    schema_crd_check_words(v, at, errs);
     if (errs->n + errs->dropped == before)
         *ret = c;
     else

@@ -80,7 +80,7 @@ static void check_values(yyjson_val *v, bool skip, bool first, enum level level,
     }
     check_nested(schema_at(v, "not"), false, level, SL_PATH(at, "not"), errs);
     if (*pattern && sl_pattern_new(pattern, &p, &err) < 0)
-        sl_field_invalid(errs, SL_PATH(at, "pattern"), sl_bad_str(pattern),
+        sl_field_invalid(errs, SL_PATH(at, "pattern"), sl_field_value_str(pattern),
                          "must be a valid regular expression, but isn't: %s", err.text);
     sl_pattern_free(p);
 }
@@ -125,7 +125,7 @@ static void check_nested(yyjson_val *v, bool skip_any_of, enum level level,
         return;
     check_values(v, skip_any_of, false, level, at, errs);
     check_nested(schema_at(v, "items"), false, level, SL_PATH(at, "items"), errs);
-    sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
+    sl_obj_foreach (schema_crd_properties(v), i, max, key, item) {
         check_nested(item, false, FIELD, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)),
                      errs);
     }
@@ -145,12 +145,12 @@ static void check_nested(yyjson_val *v, bool skip_any_of, enum level level,
 
 static void check_meta(yyjson_val *v, enum level level, bool checked, const struct sl_path *at,
                        struct sl_field_errs *errs) {
-    yyjson_val *props = sl_crd_properties(v);
+    yyjson_val *props = schema_crd_properties(v);
     size_t i, max, names = 0;
     yyjson_val *key, *item;
 
     if (checked && !is_type(v, "object"))
-        sl_field_invalid(errs, SL_PATH(at, "type"), sl_bad_str(text_of(v, "type")),
+        sl_field_invalid(errs, SL_PATH(at, "type"), sl_field_value_str(text_of(v, "type")),
                          "must be object");
     if (level != ROOT)
         return;
@@ -185,24 +185,26 @@ static void check_type(yyjson_val *v, enum level level, const struct sl_path *at
         if (!*type)
             sl_field_required(errs, here, embedded);
         else
-            sl_field_invalid(errs, here, sl_bad_str(type), "%s", embedded);
+            sl_field_invalid(errs, here, sl_field_value_str(type), "%s", embedded);
     } else if (!*type && !is_true(v, INT_OR_STRING) && !is_true(v, PRESERVE)) {
         sl_field_required(errs, here, where[level]);
     }
     if (level == ROOT && *type && strcmp(type, "object") != 0)
-        sl_field_invalid(errs, here, sl_bad_str(type), "must be object at the root");
+        sl_field_invalid(errs, here, sl_field_value_str(type), "must be object at the root");
     if (is_true(v, INT_OR_STRING) && is_true(v, PRESERVE))
-        sl_field_invalid(errs, SL_PATH(at, PRESERVE), sl_bad_json(yyjson_obj_get(v, PRESERVE)),
+        sl_field_invalid(errs, SL_PATH(at, PRESERVE),
+                         sl_field_value_json(yyjson_obj_get(v, PRESERVE)),
                          "must be false if x-kubernetes-int-or-string is true");
     if (is_true(v, INT_OR_STRING) && is_true(v, EMBEDDED))
-        sl_field_invalid(errs, SL_PATH(at, EMBEDDED), sl_bad_json(yyjson_obj_get(v, EMBEDDED)),
+        sl_field_invalid(errs, SL_PATH(at, EMBEDDED),
+                         sl_field_value_json(yyjson_obj_get(v, EMBEDDED)),
                          "must be false if x-kubernetes-int-or-string is true");
 }
 
 static void check_known_fields(yyjson_val *v, enum level level, const struct sl_path *at,
                                struct sl_field_errs *errs) {
     static const char *const texts[] = {"kind", "apiVersion"};
-    yyjson_val *props = sl_crd_properties(v);
+    yyjson_val *props = schema_crd_properties(v);
     const struct sl_path *here = SL_PATH(at, "properties");
     bool checked = level == ROOT || is_true(v, EMBEDDED);
 
@@ -210,7 +212,7 @@ static void check_known_fields(yyjson_val *v, enum level level, const struct sl_
         yyjson_val *x = yyjson_obj_get(props, texts[i]);
         if (x && !is_type(x, "string"))
             sl_field_invalid(errs, SL_PATH(SL_PATH_KEY(here, texts[i]), "type"),
-                             sl_bad_str(text_of(x, "type")), "must be string");
+                             sl_field_value_str(text_of(x, "type")), "must be string");
     }
     yyjson_val *meta = schema_at(props, "metadata");
     if (meta)
@@ -232,7 +234,7 @@ static void check_invariants(yyjson_val *v, enum level level, const struct sl_pa
     if (is_type(v, "array") && !yyjson_obj_get(v, "items"))
         sl_field_required(errs, SL_PATH(at, "items"), "must be specified");
     check_invariants(schema_at(v, "items"), ITEM, SL_PATH(at, "items"), errs);
-    sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
+    sl_obj_foreach (schema_crd_properties(v), i, max, key, item) {
         check_invariants(item, FIELD, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)),
                          errs);
     }
@@ -291,7 +293,7 @@ static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s
     check_joins(v, s, s_at, at, errs);
     check_complete(schema_at(v, "items"), schema_at(s, "items"), SL_PATH(s_at, "items"),
                    SL_PATH(at, "items"), errs);
-    sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
+    sl_obj_foreach (schema_crd_properties(v), i, max, key, item) {
         const char *name = sl_json_text(key);
         yyjson_val *shape = schema_at(yyjson_obj_get(s, "properties"), name);
         if (shape)
@@ -306,7 +308,8 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*x, *y);
 }
 
-void sl_crd_check_structure(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs) {
+void schema_crd_check_structure(yyjson_val *v, const struct sl_path *at,
+                                struct sl_field_errs *errs) {
     uint32_t from = errs->n;
 
     check_invariants(v, ROOT, at, errs);
@@ -333,7 +336,8 @@ static void check_supported(yyjson_val *v, const struct where *w, const struct s
     for (size_t i = 0; i < SL_LEN(types); i++)
         known |= strcmp(type, types[i]) == 0;
     if (!known)
-        sl_field_unsupported(errs, SL_PATH(at, "type"), sl_bad_str(type), types, SL_LEN(types));
+        sl_field_unsupported(errs, SL_PATH(at, "type"), sl_field_value_str(type), types,
+                             SL_LEN(types));
     if (w->no_defaults && has_default(v))
         sl_field_forbidden(errs, SL_PATH(at, "default"), "must not be set%s", w->no_defaults);
     for (size_t i = 0; i < SL_LEN(no); i++)
@@ -365,11 +369,11 @@ static void check_goes_with(yyjson_val *v, const char *name, const char *type,
     if (*word && !*own)
         sl_field_required(errs, SL_PATH(at, "type"), detail);
     else if (*word && strcmp(own, type) != 0)
-        sl_field_invalid(errs, SL_PATH(at, "type"), sl_bad_str(own), "%s", detail);
+        sl_field_invalid(errs, SL_PATH(at, "type"), sl_field_value_str(own), "%s", detail);
     for (size_t i = 0; i < n; i++)
         known |= strcmp(word, words[i]) == 0;
     if (!known)
-        sl_field_unsupported(errs, SL_PATH(at, name), sl_bad_str(word), words, n);
+        sl_field_unsupported(errs, SL_PATH(at, name), sl_field_value_str(word), words, n);
 }
 
 static bool names(yyjson_val *list, const char *word) {
@@ -390,14 +394,14 @@ static void check_key(yyjson_val *keys, size_t at_key, yyjson_val *items, const 
     const struct sl_path *here = SL_PATH_KEY(SL_PATH(SL_PATH(at, "items"), "properties"), k);
 
     if (!prop)
-        sl_field_invalid(errs, SL_PATH(at, LIST_KEYS), sl_bad_json(keys),
+        sl_field_invalid(errs, SL_PATH(at, LIST_KEYS), sl_field_value_json(keys),
                          "entries must all be names of item properties");
     else if (is_type(prop, "array") || is_type(prop, "object"))
-        sl_field_invalid(errs, SL_PATH(here, "type"), sl_bad_str(text_of(items, "type")),
+        sl_field_invalid(errs, SL_PATH(here, "type"), sl_field_value_str(text_of(items, "type")),
                          "must be a scalar type if parent array's x-kubernetes-list-type is map");
     for (size_t i = 0; i < at_key; i++)
         if (sl_json_equal(yyjson_arr_get(keys, i), yyjson_arr_get(keys, at_key), NULL))
-            sl_field_invalid(errs, SL_PATH(at, LIST_KEYS), sl_bad_json(keys),
+            sl_field_invalid(errs, SL_PATH(at, LIST_KEYS), sl_field_value_json(keys),
                              "must not contain duplicate entries");
     if (!prop)
         return;
@@ -421,11 +425,12 @@ static void check_keyed(yyjson_val *v, const struct sl_path *at, struct sl_field
         sl_field_required(errs, SL_PATH(at, "items"),
                           "must have a schema if x-kubernetes-list-type is map");
     else if (!items)
-        sl_field_invalid(errs, SL_PATH(at, "items"), sl_bad_json(yyjson_obj_get(v, "items")),
+        sl_field_invalid(errs, SL_PATH(at, "items"),
+                         sl_field_value_json(yyjson_obj_get(v, "items")),
                          "must only have a single schema if x-kubernetes-list-type is map");
     else if (!is_type(items, "object"))
         sl_field_invalid(errs, SL_PATH(SL_PATH(at, "items"), "type"),
-                         sl_bad_str(text_of(items, "type")),
+                         sl_field_value_str(text_of(items, "type")),
                          "must be object if parent array's x-kubernetes-list-type is map");
     else if (yyjson_arr_size(keys) > SL_SCHEMA_KEYS_MAX)
         sl_field_too_many(errs, SL_PATH(at, LIST_KEYS), yyjson_arr_size(keys), SL_SCHEMA_KEYS_MAX);
@@ -446,18 +451,18 @@ static void check_list_type(yyjson_val *v, const struct sl_path *at, struct sl_f
     check_goes_with(v, LIST_TYPE, "array", lists, SL_LEN(lists), at, errs);
     if (strcmp(list, "set") == 0 && is_type(items, "array") && *text_of(items, LIST_TYPE) &&
         strcmp(text_of(items, LIST_TYPE), "atomic") != 0)
-        sl_field_invalid(errs, SL_PATH(below, LIST_TYPE), sl_bad_str(text_of(items, LIST_TYPE)),
-                         "%s", atomic);
+        sl_field_invalid(errs, SL_PATH(below, LIST_TYPE),
+                         sl_field_value_str(text_of(items, LIST_TYPE)), "%s", atomic);
     if (strcmp(list, "set") == 0 && is_type(items, "object") &&
         strcmp(text_of(items, MAP_TYPE), "atomic") != 0)
         sl_field_invalid(errs, SL_PATH(below, MAP_TYPE),
-                         sl_bad_json(yyjson_obj_get(items, LIST_TYPE)), "%s", atomic);
+                         sl_field_value_json(yyjson_obj_get(items, LIST_TYPE)), "%s", atomic);
     if (yyjson_arr_size(yyjson_obj_get(v, LIST_KEYS)) > 0 && strcmp(list, "map") != 0) {
         static const char must[] = "must be map if x-kubernetes-list-map-keys is non-empty";
         if (!*list)
             sl_field_required(errs, SL_PATH(at, LIST_TYPE), must);
         else
-            sl_field_invalid(errs, SL_PATH(at, LIST_TYPE), sl_bad_str(list), "%s", must);
+            sl_field_invalid(errs, SL_PATH(at, LIST_TYPE), sl_field_value_str(list), "%s", must);
     }
     if (strcmp(list, "map") == 0)
         check_keyed(v, at, errs);
@@ -469,7 +474,7 @@ static void check_list_type(yyjson_val *v, const struct sl_path *at, struct sl_f
 static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
                         struct sl_field_errs *errs) {
     yyjson_val *more = yyjson_obj_get(v, "additionalProperties"), *key, *item;
-    yyjson_val *props = sl_crd_properties(v);
+    yyjson_val *props = schema_crd_properties(v);
     struct where below = {.in_meta = w.in_meta, .no_defaults = w.no_defaults};
     size_t i, max;
 
@@ -503,12 +508,13 @@ static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
     }
     check_words(schema_at(v, "items"), below, SL_PATH(at, "items"), errs);
     if (yyjson_is_false(yyjson_obj_get(v, PRESERVE)))
-        sl_field_invalid(errs, SL_PATH(at, PRESERVE), sl_bad_json(yyjson_obj_get(v, PRESERVE)),
+        sl_field_invalid(errs, SL_PATH(at, PRESERVE),
+                         sl_field_value_json(yyjson_obj_get(v, PRESERVE)),
                          "must be true or undefined");
     check_list_type(v, at, errs);
 }
 
-void sl_crd_check_words(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs) {
+void schema_crd_check_words(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs) {
     if (is_true(v, "nullable"))
         sl_field_forbidden(errs, SL_PATH(at, "nullable"), "nullable cannot be true at the root");
     check_words(v, (struct where){.root = true}, at, errs);

@@ -7,15 +7,16 @@
 #include "kube/types/field.h"
 
 /* The properties of a schema, to be gone through: an object, if need be an empty one. */
-static inline yyjson_val *sl_crd_properties(yyjson_val *v) {
+static inline yyjson_val *schema_crd_properties(yyjson_val *v) {
     static yyjson_val none[3] = {{.tag = YYJSON_TYPE_OBJ}};
     yyjson_val *p = yyjson_obj_get(v, "properties");
     return yyjson_is_obj(p) ? p : none;
 }
 
 /* Is it structural? The errors are sorted. */
-void sl_crd_check_structure(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs);
+void schema_crd_check_structure(yyjson_val *v, const struct sl_path *at,
+                                struct sl_field_errs *errs);
 /* All else: valid combinations. */
-void sl_crd_check_words(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs);
+void schema_crd_check_words(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs);
 
 #endif

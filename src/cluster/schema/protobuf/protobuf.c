@@ -28,7 +28,8 @@
 /* ---- the numbers ---- */
 
 struct number {
-    const char *name; /* with a capital letter: a struct whose fields are the object's own */
+    const char
+        *name; /* with a capital letter: a struct klet_node_owner fields are the object's own */
     uint32_t n;
 };
 
@@ -38,7 +39,7 @@ struct type {
     uint32_t n;
 };
 
-struct sl_wire {
+struct sl_protobuf {
     struct sl_arena arena;
     SL_VEC(struct type) types; /* by name */
 };
@@ -47,14 +48,14 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const struct type *)a)->name, ((const struct type *)b)->name);
 }
 
-static const struct type *type_of(const struct sl_wire *w, const char *name) {
+static const struct type *type_of(const struct sl_protobuf *w, const char *name) {
     struct type key = {.name = name};
 
     return name ? bsearch(&key, w->types.v, w->types.n, sizeof key, by_name) : NULL;
 }
 
 /* "TYPE name=1 other=2" */
-static void read_type(struct sl_wire *w, const char *package, const char *line, size_t len) {
+static void read_type(struct sl_protobuf *w, const char *package, const char *line, size_t len) {
     struct number found[SL_TYPES_MAX_FIELDS];
     uint32_t n = 0;
     size_t at = 0;
@@ -78,13 +79,13 @@ static void read_type(struct sl_wire *w, const char *package, const char *line, 
     *sl_vec_push(&w->types) = t;
 }
 
-int sl_wire_new(struct sl_wire **ret, struct sl_err *err) {
+int sl_protobuf_new(struct sl_protobuf **ret, struct sl_err *err) {
     static const char package_is[] = "package ";
-    struct sl_wire *w = sl_alloc0(1, sizeof *w);
+    struct sl_protobuf *w = sl_alloc0(1, sizeof *w);
     const char *package = NULL;
 
-    sl_arena_init(&w->arena, SCHEMA_WIRE_ARENA);
-    for (const char *p = sl_builtin_numbers[0].text, *end; *p; p = end + 1) {
+    sl_arena_init(&w->arena, SCHEMA_PROTOBUF_ARENA);
+    for (const char *p = schema_builtin_numbers[0].text, *end; *p; p = end + 1) {
         end = strchrnul(p, '\n');
         if (strncmp(p, package_is, strlen(package_is)) == 0)
             package = sl_arena_strndup(&w->arena, p + strlen(package_is),
@@ -95,7 +96,7 @@ int sl_wire_new(struct sl_wire **ret, struct sl_err *err) {
             break;
     }
     if (w->types.n == 0) {
-        sl_wire_free(w);
+        sl_protobuf_free(w);
         return sl_err_set(err, SL_EINVAL, "no field numbers");
     }
     qsort(w->types.v, w->types.n, sizeof w->types.v[0], by_name);
@@ -103,7 +104,7 @@ int sl_wire_new(struct sl_wire **ret, struct sl_err *err) {
     return SL_OK;
 }
 
-void sl_wire_free(struct sl_wire *w) {
+void sl_protobuf_free(struct sl_protobuf *w) {
     if (!w)
         return;
     sl_vec_free(&w->types);
@@ -114,34 +115,34 @@ void sl_wire_free(struct sl_wire *w) {
 /* ---- values ---- */
 
 struct reader {
-    const struct sl_wire *w;
+    const struct sl_protobuf *w;
     yyjson_mut_doc *doc;
     struct sl_err *err;
     uint32_t depth;
 };
 
-static yyjson_mut_val *string(struct reader *r, struct sl_bytes s) {
-    size_t n = sl_bytes_len(s);
+static yyjson_mut_val *string(struct reader *r, struct schema_bytes s) {
+    size_t n = schema_bytes_len(s);
     return n ? yyjson_mut_strncpy(r->doc, (const char *)s.at, n) : yyjson_mut_str(r->doc, "");
 }
 
-static yyjson_mut_val *base64(struct reader *r, struct sl_bytes s) {
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(sl_bytes_len(s) * 2 + 8);
+static yyjson_mut_val *base64(struct reader *r, struct schema_bytes s) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(schema_bytes_len(s) * 2 + 8);
 
-    if (sl_bytes_len(s))
-        sl_base64_encode(&b, (const char *)s.at, sl_bytes_len(s));
+    if (schema_bytes_len(s))
+        sl_base64_encode(&b, (const char *)s.at, schema_bytes_len(s));
     return yyjson_mut_strncpy(r->doc, sl_buf_str(&b), b.len);
 }
 
 /* Seconds and nanoseconds. An empty message is the time that means none. */
-static int point(struct reader *r, struct sl_bytes s, bool micro, yyjson_mut_val **ret) {
-    static const struct sl_row_part parts[] = {{"Seconds", VARINT}, {"Nanos", VARINT}};
-    struct sl_row found[SL_ROW_PARTS];
+static int point(struct reader *r, struct schema_bytes s, bool micro, yyjson_mut_val **ret) {
+    static const struct schema_row_part parts[] = {{"Seconds", VARINT}, {"Nanos", VARINT}};
+    struct schema_row found[SL_ROW_PARTS];
     char out[SL_STAMP_TEXT];
 
     if (s.at == s.end)
         return SL_OK;
-    int e = sl_row_parts(s, "Timestamp", parts, SL_LEN(parts), found, r->err);
+    int e = schema_row_parts(s, "Timestamp", parts, SL_LEN(parts), found, r->err);
     if (e < 0)
         return e;
     int64_t sec = (int64_t)found[0].num, nano = micro ? (int32_t)found[1].num : 0;
@@ -174,14 +175,15 @@ static bool is_deeper(yyjson_val *v, uint32_t left) {
 
 /* Text that is JSON already: RawExtension, FieldsV1. What is none of it says nothing. The whole is
  * no deeper than other JSON that is read. */
-static int raw_json(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
-    static const struct sl_row_part parts[] = {{"Raw", BYTES}};
-    struct sl_row found[SL_ROW_PARTS];
+static int raw_json(struct reader *r, struct schema_bytes s, yyjson_mut_val **ret) {
+    static const struct schema_row_part parts[] = {{"Raw", BYTES}};
+    struct schema_row found[SL_ROW_PARTS];
     yyjson_doc *d = NULL;
-    int e = sl_row_parts(s, "RawExtension", parts, SL_LEN(parts), found, r->err);
+    int e = schema_row_parts(s, "RawExtension", parts, SL_LEN(parts), found, r->err);
 
-    if (e < 0 || sl_bytes_len(found[0].bytes) == 0 ||
-        sl_json_read((const char *)found[0].bytes.at, sl_bytes_len(found[0].bytes), &d, NULL) < 0)
+    if (e < 0 || schema_bytes_len(found[0].bytes) == 0 ||
+        sl_json_read((const char *)found[0].bytes.at, schema_bytes_len(found[0].bytes), &d, NULL) <
+            0)
         return e;
     if (is_deeper(yyjson_doc_get_root(d), SL_JSON_MAX_DEPTH - 2 * r->depth))
         e = sl_err_set(r->err, SL_ELIMIT, "proto: exceeded max depth");
@@ -191,11 +193,11 @@ static int raw_json(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
     return e;
 }
 
-static int int_or_string(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
-    static const struct sl_row_part parts[] = {
+static int int_or_string(struct reader *r, struct schema_bytes s, yyjson_mut_val **ret) {
+    static const struct schema_row_part parts[] = {
         {"Type", VARINT}, {"IntVal", VARINT}, {"StrVal", BYTES}};
-    struct sl_row found[SL_ROW_PARTS];
-    int e = sl_row_parts(s, "IntOrString", parts, SL_LEN(parts), found, r->err);
+    struct schema_row found[SL_ROW_PARTS];
+    int e = schema_row_parts(s, "IntOrString", parts, SL_LEN(parts), found, r->err);
 
     if (e < 0)
         return e;
@@ -206,10 +208,10 @@ static int int_or_string(struct reader *r, struct sl_bytes s, yyjson_mut_val **r
     return SL_OK;
 }
 
-static int quantity(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
-    static const struct sl_row_part parts[] = {{"String_", BYTES}};
-    struct sl_row found[SL_ROW_PARTS];
-    int e = sl_row_parts(s, "Quantity", parts, SL_LEN(parts), found, r->err);
+static int quantity(struct reader *r, struct schema_bytes s, yyjson_mut_val **ret) {
+    static const struct schema_row_part parts[] = {{"String_", BYTES}};
+    struct schema_row found[SL_ROW_PARTS];
+    int e = schema_row_parts(s, "Quantity", parts, SL_LEN(parts), found, r->err);
 
     if (e >= 0)
         *ret = found[0].n ? string(r, found[0].bytes) : yyjson_mut_str(r->doc, "0");
@@ -217,14 +219,14 @@ static int quantity(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
 }
 
 /* Lists of texts that are values of a map: a message of one field. */
-static int texts(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
-    struct sl_row row;
+static int texts(struct reader *r, struct schema_bytes s, yyjson_mut_val **ret) {
+    struct schema_row row;
     int e;
 
     *ret = yyjson_mut_arr(r->doc);
-    while ((e = sl_row_next(&s, "ExtraValue", &row, r->err)) > 0) {
+    while ((e = schema_row_next(&s, "ExtraValue", &row, r->err)) > 0) {
         if (row.n == 1 && row.wire != BYTES)
-            return sl_row_wrong(&row, "Items", r->err);
+            return schema_row_wrong(&row, "Items", r->err);
         if (row.n == 1)
             (void)yyjson_mut_arr_append(*ret, string(r, row.bytes));
     }
@@ -232,13 +234,13 @@ static int texts(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
 }
 
 static int message(struct reader *r, const struct type *t, const struct sl_schema *s,
-                   struct sl_bytes bytes, yyjson_mut_val *object);
+                   struct schema_bytes bytes, yyjson_mut_val *object);
 
 static bool is_go(const struct sl_schema *s, const char *go) {
     return s->go && strcmp(s->go, go) == 0;
 }
 
-static enum sl_row_wire wire_of(const struct sl_schema *s) {
+static enum schema_row_wire wire_of(const struct sl_schema *s) {
     switch (s->type) {
     case SL_T_BOOL:
     case SL_T_INT:
@@ -250,7 +252,7 @@ static enum sl_row_wire wire_of(const struct sl_schema *s) {
     }
 }
 
-static int text(struct reader *r, const struct sl_schema *s, struct sl_bytes bytes,
+static int text(struct reader *r, const struct sl_schema *s, struct schema_bytes bytes,
                 yyjson_mut_val **ret) {
     if (is_go(s, "v1.Time") || is_go(s, "v1.MicroTime"))
         return point(r, bytes, is_go(s, "v1.MicroTime"), ret);
@@ -260,7 +262,7 @@ static int text(struct reader *r, const struct sl_schema *s, struct sl_bytes byt
 
 /* What one row says, which is of the right kind; *ret is NULL if it says nothing. 'before': the
  * object that an earlier row has begun; NULL: none. */
-static int value(struct reader *r, const struct sl_schema *s, const struct sl_row *row,
+static int value(struct reader *r, const struct sl_schema *s, const struct schema_row *row,
                  yyjson_mut_val *before, yyjson_mut_val **ret) {
     double number;
 
@@ -311,24 +313,24 @@ static bool says_nothing(const struct sl_schema_field *f, yyjson_mut_val *v) {
 
 /* As the field of the struct is called, which it nearly always is. */
 static int wrong_field(struct reader *r, const struct sl_schema_field *f,
-                       const struct sl_row *row) {
+                       const struct schema_row *row) {
     char name[MAX_NAME];
 
     sl_fmt(name, sizeof name, "%s", strcmp(f->name, "metadata") == 0 ? "objectMeta" : f->name);
     name[0] = (char)toupper((unsigned char)name[0]);
-    return sl_row_wrong(row, name, r->err);
+    return schema_row_wrong(row, name, r->err);
 }
 
-static int list_item(struct reader *r, const struct sl_schema_field *f, struct sl_row row,
+static int list_item(struct reader *r, const struct sl_schema_field *f, struct schema_row row,
                      yyjson_mut_val *list) {
     const struct sl_schema *items = f->schema->items;
-    struct sl_bytes packed = row.bytes;
+    struct schema_bytes packed = row.bytes;
     yyjson_mut_val *v;
     int e = SL_OK;
 
     if (row.wire == BYTES && wire_of(items) == VARINT) {
         while (packed.at < packed.end) {
-            if ((e = sl_row_varint(&packed, &row.num, r->err)) < 0 ||
+            if ((e = schema_row_varint(&packed, &row.num, r->err)) < 0 ||
                 (e = value(r, items, &row, NULL, &v)) < 0)
                 return e;
             (void)yyjson_mut_arr_append(list, v);
@@ -344,16 +346,16 @@ static int list_item(struct reader *r, const struct sl_schema_field *f, struct s
 }
 
 /* A key that comes again stands twice at first: sl_strict_keep_last. */
-static int map_item(struct reader *r, const struct sl_schema_field *f, const struct sl_row *row,
+static int map_item(struct reader *r, const struct sl_schema_field *f, const struct schema_row *row,
                     yyjson_mut_val *map) {
     const struct sl_schema *items = f->schema->items;
-    const struct sl_row_part parts[] = {{"key", BYTES}, {"value", wire_of(items)}};
-    struct sl_row found[SL_ROW_PARTS];
+    const struct schema_row_part parts[] = {{"key", BYTES}, {"value", wire_of(items)}};
+    struct schema_row found[SL_ROW_PARTS];
     yyjson_mut_val *v;
 
     if (row->wire != BYTES)
         return wrong_field(r, f, row);
-    int e = sl_row_parts(row->bytes, f->name, parts, SL_LEN(parts), found, r->err);
+    int e = schema_row_parts(row->bytes, f->name, parts, SL_LEN(parts), found, r->err);
     if (e < 0)
         return e;
     e = value(r, items, &found[1], NULL, &v);
@@ -362,7 +364,7 @@ static int map_item(struct reader *r, const struct sl_schema_field *f, const str
     return e;
 }
 
-static int field(struct reader *r, const struct sl_schema_field *f, const struct sl_row *row,
+static int field(struct reader *r, const struct sl_schema_field *f, const struct schema_row *row,
                  yyjson_mut_val *object) {
     const struct sl_schema *s = f->schema;
     yyjson_mut_val *before = yyjson_mut_obj_get(object, f->name), *v;
@@ -390,7 +392,8 @@ static int field(struct reader *r, const struct sl_schema_field *f, const struct
 /* ---- messages ---- */
 
 /* The struct without a name in JSON that a type holds: of the same package. */
-static const struct type *part_of(const struct sl_wire *w, const struct type *t, const char *part) {
+static const struct type *part_of(const struct sl_protobuf *w, const struct type *t,
+                                  const char *part) {
     char name[MAX_NAME];
 
     sl_fmt(name, sizeof name, "%.*s.%s", (int)(strrchr(t->name, '.') - t->name), t->name, part);
@@ -405,21 +408,21 @@ static const char *name_of(const struct type *t, uint32_t n) {
 }
 
 static int message(struct reader *r, const struct type *t, const struct sl_schema *s,
-                   struct sl_bytes bytes, yyjson_mut_val *object) {
-    struct sl_row row;
+                   struct schema_bytes bytes, yyjson_mut_val *object) {
+    struct schema_row row;
     int e;
 
     if (!t) /* its fields are not known, and so it says as little as a field that is not */
         return SL_OK;
     if (++r->depth > MAX_DEPTH)
         return sl_err_set(r->err, SL_ELIMIT, "proto: exceeded max depth");
-    while ((e = sl_row_next(&bytes, strrchr(t->name, '.') + 1, &row, r->err)) > 0) {
+    while ((e = schema_row_next(&bytes, strrchr(t->name, '.') + 1, &row, r->err)) > 0) {
         const char *name = name_of(t, row.n);
         const struct sl_schema_field *f = name ? sl_schema_field(s, name, strlen(name)) : NULL;
         if (f)
             e = field(r, f, &row, object);
         else if (name && isupper((unsigned char)*name) && row.wire != BYTES)
-            e = sl_row_wrong(&row, name, r->err);
+            e = schema_row_wrong(&row, name, r->err);
         else if (name && isupper((unsigned char)*name))
             e = message(r, part_of(r->w, t, name), s, row.bytes, object);
         if (e < 0)
@@ -455,23 +458,25 @@ static const struct sl_schema *schema_of(const struct sl_schemas *set, const cha
     return NULL;
 }
 
-static int short_text(struct sl_bytes s, char out[SL_WIRE_NAME], struct sl_err *err) {
-    if (sl_bytes_len(s) >= SL_WIRE_NAME || (sl_bytes_len(s) && memchr(s.at, '\0', sl_bytes_len(s))))
+static int short_text(struct schema_bytes s, char out[SL_PROTOBUF_NAME], struct sl_err *err) {
+    if (schema_bytes_len(s) >= SL_PROTOBUF_NAME ||
+        (schema_bytes_len(s) && memchr(s.at, '\0', schema_bytes_len(s))))
         return sl_err_set(err, SL_EINVAL, "proto: TypeMeta: no apiVersion or kind looks like this");
-    if (sl_bytes_len(s))
-        memcpy(out, s.at, sl_bytes_len(s));
-    out[sl_bytes_len(s)] = '\0';
+    if (schema_bytes_len(s))
+        memcpy(out, s.at, schema_bytes_len(s));
+    out[schema_bytes_len(s)] = '\0';
     return SL_OK;
 }
 
-int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret, struct sl_err *err) {
+int sl_protobuf_open(const char *bytes, size_t len, struct sl_protobuf_body *ret,
+                     struct sl_err *err) {
     static const char magic[] = {'k', '8', 's', '\0'};
-    static const struct sl_row_part parts[] = {{"TypeMeta", BYTES},
-                                               {"Raw", BYTES},
-                                               {"ContentEncoding", BYTES},
-                                               {"ContentType", BYTES}},
-                                    meta[] = {{"APIVersion", BYTES}, {"Kind", BYTES}};
-    struct sl_row found[SL_ROW_PARTS], what[SL_ROW_PARTS];
+    static const struct schema_row_part parts[] = {{"TypeMeta", BYTES},
+                                                   {"Raw", BYTES},
+                                                   {"ContentEncoding", BYTES},
+                                                   {"ContentType", BYTES}},
+                                        meta[] = {{"APIVersion", BYTES}, {"Kind", BYTES}};
+    struct schema_row found[SL_ROW_PARTS], what[SL_ROW_PARTS];
     int e;
 
     if (len == 0)
@@ -482,15 +487,15 @@ int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret, struct
                           "[107 56 115 0]");
     if (len == sizeof magic)
         return sl_err_set(err, SL_EINVAL, "empty body");
-    struct sl_bytes all = {(const unsigned char *)bytes + sizeof magic,
-                           (const unsigned char *)bytes + len};
-    if ((e = sl_row_parts(all, "Unknown", parts, SL_LEN(parts), found, err)) < 0 ||
-        (e = sl_row_parts(found[0].bytes, "TypeMeta", meta, SL_LEN(meta), what, err)) < 0 ||
+    struct schema_bytes all = {(const unsigned char *)bytes + sizeof magic,
+                               (const unsigned char *)bytes + len};
+    if ((e = schema_row_parts(all, "Unknown", parts, SL_LEN(parts), found, err)) < 0 ||
+        (e = schema_row_parts(found[0].bytes, "TypeMeta", meta, SL_LEN(meta), what, err)) < 0 ||
         (e = short_text(what[0].bytes, ret->api_version, err)) < 0 ||
         (e = short_text(what[1].bytes, ret->kind, err)) < 0)
         return e;
     ret->raw = found[1].n ? found[1].bytes.at : all.end;
-    ret->len = sl_bytes_len(found[1].bytes);
+    ret->len = schema_bytes_len(found[1].bytes);
     return SL_OK;
 }
 
@@ -510,8 +515,8 @@ static int finish(yyjson_mut_doc *doc, yyjson_doc **ret, struct sl_err *err) {
     return *ret ? SL_OK : sl_err_set(err, SL_ELIMIT, "proto: too large");
 }
 
-int sl_wire_read(const struct sl_wire *w, const struct sl_schemas *set,
-                 const struct sl_wire_body *body, yyjson_doc **ret, struct sl_err *err) {
+int sl_protobuf_read(const struct sl_protobuf *w, const struct sl_schemas *set,
+                     const struct sl_protobuf_body *body, yyjson_doc **ret, struct sl_err *err) {
     const struct sl_schema *s = schema_of(set, body->api_version, body->kind);
 
     if (!s)
@@ -526,6 +531,6 @@ int sl_wire_read(const struct sl_wire *w, const struct sl_schemas *set,
     yyjson_mut_doc_set_root(doc, object);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "kind", body->kind);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "apiVersion", body->api_version);
-    int e = message(&r, t, s, (struct sl_bytes){body->raw, body->raw + body->len}, object);
+    int e = message(&r, t, s, (struct schema_bytes){body->raw, body->raw + body->len}, object);
     return e < 0 ? e : finish(doc, ret, err);
 }

@@ -10,27 +10,27 @@
 
 #include "cluster/schema/types.h"
 
-#define SL_WIRE_TYPE "application/vnd.kubernetes.protobuf"
+#define SL_PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 
-#define SL_WIRE_NAME 256u
+#define SL_PROTOBUF_NAME 256u
 
-struct sl_wire; /* the numbers */
+struct sl_protobuf; /* the numbers */
 
-int sl_wire_new(struct sl_wire **ret, struct sl_err *err) _must_check_;
-void sl_wire_free(struct sl_wire *w);
+int sl_protobuf_new(struct sl_protobuf **ret, struct sl_err *err) _must_check_;
+void sl_protobuf_free(struct sl_protobuf *w);
 
 /* The content of the envelope. Typed clients set apiVersion and kind; others leave both empty. */
-struct sl_wire_body {
-    char api_version[SL_WIRE_NAME], kind[SL_WIRE_NAME];
+struct sl_protobuf_body {
+    char api_version[SL_PROTOBUF_NAME], kind[SL_PROTOBUF_NAME];
     const unsigned char *raw; /* borrowed */
     size_t len;
 };
-int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret,
-                 struct sl_err *err) _must_check_;
+int sl_protobuf_open(const char *bytes, size_t len, struct sl_protobuf_body *ret,
+                     struct sl_err *err) _must_check_;
 /* The object as JSON. SL_ENOENT: there is no such kind; SL_EMISMATCH: there is, but its numbers are
  * not known; otherwise the error has Go's message. */
-int sl_wire_read(const struct sl_wire *w, const struct sl_schemas *set,
-                 const struct sl_wire_body *body, yyjson_doc **ret,
-                 struct sl_err *err) _must_check_;
+int sl_protobuf_read(const struct sl_protobuf *w, const struct sl_schemas *set,
+                     const struct sl_protobuf_body *body, yyjson_doc **ret,
+                     struct sl_err *err) _must_check_;
 
 #endif

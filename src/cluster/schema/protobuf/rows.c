@@ -7,7 +7,7 @@ static int cut_off(struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL, "unexpected EOF");
 }
 
-int sl_row_varint(struct sl_bytes *s, uint64_t *ret, struct sl_err *err) {
+int schema_row_varint(struct schema_bytes *s, uint64_t *ret, struct sl_err *err) {
     *ret = 0;
     for (uint32_t shift = 0; shift < 64; shift += 7) {
         if (s->at == s->end)
@@ -20,9 +20,9 @@ int sl_row_varint(struct sl_bytes *s, uint64_t *ret, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL, "proto: integer overflow");
 }
 
-static int fixed(struct sl_bytes *s, uint32_t size, uint64_t *ret, struct sl_err *err) {
+static int fixed(struct schema_bytes *s, uint32_t size, uint64_t *ret, struct sl_err *err) {
     *ret = 0;
-    if (sl_bytes_len(*s) < size)
+    if (schema_bytes_len(*s) < size)
         return cut_off(err);
     for (uint32_t i = 0; i < size; i++)
         *ret |= (uint64_t)s->at[i] << 8 * i;
@@ -31,23 +31,23 @@ static int fixed(struct sl_bytes *s, uint32_t size, uint64_t *ret, struct sl_err
 }
 
 /* What stands behind a tag, unless it is a group. */
-static int content(struct sl_bytes *s, struct sl_row *row, struct sl_err *err) {
+static int content(struct schema_bytes *s, struct schema_row *row, struct sl_err *err) {
     switch (row->wire) {
     case VARINT:
-        return sl_row_varint(s, &row->num, err);
+        return schema_row_varint(s, &row->num, err);
     case FIXED64:
         return fixed(s, 8, &row->num, err);
     case FIXED32:
         return fixed(s, 4, &row->num, err);
     case BYTES: {
-        int e = sl_row_varint(s, &row->num, err);
+        int e = schema_row_varint(s, &row->num, err);
         if (e < 0)
             return e;
         if (row->num > INT64_MAX)
             return sl_err_set(err, SL_EINVAL, "proto: negative length found during unmarshaling");
-        if (row->num > sl_bytes_len(*s))
+        if (row->num > schema_bytes_len(*s))
             return cut_off(err);
-        row->bytes = (struct sl_bytes){s->at, s->at + row->num};
+        row->bytes = (struct schema_bytes){s->at, s->at + row->num};
         s->at += row->num;
         return SL_OK;
     }
@@ -57,10 +57,10 @@ static int content(struct sl_bytes *s, struct sl_row *row, struct sl_err *err) {
 }
 
 /* Nobody writes groups any more, but they can be passed over. */
-static int pass_group(struct sl_bytes *s, struct sl_err *err) {
+static int pass_group(struct schema_bytes *s, struct sl_err *err) {
     for (uint64_t open = 1, tag; open > 0;) {
-        struct sl_row row;
-        int e = sl_row_varint(s, &tag, err);
+        struct schema_row row;
+        int e = schema_row_varint(s, &tag, err);
         row.wire = tag & 7;
         if (e >= 0 && row.wire == GROUP)
             open++;
@@ -74,13 +74,14 @@ static int pass_group(struct sl_bytes *s, struct sl_err *err) {
     return SL_OK;
 }
 
-int sl_row_next(struct sl_bytes *s, const char *type, struct sl_row *ret, struct sl_err *err) {
+int schema_row_next(struct schema_bytes *s, const char *type, struct schema_row *ret,
+                    struct sl_err *err) {
     uint64_t tag;
 
-    *ret = (struct sl_row){0};
+    *ret = (struct schema_row){0};
     if (s->at == s->end)
         return 0;
-    int e = sl_row_varint(s, &tag, err);
+    int e = schema_row_varint(s, &tag, err);
     if (e < 0)
         return e;
     ret->wire = tag & 7;
@@ -94,22 +95,22 @@ int sl_row_next(struct sl_bytes *s, const char *type, struct sl_row *ret, struct
     return e < 0 ? e : 1;
 }
 
-int sl_row_wrong(const struct sl_row *row, const char *field, struct sl_err *err) {
+int schema_row_wrong(const struct schema_row *row, const char *field, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL, "proto: wrong wireType = %u for field %s", row->wire, field);
 }
 
-int sl_row_parts(struct sl_bytes s, const char *type, const struct sl_row_part *parts, uint32_t n,
-                 struct sl_row ret[SL_ROW_PARTS], struct sl_err *err) {
-    struct sl_row row;
+int schema_row_parts(struct schema_bytes s, const char *type, const struct schema_row_part *parts,
+                     uint32_t n, struct schema_row ret[SL_ROW_PARTS], struct sl_err *err) {
+    struct schema_row row;
     int e;
 
     sl_assert(n <= SL_ROW_PARTS);
     memset(ret, 0, SL_ROW_PARTS * sizeof ret[0]);
-    while ((e = sl_row_next(&s, type, &row, err)) > 0) {
+    while ((e = schema_row_next(&s, type, &row, err)) > 0) {
         if (row.n > n)
             continue;
         if (row.wire != parts[row.n - 1].wire)
-            return sl_row_wrong(&row, parts[row.n - 1].name, err);
+            return schema_row_wrong(&row, parts[row.n - 1].name, err);
         ret[row.n - 1] = row;
     }
     return e;

@@ -8,37 +8,38 @@
 
 #include "core/base/err.h"
 
-enum sl_row_wire { VARINT = 0, FIXED64 = 1, BYTES = 2, GROUP = 3, GROUP_END = 4, FIXED32 = 5 };
+enum schema_row_wire { VARINT = 0, FIXED64 = 1, BYTES = 2, GROUP = 3, GROUP_END = 4, FIXED32 = 5 };
 
-struct sl_bytes {
+struct schema_bytes {
     const unsigned char *at, *end;
 };
 
-struct sl_row {
+struct schema_row {
     uint32_t n; /* 0: there is no such row */
     uint32_t wire;
     uint64_t num;
-    struct sl_bytes bytes;
+    struct schema_bytes bytes;
 };
 
-static inline size_t sl_bytes_len(struct sl_bytes s) {
+static inline size_t schema_bytes_len(struct schema_bytes s) {
     return (size_t)(s.end - s.at);
 }
 
-int sl_row_varint(struct sl_bytes *s, uint64_t *ret, struct sl_err *err) _must_check_;
+int schema_row_varint(struct schema_bytes *s, uint64_t *ret, struct sl_err *err) _must_check_;
 /* The next row: 1; 0: there is none. 'type' is for the message. */
-int sl_row_next(struct sl_bytes *s, const char *type, struct sl_row *ret,
-                struct sl_err *err) _must_check_;
-int sl_row_wrong(const struct sl_row *row, const char *field, struct sl_err *err);
+int schema_row_next(struct schema_bytes *s, const char *type, struct schema_row *ret,
+                    struct sl_err *err) _must_check_;
+int schema_row_wrong(const struct schema_row *row, const char *field, struct sl_err *err);
 
 /* A small message: its fields are numbered from 1 on, and the last row of each counts. */
-struct sl_row_part {
+struct schema_row_part {
     const char *name;
-    enum sl_row_wire wire;
+    enum schema_row_wire wire;
 };
 #define SL_ROW_PARTS 4u
 
-int sl_row_parts(struct sl_bytes s, const char *type, const struct sl_row_part *parts, uint32_t n,
-                 struct sl_row ret[SL_ROW_PARTS], struct sl_err *err) _must_check_;
+int schema_row_parts(struct schema_bytes s, const char *type, const struct schema_row_part *parts,
+                     uint32_t n, struct schema_row ret[SL_ROW_PARTS],
+                     struct sl_err *err) _must_check_;
 
 #endif

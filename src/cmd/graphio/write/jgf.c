@@ -15,13 +15,13 @@
 #define MAX_SUMS 256u
 
 static int by_key(const void *a, const void *b) {
-    return strcmp(((const struct sl_prop *)a)->key, ((const struct sl_prop *)b)->key);
+    return strcmp(((const struct sl_graph_prop *)a)->key, ((const struct sl_graph_prop *)b)->key);
 }
 
-struct sl_prop *sl_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *ret_n) {
-    const struct sl_prop *props;
+struct sl_graph_prop *sl_graphio_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *ret_n) {
+    const struct sl_graph_prop *props;
     uint32_t n = *ret_n = sl_vertex_props(g, v, &props);
-    struct sl_prop *sorted = sl_realloc(NULL, n, sizeof(*sorted));
+    struct sl_graph_prop *sorted = sl_realloc(NULL, n, sizeof(*sorted));
 
     if (n > 0) {
         memcpy(sorted, props, n * sizeof(*sorted));
@@ -32,7 +32,7 @@ struct sl_prop *sl_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *re
 
 static void properties(const struct sl_graph *g, sl_vtx v, struct sl_jw *j) {
     uint32_t n;
-    struct sl_prop *p = sl_sorted_props(g, v, &n);
+    struct sl_graph_prop *p = sl_graphio_sorted_props(g, v, &n);
 
     if (n > 0) {
         sl_jw_object(j, "properties");
@@ -50,7 +50,7 @@ static void paths(const struct sl_graph *g, sl_vtx v, struct sl_buf *scratch, st
     sl_jw_object(j, "paths");
     for (uint32_t i = 0; i < n; i++) {
         sl_buf_clear(scratch);
-        if (i > 0 || !sl_in_tree(g, v)) {
+        if (i > 0 || !graphio_in_tree(g, v)) {
             if (!sl_vertex_path_in(g, v, subsystems[i], scratch))
                 continue;
         } else {
@@ -70,9 +70,9 @@ static int by_type(const void *a, const void *b) {
     return strcmp(((const struct named_sum *)a)->type, ((const struct named_sum *)b)->type);
 }
 
-static void agfilter(const struct sl_match_writer *w, const struct sl_graph *g, sl_vtx v,
+static void agfilter(const struct sl_graphio_match_writer *w, const struct sl_graph *g, sl_vtx v,
                      struct sl_jw *j) {
-    struct sl_filter_sum sums[MAX_SUMS];
+    struct sl_match_filter_sum sums[MAX_SUMS];
     struct named_sum named[MAX_SUMS];
     uint32_t n = w->sums ? w->sums(w->sums_ctx, v, sums, MAX_SUMS) : 0, kept = 0;
 
@@ -105,7 +105,7 @@ static void put_id(struct sl_jw *j, const char *key, const struct sl_vertex *x) 
     sl_jw_end_str(j);
 }
 
-static void vertex(const struct sl_match_writer *w, const struct sl_graph *g,
+static void vertex(const struct sl_graphio_match_writer *w, const struct sl_graph *g,
                    const struct sl_pick *k, struct sl_buf *scratch, struct sl_jw *j) {
     const struct sl_syms *syms = sl_graph_syms(g);
     const struct sl_vertex *x = sl_graph_vertex(g, k->v);
@@ -152,16 +152,16 @@ static void edge(const struct sl_graph *g, sl_vtx from, sl_vtx to, const char *s
 /* Edges to and from what is in no tree, if the answer has both ends. */
 static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, struct sl_jw *j) {
     uint32_t n_edges;
-    const struct sl_edge *edges = sl_graph_edges(g, &n_edges);
+    const struct sl_graph_edge *edges = sl_graph_edges(g, &n_edges);
     bool any = false;
 
     for (uint32_t i = 0; i < gr->picks.n && !any && n_edges > 0; i++)
-        any = !sl_in_tree(g, gr->picks.v[i].v);
+        any = !graphio_in_tree(g, gr->picks.v[i].v);
     if (!any)
         return;
     uint8_t *picked = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
     for (uint32_t i = 0; i < gr->picks.n; i++)
-        picked[gr->picks.v[i].v] = sl_in_tree(g, gr->picks.v[i].v) ? 1 : 3;
+        picked[gr->picks.v[i].v] = graphio_in_tree(g, gr->picks.v[i].v) ? 1 : 3;
     for (uint32_t i = 0; i < n_edges; i++)
         if (picked[edges[i].from] && picked[edges[i].to] &&
             ((picked[edges[i].from] | picked[edges[i].to]) & 2))
@@ -171,8 +171,8 @@ static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, str
 }
 
 /* What is below an exclusive vertex that is there with all its subtree goes without saying. */
-static void omit(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,
-                 const struct sl_places *p) {
+static void omit(struct sl_graphio_match_writer *w, const struct sl_graph *g,
+                 const struct sl_grant *gr, const struct graphio_places *p) {
     for (uint32_t i = 0; i < p->n; i++) { /* parents come first */
         uint32_t up = p->at[i].parent;
         if (up == UINT32_MAX)
@@ -184,8 +184,9 @@ static void omit(struct sl_match_writer *w, const struct sl_graph *g, const stru
     }
 }
 
-void sl_write_jgf(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,
-                  const struct sl_places *p, bool shorthand, struct sl_buf *out) {
+void graphio_write_jgf(struct sl_graphio_match_writer *w, const struct sl_graph *g,
+                       const struct sl_grant *gr, const struct graphio_places *p, bool shorthand,
+                       struct sl_buf *out) {
     struct sl_jw *j = &SL_JW_SPACED(out);
     struct sl_buf scratch;
 

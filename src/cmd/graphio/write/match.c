@@ -12,21 +12,21 @@
 #include "lib/json/writer.h"
 
 static const char *const words[] = {
-    [SL_MATCH_SIMPLE] = "simple",
-    [SL_MATCH_PRETTY_SIMPLE] = "pretty_simple",
-    [SL_MATCH_JGF] = "jgf",
-    [SL_MATCH_JGF_SHORTHAND] = "jgf_shorthand",
-    [SL_MATCH_RLITE] = "rlite",
-    [SL_MATCH_RV1] = "rv1",
-    [SL_MATCH_RV1_NOSCHED] = "rv1_nosched",
-    [SL_MATCH_RV1_SHORTHAND] = "rv1_shorthand",
+    [SL_GRAPHIO_MATCH_SIMPLE] = "simple",
+    [SL_GRAPHIO_MATCH_PRETTY_SIMPLE] = "pretty_simple",
+    [SL_GRAPHIO_MATCH_JGF] = "jgf",
+    [SL_GRAPHIO_MATCH_JGF_SHORTHAND] = "jgf_shorthand",
+    [SL_GRAPHIO_MATCH_RLITE] = "rlite",
+    [SL_GRAPHIO_MATCH_RV1] = "rv1",
+    [SL_GRAPHIO_MATCH_RV1_NOSCHED] = "rv1_nosched",
+    [SL_GRAPHIO_MATCH_RV1_SHORTHAND] = "rv1_shorthand",
 };
 
-bool sl_match_format_parse(const char *word, enum sl_match_format *ret) {
+bool sl_graphio_match_format_parse(const char *word, enum sl_graphio_match_format *ret) {
     for (size_t i = 0; i < SL_LEN(words); i++) {
         if (strcmp(word, words[i]) != 0)
             continue;
-        *ret = (enum sl_match_format)i;
+        *ret = (enum sl_graphio_match_format)i;
         return true;
     }
     return false;
@@ -34,7 +34,8 @@ bool sl_match_format_parse(const char *word, enum sl_match_format *ret) {
 
 /* ---- order ---- */
 
-void sl_places_init(struct sl_places *p, const struct sl_graph *g, const struct sl_grant *gr) {
+void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
+                         const struct sl_grant *gr) {
     uint32_t n = gr->picks.n, out = 0;
     SL_VEC(uint32_t) way = {0};
 
@@ -44,9 +45,9 @@ void sl_places_init(struct sl_places *p, const struct sl_graph *g, const struct 
     for (uint32_t i = 0; i < n; i++) {
         sl_vtx v = gr->picks.v[i].v;
         const struct sl_vertex *x = sl_graph_vertex(g, v);
-        p->at[i] =
-            (struct sl_place){.parent = UINT32_MAX, .level = (uint32_t)x->depth + 1, .below = 1};
-        if (!sl_in_tree(g, v)) { /* of another subsystem: it stands where it was found */
+        p->at[i] = (struct graphio_place){
+            .parent = UINT32_MAX, .level = (uint32_t)x->depth + 1, .below = 1};
+        if (!graphio_in_tree(g, v)) { /* of another subsystem: it stands where it was found */
             p->post[out++] = i;
             continue;
         }
@@ -74,7 +75,7 @@ void sl_places_init(struct sl_places *p, const struct sl_graph *g, const struct 
     sl_vec_free(&way);
 }
 
-void sl_places_done(struct sl_places *p) {
+void graphio_places_done(struct graphio_places *p) {
     sl_freep(&p->at);
     sl_freep(&p->post);
 }
@@ -97,7 +98,7 @@ static void line(const struct sl_graph *g, const struct sl_pick *k, uint32_t lev
 }
 
 static void write_lines(const struct sl_graph *g, const struct sl_grant *gr,
-                        const struct sl_places *p, bool pretty, struct sl_buf *out) {
+                        const struct graphio_places *p, bool pretty, struct sl_buf *out) {
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t k = p->post[pretty ? p->n - 1 - i : i];
         line(g, &gr->picks.v[k], p->at[k].level, pretty, out);
@@ -106,7 +107,7 @@ static void write_lines(const struct sl_graph *g, const struct sl_grant *gr,
 
 /* ---- R ---- */
 
-static int write_rlite(const struct sl_rlite *r, struct sl_buf *out, struct sl_err *err) {
+static int write_rlite(const struct graphio_rlite *r, struct sl_buf *out, struct sl_err *err) {
     if (r->lite.len == 0)
         return sl_err_set(err, SL_EINVAL, "nothing to write: rlite has cores and gpus of nodes");
     sl_buf_add(out, r->lite.s, r->lite.len);
@@ -114,9 +115,9 @@ static int write_rlite(const struct sl_rlite *r, struct sl_buf *out, struct sl_e
     return 0;
 }
 
-static void write_rv1(struct sl_match_writer *w, const struct sl_graph *g,
-                      const struct sl_grant *gr, const struct sl_places *p,
-                      const struct sl_rlite *r, struct sl_buf *out) {
+static void write_rv1(struct sl_graphio_match_writer *w, const struct sl_graph *g,
+                      const struct sl_grant *gr, const struct graphio_places *p,
+                      const struct graphio_rlite *r, struct sl_buf *out) {
     if (r->lite.len == 0)
         return;
     struct sl_jw *j = &SL_JW_SPACED(out);
@@ -135,9 +136,9 @@ static void write_rv1(struct sl_match_writer *w, const struct sl_graph *g,
     if (w->nslots && gr->n_slots > 0)
         sl_jw_uint(j, "nslots", gr->n_slots);
     sl_jw_end(j);
-    if (w->format != SL_MATCH_RV1_NOSCHED) {
-        sl_write_jgf(w, g, gr, p, w->format == SL_MATCH_RV1_SHORTHAND,
-                     sl_jw_value(j, "scheduling"));
+    if (w->format != SL_GRAPHIO_MATCH_RV1_NOSCHED) {
+        graphio_write_jgf(w, g, gr, p, w->format == SL_GRAPHIO_MATCH_RV1_SHORTHAND,
+                          sl_jw_value(j, "scheduling"));
         if (w->queue) {
             sl_jw_object(j, "attributes");
             sl_jw_object(j, "system");
@@ -149,33 +150,33 @@ static void write_rv1(struct sl_match_writer *w, const struct sl_graph *g,
     sl_buf_putc(out, '\n');
 }
 
-int sl_match_write(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,
-                   struct sl_buf *out, struct sl_err *err) {
-    bool lite = w->format >= SL_MATCH_RLITE;
-    struct sl_rlite r;
-    struct sl_places p;
+int sl_graphio_match_write(struct sl_graphio_match_writer *w, const struct sl_graph *g,
+                           const struct sl_grant *gr, struct sl_buf *out, struct sl_err *err) {
+    bool lite = w->format >= SL_GRAPHIO_MATCH_RLITE;
+    struct graphio_rlite r;
+    struct graphio_places p;
     int ret = 0;
 
-    sl_places_init(&p, g, gr);
+    graphio_places_init(&p, g, gr);
     if (lite)
-        sl_rlite_init(&r, g, gr, out->ceiling);
+        graphio_rlite_init(&r, g, gr, out->ceiling);
     switch (w->format) {
-    case SL_MATCH_SIMPLE:
-    case SL_MATCH_PRETTY_SIMPLE:
-        write_lines(g, gr, &p, w->format == SL_MATCH_PRETTY_SIMPLE, out);
+    case SL_GRAPHIO_MATCH_SIMPLE:
+    case SL_GRAPHIO_MATCH_PRETTY_SIMPLE:
+        write_lines(g, gr, &p, w->format == SL_GRAPHIO_MATCH_PRETTY_SIMPLE, out);
         break;
-    case SL_MATCH_JGF:
-    case SL_MATCH_JGF_SHORTHAND:
-        sl_write_jgf(w, g, gr, &p, w->format == SL_MATCH_JGF_SHORTHAND, out);
+    case SL_GRAPHIO_MATCH_JGF:
+    case SL_GRAPHIO_MATCH_JGF_SHORTHAND:
+        graphio_write_jgf(w, g, gr, &p, w->format == SL_GRAPHIO_MATCH_JGF_SHORTHAND, out);
         if (p.n > 0)
             sl_buf_putc(out, '\n');
         break;
-    case SL_MATCH_RLITE:
+    case SL_GRAPHIO_MATCH_RLITE:
         ret = write_rlite(&r, out, err);
         break;
-    case SL_MATCH_RV1:
-    case SL_MATCH_RV1_NOSCHED:
-    case SL_MATCH_RV1_SHORTHAND:
+    case SL_GRAPHIO_MATCH_RV1:
+    case SL_GRAPHIO_MATCH_RV1_NOSCHED:
+    case SL_GRAPHIO_MATCH_RV1_SHORTHAND:
         write_rv1(w, g, gr, &p, &r, out);
         break;
     }
@@ -185,8 +186,8 @@ int sl_match_write(struct sl_match_writer *w, const struct sl_graph *g, const st
         cut |= sl_buf_full(&r.props);
         if (cut)
             sl_buf_fail(out);
-        sl_rlite_done(&r);
+        graphio_rlite_done(&r);
     }
-    sl_places_done(&p);
+    graphio_places_done(&p);
     return ret;
 }

@@ -9,11 +9,11 @@
 
 #include "cmd/graphio/write/write_int.h"
 
-bool sl_picture_format_parse(const char *word, enum sl_picture_format *ret) {
+bool sl_graphio_picture_format_parse(const char *word, enum sl_graphio_picture_format *ret) {
     if (strcasecmp(word, "dot") == 0)
-        *ret = SL_PICTURE_DOT;
+        *ret = SL_GRAPHIO_PICTURE_DOT;
     else if (strcasecmp(word, "graphml") == 0)
-        *ret = SL_PICTURE_GRAPHML;
+        *ret = SL_GRAPHIO_PICTURE_GRAPHML;
     else
         return false;
     return true;
@@ -25,7 +25,7 @@ static void each_edge(const struct sl_graph *g, struct sl_buf *out,
                                  sl_sym subsystem, struct sl_buf *out)) {
     const sl_sym *subsystems;
     uint32_t n, k = 0;
-    const struct sl_edge *edges = sl_graph_edges(g, &n);
+    const struct sl_graph_edge *edges = sl_graph_edges(g, &n);
 
     (void)sl_graph_subsystems(g, &subsystems);
     for (uint32_t pos = 0; pos < sl_graph_live(g); pos++) {
@@ -102,7 +102,7 @@ static void maps(const struct sl_graph *g, sl_vtx v, struct sl_buf *out) {
     const struct sl_syms *syms = sl_graph_syms(g);
     const sl_sym *subsystems;
     uint32_t n = sl_graph_subsystems(g, &subsystems), n_props;
-    struct sl_prop *props = sl_sorted_props(g, v, &n_props);
+    struct sl_graph_prop *props = sl_graphio_sorted_props(g, v, &n_props);
     struct sl_buf where, text;
     bool first = true;
 
@@ -110,7 +110,7 @@ static void maps(const struct sl_graph *g, sl_vtx v, struct sl_buf *out) {
     sl_buf_init(&text, (size_t)1 << 24);
     for (uint32_t i = 0; i < n; i++) {
         sl_buf_clear(&where);
-        if (i == 0 && sl_in_tree(g, v))
+        if (i == 0 && graphio_in_tree(g, v))
             sl_vertex_path(g, v, &where);
         else if (!sl_vertex_path_in(g, v, subsystems[i], &where))
             continue;
@@ -175,6 +175,7 @@ static void graphml(const struct sl_graph *g, struct sl_buf *out) {
     sl_buf_puts(out, "  </graph>\n</graphml>\n");
 }
 
-void sl_picture_write(const struct sl_graph *g, enum sl_picture_format f, struct sl_buf *out) {
-    (f == SL_PICTURE_DOT ? dot : graphml)(g, out);
+void sl_graphio_picture_write(const struct sl_graph *g, enum sl_graphio_picture_format f,
+                              struct sl_buf *out) {
+    (f == SL_GRAPHIO_PICTURE_DOT ? dot : graphml)(g, out);
 }

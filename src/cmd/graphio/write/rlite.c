@@ -71,7 +71,7 @@ static void ids_text(ids_vec *ids, struct sl_buf *out) {
     for (uint32_t i = 0; i < ids->n; i++)
         if (n == 0 || ids->v[i] != ids->v[n - 1])
             ids->v[n++] = ids->v[i];
-    sl_ids_write(ids->v, n, out);
+    sl_idset_write(ids->v, n, out);
 }
 
 /* The cores and gpus of the node at picks[from], as {"core": "0-3"}; false if it has none. Those in
@@ -86,7 +86,7 @@ static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, c
         ids[k].n = 0;
     for (uint32_t i = from + 1; i < gr->picks.n; i++) {
         const struct sl_vertex *y = sl_graph_vertex(l->g, gr->picks.v[i].v);
-        if (!sl_in_tree(l->g, gr->picks.v[i].v) || y->pos < inner_end)
+        if (!graphio_in_tree(l->g, gr->picks.v[i].v) || y->pos < inner_end)
             continue;
         if (y->pos >= x->end)
             break;
@@ -113,7 +113,7 @@ static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, c
 
 static void note_properties(struct lite *l, sl_vtx v, int64_t rank) {
     uint32_t n;
-    struct sl_prop *p = sl_sorted_props(l->g, v, &n);
+    struct sl_graph_prop *p = sl_graphio_sorted_props(l->g, v, &n);
 
     for (uint32_t i = 0; i < n; i++) {
         *sl_vec_push(&l->props) = (struct prop_rank){l->text.len, rank};
@@ -136,7 +136,7 @@ static void gather(struct lite *l, const struct sl_grant *gr) {
         sl_vtx v = gr->picks.v[i].v;
         const struct sl_vertex *x = sl_graph_vertex(l->g, v);
         struct entry e = {.children = l->text.len, .rank = x->rank, .node = v, .turn = i};
-        if (x->type != node || !sl_in_tree(l->g, v) || !children(l, gr, i, types, node, ids))
+        if (x->type != node || !graphio_in_tree(l->g, v) || !children(l, gr, i, types, node, ids))
             continue;
         *sl_vec_push(&l->entries) = e;
         note_properties(l, v, e.rank);
@@ -159,7 +159,7 @@ static void write_lite(struct lite *l, struct sl_buf *out) {
             l->entries.v[i].turn = i;
         }
         sl_jw_object(&j, NULL);
-        sl_ids_write(ranks.v, ranks.n, sl_jw_begin_str(&j, "rank"));
+        sl_idset_write(ranks.v, ranks.n, sl_jw_begin_str(&j, "rank"));
         sl_jw_end_str(&j);
         sl_jw_raw(&j, "children", first);
         sl_jw_end(&j);
@@ -181,7 +181,7 @@ static void write_props(struct lite *l, struct sl_buf *out) {
         ranks.n = 0;
         for (; i < l->props.n && strcmp(text + l->props.v[i].text, first) == 0; i++)
             *sl_vec_push(&ranks) = l->props.v[i].rank;
-        sl_ids_write(ranks.v, ranks.n, sl_jw_begin_str(&j, first));
+        sl_idset_write(ranks.v, ranks.n, sl_jw_begin_str(&j, first));
         sl_jw_end_str(&j);
     }
     sl_jw_end(&j);
@@ -204,14 +204,14 @@ static void write_hosts(struct lite *l, struct sl_buf *out) {
     for (uint32_t i = 0; i < l->entries.n; i++)
         if (made.v[i] != SIZE_MAX)
             names[i] = space.s + made.v[i];
-    sl_hosts_write(names, l->entries.n, out);
+    sl_hostlist_write(names, l->entries.n, out);
     sl_buf_done(&space);
     sl_vec_free(&made);
     sl_freep(&names);
 }
 
-void sl_rlite_init(struct sl_rlite *r, const struct sl_graph *g, const struct sl_grant *gr,
-                   size_t ceiling) {
+void graphio_rlite_init(struct graphio_rlite *r, const struct sl_graph *g,
+                        const struct sl_grant *gr, size_t ceiling) {
     struct lite l = {.g = g};
 
     sl_buf_init(&l.text, (size_t)1 << 30);
@@ -234,7 +234,7 @@ void sl_rlite_init(struct sl_rlite *r, const struct sl_graph *g, const struct sl
     sl_vec_free(&l.props);
 }
 
-void sl_rlite_done(struct sl_rlite *r) {
+void graphio_rlite_done(struct graphio_rlite *r) {
     sl_buf_done(&r->lite);
     sl_buf_done(&r->hosts);
     sl_buf_done(&r->props);

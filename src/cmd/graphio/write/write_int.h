@@ -6,7 +6,7 @@
 #include "cmd/graphio/write/match.h"
 
 /* One vertex of an answer, and how it stands to the others. */
-struct sl_place {
+struct graphio_place {
     uint32_t parent; /* index of the pick that contains it; UINT32_MAX: none */
     uint32_t level;  /* the root's is 1 */
     uint32_t below;  /* picks in its subtree, itself included */
@@ -14,31 +14,33 @@ struct sl_place {
 };
 
 /* The picks of an answer in the order in which they are written: children before their parents. */
-struct sl_places {
+struct graphio_places {
     uint32_t n;
-    struct sl_place *at; /* by index of pick */
-    uint32_t *post;      /* indices of picks */
+    struct graphio_place *at; /* by index of pick */
+    uint32_t *post;           /* indices of picks */
 };
-void sl_places_init(struct sl_places *p, const struct sl_graph *g, const struct sl_grant *gr);
-void sl_places_done(struct sl_places *p);
+void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
+                         const struct sl_grant *gr);
+void graphio_places_done(struct graphio_places *p);
 
 /* Is it in the containment tree? */
-static inline bool sl_in_tree(const struct sl_graph *g, sl_vtx v) {
+static inline bool graphio_in_tree(const struct sl_graph *g, sl_vtx v) {
     return sl_graph_vertex(g, v)->parent != SL_VTX_NONE || v == sl_graph_root(g);
 }
 
 /* {"graph": …}; nothing for no picks. */
-void sl_write_jgf(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,
-                  const struct sl_places *p, bool shorthand, struct sl_buf *out);
+void graphio_write_jgf(struct sl_graphio_match_writer *w, const struct sl_graph *g,
+                       const struct sl_grant *gr, const struct graphio_places *p, bool shorthand,
+                       struct sl_buf *out);
 
 /* R_lite, and what stands beside it in "execution". */
-struct sl_rlite {
+struct graphio_rlite {
     struct sl_buf lite;  /* [{"rank": …}], empty if there is nothing */
     struct sl_buf hosts; /* "node[0-3]" without quotes */
     struct sl_buf props; /* {"ssd": "0-1"}, empty if there are none */
 };
-void sl_rlite_init(struct sl_rlite *r, const struct sl_graph *g, const struct sl_grant *gr,
-                   size_t ceiling);
-void sl_rlite_done(struct sl_rlite *r);
+void graphio_rlite_init(struct graphio_rlite *r, const struct sl_graph *g,
+                        const struct sl_grant *gr, size_t ceiling);
+void graphio_rlite_done(struct graphio_rlite *r);
 
 #endif

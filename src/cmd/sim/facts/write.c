@@ -12,13 +12,13 @@
 #define MAX_SHAPE_BYTES ((size_t)16 << 20) /* of the text of one shape */
 #define MAX_TEXT_BYTES ((size_t)4 << 30)   /* of all of them */
 
-void sl_fact_writer_init(struct sl_fact_writer *w) {
-    *w = (struct sl_fact_writer){0};
+void sl_sim_fact_writer_init(struct sl_sim_fact_writer *w) {
+    *w = (struct sl_sim_fact_writer){0};
     sl_arena_init(&w->arena, MAX_TEXT_BYTES);
     sl_buf_init(&w->scratch, MAX_SHAPE_BYTES);
 }
 
-void sl_fact_writer_done(struct sl_fact_writer *w) {
+void sl_sim_fact_writer_done(struct sl_sim_fact_writer *w) {
     sl_map_done(&w->by_hash);
     sl_vec_free(&w->shapes);
     sl_arena_done(&w->arena);
@@ -321,7 +321,7 @@ static void admission(struct sl_jw *j, const struct sl_fact *f) {
 }
 
 /* The number of the shape; a new one gets its line first. */
-static uint32_t shape_number(struct sl_fact_writer *w, const struct sl_fact_note *note,
+static uint32_t shape_number(struct sl_sim_fact_writer *w, const struct sl_sim_fact_note *note,
                              struct sl_buf *out) {
     struct sl_buf *b = &w->scratch;
     uint32_t cursor;
@@ -341,7 +341,7 @@ static uint32_t shape_number(struct sl_fact_writer *w, const struct sl_fact_note
          i = sl_map_next(&w->by_hash, hash, &cursor))
         if (strcmp(w->shapes.v[i], b->s) == 0)
             return i + 1;
-    if (w->shapes.n == SL_FACT_MAX_SHAPES || sl_arena_full(&w->arena)) {
+    if (w->shapes.n == SL_SIM_FACT_MAX_SHAPES || sl_arena_full(&w->arena)) {
         sl_buf_fail(out);
         return 0;
     }
@@ -359,8 +359,8 @@ static bool is_gone(enum sl_fact_kind k) {
     return k >= SL_FACT_FLAVOR_GONE && k <= SL_FACT_CHECK_GONE;
 }
 
-void sl_fact_encode(struct sl_fact_writer *w, const struct sl_fact *f,
-                    const struct sl_fact_note *note, struct sl_buf *out) {
+void sl_sim_fact_encode(struct sl_sim_fact_writer *w, const struct sl_fact *f,
+                        const struct sl_sim_fact_note *note, struct sl_buf *out) {
     uint32_t shape = f->kind == SL_FACT_WORKLOAD ? shape_number(w, note, out) : 0;
     struct sl_jw *j = &SL_JW(out);
 
@@ -425,7 +425,7 @@ void sl_fact_encode(struct sl_fact_writer *w, const struct sl_fact *f,
         num(j, "requeueAfter", f->check_state.requeue_after_s);
         break;
     case SL_FACT_RELEASED:
-        flag(j, "told", f->told);
+        flag(j, "told", f->already_written);
         break;
     case SL_FACT_PAST:
         num(j, "requeues", f->past.requeues);

@@ -23,7 +23,7 @@ struct sl_journal {
     char *path;    /* as asked for */
     char *partial; /* what is written to; NULL: path itself, which is no regular file */
     struct sl_buf b;
-    struct sl_fact_writer facts;
+    struct sl_sim_fact_writer facts;
 };
 
 static int io_error(const struct sl_journal *j, int why, struct sl_err *err) {
@@ -65,7 +65,7 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
     j->fd = -1;
     j->path = sl_strdup(path);
     sl_buf_init(&j->b, FLUSH_BYTES + 2 * SL_JOURNAL_MAX_LINE);
-    sl_fact_writer_init(&j->facts);
+    sl_sim_fact_writer_init(&j->facts);
     struct stat st;
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
         size_t n = strlen(path) + sizeof(".partial");
@@ -102,7 +102,7 @@ void sl_journal_free(struct sl_journal *j) {
     if (j->fd >= 0)
         (void)close(j->fd); /* given up: the run has failed for another reason */
     sl_buf_done(&j->b);
-    sl_fact_writer_done(&j->facts);
+    sl_sim_fact_writer_done(&j->facts);
     sl_freep(&j->path);
     sl_freep(&j->partial);
     sl_freep(&j);
@@ -118,15 +118,15 @@ void sl_journal_freep(struct sl_journal **j) {
 int sl_journal_fact_about(struct sl_journal *j, const struct sl_fact *f, const char *ns,
                           const char *name, const char *tag, const struct sl_podset_spec *podsets,
                           uint32_t n_podsets, struct sl_err *err) {
-    struct sl_fact_note n = {
+    struct sl_sim_fact_note n = {
         .ns = ns, .name = name, .tag = tag, .podsets = podsets, .n_podsets = n_podsets};
-    sl_fact_encode(&j->facts, f, name ? &n : NULL, &j->b);
+    sl_sim_fact_encode(&j->facts, f, name ? &n : NULL, &j->b);
     return j->b.len >= FLUSH_BYTES ? flush(j, err) : 0;
 }
 
 int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struct sl_fact *f,
-                    const struct sl_wl_note *note, struct sl_err *err) {
-    struct sl_wl_view v;
+                    const struct sl_sim_wl_note *note, struct sl_err *err) {
+    struct sl_engine_wl_view v;
     if (f->kind == SL_FACT_WORKLOAD)
         return sl_journal_fact_about(j, f, f->workload.ns, f->workload.name, note->class_name,
                                      note->podsets, note->n_podsets, err);

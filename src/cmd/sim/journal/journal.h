@@ -39,7 +39,7 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
                       struct sl_err *err) _must_check_;
 /* The engine has the names of ids; note only with a workload. */
 int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struct sl_fact *f,
-                    const struct sl_wl_note *note, struct sl_err *err) _must_check_;
+                    const struct sl_sim_wl_note *note, struct sl_err *err) _must_check_;
 /* The same with the names at hand; podsets and tag (its class) only with a workload. */
 int sl_journal_fact_about(struct sl_journal *j, const struct sl_fact *f, const char *ns,
                           const char *name, const char *tag, const struct sl_podset_spec *podsets,
@@ -58,10 +58,15 @@ void sl_journal_effect(struct sl_buf *b, const struct sl_effect *x);
 
 /* ---- reading ---- */
 
-enum sl_record_kind { SL_RECORD_FACT, SL_RECORD_CYCLE, SL_RECORD_EFFECT, SL_RECORD_END };
+enum sl_journal_record_kind {
+    SL_JOURNAL_RECORD_FACT,
+    SL_JOURNAL_RECORD_CYCLE,
+    SL_JOURNAL_RECORD_EFFECT,
+    SL_JOURNAL_RECORD_END
+};
 
-struct sl_record {
-    enum sl_record_kind kind;
+struct sl_journal_record {
+    enum sl_journal_record_kind kind;
     uint32_t line;
     /* FACT: strings live until the next record */
     struct sl_fact fact;                  /* its wl and shape are 0: see the names below */
@@ -86,7 +91,7 @@ int sl_journal_open(const char *path, struct sl_journal_reader **ret, struct sl_
                     struct sl_err *err) _must_check_;
 /* 1: a record; 0: the end of the file, after an END record; negative: file:line and what is wrong.
  */
-int sl_journal_next(struct sl_journal_reader *r, struct sl_record *ret,
+int sl_journal_next(struct sl_journal_reader *r, struct sl_journal_record *ret,
                     struct sl_err *err) _must_check_;
 /* How far the reading is, in bytes. */
 void sl_journal_position(const struct sl_journal_reader *r, uint64_t *ret_done,

@@ -27,7 +27,7 @@ struct sl_journal_reader {
     uint64_t done, total;  /* bytes */
     struct sl_arena arena; /* of the record in hand */
     struct sl_arena head;
-    struct sl_fact_reader facts;
+    struct sl_sim_fact_reader facts;
 };
 
 static int bad(const struct sl_journal_reader *r, int code, struct sl_err *err, const char *words) {
@@ -87,8 +87,8 @@ static int next_line(struct sl_journal_reader *r, char **ret, size_t *ret_len, s
 
 /* ---- records ---- */
 
-static uint64_t read_digest(struct sl_read *rd, struct sl_fields *f) {
-    const char *s = sl_field_str(f, "digest", NULL);
+static uint64_t read_digest(struct sl_read *rd, struct sl_doc_fields *f) {
+    const char *s = sl_doc_field_str(f, "digest", NULL);
     uint64_t v = 0;
     size_t i = 0;
     for (; s[i] && i < 16; i++) {
@@ -102,31 +102,33 @@ static uint64_t read_digest(struct sl_read *rd, struct sl_fields *f) {
     return v;
 }
 
-static void read_cycle(struct sl_read *rd, const struct sl_node *n, struct sl_record *ret) {
-    struct sl_fields f;
-    ret->kind = SL_RECORD_CYCLE;
-    sl_fields_open(&f, rd, n, "a cycle");
-    ret->at = sl_field_int(&f, "cycle", 0, INT64_MIN, INT64_MAX);
-    ret->n = (uint64_t)sl_field_int(&f, "effects", 0, 0, UINT32_MAX);
+static void read_cycle(struct sl_read *rd, const struct sl_doc_node *n,
+                       struct sl_journal_record *ret) {
+    struct sl_doc_fields f;
+    ret->kind = SL_JOURNAL_RECORD_CYCLE;
+    sl_doc_fields_open(&f, rd, n, "a cycle");
+    ret->at = sl_doc_field_int(&f, "cycle", 0, INT64_MIN, INT64_MAX);
+    ret->n = (uint64_t)sl_doc_field_int(&f, "effects", 0, 0, UINT32_MAX);
     ret->digest = read_digest(rd, &f);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
-static void read_end(struct sl_read *rd, const struct sl_node *n, struct sl_record *ret) {
-    struct sl_fields f;
-    ret->kind = SL_RECORD_END;
-    sl_fields_open(&f, rd, sl_node_get(n, "end"), "the end");
-    ret->n = (uint64_t)sl_field_int(&f, "facts", 0, 0, INT64_MAX);
-    ret->cycles = (uint64_t)sl_field_int(&f, "cycles", 0, 0, INT64_MAX);
+static void read_end(struct sl_read *rd, const struct sl_doc_node *n,
+                     struct sl_journal_record *ret) {
+    struct sl_doc_fields f;
+    ret->kind = SL_JOURNAL_RECORD_END;
+    sl_doc_fields_open(&f, rd, sl_doc_node_get(n, "end"), "the end");
+    ret->n = (uint64_t)sl_doc_field_int(&f, "facts", 0, 0, INT64_MAX);
+    ret->cycles = (uint64_t)sl_doc_field_int(&f, "cycles", 0, 0, INT64_MAX);
     ret->digest = read_digest(rd, &f);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
-static void read_fact(struct sl_journal_reader *r, struct sl_read *rd, const struct sl_node *n,
-                      struct sl_record *ret, bool *ret_skip) {
-    struct sl_fact_line line = {0};
-    ret->kind = SL_RECORD_FACT;
-    sl_fact_decode(&r->facts, rd, n, &line);
+static void read_fact(struct sl_journal_reader *r, struct sl_read *rd, const struct sl_doc_node *n,
+                      struct sl_journal_record *ret, bool *ret_skip) {
+    struct sl_sim_fact_line line = {0};
+    ret->kind = SL_JOURNAL_RECORD_FACT;
+    sl_sim_fact_decode(&r->facts, rd, n, &line);
     if (rd->code < 0)
         return;
     *ret_skip = line.kind == SL_LINE_SHAPE;
@@ -145,12 +147,12 @@ static void read_fact(struct sl_journal_reader *r, struct sl_read *rd, const str
         sl_read_fail(rd, n->line, "expected the number of a shape told before");
 }
 
-static int read_line(struct sl_journal_reader *r, char *text, size_t len, struct sl_record *ret,
-                     bool *ret_skip, struct sl_err *err) {
+static int read_line(struct sl_journal_reader *r, char *text, size_t len,
+                     struct sl_journal_record *ret, bool *ret_skip, struct sl_err *err) {
     static const char effect[] = "{\"effect\":";
-    *ret = (struct sl_record){.line = r->line};
+    *ret = (struct sl_journal_record){.line = r->line};
     if (strncmp(text, effect, sizeof(effect) - 1) == 0) { /* compared as it stands */
-        ret->kind = SL_RECORD_EFFECT;
+        ret->kind = SL_JOURNAL_RECORD_EFFECT;
         ret->text = text;
         return 0;
     }
@@ -160,19 +162,20 @@ static int read_line(struct sl_journal_reader *r, char *text, size_t len, struct
         return e;
     sl_arena_clear(&r->arena);
     struct sl_read rd = {.file = r->path, .arena = &r->arena, .err = err};
-    const struct sl_node *n = d->n == 1 ? &d->roots[0] : NULL;
-    if (!n || n->kind != SL_NODE_MAP)
+    const struct sl_doc_node *n = d->n == 1 ? &d->roots[0] : NULL;
+    if (!n || n->kind != SL_DOC_NODE_MAP)
         return bad(r, SL_EINVAL, err, "expected a JSON object");
-    if (sl_node_get(n, "cycle"))
+    if (sl_doc_node_get(n, "cycle"))
         read_cycle(&rd, n, ret);
-    else if (sl_node_get(n, "end"))
+    else if (sl_doc_node_get(n, "end"))
         read_end(&rd, n, ret);
     else
         read_fact(r, &rd, n, ret, ret_skip);
     return rd.code;
 }
 
-int sl_journal_next(struct sl_journal_reader *r, struct sl_record *ret, struct sl_err *err) {
+int sl_journal_next(struct sl_journal_reader *r, struct sl_journal_record *ret,
+                    struct sl_err *err) {
     for (;;) {
         char *text;
         size_t len;
@@ -189,7 +192,7 @@ int sl_journal_next(struct sl_journal_reader *r, struct sl_record *ret, struct s
             return e;
         if (skip)
             continue;
-        r->ended = ret->kind == SL_RECORD_END;
+        r->ended = ret->kind == SL_JOURNAL_RECORD_END;
         return 1;
     }
 }
@@ -207,27 +210,27 @@ static int read_head(struct sl_journal_reader *r, struct sl_journal_head *head,
         return sl_err_set(err, SL_EINVAL, "%s: expected a journal, found an empty file", r->path);
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
     if (text[0] != '{' || sl_doc_json(r->path, 1, text, len, &d, err) < 0 || d->n != 1 ||
-        !sl_node_get(&d->roots[0], "sluice_journal"))
+        !sl_doc_node_get(&d->roots[0], "sluice_journal"))
         return bad(r, SL_EINVAL, err,
                    "expected a journal that begins with {\"sluice_journal\":1,...}");
     struct sl_read rd = {.file = r->path, .arena = &r->head, .err = err};
-    struct sl_fields f;
-    sl_fields_open(&f, &rd, &d->roots[0], "the header");
-    int64_t version = sl_field_int(&f, "sluice_journal", 0, INT64_MIN, INT64_MAX);
+    struct sl_doc_fields f;
+    sl_doc_fields_open(&f, &rd, &d->roots[0], "the header");
+    int64_t version = sl_doc_field_int(&f, "sluice_journal", 0, INT64_MIN, INT64_MAX);
     if (rd.code >= 0 && version != SL_JOURNAL_VERSION)
         sl_read_fail(&rd, 1, "expected a journal of version %d, found version %" PRId64,
                      SL_JOURNAL_VERSION, version);
-    sl_field_skip(&f, "program");
-    head->source = sl_arena_strdup(&r->head, sl_field_str(&f, "source", ""));
-    head->eviction_delay = sl_field_span(&f, "eviction_delay", 0);
-    head->pods_ready = sl_field_bool(&f, "pods_ready", false);
+    sl_doc_field_skip(&f, "program");
+    head->source = sl_arena_strdup(&r->head, sl_doc_field_str(&f, "source", ""));
+    head->eviction_delay = sl_doc_field_span(&f, "eviction_delay", 0);
+    head->pods_ready = sl_doc_field_bool(&f, "pods_ready", false);
     const char *const *names =
-        sl_field_strs(&f, "classes", SL_JOURNAL_MAX_CLASSES, &head->n_classes);
+        sl_doc_field_strs(&f, "classes", SL_JOURNAL_MAX_CLASSES, &head->n_classes);
     const char **copy = sl_arena_alloc0(&r->head, head->n_classes + 1, sizeof(*copy));
     for (uint32_t i = 0; i < head->n_classes; i++)
         copy[i] = sl_arena_strdup(&r->head, names[i]);
     head->classes = copy;
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
     return rd.code;
 }
 
@@ -239,7 +242,7 @@ int sl_journal_open(const char *path, struct sl_journal_reader **ret, struct sl_
     sl_buf_init(&r->b, SL_JOURNAL_MAX_LINE + 4 * CHUNK);
     sl_arena_init(&r->arena, RECORD_BYTES);
     sl_arena_init(&r->head, RECORD_BYTES);
-    sl_fact_reader_init(&r->facts);
+    sl_sim_fact_reader_init(&r->facts);
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (r->fd < 0)
         return sl_err_set(err, errno == ENOENT ? SL_ENOENT : SL_EIO, "%s: %s", path,
@@ -268,7 +271,7 @@ void sl_journal_reader_free(struct sl_journal_reader *r) {
     sl_buf_done(&r->b);
     sl_arena_done(&r->arena);
     sl_arena_done(&r->head);
-    sl_fact_reader_done(&r->facts);
+    sl_sim_fact_reader_done(&r->facts);
     sl_freep(&r->path);
     sl_freep(&r);
 }

@@ -140,23 +140,24 @@ static const struct sl_load_class *class_named(const struct sl_load_reader *r, c
 }
 
 /* {name, count, request}; one of them may be all there is to a class. */
-static void read_podset(struct sl_load_reader *r, const struct sl_node *n,
+static void read_podset(struct sl_load_reader *r, const struct sl_doc_node *n,
                         struct sl_podset_spec *ret) {
-    struct sl_fields f;
+    struct sl_doc_fields f;
     *ret = (struct sl_podset_spec){.group = ""};
-    sl_fields_open(&f, &r->rd, n, "a podset");
-    ret->name = sl_field_str(&f, "name", "main");
-    ret->count = (int32_t)sl_field_int(&f, "count", 1, 1, SL_MAX_COUNT);
-    ret->min_count = (int32_t)sl_field_int(&f, "minCount", 0, 0, ret->count);
+    sl_doc_fields_open(&f, &r->rd, n, "a podset");
+    ret->name = sl_doc_field_str(&f, "name", "main");
+    ret->count = (int32_t)sl_doc_field_int(&f, "count", 1, 1, SL_MAX_COUNT);
+    ret->min_count = (int32_t)sl_doc_field_int(&f, "minCount", 0, 0, ret->count);
     ret->requests =
-        sl_decode_requests(&r->rd, sl_field(&f, "request"), "request", &ret->n_requests);
-    sl_fields_close(&f);
+        sl_decode_requests(&r->rd, sl_doc_field(&f, "request"), "request", &ret->n_requests);
+    sl_doc_fields_close(&f);
 }
 
-static void read_podsets(struct sl_load_reader *r, struct sl_fields *f, struct sl_load_class *k) {
+static void read_podsets(struct sl_load_reader *r, struct sl_doc_fields *f,
+                         struct sl_load_class *k) {
     uint32_t n;
-    const struct sl_node *list = sl_field_list(f, "podSets", SL_MAX_PODSETS, &n);
-    const struct sl_node *request = sl_field(f, "request"), *pods = sl_field(f, "pods");
+    const struct sl_doc_node *list = sl_doc_field_list(f, "podSets", SL_MAX_PODSETS, &n);
+    const struct sl_doc_node *request = sl_doc_field(f, "request"), *pods = sl_doc_field(f, "pods");
     if (n > 0 && (request || pods)) {
         sl_read_fail(&r->rd, f->line, "podSets stands in place of request and pods");
         return;
@@ -187,27 +188,27 @@ static void read_podsets(struct sl_load_reader *r, struct sl_fields *f, struct s
 
 /* A class of the file ("name"), or what a queue gets of one ("class", inheriting what it does not
  * say). */
-static void read_class(struct sl_load_reader *r, const struct sl_node *n, const char *key,
+static void read_class(struct sl_load_reader *r, const struct sl_doc_node *n, const char *key,
                        struct sl_load_class *k) {
-    struct sl_fields f;
-    sl_fields_open(&f, &r->rd, n, "a class");
-    const char *name = sl_field_str(&f, key, NULL);
+    struct sl_doc_fields f;
+    sl_doc_fields_open(&f, &r->rd, n, "a class");
+    const char *name = sl_doc_field_str(&f, key, NULL);
     const struct sl_load_class *base = key[0] == 'c' ? class_named(r, name) : NULL;
     *k = base ? *base : (struct sl_load_class){.count = 1, .interval = SL_SEC, .runtime = -1};
     k->name = name;
     k->line = n->line;
     if (r->rd.code >= 0)
         check_name(r, n->line, name);
-    k->count = (uint64_t)sl_field_int(&f, "count", (int64_t)k->count, 0, INT64_MAX / 2);
+    k->count = (uint64_t)sl_doc_field_int(&f, "count", (int64_t)k->count, 0, INT64_MAX / 2);
     if (k->count > SL_LOAD_MAX_WORKLOADS)
         sl_read_fail(&r->rd, n->line, "count: expected at most %" PRIu64 ", got %" PRIu64,
                      SL_LOAD_MAX_WORKLOADS, k->count);
-    k->start = sl_field_span(&f, "start", k->start);
-    k->interval = sl_field_span(&f, "interval", k->interval);
-    k->runtime = sl_field_span(&f, "runtime", k->runtime);
-    k->priority = (int32_t)sl_field_int(&f, "priority", k->priority, INT32_MIN, INT32_MAX);
+    k->start = sl_doc_field_span(&f, "start", k->start);
+    k->interval = sl_doc_field_span(&f, "interval", k->interval);
+    k->runtime = sl_doc_field_span(&f, "runtime", k->runtime);
+    k->priority = (int32_t)sl_doc_field_int(&f, "priority", k->priority, INT32_MIN, INT32_MAX);
     read_podsets(r, &f, k);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
     if (r->rd.code < 0)
         return;
     if (k->start < 0 || k->interval < 0)
@@ -223,9 +224,9 @@ static void read_class(struct sl_load_reader *r, const struct sl_node *n, const 
                      name);
 }
 
-static struct sl_load_class *read_classes(struct sl_load_reader *r, struct sl_fields *f,
+static struct sl_load_class *read_classes(struct sl_load_reader *r, struct sl_doc_fields *f,
                                           const char *list_name, const char *key, uint32_t *ret_n) {
-    const struct sl_node *list = sl_field_list(f, list_name, SL_LOAD_MAX_CLASSES, ret_n);
+    const struct sl_doc_node *list = sl_doc_field_list(f, list_name, SL_LOAD_MAX_CLASSES, ret_n);
     struct sl_load_class *v = sl_arena_alloc0(&r->load->arena, *ret_n + 1, sizeof(*v));
     for (uint32_t i = 0; i < *ret_n; i++)
         read_class(r, &list[i], key, &v[i]);
@@ -235,59 +236,59 @@ static struct sl_load_class *read_classes(struct sl_load_reader *r, struct sl_fi
 /* ---- queues and cohorts ---- */
 
 /* The spec as if it named its cohort: limits on borrowing are only legal with one. */
-static const struct sl_node *with_cohort(struct sl_load_reader *r, const struct sl_node *spec,
-                                         const char *cohort) {
-    if (!spec || spec->kind != SL_NODE_MAP || !*cohort)
+static const struct sl_doc_node *with_cohort(struct sl_load_reader *r,
+                                             const struct sl_doc_node *spec, const char *cohort) {
+    if (!spec || spec->kind != SL_DOC_NODE_MAP || !*cohort)
         return spec;
-    if (sl_node_get(spec, "cohortName") || sl_node_get(spec, "cohort")) {
+    if (sl_doc_node_get(spec, "cohortName") || sl_doc_node_get(spec, "cohort")) {
         sl_read_fail(&r->rd, spec->line, "cohortName: the queue belongs to the cohort around it");
         return spec;
     }
-    struct sl_pair *pairs = sl_arena_alloc0(&r->load->arena, spec->n + 1, sizeof(*pairs));
+    struct sl_doc_pair *pairs = sl_arena_alloc0(&r->load->arena, spec->n + 1, sizeof(*pairs));
     if (spec->n > 0)
         memcpy(pairs, spec->pairs, spec->n * sizeof(*pairs));
-    pairs[spec->n] = (struct sl_pair){
+    pairs[spec->n] = (struct sl_doc_pair){
         .key = "cohortName",
         .line = spec->line,
-        .value = {.kind = SL_NODE_STR,
+        .value = {.kind = SL_DOC_NODE_STR,
                   .line = spec->line,
                   .n = (uint32_t)strlen(cohort),
                   .text = cohort},
     };
-    struct sl_node *copy = sl_arena_alloc0(&r->load->arena, 1, sizeof(*copy));
+    struct sl_doc_node *copy = sl_arena_alloc0(&r->load->arena, 1, sizeof(*copy));
     *copy = *spec;
     copy->pairs = pairs;
     copy->n = spec->n + 1;
     return copy;
 }
 
-static uint32_t read_count(struct sl_fields *f, bool *ret_counted) {
-    const struct sl_node *n = sl_field(f, "count");
+static uint32_t read_count(struct sl_doc_fields *f, bool *ret_counted) {
+    const struct sl_doc_node *n = sl_doc_field(f, "count");
     *ret_counted = n != NULL;
     return n ? (uint32_t)sl_read_int(f->rd, n, "count", 0, SL_LOAD_MAX_QUEUES) : 1;
 }
 
 /* One entry of a list of queues, which may stand for many. */
-static void read_queue(struct sl_load_reader *r, const struct sl_node *n, const char *cohort,
+static void read_queue(struct sl_load_reader *r, const struct sl_doc_node *n, const char *cohort,
                        bool cohort_counted) {
-    struct sl_fields f;
+    struct sl_doc_fields f;
     struct sl_cq_spec spec;
     bool counted;
     uint32_t n_classes;
-    sl_fields_open(&f, &r->rd, n, "a queue");
-    const char *name = sl_field_str(&f, "name", NULL);
+    sl_doc_fields_open(&f, &r->rd, n, "a queue");
+    const char *name = sl_doc_field_str(&f, "name", NULL);
     uint32_t count = read_count(&f, &counted);
-    const struct sl_node *node = sl_field_need(&f, "spec");
+    const struct sl_doc_node *node = sl_doc_field_need(&f, "spec");
     const struct sl_load_class *classes = r->classes;
-    if (sl_field(&f, "workloads"))
+    if (sl_doc_field(&f, "workloads"))
         classes = read_classes(r, &f, "workloads", "class", &n_classes);
     else
         n_classes = r->n_classes;
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
     if (r->rd.code < 0)
         return;
     sl_decode_cq_spec(&r->rd, with_cohort(r, node, cohort), name, &spec);
-    if (r->rd.code >= 0 && !sl_node_get(node, "namespaceSelector"))
+    if (r->rd.code >= 0 && !sl_doc_node_get(node, "namespaceSelector"))
         spec.namespaces = (struct sl_selector){0}; /* a queue of a load takes its own work */
     const char *prefixed =
         cohort_counted ? sl_arena_printf(&r->load->arena, "%s-%s", cohort, name) : name;
@@ -296,20 +297,21 @@ static void read_queue(struct sl_load_reader *r, const struct sl_node *n, const 
                           classes, n_classes);
 }
 
-static void read_cohort(struct sl_load_reader *r, const struct sl_node *n) {
-    if (sl_node_get(n, "className")) {
+static void read_cohort(struct sl_load_reader *r, const struct sl_doc_node *n) {
+    if (sl_doc_node_get(n, "className")) {
         sl_load_read_kueue(r, n);
         return;
     }
-    struct sl_fields f;
+    struct sl_doc_fields f;
     bool counted;
     uint32_t n_queues;
-    sl_fields_open(&f, &r->rd, n, "a cohort");
-    const char *name = sl_field_str(&f, "name", NULL);
+    sl_doc_fields_open(&f, &r->rd, n, "a cohort");
+    const char *name = sl_doc_field_str(&f, "name", NULL);
     uint32_t count = read_count(&f, &counted);
-    const struct sl_node *spec = sl_field(&f, "spec");
-    const struct sl_node *queues = sl_field_list(&f, "queues", SL_LOAD_MAX_QUEUES, &n_queues);
-    sl_fields_close(&f);
+    const struct sl_doc_node *spec = sl_doc_field(&f, "spec");
+    const struct sl_doc_node *queues =
+        sl_doc_field_list(&f, "queues", SL_LOAD_MAX_QUEUES, &n_queues);
+    sl_doc_fields_close(&f);
     for (uint32_t i = 0; i < count && r->rd.code >= 0; i++) {
         const char *own = sl_load_number(r, name, counted, i);
         check_name(r, n->line, own);
@@ -326,14 +328,14 @@ static void read_cohort(struct sl_load_reader *r, const struct sl_node *n) {
 
 /* ---- Kueue's objects ---- */
 
-static void add_object(struct sl_load_reader *r, const struct sl_object *o) {
+static void add_object(struct sl_load_reader *r, const struct sl_kueue_object *o) {
     const struct sl_fact *f = &o->fact;
-    if (o->kind == SL_OBJECT_WORKLOAD) {
+    if (o->kind == SL_KUEUE_OBJECT_WORKLOAD) {
         sl_read_fail(&r->rd, o->line,
                      "a Workload has no runtime; describe it under 'workloads' instead");
         return;
     }
-    if (o->kind != SL_OBJECT_FACT)
+    if (o->kind != SL_KUEUE_OBJECT_FACT)
         return;
     switch (f->kind) {
     case SL_FACT_FLAVOR:
@@ -361,32 +363,32 @@ static void add_object(struct sl_load_reader *r, const struct sl_object *o) {
     copy->at = SL_SIM_EPOCH;
 }
 
-static void read_objects(struct sl_load_reader *r, struct sl_fields *f) {
+static void read_objects(struct sl_load_reader *r, struct sl_doc_fields *f) {
     uint32_t n;
-    const struct sl_node *list = sl_field_list(f, "objects", SL_LOAD_MAX_QUEUES, &n);
+    const struct sl_doc_node *list = sl_doc_field_list(f, "objects", SL_LOAD_MAX_QUEUES, &n);
     for (uint32_t i = 0; i < n && r->rd.code >= 0; i++) {
-        struct sl_object o = {0};
-        sl_object_decode(&r->rd, &list[i], &o);
+        struct sl_kueue_object o = {0};
+        sl_kueue_object_decode(&r->rd, &list[i], &o);
         if (r->rd.code >= 0)
             add_object(r, &o);
     }
 }
 
 /* Work for LocalQueues among the objects: {queue: namespace/name, class: ...}. */
-static void read_workloads(struct sl_load_reader *r, struct sl_fields *f) {
+static void read_workloads(struct sl_load_reader *r, struct sl_doc_fields *f) {
     uint32_t n;
-    const struct sl_node *list = sl_field_list(f, "workloads", SL_LOAD_MAX_CLASSES, &n);
+    const struct sl_doc_node *list = sl_doc_field_list(f, "workloads", SL_LOAD_MAX_CLASSES, &n);
     for (uint32_t i = 0; i < n && r->rd.code >= 0; i++) {
-        struct sl_fields w;
+        struct sl_doc_fields w;
         uint32_t n_classes;
-        sl_fields_open(&w, &r->rd, &list[i], "the work of a queue");
-        const char *queue = sl_field_str(&w, "queue", NULL);
+        sl_doc_fields_open(&w, &r->rd, &list[i], "the work of a queue");
+        const char *queue = sl_doc_field_str(&w, "queue", NULL);
         const struct sl_load_class *classes = r->classes;
-        if (sl_field(&w, "workloads"))
+        if (sl_doc_field(&w, "workloads"))
             classes = read_classes(r, &w, "workloads", "class", &n_classes);
         else
             n_classes = r->n_classes;
-        sl_fields_close(&w);
+        sl_doc_fields_close(&w);
         if (r->rd.code < 0)
             return;
         const char *slash = strchr(queue, '/');
@@ -411,25 +413,25 @@ static void read_workloads(struct sl_load_reader *r, struct sl_fields *f) {
 
 /* ---- the file ---- */
 
-static void read_root(struct sl_load_reader *r, const struct sl_node *root) {
-    struct sl_fields f;
+static void read_root(struct sl_load_reader *r, const struct sl_doc_node *root) {
+    struct sl_doc_fields f;
     uint32_t n;
-    sl_fields_open(&f, &r->rd, root, "a load");
-    r->load->description = sl_field_str(&f, "description", "");
-    r->load->eviction_delay = sl_field_span(&f, "evictionDelay", 0);
+    sl_doc_fields_open(&f, &r->rd, root, "a load");
+    r->load->description = sl_doc_field_str(&f, "description", "");
+    r->load->eviction_delay = sl_doc_field_span(&f, "evictionDelay", 0);
     if (r->load->eviction_delay < 0)
         sl_read_fail(&r->rd, f.line, "evictionDelay: expected 0s or more");
     r->classes = read_classes(r, &f, "classes", "name", &n);
     r->n_classes = n;
     read_objects(r, &f);
-    const struct sl_node *list = sl_field_list(&f, "cohorts", SL_LOAD_MAX_QUEUES, &n);
+    const struct sl_doc_node *list = sl_doc_field_list(&f, "cohorts", SL_LOAD_MAX_QUEUES, &n);
     for (uint32_t i = 0; i < n && r->rd.code >= 0; i++)
         read_cohort(r, &list[i]);
-    list = sl_field_list(&f, "queues", SL_LOAD_MAX_QUEUES, &n);
+    list = sl_doc_field_list(&f, "queues", SL_LOAD_MAX_QUEUES, &n);
     for (uint32_t i = 0; i < n && r->rd.code >= 0; i++)
         read_queue(r, &list[i], "", false);
     read_workloads(r, &f);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
     if (r->rd.code >= 0 && r->load->total == 0)
         sl_read_fail(&r->rd, root->line,
                      "no workloads: expected queues with classes of work (see docs/simulation.md)");

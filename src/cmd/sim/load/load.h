@@ -37,7 +37,7 @@ struct sl_load_stream {
     uint32_t first; /* number in the name of its first workload */
     /* while it runs */
     uint32_t next;
-    struct sl_wl_note note;
+    struct sl_sim_wl_note note;
     sl_shape_id shape;
 };
 
@@ -83,6 +83,6 @@ void sl_load_add_queue(struct sl_load_reader *r, uint32_t line, const char *name
 /* "name", or "name-i" if there are several (counted) of it. */
 const char *sl_load_number(struct sl_load_reader *r, const char *name, bool counted, uint32_t i);
 /* One cohort entry in Kueue's own form. */
-void sl_load_read_kueue(struct sl_load_reader *r, const struct sl_node *cohort);
+void sl_load_read_kueue(struct sl_load_reader *r, const struct sl_doc_node *cohort);
 
 #endif

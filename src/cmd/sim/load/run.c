@@ -70,7 +70,7 @@ static int fire(void *ctx, struct sl_sim *sim, uint32_t stream, sl_time now, sl_
     return 0;
 }
 
-static void note(void *ctx, uint64_t ref, struct sl_wl_note *ret) {
+static void note(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
     const struct sl_load *l = ctx;
     *ret = l->streams.v[ref >> 32].note;
 }
@@ -88,7 +88,7 @@ int sl_load_begin(struct sl_load *l, struct sl_world *w, struct sl_sim_source *r
         int r = sl_engine_shape(w->engine, k->podsets, k->n_podsets, &s->shape, err);
         if (r < 0)
             return sl_err_wrap(err, r, "%s:%u: class %s", l->file, k->line, k->name);
-        s->note = (struct sl_wl_note){
+        s->note = (struct sl_sim_wl_note){
             .klass = sl_meter_class(w->meter, k->name),
             .local_queue = sl_meter_local_queue(w->meter, s->ns, s->queue),
             .class_name = k->name,

@@ -138,9 +138,9 @@ void sl_meter_advance(struct sl_meter *m, sl_time now) {
         return;
     sum_capacity(m);
     sl_span d = now - m->since;
-    m->used_ns += (sl_wide)m->used * d;
+    m->used_ns += (sl_meter_wide)m->used * d;
     if (m->capacity != SL_AMOUNT_UNLIMITED)
-        m->capacity_ns += (sl_wide)m->capacity * d;
+        m->capacity_ns += (sl_meter_wide)m->capacity * d;
     m->since = now;
 }
 
@@ -153,8 +153,8 @@ static sl_amount borrowed(const struct sl_meter *m, const struct sl_meter_queue 
 void sl_meter_queue_touch(struct sl_meter *m, struct sl_meter_queue *q, sl_time now) {
     if (now > q->since) {
         sl_span d = now - q->since;
-        q->used_ns += (sl_wide)q->used[m->main] * d;
-        q->over_ns += (sl_wide)borrowed(m, q) * d;
+        q->used_ns += (sl_meter_wide)q->used[m->main] * d;
+        q->over_ns += (sl_meter_wide)borrowed(m, q) * d;
         q->since = now;
     }
 }
@@ -191,10 +191,10 @@ static void sum_quotas(struct sl_meter *m, struct sl_meter_node *n,
 }
 
 static void set_parent(struct sl_meter *m, struct sl_meter_node *n, uint32_t parent) {
-    if (n->told && n->parent != parent)
+    if (n->observed && n->parent != parent)
         m->reparented = true;
     n->parent = parent;
-    n->told = true;
+    n->observed = true;
 }
 
 void sl_meter_config(struct sl_meter *m, const struct sl_fact *f) {
@@ -380,7 +380,7 @@ static void finish(struct sl_meter *m, struct sl_meter_live *w, sl_time now) {
         sl_meter_sample(m, w, w->start);
         if (q && w->hold != SL_METER_NONE) {
             for (uint32_t r = 0; r < m->n_resources; r++)
-                q->work[r] += (sl_wide)m->holds.v[w->hold].a[r] * (now - w->start);
+                q->work[r] += (sl_meter_wide)m->holds.v[w->hold].a[r] * (now - w->start);
         }
     } else if (q && w->hold == SL_METER_NONE && q->pending > 0) {
         q->pending--;

@@ -20,17 +20,17 @@
 
 /* ---- results ---- */
 
-struct sl_waits {
+struct sl_meter_waits {
     sl_span mean, p50, p99, max;
 };
 
-struct sl_class_result {
+struct sl_meter_class_result {
     const char *name;
     uint64_t arrived, admitted, finished, evictions;
-    struct sl_waits last, first; /* to the last and to the first admission, from creation */
+    struct sl_meter_waits last, first; /* to the last and to the first admission, from creation */
 };
 
-struct sl_queue_result {
+struct sl_meter_queue_result {
     const char *name, *cohort; /* cohort "": none */
     uint64_t arrived, admitted, finished, evictions;
     sl_span mean_wait, max_wait;
@@ -47,9 +47,9 @@ struct sl_meter_result {
     sl_amount capacity;   /* of the main resource, the most there was */
     uint64_t arrived, admitted, finished, evictions, preemptions, deactivated, refusals;
     uint64_t never_admitted, running; /* at the end */
-    struct sl_class_result *classes;
+    struct sl_meter_class_result *classes;
     uint32_t n_classes;
-    struct sl_queue_result *queues;
+    struct sl_meter_queue_result *queues;
     uint32_t n_queues;
 };
 

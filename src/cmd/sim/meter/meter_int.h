@@ -8,13 +8,13 @@
 
 #include "cmd/sim/meter/meter.h"
 
-typedef __int128 sl_wide;
+typedef __int128 sl_meter_wide;
 
 /* A ClusterQueue or a Cohort. */
 struct sl_meter_node {
     const char *name;
     uint32_t parent; /* index of a cohort, or NONE */
-    bool told;       /* its object was observed; else only its name */
+    bool observed;   /* its object was observed; else only its name */
     sl_amount nominal[SL_METER_MAX_RESOURCES];
     sl_amount most[SL_METER_MAX_RESOURCES]; /* the largest nominal it ever had */
 };
@@ -24,11 +24,11 @@ struct sl_meter_queue {
     struct sl_meter_node node;
     sl_amount used[SL_METER_MAX_RESOURCES];
     uint32_t pending;
-    sl_time since;                        /* the sums below are right up to here */
-    sl_wide used_ns, over_ns;             /* main resource: used and borrowed, times time */
-    sl_wide work[SL_METER_MAX_RESOURCES]; /* of finished runs */
+    sl_time since;                              /* the sums below are right up to here */
+    sl_meter_wide used_ns, over_ns;             /* main resource: used and borrowed, times time */
+    sl_meter_wide work[SL_METER_MAX_RESOURCES]; /* of finished runs */
     uint64_t arrived, admitted, finished, evictions;
-    sl_wide wait_sum;
+    sl_meter_wide wait_sum;
     sl_span wait_max;
     uint64_t waits;
 };
@@ -75,9 +75,9 @@ struct sl_meter {
 
     bool began;
     sl_time first_arrival, last_finish, since;
-    sl_wide used_ns, capacity_ns;               /* main resource, from the first arrival on */
-    sl_wide finish_used_ns, finish_capacity_ns; /* the same, at the last finish */
-    sl_amount used, capacity, most;             /* main resource, now; the most there was */
+    sl_meter_wide used_ns, capacity_ns;               /* main resource, from the first arrival on */
+    sl_meter_wide finish_used_ns, finish_capacity_ns; /* the same, at the last finish */
+    sl_amount used, capacity, most;                   /* main resource, now; the most there was */
     uint64_t arrived, admitted, finished, evictions, preemptions, deactivated, refusals;
 
     bool has_timeline;

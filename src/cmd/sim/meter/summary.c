@@ -43,11 +43,11 @@ sl_amount sl_meter_root_capacity(const struct sl_meter *m, uint32_t queue) {
 /* The longest time any tree needs for its finished work with all of its capacity, per resource. */
 static sl_span work_bound(const struct sl_meter *m) {
     struct tree {
-        sl_wide work, capacity;
+        sl_meter_wide work, capacity;
     };
     uint32_t n = m->cohorts.n + m->queues.n; /* a queue without a cohort is a tree of its own */
     struct tree *trees = sl_alloc0(n + 1, sizeof(*trees));
-    sl_wide bound = 0;
+    sl_meter_wide bound = 0;
     bool short_of_all = false;
     for (uint32_t r = 0; r < m->n_resources; r++) {
         memset(trees, 0, (n + 1) * sizeof(*trees));
@@ -69,7 +69,7 @@ static sl_span work_bound(const struct sl_meter *m) {
                 short_of_all = true;
                 continue;
             }
-            sl_wide b = (trees[i].work + trees[i].capacity - 1) / trees[i].capacity;
+            sl_meter_wide b = (trees[i].work + trees[i].capacity - 1) / trees[i].capacity;
             bound = b > bound ? b : bound;
         }
     }
@@ -84,12 +84,12 @@ static int compare_spans(const void *a, const void *b) {
     return (x > y) - (x < y); /* equal values are the same value */
 }
 
-static struct sl_waits summarise(sl_span *v, uint32_t n) {
-    struct sl_waits w = {0};
+static struct sl_meter_waits summarise(sl_span *v, uint32_t n) {
+    struct sl_meter_waits w = {0};
     if (n == 0)
         return w;
     qsort(v, n, sizeof(*v), compare_spans);
-    sl_wide sum = 0;
+    sl_meter_wide sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += v[i];
     w.mean = (sl_span)(sum / n);
@@ -107,14 +107,14 @@ static void end_queues(struct sl_meter *m, sl_time now, struct sl_meter_result *
         struct sl_meter_queue *q = &m->queues.v[i];
         if (m->began)
             sl_meter_queue_touch(m, q, now);
-        ret->queues[i] = (struct sl_queue_result){
+        ret->queues[i] = (struct sl_meter_queue_result){
             .name = q->node.name,
             .cohort = q->node.parent == SL_METER_NONE ? "" : m->cohorts.v[q->node.parent].name,
             .arrived = q->arrived,
             .admitted = q->admitted,
             .finished = q->finished,
             .evictions = q->evictions,
-            .mean_wait = q->waits ? (sl_span)(q->wait_sum / (sl_wide)q->waits) : 0,
+            .mean_wait = q->waits ? (sl_span)(q->wait_sum / (sl_meter_wide)q->waits) : 0,
             .max_wait = q->wait_max,
             .nominal = q->node.nominal[m->main],
             .used = m->began && d > 0 ? (double)q->used_ns / (double)d : 0,
@@ -149,9 +149,9 @@ void sl_meter_end(struct sl_meter *m, sl_time now, struct sl_meter_result *ret) 
     }
     /* Until the last finish, or the whole time if work is left. */
     bool all = ret->finished == ret->arrived;
-    sl_wide used = all ? m->finish_used_ns : m->used_ns;
-    sl_wide capacity = all ? m->finish_capacity_ns : m->capacity_ns;
-    sl_wide work = 0;
+    sl_meter_wide used = all ? m->finish_used_ns : m->used_ns;
+    sl_meter_wide capacity = all ? m->finish_capacity_ns : m->capacity_ns;
+    sl_meter_wide work = 0;
     for (uint32_t i = 0; i < m->queues.n; i++)
         work += m->queues.v[i].work[m->main];
     if (capacity > 0) {
@@ -164,7 +164,7 @@ void sl_meter_end(struct sl_meter *m, sl_time now, struct sl_meter_result *ret) 
     ret->classes = sl_alloc0(m->classes.n + 1, sizeof(*ret->classes));
     for (uint32_t i = 0; i < m->classes.n; i++) {
         struct sl_meter_class *k = &m->classes.v[i];
-        ret->classes[i] = (struct sl_class_result){
+        ret->classes[i] = (struct sl_meter_class_result){
             .name = k->name,
             .arrived = k->arrived,
             .admitted = k->admitted,

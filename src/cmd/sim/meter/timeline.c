@@ -20,11 +20,11 @@ static void widen(struct sl_timeline *t, sl_time at) {
     const size_t half = SL_TIMELINE_BUCKETS / 2;
     while ((at - t->start) / t->width >= SL_TIMELINE_BUCKETS) {
         for (uint32_t r = 0; r < t->rows.n; r++) {
-            struct sl_bucket *v = t->rows.v[r].v;
+            struct sl_timeline_bucket *v = t->rows.v[r].v;
             for (size_t i = 0; i < half; i++) {
-                const struct sl_bucket *a = &v[2 * i], *b = &v[2 * i + 1];
-                v[i] = (struct sl_bucket){a->used + b->used, a->borrowed + b->borrowed,
-                                          a->pending + b->pending};
+                const struct sl_timeline_bucket *a = &v[2 * i], *b = &v[2 * i + 1];
+                v[i] = (struct sl_timeline_bucket){a->used + b->used, a->borrowed + b->borrowed,
+                                                   a->pending + b->pending};
             }
             memset(v + half, 0, half * sizeof(*v));
         }
@@ -56,7 +56,7 @@ void sl_timeline_set(struct sl_timeline *t, uint32_t row, sl_time now, double us
         index = SL_TIMELINE_MAX_ROWS - 1;
     while (t->rows.n <= index) {
         *sl_vec_push(&t->rows) = (struct sl_timeline_row){
-            .v = sl_alloc0(SL_TIMELINE_BUCKETS, sizeof(struct sl_bucket)),
+            .v = sl_alloc0(SL_TIMELINE_BUCKETS, sizeof(struct sl_timeline_bucket)),
             .since = t->start,
         };
     }

@@ -15,13 +15,13 @@
 #define SL_TIMELINE_MAX_ROWS 4096u /* queues beyond this share the last row */
 
 /* Means over a bucket, once sl_timeline_end has run. */
-struct sl_bucket {
+struct sl_timeline_bucket {
     double used, borrowed, pending;
 };
 
 struct sl_timeline_row {
-    struct sl_bucket *v; /* SL_TIMELINE_BUCKETS of them */
-    sl_time since;       /* accounted up to here */
+    struct sl_timeline_bucket *v; /* SL_TIMELINE_BUCKETS of them */
+    sl_time since;                /* accounted up to here */
     double used, borrowed, pending;
 };
 

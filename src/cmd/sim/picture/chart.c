@@ -12,7 +12,7 @@
 
 enum line { LINE_USED, LINE_BORROWED, LINE_PENDING, LINE_COUNT };
 
-static double value_of(const struct sl_bucket *b, enum line line) {
+static double value_of(const struct sl_timeline_bucket *b, enum line line) {
     return line == LINE_USED ? b->used : line == LINE_BORROWED ? b->borrowed : b->pending;
 }
 
@@ -77,8 +77,8 @@ static void draw_axis(const struct sl_picture *p, unsigned columns, struct sl_bu
     sl_buf_printf(out, "%*s%.*s\n", LEFT, "", (int)end, text);
 }
 
-void sl_chart_draw(const struct sl_picture *p, unsigned width, bool utf8, bool color,
-                   struct sl_buf *out) {
+void sl_picture_draw_chart(const struct sl_picture *p, unsigned width, bool utf8, bool color,
+                           struct sl_buf *out) {
     if (width > 300)
         width = 300;
     unsigned columns = width > LEFT + RIGHT + 20 ? width - LEFT - RIGHT : 20;

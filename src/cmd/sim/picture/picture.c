@@ -8,7 +8,7 @@
 /* How many of the meter's units make one that people read. */
 static double unit_of(const struct sl_meter_result *r, struct sl_picture *p) {
     p->unit = p->unit_text;
-    if (sl_resource_is_milli(r->resource)) {
+    if (sl_quantity_is_milli(r->resource)) {
         sl_fmt_short(p->unit_text, sizeof(p->unit_text), "%s", r->resource);
         return 1000;
     }
@@ -86,7 +86,7 @@ void sl_picture_init(struct sl_picture *p, const struct sl_meter *m,
     for (uint32_t k = 0; k < p->n_rows; k++) {
         struct sl_picture_row *row = &p->rows[k];
         for (uint32_t i = 0; i < p->n; i++) {
-            const struct sl_bucket *b = &row->v[i];
+            const struct sl_timeline_bucket *b = &row->v[i];
             row->peak_used = b->used > row->peak_used ? b->used : row->peak_used;
             row->peak_borrowed =
                 b->borrowed > row->peak_borrowed ? b->borrowed : row->peak_borrowed;

@@ -16,8 +16,8 @@
 
 struct sl_picture_row {
     const char *name;
-    double capacity;     /* < 0: unlimited */
-    struct sl_bucket *v; /* used includes what is borrowed */
+    double capacity;              /* < 0: unlimited */
+    struct sl_timeline_bucket *v; /* used includes what is borrowed */
     double peak_used, peak_borrowed, peak_pending;
 };
 
@@ -39,10 +39,10 @@ void sl_picture_init(struct sl_picture *p, const struct sl_meter *m,
 void sl_picture_done(struct sl_picture *p);
 
 /* Text of 'width' columns. */
-void sl_chart_draw(const struct sl_picture *p, unsigned width, bool utf8, bool color,
-                   struct sl_buf *out);
+void sl_picture_draw_chart(const struct sl_picture *p, unsigned width, bool utf8, bool color,
+                           struct sl_buf *out);
 /* A whole SVG document, self-contained. */
-void sl_svg_draw(const struct sl_picture *p, struct sl_buf *out);
+void sl_picture_draw_svg(const struct sl_picture *p, struct sl_buf *out);
 
 /* "1.2k" etc. are not used: a plain number with as many digits as it needs. */
 const char *sl_picture_number(double v, char out[32]);

@@ -52,8 +52,8 @@ static double x_of(const struct sl_picture *p, double seconds) {
 }
 
 /* A filled step line over the buckets, from 'base' down to the value. */
-static void area(struct sl_buf *b, const struct sl_picture *p, const struct sl_bucket *v, int which,
-                 double base, double height, double top, const char *fill) {
+static void area(struct sl_buf *b, const struct sl_picture *p, const struct sl_timeline_bucket *v,
+                 int which, double base, double height, double top, const char *fill) {
     sl_buf_printf(b, "<path fill=\"%s\" d=\"M%.1f %.1f", fill, (double)LEFT, base);
     double bucket = (double)p->width / (double)SL_SEC, length = (double)p->length / (double)SL_SEC;
     double last_y = -1;
@@ -117,7 +117,7 @@ static void panel(struct sl_buf *b, const struct sl_picture *p, const struct sl_
     grid(b, p, strip0, strip, true);
     /* used as a whole first; then, over it, the part that is not borrowed */
     area(b, p, row->v, 0, base, AREA, top, COLOR_BORROWED);
-    struct sl_bucket *own = sl_alloc0(p->n + 1, sizeof(*own));
+    struct sl_timeline_bucket *own = sl_alloc0(p->n + 1, sizeof(*own));
     for (uint32_t i = 0; i < p->n; i++)
         own[i].used = row->v[i].used - row->v[i].borrowed;
     area(b, p, own, 0, base, AREA, top, COLOR_USED);
@@ -162,7 +162,7 @@ static void legend(struct sl_buf *b, const struct sl_picture *p) {
     sl_buf_puts(b, "</text>\n");
 }
 
-void sl_svg_draw(const struct sl_picture *p, struct sl_buf *out) {
+void sl_picture_draw_svg(const struct sl_picture *p, struct sl_buf *out) {
     unsigned height = TOP + p->n_rows * PANEL + 16;
     sl_buf_printf(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" width=\"%d\" "

@@ -11,29 +11,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Opens a report: "expected ..., got ..."; the caller may add lines, sl_run_say_since closes it. */
-static void got(struct sl_run *run, const struct sl_expect *x, const char *fmt, ...) _printf_(3, 4);
-static void got(struct sl_run *run, const struct sl_expect *x, const char *fmt, ...) {
+/* Opens a report: "expected ..., got ..."; the caller may add lines, sl_scenario_run_print_since
+ * closes it. */
+static void got(struct sl_scenario_run *run, const struct sl_scenario_expect *x, const char *fmt,
+                ...) _printf_(3, 4);
+static void got(struct sl_scenario_run *run, const struct sl_scenario_expect *x, const char *fmt,
+                ...) {
     char text[2048];
     va_list ap;
     va_start(ap, fmt);
     sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     const char *want = strncmp(x->text, "expect ", 7) == 0 ? x->text + 7 : x->text;
-    sl_run_fail(run, "expected  %s\n    got       %s", want, text);
+    sl_scenario_run_fail(run, "expected  %s\n    got       %s", want, text);
 }
 
-static void got_wl(struct sl_run *run, const struct sl_expect *x, struct sl_seen_wl *w) {
+static void got_wl(struct sl_scenario_run *run, const struct sl_scenario_expect *x,
+                   struct sl_scenario_seen_wl *w) {
     got(run, x, "another state");
     sl_buf_puts(run->out, "              ");
-    sl_run_say_wl(run, w);
+    sl_scenario_run_print_wl(run, w);
     sl_buf_putc(run->out, '\n');
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
-static struct sl_seen_wl *one(struct sl_run *run, const struct sl_expect *x,
-                              const struct sl_wl_name *name) {
-    struct sl_seen_wl *w = sl_run_wl(run, name);
+static struct sl_scenario_seen_wl *one(struct sl_scenario_run *run,
+                                       const struct sl_scenario_expect *x,
+                                       const struct sl_scenario_wl_name *name) {
+    struct sl_scenario_seen_wl *w = sl_scenario_run_wl(run, name);
     if (!w)
         got(run, x, "no job %s was made", name->name);
     return w;
@@ -41,7 +46,8 @@ static struct sl_seen_wl *one(struct sl_run *run, const struct sl_expect *x,
 
 /* ---- states ---- */
 
-static bool in_state(const struct sl_wl_view *v, bool exists, enum sl_expect_kind kind) {
+static bool in_state(const struct sl_engine_wl_view *v, bool exists,
+                     enum sl_scenario_expect_kind kind) {
     if (!exists || v->phase == SL_PHASE_GONE)
         return kind == SL_EXPECT_GONE;
     switch (kind) {
@@ -66,10 +72,10 @@ static bool in_state(const struct sl_wl_view *v, bool exists, enum sl_expect_kin
     }
 }
 
-static void check_states(struct sl_run *run, const struct sl_expect *x) {
+static void check_states(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     for (uint32_t i = 0; i < x->n_wls; i++) {
-        struct sl_wl_view v = {0};
-        struct sl_seen_wl *w = one(run, x, &x->wls[i]);
+        struct sl_engine_wl_view v = {0};
+        struct sl_scenario_seen_wl *w = one(run, x, &x->wls[i]);
         if (!w)
             return;
         bool exists = sl_engine_workload(run->e, w->id, &v);
@@ -80,13 +86,13 @@ static void check_states(struct sl_run *run, const struct sl_expect *x) {
     }
 }
 
-static bool same_name(const struct sl_wl_name *a, const struct sl_wl_name *b) {
+static bool same_name(const struct sl_scenario_wl_name *a, const struct sl_scenario_wl_name *b) {
     return a->name && b->name && strcmp(a->name, b->name) == 0 && strcmp(a->ns, b->ns) == 0;
 }
 
-static void check_evicting(struct sl_run *run, const struct sl_expect *x) {
+static void check_evicting(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     check_states(run, x);
-    struct sl_seen_wl *w = sl_run_wl(run, &x->wls[0]);
+    struct sl_scenario_seen_wl *w = sl_scenario_run_wl(run, &x->wls[0]);
     if (run->failed || !w)
         return;
     bool ok = (x->evict < 0 || (int)w->evict == x->evict) &&
@@ -97,12 +103,12 @@ static void check_evicting(struct sl_run *run, const struct sl_expect *x) {
     got(run, x, "evicting %s %s %s%s%s", w->name.name, sl_word(SL_VOCAB_EVICT, (int)w->evict),
         sl_word(SL_VOCAB_CAUSE, (int)w->cause), w->by.name ? " by " : "",
         w->by.name ? w->by.name : "");
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
 /* Exactly these were evicted by that one since the last expectation. */
-static void check_preempted(struct sl_run *run, const struct sl_expect *x) {
-    const struct sl_seen_wl *by = one(run, x, &x->by);
+static void check_preempted(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    const struct sl_scenario_seen_wl *by = one(run, x, &x->by);
     uint32_t found = 0, wrong = 0;
     char who[1024] = "";
     size_t len = 0;
@@ -112,7 +118,7 @@ static void check_preempted(struct sl_run *run, const struct sl_expect *x) {
         const struct sl_effect *e = &run->effects.v.v[i];
         if (e->kind != SL_EFFECT_EVICT || e->evict.by.v != by->id.v)
             continue;
-        const struct sl_seen_wl *w = sl_run_wl_by_id(run, e->wl);
+        const struct sl_scenario_seen_wl *w = sl_scenario_run_wl_by_id(run, e->wl);
         bool listed = false;
         for (uint32_t k = 0; w && k < x->n_wls && !listed; k++)
             listed = same_name(&x->wls[k], &w->name);
@@ -126,13 +132,13 @@ static void check_preempted(struct sl_run *run, const struct sl_expect *x) {
     if (found == x->n_wls && wrong == 0)
         return;
     got(run, x, "%s preempted%s", by->name.name, *who ? who : " nobody");
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
 /* ---- assignments ---- */
 
-static void check_podsets(struct sl_run *run, const struct sl_expect *x) {
-    struct sl_seen_wl *w = one(run, x, &x->wls[0]);
+static void check_podsets(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
     const struct sl_podset_assignment *ps = NULL;
     struct sl_arena a;
     if (!w)
@@ -140,7 +146,7 @@ static void check_podsets(struct sl_run *run, const struct sl_expect *x) {
     sl_arena_init(&a, (size_t)16 << 20);
     uint32_t n = sl_engine_assignment(run->e, w->id, &a, &ps);
     for (uint32_t i = 0; i < x->n_pairs; i++) {
-        const struct sl_expect_pair *p = &x->pairs[i];
+        const struct sl_scenario_expect_pair *p = &x->pairs[i];
         const struct sl_podset_assignment *m = NULL;
         const char *flavor = NULL;
         for (uint32_t k = 0; k < n && !m; k++)
@@ -159,9 +165,9 @@ static void check_podsets(struct sl_run *run, const struct sl_expect *x) {
             continue;
         }
         sl_buf_puts(run->out, "              ");
-        sl_run_say_wl(run, w);
+        sl_scenario_run_print_wl(run, w);
         sl_buf_putc(run->out, '\n');
-        sl_run_say_since(run);
+        sl_scenario_run_print_since(run);
         break;
     }
     sl_arena_done(&a);
@@ -169,10 +175,10 @@ static void check_podsets(struct sl_run *run, const struct sl_expect *x) {
 
 /* ---- nodes of the tree ---- */
 
-static void check_cells(struct sl_run *run, const struct sl_expect *x) {
+static void check_cells(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     for (uint32_t i = 0; i < x->n_pairs; i++) {
-        const struct sl_expect_pair *p = &x->pairs[i];
-        struct sl_cell_view v;
+        const struct sl_scenario_expect_pair *p = &x->pairs[i];
+        struct sl_engine_cell_view v;
         char text[SL_QUANTITY_TEXT];
         if (!sl_engine_cell(run->e, x->cohort, x->node, p->a, p->b, &v)) {
             got(run, x, "no such %s", x->cohort ? "cohort" : "queue");
@@ -186,13 +192,13 @@ static void check_cells(struct sl_run *run, const struct sl_expect *x) {
         if (is == p->number)
             continue;
         got(run, x, "%s.%s=%s", p->a, p->b, sl_amount_format(p->b, is, text));
-        sl_run_say_since(run);
+        sl_scenario_run_print_since(run);
         return;
     }
 }
 
-static void check_share(struct sl_run *run, const struct sl_expect *x) {
-    struct sl_cq_view v = {0};
+static void check_share(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    struct sl_engine_cq_view v = {0};
     int64_t is;
     if (x->cohort) {
         is = sl_engine_cohort_share(run->e, x->node);
@@ -209,11 +215,11 @@ static void check_share(struct sl_run *run, const struct sl_expect *x) {
         got(run, x, "infinite");
     else
         got(run, x, "%lld", (long long)is);
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
-static void check_active(struct sl_run *run, const struct sl_expect *x) {
-    struct sl_cq_view v = {0};
+static void check_active(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    struct sl_engine_cq_view v = {0};
     bool want = x->kind == SL_EXPECT_ACTIVE;
     if (!sl_engine_cq(run->e, x->node, &v)) {
         got(run, x, "no such queue");
@@ -222,17 +228,17 @@ static void check_active(struct sl_run *run, const struct sl_expect *x) {
     const char *message = v.message ? v.message : "";
     if (v.active != want || (x->message && strcmp(x->message, message) != 0)) {
         got(run, x, "%s \"%s\"", v.active ? "active" : "inactive", message);
-        sl_run_say_since(run);
+        sl_scenario_run_print_since(run);
     }
 }
 
 /* ---- conditions and checks ---- */
 
-static void check_condition(struct sl_run *run, const struct sl_expect *x) {
-    struct sl_seen_wl *w = one(run, x, &x->wls[0]);
+static void check_condition(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
     if (!w)
         return;
-    const struct sl_seen_cond *c = &w->cond[x->type];
+    const struct sl_scenario_seen_cond *c = &w->cond[x->type];
     if (x->kind == SL_EXPECT_NO_CONDITION
             ? !c->present
             : c->present && c->status == x->status &&
@@ -244,11 +250,11 @@ static void check_condition(struct sl_run *run, const struct sl_expect *x) {
             c->status ? "True" : "False", c->reason, c->message);
     else
         got(run, x, "no condition %s", sl_word(SL_VOCAB_COND, x->type));
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
-static void check_told(struct sl_run *run, const struct sl_expect *x) {
-    const struct sl_seen_wl *w = one(run, x, &x->wls[0]);
+static void check_told(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
     for (uint32_t i = 0; w && i < run->effects.v.n; i++) {
         struct sl_condition cond[SL_EFFECT_MAX_CONDITIONS];
         const struct sl_effect *e = &run->effects.v.v[i];
@@ -261,12 +267,12 @@ static void check_told(struct sl_run *run, const struct sl_expect *x) {
     }
     if (w) {
         got(run, x, "no such condition among these");
-        sl_run_say_since(run);
+        sl_scenario_run_print_since(run);
     }
 }
 
-static void check_checks(struct sl_run *run, const struct sl_expect *x) {
-    const struct sl_seen_wl *w = one(run, x, &x->wls[0]);
+static void check_checks(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
     char list[1024] = "none";
     size_t len = 0;
     bool ok;
@@ -288,12 +294,12 @@ static void check_checks(struct sl_run *run, const struct sl_expect *x) {
     if (ok)
         return;
     got(run, x, "%s", list);
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
 /* ---- orders ---- */
 
-static void check_order(struct sl_run *run, const struct sl_expect *x) {
+static void check_order(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     char list[1024] = "nobody";
     size_t len = 0;
     uint32_t n = 0;
@@ -302,7 +308,7 @@ static void check_order(struct sl_run *run, const struct sl_expect *x) {
         const struct sl_effect *e = &run->effects.v.v[i];
         if (e->kind != SL_EFFECT_RESERVE)
             continue;
-        struct sl_wl_name name = {.ns = e->ns, .name = e->name};
+        struct sl_scenario_wl_name name = {.ns = e->ns, .name = e->name};
         ok = ok && n < x->n_wls && same_name(&x->wls[n], &name);
         if (len < sizeof(list))
             len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? " " : "", e->name);
@@ -311,17 +317,17 @@ static void check_order(struct sl_run *run, const struct sl_expect *x) {
     if (ok && n == x->n_wls)
         return;
     got(run, x, "%s", list);
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
-static void check_queue(struct sl_run *run, const struct sl_expect *x) {
+static void check_queue(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     sl_wl_id ids[64];
     char list[1024] = "nobody";
     size_t len = 0;
     uint32_t n = sl_engine_pending(run->e, x->node, 0, ids, SL_LEN(ids));
     bool ok = n == x->n_wls;
     for (uint32_t i = 0; i < n; i++) {
-        const struct sl_seen_wl *w = sl_run_wl_by_id(run, ids[i]);
+        const struct sl_scenario_seen_wl *w = sl_scenario_run_wl_by_id(run, ids[i]);
         ok = ok && w && i < x->n_wls && same_name(&x->wls[i], &w->name);
         if (len < sizeof(list))
             len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? " " : "",
@@ -330,13 +336,13 @@ static void check_queue(struct sl_run *run, const struct sl_expect *x) {
     if (ok)
         return;
     got(run, x, "%s", list);
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
 /* ---- explanations, times, counts ---- */
 
-static void check_explain(struct sl_run *run, const struct sl_expect *x) {
-    const struct sl_seen_wl *w = one(run, x, &x->wls[0]);
+static void check_explain(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
     struct sl_verdict v;
     struct sl_err err = {0};
     if (!w)
@@ -352,56 +358,56 @@ static void check_explain(struct sl_run *run, const struct sl_expect *x) {
     for (uint32_t i = 0; i < x->n_helps; i++) {
         bool found = false;
         for (uint32_t k = 0; k < v.n_help && !found; k++)
-            found = strcmp(x->helps[i], sl_help_words[v.help[k].kind]) == 0;
+            found = strcmp(x->helps[i], sl_scenario_help_words[v.help[k].kind]) == 0;
         ok = ok && found;
     }
     if (!ok) {
         got(run, x, "%s position=%u \"%s\"",
-            (unsigned)v.kind < SL_VERDICT_COUNT ? sl_verdict_words[v.kind] : "?", v.position_cq,
-            v.text ? v.text : "");
+            (unsigned)v.kind < SL_VERDICT_COUNT ? sl_scenario_verdict_words[v.kind] : "?",
+            v.position_cq, v.text ? v.text : "");
         for (uint32_t k = 0; k < v.n_help; k++)
             sl_buf_printf(run->out, "              help: %s to %lld at %s\n",
-                          sl_help_words[v.help[k].kind], (long long)v.help[k].to,
+                          sl_scenario_help_words[v.help[k].kind], (long long)v.help[k].to,
                           v.help[k].node ? v.help[k].node : "-");
-        sl_run_say_since(run);
+        sl_scenario_run_print_since(run);
     }
     sl_verdict_done(&v);
 }
 
-static void check_backoff(struct sl_run *run, const struct sl_expect *x) {
-    const struct sl_seen_wl *w = one(run, x, &x->wls[0]);
-    struct sl_wl_view v = {0};
+static void check_backoff(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+    struct sl_engine_wl_view v = {0};
     char text[SL_SPAN_TEXT];
     if (!w)
         return;
     (void)sl_engine_workload(run->e, w->id, &v);
     if ((x->number < 0 || v.requeues == x->number) && (x->at < 0 || v.requeue_at == x->at))
         return;
-    got(run, x, "count=%d at=%s", v.requeues, sl_run_clock(v.requeue_at, text));
-    sl_run_say_since(run);
+    got(run, x, "count=%d at=%s", v.requeues, sl_scenario_run_clock(v.requeue_at, text));
+    sl_scenario_run_print_since(run);
 }
 
-static void check_next(struct sl_run *run, const struct sl_expect *x) {
+static void check_next(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     char text[SL_SPAN_TEXT];
     sl_time is = sl_engine_next(run->e);
     if (is == x->at)
         return;
-    got(run, x, "next %s", sl_run_clock(is, text));
+    got(run, x, "next %s", sl_scenario_run_clock(is, text));
 }
 
-static void check_evictions(struct sl_run *run, const struct sl_expect *x) {
+static void check_evictions(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     int64_t n = 0;
     for (uint32_t i = 0; i < run->effects.v.n; i++)
         n += run->effects.v.v[i].kind == SL_EFFECT_EVICT;
     if (n == x->number)
         return;
     got(run, x, "evictions %lld", (long long)n);
-    sl_run_say_since(run);
+    sl_scenario_run_print_since(run);
 }
 
-static void check_rest(struct sl_run *run, const struct sl_expect *x) {
+static void check_rest(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     for (uint32_t i = 0; i < run->wls.n; i++) {
-        struct sl_wl_view v;
+        struct sl_engine_wl_view v;
         if (sl_engine_workload(run->e, run->wls.v[i].id, &v) && v.evicting) {
             got_wl(run, x, &run->wls.v[i]);
             return;
@@ -409,7 +415,7 @@ static void check_rest(struct sl_run *run, const struct sl_expect *x) {
     }
 }
 
-void sl_run_expect(struct sl_run *run, const struct sl_expect *x) {
+void sl_scenario_run_expect(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     switch (x->kind) {
     case SL_EXPECT_ADMITTED:
     case SL_EXPECT_RESERVED:
@@ -445,7 +451,7 @@ void sl_run_expect(struct sl_run *run, const struct sl_expect *x) {
     case SL_EXPECT_NO_CONDITION:
         check_condition(run, x);
         break;
-    case SL_EXPECT_TOLD:
+    case SL_EXPECT_REPORTED:
         check_told(run, x);
         break;
     case SL_EXPECT_CHECKS:
@@ -460,7 +466,7 @@ void sl_run_expect(struct sl_run *run, const struct sl_expect *x) {
     case SL_EXPECT_NOTHING:
         if (run->effects.v.n) {
             got(run, x, "%u effects", run->effects.v.n);
-            sl_run_say_since(run);
+            sl_scenario_run_print_since(run);
         }
         break;
     case SL_EXPECT_REST:

@@ -28,7 +28,7 @@ enum takes {
 
 static const struct {
     const char *word;
-    enum sl_expect_kind kind;
+    enum sl_scenario_expect_kind kind;
     enum takes takes;
 } kinds[] = {
     {"admitted", SL_EXPECT_ADMITTED, TAKES_JOBS},
@@ -50,7 +50,7 @@ static const struct {
     {"subtree", SL_EXPECT_SUBTREE, TAKES_CELLS},
     {"share", SL_EXPECT_SHARE, TAKES_SHARE},
     {"condition", SL_EXPECT_CONDITION, TAKES_CONDITION},
-    {"told", SL_EXPECT_TOLD, TAKES_CONDITION},
+    {"told", SL_EXPECT_REPORTED, TAKES_CONDITION},
     {"no-condition", SL_EXPECT_NO_CONDITION, TAKES_NO_COND},
     {"checks", SL_EXPECT_CHECKS, TAKES_CHECKS},
     {"order", SL_EXPECT_ORDER, TAKES_ORDER},
@@ -65,96 +65,97 @@ static const struct {
     {"evictions", SL_EXPECT_EVICTIONS, TAKES_NUMBER},
 };
 
-const char *const sl_verdict_words[] = {
+const char *const sl_scenario_verdict_words[] = {
     "RUNNING",    "RESERVED",  "EVICTING", "FITS",    "PREEMPTS", "BEHIND", "NO_QUOTA",
     "NEVER_FITS", "NO_FLAVOR", "BACKOFF",  "BLOCKED", "FINISHED", NULL,
 };
-const char *const sl_help_words[] = {
+const char *const sl_scenario_help_words[] = {
     "wait-for", "raise-quota", "raise-borrow", "shrink",
     "priority", "start-queue", "activate",     NULL,
 };
 
-static int bad_kind(struct sl_reader *r, const char *found) {
+static int bad_kind(struct sl_scenario_reader *r, const char *found) {
     const char *words[SL_LEN(kinds) + 1];
     for (uint32_t i = 0; i < SL_LEN(kinds); i++)
         words[i] = kinds[i].word;
     words[SL_LEN(kinds)] = NULL;
-    return sl_story_bad_word(r, found, "what to expect", words);
+    return sl_scenario_bad_word(r, found, "what to expect", words);
 }
 
 /* Jobs up to the end of the line or the word 'by'. */
-static int read_jobs(struct sl_reader *r, struct sl_expect *x, bool at_least_one) {
-    struct sl_wl_name *v = sl_arena_alloc0(r->a, r->n + 1, sizeof(*v));
+static int read_jobs(struct sl_scenario_reader *r, struct sl_scenario_expect *x,
+                     bool at_least_one) {
+    struct sl_scenario_wl_name *v = sl_arena_alloc0(r->a, r->n + 1, sizeof(*v));
     while (r->i < r->n && strcmp(r->tok[r->i].s, "by") != 0) {
-        struct sl_said_job *j = NULL;
-        int rc = sl_story_known_job(r, sl_story_next(r), &j);
+        struct sl_scenario_job *j = NULL;
+        int rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
         if (rc < 0)
             return rc;
         v[x->n_wls++] = j->name;
     }
     x->wls = v;
-    return x->n_wls || !at_least_one ? 0 : sl_story_bad(r, sl_story_peek(r), "a job");
+    return x->n_wls || !at_least_one ? 0 : sl_scenario_bad(r, sl_scenario_peek(r), "a job");
 }
 
-static int read_one_job(struct sl_reader *r, struct sl_expect *x) {
-    struct sl_said_job *j = NULL;
-    int rc = sl_story_known_job(r, sl_story_next(r), &j);
+static int read_one_job(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
+    struct sl_scenario_job *j = NULL;
+    int rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
     if (rc < 0)
         return rc;
-    struct sl_wl_name *v = sl_arena_alloc(r->a, sizeof(*v));
+    struct sl_scenario_wl_name *v = sl_arena_alloc(r->a, sizeof(*v));
     *v = j->name;
     x->wls = v;
     x->n_wls = 1;
     return 0;
 }
 
-static int read_by(struct sl_reader *r, struct sl_expect *x) {
-    struct sl_said_job *j = NULL;
-    (void)sl_story_next(r);
-    int rc = sl_story_known_job(r, sl_story_next(r), &j);
+static int read_by(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
+    struct sl_scenario_job *j = NULL;
+    (void)sl_scenario_next(r);
+    int rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
     if (rc >= 0)
         x->by = j->name;
     return rc;
 }
 
-static int read_evicting(struct sl_reader *r, struct sl_expect *x) {
+static int read_evicting(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_one_job(r, x);
-    const char *w = sl_story_peek(r);
+    const char *w = sl_scenario_peek(r);
     if (rc >= 0 && w && strcmp(w, "by") != 0)
-        rc = sl_story_word(r, SL_VOCAB_EVICT, sl_story_next(r), &x->evict);
-    w = sl_story_peek(r);
+        rc = sl_scenario_word(r, SL_VOCAB_EVICT, sl_scenario_next(r), &x->evict);
+    w = sl_scenario_peek(r);
     if (rc >= 0 && w && strcmp(w, "by") != 0)
-        rc = sl_story_word(r, SL_VOCAB_CAUSE, sl_story_next(r), &x->cause);
-    w = sl_story_peek(r);
+        rc = sl_scenario_word(r, SL_VOCAB_CAUSE, sl_scenario_next(r), &x->cause);
+    w = sl_scenario_peek(r);
     if (rc >= 0 && w && strcmp(w, "by") == 0)
         rc = read_by(r, x);
     return rc;
 }
 
-static int read_preempted(struct sl_reader *r, struct sl_expect *x) {
+static int read_preempted(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_jobs(r, x, true);
     if (rc < 0)
         return rc;
-    if (!sl_story_peek(r))
-        return sl_story_bad(r, NULL, "by and the job that preempts");
+    if (!sl_scenario_peek(r))
+        return sl_scenario_bad(r, NULL, "by and the job that preempts");
     rc = read_by(r, x);
-    if (rc >= 0 && sl_story_peek(r))
-        rc = sl_story_word(r, SL_VOCAB_CAUSE, sl_story_next(r), &x->cause);
+    if (rc >= 0 && sl_scenario_peek(r))
+        rc = sl_scenario_word(r, SL_VOCAB_CAUSE, sl_scenario_next(r), &x->cause);
     return rc;
 }
 
 /* key[.key]=value, until the end of the line. */
-static int read_pairs(struct sl_reader *r, struct sl_expect *x) {
-    struct sl_expect_pair *v = sl_arena_alloc0(r->a, r->n + 1, sizeof(*v));
+static int read_pairs(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
+    struct sl_scenario_expect_pair *v = sl_arena_alloc0(r->a, r->n + 1, sizeof(*v));
     if (r->i == r->n)
-        return sl_story_bad(r, NULL, "key=value");
+        return sl_scenario_bad(r, NULL, "key=value");
     while (r->i < r->n) {
-        struct sl_expect_pair *p = &v[x->n_pairs++];
+        struct sl_scenario_expect_pair *p = &v[x->n_pairs++];
         char *w = r->tok[r->i++].s;
-        char *value = sl_story_split(w, '=');
+        char *value = sl_scenario_split(w, '=');
         if (!value)
-            return sl_story_bad(r, w, "key=value");
-        char *b = sl_story_split(w, '.');
+            return sl_scenario_bad(r, w, "key=value");
+        char *b = sl_scenario_split(w, '.');
         p->a = sl_arena_strdup(r->a, w);
         p->b = b ? sl_arena_strdup(r->a, b) : NULL;
         p->text = sl_arena_strdup(r->a, value);
@@ -163,93 +164,93 @@ static int read_pairs(struct sl_reader *r, struct sl_expect *x) {
     return 0;
 }
 
-static int read_podsets(struct sl_reader *r, struct sl_expect *x) {
+static int read_podsets(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_one_job(r, x);
     if (rc >= 0)
         rc = read_pairs(r, x);
-    struct sl_expect_pair *v = (struct sl_expect_pair *)x->pairs;
+    struct sl_scenario_expect_pair *v = (struct sl_scenario_expect_pair *)x->pairs;
     for (uint32_t i = 0; v && rc >= 0 && i < x->n_pairs; i++) {
         if (x->kind == SL_EXPECT_COUNT && v[i].b)
-            return sl_story_bad(r, v[i].a, "podset=count");
+            return sl_scenario_bad(r, v[i].a, "podset=count");
         if (x->kind == SL_EXPECT_FLAVOR && !v[i].b)
-            return sl_story_bad(r, v[i].a, "podset.resource=flavor");
+            return sl_scenario_bad(r, v[i].a, "podset.resource=flavor");
         if (x->kind == SL_EXPECT_COUNT)
-            rc = sl_story_int(r, v[i].text, "a number of pods", 0, SL_MAX_COUNT, &v[i].number);
+            rc = sl_scenario_int(r, v[i].text, "a number of pods", 0, SL_MAX_COUNT, &v[i].number);
     }
     return rc;
 }
 
-static int read_node(struct sl_reader *r, struct sl_expect *x) {
-    const char *w = sl_story_peek(r);
+static int read_node(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
+    const char *w = sl_scenario_peek(r);
     if (w && strcmp(w, "cohort") == 0) {
         x->cohort = true;
-        (void)sl_story_next(r);
+        (void)sl_scenario_next(r);
     }
-    return sl_story_next_name(r, x->cohort ? "the name of a cohort" : "the name of a queue",
-                              &x->node);
+    return sl_scenario_next_name(r, x->cohort ? "the name of a cohort" : "the name of a queue",
+                                 &x->node);
 }
 
-static int read_cells(struct sl_reader *r, struct sl_expect *x) {
+static int read_cells(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_node(r, x);
     if (rc >= 0)
         rc = read_pairs(r, x);
-    struct sl_expect_pair *v = (struct sl_expect_pair *)x->pairs;
+    struct sl_scenario_expect_pair *v = (struct sl_scenario_expect_pair *)x->pairs;
     for (uint32_t i = 0; v && rc >= 0 && i < x->n_pairs; i++) {
         if (!v[i].b)
-            return sl_story_bad(r, v[i].a, "flavor.resource=amount");
-        rc = sl_story_amount(r, v[i].b, v[i].text, true, &v[i].number);
+            return sl_scenario_bad(r, v[i].a, "flavor.resource=amount");
+        rc = sl_scenario_amount(r, v[i].b, v[i].text, true, &v[i].number);
     }
     return rc;
 }
 
-static int read_share(struct sl_reader *r, struct sl_expect *x) {
+static int read_share(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_node(r, x);
-    const char *w = sl_story_next(r);
+    const char *w = sl_scenario_next(r);
     if (rc < 0)
         return rc;
     if (w && strcmp(w, "infinite") == 0) {
         x->number = INT64_MAX;
         return 0;
     }
-    return sl_story_int(r, w, "a share in thousandths, or infinite", 0, INT64_MAX, &x->number);
+    return sl_scenario_int(r, w, "a share in thousandths, or infinite", 0, INT64_MAX, &x->number);
 }
 
-static int read_condition(struct sl_reader *r, struct sl_expect *x) {
+static int read_condition(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_one_job(r, x);
     if (rc < 0)
         return rc;
     char *w = r->i < r->n ? r->tok[r->i++].s : NULL;
-    char *v = w ? sl_story_split(w, '=') : NULL;
+    char *v = w ? sl_scenario_split(w, '=') : NULL;
     if (!v || (strcmp(v, "True") != 0 && strcmp(v, "False") != 0))
-        return sl_story_bad(r, w, "Type=True or Type=False");
+        return sl_scenario_bad(r, w, "Type=True or Type=False");
     x->status = v[0] == 'T';
-    rc = sl_story_word(r, SL_VOCAB_COND, w, &x->type);
+    rc = sl_scenario_word(r, SL_VOCAB_COND, w, &x->type);
     if (rc >= 0 && r->i < r->n && !r->tok[r->i].quoted)
-        x->reason = sl_arena_strdup(r->a, sl_story_next(r));
+        x->reason = sl_arena_strdup(r->a, sl_scenario_next(r));
     if (rc >= 0 && r->i < r->n && r->tok[r->i].quoted)
-        x->message = sl_arena_strdup(r->a, sl_story_next(r));
+        x->message = sl_arena_strdup(r->a, sl_scenario_next(r));
     return rc;
 }
 
-static int read_checks(struct sl_reader *r, struct sl_expect *x) {
+static int read_checks(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_one_job(r, x);
-    const char *w = sl_story_peek(r);
+    const char *w = sl_scenario_peek(r);
     if (rc >= 0 && w && strcmp(w, "none") == 0) {
-        (void)sl_story_next(r);
+        (void)sl_scenario_next(r);
         return 0;
     }
     if (rc >= 0)
         rc = read_pairs(r, x);
-    struct sl_expect_pair *v = (struct sl_expect_pair *)x->pairs;
+    struct sl_scenario_expect_pair *v = (struct sl_scenario_expect_pair *)x->pairs;
     for (uint32_t i = 0; v && rc >= 0 && i < x->n_pairs; i++) {
         char *text = sl_arena_strdup(r->a, v[i].text);
-        char *retries = sl_story_split(text, ':');
+        char *retries = sl_scenario_split(text, ':');
         int word = 0;
-        rc = sl_story_word(r, SL_VOCAB_CHECK_STATE, text, &word);
+        rc = sl_scenario_word(r, SL_VOCAB_CHECK_STATE, text, &word);
         v[i].number = word;
         v[i].retries = -1;
         if (rc >= 0 && retries)
-            rc = sl_story_int(r, retries, "a count of retries", 0, INT32_MAX, &v[i].retries);
+            rc = sl_scenario_int(r, retries, "a count of retries", 0, INT32_MAX, &v[i].retries);
     }
     return rc;
 }
@@ -262,59 +263,59 @@ static int word_of(const char *s, const char *const *words) {
 }
 
 /* explain JOB KIND [position=N] [help=a,b] ["words"] */
-static int read_explain(struct sl_reader *r, struct sl_expect *x) {
+static int read_explain(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     static const char *const words[] = {"position=", "help=", NULL};
     int rc = read_one_job(r, x);
     if (rc < 0)
         return rc;
-    const char *kind = sl_story_next(r);
+    const char *kind = sl_scenario_next(r);
     x->number = -1;
-    x->type = kind ? word_of(kind, sl_verdict_words) : -1;
+    x->type = kind ? word_of(kind, sl_scenario_verdict_words) : -1;
     if (x->type < 0)
-        return sl_story_bad_word(r, kind, "a verdict", sl_verdict_words);
+        return sl_scenario_bad_word(r, kind, "a verdict", sl_scenario_verdict_words);
     while (rc >= 0 && r->i < r->n) {
-        struct sl_tok *t = &r->tok[r->i++];
+        struct sl_scenario_token *t = &r->tok[r->i++];
         if (t->quoted) {
             x->message = sl_arena_strdup(r->a, t->s);
         } else if (strncmp(t->s, "position=", 9) == 0) {
-            rc = sl_story_int(r, t->s + 9, "a position", 0, INT32_MAX, &x->number);
+            rc = sl_scenario_int(r, t->s + 9, "a position", 0, INT32_MAX, &x->number);
         } else if (strncmp(t->s, "help=", 5) == 0) {
             const char **v = sl_arena_alloc0(r->a, strlen(t->s), sizeof(*v));
             for (char *s = t->s + 5, *next; s; s = next) {
-                next = sl_story_split(s, ',');
-                if (word_of(s, sl_help_words) < 0)
-                    return sl_story_bad_word(r, s, "a kind of help", sl_help_words);
+                next = sl_scenario_split(s, ',');
+                if (word_of(s, sl_scenario_help_words) < 0)
+                    return sl_scenario_bad_word(r, s, "a kind of help", sl_scenario_help_words);
                 v[x->n_helps++] = sl_arena_strdup(r->a, s);
             }
             x->helps = v;
         } else {
-            return sl_story_bad_word(r, t->s, "a word about a verdict", words);
+            return sl_scenario_bad_word(r, t->s, "a word about a verdict", words);
         }
     }
     return rc;
 }
 
-static int read_backoff(struct sl_reader *r, struct sl_expect *x) {
+static int read_backoff(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     int rc = read_one_job(r, x);
     x->number = -1;
     x->at = -1;
     while (rc >= 0 && r->i < r->n) {
         char *w = r->tok[r->i++].s;
-        char *v = sl_story_split(w, '=');
+        char *v = sl_scenario_split(w, '=');
         if (v && strcmp(w, "count") == 0)
-            rc = sl_story_int(r, v, "a count", 0, INT32_MAX, &x->number);
+            rc = sl_scenario_int(r, v, "a count", 0, INT32_MAX, &x->number);
         else if (v && strcmp(w, "at") == 0 && strcmp(v, "none") == 0)
             x->at = 0;
         else if (v && strcmp(w, "at") == 0)
-            rc = sl_story_point(r, v, "a time, as 90s, or none", &x->at);
+            rc = sl_scenario_point(r, v, "a time, as 90s, or none", &x->at);
         else
-            return sl_story_bad(r, w, "count=number or at=time");
+            return sl_scenario_bad(r, w, "count=number or at=time");
     }
     return rc;
 }
 
-int sl_story_expect(struct sl_reader *r) {
-    const char *w = sl_story_next(r);
+int sl_scenario_expect(struct sl_scenario_reader *r) {
+    const char *w = sl_scenario_next(r);
     uint32_t i = 0;
     int rc = 0;
 
@@ -322,11 +323,11 @@ int sl_story_expect(struct sl_reader *r) {
         i++;
     if (i == SL_LEN(kinds))
         return bad_kind(r, w);
-    struct sl_expect *x = sl_arena_alloc0(r->a, 1, sizeof(*x));
+    struct sl_scenario_expect *x = sl_arena_alloc0(r->a, 1, sizeof(*x));
     const char *text = r->raw;
     while (*text == ' ' || *text == '\t')
         text++;
-    *x = (struct sl_expect){.kind = kinds[i].kind, .text = text, .evict = -1, .cause = -1};
+    *x = (struct sl_scenario_expect){.kind = kinds[i].kind, .text = text, .evict = -1, .cause = -1};
     switch (kinds[i].takes) {
     case TAKES_JOBS:
         rc = read_jobs(r, x, true);
@@ -352,7 +353,7 @@ int sl_story_expect(struct sl_reader *r) {
     case TAKES_NO_COND:
         rc = read_one_job(r, x);
         if (rc >= 0)
-            rc = sl_story_word(r, SL_VOCAB_COND, sl_story_next(r), &x->type);
+            rc = sl_scenario_word(r, SL_VOCAB_COND, sl_scenario_next(r), &x->type);
         break;
     case TAKES_CHECKS:
         rc = read_checks(r, x);
@@ -361,19 +362,19 @@ int sl_story_expect(struct sl_reader *r) {
         rc = read_jobs(r, x, false);
         break;
     case TAKES_QUEUE:
-        rc = sl_story_next_name(r, "the name of a queue", &x->node);
+        rc = sl_scenario_next_name(r, "the name of a queue", &x->node);
         if (rc >= 0)
             rc = read_jobs(r, x, false);
         break;
     case TAKES_NOTHING:
         break;
     case TAKES_NEXT:
-        rc = sl_story_point(r, sl_story_next(r), "a time, as 90s, or never", &x->at);
+        rc = sl_scenario_point(r, sl_scenario_next(r), "a time, as 90s, or never", &x->at);
         break;
     case TAKES_ACTIVE:
-        rc = sl_story_next_name(r, "the name of a queue", &x->node);
+        rc = sl_scenario_next_name(r, "the name of a queue", &x->node);
         if (rc >= 0 && r->i < r->n && r->tok[r->i].quoted)
-            x->message = sl_arena_strdup(r->a, sl_story_next(r));
+            x->message = sl_arena_strdup(r->a, sl_scenario_next(r));
         break;
     case TAKES_EXPLAIN:
         rc = read_explain(r, x);
@@ -382,12 +383,12 @@ int sl_story_expect(struct sl_reader *r) {
         rc = read_backoff(r, x);
         break;
     case TAKES_NUMBER:
-        rc = sl_story_int(r, sl_story_next(r), "a number", 0, INT32_MAX, &x->number);
+        rc = sl_scenario_int(r, sl_scenario_next(r), "a number", 0, INT32_MAX, &x->number);
         break;
     }
     if (rc >= 0)
-        rc = sl_story_end(r);
+        rc = sl_scenario_end(r);
     if (rc >= 0)
-        sl_story_step(r, SL_STEP_EXPECT)->expect = x;
+        sl_scenario_step(r, SL_STEP_EXPECT)->expect = x;
     return rc;
 }

@@ -22,9 +22,9 @@ static const char *const job_words[] = {
 /* Lists of one podset while its line is read. */
 struct pods {
     struct sl_request requests[SL_MAX_PODSET_RESOURCES];
-    struct sl_label select[SL_STORY_MAX_TOKENS];
-    struct sl_toleration tolerations[SL_STORY_MAX_TOKENS];
-    struct sl_selector terms[SL_STORY_MAX_TOKENS];
+    struct sl_label select[SL_SCENARIO_MAX_TOKENS];
+    struct sl_toleration tolerations[SL_SCENARIO_MAX_TOKENS];
+    struct sl_selector terms[SL_SCENARIO_MAX_TOKENS];
 };
 
 static void pods_open(const struct sl_podset_spec *p, struct pods *l) {
@@ -38,7 +38,8 @@ static void pods_open(const struct sl_podset_spec *p, struct pods *l) {
         memcpy(l->terms, p->affinity.terms, p->affinity.n * sizeof(l->terms[0]));
 }
 
-static void pods_close(struct sl_reader *r, struct sl_podset_spec *p, const struct pods *l) {
+static void pods_close(struct sl_scenario_reader *r, struct sl_podset_spec *p,
+                       const struct pods *l) {
     struct sl_request *q = sl_arena_alloc0(r->a, p->n_requests + 1, sizeof(*q));
     struct sl_label *s = sl_arena_alloc0(r->a, p->node_selector.n + 1, sizeof(*s));
     struct sl_toleration *t = sl_arena_alloc0(r->a, p->n_tolerations + 1, sizeof(*t));
@@ -53,20 +54,20 @@ static void pods_close(struct sl_reader *r, struct sl_podset_spec *p, const stru
     p->affinity.terms = a;
 }
 
-static int pod_request(struct sl_reader *r, const char *name, const char *value,
+static int pod_request(struct sl_scenario_reader *r, const char *name, const char *value,
                        struct sl_podset_spec *p, struct pods *l) {
     struct sl_err err = {0};
     sl_quantity q;
     uint32_t i = 0;
     if (sl_quantity_parse(value, strlen(value), &q, &err) < 0)
-        return sl_story_bad(r, value, "an amount of %s, as 3, 500m or 10Gi", name);
+        return sl_scenario_bad(r, value, "an amount of %s, as 3, 500m or 10Gi", name);
     while (i < p->n_requests && l->requests[i].resource &&
            strcmp(l->requests[i].resource, name) != 0)
         i++;
     if (i == p->n_requests) {
         if (i == SL_MAX_PODSET_RESOURCES)
-            return sl_story_fail(r, "more than %d resources", SL_MAX_PODSET_RESOURCES);
-        int rc = sl_story_name(r, name, "the name of a resource", &l->requests[i].resource);
+            return sl_scenario_fail(r, "more than %d resources", SL_MAX_PODSET_RESOURCES);
+        int rc = sl_scenario_name(r, name, "the name of a resource", &l->requests[i].resource);
         if (rc < 0)
             return rc;
         p->n_requests++;
@@ -76,8 +77,8 @@ static int pod_request(struct sl_reader *r, const char *name, const char *value,
 }
 
 /* One word about pods. *ret_known tells whether it was one. */
-static int pod_option(struct sl_reader *r, char *w, struct sl_podset_spec *p, struct pods *l,
-                      bool *ret_known) {
+static int pod_option(struct sl_scenario_reader *r, char *w, struct sl_podset_spec *p,
+                      struct pods *l, bool *ret_known) {
     char *s = r->i < r->n ? r->tok[r->i].s : NULL;
     struct sl_err err = {0};
     int64_t number = 0;
@@ -85,30 +86,30 @@ static int pod_option(struct sl_reader *r, char *w, struct sl_podset_spec *p, st
 
     *ret_known = true;
     if (strcmp(w, "select") == 0) {
-        char *value = s ? sl_story_split(s, '=') : NULL;
+        char *value = s ? sl_scenario_split(s, '=') : NULL;
         if (!value)
-            return sl_story_bad(r, s, "a node label, as key=value");
-        if (p->node_selector.n == SL_STORY_MAX_TOKENS)
-            return sl_story_fail(r, "too many node labels");
+            return sl_scenario_bad(r, s, "a node label, as key=value");
+        if (p->node_selector.n == SL_SCENARIO_MAX_TOKENS)
+            return sl_scenario_fail(r, "too many node labels");
         struct sl_label *x = &l->select[p->node_selector.n++];
         x->value = sl_arena_strdup(r->a, value);
         r->i++;
-        return sl_story_name(r, s, "the key of a node label", &x->key);
+        return sl_scenario_name(r, s, "the key of a node label", &x->key);
     }
     if (strcmp(w, "tolerate") == 0) {
-        if (p->n_tolerations == SL_STORY_MAX_TOKENS)
-            return sl_story_fail(r, "too many tolerations");
+        if (p->n_tolerations == SL_SCENARIO_MAX_TOKENS)
+            return sl_scenario_fail(r, "too many tolerations");
         r->i += s != NULL;
-        return sl_story_toleration(r, s, &l->tolerations[p->n_tolerations++]);
+        return sl_scenario_toleration(r, s, &l->tolerations[p->n_tolerations++]);
     }
     if (strcmp(w, "affinity") == 0) {
         if (!s)
-            return sl_story_bad(r, NULL, "a selector, as \"zone in (a,b),disk\"");
-        if (p->affinity.n == SL_STORY_MAX_TOKENS)
-            return sl_story_fail(r, "too many affinity terms");
+            return sl_scenario_bad(r, NULL, "a selector, as \"zone in (a,b),disk\"");
+        if (p->affinity.n == SL_SCENARIO_MAX_TOKENS)
+            return sl_scenario_fail(r, "too many affinity terms");
         r->i++;
         if (sl_selector_parse(s, strlen(s), r->a, &l->terms[p->affinity.n++], &err) < 0)
-            return sl_story_fail(r, "%s", err.text);
+            return sl_scenario_fail(r, "%s", err.text);
         return 0;
     }
     char *v = strchr(w, '=');
@@ -118,39 +119,39 @@ static int pod_option(struct sl_reader *r, char *w, struct sl_podset_spec *p, st
     }
     *v++ = '\0';
     if (strcmp(w, "count") == 0) {
-        rc = sl_story_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
+        rc = sl_scenario_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
         p->count = (int32_t)number;
         return rc;
     }
     if (strcmp(w, "min") == 0) {
-        rc = sl_story_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
+        rc = sl_scenario_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
         p->min_count = (int32_t)number;
         return rc;
     }
     if (strcmp(w, "group") == 0)
-        return sl_story_name(r, v, "the name of a podset group", &p->group);
-    if (sl_story_is_resource(w))
+        return sl_scenario_name(r, v, "the name of a podset group", &p->group);
+    if (sl_scenario_is_resource(w))
         return pod_request(r, w, v, p, l);
     *ret_known = false;
     v[-1] = '=';
     return 0;
 }
 
-int sl_story_podset(struct sl_reader *r) {
+int sl_scenario_podset(struct sl_scenario_reader *r) {
     struct sl_podset_spec p = {.count = 1, .group = ""};
     struct pods lists = {0}, *l = &lists;
-    int rc = sl_story_next_name(r, "the name of a podset", &p.name);
+    int rc = sl_scenario_next_name(r, "the name of a podset", &p.name);
     while (rc >= 0 && r->i < r->n) {
         bool known;
         char *w = r->tok[r->i++].s;
         rc = pod_option(r, w, &p, l, &known);
         if (rc >= 0 && !known)
-            return sl_story_bad_word(r, w, "a word about pods", pod_words);
+            return sl_scenario_bad_word(r, w, "a word about pods", pod_words);
     }
     if (rc < 0)
         return rc;
     if (r->podsets.n == SL_MAX_PODSETS)
-        return sl_story_fail(r, "more than %d podsets", SL_MAX_PODSETS);
+        return sl_scenario_fail(r, "more than %d podsets", SL_MAX_PODSETS);
     pods_close(r, &p, l);
     *sl_vec_push(&r->podsets) = p;
     return 0;
@@ -158,7 +159,8 @@ int sl_story_podset(struct sl_reader *r) {
 
 /* ---- jobs ---- */
 
-static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, bool *ret_known) {
+static int job_option(struct sl_scenario_reader *r, char *w, struct sl_workload_spec *j,
+                      bool *ret_known) {
     char *v = strchr(w, '=');
     int64_t number = 0;
     sl_span d = 0;
@@ -176,32 +178,32 @@ static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, 
     }
     *v++ = '\0';
     if (strcmp(w, "queue") == 0) {
-        rc = sl_story_name(r, v, "the name of a local queue", &j->queue);
+        rc = sl_scenario_name(r, v, "the name of a local queue", &j->queue);
     } else if (strcmp(w, "uid") == 0) {
-        rc = sl_story_name(r, v, "a uid", &j->uid);
+        rc = sl_scenario_name(r, v, "a uid", &j->uid);
     } else if (strcmp(w, "priority") == 0) {
-        rc = sl_story_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
+        rc = sl_scenario_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
         j->priority = (int32_t)number;
     } else if (strcmp(w, "boost") == 0) {
-        rc = sl_story_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
+        rc = sl_scenario_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
         j->boost = (int32_t)number;
     } else if (strcmp(w, "created") == 0) {
-        rc = sl_story_point(r, v, "a time, as 90s", &j->created);
+        rc = sl_scenario_point(r, v, "a time, as 90s", &j->created);
         if (rc >= 0 && j->created == SL_TIME_NEVER)
-            rc = sl_story_bad(r, v, "a time, as 90s");
+            rc = sl_scenario_bad(r, v, "a time, as 90s");
     } else if (strcmp(w, "max-exec") == 0) {
-        rc = sl_story_span(r, v, "a time, as 90s", &d);
+        rc = sl_scenario_span(r, v, "a time, as 90s", &d);
         j->max_exec_s = d / SL_SEC;
     } else if (strcmp(w, "gated") == 0) {
         j->gated_by = sl_arena_strdup(r->a, v);
     } else if (strcmp(w, "invalid") == 0) {
         j->invalid = sl_arena_strdup(r->a, v);
     } else if (strcmp(w, "replaces") == 0) {
-        rc = sl_story_name(r, v, "the name of a job of the same namespace", &j->replaces);
+        rc = sl_scenario_name(r, v, "the name of a job of the same namespace", &j->replaces);
     } else if (strcmp(w, "preemption-gate") == 0) {
         j->preemption_gated = strcmp(v, "closed") == 0;
         if (!j->preemption_gated && strcmp(v, "open") != 0)
-            rc = sl_story_bad(r, v, "open or closed");
+            rc = sl_scenario_bad(r, v, "open or closed");
     } else {
         *ret_known = false;
         v[-1] = '=';
@@ -209,12 +211,12 @@ static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, 
     return rc;
 }
 
-int sl_story_job(struct sl_reader *r, bool change) {
+int sl_scenario_job(struct sl_scenario_reader *r, bool change) {
     struct pods lists = {0}, *l = &lists;
-    struct sl_said_job *said = NULL;
-    struct sl_wl_name name;
-    const char *s = sl_story_next(r);
-    int rc = change ? sl_story_known_job(r, s, &said) : sl_story_wl(r, s, &name);
+    struct sl_scenario_job *said = NULL;
+    struct sl_scenario_wl_name name;
+    const char *s = sl_scenario_next(r);
+    int rc = change ? sl_scenario_known_job(r, s, &said) : sl_scenario_wl(r, s, &name);
     if (rc < 0)
         return rc;
 
@@ -229,15 +231,15 @@ int sl_story_job(struct sl_reader *r, bool change) {
         if (said->n_podsets == 1)
             r->main = said->podsets[0];
     } else {
-        r->job = (struct sl_said_job){.name = name,
-                                      .spec = {.ns = name.ns,
-                                               .name = name.name,
-                                               .uid = name.name,
-                                               .queue = "",
-                                               .created = r->clock,
-                                               .gated_by = "",
-                                               .replaces = "",
-                                               .invalid = ""}};
+        r->job = (struct sl_scenario_job){.name = name,
+                                          .spec = {.ns = name.ns,
+                                                   .name = name.name,
+                                                   .uid = name.name,
+                                                   .queue = "",
+                                                   .created = r->clock,
+                                                   .gated_by = "",
+                                                   .replaces = "",
+                                                   .invalid = ""}};
     }
     pods_open(&r->main, l);
     while (r->i < r->n) {
@@ -249,19 +251,19 @@ int sl_story_job(struct sl_reader *r, bool change) {
             r->main_used = true;
         }
         if (rc >= 0 && !known)
-            rc = sl_story_bad_word(r, w, "a word about a job", job_words);
+            rc = sl_scenario_bad_word(r, w, "a word about a job", job_words);
         if (rc < 0)
             return rc;
     }
     pods_close(r, &r->main, l);
     if (*r->job.spec.queue == '\0')
-        return sl_story_bad(r, NULL, "queue=<local queue>");
+        return sl_scenario_bad(r, NULL, "queue=<local queue>");
     return 0;
 }
 
-static void say_job(struct sl_reader *r, const struct sl_said_job *j, bool revive) {
-    struct sl_fact *f = sl_story_fact(r, SL_FACT_WORKLOAD);
-    struct sl_step *s = &sl_vec_last(&r->steps);
+static void report_job(struct sl_scenario_reader *r, const struct sl_scenario_job *j, bool revive) {
+    struct sl_fact *f = sl_scenario_fact(r, SL_FACT_WORKLOAD);
+    struct sl_scenario_step *s = &sl_vec_last(&r->steps);
     f->workload = j->spec;
     s->wl = j->name;
     s->podsets = j->podsets;
@@ -269,16 +271,17 @@ static void say_job(struct sl_reader *r, const struct sl_said_job *j, bool reviv
     s->revive = revive;
 }
 
-int sl_story_close_job(struct sl_reader *r) {
-    struct sl_said_job *said = NULL;
+int sl_scenario_close_job(struct sl_scenario_reader *r) {
+    struct sl_scenario_job *said = NULL;
     if (r->podsets.n && r->main_used)
-        return sl_story_fail(r, "a job with podset lines says nothing of pods itself");
+        return sl_scenario_fail(r, "a job with podset lines says nothing of pods itself");
     if (r->podsets.n || r->main_used || r->job.n_podsets == 0) {
         uint32_t n = r->podsets.n ? r->podsets.n : 1;
         struct sl_podset_spec *p = sl_arena_alloc0(r->a, n, sizeof(*p));
         memcpy(p, r->podsets.n ? r->podsets.v : &r->main, n * sizeof(*p));
         if (r->main_used && r->job.n_podsets > 1)
-            return sl_story_fail(r, "this job has several podsets: change them with podset lines");
+            return sl_scenario_fail(r,
+                                    "this job has several podsets: change them with podset lines");
         r->job.podsets = p;
         r->job.n_podsets = n;
     }
@@ -287,12 +290,12 @@ int sl_story_close_job(struct sl_reader *r) {
             strcmp(r->jobs.v[i].name.name, r->job.name.name) == 0)
             said = &r->jobs.v[i];
     if (!said) {
-        if (r->jobs.n == SL_STORY_MAX_OBJECTS)
-            return sl_story_fail(r, "more than %u jobs in one story", SL_STORY_MAX_OBJECTS);
+        if (r->jobs.n == SL_SCENARIO_MAX_OBJECTS)
+            return sl_scenario_fail(r, "more than %u jobs in one story", SL_SCENARIO_MAX_OBJECTS);
         said = sl_vec_push(&r->jobs);
     }
     *said = r->job;
-    say_job(r, said, false);
+    report_job(r, said, false);
     return 0;
 }
 
@@ -301,22 +304,22 @@ int sl_story_close_job(struct sl_reader *r) {
 static const char *const holds_words[] = {
     "in=", "flavor=", "<podset>.<resource>=<flavor>", "reserved=", "admitted=", "evicted=", NULL};
 
-static int holds_pair(struct sl_reader *r, const struct sl_said_job *j, char *podset, char *flavor,
-                      const char ***flavors) {
-    char *resource = sl_story_split(podset, '.');
+static int holds_pair(struct sl_scenario_reader *r, const struct sl_scenario_job *j, char *podset,
+                      char *flavor, const char ***flavors) {
+    char *resource = sl_scenario_split(podset, '.');
     for (uint32_t p = 0; resource && p < j->n_podsets; p++) {
         if (strcmp(j->podsets[p].name, podset) != 0)
             continue;
         for (uint32_t q = 0; q < j->podsets[p].n_requests; q++)
             if (strcmp(j->podsets[p].requests[q].resource, resource) == 0)
-                return sl_story_name(r, flavor, "the name of a flavor", &flavors[p][q]);
+                return sl_scenario_name(r, flavor, "the name of a flavor", &flavors[p][q]);
     }
-    return sl_story_bad_word(r, podset, "a word about what the job holds", holds_words);
+    return sl_scenario_bad_word(r, podset, "a word about what the job holds", holds_words);
 }
 
-int sl_story_holds(struct sl_reader *r) {
-    struct sl_said_job *j = NULL;
-    int rc = sl_story_known_job(r, sl_story_next(r), &j);
+int sl_scenario_holds(struct sl_scenario_reader *r) {
+    struct sl_scenario_job *j = NULL;
+    int rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
     if (rc < 0)
         return rc;
     const char ***flavors = sl_arena_alloc0(r->a, j->n_podsets, sizeof(*flavors));
@@ -327,23 +330,23 @@ int sl_story_holds(struct sl_reader *r) {
     int evict = SL_EVICT_NONE;
     while (rc >= 0 && r->i < r->n) {
         char *w = r->tok[r->i++].s;
-        char *v = sl_story_split(w, '=');
+        char *v = sl_scenario_split(w, '=');
         if (!v)
-            return sl_story_bad_word(r, w, "a word about what the job holds", holds_words);
+            return sl_scenario_bad_word(r, w, "a word about what the job holds", holds_words);
         if (strcmp(w, "in") == 0) {
-            rc = sl_story_name(r, v, "the name of a queue", &cq);
+            rc = sl_scenario_name(r, v, "the name of a queue", &cq);
         } else if (strcmp(w, "flavor") == 0) {
-            rc = sl_story_name(r, v, "the name of a flavor", &all);
+            rc = sl_scenario_name(r, v, "the name of a flavor", &all);
         } else if (strcmp(w, "reserved") == 0) {
-            rc = sl_story_point(r, v, "a time, as 90s", &reserved);
+            rc = sl_scenario_point(r, v, "a time, as 90s", &reserved);
             admitted = admitted ? reserved : 0;
         } else if (strcmp(w, "admitted") == 0) {
             if (strcmp(v, "no") == 0)
                 admitted = 0;
             else
-                rc = sl_story_point(r, v, "a time, as 90s, or no", &admitted);
+                rc = sl_scenario_point(r, v, "a time, as 90s, or no", &admitted);
         } else if (strcmp(w, "evicted") == 0) {
-            rc = sl_story_word(r, SL_VOCAB_EVICT, v, &evict);
+            rc = sl_scenario_word(r, SL_VOCAB_EVICT, v, &evict);
         } else {
             rc = holds_pair(r, j, w, v, flavors);
         }
@@ -367,7 +370,7 @@ int sl_story_holds(struct sl_reader *r) {
                                              .usage = usage,
                                              .n = ps->n_requests};
     }
-    struct sl_fact *f = sl_story_fact(r, SL_FACT_ADMISSION);
+    struct sl_fact *f = sl_scenario_fact(r, SL_FACT_ADMISSION);
     sl_vec_last(&r->steps).wl = j->name;
     f->admission.cq = cq;
     f->admission.podsets = pa;
@@ -381,33 +384,33 @@ int sl_story_holds(struct sl_reader *r) {
 
 /* ---- what happens to jobs ---- */
 
-static struct sl_fact *about(struct sl_reader *r, enum sl_fact_kind kind,
-                             const struct sl_said_job *j) {
-    struct sl_fact *f = sl_story_fact(r, kind);
+static struct sl_fact *about(struct sl_scenario_reader *r, enum sl_fact_kind kind,
+                             const struct sl_scenario_job *j) {
+    struct sl_fact *f = sl_scenario_fact(r, kind);
     sl_vec_last(&r->steps).wl = j->name;
     return f;
 }
 
 /* check JOB NAME=STATE ["message"] [after=60s] */
-static int read_check(struct sl_reader *r, const struct sl_said_job *j) {
+static int read_check(struct sl_scenario_reader *r, const struct sl_scenario_job *j) {
     const char *name, *message = "";
     int state;
     sl_span after = 0;
     char *w = r->i < r->n ? r->tok[r->i++].s : NULL;
-    char *v = w ? sl_story_split(w, '=') : NULL;
+    char *v = w ? sl_scenario_split(w, '=') : NULL;
     if (!v)
-        return sl_story_bad(r, w, "check=state");
-    int rc = sl_story_name(r, w, "the name of an admission check", &name);
+        return sl_scenario_bad(r, w, "check=state");
+    int rc = sl_scenario_name(r, w, "the name of an admission check", &name);
     if (rc >= 0)
-        rc = sl_story_word(r, SL_VOCAB_CHECK_STATE, v, &state);
+        rc = sl_scenario_word(r, SL_VOCAB_CHECK_STATE, v, &state);
     while (rc >= 0 && r->i < r->n) {
-        struct sl_tok *t = &r->tok[r->i++];
+        struct sl_scenario_token *t = &r->tok[r->i++];
         if (t->quoted)
             message = sl_arena_strdup(r->a, t->s);
         else if (strncmp(t->s, "after=", 6) == 0)
-            rc = sl_story_span(r, t->s + 6, "a time, as 60s", &after);
+            rc = sl_scenario_span(r, t->s + 6, "a time, as 60s", &after);
         else
-            return sl_story_bad(r, t->s, "\"a message\" or after=time");
+            return sl_scenario_bad(r, t->s, "\"a message\" or after=time");
     }
     if (rc < 0)
         return rc;
@@ -420,20 +423,20 @@ static int read_check(struct sl_reader *r, const struct sl_said_job *j) {
 }
 
 /* reclaim JOB PODSET=COUNT ... */
-static int read_reclaim(struct sl_reader *r, const struct sl_said_job *j) {
+static int read_reclaim(struct sl_scenario_reader *r, const struct sl_scenario_job *j) {
     int32_t *counts = sl_arena_alloc0(r->a, j->n_podsets, sizeof(*counts));
     if (r->i == r->n)
-        return sl_story_bad(r, NULL, "podset=count");
+        return sl_scenario_bad(r, NULL, "podset=count");
     while (r->i < r->n) {
         char *w = r->tok[r->i++].s;
-        char *v = sl_story_split(w, '=');
+        char *v = sl_scenario_split(w, '=');
         int64_t number = 0;
         uint32_t p = 0;
         while (p < j->n_podsets && strcmp(j->podsets[p].name, w) != 0)
             p++;
         if (!v || p == j->n_podsets)
-            return sl_story_bad(r, w, "podset=count, of a podset of this job");
-        int rc = sl_story_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
+            return sl_scenario_bad(r, w, "podset=count, of a podset of this job");
+        int rc = sl_scenario_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
         if (rc < 0)
             return rc;
         counts[p] = (int32_t)number;
@@ -444,17 +447,17 @@ static int read_reclaim(struct sl_reader *r, const struct sl_said_job *j) {
     return 0;
 }
 
-static int read_gate(struct sl_reader *r, struct sl_said_job *j) {
-    const char *by = sl_story_next(r);
+static int read_gate(struct sl_scenario_reader *r, struct sl_scenario_job *j) {
+    const char *by = sl_scenario_next(r);
     if (!by || *by == '\0')
-        return sl_story_bad(r, by, "what it is gated by");
+        return sl_scenario_bad(r, by, "what it is gated by");
     j->spec.gated_by = sl_arena_strdup(r->a, by);
-    say_job(r, j, false);
-    return sl_story_end(r);
+    report_job(r, j, false);
+    return sl_scenario_end(r);
 }
 
 /* A verb with a list of jobs. */
-static int each_job(struct sl_reader *r, const char *verb) {
+static int each_job(struct sl_scenario_reader *r, const char *verb) {
     static const struct {
         const char *verb;
         enum sl_fact_kind kind;
@@ -464,10 +467,10 @@ static int each_job(struct sl_reader *r, const char *verb) {
         {"ready", SL_FACT_PODS_READY}, {"unready", SL_FACT_PODS_READY},
     };
     if (r->i == r->n)
-        return sl_story_bad(r, NULL, "a job");
+        return sl_scenario_bad(r, NULL, "a job");
     while (r->i < r->n) {
-        struct sl_said_job *j = NULL;
-        int rc = sl_story_known_job(r, sl_story_next(r), &j);
+        struct sl_scenario_job *j = NULL;
+        int rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
         if (rc < 0)
             return rc;
         bool told = false;
@@ -486,16 +489,16 @@ static int each_job(struct sl_reader *r, const char *verb) {
             j->spec.gated_by = "";
         else
             j->spec.on_hold = verb[0] == 'h';
-        say_job(r, j, verb[0] == 'a');
+        report_job(r, j, verb[0] == 'a');
     }
     return 0;
 }
 
-int sl_story_job_verb(struct sl_reader *r, const char *verb, bool *ret_known) {
+int sl_scenario_job_verb(struct sl_scenario_reader *r, const char *verb, bool *ret_known) {
     static const char *const many[] = {"finish", "delete",  "release",  "admit-failed",
                                        "ready",  "unready", "activate", "deactivate",
                                        "ungate", "hold",    "unhold"};
-    struct sl_said_job *j = NULL;
+    struct sl_scenario_job *j = NULL;
     int rc;
 
     *ret_known = true;
@@ -506,7 +509,7 @@ int sl_story_job_verb(struct sl_reader *r, const char *verb, bool *ret_known) {
         strcmp(verb, "check") == 0 || strcmp(verb, "reclaim") == 0 || strcmp(verb, "gate") == 0;
     if (!*ret_known)
         return 0;
-    rc = sl_story_known_job(r, sl_story_next(r), &j);
+    rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
     if (rc < 0)
         return rc;
     return verb[0] == 'c'   ? read_check(r, j)

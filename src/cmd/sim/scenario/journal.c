@@ -33,15 +33,15 @@ static void on_cycle(void *ctx, sl_time now, const struct sl_effects *x, uint32_
         w->code = sl_journal_cycle(w->j, now, w->digest, &own, w->err);
 }
 
-int sl_story_run_journal(const struct sl_story *s, bool tell, struct sl_buf *out, const char *path,
-                         enum sl_story_end *ret, struct sl_err *err) {
+int sl_scenario_run_journal(const struct sl_scenario *s, bool verbose, struct sl_buf *out,
+                            const char *path, enum sl_scenario_end *ret, struct sl_err *err) {
     _cleanup_(sl_journal_freep) struct sl_journal *j = NULL;
     struct sl_journal_head head = {.source = s->file};
     int r = sl_journal_create(path, &head, &j, err);
     if (r < 0)
         return r;
     struct writer w = {.j = j, .digest = SL_WORLD_SEED, .err = err};
-    const struct sl_story_watch watch = {.ctx = &w, .fact = on_fact, .cycle = on_cycle};
-    *ret = sl_story_run(s, &watch, tell, out);
+    const struct sl_scenario_watch watch = {.ctx = &w, .fact = on_fact, .cycle = on_cycle};
+    *ret = sl_scenario_run(s, &watch, verbose, out);
     return w.code < 0 ? w.code : sl_journal_close(j, w.facts, w.cycles, w.digest, err);
 }

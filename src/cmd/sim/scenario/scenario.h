@@ -14,47 +14,47 @@
 #include "core/base/buf.h"
 #include "core/engine/engine.h"
 
-#define SL_STORY_MAX_BYTES (4u << 20) /* of one file */
-#define SL_STORY_MAX_LINE 4096u       /* bytes of a line */
-#define SL_STORY_MAX_LINES 50000u     /* of one file */
-#define SL_STORY_MAX_TOKENS 256u      /* tokens of a line */
-#define SL_STORY_MAX_OBJECTS 2000u    /* of one kind in one scenario */
-#define SL_STORY_MAX_CYCLES 5000u     /* of one scenario */
-#define SL_STORY_MAX_ROUNDS 64u       /* of one 'settle' */
-#define SL_STORY_OUT_BYTES (1u << 20) /* a sensible limit for the output of a run */
+#define SL_SCENARIO_MAX_BYTES (4u << 20) /* of one file */
+#define SL_SCENARIO_MAX_LINE 4096u       /* bytes of a line */
+#define SL_SCENARIO_MAX_LINES 50000u     /* of one file */
+#define SL_SCENARIO_MAX_TOKENS 256u      /* tokens of a line */
+#define SL_SCENARIO_MAX_OBJECTS 2000u    /* of one kind in one scenario */
+#define SL_SCENARIO_MAX_CYCLES 5000u     /* of one scenario */
+#define SL_SCENARIO_MAX_ROUNDS 64u       /* of one 'settle' */
+#define SL_SCENARIO_OUT_BYTES (1u << 20) /* a sensible limit for the output of a run */
 
 /* Scenario time 0s on the engine's clock: never 0, which means "none" there. */
-#define SL_STORY_EPOCH (INT64_C(1000000) * SL_SEC)
+#define SL_SCENARIO_EPOCH (INT64_C(1000000) * SL_SEC)
 
-struct sl_step;
+struct sl_scenario_step;
 
-struct sl_story {
+struct sl_scenario {
     const char *file, *title;
     uint32_t line;            /* of the title */
     const char *const *rules; /* "2.4.3" ... */
     uint32_t n_rules;
     const char *skip; /* why it is not run yet; NULL: it runs */
-    const struct sl_step *steps;
+    const struct sl_scenario_step *steps;
     uint32_t n_steps;
 };
 
 /* The scenarios of one file; owns all they point at. */
-struct sl_stories {
+struct sl_scenarios {
     struct sl_arena arena;
-    struct sl_story *v;
+    struct sl_scenario *v;
     uint32_t n;
 };
 
 /* On failure 'why' holds one line: "file:line: expected ..., found ...". */
-int sl_stories_read(const char *file, const char *text, size_t len, struct sl_stories **ret,
-                    struct sl_buf *why) _must_check_;
-void sl_stories_free(struct sl_stories *s);
-void sl_stories_freep(struct sl_stories **s);
+int sl_scenarios_read(const char *file, const char *text, size_t len, struct sl_scenarios **ret,
+                      struct sl_buf *why) _must_check_;
+void sl_scenarios_free(struct sl_scenarios *s);
+void sl_scenarios_freep(struct sl_scenarios **s);
 
-enum sl_story_end { SL_STORY_PASSED, SL_STORY_FAILED, SL_STORY_SKIPPED };
+enum sl_scenario_end { SL_SCENARIO_PASSED, SL_SCENARIO_FAILED, SL_SCENARIO_SKIPPED };
 
 /* What a run shows to its caller. Any of them may be NULL. */
-struct sl_story_watch {
+struct sl_scenario_watch {
     void *ctx;
     /* After the engine took a fact; podsets only with a workload. */
     void (*fact)(void *ctx, const struct sl_fact *f, const char *ns, const char *name,
@@ -63,12 +63,14 @@ struct sl_story_watch {
     void (*cycle)(void *ctx, sl_time now, const struct sl_effects *x, uint32_t from);
 };
 
-/* Runs one scenario. 'out' receives the messages of a failure; with 'tell' also every effect as it
- * happens. */
-enum sl_story_end sl_story_run(const struct sl_story *s, const struct sl_story_watch *watch,
-                               bool tell, struct sl_buf *out);
+/* Runs one scenario. 'out' receives the messages of a failure; with 'verbose' also every effect as
+ * it happens. */
+enum sl_scenario_end sl_scenario_run(const struct sl_scenario *s,
+                                     const struct sl_scenario_watch *watch, bool verbose,
+                                     struct sl_buf *out);
 /* The same, and writes the facts and decisions into a journal (cmd/sim/journal/journal.h). */
-int sl_story_run_journal(const struct sl_story *s, bool tell, struct sl_buf *out, const char *path,
-                         enum sl_story_end *ret, struct sl_err *err) _must_check_;
+int sl_scenario_run_journal(const struct sl_scenario *s, bool verbose, struct sl_buf *out,
+                            const char *path, enum sl_scenario_end *ret,
+                            struct sl_err *err) _must_check_;
 
 #endif

@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *sl_run_clock(sl_time t, char out[SL_SPAN_TEXT]) {
+const char *sl_scenario_run_clock(sl_time t, char out[SL_SPAN_TEXT]) {
     if (t == SL_TIME_NEVER)
         return "never";
     if (t == 0)
         return "none";
-    return sl_span_format(t - SL_STORY_EPOCH, out);
+    return sl_span_format(t - SL_SCENARIO_EPOCH, out);
 }
 
-void sl_seen_done(struct sl_seen_wl *w) {
+void sl_scenario_seen_done(struct sl_scenario_seen_wl *w) {
     for (uint32_t i = 0; i < SL_COND_COUNT; i++) {
         sl_freep(&w->cond[i].reason);
         sl_freep(&w->cond[i].message);
@@ -28,9 +28,9 @@ void sl_seen_done(struct sl_seen_wl *w) {
 
 /* ---- conditions ---- */
 
-static void set_cond(struct sl_run *run, struct sl_seen_wl *w, enum sl_cond type, bool status,
-                     const char *reason, const char *message) {
-    struct sl_seen_cond *c = &w->cond[type];
+static void set_cond(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w, enum sl_cond type,
+                     bool status, const char *reason, const char *message) {
+    struct sl_scenario_seen_cond *c = &w->cond[type];
     /* Admitted=False says that it no longer is; who never was has no such condition. */
     if (type == SL_COND_ADMITTED && !status && !c->present)
         return;
@@ -39,13 +39,14 @@ static void set_cond(struct sl_run *run, struct sl_seen_wl *w, enum sl_cond type
     char *r = sl_strdup(reason ? reason : ""), *m = sl_strdup(message ? message : "");
     sl_freep(&c->reason);
     sl_freep(&c->message);
-    *c = (struct sl_seen_cond){
+    *c = (struct sl_scenario_seen_cond){
         .present = true, .status = status, .reason = r, .message = m, .at = c->at};
 }
 
 /* A new reservation ends what the last eviction said. */
-static void reset_cond(struct sl_run *run, struct sl_seen_wl *w, enum sl_cond type) {
-    struct sl_seen_cond *c = &w->cond[type];
+static void reset_cond(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w,
+                       enum sl_cond type) {
+    struct sl_scenario_seen_cond *c = &w->cond[type];
     if (!c->present || !c->status)
         return;
     sl_buf_clear(&run->text);
@@ -53,31 +54,32 @@ static void reset_cond(struct sl_run *run, struct sl_seen_wl *w, enum sl_cond ty
     set_cond(run, w, type, false, "QuotaReserved", sl_buf_str(&run->text));
 }
 
-static void note_checks(struct sl_seen_wl *w, const struct sl_effect *x) {
+static void note_checks(struct sl_scenario_seen_wl *w, const struct sl_effect *x) {
     for (uint32_t i = 0; i < w->n_checks; i++)
         sl_freep(&w->checks[i].name);
     w->n_checks = 0;
     for (uint32_t i = 0; i < x->checks.n && i < SL_LEN(w->checks); i++)
-        w->checks[w->n_checks++] = (struct sl_seen_check){.name = sl_strdup(x->checks.v[i].name),
-                                                          .state = x->checks.v[i].state,
-                                                          .retries = x->checks.v[i].retries};
+        w->checks[w->n_checks++] =
+            (struct sl_scenario_seen_check){.name = sl_strdup(x->checks.v[i].name),
+                                            .state = x->checks.v[i].state,
+                                            .retries = x->checks.v[i].retries};
 }
 
-static void note_replaced(struct sl_run *run, const struct sl_seen_wl *by,
+static void note_replaced(struct sl_scenario_run *run, const struct sl_scenario_seen_wl *by,
                           const struct sl_effect *x) {
-    struct sl_seen_wl *w = sl_run_wl_by_id(run, x->reserve.replaced);
+    struct sl_scenario_seen_wl *w = sl_scenario_run_wl_by_id(run, x->reserve.replaced);
     if (!w)
         return;
     const struct sl_workload_spec *s = &by->step->fact->workload;
     sl_buf_clear(&run->text);
-    sl_replaced_message(&run->text, s->uid, s->job_uid);
+    sl_effect_replaced_message(&run->text, s->uid, s->job_uid);
     set_cond(run, w, SL_COND_FINISHED, true, "WorkloadSliceReplaced", sl_buf_str(&run->text));
 }
 
-void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
+void sl_scenario_run_note(struct sl_scenario_run *run, const struct sl_effect *x) {
     struct sl_condition cond[SL_EFFECT_MAX_CONDITIONS];
-    struct sl_seen_wl *w = sl_run_wl_by_id(run, x->wl);
-    struct sl_seen_wl *by;
+    struct sl_scenario_seen_wl *w = sl_scenario_run_wl_by_id(run, x->wl);
+    struct sl_scenario_seen_wl *by;
 
     if (!w)
         return;
@@ -94,10 +96,10 @@ void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
         note_replaced(run, w, x);
         break;
     case SL_EFFECT_EVICT:
-        by = sl_run_wl_by_id(run, x->evict.by);
+        by = sl_scenario_run_wl_by_id(run, x->evict.by);
         w->evict = x->evict.reason;
         w->cause = x->evict.cause;
-        w->by = by ? by->name : (struct sl_wl_name){0};
+        w->by = by ? by->name : (struct sl_scenario_wl_name){0};
         break;
     case SL_EFFECT_CHECKS:
         note_checks(w, x);
@@ -113,14 +115,14 @@ void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
 
 /* ---- in words ---- */
 
-static const char *phase_word(const struct sl_wl_view *v) {
+static const char *phase_word(const struct sl_engine_wl_view *v) {
     static const char *const words[] = {"gone",     "blocked",  "in the heap", "asleep",
                                         "reserved", "admitted", "finished"};
     return (unsigned)v->phase < SL_LEN(words) ? words[v->phase] : "?";
 }
 
-void sl_run_say_wl(struct sl_run *run, struct sl_seen_wl *w) {
-    struct sl_wl_view v;
+void sl_scenario_run_print_wl(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w) {
+    struct sl_engine_wl_view v;
     if (!sl_engine_workload(run->e, w->id, &v)) {
         sl_buf_printf(run->out, "%s is gone", w->name.name);
         return;
@@ -131,7 +133,7 @@ void sl_run_say_wl(struct sl_run *run, struct sl_seen_wl *w) {
     if (v.requeues || v.requeue_at) {
         char text[SL_SPAN_TEXT];
         sl_buf_printf(run->out, ", requeued %d times, not before %s", v.requeues,
-                      sl_run_clock(v.requeue_at, text));
+                      sl_scenario_run_clock(v.requeue_at, text));
     }
     sl_buf_puts(run->out, ")");
     for (int i = 0; i < SL_COND_COUNT; i++)
@@ -141,7 +143,7 @@ void sl_run_say_wl(struct sl_run *run, struct sl_seen_wl *w) {
                           w->cond[i].message);
 }
 
-static void say_assignment(struct sl_run *run, const struct sl_effect *x) {
+static void report_assignment(struct sl_scenario_run *run, const struct sl_effect *x) {
     for (uint32_t p = 0; p < x->reserve.n; p++) {
         const struct sl_podset_assignment *a = &x->reserve.podsets[p];
         sl_buf_printf(run->out, "%s %s x%d", p ? ";" : ":", a->name, a->count);
@@ -155,23 +157,24 @@ static void say_assignment(struct sl_run *run, const struct sl_effect *x) {
         sl_buf_printf(run->out, " (borrows from level %u)", x->reserve.borrow);
 }
 
-void sl_run_say_effect(struct sl_run *run, const struct sl_effect *x, sl_time at) {
+void sl_scenario_run_print_effect(struct sl_scenario_run *run, const struct sl_effect *x,
+                                  sl_time at) {
     struct sl_condition cond[SL_EFFECT_MAX_CONDITIONS];
     char text[SL_SPAN_TEXT];
-    const struct sl_seen_wl *by;
+    const struct sl_scenario_seen_wl *by;
 
-    sl_buf_printf(run->out, "        %s  %s %s", sl_run_clock(at, text), sl_effect_name(x->kind),
-                  x->name ? x->name : "");
+    sl_buf_printf(run->out, "        %s  %s %s", sl_scenario_run_clock(at, text),
+                  sl_effect_name(x->kind), x->name ? x->name : "");
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
         sl_buf_printf(run->out, " in %s%s", x->cq, x->reserve.admitted ? ", admitted" : "");
-        by = sl_run_wl_by_id(run, x->reserve.replaced);
+        by = sl_scenario_run_wl_by_id(run, x->reserve.replaced);
         if (by)
             sl_buf_printf(run->out, ", in place of %s", by->name.name);
-        say_assignment(run, x);
+        report_assignment(run, x);
         break;
     case SL_EFFECT_EVICT:
-        by = sl_run_wl_by_id(run, x->evict.by);
+        by = sl_scenario_run_wl_by_id(run, x->evict.by);
         sl_buf_printf(run->out, " %s %s%s%s", sl_word(SL_VOCAB_EVICT, (int)x->evict.reason),
                       x->evict.cause ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "",
                       by ? " by " : "", by ? by->name.name : "");
@@ -181,7 +184,7 @@ void sl_run_say_effect(struct sl_run *run, const struct sl_effect *x, sl_time at
         break;
     case SL_EFFECT_BACKOFF:
         sl_buf_printf(run->out, " count %d, not before %s", x->backoff.count,
-                      sl_run_clock(x->backoff.at, text));
+                      sl_scenario_run_clock(x->backoff.at, text));
         break;
     case SL_EFFECT_DEACTIVATE:
         sl_buf_printf(run->out, " %s", sl_word(SL_VOCAB_CAUSE, (int)x->deactivate.cause));
@@ -206,8 +209,8 @@ void sl_run_say_effect(struct sl_run *run, const struct sl_effect *x, sl_time at
     sl_buf_putc(run->out, '\n');
 }
 
-void sl_run_say_since(struct sl_run *run) {
-    if (run->tell)
+void sl_scenario_run_print_since(struct sl_scenario_run *run) {
+    if (run->verbose)
         return; /* all of it stands above already */
     sl_buf_puts(run->out, run->effects.v.n ? "    since the last expectation:\n"
                                            : "    nothing happened since the last expectation\n");
@@ -216,6 +219,6 @@ void sl_run_say_since(struct sl_run *run) {
             sl_buf_printf(run->out, "        ... and %u more\n", run->effects.v.n - i);
             break;
         }
-        sl_run_say_effect(run, &run->effects.v.v[i], run->when.v[i]);
+        sl_scenario_run_print_effect(run, &run->effects.v.v[i], run->when.v[i]);
     }
 }

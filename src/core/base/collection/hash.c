@@ -95,8 +95,8 @@ uint64_t sl_hash_bytes(uint64_t seed, const void *p, size_t n) {
     struct sip s = seed ? sip_seeded(seed) : after_seed_0;
 
     for (; n >= 8; n -= 8, at += 8)
-        sip_block(&s, sl_load_le64(at));
-    sip_block(&s, len << 56 | sl_load_tail(at, n));
+        sip_block(&s, base_load_le64(at));
+    sip_block(&s, len << 56 | base_load_tail(at, n));
     return sip_end(&s);
 }
 
@@ -111,8 +111,8 @@ uint64_t sl_digest_bytes(uint64_t seed, const void *p, size_t n) {
     uint64_t h = sl_digest_u64(seed, n);
 
     for (; n >= 8; n -= 8, s += 8)
-        h = sl_digest_u64(h, sl_load_le64(s));
-    return n ? sl_digest_u64(h, sl_load_tail(s, n)) : h;
+        h = sl_digest_u64(h, base_load_le64(s));
+    return n ? sl_digest_u64(h, base_load_tail(s, n)) : h;
 }
 
 uint64_t sl_digest_str(uint64_t seed, const char *s) {

@@ -31,9 +31,9 @@ static char *keep(const char *s, size_t n) {
  * kept ends within the word in which it differs, so nothing is read beyond it. */
 static bool is(const char *kept, const char *s, size_t n) {
     for (; n >= 8; n -= 8, s += 8, kept += 8)
-        if (sl_load_le64(kept) != sl_load_le64(s))
+        if (base_load_le64(kept) != base_load_le64(s))
             return false;
-    return sl_load_le64(kept) == sl_load_tail(s, n);
+    return base_load_le64(kept) == base_load_tail(s, n);
 }
 
 void sl_syms_init(struct sl_syms *t) {

@@ -9,7 +9,7 @@
 
 #define MAX_WORKLOADS (UINT32_C(1) << 26)
 
-int check_name(const char *kind, const char *name, struct sl_err *err) {
+int eng_check_name(const char *kind, const char *name, struct sl_err *err) {
     if (!name || !*name)
         return sl_err_set(err, SL_EINVAL, "a %s needs a name", kind);
     if (strnlen(name, SL_MAX_NAME + 1) > SL_MAX_NAME)
@@ -24,51 +24,51 @@ static uint64_t wl_hash(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
 }
 
-uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name) {
+uint32_t eng_wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name) {
     uint32_t c;
     uint64_t h = wl_hash(ns, name);
     for (uint32_t i = sl_map_first(&e->wl_map, h, &c); i != SL_MAP_NONE;
          i = sl_map_next(&e->wl_map, h, &c))
-        if (e->wls.v[i].ns == ns && strcmp(wl_name(&e->wls.v[i]), name) == 0)
+        if (e->wls.v[i].ns == ns && strcmp(eng_wl_name(&e->wls.v[i]), name) == 0)
             return i;
-    return NONE;
+    return ENG_NONE;
 }
 
 sl_wl_id sl_engine_find(const struct sl_engine *e, const char *ns, const char *name) {
     sl_sym y = sl_sym_find(&e->syms, ns);
-    uint32_t i = y == SL_MAP_NONE ? NONE : wl_lookup(e, y, name);
-    return i == NONE ? SL_WL_NONE : wl_id(e, i);
+    uint32_t i = y == SL_MAP_NONE ? ENG_NONE : eng_wl_lookup(e, y, name);
+    return i == ENG_NONE ? SL_WL_NONE : eng_wl_id(e, i);
 }
 
-uint32_t wl_resolve(const struct sl_engine *e, sl_wl_id id) {
+uint32_t eng_wl_resolve(const struct sl_engine *e, sl_wl_id id) {
     uint32_t i = (uint32_t)id.v - 1;
     if (!(uint32_t)id.v || i >= e->wls.n || e->wls.v[i].phase == WL_FREE ||
         e->wls.v[i].gen != id.v >> 32)
-        return NONE;
+        return ENG_NONE;
     return i;
 }
 
 /* ---- a workload and what it says ---- */
 
-static struct tree *tree_of(struct sl_engine *e, const struct wl *w) {
+static struct eng_tree *tree_of(struct sl_engine *e, const struct eng_wl *w) {
     uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
-    if (cq == NONE || cq_node(e, &e->cqs.v[cq])->tree == NONE)
+    if (cq == ENG_NONE || eng_cq_node(e, &e->cqs.v[cq])->tree == ENG_NONE)
         return NULL; /* a tree that is not built yet has nothing to forget and nobody to ask */
-    return cq_tree(e, &e->cqs.v[cq]);
+    return eng_cq_tree(e, &e->cqs.v[cq]);
 }
 
 /* Something outside changed in the workload's tree: sleepers may be asked, preemption starts anew.
  */
-static void outside_event(struct sl_engine *e, const struct wl *w, bool ask_sleepers) {
-    struct tree *t = tree_of(e, w);
+static void outside_event(struct sl_engine *e, const struct eng_wl *w, bool ask_sleepers) {
+    struct eng_tree *t = tree_of(e, w);
     if (!t)
         return;
-    tree_epoch(e, t);
+    eng_tree_epoch(e, t);
     if (!ask_sleepers)
         return;
     t->freed = true;
     t->version++;
-    tree_mark(e, t);
+    eng_tree_mark_dirty(e, t);
 }
 
 static uint64_t uid_prefix(const char *uid) {
@@ -81,10 +81,10 @@ static uint64_t uid_prefix(const char *uid) {
 
 static int check_workload(const struct sl_engine *e, const struct sl_workload_spec *s,
                           struct sl_err *err) {
-    int r = check_name("workload", s->name, err);
+    int r = eng_check_name("workload", s->name, err);
     if (r < 0)
         return r;
-    r = check_name("workload's namespace", s->ns, err);
+    r = eng_check_name("workload's namespace", s->ns, err);
     if (r < 0)
         return r;
     if (s->queue && strnlen(s->queue, SL_MAX_NAME + 1) > SL_MAX_NAME)
@@ -104,14 +104,14 @@ static int check_workload(const struct sl_engine *e, const struct sl_workload_sp
 }
 
 static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_spec *s) {
-    struct wl *w = &e->wls.v[i];
+    struct eng_wl *w = &e->wls.v[i];
     w->inactive = s->inactive;
     w->on_hold = s->on_hold;
     w->gated = s->gated_by && *s->gated_by;
     w->spares = s->preemption_gated;
     if (w->gated || s->max_exec_s || (s->invalid && *s->invalid) || (s->replaces && *s->replaces))
-        (void)wl_more(e, i);
-    struct more *m = w->more;
+        (void)eng_wl_extra(e, i);
+    struct eng_wl_extra *m = w->extra;
     if (!m)
         return;
     m->max_exec_s = s->max_exec_s;
@@ -127,37 +127,37 @@ static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_
         m->replaces = sl_strdup(s->replaces);
 }
 
-static bool needs_a_look(const struct sl_engine *e, const struct wl *w) {
-    const struct lq *l = &e->lqs.v[w->lq];
-    return w->gated || !l->live || !e->cqs.v[l->cq].active || e->cqs.v[l->cq].checks.n || w->more;
+static bool needs_a_look(const struct sl_engine *e, const struct eng_wl *w) {
+    const struct eng_lq *l = &e->lqs.v[w->lq];
+    return w->gated || !l->live || !e->cqs.v[l->cq].active || e->cqs.v[l->cq].checks.n || w->extra;
 }
 
 static uint32_t wl_create(struct sl_engine *e, const struct sl_workload_spec *s, sl_sym ns) {
     uint32_t i = e->free_wls.n ? sl_vec_pop(&e->free_wls) : e->wls.n;
     if (i == e->wls.n)
-        *sl_vec_push(&e->wls) = (struct wl){.gen = 1};
-    struct wl *w = &e->wls.v[i];
+        *sl_vec_push(&e->wls) = (struct eng_wl){.gen = 1};
+    struct eng_wl *w = &e->wls.v[i];
     const char *uid = s->uid ? s->uid : "", *job = s->job_uid ? s->job_uid : "";
     size_t name_len = strlen(s->name) + 1, uid_len = strlen(uid) + 1, job_len = strlen(job) + 1;
     char *text = sl_alloc(name_len + uid_len + job_len);
     memcpy(text, s->name, name_len);
     memcpy(text + name_len, uid, uid_len);
     memcpy(text + name_len + uid_len, job, job_len);
-    *w = (struct wl){.gen = w->gen,
-                     .due = w->due,
-                     .phase = WL_OUTSIDE,
-                     .shape = s->shape.v - 1,
-                     .lq = lq_get(e, ns, sl_sym_put(&e->syms, s->queue)),
-                     .class = NONE,
-                     .priority = s->priority,
-                     .boost = s->boost,
-                     .ns = ns,
-                     .created = s->created,
-                     .tie = uid_prefix(uid),
-                     .text = text,
-                     .uid_off = (uint16_t)name_len,
-                     .job_uid_off = (uint16_t)(name_len + uid_len)};
-    shape_ref(e, w->shape);
+    *w = (struct eng_wl){.gen = w->gen,
+                         .due = w->due,
+                         .phase = WL_OUTSIDE,
+                         .shape = s->shape.v - 1,
+                         .lq = eng_lq_get(e, ns, sl_sym_put(&e->syms, s->queue)),
+                         .class = ENG_NONE,
+                         .priority = s->priority,
+                         .boost = s->boost,
+                         .ns = ns,
+                         .created = s->created,
+                         .tie = uid_prefix(uid),
+                         .text = text,
+                         .uid_off = (uint16_t)name_len,
+                         .job_uid_off = (uint16_t)(name_len + uid_len)};
+    eng_shape_ref(e, w->shape);
     e->lqs.v[w->lq].n_refs++;
     sl_map_add(&e->wl_map, wl_hash(ns, s->name), i);
     set_flags(e, i, s);
@@ -165,13 +165,13 @@ static uint32_t wl_create(struct sl_engine *e, const struct sl_workload_spec *s,
 }
 
 static void move_shape(struct sl_engine *e, uint32_t i, uint32_t shape) {
-    struct wl *w = &e->wls.v[i];
-    shape_ref(e, shape);
-    shape_unref(e, w->shape);
+    struct eng_wl *w = &e->wls.v[i];
+    eng_shape_ref(e, shape);
+    eng_shape_unref(e, w->shape);
     w->shape = shape;
 }
 
-static bool same_podset_names(const struct shape *a, const struct shape *b) {
+static bool same_podset_names(const struct eng_shape *a, const struct eng_shape *b) {
     bool same = a->n == b->n;
     for (uint32_t p = 0; same && p < a->n; p++)
         same = strcmp(a->podsets[p].name, b->podsets[p].name) == 0;
@@ -189,19 +189,19 @@ static int shape_without(struct sl_engine *e, uint32_t full, const int32_t *gone
         if (v[k].min_count > v[k].count)
             v[k].min_count = v[k].count;
     }
-    return shape_intern(e, v, n, ret, err);
+    return eng_shape_intern(e, v, n, ret, err);
 }
 
 /* What a workload asks for changes while it holds quota: it keeps its flavors, holds no more pods
  * than it asks for now, and asks for the new ones should it come back. */
 static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t shape) {
-    struct wl *w = &e->wls.v[i];
-    struct more *m = w->more;
+    struct eng_wl *w = &e->wls.v[i];
+    struct eng_wl_extra *m = w->extra;
     if (shape == full || !same_podset_names(&e->shapes.v[full], &e->shapes.v[shape]))
         return;
-    settle(e);
+    eng_refresh(e);
     outside_event(e, w, true);
-    if (m && m->full_shape != NONE) {
+    if (m && m->full_shape != ENG_NONE) {
         int32_t gone[SL_MAX_PODSETS];
         uint32_t left;
         /* Fewer are asked for: the pods that still run count, of those that ended fewer do. */
@@ -212,35 +212,35 @@ static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t 
             gone[p] -= fewer < 0 ? 0 : fewer < gone[p] ? fewer : gone[p];
         }
         sl_assert(shape_without(e, shape, gone, &left, NULL) == SL_OK); /* fewer of the same */
-        shape_ref(e, shape);
-        shape_unref(e, full);
+        eng_shape_ref(e, shape);
+        eng_shape_unref(e, full);
         m->full_shape = shape;
         move_shape(e, i, left);
-        shape_unref(e, left);
+        eng_shape_unref(e, left);
     } else {
         move_shape(e, i, shape);
     }
-    wl_shrink(e, i);
+    eng_wl_shrink(e, i);
 }
 
 static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_spec *s) {
-    struct wl *w = &e->wls.v[i];
+    struct eng_wl *w = &e->wls.v[i];
     if (w->phase == WL_FINISHED)
         return;
-    bool holds = wl_holds_quota(w), was_eligible = wl_eligible(w);
-    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED, sticky = wl_sticky(e, i);
-    int64_t before = wl_priority(e, w);
-    uint32_t lq = lq_get(e, w->ns, sl_sym_put(&e->syms, s->queue));
+    bool holds = eng_wl_holds_quota(w), was_eligible = eng_wl_eligible(w);
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED, sticky = eng_wl_sticky(e, i);
+    int64_t before = eng_wl_priority(e, w);
+    uint32_t lq = eng_lq_get(e, w->ns, sl_sym_put(&e->syms, s->queue));
     uint32_t shape = s->shape.v - 1;
-    uint32_t full = w->more && w->more->full_shape != NONE ? w->more->full_shape : w->shape;
+    uint32_t full = w->extra && w->extra->full_shape != ENG_NONE ? w->extra->full_shape : w->shape;
     bool moved = !holds && (lq != w->lq || shape != full);
-    struct wl after = *w;
+    struct eng_wl after = *w;
     after.priority = s->priority;
     after.boost = s->boost;
-    bool priority = wl_priority(e, &after) != before; /* a boost counts only with its gate */
+    bool priority = eng_wl_priority(e, &after) != before; /* a boost counts only with its gate */
     bool ended = s->inactive && !w->inactive;
     bool regrouped = s->preemption_gated != w->spares ||
-                     strcmp(w->more && w->more->replaces ? w->more->replaces : "",
+                     strcmp(w->extra && w->extra->replaces ? w->extra->replaces : "",
                             s->replaces ? s->replaces : "") != 0;
     bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold || regrouped ||
                  (s->gated_by && *s->gated_by) != w->gated;
@@ -249,23 +249,23 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
         wl_rescale(e, i, full, shape);
     if (moved || priority || flags) {
         outside_event(e, w, (holds && priority) || ended);
-        if (w->more) {
-            sl_vec_clear(&w->more->resume);
-            w->more->until_event = false;
+        if (w->extra) {
+            sl_vec_clear(&w->extra->resume);
+            w->extra->until_event = false;
             if (waiting) { /* before 'alone' changes, which decides in which line it is found */
-                wl_dequeue(e, i);
-                w->more->alone = false;
+                eng_wl_dequeue(e, i);
+                w->extra->alone = false;
             }
         }
     }
-    if (waiting && (moved || priority || regrouped || !wl_eligible(w)))
-        wl_dequeue(e, i);
+    if (waiting && (moved || priority || regrouped || !eng_wl_eligible(w)))
+        eng_wl_dequeue(e, i);
     w->priority = s->priority;
     w->boost = s->boost;
     if (holds && priority) {
-        struct cq *q = &e->cqs.v[w->admission->cq];
-        prio_add(q, before, -1);
-        prio_add(q, wl_priority(e, w), 1);
+        struct eng_cq *q = &e->cqs.v[w->admission->cq];
+        eng_prio_add(q, before, -1);
+        eng_prio_add(q, eng_wl_priority(e, w), 1);
         q->alloc_gen++;
     }
     if (moved) {
@@ -275,21 +275,21 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
         e->lqs.v[old].n_refs--;
         if (shape != full) {
             move_shape(e, i, shape);
-            if (w->more && w->more->full_shape != NONE) {
-                shape_unref(e, w->more->full_shape);
-                w->more->full_shape = NONE;
+            if (w->extra && w->extra->full_shape != ENG_NONE) {
+                eng_shape_unref(e, w->extra->full_shape);
+                w->extra->full_shape = ENG_NONE;
             }
         }
-        lq_drop_if_unused(e, old);
+        eng_lq_drop_if_unused(e, old);
     } else {
-        lq_drop_if_unused(e, lq);
+        eng_lq_drop_if_unused(e, lq);
     }
-    if (w->phase == WL_OUTSIDE && wl_eligible(w))
-        wl_enqueue_again(e, i, sticky && !moved);
+    if (w->phase == WL_OUTSIDE && eng_wl_eligible(w))
+        eng_wl_enqueue_again(e, i, sticky && !moved);
     if (flags || moved || !was_eligible || needs_a_look(e, w))
-        wl_due(e, i);
+        eng_wl_due(e, i);
     if (holds)
-        wl_timer(e, i);
+        eng_wl_timer(e, i);
 }
 
 static int apply_workload(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
@@ -298,22 +298,22 @@ static int apply_workload(struct sl_engine *e, const struct sl_fact *f, struct s
     if (r < 0)
         return r;
     sl_sym ns = sl_sym_put(&e->syms, s->ns);
-    uint32_t i = wl_lookup(e, ns, s->name);
-    if (i != NONE && s->uid && *s->uid && strcmp(wl_uid(&e->wls.v[i]), s->uid) != 0)
+    uint32_t i = eng_wl_lookup(e, ns, s->name);
+    if (i != ENG_NONE && s->uid && *s->uid && strcmp(eng_wl_uid(&e->wls.v[i]), s->uid) != 0)
         return sl_err_set(err, SL_ESTALE, "workload %s/%s exists with another uid", s->ns, s->name);
-    if (i != NONE) {
+    if (i != ENG_NONE) {
         wl_update(e, i, s);
         return SL_OK;
     }
     if (e->wls.n - e->free_wls.n >= MAX_WORKLOADS)
         return sl_err_set(err, SL_ELIMIT, "more than %u workloads", MAX_WORKLOADS);
     i = wl_create(e, s, ns);
-    struct wl *w = &e->wls.v[i];
+    struct eng_wl *w = &e->wls.v[i];
     outside_event(e, w, false);
-    if (wl_eligible(w))
-        wl_enqueue(e, i);
+    if (eng_wl_eligible(w))
+        eng_wl_enqueue(e, i);
     if (needs_a_look(e, &e->wls.v[i]))
-        wl_due(e, i);
+        eng_wl_due(e, i);
     return SL_OK;
 }
 
@@ -321,73 +321,73 @@ static int apply_workload(struct sl_engine *e, const struct sl_fact *f, struct s
 
 static int apply_wl_gone(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
-    uint32_t slice = slice_taken(e, i);
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
+    uint32_t slice = eng_slice_taken(e, i);
     outside_event(e, w, true);
-    sl_map_del(&e->wl_map, wl_hash(w->ns, wl_name(w)), i);
-    wl_destroy(e, i);
-    slice_return(e, slice);
+    sl_map_del(&e->wl_map, wl_hash(w->ns, eng_wl_name(w)), i);
+    eng_wl_destroy(e, i);
+    eng_slice_return(e, slice);
     return SL_OK;
 }
 
 static int apply_finished(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
-    slice_ended(e, i);
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
+    eng_slice_ended(e, i);
     if (w->phase == WL_FINISHED)
         return SL_OK;
     outside_event(e, w, true);
-    if (wl_holds_quota(w))
-        wl_give_back(e, i);
-    wl_dequeue(e, i);
+    if (eng_wl_holds_quota(w))
+        eng_wl_release_quota(e, i);
+    eng_wl_dequeue(e, i);
     w->phase = WL_FINISHED;
-    if (w->more)
+    if (w->extra)
         sl_heap_remove(&e->timers, i);
     return SL_OK;
 }
 
 static int apply_released(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
-    uint32_t i = wl_resolve(e, f->wl);
-    if (!wl_holds_quota(&e->wls.v[i]))
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    if (!eng_wl_holds_quota(&e->wls.v[i]))
         return SL_OK;
-    uint32_t slice = slice_taken(e, i);
-    wl_released(e, i);
-    slice_return(e, slice);
-    if (f->told && e->wls.v[i].more)
-        e->wls.v[i].more->released = false;
+    uint32_t slice = eng_slice_taken(e, i);
+    eng_wl_released(e, i);
+    eng_slice_return(e, slice);
+    if (f->already_written && e->wls.v[i].extra)
+        e->wls.v[i].extra->released = false;
     return SL_OK;
 }
 
 static int apply_admit_failed(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
-    if (!wl_holds_quota(w))
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
+    if (!eng_wl_holds_quota(w))
         return SL_OK;
     outside_event(e, w, false);
-    struct tree *t = tree_of(e, w);
+    struct eng_tree *t = tree_of(e, w);
     bool freed = t->freed;
-    uint32_t slice = slice_taken(e, i);
-    wl_give_back(e, i);
+    uint32_t slice = eng_slice_taken(e, i);
+    eng_wl_release_quota(e, i);
     t->freed = freed; /* a write that failed wakes nobody else */
-    slice_return(e, slice);
-    if (wl_eligible(w))
-        wl_enqueue(e, i);
+    eng_slice_return(e, slice);
+    if (eng_wl_eligible(w))
+        eng_wl_enqueue(e, i);
     if (w->phase == WL_WAITING && e->lqs.v[w->lq].live)
-        class_wake(e, w->class); /* but this one is tried again at once */
+        eng_class_wake(e, w->class); /* but this one is tried again at once */
     return SL_OK;
 }
 
 static int apply_ready(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
-    if (!wl_holds_quota(w))
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
+    if (!eng_wl_holds_quota(w))
         return SL_OK;
-    struct more *m = wl_more(e, i);
+    struct eng_wl_extra *m = eng_wl_extra(e, i);
     if (m->ready == f->ready)
         return SL_OK;
     e->n_not_ready += f->ready ? UINT32_MAX : 1;
@@ -396,19 +396,19 @@ static int apply_ready(struct sl_engine *e, const struct sl_fact *f, struct sl_e
         m->was_ready = true;
     else
         m->unready_at = f->at;
-    wl_timer(e, i);
+    eng_wl_timer(e, i);
     return SL_OK;
 }
 
 static int apply_check_state(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
-    uint32_t i = wl_resolve(e, f->wl);
+    uint32_t i = eng_wl_resolve(e, f->wl);
     const char *name = f->check_state.name;
-    int r = check_name("AdmissionCheck", name, err);
+    int r = eng_check_name("AdmissionCheck", name, err);
     if (r < 0)
         return r;
-    struct more *m = wl_more(e, i);
+    struct eng_wl_extra *m = eng_wl_extra(e, i);
     sl_sym y = sl_sym_put(&e->syms, name);
-    struct check_now *c = NULL;
+    struct eng_wl_check *c = NULL;
     for (uint32_t k = 0; k < m->checks.n; k++)
         if (m->checks.v[k].name == y)
             c = &m->checks.v[k];
@@ -417,7 +417,7 @@ static int apply_check_state(struct sl_engine *e, const struct sl_fact *f, struc
             return sl_err_set(err, SL_ELIMIT, "a workload has at most %d admission checks",
                               SL_MAX_CHECKS);
         c = sl_vec_push(&m->checks);
-        *c = (struct check_now){.name = y, .at = f->at};
+        *c = (struct eng_wl_check){.name = y, .at = f->at};
     }
     if (c->state != f->check_state.state)
         c->at = f->at;
@@ -428,89 +428,89 @@ static int apply_check_state(struct sl_engine *e, const struct sl_fact *f, struc
     outside_event(e, &e->wls.v[i], false);
     if (m->until_event && e->wls.v[i].phase == WL_PARKED) {
         m->until_event = false;
-        wl_requeue(e, i);
+        eng_wl_requeue(e, i);
     }
-    wl_due(e, i);
+    eng_wl_due(e, i);
     return SL_OK;
 }
 
 static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
-    if (!gate(e, SL_GATE_RECLAIMABLE_PODS) || w->phase == WL_FINISHED)
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
+    if (!eng_gate_on(e, SL_GATE_RECLAIMABLE_PODS) || w->phase == WL_FINISHED)
         return SL_OK;
-    uint32_t full = w->more && w->more->full_shape != NONE ? w->more->full_shape : w->shape;
+    uint32_t full = w->extra && w->extra->full_shape != ENG_NONE ? w->extra->full_shape : w->shape;
     uint32_t n = e->shapes.v[full].n;
     if (f->reclaimable.n != n)
         return sl_err_set(err, SL_EINVAL, "workload %s has %u podsets, got counts for %u",
-                          wl_name(w), n, f->reclaimable.n);
+                          eng_wl_name(w), n, f->reclaimable.n);
     uint32_t shape;
     int r = shape_without(e, full, f->reclaimable.counts, &shape, err);
     if (r < 0)
         return r;
-    outside_event(e, w, wl_holds_quota(w));
-    struct more *m = wl_more(e, i);
-    if (m->full_shape == NONE) {
+    outside_event(e, w, eng_wl_holds_quota(w));
+    struct eng_wl_extra *m = eng_wl_extra(e, i);
+    if (m->full_shape == ENG_NONE) {
         m->full_shape = w->shape;
-        shape_ref(e, w->shape);
+        eng_shape_ref(e, w->shape);
     }
-    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED, sticky = wl_sticky(e, i);
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED, sticky = eng_wl_sticky(e, i);
     if (waiting)
-        wl_dequeue(e, i);
+        eng_wl_dequeue(e, i);
     move_shape(e, i, shape);
-    shape_unref(e, shape);
+    eng_shape_unref(e, shape);
     m->until_event = m->alone = false; /* it asks for something else now */
     if (waiting)
-        wl_enqueue_again(e, i, sticky);
-    else if (wl_holds_quota(w))
-        wl_shrink(e, i);
+        eng_wl_enqueue_again(e, i, sticky);
+    else if (eng_wl_holds_quota(w))
+        eng_wl_shrink(e, i);
     return SL_OK;
 }
 
 /* How far a reservation has come: a step forward is taken, a repetition changes nothing. */
 static void admission_moves_on(struct sl_engine *e, uint32_t i, const struct sl_fact *f) {
-    struct wl *w = &e->wls.v[i];
+    struct eng_wl *w = &e->wls.v[i];
     if (f->admission.admitted_at && w->phase == WL_RESERVED) {
-        wl_admitted(e, i);
+        eng_wl_admitted(e, i);
         w->admitted_at = f->admission.admitted_at;
-        wl_timer(e, i);
+        eng_wl_timer(e, i);
     }
     if (f->admission.evicted && !w->evicting) {
-        struct more *m = wl_more(e, i);
+        struct eng_wl_extra *m = eng_wl_extra(e, i);
         w->evicting = true;
         m->evict = m->order_evict = f->admission.reason;
         m->order_evict_at = f->at;
-        wl_timer(e, i);
+        eng_wl_timer(e, i);
     }
-    wl_due(e, i);
+    eng_wl_due(e, i);
 }
 
 static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
     if (w->phase == WL_FINISHED)
         return SL_OK;
-    if (wl_holds_quota(w)) {
+    if (eng_wl_holds_quota(w)) {
         if ((f->admission.admitted_at && w->phase == WL_RESERVED) ||
             (f->admission.evicted && !w->evicting))
             admission_moves_on(e, i, f);
         return SL_OK;
     }
-    uint32_t node = node_find(e, false, f->admission.cq);
-    if (node == NONE || e->nodes.v[node].cq == NONE)
+    uint32_t node = eng_node_find(e, false, f->admission.cq);
+    if (node == ENG_NONE || e->nodes.v[node].cq == ENG_NONE)
         return sl_err_set(err, SL_ENOENT, "workload %s holds quota of unknown ClusterQueue %s",
-                          wl_name(w), f->admission.cq);
+                          eng_wl_name(w), f->admission.cq);
     uint32_t n = e->shapes.v[w->shape].n, total = 0;
     if (f->admission.n != n)
         return sl_err_set(err, SL_EINVAL, "workload %s has %u podsets, its admission %u",
-                          wl_name(w), n, f->admission.n);
+                          eng_wl_name(w), n, f->admission.n);
     for (uint32_t k = 0; k < n; k++) {
         total += f->admission.podsets[k].n;
         if (f->admission.podsets[k].count < 0)
             return sl_err_set(err, SL_EINVAL, "workload %s: a podset cannot hold %d pods",
-                              wl_name(w), f->admission.podsets[k].count);
+                              eng_wl_name(w), f->admission.podsets[k].count);
     }
-    struct admission *a = admission_new(n, total);
+    struct eng_admission *a = eng_admission_new(n, total);
     a->cq = e->nodes.v[node].cq;
     total = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -520,30 +520,30 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
         for (uint32_t m = 0; m < p->n; m++) {
             sl_sym fl = sl_sym_put(&e->syms, p->flavors[m]);
             sl_sym re = sl_sym_put(&e->syms, p->resources[m]);
-            uint32_t fr = fr_get(e, fl, re);
-            a->assigned[total++] = (struct assigned){
+            uint32_t fr = eng_fr_get(e, fl, re);
+            a->assigned[total++] = (struct eng_assigned){
                 re, fl, fr, sl_amount_min(sl_amount_max(0, p->usage[m]), INT64_MAX - 1)};
         }
     }
     a->first[n] = total;
-    admission_sum(a);
-    wl_dequeue(e, i);
-    admission_columns(e, a);
-    wl_hold(e, i, a, f->admission.reserved_at);
+    eng_admission_sum(a);
+    eng_wl_dequeue(e, i);
+    eng_admission_columns(e, a);
+    eng_wl_hold(e, i, a, f->admission.reserved_at);
     bool fewer = false; /* than it was admitted with: its spec has shrunk since */
     for (uint32_t k = 0; k < n; k++)
         fewer |= e->shapes.v[w->shape].podsets[k].count < a->counts[k];
     if (fewer)
-        wl_shrink(e, i);
+        eng_wl_shrink(e, i);
     admission_moves_on(e, i, f);
     return SL_OK;
 }
 
 static int apply_past(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
-    uint32_t i = wl_resolve(e, f->wl);
-    struct wl *w = &e->wls.v[i];
-    struct more *m = wl_more(e, i);
+    uint32_t i = eng_wl_resolve(e, f->wl);
+    struct eng_wl *w = &e->wls.v[i];
+    struct eng_wl_extra *m = eng_wl_extra(e, i);
     const char *text = f->past.text ? f->past.text : "";
     if (w->phase == WL_FINISHED ||
         (m->requeues == f->past.requeues && m->requeue_at == f->past.requeue_at &&
@@ -553,7 +553,7 @@ static int apply_past(struct sl_engine *e, const struct sl_fact *f, struct sl_er
         return SL_OK;
     bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED;
     if (waiting)
-        wl_dequeue(e, i);
+        eng_wl_dequeue(e, i);
     m->requeues = f->past.requeues;
     m->requeue_at = f->past.requeue_at;
     m->past_exec_s = f->past.past_exec_s;
@@ -567,31 +567,31 @@ static int apply_past(struct sl_engine *e, const struct sl_fact *f, struct sl_er
     m->evict_text = sl_strdup(text);
     outside_event(e, w, false);
     if (waiting)
-        wl_enqueue(e, i);
-    wl_timer(e, i);
-    wl_due(e, i);
+        eng_wl_enqueue(e, i);
+    eng_wl_timer(e, i);
+    eng_wl_due(e, i);
     return SL_OK;
 }
 
 /* ---- the table ---- */
 
 static const struct {
-    apply_fn fn;
+    eng_apply_fn fn;
     bool about_workload; /* needs an id that is known */
 } table[SL_FACT_COUNT] = {
-    [SL_FACT_CONFIG] = {apply_config, false},
-    [SL_FACT_FLAVOR] = {apply_flavor, false},
-    [SL_FACT_COHORT] = {apply_cohort, false},
-    [SL_FACT_CLUSTER_QUEUE] = {apply_cq, false},
-    [SL_FACT_LOCAL_QUEUE] = {apply_lq, false},
-    [SL_FACT_NAMESPACE] = {apply_ns, false},
-    [SL_FACT_CHECK] = {apply_check, false},
-    [SL_FACT_FLAVOR_GONE] = {apply_gone, false},
-    [SL_FACT_COHORT_GONE] = {apply_gone, false},
-    [SL_FACT_CLUSTER_QUEUE_GONE] = {apply_gone, false},
-    [SL_FACT_LOCAL_QUEUE_GONE] = {apply_gone, false},
-    [SL_FACT_NAMESPACE_GONE] = {apply_gone, false},
-    [SL_FACT_CHECK_GONE] = {apply_gone, false},
+    [SL_FACT_CONFIG] = {eng_apply_config, false},
+    [SL_FACT_FLAVOR] = {eng_apply_flavor, false},
+    [SL_FACT_COHORT] = {eng_apply_cohort, false},
+    [SL_FACT_CLUSTER_QUEUE] = {eng_apply_cq, false},
+    [SL_FACT_LOCAL_QUEUE] = {eng_apply_lq, false},
+    [SL_FACT_NAMESPACE] = {eng_apply_ns, false},
+    [SL_FACT_CHECK] = {eng_apply_check, false},
+    [SL_FACT_FLAVOR_GONE] = {eng_apply_gone, false},
+    [SL_FACT_COHORT_GONE] = {eng_apply_gone, false},
+    [SL_FACT_CLUSTER_QUEUE_GONE] = {eng_apply_gone, false},
+    [SL_FACT_LOCAL_QUEUE_GONE] = {eng_apply_gone, false},
+    [SL_FACT_NAMESPACE_GONE] = {eng_apply_gone, false},
+    [SL_FACT_CHECK_GONE] = {eng_apply_gone, false},
     [SL_FACT_WORKLOAD] = {apply_workload, false},
     [SL_FACT_WORKLOAD_GONE] = {apply_wl_gone, true},
     [SL_FACT_ADMISSION] = {apply_admission, true},
@@ -608,13 +608,14 @@ int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_
                     struct sl_err *err) {
     if ((uint32_t)f->kind >= SL_FACT_COUNT)
         return sl_err_set(err, SL_EINVAL, "unknown fact");
-    if (table[f->kind].about_workload && wl_resolve(e, f->wl) == NONE)
+    if (table[f->kind].about_workload && eng_wl_resolve(e, f->wl) == ENG_NONE)
         return sl_err_set(err, SL_ENOENT, "%s: no such workload", sl_fact_name(f->kind));
     sl_time before = e->now;
     if (f->at > e->now)
         e->now = f->at;
     if (table[f->kind].about_workload) {
-        settle(e); /* usage may change; whoever only joins a line can wait for the next cycle */
+        eng_refresh(
+            e); /* usage may change; whoever only joins a line can wait for the next cycle */
     }
     int r = table[f->kind].fn(e, f, err);
     if (r < 0) {

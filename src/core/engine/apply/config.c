@@ -113,7 +113,7 @@ static void copy_config(struct sl_arena *a, struct sl_config *c) {
     c->transforms = t;
 }
 
-int apply_config(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+int eng_apply_config(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     const struct sl_config *c = &f->config;
     if (c->fair_sharing && (c->n_fair < 1 || c->n_fair > 2))
         return sl_err_set(err, SL_EINVAL, "fair sharing needs one or two preemption strategies");
@@ -124,33 +124,33 @@ int apply_config(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     e->config = *c;
     copy_config(&e->config_arena, &e->config);
     sl_arena_done(&old);
-    shapes_refresh(e);
-    ready_recount(e);
+    eng_shapes_refresh(e);
+    eng_ready_recount(e);
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].touched = true;
     e->structure_dirty = true;
     for (uint32_t i = 0; i < e->wls.n; i++)
         if (e->wls.v[i].phase == WL_ADMITTED)
-            wl_timer(e, i);
+            eng_wl_timer(e, i);
     /* Priorities may count a boost now, or no longer: every line and count is sorted anew. */
     for (uint32_t i = 0; i < e->cqs.n; i++) {
-        struct cq *q = &e->cqs.v[i];
+        struct eng_cq *q = &e->cqs.v[i];
         sl_vec_clear(&q->prios);
         for (uint32_t k = 0; k < q->reserved.n; k++)
-            prio_add(q, wl_priority(e, &e->wls.v[q->reserved.v[k]]), 1);
+            eng_prio_add(q, eng_wl_priority(e, &e->wls.v[q->reserved.v[k]]), 1);
     }
     for (uint32_t i = 0; i < e->wls.n; i++)
         if (e->wls.v[i].phase == WL_WAITING)
-            wl_requeue(e, i);
+            eng_wl_requeue(e, i);
     e->afs_next = SL_TIME_NEVER;
     for (uint32_t i = 0; i < e->lqs.n; i++)
-        afs_weigh(e, i);
+        eng_afs_weigh(e, i);
     return SL_OK;
 }
 
 /* ---- flavors ---- */
 
-static bool group_names(const struct group *g, sl_sym flavor) {
+static bool group_names(const struct eng_group *g, sl_sym flavor) {
     for (uint32_t i = 0; i < g->n_flavors; i++)
         if (g->flavors[i] == flavor)
             return true;
@@ -164,12 +164,12 @@ static void flavor_changed(struct sl_engine *e, sl_sym flavor, bool gone) {
     for (uint32_t i = 0; i < e->nodes.n && !gone; i++)
         for (uint32_t g = 0; g < e->nodes.v[i].n_groups; g++)
             if (group_names(&e->nodes.v[i].groups[g], flavor))
-                node_touch(e, i);
+                eng_node_touch(e, i);
 }
 
-int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+int eng_apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     const struct sl_flavor_spec *s = &f->flavor;
-    int r = check_name("ResourceFlavor", s->name, err);
+    int r = eng_check_name("ResourceFlavor", s->name, err);
     if (r >= 0)
         r = check_weight("ResourceFlavor", s->name, weigh_flavor(s), err);
     if (r < 0)
@@ -178,18 +178,18 @@ int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     uint32_t i = sl_map_get(&e->flavor_map, y);
     if (i == SL_MAP_NONE) {
         i = e->flavors.n;
-        *sl_vec_push(&e->flavors) = (struct flavor){.name = y};
+        *sl_vec_push(&e->flavors) = (struct eng_flavor){.name = y};
         sl_arena_init(&e->flavors.v[i].arena, ENTRY_BYTES);
         sl_map_add(&e->flavor_map, y, i);
     }
-    struct flavor *o = &e->flavors.v[i];
-    if (o->exists && o->says == same_flavor(s))
+    struct eng_flavor *o = &e->flavors.v[i];
+    if (o->exists && o->spec_digest == eng_spec_digest_flavor(s))
         return SL_OK;
-    o->says = same_flavor(s);
+    o->spec_digest = eng_spec_digest_flavor(s);
     sl_arena_clear(&o->arena);
     o->exists = true;
     o->spec = *s;
-    o->spec.name = str(e, y);
+    o->spec.name = eng_str(e, y);
     copy_labels(&o->arena, &o->spec.labels);
     struct sl_taint *t = sl_arena_alloc0(&o->arena, s->n_taints + 1, sizeof(*t));
     for (uint32_t k = 0; k < s->n_taints; k++)
@@ -259,20 +259,20 @@ static int check_groups(const struct sl_groups *g, const char *who, struct sl_er
 /* Sets where the node hangs and what quota it has. */
 static void set_node(struct sl_engine *e, uint32_t node, const char *parent,
                      const struct sl_groups *groups, int64_t weight_nano) {
-    node_touch(e, node);
-    uint32_t p = parent && *parent ? node_get(e, true, parent) : NONE;
-    struct node *n = &e->nodes.v[node];
+    eng_node_touch(e, node);
+    uint32_t p = parent && *parent ? eng_node_get(e, true, parent) : ENG_NONE;
+    struct eng_node *n = &e->nodes.v[node];
     n->exists = true;
-    n->parent_name = p == NONE ? 0 : e->nodes.v[p].name;
+    n->parent_name = p == ENG_NONE ? 0 : e->nodes.v[p].name;
     n->weight_nano = weight_nano;
-    node_set_groups(e, node, groups);
-    if (p != NONE)
-        node_touch(e, p);
+    eng_node_set_groups(e, node, groups);
+    if (p != ENG_NONE)
+        eng_node_touch(e, p);
 }
 
-int apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+int eng_apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     const struct sl_cohort_spec *s = &f->cohort;
-    int r = check_name("Cohort", s->name, err);
+    int r = eng_check_name("Cohort", s->name, err);
     if (r < 0)
         return r;
     r = check_groups(&s->groups, s->name, err);
@@ -280,24 +280,24 @@ int apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
         return r;
     if (s->weight_nano < 0)
         return sl_err_set(err, SL_EINVAL, "Cohort %s: weight must not be negative", s->name);
-    uint32_t node = node_get(e, true, s->name);
-    if (e->nodes.v[node].exists && e->nodes.v[node].says == same_cohort(s))
+    uint32_t node = eng_node_get(e, true, s->name);
+    if (e->nodes.v[node].exists && e->nodes.v[node].spec_digest == eng_spec_digest_cohort(s))
         return SL_OK;
-    e->nodes.v[node].says = same_cohort(s);
+    e->nodes.v[node].spec_digest = eng_spec_digest_cohort(s);
     set_node(e, node, s->parent, &s->groups, s->weight_nano);
     e->status_dirty = true;
     return SL_OK;
 }
 
 static int cohort_gone(struct sl_engine *e, const struct sl_fact *f) {
-    uint32_t i = node_find(e, true, f->gone.name);
-    if (i == NONE || !e->nodes.v[i].exists)
+    uint32_t i = eng_node_find(e, true, f->gone.name);
+    if (i == ENG_NONE || !e->nodes.v[i].exists)
         return SL_OK;
-    node_touch(e, i);
+    eng_node_touch(e, i);
     e->nodes.v[i].exists = false;
     e->nodes.v[i].parent_name = 0;
     e->nodes.v[i].weight_nano = SL_WEIGHT_ONE;
-    node_set_groups(e, i, NULL);
+    eng_node_set_groups(e, i, NULL);
     e->status_dirty = true;
     return SL_OK;
 }
@@ -306,37 +306,37 @@ static int cohort_gone(struct sl_engine *e, const struct sl_fact *f) {
 static void queue_due(struct sl_engine *e, uint32_t cq, uint32_t lq) {
     /* What a LocalQueue let in may hold quota of a ClusterQueue it pointed to before. */
     for (uint32_t q = 0; q < e->cqs.n; q++)
-        for (uint32_t i = 0; (q == cq || lq != NONE) && i < e->cqs.v[q].reserved.n; i++)
-            if (lq == NONE || e->wls.v[e->cqs.v[q].reserved.v[i]].lq == lq)
-                wl_due(e, e->cqs.v[q].reserved.v[i]);
+        for (uint32_t i = 0; (q == cq || lq != ENG_NONE) && i < e->cqs.v[q].reserved.n; i++)
+            if (lq == ENG_NONE || e->wls.v[e->cqs.v[q].reserved.v[i]].lq == lq)
+                eng_wl_due(e, e->cqs.v[q].reserved.v[i]);
     for (uint32_t i = 0; i < e->lqs.n; i++) {
-        const struct lq *l = &e->lqs.v[i];
-        if (lq != NONE ? i != lq : l->cq != cq)
+        const struct eng_lq *l = &e->lqs.v[i];
+        if (lq != ENG_NONE ? i != lq : l->cq != cq)
             continue;
         for (uint32_t k = 0; k < l->parked.n; k++)
-            wl_due(e, l->parked.v[k]);
+            eng_wl_due(e, l->parked.v[k]);
         for (uint32_t k = 0; k < l->classes.n; k++) {
             const struct sl_ordset *line = &e->classes.v[l->classes.v[k]].line;
-            line_due(e, line);
+            eng_line_due(e, line);
         }
     }
 }
 
-static void set_checks(struct sl_engine *e, struct cq *q, const struct sl_cq_spec *s) {
+static void set_checks(struct sl_engine *e, struct eng_cq *q, const struct sl_cq_spec *s) {
     for (uint32_t i = 0; i < q->checks.n; i++)
         sl_vec_free(&q->checks.v[i].flavors);
     sl_vec_clear(&q->checks);
     for (uint32_t i = 0; i < s->n_checks; i++) {
-        struct check_ref *c = sl_vec_push(&q->checks);
-        *c = (struct check_ref){.name = sl_sym_put(&e->syms, s->checks[i].name)};
+        struct eng_check_ref *c = sl_vec_push(&q->checks);
+        *c = (struct eng_check_ref){.name = sl_sym_put(&e->syms, s->checks[i].name)};
         for (uint32_t k = 0; k < s->checks[i].n_flavors; k++)
             *sl_vec_push(&c->flavors) = sl_sym_put(&e->syms, s->checks[i].flavors[k]);
     }
 }
 
-int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+int eng_apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     const struct sl_cq_spec *s = &f->cq;
-    int r = check_name("ClusterQueue", s->name, err);
+    int r = eng_check_name("ClusterQueue", s->name, err);
     if (r < 0)
         return r;
     r = check_groups(&s->groups, s->name, err);
@@ -349,16 +349,16 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     if (s->n_checks > SL_MAX_QUEUE_CHECKS)
         return sl_err_set(err, SL_ELIMIT, "ClusterQueue %s: at most %d admission checks", s->name,
                           SL_MAX_QUEUE_CHECKS);
-    uint32_t node = node_get(e, false, s->name);
-    if (e->nodes.v[node].exists && e->nodes.v[node].says == same_cq(s))
+    uint32_t node = eng_node_get(e, false, s->name);
+    if (e->nodes.v[node].exists && e->nodes.v[node].spec_digest == eng_spec_digest_cq(s))
         return SL_OK;
-    e->nodes.v[node].says = same_cq(s);
-    if (e->nodes.v[node].cq == NONE) {
+    e->nodes.v[node].spec_digest = eng_spec_digest_cq(s);
+    if (e->nodes.v[node].cq == ENG_NONE) {
         e->nodes.v[node].cq = e->cqs.n;
-        cq_init(e, sl_vec_push(&e->cqs), node);
+        eng_cq_init(e, sl_vec_push(&e->cqs), node);
     }
     uint32_t cq = e->nodes.v[node].cq;
-    struct cq *q = &e->cqs.v[cq];
+    struct eng_cq *q = &e->cqs.v[cq];
     if (!q->exists)
         q->afs_scope = s->usage_based; /* later edits do not change the order */
     q->exists = true;
@@ -381,45 +381,45 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     e->status_dirty = true;
     for (uint32_t i = 0; i < e->lqs.n; i++)
         if (e->lqs.v[i].exists && e->lqs.v[i].cq_name == e->nodes.v[node].name)
-            lq_attach(e, i);
-    queue_due(e, cq, NONE);
+            eng_lq_attach(e, i);
+    queue_due(e, cq, ENG_NONE);
     return SL_OK;
 }
 
 static int cq_gone(struct sl_engine *e, const struct sl_fact *f) {
-    uint32_t node = node_find(e, false, f->gone.name);
-    if (node == NONE || e->nodes.v[node].cq == NONE || !e->nodes.v[node].exists)
+    uint32_t node = eng_node_find(e, false, f->gone.name);
+    if (node == ENG_NONE || e->nodes.v[node].cq == ENG_NONE || !e->nodes.v[node].exists)
         return SL_OK;
     uint32_t cq = e->nodes.v[node].cq;
-    node_touch(e, node);
-    queue_due(e, cq, NONE);
+    eng_node_touch(e, node);
+    queue_due(e, cq, ENG_NONE);
     e->nodes.v[node].exists = false;
     e->nodes.v[node].parent_name = 0;
     e->cqs.v[cq].exists = e->cqs.v[cq].active = false;
     sl_freep(&e->cqs.v[cq].message);
-    node_set_groups(e, node, NULL);
+    eng_node_set_groups(e, node, NULL);
     for (uint32_t i = 0; i < e->lqs.n; i++)
         if (e->lqs.v[i].cq == cq)
-            lq_attach(e, i);
+            eng_lq_attach(e, i);
     e->status_dirty = true;
     return SL_OK;
 }
 
 /* ---- local queues ---- */
 
-int apply_lq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+int eng_apply_lq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     const struct sl_lq_spec *s = &f->lq;
-    int r = check_name("LocalQueue", s->name, err);
+    int r = eng_check_name("LocalQueue", s->name, err);
     if (r < 0)
         return r;
     if (s->weight_nano < 0)
         return sl_err_set(err, SL_EINVAL, "LocalQueue %s: weight must not be negative", s->name);
-    uint32_t i = lq_get(e, sl_sym_put(&e->syms, s->ns), sl_sym_put(&e->syms, s->name));
+    uint32_t i = eng_lq_get(e, sl_sym_put(&e->syms, s->ns), sl_sym_put(&e->syms, s->name));
     sl_sym cq_name = sl_sym_put(&e->syms, s->cq);
-    struct lq *l = &e->lqs.v[i];
-    if (l->exists && l->says == same_lq(s))
+    struct eng_lq *l = &e->lqs.v[i];
+    if (l->exists && l->spec_digest == eng_spec_digest_lq(s))
         return SL_OK;
-    l->says = same_lq(s);
+    l->spec_digest = eng_spec_digest_lq(s);
     bool moved = l->exists && l->cq_name != cq_name;
     l->exists = true;
     l->cq_name = cq_name;
@@ -427,12 +427,12 @@ int apply_lq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     l->weight_nano = s->weight_nano;
     if (moved)
         for (uint32_t t = 0; t < e->trees.n; t++)
-            tree_epoch(e, &e->trees.v[t]);
-    lq_attach(e, i);
+            eng_tree_epoch(e, &e->trees.v[t]);
+    eng_lq_attach(e, i);
     queue_due(e, l->cq, i);
     if (e->config.afs) {
         e->afs_next = e->now; /* a queue is sampled when first seen */
-        afs_weigh(e, i);
+        eng_afs_weigh(e, i);
     }
     return SL_OK;
 }
@@ -447,38 +447,39 @@ static int lq_gone(struct sl_engine *e, const struct sl_fact *f) {
     queue_due(e, e->lqs.v[i].cq, i);
     e->lqs.v[i].exists = false;
     sl_vec_clear(&e->lqs.v[i].afs);
-    lq_attach(e, i);
-    lq_drop_if_unused(e, i);
+    eng_lq_attach(e, i);
+    eng_lq_drop_if_unused(e, i);
     return SL_OK;
 }
 
 /* ---- namespaces and checks ---- */
 
 /* Does the queue take workloads of this namespace? One that nobody spoke of has no labels. */
-static bool queue_takes(const struct cq *q, const struct ns *n) {
+static bool queue_takes(const struct eng_cq *q, const struct eng_ns *n) {
     struct sl_labels none = {0};
     return (!n || n->exists) && sl_selector_matches(&q->namespaces, n ? &n->labels : &none);
 }
 
 /* A queue that takes the namespace now and did not before has its sleepers asked; one that no
  * longer takes it has its head looked at again. */
-static void namespace_changed(struct sl_engine *e, const struct ns *old, const struct ns *now) {
-    settle(e);
+static void namespace_changed(struct sl_engine *e, const struct eng_ns *old,
+                              const struct eng_ns *now) {
+    eng_refresh(e);
     for (uint32_t i = 0; i < e->cqs.n; i++) {
-        const struct cq *q = &e->cqs.v[i];
+        const struct eng_cq *q = &e->cqs.v[i];
         bool takes = q->exists && queue_takes(q, now);
         if (!q->exists || takes == queue_takes(q, old))
             continue;
-        struct tree *t = cq_tree(e, q);
+        struct eng_tree *t = eng_cq_tree(e, q);
         t->freed |= takes;
         t->version++;
-        tree_epoch(e, t);
-        tree_mark(e, t);
+        eng_tree_epoch(e, t);
+        eng_tree_mark_dirty(e, t);
     }
 }
 
-int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
-    int r = check_name("Namespace", f->ns.name, err);
+int eng_apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    int r = eng_check_name("Namespace", f->ns.name, err);
     if (r >= 0)
         r = check_weight("Namespace", f->ns.name, weigh_labels(&f->ns.labels), err);
     if (r < 0)
@@ -488,17 +489,17 @@ int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     bool known = i != SL_MAP_NONE;
     if (!known) {
         i = e->namespaces.n;
-        *sl_vec_push(&e->namespaces) = (struct ns){.name = y};
+        *sl_vec_push(&e->namespaces) = (struct eng_ns){.name = y};
         sl_arena_init(&e->namespaces.v[i].arena, ENTRY_BYTES);
         sl_map_add(&e->ns_map, y, i);
     }
-    struct ns *n = &e->namespaces.v[i];
-    if (n->exists && n->says == same_ns(&f->ns))
+    struct eng_ns *n = &e->namespaces.v[i];
+    if (n->exists && n->spec_digest == eng_spec_digest_ns(&f->ns))
         return SL_OK;
-    struct ns old = *n; /* keeps the old labels alive until the change is told */
+    struct eng_ns old = *n; /* keeps the old labels alive until the change is told */
     sl_arena_init(&n->arena, ENTRY_BYTES);
     n->exists = true;
-    n->says = same_ns(&f->ns);
+    n->spec_digest = eng_spec_digest_ns(&f->ns);
     n->labels = f->ns.labels;
     copy_labels(&n->arena, &n->labels);
     namespace_changed(e, known ? &old : NULL, n);
@@ -510,27 +511,27 @@ static int ns_gone(struct sl_engine *e, const struct sl_fact *f) {
     sl_sym y = sl_sym_find(&e->syms, f->gone.name);
     uint32_t i = y == SL_MAP_NONE ? SL_MAP_NONE : sl_map_get(&e->ns_map, y);
     if (i != SL_MAP_NONE) {
-        struct ns old = e->namespaces.v[i];
+        struct eng_ns old = e->namespaces.v[i];
         e->namespaces.v[i].exists = false;
         namespace_changed(e, &old, &e->namespaces.v[i]);
     }
     return SL_OK;
 }
 
-int apply_check(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
-    int r = check_name("AdmissionCheck", f->check.name, err);
+int eng_apply_check(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    int r = eng_check_name("AdmissionCheck", f->check.name, err);
     if (r < 0)
         return r;
     sl_sym y = sl_sym_put(&e->syms, f->check.name);
     uint32_t i = sl_map_get(&e->check_map, y);
     if (i == SL_MAP_NONE) {
         i = e->checks.n;
-        *sl_vec_push(&e->checks) = (struct check){.name = y};
+        *sl_vec_push(&e->checks) = (struct eng_check){.name = y};
         sl_map_add(&e->check_map, y, i);
     }
-    if (e->checks.v[i].exists && e->checks.v[i].says == same_check(&f->check))
+    if (e->checks.v[i].exists && e->checks.v[i].spec_digest == eng_spec_digest_check(&f->check))
         return SL_OK;
-    e->checks.v[i].says = same_check(&f->check);
+    e->checks.v[i].spec_digest = eng_spec_digest_check(&f->check);
     e->checks.v[i].exists = true;
     e->checks.v[i].active = f->check.active;
     e->status_dirty = true;
@@ -546,7 +547,7 @@ static int check_gone(struct sl_engine *e, const struct sl_fact *f) {
     return SL_OK;
 }
 
-int apply_gone(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+int eng_apply_gone(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
     switch (f->kind) {
     case SL_FACT_FLAVOR_GONE:

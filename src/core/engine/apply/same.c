@@ -42,12 +42,12 @@ static uint64_t groups(uint64_t h, const struct sl_groups *g) {
     return h;
 }
 
-uint64_t same_cohort(const struct sl_cohort_spec *s) {
+uint64_t eng_spec_digest_cohort(const struct sl_cohort_spec *s) {
     uint64_t h = sl_hash_u64(sl_hash_str(1, s->parent), (uint64_t)s->weight_nano);
     return groups(h, &s->groups);
 }
 
-uint64_t same_cq(const struct sl_cq_spec *s) {
+uint64_t eng_spec_digest_cq(const struct sl_cq_spec *s) {
     const uint64_t numbers[] = {
         s->strategy,
         s->within,
@@ -75,11 +75,11 @@ uint64_t same_cq(const struct sl_cq_spec *s) {
     return groups(selector(h, &s->namespaces), &s->groups);
 }
 
-uint64_t same_lq(const struct sl_lq_spec *s) {
+uint64_t eng_spec_digest_lq(const struct sl_lq_spec *s) {
     return sl_hash_u64(sl_hash_u64(sl_hash_str(3, s->cq), s->stop), (uint64_t)s->weight_nano);
 }
 
-uint64_t same_flavor(const struct sl_flavor_spec *s) {
+uint64_t eng_spec_digest_flavor(const struct sl_flavor_spec *s) {
     uint64_t h = labels(4, &s->labels);
     h = sl_hash_u64(h, (uint64_t)s->n_taints << 32 | s->n_tolerations);
     for (uint32_t i = 0; i < s->n_taints; i++)
@@ -96,10 +96,10 @@ uint64_t same_flavor(const struct sl_flavor_spec *s) {
     return h;
 }
 
-uint64_t same_ns(const struct sl_ns_spec *s) {
+uint64_t eng_spec_digest_ns(const struct sl_ns_spec *s) {
     return labels(5, &s->labels);
 }
 
-uint64_t same_check(const struct sl_check_spec *s) {
+uint64_t eng_spec_digest_check(const struct sl_check_spec *s) {
     return sl_hash_u64(6, s->active);
 }

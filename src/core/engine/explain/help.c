@@ -14,7 +14,7 @@
 
 struct helper {
     struct sl_engine *e;
-    const struct entry *x;
+    const struct eng_entry *x;
     struct sl_verdict *v;
     struct sl_help *help;
     uint32_t n;
@@ -23,14 +23,14 @@ struct helper {
 /* What one flavor lacks: the pairs and how much must be there. */
 struct option {
     const char *flavor;
-    struct lack lacks[MAX_TOGETHER];
+    struct eng_lack lacks[MAX_TOGETHER];
     uint32_t n;
 };
 
 static bool admits(struct helper *h) {
-    struct entry y;
-    round_clear(&h->e->round);
-    explain_look(h->e, &y, h->x->wl, h->x->class, h->x->cq);
+    struct eng_entry y;
+    eng_round_clear(&h->e->round);
+    eng_explain_evaluate(h->e, &y, h->x->wl, h->x->class, h->x->cq);
     return y.mode == MODE_FIT;
 }
 
@@ -45,7 +45,7 @@ static struct sl_help *suggest(struct helper *h, enum sl_help_kind kind) {
 /* ---- other workloads end ---- */
 
 static sl_amount held(const struct sl_engine *e, uint32_t wl, uint32_t fr) {
-    const struct admission *a = e->wls.v[wl].admission;
+    const struct eng_admission *a = e->wls.v[wl].admission;
     for (uint32_t i = 0; i < a->n_uses; i++)
         if (a->uses[i].fr == fr)
             return a->uses[i].amount;
@@ -64,68 +64,68 @@ static int cmp_held(const void *a, const void *b) {
     return x->wl < y->wl ? -1 : x->wl > y->wl;
 }
 
-static bool enough(const struct sl_engine *e, const struct cq *q, const struct option *o) {
+static bool enough(const struct sl_engine *e, const struct eng_cq *q, const struct option *o) {
     for (uint32_t i = 0; i < o->n; i++)
-        if (sl_amount_max(0, tree_available(e, q->node, o->lacks[i].fr)) < o->lacks[i].need)
+        if (sl_amount_max(0, eng_tree_available(e, q->node, o->lacks[i].fr)) < o->lacks[i].need)
             return false;
     return true;
 }
 
 static void suggest_waiting(struct helper *h, const struct option *o) {
     struct sl_engine *e = h->e;
-    const struct cq *q = &e->cqs.v[h->x->cq];
-    const struct tree *t = cq_tree(e, q);
+    const struct eng_cq *q = &e->cqs.v[h->x->cq];
+    const struct eng_tree *t = eng_cq_tree(e, q);
     uint32_t fr = t->frs[o->lacks[0].fr];
     SL_VEC(struct held_by) who = {0};
-    uint32_t one = NONE; /* the smallest that suffices alone */
+    uint32_t one = ENG_NONE; /* the smallest that suffices alone */
     sl_amount one_amount = SL_AMOUNT_UNLIMITED;
     for (uint32_t i = 0; i < t->cqs.n; i++) {
-        const struct cq *from = &e->cqs.v[t->cqs.v[i]];
+        const struct eng_cq *from = &e->cqs.v[t->cqs.v[i]];
         for (uint32_t k = 0; k < from->reserved.n; k++) {
             uint32_t wl = from->reserved.v[k];
             sl_amount a = held(e, wl, fr);
             if (a <= 0 || wl == h->x->slice)
                 continue;
             if (a < one_amount) {
-                wl_charge(e, wl, -1);
+                eng_wl_charge(e, wl, -1);
                 if (enough(e, q, o)) {
                     one = wl;
                     one_amount = a;
                 }
-                wl_charge(e, wl, 1);
+                eng_wl_charge(e, wl, 1);
             }
             if (who.n < MAX_WAIT_FOR)
                 *sl_vec_push(&who) = (struct held_by){wl, a};
         }
     }
     SL_VEC(uint32_t) gone = {0};
-    if (one != NONE) {
+    if (one != ENG_NONE) {
         *sl_vec_push(&gone) = one;
-        wl_charge(e, one, -1);
+        eng_wl_charge(e, one, -1);
     } else if (who.n) {
         qsort(who.v, who.n, sizeof(*who.v), cmp_held);
         for (uint32_t i = 0; i < who.n && !enough(e, q, o); i++) {
             *sl_vec_push(&gone) = who.v[i].wl;
-            wl_charge(e, who.v[i].wl, -1);
+            eng_wl_charge(e, who.v[i].wl, -1);
         }
         for (uint32_t i = gone.n; i-- > 0;) { /* put back whoever is not needed */
-            wl_charge(e, gone.v[i], 1);
+            eng_wl_charge(e, gone.v[i], 1);
             if (enough(e, q, o)) {
                 gone.v[i] = gone.v[gone.n - 1];
                 gone.n--;
             } else {
-                wl_charge(e, gone.v[i], -1);
+                eng_wl_charge(e, gone.v[i], -1);
             }
         }
     }
     bool ok = gone.n && admits(h);
     for (uint32_t i = 0; i < gone.n; i++)
-        wl_charge(e, gone.v[i], 1);
+        eng_wl_charge(e, gone.v[i], 1);
     struct sl_help *s = ok ? suggest(h, SL_HELP_WAIT_FOR) : NULL;
     if (s) {
         sl_wl_id *ids = sl_arena_alloc0(&h->v->arena, gone.n, sizeof(*ids));
         for (uint32_t i = 0; i < gone.n; i++)
-            ids[i] = wl_id(e, gone.v[i]);
+            ids[i] = eng_wl_id(e, gone.v[i]);
         s->wls = ids;
         s->n_wls = gone.n;
         s->flavor = o->flavor;
@@ -143,11 +143,11 @@ struct change {
 };
 
 static void put(struct sl_engine *e, const struct change *c, bool in) {
-    struct cell *x = cell_at(e, c->node, c->fr);
+    struct eng_cell *x = eng_cell_at(e, c->node, c->fr);
     *(c->borrow ? &x->borrow : &x->nominal) = in ? c->after : c->before;
-    struct tree *t = &e->trees.v[e->nodes.v[c->node].tree];
-    tree_work_out(e, t, c->fr);
-    tree_lendable(e, t);
+    struct eng_tree *t = &e->trees.v[e->nodes.v[c->node].tree];
+    eng_tree_compute(e, t, c->fr);
+    eng_tree_lendable(e, t);
 }
 
 static bool change_admits(struct helper *h, const struct change *c, uint32_t n) {
@@ -186,12 +186,12 @@ static void suggest_changes(struct helper *h, const struct option *o, struct cha
     if (n == 1)
         change_least(h, c);
     for (uint32_t i = 0; i < n; i++) {
-        const struct node *node = &e->nodes.v[c[i].node];
+        const struct eng_node *node = &e->nodes.v[c[i].node];
         struct sl_help *s = suggest(h, c[i].borrow ? SL_HELP_RAISE_BORROW : SL_HELP_RAISE_QUOTA);
-        s->node = str(e, node->name);
+        s->node = eng_str(e, node->name);
         s->cohort = node->cohort;
         s->flavor = o->flavor;
-        s->resource = str(e, e->frs.v[e->trees.v[node->tree].frs[c[i].fr]].resource);
+        s->resource = eng_str(e, e->frs.v[e->trees.v[node->tree].frs[c[i].fr]].resource);
         s->to = c[i].after;
         s->and_next = i + 1 < n;
     }
@@ -199,13 +199,13 @@ static void suggest_changes(struct helper *h, const struct option *o, struct cha
 
 static void suggest_quota(struct helper *h, const struct option *o) {
     struct sl_engine *e = h->e;
-    const struct cq *q = &e->cqs.v[h->x->cq];
+    const struct eng_cq *q = &e->cqs.v[h->x->cq];
     struct change nominal[MAX_TOGETHER], borrow[MAX_TOGETHER];
     uint32_t n_borrow = 0;
     for (uint32_t i = 0; i < o->n; i++) {
         uint32_t fr = o->lacks[i].fr;
-        const struct cell *c = cell_at(e, q->node, fr);
-        sl_amount more = sl_amount_sub(o->lacks[i].need, tree_available(e, q->node, fr));
+        const struct eng_cell *c = eng_cell_at(e, q->node, fr);
+        sl_amount more = sl_amount_sub(o->lacks[i].need, eng_tree_available(e, q->node, fr));
         nominal[i] =
             (struct change){q->node, fr, c->nominal, sl_amount_add(c->nominal, more), false};
         if (c->borrow != SL_AMOUNT_NONE)
@@ -220,9 +220,9 @@ static void suggest_quota(struct helper *h, const struct option *o) {
 
 static void suggest_shrinking(struct helper *h) {
     struct sl_engine *e = h->e;
-    const struct shape *s = &e->shapes.v[e->classes.v[h->x->class].shape];
+    const struct eng_shape *s = &e->shapes.v[e->classes.v[h->x->class].shape];
     for (uint32_t p = 0; p < s->n; p++) {
-        struct podset *ps = &s->podsets[p];
+        struct eng_podset *ps = &s->podsets[p];
         int32_t count = ps->count, min = ps->min_count, lo = 0, hi = count - 1;
         while (lo < hi) { /* the largest count that fits; the others may shrink where they say so */
             int32_t mid = lo + (hi - lo + 1) / 2;
@@ -252,22 +252,22 @@ static int cmp_i64(const void *a, const void *b) {
 
 static bool preempts_at(struct helper *h, int64_t priority) {
     struct sl_engine *e = h->e;
-    struct wl *w = &e->wls.v[h->x->wl];
-    int64_t base = priority - (wl_priority(e, w) - w->priority);
+    struct eng_wl *w = &e->wls.v[h->x->wl];
+    int64_t base = priority - (eng_wl_priority(e, w) - w->priority);
     if (base > INT32_MAX || base < INT32_MIN)
         return false;
     int32_t before = w->priority;
     w->priority = (int32_t)base;
-    struct entry y;
-    round_clear(&e->round);
-    explain_look(e, &y, h->x->wl, h->x->class, h->x->cq);
+    struct eng_entry y;
+    eng_round_clear(&e->round);
+    eng_explain_evaluate(e, &y, h->x->wl, h->x->class, h->x->cq);
     w->priority = before;
     return y.mode == MODE_PREEMPT && y.targets.n;
 }
 
 /* Do two podsets choose among the same flavors? With the victims gone the first may then prefer
  * what the second was to have, and the victims went for nothing. */
-static bool podsets_compete(const struct plan *p) {
+static bool podsets_compete(const struct eng_plan *p) {
     for (uint32_t i = 0; i < p->steps.n; i++)
         for (uint32_t k = 0; k < i; k++)
             if (p->steps.v[i].group == p->steps.v[k].group)
@@ -279,19 +279,19 @@ static void suggest_priority(struct helper *h) {
     struct sl_engine *e = h->e;
     if (podsets_compete(&e->classes.v[h->x->class].plan) || e->wls.v[h->x->wl].spares)
         return;
-    const struct cq *own = &e->cqs.v[h->x->cq];
-    const struct tree *t = cq_tree(e, own);
+    const struct eng_cq *own = &e->cqs.v[h->x->cq];
+    const struct eng_tree *t = eng_cq_tree(e, own);
     bool others = own->reclaim == SL_RECLAIM_LOWER ||
                   (own->reclaim != SL_RECLAIM_NEVER && own->borrow_within != SL_BORROW_NEVER);
     if (own->within == SL_WITHIN_NEVER && !others)
         return;
-    struct wl *w = &e->wls.v[h->x->wl];
+    struct eng_wl *w = &e->wls.v[h->x->wl];
     SL_VEC(int64_t) steps = {0};
     for (uint32_t i = 0; i < t->cqs.n; i++) {
-        const struct cq *q = &e->cqs.v[t->cqs.v[i]];
+        const struct eng_cq *q = &e->cqs.v[t->cqs.v[i]];
         for (uint32_t k = 0; (q == own || others) && k < q->prios.n; k++)
             for (int64_t p = q->prios.v[k].priority; p <= q->prios.v[k].priority + 1; p++)
-                if (p > wl_priority(e, w)) /* the same priority may do against newer ones */
+                if (p > eng_wl_priority(e, w)) /* the same priority may do against newer ones */
                     *sl_vec_push(&steps) = p;
     }
     if (steps.n) {
@@ -320,18 +320,18 @@ static void add_lack(struct option *o, uint32_t fr, sl_amount need) {
             return;
         }
     if (o->n < MAX_TOGETHER)
-        o->lacks[o->n] = (struct lack){fr, need};
+        o->lacks[o->n] = (struct eng_lack){fr, need};
     o->n++;
 }
 
-void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdict *v) {
+void eng_explain_help_quota(struct sl_engine *e, const struct eng_entry *x, struct sl_verdict *v) {
     struct helper h = {.e = e, .x = x, .v = v};
     h.help = sl_arena_alloc0(&v->arena, MAX_HELP, sizeof(*h.help));
     /* One option per flavor that only lacks quota; blockers are grouped by flavor already. */
     struct option options[SL_MAX_GROUP_FLAVORS];
     uint32_t n = 0;
-    const struct cq *q = &e->cqs.v[x->cq];
-    const struct tree *t = cq_tree(e, q);
+    const struct eng_cq *q = &e->cqs.v[x->cq];
+    const struct eng_tree *t = eng_cq_tree(e, q);
     for (uint32_t i = 0; i < v->n_blockers; i++) {
         const struct sl_blocker *b = &v->blockers[i];
         if (b->kind != SL_WHY_NEEDS_MORE && b->kind != SL_WHY_EXCEEDS_MAX)
@@ -344,7 +344,7 @@ void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdi
         if (k == n)
             options[n++] = (struct option){.flavor = b->flavor};
         sl_sym f = sl_sym_find(&e->syms, b->flavor), r = sl_sym_find(&e->syms, b->resource);
-        add_lack(&options[k], tree_fr(t, fr_get(e, f, r)), b->need);
+        add_lack(&options[k], eng_tree_fr(t, eng_fr_get(e, f, r)), b->need);
     }
     for (uint32_t i = 0; i < n; i++) {
         if (options[i].n > MAX_TOGETHER)
@@ -360,26 +360,26 @@ void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdi
 
 /* ---- not in any queue ---- */
 
-const char *own_obstacle_text(const struct sl_engine *e, uint32_t wl, struct sl_arena *a) {
-    const struct wl *w = &e->wls.v[wl];
-    switch (own_obstacle(e, wl, &e->cqs.v[e->lqs.v[w->lq].cq])) {
+const char *eng_wl_obstacle_text(const struct sl_engine *e, uint32_t wl, struct sl_arena *a) {
+    const struct eng_wl *w = &e->wls.v[wl];
+    switch (eng_wl_obstacle(e, wl, &e->cqs.v[e->lqs.v[w->lq].cq])) {
     case SL_PENDING_FAILED_CHECKS:
         return "an admission check said Retry or Rejected";
     case SL_PENDING_NS_MISSING:
-        return sl_arena_printf(a, "its namespace %s does not exist", str(e, w->ns));
+        return sl_arena_printf(a, "its namespace %s does not exist", eng_str(e, w->ns));
     case SL_PENDING_NS_MISMATCH:
         return sl_arena_printf(a, "its ClusterQueue does not take workloads of namespace %s",
-                               str(e, w->ns));
+                               eng_str(e, w->ns));
     case SL_PENDING_INVALID:
-        return sl_arena_strdup(a, w->more->invalid);
+        return sl_arena_strdup(a, w->extra->invalid);
     default:
         return NULL;
     }
 }
 
-bool explain_blocked(struct sl_engine *e, uint32_t wl, struct sl_verdict *v) {
-    const struct wl *w = &e->wls.v[wl];
-    const struct lq *l = &e->lqs.v[w->lq];
+bool eng_explain_blocked(struct sl_engine *e, uint32_t wl, struct sl_verdict *v) {
+    const struct eng_wl *w = &e->wls.v[wl];
+    const struct eng_lq *l = &e->lqs.v[w->lq];
     struct sl_help *s = sl_arena_alloc0(&v->arena, 1, sizeof(*s));
     *s = (struct sl_help){.kind = SL_HELP_ACTIVATE, .node = "", .flavor = "", .resource = ""};
     v->kind = SL_VERDICT_BLOCKED;
@@ -387,30 +387,31 @@ bool explain_blocked(struct sl_engine *e, uint32_t wl, struct sl_verdict *v) {
         v->text = "it is deactivated (spec.active is false)";
     } else if (w->gated) {
         v->text = sl_arena_printf(&v->arena, "admission is gated by: %s",
-                                  w->more->gate ? w->more->gate : "");
+                                  w->extra->gate ? w->extra->gate : "");
     } else if (w->on_hold) {
         v->text = "its integration holds it back";
     } else if (!l->exists) {
-        v->text = sl_arena_printf(&v->arena, "LocalQueue %s/%s does not exist", str(e, l->ns),
-                                  str(e, l->name));
+        v->text = sl_arena_printf(&v->arena, "LocalQueue %s/%s does not exist", eng_str(e, l->ns),
+                                  eng_str(e, l->name));
         return true;
     } else if (l->stop != SL_STOP_NONE) {
-        v->text = sl_arena_printf(&v->arena, "LocalQueue %s/%s is stopped", str(e, l->ns),
-                                  str(e, l->name));
+        v->text = sl_arena_printf(&v->arena, "LocalQueue %s/%s is stopped", eng_str(e, l->ns),
+                                  eng_str(e, l->name));
         s->kind = SL_HELP_START_QUEUE;
         s->local_queue = true;
-        s->node = str(e, l->name);
-    } else if (l->cq == NONE) {
-        v->text = sl_arena_printf(&v->arena, "ClusterQueue %s does not exist", str(e, l->cq_name));
+        s->node = eng_str(e, l->name);
+    } else if (l->cq == ENG_NONE) {
+        v->text =
+            sl_arena_printf(&v->arena, "ClusterQueue %s does not exist", eng_str(e, l->cq_name));
         return true;
     } else if (!e->cqs.v[l->cq].active) {
-        const struct cq *q = &e->cqs.v[l->cq];
+        const struct eng_cq *q = &e->cqs.v[l->cq];
         v->text = sl_arena_printf(&v->arena, "ClusterQueue %s is not active: %s",
-                                  str(e, l->cq_name), q->message ? q->message : "");
+                                  eng_str(e, l->cq_name), q->message ? q->message : "");
         if (q->stop == SL_STOP_NONE || q->inactive_reason != SL_INACTIVE_STOPPED)
             return true;
         s->kind = SL_HELP_START_QUEUE;
-        s->node = str(e, l->cq_name);
+        s->node = eng_str(e, l->cq_name);
     } else {
         return false;
     }

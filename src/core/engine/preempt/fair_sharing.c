@@ -20,18 +20,18 @@ struct fair_ctx {
 
 static int cmp_fair(const void *a, const void *b, void *ctx) {
     const struct fair_ctx *f = ctx;
-    return candidate_cmp(f->e, f->cq, ((const struct candidate *)a)->wl,
-                         ((const struct candidate *)b)->wl);
+    return eng_candidate_cmp(f->e, f->cq, ((const struct eng_candidate *)a)->wl,
+                             ((const struct eng_candidate *)b)->wl);
 }
 
-static void charge_incoming(struct sl_engine *e, const struct search *s, int sign) {
+static void charge_incoming(struct sl_engine *e, const struct eng_search *s, int sign) {
     for (uint32_t i = 0; i < s->n_uses; i++)
-        tree_add(e, e->cqs.v[s->cq].node, s->uses[i].fr, sign * s->uses[i].amount);
+        eng_tree_add(e, e->cqs.v[s->cq].node, s->uses[i].fr, sign * s->uses[i].amount);
 }
 
-static bool fits(struct sl_engine *e, const struct search *s) {
+static bool fits(struct sl_engine *e, const struct eng_search *s) {
     charge_incoming(e, s, -1);
-    bool ok = search_fits(e, s, true);
+    bool ok = eng_search_fits(e, s, true);
     charge_incoming(e, s, 1);
     return ok;
 }
@@ -39,12 +39,12 @@ static bool fits(struct sl_engine *e, const struct search *s) {
 /* ---- candidates, queue by queue ---- */
 
 /* Above its own quota before the search began? Own evictions only make it less so. */
-static bool exceeds(const struct sl_engine *e, const struct search *s, const struct cq *q) {
-    return q->active && !within_contested(e, q->node, s);
+static bool exceeds(const struct sl_engine *e, const struct eng_search *s, const struct eng_cq *q) {
+    return q->active && !eng_search_within_contested(e, q->node, s);
 }
 
 /* The second strategy starts again with whoever was not taken. */
-static void skip_taken(struct sl_engine *e, struct cq *q) {
+static void skip_taken(struct sl_engine *e, struct eng_cq *q) {
     while (q->fair.n && e->round.candidates.v[q->fair.from].taken) {
         q->fair.from++;
         q->fair.n--;
@@ -52,7 +52,7 @@ static void skip_taken(struct sl_engine *e, struct cq *q) {
 }
 
 /* Runs are short as a rule. */
-static void sort_run(const struct sl_engine *e, const struct search *s, struct candidate *v,
+static void sort_run(const struct sl_engine *e, const struct eng_search *s, struct eng_candidate *v,
                      uint32_t n) {
     struct fair_ctx ctx = {e, s->cq};
     if (n > 16) {
@@ -60,7 +60,7 @@ static void sort_run(const struct sl_engine *e, const struct search *s, struct c
         return;
     }
     for (uint32_t i = 1; i < n; i++) {
-        struct candidate c = v[i];
+        struct eng_candidate c = v[i];
         uint32_t k = i;
         for (; k && cmp_fair(&c, &v[k - 1], &ctx) < 0; k--)
             v[k] = v[k - 1];
@@ -68,10 +68,10 @@ static void sort_run(const struct sl_engine *e, const struct search *s, struct c
     }
 }
 
-static void gather(struct sl_engine *e, const struct search *s, uint32_t cq) {
-    struct round *r = &e->round;
-    const struct cq *own = &e->cqs.v[s->cq];
-    struct cq *q = &e->cqs.v[cq];
+static void gather(struct sl_engine *e, const struct eng_search *s, uint32_t cq) {
+    struct eng_round *r = &e->round;
+    const struct eng_cq *own = &e->cqs.v[s->cq];
+    struct eng_cq *q = &e->cqs.v[cq];
     if (q->fair_search == r->search)
         return;
     if (q->fair_search + 1 == r->search && r->search % 2) { /* gathered by the first strategy */
@@ -82,15 +82,15 @@ static void gather(struct sl_engine *e, const struct search *s, uint32_t cq) {
         return;
     }
     q->fair_search = r->search;
-    q->fair = (struct range){r->candidates.n, 0};
+    q->fair = (struct eng_range){r->candidates.n, 0};
     bool mine = cq == s->cq;
     if (mine ? own->within != SL_WITHIN_NEVER
              : own->reclaim != SL_RECLAIM_NEVER && exceeds(e, s, q)) {
         for (uint32_t i = 0; i < q->reserved.n; i++) {
             uint32_t wl = q->reserved.v[i];
-            if ((mine ? policy_within(e, s, wl) : policy_reclaim(e, s, wl)) &&
-                search_may_take(e, s, wl))
-                *sl_vec_push(&r->candidates) = (struct candidate){.wl = wl, .cq = cq};
+            if ((mine ? eng_policy_within(e, s, wl) : eng_policy_reclaim(e, s, wl)) &&
+                eng_search_may_take(e, s, wl))
+                *sl_vec_push(&r->candidates) = (struct eng_candidate){.wl = wl, .cq = cq};
         }
         q->fair.n = r->candidates.n - q->fair.from;
     }
@@ -99,19 +99,19 @@ static void gather(struct sl_engine *e, const struct search *s, uint32_t cq) {
     q->fair_all = q->fair.n;
 }
 
-static struct candidate *take_next(struct sl_engine *e, uint32_t cq) {
-    struct cq *q = &e->cqs.v[cq];
-    struct candidate *c = &e->round.candidates.v[q->fair.from++];
+static struct eng_candidate *take_next(struct sl_engine *e, uint32_t cq) {
+    struct eng_cq *q = &e->cqs.v[cq];
+    struct eng_candidate *c = &e->round.candidates.v[q->fair.from++];
     q->fair.n--;
     skip_taken(e, q);
     return c;
 }
 
-static void evict_for(struct sl_engine *e, const struct search *s, struct candidate *c,
+static void evict_for(struct sl_engine *e, const struct eng_search *s, struct eng_candidate *c,
                       enum sl_cause cause) {
     c->taken = true;
-    search_take(e, s, c->wl);
-    *sl_vec_push(&e->round.targets) = (struct target){c->wl, cause};
+    eng_search_take(e, s, c->wl);
+    *sl_vec_push(&e->round.targets) = (struct eng_target){c->wl, cause};
 }
 
 /* ---- whom to ask next ---- */
@@ -125,35 +125,35 @@ static void prune(struct sl_engine *e, uint32_t node) {
 }
 
 /* Could nobody with this share pass, whoever of them is removed? */
-static bool all_refuse(const struct sl_engine *e, const struct share *mine,
-                       const struct share *theirs) {
+static bool all_refuse(const struct sl_engine *e, const struct eng_share *mine,
+                       const struct eng_share *theirs) {
     bool initial = e->round.search % 2 || e->config.fair[0] == SL_FAIR_INITIAL_SHARE;
-    int r = share_cmp(mine, theirs);
+    int r = eng_share_cmp(mine, theirs);
     return initial ? r >= 0 : r > 0;
 }
 
 /* Has the preemptor's own side of this cohort nothing (more) to give? Its share is final then. */
-static bool own_side_spent(const struct sl_engine *e, const struct search *s, uint32_t side) {
-    return side != NONE && (is_pruned(e, side) || (side == e->cqs.v[s->cq].node &&
-                                                   e->cqs.v[s->cq].within == SL_WITHIN_NEVER));
+static bool own_side_spent(const struct sl_engine *e, const struct eng_search *s, uint32_t side) {
+    return side != ENG_NONE && (is_pruned(e, side) || (side == e->cqs.v[s->cq].node &&
+                                                       e->cqs.v[s->cq].within == SL_WITHIN_NEVER));
 }
 
 /* Without looking into queues: is even the largest share on the other side too small? */
-static bool cohort_refuses(struct sl_engine *e, const struct search *s, uint32_t cohort) {
-    const struct node *n = &e->nodes.v[cohort];
+static bool cohort_refuses(struct sl_engine *e, const struct eng_search *s, uint32_t cohort) {
+    const struct eng_node *n = &e->nodes.v[cohort];
     uint32_t mine = e->cqs.v[s->cq].node, own = mine;
-    if (e->round.within_nominal || !tree_is_ancestor(e, cohort, mine))
+    if (e->round.within_nominal || !eng_tree_is_ancestor(e, cohort, mine))
         return false;
     while (e->nodes.v[own].parent != cohort)
         own = e->nodes.v[own].parent;
     if (!own_side_spent(e, s, own))
         return false;
-    struct share own_share = share_of(e, own);
+    struct eng_share own_share = eng_share_of(e, own);
     for (uint32_t i = 0; i < n->children.n; i++) {
         uint32_t c = n->children.v[i];
         if (c == own || is_pruned(e, c))
             continue;
-        struct share share = share_of(e, c);
+        struct eng_share share = eng_share_of(e, c);
         if (share.borrowing && !all_refuse(e, &own_share, &share))
             return false;
     }
@@ -161,76 +161,77 @@ static bool cohort_refuses(struct sl_engine *e, const struct search *s, uint32_t
 }
 
 /* The best queue below this cohort to take from, NONE (and pruned) if there is none. */
-static uint32_t best_below(struct sl_engine *e, const struct search *s, uint32_t cohort) {
-    const struct node *n = &e->nodes.v[cohort];
-    uint32_t best_cohort = NONE, best_cq = NONE, mine = e->cqs.v[s->cq].node;
-    struct share cohort_share = {0}, cq_share = {0};
+static uint32_t best_below(struct sl_engine *e, const struct eng_search *s, uint32_t cohort) {
+    const struct eng_node *n = &e->nodes.v[cohort];
+    uint32_t best_cohort = ENG_NONE, best_cq = ENG_NONE, mine = e->cqs.v[s->cq].node;
+    struct eng_share cohort_share = {0}, cq_share = {0};
     if (cohort_refuses(e, s, cohort)) {
         prune(e, cohort);
-        return NONE;
+        return ENG_NONE;
     }
     for (uint32_t i = 0; i < n->children.n; i++) {
         uint32_t c = n->children.v[i];
-        const struct node *child = &e->nodes.v[c];
+        const struct eng_node *child = &e->nodes.v[c];
         if (is_pruned(e, c))
             continue;
-        struct share share = share_of(e, c);
-        bool on_path = child->cohort ? tree_is_ancestor(e, c, mine) : c == mine;
+        struct eng_share share = eng_share_of(e, c);
+        bool on_path = child->cohort ? eng_tree_is_ancestor(e, c, mine) : c == mine;
         if (!share.borrowing && !on_path) {
             prune(e, c);
             continue;
         }
         if (child->cohort) {
-            if (best_cohort == NONE || share_cmp(&share, &cohort_share) > 0) {
+            if (best_cohort == ENG_NONE || eng_share_cmp(&share, &cohort_share) > 0) {
                 best_cohort = c;
                 cohort_share = share;
             }
             continue;
         }
         gather(e, s, child->cq);
-        const struct cq *q = &e->cqs.v[child->cq];
+        const struct eng_cq *q = &e->cqs.v[child->cq];
         if (!q->fair.n) {
             prune(e, c);
             continue;
         }
-        int cmp = best_cq == NONE ? 1 : share_cmp(&share, &cq_share);
+        int cmp = best_cq == ENG_NONE ? 1 : eng_share_cmp(&share, &cq_share);
         if (cmp == 0)
-            cmp = candidate_cmp(e, s->cq, e->round.candidates.v[q->fair.from].wl,
-                                e->round.candidates.v[e->cqs.v[best_cq].fair.from].wl) < 0;
+            cmp = eng_candidate_cmp(e, s->cq, e->round.candidates.v[q->fair.from].wl,
+                                    e->round.candidates.v[e->cqs.v[best_cq].fair.from].wl) < 0;
         if (cmp > 0) {
             best_cq = child->cq;
             cq_share = share;
         }
     }
-    if (best_cohort == NONE && best_cq == NONE) {
+    if (best_cohort == ENG_NONE && best_cq == ENG_NONE) {
         prune(e, cohort);
-        return NONE;
+        return ENG_NONE;
     }
-    if (best_cohort != NONE && (best_cq == NONE || share_cmp(&cohort_share, &cq_share) >= 0))
+    if (best_cohort != ENG_NONE &&
+        (best_cq == ENG_NONE || eng_share_cmp(&cohort_share, &cq_share) >= 0))
         return best_below(e, s, best_cohort);
     return best_cq;
 }
 
 /* The queue to take from next, NONE when nothing is left. */
-static uint32_t next_queue(struct sl_engine *e, const struct search *s) {
-    const struct cq *q = &e->cqs.v[s->cq];
-    uint32_t root = cq_tree(e, q)->root;
+static uint32_t next_queue(struct sl_engine *e, const struct eng_search *s) {
+    const struct eng_cq *q = &e->cqs.v[s->cq];
+    uint32_t root = eng_cq_tree(e, q)->root;
     if (root == q->node) {
         gather(e, s, s->cq);
-        return q->fair.n ? s->cq : NONE;
+        return q->fair.n ? s->cq : ENG_NONE;
     }
     while (!is_pruned(e, root)) {
         uint32_t k = best_below(e, s, root);
-        if (k != NONE)
+        if (k != ENG_NONE)
             return k;
     }
-    return NONE;
+    return ENG_NONE;
 }
 
 /* The children of the lowest common ancestor on either side. */
 static void almost_common(const struct sl_engine *e, uint32_t a, uint32_t b, uint32_t *side_a,
                           uint32_t *side_b) {
-    while (!tree_is_ancestor(e, e->nodes.v[a].parent, b))
+    while (!eng_tree_is_ancestor(e, e->nodes.v[a].parent, b))
         a = e->nodes.v[a].parent;
     while (e->nodes.v[b].parent != e->nodes.v[a].parent)
         b = e->nodes.v[b].parent;
@@ -241,18 +242,19 @@ static void almost_common(const struct sl_engine *e, uint32_t a, uint32_t b, uin
 /* ---- strategies ---- */
 
 /* From the preemptor's queue upwards, leaves out every cohort that cannot give anything. */
-static void prune_upwards(struct sl_engine *e, const struct search *s) {
-    for (uint32_t n = cq_node(e, &e->cqs.v[s->cq])->parent; n != NONE; n = e->nodes.v[n].parent) {
+static void prune_upwards(struct sl_engine *e, const struct eng_search *s) {
+    for (uint32_t n = eng_cq_node(e, &e->cqs.v[s->cq])->parent; n != ENG_NONE;
+         n = e->nodes.v[n].parent) {
         if (!cohort_refuses(e, s, n))
             return;
         prune(e, n);
     }
 }
 
-static bool first_strategy(struct sl_engine *e, const struct search *s) {
+static bool first_strategy(struct sl_engine *e, const struct eng_search *s) {
     uint32_t k;
     prune_upwards(e, s);
-    while ((k = next_queue(e, s)) != NONE) {
+    while ((k = next_queue(e, s)) != ENG_NONE) {
         bool own = k == s->cq;
         if (own || e->round.within_nominal) {
             evict_for(e, s, take_next(e, k),
@@ -263,17 +265,17 @@ static bool first_strategy(struct sl_engine *e, const struct search *s) {
         }
         uint32_t mine, theirs;
         almost_common(e, e->cqs.v[s->cq].node, e->cqs.v[k].node, &mine, &theirs);
-        struct share new_mine = share_of(e, mine), old_theirs = share_of(e, theirs);
+        struct eng_share new_mine = eng_share_of(e, mine), old_theirs = eng_share_of(e, theirs);
         while (e->cqs.v[k].fair.n) {
-            struct candidate *c = take_next(e, k);
+            struct eng_candidate *c = take_next(e, k);
             bool pass;
             if (e->config.fair[0] == SL_FAIR_INITIAL_SHARE) {
-                pass = share_cmp(&new_mine, &old_theirs) < 0;
+                pass = eng_share_cmp(&new_mine, &old_theirs) < 0;
             } else {
-                wl_charge(e, c->wl, -1);
-                struct share new_theirs = share_of(e, theirs);
-                wl_charge(e, c->wl, 1);
-                pass = share_cmp(&new_mine, &new_theirs) <= 0;
+                eng_wl_charge(e, c->wl, -1);
+                struct eng_share new_theirs = eng_share_of(e, theirs);
+                eng_wl_charge(e, c->wl, 1);
+                pass = eng_share_cmp(&new_mine, &new_theirs) <= 0;
             }
             if (!pass)
                 continue; /* left for the second strategy */
@@ -287,14 +289,14 @@ static bool first_strategy(struct sl_engine *e, const struct search *s) {
 }
 
 /* One more try with the second rule, one workload of each queue at most. */
-static bool second_strategy(struct sl_engine *e, const struct search *s) {
+static bool second_strategy(struct sl_engine *e, const struct eng_search *s) {
     uint32_t k;
     prune_upwards(e, s);
-    while ((k = next_queue(e, s)) != NONE) {
+    while ((k = next_queue(e, s)) != ENG_NONE) {
         uint32_t mine, theirs;
         almost_common(e, e->cqs.v[s->cq].node, e->cqs.v[k].node, &mine, &theirs);
-        struct share new_mine = share_of(e, mine), old_theirs = share_of(e, theirs);
-        if (share_cmp(&new_mine, &old_theirs) < 0) {
+        struct eng_share new_mine = eng_share_of(e, mine), old_theirs = eng_share_of(e, theirs);
+        if (eng_share_cmp(&new_mine, &old_theirs) < 0) {
             evict_for(e, s, take_next(e, k), SL_CAUSE_IN_COHORT_FAIR_SHARING);
             if (fits(e, s))
                 return true;
@@ -304,19 +306,19 @@ static bool second_strategy(struct sl_engine *e, const struct search *s) {
     return false;
 }
 
-uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s) {
-    struct round *r = &e->round;
-    const struct cq *q = &e->cqs.v[s->cq];
+uint32_t eng_preempt_search_fair(struct sl_engine *e, const struct eng_search *s) {
+    struct eng_round *r = &e->round;
+    const struct eng_cq *q = &e->cqs.v[s->cq];
     if (q->within == SL_WITHIN_NEVER && q->reclaim == SL_RECLAIM_NEVER)
         return 0;
     uint32_t first = r->targets.n, n = 0;
     sl_vec_clear(&r->candidates);
-    search_bar(e, s);
+    eng_search_bar(e, s);
     r->search = (r->search | 1) + 1; /* even: first strategy; odd: second */
     charge_incoming(e, s, 1);
     /* Judged once, before anybody is taken: a queue within its own quota may take it back. */
-    r->within_nominal =
-        gate(e, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) && within_contested(e, q->node, s);
+    r->within_nominal = eng_gate_on(e, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) &&
+                        eng_search_within_contested(e, q->node, s);
     bool ok = first_strategy(e, s);
     if (!ok && e->config.n_fair > 1 && q->reclaim != SL_RECLAIM_NEVER) {
         r->search++;
@@ -325,9 +327,9 @@ uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s) {
     }
     charge_incoming(e, s, -1);
     if (ok)
-        n = fill_back(e, s, first, true);
+        n = eng_search_fill_back(e, s, first, true);
     for (uint32_t i = first; i < r->targets.n; i++)
-        search_put(e, s, r->targets.v[i].wl);
+        eng_search_put(e, s, r->targets.v[i].wl);
     r->targets.n = first + n;
     return n;
 }

@@ -7,13 +7,13 @@
  */
 #include "core/graph/match/match_int.h"
 
-bool sl_aux_asks(const struct walk *w, const struct wants *t, bool inside) {
+bool graph_aux_asks(const struct graph_walk *w, const struct graph_wants *t, bool inside) {
     for (uint32_t i = t->first; i < t->first + t->n; i++) {
-        const struct req *r = &w->r->reqs.v[i];
-        struct wants with = {r->with, r->n_with, r->slot};
+        const struct graph_req *r = &w->r->reqs.v[i];
+        struct graph_wants with = {r->with, r->n_with, r->slot};
         if (inside && w->types[i] != UINT16_MAX && w->m->aux_types[w->types[i]])
             return true;
-        if (sl_aux_asks(w, &with, r->kind == SL_REQ_RESOURCE))
+        if (graph_aux_asks(w, &with, r->kind == SL_REQ_RESOURCE))
             return true;
     }
     return false;
@@ -21,50 +21,50 @@ bool sl_aux_asks(const struct walk *w, const struct wants *t, bool inside) {
 
 /* ---- what was chosen ---- */
 
-bool sl_aux_is_taken(const struct walk *w, uint32_t pos) {
+bool graph_aux_is_taken(const struct graph_walk *w, uint32_t pos) {
     for (uint32_t i = 0; i < w->noted.n; i++) {
-        const struct noted *k = &w->noted.v[i];
+        const struct graph_noted *k = &w->noted.v[i];
         if (k->exclusive && !k->amount && k->from <= pos && pos < k->to)
             return true;
     }
     return false;
 }
 
-bool sl_aux_is_touched(const struct walk *w, uint32_t from, uint32_t to) {
+bool graph_aux_is_touched(const struct graph_walk *w, uint32_t from, uint32_t to) {
     for (uint32_t i = 0; i < w->noted.n; i++)
         if (w->noted.v[i].from < to && from < w->noted.v[i].to)
             return true;
     return false;
 }
 
-int64_t sl_aux_given(const struct walk *w, uint32_t pos) {
+int64_t graph_aux_given(const struct graph_walk *w, uint32_t pos) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < w->noted.n; i++)
         sum += w->noted.v[i].from == pos ? w->noted.v[i].amount : 0;
     return sum;
 }
 
-static void note(struct walk *w, const struct group *g, int64_t amount) {
+static void note(struct graph_walk *w, const struct graph_group *g, int64_t amount) {
     const struct sl_match *m = w->m;
     if (g->whole) {
         bool part = g->divisible && g->exclusive;
         *sl_vec_push(&w->noted) =
-            (struct noted){g->pos, g->all && !part ? end_of(m, g->pos) : g->pos + 1,
-                           part ? amount : 0, g->exclusive};
+            (struct graph_noted){g->pos, g->all && !part ? graph_end_of(m, g->pos) : g->pos + 1,
+                                 part ? amount : 0, g->exclusive};
         return;
     }
-    for (const struct claim *c = g->chain.claims; c; c = c->next) {
+    for (const struct graph_claim *c = g->chain.claims; c; c = c->next) {
         if (c->amount) {
             uint32_t pos = m->pools.v[c->block].pos;
-            *sl_vec_push(&w->noted) = (struct noted){pos, pos + 1, c->amount, true};
+            *sl_vec_push(&w->noted) = (struct graph_noted){pos, pos + 1, c->amount, true};
             continue;
         }
-        const struct block *b = &m->blocks.v[c->block];
-        uint32_t n = block_words(b);
+        const struct graph_block *b = &m->blocks.v[c->block];
+        uint32_t n = graph_block_words(b);
         for (uint32_t k = 0; k < 2 * n; k++)
             for (uint64_t left = c->bits[k]; left; left &= left - 1) {
-                uint32_t pos = block_pos(b, k, left);
-                *sl_vec_push(&w->noted) = (struct noted){pos, pos + 1, 0, k < n};
+                uint32_t pos = graph_block_pos(b, k, left);
+                *sl_vec_push(&w->noted) = (struct graph_noted){pos, pos + 1, 0, k < n};
             }
     }
 }
@@ -72,24 +72,24 @@ static void note(struct walk *w, const struct group *g, int64_t amount) {
 /* ---- again ---- */
 
 /* Walks a candidate beside what is chosen by now; NULL if it does not succeed any more. */
-static struct group *again(struct walk *w, const struct group *g) {
+static struct graph_group *again(struct graph_walk *w, const struct graph_group *g) {
     if (!g->parts) {
-        struct wants only = {g->req, 1, REQ_NONE};
-        struct list found = {0};
-        bool good = sl_walk_visit(w, g->pos, &only, false, g->inherited, &found);
+        struct graph_wants only = {g->req, 1, REQ_NONE};
+        struct graph_list found = {0};
+        bool good = graph_walk_visit(w, g->pos, &only, false, g->inherited, &found);
         return good ? found.first : NULL;
     }
-    struct group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
+    struct graph_group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
     uint32_t noted = w->noted.n;
     *slot = *g;
-    slot->chain = (struct chain){.n_slots = 1};
+    slot->chain = (struct graph_chain){.n_slots = 1};
     slot->parts = sl_arena_alloc(&w->m->scratch, (g->n_parts + 1) * sizeof(*slot->parts));
     for (uint32_t i = 0; i < g->n_parts && slot; i++) {
-        struct group *part = again(w, g->parts[i].g);
+        struct graph_group *part = again(w, g->parts[i].g);
         if (part && part->count >= g->parts[i].amount) {
             note(w, part, g->parts[i].amount);
-            sl_chain_group(w, &slot->chain, part, g->parts[i].amount);
-            slot->parts[i] = (struct part){part, g->parts[i].amount};
+            graph_chain_group(w, &slot->chain, part, g->parts[i].amount);
+            slot->parts[i] = (struct graph_part){part, g->parts[i].amount};
         } else {
             slot = NULL;
         }
@@ -98,10 +98,10 @@ static struct group *again(struct walk *w, const struct group *g) {
     return slot;
 }
 
-uint32_t sl_aux_beside(struct walk *w, struct group **v, uint32_t n) {
+uint32_t graph_aux_beside(struct graph_walk *w, struct graph_group **v, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct group *g = again(w, v[i]);
+        struct graph_group *g = again(w, v[i]);
         if (!g)
             continue;
         note(w, g, g->count);
@@ -110,17 +110,18 @@ uint32_t sl_aux_beside(struct walk *w, struct group **v, uint32_t n) {
     return kept;
 }
 
-static int64_t give(const struct group *g, int64_t most) {
+static int64_t give(const struct graph_group *g, int64_t most) {
     return g->divisible && g->count > most ? most : g->count;
 }
 
-bool sl_aux_choose(struct walk *w, struct group **v, uint32_t n, const struct req *r,
-                   struct chain *ret) {
-    struct group **good = sl_arena_alloc(&w->m->scratch, (n + 1) * sizeof(struct group *));
+bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
+                      const struct graph_req *r, struct graph_chain *ret) {
+    struct graph_group **good =
+        sl_arena_alloc(&w->m->scratch, (n + 1) * sizeof(struct graph_group *));
     uint32_t noted = w->noted.n, n_good = 0;
     int64_t sum = 0;
     for (uint32_t i = 0; i < n && sum < r->most; i++) {
-        struct group *g = again(w, v[i]);
+        struct graph_group *g = again(w, v[i]);
         if (!g)
             continue;
         note(w, g, give(g, r->most - sum));
@@ -131,13 +132,13 @@ bool sl_aux_choose(struct walk *w, struct group **v, uint32_t n, const struct re
     sum = 0;
     for (uint32_t i = 0; i < n_good; i++)
         sum += good[i]->count;
-    int64_t left = sl_count_take(&r->count, (uint64_t)sum);
+    int64_t left = sl_req_count_take(&r->count, (uint64_t)sum);
     if (left == 0)
         return false;
     for (uint32_t i = 0; left > 0; i++) {
         int64_t amount = give(good[i], left);
         note(w, good[i], amount);
-        sl_chain_group(w, ret, good[i], amount);
+        graph_chain_group(w, ret, good[i], amount);
         left -= amount;
     }
     return true;
@@ -152,15 +153,16 @@ struct far {
 static bool is_before(const struct sl_match *m, const struct far *a, const struct far *b) {
     if (a->steps != b->steps)
         return a->steps < b->steps;
-    int64_t x = vertex_at(m, a->pos)->uniq_id, y = vertex_at(m, b->pos)->uniq_id;
+    int64_t x = graph_vertex_at(m, a->pos)->uniq_id, y = graph_vertex_at(m, b->pos)->uniq_id;
     return x != y ? x < y : a->pos < b->pos;
 }
 
-bool sl_aux_inside(struct walk *w, uint32_t pos, uint32_t req, bool exclusive, struct chain *ret) {
+bool graph_aux_inside(struct graph_walk *w, uint32_t pos, uint32_t req, bool exclusive,
+                      struct graph_chain *ret) {
     struct sl_match *m = w->m;
     SL_VEC(struct far) reached = {0};
     uint8_t *seen = sl_alloc0((size_t)m->n_spots / 8 + 1, 1);
-    struct group *found = NULL, **v = NULL;
+    struct graph_group *found = NULL, **v = NULL;
     uint32_t n = 0;
     *sl_vec_push(&reached) = (struct far){pos, 0};
     seen[pos / 8] |= (uint8_t)(1 << pos % 8);
@@ -185,12 +187,13 @@ bool sl_aux_inside(struct walk *w, uint32_t pos, uint32_t req, bool exclusive, s
         reached.v[k] = f;
     }
     found = sl_arena_alloc0(&m->scratch, n + 1, sizeof(*found));
-    v = sl_arena_alloc(&m->scratch, (n + 1) * sizeof(struct group *));
+    v = sl_arena_alloc(&m->scratch, (n + 1) * sizeof(struct graph_group *));
     for (uint32_t i = 0; i < n; i++) {
-        found[i] = (struct group){.pos = reached.v[i].pos, .req = req, .inherited = exclusive};
+        found[i] =
+            (struct graph_group){.pos = reached.v[i].pos, .req = req, .inherited = exclusive};
         v[i] = &found[i];
     }
     sl_vec_free(&reached);
     sl_freep(&seen);
-    return sl_aux_choose(w, v, n, &w->r->reqs.v[req], ret);
+    return graph_aux_choose(w, v, n, &w->r->reqs.v[req], ret);
 }

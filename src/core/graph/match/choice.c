@@ -10,11 +10,11 @@
 
 /* ---- lists, groups, chains ---- */
 
-struct list *sl_walk_lists(struct walk *w, uint32_t n) {
-    return sl_arena_alloc0(&w->m->scratch, n, sizeof(struct list));
+struct graph_list *graph_walk_lists(struct graph_walk *w, uint32_t n) {
+    return sl_arena_alloc0(&w->m->scratch, n, sizeof(struct graph_list));
 }
 
-void sl_list_push(struct list *l, struct group *g) {
+void graph_list_push(struct graph_list *l, struct graph_group *g) {
     g->next = NULL;
     if (l->last)
         l->last->next = g;
@@ -32,38 +32,40 @@ void sl_list_push(struct list *l, struct group *g) {
     l->gathered = g->divisible ? l->gathered % l->per : 0;
 }
 
-static struct claim *new_claim(struct walk *w, uint32_t block, uint32_t n_words) {
-    struct claim *c =
+static struct graph_claim *new_claim(struct graph_walk *w, uint32_t block, uint32_t n_words) {
+    struct graph_claim *c =
         sl_arena_alloc0(&w->m->scratch, 1, sizeof(*c) + (size_t)2 * n_words * sizeof(c->bits[0]));
     c->block = block;
     return c;
 }
 
-struct claim *sl_chain_claim(struct walk *w, struct chain *c, uint32_t block) {
-    struct claim *k = c->claims;
+struct graph_claim *graph_chain_claim(struct graph_walk *w, struct graph_chain *c, uint32_t block) {
+    struct graph_claim *k = c->claims;
     if (!k || k->amount || k->block != block) {
-        k = new_claim(w, block, block_words(&w->m->blocks.v[block]));
+        k = new_claim(w, block, graph_block_words(&w->m->blocks.v[block]));
         k->next = c->claims;
         c->claims = k;
     }
     return k;
 }
 
-void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive) {
+void graph_chain_range(struct graph_walk *w, struct graph_chain *c, uint32_t from, uint32_t to,
+                       bool exclusive) {
     const struct sl_match *m = w->m;
     for (uint32_t p = from; p < to;) {
         uint32_t i = m->spots[p].block;
-        const struct block *b = &m->blocks.v[i];
-        uint32_t n = block_words(b), end = b->pos + b->n < to ? b->pos + b->n : to;
-        struct claim *k = sl_chain_claim(w, c, i);
+        const struct graph_block *b = &m->blocks.v[i];
+        uint32_t n = graph_block_words(b), end = b->pos + b->n < to ? b->pos + b->n : to;
+        struct graph_claim *k = graph_chain_claim(w, c, i);
         for (; p < end; p++)
             k->bits[(exclusive ? 0 : n) + (p - b->pos) / 64] |= UINT64_C(1) << (p - b->pos) % 64;
     }
 }
 
-void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int64_t amount) {
+void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct graph_group *g,
+                       int64_t amount) {
     if (!g->whole) {
-        struct claim *last = g->chain.claims;
+        struct graph_claim *last = g->chain.claims;
         c->n_slots += g->chain.n_slots;
         while (last && last->next)
             last = last->next;
@@ -72,27 +74,31 @@ void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int6
             c->claims = g->chain.claims;
         }
     } else if (g->divisible && g->exclusive) {
-        struct claim *k = new_claim(w, (uint32_t)(sl_pool_at(w->m, g->pos) - w->m->pools.v), 0);
+        struct graph_claim *k =
+            new_claim(w, (uint32_t)(graph_pool_at(w->m, g->pos) - w->m->pools.v), 0);
         k->amount = amount;
         /* Behind the first, so that bits go on being added to that one. */
-        struct claim **at = c->claims ? &c->claims->next : &c->claims;
+        struct graph_claim **at = c->claims ? &c->claims->next : &c->claims;
         k->next = *at;
         *at = k;
     } else {
-        sl_chain_range(w, c, g->pos, g->all ? end_of(w->m, g->pos) : g->pos + 1, g->exclusive);
+        graph_chain_range(w, c, g->pos, g->all ? graph_end_of(w->m, g->pos) : g->pos + 1,
+                          g->exclusive);
     }
 }
 
 /* ---- order and choice ---- */
 
 static int by_policy(const void *a, const void *b, void *ctx) {
-    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
-    int c = sl_layout_compare(ctx, x->score, x->uniq, x->pos, y->score, y->uniq, y->pos);
+    const struct graph_group *x = *(struct graph_group *const *)a,
+                             *y = *(struct graph_group *const *)b;
+    int c = graph_layout_compare(ctx, x->score, x->uniq, x->pos, y->score, y->uniq, y->pos);
     return c ? c : x->item < y->item ? -1 : x->item > y->item;
 }
 
 static int by_score(const void *a, const void *b) {
-    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+    const struct graph_group *x = *(struct graph_group *const *)a,
+                             *y = *(struct graph_group *const *)b;
     return x->score < y->score ? -1 : x->score > y->score;
 }
 
@@ -119,7 +125,8 @@ struct stretches {
 };
 
 static int by_stretch(const void *a, const void *b, void *ctx) {
-    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+    const struct graph_group *x = *(struct graph_group *const *)a,
+                             *y = *(struct graph_group *const *)b;
     const struct stretches *s = ctx;
     const struct stretch *p = stretch_of(s->v, s->n, x->score);
     const struct stretch *q = stretch_of(s->v, s->n, y->score);
@@ -130,24 +137,25 @@ static int by_stretch(const void *a, const void *b, void *ctx) {
 }
 
 /* Those first whose scores stand in the longest row of consecutive ones. */
-static void order_by_stretch(struct walk *w, struct group **v, uint32_t n) {
+static void order_by_stretch(struct graph_walk *w, struct graph_group **v, uint32_t n) {
     struct stretch *all = sl_arena_alloc(&w->m->scratch, n * sizeof(*all));
     struct stretches s = {w->m, all, 0};
-    qsort(v, n, sizeof(struct group *), by_score); /* ties do not matter yet */
+    qsort(v, n, sizeof(struct graph_group *), by_score); /* ties do not matter yet */
     for (uint32_t i = 0; i < n; i++) {
         if (s.n > 0 && v[i]->score <= all[s.n - 1].last + 1)
             all[s.n - 1].last = v[i]->score;
         else
             all[s.n++] = (struct stretch){v[i]->score, v[i]->score};
     }
-    qsort_r(v, n, sizeof(struct group *), by_stretch, &s);
+    qsort_r(v, n, sizeof(struct graph_group *), by_stretch, &s);
 }
 
-struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
-    struct group **v = sl_arena_alloc(&w->m->scratch, (l->n + 1) * sizeof(struct group *));
+struct graph_group **graph_walk_order(struct graph_walk *w, const struct graph_list *l, bool top) {
+    struct graph_group **v =
+        sl_arena_alloc(&w->m->scratch, (l->n + 1) * sizeof(struct graph_group *));
     uint32_t n = 0;
     bool sorted = true;
-    for (struct group *g = l->first; g; g = g->next) {
+    for (struct graph_group *g = l->first; g; g = g->next) {
         sorted = sorted && (n == 0 || by_policy(&v[n - 1], &g, w->m) < 0);
         v[n++] = g;
     }
@@ -156,20 +164,20 @@ struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
     if (top && w->m->policy.locality)
         order_by_stretch(w, v, n);
     else if (!sorted)
-        qsort_r(v, n, sizeof(struct group *), by_policy, w->m);
+        qsort_r(v, n, sizeof(struct graph_group *), by_policy, w->m);
     return v;
 }
 
-bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
-                    struct chain *ret) {
-    int64_t want = sl_count_take(&r->count, (uint64_t)l->total);
+bool graph_walk_choose(struct graph_walk *w, const struct graph_list *l, const struct graph_req *r,
+                       bool top, struct graph_chain *ret) {
+    int64_t want = sl_req_count_take(&r->count, (uint64_t)l->total);
     if (w->aux)
-        return sl_aux_choose(w, sl_walk_order(w, l, top), l->n, r, ret);
+        return graph_aux_choose(w, graph_walk_order(w, l, top), l->n, r, ret);
     if (want == 0)
         return false;
-    struct group **v = sl_walk_order(w, l, top);
+    struct graph_group **v = graph_walk_order(w, l, top);
     for (uint32_t i = 0; want > 0; i++) {
-        sl_chain_group(w, ret, v[i], v[i]->count < want ? v[i]->count : want);
+        graph_chain_group(w, ret, v[i], v[i]->count < want ? v[i]->count : want);
         want -= v[i]->count;
     }
     return true;

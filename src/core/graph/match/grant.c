@@ -12,14 +12,14 @@ void sl_grant_done(struct sl_grant *g) {
 }
 
 /* Picks hold positions until sl_grant_finish, which sorts them. */
-static void add_bits(const struct sl_match *m, const struct block *b, const uint64_t *bits,
+static void add_bits(const struct sl_match *m, const struct graph_block *b, const uint64_t *bits,
                      struct sl_grant *ret) {
-    uint32_t n = block_words(b);
+    uint32_t n = graph_block_words(b);
     for (uint32_t w = 0; w < n; w++)
         for (uint64_t left = bits[w] | bits[n + w]; left; left &= left - 1) {
             uint32_t i = (uint32_t)__builtin_ctzll(left), pos = b->pos + w * 64 + i;
             *sl_vec_push(&ret->picks) =
-                (struct sl_pick){pos, vertex_at(m, pos)->size, bits[w] >> i & 1};
+                (struct sl_pick){pos, graph_vertex_at(m, pos)->size, bits[w] >> i & 1};
         }
 }
 
@@ -42,7 +42,7 @@ static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
         struct sl_pick *last = n > 0 ? &g->picks.v[n - 1] : NULL;
         if (last && last->v == g->picks.v[i].v) {
             const struct sl_pick *more = &g->picks.v[i];
-            int64_t size = vertex_at(m, last->v)->size;
+            int64_t size = graph_vertex_at(m, last->v)->size;
             if (last->exclusive == more->exclusive)
                 last->needs = last->needs < size - more->needs ? last->needs + more->needs : size;
             else if (more->exclusive)
@@ -61,9 +61,9 @@ void sl_grant_finish(const struct sl_match *m, struct sl_grant *g) {
     sl_vec_reserve(&all, g->picks.n + g->picks.n / 4 + SL_GRAPH_MAX_DEPTH);
     for (uint32_t i = 0; i < g->picks.n; i++) {
         uint32_t pos = g->picks.v[i].v, n = 0;
-        while (depth > 0 && end_of(m, way[depth - 1]) <= pos)
+        while (depth > 0 && graph_end_of(m, way[depth - 1]) <= pos)
             depth--;
-        for (sl_vtx p = vertex_at(m, pos)->parent; p != SL_VTX_NONE;
+        for (sl_vtx p = graph_vertex_at(m, pos)->parent; p != SL_VTX_NONE;
              p = sl_graph_vertex(m->g, p)->parent) {
             uint32_t at = sl_graph_vertex(m->g, p)->pos;
             if (depth > 0 && way[depth - 1] == at)
@@ -73,7 +73,7 @@ void sl_grant_finish(const struct sl_match *m, struct sl_grant *g) {
         while (n > 0) {
             way[depth++] = up[--n];
             *sl_vec_push(&all) =
-                (struct sl_pick){m->spots[up[n]].v, vertex_at(m, up[n])->size, false};
+                (struct sl_pick){m->spots[up[n]].v, graph_vertex_at(m, up[n])->size, false};
         }
         way[depth++] = pos;
         *sl_vec_push(&all) =
@@ -85,10 +85,11 @@ void sl_grant_finish(const struct sl_match *m, struct sl_grant *g) {
     g->picks.cap = all.cap;
 }
 
-void sl_grant_of_chain(const struct sl_match *m, const struct chain *c, struct sl_grant *ret) {
+void sl_grant_of_chain(const struct sl_match *m, const struct graph_chain *c,
+                       struct sl_grant *ret) {
     sl_vec_clear(&ret->picks);
     ret->n_slots = c->n_slots;
-    for (const struct claim *k = c->claims; k; k = k->next) {
+    for (const struct graph_claim *k = c->claims; k; k = k->next) {
         if (k->amount)
             *sl_vec_push(&ret->picks) = (struct sl_pick){m->pools.v[k->block].pos, k->amount, true};
         else
@@ -97,14 +98,14 @@ void sl_grant_of_chain(const struct sl_match *m, const struct chain *c, struct s
     sl_grant_finish(m, ret);
 }
 
-void sl_grant_of_job(const struct sl_match *m, const struct job *j, struct sl_grant *ret) {
+void sl_grant_of_job(const struct sl_match *m, const struct graph_job *j, struct sl_grant *ret) {
     sl_vec_clear(&ret->picks);
     ret->state = j->state;
     ret->at = j->from;
     ret->duration = j->to - j->from;
     ret->n_slots = j->n_slots;
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
-        const struct span *s = &m->spans.v[i];
+        const struct graph_span *s = &m->spans.v[i];
         add_bits(m, &m->blocks.v[s->block], &m->words.v[s->bits], ret);
     }
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)

@@ -10,7 +10,7 @@
 
 /* ---- jobs ---- */
 
-struct job *sl_hold_job(const struct sl_match *m, int64_t id) {
+struct graph_job *graph_hold_job(const struct sl_match *m, int64_t id) {
     uint64_t key = (uint64_t)id;
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->by_id, key, &c); i != SL_MAP_NONE;
@@ -25,17 +25,17 @@ static int no_tie(const void *ctx, uint32_t a, uint32_t b) {
     return a < b ? -1 : a > b;
 }
 
-static struct sl_ordkey end_key(const struct sl_match *m, const struct job *j) {
+static struct sl_ordkey end_key(const struct sl_match *m, const struct graph_job *j) {
     return (struct sl_ordkey){.at = j->to, .tie = (uint64_t)j->id, .id = (uint32_t)(j - m->jobs.v)};
 }
 
-struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state, int64_t from,
-                        int64_t to) {
+struct graph_job *graph_hold_new(struct sl_match *m, int64_t id, enum sl_match_job_state state,
+                                 int64_t from, int64_t to) {
     uint32_t i = m->free_jobs.n > 0 ? sl_vec_pop(&m->free_jobs) : m->jobs.n;
     if (i == m->jobs.n)
         (void)sl_vec_push(&m->jobs);
-    struct job *j = &m->jobs.v[i];
-    *j = (struct job){.id = id, .from = from, .to = to, .state = state, .used = true};
+    struct graph_job *j = &m->jobs.v[i];
+    *j = (struct graph_job){.id = id, .from = from, .to = to, .state = state, .used = true};
     sl_map_add(&m->by_id, (uint64_t)id, i);
     struct sl_ordkey end = end_key(m, j);
     sl_ordset_add(&m->ends, &end, no_tie, NULL);
@@ -43,18 +43,18 @@ struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state,
     return j;
 }
 
-int64_t sl_hold_next_end(const struct sl_match *m, int64_t after) {
+int64_t graph_hold_next_end(const struct sl_match *m, int64_t after) {
     struct sl_ordkey k = {.at = after, .tie = UINT64_MAX, .id = UINT32_MAX};
     const struct sl_ordkey *e = sl_ordset_at(&m->ends, sl_ordset_rank(&m->ends, &k, no_tie, NULL));
     return e ? e->at : SL_PLAN_NEVER;
 }
 
-int64_t sl_hold_first_end(const struct sl_match *m, int64_t now) {
+int64_t graph_hold_first_end(const struct sl_match *m, int64_t now) {
     const struct sl_ordkey *e;
     for (uint32_t i = 0; (e = sl_ordset_at(&m->ends, i)) && e->at <= now; i++)
         if (m->jobs.v[e->id].state == SL_JOB_ALLOCATED)
             return now + 1;
-    return sl_hold_next_end(m, now);
+    return graph_hold_next_end(m, now);
 }
 
 /* ---- spans ---- */
@@ -80,13 +80,13 @@ static void give_words(struct sl_match *m, uint32_t at, uint32_t n) {
 }
 
 /* Does the block lie on the way to nodes? What is held there is not in their masks. */
-static bool is_above(const struct sl_match *m, const struct block *b) {
-    const struct spot *s = &m->spots[b->pos];
-    return b->n == 1 && s->inner != NONE && b->pos < m->n_tree && !s->is_node;
+static bool is_above(const struct sl_match *m, const struct graph_block *b) {
+    const struct graph_spot *s = &m->spots[b->pos];
+    return b->n == 1 && s->inner != GRAPH_NONE && b->pos < m->n_tree && !s->is_node;
 }
 
-static struct span *span_of(struct sl_match *m, struct job *j, uint32_t block) {
-    struct block *b = &m->blocks.v[block];
+static struct graph_span *span_of(struct sl_match *m, struct graph_job *j, uint32_t block) {
+    struct graph_block *b = &m->blocks.v[block];
     uint32_t job = (uint32_t)(j - m->jobs.v), i = b->spans;
     while (i && m->spans.v[i].job != job)
         i = m->spans.v[i].next;
@@ -101,12 +101,12 @@ static struct span *span_of(struct sl_match *m, struct job *j, uint32_t block) {
         i = m->spans.n;
         (void)sl_vec_push(&m->spans);
     }
-    m->spans.v[i] = (struct span){
+    m->spans.v[i] = (struct graph_span){
         .job = job,
         .block = block,
         .next = b->spans,
         .next_of_job = j->spans,
-        .bits = take_words(m, block_words(b)),
+        .bits = take_words(m, graph_block_words(b)),
         .allocated = j->state == SL_JOB_ALLOCATED,
         .from = j->from,
         .to = j->to,
@@ -118,30 +118,30 @@ static struct span *span_of(struct sl_match *m, struct job *j, uint32_t block) {
 
 /* Into the masks and sums of the present. */
 static void hold(struct sl_match *m, uint32_t block, const uint64_t *x, const uint64_t *s) {
-    const struct block *b = &m->blocks.v[block];
-    uint32_t n = block_words(b);
+    const struct graph_block *b = &m->blocks.v[block];
+    uint32_t n = graph_block_words(b);
     for (uint32_t k = 0; k < n; k++) {
         m->held[b->held + k] |= x[k];
         m->held[b->held + n + k] |= s[k];
     }
-    sl_index_mask(m, b, x, -1);
+    graph_index_mask(m, b, x, -1);
 }
 
 /* Out of them: shared bits may be others' as well, so they are put together anew. */
 static void release(struct sl_match *m, uint32_t block, const uint64_t *x) {
-    const struct block *b = &m->blocks.v[block];
-    uint32_t n = block_words(b);
+    const struct graph_block *b = &m->blocks.v[block];
+    uint32_t n = graph_block_words(b);
     memset(&m->held[b->held], 0, (size_t)2 * n * sizeof(*m->held));
     for (uint32_t i = b->spans; i; i = m->spans.v[i].next)
         for (uint32_t k = 0; k < 2 * n && m->spans.v[i].allocated; k++)
             m->held[b->held + k] |= m->words.v[m->spans.v[i].bits + k];
-    sl_index_mask(m, b, x, 1);
+    graph_index_mask(m, b, x, 1);
 }
 
 /* Several claims of one job may name the same: a whole node because of each of its cores. */
-static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) {
-    struct span *s = span_of(m, j, c->block);
-    uint32_t n = block_words(&m->blocks.v[c->block]);
+static void hold_bits(struct sl_match *m, struct graph_job *j, const struct graph_claim *c) {
+    struct graph_span *s = span_of(m, j, c->block);
+    uint32_t n = graph_block_words(&m->blocks.v[c->block]);
     uint64_t *have = &m->words.v[s->bits], fresh[2 * BLOCK_WORDS];
     for (uint32_t k = 0; k < n; k++) {
         fresh[k] = c->bits[k] & ~have[k];
@@ -152,13 +152,13 @@ static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) 
     }
     if (s->allocated)
         hold(m, c->block, fresh, fresh + n);
-    sl_profile_add(m, &m->blocks.v[c->block], s->from, s->to, fresh);
+    graph_profile_add(m, &m->blocks.v[c->block], s->from, s->to, fresh);
 }
 
 /* ---- shares of pools ---- */
 
-static void hold_share(struct sl_match *m, struct job *j, uint32_t pool, int64_t amount) {
-    struct pool *p = &m->pools.v[pool];
+static void hold_share(struct sl_match *m, struct graph_job *j, uint32_t pool, int64_t amount) {
+    struct graph_pool *p = &m->pools.v[pool];
     uint32_t i;
     if (m->free_share) {
         i = m->free_share;
@@ -169,8 +169,8 @@ static void hold_share(struct sl_match *m, struct job *j, uint32_t pool, int64_t
         i = m->shares.n;
         (void)sl_vec_push(&m->shares);
     }
-    struct share *s = &m->shares.v[i];
-    *s = (struct share){
+    struct graph_share *s = &m->shares.v[i];
+    *s = (struct graph_share){
         .job = (uint32_t)(j - m->jobs.v),
         .pool = pool,
         .next = p->shares,
@@ -185,32 +185,32 @@ static void hold_share(struct sl_match *m, struct job *j, uint32_t pool, int64_t
     sl_assert(sl_plan_force(p->plan, j->from, j->to - j->from, amount, &s->plan_span, &err) == 0);
     p->shares = j->shares = i;
     if (s->allocated)
-        sl_index_amount(m, p->pos, -amount);
+        graph_index_amount(m, p->pos, -amount);
     m->stats.taken++;
 }
 
-static void unlink_share(uint32_t *head, struct share *v, uint32_t i, bool of_job) {
+static void unlink_share(uint32_t *head, struct graph_share *v, uint32_t i, bool of_job) {
     while (*head != i)
         head = of_job ? &v[*head].next_of_job : &v[*head].next;
     *head = of_job ? v[i].next_of_job : v[i].next;
 }
 
-void sl_hold_share_less(struct sl_match *m, uint32_t i) {
-    struct share *s = &m->shares.v[i];
-    struct pool *p = &m->pools.v[s->pool];
+void graph_hold_share_less(struct sl_match *m, uint32_t i) {
+    struct graph_share *s = &m->shares.v[i];
+    struct graph_pool *p = &m->pools.v[s->pool];
     sl_assert(sl_plan_remove(p->plan, s->plan_span));
     unlink_share(&p->shares, m->shares.v, i, false);
     unlink_share(&m->jobs.v[s->job].shares, m->shares.v, i, true);
     if (s->allocated)
-        sl_index_amount(m, p->pos, s->amount);
+        graph_index_amount(m, p->pos, s->amount);
     s->next = m->free_share;
     m->free_share = i;
 }
 
 /* ---- all of a job ---- */
 
-void sl_hold_chain(struct sl_match *m, struct job *j, const struct chain *c) {
-    for (const struct claim *k = c->claims; k; k = k->next) {
+void graph_hold_chain(struct sl_match *m, struct graph_job *j, const struct graph_chain *c) {
+    for (const struct graph_claim *k = c->claims; k; k = k->next) {
         if (k->amount)
             hold_share(m, j, k->block, k->amount);
         else
@@ -219,16 +219,16 @@ void sl_hold_chain(struct sl_match *m, struct job *j, const struct chain *c) {
     j->n_slots += c->n_slots;
 }
 
-static void unlink_span(uint32_t *head, struct span *v, uint32_t i, bool of_job) {
+static void unlink_span(uint32_t *head, struct graph_span *v, uint32_t i, bool of_job) {
     while (*head != i)
         head = of_job ? &v[*head].next_of_job : &v[*head].next;
     *head = of_job ? v[i].next_of_job : v[i].next;
 }
 
-void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
-    struct span *s = &m->spans.v[i];
-    struct block *b = &m->blocks.v[s->block];
-    uint32_t n = block_words(b), left = 0;
+void graph_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
+    struct graph_span *s = &m->spans.v[i];
+    struct graph_block *b = &m->blocks.v[s->block];
+    uint32_t n = graph_block_words(b), left = 0;
     uint64_t *have = &m->words.v[s->bits], gone[2 * BLOCK_WORDS];
     for (uint32_t k = 0; k < n; k++) {
         gone[k] = have[k] & bits[k];
@@ -248,17 +248,17 @@ void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
         s->next = m->free_span;
         m->free_span = i;
     }
-    sl_profile_drop(m, b, from, to, gone);
+    graph_profile_drop(m, b, from, to, gone);
     if (allocated)
         release(m, block, gone);
 }
 
-void sl_hold_drop(struct sl_match *m, struct job *j) {
+void graph_hold_drop(struct sl_match *m, struct graph_job *j) {
     static const uint64_t all[BLOCK_WORDS] = {[0 ... BLOCK_WORDS - 1] = ~UINT64_C(0)};
     while (j->spans)
-        sl_hold_less(m, j->spans, all);
+        graph_hold_less(m, j->spans, all);
     while (j->shares)
-        sl_hold_share_less(m, j->shares);
+        graph_hold_share_less(m, j->shares);
     struct sl_ordkey end = end_key(m, j);
     sl_assert(sl_ordset_del(&m->ends, &end, no_tie, NULL));
     uint32_t i = (uint32_t)(j - m->jobs.v);
@@ -269,10 +269,10 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
 }
 
 static bool is_held(const struct sl_match *m, uint32_t pos, bool shared_too) {
-    const struct block *b = &m->blocks.v[m->spots[pos].block];
+    const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
     const uint64_t *held = &m->held[b->held];
     return sl_bits_get(held, pos - b->pos) ||
-           (shared_too && sl_bits_get(held + block_words(b), pos - b->pos));
+           (shared_too && sl_bits_get(held + graph_block_words(b), pos - b->pos));
 }
 
 static bool is_held_above(const struct sl_match *m, uint32_t pos) {
@@ -284,8 +284,8 @@ static bool is_held_above(const struct sl_match *m, uint32_t pos) {
 
 /* Has somebody something of it, or of what is below it? */
 static bool is_used_below(const struct sl_match *m, uint32_t pos) {
-    for (uint32_t p = pos; p < end_of(m, pos); p++) {
-        const struct pool *pool = m->spots[p].divisible ? sl_pool_at(m, p) : NULL;
+    for (uint32_t p = pos; p < graph_end_of(m, pos); p++) {
+        const struct graph_pool *pool = m->spots[p].divisible ? graph_pool_at(m, p) : NULL;
         if (is_held(m, p, true))
             return true;
         for (uint32_t i = pool ? pool->shares : 0; i; i = m->shares.v[i].next)
@@ -296,42 +296,42 @@ static bool is_used_below(const struct sl_match *m, uint32_t pos) {
 }
 
 /* Is what a reservation has still allocated to others, whose time is over? */
-static bool overrun(const struct sl_match *m, const struct job *j) {
-    struct window w = {WHEN_PRESENT, j->from, j->to};
+static bool overrun(const struct sl_match *m, const struct graph_job *j) {
+    struct graph_window w = {WHEN_PRESENT, j->from, j->to};
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
-        const struct block *b = &m->blocks.v[m->spans.v[i].block];
-        uint32_t n = block_words(b);
+        const struct graph_block *b = &m->blocks.v[m->spans.v[i].block];
+        uint32_t n = graph_block_words(b);
         const uint64_t *own = &m->words.v[m->spans.v[i].bits];
         for (uint32_t k = 0; k < 2 * n; k++)
             for (uint64_t left = own[k]; left; left &= left - 1) {
-                uint32_t pos = block_pos(b, k, left);
+                uint32_t pos = graph_block_pos(b, k, left);
                 if (is_held_above(m, pos) || (k < n && is_used_below(m, pos)) ||
                     (k >= n && m->spots[pos].divisible &&
-                     sl_window_free(m, &w, sl_pool_at(m, pos)) <= 0))
+                     graph_window_free(m, &w, graph_pool_at(m, pos)) <= 0))
                     return true;
             }
     }
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
-        const struct pool *p = &m->pools.v[m->shares.v[i].pool];
-        if (is_held_above(m, p->pos) || sl_window_free(m, &w, p) < 0)
+        const struct graph_pool *p = &m->pools.v[m->shares.v[i].pool];
+        if (is_held_above(m, p->pos) || graph_window_free(m, &w, p) < 0)
             return true;
     }
     return false;
 }
 
-bool sl_hold_begin(struct sl_match *m, struct job *j) {
+bool graph_hold_begin(struct sl_match *m, struct graph_job *j) {
     if (overrun(m, j))
         return false;
     j->state = SL_JOB_ALLOCATED;
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
-        struct span *s = &m->spans.v[i];
-        uint32_t n = block_words(&m->blocks.v[s->block]);
+        struct graph_span *s = &m->spans.v[i];
+        uint32_t n = graph_block_words(&m->blocks.v[s->block]);
         s->allocated = true;
         hold(m, s->block, &m->words.v[s->bits], &m->words.v[s->bits + n]);
     }
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
         m->shares.v[i].allocated = true;
-        sl_index_amount(m, m->pools.v[m->shares.v[i].pool].pos, -m->shares.v[i].amount);
+        graph_index_amount(m, m->pools.v[m->shares.v[i].pool].pos, -m->shares.v[i].amount);
     }
     return true;
 }

@@ -13,16 +13,16 @@
 /* ---- the tree over nodes ---- */
 
 static void index_leaf(struct sl_match *m, uint32_t rank) {
-    struct index *x = &m->index;
+    struct graph_index *x = &m->index;
     uint32_t pos = x->order.v[rank], inner = m->spots[pos].inner, n = m->n_counted;
     int64_t *leaf = &x->most[(size_t)(x->leaves + rank) * n];
     bool gone = m->spots[pos].down || (m->held[m->blocks.v[m->spots[pos].block].held] & 1);
     for (uint32_t t = 0; t < n; t++)
-        leaf[t] = gone ? -1 : inner == NONE ? 0 : m->room[(size_t)inner * n + t];
+        leaf[t] = gone ? -1 : inner == GRAPH_NONE ? 0 : m->room[(size_t)inner * n + t];
 }
 
 static void index_up(struct sl_match *m, uint32_t at) {
-    struct index *x = &m->index;
+    struct graph_index *x = &m->index;
     uint32_t n = m->n_counted;
     for (; at >= 1; at /= 2) {
         int64_t *p = &x->most[(size_t)at * n], *l = p + (size_t)at * n, *r = l + n;
@@ -39,7 +39,7 @@ static void index_up(struct sl_match *m, uint32_t at) {
 
 static void index_fix(struct sl_match *m, uint32_t block) {
     uint32_t rank = m->index.rank[block];
-    if (rank == NONE)
+    if (rank == GRAPH_NONE)
         return;
     index_leaf(m, rank);
     index_up(m, (m->index.leaves + rank) / 2);
@@ -48,23 +48,24 @@ static void index_fix(struct sl_match *m, uint32_t block) {
 static int by_policy(const void *a, const void *b, void *ctx) {
     const struct sl_match *m = ctx;
     uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
-    return sl_layout_compare(m, sl_layout_score(m, p), vertex_at(m, p)->uniq_id, p,
-                             sl_layout_score(m, q), vertex_at(m, q)->uniq_id, q);
+    return graph_layout_compare(m, graph_layout_score(m, p), graph_vertex_at(m, p)->uniq_id, p,
+                                graph_layout_score(m, q), graph_vertex_at(m, q)->uniq_id, q);
 }
 
 static bool has_nodes(const struct sl_match *m, sl_vtx v) {
     uint32_t inner = m->spots[sl_graph_vertex(m->g, v)->pos].inner;
-    return (m->inners.v[inner].kid_types & type_bit((uint16_t)sl_layout_type(m, m->node))) != 0;
+    return (m->inners.v[inner].kid_types &
+            graph_type_bit((uint16_t)graph_layout_type(m, m->node))) != 0;
 }
 
 static void build_tree(struct sl_match *m) {
-    struct index *x = &m->index;
+    struct graph_index *x = &m->index;
     m->nodes_are_blocks = m->nodes_are_level = true;
     x->rank = sl_alloc((size_t)(m->blocks.n + 1) * sizeof(*x->rank));
     memset(x->rank, 0xff, (size_t)(m->blocks.n + 1) * sizeof(*x->rank));
     for (uint32_t i = 0; i < m->blocks.n; i++) {
-        const struct block *b = &m->blocks.v[i];
-        const struct sl_vertex *v = vertex_at(m, b->pos);
+        const struct graph_block *b = &m->blocks.v[i];
+        const struct sl_vertex *v = graph_vertex_at(m, b->pos);
         bool nested = false; /* a node in a node is not met by a walk */
         for (sl_vtx u = v->parent; u != SL_VTX_NONE && !nested;
              u = sl_graph_vertex(m->g, u)->parent)
@@ -106,27 +107,27 @@ static bool may_have(const int64_t *most, const int64_t *need, uint32_t n) {
     return true;
 }
 
-bool sl_index_may(const struct sl_match *m, uint32_t rank, const int64_t *need) {
+bool graph_index_may(const struct sl_match *m, uint32_t rank, const int64_t *need) {
     return may_have(&m->index.most[(size_t)(m->index.leaves + rank) * m->n_counted], need,
                     m->n_counted);
 }
 
-uint32_t sl_index_next(const struct sl_match *m, uint32_t from, const int64_t *need) {
-    const struct index *x = &m->index;
+uint32_t graph_index_next(const struct sl_match *m, uint32_t from, const int64_t *need) {
+    const struct graph_index *x = &m->index;
     uint32_t n = m->n_counted, at = x->leaves + from;
     if (from >= x->order.n)
-        return NONE;
+        return GRAPH_NONE;
     for (;;) {
         if (may_have(&x->most[(size_t)at * n], need, n)) {
             if (at >= x->leaves)
-                return at - x->leaves < x->order.n ? at - x->leaves : NONE;
+                return at - x->leaves < x->order.n ? at - x->leaves : GRAPH_NONE;
             at *= 2;
             continue;
         }
         while (at & 1)
             at /= 2;
         if (at == 0)
-            return NONE;
+            return GRAPH_NONE;
         at++;
     }
 }
@@ -135,7 +136,7 @@ uint32_t sl_index_next(const struct sl_match *m, uint32_t from, const int64_t *n
 
 static int64_t weight(const struct sl_match *m, uint32_t pos) {
     uint32_t inner = m->spots[pos].inner;
-    if (inner == NONE || m->inners.v[inner].weigh == TYPES_MAX)
+    if (inner == GRAPH_NONE || m->inners.v[inner].weigh == TYPES_MAX)
         return 0;
     return m->room[(size_t)inner * m->n_counted + m->inners.v[inner].weigh];
 }
@@ -147,12 +148,12 @@ static int by_position(const void *ctx, uint32_t a, uint32_t b) {
 
 static struct sl_ordkey weight_key(const struct sl_match *m, uint32_t pos, int64_t w) {
     return (struct sl_ordkey){
-        .at = -w, .tie = UINT64_MAX - (uint64_t)vertex_at(m, pos)->uniq_id, .id = pos};
+        .at = -w, .tie = UINT64_MAX - (uint64_t)graph_vertex_at(m, pos)->uniq_id, .id = pos};
 }
 
 /* The ordered set that a position stands in, NULL if its siblings are not weighed. */
 static struct sl_ordset *heavy_of(const struct sl_match *m, uint32_t pos) {
-    sl_vtx parent = vertex_at(m, pos)->parent;
+    sl_vtx parent = graph_vertex_at(m, pos)->parent;
     if (!m->heavy || parent == SL_VTX_NONE)
         return NULL;
     struct sl_ordset *s = &m->heavy[m->spots[sl_graph_vertex(m->g, parent)->pos].inner];
@@ -172,10 +173,10 @@ static void reweigh(struct sl_match *m, uint32_t pos, int64_t before) {
 static void build_weights(struct sl_match *m) {
     m->heavy = sl_alloc0((size_t)m->inners.n + 1, sizeof(*m->heavy));
     for (uint32_t i = 0; i < m->inners.n; i++) {
-        const struct inner *in = &m->inners.v[i];
+        const struct graph_inner *in = &m->inners.v[i];
         bool some = false;
         for (uint32_t k = 0; k < in->n_kids && !some; k++)
-            some = m->spots[m->kids_by_uniq[in->kids + k]].inner != NONE;
+            some = m->spots[m->kids_by_uniq[in->kids + k]].inner != GRAPH_NONE;
         for (uint32_t k = 0; k < in->n_kids && some; k++) {
             uint32_t pos = m->kids_by_uniq[in->kids + k];
             struct sl_ordkey key = weight_key(m, pos, weight(m, pos));
@@ -187,11 +188,11 @@ static void build_weights(struct sl_match *m) {
 /* ---- sums ---- */
 
 static uint32_t inner_of_parent(const struct sl_match *m, uint32_t pos) {
-    sl_vtx parent = vertex_at(m, pos)->parent;
-    return parent == SL_VTX_NONE ? NONE : m->spots[sl_graph_vertex(m->g, parent)->pos].inner;
+    sl_vtx parent = graph_vertex_at(m, pos)->parent;
+    return parent == SL_VTX_NONE ? GRAPH_NONE : m->spots[sl_graph_vertex(m->g, parent)->pos].inner;
 }
 
-void sl_index_build(struct sl_match *m) {
+void graph_index_build(struct sl_match *m) {
     uint32_t n = m->n_counted;
     size_t all = (size_t)m->inners.n * n;
     m->room = sl_alloc0(all + 1, sizeof(*m->room));
@@ -199,33 +200,33 @@ void sl_index_build(struct sl_match *m) {
     for (uint32_t pos = 0; pos < m->n_tree; pos++) {
         uint8_t t = m->types.v[m->spots[pos].type].counted;
         uint32_t up = inner_of_parent(m, pos);
-        if (t < TYPES_MAX && up != NONE)
-            m->total[(size_t)up * n + t] += vertex_at(m, pos)->size;
+        if (t < TYPES_MAX && up != GRAPH_NONE)
+            m->total[(size_t)up * n + t] += graph_vertex_at(m, pos)->size;
     }
     for (uint32_t i = m->inners.n; i-- > 0;) {
         uint32_t up = inner_of_parent(m, m->inners.v[i].pos);
-        for (uint32_t t = 0; t < n && up != NONE; t++)
+        for (uint32_t t = 0; t < n && up != GRAPH_NONE; t++)
             m->total[(size_t)up * n + t] += m->total[(size_t)i * n + t];
     }
     if (all > 0)
         memcpy(m->room, m->total, all * sizeof(*m->room));
     for (uint32_t i = 0; i < m->inners.n; i++) {
-        struct inner *in = &m->inners.v[i];
+        struct graph_inner *in = &m->inners.v[i];
         in->weigh = TYPES_MAX;
-        sl_sym type = vertex_at(m, in->pos)->type;
+        sl_sym type = graph_vertex_at(m, in->pos)->type;
         for (uint32_t k = 0; k < m->all_filters.n; k++) {
-            const struct filter *f = &m->all_filters.v[k];
-            uint32_t of = f->at == 0 || f->at == type ? sl_layout_type(m, f->of) : NONE;
-            uint8_t t = of == NONE ? TYPES_MAX : m->types.v[of].counted;
+            const struct graph_filter *f = &m->all_filters.v[k];
+            uint32_t of = f->at == 0 || f->at == type ? graph_layout_type(m, f->of) : GRAPH_NONE;
+            uint8_t t = of == GRAPH_NONE ? TYPES_MAX : m->types.v[of].counted;
             if (t < TYPES_MAX && m->total[(size_t)i * n + t] > 0)
                 in->weigh = t;
         }
     }
     for (uint32_t i = 0; i < m->inners.n; i++) {
-        struct inner *in = &m->inners.v[i];
+        struct graph_inner *in = &m->inners.v[i];
         for (uint32_t k = 0; k < in->n_kids; k++) {
             uint32_t kid = m->spots[m->kids[in->kids + k]].inner;
-            uint8_t t = kid == NONE ? TYPES_MAX : m->inners.v[kid].weigh;
+            uint8_t t = kid == GRAPH_NONE ? TYPES_MAX : m->inners.v[kid].weigh;
             in->kids_weigh = k == 0 || in->kids_weigh == t ? t : TYPES_MAX;
             if (in->kids_weigh == TYPES_MAX)
                 break;
@@ -236,7 +237,7 @@ void sl_index_build(struct sl_match *m) {
         build_weights(m);
 }
 
-void sl_index_free(struct sl_match *m) {
+void graph_index_free(struct sl_match *m) {
     for (uint32_t i = 0; m->heavy && i < m->inners.n; i++)
         sl_ordset_done(&m->heavy[i]);
     sl_freep(&m->heavy);
@@ -250,7 +251,7 @@ void sl_index_free(struct sl_match *m) {
 /* Above a block, for all that changed in it at once. */
 static void add_above(struct sl_match *m, uint32_t pos, const int64_t *more) {
     uint32_t n = m->n_counted;
-    for (uint32_t up = inner_of_parent(m, pos); up != NONE;
+    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
          up = inner_of_parent(m, m->inners.v[up].pos)) {
         uint32_t at = m->inners.v[up].pos;
         int64_t before = weight(m, at);
@@ -260,13 +261,14 @@ static void add_above(struct sl_match *m, uint32_t pos, const int64_t *more) {
     }
 }
 
-void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bits, int sign) {
+void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uint64_t *bits,
+                      int sign) {
     uint32_t n = m->n_counted, first = m->spots[b->pos].inner, n_inner = 0;
     int64_t more[TYPES_MAX] = {0}, few[8];
     if (b->pos >= m->n_tree)
         return;
     /* Inner vertices of a block stand side by side, and their weights change once. */
-    if (b->n > 1 && first != NONE)
+    if (b->n > 1 && first != GRAPH_NONE)
         while (first + n_inner < m->inners.n && m->inners.v[first + n_inner].pos < b->pos + b->n)
             n_inner++;
     int64_t *before = few;
@@ -275,9 +277,9 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
     for (uint32_t i = 0; i < n_inner; i++)
         before[i] = weight(m, m->inners.v[first + i].pos);
     uint64_t plain[BLOCK_WORDS] = {0}; /* these are counted by masks */
-    uint32_t n_words = block_words(b);
+    uint32_t n_words = graph_block_words(b);
     for (uint32_t k = 0; n_inner > 0 && k < m->inners.v[first].n_runs; k++) {
-        const struct run *run = &m->runs.v[m->inners.v[first].runs + k];
+        const struct graph_run *run = &m->runs.v[m->inners.v[first].runs + k];
         uint8_t t = m->types.v[run->type].counted;
         if (run->mask == 0)
             continue;
@@ -297,7 +299,7 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
             uint8_t t = m->types.v[m->spots[pos].type].counted;
             if (t == TYPES_MAX)
                 continue;
-            int64_t size = sign * vertex_at(m, pos)->size;
+            int64_t size = sign * graph_vertex_at(m, pos)->size;
             more[t] += size;
             for (uint32_t p = pos; p != b->pos;) {
                 uint32_t up = inner_of_parent(m, p);
@@ -311,10 +313,10 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
         sl_freep(&before);
     add_above(m, b->pos, more);
     index_fix(m, (uint32_t)(b - m->blocks.v));
-    sl_tops_touch(m, (uint32_t)(b - m->blocks.v));
+    graph_tops_touch(m, (uint32_t)(b - m->blocks.v));
 }
 
-void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount) {
+void graph_index_amount(struct sl_match *m, uint32_t pos, int64_t amount) {
     uint8_t t = m->types.v[m->spots[pos].type].counted;
     int64_t more[TYPES_MAX] = {0};
     if (t == TYPES_MAX || pos >= m->n_tree)
@@ -324,9 +326,9 @@ void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount) {
     index_fix(m, m->spots[pos].block);
 }
 
-void sl_index_status(struct sl_match *m, uint32_t from, uint32_t to) {
+void graph_index_status(struct sl_match *m, uint32_t from, uint32_t to) {
     for (uint32_t b = m->spots[from].block; b < m->blocks.n && m->blocks.v[b].pos < to; b++) {
         index_fix(m, b);
-        sl_tops_touch(m, b);
+        graph_tops_touch(m, b);
     }
 }

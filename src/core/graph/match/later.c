@@ -63,28 +63,31 @@ static uint32_t pop(struct heap *h) {
 /* ---- a node or place ---- */
 
 /* Are children counted by masks? Then what has to be free of each type is known beforehand. */
-static void prepare(const struct walk *w, struct asked *a) {
+static void prepare(const struct graph_walk *w, struct asked *a) {
     const struct sl_match *m = w->m;
-    const struct block *b = &m->blocks.v[m->spots[a->pos].block];
+    const struct graph_block *b = &m->blocks.v[m->spots[a->pos].block];
     uint32_t inner = m->spots[a->pos].inner;
-    a->quick = (w->tops || w->is_plain) && inner != NONE && w->plain.n <= QUICK_TYPES && b->n <= 64;
+    a->quick =
+        (w->tops || w->is_plain) && inner != GRAPH_NONE && w->plain.n <= QUICK_TYPES && b->n <= 64;
     a->way = UINT64_C(1);
     for (uint32_t pos = a->pos; pos > b->pos && a->quick;
-         pos = sl_graph_vertex(m->g, vertex_at(m, pos)->parent)->pos)
+         pos = sl_graph_vertex(m->g, graph_vertex_at(m, pos)->parent)->pos)
         a->way |= UINT64_C(1) << (pos - b->pos);
-    for (uint32_t i = 0; a->quick && i < w->plain.n; i++) { /* else 'plain' is not filled in */
-        const struct run *run = sl_plain_run(m, inner, w->plain.of[i].type);
+    for (uint32_t i = 0; a->quick && i < w->plain.n;
+         i++) { /* else 'graph_plain' is not filled in */
+        const struct graph_run *run = graph_plain_run(m, inner, w->plain.of[i].type);
         const uint64_t none = 0;
         a->quick = run && run->way != 0;
         if (!a->quick)
             break;
-        sl_plain_free(w, inner, run, &none, &none, &a->masks[i]);
-        a->per[i] = sl_plain_per(run, w->plain.of[i].per);
+        graph_plain_free(w, inner, run, &none, &none, &a->masks[i]);
+        a->per[i] = graph_plain_per(run, w->plain.of[i].per);
     }
 }
 
-static uint32_t quick_slots(const struct walk *w, const struct asked *a, uint64_t x, uint64_t s) {
-    const struct req *r = &w->r->reqs.v[w->variant->top];
+static uint32_t quick_slots(const struct graph_walk *w, const struct asked *a, uint64_t x,
+                            uint64_t s) {
+    const struct graph_req *r = &w->r->reqs.v[w->variant->top];
     uint32_t slots = UINT32_MAX;
     if (x & a->way || ((x | s) && (r->exclusive == SL_TRUE || w->m->policy.node_exclusive)))
         return 0;
@@ -96,30 +99,31 @@ static uint32_t quick_slots(const struct walk *w, const struct asked *a, uint64_
 }
 
 /* What can be had of it if these were taken: slots of a place; a node counts as its size. */
-static int64_t amount(struct walk *w, const struct asked *a, const uint64_t *x, const uint64_t *s) {
-    uint32_t block = w->m->spots[a->pos].block, n = block_words(&w->m->blocks.v[block]);
+static int64_t amount(struct graph_walk *w, const struct asked *a, const uint64_t *x,
+                      const uint64_t *s) {
+    uint32_t block = w->m->spots[a->pos].block, n = graph_block_words(&w->m->blocks.v[block]);
     uint32_t inner = w->m->spots[a->pos].inner;
     if (w->tops) {
-        return a->quick                       ? quick_slots(w, a, x[0], s[0])
-               : sl_tops_open(w, inner, x, s) ? sl_plain_slots(w, inner, x, s)
-                                              : 0;
+        return a->quick                          ? quick_slots(w, a, x[0], s[0])
+               : graph_tops_open(w, inner, x, s) ? graph_plain_slots(w, inner, x, s)
+                                                 : 0;
     }
-    int64_t size = vertex_at(w->m, a->pos)->size;
+    int64_t size = graph_vertex_at(w->m, a->pos)->size;
     if (a->quick)
         return quick_slots(w, a, x[0], s[0]) >= w->plain.least ? size : 0;
-    struct list found = {0};
+    struct graph_list found = {0};
     memcpy(w->x, x, n * sizeof(*x));
     memcpy(w->s, s, n * sizeof(*s));
     w->masked = block;
     sl_arena_clear(&w->m->scratch);
-    return sl_walk_one(w, a->pos, &found) ? size : 0;
+    return graph_walk_one(w, a->pos, &found) ? size : 0;
 }
 
 struct masks {
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
 
-static void add(struct masks *k, const struct profile *p, uint32_t i, uint32_t n) {
+static void add(struct masks *k, const struct graph_profile *p, uint32_t i, uint32_t n) {
     const uint64_t *v = &p->bits[(size_t)i * 2 * n];
     for (uint32_t w = 0; w < n; w++) {
         k->x[w] |= v[w];
@@ -133,20 +137,20 @@ static void clear(struct masks *k, uint32_t n) {
 }
 
 /* Where the window of a start at t ends. */
-static int64_t end_of_window(const struct walk *w, int64_t t) {
+static int64_t end_of_window(const struct graph_walk *w, int64_t t) {
     int64_t d = w->r->duration, to;
     return d == 0 || __builtin_add_overflow(t, d, &to) || to > w->m->end ? w->m->end : to;
 }
 
 /* Segments that a window from t meets: from the one that holds t on. */
-static uint32_t first_segment(const struct profile *p, int64_t t) {
-    uint32_t i = sl_profile_find(p, t);
+static uint32_t first_segment(const struct graph_profile *p, int64_t t) {
+    uint32_t i = graph_profile_find(p, t);
     return i - (i > 0);
 }
 
 /* How long starts may go on after a good one at t whose window ends before segment j. */
-static int64_t last_start(struct walk *w, const struct asked *a, const struct profile *p,
-                          uint32_t n, uint32_t j) {
+static int64_t last_start(struct graph_walk *w, const struct asked *a,
+                          const struct graph_profile *p, uint32_t n, uint32_t j) {
     struct masks k;
     int64_t d = w->r->duration;
     if (d == 0)
@@ -163,11 +167,11 @@ static int64_t last_start(struct walk *w, const struct asked *a, const struct pr
 }
 
 /* The same for places, where more counts too: the first start after t that gets another amount. */
-static int64_t next_change(struct walk *w, const struct asked *a, const struct profile *p,
-                           uint32_t n, int64_t t, uint32_t j) {
+static int64_t next_change(struct graph_walk *w, const struct asked *a,
+                           const struct graph_profile *p, uint32_t n, int64_t t, uint32_t j) {
     struct masks k;
     int64_t d = w->r->duration, end = w->m->end;
-    for (uint32_t i = sl_profile_find(p, t);;) {
+    for (uint32_t i = graph_profile_find(p, t);;) {
         bool leaves = i<p->n, meets = d> 0 && j < p->n && p->at[j] < end;
         int64_t left = leaves ? p->at[i] : SL_PLAN_NEVER; /* a segment is left behind */
         int64_t met = meets ? p->at[j] - d + 1 : SL_PLAN_NEVER;
@@ -186,11 +190,11 @@ static int64_t next_change(struct walk *w, const struct asked *a, const struct p
 }
 
 /* The next stretch at or after a time; false if there is none. */
-static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
+static bool next_stretch(struct graph_walk *w, struct asked *a, int64_t t) {
     struct sl_match *m = w->m;
-    struct block *b = &m->blocks.v[m->spots[a->pos].block];
-    const struct profile none = {0}, *p = b->profile ? &m->profiles.v[b->profile] : &none;
-    uint32_t n = block_words(b);
+    struct graph_block *b = &m->blocks.v[m->spots[a->pos].block];
+    const struct graph_profile none = {0}, *p = b->profile ? &m->profiles.v[b->profile] : &none;
+    uint32_t n = graph_block_words(b);
     struct masks k;
     while (t < m->end) {
         int64_t to = end_of_window(w, t);
@@ -221,42 +225,43 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
 
 /* ---- all of them ---- */
 
-static uint32_t n_candidates(const struct walk *w) {
+static uint32_t n_candidates(const struct graph_walk *w) {
     return w->tops ? w->tops->by.n : w->m->index.order.n;
 }
 
 /* The position of the i-th, NONE if nothing can ever be had of it. */
-static uint32_t candidate(const struct walk *w, uint32_t i) {
+static uint32_t candidate(const struct graph_walk *w, uint32_t i) {
     static const uint64_t none[BLOCK_WORDS];
     const struct sl_match *m = w->m;
     if (w->tops) {
         uint32_t inner = w->tops->by.places[i].inner;
-        return sl_tops_open(w, inner, none, none) ? m->inners.v[inner].pos : NONE;
+        return graph_tops_open(w, inner, none, none) ? m->inners.v[inner].pos : GRAPH_NONE;
     }
     uint32_t pos = m->index.order.v[i];
-    return !m->spots[pos].down && (!w->allowed || sl_bits_get(m->allowed_ranks, i)) ? pos : NONE;
+    return !m->spots[pos].down && (!w->allowed || sl_bits_get(m->allowed_ranks, i)) ? pos
+                                                                                    : GRAPH_NONE;
 }
 
-bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at) {
+bool graph_later_find(struct graph_walk *w, int64_t now, int64_t *ret_at) {
     struct sl_match *m = w->m;
-    const struct req *r = &w->r->reqs.v[w->variant->top];
-    int64_t least = req_least(r), have = 0;
+    const struct graph_req *r = &w->r->reqs.v[w->variant->top];
+    int64_t least = graph_req_least(r), have = 0;
     uint32_t n = n_candidates(w), n_nodes = 0;
     struct asked *nodes = sl_alloc((n + 1) * sizeof(*nodes));
     struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};
     struct heap within = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, true};
-    struct window any = {WHEN_FUTURE, now, m->end};
+    struct graph_window any = {WHEN_FUTURE, now, m->end};
     bool found = false;
-    sl_walk_at(w, &any);
+    graph_walk_at(w, &any);
     for (uint32_t i = 0; i < n; i++) {
         nodes[n_nodes].pos = candidate(w, i);
-        if (nodes[n_nodes].pos == NONE)
+        if (nodes[n_nodes].pos == GRAPH_NONE)
             continue;
         prepare(w, &nodes[n_nodes]);
         if (next_stretch(w, &nodes[n_nodes], now + 1))
             push(&waiting, n_nodes++);
     }
-    for (int64_t at = sl_hold_first_end(m, now); at < m->end;) {
+    for (int64_t at = graph_hold_first_end(m, now); at < m->end;) {
         while (within.n > 0 && key(&within, within.v[0]) <= at) {
             uint32_t i = pop(&within);
             have -= nodes[i].amount;
@@ -283,7 +288,7 @@ bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at) {
             next = key(&within, within.v[0]);
         if (next == SL_PLAN_NEVER)
             break;
-        at = sl_hold_next_end(m, next - 1 > at ? next - 1 : at);
+        at = graph_hold_next_end(m, next - 1 > at ? next - 1 : at);
     }
     memset(m->fits, 0, ((size_t)m->blocks.n / 64 + 1) * sizeof(*m->fits));
     for (uint32_t i = 0; i < within.n && found && !w->tops; i++)

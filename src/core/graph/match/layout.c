@@ -33,8 +33,8 @@ static int64_t node_factor(const struct sl_vertex *x) {
     return (x->id + 2) * 10000 + (tie < 0 ? -tie : tie);
 }
 
-int64_t sl_layout_score(const struct sl_match *m, uint32_t pos) {
-    const struct sl_vertex *x = vertex_at(m, pos);
+int64_t graph_layout_score(const struct sl_match *m, uint32_t pos) {
+    const struct sl_vertex *x = graph_vertex_at(m, pos);
     if (m->policy.variation)
         return 1 + perf_class(m, m->spots[pos].v);
     int64_t factor = 0;
@@ -43,8 +43,8 @@ int64_t sl_layout_score(const struct sl_match *m, uint32_t pos) {
     return 2 + x->id + factor;
 }
 
-int sl_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
-                      int64_t score_b, int64_t uniq_b, uint32_t pos_b) {
+int graph_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
+                         int64_t score_b, int64_t uniq_b, uint32_t pos_b) {
     int up = score_a != score_b ? (score_a < score_b ? -1 : 1)
              : uniq_a != uniq_b ? (uniq_a < uniq_b ? -1 : 1)
              : pos_a != pos_b   ? (pos_a < pos_b ? -1 : 1)
@@ -53,7 +53,7 @@ int sl_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a,
 }
 
 static int compare_spots(const struct sl_match *m, uint32_t a, uint32_t b) {
-    const struct spot *x = &m->spots[a], *y = &m->spots[b];
+    const struct graph_spot *x = &m->spots[a], *y = &m->spots[b];
     if (x->type != y->type)
         return x->type < y->type ? -1 : 1;
     int64_t score_a, score_b;
@@ -61,11 +61,11 @@ static int compare_spots(const struct sl_match *m, uint32_t a, uint32_t b) {
         score_a = perf_class(m, x->v);
         score_b = perf_class(m, y->v);
     } else { /* the factor of siblings is the same */
-        score_a = vertex_at(m, a)->id;
-        score_b = vertex_at(m, b)->id;
+        score_a = graph_vertex_at(m, a)->id;
+        score_b = graph_vertex_at(m, b)->id;
     }
-    return sl_layout_compare(m, score_a, vertex_at(m, a)->uniq_id, a, score_b,
-                             vertex_at(m, b)->uniq_id, b);
+    return graph_layout_compare(m, score_a, graph_vertex_at(m, a)->uniq_id, a, score_b,
+                                graph_vertex_at(m, b)->uniq_id, b);
 }
 
 static int by_type_and_policy(const void *a, const void *b, void *m) {
@@ -75,7 +75,7 @@ static int by_type_and_policy(const void *a, const void *b, void *m) {
 static int by_uniq(const void *a, const void *b, void *ctx) {
     const struct sl_match *m = ctx;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int64_t p = vertex_at(m, x)->uniq_id, q = vertex_at(m, y)->uniq_id;
+    int64_t p = graph_vertex_at(m, x)->uniq_id, q = graph_vertex_at(m, y)->uniq_id;
     return p != q ? (p > q ? -1 : 1) : x > y ? -1 : x < y;
 }
 
@@ -99,11 +99,11 @@ static void sort(struct sl_match *m, uint32_t *v, uint32_t n,
 
 /* ---- positions, types, blocks ---- */
 
-uint32_t sl_layout_type(const struct sl_match *m, sl_sym type) {
+uint32_t graph_layout_type(const struct sl_match *m, sl_sym type) {
     for (uint32_t i = 0; i < m->types.n; i++)
         if (m->types.v[i].sym == type)
             return i;
-    return NONE;
+    return GRAPH_NONE;
 }
 
 static int place_spots(struct sl_match *m, struct sl_err *err) {
@@ -124,12 +124,12 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
         if (type_of[x->type] == 0) {
             if (m->types.n >= UINT16_MAX)
                 r = sl_err_set(err, SL_ELIMIT, "more than %u types of resources", UINT16_MAX);
-            *sl_vec_push(&m->types) = (struct type){x->type, TYPES_MAX, true};
+            *sl_vec_push(&m->types) = (struct graph_type){x->type, TYPES_MAX, true};
             type_of[x->type] = m->types.n;
         }
-        m->spots[pos] = (struct spot){
+        m->spots[pos] = (struct graph_spot){
             .v = v,
-            .inner = NONE,
+            .inner = GRAPH_NONE,
             .type = (uint16_t)(type_of[x->type] - 1),
             .down = x->down || (!top && m->spots[sl_graph_vertex(m->g, x->parent)->pos].down),
             .divisible = x->divisible && x->n_kids == 0,
@@ -142,11 +142,11 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
             *sl_vec_push(&m->constrained) = pos;
         if (m->spots[pos].divisible)
             *sl_vec_push(&m->pools) =
-                (struct pool){.pos = pos, .plan = sl_plan_new(m->start, m->end, x->size)};
+                (struct graph_pool){.pos = pos, .plan = sl_plan_new(m->start, m->end, x->size)};
         if (x->n_kids == 0)
             continue;
         m->spots[pos].inner = m->inners.n;
-        *sl_vec_push(&m->inners) = (struct inner){.pos = pos};
+        *sl_vec_push(&m->inners) = (struct graph_inner){.pos = pos};
         for (uint32_t k = 0; k < x->n_kids; k++)
             m->kids[x->kids + k] = sl_graph_vertex(m->g, kids[x->kids + k])->pos;
     }
@@ -158,13 +158,13 @@ static void place_blocks(struct sl_match *m) {
     uint32_t n_words = 0;
     for (uint32_t pos = 0; pos < m->n_spots;) {
         uint32_t n = 1;
-        if (m->spots[pos].is_node && end_of(m, pos) - pos <= BLOCK_MAX)
-            n = end_of(m, pos) - pos;
+        if (m->spots[pos].is_node && graph_end_of(m, pos) - pos <= BLOCK_MAX)
+            n = graph_end_of(m, pos) - pos;
         for (uint32_t k = 0; k < n; k++)
             m->spots[pos + k].block = m->blocks.n;
-        struct block *b = sl_vec_push(&m->blocks);
-        *b = (struct block){.pos = pos, .n = n, .held = n_words};
-        n_words += 2 * block_words(b);
+        struct graph_block *b = sl_vec_push(&m->blocks);
+        *b = (struct graph_block){.pos = pos, .n = n, .held = n_words};
+        n_words += 2 * graph_block_words(b);
         pos += n;
     }
     m->held = sl_alloc0((size_t)n_words + 1, sizeof(*m->held));
@@ -173,22 +173,22 @@ static void place_blocks(struct sl_match *m) {
 
 /* Children that are alike, have none themselves and stand in one block with their parent are plain:
  * which of them are free is a matter of masks. */
-static void find_plain(struct sl_match *m, const struct inner *in, struct run *run) {
-    const struct block *b = &m->blocks.v[m->spots[in->pos].block];
+static void find_plain(struct sl_match *m, const struct graph_inner *in, struct graph_run *run) {
+    const struct graph_block *b = &m->blocks.v[m->spots[in->pos].block];
     run->uniform = true;
     for (uint32_t i = 0; i < run->n && run->uniform; i++)
-        run->uniform =
-            !m->spots[m->kids[run->at + i]].divisible &&
-            vertex_at(m, m->kids[run->at + i])->size == vertex_at(m, m->kids[run->at])->size;
-    run->size = vertex_at(m, m->kids[run->at])->size;
+        run->uniform = !m->spots[m->kids[run->at + i]].divisible &&
+                       graph_vertex_at(m, m->kids[run->at + i])->size ==
+                           graph_vertex_at(m, m->kids[run->at])->size;
+    run->size = graph_vertex_at(m, m->kids[run->at])->size;
     bool up = true, down = true, by_uniq_too = true;
-    uint32_t n = block_words(b);
+    uint32_t n = graph_block_words(b);
     if (b->n == 1)
         return;
     for (uint32_t i = 0; i < run->n; i++) {
         uint32_t pos = m->kids[run->at + i], before = i > 0 ? m->kids[run->at + i - 1] : pos;
-        const struct spot *s = &m->spots[pos];
-        if (s->inner != NONE || s->constrained || !run->uniform || run->size < 1)
+        const struct graph_spot *s = &m->spots[pos];
+        if (s->inner != GRAPH_NONE || s->constrained || !run->uniform || run->size < 1)
             return;
         up = up && (i == 0 || before < pos);
         down = down && (i == 0 || before > pos);
@@ -209,8 +209,8 @@ static void place_kids(struct sl_match *m) {
     if (m->policy.stop_early)
         m->kids_by_uniq = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->kids_by_uniq));
     for (uint32_t i = 0; i < m->inners.n; i++) {
-        struct inner *in = &m->inners.v[i];
-        const struct sl_vertex *x = vertex_at(m, in->pos);
+        struct graph_inner *in = &m->inners.v[i];
+        const struct sl_vertex *x = graph_vertex_at(m, in->pos);
         uint32_t *kids = &m->kids[x->kids];
         in->kids = x->kids;
         in->n_kids = x->n_kids;
@@ -223,9 +223,9 @@ static void place_kids(struct sl_match *m) {
         for (uint32_t k = 0; k < x->n_kids; k++) {
             uint16_t type = m->spots[kids[k]].type;
             if (k == 0 || sl_vec_last(&m->runs).type != type)
-                *sl_vec_push(&m->runs) = (struct run){.at = x->kids + k, .type = type};
+                *sl_vec_push(&m->runs) = (struct graph_run){.at = x->kids + k, .type = type};
             sl_vec_last(&m->runs).n++;
-            in->kid_types |= type_bit(type);
+            in->kid_types |= graph_type_bit(type);
         }
         in->n_runs = m->runs.n - in->runs;
         for (uint32_t k = in->runs; k < m->runs.n; k++)
@@ -236,9 +236,9 @@ static void place_kids(struct sl_match *m) {
             in->factor += node_factor(x);
     }
     for (uint32_t i = m->inners.n; i-- > 0;) {
-        struct inner *in = &m->inners.v[i];
+        struct graph_inner *in = &m->inners.v[i];
         in->below |= in->kid_types;
-        sl_vtx parent = vertex_at(m, in->pos)->parent;
+        sl_vtx parent = graph_vertex_at(m, in->pos)->parent;
         if (parent != SL_VTX_NONE)
             m->inners.v[m->spots[sl_graph_vertex(m->g, parent)->pos].inner].below |= in->below;
     }
@@ -248,7 +248,7 @@ static void place_kids(struct sl_match *m) {
 
 #define FILTERS_MAX 256u
 
-int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
+int graph_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
     /* types that the graph does not have may come with later vertices */
     struct sl_syms *syms = &m->g->syms;
     for (const char *s = text; *s;) {
@@ -264,7 +264,8 @@ int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
         at[n_at] = '\0';
         memcpy(of, colon + 1, n_of);
         of[n_of] = '\0';
-        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_put(syms, at), sl_sym_put(syms, of)};
+        struct graph_filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_put(syms, at),
+                                 sl_sym_put(syms, of)};
         for (uint32_t i = 0; i < m->filters.n; i++)
             if (m->filters.v[i].at == f.at && m->filters.v[i].of == f.of)
                 return sl_err_set(err, SL_EINVAL, "%s:%s is given twice", at, of);
@@ -276,11 +277,11 @@ int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
     return 0;
 }
 
-uint32_t sl_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max) {
-    sl_sym type = vertex_at(m, pos)->type;
+uint32_t graph_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max) {
+    sl_sym type = graph_vertex_at(m, pos)->type;
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->all_filters.n; i++) {
-        const struct filter *f = &m->all_filters.v[i];
+        const struct graph_filter *f = &m->all_filters.v[i];
         bool seen = false;
         if (f->at != 0 && f->at != type)
             continue;
@@ -296,8 +297,8 @@ uint32_t sl_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, 
 }
 
 static void count_type(struct sl_match *m, sl_sym type) {
-    uint32_t i = sl_layout_type(m, type);
-    if (i != NONE && m->types.v[i].counted == TYPES_MAX && m->n_counted < TYPES_MAX)
+    uint32_t i = graph_layout_type(m, type);
+    if (i != GRAPH_NONE && m->types.v[i].counted == TYPES_MAX && m->n_counted < TYPES_MAX)
         m->types.v[i].counted = (uint8_t)m->n_counted++;
 }
 
@@ -308,14 +309,14 @@ static void place_filters(struct sl_match *m) {
         *sl_vec_push(&m->all_filters) = m->filters.v[i];
     for (uint32_t pos = 0; pos < m->n_tree; pos++) {
         uint16_t type = m->spots[pos].type;
-        if (m->spots[pos].inner != NONE || leaf[type])
+        if (m->spots[pos].inner != GRAPH_NONE || leaf[type])
             continue;
         leaf[type] = 1;
         bool named = false;
         for (uint32_t i = 0; i < m->filters.n && !named; i++)
             named = m->filters.v[i].of == m->types.v[type].sym;
         if (!named)
-            *sl_vec_push(&m->all_filters) = (struct filter){cluster, m->types.v[type].sym};
+            *sl_vec_push(&m->all_filters) = (struct graph_filter){cluster, m->types.v[type].sym};
     }
     for (uint32_t i = 0; i < m->all_filters.n; i++)
         count_type(m, m->all_filters.v[i].of);
@@ -339,7 +340,7 @@ static bool is_asked(const struct sl_match *m, sl_sym subsystem) {
 /* Who leads to whom, by target, in the order of linking. */
 static void place_aux(struct sl_match *m) {
     uint32_t n, at = 0;
-    const struct sl_edge *e = sl_graph_edges(m->g, &n);
+    const struct sl_graph_edge *e = sl_graph_edges(m->g, &n);
     m->aux_types = sl_alloc0((size_t)m->types.n + 1, 1);
     m->aux_first = sl_alloc0((size_t)m->n_spots + 2, sizeof(*m->aux_first));
     for (uint32_t i = 0; i < n; i++)
@@ -363,13 +364,13 @@ static void place_aux(struct sl_match *m) {
 /* ---- all of it ---- */
 
 /* Children that are down by themselves are nothing for masks. */
-static void find_downs(struct sl_match *m, struct inner *in) {
+static void find_downs(struct sl_match *m, struct graph_inner *in) {
     in->some_down = false;
     for (uint32_t i = 0; i < in->n_kids && !in->some_down; i++)
-        in->some_down = vertex_at(m, m->kids[in->kids + i])->down;
+        in->some_down = graph_vertex_at(m, m->kids[in->kids + i])->down;
 }
 
-int sl_layout_build(struct sl_match *m, struct sl_err *err) {
+int graph_layout_build(struct sl_match *m, struct sl_err *err) {
     int r = place_spots(m, err);
     if (r < 0)
         return r;
@@ -385,13 +386,13 @@ int sl_layout_build(struct sl_match *m, struct sl_err *err) {
     sl_vec_fit(&m->constrained);
     if (m->subsystems.n > 0)
         place_aux(m);
-    sl_index_build(m);
+    graph_index_build(m);
     return 0;
 }
 
-void sl_layout_free(struct sl_match *m) {
-    sl_index_free(m);
-    sl_tops_free(m);
+void graph_layout_free(struct sl_match *m) {
+    graph_index_free(m);
+    graph_tops_free(m);
     for (uint32_t i = 0; i < m->pools.n; i++)
         sl_plan_free(m->pools.v[i].plan);
     sl_vec_free(&m->pools);
@@ -413,12 +414,12 @@ void sl_layout_free(struct sl_match *m) {
     m->n_spots = m->n_tree = m->n_counted = m->pool_types = 0;
 }
 
-void sl_layout_status(struct sl_match *m, uint32_t pos) {
-    sl_vtx parent = vertex_at(m, pos)->parent;
+void graph_layout_status(struct sl_match *m, uint32_t pos) {
+    sl_vtx parent = graph_vertex_at(m, pos)->parent;
     if (parent != SL_VTX_NONE)
         find_downs(m, &m->inners.v[m->spots[sl_graph_vertex(m->g, parent)->pos].inner]);
-    for (uint32_t p = pos; p < end_of(m, pos); p++) {
-        const struct sl_vertex *x = vertex_at(m, p);
+    for (uint32_t p = pos; p < graph_end_of(m, pos); p++) {
+        const struct sl_vertex *x = graph_vertex_at(m, p);
         m->spots[p].down = x->down || (x->parent != SL_VTX_NONE &&
                                        m->spots[sl_graph_vertex(m->g, x->parent)->pos].down);
     }

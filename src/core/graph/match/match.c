@@ -29,9 +29,9 @@ int sl_match_new(struct sl_graph *g, const struct sl_match_options *o, struct sl
             *sl_vec_push(&m->subsystems) = y;
     }
     if (r >= 0)
-        r = sl_filters_parse(m, o->filters ? o->filters : SL_MATCH_FILTERS, err);
+        r = graph_filters_parse(m, o->filters ? o->filters : SL_MATCH_FILTERS, err);
     if (r >= 0)
-        r = sl_layout_build(m, err);
+        r = graph_layout_build(m, err);
     if (r < 0) {
         sl_match_free(m);
         return r;
@@ -43,7 +43,7 @@ int sl_match_new(struct sl_graph *g, const struct sl_match_options *o, struct sl
 void sl_match_free(struct sl_match *m) {
     if (!m)
         return;
-    sl_regraph_forget(m);
+    graph_regraph_forget(m);
     sl_vec_free(&m->filters);
     sl_vec_free(&m->subsystems);
     for (uint32_t i = 0; i < MEMOS; i++)
@@ -68,15 +68,16 @@ const struct sl_graph *sl_match_graph(const struct sl_match *m) {
 /* ---- what is known of a class of requests ---- */
 
 /* Its memo, made new if there is none; NULL if the request is too long for one. */
-static struct memo *memo_of(struct sl_match *m, const struct sl_job_request *r) {
-    struct memo *k = &m->memos[r->class % MEMOS];
+static struct graph_memo *memo_of(struct sl_match *m, const struct sl_match_request *r) {
+    struct graph_memo *k = &m->memos[r->class % MEMOS];
     if (r->key_len > MEMO_KEY_MAX)
         return NULL;
     if (k->key && k->class == r->class && k->key_len == r->key_len &&
         memcmp(k->key, r->key, r->key_len) == 0)
         return k;
     sl_freep(&k->key);
-    *k = (struct memo){.class = r->class, .key = sl_alloc(r->key_len + 1), .key_len = r->key_len};
+    *k = (struct graph_memo){
+        .class = r->class, .key = sl_alloc(r->key_len + 1), .key_len = r->key_len};
     memcpy(k->key, r->key, r->key_len);
     return k;
 }
@@ -84,44 +85,45 @@ static struct memo *memo_of(struct sl_match *m, const struct sl_job_request *r) 
 /* Can taking something only make it worse? Not if counts inside of slots may vary: fewer vertices
  * can be cut into more bundles, of fewer each. Nor if what is found depends on the order of
  * walking. */
-static bool is_steady(const struct sl_match *m, const struct sl_job_request *r) {
+static bool is_steady(const struct sl_match *m, const struct sl_match_request *r) {
     if (m->subsystems.n > 0)
         return false;
     for (uint32_t i = 0; i < r->reqs.n; i++) {
-        const struct req *slot = &r->reqs.v[i];
+        const struct graph_req *slot = &r->reqs.v[i];
         for (uint32_t k = slot->with; !slot->type && k < slot->with + slot->n_with; k++) {
-            const struct req *q = &r->reqs.v[k];
-            uint32_t type = m->policy.stop_early ? sl_layout_type(m, q->type) : NONE;
-            if (!req_is_fixed(q) || (type != NONE && !m->types.v[type].alike))
+            const struct graph_req *q = &r->reqs.v[k];
+            uint32_t type = m->policy.stop_early ? graph_layout_type(m, q->type) : GRAPH_NONE;
+            if (!graph_req_is_fixed(q) || (type != GRAPH_NONE && !m->types.v[type].alike))
                 return false;
         }
     }
     return true;
 }
 
-static bool known_busy(const struct sl_match *m, const struct memo *k, int64_t now) {
+static bool known_busy(const struct sl_match *m, const struct graph_memo *k, int64_t now) {
     return k && k->busy && k->generation == m->generation && now >= k->since && now < k->until;
 }
 
 /* What was refused is refused until something is given back or a job's time ends. */
-static void note_busy(const struct sl_match *m, const struct sl_job_request *r, struct memo *k,
-                      int64_t now) {
+static void note_busy(const struct sl_match *m, const struct sl_match_request *r,
+                      struct graph_memo *k, int64_t now) {
     if (!k || m->cut_short || !is_steady(m, r))
         return;
     k->busy = true;
     k->generation = m->generation;
     k->since = now;
-    k->until = sl_hold_next_end(m, now);
+    k->until = graph_hold_next_end(m, now);
 }
 
-static bool satisfiable(struct sl_match *m, const struct sl_job_request *r, struct memo *k) {
-    struct window w = {.when = WHEN_EMPTY};
-    struct chain c;
+static bool satisfiable(struct sl_match *m, const struct sl_match_request *r,
+                        struct graph_memo *k) {
+    struct graph_window w = {.when = WHEN_EMPTY};
+    struct graph_chain c;
     uint64_t generation = sl_graph_generation(m->g);
     m->cut_short = false;
     if (k && k->satisfiable != SATISFIABLE_UNKNOWN && k->graph_generation == generation)
         return k->satisfiable == SATISFIABLE_YES;
-    bool yes = sl_search_at(m, r, &w, &c);
+    bool yes = graph_search_at(m, r, &w, &c);
     m->cut_short = m->cut_short && !yes;
     if (k && !m->cut_short) {
         k->satisfiable = yes ? SATISFIABLE_YES : SATISFIABLE_NO;
@@ -145,7 +147,7 @@ static const struct {
     [SL_MATCH_WITHOUT_FUTURE] = {.later = true, .tells_never = true},
 };
 
-static int check_graph(const struct sl_match *m, const struct sl_job_request *r,
+static int check_graph(const struct sl_match *m, const struct sl_match_request *r,
                        struct sl_err *err) {
     const struct sl_syms *syms = sl_graph_syms(m->g);
     for (uint32_t i = 0; i < r->types.n; i++)
@@ -155,8 +157,9 @@ static int check_graph(const struct sl_match *m, const struct sl_job_request *r,
     return 0;
 }
 
-static void tell(const struct sl_match *m, const struct chain *c, const struct window *w,
-                 enum sl_job_state state, struct sl_grant *ret) {
+static void report(const struct sl_match *m, const struct graph_chain *c,
+                   const struct graph_window *w, enum sl_match_job_state state,
+                   struct sl_grant *ret) {
     if (!ret)
         return;
     ret->state = state;
@@ -165,48 +168,49 @@ static void tell(const struct sl_match *m, const struct chain *c, const struct w
     sl_grant_of_chain(m, c, ret);
 }
 
-static enum sl_verdict search(struct sl_match *m, const struct sl_job_request *r,
-                              enum sl_match_op op, int64_t now, struct window *w, struct chain *c) {
-    struct memo *k = memo_of(m, r);
+static enum sl_match_verdict search(struct sl_match *m, const struct sl_match_request *r,
+                                    enum sl_match_op op, int64_t now, struct graph_window *w,
+                                    struct graph_chain *c) {
+    struct graph_memo *k = memo_of(m, r);
     int64_t longest = m->end - m->start;
     m->cut_short = false;
     if (r->duration < 0 || r->duration > longest)
         return SL_BAD_TIME;
     if (op == SL_MATCH_SATISFIABILITY)
         return satisfiable(m, r, k) ? SL_SATISFIABLE : SL_NEVER;
-    if (!sl_search_window(m, r, now, WHEN_PRESENT, w))
+    if (!graph_search_window(m, r, now, WHEN_PRESENT, w))
         return SL_BUSY;
     bool busy = known_busy(m, k, now);
     m->stats.cached_failures += busy;
-    if (!busy && sl_search_at(m, r, w, c))
+    if (!busy && graph_search_at(m, r, w, c))
         return SL_MATCHED;
     if (!busy)
         note_busy(m, r, k, now);
-    if (ops[op].later && satisfiable(m, r, k) && sl_search_later(m, r, now, w, c))
+    if (ops[op].later && satisfiable(m, r, k) && graph_search_later(m, r, now, w, c))
         return SL_MATCHED;
     return ops[op].tells_never && !satisfiable(m, r, k) ? SL_NEVER : SL_BUSY;
 }
 
-int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
-                 int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
-                 struct sl_err *err) {
-    struct window w = {0};
-    struct chain c = {0};
+int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
+                 int64_t jobid, int64_t now, enum sl_match_verdict *ret_verdict,
+                 struct sl_grant *ret, struct sl_err *err) {
+    struct graph_window w = {0};
+    struct graph_chain c = {0};
     int code = check_graph(m, r, err);
     if (code < 0)
         return code;
-    if (ops[op].keeps && sl_hold_job(m, jobid))
+    if (ops[op].keeps && graph_hold_job(m, jobid))
         return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
     *ret_verdict = search(m, r, op, now, &w, &c);
     if (*ret_verdict != SL_MATCHED) {
         m->stats.failures += *ret_verdict != SL_SATISFIABLE;
-        return sl_slots_cut_short(m, err);
+        return graph_slots_cut_short(m, err);
     }
     m->stats.matches++;
-    enum sl_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
+    enum sl_match_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
     if (ops[op].keeps)
-        sl_hold_chain(m, sl_hold_new(m, jobid, state, w.from, w.to), &c);
-    tell(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
+        graph_hold_chain(m, graph_hold_new(m, jobid, state, w.from, w.to), &c);
+    report(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
     return 0;
 }
 
@@ -216,15 +220,15 @@ uint32_t sl_match_n_jobs(const struct sl_match *m) {
     return m->n_jobs;
 }
 
-bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_job_info *ret) {
-    const struct job *j = sl_hold_job(m, jobid);
+bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_match_job_info *ret) {
+    const struct graph_job *j = graph_hold_job(m, jobid);
     if (j)
-        *ret = (struct sl_job_info){j->id, j->from, j->to - j->from, j->state};
+        *ret = (struct sl_match_job_info){j->id, j->from, j->to - j->from, j->state};
     return j != NULL;
 }
 
 int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret) {
-    const struct job *j = sl_hold_job(m, jobid);
+    const struct graph_job *j = graph_hold_job(m, jobid);
     if (!j)
         return SL_ENOENT;
     sl_grant_of_job(m, j, ret);
@@ -232,21 +236,21 @@ int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret
 }
 
 int sl_match_cancel(struct sl_match *m, int64_t jobid) {
-    struct job *j = sl_hold_job(m, jobid);
+    struct graph_job *j = graph_hold_job(m, jobid);
     if (!j)
         return SL_ENOENT;
-    sl_hold_drop(m, j);
+    graph_hold_drop(m, j);
     m->generation++;
     return 0;
 }
 
 int sl_match_begin(struct sl_match *m, int64_t jobid) {
-    struct job *j = sl_hold_job(m, jobid);
+    struct graph_job *j = graph_hold_job(m, jobid);
     if (!j)
         return SL_ENOENT;
     if (j->state != SL_JOB_RESERVED)
         return SL_EINVAL;
-    return sl_hold_begin(m, j) ? 0 : SL_ESTALE;
+    return graph_hold_begin(m, j) ? 0 : SL_ESTALE;
 }
 
 void sl_match_stats(const struct sl_match *m, struct sl_match_stats *ret) {
@@ -271,7 +275,7 @@ size_t sl_match_bytes(const struct sl_match *m) {
     n += m->spans.cap * sizeof(*m->spans.v) + m->words.cap * sizeof(*m->words.v);
     n += m->shares.cap * sizeof(*m->shares.v) + m->jobs.cap * sizeof(*m->jobs.v);
     for (uint32_t i = 0; i < TOPS; i++) {
-        const struct winners *by = &m->tops[i].by;
+        const struct graph_winners *by = &m->tops[i].by;
         n += by->n * sizeof(*by->places) + (size_t)2 * by->leaves * sizeof(*by->best);
     }
     return n;

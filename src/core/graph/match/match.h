@@ -14,20 +14,21 @@
 
 struct sl_match;
 
-struct sl_policy {
+struct sl_match_policy {
     bool low;
     bool node_centric, node_exclusive, stop_early;
     bool locality, variation;
 };
 /* A name from the table in docs/graph.md, or "policy=high node_centric=true …". Terms before an
  * invalid one are applied. */
-int sl_policy_parse(const char *text, struct sl_policy *ret, struct sl_err *err) _must_check_;
+int sl_match_policy_parse(const char *text, struct sl_match_policy *ret,
+                          struct sl_err *err) _must_check_;
 
 /* Filters as "ALL:core,node:gpu": the types with sums, and at which vertices. */
 #define SL_MATCH_FILTERS "ALL:core,ALL:node"
 
 struct sl_match_options {
-    struct sl_policy policy;
+    struct sl_match_policy policy;
     const char *filters;           /* NULL: SL_MATCH_FILTERS */
     const char *const *subsystems; /* that are matched besides containment */
     uint32_t n_subsystems;
@@ -55,7 +56,7 @@ enum sl_match_op {
     SL_MATCH_WITHOUT_FUTURE,
 };
 
-enum sl_verdict {
+enum sl_match_verdict {
     SL_MATCHED,     /* grant is filled */
     SL_SATISFIABLE, /* positive result of SATISFIABILITY */
     SL_BUSY,        /* not now */
@@ -63,7 +64,7 @@ enum sl_verdict {
     SL_BAD_TIME,    /* the duration is negative or longer than the graph's time */
 };
 
-enum sl_job_state { SL_JOB_ALLOCATED, SL_JOB_RESERVED, SL_JOB_MATCHED };
+enum sl_match_job_state { SL_JOB_ALLOCATED, SL_JOB_RESERVED, SL_JOB_MATCHED };
 
 /* One vertex of a result. */
 struct sl_pick {
@@ -74,7 +75,7 @@ struct sl_pick {
 
 /* Of a job, or of a match that took nothing. */
 struct sl_grant {
-    enum sl_job_state state;
+    enum sl_match_job_state state;
     int64_t at, duration;
     uint32_t n_slots; /* that were made; 0 if the request has none */
     /* Depth-first, parents before their children, the root first. */
@@ -86,19 +87,19 @@ void sl_grant_done(struct sl_grant *g);
  * SL_EEXIST, and so is a request of another graph; and SL_ELIMIT, if there were too many
  * combinations of or_slots to prove that there is none. All leave everything unchanged. The id of a
  * match that allocates nothing is not used. */
-int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
-                 int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
-                 struct sl_err *err) _must_check_;
+int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
+                 int64_t jobid, int64_t now, enum sl_match_verdict *ret_verdict,
+                 struct sl_grant *ret, struct sl_err *err) _must_check_;
 
 /* ---- jobs ---- */
 
-struct sl_job_info {
+struct sl_match_job_info {
     int64_t id, at, duration;
-    enum sl_job_state state;
+    enum sl_match_job_state state;
 };
 uint32_t sl_match_n_jobs(const struct sl_match *m);
 /* False if there is no such job. */
-bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_job_info *ret);
+bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_match_job_info *ret);
 /* What it has. */
 int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret) _must_check_;
 /* SL_ENOENT if there is no such job. */
@@ -116,8 +117,8 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
 int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
                           int64_t at, int64_t duration, struct sl_err *err) _must_check_;
 /* The same for a job that is there: it has these as well, for as long as it runs. */
-int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_request *r,
-                      int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_request *r,
+                      int64_t now, enum sl_match_verdict *ret_verdict, struct sl_grant *ret,
                       struct sl_err *err) _must_check_;
 /* Turns a reservation whose time has come into an allocation, of the same vertices and until the
  * same time. SL_ENOENT; SL_EINVAL: it is no reservation; SL_ESTALE: a part of it is still allocated
@@ -141,13 +142,13 @@ bool sl_match_del_prop(struct sl_match *m, sl_vtx v, const char *key);
 /* ---- queries ---- */
 
 /* The filter of a vertex for one of its types, at a time: for 'agfilter'. */
-struct sl_filter_sum {
+struct sl_match_filter_sum {
     sl_sym type;
     int64_t used, total;
 };
 /* Puts at most max sums, returns how many the vertex has. jobid < 0: of all jobs. */
 uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t jobid,
-                       struct sl_filter_sum *ret, uint32_t max);
+                       struct sl_match_filter_sum *ret, uint32_t max);
 
 /* The expression language of 'find': predicates joined by and, or, or nothing (which is and), from
  * left to right, with parentheses. */

@@ -22,7 +22,7 @@
 #include "core/graph/plan.h"
 #include "core/graph/request_int.h"
 
-#define NONE UINT32_MAX
+#define GRAPH_NONE UINT32_MAX
 #define BLOCK_MAX 4096u /* positions; a larger node is many blocks */
 #define BLOCK_WORDS (BLOCK_MAX / 64)
 #define TYPES_MAX 16u /* types with sums */
@@ -31,7 +31,7 @@
 
 /* ---- layout: rebuilt when the graph changes ---- */
 
-struct spot { /* one per position */
+struct graph_spot { /* one per position */
     sl_vtx v;
     uint32_t block;
     uint32_t inner; /* NONE: no children */
@@ -40,7 +40,7 @@ struct spot { /* one per position */
     uint8_t divisible, is_node, constrained;
 };
 
-struct run {        /* children of one type, in the order of the policy */
+struct graph_run {  /* children of one type, in the order of the policy */
     uint32_t at, n; /* in kids */
     uint32_t mask;  /* in masks: their bits in the block; 0: they are not plain */
     int64_t size;   /* of each, if they are uniform */
@@ -49,7 +49,7 @@ struct run {        /* children of one type, in the order of the policy */
     int8_t way;   /* of plain ones: 1: low bits come first, -1: high bits, 0: neither */
 };
 
-struct inner { /* one per vertex with children */
+struct graph_inner { /* one per vertex with children */
     uint32_t pos;
     uint32_t runs, n_runs;
     uint32_t kids, n_kids; /* where they begin in kids, and in kids_by_uniq */
@@ -61,35 +61,35 @@ struct inner { /* one per vertex with children */
     uint8_t kids_weigh;    /* that of all its children; TYPES_MAX: they differ, or none */
 };
 
-struct type {
+struct graph_type {
     sl_sym sym;
     uint8_t counted; /* index in sums; TYPES_MAX: no sums */
     bool alike;      /* all are of size 1, and none is divisible */
 };
 
-struct filter {
+struct graph_filter {
     sl_sym at, of; /* at 0: everywhere */
 };
 
-struct block {
+struct graph_block {
     uint32_t pos, n;
     uint32_t held;    /* in held: words of exclusive, then of shared bits */
     uint32_t spans;   /* the first; 0: none */
     uint32_t profile; /* in profiles; 0: none */
 };
 
-static inline uint32_t block_words(const struct block *b) {
+static inline uint32_t graph_block_words(const struct graph_block *b) {
     return (b->n + 63) / 64;
 }
 /* Where the lowest of some bits in a word stands; the words are those of what is held alone, then
  * those of what is shared. */
-static inline uint32_t block_pos(const struct block *b, uint32_t word, uint64_t bits) {
-    uint32_t n = block_words(b);
+static inline uint32_t graph_block_pos(const struct graph_block *b, uint32_t word, uint64_t bits) {
+    uint32_t n = graph_block_words(b);
     return b->pos + (word < n ? word : word - n) * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
 /* Nodes in the order of the policy, with a tree of the most that is free of each counted type. */
-struct index {
+struct graph_index {
     SL_VEC(uint32_t) order; /* positions */
     uint32_t *rank;         /* by block; NONE: not in it */
     uint32_t leaves;        /* a power of two */
@@ -100,18 +100,19 @@ struct index {
 
 #define TOPS 8u /* shapes that a tree is kept of */
 
-struct place { /* where the slot takes shape, and the first of its slots that is not given yet */
+struct graph_place { /* where the slot takes shape, and the first of its slots that is not given yet
+                      */
     uint32_t inner;
     uint32_t first; /* position of the slot's first vertex; NONE: there is no slot */
     int64_t score, uniq;
     uint32_t taken; /* slots, by this search */
     bool asked;     /* the slot is so in the window of this search */
 };
-struct winners { /* a tree: the best place of each pair, down to the one at [1] */
-    struct place *places;
+struct graph_winners { /* a tree: the best place of each pair, down to the one at [1] */
+    struct graph_place *places;
     uint32_t n, leaves, *best;
 };
-struct plain { /* so many of each type */
+struct graph_plain { /* so many of each type */
     uint32_t n;
     struct {
         uint16_t type;
@@ -119,25 +120,25 @@ struct plain { /* so many of each type */
     } of[TYPES_MAX];
     uint32_t least; /* slots that a vertex must have */
 };
-struct tops {
-    struct plain of;
+struct graph_tops {
+    struct graph_plain of;
     char *constraint;
     uint32_t constraint_len;
     uint64_t graph_generation, used;
-    bool made, good;   /* not good: the walk has to do it */
-    struct winners by; /* what is allocated now, but for stale blocks */
+    bool made, good;         /* not good: the walk has to do it */
+    struct graph_winners by; /* what is allocated now, but for stale blocks */
     uint64_t *is_stale;
     SL_VEC(uint32_t) stale;
 };
 
-struct picks { /* of places: whose slots are chosen, and who was asked */
+struct graph_picks { /* of places: whose slots are chosen, and who was asked */
     SL_VEC(uint32_t) slots;
     SL_VEC(uint32_t) asked;
 };
 
 /* ---- state ---- */
 
-struct span {
+struct graph_span {
     uint32_t job, block;
     uint32_t next, next_of_job; /* 0: the last */
     uint32_t bits;              /* in words: exclusive, then shared */
@@ -145,19 +146,19 @@ struct span {
     int64_t from, to;
 };
 
-struct profile { /* of a block: from each moment on, exclusive bits and shared ones */
+struct graph_profile { /* of a block: from each moment on, exclusive bits and shared ones */
     int64_t *at;
     uint64_t *bits;
     uint32_t n, cap;
 };
 
-struct pool { /* a divisible vertex */
+struct graph_pool { /* a divisible vertex */
     uint32_t pos;
     uint32_t shares; /* the first; 0: none */
     struct sl_plan *plan;
 };
 
-struct share {
+struct graph_share {
     uint32_t job, pool;
     uint32_t next, next_of_job;
     uint32_t plan_span;
@@ -165,16 +166,16 @@ struct share {
     int64_t amount, from, to;
 };
 
-struct job {
+struct graph_job {
     int64_t id, from, to;
-    enum sl_job_state state;
+    enum sl_match_job_state state;
     uint32_t n_slots;
     uint32_t spans, shares;
     bool used;
 };
 
 /* What is known of a class of requests. */
-struct memo {
+struct graph_memo {
     uint64_t class;
     char *key;
     uint32_t key_len;
@@ -187,20 +188,20 @@ struct memo {
 
 struct sl_match {
     struct sl_graph *g;
-    struct sl_policy policy;
+    struct sl_match_policy policy;
     int64_t start, end;
-    SL_VEC(struct filter) filters; /* as given */
-    SL_VEC(sl_sym) subsystems;     /* auxiliary ones that are matched */
+    SL_VEC(struct graph_filter) filters; /* as given */
+    SL_VEC(sl_sym) subsystems;           /* auxiliary ones that are matched */
     /* layout */
     sl_sym node; /* the type */
     uint32_t n_spots, n_tree;
-    struct spot *spots;
-    SL_VEC(struct type) types;
-    SL_VEC(struct filter) all_filters; /* and those added for leaves */
+    struct graph_spot *spots;
+    SL_VEC(struct graph_type) types;
+    SL_VEC(struct graph_filter) all_filters; /* and those added for leaves */
     uint32_t n_counted;
     uint32_t pool_types; /* a bit per counted type that has divisible pools */
-    SL_VEC(struct inner) inners;
-    SL_VEC(struct run) runs;
+    SL_VEC(struct graph_inner) inners;
+    SL_VEC(struct graph_run) runs;
     SL_VEC(uint64_t) masks;  /* of runs; [0] is unused */
     bool nodes_are_blocks;   /* each node of the index with all below it */
     bool nodes_are_level;    /* none is beside a vertex that has others below it */
@@ -208,22 +209,22 @@ struct sl_match {
     uint32_t *kids_by_uniq;  /* positions, high unique ids first */
     int64_t *room, *total;   /* inner * n_counted: not allocated, and in all */
     struct sl_ordset *heavy; /* by inner: children by weight; only if some have children */
-    SL_VEC(struct block) blocks;
-    struct index index;
+    SL_VEC(struct graph_block) blocks;
+    struct graph_index index;
     uint8_t *aux_types; /* by type: vertices of it lead to others in matched subsystems */
     uint32_t *aux_first, *aux_from; /* by position: what leads to it there */
     SL_VEC(uint32_t) constrained;   /* positions that constraints are evaluated on */
     /* state */
     uint64_t *held;
-    SL_VEC(struct span) spans; /* [0] is unused */
+    SL_VEC(struct graph_span) spans; /* [0] is unused */
     uint32_t free_span;
-    SL_VEC(struct profile) profiles; /* [0] is unused */
+    SL_VEC(struct graph_profile) profiles; /* [0] is unused */
     SL_VEC(uint64_t) words;
     uint32_t free_words[BLOCK_WORDS + 1]; /* by size of a mask; 0: none */
-    SL_VEC(struct pool) pools;            /* by position */
-    SL_VEC(struct share) shares;          /* [0] is unused */
+    SL_VEC(struct graph_pool) pools;      /* by position */
+    SL_VEC(struct graph_share) shares;    /* [0] is unused */
     uint32_t free_share;
-    SL_VEC(struct job) jobs;
+    SL_VEC(struct graph_job) jobs;
     SL_VEC(uint32_t) free_jobs;
     struct sl_map by_id;
     uint32_t n_jobs;
@@ -231,13 +232,13 @@ struct sl_match {
     struct sl_ordset ends; /* of jobs */
     uint64_t generation;   /* rises when something may have become possible */
     /* caches */
-    struct memo memos[MEMOS];
+    struct graph_memo memos[MEMOS];
     uint64_t *allowed;       /* by position: the last evaluated constraint */
     uint64_t *allowed_ranks; /* by rank in the index */
     char *allowed_key;
-    struct tops tops[TOPS];
+    struct graph_tops tops[TOPS];
     uint64_t tops_used;
-    struct picks picks;
+    struct graph_picks picks;
     uint32_t allowed_len;
     uint64_t allowed_generation;
     struct sl_arena tables;  /* of a search */
@@ -247,289 +248,299 @@ struct sl_match {
     struct sl_match_stats stats;
 };
 
-static inline struct sl_vertex *vertex_at(const struct sl_match *m, uint32_t pos) {
+static inline struct sl_vertex *graph_vertex_at(const struct sl_match *m, uint32_t pos) {
     return (struct sl_vertex *)sl_graph_vertex(m->g, m->spots[pos].v);
 }
-static inline uint32_t end_of(const struct sl_match *m, uint32_t pos) {
-    return vertex_at(m, pos)->end;
+static inline uint32_t graph_end_of(const struct sl_match *m, uint32_t pos) {
+    return graph_vertex_at(m, pos)->end;
 }
-static inline uint64_t type_bit(uint16_t type) {
+static inline uint64_t graph_type_bit(uint16_t type) {
     return UINT64_C(1) << (type < 63 ? type : 63);
 }
 
 /* ---- layout.c ---- */
-int sl_layout_build(struct sl_match *m, struct sl_err *err);
-void sl_layout_free(struct sl_match *m);
+int graph_layout_build(struct sl_match *m, struct sl_err *err);
+void graph_layout_free(struct sl_match *m);
 /* The place of a type in types, NONE if the graph has none of it. */
-uint32_t sl_layout_type(const struct sl_match *m, sl_sym type);
+uint32_t graph_layout_type(const struct sl_match *m, sl_sym type);
 /* Status changed below a position. */
-void sl_layout_status(struct sl_match *m, uint32_t pos);
+void graph_layout_status(struct sl_match *m, uint32_t pos);
 /* The order of two vertices by score and unique id. */
-int sl_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
-                      int64_t score_b, int64_t uniq_b, uint32_t pos_b);
-int64_t sl_layout_score(const struct sl_match *m, uint32_t pos);
+int graph_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
+                         int64_t score_b, int64_t uniq_b, uint32_t pos_b);
+int64_t graph_layout_score(const struct sl_match *m, uint32_t pos);
 /* Filters of a vertex, in order: put at most max, returns how many. */
-uint32_t sl_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max);
-int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err);
+uint32_t graph_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max);
+int graph_filters_parse(struct sl_match *m, const char *text, struct sl_err *err);
 
 /* ---- index.c: sums, weights, and the tree over nodes ---- */
-void sl_index_build(struct sl_match *m);
-void sl_index_free(struct sl_match *m);
+void graph_index_build(struct sl_match *m);
+void graph_index_free(struct sl_match *m);
 /* So much more (sign 1) or less (-1) of the mask is free. */
-void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bits, int sign);
-void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
+void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uint64_t *bits,
+                      int sign);
+void graph_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
 /* The status of some positions changed. */
-void sl_index_status(struct sl_match *m, uint32_t from, uint32_t to);
+void graph_index_status(struct sl_match *m, uint32_t from, uint32_t to);
 /* May the node at a place of the order have its need? */
-bool sl_index_may(const struct sl_match *m, uint32_t rank, const int64_t *need);
+bool graph_index_may(const struct sl_match *m, uint32_t rank, const int64_t *need);
 /* The first place in the order, at or after 'from', where each counted type may have its need. */
-uint32_t sl_index_next(const struct sl_match *m, uint32_t from, const int64_t *need);
+uint32_t graph_index_next(const struct sl_match *m, uint32_t from, const int64_t *need);
 
 /* ---- profile.c: masks over time ---- */
-struct profile *sl_profile_of(struct sl_match *m, struct block *b);
-void sl_profile_add(struct sl_match *m, struct block *b, int64_t from, int64_t to,
-                    const uint64_t *bits);
+struct graph_profile *graph_profile_of(struct sl_match *m, struct graph_block *b);
+void graph_profile_add(struct sl_match *m, struct graph_block *b, int64_t from, int64_t to,
+                       const uint64_t *bits);
 /* Bits of a span that is gone, or has them no longer. */
-void sl_profile_drop(struct sl_match *m, struct block *b, int64_t from, int64_t to,
-                     const uint64_t *bits);
+void graph_profile_drop(struct sl_match *m, struct graph_block *b, int64_t from, int64_t to,
+                        const uint64_t *bits);
 /* Adds all that is taken at some moment of a window. */
-void sl_profile_or(const struct sl_match *m, const struct block *b, int64_t from, int64_t to,
-                   uint64_t *x, uint64_t *s);
+void graph_profile_or(const struct sl_match *m, const struct graph_block *b, int64_t from,
+                      int64_t to, uint64_t *x, uint64_t *s);
 /* How many moments are not after t. */
-uint32_t sl_profile_find(const struct profile *p, int64_t t);
-void sl_profiles_free(struct sl_match *m);
+uint32_t graph_profile_find(const struct graph_profile *p, int64_t t);
+void graph_profiles_free(struct sl_match *m);
 
 /* ---- window.c: what is busy when ---- */
-enum when { WHEN_PRESENT, WHEN_FUTURE, WHEN_EMPTY };
-struct window {
-    enum when when;
+enum graph_when { WHEN_PRESENT, WHEN_FUTURE, WHEN_EMPTY };
+struct graph_window {
+    enum graph_when when;
     int64_t from, to;
 };
 /* Fills words of exclusive and of shared bits of a block. */
-void sl_window_masks(const struct sl_match *m, const struct window *w, const struct block *b,
-                     uint64_t *x, uint64_t *s);
+void graph_window_masks(const struct sl_match *m, const struct graph_window *w,
+                        const struct graph_block *b, uint64_t *x, uint64_t *s);
 /* What is free of a divisible pool. */
-int64_t sl_window_free(const struct sl_match *m, const struct window *w, const struct pool *p);
-struct pool *sl_pool_at(const struct sl_match *m, uint32_t pos);
+int64_t graph_window_free(const struct sl_match *m, const struct graph_window *w,
+                          const struct graph_pool *p);
+struct graph_pool *graph_pool_at(const struct sl_match *m, uint32_t pos);
 
 /* ---- walk.c: one walk over the graph at one time ---- */
-struct claim {
-    struct claim *next;
+struct graph_claim {
+    struct graph_claim *next;
     int64_t amount;  /* > 0: of a divisible pool */
     uint32_t block;  /* or pool */
     uint64_t bits[]; /* exclusive, then shared */
 };
-struct chain {
-    struct claim *claims;
+struct graph_chain {
+    struct graph_claim *claims;
     uint32_t n_slots;
 };
 /* Something that was found for a request: a vertex with what is chosen inside it, or a slot. */
-struct group {
-    struct group *next;
+struct graph_group {
+    struct graph_group *next;
     int64_t score, uniq, count;
     uint32_t pos;  /* of a slot: of its first vertex */
     uint32_t item; /* of a vertex: see slots.c; of a slot: which one */
     bool whole;    /* nothing was chosen inside: it is taken as it is */
     bool exclusive, divisible;
-    bool all;           /* it takes everything below it along */
-    struct chain chain; /* if not whole */
+    bool all;                 /* it takes everything below it along */
+    struct graph_chain chain; /* if not whole */
     /* For walking it again (aux.c): */
-    uint32_t req;       /* what it was found for */
-    bool inherited;     /* it was walked as something exclusive's */
-    struct part *parts; /* of a slot */
+    uint32_t req;             /* what it was found for */
+    bool inherited;           /* it was walked as something exclusive's */
+    struct graph_part *parts; /* of a slot */
     uint32_t n_parts;
 };
-struct part {
-    const struct group *g;
+struct graph_part {
+    const struct graph_group *g;
     int64_t amount;
 };
-struct list {
-    struct group *first, *last;
+struct graph_list {
+    struct graph_group *first, *last;
     uint32_t n;
     int64_t total;
     int64_t per, gathered; /* towards the next bundle of 'per'; 0: bundles are not counted */
     uint32_t bundles;
 };
 /* Requests side by side. */
-struct wants {
+struct graph_wants {
     uint32_t first, n;
     uint32_t slot; /* the first slot among them that may take shape, or REQ_NONE */
 };
 /* Positions that were chosen in this walk already, or an amount of a pool. */
-struct noted {
+struct graph_noted {
     uint32_t from, to;
     int64_t amount; /* 0: all of it */
     bool exclusive;
 };
-struct walk {
+struct graph_walk {
     struct sl_match *m;
-    const struct sl_job_request *r;
-    const struct variant *variant;
-    struct window w;
+    const struct sl_match_request *r;
+    const struct graph_variant *variant;
+    struct graph_window w;
     const uint64_t *allowed; /* NULL: no constraint */
     uint16_t *types;         /* by request: index in m->types */
     int64_t *need;           /* by request and counted type: at least so much inside one */
     uint64_t top_types;      /* a bit per type that the top requests may begin with */
     bool use_fits;           /* nodes without a bit in m->fits fail */
     bool is_plain;           /* the one top request is a vertex with a plain slot */
-    struct tops *tops;       /* it is a plain slot; else NULL */
+    struct graph_tops *tops; /* it is a plain slot; else NULL */
     uint32_t nodes;          /* the request for nodes; REQ_NONE: none */
     bool nodes_in_slot;      /* each of them is a slot */
     bool aux;                /* auxiliary subsystems are matched: what was chosen counts as taken */
-    SL_VEC(struct noted) noted;
-    struct plain plain;
+    SL_VEC(struct graph_noted) noted;
+    struct graph_plain plain;
     uint32_t masked; /* the block that x and s are of */
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
-void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_job_request *r,
-                  const struct variant *v);
-void sl_walk_at(struct walk *w, const struct window *win);
-void sl_walk_done(struct walk *w);
+void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_match_request *r,
+                     const struct graph_variant *v);
+void graph_walk_at(struct graph_walk *w, const struct graph_window *win);
+void graph_walk_done(struct graph_walk *w);
 /* A vertex for some requests: what is found goes into the lists. */
-bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
-                   bool exclusive, struct list *lists);
+bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                      bool pristine, bool exclusive, struct graph_list *lists);
 /* The whole walk: what is chosen, or false. */
-bool sl_walk_run(struct walk *w, struct chain *ret);
+bool graph_walk_run(struct graph_walk *w, struct graph_chain *ret);
 /* Whether a node fits the request for nodes. The result is in the list then. */
-bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret);
+bool graph_walk_one(struct graph_walk *w, uint32_t pos, struct graph_list *ret);
 /* The masks of a block in the window, into those of the walk. */
-void sl_walk_mask(struct walk *w, uint32_t block);
+void graph_walk_mask(struct graph_walk *w, uint32_t block);
 /* Does the slot of a list, or one of its or_slots, take shape at a vertex? */
-bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner);
-bool sl_walk_shape_one(const struct walk *w, const struct req *slot, uint32_t inner);
+bool graph_walk_shape(const struct graph_walk *w, const struct graph_wants *t, uint32_t slot,
+                      uint32_t inner);
+bool graph_walk_shape_one(const struct graph_walk *w, const struct graph_req *slot, uint32_t inner);
 /* Walks the children of a vertex for some requests. Early-stopping policies look for so many
  * bundles; others, if 'limited', stop at so many of those lists that count them. */
-void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
-                     bool exclusive, struct list *lists, uint32_t bundles, bool limited);
+void graph_walk_explore(struct graph_walk *w, uint32_t inner, const struct graph_wants *t,
+                        bool pristine, bool exclusive, struct graph_list *lists, uint32_t bundles,
+                        bool limited);
 
 /* ---- choice.c: what was found, and what is chosen from it ---- */
-struct list *sl_walk_lists(struct walk *w, uint32_t n);
+struct graph_list *graph_walk_lists(struct graph_walk *w, uint32_t n);
 /* The groups of a list in the order of the policy; 'top': for the choice at the root. */
-struct group **sl_walk_order(struct walk *w, const struct list *l, bool top);
+struct graph_group **graph_walk_order(struct graph_walk *w, const struct graph_list *l, bool top);
 /* Chooses from a list what a request takes. */
-bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
-                    struct chain *ret);
-void sl_list_push(struct list *l, struct group *g);
-void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int64_t amount);
+bool graph_walk_choose(struct graph_walk *w, const struct graph_list *l, const struct graph_req *r,
+                       bool top, struct graph_chain *ret);
+void graph_list_push(struct graph_list *l, struct graph_group *g);
+void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct graph_group *g,
+                       int64_t amount);
 /* The claim of a block at the head of a chain, made if it is not there. */
-struct claim *sl_chain_claim(struct walk *w, struct chain *c, uint32_t block);
-void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive);
+struct graph_claim *graph_chain_claim(struct graph_walk *w, struct graph_chain *c, uint32_t block);
+void graph_chain_range(struct graph_walk *w, struct graph_chain *c, uint32_t from, uint32_t to,
+                       bool exclusive);
 
 /* ---- plain.c: slots of plain children, by masks alone ---- */
 /* Is a request a slot of fixed counts and nothing else inside? */
-bool sl_plain_slot(const struct walk *w, uint32_t req, struct plain *ret);
+bool graph_plain_slot(const struct graph_walk *w, uint32_t req, struct graph_plain *ret);
 /* The children of a type; NULL if there are none. */
-const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type);
+const struct graph_run *graph_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type);
 /* How many of a run make what a slot has of their type. */
-static inline uint32_t sl_plain_per(const struct run *run, uint32_t per) {
+static inline uint32_t graph_plain_per(const struct graph_run *run, uint32_t per) {
     return (uint32_t)(((int64_t)per + run->size - 1) / run->size);
 }
 /* Those of a run that are free, by masks of their block. */
-void sl_plain_free(const struct walk *w, uint32_t inner, const struct run *run, const uint64_t *x,
-                   const uint64_t *s, uint64_t *ret);
+void graph_plain_free(const struct graph_walk *w, uint32_t inner, const struct graph_run *run,
+                      const uint64_t *x, const uint64_t *s, uint64_t *ret);
 /* How many slots the free ones below an inner vertex make, by masks of its block; NONE: some
  * children are not plain. */
-uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
+uint32_t graph_plain_slots(const struct graph_walk *w, uint32_t inner, const uint64_t *x,
+                           const uint64_t *s);
 /* Takes so many, by the masks of the walk. */
-void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain *ret);
+void graph_plain_take(struct graph_walk *w, uint32_t inner, uint32_t slots,
+                      struct graph_chain *ret);
 
 /* ---- aux.c: requests on auxiliary subsystems ---- */
 /* Whether the request uses them. */
-bool sl_aux_asks(const struct walk *w, const struct wants *t, bool inside);
+bool graph_aux_asks(const struct graph_walk *w, const struct graph_wants *t, bool inside);
 /* What was chosen in this walk counts. */
-bool sl_aux_is_taken(const struct walk *w, uint32_t pos);
-bool sl_aux_is_touched(const struct walk *w, uint32_t from, uint32_t to);
-int64_t sl_aux_given(const struct walk *w, uint32_t pos);
+bool graph_aux_is_taken(const struct graph_walk *w, uint32_t pos);
+bool graph_aux_is_touched(const struct graph_walk *w, uint32_t from, uint32_t to);
+int64_t graph_aux_given(const struct graph_walk *w, uint32_t pos);
 /* Chooses one after the other, each beside those before it. */
-bool sl_aux_choose(struct walk *w, struct group **v, uint32_t n, const struct req *r,
-                   struct chain *ret);
+bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
+                      const struct graph_req *r, struct graph_chain *ret);
 /* What a vertex hangs on, nearest first; for a request inside it. */
-bool sl_aux_inside(struct walk *w, uint32_t pos, uint32_t req, bool exclusive, struct chain *ret);
+bool graph_aux_inside(struct graph_walk *w, uint32_t pos, uint32_t req, bool exclusive,
+                      struct graph_chain *ret);
 /* Leaves those of a list that go beside each other; what is noted stays noted. */
-uint32_t sl_aux_beside(struct walk *w, struct group **v, uint32_t n);
+uint32_t graph_aux_beside(struct graph_walk *w, struct graph_group **v, uint32_t n);
 
 /* ---- top_slots.c: slots that may come from anywhere ---- */
 /* Finds out whether the walk's request is one, and keeps what is known of its shape. */
-void sl_tops_find(struct walk *w);
+void graph_tops_find(struct graph_walk *w);
 /* May the walk be left out? */
-bool sl_tops_may(const struct walk *w);
-bool sl_tops_run(struct walk *w, struct chain *ret);
+bool graph_tops_may(const struct graph_walk *w);
+bool graph_tops_run(struct graph_walk *w, struct graph_chain *ret);
 /* Can anything be had at a place, by masks of its block? */
-bool sl_tops_open(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
+bool graph_tops_open(const struct graph_walk *w, uint32_t inner, const uint64_t *x,
+                     const uint64_t *s);
 /* What is allocated in a block, or its status, has changed. */
-void sl_tops_touch(struct sl_match *m, uint32_t block);
-void sl_tops_free(struct sl_match *m);
+void graph_tops_touch(struct sl_match *m, uint32_t block);
+void graph_tops_free(struct sl_match *m);
 
 /* ---- later.c ---- */
 /* The earliest time at which enough nodes fit (see m->fits), or there are enough slots. */
-bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at);
+bool graph_later_find(struct graph_walk *w, int64_t now, int64_t *ret_at);
 
 /* ---- slots.c ---- */
 /* The slots that can be formed at a vertex, into a list. 'of' is the list of requests that contains
  * the slot. With 'chosen' the best are chosen from the list, and infeasible ones are dropped. */
-void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
-                   bool chosen, struct list *ret);
+void graph_slots_make(struct graph_walk *w, uint32_t inner, const struct graph_wants *of,
+                      uint32_t slot, bool chosen, struct graph_list *ret);
 /* SL_ELIMIT if what was not found may be there: not all mixes of or_slots were tried. */
-int sl_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_check_;
+int graph_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_check_;
 
 /* ---- search.c: from walks to results ---- */
 /* At one time. */
-bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *w,
-                  struct chain *ret);
+bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
+                     const struct graph_window *w, struct graph_chain *ret);
 /* At the earliest time after now at which something ends. */
-bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t now,
-                     struct window *ret_w, struct chain *ret);
+bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, int64_t now,
+                        struct graph_window *ret_w, struct graph_chain *ret);
 /* The window of a request at a time; false if it cannot begin then. */
-bool sl_search_window(const struct sl_match *m, const struct sl_job_request *r, int64_t at,
-                      enum when when, struct window *ret);
+bool graph_search_window(const struct sl_match *m, const struct sl_match_request *r, int64_t at,
+                         enum graph_when when, struct graph_window *ret);
 
 /* ---- hold.c: jobs take and give back ---- */
-struct job *sl_hold_job(const struct sl_match *m, int64_t id);
-struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state, int64_t from,
-                        int64_t to);
-void sl_hold_chain(struct sl_match *m, struct job *j, const struct chain *c);
-void sl_hold_drop(struct sl_match *m, struct job *j);
+struct graph_job *graph_hold_job(const struct sl_match *m, int64_t id);
+struct graph_job *graph_hold_new(struct sl_match *m, int64_t id, enum sl_match_job_state state,
+                                 int64_t from, int64_t to);
+void graph_hold_chain(struct sl_match *m, struct graph_job *j, const struct graph_chain *c);
+void graph_hold_drop(struct sl_match *m, struct graph_job *j);
 /* Removes a mask from a span; an empty span is removed. */
-void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits);
-void sl_hold_share_less(struct sl_match *m, uint32_t i);
+void graph_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits);
+void graph_hold_share_less(struct sl_match *m, uint32_t i);
 /* False, and nothing changes, if something of it is still allocated to others. */
-bool sl_hold_begin(struct sl_match *m, struct job *j);
+bool graph_hold_begin(struct sl_match *m, struct graph_job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
-int64_t sl_hold_next_end(const struct sl_match *m, int64_t after);
+int64_t graph_hold_next_end(const struct sl_match *m, int64_t after);
 /* The first time after now at which something ends or, because it overruns, is thought to end. */
-int64_t sl_hold_first_end(const struct sl_match *m, int64_t now);
+int64_t graph_hold_first_end(const struct sl_match *m, int64_t now);
 /* Is anything left of it? */
-static inline bool sl_hold_empty(const struct job *j) {
+static inline bool graph_hold_empty(const struct graph_job *j) {
     return j->spans == 0 && j->shares == 0;
 }
 
 /* ---- grant.c ---- */
-void sl_grant_of_chain(const struct sl_match *m, const struct chain *c, struct sl_grant *ret);
-void sl_grant_of_job(const struct sl_match *m, const struct job *j, struct sl_grant *ret);
+void sl_grant_of_chain(const struct sl_match *m, const struct graph_chain *c, struct sl_grant *ret);
+void sl_grant_of_job(const struct sl_match *m, const struct graph_job *j, struct sl_grant *ret);
 /* Picks that are not in order yet become a grant's: sorted, each once, with the way to them. */
 void sl_grant_finish(const struct sl_match *m, struct sl_grant *g);
 
 /* ---- regraph.c ---- */
 /* What all jobs have, by vertices, so that it can be put onto another layout. */
-struct holding {
+struct graph_holding {
     sl_vtx v;
     int64_t amount; /* 0: the whole vertex */
     bool exclusive, divisible;
 };
-struct holder {
-    struct job job;
+struct graph_holder {
+    struct graph_job job;
     uint32_t first, n;
 };
-struct holdings {
-    SL_VEC(struct holder) jobs;
-    SL_VEC(struct holding) v;
+struct graph_holdings {
+    SL_VEC(struct graph_holder) jobs;
+    SL_VEC(struct graph_holding) v;
 };
-void sl_holdings_take(const struct sl_match *m, struct holdings *ret);
+void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret);
 /* Jobs of which nothing is left in the graph are gone. */
-void sl_holdings_put(struct sl_match *m, const struct holdings *h);
-void sl_holdings_done(struct holdings *h);
+void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h);
+void graph_holdings_done(struct graph_holdings *h);
 /* Drops jobs and layout and rebuilds the layout. */
-int sl_regraph_layout(struct sl_match *m, struct sl_err *err);
-void sl_regraph_forget(struct sl_match *m);
+int graph_regraph_layout(struct sl_match *m, struct sl_err *err);
+void graph_regraph_forget(struct sl_match *m);
 
 #endif

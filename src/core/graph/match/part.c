@@ -9,8 +9,8 @@
 #include "core/graph/match/match_int.h"
 
 /* The part of a block that lies in a range of positions, as bits. False if there is none. */
-static bool range_bits(const struct block *b, uint32_t from, uint32_t to, uint64_t *ret) {
-    memset(ret, 0, block_words(b) * sizeof(*ret));
+static bool range_bits(const struct graph_block *b, uint32_t from, uint32_t to, uint64_t *ret) {
+    memset(ret, 0, graph_block_words(b) * sizeof(*ret));
     if (from >= b->pos + b->n || to <= b->pos)
         return false;
     for (uint32_t p = from > b->pos ? from : b->pos; p < to && p < b->pos + b->n; p++)
@@ -18,12 +18,13 @@ static bool range_bits(const struct block *b, uint32_t from, uint32_t to, uint64
     return true;
 }
 
-static bool has_part(const struct sl_match *m, const struct job *j, uint32_t from, uint32_t to) {
+static bool has_part(const struct sl_match *m, const struct graph_job *j, uint32_t from,
+                     uint32_t to) {
     uint64_t bits[BLOCK_WORDS];
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
-        const struct span *s = &m->spans.v[i];
-        const struct block *b = &m->blocks.v[s->block];
-        uint32_t n = block_words(b);
+        const struct graph_span *s = &m->spans.v[i];
+        const struct graph_block *b = &m->blocks.v[s->block];
+        uint32_t n = graph_block_words(b);
         if (!range_bits(b, from, to, bits))
             continue;
         for (uint32_t k = 0; k < n; k++)
@@ -38,24 +39,24 @@ static bool has_part(const struct sl_match *m, const struct job *j, uint32_t fro
     return false;
 }
 
-static void lose_part(struct sl_match *m, struct job *j, uint32_t from, uint32_t to) {
+static void lose_part(struct sl_match *m, struct graph_job *j, uint32_t from, uint32_t to) {
     uint64_t bits[BLOCK_WORDS];
     for (uint32_t i = j->spans, next; i; i = next) {
         next = m->spans.v[i].next_of_job;
         if (range_bits(&m->blocks.v[m->spans.v[i].block], from, to, bits))
-            sl_hold_less(m, i, bits);
+            graph_hold_less(m, i, bits);
     }
     for (uint32_t i = j->shares, next; i; i = next) {
         uint32_t pos = m->pools.v[m->shares.v[i].pool].pos;
         next = m->shares.v[i].next_of_job;
         if (pos >= from && pos < to)
-            sl_hold_share_less(m, i);
+            graph_hold_share_less(m, i);
     }
 }
 
 int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
                          bool *ret_all, struct sl_err *err) {
-    struct job *j = sl_hold_job(m, jobid);
+    struct graph_job *j = graph_hold_job(m, jobid);
     char name[SL_VERTEX_NAME];
     if (!j)
         return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
@@ -74,9 +75,9 @@ int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uin
         for (sl_vtx u = x->parent; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent)
             lose_part(m, j, sl_graph_vertex(m->g, u)->pos, sl_graph_vertex(m->g, u)->pos + 1);
     }
-    *ret_all = sl_hold_empty(j);
+    *ret_all = graph_hold_empty(j);
     if (*ret_all)
-        sl_hold_drop(m, j);
+        graph_hold_drop(m, j);
     m->generation += n > 0;
     return 0;
 }
@@ -89,15 +90,15 @@ static int by_pos(const void *a, const void *b, void *m) {
     return x < y ? -1 : x > y;
 }
 
-static bool has_bits(const struct sl_match *m, const struct window *w, uint32_t from, uint32_t to,
-                     bool shared_too) {
+static bool has_bits(const struct sl_match *m, const struct graph_window *w, uint32_t from,
+                     uint32_t to, bool shared_too) {
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS], bits[BLOCK_WORDS];
     for (uint32_t i = m->spots[from].block; i < m->blocks.n && m->blocks.v[i].pos < to; i++) {
-        const struct block *b = &m->blocks.v[i];
+        const struct graph_block *b = &m->blocks.v[i];
         if (!b->spans || !range_bits(b, from, to, bits))
             continue;
-        sl_window_masks(m, w, b, x, s);
-        for (uint32_t k = 0; k < block_words(b); k++)
+        graph_window_masks(m, w, b, x, s);
+        for (uint32_t k = 0; k < graph_block_words(b); k++)
             if (bits[k] & (shared_too ? x[k] | s[k] : x[k]))
                 return true;
     }
@@ -105,46 +106,47 @@ static bool has_bits(const struct sl_match *m, const struct window *w, uint32_t 
 }
 
 /* Adds one pick to a chain, or says that somebody has it. */
-static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way, struct chain *c) {
+static bool claim_pick(struct graph_walk *w, const struct sl_pick *p, bool last_of_way,
+                       struct graph_chain *c) {
     const struct sl_match *m = w->m;
     const struct sl_vertex *x = sl_graph_vertex(m->g, p->v);
-    struct pool *pool = sl_pool_at(m, x->pos);
+    struct graph_pool *pool = graph_pool_at(m, x->pos);
     for (sl_vtx u = p->v; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent) {
         uint32_t pos = sl_graph_vertex(m->g, u)->pos;
         if (has_bits(m, &w->w, pos, pos + 1, false))
             return false;
     }
-    if (pool && sl_window_free(m, &w->w, pool) < (p->exclusive ? p->needs : 1))
+    if (pool && graph_window_free(m, &w->w, pool) < (p->exclusive ? p->needs : 1))
         return false; /* shared use takes nothing of a pool */
     if (pool && p->exclusive) {
-        struct group g = {.pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
-        sl_chain_group(w, c, &g, p->needs);
+        struct graph_group g = {.pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
+        graph_chain_group(w, c, &g, p->needs);
         return true;
     }
     if (p->exclusive && has_bits(m, &w->w, x->pos, x->end, true))
         return false;
     for (uint32_t i = 0; i < m->pools.n && p->exclusive; i++)
         if (m->pools.v[i].pos >= x->pos && m->pools.v[i].pos < x->end &&
-            sl_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
+            graph_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
             return false;
     if (p->exclusive || last_of_way)
-        sl_chain_range(w, c, x->pos, x->pos + 1, p->exclusive);
+        graph_chain_range(w, c, x->pos, x->pos + 1, p->exclusive);
     return true;
 }
 
-static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
+static int put_job(struct sl_match *m, int64_t jobid, enum sl_match_job_state state,
                    const struct sl_pick *v, uint32_t n, int64_t at, int64_t duration,
                    struct sl_err *err) {
     int64_t to;
     char name[SL_VERTEX_NAME];
-    if (sl_hold_job(m, jobid))
+    if (graph_hold_job(m, jobid))
         return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
     if (at < m->start || duration <= 0 || __builtin_add_overflow(at, duration, &to) || to > m->end)
         return sl_err_set(err, SL_EINVAL, "invalid time (%lld, %lld)", (long long)at,
                           (long long)duration);
-    enum when when = state == SL_JOB_ALLOCATED ? WHEN_PRESENT : WHEN_FUTURE;
-    struct walk w = {.m = m, .w = {when, at, to}};
-    struct chain c = {0};
+    enum graph_when when = state == SL_JOB_ALLOCATED ? WHEN_PRESENT : WHEN_FUTURE;
+    struct graph_walk w = {.m = m, .w = {when, at, to}};
+    struct graph_chain c = {0};
     struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
     int r = 0;
     sl_arena_clear(&m->scratch);
@@ -167,7 +169,7 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");
     if (r >= 0)
-        sl_hold_chain(m, sl_hold_new(m, jobid, state, at, to), &c);
+        graph_hold_chain(m, graph_hold_new(m, jobid, state, at, to), &c);
     sl_freep(&sorted);
     return r;
 }
@@ -183,46 +185,46 @@ int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pic
 }
 
 /* What it had shared, and now has something below of, is only the way there. */
-static void forget_ways(struct sl_match *m, struct job *j) {
+static void forget_ways(struct sl_match *m, struct graph_job *j) {
     for (uint32_t i = j->spans, next; i; i = next) {
-        const struct block *b = &m->blocks.v[m->spans.v[i].block];
+        const struct graph_block *b = &m->blocks.v[m->spans.v[i].block];
         uint64_t ways[BLOCK_WORDS] = {0}, any = 0;
-        uint32_t n = block_words(b);
+        uint32_t n = graph_block_words(b);
         next = m->spans.v[i].next_of_job;
         for (uint32_t k = 0; k < n; k++) {
             for (uint64_t left = m->words.v[m->spans.v[i].bits + n + k]; left; left &= left - 1) {
                 uint32_t pos = b->pos + k * 64 + (uint32_t)__builtin_ctzll(left);
-                if (has_part(m, j, pos + 1, end_of(m, pos)))
+                if (has_part(m, j, pos + 1, graph_end_of(m, pos)))
                     ways[k] |= left & -left;
             }
             any |= ways[k];
         }
         if (any)
-            sl_hold_less(m, i, ways);
+            graph_hold_less(m, i, ways);
     }
 }
 
-int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_request *r,
-                      int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_request *r,
+                      int64_t now, enum sl_match_verdict *ret_verdict, struct sl_grant *ret,
                       struct sl_err *err) {
-    struct job *j = sl_hold_job(m, jobid);
-    struct chain c = {0};
+    struct graph_job *j = graph_hold_job(m, jobid);
+    struct graph_chain c = {0};
     if (!j)
         return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
     if (j->state != SL_JOB_ALLOCATED || now < j->from || now >= j->to)
         return sl_err_set(err, SL_EINVAL, "job %lld does not run now", (long long)jobid);
-    struct window w = {WHEN_PRESENT, now, j->to};
+    struct graph_window w = {WHEN_PRESENT, now, j->to};
     m->cut_short = false;
-    *ret_verdict = sl_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
+    *ret_verdict = graph_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
     if (*ret_verdict == SL_BUSY)
-        return sl_slots_cut_short(m, err);
+        return graph_slots_cut_short(m, err);
     if (ret) {
         ret->state = SL_JOB_ALLOCATED;
         ret->at = now;
         ret->duration = j->to - now;
         sl_grant_of_chain(m, &c, ret);
     }
-    sl_hold_chain(m, j, &c);
+    graph_hold_chain(m, j, &c);
     forget_ways(m, j);
     return 0;
 }

@@ -6,15 +6,15 @@
 #include "core/base/collection/bits.h"
 #include "core/graph/match/match_int.h"
 
-bool sl_plain_slot(const struct walk *w, uint32_t req, struct plain *ret) {
-    const struct req *slot = &w->r->reqs.v[req];
+bool graph_plain_slot(const struct graph_walk *w, uint32_t req, struct graph_plain *ret) {
+    const struct graph_req *slot = &w->r->reqs.v[req];
     if (slot->kind != SL_REQ_SLOT || slot->n_with > TYPES_MAX)
         return false;
     ret->n = slot->n_with;
-    ret->least = req_least(slot);
+    ret->least = graph_req_least(slot);
     for (uint32_t i = 0; i < slot->n_with; i++) {
-        const struct req *q = &w->r->reqs.v[slot->with + i];
-        if (q->n_with > 0 || !req_is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
+        const struct graph_req *q = &w->r->reqs.v[slot->with + i];
+        if (q->n_with > 0 || !graph_req_is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
             return false;
         ret->of[i].type = w->types[slot->with + i];
         ret->of[i].per = q->most;
@@ -22,44 +22,44 @@ bool sl_plain_slot(const struct walk *w, uint32_t req, struct plain *ret) {
     return true;
 }
 
-const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type) {
-    const struct inner *in = &m->inners.v[inner];
+const struct graph_run *graph_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type) {
+    const struct graph_inner *in = &m->inners.v[inner];
     for (uint32_t i = 0; i < in->n_runs; i++)
         if (m->runs.v[in->runs + i].type == type)
             return &m->runs.v[in->runs + i];
     return NULL;
 }
 
-void sl_plain_free(const struct walk *w, uint32_t inner, const struct run *run, const uint64_t *x,
-                   const uint64_t *s, uint64_t *ret) {
+void graph_plain_free(const struct graph_walk *w, uint32_t inner, const struct graph_run *run,
+                      const uint64_t *x, const uint64_t *s, uint64_t *ret) {
     const struct sl_match *m = w->m;
-    const struct inner *in = &m->inners.v[inner];
-    const struct block *b = &m->blocks.v[m->spots[in->pos].block];
-    for (uint32_t k = 0; k < block_words(b); k++)
+    const struct graph_inner *in = &m->inners.v[inner];
+    const struct graph_block *b = &m->blocks.v[m->spots[in->pos].block];
+    for (uint32_t k = 0; k < graph_block_words(b); k++)
         ret[k] = m->masks.v[run->mask + k] & ~(x[k] | s[k]);
     for (uint32_t i = 0; i < run->n && in->some_down && w->w.when != WHEN_EMPTY; i++)
-        if (vertex_at(m, m->kids[run->at + i])->down)
+        if (graph_vertex_at(m, m->kids[run->at + i])->down)
             sl_bits_clear(ret, m->kids[run->at + i] - b->pos);
 }
 
-uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
-                        const uint64_t *s) {
+uint32_t graph_plain_slots(const struct graph_walk *w, uint32_t inner, const uint64_t *x,
+                           const uint64_t *s) {
     const struct sl_match *m = w->m;
-    const struct plain *p = &w->plain;
-    const struct block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
+    const struct graph_plain *p = &w->plain;
+    const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
     uint32_t slots = UINT32_MAX;
     uint64_t have[BLOCK_WORDS];
     if (b->n == 1)
-        return NONE;
+        return GRAPH_NONE;
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct run *run = sl_plain_run(m, inner, p->of[i].type);
+        const struct graph_run *run = graph_plain_run(m, inner, p->of[i].type);
         if (!run || run->way == 0)
-            return NONE;
+            return GRAPH_NONE;
         uint32_t count = 0;
-        sl_plain_free(w, inner, run, x, s, have);
-        for (uint32_t k = 0; k < block_words(b); k++)
+        graph_plain_free(w, inner, run, x, s, have);
+        for (uint32_t k = 0; k < graph_block_words(b); k++)
             count += sl_bits_count(have[k]);
-        count /= sl_plain_per(run, p->of[i].per);
+        count /= graph_plain_per(run, p->of[i].per);
         slots = count < slots ? count : slots;
     }
     return slots;
@@ -84,17 +84,18 @@ static void take_bits(const uint64_t *have, uint32_t n, uint32_t count, int way,
     }
 }
 
-void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain *ret) {
+void graph_plain_take(struct graph_walk *w, uint32_t inner, uint32_t slots,
+                      struct graph_chain *ret) {
     const struct sl_match *m = w->m;
-    const struct plain *p = &w->plain;
-    const struct inner *in = &m->inners.v[inner];
-    uint32_t block = m->spots[in->pos].block, n = block_words(&m->blocks.v[block]);
+    const struct graph_plain *p = &w->plain;
+    const struct graph_inner *in = &m->inners.v[inner];
+    uint32_t block = m->spots[in->pos].block, n = graph_block_words(&m->blocks.v[block]);
     uint64_t have[BLOCK_WORDS];
-    struct claim *c = sl_chain_claim(w, ret, block);
+    struct graph_claim *c = graph_chain_claim(w, ret, block);
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct run *run = sl_plain_run(m, inner, p->of[i].type);
-        sl_plain_free(w, inner, run, w->x, w->s, have);
-        take_bits(have, n, slots * sl_plain_per(run, p->of[i].per), run->way, c->bits);
+        const struct graph_run *run = graph_plain_run(m, inner, p->of[i].type);
+        graph_plain_free(w, inner, run, w->x, w->s, have);
+        take_bits(have, n, slots * graph_plain_per(run, p->of[i].per), run->way, c->bits);
     }
     ret->n_slots += slots;
 }

@@ -8,7 +8,7 @@
 
 static const struct {
     const char *name;
-    struct sl_policy policy;
+    struct sl_match_policy policy;
 } named[] = {
     {"first", {.node_centric = true, .stop_early = true}},
     {"firstnodex", {.node_centric = true, .node_exclusive = true, .stop_early = true}},
@@ -27,7 +27,7 @@ static bool is(const char *s, size_t len, const char *word) {
 }
 
 /* One "key=value". */
-static int term(struct sl_policy *p, const char *s, size_t len, struct sl_err *err) {
+static int term(struct sl_match_policy *p, const char *s, size_t len, struct sl_err *err) {
     const char *eq = memchr(s, '=', len);
     if (!eq)
         return sl_err_set(err, SL_EINVAL, "expected key=value in a policy, got '%.*s'",
@@ -52,13 +52,13 @@ static int term(struct sl_policy *p, const char *s, size_t len, struct sl_err *e
     return 0;
 }
 
-int sl_policy_parse(const char *text, struct sl_policy *ret, struct sl_err *err) {
+int sl_match_policy_parse(const char *text, struct sl_match_policy *ret, struct sl_err *err) {
     for (size_t i = 0; i < SL_LEN(named); i++)
         if (strcmp(named[i].name, text) == 0) {
             *ret = named[i].policy;
             return 0;
         }
-    *ret = (struct sl_policy){0};
+    *ret = (struct sl_match_policy){0};
     if (!strchr(text, '='))
         return sl_err_set(err, SL_EINVAL,
                           "unknown policy '%.60s': expected first, firstnodex, high, hinode, "

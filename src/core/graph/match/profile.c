@@ -7,11 +7,11 @@
 
 #include "core/graph/match/match_int.h"
 
-static uint64_t *segment(const struct profile *p, uint32_t i, uint32_t n_words) {
+static uint64_t *segment(const struct graph_profile *p, uint32_t i, uint32_t n_words) {
     return &p->bits[(size_t)i * 2 * n_words];
 }
 
-uint32_t sl_profile_find(const struct profile *p, int64_t t) {
+uint32_t graph_profile_find(const struct graph_profile *p, int64_t t) {
     uint32_t lo = 0, hi = p->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -24,8 +24,8 @@ uint32_t sl_profile_find(const struct profile *p, int64_t t) {
 }
 
 /* The segment that begins at t, made if there is none. */
-static uint32_t split(struct profile *p, int64_t t, uint32_t n_words) {
-    uint32_t i = sl_profile_find(p, t);
+static uint32_t split(struct graph_profile *p, int64_t t, uint32_t n_words) {
+    uint32_t i = graph_profile_find(p, t);
     if (i > 0 && p->at[i - 1] == t)
         return i - 1;
     if (p->n == p->cap) {
@@ -53,7 +53,7 @@ static bool is_zero(const uint64_t *v, uint32_t n) {
 }
 
 /* Takes out moments between two segments, both included, at which nothing changes. */
-static void tidy(struct profile *p, uint32_t from, uint32_t to, uint32_t n_words) {
+static void tidy(struct graph_profile *p, uint32_t from, uint32_t to, uint32_t n_words) {
     uint32_t kept = from;
     size_t bytes = (size_t)2 * n_words * sizeof(*p->bits);
     for (uint32_t i = from; i < p->n; i++) {
@@ -72,30 +72,30 @@ static void tidy(struct profile *p, uint32_t from, uint32_t to, uint32_t n_words
     p->n = kept;
 }
 
-struct profile *sl_profile_of(struct sl_match *m, struct block *b) {
+struct graph_profile *graph_profile_of(struct sl_match *m, struct graph_block *b) {
     if (b->profile == 0) {
         if (m->profiles.n == 0)
-            *sl_vec_push(&m->profiles) = (struct profile){0};
+            *sl_vec_push(&m->profiles) = (struct graph_profile){0};
         b->profile = m->profiles.n;
-        *sl_vec_push(&m->profiles) = (struct profile){0};
+        *sl_vec_push(&m->profiles) = (struct graph_profile){0};
     }
     return &m->profiles.v[b->profile];
 }
 
-void sl_profile_add(struct sl_match *m, struct block *b, int64_t from, int64_t to,
-                    const uint64_t *bits) {
-    struct profile *p = sl_profile_of(m, b);
-    uint32_t n = block_words(b), first = split(p, from, n), end = split(p, to, n);
+void graph_profile_add(struct sl_match *m, struct graph_block *b, int64_t from, int64_t to,
+                       const uint64_t *bits) {
+    struct graph_profile *p = graph_profile_of(m, b);
+    uint32_t n = graph_block_words(b), first = split(p, from, n), end = split(p, to, n);
     for (uint32_t i = first; i < end; i++)
         for (uint32_t k = 0; k < 2 * n; k++)
             segment(p, i, n)[k] |= bits[k];
     tidy(p, first, end, n);
 }
 
-void sl_profile_drop(struct sl_match *m, struct block *b, int64_t from, int64_t to,
-                     const uint64_t *bits) {
-    struct profile *p = sl_profile_of(m, b);
-    uint32_t n = block_words(b);
+void graph_profile_drop(struct sl_match *m, struct graph_block *b, int64_t from, int64_t to,
+                        const uint64_t *bits) {
+    struct graph_profile *p = graph_profile_of(m, b);
+    uint32_t n = graph_block_words(b);
     bool shared = !is_zero(bits + n, n);
     /* What is shared may be others' too, who begin or end where nothing changed until now. */
     for (uint32_t s = shared ? b->spans : 0; s; s = m->spans.v[s].next) {
@@ -117,12 +117,12 @@ void sl_profile_drop(struct sl_match *m, struct block *b, int64_t from, int64_t 
     tidy(p, first, end, n);
 }
 
-void sl_profile_or(const struct sl_match *m, const struct block *b, int64_t from, int64_t to,
-                   uint64_t *x, uint64_t *s) {
+void graph_profile_or(const struct sl_match *m, const struct graph_block *b, int64_t from,
+                      int64_t to, uint64_t *x, uint64_t *s) {
     if (b->profile == 0)
         return;
-    const struct profile *p = &m->profiles.v[b->profile];
-    uint32_t n = block_words(b), i = sl_profile_find(p, from);
+    const struct graph_profile *p = &m->profiles.v[b->profile];
+    uint32_t n = graph_block_words(b), i = graph_profile_find(p, from);
     for (i -= i > 0; i < p->n && p->at[i] < to; i++)
         for (uint32_t k = 0; k < n; k++) {
             x[k] |= segment(p, i, n)[k];
@@ -130,7 +130,7 @@ void sl_profile_or(const struct sl_match *m, const struct block *b, int64_t from
         }
 }
 
-void sl_profiles_free(struct sl_match *m) {
+void graph_profiles_free(struct sl_match *m) {
     for (uint32_t i = 0; i < m->profiles.n; i++) {
         sl_freep(&m->profiles.v[i].at);
         sl_freep(&m->profiles.v[i].bits);

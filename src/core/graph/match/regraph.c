@@ -8,29 +8,29 @@
 
 #include "core/graph/match/match_int.h"
 
-void sl_holdings_take(const struct sl_match *m, struct holdings *ret) {
-    *ret = (struct holdings){0};
+void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret) {
+    *ret = (struct graph_holdings){0};
     for (uint32_t i = 0; i < m->jobs.n; i++) {
-        const struct job *j = &m->jobs.v[i];
+        const struct graph_job *j = &m->jobs.v[i];
         if (!j->used)
             continue;
-        *sl_vec_push(&ret->jobs) = (struct holder){*j, ret->v.n, 0};
+        *sl_vec_push(&ret->jobs) = (struct graph_holder){*j, ret->v.n, 0};
         for (uint32_t k = j->spans; k; k = m->spans.v[k].next_of_job) {
-            const struct span *s = &m->spans.v[k];
-            const struct block *b = &m->blocks.v[s->block];
-            uint32_t n = block_words(b);
+            const struct graph_span *s = &m->spans.v[k];
+            const struct graph_block *b = &m->blocks.v[s->block];
+            uint32_t n = graph_block_words(b);
             for (uint32_t w = 0; w < 2 * n; w++)
                 for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1) {
-                    uint32_t pos = block_pos(b, w, left);
-                    *sl_vec_push(&ret->v) = (struct holding){
+                    uint32_t pos = graph_block_pos(b, w, left);
+                    *sl_vec_push(&ret->v) = (struct graph_holding){
                         .v = m->spots[pos].v,
                         .exclusive = w < n,
-                        .divisible = sl_pool_at(m, pos) != NULL,
+                        .divisible = graph_pool_at(m, pos) != NULL,
                     };
                 }
         }
         for (uint32_t k = j->shares; k; k = m->shares.v[k].next_of_job)
-            *sl_vec_push(&ret->v) = (struct holding){
+            *sl_vec_push(&ret->v) = (struct graph_holding){
                 .v = m->spots[m->pools.v[m->shares.v[k].pool].pos].v,
                 .amount = m->shares.v[k].amount,
                 .exclusive = true,
@@ -40,38 +40,38 @@ void sl_holdings_take(const struct sl_match *m, struct holdings *ret) {
     }
 }
 
-void sl_holdings_done(struct holdings *h) {
+void graph_holdings_done(struct graph_holdings *h) {
     sl_vec_free(&h->jobs);
     sl_vec_free(&h->v);
 }
 
-void sl_holdings_put(struct sl_match *m, const struct holdings *h) {
-    struct walk w = {.m = m};
+void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h) {
+    struct graph_walk w = {.m = m};
     for (uint32_t i = 0; i < h->jobs.n; i++) {
-        const struct holder *who = &h->jobs.v[i];
-        struct chain c = {.n_slots = who->job.n_slots};
+        const struct graph_holder *who = &h->jobs.v[i];
+        struct graph_chain c = {.n_slots = who->job.n_slots};
         sl_arena_clear(&m->scratch);
         for (uint32_t k = who->first; k < who->first + who->n; k++) {
             const struct sl_vertex *x = sl_graph_vertex(m->g, h->v.v[k].v);
             if (x->removed)
                 continue;
             if (h->v.v[k].amount) {
-                struct group g = {
+                struct graph_group g = {
                     .pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
-                sl_chain_group(&w, &c, &g, h->v.v[k].amount);
+                graph_chain_group(&w, &c, &g, h->v.v[k].amount);
             } else {
-                sl_chain_range(&w, &c, x->pos, x->pos + 1, h->v.v[k].exclusive);
+                graph_chain_range(&w, &c, x->pos, x->pos + 1, h->v.v[k].exclusive);
             }
         }
         if (c.claims)
-            sl_hold_chain(
-                m, sl_hold_new(m, who->job.id, who->job.state, who->job.from, who->job.to), &c);
+            graph_hold_chain(
+                m, graph_hold_new(m, who->job.id, who->job.state, who->job.from, who->job.to), &c);
     }
 }
 
-void sl_regraph_forget(struct sl_match *m) {
-    sl_layout_free(m);
-    sl_profiles_free(m);
+void graph_regraph_forget(struct sl_match *m) {
+    graph_layout_free(m);
+    graph_profiles_free(m);
     sl_vec_free(&m->spans);
     sl_vec_free(&m->words);
     sl_vec_free(&m->shares);
@@ -88,25 +88,25 @@ void sl_regraph_forget(struct sl_match *m) {
     sl_freep(&m->allowed_ranks);
 }
 
-int sl_regraph_layout(struct sl_match *m, struct sl_err *err) {
-    sl_regraph_forget(m);
+int graph_regraph_layout(struct sl_match *m, struct sl_err *err) {
+    graph_regraph_forget(m);
     m->generation++;
-    return sl_layout_build(m, err);
+    return graph_layout_build(m, err);
 }
 
 static int relayout(struct sl_match *m, struct sl_err *err) {
-    struct holdings h;
-    sl_holdings_take(m, &h);
-    int r = sl_regraph_layout(m, err);
+    struct graph_holdings h;
+    graph_holdings_take(m, &h);
+    int r = graph_regraph_layout(m, err);
     if (r >= 0)
-        sl_holdings_put(m, &h);
-    sl_holdings_done(&h);
+        graph_holdings_put(m, &h);
+    graph_holdings_done(&h);
     return r;
 }
 
 struct sl_match *sl_match_clone(const struct sl_match *m) {
     struct sl_match *c = sl_alloc0(1, sizeof(*c));
-    struct holdings h;
+    struct graph_holdings h;
     struct sl_err err;
     c->g = sl_graph_clone(m->g);
     c->policy = m->policy;
@@ -119,10 +119,10 @@ struct sl_match *sl_match_clone(const struct sl_match *m) {
         *sl_vec_push(&c->filters) = m->filters.v[i];
     for (uint32_t i = 0; i < m->subsystems.n; i++)
         *sl_vec_push(&c->subsystems) = m->subsystems.v[i];
-    sl_assert(sl_layout_build(c, &err) == 0); /* it could be built before */
-    sl_holdings_take(m, &h);
-    sl_holdings_put(c, &h);
-    sl_holdings_done(&h);
+    sl_assert(graph_layout_build(c, &err) == 0); /* it could be built before */
+    graph_holdings_take(m, &h);
+    graph_holdings_put(c, &h);
+    graph_holdings_done(&h);
     return c;
 }
 
@@ -131,7 +131,8 @@ struct sl_graph *sl_match_grow(struct sl_match *m) {
 }
 
 /* A divisible pool that somebody has stays one: nothing may be put into it. */
-static int check_pools(const struct sl_match *m, const struct holdings *h, struct sl_err *err) {
+static int check_pools(const struct sl_match *m, const struct graph_holdings *h,
+                       struct sl_err *err) {
     char name[SL_VERTEX_NAME];
     for (uint32_t i = 0; i < h->v.n; i++)
         if (h->v.v[i].divisible && sl_graph_vertex(m->g, h->v.v[i].v)->n_kids > 0)
@@ -142,23 +143,23 @@ static int check_pools(const struct sl_match *m, const struct holdings *h, struc
 }
 
 int sl_match_regraph(struct sl_match *m, struct sl_graph *before, struct sl_err *err) {
-    struct holdings h;
-    sl_holdings_take(m, &h);
+    struct graph_holdings h;
+    graph_holdings_take(m, &h);
     int r = sl_graph_seal(m->g, err);
     if (r >= 0)
         r = check_pools(m, &h, err);
     if (r >= 0)
-        r = sl_regraph_layout(m, err);
+        r = graph_regraph_layout(m, err);
     if (r < 0) {
         struct sl_err ignored;
         sl_graph_free(m->g);
         m->g = before;
-        sl_assert(sl_regraph_layout(m, &ignored) == 0);
+        sl_assert(graph_regraph_layout(m, &ignored) == 0);
     } else {
         sl_graph_free(before);
     }
-    sl_holdings_put(m, &h);
-    sl_holdings_done(&h);
+    graph_holdings_put(m, &h);
+    graph_holdings_done(&h);
     return r;
 }
 
@@ -167,8 +168,8 @@ int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n, struct sl_e
         if (v[i] == sl_graph_root(m->g))
             return sl_err_set(err, SL_EINVAL, "the root cannot be removed");
     struct sl_graph *before = sl_graph_clone(m->g);
-    struct holdings h;
-    sl_holdings_take(m, &h);
+    struct graph_holdings h;
+    graph_holdings_take(m, &h);
     for (uint32_t i = 0; i < n; i++)
         if (!sl_graph_vertex(m->g, v[i])->removed)
             sl_graph_remove(m->g, v[i]);
@@ -180,9 +181,9 @@ int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n, struct sl_e
         sl_graph_free(before);
     }
     struct sl_err ignored;
-    sl_assert(sl_regraph_layout(m, &ignored) == 0);
-    sl_holdings_put(m, &h);
-    sl_holdings_done(&h);
+    sl_assert(graph_regraph_layout(m, &ignored) == 0);
+    graph_holdings_put(m, &h);
+    graph_holdings_done(&h);
     return r;
 }
 
@@ -191,8 +192,8 @@ int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n, struct sl_e
 void sl_match_set_down(struct sl_match *m, sl_vtx v, bool down) {
     uint32_t pos = sl_graph_vertex(m->g, v)->pos;
     sl_graph_set_down(m->g, v, down);
-    sl_layout_status(m, pos);
-    sl_index_status(m, pos, end_of(m, pos));
+    graph_layout_status(m, pos);
+    graph_index_status(m, pos, graph_end_of(m, pos));
     m->generation++;
 }
 
@@ -204,12 +205,12 @@ static bool shapes_layout(const struct sl_match *m, const char *key) {
 
 static bool in_use(const struct sl_match *m, sl_vtx v) {
     uint32_t pos = sl_graph_vertex(m->g, v)->pos;
-    const struct pool *p = sl_pool_at(m, pos);
-    const struct block *b = &m->blocks.v[m->spots[pos].block];
+    const struct graph_pool *p = graph_pool_at(m, pos);
+    const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
     uint32_t bit = pos - b->pos;
     for (uint32_t i = b->spans; i; i = m->spans.v[i].next)
         if ((m->words.v[m->spans.v[i].bits + bit / 64] |
-             m->words.v[m->spans.v[i].bits + block_words(b) + bit / 64]) >>
+             m->words.v[m->spans.v[i].bits + graph_block_words(b) + bit / 64]) >>
                 bit % 64 &
             1)
             return true;

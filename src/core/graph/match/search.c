@@ -10,22 +10,22 @@
 #include "core/base/collection/bits.h"
 #include "core/graph/match/match_int.h"
 
-bool sl_search_window(const struct sl_match *m, const struct sl_job_request *r, int64_t at,
-                      enum when when, struct window *ret) {
+bool graph_search_window(const struct sl_match *m, const struct sl_match_request *r, int64_t at,
+                         enum graph_when when, struct graph_window *ret) {
     int64_t to;
     if (at < m->start || at >= m->end)
         return false;
     if (r->duration == 0 || __builtin_add_overflow(at, r->duration, &to) || to > m->end)
         to = m->end;
-    *ret = (struct window){when, at, to};
+    *ret = (struct graph_window){when, at, to};
     return true;
 }
 
 /* ---- constraints ---- */
 
 /* A bit per position that the constraint allows; NULL if there is none. */
-static const uint64_t *allowed(struct sl_match *m, const struct sl_job_request *r) {
-    if (r->constraint.kind == SL_TERM_ALL)
+static const uint64_t *allowed(struct sl_match *m, const struct sl_match_request *r) {
+    if (r->constraint.kind == SL_CONSTRAINT_ALL)
         return NULL;
     const char *key = r->key + r->constraint_at;
     uint32_t len = r->key_len - r->constraint_at;
@@ -43,11 +43,11 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_job_request *
     m->allowed_generation = sl_graph_generation(m->g);
     for (uint32_t i = 0; i < m->constrained.n; i++) {
         uint32_t pos = m->constrained.v[i];
-        if (!sl_term_holds(&r->constraint, m->g, m->spots[pos].v))
+        if (!sl_constraint_holds(&r->constraint, m->g, m->spots[pos].v))
             continue;
         sl_bits_set(m->allowed, pos);
         uint32_t rank = m->index.rank[m->spots[pos].block];
-        if (rank != NONE && m->index.order.v[rank] == pos)
+        if (rank != GRAPH_NONE && m->index.order.v[rank] == pos)
             sl_bits_set(m->allowed_ranks, rank);
     }
     return m->allowed;
@@ -56,10 +56,10 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_job_request *
 /* ---- nodes in order ---- */
 
 /* The top may be nodes, or slots of one node each. */
-static void find_nodes(struct walk *w) {
-    const struct variant *v = w->variant;
+static void find_nodes(struct graph_walk *w) {
+    const struct graph_variant *v = w->variant;
     const struct sl_match *m = w->m;
-    const struct req *r = &w->r->reqs.v[v->top];
+    const struct graph_req *r = &w->r->reqs.v[v->top];
     w->nodes = REQ_NONE;
     w->nodes_in_slot = false;
     if (v->n_top != 1 || m->index.order.n == 0 || w->aux)
@@ -67,23 +67,23 @@ static void find_nodes(struct walk *w) {
     if (r->kind == SL_REQ_RESOURCE && r->type == m->node) {
         w->nodes = v->top;
     } else if (r->kind == SL_REQ_SLOT && r->n_with == 1 && m->nodes_are_level) {
-        const struct req *q = &w->r->reqs.v[r->with];
-        w->nodes_in_slot = q->type == m->node && req_is_fixed(q) && q->most == 1 &&
+        const struct graph_req *q = &w->r->reqs.v[r->with];
+        w->nodes_in_slot = q->type == m->node && graph_req_is_fixed(q) && q->most == 1 &&
                            m->types.v[w->types[r->with]].alike;
         w->nodes = w->nodes_in_slot ? r->with : REQ_NONE;
     }
 }
 
-static bool may_ask_nodes(const struct walk *w) {
+static bool may_ask_nodes(const struct graph_walk *w) {
     return w->nodes != REQ_NONE && (w->m->n_above == 0 || w->w.when == WHEN_EMPTY);
 }
 
 /* The next node, at or after a place in the order, that is worth asking. */
-static uint32_t next_node(const struct walk *w, uint32_t i, const int64_t *need) {
+static uint32_t next_node(const struct graph_walk *w, uint32_t i, const int64_t *need) {
     const struct sl_match *m = w->m;
     bool present = w->w.when == WHEN_PRESENT;
     if (!w->allowed)
-        return present ? sl_index_next(m, i, need) : i < m->index.order.n ? i : NONE;
+        return present ? graph_index_next(m, i, need) : i < m->index.order.n ? i : GRAPH_NONE;
     /* Word by word: the tree knows nothing of constraints. */
     for (; i < m->index.order.n; i++) {
         uint64_t left = m->allowed_ranks[i / 64] >> i % 64;
@@ -92,44 +92,44 @@ static uint32_t next_node(const struct walk *w, uint32_t i, const int64_t *need)
             continue;
         }
         i += (uint32_t)__builtin_ctzll(left);
-        if (!present || sl_index_may(m, i, need))
+        if (!present || graph_index_may(m, i, need))
             return i;
     }
-    return NONE;
+    return GRAPH_NONE;
 }
 
 /* Asks nodes in the order of the policy until there are enough. */
-static bool ask_nodes(struct walk *w, struct chain *ret) {
+static bool ask_nodes(struct graph_walk *w, struct graph_chain *ret) {
     struct sl_match *m = w->m;
-    const struct req *r = &w->r->reqs.v[w->variant->top];
+    const struct graph_req *r = &w->r->reqs.v[w->variant->top];
     const int64_t *need = &w->need[(size_t)w->nodes * m->n_counted];
-    struct list found = {0};
+    struct graph_list found = {0};
     for (uint32_t i = 0; found.total < r->most; i++) {
         i = next_node(w, i, need);
-        if (i == NONE)
+        if (i == GRAPH_NONE)
             break;
-        (void)sl_walk_one(w, m->index.order.v[i], &found);
+        (void)graph_walk_one(w, m->index.order.v[i], &found);
     }
-    if (!sl_walk_choose(w, &found, r, true, ret))
+    if (!graph_walk_choose(w, &found, r, true, ret))
         return false;
     if (w->nodes_in_slot)
-        ret->n_slots = sl_count_take(&r->count, (uint64_t)found.total);
+        ret->n_slots = sl_req_count_take(&r->count, (uint64_t)found.total);
     return true;
 }
 
 /* With policies that give out whole nodes, the nodes on the way to what was chosen are taken. */
-static void take_whole_nodes(struct walk *w, struct chain *c) {
+static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
     const struct sl_match *m = w->m;
-    struct chain whole = {.n_slots = c->n_slots};
-    for (struct claim *k = c->claims, *next; k; k = next) {
+    struct graph_chain whole = {.n_slots = c->n_slots};
+    for (struct graph_claim *k = c->claims, *next; k; k = next) {
         uint32_t pos = k->amount ? m->pools.v[k->block].pos : m->blocks.v[k->block].pos;
-        uint32_t node = NONE;
+        uint32_t node = GRAPH_NONE;
         for (sl_vtx v = m->spots[pos].v; v != SL_VTX_NONE; v = sl_graph_vertex(m->g, v)->parent)
             if (m->spots[sl_graph_vertex(m->g, v)->pos].is_node)
                 node = sl_graph_vertex(m->g, v)->pos;
         next = k->next;
-        if (node != NONE) {
-            sl_chain_range(w, &whole, node, end_of(m, node), true);
+        if (node != GRAPH_NONE) {
+            graph_chain_range(w, &whole, node, graph_end_of(m, node), true);
         } else {
             k->next = whole.claims;
             whole.claims = k;
@@ -138,35 +138,35 @@ static void take_whole_nodes(struct walk *w, struct chain *c) {
     *c = whole;
 }
 
-static bool walk_or_ask(struct walk *w, struct chain *ret) {
-    *ret = (struct chain){0};
+static bool walk_or_ask(struct graph_walk *w, struct graph_chain *ret) {
+    *ret = (struct graph_chain){0};
     sl_arena_clear(&w->m->scratch);
     bool found = may_ask_nodes(w) && !w->m->policy.stop_early && !w->m->policy.locality
                      ? ask_nodes(w, ret)
-                 : sl_tops_may(w) ? sl_tops_run(w, ret)
-                                  : sl_walk_run(w, ret);
+                 : graph_tops_may(w) ? graph_tops_run(w, ret)
+                                     : graph_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
         take_whole_nodes(w, ret);
     return found;
 }
 
-static void begin(struct walk *w, struct sl_match *m, const struct sl_job_request *r,
-                  const struct variant *v) {
-    sl_walk_init(w, m, r, v);
+static void begin(struct graph_walk *w, struct sl_match *m, const struct sl_match_request *r,
+                  const struct graph_variant *v) {
+    graph_walk_init(w, m, r, v);
     w->allowed = allowed(m, r);
     find_nodes(w);
-    sl_tops_find(w);
+    graph_tops_find(w);
 }
 
-bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *win,
-                  struct chain *ret) {
-    struct walk w;
+bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
+                     const struct graph_window *win, struct graph_chain *ret) {
+    struct graph_walk w;
     sl_arena_clear(&m->tables);
     for (uint32_t i = 0; i < r->variants.n; i++) {
         begin(&w, m, r, &r->variants.v[i]);
-        sl_walk_at(&w, win);
+        graph_walk_at(&w, win);
         bool found = walk_or_ask(&w, ret);
-        sl_walk_done(&w);
+        graph_walk_done(&w);
         if (found)
             return true;
     }
@@ -176,30 +176,31 @@ bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const stru
 /* ---- a later time ---- */
 
 /* Pools of nodes may be shared in time by amounts, which stretches of spans do not show. */
-static bool may_tell_when(const struct walk *w) {
+static bool may_tell_when(const struct graph_walk *w) {
     return (w->nodes != REQ_NONE || w->tops) && w->m->n_above == 0 && w->m->pools.n == 0 &&
            w->m->nodes_are_blocks;
 }
 
-bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t now,
-                     struct window *ret_w, struct chain *ret) {
-    struct walk w;
+bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, int64_t now,
+                        struct graph_window *ret_w, struct graph_chain *ret) {
+    struct graph_walk w;
     sl_arena_clear(&m->tables);
     if (r->variants.n == 1) {
         int64_t at;
         begin(&w, m, r, &r->variants.v[0]);
         if (may_tell_when(&w)) {
-            if (!sl_later_find(&w, now, &at) || !sl_search_window(m, r, at, WHEN_FUTURE, ret_w))
+            if (!graph_later_find(&w, now, &at) ||
+                !graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
                 return false;
             w.use_fits = w.nodes != REQ_NONE;
-            sl_walk_at(&w, ret_w);
+            graph_walk_at(&w, ret_w);
             return walk_or_ask(&w, ret);
         }
     }
-    for (int64_t at = sl_hold_first_end(m, now); at < m->end; at = sl_hold_next_end(m, at)) {
-        if (!sl_search_window(m, r, at, WHEN_FUTURE, ret_w))
+    for (int64_t at = graph_hold_first_end(m, now); at < m->end; at = graph_hold_next_end(m, at)) {
+        if (!graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
             return false;
-        if (sl_search_at(m, r, ret_w, ret))
+        if (graph_search_at(m, r, ret_w, ret))
             return true;
     }
     return false;

@@ -13,7 +13,7 @@
 
 /* Where cutting stands in the list of one type of one alternative. */
 struct cursor {
-    struct group **v;
+    struct graph_group **v;
     uint32_t n, i;
     int64_t given; /* of v[i], if there is only one alternative */
 };
@@ -25,28 +25,29 @@ struct shape {
 };
 
 /* Where cutting stands in all. Several alternatives cut from the same vertices: then what was given
- * is counted by vertex (struct group.item), for all of them. */
+ * is counted by vertex (struct graph_group.item), for all of them. */
 struct state {
     struct cursor *at;
     int64_t *given; /* NULL: there is only one */
 };
 
 /* Cuts one bundle; with a slot, puts it there. False if not enough is left. */
-static bool cut(struct walk *w, struct state *s, uint32_t list, int64_t per, struct group *slot) {
+static bool cut(struct graph_walk *w, struct state *s, uint32_t list, int64_t per,
+                struct graph_group *slot) {
     struct cursor *c = &s->at[list];
     for (int64_t left = per; left > 0;) {
         if (c->i == c->n)
             return false;
-        const struct group *g = c->v[c->i];
+        const struct graph_group *g = c->v[c->i];
         int64_t *given = s->given ? &s->given[g->item] : &c->given;
         int64_t have = g->count - *given, take = g->divisible && have > left ? left : have;
         if (slot && take > 0) {
-            if (slot->pos == NONE)
+            if (slot->pos == GRAPH_NONE)
                 slot->pos = g->pos;
-            sl_chain_group(w, &slot->chain, g, take);
+            graph_chain_group(w, &slot->chain, g, take);
             slot->score += g->score;
             if (w->aux)
-                slot->parts[slot->n_parts++] = (struct part){g, take};
+                slot->parts[slot->n_parts++] = (struct graph_part){g, take};
         }
         left -= take;
         *given += take;
@@ -58,35 +59,35 @@ static bool cut(struct walk *w, struct state *s, uint32_t list, int64_t per, str
     return true;
 }
 
-static bool cut_slot(struct walk *w, struct state *s, const struct shape *shape,
-                     struct group *slot) {
+static bool cut_slot(struct graph_walk *w, struct state *s, const struct shape *shape,
+                     struct graph_group *slot) {
     for (uint32_t i = 0; i < shape->n; i++)
         if (!cut(w, s, shape->first + i, shape->per[i], slot))
             return false;
     return true;
 }
 
-static void push_slots(struct walk *w, struct state *s, const struct shape *shape, uint32_t n,
-                       struct list *ret) {
+static void push_slots(struct graph_walk *w, struct state *s, const struct shape *shape, uint32_t n,
+                       struct graph_list *ret) {
     uint32_t room = 0;
     for (uint32_t i = 0; i < shape->n && w->aux; i++)
         room += s->at[shape->first + i].n;
     for (uint32_t i = 0; i < n; i++) {
-        struct group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
-        *slot = (struct group){
-            .pos = NONE, .item = ret->n, .score = 1, .count = 1, .chain = {.n_slots = 1}};
+        struct graph_group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
+        *slot = (struct graph_group){
+            .pos = GRAPH_NONE, .item = ret->n, .score = 1, .count = 1, .chain = {.n_slots = 1}};
         if (w->aux)
             slot->parts = sl_arena_alloc(&w->m->scratch, (room + 1) * sizeof(*slot->parts));
         sl_assert(cut_slot(w, s, shape, slot));
-        slot->uniq = vertex_at(w->m, slot->pos)->uniq_id;
-        sl_list_push(ret, slot);
+        slot->uniq = graph_vertex_at(w->m, slot->pos)->uniq_id;
+        graph_list_push(ret, slot);
     }
 }
 
 /* ---- several alternatives ---- */
 
 struct mix {
-    struct walk *w;
+    struct graph_walk *w;
     const struct shape *shapes;
     uint32_t n_shapes, n_lists, n_items;
     uint32_t want, tried;
@@ -139,7 +140,7 @@ static void try_mixes(struct mix *x, uint32_t i, const struct state *from, uint3
     sl_vec_free(&after);
 }
 
-int sl_slots_cut_short(const struct sl_match *m, struct sl_err *err) {
+int graph_slots_cut_short(const struct sl_match *m, struct sl_err *err) {
     return m->cut_short ? sl_err_set(err, SL_ELIMIT,
                                      "or_slot: more than %u mixes at one vertex, and none of those "
                                      "that were tried is enough",
@@ -153,7 +154,7 @@ static int by_pos(const void *a, const void *b) {
 }
 
 /* The same vertex gets the same number in all lists. */
-static uint32_t number_items(struct walk *w, struct cursor *at, uint32_t n_lists) {
+static uint32_t number_items(struct graph_walk *w, struct cursor *at, uint32_t n_lists) {
     uint32_t n = 0, kept = 0;
     for (uint32_t i = 0; i < n_lists; i++)
         n += at[i].n;
@@ -177,37 +178,37 @@ static uint32_t number_items(struct walk *w, struct cursor *at, uint32_t n_lists
 /* ---- both ---- */
 
 /* What is there for one slot, put at at[]; false if it cannot be met even once. */
-static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
-                       struct cursor *at, struct shape *ret) {
-    struct wants t = {slot->with, slot->n_with, REQ_NONE};
-    struct list *lists = sl_walk_lists(w, t.n);
+static bool find_shape(struct graph_walk *w, uint32_t inner, const struct graph_req *slot,
+                       uint32_t most, struct cursor *at, struct shape *ret) {
+    struct graph_wants t = {slot->with, slot->n_with, REQ_NONE};
+    struct graph_list *lists = graph_walk_lists(w, t.n);
     bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX && !w->aux;
     for (uint32_t i = 0; i < t.n && limited; i++)
-        limited = req_is_fixed(&w->r->reqs.v[t.first + i]);
+        limited = graph_req_is_fixed(&w->r->reqs.v[t.first + i]);
     for (uint32_t i = 0; i < t.n && limited; i++)
         lists[i].per = w->r->reqs.v[t.first + i].most;
-    sl_walk_explore(w, inner, &t, false, true, lists, limited ? most : slot->most, limited);
+    graph_walk_explore(w, inner, &t, false, true, lists, limited ? most : slot->most, limited);
     ret->n = t.n;
     ret->per = sl_arena_alloc(&w->m->scratch, t.n * sizeof(*ret->per));
     uint32_t noted = w->noted.n;
     bool good = true;
     for (uint32_t i = 0; i < t.n; i++) {
-        at[i] = (struct cursor){.v = sl_walk_order(w, &lists[i], false), .n = lists[i].n};
+        at[i] = (struct cursor){.v = graph_walk_order(w, &lists[i], false), .n = lists[i].n};
         if (w->aux) {
-            at[i].n = sl_aux_beside(w, at[i].v, at[i].n);
+            at[i].n = graph_aux_beside(w, at[i].v, at[i].n);
             lists[i].total = 0;
             for (uint32_t k = 0; k < at[i].n; k++)
                 lists[i].total += at[i].v[k]->count;
         }
-        ret->per[i] = sl_count_take(&w->r->reqs.v[t.first + i].count, (uint64_t)lists[i].total);
+        ret->per[i] = sl_req_count_take(&w->r->reqs.v[t.first + i].count, (uint64_t)lists[i].total);
         good = good && ret->per[i] > 0;
     }
     w->noted.n = noted;
     return good;
 }
 
-static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
-                     struct list *ret) {
+static void make_one(struct graph_walk *w, uint32_t inner, const struct graph_req *slot,
+                     uint32_t most, struct graph_list *ret) {
     struct shape shape = {0};
     size_t bytes = slot->n_with * sizeof(struct cursor);
     struct state s = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
@@ -222,8 +223,9 @@ static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uin
 }
 
 /* Bundles of equal vertices have equally many, and the first ones are the best. */
-static bool first_are_best(const struct walk *w, uint32_t inner, const struct req *slot) {
-    const struct inner *in = &w->m->inners.v[inner];
+static bool first_are_best(const struct graph_walk *w, uint32_t inner,
+                           const struct graph_req *slot) {
+    const struct graph_inner *in = &w->m->inners.v[inner];
     for (uint32_t i = 0; i < slot->n_with; i++)
         for (uint32_t k = in->runs; k < in->runs + in->n_runs; k++)
             if (w->m->runs.v[k].type == w->types[slot->with + i] && !w->m->runs.v[k].uniform)
@@ -231,9 +233,9 @@ static bool first_are_best(const struct walk *w, uint32_t inner, const struct re
     return true;
 }
 
-void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
-                   bool chosen, struct list *ret) {
-    const struct req *one = &w->r->reqs.v[slot];
+void graph_slots_make(struct graph_walk *w, uint32_t inner, const struct graph_wants *of,
+                      uint32_t slot, bool chosen, struct graph_list *ret) {
+    const struct graph_req *one = &w->r->reqs.v[slot];
     uint32_t most = chosen && first_are_best(w, inner, one) ? one->most : UINT32_MAX;
     if (one->kind == SL_REQ_SLOT) {
         make_one(w, inner, one, most, ret);
@@ -246,8 +248,8 @@ void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint3
     struct state s = {.at = sl_arena_alloc0(&w->m->scratch, n_lists, sizeof(*s.at))};
     n_lists = 0;
     for (uint32_t i = of->first; i < of->first + of->n && n < ALTERNATIVES_MAX; i++) {
-        const struct req *q = &w->r->reqs.v[i];
-        if (q->kind != SL_REQ_OR_SLOT || !sl_walk_shape_one(w, q, inner))
+        const struct graph_req *q = &w->r->reqs.v[i];
+        if (q->kind != SL_REQ_OR_SLOT || !graph_walk_shape_one(w, q, inner))
             continue;
         shapes[n].first = n_lists;
         if (find_shape(w, inner, q, most, &s.at[n_lists], &shapes[n]))

@@ -18,13 +18,14 @@
 /* ---- a place ---- */
 
 static uint32_t pos_above(const struct sl_match *m, uint32_t pos) {
-    return sl_graph_vertex(m->g, vertex_at(m, pos)->parent)->pos;
+    return sl_graph_vertex(m->g, graph_vertex_at(m, pos)->parent)->pos;
 }
 
-bool sl_tops_open(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s) {
+bool graph_tops_open(const struct graph_walk *w, uint32_t inner, const uint64_t *x,
+                     const uint64_t *s) {
     const struct sl_match *m = w->m;
     uint32_t pos = m->inners.v[inner].pos;
-    const struct block *b = &m->blocks.v[m->spots[pos].block];
+    const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
     if (m->spots[pos].down && w->w.when != WHEN_EMPTY)
         return false;
     for (;; pos = pos_above(m, pos)) {
@@ -34,7 +35,7 @@ bool sl_tops_open(const struct walk *w, uint32_t inner, const uint64_t *x, const
         if (pos == b->pos)
             break;
     }
-    for (uint32_t k = 0; k < block_words(b) && m->policy.node_exclusive; k++)
+    for (uint32_t k = 0; k < graph_block_words(b) && m->policy.node_exclusive; k++)
         if (x[k] | s[k])
             return false;
     return true;
@@ -49,11 +50,11 @@ static uint32_t pull(uint64_t *word, int way) {
 
 /* The scores of so many vertices behind the first ones, in the order of their run; the first of
  * them is told. False if there are not so many. */
-static bool sum_scores(const struct sl_match *m, const struct block *b, const struct run *run,
-                       const uint64_t *have, uint32_t skip, uint32_t take, int64_t *score,
-                       uint32_t *ret_first) {
-    uint32_t n = block_words(b);
-    *ret_first = NONE;
+static bool sum_scores(const struct sl_match *m, const struct graph_block *b,
+                       const struct graph_run *run, const uint64_t *have, uint32_t skip,
+                       uint32_t take, int64_t *score, uint32_t *ret_first) {
+    uint32_t n = graph_block_words(b);
+    *ret_first = GRAPH_NONE;
     for (uint32_t i = 0; i < n && take > 0; i++) {
         uint32_t k = run->way > 0 ? i : n - 1 - i, in_word = sl_bits_count(have[k]);
         uint64_t left = have[k];
@@ -65,8 +66,8 @@ static bool sum_scores(const struct sl_match *m, const struct block *b, const st
             (void)pull(&left, run->way);
         for (; left && take > 0; take--) {
             uint32_t pos = b->pos + k * 64 + pull(&left, run->way);
-            *score += sl_layout_score(m, pos);
-            if (*ret_first == NONE)
+            *score += graph_layout_score(m, pos);
+            if (*ret_first == GRAPH_NONE)
                 *ret_first = pos;
         }
     }
@@ -74,51 +75,54 @@ static bool sum_scores(const struct sl_match *m, const struct block *b, const st
 }
 
 /* The next slot of a place, by masks of its block. */
-static void look(const struct walk *w, struct place *p, const uint64_t *x, const uint64_t *s) {
+static void look(const struct graph_walk *w, struct graph_place *p, const uint64_t *x,
+                 const uint64_t *s) {
     const struct sl_match *m = w->m;
-    const struct block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
+    const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
     uint64_t have[BLOCK_WORDS];
-    p->first = NONE;
+    p->first = GRAPH_NONE;
     p->score = 1;
-    if (!sl_tops_open(w, p->inner, x, s))
+    if (!graph_tops_open(w, p->inner, x, s))
         return;
     for (uint32_t i = 0; i < w->plain.n; i++) {
-        const struct run *run = sl_plain_run(m, p->inner, w->plain.of[i].type);
-        uint32_t per = sl_plain_per(run, w->plain.of[i].per), first;
-        sl_plain_free(w, p->inner, run, x, s, have);
+        const struct graph_run *run = graph_plain_run(m, p->inner, w->plain.of[i].type);
+        uint32_t per = graph_plain_per(run, w->plain.of[i].per), first;
+        graph_plain_free(w, p->inner, run, x, s, have);
         if (!sum_scores(m, b, run, have, p->taken * per, per, &p->score, &first)) {
-            p->first = NONE;
+            p->first = GRAPH_NONE;
             return;
         }
         if (i == 0)
             p->first = first;
     }
-    p->uniq = vertex_at(m, p->first)->uniq_id;
+    p->uniq = graph_vertex_at(m, p->first)->uniq_id;
 }
 
-static void look_in_window(struct walk *w, struct place *p) {
-    sl_walk_mask(w, w->m->spots[w->m->inners.v[p->inner].pos].block);
+static void look_in_window(struct graph_walk *w, struct graph_place *p) {
+    graph_walk_mask(w, w->m->spots[w->m->inners.v[p->inner].pos].block);
     look(w, p, w->x, w->s);
 }
 
-static void look_at_present(const struct walk *w, struct place *p) {
+static void look_at_present(const struct graph_walk *w, struct graph_place *p) {
     const struct sl_match *m = w->m;
-    const struct block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
-    look(w, p, &m->held[b->held], &m->held[b->held + block_words(b)]);
+    const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
+    look(w, p, &m->held[b->held], &m->held[b->held + graph_block_words(b)]);
 }
 
 /* ---- the tree ---- */
 
-static uint32_t better(const struct sl_match *m, const struct winners *by, uint32_t a, uint32_t b) {
-    const struct place *p = a == NONE ? NULL : &by->places[a];
-    const struct place *q = b == NONE ? NULL : &by->places[b];
-    if (!p || !q || p->first == NONE || q->first == NONE)
-        return p && p->first != NONE ? a : b;
-    return sl_layout_compare(m, p->score, p->uniq, p->first, q->score, q->uniq, q->first) < 0 ? a
-                                                                                              : b;
+static uint32_t better(const struct sl_match *m, const struct graph_winners *by, uint32_t a,
+                       uint32_t b) {
+    const struct graph_place *p = a == GRAPH_NONE ? NULL : &by->places[a];
+    const struct graph_place *q = b == GRAPH_NONE ? NULL : &by->places[b];
+    if (!p || !q || p->first == GRAPH_NONE || q->first == GRAPH_NONE)
+        return p && p->first != GRAPH_NONE ? a : b;
+    return graph_layout_compare(m, p->score, p->uniq, p->first, q->score, q->uniq, q->first) < 0
+               ? a
+               : b;
 }
 
-static void climb(const struct sl_match *m, struct winners *by, uint32_t place) {
+static void climb(const struct sl_match *m, struct graph_winners *by, uint32_t place) {
     for (uint32_t at = (by->leaves + place) / 2; at >= 1; at /= 2) {
         uint32_t before = by->best[at];
         by->best[at] = better(m, by, by->best[(size_t)2 * at], by->best[(size_t)2 * at + 1]);
@@ -127,9 +131,9 @@ static void climb(const struct sl_match *m, struct winners *by, uint32_t place) 
     }
 }
 
-static void climb_all(const struct sl_match *m, struct winners *by) {
+static void climb_all(const struct sl_match *m, struct graph_winners *by) {
     for (uint32_t i = 0; i < by->leaves; i++)
-        by->best[by->leaves + i] = i < by->n ? i : NONE;
+        by->best[by->leaves + i] = i < by->n ? i : GRAPH_NONE;
     for (uint32_t at = by->leaves; at-- > 1;)
         by->best[at] = better(m, by, by->best[(size_t)2 * at], by->best[(size_t)2 * at + 1]);
 }
@@ -138,20 +142,20 @@ static void climb_all(const struct sl_match *m, struct winners *by) {
 
 /* Above a node there is nothing that constraints are asked of, and it is not in another. */
 static bool stands_free(const struct sl_match *m, uint32_t pos) {
-    for (sl_vtx v = vertex_at(m, pos)->parent; v != SL_VTX_NONE;
+    for (sl_vtx v = graph_vertex_at(m, pos)->parent; v != SL_VTX_NONE;
          v = sl_graph_vertex(m->g, v)->parent)
         if (m->spots[sl_graph_vertex(m->g, v)->pos].constrained)
             return false;
     return true;
 }
 
-static bool is_good_place(const struct walk *w, uint32_t inner) {
+static bool is_good_place(const struct graph_walk *w, uint32_t inner) {
     const struct sl_match *m = w->m;
-    const struct block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
+    const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
     if (b->n == 1 || !stands_free(m, b->pos))
         return false;
     for (uint32_t i = 0; i < w->plain.n; i++) {
-        const struct run *run = sl_plain_run(m, inner, w->plain.of[i].type);
+        const struct graph_run *run = graph_plain_run(m, inner, w->plain.of[i].type);
         if (!run || run->way == 0)
             return false;
     }
@@ -159,18 +163,18 @@ static bool is_good_place(const struct walk *w, uint32_t inner) {
 }
 
 /* A slot that takes shape at a vertex is not looked for below it. */
-static void find_places(const struct walk *w, struct tops *t) {
+static void find_places(const struct graph_walk *w, struct graph_tops *t) {
     const struct sl_match *m = w->m;
-    const struct req *slot = &w->r->reqs.v[w->variant->top];
-    SL_VEC(struct place) found = {0};
+    const struct graph_req *slot = &w->r->reqs.v[w->variant->top];
+    SL_VEC(struct graph_place) found = {0};
     t->good = true;
     for (uint32_t i = 0, end = 0; i < m->inners.n && t->good; i++) {
         uint32_t pos = m->inners.v[i].pos;
-        if (pos >= m->n_tree || pos < end || !sl_walk_shape_one(w, slot, i))
+        if (pos >= m->n_tree || pos < end || !graph_walk_shape_one(w, slot, i))
             continue;
-        end = end_of(m, pos);
+        end = graph_end_of(m, pos);
         t->good = is_good_place(w, i);
-        *sl_vec_push(&found) = (struct place){.inner = i};
+        *sl_vec_push(&found) = (struct graph_place){.inner = i};
     }
     sl_vec_fit(&found);
     t->by.places = found.v;
@@ -179,23 +183,23 @@ static void find_places(const struct walk *w, struct tops *t) {
         t->by.leaves *= 2;
 }
 
-static void forget(struct tops *t) {
+static void forget(struct graph_tops *t) {
     sl_freep(&t->constraint);
     sl_freep(&t->by.places);
     sl_freep(&t->by.best);
     sl_freep(&t->is_stale);
     sl_vec_free(&t->stale);
-    *t = (struct tops){0};
+    *t = (struct graph_tops){0};
 }
 
-void sl_tops_free(struct sl_match *m) {
+void graph_tops_free(struct sl_match *m) {
     for (uint32_t i = 0; i < TOPS; i++)
         forget(&m->tops[i]);
 }
 
-static void make(const struct walk *w, struct tops *t) {
+static void make(const struct graph_walk *w, struct graph_tops *t) {
     const struct sl_match *m = w->m;
-    const struct sl_job_request *r = w->r;
+    const struct sl_match_request *r = w->r;
     forget(t);
     t->made = true;
     t->of = w->plain;
@@ -206,8 +210,8 @@ static void make(const struct walk *w, struct tops *t) {
     find_places(w, t);
 }
 
-static bool is_of(const struct walk *w, const struct tops *t) {
-    const struct sl_job_request *r = w->r;
+static bool is_of(const struct graph_walk *w, const struct graph_tops *t) {
+    const struct sl_match_request *r = w->r;
     if (!t->made || t->of.n != w->plain.n || t->graph_generation != sl_graph_generation(w->m->g) ||
         t->constraint_len != r->key_len - r->constraint_at ||
         memcmp(t->constraint, r->key + r->constraint_at, t->constraint_len) != 0)
@@ -218,13 +222,13 @@ static bool is_of(const struct walk *w, const struct tops *t) {
     return true;
 }
 
-void sl_tops_find(struct walk *w) {
+void graph_tops_find(struct graph_walk *w) {
     struct sl_match *m = w->m;
-    struct tops *t = &m->tops[0];
+    struct graph_tops *t = &m->tops[0];
     w->tops = NULL;
     if (w->variant->n_top != 1 || w->aux || !m->nodes_are_blocks ||
         (m->policy.node_exclusive && m->pools.n > 0) ||
-        !sl_plain_slot(w, w->variant->top, &w->plain))
+        !graph_plain_slot(w, w->variant->top, &w->plain))
         return;
     for (uint32_t i = 0; i < TOPS && !is_of(w, t); i++)
         t = &m->tops[i];
@@ -239,7 +243,7 @@ void sl_tops_find(struct walk *w) {
         w->tops = t;
 }
 
-bool sl_tops_may(const struct walk *w) {
+bool graph_tops_may(const struct graph_walk *w) {
     const struct sl_match *m = w->m;
     return w->tops && (m->n_above == 0 || w->w.when == WHEN_EMPTY) && !m->policy.stop_early &&
            !m->policy.locality;
@@ -247,20 +251,20 @@ bool sl_tops_may(const struct walk *w) {
 
 /* ---- keeping it true ---- */
 
-static void touch(struct tops *t, uint32_t block) {
+static void touch(struct graph_tops *t, uint32_t block) {
     if (!t->by.best || sl_bits_get(t->is_stale, block))
         return;
     sl_bits_set(t->is_stale, block);
     *sl_vec_push(&t->stale) = block;
 }
 
-void sl_tops_touch(struct sl_match *m, uint32_t block) {
+void graph_tops_touch(struct sl_match *m, uint32_t block) {
     for (uint32_t i = 0; i < TOPS; i++)
         touch(&m->tops[i], block);
 }
 
 /* The first place at or after a position. */
-static uint32_t place_at(const struct sl_match *m, const struct winners *by, uint32_t pos) {
+static uint32_t place_at(const struct sl_match *m, const struct graph_winners *by, uint32_t pos) {
     uint32_t lo = 0, hi = by->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -272,7 +276,7 @@ static uint32_t place_at(const struct sl_match *m, const struct winners *by, uin
     return lo;
 }
 
-static void build(const struct walk *w, struct tops *t) {
+static void build(const struct graph_walk *w, struct graph_tops *t) {
     t->by.best = sl_alloc((size_t)2 * t->by.leaves * sizeof(*t->by.best));
     t->is_stale = sl_alloc0((size_t)w->m->blocks.n / 64 + 1, sizeof(*t->is_stale));
     for (uint32_t i = 0; i < t->by.n; i++)
@@ -280,13 +284,13 @@ static void build(const struct walk *w, struct tops *t) {
     climb_all(w->m, &t->by);
 }
 
-static void refresh(const struct walk *w, struct tops *t) {
+static void refresh(const struct graph_walk *w, struct graph_tops *t) {
     const struct sl_match *m = w->m;
-    struct winners *by = &t->by;
+    struct graph_winners *by = &t->by;
     if (!by->best)
         build(w, t);
     for (uint32_t i = 0; i < t->stale.n; i++) {
-        const struct block *b = &m->blocks.v[t->stale.v[i]];
+        const struct graph_block *b = &m->blocks.v[t->stale.v[i]];
         t->is_stale[t->stale.v[i] / 64] = 0;
         for (uint32_t p = place_at(m, by, b->pos);
              p < by->n && m->inners.v[by->places[p].inner].pos < b->pos + b->n; p++) {
@@ -298,12 +302,12 @@ static void refresh(const struct walk *w, struct tops *t) {
 }
 
 /* For another time than the present: a tree for this search alone. */
-static struct winners look_at_all(struct walk *w, const struct winners *kept) {
-    struct winners by = *kept;
+static struct graph_winners look_at_all(struct graph_walk *w, const struct graph_winners *kept) {
+    struct graph_winners by = *kept;
     by.places = sl_arena_alloc(&w->m->scratch, (by.n + 1) * sizeof(*by.places));
     by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
     for (uint32_t i = 0; i < by.n; i++) {
-        by.places[i] = (struct place){.inner = kept->places[i].inner, .asked = true};
+        by.places[i] = (struct graph_place){.inner = kept->places[i].inner, .asked = true};
         look_in_window(w, &by.places[i]);
     }
     climb_all(w->m, &by);
@@ -312,18 +316,19 @@ static struct winners look_at_all(struct walk *w, const struct winners *kept) {
 
 /* ---- a search ---- */
 
-static bool is_same(const struct place *a, const struct place *b) {
+static bool is_same(const struct graph_place *a, const struct graph_place *b) {
     return a->first == b->first && a->score == b->score;
 }
 
 /* The places of the best slots, one after the other, each as often as it gives one. */
-static void pick(struct walk *w, struct winners *by, uint32_t most, struct picks *ret) {
-    for (uint32_t p; ret->slots.n < most && (p = by->best[1]) != NONE;) {
-        struct place *place = &by->places[p];
-        if (place->first == NONE)
+static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
+                 struct graph_picks *ret) {
+    for (uint32_t p; ret->slots.n < most && (p = by->best[1]) != GRAPH_NONE;) {
+        struct graph_place *place = &by->places[p];
+        if (place->first == GRAPH_NONE)
             break;
         if (!place->asked) {
-            struct place was = *place;
+            struct graph_place was = *place;
             place->asked = true;
             *sl_vec_push(&ret->asked) = p;
             look_in_window(w, place);
@@ -339,32 +344,32 @@ static void pick(struct walk *w, struct winners *by, uint32_t most, struct picks
     }
 }
 
-bool sl_tops_run(struct walk *w, struct chain *ret) {
+bool graph_tops_run(struct graph_walk *w, struct graph_chain *ret) {
     struct sl_match *m = w->m;
-    const struct req *r = &w->r->reqs.v[w->variant->top];
-    struct tops *t = w->tops;
-    struct picks *k = &m->picks;
+    const struct graph_req *r = &w->r->reqs.v[w->variant->top];
+    struct graph_tops *t = w->tops;
+    struct graph_picks *k = &m->picks;
     bool present = w->w.when == WHEN_PRESENT;
     k->slots.n = k->asked.n = 0;
     if (present)
         refresh(w, t);
-    struct winners by = present ? t->by : look_at_all(w, &t->by);
+    struct graph_winners by = present ? t->by : look_at_all(w, &t->by);
     pick(w, &by, r->most, k);
-    uint32_t want = sl_count_take(&r->count, k->slots.n);
+    uint32_t want = sl_req_count_take(&r->count, k->slots.n);
     for (uint32_t i = 0; i < k->slots.n; i++)
         by.places[k->slots.v[i]].taken = 0;
     for (uint32_t i = 0; i < want; i++)
         by.places[k->slots.v[i]].taken++;
     for (uint32_t i = 0; i < want; i++) {
-        struct place *p = &by.places[k->slots.v[i]];
+        struct graph_place *p = &by.places[k->slots.v[i]];
         if (p->taken == 0)
             continue; /* with an earlier one */
-        sl_walk_mask(w, m->spots[m->inners.v[p->inner].pos].block);
-        sl_plain_take(w, p->inner, p->taken, ret);
+        graph_walk_mask(w, m->spots[m->inners.v[p->inner].pos].block);
+        graph_plain_take(w, p->inner, p->taken, ret);
         p->taken = 0;
     }
     for (uint32_t i = 0; i < k->asked.n; i++) {
-        struct place *p = &by.places[k->asked.v[i]];
+        struct graph_place *p = &by.places[k->asked.v[i]];
         p->asked = false;
         touch(t, m->spots[m->inners.v[p->inner].pos].block);
     }

@@ -18,51 +18,51 @@ static bool any(const uint64_t *v, uint32_t from, uint32_t to) {
     return false;
 }
 
-void sl_walk_mask(struct walk *w, uint32_t block) {
+void graph_walk_mask(struct graph_walk *w, uint32_t block) {
     if (w->masked == block)
         return;
-    sl_window_masks(w->m, &w->w, &w->m->blocks.v[block], w->x, w->s);
+    graph_window_masks(w->m, &w->w, &w->m->blocks.v[block], w->x, w->s);
     w->masked = block;
 }
 
-static bool usable(struct walk *w, uint32_t pos) {
-    const struct spot *s = &w->m->spots[pos];
+static bool usable(struct graph_walk *w, uint32_t pos) {
+    const struct graph_spot *s = &w->m->spots[pos];
     if (s->constrained && w->allowed && !sl_bits_get(w->allowed, pos))
         return false;
     if (w->w.when == WHEN_EMPTY) {
-        sl_walk_mask(w, s->block);
-        return !(w->aux && sl_aux_is_taken(w, pos));
+        graph_walk_mask(w, s->block);
+        return !(w->aux && graph_aux_is_taken(w, pos));
     }
     if (s->down || (w->use_fits && s->is_node && !sl_bits_get(w->m->fits, s->block)))
         return false;
-    sl_walk_mask(w, s->block);
+    graph_walk_mask(w, s->block);
     return !sl_bits_get(w->x, pos - w->m->blocks.v[s->block].pos) &&
-           !(w->aux && sl_aux_is_taken(w, pos));
+           !(w->aux && graph_aux_is_taken(w, pos));
 }
 
 /* Nobody uses it or anything below it. */
-static bool untouched(struct walk *w, uint32_t pos) {
+static bool untouched(struct graph_walk *w, uint32_t pos) {
     const struct sl_match *m = w->m;
-    uint32_t end = end_of(m, pos);
-    if (w->aux && sl_aux_is_touched(w, pos, end))
+    uint32_t end = graph_end_of(m, pos);
+    if (w->aux && graph_aux_is_touched(w, pos, end))
         return false;
     if (w->w.when == WHEN_EMPTY)
         return true;
     for (uint32_t p = pos; p < end;) {
         uint32_t i = m->spots[p].block;
-        const struct block *b = &m->blocks.v[i];
+        const struct graph_block *b = &m->blocks.v[i];
         uint32_t to = b->pos + b->n < end ? b->pos + b->n : end;
         if (b->spans) {
-            sl_walk_mask(w, i);
+            graph_walk_mask(w, i);
             if (any(w->x, p - b->pos, to - b->pos) || any(w->s, p - b->pos, to - b->pos))
                 return false;
         }
         p = to;
     }
     for (uint32_t i = 0; i < m->pools.n; i++) {
-        const struct pool *p = &m->pools.v[i];
+        const struct graph_pool *p = &m->pools.v[i];
         if (p->pos >= pos && p->pos < end && p->shares &&
-            sl_window_free(m, &w->w, p) < sl_plan_total(p->plan))
+            graph_window_free(m, &w->w, p) < sl_plan_total(p->plan))
             return false;
     }
     return true;
@@ -70,15 +70,15 @@ static bool untouched(struct walk *w, uint32_t pos) {
 
 /* ---- children ---- */
 
-static uint32_t wanted(const struct walk *w, const struct wants *t, uint16_t type) {
+static uint32_t wanted(const struct graph_walk *w, const struct graph_wants *t, uint16_t type) {
     for (uint32_t i = 0; i < t->n; i++)
         if (w->types[t->first + i] == type)
             return i;
-    return NONE;
+    return GRAPH_NONE;
 }
 
-static bool has_kids_of(const struct sl_match *m, const struct inner *in, uint16_t type) {
-    if (!(in->kid_types & type_bit(type)))
+static bool has_kids_of(const struct sl_match *m, const struct graph_inner *in, uint16_t type) {
+    if (!(in->kid_types & graph_type_bit(type)))
         return false;
     if (type < 63)
         return true;
@@ -88,39 +88,42 @@ static bool has_kids_of(const struct sl_match *m, const struct inner *in, uint16
     return false;
 }
 
-bool sl_walk_shape_one(const struct walk *w, const struct req *slot, uint32_t inner) {
-    const struct inner *in = &w->m->inners.v[inner];
+bool graph_walk_shape_one(const struct graph_walk *w, const struct graph_req *slot,
+                          uint32_t inner) {
+    const struct graph_inner *in = &w->m->inners.v[inner];
     for (uint32_t i = 0; i < slot->n_with; i++)
         if (!has_kids_of(w->m, in, w->types[slot->with + i]))
             return false;
     return true;
 }
 
-bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner) {
-    if (slot == REQ_NONE || inner == NONE)
+bool graph_walk_shape(const struct graph_walk *w, const struct graph_wants *t, uint32_t slot,
+                      uint32_t inner) {
+    if (slot == REQ_NONE || inner == GRAPH_NONE)
         return false;
     for (uint32_t i = t->first; i < t->first + t->n; i++) {
-        const struct req *r = &w->r->reqs.v[i];
-        if (r->kind != SL_REQ_RESOURCE && sl_walk_shape_one(w, r, inner))
+        const struct graph_req *r = &w->r->reqs.v[i];
+        if (r->kind != SL_REQ_RESOURCE && graph_walk_shape_one(w, r, inner))
             return true;
     }
     return false;
 }
 
 /* May anything that the top requests begin with be below it? */
-static bool worth_passing(const struct walk *w, uint32_t pos) {
+static bool worth_passing(const struct graph_walk *w, uint32_t pos) {
     uint32_t inner = w->m->spots[pos].inner;
-    return inner != NONE && (w->m->inners.v[inner].below & w->top_types) != 0;
+    return inner != GRAPH_NONE && (w->m->inners.v[inner].below & w->top_types) != 0;
 }
 
 /* In the order of weights, until enough was found of everything. */
-static void explore_early(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
-                          bool exclusive, struct list *lists, uint32_t bundles) {
+static void explore_early(struct graph_walk *w, uint32_t inner, const struct graph_wants *t,
+                          bool pristine, bool exclusive, struct graph_list *lists,
+                          uint32_t bundles) {
     const struct sl_match *m = w->m;
-    const struct inner *in = &m->inners.v[inner];
+    const struct graph_inner *in = &m->inners.v[inner];
     const struct sl_ordset *heavy = &m->heavy[inner];
     const struct sl_ordkey *keys = NULL;
-    struct list *tally = sl_walk_lists(w, t->n);
+    struct graph_list *tally = graph_walk_lists(w, t->n);
     uint32_t left = t->n, n_keys = 0;
     for (uint32_t i = 0; i < t->n; i++) {
         tally[i].per = w->r->reqs.v[t->first + i].most;
@@ -141,44 +144,47 @@ static void explore_early(struct walk *w, uint32_t inner, const struct wants *t,
             pos = m->kids_by_uniq[in->kids + k];
         }
         uint32_t own = wanted(w, t, m->spots[pos].type);
-        if (own == NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
-                        : !w->aux && tally[own].bundles >= bundles)
+        if (own == GRAPH_NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
+                              : !w->aux && tally[own].bundles >= bundles)
             continue;
         for (uint32_t i = 0; i < t->n; i++)
             tally[i].total = lists[i].total;
-        if (!sl_walk_visit(w, pos, t, pristine, exclusive, lists))
+        if (!graph_walk_visit(w, pos, t, pristine, exclusive, lists))
             continue;
         left = 0;
         for (uint32_t i = 0; i < t->n; i++) {
-            struct group one = {.count = lists[i].total - tally[i].total,
-                                .divisible = own == i && lists[i].last && lists[i].last->divisible};
+            struct graph_group one = {.count = lists[i].total - tally[i].total,
+                                      .divisible =
+                                          own == i && lists[i].last && lists[i].last->divisible};
             if (one.count > 0)
-                sl_list_push(&tally[i], &one);
+                graph_list_push(&tally[i], &one);
             tally[i].first = tally[i].last = NULL;
             left += tally[i].bundles < bundles || w->aux;
         }
     }
 }
 
-void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
-                     bool exclusive, struct list *lists, uint32_t bundles, bool limited) {
+void graph_walk_explore(struct graph_walk *w, uint32_t inner, const struct graph_wants *t,
+                        bool pristine, bool exclusive, struct graph_list *lists, uint32_t bundles,
+                        bool limited) {
     const struct sl_match *m = w->m;
-    const struct inner *in = &m->inners.v[inner];
+    const struct graph_inner *in = &m->inners.v[inner];
     if (m->policy.stop_early) {
         explore_early(w, inner, t, pristine, exclusive, lists, bundles);
         return;
     }
     for (uint32_t i = 0; i < in->n_runs; i++) {
-        const struct run *run = &m->runs.v[in->runs + i];
+        const struct graph_run *run = &m->runs.v[in->runs + i];
         uint32_t own = wanted(w, t, run->type);
-        if (own == NONE && !pristine && t->slot == REQ_NONE)
+        if (own == GRAPH_NONE && !pristine && t->slot == REQ_NONE)
             continue;
         for (uint32_t k = 0; k < run->n; k++) {
             uint32_t pos = m->kids[run->at + k];
-            if (own == NONE && (pristine ? !worth_passing(w, pos) : m->spots[pos].inner == NONE))
+            if (own == GRAPH_NONE &&
+                (pristine ? !worth_passing(w, pos) : m->spots[pos].inner == GRAPH_NONE))
                 continue;
-            (void)sl_walk_visit(w, pos, t, pristine, exclusive, lists);
-            if (limited && own != NONE && lists[own].bundles >= bundles)
+            (void)graph_walk_visit(w, pos, t, pristine, exclusive, lists);
+            if (limited && own != GRAPH_NONE && lists[own].bundles >= bundles)
                 break; /* they come in order: no later one would be chosen */
         }
     }
@@ -186,7 +192,7 @@ void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool
 
 /* ---- a vertex ---- */
 
-static bool has_room(const struct walk *w, uint32_t inner, uint32_t req) {
+static bool has_room(const struct graph_walk *w, uint32_t inner, uint32_t req) {
     uint32_t n = w->m->n_counted;
     const int64_t *room = &w->m->room[(size_t)inner * n], *need = &w->need[(size_t)req * n];
     for (uint32_t i = 0; i < n; i++)
@@ -196,9 +202,9 @@ static bool has_room(const struct walk *w, uint32_t inner, uint32_t req) {
 }
 
 /* Children come by weight: if the first has not enough for the one top request, none has. */
-static bool all_too_light(const struct walk *w, uint32_t inner) {
+static bool all_too_light(const struct graph_walk *w, uint32_t inner) {
     const struct sl_match *m = w->m;
-    const struct inner *in = &m->inners.v[inner];
+    const struct graph_inner *in = &m->inners.v[inner];
     uint16_t type = w->types[w->variant->top];
     if (!m->policy.stop_early || w->w.when != WHEN_PRESENT || w->variant->n_top != 1 ||
         in->kids_weigh == TYPES_MAX || in->n_runs != 1 || m->runs.v[in->runs].type != type)
@@ -208,68 +214,68 @@ static bool all_too_light(const struct walk *w, uint32_t inner) {
 }
 
 /* Everything that is wanted inside. */
-static bool inside(struct walk *w, uint32_t pos, const struct req *r, bool exclusive,
-                   struct chain *ret) {
+static bool inside(struct graph_walk *w, uint32_t pos, const struct graph_req *r, bool exclusive,
+                   struct graph_chain *ret) {
     uint32_t inner = w->m->spots[pos].inner;
     if (w->is_plain && r == &w->r->reqs.v[w->variant->top]) {
-        uint32_t slots = sl_plain_slots(w, inner, w->x, w->s);
-        if (slots != NONE) {
-            slots = sl_count_take(&w->r->reqs.v[r->slot].count, slots);
+        uint32_t slots = graph_plain_slots(w, inner, w->x, w->s);
+        if (slots != GRAPH_NONE) {
+            slots = sl_req_count_take(&w->r->reqs.v[r->slot].count, slots);
             if (slots > 0)
-                sl_plain_take(w, inner, slots, ret);
+                graph_plain_take(w, inner, slots, ret);
             return slots > 0;
         }
     }
-    struct wants all = {r->with, r->n_with, r->slot};
-    bool shape = sl_walk_shape(w, &all, r->slot, inner);
-    struct list *lists = sl_walk_lists(w, r->n_with);
+    struct graph_wants all = {r->with, r->n_with, r->slot};
+    bool shape = graph_walk_shape(w, &all, r->slot, inner);
+    struct graph_list *lists = graph_walk_lists(w, r->n_with);
     uint32_t n_slots = 0;
     bool limited = !w->m->policy.stop_early && !w->aux;
     for (uint32_t i = 0; i < r->n_with; i++) {
-        const struct req *q = &w->r->reqs.v[r->with + i];
+        const struct graph_req *q = &w->r->reqs.v[r->with + i];
         n_slots += q->kind != SL_REQ_RESOURCE;
-        if (limited && q->kind == SL_REQ_RESOURCE && req_is_fixed(q))
+        if (limited && q->kind == SL_REQ_RESOURCE && graph_req_is_fixed(q))
             lists[i].per = q->most;
     }
-    if (inner != NONE && (!shape || n_slots < r->n_with)) {
-        struct wants rest = all;
+    if (inner != GRAPH_NONE && (!shape || n_slots < r->n_with)) {
+        struct graph_wants rest = all;
         if (shape)
             rest.slot = REQ_NONE;
-        sl_walk_explore(w, inner, &rest, false, exclusive, lists, 1, limited);
+        graph_walk_explore(w, inner, &rest, false, exclusive, lists, 1, limited);
     }
     if (shape) {
-        struct list *slots = &lists[r->slot - r->with];
-        *slots = (struct list){0};
-        sl_slots_make(w, inner, &all, r->slot, true, slots);
+        struct graph_list *slots = &lists[r->slot - r->with];
+        *slots = (struct graph_list){0};
+        graph_slots_make(w, inner, &all, r->slot, true, slots);
     }
     bool or_slot = false;
     for (uint32_t i = 0; i < r->n_with; i++) {
-        const struct req *q = &w->r->reqs.v[r->with + i];
+        const struct graph_req *q = &w->r->reqs.v[r->with + i];
         if (q->kind == SL_REQ_OR_SLOT && or_slot)
             continue; /* all of them are found under the first */
         or_slot = or_slot || q->kind == SL_REQ_OR_SLOT;
-        bool far =
-            w->aux && q->kind == SL_REQ_RESOURCE &&
-            (inner == NONE || !has_kids_of(w->m, &w->m->inners.v[inner], w->types[r->with + i]));
-        if (far ? !sl_aux_inside(w, pos, r->with + i, exclusive, ret)
-                : !sl_walk_choose(w, &lists[i], q, false, ret))
+        bool far = w->aux && q->kind == SL_REQ_RESOURCE &&
+                   (inner == GRAPH_NONE ||
+                    !has_kids_of(w->m, &w->m->inners.v[inner], w->types[r->with + i]));
+        if (far ? !graph_aux_inside(w, pos, r->with + i, exclusive, ret)
+                : !graph_walk_choose(w, &lists[i], q, false, ret))
             return false;
     }
     return true;
 }
 
-static uint32_t pos_of(const struct walk *w, const struct claim *c) {
+static uint32_t pos_of(const struct graph_walk *w, const struct graph_claim *c) {
     return c->amount ? w->m->pools.v[c->block].pos : w->m->blocks.v[c->block].pos;
 }
 
-static bool is_inside(const struct walk *w, const struct claim *c, uint32_t pos) {
+static bool is_inside(const struct graph_walk *w, const struct graph_claim *c, uint32_t pos) {
     uint32_t at = pos_of(w, c), first = w->m->blocks.v[w->m->spots[pos].block].pos;
-    return at >= first && at < end_of(w->m, pos);
+    return at >= first && at < graph_end_of(w->m, pos);
 }
 
 /* What was chosen below a vertex goes with it; what it hangs on does not. */
-static void keep_outside(struct walk *w, struct chain *c, uint32_t pos) {
-    for (struct claim **at = &c->claims; *at;) {
+static void keep_outside(struct graph_walk *w, struct graph_chain *c, uint32_t pos) {
+    for (struct graph_claim **at = &c->claims; *at;) {
         if (is_inside(w, *at, pos))
             *at = (*at)->next;
         else
@@ -277,54 +283,54 @@ static void keep_outside(struct walk *w, struct chain *c, uint32_t pos) {
     }
 }
 
-static bool has_inside(const struct walk *w, const struct chain *c, uint32_t pos) {
-    for (const struct claim *k = c->claims; k; k = k->next)
+static bool has_inside(const struct graph_walk *w, const struct graph_chain *c, uint32_t pos) {
+    for (const struct graph_claim *k = c->claims; k; k = k->next)
         if (is_inside(w, k, pos))
             return true;
     return false;
 }
 
-bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
-                   bool exclusive, struct list *lists) {
+bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                      bool pristine, bool exclusive, struct graph_list *lists) {
     struct sl_match *m = w->m;
-    const struct spot *s = &m->spots[pos];
+    const struct graph_spot *s = &m->spots[pos];
     uint32_t own = wanted(w, t, s->type);
     m->stats.looked++;
-    if (own == NONE) {
-        bool shape = sl_walk_shape(w, t, t->slot, s->inner);
+    if (own == GRAPH_NONE) {
+        bool shape = graph_walk_shape(w, t, t->slot, s->inner);
         bool whole = m->policy.node_exclusive && s->is_node;
-        if (s->inner == NONE || (!shape && !pristine) || !usable(w, pos) ||
+        if (s->inner == GRAPH_NONE || (!shape && !pristine) || !usable(w, pos) ||
             (pristine && w->variant->n_top == 1 && w->w.when == WHEN_PRESENT &&
              !has_room(w, s->inner, w->variant->top)) ||
             (whole && !untouched(w, pos)))
             return false;
         exclusive = exclusive || whole;
         if (shape)
-            sl_slots_make(w, s->inner, t, t->slot, false, &lists[t->slot - t->first]);
+            graph_slots_make(w, s->inner, t, t->slot, false, &lists[t->slot - t->first]);
         else if (!all_too_light(w, s->inner))
-            sl_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
+            graph_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
         return true;
     }
-    const struct req *r = &w->r->reqs.v[t->first + own];
+    const struct graph_req *r = &w->r->reqs.v[t->first + own];
     bool inherited = exclusive;
     bool all = r->exclusive == SL_TRUE || (m->policy.node_exclusive && s->is_node);
     exclusive = exclusive || all;
-    struct group g = {.pos = pos,
-                      .exclusive = exclusive,
-                      .all = all,
-                      .whole = true,
-                      .req = t->first + own,
-                      .inherited = inherited};
-    if (r->n_with > 0 &&
-        (s->inner == NONE || (w->w.when == WHEN_PRESENT && !has_room(w, s->inner, t->first + own))))
+    struct graph_group g = {.pos = pos,
+                            .exclusive = exclusive,
+                            .all = all,
+                            .whole = true,
+                            .req = t->first + own,
+                            .inherited = inherited};
+    if (r->n_with > 0 && (s->inner == GRAPH_NONE ||
+                          (w->w.when == WHEN_PRESENT && !has_room(w, s->inner, t->first + own))))
         return false;
     if (!usable(w, pos))
         return false;
-    g.count = vertex_at(m, pos)->size;
+    g.count = graph_vertex_at(m, pos)->size;
     if (s->divisible && r->n_with == 0) {
         g.divisible = true;
-        g.count =
-            sl_window_free(m, &w->w, sl_pool_at(m, pos)) - (w->aux ? sl_aux_given(w, pos) : 0);
+        g.count = graph_window_free(m, &w->w, graph_pool_at(m, pos)) -
+                  (w->aux ? graph_aux_given(w, pos) : 0);
         if (g.count <= 0)
             return false;
     } else if (exclusive && !untouched(w, pos)) {
@@ -339,35 +345,35 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
             return false;
         if (all) {
             keep_outside(w, &g.chain, pos);
-            sl_chain_range(w, &g.chain, pos, end_of(m, pos), true);
+            graph_chain_range(w, &g.chain, pos, graph_end_of(m, pos), true);
         } else if (exclusive) {
-            sl_chain_range(w, &g.chain, pos, pos + 1, true);
+            graph_chain_range(w, &g.chain, pos, pos + 1, true);
         } else if (w->aux && !has_inside(w, &g.chain, pos)) {
-            sl_chain_range(w, &g.chain, pos, pos + 1, false);
+            graph_chain_range(w, &g.chain, pos, pos + 1, false);
         }
     }
-    g.score = sl_layout_score(m, pos);
-    g.uniq = vertex_at(m, pos)->uniq_id;
-    struct group *kept = sl_arena_alloc(&m->scratch, sizeof(*kept));
+    g.score = graph_layout_score(m, pos);
+    g.uniq = graph_vertex_at(m, pos)->uniq_id;
+    struct graph_group *kept = sl_arena_alloc(&m->scratch, sizeof(*kept));
     *kept = g;
-    sl_list_push(&lists[own], kept);
+    graph_list_push(&lists[own], kept);
     return true;
 }
 
 /* ---- beginning ---- */
 
 /* At least so much of each counted type is needed inside one vertex (or slot) of a request. */
-static void find_needs(struct walk *w, uint32_t req) {
-    const struct req *r = &w->r->reqs.v[req];
+static void find_needs(struct graph_walk *w, uint32_t req) {
+    const struct graph_req *r = &w->r->reqs.v[req];
     uint32_t n = w->m->n_counted;
     int64_t *need = &w->need[(size_t)req * n];
     for (uint32_t i = 0; i < r->n_with; i++) {
         uint32_t k = r->with + i;
-        const struct req *q = &w->r->reqs.v[k];
+        const struct graph_req *q = &w->r->reqs.v[k];
         find_needs(w, k);
         if (q->kind == SL_REQ_OR_SLOT)
             continue; /* any one of them will do */
-        int64_t least = req_least(q);
+        int64_t least = graph_req_least(q);
         uint8_t t = w->types[k] == UINT16_MAX ? TYPES_MAX : w->m->types.v[w->types[k]].counted;
         for (uint32_t c = 0; c < n; c++) {
             int64_t more;
@@ -382,8 +388,8 @@ static void find_needs(struct walk *w, uint32_t req) {
     }
 }
 
-void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_job_request *r,
-                  const struct variant *v) {
+void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_match_request *r,
+                     const struct graph_variant *v) {
     w->m = m;
     w->r = r;
     w->variant = v;
@@ -393,56 +399,56 @@ void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_job_reques
     w->types = sl_arena_alloc(&m->tables, r->reqs.n * sizeof(*w->types));
     w->need = sl_arena_alloc0(&m->tables, (size_t)r->reqs.n * m->n_counted + 1, sizeof(*w->need));
     for (uint32_t i = 0; i < r->reqs.n; i++) {
-        uint32_t type = r->reqs.v[i].type ? sl_layout_type(m, r->reqs.v[i].type) : NONE;
-        w->types[i] = type == NONE ? UINT16_MAX : (uint16_t)type;
+        uint32_t type = r->reqs.v[i].type ? graph_layout_type(m, r->reqs.v[i].type) : GRAPH_NONE;
+        w->types[i] = type == GRAPH_NONE ? UINT16_MAX : (uint16_t)type;
     }
-    struct wants top = {v->top, v->n_top, v->slot};
+    struct graph_wants top = {v->top, v->n_top, v->slot};
     w->noted.v = NULL;
     w->noted.n = w->noted.cap = 0;
-    w->aux = m->subsystems.n > 0 && sl_aux_asks(w, &top, false);
+    w->aux = m->subsystems.n > 0 && graph_aux_asks(w, &top, false);
     for (uint32_t i = v->top; i < v->top + v->n_top; i++) {
-        const struct req *q = &r->reqs.v[i];
+        const struct graph_req *q = &r->reqs.v[i];
         if (!w->aux) /* else what is wanted inside may be elsewhere */
             find_needs(w, i);
         if (q->kind == SL_REQ_RESOURCE && w->types[i] != UINT16_MAX)
-            w->top_types |= type_bit(w->types[i]);
+            w->top_types |= graph_type_bit(w->types[i]);
         for (uint32_t k = 0; k < q->n_with && q->kind != SL_REQ_RESOURCE; k++)
             if (w->types[q->with + k] != UINT16_MAX)
-                w->top_types |= type_bit(w->types[q->with + k]);
+                w->top_types |= graph_type_bit(w->types[q->with + k]);
     }
-    const struct req *one = &r->reqs.v[v->top];
+    const struct graph_req *one = &r->reqs.v[v->top];
     w->is_plain = v->n_top == 1 && !w->aux && one->kind == SL_REQ_RESOURCE && one->n_with == 1 &&
-                  one->slot == one->with && sl_plain_slot(w, one->slot, &w->plain);
+                  one->slot == one->with && graph_plain_slot(w, one->slot, &w->plain);
 }
 
-void sl_walk_done(struct walk *w) {
+void graph_walk_done(struct graph_walk *w) {
     sl_vec_free(&w->noted);
 }
 
-void sl_walk_at(struct walk *w, const struct window *win) {
+void graph_walk_at(struct graph_walk *w, const struct graph_window *win) {
     w->w = *win;
-    w->masked = NONE;
+    w->masked = GRAPH_NONE;
 }
 
-bool sl_walk_run(struct walk *w, struct chain *ret) {
-    const struct variant *v = w->variant;
-    struct wants top = {v->top, v->n_top, v->slot};
-    struct list *lists = sl_walk_lists(w, v->n_top);
+bool graph_walk_run(struct graph_walk *w, struct graph_chain *ret) {
+    const struct graph_variant *v = w->variant;
+    struct graph_wants top = {v->top, v->n_top, v->slot};
+    struct graph_list *lists = graph_walk_lists(w, v->n_top);
     bool or_slot = false;
-    if (!sl_walk_visit(w, 0, &top, true, false, lists))
+    if (!graph_walk_visit(w, 0, &top, true, false, lists))
         return false;
     for (uint32_t i = 0; i < v->n_top; i++) {
-        const struct req *q = &w->r->reqs.v[v->top + i];
+        const struct graph_req *q = &w->r->reqs.v[v->top + i];
         if (q->kind == SL_REQ_OR_SLOT && or_slot)
             continue;
         or_slot = or_slot || q->kind == SL_REQ_OR_SLOT;
-        if (!sl_walk_choose(w, &lists[i], q, true, ret))
+        if (!graph_walk_choose(w, &lists[i], q, true, ret))
             return false;
     }
     return true;
 }
 
-bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret) {
-    struct wants t = {w->nodes, 1, REQ_NONE};
-    return sl_walk_visit(w, pos, &t, false, w->nodes_in_slot, ret);
+bool graph_walk_one(struct graph_walk *w, uint32_t pos, struct graph_list *ret) {
+    struct graph_wants t = {w->nodes, 1, REQ_NONE};
+    return graph_walk_visit(w, pos, &t, false, w->nodes_in_slot, ret);
 }

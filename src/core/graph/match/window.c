@@ -7,13 +7,13 @@
 
 #include "core/graph/match/match_int.h"
 
-static bool meets(const struct window *w, int64_t from, int64_t to) {
+static bool meets(const struct graph_window *w, int64_t from, int64_t to) {
     return from < w->to && to > w->from;
 }
 
-void sl_window_masks(const struct sl_match *m, const struct window *w, const struct block *b,
-                     uint64_t *x, uint64_t *s) {
-    uint32_t n = block_words(b);
+void graph_window_masks(const struct sl_match *m, const struct graph_window *w,
+                        const struct graph_block *b, uint64_t *x, uint64_t *s) {
+    uint32_t n = graph_block_words(b);
     if (w->when == WHEN_PRESENT) {
         memcpy(x, &m->held[b->held], n * sizeof(*x));
         memcpy(s, &m->held[b->held + n], n * sizeof(*s));
@@ -22,10 +22,10 @@ void sl_window_masks(const struct sl_match *m, const struct window *w, const str
         memset(s, 0, n * sizeof(*s));
     }
     if (w->when != WHEN_EMPTY)
-        sl_profile_or(m, b, w->from, w->to, x, s);
+        graph_profile_or(m, b, w->from, w->to, x, s);
 }
 
-struct pool *sl_pool_at(const struct sl_match *m, uint32_t pos) {
+struct graph_pool *graph_pool_at(const struct sl_match *m, uint32_t pos) {
     uint32_t lo = 0, hi = m->pools.n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -37,12 +37,13 @@ struct pool *sl_pool_at(const struct sl_match *m, uint32_t pos) {
     return lo < m->pools.n && m->pools.v[lo].pos == pos ? &m->pools.v[lo] : NULL;
 }
 
-int64_t sl_window_free(const struct sl_match *m, const struct window *w, const struct pool *p) {
+int64_t graph_window_free(const struct sl_match *m, const struct graph_window *w,
+                          const struct graph_pool *p) {
     if (w->when == WHEN_EMPTY)
         return sl_plan_total(p->plan);
     int64_t room = sl_plan_free_during(p->plan, w->from, w->to - w->from);
     for (uint32_t i = p->shares; i && w->when == WHEN_PRESENT; i = m->shares.v[i].next) {
-        const struct share *s = &m->shares.v[i];
+        const struct graph_share *s = &m->shares.v[i];
         if (s->allocated && !meets(w, s->from, s->to))
             room -= s->amount;
     }

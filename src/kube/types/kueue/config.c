@@ -91,50 +91,50 @@ static const char *const other_gates[] = {
 /* v1beta1 turns a part on by "enable", v1beta2 by its presence. Lenient reading takes "enable" in
  * both, since people patch it into whatever file they find, and it brings v1beta1's other defaults
  * along (*ret_older). */
-static bool enabled(struct sl_fields *f, bool v1beta1, bool *ret_older) {
-    const struct sl_node *n;
+static bool enabled(struct sl_doc_fields *f, bool v1beta1, bool *ret_older) {
+    const struct sl_doc_node *n;
 
     *ret_older = v1beta1;
     if (!v1beta1 && !f->rd->warn)
         return true;
-    n = sl_field(f, "enable");
+    n = sl_doc_field(f, "enable");
     if (n && !v1beta1) {
         f->rd->instead = "taken as there";
         sl_read_note(f->rd, n->line, "enable", "is a field of v1beta1, not of v1beta2");
         f->rd->instead = NULL;
         *ret_older = true;
     }
-    return sl_field_bool(f, "enable", !v1beta1);
+    return sl_doc_field_bool(f, "enable", !v1beta1);
 }
 
 enum zero { ZERO_COUNTS, ZERO_IS_ABSENT, ZERO_IS_WRONG };
 
 /* A duration that is not negative. 'name' is what a strict error calls it. */
-static sl_span positive(struct sl_fields *f, const char *key, const char *name, enum zero zero,
-                        sl_span otherwise) {
+static sl_span positive(struct sl_doc_fields *f, const char *key, const char *name, enum zero zero,
+                        sl_span fallback) {
     char text[SL_SPAN_TEXT], instead[SL_SPAN_TEXT + 8];
-    sl_span d = sl_field_span(f, key, otherwise);
+    sl_span d = sl_doc_field_span(f, key, fallback);
     struct sl_read *rd = f->rd;
 
     if (d > 0 || (d == 0 && zero == ZERO_COUNTS))
         return d;
     /* To Kueue, 0 is no value at all; in a file for simulations it is more likely a mistake. */
     if (d == 0 && (zero == ZERO_IS_ABSENT || rd->warn))
-        return otherwise;
-    sl_fmt_short(instead, sizeof instead, "using %s", sl_span_format(otherwise, text));
+        return fallback;
+    sl_fmt_short(instead, sizeof instead, "using %s", sl_span_format(fallback, text));
     rd->instead = instead;
-    sl_read_wrong(rd, sl_field(f, key)->line, rd->warn ? key : name, "must be greater than %s",
+    sl_read_wrong(rd, sl_doc_field(f, key)->line, rd->warn ? key : name, "must be greater than %s",
                   zero == ZERO_IS_WRONG ? "0" : "or equal to 0");
     rd->instead = NULL;
-    return otherwise;
+    return fallback;
 }
 
 /* ---- fairSharing ---- */
 
-static void strategies(struct sl_read *rd, const struct sl_node *list, struct sl_config *c) {
+static void strategies(struct sl_read *rd, const struct sl_doc_node *list, struct sl_config *c) {
     enum sl_fair_strategy v[2] = {SL_FAIR_FINAL_SHARE};
     uint32_t count, n_wrong = rd->n_wrong;
-    const struct sl_node *items = sl_read_list(rd, list, "preemptionStrategies", 2, &count);
+    const struct sl_doc_node *items = sl_read_list(rd, list, "preemptionStrategies", 2, &count);
 
     for (uint32_t i = 0; i < count; i++)
         v[i] = (enum sl_fair_strategy)sl_read_word(rd, &items[i], "preemptionStrategies",
@@ -153,40 +153,40 @@ static void strategies(struct sl_read *rd, const struct sl_node *list, struct sl
     c->n_fair = count;
 }
 
-static void fair_sharing(struct sl_read *rd, const struct sl_node *n, bool v1beta1,
+static void fair_sharing(struct sl_read *rd, const struct sl_doc_node *n, bool v1beta1,
                          struct sl_config *c) {
-    const struct sl_node *list;
-    struct sl_fields f;
+    const struct sl_doc_node *list;
+    struct sl_doc_fields f;
     bool older;
 
     if (!n)
         return;
-    sl_fields_enter(&f, rd, n, "fairSharing", "fairSharing");
+    sl_doc_fields_enter(&f, rd, n, "fairSharing", "fairSharing");
     if (!f.map) {
-        sl_fields_close(&f);
+        sl_doc_fields_close(&f);
         return;
     }
     c->fair_sharing = enabled(&f, v1beta1, &older);
     rd->instead = "using both";
-    list = sl_field(&f, "preemptionStrategies");
-    if (older && rd->warn && list && list->kind == SL_NODE_LIST && list->n == 0)
+    list = sl_doc_field(&f, "preemptionStrategies");
+    if (older && rd->warn && list && list->kind == SL_DOC_NODE_LIST && list->n == 0)
         list = NULL; /* v1beta1 has a default */
     if (list)
         strategies(rd, list, c);
     else if (!older && rd->warn)
         sl_read_wrong(rd, f.line, "preemptionStrategies", "must be specified");
     else if (!older)
-        (void)sl_field_need(&f, "preemptionStrategies");
+        (void)sl_doc_field_need(&f, "preemptionStrategies");
     rd->instead = NULL;
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* A weight that is wrong is left out: the resource counts as it is. */
-static void weights(struct sl_read *rd, const struct sl_node *n, struct sl_config *c) {
+static void weights(struct sl_read *rd, const struct sl_doc_node *n, struct sl_config *c) {
     struct sl_resource_weight *v;
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, rd, n, "resourceWeights");
+    sl_doc_fields_open(&f, rd, n, "resourceWeights");
     if (!f.map || f.map->n == 0)
         return;
     if (f.map->n > MAX_ENTRIES) {
@@ -195,18 +195,18 @@ static void weights(struct sl_read *rd, const struct sl_node *n, struct sl_confi
     }
     v = sl_arena_alloc0(rd->arena, f.map->n, sizeof *v);
     for (uint32_t i = 0; i < f.map->n; i++) {
-        const struct sl_pair *p = &f.map->pairs[i];
+        const struct sl_doc_pair *p = &f.map->pairs[i];
         uint32_t n_wrong = rd->n_wrong;
         sl_quantity q = 0;
         char key[80];
 
         sl_fmt_short(key, sizeof key, "%s%.60s%s", rd->warn ? "resourceWeights[" : "", p->key,
                      rd->warn ? "]" : "");
-        if (p->value.kind == SL_NODE_INT || p->value.kind == SL_NODE_FLOAT)
+        if (p->value.kind == SL_DOC_NODE_INT || p->value.kind == SL_DOC_NODE_FLOAT)
             q = sl_read_quantity(rd, &p->value, key);
         else
             sl_read_wrong(rd, p->line, key, "expected a number, got %s",
-                          sl_node_kind_name(p->value.kind));
+                          sl_doc_node_kind_name(p->value.kind));
         if (q < 0)
             sl_read_wrong(rd, p->line, key, "must be greater than or equal to 0");
         if (rd->n_wrong > n_wrong)
@@ -217,33 +217,33 @@ static void weights(struct sl_read *rd, const struct sl_node *n, struct sl_confi
     c->afs_weights = v;
 }
 
-static void admission_fair_sharing(struct sl_read *rd, const struct sl_node *n,
+static void admission_fair_sharing(struct sl_read *rd, const struct sl_doc_node *n,
                                    struct sl_config *c) {
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
     if (!n)
         return;
-    sl_fields_enter(&f, rd, n, "admissionFairSharing", "admissionFairSharing");
+    sl_doc_fields_enter(&f, rd, n, "admissionFairSharing", "admissionFairSharing");
     c->afs = f.map != NULL;
     c->afs_half_life = positive(&f, "usageHalfLifeTime", "usageHalfLifeTime", ZERO_COUNTS, 0);
     c->afs_sampling = positive(&f, "usageSamplingInterval", "usageSamplingInterval", ZERO_IS_WRONG,
                                c->afs_sampling);
-    weights(rd, sl_field(&f, "resourceWeights"), c);
-    sl_fields_close(&f);
+    weights(rd, sl_doc_field(&f, "resourceWeights"), c);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- waitForPodsReady ---- */
 
-static void requeuing(struct sl_read *rd, const struct sl_node *n, struct sl_config *c) {
+static void requeuing(struct sl_read *rd, const struct sl_doc_node *n, struct sl_config *c) {
     static const char *const timestamps[] = {"Eviction", "Creation", NULL};
-    const struct sl_node *limit;
-    struct sl_fields f;
+    const struct sl_doc_node *limit;
+    struct sl_doc_fields f;
 
-    sl_fields_enter(&f, rd, n, "requeuingStrategy", "requeuingStrategy");
-    c->order_by_creation = sl_field_choice(&f, "timestamp", timestamps, 0) == 1;
-    c->backoff_base_s = sl_field_int(&f, "backoffBaseSeconds", c->backoff_base_s, 0, INT32_MAX);
-    c->backoff_max_s = sl_field_int(&f, "backoffMaxSeconds", c->backoff_max_s, 0, INT32_MAX);
-    limit = sl_field(&f, "backoffLimitCount");
+    sl_doc_fields_enter(&f, rd, n, "requeuingStrategy", "requeuingStrategy");
+    c->order_by_creation = sl_doc_field_choice(&f, "timestamp", timestamps, 0) == 1;
+    c->backoff_base_s = sl_doc_field_int(&f, "backoffBaseSeconds", c->backoff_base_s, 0, INT32_MAX);
+    c->backoff_max_s = sl_doc_field_int(&f, "backoffMaxSeconds", c->backoff_max_s, 0, INT32_MAX);
+    limit = sl_doc_field(&f, "backoffLimitCount");
     if (limit) {
         uint32_t n_wrong = rd->n_wrong;
         rd->instead = "using no limit";
@@ -251,52 +251,52 @@ static void requeuing(struct sl_read *rd, const struct sl_node *n, struct sl_con
         rd->instead = NULL;
         c->backoff_limit = rd->n_wrong == n_wrong ? (int32_t)count : -1;
     }
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
-static void pods_ready(struct sl_read *rd, const struct sl_node *n, bool v1beta1,
+static void pods_ready(struct sl_read *rd, const struct sl_doc_node *n, bool v1beta1,
                        struct sl_config *c) {
-    struct sl_fields f;
+    struct sl_doc_fields f;
     bool older;
 
     if (!n)
         return;
-    sl_fields_enter(&f, rd, n, "waitForPodsReady", "waitForPodsReady");
+    sl_doc_fields_enter(&f, rd, n, "waitForPodsReady", "waitForPodsReady");
     if (f.map) {
         c->pods_ready = enabled(&f, v1beta1, &older);
-        c->block_admission = sl_field_bool(&f, "blockAdmission", older && c->pods_ready);
+        c->block_admission = sl_doc_field_bool(&f, "blockAdmission", older && c->pods_ready);
         c->ready_timeout =
             positive(&f, "timeout", f.what, ZERO_IS_ABSENT, older ? 5 * SL_MINUTE : 30 * SL_MINUTE);
         c->recovery_timeout =
             positive(&f, "recoveryTimeout", f.what, ZERO_COUNTS, c->ready_timeout);
         if (c->recovery_timeout == 0)
             c->recovery_timeout = SL_TIME_NEVER; /* 0 switches it off */
-        requeuing(rd, sl_field(&f, "requeuingStrategy"), c);
+        requeuing(rd, sl_doc_field(&f, "requeuingStrategy"), c);
     }
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- resources ---- */
 
 /* Whether it can be used: a wrong strategy is replaced, a wrong input or output is not. */
-static bool transform(struct sl_read *rd, const struct sl_node *n, uint32_t at,
+static bool transform(struct sl_read *rd, const struct sl_doc_node *n, uint32_t at,
                       struct sl_transform *ret) {
     static const char *const words[] = {"Retain", "Replace", NULL};
     const struct sl_request *list;
     struct sl_transform_output *v;
-    struct sl_fields f, o;
+    struct sl_doc_fields f, o;
     char key[40];
 
     sl_fmt_short(key, sizeof key, "transformations[%u]", at);
-    sl_fields_enter(&f, rd, n, "a transformation", key);
-    ret->replace = sl_field_choice(&f, "strategy", words, 0) == 1;
+    sl_doc_fields_enter(&f, rd, n, "a transformation", key);
+    ret->replace = sl_doc_field_choice(&f, "strategy", words, 0) == 1;
     uint32_t n_wrong = rd->n_wrong;
-    ret->input = sl_field_str(&f, "input", NULL);
-    ret->multiply_by = sl_field_str(&f, "multiplyBy", "");
-    sl_fields_enter(&o, rd, NULL, "outputs", "outputs"); /* only for the path */
-    list = sl_decode_factors(rd, sl_field(&f, "outputs"), "outputs", &ret->n_outputs);
-    sl_fields_close(&o);
-    sl_fields_close(&f);
+    ret->input = sl_doc_field_str(&f, "input", NULL);
+    ret->multiply_by = sl_doc_field_str(&f, "multiplyBy", "");
+    sl_doc_fields_enter(&o, rd, NULL, "outputs", "outputs"); /* only for the path */
+    list = sl_decode_factors(rd, sl_doc_field(&f, "outputs"), "outputs", &ret->n_outputs);
+    sl_doc_fields_close(&o);
+    sl_doc_fields_close(&f);
     if (ret->n_outputs > 0) {
         v = sl_arena_alloc0(rd->arena, ret->n_outputs, sizeof *v);
         for (uint32_t i = 0; i < ret->n_outputs; i++)
@@ -313,7 +313,7 @@ static void duplicate_input(struct sl_read *rd, uint32_t line, uint32_t at, cons
     sl_read_wrong(rd, line, key, "Duplicate value: \"%.60s\"", input);
 }
 
-static void transforms(struct sl_read *rd, const struct sl_node *items, uint32_t n,
+static void transforms(struct sl_read *rd, const struct sl_doc_node *items, uint32_t n,
                        struct sl_config *c) {
     struct sl_transform *v;
 
@@ -340,52 +340,53 @@ static void transforms(struct sl_read *rd, const struct sl_node *items, uint32_t
     c->transforms = v;
 }
 
-static void resources(struct sl_read *rd, const struct sl_node *n, struct sl_config *c) {
+static void resources(struct sl_read *rd, const struct sl_doc_node *n, struct sl_config *c) {
     static const char *const words[] = {"BlockUndeclared", "IgnoreUndeclared", NULL};
-    const struct sl_node *items;
-    struct sl_fields f;
+    const struct sl_doc_node *items;
+    struct sl_doc_fields f;
     uint32_t n_items;
 
     if (!n)
         return;
-    sl_fields_enter(&f, rd, n, "resources", "resources");
-    c->exclude_prefixes = sl_field_strs(&f, "excludeResourcePrefixes", MAX_ENTRIES, &c->n_exclude);
-    items = sl_field_list(&f, "transformations", MAX_ENTRIES, &n_items);
-    c->ignore_undeclared = sl_field_choice(&f, "quotaCheckStrategy", words, 0) == 1;
-    sl_field_skip(&f, "deviceClassMappings");
+    sl_doc_fields_enter(&f, rd, n, "resources", "resources");
+    c->exclude_prefixes =
+        sl_doc_field_strs(&f, "excludeResourcePrefixes", MAX_ENTRIES, &c->n_exclude);
+    items = sl_doc_field_list(&f, "transformations", MAX_ENTRIES, &n_items);
+    c->ignore_undeclared = sl_doc_field_choice(&f, "quotaCheckStrategy", words, 0) == 1;
+    sl_doc_field_skip(&f, "deviceClassMappings");
     transforms(rd, items, n_items, c);
     if (c->ignore_undeclared && c->n_exclude > 0) {
         rd->instead = "using BlockUndeclared";
-        sl_read_wrong(rd, sl_node_get(n, "quotaCheckStrategy")->line, "quotaCheckStrategy",
+        sl_read_wrong(rd, sl_doc_node_get(n, "quotaCheckStrategy")->line, "quotaCheckStrategy",
                       "excludeResourcePrefixes is not allowed when quotaCheckStrategy is "
                       "IgnoreUndeclared");
         rd->instead = NULL;
         c->ignore_undeclared = false;
     }
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
 /* ---- featureGates ---- */
 
-static void unknown_gate(struct sl_read *rd, const struct sl_pair *p) {
+static void unknown_gate(struct sl_read *rd, const struct sl_doc_pair *p) {
     const char *names[SL_LEN(other_gates) + SL_GATE_COUNT];
     uint32_t n = SL_LEN(other_gates);
 
     memcpy(names, other_gates, sizeof other_gates);
     for (int i = 0; i < SL_GATE_COUNT; i++)
         names[n++] = sl_word(SL_VOCAB_GATE, i);
-    const char *near = sl_nearest(p->key, names, n);
+    const char *near = sl_read_nearest(p->key, names, n);
     sl_read_fail(rd, p->line, "featureGates: unknown gate \"%.60s\"%s%s%s", p->key,
                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-static void gates(struct sl_read *rd, const struct sl_node *n, struct sl_config *c) {
-    struct sl_fields f;
+static void gates(struct sl_read *rd, const struct sl_doc_node *n, struct sl_config *c) {
+    struct sl_doc_fields f;
     int gate;
 
-    sl_fields_open(&f, rd, n, "featureGates");
+    sl_doc_fields_open(&f, rd, n, "featureGates");
     for (uint32_t i = 0; f.map && i < f.map->n && rd->code == 0; i++) {
-        const struct sl_pair *p = &f.map->pairs[i];
+        const struct sl_doc_pair *p = &f.map->pairs[i];
         bool on = sl_read_bool(rd, &p->value, p->key);
         size_t k = 0;
 
@@ -407,7 +408,7 @@ static void gates(struct sl_read *rd, const struct sl_node *n, struct sl_config 
     }
 }
 
-void sl_decode_config(struct sl_read *rd, const struct sl_node *n, bool v1beta1,
+void sl_decode_config(struct sl_read *rd, const struct sl_doc_node *n, bool v1beta1,
                       struct sl_config *ret) {
     static const char *const others[] = {
         "apiVersion",
@@ -430,16 +431,16 @@ void sl_decode_config(struct sl_read *rd, const struct sl_node *n, bool v1beta1,
         "visibilityServer",
         "queueVisibility",
     };
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
     *ret = sl_config_default;
-    sl_fields_open(&f, rd, n, "the Configuration");
+    sl_doc_fields_open(&f, rd, n, "the Configuration");
     for (size_t i = 0; i < SL_LEN(others); i++)
-        sl_field_skip(&f, others[i]);
-    fair_sharing(rd, sl_field(&f, "fairSharing"), v1beta1, ret);
-    admission_fair_sharing(rd, sl_field(&f, "admissionFairSharing"), ret);
-    pods_ready(rd, sl_field(&f, "waitForPodsReady"), v1beta1, ret);
-    resources(rd, sl_field(&f, "resources"), ret);
-    gates(rd, sl_field(&f, "featureGates"), ret);
-    sl_fields_close(&f);
+        sl_doc_field_skip(&f, others[i]);
+    fair_sharing(rd, sl_doc_field(&f, "fairSharing"), v1beta1, ret);
+    admission_fair_sharing(rd, sl_doc_field(&f, "admissionFairSharing"), ret);
+    pods_ready(rd, sl_doc_field(&f, "waitForPodsReady"), v1beta1, ret);
+    resources(rd, sl_doc_field(&f, "resources"), ret);
+    gates(rd, sl_doc_field(&f, "featureGates"), ret);
+    sl_doc_fields_close(&f);
 }

@@ -7,48 +7,51 @@
 
 #include "kube/types/kueue/objects.h"
 
-enum sl_api_version { SL_V1ALPHA1, SL_V1BETA1, SL_V1BETA2 };
+enum sl_decode_version { SL_V1ALPHA1, SL_V1BETA1, SL_V1BETA2 };
 
-struct sl_meta {
+struct sl_decode_meta {
     const char *ns, *name, *uid;
     sl_time created;
-    const struct sl_node *annotations, *labels;
+    const struct sl_doc_node *annotations, *labels;
     bool terminating;
 };
 
 /* ---- objects.c ---- */
-bool sl_is_subdomain(const char *s);
-bool sl_is_label_key(const char *s);
+bool sl_decode_is_subdomain(const char *s);
+bool sl_decode_is_label_key(const char *s);
 /* A string that must be a legal object name. */
-void sl_check_name(struct sl_read *rd, uint32_t line, const char *field, const char *name);
+void sl_decode_check_name(struct sl_read *rd, uint32_t line, const char *field, const char *name);
 /* One of matchExpressions; Gt and Lt only for nodes. */
-struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_node *n, bool node);
-struct sl_selector sl_decode_selector(struct sl_read *rd, const struct sl_node *n,
+struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_doc_node *n,
+                                          bool node);
+struct sl_selector sl_decode_selector(struct sl_read *rd, const struct sl_doc_node *n,
                                       const char *name);
-const struct sl_toleration *sl_decode_tolerations(struct sl_read *rd, const struct sl_node *n,
+const struct sl_toleration *sl_decode_tolerations(struct sl_read *rd, const struct sl_doc_node *n,
                                                   uint32_t max, uint32_t *ret_n);
 /* {weight: q} in nano-units; 1 if absent. */
-int64_t sl_decode_weight(struct sl_read *rd, const struct sl_node *fair_sharing);
+int64_t sl_decode_weight(struct sl_read *rd, const struct sl_doc_node *fair_sharing);
 
 /* ---- queues.c ---- */
-void sl_decode_flavor(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                      struct sl_flavor_spec *ret);
-void sl_decode_cohort(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                      enum sl_api_version v, struct sl_cohort_spec *ret);
-void sl_decode_cq(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                  enum sl_api_version v, struct sl_cq_spec *ret);
-void sl_decode_lq(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                  struct sl_lq_spec *ret);
+void sl_decode_flavor(struct sl_read *rd, const struct sl_doc_node *spec,
+                      const struct sl_decode_meta *m, struct sl_flavor_spec *ret);
+void sl_decode_cohort(struct sl_read *rd, const struct sl_doc_node *spec,
+                      const struct sl_decode_meta *m, enum sl_decode_version v,
+                      struct sl_cohort_spec *ret);
+void sl_decode_cq(struct sl_read *rd, const struct sl_doc_node *spec,
+                  const struct sl_decode_meta *m, enum sl_decode_version v, struct sl_cq_spec *ret);
+void sl_decode_lq(struct sl_read *rd, const struct sl_doc_node *spec,
+                  const struct sl_decode_meta *m, struct sl_lq_spec *ret);
 
 /* ---- workload.c ---- */
 /* As sl_decode_requests, and negative ones too. */
-const struct sl_request *sl_decode_factors(struct sl_read *rd, const struct sl_node *n,
+const struct sl_request *sl_decode_factors(struct sl_read *rd, const struct sl_doc_node *n,
                                            const char *name, uint32_t *ret_n);
-void sl_decode_workload(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                        enum sl_api_version v, struct sl_object *ret);
+void sl_decode_workload(struct sl_read *rd, const struct sl_doc_node *spec,
+                        const struct sl_decode_meta *m, enum sl_decode_version v,
+                        struct sl_kueue_object *ret);
 
 /* ---- config.c ---- */
-void sl_decode_config(struct sl_read *rd, const struct sl_node *n, bool v1beta1,
+void sl_decode_config(struct sl_read *rd, const struct sl_doc_node *n, bool v1beta1,
                       struct sl_config *ret);
 
 #endif

@@ -17,15 +17,15 @@
 #include "core/model/fact.h"
 #include "lib/doc/read.h"
 
-enum sl_object_kind {
-    SL_OBJECT_FACT,           /* 'fact' is complete */
-    SL_OBJECT_WORKLOAD,       /* 'fact' but for its shape, which the engine makes of 'podsets' */
-    SL_OBJECT_PRIORITY_CLASS, /* of use only to workloads that name it */
-    SL_OBJECT_OTHER,          /* a kind of Kueue's that does not concern the engine */
+enum sl_kueue_object_kind {
+    SL_KUEUE_OBJECT_FACT,     /* 'fact' is complete */
+    SL_KUEUE_OBJECT_WORKLOAD, /* 'fact' but for its shape, which the engine makes of 'podsets' */
+    SL_KUEUE_OBJECT_PRIORITY_CLASS, /* of use only to workloads that name it */
+    SL_KUEUE_OBJECT_OTHER,          /* a kind of Kueue's that does not concern the engine */
 };
 
-struct sl_object {
-    enum sl_object_kind kind;
+struct sl_kueue_object {
+    enum sl_kueue_object_kind kind;
     uint32_t line;
     struct sl_fact fact; /* at = 0; set by the caller */
     /* WORKLOAD */
@@ -37,32 +37,34 @@ struct sl_object {
     int32_t value;
 };
 
-struct sl_objects {
-    SL_VEC(struct sl_object) v;
+struct sl_kueue_objects {
+    SL_VEC(struct sl_kueue_object) v;
 };
 
-void sl_objects_done(struct sl_objects *o);
+void sl_kueue_objects_done(struct sl_kueue_objects *o);
 
 /* One object. Errors go to rd. */
-void sl_object_decode(struct sl_read *rd, const struct sl_node *n, struct sl_object *ret);
+void sl_kueue_object_decode(struct sl_read *rd, const struct sl_doc_node *n,
+                            struct sl_kueue_object *ret);
 /* All objects of a document, appended in their order, with priority classes looked up among all
  * objects in o. */
-int sl_objects_decode(const struct sl_doc *d, struct sl_arena *a, struct sl_objects *o,
-                      struct sl_err *err) _must_check_;
+int sl_kueue_objects_decode(const struct sl_doc *d, struct sl_arena *a, struct sl_kueue_objects *o,
+                            struct sl_err *err) _must_check_;
 
 /* ---- parts, for readers of other formats that use the same shapes ---- */
 
 /* {cpu: 1, memory: 2Gi} as requests, in the order written. */
-const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_node *n,
+const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_doc_node *n,
                                             const char *name, uint32_t *ret_n);
 /* {key: value} as labels. */
-struct sl_labels sl_decode_labels(struct sl_read *rd, const struct sl_node *n, const char *name);
+struct sl_labels sl_decode_labels(struct sl_read *rd, const struct sl_doc_node *n,
+                                  const char *name);
 /* The spec of a ClusterQueue or Cohort (v1beta2 spellings) without its metadata. */
-void sl_decode_cq_spec(struct sl_read *rd, const struct sl_node *spec, const char *name,
+void sl_decode_cq_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
                        struct sl_cq_spec *ret);
-void sl_decode_cohort_spec(struct sl_read *rd, const struct sl_node *spec, const char *name,
+void sl_decode_cohort_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
                            struct sl_cohort_spec *ret);
 /* A podset: {name, count, minCount, template}. */
-void sl_decode_podset(struct sl_read *rd, const struct sl_node *n, struct sl_podset_spec *ret);
+void sl_decode_podset(struct sl_read *rd, const struct sl_doc_node *n, struct sl_podset_spec *ret);
 
 #endif

@@ -49,9 +49,9 @@ static bool flavor_known(const struct quotas *q, const char *name, uint32_t upto
     return false;
 }
 
-static sl_amount limit(struct quotas *q, struct sl_fields *f, const char *key,
+static sl_amount limit(struct quotas *q, struct sl_doc_fields *f, const char *key,
                        const char *resource) {
-    const struct sl_node *n = sl_field(f, key);
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     sl_quantity v;
 
     if (!n)
@@ -65,14 +65,14 @@ static sl_amount limit(struct quotas *q, struct sl_fields *f, const char *key,
     return sl_amount_of_quota(resource, v);
 }
 
-static void quota(struct quotas *q, const struct sl_node *n, const char *resource,
+static void quota(struct quotas *q, const struct sl_doc_node *n, const char *resource,
                   struct sl_quota *ret) {
-    const struct sl_node *lend;
-    struct sl_fields f;
+    const struct sl_doc_node *lend;
+    struct sl_doc_fields f;
     const char *name;
 
-    sl_fields_open(&f, q->rd, n, "the quota of a resource");
-    name = sl_field_str(&f, "name", NULL);
+    sl_doc_fields_open(&f, q->rd, n, "the quota of a resource");
+    name = sl_doc_field_str(&f, "name", NULL);
     if (!is_wrong(q) && strcmp(name, resource) != 0)
         sl_read_fail(q->rd, n->line,
                      "name: must match the name in coveredResources, expected \"%.60s\", got "
@@ -83,29 +83,29 @@ static void quota(struct quotas *q, const struct sl_node *n, const char *resourc
         sl_read_fail(q->rd, n->line, "expected the field \"nominalQuota\" for %.60s", resource);
     ret->borrow_limit = limit(q, &f, "borrowingLimit", resource);
     ret->lend_limit = limit(q, &f, "lendingLimit", resource);
-    lend = sl_node_get(n, "lendingLimit");
+    lend = sl_doc_node_get(n, "lendingLimit");
     if (!q->cohort && lend && ret->lend_limit > ret->nominal)
         sl_read_fail(q->rd, lend->line,
                      "lendingLimit: must be less than or equal to the nominalQuota");
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
-static void flavor_quotas(struct quotas *q, const struct sl_node *n, struct sl_group_spec *g,
+static void flavor_quotas(struct quotas *q, const struct sl_doc_node *n, struct sl_group_spec *g,
                           uint32_t at, struct sl_flavor_quotas *ret) {
-    const struct sl_node *items, *name;
+    const struct sl_doc_node *items, *name;
     struct sl_quota *v;
-    struct sl_fields f;
+    struct sl_doc_fields f;
     uint32_t count;
 
-    sl_fields_open(&f, q->rd, n, "the quotas of a flavor");
-    name = sl_field_need(&f, "name");
+    sl_doc_fields_open(&f, q->rd, n, "the quotas of a flavor");
+    name = sl_doc_field_need(&f, "name");
     ret->flavor = name ? sl_read_str(q->rd, name, "name") : "";
     if (name)
-        sl_check_name(q->rd, name->line, "name", ret->flavor);
+        sl_decode_check_name(q->rd, name->line, "name", ret->flavor);
     if (flavor_known(q, ret->flavor, at))
         sl_read_fail(q->rd, n->line, "name: the flavor \"%.60s\" is listed twice", ret->flavor);
-    items = sl_field_list(&f, "resources", SL_MAX_GROUP_RESOURCES, &count);
-    sl_fields_close(&f);
+    items = sl_doc_field_list(&f, "resources", SL_MAX_GROUP_RESOURCES, &count);
+    sl_doc_fields_close(&f);
     if (!is_wrong(q) && count != g->n_resources)
         sl_read_fail(q->rd, n->line,
                      "flavors must have the same number of resources as the coveredResources, "
@@ -119,21 +119,21 @@ static void flavor_quotas(struct quotas *q, const struct sl_node *n, struct sl_g
     ret->quotas = v;
 }
 
-static void group(struct quotas *q, const struct sl_node *n) {
+static void group(struct quotas *q, const struct sl_doc_node *n) {
     struct sl_group_spec *g = &q->groups[q->n++];
-    const struct sl_node *covered, *items;
+    const struct sl_doc_node *covered, *items;
     struct sl_flavor_quotas *flavors;
-    struct sl_fields f;
+    struct sl_doc_fields f;
     uint32_t n_flavors;
 
-    sl_fields_open(&f, q->rd, n, "a resource group");
-    covered = sl_field_need(&f, "coveredResources");
+    sl_doc_fields_open(&f, q->rd, n, "a resource group");
+    covered = sl_doc_field_need(&f, "coveredResources");
     g->resources =
         sl_read_strs(q->rd, covered, "coveredResources", SL_MAX_GROUP_RESOURCES, &g->n_resources);
     if (!is_wrong(q) && g->n_resources == 0)
         sl_read_fail(q->rd, covered->line, "coveredResources: expected at least one resource");
     for (uint32_t i = 0; i < g->n_resources && !is_wrong(q); i++) {
-        if (!sl_is_label_key(g->resources[i]))
+        if (!sl_decode_is_label_key(g->resources[i]))
             sl_read_fail(q->rd, covered->items[i].line,
                          "coveredResources: expected a resource name, got \"%.60s\"",
                          g->resources[i]);
@@ -142,8 +142,8 @@ static void group(struct quotas *q, const struct sl_node *n) {
                          "coveredResources: the resource \"%.60s\" is listed twice",
                          g->resources[i]);
     }
-    items = sl_field_list(&f, "flavors", SL_MAX_GROUP_FLAVORS, &n_flavors);
-    sl_fields_close(&f);
+    items = sl_doc_field_list(&f, "flavors", SL_MAX_GROUP_FLAVORS, &n_flavors);
+    sl_doc_fields_close(&f);
     if (!is_wrong(q) && n_flavors == 0)
         sl_read_fail(q->rd, n->line, "flavors: expected at least one flavor");
     if (is_wrong(q))
@@ -161,11 +161,11 @@ static void group(struct quotas *q, const struct sl_node *n) {
                      MAX_PAIRS, g->n_flavors * g->n_resources);
 }
 
-static struct sl_groups groups(struct sl_fields *f, bool cohort, bool has_parent) {
+static struct sl_groups groups(struct sl_doc_fields *f, bool cohort, bool has_parent) {
     struct quotas q = {
         .rd = f->rd, .cohort = cohort, .has_parent = has_parent, .n_wrong = f->rd->n_wrong};
     uint32_t n, flavors = 0, resources = 0;
-    const struct sl_node *items = sl_field_list(f, "resourceGroups", SL_MAX_GROUPS, &n);
+    const struct sl_doc_node *items = sl_doc_field_list(f, "resourceGroups", SL_MAX_GROUPS, &n);
 
     if (n == 0)
         return (struct sl_groups){0};
@@ -192,62 +192,63 @@ static struct sl_groups groups(struct sl_fields *f, bool cohort, bool has_parent
 }
 
 /* The cohort or parent by name, "" for none. */
-static const char *parent(struct sl_fields *f, const char *key) {
-    const struct sl_node *n = sl_field(f, key);
+static const char *parent(struct sl_doc_fields *f, const char *key) {
+    const struct sl_doc_node *n = sl_doc_field(f, key);
     const char *name = n ? sl_read_str(f->rd, n, key) : "";
 
     if (*name)
-        sl_check_name(f->rd, n->line, key, name);
+        sl_decode_check_name(f->rd, n->line, key, name);
     return name;
 }
 
 /* ---- Cohort ---- */
 
-static void cohort_spec(struct sl_read *rd, const struct sl_node *spec, const char *name,
-                        enum sl_api_version v, struct sl_cohort_spec *ret) {
-    struct sl_fields f;
+static void cohort_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
+                        enum sl_decode_version v, struct sl_cohort_spec *ret) {
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, rd, spec, "the spec of a Cohort");
+    sl_doc_fields_open(&f, rd, spec, "the spec of a Cohort");
     ret->name = name;
     ret->parent = parent(&f, v == SL_V1ALPHA1 ? "parent" : "parentName");
     ret->groups = groups(&f, true, *ret->parent);
-    ret->weight_nano = sl_decode_weight(rd, sl_field(&f, "fairSharing"));
-    sl_fields_close(&f);
+    ret->weight_nano = sl_decode_weight(rd, sl_doc_field(&f, "fairSharing"));
+    sl_doc_fields_close(&f);
 }
 
-void sl_decode_cohort(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                      enum sl_api_version v, struct sl_cohort_spec *ret) {
+void sl_decode_cohort(struct sl_read *rd, const struct sl_doc_node *spec,
+                      const struct sl_decode_meta *m, enum sl_decode_version v,
+                      struct sl_cohort_spec *ret) {
     cohort_spec(rd, spec, m->name, v, ret);
 }
 
-void sl_decode_cohort_spec(struct sl_read *rd, const struct sl_node *spec, const char *name,
+void sl_decode_cohort_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
                            struct sl_cohort_spec *ret) {
     cohort_spec(rd, spec, name, SL_V1BETA2, ret);
 }
 
 /* ---- ClusterQueue ---- */
 
-static enum sl_when when(struct sl_fields *f, const char *key, const char *older,
-                         enum sl_api_version v, enum sl_when otherwise) {
+static enum sl_when when(struct sl_doc_fields *f, const char *key, const char *older,
+                         enum sl_decode_version v, enum sl_when fallback) {
     static const char *const words[] = {"MayStopSearch", "TryNextFlavor", NULL};
-    const struct sl_node *n = sl_field(f, key);
+    const struct sl_doc_node *n = sl_doc_field(f, key);
 
     if (!n)
-        return otherwise;
-    if (v != SL_V1BETA2 && n->kind == SL_NODE_STR && strcmp(n->text, older) == 0)
+        return fallback;
+    if (v != SL_V1BETA2 && n->kind == SL_DOC_NODE_STR && strcmp(n->text, older) == 0)
         return SL_MAY_STOP_SEARCH;
     return (enum sl_when)sl_read_choice(f->rd, n, key, words);
 }
 
-static void fungibility(struct sl_read *rd, const struct sl_node *n, enum sl_api_version v,
+static void fungibility(struct sl_read *rd, const struct sl_doc_node *n, enum sl_decode_version v,
                         struct sl_cq_spec *ret) {
-    const struct sl_node *preference;
-    struct sl_fields f;
+    const struct sl_doc_node *preference;
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, rd, n, "flavorFungibility");
+    sl_doc_fields_open(&f, rd, n, "flavorFungibility");
     ret->when_can_borrow = when(&f, "whenCanBorrow", "Borrow", v, SL_MAY_STOP_SEARCH);
     ret->when_can_preempt = when(&f, "whenCanPreempt", "Preempt", v, SL_TRY_NEXT_FLAVOR);
-    preference = sl_field(&f, "preference");
+    preference = sl_doc_field(&f, "preference");
     if (preference) {
         ret->preference =
             (enum sl_preference)sl_read_word(rd, preference, "preference", SL_VOCAB_PREFERENCE);
@@ -258,28 +259,29 @@ static void fungibility(struct sl_read *rd, const struct sl_node *n, enum sl_api
                          "whenCanPreempt to be TryNextFlavor",
                          sl_word(SL_VOCAB_PREFERENCE, (int)ret->preference));
     }
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }
 
-static void preemption(struct sl_read *rd, const struct sl_node *n, struct sl_cq_spec *ret) {
-    const struct sl_node *borrow, *threshold;
-    struct sl_fields f, b;
+static void preemption(struct sl_read *rd, const struct sl_doc_node *n, struct sl_cq_spec *ret) {
+    const struct sl_doc_node *borrow, *threshold;
+    struct sl_doc_fields f, b;
 
-    sl_fields_open(&f, rd, n, "preemption");
-    ret->within = (enum sl_within)sl_field_word(&f, "withinClusterQueue", SL_VOCAB_WITHIN, 0);
-    ret->reclaim = (enum sl_reclaim)sl_field_word(&f, "reclaimWithinCohort", SL_VOCAB_RECLAIM, 0);
-    borrow = sl_field(&f, "borrowWithinCohort");
-    sl_fields_open(&b, rd, borrow, "borrowWithinCohort");
+    sl_doc_fields_open(&f, rd, n, "preemption");
+    ret->within = (enum sl_within)sl_doc_field_word(&f, "withinClusterQueue", SL_VOCAB_WITHIN, 0);
+    ret->reclaim =
+        (enum sl_reclaim)sl_doc_field_word(&f, "reclaimWithinCohort", SL_VOCAB_RECLAIM, 0);
+    borrow = sl_doc_field(&f, "borrowWithinCohort");
+    sl_doc_fields_open(&b, rd, borrow, "borrowWithinCohort");
     ret->borrow_within =
-        (enum sl_borrow_within)sl_field_word(&b, "policy", SL_VOCAB_BORROW_WITHIN, 0);
-    threshold = sl_field(&b, "maxPriorityThreshold");
+        (enum sl_borrow_within)sl_doc_field_word(&b, "policy", SL_VOCAB_BORROW_WITHIN, 0);
+    threshold = sl_doc_field(&b, "maxPriorityThreshold");
     if (threshold) {
         ret->has_borrow_threshold = true;
         ret->borrow_threshold =
             (int32_t)sl_read_int(rd, threshold, "maxPriorityThreshold", INT32_MIN, INT32_MAX);
     }
-    sl_fields_close(&b);
-    sl_fields_close(&f);
+    sl_doc_fields_close(&b);
+    sl_doc_fields_close(&f);
     if (ret->reclaim == SL_RECLAIM_NEVER && ret->borrow_within != SL_BORROW_NEVER)
         sl_read_fail(rd, borrow->line,
                      "preemption: reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never");
@@ -301,20 +303,20 @@ static void checks_twice(struct sl_read *rd, uint32_t line, const struct sl_chec
                          v[i].name);
 }
 
-static void checks(struct sl_fields *f, enum sl_api_version v, struct sl_cq_spec *ret) {
-    struct sl_fields strategy, rule;
+static void checks(struct sl_doc_fields *f, enum sl_decode_version v, struct sl_cq_spec *ret) {
+    struct sl_doc_fields strategy, rule;
     struct sl_check_ref *refs;
     struct sl_read *rd = f->rd;
     const char *const *names = NULL;
-    const struct sl_node *items, *flavors;
+    const struct sl_doc_node *items, *flavors;
     uint32_t n = 0, n_names = 0;
 
     if (v != SL_V1BETA2)
-        names = sl_field_strs(f, "admissionChecks", SL_MAX_QUEUE_CHECKS, &n_names);
-    sl_fields_open(&strategy, rd, sl_field(f, "admissionChecksStrategy"),
-                   "admissionChecksStrategy");
-    items = sl_field_list(&strategy, "admissionChecks", SL_MAX_QUEUE_CHECKS, &n);
-    sl_fields_close(&strategy);
+        names = sl_doc_field_strs(f, "admissionChecks", SL_MAX_QUEUE_CHECKS, &n_names);
+    sl_doc_fields_open(&strategy, rd, sl_doc_field(f, "admissionChecksStrategy"),
+                       "admissionChecksStrategy");
+    items = sl_doc_field_list(&strategy, "admissionChecks", SL_MAX_QUEUE_CHECKS, &n);
+    sl_doc_fields_close(&strategy);
     /* As Kueue converts: the older list, if it has entries, replaces the strategy. */
     uint32_t count = n_names > 0 ? n_names : n;
     if (count == 0)
@@ -326,9 +328,9 @@ static void checks(struct sl_fields *f, enum sl_api_version v, struct sl_cq_spec
             checks_twice(rd, f->line, refs, i);
             continue;
         }
-        sl_fields_open(&rule, rd, &items[i], "an admission check");
-        refs[i].name = sl_field_str(&rule, "name", NULL);
-        flavors = sl_field(&rule, "onFlavors");
+        sl_doc_fields_open(&rule, rd, &items[i], "an admission check");
+        refs[i].name = sl_doc_field_str(&rule, "name", NULL);
+        flavors = sl_doc_field(&rule, "onFlavors");
         refs[i].flavors =
             sl_read_strs(rd, flavors, "onFlavors", SL_MAX_GROUP_FLAVORS, &refs[i].n_flavors);
         for (uint32_t k = 0; k < refs[i].n_flavors && rd->code == 0; k++)
@@ -336,57 +338,58 @@ static void checks(struct sl_fields *f, enum sl_api_version v, struct sl_cq_spec
                 sl_read_fail(rd, flavors->items[k].line,
                              "onFlavors: expected a flavor of this queue, got \"%.60s\"",
                              refs[i].flavors[k]);
-        sl_fields_close(&rule);
+        sl_doc_fields_close(&rule);
         checks_twice(rd, items[i].line, refs, i);
     }
     ret->checks = refs;
     ret->n_checks = count;
 }
 
-static bool usage_based(struct sl_read *rd, const struct sl_node *n) {
+static bool usage_based(struct sl_read *rd, const struct sl_doc_node *n) {
     static const char *const modes[] = {"NoAdmissionFairSharing", "UsageBasedAdmissionFairSharing",
                                         NULL};
-    const struct sl_node *mode;
-    struct sl_fields f;
+    const struct sl_doc_node *mode;
+    struct sl_doc_fields f;
 
     if (!n)
         return false;
-    sl_fields_open(&f, rd, n, "admissionScope");
-    mode = sl_field_need(&f, "admissionMode");
-    sl_fields_close(&f);
+    sl_doc_fields_open(&f, rd, n, "admissionScope");
+    mode = sl_doc_field_need(&f, "admissionMode");
+    sl_doc_fields_close(&f);
     return mode && sl_read_choice(rd, mode, "admissionMode", modes) == 1;
 }
 
-static void cq_spec(struct sl_read *rd, const struct sl_node *spec, const char *name,
-                    enum sl_api_version v, struct sl_cq_spec *ret) {
-    struct sl_fields f;
+static void cq_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
+                    enum sl_decode_version v, struct sl_cq_spec *ret) {
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, rd, spec, "the spec of a ClusterQueue");
+    sl_doc_fields_open(&f, rd, spec, "the spec of a ClusterQueue");
     ret->name = name;
     ret->cohort = parent(&f, v == SL_V1BETA2 ? "cohortName" : "cohort");
     ret->groups = groups(&f, false, *ret->cohort);
-    ret->strategy = (enum sl_strategy)sl_field_word(&f, "queueingStrategy", SL_VOCAB_STRATEGY,
-                                                    SL_BEST_EFFORT_FIFO);
+    ret->strategy = (enum sl_strategy)sl_doc_field_word(&f, "queueingStrategy", SL_VOCAB_STRATEGY,
+                                                        SL_BEST_EFFORT_FIFO);
     ret->namespaces =
-        sl_decode_selector(rd, sl_field(&f, "namespaceSelector"), "namespaceSelector");
-    preemption(rd, sl_field(&f, "preemption"), ret);
-    fungibility(rd, sl_field(&f, "flavorFungibility"), v, ret);
-    ret->stop = (enum sl_stop)sl_field_word(&f, "stopPolicy", SL_VOCAB_STOP, SL_STOP_NONE);
-    ret->weight_nano = sl_decode_weight(rd, sl_field(&f, "fairSharing"));
-    ret->usage_based = usage_based(rd, sl_field(&f, "admissionScope"));
+        sl_decode_selector(rd, sl_doc_field(&f, "namespaceSelector"), "namespaceSelector");
+    preemption(rd, sl_doc_field(&f, "preemption"), ret);
+    fungibility(rd, sl_doc_field(&f, "flavorFungibility"), v, ret);
+    ret->stop = (enum sl_stop)sl_doc_field_word(&f, "stopPolicy", SL_VOCAB_STOP, SL_STOP_NONE);
+    ret->weight_nano = sl_decode_weight(rd, sl_doc_field(&f, "fairSharing"));
+    ret->usage_based = usage_based(rd, sl_doc_field(&f, "admissionScope"));
     checks(&f, v, ret);
     if (v == SL_V1BETA2)
-        sl_field_skip(&f, "concurrentAdmissionPolicy");
-    sl_fields_close(&f);
+        sl_doc_field_skip(&f, "concurrentAdmissionPolicy");
+    sl_doc_fields_close(&f);
 }
 
-void sl_decode_cq(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                  enum sl_api_version v, struct sl_cq_spec *ret) {
+void sl_decode_cq(struct sl_read *rd, const struct sl_doc_node *spec,
+                  const struct sl_decode_meta *m, enum sl_decode_version v,
+                  struct sl_cq_spec *ret) {
     cq_spec(rd, spec, m->name, v, ret);
     ret->terminating = m->terminating;
 }
 
-void sl_decode_cq_spec(struct sl_read *rd, const struct sl_node *spec, const char *name,
+void sl_decode_cq_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
                        struct sl_cq_spec *ret) {
     *ret = (struct sl_cq_spec){0};
     cq_spec(rd, spec, name, SL_V1BETA2, ret);
@@ -394,67 +397,68 @@ void sl_decode_cq_spec(struct sl_read *rd, const struct sl_node *spec, const cha
 
 /* ---- LocalQueue ---- */
 
-void sl_decode_lq(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                  struct sl_lq_spec *ret) {
-    struct sl_fields f;
+void sl_decode_lq(struct sl_read *rd, const struct sl_doc_node *spec,
+                  const struct sl_decode_meta *m, struct sl_lq_spec *ret) {
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, rd, spec, "the spec of a LocalQueue");
+    sl_doc_fields_open(&f, rd, spec, "the spec of a LocalQueue");
     ret->ns = m->ns;
     ret->name = m->name;
     ret->cq = parent(&f, "clusterQueue");
-    ret->stop = (enum sl_stop)sl_field_word(&f, "stopPolicy", SL_VOCAB_STOP, SL_STOP_NONE);
-    ret->weight_nano = sl_decode_weight(rd, sl_field(&f, "fairSharing"));
-    sl_fields_close(&f);
+    ret->stop = (enum sl_stop)sl_doc_field_word(&f, "stopPolicy", SL_VOCAB_STOP, SL_STOP_NONE);
+    ret->weight_nano = sl_decode_weight(rd, sl_doc_field(&f, "fairSharing"));
+    sl_doc_fields_close(&f);
 }
 
 /* ---- ResourceFlavor ---- */
 
-static const struct sl_taint *taints(struct sl_fields *f, uint32_t *ret_n) {
-    const struct sl_node *items = sl_field_list(f, "nodeTaints", MAX_FLAVOR_PARTS, ret_n), *effect;
+static const struct sl_taint *taints(struct sl_doc_fields *f, uint32_t *ret_n) {
+    const struct sl_doc_node *items = sl_doc_field_list(f, "nodeTaints", MAX_FLAVOR_PARTS, ret_n),
+                             *effect;
     struct sl_taint *v = NULL;
-    struct sl_fields t;
+    struct sl_doc_fields t;
     struct sl_err why;
 
     if (*ret_n > 0)
         v = sl_arena_alloc0(f->rd->arena, *ret_n, sizeof *v);
     for (uint32_t i = 0; i < *ret_n; i++) {
-        sl_fields_open(&t, f->rd, &items[i], "a taint");
-        v[i].key = sl_field_str(&t, "key", NULL);
-        v[i].value = sl_field_str(&t, "value", "");
-        effect = sl_field_need(&t, "effect");
-        sl_field_skip(&t, "timeAdded");
+        sl_doc_fields_open(&t, f->rd, &items[i], "a taint");
+        v[i].key = sl_doc_field_str(&t, "key", NULL);
+        v[i].value = sl_doc_field_str(&t, "value", "");
+        effect = sl_doc_field_need(&t, "effect");
+        sl_doc_field_skip(&t, "timeAdded");
         if (effect &&
             (sl_taint_effect_parse(sl_read_str(f->rd, effect, "effect"), &v[i].effect, &why) < 0 ||
              v[i].effect == SL_TAINT_ANY))
             sl_read_fail(f->rd, effect->line,
                          "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', "
                          "'NoExecute'");
-        if (!sl_is_label_key(v[i].key))
+        if (!sl_decode_is_label_key(v[i].key))
             sl_read_fail(f->rd, t.line, "key: expected a label key, got \"%.80s\"", v[i].key);
         for (uint32_t k = 0; k < i; k++)
             if (v[k].effect == v[i].effect && strcmp(v[k].key, v[i].key) == 0)
                 sl_read_fail(f->rd, t.line, "taints must be unique by key and effect pair");
-        sl_fields_close(&t);
+        sl_doc_fields_close(&t);
     }
     return v;
 }
 
-void sl_decode_flavor(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                      struct sl_flavor_spec *ret) {
-    const struct sl_node *labels;
-    struct sl_fields f;
+void sl_decode_flavor(struct sl_read *rd, const struct sl_doc_node *spec,
+                      const struct sl_decode_meta *m, struct sl_flavor_spec *ret) {
+    const struct sl_doc_node *labels;
+    struct sl_doc_fields f;
 
-    sl_fields_open(&f, rd, spec, "the spec of a ResourceFlavor");
+    sl_doc_fields_open(&f, rd, spec, "the spec of a ResourceFlavor");
     ret->name = m->name;
-    labels = sl_field(&f, "nodeLabels");
+    labels = sl_doc_field(&f, "nodeLabels");
     ret->labels = sl_decode_labels(rd, labels, "nodeLabels");
     if (ret->labels.n > MAX_FLAVOR_PARTS)
         sl_read_fail(rd, labels->line, "nodeLabels: expected at most %d labels, got %u",
                      MAX_FLAVOR_PARTS, ret->labels.n);
     ret->taints = taints(&f, &ret->n_taints);
-    ret->tolerations = sl_decode_tolerations(rd, sl_field(&f, "tolerations"), MAX_FLAVOR_PARTS,
+    ret->tolerations = sl_decode_tolerations(rd, sl_doc_field(&f, "tolerations"), MAX_FLAVOR_PARTS,
                                              &ret->n_tolerations);
-    if (sl_field(&f, "topologyName") && ret->labels.n == 0)
+    if (sl_doc_field(&f, "topologyName") && ret->labels.n == 0)
         sl_read_fail(rd, f.line, "at least one nodeLabel is required when topology is set");
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
 }

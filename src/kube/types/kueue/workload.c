@@ -68,16 +68,16 @@ static void raise_to(struct sl_read *rd, struct bag *to, const struct bag *from,
 }
 
 /* {cpu: 1, memory: 2Gi} */
-static void signed_list(struct sl_read *rd, const struct sl_node *n, const char *name,
+static void signed_list(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
                         bool negative, struct bag *ret) {
-    struct sl_fields f;
+    struct sl_doc_fields f;
 
     uint32_t n_wrong = rd->n_wrong;
     ret->n = 0;
-    sl_fields_open(&f, rd, n, name);
+    sl_doc_fields_open(&f, rd, n, name);
     for (uint32_t i = 0; f.map && i < f.map->n && rd->code == 0; i++) {
-        const struct sl_pair *p = &f.map->pairs[i];
-        if (!sl_is_label_key(p->key))
+        const struct sl_doc_pair *p = &f.map->pairs[i];
+        if (!sl_decode_is_label_key(p->key))
             sl_read_fail(rd, p->line, "%s: expected a resource name, got \"%.60s\"", name, p->key);
         sl_quantity q = sl_read_quantity(rd, &p->value, p->key);
         if (q < 0 && !negative)
@@ -87,7 +87,7 @@ static void signed_list(struct sl_read *rd, const struct sl_node *n, const char 
     rd->half |= rd->n_wrong > n_wrong; /* it asks for something, and we do not know how much */
 }
 
-static void resource_list(struct sl_read *rd, const struct sl_node *n, const char *name,
+static void resource_list(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
                           struct bag *ret) {
     signed_list(rd, n, name, false, ret);
 }
@@ -101,7 +101,7 @@ static const struct sl_request *kept(struct sl_read *rd, const struct bag *b, ui
     return v;
 }
 
-const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_node *n,
+const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_doc_node *n,
                                             const char *name, uint32_t *ret_n) {
     struct bag b;
 
@@ -109,7 +109,7 @@ const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_
     return kept(rd, &b, ret_n);
 }
 
-const struct sl_request *sl_decode_factors(struct sl_read *rd, const struct sl_node *n,
+const struct sl_request *sl_decode_factors(struct sl_read *rd, const struct sl_doc_node *n,
                                            const char *name, uint32_t *ret_n) {
     struct bag b;
 
@@ -148,10 +148,11 @@ static void compare_with_limits(struct reading *w, const struct bag *requests,
 }
 
 /* {requests, limits}: what counts. 'where' is the path for messages. */
-static void resources(struct reading *w, const struct sl_node *n, const char *where,
+static void resources(struct reading *w, const struct sl_doc_node *n, const char *where,
                       struct bag *ret) {
-    const struct sl_node *requests = sl_node_get(n, "requests"), *limits = sl_node_get(n, "limits");
-    const struct sl_node *pods = sl_node_get(requests, "pods");
+    const struct sl_doc_node *requests = sl_doc_node_get(n, "requests"),
+                             *limits = sl_doc_node_get(n, "limits");
+    const struct sl_doc_node *pods = sl_doc_node_get(requests, "pods");
     struct bag most;
 
     resource_list(w->rd, requests, "requests", ret);
@@ -166,44 +167,47 @@ static void resources(struct reading *w, const struct sl_node *n, const char *wh
             *entry(w->rd, ret, most.v[i].resource, n->line) = most.v[i].q;
 }
 
-static const struct sl_node *map_at(struct sl_read *rd, const struct sl_node *n, const char *key) {
-    const struct sl_node *v = sl_node_get(n, key);
+static const struct sl_doc_node *map_at(struct sl_read *rd, const struct sl_doc_node *n,
+                                        const char *key) {
+    const struct sl_doc_node *v = sl_doc_node_get(n, key);
 
-    if (!v || v->kind == SL_NODE_NULL)
+    if (!v || v->kind == SL_DOC_NODE_NULL)
         return NULL;
-    if (v->kind != SL_NODE_MAP) {
-        sl_read_fail(rd, v->line, "%s: expected a map, got %s", key, sl_node_kind_name(v->kind));
+    if (v->kind != SL_DOC_NODE_MAP) {
+        sl_read_fail(rd, v->line, "%s: expected a map, got %s", key,
+                     sl_doc_node_kind_name(v->kind));
         return NULL;
     }
     return v;
 }
 
 /* The resources of a container, which must be a map to have any. */
-static const struct sl_node *resources_of(struct sl_read *rd, const struct sl_node *container) {
-    if (container->kind != SL_NODE_MAP) {
+static const struct sl_doc_node *resources_of(struct sl_read *rd,
+                                              const struct sl_doc_node *container) {
+    if (container->kind != SL_DOC_NODE_MAP) {
         rd->half = true;
         sl_read_fail(rd, container->line, "expected a container (a map), got %s",
-                     sl_node_kind_name(container->kind));
+                     sl_doc_node_kind_name(container->kind));
     }
     return map_at(rd, container, "resources");
 }
 
-static bool is_sidecar(const struct sl_node *container) {
-    const struct sl_node *policy = sl_node_get(container, "restartPolicy");
-    return policy && policy->kind == SL_NODE_STR && strcmp(policy->text, "Always") == 0;
+static bool is_sidecar(const struct sl_doc_node *container) {
+    const struct sl_doc_node *policy = sl_doc_node_get(container, "restartPolicy");
+    return policy && policy->kind == SL_DOC_NODE_STR && strcmp(policy->text, "Always") == 0;
 }
 
 /* As Kubernetes' scheduler counts a pod. */
-static void pod_requests(struct reading *w, const struct sl_node *spec, struct bag *sum) {
+static void pod_requests(struct reading *w, const struct sl_doc_node *spec, struct bag *sum) {
     struct sl_read *rd = w->rd;
     struct bag one, sidecars = {.n = 0}, start = {.n = 0}, lasting = {.n = 0};
-    const struct sl_node *items, *whole;
+    const struct sl_doc_node *items, *whole;
     char where[64];
     uint32_t n;
 
     sum->n = 0;
-    items =
-        sl_read_list(rd, sl_node_get(spec, "initContainers"), "initContainers", MAX_CONTAINERS, &n);
+    items = sl_read_list(rd, sl_doc_node_get(spec, "initContainers"), "initContainers",
+                         MAX_CONTAINERS, &n);
     for (uint32_t i = 0; i < n; i++) {
         sl_fmt_short(where, sizeof where, "initContainers[%u]", i);
         resources(w, resources_of(rd, &items[i]), where, &one);
@@ -216,7 +220,7 @@ static void pod_requests(struct reading *w, const struct sl_node *spec, struct b
             raise_to(rd, &start, &one, items[i].line);
         }
     }
-    items = sl_read_list(rd, sl_node_get(spec, "containers"), "containers", MAX_CONTAINERS, &n);
+    items = sl_read_list(rd, sl_doc_node_get(spec, "containers"), "containers", MAX_CONTAINERS, &n);
     for (uint32_t i = 0; i < n; i++) {
         sl_fmt_short(where, sizeof where, "containers[%u]", i);
         resources(w, resources_of(rd, &items[i]), where, &one);
@@ -239,17 +243,17 @@ static void pod_requests(struct reading *w, const struct sl_node *spec, struct b
 
 /* ---- where it may run ---- */
 
-static struct sl_affinity affinity(struct sl_read *rd, const struct sl_node *spec) {
-    const struct sl_node *n = map_at(rd, map_at(rd, spec, "affinity"), "nodeAffinity");
-    const struct sl_node *items, *rules;
+static struct sl_affinity affinity(struct sl_read *rd, const struct sl_doc_node *spec) {
+    const struct sl_doc_node *n = map_at(rd, map_at(rd, spec, "affinity"), "nodeAffinity");
+    const struct sl_doc_node *items, *rules;
     struct sl_affinity ret = {0};
     uint32_t n_terms, n_rules;
 
     n = map_at(rd, n, "requiredDuringSchedulingIgnoredDuringExecution");
     if (!n)
         return ret;
-    items = sl_read_list(rd, sl_node_get(n, "nodeSelectorTerms"), "nodeSelectorTerms", MAX_TERMS,
-                         &n_terms);
+    items = sl_read_list(rd, sl_doc_node_get(n, "nodeSelectorTerms"), "nodeSelectorTerms",
+                         MAX_TERMS, &n_terms);
     if (n_terms == 0) {
         sl_read_fail(rd, n->line, "nodeSelectorTerms: must have at least one node selector term");
         return ret;
@@ -257,7 +261,7 @@ static struct sl_affinity affinity(struct sl_read *rd, const struct sl_node *spe
     struct sl_selector *terms = sl_arena_alloc0(rd->arena, n_terms, sizeof *terms);
     for (uint32_t i = 0; i < n_terms; i++) {
         /* matchFields name nodes, which a flavor has none of. */
-        rules = sl_read_list(rd, sl_node_get(&items[i], "matchExpressions"), "matchExpressions",
+        rules = sl_read_list(rd, sl_doc_node_get(&items[i], "matchExpressions"), "matchExpressions",
                              SL_SELECTOR_MAX_RULES, &n_rules);
         if (n_rules == 0)
             continue;
@@ -271,47 +275,49 @@ static struct sl_affinity affinity(struct sl_read *rd, const struct sl_node *spe
 
 /* ---- podsets ---- */
 
-static void podset(struct reading *w, const struct sl_node *n, struct sl_podset_spec *ret) {
+static void podset(struct reading *w, const struct sl_doc_node *n, struct sl_podset_spec *ret) {
     struct sl_read *rd = w->rd;
-    const struct sl_node *template, *spec, *topology, *min;
-    struct sl_fields f;
+    const struct sl_doc_node *template, *spec, *topology, *min;
+    struct sl_doc_fields f;
     struct bag sum;
 
-    sl_fields_open(&f, rd, n, "a podset");
-    ret->name = sl_field_str(&f, "name", "main");
-    if (strlen(ret->name) > 63 || strchr(ret->name, '.') || !sl_is_subdomain(ret->name))
+    sl_doc_fields_open(&f, rd, n, "a podset");
+    ret->name = sl_doc_field_str(&f, "name", "main");
+    if (strlen(ret->name) > 63 || strchr(ret->name, '.') || !sl_decode_is_subdomain(ret->name))
         sl_read_fail(rd, f.line,
                      "name: expected lower-case letters, digits and '-', at most 63 long, got "
                      "\"%.80s\"",
                      ret->name);
-    ret->count = (int32_t)sl_field_int(&f, "count", 1, 0, SL_MAX_COUNT);
-    min = sl_field(&f, "minCount");
+    ret->count = (int32_t)sl_doc_field_int(&f, "count", 1, 0, SL_MAX_COUNT);
+    min = sl_doc_field(&f, "minCount");
     if (min) {
         ret->min_count = (int32_t)sl_read_int(rd, min, "minCount", INT32_MIN, INT32_MAX);
         if (ret->min_count < 1 || ret->min_count > ret->count)
             sl_read_fail(rd, min->line, "minCount should be positive and less or equal to count");
     }
-    topology = sl_field(&f, "topologyRequest");
+    topology = sl_doc_field(&f, "topologyRequest");
     ret->group = "";
-    if (sl_node_get(topology, "podSetGroupName"))
-        ret->group = sl_read_str(rd, sl_node_get(topology, "podSetGroupName"), "podSetGroupName");
-    template = sl_field_need(&f, "template");
+    if (sl_doc_node_get(topology, "podSetGroupName"))
+        ret->group =
+            sl_read_str(rd, sl_doc_node_get(topology, "podSetGroupName"), "podSetGroupName");
+    template = sl_doc_field_need(&f, "template");
     spec = map_at(rd, template, "spec");
     if (template && !spec)
         sl_read_fail(rd, template->line, "expected the field \"spec\" in the template of a podset");
-    sl_fields_close(&f);
+    sl_doc_fields_close(&f);
     rd->half |= !spec;
     if (rd->code < 0 || !spec)
         return;
     pod_requests(w, spec, &sum);
     ret->requests = kept(rd, &sum, &ret->n_requests);
-    ret->node_selector = sl_decode_labels(rd, sl_node_get(spec, "nodeSelector"), "nodeSelector");
+    ret->node_selector =
+        sl_decode_labels(rd, sl_doc_node_get(spec, "nodeSelector"), "nodeSelector");
     ret->affinity = affinity(rd, spec);
-    ret->tolerations = sl_decode_tolerations(rd, sl_node_get(spec, "tolerations"), MAX_TOLERATIONS,
-                                             &ret->n_tolerations);
+    ret->tolerations = sl_decode_tolerations(rd, sl_doc_node_get(spec, "tolerations"),
+                                             MAX_TOLERATIONS, &ret->n_tolerations);
 }
 
-void sl_decode_podset(struct sl_read *rd, const struct sl_node *n, struct sl_podset_spec *ret) {
+void sl_decode_podset(struct sl_read *rd, const struct sl_doc_node *n, struct sl_podset_spec *ret) {
     struct reading w = {.rd = rd};
 
     sl_buf_init(&w.invalid, MAX_MESSAGE_BYTES);
@@ -326,16 +332,17 @@ void sl_decode_podset(struct sl_read *rd, const struct sl_node *n, struct sl_pod
 /* ---- the workload ---- */
 
 /* The class it names, if that is what gives its priority. */
-static const char *priority_class(struct sl_fields *f, enum sl_api_version v, bool *ret_pod_class) {
+static const char *priority_class(struct sl_doc_fields *f, enum sl_decode_version v,
+                                  bool *ret_pod_class) {
     struct sl_read *rd = f->rd;
     const char *group, *kind, *name;
-    const struct sl_node *ref;
-    struct sl_fields r;
+    const struct sl_doc_node *ref;
+    struct sl_doc_fields r;
 
     *ret_pod_class = false;
     if (v != SL_V1BETA2) {
-        name = sl_field_str(f, "priorityClassName", "");
-        group = sl_field_str(f, "priorityClassSource", "");
+        name = sl_doc_field_str(f, "priorityClassName", "");
+        group = sl_doc_field_str(f, "priorityClassSource", "");
         if (!*group || !*name)
             return NULL;
         *ret_pod_class = strcmp(group, "scheduling.k8s.io/priorityclass") == 0;
@@ -346,14 +353,14 @@ static const char *priority_class(struct sl_fields *f, enum sl_api_version v, bo
                          group);
         return name;
     }
-    ref = sl_field(f, "priorityClassRef");
+    ref = sl_doc_field(f, "priorityClassRef");
     if (!ref)
         return NULL;
-    sl_fields_open(&r, rd, ref, "priorityClassRef");
-    group = sl_field_str(&r, "group", NULL);
-    kind = sl_field_str(&r, "kind", NULL);
-    name = sl_field_str(&r, "name", NULL);
-    sl_fields_close(&r);
+    sl_doc_fields_open(&r, rd, ref, "priorityClassRef");
+    group = sl_doc_field_str(&r, "group", NULL);
+    kind = sl_doc_field_str(&r, "kind", NULL);
+    name = sl_doc_field_str(&r, "name", NULL);
+    sl_doc_fields_close(&r);
     *ret_pod_class = strcmp(group, "scheduling.k8s.io") == 0;
     if (strcmp(kind, *ret_pod_class ? "PriorityClass" : "WorkloadPriorityClass") != 0 ||
         (!*ret_pod_class && strcmp(group, "kueue.x-k8s.io") != 0))
@@ -364,8 +371,9 @@ static const char *priority_class(struct sl_fields *f, enum sl_api_version v, bo
     return name;
 }
 
-static void priority(struct sl_fields *f, enum sl_api_version v, struct sl_object *ret) {
-    const struct sl_node *n = sl_field(f, "priority");
+static void priority(struct sl_doc_fields *f, enum sl_decode_version v,
+                     struct sl_kueue_object *ret) {
+    const struct sl_doc_node *n = sl_doc_field(f, "priority");
     bool pod_class;
     const char *name = priority_class(f, v, &pod_class);
 
@@ -379,9 +387,9 @@ static void priority(struct sl_fields *f, enum sl_api_version v, struct sl_objec
         ret->priority_class = name;
 }
 
-static const char *annotation(struct sl_read *rd, const struct sl_meta *m, const char *key) {
-    const struct sl_node *n = sl_node_get(m->annotations, key);
-    return n && n->kind != SL_NODE_NULL ? sl_read_str(rd, n, key) : "";
+static const char *annotation(struct sl_read *rd, const struct sl_decode_meta *m, const char *key) {
+    const struct sl_doc_node *n = sl_doc_node_get(m->annotations, key);
+    return n && n->kind != SL_DOC_NODE_NULL ? sl_read_str(rd, n, key) : "";
 }
 
 /* A whole number of 32 bits with an optional sign; anything else counts as 0. */
@@ -394,11 +402,11 @@ static int32_t boost_of(const char *s) {
     return (int32_t)v;
 }
 
-static void podsets(struct reading *w, struct sl_fields *f, struct sl_object *ret) {
+static void podsets(struct reading *w, struct sl_doc_fields *f, struct sl_kueue_object *ret) {
     struct sl_read *rd = w->rd;
     uint32_t n, partial = 0;
-    const struct sl_node *list = sl_field_need(f, "podSets");
-    const struct sl_node *items = sl_read_list(rd, list, "podSets", SL_MAX_PODSETS, &n);
+    const struct sl_doc_node *list = sl_doc_field_need(f, "podSets");
+    const struct sl_doc_node *items = sl_read_list(rd, list, "podSets", SL_MAX_PODSETS, &n);
 
     if (rd->code == 0 && n == 0)
         sl_read_fail(rd, list ? list->line : f->line, "podSets: expected at least one podset");
@@ -420,11 +428,12 @@ static void podsets(struct reading *w, struct sl_fields *f, struct sl_object *re
     ret->n_podsets = n;
 }
 
-void sl_decode_workload(struct sl_read *rd, const struct sl_node *spec, const struct sl_meta *m,
-                        enum sl_api_version v, struct sl_object *ret) {
+void sl_decode_workload(struct sl_read *rd, const struct sl_doc_node *spec,
+                        const struct sl_decode_meta *m, enum sl_decode_version v,
+                        struct sl_kueue_object *ret) {
     struct sl_workload_spec *x = &ret->fact.workload;
     struct reading w = {.rd = rd};
-    struct sl_fields f;
+    struct sl_doc_fields f;
     const char *gate;
 
     if (!spec) {
@@ -433,19 +442,19 @@ void sl_decode_workload(struct sl_read *rd, const struct sl_node *spec, const st
     }
     sl_buf_init(&w.invalid, MAX_MESSAGE_BYTES);
     sl_buf_short(&w.invalid);
-    sl_fields_open(&f, rd, spec, "the spec of a Workload");
+    sl_doc_fields_open(&f, rd, spec, "the spec of a Workload");
     x->ns = m->ns;
     x->name = m->name;
     x->uid = m->uid;
     x->created = m->created;
-    x->queue = sl_field_str(&f, "queueName", "");
-    x->inactive = !sl_field_bool(&f, "active", true);
-    x->max_exec_s = sl_field_int(&f, "maximumExecutionTimeSeconds", 0, 1, INT32_MAX);
+    x->queue = sl_doc_field_str(&f, "queueName", "");
+    x->inactive = !sl_doc_field_bool(&f, "active", true);
+    x->max_exec_s = sl_doc_field_int(&f, "maximumExecutionTimeSeconds", 0, 1, INT32_MAX);
     priority(&f, v, ret);
     podsets(&w, &f, ret);
     if (v == SL_V1BETA2)
-        sl_field_skip(&f, "preemptionGates");
-    sl_fields_close(&f);
+        sl_doc_field_skip(&f, "preemptionGates");
+    sl_doc_fields_close(&f);
     gate = annotation(rd, m, "kueue.x-k8s.io/admission-gated-by");
     x->gated_by = *gate ? gate : NULL;
     x->boost = boost_of(annotation(rd, m, "kueue.x-k8s.io/priority-boost"));

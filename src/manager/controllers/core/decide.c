@@ -17,19 +17,19 @@
 #define SCHEDULER "kueue-admission"
 #define CONTROLLER "kueue-workload-controller"
 
-static struct rec_wl *wl_of_id(const struct sl_manager *m, sl_wl_id id) {
+static struct mgr_rec_wl *wl_of_id(const struct sl_manager *m, sl_wl_id id) {
     uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
+    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
 }
 
 /* Seconds since it began to wait: since it was made, or since it was last put back. */
-static int64_t waited(const struct sl_manager *m, const struct rec_wl *w) {
-    const struct cond *c = wl_next_cond(m, w, "Requeued");
+static int64_t waited(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Requeued");
     sl_time since = c ? c->at : w->rec.created;
-    return since < m->spec.port->wall ? (m->spec.port->wall - since) / SL_SEC : 0;
+    return since < m->spec.client->wall ? (m->spec.client->wall - since) / SL_SEC : 0;
 }
 
-static void set_conditions(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+static void set_conditions(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
     struct sl_buf text;
     sl_buf_init(&text, (size_t)1 << 20);
@@ -37,28 +37,29 @@ static void set_conditions(struct sl_manager *m, struct rec_wl *w, const struct 
     uint32_t n = sl_effect_conditions(x, &text, v);
     bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     for (uint32_t i = 0; i < n; i++)
-        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status,
-                    observe ? observed_reason(x, &v[i]) : v[i].reason, v[i].message);
-    if (observe && wl_next_cond(m, w, "QuotaReserved") && !wl_next_cond(m, w, "Admitted"))
-        wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
+        mgr_wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status,
+                        observe ? mgr_observed_reason(x, &v[i]) : v[i].reason, v[i].message);
+    if (observe && mgr_wl_next_cond(m, w, "QuotaReserved") && !mgr_wl_next_cond(m, w, "Admitted"))
+        mgr_wl_set_cond(m, w, "Admitted", false, "NoReservation",
+                        "The workload has no reservation");
     sl_buf_done(&text);
 }
 
 /* What was true of an earlier admission is so no longer. */
-static void reset_condition(struct sl_manager *m, struct rec_wl *w, const char *type) {
-    const struct cond *c = wl_next_cond(m, w, type);
+static void reset_condition(struct sl_manager *m, struct mgr_rec_wl *w, const char *type) {
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, type);
     if (!c || c->status != COND_TRUE)
         return;
     struct sl_buf b;
     sl_buf_init(&b, 32768);
     sl_buf_short(&b);
     sl_buf_printf(&b, "Previously: %s", c->message);
-    wl_set_cond(m, w, type, false, "QuotaReserved", sl_buf_str(&b));
+    mgr_wl_set_cond(m, w, type, false, "QuotaReserved", sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
-static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    wl_set_admission(m, w, x->cq, x->reserve.podsets, x->reserve.n);
+static void reserve(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
+    mgr_wl_set_admission(m, w, x->cq, x->reserve.podsets, x->reserve.n);
     sl_rec_event(&w->rec, SCHEDULER, false, "QuotaReserved",
                  "Quota reserved in ClusterQueue %s, wait time since queued was %llds", x->cq,
                  (long long)waited(m, w));
@@ -66,35 +67,35 @@ static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     reset_condition(m, w, "Evicted");
     reset_condition(m, w, "Preempted");
     reset_condition(m, w, "BlockedOnPreemptionGates");
-    const struct rec_wl *old = wl_of_id(m, x->reserve.replaced);
+    const struct mgr_rec_wl *old = wl_of_id(m, x->reserve.replaced);
     if (old) /* finished when this is written; its quota has passed over */
-        lq_touch(m, old->rec.ns, str(m, old->queue));
+        mgr_lq_touch(m, old->rec.ns, mgr_str(m, old->queue));
     if (x->reserve.admitted)
         sl_rec_event(&w->rec, SCHEDULER, false, "Admitted",
                      "Admitted by ClusterQueue %s, wait time since reservation was 0s", x->cq);
 }
 
-void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by) {
+void mgr_wl_replaced(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_rec_wl *by) {
     struct sl_buf b;
     sl_buf_init(&b, 1024);
     sl_buf_short(&b);
-    sl_replaced_message(&b, by->rec.uid, by->job_uid);
-    wl_finish(m, w, "WorkloadSliceReplaced", sl_buf_str(&b));
+    sl_effect_replaced_message(&b, by->rec.uid, by->job_uid);
+    mgr_wl_finish(m, w, "WorkloadSliceReplaced", sl_buf_str(&b));
     sl_rec_event(&w->rec, SCHEDULER, false, "WorkloadSliceReplaced", "%s", sl_buf_str(&b));
-    count_replaced(m, w);
+    mgr_count_replaced(m, w);
     sl_buf_done(&b);
 }
 
-static void admit(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
-    int64_t s = c && c->at < m->spec.port->wall ? (m->spec.port->wall - c->at) / SL_SEC : 0;
+static void admit(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "QuotaReserved");
+    int64_t s = c && c->at < m->spec.client->wall ? (m->spec.client->wall - c->at) / SL_SEC : 0;
     set_conditions(m, w, x);
     sl_rec_event(&w->rec, CONTROLLER, false, "Admitted",
                  "Admitted by ClusterQueue %s, wait time since reservation was %llds", x->cq,
                  (long long)s);
 }
 
-static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+static void pending(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
     struct sl_buf text;
     bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
@@ -102,20 +103,22 @@ static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     sl_buf_short(&text);
     uint32_t n = sl_effect_conditions(x, &text, v);
     if (n)
-        wl_set_waiting(m, w, observe ? observed_reason(x, &v[0]) : v[0].reason, v[0].message);
+        mgr_wl_set_waiting(m, w, observe ? mgr_observed_reason(x, &v[0]) : v[0].reason,
+                           v[0].message);
     for (uint32_t i = 1; i < n; i++)
-        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason,
-                    v[i].message);
+        mgr_wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason,
+                        v[i].message);
     sl_buf_done(&text);
-    if (observe && !wl_next_cond(m, w, "Admitted"))
-        wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
+    if (observe && !mgr_wl_next_cond(m, w, "Admitted"))
+        mgr_wl_set_cond(m, w, "Admitted", false, "NoReservation",
+                        "The workload has no reservation");
 }
 
 /* `; preemptor effective priority: 2 (base: 1, boost: 1); preemptee effective priority: ...` */
-static void put_priorities(const struct sl_manager *m, const struct rec_wl *by,
-                           const struct rec_wl *w, struct sl_buf *b) {
+static void put_priorities(const struct sl_manager *m, const struct mgr_rec_wl *by,
+                           const struct mgr_rec_wl *w, struct sl_buf *b) {
     bool boosted = m->settings->gates[SL_G_PRIORITY_BOOST];
-    const struct rec_wl *v[] = {by, w};
+    const struct mgr_rec_wl *v[] = {by, w};
     for (size_t i = 0; i < SL_LEN(v); i++) {
         long long base = v[i] ? v[i]->priority : 0, boost = v[i] && boosted ? v[i]->boost : 0;
         sl_buf_printf(b, "; preempt%s effective priority: %lld (base: %lld, boost: %lld)",
@@ -123,9 +126,9 @@ static void put_priorities(const struct sl_manager *m, const struct rec_wl *by,
     }
 }
 
-static void preempted(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    const struct rec_wl *by = wl_of_id(m, x->evict.by);
-    const struct cond *c = wl_next_cond(m, w, "Preempted");
+static void preempted(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
+    const struct mgr_rec_wl *by = wl_of_id(m, x->evict.by);
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Preempted");
     struct sl_buf b;
     sl_buf_init(&b, 8192);
     sl_buf_short(&b);
@@ -134,60 +137,61 @@ static void preempted(struct sl_manager *m, struct rec_wl *w, const struct sl_ef
                  sl_buf_str(&b));
     if (by)
         sl_rec_event(&by->rec, SCHEDULER, false, "PreemptedWorkload",
-                     "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s", str(m, w->rec.ns),
-                     w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
+                     "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s",
+                     mgr_str(m, w->rec.ns), w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
-static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+static void evict(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     bool ours =
         x->evict.reason == SL_EVICT_DEACTIVATED || x->evict.reason == SL_EVICT_PODS_READY_TIMEOUT;
     const char *reason = sl_word(SL_VOCAB_EVICT, (int)x->evict.reason);
     const char *cause =
         ours && x->evict.cause != SL_CAUSE_NONE ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
     set_conditions(m, w, x);
-    wl_clear_names(w);
+    mgr_wl_clear_names(w);
     w->by = x->evict.by;
-    wl_count_eviction(m, w, reason, cause);
-    const struct cond *c = wl_next_cond(m, w, "Evicted");
-    if (c && wl_will(m, w, "BlockedOnPreemptionGates"))
-        wl_set_cond(m, w, "BlockedOnPreemptionGates", false, str(m, c->reason), c->message);
-    wl_gates_close(m, w);
-    c = wl_next_cond(m, w, "Evicted"); /* the list may have moved */
+    mgr_wl_count_eviction(m, w, reason, cause);
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Evicted");
+    if (c && mgr_wl_condition_will_be_true(m, w, "BlockedOnPreemptionGates"))
+        mgr_wl_set_cond(m, w, "BlockedOnPreemptionGates", false, mgr_str(m, c->reason), c->message);
+    mgr_wl_gates_close(m, w);
+    c = mgr_wl_next_cond(m, w, "Evicted"); /* the list may have moved */
     char name[128]; /* the condition's reason carries the cause of a deactivation */
-    sl_fmt_short(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
+    sl_fmt_short(name, sizeof name, "EvictedDueTo%s", c ? mgr_str(m, c->reason) : reason);
     sl_rec_event(&w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false,
                  name, "%s", c ? c->message : "");
 }
 
-static void release(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    const struct cond *c = wl_next_cond(m, w, "Admitted"), *evicted = wl_cond(m, w, "Evicted");
+static void release(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Admitted"),
+                          *evicted = mgr_wl_cond(m, w, "Evicted");
     struct sl_effect told = *x;
     if (c && c->status == COND_TRUE && x->release.was_admitted)
-        wl_add_past(w, (m->spec.port->wall - c->at) / SL_SEC);
+        mgr_wl_add_past(w, (m->spec.client->wall - c->at) / SL_SEC);
     if (evicted && !*told.release.text) /* by somebody else, who said why */
         told.release.text = evicted->message;
     set_conditions(m, w, &told);
-    c = wl_next_cond(m, w, "Requeued");
-    if (c && c->status == COND_TRUE && group_dies_once(m, w)) {
+    c = mgr_wl_next_cond(m, w, "Requeued");
+    if (c && c->status == COND_TRUE && mgr_group_never_requeued(m, w)) {
         char *message = sl_strdup(c->message);
-        wl_set_cond(m, w, "Requeued", false, str(m, c->reason), message);
+        mgr_wl_set_cond(m, w, "Requeued", false, mgr_str(m, c->reason), message);
         sl_freep(&message);
     }
-    wl_clear_admission(m, w);
+    mgr_wl_clear_admission(m, w);
 }
 
-static void unreserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+static void unreserve(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     set_conditions(m, w, x);
-    wl_clear_admission(m, w);
+    mgr_wl_clear_admission(m, w);
 }
 
-static void deactivate(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+static void deactivate(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     set_conditions(m, w, x);
-    const struct cond *c = wl_next_cond(m, w, "DeactivationTarget");
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "DeactivationTarget");
     switch (x->deactivate.cause) {
     case SL_CAUSE_MAX_EXECUTION_TIME:
-        wl_reset_past(w);
+        mgr_wl_reset_past(w);
         sl_rec_event(&w->rec, CONTROLLER, true, "MaximumExecutionTimeExceeded",
                      "The maximum execution time (%llds) exceeded", (long long)w->max_exec_s);
         break;
@@ -196,14 +200,14 @@ static void deactivate(struct sl_manager *m, struct rec_wl *w, const struct sl_e
                      c ? c->message : "");
         break;
     case SL_CAUSE_REQUEUING_LIMIT:
-        wl_set_requeue(w, 0, 0);
+        mgr_wl_set_requeue(w, 0, 0);
         break;
     default:
         break;
     }
 }
 
-static void blocked(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+static void blocked(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     set_conditions(m, w, x);
     if (x->blocked.kind == SL_BLOCKED_GATED)
         sl_rec_event(&w->rec, CONTROLLER, false, "AdmissionGated",
@@ -213,8 +217,8 @@ static void blocked(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
                      "Admission gate cleared, workload is now admissible");
 }
 
-static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    count_effect(m, w, x);
+static void perform(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
+    mgr_count_effect(m, w, x);
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
         reserve(m, w, x);
@@ -240,13 +244,13 @@ static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
         set_conditions(m, w, x);
         break;
     case SL_EFFECT_BACKOFF:
-        wl_set_requeue(w, x->backoff.count, x->backoff.at);
+        mgr_wl_set_requeue(w, x->backoff.count, x->backoff.at);
         break;
     case SL_EFFECT_DEACTIVATE:
         deactivate(m, w, x);
         break;
     case SL_EFFECT_CHECKS:
-        wl_set_checks(m, w, x->checks.v, x->checks.n);
+        mgr_wl_set_checks(m, w, x->checks.v, x->checks.n);
         break;
     case SL_EFFECT_BLOCKED:
         blocked(m, w, x);
@@ -262,45 +266,45 @@ static void queue_turned(struct sl_manager *m, const char *cq) {
     sl_sym name = sl_sym_find(m->syms, cq);
     uint32_t at = 0;
     for (struct sl_rec *l; (l = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));)
-        if (conf_of(l)->refers == name)
+        if (mgr_conf_of(l)->refers == name)
             sl_rec_write(l);
     struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (q)
         sl_rec_write(q);
 }
 
-void catch_up(struct sl_manager *m) {
+void mgr_refresh_engine(struct sl_manager *m) {
     sl_effects_clear(&m->effects);
-    sl_engine_settle(m->engine, &m->effects);
+    sl_engine_refresh(m->engine, &m->effects);
     for (uint32_t i = 0; i < m->effects.v.n; i++)
         queue_turned(m, m->effects.v.v[i].name);
 }
 
-void decide(struct sl_manager *m) {
+void mgr_run_cycle(struct sl_manager *m) {
     struct sl_effects *out = &m->effects;
     m->facts = false;
     sl_effects_clear(out);
-    count_cycle_begins(m);
-    sl_engine_cycle(m->engine, m->spec.port->wall, out);
-    count_cycle(m, out);
+    mgr_count_cycle_begins(m);
+    sl_engine_cycle(m->engine, m->spec.client->wall, out);
+    mgr_count_cycle(m, out);
     for (uint32_t i = 0; i < out->v.n; i++) {
         const struct sl_effect *x = &out->v.v[i];
         if (x->kind == SL_EFFECT_CQ_STATUS) {
             queue_turned(m, x->name);
             continue;
         }
-        struct rec_wl *w = wl_of_id(m, x->wl);
+        struct mgr_rec_wl *w = wl_of_id(m, x->wl);
         if (!w)
             continue;
         perform(m, w, x);
         if (x->cq)
-            cq_touch(m, x->cq);
-        lq_touch(m, w->rec.ns, str(m, w->queue));
+            mgr_cq_touch(m, x->cq);
+        mgr_lq_touch(m, w->rec.ns, mgr_str(m, w->queue));
     }
     for (uint32_t i = 0; i < m->fresh.n; i++) {
         struct sl_rec *r = m->inf->recs.v[m->fresh.v[i]];
         if (r && !r->gone && r->kind == REC_WORKLOAD)
-            explicit_status(m, wl_of(r));
+            mgr_explicit_status(m, mgr_wl_of(r));
     }
     sl_vec_clear(&m->fresh);
 }

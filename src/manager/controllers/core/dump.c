@@ -97,8 +97,8 @@ static void put_usage(struct sl_buf *b, const struct sl_manager *m, bool cohort,
     uint32_t at = 0;
 
     members_init(&s);
-    while (sl_engine_pair(m->engine, cohort, node, &at, &flavor, &resource)) {
-        struct sl_cell_view c;
+    while (sl_engine_next_flavor_resource(m->engine, cohort, node, &at, &flavor, &resource)) {
+        struct sl_engine_cell_view c;
         (void)sl_engine_cell(m->engine, cohort, node, flavor, resource, &c);
         put_full_name(&s.next, flavor, resource);
         sl_buf_puts(&s.next, ":{");
@@ -116,7 +116,7 @@ static void put_usage(struct sl_buf *b, const struct sl_manager *m, bool cohort,
 static void put_waiting(struct sl_buf *b, const struct sl_manager *m, const char *cq, uint32_t n) {
     sl_wl_id *ids = sl_alloc0(n + 1, sizeof *ids);
     uint32_t got = sl_engine_pending(m->engine, cq, 0, ids, n);
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     struct members s;
 
     members_init(&s);
@@ -131,7 +131,7 @@ static void put_waiting(struct sl_buf *b, const struct sl_manager *m, const char
 }
 
 static void put_cq(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {
-    struct sl_cq_view v;
+    struct sl_engine_cq_view v;
     if (!sl_engine_cq(m->engine, r->name, &v))
         return;
     put_bool(b, "active", v.active);
@@ -143,8 +143,8 @@ static void put_cq(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *
 }
 
 static void put_lq(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {
-    struct sl_lq_view v;
-    if (!sl_engine_lq(m->engine, str(m, r->ns), r->name, &v))
+    struct sl_engine_lq_view v;
+    if (!sl_engine_lq(m->engine, mgr_str(m, r->ns), r->name, &v))
         return;
     put_str(b, "clusterQueue", v.cq);
     put_int(b, "waiting", v.heap + v.asleep);
@@ -162,7 +162,7 @@ static void put_cohorts(struct sl_buf *b, const struct sl_manager *m) {
     for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));) {
         put_full_name(&s.next, "", name);
         sl_buf_puts(&s.next, ":{");
-        put_bool(&s.next, "fine", sl_engine_place(m->engine, true, name, &parent, &root));
+        put_bool(&s.next, "fine", sl_engine_parents(m->engine, true, name, &parent, &root));
         put_str(&s.next, "parent", parent);
         put_usage(&s.next, m, true, name);
         sl_buf_putc(&s.next, '}');
@@ -174,7 +174,7 @@ static void put_cohorts(struct sl_buf *b, const struct sl_manager *m) {
 
 /* ---- workloads ---- */
 
-static const char *phase_word(enum sl_wl_phase p) {
+static const char *phase_word(enum sl_engine_phase p) {
     static const char *const words[] = {
         [SL_PHASE_GONE] = "finished",     [SL_PHASE_BLOCKED] = "blocked",
         [SL_PHASE_HEAP] = "waiting",      [SL_PHASE_ASLEEP] = "waiting",
@@ -216,8 +216,8 @@ static void put_assignment(struct sl_buf *b, const struct sl_manager *m, sl_wl_i
 }
 
 static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {
-    const struct rec_wl *w = wl_of(r);
-    struct sl_wl_view v;
+    const struct mgr_rec_wl *w = mgr_wl_of(r);
+    struct sl_engine_wl_view v;
     bool known = sl_engine_workload(m->engine, w->id, &v);
     put_str(b, "uid", r->uid);
     put_str(b, "phase", w->bad ? "bad" : phase_word(v.phase));
@@ -231,25 +231,25 @@ static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *
     put_int(b, "requeueAt", v.requeue_at / SL_SEC);
     put_assignment(b, m, w->id);
     if (w->placed)
-        put_int(b, "places", (int64_t)tas_digest(m, w));
+        put_int(b, "places", (int64_t)mgr_tas_digest(m, w));
 }
 
 /* ---- all ---- */
 
-static void put_kind(struct sl_buf *b, const struct sl_manager *m, enum rec_kind k,
+static void put_kind(struct sl_buf *b, const struct sl_manager *m, enum mgr_rec_kind k,
                      void (*put)(struct sl_buf *, const struct sl_manager *, struct sl_rec *)) {
     struct members s;
     uint32_t at = 0;
 
     members_init(&s);
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));) {
-        put_full_name(&s.next, str(m, r->ns), r->name);
+        put_full_name(&s.next, mgr_str(m, r->ns), r->name);
         sl_buf_puts(&s.next, ":{");
         put(&s.next, m, r);
         sl_buf_putc(&s.next, '}');
         members_push(&s);
     }
-    put_key(b, kinds[k].plural);
+    put_key(b, mgr_kinds[k].plural);
     put_members(b, "{\n", &s, ",\n", "\n}");
 }
 
@@ -265,65 +265,68 @@ void sl_manager_dump(const struct sl_manager *m, struct sl_buf *out) {
 /* ---- does it agree with itself? ---- */
 
 static int check_record(const struct sl_manager *m, const struct sl_rec *r, struct sl_err *err) {
-    const struct sl_rec *found = sl_inf_find(m->inf, r->kind, str(m, r->ns), r->name);
+    const struct sl_rec *found = sl_inf_find(m->inf, r->kind, mgr_str(m, r->ns), r->name);
     if (found != r)
         return sl_err_set(err, SL_EMISMATCH, "%s %s/%s: %s under its name", r->table->kind->kind,
-                          str(m, r->ns), r->name,
+                          mgr_str(m, r->ns), r->name,
                           found ? "another one is found" : "nothing is found");
     return SL_OK;
 }
 
-static int check_workload(const struct sl_manager *m, const struct rec_wl *w, struct sl_err *err) {
+static int check_workload(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                          struct sl_err *err) {
     const struct sl_rec *r = &w->rec;
-    struct sl_wl_view v;
+    struct sl_engine_wl_view v;
     if (!w->id.v) {
-        if (w->bad || r->queued || wl_is(m, w, "Finished"))
+        if (w->bad || r->queued || mgr_wl_condition_is_true(m, w, "Finished"))
             return SL_OK;
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: the engine was never told",
-                          str(m, r->ns), r->name);
+                          mgr_str(m, r->ns), r->name);
     }
     if (sl_map_get(&m->by_wl_id, w->id.v) != r->id)
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: its id leads to another record",
-                          str(m, r->ns), r->name);
+                          mgr_str(m, r->ns), r->name);
     if (!sl_engine_workload(m->engine, w->id, &v))
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: the engine does not know its id",
-                          str(m, r->ns), r->name);
-    if (strcmp(v.ns, str(m, r->ns)) != 0 || strcmp(v.name, r->name) != 0 ||
+                          mgr_str(m, r->ns), r->name);
+    if (strcmp(v.ns, mgr_str(m, r->ns)) != 0 || strcmp(v.name, r->name) != 0 ||
         strcmp(v.uid, r->uid) != 0)
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: the engine means %s/%s (%s)",
-                          str(m, r->ns), r->name, v.ns, v.name, v.uid);
+                          mgr_str(m, r->ns), r->name, v.ns, v.name, v.uid);
     return SL_OK;
 }
 
 /* Asked of its first pod: a crew is found by its name, and knows who waits. */
-static int check_crew(const struct sl_manager *m, const struct rec_pod *p, struct sl_err *err) {
-    const struct pod_crew *c = p->crew;
+static int check_crew(const struct sl_manager *m, const struct mgr_rec_pod *p, struct sl_err *err) {
+    const struct mgr_workload_pods *c = p->siblings;
     uint32_t gated = 0;
     if (!c || c->pods != p)
         return SL_OK;
-    for (const struct rec_pod *x = p; x; x = x->next)
+    for (const struct mgr_rec_pod *x = p; x; x = x->next)
         gated += x->gates != 0;
-    if (crew_find(m, c->ns, c->name) == c && gated == c->n_gated)
+    if (mgr_workload_pods_find(m, c->ns, c->name) == c && gated == c->n_gated)
         return SL_OK;
     return sl_err_set(err, SL_EMISMATCH, "pods of %s/%s: %u are gated, %u were counted",
-                      str(m, c->ns), c->name, gated, c->n_gated);
+                      mgr_str(m, c->ns), c->name, gated, c->n_gated);
 }
 
 /* Asked of its first pod: a group is found by its name, and its pods by their uids. */
-static int check_group(const struct sl_manager *m, const struct rec_pod *p, struct sl_err *err) {
-    const struct pod_group *g = p->job ? p->job->group : NULL;
-    const struct rec_pod *before = NULL;
+static int check_group(const struct sl_manager *m, const struct mgr_rec_pod *p,
+                       struct sl_err *err) {
+    const struct mgr_pod_group *g = p->job ? p->job->group : NULL;
+    const struct mgr_rec_pod *before = NULL;
     uint32_t n = 0;
     if (!p->job || (g && g->pods != p))
         return SL_OK;
-    bool fine = g && m->groups.v[g->id] == g && (g->single || group_find(m, g->ns, g->name) == g);
-    for (const struct rec_pod *x = p; fine && x; before = x, x = x->job->next, n++)
+    bool fine =
+        g && m->groups.v[g->id] == g && (g->single || mgr_group_find(m, g->ns, g->name) == g);
+    for (const struct mgr_rec_pod *x = p; fine && x; before = x, x = x->job->next, n++)
         fine = x->job->group == g && x->job->prev == before && x->rec.ns == g->ns &&
-               rec_by_uid(m, x->rec.uid) == &x->rec;
+               mgr_rec_by_uid(m, x->rec.uid) == &x->rec;
     if (fine && n == g->n && (!g->single || n == 1))
         return SL_OK;
     return sl_err_set(err, SL_EMISMATCH, "group of pod %s/%s: %u pods are in it, %u were counted",
-                      str(m, p->rec.ns), p->rec.name, n, g ? g->n : 0);
+                      mgr_str(m, p->rec.ns), p->rec.name, n, g ? g->n : 0);
 }
 
 int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
@@ -337,12 +340,12 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
             continue;
         r = check_record(m, x, err);
         if (r >= 0 && x->kind == REC_POD)
-            r = check_crew(m, pod_of(x), err);
+            r = check_crew(m, mgr_pod_of(x), err);
         if (r >= 0 && x->kind == REC_POD)
-            r = check_group(m, pod_of(x), err);
+            r = check_group(m, mgr_pod_of(x), err);
         if (r >= 0 && x->kind == REC_WORKLOAD && m->inf->ready) {
-            r = check_workload(m, wl_of(x), err);
-            told += wl_of(x)->id.v != 0;
+            r = check_workload(m, mgr_wl_of(x), err);
+            told += mgr_wl_of(x)->id.v != 0;
         }
     }
     if (r < 0 || !m->inf->ready)

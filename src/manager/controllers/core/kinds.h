@@ -13,13 +13,13 @@
  * Kinds with few objects are cached as text: the relevant parts as JSON, from which facts and
  * statuses are made.
  */
-struct rec_conf {
+struct mgr_rec_conf {
     struct sl_rec rec;
-    char *text;           /* apiVersion, kind, metadata (name, namespace, labels, ...), spec, ... */
-    uint64_t hash, told;  /* of the text; of the fact in the engine */
-    uint64_t status;      /* of the observed status */
-    sl_time active_since; /* lastTransitionTime of condition Active */
-    bool active;          /* its status */
+    char *text; /* apiVersion, kind, metadata (name, namespace, labels, ...), spec, ... */
+    uint64_t hash, applied; /* of the text; of the fact in the engine */
+    uint64_t status;        /* of the observed status */
+    sl_time active_since;   /* lastTransitionTime of condition Active */
+    bool active;            /* its status */
     bool has_active;
     char *others;       /* other conditions, an array of JSON; NULL: none */
     sl_time written_at; /* mono: the last write of its status */
@@ -37,47 +37,47 @@ struct rec_conf {
         sl_time oldest; /* since when its longest waiting workload waits; 0: none waits */
     } tally;            /* of the metrics, while they are read out */
 };
-static inline struct rec_conf *conf_of(struct sl_rec *r) {
-    return (struct rec_conf *)(void *)r;
+static inline struct mgr_rec_conf *mgr_conf_of(struct sl_rec *r) {
+    return (struct mgr_rec_conf *)(void *)r;
 }
-bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
-void conf_done(struct sl_rec *r);
-void conf_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void mgr_conf_done(struct sl_rec *r);
+void mgr_conf_hold_names(struct sl_syms *t, struct sl_rec *r);
 /* A first status is awaited by others. */
-uint32_t conf_lane(const struct sl_rec *r);
+uint32_t mgr_conf_lane(const struct sl_rec *r);
 /* To be told again, although it says the same. */
-void conf_again(struct sl_rec *r);
-void ns_changed(void *ctx, struct sl_rec *r);
-void class_changed(void *ctx, struct sl_rec *r);
-void limits_changed(void *ctx, struct sl_rec *r);
-void runtime_changed(void *ctx, struct sl_rec *r);
-void flavor_changed(void *ctx, struct sl_rec *r);
-void check_changed(void *ctx, struct sl_rec *r);
-void cohort_changed(void *ctx, struct sl_rec *r);
-void cq_changed(void *ctx, struct sl_rec *r);
-void lq_changed(void *ctx, struct sl_rec *r);
-void ns_gone(void *ctx, struct sl_rec *r);
-void limits_gone(void *ctx, struct sl_rec *r);
-void runtime_gone(void *ctx, struct sl_rec *r);
-void class_gone(void *ctx, struct sl_rec *r);
-void flavor_gone(void *ctx, struct sl_rec *r);
-void check_gone(void *ctx, struct sl_rec *r);
-void cohort_gone(void *ctx, struct sl_rec *r);
-void cq_gone(void *ctx, struct sl_rec *r);
-void lq_gone(void *ctx, struct sl_rec *r);
-bool in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-bool check_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-bool cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void mgr_conf_resync(struct sl_rec *r);
+void mgr_ns_changed(void *ctx, struct sl_rec *r);
+void mgr_class_changed(void *ctx, struct sl_rec *r);
+void mgr_limits_changed(void *ctx, struct sl_rec *r);
+void mgr_runtime_changed(void *ctx, struct sl_rec *r);
+void mgr_flavor_changed(void *ctx, struct sl_rec *r);
+void mgr_check_changed(void *ctx, struct sl_rec *r);
+void mgr_cohort_changed(void *ctx, struct sl_rec *r);
+void mgr_cq_changed(void *ctx, struct sl_rec *r);
+void mgr_lq_changed(void *ctx, struct sl_rec *r);
+void mgr_ns_gone(void *ctx, struct sl_rec *r);
+void mgr_limits_gone(void *ctx, struct sl_rec *r);
+void mgr_runtime_gone(void *ctx, struct sl_rec *r);
+void mgr_class_gone(void *ctx, struct sl_rec *r);
+void mgr_flavor_gone(void *ctx, struct sl_rec *r);
+void mgr_check_gone(void *ctx, struct sl_rec *r);
+void mgr_cohort_gone(void *ctx, struct sl_rec *r);
+void mgr_cq_gone(void *ctx, struct sl_rec *r);
+void mgr_lq_gone(void *ctx, struct sl_rec *r);
+bool mgr_in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool mgr_check_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool mgr_cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool mgr_cq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool mgr_lq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 
-bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
-void wl_changed(void *ctx, struct sl_rec *r);
-void wl_gone(void *ctx, struct sl_rec *r);
-void wl_done(struct sl_rec *r);
-void wl_hold_names(struct sl_syms *t, struct sl_rec *r);
-bool wl_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-void wl_written(void *ctx, struct sl_rec *r, const struct sl_write *out, enum sl_written how,
-                const struct sl_reply *reply);
+bool mgr_wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void mgr_wl_changed(void *ctx, struct sl_rec *r);
+void mgr_wl_gone(void *ctx, struct sl_rec *r);
+void mgr_wl_done(struct sl_rec *r);
+void mgr_wl_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool mgr_wl_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void mgr_wl_written(void *ctx, struct sl_rec *r, const struct sl_write *out, enum sl_written how,
+                    const struct sl_kube_reply *reply);
 
 #endif

@@ -19,7 +19,7 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, con
         struct sl_labels only = {&own, 1};
         return sl_selector_matches(s, &only);
     }
-    const char *text = conf_of(r)->text;
+    const char *text = mgr_conf_of(r)->text;
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *map = sl_json_at(yyjson_doc_get_root(d), "metadata.labels"), *key, *val;
     /* All of them: a label that is left out would let a namespace slip past the selector. */
@@ -35,49 +35,50 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, con
     return yes;
 }
 
-bool ns_managed_by_name(const struct sl_manager *m, const char *ns) {
+bool mgr_ns_managed_by_name(const struct sl_manager *m, const char *ns) {
     return selects(m, &m->settings->managed_namespaces, ns);
 }
 
-bool ns_managed(const struct sl_manager *m, sl_sym ns) {
-    return ns_managed_by_name(m, str(m, ns));
+bool mgr_ns_managed(const struct sl_manager *m, sl_sym ns) {
+    return mgr_ns_managed_by_name(m, mgr_str(m, ns));
 }
 
-yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor) {
-    struct sl_rec *r = sl_inf_find(m->inf, REC_FLAVOR, "", str(m, flavor));
-    return r ? yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0) : NULL;
+yyjson_doc *mgr_flavor_doc(const struct sl_manager *m, sl_sym flavor) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_FLAVOR, "", mgr_str(m, flavor));
+    return r ? yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0) : NULL;
 }
 
 static const struct sl_rec *global_default(const struct sl_manager *m) {
     const struct sl_rec *best = NULL;
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PRIORITY_CLASS, &at));)
-        if (conf_of(r)->chosen &&
-            (!best || conf_of(r)->value < ((const struct rec_conf *)(const void *)best)->value))
+        if (mgr_conf_of(r)->chosen &&
+            (!best ||
+             mgr_conf_of(r)->value < ((const struct mgr_rec_conf *)(const void *)best)->value))
             best = r;
     return best;
 }
 
-bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
-                 struct priority *ret) {
+bool mgr_priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
+                     struct mgr_priority *ret) {
     struct sl_rec *r;
-    *ret = (struct priority){0, "", "", ""};
+    *ret = (struct mgr_priority){0, "", "", ""};
     if (wpc_label && *wpc_label) {
         r = sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", wpc_label);
-        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "kueue.x-k8s.io",
-                                 "WorkloadPriorityClass", wpc_label};
+        *ret = (struct mgr_priority){r ? (int32_t)mgr_conf_of(r)->value : 0, "kueue.x-k8s.io",
+                                     "WorkloadPriorityClass", wpc_label};
         return r != NULL;
     }
     if (pod_class && *pod_class) {
         r = sl_inf_find(m->inf, REC_PRIORITY_CLASS, "", pod_class);
-        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "scheduling.k8s.io",
-                                 "PriorityClass", pod_class};
+        *ret = (struct mgr_priority){r ? (int32_t)mgr_conf_of(r)->value : 0, "scheduling.k8s.io",
+                                     "PriorityClass", pod_class};
         return r != NULL;
     }
     const struct sl_rec *d = global_default(m);
     if (d)
-        *ret = (struct priority){(int32_t)((const struct rec_conf *)(const void *)d)->value,
-                                 "scheduling.k8s.io", "PriorityClass", d->name};
+        *ret = (struct mgr_priority){(int32_t)((const struct mgr_rec_conf *)(const void *)d)->value,
+                                     "scheduling.k8s.io", "PriorityClass", d->name};
     return true;
 }
 
@@ -86,8 +87,8 @@ bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *
 #define MAX_PREFIX 247u /* of 253, with room for "-" and five digits */
 #define MAX_SHORT_PREFIX 57u
 
-void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name,
-             const char *uid, const char *extra, bool shorter) {
+void mgr_wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name,
+                 const char *uid, const char *extra, bool shorter) {
     struct sl_buf b;
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int len = 0;

@@ -29,7 +29,7 @@
 #define MAX_EVENTS 16384u    /* to be written, or may become a series */
 #define MAX_LAG (5 * SL_SEC) /* of the stream of workloads behind what was read */
 
-struct sl_rec *rec_by_uid(const struct sl_manager *m, const char *uid) {
+struct sl_rec *mgr_rec_by_uid(const struct sl_manager *m, const char *uid) {
     uint64_t h = sl_hash_str(0, uid);
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->by_uid, h, &c); i != SL_MAP_NONE;
@@ -41,23 +41,23 @@ struct sl_rec *rec_by_uid(const struct sl_manager *m, const char *uid) {
 
 /* ---- streams ---- */
 
-static bool watched(const struct sl_manager *m, enum rec_kind k) {
+static bool watched(const struct sl_manager *m, enum mgr_rec_kind k) {
     if (k == REC_TOPOLOGY)
         return m->topo;
-    const struct sl_parts *parts = &m->spec.parts;
+    const struct sl_manager_parts *parts = &m->spec.parts;
     if (k == REC_NODE)
         return m->topo || parts->provisioning;
     if (k == REC_PROV_CONFIG || k == REC_PROV_REQUEST)
         return parts->provisioning;
     if (k == REC_POD)
         return parts->elasticjobs || parts->tas || parts->provisioning ||
-               group_frameworks(m->reads);
+               mgr_group_frameworks(m->reads);
     if (k == REC_STATEFULSET || k == REC_LWS)
         return m->reads[k == REC_LWS ? SL_FW_LEADERWORKERSET : SL_FW_STATEFULSET];
     return k != REC_JOB || m->reads[SL_FW_JOB];
 }
 
-void rec_relist(struct sl_manager *m, enum rec_kind k) {
+void mgr_rec_relist(struct sl_manager *m, enum mgr_rec_kind k) {
     if (sl_inf_watches(m->inf, k))
         sl_inf_watch(m->inf, k);
 }
@@ -65,7 +65,7 @@ void rec_relist(struct sl_manager *m, enum rec_kind k) {
 /* Those that are needed and do not run yet. */
 static void start_watches(struct sl_manager *m) {
     for (uint32_t k = 0; k < REC_KINDS; k++)
-        if (k != REC_POD && !sl_inf_watches(m->inf, k) && watched(m, (enum rec_kind)k))
+        if (k != REC_POD && !sl_inf_watches(m->inf, k) && watched(m, (enum mgr_rec_kind)k))
             sl_inf_watch(m->inf, k);
 }
 
@@ -77,7 +77,7 @@ static bool start_pods(struct sl_manager *m) {
     if (!sl_inf_synced(m->inf, REC_FLAVOR) ||
         (sl_inf_watches(m->inf, REC_PROV_REQUEST) && !sl_inf_synced(m->inf, REC_PROV_REQUEST)))
         return false;
-    m->pods_on_nodes |= tas_is_named(m) || capacity_is_asked(m);
+    m->pods_on_nodes |= mgr_tas_is_used(m) || mgr_capacity_is_requested(m);
     sl_inf_watch(m->inf, REC_POD);
     return true;
 }
@@ -85,7 +85,7 @@ static bool start_pods(struct sl_manager *m) {
 /* ---- writing ---- */
 
 /* Nobody but its user can help: the object stays as it is, and all others go on. */
-static void tell_too_large(const struct sl_rec *r) {
+static void report_too_large(const struct sl_rec *r) {
     if (r->kind < REC_KINDS && !r->gone)
         sl_rec_event(r, "kueue-admission", true, "RequestTooLarge",
                      "What has to be written for this object is larger than the API server takes: "
@@ -93,14 +93,14 @@ static void tell_too_large(const struct sl_rec *r) {
 }
 
 static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                       const struct sl_reply *reply) {
-    count_write(ctx, r, how);
+                       const struct sl_kube_reply *reply) {
+    mgr_count_write(ctx, r, how);
     if (how != SL_WRITE_REFUSED)
         return;
     sl_log(SL_LOG_WARN, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
            SL_I("status", reply->status));
     if (reply->status == SL_WRITER_TOO_LARGE)
-        tell_too_large(r);
+        report_too_large(r);
 }
 
 /* What was done is what happened, but for these. */
@@ -118,7 +118,7 @@ static void on_dropped_event(void *ctx) {
     sl_metric_add(m->spec.metrics, SL_M_EVENT_QUEUE_DROPS_TOTAL, 1);
 }
 
-void note_set(char **note, const char *fmt, ...) {
+void mgr_set_event_note(char **note, const char *fmt, ...) {
     va_list args;
     char *text = NULL;
     va_start(args, fmt);
@@ -138,14 +138,14 @@ struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
     m->spec = *spec;
     m->inf = sl_inf_new(&(struct sl_inf_spec){
-        .port = spec->port,
-        .kinds = kinds,
+        .client = spec->client,
+        .kinds = mgr_kinds,
         .n_kinds = REC_KINDS,
         .ctx = m,
         .field_manager = "kueue",
         .max_in_flight = MAX_IN_FLIGHT,
         .seed = spec->seed,
-        .hold = manager_hold_names,
+        .hold = mgr_manager_hold_names,
         .written = on_written,
         .events = {.instance = spec->instance && *spec->instance ? spec->instance : "sluice",
                    .by_version = true,
@@ -158,8 +158,8 @@ struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     set_leads(m, m->elected);
     sl_effects_init(&m->effects);
     m->settings = spec->settings;
-    m->engine = tas_engine(m);
-    view_init(m);
+    m->engine = mgr_tas_engine(m);
+    mgr_view_init(m);
     sl_manager_configure(m, spec->settings, &spec->parts);
     return m;
 }
@@ -168,9 +168,9 @@ void sl_manager_free(struct sl_manager *m) {
     if (!m)
         return;
     sl_inf_free(m->inf);
-    templates_done(m);
-    pods_end(m);
-    provs_end(m);
+    mgr_templates_done(m);
+    mgr_pods_end(m);
+    mgr_provs_end(m);
     sl_map_done(&m->by_uid);
     sl_map_done(&m->by_owner);
     sl_map_done(&m->by_wl_id);
@@ -190,12 +190,12 @@ void sl_manager_free(struct sl_manager *m) {
 }
 
 void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
-                          const struct sl_parts *parts) {
+                          const struct sl_manager_parts *parts) {
     m->settings = settings;
     m->view.settings = settings;
     m->spec.parts = *parts;
     struct sl_fact f = {
-        .kind = SL_FACT_CONFIG, .at = m->spec.port->wall, .config = settings->engine};
+        .kind = SL_FACT_CONFIG, .at = m->spec.client->wall, .config = settings->engine};
     f.config.no_admission = !m->spec.parts.scheduler;
     f.config.no_lifecycle = !m->spec.parts.core;
     struct sl_err err;
@@ -207,21 +207,21 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
     for (uint32_t i = 0; i < m->inf->recs.n; i++)
         if (m->inf->recs.v[i])
             sl_rec_enqueue(m->inf->recs.v[i]);
-    groups_touch(m);
+    mgr_groups_touch(m);
     bool fresh[SL_FW_COUNT];
     for (uint32_t i = 0; i < SL_FW_COUNT; i++) {
         fresh[i] = parts->framework[i] && !m->reads[i];
         m->reads[i] |= fresh[i];
     }
     start_watches(m);
-    if (group_frameworks(fresh))
-        pods_read_again(m);
+    if (mgr_group_frameworks(fresh))
+        mgr_pods_relist(m);
 }
 
 /* What the last leader wrote may not have come to us yet, by a stream or a list on its way: work
  * that it started would look stopped, and its quota free. We lead from lists that were asked for
  * since. */
-static const enum rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
+static const enum mgr_rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
 
 void sl_manager_lead(struct sl_manager *m, bool lead) {
     if (m->elected == lead)
@@ -229,8 +229,8 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
     m->elected = lead;
     set_leads(m, false);
     for (uint32_t i = 0; lead && i < SL_LEN(last_leader_wrote); i++)
-        if (last_leader_wrote[i] != REC_POD || group_frameworks(m->spec.parts.framework))
-            rec_relist(m, last_leader_wrote[i]);
+        if (last_leader_wrote[i] != REC_POD || mgr_group_frameworks(m->spec.parts.framework))
+            mgr_rec_relist(m, last_leader_wrote[i]);
 }
 
 static bool knows_what_last_leader_wrote(const struct sl_manager *m) {
@@ -250,11 +250,11 @@ static void take_over(struct sl_manager *m) {
         if (!r || r->gone)
             continue;
         if (r->kind == REC_WORKLOAD)
-            wl_forget(m, wl_of(r));
+            mgr_wl_forget(m, mgr_wl_of(r));
         sl_rec_enqueue(r);
         sl_rec_write(r);
     }
-    groups_touch(m);
+    mgr_groups_touch(m);
 }
 
 /* ---- the turn ---- */
@@ -268,8 +268,8 @@ static bool stream_is_behind(struct sl_manager *m) {
     struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD];
     if (t->ahead_rv <= t->stream_rv)
         return false;
-    if (m->spec.port->mono - t->ahead_since > MAX_LAG) {
-        t->ahead_since = m->spec.port->mono;
+    if (m->spec.client->mono - t->ahead_since > MAX_LAG) {
+        t->ahead_since = m->spec.client->mono;
         sl_inf_watch(m->inf, REC_WORKLOAD);
     }
     return true;
@@ -279,13 +279,14 @@ void sl_manager_tick(struct sl_manager *m) {
     bool whole = start_pods(m);
     whole &= sl_inf_poll(m->inf);
     if (!whole && !m->inf->ready) {
-        names_sweep(m); /* a list may never come in, and what others show changes all the time */
+        mgr_sweep_symbols(
+            m); /* a list may never come in, and what others show changes all the time */
         return;
     }
     if (m->elected && !m->leads && knows_what_last_leader_wrote(m))
         take_over(m);
     if (sl_inf_wake(m->inf))
-        groups_touch(m);
+        mgr_groups_touch(m);
     bool sees = whole && m->leads && !stream_is_behind(m);
     for (uint32_t pass = 0;; pass++) {
         if (pass == SL_INF_MAX_PASSES) { /* others are not to wait for it for ever */
@@ -294,19 +295,19 @@ void sl_manager_tick(struct sl_manager *m) {
             break;
         }
         bool any = sl_inf_pass(m->inf);
-        tas_tell_news(m);
-        tas_nodes_failed(m);
-        capacity_turn(m);
-        /* A turn may find that it has to see more (pods_watch_nodes). */
+        mgr_tas_requeue_refused(m);
+        mgr_tas_nodes_failed(m);
+        mgr_capacity_turn(m);
+        /* A turn may find that it has to see more (mgr_pods_watch_nodes). */
         bool due = sees && sl_inf_all_synced(m->inf) &&
-                   (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall);
+                   (m->facts || sl_engine_next(m->engine) <= m->spec.client->wall);
         if (due)
-            decide(m);
+            mgr_run_cycle(m);
         if (!any && !due)
             break;
     }
     m->inf->ready = true;
-    names_sweep(m);
+    mgr_sweep_symbols(m);
     sl_inf_flush(m->inf);
 }
 
@@ -316,7 +317,7 @@ static sl_time earlier(sl_time a, sl_time b) {
 
 /* A wall time as a point of the monotonic clock. */
 static sl_time on_mono(const struct sl_manager *m, sl_time wall) {
-    const struct sl_port *p = m->spec.port;
+    const struct sl_kube_client *p = m->spec.client;
     return wall == SL_TIME_NEVER ? wall : sl_time_add(p->mono, wall > p->wall ? wall - p->wall : 0);
 }
 
@@ -328,8 +329,8 @@ sl_time sl_manager_next(const struct sl_manager *m) {
     if (m->leads && t->ahead_rv > t->stream_rv)
         at = earlier(at, t->ahead_since + MAX_LAG + 1);
     else if (m->leads)
-        at = earlier(at, m->facts ? m->spec.port->mono : on_mono(m, sl_engine_next(m->engine)));
-    return earlier(earlier(at, sl_inf_next_timer(m->inf)), capacity_next(m));
+        at = earlier(at, m->facts ? m->spec.client->mono : on_mono(m, sl_engine_next(m->engine)));
+    return earlier(earlier(at, sl_inf_next_timer(m->inf)), mgr_capacity_next(m));
 }
 
 bool sl_manager_ready(const struct sl_manager *m) {

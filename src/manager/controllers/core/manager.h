@@ -17,15 +17,15 @@
 #include "manager/admission/view.h"
 
 /* Which parts run (--controllers). */
-struct sl_parts {
+struct sl_manager_parts {
     bool core, scheduler, tas, provisioning, elasticjobs;
     bool framework[SL_FW_COUNT];
 };
 
 struct sl_manager_spec {
-    struct sl_port *port;
+    struct sl_kube_client *client;
     const struct sl_settings *settings; /* stays alive until replaced by sl_manager_configure */
-    struct sl_parts parts;
+    struct sl_manager_parts parts;
     struct sl_strs annotations_to_copy;
     struct sl_metrics *metrics; /* NULL: none */
     sl_time (*stopwatch)(void); /* for durations in the metrics; NULL: they are not measured */
@@ -50,9 +50,9 @@ void sl_manager_lead(struct sl_manager *m, bool lead);
  * controller is still maintained, and not reconciled: an object without a controller is not a
  * deleted one. */
 void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
-                          const struct sl_parts *parts);
+                          const struct sl_manager_parts *parts);
 /* State that admission reads. 'webhook' is for the caller to fill in. */
-struct sl_api_view *sl_manager_view(struct sl_manager *m);
+struct sl_review_view *sl_manager_view(struct sl_manager *m);
 /* Nothing dirty, nothing to write: at rest until something outside happens. */
 bool sl_manager_idle(const struct sl_manager *m);
 /* Gauges that are cheaper to read out now and then than to keep; called before /metrics is printed.

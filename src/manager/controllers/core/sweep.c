@@ -27,12 +27,12 @@ static void hold_n(struct sl_syms *t, const sl_sym *v, uint32_t n) {
 
 /* ---- workloads ---- */
 
-static void hold_gates(struct sl_syms *t, const struct wl_gates *g) {
+static void hold_gates(struct sl_syms *t, const struct mgr_wl_gates *g) {
     for (uint32_t i = 0; g && i < g->n; i++)
         sl_sym_hold(t, g->v[i].name);
 }
 
-static void hold_status(struct sl_syms *t, const struct wl_status *s) {
+static void hold_status(struct sl_syms *t, const struct mgr_wl_status *s) {
     for (uint32_t i = 0; i < s->conds.n; i++)
         HOLD(t, s->conds.v[i].type, s->conds.v[i].reason);
     for (uint32_t i = 0; i < s->checks.n; i++)
@@ -40,7 +40,7 @@ static void hold_status(struct sl_syms *t, const struct wl_status *s) {
     for (uint32_t i = 0; i < s->evictions.n; i++)
         HOLD(t, s->evictions.v[i].reason, s->evictions.v[i].cause);
     hold_gates(t, s->gates);
-    const struct wl_admission *a = s->admission;
+    const struct mgr_wl_admission *a = s->admission;
     if (!a)
         return;
     sl_sym_hold(t, a->cq);
@@ -51,35 +51,35 @@ static void hold_status(struct sl_syms *t, const struct wl_status *s) {
     }
 }
 
-void wl_hold_names(struct sl_syms *t, struct sl_rec *r) {
-    const struct rec_wl *w = wl_of(r);
+void mgr_wl_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct mgr_rec_wl *w = mgr_wl_of(r);
     HOLD(t, w->queue, w->class_kind, w->class_name, w->owner_kind, w->owner_group, w->owner_api,
-         w->wish_queue, w->wish_class_kind, w->wish_class_name);
+         w->pending_queue, w->pending_class_kind, w->pending_class_name);
     for (uint32_t i = 0; i < w->n_podsets; i++)
         HOLD(t, w->podsets[i].name, w->podsets[i].group, w->podsets[i].request);
     hold_gates(t, w->gates);
     hold_status(t, &w->seen);
-    if (w->want)
-        hold_status(t, &w->want->s);
+    if (w->desired)
+        hold_status(t, &w->desired->s);
     if (w->sent)
         hold_status(t, &w->sent->s);
-    sl_sym_hold(t, prov_making(w));
+    sl_sym_hold(t, mgr_prov_making(w));
 }
 
 /* ---- other kinds ---- */
 
-void job_hold_names(struct sl_syms *t, struct sl_rec *r) {
-    const struct rec_job *j = job_of(r);
+void mgr_job_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct mgr_rec_job *j = mgr_job_of(r);
     HOLD(t, j->owner_api, j->owner_kind, j->queue, j->priority_class);
 }
 
-void serving_hold_names(struct sl_syms *t, struct sl_rec *r) {
-    const struct rec_set *s = set_of(r);
+void mgr_serving_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct mgr_rec_set *s = mgr_set_of(r);
     HOLD(t, s->owner_api, s->owner_kind, s->queue, s->priority_class);
 }
 
-void pod_hold_names(struct sl_syms *t, struct sl_rec *r) {
-    const struct rec_pod *p = pod_of(r);
+void mgr_pod_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct mgr_rec_pod *p = mgr_pod_of(r);
     HOLD(t, p->node, p->podset, p->selector, p->others);
     if (p->job)
         HOLD(t, p->job->queue, p->job->priority_class, p->job->pod_class, p->job->role,
@@ -88,24 +88,24 @@ void pod_hold_names(struct sl_syms *t, struct sl_rec *r) {
         HOLD(t, p->serving->set, p->serving->entry, p->serving->queue);
 }
 
-void prov_hold_names(struct sl_syms *t, struct sl_rec *r) {
-    const struct rec_prov *p = prov_of(r);
+void mgr_prov_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct mgr_rec_prov *p = mgr_prov_of(r);
     sl_sym_hold(t, p->class);
     for (uint32_t i = 0; i < PROV_TYPES; i++)
         sl_sym_hold(t, p->conds[i].reason);
 }
 
-void conf_hold_names(struct sl_syms *t, struct sl_rec *r) {
-    sl_sym_hold(t, conf_of(r)->refers);
+void mgr_conf_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    sl_sym_hold(t, mgr_conf_of(r)->refers);
 }
 
 /* ---- all of them ---- */
 
-void manager_hold_names(void *ctx, struct sl_syms *t) {
+void mgr_manager_hold_names(void *ctx, struct sl_syms *t) {
     const struct sl_manager *m = ctx;
-    for (uint32_t i = 0; i < m->crews.n; i++)
-        if (m->crews.v[i])
-            sl_sym_hold(t, m->crews.v[i]->ns);
+    for (uint32_t i = 0; i < m->workload_pods.n; i++)
+        if (m->workload_pods.v[i])
+            sl_sym_hold(t, m->workload_pods.v[i]->ns);
     for (uint32_t i = 0; i < m->groups.n; i++)
         if (m->groups.v[i])
             sl_sym_hold(t, m->groups.v[i]->ns);
@@ -125,13 +125,14 @@ void manager_hold_names(void *ctx, struct sl_syms *t) {
 static void forget_told(struct sl_manager *m) {
     const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD]; /* others have no such hashes */
     for (uint32_t i = 0; i < t->queue.n; i++)
-        wl_untold(wl_of(t->queue.v[i]));
+        mgr_wl_clear_reported(mgr_wl_of(t->queue.v[i]));
 }
 
-void names_sweep(struct sl_manager *m) {
+void mgr_sweep_symbols(struct sl_manager *m) {
     bool rest = sl_inf_settled(m->inf);
     if (rest ? sl_syms_due(m->syms) : sl_syms_overdue(m->syms)) {
-        template_forget_shapes(m); /* found by hashes of symbols that nobody may hold any more */
+        mgr_template_forget_shapes(
+            m); /* found by hashes of symbols that nobody may hold any more */
         if (!rest)
             forget_told(m);
         sl_inf_sweep(m->inf);

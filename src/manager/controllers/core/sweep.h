@@ -9,8 +9,8 @@ struct sl_manager;
 
 /* At the end of an iteration, if due. No string of a symbol, of the manager, the engine or the
  * topologies, is valid beyond it unless a record has the symbol. */
-void names_sweep(struct sl_manager *m);
+void mgr_sweep_symbols(struct sl_manager *m);
 /* Marks what the manager holds besides its records. */
-void manager_hold_names(void *ctx, struct sl_syms *t);
+void mgr_manager_hold_names(void *ctx, struct sl_syms *t);
 
 #endif

@@ -141,7 +141,7 @@ static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
     return h;
 }
 
-uint64_t template_tolerations_hash(yyjson_val *tolerations) {
+uint64_t mgr_template_tolerations_hash(yyjson_val *tolerations) {
     return sl_json_hash(2, tolerations);
 }
 
@@ -194,13 +194,13 @@ static char *pod_text(yyjson_val *spec) {
     return s;
 }
 
-struct template *template_get(struct sl_manager *m, yyjson_val *tmpl) {
+struct mgr_template *mgr_template_get(struct sl_manager *m, yyjson_val *tmpl) {
     yyjson_val *meta = yyjson_obj_get(tmpl, "metadata"), *spec = yyjson_obj_get(tmpl, "spec");
     uint64_t containers = 1;
     for (size_t i = 0; i < SL_LEN(container_lists); i++)
         containers =
             hash_containers(sl_hash_u64(containers, i), yyjson_obj_get(spec, container_lists[i]));
-    uint64_t tolerations = template_tolerations_hash(yyjson_obj_get(spec, "tolerations"));
+    uint64_t tolerations = mgr_template_tolerations_hash(yyjson_obj_get(spec, "tolerations"));
     uint64_t h = sl_hash_u64(containers, tolerations);
     for (size_t i = 0; i < SL_LEN(parts_of_meta); i++)
         h = hash_strings(h, yyjson_obj_get(meta, parts_of_meta[i]));
@@ -212,7 +212,7 @@ struct template *template_get(struct sl_manager *m, yyjson_val *tmpl) {
         m->templates.v[i]->refs++;
         return m->templates.v[i];
     }
-    struct template *t = sl_alloc0(1, sizeof *t);
+    struct mgr_template *t = sl_alloc0(1, sizeof *t);
     t->id = m->free_templates.n ? sl_vec_pop(&m->free_templates) : m->templates.n;
     if (t->id == m->templates.n)
         (void)sl_vec_push(&m->templates);
@@ -228,14 +228,14 @@ struct template *template_get(struct sl_manager *m, yyjson_val *tmpl) {
     return t;
 }
 
-static void template_free(struct template *t) {
+static void template_free(struct mgr_template *t) {
     sl_freep(&t->parts);
     sl_freep(&t->pod);
     sl_freep(&t->priority_class);
     sl_freep(&t);
 }
 
-void template_unref(struct sl_manager *m, struct template *t) {
+void mgr_template_unref(struct sl_manager *m, struct mgr_template *t) {
     if (!t || --t->refs)
         return;
     (void)sl_map_del(&m->templates_by_hash, t->hash, t->id);
@@ -244,8 +244,8 @@ void template_unref(struct sl_manager *m, struct template *t) {
     template_free(t);
 }
 
-void templates_done(struct sl_manager *m) {
-    template_forget_shapes(m);
+void mgr_templates_done(struct sl_manager *m) {
+    mgr_template_forget_shapes(m);
     for (uint32_t i = 0; i < m->templates.n; i++)
         if (m->templates.v[i])
             template_free(m->templates.v[i]);
@@ -258,7 +258,7 @@ void templates_done(struct sl_manager *m) {
 
 /* ---- shapes ---- */
 
-void template_forget_shapes(struct sl_manager *m) {
+void mgr_template_forget_shapes(struct sl_manager *m) {
     for (uint32_t i = 0; i < m->shapes.n; i++) {
         sl_engine_shape_release(m->engine, m->shapes.v[i].id);
         sl_freep(&m->shapes.v[i].invalid);
@@ -274,7 +274,7 @@ static void passed_over(void *ctx, uint32_t line, const char *text) {
 }
 
 /* The podsets as a Workload, in the words of the API, so that there is one reader of them. */
-static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+static void put_workload(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
                          struct sl_buf *b, struct sl_buf *invalid) {
     struct sl_jw *j = &SL_JW(b);
     sl_jw_object(j, NULL);
@@ -287,17 +287,17 @@ static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset
     sl_jw_array(j, "podSets");
     for (uint32_t i = 0; i < n; i++) {
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "name", str(m, v[i].name));
+        sl_jw_str(j, "name", mgr_str(m, v[i].name));
         sl_jw_int(j, "count", v[i].count);
         if (v[i].min_count > 0)
             sl_jw_int(j, "minCount", v[i].min_count);
         if (v[i].group) {
             sl_jw_object(j, "topologyRequest");
-            sl_jw_str(j, "podSetGroupName", str(m, v[i].group));
+            sl_jw_str(j, "podSetGroupName", mgr_str(m, v[i].group));
             sl_jw_end(j);
         }
         sl_jw_object(j, "template");
-        limits_put_pod(m, ns, v[i].template->pod, i, sl_jw_value(j, "spec"), invalid);
+        mgr_limits_put_pod(m, ns, v[i].template->pod, i, sl_jw_value(j, "spec"), invalid);
         sl_jw_end(j);
         sl_jw_end(j);
     }
@@ -308,13 +308,13 @@ static void refused(const struct sl_err *err) {
     sl_log(SL_LOG_WARN, "malformed pod sets not queued", SL_S("error", err->text));
 }
 
-bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
-                  struct podsets *ret) {
+bool mgr_podsets_read(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
+                      struct mgr_podsets *ret) {
     struct sl_buf b, invalid;
     struct sl_err err = {0};
     bool fine = false;
 
-    *ret = (struct podsets){0};
+    *ret = (struct mgr_podsets){0};
     sl_buf_init(&b, CEILING_ASKED_TEXT);
     sl_buf_init(&invalid, 32768);
     sl_buf_short(&invalid);
@@ -326,16 +326,16 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
              0) {
         struct sl_read rd = {
             .file = "workload", .arena = &ret->arena, .err = &err, .warn = passed_over};
-        struct sl_object x;
-        sl_object_decode(&rd, &ret->doc->roots[0], &x);
-        fine = x.kind == SL_OBJECT_WORKLOAD && x.n_podsets == n;
+        struct sl_kueue_object x;
+        sl_kueue_object_decode(&rd, &ret->doc->roots[0], &x);
+        fine = x.kind == SL_KUEUE_OBJECT_WORKLOAD && x.n_podsets == n;
         if (fine)
-            ret->v = tas_ask(m, v, x.podsets, n, &ret->arena);
+            ret->v = mgr_tas_build_requests(m, v, x.podsets, n, &ret->arena);
         if (fine && sl_arena_full(&ret->arena)) {
             fine = false;
             (void)sl_err_set(&err, SL_ELIMIT, "they are too large");
         }
-        if (x.kind == SL_OBJECT_WORKLOAD && x.fact.workload.invalid)
+        if (x.kind == SL_KUEUE_OBJECT_WORKLOAD && x.fact.workload.invalid)
             ret->invalid = x.fact.workload.invalid;
         else if (rd.half)
             ret->invalid = "resources validation failed: there are more containers or resources "
@@ -350,29 +350,29 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
     return fine;
 }
 
-void podsets_done(struct podsets *p) {
+void mgr_podsets_done(struct mgr_podsets *p) {
     sl_doc_free(p->doc);
     sl_arena_done(&p->arena);
 }
 
-static bool make_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
-                       struct known_shape *ret) {
-    struct podsets p;
+static bool make_shape(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
+                       struct mgr_known_shape *ret) {
+    struct mgr_podsets p;
     struct sl_err err = {0};
-    bool fine = podsets_read(m, ns, v, n, &p);
+    bool fine = mgr_podsets_read(m, ns, v, n, &p);
     if (fine && sl_engine_shape(m->engine, p.v, n, &ret->id, &err) < 0) {
         refused(&err);
         fine = false;
     }
     if (fine && p.invalid)
         ret->invalid = sl_strdup(p.invalid);
-    podsets_done(&p);
+    mgr_podsets_done(&p);
     return fine;
 }
 
-bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
-                    sl_shape_id *ret, const char **ret_invalid) {
-    uint64_t h = sl_hash_u64(3, limits_matter(m, ns) ? ns : 0);
+bool mgr_template_shape(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
+                        sl_shape_id *ret, const char **ret_invalid) {
+    uint64_t h = sl_hash_u64(3, mgr_limits_matter(m, ns) ? ns : 0);
     for (uint32_t i = 0; i < n; i++) {
         h = sl_hash_u64(sl_hash_u64(h, v[i].template->hash), v[i].name);
         h = sl_hash_u64(sl_hash_u64(sl_hash_u64(h, v[i].group), v[i].request),
@@ -380,13 +380,13 @@ bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, 
     }
     uint32_t i = sl_map_get(&m->shapes_by_hash, h);
     if (i == SL_MAP_NONE) {
-        struct known_shape s = {.hash = h};
+        struct mgr_known_shape s = {.hash = h};
         if (!make_shape(m, ns, v, n, &s)) {
             sl_freep(&s.invalid);
             return false;
         }
         if (m->shapes.n >= MAX_SHAPES)
-            template_forget_shapes(m);
+            mgr_template_forget_shapes(m);
         i = m->shapes.n;
         *sl_vec_push(&m->shapes) = s;
         sl_map_add(&m->shapes_by_hash, h, i);

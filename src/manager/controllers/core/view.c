@@ -15,7 +15,7 @@ static bool queue_open(void *ctx, const char *ns, const char *name) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, name);
     if (!r)
         return false;
-    yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
+    yyjson_doc *d = yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0);
     const char *stop = sl_json_str(yyjson_doc_get_root(d), "spec.stopPolicy");
     bool open = !*stop || strcmp(stop, "None") == 0;
     yyjson_doc_free(d);
@@ -23,7 +23,7 @@ static bool queue_open(void *ctx, const char *ns, const char *name) {
 }
 
 static bool managed(void *ctx, const char *ns) {
-    return ns_managed_by_name(ctx, ns); /* a stranger's text: not to be remembered */
+    return mgr_ns_managed_by_name(ctx, ns); /* a stranger's text: not to be remembered */
 }
 
 static bool class_exists(void *ctx, const char *name) {
@@ -31,12 +31,12 @@ static bool class_exists(void *ctx, const char *name) {
     return sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", name) != NULL;
 }
 
-static bool owner_managed(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
-    return job_owner_managed(ctx, ns, owner);
+static bool owner_managed(void *ctx, const char *ns, const struct sl_review_owner_ref *owner) {
+    return mgr_job_owner_managed(ctx, ns, owner);
 }
 
-void view_init(struct sl_manager *m) {
-    m->view = (struct sl_api_view){
+void mgr_view_init(struct sl_manager *m) {
+    m->view = (struct sl_review_view){
         .ctx = m,
         .queue_open = queue_open,
         .queue_exists = queue_exists,
@@ -46,6 +46,6 @@ void view_init(struct sl_manager *m) {
     };
 }
 
-struct sl_api_view *sl_manager_view(struct sl_manager *m) {
+struct sl_review_view *sl_manager_view(struct sl_manager *m) {
     return &m->view;
 }

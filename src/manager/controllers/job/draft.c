@@ -53,7 +53,7 @@ static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
     sl_wordset_done(&names);
 }
 
-static void drop_keys(yyjson_mut_val *meta, bool labels, draft_drop_fn drop) {
+static void drop_keys(yyjson_mut_val *meta, bool labels, mgr_draft_drop_fn drop) {
     yyjson_mut_obj_iter it;
     yyjson_mut_obj_iter_init(yyjson_mut_obj_get(meta, labels ? "labels" : "annotations"), &it);
     for (yyjson_mut_val *key; (key = yyjson_mut_obj_iter_next(&it));)
@@ -61,7 +61,7 @@ static void drop_keys(yyjson_mut_val *meta, bool labels, draft_drop_fn drop) {
             (void)yyjson_mut_obj_iter_remove(&it);
 }
 
-void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_jw *out) {
+void mgr_draft_put_template(yyjson_val *template, mgr_draft_drop_fn drop, struct sl_jw *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = drop ? yyjson_val_mut_copy(doc, template) : yyjson_mut_obj(doc), *c;
     if (!drop)
@@ -108,8 +108,8 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
     }
 }
 
-void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
-                        const char *index_label, struct sl_jw *out) {
+void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
+                            const char *index_label, struct sl_jw *out) {
     const char *required = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
     const char *preferred = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
     const char *unconstrained =
@@ -129,12 +129,12 @@ void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
     else if (preferred)
         sl_jw_str(&j, "preferred", preferred);
     else if (unconstrained)
-        sl_jw_bool(&j, "unconstrained", job_truth(unconstrained));
+        sl_jw_bool(&j, "unconstrained", mgr_parse_go_bool(unconstrained));
     put_slices(m, annotations, &j);
     if (group && (required || preferred))
         sl_jw_str(&j, "podSetGroupName", group);
     sl_jw_end(&j);
-    if (!draft_none(sl_buf_str(&b)))
+    if (!mgr_draft_none(sl_buf_str(&b)))
         sl_jw_raw(out, "topologyRequest", sl_buf_str(&b));
     sl_buf_done(&b);
 }
@@ -146,8 +146,8 @@ static void put_absent(struct sl_jw *out, const char *key, bool replace) {
         sl_jw_null(out, key);
 }
 
-void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sym queue,
-                     int32_t max_exec_s, bool replace, struct sl_jw *out) {
+void mgr_draft_put_terms(const struct sl_manager *m, const struct mgr_priority *p, sl_sym queue,
+                         int32_t max_exec_s, bool replace, struct sl_jw *out) {
     sl_jw_int(out, "priority", p->value);
     if (*p->name) {
         sl_jw_object(out, "priorityClassRef");
@@ -159,7 +159,7 @@ void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sy
         put_absent(out, "priorityClassRef", replace);
     }
     if (queue)
-        sl_jw_str(out, "queueName", str(m, queue));
+        sl_jw_str(out, "queueName", mgr_str(m, queue));
     else
         put_absent(out, "queueName", replace);
     if (max_exec_s > 0)
@@ -170,7 +170,7 @@ void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sy
 
 /* ---- labels and annotations ---- */
 
-void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw *out) {
+void mgr_draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw *out) {
     for (uint32_t i = 0; i < keys->n; i++) {
         const char *value = sl_json_opt(yyjson_obj_get(map, keys->v[i]));
         if (value)
@@ -178,7 +178,7 @@ void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw 
     }
 }
 
-void draft_put_provreq(yyjson_val *map, struct sl_jw *out) {
+void mgr_draft_put_provreq(yyjson_val *map, struct sl_jw *out) {
     size_t i, n;
     yyjson_val *k, *v;
     sl_obj_foreach (map, i, n, k, v)
@@ -187,10 +187,10 @@ void draft_put_provreq(yyjson_val *map, struct sl_jw *out) {
             sl_jw_str(out, sl_json_text(k), sl_json_text(v));
 }
 
-void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_jw *out) {
-    draft_put_provreq(map, out);
+void mgr_draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_jw *out) {
+    mgr_draft_put_provreq(map, out);
     if (m->settings->gates[SL_G_CUSTOM_METRIC_LABELS])
-        draft_put_chosen(map, &m->spec.annotations_to_copy, out);
+        mgr_draft_put_chosen(map, &m->spec.annotations_to_copy, out);
 }
 
 /* ---- the whole ---- */
@@ -203,28 +203,28 @@ static char *take(struct sl_jw *j) {
     return s;
 }
 
-void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
+void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *template = sl_json_at(o, "spec.template");
     struct sl_buf b;
 
-    job_draft_drop(j);
+    mgr_job_draft_drop(j);
     j->draft = sl_alloc0(1, sizeof *j->draft);
     sl_buf_init(&b, MAX_TEXT);
     struct sl_jw out = SL_JW(&b);
     sl_jw_object(&out, NULL);
-    draft_put_template(template, is_managed, &out);
-    draft_put_topology(m, sl_json_at(template, "metadata.annotations"), INDEX_LABEL, &out);
+    mgr_draft_put_template(template, is_managed, &out);
+    mgr_draft_put_topology(m, sl_json_at(template, "metadata.annotations"), INDEX_LABEL, &out);
     j->draft->podset = take(&out);
     sl_jw_object(&out, NULL);
-    draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
+    mgr_draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
     j->draft->labels = take(&out);
     sl_jw_object(&out, NULL);
-    draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &out);
+    mgr_draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &out);
     j->draft->annotations = take(&out);
     sl_buf_done(&b);
 }
 
-void job_draft_drop(struct rec_job *j) {
+void mgr_job_draft_drop(struct mgr_rec_job *j) {
     if (!j->draft)
         return;
     sl_freep(&j->draft->podset);

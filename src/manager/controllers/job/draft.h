@@ -11,27 +11,27 @@
 #include "manager/controllers/core/records.h"
 
 /* Does a label, or an annotation, stay out? */
-typedef bool (*draft_drop_fn)(const char *key, bool label);
+typedef bool (*mgr_draft_drop_fn)(const char *key, bool label);
 /* "template", with every variable of a container's environment once. drop NULL: the spec alone,
  * without labels and annotations. */
-void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_jw *out);
+void mgr_draft_put_template(yyjson_val *template, mgr_draft_drop_fn drop, struct sl_jw *out);
 /* "topologyRequest", or nothing if there is none. index_label: the label with the rank of a pod,
  * NULL. */
-void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
-                        const char *index_label, struct sl_jw *out);
+void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
+                            const char *index_label, struct sl_jw *out);
 /* Those of the map that are in the list. */
-void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw *out);
+void mgr_draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw *out);
 /* Parameters of ProvisioningRequests, likewise. */
-void draft_put_provreq(yyjson_val *map, struct sl_jw *out);
+void mgr_draft_put_provreq(yyjson_val *map, struct sl_jw *out);
 /* The annotations that a Workload takes over, likewise. */
-void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_jw *out);
+void mgr_draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_jw *out);
 /* Whether an object of JSON, as a draft keeps them, is empty. */
-static inline bool draft_none(const char *object) {
+static inline bool mgr_draft_none(const char *object) {
     return !object || strcmp(object, "{}") == 0;
 }
 /* "priority" and the other fields of a Workload's spec besides its podsets. max_exec_s: none below
  * 1. replace: for a merge patch, which has to remove absent fields. */
-void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sym queue,
-                     int32_t max_exec_s, bool replace, struct sl_jw *out);
+void mgr_draft_put_terms(const struct sl_manager *m, const struct mgr_priority *p, sl_sym queue,
+                         int32_t max_exec_s, bool replace, struct sl_jw *out);
 
 #endif

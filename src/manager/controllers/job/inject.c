@@ -34,7 +34,7 @@ static const struct {
     [GATES] = {"schedulingGates", true, true},
 };
 
-struct job_extras {
+struct mgr_job_extras {
     yyjson_mut_doc *doc;
     yyjson_mut_val *part[PARTS]; /* after the fit, lists are whole: the template's with ours */
     bool grows[PARTS];           /* lists: ours has something that the template did not have */
@@ -55,7 +55,7 @@ static yyjson_mut_val *parse(yyjson_mut_doc *doc, const char *json) {
 
 /* ---- maps and lists ---- */
 
-static void put(struct job_extras *x, enum part p, const char *key, const char *value) {
+static void put(struct mgr_job_extras *x, enum part p, const char *key, const char *value) {
     (void)yyjson_mut_obj_put(x->part[p], yyjson_mut_strcpy(x->doc, key),
                              yyjson_mut_strcpy(x->doc, value));
 }
@@ -81,7 +81,7 @@ static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struc
     return 0;
 }
 
-static void add_map(struct job_extras *x, enum part p, yyjson_mut_val *map) {
+static void add_map(struct mgr_job_extras *x, enum part p, yyjson_mut_val *map) {
     sl_json_mut_fill(x->doc, x->part[p], map, true);
 }
 
@@ -109,29 +109,29 @@ static uint64_t item_hash(yyjson_mut_val *item) {
 
 /* Appends what is not there. Returns whether there was anything. */
 static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *from) {
-    struct unique_items in = {.hash = item_hash, .same = same_item};
+    struct mgr_unique_items in = {.hash = item_hash, .same = same_item};
     size_t i, n;
     yyjson_mut_val *item;
     bool grew = false;
     if (!yyjson_mut_arr_size(from))
         return false;
     yyjson_mut_arr_foreach (to, i, n, item)
-        (void)unique_item(&in, item);
+        (void)mgr_unique_item(&in, item);
     yyjson_mut_arr_foreach (from, i, n, item)
-        if (unique_item(&in, item))
+        if (mgr_unique_item(&in, item))
             grew = yyjson_mut_arr_append(to, yyjson_mut_val_mut_copy(doc, item)) || grew;
-    unique_items_done(&in);
+    mgr_unique_items_done(&in);
     return grew;
 }
 
 /* ---- what an admission says ---- */
 
-static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym flavor,
+static int add_flavor(const struct sl_manager *m, struct mgr_job_extras *x, sl_sym flavor,
                       struct sl_err *err) {
-    yyjson_doc *d = flavor_doc(m, flavor);
+    yyjson_doc *d = mgr_flavor_doc(m, flavor);
     if (!d)
         return sl_err_set(err, SL_ENOENT, "resourceflavors.kueue.x-k8s.io \"%s\" not found",
-                          str(m, flavor));
+                          mgr_str(m, flavor));
     yyjson_mut_val *spec = yyjson_val_mut_copy(x->doc, sl_json_at(yyjson_doc_get_root(d), "spec"));
     yyjson_doc_free(d);
     add_map(x, SELECTOR, yyjson_mut_obj_get(spec, "nodeLabels"));
@@ -139,13 +139,13 @@ static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym f
     return 0;
 }
 
-static int add_flavors(const struct sl_manager *m, struct job_extras *x,
-                       const struct wl_podset_admission *a, struct sl_err *err) {
-    struct unique_flavors f = {.of = a};
+static int add_flavors(const struct sl_manager *m, struct mgr_job_extras *x,
+                       const struct mgr_wl_podset_admission *a, struct sl_err *err) {
+    struct mgr_unique_flavors f = {.of = a};
     int r = 0;
-    for (sl_sym flavor; r == 0 && (flavor = unique_flavor(&f));)
+    for (sl_sym flavor; r == 0 && (flavor = mgr_unique_flavor(&f));)
         r = add_flavor(m, x, flavor, err);
-    unique_flavors_done(&f);
+    mgr_unique_flavors_done(&f);
     return r;
 }
 
@@ -157,15 +157,15 @@ static bool is_dns_label(const char *s) {
     return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
 }
 
-static void add_names(const struct sl_manager *m, struct job_extras *x, const struct rec_wl *w,
-                      const struct wl_podset_admission *a) {
+static void add_names(const struct sl_manager *m, struct mgr_job_extras *x,
+                      const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *a) {
     const bool *gates = m->settings->gates;
-    const char *cq = str(m, w->seen.admission->cq);
+    const char *cq = mgr_str(m, w->seen.admission->cq);
     bool elastic = w->elastic && gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES];
 
-    put(x, LABELS, PODSET_LABEL, str(m, a->name));
+    put(x, LABELS, PODSET_LABEL, mgr_str(m, a->name));
     if (gates[SL_G_ASSIGN_QUEUE_LABELS_FOR_PODS]) {
-        put(x, LABELS, LOCAL_QUEUE_LABEL, str(m, w->queue));
+        put(x, LABELS, LOCAL_QUEUE_LABEL, mgr_str(m, w->queue));
         if (is_dns_label(cq))
             put(x, LABELS, CLUSTER_QUEUE_LABEL, cq);
     }
@@ -177,8 +177,8 @@ static void add_names(const struct sl_manager *m, struct job_extras *x, const st
 }
 
 /* Pods that get a place are held back until the ungater has given it to them. */
-static void add_topology(const struct sl_manager *m, struct job_extras *x,
-                         const struct wl_podset *p, const struct wl_podset_admission *a) {
+static void add_topology(const struct sl_manager *m, struct mgr_job_extras *x,
+                         const struct mgr_wl_podset *p, const struct mgr_wl_podset_admission *a) {
     if (!a->topology || !m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
     if (!p->topology)
@@ -187,7 +187,7 @@ static void add_topology(const struct sl_manager *m, struct job_extras *x,
     (void)yyjson_mut_obj_add_str(x->doc, gate, "name", TOPOLOGY_GATE);
 }
 
-static int add_update(struct job_extras *x, yyjson_mut_val *update, struct sl_err *err) {
+static int add_update(struct mgr_job_extras *x, yyjson_mut_val *update, struct sl_err *err) {
     for (enum part p = 0; p < PARTS; p++) {
         yyjson_mut_val *v = yyjson_mut_obj_get(update, parts[p].name);
         if (parts[p].list) {
@@ -202,25 +202,27 @@ static int add_update(struct job_extras *x, yyjson_mut_val *update, struct sl_er
     return 0;
 }
 
-static int add_check(const struct sl_manager *m, struct job_extras *x, const struct wl_check *check,
-                     sl_sym podset, struct sl_err *err) {
+static int add_check(const struct sl_manager *m, struct mgr_job_extras *x,
+                     const struct mgr_wl_check *check, sl_sym podset, struct sl_err *err) {
     if (!check->updates)
         return 0;
     size_t i, n;
     yyjson_mut_val *updates = parse(x->doc, check->updates), *u;
     yyjson_mut_arr_foreach (updates, i, n, u) {
-        if (strcmp(text(yyjson_mut_obj_get(u, "name")), str(m, podset)) != 0)
+        if (strcmp(text(yyjson_mut_obj_get(u, "name")), mgr_str(m, podset)) != 0)
             continue;
         int r = add_update(x, u, err);
-        return r < 0 ? sl_err_wrap(err, r, "in admission check \"%s\"", str(m, check->name)) : 0;
+        return r < 0 ? sl_err_wrap(err, r, "in admission check \"%s\"", mgr_str(m, check->name))
+                     : 0;
     }
     return 0;
 }
 
 /* NULL: nothing is assigned to it. */
-static const struct wl_podset_admission *
-assigned(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset, struct sl_err *err) {
-    const struct wl_admission *a = w->seen.admission;
+static const struct mgr_wl_podset_admission *assigned(const struct sl_manager *m,
+                                                      const struct mgr_rec_wl *w, uint32_t podset,
+                                                      struct sl_err *err) {
+    const struct mgr_wl_admission *a = w->seen.admission;
     if (!a || !a->n || podset >= w->n_podsets) {
         (void)sl_err_set(err, SL_EINVAL, "invalid podset infos: expecting 0 podset, got 1");
         return NULL;
@@ -232,16 +234,16 @@ assigned(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset, st
         return &a->v[0];
     (void)sl_err_set(err, SL_EINVAL,
                      "invalid podset infos: podSetInfo with the name '%s' is not found",
-                     str(m, w->podsets[podset].name));
+                     mgr_str(m, w->podsets[podset].name));
     return NULL;
 }
 
-struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
-                                  uint32_t podset, struct sl_err *err) {
-    const struct wl_podset_admission *a = assigned(m, w, podset, err);
+struct mgr_job_extras *mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                                          uint32_t podset, struct sl_err *err) {
+    const struct mgr_wl_podset_admission *a = assigned(m, w, podset, err);
     if (!a)
         return NULL;
-    struct job_extras *x = sl_alloc0(1, sizeof *x);
+    struct mgr_job_extras *x = sl_alloc0(1, sizeof *x);
     x->doc = yyjson_mut_doc_new(NULL);
     for (enum part p = 0; p < PARTS; p++)
         x->part[p] = parts[p].list ? yyjson_mut_arr(x->doc) : yyjson_mut_obj(x->doc);
@@ -252,11 +254,11 @@ struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_w
     for (uint32_t i = 0; r == 0 && i < w->seen.checks.n; i++)
         r = add_check(m, x, &w->seen.checks.v[i], a->name, err);
     if (r < 0)
-        job_extras_free(TAKE_PTR(x));
+        mgr_job_extras_free(TAKE_PTR(x));
     return x;
 }
 
-void job_extras_free(struct job_extras *x) {
+void mgr_job_extras_free(struct mgr_job_extras *x) {
     if (!x)
         return;
     yyjson_mut_doc_free(x->doc);
@@ -265,7 +267,7 @@ void job_extras_free(struct job_extras *x) {
 
 /* ---- onto a template ---- */
 
-static int fit_mark(const struct job_extras *x, const char *key, const char *had,
+static int fit_mark(const struct mgr_job_extras *x, const char *key, const char *had,
                     struct sl_err *err) {
     yyjson_mut_val *ours = yyjson_mut_obj_get(x->part[ANNOTATIONS], key);
     if (!had || !ours || x->overwrites_marks || strcmp(had, text(ours)) == 0)
@@ -273,8 +275,8 @@ static int fit_mark(const struct job_extras *x, const char *key, const char *had
     return conflict(err, ANNOTATIONS, key, had, text(ours));
 }
 
-int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks,
-                   struct sl_err *err) {
+int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
+                       const struct mgr_job_more *marks, struct sl_err *err) {
     yyjson_mut_val *base = parse(x->doc, t->parts);
     int r = marks ? fit_mark(x, JOB_WORKLOAD_MARK, marks->wl_mark, err) : 0;
     if (r == 0 && marks)
@@ -292,10 +294,10 @@ int job_extras_fit(struct job_extras *x, const struct template *t, const struct 
     return r;
 }
 
-uint64_t job_extras_tolerations(const struct job_extras *x) {
+uint64_t mgr_job_extras_tolerations(const struct mgr_job_extras *x) {
     char *s = yyjson_mut_val_write(x->part[TOLERATIONS], 0, NULL);
     yyjson_doc *d = s ? yyjson_read(s, strlen(s), 0) : NULL;
-    uint64_t h = template_tolerations_hash(yyjson_doc_get_root(d));
+    uint64_t h = mgr_template_tolerations_hash(yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     free(s);
     return h;
@@ -323,11 +325,11 @@ static void put_template(yyjson_mut_val *const v[PARTS], struct sl_jw *out) {
     }
 }
 
-static bool has_part(const struct job_extras *x, enum part p) {
+static bool has_part(const struct mgr_job_extras *x, enum part p) {
     return parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0;
 }
 
-void job_extras_put(const struct job_extras *x, struct sl_jw *out) {
+void mgr_job_extras_put(const struct mgr_job_extras *x, struct sl_jw *out) {
     yyjson_mut_val *v[PARTS] = {0};
     for (enum part p = 0; p < PARTS; p++)
         if (has_part(x, p))
@@ -335,11 +337,11 @@ void job_extras_put(const struct job_extras *x, struct sl_jw *out) {
     put_template(v, out);
 }
 
-bool job_extras_gated(const struct job_extras *x) {
+bool mgr_job_extras_gated(const struct mgr_job_extras *x) {
     return yyjson_mut_arr_size(x->part[GATES]) > 0;
 }
 
-void job_extras_put_pod(const struct job_extras *x, bool in_spec, struct sl_jw *out) {
+void mgr_job_extras_put_pod(const struct mgr_job_extras *x, bool in_spec, struct sl_jw *out) {
     for (enum part p = 0; p < GATES; p++)
         if (parts[p].in_spec == in_spec && has_part(x, p))
             sl_jw_mut_val(out, parts[p].name, x->part[p]);
@@ -373,7 +375,7 @@ static yyjson_mut_val *list_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yy
 
 /* Our marks are in no template's parts, so they are put where their removal shows. */
 static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS],
-                       const struct job_more *marks) {
+                       const struct mgr_job_more *marks) {
     if (!marks || (!marks->wl_mark && !marks->sl_mark))
         return;
     if (!v[ANNOTATIONS])
@@ -384,8 +386,8 @@ static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS],
         (void)yyjson_mut_obj_add_null(doc, v[ANNOTATIONS], JOB_SLICE_MARK);
 }
 
-void job_restore_put(const struct template *from, const struct job_more *marks,
-                     const struct template *to, struct sl_jw *out) {
+void mgr_job_restore_put(const struct mgr_template *from, const struct mgr_job_more *marks,
+                         const struct mgr_template *to, struct sl_jw *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *a = parse(doc, from->parts), *b = parse(doc, to->parts), *v[PARTS] = {0};
     for (enum part p = 0; p < PARTS; p++) {

@@ -16,24 +16,24 @@
 
 /* ---- small readings ---- */
 
-int32_t job_number(const char *s, int32_t otherwise) {
+int32_t mgr_parse_go_int(const char *s, int32_t fallback) {
     int64_t v = 0;
     const char *p = s + (*s == '-' || *s == '+');
     if (!*p)
-        return otherwise;
+        return fallback;
     for (; *p >= '0' && *p <= '9' && v <= INT32_MAX; p++)
         v = v * 10 + (*p - '0');
     if (*p || v > INT32_MAX)
-        return otherwise;
+        return fallback;
     return (int32_t)(*s == '-' ? -v : v);
 }
 
-int32_t job_max_exec(yyjson_val *o) {
-    int32_t n = job_number(sl_json_label(o, MAX_EXEC_LABEL), -1);
+int32_t mgr_job_max_exec(yyjson_val *o) {
+    int32_t n = mgr_parse_go_int(sl_json_label(o, MAX_EXEC_LABEL), -1);
     return n > 0 ? n : -1;
 }
 
-bool job_truth(const char *s) {
+bool mgr_parse_go_bool(const char *s) {
     static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
     for (size_t i = 0; i < SL_LEN(yes); i++)
         if (strcmp(s, yes[i]) == 0)
@@ -41,8 +41,8 @@ bool job_truth(const char *s) {
     return false;
 }
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t v = sl_json_int(o, path, otherwise);
+static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
+    int64_t v = sl_json_int(o, path, fallback);
     return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : (int32_t)v;
 }
 
@@ -78,7 +78,7 @@ static int64_t interval(const char *s, size_t len, int64_t *first) {
     return n ? v[1] : v[0];
 }
 
-int32_t job_index_count(const char *list, int32_t limit) {
+int32_t mgr_job_index_count(const char *list, int32_t limit) {
     int64_t total = 0;
     for (const char *s = list; *s;) {
         size_t len = strcspn(s, ",");
@@ -94,7 +94,7 @@ int32_t job_index_count(const char *list, int32_t limit) {
 
 /* ---- the parts of the object ---- */
 
-static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
+static void take_owner(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref, *found = NULL;
     yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
@@ -106,14 +106,14 @@ static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     j->owner_kind = sl_sym_put(m->syms, sl_json_str(found, "kind"));
 }
 
-const char *job_prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
+const char *mgr_job_prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
     const char *name = m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS]
                            ? sl_json_annotation(o, PREBUILT)
                            : "";
     return *name ? name : sl_json_label(o, PREBUILT);
 }
 
-static void more_free(struct job_more *more) {
+static void more_free(struct mgr_job_more *more) {
     if (!more)
         return;
     sl_freep(&more->prebuilt);
@@ -123,15 +123,15 @@ static void more_free(struct job_more *more) {
     sl_freep(&more);
 }
 
-static void take_more(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
+static void take_more(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *template = sl_json_at(o, "spec.template");
-    struct job_more more = {
-        .min_parallelism = job_number(sl_json_annotation(o, MIN_PARALLELISM), -1),
-        .max_exec_s = job_max_exec(o),
-        .sync_completions = job_truth(sl_json_annotation(o, SYNC_COMPLETIONS)),
+    struct mgr_job_more more = {
+        .min_parallelism = mgr_parse_go_int(sl_json_annotation(o, MIN_PARALLELISM), -1),
+        .max_exec_s = mgr_job_max_exec(o),
+        .sync_completions = mgr_parse_go_bool(sl_json_annotation(o, SYNC_COMPLETIONS)),
         .elastic = m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] &&
                    strcmp(sl_json_annotation(o, JOB_ELASTIC), "true") == 0,
-        .prebuilt = text_or_null(job_prebuilt_name(m, o)),
+        .prebuilt = text_or_null(mgr_job_prebuilt_name(m, o)),
         .gate = text_or_null(sl_json_annotation(o, JOB_GATED_BY)),
         .wl_mark = text_or_null(sl_json_annotation(template, JOB_WORKLOAD_MARK)),
         .sl_mark = text_or_null(sl_json_annotation(template, JOB_SLICE_MARK)),
@@ -144,7 +144,7 @@ static void take_more(const struct sl_manager *m, struct rec_job *j, yyjson_val 
     *j->more = more;
 }
 
-static void take_spec(struct rec_job *j, yyjson_val *o) {
+static void take_spec(struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *spec = yyjson_obj_get(o, "spec");
     j->suspend = sl_json_bool(spec, "suspend", false);
     j->stopping = strcmp(sl_json_annotation(o, JOB_STOPPING), "true") == 0;
@@ -153,7 +153,7 @@ static void take_spec(struct rec_job *j, yyjson_val *o) {
     j->indexed_mode = strcmp(sl_json_str(spec, "completionMode"), "Indexed") == 0;
 }
 
-static void take_status(struct rec_job *j, yyjson_val *o) {
+static void take_status(struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *status = yyjson_obj_get(o, "status"), *c, *end = NULL;
     size_t i, n;
     j->active = count_at(status, "active", 0);
@@ -161,8 +161,8 @@ static void take_status(struct rec_job *j, yyjson_val *o) {
     j->succeeded = count_at(status, "succeeded", 0);
     j->uncounted =
         (int32_t)yyjson_arr_size(sl_json_at(status, "uncountedTerminatedPods.succeeded"));
-    j->indexes = job_index_count(sl_json_str(status, "completedIndexes"),
-                                 j->completions < 0 ? j->parallelism : j->completions);
+    j->indexes = mgr_job_index_count(sl_json_str(status, "completedIndexes"),
+                                     j->completions < 0 ? j->parallelism : j->completions);
     j->started = sl_json_at(status, "startTime") != NULL;
     yyjson_arr_foreach (sl_json_at(status, "conditions"), i, n, c) {
         const char *type = sl_json_str(c, "type");
@@ -176,15 +176,15 @@ static void take_status(struct rec_job *j, yyjson_val *o) {
     j->failed = end && strcmp(sl_json_str(end, "type"), "Failed") == 0;
 }
 
-static void set_template(struct sl_manager *m, struct rec_job *j, struct template *t) {
+static void set_template(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_template *t) {
     if (j->template)
-        template_unref(m, j->template);
+        mgr_template_unref(m, j->template);
     j->template = t;
 }
 
 /* ---- the whole ---- */
 
-static uint64_t digest_more(uint64_t h, const struct job_more *more) {
+static uint64_t digest_more(uint64_t h, const struct mgr_job_more *more) {
     if (!more)
         return h;
     h = sl_hash_u64(h, (uint64_t)more->min_parallelism);
@@ -196,7 +196,7 @@ static uint64_t digest_more(uint64_t h, const struct job_more *more) {
     return sl_hash_str(h, more->sl_mark);
 }
 
-static uint64_t digest(const struct rec_job *j) {
+static uint64_t digest(const struct mgr_rec_job *j) {
     const int32_t numbers[] = {j->parallelism,
                                j->completions,
                                j->active,
@@ -224,24 +224,24 @@ static uint64_t digest(const struct rec_job *j) {
 
 /* Will a Workload be made of it, as far as can be seen now? Before the Workloads are known the
  * answer is no: it is read again if need be, and then the answer is yes. */
-static bool wants_draft(const struct sl_manager *m, const struct rec_job *j) {
+static bool wants_draft(const struct sl_manager *m, const struct mgr_rec_job *j) {
     uint32_t cursor = 0;
     if (!j->template || j->message || (j->more && j->more->prebuilt))
         return false;
     if (j->step == JOB_READ || !m->inf->tables[REC_WORKLOAD].synced)
         return j->step == JOB_READ;
-    for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));)
-        if (job_fits(m, j, w))
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, j->rec.uid, &cursor));)
+        if (mgr_job_fits(m, j, w))
             return false;
     return true;
 }
 
-bool job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+bool mgr_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
-    struct rec_job *j = job_of(r);
+    struct mgr_rec_job *j = mgr_job_of(r);
     uint64_t before = j->digest;
 
-    job_untie(m, j);
+    mgr_job_index_remove(m, j);
     j->queue = sl_sym_put(m->syms, sl_json_label(o, QUEUE_LABEL));
     j->priority_class = sl_sym_put(m->syms, sl_json_label(o, PRIORITY_LABEL));
     take_owner(m, j, o);
@@ -249,35 +249,35 @@ bool job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_status(j, o);
     if (j->queue || m->settings->manage_without_queue) {
         take_more(m, j, o);
-        set_template(m, j, template_get(m, sl_json_at(o, "spec.template")));
+        set_template(m, j, mgr_template_get(m, sl_json_at(o, "spec.template")));
     } else {
         more_free(TAKE_PTR(j->more));
         set_template(m, j, NULL);
     }
     j->digest = digest(j);
-    job_tie(m, j);
+    mgr_job_index_add(m, j);
 
-    job_draft_drop(j);
+    mgr_job_draft_drop(j);
     if (wants_draft(m, j))
-        job_draft_keep(m, j, o);
+        mgr_job_draft_keep(m, j, o);
     if (j->digest != before)
-        job_mark_children(m, j);
+        mgr_job_mark_children(m, j);
     return j->digest != before || j->draft;
 }
 
-void job_gone(void *ctx, struct sl_rec *r) {
+void mgr_job_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_job *j = job_of(r);
+    struct mgr_rec_job *j = mgr_job_of(r);
     uint32_t cursor = 0;
-    job_untie(m, j);
+    mgr_job_index_remove(m, j);
     set_template(m, j, NULL);
-    for (struct rec_wl *w; (w = wl_owned(m, r->uid, &cursor));)
-        job_orphan(m, w);
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, r->uid, &cursor));)
+        mgr_job_orphan(m, w);
 }
 
-void job_done(struct sl_rec *r) {
-    struct rec_job *j = job_of(r);
-    job_draft_drop(j);
+void mgr_job_done(struct sl_rec *r) {
+    struct mgr_rec_job *j = mgr_job_of(r);
+    mgr_job_draft_drop(j);
     more_free(TAKE_PTR(j->more));
     sl_freep(&j->owner_name);
     sl_freep(&j->owner_uid);

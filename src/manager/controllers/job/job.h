@@ -3,10 +3,10 @@
  * batch/v1 Jobs. A Job with a queue gets a Workload, runs while that is admitted, is stopped when
  * it is not, and reports its progress to the Workload.
  *
- * Reconciliation is level-triggered: job_plan computes the phase of a Job and its next write, from
- * the current records and nothing else. job_changed acts on the Workload, job_build makes the body
- * of the write that is due. Starting and stopping follow the stored state of a Workload ('seen'),
- * never pending changes.
+ * Reconciliation is level-triggered: mgr_job_plan computes the phase of a Job and its next write,
+ * from the current records and nothing else. mgr_job_changed acts on the Workload, mgr_job_build
+ * makes the body of the write that is due. Starting and stopping follow the stored state of a
+ * Workload ('seen'), never pending changes.
  *
  * 100,000 Jobs are expected, so a record is small: the pod template is shared, rare fields are in
  * 'more', and the text of a new Workload ('draft') is held only until that exists. A Job that is
@@ -17,7 +17,7 @@
 
 #include "manager/controllers/workload/workload.h"
 
-#define JOB_CONTROLLER "batch/job-kueue-controller"
+#define MGR_JOB_CONTROLLER "batch/job-kueue-controller"
 #define JOB_GROUP "batch"
 #define JOB_API_VERSION "batch/v1"
 #define JOB_KIND "Job"
@@ -32,7 +32,7 @@
 #define JOB_SLICE_MARK "kueue.x-k8s.io/workload-slice-name"
 
 /* What is written for a Job, one at a time. */
-enum job_step {
+enum mgr_job_step {
     JOB_REST,
     JOB_READ,          /* GET: its template is needed and not cached */
     JOB_CREATE,        /* POST of its Workload */
@@ -48,34 +48,34 @@ enum job_step {
 };
 
 /* Phase of a Job. From JOB_WL_FINISHED on it has its Workload. */
-enum job_phase {
-    JOB_IGNORED,     /* not ours, or something to judge it by is missing */
-    JOB_TOO_DEEP,    /* owned by too many above it */
-    JOB_CROWDED,     /* has too many slices */
-    JOB_CHILD,       /* of a Job that is ours */
-    JOB_ORPHANS,     /* being deleted: its Workloads lose their owner */
-    JOB_UNMATCHED,   /* Workloads that do not fit are in the way */
-    JOB_ADOPTING,    /* its prebuilt Workload does not know it yet */
-    JOB_OUT_OF_SYNC, /* its prebuilt Workload is for something else */
-    JOB_ALONE,       /* no Workload */
-    JOB_WL_FINISHED, /* the Workload is finished */
-    JOB_WL_DELETING, /* the Workload is being deleted */
-    JOB_FINISHED,    /* the Job is finished, its Workload not */
+enum mgr_job_phase {
+    JOB_IGNORED,         /* not ours, or something to judge it by is missing */
+    JOB_TOO_DEEP,        /* owned by too many above it */
+    JOB_TOO_MANY_SLICES, /* has too many slices */
+    JOB_CHILD,           /* of a Job that is ours */
+    JOB_ORPHANS,         /* being deleted: its Workloads lose their owner */
+    JOB_UNMATCHED,       /* Workloads that do not fit are in the way */
+    JOB_ADOPTING,        /* its prebuilt Workload does not know it yet */
+    JOB_OUT_OF_SYNC,     /* its prebuilt Workload is for something else */
+    JOB_NO_WORKLOAD,     /* no Workload */
+    JOB_WL_FINISHED,     /* the Workload is finished */
+    JOB_WL_DELETING,     /* the Workload is being deleted */
+    JOB_FINISHED,        /* the Job is finished, its Workload not */
     JOB_EVICTED,
     JOB_WAITING, /* suspended, not admitted */
     JOB_READY,   /* suspended and admitted: to be started */
     JOB_RUNNING, /* started and admitted, or to be stopped because it is not */
 };
 
-struct job_plan {
-    enum job_phase phase;
-    enum job_step step;
-    struct rec_wl *wl; /* the one that fits; when stopping, the one to restore from; or NULL */
-    const char *why;   /* when stopping: the message. Borrowed from the records */
+struct mgr_job_plan {
+    enum mgr_job_phase phase;
+    enum mgr_job_step step;
+    struct mgr_rec_wl *wl; /* the one that fits; when stopping, the one to restore from; or NULL */
+    const char *why;       /* when stopping: the message. Borrowed from the records */
 };
 
 /* What few Jobs have. */
-struct job_more {
+struct mgr_job_more {
     int32_t min_parallelism; /* -1: absent */
     int32_t max_exec_s;      /* -1: absent */
     bool sync_completions;
@@ -85,7 +85,7 @@ struct job_more {
 };
 
 /* What a Workload is made of. */
-struct job_draft {
+struct mgr_job_draft {
     char *podset; /* members "template" and, with topology-aware scheduling, "topologyRequest" of
                      the podset */
     char *labels; /* JSON members with commas, "" for none: those that the configuration names */
@@ -93,11 +93,11 @@ struct job_draft {
                           configuration names */
 };
 
-struct rec_job {
+struct mgr_rec_job {
     struct sl_rec rec;
-    struct template *template; /* NULL: not ours so far, or not read */
-    struct job_draft *draft;
-    struct job_more *more;
+    struct mgr_template *template; /* NULL: not ours so far, or not read */
+    struct mgr_job_draft *draft;
+    struct mgr_job_more *more;
     char *owner_name, *owner_uid; /* of the controller; NULL: none */
     char *message;                /* of the condition that finished it; NULL: unfinished */
     char *note;                   /* of the event when the write in flight is done */
@@ -108,136 +108,141 @@ struct rec_job {
     int32_t parallelism, completions; /* completions -1: absent */
     int32_t active, ready, succeeded, uncounted;
     int32_t indexes; /* completed indexes below completions */
-    uint32_t told; /* hash of the last note about admission checks; or that it is nested too deep */
-    bool known;    /* in the indexes of the manager */
+    uint32_t
+        reported; /* hash of the last note about admission checks; or that it is nested too deep */
+    bool known;   /* in the indexes of the manager */
     bool suspend, stopping, indexed_mode, started, failed;
-    uint8_t step; /* in flight, enum job_step */
+    uint8_t step; /* in flight, enum mgr_job_step */
 };
 
-static inline struct rec_job *job_of(struct sl_rec *r) {
-    return (struct rec_job *)(void *)r;
+static inline struct mgr_rec_job *mgr_job_of(struct sl_rec *r) {
+    return (struct mgr_rec_job *)(void *)r;
 }
 
 /* ---- job.c: the kind ---- */
-bool job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
-void job_gone(void *ctx, struct sl_rec *r);
-void job_done(struct sl_rec *r);
-void job_hold_names(struct sl_syms *t, struct sl_rec *r);
-/* A whole decimal number as Go's strconv reads it; otherwise 'otherwise'. */
-int32_t job_number(const char *s, int32_t otherwise);
+bool mgr_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void mgr_job_gone(void *ctx, struct sl_rec *r);
+void mgr_job_done(struct sl_rec *r);
+void mgr_job_hold_names(struct sl_syms *t, struct sl_rec *r);
+/* A whole decimal number as Go's strconv reads it; otherwise 'fallback'. */
+int32_t mgr_parse_go_int(const char *s, int32_t fallback);
 /* The label max-exec-time-seconds; -1: absent or wrong. */
-int32_t job_max_exec(yyjson_val *o);
+int32_t mgr_job_max_exec(yyjson_val *o);
 /* Of a job or a pod; "": none is named. */
-const char *job_prebuilt_name(const struct sl_manager *m, yyjson_val *o);
+const char *mgr_job_prebuilt_name(const struct sl_manager *m, yyjson_val *o);
 /* "true" and its like, as Go's strconv reads them. */
-bool job_truth(const char *s);
+bool mgr_parse_go_bool(const char *s);
 /* The number of indexes below 'limit' in a list such as "1,3-5,7"; what is malformed does not
  * count. */
-int32_t job_index_count(const char *list, int32_t limit);
+int32_t mgr_job_index_count(const char *list, int32_t limit);
 
 /* ---- plan.c: evaluation of the records ---- */
-struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j);
+struct mgr_job_plan mgr_job_plan(const struct sl_manager *m, struct mgr_rec_job *j);
 /* Whether the Workload matches this Job. The owner is not considered. */
-bool job_fits(const struct sl_manager *m, const struct rec_job *j, const struct rec_wl *w);
+bool mgr_job_fits(const struct sl_manager *m, const struct mgr_rec_job *j,
+                  const struct mgr_rec_wl *w);
 /* Suspended, and nothing of a stop is left to do. */
-static inline bool job_suspended(const struct rec_job *j) {
+static inline bool mgr_job_suspended(const struct mgr_rec_job *j) {
     return j->suspend && !j->stopping;
 }
-static inline bool job_elastic(const struct rec_job *j) {
+static inline bool mgr_job_elastic(const struct mgr_rec_job *j) {
     return j->more && j->more->elastic;
 }
-int32_t job_count(const struct rec_job *j);
+int32_t mgr_job_count(const struct mgr_rec_job *j);
 /* 0: no partial admission. */
-int32_t job_min_count(const struct sl_manager *m, const struct rec_job *j);
+int32_t mgr_job_min_count(const struct sl_manager *m, const struct mgr_rec_job *j);
 /* When a Job that we have deactivated is deleted; SL_TIME_NEVER: not at all. */
-sl_time job_delete_at(const struct sl_manager *m, const struct rec_wl *w);
+sl_time mgr_job_delete_at(const struct sl_manager *m, const struct mgr_rec_wl *w);
 /* How many pods of the podset are no longer needed. */
-int32_t job_reclaimable(const struct rec_job *j);
+int32_t mgr_job_reclaimable(const struct mgr_rec_job *j);
 
 /* ---- owner.c: ownership ---- */
-enum job_kin {
-    JOB_KIN_NONE,     /* no ancestor is managed */
-    JOB_KIN_ANCESTOR, /* the topmost one that is */
-    JOB_KIN_UNCLEAR,  /* an owner does not exist (yet), or they own each other */
-    JOB_KIN_TOO_DEEP,
+enum mgr_job_ancestry {
+    JOB_ANCESTRY_NONE,     /* no ancestor is managed */
+    JOB_ANCESTRY_ANCESTOR, /* the topmost one that is */
+    JOB_ANCESTRY_UNCLEAR,  /* an owner does not exist (yet), or they own each other */
+    JOB_ANCESTRY_TOO_DEEP,
 };
-enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct rec_job **ret);
+enum mgr_job_ancestry mgr_job_ancestry(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                       struct mgr_rec_job **ret);
 /* Whether this owner or an ancestor is managed. For admission. */
-bool job_owner_managed(const struct sl_manager *m, const char *ns,
-                       const struct sl_owner_ref *owner);
+bool mgr_job_owner_managed(const struct sl_manager *m, const char *ns,
+                           const struct sl_review_owner_ref *owner);
 /* Into and out of the manager's indexes: by uid, by the owner's uid, by the prebuilt Workload's
  * name. Out before any of these changes. */
-void job_tie(struct sl_manager *m, struct rec_job *j);
-void job_untie(struct sl_manager *m, struct rec_job *j);
+void mgr_job_index_add(struct sl_manager *m, struct mgr_rec_job *j);
+void mgr_job_index_remove(struct sl_manager *m, struct mgr_rec_job *j);
 /* Enqueues everything that it owns, transitively. */
-void job_mark_children(struct sl_manager *m, const struct rec_job *j);
+void mgr_job_mark_children(struct sl_manager *m, const struct mgr_rec_job *j);
 /* Its owner is no more. */
-void job_orphan(struct sl_manager *m, struct rec_wl *w);
+void mgr_job_orphan(struct sl_manager *m, struct mgr_rec_wl *w);
 /* A Workload is new, changed, or gone: marks the Jobs that it matters to, and ends it if its owner
  * does not exist. */
-void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
+void mgr_job_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool gone);
 
 /* ---- slices.c: elastic Jobs ---- */
-struct job_slice {
-    struct rec_wl *current;  /* the slice of the Job; NULL: one has to be created */
-    struct rec_wl *replaced; /* then: the one that it replaces, NULL for the first of a chain */
-    bool resize;             /* the current one is to get the Job's size */
-    bool grow;               /* a larger one is needed besides those that are there */
-    bool crowded;            /* there are too many slices: not reconciled */
-    bool foreign;            /* its podsets are not a Job's: it is judged like any other Workload */
+struct mgr_job_slice {
+    struct mgr_rec_wl *current;  /* the slice of the Job; NULL: one has to be created */
+    struct mgr_rec_wl *replaced; /* then: the one that it replaces, NULL for the first of a chain */
+    bool resize;                 /* the current one is to get the Job's size */
+    bool grow;                   /* a larger one is needed besides those that are there */
+    bool over_limit;             /* there are too many slices: not reconciled */
+    bool foreign; /* its podsets are not a Job's: it is judged like any other Workload */
 };
-struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j);
+struct mgr_job_slice mgr_job_slice(const struct sl_manager *m, const struct mgr_rec_job *j);
 /* Does w name the other one as the slice that it replaces? */
-bool slice_replaces(const struct sl_manager *m, const struct rec_wl *w, const struct rec_wl *old);
-bool slice_older(const struct rec_wl *a, const struct rec_wl *b);
+bool mgr_slice_replaces(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                        const struct mgr_rec_wl *old);
+bool mgr_slice_older(const struct mgr_rec_wl *a, const struct mgr_rec_wl *b);
 /* Ends slices that have been replaced, or have no owner. */
-void job_slices_settle(struct sl_manager *m, const struct rec_job *j);
+void mgr_job_slices_settle(struct sl_manager *m, const struct mgr_rec_job *j);
 
 /* ---- reconcile.c: the pass ---- */
-void job_changed(void *ctx, struct sl_rec *r);
+void mgr_job_changed(void *ctx, struct sl_rec *r);
 
 /* ---- patch.c: the bodies ---- */
-bool job_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-void job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                 const struct sl_reply *reply);
+bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void mgr_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                     const struct sl_kube_reply *reply);
 /* The whole spec of the Job's Workload, from its draft. False: the priority class does not exist.
  */
-bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace, const char *key,
-              struct sl_jw *out);
+bool mgr_job_spec(const struct sl_manager *m, const struct mgr_rec_job *j, bool replace,
+                  const char *key, struct sl_jw *out);
 
 /* ---- inject.c: what an admission adds to the pods ---- */
-struct job_extras;
+struct mgr_job_extras;
 /* What the admission of w adds to the pods of one of its podsets. NULL: see err, SL_ENOENT if a
  * flavor is missing (it may be created), SL_EINVAL if it can never succeed. Freed with
- * job_extras_free. */
-struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
-                                  uint32_t podset, struct sl_err *err);
+ * mgr_job_extras_free. */
+struct mgr_job_extras *mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                                          uint32_t podset, struct sl_err *err);
 /* Before the fit: do these pods wait for their place with a gate of their own? */
-bool job_extras_gated(const struct job_extras *x);
-void job_extras_free(struct job_extras *x);
+bool mgr_job_extras_gated(const struct mgr_job_extras *x);
+void mgr_job_extras_free(struct mgr_job_extras *x);
 /* Fits them onto the template: SL_EINVAL if a key has another value already. */
-int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks,
-                   struct sl_err *err) _must_check_;
-/* Hash of the tolerations of a template with these added, as struct template has it. After
- * job_extras_fit. */
-uint64_t job_extras_tolerations(const struct job_extras *x);
-/* "metadata" and "spec" of a merge patch for the template. After job_extras_fit. */
-void job_extras_put(const struct job_extras *x, struct sl_jw *out);
+int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
+                       const struct mgr_job_more *marks, struct sl_err *err) _must_check_;
+/* Hash of the tolerations of a template with these added, as struct mgr_template has it. After
+ * mgr_job_extras_fit. */
+uint64_t mgr_job_extras_tolerations(const struct mgr_job_extras *x);
+/* "metadata" and "spec" of a merge patch for the template. After mgr_job_extras_fit. */
+void mgr_job_extras_put(const struct mgr_job_extras *x, struct sl_jw *out);
 /* What a patch of a pod itself says in its metadata, or in its spec besides the gates. After
- * job_extras_fit. */
-void job_extras_put_pod(const struct job_extras *x, bool in_spec, struct sl_jw *out);
+ * mgr_job_extras_fit. */
+void mgr_job_extras_put_pod(const struct mgr_job_extras *x, bool in_spec, struct sl_jw *out);
 /* The marks that were not there when this Workload was made. A slice that replaces another was made
  * of a running Job. */
-static inline const struct job_more *job_marks(const struct rec_job *j, const struct rec_wl *w) {
+static inline const struct mgr_job_more *mgr_job_marks(const struct mgr_rec_job *j,
+                                                       const struct mgr_rec_wl *w) {
     return w->slice_of ? NULL : j->more;
 }
 /* The difference from one template's parts to another's, likewise; nothing if there is none. Marks
  * are taken off. */
-void job_restore_put(const struct template *from, const struct job_more *marks,
-                     const struct template *to, struct sl_jw *out);
+void mgr_job_restore_put(const struct mgr_template *from, const struct mgr_job_more *marks,
+                         const struct mgr_template *to, struct sl_jw *out);
 
 /* ---- draft.c: text for Workloads ---- */
-void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o);
-void job_draft_drop(struct rec_job *j);
+void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o);
+void mgr_job_draft_drop(struct mgr_rec_job *j);
 
 #endif

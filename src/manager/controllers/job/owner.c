@@ -23,7 +23,7 @@ static uint64_t prebuilt_key(sl_sym ns, const char *name) {
 
 /* ---- indexes ---- */
 
-void job_tie(struct sl_manager *m, struct rec_job *j) {
+void mgr_job_index_add(struct sl_manager *m, struct mgr_rec_job *j) {
     if (j->known)
         return;
     j->known = true;
@@ -34,7 +34,7 @@ void job_tie(struct sl_manager *m, struct rec_job *j) {
         sl_map_add(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
 }
 
-void job_untie(struct sl_manager *m, struct rec_job *j) {
+void mgr_job_index_remove(struct sl_manager *m, struct mgr_rec_job *j) {
     if (!j->known)
         return;
     j->known = false;
@@ -48,10 +48,10 @@ void job_untie(struct sl_manager *m, struct rec_job *j) {
 /* ---- upwards ---- */
 
 static bool owner_is_job(const struct sl_manager *m, sl_sym api, sl_sym kind) {
-    return strcmp(str(m, kind), JOB_KIND) == 0 && strcmp(str(m, api), JOB_API_VERSION) == 0;
+    return strcmp(mgr_str(m, kind), JOB_KIND) == 0 && strcmp(mgr_str(m, api), JOB_API_VERSION) == 0;
 }
 
-static bool leads_others(const struct sl_manager *m, const struct rec_job *j) {
+static bool leads_others(const struct sl_manager *m, const struct mgr_rec_job *j) {
     return m->settings->framework[SL_FW_JOB] && (j->queue || m->settings->manage_without_queue);
 }
 
@@ -65,8 +65,9 @@ static struct sl_rec *owner_of(const struct sl_manager *m, const char *ns, const
 }
 
 /* From j, which counts itself, upwards. */
-static enum job_kin climb(const struct sl_manager *m, struct rec_job *j, struct rec_job **ret) {
-    struct rec_job *seen[MAX_CHAIN + 1];
+static enum mgr_job_ancestry climb(const struct sl_manager *m, struct mgr_rec_job *j,
+                                   struct mgr_rec_job **ret) {
+    struct mgr_rec_job *seen[MAX_CHAIN + 1];
     uint32_t n = 0;
 
     for (*ret = NULL;;) {
@@ -74,69 +75,71 @@ static enum job_kin climb(const struct sl_manager *m, struct rec_job *j, struct 
             *ret = j;
         for (uint32_t i = 0; i < n; i++)
             if (seen[i] == j)
-                return JOB_KIN_UNCLEAR;
+                return JOB_ANCESTRY_UNCLEAR;
         if (n == MAX_CHAIN)
-            return JOB_KIN_TOO_DEEP;
+            return JOB_ANCESTRY_TOO_DEEP;
         seen[n++] = j;
         if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
-            return *ret ? JOB_KIN_ANCESTOR : JOB_KIN_NONE;
+            return *ret ? JOB_ANCESTRY_ANCESTOR : JOB_ANCESTRY_NONE;
         bool is_false;
-        struct sl_rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+        struct sl_rec *up =
+            owner_of(m, mgr_str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
         if (is_false)
-            return *ret ? JOB_KIN_ANCESTOR : JOB_KIN_NONE;
+            return *ret ? JOB_ANCESTRY_ANCESTOR : JOB_ANCESTRY_NONE;
         if (!up)
-            return JOB_KIN_UNCLEAR;
-        j = job_of(up);
+            return JOB_ANCESTRY_UNCLEAR;
+        j = mgr_job_of(up);
     }
 }
 
-enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct rec_job **ret) {
+enum mgr_job_ancestry mgr_job_ancestry(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                       struct mgr_rec_job **ret) {
     bool is_false;
     *ret = NULL;
     if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
-        return JOB_KIN_NONE;
-    struct sl_rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+        return JOB_ANCESTRY_NONE;
+    struct sl_rec *up = owner_of(m, mgr_str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
     if (is_false)
-        return JOB_KIN_NONE;
-    return up && up != &j->rec ? climb(m, job_of(up), ret) : JOB_KIN_UNCLEAR;
+        return JOB_ANCESTRY_NONE;
+    return up && up != &j->rec ? climb(m, mgr_job_of(up), ret) : JOB_ANCESTRY_UNCLEAR;
 }
 
-bool job_owner_managed(const struct sl_manager *m, const char *ns,
-                       const struct sl_owner_ref *owner) {
-    struct rec_job *top;
+bool mgr_job_owner_managed(const struct sl_manager *m, const char *ns,
+                           const struct sl_review_owner_ref *owner) {
+    struct mgr_rec_job *top;
     bool is_false;
     if (strcmp(owner->kind, JOB_KIND) != 0 || strcmp(owner->api_version, JOB_API_VERSION) != 0)
         return false;
     struct sl_rec *up = owner_of(m, ns, owner->name, owner->uid, &is_false);
-    return up && climb(m, job_of(up), &top) == JOB_KIN_ANCESTOR;
+    return up && climb(m, mgr_job_of(up), &top) == JOB_ANCESTRY_ANCESTOR;
 }
 
 /* ---- downwards ---- */
 
-static void mark_below(struct sl_manager *m, const struct rec_job *j, uint32_t depth) {
+static void mark_below(struct sl_manager *m, const struct mgr_rec_job *j, uint32_t depth) {
     uint64_t key = uid_key(j->rec.uid);
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->job_children, key, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->job_children, key, &c)) {
-        struct rec_job *child = job_of(m->inf->recs.v[i]);
+        struct mgr_rec_job *child = mgr_job_of(m->inf->recs.v[i]);
         sl_rec_enqueue(&child->rec);
         if (depth)
             mark_below(m, child, depth - 1);
     }
 }
 
-void job_mark_children(struct sl_manager *m, const struct rec_job *j) {
+void mgr_job_mark_children(struct sl_manager *m, const struct mgr_rec_job *j) {
     mark_below(m, j, MAX_CHAIN);
 }
 
-void job_orphan(struct sl_manager *m, struct rec_wl *w) {
+void mgr_job_orphan(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (!w->rec.deleting && m->settings->gates[SL_G_FINISH_ORPHANED_WORKLOADS])
-        wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
+        mgr_wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
     if (w->rec.finalizer)
-        wl_wish(w, WL_UNFINALIZE);
+        mgr_wl_set_pending(w, WL_UNFINALIZE);
 }
 
-static void mark_waiting(struct sl_manager *m, const struct rec_wl *w) {
+static void mark_waiting(struct sl_manager *m, const struct mgr_rec_wl *w) {
     uint64_t key = prebuilt_key(w->rec.ns, w->rec.name);
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->job_prebuilt, key, &c); i != SL_MAP_NONE;
@@ -144,17 +147,17 @@ static void mark_waiting(struct sl_manager *m, const struct rec_wl *w) {
         sl_rec_enqueue(m->inf->recs.v[i]);
 }
 
-void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
+void mgr_job_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool gone) {
     mark_waiting(m, w);
     if (!w->owner_uid)
         return;
-    struct sl_rec *owner = rec_by_uid(m, w->owner_uid);
+    struct sl_rec *owner = mgr_rec_by_uid(m, w->owner_uid);
     if (owner && owner->kind == REC_JOB) {
         sl_rec_enqueue(owner);
-        job_mark_children(m, job_of(owner));
+        mgr_job_mark_children(m, mgr_job_of(owner));
     } else if (!gone && m->inf->tables[REC_JOB].synced &&
-               strcmp(str(m, w->owner_kind), JOB_KIND) == 0 &&
-               strcmp(str(m, w->owner_group), JOB_GROUP) == 0) {
-        wl_wish(w, WL_ASK_OWNER); /* the stream of jobs may only be late */
+               strcmp(mgr_str(m, w->owner_kind), JOB_KIND) == 0 &&
+               strcmp(mgr_str(m, w->owner_group), JOB_GROUP) == 0) {
+        mgr_wl_set_pending(w, WL_READ_OWNER); /* the stream of jobs may only be late */
     }
 }

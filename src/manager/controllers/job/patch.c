@@ -13,72 +13,72 @@
 
 /* ---- the Workload ---- */
 
-bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace, const char *key,
-              struct sl_jw *out) {
-    int32_t min = job_min_count(m, j), max_exec = j->more ? j->more->max_exec_s : -1;
-    struct priority p;
+bool mgr_job_spec(const struct sl_manager *m, const struct mgr_rec_job *j, bool replace,
+                  const char *key, struct sl_jw *out) {
+    int32_t min = mgr_job_min_count(m, j), max_exec = j->more ? j->more->max_exec_s : -1;
+    struct mgr_priority p;
 
-    if (!priority_of(m, str(m, j->priority_class), j->template->priority_class, &p))
+    if (!mgr_priority_of(m, mgr_str(m, j->priority_class), j->template->priority_class, &p))
         return false;
     sl_jw_object(out, key);
     sl_jw_array(out, "podSets");
     sl_jw_object(out, NULL);
     sl_jw_str(out, "name", JOB_PODSET);
-    sl_jw_int(out, "count", job_count(j));
+    sl_jw_int(out, "count", mgr_job_count(j));
     if (min > 0)
         sl_jw_int(out, "minCount", min);
     sl_jw_fields(out, j->draft->podset);
     sl_jw_end(out);
     sl_jw_end(out);
-    draft_put_terms(m, &p, j->queue, max_exec, replace, out);
+    mgr_draft_put_terms(m, &p, j->queue, max_exec, replace, out);
     sl_jw_end(out);
     return true;
 }
 
 /* An elastic Job's slices form a chain, named after the first of them. */
-static void put_chain(const struct sl_manager *m, const struct rec_job *j, const char *name,
+static void put_chain(const struct sl_manager *m, const struct mgr_rec_job *j, const char *name,
                       struct sl_jw *out) {
-    const struct rec_wl *old = job_slice(m, j).replaced;
+    const struct mgr_rec_wl *old = mgr_job_slice(m, j).replaced;
     sl_jw_str(out, JOB_ELASTIC, "true");
     if (old) {
-        sl_jw_strf(out, JOB_REPLACEMENT, "%s/%s", str(m, old->rec.ns), old->rec.name);
+        sl_jw_strf(out, JOB_REPLACEMENT, "%s/%s", mgr_str(m, old->rec.ns), old->rec.name);
         name = old->slice_name ? old->slice_name : old->rec.name;
     }
     sl_jw_str(out, JOB_SLICE_MARK, name);
 }
 
-static void put_annotations(const struct sl_manager *m, const struct rec_job *j, const char *name,
-                            struct sl_jw *out) {
+static void put_annotations(const struct sl_manager *m, const struct mgr_rec_job *j,
+                            const char *name, struct sl_jw *out) {
     sl_jw_object(out, "annotations");
     sl_jw_fields(out, j->draft->annotations);
     if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
         sl_jw_str(out, JOB_GATED_BY, j->more->gate);
-    if (job_elastic(j))
+    if (mgr_job_elastic(j))
         put_chain(m, j, name, out);
     sl_jw_end(out);
 }
 
-static void put_name(const struct sl_manager *m, const struct rec_job *j, struct sl_buf *b) {
+static void put_name(const struct sl_manager *m, const struct mgr_rec_job *j, struct sl_buf *b) {
     char generation[24] = "";
-    if (job_elastic(j))
+    if (mgr_job_elastic(j))
         sl_fmt(generation, sizeof generation, "%lld", (long long)j->rec.generation);
-    wl_name(b, JOB_KIND, JOB_GROUP, j->rec.name, j->rec.uid, generation,
-            m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
+    mgr_wl_name(b, JOB_KIND, JOB_GROUP, j->rec.name, j->rec.uid, generation,
+                m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
 }
 
-static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
+static bool build_create(struct sl_manager *m, struct mgr_rec_job *j, struct sl_write *w) {
     struct sl_buf name;
     struct sl_jw *out = &w->json;
     sl_buf_init(&name, MAX_NAME);
     put_name(m, j, &name);
 
-    sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, j->rec.ns), w);
+    sl_inf_build_create(m->inf, REC_WORKLOAD, mgr_str(m, j->rec.ns), w);
     sl_jw_object(out, NULL);
     sl_jw_str(out, "apiVersion", "kueue.x-k8s.io/v1beta2");
     sl_jw_str(out, "kind", "Workload");
     sl_jw_object(out, "metadata");
     sl_jw_str(out, "name", sl_buf_str(&name));
-    sl_jw_str(out, "namespace", str(m, j->rec.ns));
+    sl_jw_str(out, "namespace", mgr_str(m, j->rec.ns));
     sl_jw_object(out, "labels");
     sl_jw_str(out, "kueue.x-k8s.io/job-uid", j->rec.uid);
     sl_jw_fields(out, j->draft->labels);
@@ -91,16 +91,17 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
     sl_rec_put_owner(out, &j->rec);
     sl_jw_end(out);
     sl_jw_end(out);
-    bool built = job_spec(m, j, false, "spec", out);
+    bool built = mgr_job_spec(m, j, false, "spec", out);
 
-    note_set(&j->note, "Created Workload: %s/%s", str(m, j->rec.ns), sl_buf_str(&name));
+    mgr_set_event_note(&j->note, "Created Workload: %s/%s", mgr_str(m, j->rec.ns),
+                       sl_buf_str(&name));
     sl_buf_done(&name);
     return built;
 }
 
 /* ---- the Job ---- */
 
-static void open_patch(struct rec_job *j, const char *subresource, struct sl_write *w) {
+static void open_patch(struct mgr_rec_job *j, const char *subresource, struct sl_write *w) {
     sl_rec_build_guarded(&j->rec, subresource, w);
 }
 
@@ -111,24 +112,24 @@ static void put_suspend(struct sl_jw *out) {
     sl_jw_bool(out, "suspend", true);
 }
 
-static bool build_suspend_child(struct rec_job *j, struct sl_write *w) {
+static bool build_suspend_child(struct mgr_rec_job *j, struct sl_write *w) {
     open_patch(j, NULL, w);
     put_suspend(&w->json);
-    note_set(&j->note, "Kueue managed child job suspended");
+    mgr_set_event_note(&j->note, "Kueue managed child job suspended");
     return true;
 }
 
-static bool build_stop(struct rec_job *j, const char *why, struct sl_write *w) {
+static bool build_stop(struct mgr_rec_job *j, const char *why, struct sl_write *w) {
     open_patch(j, NULL, w);
     sl_jw_object(&w->json, "annotations");
     sl_jw_str(&w->json, JOB_STOPPING, "true");
     sl_jw_end(&w->json);
     put_suspend(&w->json);
-    note_set(&j->note, "%s", why);
+    mgr_set_event_note(&j->note, "%s", why);
     return true;
 }
 
-static bool build_reset(struct rec_job *j, struct sl_write *w) {
+static bool build_reset(struct mgr_rec_job *j, struct sl_write *w) {
     open_patch(j, "status", w);
     sl_jw_end(&w->json);
     sl_jw_object(&w->json, "status");
@@ -137,7 +138,7 @@ static bool build_reset(struct rec_job *j, struct sl_write *w) {
 }
 
 /* "parallelism" and "completions" of a Job whose size may change with the admission. */
-static void put_size(const struct rec_job *j, int32_t count, struct sl_jw *out) {
+static void put_size(const struct mgr_rec_job *j, int32_t count, struct sl_jw *out) {
     if (!j->more || j->more->min_parallelism < 0 || j->parallelism == count)
         return;
     sl_jw_int(out, "parallelism", count);
@@ -145,7 +146,8 @@ static void put_size(const struct rec_job *j, int32_t count, struct sl_jw *out) 
         sl_jw_int(out, "completions", count);
 }
 
-static bool build_restore(struct rec_job *j, const struct rec_wl *from, struct sl_write *w) {
+static bool build_restore(struct mgr_rec_job *j, const struct mgr_rec_wl *from,
+                          struct sl_write *w) {
     struct sl_jw *out = &w->json;
     open_patch(j, NULL, w);
     sl_jw_object(out, "annotations");
@@ -156,17 +158,17 @@ static bool build_restore(struct rec_job *j, const struct rec_wl *from, struct s
     if (from && from->n_podsets) {
         put_size(j, from->podsets[0].count, out);
         sl_jw_object(out, "template");
-        job_restore_put(j->template, job_marks(j, from), from->podsets[0].template, out);
+        mgr_job_restore_put(j->template, mgr_job_marks(j, from), from->podsets[0].template, out);
     }
     return true;
 }
 
-static bool build_start(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from,
+static bool build_start(struct sl_manager *m, struct mgr_rec_job *j, const struct mgr_rec_wl *from,
                         struct sl_write *w) {
     struct sl_jw *out = &w->json;
     struct sl_err err;
-    struct job_extras *x = job_extras_new(m, from, 0, &err);
-    bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
+    struct mgr_job_extras *x = mgr_job_extras_new(m, from, 0, &err);
+    bool fits = x && mgr_job_extras_fit(x, j->template, j->more, &err) == 0;
     if (fits) {
         open_patch(j, NULL, w);
         sl_jw_end(out);
@@ -174,32 +176,34 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
         sl_jw_bool(out, "suspend", false);
         put_size(j, from->seen.admission->v[0].count, out);
         sl_jw_object(out, "template");
-        job_extras_put(x, out);
-        note_set(&j->note, "Admitted by clusterQueue %s", str(m, from->seen.admission->cq));
+        mgr_job_extras_put(x, out);
+        mgr_set_event_note(&j->note, "Admitted by clusterQueue %s",
+                           mgr_str(m, from->seen.admission->cq));
     }
-    job_extras_free(x);
+    mgr_job_extras_free(x);
     return fits;
 }
 
-static bool build_resize(const struct rec_job *j, const struct rec_wl *wl, struct sl_write *w) {
-    wl_build_count(wl, job_count(j), w);
+static bool build_resize(const struct mgr_rec_job *j, const struct mgr_rec_wl *wl,
+                         struct sl_write *w) {
+    mgr_wl_build_count(wl, mgr_job_count(j), w);
     return true;
 }
 
-static bool build_delete(struct rec_job *j, struct sl_write *w) {
+static bool build_delete(struct mgr_rec_job *j, struct sl_write *w) {
     sl_rec_build_delete(&j->rec, "Background", -1, w);
-    note_set(&j->note, "Deleted job: deactivation retention period expired");
+    mgr_set_event_note(&j->note, "Deleted job: deactivation retention period expired");
     return true;
 }
 
-bool job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
-    struct rec_job *j = job_of(r);
-    if (m->spec.port->mono < j->pause) {
+    struct mgr_rec_job *j = mgr_job_of(r);
+    if (m->spec.client->mono < j->pause) {
         sl_rec_write_at(r, j->pause);
         return false;
     }
-    struct job_plan p = job_plan(m, j);
+    struct mgr_job_plan p = mgr_job_plan(m, j);
     j->step = (uint8_t)p.step;
     switch (p.step) {
     case JOB_READ:
@@ -237,18 +241,18 @@ static const char *const step_event[JOB_STEPS] = {
     [JOB_STOP] = "Stopped",           [JOB_DELETE] = "Deleted",
 };
 
-void job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                 const struct sl_reply *reply) {
+void mgr_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                     const struct sl_kube_reply *reply) {
     struct sl_manager *m = ctx;
-    struct rec_job *j = job_of(r);
-    enum job_step step = (enum job_step)j->step;
+    struct mgr_rec_job *j = mgr_job_of(r);
+    enum mgr_job_step step = (enum mgr_job_step)j->step;
     (void)w, (void)reply;
     if (how == SL_WRITTEN && step == JOB_CREATE)
-        count_created(m, r);
+        mgr_count_created(m, r);
     if (how == SL_WRITTEN && step_event[step] && j->note)
-        sl_rec_event(r, JOB_CONTROLLER, false, step_event[step], "%s", j->note);
+        sl_rec_event(r, MGR_JOB_CONTROLLER, false, step_event[step], "%s", j->note);
     else if (how == SL_WRITE_CONFLICT && step == JOB_CREATE)
-        j->pause = sl_time_add(m->spec.port->mono, PAUSE);
+        j->pause = sl_time_add(m->spec.client->mono, PAUSE);
     j->step = JOB_REST;
     sl_freep(&j->note);
     sl_rec_enqueue(r);

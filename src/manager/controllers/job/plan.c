@@ -11,17 +11,17 @@
 
 /* ---- numbers ---- */
 
-int32_t job_count(const struct rec_job *j) {
+int32_t mgr_job_count(const struct mgr_rec_job *j) {
     return j->completions >= 0 && j->completions < j->parallelism ? j->completions : j->parallelism;
 }
 
-int32_t job_min_count(const struct sl_manager *m, const struct rec_job *j) {
+int32_t mgr_job_min_count(const struct sl_manager *m, const struct mgr_rec_job *j) {
     if (!j->more || j->more->min_parallelism < 0 || !m->settings->gates[SL_G_PARTIAL_ADMISSION])
         return 0;
     return j->more->min_parallelism;
 }
 
-int32_t job_reclaimable(const struct rec_job *j) {
+int32_t mgr_job_reclaimable(const struct mgr_rec_job *j) {
     int32_t completions = j->completions < 0 ? j->parallelism : j->completions;
     int32_t ended = j->indexed_mode ? j->indexes : j->succeeded;
     if (j->parallelism <= 1 || ended <= 0)
@@ -33,10 +33,10 @@ int32_t job_reclaimable(const struct rec_job *j) {
 /* ---- does a Workload fit? ---- */
 
 /* The assignment of the only podset, if there is one for it. */
-static const struct wl_podset_admission *assigned(const struct sl_manager *m,
-                                                  const struct rec_wl *w) {
-    const struct wl_admission *a = w->seen.admission;
-    if (!a || !wl_is(m, w, "QuotaReserved"))
+static const struct mgr_wl_podset_admission *assigned(const struct sl_manager *m,
+                                                      const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *a = w->seen.admission;
+    if (!a || !mgr_wl_condition_is_true(m, w, "QuotaReserved"))
         return NULL;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->v[i].name == w->podsets[0].name)
@@ -45,59 +45,61 @@ static const struct wl_podset_admission *assigned(const struct sl_manager *m,
 }
 
 /* Tolerations of the pods while they run with this admission. */
-static bool tolerates_as_running(const struct sl_manager *m, const struct rec_job *j,
-                                 const struct rec_wl *w) {
-    const struct template *t = w->podsets[0].template;
+static bool tolerates_as_running(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                 const struct mgr_rec_wl *w) {
+    const struct mgr_template *t = w->podsets[0].template;
     struct sl_err err;
-    struct job_extras *x = job_extras_new(m, w, 0, &err);
-    bool same = x && job_extras_fit(x, t, NULL, &err) == 0 &&
-                job_extras_tolerations(x) == j->template->tolerations;
-    job_extras_free(x);
+    struct mgr_job_extras *x = mgr_job_extras_new(m, w, 0, &err);
+    bool same = x && mgr_job_extras_fit(x, t, NULL, &err) == 0 &&
+                mgr_job_extras_tolerations(x) == j->template->tolerations;
+    mgr_job_extras_free(x);
     return same;
 }
 
-bool job_fits(const struct sl_manager *m, const struct rec_job *j, const struct rec_wl *w) {
+bool mgr_job_fits(const struct sl_manager *m, const struct mgr_rec_job *j,
+                  const struct mgr_rec_wl *w) {
     int64_t max_exec = j->more && j->more->max_exec_s > 0 ? j->more->max_exec_s : 0;
     if (!j->template || w->n_podsets != 1 || w->max_exec_s != max_exec)
         return false;
-    const struct wl_podset *p = &w->podsets[0];
-    if (p->template->containers != j->template->containers || p->min_count != job_min_count(m, j))
+    const struct mgr_wl_podset *p = &w->podsets[0];
+    if (p->template->containers != j->template->containers ||
+        p->min_count != mgr_job_min_count(m, j))
         return false;
-    bool admitted = wl_is(m, w, "Admitted");
+    bool admitted = mgr_wl_condition_is_true(m, w, "Admitted");
     bool tolerates = admitted || p->template->tolerations == j->template->tolerations;
-    const struct wl_podset_admission *a = assigned(m, w);
+    const struct mgr_wl_podset_admission *a = assigned(m, w);
     if (a) {
         int32_t running = p->min_count > 0 ? a->count : p->count;
-        if (job_count(j) == running && (tolerates || tolerates_as_running(m, j, w)))
+        if (mgr_job_count(j) == running && (tolerates || tolerates_as_running(m, j, w)))
             return true;
-        if (!job_suspended(j))
+        if (!mgr_job_suspended(j))
             return false;
     }
-    return job_count(j) == p->count && tolerates;
+    return mgr_job_count(j) == p->count && tolerates;
 }
 
 /* The Workloads of a Job: the oldest that fits, the oldest that does not, how many do not. */
 struct owned {
-    struct rec_wl *match, *first;
+    struct mgr_rec_wl *match, *first;
     uint32_t surplus;
 };
 
-static void add_surplus(struct owned *o, struct rec_wl *w) {
+static void add_surplus(struct owned *o, struct mgr_rec_wl *w) {
     o->surplus++;
-    if (!o->first || wl_older(w, o->first))
+    if (!o->first || mgr_wl_older(w, o->first))
         o->first = w;
 }
 
-static struct owned owned_by(const struct sl_manager *m, const struct rec_job *j) {
+static struct owned owned_by(const struct sl_manager *m, const struct mgr_rec_job *j) {
     struct owned o = {0};
     uint32_t cursor = 0;
-    for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));) {
-        if (!job_fits(m, j, w)) {
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, j->rec.uid, &cursor));) {
+        if (!mgr_job_fits(m, j, w)) {
             add_surplus(&o, w);
         } else if (!o.match) {
             o.match = w;
         } else {
-            bool before = wl_older(w, o.match);
+            bool before = mgr_wl_older(w, o.match);
             add_surplus(&o, before ? o.match : w);
             o.match = before ? w : o.match;
         }
@@ -108,9 +110,9 @@ static struct owned owned_by(const struct sl_manager *m, const struct rec_job *j
 /* ---- stopping ---- */
 
 /* Is something of an admission still in the Job's template that is not in the Workload's podset? */
-static bool template_altered(const struct rec_job *j, const struct rec_wl *w) {
-    const struct wl_podset *p = &w->podsets[0];
-    const struct job_more *marks = job_marks(j, w);
+static bool template_altered(const struct mgr_rec_job *j, const struct mgr_rec_wl *w) {
+    const struct mgr_wl_podset *p = &w->podsets[0];
+    const struct mgr_job_more *marks = mgr_job_marks(j, w);
     if (w->n_podsets != 1)
         return false;
     if (p->template == j->template && !(marks && (marks->wl_mark || marks->sl_mark)))
@@ -119,14 +121,14 @@ static bool template_altered(const struct rec_job *j, const struct rec_wl *w) {
     sl_buf_init(&diff, SL_WRITER_MAX_BODY);
     struct sl_jw out = SL_JW(&diff);
     sl_jw_object(&out, NULL);
-    job_restore_put(j->template, marks, p->template, &out);
+    mgr_job_restore_put(j->template, marks, p->template, &out);
     sl_jw_end(&out);
     bool any = strcmp(sl_buf_str(&diff), "{}") != 0;
     sl_buf_done(&diff);
     return any;
 }
 
-static bool altered(const struct rec_job *j, const struct rec_wl *w) {
+static bool altered(const struct mgr_rec_job *j, const struct mgr_rec_wl *w) {
     bool resized = w->n_podsets == 1 && j->more && j->more->min_parallelism >= 0 &&
                    j->parallelism != w->podsets[0].count;
     return resized || template_altered(j, w);
@@ -135,9 +137,9 @@ static bool altered(const struct rec_job *j, const struct rec_wl *w) {
 /* What is left to do until the Job is stopped. The API server lets a template change only while the
  * Job is suspended, has no start time and none of its pods is active: the last is the Job
  * controller's to say, so it is waited for. */
-static struct job_plan stop(const struct rec_job *j, enum job_phase phase, struct rec_wl *from,
-                            const char *why) {
-    struct job_plan p = {.phase = phase, .wl = from, .why = why};
+static struct mgr_job_plan stop(const struct mgr_rec_job *j, enum mgr_job_phase phase,
+                                struct mgr_rec_wl *from, const char *why) {
+    struct mgr_job_plan p = {.phase = phase, .wl = from, .why = why};
     if (!j->suspend)
         p.step = JOB_STOP;
     else if (j->started)
@@ -151,29 +153,30 @@ static struct job_plan stop(const struct rec_job *j, enum job_phase phase, struc
 
 /* ---- without a Workload, or with too many ---- */
 
-static struct job_plan plan_alone(const struct sl_manager *m, const struct rec_job *j) {
-    struct job_plan p = {.phase = JOB_ALONE};
-    struct priority priority;
+static struct mgr_job_plan plan_alone(const struct sl_manager *m, const struct mgr_rec_job *j) {
+    struct mgr_job_plan p = {.phase = JOB_NO_WORKLOAD};
+    struct mgr_priority priority;
     if (j->message)
         return p;
-    if (!job_suspended(j))
-        return stop(j, JOB_ALONE, NULL, "Missing Workload; unable to restore pod templates");
+    if (!mgr_job_suspended(j))
+        return stop(j, JOB_NO_WORKLOAD, NULL, "Missing Workload; unable to restore pod templates");
     if (j->active == 0 &&
-        priority_of(m, str(m, j->priority_class), j->template->priority_class, &priority))
+        mgr_priority_of(m, mgr_str(m, j->priority_class), j->template->priority_class, &priority))
         p.step = j->draft ? JOB_CREATE : JOB_READ;
     return p;
 }
 
-static struct job_plan plan_surplus(const struct sl_manager *m, const struct rec_job *j,
-                                    const struct owned *o) {
-    struct job_plan p = {.phase = JOB_UNMATCHED, .wl = o->match};
-    if (!o->match && !job_suspended(j) && !j->message)
+static struct mgr_job_plan plan_surplus(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                        const struct owned *o) {
+    struct mgr_job_plan p = {.phase = JOB_UNMATCHED, .wl = o->match};
+    if (!o->match && !mgr_job_suspended(j) && !j->message)
         return o->surplus == 1 ? stop(j, JOB_UNMATCHED, o->first,
                                       "No matching Workload; restoring pod templates according to "
                                       "existent Workload")
                                : stop(j, JOB_UNMATCHED, NULL,
                                       "Missing Workload; unable to restore pod templates");
-    if (!o->match && job_suspended(j) && !wl_is(m, o->first, "QuotaReserved")) {
+    if (!o->match && mgr_job_suspended(j) &&
+        !mgr_wl_condition_is_true(m, o->first, "QuotaReserved")) {
         p.wl = o->first; /* to be made to fit */
         if (!j->draft)
             p.step = JOB_READ;
@@ -183,19 +186,19 @@ static struct job_plan plan_surplus(const struct sl_manager *m, const struct rec
 
 /* A Workload of the given name is to be used and none made. NULL: it cannot be, *ret says what to
  * do. */
-static struct rec_wl *prebuilt(const struct sl_manager *m, const struct rec_job *j,
-                               struct job_plan *ret) {
-    struct rec_wl *w = wl_find(m, str(m, j->rec.ns), j->more->prebuilt);
+static struct mgr_rec_wl *prebuilt(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                   struct mgr_job_plan *ret) {
+    struct mgr_rec_wl *w = mgr_wl_find(m, mgr_str(m, j->rec.ns), j->more->prebuilt);
     if (w && w->owner_uid && strcmp(w->owner_uid, j->rec.uid) != 0)
         w = NULL;
-    if (!w || !job_fits(m, j, w)) {
-        *ret = stop(j, w ? JOB_OUT_OF_SYNC : JOB_ALONE, NULL, "missing workload");
+    if (!w || !mgr_job_fits(m, j, w)) {
+        *ret = stop(j, w ? JOB_OUT_OF_SYNC : JOB_NO_WORKLOAD, NULL, "missing workload");
         if (j->message)
             ret->step = JOB_REST;
         ret->wl = w;
         w = NULL;
     } else if (!w->owner_uid) {
-        *ret = (struct job_plan){.phase = JOB_ADOPTING, .wl = w};
+        *ret = (struct mgr_job_plan){.phase = JOB_ADOPTING, .wl = w};
         w = NULL;
     }
     return w;
@@ -203,30 +206,30 @@ static struct rec_wl *prebuilt(const struct sl_manager *m, const struct rec_job 
 
 /* ---- with its Workload ---- */
 
-sl_time job_delete_at(const struct sl_manager *m, const struct rec_wl *w) {
-    const struct cond *evicted = wl_cond(m, w, "Evicted");
+sl_time mgr_job_delete_at(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
     sl_span keep = m->settings->drop_deactivated;
     if (keep == SL_TIME_NEVER || w->active || !evicted ||
-        strncmp(str(m, evicted->reason), DEACTIVATED_BY_US, strlen(DEACTIVATED_BY_US)) != 0)
+        strncmp(mgr_str(m, evicted->reason), DEACTIVATED_BY_US, strlen(DEACTIVATED_BY_US)) != 0)
         return SL_TIME_NEVER;
     return sl_time_add(evicted->at, keep);
 }
 
-static struct job_plan plan_evicted(const struct sl_manager *m, const struct rec_job *j,
-                                    struct rec_wl *w, const struct cond *evicted) {
-    struct job_plan p = stop(j, JOB_EVICTED, w, evicted->message);
-    if (p.step == JOB_REST && m->spec.port->wall >= job_delete_at(m, w))
+static struct mgr_job_plan plan_evicted(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                        struct mgr_rec_wl *w, const struct mgr_cond *evicted) {
+    struct mgr_job_plan p = stop(j, JOB_EVICTED, w, evicted->message);
+    if (p.step == JOB_REST && m->spec.client->wall >= mgr_job_delete_at(m, w))
         p.step = JOB_DELETE;
     return p;
 }
 
-static struct job_plan plan_matched(const struct sl_manager *m, const struct rec_job *j,
-                                    struct rec_wl *w) {
-    struct job_plan p = {.wl = w};
-    const struct cond *evicted = wl_cond(m, w, "Evicted");
-    bool admitted = wl_is(m, w, "Admitted");
+static struct mgr_job_plan plan_matched(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                        struct mgr_rec_wl *w) {
+    struct mgr_job_plan p = {.wl = w};
+    const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
+    bool admitted = mgr_wl_condition_is_true(m, w, "Admitted");
 
-    if (wl_will(m, w, "Finished"))
+    if (mgr_wl_condition_will_be_true(m, w, "Finished"))
         p.phase = JOB_WL_FINISHED;
     else if (w->rec.deleting)
         return stop(j, JOB_WL_DELETING, w, "Workload is deleted");
@@ -234,14 +237,14 @@ static struct job_plan plan_matched(const struct sl_manager *m, const struct rec
         p.phase = JOB_FINISHED;
     else if (evicted && evicted->status == COND_TRUE)
         return plan_evicted(m, j, w, evicted);
-    else if (job_suspended(j) && admitted)
-        p = (struct job_plan){.phase = JOB_READY, .step = JOB_START, .wl = w};
-    else if (job_suspended(j))
+    else if (mgr_job_suspended(j) && admitted)
+        p = (struct mgr_job_plan){.phase = JOB_READY, .step = JOB_START, .wl = w};
+    else if (mgr_job_suspended(j))
         p.phase = JOB_WAITING;
     else if (j->stopping) /* a stop that was begun is ended first, whatever has become of its cause
                            */
         return stop(j, JOB_RUNNING, w, "Not admitted by cluster queue");
-    else if (admitted || job_elastic(j))
+    else if (admitted || mgr_job_elastic(j))
         p.phase = JOB_RUNNING;
     else
         return stop(j, JOB_RUNNING, w, "Not admitted by cluster queue");
@@ -250,10 +253,10 @@ static struct job_plan plan_matched(const struct sl_manager *m, const struct rec
 
 /* ---- elastic ---- */
 
-static struct job_plan plan_slice(const struct sl_manager *m, const struct rec_job *j,
-                                  const struct job_slice *s) {
-    struct job_plan p = {.phase = JOB_ALONE};
-    struct priority priority;
+static struct mgr_job_plan plan_slice(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                      const struct mgr_job_slice *s) {
+    struct mgr_job_plan p = {.phase = JOB_NO_WORKLOAD};
+    struct mgr_priority priority;
     if (s->current) {
         p = plan_matched(m, j, s->current);
         if (s->resize && p.step == JOB_REST && p.phase >= JOB_EVICTED)
@@ -262,7 +265,7 @@ static struct job_plan plan_slice(const struct sl_manager *m, const struct rec_j
     }
     /* Pods that have no slice yet are held back one by one, so nothing has to be stopped. */
     if (!j->message && (s->replaced || !s->grow) &&
-        priority_of(m, str(m, j->priority_class), j->template->priority_class, &priority))
+        mgr_priority_of(m, mgr_str(m, j->priority_class), j->template->priority_class, &priority))
         p.step = j->draft ? JOB_CREATE : JOB_READ;
     return p;
 }
@@ -270,30 +273,33 @@ static struct job_plan plan_slice(const struct sl_manager *m, const struct rec_j
 /* ---- the whole ---- */
 
 /* Of an ancestor: the newest Workload that is not finished. */
-static const struct rec_wl *current(const struct sl_manager *m, const struct rec_job *above) {
-    const struct rec_wl *newest = NULL;
+static const struct mgr_rec_wl *current(const struct sl_manager *m,
+                                        const struct mgr_rec_job *above) {
+    const struct mgr_rec_wl *newest = NULL;
     uint32_t cursor = 0;
-    for (struct rec_wl *w; (w = wl_owned(m, above->rec.uid, &cursor));)
-        if (!wl_will(m, w, "Finished") && (!newest || wl_older(newest, w)))
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, above->rec.uid, &cursor));)
+        if (!mgr_wl_condition_will_be_true(m, w, "Finished") &&
+            (!newest || mgr_wl_older(newest, w)))
             newest = w;
     return newest;
 }
 
-static struct job_plan plan_child(const struct sl_manager *m, const struct rec_job *j,
-                                  const struct rec_job *above) {
-    struct job_plan p = {.phase = JOB_CHILD};
-    if (j->message || job_suspended(j))
+static struct mgr_job_plan plan_child(const struct sl_manager *m, const struct mgr_rec_job *j,
+                                      const struct mgr_rec_job *above) {
+    struct mgr_job_plan p = {.phase = JOB_CHILD};
+    if (j->message || mgr_job_suspended(j))
         return p;
-    const struct rec_wl *w = current(m, above);
-    bool may_run = w && (job_elastic(j) || job_elastic(above) ? !wl_is(m, w, "Evicted")
-                                                              : wl_is(m, w, "Admitted"));
+    const struct mgr_rec_wl *w = current(m, above);
+    bool may_run = w && (mgr_job_elastic(j) || mgr_job_elastic(above)
+                             ? !mgr_wl_condition_is_true(m, w, "Evicted")
+                             : mgr_wl_condition_is_true(m, w, "Admitted"));
     p.step = may_run ? JOB_REST : JOB_SUSPEND_CHILD;
     return p;
 }
 
-struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j) {
-    struct job_plan p = {.phase = JOB_IGNORED};
-    struct rec_job *above;
+struct mgr_job_plan mgr_job_plan(const struct sl_manager *m, struct mgr_rec_job *j) {
+    struct mgr_job_plan p = {.phase = JOB_IGNORED};
+    struct mgr_rec_job *above;
     bool named = j->queue || m->settings->manage_without_queue;
 
     if (j->rec.gone || (!named && !j->owner_uid))
@@ -302,30 +308,30 @@ struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j) {
         p.phase = JOB_ORPHANS;
         return p;
     }
-    if (!ns_managed(m, j->rec.ns))
+    if (!mgr_ns_managed(m, j->rec.ns))
         return p;
-    enum job_kin kin = job_kin(m, j, &above);
-    if (kin == JOB_KIN_ANCESTOR)
+    enum mgr_job_ancestry kin = mgr_job_ancestry(m, j, &above);
+    if (kin == JOB_ANCESTRY_ANCESTOR)
         return plan_child(m, j, above);
-    if (kin == JOB_KIN_TOO_DEEP)
+    if (kin == JOB_ANCESTRY_TOO_DEEP)
         p.phase = JOB_TOO_DEEP;
-    if (kin != JOB_KIN_NONE || !named)
+    if (kin != JOB_ANCESTRY_NONE || !named)
         return p;
     if (!j->template) {
         p.step = JOB_READ;
         return p;
     }
     if (j->more && j->more->prebuilt) {
-        struct rec_wl *w = prebuilt(m, j, &p);
+        struct mgr_rec_wl *w = prebuilt(m, j, &p);
         return w ? plan_matched(m, j, w) : p;
     }
-    if (job_elastic(j)) {
-        struct job_slice s = job_slice(m, j);
-        if (s.crowded) { /* which of them it would run as cannot be told */
-            p.phase = JOB_CROWDED;
-            return j->message || job_suspended(j)
+    if (mgr_job_elastic(j)) {
+        struct mgr_job_slice s = mgr_job_slice(m, j);
+        if (s.over_limit) { /* which of them it would run as cannot be told */
+            p.phase = JOB_TOO_MANY_SLICES;
+            return j->message || mgr_job_suspended(j)
                        ? p
-                       : stop(j, JOB_CROWDED, NULL, "Too many Workloads are not finished");
+                       : stop(j, JOB_TOO_MANY_SLICES, NULL, "Too many Workloads are not finished");
         }
         if (!s.foreign)
             return plan_slice(m, j, &s);

@@ -12,51 +12,52 @@
 
 #define FLAVOR_PAUSE SL_SEC /* before a start is tried again that lacks a flavor */
 
-static void tell(struct sl_manager *m, const struct rec_job *j, const char *reason,
-                 const char *what, const struct rec_wl *w) {
-    sl_rec_event(&j->rec, JOB_CONTROLLER, false, reason, "%s%s/%s", what, str(m, w->rec.ns),
+static void report(struct sl_manager *m, const struct mgr_rec_job *j, const char *reason,
+                   const char *what, const struct mgr_rec_wl *w) {
+    sl_rec_event(&j->rec, MGR_JOB_CONTROLLER, false, reason, "%s%s/%s", what, mgr_str(m, w->rec.ns),
                  w->rec.name);
 }
 
 /* ---- progress ---- */
 
-static void set_reclaimable(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    const int32_t *now = wl_next(w, WL_RECLAIMABLE)->reclaimable;
-    int32_t n = job_reclaimable(j);
+static void set_reclaimable(struct sl_manager *m, const struct mgr_rec_job *j,
+                            struct mgr_rec_wl *w) {
+    const int32_t *now = mgr_wl_next(w, WL_RECLAIMABLE)->reclaimable;
+    int32_t n = mgr_job_reclaimable(j);
 
     if (!m->settings->gates[SL_G_RECLAIMABLE_PODS] || w->n_podsets != 1)
         return;
     if (n > w->podsets[0].count)
         n = w->podsets[0].count;
     /* What was given back while the quota is held cannot be taken again: admission refuses it. */
-    if (now && n < now[0] && wl_is(m, w, "QuotaReserved") && !w->elastic)
+    if (now && n < now[0] && mgr_wl_condition_is_true(m, w, "QuotaReserved") && !w->elastic)
         return;
-    wl_set_reclaimable(w, &n);
+    mgr_wl_set_reclaimable(w, &n);
 }
 
-static bool pods_ready(const struct rec_job *j) {
-    return (int64_t)j->succeeded + j->ready + j->uncounted >= job_count(j);
+static bool pods_ready(const struct mgr_rec_job *j) {
+    return (int64_t)j->succeeded + j->ready + j->uncounted >= mgr_job_count(j);
 }
 
-static void tell_too_deep(struct rec_job *j) {
+static void report_too_deep(struct mgr_rec_job *j) {
     static const uint32_t once = 1;
-    if (j->told != once)
+    if (j->reported != once)
         sl_rec_event(
-            &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
+            &j->rec, MGR_JOB_CONTROLLER, true, "JobNestingTooDeep",
             "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
-    j->told = once;
+    j->reported = once;
 }
 
-static void tell_crowded(struct sl_manager *m, struct rec_job *j) {
+static void report_crowded(struct sl_manager *m, struct mgr_rec_job *j) {
     static const uint32_t once = 2;
-    if (j->told == once)
+    if (j->reported == once)
         return;
-    j->told = once;
+    j->reported = once;
     sl_log(SL_LOG_WARN, "Job suspended: too many workload slices",
-           SL_S("namespace", str(m, j->rec.ns)), SL_S("name", j->rec.name),
+           SL_S("namespace", mgr_str(m, j->rec.ns)), SL_S("name", j->rec.name),
            SL_I("limit", JOB_MAX_SLICES));
     sl_rec_event(
-        &j->rec, JOB_CONTROLLER, true, "TooManyWorkloadSlices",
+        &j->rec, MGR_JOB_CONTROLLER, true, "TooManyWorkloadSlices",
         "More than %u Workloads of this elastic Job are not finished: it is suspended until some "
         "of them are deleted",
         JOB_MAX_SLICES);
@@ -64,111 +65,112 @@ static void tell_crowded(struct sl_manager *m, struct rec_job *j) {
 
 /* ---- Workloads that do not fit ---- */
 
-static void remove_surplus(struct sl_manager *m, const struct rec_job *j,
-                           const struct rec_wl *keep) {
+static void remove_surplus(struct sl_manager *m, const struct mgr_rec_job *j,
+                           const struct mgr_rec_wl *keep) {
     uint32_t cursor = 0;
-    for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));) {
-        if (w == keep || (w->wishes & WL_DELETE) || (w->rec.deleting && !w->rec.finalizer))
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, j->rec.uid, &cursor));) {
+        if (w == keep || (w->pending & WL_DELETE) || (w->rec.deleting && !w->rec.finalizer))
             continue;
         bool asked = w->rec.deleting;
-        wl_wish(w, WL_UNFINALIZE | WL_DELETE);
+        mgr_wl_set_pending(w, WL_UNFINALIZE | WL_DELETE);
         if (!asked)
-            tell(m, j, "DeletedWorkload", "Deleted not matching Workload: ", w);
+            report(m, j, "DeletedWorkload", "Deleted not matching Workload: ", w);
     }
 }
 
 /* Makes a Workload that holds no quota what the Job is now. */
-static void rewrite(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+static void rewrite(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
     struct sl_buf spec;
-    if (!j->draft || job_fits(m, j, w))
+    if (!j->draft || mgr_job_fits(m, j, w))
         return;
     sl_buf_init(&spec, SL_WRITER_MAX_BODY);
-    if (job_spec(m, j, true, NULL, &SL_JW(&spec))) {
-        bool again = w->wishes & WL_SPEC;
-        wl_wish_spec(w, sl_buf_str(&spec));
+    if (mgr_job_spec(m, j, true, NULL, &SL_JW(&spec))) {
+        bool again = w->pending & WL_SPEC;
+        mgr_wl_set_pending_spec(w, sl_buf_str(&spec));
         if (!again)
-            tell(m, j, "UpdatedWorkload", "Updated not matching Workload for suspended job: ", w);
+            report(m, j, "UpdatedWorkload", "Updated not matching Workload for suspended job: ", w);
     }
     sl_buf_done(&spec);
 }
 
-static void adopt(const struct rec_job *j, struct rec_wl *w) {
+static void adopt(const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
     struct sl_buf ref;
     if (w->owner_uid)
         return;
     sl_buf_init(&ref, 4096);
     sl_rec_put_owner(&SL_JW(&ref), &j->rec);
-    wl_wish_owner(w, sl_buf_str(&ref), j->rec.uid);
+    mgr_wl_set_pending_owner(w, sl_buf_str(&ref), j->rec.uid);
     sl_buf_done(&ref);
 }
 
 /* ---- ends ---- */
 
-static void finish(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    wl_finish(m, w, j->failed ? "Failed" : "Succeeded", j->message);
-    tell_finished(m, &j->rec, JOB_CONTROLLER, w);
+static void finish(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
+    mgr_wl_finish(m, w, j->failed ? "Failed" : "Succeeded", j->message);
+    mgr_report_finished(m, &j->rec, MGR_JOB_CONTROLLER, w);
 }
 
-static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    if (!w->rec.finalizer || (w->wishes & WL_UNFINALIZE))
+static void let_go(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
+    if (!w->rec.finalizer || (w->pending & WL_UNFINALIZE))
         return;
-    wl_wish(w, WL_UNFINALIZE);
+    mgr_wl_set_pending(w, WL_UNFINALIZE);
     if (!j->message) /* somebody else has said so */
-        tell_finished(m, &j->rec, JOB_CONTROLLER, w);
+        mgr_report_finished(m, &j->rec, MGR_JOB_CONTROLLER, w);
 }
 
-static void orphan_all(struct sl_manager *m, const struct rec_job *j) {
+static void orphan_all(struct sl_manager *m, const struct mgr_rec_job *j) {
     uint32_t cursor = 0;
-    for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));)
-        job_orphan(m, w);
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, j->rec.uid, &cursor));)
+        mgr_job_orphan(m, w);
 }
 
 /* Nothing of it runs any more: the quota may go to others. Then, if we are not to keep it for ever,
  * we come back to delete it. */
-static void release(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
-    sl_time end = job_delete_at(m, w);
-    if (wl_is(m, w, "QuotaReserved") && j->active == 0)
-        wl_stopped(m, w);
-    if (end != SL_TIME_NEVER && end > m->spec.port->wall)
+static void release(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_rec_wl *w) {
+    sl_time end = mgr_job_delete_at(m, w);
+    if (mgr_wl_condition_is_true(m, w, "QuotaReserved") && j->active == 0)
+        mgr_wl_stopped(m, w);
+    if (end != SL_TIME_NEVER && end > m->spec.client->wall)
         sl_rec_reconcile_at(&j->rec, end);
 }
 
 /* Can it be started at all? A conflict ends the Workload; a flavor may still come. */
-static bool startable(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
+static bool startable(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_rec_wl *w) {
     struct sl_err err;
-    struct job_extras *x = job_extras_new(m, w, 0, &err);
-    bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
-    job_extras_free(x);
+    struct mgr_job_extras *x = mgr_job_extras_new(m, w, 0, &err);
+    bool fits = x && mgr_job_extras_fit(x, j->template, j->more, &err) == 0;
+    mgr_job_extras_free(x);
     if (!fits && err.code == SL_EINVAL)
-        wl_finish(m, w, "FailedToStart", err.text);
+        mgr_wl_finish(m, w, "FailedToStart", err.text);
     else if (!fits)
-        sl_rec_reconcile_at(&j->rec, sl_time_add(m->spec.port->wall, FLAVOR_PAUSE));
+        sl_rec_reconcile_at(&j->rec, sl_time_add(m->spec.client->wall, FLAVOR_PAUSE));
     return fits;
 }
 
 /* ---- the pass ---- */
 
-static void with_workload(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
-    struct rec_wl *w = p->wl;
+static void with_workload(struct sl_manager *m, struct mgr_rec_job *j,
+                          const struct mgr_job_plan *p) {
+    struct mgr_rec_wl *w = p->wl;
 
     set_reclaimable(m, j, w);
-    follow_ready(m, w, pods_ready(j));
+    mgr_follow_ready(m, w, pods_ready(j));
     if (p->phase == JOB_EVICTED && (p->step == JOB_REST || p->step == JOB_DELETE))
         release(m, j, w);
     if (p->phase != JOB_WAITING)
         return;
-    if (wl_is(m, w, "QuotaReserved"))
-        follow_checks(m, &j->rec, JOB_CONTROLLER, w, &j->told);
-    follow_queue(m, j->queue, w);
+    if (mgr_wl_condition_is_true(m, w, "QuotaReserved"))
+        mgr_follow_checks(m, &j->rec, MGR_JOB_CONTROLLER, w, &j->reported);
+    mgr_follow_queue(m, j->queue, w);
 }
 
-static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
+static void act(struct sl_manager *m, struct mgr_rec_job *j, const struct mgr_job_plan *p) {
     switch (p->phase) {
     case JOB_TOO_DEEP:
-        tell_too_deep(j);
+        report_too_deep(j);
         break;
-    case JOB_CROWDED:
-        tell_crowded(m, j);
+    case JOB_TOO_MANY_SLICES:
+        report_crowded(m, j);
         break;
     case JOB_ORPHANS:
         orphan_all(m, j);
@@ -182,7 +184,8 @@ static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *
         break;
     case JOB_OUT_OF_SYNC:
         adopt(j, p->wl);
-        wl_finish(m, p->wl, "OutOfSync", "The prebuilt workload is out of sync with its user job");
+        mgr_wl_finish(m, p->wl, "OutOfSync",
+                      "The prebuilt workload is out of sync with its user job");
         break;
     case JOB_ADOPTING:
         adopt(j, p->wl);
@@ -192,7 +195,7 @@ static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *
         break;
     case JOB_WL_DELETING:
         if (p->step == JOB_REST)
-            wl_wish(p->wl, WL_UNFINALIZE);
+            mgr_wl_set_pending(p->wl, WL_UNFINALIZE);
         break;
     case JOB_FINISHED:
         finish(m, j, p->wl);
@@ -205,25 +208,26 @@ static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *
         break;
     case JOB_IGNORED:
     case JOB_CHILD:
-    case JOB_ALONE:
+    case JOB_NO_WORKLOAD:
         break;
     }
 }
 
-void job_changed(void *ctx, struct sl_rec *r) {
+void mgr_job_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_job *j = job_of(r);
+    struct mgr_rec_job *j = mgr_job_of(r);
     if (!m->spec.parts.framework[SL_FW_JOB])
         return;
-    struct job_plan p = job_plan(m, j);
+    struct mgr_job_plan p = mgr_job_plan(m, j);
     act(m, j, &p);
-    if (job_elastic(j) && (p.wl || p.phase == JOB_ALONE))
-        job_slices_settle(m, j);
+    if (mgr_job_elastic(j) && (p.wl || p.phase == JOB_NO_WORKLOAD))
+        mgr_job_slices_settle(m, j);
     if (p.phase >= JOB_WL_FINISHED)
-        job_draft_drop(j);
+        mgr_job_draft_drop(j);
     if (p.phase > JOB_WL_FINISHED && p.wl) {
-        follow_gate(m, r, JOB_CONTROLLER, j->more ? j->more->gate : NULL, p.wl);
-        follow_priority(m, r, JOB_CONTROLLER, j->priority_class, j->template->priority_class, p.wl);
+        mgr_follow_gate(m, r, MGR_JOB_CONTROLLER, j->more ? j->more->gate : NULL, p.wl);
+        mgr_follow_priority(m, r, MGR_JOB_CONTROLLER, j->priority_class,
+                            j->template->priority_class, p.wl);
     }
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;

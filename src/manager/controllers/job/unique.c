@@ -3,7 +3,7 @@
 
 #include "manager/controllers/workload/workload.h"
 
-bool unique_item(struct unique_items *in, yyjson_mut_val *item) {
+bool mgr_unique_item(struct mgr_unique_items *in, yyjson_mut_val *item) {
     const uint64_t h = in->hash(item);
     uint32_t cursor;
 
@@ -16,12 +16,12 @@ bool unique_item(struct unique_items *in, yyjson_mut_val *item) {
     return true;
 }
 
-void unique_items_done(struct unique_items *in) {
+void mgr_unique_items_done(struct mgr_unique_items *in) {
     sl_vec_free(&in->v);
     sl_map_done(&in->by_hash);
 }
 
-sl_sym unique_flavor(struct unique_flavors *f) {
+sl_sym mgr_unique_flavor(struct mgr_unique_flavors *f) {
     while (f->next < f->of->n) {
         const sl_sym flavor = f->of->v[f->next++].flavor;
         if (flavor && sl_map_get(&f->known, flavor) == SL_MAP_NONE) {
@@ -32,6 +32,6 @@ sl_sym unique_flavor(struct unique_flavors *f) {
     return 0;
 }
 
-void unique_flavors_done(struct unique_flavors *f) {
+void mgr_unique_flavors_done(struct mgr_unique_flavors *f) {
     sl_map_done(&f->known);
 }

@@ -8,10 +8,10 @@
 #include "core/base/collection/map.h"
 #include "core/base/collection/sym.h"
 
-struct wl_podset_admission;
+struct mgr_wl_podset_admission;
 
 /* Items of a list that are known. Equal ones have equal hashes. */
-struct unique_items {
+struct mgr_unique_items {
     uint64_t (*hash)(yyjson_mut_val *item);
     bool (*same)(yyjson_mut_val *a, yyjson_mut_val *b);
     SL_VEC(yyjson_mut_val *) v;
@@ -19,18 +19,18 @@ struct unique_items {
 };
 
 /* False: there is one like it. The item is borrowed until the end. */
-bool unique_item(struct unique_items *in, yyjson_mut_val *item);
-void unique_items_done(struct unique_items *in);
+bool mgr_unique_item(struct mgr_unique_items *in, yyjson_mut_val *item);
+void mgr_unique_items_done(struct mgr_unique_items *in);
 
 /* The flavors of a podset, in the order of its resources, many of which may have one. */
-struct unique_flavors {
-    const struct wl_podset_admission *of;
+struct mgr_unique_flavors {
+    const struct mgr_wl_podset_admission *of;
     uint32_t next;
     struct sl_map known;
 };
 
 /* 0: that was the last. */
-sl_sym unique_flavor(struct unique_flavors *f);
-void unique_flavors_done(struct unique_flavors *f);
+sl_sym mgr_unique_flavor(struct mgr_unique_flavors *f);
+void mgr_unique_flavors_done(struct mgr_unique_flavors *f);
 
 #endif

@@ -48,14 +48,14 @@ static void drop_family(struct sl_manager *m, enum sl_metric id) {
 }
 
 static void reshape(struct sl_manager *m) {
-    static const enum rec_kind shaping[] = {REC_COHORT, REC_CLUSTER_QUEUE, REC_LOCAL_QUEUE};
+    static const enum mgr_rec_kind shaping[] = {REC_COHORT, REC_CLUSTER_QUEUE, REC_LOCAL_QUEUE};
     const struct sl_settings *s = m->settings;
     uint64_t h = (uint64_t)s->queue_resources | (uint64_t)s->engine.fair_sharing << 1 |
                  (uint64_t)s->engine.afs << 2 | (uint64_t)s->gates[SL_G_METRICS_FOR_COHORTS] << 3;
     for (size_t i = 0; i < SL_LEN(shaping); i++) {
         uint32_t at = 0;
         for (struct sl_rec *r; (r = sl_inf_each(m->inf, shaping[i], &at));)
-            h = sl_hash_u64(sl_hash_u64(h, conf_of(r)->hash), conf_of(r)->chosen);
+            h = sl_hash_u64(sl_hash_u64(h, mgr_conf_of(r)->hash), mgr_conf_of(r)->chosen);
     }
     if (h == m->series)
         return;
@@ -66,12 +66,13 @@ static void reshape(struct sl_manager *m) {
 
 /* ---- workloads ---- */
 
-static void tally(struct sl_manager *m, const struct rec_wl *w, sl_sym finished) {
-    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, str(m, w->rec.ns), str(m, w->queue));
-    struct sl_wl_view v;
+static void tally(struct sl_manager *m, const struct mgr_rec_wl *w, sl_sym finished) {
+    struct sl_rec *lq =
+        sl_inf_find(m->inf, REC_LOCAL_QUEUE, mgr_str(m, w->rec.ns), mgr_str(m, w->queue));
+    struct sl_engine_wl_view v;
     if (!lq)
         return;
-    struct rec_conf *c = conf_of(lq);
+    struct mgr_rec_conf *c = mgr_conf_of(lq);
     for (uint32_t i = 0; i < w->seen.conds.n; i++)
         if (w->seen.conds.v[i].type == finished && w->seen.conds.v[i].status == COND_TRUE)
             c->tally.finished++;
@@ -82,20 +83,21 @@ static void tally(struct sl_manager *m, const struct rec_wl *w, sl_sym finished)
 }
 
 /* By the reason of Admitted=False and, below that, of QuotaReserved=False. */
-static void unadmitted(struct sl_manager *m, const struct rec_wl *w) {
-    const struct cond *admitted = wl_cond(m, w, "Admitted");
-    const struct cond *reserved = wl_cond(m, w, "QuotaReserved");
-    const char *ns = str(m, w->rec.ns);
-    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, str(m, w->queue));
-    if (!lq || w->rec.deleting || wl_is(m, w, "Admitted") || wl_is(m, w, "Finished"))
+static void unadmitted(struct sl_manager *m, const struct mgr_rec_wl *w) {
+    const struct mgr_cond *admitted = mgr_wl_cond(m, w, "Admitted");
+    const struct mgr_cond *reserved = mgr_wl_cond(m, w, "QuotaReserved");
+    const char *ns = mgr_str(m, w->rec.ns);
+    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, mgr_str(m, w->queue));
+    if (!lq || w->rec.deleting || mgr_wl_condition_is_true(m, w, "Admitted") ||
+        mgr_wl_condition_is_true(m, w, "Finished"))
         return;
-    const char *cq = str(m, conf_of(lq)->refers);
-    const char *reason = admitted ? str(m, admitted->reason) : "NoReservation";
+    const char *cq = mgr_str(m, mgr_conf_of(lq)->refers);
+    const char *reason = admitted ? mgr_str(m, admitted->reason) : "NoReservation";
     const char *cause = !reserved                        ? "PendingEvaluation"
-                        : reserved->status == COND_FALSE ? str(m, reserved->reason)
+                        : reserved->status == COND_FALSE ? mgr_str(m, reserved->reason)
                                                          : "";
     sl_metric_add(m->spec.metrics, SL_M_UNADMITTED_WORKLOADS, 1, cq, reason, cause);
-    if (conf_of(lq)->chosen)
+    if (mgr_conf_of(lq)->chosen)
         sl_metric_add(m->spec.metrics, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS, 1, lq->name, ns, cq,
                       reason, cause);
 }
@@ -108,18 +110,18 @@ static void count_workloads(struct sl_manager *m) {
     drop_family(m, SL_M_UNADMITTED_WORKLOADS);
     drop_family(m, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS);
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));) {
-        tally(m, wl_of(r), finished);
+        tally(m, mgr_wl_of(r), finished);
         if (explained)
-            unadmitted(m, wl_of(r));
+            unadmitted(m, mgr_wl_of(r));
     }
 }
 
 /* What is said of a LocalQueue holds for its ClusterQueue as well. */
-static void carry(struct sl_manager *m, const struct rec_conf *l) {
-    struct sl_rec *r = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", str(m, l->refers));
+static void carry(struct sl_manager *m, const struct mgr_rec_conf *l) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", mgr_str(m, l->refers));
     if (!r)
         return;
-    struct rec_conf *q = conf_of(r);
+    struct mgr_rec_conf *q = mgr_conf_of(r);
     q->tally.finished += l->tally.finished;
     if (l->tally.oldest && (!q->tally.oldest || l->tally.oldest < q->tally.oldest))
         q->tally.oldest = l->tally.oldest;
@@ -129,7 +131,7 @@ static void carry(struct sl_manager *m, const struct rec_conf *l) {
 
 /* CPU in cores, all else in units. */
 static double units(const char *resource, sl_amount a) {
-    return (double)a / (sl_resource_is_milli(resource) ? 1000 : 1);
+    return (double)a / (sl_quantity_is_milli(resource) ? 1000 : 1);
 }
 
 static double limit(const char *resource, sl_amount a) {
@@ -137,7 +139,7 @@ static double limit(const char *resource, sl_amount a) {
 }
 
 /* In thousandths, as Kueue counts shares; a borrower of weight zero has an infinite one. */
-static double weighted(const struct sl_share_view *s) {
+static double weighted(const struct sl_engine_share_view *s) {
     if (!s->over)
         return 0;
     double share = (double)s->over * 1000.0 / (double)s->lendable;
@@ -147,7 +149,8 @@ static double weighted(const struct sl_share_view *s) {
 
 /* ---- ClusterQueues ---- */
 
-static void cq_status(struct sl_manager *m, const struct sl_rec *r, const struct sl_cq_view *v) {
+static void cq_status(struct sl_manager *m, const struct sl_rec *r,
+                      const struct sl_engine_cq_view *v) {
     static const char *const words[] = {"pending", "active", "terminating"};
     size_t now = r->deleting ? 2 : v->active;
     for (size_t i = 0; i < SL_LEN(words); i++)
@@ -155,23 +158,23 @@ static void cq_status(struct sl_manager *m, const struct sl_rec *r, const struct
 }
 
 /* What the queue covers has a series whatever its workloads ask for. */
-static void add_covered(struct sl_total *totals, uint32_t *n, const char *resource) {
+static void add_covered(struct sl_engine_total *totals, uint32_t *n, const char *resource) {
     for (uint32_t i = 0; i < *n; i++)
         if (strcmp(totals[i].resource, resource) == 0)
             return;
     if (*n < CEILING_PENDING_SERIES)
-        totals[(*n)++] = (struct sl_total){.resource = resource};
+        totals[(*n)++] = (struct sl_engine_total){.resource = resource};
 }
 
 static void cq_resources(struct sl_manager *m, const struct sl_rec *r, const char *cohort) {
     struct sl_metrics *to = m->spec.metrics;
-    struct sl_total asked[CEILING_PENDING_SERIES];
+    struct sl_engine_total asked[CEILING_PENDING_SERIES];
     const char *f, *res;
     uint32_t at = 0, n = 0;
 
     sl_metric_drop(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING, r->name, NULL);
-    while (sl_engine_pair(m->engine, false, r->name, &at, &f, &res)) {
-        struct sl_cell_view c;
+    while (sl_engine_next_flavor_resource(m->engine, false, r->name, &at, &f, &res)) {
+        struct sl_engine_cell_view c;
         sl_amount borrow, lend;
         if (!sl_engine_cell(m->engine, false, r->name, f, res, &c))
             continue;
@@ -190,13 +193,13 @@ static void cq_resources(struct sl_manager *m, const struct sl_rec *r, const cha
             sl_metric_set(to, v[i].id, v[i].value, cohort, r->name, f, res);
         add_covered(asked, &n, res);
     }
-    if (!sl_engine_asked(m->engine, r->name, asked, &n, SL_LEN(asked)))
+    if (!sl_engine_pending_requests(m->engine, r->name, asked, &n, SL_LEN(asked)))
         sl_log(SL_LOG_DEBUG, "pending resources beyond the limit of series not reported",
                SL_S("cluster_queue", r->name), SL_I("limit", (int64_t)SL_LEN(asked)));
     for (uint32_t i = 0; i < n; i++)
         sl_metric_set(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING,
                       units(asked[i].resource, asked[i].amount), r->name, asked[i].resource);
-    struct sl_share_view share;
+    struct sl_engine_share_view share;
     if (!m->settings->engine.fair_sharing || !sl_engine_share(m->engine, false, r->name, &share))
         return;
     double w = weighted(&share);
@@ -206,18 +209,18 @@ static void cq_resources(struct sl_manager *m, const struct sl_rec *r, const cha
 
 static void cq_gauges(struct sl_manager *m, struct sl_rec *r) {
     struct sl_metrics *to = m->spec.metrics;
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     const char *parent, *root;
-    struct sl_cq_view v;
+    struct sl_engine_cq_view v;
 
     if (!sl_engine_cq(m->engine, r->name, &v))
         return;
-    (void)sl_engine_place(m->engine, false, r->name, &parent, &root);
+    (void)sl_engine_parents(m->engine, false, r->name, &parent, &root);
     sl_metric_set(to, SL_M_PENDING_WORKLOADS, v.heap, r->name, "active");
     sl_metric_set(to, SL_M_PENDING_WORKLOADS, v.asleep, r->name, "inadmissible");
     sl_metric_set(to, SL_M_FINISHED_WORKLOADS, c->tally.finished, r->name);
     sl_metric_set(to, SL_M_OLDEST_PENDING_AGE_SECONDS,
-                  c->tally.oldest ? seconds_since(m, c->tally.oldest) : 0, r->name);
+                  c->tally.oldest ? mgr_seconds_since(m, c->tally.oldest) : 0, r->name);
     c->had_reserving |= v.reserving > 0;
     c->had_admitted |= v.admitted > 0;
     if (c->had_reserving)
@@ -235,18 +238,18 @@ static void cq_gauges(struct sl_manager *m, struct sl_rec *r) {
 
 static void lq_status(struct sl_manager *m, struct sl_rec *r) {
     static const char *const words[] = {"True", "False", "Unknown"};
-    const struct rec_conf *c = conf_of(r);
+    const struct mgr_rec_conf *c = mgr_conf_of(r);
     size_t now = c->active ? 0 : 1;
     for (size_t i = 0; c->has_active && i < SL_LEN(words); i++)
-        sl_metric_set(m->spec.metrics, SL_M_LOCAL_QUEUE_STATUS, i == now, r->name, str(m, r->ns),
-                      words[i]);
+        sl_metric_set(m->spec.metrics, SL_M_LOCAL_QUEUE_STATUS, i == now, r->name,
+                      mgr_str(m, r->ns), words[i]);
 }
 
 static void lq_resources(struct sl_manager *m, const struct sl_rec *r, const char *cq) {
     struct sl_metrics *to = m->spec.metrics;
-    const char *ns = str(m, r->ns), *f, *res;
+    const char *ns = mgr_str(m, r->ns), *f, *res;
     uint32_t at = 0;
-    while (sl_engine_pair(m->engine, false, cq, &at, &f, &res)) {
+    while (sl_engine_next_flavor_resource(m->engine, false, cq, &at, &f, &res)) {
         sl_amount reserved, admitted;
         sl_engine_lq_usage(m->engine, ns, r->name, f, res, &reserved, &admitted);
         sl_metric_set(to, SL_M_LOCAL_QUEUE_RESOURCE_RESERVATION, units(res, reserved), r->name, ns,
@@ -258,9 +261,9 @@ static void lq_resources(struct sl_manager *m, const struct sl_rec *r, const cha
 
 static void lq_gauges(struct sl_manager *m, struct sl_rec *r) {
     struct sl_metrics *to = m->spec.metrics;
-    const struct rec_conf *c = conf_of(r);
-    const char *ns = str(m, r->ns), *cq = str(m, c->refers);
-    struct sl_lq_view v;
+    const struct mgr_rec_conf *c = mgr_conf_of(r);
+    const char *ns = mgr_str(m, r->ns), *cq = mgr_str(m, c->refers);
+    struct sl_engine_lq_view v;
     uint64_t micro;
 
     if (!c->chosen || !sl_engine_lq(m->engine, ns, r->name, &v))
@@ -298,7 +301,7 @@ static void set_or_drop(struct sl_manager *m, enum sl_metric id, sl_amount a, co
  * back with the next change there. */
 static bool is_orphaned(const struct sl_manager *m, const char *name) {
     for (uint32_t i = 0; i < m->orphaned.n; i++)
-        if (strcmp(str(m, m->orphaned.v[i]), name) == 0)
+        if (strcmp(mgr_str(m, m->orphaned.v[i]), name) == 0)
             return true;
     return false;
 }
@@ -306,11 +309,11 @@ static bool is_orphaned(const struct sl_manager *m, const char *name) {
 static void cohort_gauges(struct sl_manager *m, const char *name) {
     struct sl_metrics *to = m->spec.metrics;
     const char *parent, *root, *f, *res;
-    struct sl_share_view share;
-    struct sl_cell_view c;
+    struct sl_engine_share_view share;
+    struct sl_engine_cell_view c;
     uint32_t at = 0;
 
-    if (is_orphaned(m, name) || !sl_engine_place(m->engine, true, name, &parent, &root))
+    if (is_orphaned(m, name) || !sl_engine_parents(m->engine, true, name, &parent, &root))
         return;
     sl_metric_set(to, SL_M_COHORT_SUBTREE_ADMITTED_ACTIVE_WORKLOADS,
                   sl_engine_cohort_admitted(m->engine, name), name);
@@ -320,7 +323,7 @@ static void cohort_gauges(struct sl_manager *m, const char *name) {
     if (!m->settings->gates[SL_G_METRICS_FOR_COHORTS])
         return;
     sl_metric_set(to, SL_M_COHORT_INFO, 1, name, parent, root);
-    while (sl_engine_pair(m->engine, true, name, &at, &f, &res)) {
+    while (sl_engine_next_flavor_resource(m->engine, true, name, &at, &f, &res)) {
         if (sl_engine_cell(m->engine, true, name, f, res, &c))
             set_or_drop(m, SL_M_COHORT_SUBTREE_QUOTA, c.subtree, name, f, res);
         set_or_drop(m, SL_M_COHORT_SUBTREE_RESOURCE_RESERVATIONS,
@@ -337,18 +340,18 @@ void sl_manager_refresh_metrics(struct sl_manager *m) {
 
     if (!to || !m->inf->ready)
         return;
-    catch_up(m); /* who stands by does not decide, and sees all the same */
+    mgr_refresh_engine(m); /* who stands by does not decide, and sees all the same */
     reshape(m);
     count_workloads(m);
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));) {
-        carry(m, conf_of(r));
+        carry(m, mgr_conf_of(r));
         lq_gauges(m, r);
-        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
+        memset(&mgr_conf_of(r)->tally, 0, sizeof mgr_conf_of(r)->tally);
     }
     at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_CLUSTER_QUEUE, &at));) {
         cq_gauges(m, r);
-        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
+        memset(&mgr_conf_of(r)->tally, 0, sizeof mgr_conf_of(r)->tally);
     }
     at = 0;
     for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));)

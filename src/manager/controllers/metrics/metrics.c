@@ -12,7 +12,7 @@
 
 /* ---- writes ---- */
 
-void count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how) {
+void mgr_count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how) {
     static const char *const outcomes[] = {
         [SL_WRITTEN] = "written",     [SL_WRITE_CONFLICT] = "conflict", [SL_WRITE_GONE] = "gone",
         [SL_WRITE_FAILED] = "failed", [SL_WRITE_REFUSED] = "refused",
@@ -36,7 +36,7 @@ static void count_skips(struct sl_manager *m, const struct sl_effects *x) {
     }
 }
 
-void note_fact(struct sl_manager *m, const struct sl_fact *f) {
+void mgr_note_fact(struct sl_manager *m, const struct sl_fact *f) {
     switch (f->kind) {
     case SL_FACT_COHORT_GONE:
         *sl_vec_push(&m->orphaned) = sl_sym_put(m->syms, f->gone.name);
@@ -65,7 +65,7 @@ static void forget_cohorts(struct sl_manager *m) {
     }
     for (uint32_t i = 0; i < m->cohorts.n; i++)
         if (sl_map_get(&known, m->cohorts.v[i]) == SL_MAP_NONE)
-            drop_cohort_series(m, str(m, m->cohorts.v[i]));
+            mgr_drop_cohort_series(m, mgr_str(m, m->cohorts.v[i]));
     sl_vec_clear(&m->cohorts);
     for (uint32_t i = 0; i < left.n; i++)
         *sl_vec_push(&m->cohorts) = left.v[i];
@@ -73,12 +73,12 @@ static void forget_cohorts(struct sl_manager *m) {
     sl_map_done(&known);
 }
 
-void count_cycle_begins(struct sl_manager *m) {
-    m->cycle.looks = sl_engine_looks(m->engine);
+void mgr_count_cycle_begins(struct sl_manager *m) {
+    m->cycle.looks = sl_engine_evaluations(m->engine);
     m->cycle.began = m->spec.stopwatch ? m->spec.stopwatch() : 0;
 }
 
-void count_cycle(struct sl_manager *m, const struct sl_effects *x) {
+void mgr_count_cycle(struct sl_manager *m, const struct sl_effects *x) {
     struct sl_metrics *to = m->spec.metrics;
     sl_span took = m->spec.stopwatch ? m->spec.stopwatch() - m->cycle.began : 0;
     double seconds = (double)took / (double)SL_SEC;
@@ -87,7 +87,7 @@ void count_cycle(struct sl_manager *m, const struct sl_effects *x) {
     if (m->trees_changed)
         forget_cohorts(m);
     m->trees_changed = false;
-    if (sl_engine_looks(m->engine) == m->cycle.looks)
+    if (sl_engine_evaluations(m->engine) == m->cycle.looks)
         return; /* there was nobody to look at */
     for (uint32_t i = 0; i < x->v.n && !success; i++)
         success = x->v.v[i].kind == SL_EFFECT_RESERVE;
@@ -116,13 +116,13 @@ static bool class_known(const struct sl_manager *m, const char *name) {
            sl_inf_find(m->inf, REC_PRIORITY_CLASS, "", name);
 }
 
-static struct subject subject_of(const struct sl_manager *m, const struct rec_wl *w,
+static struct subject subject_of(const struct sl_manager *m, const struct mgr_rec_wl *w,
                                  const char *cq) {
-    const char *class = str(m, w->class_name);
+    const char *class = mgr_str(m, w->class_name);
     struct subject s = {cq && sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq) ? cq : "",
-                        class_known(m, class) ? class : "", str(m, w->rec.ns), NULL};
-    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, s.ns, str(m, w->queue));
-    if (lq && conf_of(lq)->chosen)
+                        class_known(m, class) ? class : "", mgr_str(m, w->rec.ns), NULL};
+    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, s.ns, mgr_str(m, w->queue));
+    if (lq && mgr_conf_of(lq)->chosen)
         s.lq = lq->name;
     return s;
 }
@@ -142,23 +142,25 @@ static void observe(struct sl_manager *m, const struct subject *s, enum sl_metri
         sl_metric_observe(m->spec.metrics, lq_id, seconds, s->lq, s->ns, s->class);
 }
 
-static double since_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type,
-                         sl_time otherwise) {
-    const struct cond *c = wl_next_cond(m, w, type);
-    return seconds_since(m, c ? c->at : otherwise);
+static double since_cond(const struct sl_manager *m, const struct mgr_rec_wl *w, const char *type,
+                         sl_time fallback) {
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, type);
+    return mgr_seconds_since(m, c ? c->at : fallback);
 }
 
 /* Since it was made, or since it was last put back. */
-static double waited(const struct sl_manager *m, const struct rec_wl *w) {
+static double waited(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     return since_cond(m, w, "Requeued", w->rec.created);
 }
 
-static void count_admitted(struct sl_manager *m, const struct rec_wl *w, const struct subject *s) {
+static void count_admitted(struct sl_manager *m, const struct mgr_rec_wl *w,
+                           const struct subject *s) {
     const char *parent, *root, *below = s->cq;
     add(m, s, SL_M_ADMITTED_WORKLOADS_TOTAL, SL_M_LOCAL_QUEUE_ADMITTED_WORKLOADS_TOTAL);
     observe(m, s, SL_M_ADMISSION_WAIT_TIME_SECONDS, SL_M_LOCAL_QUEUE_ADMISSION_WAIT_TIME_SECONDS,
             waited(m, w));
-    for (bool cohort = false; sl_engine_place(m->engine, cohort, below, &parent, &root) && *parent;
+    for (bool cohort = false;
+         sl_engine_parents(m->engine, cohort, below, &parent, &root) && *parent;
          cohort = true, below = parent)
         sl_metric_add(m->spec.metrics, SL_M_COHORT_SUBTREE_ADMITTED_WORKLOADS_TOTAL, 1, parent,
                       s->class);
@@ -169,7 +171,7 @@ static void count_checked(struct sl_manager *m, const struct subject *s, double 
             SL_M_LOCAL_QUEUE_ADMISSION_CHECKS_WAIT_TIME_SECONDS, seconds);
 }
 
-static void count_reserved(struct sl_manager *m, const struct rec_wl *w,
+static void count_reserved(struct sl_manager *m, const struct mgr_rec_wl *w,
                            const struct sl_effect *x) {
     struct subject s = subject_of(m, w, x->cq);
     add(m, &s, SL_M_QUOTA_RESERVED_WORKLOADS_TOTAL,
@@ -178,26 +180,27 @@ static void count_reserved(struct sl_manager *m, const struct rec_wl *w,
             SL_M_LOCAL_QUEUE_QUOTA_RESERVED_WAIT_TIME_SECONDS, waited(m, w));
     struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", s.cq);
     if (q)
-        conf_of(q)->had_reserving = true;
+        mgr_conf_of(q)->had_reserving = true;
     sl_vec_clear(&m->orphaned);
     if (!x->reserve.admitted)
         return;
     count_admitted(m, w, &s);
-    if (wl_next(w, WL_CHECKS)->checks.n)
+    if (mgr_wl_next(w, WL_CHECKS)->checks.n)
         count_checked(m, &s, 0); /* all of them were ready before */
 }
 
-static bool evicted_before(const struct sl_manager *m, const struct rec_wl *w, const char *reason,
-                           const char *cause) {
-    const struct wl_status *s = wl_next(w, WL_EVICTIONS);
+static bool evicted_before(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                           const char *reason, const char *cause) {
+    const struct mgr_wl_status *s = mgr_wl_next(w, WL_EVICTIONS);
     for (uint32_t i = 0; i < s->evictions.n; i++)
-        if (strcmp(str(m, s->evictions.v[i].reason), reason) == 0 &&
-            strcmp(str(m, s->evictions.v[i].cause), cause) == 0)
+        if (strcmp(mgr_str(m, s->evictions.v[i].reason), reason) == 0 &&
+            strcmp(mgr_str(m, s->evictions.v[i].cause), cause) == 0)
             return s->evictions.v[i].count > 0;
     return false;
 }
 
-static void count_evicted(struct sl_manager *m, const struct rec_wl *w, const struct sl_effect *x) {
+static void count_evicted(struct sl_manager *m, const struct mgr_rec_wl *w,
+                          const struct sl_effect *x) {
     struct sl_metrics *to = m->spec.metrics;
     struct subject s = subject_of(m, w, x->cq);
     /* As in schedulingStats: which preemption it was is only told of the one who preempts. */
@@ -206,8 +209,8 @@ static void count_evicted(struct sl_manager *m, const struct rec_wl *w, const st
         (x->evict.reason == SL_EVICT_DEACTIVATED || x->evict.reason == SL_EVICT_PODS_READY_TIMEOUT);
     const char *reason = sl_word(SL_VOCAB_EVICT, (int)x->evict.reason);
     const char *cause = named ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
-    const struct cond *ready = wl_next_cond(m, w, "PodsReady");
-    struct sl_wl_view by;
+    const struct mgr_cond *ready = mgr_wl_next_cond(m, w, "PodsReady");
+    struct sl_engine_wl_view by;
 
     sl_metric_add(to, SL_M_EVICTED_WORKLOADS_TOTAL, 1, s.cq, reason, cause, s.class);
     if (s.lq)
@@ -216,22 +219,22 @@ static void count_evicted(struct sl_manager *m, const struct rec_wl *w, const st
     if (!evicted_before(m, w, reason, cause))
         sl_metric_add(to, SL_M_EVICTED_WORKLOADS_ONCE_TOTAL, 1, s.cq, reason, cause, s.class);
     if (ready && ready->status == COND_TRUE)
-        sl_metric_observe(to, SL_M_PODS_READY_TO_EVICTED_TIME_SECONDS, seconds_since(m, ready->at),
-                          s.cq, reason, cause);
+        sl_metric_observe(to, SL_M_PODS_READY_TO_EVICTED_TIME_SECONDS,
+                          mgr_seconds_since(m, ready->at), s.cq, reason, cause);
     if (x->evict.reason == SL_EVICT_PREEMPTED && sl_engine_workload(m->engine, x->evict.by, &by))
         sl_metric_add(to, SL_M_PREEMPTED_WORKLOADS_TOTAL, 1, by.cq,
                       sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause));
 }
 
-static void count_released(struct sl_manager *m, const struct rec_wl *w,
+static void count_released(struct sl_manager *m, const struct mgr_rec_wl *w,
                            const struct sl_effect *x) {
-    const struct cond *c = wl_next_cond(m, w, "Evicted");
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Evicted");
     if (c && c->status == COND_TRUE)
         sl_metric_observe(m->spec.metrics, SL_M_WORKLOAD_EVICTION_LATENCY_SECONDS,
-                          seconds_since(m, c->at), x->cq, str(m, c->reason));
+                          mgr_seconds_since(m, c->at), x->cq, mgr_str(m, c->reason));
 }
 
-void count_effect(struct sl_manager *m, const struct rec_wl *w, const struct sl_effect *x) {
+void mgr_count_effect(struct sl_manager *m, const struct mgr_rec_wl *w, const struct sl_effect *x) {
     struct subject s;
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
@@ -240,7 +243,7 @@ void count_effect(struct sl_manager *m, const struct rec_wl *w, const struct sl_
     case SL_EFFECT_ADMIT:
         s = subject_of(m, w, x->cq);
         count_admitted(m, w, &s);
-        count_checked(m, &s, since_cond(m, w, "QuotaReserved", m->spec.port->wall));
+        count_checked(m, &s, since_cond(m, w, "QuotaReserved", m->spec.client->wall));
         break;
     case SL_EFFECT_EVICT:
         count_evicted(m, w, x);
@@ -254,26 +257,26 @@ void count_effect(struct sl_manager *m, const struct rec_wl *w, const struct sl_
 }
 
 /* The ClusterQueue that admitted it; "" if none did. */
-static const char *admitted_by(const struct sl_manager *m, const struct rec_wl *w) {
-    const struct wl_admission *a = wl_next(w, WL_ADMISSION)->admission;
-    return a ? str(m, a->cq) : "";
+static const char *admitted_by(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *a = mgr_wl_next(w, WL_ADMISSION)->admission;
+    return a ? mgr_str(m, a->cq) : "";
 }
 
 /* Another slice took its place in the ClusterQueue. */
-void count_replaced(struct sl_manager *m, const struct rec_wl *w) {
-    const struct wl_admission *a = wl_next(w, WL_ADMISSION)->admission;
+void mgr_count_replaced(struct sl_manager *m, const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *a = mgr_wl_next(w, WL_ADMISSION)->admission;
     if (a)
-        sl_metric_add(m->spec.metrics, SL_M_REPLACED_WORKLOAD_SLICES_TOTAL, 1, str(m, a->cq));
+        sl_metric_add(m->spec.metrics, SL_M_REPLACED_WORKLOAD_SLICES_TOTAL, 1, mgr_str(m, a->cq));
 }
 
-void count_finished(struct sl_manager *m, const struct rec_wl *w) {
+void mgr_count_finished(struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (!m->leads)
         return; /* the leader counts it */
     struct subject s = subject_of(m, w, admitted_by(m, w));
     add(m, &s, SL_M_FINISHED_WORKLOADS_TOTAL, SL_M_LOCAL_QUEUE_FINISHED_WORKLOADS_TOTAL);
 }
 
-void count_ready(struct sl_manager *m, const struct rec_wl *w) {
+void mgr_count_ready(struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (!m->settings->engine.pods_ready || !m->leads)
         return;
     struct subject s = subject_of(m, w, admitted_by(m, w));
@@ -281,19 +284,20 @@ void count_ready(struct sl_manager *m, const struct rec_wl *w) {
             waited(m, w));
     observe(m, &s, SL_M_ADMITTED_UNTIL_READY_WAIT_TIME_SECONDS,
             SL_M_LOCAL_QUEUE_ADMITTED_UNTIL_READY_WAIT_TIME_SECONDS,
-            since_cond(m, w, "Admitted", m->spec.port->wall));
+            since_cond(m, w, "Admitted", m->spec.client->wall));
 }
 
-void count_created(struct sl_manager *m, const struct sl_rec *job) {
+void mgr_count_created(struct sl_manager *m, const struct sl_rec *job) {
     if (job->generation > 1 || !m->settings->gates[SL_G_METRIC_FOR_WORKLOAD_CREATION_LATENCY])
         return; /* it was changed, perhaps to get a queue: nobody knows since when it waits */
     sl_metric_observe(m->spec.metrics, SL_M_WORKLOAD_CREATION_LATENCY_SECONDS,
-                      seconds_since(m, job->created), job->table->kind->kind);
+                      mgr_seconds_since(m, job->created), job->table->kind->kind);
 }
 
-void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group) {
+void mgr_count_ungated(struct sl_manager *m, const struct mgr_rec_wl *w, const char *gate,
+                       bool group) {
     sl_metric_observe(m->spec.metrics, SL_M_POD_SCHEDULING_GATE_REMOVAL_SECONDS,
-                      since_cond(m, w, "Admitted", m->spec.port->wall), gate, admitted_by(m, w),
+                      since_cond(m, w, "Admitted", m->spec.client->wall), gate, admitted_by(m, w),
                       group ? "true" : "false");
 }
 
@@ -327,13 +331,13 @@ static bool outlives_cq(enum sl_metric id) {
            id == SL_M_MULTIKUEUE_WORKLOADS_ADMITTED_TOTAL;
 }
 
-void drop_cq_series(struct sl_manager *m, const char *cq) {
+void mgr_drop_cq_series(struct sl_manager *m, const char *cq) {
     drop_all(m, "cluster_queue", cq, NULL, NULL, outlives_cq);
     drop_all(m, "preempting_cluster_queue", cq, NULL, NULL, NULL);
 }
 
 /* Those of queues go with the queue; this one has none. */
-void drop_class_series(struct sl_manager *m, const char *class) {
+void mgr_drop_class_series(struct sl_manager *m, const char *class) {
     const struct sl_metric_def *d = sl_metric_def(SL_M_FINISHED_WORKLOADS_TOTAL);
     const char *v[SL_METRIC_LABELS] = {0};
     for (uint32_t i = 0; i < d->n_labels; i++)
@@ -344,11 +348,11 @@ void drop_class_series(struct sl_manager *m, const char *class) {
                     (struct sl_metric_values){v, d->n_labels});
 }
 
-void drop_cohort_series(struct sl_manager *m, const char *cohort) {
+void mgr_drop_cohort_series(struct sl_manager *m, const char *cohort) {
     drop_all(m, "cohort", cohort, NULL, NULL, NULL);
 }
 
-void drop_lq_series(struct sl_manager *m, const char *ns, const char *name) {
+void mgr_drop_lq_series(struct sl_manager *m, const char *ns, const char *name) {
     drop_all(m, "name", name, "namespace", ns, NULL);
 }
 
@@ -372,14 +376,14 @@ static bool selected(const struct sl_manager *m, yyjson_val *labels) {
     return yes;
 }
 
-void lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o) {
-    struct rec_conf *c = conf_of(lq);
-    const char *stop = sl_json_str(o, "spec.stopPolicy"), *ns = str(m, lq->ns);
+void mgr_lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o) {
+    struct mgr_rec_conf *c = mgr_conf_of(lq);
+    const char *stop = sl_json_str(o, "spec.stopPolicy"), *ns = mgr_str(m, lq->ns);
     bool chosen = m->settings->local_queue_metrics && selected(m, sl_json_at(o, "metadata.labels"));
     bool stopped = *stop && strcmp(stop, "None") != 0;
 
     if (c->chosen && !chosen)
-        drop_lq_series(m, ns, lq->name);
+        mgr_drop_lq_series(m, ns, lq->name);
     else if (chosen && stopped && !c->stopped)
         drop_all(m, "name", lq->name, "namespace", ns, outlives_stop);
     c->chosen = chosen;

@@ -8,35 +8,36 @@
 
 #include "manager/controllers/workload/workload.h"
 
-void count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how);
+void mgr_count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how);
 /* Around one run of the engine. */
-void count_cycle_begins(struct sl_manager *m);
-void count_cycle(struct sl_manager *m, const struct sl_effects *x);
+void mgr_count_cycle_begins(struct sl_manager *m);
+void mgr_count_cycle(struct sl_manager *m, const struct sl_effects *x);
 /* One decision of the engine about a workload; before it is performed on the record. */
-void count_effect(struct sl_manager *m, const struct rec_wl *w, const struct sl_effect *x);
-void count_finished(struct sl_manager *m, const struct rec_wl *w);
-void count_replaced(struct sl_manager *m, const struct rec_wl *w);
+void mgr_count_effect(struct sl_manager *m, const struct mgr_rec_wl *w, const struct sl_effect *x);
+void mgr_count_finished(struct sl_manager *m, const struct mgr_rec_wl *w);
+void mgr_count_replaced(struct sl_manager *m, const struct mgr_rec_wl *w);
 /* Its pods are ready: how long that took. */
-void count_ready(struct sl_manager *m, const struct rec_wl *w);
+void mgr_count_ready(struct sl_manager *m, const struct mgr_rec_wl *w);
 /* A Workload was made for a job: how long the job waited for it. */
-void count_created(struct sl_manager *m, const struct sl_rec *job);
+void mgr_count_created(struct sl_manager *m, const struct sl_rec *job);
 /* A pod of an admitted Workload has lost this gate: how long that took. */
-void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group);
+void mgr_count_ungated(struct sl_manager *m, const struct mgr_rec_wl *w, const char *gate,
+                       bool group);
 
 /* ---- series come and go with their objects ---- */
 /* A fact was passed to the engine. */
-void note_fact(struct sl_manager *m, const struct sl_fact *f);
-void drop_cq_series(struct sl_manager *m, const char *cq);
+void mgr_note_fact(struct sl_manager *m, const struct sl_fact *f);
+void mgr_drop_cq_series(struct sl_manager *m, const char *cq);
 /* A priority class is gone. */
-void drop_class_series(struct sl_manager *m, const char *class);
-void drop_cohort_series(struct sl_manager *m, const char *cohort);
-void drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
+void mgr_drop_class_series(struct sl_manager *m, const char *class);
+void mgr_drop_cohort_series(struct sl_manager *m, const char *cohort);
+void mgr_drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
 /* The object may say otherwise now whether the LocalQueue has series of its own. */
-void lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o);
+void mgr_lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o);
 
 /* Seconds from a point to now, not less than 0. */
-static inline double seconds_since(const struct sl_manager *m, sl_time at) {
-    return at < m->spec.port->wall ? (double)(m->spec.port->wall - at) / (double)SL_SEC : 0;
+static inline double mgr_seconds_since(const struct sl_manager *m, sl_time at) {
+    return at < m->spec.client->wall ? (double)(m->spec.client->wall - at) / (double)SL_SEC : 0;
 }
 
 #endif

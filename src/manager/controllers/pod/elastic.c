@@ -17,7 +17,7 @@
 
 /* ---- chains ---- */
 
-static const char *chain_name(const struct rec_wl *w) {
+static const char *chain_name(const struct mgr_rec_wl *w) {
     return w->slice_name ? w->slice_name : w->rec.name;
 }
 
@@ -25,39 +25,41 @@ static uint64_t chain_key(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
 }
 
-void chain_tie(struct sl_manager *m, struct rec_wl *w) {
+void mgr_chain_index_add(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (w->elastic)
         sl_map_add(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
 }
 
-void chain_untie(struct sl_manager *m, struct rec_wl *w) {
+void mgr_chain_index_remove(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (!w->elastic)
         return;
     (void)sl_map_del(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
-    chain_changed(m, w);
+    mgr_chain_changed(m, w);
 }
 
-void chain_changed(struct sl_manager *m, const struct rec_wl *w) {
+void mgr_chain_changed(struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (w->elastic)
-        crew_touch(crew_find(m, w->rec.ns, chain_name(w)));
+        mgr_workload_pods_touch(mgr_workload_pods_find(m, w->rec.ns, chain_name(w)));
 }
 
-static bool grants(const struct sl_manager *m, const struct rec_wl *w) {
-    return w->seen.admission && !w->rec.gone && wl_is(m, w, "Admitted") &&
-           !wl_is(m, w, "Evicted") && !wl_will(m, w, "Finished");
+static bool grants(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    return w->seen.admission && !w->rec.gone && mgr_wl_condition_is_true(m, w, "Admitted") &&
+           !mgr_wl_condition_is_true(m, w, "Evicted") &&
+           !mgr_wl_condition_will_be_true(m, w, "Finished");
 }
 
-const struct rec_wl *chain_active(const struct sl_manager *m, const struct pod_crew *c) {
+const struct mgr_rec_wl *mgr_chain_active(const struct sl_manager *m,
+                                          const struct mgr_workload_pods *c) {
     uint64_t key = chain_key(c->ns, c->name);
-    const struct rec_wl *found = NULL;
+    const struct mgr_rec_wl *found = NULL;
     uint32_t at;
     for (uint32_t i = sl_map_first(&m->chains, key, &at); i != SL_MAP_NONE;
          i = sl_map_next(&m->chains, key, &at)) {
-        const struct rec_wl *w = wl_of(m->inf->recs.v[i]);
+        const struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (w->rec.ns != c->ns || strcmp(chain_name(w), c->name) != 0 || !grants(m, w))
             continue;
-        if (!found || slice_replaces(m, w, found) ||
-            (!slice_replaces(m, found, w) && slice_older(found, w)))
+        if (!found || mgr_slice_replaces(m, w, found) ||
+            (!mgr_slice_replaces(m, found, w) && mgr_slice_older(found, w)))
             found = w;
     }
     return found;
@@ -66,8 +68,8 @@ const struct rec_wl *chain_active(const struct sl_manager *m, const struct pod_c
 /* ---- the plan ---- */
 
 /* What the podset was granted, and still asks for: a Job that shrinks only changes its spec. */
-static int32_t granted(const struct rec_wl *w, uint32_t podset) {
-    const struct wl_admission *a = w->seen.admission;
+static int32_t granted(const struct mgr_rec_wl *w, uint32_t podset) {
+    const struct mgr_wl_admission *a = w->seen.admission;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->v[i].name == w->podsets[podset].name)
             return a->v[i].count < w->podsets[podset].count ? a->v[i].count
@@ -76,7 +78,7 @@ static int32_t granted(const struct rec_wl *w, uint32_t podset) {
 }
 
 /* Where the pod's podset is counted; NULL: it has none in this Workload. */
-static int32_t *room_of(const struct rec_wl *w, const struct rec_pod *p,
+static int32_t *room_of(const struct mgr_rec_wl *w, const struct mgr_rec_pod *p,
                         int32_t room[SL_MAX_PODSETS]) {
     for (uint32_t i = 0; w && i < w->n_podsets; i++)
         if (w->podsets[i].name == p->podset)
@@ -86,8 +88,9 @@ static int32_t *room_of(const struct rec_wl *w, const struct rec_pod *p,
 
 /* Those on their way first: their room is taken. Then the oldest. */
 static int by_turn(const void *a, const void *b) {
-    const struct rec_pod *x = *(struct rec_pod *const *)a, *y = *(struct rec_pod *const *)b;
-    bool sx = pod_sent(x, POD_GATE_ELASTIC), sy = pod_sent(y, POD_GATE_ELASTIC);
+    const struct mgr_rec_pod *x = *(struct mgr_rec_pod *const *)a,
+                             *y = *(struct mgr_rec_pod *const *)b;
+    bool sx = mgr_pod_sent(x, POD_GATE_ELASTIC), sy = mgr_pod_sent(y, POD_GATE_ELASTIC);
     if (sx != sy)
         return sx ? -1 : 1;
     if (x->rec.created != y->rec.created)
@@ -95,30 +98,30 @@ static int by_turn(const void *a, const void *b) {
     return strcmp(x->rec.name, y->rec.name);
 }
 
-void elastic_plan(struct sl_manager *m, struct pod_crew *c) {
-    SL_VEC(struct rec_pod *) gated = {0};
+void mgr_elastic_plan(struct sl_manager *m, struct mgr_workload_pods *c) {
+    SL_VEC(struct mgr_rec_pod *) gated = {0};
     int32_t room[SL_MAX_PODSETS], *left;
 
     if (!m->spec.parts.elasticjobs || !c->n_gated)
         return;
-    const struct rec_wl *w =
-        m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] ? chain_active(m, c) : NULL;
+    const struct mgr_rec_wl *w =
+        m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] ? mgr_chain_active(m, c) : NULL;
     for (uint32_t i = 0; w && i < w->n_podsets; i++)
         room[i] = granted(w, i);
-    for (struct rec_pod *p = c->pods; p; p = p->next) {
+    for (struct mgr_rec_pod *p = c->pods; p; p = p->next) {
         if (p->gates & POD_GATE_ELASTIC)
             *sl_vec_push(&gated) = p;
         else if ((left = room_of(w, p, room)))
             --*left;
     }
     if (gated.n > 1)
-        qsort(gated.v, gated.n, sizeof(struct rec_pod *), by_turn);
+        qsort(gated.v, gated.n, sizeof(struct mgr_rec_pod *), by_turn);
     for (uint32_t i = 0; i < gated.n; i++) {
-        struct rec_pod *p = gated.v[i];
+        struct mgr_rec_pod *p = gated.v[i];
         left = p->ending ? NULL : room_of(w, p, room);
         bool go = left && (*left)-- > 0;
         p->release = (uint8_t)((p->release & ~POD_GATE_ELASTIC) | (go ? POD_GATE_ELASTIC : 0));
-        if (go && !pod_sent(p, POD_GATE_ELASTIC))
+        if (go && !mgr_pod_sent(p, POD_GATE_ELASTIC))
             sl_rec_write(&p->rec);
     }
     sl_vec_free(&gated);

@@ -11,7 +11,7 @@ static uint64_t group_key(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
 }
 
-struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *name) {
+struct mgr_pod_group *mgr_group_find(const struct sl_manager *m, sl_sym ns, const char *name) {
     uint64_t key = group_key(ns, name);
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->groups_by_name, key, &c); i != SL_MAP_NONE;
@@ -21,30 +21,30 @@ struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *
     return NULL;
 }
 
-void group_touch(struct pod_group *g) {
+void mgr_group_touch(struct mgr_pod_group *g) {
     if (!g)
         return;
     g->dirty = true;
     sl_rec_enqueue(&g->pods->rec);
 }
 
-void group_pod_changed(struct sl_manager *m, struct rec_pod *p) {
-    group_touch(p->job->group);
+void mgr_group_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p) {
+    mgr_group_touch(p->job->group);
     if (!p->job->group->single)
         return;
     uint32_t cursor = 0; /* whether its Workload may be put back depends on it */
-    for (struct rec_wl *w; (w = wl_owned(m, p->rec.uid, &cursor));)
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, p->rec.uid, &cursor));)
         sl_rec_enqueue(&w->rec);
 }
 
-void groups_touch(struct sl_manager *m) {
+void mgr_groups_touch(struct sl_manager *m) {
     for (uint32_t i = 0; i < m->groups.n; i++)
-        group_touch(m->groups.v[i]);
+        mgr_group_touch(m->groups.v[i]);
 }
 
-static struct pod_group *group_new(struct sl_manager *m, sl_sym ns, const char *name) {
+static struct mgr_pod_group *group_new(struct sl_manager *m, sl_sym ns, const char *name) {
     size_t len = strlen(name);
-    struct pod_group *g = sl_alloc0(1, sizeof *g + len + 1);
+    struct mgr_pod_group *g = sl_alloc0(1, sizeof *g + len + 1);
     memcpy(g->name, name, len);
     g->ns = ns;
     g->single = len == 0;
@@ -58,8 +58,8 @@ static struct pod_group *group_new(struct sl_manager *m, sl_sym ns, const char *
     return g;
 }
 
-void group_join(struct sl_manager *m, struct rec_pod *p, const char *name) {
-    struct pod_group *g = *name ? group_find(m, p->rec.ns, name) : NULL;
+void mgr_group_join(struct sl_manager *m, struct mgr_rec_pod *p, const char *name) {
+    struct mgr_pod_group *g = *name ? mgr_group_find(m, p->rec.ns, name) : NULL;
     if (!g)
         g = group_new(m, p->rec.ns, name);
     p->job->group = g;
@@ -68,20 +68,21 @@ void group_join(struct sl_manager *m, struct rec_pod *p, const char *name) {
         g->pods->job->prev = p;
     g->pods = p;
     g->n++;
-    group_pod_changed(m, p);
+    mgr_group_pod_changed(m, p);
 }
 
 /* The last of its pods is gone: so is everybody whom it could wait for. */
-static void end_group(struct sl_manager *m, struct pod_group *g, const struct rec_pod *last) {
-    struct rec_wl *w = g->single ? NULL : wl_find(m, str(m, g->ns), g->name);
+static void end_group(struct sl_manager *m, struct mgr_pod_group *g,
+                      const struct mgr_rec_pod *last) {
+    struct mgr_rec_wl *w = g->single ? NULL : mgr_wl_find(m, mgr_str(m, g->ns), g->name);
     uint32_t cursor = 0;
     if (w && !w->owner_uid) {
-        if (last->job->unretriable && wl_has_pod(w, last->rec.uid) && !w->rec.deleting)
-            job_orphan(m, w);
+        if (last->job->unretriable && mgr_wl_has_pod(w, last->rec.uid) && !w->rec.deleting)
+            mgr_job_orphan(m, w);
         sl_rec_enqueue(&w->rec);
     }
-    while (g->single && (w = wl_owned(m, last->rec.uid, &cursor)))
-        job_orphan(m, w);
+    while (g->single && (w = mgr_wl_owned(m, last->rec.uid, &cursor)))
+        mgr_job_orphan(m, w);
     if (!g->single)
         (void)sl_map_del(&m->groups_by_name, group_key(g->ns, g->name), g->id);
     m->groups.v[g->id] = NULL;
@@ -89,21 +90,21 @@ static void end_group(struct sl_manager *m, struct pod_group *g, const struct re
     sl_freep(&g);
 }
 
-void group_leave(struct sl_manager *m, struct rec_pod *p) {
-    struct pod_job *j = p->job;
-    struct pod_group *g = TAKE_PTR(j->group);
+void mgr_group_leave(struct sl_manager *m, struct mgr_rec_pod *p) {
+    struct mgr_pod_job *j = p->job;
+    struct mgr_pod_group *g = TAKE_PTR(j->group);
     *(j->prev ? &j->prev->job->next : &g->pods) = j->next;
     if (j->next)
         j->next->job->prev = j->prev;
     j->prev = j->next = NULL;
     g->n--;
     if (g->pods)
-        group_touch(g);
+        mgr_group_touch(g);
     else
         end_group(m, g, p);
 }
 
-void groups_end(struct sl_manager *m) {
+void mgr_groups_end(struct sl_manager *m) {
     for (uint32_t i = 0; i < m->groups.n; i++)
         sl_freep(&m->groups.v[i]);
     sl_vec_free(&m->groups);
@@ -113,53 +114,56 @@ void groups_end(struct sl_manager *m) {
 
 /* ---- Workloads ---- */
 
-bool group_owns_one(const struct sl_manager *m, const struct rec_wl *w) {
-    return w->owner_uid && !w->owner_group && strcmp(str(m, w->owner_kind), "Pod") == 0;
+bool mgr_group_owns_one(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    return w->owner_uid && !w->owner_group && strcmp(mgr_str(m, w->owner_kind), "Pod") == 0;
 }
 
-bool group_dies_once(const struct sl_manager *m, const struct rec_wl *w) {
+bool mgr_group_never_requeued(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (!m->settings->gates[SL_G_SKIP_REASSIGNMENT_FOR_POD_OWNED_WORKLOADS] ||
-        !group_owns_one(m, w))
+        !mgr_group_owns_one(m, w))
         return false;
-    struct sl_rec *r = rec_by_uid(m, w->owner_uid); /* one that still waits lost nothing */
-    return !(r && r->kind == REC_POD && !r->deleting && pod_gated(pod_of(r)));
+    struct sl_rec *r = mgr_rec_by_uid(m, w->owner_uid); /* one that still waits lost nothing */
+    return !(r && r->kind == REC_POD && !r->deleting && mgr_pod_gated(mgr_pod_of(r)));
 }
 
 /* A group's Workload is collected when its last owner is gone; nobody else lets it go. Until then
  * nothing of it runs, and it is not to get quota. */
-void group_without_pods(struct sl_manager *m, struct rec_wl *w) {
-    const struct cond *evicted = wl_cond(m, w, "Evicted");
+void mgr_group_without_pods(struct sl_manager *m, struct mgr_rec_wl *w) {
+    const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
     if (!w->group || w->owner_uid || !m->inf->tables[REC_POD].synced ||
-        (wl_will(m, w, "Finished") && !wl_is(m, w, "Finished")))
+        (mgr_wl_condition_will_be_true(m, w, "Finished") &&
+         !mgr_wl_condition_is_true(m, w, "Finished")))
         return;
     bool ours = w->pods.n && !w->owners; /* else whoever made it sees to it that there are pods */
     if (ours && w->rec.finalizer)
-        wl_wish(w, WL_UNFINALIZE);
-    if (wl_is(m, w, "Finished") || w->rec.deleting || !evicted || evicted->status != COND_TRUE)
+        mgr_wl_set_pending(w, WL_UNFINALIZE);
+    if (mgr_wl_condition_is_true(m, w, "Finished") || w->rec.deleting || !evicted ||
+        evicted->status != COND_TRUE)
         return;
     if (ours)
-        wl_set_cond(m, w, "WaitingForReplacementPods", true, str(m, evicted->reason),
-                    evicted->message);
-    if (wl_is(m, w, "QuotaReserved") && (!ours || wl_is(m, w, "WaitingForReplacementPods")))
-        wl_stopped(m, w);
+        mgr_wl_set_cond(m, w, "WaitingForReplacementPods", true, mgr_str(m, evicted->reason),
+                        evicted->message);
+    if (mgr_wl_condition_is_true(m, w, "QuotaReserved") &&
+        (!ours || mgr_wl_condition_is_true(m, w, "WaitingForReplacementPods")))
+        mgr_wl_stopped(m, w);
 }
 
-void group_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
+void mgr_group_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool gone) {
     uint64_t key = sl_hash_str(w->rec.ns, w->rec.name);
     uint32_t c;
-    if (!group_frameworks(m->spec.parts.framework))
+    if (!mgr_group_frameworks(m->spec.parts.framework))
         return;
     for (uint32_t i = sl_map_first(&m->job_prebuilt, key, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->job_prebuilt, key, &c))
         if (m->inf->recs.v[i]->kind == REC_POD)
-            group_touch(pod_of(m->inf->recs.v[i])->job->group);
-    struct pod_group *g = group_find(m, w->rec.ns, w->rec.name);
-    group_touch(g);
-    struct sl_rec *owner = w->owner_uid ? rec_by_uid(m, w->owner_uid) : NULL;
+            mgr_group_touch(mgr_pod_of(m->inf->recs.v[i])->job->group);
+    struct mgr_pod_group *g = mgr_group_find(m, w->rec.ns, w->rec.name);
+    mgr_group_touch(g);
+    struct sl_rec *owner = w->owner_uid ? mgr_rec_by_uid(m, w->owner_uid) : NULL;
     if (owner && owner->kind == REC_POD)
-        group_touch(pod_of(owner)->job->group);
-    else if (!owner && !gone && group_owns_one(m, w) && m->inf->tables[REC_POD].synced)
-        wl_wish(w, WL_ASK_OWNER); /* the stream of pods may only be late */
+        mgr_group_touch(mgr_pod_of(owner)->job->group);
+    else if (!owner && !gone && mgr_group_owns_one(m, w) && m->inf->tables[REC_POD].synced)
+        mgr_wl_set_pending(w, WL_READ_OWNER); /* the stream of pods may only be late */
     if (!g && !gone)
-        group_without_pods(m, w);
+        mgr_group_without_pods(m, w);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void wrong(struct group_ctx *c, const char *text) {
+static void wrong(struct mgr_group_ctx *c, const char *text) {
     c->p->phase = GROUP_WRONG;
     if (text != c->p->text)
         sl_fmt_short(c->p->text, sizeof c->p->text, "%s", text);
@@ -16,9 +16,9 @@ static void wrong(struct group_ctx *c, const char *text) {
 }
 
 /* Do they agree? */
-static bool agree(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    const struct pod_job *a = c->lead;
+static bool agree(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    const struct mgr_pod_job *a = c->lead;
     if (!a->total) {
         wrong(c,
               "annotation '" GROUP_TOTAL
@@ -30,17 +30,17 @@ static bool agree(struct group_ctx *c) {
         return false;
     }
     for (uint32_t i = 0; i < p->v.n; i++) {
-        const struct rec_pod *x = p->v.v[i].p;
-        const struct pod_job *b = x->job;
-        if (x->phase == POD_FAILED || x->rec.deleting)
+        const struct mgr_rec_pod *x = p->v.v[i].p;
+        const struct mgr_pod_job *b = x->job;
+        if (x->phase == MGR_POD_FAILED || x->rec.deleting)
             continue;
         if (a->queue != b->queue)
             sl_fmt_short(p->text, sizeof p->text,
                          "pods '%s' and '%s' has different queue names: %s!=%s; give all pods of "
                          "the group the "
                          "same queue",
-                         c->leader->rec.name, x->rec.name, str(c->m, a->queue),
-                         str(c->m, b->queue));
+                         c->leader->rec.name, x->rec.name, mgr_str(c->m, a->queue),
+                         mgr_str(c->m, b->queue));
         else if (a->total != b->total)
             sl_fmt_short(p->text, sizeof p->text,
                          "pods '%s' and '%s' has different '" GROUP_TOTAL
@@ -55,30 +55,30 @@ static bool agree(struct group_ctx *c) {
 }
 
 /* Has it succeeded, and the Workload says so? That is not taken back. */
-static bool is_written(const struct group_member *x) {
-    return x->p->phase == POD_SUCCEEDED && x->p->rec.deleting && !x->late;
+static bool is_written(const struct mgr_group_member *x) {
+    return x->p->phase == MGR_POD_SUCCEEDED && x->p->rec.deleting && !x->late;
 }
 
 /* Without the gate, or about to be remembered, or waiting. */
-static int merit(const struct group_member *x) {
-    return x->may_run ? 0 : pod_gated(x->p) ? 2 : x->late;
+static int merit(const struct mgr_group_member *x) {
+    return x->may_run ? 0 : mgr_pod_gated(x->p) ? 2 : x->late;
 }
 
 /* Of two that are there, who stays: with the finalizer, without the gate, older. Whoever was
  * replaced while it was being deleted, and then succeeded, does not displace one that runs. */
 static int by_merit(const void *a, const void *b) {
-    const struct group_member *x = *(struct group_member *const *)a,
-                              *y = *(struct group_member *const *)b;
+    const struct mgr_group_member *x = *(struct mgr_group_member *const *)a,
+                                  *y = *(struct mgr_group_member *const *)b;
     if (is_written(x) != is_written(y))
         return is_written(x) ? -1 : 1;
     if (x->p->rec.finalizer != y->p->rec.finalizer)
         return x->p->rec.finalizer ? -1 : 1;
     if (merit(x) != merit(y))
         return merit(x) - merit(y);
-    return group_by_age(x, y);
+    return mgr_group_by_age(x, y);
 }
 
-void group_remove_from(struct group_member **v, uint32_t n, int32_t keep) {
+void mgr_group_remove_from(struct mgr_group_member **v, uint32_t n, int32_t keep) {
     uint32_t from = keep > 0 ? (uint32_t)keep : 0;
     if (n <= from)
         return;
@@ -88,22 +88,22 @@ void group_remove_from(struct group_member **v, uint32_t n, int32_t keep) {
         v[i]->active = false;
         v[i]->role = GROUP_NO_ROLE;
         if (!v[i]->p->rec.deleting)
-            v[i]->step = v[i]->p->rec.finalizer ? POD_LET_GO : POD_REMOVE;
+            v[i]->step = v[i]->p->rec.finalizer ? POD_DROP_FINALIZER : POD_REMOVE;
     }
 }
 
 /* A pod of each role, sorted by name; the Workload is made through the leader's record. False if
  * two pods have one role and ask for different things: the smaller would be charged for both. */
-static bool find_roles(struct group_ctx *c) {
-    struct group_plan *p = c->p;
+static bool find_roles(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
+        struct mgr_group_member *x = &p->v.v[i];
         uint32_t at = 0;
         if (!x->active ||
             (c->lead->fast && p->roles.n && p->roles.v[0]->job->role != x->p->job->role))
             continue;
-        const char *name = str(c->m, x->p->job->role);
-        while (at < p->roles.n && strcmp(str(c->m, p->roles.v[at]->job->role), name) < 0)
+        const char *name = mgr_str(c->m, x->p->job->role);
+        while (at < p->roles.n && strcmp(mgr_str(c->m, p->roles.v[at]->job->role), name) < 0)
             at++;
         bool known = at < p->roles.n && p->roles.v[at]->job->role == x->p->job->role;
         if (known && strcmp(p->roles.v[at]->job->shape, x->p->job->shape) != 0)
@@ -116,23 +116,23 @@ static bool find_roles(struct group_ctx *c) {
         if (!known) {
             (void)sl_vec_push(&p->roles);
             memmove(&p->roles.v[at + 1], &p->roles.v[at],
-                    (p->roles.n - 1 - at) * sizeof(struct rec_pod *));
+                    (p->roles.n - 1 - at) * sizeof(struct mgr_rec_pod *));
         }
         p->roles.v[at] = x->p;
     }
     return true;
 }
 
-static struct group_member *member_of(struct group_plan *p, const struct rec_pod *x) {
+static struct mgr_group_member *member_of(struct mgr_group_plan *p, const struct mgr_rec_pod *x) {
     for (uint32_t i = 0; i < p->v.n; i++)
         if (p->v.v[i].p == x)
             return &p->v.v[i];
     return NULL;
 }
 
-static void compose(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    struct priority priority;
+static void compose(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    struct mgr_priority priority;
     bool drafted = true;
 
     if (!find_roles(c)) {
@@ -148,16 +148,16 @@ static void compose(struct group_ctx *c) {
         return;
     }
     for (int labels = 0; labels <= 1 && !c->g->single; labels++)
-        if (!group_put_copied(p, labels, NULL)) {
+        if (!mgr_group_put_copied(p, labels, NULL)) {
             wrong(c, labels ? "constructing workload: pods have different label values"
                             : "constructing workload: pods have different annotation values");
             return;
         }
-    p->phase = GROUP_ALONE;
+    p->phase = GROUP_NO_WORKLOAD;
     if (!p->roles.n)
         return;
-    if (!priority_of(c->m, str(c->m, c->lead->priority_class), str(c->m, c->lead->pod_class),
-                     &priority)) {
+    if (!mgr_priority_of(c->m, mgr_str(c->m, c->lead->priority_class),
+                         mgr_str(c->m, c->lead->pod_class), &priority)) {
         sl_fmt_short(p->text, sizeof p->text, "%s '%s' doesn't exist: create it, or name another",
                      priority.kind, priority.name);
         wrong(c, p->text);
@@ -173,24 +173,24 @@ static void compose(struct group_ctx *c) {
         member_of(p, p->roles.v[0])->step = POD_COMPOSE;
 }
 
-void group_plan_alone(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct group_member *));
+void mgr_group_plan_without_workload(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    struct mgr_group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct mgr_group_member *));
     uint32_t n = 0, alive = 0;
 
-    p->phase = GROUP_ALONE;
+    p->phase = GROUP_NO_WORKLOAD;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
-        alive += !pod_ended(x->p) && !x->p->rec.deleting;
-        if (x->p->phase == POD_FAILED)
-            group_let_go(x);
+        struct mgr_group_member *x = &p->v.v[i];
+        alive += !mgr_pod_ended(x->p) && !x->p->rec.deleting;
+        if (x->p->phase == MGR_POD_FAILED)
+            mgr_group_drop_finalizer(x);
         if (x->active)
             v[n++] = x;
     }
     for (uint32_t i = 0; !alive && i < p->v.n; i++)
-        if (pod_ended(p->v.v[i].p))
-            group_let_go(&p->v.v[i]);
-    group_stop_running(p);
+        if (mgr_pod_ended(p->v.v[i].p))
+            mgr_group_drop_finalizer(&p->v.v[i]);
+    mgr_group_stop_running(p);
     if (!alive)
         p->phase = GROUP_OVER;
     else if (!p->runs && !c->prebuilt && (c->g->single || agree(c))) {
@@ -202,7 +202,7 @@ void group_plan_alone(struct group_ctx *c) {
                          c->g->name, n, p->total);
             p->why = p->text;
         } else {
-            group_remove_from(v, n, p->total);
+            mgr_group_remove_from(v, n, p->total);
             compose(c);
         }
     } else if (!p->runs && c->prebuilt && !c->lead->parent) {

@@ -5,27 +5,27 @@
 
 #include "manager/controllers/pod/group.h"
 
-struct group_ctx {
+struct mgr_group_ctx {
     const struct sl_manager *m;
-    struct pod_group *g;
-    struct group_plan *p;
-    const struct rec_pod *leader; /* the oldest that counts */
-    const struct pod_job *lead;
+    struct mgr_pod_group *g;
+    struct mgr_group_plan *p;
+    const struct mgr_rec_pod *leader; /* the oldest that counts */
+    const struct mgr_pod_job *lead;
     sl_time now, mono;
     bool prebuilt;
 };
 
 /* ---- group_plan.c ---- */
 /* The finalizer goes, if it is there. */
-void group_let_go(struct group_member *x);
+void mgr_group_drop_finalizer(struct mgr_group_member *x);
 /* All pods that may run are stopped. */
-void group_stop_running(struct group_plan *p);
+void mgr_group_stop_running(struct mgr_group_plan *p);
 /* Orders members, the oldest first. */
-int group_by_age(const void *a, const void *b);
+int mgr_group_by_age(const void *a, const void *b);
 
 /* ---- group_compose.c ---- */
-void group_plan_alone(struct group_ctx *c);
+void mgr_group_plan_without_workload(struct mgr_group_ctx *c);
 /* Those of the n that are beyond 'keep' go. */
-void group_remove_from(struct group_member **v, uint32_t n, int32_t keep);
+void mgr_group_remove_from(struct mgr_group_member **v, uint32_t n, int32_t keep);
 
 #endif

@@ -17,21 +17,21 @@
 #define LINGER (3 * SL_SEC)
 #define MAX_SUCCEEDED 65536u /* bytes of the annotation */
 
-static void look(struct group_plan *p, sl_time at) {
-    if (at < p->look_at)
-        p->look_at = at;
+static void look(struct mgr_group_plan *p, sl_time at) {
+    if (at < p->reconcile_at)
+        p->reconcile_at = at;
 }
 
 /* ---- one pod ---- */
 
-static bool is_active(const struct rec_pod *p) {
-    return p->phase != POD_FAILED && (!p->rec.deleting || p->phase == POD_SUCCEEDED);
+static bool is_active(const struct mgr_rec_pod *p) {
+    return p->phase != MGR_POD_FAILED && (!p->rec.deleting || p->phase == MGR_POD_SUCCEEDED);
 }
 
 /* It has lost the gate, or is about to, and is neither ended nor past the time that it was given to
  * end. */
-static bool may_run(struct group_ctx *c, const struct rec_pod *p) {
-    if ((pod_gated(p) && !pod_starting(p)) || pod_ended(p))
+static bool may_run(struct mgr_group_ctx *c, const struct mgr_rec_pod *p) {
+    if ((mgr_pod_gated(p) && !mgr_pod_starting(p)) || mgr_pod_ended(p))
         return false;
     if (!p->rec.deleting)
         return true;
@@ -43,13 +43,13 @@ static bool may_run(struct group_ctx *c, const struct rec_pod *p) {
 }
 
 /* May one that is being deleted lose the finalizer? It cannot run any more. */
-static bool is_free(struct group_ctx *c, const struct rec_pod *p) {
-    const struct pod_job *j = p->job;
-    bool seen = j->target && !p->node && !pod_gated(p);
+static bool is_free(struct mgr_group_ctx *c, const struct mgr_rec_pod *p) {
+    const struct mgr_pod_job *j = p->job;
+    bool seen = j->target && !p->node && !mgr_pod_gated(p);
     sl_time at = 0;
     if (j->serving || seen)
         at = sl_time_add(j->ends, LINGER);
-    else if (!c->g->single && !pod_gated(p) && !pod_ended(p) && p->node)
+    else if (!c->g->single && !mgr_pod_gated(p) && !mgr_pod_ended(p) && p->node)
         at = j->ends;
     if (c->mono >= at)
         return true;
@@ -57,23 +57,23 @@ static bool is_free(struct group_ctx *c, const struct rec_pod *p) {
     return false;
 }
 
-void group_let_go(struct group_member *x) {
+void mgr_group_drop_finalizer(struct mgr_group_member *x) {
     if (x->p->rec.finalizer)
-        x->step = POD_LET_GO;
+        x->step = POD_DROP_FINALIZER;
 }
 
 /* Why stands in its status before it is deleted. One that is being started is looked at first: it
  * may still wait, and need not go then. */
-static void stop(struct group_member *x) {
+static void stop(struct mgr_group_member *x) {
     if (x->p->rec.deleting)
         return;
-    if (pod_starting(x->p))
+    if (mgr_pod_starting(x->p))
         x->step = POD_READ;
     else
         x->step = x->p->job->target ? POD_STOP : POD_TARGET;
 }
 
-void group_stop_running(struct group_plan *p) {
+void mgr_group_stop_running(struct mgr_group_plan *p) {
     for (uint32_t i = 0; i < p->v.n; i++)
         if (p->v.v[i].may_run)
             stop(&p->v.v[i]);
@@ -81,44 +81,44 @@ void group_stop_running(struct group_plan *p) {
 
 /* ---- the group ---- */
 
-int group_by_age(const void *a, const void *b) {
-    const struct rec_pod *x = ((const struct group_member *)a)->p,
-                         *y = ((const struct group_member *)b)->p;
+int mgr_group_by_age(const void *a, const void *b) {
+    const struct mgr_rec_pod *x = ((const struct mgr_group_member *)a)->p,
+                             *y = ((const struct mgr_group_member *)b)->p;
     if (x->rec.created != y->rec.created)
         return x->rec.created < y->rec.created ? -1 : 1;
     return strcmp(x->rec.name, y->rec.name);
 }
 
 /* Does the Workload say that it has succeeded? */
-static bool is_remembered(const struct rec_wl *w, const struct rec_pod *p) {
+static bool is_remembered(const struct mgr_rec_wl *w, const struct mgr_rec_pod *p) {
     return w && w->succeeded && strstr(w->succeeded, p->rec.uid);
 }
 
 /* Those that ended and were let go have been counted: they belong to what was before. Whoever was
  * let go before it ended has been given up, however it ended: another was made in its place. */
-static bool counts(const struct group_ctx *c, const struct rec_pod *p) {
-    const struct rec_wl *w = c->p->wl;
-    return c->g->single || p->job->parent || p->rec.finalizer || !pod_ended(p) ||
-           (w && !wl_will(c->m, w, "Finished") && wl_has_pod(w, p->rec.uid) &&
-            (!p->rec.deleting || is_remembered(w, p)));
+static bool counts(const struct mgr_group_ctx *c, const struct mgr_rec_pod *p) {
+    const struct mgr_rec_wl *w = c->p->wl;
+    return c->g->single || p->job->parent || p->rec.finalizer || !mgr_pod_ended(p) ||
+           (w && !mgr_wl_condition_will_be_true(c->m, w, "Finished") &&
+            mgr_wl_has_pod(w, p->rec.uid) && (!p->rec.deleting || is_remembered(w, p)));
 }
 
-static void collect(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    for (struct rec_pod *x = c->g->pods; x; x = x->job->next) {
+static void collect(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    for (struct mgr_rec_pod *x = c->g->pods; x; x = x->job->next) {
         if (!counts(c, x))
             continue;
         bool runs = may_run(c, x);
-        *sl_vec_push(&p->v) = (struct group_member){
+        *sl_vec_push(&p->v) = (struct mgr_group_member){
             .p = x,
             .role = GROUP_NO_ROLE,
             .active = is_active(x),
             .may_run = runs,
-            .late = x->phase == POD_SUCCEEDED && x->rec.deleting && !is_remembered(p->wl, x)};
+            .late = x->phase == MGR_POD_SUCCEEDED && x->rec.deleting && !is_remembered(p->wl, x)};
         p->runs |= runs;
     }
     if (p->v.n > 1)
-        qsort(p->v.v, p->v.n, sizeof *p->v.v, group_by_age);
+        qsort(p->v.v, p->v.n, sizeof *p->v.v, mgr_group_by_age);
     if (p->v.n) {
         c->leader = p->v.v[0].p;
         c->lead = c->leader->job;
@@ -127,41 +127,44 @@ static void collect(struct group_ctx *c) {
     }
 }
 
-static bool is_ours(const struct group_ctx *c) {
+static bool is_ours(const struct mgr_group_ctx *c) {
     const bool *fw = c->m->spec.parts.framework;
-    return (fw[SL_FW_POD] || (group_frameworks(fw) && c->lead->parent)) &&
-           ns_managed(c->m, c->g->ns) && (c->lead->queue || c->m->settings->manage_without_queue);
+    return (fw[SL_FW_POD] || (mgr_group_frameworks(fw) && c->lead->parent)) &&
+           mgr_ns_managed(c->m, c->g->ns) &&
+           (c->lead->queue || c->m->settings->manage_without_queue);
 }
 
 /* Those that are being deleted wait for nobody. */
-static void free_deleting(struct group_ctx *c) {
-    const struct rec_wl *w = c->p->wl;
-    bool counted = !w || c->g->single || c->lead->serving || wl_is(c->m, w, "Finished");
+static void free_deleting(struct mgr_group_ctx *c) {
+    const struct mgr_rec_wl *w = c->p->wl;
+    bool counted =
+        !w || c->g->single || c->lead->serving || mgr_wl_condition_is_true(c->m, w, "Finished");
     for (uint32_t i = 0; i < c->p->v.n; i++) {
-        struct group_member *x = &c->p->v.v[i];
+        struct mgr_group_member *x = &c->p->v.v[i];
         if (!x->p->rec.deleting || !x->p->rec.finalizer || !is_free(c, x->p))
             continue;
-        if (c->p->strangers && wl_has_pod(w, x->p->rec.uid))
+        if (c->p->unowned && mgr_wl_has_pod(w, x->p->rec.uid))
             continue; /* or the Workload would be collected with the last of its owners */
         if (x->late && x->active && !counted)
             continue; /* told in the Workload first */
-        x->step = POD_LET_GO;
+        x->step = POD_DROP_FINALIZER;
     }
 }
 
 /* Of two that do not run any more, who stays: with the finalizer, last active, older. */
 static int by_end(const void *a, const void *b) {
-    const struct group_member *x = *(struct group_member *const *)a,
-                              *y = *(struct group_member *const *)b;
+    const struct mgr_group_member *x = *(struct mgr_group_member *const *)a,
+                                  *y = *(struct mgr_group_member *const *)b;
     if (x->p->rec.finalizer != y->p->rec.finalizer)
         return x->p->rec.finalizer ? -1 : 1;
     if (x->p->job->active_at != y->p->job->active_at)
         return x->p->job->active_at > y->p->job->active_at ? -1 : 1;
-    return group_by_age(x, y);
+    return mgr_group_by_age(x, y);
 }
 
 /* The active, or the others, of a role. */
-static uint32_t pick(struct group_plan *p, uint32_t role, bool active, struct group_member **v) {
+static uint32_t pick(struct mgr_group_plan *p, uint32_t role, bool active,
+                     struct mgr_group_member **v) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->v.n; i++)
         if (p->v.v[i].role == role && p->v.v[i].active == active)
@@ -171,27 +174,28 @@ static uint32_t pick(struct group_plan *p, uint32_t role, bool active, struct gr
 
 /* ---- does a Workload fit? ---- */
 
-bool group_fits_one(const struct sl_manager *m, const struct rec_pod *p, const struct rec_wl *w) {
-    const struct pod_job *j = p->job;
+bool mgr_group_fits_one(const struct sl_manager *m, const struct mgr_rec_pod *p,
+                        const struct mgr_rec_wl *w) {
+    const struct mgr_pod_job *j = p->job;
     int64_t max_exec = j->more && j->more->max_exec_s > 0 ? j->more->max_exec_s : 0;
     if (w->n_podsets != 1 || w->podsets[0].count != 1 || w->max_exec_s != max_exec)
         return false;
-    const struct template *t = w->podsets[0].template;
+    const struct mgr_template *t = w->podsets[0].template;
     if (!j->template) /* it has been started: what it is now says nothing about what was asked for
                        */
         return true;
     return t->containers == j->containers &&
-           (wl_is(m, w, "Admitted") || t->tolerations == j->tolerations);
+           (mgr_wl_condition_is_true(m, w, "Admitted") || t->tolerations == j->tolerations);
 }
 
 /* Of one pod: the oldest that fits, otherwise the oldest. */
-static bool find_owned(struct group_ctx *c, const struct rec_pod *pod) {
-    struct rec_wl *first = NULL, *match = NULL;
+static bool find_owned(struct mgr_group_ctx *c, const struct mgr_rec_pod *pod) {
+    struct mgr_rec_wl *first = NULL, *match = NULL;
     uint32_t cursor = 0;
-    for (struct rec_wl *w; (w = wl_owned(c->m, pod->rec.uid, &cursor));) {
-        if (!first || wl_older(w, first))
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(c->m, pod->rec.uid, &cursor));) {
+        if (!first || mgr_wl_older(w, first))
             first = w;
-        if (group_fits_one(c->m, pod, w) && (!match || wl_older(w, match)))
+        if (mgr_group_fits_one(c->m, pod, w) && (!match || mgr_wl_older(w, match)))
             match = w;
     }
     c->p->wl = match ? match : first;
@@ -199,11 +203,11 @@ static bool find_owned(struct group_ctx *c, const struct rec_pod *pod) {
 }
 
 /* In which podset each of them is. False: one of them is in none. */
-static bool assign_roles(struct group_ctx *c) {
-    struct group_plan *p = c->p;
+static bool assign_roles(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
     bool all = true;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
+        struct mgr_group_member *x = &p->v.v[i];
         for (uint32_t k = 0; k < p->wl->n_podsets; k++)
             if (c->g->single || p->wl->podsets[k].name == x->p->job->role)
                 x->role = k;
@@ -212,21 +216,21 @@ static bool assign_roles(struct group_ctx *c) {
     return all;
 }
 
-static bool fits(struct group_ctx *c) {
-    const struct rec_wl *w = c->p->wl;
+static bool fits(struct mgr_group_ctx *c) {
+    const struct mgr_rec_wl *w = c->p->wl;
     int64_t max_exec =
         c->lead->more && c->lead->more->max_exec_s > 0 ? c->lead->more->max_exec_s : 0;
     bool roles = assign_roles(c);
     if (c->g->single)
-        return group_fits_one(c->m, c->leader, w);
+        return mgr_group_fits_one(c->m, c->leader, w);
     return roles && w->max_exec_s == max_exec;
 }
 
 /* ---- with its Workload ---- */
 
 /* Those that succeeded and are gone, as the Workload remembers them: `uid:role uid:role`. */
-static void add_departed(struct group_ctx *c, int32_t *active) {
-    const struct rec_wl *w = c->p->wl;
+static void add_departed(struct mgr_group_ctx *c, int32_t *active) {
+    const struct mgr_rec_wl *w = c->p->wl;
     char uid[64], role[64];
     for (const char *s = w->succeeded; s && *s;) {
         size_t len = strcspn(s, " "), head = strcspn(s, ": ");
@@ -234,9 +238,9 @@ static void add_departed(struct group_ctx *c, int32_t *active) {
             memcpy(uid, s, head);
             memcpy(role, s + head + 1, len - head - 1);
             uid[head] = role[len - head - 1] = '\0';
-            const struct sl_rec *there = rec_by_uid(c->m, uid);
+            const struct sl_rec *there = mgr_rec_by_uid(c->m, uid);
             for (uint32_t k = 0; !there && k < w->n_podsets; k++)
-                if (strcmp(str(c->m, w->podsets[k].name), role) == 0) {
+                if (strcmp(mgr_str(c->m, w->podsets[k].name), role) == 0) {
                     active[k]++;
                     c->p->reclaim[k]++;
                     c->p->succeeded++;
@@ -248,9 +252,9 @@ static void add_departed(struct group_ctx *c, int32_t *active) {
 }
 
 /* Who is about to be deleted after having succeeded has to be remembered. */
-static void remember(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    const struct rec_wl *w = p->wl;
+static void remember(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    const struct mgr_rec_wl *w = p->wl;
     struct sl_buf b;
     if (c->g->single || c->lead->serving)
         return;
@@ -258,17 +262,17 @@ static void remember(struct group_ctx *c) {
     sl_buf_puts(&b, w->succeeded ? w->succeeded : "");
     size_t before = b.len;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        const struct rec_pod *x = p->v.v[i].p;
+        const struct mgr_rec_pod *x = p->v.v[i].p;
         if (p->v.v[i].late && p->v.v[i].active && x->rec.finalizer)
-            sl_buf_printf(&b, "%s%s:%s", b.len ? " " : "", x->rec.uid, str(c->m, x->job->role));
+            sl_buf_printf(&b, "%s%s:%s", b.len ? " " : "", x->rec.uid, mgr_str(c->m, x->job->role));
     }
     if (b.len > before && !sl_buf_full(&b))
         p->succeeded_text = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
-static int32_t granted(const struct rec_wl *w, uint32_t podset) {
-    const struct wl_admission *a = w->seen.admission;
+static int32_t granted(const struct mgr_rec_wl *w, uint32_t podset) {
+    const struct mgr_wl_admission *a = w->seen.admission;
     bool only = a && a->n == 1 && w->n_podsets == 1; /* whatever it is called */
     for (uint32_t i = 0; a && i < a->n; i++)
         if (only || a->v[i].name == w->podsets[podset].name)
@@ -278,10 +282,10 @@ static int32_t granted(const struct rec_wl *w, uint32_t podset) {
 }
 
 /* Whoever is one too many goes; whoever was replaced is let go; how many are missing. */
-static void settle_roles(struct group_ctx *c, bool evicted) {
-    struct group_plan *p = c->p;
-    const struct rec_wl *w = p->wl;
-    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct group_member *));
+static void settle_roles(struct mgr_group_ctx *c, bool evicted) {
+    struct mgr_group_plan *p = c->p;
+    const struct mgr_rec_wl *w = p->wl;
+    struct mgr_group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct mgr_group_member *));
     int32_t departed[SL_MAX_PODSETS] = {0};
 
     add_departed(c, departed);
@@ -289,7 +293,7 @@ static void settle_roles(struct group_ctx *c, bool evicted) {
         int32_t count = w->podsets[k].count;
         uint32_t n = pick(p, k, true, v);
         if (!c->prebuilt)
-            group_remove_from(v, n, count - departed[k]);
+            mgr_group_remove_from(v, n, count - departed[k]);
         int32_t active = departed[k];
         for (uint32_t i = 0; i < n; i++) /* those that we are about to stop are none any more */
             active += v[i]->active && !(evicted && v[i]->may_run);
@@ -301,46 +305,46 @@ static void settle_roles(struct group_ctx *c, bool evicted) {
         qsort(v, n, sizeof *v, by_end);
         for (uint32_t i = (uint32_t)(count > active ? count - active : 0); i < n; i++)
             if (!v[i]->p->rec.deleting)
-                group_let_go(v[i]);
+                mgr_group_drop_finalizer(v[i]);
         if (!c->prebuilt)
             p->missing += wait;
     }
     sl_freep(&v);
 }
 
-static void tally(struct group_ctx *c) {
-    struct group_plan *p = c->p;
+static void tally(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        const struct group_member *x = &p->v.v[i];
-        bool succeeded = x->p->phase == POD_SUCCEEDED && x->active;
+        const struct mgr_group_member *x = &p->v.v[i];
+        bool succeeded = x->p->phase == MGR_POD_SUCCEEDED && x->active;
         p->succeeded += succeeded;
         p->ready += x->active && (succeeded ? !c->g->single : x->p->job->ready);
         if (succeeded && x->role != GROUP_NO_ROLE)
             p->reclaim[x->role]++;
-        p->strangers += !c->g->single && !wl_has_pod(p->wl, x->p->rec.uid);
+        p->unowned += !c->g->single && !mgr_wl_has_pod(p->wl, x->p->rec.uid);
     }
 }
 
-static bool is_finished(const struct group_ctx *c) {
-    const struct group_plan *p = c->p;
+static bool is_finished(const struct mgr_group_ctx *c) {
+    const struct mgr_group_plan *p = c->p;
     bool unretriable = false, over = p->v.n > 0, live = false;
     if (c->g->single)
-        return pod_ended(c->leader);
+        return mgr_pod_ended(c->leader);
     if (c->lead->serving)
         return false;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        const struct group_member *x = &p->v.v[i];
+        const struct mgr_group_member *x = &p->v.v[i];
         unretriable |= x->p->job->unretriable;
-        over &= !x->may_run && (pod_ended(x->p) || x->p->rec.deleting);
-        live |= !pod_ended(x->p) && !x->p->rec.deleting; /* one too many, and about to go */
+        over &= !x->may_run && (mgr_pod_ended(x->p) || x->p->rec.deleting);
+        live |= !mgr_pod_ended(x->p) && !x->p->rec.deleting; /* one too many, and about to go */
     }
     return (p->total > 0 && p->succeeded >= p->total && !live) || (unretriable && over);
 }
 
 /* As many as were granted, less those that run, also those that are on their way out. The Workload
  * stays while one of its owners does: who does not own it yet waits for that. */
-static void start(struct group_ctx *c) {
-    struct group_plan *p = c->p;
+static void start(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
     int32_t room[SL_MAX_PODSETS];
     for (uint32_t k = 0; k < p->wl->n_podsets; k++) {
         /* what those that succeeded had is given back */
@@ -351,28 +355,29 @@ static void start(struct group_ctx *c) {
         if (p->v.v[i].may_run && p->v.v[i].role != GROUP_NO_ROLE)
             room[p->v.v[i].role]--;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
-        bool owns = c->g->single || c->prebuilt || wl_has_pod(p->wl, x->p->rec.uid);
-        if (pod_gated(x->p) && x->active && !pod_ended(x->p) && x->role != GROUP_NO_ROLE && owns &&
-            x->step == POD_REST && (x->may_run || room[x->role]-- > 0))
+        struct mgr_group_member *x = &p->v.v[i];
+        bool owns = c->g->single || c->prebuilt || mgr_wl_has_pod(p->wl, x->p->rec.uid);
+        if (mgr_pod_gated(x->p) && x->active && !mgr_pod_ended(x->p) && x->role != GROUP_NO_ROLE &&
+            owns && x->step == POD_REST && (x->may_run || room[x->role]-- > 0))
             x->step = POD_START;
     }
 }
 
 /* A stop that was begun is ended, whatever has become of its cause. */
-static void end_stops(struct group_plan *p) {
+static void end_stops(struct mgr_group_plan *p) {
     for (uint32_t i = 0; i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
-        if (x->p->job->target && !x->p->rec.deleting && x->may_run && !pod_starting(x->p))
+        struct mgr_group_member *x = &p->v.v[i];
+        if (x->p->job->target && !x->p->rec.deleting && x->may_run && !mgr_pod_starting(x->p))
             x->step = POD_STOP;
     }
 }
 
-static void plan_matched(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    const struct rec_wl *w = p->wl;
-    const struct cond *evicted = wl_cond(c->m, w, "Evicted");
-    bool out = evicted && evicted->status == COND_TRUE, admitted = wl_is(c->m, w, "Admitted");
+static void plan_matched(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    const struct mgr_rec_wl *w = p->wl;
+    const struct mgr_cond *evicted = mgr_wl_cond(c->m, w, "Evicted");
+    bool out = evicted && evicted->status == COND_TRUE,
+         admitted = mgr_wl_condition_is_true(c->m, w, "Admitted");
 
     settle_roles(c, out);
     remember(c);
@@ -386,58 +391,59 @@ static void plan_matched(struct group_ctx *c) {
     if (admitted && !out)
         start(c);
     else
-        group_stop_running(p);
+        mgr_group_stop_running(p);
     end_stops(p);
 }
 
 /* All of its pods go with it, but not those that came after. */
-static void plan_deleting(struct group_ctx *c) {
-    struct group_plan *p = c->p;
+static void plan_deleting(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
     p->phase = GROUP_WL_DELETING;
     for (uint32_t i = 0; i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
-        if (!c->g->single && p->wl->pods.n && !wl_has_pod(p->wl, x->p->rec.uid) && !x->may_run)
+        struct mgr_group_member *x = &p->v.v[i];
+        if (!c->g->single && p->wl->pods.n && !mgr_wl_has_pod(p->wl, x->p->rec.uid) && !x->may_run)
             continue;
         if (x->p->rec.deleting)
-            group_let_go(x);
+            mgr_group_drop_finalizer(x);
         else
             stop(x);
     }
 }
 
 /* Is there a pod that was not part of what has finished? */
-static bool has_new(const struct group_ctx *c) {
+static bool has_new(const struct mgr_group_ctx *c) {
     for (uint32_t i = 0; i < c->p->v.n; i++) {
-        const struct rec_pod *x = c->p->v.v[i].p;
-        if (!pod_ended(x) && !x->rec.deleting && !wl_has_pod(c->p->wl, x->rec.uid))
+        const struct mgr_rec_pod *x = c->p->v.v[i].p;
+        if (!mgr_pod_ended(x) && !x->rec.deleting && !mgr_wl_has_pod(c->p->wl, x->rec.uid))
             return true;
     }
     return false;
 }
 
-static void plan_finished(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    bool known = wl_is(c->m, p->wl, "Finished");
+static void plan_finished(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    bool known = mgr_wl_condition_is_true(c->m, p->wl, "Finished");
     bool stale = known && !c->g->single && !c->prebuilt && has_new(c);
     p->phase = stale ? GROUP_UNMATCHED : GROUP_WL_FINISHED;
-    const struct cond *finished = wl_cond(c->m, p->wl, "Finished");
-    bool done = known && strcmp(str(c->m, finished->reason), "Succeeded") == 0;
+    const struct mgr_cond *finished = mgr_wl_cond(c->m, p->wl, "Finished");
+    bool done = known && strcmp(mgr_str(c->m, finished->reason), "Succeeded") == 0;
     for (uint32_t i = 0; known && i < p->v.n; i++) {
-        struct group_member *x = &p->v.v[i];
-        bool old = wl_has_pod(p->wl, x->p->rec.uid);
-        if (done && old && !c->g->single && pod_gated(x->p) && !x->p->rec.deleting &&
-            !pod_ended(x->p))
+        struct mgr_group_member *x = &p->v.v[i];
+        bool old = mgr_wl_has_pod(p->wl, x->p->rec.uid);
+        if (done && old && !c->g->single && mgr_pod_gated(x->p) && !x->p->rec.deleting &&
+            !mgr_pod_ended(x->p))
             x->step = POD_REMOVE; /* made in place of one that succeeded after all */
-        else if (!stale || pod_ended(x->p) || old)
-            group_let_go(x);
+        else if (!stale || mgr_pod_ended(x->p) || old)
+            mgr_group_drop_finalizer(x);
     }
 }
 
-static void plan_unmatched(struct group_ctx *c) {
-    struct group_plan *p = c->p;
-    bool one = c->g->single && pod_gated(c->leader) && !wl_is(c->m, p->wl, "QuotaReserved");
+static void plan_unmatched(struct mgr_group_ctx *c) {
+    struct mgr_group_plan *p = c->p;
+    bool one = c->g->single && mgr_pod_gated(c->leader) &&
+               !mgr_wl_condition_is_true(c->m, p->wl, "QuotaReserved");
     p->phase = c->prebuilt ? GROUP_OUT_OF_SYNC : GROUP_UNMATCHED;
-    group_stop_running(p);
+    mgr_group_stop_running(p);
     if (one && !c->prebuilt && !(c->lead->draft && c->lead->draft->podset))
         p->v.v[0].step = POD_READ; /* it is rewritten */
 }
@@ -445,41 +451,42 @@ static void plan_unmatched(struct group_ctx *c) {
 /* ---- the whole ---- */
 
 /* A Workload that somebody else controls is not ours, whatever its name. */
-static bool is_taken(const struct group_ctx *c, const struct rec_wl *w) {
+static bool is_taken(const struct mgr_group_ctx *c, const struct mgr_rec_wl *w) {
     return w->owner_uid && !(c->g->single && strcmp(w->owner_uid, c->g->pods->rec.uid) == 0);
 }
 
 /* False: the one there is does not fit a plain pod. */
-static bool find_workload(struct group_ctx *c) {
-    const struct pod_group *g = c->g;
-    const struct pod_more *more = g->pods->job->more;
+static bool find_workload(struct mgr_group_ctx *c) {
+    const struct mgr_pod_group *g = c->g;
+    const struct mgr_pod_more *more = g->pods->job->more;
     const char *name = g->single && more && more->prebuilt ? more->prebuilt : g->name;
     if (*name)
-        c->p->wl = wl_find(c->m, str(c->m, g->ns), name);
+        c->p->wl = mgr_wl_find(c->m, mgr_str(c->m, g->ns), name);
     else
         return find_owned(c, g->pods);
     return true;
 }
 
 /* After its quota, if that is to be given back. */
-static bool has_left(const struct group_ctx *c) {
-    const struct rec_wl *w = c->p->wl;
-    return c->g->single && c->leader->rec.deleting && !pod_ended(c->leader) && !c->p->runs &&
-           !(wl_is(c->m, w, "Evicted") && wl_is(c->m, w, "QuotaReserved"));
+static bool has_left(const struct mgr_group_ctx *c) {
+    const struct mgr_rec_wl *w = c->p->wl;
+    return c->g->single && c->leader->rec.deleting && !mgr_pod_ended(c->leader) && !c->p->runs &&
+           !(mgr_wl_condition_is_true(c->m, w, "Evicted") &&
+             mgr_wl_condition_is_true(c->m, w, "QuotaReserved"));
 }
 
-static void plan_all(struct group_ctx *c, bool fitting, bool taken) {
-    struct group_plan *p = c->p;
-    const struct rec_wl *w = p->wl;
+static void plan_all(struct mgr_group_ctx *c, bool fitting, bool taken) {
+    struct mgr_group_plan *p = c->p;
+    const struct mgr_rec_wl *w = p->wl;
     if (taken && !c->prebuilt) {
-        p->phase = GROUP_TAKEN;
+        p->phase = GROUP_NAME_TAKEN;
         sl_fmt(p->text, sizeof p->text,
                "Workload '%s' belongs to somebody else: rename the group, or delete it",
                c->g->name);
         p->why = p->text;
     } else if (taken || !w) {
-        group_plan_alone(c);
-    } else if (wl_will(c->m, w, "Finished")) {
+        mgr_group_plan_without_workload(c);
+    } else if (mgr_wl_condition_will_be_true(c->m, w, "Finished")) {
         plan_finished(c);
     } else if (w->rec.deleting) {
         plan_deleting(c);
@@ -492,17 +499,18 @@ static void plan_all(struct group_ctx *c, bool fitting, bool taken) {
     }
 }
 
-void group_plan(const struct sl_manager *m, struct pod_group *g, struct group_plan *ret) {
-    struct group_ctx c = {
-        .m = m, .g = g, .p = ret, .now = m->spec.port->wall, .mono = m->spec.port->mono};
+void mgr_group_plan(const struct sl_manager *m, struct mgr_pod_group *g,
+                    struct mgr_group_plan *ret) {
+    struct mgr_group_ctx c = {
+        .m = m, .g = g, .p = ret, .now = m->spec.client->wall, .mono = m->spec.client->mono};
     memset(ret, 0, sizeof *ret);
-    ret->look_at = SL_TIME_NEVER;
+    ret->reconcile_at = SL_TIME_NEVER;
     bool fitting = find_workload(&c), taken = ret->wl && is_taken(&c, ret->wl);
     collect(&c);
     if (!ret->v.n) { /* all have been let go: so may be what they belonged to */
         if (taken)
             ret->wl = NULL;
-        if (ret->wl && wl_is(m, ret->wl, "Finished"))
+        if (ret->wl && mgr_wl_condition_is_true(m, ret->wl, "Finished"))
             ret->phase = GROUP_WL_FINISHED;
         return;
     }
@@ -513,15 +521,15 @@ void group_plan(const struct sl_manager *m, struct pod_group *g, struct group_pl
     free_deleting(&c);
 }
 
-const char *group_why(const struct sl_manager *m, const struct pod_group *g,
-                      struct sl_buf *reason) {
+const char *mgr_group_stop_reason(const struct sl_manager *m, const struct mgr_pod_group *g,
+                                  struct sl_buf *reason) {
     const struct sl_rec *r = g->wl == SL_MAP_NONE ? NULL : m->inf->recs.v[g->wl];
-    const struct cond *evicted =
-        r ? wl_cond(m, (const struct rec_wl *)(const void *)r, "Evicted") : NULL;
-    const struct pod_more *more = g->pods->job->more;
-    switch ((enum group_phase)g->phase) {
+    const struct mgr_cond *evicted =
+        r ? mgr_wl_cond(m, (const struct mgr_rec_wl *)(const void *)r, "Evicted") : NULL;
+    const struct mgr_pod_more *more = g->pods->job->more;
+    switch ((enum mgr_group_phase)g->phase) {
     case GROUP_EVICTED:
-        sl_buf_printf(reason, "WorkloadEvictedDueTo%s", evicted ? str(m, evicted->reason) : "");
+        sl_buf_printf(reason, "WorkloadEvictedDueTo%s", evicted ? mgr_str(m, evicted->reason) : "");
         return evicted ? evicted->message : "";
     case GROUP_WL_DELETING:
         sl_buf_puts(reason, "WorkloadDeleted");
@@ -539,7 +547,7 @@ const char *group_why(const struct sl_manager *m, const struct pod_group *g,
     }
 }
 
-void group_plan_done(struct group_plan *p) {
+void mgr_group_plan_done(struct mgr_group_plan *p) {
     sl_vec_free(&p->v);
     sl_vec_free(&p->roles);
     sl_freep(&p->succeeded_text);

@@ -32,16 +32,16 @@ static const char *group_name(const struct sl_manager *m, yyjson_val *o) {
     return *name ? name : sl_json_label(o, GROUP_NAME);
 }
 
-bool group_frameworks(const bool framework[SL_FW_COUNT]) {
+bool mgr_group_frameworks(const bool framework[SL_FW_COUNT]) {
     return framework[SL_FW_POD] || framework[SL_FW_DEPLOYMENT] || framework[SL_FW_STATEFULSET] ||
            framework[SL_FW_LEADERWORKERSET];
 }
 
-bool pod_is_managed(const struct sl_manager *m, yyjson_val *o) {
+bool mgr_pod_is_managed(const struct sl_manager *m, yyjson_val *o) {
     if (strcmp(sl_json_label(o, GROUP_MANAGED), "true") != 0)
         return false;
     return m->reads[SL_FW_POD] ||
-           (group_frameworks(m->reads) && *sl_json_annotation(o, GROUP_PARENT));
+           (mgr_group_frameworks(m->reads) && *sl_json_annotation(o, GROUP_PARENT));
 }
 
 static yyjson_val *condition(yyjson_val *o, const char *type) {
@@ -59,7 +59,7 @@ static bool holds(yyjson_val *o, const char *type) {
 
 /* ---- the parts ---- */
 
-static void more_free(struct pod_more *more) {
+static void more_free(struct mgr_pod_more *more) {
     if (!more)
         return;
     sl_freep(&more->prebuilt);
@@ -67,11 +67,11 @@ static void more_free(struct pod_more *more) {
     sl_freep(&more);
 }
 
-static void take_more(const struct sl_manager *m, struct pod_job *j, yyjson_val *o) {
-    struct pod_more more = {
-        .prebuilt = text_or_null(job_prebuilt_name(m, o)),
+static void take_more(const struct sl_manager *m, struct mgr_pod_job *j, yyjson_val *o) {
+    struct mgr_pod_more more = {
+        .prebuilt = text_or_null(mgr_job_prebuilt_name(m, o)),
         .gate = text_or_null(sl_json_annotation(o, JOB_GATED_BY)),
-        .max_exec_s = job_max_exec(o),
+        .max_exec_s = mgr_job_max_exec(o),
     };
     more_free(TAKE_PTR(j->more));
     if (!more.prebuilt && !more.gate && more.max_exec_s < 0)
@@ -86,20 +86,21 @@ static void take_more(const struct sl_manager *m, struct pod_job *j, yyjson_val 
  * large pod counted as a small one of the same role: while a pod waits, what it asks for decides.
  * Names of roles are for those whose Workload somebody else makes: prebuilt ones, and sets.
  */
-static const char *role_of(const struct rec_pod *p, yyjson_val *o) {
-    const struct pod_job *j = p->job;
+static const char *role_of(const struct mgr_rec_pod *p, yyjson_val *o) {
+    const struct mgr_pod_job *j = p->job;
     const char *role = sl_json_annotation(o, SL_ROLE_ANNOTATION);
     bool named = (j->more && j->more->prebuilt) || j->parent;
-    const char *podset = pod_gated(p) ? "" : sl_json_label(o, Q "podset");
+    const char *podset = mgr_pod_gated(p) ? "" : sl_json_label(o, Q "podset");
     if (*podset && (!*role || !named))
         role = podset;
     return *j->shape && (!*role || !named) ? j->shape : role;
 }
 
-static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_val *o) {
-    struct pod_job *j = p->job;
+static void take_labels(struct sl_manager *m, const struct mgr_rec_pod *p, yyjson_val *o) {
+    struct mgr_pod_job *j = p->job;
     const char *index = sl_json_label(o, INDEX_LABEL);
-    int32_t total = job_number(sl_json_annotation(o, GROUP_TOTAL), 0), rank = job_number(index, -1);
+    int32_t total = mgr_parse_go_int(sl_json_annotation(o, GROUP_TOTAL), 0),
+            rank = mgr_parse_go_int(index, -1);
     j->queue = sl_sym_put(m->syms, sl_json_label(o, Q "queue-name"));
     j->priority_class = sl_sym_put(m->syms, sl_json_label(o, Q "priority-class"));
     j->pod_class = sl_sym_put(m->syms, sl_json_str(o, "spec.priorityClassName"));
@@ -112,7 +113,7 @@ static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_va
 }
 
 /* When it stopped working: as its containers say, or when it was to be deleted. */
-static sl_time stopped_at(const struct pod_job *j, yyjson_val *o) {
+static sl_time stopped_at(const struct mgr_pod_job *j, yyjson_val *o) {
     yyjson_val *c = condition(o, "ContainersReady");
     bool failed = strcmp(sl_json_str(c, "status"), "False") == 0 &&
                   strcmp(sl_json_str(c, "reason"), "PodFailed") == 0;
@@ -120,10 +121,10 @@ static sl_time stopped_at(const struct pod_job *j, yyjson_val *o) {
     return at && (!j->delete_at || at < j->delete_at) ? at : j->delete_at;
 }
 
-static void take_end(const struct sl_manager *m, struct pod_job *j, yyjson_val *o) {
+static void take_end(const struct sl_manager *m, struct mgr_pod_job *j, yyjson_val *o) {
     int64_t grace = sl_json_int(o, "metadata.deletionGracePeriodSeconds", 0);
     bool sane = grace > 0 && grace < INT64_MAX / SL_SEC;
-    sl_time ends = sl_time_add(m->spec.port->mono, sane ? grace * SL_SEC : 0);
+    sl_time ends = sl_time_add(m->spec.client->mono, sane ? grace * SL_SEC : 0);
     j->delete_at = sl_json_time(o, "metadata.deletionTimestamp");
     if (!j->delete_at)
         j->ends = 0;
@@ -131,38 +132,38 @@ static void take_end(const struct sl_manager *m, struct pod_job *j, yyjson_val *
         j->ends = ends;
 }
 
-static void take_status(const struct sl_manager *m, struct pod_job *j, const struct rec_pod *p,
-                        yyjson_val *o) {
+static void take_status(const struct sl_manager *m, struct mgr_pod_job *j,
+                        const struct mgr_rec_pod *p, yyjson_val *o) {
     take_end(m, j, o);
     j->active_at = stopped_at(j, o);
     j->ready = holds(o, "Ready");
     j->target = holds(o, TARGET);
     sl_freep(&j->message);
-    if (pod_ended(p))
+    if (mgr_pod_ended(p))
         j->message = text_or_null(sl_json_str(o, "status.message"));
 }
 
 /* Only what waits for a start is compared with what is to be added to it. */
-static void take_template(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
-    struct pod_job *j = p->job;
-    struct template *old = j->template;
-    bool waits = pod_gated(p) && !pod_ended(p) && !p->rec.deleting;
-    j->template = waits ? template_get(m, o) : NULL;
+static void take_template(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {
+    struct mgr_pod_job *j = p->job;
+    struct mgr_template *old = j->template;
+    bool waits = mgr_pod_gated(p) && !mgr_pod_ended(p) && !p->rec.deleting;
+    j->template = waits ? mgr_template_get(m, o) : NULL;
     if (waits) {
         j->containers = j->template->containers;
         j->tolerations = j->template->tolerations;
     }
     /* Hashing costs more than the rest: once for what was not seen of this pod before. */
-    if (!pod_gated(p) || !*group_name(m, o))
+    if (!mgr_pod_gated(p) || !*group_name(m, o))
         j->shape[0] = '\0';
     else if (!*j->shape || j->template != old)
         sl_role_hash(o, j->shape);
-    template_unref(m, old); /* after the new one, so that an equal one stays */
+    mgr_template_unref(m, old); /* after the new one, so that an equal one stays */
 }
 
 /* ---- drafts ---- */
 
-void pod_draft_drop(struct pod_job *j) {
+void mgr_pod_draft_drop(struct mgr_pod_job *j) {
     if (!j->draft)
         return;
     sl_freep(&j->draft->podset);
@@ -174,29 +175,29 @@ void pod_draft_drop(struct pod_job *j) {
 
 /* Has the group as many pods as it needs, with this one, and none with the text of its role? Until
  * then texts may have to be kept for long: they are read again when they are needed. */
-static bool completes(const struct rec_pod *p) {
+static bool completes(const struct mgr_rec_pod *p) {
     int32_t n = 0;
-    for (const struct rec_pod *x = p->job->group->pods; x; x = x->job->next) {
-        n += !x->rec.deleting && x->phase != POD_FAILED;
+    for (const struct mgr_rec_pod *x = p->job->group->pods; x; x = x->job->next) {
+        n += !x->rec.deleting && x->phase != MGR_POD_FAILED;
         if (x != p && x->job->role == p->job->role && x->job->draft && x->job->draft->podset)
             return false;
     }
     return p->job->fast || n >= p->job->total;
 }
 
-static bool has_workload(const struct sl_manager *m, const struct rec_pod *p) {
+static bool has_workload(const struct sl_manager *m, const struct mgr_rec_pod *p) {
     uint32_t cursor = 0;
-    const struct pod_group *g = p->job->group;
+    const struct mgr_pod_group *g = p->job->group;
     if (!g->single)
-        return wl_find(m, str(m, g->ns), g->name) != NULL;
-    for (struct rec_wl *w; (w = wl_owned(m, p->rec.uid, &cursor));)
-        if (group_fits_one(m, p, w))
+        return mgr_wl_find(m, mgr_str(m, g->ns), g->name) != NULL;
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, p->rec.uid, &cursor));)
+        if (mgr_group_fits_one(m, p, w))
             return true;
     return false;
 }
 
-static bool wants_draft(const struct sl_manager *m, const struct rec_pod *p) {
-    const struct pod_job *j = p->job;
+static bool wants_draft(const struct sl_manager *m, const struct mgr_rec_pod *p) {
+    const struct mgr_pod_job *j = p->job;
     if (!j->template || (j->more && j->more->prebuilt))
         return false;
     if (j->doing == POD_READ || !m->inf->tables[REC_WORKLOAD].synced)
@@ -212,44 +213,45 @@ static char *take_object(struct sl_jw *j) {
 }
 
 /* What is copied of labels and annotations is short, and asked of every pod of a group. */
-static void take_draft(const struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
+static void take_draft(const struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {
     static const struct sl_strs none;
     yyjson_val *annotations = sl_json_at(o, "metadata.annotations");
     bool whole = wants_draft(m, p), copy = m->settings->gates[SL_G_CUSTOM_METRIC_LABELS];
-    struct pod_draft d = {0};
+    struct mgr_pod_draft d = {0};
     struct sl_buf b;
 
-    pod_draft_drop(p->job);
+    mgr_pod_draft_drop(p->job);
     if (!whole && (!p->job->template || p->job->group->single || has_workload(m, p)))
         return;
     sl_buf_init(&b, MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
-    draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
+    mgr_draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
     d.labels = take_object(&j);
     sl_jw_object(&j, NULL);
-    draft_put_chosen(annotations, copy ? &m->spec.annotations_to_copy : &none, &j);
+    mgr_draft_put_chosen(annotations, copy ? &m->spec.annotations_to_copy : &none, &j);
     d.copied = take_object(&j);
     sl_jw_object(&j, NULL);
-    draft_put_provreq(annotations, &j);
+    mgr_draft_put_provreq(annotations, &j);
     d.annotations = take_object(&j);
     if (whole) {
         sl_jw_object(&j, NULL);
-        draft_put_template(o, NULL, &j);
-        draft_put_topology(m, annotations, INDEX_LABEL, &j);
+        mgr_draft_put_template(o, NULL, &j);
+        mgr_draft_put_topology(m, annotations, INDEX_LABEL, &j);
         d.podset = take_object(&j);
     }
     sl_buf_done(&b);
     p->job->draft = sl_alloc(sizeof d);
     *p->job->draft = d;
-    if (!whole && draft_none(d.labels) && draft_none(d.copied) && draft_none(d.annotations))
-        pod_draft_drop(p->job);
+    if (!whole && mgr_draft_none(d.labels) && mgr_draft_none(d.copied) &&
+        mgr_draft_none(d.annotations))
+        mgr_pod_draft_drop(p->job);
 }
 
 /* ---- the whole ---- */
 
-static uint64_t digest(const struct rec_pod *p) {
-    const struct pod_job *j = p->job;
+static uint64_t digest(const struct mgr_rec_pod *p) {
+    const struct mgr_pod_job *j = p->job;
     const uint64_t numbers[] = {
         j->template ? j->template->hash : 0,
         (uint64_t)j->delete_at,
@@ -268,26 +270,26 @@ static uint64_t digest(const struct rec_pod *p) {
                        j->more ? j->more->gate : NULL);
 }
 
-static uint64_t prebuilt_key(const struct rec_pod *p) {
+static uint64_t prebuilt_key(const struct mgr_rec_pod *p) {
     return sl_hash_str(p->rec.ns, p->job->more->prebuilt);
 }
 
-static void tie(struct sl_manager *m, struct rec_pod *p) {
+static void tie(struct sl_manager *m, struct mgr_rec_pod *p) {
     sl_map_add(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.id);
     if (p->job->more && p->job->more->prebuilt)
         sl_map_add(&m->job_prebuilt, prebuilt_key(p), p->rec.id);
 }
 
-static void untie(struct sl_manager *m, struct rec_pod *p) {
+static void untie(struct sl_manager *m, struct mgr_rec_pod *p) {
     (void)sl_map_del(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.id);
     if (p->job->more && p->job->more->prebuilt)
         (void)sl_map_del(&m->job_prebuilt, prebuilt_key(p), p->rec.id);
 }
 
-bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
+bool mgr_pod_job_take(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {
     bool fresh = !p->job;
-    if (!pod_is_managed(m, o)) {
-        pod_job_gone(m, p);
+    if (!mgr_pod_is_managed(m, o)) {
+        mgr_pod_job_gone(m, p);
         return !fresh;
     }
     const char *name = group_name(m, o);
@@ -295,10 +297,10 @@ bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
         p->job = sl_alloc0(1, sizeof *p->job);
     else
         untie(m, p);
-    struct pod_job *j = p->job;
+    struct mgr_pod_job *j = p->job;
     uint64_t before = j->digest;
     if (!fresh && strcmp(j->group->name, name) != 0)
-        group_leave(m, p);
+        mgr_group_leave(m, p);
     take_labels(m, p, o);
     take_more(m, j, o);
     take_status(m, j, p, o);
@@ -306,30 +308,30 @@ bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     j->role = sl_sym_put(m->syms, role_of(p, o));
     tie(m, p);
     if (!j->group)
-        group_join(m, p, name);
+        mgr_group_join(m, p, name);
     take_draft(m, p, o);
     j->digest = digest(p);
     if (j->digest == before && !j->draft)
         return false;
-    group_pod_changed(m, p);
+    mgr_group_pod_changed(m, p);
     return true;
 }
 
-void pod_job_gone(struct sl_manager *m, struct rec_pod *p) {
+void mgr_pod_job_gone(struct sl_manager *m, struct mgr_rec_pod *p) {
     if (!p->job)
         return;
     if (p->job->doing == POD_STOP || p->job->doing == POD_REMOVE)
-        (void)group_written(m, p, SL_WRITTEN); /* the stream was quicker than the answer */
+        (void)mgr_group_written(m, p, SL_WRITTEN); /* the stream was quicker than the answer */
     untie(m, p);
-    template_unref(m, TAKE_PTR(p->job->template));
-    group_leave(m, p);
-    pod_job_free(TAKE_PTR(p->job));
+    mgr_template_unref(m, TAKE_PTR(p->job->template));
+    mgr_group_leave(m, p);
+    mgr_pod_job_free(TAKE_PTR(p->job));
 }
 
-void pod_job_free(struct pod_job *j) {
+void mgr_pod_job_free(struct mgr_pod_job *j) {
     if (!j)
         return;
-    pod_draft_drop(j);
+    mgr_pod_draft_drop(j);
     more_free(TAKE_PTR(j->more));
     sl_freep(&j->message);
     sl_freep(&j->note);

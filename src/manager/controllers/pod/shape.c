@@ -14,8 +14,8 @@
 #define FEW_PORTS 16u               /* are found without asking for memory */
 
 /* What cannot be read asks for nothing. */
-static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const uint32_t *ports,
-                              uint32_t n_ports) {
+static struct mgr_pod_shape *make(struct sl_manager *m, struct sl_buf *text, const uint32_t *ports,
+                                  uint32_t n_ports) {
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
@@ -35,7 +35,7 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
                SL_S("error", err.text));
         spec.n_requests = 0;
     }
-    struct pod_shape *s =
+    struct mgr_pod_shape *s =
         sl_alloc0(1, sizeof *s + spec.n_requests * sizeof s->v[0] + n_ports * sizeof *ports);
     s->n = spec.n_requests;
     s->n_ports = n_ports;
@@ -43,27 +43,27 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
     for (uint32_t i = 0; i < n_ports; i++)
         s->ports[i] = ports[i];
     for (uint32_t i = 0; i < s->n; i++)
-        s->v[i] = (struct sl_request){str(m, sl_sym_put(m->syms, spec.requests[i].resource)),
+        s->v[i] = (struct sl_request){mgr_str(m, sl_sym_put(m->syms, spec.requests[i].resource)),
                                       spec.requests[i].q};
     sl_doc_free(d);
     sl_arena_done(&arena);
     return s;
 }
 
-struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
+struct mgr_pod_shape *mgr_pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
     struct sl_buf text;
-    uint32_t few[FEW_PORTS], *ports = few, n_ports = sl_host_ports(spec, few, FEW_PORTS);
+    uint32_t few[FEW_PORTS], *ports = few, n_ports = sl_podspec_host_ports(spec, few, FEW_PORTS);
     if (n_ports > FEW_PORTS) {
         ports = sl_alloc0(n_ports, sizeof *ports);
-        (void)sl_host_ports(spec, ports, n_ports);
+        (void)sl_podspec_host_ports(spec, ports, n_ports);
     }
     sl_buf_init(&text, MAX_TEXT);
-    sl_podset_put(&text, spec, false);
+    sl_podspec_put(&text, spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     for (uint32_t i = 0; i < n_ports; i++)
         h = sl_hash_u64(h, ports[i]);
     uint32_t id = sl_map_get(&m->pod_shapes_by_hash, h);
-    struct pod_shape *s = id == SL_MAP_NONE ? NULL : m->pod_shapes.v[id];
+    struct mgr_pod_shape *s = id == SL_MAP_NONE ? NULL : m->pod_shapes.v[id];
     if (!s) {
         s = make(m, &text, ports, n_ports);
         s->hash = h;
@@ -80,7 +80,7 @@ struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
     return s;
 }
 
-void pod_shape_unref(struct sl_manager *m, struct pod_shape *s) {
+void mgr_pod_shape_unref(struct sl_manager *m, struct mgr_pod_shape *s) {
     if (!s || --s->refs)
         return;
     (void)sl_map_del(&m->pod_shapes_by_hash, s->hash, s->id);

@@ -27,45 +27,45 @@
 
 /* ---- what there is ---- */
 
-struct capacity {
-    struct pack *pack;
+struct mgr_capacity {
+    struct mgr_pack *pack;
     bool dirty;
     sl_time rest; /* mono: until then nothing is looked for */
     enum { LEASE_UNKNOWN, LEASE_NONE, LEASE_ALIVE, LEASE_UNREADABLE } lease;
     sl_time lease_until; /* mono */
 };
 
-void capacity_touch(struct sl_manager *m) {
+void mgr_capacity_touch(struct sl_manager *m) {
     if (m->capacity)
         m->capacity->dirty = true;
 }
 
-void capacity_node(struct sl_manager *m, const struct sl_topo_node *n) {
+void mgr_capacity_node(struct sl_manager *m, const struct sl_topo_node *n) {
     if (!m->capacity)
         return;
-    pack_node(m->capacity->pack, n);
-    capacity_touch(m);
+    mgr_pack_node(m->capacity->pack, n);
+    mgr_capacity_touch(m);
 }
 
-void capacity_node_gone(struct sl_manager *m, const char *name) {
+void mgr_capacity_node_gone(struct sl_manager *m, const char *name) {
     if (!m->capacity)
         return;
-    pack_node_gone(m->capacity->pack, name);
-    capacity_touch(m);
+    mgr_pack_node_gone(m->capacity->pack, name);
+    mgr_capacity_touch(m);
 }
 
 /* The podset of the request that the pod is of; NULL: of none. */
-static struct prov_podset *consumed(const struct sl_manager *m, const struct rec_pod *pod) {
-    struct sl_rec *r =
-        pod->consumes ? sl_inf_find(m->inf, REC_PROV_REQUEST, str(m, pod->rec.ns), pod->consumes)
-                      : NULL;
-    struct rec_prov *p = r ? prov_of(r) : NULL;
-    struct prov_podset *found = p && p->n_podsets ? &p->podsets[0] : NULL;
+static struct mgr_prov_podset *consumed(const struct sl_manager *m, const struct mgr_rec_pod *pod) {
+    struct sl_rec *r = pod->consumes ? sl_inf_find(m->inf, REC_PROV_REQUEST,
+                                                   mgr_str(m, pod->rec.ns), pod->consumes)
+                                     : NULL;
+    struct mgr_rec_prov *p = r ? mgr_prov_of(r) : NULL;
+    struct mgr_prov_podset *found = p && p->n_podsets ? &p->podsets[0] : NULL;
     struct sl_buf b;
     if (!found)
         return NULL;
     sl_buf_init(&b, 1024);
-    prov_template_name(&b, p->rec.name, str(m, pod->podset));
+    mgr_prov_template_name(&b, p->rec.name, mgr_str(m, pod->podset));
     for (uint32_t i = 0; i < p->n_podsets; i++)
         if (strcmp(p->podsets[i].name, sl_buf_str(&b)) == 0)
             found = &p->podsets[i];
@@ -73,16 +73,18 @@ static struct prov_podset *consumed(const struct sl_manager *m, const struct rec
     return found;
 }
 
-static void stands(struct sl_manager *m, struct rec_pod *pod, struct pod_shape *s, int sign) {
-    struct prov_podset *of = consumed(m, pod);
-    pack_stands(m->capacity->pack, str(m, pod->node), s->v, s->n, s->ports, s->n_ports, sign);
+static void stands(struct sl_manager *m, struct mgr_rec_pod *pod, struct mgr_pod_shape *s,
+                   int sign) {
+    struct mgr_prov_podset *of = consumed(m, pod);
+    mgr_pack_count_pod(m->capacity->pack, mgr_str(m, pod->node), s->v, s->n, s->ports, s->n_ports,
+                       sign);
     if (of)
         of->bound += sign;
-    capacity_touch(m);
+    mgr_capacity_touch(m);
 }
 
-static void count(struct sl_manager *m, struct rec_pod *pod, struct pod_shape *now) {
-    struct pod_shape *old = pod->packed;
+static void count(struct sl_manager *m, struct mgr_rec_pod *pod, struct mgr_pod_shape *now) {
+    struct mgr_pod_shape *old = pod->packed;
     if (!m->capacity || now == old)
         return;
     pod->packed = now;
@@ -92,16 +94,16 @@ static void count(struct sl_manager *m, struct rec_pod *pod, struct pod_shape *n
     }
     if (old) {
         stands(m, pod, old, -1);
-        pod_shape_unref(m, old);
+        mgr_pod_shape_unref(m, old);
     }
 }
 
-void capacity_pod(struct sl_manager *m, struct rec_pod *pod) {
-    bool ended = pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
+void mgr_capacity_pod(struct sl_manager *m, struct mgr_rec_pod *pod) {
+    bool ended = pod->phase == MGR_POD_SUCCEEDED || pod->phase == MGR_POD_FAILED;
     count(m, pod, pod->node && !ended ? pod->shape : NULL);
 }
 
-void capacity_pod_gone(struct sl_manager *m, struct rec_pod *pod) {
+void mgr_capacity_pod_gone(struct sl_manager *m, struct mgr_rec_pod *pod) {
     count(m, pod, NULL);
 }
 
@@ -111,34 +113,34 @@ static void begin(struct sl_manager *m) {
     if (m->capacity)
         return;
     m->capacity = sl_alloc0(1, sizeof *m->capacity);
-    m->capacity->pack = pack_new();
+    m->capacity->pack = mgr_pack_new();
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_NODE, &at));) {
-        ((struct rec_node *)(void *)r)->hash = 0;
+        ((struct mgr_rec_node *)(void *)r)->hash = 0;
         r->reread = true;
     }
-    rec_relist(m, REC_NODE);
-    pods_watch_nodes(m);
+    mgr_rec_relist(m, REC_NODE);
+    mgr_pods_watch_nodes(m);
     at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_POD, &at));)
         sl_rec_enqueue(r);
-    capacity_touch(m);
+    mgr_capacity_touch(m);
 }
 
-sl_time capacity_next(const struct sl_manager *m) {
-    return m->capacity && m->capacity->dirty && m->leads && m->capacity->rest > m->spec.port->mono
+sl_time mgr_capacity_next(const struct sl_manager *m) {
+    return m->capacity && m->capacity->dirty && m->leads && m->capacity->rest > m->spec.client->mono
                ? m->capacity->rest
                : SL_TIME_NEVER;
 }
 
-void capacity_end(struct sl_manager *m) {
+void mgr_capacity_end(struct sl_manager *m) {
     if (m->capacity)
-        pack_free(m->capacity->pack);
+        mgr_pack_free(m->capacity->pack);
     sl_freep(&m->capacity);
 }
 
 /* At this time at the latest it is looked at again. */
-static void look_by(struct sl_manager *m, struct rec_prov *p, sl_time at) {
-    if (at > m->spec.port->wall && (!p->rec.reconcile_at || at < p->rec.reconcile_at))
+static void look_by(struct sl_manager *m, struct mgr_rec_prov *p, sl_time at) {
+    if (at > m->spec.client->wall && (!p->rec.reconcile_at || at < p->rec.reconcile_at))
         sl_rec_reconcile_at(&p->rec, at);
 }
 
@@ -147,7 +149,8 @@ static void look_by(struct sl_manager *m, struct rec_prov *p, sl_time at) {
 #define MAX_PARAMETER 256u
 
 /* A parameter of the request; "": it is not there. Returns out. */
-static const char *parameter(const struct rec_prov *p, const char *name, char out[MAX_PARAMETER]) {
+static const char *parameter(const struct mgr_rec_prov *p, const char *name,
+                             char out[MAX_PARAMETER]) {
     const char *all = p->parameters ? p->parameters : "{}";
     yyjson_doc *d = yyjson_read(all, strlen(all), 0);
     const char *s = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), name));
@@ -157,33 +160,33 @@ static const char *parameter(const struct rec_prov *p, const char *name, char ou
     return out;
 }
 
-void capacity_decode(const struct sl_manager *m, struct rec_prov *p, yyjson_val *details) {
+void mgr_capacity_decode(const struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *details) {
     char text[MAX_PARAMETER];
-    p->answer.asked = strcmp(str(m, p->class), PROV_CHECK_CAPACITY) == 0 &&
-                      !*parameter(p, "processorInstance", text);
+    p->answer.requested = strcmp(mgr_str(m, p->class), PROV_CHECK_CAPACITY) == 0 &&
+                          !*parameter(p, "processorInstance", text);
     p->answer.ours = strcmp(sl_json_str(details, "answeredBy"), NAME) == 0;
-    if (prov_is(p, PROV_PROVISIONED) && p->answer.ours) {
-        p->answer.fits = p->answer.looked = true;
+    if (mgr_prov_is(p, PROV_PROVISIONED) && p->answer.ours) {
+        p->answer.fits = p->answer.decided = true;
         p->answer.since = p->conds[PROV_PROVISIONED].at;
     }
 }
 
 /* Nothing will change its answer any more. */
-static bool is_over(const struct rec_prov *p) {
-    return prov_is(p, PROV_FAILED) || prov_is(p, PROV_BOOKING_EXPIRED) ||
-           prov_is(p, PROV_CAPACITY_REVOKED);
+static bool is_over(const struct mgr_rec_prov *p) {
+    return mgr_prov_is(p, PROV_FAILED) || mgr_prov_is(p, PROV_BOOKING_EXPIRED) ||
+           mgr_prov_is(p, PROV_CAPACITY_REVOKED);
 }
 
-static bool is_ours(const struct sl_manager *m, const struct rec_prov *p) {
-    return m->capacity && p->answer.asked && !p->drop && !p->rec.deleting && !is_over(p) &&
+static bool is_ours(const struct sl_manager *m, const struct mgr_rec_prov *p) {
+    return m->capacity && p->answer.requested && !p->drop && !p->rec.deleting && !is_over(p) &&
            (p->answer.ours || (p->conds[PROV_ACCEPTED].status == COND_NONE &&
                                p->conds[PROV_PROVISIONED].status == COND_NONE));
 }
 
-bool capacity_is_asked(const struct sl_manager *m) {
+bool mgr_capacity_is_requested(const struct sl_manager *m) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));)
-        if (prov_of(r)->answer.asked)
+        if (mgr_prov_of(r)->answer.requested)
             return true;
     return false;
 }
@@ -191,27 +194,27 @@ bool capacity_is_asked(const struct sl_manager *m) {
 #define AT_ONCE ((sl_time)1) /* whatever the clock of the API server says of when it was made */
 
 /* When we may answer it; 0: the lease has to be read first. */
-static sl_time may_answer_at(const struct sl_manager *m, const struct rec_prov *p) {
-    const struct capacity *c = m->capacity;
+static sl_time may_answer_at(const struct sl_manager *m, const struct mgr_rec_prov *p) {
+    const struct mgr_capacity *c = m->capacity;
     if (p->answer.ours)
         return AT_ONCE;
-    if (c->lease == LEASE_UNKNOWN || c->lease_until <= m->spec.port->mono)
+    if (c->lease == LEASE_UNKNOWN || c->lease_until <= m->spec.client->mono)
         return 0;
     if (c->lease == LEASE_NONE)
         return AT_ONCE;
     return p->rec.created + (c->lease == LEASE_ALIVE ? AUTOSCALER_TIME : UNREADABLE_TIME);
 }
 
-static bool templates_read(const struct rec_prov *p) {
+static bool templates_read(const struct mgr_rec_prov *p) {
     for (uint32_t i = 0; i < p->n_podsets; i++)
         if (!p->podsets[i].template)
             return false;
     return p->n_podsets > 0;
 }
 
-void capacity_request(struct sl_manager *m, struct rec_prov *p) {
-    sl_time now = m->spec.port->wall;
-    if (!m->leads || !p->answer.asked)
+void mgr_capacity_request(struct sl_manager *m, struct mgr_rec_prov *p) {
+    sl_time now = m->spec.client->wall;
+    if (!m->leads || !p->answer.requested)
         return;
     begin(m);
     if (!is_ours(m, p))
@@ -220,16 +223,17 @@ void capacity_request(struct sl_manager *m, struct rec_prov *p) {
     p->answer.free |= at && at <= now;
     if (!p->answer.free && at)
         look_by(m, p, at);
-    if (prov_is(p, PROV_PROVISIONED))
+    if (mgr_prov_is(p, PROV_PROVISIONED))
         look_by(m, p, p->answer.since + BOOKING);
-    if (!p->answer.looked || (!p->answer.fits && p->answer.said + SAY_PAUSE <= m->spec.port->mono))
-        capacity_touch(m);
+    if (!p->answer.decided ||
+        (!p->answer.fits && p->answer.written_at + SAY_PAUSE <= m->spec.client->mono))
+        mgr_capacity_touch(m);
 }
 
 /* ---- finding answers ---- */
 
 struct turn {
-    struct rec_prov *p;
+    struct mgr_rec_prov *p;
     sl_time since;
 };
 
@@ -245,7 +249,7 @@ static int by_age(const void *a, const void *b) {
 /* Pods as they count in a namespace. Many requests ask for equal ones: each is read once a turn. */
 struct reading {
     uint64_t like;
-    struct podsets pods;
+    struct mgr_podsets pods;
 };
 struct readings {
     struct sl_map by_like;
@@ -254,7 +258,7 @@ struct readings {
 
 static void readings_done(struct readings *c) {
     for (uint32_t i = 0; i < c->v.n; i++) {
-        podsets_done(&c->v.v[i]->pods);
+        mgr_podsets_done(&c->v.v[i]->pods);
         sl_freep(&c->v.v[i]);
     }
     sl_vec_free(&c->v);
@@ -263,13 +267,13 @@ static void readings_done(struct readings *c) {
 
 /* NULL: it makes no sense. */
 static const struct sl_podset_spec *read_podset(struct sl_manager *m, struct readings *c, sl_sym ns,
-                                                struct template *t, uint64_t like) {
+                                                struct mgr_template *t, uint64_t like) {
     uint32_t i = sl_map_get(&c->by_like, like);
     if (i == SL_MAP_NONE) {
-        struct wl_podset one = {.name = sl_sym_put(m->syms, "main"), .count = 1, .template = t};
+        struct mgr_wl_podset one = {.name = sl_sym_put(m->syms, "main"), .count = 1, .template = t};
         struct reading *x = sl_alloc0(1, sizeof *x);
         x->like = like;
-        if (!podsets_read(m, ns, &one, 1, &x->pods))
+        if (!mgr_podsets_read(m, ns, &one, 1, &x->pods))
             x->pods.v = NULL;
         i = c->v.n;
         *sl_vec_push(&c->v) = x;
@@ -279,41 +283,43 @@ static const struct sl_podset_spec *read_podset(struct sl_manager *m, struct rea
     return c->v.v[i]->pods.v;
 }
 
-static bool read_pods(struct sl_manager *m, struct readings *c, const struct rec_prov *p,
-                      struct pack_pods *pods) {
-    if (p->crowded)
+static bool read_pods(struct sl_manager *m, struct readings *c, const struct mgr_rec_prov *p,
+                      struct mgr_pack_pods *pods) {
+    if (p->over_limit)
         return false;
     for (uint32_t i = 0; i < p->n_podsets; i++) {
-        const struct prov_podset *s = &p->podsets[i];
+        const struct mgr_prov_podset *s = &p->podsets[i];
         int32_t bound = p->answer.fits && s->bound > 0 ? s->bound : 0;
         uint64_t like = sl_hash_u64(s->template->hash, p->rec.ns);
-        pods[i] = (struct pack_pods){.spec = read_podset(m, c, p->rec.ns, s->template, like),
-                                     .ports = s->ports,
-                                     .n_ports = s->n_ports,
-                                     .count = bound < s->count ? s->count - bound : 0,
-                                     .like = like};
+        pods[i] = (struct mgr_pack_pods){.spec = read_podset(m, c, p->rec.ns, s->template, like),
+                                         .ports = s->ports,
+                                         .n_ports = s->n_ports,
+                                         .count = bound < s->count ? s->count - bound : 0,
+                                         .like = like};
         if (!pods[i].spec)
             return false;
     }
     return true;
 }
 
-static void set_why(struct rec_prov *p, const char *why) {
+static void set_why(struct mgr_rec_prov *p, const char *why) {
     sl_freep(&p->answer.why);
     p->answer.why = sl_strdup(why);
-    p->answer.looked = true;
+    p->answer.decided = true;
 }
 
 /* What is lacking changes with every pod: it is enough to know now and then. */
-static bool is_worth_saying(struct sl_manager *m, struct rec_prov *p) {
-    sl_span wait = p->answer.said ? p->answer.said + SAY_PAUSE - m->spec.port->mono : 0;
+static bool is_worth_saying(struct sl_manager *m, struct mgr_rec_prov *p) {
+    sl_span wait =
+        p->answer.written_at ? p->answer.written_at + SAY_PAUSE - m->spec.client->mono : 0;
     if (wait <= 0 || !p->answer.why)
         return true;
-    look_by(m, p, m->spec.port->wall + wait);
+    look_by(m, p, m->spec.client->wall + wait);
     return false;
 }
 
-static void refuse(struct rec_prov *p, const struct pack_pods *pods, const struct pack_lack *lack) {
+static void refuse(struct mgr_rec_prov *p, const struct mgr_pack_pods *pods,
+                   const struct mgr_pack_lack *lack) {
     struct sl_buf b;
     sl_buf_init(&b, MAX_WHY);
     sl_buf_short(&b);
@@ -323,23 +329,23 @@ static void refuse(struct rec_prov *p, const struct pack_pods *pods, const struc
     sl_buf_done(&b);
 }
 
-static void look(struct sl_manager *m, struct readings *c, struct rec_prov *p) {
-    struct pack_pods pods[PROV_MAX_PODSETS];
+static void look(struct sl_manager *m, struct readings *c, struct mgr_rec_prov *p) {
+    struct mgr_pack_pods pods[PROV_MAX_PODSETS];
     struct sl_buf why;
     bool held = p->answer.fits, say = !held && is_worth_saying(m, p), news = say;
-    struct pack_lack lack = {.why = say ? &why : NULL};
+    struct mgr_pack_lack lack = {.why = say ? &why : NULL};
     sl_buf_init(&why, MAX_WHY);
     sl_buf_short(&why);
     if (!read_pods(m, c, p, pods)) {
         set_why(p, "Capacity is not found: the templates of its pods make no sense");
-    } else if (pack_take(m->capacity->pack, pods, p->n_podsets, held, &lack, NULL)) {
-        p->answer.since = held ? p->answer.since : m->spec.port->wall;
-        p->answer.fits = p->answer.looked = news = true;
+    } else if (mgr_pack_take(m->capacity->pack, pods, p->n_podsets, held, &lack, NULL)) {
+        p->answer.since = held ? p->answer.since : m->spec.client->wall;
+        p->answer.fits = p->answer.decided = news = true;
     } else if (say) {
         refuse(p, pods, &lack);
     }
     sl_buf_done(&why);
-    if (news && !prov_is(p, PROV_PROVISIONED))
+    if (news && !mgr_prov_is(p, PROV_PROVISIONED))
         sl_rec_write(&p->rec);
 }
 
@@ -348,28 +354,28 @@ static void look(struct sl_manager *m, struct readings *c, struct rec_prov *p) {
 static bool knows_bookings(const struct sl_manager *m) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));) {
-        const struct rec_prov *p = prov_of(r);
+        const struct mgr_rec_prov *p = mgr_prov_of(r);
         if (p->answer.fits && is_ours(m, p) && !templates_read(p) && !p->answer.pause)
             return false;
     }
     return true;
 }
 
-void capacity_turn(struct sl_manager *m) {
-    struct capacity *c = m->capacity;
+void mgr_capacity_turn(struct sl_manager *m) {
+    struct mgr_capacity *c = m->capacity;
     SL_VEC(struct turn) v = {0};
     uint32_t at = 0;
     bool waiting = false;
     if (!c || !c->dirty || !m->leads || !m->inf->tables[REC_NODE].synced ||
-        !m->inf->tables[REC_POD].synced || c->rest > m->spec.port->mono || !knows_bookings(m))
+        !m->inf->tables[REC_POD].synced || c->rest > m->spec.client->mono || !knows_bookings(m))
         return;
     c->dirty = false;
-    c->rest = sl_time_add(m->spec.port->mono, TURN_PAUSE * m->inf->tables[REC_PROV_REQUEST].n);
+    c->rest = sl_time_add(m->spec.client->mono, TURN_PAUSE * m->inf->tables[REC_PROV_REQUEST].n);
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));) {
-        struct rec_prov *p = prov_of(r);
+        struct mgr_rec_prov *p = mgr_prov_of(r);
         if (!is_ours(m, p) || !templates_read(p) || !p->answer.free)
             continue;
-        waiting |= !prov_is(p, PROV_PROVISIONED);
+        waiting |= !mgr_prov_is(p, PROV_PROVISIONED);
         /* What has room keeps it, in the order in which it was given; then the others by age. */
         *sl_vec_push(&v) =
             (struct turn){p, p->answer.fits ? p->answer.since - INT64_MAX / 2 : r->created};
@@ -378,7 +384,7 @@ void capacity_turn(struct sl_manager *m) {
         qsort(v.v, v.n, sizeof *v.v, by_age);
     struct readings pods = {0};
     if (waiting)
-        pack_begin(c->pack);
+        mgr_pack_begin(c->pack);
     for (uint32_t i = 0; waiting && i < v.n; i++)
         look(m, &pods, v.v[i].p);
     readings_done(&pods);
@@ -388,12 +394,12 @@ void capacity_turn(struct sl_manager *m) {
 /* ---- writing answers ---- */
 
 struct says {
-    enum cond_status status; /* NONE: as it stands */
+    enum mgr_cond_status status; /* NONE: as it stands */
     const char *reason, *message;
 };
 
 /* Has it looked for room as long as it may? */
-static bool is_out_of_time(const struct sl_manager *m, const struct rec_prov *p,
+static bool is_out_of_time(const struct sl_manager *m, const struct mgr_rec_prov *p,
                            sl_time *ret_until) {
     char text[MAX_PARAMETER], *end;
     *ret_until = 0;
@@ -403,22 +409,22 @@ static bool is_out_of_time(const struct sl_manager *m, const struct rec_prov *p,
     if (end == text || *end || n < 0 || n > INT32_MAX)
         return false;
     *ret_until = p->rec.created + n * SL_SEC;
-    return *ret_until <= m->spec.port->wall;
+    return *ret_until <= m->spec.client->wall;
 }
 
 /* Returns whether that is anything new. */
-static bool answer(struct sl_manager *m, struct rec_prov *p, struct says says[PROV_TYPES]) {
-    const struct prov_cond *is = &p->conds[PROV_PROVISIONED];
+static bool answer(struct sl_manager *m, struct mgr_rec_prov *p, struct says says[PROV_TYPES]) {
+    const struct mgr_prov_cond *is = &p->conds[PROV_PROVISIONED];
     sl_time until;
-    if (prov_is(p, PROV_PROVISIONED)) {
-        if (p->answer.since + BOOKING > m->spec.port->wall)
+    if (mgr_prov_is(p, PROV_PROVISIONED)) {
+        if (p->answer.since + BOOKING > m->spec.client->wall)
             return false;
         says[PROV_BOOKING_EXPIRED] =
             (struct says){COND_TRUE, "CapacityReservationTimeExpired",
                           "Capacity reservation time has expired after 10m0s"};
         return true;
     }
-    if (!p->answer.looked)
+    if (!p->answer.decided)
         return false;
     says[PROV_ACCEPTED] =
         (struct says){COND_TRUE, "Accepted", "Sluice looks for room on the nodes that there are"};
@@ -434,32 +440,32 @@ static bool answer(struct sl_manager *m, struct rec_prov *p, struct says says[PR
     }
     look_by(m, p, until);
     return is->status != COND_FALSE ||
-           strcmp(prov_message(p, PROV_PROVISIONED), p->answer.why) != 0;
+           strcmp(mgr_prov_message(p, PROV_PROVISIONED), p->answer.why) != 0;
 }
 
-static void put_condition(struct sl_manager *m, const struct rec_prov *p, enum prov_type t,
+static void put_condition(struct sl_manager *m, const struct mgr_rec_prov *p, enum mgr_prov_type t,
                           const struct says *s, struct sl_jw *j) {
-    const struct prov_cond *is = &p->conds[t];
+    const struct mgr_prov_cond *is = &p->conds[t];
     static const char *const words[] = {"", "False", "True", "Unknown"};
     bool flips = s->status != COND_NONE && s->status != is->status;
-    enum cond_status status = s->status != COND_NONE ? s->status : is->status;
+    enum mgr_cond_status status = s->status != COND_NONE ? s->status : is->status;
     if (status == COND_NONE)
         return;
     sl_jw_object(j, NULL);
-    sl_jw_str(j, "type", prov_types[t]);
+    sl_jw_str(j, "type", mgr_prov_types[t]);
     sl_jw_str(j, "status", words[status]);
-    sl_jw_str(j, "reason", s->status != COND_NONE ? s->reason : str(m, is->reason));
-    sl_jw_str(j, "message", s->status != COND_NONE ? s->message : prov_message(p, t));
+    sl_jw_str(j, "reason", s->status != COND_NONE ? s->reason : mgr_str(m, is->reason));
+    sl_jw_str(j, "message", s->status != COND_NONE ? s->message : mgr_prov_message(p, t));
     sl_jw_int(j, "observedGeneration", p->rec.generation);
-    sl_jw_time(j, "lastTransitionTime", flips ? m->spec.port->wall : is->at);
+    sl_jw_time(j, "lastTransitionTime", flips ? m->spec.client->wall : is->at);
     sl_jw_end(j);
 }
 
-static bool build_answer(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+static bool build_answer(struct sl_manager *m, struct mgr_rec_prov *p, struct sl_write *w) {
     struct says says[PROV_TYPES] = {0};
     if (!answer(m, p, says))
         return false;
-    p->answer.said = m->spec.port->mono;
+    p->answer.written_at = m->spec.client->mono;
     sl_rec_build_guarded(&p->rec, "status", w);
     struct sl_jw *j = &w->json;
     sl_jw_end(j);
@@ -471,30 +477,30 @@ static bool build_answer(struct sl_manager *m, struct rec_prov *p, struct sl_wri
     if (p->others)
         sl_jw_items(j, p->others);
     for (size_t t = 0; t < PROV_TYPES; t++)
-        put_condition(m, p, (enum prov_type)t, &says[t], j);
+        put_condition(m, p, (enum mgr_prov_type)t, &says[t], j);
     sl_jw_end_to(j, 0);
     return true;
 }
 
-static bool build_read(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+static bool build_read(struct sl_manager *m, struct mgr_rec_prov *p, struct sl_write *w) {
     uint32_t i = 0;
     while (i < p->n_podsets && p->podsets[i].template)
         i++;
     if (i == p->n_podsets)
         return false;
-    if (m->spec.port->mono < p->answer.pause) {
+    if (m->spec.client->mono < p->answer.pause) {
         sl_rec_write_at(&p->rec, p->answer.pause);
         return false;
     }
     p->at = i;
     w->method = SL_GET;
     w->foreign = true;
-    sl_buf_printf(&w->path, "/api/v1/namespaces/%s/podtemplates/%s", str(m, p->rec.ns),
+    sl_buf_printf(&w->path, "/api/v1/namespaces/%s/podtemplates/%s", mgr_str(m, p->rec.ns),
                   p->podsets[i].name);
     return true;
 }
 
-bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+bool mgr_capacity_build(struct sl_manager *m, struct mgr_rec_prov *p, struct sl_write *w) {
     if (!is_ours(m, p))
         return false;
     if (!p->answer.free && !may_answer_at(m, p)) {
@@ -513,53 +519,54 @@ bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w
 
 /* ---- what was answered to us ---- */
 
-static void lease_read(struct sl_manager *m, enum sl_written how, const struct sl_reply *reply) {
-    struct capacity *c = m->capacity;
-    c->lease_until = sl_time_add(m->spec.port->mono, LEASE_KNOWN);
+static void lease_read(struct sl_manager *m, enum sl_written how,
+                       const struct sl_kube_reply *reply) {
+    struct mgr_capacity *c = m->capacity;
+    c->lease_until = sl_time_add(m->spec.client->mono, LEASE_KNOWN);
     c->lease = how == SL_WRITE_GONE ? LEASE_NONE : LEASE_UNREADABLE;
     if (how != SL_WRITTEN)
         return;
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
     bool held = *sl_json_str(spec, "holderIdentity") &&
-                sl_json_time(spec, "renewTime") + LEASE_LIFE > m->spec.port->wall;
+                sl_json_time(spec, "renewTime") + LEASE_LIFE > m->spec.client->wall;
     c->lease = held ? LEASE_ALIVE : LEASE_NONE;
     yyjson_doc_free(d);
 }
 
-static void take_ports(struct prov_podset *s, yyjson_val *spec) {
-    uint32_t n = sl_host_ports(spec, NULL, 0);
+static void take_ports(struct mgr_prov_podset *s, yyjson_val *spec) {
+    uint32_t n = sl_podspec_host_ports(spec, NULL, 0);
     sl_freep(&s->ports);
     s->n_ports = n;
     if (!n)
         return;
     s->ports = sl_alloc0(n, sizeof *s->ports);
-    (void)sl_host_ports(spec, s->ports, n);
+    (void)sl_podspec_host_ports(spec, s->ports, n);
 }
 
-static void template_read(struct sl_manager *m, struct rec_prov *p, enum sl_written how,
-                          const struct sl_reply *reply) {
-    struct prov_podset *s = p->at < p->n_podsets ? &p->podsets[p->at] : NULL;
+static void template_read(struct sl_manager *m, struct mgr_rec_prov *p, enum sl_written how,
+                          const struct sl_kube_reply *reply) {
+    struct mgr_prov_podset *s = p->at < p->n_podsets ? &p->podsets[p->at] : NULL;
     char why[512];
     if (!s || s->template || how == SL_WRITE_FAILED)
         return;
     if (how == SL_WRITTEN) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
         yyjson_val *t = sl_json_at(yyjson_doc_get_root(d), "template");
-        s->template = template_get(m, t);
+        s->template = mgr_template_get(m, t);
         take_ports(s, yyjson_obj_get(t, "spec"));
         yyjson_doc_free(d);
-        capacity_touch(m);
+        mgr_capacity_touch(m);
         return;
     }
     sl_fmt_short(why, sizeof why, "Capacity is not found: there is no PodTemplate %.253s", s->name);
     set_why(p, why);
-    p->answer.pause = sl_time_add(m->spec.port->mono, REREAD);
-    capacity_touch(m);
+    p->answer.pause = sl_time_add(m->spec.client->mono, REREAD);
+    mgr_capacity_touch(m);
 }
 
-void capacity_written(struct sl_manager *m, struct rec_prov *p, enum prov_step step,
-                      enum sl_written how, const struct sl_reply *reply) {
+void mgr_capacity_written(struct sl_manager *m, struct mgr_rec_prov *p, enum mgr_prov_step step,
+                          enum sl_written how, const struct sl_kube_reply *reply) {
     if (step == PROV_LEASE && how != SL_WRITE_FAILED && m->capacity)
         lease_read(m, how, reply);
     if (step == PROV_TEMPLATE)

@@ -21,30 +21,30 @@
 
 #include "manager/controllers/provisioning/provisioning.h"
 
-struct capacity;
-struct rec_pod;
+struct mgr_capacity;
+struct mgr_rec_pod;
 struct sl_topo_node;
 
 /* ---- requests ---- */
-void capacity_decode(const struct sl_manager *m, struct rec_prov *p, yyjson_val *details);
-void capacity_request(struct sl_manager *m, struct rec_prov *p);
-bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w);
-void capacity_written(struct sl_manager *m, struct rec_prov *p, enum prov_step step,
-                      enum sl_written how, const struct sl_reply *reply);
+void mgr_capacity_decode(const struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *details);
+void mgr_capacity_request(struct sl_manager *m, struct mgr_rec_prov *p);
+bool mgr_capacity_build(struct sl_manager *m, struct mgr_rec_prov *p, struct sl_write *w);
+void mgr_capacity_written(struct sl_manager *m, struct mgr_rec_prov *p, enum mgr_prov_step step,
+                          enum sl_written how, const struct sl_kube_reply *reply);
 /* An input of the evaluation changed. */
-void capacity_touch(struct sl_manager *m);
+void mgr_capacity_touch(struct sl_manager *m);
 /* Evaluates the requests, once after all events of an iteration. */
-void capacity_turn(struct sl_manager *m);
+void mgr_capacity_turn(struct sl_manager *m);
 /* When it has to come again (mono). */
-sl_time capacity_next(const struct sl_manager *m);
+sl_time mgr_capacity_next(const struct sl_manager *m);
 /* Whether there is a request of the class. Called before the first reconciliation. */
-bool capacity_is_asked(const struct sl_manager *m);
-void capacity_end(struct sl_manager *m);
+bool mgr_capacity_is_requested(const struct sl_manager *m);
+void mgr_capacity_end(struct sl_manager *m);
 
 /* ---- what there is ---- */
-void capacity_node(struct sl_manager *m, const struct sl_topo_node *n);
-void capacity_node_gone(struct sl_manager *m, const char *name);
-void capacity_pod(struct sl_manager *m, struct rec_pod *p);
-void capacity_pod_gone(struct sl_manager *m, struct rec_pod *p);
+void mgr_capacity_node(struct sl_manager *m, const struct sl_topo_node *n);
+void mgr_capacity_node_gone(struct sl_manager *m, const char *name);
+void mgr_capacity_pod(struct sl_manager *m, struct mgr_rec_pod *p);
+void mgr_capacity_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p);
 
 #endif

@@ -27,7 +27,7 @@ struct node {
     SL_VEC(uint32_t) taken;              /* ports taken in the session */
 };
 
-struct pack {
+struct mgr_pack {
     struct sl_syms resources; /* a column each, from 1 */
     struct sl_map by_name;
     SL_VEC(struct node *) nodes; /* by name, once 'sorted' */
@@ -36,8 +36,8 @@ struct pack {
     struct sl_map from; /* what equal pods need not ask again: hash -> index into 'nodes' */
 };
 
-struct pack *pack_new(void) {
-    struct pack *k = sl_alloc0(1, sizeof *k);
+struct mgr_pack *mgr_pack_new(void) {
+    struct mgr_pack *k = sl_alloc0(1, sizeof *k);
     sl_syms_init(&k->resources);
     k->pods = sl_sym_put(&k->resources, "pods");
     return k;
@@ -54,7 +54,7 @@ static void node_free(struct node *n) {
     sl_freep(&n);
 }
 
-void pack_free(struct pack *k) {
+void mgr_pack_free(struct mgr_pack *k) {
     if (!k)
         return;
     for (uint32_t i = 0; i < k->nodes.n; i++)
@@ -68,7 +68,7 @@ void pack_free(struct pack *k) {
 
 /* ---- amounts by column ---- */
 
-static uint32_t column(struct pack *k, const char *resource) {
+static uint32_t column(struct mgr_pack *k, const char *resource) {
     sl_sym y = sl_sym_find(&k->resources, resource);
     if (y != SL_MAP_NONE)
         return y;
@@ -92,7 +92,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* Order first: numbers in the map are places in the list. */
-static void sort(struct pack *k) {
+static void sort(struct mgr_pack *k) {
     if (k->sorted)
         return;
     k->sorted = true;
@@ -104,7 +104,7 @@ static void sort(struct pack *k) {
         sl_map_add(&k->by_name, sl_hash_str(0, k->nodes.v[i]->name), i);
 }
 
-static struct node *find(struct pack *k, const char *name) {
+static struct node *find(struct mgr_pack *k, const char *name) {
     uint64_t h = sl_hash_str(0, name);
     uint32_t c;
     for (uint32_t i = sl_map_first(&k->by_name, h, &c); i != SL_MAP_NONE;
@@ -114,7 +114,7 @@ static struct node *find(struct pack *k, const char *name) {
     return NULL;
 }
 
-static struct node *get(struct pack *k, const char *name) {
+static struct node *get(struct mgr_pack *k, const char *name) {
     struct node *n = find(k, name);
     if (n)
         return n;
@@ -127,7 +127,7 @@ static struct node *get(struct pack *k, const char *name) {
     return n;
 }
 
-static void drop_if_empty(struct pack *k, struct node *n) {
+static void drop_if_empty(struct mgr_pack *k, struct node *n) {
     bool empty = !n->known && !n->ports.n;
     for (uint32_t i = 0; empty && i < n->used.n; i++)
         empty = n->used.v[i] == 0;
@@ -142,35 +142,35 @@ static void drop_if_empty(struct pack *k, struct node *n) {
     node_free(n);
 }
 
-void pack_node(struct pack *k, const struct sl_topo_node *told) {
-    struct node *n = get(k, told->name);
+void mgr_pack_node(struct mgr_pack *k, const struct sl_topo_node *reported) {
+    struct node *n = get(k, reported->name);
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, CEILING_NODE);
     n->known = true;
     n->is = (struct sl_topo_node){
-        .usable = told->usable, .n_taints = told->n_taints, .labels.n = told->labels.n};
-    struct sl_label *labels = sl_arena_alloc0(&n->arena, told->labels.n + 1, sizeof *labels);
-    for (uint32_t i = 0; i < told->labels.n; i++)
-        labels[i] = (struct sl_label){sl_arena_strdup(&n->arena, told->labels.v[i].key),
-                                      sl_arena_strdup(&n->arena, told->labels.v[i].value)};
+        .usable = reported->usable, .n_taints = reported->n_taints, .labels.n = reported->labels.n};
+    struct sl_label *labels = sl_arena_alloc0(&n->arena, reported->labels.n + 1, sizeof *labels);
+    for (uint32_t i = 0; i < reported->labels.n; i++)
+        labels[i] = (struct sl_label){sl_arena_strdup(&n->arena, reported->labels.v[i].key),
+                                      sl_arena_strdup(&n->arena, reported->labels.v[i].value)};
     n->is.labels.v = labels;
-    struct sl_taint *taints = sl_arena_alloc0(&n->arena, told->n_taints + 1, sizeof *taints);
-    for (uint32_t i = 0; i < told->n_taints; i++)
-        taints[i] = (struct sl_taint){sl_arena_strdup(&n->arena, told->taints[i].key),
-                                      sl_arena_strdup(&n->arena, told->taints[i].value),
-                                      told->taints[i].effect};
+    struct sl_taint *taints = sl_arena_alloc0(&n->arena, reported->n_taints + 1, sizeof *taints);
+    for (uint32_t i = 0; i < reported->n_taints; i++)
+        taints[i] = (struct sl_taint){sl_arena_strdup(&n->arena, reported->taints[i].key),
+                                      sl_arena_strdup(&n->arena, reported->taints[i].value),
+                                      reported->taints[i].effect};
     n->is.taints = taints;
     sl_vec_clear(&n->has);
     n->counts_pods = false;
-    for (uint32_t i = 0; i < told->n_allocatable; i++) {
-        uint32_t at = column(k, told->allocatable[i].resource);
+    for (uint32_t i = 0; i < reported->n_allocatable; i++) {
+        uint32_t at = column(k, reported->allocatable[i].resource);
         n->counts_pods |= at == k->pods;
         if (at != NO_COLUMN)
-            ADD(n->has, at, told->allocatable[i].q);
+            ADD(n->has, at, reported->allocatable[i].q);
     }
 }
 
-void pack_node_gone(struct pack *k, const char *name) {
+void mgr_pack_node_gone(struct mgr_pack *k, const char *name) {
     struct node *n = find(k, name);
     if (!n)
         return;
@@ -192,8 +192,8 @@ static void use_port(struct node *n, uint32_t port, int sign) {
         *sl_vec_push(&n->ports) = (struct port_use){port, 1};
 }
 
-void pack_stands(struct pack *k, const char *node, const struct sl_request *v, uint32_t n,
-                 const uint32_t *ports, uint32_t n_ports, int sign) {
+void mgr_pack_count_pod(struct mgr_pack *k, const char *node, const struct sl_request *v,
+                        uint32_t n, const uint32_t *ports, uint32_t n_ports, int sign) {
     struct node *x = get(k, node);
     ADD(x->used, k->pods, (sl_quantity)sign * SL_NANO);
     for (uint32_t i = 0; i < n; i++) {
@@ -231,7 +231,7 @@ static bool selected(const struct node *n, const struct sl_podset_spec *s) {
     return any;
 }
 
-static bool port_free(const struct node *n, const struct pack_pods *p) {
+static bool port_free(const struct node *n, const struct mgr_pack_pods *p) {
     for (uint32_t i = 0; i < p->n_ports; i++) {
         for (uint32_t j = 0; j < n->ports.n; j++)
             if (n->ports.v[j].port == p->ports[i])
@@ -244,7 +244,7 @@ static bool port_free(const struct node *n, const struct pack_pods *p) {
 }
 
 /* Everything but resources. */
-static enum refusal admits(const struct node *n, const struct pack_pods *p) {
+static enum refusal admits(const struct node *n, const struct mgr_pack_pods *p) {
     if (!n->is.usable)
         return NOT_READY;
     if (!selected(n, p->spec))
@@ -255,7 +255,7 @@ static enum refusal admits(const struct node *n, const struct pack_pods *p) {
 }
 
 /* How many of them more, by resources. */
-static int32_t times(struct pack *k, const struct node *n, const struct pack_pods *p) {
+static int32_t times(struct mgr_pack *k, const struct node *n, const struct mgr_pack_pods *p) {
     sl_quantity most = p->n_ports ? 1 : p->count; /* a host port is there once */
     if (n->counts_pods && AT(n->left, k->pods) / SL_NANO < most)
         most = AT(n->left, k->pods) / SL_NANO;
@@ -272,7 +272,7 @@ static int32_t times(struct pack *k, const struct node *n, const struct pack_pod
 }
 
 /* sign 1: takes room for so many, -1: gives it back. */
-static void take(struct pack *k, struct node *n, const struct pack_pods *p, int32_t count,
+static void take(struct mgr_pack *k, struct node *n, const struct mgr_pack_pods *p, int32_t count,
                  int sign) {
     sl_quantity by = (sl_quantity)sign * count;
     ADD(n->left, k->pods, -by * SL_NANO);
@@ -295,7 +295,7 @@ struct tally {
     uint32_t nowhere;                  /* resources that have no column */
 };
 
-static void tally(struct pack *k, const struct node *n, const struct pack_pods *p,
+static void tally(struct mgr_pack *k, const struct node *n, const struct mgr_pack_pods *p,
                   struct tally *t) {
     enum refusal r = admits(n, p);
     t->nodes++;
@@ -315,7 +315,7 @@ static void tally(struct pack *k, const struct node *n, const struct pack_pods *
     }
 }
 
-static void put_why(struct pack *k, const struct pack_pods *p, struct sl_buf *out) {
+static void put_why(struct mgr_pack *k, const struct mgr_pack_pods *p, struct sl_buf *out) {
     static const struct {
         enum refusal why;
         const char *one, *many;
@@ -357,7 +357,7 @@ static void put_why(struct pack *k, const struct pack_pods *p, struct sl_buf *ou
 
 /* ---- a session ---- */
 
-void pack_begin(struct pack *k) {
+void mgr_pack_begin(struct mgr_pack *k) {
     sort(k);
     sl_map_done(&k->from);
     k->from = (struct sl_map){0};
@@ -376,7 +376,7 @@ struct taken {
 };
 typedef SL_VEC(struct taken) takings;
 
-static int64_t room(struct pack *k, const struct pack_pods *p) {
+static int64_t room(struct mgr_pack *k, const struct mgr_pack_pods *p) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < k->nodes.n; i++)
         if (k->nodes.v[i]->known && admits(k->nodes.v[i], p) == FINE)
@@ -385,7 +385,7 @@ static int64_t room(struct pack *k, const struct pack_pods *p) {
 }
 
 /* Which kind comes first: the one that could be placed least often. */
-static void order(struct pack *k, const struct pack_pods *v, uint32_t n, uint32_t *ret) {
+static void order(struct mgr_pack *k, const struct mgr_pack_pods *v, uint32_t n, uint32_t *ret) {
     int64_t slack[PACK_MAX_KINDS];
     for (uint32_t i = 0; i < n; i++) {
         slack[i] = n > 1 ? room(k, &v[i]) : 0;
@@ -396,7 +396,7 @@ static void order(struct pack *k, const struct pack_pods *v, uint32_t n, uint32_
     }
 }
 
-static int32_t place(struct pack *k, const struct pack_pods *p, uint32_t kind, void *out) {
+static int32_t place(struct mgr_pack *k, const struct mgr_pack_pods *p, uint32_t kind, void *out) {
     takings *t = out;
     uint32_t from = p->like ? sl_map_get(&k->from, p->like) : SL_MAP_NONE, i;
     int32_t rest = p->count;
@@ -417,7 +417,7 @@ static int32_t place(struct pack *k, const struct pack_pods *p, uint32_t kind, v
 }
 
 /* Nodes before the last that was tried have no room for such pods in this session any more. */
-static void remember(struct pack *k, const struct pack_pods *p, uint32_t node) {
+static void remember(struct mgr_pack *k, const struct mgr_pack_pods *p, uint32_t node) {
     uint32_t old = p->like ? sl_map_get(&k->from, p->like) : node;
     if (old == node)
         return;
@@ -426,8 +426,8 @@ static void remember(struct pack *k, const struct pack_pods *p, uint32_t node) {
     sl_map_add(&k->from, p->like, node);
 }
 
-bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
-               struct pack_lack *lack, struct pack_places *places) {
+bool mgr_pack_take(struct mgr_pack *k, const struct mgr_pack_pods *v, uint32_t n, bool some,
+                   struct mgr_pack_lack *lack, struct mgr_pack_places *places) {
     uint32_t turn[PACK_MAX_KINDS];
     takings t = {0};
     bool all = true;
@@ -455,7 +455,7 @@ bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
         remember(k, &v[t.v[i].kind], t.v[i].node);
         if (places)
             *sl_vec_push(places) =
-                (struct pack_place){k->nodes.v[t.v[i].node]->name, t.v[i].kind, t.v[i].count};
+                (struct mgr_pack_place){k->nodes.v[t.v[i].node]->name, t.v[i].kind, t.v[i].count};
     }
     sl_vec_free(&t);
     return all;

@@ -23,20 +23,20 @@
 #define PACK_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
 #define PACK_MAX_KINDS 32u      /* of pods in one evaluation; there are never more */
 
-struct pack;
+struct mgr_pack;
 
-struct pack *pack_new(void);
-void pack_free(struct pack *k);
+struct mgr_pack *mgr_pack_new(void);
+void mgr_pack_free(struct mgr_pack *k);
 
 /* To be called whenever it changed. Everything is copied. */
-void pack_node(struct pack *k, const struct sl_topo_node *told);
-void pack_node_gone(struct pack *k, const char *name);
+void mgr_pack_node(struct mgr_pack *k, const struct sl_topo_node *reported);
+void mgr_pack_node_gone(struct mgr_pack *k, const char *name);
 /* A pod was placed there (sign 1) or removed (-1). The node may be unknown yet. */
-void pack_stands(struct pack *k, const char *node, const struct sl_request *v, uint32_t n,
-                 const uint32_t *ports, uint32_t n_ports, int sign);
+void mgr_pack_count_pod(struct mgr_pack *k, const char *node, const struct sl_request *v,
+                        uint32_t n, const uint32_t *ports, uint32_t n_ports, int sign);
 
 /* Pods of one kind. */
-struct pack_pods {
+struct mgr_pack_pods {
     const struct sl_podset_spec *spec; /* requests, node_selector, affinity, tolerations */
     const uint32_t *ports;
     uint32_t n_ports;
@@ -44,28 +44,28 @@ struct pack_pods {
     uint64_t like; /* pods with the same number are equal; 0: like no others */
 };
 
-struct pack_place {
+struct mgr_pack_place {
     const char *node; /* as long as it is known */
     uint32_t kind;    /* which of the pods */
     int32_t count;
 };
-struct pack_places {
-    struct pack_place *v;
+struct mgr_pack_places {
+    struct mgr_pack_place *v;
     uint32_t n, cap;
 };
 
-void pack_begin(struct pack *k);
+void mgr_pack_begin(struct mgr_pack *k);
 /*
  * Takes resources for all of them and returns true; or takes nothing. 'some': takes what is
  * available, and returns whether that was enough. places (may be NULL) gets the nodes.
  */
-struct pack_lack {
+struct mgr_pack_lack {
     uint32_t kind;      /* the first of the pods that did not fit */
     int32_t rest;       /* how many of them were left over */
     struct sl_buf *why; /* gets "of 4 nodes 2 lack cpu, 1 has a taint that is not tolerated": why no
                            node fits another, besides those in use; NULL: not needed */
 };
-bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
-               struct pack_lack *lack, struct pack_places *places);
+bool mgr_pack_take(struct mgr_pack *k, const struct mgr_pack_pods *v, uint32_t n, bool some,
+                   struct mgr_pack_lack *lack, struct mgr_pack_places *places);
 
 #endif

@@ -19,7 +19,7 @@
 #define MAX_PREFIX 247u   /* of 253, with room for "-" and five digits */
 #define MAX_ATTEMPTS 1000 /* that are tried to find out which one a shortened name is of */
 
-const char *const prov_types[PROV_TYPES] = {
+const char *const mgr_prov_types[PROV_TYPES] = {
     [PROV_ACCEPTED] = "Accepted",
     [PROV_PROVISIONED] = "Provisioned",
     [PROV_FAILED] = "Failed",
@@ -29,7 +29,7 @@ const char *const prov_types[PROV_TYPES] = {
 
 /* ---- names ---- */
 
-void prov_limit_name(struct sl_buf *b) {
+void mgr_prov_limit_name(struct sl_buf *b) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int len = 0;
     if (b->len <= MAX_PREFIX)
@@ -40,16 +40,16 @@ void prov_limit_name(struct sl_buf *b) {
     sl_buf_printf(b, "-%02x%02x%x", digest[0], digest[1], digest[2] >> 4);
 }
 
-void prov_name(struct sl_buf *b, const char *workload, const char *check, int32_t attempt) {
+void mgr_prov_name(struct sl_buf *b, const char *workload, const char *check, int32_t attempt) {
     sl_buf_clear(b);
     sl_buf_printf(b, "%s-%s-%d", workload, check, attempt);
-    prov_limit_name(b);
+    mgr_prov_limit_name(b);
 }
 
-void prov_template_name(struct sl_buf *b, const char *request, const char *podset) {
+void mgr_prov_template_name(struct sl_buf *b, const char *request, const char *podset) {
     sl_buf_clear(b);
     sl_buf_printf(b, "ppt-%s-%s", request, podset);
-    prov_limit_name(b);
+    mgr_prov_limit_name(b);
 }
 
 static int32_t number(const char *s) {
@@ -57,7 +57,7 @@ static int32_t number(const char *s) {
     return n && n < 10 && !s[n] ? (int32_t)strtol(s, NULL, 10) : 0;
 }
 
-int32_t prov_attempt(const char *name, const char *workload, const char *check) {
+int32_t mgr_prov_attempt(const char *name, const char *workload, const char *check) {
     struct sl_buf b;
     int32_t found = 0;
     sl_buf_init(&b, 2048);
@@ -66,7 +66,7 @@ int32_t prov_attempt(const char *name, const char *workload, const char *check) 
         found = number(name + b.len);
     /* A shortened name does not show its number. */
     for (int32_t i = 1; !found && strlen(name) > MAX_PREFIX && i <= MAX_ATTEMPTS; i++) {
-        prov_name(&b, workload, check, i);
+        mgr_prov_name(&b, workload, check, i);
         if (strcmp(sl_buf_str(&b), name) == 0)
             found = i;
     }
@@ -76,7 +76,7 @@ int32_t prov_attempt(const char *name, const char *workload, const char *check) 
 
 /* ---- taking in ---- */
 
-static void drop_podsets(struct rec_prov *p) {
+static void drop_podsets(struct mgr_rec_prov *p) {
     for (uint32_t i = 0; i < p->n_podsets; i++) {
         sl_freep(&p->podsets[i].name);
         sl_freep(&p->podsets[i].ports);
@@ -85,9 +85,9 @@ static void drop_podsets(struct rec_prov *p) {
     p->n_podsets = 0;
 }
 
-static void drop_templates(struct sl_manager *m, struct rec_prov *p) {
+static void drop_templates(struct sl_manager *m, struct mgr_rec_prov *p) {
     for (uint32_t i = 0; i < p->n_podsets; i++)
-        template_unref(m, TAKE_PTR(p->podsets[i].template));
+        mgr_template_unref(m, TAKE_PTR(p->podsets[i].template));
 }
 
 static char *text_of(yyjson_val *v) {
@@ -101,7 +101,7 @@ static char *text_of(yyjson_val *v) {
     return s;
 }
 
-static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec) {
+static void take_spec(struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *spec) {
     yyjson_val *list = yyjson_obj_get(spec, "podSets"), *v;
     size_t i, n, total = yyjson_arr_size(list);
     p->class = sl_sym_put(m->syms, sl_json_str(spec, "provisioningClassName"));
@@ -109,8 +109,8 @@ static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec
     p->parameters = text_of(yyjson_obj_get(spec, "parameters"));
     drop_templates(m, p);
     drop_podsets(p);
-    p->crowded = total > PROV_MAX_PODSETS;
-    if (p->crowded)
+    p->over_limit = total > PROV_MAX_PODSETS;
+    if (p->over_limit)
         total = 0;
     p->podsets = sl_alloc0(total + 1, sizeof *p->podsets);
     yyjson_arr_foreach (list, i, n, v) {
@@ -118,36 +118,36 @@ static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec
             break;
         int64_t count = sl_json_int(v, "count", 1);
         p->podsets[p->n_podsets++] =
-            (struct prov_podset){.name = sl_strdup(sl_json_str(v, "podTemplateRef.name")),
-                                 .count = count < 0           ? 0
-                                          : count > INT32_MAX ? INT32_MAX
-                                                              : (int32_t)count};
+            (struct mgr_prov_podset){.name = sl_strdup(sl_json_str(v, "podTemplateRef.name")),
+                                     .count = count < 0           ? 0
+                                              : count > INT32_MAX ? INT32_MAX
+                                                                  : (int32_t)count};
     }
 }
 
-static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val *list) {
+static void take_conditions(struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
     for (size_t t = 0; t < PROV_TYPES; t++) {
         sl_freep(&p->conds[t].message);
-        p->conds[t] = (struct prov_cond){0};
+        p->conds[t] = (struct mgr_prov_cond){0};
     }
     sl_buf_init(&others, PROV_MAX_TEXT);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         size_t t = 0;
-        while (t < PROV_TYPES && strcmp(prov_types[t], sl_json_str(v, "type")) != 0)
+        while (t < PROV_TYPES && strcmp(mgr_prov_types[t], sl_json_str(v, "type")) != 0)
             t++;
         if (t < PROV_TYPES) {
             const char *status = sl_json_str(v, "status");
             p->conds[t] =
-                (struct prov_cond){.status = strcmp(status, "True") == 0    ? COND_TRUE
-                                             : strcmp(status, "False") == 0 ? COND_FALSE
-                                                                            : COND_UNKNOWN,
-                                   .reason = sl_sym_put(m->syms, sl_json_str(v, "reason")),
-                                   .at = sl_json_time(v, "lastTransitionTime"),
-                                   .message = sl_strdup(sl_json_str(v, "message"))};
+                (struct mgr_prov_cond){.status = strcmp(status, "True") == 0    ? COND_TRUE
+                                                 : strcmp(status, "False") == 0 ? COND_FALSE
+                                                                                : COND_UNKNOWN,
+                                       .reason = sl_sym_put(m->syms, sl_json_str(v, "reason")),
+                                       .at = sl_json_time(v, "lastTransitionTime"),
+                                       .message = sl_strdup(sl_json_str(v, "message"))};
         } else {
             if (j.depth == 0)
                 sl_jw_array(&j, NULL);
@@ -160,14 +160,14 @@ static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val
     sl_buf_done(&others);
 }
 
-static void untie(struct sl_manager *m, struct rec_prov *p) {
+static void untie(struct sl_manager *m, struct mgr_rec_prov *p) {
     if (p->owner_uid)
         (void)sl_map_del(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
     sl_freep(&p->owner_uid);
     sl_freep(&p->owner_name);
 }
 
-static void take_owner(struct sl_manager *m, struct rec_prov *p, yyjson_val *list) {
+static void take_owner(struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v, *owner = NULL;
     yyjson_arr_foreach (list, i, n, v)
@@ -183,9 +183,9 @@ static void take_owner(struct sl_manager *m, struct rec_prov *p, yyjson_val *lis
     sl_map_add(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
 }
 
-bool prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+bool mgr_prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
-    struct rec_prov *p = prov_of(r);
+    struct mgr_rec_prov *p = mgr_prov_of(r);
     bool first = !p->podsets;
     take_owner(m, p, sl_json_at(o, "metadata.ownerReferences"));
     if (first || p->spec_generation != r->generation)
@@ -194,7 +194,7 @@ bool prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_conditions(m, p, sl_json_at(o, "status.conditions"));
     sl_freep(&p->details);
     p->details = text_of(sl_json_at(o, "status.provisioningClassDetails"));
-    capacity_decode(m, p, sl_json_at(o, "status.provisioningClassDetails"));
+    mgr_capacity_decode(m, p, sl_json_at(o, "status.provisioningClassDetails"));
     /* Templates are handed over at once: one that has an answer has had its templates long since.
      */
     bool answered = false;
@@ -205,7 +205,7 @@ bool prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return true;
 }
 
-struct rec_prov *prov_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
+struct mgr_rec_prov *mgr_prov_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
         uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
@@ -214,40 +214,41 @@ struct rec_prov *prov_owned(const struct sl_manager *m, const char *uid, uint32_
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
-        struct rec_prov *p = prov_of(m->inf->recs.v[i]);
+        struct mgr_rec_prov *p = mgr_prov_of(m->inf->recs.v[i]);
         if (!p->rec.gone && strcmp(p->owner_uid, uid) == 0)
             return p;
     }
 }
 
-static void mark_owner(struct sl_manager *m, const struct rec_prov *p) {
-    struct rec_wl *w = p->owner_name ? wl_find(m, str(m, p->rec.ns), p->owner_name) : NULL;
+static void mark_owner(struct sl_manager *m, const struct mgr_rec_prov *p) {
+    struct mgr_rec_wl *w =
+        p->owner_name ? mgr_wl_find(m, mgr_str(m, p->rec.ns), p->owner_name) : NULL;
     if (w && strcmp(w->rec.uid, p->owner_uid) == 0)
         sl_rec_enqueue(&w->rec);
 }
 
-void prov_changed(void *ctx, struct sl_rec *r) {
+void mgr_prov_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_prov *p = prov_of(r);
+    struct mgr_rec_prov *p = mgr_prov_of(r);
     mark_owner(m, p);
-    capacity_request(m, p);
-    if (p->owner_uid && !prov_is(p, PROV_ACCEPTED) &&
-        r->created + PROV_PATIENCE > m->spec.port->wall && !r->reconcile_at)
-        sl_rec_reconcile_at(r, r->created + PROV_PATIENCE);
+    mgr_capacity_request(m, p);
+    if (p->owner_uid && !mgr_prov_is(p, PROV_ACCEPTED) &&
+        r->created + PROV_ANSWER_TIMEOUT > m->spec.client->wall && !r->reconcile_at)
+        sl_rec_reconcile_at(r, r->created + PROV_ANSWER_TIMEOUT);
     sl_rec_write(r);
 }
 
-void prov_gone(void *ctx, struct sl_rec *r) {
+void mgr_prov_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_prov *p = prov_of(r);
+    struct mgr_rec_prov *p = mgr_prov_of(r);
     mark_owner(m, p);
-    capacity_touch(m);
+    mgr_capacity_touch(m);
     untie(m, p);
     drop_templates(m, p);
 }
 
-void prov_done(struct sl_rec *r) {
-    struct rec_prov *p = prov_of(r);
+void mgr_prov_done(struct sl_rec *r) {
+    struct mgr_rec_prov *p = mgr_prov_of(r);
     char **texts[] = {&p->owner_name, &p->owner_uid, &p->parameters,
                       &p->details,    &p->others,    &p->answer.why};
     for (size_t i = 0; i < SL_LEN(texts); i++)
@@ -257,9 +258,9 @@ void prov_done(struct sl_rec *r) {
     drop_podsets(p); /* templates went with 'gone', or go with the manager */
 }
 
-void provs_end(struct sl_manager *m) {
+void mgr_provs_end(struct sl_manager *m) {
     sl_map_done(&m->provs_by_owner);
-    capacity_end(m);
+    mgr_capacity_end(m);
 }
 
 /* ---- checks and their configurations ---- */
@@ -267,46 +268,46 @@ void provs_end(struct sl_manager *m) {
 static void mark_users(struct sl_manager *m) {
     uint32_t at = 0;
     for (struct sl_rec *r; m->inf->ready && (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
-        if (wl_of(r)->seen.checks.n)
+        if (mgr_wl_of(r)->seen.checks.n)
             sl_rec_enqueue(r);
 }
 
 static void want_checks(struct sl_manager *m) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_CHECK, &at));)
-        if (conf_of(r)->chosen)
+        if (mgr_conf_of(r)->chosen)
             sl_rec_write(r);
 }
 
-void prov_config_changed(void *ctx, struct sl_rec *r) {
+void mgr_prov_config_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
-    if (c->told == c->hash)
+    struct mgr_rec_conf *c = mgr_conf_of(r);
+    if (c->applied == c->hash)
         return;
-    c->told = c->hash;
+    c->applied = c->hash;
     want_checks(m);
     mark_users(m);
 }
 
-void prov_config_gone(void *ctx, struct sl_rec *r) {
+void mgr_prov_config_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     (void)r;
     want_checks(m);
     mark_users(m);
 }
 
-void prov_api_changed(void *ctx) {
+void mgr_prov_api_changed(void *ctx) {
     struct sl_manager *m = ctx;
     want_checks(m);
     mark_users(m);
 }
 
-bool prov_api_exists(const struct sl_manager *m) {
+bool mgr_prov_api_exists(const struct sl_manager *m) {
     return m->inf->tables[REC_PROV_REQUEST].exists;
 }
 
-void prov_check_changed(struct sl_manager *m, struct sl_rec *r) {
-    struct rec_conf *c = conf_of(r);
+void mgr_prov_check_changed(struct sl_manager *m, struct sl_rec *r) {
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     if (!m->spec.parts.provisioning)
         return;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
@@ -341,15 +342,15 @@ static void judge_parameters(const struct sl_manager *m, yyjson_val *ref, struct
         sl_buf_printf(b, CONFIG_KIND "." CONFIG_GROUP " \"%s\" not found", name);
 }
 
-bool prov_check_active(const struct sl_manager *m, const struct sl_rec *check, bool *ret_active,
-                       const char **ret_reason, struct sl_buf *message) {
-    const struct rec_conf *c = (const struct rec_conf *)(const void *)check;
+bool mgr_prov_check_active(const struct sl_manager *m, const struct sl_rec *check, bool *ret_active,
+                           const char **ret_reason, struct sl_buf *message) {
+    const struct mgr_rec_conf *c = (const struct mgr_rec_conf *)(const void *)check;
     if (!m->spec.parts.provisioning || !c->chosen)
         return false;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     judge_parameters(m, sl_json_at(yyjson_doc_get_root(d), "spec.parameters"), message);
     yyjson_doc_free(d);
-    *ret_active = !message->len && prov_api_exists(m);
+    *ret_active = !message->len && mgr_prov_api_exists(m);
     *ret_reason = message->len ? "BadParametersRef" : *ret_active ? "Active" : "APINotInstalled";
     if (*ret_active)
         sl_buf_puts(message, "The admission check is active");
@@ -358,26 +359,27 @@ bool prov_check_active(const struct sl_manager *m, const struct sl_rec *check, b
     return true;
 }
 
-yyjson_doc *prov_config(const struct sl_manager *m, sl_sym check, bool *ret_ours) {
-    struct sl_rec *r = sl_inf_find(m->inf, REC_CHECK, "", str(m, check));
-    *ret_ours = r && conf_of(r)->chosen;
-    struct sl_rec *c = *ret_ours && conf_of(r)->refers
-                           ? sl_inf_find(m->inf, REC_PROV_CONFIG, "", str(m, conf_of(r)->refers))
-                           : NULL;
-    return c ? yyjson_read(conf_of(c)->text, strlen(conf_of(c)->text), 0) : NULL;
+yyjson_doc *mgr_prov_config(const struct sl_manager *m, sl_sym check, bool *ret_ours) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_CHECK, "", mgr_str(m, check));
+    *ret_ours = r && mgr_conf_of(r)->chosen;
+    struct sl_rec *c =
+        *ret_ours && mgr_conf_of(r)->refers
+            ? sl_inf_find(m->inf, REC_PROV_CONFIG, "", mgr_str(m, mgr_conf_of(r)->refers))
+            : NULL;
+    return c ? yyjson_read(mgr_conf_of(c)->text, strlen(mgr_conf_of(c)->text), 0) : NULL;
 }
 
 /* ---- what is written to a request ---- */
 
 /* The Workload owned its templates until there was a request: from now on they go with that. */
-static bool build_hand_over(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
+static bool build_hand_over(struct sl_manager *m, struct mgr_rec_prov *p, struct sl_write *w) {
     if (p->handed >= p->n_podsets)
         return false;
     p->at = p->handed;
     w->method = SL_PATCH;
     w->content_type = SL_MERGE_PATCH;
     sl_buf_printf(&w->path, "/api/v1/namespaces/%s/podtemplates/%s?fieldManager=kueue",
-                  str(m, p->rec.ns), p->podsets[p->at].name);
+                  mgr_str(m, p->rec.ns), p->podsets[p->at].name);
     struct sl_jw *j = &w->json;
     sl_jw_object(j, NULL);
     sl_jw_object(j, "metadata");
@@ -392,9 +394,9 @@ static bool build_hand_over(struct sl_manager *m, struct rec_prov *p, struct sl_
     return true;
 }
 
-bool prov_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_prov_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
-    struct rec_prov *p = prov_of(r);
+    struct mgr_rec_prov *p = mgr_prov_of(r);
     if (!m->spec.parts.provisioning || r->deleting)
         return false;
     if (p->drop) {
@@ -402,23 +404,23 @@ bool prov_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         sl_rec_build_delete(r, "Background", -1, w);
         return true;
     }
-    if (capacity_build(m, p, w))
+    if (mgr_capacity_build(m, p, w))
         return true;
     p->step = PROV_HAND_OVER;
     return build_hand_over(m, p, w);
 }
 
-void prov_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                  const struct sl_reply *reply) {
+void mgr_prov_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                      const struct sl_kube_reply *reply) {
     struct sl_manager *m = ctx;
-    struct rec_prov *p = prov_of(r);
-    enum prov_step step = (enum prov_step)p->step;
+    struct mgr_rec_prov *p = mgr_prov_of(r);
+    enum mgr_prov_step step = (enum mgr_prov_step)p->step;
     (void)w;
     p->step = PROV_REST;
     if (step == PROV_HAND_OVER && how != SL_WRITE_FAILED && how != SL_WRITE_CONFLICT)
         p->handed = p->at + 1; /* or it cannot be: it goes with the Workload */
     else
-        capacity_written(m, p, step, how, reply);
+        mgr_capacity_written(m, p, step, how, reply);
     sl_rec_write(r);
     sl_rec_enqueue(r);
 }

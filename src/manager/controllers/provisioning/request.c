@@ -28,7 +28,7 @@ struct text {
 
 _Static_assert(PROV_MAX_PODSETS >= SL_MAX_PODSETS, "every podset has its template");
 
-struct prov_draft {
+struct mgr_prov_draft {
     uint64_t key; /* of what it is made from */
     sl_sym check;
     int32_t attempt;
@@ -38,7 +38,7 @@ struct prov_draft {
     struct text v[PROV_MAX_PODSETS + 1]; /* templates, then the request; none: not read yet */
 };
 
-static void drop_texts(struct prov_draft *d) {
+static void drop_texts(struct mgr_prov_draft *d) {
     for (uint32_t i = 0; i < d->n; i++) {
         sl_freep(&d->v[i].name);
         sl_freep(&d->v[i].body);
@@ -46,20 +46,20 @@ static void drop_texts(struct prov_draft *d) {
     d->n = d->next = 0;
 }
 
-sl_sym prov_making(const struct rec_wl *w) {
+sl_sym mgr_prov_making(const struct mgr_rec_wl *w) {
     return w->draft ? w->draft->check : 0;
 }
 
-void prov_make_none(struct rec_wl *w) {
+void mgr_prov_make_none(struct mgr_rec_wl *w) {
     if (!w->draft)
         return;
     drop_texts(w->draft);
     sl_freep(&w->draft);
 }
 
-void prov_make(struct rec_wl *w, sl_sym check, int32_t attempt, uint64_t key) {
+void mgr_prov_make(struct mgr_rec_wl *w, sl_sym check, int32_t attempt, uint64_t key) {
     if (!w->draft || w->draft->key != key) {
-        prov_make_none(w);
+        mgr_prov_make_none(w);
         w->draft = sl_alloc0(1, sizeof *w->draft);
         w->draft->key = key;
         w->draft->check = check;
@@ -101,7 +101,7 @@ static uint64_t item_hash(yyjson_mut_val *item) {
 }
 
 static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val *tolerations) {
-    struct unique_items in = {.hash = item_hash, .same = sl_json_mut_equal};
+    struct mgr_unique_items in = {.hash = item_hash, .same = sl_json_mut_equal};
     yyjson_mut_val *list, *item;
     yyjson_val *val;
     size_t i, n;
@@ -109,17 +109,17 @@ static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val 
         return;
     list = child(d, spec, "tolerations", true);
     yyjson_mut_arr_foreach (list, i, n, item)
-        (void)unique_item(&in, item);
+        (void)mgr_unique_item(&in, item);
     yyjson_arr_foreach (tolerations, i, n, val)
-        if (unique_item(&in, item = yyjson_val_mut_copy(d, val)))
+        if (mgr_unique_item(&in, item = yyjson_val_mut_copy(d, val)))
             (void)yyjson_mut_arr_append(list, item);
-    unique_items_done(&in);
+    mgr_unique_items_done(&in);
 }
 
 /* What the flavor adds to pods. */
 static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
                        sl_sym flavor) {
-    yyjson_doc *f = flavor_doc(m, flavor);
+    yyjson_doc *f = mgr_flavor_doc(m, flavor);
     yyjson_val *is = sl_json_at(yyjson_doc_get_root(f), "spec");
     yyjson_mut_val *labels = yyjson_val_mut_copy(d, sl_json_at(is, "nodeLabels"));
     if (yyjson_mut_obj_size(labels))
@@ -129,17 +129,17 @@ static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut
 }
 
 static void add_flavors(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
-                        const struct wl_podset_admission *a) {
-    struct unique_flavors f = {.of = a};
-    for (sl_sym flavor; (flavor = unique_flavor(&f));)
+                        const struct mgr_wl_podset_admission *a) {
+    struct mgr_unique_flavors f = {.of = a};
+    for (sl_sym flavor; (flavor = mgr_unique_flavor(&f));)
         add_flavor(m, d, spec, flavor);
-    unique_flavors_done(&f);
+    mgr_unique_flavors_done(&f);
 }
 
-static void put_template(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset,
+static void put_template(const struct sl_manager *m, const struct mgr_rec_wl *w, uint32_t podset,
                          yyjson_val *template, struct sl_jw *j) {
     static const char *const lists[] = {"initContainers", "containers"};
-    const struct wl_admission *a = w->seen.admission;
+    const struct mgr_wl_admission *a = w->seen.admission;
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template), *c;
     yyjson_mut_val *spec = child(d, t, "spec", false);
@@ -183,12 +183,12 @@ struct group {
     uint64_t kind;
 };
 
-static uint32_t group(const struct rec_wl *w, yyjson_val *config, yyjson_val *podsets,
+static uint32_t group(const struct mgr_rec_wl *w, yyjson_val *config, yyjson_val *podsets,
                       struct group *ret) {
     const char *policy = sl_json_str(config, "spec.podSetMergePolicy");
     uint32_t sets[SL_MAX_PODSETS], made = 0;
     int32_t counts[SL_MAX_PODSETS];
-    uint32_t n = prov_needed(w, config, sets, counts);
+    uint32_t n = mgr_prov_needed(w, config, sets, counts);
     for (uint32_t i = 0; i < n; i++) {
         yyjson_val *t = yyjson_obj_get(yyjson_arr_get(podsets, sets[i]), "template");
         uint64_t kind = *policy ? kind_of(policy, t) : 0;
@@ -204,11 +204,11 @@ static uint32_t group(const struct rec_wl *w, yyjson_val *config, yyjson_val *po
 
 /* ---- texts ---- */
 
-static void put_meta(const struct sl_manager *m, const struct rec_wl *w, const char *name,
+static void put_meta(const struct sl_manager *m, const struct mgr_rec_wl *w, const char *name,
                      struct sl_jw *j) {
     sl_jw_object(j, "metadata");
     sl_jw_str(j, "name", name);
-    sl_jw_str(j, "namespace", str(m, w->rec.ns));
+    sl_jw_str(j, "namespace", mgr_str(m, w->rec.ns));
     sl_jw_object(j, "labels");
     sl_jw_str(j, "kueue.x-k8s.io/managed", "true");
     sl_jw_end(j);
@@ -225,7 +225,7 @@ static void put_meta(const struct sl_manager *m, const struct rec_wl *w, const c
 }
 
 /* Those of the configuration; what the Workload's annotations say is said there. */
-static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl_jw *j) {
+static void put_parameters(const struct mgr_rec_wl *w, yyjson_val *config, struct sl_jw *j) {
     const char *own = w->parameters ? w->parameters : "{}";
     yyjson_doc *o = yyjson_read(own, strlen(own), 0);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
@@ -238,15 +238,15 @@ static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl
     yyjson_doc_free(o);
 }
 
-static void push(struct prov_draft *d, const char *name, struct sl_buf *body) {
+static void push(struct mgr_prov_draft *d, const char *name, struct sl_buf *body) {
     d->v[d->n++] = (struct text){sl_strdup(name), sl_strdup(sl_buf_str(body))};
     sl_buf_clear(body);
 }
 
 /* Returns whether everything that is needed was there. */
-static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workload,
+static bool make_texts(struct sl_manager *m, struct mgr_rec_wl *w, yyjson_val *workload,
                        yyjson_val *config) {
-    struct prov_draft *d = w->draft;
+    struct mgr_prov_draft *d = w->draft;
     struct group groups[SL_MAX_PODSETS] = {0};
     yyjson_val *podsets = sl_json_at(workload, "spec.podSets");
     struct sl_buf name, part, b, list;
@@ -259,10 +259,10 @@ static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workl
     sl_buf_init(&b, PROV_MAX_TEXT);
     struct sl_jw j = SL_JW(&b), refs = SL_JW(&list);
     sl_jw_array(&refs, NULL);
-    prov_name(&name, w->rec.name, str(m, d->check), d->attempt);
+    mgr_prov_name(&name, w->rec.name, mgr_str(m, d->check), d->attempt);
     for (uint32_t i = 0; i < n; i++) {
-        const struct wl_podset *s = &w->podsets[groups[i].podset];
-        prov_template_name(&part, sl_buf_str(&name), str(m, s->name));
+        const struct mgr_wl_podset *s = &w->podsets[groups[i].podset];
+        mgr_prov_template_name(&part, sl_buf_str(&name), mgr_str(m, s->name));
         sl_jw_object(&j, NULL);
         sl_jw_str(&j, "apiVersion", "v1");
         sl_jw_str(&j, "kind", "PodTemplate");
@@ -297,11 +297,11 @@ static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workl
 
 /* ---- writing ---- */
 
-bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
-    struct prov_draft *d = w->draft;
+bool mgr_prov_make_build(struct sl_manager *m, struct mgr_rec_wl *w, struct sl_write *out) {
+    struct mgr_prov_draft *d = w->draft;
     if (!d || !m->spec.parts.provisioning)
         return false;
-    if (m->spec.port->mono < d->pause) {
+    if (m->spec.client->mono < d->pause) {
         sl_rec_write_at(&w->rec, d->pause);
         return false;
     }
@@ -310,7 +310,7 @@ bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *ou
         sl_rec_build_read(&w->rec, out);
         return true;
     }
-    const char *ns = str(m, w->rec.ns);
+    const char *ns = mgr_str(m, w->rec.ns);
     const struct text *t = &d->v[d->next];
     if (d->next + 1 < d->n) {
         out->method = d->replace ? SL_PUT : SL_POST;
@@ -327,8 +327,9 @@ bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *ou
 }
 
 /* The API server will not have it: the message of its answer. */
-static void tell_refused(struct sl_manager *m, struct rec_wl *w, const struct sl_reply *reply) {
-    const struct prov_draft *d = w->draft;
+static void report_refused(struct sl_manager *m, struct mgr_rec_wl *w,
+                           const struct sl_kube_reply *reply) {
+    const struct mgr_prov_draft *d = w->draft;
     bool template = d->next + 1 < d->n;
     yyjson_doc *answer = reply->body ? yyjson_read(reply->body, reply->len, 0) : NULL;
     struct sl_buf b;
@@ -337,52 +338,53 @@ static void tell_refused(struct sl_manager *m, struct rec_wl *w, const struct sl
     sl_buf_printf(&b, "Error creating %s \"%s\": %s",
                   template ? "PodTemplate" : "ProvisioningRequest", d->v[d->next].name,
                   sl_json_str(yyjson_doc_get_root(answer), "message"));
-    prov_say_failed(m, w, d->check, sl_buf_str(&b));
+    mgr_prov_set_failed(m, w, d->check, sl_buf_str(&b));
     sl_buf_done(&b);
     yyjson_doc_free(answer);
 }
 
-static void read_answered(struct sl_manager *m, struct rec_wl *w, const struct sl_reply *reply) {
+static void read_answered(struct sl_manager *m, struct mgr_rec_wl *w,
+                          const struct sl_kube_reply *reply) {
     bool ours;
-    yyjson_doc *c = prov_config(m, w->draft->check, &ours),
+    yyjson_doc *c = mgr_prov_config(m, w->draft->check, &ours),
                *o = yyjson_read(reply->body, reply->len, 0);
     if (!c || !o || !make_texts(m, w, yyjson_doc_get_root(o), yyjson_doc_get_root(c)))
-        prov_make_none(w); /* made anew if it is still needed */
+        mgr_prov_make_none(w); /* made anew if it is still needed */
     yyjson_doc_free(o);
     yyjson_doc_free(c);
 }
 
-static void template_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how) {
-    struct prov_draft *d = w->draft;
+static void template_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl_written how) {
+    struct mgr_prov_draft *d = w->draft;
     bool other = d->replace ? how == SL_WRITE_GONE : how == SL_WRITE_CONFLICT;
     if (how == SL_WRITTEN)
         d->next++;
     else if (!other)
-        d->pause = sl_time_add(m->spec.port->mono, PAUSE);
+        d->pause = sl_time_add(m->spec.client->mono, PAUSE);
     d->replace = other && !d->replace;
 }
 
-static void request_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how,
-                             const struct sl_reply *reply) {
-    struct prov_draft *d = w->draft;
+static void request_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl_written how,
+                             const struct sl_kube_reply *reply) {
+    struct mgr_prov_draft *d = w->draft;
     const char *name = d->v[d->next].name;
-    struct sl_rec *there = sl_inf_find(m->inf, REC_PROV_REQUEST, str(m, w->rec.ns), name);
+    struct sl_rec *there = sl_inf_find(m->inf, REC_PROV_REQUEST, mgr_str(m, w->rec.ns), name);
     if (how == SL_WRITTEN) {
         sl_rec_event(&w->rec, CONTROLLER, false, "ProvisioningRequestCreated",
                      "Created ProvisioningRequest: \"%s\"", name);
-        prov_make_none(w);
+        mgr_prov_make_none(w);
         return;
     }
     if (how == SL_WRITE_CONFLICT && there &&
-        (!prov_of(there)->owner_uid || strcmp(prov_of(there)->owner_uid, w->rec.uid) != 0))
-        tell_refused(m, w, reply); /* it is somebody else's */
+        (!mgr_prov_of(there)->owner_uid || strcmp(mgr_prov_of(there)->owner_uid, w->rec.uid) != 0))
+        report_refused(m, w, reply); /* it is somebody else's */
     if (how != SL_WRITE_FAILED)
-        d->pause = sl_time_add(m->spec.port->mono, PAUSE);
+        d->pause = sl_time_add(m->spec.client->mono, PAUSE);
 }
 
-void prov_make_written(struct sl_manager *m, struct rec_wl *w, const struct sl_write *out,
-                       enum sl_written how, const struct sl_reply *reply) {
-    struct prov_draft *d = w->draft;
+void mgr_prov_make_written(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_write *out,
+                           enum sl_written how, const struct sl_kube_reply *reply) {
+    struct mgr_prov_draft *d = w->draft;
     sl_rec_enqueue(&w->rec);
     sl_rec_write(&w->rec);
     if (!d)
@@ -393,7 +395,7 @@ void prov_make_written(struct sl_manager *m, struct rec_wl *w, const struct sl_w
         return;
     }
     if (how == SL_WRITE_REFUSED)
-        tell_refused(m, w, reply);
+        report_refused(m, w, reply);
     if (d->next + 1 < d->n)
         template_answered(m, w, how);
     else

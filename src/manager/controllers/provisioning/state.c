@@ -22,7 +22,7 @@
 #define INACTIVE "the check is not active"
 #define MAX_MESSAGE 32768u
 
-char *prov_read_parameters(yyjson_val *workload) {
+char *mgr_prov_read_parameters(yyjson_val *workload) {
     yyjson_val *map = sl_json_at(workload, "metadata.annotations"), *key, *val;
     struct sl_buf b;
     size_t i, n;
@@ -67,10 +67,10 @@ static bool pod_uses(const char *pod, yyjson_val *managed) {
     return yes;
 }
 
-uint32_t prov_needed(const struct rec_wl *w, yyjson_val *config, uint32_t ret[SL_MAX_PODSETS],
-                     int32_t counts[SL_MAX_PODSETS]) {
+uint32_t mgr_prov_needed(const struct mgr_rec_wl *w, yyjson_val *config,
+                         uint32_t ret[SL_MAX_PODSETS], int32_t counts[SL_MAX_PODSETS]) {
     yyjson_val *managed = sl_json_at(config, "spec.managedResources");
-    const struct wl_admission *a = w->seen.admission;
+    const struct mgr_wl_admission *a = w->seen.admission;
     uint32_t n = 0;
     for (uint32_t i = 0; a && i < w->n_podsets; i++) {
         int32_t count = w->podsets[i].count;
@@ -87,12 +87,12 @@ uint32_t prov_needed(const struct rec_wl *w, yyjson_val *config, uint32_t ret[SL
 }
 
 /* Is the request what the configuration, and the annotations of the Workload, say now? */
-static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const struct rec_prov *p,
-                       yyjson_val *config) {
+static bool is_current(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                       const struct mgr_rec_prov *p, yyjson_val *config) {
     static const char *const none = "{}";
     const char *text = p->parameters ? p->parameters : none,
                *own = w->parameters ? w->parameters : none;
-    if (strcmp(str(m, p->class), sl_json_str(config, "spec.provisioningClassName")) != 0)
+    if (strcmp(mgr_str(m, p->class), sl_json_str(config, "spec.provisioningClassName")) != 0)
         return false;
     yyjson_doc *d = yyjson_read(text, strlen(text), 0), *o = yyjson_read(own, strlen(own), 0);
     yyjson_val *has = yyjson_doc_get_root(d), *over = yyjson_doc_get_root(o), *key, *val;
@@ -110,11 +110,11 @@ static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const
 
 /* ---- saying ---- */
 
-static void say(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                struct wl_check to) {
-    if (wl_set_check(m, w, &to) && to.state != is->state)
+static void report(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
+                   struct mgr_wl_check to) {
+    if (mgr_wl_set_check(m, w, &to) && to.state != is->state)
         sl_rec_event(&w->rec, CONTROLLER, false, "AdmissionCheckUpdated",
-                     "Admission check %s updated state from %s to %s%s%s", str(m, is->name),
+                     "Admission check %s updated state from %s to %s%s%s", mgr_str(m, is->name),
                      sl_word(SL_VOCAB_CHECK_STATE, (int)is->state),
                      sl_word(SL_VOCAB_CHECK_STATE, (int)to.state),
                      *to.message ? " with message: " : "", to.message);
@@ -122,22 +122,23 @@ static void say(struct sl_manager *m, struct rec_wl *w, const struct wl_check *i
 
 /* State and message; what else there is stays as long as the state does. An empty message does not
  * take one away. */
-static void say_state(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                      enum sl_check_state state, const char *message) {
-    struct wl_check to = *is;
+static void report_state(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
+                         enum sl_check_state state, const char *message) {
+    struct mgr_wl_check to = *is;
     if (state != is->state)
         to.updates = NULL;
     to.state = state;
     if (*message || state != is->state)
         to.message = (char *)message; /* only read */
-    say(m, w, is, to);
+    report(m, w, is, to);
 }
 
-void prov_say_failed(struct sl_manager *m, struct rec_wl *w, sl_sym check, const char *message) {
-    const struct wl_check *c = wl_find_check(&w->seen, check);
+void mgr_prov_set_failed(struct sl_manager *m, struct mgr_rec_wl *w, sl_sym check,
+                         const char *message) {
+    const struct mgr_wl_check *c = mgr_wl_find_check(&w->seen, check);
     sl_rec_event(&w->rec, CONTROLLER, true, "FailedCreate", "%s", message);
     if (c && c->state == SL_CHECK_PENDING)
-        say_state(m, w, c, SL_CHECK_PENDING, message);
+        report_state(m, w, c, SL_CHECK_PENDING, message);
 }
 
 /* base * 2^retries, no more than max. */
@@ -166,18 +167,18 @@ static void put_selectors(struct sl_jw *j, yyjson_val *config, const char *detai
 
 /* What pods get: the request that has their room, and the nodes that it names. Those of podsets
  * that were merged into another's get it, too. */
-static void put_updates(const struct sl_manager *m, const struct rec_wl *w,
-                        const struct rec_prov *p, yyjson_val *config, struct sl_jw *j) {
+static void put_updates(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                        const struct mgr_rec_prov *p, yyjson_val *config, struct sl_jw *j) {
     uint32_t sets[SL_MAX_PODSETS];
     int32_t counts[SL_MAX_PODSETS];
-    uint32_t n = prov_needed(w, config, sets, counts);
+    uint32_t n = mgr_prov_needed(w, config, sets, counts);
     sl_jw_array(j, NULL);
     for (uint32_t i = 0; i < n; i++) {
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "name", str(m, w->podsets[sets[i]].name));
+        sl_jw_str(j, "name", mgr_str(m, w->podsets[sets[i]].name));
         sl_jw_object(j, "annotations");
         sl_jw_str(j, CONSUME, p->rec.name);
-        sl_jw_str(j, CLASS_NAME, str(m, p->class));
+        sl_jw_str(j, CLASS_NAME, mgr_str(m, p->class));
         sl_jw_end(j);
         if (sl_json_at(config, "spec.podSetUpdates.nodeSelector"))
             put_selectors(j, config, p->details);
@@ -186,9 +187,9 @@ static void put_updates(const struct sl_manager *m, const struct rec_wl *w,
     sl_jw_end(j);
 }
 
-static void say_ready(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                      const struct rec_prov *p, yyjson_val *config) {
-    struct wl_check to = *is;
+static void report_ready(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
+                         const struct mgr_rec_prov *p, yyjson_val *config) {
+    struct mgr_wl_check to = *is;
     struct sl_buf b;
     if (is->state == SL_CHECK_READY)
         return;
@@ -196,8 +197,8 @@ static void say_ready(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
     put_updates(m, w, p, config, &SL_JW(&b));
     to.state = SL_CHECK_READY;
     to.updates = b.s;
-    to.message = (char *)prov_message(p, PROV_PROVISIONED);
-    say(m, w, is, to);
+    to.message = (char *)mgr_prov_message(p, PROV_PROVISIONED);
+    report(m, w, is, to);
     sl_buf_done(&b);
 }
 
@@ -205,15 +206,15 @@ static void say_ready(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
 
 /* It failed, or what it had found was taken by others before the Workload started. Returns whether
  * another has to be made now: the one before was dealt with. */
-static bool say_retry(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                      yyjson_val *config, int32_t attempt, const char *what, const char *why) {
+static bool report_retry(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
+                         yyjson_val *config, int32_t attempt, const char *what, const char *why) {
     int32_t retries = is->retries > 0 ? is->retries : 0;
-    struct wl_check to = *is;
+    struct mgr_wl_check to = *is;
     struct sl_buf b;
     if (is->state == SL_CHECK_REJECTED || is->state == SL_CHECK_RETRY)
         return false; /* the Workload is about to be evicted for that */
     if (attempt > sl_json_int(config, "spec.retryStrategy.backoffLimitCount", 3)) {
-        say_state(m, w, is, SL_CHECK_REJECTED, why);
+        report_state(m, w, is, SL_CHECK_REJECTED, why);
         return false;
     }
     sl_buf_init(&b, MAX_MESSAGE);
@@ -225,57 +226,57 @@ static bool say_retry(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
         to.updates = NULL;
         to.requeue_after_s = back_off(config, retries);
     }
-    say(m, w, is, to);
+    report(m, w, is, to);
     sl_buf_done(&b);
     return to.state == SL_CHECK_PENDING;
 }
 
 /* Nobody says anything of it: does anybody know its class? */
-static void say_nothing_yet(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                            const struct rec_prov *p) {
+static void report_nothing_yet(struct sl_manager *m, struct mgr_rec_wl *w,
+                               const struct mgr_wl_check *is, const struct mgr_rec_prov *p) {
     char text[512] = "";
-    if (p->rec.created + PROV_PATIENCE <= m->spec.port->wall && !p->answer.free)
+    if (p->rec.created + PROV_ANSWER_TIMEOUT <= m->spec.client->wall && !p->answer.free)
         sl_fmt(text, sizeof text, "no controller answers ProvisioningRequests of class %.253s",
-               str(m, p->class));
-    say_state(m, w, is, SL_CHECK_PENDING, text);
+               mgr_str(m, p->class));
+    report_state(m, w, is, SL_CHECK_PENDING, text);
 }
 
 /* Returns whether the attempt after this one has to be made. */
-static bool follow(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                   yyjson_val *config, const struct rec_prov *p, int32_t attempt) {
-    bool admitted = wl_is(m, w, "Admitted"), ready = is->state == SL_CHECK_READY;
-    if (prov_is(p, PROV_FAILED))
-        return say_retry(m, w, is, config, attempt, "failure", prov_message(p, PROV_FAILED));
-    if (prov_is(p, PROV_CAPACITY_REVOKED)) {
+static bool follow(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
+                   yyjson_val *config, const struct mgr_rec_prov *p, int32_t attempt) {
+    bool admitted = mgr_wl_condition_is_true(m, w, "Admitted"), ready = is->state == SL_CHECK_READY;
+    if (mgr_prov_is(p, PROV_FAILED))
+        return report_retry(m, w, is, config, attempt, "failure", mgr_prov_message(p, PROV_FAILED));
+    if (mgr_prov_is(p, PROV_CAPACITY_REVOKED)) {
         if (w->active)
-            say_state(m, w, is, SL_CHECK_REJECTED, prov_message(p, PROV_CAPACITY_REVOKED));
+            report_state(m, w, is, SL_CHECK_REJECTED, mgr_prov_message(p, PROV_CAPACITY_REVOKED));
         return false;
     }
-    if (prov_is(p, PROV_BOOKING_EXPIRED))
-        return !admitted && say_retry(m, w, is, config, attempt, "booking expired",
-                                      prov_message(p, PROV_BOOKING_EXPIRED));
+    if (mgr_prov_is(p, PROV_BOOKING_EXPIRED))
+        return !admitted && report_retry(m, w, is, config, attempt, "booking expired",
+                                         mgr_prov_message(p, PROV_BOOKING_EXPIRED));
     if (is->state == SL_CHECK_RETRY || is->state == SL_CHECK_REJECTED || (ready && admitted))
         return false;
-    if (prov_is(p, PROV_PROVISIONED))
-        say_ready(m, w, is, p, config);
-    else if (!prov_is(p, PROV_ACCEPTED))
-        say_nothing_yet(m, w, is, p);
+    if (mgr_prov_is(p, PROV_PROVISIONED))
+        report_ready(m, w, is, p, config);
+    else if (!mgr_prov_is(p, PROV_ACCEPTED))
+        report_nothing_yet(m, w, is, p);
     else if (p->conds[PROV_PROVISIONED].status != COND_NONE)
-        say_state(m, w, is, SL_CHECK_PENDING, prov_message(p, PROV_PROVISIONED));
+        report_state(m, w, is, SL_CHECK_PENDING, mgr_prov_message(p, PROV_PROVISIONED));
     return false;
 }
 
 /* ---- the requests of a Workload ---- */
 
 /* The newest of the check that is as it should be, with its number; NULL: none. */
-static struct rec_prov *newest(const struct sl_manager *m, const struct rec_wl *w,
-                               const struct wl_check *check, yyjson_val *config,
-                               int32_t *ret_attempt) {
-    struct rec_prov *best = NULL;
+static struct mgr_rec_prov *newest(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                                   const struct mgr_wl_check *check, yyjson_val *config,
+                                   int32_t *ret_attempt) {
+    struct mgr_rec_prov *best = NULL;
     uint32_t cursor = 0;
     *ret_attempt = 0;
-    for (struct rec_prov *p; (p = prov_owned(m, w->rec.uid, &cursor));) {
-        int32_t n = prov_attempt(p->rec.name, w->rec.name, str(m, check->name));
+    for (struct mgr_rec_prov *p; (p = mgr_prov_owned(m, w->rec.uid, &cursor));) {
+        int32_t n = mgr_prov_attempt(p->rec.name, w->rec.name, mgr_str(m, check->name));
         if (n <= *ret_attempt || p->rec.deleting || !is_current(m, w, p, config))
             continue;
         best = p;
@@ -285,51 +286,52 @@ static struct rec_prov *newest(const struct sl_manager *m, const struct rec_wl *
 }
 
 /* Of everything that a request is made from: of another it would be another. */
-static uint64_t key_of(const struct sl_manager *m, const struct rec_wl *w, sl_sym check,
-                       int32_t attempt, const struct rec_conf *config) {
-    const struct wl_admission *a = w->seen.admission;
+static uint64_t key_of(const struct sl_manager *m, const struct mgr_rec_wl *w, sl_sym check,
+                       int32_t attempt, const struct mgr_rec_conf *config) {
+    const struct mgr_wl_admission *a = w->seen.admission;
     uint64_t h = sl_hash_u64(sl_hash_u64(check, (uint32_t)attempt), config->hash);
     h = sl_hash_str(sl_hash_u64(h, (uint64_t)w->spec_generation), w->parameters);
     for (uint32_t i = 0; i < a->n; i++) {
         h = sl_hash_u64(sl_hash_u64(h, a->v[i].name), (uint32_t)a->v[i].count);
         for (uint32_t k = 0; k < a->v[i].n; k++) {
-            struct sl_rec *f = sl_inf_find(m->inf, REC_FLAVOR, "", str(m, a->v[i].v[k].flavor));
-            h = sl_hash_u64(sl_hash_u64(h, a->v[i].v[k].flavor), f ? conf_of(f)->hash : 0);
+            struct sl_rec *f = sl_inf_find(m->inf, REC_FLAVOR, "", mgr_str(m, a->v[i].v[k].flavor));
+            h = sl_hash_u64(sl_hash_u64(h, a->v[i].v[k].flavor), f ? mgr_conf_of(f)->hash : 0);
         }
     }
     return h;
 }
 
 /* Returns whether it is to be made; another of its name has to be gone before. */
-static bool make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t attempt) {
-    const struct sl_rec *c = sl_inf_find(m->inf, REC_CHECK, "", str(m, check));
-    struct sl_rec *config = sl_inf_find(m->inf, REC_PROV_CONFIG, "",
-                                        str(m, ((const struct rec_conf *)(const void *)c)->refers));
+static bool make(struct sl_manager *m, struct mgr_rec_wl *w, sl_sym check, int32_t attempt) {
+    const struct sl_rec *c = sl_inf_find(m->inf, REC_CHECK, "", mgr_str(m, check));
+    struct sl_rec *config =
+        sl_inf_find(m->inf, REC_PROV_CONFIG, "",
+                    mgr_str(m, ((const struct mgr_rec_conf *)(const void *)c)->refers));
     uint32_t cursor = 0;
-    for (struct rec_prov *p; (p = prov_owned(m, w->rec.uid, &cursor));)
-        if (prov_attempt(p->rec.name, w->rec.name, str(m, check)) == attempt)
+    for (struct mgr_rec_prov *p; (p = mgr_prov_owned(m, w->rec.uid, &cursor));)
+        if (mgr_prov_attempt(p->rec.name, w->rec.name, mgr_str(m, check)) == attempt)
             return false;
-    prov_make(w, check, attempt, key_of(m, w, check, attempt, conf_of(config)));
+    mgr_prov_make(w, check, attempt, key_of(m, w, check, attempt, mgr_conf_of(config)));
     return true;
 }
 
 /* Returns the request that the check needs, NULL: none. *made: one is being made. */
-static struct rec_prov *sync(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
-                             bool *made) {
+static struct mgr_rec_prov *sync(struct sl_manager *m, struct mgr_rec_wl *w,
+                                 const struct mgr_wl_check *is, bool *made) {
     uint32_t sets[SL_MAX_PODSETS];
     int32_t counts[SL_MAX_PODSETS], attempt = 0, retries = is->retries > 0 ? is->retries : 0;
-    struct rec_prov *p = NULL;
+    struct mgr_rec_prov *p = NULL;
     bool ours, again = false;
-    yyjson_doc *d = prov_config(m, is->name, &ours);
+    yyjson_doc *d = mgr_prov_config(m, is->name, &ours);
     yyjson_val *config = yyjson_doc_get_root(d);
     if (!ours)
         return NULL;
-    if (!d || !prov_api_exists(m)) {
+    if (!d || !mgr_prov_api_exists(m)) {
         if (is->state == SL_CHECK_PENDING)
-            say_state(m, w, is, SL_CHECK_PENDING, d ? INACTIVE ": " PROV_MISSING : INACTIVE);
-    } else if (!prov_needed(w, config, sets, counts)) {
+            report_state(m, w, is, SL_CHECK_PENDING, d ? INACTIVE ": " PROV_MISSING : INACTIVE);
+    } else if (!mgr_prov_needed(w, config, sets, counts)) {
         if (is->state != SL_CHECK_READY)
-            say_state(m, w, is, SL_CHECK_READY, "the provisioning request is not needed");
+            report_state(m, w, is, SL_CHECK_READY, "the provisioning request is not needed");
     } else {
         p = newest(m, w, is, config, &attempt);
         if (p)
@@ -343,15 +345,15 @@ static struct rec_prov *sync(struct sl_manager *m, struct rec_wl *w, const struc
     return p;
 }
 
-static void drop(struct sl_manager *m, const struct rec_wl *w, struct rec_prov *const *kept,
+static void drop(struct sl_manager *m, const struct mgr_rec_wl *w, struct mgr_rec_prov *const *kept,
                  uint32_t n) {
     uint32_t cursor = 0;
-    for (struct rec_prov *p; (p = prov_owned(m, w->rec.uid, &cursor));) {
+    for (struct mgr_rec_prov *p; (p = mgr_prov_owned(m, w->rec.uid, &cursor));) {
         bool needed = false;
         for (uint32_t i = 0; i < n; i++)
             needed |= kept[i] == p;
         if (p->drop == needed)
-            capacity_touch(m);
+            mgr_capacity_touch(m);
         p->drop = !needed;
         if (p->drop && !p->rec.deleting)
             sl_rec_write(&p->rec);
@@ -359,22 +361,26 @@ static void drop(struct sl_manager *m, const struct rec_wl *w, struct rec_prov *
 }
 
 /* Is something on its way that may be another admission, another state, or its end? */
-static bool is_changing(const struct sl_manager *m, const struct rec_wl *w) {
+static bool is_changing(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     return (w->sent && (w->sent->fields & (WL_ADMISSION | WL_CHECKS))) ||
-           (w->want && (w->want->fields & WL_ADMISSION)) ||
-           wl_will(m, w, "Evicted") != wl_is(m, w, "Evicted") ||
-           wl_will(m, w, "Finished") != wl_is(m, w, "Finished");
+           (w->desired && (w->desired->fields & WL_ADMISSION)) ||
+           mgr_wl_condition_will_be_true(m, w, "Evicted") !=
+               mgr_wl_condition_is_true(m, w, "Evicted") ||
+           mgr_wl_condition_will_be_true(m, w, "Finished") !=
+               mgr_wl_condition_is_true(m, w, "Finished");
 }
 
-void prov_workload_changed(struct sl_manager *m, struct rec_wl *w) {
-    SL_VEC(struct rec_prov *) kept = {0};
+void mgr_prov_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w) {
+    SL_VEC(struct mgr_rec_prov *) kept = {0};
     bool made = false, any = w->seen.checks.n || w->draft || m->inf->tables[REC_PROV_REQUEST].n;
     if (!any || !m->spec.parts.provisioning || !m->leads || is_changing(m, w))
         return;
-    bool finished = wl_is(m, w, "Finished"), evicted = wl_is(m, w, "Evicted");
-    if (!finished && !evicted && w->seen.admission && wl_is(m, w, "QuotaReserved")) {
+    bool finished = mgr_wl_condition_is_true(m, w, "Finished"),
+         evicted = mgr_wl_condition_is_true(m, w, "Evicted");
+    if (!finished && !evicted && w->seen.admission &&
+        mgr_wl_condition_is_true(m, w, "QuotaReserved")) {
         for (uint32_t i = 0; i < w->seen.checks.n; i++) {
-            struct rec_prov *p = sync(m, w, &w->seen.checks.v[i], &made);
+            struct mgr_rec_prov *p = sync(m, w, &w->seen.checks.v[i], &made);
             if (p)
                 *sl_vec_push(&kept) = p; /* NOLINT(bugprone-sizeof-expression): pointers */
         }
@@ -385,11 +391,11 @@ void prov_workload_changed(struct sl_manager *m, struct rec_wl *w) {
         drop(m, w, NULL, 0);
     }
     if (!made)
-        prov_make_none(w);
+        mgr_prov_make_none(w);
 }
 
 /* The garbage collector would take them, in its time; until then they would book room. */
-void prov_workload_gone(struct sl_manager *m, const struct rec_wl *w) {
+void mgr_prov_workload_gone(struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (m->spec.parts.provisioning && m->leads)
         drop(m, w, NULL, 0);
 }

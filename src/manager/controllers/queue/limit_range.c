@@ -25,15 +25,15 @@
 
 /* ---- the LimitRanges of a namespace ---- */
 
-void limits_add(struct sl_manager *m, const struct sl_rec *range) {
+void mgr_limits_add(struct sl_manager *m, const struct sl_rec *range) {
     sl_map_add(&m->limit_ranges, range->ns, range->id);
 }
 
-void limits_drop(struct sl_manager *m, const struct sl_rec *range) {
+void mgr_limits_drop(struct sl_manager *m, const struct sl_rec *range) {
     (void)sl_map_del(&m->limit_ranges, range->ns, range->id);
 }
 
-bool limits_matter(const struct sl_manager *m, sl_sym ns) {
+bool mgr_limits_matter(const struct sl_manager *m, sl_sym ns) {
     return sl_map_get(&m->limit_ranges, ns) != SL_MAP_NONE;
 }
 
@@ -130,7 +130,7 @@ static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d
     if (ranges.n)
         qsort(ranges.v, ranges.n, sizeof(struct sl_rec *), by_name);
     for (uint32_t r = 0; r < ranges.n; r++) {
-        const char *text = conf_of(ranges.v[r])->text;
+        const char *text = mgr_conf_of(ranges.v[r])->text;
         yyjson_doc *range = yyjson_read(text, strlen(text), 0);
         yyjson_mut_val *item,
             *items = yyjson_val_mut_copy(d, sl_json_at(yyjson_doc_get_root(range), "spec.limits"));
@@ -184,7 +184,7 @@ static void add_overhead(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_m
     struct sl_rec *class = name ? sl_inf_find(m->inf, REC_RUNTIME_CLASS, "", name) : NULL;
     if (!class || yyjson_mut_obj_size(yyjson_mut_obj_get(pod, "overhead")) > 0)
         return;
-    const char *text = conf_of(class)->text;
+    const char *text = mgr_conf_of(class)->text;
     yyjson_doc *c = yyjson_read(text, strlen(text), 0);
     yyjson_val *fixed = sl_json_at(yyjson_doc_get_root(c), "overhead.podFixed");
     if (fixed) {
@@ -328,9 +328,9 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
 
 /* ---- the pod ---- */
 
-void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
-                    struct sl_buf *out, struct sl_buf *invalid) {
-    bool limited = limits_matter(m, ns);
+void mgr_limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
+                        struct sl_buf *out, struct sl_buf *invalid) {
+    bool limited = mgr_limits_matter(m, ns);
     bool overhead = m->inf->tables[REC_RUNTIME_CLASS].n > 0 && strstr(pod, "\"runtimeClassName\"");
     yyjson_doc *as_written = limited || overhead ? yyjson_read(pod, strlen(pod), 0) : NULL;
     if (!as_written) {

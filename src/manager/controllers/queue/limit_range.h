@@ -9,15 +9,15 @@
 #include "manager/controllers/core/records.h"
 
 /* A LimitRange is there, is gone. */
-void limits_add(struct sl_manager *m, const struct sl_rec *range);
-void limits_drop(struct sl_manager *m, const struct sl_rec *range);
+void mgr_limits_add(struct sl_manager *m, const struct sl_rec *range);
+void mgr_limits_drop(struct sl_manager *m, const struct sl_rec *range);
 /* Could the same pod count differently in this namespace than in another? */
-bool limits_matter(const struct sl_manager *m, sl_sym ns);
+bool mgr_limits_matter(const struct sl_manager *m, sl_sym ns);
 /*
  * Appends the effective pod spec (JSON) in the namespace. Violations of LimitRanges are written to
  * invalid, as the message of a Workload's condition; 'podset' is its index there.
  */
-void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
-                    struct sl_buf *out, struct sl_buf *invalid);
+void mgr_limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
+                        struct sl_buf *out, struct sl_buf *invalid);
 
 #endif

@@ -38,7 +38,7 @@ static void put_metadata(struct sl_jw *j, yyjson_val *meta) {
     sl_jw_end(j);
 }
 
-static void take_conditions(struct rec_conf *c, yyjson_val *list) {
+static void take_conditions(struct mgr_rec_conf *c, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
@@ -64,8 +64,8 @@ static void take_conditions(struct rec_conf *c, yyjson_val *list) {
     sl_buf_done(&others);
 }
 
-bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct rec_conf *c = conf_of(r);
+bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     const struct sl_rec_kind *k = r->table->kind;
     yyjson_val *status = yyjson_obj_get(o, "status"), *key, *val;
     struct sl_buf b;
@@ -98,33 +98,33 @@ bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return changed;
 }
 
-uint32_t conf_lane(const struct sl_rec *r) {
-    return ((const struct rec_conf *)(const void *)r)->has_active ? 1 : 0;
+uint32_t mgr_conf_lane(const struct sl_rec *r) {
+    return ((const struct mgr_rec_conf *)(const void *)r)->has_active ? 1 : 0;
 }
 
-void conf_done(struct sl_rec *r) {
-    struct rec_conf *c = conf_of(r);
+void mgr_conf_done(struct sl_rec *r) {
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     sl_freep(&c->text);
     sl_freep(&c->others);
 }
 
 /* ---- telling the engine ---- */
 
-bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
+bool mgr_apply_fact(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
     struct sl_err err;
-    f->at = m->spec.port->wall;
+    f->at = m->spec.client->wall;
     if (sl_engine_apply(m->engine, f, ret_wl, &err) < 0) {
         sl_log(SL_LOG_WARN, "object rejected by the scheduling engine",
                SL_S("fact", sl_fact_name(f->kind)), SL_S("error", err.text));
         return false;
     }
     m->facts = true;
-    note_fact(m, f);
+    mgr_note_fact(m, f);
     return true;
 }
 
 /* Leaves the engine without it, as if it had never been there. */
-static void tell_none(struct sl_manager *m, const struct sl_rec *r) {
+static void report_none(struct sl_manager *m, const struct sl_rec *r) {
     static const enum sl_fact_kind gone[REC_KINDS] = {
         [REC_NAMESPACE] = SL_FACT_NAMESPACE_GONE,
         [REC_FLAVOR] = SL_FACT_FLAVOR_GONE,
@@ -134,9 +134,9 @@ static void tell_none(struct sl_manager *m, const struct sl_rec *r) {
         [REC_LOCAL_QUEUE] = SL_FACT_LOCAL_QUEUE_GONE,
     };
     struct sl_fact f = {.kind = gone[r->kind]};
-    f.gone.ns = str(m, r->ns);
+    f.gone.ns = mgr_str(m, r->ns);
     f.gone.name = r->name;
-    (void)tell(m, &f, NULL);
+    (void)mgr_apply_fact(m, &f, NULL);
 }
 
 static void warned(void *ctx, uint32_t line, const char *text) {
@@ -148,63 +148,63 @@ static void warned(void *ctx, uint32_t line, const char *text) {
 
 /* Says what the object says, if it is something new. */
 static bool conf_tell(struct sl_manager *m, struct sl_rec *r) {
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
     struct sl_arena arena;
-    struct sl_object x;
+    struct sl_kueue_object x;
 
-    if (c->told == c->hash)
+    if (c->applied == c->hash)
         return false;
-    bool before = c->told != 0;
-    c->told = c->hash;
+    bool before = c->applied != 0;
+    c->applied = c->hash;
     if (sl_doc_json_within(r->name, c->text, strlen(c->text), CEILING_ASKED_VALUES, &d, &err) < 0) {
         sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", r->table->kind->kind),
                SL_S("name", r->name), SL_S("error", err.text));
         if (before)
-            tell_none(m, r);
+            report_none(m, r);
         return before;
     }
     sl_arena_init(&arena, CEILING_OBJECT);
     struct sl_read rd = {
         .file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
-    sl_object_decode(&rd, &d->roots[0], &x);
-    bool fine = x.kind == SL_OBJECT_FACT;
+    sl_kueue_object_decode(&rd, &d->roots[0], &x);
+    bool fine = x.kind == SL_KUEUE_OBJECT_FACT;
     if (rd.n_wrong || sl_arena_full(&arena)) {
         /* Fields that are unknown may be newer than we are. What is wrong in those that we know is
          * not: the object is passed over whole, since half of it says something else. */
         sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", r->table->kind->kind),
                SL_S("name", r->name));
         if (before)
-            tell_none(m, r);
+            report_none(m, r);
     } else if (fine) {
         if (r->kind == REC_CHECK)
             x.fact.check.active = c->has_active && c->active; /* its controller has to say so */
         if (r->kind == REC_FLAVOR)
-            tas_flavor(m, r, &x.fact.flavor, &arena);
-        fine = tell(m, &x.fact, NULL);
+            mgr_tas_flavor(m, r, &x.fact.flavor, &arena);
+        fine = mgr_apply_fact(m, &x.fact, NULL);
         if (!fine && before)
-            tell_none(m, r);
+            report_none(m, r);
     }
     sl_arena_done(&arena);
     sl_doc_free(d);
     return fine;
 }
 
-static void tell_gone(struct sl_manager *m, struct sl_rec *r, enum sl_fact_kind kind) {
+static void report_gone(struct sl_manager *m, struct sl_rec *r, enum sl_fact_kind kind) {
     struct sl_fact f = {.kind = kind};
-    f.gone.ns = str(m, r->ns);
+    f.gone.ns = mgr_str(m, r->ns);
     f.gone.name = r->name;
-    if (conf_of(r)->told)
-        (void)tell(m, &f, NULL);
+    if (mgr_conf_of(r)->applied)
+        (void)mgr_apply_fact(m, &f, NULL);
 }
 
-void conf_again(struct sl_rec *r) {
-    conf_of(r)->told = 0;
+void mgr_conf_resync(struct sl_rec *r) {
+    mgr_conf_of(r)->applied = 0;
     sl_rec_enqueue(r);
 }
 
-static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
+static void mark_all(struct sl_manager *m, enum mgr_rec_kind k, sl_sym ns) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         if (!ns || r->ns == ns)
@@ -212,34 +212,34 @@ static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
 }
 
 static void mark_jobs(struct sl_manager *m, sl_sym ns) {
-    static const enum rec_kind jobs[] = {REC_JOB, REC_STATEFULSET, REC_LWS};
+    static const enum mgr_rec_kind jobs[] = {REC_JOB, REC_STATEFULSET, REC_LWS};
     for (size_t i = 0; i < SL_LEN(jobs); i++)
         mark_all(m, jobs[i], ns);
-    groups_touch(m);
+    mgr_groups_touch(m);
 }
 
 /* ---- what changes with each kind ---- */
 
-void ns_changed(void *ctx, struct sl_rec *r) {
+void mgr_ns_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     if (conf_tell(m, r) && m->inf->ready) /* the selector may choose them now, or no longer */
         mark_jobs(m, sl_sym_put(m->syms, r->name));
 }
 
-void ns_gone(void *ctx, struct sl_rec *r) {
+void mgr_ns_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    tell_gone(m, r, SL_FACT_NAMESPACE_GONE);
+    report_gone(m, r, SL_FACT_NAMESPACE_GONE);
 }
 
 /* Every workload of the class gets the new value; so do jobs that waited for the class to exist. */
-void class_changed(void *ctx, struct sl_rec *r) {
+void mgr_class_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     yyjson_val *root = yyjson_doc_get_root(d);
-    bool changed = c->told != c->hash;
+    bool changed = c->applied != c->hash;
 
-    c->told = c->hash;
+    c->applied = c->hash;
     c->value = sl_json_int(root, "value", 0);
     c->chosen = sl_json_bool(root, "globalDefault", false);
     yyjson_doc_free(d);
@@ -249,65 +249,65 @@ void class_changed(void *ctx, struct sl_rec *r) {
     uint32_t at = 0;
     for (struct sl_rec *w;
          r->kind == REC_WORKLOAD_PRIORITY_CLASS && (w = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
-        if (wl_of(w)->class_name == name && wl_of(w)->class_name)
+        if (mgr_wl_of(w)->class_name == name && mgr_wl_of(w)->class_name)
             sl_rec_enqueue(w);
     if (m->inf->ready)
         mark_jobs(m, 0);
 }
 
-void class_gone(void *ctx, struct sl_rec *r) {
+void mgr_class_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    drop_class_series(m, r->name); /* who has its value keeps it */
+    mgr_drop_class_series(m, r->name); /* who has its value keeps it */
 }
 
 /* Requests of pods may count differently now. */
 static void retemplate(struct sl_manager *m, sl_sym ns) {
     if (m->inf->ready) {
-        template_forget_shapes(m);
+        mgr_template_forget_shapes(m);
         uint32_t at = 0;
         for (struct sl_rec *w; (w = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
             if (!ns || w->ns == ns)
-                wl_reread(wl_of(w));
+                mgr_wl_decode_again(mgr_wl_of(w));
     }
 }
 
-void limits_changed(void *ctx, struct sl_rec *r) {
+void mgr_limits_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
-    if (!c->told)
-        limits_add(m, r);
-    if (c->told != c->hash)
+    struct mgr_rec_conf *c = mgr_conf_of(r);
+    if (!c->applied)
+        mgr_limits_add(m, r);
+    if (c->applied != c->hash)
         retemplate(m, r->ns);
-    c->told = c->hash;
+    c->applied = c->hash;
 }
 
-void limits_gone(void *ctx, struct sl_rec *r) {
+void mgr_limits_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    limits_drop(m, r);
+    mgr_limits_drop(m, r);
     retemplate(m, r->ns);
 }
 
-void runtime_changed(void *ctx, struct sl_rec *r) {
+void mgr_runtime_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
-    if (c->told != c->hash)
+    struct mgr_rec_conf *c = mgr_conf_of(r);
+    if (c->applied != c->hash)
         retemplate(m, 0);
-    c->told = c->hash;
+    c->applied = c->hash;
 }
 
-void runtime_gone(void *ctx, struct sl_rec *r) {
+void mgr_runtime_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     (void)r;
     retemplate(m, 0);
 }
 
-static void want_all(struct sl_manager *m, enum rec_kind k) {
+static void want_all(struct sl_manager *m, enum mgr_rec_kind k) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         sl_rec_write(r);
 }
 
-static void want_deleting(struct sl_manager *m, enum rec_kind k) {
+static void want_deleting(struct sl_manager *m, enum mgr_rec_kind k) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         if (r->deleting)
@@ -320,26 +320,26 @@ static void want_unused(struct sl_manager *m) {
     want_deleting(m, REC_CHECK);
 }
 
-void flavor_changed(void *ctx, struct sl_rec *r) {
+void mgr_flavor_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
     sl_rec_write(r);
 }
 
-void flavor_gone(void *ctx, struct sl_rec *r) {
+void mgr_flavor_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    tell_gone(m, r, SL_FACT_FLAVOR_GONE);
+    report_gone(m, r, SL_FACT_FLAVOR_GONE);
     want_all(m, REC_CLUSTER_QUEUE);
-    tas_flavor_gone(m, r);
-    conf_of(r)->refers = 0;
+    mgr_tas_flavor_gone(m, r);
+    mgr_conf_of(r)->refers = 0;
     want_deleting(m, REC_TOPOLOGY);
 }
 
 /* Queues whose check no controller knows of are inactive for ever: who made it is told so, once. */
-static void tell_unanswered(struct sl_manager *m, struct sl_rec *r) {
-    struct rec_conf *c = conf_of(r);
-    sl_time at = sl_time_add(r->created, CHECK_PATIENCE), now = m->spec.port->wall;
+static void report_unanswered(struct sl_manager *m, struct sl_rec *r) {
+    struct mgr_rec_conf *c = mgr_conf_of(r);
+    sl_time at = sl_time_add(r->created, CHECK_PATIENCE), now = m->spec.client->wall;
 
     if (c->chosen || c->has_active || c->unanswered || r->deleting)
         return;
@@ -357,32 +357,32 @@ static void tell_unanswered(struct sl_manager *m, struct sl_rec *r) {
     yyjson_doc_free(d);
 }
 
-void check_changed(void *ctx, struct sl_rec *r) {
+void mgr_check_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    prov_check_changed(m, r);
-    tell_unanswered(m, r);
+    mgr_prov_check_changed(m, r);
+    report_unanswered(m, r);
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
     sl_rec_write(r);
 }
 
-void check_gone(void *ctx, struct sl_rec *r) {
+void mgr_check_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    tell_gone(m, r, SL_FACT_CHECK_GONE);
+    report_gone(m, r, SL_FACT_CHECK_GONE);
     want_all(m, REC_CLUSTER_QUEUE);
 }
 
-void cohort_changed(void *ctx, struct sl_rec *r) {
+void mgr_cohort_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
     sl_rec_write(r);
 }
 
-void cohort_gone(void *ctx, struct sl_rec *r) {
+void mgr_cohort_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    tell_gone(m, r, SL_FACT_COHORT_GONE);
-    drop_cohort_series(m, r->name);
+    report_gone(m, r, SL_FACT_COHORT_GONE);
+    mgr_drop_cohort_series(m, r->name);
     want_all(m, REC_CLUSTER_QUEUE);
 }
 
@@ -390,69 +390,69 @@ void cohort_gone(void *ctx, struct sl_rec *r) {
 static void settle_reservations(struct sl_manager *m, sl_sym cq) {
     uint32_t at = 0;
     for (struct sl_rec *w; (w = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
-        if (wl_of(w)->seen.admission && wl_of(w)->seen.admission->cq == cq)
+        if (mgr_wl_of(w)->seen.admission && mgr_wl_of(w)->seen.admission->cq == cq)
             sl_rec_enqueue(w);
 }
 
-void cq_changed(void *ctx, struct sl_rec *r) {
+void mgr_cq_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    bool first = !conf_of(r)->told;
+    bool first = !mgr_conf_of(r)->applied;
     if (conf_tell(m, r)) {
         sl_sym name = sl_sym_put(m->syms, r->name);
         uint32_t at = 0;
         if (first)
             settle_reservations(m, name);
         for (struct sl_rec *l; (l = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));)
-            if (conf_of(l)->refers == name)
+            if (mgr_conf_of(l)->refers == name)
                 sl_rec_write(l);
         want_unused(m);
     }
     sl_rec_write(r);
 }
 
-void cq_gone(void *ctx, struct sl_rec *r) {
+void mgr_cq_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    tell_gone(m, r, SL_FACT_CLUSTER_QUEUE_GONE);
+    report_gone(m, r, SL_FACT_CLUSTER_QUEUE_GONE);
     want_unused(m);
     want_all(m, REC_LOCAL_QUEUE);
-    drop_cq_series(m, r->name);
+    mgr_drop_cq_series(m, r->name);
 }
 
-void lq_changed(void *ctx, struct sl_rec *r) {
+void mgr_lq_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     c->refers = sl_sym_put(m->syms, sl_json_str(yyjson_doc_get_root(d), "spec.clusterQueue"));
-    lq_choose(m, r, yyjson_doc_get_root(d));
+    mgr_lq_choose(m, r, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     if (conf_tell(m, r))
-        cq_touch(m, str(m, c->refers));
+        mgr_cq_touch(m, mgr_str(m, c->refers));
     sl_rec_write(r);
 }
 
-void lq_gone(void *ctx, struct sl_rec *r) {
+void mgr_lq_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    tell_gone(m, r, SL_FACT_LOCAL_QUEUE_GONE);
-    cq_touch(m, str(m, conf_of(r)->refers));
-    drop_lq_series(m, str(m, r->ns), r->name);
+    report_gone(m, r, SL_FACT_LOCAL_QUEUE_GONE);
+    mgr_cq_touch(m, mgr_str(m, mgr_conf_of(r)->refers));
+    mgr_drop_lq_series(m, mgr_str(m, r->ns), r->name);
 }
 
-void cq_touch(struct sl_manager *m, const char *cq) {
+void mgr_cq_touch(struct sl_manager *m, const char *cq) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (r)
-        sl_rec_write_at(r, m->spec.port->mono + STATUS_DELAY);
+        sl_rec_write_at(r, m->spec.client->mono + STATUS_DELAY);
     if (m->settings->engine.fair_sharing) { /* shares of neighbours move as well */
         uint32_t at = 0;
         for (struct sl_rec *x; (x = sl_inf_each(m->inf, REC_COHORT, &at));)
-            sl_rec_write_at(x, m->spec.port->mono + STATUS_DELAY);
+            sl_rec_write_at(x, m->spec.client->mono + STATUS_DELAY);
         at = 0;
         for (struct sl_rec *x; (x = sl_inf_each(m->inf, REC_CLUSTER_QUEUE, &at));)
-            sl_rec_write_at(x, m->spec.port->mono + STATUS_DELAY);
+            sl_rec_write_at(x, m->spec.client->mono + STATUS_DELAY);
     }
 }
 
-void lq_touch(struct sl_manager *m, sl_sym ns, const char *lq) {
-    struct sl_rec *r = sl_inf_find(m->inf, REC_LOCAL_QUEUE, str(m, ns), lq);
+void mgr_lq_touch(struct sl_manager *m, sl_sym ns, const char *lq) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_LOCAL_QUEUE, mgr_str(m, ns), lq);
     if (r)
-        sl_rec_write_at(r, m->spec.port->mono + STATUS_DELAY);
+        sl_rec_write_at(r, m->spec.client->mono + STATUS_DELAY);
 }

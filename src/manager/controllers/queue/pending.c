@@ -17,21 +17,23 @@
 #define MAX_PODS 256u              /* that are told as owners of one */
 #define MAX_MESSAGE ((size_t)1024) /* Kueue's own are no longer */
 
-static const struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
+static const struct mgr_rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
     uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
+    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
 }
 
 /* Why it waits, in the words of its condition. Workloads that are alike get the same answers, and
  * one of them is looked at for all: what it was told holds for the others, unless it speaks of how
  * that one was evicted. NULL: nobody was told anything yet. */
-static const struct cond *why(const struct sl_manager *m, const struct rec_wl *w,
-                              const struct sl_waiting *at) {
-    const struct rec_wl *const spoken_to[] = {w, by_id(m, at->told), by_id(m, at->like)};
+static const struct mgr_cond *why(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                                  const struct sl_engine_waiting *at) {
+    const struct mgr_rec_wl *const spoken_to[] = {w, by_id(m, at->refused_wl),
+                                                  by_id(m, at->first_alike)};
     for (size_t i = 0; i < SL_LEN(spoken_to); i++) {
-        const struct rec_wl *x = spoken_to[i];
-        const struct cond *c = x ? wl_next_cond(m, x, "QuotaReserved") : NULL;
-        if (c && c->status == COND_FALSE && (x == w || !wl_will(m, x, "Evicted")))
+        const struct mgr_rec_wl *x = spoken_to[i];
+        const struct mgr_cond *c = x ? mgr_wl_next_cond(m, x, "QuotaReserved") : NULL;
+        if (c && c->status == COND_FALSE &&
+            (x == w || !mgr_wl_condition_will_be_true(m, x, "Evicted")))
             return c;
     }
     return NULL;
@@ -78,11 +80,11 @@ static const struct sl_rec *pod_of_hash(const struct sl_manager *m, uint64_t has
     return NULL;
 }
 
-static void put_owners(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w) {
+static void put_owners(struct sl_jw *j, const struct sl_manager *m, const struct mgr_rec_wl *w) {
     bool open = false;
     if (w->owner_uid) {
         open_owners(j, &open);
-        put_owner(j, str(m, w->owner_api), str(m, w->owner_kind),
+        put_owner(j, mgr_str(m, w->owner_api), mgr_str(m, w->owner_kind),
                   w->owner_name ? w->owner_name : "", w->owner_uid);
     }
     if (w->owners) {
@@ -100,10 +102,10 @@ static void put_owners(struct sl_jw *j, const struct sl_manager *m, const struct
         sl_jw_end(j);
 }
 
-static void put_reason(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w,
-                       const struct sl_waiting *at, bool asleep) {
-    const struct cond *c = why(m, w, at);
-    sl_jw_str(j, "reason", c ? str(m, c->reason) : "Pending");
+static void put_reason(struct sl_jw *j, const struct sl_manager *m, const struct mgr_rec_wl *w,
+                       const struct sl_engine_waiting *at, bool asleep) {
+    const struct mgr_cond *c = why(m, w, at);
+    sl_jw_str(j, "reason", c ? mgr_str(m, c->reason) : "Pending");
     if (c)
         put_short(j, "message", c->message);
     else if (asleep)
@@ -113,51 +115,52 @@ static void put_reason(struct sl_jw *j, const struct sl_manager *m, const struct
         sl_jw_strf(j, "message", "Not evaluated yet: position %u in the queue", at->in_cq + 1);
 }
 
-static void put_item(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w,
-                     const struct sl_waiting *at) {
-    struct sl_wl_view v;
+static void put_item(struct sl_jw *j, const struct sl_manager *m, const struct mgr_rec_wl *w,
+                     const struct sl_engine_waiting *at) {
+    struct sl_engine_wl_view v;
     (void)sl_engine_workload(m->engine, at->wl, &v);
     sl_jw_object(j, NULL);
     sl_jw_object(j, "metadata");
     sl_jw_str(j, "name", w->rec.name);
-    sl_jw_str(j, "namespace", str(m, w->rec.ns));
+    sl_jw_str(j, "namespace", mgr_str(m, w->rec.ns));
     sl_jw_time(j, "creationTimestamp", w->rec.created);
     put_owners(j, m, w);
     sl_jw_end(j);
     sl_jw_int(j, "priority", w->priority);
-    sl_jw_str(j, "localQueueName", str(m, w->queue));
+    sl_jw_str(j, "localQueueName", mgr_str(m, w->queue));
     sl_jw_uint(j, "positionInClusterQueue", at->in_cq);
     sl_jw_uint(j, "positionInLocalQueue", at->in_lq);
     put_reason(j, m, w, at, v.phase == SL_PHASE_ASLEEP);
     /* The one time that is known beforehand: it is not looked at before its back-off is over. */
-    if (v.requeue_at > m->spec.port->wall)
+    if (v.requeue_at > m->spec.client->wall)
         sl_jw_time(j, "expectedStartTime", v.requeue_at);
     sl_jw_end(j);
 }
 
-struct sl_pending {
+struct sl_manager_pending {
     const struct sl_manager *m;
     char version[16];
-    struct sl_waiting *v;
+    struct sl_engine_waiting *v;
     uint32_t n, at;
     size_t bytes;
     struct sl_jw j; /* from piece to piece; depth 0: not begun */
 };
 
-struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_pending_query *q) {
-    uint32_t n = q->limit < SL_PENDING_MOST ? q->limit : SL_PENDING_MOST;
+struct sl_manager_pending *sl_manager_pending_open(const struct sl_manager *m,
+                                                   const struct sl_manager_pending_query *q) {
+    uint32_t n = q->limit < SL_MANAGER_PENDING_MOST ? q->limit : SL_MANAGER_PENDING_MOST;
     if (!sl_inf_find(m->inf, q->ns ? REC_LOCAL_QUEUE : REC_CLUSTER_QUEUE, q->ns ? q->ns : "",
                      q->queue))
         return NULL;
-    struct sl_pending *p = sl_alloc0(1, sizeof *p);
+    struct sl_manager_pending *p = sl_alloc0(1, sizeof *p);
     p->m = m;
     sl_fmt(p->version, sizeof p->version, "%s", q->version);
     p->v = sl_alloc0((size_t)n + 1, sizeof *p->v);
-    p->n = sl_engine_line(m->engine, q->ns, q->queue, q->offset, p->v, n);
+    p->n = sl_engine_queue_order(m->engine, q->ns, q->queue, q->offset, p->v, n);
     return p;
 }
 
-bool sl_pending_more(struct sl_pending *p, struct sl_buf *out) {
+bool sl_manager_pending_more(struct sl_manager_pending *p, struct sl_buf *out) {
     size_t before = out->len;
     p->j.b = out;
     if (p->j.depth == 0) {
@@ -167,13 +170,14 @@ bool sl_pending_more(struct sl_pending *p, struct sl_buf *out) {
         sl_jw_raw(&p->j, "metadata", "{}");
         sl_jw_array(&p->j, "items");
     }
-    for (uint32_t i = 0; i < PIECE && p->at < p->n && p->bytes < SL_PENDING_BYTES; i++, p->at++) {
-        const struct rec_wl *w = by_id(p->m, p->v[p->at].wl);
+    for (uint32_t i = 0; i < PIECE && p->at < p->n && p->bytes < SL_MANAGER_PENDING_BYTES;
+         i++, p->at++) {
+        const struct mgr_rec_wl *w = by_id(p->m, p->v[p->at].wl);
         if (w)
             put_item(&p->j, p->m, w, &p->v[p->at]);
     }
     p->bytes += out->len - before;
-    bool last = p->at == p->n || p->bytes >= SL_PENDING_BYTES;
+    bool last = p->at == p->n || p->bytes >= SL_MANAGER_PENDING_BYTES;
     if (last) {
         sl_jw_end_to(&p->j, 0);
         sl_buf_putc(out, '\n');
@@ -181,7 +185,7 @@ bool sl_pending_more(struct sl_pending *p, struct sl_buf *out) {
     return !last;
 }
 
-void sl_pending_free(struct sl_pending *p) {
+void sl_manager_pending_free(struct sl_manager_pending *p) {
     if (!p)
         return;
     sl_freep(&p->v);

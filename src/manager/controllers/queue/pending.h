@@ -9,11 +9,11 @@
 
 #include "manager/controllers/core/manager.h"
 
-#define SL_PENDING_LIMIT 1000u              /* by default */
-#define SL_PENDING_MOST 100000u             /* the most that is given */
-#define SL_PENDING_BYTES ((size_t)64 << 20) /* a list ends sooner than be longer */
+#define SL_MANAGER_PENDING_LIMIT 1000u              /* by default */
+#define SL_MANAGER_PENDING_MOST 100000u             /* the most that is given */
+#define SL_MANAGER_PENDING_BYTES ((size_t)64 << 20) /* a list ends sooner than be longer */
 
-struct sl_pending_query {
+struct sl_manager_pending_query {
     const char *version; /* of the group, as requested */
     const char *ns;      /* of a LocalQueue; NULL: of a ClusterQueue */
     const char *queue;
@@ -25,11 +25,12 @@ struct sl_pending_query {
  * are as of the opening; the details of each are as of its piece, and those removed meanwhile are
  * omitted.
  */
-struct sl_pending;
+struct sl_manager_pending;
 /* NULL: there is no such queue. */
-struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_pending_query *q);
+struct sl_manager_pending *sl_manager_pending_open(const struct sl_manager *m,
+                                                   const struct sl_manager_pending_query *q);
 /* Writes the next piece; false: that was the last one. */
-bool sl_pending_more(struct sl_pending *p, struct sl_buf *out);
-void sl_pending_free(struct sl_pending *p);
+bool sl_manager_pending_more(struct sl_manager_pending *p, struct sl_buf *out);
+void sl_manager_pending_free(struct sl_manager_pending *p);
 
 #endif

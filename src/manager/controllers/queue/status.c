@@ -41,7 +41,7 @@ static bool in_use(const struct sl_manager *m, const struct sl_rec *r) {
     uint32_t at = 0;
     bool used = false;
     for (struct sl_rec *q; !used && (q = sl_inf_each(m->inf, REC_CLUSTER_QUEUE, &at));) {
-        const char *text = conf_of(q)->text;
+        const char *text = mgr_conf_of(q)->text;
         yyjson_doc *d = yyjson_read(text, strlen(text), 0);
         yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
         used = r->kind == REC_FLAVOR ? names_flavor(spec, r->name) : names_check(spec, r->name);
@@ -50,7 +50,7 @@ static bool in_use(const struct sl_manager *m, const struct sl_rec *r) {
     return used;
 }
 
-bool in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
     if (!m->spec.parts.core || r->finalizer != r->deleting)
         return false;
@@ -63,9 +63,9 @@ bool in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 /* ---- statuses ---- */
 
 static bool too_soon(struct sl_manager *m, struct sl_rec *r) {
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     sl_time at = c->written_at + STATUS_PAUSE;
-    if (!c->written_at || at <= m->spec.port->mono)
+    if (!c->written_at || at <= m->spec.client->mono)
         return false;
     sl_rec_write_at(r, at);
     return true;
@@ -74,13 +74,13 @@ static bool too_soon(struct sl_manager *m, struct sl_rec *r) {
 /* Writes the status if it says something else than the one that stands. */
 static bool patch_status(struct sl_manager *m, struct sl_rec *r, const struct sl_buf *status,
                          struct sl_write *w) {
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     yyjson_doc *d = yyjson_read(status->s, status->len, 0);
     uint64_t hash = sl_json_hash(1, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     if (hash == c->status)
         return false;
-    c->written_at = m->spec.port->mono;
+    c->written_at = m->spec.client->mono;
     sl_rec_build_patch(r, "status", w);
     sl_jw_object(&w->json, NULL);
     sl_jw_raw(&w->json, "status", sl_buf_str(status));
@@ -89,10 +89,10 @@ static bool patch_status(struct sl_manager *m, struct sl_rec *r, const struct sl
 
 static void put_active(struct sl_manager *m, struct sl_rec *r, bool active, const char *reason,
                        const char *message, struct sl_jw *j) {
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     /* Any other is refused, and written again and again. */
     sl_assert((*reason | 32) >= 'a' && (*reason | 32) <= 'z');
-    sl_time since = c->has_active && c->active == active ? c->active_since : m->spec.port->wall;
+    sl_time since = c->has_active && c->active == active ? c->active_since : m->spec.client->wall;
     sl_jw_array(j, "conditions");
     if (c->others)
         sl_jw_items(j, c->others);
@@ -108,16 +108,16 @@ static void put_active(struct sl_manager *m, struct sl_rec *r, bool active, cons
 }
 
 /* A check that somebody else performs is left to him. */
-bool check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
     struct sl_buf message, b;
     const char *reason;
-    bool active, any = in_use_build(m, r, w);
+    bool active, any = mgr_in_use_build(m, r, w);
     if (any || r->deleting)
         return any;
     sl_buf_init(&message, 4096);
     sl_buf_short(&message);
-    if (prov_check_active(m, r, &active, &reason, &message)) {
+    if (mgr_prov_check_active(m, r, &active, &reason, &message)) {
         sl_buf_init(&b, MAX_STATUS);
         struct sl_jw j = SL_JW(&b);
         sl_jw_object(&j, NULL);
@@ -168,13 +168,13 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
             sl_jw_str(j, "name", name);
             sl_jw_array(j, "resources");
             for (uint32_t x = 0; x < n_names; x++) {
-                struct sl_cell_view cell = {0};
+                struct sl_engine_cell_view cell = {0};
                 sl_amount used;
                 sl_jw_object(j, NULL);
                 sl_jw_str(j, "name", names[x]);
                 if (lq) {
                     sl_amount reserved, held;
-                    sl_engine_lq_usage(m->engine, str(m, lq->ns), lq->name, name, names[x],
+                    sl_engine_lq_usage(m->engine, mgr_str(m, lq->ns), lq->name, name, names[x],
                                        &reserved, &held);
                     put_amount(j, "total", names[x], admitted ? held : reserved);
                 } else {
@@ -207,10 +207,10 @@ static void put_counts(struct sl_jw *j, uint32_t pending, uint32_t reserving, ui
     sl_jw_uint(j, "admittedWorkloads", admitted);
 }
 
-bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
-    struct sl_cq_view v;
+    struct mgr_rec_conf *c = mgr_conf_of(r);
+    struct sl_engine_cq_view v;
 
     if (!m->spec.parts.core || !sl_engine_cq(m->engine, r->name, &v))
         return false;
@@ -252,7 +252,7 @@ bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *cq,
                       bool *ret_active, const char **ret_reason, const char **ret_message) {
     const char *stop = sl_json_str(spec, "stopPolicy");
-    struct sl_cq_view v;
+    struct sl_engine_cq_view v;
     *ret_active = false;
     *ret_message = "Can't submit new workloads to clusterQueue";
     if (*stop && strcmp(stop, "None") != 0) {
@@ -269,15 +269,15 @@ static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *
     }
 }
 
-bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
-    const char *cq = str(m, c->refers), *reason, *message;
-    struct sl_lq_view v;
+    struct mgr_rec_conf *c = mgr_conf_of(r);
+    const char *cq = mgr_str(m, c->refers), *reason, *message;
+    struct sl_engine_lq_view v;
     bool active;
 
     if (!m->spec.parts.core || r->deleting ||
-        !sl_engine_lq(m->engine, str(m, r->ns), r->name, &v) || too_soon(m, r))
+        !sl_engine_lq(m->engine, mgr_str(m, r->ns), r->name, &v) || too_soon(m, r))
         return false;
     struct sl_buf b;
     sl_buf_init(&b, MAX_STATUS);
@@ -289,7 +289,7 @@ bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     put_active(m, r, active, reason, message, &j);
     struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (q) {
-        yyjson_doc *d = yyjson_read(conf_of(q)->text, strlen(conf_of(q)->text), 0);
+        yyjson_doc *d = yyjson_read(mgr_conf_of(q)->text, strlen(mgr_conf_of(q)->text), 0);
         yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
         put_usage(m, "flavorsReservation", false, spec, cq, r, &j);
         put_usage(m, "flavorsUsage", true, spec, cq, r, &j);
@@ -305,7 +305,7 @@ bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     return any;
 }
 
-bool cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
     if (!m->spec.parts.core || r->deleting || !m->settings->engine.fair_sharing || too_soon(m, r))
         return false;

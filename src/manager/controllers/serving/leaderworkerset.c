@@ -17,8 +17,8 @@
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_NAME 512u
 
-static int32_t number(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t v = sl_json_int(o, path, otherwise);
+static int32_t number(yyjson_val *o, const char *path, int32_t fallback) {
+    int64_t v = sl_json_int(o, path, fallback);
     return v < 0 ? 0 : v > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)v;
 }
 
@@ -33,8 +33,8 @@ static void put_podset(const struct sl_manager *m, const char *name, int32_t cou
     sl_jw_object(out, NULL);
     sl_jw_str(out, "name", name);
     sl_jw_int(out, "count", count);
-    draft_put_template(template, is_theirs, out);
-    draft_put_topology(m, sl_json_at(template, "metadata.annotations"), index, out);
+    mgr_draft_put_template(template, is_theirs, out);
+    mgr_draft_put_topology(m, sl_json_at(template, "metadata.annotations"), index, out);
     sl_jw_end(out);
 }
 
@@ -47,7 +47,7 @@ static int32_t with_surge(yyjson_val *o, int32_t replicas) {
     return surge && now > replicas ? now : replicas;
 }
 
-static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, bool ours) {
+static void read_set(struct sl_manager *m, struct mgr_rec_set *s, yyjson_val *o, bool ours) {
     yyjson_val *leader = sl_json_at(o, TEMPLATE "leaderTemplate"),
                *worker = sl_json_at(o, TEMPLATE "workerTemplate");
     const char *class = sl_json_str(leader, "spec.priorityClassName");
@@ -76,7 +76,7 @@ static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, boo
 }
 
 /* Its group may be known a little later than the pod. */
-static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o) {
+static bool read_pod(struct sl_manager *m, struct mgr_serving_pod *p, yyjson_val *o) {
     const char *set = sl_json_label(o, LWS "name"), *group = sl_json_label(o, LWS "group-index");
     size_t digits = strspn(group, "0123456789");
     if (!*set)
@@ -87,55 +87,58 @@ static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o)
     return true;
 }
 
-static int32_t slots(const struct sl_manager *m, const struct rec_wl *w) {
+static int32_t slots(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     (void)m, (void)w;
     return 1;
 }
 
-static bool unlike(const struct sl_manager *m, const struct rec_set *s, const struct rec_wl *w) {
+static bool unlike(const struct sl_manager *m, const struct mgr_rec_set *s,
+                   const struct mgr_rec_wl *w) {
     (void)m;
     if (!s->leader)
         return w->n_podsets != 1 || w->podsets[0].count != s->size;
     return w->n_podsets != 2 || w->podsets[0].count + w->podsets[1].count != s->size;
 }
 
-static void put_name(const struct sl_manager *m, const struct rec_set *s, int32_t first,
+static void put_name(const struct sl_manager *m, const struct mgr_rec_set *s, int32_t first,
                      struct sl_buf *out) {
     struct sl_buf name;
     sl_buf_init(&name, MAX_NAME);
     sl_buf_printf(&name, "%s-%d", s->rec.name, first);
-    wl_name(out, "LeaderWorkerSet", "leaderworkerset.x-k8s.io", sl_buf_str(&name),
-            s->origin ? s->origin : s->rec.uid, "", m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
+    mgr_wl_name(out, "LeaderWorkerSet", "leaderworkerset.x-k8s.io", sl_buf_str(&name),
+                s->origin ? s->origin : s->rec.uid, "",
+                m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
     sl_buf_done(&name);
 }
 
 /* The first group that has none. */
-static struct serving_plan plan(const struct sl_manager *m, const struct rec_set *s,
-                                const struct serving_parts *parts) {
+static struct mgr_serving_plan plan(const struct sl_manager *m, const struct mgr_rec_set *s,
+                                    const struct mgr_serving_parts *parts) {
     int32_t next = 0;
     (void)m;
     for (uint32_t i = 0; i < parts->v.n && parts->v.v[i].first <= next; i++)
         next = parts->v.v[i].first + 1;
     return next < s->replicas
-               ? (struct serving_plan){.step = SERVING_CREATE, .first = next, .count = 1}
-               : (struct serving_plan){.step = SERVING_REST};
+               ? (struct mgr_serving_plan){.step = SERVING_CREATE, .first = next, .count = 1}
+               : (struct mgr_serving_plan){.step = SERVING_REST};
 }
 
-static void put_podsets(const struct rec_set *s, int32_t count, struct sl_jw *out) {
+static void put_podsets(const struct mgr_rec_set *s, int32_t count, struct sl_jw *out) {
     (void)count;
     sl_jw_items(out, s->podsets);
 }
 
-static int32_t total(const struct rec_set *s, const struct serving_part *part) {
+static int32_t total(const struct mgr_rec_set *s, const struct mgr_serving_part *part) {
     (void)part;
     return s->size;
 }
 
-static void put_entry(const struct rec_set *s, const struct serving_pod *p, struct sl_jw *out) {
+static void put_entry(const struct mgr_rec_set *s, const struct mgr_serving_pod *p,
+                      struct sl_jw *out) {
     sl_jw_str(out, Q "role-hash", !s->leader ? "main" : p->worker ? "worker" : "leader");
 }
 
-const struct serving_kind serving_lws = {
+const struct mgr_serving_kind mgr_serving_lws = {
     .kind = REC_LWS,
     .fw = SL_FW_LEADERWORKERSET,
     .controller = PARENT "-kueue-controller",

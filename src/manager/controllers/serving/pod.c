@@ -15,10 +15,11 @@
 #define PREBUILT_KEY Q "prebuilt-workload-name"
 #define TOTAL_KEY Q "pod-group-total-count"
 
-static const struct serving_kind *const set_kinds[] = {&serving_statefulset, &serving_lws};
+static const struct mgr_serving_kind *const set_kinds[] = {&mgr_serving_statefulset,
+                                                           &mgr_serving_lws};
 
-static const struct serving_kind *kind_of(uint8_t kind) {
-    return kind == REC_STATEFULSET ? &serving_statefulset : &serving_lws;
+static const struct mgr_serving_kind *kind_of(uint8_t kind) {
+    return kind == REC_STATEFULSET ? &mgr_serving_statefulset : &mgr_serving_lws;
 }
 
 /* ---- the index ---- */
@@ -27,15 +28,15 @@ static uint64_t set_key(uint8_t kind, sl_sym ns, sl_sym set) {
     return sl_hash_u64(sl_hash_u64(kind, ns), set);
 }
 
-static struct sl_rec *set_of_pod(const struct sl_manager *m, const struct rec_pod *p) {
-    const struct serving_pod *sp = p->serving;
-    struct sl_rec *r =
-        sl_inf_find(m->inf, (enum rec_kind)sp->kind, str(m, p->rec.ns), str(m, sp->set));
+static struct sl_rec *set_of_pod(const struct sl_manager *m, const struct mgr_rec_pod *p) {
+    const struct mgr_serving_pod *sp = p->serving;
+    struct sl_rec *r = sl_inf_find(m->inf, (enum mgr_rec_kind)sp->kind, mgr_str(m, p->rec.ns),
+                                   mgr_str(m, sp->set));
     return r && (!sp->owner || sp->owner == sl_hash_str(0, r->uid)) ? r : NULL;
 }
 
-static bool has_ended(const struct rec_pod *p) {
-    return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+static bool has_ended(const struct mgr_rec_pod *p) {
+    return p->phase == MGR_POD_SUCCEEDED || p->phase == MGR_POD_FAILED;
 }
 
 /* The next pod under the key; SL_MAP_NONE ends. */
@@ -46,25 +47,25 @@ static uint32_t next_under(const struct sl_map *map, uint64_t key, uint32_t *cur
     return i;
 }
 
-struct rec_pod *serving_pods(const struct sl_manager *m, const struct rec_set *s,
-                             uint32_t *cursor) {
+struct mgr_rec_pod *mgr_serving_pods(const struct sl_manager *m, const struct mgr_rec_set *s,
+                                     uint32_t *cursor) {
     sl_sym name = sl_sym_find(m->syms, s->rec.name);
     uint64_t key = set_key(s->rec.kind, s->rec.ns, name);
     for (uint32_t i; (i = next_under(&m->set_pods, key, cursor)) != SL_MAP_NONE;) {
-        struct rec_pod *p = pod_of(m->inf->recs.v[i]);
+        struct mgr_rec_pod *p = mgr_pod_of(m->inf->recs.v[i]);
         if (!has_ended(p) && p->rec.ns == s->rec.ns && set_of_pod(m, p) == &s->rec)
             return p;
     }
     return NULL;
 }
 
-int32_t serving_slot(const struct rec_set *s, const struct serving_pod *p) {
+int32_t mgr_serving_slot(const struct mgr_rec_set *s, const struct mgr_serving_pod *p) {
     return p->slot < 0 ? -1 : p->slot - s->start;
 }
 
 /* ---- taking in ---- */
 
-static const struct serving_kind *parent_of(const struct sl_manager *m, yyjson_val *o) {
+static const struct mgr_serving_kind *parent_of(const struct sl_manager *m, yyjson_val *o) {
     const char *parent = sl_json_annotation(o, PARENT_KEY);
     for (size_t i = 0; *parent && i < SL_LEN(set_kinds); i++)
         if (m->reads[set_kinds[i]->fw] && strcmp(set_kinds[i]->parent, parent) == 0)
@@ -72,18 +73,19 @@ static const struct serving_kind *parent_of(const struct sl_manager *m, yyjson_v
     return NULL;
 }
 
-bool serving_pod_wanted(const struct sl_manager *m, yyjson_val *o) {
+bool mgr_serving_pod_wanted(const struct sl_manager *m, yyjson_val *o) {
     return parent_of(m, o) != NULL;
 }
 
-static void leave(struct sl_manager *m, struct rec_pod *p) {
-    struct serving_pod *sp = TAKE_PTR(p->serving);
+static void leave(struct sl_manager *m, struct mgr_rec_pod *p) {
+    struct mgr_serving_pod *sp = TAKE_PTR(p->serving);
     if (!sp)
         return;
     (void)sl_map_del(&m->set_pods, set_key(sp->kind, p->rec.ns, sp->set), p->rec.id);
-    struct sl_rec *set =
-        sl_inf_find(m->inf, (enum rec_kind)sp->kind, str(m, p->rec.ns), str(m, sp->set));
-    struct rec_wl *w = sp->entry ? wl_find(m, str(m, p->rec.ns), str(m, sp->entry)) : NULL;
+    struct sl_rec *set = sl_inf_find(m->inf, (enum mgr_rec_kind)sp->kind, mgr_str(m, p->rec.ns),
+                                     mgr_str(m, sp->set));
+    struct mgr_rec_wl *w =
+        sp->entry ? mgr_wl_find(m, mgr_str(m, p->rec.ns), mgr_str(m, sp->entry)) : NULL;
     if (set)
         sl_rec_enqueue(set);
     if (w)
@@ -107,7 +109,7 @@ static int32_t total_of(yyjson_val *o) {
     return v;
 }
 
-static uint64_t digest(const struct rec_pod *p, const struct serving_pod *sp) {
+static uint64_t digest(const struct mgr_rec_pod *p, const struct mgr_serving_pod *sp) {
     const uint64_t v[] = {
         sp->entry,      sp->queue,           sp->owner,    (uint64_t)sp->slot,
         sp->worker,     (uint64_t)sp->total, has_ended(p), p->gates & POD_GATE_ADMISSION,
@@ -115,9 +117,10 @@ static uint64_t digest(const struct rec_pod *p, const struct serving_pod *sp) {
     return sl_hash_bytes(1, v, sizeof v);
 }
 
-void serving_pod_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
-    const struct serving_kind *k = parent_of(m, o);
-    struct serving_pod now = {.kind = k ? (uint8_t)k->kind : 0, .total = total_of(o), .slot = -1};
+void mgr_serving_pod_take(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {
+    const struct mgr_serving_kind *k = parent_of(m, o);
+    struct mgr_serving_pod now = {
+        .kind = k ? (uint8_t)k->kind : 0, .total = total_of(o), .slot = -1};
 
     if (!k || !k->read_pod(m, &now, o)) {
         leave(m, p);
@@ -139,29 +142,29 @@ void serving_pod_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
         sl_rec_enqueue(set);
 }
 
-void serving_pod_gone(struct sl_manager *m, struct rec_pod *p) {
+void mgr_serving_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p) {
     leave(m, p);
 }
 
 /* ---- entering ---- */
 
 /* Waits in a group that is not its own: it cannot be entered anew. */
-static bool is_misplaced(const struct sl_manager *m, const struct rec_pod *p,
-                         const struct serving_part *part) {
+static bool is_misplaced(const struct sl_manager *m, const struct mgr_rec_pod *p,
+                         const struct mgr_serving_part *part) {
     return p->serving->entry && (p->gates & POD_GATE_ADMISSION) &&
-           strcmp(str(m, p->serving->entry), part->wl->rec.name) != 0;
+           strcmp(mgr_str(m, p->serving->entry), part->wl->rec.name) != 0;
 }
 
-static bool is_elsewhere(const struct sl_manager *m, const struct rec_pod *p,
-                         const struct serving_part *part) {
-    return p->serving->entry && strcmp(str(m, p->serving->entry), part->wl->rec.name) != 0;
+static bool is_elsewhere(const struct sl_manager *m, const struct mgr_rec_pod *p,
+                         const struct mgr_serving_part *part) {
+    return p->serving->entry && strcmp(mgr_str(m, p->serving->entry), part->wl->rec.name) != 0;
 }
 
-bool serving_pod_due(const struct sl_manager *m, const struct rec_set *s, const struct rec_pod *p,
-                     const struct serving_parts *parts) {
-    const struct serving_pod *sp = p->serving;
-    int32_t slot = serving_slot(s, sp);
-    const struct serving_part *part = slot < 0 ? NULL : serving_covers(s, parts, slot);
+bool mgr_serving_pod_due(const struct sl_manager *m, const struct mgr_rec_set *s,
+                         const struct mgr_rec_pod *p, const struct mgr_serving_parts *parts) {
+    const struct mgr_serving_pod *sp = p->serving;
+    int32_t slot = mgr_serving_slot(s, sp);
+    const struct mgr_serving_part *part = slot < 0 ? NULL : mgr_serving_covers(s, parts, slot);
     if (!part || p->rec.deleting)
         return false;
     if (!sp->entry || is_elsewhere(m, p, part))
@@ -174,9 +177,10 @@ static void put_group(struct sl_jw *j, const char *name) {
     sl_jw_str(j, GROUP_KEY, name);
 }
 
-static void put_entry(const struct sl_manager *m, const struct rec_set *s, const struct rec_pod *p,
-                      const struct serving_part *part, struct sl_jw *j) {
-    const struct serving_kind *k = kind_of(p->serving->kind);
+static void put_entry(const struct sl_manager *m, const struct mgr_rec_set *s,
+                      const struct mgr_rec_pod *p, const struct mgr_serving_part *part,
+                      struct sl_jw *j) {
+    const struct mgr_serving_kind *k = kind_of(p->serving->kind);
     const char *name = part->wl->rec.name;
     bool notes = m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS];
     bool fresh = !p->serving->entry;
@@ -185,9 +189,9 @@ static void put_entry(const struct sl_manager *m, const struct rec_set *s, const
     if (fresh)
         sl_jw_str(j, Q "managed", "true");
     if (s->queue)
-        sl_jw_str(j, Q "queue-name", str(m, s->queue));
+        sl_jw_str(j, Q "queue-name", mgr_str(m, s->queue));
     if (fresh && s->priority_class)
-        sl_jw_str(j, Q "priority-class", str(m, s->priority_class));
+        sl_jw_str(j, Q "priority-class", mgr_str(m, s->priority_class));
     if (fresh && !notes)
         put_group(j, name);
     sl_jw_end(j);
@@ -202,16 +206,17 @@ static void put_entry(const struct sl_manager *m, const struct rec_set *s, const
     sl_jw_end(j);
 }
 
-bool serving_pod_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+bool mgr_serving_pod_build(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_write *w) {
     struct sl_rec *r = p->serving && !p->rec.deleting ? set_of_pod(m, p) : NULL;
-    struct rec_set *s = r ? set_of(r) : NULL;
-    struct serving_parts parts;
+    struct mgr_rec_set *s = r ? mgr_set_of(r) : NULL;
+    struct mgr_serving_parts parts;
 
-    if (!s || r->deleting || !serving_managed(m, s))
+    if (!s || r->deleting || !mgr_serving_managed(m, s))
         return false;
-    serving_parts(m, s, &parts);
-    bool due = serving_pod_due(m, s, p, &parts);
-    const struct serving_part *part = serving_covers(s, &parts, serving_slot(s, p->serving));
+    mgr_serving_parts(m, s, &parts);
+    bool due = mgr_serving_pod_due(m, s, p, &parts);
+    const struct mgr_serving_part *part =
+        mgr_serving_covers(s, &parts, mgr_serving_slot(s, p->serving));
     if (due && is_misplaced(m, p, part)) {
         sl_rec_build_delete(&p->rec, NULL, -1, w);
     } else if (due) {

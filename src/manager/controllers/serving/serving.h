@@ -19,8 +19,8 @@
  * where its slot is in the range of a Workload that the API server has stored, a range is never
  * taken from a slot that still has a pod, and a pod without an assignment keeps its gates.
  *
- * Level-triggered as Jobs are (job/job.h): serving_plan computes the next write of a set, from the
- * current records.
+ * Level-triggered as Jobs are (job/job.h): mgr_serving_plan computes the next write of a set, from
+ * the current records.
  */
 #ifndef SL_MANAGER_CONTROLLERS_SERVING_SERVING_H
 #define SL_MANAGER_CONTROLLERS_SERVING_SERVING_H
@@ -30,41 +30,41 @@
 
 #define SERVING_MAX_SLOTS 100000 /* more of one set are left alone */
 
-struct serving_pod;
+struct mgr_serving_pod;
 
 /* Is it being deleted, or about to be? There is no way back. */
-static inline bool serving_leaves(const struct rec_wl *w) {
-    return w->rec.deleting || (w->wishes & WL_DELETE);
+static inline bool mgr_serving_is_going(const struct mgr_rec_wl *w) {
+    return w->rec.deleting || (w->pending & WL_DELETE);
 }
 
 /* What is written for a set, one at a time. */
-enum serving_step {
+enum mgr_serving_step {
     SERVING_REST,
     SERVING_CREATE, /* POST of a Workload */
     SERVING_ADOPT,  /* a Workload with its name that does not know it */
     SERVING_RESIZE, /* the count of a Workload */
 };
 
-struct serving_plan {
-    enum serving_step step;
-    struct rec_wl *wl; /* ADOPT, RESIZE */
-    int32_t first;     /* CREATE */
-    int32_t count;     /* CREATE, RESIZE: slots */
+struct mgr_serving_plan {
+    enum mgr_serving_step step;
+    struct mgr_rec_wl *wl; /* ADOPT, RESIZE */
+    int32_t first;         /* CREATE */
+    int32_t count;         /* CREATE, RESIZE: slots */
 };
 
 /* A Workload and the slots that it is for. */
-struct serving_part {
-    struct rec_wl *wl;
+struct mgr_serving_part {
+    struct mgr_rec_wl *wl;
     int32_t first, end;
     int32_t top;  /* behind the last slot that has a pod; 'first': none has */
     bool running; /* a pod has lost its gate and not ended */
     bool unlike;  /* its podsets are not the set's */
 };
-struct serving_parts {
-    SL_VEC(struct serving_part) v; /* by 'first' */
+struct mgr_serving_parts {
+    SL_VEC(struct mgr_serving_part) v; /* by 'first' */
 };
 
-struct rec_set {
+struct mgr_rec_set {
     struct sl_rec rec;
     sl_sym queue, priority_class;
     sl_sym owner_api, owner_kind; /* of the controller; 0: none */
@@ -78,12 +78,12 @@ struct rec_set {
     uint64_t digest;            /* of what was decoded */
     sl_time pause;              /* mono: nothing is written before */
     int32_t replicas, start, size;
-    bool leader;  /* LeaderWorkerSet: has pods of two kinds */
-    bool foreign; /* its pods are another framework's */
-    bool remote;  /* a copy: its Workload is made elsewhere */
-    bool crowded; /* the excess of slots was reported */
-    bool known;   /* in the manager's index */
-    uint8_t step; /* in flight, enum serving_step */
+    bool leader;     /* LeaderWorkerSet: has pods of two kinds */
+    bool foreign;    /* its pods are another framework's */
+    bool remote;     /* a copy: its Workload is made elsewhere */
+    bool over_limit; /* the excess of slots was reported */
+    bool known;      /* in the manager's index */
+    uint8_t step;    /* in flight, enum mgr_serving_step */
     /* A Workload whose size reduction is in flight. */
     struct {
         uint32_t obj;
@@ -92,84 +92,89 @@ struct rec_set {
     } shrink;
 };
 
-static inline struct rec_set *set_of(struct sl_rec *r) {
-    return (struct rec_set *)(void *)r;
+static inline struct mgr_rec_set *mgr_set_of(struct sl_rec *r) {
+    return (struct mgr_rec_set *)(void *)r;
 }
 
 /* What differs between the kinds. */
-struct serving_kind {
-    enum rec_kind kind;
+struct mgr_serving_kind {
+    enum mgr_rec_kind kind;
     enum sl_framework fw;
     const char *controller; /* as events name it */
     const char *parent;     /* annotation kueue.x-k8s.io/pod-suspending-parent of its pods */
     /* The spec; what podsets are made of only if it is 'ours'. */
-    void (*read)(struct sl_manager *m, struct rec_set *s, yyjson_val *o, bool ours);
+    void (*read)(struct sl_manager *m, struct mgr_rec_set *s, yyjson_val *o, bool ours);
     /* The set, owner and slot of a pod. False: it belongs to no set. */
-    bool (*read_pod)(struct sl_manager *m, struct serving_pod *p, yyjson_val *o);
+    bool (*read_pod)(struct sl_manager *m, struct mgr_serving_pod *p, yyjson_val *o);
     /* How many slots a Workload is for. */
-    int32_t (*slots)(const struct sl_manager *m, const struct rec_wl *w);
+    int32_t (*slots)(const struct sl_manager *m, const struct mgr_rec_wl *w);
     /* Whether a Workload does not match the set any more. Then it is created again. */
-    bool (*unlike)(const struct sl_manager *m, const struct rec_set *s, const struct rec_wl *w);
+    bool (*unlike)(const struct sl_manager *m, const struct mgr_rec_set *s,
+                   const struct mgr_rec_wl *w);
     /* A Workload that is the set's by its name only; NULL: there is no such thing. */
-    struct rec_wl *(*find_stray)(const struct sl_manager *m, const struct rec_set *s);
-    struct serving_plan (*plan)(const struct sl_manager *m, const struct rec_set *s,
-                                const struct serving_parts *parts);
-    void (*put_podsets)(const struct rec_set *s, int32_t count, struct sl_jw *out);
+    struct mgr_rec_wl *(*find_unowned)(const struct sl_manager *m, const struct mgr_rec_set *s);
+    struct mgr_serving_plan (*plan)(const struct sl_manager *m, const struct mgr_rec_set *s,
+                                    const struct mgr_serving_parts *parts);
+    void (*put_podsets)(const struct mgr_rec_set *s, int32_t count, struct sl_jw *out);
     /* The name of the Workload for the slots from 'first' on. */
-    void (*put_name)(const struct sl_manager *m, const struct rec_set *s, int32_t first,
+    void (*put_name)(const struct sl_manager *m, const struct mgr_rec_set *s, int32_t first,
                      struct sl_buf *out);
     /* Annotations of a pod besides those of all, as JSON members. */
-    void (*put_entry)(const struct rec_set *s, const struct serving_pod *p, struct sl_jw *out);
+    void (*put_entry)(const struct mgr_rec_set *s, const struct mgr_serving_pod *p,
+                      struct sl_jw *out);
     /* How many pods there are in the group of a Workload. */
-    int32_t (*total)(const struct rec_set *s, const struct serving_part *part);
+    int32_t (*total)(const struct mgr_rec_set *s, const struct mgr_serving_part *part);
 };
-extern const struct serving_kind serving_statefulset, serving_lws;
+extern const struct mgr_serving_kind mgr_serving_statefulset, mgr_serving_lws;
 
 /* ---- serving.c: the kind, and its Workloads ---- */
-bool serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
-void serving_changed(void *ctx, struct sl_rec *r);
-void serving_gone(void *ctx, struct sl_rec *r);
-void serving_done(struct sl_rec *r);
-void serving_hold_names(struct sl_syms *t, struct sl_rec *r);
-bool serving_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-void serving_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                     const struct sl_reply *reply);
+bool mgr_serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void mgr_serving_changed(void *ctx, struct sl_rec *r);
+void mgr_serving_gone(void *ctx, struct sl_rec *r);
+void mgr_serving_done(struct sl_rec *r);
+void mgr_serving_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool mgr_serving_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void mgr_serving_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                         const struct sl_kube_reply *reply);
 /* A Workload is new, changed, or gone: looks at its set, and lets it go if that is gone. */
-void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
+void mgr_serving_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool gone);
 /* Whether the set is managed: in a queue, and no ancestor is. */
-bool serving_managed(const struct sl_manager *m, const struct rec_set *s);
+bool mgr_serving_managed(const struct sl_manager *m, const struct mgr_rec_set *s);
 /* To be freed with sl_vec_free(&ret->v). */
-void serving_parts(const struct sl_manager *m, const struct rec_set *s, struct serving_parts *ret);
+void mgr_serving_parts(const struct sl_manager *m, const struct mgr_rec_set *s,
+                       struct mgr_serving_parts *ret);
 /* The one for this slot, if pods may be entered into it; NULL: none. */
-const struct serving_part *serving_covers(const struct rec_set *s,
-                                          const struct serving_parts *parts, int32_t slot);
+const struct mgr_serving_part *mgr_serving_covers(const struct mgr_rec_set *s,
+                                                  const struct mgr_serving_parts *parts,
+                                                  int32_t slot);
 
 /* ---- pod.c: the pods of sets ---- */
 
 /* Cached state of a pod of a set, besides its record. */
-struct serving_pod {
+struct mgr_serving_pod {
     sl_sym set;      /* its name */
     sl_sym entry;    /* the Workload that it was entered into; 0: none */
     sl_sym queue;    /* label */
     uint64_t owner;  /* hash of the set's uid; 0: the name is enough */
     int32_t slot;    /* -1: not known yet */
     int32_t total;   /* annotation pod-group-total-count; -1 */
-    uint8_t kind;    /* of the set, enum rec_kind */
+    uint8_t kind;    /* of the set, enum mgr_rec_kind */
     bool worker;     /* of a LeaderWorkerSet, and not the leader */
     uint64_t digest; /* of all inputs of its set */
 };
 /* Is it a pod of a set that is looked after here? */
-bool serving_pod_wanted(const struct sl_manager *m, yyjson_val *o);
-void serving_pod_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o);
-void serving_pod_gone(struct sl_manager *m, struct rec_pod *p);
+bool mgr_serving_pod_wanted(const struct sl_manager *m, yyjson_val *o);
+void mgr_serving_pod_take(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o);
+void mgr_serving_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p);
 /* Is something of the entry to be written? Then it comes before all else. */
-bool serving_pod_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w);
+bool mgr_serving_pod_build(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_write *w);
 /* Every pod of the set that has not ended; NULL ends. *cursor starts at 0. */
-struct rec_pod *serving_pods(const struct sl_manager *m, const struct rec_set *s, uint32_t *cursor);
+struct mgr_rec_pod *mgr_serving_pods(const struct sl_manager *m, const struct mgr_rec_set *s,
+                                     uint32_t *cursor);
 /* Its slot, as the set counts; -1: none. */
-int32_t serving_slot(const struct rec_set *s, const struct serving_pod *p);
+int32_t mgr_serving_slot(const struct mgr_rec_set *s, const struct mgr_serving_pod *p);
 /* Does anything of the entry differ from what it should be? */
-bool serving_pod_due(const struct sl_manager *m, const struct rec_set *s, const struct rec_pod *p,
-                     const struct serving_parts *parts);
+bool mgr_serving_pod_due(const struct sl_manager *m, const struct mgr_rec_set *s,
+                         const struct mgr_rec_pod *p, const struct mgr_serving_parts *parts);
 
 #endif

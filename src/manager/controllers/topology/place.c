@@ -3,8 +3,8 @@
  * Topology assignments of Workloads: requested by the engine, written with the admission, read back
  * from it.
  *
- * What is accounted under a Workload's id is the result for the engine (tas_place) until the API
- * has something else (tas_observe); it is released with the quota (tas_undo).
+ * What is accounted under a Workload's id is the result for the engine (mgr_tas_place) until the
+ * API has something else (mgr_tas_observe); it is released with the quota (mgr_tas_undo).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,14 @@
 
 #define MAX_DOMAINS 1000000u
 
-static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
+static struct mgr_rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
     uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
+    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
 }
 
-static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p);
-static int32_t asked(const struct rec_wl *w, const struct wl_podset_admission *p);
-static void hold(struct sl_manager *m, struct rec_wl *w);
+static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_podset_admission *p);
+static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p);
+static void hold(struct sl_manager *m, struct mgr_rec_wl *w);
 
 /* ---- what a podset asks for ---- */
 
@@ -38,9 +38,9 @@ static void add_slice(struct sl_topo_request *r, const char *level, int64_t size
     r->slices[r->n_slices++].size = (int32_t)size;
 }
 
-static struct sl_topo_request read_request(const struct sl_manager *m, const struct wl_podset *p,
-                                           struct sl_arena *a) {
-    const char *text = str(m, p->request);
+static struct sl_topo_request read_request(const struct sl_manager *m,
+                                           const struct mgr_wl_podset *p, struct sl_arena *a) {
+    const char *text = mgr_str(m, p->request);
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *o = yyjson_doc_get_root(d), *layer;
     yyjson_val *layers = yyjson_obj_get(o, "podsetSliceRequiredTopologyConstraints");
@@ -63,9 +63,10 @@ static struct sl_topo_request read_request(const struct sl_manager *m, const str
     return ret;
 }
 
-const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl_podset *v,
-                                     const struct sl_podset_spec *specs, uint32_t n,
-                                     struct sl_arena *a) {
+const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
+                                                    const struct mgr_wl_podset *v,
+                                                    const struct sl_podset_spec *specs, uint32_t n,
+                                                    struct sl_arena *a) {
     if (!m->topo)
         return specs;
     struct sl_podset_spec *ret = sl_arena_alloc0(a, n, sizeof *ret);
@@ -73,7 +74,7 @@ const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl
         struct sl_topo_request r = read_request(m, &v[i], a);
         const char **levels = sl_arena_alloc0(a, r.n_slices + 1, sizeof *levels);
         ret[i] = specs[i];
-        ret[i].topology = str(m, v[i].request);
+        ret[i].topology = mgr_str(m, v[i].request);
         ret[i].wants_place = v[i].topology;
         ret[i].levels = levels;
         if (*r.level)
@@ -85,15 +86,15 @@ const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl
 }
 
 /* All but flavor and count, which an admission says. */
-static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struct rec_wl *w,
-                                         struct podsets *specs) {
+static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                                         struct mgr_podsets *specs) {
     struct sl_topo_podset *v = sl_arena_alloc0(&specs->arena, w->n_podsets, sizeof *v);
     for (uint32_t i = 0; i < w->n_podsets; i++) {
         const struct sl_podset_spec *s = &specs->v[i];
         v[i] = (struct sl_topo_podset){
             .name = s->name,
             .flavor = "",
-            .group = str(m, w->podsets[i].group),
+            .group = mgr_str(m, w->podsets[i].group),
             .requests = s->requests,
             .n_requests = s->n_requests,
             .node_selector = s->node_selector,
@@ -109,11 +110,11 @@ static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struc
 /* ---- asked by the engine ---- */
 
 /* The slice whose place it takes, if that has one to give. */
-static struct rec_wl *slice_before(const struct sl_manager *m, const struct rec_wl *w) {
+static struct mgr_rec_wl *slice_before(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     const char *name = w->slice_of && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES]
-                           ? sl_slice_name(str(m, w->rec.ns), w->slice_of)
+                           ? sl_slice_name(mgr_str(m, w->rec.ns), w->slice_of)
                            : "";
-    struct rec_wl *old = *name ? wl_find(m, str(m, w->rec.ns), name) : NULL;
+    struct mgr_rec_wl *old = *name ? mgr_wl_find(m, mgr_str(m, w->rec.ns), name) : NULL;
     return old != w ? old : NULL;
 }
 
@@ -140,21 +141,21 @@ static bool choose_flavor(const struct sl_manager *m, const struct sl_podset_ass
 }
 
 /* Each podset of a slice keeps the place that the one of its name had before. */
-static void keep_places(const struct sl_manager *m, const struct rec_wl *old,
+static void keep_places(const struct sl_manager *m, const struct mgr_rec_wl *old,
                         struct sl_topo_podset *v, uint32_t n, struct sl_arena *a) {
     const struct sl_topo_place *places;
     uint32_t n_old = sl_topo_held(m->topo, old->id.v, a, &places);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < n_old && k < old->n_podsets; k++)
-            if (strcmp(str(m, old->podsets[k].name), v[i].name) == 0)
+            if (strcmp(mgr_str(m, old->podsets[k].name), v[i].name) == 0)
                 v[i].before = places[k];
 }
 
-static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
+static bool place(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_podset_assignment *as,
                   const char *const *flavors, char *why, size_t why_len) {
-    struct podsets specs;
-    bool fine = podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
-    const struct rec_wl *old = slice_before(m, w);
+    struct mgr_podsets specs;
+    bool fine = mgr_podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
+    const struct mgr_rec_wl *old = slice_before(m, w);
     if (fine) {
         struct sl_topo_podset *v = podsets_of(m, w, &specs);
         for (uint32_t i = 0; i < w->n_podsets; i++) {
@@ -167,15 +168,15 @@ static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset
             keep_places(m, old, v, w->n_podsets, &specs.arena);
         fine = sl_topo_place(m->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why, why_len);
     }
-    podsets_done(&specs);
+    mgr_podsets_done(&specs);
     return fine;
 }
 
-bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place *keep) {
-    const struct wl_admission *a = w->seen.admission;
-    struct podsets specs;
+bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep) {
+    const struct mgr_wl_admission *a = w->seen.admission;
+    struct mgr_podsets specs;
     char why[512];
-    bool fine = podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
+    bool fine = mgr_podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
     if (fine) {
         struct sl_topo_podset *v = podsets_of(m, w, &specs);
         for (uint32_t i = 0; i < w->n_podsets; i++) {
@@ -188,7 +189,7 @@ bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place
         }
         fine = sl_topo_place(m->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
     }
-    podsets_done(&specs);
+    mgr_podsets_done(&specs);
     if (!fine)
         hold(m, w);
     return fine;
@@ -196,8 +197,9 @@ bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place
 
 enum answer { REFUSED, PLACED, NO_NEED };
 
-static enum answer ask(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *v,
-                       uint32_t n, uint32_t *ret_refused, char *why, size_t why_len) {
+static enum answer ask(struct sl_manager *m, struct mgr_rec_wl *w,
+                       const struct sl_podset_assignment *v, uint32_t n, uint32_t *ret_refused,
+                       char *why, size_t why_len) {
     const char *flavors[SL_MAX_PODSETS];
     bool any = false;
     if (!w || n != w->n_podsets) {
@@ -219,17 +221,17 @@ static enum answer ask(struct sl_manager *m, struct rec_wl *w, const struct sl_p
     return REFUSED;
 }
 
-bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
-               uint32_t *ret_refused, char *why, size_t why_len) {
+bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+                   uint32_t *ret_refused, char *why, size_t why_len) {
     struct sl_manager *m = ctx;
-    struct rec_wl *w = by_id(m, id);
+    struct mgr_rec_wl *w = by_id(m, id);
     enum answer a = ask(m, w, v, n, ret_refused, why, why_len);
     if (a == PLACED)
         w->placed = true;
     return a != REFUSED;
 }
 
-bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n) {
+bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n) {
     struct sl_manager *m = ctx;
     uint32_t refused;
     char why[256];
@@ -239,11 +241,11 @@ bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uin
     return a != REFUSED;
 }
 
-void tas_aside(void *ctx, sl_wl_id id, bool aside) {
+void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside) {
     const struct sl_manager *m = ctx;
-    const struct rec_wl *w = by_id(m, id);
+    const struct mgr_rec_wl *w = by_id(m, id);
     if (w && w->placed)
-        sl_topo_aside(m->topo, id.v, aside);
+        sl_topo_set_aside(m->topo, id.v, aside);
 }
 
 /* ---- read from the API, and written ---- */
@@ -252,7 +254,7 @@ static yyjson_doc *parse(const char *topology) {
     return yyjson_read(topology, strlen(topology), 0);
 }
 
-uint64_t tas_hash(const char *topology) {
+uint64_t mgr_tas_hash(const char *topology) {
     if (!topology)
         return 0;
     yyjson_doc *d = parse(topology);
@@ -271,7 +273,7 @@ static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
     return v;
 }
 
-struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a) {
+struct sl_topo_place mgr_tas_read_place(const char *topology, struct sl_arena *a) {
     struct sl_topo_place ret = {0};
     yyjson_doc *d = topology ? parse(topology) : NULL;
     yyjson_val *assignment = sl_json_at(yyjson_doc_get_root(d), "topologyAssignment");
@@ -344,23 +346,25 @@ static char *write_place(const struct sl_topo_place *p) {
 
 /* How many pods of a podset still need their place. Of a set that was made smaller those that came
  * last are gone; of a job, any may be. */
-static int32_t asked(const struct rec_wl *w, const struct wl_podset_admission *p) {
+static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p) {
     for (uint32_t i = 0; w->serving && i < w->n_podsets; i++)
         if (w->podsets[i].name == p->name && w->podsets[i].count < p->count)
             return w->podsets[i].count;
     return p->count;
 }
 
-static uint64_t hash_places(const struct rec_wl *w, const struct wl_admission *a) {
+static uint64_t hash_places(const struct mgr_rec_wl *w, const struct mgr_wl_admission *a) {
     uint64_t h = 0;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->v[i].topology)
-            h = sl_hash_u64(sl_hash_u64(sl_hash_u64(h, a->v[i].name), tas_hash(a->v[i].topology)),
-                            (uint64_t)asked(w, &a->v[i]));
+            h = sl_hash_u64(
+                sl_hash_u64(sl_hash_u64(h, a->v[i].name), mgr_tas_hash(a->v[i].topology)),
+                (uint64_t)asked(w, &a->v[i]));
     return h;
 }
 
-void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a) {
+void mgr_tas_put_places(const struct sl_manager *m, struct mgr_rec_wl *w,
+                        struct mgr_wl_admission *a) {
     const struct sl_topo_place *places;
     struct sl_arena arena;
     if (!m->topo || !w->placed)
@@ -369,7 +373,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
     uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
     if (sl_arena_full(&arena)) { /* without them its pods stay gated */
         sl_log(SL_LOG_WARN, "topology assignment too large, not written",
-               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+               SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
         n = 0;
     }
     for (uint32_t i = 0; i < n && i < w->n_podsets; i++)
@@ -380,7 +384,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
     w->places = hash_places(w, a);
 }
 
-uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w) {
+uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     const struct sl_topo_place *v;
     struct sl_arena arena;
     sl_arena_init(&arena, CEILING_PLACES);
@@ -399,11 +403,11 @@ uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w) {
 }
 
 /* The flavor with a topology, of those that an admission names. */
-static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p) {
+static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_podset_admission *p) {
     for (uint32_t k = 0; k < p->n; k++)
-        if (sl_topo_has(m->topo, str(m, p->v[k].flavor)))
-            return str(m, p->v[k].flavor);
-    return p->n ? str(m, p->v[0].flavor) : "";
+        if (sl_topo_has(m->topo, mgr_str(m, p->v[k].flavor)))
+            return mgr_str(m, p->v[k].flavor);
+    return p->n ? mgr_str(m, p->v[0].flavor) : "";
 }
 
 /* The places of the first pods: they were given out in their order. */
@@ -419,10 +423,10 @@ static void trim(struct sl_topo_place *p, int32_t pods, struct sl_arena *a) {
     p->n_domains = n;
 }
 
-static void hold(struct sl_manager *m, struct rec_wl *w) {
-    const struct wl_admission *a = w->seen.admission;
-    struct podsets specs;
-    if (podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs)) {
+static void hold(struct sl_manager *m, struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *a = w->seen.admission;
+    struct mgr_podsets specs;
+    if (mgr_podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs)) {
         struct sl_topo_podset *v = podsets_of(m, w, &specs);
         struct sl_topo_place *places = sl_arena_alloc0(&specs.arena, w->n_podsets, sizeof *places);
         for (uint32_t i = 0; i < w->n_podsets; i++)
@@ -432,20 +436,20 @@ static void hold(struct sl_manager *m, struct rec_wl *w) {
                     continue;
                 v[i].count = asked(w, &a->v[k]);
                 v[i].flavor = flavor_of(m, &a->v[k]);
-                places[i] = tas_read_place(a->v[k].topology, &specs.arena);
+                places[i] = mgr_tas_read_place(a->v[k].topology, &specs.arena);
                 trim(&places[i], v[i].count, &specs.arena);
             }
         /* Those that are there hold their places all the same: others must not get them. */
         if (sl_arena_full(&specs.arena))
             sl_log(SL_LOG_WARN, "topology assignment too large, partly accounted",
-                   SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+                   SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
         sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
         w->placed = true;
     }
-    podsets_done(&specs);
+    mgr_podsets_done(&specs);
 }
 
-static void let_go(struct sl_manager *m, struct rec_wl *w) {
+static void let_go(struct sl_manager *m, struct mgr_rec_wl *w) {
     w->places = 0;
     if (!w->placed)
         return;
@@ -454,9 +458,9 @@ static void let_go(struct sl_manager *m, struct rec_wl *w) {
     m->places_news = true;
 }
 
-void tas_observe(struct sl_manager *m, struct rec_wl *w) {
-    struct sl_wl_view v;
-    if (!m->topo || wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
+void mgr_tas_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
+    struct sl_engine_wl_view v;
+    if (!m->topo || mgr_wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
         return;
     bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
     uint64_t h = holds && w->seen.admission ? hash_places(w, w->seen.admission) : 0;
@@ -469,12 +473,12 @@ void tas_observe(struct sl_manager *m, struct rec_wl *w) {
 }
 
 /* A slice whose successor came to nothing has its quota again, and so its place. */
-static void give_back(struct sl_manager *m, const struct rec_wl *w) {
-    struct rec_wl *old = slice_before(m, w);
-    struct sl_wl_view v;
+static void give_back(struct sl_manager *m, const struct mgr_rec_wl *w) {
+    struct mgr_rec_wl *old = slice_before(m, w);
+    struct sl_engine_wl_view v;
     if (!old || old->placed || !old->seen.admission ||
         !sl_engine_workload(m->engine, old->id, &v) || v.phase != SL_PHASE_FINISHED ||
-        wl_will(m, old, "Finished"))
+        mgr_wl_condition_will_be_true(m, old, "Finished"))
         return;
     old->places = hash_places(old, old->seen.admission);
     if (old->places)
@@ -482,9 +486,9 @@ static void give_back(struct sl_manager *m, const struct rec_wl *w) {
     sl_rec_enqueue(&old->rec);
 }
 
-void tas_undo(void *ctx, sl_wl_id id) {
+void mgr_tas_undo(void *ctx, sl_wl_id id) {
     struct sl_manager *m = ctx;
-    struct rec_wl *w = by_id(m, id);
+    struct mgr_rec_wl *w = by_id(m, id);
     if (!w || !w->placed)
         return;
     let_go(m, w);

@@ -17,30 +17,32 @@
 
 static bool is_well(const struct sl_manager *m, const char *node) {
     const struct sl_rec *r = sl_inf_find(m->inf, REC_NODE, "", node);
-    return r && ((const struct rec_node *)(const void *)r)->ready;
+    return r && ((const struct mgr_rec_node *)(const void *)r)->ready;
 }
 
 /* Does a pod of it still stand there, or is it on its way, and was not told to go? The node may
  * come again, and a pod that was sent to it goes nowhere else. */
-static bool is_occupied(const struct sl_manager *m, const struct rec_wl *w, const char *node) {
-    const struct pod_crew *c = crew_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name);
+static bool is_occupied(const struct sl_manager *m, const struct mgr_rec_wl *w, const char *node) {
+    const struct mgr_workload_pods *c =
+        mgr_workload_pods_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name);
     sl_sym at = sl_sym_find(m->syms, node);
-    for (const struct rec_pod *p = c ? c->pods : NULL; p; p = p->next)
-        if (!p->ending && (p->node ? p->node == at : tas_is_sent_to(m, p, HOSTNAME, node)))
+    for (const struct mgr_rec_pod *p = c ? c->pods : NULL; p; p = p->next)
+        if (!p->ending && (p->node ? p->node == at : mgr_tas_selects(m, p, HOSTNAME, node)))
             return true;
     return false;
 }
 
 /* A podset that must stay together moves as a whole or not at all. */
-static bool may_part(const struct sl_manager *m, const struct wl_podset *p) {
-    const char *request = str(m, p->request);
+static bool may_part(const struct sl_manager *m, const struct mgr_wl_podset *p) {
+    const char *request = mgr_str(m, p->request);
     return !strstr(request, "\"required\"") && !strstr(request, "Slice") && !p->group;
 }
 
 /* Takes the domains that have failed out. Returns how many those are; *ret_fixed: it cannot be
  * moved now. */
-static uint32_t sift(const struct sl_manager *m, const struct rec_wl *w, const struct wl_podset *ps,
-                     struct sl_topo_place *p, struct sl_arena *a, bool *ret_fixed) {
+static uint32_t sift(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                     const struct mgr_wl_podset *ps, struct sl_topo_place *p, struct sl_arena *a,
+                     bool *ret_fixed) {
     struct sl_topo_domain *v = sl_arena_alloc0(a, p->n_domains + 1, sizeof *v);
     uint32_t n = 0;
     if (!p->n_levels || strcmp(p->levels[p->n_levels - 1], HOSTNAME) != 0)
@@ -59,13 +61,15 @@ static uint32_t sift(const struct sl_manager *m, const struct rec_wl *w, const s
     return failed;
 }
 
-static bool is_settled(const struct sl_manager *m, const struct rec_wl *w) {
-    return w->placed && w->seen.admission && !wl_changing(w, WL_ADMISSION) &&
-           wl_is(m, w, "Admitted") && !wl_will(m, w, "Evicted") && !wl_will(m, w, "Finished");
+static bool is_settled(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    return w->placed && w->seen.admission && !mgr_wl_changing(w, WL_ADMISSION) &&
+           mgr_wl_condition_is_true(m, w, "Admitted") &&
+           !mgr_wl_condition_will_be_true(m, w, "Evicted") &&
+           !mgr_wl_condition_will_be_true(m, w, "Finished");
 }
 
 /* Returns whether it stands on a node that has failed, also if nothing can be done about it now. */
-static bool replace(struct sl_manager *m, struct rec_wl *w) {
+static bool replace(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct sl_topo_place *held;
     struct sl_topo_place keep[SL_MAX_PODSETS];
     struct sl_arena a;
@@ -82,22 +86,22 @@ static bool replace(struct sl_manager *m, struct rec_wl *w) {
      * ended meanwhile keep theirs, and an admission does not change otherwise. */
     if (sl_arena_full(&a))
         sl_log(SL_LOG_WARN, "topology assignment too large, failed node not replaced",
-               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
-    else if (failed && !fixed && tas_move(m, w, keep))
-        wl_set_places(m, w);
+               SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
+    else if (failed && !fixed && mgr_tas_move(m, w, keep))
+        mgr_wl_set_places(m, w);
     sl_arena_done(&a);
     return failed > 0;
 }
 
-void tas_nodes_failed(struct sl_manager *m) {
+void mgr_tas_nodes_failed(struct sl_manager *m) {
     bool sick = false;
     uint32_t at = 0;
-    if (!m->topo || !m->sick || !m->leads || !m->inf->tables[REC_NODE].synced ||
+    if (!m->topo || !m->node_failed || !m->leads || !m->inf->tables[REC_NODE].synced ||
         !m->inf->tables[REC_POD].synced || !m->settings->gates[SL_G_TAS_FAILED_NODE_REPLACEMENT])
         return;
-    m->sick = false;
+    m->node_failed = false;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
-        if (wl_of(r)->placed)
-            sick |= is_settled(m, wl_of(r)) ? replace(m, wl_of(r)) : true;
-    m->sick_left = sick;
+        if (mgr_wl_of(r)->placed)
+            sick |= is_settled(m, mgr_wl_of(r)) ? replace(m, mgr_wl_of(r)) : true;
+    m->replacement_pending = sick;
 }

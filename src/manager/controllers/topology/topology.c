@@ -14,8 +14,9 @@
 #include "manager/controllers/pod/pod.h"
 #include "manager/controllers/provisioning/capacity.h"
 
-struct sl_engine *tas_engine(struct sl_manager *m) {
-    struct sl_placer placer = {m, tas_place, tas_undo, tas_aside, tas_could};
+struct sl_engine *mgr_tas_engine(struct sl_manager *m) {
+    struct sl_placer placer = {m, mgr_tas_place, mgr_tas_undo, mgr_tas_set_aside,
+                               mgr_tas_would_fit};
     if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         m->topo = sl_topo_new();
     return sl_engine_new(m->topo ? &placer : NULL);
@@ -25,11 +26,11 @@ static void note(struct sl_manager *m, bool news) {
     m->places_news |= news;
 }
 
-void tas_tell_news(struct sl_manager *m) {
+void mgr_tas_requeue_refused(struct sl_manager *m) {
     if (!m->places_news)
         return;
     m->places_news = false;
-    m->sick |= m->sick_left;
+    m->node_failed |= m->replacement_pending;
     m->facts = true;
     sl_engine_places_changed(m->engine);
 }
@@ -85,9 +86,9 @@ static bool is_ready(yyjson_val *conditions) {
     return false;
 }
 
-bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
-    struct rec_node *node = (struct rec_node *)(void *)r;
+    struct mgr_rec_node *node = (struct mgr_rec_node *)(void *)r;
     yyjson_val *labels = sl_json_at(o, "metadata.labels"), *taints = sl_json_at(o, "spec.taints"),
                *allocatable = sl_json_at(o, "status.allocatable");
     bool ready = is_ready(sl_json_at(o, "status.conditions"));
@@ -101,7 +102,7 @@ bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         return false;
     node->hash = hash;
     node->ready = ready;
-    m->sick |= !ready;
+    m->node_failed |= !ready;
     sl_arena_init(&arena, CEILING_NODE);
     n.labels = read_labels(labels, &arena);
     read_taints(taints, &arena, &n);
@@ -111,33 +112,33 @@ bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
                SL_S("node", r->name), SL_I("limit", CEILING_NODE));
         if (m->topo)
             note(m, sl_topo_node_gone(m->topo, r->name));
-        capacity_node_gone(m, r->name);
+        mgr_capacity_node_gone(m, r->name);
     } else {
         if (m->topo)
             note(m, sl_topo_node(m->topo, &n));
-        capacity_node(m, &n);
+        mgr_capacity_node(m, &n);
     }
     sl_arena_done(&arena);
     return false; /* told; nothing is left to look at */
 }
 
-void node_gone(void *ctx, struct sl_rec *r) {
+void mgr_node_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    m->sick = true;
+    m->node_failed = true;
     if (m->topo)
         note(m, sl_topo_node_gone(m->topo, r->name));
-    capacity_node_gone(m, r->name);
+    mgr_capacity_node_gone(m, r->name);
 }
 
 /* ---- topologies ---- */
 
 /* What a flavor is depends on the topology that it names. */
-static void tell_flavors(struct sl_manager *m, const char *topology) {
+static void report_flavors(struct sl_manager *m, const char *topology) {
     sl_sym name = sl_sym_find(m->syms, topology);
     uint32_t at = 0;
     for (struct sl_rec *f; (f = sl_inf_each(m->inf, REC_FLAVOR, &at));)
-        if (conf_of(f)->refers == name)
-            conf_again(f);
+        if (mgr_conf_of(f)->refers == name)
+            mgr_conf_resync(f);
 }
 
 /* Returns how many there are; no more than the ceiling go into ret. */
@@ -151,14 +152,14 @@ static uint32_t read_levels(yyjson_val *topology, const char *ret[SL_TOPO_MAX_LE
     return count;
 }
 
-void topology_changed(void *ctx, struct sl_rec *r) {
+void mgr_topology_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_conf *c = conf_of(r);
+    struct mgr_rec_conf *c = mgr_conf_of(r);
     const char *levels[SL_TOPO_MAX_LEVELS];
     sl_rec_write(r);
-    if (c->told == c->hash)
+    if (c->applied == c->hash)
         return;
-    c->told = c->hash;
+    c->applied = c->hash;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     uint32_t n = read_levels(yyjson_doc_get_root(d), levels);
     if (n > SL_TOPO_MAX_LEVELS) { /* half of it would place pods in the wrong domains */
@@ -169,24 +170,24 @@ void topology_changed(void *ctx, struct sl_rec *r) {
         note(m, sl_topo_levels(m->topo, r->name, levels, n));
     }
     yyjson_doc_free(d);
-    tell_flavors(m, r->name);
+    report_flavors(m, r->name);
 }
 
-void topology_gone(void *ctx, struct sl_rec *r) {
+void mgr_topology_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     note(m, sl_topo_levels_gone(m->topo, r->name));
-    tell_flavors(m, r->name);
+    report_flavors(m, r->name);
 }
 
 /* Kept from going while a flavor names it. */
-bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+bool mgr_topology_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
     sl_sym name = sl_sym_find(m->syms, r->name);
     uint32_t at = 0;
     if (r->finalizer != r->deleting)
         return false;
     for (struct sl_rec *f; r->deleting && (f = sl_inf_each(m->inf, REC_FLAVOR, &at));)
-        if (conf_of(f)->refers == name)
+        if (mgr_conf_of(f)->refers == name)
             return false;
     sl_rec_build_finalizer(r, !r->deleting, w);
     return true;
@@ -194,20 +195,20 @@ bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 
 /* ---- flavors ---- */
 
-void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
-                struct sl_arena *a) {
+void mgr_tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
+                    struct sl_arena *a) {
     const char *levels[SL_TOPO_MAX_LEVELS];
     if (!m->topo)
         return;
-    yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
+    yyjson_doc *d = yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0);
     f->topology = sl_arena_strdup(a, sl_json_str(yyjson_doc_get_root(d), "spec.topologyName"));
     yyjson_doc_free(d);
-    conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
+    mgr_conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
     note(m, sl_topo_flavor(m->topo, f, f->topology));
     struct sl_rec *t = *f->topology ? sl_inf_find(m->inf, REC_TOPOLOGY, "", f->topology) : NULL;
     if (!t)
         return;
-    d = yyjson_read(conf_of(t)->text, strlen(conf_of(t)->text), 0);
+    d = yyjson_read(mgr_conf_of(t)->text, strlen(mgr_conf_of(t)->text), 0);
     f->n_levels = read_levels(yyjson_doc_get_root(d), levels);
     if (f->n_levels > SL_TOPO_MAX_LEVELS) /* it is passed over, as if it were not there */
         f->n_levels = 0;
@@ -216,46 +217,46 @@ void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f
         v[i] = sl_arena_strdup(a, levels[i]);
     f->levels = v;
     yyjson_doc_free(d);
-    pods_watch_nodes(m); /* whatever stands on a node may be in the way now */
+    mgr_pods_watch_nodes(m); /* whatever stands on a node may be in the way now */
 }
 
-bool tas_is_named(const struct sl_manager *m) {
+bool mgr_tas_is_used(const struct sl_manager *m) {
     uint32_t at = 0;
     for (struct sl_rec *r; m->topo && (r = sl_inf_each(m->inf, REC_FLAVOR, &at));)
-        if (strstr(conf_of(r)->text, "\"topologyName\""))
+        if (strstr(mgr_conf_of(r)->text, "\"topologyName\""))
             return true;
     return false;
 }
 
-void tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r) {
+void mgr_tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r) {
     if (m->topo)
         note(m, sl_topo_flavor_gone(m->topo, r->name));
 }
 
 /* ---- pods that no topology placed ---- */
 
-static void count(struct sl_manager *m, struct rec_pod *p, struct pod_shape *now) {
-    struct pod_shape *old = p->counted;
-    const char *node = str(m, p->node);
+static void count(struct sl_manager *m, struct mgr_rec_pod *p, struct mgr_pod_shape *now) {
+    struct mgr_pod_shape *old = p->counted;
+    const char *node = mgr_str(m, p->node);
     if (now == old)
         return;
     p->counted = now;
     if (now) {
         now->refs++;
-        note(m, sl_topo_others(m->topo, node, now->v, now->n, 1));
+        note(m, sl_topo_add_foreign_pods(m->topo, node, now->v, now->n, 1));
     }
     if (old) {
-        note(m, sl_topo_others(m->topo, node, old->v, old->n, -1));
-        pod_shape_unref(m, old);
+        note(m, sl_topo_add_foreign_pods(m->topo, node, old->v, old->n, -1));
+        mgr_pod_shape_unref(m, old);
     }
 }
 
-void tas_pod_changed(struct sl_manager *m, struct rec_pod *p) {
+void mgr_tas_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p) {
     if (m->topo)
         count(m, p, p->topology || !p->node ? NULL : p->shape);
 }
 
-void tas_pod_gone(struct sl_manager *m, struct rec_pod *p) {
+void mgr_tas_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p) {
     if (m->topo)
         count(m, p, NULL);
 }

@@ -13,10 +13,10 @@
 #include "core/topo/topo.h"
 #include "manager/controllers/workload/workload.h"
 
-struct rec_pod;
-struct pod_crew;
+struct mgr_rec_pod;
+struct mgr_workload_pods;
 
-struct rec_node {
+struct mgr_rec_node {
     struct sl_rec rec;
     uint64_t hash; /* of what a place depends on: heartbeats change nothing */
     bool ready;
@@ -25,63 +25,65 @@ struct rec_node {
 /* ---- topology.c: nodes, topologies, flavors, pods of others ---- */
 
 /* The engine, with a placer if places are given; that is decided once. */
-struct sl_engine *tas_engine(struct sl_manager *m);
-bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
-void node_gone(void *ctx, struct sl_rec *r);
-void topology_changed(void *ctx, struct sl_rec *r);
-void topology_gone(void *ctx, struct sl_rec *r);
-bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+struct sl_engine *mgr_tas_engine(struct sl_manager *m);
+bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void mgr_node_gone(void *ctx, struct sl_rec *r);
+void mgr_topology_changed(void *ctx, struct sl_rec *r);
+void mgr_topology_gone(void *ctx, struct sl_rec *r);
+bool mgr_topology_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* Adds to a flavor's fact which topology it names and what its levels are. */
-void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
-                struct sl_arena *a);
-void tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r);
+void mgr_tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
+                    struct sl_arena *a);
+void mgr_tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r);
 /* Does a flavor name a topology, whether that exists or not? Asked before anything was looked at.
  */
-bool tas_is_named(const struct sl_manager *m);
+bool mgr_tas_is_used(const struct sl_manager *m);
 /* A pod without a topology assignment uses resources of its node. */
-void tas_pod_changed(struct sl_manager *m, struct rec_pod *p);
-void tas_pod_gone(struct sl_manager *m, struct rec_pod *p);
+void mgr_tas_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p);
+void mgr_tas_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p);
 /* If resources may have become free: enqueues the workloads that did not fit. */
-void tas_tell_news(struct sl_manager *m);
+void mgr_tas_requeue_refused(struct sl_manager *m);
 
 /* ---- place.c: places of Workloads ---- */
 
-bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
-               uint32_t *ret_refused, char *why, size_t why_len);
-void tas_undo(void *ctx, sl_wl_id id);
-void tas_aside(void *ctx, sl_wl_id id, bool aside);
-bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
+bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+                   uint32_t *ret_refused, char *why, size_t why_len);
+void mgr_tas_undo(void *ctx, sl_wl_id id);
+void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside);
+bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
 /* The podsets with their topology requests, for the engine. */
-const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl_podset *v,
-                                     const struct sl_podset_spec *specs, uint32_t n,
-                                     struct sl_arena *a);
+const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
+                                                    const struct mgr_wl_podset *v,
+                                                    const struct sl_podset_spec *specs, uint32_t n,
+                                                    struct sl_arena *a);
 /* The places that are held for w, into the admission that is to be written. */
-void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a);
+void mgr_tas_put_places(const struct sl_manager *m, struct mgr_rec_wl *w,
+                        struct mgr_wl_admission *a);
 /* Accounts the assignment in the API. */
-void tas_observe(struct sl_manager *m, struct rec_wl *w);
+void mgr_tas_observe(struct sl_manager *m, struct mgr_rec_wl *w);
 /* Finds other places for what is not in 'keep', one for each podset, and holds them. False: there
  * are none, and all is as it was. */
-bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place *keep);
+bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep);
 /* Of all places that are held for it. */
-uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w);
+uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w);
 /* Of the member 'topology' of a podset's admission, by what it means. */
-uint64_t tas_hash(const char *topology);
+uint64_t mgr_tas_hash(const char *topology);
 /* The assignment; none: no domains. In the arena. */
-struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a);
+struct sl_topo_place mgr_tas_read_place(const char *topology, struct sl_arena *a);
 
 /* ---- replace.c: nodes that fail ---- */
 
 /* Replaces lost assignments, if something has changed since the last attempt. */
-void tas_nodes_failed(struct sl_manager *m);
+void mgr_tas_nodes_failed(struct sl_manager *m);
 
 /* ---- ungate.c: pods go where their Workload has places ---- */
 
 /* Which pods of the crew lose the topology gate, and their nodes. */
-void tas_plan(struct sl_manager *m, struct pod_crew *c);
-void tas_ungated(struct sl_manager *m, const struct rec_pod *p);
+void mgr_tas_plan(struct sl_manager *m, struct mgr_workload_pods *c);
+void mgr_tas_ungated(struct sl_manager *m, const struct mgr_rec_pod *p);
 /* Whether its node selector, present or in flight, requires this. */
-bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const char *level,
-                    const char *value);
-void tas_workload_changed(struct sl_manager *m, const struct rec_wl *w);
+bool mgr_tas_selects(const struct sl_manager *m, const struct mgr_rec_pod *p, const char *level,
+                     const char *value);
+void mgr_tas_workload_changed(struct sl_manager *m, const struct mgr_rec_wl *w);
 
 #endif

@@ -28,7 +28,7 @@ struct group {
     struct sl_map by_values; /* hash of a domain's values -> domain */
     uint32_t *upto;          /* per domain: how many pods stand in it and those before it */
     uint32_t n_slots;        /* in all of them */
-    SL_VEC(struct rec_pod *) pods;
+    SL_VEC(struct mgr_rec_pod *) pods;
     int32_t count;     /* of the podset, as admitted */
     int32_t first;     /* the rank that begins it: a leader's podset comes before */
     int32_t subgroups; /* 0: ranks are numbered through */
@@ -36,8 +36,8 @@ struct group {
 };
 
 /* Has it its selector, or will it in a moment? */
-static bool is_settled(const struct rec_pod *p) {
-    return !(p->gates & POD_GATE_TOPOLOGY) || pod_sent(p, POD_GATE_TOPOLOGY);
+static bool is_settled(const struct mgr_rec_pod *p) {
+    return !(p->gates & POD_GATE_TOPOLOGY) || mgr_pod_sent(p, POD_GATE_TOPOLOGY);
 }
 
 static uint64_t hash_values(const char *const *values, uint32_t n) {
@@ -48,7 +48,7 @@ static uint64_t hash_values(const char *const *values, uint32_t n) {
 }
 
 static void read_place(struct group *g, const char *topology) {
-    g->place = tas_read_place(topology, &g->arena);
+    g->place = mgr_tas_read_place(topology, &g->arena);
     g->upto = sl_arena_alloc0(&g->arena, g->place.n_domains + 1, sizeof *g->upto);
     for (uint32_t i = 0; i < g->place.n_domains; i++) {
         const struct sl_topo_domain *d = &g->place.domains[i];
@@ -72,13 +72,14 @@ static uint32_t slot(const struct group *g, uint32_t rank) {
 }
 
 /* The selector that it has, or will in a moment. */
-static yyjson_doc *selector_of(const struct sl_manager *m, const struct rec_pod *p) {
-    const char *text = p->gates & POD_GATE_TOPOLOGY && p->select ? p->select : str(m, p->selector);
+static yyjson_doc *selector_of(const struct sl_manager *m, const struct mgr_rec_pod *p) {
+    const char *text =
+        p->gates & POD_GATE_TOPOLOGY && p->select ? p->select : mgr_str(m, p->selector);
     return yyjson_read(text, strlen(text), 0);
 }
 
-bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const char *level,
-                    const char *value) {
+bool mgr_tas_selects(const struct sl_manager *m, const struct mgr_rec_pod *p, const char *level,
+                     const char *value) {
     if (!is_settled(p) && !(p->release & POD_GATE_TOPOLOGY))
         return false;
     yyjson_doc *d = selector_of(m, p);
@@ -89,7 +90,7 @@ bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const c
 
 /* The domain that a settled pod's selector leads to. */
 static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
-                          const struct rec_pod *p) {
+                          const struct mgr_rec_pod *p) {
     const char *values[SL_TOPO_MAX_LEVELS];
     if (g->place.n_levels > SL_TOPO_MAX_LEVELS)
         return NOWHERE;
@@ -102,7 +103,7 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
     return found == SL_MAP_NONE ? NOWHERE : found;
 }
 
-static void send(const struct group *g, struct rec_pod *p, uint32_t domain) {
+static void send(const struct group *g, struct mgr_rec_pod *p, uint32_t domain) {
     struct sl_buf b;
     sl_buf_init(&b, 65536);
     struct sl_jw j = SL_JW(&b);
@@ -120,7 +121,7 @@ static void send(const struct group *g, struct rec_pod *p, uint32_t domain) {
 /* ---- by rank ---- */
 
 /* -1: it has none that counts. */
-static int32_t rank_of(const struct group *g, const struct rec_pod *p) {
+static int32_t rank_of(const struct group *g, const struct mgr_rec_pod *p) {
     if (p->index < 0)
         return -1;
     if (!g->subgroups)
@@ -137,7 +138,7 @@ static bool ranks_hold(const struct sl_manager *m, struct group *g) {
         return false;
     bool *taken = sl_arena_alloc0(&g->arena, (size_t)g->n_slots + 1, sizeof *taken);
     for (uint32_t i = 0; i < g->pods.n; i++) {
-        const struct rec_pod *p = g->pods.v[i];
+        const struct mgr_rec_pod *p = g->pods.v[i];
         int32_t rank = rank_of(g, p);
         if (rank < 0 || (uint32_t)rank >= g->n_slots || taken[rank])
             return false;
@@ -151,7 +152,8 @@ static bool ranks_hold(const struct sl_manager *m, struct group *g) {
 /* ---- as they come ---- */
 
 static int by_name(const void *a, const void *b) {
-    return strcmp((*(struct rec_pod *const *)a)->rec.name, (*(struct rec_pod *const *)b)->rec.name);
+    return strcmp((*(struct mgr_rec_pod *const *)a)->rec.name,
+                  (*(struct mgr_rec_pod *const *)b)->rec.name);
 }
 
 static void fill(struct sl_manager *m, struct group *g) {
@@ -186,7 +188,7 @@ static void plan_group(struct sl_manager *m, struct group *g) {
             send(g, g->pods.v[i], slot(g, (uint32_t)rank_of(g, g->pods.v[i])));
 }
 
-static const struct wl_podset *podset_named(const struct rec_wl *w, sl_sym name) {
+static const struct mgr_wl_podset *podset_named(const struct mgr_rec_wl *w, sl_sym name) {
     for (uint32_t i = 0; i < w->n_podsets; i++)
         if (w->podsets[i].name == name)
             return &w->podsets[i];
@@ -194,11 +196,11 @@ static const struct wl_podset *podset_named(const struct rec_wl *w, sl_sym name)
 }
 
 /* Of two podsets in a group the smaller one leads, and its pods come first. */
-static int32_t leaders(const struct rec_wl *w, const struct wl_podset_admission *a,
-                       const struct wl_podset *p) {
-    const struct wl_admission *all = w->seen.admission;
+static int32_t leaders(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *a,
+                       const struct mgr_wl_podset *p) {
+    const struct mgr_wl_admission *all = w->seen.admission;
     for (uint32_t i = 0; p->group && i < all->n; i++) {
-        const struct wl_podset *other = podset_named(w, all->v[i].name);
+        const struct mgr_wl_podset *other = podset_named(w, all->v[i].name);
         if (other && other != p && other->group == p->group &&
             (all->v[i].count < a->count || (all->v[i].count == a->count && other < p)))
             return all->v[i].count;
@@ -206,8 +208,8 @@ static int32_t leaders(const struct rec_wl *w, const struct wl_podset_admission 
     return 0;
 }
 
-static void read_ranks(const struct sl_manager *m, struct group *g, const struct wl_podset *p) {
-    const char *text = str(m, p->request);
+static void read_ranks(const struct sl_manager *m, struct group *g, const struct mgr_wl_podset *p) {
+    const char *text = mgr_str(m, p->request);
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *o = yyjson_doc_get_root(d);
     int64_t subgroups = sl_json_int(o, "subGroupCount", 0);
@@ -219,14 +221,14 @@ static void read_ranks(const struct sl_manager *m, struct group *g, const struct
     yyjson_doc_free(d);
 }
 
-static void plan_podset(struct sl_manager *m, struct pod_crew *c, const struct rec_wl *w,
-                        const struct wl_podset_admission *a) {
-    const struct wl_podset *p = podset_named(w, a->name);
+static void plan_podset(struct sl_manager *m, struct mgr_workload_pods *c,
+                        const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *a) {
+    const struct mgr_wl_podset *p = podset_named(w, a->name);
     struct group g = {.count = a->count};
     uint32_t waiting = 0;
     if (!p || !a->topology)
         return;
-    for (struct rec_pod *x = c->pods; x; x = x->next)
+    for (struct mgr_rec_pod *x = c->pods; x; x = x->next)
         if (x->podset == a->name) {
             *sl_vec_push(&g.pods) = x;
             waiting += !is_settled(x);
@@ -238,7 +240,7 @@ static void plan_podset(struct sl_manager *m, struct pod_crew *c, const struct r
         read_place(&g, a->topology);
         if (sl_arena_full(&g.arena))
             sl_log(SL_LOG_WARN, "topology assignment too large, pods stay gated",
-                   SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+                   SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
         else
             plan_group(m, &g);
         sl_map_done(&g.by_values);
@@ -247,35 +249,38 @@ static void plan_podset(struct sl_manager *m, struct pod_crew *c, const struct r
     sl_vec_free(&g.pods);
 }
 
-static const struct rec_wl *workload_of(const struct sl_manager *m, const struct pod_crew *c) {
-    const struct rec_wl *w = chain_active(m, c);
-    return w ? w : wl_find(m, str(m, c->ns), c->name);
+static const struct mgr_rec_wl *workload_of(const struct sl_manager *m,
+                                            const struct mgr_workload_pods *c) {
+    const struct mgr_rec_wl *w = mgr_chain_active(m, c);
+    return w ? w : mgr_wl_find(m, mgr_str(m, c->ns), c->name);
 }
 
 /* Not while it is to have other places: who was sent to the old ones would have to stay there. */
-static bool gives_places(const struct sl_manager *m, const struct rec_wl *w) {
-    return w->seen.admission && wl_is(m, w, "Admitted") && !wl_is(m, w, "Evicted") &&
-           !wl_is(m, w, "Finished") && !wl_changing(w, WL_ADMISSION);
+static bool gives_places(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    return w->seen.admission && mgr_wl_condition_is_true(m, w, "Admitted") &&
+           !mgr_wl_condition_is_true(m, w, "Evicted") &&
+           !mgr_wl_condition_is_true(m, w, "Finished") && !mgr_wl_changing(w, WL_ADMISSION);
 }
 
-void tas_plan(struct sl_manager *m, struct pod_crew *c) {
+void mgr_tas_plan(struct sl_manager *m, struct mgr_workload_pods *c) {
     if (!m->topo)
         return;
-    for (struct rec_pod *p = c->pods; p; p = p->next)
+    for (struct mgr_rec_pod *p = c->pods; p; p = p->next)
         if (!is_settled(p))
             p->release &= (uint8_t)~POD_GATE_TOPOLOGY;
-    const struct rec_wl *w = workload_of(m, c);
+    const struct mgr_rec_wl *w = workload_of(m, c);
     for (uint32_t i = 0; w && gives_places(m, w) && i < w->seen.admission->n; i++)
         plan_podset(m, c, w, &w->seen.admission->v[i]);
 }
 
-void tas_ungated(struct sl_manager *m, const struct rec_pod *p) {
-    const struct rec_wl *w = p->crew ? workload_of(m, p->crew) : NULL;
+void mgr_tas_ungated(struct sl_manager *m, const struct mgr_rec_pod *p) {
+    const struct mgr_rec_wl *w = p->siblings ? workload_of(m, p->siblings) : NULL;
     if (w)
-        count_ungated(m, w, GATE, w->group);
+        mgr_count_ungated(m, w, GATE, w->group);
 }
 
-void tas_workload_changed(struct sl_manager *m, const struct rec_wl *w) {
+void mgr_tas_workload_changed(struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (m->topo)
-        crew_touch(crew_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name));
+        mgr_workload_pods_touch(
+            mgr_workload_pods_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name));
 }

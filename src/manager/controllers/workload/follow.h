@@ -9,20 +9,20 @@
 #include "manager/controllers/workload/workload.h"
 
 /* Condition PodsReady, where it is configured. */
-void follow_ready(struct sl_manager *m, struct rec_wl *w, bool ready);
+void mgr_follow_ready(struct sl_manager *m, struct mgr_rec_wl *w, bool ready);
 /* Annotation admission-gated-by; NULL: none. */
-void follow_gate(struct sl_manager *m, const struct sl_rec *r, const char *controller,
-                 const char *gate, struct rec_wl *w);
+void mgr_follow_gate(struct sl_manager *m, const struct sl_rec *r, const char *controller,
+                     const char *gate, struct mgr_rec_wl *w);
 /* The job's WorkloadPriorityClass, else its pods' class. */
-void follow_priority(struct sl_manager *m, const struct sl_rec *r, const char *controller,
-                     sl_sym label, const char *pod_class, struct rec_wl *w);
+void mgr_follow_priority(struct sl_manager *m, const struct sl_rec *r, const char *controller,
+                         sl_sym label, const char *pod_class, struct mgr_rec_wl *w);
 /* Not while it holds quota: the API would refuse. */
-void follow_queue(struct sl_manager *m, sl_sym queue, struct rec_wl *w);
+void mgr_follow_queue(struct sl_manager *m, sl_sym queue, struct mgr_rec_wl *w);
 /* What is being waited for, once each time it changes. */
-void follow_checks(struct sl_manager *m, const struct sl_rec *r, const char *controller,
-                   const struct rec_wl *w, uint32_t *told);
+void mgr_follow_checks(struct sl_manager *m, const struct sl_rec *r, const char *controller,
+                       const struct mgr_rec_wl *w, uint32_t *reported);
 /* "Workload 'ns/name' is declared finished". */
-void tell_finished(struct sl_manager *m, const struct sl_rec *r, const char *controller,
-                   const struct rec_wl *w);
+void mgr_report_finished(struct sl_manager *m, const struct sl_rec *r, const char *controller,
+                         const struct mgr_rec_wl *w);
 
 #endif

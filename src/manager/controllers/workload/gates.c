@@ -8,48 +8,48 @@
 
 #include <string.h>
 
-static struct wl_gates *gates_new(size_t room) {
-    return sl_alloc0(1, sizeof(struct wl_gates) + room * sizeof(struct wl_gate));
+static struct mgr_wl_gates *gates_new(size_t room) {
+    return sl_alloc0(1, sizeof(struct mgr_wl_gates) + room * sizeof(struct mgr_wl_gate));
 }
 
-struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list) {
+struct mgr_wl_gates *mgr_wl_gates_read(struct sl_manager *m, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     if (!yyjson_arr_size(list))
         return NULL;
-    struct wl_gates *g = gates_new(yyjson_arr_size(list));
+    struct mgr_wl_gates *g = gates_new(yyjson_arr_size(list));
     yyjson_arr_foreach (list, i, n, v)
-        g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(m->syms, sl_json_str(v, "name")),
-                                        .open = strcmp(sl_json_str(v, "position"), "Open") == 0,
-                                        .at = sl_json_time(v, "lastTransitionTime")};
+        g->v[g->n++] = (struct mgr_wl_gate){.name = sl_sym_put(m->syms, sl_json_str(v, "name")),
+                                            .open = strcmp(sl_json_str(v, "position"), "Open") == 0,
+                                            .at = sl_json_time(v, "lastTransitionTime")};
     return g;
 }
 
-static const struct wl_gate *find(const struct wl_gates *g, sl_sym name) {
+static const struct mgr_wl_gate *find(const struct mgr_wl_gates *g, sl_sym name) {
     for (uint32_t i = 0; g && i < g->n; i++)
         if (g->v[i].name == name)
             return &g->v[i];
     return NULL;
 }
 
-bool wl_gates_same(const struct wl_gates *a, const struct wl_gates *b) {
+bool mgr_wl_gates_same(const struct mgr_wl_gates *a, const struct mgr_wl_gates *b) {
     if ((a ? a->n : 0) != (b ? b->n : 0))
         return false;
     for (uint32_t i = 0; a && i < a->n; i++) {
-        const struct wl_gate *x = find(b, a->v[i].name);
+        const struct mgr_wl_gate *x = find(b, a->v[i].name);
         if (!x || x->open != a->v[i].open)
             return false;
     }
     return true;
 }
 
-bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w) {
-    const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
+bool mgr_wl_gates_closed(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    const struct mgr_wl_gates *now = mgr_wl_next(w, WL_POSITIONS)->gates;
     if (!m->settings->gates[SL_G_CONCURRENT_ADMISSION] &&
         !m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
         return false;
     for (uint32_t i = 0; w->gates && i < w->gates->n; i++) {
-        const struct wl_gate *g = find(now, w->gates->v[i].name);
+        const struct mgr_wl_gate *g = find(now, w->gates->v[i].name);
         if (!g || !g->open)
             return true;
     }
@@ -57,45 +57,46 @@ bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w) {
 }
 
 /* Takes g. */
-static void want(struct rec_wl *w, struct wl_gates *g) {
-    struct wl_changes *c = wl_change(w);
+static void want(struct mgr_rec_wl *w, struct mgr_wl_gates *g) {
+    struct mgr_wl_changes *c = mgr_wl_change(w);
     sl_freep(&c->s.gates);
     c->s.gates = g;
     c->fields |= WL_POSITIONS;
 }
 
-void wl_gates_sync(struct sl_manager *m, struct rec_wl *w) {
-    const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
-    struct wl_gates *g = gates_new((now ? now->n : 0) + (w->gates ? w->gates->n : 0));
+void mgr_wl_gates_sync(struct sl_manager *m, struct mgr_rec_wl *w) {
+    const struct mgr_wl_gates *now = mgr_wl_next(w, WL_POSITIONS)->gates;
+    struct mgr_wl_gates *g = gates_new((now ? now->n : 0) + (w->gates ? w->gates->n : 0));
     for (uint32_t i = 0; now && i < now->n; i++)
         if (find(w->gates, now->v[i].name))
             g->v[g->n++] = now->v[i];
     for (uint32_t i = 0; w->gates && i < w->gates->n; i++)
         if (!find(now, w->gates->v[i].name))
-            g->v[g->n++] = (struct wl_gate){.name = w->gates->v[i].name, .at = m->spec.port->wall};
-    if (wl_gates_same(now, g))
+            g->v[g->n++] =
+                (struct mgr_wl_gate){.name = w->gates->v[i].name, .at = m->spec.client->wall};
+    if (mgr_wl_gates_same(now, g))
         sl_freep(&g);
     else
         want(w, g);
 }
 
-void wl_gates_close(struct sl_manager *m, struct rec_wl *w) {
-    const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
+void mgr_wl_gates_close(struct sl_manager *m, struct mgr_rec_wl *w) {
+    const struct mgr_wl_gates *now = mgr_wl_next(w, WL_POSITIONS)->gates;
     if (!now)
         return;
-    struct wl_gates *g = gates_new(now->n);
+    struct mgr_wl_gates *g = gates_new(now->n);
     for (uint32_t i = 0; i < now->n; i++)
-        g->v[g->n++] = (struct wl_gate){.name = now->v[i].name, .at = m->spec.port->wall};
+        g->v[g->n++] = (struct mgr_wl_gate){.name = now->v[i].name, .at = m->spec.client->wall};
     want(w, g);
 }
 
-void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_jw *j) {
+void mgr_wl_gates_put(const struct sl_manager *m, const struct mgr_wl_gates *g, struct sl_jw *j) {
     if (!g || !g->n)
         return;
     sl_jw_array(j, "preemptionGates");
     for (uint32_t i = 0; i < g->n; i++) {
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "name", str(m, g->v[i].name));
+        sl_jw_str(j, "name", mgr_str(m, g->v[i].name));
         sl_jw_str(j, "position", g->v[i].open ? "Open" : "Closed");
         sl_jw_time(j, "lastTransitionTime", g->v[i].at);
         sl_jw_end(j);

@@ -64,7 +64,7 @@ static const char *of_blocked(const struct sl_effect *x) {
     return words[x->blocked.kind];
 }
 
-const char *observed_reason(const struct sl_effect *x, const struct sl_condition *c) {
+const char *mgr_observed_reason(const struct sl_effect *x, const struct sl_condition *c) {
     if (c->type == SL_COND_ADMITTED && !c->status)
         return "NoReservation";
     if (c->type != SL_COND_QUOTA_RESERVED || c->status)
@@ -84,22 +84,22 @@ const char *observed_reason(const struct sl_effect *x, const struct sl_condition
 }
 
 /* What is said of a workload that the engine has not looked at itself. */
-void explicit_status(struct sl_manager *m, struct rec_wl *w) {
-    struct sl_wl_view v;
+void mgr_explicit_status(struct sl_manager *m, struct mgr_rec_wl *w) {
+    struct sl_engine_wl_view v;
     if (!m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ||
         !m->settings->gates[SL_G_UNADMITTED_WORKLOADS_EXPLICIT_STATUS] ||
         !sl_engine_workload(m->engine, w->id, &v))
         return;
-    const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
+    const struct mgr_cond *c = mgr_wl_next_cond(m, w, "QuotaReserved");
     bool waits = v.phase == SL_PHASE_HEAP || v.phase == SL_PHASE_ASLEEP;
-    if (!waits || (c && strcmp(str(m, c->reason), "PendingEvaluation") != 0))
+    if (!waits || (c && strcmp(mgr_str(m, c->reason), "PendingEvaluation") != 0))
         return;
     if (v.phase == SL_PHASE_ASLEEP)
-        wl_set_cond(
+        mgr_wl_set_cond(
             m, w, "QuotaReserved", false, "WaitingForQuota",
             "Bypassed scheduling evaluation because an equivalent workload recently failed");
     else
-        wl_set_cond(m, w, "QuotaReserved", false, "PendingEvaluation",
-                    "Workload is pending evaluation in the scheduling queue");
-    wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
+        mgr_wl_set_cond(m, w, "QuotaReserved", false, "PendingEvaluation",
+                        "Workload is pending evaluation in the scheduling queue");
+    mgr_wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
 }

@@ -6,9 +6,9 @@
 #include "manager/controllers/workload/workload.h"
 
 /* The reason of a condition that this effect writes. */
-const char *observed_reason(const struct sl_effect *x, const struct sl_condition *c);
+const char *mgr_observed_reason(const struct sl_effect *x, const struct sl_condition *c);
 /* With gate UnadmittedWorkloadsExplicitStatus every pending Workload has a condition. After the
  * engine's cycle. */
-void explicit_status(struct sl_manager *m, struct rec_wl *w);
+void mgr_explicit_status(struct sl_manager *m, struct mgr_rec_wl *w);
 
 #endif

@@ -33,18 +33,18 @@
 
 /* ---- finding ---- */
 
-struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name) {
+struct mgr_rec_wl *mgr_wl_find(const struct sl_manager *m, const char *ns, const char *name) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_WORKLOAD, ns, name);
-    return r ? wl_of(r) : NULL;
+    return r ? mgr_wl_of(r) : NULL;
 }
 
-bool wl_older(const struct rec_wl *a, const struct rec_wl *b) {
+bool mgr_wl_older(const struct mgr_rec_wl *a, const struct mgr_rec_wl *b) {
     if (a->rec.created != b->rec.created)
         return a->rec.created < b->rec.created;
     return strcmp(a->rec.name, b->rec.name) < 0;
 }
 
-struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
+struct mgr_rec_wl *mgr_wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
         uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
@@ -52,13 +52,13 @@ struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *c
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
-        struct rec_wl *w = wl_of(m->inf->recs.v[i]);
+        struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (!w->rec.gone && w->owner_uid && strcmp(w->owner_uid, uid) == 0)
             return w;
     }
 }
 
-struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
+struct mgr_rec_wl *mgr_wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
         uint32_t c = *cursor - 1;
@@ -66,7 +66,7 @@ struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t 
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
-        struct rec_wl *w = wl_of(m->inf->recs.v[i]);
+        struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (!w->rec.gone && strcmp(w->job_uid, uid) == 0)
             return w;
     }
@@ -92,7 +92,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* Those that own it besides the controller: pods of a group are many. */
-static void take_owners(struct rec_wl *w, yyjson_val *list) {
+static void take_owners(struct mgr_rec_wl *w, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
@@ -118,12 +118,12 @@ static void take_owners(struct rec_wl *w, yyjson_val *list) {
     sl_buf_done(&others);
 }
 
-bool wl_has_pod(const struct rec_wl *w, const char *uid) {
+bool mgr_wl_has_pod(const struct mgr_rec_wl *w, const char *uid) {
     uint64_t key = sl_hash_str(0, uid);
     return w->pods.n && bsearch(&key, w->pods.v, w->pods.n, sizeof key, by_number);
 }
 
-static void take_owner(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
+static void take_owner(struct sl_manager *m, struct mgr_rec_wl *w, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v, *controller = NULL;
     const char *group = "";
@@ -150,7 +150,7 @@ static void take_owner(struct sl_manager *m, struct rec_wl *w, yyjson_val *list)
         sl_map_add(&m->by_owner, sl_hash_str(0, uid), w->rec.id);
 }
 
-static void take_job(struct sl_manager *m, struct rec_wl *w, const char *uid) {
+static void take_job(struct sl_manager *m, struct mgr_rec_wl *w, const char *uid) {
     if (strcmp(w->job_uid ? w->job_uid : "", uid) == 0)
         return;
     if (w->job_uid)
@@ -160,10 +160,10 @@ static void take_job(struct sl_manager *m, struct rec_wl *w, const char *uid) {
         sl_map_add(&m->by_job, sl_hash_str(0, uid), w->rec.id);
 }
 
-static void drop_podsets(struct sl_manager *m, struct rec_wl *w) {
+static void drop_podsets(struct sl_manager *m, struct mgr_rec_wl *w) {
     for (uint32_t i = 0; i < w->n_podsets; i++)
         if (w->podsets[i].template)
-            template_unref(m, w->podsets[i].template);
+            mgr_template_unref(m, w->podsets[i].template);
     sl_freep(&w->podsets);
     w->n_podsets = 0;
 }
@@ -190,7 +190,7 @@ static bool readable(yyjson_val *request) {
     return true;
 }
 
-static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl_podset *p,
+static void take_request(struct sl_manager *m, const struct mgr_rec_wl *w, struct mgr_wl_podset *p,
                          bool was_unread, yyjson_val *request) {
     struct sl_buf b;
     sl_buf_init(&b, MAX_REQUEST);
@@ -200,19 +200,19 @@ static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl
     p->request = p->unread ? 0 : sl_sym_put(m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
     if (p->unread && !was_unread)
-        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
-               SL_S("name", w->rec.name), SL_S("podset", str(m, p->name)),
+        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", mgr_str(m, w->rec.ns)),
+               SL_S("name", w->rec.name), SL_S("podset", mgr_str(m, p->name)),
                SL_S("reason", WL_UNREAD));
 }
 
-static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
+static void take_podsets(struct sl_manager *m, struct mgr_rec_wl *w, yyjson_val *list) {
     size_t i, n, total = yyjson_arr_size(list);
     yyjson_val *v;
-    struct wl_podset *old = w->podsets;
+    struct mgr_wl_podset *old = w->podsets;
     uint32_t n_old = w->n_podsets;
 
     if (total > SL_MAX_PODSETS) { /* no admission of a part of it: it is refused whole */
-        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
+        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", mgr_str(m, w->rec.ns)),
                SL_S("name", w->rec.name), SL_S("reason", "too many pod sets"),
                SL_I("podsets", (int64_t)total), SL_I("limit", SL_MAX_PODSETS));
         total = 0;
@@ -223,7 +223,7 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
         if (i >= total)
             break;
         const char *name = sl_json_str(v, "name");
-        w->podsets[i] = (struct wl_podset){
+        w->podsets[i] = (struct mgr_wl_podset){
             .name = sl_sym_put(m->syms, *name ? name : "main"),
             .group = sl_sym_put(m->syms, sl_json_str(v, "topologyRequest.podSetGroupName")),
             .count = (int32_t)sl_json_int(v, "count", 1),
@@ -231,14 +231,14 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
                              ? (int32_t)sl_json_int(v, "minCount", 0)
                              : 0,
             .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
-            .template = template_get(m, yyjson_obj_get(v, "template")),
+            .template = mgr_template_get(m, yyjson_obj_get(v, "template")),
         };
         if (m->topo)
             take_request(m, w, &w->podsets[i], i < n_old && old[i].unread,
                          yyjson_obj_get(v, "topologyRequest"));
     }
     for (uint32_t k = 0; k < n_old; k++) /* after the new ones, so that what they share stays */
-        template_unref(m, old[k].template);
+        mgr_template_unref(m, old[k].template);
     sl_freep(&old);
 }
 
@@ -248,9 +248,9 @@ static int32_t boost_of(const char *s) {
     return end == s || *end || v < INT32_MIN || v > INT32_MAX ? 0 : (int32_t)v;
 }
 
-bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+bool mgr_wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
-    struct rec_wl *w = wl_of(r);
+    struct mgr_rec_wl *w = mgr_wl_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *meta = yyjson_obj_get(o, "metadata");
 
     if (w->spec_generation != r->generation || !r->generation || !w->podsets) {
@@ -263,31 +263,31 @@ bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         w->max_exec_s = sl_json_int(spec, "maximumExecutionTimeSeconds", 0);
         take_podsets(m, w, yyjson_obj_get(spec, "podSets"));
         sl_freep(&w->gates);
-        w->gates = wl_gates_read(m, yyjson_obj_get(spec, "preemptionGates"));
+        w->gates = mgr_wl_gates_read(m, yyjson_obj_get(spec, "preemptionGates"));
     }
     take_owner(m, w, yyjson_obj_get(meta, "ownerReferences"));
     take_owners(w, yyjson_obj_get(meta, "ownerReferences"));
-    chain_untie(m, w);
+    mgr_chain_index_remove(m, w);
     take_job(m, w, sl_json_label(o, JOB_UID));
     w->serving = *sl_json_annotation(o, OWNER_GVK);
-    w->component = job_number(sl_json_annotation(o, COMPONENT), -1);
+    w->component = mgr_parse_go_int(sl_json_annotation(o, COMPONENT), -1);
     (void)replace(&w->gate, sl_json_annotation(o, GATED_BY));
     (void)replace(&w->slice_of, sl_json_annotation(o, SLICE_OF));
     (void)replace(&w->slice_name, sl_json_annotation(o, SLICE_NAME));
     (void)replace(&w->succeeded, sl_json_annotation(o, GROUP_SUCCEEDED));
     w->group = strcmp(sl_json_annotation(o, IS_GROUP), "true") == 0;
     w->elastic = strcmp(sl_json_annotation(o, ELASTIC), "true") == 0;
-    chain_tie(m, w);
+    mgr_chain_index_add(m, w);
     w->boost = boost_of(sl_json_annotation(o, BOOST));
     sl_freep(&w->parameters);
-    w->parameters = prov_read_parameters(o);
-    wl_status_read(m, w, yyjson_obj_get(o, "status"));
-    wl_drop_outdated(m, w);
-    wl_note_release(m, w);
+    w->parameters = mgr_prov_read_parameters(o);
+    mgr_wl_status_read(m, w, yyjson_obj_get(o, "status"));
+    mgr_wl_drop_outdated(m, w);
+    mgr_wl_note_release(m, w);
     return true;
 }
 
-void wl_reread(struct rec_wl *w) {
+void mgr_wl_decode_again(struct mgr_rec_wl *w) {
     w->spec_hash = 0;
     sl_rec_enqueue(&w->rec);
 }
@@ -295,72 +295,73 @@ void wl_reread(struct rec_wl *w) {
 /* ---- the core controller ---- */
 
 /* Made for a job that is gone, or never had one although it says so. */
-static bool is_orphan(const struct rec_wl *w) {
+static bool is_orphan(const struct mgr_rec_wl *w) {
     return !w->has_owner && (w->rec.deleting || w->job_uid);
 }
 
-static void retain(struct sl_manager *m, struct rec_wl *w) {
+static void retain(struct sl_manager *m, struct mgr_rec_wl *w) {
     sl_span keep = m->settings->keep_finished;
-    const struct cond *c = wl_cond(m, w, "Finished");
+    const struct mgr_cond *c = mgr_wl_cond(m, w, "Finished");
     if (keep == SL_TIME_NEVER || w->rec.deleting)
         return;
     sl_time until = sl_time_add(c->at, keep);
-    if (until > m->spec.port->wall) {
+    if (until > m->spec.client->wall) {
         sl_rec_reconcile_at(&w->rec, until);
         return;
     }
-    if (!(w->wishes & WL_DELETE))
+    if (!(w->pending & WL_DELETE))
         sl_rec_event(&w->rec, CONTROLLER, false, "Deleted",
                      "Deleted finished workload due to elapsed retention");
-    wl_wish(w, WL_UNFINALIZE | WL_DELETE);
+    mgr_wl_set_pending(w, WL_UNFINALIZE | WL_DELETE);
 }
 
 /* spec.priority follows the value of the class, also of those that run. */
-static void follow_class(struct sl_manager *m, struct rec_wl *w) {
-    if (strcmp(str(m, w->class_kind), "WorkloadPriorityClass") != 0)
+static void follow_class(struct sl_manager *m, struct mgr_rec_wl *w) {
+    if (strcmp(mgr_str(m, w->class_kind), "WorkloadPriorityClass") != 0)
         return;
-    struct sl_rec *c = sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", str(m, w->class_name));
-    if (!c || c->deleting || conf_of(c)->value == w->priority)
+    struct sl_rec *c =
+        sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", mgr_str(m, w->class_name));
+    if (!c || c->deleting || mgr_conf_of(c)->value == w->priority)
         return;
-    struct priority p = {(int32_t)conf_of(c)->value, "kueue.x-k8s.io", "WorkloadPriorityClass",
-                         str(m, w->class_name)};
-    wl_wish_priority(m, w, &p);
+    struct mgr_priority p = {(int32_t)mgr_conf_of(c)->value, "kueue.x-k8s.io",
+                             "WorkloadPriorityClass", mgr_str(m, w->class_name)};
+    mgr_wl_set_pending_priority(m, w, &p);
 }
 
 /* The cause stands in DeactivationTarget until the workload is switched off and evicted. */
-static void deactivate(struct sl_manager *m, struct rec_wl *w) {
-    if (!wl_is(m, w, "DeactivationTarget"))
+static void deactivate(struct sl_manager *m, struct mgr_rec_wl *w) {
+    if (!mgr_wl_condition_is_true(m, w, "DeactivationTarget"))
         return;
     if (w->active)
-        wl_wish(w, WL_INACTIVE);
-    else if (wl_is(m, w, "Evicted") || !w->seen.admission)
-        wl_drop_cond(m, w, "DeactivationTarget");
+        mgr_wl_set_pending(w, WL_INACTIVE);
+    else if (mgr_wl_condition_is_true(m, w, "Evicted") || !w->seen.admission)
+        mgr_wl_drop_cond(m, w, "DeactivationTarget");
 }
 
-void wl_changed(void *ctx, struct sl_rec *r) {
+void mgr_wl_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_wl *w = wl_of(r);
-    bool finished = wl_is(m, w, "Finished");
+    struct mgr_rec_wl *w = mgr_wl_of(r);
+    bool finished = mgr_wl_condition_is_true(m, w, "Finished");
 
-    if (w->wishes || w->want)
+    if (w->pending || w->desired)
         sl_rec_write(r);
     if (m->spec.parts.framework[SL_FW_JOB])
-        job_workload_changed(m, w, false);
-    group_workload_changed(m, w, false);
-    serving_workload_changed(m, w, false);
-    chain_changed(m, w);
+        mgr_job_workload_changed(m, w, false);
+    mgr_group_workload_changed(m, w, false);
+    mgr_serving_workload_changed(m, w, false);
+    mgr_chain_changed(m, w);
     if (m->spec.parts.core && is_orphan(w)) {
         if (!r->deleting && !finished && m->settings->gates[SL_G_FINISH_ORPHANED_WORKLOADS])
-            wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
-        wl_wish(w, WL_UNFINALIZE);
+            mgr_wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
+        mgr_wl_set_pending(w, WL_UNFINALIZE);
     }
-    wl_observe(m, w);
-    tas_workload_changed(m, w);
-    prov_workload_changed(m, w);
+    mgr_wl_observe(m, w);
+    mgr_tas_workload_changed(m, w);
+    mgr_prov_workload_changed(m, w);
     if (!m->spec.parts.core)
         return;
     if (m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
-        wl_gates_sync(m, w);
+        mgr_wl_gates_sync(m, w);
     if (finished) {
         retain(m, w);
         return;
@@ -369,47 +370,47 @@ void wl_changed(void *ctx, struct sl_rec *r) {
     deactivate(m, w);
 }
 
-void wl_gone(void *ctx, struct sl_rec *r) {
+void mgr_wl_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    struct rec_wl *w = wl_of(r);
-    w->stubborn = true;
-    wl_note_release(m, w);
+    struct mgr_rec_wl *w = mgr_wl_of(r);
+    w->release_refused = true;
+    mgr_wl_note_release(m, w);
     if (w->id.v) {
-        struct sl_wl_view v;
+        struct sl_engine_wl_view v;
         struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
         if (sl_engine_workload(m->engine, w->id, &v))
-            cq_touch(m, v.cq);
-        (void)tell(m, &f, NULL);
+            mgr_cq_touch(m, v.cq);
+        (void)mgr_apply_fact(m, &f, NULL);
         (void)sl_map_del(&m->by_wl_id, w->id.v, r->id);
         w->id = SL_WL_NONE;
     }
-    lq_touch(m, r->ns, str(m, w->queue));
+    mgr_lq_touch(m, r->ns, mgr_str(m, w->queue));
     if (m->spec.parts.framework[SL_FW_JOB])
-        job_workload_changed(m, w, true);
-    group_workload_changed(m, w, true);
-    serving_workload_changed(m, w, true);
-    prov_workload_gone(m, w);
+        mgr_job_workload_changed(m, w, true);
+    mgr_group_workload_changed(m, w, true);
+    mgr_serving_workload_changed(m, w, true);
+    mgr_prov_workload_gone(m, w);
     if (w->job_uid)
         (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), r->id);
-    chain_untie(m, w);
+    mgr_chain_index_remove(m, w);
     if (w->owner_uid)
         (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), r->id);
     drop_podsets(m, w);
 }
 
-void wl_done(struct sl_rec *r) {
-    struct rec_wl *w = wl_of(r);
-    char **texts[] = {&w->owner_name, &w->owner_uid,  &w->job_uid,    &w->gate,
-                      &w->slice_of,   &w->slice_name, &w->wish_owner, &w->wish_spec,
-                      &w->wish_gate,  &w->owners,     &w->succeeded,  &w->wish_succeeded};
+void mgr_wl_done(struct sl_rec *r) {
+    struct mgr_rec_wl *w = mgr_wl_of(r);
+    char **texts[] = {&w->owner_name,   &w->owner_uid,  &w->job_uid,       &w->gate,
+                      &w->slice_of,     &w->slice_name, &w->pending_owner, &w->pending_spec,
+                      &w->pending_gate, &w->owners,     &w->succeeded,     &w->pending_succeeded};
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
     sl_freep(&w->parameters);
-    prov_make_none(w);
+    mgr_prov_make_none(w);
     sl_freep(&w->podsets); /* templates went with 'gone', or go with the manager */
     sl_freep(&w->gates);
     sl_vec_free(&w->pods);
-    wl_status_done(&w->seen);
-    wl_changes_free(&w->want);
-    wl_changes_free(&w->sent);
+    mgr_wl_status_done(&w->seen);
+    mgr_wl_changes_free(&w->desired);
+    mgr_wl_changes_free(&w->sent);
 }

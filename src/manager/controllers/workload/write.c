@@ -9,16 +9,16 @@
 #define APART "WaitingForReplacementPods"
 
 /* The status that has the word on a field, of what is wanted and what is seen. */
-static const struct wl_status *effective(const struct rec_wl *w, enum wl_field field) {
-    return w->want->fields & field ? &w->want->s : &w->seen;
+static const struct mgr_wl_status *effective(const struct mgr_rec_wl *w, enum mgr_wl_field field) {
+    return w->desired->fields & field ? &w->desired->s : &w->seen;
 }
 
-static void put_cond_json(const struct sl_manager *m, const struct cond *c, struct sl_jw *j) {
+static void put_cond_json(const struct sl_manager *m, const struct mgr_cond *c, struct sl_jw *j) {
     static const char *const words[] = {"", "False", "True", "Unknown"};
     sl_jw_object(j, NULL);
-    sl_jw_str(j, "type", str(m, c->type));
+    sl_jw_str(j, "type", mgr_str(m, c->type));
     sl_jw_str(j, "status", words[c->status]);
-    sl_jw_str(j, "reason", str(m, c->reason));
+    sl_jw_str(j, "reason", mgr_str(m, c->reason));
     sl_jw_str(j, "message", c->message);
     sl_jw_time(j, "lastTransitionTime", c->at);
     if (c->generation)
@@ -26,7 +26,7 @@ static void put_cond_json(const struct sl_manager *m, const struct cond *c, stru
     sl_jw_end(j);
 }
 
-static bool same_cond(const struct cond *a, const struct cond *b) {
+static bool same_cond(const struct mgr_cond *a, const struct mgr_cond *b) {
     if (!a || a->status == COND_NONE)
         return !b || b->status == COND_NONE;
     return b && a->status == b->status && a->reason == b->reason &&
@@ -46,20 +46,21 @@ static bool is_ours(const struct sl_manager *m, sl_sym type) {
                                         "BlockedOnPreemptionGates",
                                         APART};
     for (size_t i = 0; i < SL_LEN(types); i++)
-        if (strcmp(str(m, type), types[i]) == 0)
+        if (strcmp(mgr_str(m, type), types[i]) == 0)
             return true;
     return false;
 }
 
-bool wl_apart(const struct sl_manager *m, const struct rec_wl *w) {
+bool mgr_wl_apart(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     sl_sym type = sl_sym_find(m->syms, APART);
-    const struct cond *x = wl_find_cond(&w->want->s, type);
-    return x && !same_cond(x, wl_find_cond(&w->seen, type));
+    const struct mgr_cond *x = mgr_wl_find_cond(&w->desired->s, type);
+    return x && !same_cond(x, mgr_wl_find_cond(&w->seen, type));
 }
 
-void wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
+void mgr_wl_put_apart(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
     sl_sym type = sl_sym_find(m->syms, APART);
-    const struct cond *x = wl_find_cond(&w->want->s, type), *now = wl_find_cond(&w->seen, type);
+    const struct mgr_cond *x = mgr_wl_find_cond(&w->desired->s, type),
+                          *now = mgr_wl_find_cond(&w->seen, type);
     sl_jw_array(j, "conditions");
     for (uint32_t i = 0; i < w->seen.conds.n; i++)
         if (&w->seen.conds.v[i] != now)
@@ -69,31 +70,32 @@ void wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_
     sl_jw_end(j);
 }
 
-static bool conds_differ(const struct rec_wl *w) {
-    const struct wl_changes *c = w->want;
+static bool conds_differ(const struct mgr_rec_wl *w) {
+    const struct mgr_wl_changes *c = w->desired;
     for (uint32_t i = 0; i < c->s.conds.n; i++)
-        if (!same_cond(&c->s.conds.v[i], wl_find_cond(&w->seen, c->s.conds.v[i].type)))
+        if (!same_cond(&c->s.conds.v[i], mgr_wl_find_cond(&w->seen, c->s.conds.v[i].type)))
             return true;
     return false;
 }
 
-static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
-    const struct wl_changes *c = w->want;
+static void put_conds(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
+    const struct mgr_wl_changes *c = w->desired;
     sl_jw_array(j, "conditions");
     for (uint32_t i = 0; i < w->seen.conds.n; i++) {
-        const struct cond *x = wl_find_cond(&c->s, w->seen.conds.v[i].type);
+        const struct mgr_cond *x = mgr_wl_find_cond(&c->s, w->seen.conds.v[i].type);
         if (is_ours(m, w->seen.conds.v[i].type) && (!x || x->status != COND_NONE))
             put_cond_json(m, x ? x : &w->seen.conds.v[i], j);
     }
     for (uint32_t i = 0; i < c->s.conds.n; i++)
-        if (c->s.conds.v[i].status != COND_NONE && !wl_find_cond(&w->seen, c->s.conds.v[i].type))
+        if (c->s.conds.v[i].status != COND_NONE &&
+            !mgr_wl_find_cond(&w->seen, c->s.conds.v[i].type))
             put_cond_json(m, &c->s.conds.v[i], j);
     sl_jw_end(j);
 }
 
 /* Of whatever order; there may be many. */
-static bool same_resources(const struct wl_podset_admission *p,
-                           const struct wl_podset_admission *q) {
+static bool same_resources(const struct mgr_wl_podset_admission *p,
+                           const struct mgr_wl_podset_admission *q) {
     struct sl_map places = {0};
     bool same = p->n == q->n;
     for (uint32_t i = q->n; same && i-- > 0;)
@@ -108,55 +110,55 @@ static bool same_resources(const struct wl_podset_admission *p,
 }
 
 /* But for the places. */
-static bool same_grant(const struct wl_admission *a, const struct wl_admission *b) {
+static bool same_grant(const struct mgr_wl_admission *a, const struct mgr_wl_admission *b) {
     if (!a || !b)
         return !a && !b;
     if (a->cq != b->cq || a->n != b->n)
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
-        const struct wl_podset_admission *p = &a->v[i], *q = &b->v[i];
+        const struct mgr_wl_podset_admission *p = &a->v[i], *q = &b->v[i];
         if (p->name != q->name || p->count != q->count || !same_resources(p, q))
             return false;
     }
     return true;
 }
 
-static bool same_admission(const struct wl_admission *a, const struct wl_admission *b) {
+static bool same_admission(const struct mgr_wl_admission *a, const struct mgr_wl_admission *b) {
     if (!same_grant(a, b))
         return false;
     for (uint32_t i = 0; a && i < a->n; i++)
-        if (tas_hash(a->v[i].topology) != tas_hash(b->v[i].topology))
+        if (mgr_tas_hash(a->v[i].topology) != mgr_tas_hash(b->v[i].topology))
             return false;
     return true;
 }
 
-bool wl_takes_another(const struct rec_wl *w) {
-    const struct wl_admission *next = w->want ? w->want->s.admission : NULL,
-                              *sent = w->sent ? w->sent->s.admission : NULL;
-    return next && w->want->vacates &&
+bool mgr_wl_takes_another(const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *next = w->desired ? w->desired->s.admission : NULL,
+                                  *sent = w->sent ? w->sent->s.admission : NULL;
+    return next && w->desired->vacates &&
            ((w->seen.admission && !same_admission(w->seen.admission, next)) ||
             (sent && !same_admission(sent, next)));
 }
 
-bool wl_moves(const struct rec_wl *w) {
-    const struct wl_admission *next = wl_next(w, WL_ADMISSION)->admission;
+bool mgr_wl_moves(const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *next = mgr_wl_next(w, WL_ADMISSION)->admission;
     return next && w->seen.admission && !same_admission(w->seen.admission, next);
 }
 
-static void put_podset_admission(const struct sl_manager *m, const struct wl_podset_admission *p,
-                                 struct sl_jw *j) {
+static void put_podset_admission(const struct sl_manager *m,
+                                 const struct mgr_wl_podset_admission *p, struct sl_jw *j) {
     char text[SL_QUANTITY_TEXT];
     bool any = false;
     sl_jw_object(j, NULL);
-    sl_jw_str(j, "name", str(m, p->name));
+    sl_jw_str(j, "name", mgr_str(m, p->name));
     sl_jw_int(j, "count", p->count);
     sl_jw_object(j, "flavors");
     for (uint32_t k = 0; k < p->n; k++)
         if (p->v[k].flavor)
-            sl_jw_str(j, str(m, p->v[k].resource), str(m, p->v[k].flavor));
+            sl_jw_str(j, mgr_str(m, p->v[k].resource), mgr_str(m, p->v[k].flavor));
     sl_jw_end(j);
     for (uint32_t k = 0; k < p->n; k++) {
-        const char *resource = str(m, p->v[k].resource);
+        const char *resource = mgr_str(m, p->v[k].resource);
         if (p->v[k].unsaid)
             continue;
         if (!any)
@@ -171,12 +173,12 @@ static void put_podset_admission(const struct sl_manager *m, const struct wl_pod
     sl_jw_end(j);
 }
 
-static void put_admission(const struct sl_manager *m, const struct wl_admission *a,
+static void put_admission(const struct sl_manager *m, const struct mgr_wl_admission *a,
                           struct sl_jw *j) {
     if (!a)
         return;
     sl_jw_object(j, "admission");
-    sl_jw_str(j, "clusterQueue", str(m, a->cq));
+    sl_jw_str(j, "clusterQueue", mgr_str(m, a->cq));
     sl_jw_array(j, "podSetAssignments");
     for (uint32_t i = 0; i < a->n; i++)
         put_podset_admission(m, &a->v[i], j);
@@ -184,17 +186,17 @@ static void put_admission(const struct sl_manager *m, const struct wl_admission 
     sl_jw_end(j);
 }
 
-static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
-    const struct wl_status *s = effective(w, WL_CHECKS);
+static void put_checks(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
+    const struct mgr_wl_status *s = effective(w, WL_CHECKS);
     if (!s->checks.n)
         return;
     sl_jw_array(j, "admissionChecks");
     for (uint32_t i = 0; i < s->checks.n; i++) {
-        const struct wl_check *c = &s->checks.v[i], *now = wl_find_check(&w->seen, c->name);
+        const struct mgr_wl_check *c = &s->checks.v[i], *now = mgr_wl_find_check(&w->seen, c->name);
         if (!c->ours && now)
             c = now; /* its controller may have spoken meanwhile */
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "name", str(m, c->name));
+        sl_jw_str(j, "name", mgr_str(m, c->name));
         sl_jw_str(j, "state", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
         sl_jw_str(j, "message", c->message);
         sl_jw_time(j, "lastTransitionTime", c->at);
@@ -209,11 +211,11 @@ static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struc
     sl_jw_end(j);
 }
 
-static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
+static bool same_checks(const struct mgr_wl_status *a, const struct mgr_wl_status *b) {
     if (a->checks.n != b->checks.n)
         return false;
     for (uint32_t i = 0; i < a->checks.n; i++) {
-        const struct wl_check *x = &a->checks.v[i], *y = &b->checks.v[i];
+        const struct mgr_wl_check *x = &a->checks.v[i], *y = &b->checks.v[i];
         if (x->name != y->name ||
             (x->ours && (x->state != y->state || strcmp(x->message, y->message) != 0)))
             return false;
@@ -221,7 +223,7 @@ static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
     return true;
 }
 
-static void put_requeue(const struct wl_status *s, struct sl_jw *j) {
+static void put_requeue(const struct mgr_wl_status *s, struct sl_jw *j) {
     if (!s->requeues && !s->requeue_at)
         return;
     sl_jw_object(j, "requeueState");
@@ -232,16 +234,17 @@ static void put_requeue(const struct wl_status *s, struct sl_jw *j) {
     sl_jw_end(j);
 }
 
-static void put_evictions(const struct sl_manager *m, const struct wl_status *s, struct sl_jw *j) {
+static void put_evictions(const struct sl_manager *m, const struct mgr_wl_status *s,
+                          struct sl_jw *j) {
     if (!s->evictions.n)
         return;
     sl_jw_object(j, "schedulingStats");
     sl_jw_array(j, "evictions");
     for (uint32_t i = 0; i < s->evictions.n; i++) {
-        const struct wl_eviction *x = &s->evictions.v[i];
+        const struct mgr_wl_eviction *x = &s->evictions.v[i];
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "reason", str(m, x->reason));
-        sl_jw_str(j, "underlyingCause", str(m, x->cause));
+        sl_jw_str(j, "reason", mgr_str(m, x->reason));
+        sl_jw_str(j, "underlyingCause", mgr_str(m, x->cause));
         sl_jw_int(j, "count", x->count);
         sl_jw_end(j);
     }
@@ -249,7 +252,8 @@ static void put_evictions(const struct sl_manager *m, const struct wl_status *s,
     sl_jw_end(j);
 }
 
-static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
+static void put_reclaimable(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                            struct sl_jw *j) {
     const int32_t *counts = effective(w, WL_RECLAIMABLE)->reclaimable;
     if (!counts)
         return;
@@ -258,7 +262,7 @@ static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, 
         if (!counts[i])
             continue;
         sl_jw_object(j, NULL);
-        sl_jw_str(j, "name", str(m, w->podsets[i].name));
+        sl_jw_str(j, "name", mgr_str(m, w->podsets[i].name));
         sl_jw_int(j, "count", counts[i]);
         sl_jw_end(j);
     }
@@ -266,7 +270,7 @@ static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, 
 }
 
 /* What it would take, while it waits. */
-static void put_requests(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
+static void put_requests(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
     const struct sl_podset_assignment *ps;
     struct sl_arena arena;
     char text[SL_QUANTITY_TEXT];
@@ -289,27 +293,27 @@ static void put_requests(const struct sl_manager *m, const struct rec_wl *w, str
     sl_arena_done(&arena);
 }
 
-static bool same_counts(const struct rec_wl *w, const int32_t *a, const int32_t *b) {
+static bool same_counts(const struct mgr_rec_wl *w, const int32_t *a, const int32_t *b) {
     for (uint32_t i = 0; i < w->n_podsets; i++)
         if ((a ? a[i] : 0) != (b ? b[i] : 0))
             return false;
     return true;
 }
 
-static bool same_evictions(const struct wl_status *a, const struct wl_status *b) {
+static bool same_evictions(const struct mgr_wl_status *a, const struct mgr_wl_status *b) {
     if (a->evictions.n != b->evictions.n)
         return false;
     for (uint32_t i = 0; i < a->evictions.n; i++) {
-        const struct wl_eviction *x = &a->evictions.v[i], *y = &b->evictions.v[i];
+        const struct mgr_wl_eviction *x = &a->evictions.v[i], *y = &b->evictions.v[i];
         if (x->reason != y->reason || x->cause != y->cause || x->count != y->count)
             return false;
     }
     return true;
 }
 
-bool wl_differs(const struct rec_wl *w) {
-    const struct wl_changes *c = w->want;
-    const struct wl_status *seen = &w->seen;
+bool mgr_wl_differs(const struct mgr_rec_wl *w) {
+    const struct mgr_wl_changes *c = w->desired;
+    const struct mgr_wl_status *seen = &w->seen;
     return conds_differ(w) ||
            ((c->fields & WL_ADMISSION) && !same_admission(c->s.admission, seen->admission)) ||
            ((c->fields & WL_REQUEUE) && (c->s.requeues != seen->requeues ||
@@ -318,12 +322,12 @@ bool wl_differs(const struct rec_wl *w) {
            ((c->fields & WL_PAST) && c->s.past_exec_s != seen->past_exec_s) ||
            ((c->fields & WL_EVICTIONS) && !same_evictions(&c->s, seen)) ||
            ((c->fields & WL_RECLAIMABLE) && !same_counts(w, c->s.reclaimable, seen->reclaimable)) ||
-           ((c->fields & WL_POSITIONS) && !wl_gates_same(c->s.gates, seen->gates));
+           ((c->fields & WL_POSITIONS) && !mgr_wl_gates_same(c->s.gates, seen->gates));
 }
 
 /* A forced apply takes away what it no longer says, so it says everything that is ours. */
-void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
-    const struct wl_admission *a = effective(w, WL_ADMISSION)->admission;
+void mgr_wl_put_status(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
+    const struct mgr_wl_admission *a = effective(w, WL_ADMISSION)->admission;
     sl_jw_object(j, "status");
     put_conds(m, w, j);
     put_admission(m, a, j);
@@ -331,10 +335,10 @@ void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl
     put_checks(m, w, j);
     put_evictions(m, effective(w, WL_EVICTIONS), j);
     put_reclaimable(m, w, j);
-    wl_gates_put(m, effective(w, WL_POSITIONS)->gates, j);
+    mgr_wl_gates_put(m, effective(w, WL_POSITIONS)->gates, j);
     if (effective(w, WL_PAST)->past_exec_s >= 0)
         sl_jw_int(j, "accumulatedPastExecutionTimeSeconds", effective(w, WL_PAST)->past_exec_s);
-    if (!a && !wl_will(m, w, "Finished"))
+    if (!a && !mgr_wl_condition_will_be_true(m, w, "Finished"))
         put_requests(m, w, j);
     sl_jw_end(j);
 }

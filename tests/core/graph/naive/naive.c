@@ -112,7 +112,7 @@ static struct njob *njob_of(const struct naive *n, int64_t jobid) {
     return NULL;
 }
 
-const struct sl_job_info *job_of(const struct naive *n, int64_t jobid) {
+const struct sl_match_job_info *job_of(const struct naive *n, int64_t jobid) {
     const struct njob *j = njob_of(n, jobid);
     return j ? &j->info : NULL;
 }
@@ -121,12 +121,12 @@ uint32_t naive_n_jobs(const struct naive *n) {
     return n->jobs.n;
 }
 
-struct sl_job_info naive_nth_job(const struct naive *n, uint32_t i) {
+struct sl_match_job_info naive_nth_job(const struct naive *n, uint32_t i) {
     return n->jobs.v[i].info;
 }
 
-bool naive_job(const struct naive *n, int64_t jobid, struct sl_job_info *ret) {
-    const struct sl_job_info *j = job_of(n, jobid);
+bool naive_job(const struct naive *n, int64_t jobid, struct sl_match_job_info *ret) {
+    const struct sl_match_job_info *j = job_of(n, jobid);
     if (j)
         *ret = *j;
     return j != NULL;
@@ -220,7 +220,7 @@ static struct mark *marks_of(const struct naive *n, const taken_list *taken) {
     return m;
 }
 
-static void fill_grant(const struct naive *n, const struct mark *m, enum sl_job_state state,
+static void fill_grant(const struct naive *n, const struct mark *m, enum sl_match_job_state state,
                        int64_t at, int64_t duration, struct sl_grant *ret) {
     ret->state = state;
     ret->at = at;
@@ -297,7 +297,7 @@ static int64_t window_end(const struct naive *n, int64_t at, int64_t duration) {
 static int64_t next_end(const struct naive *n, int64_t now, int64_t t) {
     int64_t next = n->end;
     for (uint32_t i = 0; i < n->jobs.n; i++) {
-        const struct sl_job_info *j = &n->jobs.v[i].info;
+        const struct sl_match_job_info *j = &n->jobs.v[i].info;
         int64_t end = j->at + j->duration;
         if (j->state == SL_JOB_ALLOCATED && end <= now)
             end = now + 1;
@@ -319,7 +319,7 @@ static const struct {
 };
 
 int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, int64_t jobid,
-              int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret) {
+              int64_t now, enum sl_match_verdict *ret_verdict, struct sl_grant *ret) {
     int64_t at = now;
     bool good;
     if (ops[op].takes && job_of(n, jobid))
@@ -355,8 +355,8 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
 }
 
 int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
-                   enum sl_verdict *ret_verdict, struct sl_grant *ret) {
-    const struct sl_job_info *job = job_of(n, jobid);
+                   enum sl_match_verdict *ret_verdict, struct sl_grant *ret) {
+    const struct sl_match_job_info *job = job_of(n, jobid);
     if (!job)
         return SL_ENOENT;
     if (job->state != SL_JOB_ALLOCATED)
@@ -428,7 +428,7 @@ static bool take_from(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t 
 
 int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v,
                       bool *ret_all) {
-    const struct sl_job_info *j = job_of(n, jobid);
+    const struct sl_match_job_info *j = job_of(n, jobid);
     if (!j)
         return SL_ENOENT;
     if (j->state != SL_JOB_ALLOCATED)
@@ -483,8 +483,8 @@ int naive_begin(struct naive *n, int64_t jobid) {
     return 0;
 }
 
-int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const struct sl_pick *v,
-                 uint32_t n_v, int64_t at, int64_t duration) {
+int naive_update(struct naive *n, int64_t jobid, enum sl_match_job_state state,
+                 const struct sl_pick *v, uint32_t n_v, int64_t at, int64_t duration) {
     struct sl_grant g = {0};
     struct question q = {.n = n, .when = state == SL_JOB_ALLOCATED ? PRESENT : FUTURE, .from = at};
     int r = 0;

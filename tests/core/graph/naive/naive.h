@@ -23,19 +23,19 @@ const struct sl_graph *naive_graph(const struct naive *n);
 /* What compiling such a request must answer: 0 or SL_EINVAL. */
 int naive_check(const struct naive *n, const struct sl_jobspec *j);
 int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, int64_t jobid,
-              int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret);
+              int64_t now, enum sl_match_verdict *ret_verdict, struct sl_grant *ret);
 
 uint32_t naive_n_jobs(const struct naive *n);
 /* The i-th job, in the order of coming. */
-struct sl_job_info naive_nth_job(const struct naive *n, uint32_t i);
-bool naive_job(const struct naive *n, int64_t jobid, struct sl_job_info *ret);
+struct sl_match_job_info naive_nth_job(const struct naive *n, uint32_t i);
+bool naive_job(const struct naive *n, int64_t jobid, struct sl_match_job_info *ret);
 int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret);
 int naive_cancel(struct naive *n, int64_t jobid);
 int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v, bool *ret_all);
-int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const struct sl_pick *v,
-                 uint32_t n_v, int64_t at, int64_t duration);
+int naive_update(struct naive *n, int64_t jobid, enum sl_match_job_state state,
+                 const struct sl_pick *v, uint32_t n_v, int64_t at, int64_t duration);
 int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
-                   enum sl_verdict *ret_verdict, struct sl_grant *ret);
+                   enum sl_match_verdict *ret_verdict, struct sl_grant *ret);
 int naive_begin(struct naive *n, int64_t jobid);
 
 int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v);
@@ -46,9 +46,9 @@ void naive_set_down(struct naive *n, sl_vtx v, bool down);
 int naive_set_prop(struct naive *n, sl_vtx v, const char *key, const char *value);
 bool naive_del_prop(struct naive *n, sl_vtx v, const char *key);
 uint32_t naive_sums(const struct naive *n, sl_vtx v, int64_t at, int64_t jobid,
-                    struct sl_filter_sum *ret, uint32_t max);
+                    struct sl_match_filter_sum *ret, uint32_t max);
 
 /* The largest allowed number that is at most q; 0 if there is none. */
-uint32_t naive_take(const struct sl_count *c, uint64_t q);
+uint32_t naive_take(const struct sl_req_count *c, uint64_t q);
 
 #endif

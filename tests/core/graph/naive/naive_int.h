@@ -21,14 +21,14 @@ struct filter {
 };
 
 struct njob {
-    struct sl_job_info info;
+    struct sl_match_job_info info;
     uint32_t n_slots;
 };
 
 struct naive {
     struct sl_graph *g;
     struct sl_graph *before; /* while it grows */
-    struct sl_policy policy;
+    struct sl_match_policy policy;
     SL_VEC(struct filter) filters; /* as the text says */
     SL_VEC(char *) subsystems;
     int64_t start, end;
@@ -50,7 +50,7 @@ static inline sl_vtx kid_of(const struct naive *n, sl_vtx v, uint32_t i) {
 
 bool is_divisible(const struct naive *n, sl_vtx v);
 bool is_below(const struct naive *n, sl_vtx v, sl_vtx top); /* or top itself */
-const struct sl_job_info *job_of(const struct naive *n, int64_t jobid);
+const struct sl_match_job_info *job_of(const struct naive *n, int64_t jobid);
 
 /* ---- naive_request.c ---- */
 
@@ -62,8 +62,8 @@ struct wants {
 };
 struct want {
     const char *type; /* NULL: a slot */
-    struct sl_count count;
-    enum sl_tristate exclusive;
+    struct sl_req_count count;
+    enum sl_req_tristate exclusive;
     struct wants inside;  /* of a resource */
     struct wants *shapes; /* of a slot */
     uint32_t n_shapes;
@@ -74,7 +74,7 @@ struct want {
 uint32_t alternatives(const struct sl_jobspec *j);
 /* The request with one of them. */
 struct wants wants_of(const struct sl_jobspec *j, uint32_t alternative, struct sl_arena *mem);
-bool constraint_allows(const struct naive *n, const struct sl_term *t, sl_vtx v);
+bool constraint_allows(const struct naive *n, const struct sl_constraint *t, sl_vtx v);
 
 /* ---- naive_order.c ---- */
 
@@ -104,7 +104,7 @@ struct question {
     const struct naive *n;
     enum when when;
     int64_t from, to;
-    const struct sl_term *constraint;
+    const struct sl_constraint *constraint;
     struct sl_arena *mem;
     const struct njob *except; /* what it has does not count */
     /* Auxiliary subsystems are asked: what was chosen so far, which then counts as taken. */

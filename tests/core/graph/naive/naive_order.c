@@ -100,7 +100,7 @@ int64_t weight_of(const struct naive *n, sl_vtx v, bool all_free) {
 }
 
 uint32_t naive_sums(const struct naive *n, sl_vtx v, int64_t at, int64_t jobid,
-                    struct sl_filter_sum *ret, uint32_t max) {
+                    struct sl_match_filter_sum *ret, uint32_t max) {
     const char *types[MAX_TYPES];
     uint32_t n_sums = 0, n_types = filter_types(n, v, types);
     for (uint32_t i = 0; i < n_types; i++) {
@@ -109,8 +109,8 @@ uint32_t naive_sums(const struct naive *n, sl_vtx v, int64_t at, int64_t jobid,
             continue;
         if (n_sums < max)
             ret[n_sums] =
-                (struct sl_filter_sum){sl_sym_find(sl_graph_syms(n->g), types[i]),
-                                       held_below(n, v, types[i], at, jobid, false), total};
+                (struct sl_match_filter_sum){sl_sym_find(sl_graph_syms(n->g), types[i]),
+                                             held_below(n, v, types[i], at, jobid, false), total};
         n_sums++;
     }
     return n_sums;

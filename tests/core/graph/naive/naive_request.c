@@ -4,7 +4,7 @@
 
 #include "naive_int.h"
 
-uint32_t naive_take(const struct sl_count *c, uint64_t q) {
+uint32_t naive_take(const struct sl_req_count *c, uint64_t q) {
     uint32_t best = 0;
     if (c->set) {
         for (uint32_t i = 0; i < c->n_set; i++)
@@ -40,7 +40,7 @@ static bool graph_has(const struct naive *n, const char *type) {
     return false;
 }
 
-static bool same_count(const struct sl_count *a, const struct sl_count *b) {
+static bool same_count(const struct sl_req_count *a, const struct sl_req_count *b) {
     if (a->n_set != b->n_set || (a->set != NULL) != (b->set != NULL))
         return false;
     if (a->set)
@@ -151,7 +151,7 @@ struct wants wants_of(const struct sl_jobspec *j, uint32_t alternative, struct s
 
 /* ---- constraints ---- */
 
-static bool has_properties(const struct naive *n, const struct sl_term *t, sl_vtx v) {
+static bool has_properties(const struct naive *n, const struct sl_constraint *t, sl_vtx v) {
     for (uint32_t i = 0; i < t->n_names; i++) {
         bool absent = t->names[i][0] == '^';
         if ((sl_vertex_prop(n->g, v, t->names[i] + absent) != NULL) == absent)
@@ -160,34 +160,34 @@ static bool has_properties(const struct naive *n, const struct sl_term *t, sl_vt
     return true;
 }
 
-bool constraint_allows(const struct naive *n, const struct sl_term *t, sl_vtx v) {
+bool constraint_allows(const struct naive *n, const struct sl_constraint *t, sl_vtx v) {
     char name[SL_VERTEX_NAME];
     switch (t->kind) {
-    case SL_TERM_ALL:
+    case SL_CONSTRAINT_ALL:
         return true;
-    case SL_TERM_AND:
+    case SL_CONSTRAINT_AND:
         for (uint32_t i = 0; i < t->n_terms; i++)
             if (!constraint_allows(n, &t->terms[i], v))
                 return false;
         return true;
-    case SL_TERM_OR:
+    case SL_CONSTRAINT_OR:
         for (uint32_t i = 0; i < t->n_terms; i++)
             if (constraint_allows(n, &t->terms[i], v))
                 return true;
         return t->n_terms == 0;
-    case SL_TERM_NOT:
+    case SL_CONSTRAINT_NOT:
         for (uint32_t i = 0; i < t->n_terms; i++)
             if (!constraint_allows(n, &t->terms[i], v))
                 return true;
         return false;
-    case SL_TERM_PROPERTIES:
+    case SL_CONSTRAINT_PROPERTIES:
         return has_properties(n, t, v);
-    case SL_TERM_HOSTS:
+    case SL_CONSTRAINT_HOSTS:
         for (uint32_t i = 0; i < t->n_names; i++)
             if (strcmp(t->names[i], sl_vertex_name(n->g, v, name)) == 0)
                 return true;
         return false;
-    case SL_TERM_RANKS:
+    case SL_CONSTRAINT_RANKS:
         for (uint32_t i = 0; i < t->n_ranks; i++)
             if (t->ranks[i].first <= vertex_of(n, v)->rank &&
                 vertex_of(n, v)->rank <= t->ranks[i].last)

@@ -200,7 +200,7 @@ static struct cand *cut_slot(struct question *q, const struct want *w, const str
 static void try_mixes(struct question *q, const struct want *w, const struct shape_found *f,
                       uint32_t n, uint32_t k, const int64_t *left, const struct cands *so_far,
                       struct cands *best) {
-    uint32_t most = w->mixed ? naive_take(&w->count, SL_COUNT_MAX) : SL_COUNT_MAX;
+    uint32_t most = w->mixed ? naive_take(&w->count, SL_REQ_COUNT_MAX) : SL_REQ_COUNT_MAX;
     size_t bytes = (sl_graph_count(q->n->g) + 1) * sizeof(*left);
     if (k == n) {
         if (so_far->n > best->n)
@@ -267,7 +267,7 @@ static struct cands one_after_another(struct question *q, const struct cands *li
 static void walk_slot(struct question *q, sl_vtx v, const struct want *slot, struct cands *out) {
     struct shape_found *f = sl_arena_alloc0(q->mem, slot->n_shapes, sizeof(*f));
     int64_t *left = sl_arena_alloc(q->mem, (sl_graph_count(q->n->g) + 1) * sizeof(*left));
-    uint32_t n = 0, wanted = naive_take(&slot->count, SL_COUNT_MAX);
+    uint32_t n = 0, wanted = naive_take(&slot->count, SL_REQ_COUNT_MAX);
     struct cands none = {0}, best = {0};
     memset(left, 0xff, (sl_graph_count(q->n->g) + 1) * sizeof(*left));
     for (uint32_t s = 0; s < slot->n_shapes; s++) {
@@ -303,7 +303,7 @@ static void walk_slot(struct question *q, sl_vtx v, const struct want *slot, str
 static bool enough(struct question *q, const struct cands *found, const struct want *w,
                    uint32_t slots) {
     int64_t *left = sl_arena_alloc(q->mem, (sl_graph_count(q->n->g) + 1) * sizeof(*left));
-    int64_t size = naive_take(&w->count, SL_COUNT_MAX), sum = 0;
+    int64_t size = naive_take(&w->count, SL_REQ_COUNT_MAX), sum = 0;
     struct cands mine = {0};
     memset(left, 0xff, (sl_graph_count(q->n->g) + 1) * sizeof(*left));
     for (uint32_t i = 0; i < found->n; i++) {
@@ -399,7 +399,7 @@ static bool keep_count(struct question *q, const struct want *w, const struct ca
  * as many as could be wanted, then keeps what is. */
 static bool keep_in_turn(struct question *q, const struct want *w, const struct cands *list,
                          struct cand *into) {
-    int64_t most = naive_take(&w->count, SL_COUNT_MAX), sum = 0;
+    int64_t most = naive_take(&w->count, SL_REQ_COUNT_MAX), sum = 0;
     uint32_t before = q->chosen.n, first = into->n_parts;
     struct cands good = {0};
     for (uint32_t i = 0; i < list->n && sum < most; i++) {
@@ -440,7 +440,7 @@ static bool is_asked(const struct naive *n, sl_sym subsystem) {
 static struct cands aux_of(struct question *q, sl_vtx v, const struct want *w, bool exclusive) {
     const struct naive *n = q->n;
     uint32_t n_edges, n_v = sl_graph_count(n->g);
-    const struct sl_edge *edges = sl_graph_edges(n->g, &n_edges);
+    const struct sl_graph_edge *edges = sl_graph_edges(n->g, &n_edges);
     uint32_t *steps = sl_arena_alloc0(q->mem, n_v, sizeof(*steps));
     struct cands list = {0};
     bool more = true;
@@ -476,7 +476,7 @@ static struct cands aux_of(struct question *q, sl_vtx v, const struct want *w, b
 /* Does the request want, inside a resource, a type that leads to others in such a subsystem? */
 static bool asks_aux(const struct naive *n, const struct wants *list, bool inside) {
     uint32_t n_edges;
-    const struct sl_edge *edges = sl_graph_edges(n->g, &n_edges);
+    const struct sl_graph_edge *edges = sl_graph_edges(n->g, &n_edges);
     for (uint32_t i = 0; i < list->n; i++) {
         const struct want *w = list->v[i];
         for (uint32_t k = 0; w->type && inside && k < n_edges; k++)
