@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Each rule of tools/check-names finds the header or the object that breaks it, and nothing in one that does not.
 # usage: names.sh CHECK_NAMES
 set -eu
@@ -122,7 +123,8 @@ object() {
     rm -f "$library"
     ar rc "$library" "$root/a.c.o"
 }
-object 'int eng_fit(void) { return 0; } int sl_engine_f; static int fit(void) { return 0; } int sl_placer(void) { return fit(); }'
+object 'int eng_fit(void) { return 0; } int sl_engine_f; static int fit(void) { return 0; }
+int sl_placer(void) { return fit(); }'
 allows "$library"
 object 'int eng_fit(void) { return 0; } int decide(void) { return 0; }'
 says '^src/core/engine/a.c: decide has no prefix of core/engine (eng_ or one of its nouns)' "$library"

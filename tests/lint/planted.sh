@@ -111,6 +111,17 @@ good
 put src/core/base/x.c 'void x(void) {' '    _cleanup_(sl_buf_done) struct sl_buf b;' '}'
 finds layers 'src/core/base/x.c:3: a variable with scope cleanup is initialised where it is declared'
 
+# A tag that two headers define, and a name that says no component. More in tests/layers/names.sh.
+good
+put src/core/base/x.h 'struct sl_buf {' '    int x;' '};'
+put src/core/base/y.h 'struct sl_buf {' '    int y;' '};' 'void settle(void);'
+finds names 'tag sl_buf is defined in 2 headers' 'function settle has no prefix'
+
+good
+put docs/logs.md '# Logs'
+put src/core/base/x.c 'void x(void) {' '    sl_log(SL_LOG_INFO, text);' '}'
+finds logs 'src/core/base/x.c:3: a log message is not constant: text'
+
 good
 put docs/README.md '# Index' '' 'See [it](missing.md).' 'And [rules](rules.md).'
 finds docs 'docs/README.md:3: no such file: missing.md'
