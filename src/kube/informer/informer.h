@@ -56,7 +56,7 @@ struct sl_rec {
     bool create_planned; /* to be created, or on its way */
     bool sent;           /* planned: its create was sent once; it may exist */
     bool delete_planned; /* to be deleted */
-    bool foreground;     /* doomed: what depends on it goes first */
+    bool foreground;     /* of its delete: dependents are deleted first */
     sl_sym ns;
     sl_sym finalizers; /* the others, an array of JSON; none: 0 */
     char *name, *uid;  /* uid: "" while planned */
@@ -92,9 +92,9 @@ struct sl_rec_kind {
     void (*free)(struct sl_rec *r); /* what the record owns besides the head */
     /* Marks the symbols that the record has besides the head's (core/base/collection/sym.h). */
     void (*hold)(struct sl_syms *t, struct sl_rec *r);
-    /* Fills w, or returns false: nothing to write. Not of planned or doomed ones. */
+    /* Fills w, or returns false: nothing to write. Not while a create or delete is planned. */
     bool (*build)(void *ctx, struct sl_rec *r, struct sl_write *w);
-    /* After the object of the answer was taken in; also of planned (their create) and doomed ones.
+    /* After the object of the response was decoded; also for planned creates and deletes.
      */
     void (*written)(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply);

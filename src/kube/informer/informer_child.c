@@ -88,7 +88,7 @@ void sl_inf_owner_index_remove(struct sl_rec *r) {
     r->owner = 0;
 }
 
-/* ---- planned and doomed ---- */
+/* ---- planned creates and deletes ---- */
 
 const char *sl_rec_child_name(const struct sl_rec *owner, const char *base, const char *word,
                               uint64_t number, char out[SL_REC_NAME]) {
