@@ -50,7 +50,9 @@ void klet_container_event(struct klet_container *c, bool warning, const char *re
     };
     (void)sl_event_put(&body, &e, (uint64_t)r->client->wall + r->events++ % 1000, name);
     sl_rec_kind_path(&path, &sl_inf_event_kind, p->ns, NULL, NULL);
-    const bool cut = sl_buf_full(&body) | sl_buf_full(&path) | sl_buf_full(&field);
+    bool cut = sl_buf_full(&body);
+    cut |= sl_buf_full(&path); /* each has to be asked */
+    cut |= sl_buf_full(&field);
     if (!cut)
         (void)sl_kube_request(r->client,
                               &(struct sl_kube_request){.method = SL_POST,
