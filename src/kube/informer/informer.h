@@ -221,7 +221,7 @@ bool sl_inf_settled(const struct sl_informer *f);
 /* Nor has anything to be read or written. */
 bool sl_inf_idle(const struct sl_informer *f);
 
-/* ---- records (informer_rec.c) ---- */
+/* ---- records (records.c) ---- */
 
 static inline const char *sl_inf_str(const struct sl_informer *f, sl_sym y) {
     return sl_sym_str(&f->syms, y);
@@ -259,7 +259,7 @@ static inline bool sl_rec_busy(const struct sl_rec *r) {
  * any more. Not for what the stream shows. */
 void sl_rec_forget(struct sl_rec *r);
 
-/* ---- owners and children (informer_child.c) ---- */
+/* ---- owners and children (children.c) ---- */
 
 /* Of a uid, as owners are known by; 0 for "". */
 uint64_t sl_rec_uid(const char *uid);
@@ -280,7 +280,7 @@ struct sl_rec *sl_rec_plan_create(struct sl_rec *owner, uint32_t kind, const cha
  * when it is there. */
 void sl_rec_plan_delete(struct sl_rec *r);
 
-/* ---- requests, for 'build' (informer_write.c) ---- */
+/* ---- requests, for 'build' (write.c) ---- */
 
 /* In w->tag: the create of a planned one. */
 #define SL_REC_CREATE UINT32_MAX
@@ -321,7 +321,7 @@ void sl_inf_build_read(const struct sl_informer *f, uint32_t kind, const char *n
 /* An owner reference with controller and blockOwnerDeletion: `{"apiVersion":…}`. */
 void sl_rec_put_owner(struct sl_jw *j, const struct sl_rec *owner);
 
-/* ---- events (informer_event.c) ---- */
+/* ---- events (event_series.c) ---- */
 
 /* An event about r, as reported by 'controller' ("job-controller"), in the lane that waits for all
  * others. A repetition within SL_EVENT_SERIES_LIFE counts in the series of the first. Dropped when

@@ -5,7 +5,7 @@
 
 #include "kube/informer/informer.h"
 
-/* ---- informer_rec.c ---- */
+/* ---- records.c ---- */
 struct sl_rec *sl_inf_new_rec(struct sl_rec_table *t, sl_sym ns, const char *name);
 struct sl_rec *sl_inf_find_in(const struct sl_rec_table *t, const char *ns, const char *name);
 struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o);
@@ -17,7 +17,7 @@ void sl_inf_free_rec(struct sl_rec *r);
 /* Frees the tombstones to which nothing refers. */
 void sl_inf_reap(struct sl_informer *f);
 
-/* ---- informer_child.c ---- */
+/* ---- children.c ---- */
 uint64_t sl_inf_controller_of(yyjson_val *meta);
 void sl_inf_enqueue_owner(const struct sl_rec *r);
 void sl_inf_owner_index_add(struct sl_rec *r, uint64_t owner);
