@@ -3,7 +3,7 @@
  * Metrics: the exposition against golden text, numbers in Go's form, drop, change of role, the
  * ceiling; the table against Kueue's bucket rules; docs/metrics.md against the table:
  *
- *     SL_UPDATE=1 build/tests/lib/metrics/test_metrics writes docs/metrics.md again
+ *     SL_UPDATE=1 build/tests/lib/metrics/test_metrics  writes docs/metrics.md again
  */
 #include "lib/metrics/metrics.h"
 
