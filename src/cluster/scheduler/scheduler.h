@@ -40,7 +40,7 @@ struct sched_node {
     uint32_t place;
 };
 static inline struct sched_node *sched_node_of(struct sl_rec *r) {
-    return (struct sched_node *)(void *)r;
+    return SL_CONTAINER_OF(r, struct sched_node, rec);
 }
 
 /* The pods on a node, whether the node is known or not. */

@@ -20,7 +20,7 @@ struct event {
 };
 
 static struct event *event_of(struct sl_rec *r) {
-    return (struct event *)(void *)r;
+    return SL_CONTAINER_OF(r, struct event, rec);
 }
 
 /* What makes it the same event as another. */

@@ -84,7 +84,7 @@ struct cl_replicaset {
     bool adoption_checked; /* for pods without a controller */
 };
 static inline struct cl_replicaset *cl_rs_of(struct sl_rec *r) {
-    return (struct cl_replicaset *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_replicaset, rec);
 }
 bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_rs_changed(void *ctx, struct sl_rec *r);
@@ -143,7 +143,7 @@ struct cl_deployment {
     bool adoption_checked;
 };
 static inline struct cl_deployment *cl_dp_of(struct sl_rec *r) {
-    return (struct cl_deployment *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_deployment, rec);
 }
 bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_dp_changed(void *ctx, struct sl_rec *r);
@@ -217,7 +217,7 @@ struct cl_statefulset {
     bool over_limit; /* more replicas than are followed: it is left alone */
 };
 static inline struct cl_statefulset *cl_ss_of(struct sl_rec *r) {
-    return (struct cl_statefulset *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_statefulset, rec);
 }
 bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_ss_changed(void *ctx, struct sl_rec *r);
@@ -256,7 +256,7 @@ struct cl_revision {
     int64_t revision, pending_revision; /* wish: pending value; 0: unchanged */
 };
 static inline struct cl_revision *cl_revision_of(struct sl_rec *r) {
-    return (struct cl_revision *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_revision, rec);
 }
 bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_revision_done(struct sl_rec *r);
@@ -273,7 +273,7 @@ struct cl_claim {
     bool protected, unused; /* unused: pods were read, and none does */
 };
 static inline struct cl_claim *cl_claim_of(struct sl_rec *r) {
-    return (struct cl_claim *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_claim, rec);
 }
 bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_claim_changed(void *ctx, struct sl_rec *r);

@@ -73,7 +73,7 @@ struct cl_pod {
 };
 
 static inline struct cl_pod *cl_pod_of(struct sl_rec *r) {
-    return (struct cl_pod *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_pod, rec);
 }
 static inline bool cl_pod_ended(const struct cl_pod *p) {
     return p->f.phase == CL_POD_SUCCEEDED || p->f.phase == CL_POD_FAILED;

@@ -71,7 +71,7 @@ struct cl_job {
 };
 
 static inline struct cl_job *cl_job_of(struct sl_rec *r) {
-    return (struct cl_job *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_job, rec);
 }
 static inline bool cl_job_finished(const struct cl_job *j) {
     return j->end == JOB_FAILED || j->end == JOB_COMPLETE;
@@ -151,7 +151,7 @@ struct cl_cronjob {
     sl_time starting; /* of the job that is planned; 0: none is */
 };
 static inline struct cl_cronjob *cl_cron_of(struct sl_rec *r) {
-    return (struct cl_cronjob *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_cronjob, rec);
 }
 bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_cron_changed(void *ctx, struct sl_rec *r);

@@ -75,7 +75,7 @@ void cl_job_release_pod(struct cl_pod *p) {
 }
 
 static bool may_adopt(const struct sl_rec *job, const struct cl_pod *p) {
-    const struct cl_job *j = (const struct cl_job *)(const void *)job;
+    const struct cl_job *j = SL_CONTAINER_OF(job, const struct cl_job, rec);
     return job->ns == p->rec.ns && !job->create_planned && !job->deleting && !job->delete_planned &&
            !j->foreign && j->selector;
 }

@@ -35,7 +35,7 @@ struct cl_namespace {
     struct cl_leftovers found;
 };
 static inline struct cl_namespace *cl_namespace_of(struct sl_rec *r) {
-    return (struct cl_namespace *)(void *)r;
+    return SL_CONTAINER_OF(r, struct cl_namespace, rec);
 }
 bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_ns_changed(void *ctx, struct sl_rec *r);

@@ -38,7 +38,7 @@ static uint64_t hash_of(const char *certificate) {
 }
 
 bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct cl_root_ca *k = (struct cl_root_ca *)(void *)r;
+    struct cl_root_ca *k = SL_CONTAINER_OF(r, struct cl_root_ca, rec);
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "data"), "ca.crt");
 
     (void)ctx;
@@ -48,7 +48,7 @@ bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
 static bool is_stale(const struct sl_cluster *c, const struct sl_rec *r) {
     return c->spec.ca && !r->deleting &&
-           ((const struct cl_root_ca *)(const void *)r)->data != hash_of(c->spec.ca);
+           SL_CONTAINER_OF(r, const struct cl_root_ca, rec)->data != hash_of(c->spec.ca);
 }
 
 void cl_root_changed(void *ctx, struct sl_rec *r) {

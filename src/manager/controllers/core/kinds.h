@@ -38,7 +38,7 @@ struct mgr_rec_conf {
     } tally;            /* of the metrics, while they are read out */
 };
 static inline struct mgr_rec_conf *mgr_conf_of(struct sl_rec *r) {
-    return (struct mgr_rec_conf *)(void *)r;
+    return SL_CONTAINER_OF(r, struct mgr_rec_conf, rec);
 }
 bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void mgr_conf_done(struct sl_rec *r);

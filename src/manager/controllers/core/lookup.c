@@ -54,7 +54,7 @@ static const struct sl_rec *global_default(const struct sl_manager *m) {
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PRIORITY_CLASS, &at));)
         if (mgr_conf_of(r)->chosen &&
             (!best ||
-             mgr_conf_of(r)->value < ((const struct mgr_rec_conf *)(const void *)best)->value))
+             mgr_conf_of(r)->value < SL_CONTAINER_OF(best, const struct mgr_rec_conf, rec)->value))
             best = r;
     return best;
 }
@@ -77,8 +77,9 @@ bool mgr_priority_of(const struct sl_manager *m, const char *wpc_label, const ch
     }
     const struct sl_rec *d = global_default(m);
     if (d)
-        *ret = (struct mgr_priority){(int32_t)((const struct mgr_rec_conf *)(const void *)d)->value,
-                                     "scheduling.k8s.io", "PriorityClass", d->name};
+        *ret = (struct mgr_priority){
+            (int32_t)SL_CONTAINER_OF(d, const struct mgr_rec_conf, rec)->value, "scheduling.k8s.io",
+            "PriorityClass", d->name};
     return true;
 }
 

@@ -116,7 +116,7 @@ struct mgr_rec_job {
 };
 
 static inline struct mgr_rec_job *mgr_job_of(struct sl_rec *r) {
-    return (struct mgr_rec_job *)(void *)r;
+    return SL_CONTAINER_OF(r, struct mgr_rec_job, rec);
 }
 
 /* ---- job.c: the kind ---- */

@@ -526,7 +526,7 @@ const char *mgr_group_stop_reason(const struct sl_manager *m, const struct mgr_p
     const struct sl_rec *r = g->wl == SL_MAP_NONE ? NULL : m->inf->recs.v[g->wl];
     const bool known = r && !r->gone && r->kind == REC_WORKLOAD; /* the id may be another's now */
     const struct mgr_cond *evicted =
-        known ? mgr_wl_cond(m, (const struct mgr_rec_wl *)(const void *)r, "Evicted") : NULL;
+        known ? mgr_wl_cond(m, SL_CONTAINER_OF(r, const struct mgr_rec_wl, rec), "Evicted") : NULL;
     const struct mgr_pod_more *more = g->pods->job->more;
     switch ((enum mgr_group_phase)g->phase) {
     case GROUP_EVICTED:

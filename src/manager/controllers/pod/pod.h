@@ -79,7 +79,7 @@ struct mgr_rec_pod {
 };
 
 static inline struct mgr_rec_pod *mgr_pod_of(struct sl_rec *r) {
-    return (struct mgr_rec_pod *)(void *)r;
+    return SL_CONTAINER_OF(r, struct mgr_rec_pod, rec);
 }
 /* Is the removal of the gate on its way? It carries the version that we know: once there is
  * another, it has happened or never will. */

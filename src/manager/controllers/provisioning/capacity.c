@@ -115,7 +115,7 @@ static void begin(struct sl_manager *m) {
     m->capacity = sl_alloc0(1, sizeof *m->capacity);
     m->capacity->pack = mgr_pack_new();
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_NODE, &at));) {
-        ((struct mgr_rec_node *)(void *)r)->hash = 0;
+        SL_CONTAINER_OF(r, struct mgr_rec_node, rec)->hash = 0;
         r->reread = true;
     }
     mgr_rec_relist(m, REC_NODE);

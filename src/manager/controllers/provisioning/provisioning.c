@@ -344,7 +344,7 @@ static void judge_parameters(const struct sl_manager *m, yyjson_val *ref, struct
 
 bool mgr_prov_check_active(const struct sl_manager *m, const struct sl_rec *check, bool *ret_active,
                            const char **ret_reason, struct sl_buf *message) {
-    const struct mgr_rec_conf *c = (const struct mgr_rec_conf *)(const void *)check;
+    const struct mgr_rec_conf *c = SL_CONTAINER_OF(check, const struct mgr_rec_conf, rec);
     if (!m->spec.parts.provisioning || !c->chosen)
         return false;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);

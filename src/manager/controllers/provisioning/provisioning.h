@@ -99,7 +99,7 @@ struct mgr_rec_prov {
 };
 
 static inline struct mgr_rec_prov *mgr_prov_of(struct sl_rec *r) {
-    return (struct mgr_rec_prov *)(void *)r;
+    return SL_CONTAINER_OF(r, struct mgr_rec_prov, rec);
 }
 static inline bool mgr_prov_is(const struct mgr_rec_prov *p, enum mgr_prov_type t) {
     return p->conds[t].status == COND_TRUE;

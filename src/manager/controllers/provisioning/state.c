@@ -306,7 +306,7 @@ static bool make(struct sl_manager *m, struct mgr_rec_wl *w, sl_sym check, int32
     const struct sl_rec *c = sl_inf_find(m->inf, REC_CHECK, "", mgr_str(m, check));
     struct sl_rec *config =
         sl_inf_find(m->inf, REC_PROV_CONFIG, "",
-                    mgr_str(m, ((const struct mgr_rec_conf *)(const void *)c)->refers));
+                    mgr_str(m, SL_CONTAINER_OF(c, const struct mgr_rec_conf, rec)->refers));
     uint32_t cursor = 0;
     for (struct mgr_rec_prov *p; (p = mgr_prov_owned(m, w->rec.uid, &cursor));)
         if (mgr_prov_attempt(p->rec.name, w->rec.name, mgr_str(m, check)) == attempt)

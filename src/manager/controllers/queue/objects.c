@@ -99,7 +99,7 @@ bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 }
 
 uint32_t mgr_conf_lane(const struct sl_rec *r) {
-    return ((const struct mgr_rec_conf *)(const void *)r)->has_active ? 1 : 0;
+    return SL_CONTAINER_OF(r, const struct mgr_rec_conf, rec)->has_active ? 1 : 0;
 }
 
 void mgr_conf_done(struct sl_rec *r) {

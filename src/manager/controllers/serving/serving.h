@@ -93,7 +93,7 @@ struct mgr_rec_set {
 };
 
 static inline struct mgr_rec_set *mgr_set_of(struct sl_rec *r) {
-    return (struct mgr_rec_set *)(void *)r;
+    return SL_CONTAINER_OF(r, struct mgr_rec_set, rec);
 }
 
 /* What differs between the kinds. */

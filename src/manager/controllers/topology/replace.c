@@ -17,7 +17,7 @@
 
 static bool is_well(const struct sl_manager *m, const char *node) {
     const struct sl_rec *r = sl_inf_find(m->inf, REC_NODE, "", node);
-    return r && ((const struct mgr_rec_node *)(const void *)r)->ready;
+    return r && SL_CONTAINER_OF(r, const struct mgr_rec_node, rec)->ready;
 }
 
 /* Does a pod of it still stand there, or is it on its way, and was not told to go? The node may

@@ -88,7 +88,7 @@ static bool is_ready(yyjson_val *conditions) {
 
 bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
-    struct mgr_rec_node *node = (struct mgr_rec_node *)(void *)r;
+    struct mgr_rec_node *node = SL_CONTAINER_OF(r, struct mgr_rec_node, rec);
     yyjson_val *labels = sl_json_at(o, "metadata.labels"), *taints = sl_json_at(o, "spec.taints"),
                *allocatable = sl_json_at(o, "status.allocatable");
     bool ready = is_ready(sl_json_at(o, "status.conditions"));

@@ -105,7 +105,7 @@ bool mgr_wl_changing(const struct mgr_rec_wl *w, uint32_t fields) {
 /* ---- changing ---- */
 
 uint32_t mgr_wl_lane(const struct sl_rec *r) {
-    const struct mgr_rec_wl *w = (const struct mgr_rec_wl *)(const void *)r;
+    const struct mgr_rec_wl *w = SL_CONTAINER_OF(r, const struct mgr_rec_wl, rec);
     return w->pending || !w->desired || !w->desired->waiting ? 0 : 1;
 }
 

@@ -185,7 +185,7 @@ struct mgr_rec_wl {
 };
 
 static inline struct mgr_rec_wl *mgr_wl_of(struct sl_rec *r) {
-    return (struct mgr_rec_wl *)(void *)r;
+    return SL_CONTAINER_OF(r, struct mgr_rec_wl, rec);
 }
 
 /* ---- reading ---- */
