@@ -25,6 +25,13 @@ static inline sl_time sl_time_add(sl_time t, sl_span d) {
         return d > 0 ? SL_TIME_NEVER : INT64_MIN;
     return r;
 }
+/* Any number of seconds: what is too long for a span is the longest. */
+static inline sl_span sl_span_seconds(int64_t s) {
+    sl_span r;
+    if (__builtin_mul_overflow(s, SL_SEC, &r))
+        return s > 0 ? INT64_MAX : INT64_MIN;
+    return r;
+}
 /* "250ms", "1.5s", "5m", "1h30m", Go's duration grammar. */
 int sl_span_parse(const char *s, size_t len, sl_span *ret, struct sl_err *err) _must_check_;
 /* Go's way to print it: "1m30s", "250ms", "0s". */

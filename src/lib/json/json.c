@@ -237,6 +237,11 @@ int64_t sl_json_int(yyjson_val *v, const char *path, int64_t fallback) {
     return yyjson_is_int(at) ? yyjson_get_sint(at) : fallback;
 }
 
+int32_t sl_json_int32(yyjson_val *v, const char *path, int32_t fallback) {
+    int64_t n = sl_json_int(v, path, fallback);
+    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
+}
+
 bool sl_json_bool(yyjson_val *v, const char *path, bool fallback) {
     yyjson_val *at = sl_json_at(v, path);
     return yyjson_is_bool(at) ? yyjson_get_bool(at) : fallback;

@@ -87,6 +87,8 @@ const char *sl_json_mut_opt(yyjson_mut_val *v);
 /* The C string at a path, "" if there is none. */
 const char *sl_json_str(yyjson_val *v, const char *path);
 int64_t sl_json_int(yyjson_val *v, const char *path, int64_t fallback);
+/* One from 0 to INT32_MAX, as most counts of the API are; any other is the fallback. */
+int32_t sl_json_int32(yyjson_val *v, const char *path, int32_t fallback);
 bool sl_json_bool(yyjson_val *v, const char *path, bool fallback);
 /* RFC 3339 to nanoseconds since 1970; 0 if absent or wrong. */
 sl_time sl_json_time(yyjson_val *v, const char *path);

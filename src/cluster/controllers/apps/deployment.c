@@ -24,11 +24,6 @@
 
 /* ---- reading ---- */
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
-    int64_t n = sl_json_int(o, path, fallback);
-    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
-}
-
 static void take(char **field, yyjson_val *v) {
     free(*field);
     *field = cl_text_of(v);
@@ -68,9 +63,9 @@ bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take(&d->annotations, sl_json_at(o, "metadata.annotations"));
     take(&d->selector, yyjson_obj_get(spec, "selector"));
     d->template_hash = cl_template_hash(yyjson_obj_get(spec, "template"), &d->template_digest);
-    d->replicas = count_at(spec, "replicas", 1);
-    d->min_ready = count_at(spec, "minReadySeconds", 0);
-    d->history = count_at(spec, "revisionHistoryLimit", 10);
+    d->replicas = sl_json_int32(spec, "replicas", 1);
+    d->min_ready = sl_json_int32(spec, "minReadySeconds", 0);
+    d->history = sl_json_int32(spec, "revisionHistoryLimit", 10);
     d->deadline = sl_json_int(spec, "progressDeadlineSeconds", 600);
     d->deadline = d->deadline < INT32_MAX ? d->deadline : -1;
     d->paused = sl_json_bool(spec, "paused", false);

@@ -18,11 +18,6 @@
 #define WRITE_ADOPTION 2u
 #define WRITE_STATUS 3u
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
-    int64_t n = sl_json_int(o, path, fallback);
-    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
-}
-
 static int32_t annotated(yyjson_val *o, const char *key) {
     const char *s = sl_json_annotation(o, key);
     char *end;
@@ -80,8 +75,8 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take(&rs->annotations, sl_json_at(o, "metadata.annotations"));
     rs->template_hash = cl_template_hash(template, NULL);
     rs->labels_hash = sl_json_hash(1, sl_json_at(template, "metadata.labels"));
-    rs->replicas = count_at(spec, "replicas", 1);
-    rs->min_ready = count_at(spec, "minReadySeconds", 0);
+    rs->replicas = sl_json_int32(spec, "replicas", 1);
+    rs->min_ready = sl_json_int32(spec, "minReadySeconds", 0);
     rs->revision = strtoll(sl_json_annotation(o, "deployment.kubernetes.io/revision"), NULL, 10);
     rs->desired = annotated(o, "deployment.kubernetes.io/desired-replicas");
     rs->max = annotated(o, "deployment.kubernetes.io/max-replicas");

@@ -17,11 +17,6 @@
 
 /* ---- reading ---- */
 
-static int32_t count_at(yyjson_val *o, const char *path, int32_t fallback) {
-    int64_t n = sl_json_int(o, path, fallback);
-    return n >= 0 && n <= INT32_MAX ? (int32_t)n : fallback;
-}
-
 static void take(char **field, yyjson_val *v) {
     free(*field);
     *field = cl_text_of(v);
@@ -54,17 +49,17 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_text(&s->service, sl_json_str(spec, "serviceName"));
     s->template_hash = sl_json_hash(1, yyjson_obj_get(spec, "template"));
     s->template_digest = sl_json_digest(1, yyjson_obj_get(spec, "template"));
-    s->replicas = count_at(spec, "replicas", 1);
+    s->replicas = sl_json_int32(spec, "replicas", 1);
     bool before = s->over_limit;
     s->over_limit = s->replicas > SS_MAX_PODS;
     if (s->over_limit && !before)
         sl_log(SL_LOG_WARN, "StatefulSet not reconciled: too many replicas",
                SL_S("namespace", sl_rec_ns(r)), SL_S("name", r->name),
                SL_I("replicas", s->replicas), SL_I("limit", SS_MAX_PODS));
-    s->start = count_at(spec, "ordinals.start", 0);
-    s->min_ready = count_at(spec, "minReadySeconds", 0);
-    s->history = count_at(spec, "revisionHistoryLimit", 10);
-    s->partition = count_at(spec, "updateStrategy.rollingUpdate.partition", 0);
+    s->start = sl_json_int32(spec, "ordinals.start", 0);
+    s->min_ready = sl_json_int32(spec, "minReadySeconds", 0);
+    s->history = sl_json_int32(spec, "revisionHistoryLimit", 10);
+    s->partition = sl_json_int32(spec, "updateStrategy.rollingUpdate.partition", 0);
     s->parallel = strcmp(sl_json_str(spec, "podManagementPolicy"), "Parallel") == 0;
     s->on_delete = strcmp(sl_json_str(spec, "updateStrategy.type"), "OnDelete") == 0;
     s->drop_deleted = strcmp(sl_json_str(spec, "persistentVolumeClaimRetentionPolicy.whenDeleted"),

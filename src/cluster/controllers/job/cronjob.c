@@ -47,8 +47,8 @@ static void read_spec(struct cl_cronjob *j, yyjson_val *spec) {
     j->template = cl_text_of(sl_json_at(spec, "jobTemplate"));
     j->bad = sl_cron_read(j->schedule_text, &j->schedule, &err) < 0;
     j->starting_deadline = sl_json_int(spec, "startingDeadlineSeconds", JOB_NONE);
-    j->keep_ok = sl_json_int(spec, "successfulJobsHistoryLimit", JOB_NONE);
-    j->keep_failed = sl_json_int(spec, "failedJobsHistoryLimit", JOB_NONE);
+    j->keep_ok = sl_json_int32(spec, "successfulJobsHistoryLimit", JOB_NONE);
+    j->keep_failed = sl_json_int32(spec, "failedJobsHistoryLimit", JOB_NONE);
     j->suspend = sl_json_bool(spec, "suspend", false);
     j->forbid = strcmp(sl_json_str(spec, "concurrencyPolicy"), "Forbid") == 0;
     j->replace = strcmp(sl_json_str(spec, "concurrencyPolicy"), "Replace") == 0;
@@ -190,8 +190,8 @@ struct due {
 static struct due due_of(const struct cl_cronjob *j, sl_time now) {
     sl_time from = j->desired_schedule ? j->desired_schedule : j->rec.created;
     struct due due = {0};
-    if (j->starting_deadline >= 0 && now - j->starting_deadline * SL_SEC > from)
-        from = now - j->starting_deadline * SL_SEC;
+    if (j->starting_deadline >= 0 && now - sl_span_seconds(j->starting_deadline) > from)
+        from = now - sl_span_seconds(j->starting_deadline);
     sl_time first = cl_cron_next(&j->schedule, j->tz, from);
     if (!first || first > now)
         return due;
@@ -268,7 +268,8 @@ static void start_due(struct sl_cluster *c, struct cl_cronjob *j) {
             "check clock skew");
     if (!due.at || j->starting)
         return;
-    if (j->starting_deadline >= 0 && due.at + j->starting_deadline * SL_SEC < c->client->wall) {
+    if (j->starting_deadline >= 0 &&
+        sl_time_add(due.at, sl_span_seconds(j->starting_deadline)) < c->client->wall) {
         mail_time(due.at, when);
         sl_rec_event(&j->rec, CONTROLLER, true, "MissSchedule",
                      "Missed scheduled time to start a job: %s", when);

@@ -27,13 +27,13 @@ static void read_spec(struct cl_job *j, yyjson_val *spec) {
     if (hash == j->spec)
         return;
     j->spec = hash;
-    j->parallelism = sl_json_int(spec, "parallelism", 1);
-    j->completions = sl_json_int(spec, "completions", JOB_NONE);
-    j->backoff_limit = sl_json_int(spec, "backoffLimit", 6);
-    j->per_index = sl_json_int(spec, "backoffLimitPerIndex", JOB_NONE);
-    j->max_failed = sl_json_int(spec, "maxFailedIndexes", JOB_NONE);
+    j->parallelism = sl_json_int32(spec, "parallelism", 1);
+    j->completions = sl_json_int32(spec, "completions", JOB_NONE);
+    j->backoff_limit = sl_json_int32(spec, "backoffLimit", 6);
+    j->per_index = sl_json_int32(spec, "backoffLimitPerIndex", JOB_NONE);
+    j->max_failed = sl_json_int32(spec, "maxFailedIndexes", JOB_NONE);
     j->deadline = sl_json_int(spec, "activeDeadlineSeconds", JOB_NONE);
-    j->ttl = sl_json_int(spec, "ttlSecondsAfterFinished", JOB_NONE);
+    j->ttl = sl_json_int32(spec, "ttlSecondsAfterFinished", JOB_NONE);
     j->suspend = sl_json_bool(spec, "suspend", false);
     j->indexed = strcmp(sl_json_str(spec, "completionMode"), "Indexed") == 0;
     j->on_failure = strcmp(sl_json_str(spec, "template.spec.restartPolicy"), "OnFailure") == 0;
@@ -111,11 +111,11 @@ static void read_status(struct cl_job *j, yyjson_val *s) {
     *v = (struct cl_job_status){
         .start = sl_json_time(s, "startTime"),
         .completion = sl_json_time(s, "completionTime"),
-        .active = sl_json_int(s, "active", 0),
-        .ready = sl_json_int(s, "ready", JOB_NONE),
-        .terminating = sl_json_int(s, "terminating", JOB_NONE),
-        .succeeded = sl_json_int(s, "succeeded", 0),
-        .failed = sl_json_int(s, "failed", 0),
+        .active = sl_json_int32(s, "active", 0),
+        .ready = sl_json_int32(s, "ready", JOB_NONE),
+        .terminating = sl_json_int32(s, "terminating", JOB_NONE),
+        .succeeded = sl_json_int32(s, "succeeded", 0),
+        .failed = sl_json_int32(s, "failed", 0),
         .completed_indexes = copy_if(sl_json_str(s, "completedIndexes")),
         .failed_indexes =
             sl_json_at(s, "failedIndexes") ? sl_strdup(sl_json_str(s, "failedIndexes")) : NULL,
@@ -206,7 +206,7 @@ static void free_pods(struct sl_cluster *c, struct cl_job *j) {
 static void expire(struct sl_cluster *c, struct cl_job *j) {
     if (j->ttl < 0 || j->rec.deleting)
         return;
-    sl_time at = sl_time_add(j->ended, j->ttl * SL_SEC);
+    sl_time at = sl_time_add(j->ended, sl_span_seconds(j->ttl));
     if (at > c->client->wall) {
         sl_rec_reconcile_at(&j->rec, at);
         return;

@@ -97,7 +97,7 @@ enum cl_job_failure_action cl_job_failure_action(const struct cl_job *j, const s
 static bool rule_is_met(const struct cl_job *j, yyjson_val *rule,
                         const struct cl_indexes *succeeded) {
     const char *text = sl_json_str(rule, "succeededIndexes");
-    int64_t count = sl_json_int(rule, "succeededCount", JOB_NONE);
+    int64_t count = sl_json_int32(rule, "succeededCount", JOB_NONE);
     struct cl_indexes needed = {0};
     if (!*text)
         return count != JOB_NONE && cl_indexes_count(succeeded) >= count;

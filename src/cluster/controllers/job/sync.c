@@ -210,7 +210,7 @@ static bool past_deadline(struct look *l) {
     const struct cl_job *j = l->j;
     if (j->deadline < 0 || !j->seen.start || j->suspend)
         return false;
-    sl_time at = sl_time_add(j->seen.start, j->deadline * SL_SEC);
+    sl_time at = sl_time_add(j->seen.start, sl_span_seconds(j->deadline));
     if (l->now >= at)
         return true;
     look_again(l, at);
