@@ -136,7 +136,7 @@ int world_do(struct apps_world *w, enum sl_kube_method method, const char *path,
     char *body = text ? sl_strdup(text) : NULL;
     struct sl_buf out;
 
-    for (char *at; body && (at = strchr(body, '\''));)
+    for (char *at = body; at && (at = strchr(at, '\''));)
         *at = '"';
     sl_buf_init(&out, 8u << 20);
     int status = fakeapi_do(w->api, method, path, type, body, &out);

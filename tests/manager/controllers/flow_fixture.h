@@ -43,7 +43,7 @@ static inline void request(struct world *w, enum sl_kube_method method, const ch
                            const char *type, const char *text) {
     struct sl_buf out = SL_BUF_SHORT(1u << 20); /* for the message of a failure */
     char *body = text ? sl_strdup(text) : NULL;
-    for (char *at; body && (at = strchr(body, '\''));)
+    for (char *at = body; at && (at = strchr(at, '\''));)
         *at = '"';
     int status = fakeapi_do(w->api, method, path, type, body, &out);
     if (status < 200 || status > 299)

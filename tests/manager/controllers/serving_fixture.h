@@ -37,7 +37,7 @@ static inline void request_may_fail(struct stage *s, enum sl_kube_method method,
                                     const char *type, const char *text) {
     struct sl_buf out;
     char *body = text ? sl_strdup(text) : NULL;
-    for (char *c; body && (c = strchr(body, '\''));)
+    for (char *c = body; c && (c = strchr(c, '\''));)
         *c = '"';
     sl_buf_init(&out, 1u << 20);
     (void)fakeapi_do(s->w.api, method, path, type, body, &out);

@@ -86,7 +86,7 @@ static void _printf_(4, 5)
     va_start(args, fmt);
     (void)vsnprintf(body, sizeof body, fmt, args);
     va_end(args);
-    for (char *at; (at = strchr(body, '\''));)
+    for (char *at = body; (at = strchr(at, '\''));)
         *at = '"';
     sl_buf_clear(&w->text);
     int status = fakeapi_do(w->api, method, path, method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON,
@@ -138,7 +138,7 @@ static bool has_line(const struct world *w, const char *want) {
                        want, end);
     else
         (void)snprintf(line, sizeof line, "\n%s\n", want);
-    for (char *at; (at = strchr(line, '\''));)
+    for (char *at = line; (at = strchr(at, '\''));)
         *at = '"';
     return strstr(sl_buf_str(&w->text), line);
 }
