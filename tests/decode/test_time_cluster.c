@@ -3,6 +3,7 @@
  * size of the objects that they watch: see grown.h. */
 #include "grown.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,11 @@
 #define NODE                                                                                       \
     "'spec':{},'status':{'allocatable':{'cpu':'1000','pods':'1000'},'conditions':[{'type':"        \
     "'Ready','status':'True'}]}}"
+#define MAPS "/api/v1/namespaces/ns/configmaps"
+#define SECRETS "/api/v1/namespaces/ns/secrets"
+#define FEW 4000
+#define MOST_TIMES 3
+#define PATIENCE 1000 /* runs */
 #define LABELS "'labels':{'kubernetes.io/hostname':'n1'}"
 
 static const struct grown_kind kinds[] = {
@@ -106,8 +112,52 @@ static void every_list_and_map(void **state) {
     meter_done(&w.meter);
 }
 
+/* The processor time per child that the garbage collector and the others take for an owner of so
+ * many, in nanoseconds: from their list until all are deleted after their owner. */
+static int64_t time_per_child(int children) {
+    struct grown_world w = {.api = fakeapi_new(1), .ns = "ns", .run = run};
+    char text[400];
+
+    fakeapi_bare(w.api);
+    meter_init(&w.meter, fakeapi_port(w.api, 0));
+    must(&w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
+    must(&w, SECRETS, "{'metadata':{'name':'owner'}}");
+    const char *uid = sl_json_str(fakeapi_get(w.api, SECRETS "/owner"), "metadata.uid");
+    for (int i = 0; i < children; i++) {
+        (void)snprintf(text, sizeof text,
+                       "{'metadata':{'name':'c%d','ownerReferences':[{'apiVersion':'v1','kind':"
+                       "'Secret','name':'owner','uid':'%s'}]}}",
+                       i, uid);
+        must(&w, MAPS, text);
+    }
+    w.ctx = sl_cluster_new(
+        &(struct sl_cluster_spec){.client = &w.meter.client, .seed = 1, .ca = "certificate"});
+    run(&w);
+    assert_int_equal(grown_do(&w, SL_DELETE, SECRETS "/owner", NULL), 200);
+    snprintf(text, sizeof text, MAPS "/c%d", children - 1);
+    for (int i = 0; i < PATIENCE && fakeapi_get(w.api, text); i++)
+        run(&w);
+    assert_null(fakeapi_get(w.api, text));
+    const int64_t us = w.meter.us;
+    sl_cluster_free(w.ctx);
+    fakeapi_free(w.api);
+    meter_done(&w.meter);
+    return us * 1000 / children;
+}
+
+/* With ten times as many children of one owner, each costs the same. */
+static void many_of_one_owner(void **state) {
+    const int64_t few = time_per_child(FEW), many = time_per_child(10 * FEW);
+
+    (void)state;
+    print_message("%d children: %" PRId64 " ns each; %d: %" PRId64 " ns\n", FEW, few, 10 * FEW,
+                  many);
+    assert_true(many < few * MOST_TIMES);
+}
+
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_list_and_map)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_list_and_map),
+                                       cmocka_unit_test(many_of_one_owner)};
 
     grown_args(argc, argv);
     return cmocka_run_group_tests_name("time-cluster", tests, grown_set_up, grown_tear_down);

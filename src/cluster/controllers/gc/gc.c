@@ -57,15 +57,53 @@ static void want_owners(struct cl_gc *g, const struct cl_gc_node *n) {
 }
 
 static void want_dependents(struct cl_gc *g, uint64_t uid) {
-    uint32_t cursor;
-    for (uint32_t d = sl_map_first(&g->dependents, uid, &cursor); d != SL_MAP_NONE;
-         d = sl_map_next(&g->dependents, uid, &cursor))
-        cl_gc_enqueue(g, d);
+    const uint32_t first = cl_gc_first(g, uid);
+
+    for (uint32_t e = first; e != GC_NONE; e = cl_gc_next(g, first, e))
+        cl_gc_enqueue(g, g->edges.v[e].node);
+}
+
+/* A new edge at the end of the owner's ring. */
+static uint32_t edge_new(struct cl_gc *g, uint64_t uid, uint32_t node) {
+    const uint32_t first = cl_gc_first(g, uid);
+    uint32_t e = g->free_edge;
+
+    if (e != GC_NONE) {
+        g->free_edge = g->edges.v[e].next;
+    } else {
+        e = g->edges.n;
+        (void)sl_vec_push(&g->edges);
+    }
+    struct cl_gc_edge *v = g->edges.v;
+    if (first == GC_NONE) {
+        v[e] = (struct cl_gc_edge){node, e, e};
+        sl_map_add(&g->dependents, uid, e);
+        return e;
+    }
+    v[e] = (struct cl_gc_edge){node, first, v[first].prev};
+    v[v[e].prev].next = e;
+    v[first].prev = e;
+    return e;
+}
+
+static void edge_drop(struct cl_gc *g, uint64_t uid, uint32_t e) {
+    struct cl_gc_edge *v = g->edges.v;
+    const uint32_t next = v[e].next;
+
+    if (cl_gc_first(g, uid) == e) {
+        (void)sl_map_del(&g->dependents, uid, e);
+        if (next != e)
+            sl_map_add(&g->dependents, uid, next);
+    }
+    v[next].prev = v[e].prev;
+    v[v[e].prev].next = next;
+    v[e].next = g->free_edge;
+    g->free_edge = e;
 }
 
 static void untie(struct cl_gc *g, struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++)
-        (void)sl_map_del(&g->dependents, n->owners[i].uid, number(g, n));
+        edge_drop(g, n->owners[i].uid, n->owners[i].edge);
     sl_freep(&n->owners);
     n->n_owners = 0;
 }
@@ -97,6 +135,14 @@ static void node_drop(struct cl_gc *g, struct cl_gc_node *n) {
 
 /* ---- what the streams say ---- */
 
+static bool same_owners(const struct cl_gc_node *n, const struct cl_gc_owner_ref *now,
+                        uint32_t n_now) {
+    for (uint32_t i = 0; i < n_now && n_now == n->n_owners; i++)
+        if (now[i].uid != n->owners[i].uid || now[i].blocks != n->owners[i].blocks)
+            return false;
+    return n_now == n->n_owners;
+}
+
 /* False: as they were. */
 static bool take_owners(struct cl_gc *g, struct cl_gc_node *n, yyjson_val *meta) {
     struct cl_gc_owner_ref now[GC_MAX_OWNERS];
@@ -111,23 +157,22 @@ static bool take_owners(struct cl_gc *g, struct cl_gc_node *n, yyjson_val *meta)
                SL_S("name", sl_json_str(meta, "name")),
                SL_I("owners", (int64_t)yyjson_arr_size(refs)), SL_I("limit", GC_MAX_OWNERS));
     n->over_limit = crowded;
-    memset(now, 0, sizeof now); /* compared as bytes */
     yyjson_arr_foreach (crowded ? NULL : refs, i, k, ref) {
-        if (sl_rec_uid(sl_json_str(ref, "uid"))) {
-            now[n_now].uid = sl_rec_uid(sl_json_str(ref, "uid"));
-            now[n_now++].blocks = sl_json_bool(ref, "blockOwnerDeletion", false);
-        }
+        const uint64_t uid = sl_rec_uid(sl_json_str(ref, "uid"));
+        if (uid)
+            now[n_now++] = (struct cl_gc_owner_ref){
+                .uid = uid, .blocks = sl_json_bool(ref, "blockOwnerDeletion", false)};
     }
-    if (n_now == n->n_owners && (n_now == 0 || memcmp(now, n->owners, n_now * sizeof now[0]) == 0))
+    if (same_owners(n, now, n_now))
         return false;
     want_owners(g, n);
     untie(g, n);
     if (n_now > 0) {
+        for (uint32_t o = 0; o < n_now; o++)
+            now[o].edge = edge_new(g, now[o].uid, number(g, n));
         n->owners = sl_alloc(n_now * sizeof now[0]);
         memcpy(n->owners, now, n_now * sizeof now[0]);
         n->n_owners = (uint8_t)n_now;
-        for (uint32_t o = 0; o < n_now; o++)
-            sl_map_add(&g->dependents, now[o].uid, number(g, n));
     }
     return true;
 }
@@ -238,7 +283,7 @@ static void gc_start(struct sl_cluster *c) {
     struct cl_gc *g = c->gc = sl_alloc0(1, sizeof *g);
 
     g->c = c;
-    g->free_node = GC_NONE;
+    g->free_node = g->free_edge = GC_NONE;
     g->max_nodes = GC_MAX_NODES;
     cl_gc_work_start(g);
     cl_resources_start(g);
@@ -280,6 +325,7 @@ static void gc_stop(struct sl_cluster *c) {
         sl_freep(&g->nodes.v[i].owners);
     }
     sl_vec_free(&g->nodes);
+    sl_vec_free(&g->edges);
     sl_map_done(&g->by_uid);
     sl_map_done(&g->dependents);
     sl_freep(&c->gc);

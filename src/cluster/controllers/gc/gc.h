@@ -15,7 +15,7 @@
 #include "cluster/controllers/core/ceilings.h"
 #include "cluster/controllers/core/cluster_int.h"
 
-#define GC_NONE UINT32_MAX
+#define GC_NONE SL_MAP_NONE
 
 /* A kind that discovery shows, in its preferred version. */
 struct cl_gc_resource {
@@ -40,7 +40,15 @@ enum cl_node_flags {
 /* An owner of a node. */
 struct cl_gc_owner_ref {
     uint64_t uid;
+    uint32_t edge;
     bool blocks; /* the owner's foreground deletion */
+};
+
+/* From an owner to a dependent. Those of one owner form a ring in the order in which they came, so
+ * that adding and removing one costs the same however many there are. */
+struct cl_gc_edge {
+    uint32_t node; /* the dependent */
+    uint32_t next, prev;
 };
 
 struct cl_gc_node {
@@ -75,7 +83,10 @@ struct cl_gc {
     uint32_t free_node, n_nodes;
     uint32_t max_nodes; /* GC_MAX_NODES; tests have fewer */
     bool full;          /* some were passed over */
-    struct sl_map by_uid, dependents;
+    struct sl_map by_uid;
+    struct sl_map dependents; /* uid of an owner -> its first edge */
+    SL_VEC(struct cl_gc_edge) edges;
+    uint32_t free_edge; /* by 'next' */
     struct sl_writer *writer;
     SL_VEC(struct cl_gc_work *) works;
     SL_VEC(uint32_t) free_works;
@@ -111,6 +122,13 @@ bool cl_resources_synced(const struct cl_gc *g);
 struct cl_gc *cl_gc_of(struct sl_cluster *c);
 extern const struct cl_part cl_gc_part;
 struct cl_gc_node *cl_gc_node(struct cl_gc *g, uint64_t uid); /* NULL: unknown */
+/* The ring of an owner's dependents: for (e = first; e != GC_NONE; e = cl_gc_next(g, first, e)). */
+static inline uint32_t cl_gc_first(const struct cl_gc *g, uint64_t uid) {
+    return sl_map_get(&g->dependents, uid);
+}
+static inline uint32_t cl_gc_next(const struct cl_gc *g, uint32_t first, uint32_t e) {
+    return g->edges.v[e].next == first ? GC_NONE : g->edges.v[e].next;
+}
 void cl_gc_begin(void *ctx);
 void cl_gc_object(void *ctx, yyjson_val *o);
 void cl_gc_gone(void *ctx, yyjson_val *o);

@@ -266,11 +266,11 @@ static void write_deletion(yyjson_val *meta, const char *policy, struct sl_write
 /* Wants each dependent that has to go, or to be set free, before this one; false if there is none.
  */
 static bool waits_for_dependents(struct cl_gc *g, uint64_t uid, bool blocking_only) {
-    uint32_t cursor;
+    const uint32_t first = cl_gc_first(g, uid);
     bool any = false;
 
-    for (uint32_t d = sl_map_first(&g->dependents, uid, &cursor); d != SL_MAP_NONE;
-         d = sl_map_next(&g->dependents, uid, &cursor)) {
+    for (uint32_t e = first; e != GC_NONE; e = cl_gc_next(g, first, e)) {
+        const uint32_t d = g->edges.v[e].node;
         const struct cl_gc_node *n = &g->nodes.v[d];
         bool counts = !blocking_only;
         for (uint32_t i = 0; i < n->n_owners; i++)
@@ -301,10 +301,10 @@ static enum what let_go(struct cl_gc *g, const struct cl_gc_work *k, struct sl_w
 }
 
 static bool has_dependents(const struct cl_gc *g, uint64_t uid, bool foreground) {
-    uint32_t cursor;
-    for (uint32_t d = sl_map_first(&g->dependents, uid, &cursor); d != SL_MAP_NONE;
-         d = sl_map_next(&g->dependents, uid, &cursor))
-        if (!foreground || g->nodes.v[d].flags & NODE_FOREGROUND)
+    const uint32_t first = cl_gc_first(g, uid);
+
+    for (uint32_t e = first; e != GC_NONE; e = cl_gc_next(g, first, e))
+        if (!foreground || g->nodes.v[g->edges.v[e].node].flags & NODE_FOREGROUND)
             return true;
     return false;
 }
