@@ -33,6 +33,9 @@
 #include "core/base/mem.h"
 #include "lib/log/log.h"
 
+/* Descriptors that containers leave to connections, at most: a quarter of a lower limit. */
+#define FD_RESERVE ((rlim_t)256)
+
 /* Of Linux 6.3: before it, all files in memory can be executed, and nobody minds. */
 #ifndef MFD_EXEC
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -67,6 +70,7 @@ struct klet_spawner {
     uv_loop_t *loop;
     enum klet_own_mounts mounts;
     struct rlimit files;
+    int max_fd;            /* of a stream: what is above is for connections */
     int null, program;     /* the supervisor's image */
     posix_spawnattr_t how; /* all signals blocked, and none ignored or handled */
     struct klet_proc *procs;
@@ -299,9 +303,13 @@ int klet_spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir,
     s->loop = loop;
     s->program = -1;
     set_signals(s);
+    s->max_fd = INT_MAX;
     if (getrlimit(RLIMIT_NOFILE, &s->files) == 0) { /* three for each container */
         const struct rlimit more = {s->files.rlim_max, s->files.rlim_max};
+        const rlim_t quarter = more.rlim_cur / 4;
+        const rlim_t most = more.rlim_cur - (quarter < FD_RESERVE ? quarter : FD_RESERVE);
         (void)setrlimit(RLIMIT_NOFILE, &more);
+        s->max_fd = most < INT_MAX ? (int)most : INT_MAX;
         if (files && files < s->files.rlim_cur)
             s->files.rlim_cur = files;
     }
@@ -739,6 +747,14 @@ static int make_streams(const struct klet_launch *l, const struct klet_proc_io *
     return io->tty ? make_terminal(l, io->in, ours, theirs) : 0;
 }
 
+/* The lowest free number is given out, so a high one says how many are in use. */
+static bool leaves_reserve(const struct klet_spawner *s, const int ours[STREAMS]) {
+    for (int i = 0; i < STREAMS; i++)
+        if (ours[i] > s->max_fd)
+            return false;
+    return true;
+}
+
 static int or_else(int fd, int other) {
     return fd >= 0 ? fd : other;
 }
@@ -750,11 +766,13 @@ int klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
     pid_t pid = -1;
     int r = make_streams(l, io, ours, theirs);
 
+    if (r >= 0 && !leaves_reserve(s, ours))
+        r = -EMFILE;
     if (r < 0) {
         close_all(ours, STREAMS);
         close_all(theirs, STREAMS);
-        return sl_err_set(err, SL_EIO, "creating a %s: %s", io->tty ? "terminal" : "pipe",
-                          strerror(-r));
+        return sl_err_set(err, SL_EIO, "creating a %s: %s%s", io->tty ? "terminal" : "pipe",
+                          strerror(-r), r == -EMFILE ? "; raise the limit with ulimit -Hn" : "");
     }
     const int other = io->tty ? theirs[STREAM_OUT] : s->null;
     /* Without a cgroup, joining it is a word to nowhere. */
