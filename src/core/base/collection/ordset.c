@@ -353,7 +353,8 @@ static void paged_add(struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_
         split_add(s, i, j, at, k);
         return;
     }
-    c->lead = open_gap(c->keys, sizeof *c->keys, CHUNK, c->lead, c->n, at);
+    if (at < c->n || c->lead + c->n == CHUNK) /* a queue is fed at its end: nothing moves */
+        c->lead = open_gap(c->keys, sizeof *c->keys, CHUNK, c->lead, c->n, at);
     keys(c)[at] = *k;
     if (at == c->n) { /* only ever in the last chunk of all */
         c->last = *k;
