@@ -99,7 +99,7 @@ tidy: setup build-clang/build.ninja
 	@ninja -C build-clang --quiet >&2
 	@run-clang-tidy -quiet -p build-clang '/(src|tests|fuzz|bench)/' >build-clang/tidy.log 2>&1 || \
 		{ grep -E 'warning:|error:' build-clang/tidy.log | sort -u; \
-		echo "The whole story is in build-clang/tidy.log."; exit 1; }
+		echo "All of it is in build-clang/tidy.log."; exit 1; }
 
 format: setup-lint
 	@tools/lint --format

@@ -22,7 +22,7 @@ good() {
         >"$root/tree/docs/page.md"
     printf '%s\n' '# Rules' '' '### 1.1 Order' '' '**1.1.1** The older is first.' '' \
         '- `order`: Age decides' >"$root/tree/docs/rules.md"
-    printf '%s\n' 'story Age decides' 'rules 1.1.1' >"$root/tree/tests/scenario/order.story"
+    printf '%s\n' 'scenario Age decides' 'rules 1.1.1' >"$root/tree/tests/scenario/order.scenario"
     printf '%s\n' '/* Rule 1.1.1, and rules 1.1 and 1.1.1. */' >"$root/tree/src/a.c"
 }
 
@@ -78,10 +78,10 @@ says "page.md:8: 'wish': say pending change" "$docs"
 printf '%s\n' '# Another' >"$root/tree/docs/other.md"
 says 'README.md:1: does not list other.md' "$docs"
 
-printf '%s\n' 'story Another' 'rules 1.1.1' >"$root/tree/tests/scenario/z.story"
+printf '%s\n' 'scenario Another' 'rules 1.1.1' >"$root/tree/tests/scenario/z.scenario"
 says 'not up to date' "$rules" --check
-printf '%s\n' 'story Another' 'rules 1.1.9' >"$root/tree/tests/scenario/z.story"
-says 'z.story names rule 1.1.9, which' "$rules" --check
+printf '%s\n' 'scenario Another' 'rules 1.1.9' >"$root/tree/tests/scenario/z.scenario"
+says 'z.scenario names rule 1.1.9, which' "$rules" --check
 printf '%s\n' '' '/* As in rule 1.2. */' >>"$root/tree/src/a.c"
 says 'src/a.c:3 cites rule 1.2, which' "$rules" --check
 printf '\n%s\n' '**1.1.2** Nothing shows it.' >>"$root/tree/docs/rules.md"

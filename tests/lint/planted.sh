@@ -30,7 +30,7 @@ put() {
     mkdir -p "$(dirname "$tree/$file")"
     case $file in
     *.[ch]) printf '%s\n' "/* $licence */" "$@" ;;
-    *.md | *.story) printf '%s\n' "$@" ;;
+    *.md | *.scenario) printf '%s\n' "$@" ;;
     *) printf '%s\n' "$1" "# $licence" "${@:2}" ;;
     esac >"$tree/$file"
 }
@@ -45,7 +45,7 @@ good() {
     put meson.build '# The root.' "project('x', 'c')"
     put docs/README.md '# Index' '' '[rules](rules.md)'
     put docs/rules.md '# Rules' '' '### 1.1 Order' '' '**1.1.1** The older is first.' '' '- `order`: Age decides'
-    put tests/scenario/order.story 'story Age decides' 'rules 1.1.1'
+    put tests/scenario/order.scenario 'scenario Age decides' 'rules 1.1.1'
     : >"$tree/api/__init__.py"
 }
 lint() { "$source/tools/lint" --root "$tree" "$@" >"$work/out" 2>&1; }

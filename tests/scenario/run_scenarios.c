@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs every *.story below the folders given, in name order, each story on an engine of its own.
- * Prints what failed and why, a digest over all effects, and 'N passed, N failed, N skipped'.
+ * Runs every *.scenario below the folders given, in name order, each scenario on an engine of its
+ * own. Prints what failed and why, a digest over all effects, and 'N passed, N failed, N skipped'.
  *
  *     run_scenarios [--parse-only] [--tell] [--only WORDS] FOLDER|FILE ...
  *
- * --parse-only reads the stories and runs none; --tell prints every effect; --only runs the stories
+ * --parse-only reads the scenarios and runs none; --tell prints every effect; --only runs those
  * whose title or a rule number is or contains WORDS.
  */
 #include <dirent.h>
@@ -42,7 +42,7 @@ static bool wanted(const struct sl_scenario *s) {
     return false;
 }
 
-static void run_stories(const struct sl_scenarios *set) {
+static void run_scenarios(const struct sl_scenarios *set) {
     const struct sl_scenario_watch watch = {.cycle = fold};
     for (uint32_t i = 0; i < set->n; i++) {
         const struct sl_scenario *s = &set->v[i];
@@ -96,7 +96,7 @@ static void run_file(const char *path) {
         printf("%s\n", sl_buf_str(&why));
         all.failed++;
     } else {
-        run_stories(set);
+        run_scenarios(set);
     }
     sl_buf_done(&why);
     free(text);
@@ -131,9 +131,9 @@ static void run_path(const char *path, unsigned depth) {
         const char *name = entries[i]->d_name;
         size_t len = strlen(name);
         int k = snprintf(below, sizeof(below), "%s/%s", path, name);
-        bool story = len > 6 && strcmp(name + len - 6, ".story") == 0;
+        bool scenario = len > 9 && strcmp(name + len - 9, ".scenario") == 0;
         if (k > 0 && (size_t)k < sizeof(below) && stat(below, &st) == 0 &&
-            (story || (S_ISDIR(st.st_mode) && depth < MAX_DEPTH)))
+            (scenario || (S_ISDIR(st.st_mode) && depth < MAX_DEPTH)))
             run_path(below, depth + 1);
         free(entries[i]);
     }

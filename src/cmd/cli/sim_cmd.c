@@ -70,7 +70,7 @@ static const struct cli_example examples[] = {
     {"sluice sim --replay=run.journal", "repeat all decisions and verify that they are the same"},
     {"sluice sim --replay=run.journal --what-if=bigger-queue.yaml",
      "the same load with other queues; the file holds Kueue manifests"},
-    {"sluice sim tests/scenario/*.story", "run scenarios and report failed expectations"},
+    {"sluice sim tests/scenario/*.scenario", "run scenarios and report failed expectations"},
 };
 
 /* ---- small helpers ---- */
@@ -119,7 +119,7 @@ static int show_pictures(const struct cli_args *a, const struct sl_report *r, st
     return code;
 }
 
-static int show(const struct cli_args *a, const struct sl_report *r, struct sl_err *err) {
+static int show_report(const struct cli_args *a, const struct sl_report *r, struct sl_err *err) {
     if (cli_args_has(a, OPT_JSON)) {
         struct sl_buf b;
         sl_buf_init(&b, SL_REPORT_MAX_BYTES);
@@ -134,8 +134,8 @@ static int show(const struct cli_args *a, const struct sl_report *r, struct sl_e
 
 /* ---- the ways to run ---- */
 
-static struct sl_sim_request request(const struct cli_args *a, const char *file,
-                                     struct cli_progress *p) {
+static struct sl_sim_request sim_request(const struct cli_args *a, const char *file,
+                                         struct cli_progress *p) {
     struct sl_sim_request q = {
         .file = file,
         .journal = a->opts[OPT_JOURNAL],
@@ -156,24 +156,24 @@ static struct sl_sim_request request(const struct cli_args *a, const char *file,
 
 static int run_load(const struct cli_args *a, const char *file, struct sl_err *err) {
     struct cli_progress p;
-    struct sl_sim_request q = request(a, file, &p);
+    struct sl_sim_request q = sim_request(a, file, &p);
     struct sl_report r;
     int code = sl_sim_run_load(&q, &r, err);
     cli_progress_end(&p);
     if (code >= 0)
-        code = show(a, &r, err);
+        code = show_report(a, &r, err);
     sl_report_done(&r);
     return code;
 }
 
 static int run_replay(const struct cli_args *a, struct sl_err *err) {
     struct cli_progress p;
-    struct sl_sim_request q = request(a, a->opts[OPT_REPLAY], &p);
+    struct sl_sim_request q = sim_request(a, a->opts[OPT_REPLAY], &p);
     struct sl_report r;
     int code = sl_sim_run_replay(&q, &r, err);
     cli_progress_end(&p);
     if (code >= 0)
-        code = show(a, &r, err);
+        code = show_report(a, &r, err);
     if (code >= 0 && !cli_args_has(a, OPT_JSON))
         fprintf(a->term->out,
                 "\n%ssame decisions%s: the digest of the replay equals that of the journal\n",
@@ -184,7 +184,7 @@ static int run_replay(const struct cli_args *a, struct sl_err *err) {
 
 static int run_what_if(const struct cli_args *a, struct sl_err *err) {
     struct cli_progress p;
-    struct sl_sim_request q = request(a, a->opts[OPT_REPLAY], &p);
+    struct sl_sim_request q = sim_request(a, a->opts[OPT_REPLAY], &p);
     struct sl_report before, after;
     int code = sl_sim_run_what_if(&q, a->opts[OPT_WHAT_IF], &before, &after, err);
     cli_progress_end(&p);
@@ -208,8 +208,8 @@ struct tally {
     uint32_t passed, failed, skipped;
 };
 
-static int run_story(const struct cli_args *a, const char *file, struct tally *t,
-                     struct sl_err *err) {
+static int run_scenario(const struct cli_args *a, const char *file, struct tally *t,
+                        struct sl_err *err) {
     _cleanup_(sl_freep) char *text = NULL;
     size_t len;
     int r = sl_file_read(file, SL_SCENARIO_MAX_BYTES, &text, &len, err);
@@ -254,17 +254,22 @@ static int run_story(const struct cli_args *a, const char *file, struct tally *t
 
 /* ---- the verb ---- */
 
-static int misuse(const struct cli_args *a, const char *words) {
-    fprintf(a->term->err, "%s: %s\ntry '%s sim --help'\n", a->program->name, words,
+/* Files and verbs were named "story" before, as users may still have them. */
+static bool is_scenario(const char *file) {
+    return has_ending(file, ".scenario") || has_ending(file, ".story");
+}
+
+static int misuse(const struct cli_args *a, const char *message) {
+    fprintf(a->term->err, "%s: %s\ntry '%s sim --help'\n", a->program->name, message,
             a->program->name);
     return SL_EXIT_USAGE;
 }
 
 static const char *conflict(const struct cli_args *a) {
     bool replay = cli_args_has(a, OPT_REPLAY);
-    uint32_t stories = 0;
+    uint32_t scenarios = 0;
     for (uint32_t i = 0; i < a->n; i++)
-        stories += has_ending(a->v[i], ".story");
+        scenarios += is_scenario(a->v[i]);
     if (!replay && a->n == 0)
         return "expected a FILE to simulate, or --replay=FILE";
     if (replay && a->n > 0)
@@ -275,12 +280,12 @@ static const char *conflict(const struct cli_args *a) {
         return "--journal cannot be combined with --what-if";
     if (a->n > 1 && (cli_args_has(a, OPT_SVG) || cli_args_has(a, OPT_JOURNAL)))
         return "--svg and --journal take one FILE at a time";
-    if (stories > 0 &&
+    if (scenarios > 0 &&
         (cli_args_has(a, OPT_JSON) || cli_args_has(a, OPT_CHART) || cli_args_has(a, OPT_SVG)))
         return "--json, --chart and --svg cannot be used with scenarios";
-    if (stories > 0 && stories < a->n)
+    if (scenarios > 0 && scenarios < a->n)
         return "scenarios and loads cannot be mixed in one call";
-    if (stories == 0 && cli_args_has(a, OPT_TELL))
+    if (scenarios == 0 && cli_args_has(a, OPT_TELL))
         return "--tell is only valid with scenarios";
     return NULL;
 }
@@ -297,12 +302,12 @@ static int run_sim(const struct cli_args *a, struct sl_err *err) {
     if (cli_args_has(a, OPT_REPLAY))
         return run_replay(a, err);
     struct tally t = {0};
-    bool stories = false;
+    bool scenarios = false;
     for (uint32_t i = 0; i < a->n; i++) {
         int r;
-        if (has_ending(a->v[i], ".story")) {
-            stories = true;
-            r = run_story(a, a->v[i], &t, err);
+        if (is_scenario(a->v[i])) {
+            scenarios = true;
+            r = run_scenario(a, a->v[i], &t, err);
         } else {
             if (i > 0 && !cli_args_has(a, OPT_JSON))
                 fputc('\n', a->term->out);
@@ -311,7 +316,7 @@ static int run_sim(const struct cli_args *a, struct sl_err *err) {
         if (r < 0)
             return r;
     }
-    if (stories)
+    if (scenarios)
         fprintf(a->term->out, "%u passed, %u failed, %u skipped\n", t.passed, t.failed, t.skipped);
     return t.failed > 0 ? SL_EXIT_DIFFERS : SL_EXIT_OK;
 }
@@ -323,7 +328,7 @@ const struct cli_verb cli_verb_sim = {
     .about =
         "Runs the scheduling engine of `serve` on a synthetic load: hours of virtual time take "
         "seconds, and the same input always gives the same decisions. A FILE that ends in "
-        ".story is a scenario with expectations; any other is a load generator file, which "
+        ".scenario is a scenario with expectations; any other is a load generator file, which "
         "defines queues and the arrival of workloads (docs/simulation.md).",
     .opts = options,
     .n_opts = OPT_COUNT,

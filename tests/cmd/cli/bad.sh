@@ -17,8 +17,8 @@ queue="{name: q, spec: {resourceGroups: [{coveredResources: [cpu], flavors: $fla
 test_missing_file() {
     sluice sim nowhere.yaml
     exits 3 && complains nowhere.yaml && complains 'No such file'
-    sluice sim nowhere.story
-    exits 3 && complains nowhere.story
+    sluice sim nowhere.scenario
+    exits 3 && complains nowhere.scenario
     mkdir folder
     sluice sim folder
     [ "$code" -ge 3 ] || fail 'a folder is no file'
@@ -141,8 +141,8 @@ test_nothing_takes_any_time() {
     sluice sim --json --chart --svg=x.svg now.yaml
     exits 0 && holds 'd["finished"] == 100 and d["makespan_s"] == 0'
 }
-test_bad_story() {
-    printf 'story x\n  elephant\n' >bad.story
-    sluice sim bad.story
-    exits 3 && complains 'bad.story:'
+test_bad_scenario() {
+    printf 'scenario x\n  elephant\n' >bad.scenario
+    sluice sim bad.scenario
+    exits 3 && complains 'bad.scenario:'
 }

@@ -82,9 +82,9 @@ test_conflicts() {
     exits 2 && complains '--what-if needs --replay'
     sluice sim --tell b.yaml
     exits 2 && complains '--tell is only valid with scenarios'
-    sluice sim --json a.story
+    sluice sim --json a.scenario
     exits 2 && complains 'cannot be used with scenarios'
-    sluice sim a.story b.yaml
+    sluice sim a.scenario b.yaml
     exits 2 && complains 'mixed'
     sluice sim --svg=x a.yaml b.yaml
     exits 2 && complains 'one FILE at a time'

@@ -186,21 +186,21 @@ test_what_if_bad_change() {
     sluice sim --replay=run.journal --what-if=change.yaml
     exits 3 && complains 'change.yaml:'
 }
-# A story is a run like any other. Each of this project's becomes a file of its own.
-test_story_journal() {
-    sluice sim --journal=x.journal "$root"/tests/scenario/1-order.story
+# A scenario is a run like any other. Each of this project's becomes a file of its own.
+test_scenario_journal() {
+    sluice sim --journal=x.journal "$root"/tests/scenario/1-order.scenario
     exits 3 && complains 'holds one scenario'
-    python3 - "$root"/tests/scenario/*.story <<'PY'
+    python3 - "$root"/tests/scenario/*.scenario <<'PY'
 import re, sys
 n = 0
 for path in sys.argv[1:]:
-    for part in re.split(r"(?m)^(?=story\b)", open(path).read())[1:]:
+    for part in re.split(r"(?m)^(?=scenario\b)", open(path).read())[1:]:
         n += 1
         if n % 10 == 0:
-            open(f"s{n}.story", "w").write(part)
+            open(f"s{n}.scenario", "w").write(part)
 PY
-    for story in s*.story; do
-        sluice sim --journal=x.journal "$story"
+    for scenario in s*.scenario; do
+        sluice sim --journal=x.journal "$scenario"
         exits 0
         sluice sim --json --replay=x.journal
         exits 0

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # tests/cmd/cli/run has the other ends of $out, $err, $code, $load
 # Simulations of loads: what is promised about them, and what pictures look like.
 
-test_sample_tells_a_story() {
+test_sample_report() {
     sluice sim --json "$load/sample.yaml"
     exits 0 && quiet
     holds 'd["finished"] == d["workloads"] and d["pending"] == 0'
@@ -176,17 +176,14 @@ test_eviction_delay() {
     sluice sim --json slow.yaml
     exits 0 && holds 'd["finished"] == d["workloads"]'
 }
-test_stories() {
-    cat >good.story <<'STORY'
-story one job on one queue
-  flavor default
-  queue cq
-    quota default cpu=4
-  local lq -> cq
-  job a queue=lq cpu=1
-  expect admitted a
-STORY
-    sluice sim "$root"/tests/scenario/1-order.story
-    [ "$code" -le 1 ] || fail 'a story file of this project does not run'
+test_scenarios() {
+    sluice sim "$root"/tests/scenario/1-order.scenario
+    [ "$code" -le 1 ] || fail 'a scenario of this project does not run'
     says 'passed' && says 'skipped'
+}
+test_earlier_names_of_scenarios() {
+    printf '%s\n' 'story One job' 'queue a' '  quota default cpu=4' 'job w queue=a cpu=1' \
+        'expect admitted w' >old.story
+    sluice sim old.story
+    exits 0 && says '1 passed, 0 failed, 0 skipped'
 }

@@ -35,9 +35,9 @@ static void got_wl(struct sl_scenario_run *run, const struct sl_scenario_expect 
     sl_scenario_run_print_since(run);
 }
 
-static struct sl_scenario_seen_wl *one(struct sl_scenario_run *run,
-                                       const struct sl_scenario_expect *x,
-                                       const struct sl_scenario_wl_name *name) {
+static struct sl_scenario_seen_wl *find_workload(struct sl_scenario_run *run,
+                                                 const struct sl_scenario_expect *x,
+                                                 const struct sl_scenario_wl_name *name) {
     struct sl_scenario_seen_wl *w = sl_scenario_run_wl(run, name);
     if (!w)
         got(run, x, "no job %s was made", name->name);
@@ -75,7 +75,7 @@ static bool in_state(const struct sl_engine_wl_view *v, bool exists,
 static void check_states(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
     for (uint32_t i = 0; i < x->n_wls; i++) {
         struct sl_engine_wl_view v = {0};
-        struct sl_scenario_seen_wl *w = one(run, x, &x->wls[i]);
+        struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[i]);
         if (!w)
             return;
         bool exists = sl_engine_workload(run->e, w->id, &v);
@@ -108,9 +108,9 @@ static void check_evicting(struct sl_scenario_run *run, const struct sl_scenario
 
 /* Exactly these were evicted by that one since the last expectation. */
 static void check_preempted(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    const struct sl_scenario_seen_wl *by = one(run, x, &x->by);
+    const struct sl_scenario_seen_wl *by = find_workload(run, x, &x->by);
     uint32_t found = 0, wrong = 0;
-    char who[1024] = "";
+    char names[1024] = "";
     size_t len = 0;
     if (!by)
         return;
@@ -124,21 +124,21 @@ static void check_preempted(struct sl_scenario_run *run, const struct sl_scenari
             listed = same_name(&x->wls[k], &w->name);
         found += listed;
         wrong += !listed || (x->cause >= 0 && (int)e->evict.cause != x->cause);
-        if (len < sizeof(who))
-            len +=
-                (size_t)snprintf(who + len, sizeof(who) - len, " %s(%s)", e->name ? e->name : "?",
-                                 sl_word(SL_VOCAB_CAUSE, (int)e->evict.cause));
+        if (len < sizeof(names))
+            len += (size_t)snprintf(names + len, sizeof(names) - len, " %s(%s)",
+                                    e->name ? e->name : "?",
+                                    sl_word(SL_VOCAB_CAUSE, (int)e->evict.cause));
     }
     if (found == x->n_wls && wrong == 0)
         return;
-    got(run, x, "%s preempted%s", by->name.name, *who ? who : " nobody");
+    got(run, x, "%s preempted%s", by->name.name, *names ? names : " nobody");
     sl_scenario_run_print_since(run);
 }
 
 /* ---- assignments ---- */
 
 static void check_podsets(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+    struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[0]);
     const struct sl_podset_assignment *ps = NULL;
     struct sl_arena a;
     if (!w)
@@ -235,7 +235,7 @@ static void check_active(struct sl_scenario_run *run, const struct sl_scenario_e
 /* ---- conditions and checks ---- */
 
 static void check_condition(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+    struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[0]);
     if (!w)
         return;
     const struct sl_scenario_seen_cond *c = &w->cond[x->type];
@@ -253,8 +253,8 @@ static void check_condition(struct sl_scenario_run *run, const struct sl_scenari
     sl_scenario_run_print_since(run);
 }
 
-static void check_told(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+static void check_reported(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
+    const struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[0]);
     for (uint32_t i = 0; w && i < run->effects.v.n; i++) {
         struct sl_condition cond[SL_EFFECT_MAX_CONDITIONS];
         const struct sl_effect *e = &run->effects.v.v[i];
@@ -272,7 +272,7 @@ static void check_told(struct sl_scenario_run *run, const struct sl_scenario_exp
 }
 
 static void check_checks(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+    const struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[0]);
     char list[1024] = "none";
     size_t len = 0;
     bool ok;
@@ -342,7 +342,7 @@ static void check_queue(struct sl_scenario_run *run, const struct sl_scenario_ex
 /* ---- explanations, times, counts ---- */
 
 static void check_explain(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+    const struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[0]);
     struct sl_verdict v;
     struct sl_err err = {0};
     if (!w)
@@ -375,7 +375,7 @@ static void check_explain(struct sl_scenario_run *run, const struct sl_scenario_
 }
 
 static void check_backoff(struct sl_scenario_run *run, const struct sl_scenario_expect *x) {
-    const struct sl_scenario_seen_wl *w = one(run, x, &x->wls[0]);
+    const struct sl_scenario_seen_wl *w = find_workload(run, x, &x->wls[0]);
     struct sl_engine_wl_view v = {0};
     char text[SL_SPAN_TEXT];
     if (!w)
@@ -452,7 +452,7 @@ void sl_scenario_run_expect(struct sl_scenario_run *run, const struct sl_scenari
         check_condition(run, x);
         break;
     case SL_EXPECT_REPORTED:
-        check_told(run, x);
+        check_reported(run, x);
         break;
     case SL_EXPECT_CHECKS:
         check_checks(run, x);

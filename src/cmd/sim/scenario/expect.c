@@ -16,7 +16,7 @@ enum takes {
     TAKES_CONDITION, /* JOB Type=Status [Reason] ["message"] */
     TAKES_NO_COND,   /* JOB Type */
     TAKES_CHECKS,    /* JOB check=State[:retries] ... or none */
-    TAKES_ORDER,     /* JOB... (none: nobody) */
+    TAKES_ORDER,     /* JOB... (none: no job) */
     TAKES_QUEUE,     /* QUEUE JOB... */
     TAKES_NOTHING,
     TAKES_NEXT,   /* time or never */
@@ -262,7 +262,7 @@ static int word_of(const char *s, const char *const *words) {
     return -1;
 }
 
-/* explain JOB KIND [position=N] [help=a,b] ["words"] */
+/* explain JOB KIND [position=N] [help=a,b] ["text"] */
 static int read_explain(struct sl_scenario_reader *r, struct sl_scenario_expect *x) {
     static const char *const words[] = {"position=", "help=", NULL};
     int rc = read_one_job(r, x);

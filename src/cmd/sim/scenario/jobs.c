@@ -76,7 +76,7 @@ static int pod_request(struct sl_scenario_reader *r, const char *name, const cha
     return 0;
 }
 
-/* One word about pods. *ret_known tells whether it was one. */
+/* One word about pods. *ret_known: whether it was one. */
 static int pod_option(struct sl_scenario_reader *r, char *w, struct sl_podset_spec *p,
                       struct pods *l, bool *ret_known) {
     char *s = r->i < r->n ? r->tok[r->i].s : NULL;
@@ -213,10 +213,10 @@ static int job_option(struct sl_scenario_reader *r, char *w, struct sl_workload_
 
 int sl_scenario_job(struct sl_scenario_reader *r, bool change) {
     struct pods lists = {0}, *l = &lists;
-    struct sl_scenario_job *said = NULL;
+    struct sl_scenario_job *declared = NULL;
     struct sl_scenario_wl_name name;
     const char *s = sl_scenario_next(r);
-    int rc = change ? sl_scenario_known_job(r, s, &said) : sl_scenario_wl(r, s, &name);
+    int rc = change ? sl_scenario_known_job(r, s, &declared) : sl_scenario_wl(r, s, &name);
     if (rc < 0)
         return rc;
 
@@ -227,9 +227,9 @@ int sl_scenario_job(struct sl_scenario_reader *r, bool change) {
     r->main = (struct sl_podset_spec){.name = "main", .count = 1, .group = ""};
     r->main_used = false;
     if (change) {
-        r->job = *said;
-        if (said->n_podsets == 1)
-            r->main = said->podsets[0];
+        r->job = *declared;
+        if (declared->n_podsets == 1)
+            r->main = declared->podsets[0];
     } else {
         r->job = (struct sl_scenario_job){.name = name,
                                           .spec = {.ns = name.ns,
@@ -272,7 +272,7 @@ static void report_job(struct sl_scenario_reader *r, const struct sl_scenario_jo
 }
 
 int sl_scenario_close_job(struct sl_scenario_reader *r) {
-    struct sl_scenario_job *said = NULL;
+    struct sl_scenario_job *declared = NULL;
     if (r->podsets.n && r->main_used)
         return sl_scenario_fail(r, "a job with podset lines says nothing of pods itself");
     if (r->podsets.n || r->main_used || r->job.n_podsets == 0) {
@@ -285,17 +285,18 @@ int sl_scenario_close_job(struct sl_scenario_reader *r) {
         r->job.podsets = p;
         r->job.n_podsets = n;
     }
-    for (uint32_t i = 0; i < r->jobs.n && !said; i++)
+    for (uint32_t i = 0; i < r->jobs.n && !declared; i++)
         if (strcmp(r->jobs.v[i].name.ns, r->job.name.ns) == 0 &&
             strcmp(r->jobs.v[i].name.name, r->job.name.name) == 0)
-            said = &r->jobs.v[i];
-    if (!said) {
+            declared = &r->jobs.v[i];
+    if (!declared) {
         if (r->jobs.n == SL_SCENARIO_MAX_OBJECTS)
-            return sl_scenario_fail(r, "more than %u jobs in one story", SL_SCENARIO_MAX_OBJECTS);
-        said = sl_vec_push(&r->jobs);
+            return sl_scenario_fail(r, "more than %u jobs in one scenario",
+                                    SL_SCENARIO_MAX_OBJECTS);
+        declared = sl_vec_push(&r->jobs);
     }
-    *said = r->job;
-    report_job(r, said, false);
+    *declared = r->job;
+    report_job(r, declared, false);
     return 0;
 }
 
@@ -384,8 +385,8 @@ int sl_scenario_holds(struct sl_scenario_reader *r) {
 
 /* ---- what happens to jobs ---- */
 
-static struct sl_fact *about(struct sl_scenario_reader *r, enum sl_fact_kind kind,
-                             const struct sl_scenario_job *j) {
+static struct sl_fact *workload_fact(struct sl_scenario_reader *r, enum sl_fact_kind kind,
+                                     const struct sl_scenario_job *j) {
     struct sl_fact *f = sl_scenario_fact(r, kind);
     sl_vec_last(&r->steps).wl = j->name;
     return f;
@@ -414,7 +415,7 @@ static int read_check(struct sl_scenario_reader *r, const struct sl_scenario_job
     }
     if (rc < 0)
         return rc;
-    struct sl_fact *f = about(r, SL_FACT_CHECK_STATE, j);
+    struct sl_fact *f = workload_fact(r, SL_FACT_CHECK_STATE, j);
     f->check_state.name = name;
     f->check_state.state = (enum sl_check_state)state;
     f->check_state.message = message;
@@ -441,7 +442,7 @@ static int read_reclaim(struct sl_scenario_reader *r, const struct sl_scenario_j
             return rc;
         counts[p] = (int32_t)number;
     }
-    struct sl_fact *f = about(r, SL_FACT_RECLAIMABLE, j);
+    struct sl_fact *f = workload_fact(r, SL_FACT_RECLAIMABLE, j);
     f->reclaimable.counts = counts;
     f->reclaimable.n = j->n_podsets;
     return 0;
@@ -473,15 +474,15 @@ static int each_job(struct sl_scenario_reader *r, const char *verb) {
         int rc = sl_scenario_known_job(r, sl_scenario_next(r), &j);
         if (rc < 0)
             return rc;
-        bool told = false;
-        for (uint32_t i = 0; i < SL_LEN(facts) && !told; i++)
+        bool overridden = false;
+        for (uint32_t i = 0; i < SL_LEN(facts) && !overridden; i++)
             if (strcmp(verb, facts[i].verb) == 0) {
-                struct sl_fact *f = about(r, facts[i].kind, j);
+                struct sl_fact *f = workload_fact(r, facts[i].kind, j);
                 if (facts[i].kind == SL_FACT_PODS_READY)
                     f->ready = verb[0] == 'r';
-                told = true;
+                overridden = true;
             }
-        if (told)
+        if (overridden)
             continue;
         if (strcmp(verb, "activate") == 0 || strcmp(verb, "deactivate") == 0)
             j->spec.inactive = verb[0] == 'd';

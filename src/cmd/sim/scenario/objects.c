@@ -8,9 +8,9 @@
 #include <string.h>
 
 static int too_many(struct sl_scenario_reader *r, uint32_t n, const char *what) {
-    return n < SL_SCENARIO_MAX_OBJECTS
-               ? 0
-               : sl_scenario_fail(r, "more than %u %s in one story", SL_SCENARIO_MAX_OBJECTS, what);
+    return n < SL_SCENARIO_MAX_OBJECTS ? 0
+                                       : sl_scenario_fail(r, "more than %u %s in one scenario",
+                                                          SL_SCENARIO_MAX_OBJECTS, what);
 }
 
 /* ---- flavors ---- */
@@ -214,7 +214,7 @@ static void open_object(struct sl_scenario_reader *r, enum sl_scenario_block ope
 
 static const char *const cohort_words[] = {"parent=", "weight=", NULL};
 
-static struct sl_cohort_spec *said_cohort(struct sl_scenario_reader *r, const char *name) {
+static struct sl_cohort_spec *declared_cohort(struct sl_scenario_reader *r, const char *name) {
     for (uint32_t i = 0; i < r->cohorts.n; i++)
         if (strcmp(r->cohorts.v[i].name, name) == 0)
             return &r->cohorts.v[i];
@@ -226,12 +226,12 @@ int sl_scenario_cohort(struct sl_scenario_reader *r, bool change) {
     int rc = sl_scenario_next_name(r, "the name of a cohort", &name);
     if (rc < 0)
         return rc;
-    struct sl_cohort_spec *said = said_cohort(r, name);
-    if (change && !said)
-        return sl_scenario_bad(r, name, "a cohort that this story has made");
+    struct sl_cohort_spec *declared = declared_cohort(r, name);
+    if (change && !declared)
+        return sl_scenario_bad(r, name, "a cohort that this scenario has made");
     open_object(r, SL_OPEN_COHORT);
     r->cohort =
-        change ? *said
+        change ? *declared
                : (struct sl_cohort_spec){.name = name, .parent = "", .weight_nano = SL_WEIGHT_ONE};
     while (r->i < r->n) {
         char *w = r->tok[r->i++].s;
@@ -256,14 +256,14 @@ int sl_scenario_close_cohort(struct sl_scenario_reader *r) {
         rc = quota_groups(r, &r->cohort.groups);
     if (rc < 0)
         return rc;
-    struct sl_cohort_spec *said = said_cohort(r, r->cohort.name);
-    if (!said) {
+    struct sl_cohort_spec *declared = declared_cohort(r, r->cohort.name);
+    if (!declared) {
         rc = too_many(r, r->cohorts.n, "cohorts");
         if (rc < 0)
             return rc;
-        said = sl_vec_push(&r->cohorts);
+        declared = sl_vec_push(&r->cohorts);
     }
-    *said = r->cohort;
+    *declared = r->cohort;
     sl_scenario_fact(r, SL_FACT_COHORT)->cohort = r->cohort;
     return 0;
 }
@@ -290,7 +290,7 @@ static const char *const queue_words[] = {
     NULL,
 };
 
-static struct sl_cq_spec *said_queue(struct sl_scenario_reader *r, const char *name) {
+static struct sl_cq_spec *declared_queue(struct sl_scenario_reader *r, const char *name) {
     for (uint32_t i = 0; i < r->queues.n; i++)
         if (strcmp(r->queues.v[i].name, name) == 0)
             return &r->queues.v[i];
@@ -405,13 +405,13 @@ int sl_scenario_queue(struct sl_scenario_reader *r, bool change) {
     int rc = sl_scenario_next_name(r, "the name of a queue", &name);
     if (rc < 0)
         return rc;
-    struct sl_cq_spec *said = said_queue(r, name);
-    if (change && !said)
-        return sl_scenario_bad(r, name, "a queue that this story has made");
+    struct sl_cq_spec *declared = declared_queue(r, name);
+    if (change && !declared)
+        return sl_scenario_bad(r, name, "a queue that this scenario has made");
     open_object(r, SL_OPEN_QUEUE);
-    r->with_local = !said;
+    r->with_local = !declared;
     /* Kueue's defaults: MayStopSearch when borrowing, TryNextFlavor when preempting. */
-    r->queue = change ? *said
+    r->queue = change ? *declared
                       : (struct sl_cq_spec){.name = name,
                                             .cohort = "",
                                             .when_can_borrow = SL_MAY_STOP_SEARCH,
@@ -425,8 +425,8 @@ int sl_scenario_queue(struct sl_scenario_reader *r, bool change) {
     return 0;
 }
 
-static struct sl_lq_spec *said_local(struct sl_scenario_reader *r, const char *ns,
-                                     const char *name) {
+static struct sl_lq_spec *declared_local_queue(struct sl_scenario_reader *r, const char *ns,
+                                               const char *name) {
     for (uint32_t i = 0; i < r->locals.n; i++)
         if (strcmp(r->locals.v[i].ns, ns) == 0 && strcmp(r->locals.v[i].name, name) == 0)
             return &r->locals.v[i];
@@ -434,14 +434,14 @@ static struct sl_lq_spec *said_local(struct sl_scenario_reader *r, const char *n
 }
 
 static int report_local(struct sl_scenario_reader *r, const struct sl_lq_spec *l) {
-    struct sl_lq_spec *said = said_local(r, l->ns, l->name);
-    if (!said) {
+    struct sl_lq_spec *declared = declared_local_queue(r, l->ns, l->name);
+    if (!declared) {
         int rc = too_many(r, r->locals.n, "local queues");
         if (rc < 0)
             return rc;
-        said = sl_vec_push(&r->locals);
+        declared = sl_vec_push(&r->locals);
     }
-    *said = *l;
+    *declared = *l;
     sl_scenario_fact(r, SL_FACT_LOCAL_QUEUE)->lq = *l;
     return 0;
 }
@@ -456,15 +456,15 @@ int sl_scenario_close_queue(struct sl_scenario_reader *r) {
     sl_scenario_fact(r, SL_FACT_CLUSTER_QUEUE)->cq = r->queue;
     if (refused)
         return 0; /* it does not exist */
-    struct sl_cq_spec *said = said_queue(r, r->queue.name);
-    if (!said) {
+    struct sl_cq_spec *declared = declared_queue(r, r->queue.name);
+    if (!declared) {
         rc = too_many(r, r->queues.n, "queues");
         if (rc < 0)
             return rc;
-        said = sl_vec_push(&r->queues);
+        declared = sl_vec_push(&r->queues);
     }
-    *said = r->queue;
-    if (!r->with_local || said_local(r, "default", r->queue.name))
+    *declared = r->queue;
+    if (!r->with_local || declared_local_queue(r, "default", r->queue.name))
         return 0;
     struct sl_lq_spec l = {
         .ns = "default", .name = r->queue.name, .cq = r->queue.name, .weight_nano = SL_WEIGHT_ONE};
@@ -489,10 +489,10 @@ int sl_scenario_local(struct sl_scenario_reader *r, bool change) {
     struct sl_lq_spec l = {
         .ns = name.ns, .name = name.name, .cq = "", .weight_nano = SL_WEIGHT_ONE};
     if (change) {
-        const struct sl_lq_spec *said = said_local(r, name.ns, name.name);
-        if (!said)
-            return sl_scenario_bad(r, s, "a local queue that this story has made");
-        l = *said;
+        const struct sl_lq_spec *declared = declared_local_queue(r, name.ns, name.name);
+        if (!declared)
+            return sl_scenario_bad(r, s, "a local queue that this scenario has made");
+        l = *declared;
     }
     while (r->i < r->n) {
         char *w = r->tok[r->i++].s;
@@ -532,7 +532,7 @@ int sl_scenario_namespace(struct sl_scenario_reader *r) {
 static const char *const check_words[] = {"inactive", "controller=", NULL};
 
 int sl_scenario_admission_check(struct sl_scenario_reader *r) {
-    struct sl_check_spec c = {.controller = "story", .active = true};
+    struct sl_check_spec c = {.controller = "scenario", .active = true};
     int rc = sl_scenario_next_name(r, "the name of an admission check", &c.name);
     while (rc >= 0 && r->i < r->n) {
         char *w = r->tok[r->i++].s;

@@ -16,7 +16,7 @@
 /* ---- the verbs ---- */
 
 static const char *const verbs[] = {
-    "story",      "rules",   "skip",   "config",  "feature", "flavor",  "namespace",
+    "scenario",   "rules",   "skip",   "config",  "feature", "flavor",  "namespace",
     "cohort",     "queue",   "local",  "job",     "change",  "remove",  "admission-check",
     "at",         "after",   "cycle",  "settle",  "expect",  "refuse",  "finish",
     "delete",     "release", "ready",  "unready", "check",   "reclaim", "activate",
@@ -26,7 +26,7 @@ static const char *const verbs[] = {
 static const char *const indented_verbs[] = {"quota", "group", "podset", NULL};
 static const char *const change_words[] = {"queue", "cohort", "local", "job", NULL};
 
-static void story_reset(struct sl_scenario_reader *r) {
+static void scenario_reset(struct sl_scenario_reader *r) {
     r->clock = SL_SCENARIO_EPOCH;
     r->steps.n = 0;
     r->rules.n = 0;
@@ -41,7 +41,8 @@ static void story_reset(struct sl_scenario_reader *r) {
     r->open = SL_OPEN_NONE;
 }
 
-static const void *keep(struct sl_scenario_reader *r, const void *v, uint32_t n, size_t bytes) {
+static const void *copy_array(struct sl_scenario_reader *r, const void *v, uint32_t n,
+                              size_t bytes) {
     if (n == 0)
         return NULL;
     void *p = sl_arena_alloc(r->a, n * bytes);
@@ -67,22 +68,22 @@ static int close_object(struct sl_scenario_reader *r) {
     return rc;
 }
 
-static int close_story(struct sl_scenario_reader *r) {
+static int close_scenario(struct sl_scenario_reader *r) {
     int rc = close_object(r);
-    if (rc < 0 || !r->in_story)
+    if (rc < 0 || !r->in_scenario)
         return rc;
     if (r->refused)
         return sl_scenario_fail(r, "'refuse' needs an object or a fact after it");
-    struct sl_scenario *s = &sl_vec_last(&r->stories);
-    s->steps = keep(r, r->steps.v, r->steps.n, sizeof(r->steps.v[0]));
+    struct sl_scenario *s = &sl_vec_last(&r->scenarios);
+    s->steps = copy_array(r, r->steps.v, r->steps.n, sizeof(r->steps.v[0]));
     s->n_steps = r->steps.n;
-    s->rules = keep(r, r->rules.v, r->rules.n, sizeof(r->rules.v[0]));
+    s->rules = copy_array(r, r->rules.v, r->rules.n, sizeof(r->rules.v[0]));
     s->n_rules = r->rules.n;
-    r->in_story = false;
+    r->in_scenario = false;
     return 0;
 }
 
-/* ---- verbs of the story itself ---- */
+/* ---- verbs of the scenario itself ---- */
 
 /* What stands after the verb, as written, without a comment and trailing blanks. */
 static const char *rest_of_line(struct sl_scenario_reader *r, const char *verb) {
@@ -95,20 +96,20 @@ static const char *rest_of_line(struct sl_scenario_reader *r, const char *verb) 
     return sl_arena_strndup(r->a, s, n);
 }
 
-static int read_story(struct sl_scenario_reader *r) {
-    int rc = close_story(r);
+static int read_scenario(struct sl_scenario_reader *r, const char *verb) {
+    int rc = close_scenario(r);
     if (rc < 0)
         return rc;
-    const char *title = rest_of_line(r, "story");
+    const char *title = rest_of_line(r, verb);
     if (*title == '\0')
         return sl_scenario_bad(r, NULL, "a title");
-    if (r->stories.n >= SL_SCENARIO_MAX_OBJECTS)
-        return sl_scenario_fail(r, "more than %u stories in one file", SL_SCENARIO_MAX_OBJECTS);
-    story_reset(r);
-    *sl_vec_push(&r->stories) =
+    if (r->scenarios.n >= SL_SCENARIO_MAX_OBJECTS)
+        return sl_scenario_fail(r, "more than %u scenarios in one file", SL_SCENARIO_MAX_OBJECTS);
+    scenario_reset(r);
+    *sl_vec_push(&r->scenarios) =
         (struct sl_scenario){.file = r->file, .title = title, .line = r->line};
-    r->in_story = true;
-    struct sl_fact *f = sl_scenario_fact(r, SL_FACT_NAMESPACE); /* everybody lives in "default" */
+    r->in_scenario = true;
+    struct sl_fact *f = sl_scenario_fact(r, SL_FACT_NAMESPACE); /* all are in "default" */
     f->ns = (struct sl_ns_spec){.name = "default"};
     return 0;
 }
@@ -135,7 +136,7 @@ static int read_clock(struct sl_scenario_reader *r, bool relative) {
     if (to < r->clock)
         return sl_scenario_fail(r, "the clock does not run backwards");
     if (to > SL_SCENARIO_EPOCH + 9600 * SL_HOUR)
-        return sl_scenario_fail(r, "a story lasts at most 400 days");
+        return sl_scenario_fail(r, "a scenario lasts at most 400 days");
     r->clock = to;
     sl_scenario_step(r, SL_STEP_CLOCK);
     return sl_scenario_end(r);
@@ -188,17 +189,17 @@ static int read_plain(struct sl_scenario_reader *r) {
     bool known = false;
     int rc;
 
-    if (strcmp(v, "story") == 0)
-        return read_story(r);
+    if (strcmp(v, "scenario") == 0 || strcmp(v, "story") == 0) /* its name before */
+        return read_scenario(r, v);
     rc = close_object(r);
     if (rc < 0)
         return rc;
-    if (!r->in_story)
-        return sl_scenario_bad(r, v, "'story <title>' before anything else");
+    if (!r->in_scenario)
+        return sl_scenario_bad(r, v, "'scenario <title>' before anything else");
     if (strcmp(v, "rules") == 0)
         return read_rules(r);
     if (strcmp(v, "skip") == 0) {
-        sl_vec_last(&r->stories).skip = rest_of_line(r, "skip");
+        sl_vec_last(&r->scenarios).skip = rest_of_line(r, "skip");
         return 0;
     }
     if (strcmp(v, "config") == 0)
@@ -306,7 +307,7 @@ int sl_scenarios_read(const char *file, const char *text, size_t len, struct sl_
     r->a = &set->arena;
     r->why = why;
     r->file = sl_arena_strdup(r->a, file);
-    story_reset(r);
+    scenario_reset(r);
     if (len > SL_SCENARIO_MAX_BYTES)
         rc = sl_scenario_fail(r, "%zu bytes, more than %u", len, SL_SCENARIO_MAX_BYTES);
     for (size_t at = 0; rc >= 0 && at < len;) {
@@ -319,18 +320,18 @@ int sl_scenarios_read(const char *file, const char *text, size_t len, struct sl_
         at += n + 1;
     }
     if (rc >= 0)
-        rc = close_story(r);
+        rc = close_scenario(r);
     if (rc >= 0) {
         struct sl_scenario *v =
-            sl_arena_alloc0(&set->arena, r->stories.n ? r->stories.n : 1, sizeof(*v));
-        if (r->stories.n)
-            memcpy(v, r->stories.v, r->stories.n * sizeof(*v));
+            sl_arena_alloc0(&set->arena, r->scenarios.n ? r->scenarios.n : 1, sizeof(*v));
+        if (r->scenarios.n)
+            memcpy(v, r->scenarios.v, r->scenarios.n * sizeof(*v));
         set->v = v;
-        set->n = r->stories.n;
+        set->n = r->scenarios.n;
         *ret = TAKE_PTR(set);
         rc = 0;
     }
-    sl_vec_free(&r->stories);
+    sl_vec_free(&r->scenarios);
     sl_vec_free(&r->steps);
     sl_vec_free(&r->rules);
     sl_vec_free(&r->flavors);

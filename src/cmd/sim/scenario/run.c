@@ -37,8 +37,8 @@ void sl_scenario_run_fail(struct sl_scenario_run *run, const char *fmt, ...) {
     sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     run->failed = true;
-    sl_buf_printf(run->out, "%s:%u: %s\n    %s\n", run->story->file, run->line, run->story->title,
-                  text);
+    sl_buf_printf(run->out, "%s:%u: %s\n    %s\n", run->scenario->file, run->line,
+                  run->scenario->title, text);
 }
 
 /* ---- cycles ---- */
@@ -48,7 +48,7 @@ static int report_workload(struct sl_scenario_run *run, struct sl_scenario_seen_
 static int apply(struct sl_scenario_run *run, const struct sl_fact *f,
                  const struct sl_scenario_seen_wl *w, sl_wl_id *ret, struct sl_err *err);
 
-/* The engine asked for spec.active=false: done at once, reported as a fact. */
+/* The engine requested spec.active=false: done at once, reported as a fact. */
 static void deactivate(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w) {
     struct sl_err err = {0};
     if (w->deactivated || !w->step)
@@ -100,7 +100,7 @@ static void run_cycle(struct sl_scenario_run *run) {
     } while (run->dirty && !run->failed);
 }
 
-/* Time passes; the engine is woken whenever it asked to be. */
+/* Time passes; the engine is called whenever it requested that. */
 static void run_clock(struct sl_scenario_run *run, sl_time to) {
     char text[SL_SPAN_TEXT];
     uint32_t stuck = 0;
@@ -209,7 +209,7 @@ static void run_fact(struct sl_scenario_run *run, const struct sl_scenario_step 
                              s->expect->message, err.text);
 }
 
-/* Jobs stop as soon as they are told to, until nobody is told any more. */
+/* Jobs stop as soon as they are evicted, until none is evicted any more. */
 static void run_settle(struct sl_scenario_run *run) {
     for (uint32_t round = 0; round < SL_SCENARIO_MAX_ROUNDS; round++) {
         bool any = false;
@@ -275,7 +275,7 @@ enum sl_scenario_end sl_scenario_run(const struct sl_scenario *s,
                                      struct sl_buf *out) {
     if (s->skip)
         return SL_SCENARIO_SKIPPED;
-    struct sl_scenario_run run = {.story = s,
+    struct sl_scenario_run run = {.scenario = s,
                                   .watch = watch,
                                   .verbose = verbose,
                                   .out = out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenarios as text ("stories", files *.story). Objects are created, time passes, and the scenario
+ * Scenarios as text (files *.scenario). Objects are created, time passes, and the scenario
  * states expectations of the engine: which workloads are admitted, which sleep, which are evicted
  * by which, and the messages of conditions. docs/scenarios.md describes the language.
  *

@@ -130,7 +130,7 @@ struct sl_scenario_reader {
     struct sl_buf *why;
     struct sl_scenarios *set;
     struct sl_arena *a;
-    SL_VEC(struct sl_scenario) stories;
+    SL_VEC(struct sl_scenario) scenarios;
 
     /* the line in hand */
     struct sl_scenario_token tok[SL_SCENARIO_MAX_TOKENS];
@@ -138,7 +138,7 @@ struct sl_scenario_reader {
     const char *raw;
 
     /* the current scenario */
-    bool in_story;
+    bool in_scenario;
     sl_time clock;
     SL_VEC(struct sl_scenario_step) steps;
     SL_VEC(const char *) rules;
@@ -268,7 +268,7 @@ struct sl_scenario_seen_wl {
 };
 
 struct sl_scenario_run {
-    const struct sl_scenario *story;
+    const struct sl_scenario *scenario;
     const struct sl_scenario_watch *watch;
     bool verbose;
     struct sl_buf *out;

@@ -31,7 +31,7 @@ void sl_scenario_seen_done(struct sl_scenario_seen_wl *w) {
 static void set_cond(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w, enum sl_cond type,
                      bool status, const char *reason, const char *message) {
     struct sl_scenario_seen_cond *c = &w->cond[type];
-    /* Admitted=False says that it no longer is; who never was has no such condition. */
+    /* Admitted=False: it no longer is; one that never was has no such condition. */
     if (type == SL_COND_ADMITTED && !status && !c->present)
         return;
     if (!c->present || c->status != status)
@@ -43,7 +43,7 @@ static void set_cond(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w,
         .present = true, .status = status, .reason = r, .message = m, .at = c->at};
 }
 
-/* A new reservation ends what the last eviction said. */
+/* A new reservation clears the last eviction. */
 static void reset_cond(struct sl_scenario_run *run, struct sl_scenario_seen_wl *w,
                        enum sl_cond type) {
     struct sl_scenario_seen_cond *c = &w->cond[type];
@@ -113,7 +113,7 @@ void sl_scenario_run_note(struct sl_scenario_run *run, const struct sl_effect *x
     }
 }
 
-/* ---- in words ---- */
+/* ---- as text ---- */
 
 static const char *phase_word(const struct sl_engine_wl_view *v) {
     static const char *const words[] = {"gone",     "blocked",  "in the heap", "asleep",

@@ -139,7 +139,7 @@ int sl_scenario_known_job(struct sl_scenario_reader *r, const char *s,
             *ret = &r->jobs.v[i];
             return 0;
         }
-    return sl_scenario_bad(r, s, "a job that this story has made");
+    return sl_scenario_bad(r, s, "a job that this scenario has made");
 }
 
 int sl_scenario_int(struct sl_scenario_reader *r, const char *s, const char *what, int64_t lo,
