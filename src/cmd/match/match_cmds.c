@@ -20,19 +20,19 @@ static const struct {
     {"without_allocating_future", SL_MATCH_WITHOUT_FUTURE, false},
 };
 
-/* What is told of one match. */
+/* What is printed of one match. */
 struct outcome {
     bool matched, unsatisfiable, kept;
-    bool unknown; /* the search gave up: neither can be said */
+    bool unknown; /* the search gave up: neither is known */
     int64_t id, at;
     double seconds;
-    uint64_t looked, taken; /* vertices */
+    uint64_t visited, taken; /* vertices */
 };
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
 static void report_visits(const struct sl_session *s, const struct outcome *x) {
-    fprintf(s->o.out, "INFO: PREORDER VISIT COUNT=%" PRIu64 "\n", x->looked);
+    fprintf(s->o.out, "INFO: PREORDER VISIT COUNT=%" PRIu64 "\n", x->visited);
     fprintf(s->o.out, "INFO: POSTORDER VISIT COUNT=%" PRIu64 "\n", x->taken);
 }
 
@@ -98,8 +98,8 @@ static int64_t free_id(const struct sl_session *s) {
 }
 
 /* What is wrong stands in the error; an id is only used up if nothing is. */
-static bool search(struct sl_session *s, const struct match_spec *spec, enum sl_match_op op,
-                   struct outcome *x, enum sl_match_verdict *ret) {
+static bool run_search(struct sl_session *s, const struct match_spec *spec, enum sl_match_op op,
+                       struct outcome *x, enum sl_match_verdict *ret) {
     struct sl_err err = {0};
     x->unknown = sl_match_run(s->m, spec->request, op, x->id, 0, ret, &s->grant, &err) < 0;
     if (x->unknown) {
@@ -126,8 +126,8 @@ static bool write(struct sl_session *s, enum sl_match_verdict verdict,
     return r >= 0;
 }
 
-static bool find(struct sl_session *s, size_t k, const char *file, const char *text, size_t len,
-                 struct outcome *x) {
+static bool match_jobspec(struct sl_session *s, size_t k, const char *file, const char *text,
+                          size_t len, struct outcome *x) {
     struct sl_match_stats before, after;
     enum sl_match_verdict verdict;
     struct sl_err err = {0};
@@ -140,7 +140,7 @@ static bool find(struct sl_session *s, size_t k, const char *file, const char *t
         return false;
     }
     sl_match_stats(s->m, &before);
-    if (!search(s, spec, ops[k].op, x, &verdict))
+    if (!run_search(s, spec, ops[k].op, x, &verdict))
         return false;
     if (!write(s, verdict, spec)) {
         bool holds = verdict == SL_MATCHED && ops[k].keeps;
@@ -149,7 +149,7 @@ static bool find(struct sl_session *s, size_t k, const char *file, const char *t
     }
     sl_match_stats(s->m, &after);
     x->seconds = sl_session_seconds(s, begun);
-    x->looked = after.looked - before.looked;
+    x->visited = after.visited - before.visited;
     x->taken = after.taken - before.taken;
     x->matched = verdict == SL_MATCHED;
     x->unsatisfiable = verdict == SL_NEVER;
@@ -167,7 +167,7 @@ static bool match_one(struct sl_session *s, size_t k, const char *file) {
 
     if (!sl_session_read_file(s, file, SL_GRAPHIO_JOBSPEC_MAX_BYTES, &text, &len))
         return true;
-    bool good = find(s, k, file, text, len, &x);
+    bool good = match_jobspec(s, k, file, text, len, &x);
     sl_session_put_text(s);
     if (ops[k].op == SL_MATCH_SATISFIABILITY && x.unknown)
         return good;
@@ -205,8 +205,8 @@ void match_command_multi_match(struct sl_session *s, struct match_words w) {
 
 /* ---- update ---- */
 
-static int put(struct sl_session *s, const struct sl_graphio_text *t, const struct outcome *x,
-               int64_t duration, struct sl_err *err) {
+static int hold_resources(struct sl_session *s, const struct sl_graphio_text *t,
+                          const struct outcome *x, int64_t duration, struct sl_err *err) {
     struct sl_graphio_holding h = {0};
     int r = sl_graphio_holding_read(sl_match_graph(s->m), t, &h, err);
     if (r >= 0)
@@ -219,7 +219,7 @@ static int put(struct sl_session *s, const struct sl_graphio_text *t, const stru
     sl_assert(r >= 0);
     s->writer.queue = NULL;
     r = sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, err);
-    return r < 0 ? 0 : r; /* the job has it, even if this format has no words for it */
+    return r < 0 ? 0 : r; /* the job has it, even if this format cannot represent it */
 }
 
 void match_command_update(struct sl_session *s, struct match_words w) {
@@ -260,7 +260,7 @@ void match_command_update(struct sl_session *s, struct match_words w) {
         return;
     }
     int64_t begun = s->o.ticks_ns();
-    x.matched = put(s, &t, &x, duration, &err) >= 0;
+    x.matched = hold_resources(s, &t, &x, duration, &err) >= 0;
     x.seconds = sl_session_seconds(s, begun);
     if (!x.matched) {
         sl_session_error(s, "ERROR: traverser run () returned error ");

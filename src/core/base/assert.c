@@ -21,6 +21,6 @@ _Noreturn void sl_assert_failed(const char *what, const char *file, int line) {
     assert_line = line;
     int n = snprintf(text, sizeof text, "sluice: assertion failed: %s (%s:%d)\n", what, file, line);
     if (n > 0 && write(STDERR_FILENO, text, (size_t)n < sizeof text ? (size_t)n : sizeof text) < 0)
-        abort(); /* nobody reads it; the statics have it */
+        abort(); /* stderr is closed; the statics have it */
     abort();
 }

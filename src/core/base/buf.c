@@ -77,7 +77,7 @@ void sl_buf_clear(struct sl_buf *b) {
 }
 
 /* Room for n more bytes and the terminator; the caller has checked the ceiling. */
-static void grow(struct sl_buf *b, size_t n) {
+static void grow_buf(struct sl_buf *b, size_t n) {
     size_t want = b->len + n + 1;
 
     if (want <= b->cap)
@@ -92,13 +92,13 @@ static void grow(struct sl_buf *b, size_t n) {
 }
 
 void sl_buf_add(struct sl_buf *b, const char *s, size_t n) {
-    size_t room = b->ceiling - b->len;
+    size_t space = b->ceiling - b->len;
 
-    if (n > room) {
+    if (n > space) {
         b->overflow = true;
-        n = room;
+        n = space;
     }
-    grow(b, n);
+    grow_buf(b, n);
     if (n > 0)
         memcpy(b->s + b->len, s, n);
     b->len += n;
@@ -118,7 +118,7 @@ void sl_buf_putc(struct sl_buf *b, char c) {
 }
 
 void sl_buf_vprintf(struct sl_buf *b, const char *fmt, va_list ap) {
-    size_t room = b->ceiling - b->len;
+    size_t space = b->ceiling - b->len;
     va_list again;
 
     /* First try into what is there; most lines fit. */
@@ -127,12 +127,12 @@ void sl_buf_vprintf(struct sl_buf *b, const char *fmt, va_list ap) {
     int r = vsnprintf(have > 0 ? b->s + b->len : NULL, have, fmt, ap);
     sl_assert(r >= 0);
     size_t n = (size_t)r;
-    if (n > room) {
+    if (n > space) {
         b->overflow = true;
-        n = room;
+        n = space;
     }
     if (n >= have) {
-        grow(b, n);
+        grow_buf(b, n);
         (void)vsnprintf(b->s + b->len, n + 1, fmt, again);
     }
     va_end(again);

@@ -32,7 +32,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static int bad(const char *s, size_t len, struct sl_err *err) {
+static int bad_quantity(const char *s, size_t len, struct sl_err *err) {
     return sl_err_set(
         err, SL_EINVAL,
         "quantity \"%.*s%s\": expected a number with an optional suffix such as m, k, "
@@ -193,7 +193,7 @@ int sl_quantity_parse(const char *s, size_t len, sl_quantity *ret, struct sl_err
         take_digits(&x, true);
     }
     if (!x.any || !take_suffix(&x))
-        return bad(s, len, err);
+        return bad_quantity(s, len, err);
     sl_quantity v = x.n == 0 ? 0 : x.n <= FAST_DIGITS ? value_fast(&x) : value_wide(&x);
     *ret = minus ? -v : v;
     return 0;

@@ -20,7 +20,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static int bad(const char *s, size_t len, struct sl_err *err) {
+static int bad_duration(const char *s, size_t len, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL,
                       "duration \"%.*s\": expected numbers with units, such as 250ms, 1.5s, 5m or "
                       "1h30m",
@@ -59,7 +59,7 @@ int sl_span_parse(const char *s, size_t len, sl_span *ret, struct sl_err *err) {
         return 0;
     }
     if (p == end)
-        return bad(s, len, err);
+        return bad_duration(s, len, err);
     while (p < end) {
         uint64_t whole = 0, frac = 0, scale = 1;
         bool any = false, over = false;
@@ -81,7 +81,7 @@ int sl_span_parse(const char *s, size_t len, sl_span *ret, struct sl_err *err) {
         }
         int64_t unit = any ? unit_at(p, end, &p) : 0;
         if (unit == 0)
-            return bad(s, len, err);
+            return bad_duration(s, len, err);
         unsigned __int128 v = (unsigned __int128)whole * (uint64_t)unit +
                               (unsigned __int128)frac * (uint64_t)unit / scale;
         if (over || v > SPAN_LIMIT - sum)

@@ -239,7 +239,7 @@ void eng_wl_reserve(struct sl_engine *e, struct eng_entry *x) {
     if (e->config.afs)
         eng_afs_penalty(e, e->wls.v[wl].lq, a, 1);
     bool checked = e->cqs.v[a->cq].checks.n > 0;
-    /* Ready already and nothing new to ask: admitted in the same breath. */
+    /* Ready already and no new checks: admitted in the same cycle. */
     bool at_once = !checked || eng_checks_all_ready(e, wl);
     struct sl_effect *f = eng_effect_new(e, SL_EFFECT_RESERVE, wl);
     f->reserve.admitted = at_once;
@@ -252,7 +252,7 @@ void eng_wl_reserve(struct sl_engine *e, struct eng_entry *x) {
         eng_checks_sync(e, wl);
 }
 
-/* Ends holding: the quota is free again and whoever sleeps for it may wake. */
+/* Releases: the quota is free again and classes that sleep for it may wake. */
 void eng_wl_release_quota(struct sl_engine *e, uint32_t wl) {
     struct eng_wl *w = &e->wls.v[wl];
     struct eng_cq *q = &e->cqs.v[w->admission->cq];
@@ -307,7 +307,7 @@ static void more_free(struct eng_wl_extra *m) {
     sl_freep(&m);
 }
 
-/* Forgets everything but the slot; the id becomes stale. */
+/* Clears everything but the slot; the id becomes stale. */
 void eng_wl_destroy(struct sl_engine *e, uint32_t wl) {
     struct eng_wl *w = &e->wls.v[wl];
     if (w->phase == WL_FREE)

@@ -46,8 +46,8 @@ bool eng_uses_fit(const struct sl_engine *e, const struct eng_cq *q, const struc
     return true;
 }
 
-/* Whoever is on his way out for this very workload: counted on as long as they suffice, so that
- * looking again while they stop does not evict others in their stead. */
+/* Victims that are already evicted for this very workload: counted on as long as they suffice, so
+ * that an evaluation while they stop does not evict others in their stead. */
 static uint32_t earlier_victims(struct sl_engine *e, const struct eng_search *s) {
     struct eng_round *r = &e->round;
     const struct eng_wl_extra *m = e->wls.v[s->wl].extra;
@@ -70,7 +70,7 @@ static uint32_t earlier_victims(struct sl_engine *e, const struct eng_search *s)
     return r->targets.n - first;
 }
 
-static uint32_t search(struct sl_engine *e, const struct eng_search *s) {
+static uint32_t find_victims(struct sl_engine *e, const struct eng_search *s) {
     uint32_t n = earlier_victims(e, s);
     if (n)
         return n;
@@ -84,7 +84,7 @@ static struct granular simulate(struct sl_engine *e, const struct eng_entry *x, 
     struct eng_round *r = &e->round;
     struct eng_use u = {fr, val};
     struct eng_search s = {x->wl, x->cq, x->slice, &u, 1, &fr, 1, NULL, 0};
-    uint32_t first = r->targets.n, n = search(e, &s);
+    uint32_t first = r->targets.n, n = find_victims(e, &s);
     sl_vec_clear(&r->memo);
     r->memo_use = u;
     r->memo_valid = true;
@@ -132,14 +132,15 @@ static struct granular quota_mode(struct sl_engine *e, const struct eng_entry *x
 }
 
 /* What this workload took of the pair so far. */
-static sl_amount taken(const struct sl_engine *e, const struct eng_entry *x, uint32_t fr) {
+static sl_amount amount_taken(const struct sl_engine *e, const struct eng_entry *x, uint32_t fr) {
     for (uint32_t i = x->uses.from; i < e->round.uses.n; i++)
         if (e->round.uses.v[i].fr == fr)
             return e->round.uses.v[i].amount;
     return 0;
 }
 
-static void take(struct sl_engine *e, const struct eng_entry *x, uint32_t fr, sl_amount amount) {
+static void take_amount(struct sl_engine *e, const struct eng_entry *x, uint32_t fr,
+                        sl_amount amount) {
     struct eng_round *r = &e->round;
     for (uint32_t i = x->uses.from; i < r->uses.n; i++)
         if (r->uses.v[i].fr == fr) {
@@ -163,7 +164,7 @@ static sl_amount held_before(const struct sl_engine *e, const struct eng_entry *
     return a ? a->amount : 0;
 }
 
-/* The step's podsets ask this much of its r-th resource in all. */
+/* The step's podsets request this much of its r-th resource in all. */
 static sl_amount step_total(const struct sl_engine *e, const struct eng_entry *x,
                             const struct eng_plan *p, const struct eng_step *st, uint32_t r,
                             const int32_t *counts) {
@@ -243,8 +244,8 @@ static bool step_assign(struct sl_engine *e, struct eng_entry *x, const struct e
             struct sl_why why = {.podset = p->podsets.v[st->first_podset],
                                  .resource = eng_str(e, pr->resource),
                                  .flavor = eng_str(e, g->flavors[f])};
-            struct granular one =
-                quota_mode(e, x, fr, taken(e, x, fr), step_total(e, x, p, st, i, counts), &why);
+            struct granular one = quota_mode(e, x, fr, amount_taken(e, x, fr),
+                                             step_total(e, x, p, st, i, counts), &why);
             if (one.mode != MODE_FIT)
                 why_push(e, &why);
             if (one.mode != MODE_FIT && why.kind == SL_WHY_NEEDS_MORE)
@@ -297,7 +298,7 @@ static bool step_assign(struct sl_engine *e, struct eng_entry *x, const struct e
                                                         .amount = amount};
             sl_amount more = sl_amount_sub(amount, held_before(e, x, podset, pr->resource));
             if (more)
-                take(e, x, fr, more);
+                take_amount(e, x, fr, more);
         }
     }
     return true;
@@ -316,7 +317,7 @@ static void forget_podset(struct eng_round *r, struct eng_entry *x, const struct
     }
 }
 
-/* Does a slice ask for more here than the one before it holds? */
+/* Does a slice request more here than the one before it holds? */
 static bool step_grows(const struct sl_engine *e, const struct eng_entry *x,
                        const struct eng_plan *p, uint32_t step, const int32_t *counts) {
     const struct eng_step *st = &p->steps.v[step];
@@ -412,7 +413,7 @@ uint32_t eng_find_targets(struct sl_engine *e, struct eng_entry *x) {
         memcpy(contested, r->contested.v, n_contested * sizeof(*contested));
     struct eng_search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested, NULL, 0};
     eng_search_places(e, &s, x);
-    x->targets.n = search(e, &s);
+    x->targets.n = find_victims(e, &s);
     return x->targets.n;
 }
 
@@ -422,7 +423,7 @@ static bool acceptable(struct sl_engine *e, struct eng_entry *x) {
     return x->mode == MODE_FIT || (x->mode == MODE_PREEMPT && x->targets.n);
 }
 
-/* Fewer pods than asked for, as many as can be: binary search over how much to give up. */
+/* Fewer pods than requested, as many as can be: binary search over how much to give up. */
 static void assign_partial(struct sl_engine *e, struct eng_entry *x,
                            const struct eng_wl_extra *resume) {
     const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];

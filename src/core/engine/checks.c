@@ -22,7 +22,7 @@ static bool applies(const struct eng_check_ref *c, const struct eng_admission *a
     return false;
 }
 
-/* Before flavors are assigned only checks that cover all of the queue's flavors are asked for. */
+/* Before flavors are assigned only checks that cover all of the queue's flavors are required. */
 static bool covers_all(const struct sl_engine *e, const struct eng_cq *q,
                        const struct eng_check_ref *c) {
     const struct eng_node *n = eng_cq_node(e, q);
@@ -56,7 +56,7 @@ static const struct eng_cq *queue_of(const struct sl_engine *e, uint32_t wl) {
     return cq == ENG_NONE ? NULL : &e->cqs.v[cq];
 }
 
-static void report(struct sl_engine *e, uint32_t wl) {
+static void report_checks(struct sl_engine *e, uint32_t wl) {
     const struct eng_wl_extra *m = e->wls.v[wl].extra;
     struct sl_effect *f = eng_effect_new(e, SL_EFFECT_CHECKS, wl);
     struct sl_check_status *v = sl_arena_alloc0(&e->out->arena, m->checks.n + 1, sizeof(*v));
@@ -108,7 +108,7 @@ void eng_checks_sync(struct sl_engine *e, uint32_t wl) {
         return;
     if (m->checks.n > 1)
         qsort_r(m->checks.v, m->checks.n, sizeof(struct eng_wl_check), cmp_checks, e);
-    report(e, wl);
+    report_checks(e, wl);
 }
 
 bool eng_checks_all_ready(const struct sl_engine *e, uint32_t wl) {
@@ -146,7 +146,7 @@ void eng_checks_reset(struct sl_engine *e, uint32_t wl) {
         changed = true;
     }
     if (changed)
-        report(e, wl);
+        report_checks(e, wl);
 }
 
 /* `AdmissionCheck[s] in X state: "a" (message); "b"` */
@@ -169,7 +169,7 @@ static void describe(const struct sl_engine *e, const struct eng_wl_extra *m,
     }
 }
 
-/* Acts on what the checks say. Returns whether it evicted or admitted. */
+/* Acts on the states of the checks. Returns whether it evicted or admitted. */
 bool eng_checks_act(struct sl_engine *e, uint32_t wl) {
     struct eng_wl *w = &e->wls.v[wl];
     struct eng_wl_extra *m = w->extra;

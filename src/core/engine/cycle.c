@@ -103,7 +103,7 @@ static void park_until_event(struct sl_engine *e, uint32_t wl) {
     eng_wl_requeue(e, wl);
 }
 
-static void look(struct sl_engine *e, uint32_t cq, uint32_t head) {
+static void nominate_head(struct sl_engine *e, uint32_t cq, uint32_t head) {
     struct eng_cq *q = &e->cqs.v[cq];
     struct eng_entry *x = sl_vec_push(&e->round.entries);
     q->entry = e->round.entries.n - 1;
@@ -138,8 +138,8 @@ static bool has_fresh_head(struct sl_engine *e, const struct eng_tree *t) {
     return false;
 }
 
-/* The heads of all trees in which something is worth a look. */
-static void gather(struct sl_engine *e) {
+/* The heads of all trees in which something is worth an evaluation. */
+static void gather_heads(struct sl_engine *e) {
     uint32_t keep = 0;
     for (uint32_t i = 0; i < e->dirty_trees.n; i++) {
         uint32_t id = e->dirty_trees.v[i];
@@ -157,7 +157,7 @@ static void gather(struct sl_engine *e) {
                 continue;
             uint32_t head = eng_cq_head(e, cq);
             if (head != ENG_NONE)
-                look(e, cq, head);
+                nominate_head(e, cq, head);
         }
     }
     e->dirty_trees.n = keep;
@@ -165,7 +165,7 @@ static void gather(struct sl_engine *e) {
 
 /* ---- processing ---- */
 
-/* Marks of everybody whose quota is spoken for by preemptors of this round, and back. */
+/* Marks of all victims of the preemptors of this round, and back. */
 static void remove_victims(struct sl_engine *e, const struct eng_entry *x, int sign) {
     struct eng_round *r = &e->round;
     uint32_t tree = eng_cq_node(e, &e->cqs.v[x->cq])->tree;
@@ -199,24 +199,24 @@ static bool still_fits(struct sl_engine *e, const struct eng_entry *x) {
     remove_victims(e, x, 1);
     if (!ok || x->mode != MODE_FIT || !e->round.victims.n)
         return ok;
-    /* Victims still run: whoever starts at once must fit beside them, so that quota is never
-     * exceeded, not even for a moment. */
+    /* Victims still run: what starts at once must fit beside them, so that quota is never exceeded,
+     * not even for a moment. */
     undo_charges(e, eng_cq_node(e, q)->tree, -1);
     ok = eng_uses_fit(e, q, u, x->uses.n, true);
     undo_charges(e, eng_cq_node(e, q)->tree, 1);
     return ok;
 }
 
-static void charge(struct sl_engine *e, const struct eng_entry *x, uint32_t fr, sl_amount amount) {
+static void charge_usage(struct sl_engine *e, const struct eng_entry *x, uint32_t fr,
+                         sl_amount amount) {
     if (amount <= 0)
         return;
     eng_tree_add(e, e->cqs.v[x->cq].node, fr, amount);
     *sl_vec_push(&e->round.charges) = (struct eng_undo){x->cq, fr, amount};
 }
 
-/* Keeps room for a workload that cannot preempt anybody now, unless its queue can always reclaim.
- */
-static void reserve_room(struct sl_engine *e, const struct eng_entry *x) {
+/* Reserves capacity for a workload that has no victims now, unless its queue can always reclaim. */
+static void reserve_capacity(struct sl_engine *e, const struct eng_entry *x) {
     const struct eng_cq *q = &e->cqs.v[x->cq];
     if (q->reclaim == SL_RECLAIM_ANY)
         return;
@@ -230,7 +230,7 @@ static void reserve_room(struct sl_engine *e, const struct eng_entry *x) {
             left = sl_amount_sub(sl_amount_add(c->nominal, c->borrow), eng_cell_used(c));
         else
             left = u.amount;
-        charge(e, x, u.fr, sl_amount_min(u.amount, left));
+        charge_usage(e, x, u.fr, sl_amount_min(u.amount, left));
     }
 }
 
@@ -245,7 +245,7 @@ static void issue_preemptions(struct sl_engine *e, struct eng_entry *x) {
         if (v->evicting)
             continue; /* on its way out already */
         *sl_vec_push(&t->edges) = (struct eng_edge){x->wl, tg.wl};
-        t->version++; /* who is on his way out is taken first from now on */
+        t->version++; /* already evicted ones are taken first from now on */
         eng_wl_evict(e, tg.wl, SL_EVICT_PREEMPTED, tg.cause, x->wl, NULL);
         e->stats.preemptions++;
     }
@@ -255,7 +255,7 @@ static void issue_preemptions(struct sl_engine *e, struct eng_entry *x) {
     forget_resume(e, x->wl);
 }
 
-/* Is somebody it counts on spoken for: by another preemptor, or by the slice that follows? */
+/* Is one of its victims already taken: by another preemptor, or by the slice that follows? */
 static bool overlaps(const struct sl_engine *e, const struct eng_entry *x) {
     if (x->slice != ENG_NONE && e->wls.v[x->slice].victim)
         return true;
@@ -284,8 +284,8 @@ static void preemptors_first(struct sl_engine *e, uint32_t i) {
 static void preempt(struct sl_engine *e, struct eng_entry *x) {
     x->outcome = OUT_PREEMPTING;
     for (uint32_t k = 0; k < x->uses.n; k++)
-        charge(e, x, e->round.uses.v[x->uses.from + k].fr,
-               e->round.uses.v[x->uses.from + k].amount);
+        charge_usage(e, x, e->round.uses.v[x->uses.from + k].fr,
+                     e->round.uses.v[x->uses.from + k].amount);
     issue_preemptions(e, x);
     eng_effect_pending(e, x, SL_PENDING_PREEMPTION, x->targets.n, false);
 }
@@ -305,7 +305,7 @@ void eng_entry_process(struct sl_engine *e, uint32_t i) {
     }
     if (x->mode == MODE_PREEMPT && !x->targets.n) {
         x->outcome = OUT_NO_CANDIDATES;
-        reserve_room(e, x);
+        reserve_capacity(e, x);
         return;
     }
     if (x->mode == MODE_PREEMPT && e->wls.v[x->wl].spares) {
@@ -327,7 +327,7 @@ void eng_entry_process(struct sl_engine *e, uint32_t i) {
         return;
     }
     if (e->config.pods_ready && e->config.block_admission && e->n_not_ready) {
-        e->blocked_by_ready = true; /* not sent back: looked at again when all are ready */
+        e->blocked_by_ready = true; /* not requeued: evaluated again when all are ready */
         eng_effect_pending(e, x, SL_PENDING_PODS_READY, 0, false);
         return;
     }
@@ -335,7 +335,7 @@ void eng_entry_process(struct sl_engine *e, uint32_t i) {
         x->outcome = OUT_NO_FIT;
         if (!e->placer.could || !eng_find_targets(e, x))
             return;
-        x->mode = MODE_PREEMPT; /* those who stand in its way */
+        x->mode = MODE_PREEMPT; /* those that block it */
         if (e->wls.v[x->wl].spares)
             x->outcome = OUT_GATED;
         else if (!overlaps(e, x))
@@ -367,7 +367,7 @@ static int cmp_entries(const void *a, const void *b, void *ctx) {
 
 /* ---- sending back ---- */
 
-/* Looks at one unchanged tree are bounded, so that a scan cannot start over forever. */
+/* Evaluations of one unchanged tree are bounded, so that a scan cannot start over forever. */
 static bool may_resume(struct sl_engine *e, const struct eng_entry *x) {
     if (!x->has_resume)
         return false;
@@ -388,11 +388,11 @@ void eng_class_set_lacks(struct sl_engine *e, const struct eng_entry *x) {
     struct eng_class *c = &e->classes.v[x->class];
     /* Preferring not to borrow, it may have passed over a flavor that fits by borrowing: what frees
      * that one is not among its lacks. */
-    bool choosy = e->cqs.v[x->cq].preference == SL_PREEMPTION_OVER_BORROWING;
+    bool prefers_preemption = e->cqs.v[x->cq].preference == SL_PREEMPTION_OVER_BORROWING;
     /* What a slice lacks depends on the one before it. */
     const struct eng_wl_extra *m = e->wls.v[x->wl].extra;
-    c->wake_always = choosy || x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 || x->resumed ||
-                     e->shapes.v[c->shape].partial || (m && m->replaces);
+    c->wake_always = prefers_preemption || x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 ||
+                     x->resumed || e->shapes.v[c->shape].partial || (m && m->replaces);
     c->n_lacks = c->wake_always ? 0 : (uint8_t)x->lacks.n;
     for (uint32_t i = 0; i < c->n_lacks; i++)
         c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
@@ -411,16 +411,16 @@ static void rejoin(struct sl_engine *e, struct eng_entry *x) {
 }
 
 static void send_back(struct sl_engine *e, struct eng_entry *x) {
-    static const enum sl_pending_kind told[] = {[OUT_NO_FIT] = SL_PENDING_NO_FIT,
-                                                [OUT_NO_CANDIDATES] = SL_PENDING_NO_CANDIDATES,
-                                                [OUT_GATED] = SL_PENDING_GATED};
+    static const enum sl_pending_kind kinds[] = {[OUT_NO_FIT] = SL_PENDING_NO_FIT,
+                                                 [OUT_NO_CANDIDATES] = SL_PENDING_NO_CANDIDATES,
+                                                 [OUT_GATED] = SL_PENDING_GATED};
     struct eng_cq *q = &e->cqs.v[x->cq];
     if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES || x->outcome == OUT_GATED) {
         bool again = may_resume(e, x);
         /* One that waits for its victims and has scanned in circles goes on waiting in the heap. */
         bool circling = x->has_resume && q->sticky == x->wl;
         bool sleeps = !again && !circling && q->strategy == SL_BEST_EFFORT_FIFO;
-        eng_effect_pending(e, x, told[x->outcome], 0, sleeps);
+        eng_effect_pending(e, x, kinds[x->outcome], 0, sleeps);
         forget_resume(e, x->wl);
         if (again) {
             struct eng_wl_extra *m = eng_wl_extra(e, x->wl);
@@ -445,7 +445,7 @@ static void send_back(struct sl_engine *e, struct eng_entry *x) {
 void eng_round_run(struct sl_engine *e) {
     struct eng_round *r = &e->round;
     eng_round_clear(r);
-    gather(e);
+    gather_heads(e);
     if (!r->entries.n)
         return;
     e->stats.rounds++;
@@ -476,7 +476,8 @@ void eng_round_run(struct sl_engine *e) {
         if (x->outcome != OUT_DONE && x->outcome != OUT_OPEN)
             send_back(e, x);
     }
-    /* Room kept for a head that has left is free again: who lost to it gets another look. */
+    /* Capacity reserved for a head that has left is free again: those that lost to it are evaluated
+     * again. */
     for (uint32_t i = 0; i < e->dirty_trees.n; i++) {
         struct eng_tree *t = &e->trees.v[e->dirty_trees.v[i]];
         t->version += t->skipped && t->left;

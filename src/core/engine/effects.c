@@ -56,7 +56,7 @@ static uint64_t hash_pending(const struct sl_engine *e, const struct eng_entry *
     return h;
 }
 
-/* Tells why the workload was not admitted, unless that is what was told last. */
+/* Reports why the workload was not admitted, unless that was reported last. */
 void eng_effect_pending(struct sl_engine *e, struct eng_entry *x, enum sl_pending_kind kind,
                         uint32_t victims, bool asleep) {
     struct eng_wl_extra *m = eng_wl_extra(e, x->wl);

@@ -101,7 +101,7 @@ void sl_engine_free(struct sl_engine *e) {
     sl_vec_free(&e->free_wls);
     sl_vec_free(&e->free_lqs);
     sl_vec_free(&e->dirty_trees);
-    sl_vec_free(&e->asked_trees);
+    sl_vec_free(&e->evaluated_trees);
     sl_vec_free(&e->due);
     sl_syms_done(&e->syms);
     sl_arena_done(&e->config_arena);
@@ -128,7 +128,7 @@ void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id) {
         eng_shape_unref(e, id.v - 1);
 }
 
-/* Everything that must be in order before anybody looks at trees or queues. */
+/* Everything that must be up to date before trees or queues are read. */
 void eng_refresh(struct sl_engine *e) {
     if (e->structure_dirty)
         eng_trees_rebuild(e);

@@ -47,8 +47,8 @@ void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id);
 /* Applies a fact. A rejected fact (see err) has changed nothing. ret_wl may be NULL. */
 int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_wl,
                     struct sl_err *err) _must_check_;
-/* Brings the trees and the states of ClusterQueues up to date without deciding about anybody, for
- * looks into an engine that does not run cycles at the moment. Effects are appended to out. */
+/* Brings the trees and the states of ClusterQueues up to date without any decision, for queries of
+ * an engine that does not run cycles at the moment. Effects are appended to out. */
 void sl_engine_refresh(struct sl_engine *e, struct sl_effects *out);
 /* Drops names that are no longer in use: a long-lived engine meets ever new ones. Names that were
  * returned before (views, effects) are not valid after it. It is due when names have doubled since

@@ -41,7 +41,7 @@ static uint32_t *child_place(void *ctx, uint32_t node) {
 }
 
 /* How this node stands among its siblings if its best entry were admitted. */
-static void weigh(struct sl_engine *e, uint32_t node) {
+static void compute_share(struct sl_engine *e, uint32_t node) {
     struct eng_node *n = &e->nodes.v[node];
     const struct eng_entry *x = winner_of(e, node);
     const struct eng_use *u = e->round.uses.v + x->uses.from;
@@ -71,7 +71,7 @@ static void enter(struct sl_engine *e, uint32_t node) {
         sl_heap_remove(&p->fair_heap, node);
         return;
     }
-    weigh(e, node);
+    compute_share(e, node);
     sl_heap_fix(&p->fair_heap, node);
 }
 
@@ -138,7 +138,7 @@ void eng_fair_order_run(struct sl_engine *e) {
             done = retire(e, done);
         }
     }
-    /* Stopped half-way: forget who was still in. */
+    /* Stopped half-way: clears those that were still in. */
     for (uint32_t i = 0; i < r->entries.n; i++)
         for (uint32_t n = e->cqs.v[r->entries.v[i].cq].node; n != ENG_NONE;
              n = e->nodes.v[n].parent) {

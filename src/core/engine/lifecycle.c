@@ -56,7 +56,7 @@ static sl_time exec_deadline(const struct eng_wl *w) {
     return left > INT64_MAX / SL_SEC ? SL_TIME_NEVER : sl_time_add(w->admitted_at, left * SL_SEC);
 }
 
-/* Sets the next time at which this workload wants to be looked at. */
+/* Sets the next time at which this workload is due. */
 void eng_wl_timer(struct sl_engine *e, uint32_t wl) {
     struct eng_wl *w = &e->wls.v[wl];
     sl_time at = SL_TIME_NEVER;
@@ -160,7 +160,7 @@ void eng_timers_run(struct sl_engine *e) {
 
 /* ---- eviction and return ---- */
 
-/* Notes whom a preemptor sends away, and forgets those who have gone. */
+/* Records the victims of a preemptor, and drops those that are gone. */
 static void add_victim(struct sl_engine *e, uint32_t by, uint32_t wl) {
     struct eng_wl_extra *m = eng_wl_extra(e, by);
     uint32_t kept = 0;
@@ -235,7 +235,7 @@ void eng_wl_released(struct sl_engine *e, uint32_t wl) {
     eng_wl_due(e, wl);
 }
 
-/* ---- looking at due workloads ---- */
+/* ---- due workloads ---- */
 
 static enum sl_blocked_kind blocker(const struct sl_engine *e, const struct eng_wl *w) {
     const struct eng_lq *l = &e->lqs.v[w->lq];
@@ -248,7 +248,7 @@ static enum sl_blocked_kind blocker(const struct sl_engine *e, const struct eng_
     return e->cqs.v[l->cq].active ? SL_BLOCKED_COUNT : SL_BLOCKED_CQ_INACTIVE;
 }
 
-/* Tells once per state why the workload is not even considered. */
+/* Reports once per state why the workload is not even considered. */
 static void report_blocked(struct sl_engine *e, uint32_t wl, enum sl_blocked_kind kind,
                            const char *text) {
     struct eng_wl_extra *m = eng_wl_extra(e, wl);
@@ -278,7 +278,7 @@ static bool queue_restarted(const struct sl_engine *e, const struct eng_wl *w,
         *ret = SL_REQUEUED_CLUSTER_QUEUE_RESTARTED;
         return true;
     }
-    if (m->why_back == SL_EVICT_DEACTIVATED) { /* eligible again: somebody switched it on */
+    if (m->why_back == SL_EVICT_DEACTIVATED) { /* eligible again: it was activated */
         *ret = SL_REQUEUED_REACTIVATED;
         return true;
     }

@@ -14,7 +14,7 @@
 
 #define MAX_KIN 64u
 
-/* Where somebody stands: compared by the queue's usage, 'first', priority, key. */
+/* The position of a workload: compared by the queue's usage, 'first', priority, key. */
 struct spot {
     uint32_t lq;
     bool first; /* waits for its victims, and goes before the others */
@@ -40,7 +40,7 @@ struct merge {
     const struct sl_engine *e;
     const struct eng_cq *q;
     bool by_usage;
-    uint32_t sticky; /* who waits for his victims, NONE */
+    uint32_t sticky; /* the sticky workload, which waits for its victims, NONE */
     SL_VEC(struct line) lines;
     struct sl_heap heap;
 };
@@ -98,7 +98,7 @@ static uint32_t line_rank(const struct merge *m, const struct line *l, uint32_t 
     return at < from ? from : at > to ? to : at;
 }
 
-/* Makes the first of those left its head; false: nobody is left. */
+/* Makes the first of the rest its head; false: none is left. */
 static bool line_head(const struct merge *m, struct line *l) {
     if (l->from == l->to)
         return false;
@@ -218,7 +218,7 @@ static void halve(struct merge *m, const uint32_t *v, uint32_t n, uint64_t pick,
 }
 
 /* The first n of all stand before 'lo' of their lines. */
-static void split(struct merge *m, uint64_t n) {
+static void split_lines(struct merge *m, uint64_t n) {
     uint32_t n_lines = m->lines.n, *v = sl_alloc0((size_t)n_lines + 1, sizeof *v);
     uint64_t total;
     struct sl_prng prng; /* what comes out does not depend on it */
@@ -238,7 +238,7 @@ static void split(struct merge *m, uint64_t n) {
 /* Leaves [from, from + n) of all in the lines. Counts those before it ('taken', by slot). */
 static void narrow(struct merge *m, uint32_t from, uint32_t n, uint32_t *taken) {
     uint32_t k = 0;
-    split(m, (uint64_t)from + n);
+    split_lines(m, (uint64_t)from + n);
     for (uint32_t i = 0; i < m->lines.n; i++) {
         struct line *l = &m->lines.v[i];
         l->to = l->lo;
@@ -246,7 +246,7 @@ static void narrow(struct merge *m, uint32_t from, uint32_t n, uint32_t *taken) 
             m->lines.v[k++] = *l;
     }
     m->lines.n = k;
-    split(m, from);
+    split_lines(m, from);
     for (uint32_t i = 0; i < m->lines.n; i++) {
         struct line *l = &m->lines.v[i];
         taken[l->slot] += l->lo - l->from;
@@ -275,10 +275,10 @@ static uint32_t first_alike(const struct merge *m, struct line *l) {
     return l->like = best->id;
 }
 
-/* Takes the next n; each place in the LocalQueue follows from how many of it were taken or left out
- * before ('taken', by slot). spots: where they stand; NULL: nobody asks. */
-static uint32_t take(struct merge *m, struct sl_engine_waiting *ret, uint32_t n, uint32_t *taken,
-                     struct spot *spots) {
+/* Takes the next n; each position in the LocalQueue follows from how many of it were taken or left
+ * out before ('taken', by slot). spots: their positions; NULL: not needed. */
+static uint32_t take_from_lines(struct merge *m, struct sl_engine_waiting *ret, uint32_t n,
+                                uint32_t *taken, struct spot *spots) {
     for (uint32_t i = 0; i < m->lines.n; i++)
         if (line_head(m, &m->lines.v[i])) {
             m->lines.v[i].place = m->heap.items.n;
@@ -366,7 +366,7 @@ uint32_t sl_engine_queue_order(const struct sl_engine *e, const char *ns, const 
     uint32_t *taken = sl_alloc0((size_t)q->lqs.n + 1, sizeof *taken);
     narrow(&m, from, n, taken);
     struct spot *spots = ns ? sl_alloc0(n, sizeof *spots) : NULL;
-    got = take(&m, ret, n, taken, spots);
+    got = take_from_lines(&m, ret, n, taken, spots);
     for (uint32_t i = 0; i < got; i++)
         ret[i].in_cq = from + i;
     if (ns && got)

@@ -50,7 +50,7 @@ bool sl_engine_next_flavor_resource(const struct sl_engine *e, bool cohort, cons
     return false;
 }
 
-/* The local number of a pair in the node's tree, NONE if nobody there knows it. */
+/* The local number of a pair in the node's tree, NONE if it has none there. */
 static uint32_t find_pair(const struct sl_engine *e, uint32_t node, const char *flavor,
                           const char *resource) {
     sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
@@ -67,7 +67,7 @@ void sl_engine_limits(const struct sl_engine *e, const char *cq, const char *fla
     *ret_lend = fr == ENG_NONE ? SL_AMOUNT_NONE : eng_cell_at(e, n, fr)->lend;
 }
 
-/* A cohort's own usage only tells what its members borrow. Depth is bounded: no tree is deeper than
+/* A cohort's own usage is only what its members borrow. Depth is bounded: no tree is deeper than
  * SL_MAX_COHORT_DEPTH. */
 static __int128 reserved_below(const struct sl_engine *e, uint32_t node, uint32_t fr) {
     const struct eng_node *n = &e->nodes.v[node];
@@ -147,7 +147,7 @@ bool sl_engine_pending_requests(const struct sl_engine *e, const char *cq,
         return true;
     struct totals t = {
         .v = totals, .n = *n, .max = max, .resources = sl_alloc0(max, sizeof *t.resources)};
-    for (uint32_t i = 0; i < t.n; i++) /* SL_MAP_NONE: nobody asks for it */
+    for (uint32_t i = 0; i < t.n; i++) /* SL_MAP_NONE: it is not requested */
         t.resources[i] = sl_sym_find(&e->syms, totals[i].resource);
     const struct eng_cq *q = &e->cqs.v[e->nodes.v[node].cq];
     for (uint32_t i = 0; i < q->lqs.n; i++) {

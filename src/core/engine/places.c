@@ -10,7 +10,7 @@ bool eng_pick_needs_placement(const struct sl_engine *e, const struct eng_pick *
     return e->has_placer && e->placer.could && eng_flavor_has_topology(e, p->flavor);
 }
 
-/* What the entry would get, in the words of the placer. */
+/* What the entry would get, in the terms of the placer. */
 static struct sl_podset_assignment *assignment(struct sl_engine *e, const struct eng_entry *x,
                                                uint32_t *ret_n) {
     struct eng_round *r = &e->round;
@@ -40,7 +40,7 @@ bool eng_entry_place(struct sl_engine *e, struct eng_entry *x) {
         return true;
     e->cqs.v[x->cq].unplaced = true;
     x->whys = (struct eng_range){r->whys.n, 1};
-    x->lacks.n = MAX_LACKS + 1; /* any release may make room */
+    x->lacks.n = MAX_LACKS + 1; /* any release may free a place */
     *sl_vec_push(&r->whys) = (struct sl_why){
         .kind = SL_WHY_PLACE, .podset = refused, .taint = sl_arena_strdup(&r->text, why)};
     return false;

@@ -325,7 +325,7 @@ static bool term_matches(const struct sl_selector *term, const struct sl_labels 
     *empty = true;
     for (uint32_t i = 0; i < term->n; i++) {
         if (!sl_labels_get(labels, term->v[i].key))
-            continue; /* keys the flavor says nothing about are left to the nodes */
+            continue; /* keys that the flavor does not define are left to the nodes */
         *empty = false;
         if (!sl_label_rule_matches(&term->v[i], labels))
             return false;
@@ -357,7 +357,7 @@ bool eng_flavor_has_topology(const struct sl_engine *e, sl_sym flavor) {
            !same_str(e->flavors.v[i].spec.topology, "");
 }
 
-/* Where every flavor has a topology, everybody gets a place. */
+/* Where every flavor has a topology, every podset gets a place. */
 static bool places_all(const struct sl_engine *e, const struct eng_node *q) {
     uint32_t n = 0;
     for (uint32_t g = 0; g < q->n_groups; g++)
@@ -382,7 +382,7 @@ static bool topology_matches(const struct sl_engine *e, const struct eng_node *q
     why->kind = has ? SL_WHY_TOPOLOGY_ONLY : SL_WHY_NO_TOPOLOGY;
     if (!p->wants_place)
         return !has || places_all(e, q);
-    /* Resources that no pod asks for in these words (transformations) are counted, not placed. */
+    /* Resources that no pod requests by this name (transformations) are counted, not placed. */
     for (uint32_t r = 0; !has && r < g->n_resources; r++)
         if (find_request(p, eng_str(e, g->resources[r])))
             return false;
@@ -484,10 +484,10 @@ static void plan_group(struct sl_engine *e, struct eng_plan *p, const struct eng
         const struct eng_group *o = &q->groups[g];
         struct eng_step *st = NULL;
         for (uint32_t r = 0; r < o->n_resources; r++) {
-            bool asked = o->resources[r] == e->sym_pods;
+            bool requested = o->resources[r] == e->sym_pods;
             for (uint32_t k = 0; k < n; k++)
-                asked |= unit_of(&s->podsets[p->podsets.v[first + k]], o->resources[r]) >= 0;
-            if (!asked)
+                requested |= unit_of(&s->podsets[p->podsets.v[first + k]], o->resources[r]) >= 0;
+            if (!requested)
                 continue;
             if (!st)
                 st = step_new(p, first, n, (uint16_t)g);

@@ -170,7 +170,7 @@ struct eng_cq {
     struct eng_tallies held; /* by all of these */
     uint32_t sticky;         /* workload that waits for its victims, NONE */
     uint64_t alloc_gen;    /* moves when a workload leaves or quotas change: drops resume records */
-    uint64_t seen_version; /* tree version and head of the last fruitless look */
+    uint64_t seen_version; /* tree version and head of the last evaluation in vain */
     uint32_t seen_head;
     struct eng_range fair;         /* its candidates in the fair search numbered fair_search */
     uint32_t fair_first, fair_all; /* the whole run */
@@ -202,7 +202,7 @@ struct eng_lq {
     unsigned __int128 afs_usage; /* fixed point, see afs.c; lower goes first */
 };
 
-struct eng_lack { /* what a sleeping class needs before it is worth a look */
+struct eng_lack { /* what a sleeping class needs before it is worth an evaluation */
     uint32_t fr;
     sl_amount need;
 };
@@ -526,8 +526,8 @@ struct sl_engine {
     bool structure_dirty;    /* trees must be rebuilt */
     bool status_dirty;       /* ClusterQueues' active states must be worked out */
     SL_VEC(uint32_t) dirty_trees;
-    SL_VEC(uint32_t) asked_trees; /* whose sleeping classes were evaluated in this cycle */
-    uint32_t n_not_ready;         /* reserved workloads without ready pods, for blockAdmission */
+    SL_VEC(uint32_t) evaluated_trees; /* whose sleeping classes were evaluated in this cycle */
+    uint32_t n_not_ready; /* reserved workloads without ready pods, for blockAdmission */
     bool blocked_by_ready;
     sl_time afs_next;
 
@@ -738,7 +738,7 @@ void eng_refresh(struct sl_engine *e);
 /* cycle.c, fair.c: rounds */
 void eng_round_run(struct sl_engine *e);
 void eng_round_clear(struct eng_round *r);
-/* What the refused class needs before another look can help. */
+/* What the refused class needs before another evaluation can help. */
 void eng_class_set_lacks(struct sl_engine *e, const struct eng_entry *x);
 void eng_round_init(struct eng_round *r);
 void eng_round_done(struct eng_round *r);

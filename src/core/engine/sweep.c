@@ -10,8 +10,8 @@
 #include "core/engine/state.h"
 
 struct marks {
-    uint8_t *fr;   /* of e->frs: somebody uses the pair */
-    uint8_t *cq;   /* of e->cqs: somebody holds quota of it, or waits in it */
+    uint8_t *fr;   /* of e->frs: the pair is in use */
+    uint8_t *cq;   /* of e->cqs: a workload holds quota of it, or waits in it */
     uint8_t *node; /* of e->nodes: it is there, or the parent of one that is */
 };
 
@@ -181,8 +181,8 @@ static void hold_workloads(struct sl_engine *e) {
     }
 }
 
-/* Flavors, checks and namespaces are found by their names alone: one that is no more, and that
- * nobody names, can go. The last one takes its place. */
+/* Flavors, checks and namespaces are found by their names alone: one that does not exist any more,
+ * and is not referred to, can go. The last one takes its index. */
 #define DROP_UNNAMED(e, list, map, done)                                                           \
     for (uint32_t i = (e)->list.n; i-- > 0;) {                                                     \
         sl_sym y = (e)->list.v[i].name;                                                            \

@@ -110,7 +110,7 @@ void eng_node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_gro
     }
 }
 
-/* Marks the node and everything in its present tree: whoever sleeps there is asked again. */
+/* Marks the node and everything in its present tree: sleeping classes there are evaluated again. */
 void eng_node_touch(struct sl_engine *e, uint32_t node) {
     struct eng_node *n = &e->nodes.v[node];
     n->touched = true;
@@ -324,7 +324,7 @@ void eng_tree_compute(struct sl_engine *e, struct eng_tree *t, uint32_t fr) {
         if (e->nodes.v[t->rows[i]].cohort)
             c->usage = 0;
     }
-    /* Children first: what each subtree has, and what of it stays at home. */
+    /* Children first: what each subtree has, and what of it is not lent. */
     for (uint32_t i = t->n_rows; i-- > 0;) {
         const struct eng_node *n = &e->nodes.v[t->rows[i]];
         struct eng_cell *c = &t->cells[(size_t)i * t->n_fr + fr];
@@ -419,7 +419,7 @@ static void build_tree(struct sl_engine *e, uint32_t root, const struct saved_us
 void eng_trees_rebuild(struct sl_engine *e) {
     SL_VEC(struct saved_use) saved = {0};
     SL_VEC(struct saved_edge) edges = {0};
-    SL_VEC(struct saved_wake) wakes = {0}; /* per ClusterQueue: what its tree still had to tell */
+    SL_VEC(struct saved_wake) wakes = {0}; /* per ClusterQueue: pending wake-ups of its tree */
 
     for (uint32_t i = 0; i < e->cqs.n; i++) {
         const struct eng_node *n = eng_cq_node(e, &e->cqs.v[i]);
@@ -479,7 +479,7 @@ void eng_trees_rebuild(struct sl_engine *e) {
     sl_vec_free(&wakes);
     for (uint32_t i = 0; i < e->classes.n; i++)
         e->classes.v[i].wake_always |= e->classes.v[i].asleep; /* memos are of the trees before */
-    sl_vec_clear(&e->extra_frs); /* from now on their usage speaks for them */
+    sl_vec_clear(&e->extra_frs); /* from now on they are found by their usage */
     e->structure_dirty = false;
 }
 

@@ -342,7 +342,7 @@ static int check_lines(const struct sl_engine *e, struct sl_err *err) {
 
 int sl_engine_check(const struct sl_engine *e, struct sl_err *err) {
     if (e->structure_dirty)
-        return SL_OK; /* trees are built anew before anybody looks at them */
+        return SL_OK; /* trees are rebuilt before they are read */
     int r = check_usage(e, err);
     if (r >= 0)
         r = check_tallies(e, err);

@@ -50,7 +50,7 @@ static bool queue_orders_by_usage(const struct sl_engine *e, uint32_t lq) {
     return q != ENG_NONE && eng_afs_orders(e, &e->cqs.v[q]);
 }
 
-/* Usage of the LocalQueue (where it counts), then priority; 0 if only the keys can tell. */
+/* Usage of the LocalQueue (where it counts), then priority; 0 if the keys decide. */
 static int class_cmp_coarse(const struct sl_engine *e, const struct eng_class *a,
                             const struct eng_class *b) {
     if (a->lq != b->lq && queue_orders_by_usage(e, a->lq)) {
@@ -176,9 +176,9 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
     eng_cq_mark_dirty(e, q);
 }
 
-/* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. So is
- * one that was refused for reasons of its own, one that takes the place of another, and one that
- * may not preempt, whose refusal is told to each so that its gate may be opened. */
+/* Without equivalence hashing no verdict is shared: every workload is a class of its own. So is one
+ * that was refused for reasons of its own, one that replaces another, and one that may not preempt,
+ * whose refusal is reported for each so that its gate may be opened. */
 static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
     uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
     int64_t priority = eng_wl_priority(e, &e->wls.v[wl]);
@@ -353,8 +353,8 @@ void eng_wl_dequeue(struct sl_engine *e, uint32_t wl) {
         q->sticky = ENG_NONE;
     if (q->seen_head != wl)
         return;
-    /* Whoever comes next, even in the same slot, was not looked at; and whoever had to stand back
-     * for this one gets another look. */
+    /* The next workload, even in the same slot, was not evaluated; and those that had to stand back
+     * for this one are evaluated again. */
     q->seen_head = ENG_NONE;
     if (!e->structure_dirty)
         eng_cq_tree(e, q)->version++;
@@ -402,8 +402,8 @@ void eng_lq_detach(struct sl_engine *e, uint32_t lq) {
     l->live = false;
 }
 
-/* Those who were refused for reasons of their own get another look; if the queue is the same as
- * before, not those whose namespace still does not match. */
+/* Workloads that were refused for reasons of their own are evaluated again; if the queue is the
+ * same as before, not those whose namespace still does not match. */
 static void wake_parked(struct sl_engine *e, uint32_t lq, bool same_queue) {
     struct eng_lq *l = &e->lqs.v[lq];
     for (uint32_t k = l->parked.n; k-- > 0;) {
@@ -417,7 +417,7 @@ static void wake_parked(struct sl_engine *e, uint32_t lq, bool same_queue) {
     }
 }
 
-/* Brings the queue's place in line with what it says: live, or not. */
+/* Brings the queue's place in line with its state: live, or not. */
 void eng_lq_attach(struct sl_engine *e, uint32_t lq) {
     struct eng_lq *l = &e->lqs.v[lq];
     uint32_t node = l->exists ? eng_node_find(e, false, eng_str(e, l->cq_name)) : ENG_NONE;
@@ -439,7 +439,7 @@ void eng_lq_attach(struct sl_engine *e, uint32_t lq) {
 
 /* ---- waking ---- */
 
-/* Could preemption help a member of this class? Cheap, and never wrong in saying no. */
+/* Could preemption help a member of this class? Cheap, and never a false negative. */
 static bool may_preempt(const struct sl_engine *e, const struct eng_cq *q,
                         const struct eng_class *c) {
     if (q->within != SL_WITHIN_NEVER && q->prios.n) {
@@ -462,8 +462,8 @@ static bool may_preempt(const struct sl_engine *e, const struct eng_cq *q,
     return false;
 }
 
-static bool worth_a_look(const struct sl_engine *e, const struct eng_cq *q,
-                         const struct eng_class *c) {
+static bool worth_evaluating(const struct sl_engine *e, const struct eng_cq *q,
+                             const struct eng_class *c) {
     if (c->wake_always)
         return true;
     for (uint32_t i = 0; i < c->n_lacks; i++)
@@ -473,8 +473,8 @@ static bool worth_a_look(const struct sl_engine *e, const struct eng_cq *q,
     return c->n_lacks && !spares && may_preempt(e, q, c);
 }
 
-/* Would a look at the class now lead to anything? Leaves no trace but a fresh memo; and if the
- * configuration changed ('retell'), its first is told the numbers as they are now. */
+/* Would an evaluation of the class now lead to anything? Changes nothing but the memo; and if the
+ * configuration changed ('retell'), the current numbers are reported to its first. */
 static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell) {
     struct eng_round *r = &e->round;
     uint32_t marks[] = {r->picks.n, r->uses.n,   r->whys.n, r->targets.n,
@@ -502,27 +502,28 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell
     return moves;
 }
 
-/* Quota was freed, or configuration changed: those it helps come back to their heaps. A sleeper
- * wakes exactly if, as things stand, it fits, finds somebody to preempt, or has flavors left to
- * try. */
+/* Quota was freed, or configuration changed: classes that this helps return to their heaps. A
+ * sleeping one wakes exactly if, at present, it fits, has a candidate to preempt, or has flavors
+ * left to try. */
 void eng_tree_wake(struct sl_engine *e, struct eng_tree *t) {
-    *sl_vec_push(&e->asked_trees) = (uint32_t)(t - e->trees.v);
+    *sl_vec_push(&e->evaluated_trees) = (uint32_t)(t - e->trees.v);
     for (uint32_t i = 0; i < t->cqs.n; i++) {
         struct eng_cq *q = &e->cqs.v[t->cqs.v[i]];
         if (!q->active)
-            continue; /* asked when it becomes active */
+            continue; /* evaluated when it becomes active */
         for (uint32_t k = q->asleep.n; k-- > 0;) {
             uint32_t c = q->asleep.v[k];
             enum sl_pending_kind o =
                 eng_wl_obstacle(e, sl_ordset_first(&e->classes.v[c].line)->id, q);
             if (o == SL_PENDING_NS_MISSING || o == SL_PENDING_NS_MISMATCH) {
-                e->classes.v[c].wake_always = true; /* not asked now, so in any case next time */
+                e->classes.v[c].wake_always =
+                    true; /* not evaluated now, so in any case next time */
                 continue;
             }
             e->classes.v[c].wake_checked = e->stats.cycles;
-            /* A queue that has become strict knows no sleepers: whoever is refused stands first. */
+            /* A queue that has become strict has no sleeping classes: a refused one stays first. */
             if (q->strategy == SL_STRICT_FIFO ||
-                ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
+                ((t->wake_all || worth_evaluating(e, q, &e->classes.v[c])) &&
                  would_move(e, c, t->cqs.v[i], t->wake_all)))
                 eng_class_wake(e, c);
         }
@@ -532,11 +533,11 @@ void eng_tree_wake(struct sl_engine *e, struct eng_tree *t) {
     t->freed = t->wake_all = false;
 }
 
-/* Where a queue's head waits in the heap for its victims, those behind it that were asked wait
+/* Where a queue's head waits in the heap for its victims, those behind it that were evaluated wait
  * there too: they have not had their turn. */
 void eng_waiting_at_rest(struct sl_engine *e) {
-    for (uint32_t i = 0; i < e->asked_trees.n; i++) {
-        const struct eng_tree *t = &e->trees.v[e->asked_trees.v[i]];
+    for (uint32_t i = 0; i < e->evaluated_trees.n; i++) {
+        const struct eng_tree *t = &e->trees.v[e->evaluated_trees.v[i]];
         for (uint32_t k = 0; k < t->cqs.n; k++) {
             struct eng_cq *q = &e->cqs.v[t->cqs.v[k]];
             if (!q->active || sl_heap_empty(&q->heap))
@@ -554,7 +555,7 @@ void eng_waiting_at_rest(struct sl_engine *e) {
             }
         }
     }
-    sl_vec_clear(&e->asked_trees);
+    sl_vec_clear(&e->evaluated_trees);
 }
 
 /* ---- heads and positions ---- */
@@ -617,7 +618,7 @@ void eng_waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_
     for (uint32_t i = 0; i < q->lqs.n; i++)
         lq_positions(e, &e->lqs.v[q->lqs.v[i]], &mine, &key, cq_pos, cq_n);
     *cq_pos += 1;
-    /* Who waits for his victims goes first, wherever his key would put him. */
+    /* The sticky workload, which waits for its victims, goes first whatever its key is. */
     uint32_t first = eng_afs_orders(e, q) ? ENG_NONE : q->sticky;
     if (first == wl) {
         *cq_pos = *lq_pos = 1;

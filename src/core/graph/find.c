@@ -45,7 +45,7 @@ enum step_kind { STEP_TEST, STEP_AND, STEP_OR };
 struct step {
     enum step_kind kind;
     enum key key;
-    bool yes; /* of words that come in pairs: up, allocated, reserved, true */
+    bool yes; /* of values that come in pairs: up, allocated, reserved, true */
     int64_t job;
     const char *text;         /* a property */
     const char *const *names; /* sorted */
@@ -136,7 +136,7 @@ static int by_text(const void *a, const void *b) {
 }
 
 /* "node[1-3,7],login" spread out and sorted. */
-static bool spread(struct sl_arena *a, const char *s, struct step *ret) {
+static bool expand_hosts(struct sl_arena *a, const char *s, struct step *ret) {
     struct sl_hostlist hosts = {0};
     struct sl_err err;
     bool good = sl_hostlist_add(&hosts, a, s, &err) >= 0 && hosts.names.n > 0;
@@ -172,7 +172,7 @@ static bool read_value(struct sl_find *f, struct step *s, const char *text, size
         f->sums = f->sums || (good && s->yes);
         return good;
     case KEY_NAMES:
-        return good && spread(&f->arena, value, s);
+        return good && expand_hosts(&f->arena, value, s);
     case KEY_PROPERTY:
         s->text = value;
         return good;
@@ -270,7 +270,7 @@ int sl_find_parse(const char *text, struct sl_find **ret, struct sl_err *err) {
     return 0;
 }
 
-/* ---- asking ---- */
+/* ---- evaluating ---- */
 
 /* What jobs do with a vertex. */
 struct use {
@@ -361,7 +361,7 @@ static bool test(const struct sl_match *m, const struct step *s, uint32_t pos) {
     return false;
 }
 
-static bool holds(const struct sl_match *m, const struct sl_find *f, uint32_t pos) {
+static bool expression_holds(const struct sl_match *m, const struct sl_find *f, uint32_t pos) {
     uint64_t stack[DEPTH_MAX / 64 + 1] = {0}; /* truths, the top one lowest */
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->steps.n; i++) {
@@ -388,7 +388,7 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
     ret->at = ret->duration = 0;
     ret->n_slots = 0;
     for (uint32_t pos = 0; pos < m->n_spots; pos++)
-        if (holds(m, f, pos))
+        if (expression_holds(m, f, pos))
             *sl_vec_push(&ret->picks) = (struct sl_pick){pos, graph_vertex_at(m, pos)->size, true};
     sl_grant_finish(m, ret);
     for (uint32_t i = 0; i < ret->picks.n; i++)

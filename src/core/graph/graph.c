@@ -89,7 +89,7 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
 
 /* ---- adding ---- */
 
-static int room_for_names(const struct sl_graph *g, uint32_t n, struct sl_err *err) {
+static int check_symbol_count(const struct sl_graph *g, uint32_t n, struct sl_err *err) {
     if (g->syms.names.n + n > SL_SYM_MAX)
         return sl_err_set(err, SL_ELIMIT, "more than %u different names and values", SL_SYM_MAX);
     return 0;
@@ -118,7 +118,7 @@ static int check_spec(const struct sl_graph *g, const struct sl_vertex_spec *s,
         return sl_err_set(err, SL_ELIMIT, "%.60s…: the name is too long", what);
     if (g->v.n >= SL_GRAPH_MAX_VERTICES)
         return sl_err_set(err, SL_ELIMIT, "more than %u vertices", SL_GRAPH_MAX_VERTICES);
-    return room_for_names(g, 4 + 2 * s->n_props, err);
+    return check_symbol_count(g, 4 + 2 * s->n_props, err);
 }
 
 int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret,
@@ -191,7 +191,7 @@ int sl_graph_link(struct sl_graph *g, const char *name, sl_vtx from, sl_vtx to,
         return sl_err_set(err, SL_EINVAL, "an edge needs a subsystem");
     if (g->pending.n + g->edges.n >= 4 * SL_GRAPH_MAX_VERTICES)
         return sl_err_set(err, SL_ELIMIT, "more than %u edges", 4 * SL_GRAPH_MAX_VERTICES);
-    int r = room_for_names(g, 1, err);
+    int r = check_symbol_count(g, 1, err);
     if (r < 0)
         return r;
     sl_sym y = subsystem(g, name);
@@ -245,8 +245,8 @@ static void lay_out_kids(struct sl_graph *g) {
     sl_freep(&next);
 }
 
-/* In a tree are its root and whoever has a parent; the others may only be in auxiliary subsystems.
- */
+/* In a tree are its root and all vertices with a parent; the others may only be in auxiliary
+ * subsystems. */
 static int find_root(struct sl_graph *g, struct sl_err *err) {
     char a[SL_VERTEX_NAME], b[SL_VERTEX_NAME];
     uint32_t live = 0;
@@ -273,7 +273,7 @@ static int find_root(struct sl_graph *g, struct sl_err *err) {
     return 0;
 }
 
-static int walk(struct sl_graph *g, uint32_t *ret_reached, struct sl_err *err) {
+static int number_vertices(struct sl_graph *g, uint32_t *ret_reached, struct sl_err *err) {
     uint32_t at[SL_GRAPH_MAX_DEPTH];
     sl_vtx way[SL_GRAPH_MAX_DEPTH];
     uint32_t depth = 0;
@@ -306,8 +306,8 @@ static int walk(struct sl_graph *g, uint32_t *ret_reached, struct sl_err *err) {
     return 0;
 }
 
-/* Vertices of auxiliary subsystems alone have places behind the tree. Whoever has a parent and was
- * not reached is part of a ring. */
+/* Vertices of auxiliary subsystems alone have positions behind the tree. One with a parent that was
+ * not reached is part of a cycle. */
 static int place_others(struct sl_graph *g, uint32_t reached, struct sl_err *err) {
     char name[SL_VERTEX_NAME];
     uint8_t *linked = sl_alloc0((size_t)g->v.n + 1, 1);
@@ -418,7 +418,7 @@ int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
     g->edges.n = n;
     int r = find_root(g, err);
     if (r >= 0)
-        r = walk(g, &reached, err);
+        r = number_vertices(g, &reached, err);
     if (r >= 0)
         r = place_others(g, reached, err);
     for (uint32_t i = 1; i < g->subsystems.n && r >= 0; i++)

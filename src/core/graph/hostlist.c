@@ -18,7 +18,7 @@ void sl_hostlist_done(struct sl_hostlist *h) {
 
 /* ---- reading ---- */
 
-static int bad(const char *text, const char *what, struct sl_err *err) {
+static int bad_hostlist(const char *text, const char *what, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL,
                       "expected host names such as \"node[0-3,7]\", got \"%.60s\": %s", text, what);
 }
@@ -37,7 +37,7 @@ static int push(struct sl_hostlist *h, struct sl_arena *a, const char *s, size_t
 }
 
 /* The digits at *p: their value and how many they are. */
-static bool number(const char **p, int64_t *ret, size_t *ret_digits) {
+static bool parse_number(const char **p, int64_t *ret, size_t *ret_digits) {
     size_t n = strspn(*p, "0123456789");
     *ret = 0;
     *ret_digits = n;
@@ -49,9 +49,9 @@ static bool number(const char **p, int64_t *ret, size_t *ret_digits) {
 }
 
 /* prefix[ids]suffix, where 'ids' is behind the bracket. */
-static int spread(struct sl_hostlist *h, struct sl_arena *a, const char *whole, const char *prefix,
-                  size_t n_prefix, const char *ids, const char *suffix, size_t n_suffix,
-                  struct sl_err *err) {
+static int expand_brackets(struct sl_hostlist *h, struct sl_arena *a, const char *whole,
+                           const char *prefix, size_t n_prefix, const char *ids, const char *suffix,
+                           size_t n_suffix, struct sl_err *err) {
     char name[2 * SL_HOSTNAME_MAX + MAX_DIGITS + 8];
     int width = 0;
 
@@ -61,14 +61,14 @@ static int spread(struct sl_hostlist *h, struct sl_arena *a, const char *whole, 
     for (const char *p = ids;; p++) {
         int64_t first, last;
         size_t digits, other;
-        if (!number(&p, &first, &digits))
-            return bad(whole, "not a number where one should be", err);
+        if (!parse_number(&p, &first, &digits))
+            return bad_hostlist(whole, "not a number where one should be", err);
         if (p - (ptrdiff_t)digits == ids && *ids == '0')
             width = (int)digits;
         int own = p[-(ptrdiff_t)digits] == '0' && (int)digits > width ? (int)digits : width;
         last = first;
-        if (*p == '-' && (p++, !number(&p, &last, &other) || last < first))
-            return bad(whole, "a range that does not go up", err);
+        if (*p == '-' && (p++, !parse_number(&p, &last, &other) || last < first))
+            return bad_hostlist(whole, "a range that does not go up", err);
         if ((uint64_t)(last - first) >= SL_HOSTLIST_MAX - h->names.n)
             return sl_err_set(err, SL_ELIMIT, "\"%.60s\" is more than %u host names", whole,
                               SL_HOSTLIST_MAX);
@@ -82,7 +82,7 @@ static int spread(struct sl_hostlist *h, struct sl_arena *a, const char *whole, 
         if (*p == ']')
             return 0;
         if (*p != ',')
-            return bad(whole, "not a comma where one should be", err);
+            return bad_hostlist(whole, "not a comma where one should be", err);
     }
 }
 
@@ -94,18 +94,18 @@ static int expression(struct sl_hostlist *h, struct sl_arena *a, const char *who
 
     for (size_t i = 0; i < n; i++)
         if (s[i] <= ' ' || s[i] > '~')
-            return bad(whole, "a blank, or not an ASCII character", err);
+            return bad_hostlist(whole, "a blank, or not an ASCII character", err);
     if (!open)
-        return memchr(s, ']', n) ? bad(whole, "a bracket that was never opened", err)
+        return memchr(s, ']', n) ? bad_hostlist(whole, "a bracket that was never opened", err)
                                  : push(h, a, s, n, err);
     if (!close)
-        return bad(whole, "a bracket that is never closed", err);
+        return bad_hostlist(whole, "a bracket that is never closed", err);
     const char *suffix = close + 1, *end = s + n;
     if (memchr(suffix, '[', (size_t)(end - suffix)) ||
         memchr(suffix, ']', (size_t)(end - suffix)) || memchr(s, ']', (size_t)(open - s)))
-        return bad(whole, "more than one pair of brackets in a name", err);
-    return spread(h, a, whole, s, (size_t)(open - s), open + 1, suffix, (size_t)(end - suffix),
-                  err);
+        return bad_hostlist(whole, "more than one pair of brackets in a name", err);
+    return expand_brackets(h, a, whole, s, (size_t)(open - s), open + 1, suffix,
+                           (size_t)(end - suffix), err);
 }
 
 int sl_hostlist_add(struct sl_hostlist *h, struct sl_arena *a, const char *text,
@@ -122,14 +122,14 @@ int sl_hostlist_add(struct sl_hostlist *h, struct sl_arena *a, const char *text,
             inside = p[n] == '[' || (inside && p[n] != ']');
         }
         if (n == 0)
-            r = bad(text, "an empty name", err);
+            r = bad_hostlist(text, "an empty name", err);
         else
             r = expression(h, a, text, p, n, err);
         if (p[n] == '\0')
             break;
         p += n + 1;
     }
-    if (r < 0) { /* names that were made stay in the arena and are nobody's */
+    if (r < 0) { /* names that were made stay in the arena, unused */
         h->names.n = before;
         h->bytes = bytes;
     }
@@ -145,7 +145,7 @@ size_t sl_hostlist_split(const char *name, int64_t *ret_id) {
     while (from > 0 && name[from - 1] >= '0' && name[from - 1] <= '9')
         from--;
     const char *p = name + from;
-    if (from == n || !number(&p, ret_id, &digits)) {
+    if (from == n || !parse_number(&p, ret_id, &digits)) {
         *ret_id = -1;
         return n;
     }
@@ -165,8 +165,8 @@ static struct part part_of(const char *name) {
     return p;
 }
 
-/* May it stand in the brackets that 'first' opened? There, ids are as wide as its zeros say. */
-static bool belongs(const struct part *first, const struct part *p) {
+/* May it be in the brackets that 'first' opened? There, ids are as wide as its zeros require. */
+static bool fits_brackets(const struct part *first, const struct part *p) {
     char text[MAX_DIGITS + 8];
     bool zeros = first->digits[0] == '0' && first->digits[1] != '\0';
 
@@ -181,7 +181,7 @@ void sl_hostlist_write(const char *const *names, uint32_t n, struct sl_buf *out)
     for (uint32_t i = 0; i < n;) {
         struct part first = part_of(names[i]), run = first, last = first, p;
         sl_buf_puts(out, i > 0 ? "," : "");
-        if (i + 1 == n || (p = part_of(names[i + 1]), !belongs(&first, &p))) {
+        if (i + 1 == n || (p = part_of(names[i + 1]), !fits_brackets(&first, &p))) {
             sl_buf_puts(out, names[i++]);
             continue;
         }
@@ -189,7 +189,7 @@ void sl_hostlist_write(const char *const *names, uint32_t n, struct sl_buf *out)
         sl_buf_printf(out, "[%s", first.digits);
         for (i++; i < n; i++) {
             p = part_of(names[i]);
-            if (!belongs(&first, &p))
+            if (!fits_brackets(&first, &p))
                 break;
             if (p.id != last.id + 1) {
                 if (run.id != last.id)

@@ -81,14 +81,14 @@ static uint32_t rotate(struct sl_plan *p, uint32_t n, unsigned side) {
     return up;
 }
 
-static int lean(const struct sl_plan *p, uint32_t n) {
+static int height_difference(const struct sl_plan *p, uint32_t n) {
     const struct point *k = get(p, n);
 
     return get(p, k->kid[1])->height - get(p, k->kid[0])->height;
 }
 
 static uint32_t balance(struct sl_plan *p, uint32_t n) {
-    int by = lean(p, n);
+    int by = height_difference(p, n);
 
     if (by >= -1 && by <= 1) {
         refresh(p, n);
@@ -96,7 +96,7 @@ static uint32_t balance(struct sl_plan *p, uint32_t n) {
     }
     unsigned side = by > 0;
     uint32_t kid = p->points.v[n].kid[side];
-    if (by > 0 ? lean(p, kid) < 0 : lean(p, kid) > 0)
+    if (by > 0 ? height_difference(p, kid) < 0 : height_difference(p, kid) > 0)
         p->points.v[n].kid[side] = rotate(p, kid, !side);
     return rotate(p, n, side);
 }
@@ -141,9 +141,9 @@ static uint32_t new_point(struct sl_plan *p, int64_t at, int64_t change) {
     return n;
 }
 
-/* Of the subtree n: from 'at' on that much more is taken. Returns its new root. There is room for
- * one more point, so that nothing moves. */
-static uint32_t put(struct sl_plan *p, uint32_t n, int64_t at, int64_t change) {
+/* Of the subtree n: from 'at' on that much more is taken. Returns its new root. One more point is
+ * reserved, so that nothing moves. */
+static uint32_t put_point(struct sl_plan *p, uint32_t n, int64_t at, int64_t change) {
     if (n == NIL)
         return new_point(p, at, change);
     struct point *k = &p->points.v[n];
@@ -155,7 +155,7 @@ static uint32_t put(struct sl_plan *p, uint32_t n, int64_t at, int64_t change) {
         return n;
     }
     unsigned side = at > k->at;
-    k->kid[side] = put(p, k->kid[side], at, change);
+    k->kid[side] = put_point(p, k->kid[side], at, change);
     return balance(p, n);
 }
 
@@ -163,14 +163,14 @@ static void change_at(struct sl_plan *p, int64_t at, int64_t change) {
     sl_vec_reserve(&p->points, p->points.n + 2);
     if (p->points.n == 0)
         *sl_vec_push(&p->points) = none;
-    p->root = put(p, p->root, at, change);
+    p->root = put_point(p, p->root, at, change);
 }
 
 static void change_span(struct sl_plan *p, const struct span *s, int64_t change) {
     if (change == 0)
         return;
     change_at(p, s->at, change);
-    if (s->end < p->end) /* no one asks behind the end */
+    if (s->end < p->end) /* nothing is queried behind the end */
         change_at(p, s->end, -change);
 }
 
@@ -451,7 +451,7 @@ struct sl_plans {
     int64_t start, end;
 };
 
-static void grow(struct sl_plans *p, int64_t total) {
+static void grow_plans(struct sl_plans *p, int64_t total) {
     struct sl_plan *q = sl_plan_new(p->start, p->end, total);
 
     if (p->v.n > 0) { /* the same numbers stand for the same spans */
@@ -474,7 +474,7 @@ struct sl_plans *sl_plans_new(int64_t start, int64_t end, const int64_t *totals,
     p->start = start;
     p->end = end;
     for (uint32_t i = 0; i < n; i++)
-        grow(p, totals[i]);
+        grow_plans(p, totals[i]);
     return p;
 }
 
@@ -511,7 +511,7 @@ void sl_plans_set_total(struct sl_plans *p, uint32_t i, int64_t total) {
 }
 
 void sl_plans_grow(struct sl_plans *p, int64_t total) {
-    grow(p, total);
+    grow_plans(p, total);
 }
 
 int sl_plans_add(struct sl_plans *p, int64_t at, int64_t length, const int64_t *amounts,
@@ -573,7 +573,7 @@ int64_t sl_plans_earliest(const struct sl_plans *p, int64_t from, int64_t length
                           const int64_t *amounts) {
     int64_t t = greater(from, p->start);
 
-    /* Whoever has to wait moves the time on, until all agree on one in a row. */
+    /* A plan without enough moves the time on, until all agree on one in a row. */
     for (uint32_t i = 0, agree = 0; agree < p->v.n; i = (i + 1) % p->v.n) {
         int64_t own = sl_plan_earliest(p->v.v[i], t, length, amounts[i]);
         if (own == SL_PLAN_NEVER)

@@ -31,7 +31,7 @@ struct job {
     uint32_t walked;      /* its place in the walk, NONE: not in it */
     uint32_t due;         /* its place in the heap of reservations */
     int64_t at, end;      /* of its reservation */
-    int64_t told;         /* the estimate that was told last; NEVER: none */
+    int64_t reported_at;  /* the estimate that was reported last; NEVER: none */
     uint64_t satisfiable; /* the change of the graph after which it was found to be */
     bool entitled;        /* when it was tried last it could have got a reservation */
     bool lifted;          /* it lost its reservation in this turn and has not been tried since */
@@ -47,7 +47,7 @@ struct line {
      * at. They are the line's, not the jobs'. */
     SL_VEC(uint64_t) kept;
     /* in this turn */
-    uint32_t looked;   /* that many of the first in line wait */
+    uint32_t n_tried;  /* that many of the first in line wait */
     uint32_t reserved; /* have reservations */
     uint32_t keep;     /* how many of 'kept' to keep */
     uint64_t next;     /* when its next job has its turn */
@@ -71,7 +71,7 @@ struct sl_queues {
     SL_VEC(struct name) names;
     struct sl_map by_name;
     SL_VEC(struct line) lines;
-    struct sl_heap turns; /* lines with jobs, whoever has had the least first */
+    struct sl_heap turns; /* lines with jobs, the one that has had the least first */
     struct sl_heap due;   /* jobs with reservations, the earliest first */
     uint64_t arrivals;
     int64_t now;
@@ -86,10 +86,10 @@ struct sl_queues {
     bool freed;                      /* running jobs were removed, and they were planned to */
     int64_t freed_first, freed_last; /* end then */
     /* in this turn */
-    uint32_t read;   /* how far the last walk has been read */
-    int64_t since;   /* before this time nothing has changed for the jobs that come now */
-    bool room;       /* something before the jobs that come now was given back */
-    bool all_lifted; /* nothing behind has a reservation */
+    uint32_t read;       /* how far the last walk has been read */
+    int64_t since;       /* before this time nothing has changed for the jobs that come now */
+    bool capacity_freed; /* something before the jobs that come now was given back */
+    bool all_lifted;     /* nothing behind has a reservation */
     sl_decisions *out;
 };
 
@@ -309,7 +309,7 @@ static void leave_walk(struct sl_queues *q, uint32_t i) {
     j->walked = NONE;
 }
 
-static void forget(struct sl_queues *q, uint32_t i) {
+static void forget_job(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
 
     sl_map_del(&q->by_id, id_hash(j->id), i);
@@ -344,7 +344,7 @@ int sl_queues_submit(struct sl_queues *q, const char *queue, int64_t jobid, int6
                                 .line = line,
                                 .walked = NONE,
                                 .due = SL_HEAP_OUT,
-                                .told = NEVER};
+                                .reported_at = NEVER};
     sl_map_add(&q->by_id, id_hash(jobid), i);
     join_line(q, i);
     q->stirred = true;
@@ -383,7 +383,7 @@ static int64_t end_of(const struct sl_match_job_info *info) {
 static void end_running(struct sl_queues *q, uint32_t i) {
     struct sl_match_job_info info;
 
-    if (!sl_match_job(q->m, q->jobs.v[i].id, &info)) { /* somebody else ended it */
+    if (!sl_match_job(q->m, q->jobs.v[i].id, &info)) { /* it was ended by another */
         q->changed = true;
         return;
     }
@@ -409,7 +409,7 @@ int sl_queues_remove(struct sl_queues *q, int64_t jobid) {
     } else {
         end_running(q, i);
     }
-    forget(q, i);
+    forget_job(q, i);
     q->stirred = true;
     return 0;
 }
@@ -438,14 +438,14 @@ int64_t sl_queues_next(const struct sl_queues *q) {
 
 /* ---- a turn ---- */
 
-static void report(struct sl_queues *q, enum sl_decision_kind kind, const struct job *j, int64_t at,
-                   enum sl_selection selection) {
+static void report_decision(struct sl_queues *q, enum sl_decision_kind kind, const struct job *j,
+                            int64_t at, enum sl_selection selection) {
     *sl_vec_push(q->out) =
         (struct sl_decision){.kind = kind, .jobid = j->id, .at = at, .selection = selection};
 }
 
 /* All reservations of jobs that the last walk has from 'from' on. */
-static void lift(struct sl_queues *q, uint32_t from) {
+static void cancel_reservations(struct sl_queues *q, uint32_t from) {
     if (q->all_lifted)
         return;
     for (uint32_t k = from; k < q->last.n; k++) {
@@ -465,60 +465,60 @@ static bool read_along(struct sl_queues *q, uint32_t i) {
     while (q->read < q->last.n && q->last.v[q->read].job == NONE) {
         int64_t at = q->last.v[q->read++].at;
         if (at != NEVER)
-            q->room = true;
+            q->capacity_freed = true;
         q->since = at < q->since ? at : q->since;
     }
     if (j->walked != NONE && j->walked == q->read) {
         q->read++;
         return true;
     }
-    lift(q, q->read);
+    cancel_reservations(q, q->read);
     if (j->walked != NONE) /* it comes earlier than it did */
         q->last.v[j->walked] = (struct step){NONE, j->lifted ? j->at : NEVER};
     return false;
 }
 
 static void unreserved(struct sl_queues *q, struct job *j) {
-    if (j->told != NEVER)
-        report(q, SL_DECIDED_UNRESERVE, j, q->now, SL_SELECT_RESERVED);
-    j->told = NEVER;
+    if (j->reported_at != NEVER)
+        report_decision(q, SL_DECIDED_UNRESERVE, j, q->now, SL_SELECT_RESERVED);
+    j->reported_at = NEVER;
 }
 
-static void start(struct sl_queues *q, uint32_t i) {
+static void start_job(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     struct line *line = &q->lines.v[j->line];
 
-    report(q, SL_DECIDED_START, j, q->now,
-           line->looked == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
+    report_decision(q, SL_DECIDED_START, j, q->now,
+                    line->n_tried == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
     line->had++;
     q->stirred = true; /* the order of those behind may be another now */
-    leave_turn(line, line->looked);
+    leave_turn(line, line->n_tried);
     sl_heap_remove(&q->due, i);
     leave_line(q, i);
     sl_match_request_freep(&j->r);
     j->walked = NONE;
 }
 
-/* It was looked at and waits. */
+/* It was tried and waits. */
 static void wait(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     struct line *line = &q->lines.v[j->line];
 
     if (has_reservation(j)) {
         line->reserved++;
-        if (j->told != j->at)
-            report(q, SL_DECIDED_RESERVE, j, j->at, SL_SELECT_RESERVED);
-        j->told = j->at;
+        if (j->reported_at != j->at)
+            report_decision(q, SL_DECIDED_RESERVE, j, j->at, SL_SELECT_RESERVED);
+        j->reported_at = j->at;
     } else {
         unreserved(q, j);
     }
     j->walked = q->walk.n;
     *sl_vec_push(&q->walk) = (struct step){i, NEVER};
-    if (line->looked == line->kept.n)
+    if (line->n_tried == line->kept.n)
         (void)sl_vec_push(&line->kept);
-    line->kept.v[line->looked++] = line->next;
-    if (has_reservation(j) || line->looked <= SL_QUEUE_CREDIT)
-        line->keep = line->looked;
+    line->kept.v[line->n_tried++] = line->next;
+    if (has_reservation(j) || line->n_tried <= SL_QUEUE_CREDIT)
+        line->keep = line->n_tried;
 }
 
 /* False: it was rejected. */
@@ -539,17 +539,17 @@ static bool try_job(struct sl_queues *q, uint32_t i) {
         bool there = sl_match_job(q->m, j->id, &info);
         sl_assert(there);
         if (info.state == SL_JOB_ALLOCATED) {
-            start(q, i);
+            start_job(q, i);
             return true;
         }
         j->at = info.at;
         j->end = end_of(&info);
         sl_heap_fix(&q->due, i);
     } else if (r < 0 || verdict != SL_BUSY) {
-        report(q, SL_DECIDED_REJECT, j, q->now, SL_SELECT_IMMEDIATE);
-        leave_turn(&q->lines.v[j->line], line->looked);
+        report_decision(q, SL_DECIDED_REJECT, j, q->now, SL_SELECT_IMMEDIATE);
+        leave_turn(&q->lines.v[j->line], line->n_tried);
         leave_line(q, i);
-        forget(q, i);
+        forget_job(q, i);
         return false;
     }
     j->satisfiable = q->changes;
@@ -558,12 +558,12 @@ static bool try_job(struct sl_queues *q, uint32_t i) {
 }
 
 /* True: there was nothing to try. */
-static bool kept(struct sl_queues *q, uint32_t i) {
+static bool decision_stands(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     const struct line *line = &q->lines.v[j->line];
 
     if (!has_reservation(j)) {
-        if (q->room || j->lifted || (!j->entitled && line->reserved < line->reserve))
+        if (q->capacity_freed || j->lifted || (!j->entitled && line->reserved < line->reserve))
             return false;
         wait(q, i);
         return true;
@@ -576,36 +576,36 @@ static bool kept(struct sl_queues *q, uint32_t i) {
     }
     if (sl_match_begin(q->m, j->id) < 0)
         return false;
-    start(q, i);
+    start_job(q, i);
     return true;
 }
 
 /* False: it was rejected, and did not take its turn. */
-static bool step(struct sl_queues *q, uint32_t i) {
+static bool step_job(struct sl_queues *q, uint32_t i) {
     if (read_along(q, i)) {
-        if (kept(q, i))
+        if (decision_stands(q, i))
             return true;
-        lift(q, q->read - 1);
+        cancel_reservations(q, q->read - 1);
     }
     bool had = q->jobs.v[i].lifted;
     q->jobs.v[i].lifted = false;
     bool taken = try_job(q, i);
     /* Its old reservation is gone, and the new one, if any, may be elsewhere. */
-    q->room |= had;
+    q->capacity_freed |= had;
     return taken;
 }
 
 /* When the next job has its turn: when it had it, or after all that the line has had; but not
- * before the one that was looked at last. */
+ * before the one that was tried last. */
 static void set_next(struct line *l, uint64_t least) {
-    uint64_t next = l->looked < l->kept.n ? l->kept.v[l->looked] : l->had + l->looked;
+    uint64_t next = l->n_tried < l->kept.n ? l->kept.v[l->n_tried] : l->had + l->n_tried;
 
     l->next = next > least ? next : least;
 }
 
 static bool turn_over(const struct line *l) {
-    return l->looked >= l->waiting.n || l->looked >= l->depth ||
-           (l->policy == SL_QUEUE_FCFS && l->looked > 0);
+    return l->n_tried >= l->waiting.n || l->n_tried >= l->depth ||
+           (l->policy == SL_QUEUE_FCFS && l->n_tried > 0);
 }
 
 static void begin_turn(struct sl_queues *q) {
@@ -616,7 +616,7 @@ static void begin_turn(struct sl_queues *q) {
         q->changed = true;
     }
     q->changes += q->changed;
-    q->room = q->changed || q->freed;
+    q->capacity_freed = q->changed || q->freed;
     /* Unless there was a turn at this time already, and they were still there. */
     bool in_time =
         !q->freed || (q->freed_first == q->now && q->freed_last == q->now && q->turned < q->now);
@@ -634,7 +634,7 @@ static void begin_turn(struct sl_queues *q) {
     }
     for (uint32_t k = 0; k < q->turns.items.n; k++) {
         struct line *l = &q->lines.v[q->turns.items.v[k]];
-        l->looked = l->reserved = l->keep = 0;
+        l->n_tried = l->reserved = l->keep = 0;
         if (most - l->had > SL_QUEUE_CREDIT)
             l->had = most - SL_QUEUE_CREDIT;
         set_next(l, 0);
@@ -642,9 +642,9 @@ static void begin_turn(struct sl_queues *q) {
     sl_heap_rebuild(&q->turns);
 }
 
-/* Those that the last turn looked at and this one did not. */
+/* Those that the last turn tried and this one did not. */
 static void drop_rest(struct sl_queues *q) {
-    lift(q, q->read);
+    cancel_reservations(q, q->read);
     for (uint32_t k = q->read; k < q->last.n; k++) {
         if (q->last.v[k].job == NONE)
             continue;
@@ -689,7 +689,8 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
             continue;
         }
         uint64_t turn = q->lines.v[l].next;
-        bool rejected = !step(q, sl_ordset_at(&q->lines.v[l].waiting, q->lines.v[l].looked)->id);
+        bool rejected =
+            !step_job(q, sl_ordset_at(&q->lines.v[l].waiting, q->lines.v[l].n_tried)->id);
         if (q->lines.v[l].turn != SL_HEAP_OUT) {
             set_next(&q->lines.v[l], turn + !rejected);
             sl_heap_fix(&q->turns, l);

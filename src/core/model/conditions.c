@@ -25,13 +25,13 @@ struct writer {
     uint32_t n;
 };
 
-static void begin(struct writer *w, enum sl_cond type, bool status, const char *reason) {
+static void begin_condition(struct writer *w, enum sl_cond type, bool status, const char *reason) {
     sl_assert(w->n < SL_EFFECT_MAX_CONDITIONS);
     w->start[w->n] = w->text->len;
     w->out[w->n] = (struct sl_condition){.type = type, .status = status, .reason = reason};
 }
 
-static void end(struct writer *w) {
+static void end_condition(struct writer *w) {
     static const char cut[] = " ...";
     size_t most = w->start[w->n] + MAX_MESSAGE_BYTES;
 
@@ -43,19 +43,19 @@ static void end(struct writer *w) {
     w->n++;
 }
 
-static void add(struct writer *w, enum sl_cond type, bool status, const char *reason,
-                const char *message) {
-    begin(w, type, status, reason);
+static void add_condition(struct writer *w, enum sl_cond type, bool status, const char *reason,
+                          const char *message) {
+    begin_condition(w, type, status, reason);
     sl_buf_puts(w->text, message ? message : "");
-    end(w);
+    end_condition(w);
 }
 
-static bool given(const char *s) {
+static bool has_text(const char *s) {
     return s && *s;
 }
 
 static const char *or_unknown(const char *s) {
-    return given(s) ? s : "UNKNOWN";
+    return has_text(s) ? s : "UNKNOWN";
 }
 
 static int by_text(const void *a, const void *b) {
@@ -64,7 +64,7 @@ static int by_text(const void *a, const void *b) {
 
 /* ---- why a podset got no flavor ---- */
 
-static void why(struct sl_buf *b, const struct sl_why *w) {
+static void put_why(struct sl_buf *b, const struct sl_why *w) {
     char before[SL_QUANTITY_TEXT], request[SL_QUANTITY_TEXT], limit[SL_QUANTITY_TEXT];
 
     switch (w->kind) {
@@ -116,24 +116,24 @@ static void why(struct sl_buf *b, const struct sl_why *w) {
  * unique, podsets in their order. */
 static void reasons(struct sl_buf *out, const struct sl_effect *x) {
     uint32_t n = x->pending.n_why, podsets = 0, shown = 0;
-    struct sl_buf words;
+    struct sl_buf text;
     SL_VEC(size_t) start = {0};
     SL_VEC(const char *) list = {0};
 
-    sl_buf_init(&words, MAX_REASON_BYTES);
-    sl_buf_short(&words);
+    sl_buf_init(&text, MAX_REASON_BYTES);
+    sl_buf_short(&text);
     for (uint32_t i = 0; i < n; i++) {
-        *sl_vec_push(&start) = words.len;
-        why(&words, &x->pending.why[i]);
-        sl_buf_putc(&words, '\0');
+        *sl_vec_push(&start) = text.len;
+        put_why(&text, &x->pending.why[i]);
+        sl_buf_putc(&text, '\0');
         if (x->pending.why[i].podset >= podsets)
             podsets = x->pending.why[i].podset + 1;
     }
     for (uint32_t p = 0; p < podsets; p++) {
         sl_vec_clear(&list);
         for (uint32_t i = 0; i < n; i++)
-            if (x->pending.why[i].podset == p && start.v[i] < words.len)
-                *sl_vec_push(&list) = words.s + start.v[i];
+            if (x->pending.why[i].podset == p && start.v[i] < text.len)
+                *sl_vec_push(&list) = text.s + start.v[i];
         if (list.n == 0)
             continue;
         qsort(list.v, list.n, sizeof *list.v, by_text);
@@ -147,15 +147,15 @@ static void reasons(struct sl_buf *out, const struct sl_effect *x) {
     }
     sl_vec_free(&list);
     sl_vec_free(&start);
-    sl_buf_done(&words);
+    sl_buf_done(&text);
 }
 
 static void pending(struct writer *w, const struct sl_effect *x) {
     static const char gated[] = "Workload requires preemption, but it's gated";
     struct sl_buf *b = w->text;
 
-    begin(w, SL_COND_QUOTA_RESERVED, false,
-          x->pending.kind == SL_PENDING_PODS_READY ? "Waiting" : "Pending");
+    begin_condition(w, SL_COND_QUOTA_RESERVED, false,
+                    x->pending.kind == SL_PENDING_PODS_READY ? "Waiting" : "Pending");
     switch (x->pending.kind) {
     case SL_PENDING_NO_FIT:
     case SL_PENDING_NO_CANDIDATES:
@@ -181,7 +181,7 @@ static void pending(struct writer *w, const struct sl_effect *x) {
         break;
     case SL_PENDING_NS_MISSING:
         sl_buf_printf(b, "workload namespace \"%s\" does not exist: ", x->ns);
-        if (given(x->pending.text))
+        if (has_text(x->pending.text))
             sl_buf_puts(b, x->pending.text);
         else
             sl_buf_printf(b, "Namespace \"%s\" not found", x->ns);
@@ -201,9 +201,9 @@ static void pending(struct writer *w, const struct sl_effect *x) {
     case SL_PENDING_COUNT:
         break;
     }
-    end(w);
+    end_condition(w);
     if (x->pending.kind == SL_PENDING_GATED)
-        add(w, SL_COND_BLOCKED_ON_PREEMPTION_GATES, true, "PreemptionGated", gated);
+        add_condition(w, SL_COND_BLOCKED_ON_PREEMPTION_GATES, true, "PreemptionGated", gated);
 }
 
 /* ---- slices ---- */
@@ -217,7 +217,7 @@ void sl_effect_replaced_message(struct sl_buf *out, const char *by_uid, const ch
 
 /* ---- eviction and deactivation ---- */
 
-static const char *preemption_words(enum sl_cause c) {
+static const char *preemption_text(enum sl_cause c) {
     switch (c) {
     case SL_CAUSE_IN_CLUSTER_QUEUE:
         return "prioritization in the ClusterQueue";
@@ -232,7 +232,7 @@ static const char *preemption_words(enum sl_cause c) {
     }
 }
 
-static const char *deactivation_words(enum sl_cause c) {
+static const char *deactivation_text(enum sl_cause c) {
     switch (c) {
     case SL_CAUSE_MAX_EXECUTION_TIME:
         return "exceeding the maximum execution time";
@@ -243,7 +243,7 @@ static const char *deactivation_words(enum sl_cause c) {
     }
 }
 
-/* The reason of Evicted; a deactivation names its cause in the same word. */
+/* The reason of Evicted; a deactivation has its cause in the same string. */
 static const char *evict_reason(enum sl_evict reason, enum sl_cause cause) {
     if (reason != SL_EVICT_DEACTIVATED)
         return sl_word(SL_VOCAB_EVICT, (int)reason);
@@ -262,7 +262,7 @@ static const char *evict_reason(enum sl_evict reason, enum sl_cause cause) {
 static void evict_message(struct sl_buf *b, const struct sl_effect *x) {
     const char *due;
 
-    if (given(x->evict.text)) {
+    if (has_text(x->evict.text)) {
         sl_buf_puts(b, x->evict.text);
         return;
     }
@@ -272,7 +272,7 @@ static void evict_message(struct sl_buf *b, const struct sl_effect *x) {
                       "Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; "
                       "preemptor path: %s; preemptee path: %s",
                       or_unknown(x->evict.by_uid), or_unknown(x->evict.by_job_uid),
-                      preemption_words(x->evict.cause), or_unknown(x->evict.by_path),
+                      preemption_text(x->evict.cause), or_unknown(x->evict.by_path),
                       or_unknown(x->evict.path));
         break;
     case SL_EVICT_PODS_READY_TIMEOUT:
@@ -286,7 +286,7 @@ static void evict_message(struct sl_buf *b, const struct sl_effect *x) {
         break;
     case SL_EVICT_DEACTIVATED:
         sl_buf_puts(b, "The workload is deactivated");
-        due = deactivation_words(x->evict.cause);
+        due = deactivation_text(x->evict.cause);
         if (due)
             sl_buf_printf(b, " due to %s", due);
         break;
@@ -310,13 +310,13 @@ const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a) {
 }
 
 static void evict(struct writer *w, const struct sl_effect *x) {
-    begin(w, SL_COND_EVICTED, true, evict_reason(x->evict.reason, x->evict.cause));
+    begin_condition(w, SL_COND_EVICTED, true, evict_reason(x->evict.reason, x->evict.cause));
     evict_message(w->text, x);
-    end(w);
+    end_condition(w);
     if (x->evict.reason == SL_EVICT_PREEMPTED) {
-        begin(w, SL_COND_PREEMPTED, true, sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause));
+        begin_condition(w, SL_COND_PREEMPTED, true, sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause));
         evict_message(w->text, x);
-        end(w);
+        end_condition(w);
     }
 }
 
@@ -325,40 +325,41 @@ static void deactivate(struct writer *w, const struct sl_effect *x) {
 
     if (x->deactivate.cause == SL_CAUSE_NONE)
         return;
-    if (!given(text))
-        text = deactivation_words(x->deactivate.cause);
-    add(w, SL_COND_DEACTIVATION_TARGET, true, sl_word(SL_VOCAB_CAUSE, (int)x->deactivate.cause),
-        text);
+    if (!has_text(text))
+        text = deactivation_text(x->deactivate.cause);
+    add_condition(w, SL_COND_DEACTIVATION_TARGET, true,
+                  sl_word(SL_VOCAB_CAUSE, (int)x->deactivate.cause), text);
 }
 
 /* ---- queueing ---- */
 
 static void unreserve(struct writer *w, const struct sl_effect *x) {
-    begin(w, SL_COND_QUOTA_RESERVED, false, "Inadmissible");
+    begin_condition(w, SL_COND_QUOTA_RESERVED, false, "Inadmissible");
     sl_buf_printf(w->text, "%s %s %s", x->unreserve.local_queue ? "LocalQueue" : "ClusterQueue",
                   x->unreserve.queue ? x->unreserve.queue : x->cq,
                   x->unreserve.stopped ? "is stopped" : "is terminating or missing");
-    end(w);
+    end_condition(w);
 }
 
 /* What is written when an evicted workload has stopped. */
-static void release(struct writer *w, const struct sl_effect *x) {
+static void release_conditions(struct writer *w, const struct sl_effect *x) {
     const char *text = x->release.text ? x->release.text : "";
 
-    add(w, SL_COND_QUOTA_RESERVED, false, "Pending", text);
+    add_condition(w, SL_COND_QUOTA_RESERVED, false, "Pending", text);
     if (!x->release.was_admitted)
         ; /* Admitted=False appears only after it was True */
     else if (x->release.has_checks)
-        add(w, SL_COND_ADMITTED, false, "NoReservationUnsatisfiedChecks",
-            "The workload has no reservation and not all checks ready");
+        add_condition(w, SL_COND_ADMITTED, false, "NoReservationUnsatisfiedChecks",
+                      "The workload has no reservation and not all checks ready");
     else
-        add(w, SL_COND_ADMITTED, false, "NoReservation", "The workload has no reservation");
-    add(w, SL_COND_REQUEUED, x->release.requeued, evict_reason(x->release.reason, x->release.cause),
-        text);
+        add_condition(w, SL_COND_ADMITTED, false, "NoReservation",
+                      "The workload has no reservation");
+    add_condition(w, SL_COND_REQUEUED, x->release.requeued,
+                  evict_reason(x->release.reason, x->release.cause), text);
 }
 
 static void requeued(struct writer *w, const struct sl_effect *x) {
-    static const char *const words[SL_REQUEUED_COUNT] = {
+    static const char *const text[SL_REQUEUED_COUNT] = {
         [SL_REQUEUED_REACTIVATED] = "The workload was reactivated",
         [SL_REQUEUED_BACKOFF_FINISHED] = "The workload backoff was finished",
         [SL_REQUEUED_CLUSTER_QUEUE_RESTARTED] =
@@ -369,13 +370,13 @@ static void requeued(struct writer *w, const struct sl_effect *x) {
 
     if (r == SL_REQUEUED_NONE || (size_t)r >= SL_REQUEUED_COUNT)
         return;
-    add(w, SL_COND_REQUEUED, true, sl_word(SL_VOCAB_REQUEUED, (int)r), words[r]);
+    add_condition(w, SL_COND_REQUEUED, true, sl_word(SL_VOCAB_REQUEUED, (int)r), text[r]);
 }
 
 static void blocked(struct writer *w, const struct sl_effect *x) {
     static const struct {
         const char *reason, *opening;
-    } words[SL_BLOCKED_COUNT] = {
+    } text[SL_BLOCKED_COUNT] = {
         [SL_BLOCKED_LQ_MISSING] = {"Inadmissible", "LocalQueue "},
         [SL_BLOCKED_LQ_STOPPED] = {"Inadmissible", "LocalQueue "},
         [SL_BLOCKED_CQ_MISSING] = {"Inadmissible", "ClusterQueue "},
@@ -389,8 +390,8 @@ static void blocked(struct writer *w, const struct sl_effect *x) {
 
     if ((size_t)k >= SL_BLOCKED_COUNT)
         return;
-    begin(w, SL_COND_QUOTA_RESERVED, false, words[k].reason);
-    sl_buf_puts(w->text, words[k].opening);
+    begin_condition(w, SL_COND_QUOTA_RESERVED, false, text[k].reason);
+    sl_buf_puts(w->text, text[k].opening);
     switch (k) {
     case SL_BLOCKED_LQ_MISSING:
     case SL_BLOCKED_CQ_MISSING:
@@ -407,7 +408,7 @@ static void blocked(struct writer *w, const struct sl_effect *x) {
     case SL_BLOCKED_COUNT:
         break;
     }
-    end(w);
+    end_condition(w);
 }
 
 uint32_t sl_effect_conditions(const struct sl_effect *x, struct sl_buf *text,
@@ -417,14 +418,14 @@ uint32_t sl_effect_conditions(const struct sl_effect *x, struct sl_buf *text,
     sl_buf_clear(text);
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
-        begin(&w, SL_COND_QUOTA_RESERVED, true, "QuotaReserved");
+        begin_condition(&w, SL_COND_QUOTA_RESERVED, true, "QuotaReserved");
         sl_buf_printf(text, "Quota reserved in ClusterQueue %s", x->cq);
-        end(&w);
+        end_condition(&w);
         if (x->reserve.admitted)
-            add(&w, SL_COND_ADMITTED, true, "Admitted", "The workload is admitted");
+            add_condition(&w, SL_COND_ADMITTED, true, "Admitted", "The workload is admitted");
         break;
     case SL_EFFECT_ADMIT:
-        add(&w, SL_COND_ADMITTED, true, "Admitted", "The workload is admitted");
+        add_condition(&w, SL_COND_ADMITTED, true, "Admitted", "The workload is admitted");
         break;
     case SL_EFFECT_PENDING:
         pending(&w, x);
@@ -433,7 +434,7 @@ uint32_t sl_effect_conditions(const struct sl_effect *x, struct sl_buf *text,
         evict(&w, x);
         break;
     case SL_EFFECT_RELEASE:
-        release(&w, x);
+        release_conditions(&w, x);
         break;
     case SL_EFFECT_UNRESERVE:
         unreserve(&w, x);
@@ -488,7 +489,7 @@ const char *sl_checks_print(struct sl_arena *a, enum sl_check_state state,
                   sl_word(SL_VOCAB_CHECK_STATE, (int)state));
     for (uint32_t i = 0; i < list.n; i++) {
         sl_buf_printf(&b, "%s\"%s\"", i > 0 ? "; " : "", list.v[i].name);
-        if (given(list.v[i].message))
+        if (has_text(list.v[i].message))
             sl_buf_printf(&b, " (%s)", list.v[i].message);
     }
     kept = sl_arena_strdup(a, sl_buf_str(&b));

@@ -36,42 +36,42 @@ void sl_effects_clear(struct sl_effects *x) {
     sl_arena_clear(&x->arena);
 }
 
-static uint64_t number(uint64_t h, int64_t v) {
+static uint64_t digest_number(uint64_t h, int64_t v) {
     return sl_digest_u64(h, (uint64_t)v);
 }
 
-static uint64_t reserve(uint64_t h, const struct sl_effect *x) {
-    h = number(h, x->reserve.admitted);
-    h = number(h, x->reserve.borrow);
+static uint64_t digest_reserve(uint64_t h, const struct sl_effect *x) {
+    h = digest_number(h, x->reserve.admitted);
+    h = digest_number(h, x->reserve.borrow);
     if (x->reserve.replaced.v)
         h = sl_digest_u64(h, x->reserve.replaced.v);
-    h = number(h, x->reserve.n);
+    h = digest_number(h, x->reserve.n);
     for (uint32_t i = 0; i < x->reserve.n; i++) {
         const struct sl_podset_assignment *p = &x->reserve.podsets[i];
         h = sl_digest_str(h, p->name);
-        h = number(h, p->count);
-        h = number(h, p->n);
+        h = digest_number(h, p->count);
+        h = digest_number(h, p->n);
         for (uint32_t j = 0; j < p->n; j++) {
             h = sl_digest_str(h, p->v[j].resource);
             h = sl_digest_str(h, p->v[j].flavor);
-            h = number(h, p->v[j].usage);
+            h = digest_number(h, p->v[j].usage);
         }
     }
     return h;
 }
 
-static uint64_t why(uint64_t h, const struct sl_why *w) {
-    h = number(h, w->kind);
-    h = number(h, w->podset);
+static uint64_t digest_why(uint64_t h, const struct sl_why *w) {
+    h = digest_number(h, w->kind);
+    h = digest_number(h, w->podset);
     h = sl_digest_str(h, w->resource);
     h = sl_digest_str(h, w->flavor);
     switch (w->kind) {
     case SL_WHY_EXCEEDS_MAX:
-        h = number(h, w->before);
-        h = number(h, w->request);
-        return number(h, w->limit);
+        h = digest_number(h, w->before);
+        h = digest_number(h, w->request);
+        return digest_number(h, w->limit);
     case SL_WHY_NEEDS_MORE:
-        return number(h, w->amount);
+        return digest_number(h, w->amount);
     case SL_WHY_TAINT:
     case SL_WHY_PLACE:
     case SL_WHY_SLICE:
@@ -90,13 +90,13 @@ static uint64_t why(uint64_t h, const struct sl_why *w) {
 static uint64_t pending(uint64_t h, const struct sl_effect *x) {
     uint32_t podsets = 0;
 
-    h = number(h, x->pending.kind);
-    h = number(h, x->pending.victims);
-    h = number(h, x->pending.asleep);
+    h = digest_number(h, x->pending.kind);
+    h = digest_number(h, x->pending.victims);
+    h = digest_number(h, x->pending.asleep);
     h = sl_digest_str(h, x->pending.text);
-    h = number(h, x->pending.n_why);
+    h = digest_number(h, x->pending.n_why);
     for (uint32_t i = 0; i < x->pending.n_why; i++) {
-        h = why(h, &x->pending.why[i]);
+        h = digest_why(h, &x->pending.why[i]);
         if (x->pending.why[i].podset >= podsets)
             podsets = x->pending.why[i].podset + 1;
     }
@@ -107,8 +107,8 @@ static uint64_t pending(uint64_t h, const struct sl_effect *x) {
 }
 
 static uint64_t evict(uint64_t h, const struct sl_effect *x) {
-    h = number(h, x->evict.reason);
-    h = number(h, x->evict.cause);
+    h = digest_number(h, x->evict.reason);
+    h = digest_number(h, x->evict.cause);
     h = sl_digest_u64(h, x->evict.by.v);
     h = sl_digest_str(h, x->evict.by_uid);
     h = sl_digest_str(h, x->evict.by_job_uid);
@@ -118,56 +118,56 @@ static uint64_t evict(uint64_t h, const struct sl_effect *x) {
 }
 
 static uint64_t checks(uint64_t h, const struct sl_effect *x) {
-    h = number(h, x->checks.n);
+    h = digest_number(h, x->checks.n);
     for (uint32_t i = 0; i < x->checks.n; i++) {
         const struct sl_check_status *c = &x->checks.v[i];
         h = sl_digest_str(h, c->name);
-        h = number(h, c->state);
-        h = number(h, c->retries);
+        h = digest_number(h, c->state);
+        h = digest_number(h, c->retries);
         h = sl_digest_str(h, c->message);
     }
     return h;
 }
 
 static uint64_t effect(uint64_t h, const struct sl_effect *x) {
-    h = number(h, x->kind);
+    h = digest_number(h, x->kind);
     h = sl_digest_u64(h, x->wl.v);
     h = sl_digest_str(h, x->ns);
     h = sl_digest_str(h, x->name);
     h = sl_digest_str(h, x->cq);
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
-        return reserve(h, x);
+        return digest_reserve(h, x);
     case SL_EFFECT_PENDING:
         return pending(h, x);
     case SL_EFFECT_EVICT:
         return evict(h, x);
     case SL_EFFECT_RELEASE:
-        h = number(number(h, x->release.reason), x->release.cause);
-        h = number(number(h, x->release.requeued), x->release.has_checks);
-        h = number(h, x->release.was_admitted);
+        h = digest_number(digest_number(h, x->release.reason), x->release.cause);
+        h = digest_number(digest_number(h, x->release.requeued), x->release.has_checks);
+        h = digest_number(h, x->release.was_admitted);
         return sl_digest_str(h, x->release.text);
     case SL_EFFECT_UNRESERVE:
-        h = number(h, x->unreserve.stopped);
-        h = number(h, x->unreserve.local_queue);
+        h = digest_number(h, x->unreserve.stopped);
+        h = digest_number(h, x->unreserve.local_queue);
         return sl_digest_str(h, x->unreserve.queue);
     case SL_EFFECT_REQUEUED:
-        return number(h, x->requeued.reason);
+        return digest_number(h, x->requeued.reason);
     case SL_EFFECT_BACKOFF:
-        h = number(h, x->backoff.count);
-        return number(h, x->backoff.at);
+        h = digest_number(h, x->backoff.count);
+        return digest_number(h, x->backoff.at);
     case SL_EFFECT_DEACTIVATE:
-        h = number(h, x->deactivate.cause);
+        h = digest_number(h, x->deactivate.cause);
         return sl_digest_str(h, x->deactivate.text);
     case SL_EFFECT_CHECKS:
         return checks(h, x);
     case SL_EFFECT_BLOCKED:
-        h = number(h, x->blocked.kind);
+        h = digest_number(h, x->blocked.kind);
         h = sl_digest_str(h, x->blocked.queue);
         return sl_digest_str(h, x->blocked.text);
     case SL_EFFECT_CQ_STATUS:
-        h = number(h, x->cq_status.active);
-        h = number(h, x->cq_status.reason);
+        h = digest_number(h, x->cq_status.active);
+        h = digest_number(h, x->cq_status.reason);
         return sl_digest_str(h, x->cq_status.message);
     case SL_EFFECT_ADMIT:
     case SL_EFFECT_COUNT:

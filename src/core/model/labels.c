@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool same(const char *a, const char *b) {
+static bool same_text(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
@@ -46,7 +46,7 @@ const char *sl_label_op_fault(enum sl_label_op op, size_t n_values) {
 
 const char *sl_labels_get(const struct sl_labels *l, const char *key) {
     for (uint32_t i = 0; i < l->n; i++)
-        if (same(l->v[i].key, key))
+        if (same_text(l->v[i].key, key))
             return l->v[i].value ? l->v[i].value : "";
     return NULL;
 }
@@ -73,7 +73,7 @@ static bool whole_number(const char *s, int64_t *ret) {
 
 static bool listed(const struct sl_label_rule *r, const char *value) {
     for (uint32_t i = 0; i < r->n_values; i++)
-        if (same(r->values[i], value))
+        if (same_text(r->values[i], value))
             return true;
     return false;
 }
@@ -115,9 +115,9 @@ bool sl_selector_matches(const struct sl_selector *s, const struct sl_labels *l)
 static bool tolerates(const struct sl_toleration *o, const struct sl_taint *t) {
     if (o->effect != SL_TAINT_ANY && o->effect != t->effect)
         return false;
-    if (o->key && *o->key && !same(o->key, t->key))
+    if (o->key && *o->key && !same_text(o->key, t->key))
         return false;
-    return o->exists || same(o->value, t->value);
+    return o->exists || same_text(o->value, t->value);
 }
 
 bool sl_taint_tolerated(const struct sl_taint *t, const struct sl_toleration *v, uint32_t n) {
@@ -140,7 +140,7 @@ const char *sl_taint_effect_name(enum sl_taint_effect e) {
 
 int sl_taint_effect_parse(const char *s, enum sl_taint_effect *ret, struct sl_err *err) {
     for (size_t i = 0; i < SL_LEN(effect_names); i++)
-        if (same(s, effect_names[i])) {
+        if (same_text(s, effect_names[i])) {
             *ret = (enum sl_taint_effect)i;
             return 0;
         }

@@ -77,7 +77,7 @@ extern const char *const sl_label_op_words[SL_OP_COUNT + 1];
 extern const char *const sl_selector_op_words[SL_OP_GT + 1];
 /* SL_OP_COUNT: it is none. */
 enum sl_label_op sl_label_op_parse(const char *word);
-/* What is wrong with a rule that has so many values, in Kubernetes' words; NULL: nothing. */
+/* The error of a rule that has so many values, as Kubernetes words it; NULL: none. */
 const char *sl_label_op_fault(enum sl_label_op op, size_t n_values);
 
 const char *sl_labels_get(const struct sl_labels *l, const char *key);

@@ -23,7 +23,7 @@ struct lexer {
     const char *at, *end;
     struct sl_arena *arena;
     struct sl_err *err;
-    enum token kind; /* the token looked at */
+    enum token kind; /* the present token */
     const char *word;
     size_t len;
 };
@@ -92,7 +92,7 @@ static bool word_is(const struct lexer *x, const char *w) {
     return x->kind == T_WORD && x->len == strlen(w) && memcmp(x->word, w, x->len) == 0;
 }
 
-/* The word looked at, checked as a label value, kept in the arena. */
+/* The present word, checked as a label value, kept in the arena. */
 static int take_value(struct lexer *x, const char **ret) {
     if (x->len > SL_LABEL_MAX || !model_name_is_qualified(x->word, x->len))
         return expected(x, "a label value (at most 63 letters, digits, '-', '_', '.')");

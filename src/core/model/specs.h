@@ -135,7 +135,7 @@ struct sl_workload_spec {
     sl_time created;
     bool inactive;         /* spec.active = false */
     const char *gated_by;  /* admission-gated-by annotation, or the dependencies it waits for */
-    bool preemption_gated; /* a preemption gate is closed: it may not evict anybody */
+    bool preemption_gated; /* a preemption gate is closed: it may not preempt */
     const char *replaces;  /* the slice that it replaces: a workload of its namespace, "" */
     bool on_hold;          /* an integration holds it back */
     int64_t max_exec_s;    /* 0: no limit */

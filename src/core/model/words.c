@@ -109,7 +109,7 @@ static const char *const inactive[SL_INACTIVE_COUNT] = {
     [SL_INACTIVE_CHECK_NOT_FOUND] = "AdmissionCheckNotFound",
     [SL_INACTIVE_CHECK_INACTIVE] = "AdmissionCheckInactive",
     [SL_INACTIVE_TOPOLOGY_NOT_FOUND] = "TopologyNotFound",
-    [SL_INACTIVE_COHORT_CYCLE] = "Unknown", /* Kueue has no word of its own for it */
+    [SL_INACTIVE_COHORT_CYCLE] = "Unknown", /* Kueue has no name of its own for it */
 };
 
 static const char *const gate[SL_GATE_COUNT] = {

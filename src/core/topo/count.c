@@ -11,7 +11,7 @@
 
 #define WORDS_MAX ((size_t)64 << 10)
 
-/* ---- leaves that take nobody ---- */
+/* ---- leaves that take no pods ---- */
 
 static bool same_taint(const struct sl_taint *a, const struct sl_taint *b) {
     return a == b || (a && b && a->effect == b->effect && strcmp(a->key, b->key) == 0 &&
@@ -59,7 +59,7 @@ static bool near(const struct sl_affinity *f, const struct sl_labels *have) {
     return f->n == 0;
 }
 
-/* Only a leaf that is a host has a node to look at. */
+/* Only a leaf that is a host has a node to check. */
 static bool admits(struct topo_query *a, const struct topo_leaf *l) {
     const struct topo_node *n = a->tree->nodes[l->node];
     const struct sl_taint *x;
@@ -117,12 +117,12 @@ const char *topo_reasons_text(const struct topo_query *a, struct sl_arena *mem) 
 
 /* ---- counts ---- */
 
-static int64_t times(sl_amount room, sl_amount one) {
-    int64_t n = room / one;
-    return room < one ? 0 : n > INT32_MAX ? INT32_MAX : n;
+static int64_t times(sl_amount capacity, sl_amount one) {
+    int64_t n = capacity / one;
+    return capacity < one ? 0 : n > INT32_MAX ? INT32_MAX : n;
 }
 
-/* A leaf that says nothing of "pods" does not count them. */
+/* A leaf without "pods" does not limit them. */
 static void count_leaf(struct topo_query *a, const struct topo_leaf *l, struct topo_count *c) {
     sl_sym least = 0;
     *c = (struct topo_count){0};
@@ -131,13 +131,13 @@ static void count_leaf(struct topo_query *a, const struct topo_leaf *l, struct t
     *c = (struct topo_count){.pods = INT32_MAX, .pods_l = INT32_MAX, .leader = a->leader};
     for (uint32_t i = 0; i < a->n_needs; i++) {
         const struct topo_need *x = &a->needs[i];
-        sl_amount room;
-        if (!topo_leaf_room(a->t, a->tree, l, x->res, &room) && x->res == a->t->pods)
+        sl_amount capacity;
+        if (!topo_leaf_capacity(a->t, a->tree, l, x->res, &capacity) && x->res == a->t->pods)
             continue;
-        c->leader &= room >= x->leader;
+        c->leader &= capacity >= x->leader;
         if (x->pod == 0)
             continue;
-        int64_t n = times(room, x->pod), beside = times(room - x->leader, x->pod);
+        int64_t n = times(capacity, x->pod), beside = times(capacity - x->leader, x->pod);
         if (n < c->pods) {
             c->pods = n;
             least = x->res;

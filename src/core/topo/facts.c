@@ -10,7 +10,7 @@
 
 #define MEM_MAX ((size_t)16 << 20) /* the labels and taints of one object */
 
-static bool same(const char *a, const char *b) {
+static bool same_text(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
@@ -20,7 +20,7 @@ static bool labels_same(const struct sl_labels *a, const struct sl_labels *b) {
     if (a->n != b->n)
         return false;
     for (uint32_t i = 0; i < a->n; i++)
-        if (!same(a->v[i].key, b->v[i].key) || !same(a->v[i].value, b->v[i].value))
+        if (!same_text(a->v[i].key, b->v[i].key) || !same_text(a->v[i].value, b->v[i].value))
             return false;
     return true;
 }
@@ -39,7 +39,7 @@ static bool taints_same(const struct sl_taint *a, uint32_t n, const struct sl_ta
     if (n != n_b)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (!same(a[i].key, b[i].key) || !same(a[i].value, b[i].value) ||
+        if (!same_text(a[i].key, b[i].key) || !same_text(a[i].value, b[i].value) ||
             a[i].effect != b[i].effect)
             return false;
     return true;
@@ -61,7 +61,7 @@ static bool tolerations_same(const struct sl_toleration *a, uint32_t n,
     if (n != n_b)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (!same(a[i].key, b[i].key) || !same(a[i].value, b[i].value) ||
+        if (!same_text(a[i].key, b[i].key) || !same_text(a[i].value, b[i].value) ||
             a[i].exists != b[i].exists || a[i].effect != b[i].effect)
             return false;
     return true;
@@ -83,7 +83,7 @@ static const struct sl_toleration *tolerations_copy(struct sl_arena *mem,
 bool topo_flavor_has(const struct topo_flavor *f, const struct sl_labels *l) {
     for (uint32_t i = 0; i < f->labels.n; i++) {
         const char *v = sl_labels_get(l, f->labels.v[i].key);
-        if (!v || !same(v, f->labels.v[i].value))
+        if (!v || !same_text(v, f->labels.v[i].value))
             return false;
     }
     return true;
@@ -143,7 +143,7 @@ static void node_drop(struct sl_topo *t, struct topo_node *n) {
     topo_node_free(n);
 }
 
-/* A node's amounts keep their zeros: to have none is not to say nothing. */
+/* A node's amounts keep their zeros: 0 is not the same as absent. */
 static void node_amounts(struct sl_topo *t, const struct sl_topo_node *s, struct topo_tally *ret) {
     for (uint32_t i = 0; i < s->n_allocatable; i++) {
         const char *name = s->allocatable[i].resource;
@@ -153,7 +153,7 @@ static void node_amounts(struct sl_topo *t, const struct sl_topo_node *s, struct
     }
 }
 
-/* Is there less of everything, or as much? Where 'pods' is not said, they are not counted. */
+/* Is there less of everything, or as much? Where 'pods' is absent, they are not limited. */
 static bool no_more(const struct sl_topo *t, const struct topo_tally *now,
                     const struct topo_tally *was) {
     bool counted = false;
@@ -200,7 +200,7 @@ bool sl_topo_node(struct sl_topo *t, const struct sl_topo_node *s) {
     return (touch(t, n) || was) && !less;
 }
 
-/* A node that goes may make room where it spoke for others of its domain. */
+/* The removal of a node may free capacity where it stood for others of its domain. */
 bool sl_topo_node_gone(struct sl_topo *t, const char *name) {
     struct topo_node *n = node_of(t, sl_hash_str(0, name), name);
     if (!n || !n->known)

@@ -57,7 +57,7 @@ static int64_t lumps_of(int32_t pods, int32_t size) {
 /* ---- one domain ---- */
 
 /* Holds all, the leader included, with least to spare. */
-static uint32_t snug(const struct topo_query *a, uint32_t level, int64_t need) {
+static uint32_t smallest_fit(const struct topo_query *a, uint32_t level, int64_t need) {
     const struct topo_count *best = NULL;
     for (uint32_t i = a->tree->first[level]; i < a->tree->first[level + 1]; i++) {
         const struct topo_count *c = &a->tree->counts[i];
@@ -115,7 +115,7 @@ struct spread {
     struct topo_shares *out;
 };
 
-static void give(struct spread *s, uint32_t dom, int64_t n, bool leader) {
+static void give_share(struct spread *s, uint32_t dom, int64_t n, bool leader) {
     int32_t size = lump(s->a, s->level);
     n = n < s->need ? n : s->need;
     int32_t pods = n == s->need ? s->pods : (int32_t)(n * size);
@@ -126,8 +126,8 @@ static void give(struct spread *s, uint32_t dom, int64_t n, bool leader) {
 }
 
 /* Shares pods among the domains, in their order. Returns whether they all have a place. */
-static bool spread(const struct topo_query *a, uint32_t level, struct ranks *r, int32_t pods,
-                   bool leader, struct topo_shares *out) {
+static bool spread_pods(const struct topo_query *a, uint32_t level, struct ranks *r, int32_t pods,
+                        bool leader, struct topo_shares *out) {
     struct spread s = {.a = a, .level = level, .pods = pods, .out = out};
     uint32_t head = UINT32_MAX;
     s.need = lumps_of(pods, lump(a, level));
@@ -137,7 +137,7 @@ static bool spread(const struct topo_query *a, uint32_t level, struct ranks *r, 
         head = leader_at(a, level, r, s.need);
         if (head == UINT32_MAX)
             return false;
-        give(&s, head, lumps_beside(a, level, head), true);
+        give_share(&s, head, lumps_beside(a, level, head), true);
     }
     for (uint32_t i = 0; i < r->n && s.need > 0; i++) {
         uint32_t dom = r->v[i].dom;
@@ -148,12 +148,12 @@ static bool spread(const struct topo_query *a, uint32_t level, struct ranks *r, 
             if (n >= s.need && n < lumps(a, level, dom))
                 dom = r->v[k].dom;
         }
-        give(&s, dom, lumps(a, level, dom), false);
+        give_share(&s, dom, lumps(a, level, dom), false);
     }
     return s.need == 0;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 static int64_t slices_below(const struct topo_query *a, uint32_t dom, uint32_t level,
                             uint32_t target, int32_t size) {
@@ -193,8 +193,8 @@ static const char *no_layers(const struct topo_query *a, uint32_t level, struct 
     return sl_arena_printf(mem, "%s%s", text, topo_reasons_text(a, mem));
 }
 
-static const char *no_room(const struct topo_query *a, uint32_t level, int64_t fit,
-                           struct sl_arena *mem) {
+static const char *no_capacity(const struct topo_query *a, uint32_t level, int64_t fit,
+                               struct sl_arena *mem) {
     const char *name = sl_sym_str(&a->t->syms, a->f->topology);
     const char *what = a->size == 1 ? "pod" : "slice";
     long long all = lumps_of(a->count, a->size);
@@ -243,20 +243,20 @@ static const char *find_level(const struct topo_query *a, struct sl_arena *mem, 
         if (n == 0)
             return sl_arena_printf(mem, "no topology domains at level: %s",
                                    sl_sym_str(&a->t->syms, a->tree->levels->v[*level]));
-        uint32_t one = snug(a, *level, need);
+        uint32_t one = smallest_fit(a, *level, need);
         if (one != UINT32_MAX) {
             *sl_vec_push(ret) =
                 (struct topo_share){.dom = one, .pods = a->count, .leader = a->leader};
             return NULL;
         }
         if (a->required)
-            return no_room(a, *level, best_of(a, *level), mem);
+            return no_capacity(a, *level, best_of(a, *level), mem);
         if (a->climbs && *level > 0)
             continue;
         rank_add(a, ranks, from, n);
-        if (spread(a, *level, ranks, a->count, a->leader, ret))
+        if (spread_pods(a, *level, ranks, a->count, a->leader, ret))
             return NULL;
-        return no_room(a, *level, total_of(a, *level), mem);
+        return no_capacity(a, *level, total_of(a, *level), mem);
     }
 }
 
@@ -269,14 +269,14 @@ static void descend(const struct topo_query *a, struct ranks *ranks, uint32_t le
             const struct topo_dom *d = &a->tree->doms[cur->v[i].dom];
             rank_add(a, ranks, d->child, d->n_children);
         }
-        sl_assert(spread(a, level + 1, ranks, a->count, a->leader, next));
+        sl_assert(spread_pods(a, level + 1, ranks, a->count, a->leader, next));
         return;
     }
     for (uint32_t i = 0; i < cur->n; i++) {
         const struct topo_dom *d = &a->tree->doms[cur->v[i].dom];
         sl_vec_clear(ranks);
         rank_add(a, ranks, d->child, d->n_children);
-        sl_assert(spread(a, level + 1, ranks, cur->v[i].pods, cur->v[i].leader, next));
+        sl_assert(spread_pods(a, level + 1, ranks, cur->v[i].pods, cur->v[i].leader, next));
     }
 }
 

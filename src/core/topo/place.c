@@ -43,7 +43,7 @@ static const char *resolve_layers(struct topo_query *a, struct sl_arena *mem) {
     return NULL;
 }
 
-static const char *resolve(struct topo_query *a, struct sl_arena *mem) {
+static const char *resolve_levels(struct topo_query *a, struct sl_arena *mem) {
     const struct sl_topo_request *q = &a->p->request;
     uint32_t lowest = a->tree->levels->n - 1;
     bool named = q->mode == SL_TOPO_REQUIRED || q->mode == SL_TOPO_PREFERRED;
@@ -75,7 +75,7 @@ struct job {
     const struct sl_topo_podset *v;
     uint32_t n;
     struct topo_hold *hold;
-    struct sl_arena mem; /* words, lists */
+    struct sl_arena mem; /* texts, lists */
     bool done[SL_MAX_PODSETS];
 };
 
@@ -90,8 +90,8 @@ static void need_add(struct topo_query *a, sl_sym res, sl_amount pod, sl_amount 
 }
 
 /* Places for 'count' pods of one podset, and for one of another (UINT32_MAX: none) with them. */
-static const char *look(struct job *j, struct topo_flavor *f, uint32_t podset, int32_t count,
-                        uint32_t leader, struct topo_shares *ret) {
+static const char *find_domains(struct job *j, struct topo_flavor *f, uint32_t podset,
+                                int32_t count, uint32_t leader, struct topo_shares *ret) {
     struct topo_query a = {.t = j->t,
                            .f = f,
                            .tree = &f->tree,
@@ -99,7 +99,7 @@ static const char *look(struct job *j, struct topo_flavor *f, uint32_t podset, i
                            .count = count,
                            .leader = leader != UINT32_MAX};
     const struct topo_part *p = &j->hold->v[podset], *l = a.leader ? &j->hold->v[leader] : NULL;
-    const char *why = resolve(&a, &j->mem);
+    const char *why = resolve_levels(&a, &j->mem);
     if (why)
         return why;
     a.needs = sl_arena_alloc0(&j->mem, p->n_requests + (l ? l->n_requests : 0), sizeof *a.needs);
@@ -159,8 +159,8 @@ static bool same_levels(const struct sl_topo *t, const struct topo_tree *tree,
 
 /* What the podset keeps of the place it had, as many pods as it still has. If a domain of it is no
  * more, nothing: it is placed afresh. Returns how many pods that are. */
-static int32_t keep(struct job *j, const struct topo_flavor *f, uint32_t podset,
-                    struct stands *ret) {
+static int32_t keep_domains(struct job *j, const struct topo_flavor *f, uint32_t podset,
+                            struct stands *ret) {
     const struct sl_topo_place *b = &j->v[podset].before;
     int32_t left = j->v[podset].count;
     if (b->n_domains == 0 || !same_levels(j->t, &f->tree, b))
@@ -186,7 +186,7 @@ static int32_t keep(struct job *j, const struct topo_flavor *f, uint32_t podset,
 }
 
 /* What is beyond the pods that stay: the workers' with the leader, or either alone. */
-static const char *place_rest(struct job *j, struct topo_flavor *f, const uint32_t who[2],
+static const char *place_rest(struct job *j, struct topo_flavor *f, const uint32_t podsets[2],
                               const int32_t rest[2], struct stands at[2]) {
     uint32_t lowest = f->tree.first[f->tree.levels->n - 1];
     bool both = rest[0] > 0 && rest[1] > 0;
@@ -194,7 +194,7 @@ static const char *place_rest(struct job *j, struct topo_flavor *f, const uint32
     struct topo_shares s = {0};
     const char *why = NULL;
     if (rest[main] > 0)
-        why = look(j, f, who[main], rest[main], both ? who[1] : UINT32_MAX, &s);
+        why = find_domains(j, f, podsets[main], rest[main], both ? podsets[1] : UINT32_MAX, &s);
     for (uint32_t i = 0; !why && i < s.n; i++) {
         if (s.v[i].pods > 0)
             *sl_vec_push(&at[main]) =
@@ -207,21 +207,21 @@ static const char *place_rest(struct job *j, struct topo_flavor *f, const uint32
 }
 
 /* who[0] and with it, unless it is UINT32_MAX, the leader who[1]. */
-static const char *place_group(struct job *j, struct topo_flavor *f, const uint32_t who[2]) {
-    uint32_t n = who[1] == UINT32_MAX ? 1 : 2;
+static const char *place_group(struct job *j, struct topo_flavor *f, const uint32_t podsets[2]) {
+    uint32_t n = podsets[1] == UINT32_MAX ? 1 : 2;
     struct stands at[2] = {0};
     int32_t rest[2] = {0};
     if (!topo_tree_of(j->t, f))
         return sl_arena_printf(&j->mem, "Flavor \"%s\" information missing in TAS cache",
                                sl_sym_str(&j->t->syms, f->name));
     for (uint32_t i = 0; i < n; i++) {
-        j->done[who[i]] = true;
-        rest[i] = j->v[who[i]].count - keep(j, f, who[i], &at[i]);
+        j->done[podsets[i]] = true;
+        rest[i] = j->v[podsets[i]].count - keep_domains(j, f, podsets[i], &at[i]);
     }
-    const char *why = place_rest(j, f, who, rest, at);
+    const char *why = place_rest(j, f, podsets, rest, at);
     for (uint32_t i = 0; i < n; i++) {
         if (!why)
-            part_set(j, &f->tree, who[i], &at[i]);
+            part_set(j, &f->tree, podsets[i], &at[i]);
         sl_vec_free(&at[i]);
     }
     return why;
@@ -230,7 +230,7 @@ static const char *place_group(struct job *j, struct topo_flavor *f, const uint3
 /* ---- all of them ---- */
 
 /* The other one of its group in the flavor; a group is two, one of which is a single pod. */
-static uint32_t partner(const struct job *j, uint32_t self) {
+static uint32_t group_partner(const struct job *j, uint32_t self) {
     const struct sl_topo_podset *p = &j->v[self];
     uint32_t other = UINT32_MAX, n = 0;
     if (!p->group || !*p->group)
@@ -259,8 +259,8 @@ static uint32_t next_podset(const struct job *j) {
     return best;
 }
 
-/* Before anybody gets a new place, each podset takes what it keeps: or another of the same Workload
- * would be placed there, too. */
+/* Before any podset gets a new place, each keeps its own: or another of the same Workload would be
+ * placed there, too. */
 static void take_kept(struct job *j) {
     for (uint32_t i = 0; i < j->n; i++) {
         const struct sl_topo_podset *p = &j->v[i];
@@ -270,7 +270,7 @@ static void take_kept(struct job *j) {
         if (!f || !sl_topo_has(j->t, p->flavor) || !topo_tree_of(j->t, f))
             continue;
         part->requests = topo_requests_of(j->t, p->requests, p->n_requests, &part->n_requests);
-        (void)keep(j, f, i, &at);
+        (void)keep_domains(j, f, i, &at);
         part_set(j, &f->tree, i, &at);
         sl_vec_free(&at);
     }
@@ -279,12 +279,12 @@ static void take_kept(struct job *j) {
 static const char *place_all(struct job *j) {
     take_kept(j);
     for (uint32_t i; (i = next_podset(j)) != UINT32_MAX;) {
-        uint32_t who[2] = {i, partner(j, i)};
-        if (who[1] != UINT32_MAX && j->v[who[1]].count > j->v[who[0]].count) {
-            who[0] = who[1];
-            who[1] = i;
+        uint32_t podsets[2] = {i, group_partner(j, i)};
+        if (podsets[1] != UINT32_MAX && j->v[podsets[1]].count > j->v[podsets[0]].count) {
+            podsets[0] = podsets[1];
+            podsets[1] = i;
         }
-        const char *why = place_group(j, topo_flavor_of(j->t, j->v[i].flavor), who);
+        const char *why = place_group(j, topo_flavor_of(j->t, j->v[i].flavor), podsets);
         if (why) {
             j->t->refused = i;
             return why;

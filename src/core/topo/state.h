@@ -168,8 +168,8 @@ void topo_flavor_free(struct sl_topo *t, struct topo_flavor *f);
 struct topo_tree *topo_tree_of(struct sl_topo *t, struct topo_flavor *f);
 void topo_tree_done(struct sl_topo *t, struct topo_tree *tree);
 /* What is free in a leaf; false if no node there has the resource. */
-bool topo_leaf_room(const struct sl_topo *t, const struct topo_tree *tree,
-                    const struct topo_leaf *l, sl_sym res, sl_amount *ret);
+bool topo_leaf_capacity(const struct sl_topo *t, const struct topo_tree *tree,
+                        const struct topo_leaf *l, sl_sym res, sl_amount *ret);
 
 /* count.c */
 struct topo_need {

@@ -108,8 +108,8 @@ static bool spot_is(const struct topo_spot *s, sl_sym flavor, const char *const 
     return true;
 }
 
-static uint32_t find(const struct sl_topo *t, uint64_t h, sl_sym flavor, const char *const *values,
-                     uint32_t n) {
+static uint32_t find_spot(const struct sl_topo *t, uint64_t h, sl_sym flavor,
+                          const char *const *values, uint32_t n) {
     uint32_t c, i = sl_map_first(&t->spot_by_name, h, &c);
     while (i != SL_MAP_NONE && !spot_is(&t->spots.v[i], flavor, values, n))
         i = sl_map_next(&t->spot_by_name, h, &c);
@@ -118,12 +118,12 @@ static uint32_t find(const struct sl_topo *t, uint64_t h, sl_sym flavor, const c
 
 uint32_t topo_spot_find(const struct sl_topo *t, sl_sym flavor, const char *const *values,
                         uint32_t n) {
-    return find(t, spot_hash(flavor, values, n), flavor, values, n);
+    return find_spot(t, spot_hash(flavor, values, n), flavor, values, n);
 }
 
 uint32_t topo_spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
     uint64_t h = spot_hash(flavor, values, n);
-    uint32_t at = find(t, h, flavor, values, n);
+    uint32_t at = find_spot(t, h, flavor, values, n);
     if (at == SL_MAP_NONE) {
         size_t bytes = n * sizeof(char *);
         for (uint32_t i = 0; i < n; i++)
@@ -271,8 +271,8 @@ void sl_topo_set_aside(struct sl_topo *t, uint64_t key, bool aside) {
     h->aside = aside;
 }
 
-static struct sl_topo_place report(const struct sl_topo *t, const struct topo_part *p,
-                                   struct sl_arena *a) {
+static struct sl_topo_place report_place(const struct sl_topo *t, const struct topo_part *p,
+                                         struct sl_arena *a) {
     if (p->n == 0)
         return (struct sl_topo_place){0};
     const char **levels = sl_arena_alloc0(a, p->levels.n, sizeof *levels);
@@ -298,7 +298,7 @@ uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,
         return 0;
     struct sl_topo_place *v = sl_arena_alloc0(a, h->n, sizeof *v);
     for (uint32_t i = 0; i < h->n; i++)
-        v[i] = report(t, &h->v[i], a);
+        v[i] = report_place(t, &h->v[i], a);
     *ret = v;
     return h->n;
 }

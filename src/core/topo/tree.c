@@ -40,10 +40,10 @@ static const char **level_values(const struct sl_topo *t, const struct topo_leve
 }
 
 /* The nodes of the flavor, in the order of their values. Nodes that share a hostname are one leaf:
- * the first by name says where it is. */
-static struct entry *collect(const struct sl_topo *t, const struct topo_flavor *f,
-                             const struct topo_levels *l, bool hosts, struct sl_arena *mem,
-                             uint32_t *ret_n) {
+ * the first by name has its values. */
+static struct entry *collect_nodes(const struct sl_topo *t, const struct topo_flavor *f,
+                                   const struct topo_levels *l, bool hosts, struct sl_arena *mem,
+                                   uint32_t *ret_n) {
     struct entry *v = sl_arena_alloc0(mem, t->nodes.n, sizeof *v);
     uint32_t n = 0, n_levels = l->n;
     for (uint32_t i = 0; i < t->nodes.n; i++) {
@@ -65,19 +65,19 @@ static struct entry *collect(const struct sl_topo *t, const struct topo_flavor *
 }
 
 /* The first level at which two neighbours differ; n_levels: they share a leaf. */
-static uint32_t parting(const struct entry *a, const struct entry *b, uint32_t n_levels) {
+static uint32_t first_difference(const struct entry *a, const struct entry *b, uint32_t n_levels) {
     uint32_t i = 0;
     while (i < n_levels && strcmp(a->values[i], b->values[i]) == 0)
         i++;
     return i;
 }
 
-static void grow(struct sl_topo *t, struct topo_tree *tree, sl_sym flavor, const struct entry *v,
-                 uint32_t n) {
+static void grow_tree(struct sl_topo *t, struct topo_tree *tree, sl_sym flavor,
+                      const struct entry *v, uint32_t n) {
     uint32_t n_levels = tree->levels->n, at[SL_TOPO_MAX_LEVELS];
     memcpy(at, tree->first, n_levels * sizeof at[0]);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t d = i ? parting(&v[i - 1], &v[i], n_levels) : 0;
+        uint32_t d = i ? first_difference(&v[i - 1], &v[i], n_levels) : 0;
         tree->nodes[i] = v[i].node;
         for (uint32_t l = d; l < n_levels; l++) {
             uint32_t self = at[l]++;
@@ -102,16 +102,16 @@ static void grow(struct sl_topo *t, struct topo_tree *tree, sl_sym flavor, const
     }
 }
 
-static void build(struct sl_topo *t, struct topo_flavor *f, const struct topo_levels *l) {
+static void build_tree(struct sl_topo *t, struct topo_flavor *f, const struct topo_levels *l) {
     struct topo_tree *tree = &f->tree;
     struct sl_arena mem;
     uint32_t n, of_level[SL_TOPO_MAX_LEVELS] = {0};
     sl_arena_init(&mem, SIZE_MAX / 4);
     tree->levels = l;
     tree->by_host = l->v[l->n - 1] == t->hostname;
-    const struct entry *v = collect(t, f, l, tree->by_host, &mem, &n);
+    const struct entry *v = collect_nodes(t, f, l, tree->by_host, &mem, &n);
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t d = i ? parting(&v[i - 1], &v[i], l->n) : 0; d < l->n; d++)
+        for (uint32_t d = i ? first_difference(&v[i - 1], &v[i], l->n) : 0; d < l->n; d++)
             of_level[d]++;
     for (uint32_t i = 0; i < l->n; i++)
         tree->first[i + 1] = tree->first[i] + of_level[i];
@@ -120,7 +120,7 @@ static void build(struct sl_topo *t, struct topo_flavor *f, const struct topo_le
     tree->counts = sl_arena_alloc0(&tree->mem, tree->first[l->n], sizeof *tree->counts);
     tree->leaves = sl_arena_alloc0(&tree->mem, of_level[l->n - 1], sizeof *tree->leaves);
     tree->nodes = sl_arena_alloc0(&tree->mem, n, sizeof(struct topo_node *));
-    grow(t, tree, f->name, v, n);
+    grow_tree(t, tree, f->name, v, n);
     sl_arena_done(&mem);
 }
 
@@ -140,13 +140,13 @@ struct topo_tree *topo_tree_of(struct sl_topo *t, struct topo_flavor *f) {
         topo_tree_done(t, &f->tree);
         f->stale = !l;
         if (l)
-            build(t, f, l);
+            build_tree(t, f, l);
     }
     return l ? &f->tree : NULL;
 }
 
-bool topo_leaf_room(const struct sl_topo *t, const struct topo_tree *tree,
-                    const struct topo_leaf *l, sl_sym res, sl_amount *ret) {
+bool topo_leaf_capacity(const struct sl_topo *t, const struct topo_tree *tree,
+                        const struct topo_leaf *l, sl_sym res, sl_amount *ret) {
     __int128 v = 0;
     bool known = false;
     for (uint32_t i = 0; i < l->n_nodes; i++) {

@@ -137,7 +137,7 @@ static void fill(struct sl_buf *b) {
     sl_buf_puts(b, "more than four");
 }
 
-/* Whoever asks has seen it, texts for people may be cut, and a cut may be taken back. */
+/* A check acknowledges it, texts for users may be cut, and a cut may be undone. */
 static void test_cuts_that_are_seen(void **state) {
     struct sl_buf asked = SL_BUF(4), people = SL_BUF_SHORT(4), back = SL_BUF(4), early = SL_BUF(20);
 
@@ -161,7 +161,7 @@ static void test_cuts_that_are_seen(void **state) {
     sl_buf_observe(NULL);
 }
 
-/* A cut that nobody asked for ends a sanitised build, and is told to the observer of others. */
+/* A cut that was not checked ends a sanitised build, and is reported to the observer of others. */
 static void test_cuts_that_nobody_saw(void **state) {
     (void)state;
     for (int clear = 0; clear < 2; clear++) {

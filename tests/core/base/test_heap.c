@@ -50,7 +50,7 @@ static void assert_consistent(const struct sl_heap *h, const struct world *w) {
         assert_int_equal(sl_heap_top(h), best);
 }
 
-static void start(struct sl_heap *h, struct world *w) {
+static void start_heap(struct sl_heap *h, struct world *w) {
     memset(w, 0, sizeof *w);
     for (uint32_t i = 0; i < N; i++)
         w->place[i] = SL_HEAP_OUT;
@@ -65,7 +65,7 @@ static void test_model(void **state) {
         struct sl_prng rng;
         int64_t range = seed % 2 ? 10 : INT64_MAX;
 
-        start(&h, &w);
+        start_heap(&h, &w);
         sl_prng_init(&rng, seed);
         for (int step = 0; step < 3000; step++) {
             uint32_t item = (uint32_t)sl_prng_below(&rng, N);
@@ -120,7 +120,7 @@ static void test_sorts(void **state) {
     uint32_t last = UINT32_MAX;
 
     (void)state;
-    start(&h, &w);
+    start_heap(&h, &w);
     sl_prng_init(&rng, 1);
     for (uint32_t i = 0; i < N; i++) {
         w.key[i] = sl_prng_range(&rng, 0, 50);

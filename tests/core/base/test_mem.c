@@ -54,7 +54,7 @@ static void test_ownership(void **state) {
     assert_string_equal(p, "mine");
 }
 
-static void ask_too_much(void) {
+static void alloc_too_much(void) {
     void *p = sl_realloc(NULL, SIZE_MAX / 2, 4);
     sl_freep(&p);
 }
@@ -82,7 +82,7 @@ static void dies(void (*f)(void)) {
 
 static void test_ends_the_process(void **state) {
     (void)state;
-    dies(ask_too_much);
+    dies(alloc_too_much);
     dies(break_assertion);
 }
 

@@ -24,14 +24,14 @@ struct fx {
     struct sl_err err;
 };
 
-/* ---- telling ---- */
+/* ---- applying facts ---- */
 
-static inline void start(struct fx *x, const struct sl_placer *placer) {
+static inline void start_engine(struct fx *x, const struct sl_placer *placer) {
     *x = (struct fx){.e = sl_engine_new(placer)};
     sl_effects_init(&x->out);
 }
 
-static inline void stop(struct fx *x) {
+static inline void stop_engine(struct fx *x) {
     if (sl_engine_check(x->e, &x->err) < 0)
         fail_msg("%s", x->err.text);
     sl_effects_done(&x->out);
@@ -39,7 +39,7 @@ static inline void stop(struct fx *x) {
     assert_null(x->e);
 }
 
-static inline sl_wl_id say(struct fx *x, struct sl_fact f) {
+static inline sl_wl_id apply_fact(struct fx *x, struct sl_fact f) {
     sl_wl_id id = SL_WL_NONE;
     if (sl_engine_apply(x->e, &f, &id, &x->err) < 0)
         fail_msg("%s refused: %s", sl_fact_name(f.kind), x->err.text);
@@ -55,20 +55,21 @@ static inline void refuse(struct fx *x, struct sl_fact f, int code, const char *
     assert_int_equal(id.v, 77);
 }
 
-static inline void about(struct fx *x, enum sl_fact_kind kind, sl_wl_id wl) {
-    say(x, (struct sl_fact){.kind = kind, .wl = wl});
+static inline void apply_wl_fact(struct fx *x, enum sl_fact_kind kind, sl_wl_id wl) {
+    apply_fact(x, (struct sl_fact){.kind = kind, .wl = wl});
 }
 
 static inline void config(struct fx *x, struct sl_config c) {
-    say(x, (struct sl_fact){.kind = SL_FACT_CONFIG, .config = c});
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_CONFIG, .config = c});
 }
 
 static inline void flavor(struct fx *x, const char *name) {
-    say(x, (struct sl_fact){.kind = SL_FACT_FLAVOR, .flavor = {.name = name}});
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_FLAVOR, .flavor = {.name = name}});
 }
 
 static inline void cohort(struct fx *x, const char *name, const char *parent) {
-    say(x, (struct sl_fact){.kind = SL_FACT_COHORT, .cohort = {name, parent, {0}, SL_WEIGHT_ONE}});
+    apply_fact(
+        x, (struct sl_fact){.kind = SL_FACT_COHORT, .cohort = {name, parent, {0}, SL_WEIGHT_ONE}});
 }
 
 /* One group with one flavor and one resource. */
@@ -92,19 +93,19 @@ static inline struct sl_cq_spec cq_spec(struct simple *s, const char *name, cons
                                .weight_nano = SL_WEIGHT_ONE};
 }
 
-static inline void cq_tell(struct fx *x, struct sl_cq_spec s) {
-    say(x, (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE, .cq = s});
+static inline void cq_apply(struct fx *x, struct sl_cq_spec s) {
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE, .cq = s});
 }
 
 static inline void cq(struct fx *x, const char *name, const char *in, const char *resource,
                       sl_amount nominal) {
     struct simple s;
-    cq_tell(x, cq_spec(&s, name, in, "f", resource, nominal));
+    cq_apply(x, cq_spec(&s, name, in, "f", resource, nominal));
 }
 
 static inline void lq(struct fx *x, const char *name, const char *to) {
-    say(x, (struct sl_fact){.kind = SL_FACT_LOCAL_QUEUE,
-                            .lq = {"ns", name, to, SL_STOP_NONE, SL_WEIGHT_ONE}});
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_LOCAL_QUEUE,
+                                   .lq = {"ns", name, to, SL_STOP_NONE, SL_WEIGHT_ONE}});
 }
 
 static inline sl_shape_id shape(struct fx *x, int32_t count, const char *resource,
@@ -126,17 +127,17 @@ static inline struct sl_workload_spec wl_spec(const char *name, int32_t priority
                                      .created = SL_SEC};
 }
 
-static inline sl_wl_id wl_tell(struct fx *x, struct sl_workload_spec s, int32_t count,
-                               const char *resource, sl_quantity each) {
+static inline sl_wl_id wl_apply(struct fx *x, struct sl_workload_spec s, int32_t count,
+                                const char *resource, sl_quantity each) {
     s.shape = shape(x, count, resource, each);
-    sl_wl_id id = say(x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
+    sl_wl_id id = apply_fact(x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
     sl_engine_shape_release(x->e, s.shape);
     return id;
 }
 
 /* 'count' pods of one gpu each in queue l. */
 static inline sl_wl_id wl(struct fx *x, const char *name, int32_t count) {
-    return wl_tell(x, wl_spec(name, 0), count, "gpu", UNITS(1));
+    return wl_apply(x, wl_spec(name, 0), count, "gpu", UNITS(1));
 }
 
 static inline uint64_t cycle(struct fx *x, sl_time now) {
@@ -145,7 +146,7 @@ static inline uint64_t cycle(struct fx *x, sl_time now) {
     return sl_effects_digest(0, &x->out);
 }
 
-static inline uint32_t told(const struct fx *x, enum sl_effect_kind kind) {
+static inline uint32_t count_effects(const struct fx *x, enum sl_effect_kind kind) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->out.v.n; i++)
         n += x->out.v.v[i].kind == kind;
@@ -167,14 +168,14 @@ static inline struct sl_engine_cell_view cell(const struct fx *x, const char *no
 
 /* Flavor f, queue q with 10 gpus, LocalQueue l. */
 static inline void small(struct fx *x, const struct sl_placer *placer) {
-    start(x, placer);
+    start_engine(x, placer);
     flavor(x, "f");
     cq(x, "q", "", "gpu", 10);
     lq(x, "l", "q");
     (void)cycle(x, SL_SEC);
 }
 
-/* Found on restart: it holds this much of the flavor in q, for 4 pods. Told twice. */
+/* Found on restart: it holds this much of the flavor in q, for 4 pods. Applied twice. */
 static inline void hold(struct fx *x, sl_wl_id id, const char *fl, sl_amount usage,
                         sl_time admitted_at, enum sl_evict evicted) {
     const char *resource = "gpu";
@@ -187,8 +188,8 @@ static inline void hold(struct fx *x, sl_wl_id id, const char *fl, sl_amount usa
     f.admission.admitted_at = admitted_at;
     f.admission.evicted = evicted != SL_EVICT_NONE;
     f.admission.reason = evicted;
-    say(x, f);
-    say(x, f);
+    apply_fact(x, f);
+    apply_fact(x, f);
 }
 
 #endif

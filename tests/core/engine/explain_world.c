@@ -111,7 +111,7 @@ void world_make(struct world *w, uint64_t seed) {
         some_workload(&p, w, &w->wls[i], i);
 }
 
-/* ---- telling it ---- */
+/* ---- applying it ---- */
 
 bool verbose;
 
@@ -122,14 +122,14 @@ void must(int r, const struct sl_err *err) {
     }
 }
 
-static void tell(struct copy *x, struct sl_fact f, sl_wl_id *ret) {
+static void apply_fact(struct copy *x, struct sl_fact f, sl_wl_id *ret) {
     struct sl_err err = {0};
     f.at = NOW;
     must(sl_engine_apply(x->e, &f, ret, &err), &err);
 }
 
 void tell_wl(struct copy *x, enum sl_fact_kind kind, int i) {
-    tell(x, (struct sl_fact){.kind = kind, .wl = x->id[i]}, NULL);
+    apply_fact(x, (struct sl_fact){.kind = kind, .wl = x->id[i]}, NULL);
 }
 
 static char name_of[5][WLS][16];
@@ -171,7 +171,7 @@ void tell_cohort(struct copy *x, const struct world *w, int i) {
     struct sl_fact f = {.kind = SL_FACT_COHORT};
     f.cohort = (struct sl_cohort_spec){name('c', i), n->parent < 0 ? "" : name('c', n->parent),
                                        g.all, SL_WEIGHT_ONE};
-    tell(x, f, NULL);
+    apply_fact(x, f, NULL);
 }
 
 void tell_cq(struct copy *x, const struct world *w, int i) {
@@ -183,14 +183,14 @@ void tell_cq(struct copy *x, const struct world *w, int i) {
     f.cq.cohort = q->node.parent < 0 ? "" : name('c', q->node.parent);
     f.cq.groups = g.all;
     f.cq.stop = x->stops ? q->stop : SL_STOP_NONE;
-    tell(x, f, NULL);
+    apply_fact(x, f, NULL);
 }
 
 void tell_lq(struct copy *x, const struct world *w, int cq, int k) {
     struct sl_fact f = {.kind = SL_FACT_LOCAL_QUEUE};
     f.lq = (struct sl_lq_spec){"ns", name('l', cq * LQS_EACH + k), name('q', cq),
                                x->stops ? w->cqs[cq].lq_stop[k] : SL_STOP_NONE, SL_WEIGHT_ONE};
-    tell(x, f, NULL);
+    apply_fact(x, f, NULL);
 }
 
 void tell_workload(struct copy *x, const struct world *w, int i) {
@@ -231,7 +231,7 @@ void tell_workload(struct copy *x, const struct world *w, int i) {
                                            .gated_by = l->gated ? "somebody" : "",
                                            .on_hold = l->on_hold};
     must(sl_engine_shape(x->e, ps, l->n, &f.workload.shape, &err), &err);
-    tell(x, f, &x->id[i]);
+    apply_fact(x, f, &x->id[i]);
     sl_engine_shape_release(x->e, f.workload.shape);
 }
 
@@ -273,7 +273,7 @@ bool release(struct copy *x, const struct world *w) {
 void build(struct copy *x, const struct world *w) {
     *x = (struct copy){.e = sl_engine_new(NULL)};
     sl_effects_init(&x->out);
-    tell(x, (struct sl_fact){.kind = SL_FACT_CONFIG, .config = w->config}, NULL);
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_CONFIG, .config = w->config}, NULL);
     for (int i = 0; i < w->n_flavors; i++) {
         struct sl_taint taint = {"t", "", SL_TAINT_NO_SCHEDULE};
         struct sl_label label = {"zone", w->zone[i] < 0 ? "" : zones[w->zone[i]]};
@@ -282,7 +282,7 @@ void build(struct copy *x, const struct world *w) {
                                            .labels = {&label, w->zone[i] >= 0},
                                            .taints = &taint,
                                            .n_taints = w->tainted[i]};
-        tell(x, f, NULL);
+        apply_fact(x, f, NULL);
     }
     for (int i = 0; i < w->n_cohorts; i++)
         tell_cohort(x, w, i);

@@ -17,11 +17,11 @@ enum {
     PODSETS = 2,
     WLS = 20,
     LQS_EACH = 2,
-    ROUNDS = 10, /* of cycles and releases before a story is given up */
+    ROUNDS = 10, /* of cycles and releases before a run is given up */
 };
 
 extern const char *const resources[RES];
-extern bool verbose; /* every cycle tells its effects */
+extern bool verbose; /* every cycle prints its effects */
 
 #define NOW (1000 * SL_SEC)
 
@@ -74,15 +74,15 @@ struct copy {
     struct sl_engine *e;
     struct sl_effects out;
     sl_wl_id id[WLS];
-    bool stops;      /* stop policies are told */
-    bool stale[WLS]; /* was on its way out before the story of this copy began */
+    bool stops;      /* stop policies are applied */
+    bool stale[WLS]; /* was being evicted before this copy began */
 };
 
 void world_make(struct world *w, uint64_t seed);
 /* "q3": the fourth ClusterQueue; c cohorts, f flavors, l LocalQueues, w workloads. */
 const char *name(char kind, int i);
 void build(struct copy *x, const struct world *w);
-/* A fresh copy in which nobody else waits. */
+/* A fresh copy without other pending workloads. */
 void build_alone(struct copy *x, const struct world *w, int keep);
 void copy_done(struct copy *x);
 
@@ -96,7 +96,7 @@ void tell_workload(struct copy *x, const struct world *w, int i);
 struct sl_engine_wl_view look(const struct copy *x, int i);
 bool holds(const struct copy *x, int i);
 void cycle(struct copy *x);
-/* Did the last cycle evict anybody? */
+/* Did the last cycle evict any? */
 bool evicts(const struct copy *x);
 /* Stops what is evicted. Returns whether there was anything. */
 bool release(struct copy *x, const struct world *w);

@@ -99,7 +99,7 @@ static int next_index(const struct orc_wl *w, int p, int r) {
 /* ---- rules 1.4, 1.5 ---- */
 
 /* "w3: Preempt, level 1, 2 targets, look 1:" and per podset "cpu fl0 (next 1)". */
-static void say_nomination(const struct cycle *c, const struct entry *e) {
+static void trace_nomination(const struct cycle *c, const struct entry *e) {
     static const char *const mode[] = {"NoFit", "Preempt", "Fit"}, *const res[] = {"cpu", "memory",
                                                                                    "gpu", "pods"};
     char line[200];
@@ -138,7 +138,7 @@ static void nominate(struct cycle *c, struct entry *e) {
     w->has_record = true;
     w->record_gen = o->queue[e->cq].generation;
     memcpy(w->tried, e->a.tried, sizeof w->tried);
-    say_nomination(c, e);
+    trace_nomination(c, e);
 }
 
 /* ---- 3.7: the tournament ---- */
@@ -486,7 +486,7 @@ static bool may_be_woken(const struct orc *o, int w, int cq) {
 
 /* With hashing, the first of those that are equal (and in one LocalQueue) speaks for all of them.
  */
-static int speaker(const struct orc *o, int w) {
+static int class_representative(const struct orc *o, int w) {
     struct orc_hash mine, theirs;
     int first = w;
 
@@ -509,7 +509,7 @@ static void tree_event(struct orc *o, int cq) {
 
     o->queue[cq].touched = false;
     for (int w = 0; w < o->n_wls; w++)
-        wake[w] = may_be_woken(o, w, cq) && worth_waking(o, speaker(o, w));
+        wake[w] = may_be_woken(o, w, cq) && worth_waking(o, class_representative(o, w));
     for (int w = 0; w < o->n_wls; w++) {
         if (!may_be_woken(o, w, cq))
             continue;

@@ -128,7 +128,7 @@ static int wl_cq(const struct orc *o, int w) {
 }
 
 /* A fact about this tree: the epoch of its preemptions ends, and it must be looked at. */
-static void about(struct orc *o, int node) {
+static void mark_tree(struct orc *o, int node) {
     int root = orc_root(o, node);
 
     o->version++;
@@ -159,7 +159,7 @@ static void requota(struct orc *o, int node) {
 }
 
 static void reshaped(struct orc *o, int node) {
-    about(o, node);
+    mark_tree(o, node);
     touch(o, node);
     requota(o, node);
 }
@@ -250,7 +250,7 @@ void orc_set_flavor(struct orc *o, int f, const struct orc_flavor *spec) {
     o->flavor[f].exists = true;
     for (int n = 0; n < ORC_NODES; n++)
         if (names_flavor(o, n, f)) {
-            about(o, n);
+            mark_tree(o, n);
             touch(o, n);
         }
 }
@@ -259,7 +259,7 @@ void orc_flavor_gone(struct orc *o, int f) {
     o->flavor[f].exists = false;
     for (int n = 0; n < ORC_NODES; n++)
         if (names_flavor(o, n, f))
-            about(o, n);
+            mark_tree(o, n);
 }
 
 static bool same_quota(const struct orc_node *a, const struct orc_node *b) {
@@ -311,14 +311,14 @@ void orc_set_cq(struct orc *o, int cq, const struct orc_node *spec, const struct
     if (!requoted && o->node[cq].weight_nano == spec->weight_nano &&
         same_policy(&o->cq[cq], policy))
         return; /* repeating a fact changes nothing */
-    about(o, cq);
+    mark_tree(o, cq);
     touch(o, cq);
     if (requoted)
         requota(o, cq);
     o->node[cq] = *spec;
     o->node[cq].exists = true;
     o->cq[cq] = *policy;
-    about(o, cq);
+    mark_tree(o, cq);
     touch(o, cq);
     if (requoted)
         requota(o, cq);
@@ -343,11 +343,11 @@ void orc_set_lq(struct orc *o, int lq, const struct orc_lq *spec) {
     struct orc_lq old = o->lq[lq];
 
     if (old.exists && old.cq >= 0)
-        about(o, old.cq);
+        mark_tree(o, old.cq);
     o->lq[lq] = *spec;
     o->lq[lq].exists = true;
     if (spec->cq >= 0)
-        about(o, spec->cq);
+        mark_tree(o, spec->cq);
     if (spec->stop != SL_STOP_NONE)
         drop_all_of(o, lq);
     else if (!old.exists || old.stop != SL_STOP_NONE || old.cq != spec->cq) {
@@ -362,7 +362,7 @@ void orc_set_lq(struct orc *o, int lq, const struct orc_lq *spec) {
 
 void orc_lq_gone(struct orc *o, int lq) {
     if (o->lq[lq].exists && o->lq[lq].cq >= 0)
-        about(o, o->lq[lq].cq);
+        mark_tree(o, o->lq[lq].cq);
     drop_all_of(o, lq);
     o->lq[lq].exists = false;
 }
@@ -375,7 +375,7 @@ void orc_set_ns(struct orc *o, int ns, int team) {
         after = orc_ns_matches(o, c, ns);
         o->ns_team[ns] = old;
         if (o->node[c].exists && before != after)
-            about(o, c);
+            mark_tree(o, c);
         if (o->node[c].exists && !before && after)
             touch(o, c);
     }
@@ -395,7 +395,7 @@ int orc_create(struct orc *o, const struct orc_wl_spec *spec) {
     wl->cq = -1;
     wl->preempted_at = wl->evicted_by = -1;
     if (wl_cq(o, w) >= 0)
-        about(o, wl_cq(o, w));
+        mark_tree(o, wl_cq(o, w));
     push(o, w);
     return w;
 }
@@ -405,7 +405,7 @@ void orc_update(struct orc *o, int w, const struct orc_wl_spec *spec) {
     bool moved = spec->lq != wl->spec.lq, ended = spec->inactive && !wl->spec.inactive;
 
     if (wl_cq(o, w) >= 0)
-        about(o, wl_cq(o, w));
+        mark_tree(o, wl_cq(o, w));
     if (wl->state == ORC_RESERVED) {
         bool raised = wl->spec.priority != spec->priority || wl->spec.boost != spec->boost;
         o->queue[wl->cq].generation++;
@@ -418,7 +418,7 @@ void orc_update(struct orc *o, int w, const struct orc_wl_spec *spec) {
         dequeue(o, w);
     wl->spec = *spec;
     if (wl_cq(o, w) >= 0)
-        about(o, wl_cq(o, w));
+        mark_tree(o, wl_cq(o, w));
     if (spec->inactive || spec->on_hold) {
         if (ended && wl_cq(o, w) >= 0)
             touch(o, wl_cq(o, w));
@@ -436,7 +436,7 @@ static void leave(struct orc *o, int w, enum orc_state to) {
     int cq = wl_cq(o, w);
 
     if (cq >= 0) {
-        about(o, cq);
+        mark_tree(o, cq);
         touch(o, cq);
     }
     if (wl->state == ORC_RESERVED) {
@@ -485,7 +485,7 @@ void orc_reclaimable(struct orc *o, int w, const int *counts) {
     struct orc_wl *wl = &o->wl[w];
 
     if (wl_cq(o, w) >= 0)
-        about(o, wl_cq(o, w));
+        mark_tree(o, wl_cq(o, w));
     for (int p = 0; p < wl->spec.n; p++)
         wl->reclaimed[p] = counts[p];
     if (wl->state == ORC_PENDING) {

@@ -127,7 +127,7 @@ static bool fits(const struct search *q, bool borrowing) {
     return true;
 }
 
-static void take(const struct search *q, struct orc_targets *t, int v, enum sl_cause cause) {
+static void take_victim(const struct search *q, struct orc_targets *t, int v, enum sl_cause cause) {
     orc_take_out(q->s, v);
     t->wl[t->n] = v;
     t->cause[t->n++] = cause;
@@ -286,7 +286,7 @@ static void classical(const struct search *q, struct orc_targets *t) {
         for (int i = 0; i < n; i++) {
             if (!still_valid(q, &list[i], borrowing))
                 continue;
-            take(q, t, list[i].wl, cause[list[i].variant]);
+            take_victim(q, t, list[i].wl, cause[list[i].variant]);
             if (fits(q, borrowing)) {
                 fill_back(q, t, borrowing);
                 restore(q, t);
@@ -407,8 +407,8 @@ static bool first_strategy(const struct search *q, const int *v, int n, struct o
     order_candidates(q, &ord, v, n);
     while ((c = next_queue(q, &ord)) >= 0) {
         if (c == q->cq || entitled) {
-            take(q, t, ord.list[c][ord.at[c]++],
-                 c == q->cq ? SL_CAUSE_IN_CLUSTER_QUEUE : SL_CAUSE_IN_COHORT_RECLAMATION);
+            take_victim(q, t, ord.list[c][ord.at[c]++],
+                        c == q->cq ? SL_CAUSE_IN_CLUSTER_QUEUE : SL_CAUSE_IN_COHORT_RECLAMATION);
             if (fits_without_self(q))
                 return true;
             continue;
@@ -424,7 +424,7 @@ static bool first_strategy(const struct search *q, const int *v, int n, struct o
                             ? orc_share_cmp(&preemptor, &after) <= 0
                             : orc_share_cmp(&preemptor, &old) < 0;
             if (pass) {
-                take(q, t, cand, SL_CAUSE_IN_COHORT_FAIR_SHARING);
+                take_victim(q, t, cand, SL_CAUSE_IN_COHORT_FAIR_SHARING);
                 if (fits_without_self(q))
                     return true;
                 break;
@@ -445,7 +445,7 @@ static bool second_strategy(const struct search *q, const int *kept, int n_kept,
         almost_lca(q, c, &mine, &theirs);
         struct orc_share preemptor = orc_share_of(q->s, mine), old = orc_share_of(q->s, theirs);
         if (orc_share_cmp(&preemptor, &old) < 0) {
-            take(q, t, ord.list[c][ord.at[c]++], SL_CAUSE_IN_COHORT_FAIR_SHARING);
+            take_victim(q, t, ord.list[c][ord.at[c]++], SL_CAUSE_IN_COHORT_FAIR_SHARING);
             if (fits_without_self(q))
                 return true;
         }

@@ -314,7 +314,7 @@ static void fair_preemption(void) {
 }
 
 /* Rule 1.7.3: who may not preempt still keeps the room it waits for. */
-static void kept_room(void) {
+static void reserved_capacity(void) {
     struct orc *o = world(false);
     int x, y;
 
@@ -364,7 +364,7 @@ int main(void) {
     partial();
     fair_order();
     fair_preemption();
-    kept_room();
+    reserved_capacity();
     no_way_back();
     printf("%d passed, %d failed, 0 skipped\n", passed, failed);
     return failed != 0;

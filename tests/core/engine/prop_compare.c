@@ -416,7 +416,7 @@ static void count_evictions(struct run *r) {
 enum outcome { O_FIT, O_PREEMPT, O_STUCK };
 
 /* What looking at it alone would find: one look, and more as long as flavors are left to try. */
-static enum outcome look(const struct run *r, int w) {
+static enum outcome evaluate_alone(const struct run *r, int w) {
     static struct orc_snap s;
     struct orc_wl *wl = &r->o->wl[w], saved = *wl;
     enum outcome out = O_STUCK;
@@ -495,7 +495,7 @@ static void check_explain_one(struct run *r, int w) {
     else if (wl->requeued_false != SL_EVICT_NONE)
         ok = v.kind == SL_VERDICT_BACKOFF || v.kind == SL_VERDICT_BLOCKED;
     else {
-        out = look(r, w);
+        out = evaluate_alone(r, w);
         switch (v.kind) {
         case SL_VERDICT_FITS: /* the tree is at rest: what fits and is looked at has been admitted
                                */
@@ -537,8 +537,8 @@ static void check_explain(struct run *r) {
 
 /* ---- a cycle ---- */
 
-/* What the engine says it did, for the story. */
-static void tell_effects(struct run *r, const struct sl_effects *fx, const char *who) {
+/* The effects of the engine, for the trace. */
+static void print_effects(struct run *r, const struct sl_effects *fx, const char *who) {
     static const char *const pending[SL_PENDING_COUNT] = {
         [SL_PENDING_NO_FIT] = "does not fit",
         [SL_PENDING_NO_CANDIDATES] = "nobody to preempt",
@@ -577,13 +577,13 @@ void prop_cycle(struct run *r) {
     if (!r->oracle_only) {
         sl_effects_clear(&r->fx);
         sl_engine_cycle(r->e, r->now, &r->fx);
-        tell_effects(r, &r->fx, "engine");
+        print_effects(r, &r->fx, "engine");
         r->digest = sl_effects_digest(r->digest, &r->fx);
         if (r->plain) {
             sl_effects_clear(&r->fx_plain);
             sl_engine_cycle(r->plain, r->now, &r->fx_plain);
             if (sl_effects_digest(1, &r->fx) != sl_effects_digest(1, &r->fx_plain)) {
-                tell_effects(r, &r->fx_plain, "never asked");
+                print_effects(r, &r->fx_plain, "never asked");
                 prop_fail(r, "asking for explanations changed a decision");
             }
         }

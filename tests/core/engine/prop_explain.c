@@ -28,7 +28,7 @@ struct judge {
     bool failed;
 };
 
-static void _printf_(2, 3) wrong(struct judge *j, const char *fmt, ...) {
+static void _printf_(2, 3) report_wrong(struct judge *j, const char *fmt, ...) {
     va_list ap;
     char text[400];
     va_start(ap, fmt);
@@ -53,25 +53,26 @@ static void check_blockers(struct judge *j) {
         const struct sl_blocker *b = &v->blockers[i];
         struct sl_engine_cell_view c;
         if (b->podset >= j->w->wls[j->wl].n)
-            wrong(j, "blocker of podset %u", b->podset);
+            report_wrong(j, "blocker of podset %u", b->podset);
         if (b->kind != SL_WHY_NEEDS_MORE && b->kind != SL_WHY_EXCEEDS_MAX)
             continue;
         some = true;
         (void)sl_engine_cell(j->x.e, false, queue_of(j), b->flavor, b->resource, &c);
         if (b->available != c.available || b->potential != c.potential)
-            wrong(j, "%s/%s: available %lld, potential %lld; the cell has %lld, %lld", b->flavor,
-                  b->resource, (long long)b->available, (long long)b->potential,
-                  (long long)c.available, (long long)c.potential);
+            report_wrong(j, "%s/%s: available %lld, potential %lld; the cell has %lld, %lld",
+                         b->flavor, b->resource, (long long)b->available, (long long)b->potential,
+                         (long long)c.available, (long long)c.potential);
         if (b->kind == SL_WHY_NEEDS_MORE ? b->need <= b->available || b->need > b->potential
                                          : b->need <= b->potential)
-            wrong(j, "%s/%s: need %lld is no obstacle", b->flavor, b->resource, (long long)b->need);
+            report_wrong(j, "%s/%s: need %lld is no obstacle", b->flavor, b->resource,
+                         (long long)b->need);
         if (!sl_engine_cell(j->x.e, b->cohort, b->node, b->flavor, b->resource, &c))
-            wrong(j, "the limit is said to be at %s, which is nowhere", b->node);
+            report_wrong(j, "the limit is said to be at %s, which is nowhere", b->node);
         if (b->cohort == (strcmp(b->node, queue_of(j)) == 0))
-            wrong(j, "the limit is said to be at %s", b->node);
+            report_wrong(j, "the limit is said to be at %s", b->node);
     }
     if (quota && !some)
-        wrong(j, "lacks quota, but no number says so");
+        report_wrong(j, "lacks quota, but no number says so");
 }
 
 static sl_amount held(const struct copy *x, int i, const char *flavor, const char *resource) {
@@ -109,18 +110,18 @@ static void check_holders(struct judge *j) {
         const struct sl_holder *h = &j->v->holders[k];
         int i = index_of(j, h->wl);
         if (i < 0) {
-            wrong(j, "holder %s does not exist", h->name);
+            report_wrong(j, "holder %s does not exist", h->name);
             continue;
         }
         struct sl_engine_wl_view v = look(&j->x, i);
         sl_amount a = held(&j->x, i, h->flavor, h->resource);
         if (a != h->amount || a <= 0 || h->priority != v.priority || strcmp(h->cq, v.cq) != 0)
-            wrong(j, "%s is said to hold %lld of %s/%s, it holds %lld", h->name,
-                  (long long)h->amount, h->flavor, h->resource, (long long)a);
+            report_wrong(j, "%s is said to hold %lld of %s/%s, it holds %lld", h->name,
+                         (long long)h->amount, h->flavor, h->resource, (long long)a);
         if (!blocked_by(j, h->flavor, h->resource))
-            wrong(j, "%s holds %s/%s, which nobody lacks", h->name, h->flavor, h->resource);
+            report_wrong(j, "%s holds %s/%s, which nobody lacks", h->name, h->flavor, h->resource);
         if (k && h[-1].amount < h->amount)
-            wrong(j, "holders are not in order");
+            report_wrong(j, "holders are not in order");
     }
 }
 
@@ -141,8 +142,8 @@ static void check_position(struct judge *j) {
         return; /* holds quota, or its queue is stopped */
     if (v->position_cq != at || v->position_lq != at_lq || v->waiting_cq != n ||
         v->waiting_lq != n_lq)
-        wrong(j, "said to be %u of %u (%u of %u), is %u of %u (%u of %u)", v->position_cq,
-              v->waiting_cq, v->position_lq, v->waiting_lq, at, n, at_lq, n_lq);
+        report_wrong(j, "said to be %u of %u (%u of %u), is %u of %u (%u of %u)", v->position_cq,
+                     v->waiting_cq, v->position_lq, v->waiting_lq, at, n, at_lq, n_lq);
 }
 
 static uint64_t verdict_digest(uint64_t h, const struct sl_verdict *v) {
@@ -183,19 +184,19 @@ static void check_outcome(struct judge *j) {
     case SL_VERDICT_FITS:
     case SL_VERDICT_BEHIND:
         if (!in)
-            wrong(j, "it is not admitted");
+            report_wrong(j, "it is not admitted");
         break;
     case SL_VERDICT_PREEMPTS:
         if (in)
-            wrong(j, "it is admitted without preempting anybody");
+            report_wrong(j, "it is admitted without preempting anybody");
         else if (!release(&c, j->w))
-            wrong(j, "nobody is preempted");
+            report_wrong(j, "nobody is preempted");
         else if (!admitted_in_time(&c, j->w, j->wl) && j->w->wls[j->wl].n == 1)
-            wrong(j, "preempts, and is not admitted");
+            report_wrong(j, "preempts, and is not admitted");
         break;
     default:
         if (in || evicts(&c))
-            wrong(j, "it is refused, but %s", in ? "admitted" : "preempts");
+            report_wrong(j, "it is refused, but %s", in ? "admitted" : "preempts");
         break;
     }
     copy_done(&c);
@@ -275,7 +276,7 @@ static void check_unblocking(struct judge *j, const struct sl_help *s) {
         s = v.kind == SL_VERDICT_BLOCKED && v.n_help ? &v.help[0] : NULL;
     }
     if (v.kind == SL_VERDICT_BLOCKED)
-        wrong(j, "still blocked: %s", v.text);
+        report_wrong(j, "still blocked: %s", v.text);
     sl_verdict_done(&v);
     copy_done(&c);
 }
@@ -291,8 +292,8 @@ static void check_change(struct judge *j, const struct sl_help *s, uint32_t n) {
     if (!in && s->kind == SL_HELP_PRIORITY && release(&c, &w))
         in = admitted_in_time(&c, &w, j->wl);
     if (!in)
-        wrong(j, "%s %s to %lld (%u changes) does not help", help_names[s->kind], s->node,
-              (long long)s->to, n);
+        report_wrong(j, "%s %s to %lld (%u changes) does not help", help_names[s->kind], s->node,
+                     (long long)s->to, n);
     copy_done(&c);
     if (n > 1 || s->kind == SL_HELP_WAIT_FOR)
         return;
@@ -304,8 +305,8 @@ static void check_change(struct judge *j, const struct sl_help *s, uint32_t n) {
     if (!in && s->kind == SL_HELP_PRIORITY && evicts(&c) && release(&c, &w))
         in = admitted_in_time(&c, &w, j->wl);
     if (in)
-        wrong(j, "%s %s to %lld is more than is needed", help_names[s->kind], s->node,
-              (long long)s->to);
+        report_wrong(j, "%s %s to %lld is more than is needed", help_names[s->kind], s->node,
+                     (long long)s->to);
     copy_done(&c);
 }
 
@@ -319,7 +320,7 @@ static void check_help(struct judge *j) {
                    help_names[s->kind], s->node, s->flavor, s->resource, s->podset,
                    (long long)s->to, n, s->n_wls);
         if (s[n - 1].and_next)
-            wrong(j, "the last change wants another one");
+            report_wrong(j, "the last change wants another one");
         if (s->kind == SL_HELP_START_QUEUE || s->kind == SL_HELP_ACTIVATE)
             check_unblocking(j, s);
         else
@@ -356,10 +357,10 @@ static bool check_world(uint64_t seed, uint64_t *digest) {
         if (verbose)
             printf("  w%d in q%d: %s\n", j.wl, w.wls[j.wl].cq, v.text);
         if (once != verdict_digest(0, &v))
-            wrong(&j, "asked twice, answered differently");
+            report_wrong(&j, "asked twice, answered differently");
         if (holds(&j.x, j.wl)) {
             if (v.kind != (look(&j.x, j.wl).evicting ? SL_VERDICT_EVICTING : SL_VERDICT_RUNNING))
-                wrong(&j, "verdict %d of one that holds quota", v.kind);
+                report_wrong(&j, "verdict %d of one that holds quota", v.kind);
             continue;
         }
         check_blockers(&j);
@@ -373,9 +374,9 @@ static bool check_world(uint64_t seed, uint64_t *digest) {
     uint64_t asked = sl_effects_digest(0, &j.x.out), unasked = sl_effects_digest(0, &quiet.out);
     *digest = sl_digest_u64(*digest, asked);
     if (asked != unasked)
-        wrong(&j, "asking has changed what was decided next");
+        report_wrong(&j, "asking has changed what was decided next");
     if (sl_engine_check(j.x.e, &err) < 0)
-        wrong(&j, "%s", err.text);
+        report_wrong(&j, "%s", err.text);
     sl_verdict_done(&v);
     copy_done(&j.x);
     copy_done(&quiet);

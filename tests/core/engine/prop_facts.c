@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle's small records as facts for the engine. Every prop_* tells the story, the oracle and
- * the engine the same thing.
+ * The oracle's small records as facts for the engine. Every prop_* applies the same to the trace,
+ * the oracle and the engine.
  */
 #include <stdio.h>
 #include <string.h>
@@ -125,14 +125,14 @@ static struct sl_groups groups_of(struct groups *g, const struct orc_node *n) {
     return (struct sl_groups){g->group, (uint32_t)n->n_groups};
 }
 
-static void tell_amount(struct sl_buf *b, sl_amount a) {
+static void print_amount(struct sl_buf *b, sl_amount a) {
     if (a == SL_AMOUNT_UNLIMITED)
         sl_buf_puts(b, "unlimited");
     else
         sl_buf_printf(b, "%lld", (long long)a);
 }
 
-static void tell_quotas(struct run *r, const struct orc_node *n) {
+static void print_quotas(struct run *r, const struct orc_node *n) {
     struct sl_buf b;
 
     for (int i = 0; i < n->n_groups && r->verbose; i++)
@@ -142,14 +142,14 @@ static void tell_quotas(struct run *r, const struct orc_node *n) {
                 const struct orc_quota *q =
                     &n->q[orc_fr(n->group[i].flavor[k], n->group[i].res[j])];
                 sl_buf_printf(&b, " %s ", prop_res_name[n->group[i].res[j]]);
-                tell_amount(&b, q->nominal);
+                print_amount(&b, q->nominal);
                 if (q->borrow != SL_AMOUNT_NONE) {
                     sl_buf_puts(&b, " borrow ");
-                    tell_amount(&b, q->borrow);
+                    print_amount(&b, q->borrow);
                 }
                 if (q->lend != SL_AMOUNT_NONE) {
                     sl_buf_puts(&b, " lend ");
-                    tell_amount(&b, q->lend);
+                    print_amount(&b, q->lend);
                 }
                 sl_buf_puts(&b, j + 1 < n->group[i].n_res ? "," : "");
             }
@@ -165,7 +165,7 @@ void prop_cohort(struct run *r, int node, const struct orc_node *spec) {
 
     prop_tell(r, "cohort %s: parent %s, weight %lld nano", node_name[node],
               spec->parent < 0 ? "-" : node_name[spec->parent], (long long)spec->weight_nano);
-    tell_quotas(r, spec);
+    print_quotas(r, spec);
     f.cohort.name = node_name[node];
     f.cohort.parent = spec->parent < 0 ? "" : node_name[spec->parent];
     f.cohort.groups = groups_of(&g, spec);
@@ -197,7 +197,7 @@ void prop_cq(struct run *r, int cq, const struct orc_node *spec, const struct or
         sl_word(SL_VOCAB_WHEN, (int)p->when_preempt),
         sl_word(SL_VOCAB_PREFERENCE, (int)p->preference), sl_word(SL_VOCAB_STOP, (int)p->stop),
         (int)p->selects, p->team, (long long)spec->weight_nano);
-    tell_quotas(r, spec);
+    print_quotas(r, spec);
     f.cq = (struct sl_cq_spec){
         .name = node_name[cq],
         .cohort = spec->parent < 0 ? "" : node_name[spec->parent],
@@ -308,7 +308,7 @@ static void podset_of(struct podsets *b, int p, const struct orc_podset *in) {
     s->affinity = (struct sl_affinity){b->term[p], (uint32_t)in->n_terms};
 }
 
-static void tell_workload(struct run *r, int w, const struct orc_wl_spec *s, const char *what) {
+static void print_workload(struct run *r, int w, const struct orc_wl_spec *s, const char *what) {
     if (!r->verbose)
         return;
     prop_tell(r, "%s w%d (%s): queue %s/%s (-> %s), priority %d+%d, created %lld%s%s%s%s", what, w,
@@ -388,17 +388,17 @@ static void workload_fact(struct run *r, int w, const struct orc_wl_spec *s) {
 void prop_create(struct run *r, const struct orc_wl_spec *spec) {
     int w = orc_create(r->o, spec);
 
-    tell_workload(r, w, spec, "create");
+    print_workload(r, w, spec, "create");
     workload_fact(r, w, spec);
 }
 
 void prop_update(struct run *r, int w, const struct orc_wl_spec *spec) {
-    tell_workload(r, w, spec, "update");
+    print_workload(r, w, spec, "update");
     orc_update(r->o, w, spec);
     workload_fact(r, w, spec);
 }
 
-static void about(struct run *r, enum sl_fact_kind kind, int w) {
+static void apply_wl_fact(struct run *r, enum sl_fact_kind kind, int w) {
     struct sl_fact f = {.kind = kind, .wl = r->id[w]};
 
     prop_tell(r, "%s w%d", sl_fact_name(kind), w);
@@ -407,17 +407,17 @@ static void about(struct run *r, enum sl_fact_kind kind, int w) {
 
 void prop_delete(struct run *r, int w) {
     orc_delete(r->o, w);
-    about(r, SL_FACT_WORKLOAD_GONE, w);
+    apply_wl_fact(r, SL_FACT_WORKLOAD_GONE, w);
 }
 
 void prop_finish(struct run *r, int w) {
     orc_finish(r->o, w);
-    about(r, SL_FACT_FINISHED, w);
+    apply_wl_fact(r, SL_FACT_FINISHED, w);
 }
 
 void prop_release(struct run *r, int w) {
     orc_release(r->o, w);
-    about(r, SL_FACT_RELEASED, w);
+    apply_wl_fact(r, SL_FACT_RELEASED, w);
 }
 
 void prop_reclaimable(struct run *r, int w, const int *counts) {

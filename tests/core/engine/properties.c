@@ -25,7 +25,7 @@
 enum { DIGEST_SEEDS = 200 };
 
 struct options {
-    uint64_t seeds, first, off, told; /* told: how many failures to print per job */
+    uint64_t seeds, first, off, told; /* reported: how many failures to print per job */
     int jobs;
     bool one, verbose, digest, oracle_only, explain, shrink;
     const char *program;
@@ -59,7 +59,7 @@ void prop_tell(struct run *r, const char *fmt, ...) {
     (void)vprintf(fmt, ap);
     va_end(ap);
     (void)putchar('\n');
-    (void)fflush(stdout); /* a crash must not swallow the story */
+    (void)fflush(stdout); /* a crash must not swallow the trace */
 }
 
 static void trace(const char *line) {
@@ -111,7 +111,7 @@ static void run_seed(struct run *r) {
     }
 }
 
-/* The words of a failure up to the first number: tells kinds of failure apart. */
+/* The message of a failure up to the first number: distinguishes kinds of failure. */
 static bool same_kind(const char *a, const char *b) {
     size_t n = strcspn(a, "0123456789"), m = strcspn(b, "0123456789");
     const char *x = strstr(a, "engine"), *y = strstr(b, "engine");
@@ -129,7 +129,7 @@ static void *shared(size_t bytes) {
 }
 
 /* Runs a history in a process of its own, so that a crash is a failure like another. r is shared
- * memory; what it points to is not looked at any more. */
+ * memory; what it points to is not read any more. */
 static void run_apart(struct run *r) {
     int status = 0;
     pid_t pid;
@@ -197,8 +197,8 @@ static void report(const struct options *opt, const struct run *r) {
     (void)fflush(stdout);
 }
 
-/* Tells the story of one seed, the shortest one that fails if it does. */
-static int tell(const struct options *opt) {
+/* Prints the trace of one seed, the shortest one that fails if it does. */
+static int run_verbose(const struct options *opt) {
     struct run *r = shared(sizeof *r), *told = shared(sizeof *told);
     bool failed;
 
@@ -399,7 +399,7 @@ int main(int argc, char **argv) {
 
     parse(&opt, argc, argv);
     if (opt.one && opt.verbose)
-        return tell(&opt);
+        return run_verbose(&opt);
     t = run_all(&opt);
     if (opt.digest)
         printf("digest all-seeds %016llx\n", (unsigned long long)t.digest);

@@ -60,13 +60,13 @@ struct run {
     uint64_t off;          /* features switched off by hand, bit per enum prop_feature */
     uint64_t on;           /* features of this history */
     bool skip[PROP_STEPS]; /* steps left out */
-    bool verbose;          /* tell the story */
+    bool verbose;          /* print a trace */
     bool oracle_only;
     bool explain; /* also check explanations */
     struct sl_prng rng;
     struct orc *o;
     struct sl_engine *e;
-    struct sl_engine *plain; /* the same facts, never asked for explanations; may be NULL */
+    struct sl_engine *plain; /* the same facts, never explained; may be NULL */
     struct sl_effects fx, fx_plain;
     sl_wl_id id[ORC_WLS];
     sl_time now;
@@ -92,7 +92,7 @@ static inline int prop_pick(struct run *r, int lo, int hi) {
 
 /* The first thing that is wrong; later ones are consequences. */
 void prop_fail(struct run *r, const char *fmt, ...) _printf_(2, 3);
-/* A line of the story. */
+/* A line of the trace. */
 void prop_tell(struct run *r, const char *fmt, ...) _printf_(2, 3);
 
 /* prop_gen.c: the world and what happens in it */
@@ -100,7 +100,7 @@ void prop_world(struct run *r);
 void prop_step(struct run *r);
 struct orc_wl_spec prop_random_workload(struct run *r);
 
-/* prop_facts.c: tells both sides */
+/* prop_facts.c: applies a fact to both sides */
 extern const char *const prop_res_name[ORC_RES];
 void prop_config(struct run *r);
 void prop_flavor(struct run *r, int f, const struct orc_flavor *spec);

@@ -146,7 +146,7 @@ static void refuse_workloads(struct fx *x, sl_wl_id a) {
 static void test_refused(void **state) {
     (void)state;
     memset(too_long, 'x', SL_MAX_NAME + 1);
-    struct fx x, twin; /* the twin hears nothing of it */
+    struct fx x, twin; /* the copy gets nothing of it */
     small(&x, NULL);
     small(&twin, NULL);
     sl_wl_id a = wl(&x, "a", 11);
@@ -166,8 +166,8 @@ static void test_refused(void **state) {
     cq(&twin, "q", "", "gpu", 11);
     assert_true(cycle(&x, 3 * SL_SEC) == cycle(&twin, 3 * SL_SEC));
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
-    stop(&x);
-    stop(&twin);
+    stop_engine(&x);
+    stop_engine(&twin);
 }
 
 /* A fact that is refused does not move the clock either. */
@@ -177,7 +177,7 @@ static void test_refused_time(void **state) {
     small(&x, NULL);
     struct sl_workload_spec s = wl_spec("a", 0);
     s.max_exec_s = 100;
-    sl_wl_id a = wl_tell(&x, s, 1, "gpu", UNITS(1));
+    sl_wl_id a = wl_apply(&x, s, 1, "gpu", UNITS(1));
     (void)cycle(&x, 2 * SL_SEC);
     struct sl_fact f = {.kind = SL_FACT_FLAVOR, .at = 1000 * SL_SEC};
     refuse(&x, f, SL_EINVAL, "needs a name");
@@ -186,13 +186,13 @@ static void test_refused_time(void **state) {
     (void)cycle(&x, 3 * SL_SEC);
     assert_int_equal(x.out.v.n, 0);
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_refused_shapes(void **state) {
     (void)state;
     struct fx x;
-    start(&x, NULL);
+    start_engine(&x, NULL);
     struct sl_request many[SL_MAX_PODSET_RESOURCES + 1] = {0};
     for (size_t i = 0; i < SL_LEN(many); i++)
         many[i].resource = "gpu";
@@ -241,22 +241,23 @@ static void test_refused_shapes(void **state) {
     sl_engine_shape_release(x.e, (sl_shape_id){99});
     sl_engine_stats(x.e, &s);
     assert_int_equal(s.shapes, 0);
-    stop(&x);
+    stop_engine(&x);
 }
 
-/* ---- said twice ---- */
+/* ---- applied twice ---- */
 
-static void tell_all(struct fx *x, int times) {
+static void apply_all(struct fx *x, int times) {
     static const struct sl_label label = {"team", "a"};
     static const struct sl_taint taint = {"t", "v", SL_TAINT_PREFER_NO_SCHEDULE};
     for (int i = 0; i < times; i++) {
         config(x, sl_config_default);
-        say(x,
+        apply_fact(
+            x,
             (struct sl_fact){
                 .kind = SL_FACT_FLAVOR,
                 .flavor = {.name = "f", .labels = {&label, 1}, .taints = &taint, .n_taints = 1}});
-        say(x, (struct sl_fact){.kind = SL_FACT_NAMESPACE, .ns = {"ns", {&label, 1}}});
-        say(x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"check", "c", true}});
+        apply_fact(x, (struct sl_fact){.kind = SL_FACT_NAMESPACE, .ns = {"ns", {&label, 1}}});
+        apply_fact(x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"check", "c", true}});
         cohort(x, "top", "");
         cohort(x, "mid", "top");
         cq(x, "q", "mid", "gpu", 10);
@@ -272,37 +273,39 @@ static void tell_all(struct fx *x, int times) {
 static void test_repeated(void **state) {
     (void)state;
     struct fx once, twice;
-    start(&once, NULL);
-    start(&twice, NULL);
-    tell_all(&once, 1);
-    tell_all(&twice, 2);
+    start_engine(&once, NULL);
+    start_engine(&twice, NULL);
+    apply_all(&once, 1);
+    apply_all(&twice, 2);
     assert_true(cycle(&once, SL_SEC) == cycle(&twice, SL_SEC));
-    assert_int_equal(told(&twice, SL_EFFECT_RESERVE), 2);
-    tell_all(&twice, 1);
+    assert_int_equal(count_effects(&twice, SL_EFFECT_RESERVE), 2);
+    apply_all(&twice, 1);
     (void)cycle(&twice, 2 * SL_SEC);
     assert_int_equal(twice.out.v.n, 0);
     sl_wl_id w = sl_engine_find(twice.e, "ns", "w0");
     for (int i = 0; i < 2; i++) {
-        about(&once, SL_FACT_FINISHED, sl_engine_find(once.e, "ns", "w0"));
-        about(&twice, SL_FACT_FINISHED, w);
-        about(&twice, SL_FACT_FINISHED, w);
-        about(&twice, SL_FACT_RELEASED, w); /* holds nothing any more: nothing to say */
-        about(&twice, SL_FACT_ADMIT_FAILED, w);
+        apply_wl_fact(&once, SL_FACT_FINISHED, sl_engine_find(once.e, "ns", "w0"));
+        apply_wl_fact(&twice, SL_FACT_FINISHED, w);
+        apply_wl_fact(&twice, SL_FACT_FINISHED, w);
+        apply_wl_fact(&twice, SL_FACT_RELEASED, w); /* holds nothing any more: nothing to report */
+        apply_wl_fact(&twice, SL_FACT_ADMIT_FAILED, w);
         assert_true(cycle(&once, 3 * SL_SEC) == cycle(&twice, 3 * SL_SEC));
-        assert_int_equal(told(&twice, SL_EFFECT_RESERVE), i == 0);
+        assert_int_equal(count_effects(&twice, SL_EFFECT_RESERVE), i == 0);
     }
     for (int i = 0; i < 2; i++) { /* what is not there can go, again and again */
-        say(&twice, (struct sl_fact){.kind = SL_FACT_FLAVOR_GONE, .gone = {"", "other"}});
-        say(&twice, (struct sl_fact){.kind = SL_FACT_COHORT_GONE, .gone = {"", "other"}});
-        say(&twice, (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE_GONE, .gone = {"", "other"}});
-        say(&twice, (struct sl_fact){.kind = SL_FACT_LOCAL_QUEUE_GONE, .gone = {"ns", "other"}});
-        say(&twice, (struct sl_fact){.kind = SL_FACT_NAMESPACE_GONE, .gone = {"", "other"}});
-        say(&twice, (struct sl_fact){.kind = SL_FACT_CHECK_GONE, .gone = {"", "other"}});
+        apply_fact(&twice, (struct sl_fact){.kind = SL_FACT_FLAVOR_GONE, .gone = {"", "other"}});
+        apply_fact(&twice, (struct sl_fact){.kind = SL_FACT_COHORT_GONE, .gone = {"", "other"}});
+        apply_fact(&twice,
+                   (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE_GONE, .gone = {"", "other"}});
+        apply_fact(&twice,
+                   (struct sl_fact){.kind = SL_FACT_LOCAL_QUEUE_GONE, .gone = {"ns", "other"}});
+        apply_fact(&twice, (struct sl_fact){.kind = SL_FACT_NAMESPACE_GONE, .gone = {"", "other"}});
+        apply_fact(&twice, (struct sl_fact){.kind = SL_FACT_CHECK_GONE, .gone = {"", "other"}});
     }
     (void)cycle(&twice, 4 * SL_SEC);
     assert_int_equal(twice.out.v.n, 0);
-    stop(&once);
-    stop(&twice);
+    stop_engine(&once);
+    stop_engine(&twice);
 }
 
 /* ---- ids ---- */
@@ -314,7 +317,7 @@ static void test_stale_ids(void **state) {
     sl_wl_id a = wl(&x, "a", 4);
     (void)cycle(&x, SL_SEC);
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
-    about(&x, SL_FACT_WORKLOAD_GONE, a);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, a);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 0);
     struct sl_engine_wl_view v;
     struct sl_verdict why;
@@ -327,16 +330,16 @@ static void test_stale_ids(void **state) {
     refuse(&x, (struct sl_fact){.kind = SL_FACT_WORKLOAD_GONE, .wl = a}, SL_ENOENT, "no such work");
     struct sl_workload_spec s = wl_spec("a", 0);
     s.uid = "second";
-    sl_wl_id b = wl_tell(&x, s, 4, "gpu", UNITS(1)); /* the same slot, another life */
+    sl_wl_id b = wl_apply(&x, s, 4, "gpu", UNITS(1)); /* the same slot, another life */
     assert_true(b.v != a.v);
     assert_int_equal((uint32_t)b.v, (uint32_t)a.v);
     refuse(&x, (struct sl_fact){.kind = SL_FACT_FINISHED, .wl = a}, SL_ENOENT, "no such workload");
     assert_int_equal(sl_engine_explain(x.e, SL_SEC, b, &why, &x.err), SL_OK);
     assert_int_equal(why.kind, SL_VERDICT_FITS);
     s.uid = ""; /* nobody knows: taken as the same */
-    assert_int_equal(wl_tell(&x, s, 4, "gpu", UNITS(1)).v, b.v);
+    assert_int_equal(wl_apply(&x, s, 4, "gpu", UNITS(1)).v, b.v);
     sl_verdict_done(&why);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- found after a restart ---- */
@@ -346,14 +349,14 @@ static void test_restart(void **state) {
     struct fx x;
     struct sl_engine_wl_view v;
     struct simple s;
-    start(&x, NULL);
+    start_engine(&x, NULL);
     flavor(&x, "f");
-    say(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"check", "c", true}});
+    apply_fact(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"check", "c", true}});
     struct sl_check_ref check = {.name = "check"};
     struct sl_cq_spec q = cq_spec(&s, "q", "", "f", "gpu", 10);
     q.checks = &check;
     q.n_checks = 1;
-    cq_tell(&x, q);
+    cq_apply(&x, q);
     lq(&x, "l", "q");
     sl_wl_id reserved = wl(&x, "reserved", 4), admitted = wl(&x, "admitted", 4),
              evicted = wl(&x, "evicted", 4), gone = wl(&x, "gone", 4), odd = wl(&x, "odd", 4);
@@ -375,7 +378,8 @@ static void test_restart(void **state) {
         assert_int_equal(v.admitted_at, 3 * SL_SEC);
         assert_true(sl_engine_workload(x.e, evicted, &v) && v.evicting);
         (void)cycle(&x, 6 * SL_SEC);
-        assert_int_equal(told(&x, SL_EFFECT_RESERVE) + told(&x, SL_EFFECT_EVICT), 0);
+        assert_int_equal(count_effects(&x, SL_EFFECT_RESERVE) + count_effects(&x, SL_EFFECT_EVICT),
+                         0);
     }
     struct sl_arena a;
     const struct sl_podset_assignment *ps;
@@ -389,13 +393,13 @@ static void test_restart(void **state) {
     flavor(&x, "other"); /* trees are built anew: what is held stays held */
     (void)cycle(&x, 7 * SL_SEC);
     assert_int_equal(cell(&x, "q", "unlisted", "gpu").usage, 7);
-    about(&x, SL_FACT_FINISHED, gone);
+    apply_wl_fact(&x, SL_FACT_FINISHED, gone);
     assert_int_equal(cell(&x, "q", "unlisted", "gpu").usage, 0);
-    about(&x, SL_FACT_RELEASED, evicted);
+    apply_wl_fact(&x, SL_FACT_RELEASED, evicted);
     (void)cycle(&x, 8 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_RELEASE), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_RELEASE), 1);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 8);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- looking in ---- */
@@ -411,7 +415,7 @@ static void test_pending_pages(void **state) {
         struct sl_workload_spec s = wl_spec(name, i % 3);
         s.queue = i % 2 ? "l" : "m";
         s.created = (1 + i % 5) * SL_SEC;
-        (void)wl_tell(&x, s, 11 + i % 2, "gpu", UNITS(1));
+        (void)wl_apply(&x, s, 11 + i % 2, "gpu", UNITS(1));
     }
     (void)cycle(&x, 10 * SL_SEC);
     sl_wl_id all[64], page[64];
@@ -443,7 +447,7 @@ static void test_pending_pages(void **state) {
     assert_int_equal(v.nominal, 0);
     assert_string_equal(sl_engine_cq_name(x.e, 0), "q");
     assert_null(sl_engine_cq_name(x.e, 1));
-    stop(&x);
+    stop_engine(&x);
 }
 
 int main(void) {

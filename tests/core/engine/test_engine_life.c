@@ -58,7 +58,7 @@ static void test_placer(void **state) {
     assert_int_equal(p.count, 4);
     assert_int_equal(p.usage, 4);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 0); /* refused: nothing is charged */
-    assert_int_equal(told(&x, SL_EFFECT_PENDING), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_PENDING), 1);
     for (uint32_t i = 0; i < x.out.v.n; i++)
         if (x.out.v.v[i].kind == SL_EFFECT_PENDING) {
             assert_int_equal(x.out.v.v[i].pending.n_why, 1);
@@ -76,32 +76,32 @@ static void test_placer(void **state) {
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
     assert_int_equal(p.in_place, 1);
 
-    about(&x, SL_FACT_ADMIT_FAILED, a); /* given back, and tried again at once */
+    apply_wl_fact(&x, SL_FACT_ADMIT_FAILED, a); /* given back, and tried again at once */
     assert_int_equal(p.undone, 1);
     assert_int_equal(p.last.v, a.v);
     (void)cycle(&x, 4 * SL_SEC);
     assert_int_equal(p.in_place, 1);
-    about(&x, SL_FACT_FINISHED, a);
-    about(&x, SL_FACT_FINISHED, a);
-    about(&x, SL_FACT_WORKLOAD_GONE, a);
+    apply_wl_fact(&x, SL_FACT_FINISHED, a);
+    apply_wl_fact(&x, SL_FACT_FINISHED, a);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, a);
     assert_int_equal(p.undone, 2);
 
     sl_wl_id b = wl(&x, "b", 12); /* evicted: its place is its own until it is released */
     (void)cycle(&x, 5 * SL_SEC);
-    sl_wl_id c = wl_tell(&x, wl_spec("c", 9), 12, "gpu", UNITS(1));
+    sl_wl_id c = wl_apply(&x, wl_spec("c", 9), 12, "gpu", UNITS(1));
     (void)cycle(&x, 6 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 1);
     assert_int_equal(p.undone, 2);
-    about(&x, SL_FACT_RELEASED, b);
-    about(&x, SL_FACT_RELEASED, b);
+    apply_wl_fact(&x, SL_FACT_RELEASED, b);
+    apply_wl_fact(&x, SL_FACT_RELEASED, b);
     assert_int_equal(p.undone, 3);
     (void)cycle(&x, 7 * SL_SEC);
     assert_int_equal(phase(&x, c), SL_PHASE_ADMITTED);
-    about(&x, SL_FACT_WORKLOAD_GONE, c);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, c);
     assert_int_equal(p.undone, 4);
     (void)cycle(&x, 8 * SL_SEC);
     assert_int_equal(phase(&x, b), SL_PHASE_ADMITTED);
-    stop(&x); /* the end of the engine is no give-back */
+    stop_engine(&x); /* the end of the engine is no give-back */
     assert_int_equal(p.undone, 4);
     assert_int_equal(p.in_place, 1);
 }
@@ -120,29 +120,29 @@ static void test_next(void **state) {
     config(&x, c);
     struct sl_workload_spec s = wl_spec("long", 0);
     s.max_exec_s = 70;
-    sl_wl_id a = wl_tell(&x, s, 1, "gpu", UNITS(1));
+    sl_wl_id a = wl_apply(&x, s, 1, "gpu", UNITS(1));
     s.name = s.uid = "short";
     s.max_exec_s = 40;
-    sl_wl_id b = wl_tell(&x, s, 1, "gpu", UNITS(1)), r = wl(&x, "ready", 1);
+    sl_wl_id b = wl_apply(&x, s, 1, "gpu", UNITS(1)), r = wl(&x, "ready", 1);
     sl_wl_id slow = wl(&x, "slow", 1);
     (void)cycle(&x, 10 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_RESERVE), 4);
+    assert_int_equal(count_effects(&x, SL_EFFECT_RESERVE), 4);
     assert_int_equal(sl_engine_next(x.e), 50 * SL_SEC);
-    say(&x,
-        (struct sl_fact){.kind = SL_FACT_PODS_READY, .wl = r, .at = 20 * SL_SEC, .ready = true});
+    apply_fact(&x, (struct sl_fact){
+                       .kind = SL_FACT_PODS_READY, .wl = r, .at = 20 * SL_SEC, .ready = true});
     (void)cycle(&x, 49 * SL_SEC);
     assert_int_equal(x.out.v.n, 0); /* nothing is due before its time */
     (void)cycle(&x, 50 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_DEACTIVATE), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_DEACTIVATE), 1);
     assert_int_equal(sl_engine_next(x.e), 80 * SL_SEC);
-    about(&x, SL_FACT_FINISHED, a); /* its timer goes with it */
+    apply_wl_fact(&x, SL_FACT_FINISHED, a); /* its timer goes with it */
     assert_int_equal(sl_engine_next(x.e), 110 * SL_SEC);
     (void)cycle(&x, 200 * SL_SEC); /* late, once */
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 1);
-    assert_int_equal(told(&x, SL_EFFECT_BACKOFF), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_BACKOFF), 1);
     assert_int_equal(sl_engine_next(x.e), SL_TIME_NEVER);
-    about(&x, SL_FACT_RELEASED, slow);
-    about(&x, SL_FACT_RELEASED, b);
+    apply_wl_fact(&x, SL_FACT_RELEASED, slow);
+    apply_wl_fact(&x, SL_FACT_RELEASED, b);
     (void)cycle(&x, 200 * SL_SEC);
     assert_int_equal(sl_engine_next(x.e), 230 * SL_SEC);
     struct sl_verdict v;
@@ -156,14 +156,14 @@ static void test_next(void **state) {
     (void)cycle(&x, 230 * SL_SEC);
     assert_int_equal(phase(&x, slow), SL_PHASE_ADMITTED);
     assert_int_equal(sl_engine_next(x.e), 330 * SL_SEC);
-    about(&x, SL_FACT_WORKLOAD_GONE, slow);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, slow);
     assert_int_equal(sl_engine_next(x.e), SL_TIME_NEVER);
     (void)cycle(&x, 100 * SL_SEC); /* time does not run back */
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void ready(struct fx *x, sl_wl_id id, bool is, sl_time at) {
-    say(x, (struct sl_fact){.kind = SL_FACT_PODS_READY, .wl = id, .at = at, .ready = is});
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_PODS_READY, .wl = id, .at = at, .ready = is});
 }
 
 static void test_pods_ready(void **state) {
@@ -200,8 +200,8 @@ static void test_pods_ready(void **state) {
     ready(&x, b, false, 39 * SL_SEC);
     assert_int_equal(sl_engine_next(x.e), 59 * SL_SEC);
     (void)cycle(&x, 59 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 1);
-    about(&x, SL_FACT_FINISHED, b); /* it ended all the same */
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 1);
+    apply_wl_fact(&x, SL_FACT_FINISHED, b); /* it ended all the same */
     ready(&x, b, true, 60 * SL_SEC);
     (void)cycle(&x, 60 * SL_SEC);
     assert_int_equal(phase(&x, b), SL_PHASE_FINISHED);
@@ -210,31 +210,31 @@ static void test_pods_ready(void **state) {
     ready(&x, a, false, 61 * SL_SEC);
     config(&x, c);
     assert_int_equal(sl_engine_next(x.e), SL_TIME_NEVER);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- checks ---- */
 
-static void check_says(struct fx *x, sl_wl_id id, const char *name, enum sl_check_state is,
-                       int64_t after_s, sl_time at) {
+static void report_check(struct fx *x, sl_wl_id id, const char *name, enum sl_check_state is,
+                         int64_t after_s, sl_time at) {
     struct sl_fact f = {.kind = SL_FACT_CHECK_STATE, .wl = id, .at = at};
     f.check_state.name = name;
     f.check_state.state = is;
     f.check_state.requeue_after_s = after_s;
-    say(x, f);
+    apply_fact(x, f);
 }
 
 static void test_checks(void **state) {
     (void)state;
     struct fx x;
     struct simple s;
-    start(&x, NULL);
+    start_engine(&x, NULL);
     flavor(&x, "f");
     struct sl_check_ref refs[2] = {{.name = "one"}, {.name = "two"}};
     struct sl_cq_spec q = cq_spec(&s, "q", "", "f", "gpu", 10);
     q.checks = refs;
     q.n_checks = 2;
-    cq_tell(&x, q);
+    cq_apply(&x, q);
     lq(&x, "l", "q");
     sl_wl_id a = wl(&x, "a", 1);
     (void)cycle(&x, SL_SEC);
@@ -242,42 +242,43 @@ static void test_checks(void **state) {
     assert_true(sl_engine_cq(x.e, "q", &view) && !view.active);
     assert_non_null(strstr(view.message, "missing AdmissionCheck(s): one,two"));
     for (int i = 0; i < 2; i++)
-        say(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {refs[i].name, "c", i == 1}});
+        apply_fact(&x,
+                   (struct sl_fact){.kind = SL_FACT_CHECK, .check = {refs[i].name, "c", i == 1}});
     (void)cycle(&x, SL_SEC);
     assert_true(sl_engine_cq(x.e, "q", &view) && !view.active);
     assert_non_null(strstr(view.message, "inactive AdmissionCheck(s): one."));
-    say(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"one", "c", true}});
+    apply_fact(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"one", "c", true}});
     (void)cycle(&x, 2 * SL_SEC);
     assert_int_equal(phase(&x, a), SL_PHASE_RESERVED);
-    check_says(&x, a, "one", SL_CHECK_READY, 0, 3 * SL_SEC);
-    check_says(&x, a, "stranger", SL_CHECK_REJECTED, 0, 3 * SL_SEC); /* not its check: dropped */
+    report_check(&x, a, "one", SL_CHECK_READY, 0, 3 * SL_SEC);
+    report_check(&x, a, "stranger", SL_CHECK_REJECTED, 0, 3 * SL_SEC); /* not its check: dropped */
     (void)cycle(&x, 3 * SL_SEC);
     assert_int_equal(phase(&x, a), SL_PHASE_RESERVED);
-    assert_int_equal(told(&x, SL_EFFECT_DEACTIVATE), 0);
-    check_says(&x, a, "two", SL_CHECK_READY, 0, 4 * SL_SEC);
+    assert_int_equal(count_effects(&x, SL_EFFECT_DEACTIVATE), 0);
+    report_check(&x, a, "two", SL_CHECK_READY, 0, 4 * SL_SEC);
     (void)cycle(&x, 4 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_ADMIT), 1);
-    check_says(&x, a, "two", SL_CHECK_READY, 0, 5 * SL_SEC);
+    assert_int_equal(count_effects(&x, SL_EFFECT_ADMIT), 1);
+    report_check(&x, a, "two", SL_CHECK_READY, 0, 5 * SL_SEC);
     (void)cycle(&x, 5 * SL_SEC);
     assert_int_equal(x.out.v.n, 0);
-    check_says(&x, a, "two", SL_CHECK_RETRY, 50, 6 * SL_SEC); /* even after it was admitted */
+    report_check(&x, a, "two", SL_CHECK_RETRY, 50, 6 * SL_SEC); /* even after it was admitted */
     (void)cycle(&x, 6 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 1);
-    about(&x, SL_FACT_RELEASED, a);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 1);
+    apply_wl_fact(&x, SL_FACT_RELEASED, a);
     (void)cycle(&x, 7 * SL_SEC);
     assert_int_equal(sl_engine_next(x.e), 56 * SL_SEC);
     (void)cycle(&x, 56 * SL_SEC);
     assert_int_equal(phase(&x, a), SL_PHASE_RESERVED);
-    check_says(&x, a, "one", SL_CHECK_RETRY, INT64_MAX, 57 * SL_SEC); /* as good as never */
+    report_check(&x, a, "one", SL_CHECK_RETRY, INT64_MAX, 57 * SL_SEC); /* as good as never */
     (void)cycle(&x, 57 * SL_SEC);
-    about(&x, SL_FACT_RELEASED, a);
+    apply_wl_fact(&x, SL_FACT_RELEASED, a);
     (void)cycle(&x, 58 * SL_SEC);
     assert_true(sl_engine_next(x.e) > 1000000 * SL_SEC);
     sl_wl_id b = wl(&x, "b", 1);
     (void)cycle(&x, 59 * SL_SEC);
-    check_says(&x, b, "one", SL_CHECK_REJECTED, 0, 60 * SL_SEC);
+    report_check(&x, b, "one", SL_CHECK_REJECTED, 0, 60 * SL_SEC);
     (void)cycle(&x, 60 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_DEACTIVATE), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_DEACTIVATE), 1);
     for (int i = 0; i < SL_MAX_CHECKS + 2; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "extra%d", i);
@@ -287,13 +288,13 @@ static void test_checks(void **state) {
         assert_int_equal(r, i + 2 < SL_MAX_CHECKS ? SL_OK : SL_ELIMIT);
     }
     assert_non_null(strstr(x.err.text, "at most 8 admission checks"));
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- pods that are no longer needed ---- */
 
 static void reclaim(struct fx *x, sl_wl_id id, int32_t n) {
-    say(x, (struct sl_fact){.kind = SL_FACT_RECLAIMABLE, .wl = id, .reclaimable = {&n, 1}});
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_RECLAIMABLE, .wl = id, .reclaimable = {&n, 1}});
 }
 
 static void test_reclaimable(void **state) {
@@ -322,15 +323,15 @@ static void test_reclaimable(void **state) {
     reclaim(&x, c, 2);
     (void)cycle(&x, 5 * SL_SEC);
     assert_int_equal(phase(&x, c), SL_PHASE_ADMITTED);
-    about(&x, SL_FACT_FINISHED, a);
+    apply_wl_fact(&x, SL_FACT_FINISHED, a);
     reclaim(&x, a, 4);
     struct sl_config cfg = sl_config_default;
     cfg.gates &= ~(UINT32_C(1) << SL_GATE_RECLAIMABLE_PODS);
     config(&x, cfg);
-    reclaim(&x, b, 4); /* switched off: heard, not counted */
+    reclaim(&x, b, 4); /* switched off: accepted, not counted */
     (void)cycle(&x, 6 * SL_SEC);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 10);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- what is counted ---- */
@@ -338,7 +339,7 @@ static void test_reclaimable(void **state) {
 static void test_transforms(void **state) {
     (void)state;
     struct fx x;
-    start(&x, NULL);
+    start_engine(&x, NULL);
     flavor(&x, "f");
     cq(&x, "q", "", "credit", 100);
     lq(&x, "l", "q");
@@ -360,7 +361,7 @@ static void test_transforms(void **state) {
         .name = "main", .count = 2, .requests = asks, .n_requests = SL_LEN(asks)};
     struct sl_workload_spec s = wl_spec("b", 0);
     assert_int_equal(sl_engine_shape(x.e, &p, 1, &s.shape, &x.err), SL_OK);
-    sl_wl_id b = say(&x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
+    sl_wl_id b = apply_fact(&x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
     sl_engine_shape_release(x.e, s.shape);
     (void)cycle(&x, SL_SEC);
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
@@ -375,13 +376,13 @@ static void test_transforms(void **state) {
     config(&x, c);
     (void)cycle(&x, 3 * SL_SEC);
     assert_int_equal(phase(&x, d), SL_PHASE_ADMITTED);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_huge(void **state) {
     (void)state;
     struct fx x;
-    start(&x, NULL);
+    start_engine(&x, NULL);
     flavor(&x, "f");
     cq(&x, "q", "", "gpu", SL_AMOUNT_UNLIMITED);
     cq(&x, "p", "", "gpu", INT64_MAX - 1);
@@ -393,7 +394,7 @@ static void test_huge(void **state) {
         (void)snprintf(name, sizeof name, "w%d", i);
         struct sl_workload_spec s = wl_spec(name, 0);
         s.queue = i < 4 ? "l" : "m";
-        w[i] = wl_tell(&x, s, SL_MAX_COUNT, "gpu", SL_QUANTITY_MAX);
+        w[i] = wl_apply(&x, s, SL_MAX_COUNT, "gpu", SL_QUANTITY_MAX);
     }
     (void)cycle(&x, SL_SEC);
     assert_int_equal(phase(&x, w[0]), SL_PHASE_ADMITTED);
@@ -413,7 +414,7 @@ static void test_huge(void **state) {
     (void)cycle(&x, 2 * SL_SEC);
     assert_int_equal(sl_engine_check(x.e, &x.err), SL_OK);
     for (int i = 0; i < 6; i++) /* and back: nothing is lost on the way */
-        about(&x, SL_FACT_FINISHED, w[i]);
+        apply_wl_fact(&x, SL_FACT_FINISHED, w[i]);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 0);
     assert_int_equal(cell(&x, "p", "f", "gpu").usage, 0);
     cq(&x, "q", "", "gpu", 5); /* alone and small again */
@@ -421,7 +422,7 @@ static void test_huge(void **state) {
     (void)cycle(&x, 3 * SL_SEC);
     assert_int_equal(phase(&x, small_one), SL_PHASE_ADMITTED);
     assert_true(phase(&x, big) != SL_PHASE_ADMITTED);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- the tree ---- */
@@ -453,17 +454,18 @@ static void test_cohort_cycle(void **state) {
     cohort(&x, "a", "a"); /* its own parent is no better */
     (void)cycle(&x, 3 * SL_SEC);
     assert_true(sl_engine_cq(x.e, "q", &v) && !v.active);
-    say(&x, (struct sl_fact){.kind = SL_FACT_COHORT_GONE, .gone = {"", "a"}}); /* broken up */
+    apply_fact(&x,
+               (struct sl_fact){.kind = SL_FACT_COHORT_GONE, .gone = {"", "a"}}); /* broken up */
     (void)cycle(&x, 4 * SL_SEC);
     assert_true(sl_engine_cq(x.e, "q", &v) && v.active);
     assert_int_equal(phase(&x, late), SL_PHASE_ADMITTED);
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, 13);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- an end at any moment ---- */
 
-/* The first n steps of a story that leaves something open at each of them. */
+/* The first n steps of a history that leaves something open at each of them. */
 static void live(struct fx *x, int n) {
     sl_wl_id a = SL_WL_NONE, b = SL_WL_NONE, d;
     struct sl_config c = sl_config_default;
@@ -498,20 +500,20 @@ static void live(struct fx *x, int n) {
             reclaim(x, a, 1);
             break;
         case 9:
-            b = wl_tell(x, wl_spec("b", 5), 10, "gpu", UNITS(1));
+            b = wl_apply(x, wl_spec("b", 5), 10, "gpu", UNITS(1));
             break;
         case 10: /* a is on its way out */
             (void)cycle(x, 2 * SL_SEC);
             break;
         case 11:
-            check_says(x, b, "check", SL_CHECK_RETRY, 5, 3 * SL_SEC);
+            report_check(x, b, "check", SL_CHECK_RETRY, 5, 3 * SL_SEC);
             break;
         case 12:
-            about(x, SL_FACT_RELEASED, a);
+            apply_wl_fact(x, SL_FACT_RELEASED, a);
             break;
         case 13:
             d = wl(x, "d", 1);
-            about(x, SL_FACT_WORKLOAD_GONE, d);
+            apply_wl_fact(x, SL_FACT_WORKLOAD_GONE, d);
             break;
         case 14:
             (void)cycle(x, 4 * SL_SEC);
@@ -520,13 +522,13 @@ static void live(struct fx *x, int n) {
             hold(x, wl(x, "h", 1), "unlisted", 3, 0, SL_EVICT_NONE);
             break;
         case 16:
-            say(x, (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE_GONE, .gone = {"", "q"}});
+            apply_fact(x, (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE_GONE, .gone = {"", "q"}});
             break;
         case 17:
             cohort(x, "nowhere", "top");
             break;
         case 18:
-            say(x, (struct sl_fact){.kind = SL_FACT_LOCAL_QUEUE_GONE, .gone = {"ns", "l"}});
+            apply_fact(x, (struct sl_fact){.kind = SL_FACT_LOCAL_QUEUE_GONE, .gone = {"ns", "l"}});
             break;
         default:
             (void)cycle(x, 100 * SL_MINUTE);
@@ -541,10 +543,10 @@ static void test_end(void **state) {
     struct fx x;
     for (int n = 0; n <= 20; n++)
         for (int placed = 0; placed < 2; placed++) {
-            start(&x, placed ? &seam : NULL);
+            start_engine(&x, placed ? &seam : NULL);
             p = (struct placer){.yes = true, .in_place = 100};
             live(&x, n);
-            stop(&x);
+            stop_engine(&x);
         }
     sl_engine_free(NULL);
     sl_engine_freep(&x.e);

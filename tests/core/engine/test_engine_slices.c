@@ -18,7 +18,7 @@
 static sl_wl_id slice(struct fx *x, const char *name, const char *of, int32_t count) {
     struct sl_workload_spec s = wl_spec(name, 0);
     s.replaces = of;
-    return wl_tell(x, s, count, "gpu", UNITS(1));
+    return wl_apply(x, s, count, "gpu", UNITS(1));
 }
 
 static sl_amount usage(const struct fx *x) {
@@ -53,7 +53,7 @@ static void test_not_written(void **state) {
     sl_wl_id one, two;
     struct sl_engine_wl_view v;
     replaced(&x, &one, &two);
-    about(&x, SL_FACT_ADMIT_FAILED, two);
+    apply_wl_fact(&x, SL_FACT_ADMIT_FAILED, two);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(phase(&x, two), SL_PHASE_HEAP);
     assert_int_equal(usage(&x), 4);
@@ -62,11 +62,11 @@ static void test_not_written(void **state) {
     assert_int_equal(v.admitted_at, 2 * SL_SEC);
     (void)cycle(&x, 4 * SL_SEC); /* tried again at once */
     assert_int_equal(reservation(&x, two)->reserve.replaced.v, one.v);
-    about(&x, SL_FACT_FINISHED, one);
-    about(&x, SL_FACT_ADMIT_FAILED, two);
+    apply_wl_fact(&x, SL_FACT_FINISHED, one);
+    apply_wl_fact(&x, SL_FACT_ADMIT_FAILED, two);
     assert_int_equal(phase(&x, one), SL_PHASE_FINISHED);
     assert_int_equal(usage(&x), 0);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_deleted(void **state) {
@@ -74,21 +74,21 @@ static void test_deleted(void **state) {
     struct fx x;
     sl_wl_id one, two;
     replaced(&x, &one, &two);
-    about(&x, SL_FACT_WORKLOAD_GONE, two);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, two);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 4);
-    about(&x, SL_FACT_WORKLOAD_GONE, one);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, one);
     assert_int_equal(usage(&x), 0);
-    stop(&x);
+    stop_engine(&x);
 
     replaced(&x, &one, &two); /* the old one goes first: nothing comes back */
-    about(&x, SL_FACT_WORKLOAD_GONE, one);
-    about(&x, SL_FACT_WORKLOAD_GONE, two);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, one);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, two);
     assert_int_equal(usage(&x), 0);
-    stop(&x);
+    stop_engine(&x);
 
     replaced(&x, &one, &two); /* and an end in between forgets what was kept */
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_released(void **state) {
@@ -96,10 +96,10 @@ static void test_released(void **state) {
     struct fx x;
     sl_wl_id one, two;
     replaced(&x, &one, &two);
-    say(&x, (struct sl_fact){.kind = SL_FACT_RELEASED, .wl = two, .already_written = true});
+    apply_fact(&x, (struct sl_fact){.kind = SL_FACT_RELEASED, .wl = two, .already_written = true});
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 4);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* A queue that stops takes back what is only reserved: the slice before goes on. */
@@ -108,20 +108,20 @@ static void test_unreserved(void **state) {
     struct fx x;
     struct simple s;
     struct sl_check_ref check = {"c", NULL, 0};
-    start(&x, NULL);
+    start_engine(&x, NULL);
     flavor(&x, "f");
-    say(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"c", "", true}});
+    apply_fact(&x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"c", "", true}});
     struct sl_cq_spec q = cq_spec(&s, "q", "", "f", "gpu", 10);
     q.checks = &check;
     q.n_checks = 1;
-    cq_tell(&x, q);
+    cq_apply(&x, q);
     lq(&x, "l", "q");
     sl_wl_id one = wl(&x, "one", 4);
     (void)cycle(&x, SL_SEC);
     struct sl_fact ready = {.kind = SL_FACT_CHECK_STATE, .wl = one};
     ready.check_state.name = "c";
     ready.check_state.state = SL_CHECK_READY;
-    say(&x, ready);
+    apply_fact(&x, ready);
     (void)cycle(&x, SL_SEC);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     sl_wl_id two = slice(&x, "two", "one", 6);
@@ -129,12 +129,12 @@ static void test_unreserved(void **state) {
     assert_int_equal(phase(&x, two), SL_PHASE_RESERVED);
     assert_int_equal(phase(&x, one), SL_PHASE_FINISHED);
     q.stop = SL_STOP_HOLD;
-    cq_tell(&x, q);
+    cq_apply(&x, q);
     (void)cycle(&x, 3 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_UNRESERVE), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_UNRESERVE), 1);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 4);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* Three slices in a row, none of which was written yet: each failure goes back one step. */
@@ -147,13 +147,13 @@ static void test_chain(void **state) {
     (void)cycle(&x, 4 * SL_SEC);
     assert_int_equal(reservation(&x, three)->reserve.replaced.v, two.v);
     assert_int_equal(usage(&x), 8);
-    about(&x, SL_FACT_WORKLOAD_GONE, three);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, three);
     assert_int_equal(phase(&x, two), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 6);
-    about(&x, SL_FACT_WORKLOAD_GONE, two);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, two);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 4);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* Quotas that no longer name the flavor, and nobody who uses it: what comes back is counted. */
@@ -168,12 +168,12 @@ static void test_column_gone(void **state) {
     (void)cycle(&x, 3 * SL_SEC);
     assert_int_equal(phase(&x, one), SL_PHASE_FINISHED);
     flavor(&x, "g");
-    cq_tell(&x, cq_spec(&s, "q", "", "g", "gpu", 10));
+    cq_apply(&x, cq_spec(&s, "q", "", "g", "gpu", 10));
     (void)cycle(&x, 4 * SL_SEC);
-    about(&x, SL_FACT_ADMIT_FAILED, two);
+    apply_wl_fact(&x, SL_FACT_ADMIT_FAILED, two);
     assert_int_equal(phase(&x, one), SL_PHASE_ADMITTED);
     assert_int_equal(usage(&x), 4);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_readiness(void **state) {
@@ -188,16 +188,16 @@ static void test_readiness(void **state) {
     sl_wl_id two = slice(&x, "two", "one", 6);
     (void)cycle(&x, 3 * SL_SEC); /* nobody is admitted beside one that is not ready */
     assert_int_equal(phase(&x, two), SL_PHASE_HEAP);
-    say(&x, (struct sl_fact){.kind = SL_FACT_PODS_READY, .wl = one, .ready = true});
+    apply_fact(&x, (struct sl_fact){.kind = SL_FACT_PODS_READY, .wl = one, .ready = true});
     (void)cycle(&x, 4 * SL_SEC);
     assert_int_equal(phase(&x, two), SL_PHASE_ADMITTED);
-    about(&x, SL_FACT_ADMIT_FAILED, two); /* one is still ready: two may be tried again */
+    apply_wl_fact(&x, SL_FACT_ADMIT_FAILED, two); /* one is still ready: two may be tried again */
     (void)cycle(&x, 5 * SL_SEC);
     assert_int_equal(phase(&x, two), SL_PHASE_ADMITTED);
     sl_wl_id other = wl(&x, "other", 1);
     (void)cycle(&x, 6 * SL_SEC);
     assert_int_equal(phase(&x, other), SL_PHASE_HEAP);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_names(void **state) {
@@ -216,7 +216,7 @@ static void test_names(void **state) {
     sl_wl_id self = slice(&x, "self", "self", 2); /* its own name means nobody */
     (void)cycle(&x, SL_SEC);
     assert_int_equal(reservation(&x, self)->reserve.replaced.v, 0);
-    stop(&x);
+    stop_engine(&x);
     assert_string_equal(sl_slice_name("ns", "ns/a"), "a");
     assert_string_equal(sl_slice_name("ns", "ns2/a"), "");
     assert_string_equal(sl_slice_name("ns", "ns"), "");
@@ -247,13 +247,13 @@ static uint32_t below(struct history *h, uint32_t n) {
     return (uint32_t)sl_prng_below(&h->p, n);
 }
 
-static void tell_job(struct history *h, struct job *j) {
+static void apply_job(struct history *h, struct job *j) {
     struct sl_workload_spec s = wl_spec(j->name, j->priority);
     s.replaces = j->of;
     s.preemption_gated = j->gated;
     s.created = h->now;
     s.queue = j->priority % 2 ? "l" : "k";
-    j->id = wl_tell(&h->x, s, j->count, "gpu", UNITS(1));
+    j->id = wl_apply(&h->x, s, j->count, "gpu", UNITS(1));
 }
 
 static void new_job(struct history *h, struct job *j) {
@@ -267,7 +267,7 @@ static void new_job(struct history *h, struct job *j) {
         j->count = old->count + (int32_t)below(h, 4);
         j->priority = old->priority;
     }
-    tell_job(h, j);
+    apply_job(h, j);
 }
 
 static struct job *job_of(struct history *h, sl_wl_id id) {
@@ -277,8 +277,8 @@ static struct job *job_of(struct history *h, sl_wl_id id) {
     return NULL;
 }
 
-static void forget(struct history *h, struct job *j) {
-    about(&h->x, SL_FACT_WORKLOAD_GONE, j->id);
+static void forget_job(struct history *h, struct job *j) {
+    apply_wl_fact(&h->x, SL_FACT_WORKLOAD_GONE, j->id);
     j->id = SL_WL_NONE;
 }
 
@@ -290,11 +290,11 @@ static void one_thing(struct history *h) {
     }
     switch (below(h, 6)) {
     case 0:
-        forget(h, j);
+        forget_job(h, j);
         break;
     case 1:
-        about(&h->x, SL_FACT_FINISHED, j->id);
-        forget(h, j);
+        apply_wl_fact(&h->x, SL_FACT_FINISHED, j->id);
+        forget_job(h, j);
         break;
     case 2:
         /* Not one that waits: if it took the place of a larger one and failed, that one would come
@@ -302,17 +302,17 @@ static void one_thing(struct history *h) {
         if (j->count > 1 && phase(&h->x, j->id) == SL_PHASE_ADMITTED) {
             j->count--;
             h->shrinks++;
-            tell_job(h, j);
+            apply_job(h, j);
         }
         break;
     case 3:
         j->gated = !j->gated;
-        tell_job(h, j);
+        apply_job(h, j);
         break;
     default: {
         struct sl_engine_wl_view v;
         if (sl_engine_workload(h->x.e, j->id, &v) && v.evicting)
-            about(&h->x, SL_FACT_RELEASED, j->id);
+            apply_wl_fact(&h->x, SL_FACT_RELEASED, j->id);
         break;
     }
     }
@@ -328,16 +328,16 @@ static void perform(struct history *h) {
         struct job *old = job_of(h, f->reserve.replaced);
         assert_non_null(old);
         if (below(h, 3) == 0 && phase(&h->x, f->wl) == SL_PHASE_ADMITTED) {
-            about(&h->x, SL_FACT_ADMIT_FAILED, f->wl);
+            apply_wl_fact(&h->x, SL_FACT_ADMIT_FAILED, f->wl);
             h->returned++;
         } else {
-            about(&h->x, SL_FACT_FINISHED, old->id);
-            forget(h, old);
+            apply_wl_fact(&h->x, SL_FACT_FINISHED, old->id);
+            forget_job(h, old);
         }
     }
 }
 
-static void look(struct history *h) {
+static void check_history(struct history *h) {
     struct sl_verdict v;
     if (sl_engine_check(h->x.e, &h->x.err) < 0)
         fail_msg("%s", h->x.err.text);
@@ -358,7 +358,7 @@ static uint64_t history(uint64_t seed, struct history *h) {
     uint64_t digest = seed;
     *h = (struct history){.now = SL_SEC};
     sl_prng_init(&h->p, seed);
-    start(&h->x, NULL);
+    start_engine(&h->x, NULL);
     struct sl_config c = sl_config_default;
     c.fair_sharing = seed % 3 == 0;
     config(&h->x, c);
@@ -366,10 +366,10 @@ static uint64_t history(uint64_t seed, struct history *h) {
     struct sl_cq_spec q = cq_spec(&s, "q", "all", "f", "gpu", 8);
     q.reclaim = SL_RECLAIM_ANY;
     q.strategy = seed % 2 ? SL_STRICT_FIFO : SL_BEST_EFFORT_FIFO;
-    cq_tell(&h->x, q);
+    cq_apply(&h->x, q);
     q.name = "r";
     q.borrow_within = SL_BORROW_LOWER;
-    cq_tell(&h->x, q);
+    cq_apply(&h->x, q);
     lq(&h->x, "l", "q");
     lq(&h->x, "k", "r");
     for (uint32_t i = 0; i < 80; i++) {
@@ -377,11 +377,11 @@ static uint64_t history(uint64_t seed, struct history *h) {
             one_thing(h);
         h->now += SL_SEC;
         digest = digest * 31 + cycle(&h->x, h->now);
-        look(h);
+        check_history(h);
         perform(h);
-        look(h);
+        check_history(h);
     }
-    stop(&h->x);
+    stop_engine(&h->x);
     return digest;
 }
 

@@ -23,10 +23,11 @@ static const struct sl_placer yes = {NULL, place, undo, NULL, NULL};
 static const char *const levels[] = {"block", "rack"};
 
 static void flavor_on(struct fx *x, const char *name, const char *topology, uint32_t n_levels) {
-    say(x, (struct sl_fact){
-               .kind = SL_FACT_FLAVOR,
-               .flavor = {
-                   .name = name, .topology = topology, .levels = levels, .n_levels = n_levels}});
+    apply_fact(x, (struct sl_fact){.kind = SL_FACT_FLAVOR,
+                                   .flavor = {.name = name,
+                                              .topology = topology,
+                                              .levels = levels,
+                                              .n_levels = n_levels}});
 }
 
 /* A queue with 10 gpus of each of these flavors, and LocalQueue l. */
@@ -37,16 +38,16 @@ static void queue(struct fx *x, const char *const *flavors, uint32_t n) {
     struct sl_group_spec g = {&resource, 1, v, n};
     for (uint32_t i = 0; i < n; i++)
         v[i] = (struct sl_flavor_quotas){flavors[i], &ten};
-    cq_tell(x, (struct sl_cq_spec){.name = "q",
-                                   .cohort = "",
-                                   .groups = {&g, 1},
-                                   .when_can_borrow = SL_TRY_NEXT_FLAVOR,
-                                   .weight_nano = SL_WEIGHT_ONE});
+    cq_apply(x, (struct sl_cq_spec){.name = "q",
+                                    .cohort = "",
+                                    .groups = {&g, 1},
+                                    .when_can_borrow = SL_TRY_NEXT_FLAVOR,
+                                    .weight_nano = SL_WEIGHT_ONE});
     lq(x, "l", "q");
 }
 
 /* level: NULL for a workload that asks for no topology. */
-static sl_wl_id asks(struct fx *x, const char *name, const char *level) {
+static sl_wl_id wl_with_topology(struct fx *x, const char *name, const char *level) {
     struct sl_request r = {"gpu", UNITS(1)};
     struct sl_podset_spec p = {.name = "main",
                                .count = 1,
@@ -59,7 +60,7 @@ static sl_wl_id asks(struct fx *x, const char *name, const char *level) {
     struct sl_workload_spec s = wl_spec(name, 0);
     if (sl_engine_shape(x->e, &p, 1, &s.shape, &x->err) < 0)
         fail_msg("%s", x->err.text);
-    sl_wl_id id = say(x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
+    sl_wl_id id = apply_fact(x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
     sl_engine_shape_release(x->e, s.shape);
     return id;
 }
@@ -89,19 +90,19 @@ static void test_each_to_its_own(void **state) {
     struct fx x;
     struct sl_arena a;
     sl_arena_init(&a, 65536);
-    start(&x, &yes);
+    start_engine(&x, &yes);
     flavor_on(&x, "racks", "t", 2);
     flavor(&x, "plain");
     queue(&x, (const char *const[]){"racks", "plain"}, 2);
-    sl_wl_id placed = asks(&x, "a", "rack"), free = asks(&x, "b", NULL),
-             lost = asks(&x, "c", "zone");
+    sl_wl_id placed = wl_with_topology(&x, "a", "rack"), free = wl_with_topology(&x, "b", NULL),
+             lost = wl_with_topology(&x, "c", "zone");
     (void)cycle(&x, SL_SEC);
     assert_string_equal(flavor_of(&x, placed, &a), "racks");
     assert_string_equal(flavor_of(&x, free, &a), "plain");
     assert_int_equal(phase(&x, lost), SL_PHASE_ASLEEP);
     waits(&x, "couldn't assign flavors to pod set main: Flavor \"plain\" does not support "
               "TopologyAwareScheduling, Flavor \"racks\" does not contain the requested level");
-    stop(&x);
+    stop_engine(&x);
     sl_arena_done(&a);
 }
 
@@ -110,10 +111,10 @@ static void test_everybody_gets_a_place(void **state) {
     struct fx x;
     struct sl_arena a;
     sl_arena_init(&a, 65536);
-    start(&x, &yes);
+    start_engine(&x, &yes);
     flavor_on(&x, "racks", "t", 2);
     queue(&x, (const char *const[]){"racks"}, 1);
-    sl_wl_id free = asks(&x, "a", NULL);
+    sl_wl_id free = wl_with_topology(&x, "a", NULL);
     (void)cycle(&x, SL_SEC);
     assert_string_equal(flavor_of(&x, free, &a), "racks");
 
@@ -124,13 +125,13 @@ static void test_everybody_gets_a_place(void **state) {
     char name[16];
     for (int i = 0; i < 11; i++) {
         (void)snprintf(name, sizeof name, "n%02d", i);
-        v[i] = asks(&x, name, NULL);
+        v[i] = wl_with_topology(&x, name, NULL);
     }
     (void)cycle(&x, 2 * SL_SEC);
     assert_string_equal(flavor_of(&x, v[0], &a), "plain");
     assert_int_equal(phase(&x, v[10]), SL_PHASE_ASLEEP);
     waits(&x, "Flavor \"racks\" supports only TopologyAwareScheduling");
-    stop(&x);
+    stop_engine(&x);
     sl_arena_done(&a);
 }
 
@@ -138,10 +139,10 @@ static void test_no_topology(void **state) {
     (void)state;
     struct fx x;
     struct sl_engine_cq_view q;
-    start(&x, &yes);
+    start_engine(&x, &yes);
     flavor_on(&x, "racks", "t", 0);
     queue(&x, (const char *const[]){"racks"}, 1);
-    sl_wl_id a = asks(&x, "a", "rack");
+    sl_wl_id a = wl_with_topology(&x, "a", "rack");
     (void)cycle(&x, SL_SEC);
     assert_true(sl_engine_cq(x.e, "q", &q));
     assert_false(q.active);
@@ -161,12 +162,12 @@ static void test_no_topology(void **state) {
     assert_true(sl_engine_cq(x.e, "q", &q));
     assert_false(q.active);
     assert_int_equal(phase(&x, a), SL_PHASE_ADMITTED);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- places that are contested ---- */
 
-/* A room with this many seats; each workload takes as many as it has pods. */
+/* A placer with this many places; each workload takes as many as it has pods. */
 struct room {
     int32_t free;
     struct seat {
@@ -220,11 +221,11 @@ static void step_aside(void *ctx, sl_wl_id id, bool aside) {
     r->free += aside ? s->n : -s->n;
 }
 
-static sl_wl_id crowd(struct fx *x, const char *name, const char *queue, int32_t priority,
-                      int32_t pods) {
+static sl_wl_id wl_of_pods(struct fx *x, const char *name, const char *queue, int32_t priority,
+                           int32_t pods) {
     struct sl_workload_spec s = wl_spec(name, priority);
     s.queue = queue;
-    return wl_tell(x, s, pods, "gpu", UNITS(1));
+    return wl_apply(x, s, pods, "gpu", UNITS(1));
 }
 
 static bool evicting(const struct fx *x, sl_wl_id id) {
@@ -239,47 +240,47 @@ static void contest(bool fair) {
     struct sl_config c = sl_config_default;
     struct simple s;
     struct fx x;
-    start(&x, &seam);
+    start_engine(&x, &seam);
     c.fair_sharing = fair;
     c.fair[0] = SL_FAIR_FINAL_SHARE;
     c.n_fair = 1;
     config(&x, c);
     flavor_on(&x, "f", "t", 2);
-    cq_tell(&x, cq_spec(&s, "q", "", "f", "gpu", 100));
+    cq_apply(&x, cq_spec(&s, "q", "", "f", "gpu", 100));
     lq(&x, "l", "q");
-    sl_wl_id low = crowd(&x, "low", "l", 1, 2), mid = crowd(&x, "mid", "l", 2, 2),
-             top = crowd(&x, "top", "l", 9, 2);
+    sl_wl_id low = wl_of_pods(&x, "low", "l", 1, 2), mid = wl_of_pods(&x, "mid", "l", 2, 2),
+             top = wl_of_pods(&x, "top", "l", 9, 2);
     (void)cycle(&x, SL_SEC);
     assert_int_equal(room.free, 0);
 
-    sl_wl_id giant = crowd(&x, "giant", "l", 5, 5); /* 4 seats at most */
+    sl_wl_id giant = wl_of_pods(&x, "giant", "l", 5, 5); /* 4 seats at most */
     (void)cycle(&x, 2 * SL_SEC);
     assert_int_equal(phase(&x, giant), SL_PHASE_ASLEEP);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
-    about(&x, SL_FACT_WORKLOAD_GONE, giant);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 0);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, giant);
 
-    sl_wl_id high = crowd(&x, "high", "l", 5, 2);
+    sl_wl_id high = wl_of_pods(&x, "high", "l", 5, 2);
     (void)cycle(&x, 3 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 1);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 1);
     assert_true(evicting(&x, low));
     assert_false(evicting(&x, mid));
     waits(&x, "the room is full");
     (void)cycle(&x, 4 * SL_SEC); /* counts on him: nobody else has to go */
     sl_engine_places_changed(x.e);
     (void)cycle(&x, 5 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
-    about(&x, SL_FACT_RELEASED, low);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 0);
+    apply_wl_fact(&x, SL_FACT_RELEASED, low);
     (void)cycle(&x, 6 * SL_SEC);
     assert_int_equal(phase(&x, high), SL_PHASE_ADMITTED);
     assert_int_equal(phase(&x, mid), SL_PHASE_ADMITTED);
     assert_int_equal(phase(&x, top), SL_PHASE_ADMITTED);
     assert_int_equal(room.free, 0);
     (void)cycle(&x, 7 * SL_SEC); /* and the one who left does not come back for it */
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
-    about(&x, SL_FACT_FINISHED, top);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 0);
+    apply_wl_fact(&x, SL_FACT_FINISHED, top);
     (void)cycle(&x, 8 * SL_SEC);
     assert_int_equal(phase(&x, low), SL_PHASE_ADMITTED);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_contest(void **state) {
@@ -300,23 +301,23 @@ static void test_quota_and_places(void **state) {
     struct sl_placer seam = {&room, sit, rise, step_aside, has_seats};
     struct simple s;
     struct fx x;
-    start(&x, &seam);
+    start_engine(&x, &seam);
     flavor_on(&x, "f", "t", 2);
-    cq_tell(&x, cq_spec(&s, "q", "", "f", "gpu", 10));
+    cq_apply(&x, cq_spec(&s, "q", "", "f", "gpu", 10));
     lq(&x, "l", "q");
-    sl_wl_id low = crowd(&x, "low", "l", 1, 4), mid = crowd(&x, "mid", "l", 2, 4);
+    sl_wl_id low = wl_of_pods(&x, "low", "l", 1, 4), mid = wl_of_pods(&x, "mid", "l", 2, 4);
     (void)cycle(&x, SL_SEC);
-    room.free -= 3; /* somebody else's chairs: now there are fewer than are in use */
-    sl_wl_id high = crowd(&x, "high", "l", 5, 6);
+    room.free -= 3; /* places of others: now there are fewer than are in use */
+    sl_wl_id high = wl_of_pods(&x, "high", "l", 5, 6);
     (void)cycle(&x, 2 * SL_SEC);
-    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 0);
     assert_int_equal(phase(&x, high), SL_PHASE_ASLEEP);
     room.free += 3;
     sl_engine_places_changed(x.e);
     (void)cycle(&x, 3 * SL_SEC);
     assert_true(evicting(&x, low));
     assert_true(evicting(&x, mid)); /* 4 seats of one are not enough, although the quota would be */
-    stop(&x);
+    stop_engine(&x);
 }
 
 int main(void) {

@@ -24,12 +24,12 @@ static void random_workload(struct fx *x, struct sl_prng *p, uint32_t i) {
     struct sl_workload_spec s = wl_spec(name, (int32_t)sl_prng_below(p, 3));
     s.queue = queues[sl_prng_below(p, SL_LEN(queues))];
     s.created = (1 + (sl_time)sl_prng_below(p, 20)) * SL_SEC;
-    sl_wl_id id = wl_tell(x, s, 1 + (int32_t)sl_prng_below(p, 6), "gpu", UNITS(1));
+    sl_wl_id id = wl_apply(x, s, 1 + (int32_t)sl_prng_below(p, 6), "gpu", UNITS(1));
     if (i % 16 == 3 && phase(x, id) != SL_PHASE_RESERVED && phase(x, id) != SL_PHASE_ADMITTED) {
         struct sl_fact f = {.kind = SL_FACT_PAST, .wl = id, .at = 50 * SL_SEC};
         f.past.requeues = 1;
         f.past.requeue_at = 1000 * SL_SEC;
-        say(x, f);
+        apply_fact(x, f);
     }
 }
 
@@ -39,7 +39,7 @@ static void random_world(struct fx *x, struct sl_prng *p) {
     struct sl_cq_spec q = cq_spec(&s, "q", "", "f", "gpu", 8);
     struct sl_resource_weight weight = {"gpu", SL_WEIGHT_ONE};
     bool afs = sl_prng_one_in(p, 2);
-    start(x, NULL);
+    start_engine(x, NULL);
     config(x, (struct sl_config){.gates = UINT32_MAX,
                                  .afs = afs,
                                  .afs_half_life = SL_HOUR,
@@ -49,7 +49,7 @@ static void random_world(struct fx *x, struct sl_prng *p) {
     flavor(x, "f");
     q.usage_based = afs;
     q.strategy = sl_prng_one_in(p, 3) ? SL_STRICT_FIFO : SL_BEST_EFFORT_FIFO;
-    cq_tell(x, q);
+    cq_apply(x, q);
     for (size_t i = 0; i < SL_LEN(queues); i++)
         lq(x, queues[i], "q");
     uint32_t n = 20 + (uint32_t)sl_prng_below(p, 200);
@@ -120,7 +120,7 @@ static void test_parts(void **state) {
                 assert_memory_equal(part.v, mine.v, mine.n * sizeof *mine.v);
             check_parts(&x, queues[k], &mine, &p);
         }
-        stop(&x);
+        stop_engine(&x);
     }
 }
 
@@ -138,7 +138,7 @@ static void test_alike(void **state) {
     (void)wl(&x, "c", 4);
     struct sl_workload_spec s = wl_spec("a", 0); /* stands before b, and was never looked at */
     s.queue = "m";
-    sl_wl_id before = wl_tell(&x, s, 4, "gpu", UNITS(1));
+    sl_wl_id before = wl_apply(&x, s, 4, "gpu", UNITS(1));
     (void)wl(&x, "d", 5);
     assert_int_equal(sl_engine_queue_order(x.e, NULL, "q", 0, v, 8), 4);
     for (uint32_t i = 0; i < 3; i++) {
@@ -147,7 +147,7 @@ static void test_alike(void **state) {
     }
     assert_int_equal(v[3].refused_wl.v, 0);
     assert_int_equal(v[3].first_alike.v, v[3].wl.v);
-    stop(&x);
+    stop_engine(&x);
 }
 
 static void test_nowhere(void **state) {
@@ -162,7 +162,7 @@ static void test_nowhere(void **state) {
     assert_int_equal(sl_engine_queue_order(x.e, "ns", "l", UINT32_MAX, v, 2), 0);
     assert_int_equal(sl_engine_queue_order(x.e, "ns", "l", 0, v, 0), 0);
     assert_int_equal(sl_engine_queue_order(x.e, "ns", "l", 0, v, 2), 1);
-    stop(&x);
+    stop_engine(&x);
 }
 
 /* ---- cost ---- */
@@ -191,7 +191,7 @@ static void test_cost(void **state) {
             struct sl_workload_spec s = wl_spec(name, (int32_t)(i % 3));
             s.queue = i % 2 ? "l" : "m";
             s.created = (sl_time)(i % 5000) * SL_SEC;
-            (void)wl_tell(&x, s, (int32_t)(11 + i % kinds[k]), "gpu", UNITS(1));
+            (void)wl_apply(&x, s, (int32_t)(11 + i % kinds[k]), "gpu", UNITS(1));
         }
         double worst = 0, sum = 0;
         uint32_t n = 0;

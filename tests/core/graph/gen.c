@@ -285,7 +285,7 @@ static struct sl_req_count random_count(struct asker *a, uint32_t most) {
     return c;
 }
 
-static struct sl_req_spec want(struct asker *a, const char *type, uint32_t most) {
+static struct sl_req_spec random_request(struct asker *a, const char *type, uint32_t most) {
     return (struct sl_req_spec){.type = type, .count = random_count(a, most)};
 }
 
@@ -300,41 +300,41 @@ static void fill_slot(struct asker *a, struct sl_req_spec *slot) {
     uint32_t n = 0;
     switch (below(p, 12)) {
     case 0:
-        with[n++] = want(a, "gpu", 2);
+        with[n++] = random_request(a, "gpu", 2);
         break;
     case 1:
-        with[n++] = want(a, "memory", 6);
+        with[n++] = random_request(a, "memory", 6);
         break;
     case 2:
-        with[n++] = want(a, "ssd", 3);
+        with[n++] = random_request(a, "ssd", 3);
         break;
     case 3:
-        with[n++] = want(a, "node", 2);
+        with[n++] = random_request(a, "node", 2);
         if (one_in(p, 2)) {
             struct sl_req_spec *in = some(a, 1);
-            in[0] = want(a, "core", 3);
+            in[0] = random_request(a, "core", 3);
             with[0].with = in;
             with[0].n_with = 1;
         }
         break;
     case 4:
-        with[n++] = want(a, "socket", 2);
+        with[n++] = random_request(a, "socket", 2);
         if (one_in(p, 2)) {
             struct sl_req_spec *in = some(a, 2);
-            in[0] = want(a, "core", 2);
-            in[1] = want(a, "gpu", 1);
+            in[0] = random_request(a, "core", 2);
+            in[1] = random_request(a, "gpu", 1);
             with[0].with = in;
             with[0].n_with = 1 + below(p, 2);
         }
         break;
     default:
-        with[n++] = want(a, "core", 3);
+        with[n++] = random_request(a, "core", 3);
         if (one_in(p, 20))
-            with[n++] = want(a, a->d->v.v[a->d->v.n - 1].type, 1);
+            with[n++] = random_request(a, a->d->v.v[a->d->v.n - 1].type, 1);
         if (one_in(p, 3))
-            with[n++] = want(a, "gpu", 1);
+            with[n++] = random_request(a, "gpu", 1);
         if (one_in(p, 4))
-            with[n++] = want(a, "memory", 5);
+            with[n++] = random_request(a, "memory", 5);
         break;
     }
     if (n > 1 && one_in(p, 3)) {
@@ -371,7 +371,7 @@ static struct sl_req_spec *add_inside(struct asker *a, uint32_t *ret_n) {
     struct sl_req_spec *in = some(a, 6);
     uint32_t n = add_slots(a, in, 3);
     if (one_in(a->p, 4)) {
-        in[n] = want(a, beside[below(a->p, SL_LEN(beside))], 3);
+        in[n] = random_request(a, beside[below(a->p, SL_LEN(beside))], 3);
         in[n++].exclusive = (enum sl_req_tristate)below(a->p, 3);
         if (one_in(a->p, 3)) {
             struct sl_req_spec swap = in[0];
@@ -389,7 +389,7 @@ static enum sl_req_tristate random_exclusive(struct asker *a) {
 
 /* Nodes in one of the usual ways; NULL n: how many levels above are said is up to chance. */
 static struct sl_req_spec random_node(struct asker *a) {
-    struct sl_req_spec node = want(a, "node", 3);
+    struct sl_req_spec node = random_request(a, "node", 3);
     struct sl_req_spec *in;
     node.exclusive = random_exclusive(a);
     switch (below(a->p, 8)) {
@@ -398,16 +398,16 @@ static struct sl_req_spec random_node(struct asker *a) {
     case 1:
     case 2: /* shared, or below an exclusive node */
         in = some(a, 2);
-        in[0] = want(a, "core", 3);
+        in[0] = random_request(a, "core", 3);
         in[0].exclusive = random_exclusive(a);
-        in[1] = want(a, beside[below(a->p, SL_LEN(beside))], 4);
+        in[1] = random_request(a, beside[below(a->p, SL_LEN(beside))], 4);
         in[1].exclusive = random_exclusive(a);
         node.with = in;
         node.n_with = 1 + below(a->p, 2);
         break;
     case 3: {
         struct sl_req_spec *socket = some(a, 1);
-        socket[0] = want(a, "socket", 2);
+        socket[0] = random_request(a, "socket", 2);
         socket[0].exclusive = random_exclusive(a);
         socket[0].with = add_inside(a, &socket[0].n_with);
         node.with = socket;
@@ -433,35 +433,35 @@ static void random_resources(struct asker *a, struct sl_jobspec *j) {
         n = add_slots(a, top, 5);
         break;
     case 3:
-        top[0] = want(a, "rack", 2);
+        top[0] = random_request(a, "rack", 2);
         top[0].exclusive = random_exclusive(a);
         in[0] = random_node(a);
-        in[1] = want(a, one_in(a->p, 2) ? "ssd" : "storage_node", 2);
+        in[1] = random_request(a, one_in(a->p, 2) ? "ssd" : "storage_node", 2);
         in[1].exclusive = random_exclusive(a);
         top[0].with = in;
         top[0].n_with = 1 + below(a->p, 2);
         break;
     case 4:
-        top[0] = want(a, one_in(a->p, 2) ? "rack" : "cluster", 2);
+        top[0] = random_request(a, one_in(a->p, 2) ? "rack" : "cluster", 2);
         top[0].exclusive = random_exclusive(a);
         top[0].with = add_inside(a, &top[0].n_with);
         break;
     case 5:
-        top[0] = want(a, leaves[below(a->p, SL_LEN(leaves))], 4);
+        top[0] = random_request(a, leaves[below(a->p, SL_LEN(leaves))], 4);
         if (one_in(a->p, 8))
             top[0].type = a->d->v.v[below(a->p, a->d->v.n)].type;
         top[0].exclusive = random_exclusive(a);
         break;
     case 6:
         top[0] = random_node(a);
-        top[1] = want(a, leaves[below(a->p, SL_LEN(leaves))], 3);
+        top[1] = random_request(a, leaves[below(a->p, SL_LEN(leaves))], 3);
         top[1].exclusive = random_exclusive(a);
         n = 2;
         break;
     case 7:
-        top[0] = want(a, "storage_node", 2);
+        top[0] = random_request(a, "storage_node", 2);
         top[0].exclusive = random_exclusive(a);
-        in[0] = want(a, "ssd", 4);
+        in[0] = random_request(a, "ssd", 4);
         in[0].exclusive = random_exclusive(a);
         top[0].with = in;
         top[0].n_with = 1;
@@ -471,7 +471,7 @@ static void random_resources(struct asker *a, struct sl_jobspec *j) {
         break;
     }
     if (one_in(a->p, 100))
-        top[n++] = want(a, "unicorn", 1);
+        top[n++] = random_request(a, "unicorn", 1);
     j->resources = top;
     j->n_resources = n;
 }

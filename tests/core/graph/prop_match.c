@@ -57,7 +57,7 @@ static void add_to_digest(struct world *w, const struct answer *a) {
     }
 }
 
-static void say_difference(struct world *w) {
+static void print_difference(struct world *w) {
     sl_buf_puts(w->log, "\n  the matcher says ");
     answer_print(&w->fast, &w->a, w->log);
     sl_buf_puts(w->log, "\n  the naive one    ");
@@ -78,7 +78,7 @@ static void act(struct world *w, struct act *a) {
     if (!answers_agree(&w->fast, &w->a, &w->slow, &w->b)) {
         w->differs = true;
         if (w->log)
-            say_difference(w);
+            print_difference(w);
         return;
     }
     if (w->log) {

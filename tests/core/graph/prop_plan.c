@@ -200,7 +200,7 @@ static void step_clone(struct world *w) {
     w->all = all;
 }
 
-static void ask(struct world *w) {
+static void query_plans(struct world *w) {
     int64_t at = between(w, w->n.start - 2, w->n.end + 1), amounts[TYPES] = {0};
     int64_t length = between(w, 0, sl_prng_one_in(&w->rnd, 2) ? w->n.end - w->n.start : 25);
     bool fit = naive_within(&w->n, at, length);
@@ -255,7 +255,7 @@ static bool check(struct world *w, uint64_t seed, uint64_t *digest) {
             step_grow(w);
         else if (what == 15 && sl_prng_one_in(&w->rnd, 4))
             step_clone(w);
-        ask(w);
+        query_plans(w);
     }
     if (w->wrong)
         printf("seed %llu fails in step %lld: %s; again with: prop_plan --seed %llu\n",

@@ -365,7 +365,7 @@ static void reprioritize(struct world *w) {
 
 /* ---- comparing ---- */
 
-static struct njob *find(struct world *w, int64_t id) {
+static struct njob *find_job(struct world *w, int64_t id) {
     return &w->jobs[id - 1000];
 }
 
@@ -375,7 +375,7 @@ static void compare_decisions(struct world *w, const sl_decisions *d) {
 
     for (uint32_t i = 0; i < d->n; i++) {
         const struct sl_decision *x = &d->v[i];
-        struct njob *j = find(w, x->jobid);
+        struct njob *j = find_job(w, x->jobid);
         if (x->kind == SL_DECIDED_RESERVE) {
             expect(w, !j->told || j->told_at != x->at, "no news");
             expect(w, x->selection == SL_SELECT_RESERVED, "how it was selected");
@@ -433,14 +433,14 @@ static void compare_jobs(struct world *w) {
     expect(w, sl_queues_next(w->q) == next, "the next turn");
 }
 
-static void say(const char *who, const sl_decisions *d) {
+static void print_decisions(const char *who, const sl_decisions *d) {
     struct sl_buf b;
 
     sl_buf_init(&b, 1 << 20);
     sl_buf_puts(&b, who);
     for (uint32_t i = 0; i < d->n; i++) {
         sl_buf_puts(&b, i > 0 ? ", " : " ");
-        fx_say(&d->v[i], &b);
+        fx_print(&d->v[i], &b);
     }
     puts(sl_buf_str(&b));
     sl_buf_done(&b);
@@ -452,7 +452,7 @@ static void check_calm(struct world *w, const sl_decisions *d) {
     struct sl_queue_waiting at;
 
     for (uint32_t i = 0; i < d->n; i++) {
-        struct njob *j = find(w, d->v[i].jobid);
+        struct njob *j = find_job(w, d->v[i].jobid);
         if (d->v[i].kind == SL_DECIDED_START)
             j->life = RUNS;
         else if (d->v[i].kind == SL_DECIDED_REJECT)
@@ -461,7 +461,7 @@ static void check_calm(struct world *w, const sl_decisions *d) {
     if (w->first && sl_match_job(w->m, w->first, &info))
         expect(w, info.at <= w->first_at, "the first in line is late");
     else if (w->first)
-        expect(w, find(w, w->first)->life == GONE, "the first in line lost its reservation");
+        expect(w, find_job(w, w->first)->life == GONE, "the first in line lost its reservation");
     const struct njob *first = naive_at(w, 0, 0);
     w->first = 0;
     if (first && sl_queues_waiting(w->q, first->id, &at) && at.reserved) {
@@ -470,7 +470,7 @@ static void check_calm(struct world *w, const sl_decisions *d) {
     }
 }
 
-static uint64_t asked(const struct sl_match *m) {
+static uint64_t count_matches(const struct sl_match *m) {
     struct sl_match_stats s;
 
     sl_match_stats(m, &s);
@@ -485,15 +485,15 @@ static void turn(struct world *w) {
     sl_queues_run(w->q, w->now, &d);
     if (w->aloud) {
         printf("at %lld\n", (long long)w->now);
-        say("  naive: ", &w->naive);
-        say("  queues:", &d);
+        print_decisions("  naive: ", &w->naive);
+        print_decisions("  queues:", &d);
     }
     if (w->calm) {
         check_calm(w, &d);
     } else {
         compare_decisions(w, &d);
         compare_jobs(w);
-        expect(w, asked(w->m) <= asked(w->n), "more was asked than the rule asks");
+        expect(w, count_matches(w->m) <= count_matches(w->n), "more was asked than the rule asks");
     }
     sl_vec_free(&d);
 }

@@ -78,7 +78,7 @@ static const char *const fx_selections[] = {[SL_SELECT_IMMEDIATE] = "immediate",
                                             [SL_SELECT_RESERVED] = "reserved"};
 
 /* "start 3@0 immediate", "reserve 4@10", "unreserve 4", "reject 5" */
-static inline void fx_say(const struct sl_decision *d, struct sl_buf *out) {
+static inline void fx_print(const struct sl_decision *d, struct sl_buf *out) {
     static const char *const kinds[] = {[SL_DECIDED_START] = "start",
                                         [SL_DECIDED_RESERVE] = "reserve",
                                         [SL_DECIDED_UNRESERVE] = "unreserve",

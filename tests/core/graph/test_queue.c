@@ -76,7 +76,7 @@ static const char *turn(struct world *w, int64_t now) {
     sl_buf_init(&b, CEILING);
     for (uint32_t i = 0; i < d.n; i++) {
         sl_buf_puts(&b, i > 0 ? ", " : "");
-        fx_say(&d.v[i], &b);
+        fx_print(&d.v[i], &b);
     }
     (void)snprintf(w->said, sizeof w->said, "%s", sl_buf_str(&b));
     sl_buf_done(&b);
@@ -86,8 +86,8 @@ static const char *turn(struct world *w, int64_t now) {
 
 #define says(w, now, text) assert_string_equal(turn(w, now), text)
 
-/* How often the matcher was asked. */
-static uint64_t asked(const struct world *w) {
+/* How often the matcher was called. */
+static uint64_t count_matches(const struct world *w) {
     struct sl_match_stats s;
 
     sl_match_stats(w->m, &s);
@@ -183,7 +183,7 @@ static void test_3_12_2_what_can_never_run_is_rejected(void **state) {
 /* ---- rule 3: backfill ---- */
 
 /* Three of four nodes are taken until 10; 2 wants all of them. Who may pass? */
-static void backfill_story(struct world *w) {
+static void backfill_scenario(struct world *w) {
     submit(w, 1, 3, 10);
     submit(w, 2, 4, 10);
     submit(w, 3, 1, 11); /* would delay 2 */
@@ -196,7 +196,7 @@ static void test_3_12_3_easy(void **state) {
     struct sl_queue_waiting at;
 
     (void)state;
-    backfill_story(w);
+    backfill_scenario(w);
     says(w, 0, "start 1@0 immediate, reserve 2@10, start 4@0 backfill");
     assert_true(sl_queues_waiting(w->q, 2, &at));
     assert_true(at.reserved && at.estimate == 10);
@@ -214,7 +214,7 @@ static void test_3_12_3_hybrid(void **state) {
 
     (void)state;
     queue(w, "q", SL_QUEUE_HYBRID, 0, 2);
-    backfill_story(w);
+    backfill_scenario(w);
     says(w, 0, "start 1@0 immediate, reserve 2@10, reserve 3@20, start 4@0 backfill");
     submit(w, 6, 4, 1); /* the third busy one gets none, and 5 none before it */
     submit(w, 7, 1, 1);
@@ -226,7 +226,7 @@ static void test_3_12_3_conservative(void **state) {
     struct world *w = one_queue(4, SL_QUEUE_CONSERVATIVE);
 
     (void)state;
-    backfill_story(w);
+    backfill_scenario(w);
     submit(w, 6, 4, 1);
     says(w, 0,
          "start 1@0 immediate, reserve 2@10, reserve 3@20, start 4@0 backfill, reserve 5@20, "
@@ -296,25 +296,25 @@ static void test_nothing_happens_nothing_is_asked(void **state) {
     submit(w, 3, 3, 10);
     submit(w, 4, 4, 10);
     (void)turn(w, 0);
-    uint64_t before = asked(w);
+    uint64_t before = count_matches(w);
     says(w, 1, "");
     sl_queues_changed(w->q);
     says(w, 2, ""); /* all anew, and the same */
-    assert_int_equal(asked(w), before + 3);
+    assert_int_equal(count_matches(w), before + 3);
     /* One more behind: it alone is tried. */
-    before = asked(w);
+    before = count_matches(w);
     submit(w, 5, 1, 10);
     says(w, 3, "reserve 5@110");
-    assert_int_equal(asked(w), before + 1);
+    assert_int_equal(count_matches(w), before + 1);
     /* An end as planned and a begin as reserved: nothing is tried. */
-    before = asked(w);
+    before = count_matches(w);
     done(w, 1);
     says(w, 100, "start 2@100 immediate");
-    assert_int_equal(asked(w), before);
+    assert_int_equal(count_matches(w), before);
     says(w, 105, "");
     done(w, 2);
     says(w, 110, "start 3@110 immediate, start 5@110 backfill");
-    assert_int_equal(asked(w), before);
+    assert_int_equal(count_matches(w), before);
     world_free(w);
 }
 
@@ -329,10 +329,10 @@ static void test_removed_reservation(void **state) {
     submit(w, 4, 2, 10); /* from 10 to 20, behind 3 in line and before it in time */
     submit(w, 5, 4, 10);
     says(w, 0, "start 1@0 immediate, reserve 2@10, reserve 3@20, reserve 4@10, reserve 5@30");
-    uint64_t before = asked(w);
+    uint64_t before = count_matches(w);
     done(w, 3);
     says(w, 1, "reserve 5@20");
-    assert_int_equal(asked(w), before + 1);
+    assert_int_equal(count_matches(w), before + 1);
     world_free(w);
 }
 

@@ -229,7 +229,7 @@ static const struct {
      "QuotaReserved=False/Pending AdmissionGatedBy cleared, waiting for quota reservation\n"},
 };
 
-static void every_effect_has_its_words(void **state) {
+static void every_effect_has_its_message(void **state) {
     struct sl_buf text, seen;
 
     (void)state;
@@ -311,7 +311,7 @@ static uint64_t digest_of(const struct sl_effect *v, uint32_t n) {
 }
 
 /* All effects of the table differ, so all their digests must. */
-static void digests_tell_effects_apart(void **state) {
+static void digests_distinguish_effects(void **state) {
     static uint64_t seen[SL_LEN(cases)];
 
     (void)state;
@@ -382,8 +382,10 @@ static void digests_see_every_number(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_effect_has_its_words), cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(parts_of_messages),          cmocka_unit_test(digests_tell_effects_apart),
+        cmocka_unit_test(every_effect_has_its_message),
+        cmocka_unit_test(long_messages_are_cut),
+        cmocka_unit_test(parts_of_messages),
+        cmocka_unit_test(digests_distinguish_effects),
         cmocka_unit_test(digests_see_every_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

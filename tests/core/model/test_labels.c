@@ -102,7 +102,7 @@ static void texts_match_as_kubectl_does(void **state) {
     }
 }
 
-static void bad_texts_say_what_was_expected(void **state) {
+static void errors_name_what_was_expected(void **state) {
     static const struct {
         const char *text, *words;
     } cases[] = {
@@ -249,7 +249,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(get_finds_by_exact_key),
         cmocka_unit_test(texts_match_as_kubectl_does),
-        cmocka_unit_test(bad_texts_say_what_was_expected),
+        cmocka_unit_test(errors_name_what_was_expected),
         cmocka_unit_test(selectors_have_ceilings),
         cmocka_unit_test(rules_outside_the_grammar),
         cmocka_unit_test(tolerations),

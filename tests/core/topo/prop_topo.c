@@ -26,7 +26,7 @@ static const char *const level_sets[][3] = {{"block", "rack", SL_TOPO_HOSTNAME},
 static const uint32_t level_counts[] = {3, 2, 1, 2};
 static const char *const flavors[] = {"f", "g"}; /* g has only some of the nodes */
 
-static void _printf_(2, 3) wrong(struct world *w, const char *fmt, ...) {
+static void _printf_(2, 3) report_wrong(struct world *w, const char *fmt, ...) {
     va_list ap;
     if (!w->failed)
         printf("seed %llu fails; again with: prop_topo --seed %llu\n", (unsigned long long)w->seed,
@@ -44,7 +44,7 @@ static int below(struct world *w, uint64_t n) {
 
 /* ---- telling ---- */
 
-static bool tell_node(struct sl_topo *t, const struct nnode *n) {
+static bool apply_node(struct sl_topo *t, const struct nnode *n) {
     struct sl_label labels[] = {{"tas", "yes"},
                                 {"pool", n->pool ? "g" : "other"},
                                 {"block", topo_words[n->block]},
@@ -63,12 +63,12 @@ static bool tell_node(struct sl_topo *t, const struct nnode *n) {
     return n->known ? sl_topo_node(t, &s) : sl_topo_node_gone(t, n->name);
 }
 
-static bool tell_others(struct sl_topo *t, const struct nnode *n, int cpu, int pods) {
+static bool apply_foreign_pods(struct sl_topo *t, const struct nnode *n, int cpu, int pods) {
     struct sl_request each = {"cpu", UNITS(cpu)};
     return sl_topo_add_foreign_pods(t, n->name, &each, 1, pods);
 }
 
-static void tell_config(struct world *w, struct sl_topo *t, bool backwards) {
+static void apply_config(struct world *w, struct sl_topo *t, bool backwards) {
     struct sl_label labels[] = {{"tas", "yes"}, {"pool", "g"}};
     for (uint32_t k = 0; k < 2; k++) {
         uint32_t i = backwards ? 1 - k : k;
@@ -79,20 +79,20 @@ static void tell_config(struct world *w, struct sl_topo *t, bool backwards) {
 }
 
 /* All of it from nothing, in another order. */
-static struct sl_topo *twin(struct world *w) {
+static struct sl_topo *rebuilt_copy(struct world *w) {
     struct sl_topo *t = sl_topo_new();
     for (uint64_t k = 1; k <= KEYS; k++)
         if (w->held[k].on)
             sl_topo_hold(t, k, w->held[k].r.v, w->held[k].places, w->held[k].r.n);
     for (int i = NODES - 1; i >= 0; i--) {
         if (w->nodes[i].o_pods > 0) {
-            (void)tell_others(t, &w->nodes[i], w->nodes[i].o_cpu, 1);
-            (void)tell_others(t, &w->nodes[i], 0, w->nodes[i].o_pods - 1);
+            (void)apply_foreign_pods(t, &w->nodes[i], w->nodes[i].o_cpu, 1);
+            (void)apply_foreign_pods(t, &w->nodes[i], 0, w->nodes[i].o_pods - 1);
         }
         if (w->nodes[i].known)
-            (void)tell_node(t, &w->nodes[i]);
+            (void)apply_node(t, &w->nodes[i]);
     }
-    tell_config(w, t, true);
+    apply_config(w, t, true);
     return t;
 }
 
@@ -160,23 +160,23 @@ static void judge(struct world *w, const struct nmodel *m, const struct request 
     int sum = 0, odd = 0;
     for (uint32_t d = 0; d < p->n_domains; d++)
         if (p->domains[d].count <= 0)
-            wrong(w, "a domain with %d pods", p->domains[d].count);
+            report_wrong(w, "a domain with %d pods", p->domains[d].count);
     if (p->n_levels != (m->hosts ? 1 : w->n_levels))
-        wrong(w, "%u levels are named", p->n_levels);
+        report_wrong(w, "%u levels are named", p->n_levels);
     for (int k = 0; k < m->n; k++) {
         int n = count_in(m, p, k, lowest), stay = count_in(m, kept, k, lowest);
         int fits = leaf_fits(m, &m->v[k], ps, r->per_pod[i]);
         sum += n;
         if (n < stay)
-            wrong(w, "%d of %d pods stay", n, stay);
+            report_wrong(w, "%d of %d pods stay", n, stay);
         if (r->n == 1 && n - stay > fits)
-            wrong(w, "%d more pods on a leaf that takes %d", n - stay, fits);
+            report_wrong(w, "%d more pods on a leaf that takes %d", n - stay, fits);
         if (q->mode == SL_TOPO_REQUIRED && n > 0 && kept->n_domains == 0 &&
             count_in(m, p, k, level_at(w, q->level)) != ps->count)
-            wrong(w, "required in one domain, but they are in several");
+            report_wrong(w, "required in one domain, but they are in several");
     }
     if (sum != ps->count)
-        wrong(w, "%d pods are on leaves, of %d", sum, ps->count);
+        report_wrong(w, "%d pods are on leaves, of %d", sum, ps->count);
     if (kept->n_domains > 0 || (r->n == 2 && ps->group[0] && ps->count == 1))
         return;
     for (uint32_t s = 0; s < q->n_slices; s++, odd = 0) {
@@ -184,13 +184,13 @@ static void judge(struct world *w, const struct nmodel *m, const struct request 
         for (int k = 0; k < m->n; k++)
             odd += stands_for(m, k, level) && count_in(m, p, k, level) % q->slices[s].size != 0;
         if (odd > (ps->count % q->slices[s].size != 0))
-            wrong(w, "%d domains have a broken slice of layer %u", odd, s);
+            report_wrong(w, "%d domains have a broken slice of layer %u", odd, s);
     }
 }
 
 /* What a slice keeps of the place it had, as the holding 0: if it is all there still, as many pods
  * as it now has. */
-static void keep(struct world *w, const struct request *r) {
+static void keep_place(struct world *w, const struct request *r) {
     static const struct sl_topo_place nothing;
     static struct sl_topo_domain d[NODES];
     static struct sl_topo_place stay;
@@ -220,19 +220,19 @@ static void keep(struct world *w, const struct request *r) {
 }
 
 /* No leaf that got something new holds more than it can. */
-static void judge_room(struct world *w, const struct sl_topo_place *p, const char *flavor) {
+static void check_capacity(struct world *w, const struct sl_topo_place *p, const char *flavor) {
     struct nmodel now;
     look(w, flavor, &now);
     for (int i = 0; i < now.n; i++)
         if (count_in(&now, p, i, w->n_levels - 1) > 0 &&
             (now.v[i].cpu < 0 || (now.v[i].counts_pods && now.v[i].pods < 0)))
-            wrong(w, "a leaf is over its room");
+            report_wrong(w, "a leaf is over its room");
 }
 
 /* ---- steps ---- */
 
-static const char *answer(const struct sl_topo *t, uint64_t key, bool ok, const char *why,
-                          char *out, size_t len) {
+static const char *format_result(const struct sl_topo *t, uint64_t key, bool ok, const char *why,
+                                 char *out, size_t len) {
     struct sl_arena a;
     const struct sl_topo_place *p;
     size_t at = 0;
@@ -265,7 +265,7 @@ static void take_up(struct world *w, uint64_t key, const struct request *r) {
     h->on = true;
     sl_arena_init(&h->mem, 1 << 20);
     if (sl_topo_held(w->t, key, &h->mem, &h->places) != r->n)
-        wrong(w, "it is not held");
+        report_wrong(w, "it is not held");
 }
 
 static bool alone(const struct request *r) {
@@ -293,31 +293,31 @@ static void step_place(struct world *w) {
     tie(&r);
     bool elastic = r.v[0].before.n_domains > 0;
     bool ok = sl_topo_place(w->t, key, old, r.v, r.n, why, sizeof why);
-    struct sl_topo *t2 = twin(w);
+    struct sl_topo *t2 = rebuilt_copy(w);
     bool ok2 = sl_topo_place(t2, key, old, r.v, r.n, why2, sizeof why2);
-    const char *said = answer(w->t, key, ok, why, text, sizeof text);
-    if (ok != ok2 || strcmp(said, answer(t2, key, ok2, why2, text2, sizeof text2)) != 0)
-        wrong(w, "one says '%s', its twin '%s'", said, ok2 ? text2 : why2);
+    const char *said = format_result(w->t, key, ok, why, text, sizeof text);
+    if (ok != ok2 || strcmp(said, format_result(t2, key, ok2, why2, text2, sizeof text2)) != 0)
+        report_wrong(w, "one says '%s', its twin '%s'", said, ok2 ? text2 : why2);
     sl_topo_free(t2);
     w->digest = sl_digest_str(w->digest, said);
 
     if (old)
         w->held[old].on = false;
-    keep(w, &r);
+    keep_place(w, &r);
     const struct sl_topo_place *stay = w->held[0].places;
     for (uint32_t d = 0; d < stay->n_domains; d++)
         kept += stay->domains[d].count;
     for (uint32_t i = 0; i < r.n; i++)
         look(w, r.v[i].flavor, &m[i]);
     if (alone(&r) && ok != room(w, &r, kept))
-        wrong(w, "%s: '%s'", ok ? "there was no room" : "there is room", said);
+        report_wrong(w, "%s: '%s'", ok ? "there was no room" : "there is room", said);
     w->held[0].on = false;
     if (ok) {
         take_up(w, key, &r);
         for (uint32_t i = 0; i < r.n; i++) {
             judge(w, &m[i], &r, i, &w->held[key].places[i], stay);
             if (!elastic)
-                judge_room(w, &w->held[key].places[i], r.v[i].flavor);
+                check_capacity(w, &w->held[key].places[i], r.v[i].flavor);
         }
     }
     if (old)
@@ -334,8 +334,8 @@ static bool step_node(struct world *w) {
     struct nnode *n = &w->nodes[below(w, NODES)];
     bool same = n->known && below(w, 4) == 0;
     if (same) {
-        if (tell_node(w->t, n))
-            wrong(w, "saying it again is no news");
+        if (apply_node(w->t, n))
+            report_wrong(w, "saying it again is no news");
         return false;
     }
     if (n->known && below(w, 3) == 0) {
@@ -356,7 +356,7 @@ static bool step_node(struct world *w) {
                             .o_pods = n->o_pods};
         (void)snprintf(n->name, sizeof n->name, "n%c", 'a' + i);
     }
-    return tell_node(w->t, n);
+    return apply_node(w->t, n);
 }
 
 static bool step_others(struct world *w) {
@@ -368,7 +368,7 @@ static bool step_others(struct world *w) {
         n->o_cpu += cpu;
     }
     n->o_pods += pods;
-    return tell_others(w->t, n, cpu, pods);
+    return apply_foreign_pods(w->t, n, cpu, pods);
 }
 
 static void step(struct world *w) {
@@ -396,7 +396,7 @@ static void step(struct world *w) {
         w->has_refused = false;
     if (w->has_refused &&
         sl_topo_place(w->t, KEYS + 1, 0, w->refused.v, w->refused.n, why, sizeof why)) {
-        wrong(w, "there is room now, and nobody said so");
+        report_wrong(w, "there is room now, and nobody said so");
         sl_topo_release(w->t, KEYS + 1);
     }
 }
@@ -408,7 +408,7 @@ static bool check(uint64_t seed, uint64_t *digest) {
     int set = below(&w, SL_LEN(level_sets));
     w.levels = level_sets[set];
     w.n_levels = level_counts[set];
-    tell_config(&w, w.t, false);
+    apply_config(&w, w.t, false);
     for (int i = 0; i < NODES; i++)
         (void)snprintf(w.nodes[i].name, sizeof w.nodes[i].name, "n%c", 'a' + i);
     for (int i = 0; i < 2 * NODES; i++)

@@ -78,7 +78,7 @@ static void test_racks(void **state) {
                         "topology \"default\" allows to fit only 7 out of 8 pod(s)");
     assert_string_equal(try_one(t, 2, podset(11, PREF, RACK)), "b1/r2:4 b2/r1:7");
     /* a rack's nodes come and go, what is held there stays */
-    assert_true(tell_node(t, "b1/r1/x6=2"));
+    assert_true(apply_node(t, "b1/r1/x6=2"));
     assert_string_equal(try_one(t, 3, podset(3, REQ, RACK)), "b1/r1:3");
     assert_true(sl_topo_node_gone(t, "x6"));
     assert_string_equal(held(t, 1), "b1/r1:3");
@@ -148,7 +148,7 @@ static void test_others(void **state) {
     struct sl_topo *t = sl_topo_new();
     struct sl_flavor_spec f = tas_flavor("f");
     assert_false(sl_topo_add_foreign_pods(t, "x1", &one_cpu, 1, 3)); /* before anything is known */
-    tell_nodes(t, "b1/r1/x1=4,5");
+    apply_nodes(t, "b1/r1/x1=4,5");
     assert_false(sl_topo_has(t, "f"));
     assert_true(sl_topo_flavor(t, &f, "default"));
     assert_true(sl_topo_has(t, "f"));
@@ -177,10 +177,10 @@ static void test_node_news(void **state) {
     (void)state;
     struct sl_topo *t = hosts("");
     struct told x;
-    assert_true(tell_node(t, "b1/r1/x1=4"));
-    assert_false(tell_node(t, "b1/r1/x1=4"));
-    assert_false(tell_node(t, "b1/r1/x1=3"));
-    assert_true(tell_node(t, "b1/r1/x1=5"));
+    assert_true(apply_node(t, "b1/r1/x1=4"));
+    assert_false(apply_node(t, "b1/r1/x1=4"));
+    assert_false(apply_node(t, "b1/r1/x1=3"));
+    assert_true(apply_node(t, "b1/r1/x1=5"));
     read_node("b1/r1/x1=9", &x);
     x.n.usable = false;
     (void)sl_topo_node(t, &x.n);
@@ -224,7 +224,7 @@ static void test_hold(void **state) {
     (void)sl_topo_flavor(t, &f, "default");
     (void)sl_topo_flavor(t, &g, "default");
     (void)sl_topo_levels(t, "default", host_levels, 3);
-    tell_nodes(t, "b1/r1/x1=4 b1/r1/x2=2");
+    apply_nodes(t, "b1/r1/x1=4 b1/r1/x2=2");
     q.flavor = "g"; /* another flavor on the same hosts */
     assert_string_equal(try_one(t, 8, q),
                         "topology \"default\" allows to fit only 2 out of 3 pod(s)");
@@ -235,7 +235,7 @@ static void test_hold(void **state) {
     (void)sl_topo_node_gone(t, "x1"); /* its place waits for it */
     sl_topo_release(t, 8);
     sl_topo_release(t, 8);
-    tell_nodes(t, "b1/r1/x1=4");
+    apply_nodes(t, "b1/r1/x1=4");
     assert_string_equal(try_one(t, 8, q), "x1:1 x2:1");
     sl_topo_release(t, 7);
     assert_string_equal(try_one(t, 9, podset(4, REQ, RACK)), "x1:3 x2:1");

@@ -51,18 +51,18 @@ static inline void read_node(const char *word, struct told *x) {
                                  .usable = true};
 }
 
-static inline bool tell_node(struct sl_topo *t, const char *word) {
+static inline bool apply_node(struct sl_topo *t, const char *word) {
     struct told x;
     read_node(word, &x);
     return sl_topo_node(t, &x.n);
 }
 
 /* "b1/r1/x1=4 b1/r1/x2=4,8": block/rack/host=cpu,pods */
-static inline void tell_nodes(struct sl_topo *t, const char *text) {
+static inline void apply_nodes(struct sl_topo *t, const char *text) {
     char word[64];
     int n;
     for (; sscanf(text, " %63s%n", word, &n) == 1; text += n)
-        (void)tell_node(t, word);
+        (void)apply_node(t, word);
 }
 
 static const struct sl_label tas_label = {"tas", "yes"};
@@ -77,7 +77,7 @@ static inline struct sl_topo *cluster(const char *const *levels, uint32_t n, con
     struct sl_flavor_spec f = tas_flavor("f");
     (void)sl_topo_flavor(t, &f, "default");
     (void)sl_topo_levels(t, "default", levels, n);
-    tell_nodes(t, nodes);
+    apply_nodes(t, nodes);
     return t;
 }
 

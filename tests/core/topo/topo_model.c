@@ -59,7 +59,8 @@ void look(const struct world *w, const char *flavor, struct nmodel *m) {
     }
 }
 
-static bool takes(const struct nmodel *m, const struct nleaf *l, const struct sl_topo_podset *p) {
+static bool leaf_admits(const struct nmodel *m, const struct nleaf *l,
+                        const struct sl_topo_podset *p) {
     return !m->hosts ||
            ((!l->first->taint || p->n_tolerations) && (l->first->disk || !p->node_selector.n));
 }
@@ -69,7 +70,7 @@ int leaf_fits(const struct nmodel *m, const struct nleaf *l, const struct sl_top
     int n = l->cpu < cpu ? 0 : l->cpu / cpu;
     if (l->counts_pods && l->pods < n)
         n = l->pods < 0 ? 0 : l->pods;
-    return takes(m, l, p) ? n : 0;
+    return leaf_admits(m, l, p) ? n : 0;
 }
 
 uint32_t level_at(const struct world *w, const char *name) {
@@ -119,8 +120,8 @@ static int domain_slices(const struct nmodel *m, int rep, uint32_t level, uint32
 }
 
 /* Is there room, with the leader on this leaf (-1: there is none)? */
-static bool room_with(const struct nmodel *m, const struct sl_topo_podset *p, int cpu, int count,
-                      int leader) {
+static bool capacity_with(const struct nmodel *m, const struct sl_topo_podset *p, int cpu,
+                          int count, int leader) {
     const struct sl_topo_request *q = &p->request;
     int size = q->n_slices ? q->slices[0].size : 1, need = (count + size - 1) / size, total = 0;
     uint32_t lowest = m->w->n_levels - 1;
@@ -146,14 +147,14 @@ bool room(const struct world *w, const struct request *r, int kept) {
     if (count == 0)
         return true;
     if (r->n == 1)
-        return room_with(&m, &r->v[work], cpu, count, -1);
+        return capacity_with(&m, &r->v[work], cpu, count, -1);
     for (int i = 0; i < m.n; i++) {
         struct nleaf was = m.v[i];
         if (leaf_fits(&m, &was, &r->v[work], r->per_pod[lead]) == 0)
             continue;
         m.v[i].cpu -= r->per_pod[lead];
         m.v[i].pods--;
-        if (room_with(&m, &r->v[work], cpu, count, i))
+        if (capacity_with(&m, &r->v[work], cpu, count, i))
             return true;
         m.v[i] = was;
     }

@@ -20,7 +20,7 @@ void sl_heap_clear(struct sl_heap *h) {
     sl_vec_clear(&h->items);
 }
 
-static void put(struct sl_heap *h, uint32_t i, uint32_t item) {
+static void put_item(struct sl_heap *h, uint32_t i, uint32_t item) {
     h->items.v[i] = item;
     *h->place(h->ctx, item) = i;
 }
@@ -31,10 +31,10 @@ static uint32_t sift_up(struct sl_heap *h, uint32_t i, uint32_t item) {
         uint32_t up = (i - 1) / 2;
         if (!h->less(h->ctx, item, h->items.v[up]))
             break;
-        put(h, i, h->items.v[up]);
+        put_item(h, i, h->items.v[up]);
         i = up;
     }
-    put(h, i, item);
+    put_item(h, i, item);
     return i;
 }
 
@@ -49,10 +49,10 @@ static void sift_down(struct sl_heap *h, uint32_t i, uint32_t item) {
             kid++;
         if (!h->less(h->ctx, h->items.v[kid], item))
             break;
-        put(h, i, h->items.v[kid]);
+        put_item(h, i, h->items.v[kid]);
         i = kid;
     }
-    put(h, i, item);
+    put_item(h, i, item);
 }
 
 void sl_heap_fix(struct sl_heap *h, uint32_t item) {

@@ -12,9 +12,9 @@
 
 #define FIRST_SLOTS UINT32_C(8)
 
-/* Callers' keys are hashes, but a plain number must not be a disaster: spread it, and so that
- * nobody knows which ones are neighbours. */
-static uint32_t home(const struct sl_map *m, uint64_t key) {
+/* Callers' keys are hashes, but a plain number must not degenerate: it is mixed, with a key, so
+ * that neighbours cannot be predicted. */
+static uint32_t first_slot(const struct sl_map *m, uint64_t key) {
     unsigned __int128 x = (unsigned __int128)(key ^ sl_hash_key_[0]) * (sl_hash_key_[1] | 1);
 
     return (uint32_t)(x ^ x >> 64) & m->mask;
@@ -25,8 +25,8 @@ void sl_map_done(struct sl_map *m) {
     m->n = m->mask = 0;
 }
 
-static void put(struct sl_map *m, uint64_t key, uint32_t value) {
-    uint32_t i = home(m, key);
+static void put_slot(struct sl_map *m, uint64_t key, uint32_t value) {
+    uint32_t i = first_slot(m, key);
 
     while (m->slots[i].value != SL_MAP_NONE)
         i = (i + 1) & m->mask;
@@ -48,7 +48,7 @@ static void resize(struct sl_map *m, uint32_t n_slots) {
     for (uint32_t i = from; i < from + n_old; i++) {
         const struct sl_map_slot *s = &old[i & (n_old - 1)];
         if (s->value != SL_MAP_NONE)
-            put(m, s->key, s->value);
+            put_slot(m, s->key, s->value);
     }
     sl_freep(&old);
 }
@@ -61,22 +61,22 @@ void sl_map_add(struct sl_map *m, uint64_t key, uint32_t value) {
         sl_assert(m->mask < UINT32_C(1) << 30);
         resize(m, 2 * (m->mask + 1));
     }
-    put(m, key, value);
+    put_slot(m, key, value);
     m->n++;
 }
 
 bool sl_map_del(struct sl_map *m, uint64_t key, uint32_t value) {
     if (!m->slots || value == SL_MAP_NONE)
         return false;
-    uint32_t i = home(m, key);
+    uint32_t i = first_slot(m, key);
     while (m->slots[i].key != key || m->slots[i].value != value) {
         if (m->slots[i].value == SL_MAP_NONE)
             return false;
         i = (i + 1) & m->mask;
     }
-    /* Close the hole: a follower may move back if its home is not after the hole. */
+    /* Closes the hole: a follower may move back if its first slot is not after the hole. */
     for (uint32_t j = (i + 1) & m->mask; m->slots[j].value != SL_MAP_NONE; j = (j + 1) & m->mask) {
-        uint32_t h = home(m, m->slots[j].key);
+        uint32_t h = first_slot(m, m->slots[j].key);
         if (((j - h) & m->mask) >= ((j - i) & m->mask)) {
             m->slots[i] = m->slots[j];
             i = j;
@@ -105,7 +105,7 @@ uint32_t sl_map_first(const struct sl_map *m, uint64_t key, uint32_t *cursor) {
         *cursor = 0;
         return SL_MAP_NONE;
     }
-    return scan(m, key, home(m, key), cursor);
+    return scan(m, key, first_slot(m, key), cursor);
 }
 
 uint32_t sl_map_next(const struct sl_map *m, uint64_t key, uint32_t *cursor) {

@@ -58,7 +58,7 @@ static inline bool before(const struct sl_ordkey *a, const struct sl_ordkey *b, 
     return a->at < b->at || (a->at == b->at && a->tie < b->tie);
 }
 
-static inline bool same(const struct sl_ordkey *a, const struct sl_ordkey *b) {
+static inline bool keys_equal(const struct sl_ordkey *a, const struct sl_ordkey *b) {
     return a->at == b->at && a->tie == b->tie && a->id == b->id;
 }
 
@@ -67,8 +67,8 @@ static inline bool same(const struct sl_ordkey *a, const struct sl_ordkey *b) {
  * million keys the time goes into cache misses, and a processor that guesses the way fetches ahead.
  * Without branches, and with prefetching by hand, it was slower (bench/bench_ordset.c).
  */
-static inline uint32_t search(const void *v, size_t stride, uint32_t n, const struct sl_ordkey *k,
-                              sl_ordtie_fn tie, const void *ctx) {
+static inline uint32_t count_before(const void *v, size_t stride, uint32_t n,
+                                    const struct sl_ordkey *k, sl_ordtie_fn tie, const void *ctx) {
     const char *base = v;
     uint32_t lo = 0;
 
@@ -103,17 +103,17 @@ static struct sl_ordkey *keys(const struct chunk *c) {
 
 static uint32_t find_key(const struct sl_ordkey *v, uint32_t n, const struct sl_ordkey *k,
                          sl_ordtie_fn tie, const void *ctx) {
-    return search(v, sizeof *v, n, k, tie, ctx);
+    return count_before(v, sizeof *v, n, k, tie, ctx);
 }
 
 static uint32_t find_chunk(const struct sl_ordpage *p, const struct sl_ordkey *k, sl_ordtie_fn tie,
                            const void *ctx) {
-    return search(&chunks(p)->last, sizeof(struct chunk), p->n, k, tie, ctx);
+    return count_before(&chunks(p)->last, sizeof(struct chunk), p->n, k, tie, ctx);
 }
 
 static uint32_t find_page(const struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_fn tie,
                           const void *ctx) {
-    return search(&pages(s)->last, sizeof(struct sl_ordpage), s->n_pages, k, tie, ctx);
+    return count_before(&pages(s)->last, sizeof(struct sl_ordpage), s->n_pages, k, tie, ctx);
 }
 
 /*
@@ -124,7 +124,7 @@ static uint32_t find_page(const struct sl_ordset *s, const struct sl_ordkey *k, 
 static inline uint32_t open_gap(void *v, size_t bytes, uint32_t cap, uint32_t lead, uint32_t n,
                                 uint32_t i) {
     char *base = v;
-    bool no_room = lead + n == cap;
+    bool full = lead + n == cap;
 
     sl_assert(base != NULL && n < cap);
     if (lead > 0 && i < n / 2) {
@@ -132,7 +132,7 @@ static inline uint32_t open_gap(void *v, size_t bytes, uint32_t cap, uint32_t le
             memmove(base + (lead - 1) * bytes, base + lead * bytes, i * bytes);
         return lead - 1;
     }
-    if (lead > 0 && no_room) {
+    if (lead > 0 && full) {
         memmove(base, base + lead * bytes, i * bytes);
         memmove(base + (i + 1) * bytes, base + (lead + i) * bytes, (n - i) * bytes);
         return 0;
@@ -231,7 +231,7 @@ static void flat_add(struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_f
 
     if (i > 0 && !before(&flat(s)[i - 1], k, tie, ctx)) {
         i = find_key(flat(s), i - 1, k, tie, ctx);
-        sl_assert(!same(&flat(s)[i], k));
+        sl_assert(!keys_equal(&flat(s)[i], k));
     }
     if (s->n == s->cap)
         flat_resize(s, s->cap > 0 ? 2 * s->cap : 1);
@@ -346,7 +346,7 @@ static void paged_add(struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_
         j = find_chunk(p, k, tie, ctx);
         c = &chunks(p)[j];
         at = find_key(keys(c), c->n, k, tie, ctx);
-        sl_assert(!same(&keys(c)[at], k));
+        sl_assert(!keys_equal(&keys(c)[at], k));
     }
     s->n++;
     if (c->n == CHUNK) {
@@ -432,7 +432,7 @@ static bool flat_del(struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_f
     if (s->n == 0)
         return false;
     uint32_t at = find_key(flat(s), s->n, k, tie, ctx);
-    if (at == s->n || !same(&flat(s)[at], k))
+    if (at == s->n || !keys_equal(&flat(s)[at], k))
         return false;
     s->lead = close_gap(s->keys, sizeof *s->keys, s->lead, s->n, at);
     s->n--;
@@ -451,7 +451,7 @@ bool sl_ordset_del(struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_fn 
     uint32_t j = find_chunk(p, k, tie, ctx);
     struct chunk *c = &chunks(p)[j];
     uint32_t at = find_key(keys(c), c->n, k, tie, ctx);
-    if (!same(&keys(c)[at], k))
+    if (!keys_equal(&keys(c)[at], k))
         return false;
     s->n--;
     p->keys--;

@@ -19,17 +19,17 @@ static void set_due(struct sl_syms *t) {
     t->due_bytes = 2 * t->bytes + MORE_BYTES;
 }
 
-/* With zeros up to the end of the last word, for 'is'. */
-static char *keep(const char *s, size_t n) {
+/* Padded with zeros to a whole 64-bit word, for 'name_is'. */
+static char *copy_name(const char *s, size_t n) {
     char *p = sl_alloc0(n / sizeof(uint64_t) + 1, sizeof(uint64_t));
 
     memcpy(p, s, n);
     return p;
 }
 
-/* Word by word: names are short, and strcmp would take the longest of a search. A name that was
- * kept ends within the word in which it differs, so nothing is read beyond it. */
-static bool is(const char *kept, const char *s, size_t n) {
+/* 64-bit word by word: names are short, and strcmp would dominate a search. A stored name ends
+ * within the word in which it differs, so nothing is read beyond it. */
+static bool name_is(const char *kept, const char *s, size_t n) {
     for (; n >= 8; n -= 8, s += 8, kept += 8)
         if (base_load_le64(kept) != base_load_le64(s))
             return false;
@@ -38,7 +38,7 @@ static bool is(const char *kept, const char *s, size_t n) {
 
 void sl_syms_init(struct sl_syms *t) {
     *t = (struct sl_syms){0};
-    *sl_vec_push(&t->names) = keep("", 0);
+    *sl_vec_push(&t->names) = copy_name("", 0);
     set_due(t);
 }
 
@@ -51,12 +51,12 @@ void sl_syms_done(struct sl_syms *t) {
     sl_map_done(&t->by_hash);
 }
 
-static sl_sym find(const struct sl_syms *t, uint64_t h, const char *s, size_t n) {
+static sl_sym find_sym(const struct sl_syms *t, uint64_t h, const char *s, size_t n) {
     uint32_t c;
 
     for (uint32_t y = sl_map_first(&t->by_hash, h, &c); y != SL_MAP_NONE;
          y = sl_map_next(&t->by_hash, h, &c))
-        if (is(t->names.v[y], s, n))
+        if (name_is(t->names.v[y], s, n))
             return y;
     return SL_MAP_NONE;
 }
@@ -66,7 +66,7 @@ sl_sym sl_sym_put(struct sl_syms *t, const char *s) {
         return 0;
     size_t n = strlen(s);
     uint64_t h = sl_hash_bytes(0, s, n);
-    sl_sym y = find(t, h, s, n);
+    sl_sym y = find_sym(t, h, s, n);
     if (y != SL_MAP_NONE)
         return y;
     sl_assert(!t->held && t->names.n < SL_SYM_MAX);
@@ -76,7 +76,7 @@ sl_sym sl_sym_put(struct sl_syms *t, const char *s) {
         y = t->names.n;
         (void)sl_vec_push(&t->names);
     }
-    t->names.v[y] = keep(s, n);
+    t->names.v[y] = copy_name(s, n);
     t->n++;
     t->bytes += n + 1;
     sl_map_add(&t->by_hash, h, y);
@@ -87,7 +87,7 @@ sl_sym sl_sym_find(const struct sl_syms *t, const char *s) {
     if (!s || !*s)
         return 0;
     size_t n = strlen(s);
-    return find(t, sl_hash_bytes(0, s, n), s, n);
+    return find_sym(t, sl_hash_bytes(0, s, n), s, n);
 }
 
 void sl_syms_copy(struct sl_syms *to, const struct sl_syms *from) {
@@ -106,7 +106,7 @@ void sl_syms_begin(struct sl_syms *t) {
     t->held[0] = 1;
 }
 
-static void forget(struct sl_syms *t, sl_sym y) {
+static void free_sym(struct sl_syms *t, sl_sym y) {
     size_t n = strlen(t->names.v[y]);
     (void)sl_map_del(&t->by_hash, sl_hash_bytes(0, t->names.v[y], n), y);
     t->n--;
@@ -119,7 +119,7 @@ static void forget(struct sl_syms *t, sl_sym y) {
 void sl_syms_sweep(struct sl_syms *t) {
     for (uint32_t y = 1; y < t->names.n; y++)
         if (t->names.v[y] && !t->held[y])
-            forget(t, y);
+            free_sym(t, y);
     sl_freep(&t->held);
     set_due(t);
 }

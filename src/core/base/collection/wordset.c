@@ -11,7 +11,7 @@ void sl_wordset_done(struct sl_wordset *s) {
     s->by_hash = (struct sl_map){0};
 }
 
-static uint32_t find(const struct sl_wordset *s, const char *word, uint64_t hash) {
+static uint32_t find_word(const struct sl_wordset *s, const char *word, uint64_t hash) {
     uint32_t at, i = sl_map_first(&s->by_hash, hash, &at);
 
     while (i != SL_MAP_NONE && strcmp(s->words.v[i], word) != 0)
@@ -20,13 +20,13 @@ static uint32_t find(const struct sl_wordset *s, const char *word, uint64_t hash
 }
 
 uint32_t sl_wordset_find(const struct sl_wordset *s, const char *word) {
-    return find(s, word, sl_hash_str(0, word));
+    return find_word(s, word, sl_hash_str(0, word));
 }
 
 bool sl_wordset_add(struct sl_wordset *s, const char *word) {
     uint64_t hash = sl_hash_str(0, word);
 
-    if (find(s, word, hash) != SL_MAP_NONE)
+    if (find_word(s, word, hash) != SL_MAP_NONE)
         return false;
     sl_map_add(&s->by_hash, hash, s->words.n);
     *sl_vec_push(&s->words) = word;

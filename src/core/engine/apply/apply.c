@@ -48,17 +48,17 @@ uint32_t eng_wl_resolve(const struct sl_engine *e, sl_wl_id id) {
     return i;
 }
 
-/* ---- a workload and what it says ---- */
+/* ---- a workload and its spec ---- */
 
 static struct eng_tree *tree_of(struct sl_engine *e, const struct eng_wl *w) {
     uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
     if (cq == ENG_NONE || eng_cq_node(e, &e->cqs.v[cq])->tree == ENG_NONE)
-        return NULL; /* a tree that is not built yet has nothing to forget and nobody to ask */
+        return NULL; /* a tree that is not built yet has no memos and no sleeping classes */
     return eng_cq_tree(e, &e->cqs.v[cq]);
 }
 
-/* Something outside changed in the workload's tree: sleepers may be asked, preemption starts anew.
- */
+/* An external change in the workload's tree: sleeping classes may be evaluated, preemption starts
+ * anew. */
 static void outside_event(struct sl_engine *e, const struct eng_wl *w, bool ask_sleepers) {
     struct eng_tree *t = tree_of(e, w);
     if (!t)
@@ -115,7 +115,7 @@ static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_
     if (!m)
         return;
     m->max_exec_s = s->max_exec_s;
-    if (w->gated) { /* kept after the gate is lifted until that has been told */
+    if (w->gated) { /* kept after the gate is lifted until that has been reported */
         sl_freep(&m->gate);
         m->gate = sl_strdup(s->gated_by);
     }
@@ -127,7 +127,7 @@ static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_
         m->replaces = sl_strdup(s->replaces);
 }
 
-static bool needs_a_look(const struct sl_engine *e, const struct eng_wl *w) {
+static bool needs_evaluation(const struct sl_engine *e, const struct eng_wl *w) {
     const struct eng_lq *l = &e->lqs.v[w->lq];
     return w->gated || !l->live || !e->cqs.v[l->cq].active || e->cqs.v[l->cq].checks.n || w->extra;
 }
@@ -192,8 +192,8 @@ static int shape_without(struct sl_engine *e, uint32_t full, const int32_t *gone
     return eng_shape_intern(e, v, n, ret, err);
 }
 
-/* What a workload asks for changes while it holds quota: it keeps its flavors, holds no more pods
- * than it asks for now, and asks for the new ones should it come back. */
+/* The requests of a workload change while it holds quota: it keeps its flavors, holds no more pods
+ * than it requests now, and requests the new ones should it be requeued. */
 static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t shape) {
     struct eng_wl *w = &e->wls.v[i];
     struct eng_wl_extra *m = w->extra;
@@ -204,7 +204,7 @@ static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t 
     if (m && m->full_shape != ENG_NONE) {
         int32_t gone[SL_MAX_PODSETS];
         uint32_t left;
-        /* Fewer are asked for: the pods that still run count, of those that ended fewer do. */
+        /* Fewer are requested: the pods that still run count, of those that ended fewer do. */
         for (uint32_t p = 0; p < e->shapes.v[full].n; p++) {
             int32_t was = e->shapes.v[full].podsets[p].count;
             int32_t fewer = was - e->shapes.v[shape].podsets[p].count;
@@ -286,7 +286,7 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
     }
     if (w->phase == WL_OUTSIDE && eng_wl_eligible(w))
         eng_wl_enqueue_again(e, i, sticky && !moved);
-    if (flags || moved || !was_eligible || needs_a_look(e, w))
+    if (flags || moved || !was_eligible || needs_evaluation(e, w))
         eng_wl_due(e, i);
     if (holds)
         eng_wl_timer(e, i);
@@ -312,7 +312,7 @@ static int apply_workload(struct sl_engine *e, const struct sl_fact *f, struct s
     outside_event(e, w, false);
     if (eng_wl_eligible(w))
         eng_wl_enqueue(e, i);
-    if (needs_a_look(e, &e->wls.v[i]))
+    if (needs_evaluation(e, &e->wls.v[i]))
         eng_wl_due(e, i);
     return SL_OK;
 }
@@ -372,7 +372,7 @@ static int apply_admit_failed(struct sl_engine *e, const struct sl_fact *f, stru
     bool freed = t->freed;
     uint32_t slice = eng_slice_taken(e, i);
     eng_wl_release_quota(e, i);
-    t->freed = freed; /* a write that failed wakes nobody else */
+    t->freed = freed; /* a failed write wakes no other */
     eng_slice_return(e, slice);
     if (eng_wl_eligible(w))
         eng_wl_enqueue(e, i);
@@ -459,7 +459,7 @@ static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struc
         eng_wl_dequeue(e, i);
     move_shape(e, i, shape);
     eng_shape_unref(e, shape);
-    m->until_event = m->alone = false; /* it asks for something else now */
+    m->until_event = m->alone = false; /* its requests are different now */
     if (waiting)
         eng_wl_enqueue_again(e, i, sticky);
     else if (eng_wl_holds_quota(w))
@@ -614,8 +614,8 @@ int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_
     if (f->at > e->now)
         e->now = f->at;
     if (table[f->kind].about_workload) {
-        eng_refresh(
-            e); /* usage may change; whoever only joins a line can wait for the next cycle */
+        eng_refresh(e); /* usage may change; a workload that only joins a line can wait for the next
+                           cycle */
     }
     int r = table[f->kind].fn(e, f, err);
     if (r < 0) {

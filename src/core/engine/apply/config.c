@@ -16,35 +16,35 @@ static const char *copy(struct sl_arena *a, const char *s) {
 #define ENTRY_BYTES ((size_t)16 << 20)
 #define ENTRY_ITEM ((size_t)64) /* of each, besides its texts */
 
-static size_t weigh(const char *a, const char *b) {
+static size_t entry_bytes(const char *a, const char *b) {
     return ENTRY_ITEM + (a ? strlen(a) : 0) + (b ? strlen(b) : 0);
 }
 
-static size_t weigh_labels(const struct sl_labels *l) {
+static size_t labels_bytes(const struct sl_labels *l) {
     size_t n = 0;
     for (uint32_t i = 0; i < l->n; i++)
-        n += weigh(l->v[i].key, l->v[i].value);
+        n += entry_bytes(l->v[i].key, l->v[i].value);
     return n;
 }
 
 static size_t weigh_selector(const struct sl_selector *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        n += weigh(s->v[i].key, NULL);
+        n += entry_bytes(s->v[i].key, NULL);
         for (uint32_t k = 0; k < s->v[i].n_values; k++)
-            n += weigh(s->v[i].values[k], NULL);
+            n += entry_bytes(s->v[i].values[k], NULL);
     }
     return n;
 }
 
 static size_t weigh_flavor(const struct sl_flavor_spec *s) {
-    size_t n = weigh_labels(&s->labels) + weigh(s->topology, NULL);
+    size_t n = labels_bytes(&s->labels) + entry_bytes(s->topology, NULL);
     for (uint32_t i = 0; i < s->n_taints; i++)
-        n += weigh(s->taints[i].key, s->taints[i].value);
+        n += entry_bytes(s->taints[i].key, s->taints[i].value);
     for (uint32_t i = 0; i < s->n_tolerations; i++)
-        n += weigh(s->tolerations[i].key, s->tolerations[i].value);
+        n += entry_bytes(s->tolerations[i].key, s->tolerations[i].value);
     for (uint32_t i = 0; i < s->n_levels; i++)
-        n += weigh(s->levels[i], NULL);
+        n += entry_bytes(s->levels[i], NULL);
     return n;
 }
 
@@ -157,8 +157,8 @@ static bool group_names(const struct eng_group *g, sl_sym flavor) {
     return false;
 }
 
-/* Plans are stale and queues may turn active or not. A flavor that says something new may suit
- * those who sleep where it is used; one that is gone suits nobody. */
+/* Plans are stale and queues may turn active or not. A changed flavor may suit sleeping classes
+ * where it is used; one that is deleted suits none. */
 static void flavor_changed(struct sl_engine *e, sl_sym flavor, bool gone) {
     e->structure_dirty = e->status_dirty = true;
     for (uint32_t i = 0; i < e->nodes.n && !gone; i++)
@@ -218,39 +218,39 @@ static int flavor_gone(struct sl_engine *e, const struct sl_fact *f) {
 
 /* ---- cohorts and cluster queues ---- */
 
-static int check_groups(const struct sl_groups *g, const char *who, struct sl_err *err) {
+static int check_groups(const struct sl_groups *g, const char *name, struct sl_err *err) {
     if (g->n > SL_MAX_GROUPS)
-        return sl_err_set(err, SL_ELIMIT, "%s: at most %d resource groups, got %u", who,
+        return sl_err_set(err, SL_ELIMIT, "%s: at most %d resource groups, got %u", name,
                           SL_MAX_GROUPS, g->n);
     for (uint32_t i = 0; i < g->n; i++) {
         const struct sl_group_spec *s = &g->v[i];
         if (!s->n_flavors || s->n_flavors > SL_MAX_GROUP_FLAVORS || !s->n_resources ||
             s->n_resources > SL_MAX_GROUP_RESOURCES)
             return sl_err_set(err, SL_ELIMIT,
-                              "%s: a resource group has 1 to %d flavors and 1 to %d resources", who,
-                              SL_MAX_GROUP_FLAVORS, SL_MAX_GROUP_RESOURCES);
+                              "%s: a resource group has 1 to %d flavors and 1 to %d resources",
+                              name, SL_MAX_GROUP_FLAVORS, SL_MAX_GROUP_RESOURCES);
         for (uint32_t k = 0; k < s->n_flavors; k++)
             if (!s->flavors[k].quotas)
-                return sl_err_set(err, SL_EINVAL, "%s: flavor %s has no quotas", who,
+                return sl_err_set(err, SL_EINVAL, "%s: flavor %s has no quotas", name,
                                   s->flavors[k].flavor);
         for (uint32_t k = 0; k < s->n_flavors * s->n_resources; k++) {
             const struct sl_quota *q = &s->flavors[k / s->n_resources].quotas[k % s->n_resources];
             if (q->nominal < 0 || (q->borrow_limit < 0 && q->borrow_limit != SL_AMOUNT_NONE) ||
                 (q->lend_limit < 0 && q->lend_limit != SL_AMOUNT_NONE))
-                return sl_err_set(err, SL_EINVAL, "%s: quotas must not be negative", who);
+                return sl_err_set(err, SL_EINVAL, "%s: quotas must not be negative", name);
         }
         for (uint32_t k = 0; k < i; k++) {
             for (uint32_t a = 0; a < s->n_resources; a++)
                 for (uint32_t b = 0; b < g->v[k].n_resources; b++)
                     if (strcmp(s->resources[a], g->v[k].resources[b]) == 0)
                         return sl_err_set(err, SL_EINVAL,
-                                          "%s: resource %s is in two resource groups", who,
+                                          "%s: resource %s is in two resource groups", name,
                                           s->resources[a]);
             for (uint32_t a = 0; a < s->n_flavors; a++)
                 for (uint32_t b = 0; b < g->v[k].n_flavors; b++)
                     if (strcmp(s->flavors[a].flavor, g->v[k].flavors[b].flavor) == 0)
                         return sl_err_set(err, SL_EINVAL, "%s: flavor %s is in two resource groups",
-                                          who, s->flavors[a].flavor);
+                                          name, s->flavors[a].flavor);
         }
     }
     return SL_OK;
@@ -302,7 +302,7 @@ static int cohort_gone(struct sl_engine *e, const struct sl_fact *f) {
     return SL_OK;
 }
 
-/* Everybody in the queue is looked at again: its rules changed. */
+/* The whole queue is evaluated again: its rules changed. */
 static void queue_due(struct sl_engine *e, uint32_t cq, uint32_t lq) {
     /* What a LocalQueue let in may hold quota of a ClusterQueue it pointed to before. */
     for (uint32_t q = 0; q < e->cqs.n; q++)
@@ -454,14 +454,14 @@ static int lq_gone(struct sl_engine *e, const struct sl_fact *f) {
 
 /* ---- namespaces and checks ---- */
 
-/* Does the queue take workloads of this namespace? One that nobody spoke of has no labels. */
+/* Does the queue select this namespace? An unknown one has no labels. */
 static bool queue_takes(const struct eng_cq *q, const struct eng_ns *n) {
     struct sl_labels none = {0};
     return (!n || n->exists) && sl_selector_matches(&q->namespaces, n ? &n->labels : &none);
 }
 
-/* A queue that takes the namespace now and did not before has its sleepers asked; one that no
- * longer takes it has its head looked at again. */
+/* A queue that selects the namespace now and did not before has its sleeping classes evaluated; one
+ * that no longer selects it has its head evaluated again. */
 static void namespace_changed(struct sl_engine *e, const struct eng_ns *old,
                               const struct eng_ns *now) {
     eng_refresh(e);
@@ -481,7 +481,7 @@ static void namespace_changed(struct sl_engine *e, const struct eng_ns *old,
 int eng_apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     int r = eng_check_name("Namespace", f->ns.name, err);
     if (r >= 0)
-        r = check_weight("Namespace", f->ns.name, weigh_labels(&f->ns.labels), err);
+        r = check_weight("Namespace", f->ns.name, labels_bytes(&f->ns.labels), err);
     if (r < 0)
         return r;
     sl_sym y = sl_sym_put(&e->syms, f->ns.name);
@@ -496,7 +496,7 @@ int eng_apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     struct eng_ns *n = &e->namespaces.v[i];
     if (n->exists && n->spec_digest == eng_spec_digest_ns(&f->ns))
         return SL_OK;
-    struct eng_ns old = *n; /* keeps the old labels alive until the change is told */
+    struct eng_ns old = *n; /* keeps the old labels until the change is applied */
     sl_arena_init(&n->arena, ENTRY_BYTES);
     n->exists = true;
     n->spec_digest = eng_spec_digest_ns(&f->ns);

@@ -33,15 +33,15 @@ void eng_explain_evaluate(struct sl_engine *e, struct eng_entry *x, uint32_t wl,
     memset(&scan.resume, 0, sizeof(scan.resume));
     scan.resume_gen = e->cqs.v[cq].alloc_gen;
     const struct eng_node *n = eng_cq_node(e, &e->cqs.v[cq]);
-    uint32_t looks = 2;
+    uint32_t evaluations = 2;
     for (uint32_t i = 0; i < n->n_groups; i++)
-        looks += n->groups[i].n_flavors;
+        evaluations += n->groups[i].n_flavors;
     w->extra = &scan; /* where the scan stands is noted in a copy */
     eng_entry_init(e, x, wl, class, cq);
     x->from_start = true;
     eng_assign_flavors(e, x);
     struct eng_entry y = *x;
-    while (y.mode != MODE_FIT && !y.targets.n && y.has_resume && looks--) {
+    while (y.mode != MODE_FIT && !y.targets.n && y.has_resume && evaluations--) {
         sl_vec_clear(&scan.resume);
         for (uint32_t i = 0; i < y.tried.n; i++)
             *sl_vec_push(&scan.resume) = e->round.tried.v[y.tried.from + i];
@@ -197,7 +197,8 @@ static void list_holders(struct sl_engine *e, const struct eng_entry *x, struct 
 /* ---- the verdict ---- */
 
 /* Min over flavors of how hopeless it is, as Kueue ranks it: quota, maximum, no match. */
-static enum sl_verdict_kind refusal(const struct sl_engine *e, const struct eng_entry *x) {
+static enum sl_verdict_kind verdict_of_refusal(const struct sl_engine *e,
+                                               const struct eng_entry *x) {
     bool quota = false, max = false;
     for (uint32_t i = 0; i < x->whys.n; i++) {
         const struct sl_why *w = &e->round.whys.v[x->whys.from + i];
@@ -267,7 +268,7 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
     struct eng_wl *w = &e->wls.v[wl];
     uint32_t cq = e->lqs.v[w->lq].cq;
     eng_round_clear(&e->round);
-    struct eng_entry look, *x = &look;
+    struct eng_entry evaluated, *x = &evaluated;
     eng_explain_evaluate(e, x, wl, class, cq);
     struct sl_arena *a = &v->arena;
     if (x->mode == MODE_FIT) {
@@ -287,7 +288,7 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
     list_holders(e, x, v);
     if (preempts)
         return;
-    v->kind = x->mode == MODE_PREEMPT ? SL_VERDICT_NO_QUOTA : refusal(e, x);
+    v->kind = x->mode == MODE_PREEMPT ? SL_VERDICT_NO_QUOTA : verdict_of_refusal(e, x);
     if (v->kind == SL_VERDICT_NO_FLAVOR)
         v->text = "no flavor of its ClusterQueue matches what it asks for";
     else

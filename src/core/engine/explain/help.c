@@ -10,7 +10,7 @@
 
 #define MAX_HELP 24
 #define MAX_TOGETHER 8   /* changes that help only together */
-#define MAX_WAIT_FOR 512 /* workloads looked at as "wait for these" */
+#define MAX_WAIT_FOR 512 /* workloads considered as "wait for these" */
 
 struct helper {
     struct sl_engine *e;
@@ -44,7 +44,7 @@ static struct sl_help *suggest(struct helper *h, enum sl_help_kind kind) {
 
 /* ---- other workloads end ---- */
 
-static sl_amount held(const struct sl_engine *e, uint32_t wl, uint32_t fr) {
+static sl_amount amount_held(const struct sl_engine *e, uint32_t wl, uint32_t fr) {
     const struct eng_admission *a = e->wls.v[wl].admission;
     for (uint32_t i = 0; i < a->n_uses; i++)
         if (a->uses[i].fr == fr)
@@ -76,14 +76,14 @@ static void suggest_waiting(struct helper *h, const struct option *o) {
     const struct eng_cq *q = &e->cqs.v[h->x->cq];
     const struct eng_tree *t = eng_cq_tree(e, q);
     uint32_t fr = t->frs[o->lacks[0].fr];
-    SL_VEC(struct held_by) who = {0};
+    SL_VEC(struct held_by) holders = {0};
     uint32_t one = ENG_NONE; /* the smallest that suffices alone */
     sl_amount one_amount = SL_AMOUNT_UNLIMITED;
     for (uint32_t i = 0; i < t->cqs.n; i++) {
         const struct eng_cq *from = &e->cqs.v[t->cqs.v[i]];
         for (uint32_t k = 0; k < from->reserved.n; k++) {
             uint32_t wl = from->reserved.v[k];
-            sl_amount a = held(e, wl, fr);
+            sl_amount a = amount_held(e, wl, fr);
             if (a <= 0 || wl == h->x->slice)
                 continue;
             if (a < one_amount) {
@@ -94,21 +94,21 @@ static void suggest_waiting(struct helper *h, const struct option *o) {
                 }
                 eng_wl_charge(e, wl, 1);
             }
-            if (who.n < MAX_WAIT_FOR)
-                *sl_vec_push(&who) = (struct held_by){wl, a};
+            if (holders.n < MAX_WAIT_FOR)
+                *sl_vec_push(&holders) = (struct held_by){wl, a};
         }
     }
     SL_VEC(uint32_t) gone = {0};
     if (one != ENG_NONE) {
         *sl_vec_push(&gone) = one;
         eng_wl_charge(e, one, -1);
-    } else if (who.n) {
-        qsort(who.v, who.n, sizeof(*who.v), cmp_held);
-        for (uint32_t i = 0; i < who.n && !enough(e, q, o); i++) {
-            *sl_vec_push(&gone) = who.v[i].wl;
-            eng_wl_charge(e, who.v[i].wl, -1);
+    } else if (holders.n) {
+        qsort(holders.v, holders.n, sizeof(*holders.v), cmp_held);
+        for (uint32_t i = 0; i < holders.n && !enough(e, q, o); i++) {
+            *sl_vec_push(&gone) = holders.v[i].wl;
+            eng_wl_charge(e, holders.v[i].wl, -1);
         }
-        for (uint32_t i = gone.n; i-- > 0;) { /* put back whoever is not needed */
+        for (uint32_t i = gone.n; i-- > 0;) { /* puts back those that are not needed */
             eng_wl_charge(e, gone.v[i], 1);
             if (enough(e, q, o)) {
                 gone.v[i] = gone.v[gone.n - 1];
@@ -130,7 +130,7 @@ static void suggest_waiting(struct helper *h, const struct option *o) {
         s->n_wls = gone.n;
         s->flavor = o->flavor;
     }
-    sl_vec_free(&who);
+    sl_vec_free(&holders);
     sl_vec_free(&gone);
 }
 
@@ -142,7 +142,7 @@ struct change {
     bool borrow;
 };
 
-static void put(struct sl_engine *e, const struct change *c, bool in) {
+static void apply_change(struct sl_engine *e, const struct change *c, bool in) {
     struct eng_cell *x = eng_cell_at(e, c->node, c->fr);
     *(c->borrow ? &x->borrow : &x->nominal) = in ? c->after : c->before;
     struct eng_tree *t = &e->trees.v[e->nodes.v[c->node].tree];
@@ -152,10 +152,10 @@ static void put(struct sl_engine *e, const struct change *c, bool in) {
 
 static bool change_admits(struct helper *h, const struct change *c, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
-        put(h->e, &c[i], true);
+        apply_change(h->e, &c[i], true);
     bool ok = admits(h);
     for (uint32_t i = n; i-- > 0;)
-        put(h->e, &c[i], false);
+        apply_change(h->e, &c[i], false);
     return ok;
 }
 
@@ -216,7 +216,7 @@ static void suggest_quota(struct helper *h, const struct option *o) {
     suggest_changes(h, o, borrow, n_borrow);
 }
 
-/* ---- asking for less, or with more weight ---- */
+/* ---- lower requests, or higher weight ---- */
 
 static void suggest_shrinking(struct helper *h) {
     struct sl_engine *e = h->e;
@@ -224,7 +224,8 @@ static void suggest_shrinking(struct helper *h) {
     for (uint32_t p = 0; p < s->n; p++) {
         struct eng_podset *ps = &s->podsets[p];
         int32_t count = ps->count, min = ps->min_count, lo = 0, hi = count - 1;
-        while (lo < hi) { /* the largest count that fits; the others may shrink where they say so */
+        while (lo <
+               hi) { /* the largest count that fits; the others may shrink where they allow it */
             int32_t mid = lo + (hi - lo + 1) / 2;
             ps->count = mid;
             ps->min_count = min < mid ? min : mid;

@@ -43,7 +43,7 @@ static bool exceeds(const struct sl_engine *e, const struct eng_search *s, const
     return q->active && !eng_search_within_contested(e, q->node, s);
 }
 
-/* The second strategy starts again with whoever was not taken. */
+/* The second strategy starts again with those that were not taken. */
 static void skip_taken(struct sl_engine *e, struct eng_cq *q) {
     while (q->fair.n && e->round.candidates.v[q->fair.from].taken) {
         q->fair.from++;
@@ -68,7 +68,7 @@ static void sort_run(const struct sl_engine *e, const struct eng_search *s, stru
     }
 }
 
-static void gather(struct sl_engine *e, const struct eng_search *s, uint32_t cq) {
+static void gather_candidates(struct sl_engine *e, const struct eng_search *s, uint32_t cq) {
     struct eng_round *r = &e->round;
     const struct eng_cq *own = &e->cqs.v[s->cq];
     struct eng_cq *q = &e->cqs.v[cq];
@@ -114,7 +114,7 @@ static void evict_for(struct sl_engine *e, const struct eng_search *s, struct en
     *sl_vec_push(&e->round.targets) = (struct eng_target){c->wl, cause};
 }
 
-/* ---- whom to ask next ---- */
+/* ---- the next candidate ---- */
 
 static bool is_pruned(const struct sl_engine *e, uint32_t node) {
     return e->nodes.v[node].pruned == e->round.search;
@@ -124,7 +124,7 @@ static void prune(struct sl_engine *e, uint32_t node) {
     e->nodes.v[node].pruned = e->round.search;
 }
 
-/* Could nobody with this share pass, whoever of them is removed? */
+/* Could no candidate with this share pass, whichever is removed? */
 static bool all_refuse(const struct sl_engine *e, const struct eng_share *mine,
                        const struct eng_share *theirs) {
     bool initial = e->round.search % 2 || e->config.fair[0] == SL_FAIR_INITIAL_SHARE;
@@ -187,7 +187,7 @@ static uint32_t best_below(struct sl_engine *e, const struct eng_search *s, uint
             }
             continue;
         }
-        gather(e, s, child->cq);
+        gather_candidates(e, s, child->cq);
         const struct eng_cq *q = &e->cqs.v[child->cq];
         if (!q->fair.n) {
             prune(e, c);
@@ -217,7 +217,7 @@ static uint32_t next_queue(struct sl_engine *e, const struct eng_search *s) {
     const struct eng_cq *q = &e->cqs.v[s->cq];
     uint32_t root = eng_cq_tree(e, q)->root;
     if (root == q->node) {
-        gather(e, s, s->cq);
+        gather_candidates(e, s, s->cq);
         return q->fair.n ? s->cq : ENG_NONE;
     }
     while (!is_pruned(e, root)) {
@@ -316,7 +316,7 @@ uint32_t eng_preempt_search_fair(struct sl_engine *e, const struct eng_search *s
     eng_search_bar(e, s);
     r->search = (r->search | 1) + 1; /* even: first strategy; odd: second */
     charge_incoming(e, s, 1);
-    /* Judged once, before anybody is taken: a queue within its own quota may take it back. */
+    /* Decided once, before any victim is taken: a queue within its own quota may reclaim it. */
     r->within_nominal = eng_gate_on(e, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) &&
                         eng_search_within_contested(e, q->node, s);
     bool ok = first_strategy(e, s);

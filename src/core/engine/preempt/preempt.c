@@ -37,13 +37,13 @@ void eng_search_bar(struct sl_engine *e, const struct eng_search *s) {
     sl_vec_clear(&e->round.barred);
     if (!t->edges.n)
         return;
-    /* Whoever evicted this workload, directly or along a chain. */
+    /* The preemptors of this workload, directly or along a chain. */
     *sl_vec_push(&e->round.barred) = s->wl;
     for (uint32_t i = 0; i < e->round.barred.n; i++)
         for (uint32_t k = 0; k < t->edges.n; k++)
             if (t->edges.v[k].victim == e->round.barred.v[i] && !barred(e, t->edges.v[k].preemptor))
                 *sl_vec_push(&e->round.barred) = t->edges.v[k].preemptor;
-    /* Whom this workload evicted already, and who came back all the same. */
+    /* Victims of this workload that were admitted again all the same. */
     for (uint32_t k = 0; k < t->edges.n; k++)
         if (t->edges.v[k].preemptor == s->wl && !e->wls.v[t->edges.v[k].victim].evicting &&
             !barred(e, t->edges.v[k].victim))
@@ -86,7 +86,7 @@ bool eng_policy_reclaim(const struct sl_engine *e, const struct eng_search *s, u
             eng_wl_priority(e, &e->wls.v[wl]) < eng_wl_priority(e, &e->wls.v[s->wl]));
 }
 
-/* Who goes first: evicted already, other queues, heavier LocalQueue, lower priority, newer. */
+/* Order of candidates: evicted already, other queues, heavier LocalQueue, lower priority, newer. */
 int eng_candidate_cmp(const struct sl_engine *e, uint32_t preemptor_cq, uint32_t a, uint32_t b) {
     const struct eng_wl *x = &e->wls.v[a], *y = &e->wls.v[b];
     if (x->evicting != y->evicting)
@@ -165,7 +165,7 @@ static void collect_queue(struct sl_engine *e, const struct eng_search *s,
     }
 }
 
-/* Everybody under the cohort, except the subtree already visited and those within their quota. */
+/* All under the cohort, except the subtree already visited and those within their quota. */
 static void collect_subtree(struct sl_engine *e, const struct eng_search *s, uint32_t cohort,
                             uint32_t visited, bool advantage) {
     const struct eng_node *n = &e->nodes.v[cohort];
@@ -222,7 +222,7 @@ static void collect_own(struct sl_engine *e, const struct eng_search *s) {
 
 /* ---- searching ---- */
 
-/* Puts back, from the second last to the first, whoever turns out not to be needed. */
+/* Puts back, from the second last to the first, victims that turn out not to be needed. */
 uint32_t eng_search_fill_back(struct sl_engine *e, const struct eng_search *s, uint32_t first,
                               bool borrowing) {
     struct eng_round *r = &e->round;
@@ -273,8 +273,8 @@ static uint32_t attempt(struct sl_engine *e, const struct eng_search *s, bool bo
     return n;
 }
 
-/* With everybody gone, would it fit at all? Saves sorting where it is hopeless. */
-static bool hopeless(struct sl_engine *e, const struct eng_search *s) {
+/* With all candidates gone, would it fit at all? Saves sorting where it would not. */
+static bool never_fits(struct sl_engine *e, const struct eng_search *s) {
     struct eng_round *r = &e->round;
     for (uint32_t i = 0; i < r->candidates.n; i++)
         eng_search_take(e, s, r->candidates.v[i].wl);
@@ -304,7 +304,7 @@ uint32_t eng_preempt_search(struct sl_engine *e, const struct eng_search *s) {
     bool only_borrowing = !outside || (forbidden && !under);
     if (only_borrowing && outside == r->candidates.n && !hierarchy && forbidden)
         return 0; /* all that is left may only be taken without borrowing */
-    if (hopeless(e, s))
+    if (never_fits(e, s))
         return 0;
     struct order_ctx ctx = {e, s->cq};
     qsort_r(r->candidates.v, r->candidates.n, sizeof(struct eng_candidate), cmp_candidates, &ctx);

@@ -44,7 +44,7 @@ int64_t graph_aux_given(const struct graph_walk *w, uint32_t pos) {
     return sum;
 }
 
-static void note(struct graph_walk *w, const struct graph_group *g, int64_t amount) {
+static void note_group(struct graph_walk *w, const struct graph_group *g, int64_t amount) {
     const struct sl_match *m = w->m;
     if (g->whole) {
         bool part = g->divisible && g->exclusive;
@@ -72,7 +72,7 @@ static void note(struct graph_walk *w, const struct graph_group *g, int64_t amou
 /* ---- again ---- */
 
 /* Walks a candidate beside what is chosen by now; NULL if it does not succeed any more. */
-static struct graph_group *again(struct graph_walk *w, const struct graph_group *g) {
+static struct graph_group *walk_again(struct graph_walk *w, const struct graph_group *g) {
     if (!g->parts) {
         struct graph_wants only = {g->req, 1, REQ_NONE};
         struct graph_list found = {0};
@@ -85,9 +85,9 @@ static struct graph_group *again(struct graph_walk *w, const struct graph_group 
     slot->chain = (struct graph_chain){.n_slots = 1};
     slot->parts = sl_arena_alloc(&w->m->scratch, (g->n_parts + 1) * sizeof(*slot->parts));
     for (uint32_t i = 0; i < g->n_parts && slot; i++) {
-        struct graph_group *part = again(w, g->parts[i].g);
+        struct graph_group *part = walk_again(w, g->parts[i].g);
         if (part && part->count >= g->parts[i].amount) {
-            note(w, part, g->parts[i].amount);
+            note_group(w, part, g->parts[i].amount);
             graph_chain_group(w, &slot->chain, part, g->parts[i].amount);
             slot->parts[i] = (struct graph_part){part, g->parts[i].amount};
         } else {
@@ -101,16 +101,16 @@ static struct graph_group *again(struct graph_walk *w, const struct graph_group 
 uint32_t graph_aux_beside(struct graph_walk *w, struct graph_group **v, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct graph_group *g = again(w, v[i]);
+        struct graph_group *g = walk_again(w, v[i]);
         if (!g)
             continue;
-        note(w, g, g->count);
+        note_group(w, g, g->count);
         v[kept++] = g;
     }
     return kept;
 }
 
-static int64_t give(const struct graph_group *g, int64_t most) {
+static int64_t usable_amount(const struct graph_group *g, int64_t most) {
     return g->divisible && g->count > most ? most : g->count;
 }
 
@@ -121,11 +121,11 @@ bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
     uint32_t noted = w->noted.n, n_good = 0;
     int64_t sum = 0;
     for (uint32_t i = 0; i < n && sum < r->most; i++) {
-        struct graph_group *g = again(w, v[i]);
+        struct graph_group *g = walk_again(w, v[i]);
         if (!g)
             continue;
-        note(w, g, give(g, r->most - sum));
-        sum += give(g, r->most - sum);
+        note_group(w, g, usable_amount(g, r->most - sum));
+        sum += usable_amount(g, r->most - sum);
         good[n_good++] = g;
     }
     w->noted.n = noted;
@@ -136,8 +136,8 @@ bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
     if (left == 0)
         return false;
     for (uint32_t i = 0; left > 0; i++) {
-        int64_t amount = give(good[i], left);
-        note(w, good[i], amount);
+        int64_t amount = usable_amount(good[i], left);
+        note_group(w, good[i], amount);
         graph_chain_group(w, ret, good[i], amount);
         left -= amount;
     }

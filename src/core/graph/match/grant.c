@@ -29,7 +29,7 @@ static int by_pos(const void *a, const void *b) {
 }
 
 /* Two claims may name the same vertex: parts of a pool in several slots, or a node that is taken
- * whole because of each of them. Beside an amount, that it is also shared says nothing. */
+ * whole because of each of them. Beside an amount, that it is also shared is redundant. */
 static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
     uint32_t n = 0;
     bool sorted = true;

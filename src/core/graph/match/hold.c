@@ -117,7 +117,7 @@ static struct graph_span *span_of(struct sl_match *m, struct graph_job *j, uint3
 }
 
 /* Into the masks and sums of the present. */
-static void hold(struct sl_match *m, uint32_t block, const uint64_t *x, const uint64_t *s) {
+static void hold_block(struct sl_match *m, uint32_t block, const uint64_t *x, const uint64_t *s) {
     const struct graph_block *b = &m->blocks.v[block];
     uint32_t n = graph_block_words(b);
     for (uint32_t k = 0; k < n; k++) {
@@ -128,7 +128,7 @@ static void hold(struct sl_match *m, uint32_t block, const uint64_t *x, const ui
 }
 
 /* Out of them: shared bits may be others' as well, so they are put together anew. */
-static void release(struct sl_match *m, uint32_t block, const uint64_t *x) {
+static void release_block(struct sl_match *m, uint32_t block, const uint64_t *x) {
     const struct graph_block *b = &m->blocks.v[block];
     uint32_t n = graph_block_words(b);
     memset(&m->held[b->held], 0, (size_t)2 * n * sizeof(*m->held));
@@ -151,7 +151,7 @@ static void hold_bits(struct sl_match *m, struct graph_job *j, const struct grap
         m->stats.taken += sl_bits_count(fresh[k]);
     }
     if (s->allocated)
-        hold(m, c->block, fresh, fresh + n);
+        hold_block(m, c->block, fresh, fresh + n);
     graph_profile_add(m, &m->blocks.v[c->block], s->from, s->to, fresh);
 }
 
@@ -250,7 +250,7 @@ void graph_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
     }
     graph_profile_drop(m, b, from, to, gone);
     if (allocated)
-        release(m, block, gone);
+        release_block(m, block, gone);
 }
 
 void graph_hold_drop(struct sl_match *m, struct graph_job *j) {
@@ -282,7 +282,7 @@ static bool is_held_above(const struct sl_match *m, uint32_t pos) {
     return false;
 }
 
-/* Has somebody something of it, or of what is below it? */
+/* Is any of it, or of what is below it, allocated or reserved? */
 static bool is_used_below(const struct sl_match *m, uint32_t pos) {
     for (uint32_t p = pos; p < graph_end_of(m, pos); p++) {
         const struct graph_pool *pool = m->spots[p].divisible ? graph_pool_at(m, p) : NULL;
@@ -327,7 +327,7 @@ bool graph_hold_begin(struct sl_match *m, struct graph_job *j) {
         struct graph_span *s = &m->spans.v[i];
         uint32_t n = graph_block_words(&m->blocks.v[s->block]);
         s->allocated = true;
-        hold(m, s->block, &m->words.v[s->bits], &m->words.v[s->bits + n]);
+        hold_block(m, s->block, &m->words.v[s->bits], &m->words.v[s->bits + n]);
     }
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
         m->shares.v[i].allocated = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of free resources: of each counted type below each inner vertex ('room'). From it follow the
- * weights by which early-stopping policies walk, and the tree over all nodes that finds the next
- * one that may have enough, so that full nodes cost nothing.
+ * Sums of free resources: of each counted type below each inner vertex ('free_amounts'). From it
+ * follow the weights by which early-stopping policies walk, and the tree over all nodes that finds
+ * the next one that may have enough, so that full nodes cost nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void index_leaf(struct sl_match *m, uint32_t rank) {
     int64_t *leaf = &x->most[(size_t)(x->leaves + rank) * n];
     bool gone = m->spots[pos].down || (m->held[m->blocks.v[m->spots[pos].block].held] & 1);
     for (uint32_t t = 0; t < n; t++)
-        leaf[t] = gone ? -1 : inner == GRAPH_NONE ? 0 : m->room[(size_t)inner * n + t];
+        leaf[t] = gone ? -1 : inner == GRAPH_NONE ? 0 : m->free_amounts[(size_t)inner * n + t];
 }
 
 static void index_up(struct sl_match *m, uint32_t at) {
@@ -138,7 +138,7 @@ static int64_t weight(const struct sl_match *m, uint32_t pos) {
     uint32_t inner = m->spots[pos].inner;
     if (inner == GRAPH_NONE || m->inners.v[inner].weigh == TYPES_MAX)
         return 0;
-    return m->room[(size_t)inner * m->n_counted + m->inners.v[inner].weigh];
+    return m->free_amounts[(size_t)inner * m->n_counted + m->inners.v[inner].weigh];
 }
 
 static int by_position(const void *ctx, uint32_t a, uint32_t b) {
@@ -195,7 +195,7 @@ static uint32_t inner_of_parent(const struct sl_match *m, uint32_t pos) {
 void graph_index_build(struct sl_match *m) {
     uint32_t n = m->n_counted;
     size_t all = (size_t)m->inners.n * n;
-    m->room = sl_alloc0(all + 1, sizeof(*m->room));
+    m->free_amounts = sl_alloc0(all + 1, sizeof(*m->free_amounts));
     m->total = sl_alloc0(all + 1, sizeof(*m->total));
     for (uint32_t pos = 0; pos < m->n_tree; pos++) {
         uint8_t t = m->types.v[m->spots[pos].type].counted;
@@ -209,7 +209,7 @@ void graph_index_build(struct sl_match *m) {
             m->total[(size_t)up * n + t] += m->total[(size_t)i * n + t];
     }
     if (all > 0)
-        memcpy(m->room, m->total, all * sizeof(*m->room));
+        memcpy(m->free_amounts, m->total, all * sizeof(*m->free_amounts));
     for (uint32_t i = 0; i < m->inners.n; i++) {
         struct graph_inner *in = &m->inners.v[i];
         in->weigh = TYPES_MAX;
@@ -241,7 +241,7 @@ void graph_index_free(struct sl_match *m) {
     for (uint32_t i = 0; m->heavy && i < m->inners.n; i++)
         sl_ordset_done(&m->heavy[i]);
     sl_freep(&m->heavy);
-    sl_freep(&m->room);
+    sl_freep(&m->free_amounts);
     sl_freep(&m->total);
     sl_vec_free(&m->index.order);
     sl_freep(&m->index.rank);
@@ -256,7 +256,7 @@ static void add_above(struct sl_match *m, uint32_t pos, const int64_t *more) {
         uint32_t at = m->inners.v[up].pos;
         int64_t before = weight(m, at);
         for (uint32_t t = 0; t < n; t++)
-            m->room[(size_t)up * n + t] += more[t];
+            m->free_amounts[(size_t)up * n + t] += more[t];
         reweigh(m, at, before);
     }
 }
@@ -291,7 +291,7 @@ void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uin
         if (t == TYPES_MAX || count == 0)
             continue;
         more[t] += sign * count * run->size;
-        m->room[(size_t)first * n + t] += sign * count * run->size;
+        m->free_amounts[(size_t)first * n + t] += sign * count * run->size;
     }
     for (uint32_t w = 0; w < n_words; w++)
         for (uint64_t left = bits[w] & ~plain[w]; left; left &= left - 1) {
@@ -303,7 +303,7 @@ void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uin
             more[t] += size;
             for (uint32_t p = pos; p != b->pos;) {
                 uint32_t up = inner_of_parent(m, p);
-                m->room[(size_t)up * n + t] += size;
+                m->free_amounts[(size_t)up * n + t] += size;
                 p = m->inners.v[up].pos;
             }
         }

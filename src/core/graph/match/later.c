@@ -13,7 +13,7 @@
 
 #define QUICK_TYPES 4u
 
-struct asked { /* a node or place */
+struct candidate { /* a node or place */
     uint32_t pos;
     int64_t from, to, amount; /* the stretch */
     bool quick;               /* its free children are counted by masks of one word */
@@ -23,7 +23,7 @@ struct asked { /* a node or place */
 };
 
 struct heap {
-    const struct asked *nodes;
+    const struct candidate *nodes;
     uint32_t *v, n;
     bool by_end;
 };
@@ -32,7 +32,7 @@ static int64_t key(const struct heap *h, uint32_t node) {
     return h->by_end ? h->nodes[node].to : h->nodes[node].from;
 }
 
-static void sift(struct heap *h, uint32_t i) {
+static void sift_down(struct heap *h, uint32_t i) {
     for (uint32_t next; (next = 2 * i + 1) < h->n; i = next) {
         next += next + 1 < h->n && key(h, h->v[next + 1]) < key(h, h->v[next]);
         if (key(h, h->v[i]) <= key(h, h->v[next]))
@@ -56,14 +56,14 @@ static void push(struct heap *h, uint32_t node) {
 static uint32_t pop(struct heap *h) {
     uint32_t node = h->v[0];
     h->v[0] = h->v[--h->n];
-    sift(h, 0);
+    sift_down(h, 0);
     return node;
 }
 
 /* ---- a node or place ---- */
 
 /* Are children counted by masks? Then what has to be free of each type is known beforehand. */
-static void prepare(const struct graph_walk *w, struct asked *a) {
+static void prepare(const struct graph_walk *w, struct candidate *a) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[a->pos].block];
     uint32_t inner = m->spots[a->pos].inner;
@@ -85,7 +85,7 @@ static void prepare(const struct graph_walk *w, struct asked *a) {
     }
 }
 
-static uint32_t quick_slots(const struct graph_walk *w, const struct asked *a, uint64_t x,
+static uint32_t quick_slots(const struct graph_walk *w, const struct candidate *a, uint64_t x,
                             uint64_t s) {
     const struct graph_req *r = &w->r->reqs.v[w->variant->top];
     uint32_t slots = UINT32_MAX;
@@ -99,7 +99,7 @@ static uint32_t quick_slots(const struct graph_walk *w, const struct asked *a, u
 }
 
 /* What can be had of it if these were taken: slots of a place; a node counts as its size. */
-static int64_t amount(struct graph_walk *w, const struct asked *a, const uint64_t *x,
+static int64_t amount(struct graph_walk *w, const struct candidate *a, const uint64_t *x,
                       const uint64_t *s) {
     uint32_t block = w->m->spots[a->pos].block, n = graph_block_words(&w->m->blocks.v[block]);
     uint32_t inner = w->m->spots[a->pos].inner;
@@ -123,7 +123,7 @@ struct masks {
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
 
-static void add(struct masks *k, const struct graph_profile *p, uint32_t i, uint32_t n) {
+static void add_segment(struct masks *k, const struct graph_profile *p, uint32_t i, uint32_t n) {
     const uint64_t *v = &p->bits[(size_t)i * 2 * n];
     for (uint32_t w = 0; w < n; w++) {
         k->x[w] |= v[w];
@@ -149,7 +149,7 @@ static uint32_t first_segment(const struct graph_profile *p, int64_t t) {
 }
 
 /* How long starts may go on after a good one at t whose window ends before segment j. */
-static int64_t last_start(struct graph_walk *w, const struct asked *a,
+static int64_t last_start(struct graph_walk *w, const struct candidate *a,
                           const struct graph_profile *p, uint32_t n, uint32_t j) {
     struct masks k;
     int64_t d = w->r->duration;
@@ -159,7 +159,7 @@ static int64_t last_start(struct graph_walk *w, const struct asked *a,
         int64_t t = p->at[j] - d + 1; /* the first start that meets segment j */
         clear(&k, n);
         for (uint32_t i = first_segment(p, t); i <= j; i++)
-            add(&k, p, i, n);
+            add_segment(&k, p, i, n);
         if (amount(w, a, k.x, k.s) == 0)
             return t;
     }
@@ -167,7 +167,7 @@ static int64_t last_start(struct graph_walk *w, const struct asked *a,
 }
 
 /* The same for places, where more counts too: the first start after t that gets another amount. */
-static int64_t next_change(struct graph_walk *w, const struct asked *a,
+static int64_t next_change(struct graph_walk *w, const struct candidate *a,
                            const struct graph_profile *p, uint32_t n, int64_t t, uint32_t j) {
     struct masks k;
     int64_t d = w->r->duration, end = w->m->end;
@@ -183,14 +183,14 @@ static int64_t next_change(struct graph_walk *w, const struct asked *a,
         int64_t to = end_of_window(w, t);
         clear(&k, n);
         for (uint32_t of = first_segment(p, t); of < p->n && p->at[of] < to; of++)
-            add(&k, p, of, n);
+            add_segment(&k, p, of, n);
         if (amount(w, a, k.x, k.s) != a->amount)
             return t;
     }
 }
 
 /* The next stretch at or after a time; false if there is none. */
-static bool next_stretch(struct graph_walk *w, struct asked *a, int64_t t) {
+static bool next_stretch(struct graph_walk *w, struct candidate *a, int64_t t) {
     struct sl_match *m = w->m;
     struct graph_block *b = &m->blocks.v[m->spots[a->pos].block];
     const struct graph_profile none = {0}, *p = b->profile ? &m->profiles.v[b->profile] : &none;
@@ -201,7 +201,7 @@ static bool next_stretch(struct graph_walk *w, struct asked *a, int64_t t) {
         uint32_t first = first_segment(p, t), j = first;
         clear(&k, n);
         for (; j < p->n && p->at[j] < to; j++)
-            add(&k, p, j, n);
+            add_segment(&k, p, j, n);
         a->amount = amount(w, a, k.x, k.s);
         if (a->amount > 0) {
             a->from = t;
@@ -214,7 +214,7 @@ static bool next_stretch(struct graph_walk *w, struct asked *a, int64_t t) {
         do {
             if (bad == first)
                 break;
-            add(&k, p, --bad, n);
+            add_segment(&k, p, --bad, n);
         } while (amount(w, a, k.x, k.s) > 0);
         if (bad + 1 >= p->n || amount(w, a, k.x, k.s) > 0)
             return false; /* it would not do even if it were free */
@@ -247,7 +247,7 @@ bool graph_later_find(struct graph_walk *w, int64_t now, int64_t *ret_at) {
     const struct graph_req *r = &w->r->reqs.v[w->variant->top];
     int64_t least = graph_req_least(r), have = 0;
     uint32_t n = n_candidates(w), n_nodes = 0;
-    struct asked *nodes = sl_alloc((n + 1) * sizeof(*nodes));
+    struct candidate *nodes = sl_alloc((n + 1) * sizeof(*nodes));
     struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};
     struct heap within = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, true};
     struct graph_window any = {WHEN_FUTURE, now, m->end};

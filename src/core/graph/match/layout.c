@@ -330,28 +330,28 @@ static void place_filters(struct sl_match *m) {
 
 /* ---- auxiliary subsystems ---- */
 
-static bool is_asked(const struct sl_match *m, sl_sym subsystem) {
+static bool is_matched(const struct sl_match *m, sl_sym subsystem) {
     for (uint32_t i = 0; i < m->subsystems.n; i++)
         if (m->subsystems.v[i] == subsystem)
             return true;
     return false;
 }
 
-/* Who leads to whom, by target, in the order of linking. */
+/* Edges by target, in the order of linking. */
 static void place_aux(struct sl_match *m) {
     uint32_t n, at = 0;
     const struct sl_graph_edge *e = sl_graph_edges(m->g, &n);
     m->aux_types = sl_alloc0((size_t)m->types.n + 1, 1);
     m->aux_first = sl_alloc0((size_t)m->n_spots + 2, sizeof(*m->aux_first));
     for (uint32_t i = 0; i < n; i++)
-        if (is_asked(m, e[i].subsystem))
+        if (is_matched(m, e[i].subsystem))
             m->aux_first[sl_graph_vertex(m->g, e[i].to)->pos + 1]++;
     for (uint32_t pos = 0; pos <= m->n_spots; pos++)
         m->aux_first[pos] = at += m->aux_first[pos];
     m->aux_from = sl_alloc0((size_t)at + 1, sizeof(*m->aux_from));
     uint32_t *next = sl_alloc0((size_t)m->n_spots + 1, sizeof(*next));
     for (uint32_t i = 0; i < n; i++) {
-        if (!is_asked(m, e[i].subsystem))
+        if (!is_matched(m, e[i].subsystem))
             continue;
         uint32_t from = sl_graph_vertex(m->g, e[i].from)->pos;
         uint32_t to = sl_graph_vertex(m->g, e[i].to)->pos;

@@ -49,7 +49,7 @@ void sl_match_free(struct sl_match *m) {
     for (uint32_t i = 0; i < MEMOS; i++)
         sl_freep(&m->memos[i].key);
     sl_vec_free(&m->picks.slots);
-    sl_vec_free(&m->picks.asked);
+    sl_vec_free(&m->picks.in_window);
     sl_arena_done(&m->tables);
     sl_arena_done(&m->scratch);
     sl_graph_free(m->g);
@@ -157,9 +157,9 @@ static int check_graph(const struct sl_match *m, const struct sl_match_request *
     return 0;
 }
 
-static void report(const struct sl_match *m, const struct graph_chain *c,
-                   const struct graph_window *w, enum sl_match_job_state state,
-                   struct sl_grant *ret) {
+static void report_grant(const struct sl_match *m, const struct graph_chain *c,
+                         const struct graph_window *w, enum sl_match_job_state state,
+                         struct sl_grant *ret) {
     if (!ret)
         return;
     ret->state = state;
@@ -168,9 +168,9 @@ static void report(const struct sl_match *m, const struct graph_chain *c,
     sl_grant_of_chain(m, c, ret);
 }
 
-static enum sl_match_verdict search(struct sl_match *m, const struct sl_match_request *r,
-                                    enum sl_match_op op, int64_t now, struct graph_window *w,
-                                    struct graph_chain *c) {
+static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_match_request *r,
+                                            enum sl_match_op op, int64_t now,
+                                            struct graph_window *w, struct graph_chain *c) {
     struct graph_memo *k = memo_of(m, r);
     int64_t longest = m->end - m->start;
     m->cut_short = false;
@@ -201,7 +201,7 @@ int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_m
         return code;
     if (ops[op].keeps && graph_hold_job(m, jobid))
         return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
-    *ret_verdict = search(m, r, op, now, &w, &c);
+    *ret_verdict = search_request(m, r, op, now, &w, &c);
     if (*ret_verdict != SL_MATCHED) {
         m->stats.failures += *ret_verdict != SL_SATISFIABLE;
         return graph_slots_cut_short(m, err);
@@ -210,7 +210,7 @@ int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_m
     enum sl_match_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
     if (ops[op].keeps)
         graph_hold_chain(m, graph_hold_new(m, jobid, state, w.from, w.to), &c);
-    report(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
+    report_grant(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
     return 0;
 }
 
@@ -265,7 +265,7 @@ size_t sl_match_bytes(const struct sl_match *m) {
     n += m->masks.cap * sizeof(*m->masks.v) + m->profiles.cap * sizeof(*m->profiles.v);
     for (uint32_t i = 1; i < m->profiles.n; i++)
         n += (size_t)m->profiles.v[i].cap * 3 * sizeof(int64_t);
-    n += (size_t)m->inners.n * m->n_counted * (sizeof(*m->room) + sizeof(*m->total));
+    n += (size_t)m->inners.n * m->n_counted * (sizeof(*m->free_amounts) + sizeof(*m->total));
     n += m->blocks.cap * (sizeof(*m->blocks.v) + 4 * sizeof(*m->held));
     n += (size_t)m->index.leaves * 2 * m->n_counted * sizeof(*m->index.most);
     n += m->index.order.cap * sizeof(*m->index.order.v) + m->blocks.n * sizeof(*m->index.rank);

@@ -50,7 +50,7 @@ const struct sl_graph *sl_match_graph(const struct sl_match *m);
 enum sl_match_op {
     SL_MATCH_ALLOCATE,
     SL_MATCH_ALLOCATE_SATISFIABLE,
-    SL_MATCH_ALLOCATE_OR_RESERVE, /* a job that overruns is thought to end in the next second */
+    SL_MATCH_ALLOCATE_OR_RESERVE, /* a job that overruns is assumed to end in the next second */
     SL_MATCH_SATISFIABILITY,
     SL_MATCH_WITHOUT,
     SL_MATCH_WITHOUT_FUTURE,
@@ -163,7 +163,7 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
 
 /* Statistics since creation: vertices visited and vertices taken. */
 struct sl_match_stats {
-    uint64_t looked, taken, matches, failures, cached_failures;
+    uint64_t visited, taken, matches, failures, cached_failures;
 };
 void sl_match_stats(const struct sl_match *m, struct sl_match_stats *ret);
 /* Bytes that the graph and the matcher hold. */

@@ -9,8 +9,8 @@
  * the OR of a few words, whatever the number of its cores.
  *
  * Now and later. What is allocated counts for the present whatever its time, so it is kept as one
- * mask per block ('held') and as sums per inner vertex ('room'), which change only when something
- * is allocated or freed. Reservations are seen through the spans alone.
+ * mask per block ('held') and as sums per inner vertex ('free_amounts'), which change only when
+ * something is allocated or freed. Reservations are seen through the spans alone.
  */
 #ifndef SL_CORE_GRAPH_MATCH_MATCH_INT_H
 #define SL_CORE_GRAPH_MATCH_MATCH_INT_H
@@ -106,7 +106,7 @@ struct graph_place { /* where the slot takes shape, and the first of its slots t
     uint32_t first; /* position of the slot's first vertex; NONE: there is no slot */
     int64_t score, uniq;
     uint32_t taken; /* slots, by this search */
-    bool asked;     /* the slot is so in the window of this search */
+    bool in_window; /* the slot is so in the window of this search */
 };
 struct graph_winners { /* a tree: the best place of each pair, down to the one at [1] */
     struct graph_place *places;
@@ -131,9 +131,9 @@ struct graph_tops {
     SL_VEC(uint32_t) stale;
 };
 
-struct graph_picks { /* of places: whose slots are chosen, and who was asked */
+struct graph_picks { /* of places: whose slots are chosen, and which were evaluated in the window */
     SL_VEC(uint32_t) slots;
-    SL_VEC(uint32_t) asked;
+    SL_VEC(uint32_t) in_window;
 };
 
 /* ---- state ---- */
@@ -202,13 +202,13 @@ struct sl_match {
     uint32_t pool_types; /* a bit per counted type that has divisible pools */
     SL_VEC(struct graph_inner) inners;
     SL_VEC(struct graph_run) runs;
-    SL_VEC(uint64_t) masks;  /* of runs; [0] is unused */
-    bool nodes_are_blocks;   /* each node of the index with all below it */
-    bool nodes_are_level;    /* none is beside a vertex that has others below it */
-    uint32_t *kids;          /* positions, by type and in the order of the policy */
-    uint32_t *kids_by_uniq;  /* positions, high unique ids first */
-    int64_t *room, *total;   /* inner * n_counted: not allocated, and in all */
-    struct sl_ordset *heavy; /* by inner: children by weight; only if some have children */
+    SL_VEC(uint64_t) masks;        /* of runs; [0] is unused */
+    bool nodes_are_blocks;         /* each node of the index with all below it */
+    bool nodes_are_level;          /* none is beside a vertex that has others below it */
+    uint32_t *kids;                /* positions, by type and in the order of the policy */
+    uint32_t *kids_by_uniq;        /* positions, high unique ids first */
+    int64_t *free_amounts, *total; /* inner * n_counted: not allocated, and in all */
+    struct sl_ordset *heavy;       /* by inner: children by weight; only if some have children */
     SL_VEC(struct graph_block) blocks;
     struct graph_index index;
     uint8_t *aux_types; /* by type: vertices of it lead to others in matched subsystems */
@@ -507,7 +507,7 @@ void graph_hold_share_less(struct sl_match *m, uint32_t i);
 bool graph_hold_begin(struct sl_match *m, struct graph_job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
 int64_t graph_hold_next_end(const struct sl_match *m, int64_t after);
-/* The first time after now at which something ends or, because it overruns, is thought to end. */
+/* The first time after now at which something ends or, because it overruns, is assumed to end. */
 int64_t graph_hold_first_end(const struct sl_match *m, int64_t now);
 /* Is anything left of it? */
 static inline bool graph_hold_empty(const struct graph_job *j) {

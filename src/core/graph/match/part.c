@@ -105,7 +105,7 @@ static bool has_bits(const struct sl_match *m, const struct graph_window *w, uin
     return false;
 }
 
-/* Adds one pick to a chain, or says that somebody has it. */
+/* Adds one pick to a chain; false: it is taken. */
 static bool claim_pick(struct graph_walk *w, const struct sl_pick *p, bool last_of_way,
                        struct graph_chain *c) {
     const struct sl_match *m = w->m;

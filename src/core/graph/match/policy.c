@@ -22,7 +22,7 @@ static const struct {
     {"variation", {.variation = true}},
 };
 
-static bool is(const char *s, size_t len, const char *word) {
+static bool text_equals(const char *s, size_t len, const char *word) {
     return strlen(word) == len && memcmp(s, word, len) == 0;
 }
 
@@ -34,21 +34,22 @@ static int term(struct sl_match_policy *p, const char *s, size_t len, struct sl_
                           (int)(len < 60 ? len : 60), s);
     size_t n = (size_t)(eq - s), rest = len - n - 1;
     const char *value = eq + 1;
-    if (is(s, n, "policy") && (is(value, rest, "low") || is(value, rest, "high"))) {
-        p->low = is(value, rest, "low");
+    if (text_equals(s, n, "policy") &&
+        (text_equals(value, rest, "low") || text_equals(value, rest, "high"))) {
+        p->low = text_equals(value, rest, "low");
         return 0;
     }
-    bool *flag = is(s, n, "node_centric")            ? &p->node_centric
-                 : is(s, n, "node_exclusive")        ? &p->node_exclusive
-                 : is(s, n, "stop_on_1_matches")     ? &p->stop_early
-                 : is(s, n, "set_stop_on_1_matches") ? &p->stop_early
-                                                     : NULL;
-    if (!flag || (!is(value, rest, "true") && !is(value, rest, "false")))
+    bool *flag = text_equals(s, n, "node_centric")            ? &p->node_centric
+                 : text_equals(s, n, "node_exclusive")        ? &p->node_exclusive
+                 : text_equals(s, n, "stop_on_1_matches")     ? &p->stop_early
+                 : text_equals(s, n, "set_stop_on_1_matches") ? &p->stop_early
+                                                              : NULL;
+    if (!flag || (!text_equals(value, rest, "true") && !text_equals(value, rest, "false")))
         return sl_err_set(err, SL_EINVAL,
                           "'%.*s': expected policy=low|high, or node_centric, node_exclusive or "
                           "stop_on_1_matches with true or false",
                           (int)(len < 60 ? len : 60), s);
-    *flag = is(value, rest, "true");
+    *flag = text_equals(value, rest, "true");
     return 0;
 }
 

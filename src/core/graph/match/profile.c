@@ -24,7 +24,7 @@ uint32_t graph_profile_find(const struct graph_profile *p, int64_t t) {
 }
 
 /* The segment that begins at t, made if there is none. */
-static uint32_t split(struct graph_profile *p, int64_t t, uint32_t n_words) {
+static uint32_t split_segment(struct graph_profile *p, int64_t t, uint32_t n_words) {
     uint32_t i = graph_profile_find(p, t);
     if (i > 0 && p->at[i - 1] == t)
         return i - 1;
@@ -53,7 +53,7 @@ static bool is_zero(const uint64_t *v, uint32_t n) {
 }
 
 /* Takes out moments between two segments, both included, at which nothing changes. */
-static void tidy(struct graph_profile *p, uint32_t from, uint32_t to, uint32_t n_words) {
+static void merge_segments(struct graph_profile *p, uint32_t from, uint32_t to, uint32_t n_words) {
     uint32_t kept = from;
     size_t bytes = (size_t)2 * n_words * sizeof(*p->bits);
     for (uint32_t i = from; i < p->n; i++) {
@@ -85,11 +85,12 @@ struct graph_profile *graph_profile_of(struct sl_match *m, struct graph_block *b
 void graph_profile_add(struct sl_match *m, struct graph_block *b, int64_t from, int64_t to,
                        const uint64_t *bits) {
     struct graph_profile *p = graph_profile_of(m, b);
-    uint32_t n = graph_block_words(b), first = split(p, from, n), end = split(p, to, n);
+    uint32_t n = graph_block_words(b), first = split_segment(p, from, n),
+             end = split_segment(p, to, n);
     for (uint32_t i = first; i < end; i++)
         for (uint32_t k = 0; k < 2 * n; k++)
             segment(p, i, n)[k] |= bits[k];
-    tidy(p, first, end, n);
+    merge_segments(p, first, end, n);
 }
 
 void graph_profile_drop(struct sl_match *m, struct graph_block *b, int64_t from, int64_t to,
@@ -97,14 +98,15 @@ void graph_profile_drop(struct sl_match *m, struct graph_block *b, int64_t from,
     struct graph_profile *p = graph_profile_of(m, b);
     uint32_t n = graph_block_words(b);
     bool shared = !is_zero(bits + n, n);
-    /* What is shared may be others' too, who begin or end where nothing changed until now. */
+    /* Shared bits may be those of other spans too, which begin or end where nothing changed until
+     * now. */
     for (uint32_t s = shared ? b->spans : 0; s; s = m->spans.v[s].next) {
         if (from < m->spans.v[s].from && m->spans.v[s].from < to)
-            (void)split(p, m->spans.v[s].from, n);
+            (void)split_segment(p, m->spans.v[s].from, n);
         if (from < m->spans.v[s].to && m->spans.v[s].to < to)
-            (void)split(p, m->spans.v[s].to, n);
+            (void)split_segment(p, m->spans.v[s].to, n);
     }
-    uint32_t first = split(p, from, n), end = split(p, to, n);
+    uint32_t first = split_segment(p, from, n), end = split_segment(p, to, n);
     for (uint32_t i = first; i < end; i++) {
         uint64_t *v = segment(p, i, n);
         for (uint32_t k = 0; k < 2 * n; k++)
@@ -114,7 +116,7 @@ void graph_profile_drop(struct sl_match *m, struct graph_block *b, int64_t from,
                 if (m->spans.v[s].from <= p->at[i] && p->at[i] < m->spans.v[s].to)
                     v[n + k] |= m->words.v[m->spans.v[s].bits + n + k];
     }
-    tidy(p, first, end, n);
+    merge_segments(p, first, end, n);
 }
 
 void graph_profile_or(const struct sl_match *m, const struct graph_block *b, int64_t from,

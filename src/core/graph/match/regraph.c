@@ -48,10 +48,10 @@ void graph_holdings_done(struct graph_holdings *h) {
 void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h) {
     struct graph_walk w = {.m = m};
     for (uint32_t i = 0; i < h->jobs.n; i++) {
-        const struct graph_holder *who = &h->jobs.v[i];
-        struct graph_chain c = {.n_slots = who->job.n_slots};
+        const struct graph_holder *holder = &h->jobs.v[i];
+        struct graph_chain c = {.n_slots = holder->job.n_slots};
         sl_arena_clear(&m->scratch);
-        for (uint32_t k = who->first; k < who->first + who->n; k++) {
+        for (uint32_t k = holder->first; k < holder->first + holder->n; k++) {
             const struct sl_vertex *x = sl_graph_vertex(m->g, h->v.v[k].v);
             if (x->removed)
                 continue;
@@ -64,8 +64,10 @@ void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h) {
             }
         }
         if (c.claims)
-            graph_hold_chain(
-                m, graph_hold_new(m, who->job.id, who->job.state, who->job.from, who->job.to), &c);
+            graph_hold_chain(m,
+                             graph_hold_new(m, holder->job.id, holder->job.state, holder->job.from,
+                                            holder->job.to),
+                             &c);
     }
 }
 
@@ -130,7 +132,7 @@ struct sl_graph *sl_match_grow(struct sl_match *m) {
     return m->g;
 }
 
-/* A divisible pool that somebody has stays one: nothing may be put into it. */
+/* A divisible pool that is in use stays one: nothing may be put into it. */
 static int check_pools(const struct sl_match *m, const struct graph_holdings *h,
                        struct sl_err *err) {
     char name[SL_VERTEX_NAME];

@@ -74,17 +74,17 @@ static void find_nodes(struct graph_walk *w) {
     }
 }
 
-static bool may_ask_nodes(const struct graph_walk *w) {
+static bool nodes_indexed(const struct graph_walk *w) {
     return w->nodes != REQ_NONE && (w->m->n_above == 0 || w->w.when == WHEN_EMPTY);
 }
 
-/* The next node, at or after a place in the order, that is worth asking. */
+/* The next node, at or after a place in the order, that is worth evaluating. */
 static uint32_t next_node(const struct graph_walk *w, uint32_t i, const int64_t *need) {
     const struct sl_match *m = w->m;
     bool present = w->w.when == WHEN_PRESENT;
     if (!w->allowed)
         return present ? graph_index_next(m, i, need) : i < m->index.order.n ? i : GRAPH_NONE;
-    /* Word by word: the tree knows nothing of constraints. */
+    /* Word by word: the tree does not cover constraints. */
     for (; i < m->index.order.n; i++) {
         uint64_t left = m->allowed_ranks[i / 64] >> i % 64;
         if (left == 0) {
@@ -98,8 +98,8 @@ static uint32_t next_node(const struct graph_walk *w, uint32_t i, const int64_t 
     return GRAPH_NONE;
 }
 
-/* Asks nodes in the order of the policy until there are enough. */
-static bool ask_nodes(struct graph_walk *w, struct graph_chain *ret) {
+/* Evaluates nodes in the order of the policy until there are enough. */
+static bool search_nodes(struct graph_walk *w, struct graph_chain *ret) {
     struct sl_match *m = w->m;
     const struct graph_req *r = &w->r->reqs.v[w->variant->top];
     const int64_t *need = &w->need[(size_t)w->nodes * m->n_counted];
@@ -138,11 +138,11 @@ static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
     *c = whole;
 }
 
-static bool walk_or_ask(struct graph_walk *w, struct graph_chain *ret) {
+static bool search_or_walk(struct graph_walk *w, struct graph_chain *ret) {
     *ret = (struct graph_chain){0};
     sl_arena_clear(&w->m->scratch);
-    bool found = may_ask_nodes(w) && !w->m->policy.stop_early && !w->m->policy.locality
-                     ? ask_nodes(w, ret)
+    bool found = nodes_indexed(w) && !w->m->policy.stop_early && !w->m->policy.locality
+                     ? search_nodes(w, ret)
                  : graph_tops_may(w) ? graph_tops_run(w, ret)
                                      : graph_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
@@ -150,8 +150,8 @@ static bool walk_or_ask(struct graph_walk *w, struct graph_chain *ret) {
     return found;
 }
 
-static void begin(struct graph_walk *w, struct sl_match *m, const struct sl_match_request *r,
-                  const struct graph_variant *v) {
+static void begin_walk(struct graph_walk *w, struct sl_match *m, const struct sl_match_request *r,
+                       const struct graph_variant *v) {
     graph_walk_init(w, m, r, v);
     w->allowed = allowed(m, r);
     find_nodes(w);
@@ -163,9 +163,9 @@ bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
     struct graph_walk w;
     sl_arena_clear(&m->tables);
     for (uint32_t i = 0; i < r->variants.n; i++) {
-        begin(&w, m, r, &r->variants.v[i]);
+        begin_walk(&w, m, r, &r->variants.v[i]);
         graph_walk_at(&w, win);
-        bool found = walk_or_ask(&w, ret);
+        bool found = search_or_walk(&w, ret);
         graph_walk_done(&w);
         if (found)
             return true;
@@ -176,7 +176,7 @@ bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
 /* ---- a later time ---- */
 
 /* Pools of nodes may be shared in time by amounts, which stretches of spans do not show. */
-static bool may_tell_when(const struct graph_walk *w) {
+static bool can_search_spans(const struct graph_walk *w) {
     return (w->nodes != REQ_NONE || w->tops) && w->m->n_above == 0 && w->m->pools.n == 0 &&
            w->m->nodes_are_blocks;
 }
@@ -187,14 +187,14 @@ bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, in
     sl_arena_clear(&m->tables);
     if (r->variants.n == 1) {
         int64_t at;
-        begin(&w, m, r, &r->variants.v[0]);
-        if (may_tell_when(&w)) {
+        begin_walk(&w, m, r, &r->variants.v[0]);
+        if (can_search_spans(&w)) {
             if (!graph_later_find(&w, now, &at) ||
                 !graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
                 return false;
             w.use_fits = w.nodes != REQ_NONE;
             graph_walk_at(&w, ret_w);
-            return walk_or_ask(&w, ret);
+            return search_or_walk(&w, ret);
         }
     }
     for (int64_t at = graph_hold_first_end(m, now); at < m->end; at = graph_hold_next_end(m, at)) {

@@ -32,8 +32,8 @@ struct state {
 };
 
 /* Cuts one bundle; with a slot, puts it there. False if not enough is left. */
-static bool cut(struct graph_walk *w, struct state *s, uint32_t list, int64_t per,
-                struct graph_group *slot) {
+static bool cut_bundle(struct graph_walk *w, struct state *s, uint32_t list, int64_t per,
+                       struct graph_group *slot) {
     struct cursor *c = &s->at[list];
     for (int64_t left = per; left > 0;) {
         if (c->i == c->n)
@@ -62,22 +62,22 @@ static bool cut(struct graph_walk *w, struct state *s, uint32_t list, int64_t pe
 static bool cut_slot(struct graph_walk *w, struct state *s, const struct shape *shape,
                      struct graph_group *slot) {
     for (uint32_t i = 0; i < shape->n; i++)
-        if (!cut(w, s, shape->first + i, shape->per[i], slot))
+        if (!cut_bundle(w, s, shape->first + i, shape->per[i], slot))
             return false;
     return true;
 }
 
 static void push_slots(struct graph_walk *w, struct state *s, const struct shape *shape, uint32_t n,
                        struct graph_list *ret) {
-    uint32_t room = 0;
+    uint32_t capacity = 0;
     for (uint32_t i = 0; i < shape->n && w->aux; i++)
-        room += s->at[shape->first + i].n;
+        capacity += s->at[shape->first + i].n;
     for (uint32_t i = 0; i < n; i++) {
         struct graph_group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
         *slot = (struct graph_group){
             .pos = GRAPH_NONE, .item = ret->n, .score = 1, .count = 1, .chain = {.n_slots = 1}};
         if (w->aux)
-            slot->parts = sl_arena_alloc(&w->m->scratch, (room + 1) * sizeof(*slot->parts));
+            slot->parts = sl_arena_alloc(&w->m->scratch, (capacity + 1) * sizeof(*slot->parts));
         sl_assert(cut_slot(w, s, shape, slot));
         slot->uniq = graph_vertex_at(w->m, slot->pos)->uniq_id;
         graph_list_push(ret, slot);

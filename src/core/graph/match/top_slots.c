@@ -49,7 +49,7 @@ static uint32_t pull(uint64_t *word, int way) {
 }
 
 /* The scores of so many vertices behind the first ones, in the order of their run; the first of
- * them is told. False if there are not so many. */
+ * them is returned. False if there are not so many. */
 static bool sum_scores(const struct sl_match *m, const struct graph_block *b,
                        const struct graph_run *run, const uint64_t *have, uint32_t skip,
                        uint32_t take, int64_t *score, uint32_t *ret_first) {
@@ -75,8 +75,8 @@ static bool sum_scores(const struct sl_match *m, const struct graph_block *b,
 }
 
 /* The next slot of a place, by masks of its block. */
-static void look(const struct graph_walk *w, struct graph_place *p, const uint64_t *x,
-                 const uint64_t *s) {
+static void find_next_slot(const struct graph_walk *w, struct graph_place *p, const uint64_t *x,
+                           const uint64_t *s) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
     uint64_t have[BLOCK_WORDS];
@@ -98,15 +98,15 @@ static void look(const struct graph_walk *w, struct graph_place *p, const uint64
     p->uniq = graph_vertex_at(m, p->first)->uniq_id;
 }
 
-static void look_in_window(struct graph_walk *w, struct graph_place *p) {
+static void next_in_window(struct graph_walk *w, struct graph_place *p) {
     graph_walk_mask(w, w->m->spots[w->m->inners.v[p->inner].pos].block);
-    look(w, p, w->x, w->s);
+    find_next_slot(w, p, w->x, w->s);
 }
 
-static void look_at_present(const struct graph_walk *w, struct graph_place *p) {
+static void next_at_present(const struct graph_walk *w, struct graph_place *p) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
-    look(w, p, &m->held[b->held], &m->held[b->held + graph_block_words(b)]);
+    find_next_slot(w, p, &m->held[b->held], &m->held[b->held + graph_block_words(b)]);
 }
 
 /* ---- the tree ---- */
@@ -140,7 +140,7 @@ static void climb_all(const struct sl_match *m, struct graph_winners *by) {
 
 /* ---- what is kept of a shape ---- */
 
-/* Above a node there is nothing that constraints are asked of, and it is not in another. */
+/* Above a node, no constraint is evaluated, and it is not in another. */
 static bool stands_free(const struct sl_match *m, uint32_t pos) {
     for (sl_vtx v = graph_vertex_at(m, pos)->parent; v != SL_VTX_NONE;
          v = sl_graph_vertex(m->g, v)->parent)
@@ -183,7 +183,7 @@ static void find_places(const struct graph_walk *w, struct graph_tops *t) {
         t->by.leaves *= 2;
 }
 
-static void forget(struct graph_tops *t) {
+static void clear_tops(struct graph_tops *t) {
     sl_freep(&t->constraint);
     sl_freep(&t->by.places);
     sl_freep(&t->by.best);
@@ -194,13 +194,13 @@ static void forget(struct graph_tops *t) {
 
 void graph_tops_free(struct sl_match *m) {
     for (uint32_t i = 0; i < TOPS; i++)
-        forget(&m->tops[i]);
+        clear_tops(&m->tops[i]);
 }
 
-static void make(const struct graph_walk *w, struct graph_tops *t) {
+static void make_places(const struct graph_walk *w, struct graph_tops *t) {
     const struct sl_match *m = w->m;
     const struct sl_match_request *r = w->r;
-    forget(t);
+    clear_tops(t);
     t->made = true;
     t->of = w->plain;
     t->graph_generation = sl_graph_generation(m->g);
@@ -236,7 +236,7 @@ void graph_tops_find(struct graph_walk *w) {
         for (uint32_t i = 0; i < TOPS; i++)
             if (m->tops[i].used < t->used)
                 t = &m->tops[i];
-        make(w, t);
+        make_places(w, t);
     }
     t->used = ++m->tops_used;
     if (t->good)
@@ -276,11 +276,11 @@ static uint32_t place_at(const struct sl_match *m, const struct graph_winners *b
     return lo;
 }
 
-static void build(const struct graph_walk *w, struct graph_tops *t) {
+static void build_tree(const struct graph_walk *w, struct graph_tops *t) {
     t->by.best = sl_alloc((size_t)2 * t->by.leaves * sizeof(*t->by.best));
     t->is_stale = sl_alloc0((size_t)w->m->blocks.n / 64 + 1, sizeof(*t->is_stale));
     for (uint32_t i = 0; i < t->by.n; i++)
-        look_at_present(w, &t->by.places[i]);
+        next_at_present(w, &t->by.places[i]);
     climb_all(w->m, &t->by);
 }
 
@@ -288,13 +288,13 @@ static void refresh(const struct graph_walk *w, struct graph_tops *t) {
     const struct sl_match *m = w->m;
     struct graph_winners *by = &t->by;
     if (!by->best)
-        build(w, t);
+        build_tree(w, t);
     for (uint32_t i = 0; i < t->stale.n; i++) {
         const struct graph_block *b = &m->blocks.v[t->stale.v[i]];
         t->is_stale[t->stale.v[i] / 64] = 0;
         for (uint32_t p = place_at(m, by, b->pos);
              p < by->n && m->inners.v[by->places[p].inner].pos < b->pos + b->n; p++) {
-            look_at_present(w, &by->places[p]);
+            next_at_present(w, &by->places[p]);
             climb(m, by, p);
         }
     }
@@ -302,13 +302,13 @@ static void refresh(const struct graph_walk *w, struct graph_tops *t) {
 }
 
 /* For another time than the present: a tree for this search alone. */
-static struct graph_winners look_at_all(struct graph_walk *w, const struct graph_winners *kept) {
+static struct graph_winners next_of_all(struct graph_walk *w, const struct graph_winners *kept) {
     struct graph_winners by = *kept;
     by.places = sl_arena_alloc(&w->m->scratch, (by.n + 1) * sizeof(*by.places));
     by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
     for (uint32_t i = 0; i < by.n; i++) {
-        by.places[i] = (struct graph_place){.inner = kept->places[i].inner, .asked = true};
-        look_in_window(w, &by.places[i]);
+        by.places[i] = (struct graph_place){.inner = kept->places[i].inner, .in_window = true};
+        next_in_window(w, &by.places[i]);
     }
     climb_all(w->m, &by);
     return by;
@@ -327,11 +327,11 @@ static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
         struct graph_place *place = &by->places[p];
         if (place->first == GRAPH_NONE)
             break;
-        if (!place->asked) {
+        if (!place->in_window) {
             struct graph_place was = *place;
-            place->asked = true;
-            *sl_vec_push(&ret->asked) = p;
-            look_in_window(w, place);
+            place->in_window = true;
+            *sl_vec_push(&ret->in_window) = p;
+            next_in_window(w, place);
             if (!is_same(place, &was)) {
                 climb(w->m, by, p);
                 continue;
@@ -339,7 +339,7 @@ static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
         }
         *sl_vec_push(&ret->slots) = p;
         place->taken++;
-        look_in_window(w, place);
+        next_in_window(w, place);
         climb(w->m, by, p);
     }
 }
@@ -350,10 +350,10 @@ bool graph_tops_run(struct graph_walk *w, struct graph_chain *ret) {
     struct graph_tops *t = w->tops;
     struct graph_picks *k = &m->picks;
     bool present = w->w.when == WHEN_PRESENT;
-    k->slots.n = k->asked.n = 0;
+    k->slots.n = k->in_window.n = 0;
     if (present)
         refresh(w, t);
-    struct graph_winners by = present ? t->by : look_at_all(w, &t->by);
+    struct graph_winners by = present ? t->by : next_of_all(w, &t->by);
     pick(w, &by, r->most, k);
     uint32_t want = sl_req_count_take(&r->count, k->slots.n);
     for (uint32_t i = 0; i < k->slots.n; i++)
@@ -368,9 +368,9 @@ bool graph_tops_run(struct graph_walk *w, struct graph_chain *ret) {
         graph_plain_take(w, p->inner, p->taken, ret);
         p->taken = 0;
     }
-    for (uint32_t i = 0; i < k->asked.n; i++) {
-        struct graph_place *p = &by.places[k->asked.v[i]];
-        p->asked = false;
+    for (uint32_t i = 0; i < k->in_window.n; i++) {
+        struct graph_place *p = &by.places[k->in_window.v[i]];
+        p->in_window = false;
         touch(t, m->spots[m->inners.v[p->inner].pos].block);
     }
     return want > 0;

@@ -40,7 +40,7 @@ static bool usable(struct graph_walk *w, uint32_t pos) {
            !(w->aux && graph_aux_is_taken(w, pos));
 }
 
-/* Nobody uses it or anything below it. */
+/* Neither it nor anything below it is in use. */
 static bool untouched(struct graph_walk *w, uint32_t pos) {
     const struct sl_match *m = w->m;
     uint32_t end = graph_end_of(m, pos);
@@ -70,7 +70,8 @@ static bool untouched(struct graph_walk *w, uint32_t pos) {
 
 /* ---- children ---- */
 
-static uint32_t wanted(const struct graph_walk *w, const struct graph_wants *t, uint16_t type) {
+static uint32_t wanted_index(const struct graph_walk *w, const struct graph_wants *t,
+                             uint16_t type) {
     for (uint32_t i = 0; i < t->n; i++)
         if (w->types[t->first + i] == type)
             return i;
@@ -143,7 +144,7 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
         } else {
             pos = m->kids_by_uniq[in->kids + k];
         }
-        uint32_t own = wanted(w, t, m->spots[pos].type);
+        uint32_t own = wanted_index(w, t, m->spots[pos].type);
         if (own == GRAPH_NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
                               : !w->aux && tally[own].bundles >= bundles)
             continue;
@@ -175,7 +176,7 @@ void graph_walk_explore(struct graph_walk *w, uint32_t inner, const struct graph
     }
     for (uint32_t i = 0; i < in->n_runs; i++) {
         const struct graph_run *run = &m->runs.v[in->runs + i];
-        uint32_t own = wanted(w, t, run->type);
+        uint32_t own = wanted_index(w, t, run->type);
         if (own == GRAPH_NONE && !pristine && t->slot == REQ_NONE)
             continue;
         for (uint32_t k = 0; k < run->n; k++) {
@@ -192,11 +193,12 @@ void graph_walk_explore(struct graph_walk *w, uint32_t inner, const struct graph
 
 /* ---- a vertex ---- */
 
-static bool has_room(const struct graph_walk *w, uint32_t inner, uint32_t req) {
+static bool has_capacity(const struct graph_walk *w, uint32_t inner, uint32_t req) {
     uint32_t n = w->m->n_counted;
-    const int64_t *room = &w->m->room[(size_t)inner * n], *need = &w->need[(size_t)req * n];
+    const int64_t *free_amounts = &w->m->free_amounts[(size_t)inner * n],
+                  *need = &w->need[(size_t)req * n];
     for (uint32_t i = 0; i < n; i++)
-        if (room[i] < need[i])
+        if (free_amounts[i] < need[i])
             return false;
     return true;
 }
@@ -294,14 +296,14 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
                       bool pristine, bool exclusive, struct graph_list *lists) {
     struct sl_match *m = w->m;
     const struct graph_spot *s = &m->spots[pos];
-    uint32_t own = wanted(w, t, s->type);
-    m->stats.looked++;
+    uint32_t own = wanted_index(w, t, s->type);
+    m->stats.visited++;
     if (own == GRAPH_NONE) {
         bool shape = graph_walk_shape(w, t, t->slot, s->inner);
         bool whole = m->policy.node_exclusive && s->is_node;
         if (s->inner == GRAPH_NONE || (!shape && !pristine) || !usable(w, pos) ||
             (pristine && w->variant->n_top == 1 && w->w.when == WHEN_PRESENT &&
-             !has_room(w, s->inner, w->variant->top)) ||
+             !has_capacity(w, s->inner, w->variant->top)) ||
             (whole && !untouched(w, pos)))
             return false;
         exclusive = exclusive || whole;
@@ -321,8 +323,8 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
                             .whole = true,
                             .req = t->first + own,
                             .inherited = inherited};
-    if (r->n_with > 0 && (s->inner == GRAPH_NONE ||
-                          (w->w.when == WHEN_PRESENT && !has_room(w, s->inner, t->first + own))))
+    if (r->n_with > 0 && (s->inner == GRAPH_NONE || (w->w.when == WHEN_PRESENT &&
+                                                     !has_capacity(w, s->inner, t->first + own))))
         return false;
     if (!usable(w, pos))
         return false;

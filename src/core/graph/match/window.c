@@ -41,11 +41,11 @@ int64_t graph_window_free(const struct sl_match *m, const struct graph_window *w
                           const struct graph_pool *p) {
     if (w->when == WHEN_EMPTY)
         return sl_plan_total(p->plan);
-    int64_t room = sl_plan_free_during(p->plan, w->from, w->to - w->from);
+    int64_t free_amount = sl_plan_free_during(p->plan, w->from, w->to - w->from);
     for (uint32_t i = p->shares; i && w->when == WHEN_PRESENT; i = m->shares.v[i].next) {
         const struct graph_share *s = &m->shares.v[i];
         if (s->allocated && !meets(w, s->from, s->to))
-            room -= s->amount;
+            free_amount -= s->amount;
     }
-    return room;
+    return free_amount;
 }

@@ -29,7 +29,7 @@ static void read_filters(struct naive *n, const char *text) {
     }
 }
 
-static void make_room(struct naive *n) {
+static void reserve_vertices(struct naive *n) {
     while (n->at.n < sl_graph_count(n->g))
         *sl_vec_push(&n->at) = (struct holds){0};
 }
@@ -43,7 +43,7 @@ struct naive *naive_new(const struct sl_graph *g, const struct sl_match_options 
     read_filters(n, o->filters ? o->filters : SL_MATCH_FILTERS);
     for (uint32_t i = 0; i < o->n_subsystems; i++)
         *sl_vec_push(&n->subsystems) = sl_strdup(o->subsystems[i]);
-    make_room(n);
+    reserve_vertices(n);
     return n;
 }
 
@@ -62,7 +62,7 @@ struct naive *naive_clone(const struct naive *n) {
         *sl_vec_push(&c->subsystems) = sl_strdup(n->subsystems.v[i]);
     for (uint32_t i = 0; i < n->jobs.n; i++)
         *sl_vec_push(&c->jobs) = n->jobs.v[i];
-    make_room(c);
+    reserve_vertices(c);
     for (uint32_t v = 0; v < n->at.n; v++)
         for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
             *sl_vec_push(&c->at.v[v].list) = n->at.v[v].list.v[i];
@@ -570,7 +570,7 @@ int naive_regraph(struct naive *n) {
         n->before = bad;
     }
     sl_graph_freep(&n->before);
-    make_room(n);
+    reserve_vertices(n);
     return r;
 }
 

@@ -112,13 +112,13 @@ static void note_subtree(struct question *q, sl_vtx v) {
         note_subtree(q, kid_of(q->n, v, i));
 }
 
-static void note(struct question *q, const struct cand *c, int64_t amount) {
+static void note_candidate(struct question *q, const struct cand *c, int64_t amount) {
     if (c->want->type && c->all && !is_divisible(q->n, c->v))
         note_subtree(q, c->v);
     else if (c->want->type)
         *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive, false};
     for (uint32_t i = 0; i < c->n_parts; i++)
-        note(q, c->parts[i].c, c->parts[i].amount);
+        note_candidate(q, c->parts[i].c, c->parts[i].amount);
 }
 
 /* Walks a candidate again, now that others are chosen; NULL if it does not succeed any more. */
@@ -139,7 +139,7 @@ static const struct cand *again(struct question *q, const struct cand *c) {
         const struct cand *part = again(q, c->parts[i].c);
         if (part && part->amount >= c->parts[i].amount) {
             slot->parts[i] = (struct part){part, c->parts[i].amount};
-            note(q, part, c->parts[i].amount);
+            note_candidate(q, part, c->parts[i].amount);
         } else {
             slot = NULL;
         }
@@ -258,7 +258,7 @@ static struct cands one_after_another(struct question *q, const struct cands *li
         const struct cand *c = again(q, list->v[i]);
         if (!c)
             continue;
-        note(q, c, c->amount);
+        note_candidate(q, c, c->amount);
         push(q, &good, c);
     }
     return good;
@@ -409,7 +409,7 @@ static bool keep_in_turn(struct question *q, const struct want *w, const struct 
         int64_t give = c->amount;
         if (w->type && is_divisible(q->n, c->v) && give > most - sum)
             give = most - sum;
-        note(q, c, give);
+        note_candidate(q, c, give);
         sum += give;
         push(q, &good, c);
     }
@@ -417,7 +417,7 @@ static bool keep_in_turn(struct question *q, const struct want *w, const struct 
     if (!keep_count(q, w, &good, into))
         return false;
     for (uint32_t i = first; i < into->n_parts; i++)
-        note(q, into->parts[i].c, into->parts[i].amount);
+        note_candidate(q, into->parts[i].c, into->parts[i].amount);
     return true;
 }
 
@@ -429,7 +429,7 @@ static bool choose(struct question *q, const struct want *w, const struct cands 
 
 /* ---- auxiliary subsystems ---- */
 
-static bool is_asked(const struct naive *n, sl_sym subsystem) {
+static bool is_matched(const struct naive *n, sl_sym subsystem) {
     for (uint32_t i = 0; i < n->subsystems.n; i++)
         if (strcmp(n->subsystems.v[i], sl_sym_str(sl_graph_syms(n->g), subsystem)) == 0)
             return true;
@@ -449,7 +449,7 @@ static struct cands aux_of(struct question *q, sl_vtx v, const struct want *w, b
         for (uint32_t i = 0; i < n_edges; i++) {
             bool from_here = step == 1 ? edges[i].to == v : steps[edges[i].to] == step - 1;
             if (!from_here || steps[edges[i].from] || edges[i].from == v ||
-                !is_asked(n, edges[i].subsystem))
+                !is_matched(n, edges[i].subsystem))
                 continue;
             steps[edges[i].from] = step;
             more = true;
@@ -474,18 +474,19 @@ static struct cands aux_of(struct question *q, sl_vtx v, const struct want *w, b
 }
 
 /* Does the request want, inside a resource, a type that leads to others in such a subsystem? */
-static bool asks_aux(const struct naive *n, const struct wants *list, bool inside) {
+static bool uses_aux(const struct naive *n, const struct wants *list, bool inside) {
     uint32_t n_edges;
     const struct sl_graph_edge *edges = sl_graph_edges(n->g, &n_edges);
     for (uint32_t i = 0; i < list->n; i++) {
         const struct want *w = list->v[i];
         for (uint32_t k = 0; w->type && inside && k < n_edges; k++)
-            if (is_asked(n, edges[k].subsystem) && strcmp(type_of(n, edges[k].from), w->type) == 0)
+            if (is_matched(n, edges[k].subsystem) &&
+                strcmp(type_of(n, edges[k].from), w->type) == 0)
                 return true;
-        if (w->type && asks_aux(n, &w->inside, true))
+        if (w->type && uses_aux(n, &w->inside, true))
             return true;
         for (uint32_t s = 0; s < w->n_shapes; s++)
-            if (asks_aux(n, &w->shapes[s], false))
+            if (uses_aux(n, &w->shapes[s], false))
                 return true;
     }
     return false;
@@ -587,7 +588,7 @@ bool find_match(struct question *q, const struct wants *top, taken_list *ret) {
     struct cands found = {0};
     struct cand all = {0};
     bool good;
-    q->aux = asks_aux(q->n, top, false);
+    q->aux = uses_aux(q->n, top, false);
     /* 9 */
     good = walk(q, sl_graph_root(q->n->g), top, true, false, &found);
     for (uint32_t i = 0; i < top->n && good; i++)
