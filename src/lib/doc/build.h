@@ -31,7 +31,7 @@ int doc_build_map(struct doc_build *b, uint32_t base, uint32_t line,
 /* All entries of the stack become the document's roots. */
 void doc_build_roots(struct doc_build *b);
 /* A number as written in decimal (JSON's form, or what YAML resolved to it): INT if it is whole and
- * fits, else FLOAT. The text must stay alive. */
+ * fits, else FLOAT. The text must outlive it. */
 void doc_build_number(const char *text, uint32_t line, struct sl_doc_node *ret);
 
 #endif

@@ -14,7 +14,7 @@
 #include "core/base/mem.h"
 #include "lib/doc/build.h"
 
-/* Room for every node and text that the other ceilings let in, and for the arena's own gaps. */
+/* Space for every node and text that the other ceilings allow, and for the arena's own gaps. */
 #define MAX_ARENA_BYTES ((size_t)2 << 30)
 #define FEW_PAIRS 12 /* up to here a plain search finds duplicates faster than a sort */
 
@@ -39,13 +39,13 @@ void sl_doc_freep(struct sl_doc **d) {
 }
 
 int sl_doc_fail(const struct doc_build *b, int code, uint32_t line, const char *fmt, ...) {
-    char words[200];
+    char message[200];
     va_list ap;
 
     va_start(ap, fmt);
-    sl_vfmt_short(words, sizeof words, fmt, ap);
+    sl_vfmt_short(message, sizeof message, fmt, ap);
     va_end(ap);
-    return sl_err_set(b->err, code, "%s:%u: %s", b->doc->file, line, words);
+    return sl_err_set(b->err, code, "%s:%u: %s", b->doc->file, line, message);
 }
 
 int doc_build_count(struct doc_build *b, uint32_t n, uint32_t line) {
@@ -277,7 +277,7 @@ int sl_doc_load(const char *path, struct sl_doc **ret, struct sl_err *err) {
         if (r == 0)
             return 0;
     }
-    /* YAML's flow style also begins with a bracket. What is neither is told by YAML's reader,
+    /* YAML's flow style also begins with a bracket. What is neither is reported by YAML's reader,
      * unless JSON's found more than a matter of syntax. */
     if (text[skip] == '{' && r == SL_ELIMIT) {
         if (err)

@@ -51,7 +51,7 @@ static int text_of(struct walk *w, yyjson_val *v, uint32_t line, const char **re
     return 0;
 }
 
-static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret);
+static int read_value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret);
 
 static int list(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret) {
     uint32_t base = w->b.stack.n, line = ret->line;
@@ -60,7 +60,7 @@ static int list(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_nod
 
     yyjson_arr_foreach (v, i, n, item) {
         struct sl_doc_node node;
-        int r = value(w, item, depth + 1, &node);
+        int r = read_value(w, item, depth + 1, &node);
         if (r < 0)
             return r;
         *sl_vec_push(&w->b.stack) = (struct sl_doc_pair){.value = node};
@@ -85,7 +85,7 @@ static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node
         r = text_of(w, key, pair.line, &pair.key);
         if (r < 0)
             return r;
-        r = value(w, val, depth + 1, &pair.value);
+        r = read_value(w, val, depth + 1, &pair.value);
         if (r < 0)
             return r;
         *sl_vec_push(&w->b.stack) = pair;
@@ -95,7 +95,7 @@ static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node
     return doc_build_map(&w->b, base, line, ret);
 }
 
-static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret) {
+static int read_value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_doc_node *ret) {
     int r;
 
     to_token(w);
@@ -141,7 +141,7 @@ static int read_json(const char *file, uint32_t first_line, const char *text, si
                      .at = text,
                      .end = text + len,
                      .line = first_line};
-    /* Its own copy of the text and 16 bytes a value, with room to grow by half. */
+    /* Its own copy of the text and 16 bytes a value, with space to grow by half. */
     struct sl_json_budget m = {.ceiling = 3 * len + 48 * (size_t)max_nodes};
     yyjson_alc alc = sl_json_budget_alc(&m);
     yyjson_read_err problem;
@@ -163,7 +163,7 @@ static int read_json(const char *file, uint32_t first_line, const char *text, si
         return sl_doc_fail(&w.b, SL_EINVAL, first_line + sl_json_line(text, len, problem.pos) - 1,
                            "expected JSON: %s", problem.msg);
     }
-    r = value(&w, yyjson_doc_get_root(j), 1, &root);
+    r = read_value(&w, yyjson_doc_get_root(j), 1, &root);
     if (r == 0) {
         *sl_vec_push(&w.b.stack) = (struct sl_doc_pair){.value = root};
         doc_build_roots(&w.b);

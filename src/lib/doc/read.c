@@ -14,57 +14,57 @@
 
 #define WORDS 230
 
-/* "path.name: words (instead)"; an index such as "[3]" follows its list without a dot. */
-static void warn(struct sl_read *rd, uint32_t line, const char *name, const char *words) {
+/* "path.name: message (instead)"; an index such as "[3]" follows its list without a dot. */
+static void warn(struct sl_read *rd, uint32_t line, const char *name, const char *message) {
     char text[SL_WARNING_TEXT];
     const char *path = rd->path ? rd->path : "";
     const char *dot = *path && *name && *name != '[' ? "." : "";
 
     sl_fmt_short(text, sizeof text, "%.120s%s%.60s%s%s (%.50s)", path, dot, name,
-                 *path || *name ? ": " : "", words, rd->instead ? rd->instead : "ignored");
+                 *path || *name ? ": " : "", message, rd->instead ? rd->instead : "ignored");
     rd->warn(rd->warn_ctx, line, text);
 }
 
 /* A wrong value, or without a name a wrong map. */
-static void wrong(struct sl_read *rd, uint32_t line, const char *name, const char *words) {
+static void report_wrong(struct sl_read *rd, uint32_t line, const char *name, const char *message) {
     rd->n_wrong++;
     if (rd->warn)
-        warn(rd, line, name, words);
+        warn(rd, line, name, message);
     else if (rd->code == 0)
         rd->code = sl_err_set(rd->err, SL_EINVAL, "%s:%u: %s%s%s", rd->file, line, name,
-                              *name ? ": " : "", words);
+                              *name ? ": " : "", message);
 }
 
 void sl_read_fail(struct sl_read *rd, uint32_t line, const char *fmt, ...) {
-    char words[WORDS];
+    char message[WORDS];
     va_list ap;
 
     va_start(ap, fmt);
-    sl_vfmt_short(words, sizeof words, fmt, ap);
+    sl_vfmt_short(message, sizeof message, fmt, ap);
     va_end(ap);
-    wrong(rd, line, "", words);
+    report_wrong(rd, line, "", message);
 }
 
 void sl_read_wrong(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...) {
-    char words[WORDS];
+    char message[WORDS];
     va_list ap;
 
     va_start(ap, fmt);
-    sl_vfmt_short(words, sizeof words, fmt, ap);
+    sl_vfmt_short(message, sizeof message, fmt, ap);
     va_end(ap);
-    wrong(rd, line, name, words);
+    report_wrong(rd, line, name, message);
 }
 
 void sl_read_note(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...) {
-    char words[WORDS];
+    char message[WORDS];
     va_list ap;
 
     if (!rd->warn)
         return;
     va_start(ap, fmt);
-    sl_vfmt_short(words, sizeof words, fmt, ap);
+    sl_vfmt_short(message, sizeof message, fmt, ap);
     va_end(ap);
-    warn(rd, line, name, words);
+    warn(rd, line, name, message);
 }
 
 /* ---- one value ---- */
@@ -73,7 +73,7 @@ struct got {
     char s[72];
 };
 
-/* What stands there, in a few words. */
+/* A short description of the value. */
 static struct got describe(const struct sl_doc_node *n) {
     struct got g;
 
@@ -125,7 +125,7 @@ int64_t sl_read_int(struct sl_read *rd, const struct sl_doc_node *n, const char 
 
     if (n->kind == SL_DOC_NODE_INT && n->num >= min && n->num <= max)
         return n->num;
-    if (rd->warn && n->kind == SL_DOC_NODE_INT && n->num < min) { /* in Kueue's words */
+    if (rd->warn && n->kind == SL_DOC_NODE_INT && n->num < min) { /* the message of Kueue */
         sl_read_wrong(rd, n->line, name, "must be greater than or equal to %lld, got %lld",
                       (long long)min, (long long)n->num);
         return min > 0 ? min : 0;
@@ -161,7 +161,7 @@ static bool digits(const char **p, int n, int *ret) {
     return true;
 }
 
-static bool one(const char **p, char c) {
+static bool match_char(const char **p, char c) {
     return *(*p)++ == c;
 }
 
@@ -180,11 +180,11 @@ static bool rfc3339(const char *s, sl_time *ret) {
     const char *p = s;
     int64_t ns = 0, scale = SL_SEC;
 
-    if (!digits(&p, 4, &y) || !one(&p, '-') || !digits(&p, 2, &mo) || !one(&p, '-') ||
+    if (!digits(&p, 4, &y) || !match_char(&p, '-') || !digits(&p, 2, &mo) || !match_char(&p, '-') ||
         !digits(&p, 2, &d) || !(*p == 'T' || *p == 't'))
         return false;
     p++;
-    if (!digits(&p, 2, &h) || !one(&p, ':') || !digits(&p, 2, &mi) || !one(&p, ':') ||
+    if (!digits(&p, 2, &h) || !match_char(&p, ':') || !digits(&p, 2, &mi) || !match_char(&p, ':') ||
         !digits(&p, 2, &sec))
         return false;
     if (*p == '.') {
@@ -201,7 +201,7 @@ static bool rfc3339(const char *s, sl_time *ret) {
         if (*p != '+' && *p != '-')
             return false;
         sign = *p++ == '-' ? -1 : 1;
-        if (!digits(&p, 2, &zh) || !one(&p, ':') || !digits(&p, 2, &zm))
+        if (!digits(&p, 2, &zh) || !match_char(&p, ':') || !digits(&p, 2, &zm))
             return false;
     }
     bool leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
@@ -238,7 +238,7 @@ sl_quantity sl_read_quantity(struct sl_read *rd, const struct sl_doc_node *n, co
     return q;
 }
 
-/* Kueue's words for what is none of the words allowed; only warnings repeat them. */
+/* Kueue's message for a value that is not among those allowed; only warnings list them. */
 static const char *unsupported(const struct sl_read *rd) {
     return rd->warn ? "Unsupported value: " : "";
 }
@@ -260,19 +260,19 @@ int sl_read_word(struct sl_read *rd, const struct sl_doc_node *n, const char *na
 }
 
 int sl_read_choice(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
-                   const char *const *words) {
+                   const char *const *message) {
     char what[160] = "";
     size_t used = 0;
 
-    for (int i = 0; n->kind == SL_DOC_NODE_STR && words[i]; i++)
-        if (strcmp(words[i], n->text) == 0)
+    for (int i = 0; n->kind == SL_DOC_NODE_STR && message[i]; i++)
+        if (strcmp(message[i], n->text) == 0)
             return i;
-    for (int i = 0; words[i] && used < sizeof what; i++)
+    for (int i = 0; message[i] && used < sizeof what; i++)
         used += (size_t)snprintf(what + used, sizeof what - used, "%s%s",
-                                 i == 0         ? ""
-                                 : words[i + 1] ? ", "
-                                                : " or ",
-                                 words[i]);
+                                 i == 0           ? ""
+                                 : message[i + 1] ? ", "
+                                                  : " or ",
+                                 message[i]);
     sl_read_wrong(rd, n->line, name, "%sexpected %s, got %s", unsupported(rd), what, describe(n).s);
     return 0;
 }
@@ -381,7 +381,7 @@ void sl_doc_fields_close(struct sl_doc_fields *f) {
 
 /* ---- fields with defaults ---- */
 
-/* Reading one value for which there is a default. Its words are only made for lenient reading: the
+/* Reading one value for which there is a default. The message is only made for lenient reading: the
  * strict kind also reads journals, where time counts. */
 struct attempt {
     struct sl_read *rd;
@@ -487,15 +487,15 @@ int sl_doc_field_word(struct sl_doc_fields *f, const char *key, enum sl_vocab vo
     return succeeded(&a) ? value : fallback;
 }
 
-int sl_doc_field_choice(struct sl_doc_fields *f, const char *key, const char *const *words,
+int sl_doc_field_choice(struct sl_doc_fields *f, const char *key, const char *const *message,
                         int fallback) {
     const struct sl_doc_node *n = sl_doc_field(f, key);
     struct attempt a;
 
     if (!n)
         return fallback;
-    attempt(&a, f->rd, words[fallback]);
-    int value = sl_read_choice(f->rd, n, key, words);
+    attempt(&a, f->rd, message[fallback]);
+    int value = sl_read_choice(f->rd, n, key, message);
     return succeeded(&a) ? value : fallback;
 }
 

@@ -36,7 +36,7 @@ struct anchor {
 struct reader {
     struct doc_build b;
     yaml_parser_t parser;
-    yaml_event_t event; /* the one looked at */
+    yaml_event_t event; /* the present one */
     const char *text;   /* for counting lines */
     size_t len;
     SL_VEC(struct anchor) anchors;
@@ -61,7 +61,7 @@ static int parser_failed(const struct reader *y) {
                        p->context ? p->context : "");
 }
 
-/* Looks at the next event. */
+/* Reads the next event without consuming it. */
 static int next(struct reader *y) {
     yaml_event_delete(&y->event);
     if (!yaml_parser_parse(&y->parser, &y->event))
@@ -79,7 +79,7 @@ static bool any_of(const char *s, const char *const *words) {
 }
 
 /* Go's ParseUint(s, 0, 64): the base by prefix. */
-static bool whole(const char *s, uint64_t *ret) {
+static bool parse_whole(const char *s, uint64_t *ret) {
     unsigned base = 10;
     uint64_t v = 0;
 
@@ -126,7 +126,8 @@ static bool is_float(const char *s) {
 }
 
 /* A number, if the text is one. */
-static bool number(struct reader *y, const char *text, uint32_t line, struct sl_doc_node *ret) {
+static bool read_number(struct reader *y, const char *text, uint32_t line,
+                        struct sl_doc_node *ret) {
     char *plain = sl_arena_strdup(&y->b.doc->arena, text), *to = plain;
     bool minus = text[0] == '-';
     uint64_t v;
@@ -135,7 +136,7 @@ static bool number(struct reader *y, const char *text, uint32_t line, struct sl_
         if (*from != '_')
             *to++ = *from;
     *to = '\0';
-    if (whole(plain + (*plain == '-' || *plain == '+'), &v)) {
+    if (parse_whole(plain + (*plain == '-' || *plain == '+'), &v)) {
         if (v <= INT64_MAX || (minus && v == (uint64_t)INT64_MAX + 1)) {
             int64_t num = minus ? (int64_t)(0 - v) : (int64_t)v;
             *ret = (struct sl_doc_node){.kind = SL_DOC_NODE_INT, .line = line, .num = num};
@@ -153,7 +154,8 @@ static bool number(struct reader *y, const char *text, uint32_t line, struct sl_
     return true;
 }
 
-static void resolve(struct reader *y, const char *text, uint32_t line, struct sl_doc_node *ret) {
+static void resolve_scalar(struct reader *y, const char *text, uint32_t line,
+                           struct sl_doc_node *ret) {
     static const char *const yes[] = {"y",    "Y",    "yes", "Yes", "YES", "true",
                                       "True", "TRUE", "on",  "On",  "ON",  NULL};
     static const char *const no[] = {"n",     "N",     "no",  "No",  "NO",  "false",
@@ -174,7 +176,7 @@ static void resolve(struct reader *y, const char *text, uint32_t line, struct sl
     } else if (any_of(text, strange)) {
         ret->kind = SL_DOC_NODE_FLOAT;
     } else if ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.') {
-        (void)number(y, text, line, ret);
+        (void)read_number(y, text, line, ret);
     }
 }
 
@@ -197,7 +199,7 @@ static int tagged(struct reader *y, const char *tag, struct sl_doc_node *node) {
         if (strcmp(tag, core[i].tag) != 0)
             continue;
         const char *text = node->text;
-        resolve(y, text, line, node);
+        resolve_scalar(y, text, line, node);
         if (node->kind == core[i].kind ||
             (node->kind == SL_DOC_NODE_INT && core[i].kind == SL_DOC_NODE_FLOAT))
             return 0;
@@ -222,7 +224,7 @@ static int scalar(struct reader *y, struct sl_doc_node *ret) {
     if (tag)
         return tagged(y, tag, ret);
     if (plain)
-        resolve(y, text, line, ret);
+        resolve_scalar(y, text, line, ret);
     return 0;
 }
 
@@ -322,7 +324,7 @@ static int merge(struct reader *y, const struct sl_doc_node *from, uint32_t base
 
 static int node(struct reader *y, uint32_t depth, struct sl_doc_node *ret, uint32_t *ret_height);
 
-/* The event looked at is the collection's first child or end; its end is left looked at. */
+/* The present event is the collection's first child or end; its end is not consumed. */
 static int list(struct reader *y, uint32_t depth, uint32_t line, struct sl_doc_node *ret,
                 uint32_t *height) {
     uint32_t base = y->b.stack.n, h = 0;
@@ -385,7 +387,7 @@ static int map(struct reader *y, uint32_t depth, uint32_t line, struct sl_doc_no
     return doc_build_map(&y->b, base, line, ret);
 }
 
-/* The node that the event looked at begins. Its last event is left looked at. */
+/* The node that the present event begins. Its last event is not consumed. */
 static int node(struct reader *y, uint32_t depth, struct sl_doc_node *ret, uint32_t *ret_height) {
     uint32_t before = y->b.nodes, height = 0, line = line_of(y);
     const char *anchor = NULL, *tag = NULL;

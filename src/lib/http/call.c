@@ -15,11 +15,12 @@
 #include "lib/http/answer.h"
 #include "lib/http/server_int.h"
 
-/* The library keeps as much for each response, and needs it only for those who speak HTTP/1.0:
- * others are sent chunks from the connection's memory. */
+/* The library allocates as much for each response, and needs it only for HTTP/1.0 clients: others
+ * are sent chunks from the connection's memory. */
 #define BLOCK_BYTES ((size_t)1 << 10)
-#define SENT_BYTES ((size_t)64 << 10) /* so much stands before the rest, and then makes room */
-#define KEEP_BYTES ((size_t)1 << 10)  /* of a buffer that has been sent */
+#define SENT_BYTES                                                                                 \
+    ((size_t)64 << 10) /* so much of what was sent is kept before the rest, and then dropped */
+#define KEEP_BYTES ((size_t)1 << 10) /* of a buffer that has been sent */
 #define HANGUPS 64
 /* Only lists are so large. A write that is done is never answered as if it were not. */
 #define LARGE_ANSWER ((size_t)4 << 20)
@@ -46,7 +47,7 @@ struct sl_http_call *sl_http_hold(const struct sl_http_request *rq, void (*gone)
 enum MHD_Result sl_httpd_call_send(struct http_conn *conn) {
     struct sl_http_call *c = conn->call;
 
-    if (!c->response) { /* woken too early */
+    if (!c->response) { /* spurious wake-up */
         sl_httpd_suspend(conn);
         return MHD_YES;
     }
@@ -90,7 +91,7 @@ static void send_response(struct sl_http_call *c, int status, const char *conten
     sl_httpd_cut(c->conn);
 }
 
-/* Too much waits for those who do not read. */
+/* Backpressure: too much is queued for clients that do not read. */
 static void refuse_reply(struct sl_http_call *c) {
     static const char *const headers[] = {"Retry-After", "1", NULL};
     const struct sl_httpd_spec *spec = &c->conn->server->h->spec;
@@ -241,7 +242,7 @@ static void on_closed(uv_handle_t *u) {
 void sl_httpd_hangups_start(struct sl_httpd *h) {
     h->hangups = epoll_create1(EPOLL_CLOEXEC);
     if (h->hangups < 0 || uv_poll_init(h->loop, &h->hangup, h->hangups) < 0) {
-        /* Then those who left are noticed when something is sent to them. */
+        /* Then disconnected clients are noticed when something is sent to them. */
         if (h->hangups >= 0)
             (void)close(h->hangups);
         h->hangups = -1;

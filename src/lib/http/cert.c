@@ -44,8 +44,8 @@ void sl_cert_done(struct sl_cert *c) {
     sl_freep(&c->key_pem);
 }
 
-/* What OpenSSL says went wrong, after ours. */
-static int fail(struct sl_err *err, const char *what) {
+/* OpenSSL's error, after ours. */
+static int openssl_error(struct sl_err *err, const char *what) {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
     int r = sl_err_set(err, SL_EINVAL, "%s: %s", what, why ? why : "empty or too long");
 
@@ -82,9 +82,9 @@ static EVP_PKEY *read_key(const char *pem) {
     return b ? PEM_read_bio_PrivateKey(b, NULL, no_password, NULL) : NULL;
 }
 
-/* A key holds its public half too, which alone is compared with the certificate: that of a damaged
- * one may be right where the secret is not, and nobody could verify what it signs. */
-static bool belongs(X509 *x, EVP_PKEY *key) {
+/* A key holds its public half too, which alone is compared with the certificate: in a damaged one
+ * it may be right where the secret is not, and no signature could be verified. */
+static bool key_matches(X509 *x, EVP_PKEY *key) {
     _cleanup_(EVP_PKEY_CTX_freep) EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
 
     return X509_check_private_key(x, key) == 1 && ctx && EVP_PKEY_pairwise_check(ctx) == 1;
@@ -106,7 +106,7 @@ static int write_pem(X509 *x, EVP_PKEY *key, struct sl_cert *ret, struct sl_err 
 
     if (!c || !k || PEM_write_bio_X509(c, x) != 1 ||
         PEM_write_bio_PKCS8PrivateKey(k, key, NULL, NULL, 0, NULL, NULL) != 1)
-        return fail(err, "cannot write the certificate");
+        return openssl_error(err, "cannot write the certificate");
     *ret = (struct sl_cert){.cert_pem = text_of(c), .key_pem = text_of(k)};
     return SL_OK;
 }
@@ -199,7 +199,7 @@ int sl_cert_ca(const char *common_name, sl_time now, sl_span life, struct sl_cer
     if (!x || !add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
         !add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") ||
         X509_sign(x, key, EVP_sha256()) <= 0)
-        return fail(err, "cannot make a CA");
+        return openssl_error(err, "cannot make a CA");
     return write_pem(x, key, ret, err);
 }
 
@@ -208,8 +208,8 @@ int sl_cert_serving(const struct sl_cert *ca, const char *const *names, uint32_t
     _cleanup_(X509_freep) X509 *issuer = read_cert(ca->cert_pem);
     _cleanup_(EVP_PKEY_freep) EVP_PKEY *issuer_key = read_key(ca->key_pem);
 
-    if (!issuer || !issuer_key || !belongs(issuer, issuer_key))
-        return fail(err, "the CA cannot be used");
+    if (!issuer || !issuer_key || !key_matches(issuer, issuer_key))
+        return openssl_error(err, "the CA cannot be used");
     if (n == 0)
         return sl_err_set(err, SL_EINVAL, "a serving certificate needs a name");
     for (uint32_t i = 0; i < n; i++)
@@ -223,21 +223,21 @@ int sl_cert_serving(const struct sl_cert *ca, const char *const *names, uint32_t
         !add_extension(x, issuer, NID_key_usage, "critical,digitalSignature") ||
         !add_extension(x, issuer, NID_ext_key_usage, "serverAuth") || !add_names(x, names, n) ||
         X509_sign(x, issuer_key, EVP_sha256()) <= 0)
-        return fail(err, "cannot make a serving certificate");
+        return openssl_error(err, "cannot make a serving certificate");
     return write_pem(x, key, ret, err);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 int sl_cert_pair(const char *cert_pem, const char *key_pem, struct sl_err *err) {
     _cleanup_(X509_freep) X509 *x = read_cert(cert_pem);
 
     if (!x)
-        return fail(err, "cannot read the certificate");
+        return openssl_error(err, "cannot read the certificate");
     _cleanup_(EVP_PKEY_freep) EVP_PKEY *key = read_key(key_pem);
     if (!key)
-        return fail(err, "cannot read the key");
-    if (!belongs(x, key)) {
+        return openssl_error(err, "cannot read the key");
+    if (!key_matches(x, key)) {
         ERR_clear_error();
         return sl_err_set(err, SL_EINVAL, "the key does not belong to the certificate");
     }
@@ -249,7 +249,7 @@ int sl_cert_expiry(const char *cert_pem, sl_time *ret, struct sl_err *err) {
     struct tm tm;
 
     if (!x || ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm) != 1)
-        return fail(err, "cannot read the certificate");
+        return openssl_error(err, "cannot read the certificate");
     time_t t = timegm(&tm);
     *ret = t >= SL_TIME_NEVER / SL_SEC ? SL_TIME_NEVER : (sl_time)t * SL_SEC;
     return SL_OK;
@@ -270,7 +270,7 @@ static bool signed_by(X509 *x, const char *ca_pem) {
 bool sl_cert_fits(const struct sl_cert *c, const char *ca_pem, const char *name) {
     _cleanup_(X509_freep) X509 *x = read_cert(c->cert_pem);
     _cleanup_(EVP_PKEY_freep) EVP_PKEY *key = read_key(c->key_pem);
-    bool fits = x && key && belongs(x, key) && signed_by(x, ca_pem) &&
+    bool fits = x && key && key_matches(x, key) && signed_by(x, ca_pem) &&
                 (X509_check_host(x, name, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1 ||
                  X509_check_ip_asc(x, name, 0) == 1);
 

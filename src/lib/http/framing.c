@@ -65,7 +65,7 @@ static void check_place(struct walk *w, const char *name, size_t n, const char *
     w->at = value + len + 2;
 }
 
-static bool is(const char *name, size_t n, const char *word) {
+static bool name_is(const char *name, size_t n, const char *word) {
     return n == strlen(word) && strncasecmp(name, word, n) == 0;
 }
 
@@ -81,12 +81,12 @@ static enum MHD_Result on_line(void *cls, enum MHD_ValueKind kind, const char *n
         w->problem = "a header has control characters";
     else if (w->at)
         check_place(w, name, n, value, len);
-    w->lengths += is(name, n, "Content-Length");
-    w->hosts += is(name, n, "Host");
-    w->tokens += is(name, n, "Authorization");
-    if (is(name, n, "Transfer-Encoding")) {
+    w->lengths += name_is(name, n, "Content-Length");
+    w->hosts += name_is(name, n, "Host");
+    w->tokens += name_is(name, n, "Authorization");
+    if (name_is(name, n, "Transfer-Encoding")) {
         w->codings++;
-        w->chunked = is(value, len, "chunked");
+        w->chunked = name_is(value, len, "chunked");
     }
     return w->problem ? MHD_NO : MHD_YES;
 }

@@ -7,8 +7,8 @@
 #include "lib/http/peer.h"
 #include "lib/http/server_int.h"
 
-static const char *look_up(const struct sl_http_request *rq, enum MHD_ValueKind kind,
-                           const char *key) {
+static const char *find_value(const struct sl_http_request *rq, enum MHD_ValueKind kind,
+                              const char *key) {
     const char *value = NULL;
     size_t len;
 
@@ -18,11 +18,11 @@ static const char *look_up(const struct sl_http_request *rq, enum MHD_ValueKind 
 }
 
 static const char *find_query(const struct sl_http_request *rq, const char *key) {
-    return look_up(rq, MHD_GET_ARGUMENT_KIND, key);
+    return find_value(rq, MHD_GET_ARGUMENT_KIND, key);
 }
 
 static const char *find_header(const struct sl_http_request *rq, const char *name) {
-    return look_up(rq, MHD_HEADER_KIND, name);
+    return find_value(rq, MHD_HEADER_KIND, name);
 }
 
 struct header_walk {

@@ -84,16 +84,16 @@ static enum MHD_Result send_answer(struct http_server *s, struct MHD_Connection 
     return sent;
 }
 
-static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *c, int status,
-                              const char *words) {
+static enum MHD_Result refuse_request(struct http_server *s, struct MHD_Connection *c, int status,
+                                      const char *message) {
     struct sl_http_answer a = {.status = status, .content_type = "text/plain; charset=utf-8"};
 
     sl_buf_init(&a.body, 4096);
     sl_buf_short(&a.body);
     if (s->h->spec.refusal)
-        s->h->spec.refusal(s->h->spec.ctx, status, words, &a);
+        s->h->spec.refusal(s->h->spec.ctx, status, message, &a);
     else
-        sl_buf_printf(&a.body, "%s\n", words);
+        sl_buf_printf(&a.body, "%s\n", message);
     enum MHD_Result r = send_answer(s, c, &a);
     sl_buf_done(&a.body);
     return r;
@@ -101,10 +101,10 @@ static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *c, i
 
 static enum MHD_Result refuse_large(struct http_server *s, struct MHD_Connection *c,
                                     size_t ceiling) {
-    char words[80];
+    char message[80];
 
-    sl_fmt(words, sizeof words, "the answer is larger than %zu bytes", ceiling);
-    return refuse(s, c, 500, words);
+    sl_fmt(message, sizeof message, "the answer is larger than %zu bytes", ceiling);
+    return refuse_request(s, c, 500, message);
 }
 
 struct http_conn *sl_httpd_conn(struct MHD_Connection *c) {
@@ -132,8 +132,8 @@ void sl_httpd_resume(struct http_conn *c) {
     (void)uv_timer_start(&c->server->timer, on_server_timer, 0, 0);
 }
 
-static struct sl_http_request as_asked(struct MHD_Connection *c, const char *method,
-                                       const char *path, const struct http_request *rq) {
+static struct sl_http_request request_of(struct MHD_Connection *c, const char *method,
+                                         const char *path, const struct http_request *rq) {
     struct sl_http_request request = {
         .method = method,
         .path = path,
@@ -151,12 +151,12 @@ static struct sl_http_request as_asked(struct MHD_Connection *c, const char *met
 /* True: it was answered before its body is here, or the answer failed. */
 static bool answer_early(struct http_server *s, struct MHD_Connection *c, const char *method,
                          const char *path, const struct http_request *rq, enum MHD_Result *ret) {
-    struct sl_http_request request = as_asked(c, method, path, rq);
+    struct sl_http_request request = request_of(c, method, path, rq);
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
 
     if (!s->h->spec.early)
         return false;
-    sl_buf_init(&a.body, http_share_room(s->h, SMALL_ANSWER));
+    sl_buf_init(&a.body, http_share_capacity(s->h, SMALL_ANSWER));
     bool answered = s->h->spec.early(s->h->spec.ctx, &request, &a);
     if (answered) {
         sl_httpd_conn(c)->last = true;
@@ -169,12 +169,12 @@ static bool answer_early(struct http_server *s, struct MHD_Connection *c, const 
 static enum MHD_Result handle(struct http_server *s, struct MHD_Connection *c, const char *method,
                               const char *path, struct http_request *rq) {
     struct http_conn *conn = sl_httpd_conn(c);
-    struct sl_http_request request = as_asked(c, method, path, rq);
+    struct sl_http_request request = request_of(c, method, path, rq);
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
     enum MHD_Result r;
 
-    const size_t room = http_share_room(s->h, SMALL_ANSWER), most = s->h->spec.max_answer;
-    sl_buf_init(&a.body, room);
+    const size_t capacity = http_share_capacity(s->h, SMALL_ANSWER), most = s->h->spec.max_answer;
+    sl_buf_init(&a.body, capacity);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
     if (a.more)
@@ -184,15 +184,15 @@ static enum MHD_Result handle(struct http_server *s, struct MHD_Connection *c, c
         a.more = NULL;
     }
     if (conn->waiting || conn->call) {
-        if (conn->call) /* the handler will not be asked again */
+        if (conn->call) /* the handler will not be called again */
             http_share_give_back(conn, rq);
         sl_httpd_suspend(conn);
         r = MHD_YES;
-    } else if (sl_buf_full(&a.body) && room == most) {
+    } else if (sl_buf_full(&a.body) && capacity == most) {
         sl_log(SL_LOG_ERROR, "response too large", SL_S("path", path), SL_I("limit", most));
         r = refuse_large(s, c, most);
     } else if (sl_buf_full(&a.body) || !http_share_answer(conn, a.body.len, SMALL_ANSWER)) {
-        r = refuse(s, c, 503, "too many responses are unread, retry later");
+        r = refuse_request(s, c, 503, "too many responses are unread, retry later");
     } else {
         r = send_answer(s, c, &a);
     }
@@ -224,8 +224,9 @@ static void set_body_deadline(struct http_conn *conn, const struct http_request 
 }
 
 /* The headers are complete. */
-static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *method,
-                             const char *path, const char *version, struct http_request *rq) {
+static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connection *c,
+                                     const char *method, const char *path, const char *version,
+                                     struct http_request *rq) {
     struct http_conn *conn = sl_httpd_conn(c);
     size_t max = body_ceiling(&s->h->spec, path);
     bool chunked;
@@ -238,11 +239,11 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, co
     sl_buf_init(&rq->body, rq->announced && rq->announced < max ? (size_t)rq->announced : max);
     conn->last = problem || chunked;
     if (problem)
-        return refuse(s, c, 400, problem);
+        return refuse_request(s, c, 400, problem);
     if ((rq->announced || chunked) && answer_early(s, c, method, path, rq, &r))
         return r;
     if (rq->announced > max)
-        return refuse(s, c, 413, "the body is too large");
+        return refuse_request(s, c, 413, "the body is too large");
     set_body_deadline(conn, rq);
     return MHD_YES;
 }
@@ -270,7 +271,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     struct http_conn *conn = sl_httpd_conn(c);
 
     if (!rq->begun)
-        return begin(s, c, method, path, version, rq);
+        return begin_request(s, c, method, path, version, rq);
     if (*piece_len > 0) {
         size_t n = *piece_len;
         *piece_len = 0;
@@ -281,9 +282,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         conn->deadline_ms = uv_now(s->h->loop) + s->h->spec.request_ms;
     }
     if (sl_buf_full(&rq->body))
-        return refuse(s, c, 413, "the body is too large");
+        return refuse_request(s, c, 413, "the body is too large");
     if (rq->over_limit)
-        return refuse(s, c, 503, "too many request bodies at once, retry later");
+        return refuse_request(s, c, 503, "too many request bodies at once, retry later");
     if (conn->late)
         return MHD_NO;
     if (conn->call)
@@ -292,7 +293,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 }
 
 /* The connection has begun or ended a request. */
-static void turn(struct http_server *s, struct MHD_Connection *c, bool idle) {
+static void conn_turn(struct http_server *s, struct MHD_Connection *c, bool idle) {
     struct sl_httpd *h = s->h;
     struct http_conn *conn = sl_httpd_conn(c);
 
@@ -300,10 +301,10 @@ static void turn(struct http_server *s, struct MHD_Connection *c, bool idle) {
     conn->deadline_ms = uv_now(h->loop) + (idle ? h->spec.idle_ms : h->spec.header_ms);
 }
 
-/* The library keeps a record of each argument in the memory for headers, and does not answer at all
- * once that is full. It reads them, up to a NUL, only after this call: of a long query it sees
- * none, and whoever wants it reads the raw one. The memory is the connection's own and may be
- * written to: the library itself cuts the arguments there. */
+/* The library keeps a record of each argument in the memory for headers, and does not respond at
+ * all once that is full. It reads them, up to a NUL, only after this call: of a long query it sees
+ * none, and handlers read the raw one. The memory is the connection's own and may be written to:
+ * the library itself cuts the arguments there. */
 static void hide_many(const char *query) {
     size_t n = 0;
 
@@ -317,7 +318,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     struct http_request *rq = sl_alloc0(1, sizeof *rq);
     const char *query = strchr(uri, '?');
 
-    turn(cls, c, false);
+    conn_turn(cls, c, false);
     rq->query = query ? sl_strdup(query + 1) : NULL;
     rq->uri_end = uri + strlen(uri);
     if (query)
@@ -331,7 +332,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state,
     struct http_request *rq = *state;
 
     (void)how;
-    turn(cls, c, true);
+    conn_turn(cls, c, true);
     http_share_answered(sl_httpd_conn(c));
     if (sl_httpd_conn(c)->call)
         sl_httpd_call_end(sl_httpd_conn(c));
@@ -344,8 +345,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state,
     *state = NULL;
 }
 
-/* A peer that is gone without a word is noticed within a minute, also when we have nothing to say.
- */
+/* A peer that vanished is noticed within a minute, also when we have nothing to send. */
 static void keep_alive(int fd) {
     static const struct {
         int level, name, value;
@@ -408,7 +408,7 @@ static _printf_(2, 0) void on_log(void *cls, const char *fmt, va_list ap) {
 
 /* ---- the loop ---- */
 
-static void tend(struct sl_httpd *h);
+static void tend_servers(struct sl_httpd *h);
 
 static void on_server_closed(uv_handle_t *u) {
     struct http_server *s = u->data;
@@ -441,8 +441,9 @@ static void server_run(struct http_server *s) {
     s->woken = false;
     (void)MHD_run(s->mhd);
     h->busy = false;
-    /* Without asking each time, bytes that TLS has buffered would sleep; and so would who was
-     * woken by another's request, which not every version of the library tells. */
+    /* Unless checked each time, bytes that TLS has buffered would not be processed; nor would a
+     * connection that was resumed by another's request, which not every version of the library
+     * reports. */
     bool more = MHD_get_timeout(s->mhd, &ms) == MHD_YES;
     if (s->woken || (more && ms == 0))
         (void)uv_idle_start(&s->again, on_server_again);
@@ -452,7 +453,7 @@ static void server_run(struct http_server *s) {
         (void)uv_timer_start(&s->timer, on_server_timer, ms, 0);
     else
         (void)uv_timer_stop(&s->timer);
-    tend(h);
+    tend_servers(h);
 }
 
 static void on_server_timer(uv_timer_t *t) {
@@ -474,11 +475,11 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
     const char *cert_pem = h->pem[CERT], *key_pem = h->pem[KEY], *client_cas = h->pem[CAS];
     unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_ERROR_LOG | (h->tls ? MHD_USE_TLS : 0);
-    int r = h->tls ? sl_cert_pair(cert_pem, key_pem, err) : SL_OK; /* it has the better words */
+    int r = h->tls ? sl_cert_pair(cert_pem, key_pem, err) : SL_OK; /* it has the better message */
     sl_time end;
     if (r >= 0 && client_cas)
         r = sl_cert_expiry(client_cas, &end,
-                           err); /* the library takes any text, and trusts nobody */
+                           err); /* the library accepts any text, and would then trust no client */
     if (r < 0)
         return r;
     struct http_server *s = sl_alloc0(1, sizeof *s);
@@ -523,8 +524,8 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
     return SL_OK;
 }
 
-/* Closes one connection for a new one, if there is one that gives way to somebody from there. */
-static bool make_room(struct sl_httpd *h, const struct sockaddr *from) {
+/* Closes one connection for a new one, if there is one that yields to that address. */
+static bool evict_connection(struct sl_httpd *h, const struct sockaddr *from) {
     struct http_conn *c = http_share_victim(h, http_share_find(h, from));
 
     if (!c)
@@ -534,8 +535,8 @@ static bool make_room(struct sl_httpd *h, const struct sockaddr *from) {
     return true;
 }
 
-/* Waking one connection costs the library a walk over all of its that sleep, so none gets many. If
- * no further one can be had, the last one takes more. */
+/* Resuming one connection costs the library a walk over all of its suspended ones, so none gets
+ * many. If no further daemon can be had, the last one takes more. */
 static struct http_server *choose(struct sl_httpd *h) {
     struct http_server *s;
 
@@ -555,7 +556,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
 
     (void)status;
     (void)events;
-    for (uint32_t i = 0; i < ACCEPTS && (!http_share_full(h, used) || http_share_has_room(h));
+    for (uint32_t i = 0; i < ACCEPTS && (!http_share_full(h, used) || http_share_has_capacity(h));
          i++) {
         socklen_t len = sizeof from;
         int fd = accept4(h->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -567,7 +568,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
                        SL_S("error", strerror(errno)));
             break;
         }
-        if (http_share_full(h, used) && make_room(h, (struct sockaddr *)&from)) {
+        if (http_share_full(h, used) && evict_connection(h, (struct sockaddr *)&from)) {
             used = h->n_conns;
         } else if (!http_share_spare(h, used)) {
             (void)close(fd); /* its address has too many that wait already */
@@ -577,10 +578,10 @@ static void on_listener(uv_poll_t *p, int status, int events) {
         /* Owns the descriptor, also if it fails. */
         (void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len);
         used = h->n_conns > used ? h->n_conns : used + 1;
-        /* since 0.9.77 it looks at them only there */
+        /* since 0.9.77 it checks them only there */
         (void)uv_timer_start(&s->timer, on_server_timer, 0, 0);
     }
-    tend(h);
+    tend_servers(h);
 }
 
 void sl_httpd_cut(struct http_conn *c) {
@@ -602,12 +603,12 @@ static void on_sweep(uv_timer_t *t) {
     if (c->deadline_ms <= now)
         sl_httpd_cut(c);
     http_share_sweep(h);
-    tend(h);
+    tend_servers(h);
 }
 
 /* After anything happened: ends daemons that have no connections left, listens while there is
- * room, sweeps while there is something to sweep. */
-static void tend(struct sl_httpd *h) {
+ * capacity, sweeps while there is something to sweep. */
+static void tend_servers(struct sl_httpd *h) {
     struct http_server *next;
 
     for (struct http_server *s = TAILQ_FIRST(&h->servers); s; s = next) {
@@ -615,7 +616,7 @@ static void tend(struct sl_httpd *h) {
         if (s != h->now && s->n_conns == 0)
             server_stop(s);
     }
-    bool listening = http_share_has_room(h) && !h->starved;
+    bool listening = http_share_has_capacity(h) && !h->starved;
     if (listening && !h->listening)
         (void)uv_poll_start(&h->listener, UV_READABLE, on_listener);
     else if (!listening && h->listening)
@@ -697,7 +698,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     h->listener.data = h->sweep.data = h;
     h->n_handles = 2;
     sl_httpd_hangups_start(h);
-    tend(h);
+    tend_servers(h);
     *ret = h;
     return SL_OK;
 }
@@ -732,7 +733,7 @@ int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *k
         if (s->generation + 1 < h->generation) /* two generations are enough */
             server_stop(s);
     }
-    tend(h);
+    tend_servers(h);
     return r;
 }
 
@@ -741,7 +742,7 @@ void sl_httpd_wake(struct sl_httpd *h) {
 
     sl_assert(!h->busy);
     TAILQ_FOREACH(c, &h->conns, entry)
-    if (!c->call) /* those are woken alone */
+    if (!c->call) /* those are resumed alone */
         sl_httpd_resume(c);
 }
 

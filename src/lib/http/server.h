@@ -153,7 +153,7 @@ struct sl_httpd_spec {
     bool (*early)(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a);
     /* Writes the body of a response that the server itself generates (413, 503). NULL: a line of
      * text. */
-    void (*refusal)(void *ctx, int status, const char *words, struct sl_http_answer *a);
+    void (*refusal)(void *ctx, int status, const char *message, struct sl_http_answer *a);
     void *ctx;
 };
 

@@ -146,7 +146,7 @@ bool http_share_spare(const struct sl_httpd *h, uint32_t n_conns);
 /* Which one; NULL: none, or none for a client from there. */
 struct http_conn *http_share_victim(const struct sl_httpd *h, const struct http_peer *newcomer);
 /* Whether one more can be accepted, at least from an address that has no connection yet. */
-bool http_share_has_room(const struct sl_httpd *h);
+bool http_share_has_capacity(const struct sl_httpd *h);
 /* Reserves so many more bytes of a body; others may be closed for it. */
 bool http_share_take(struct http_conn *c, struct http_request *rq, size_t n);
 /* Releases the body. */
@@ -158,7 +158,7 @@ bool http_share_wait(struct sl_http_call *c, size_t n);
 /* They have been taken, or dropped. */
 void http_share_taken(struct sl_http_call *c, size_t n);
 /* How large one response that is given whole may be now, with those that are not read yet. */
-size_t http_share_room(const struct sl_httpd *h, size_t small);
+size_t http_share_capacity(const struct sl_httpd *h, size_t small);
 /* Reserves memory for a response that is given whole. False: too much is unread. */
 bool http_share_answer(struct http_conn *c, size_t n, size_t small);
 /* Releases the response. */

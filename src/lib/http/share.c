@@ -27,7 +27,7 @@
 
 #define GRACE_MS 1000u /* in which an honest client has its request here */
 #define STREAM_STILL_MS 5000u
-/* Bodies up to this size have room of their own, of which large ones get nothing. */
+/* Bodies up to this size have a share of their own, of which large ones get nothing. */
 #define SMALL_BODY ((size_t)64 << 10)
 #define SMALL_ROOM ((size_t)8 << 20)
 
@@ -115,8 +115,8 @@ static struct http_conn *oldest(const struct http_peer *p) {
     return TAILQ_EMPTY(&p->idle) ? TAILQ_FIRST(&p->receiving) : TAILQ_FIRST(&p->idle);
 }
 
-/* Does its oldest give way to somebody from there? Not to one who has more; and what has just come
- * is spared, unless they are so many that others come first. */
+/* Does its oldest connection yield to one from that address? Not to an address that has more; and a
+ * new one is spared, unless they are so many that others come first. */
 static bool yields(const struct sl_httpd *h, const struct http_peer *p,
                    const struct http_peer *newcomer) {
     uint32_t theirs = newcomer ? newcomer->n_yielding : 0;
@@ -127,7 +127,7 @@ static bool yields(const struct sl_httpd *h, const struct http_peer *p,
            (p != newcomer && p->n_yielding > theirs + h->spec.max_connections / 8);
 }
 
-/* Of those who have equally many, the one that has the oldest. */
+/* Of those with equally many, the one that has the oldest. */
 struct http_conn *http_share_victim(const struct sl_httpd *h, const struct http_peer *newcomer) {
     struct http_peer *p, *most = NULL;
 
@@ -150,7 +150,7 @@ bool http_share_spare(const struct sl_httpd *h, uint32_t n_conns) {
             h->n_receiving <= SL_HTTP_CONNECTIONS(h->spec.max_unfinished));
 }
 
-bool http_share_has_room(const struct sl_httpd *h) {
+bool http_share_has_capacity(const struct sl_httpd *h) {
     return http_share_spare(h, h->n_conns) || http_share_victim(h, NULL);
 }
 
@@ -167,7 +167,7 @@ static size_t reserve(const struct sl_httpd *h) {
 }
 
 static bool fits(const struct sl_httpd *h, const struct http_request *rq, size_t n, bool large) {
-    size_t more = rq->large ? n : rq->taken + n; /* of the room for large ones */
+    size_t more = rq->large ? n : rq->taken + n; /* of the share for large ones */
 
     return n <= ceiling(h) && h->bodies <= ceiling(h) - n &&
            (!large ||
@@ -175,14 +175,14 @@ static bool fits(const struct sl_httpd *h, const struct http_request *rq, size_t
 }
 
 /* The body that gives way for so many bytes more of this one; NULL: none. */
-static struct http_conn *yielding_body(const struct sl_httpd *h, const struct http_conn *asks,
+static struct http_conn *yielding_body(const struct sl_httpd *h, const struct http_conn *requester,
                                        size_t n, bool large) {
     struct http_conn *still = NULL, *biggest = NULL, *c;
     struct http_peer *p, *most = NULL;
 
     TAILQ_FOREACH(p, &h->peers, entry) {
         TAILQ_FOREACH(c, &p->receiving, share)
-        if (c != asks && c->rq && c->rq->taken && (!large || c->rq->large) &&
+        if (c != requester && c->rq && c->rq->taken && (!large || c->rq->large) &&
             uv_now(h->loop) - c->moved_ms >= h->spec.still_ms &&
             (!still || c->rq->taken > still->rq->taken))
             still = c;
@@ -191,7 +191,7 @@ static struct http_conn *yielding_body(const struct sl_httpd *h, const struct ht
     }
     if (still)
         return still;
-    if (!most || most == asks->peer || most->bodies <= asks->peer->bodies + n)
+    if (!most || most == requester->peer || most->bodies <= requester->peer->bodies + n)
         return NULL;
     TAILQ_FOREACH(c, &most->receiving, share)
     if (c->rq && c->rq->taken && (!large || c->rq->large) &&
@@ -298,12 +298,12 @@ void http_share_taken(struct sl_http_call *c, size_t n) {
 
 /* ---- answers ---- */
 
-size_t http_share_room(const struct sl_httpd *h, size_t small) {
-    size_t room = h->answers < h->spec.all_answers ? h->spec.all_answers - h->answers : 0;
+size_t http_share_capacity(const struct sl_httpd *h, size_t small) {
+    size_t capacity = h->answers < h->spec.all_answers ? h->spec.all_answers - h->answers : 0;
 
-    if (!h->answers || room > h->spec.max_answer)
-        room = h->spec.max_answer;
-    return room < small ? small - 1 : room;
+    if (!h->answers || capacity > h->spec.max_answer)
+        capacity = h->spec.max_answer;
+    return capacity < small ? small - 1 : capacity;
 }
 
 bool http_share_answer(struct http_conn *c, size_t n, size_t small) {

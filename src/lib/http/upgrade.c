@@ -34,7 +34,7 @@ struct http_upgrade {
 
 static void on_poll(uv_poll_t *p, int status, int events);
 
-static bool listens(const struct http_upgrade *u) {
+static bool reads_enabled(const struct http_upgrade *u) {
     return !u->held || u->call->ended;
 }
 
@@ -49,22 +49,22 @@ static void watch(struct http_upgrade *u) {
 
     if (u->stopped || c->conn->late)
         return;
-    if (listens(u))
+    if (reads_enabled(u))
         events |= UV_READABLE;
-    if (c->sent < c->out.len || (c->ended && !u->shut) || (listens(u) && pending(u)))
+    if (c->sent < c->out.len || (c->ended && !u->shut) || (reads_enabled(u) && pending(u)))
         events |= UV_WRITABLE;
     (void)uv_poll_start(&u->poll, events, on_poll);
 }
 
-/* The peer is not there, or has said its last. */
-static void cut(struct http_upgrade *u) {
+/* The peer is gone, or has closed its side. */
+static void cut_connection(struct http_upgrade *u) {
     if (!u->stopped)
         (void)uv_poll_stop(&u->poll);
     sl_httpd_cut(u->call->conn);
 }
 
 /* As read and write of files: a number of bytes, 0 at the end, -1 and EAGAIN. */
-static ssize_t take(struct http_upgrade *u, char *buf, size_t max) {
+static ssize_t read_bytes(struct http_upgrade *u, char *buf, size_t max) {
     if (!u->tls)
         return recv(u->call->conn->fd, buf, max, 0);
     ssize_t n = gnutls_record_recv(u->tls, buf, max);
@@ -74,10 +74,10 @@ static ssize_t take(struct http_upgrade *u, char *buf, size_t max) {
     return -1;
 }
 
-static ssize_t give(struct http_upgrade *u, const char *s, size_t len) {
+static ssize_t write_bytes(struct http_upgrade *u, const char *s, size_t len) {
     if (!u->tls)
         return send(u->call->conn->fd, s, len, MSG_NOSIGNAL);
-    /* What it could not send whole it has kept: it is asked for the rest by nothing. */
+    /* What it could not send whole it has buffered: the rest is flushed by a call without data. */
     ssize_t n = gnutls_record_send(u->tls, u->stuck ? NULL : s, u->stuck ? 0 : len);
     u->stuck = n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED;
     if (n >= 0)
@@ -95,7 +95,7 @@ static bool send_some(struct http_upgrade *u) {
     struct sl_http_call *c = u->call;
 
     for (int i = 0; i < WRITES && c->sent < c->out.len; i++) {
-        ssize_t n = give(u, c->out.s + c->sent, c->out.len - c->sent);
+        ssize_t n = write_bytes(u, c->out.s + c->sent, c->out.len - c->sent);
         if (n < 0)
             return passing();
         sl_httpd_call_sent(c, (size_t)n);
@@ -114,7 +114,7 @@ static bool receive(struct http_upgrade *u) {
     struct sl_http_call *c = u->call;
     char buf[READ_BYTES];
 
-    ssize_t n = take(u, buf, sizeof buf);
+    ssize_t n = read_bytes(u, buf, sizeof buf);
     if (n == 0)
         return false;
     if (n < 0)
@@ -138,9 +138,9 @@ static void on_poll(uv_poll_t *p, int status, int events) {
         u->wire->writable(c->ctx);
     }
     if (ok && c->conn && !u->stopped) {
-        if (listens(u))
+        if (reads_enabled(u))
             ok = (!(events & (UV_READABLE | UV_DISCONNECT)) && !pending(u)) || receive(u);
-        else /* nobody is left to be told what will be read */
+        else /* reads are paused: only a hang-up counts */
             ok = !(events & UV_DISCONNECT);
     }
     u->reenters = false;
@@ -148,7 +148,7 @@ static void on_poll(uv_poll_t *p, int status, int events) {
         if (ok)
             watch(u);
         else
-            cut(u);
+            cut_connection(u);
     }
     sl_httpd_call_unref(c);
 }

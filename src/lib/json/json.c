@@ -104,7 +104,7 @@ int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_
                           SL_JSON_MAX_DEPTH);
     if (most.values > max_values)
         return sl_err_set(err, SL_ELIMIT, "JSON has more than %zu values", max_values);
-    /* Without YYJSON_READ_INSITU the text is only read, whatever the type says. */
+    /* Without YYJSON_READ_INSITU the text is only read, despite the type. */
     yyjson_doc *doc = yyjson_read_opts((char *)text, len, 0, NULL, &e);
     if (!doc)
         return sl_err_set(err, SL_EINVAL, "JSON is not well-formed at byte %zu: %s", e.pos, e.msg);
@@ -203,16 +203,16 @@ struct sl_text sl_json_raw(yyjson_val *v) {
 }
 
 /* NULL if a NUL would cut it. */
-static const char *whole(struct sl_text t) {
+static const char *text_without_nul(struct sl_text t) {
     return sl_text_has_nul(t) ? NULL : t.s;
 }
 
 const char *sl_json_opt(yyjson_val *v) {
-    return yyjson_is_str(v) ? whole(sl_json_view(v)) : NULL;
+    return yyjson_is_str(v) ? text_without_nul(sl_json_view(v)) : NULL;
 }
 
 const char *sl_json_mut_opt(yyjson_mut_val *v) {
-    return yyjson_mut_is_str(v) ? whole(sl_json_mut_view(v)) : NULL;
+    return yyjson_mut_is_str(v) ? text_without_nul(sl_json_mut_view(v)) : NULL;
 }
 
 const char *sl_json_text(yyjson_val *v) {
@@ -381,7 +381,7 @@ bool sl_json_condition(yyjson_val *object, const char *type) {
 /* ---- as text ---- */
 
 /* What yyjson wrote, and its memory goes. */
-static void put(struct sl_buf *b, char *json, size_t n) {
+static void put_written(struct sl_buf *b, char *json, size_t n) {
     if (json)
         sl_buf_add(b, json, n);
     else
@@ -393,14 +393,14 @@ void sl_json_put(struct sl_buf *b, yyjson_val *v) {
     size_t n = 0;
     char *json = yyjson_val_write(v, 0, &n);
 
-    put(b, json, n);
+    put_written(b, json, n);
 }
 
 void sl_json_mut_put(struct sl_buf *b, yyjson_mut_val *v) {
     size_t n = 0;
     char *json = yyjson_mut_val_write(v, 0, &n);
 
-    put(b, json, n);
+    put_written(b, json, n);
 }
 
 /* ---- meaning ---- */
@@ -440,7 +440,7 @@ static bool is_empty(yyjson_val *v) {
     }
 }
 
-static bool same(yyjson_val *a, yyjson_val *b, bool quantities);
+static bool values_same(yyjson_val *a, yyjson_val *b, bool quantities);
 
 static bool skipped(yyjson_val *key, const char *const *skip) {
     for (; skip && *skip; skip++)
@@ -458,7 +458,7 @@ static bool same_fields(yyjson_val *a, yyjson_val *b, const char *const *skip, b
 
     sl_obj_foreach (a, i, n, key, val) {
         yyjson_val *other = sl_json_field(&in_b, sl_json_view(key));
-        if (!skipped(key, skip) && !same(val, other, quantities || holds_quantities(key)))
+        if (!skipped(key, skip) && !values_same(val, other, quantities || holds_quantities(key)))
             return false;
     }
     sl_obj_foreach (b, i, n, key, val) {
@@ -476,17 +476,17 @@ static bool same_items(yyjson_val *a, yyjson_val *b) {
     if (yyjson_arr_size(a) != yyjson_arr_size(b))
         return false;
     yyjson_arr_foreach (a, i, n, item) {
-        if (!same(item, yyjson_arr_iter_next(&in_b), false))
+        if (!values_same(item, yyjson_arr_iter_next(&in_b), false))
             return false;
     }
     return true;
 }
 
-static bool same(yyjson_val *a, yyjson_val *b, bool quantities) {
+static bool values_same(yyjson_val *a, yyjson_val *b, bool quantities) {
     sl_quantity qa, qb;
 
-    /* Two objects are compared field by field, which is right for empty ones as well. To ask each
-     * level whether it is empty would walk what is below once for each level above. */
+    /* Two objects are compared field by field, which is right for empty ones as well. To check on
+     * each level whether it is empty would walk what is below once for each level above. */
     if (yyjson_is_obj(a) && yyjson_is_obj(b))
         return same_fields(a, b, NULL, quantities);
     if (is_empty(a) || is_empty(b))
@@ -501,10 +501,10 @@ static bool same(yyjson_val *a, yyjson_val *b, bool quantities) {
 }
 
 bool sl_json_same(yyjson_val *a, yyjson_val *b) {
-    return same(a, b, false);
+    return values_same(a, b, false);
 }
 
 bool sl_json_same_but(yyjson_val *a, yyjson_val *b, const char *const *skip) {
     return yyjson_is_obj(a) && yyjson_is_obj(b) ? same_fields(a, b, skip, false)
-                                                : same(a, b, false);
+                                                : values_same(a, b, false);
 }

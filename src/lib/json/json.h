@@ -31,7 +31,7 @@
 
 /* A whole text; the error has the reason and the place. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
-/* The same for those who do not say why: NULL if it is none. */
+/* The same without an error: NULL if it is malformed. */
 yyjson_doc *sl_json_doc(const char *text, size_t len) _must_check_;
 /* More than SL_JSON_MAX_DEPTH levels: of brackets outside strings, or of a document. yyjson reads
  * any depth, but copies and compares by recursion, and so do we: this is checked for every text
@@ -137,8 +137,8 @@ bool sl_json_condition(yyjson_val *object, const char *type);
 
 /* Equal for values that mean the same: the order of fields does not count, null and absent are one,
  * empty objects and arrays count as absent. NULL gives seed. As core/base/collection/hash.h has two
- * families: sl_json_hash tells whether two values are the same, sl_json_digest is for names that
- * follow from a value. */
+ * families: sl_json_hash is for comparing two values, sl_json_digest for names that follow from a
+ * value. */
 uint64_t sl_json_hash(uint64_t seed, yyjson_val *v);
 uint64_t sl_json_digest(uint64_t seed, yyjson_val *v);
 /* Appends the value as compact JSON; NULL is null. */

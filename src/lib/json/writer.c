@@ -55,7 +55,7 @@ static void lead(struct sl_jw *w, const char *key) {
         sl_buf_add(w->b, s, n);
 }
 
-static void begin(struct sl_jw *w, const char *key, bool object) {
+static void begin_container(struct sl_jw *w, const char *key, bool object) {
     uint64_t bit = UINT64_C(1) << w->depth % 64;
 
     lead(w, key);
@@ -70,11 +70,11 @@ static void begin(struct sl_jw *w, const char *key, bool object) {
 }
 
 void sl_jw_object(struct sl_jw *w, const char *key) {
-    begin(w, key, true);
+    begin_container(w, key, true);
 }
 
 void sl_jw_array(struct sl_jw *w, const char *key) {
-    begin(w, key, false);
+    begin_container(w, key, false);
 }
 
 void sl_jw_end(struct sl_jw *w) {

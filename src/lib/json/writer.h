@@ -4,7 +4,7 @@
  * every value has a key, within an array none has (NULL), and what is opened is ended; a writer
  * that does otherwise fails an assertion. tools/check-layers refuses JSON that is written by hand.
  *
- * Whether everything fitted is asked of the buffer (sl_buf_full).
+ * Whether everything fitted is checked on the buffer (sl_buf_full).
  */
 #ifndef SL_LIB_JSON_WRITER_H
 #define SL_LIB_JSON_WRITER_H
@@ -43,8 +43,8 @@ void sl_jw_end_to(struct sl_jw *w, uint32_t depth);
 void sl_jw_str(struct sl_jw *w, const char *key, const char *value);
 void sl_jw_text(struct sl_jw *w, const char *key, struct sl_text value);
 void sl_jw_strf(struct sl_jw *w, const char *key, const char *fmt, ...) _printf_(3, 4);
-/* The same for others who append to buffers: what goes into the result up to sl_jw_end_str becomes
- * one string, escaped at the end. */
+/* The same for functions that append to buffers: what goes into the result up to sl_jw_end_str
+ * becomes one string, escaped at the end. */
 struct sl_buf *sl_jw_begin_str(struct sl_jw *w, const char *key);
 void sl_jw_end_str(struct sl_jw *w);
 void sl_jw_int(struct sl_jw *w, const char *key, int64_t value);
@@ -72,7 +72,7 @@ void sl_jw_raw_n(struct sl_jw *w, const char *key, const char *json, size_t n);
  * end makes the buffer full. */
 void sl_jw_fields(struct sl_jw *w, const char *object);
 void sl_jw_items(struct sl_jw *w, const char *array);
-/* For others who append to buffers: exactly one value goes into the result. */
+/* For functions that append to buffers: exactly one value goes into the result. */
 struct sl_buf *sl_jw_value(struct sl_jw *w, const char *key);
 
 #endif

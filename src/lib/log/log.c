@@ -99,7 +99,8 @@ static void put_text_field(struct sl_buf *b, const struct sl_log_field *f) {
         sl_buf_printf(b, "%lld", (long long)f->number);
 }
 
-/* A reader that went away or a full non-blocking pipe loses the line; there is nobody to tell. */
+/* A reader that went away or a full non-blocking pipe loses the line; there is nowhere to report
+ * it. */
 static void write_line(const char *s, size_t n) {
     while (n > 0) {
         ssize_t r = write(STDERR_FILENO, s, n);
@@ -162,7 +163,7 @@ static void put_json_line(struct sl_buf *b, enum sl_log_level level, const char 
 
 void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields) {
     int saved = errno;
-    struct sl_buf b = SL_BUF_SHORT(SL_LOG_LINE); /* the line says so itself */
+    struct sl_buf b = SL_BUF_SHORT(SL_LOG_LINE); /* a cut line shows it itself */
 
     (isatty(STDERR_FILENO) ? put_text_line : put_json_line)(&b, level, message, fields);
     write_line(b.s, b.len);

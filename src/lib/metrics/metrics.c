@@ -40,7 +40,7 @@ struct family {
     uint32_t n;
     SL_VEC(struct series *) slots; /* what the numbers in the maps mean */
     SL_VEC(uint32_t) free_slots;
-    struct sl_map by_key, by_object; /* by_object knows the first of each chain */
+    struct sl_map by_key, by_object; /* by_object has the first of each chain */
 };
 
 struct sl_metrics {
@@ -139,7 +139,7 @@ static void make_key(const struct sl_metric_def *d, uint8_t role, struct sl_metr
     (void)object_hash(d, v, &k->object);
 }
 
-static struct series *find(const struct family *f, const struct key *k) {
+static struct series *find_series(const struct family *f, const struct key *k) {
     uint32_t cursor;
 
     for (uint32_t i = sl_map_first(&f->by_key, k->hash, &cursor); i != SL_MAP_NONE;
@@ -219,7 +219,7 @@ static struct series *get(struct sl_metrics *m, enum sl_metric id, struct sl_met
     struct key k;
 
     make_key(d, role, labels, &k);
-    struct series *s = find(f, &k);
+    struct series *s = find_series(f, &k);
     if (s)
         return s;
     if (f->n < (d->type == SL_METRIC_HISTOGRAM ? SL_METRIC_HISTOGRAMS : SL_METRIC_SERIES))

@@ -8,7 +8,7 @@
 #define WAIT14 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240
 static const double wait14[] = {WAIT14};
 static const double wait16[] = {WAIT14, 20480, 40960};
-/* What Prometheus' own library takes if nothing is said. */
+/* The defaults of Prometheus' own library. */
 static const double usual[] = {.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10};
 static const double creation[] = {.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24};
 /* A cycle is microseconds when nothing moves and must not be seconds when everything does. */
@@ -20,7 +20,7 @@ static const double decisions[] = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 
 #define GAUGE .type = SL_METRIC_GAUGE
 #define HISTOGRAM(b) .type = SL_METRIC_HISTOGRAM, .bounds = (b), .n_bounds = SL_LEN(b)
 
-/* The first element only makes room for an empty list. */
+/* The first element allows for an empty list. */
 #define N_LABELS(...) (SL_LEN(((const char *const[]){"", ##__VA_ARGS__})) - 1)
 #define PROCESS(...) .labels = {__VA_ARGS__}, .n_labels = N_LABELS(__VA_ARGS__)
 #define LABELS(...) PROCESS(__VA_ARGS__), .role = true

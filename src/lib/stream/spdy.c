@@ -48,7 +48,7 @@ struct sl_spdy {
     SL_VEC(struct stream) streams; /* by id: they only grow */
     uint32_t last;                 /* that the client has opened */
     bool closed;                   /* nothing is sent any more */
-    bool going;                    /* the client has said that it opens no more */
+    bool going;                    /* the client has announced that it opens no more (GOAWAY) */
 
     uint8_t head[HEAD];
     uint32_t n_head;
@@ -96,7 +96,7 @@ void sl_spdy_free(struct sl_spdy *s) {
     sl_freep(&s);
 }
 
-static struct stream *find(struct sl_spdy *s, uint32_t id) {
+static struct stream *find_stream(struct sl_spdy *s, uint32_t id) {
     uint32_t low = 0, high = s->streams.n;
 
     while (low < high) {
@@ -111,7 +111,7 @@ static struct stream *find(struct sl_spdy *s, uint32_t id) {
     return NULL;
 }
 
-static void forget(struct sl_spdy *s, struct stream *st) {
+static void forget_stream(struct sl_spdy *s, struct stream *st) {
     uint32_t at = (uint32_t)(st - s->streams.v);
 
     memmove(st, st + 1, (s->streams.n - at - 1) * sizeof *st);
@@ -119,10 +119,10 @@ static void forget(struct sl_spdy *s, struct stream *st) {
 }
 
 static void forget_if_done(struct sl_spdy *s, uint32_t id) {
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
 
     if (st && st->we_ended && st->they_ended)
-        forget(s, st);
+        forget_stream(s, st);
 }
 
 /* ---- out ---- */
@@ -175,7 +175,7 @@ static void put_data(struct sl_spdy *s, uint32_t id, uint32_t flags, const char 
 }
 
 void sl_spdy_send(struct sl_spdy *s, uint32_t id, const char *bytes, size_t len) {
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
 
     if (!st || st->we_ended || s->closed)
         return;
@@ -188,7 +188,7 @@ void sl_spdy_send(struct sl_spdy *s, uint32_t id, const char *bytes, size_t len)
 }
 
 void sl_spdy_end(struct sl_spdy *s, uint32_t id) {
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
 
     if (!st || st->we_ended || s->closed)
         return;
@@ -198,12 +198,12 @@ void sl_spdy_end(struct sl_spdy *s, uint32_t id) {
 }
 
 void sl_spdy_reset(struct sl_spdy *s, uint32_t id) {
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
 
     if (!st)
         return;
     put_reset(s, id, RESET_CANCEL);
-    forget(s, st);
+    forget_stream(s, st);
 }
 
 void sl_spdy_close(struct sl_spdy *s) {
@@ -212,12 +212,12 @@ void sl_spdy_close(struct sl_spdy *s) {
 
 /* ---- in ---- */
 
-static bool fault(struct sl_spdy *s) {
+static bool protocol_error(struct sl_spdy *s) {
     put_goaway(s, GOAWAY_PROTOCOL);
     return false;
 }
 
-/* Into s->headers; false: it is broken, or more than anybody needs. */
+/* Into s->headers; false: it is malformed, or too large. */
 static bool unpack(struct sl_spdy *s, const char *block, size_t len, size_t *ret_len) {
     z_stream *z = &s->unpack;
 
@@ -256,7 +256,7 @@ static bool next_text(const char **at, const char *end, struct text *ret) {
     return true;
 }
 
-/* The few headers that somebody asks for, with a zero at their end. */
+/* The few headers that are used, with a zero at their end. */
 struct wanted {
     const char *name;
     char value[64];
@@ -286,7 +286,7 @@ static bool read_headers(struct sl_spdy *s, size_t len, struct wanted *w, size_t
 }
 
 static void they_end(struct sl_spdy *s, uint32_t id) {
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
 
     if (!st || st->they_ended)
         return;
@@ -300,12 +300,12 @@ static bool on_syn_stream(struct sl_spdy *s, uint32_t flags, const char *p, size
     size_t n;
 
     if (len < 10)
-        return fault(s);
+        return protocol_error(s);
     uint32_t id = get32(p) & ID_MASK;
     if (!unpack(s, p + 10, len - 10, &n) || !read_headers(s, n, w, SL_LEN(w)))
-        return fault(s);
+        return protocol_error(s);
     if (id % 2 == 0 || id <= s->last)
-        return fault(s);
+        return protocol_error(s);
     s->last = id;
     if (s->streams.n >= SL_SPDY_STREAMS || s->going) {
         put_reset(s, id, RESET_REFUSED);
@@ -325,7 +325,7 @@ static bool on_headers(struct sl_spdy *s, uint32_t flags, const char *p, size_t 
     size_t n;
 
     if (len < 4 || !unpack(s, p + 4, len - 4, &n) || !read_headers(s, n, NULL, 0))
-        return fault(s);
+        return protocol_error(s);
     if (flags & FLAG_FIN)
         they_end(s, get32(p) & ID_MASK);
     return true;
@@ -334,12 +334,12 @@ static bool on_headers(struct sl_spdy *s, uint32_t flags, const char *p, size_t 
 static bool on_reset(struct sl_spdy *s, uint32_t flags, const char *p, size_t len) {
     (void)flags;
     if (len != 8)
-        return fault(s);
+        return protocol_error(s);
     uint32_t id = get32(p) & ID_MASK;
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
     if (!st)
         return true;
-    forget(s, st);
+    forget_stream(s, st);
     s->ev->ended(s->ctx, id, true);
     return true;
 }
@@ -347,7 +347,7 @@ static bool on_reset(struct sl_spdy *s, uint32_t flags, const char *p, size_t le
 static bool on_ping(struct sl_spdy *s, uint32_t flags, const char *p, size_t len) {
     (void)flags;
     if (len != 4)
-        return fault(s);
+        return protocol_error(s);
     if (get32(p) % 2 == 0 || s->closed) /* those would be answers to ours */
         return true;
     put_control(s, PING, 4);
@@ -358,7 +358,7 @@ static bool on_ping(struct sl_spdy *s, uint32_t flags, const char *p, size_t len
 static bool on_goaway(struct sl_spdy *s, uint32_t flags, const char *p, size_t len) {
     (void)flags, (void)p;
     if (len != 8)
-        return fault(s);
+        return protocol_error(s);
     s->going = true;
     return true;
 }
@@ -366,13 +366,13 @@ static bool on_goaway(struct sl_spdy *s, uint32_t flags, const char *p, size_t l
 static bool on_settings(struct sl_spdy *s, uint32_t flags, const char *p, size_t len) {
     (void)flags;
     if (len < 4 || (len - 4) / 8 != get32(p) || (len - 4) % 8 != 0)
-        return fault(s);
+        return protocol_error(s);
     return true;
 }
 
 static bool on_window(struct sl_spdy *s, uint32_t flags, const char *p, size_t len) {
     (void)flags, (void)p;
-    return len == 8 ? true : fault(s);
+    return len == 8 ? true : protocol_error(s);
 }
 
 static bool on_control(struct sl_spdy *s) {
@@ -392,11 +392,11 @@ static bool on_control(struct sl_spdy *s) {
     uint32_t word = get32(s->head);
 
     if ((word >> 16 & 0x7fffu) != VERSION)
-        return fault(s);
+        return protocol_error(s);
     for (size_t i = 0; i < SL_LEN(table); i++)
         if ((word & 0xffffu) == (uint32_t)table[i].type)
             return table[i].fn(s, s->head[4], sl_buf_str(&s->frame), s->frame.len);
-    return true; /* what nobody knows is passed over */
+    return true; /* unknown frames are skipped */
 }
 
 static bool is_control(const struct sl_spdy *s) {
@@ -404,20 +404,20 @@ static bool is_control(const struct sl_spdy *s) {
 }
 
 /* The header is whole. */
-static bool begin(struct sl_spdy *s) {
+static bool begin_frame(struct sl_spdy *s) {
     s->left = get32(s->head + 4) & 0xffffffu;
     sl_buf_clear(&s->frame);
     if (is_control(s) && s->left >= SL_SPDY_CONTROL)
-        return fault(s);
+        return protocol_error(s);
     uint32_t id = get32(s->head);
-    if (!is_control(s) && !find(s, id) && (id > s->last || id == 0))
+    if (!is_control(s) && !find_stream(s, id) && (id > s->last || id == 0))
         put_reset(s, id, RESET_INVALID);
     return true;
 }
 
 static void take_data(struct sl_spdy *s, const char *bytes, size_t n) {
     uint32_t id = get32(s->head);
-    struct stream *st = find(s, id);
+    struct stream *st = find_stream(s, id);
 
     if (st && !st->they_ended && n > 0)
         s->ev->data(s->ctx, id, bytes, n);
@@ -438,7 +438,7 @@ bool sl_spdy_take(struct sl_spdy *s, const char *bytes, size_t len) {
         if (s->n_head < HEAD) {
             s->head[s->n_head++] = (uint8_t)*bytes++;
             len--;
-            if (s->n_head == HEAD && !begin(s))
+            if (s->n_head == HEAD && !begin_frame(s))
                 return false;
         } else {
             size_t n = len < s->left ? len : s->left;

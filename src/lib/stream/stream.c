@@ -5,8 +5,8 @@
 #include "lib/stream/spdy.h"
 #include "lib/stream/websocket.h"
 
-#define CLOSES 255 /* not a channel: the next byte says which one is closed */
-#define NOBODY 256 /* the rest of a message is for nobody */
+#define CLOSES 255 /* not a channel: the next byte is the one that is closed */
+#define NOBODY 256 /* the rest of a message is discarded */
 #define PIECE ((size_t)64 << 10)
 
 struct sl_streams {
@@ -16,7 +16,7 @@ struct sl_streams {
     struct sl_buf out;
     struct sl_ws ws;
     struct sl_spdy *spdy; /* NULL: channels */
-    struct sl_buf tunnel; /* what it says, before it is in messages */
+    struct sl_buf tunnel; /* its output, before it is in messages */
     bool spdy_over;       /* inside a tunnel */
     int channel;          /* of the message that is being read; -1: not known yet */
     uint32_t ended;       /* channels that the client has closed */

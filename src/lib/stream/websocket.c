@@ -82,7 +82,7 @@ void sl_ws_close(struct sl_ws *w, enum sl_ws_code code) {
 
 /* ---- in ---- */
 
-static bool fault(struct sl_ws *w, enum sl_ws_code code) {
+static bool protocol_error(struct sl_ws *w, enum sl_ws_code code) {
     sl_ws_close(w, code);
     return false;
 }
@@ -96,7 +96,7 @@ static uint32_t head_size(const struct sl_ws *w) {
 }
 
 /* A header is whole. */
-static bool begin(struct sl_ws *w) {
+static bool begin_frame(struct sl_ws *w) {
     const enum op op = w->head[0] & 0x0fu;
     const bool control = op >= OP_CLOSE, fin = w->head[0] & FIN;
     uint32_t size = w->head[1] & 0x7fu, at = 2;
@@ -108,11 +108,11 @@ static bool begin(struct sl_ws *w) {
             w->left = w->left << 8 | w->head[at++];
     }
     if (!(w->head[1] & MASKED) || (w->head[0] & RESERVED))
-        return fault(w, SL_WS_PROTOCOL);
+        return protocol_error(w, SL_WS_PROTOCOL);
     if (control && (!fin || size > SL_WS_CONTROL || op > OP_PONG))
-        return fault(w, SL_WS_PROTOCOL);
+        return protocol_error(w, SL_WS_PROTOCOL);
     if (!control && (op > OP_BINARY || (op == OP_MORE) != w->in_message))
-        return fault(w, SL_WS_PROTOCOL);
+        return protocol_error(w, SL_WS_PROTOCOL);
     if (!control) {
         if (op != OP_MORE) {
             w->total = 0;
@@ -120,7 +120,7 @@ static bool begin(struct sl_ws *w) {
         }
         w->in_message = !fin;
         if (w->left > SL_WS_MESSAGE || (w->total += w->left) > SL_WS_MESSAGE)
-            return fault(w, SL_WS_TOO_BIG);
+            return protocol_error(w, SL_WS_TOO_BIG);
     }
     w->turn = 0;
     w->n_control = 0;
@@ -133,7 +133,7 @@ static bool end_control(struct sl_ws *w, enum op op) {
         put_frame(w, OP_PONG, -1, w->control, w->n_control);
     if (op != OP_CLOSE)
         return true;
-    if (!w->closed) /* he is told what he said */
+    if (!w->closed) /* the client's code is echoed */
         put_frame(w, OP_CLOSE, -1, w->control, w->n_control < 2 ? 0 : 2);
     w->closed = true;
     return false;
@@ -149,8 +149,8 @@ bool sl_ws_take(struct sl_ws *w, const char *bytes, size_t len,
             w->head[w->n_head++] = (uint8_t)*bytes++;
             len--;
             if (w->n_head == 2 && !(w->head[1] & MASKED))
-                return fault(w, SL_WS_PROTOCOL);
-            if (w->n_head == head_size(w) && !begin(w))
+                return protocol_error(w, SL_WS_PROTOCOL);
+            if (w->n_head == head_size(w) && !begin_frame(w))
                 return false;
             continue;
         }

@@ -167,7 +167,7 @@ static inline void new_cert(void) {
     assert_int_equal(sl_cert_serving(&sv.ca, names, 2, now(), SL_HOUR, &sv.cert, NULL), 0);
 }
 
-static inline void start(bool tls) {
+static inline void start_server(bool tls) {
     sv.spec = (struct sl_httpd_spec){
         .host = "127.0.0.1",
         .max_body = MAX_BODY,
@@ -189,7 +189,7 @@ static inline void start(bool tls) {
 
 /* No deadline helps: what has to give way does so for another reason. */
 static inline void start_without_deadlines(bool tls) {
-    start(tls);
+    start_server(tls);
     on_loop(job_stop);
     sv.spec.header_ms = sv.spec.body_ms = NEVER_MS;
     sv.spec.request_ms = sv.spec.idle_ms = NEVER_MS;
@@ -329,7 +329,7 @@ static inline int dial(void) {
     return dial_from(1);
 }
 
-static inline void say(int fd, const char *s, size_t n) {
+static inline void send_bytes(int fd, const char *s, size_t n) {
     while (n > 0) {
         ssize_t r = send(fd, s, n, MSG_NOSIGNAL);
         if (r <= 0)
@@ -339,10 +339,10 @@ static inline void say(int fd, const char *s, size_t n) {
     }
 }
 
-#define SAY(fd, literal) say((fd), (literal), sizeof(literal) - 1)
+#define SAY(fd, literal) send_bytes((fd), (literal), sizeof(literal) - 1)
 
 /* What comes until the server closes or is silent for so long; *ret_closed says which. */
-static inline const char *hear(int fd, int silent_ms, bool *ret_closed) {
+static inline const char *receive(int fd, int silent_ms, bool *ret_closed) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     n_got = 0;
@@ -360,7 +360,7 @@ static inline const char *hear(int fd, int silent_ms, bool *ret_closed) {
 }
 
 /* Reads until the words are there; how long it took. */
-static inline double hear_words(int fd, const char *words) {
+static inline double receive_text(int fd, const char *words) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     double t0 = seconds();
 
@@ -381,7 +381,7 @@ static inline int status_of(const char *answer) {
 }
 
 /* Waits until these words of an answer are there; 0 if the connection is gone before. */
-static inline int hear_status(int fd, const char *words) {
+static inline int receive_status(int fd, const char *words) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     n_got = 0;
@@ -397,8 +397,8 @@ static inline int hear_status(int fd, const char *words) {
 }
 
 /* The same with an answer of echo(). */
-static inline int hear_echo(int fd) {
-    return hear_status(fd, "body=");
+static inline int receive_echo(int fd) {
+    return receive_status(fd, "body=");
 }
 
 #endif

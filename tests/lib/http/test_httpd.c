@@ -72,25 +72,25 @@ static void test_large_bodies(void **state) {
                    (size_t)2 * MAX_BODY);
     for (size_t i = 0; i < 3; i++) { /* they fill the room for large ones, but for a byte each */
         fds[i] = dial();
-        say(fds[i], head, strlen(head));
-        say(fds[i], body, (size_t)2 * MAX_BODY - 1);
+        send_bytes(fds[i], head, strlen(head));
+        send_bytes(fds[i], body, (size_t)2 * MAX_BODY - 1);
     }
     until_bodies(3 * ((size_t)2 * MAX_BODY - 1));
     fds[3] = dial(); /* nothing is left for one more while they go on */
-    say(fds[3], head, strlen(head));
+    send_bytes(fds[3], head, strlen(head));
     for (size_t at = 0; at < (size_t)2 * MAX_BODY; at += 20000) {
-        say(fds[3], body, 20000);
+        send_bytes(fds[3], body, 20000);
         (void)usleep(1000);
     }
-    (void)hear_words(fds[3], "\r\n\r\n");
+    (void)receive_text(fds[3], "\r\n\r\n");
     assert_int_equal(status_of(got), 503);
     close(fds[3]);
     post(c, body, 10); /* small ones have room of their own */
     assert_int_equal(fetch(c, "/len"), 200);
     for (size_t i = 0; i < 3; i++)
-        say(fds[i], "x", 1);
+        send_bytes(fds[i], "x", 1);
     for (size_t i = 0; i < 3; i++) {
-        (void)hear_words(fds[i], "\r\n\r\n200000");
+        (void)receive_text(fds[i], "\r\n\r\n200000");
         assert_int_equal(status_of(got), 200);
         close(fds[i]);
     }
@@ -103,7 +103,7 @@ static void test_large_bodies(void **state) {
 
 static void test_plain(void **state) {
     (void)state;
-    start(false);
+    start_server(false);
     CURL *c = client(NULL);
     check_requests(c);
     curl_easy_cleanup(c);
@@ -111,7 +111,7 @@ static void test_plain(void **state) {
 
 static void test_tls(void **state) {
     (void)state;
-    start(true);
+    start_server(true);
     CURL *c = client(sv.ca.cert_pem);
     check_requests(c);
     curl_easy_cleanup(c);
@@ -133,7 +133,7 @@ static void test_tls(void **state) {
     int fd = dial();
     bool closed;
     SAY(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_int_equal(status_of(hear(fd, LONG_MS, &closed)), 0);
+    assert_int_equal(status_of(receive(fd, LONG_MS, &closed)), 0);
     assert_true(closed);
     close(fd);
     c = client(sv.ca.cert_pem);
@@ -147,20 +147,20 @@ static void test_oversize(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     memset(body, 'x', sizeof body);
     /* By its announced length, before any of it is sent. */
     int fd = dial();
     (void)snprintf(head, sizeof head,
                    "POST /len HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", MAX_BODY + 1);
-    say(fd, head, strlen(head));
-    assert_int_equal(status_of(hear(fd, LONG_MS, &closed)), 413);
+    send_bytes(fd, head, strlen(head));
+    assert_int_equal(status_of(receive(fd, LONG_MS, &closed)), 413);
     assert_true(closed);
     close(fd);
     /* A number that no type holds. */
     fd = dial();
     SAY(fd, "POST /len HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n");
-    int status = status_of(hear(fd, LONG_MS, &closed));
+    int status = status_of(receive(fd, LONG_MS, &closed));
     assert_true(status == 413 || status == 400);
     assert_true(closed);
     close(fd);
@@ -189,17 +189,17 @@ static void test_oversize(void **state) {
     SAY(fd, "POST /len HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 100; i++) {
         SAY(fd, "2710\r\n");
-        say(fd, body, 10000);
+        send_bytes(fd, body, 10000);
         SAY(fd, "\r\n");
     }
-    assert_int_equal(status_of(hear(fd, LONG_MS, &closed)), 0);
+    assert_int_equal(status_of(receive(fd, LONG_MS, &closed)), 0);
     assert_true(closed);
     close(fd);
     /* Headers without end. */
     fd = dial();
     SAY(fd, "GET / HTTP/1.1\r\nHost: a\r\nX-Test: ");
-    say(fd, body, MAX_BODY);
-    status = status_of(hear(fd, LONG_MS, &closed));
+    send_bytes(fd, body, MAX_BODY);
+    status = status_of(receive(fd, LONG_MS, &closed));
     assert_true(status == 431 || status == 0); /* 0: reset before we could read it */
     assert_true(closed);
     close(fd);
@@ -210,7 +210,7 @@ static void test_many_arguments(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     for (int n = 1; n <= 6000; n = n < 64 ? n + 21 : n * 2) {
         struct sl_buf line;
         sl_buf_init(&line, (size_t)32 << 10);
@@ -220,8 +220,8 @@ static void test_many_arguments(void **state) {
         sl_buf_puts(&line, " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert_false(sl_buf_full(&line));
         int fd = dial();
-        say(fd, sl_buf_str(&line), line.len);
-        int status = status_of(hear(fd, LONG_MS, &closed));
+        send_bytes(fd, sl_buf_str(&line), line.len);
+        int status = status_of(receive(fd, LONG_MS, &closed));
         if (status != 200 || !closed)
             fail_msg("%d arguments: status %d", n, status);
         close(fd);
@@ -261,14 +261,14 @@ static void test_malformed(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     for (size_t i = 0; i < SL_LEN(t); i++) {
         /* In one piece and byte by byte; an answer of 200 is possible, a crash is not. */
         for (size_t step = t[i].n; step > 0; step = step == 1 ? 0 : 1) {
             int fd = dial();
             for (size_t k = 0; k < t[i].n; k += step)
-                say(fd, t[i].s + k, step);
-            int status = status_of(hear(fd, 50, &closed));
+                send_bytes(fd, t[i].s + k, step);
+            int status = status_of(receive(fd, 50, &closed));
             if (status != 0 && status != 200 && !(status >= 400 && status < 600))
                 fail_msg("case %zu: status %d", i, status);
             close(fd);
@@ -344,29 +344,29 @@ static void test_framing(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     for (size_t i = 0; i < SL_LEN(t); i++) {
         for (size_t step = t[i].n; step > 0; step = step == 1 ? 0 : 1) {
             int fd = dial();
             for (size_t k = 0; k < t[i].n; k += step)
-                say(fd, t[i].s + k, step);
-            const char *answer = hear(fd, LONG_MS, &closed);
+                send_bytes(fd, t[i].s + k, step);
+            const char *answer = receive(fd, LONG_MS, &closed);
             if (status_of(answer) != 400 || !closed || strstr(answer, "smuggled"))
                 fail_msg("case %zu: %s, %s", i, answer, closed ? "closed" : "open");
             close(fd);
         }
     }
     int fd = dial(); /* these can be meant in one way only, but are hard to read */
-    say(fd, chunks, sizeof chunks - 1);
-    assert_int_equal(status_of(hear(fd, LONG_MS, &closed)), 200);
+    send_bytes(fd, chunks, sizeof chunks - 1);
+    assert_int_equal(status_of(receive(fd, LONG_MS, &closed)), 200);
     assert_non_null(strstr(got, "\r\n\r\n3"));
     assert_null(strstr(got, "smuggled"));
     assert_true(closed);
     close(fd);
     fd = dial();
     for (size_t i = 0; i < 2; i++) { /* and what is good stays good, on one connection */
-        say(fd, good, sizeof good - 1);
-        (void)hear_words(fd, "GET /smuggled");
+        send_bytes(fd, good, sizeof good - 1);
+        (void)receive_text(fd, "GET /smuggled");
         assert_int_equal(status_of(got), 200);
     }
     close(fd);
@@ -381,10 +381,10 @@ static void test_pipelined(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     int fd = dial();
-    say(fd, two, sizeof two - 1);
-    const char *s = hear(fd, LONG_MS, &closed);
+    send_bytes(fd, two, sizeof two - 1);
+    const char *s = receive(fd, LONG_MS, &closed);
     assert_int_equal(status_of(s), 200);
     assert_non_null(strstr(s, "\r\n\r\n3HTTP/1.1 200"));
     assert_non_null(strstr(s, "\r\n\r\nGET /second q=-"));
@@ -392,7 +392,7 @@ static void test_pipelined(void **state) {
     close(fd);
 }
 
-static void until_asked(uint32_t n) {
+static void until_requests(uint32_t n) {
     for (int tries = 0; __atomic_load_n(&sv.asked, __ATOMIC_SEQ_CST) < n; tries++) {
         assert_true(tries < 6000);
         (void)usleep(10000);
@@ -404,25 +404,25 @@ static void test_connection_limit(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         fds[i] = dial();
         SAY(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_int_equal(hear_echo(fds[i]), 200);
+        assert_int_equal(receive_echo(fds[i]), 200);
     }
     /* All are idle: the first, which has answered again since, stays, and the second has to go. */
     SAY(fds[0], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_int_equal(hear_echo(fds[0]), 200);
+    assert_int_equal(receive_echo(fds[0]), 200);
     fds[MAX_CONNECTIONS] = dial();
     SAY(fds[MAX_CONNECTIONS], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_int_equal(hear_echo(fds[MAX_CONNECTIONS]), 200);
-    assert_string_equal(hear(fds[1], LONG_MS, &closed), "");
+    assert_int_equal(receive_echo(fds[MAX_CONNECTIONS]), 200);
+    assert_string_equal(receive(fds[1], LONG_MS, &closed), "");
     assert_true(closed);
     close(fds[1]);
     fds[1] = fds[MAX_CONNECTIONS];
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         SAY(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_int_equal(hear_echo(fds[i]), 200);
+        assert_int_equal(receive_echo(fds[i]), 200);
     }
     /* All are busy: a few more are let in, then the kernel takes one more, but it has to wait. */
     on_loop(job_hold);
@@ -433,13 +433,13 @@ static void test_connection_limit(void **state) {
         more[i] = dial();
         SAY(more[i], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
     }
-    until_asked(MAX_CONNECTIONS + SL_LEN(more));
+    until_requests(MAX_CONNECTIONS + SL_LEN(more));
     fds[MAX_CONNECTIONS] = dial();
     SAY(fds[MAX_CONNECTIONS], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_string_equal(hear(fds[MAX_CONNECTIONS], 300, &closed), "");
+    assert_string_equal(receive(fds[MAX_CONNECTIONS], 300, &closed), "");
     assert_false(closed);
     on_loop(job_release);
-    assert_int_equal(hear_echo(fds[MAX_CONNECTIONS]), 200);
+    assert_int_equal(receive_echo(fds[MAX_CONNECTIONS]), 200);
     for (int i = 0; i <= MAX_CONNECTIONS; i++)
         close(fds[i]);
     for (size_t i = 0; i < SL_LEN(more); i++)
@@ -450,7 +450,7 @@ static void test_deadlines(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     on_loop(job_stop);
     sv.spec.request_ms = 1000;
     sv.spec.idle_ms = 1500;
@@ -469,9 +469,9 @@ static void test_deadlines(void **state) {
         SAY(slow_body, "x");
     }
     assert_true(seconds() - from < 30);
-    assert_string_equal(hear(silent, LONG_MS, &closed), "");
+    assert_string_equal(receive(silent, LONG_MS, &closed), "");
     assert_true(closed);
-    assert_int_equal(status_of(hear(idle, LONG_MS, &closed)), 200);
+    assert_int_equal(status_of(receive(idle, LONG_MS, &closed)), 200);
     assert_true(closed);
     close(silent);
     close(drip);
@@ -487,7 +487,7 @@ static void test_deferred(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     on_loop(job_stop);
     sv.spec.request_ms = 5000;
     on_loop(job_start);
@@ -497,32 +497,32 @@ static void test_deferred(void **state) {
     int one = dial(), two = dial();
     SAY(one, "POST /later?q=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz");
     SAY(two, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
-    until_asked(2);
-    assert_string_equal(hear(one, 200, &closed), "");
+    until_requests(2);
+    assert_string_equal(receive(one, 200, &closed), "");
     assert_false(closed);
     on_loop(job_wake); /* asked again, and they go on waiting */
-    assert_string_equal(hear(two, 200, &closed), "");
+    assert_string_equal(receive(two, 200, &closed), "");
     assert_false(closed);
-    until_asked(4);
+    until_requests(4);
     assert_int_equal(sv.asked, 4);
     CURL *c = client(NULL);
     assert_int_equal(fetch(c, "/others"), 200); /* do not wait */
     on_loop(job_release);
-    assert_int_equal(hear_echo(one), 200);
+    assert_int_equal(receive_echo(one), 200);
     assert_non_null(strstr(got, "POST /later q=1 h=- body=xyz"));
     assert_null(strstr(got, "dropped"));
-    assert_int_equal(hear_echo(two), 200);
+    assert_int_equal(receive_echo(two), 200);
     SAY(two, "GET /again HTTP/1.1\r\nHost: a\r\n\r\n"); /* the connection is as good as before */
-    assert_int_equal(hear_echo(two), 200);
+    assert_int_equal(receive_echo(two), 200);
     on_loop(job_hold);
     SAY(one, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_string_equal(hear(one, LONG_MS, &closed), "");
+    assert_string_equal(receive(one, LONG_MS, &closed), "");
     assert_true(closed);
     SAY(two, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_string_equal(hear(two, 200, &closed), "");
+    assert_string_equal(receive(two, 200, &closed), "");
     assert_false(closed);
     on_loop(job_stop);
-    assert_string_equal(hear(two, LONG_MS, &closed), "");
+    assert_string_equal(receive(two, LONG_MS, &closed), "");
     assert_true(closed);
     on_loop(job_start);
     close(one);
@@ -534,7 +534,7 @@ static void test_certificate_swap(void **state) {
     struct sl_cert keep;
 
     (void)state;
-    start(true);
+    start_server(true);
     char *old_ca = strdup(sv.ca.cert_pem);
     CURL *old = client(old_ca);
     assert_int_equal(fetch(old, "/"), 200);
@@ -581,7 +581,7 @@ static void test_certificate_swap(void **state) {
 
 static void test_restart(void **state) {
     (void)state;
-    start(true);
+    start_server(true);
     /* A port below those that the kernel gives to clients, or one of them may take it meanwhile. */
     on_loop(job_stop);
     for (int i = 0; !sv.h; i++) {
@@ -615,7 +615,7 @@ static void test_restart(void **state) {
 
 static void test_addresses(void **state) {
     (void)state;
-    start(false);
+    start_server(false);
     on_loop(job_stop);
     sv.spec.host = "a..b"; /* no name server is asked about that */
     on_loop(job_start);
@@ -640,7 +640,7 @@ static void test_starved(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &saved), 0);
     low = saved;
     low.rlim_cur = 128;
@@ -651,12 +651,12 @@ static void test_starved(void **state) {
     close(many[--n]);
     int fd = dial(); /* takes the last one */
     SAY(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_string_equal(hear(fd, 300, &closed), "");
+    assert_string_equal(receive(fd, 300, &closed), "");
     assert_false(closed);
     while (n > 0)
         close(many[--n]);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &saved), 0);
-    assert_int_equal(hear_echo(fd), 200);
+    assert_int_equal(receive_echo(fd), 200);
     close(fd);
 }
 
@@ -734,13 +734,13 @@ static double load_seconds(void) {
 
 static void test_load_plain(void **state) {
     (void)state;
-    start(false);
+    start_server(false);
     load("plain", load_seconds());
 }
 
 static void test_load_tls(void **state) {
     (void)state;
-    start(true);
+    start_server(true);
     load("TLS", load_seconds());
 }
 

@@ -49,7 +49,7 @@ static void refusal(void *ctx, int status, const char *words, struct sl_http_ans
 
 static void begin(bool tls, uint32_t request_ms) {
     memset(&calls, 0, sizeof calls);
-    start(tls);
+    start_server(tls);
     on_loop(job_stop);
     sv.spec.handler = hold;
     sv.spec.refusal = refusal;
@@ -93,11 +93,11 @@ static void piece(const char *text) {
 }
 
 /* Asks, and waits until the server has it. */
-static int ask(const char *text) {
+static int send_request(const char *text) {
     int fd = dial();
     uint32_t n = calls.n;
 
-    say(fd, text, strlen(text));
+    send_bytes(fd, text, strlen(text));
     until(&calls.n, n + 1);
     return fd;
 }
@@ -107,27 +107,27 @@ static const char HOLD[] = "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n";
 static void test_reply(void **state) {
     (void)state;
     begin(false, 0);
-    int fd = ask(HOLD);
+    int fd = send_request(HOLD);
     CURL *c = client(NULL);
     assert_int_equal(fetch(c, "/x?a=%2fb&c"), 200); /* others do not wait */
     assert_string_equal(got, "/x?a=%2fb&c body=");
     calls.piece = "later";
     calls.len = 5;
     on_loop(job_reply);
-    (void)hear_words(fd, "\r\n\r\nlater");
+    (void)receive_text(fd, "\r\n\r\nlater");
     assert_int_equal(status_of(got), 201);
     assert_non_null(strstr(got, "\r\nContent-Type: text/x\r\n"));
     assert_non_null(strstr(got, "\r\nWarning: 299 - \"old\"\r\n"));
     assert_non_null(strstr(got, "\r\nRetry-After: 7\r\n"));
-    say(fd, HOLD, strlen(HOLD)); /* the connection goes on */
+    send_bytes(fd, HOLD, strlen(HOLD)); /* the connection goes on */
     until(&calls.n, 2);
     calls.which = 1;
     on_loop(job_reply);
-    (void)hear_words(fd, "\r\n\r\nlater");
+    (void)receive_text(fd, "\r\n\r\nlater");
     (void)close(fd);
     fd = dial();
     SAY(fd, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 999999\r\n\r\n");
-    (void)hear_words(fd, "}");
+    (void)receive_text(fd, "}");
     assert_int_equal(status_of(got), 413);
     assert_non_null(strstr(got, "{\"code\":413,\"message\":\"the body is too large\"}"));
     (void)close(fd);
@@ -140,9 +140,9 @@ static void test_stream(void **state) {
     double quickest = 1;
 
     begin(false, 1000); /* a deadline that does not hold while there is nothing to take */
-    int fd = ask(HOLD);
+    int fd = send_request(HOLD);
     on_loop(job_begin);
-    (void)hear_words(fd, "\r\n\r\n"); /* the head comes before there is a body */
+    (void)receive_text(fd, "\r\n\r\n"); /* the head comes before there is a body */
     assert_int_equal(status_of(got), 200);
     assert_non_null(strstr(got, "\r\nTransfer-Encoding: chunked\r\n"));
     for (uint32_t i = 0; i < 20; i++) {
@@ -150,15 +150,15 @@ static void test_stream(void **state) {
         (void)snprintf(line, sizeof line, "line %u\n", i);
         piece(line);
         assert_true(calls.taken);
-        double took = hear_words(fd, line);
+        double took = receive_text(fd, line);
         quickest = took < quickest ? took : quickest;
         (void)usleep(i == 10 ? 1500000 : 0);
     }
     assert_true(quickest < 0.1); /* each at once, unless others have the processor */
     on_loop(job_end_stream);
-    (void)hear_words(fd, "0\r\n\r\n");
+    (void)receive_text(fd, "0\r\n\r\n");
     SAY(fd, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)hear_words(fd, "body="); /* and it goes on */
+    (void)receive_text(fd, "body="); /* and it goes on */
     (void)close(fd);
     assert_int_equal(calls.gone, 0);
 }
@@ -212,20 +212,20 @@ static const char *eight_megabytes(void) {
 static void test_leaving(void **state) {
     (void)state;
     begin(false, 1000);
-    int quiet = ask(HOLD);
+    int quiet = send_request(HOLD);
     on_loop(job_begin);
-    (void)hear_words(quiet, "\r\n\r\n");
+    (void)receive_text(quiet, "\r\n\r\n");
     piece("one\n");
-    (void)hear_words(quiet, "one\n");
+    (void)receive_text(quiet, "one\n");
     uint32_t files = open_files();
     (void)close(quiet);
     until(&calls.gone, 1);
 
-    int held = ask(HOLD); /* before there is an answer: at its deadline */
+    int held = send_request(HOLD); /* before there is an answer: at its deadline */
     (void)close(held);
     until(&calls.gone, 2);
 
-    int slow = ask(HOLD); /* one that takes nothing */
+    int slow = send_request(HOLD); /* one that takes nothing */
     calls.which = 2;
     on_loop(job_begin);
     piece(eight_megabytes());
@@ -244,7 +244,7 @@ static void test_endless(void **state) {
 
     (void)state;
     begin(false, 0);
-    int fd = ask(HOLD);
+    int fd = send_request(HOLD);
     on_loop(job_begin);
     calls.taken = true;
     for (uint32_t i = 0; i < 60 && calls.taken; i++)
@@ -264,7 +264,7 @@ static void test_stop(void **state) {
     (void)state;
     begin(false, 0);
     for (uint32_t i = 0; i < SL_LEN(fds); i++) {
-        fds[i] = ask(HOLD);
+        fds[i] = send_request(HOLD);
         calls.which = i;
         if (i % 2)
             on_loop(job_begin);
@@ -282,20 +282,20 @@ static void test_many(void **state) {
     (void)state;
     begin(false, 0);
     for (uint32_t i = 0; i < SL_LEN(fds); i++) {
-        fds[i] = ask(HOLD);
+        fds[i] = send_request(HOLD);
         calls.which = i;
         on_loop(job_begin);
     }
-    int fd = ask(HOLD);
+    int fd = send_request(HOLD);
     calls.which = CALLS - 1;
     on_loop(job_begin);
-    (void)hear_words(fd, "\r\n\r\n");
+    (void)receive_text(fd, "\r\n\r\n");
     on_loop(job_cpu);
     double cpu = sv.cpu;
     enum { ROUNDS = 1000 };
     for (uint32_t i = 0; i < ROUNDS; i++) {
         piece("tick\n");
-        (void)hear_words(fd, "tick");
+        (void)receive_text(fd, "tick");
     }
     on_loop(job_cpu);
     printf("# %u sleep: a piece costs the server %.1f us\n", CALLS - 1,
@@ -312,19 +312,19 @@ static void test_many(void **state) {
 static void test_from_a_handler(void **state) {
     (void)state;
     begin(false, 0);
-    int waits = ask(HOLD), fd = dial();
+    int waits = send_request(HOLD), fd = dial();
     SAY(fd, "GET /pass HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)hear_words(fd, "/pass? body=");
-    (void)hear_words(waits, "passed");
+    (void)receive_text(fd, "/pass? body=");
+    (void)receive_text(waits, "passed");
     (void)close(waits);
-    waits = ask(HOLD);
+    waits = send_request(HOLD);
     calls.which = 1;
     on_loop(job_begin);
-    (void)hear_words(waits, "\r\n\r\n");
+    (void)receive_text(waits, "\r\n\r\n");
     for (uint32_t i = 0; i < 100; i++) {
         SAY(fd, "GET /tell HTTP/1.1\r\nHost: a\r\n\r\n");
-        (void)hear_words(fd, "/tell? body=");
-        (void)hear_words(waits, "told");
+        (void)receive_text(fd, "/tell? body=");
+        (void)receive_text(waits, "told");
     }
     (void)close(waits);
     (void)close(fd);

@@ -17,17 +17,17 @@ static void served(uint8_t from) {
 
     while (status != 200 && seconds() - t0 < LONG_S) {
         int fd = dial_from(from);
-        say(fd, ASK, strlen(ASK));
-        status = hear_echo(fd);
+        send_bytes(fd, ASK, strlen(ASK));
+        status = receive_echo(fd);
         (void)close(fd);
     }
     assert_int_equal(status, 200);
 }
 
-static void flood(int *fds, uint8_t from, const char *words) {
+static void open_many(int *fds, uint8_t from, const char *words) {
     for (size_t i = 0; i < FLOOD; i++) {
         fds[i] = dial_from(from);
-        say(fds[i], words, strlen(words));
+        send_bytes(fds[i], words, strlen(words));
     }
 }
 
@@ -53,13 +53,13 @@ static void test_half_requests(void **state) {
     start_without_deadlines(false);
     for (size_t i = 0; i < SL_LEN(words); i++) {
         int known = dial_from(3); /* has been here before, and is idle */
-        say(known, ASK, strlen(ASK));
-        assert_int_equal(hear_echo(known), 200);
-        flood(fds, 1, words[i]);
+        send_bytes(known, ASK, strlen(ASK));
+        assert_int_equal(receive_echo(known), 200);
+        open_many(fds, 1, words[i]);
         served(2);
-        served(1);                    /* also on the same address */
-        say(known, ASK, strlen(ASK)); /* it was not the one that had to go */
-        assert_int_equal(hear_echo(known), 200);
+        served(1);                           /* also on the same address */
+        send_bytes(known, ASK, strlen(ASK)); /* it was not the one that had to go */
+        assert_int_equal(receive_echo(known), 200);
         (void)close(known);
         drain(fds);
     }
@@ -73,7 +73,7 @@ static void test_half_handshakes(void **state) {
     (void)state;
     start_without_deadlines(true);
     for (size_t i = 0; i < SL_LEN(words); i++) {
-        flood(fds, 1, words[i]);
+        open_many(fds, 1, words[i]);
         CURL *c = client(sv.ca.cert_pem);
         curl_easy_setopt(c, CURLOPT_INTERFACE, "127.0.0.2");
         double t0 = seconds();
@@ -112,7 +112,7 @@ static void test_one_busy_address(void **state) {
     served(2); /* in one of the places that are left for when all are busy */
     on_loop(job_release);
     for (size_t i = 0; i < SL_LEN(fds); i++) {
-        assert_int_equal(hear_echo(fds[i]), 200);
+        assert_int_equal(receive_echo(fds[i]), 200);
         (void)close(fds[i]);
     }
 }
@@ -135,7 +135,7 @@ static void test_short_deadlines(void **state) {
     SAY(half, "GET / HTTP/1.1\r\n");
     SAY(slow, "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: 16000000\r\n\r\n");
     memset(much_at_once, 'x', sizeof much_at_once);
-    say(slow, much_at_once, sizeof much_at_once);
+    send_bytes(slow, much_at_once, sizeof much_at_once);
     struct pollfd p[] = {{.fd = half, .events = POLLIN}, {.fd = slow, .events = POLLIN}};
     while (seconds() - t0 < LONG_S && poll(p, 2, 20) < 2) {
         SAY(half, "X");
@@ -164,36 +164,36 @@ static void test_bodies_that_never_end(void **state) {
                    "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", sizeof body);
     for (size_t i = 0; i < SL_LEN(fds); i++) {
         fds[i] = dial();
-        say(fds[i], head, strlen(head));
-        say(fds[i], body, sizeof body - 1);
+        send_bytes(fds[i], head, strlen(head));
+        send_bytes(fds[i], body, sizeof body - 1);
     }
     until_bodies(2 * sizeof body);
     for (uint8_t from = 1; from <= 2; from++) { /* small ones are served at once */
         int fd = dial_from(from);
         SAY(fd, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
-        assert_int_equal(hear_echo(fd), 200);
+        assert_int_equal(receive_echo(fd), 200);
         (void)close(fd);
     }
     int other = dial_from(2); /* who has less comes before who has more, */
-    say(other, head, strlen(head));
-    say(other, body, sizeof body);
-    (void)hear_words(other, "\r\n\r\n");
+    send_bytes(other, head, strlen(head));
+    send_bytes(other, body, sizeof body);
+    (void)receive_text(other, "\r\n\r\n");
     assert_int_equal(status_of(got), 200);
     (void)close(other);
     for (size_t i = SL_LEN(fds) - 4; i < SL_LEN(fds); i++) { /* the room that it left is taken, */
         (void)close(fds[i]);
         fds[i] = dial();
-        say(fds[i], head, strlen(head));
-        say(fds[i], body, sizeof body - 1);
+        send_bytes(fds[i], head, strlen(head));
+        send_bytes(fds[i], body, sizeof body - 1);
     }
     until_bodies(2 * sizeof body + 1);
     double t0 = seconds();
     do { /* and who goes on before who has stopped, once that has been seen */
         assert_true(seconds() - t0 < LONG_S);
         int same = dial();
-        say(same, head, strlen(head));
-        say(same, body, sizeof body);
-        status = hear_status(same, "\r\n\r\n"); /* 0: it has not been read any more */
+        send_bytes(same, head, strlen(head));
+        send_bytes(same, body, sizeof body);
+        status = receive_status(same, "\r\n\r\n"); /* 0: it has not been read any more */
         (void)close(same);
     } while (status != 200 && usleep(50000) == 0);
     for (size_t i = 0; i < SL_LEN(fds); i++)
@@ -215,7 +215,7 @@ static void test_early(void **state) {
     bool closed;
 
     (void)state;
-    start(false);
+    start_server(false);
     on_loop(job_stop);
     sv.spec.early = unknown;
     on_loop(job_start);
@@ -228,8 +228,8 @@ static void test_early(void **state) {
     };
     for (size_t i = 0; i < SL_LEN(heads); i++) {
         int fd = dial();
-        say(fd, heads[i], strlen(heads[i]));
-        (void)hear(fd, LONG_MS, &closed);
+        send_bytes(fd, heads[i], strlen(heads[i]));
+        (void)receive(fd, LONG_MS, &closed);
         assert_int_equal(status_of(got), 401);
         assert_non_null(strstr(got, "who are you?"));
         assert_true(closed);
@@ -237,9 +237,9 @@ static void test_early(void **state) {
     }
     int fd = dial();
     SAY(fd, "POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: me\r\nContent-Length: 3\r\n\r\nabc");
-    assert_int_equal(hear_echo(fd), 200);
+    assert_int_equal(receive_echo(fd), 200);
     SAY(fd, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"); /* has no body: for the handler */
-    assert_int_equal(hear_echo(fd), 200);
+    assert_int_equal(receive_echo(fd), 200);
     (void)close(fd);
 }
 
@@ -299,7 +299,7 @@ static void begin_holding(void) {
     assert_int_equal(sv.result, 0);
 }
 
-static int ask_to_hold(void) {
+static int request_held(void) {
     int fd = dial();
     uint32_t n = calls.n;
 
@@ -337,21 +337,21 @@ static void test_unread_streams(void **state) {
     (void)state;
     begin_holding();
     memset(much, 'x', sizeof much);
-    int idle = ask_to_hold(), reads = ask_to_hold();
+    int idle = request_held(), reads = request_held();
     for (uint32_t i = 0; i < 2; i++) {
         calls.which = i;
         on_loop(job_begin);
     }
-    (void)hear_words(reads, "\r\n\r\n");
+    (void)receive_text(reads, "\r\n\r\n");
     size_t waits = 0;
     for (uint32_t i = 0; i < UNREAD; i++) {
-        fds[i] = ask_to_hold();
+        fds[i] = request_held();
         uint32_t which = calls.which;
         on_loop(job_begin);
         for (uint32_t k = 0; k < EACH && piece(which, much, sizeof much); k++) {
         }
         assert_true(piece(1, "line\n", 5));
-        (void)hear_words(reads, "line");
+        (void)receive_text(reads, "line");
     }
     /* Those that had to give way go in the next turns of the loop. */
     for (uint32_t turns = 0; turns < 100 && (waits = n_open() - 2) * EACH > 192 + EACH; turns++) {
@@ -364,7 +364,7 @@ static void test_unread_streams(void **state) {
         (void)usleep(20000);
     assert_int_equal(n_open(), 2);
     assert_true(piece(0, "end\n", 4));
-    (void)hear_words(idle, "end");
+    (void)receive_text(idle, "end");
     for (uint32_t i = 0; i < UNREAD; i++)
         (void)close(fds[i]);
     /* One piece is never too much. */
@@ -385,21 +385,21 @@ static void test_unread_answers(void **state) {
     begin_holding();
     memset(list, 'x', sizeof list);
     for (uint32_t i = 0; i < UNREAD; i++) {
-        fds[i] = ask_to_hold();
+        fds[i] = request_held();
         calls.piece = list;
         calls.len = sizeof list;
         on_loop(job_reply);
         if (i >= 6) {
-            (void)hear_words(fds[i], "\r\n\r\n");
+            (void)receive_text(fds[i], "\r\n\r\n");
             refused += status_of(got) == 429;
             assert_non_null(strstr(got, "Retry-After: 1\r\n"));
         }
     }
     assert_int_equal(refused, UNREAD - 6);
-    int fd = ask_to_hold(); /* what is small always goes */
+    int fd = request_held(); /* what is small always goes */
     calls.len = MEGABYTE;
     on_loop(job_reply);
-    (void)hear_words(fd, "\r\n\r\n");
+    (void)receive_text(fd, "\r\n\r\n");
     assert_int_equal(status_of(got), 200);
     (void)close(fd);
     for (uint32_t i = 0; i < UNREAD; i++)
@@ -415,9 +415,9 @@ static void test_large_answers(void **state) {
     on_loop(job_start);
     int first = dial(), second = dial();
     SAY(first, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n"); /* 32 MiB, which are not read */
-    (void)hear_words(first, "HTTP/1.1 200");
+    (void)receive_text(first, "HTTP/1.1 200");
     SAY(second, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)hear_words(second, "too many responses are unread");
+    (void)receive_text(second, "too many responses are unread");
     assert_int_equal(status_of(got), 503);
     (void)close(first);
     (void)close(second);
@@ -426,10 +426,10 @@ static void test_large_answers(void **state) {
     on_loop(job_start);
     first = dial();
     SAY(first, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)hear_words(first, "the answer is larger than 1048576 bytes");
+    (void)receive_text(first, "the answer is larger than 1048576 bytes");
     assert_int_equal(status_of(got), 500);
     SAY(first, "GET /small HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_int_equal(hear_echo(first), 200);
+    assert_int_equal(receive_echo(first), 200);
     (void)close(first);
 }
 

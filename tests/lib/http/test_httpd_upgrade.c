@@ -40,16 +40,17 @@ static void on_bytes(void *ctx, const char *bytes, size_t len) {
         sl_http_hold_input(up.call, true);
 }
 
-static void on_room(void *ctx) {
+static void on_writable(void *ctx) {
     assert_ptr_equal(ctx, &up);
     up.rooms++;
     if (!up.hold)
         sl_http_hold_input(up.call, false);
 }
 
-static const struct sl_http_upgrade_events wire = {.bytes = on_bytes, .writable = on_room};
+static const struct sl_http_upgrade_events wire = {.bytes = on_bytes, .writable = on_writable};
 
-static void ask(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+static void on_upgrade_request(void *ctx, const struct sl_http_request *rq,
+                               struct sl_http_answer *a) {
     (void)ctx;
     if (strcmp(rq->path, "/wire") != 0) {
         sl_buf_printf(&a->body, "body=%s", rq->path);
@@ -66,7 +67,7 @@ static void job_upgrade(void) {
     sl_http_hold_input(up.call, up.hold);
 }
 
-static void job_say(void) {
+static void job_send(void) {
     up.taken = sl_http_piece(up.call, up.say, up.len);
 }
 
@@ -91,9 +92,9 @@ static void until(const uint32_t *count, uint32_t n) {
 static void begin(bool tls) {
     memset(&up, 0, sizeof up);
     up.echo = true;
-    start(tls);
+    start_server(tls);
     on_loop(job_stop);
-    sv.spec.handler = ask;
+    sv.spec.handler = on_upgrade_request;
     sv.spec.request_ms = 2000;
     on_loop(job_start);
     assert_int_equal(sv.result, 0);
@@ -110,10 +111,10 @@ static int dial_wire(const char *method) {
                      method, strcmp(method, "POST") == 0 ? "Content-Length: 0\r\n" : "");
     uint32_t before = up.calls;
 
-    say(fd, text, (size_t)n);
+    send_bytes(fd, text, (size_t)n);
     until(&up.calls, before + 1);
     on_loop(job_upgrade);
-    (void)hear_words(fd, "\r\n\r\n");
+    (void)receive_text(fd, "\r\n\r\n");
     assert_int_equal(status_of(got), 101);
     assert_non_null(strstr(got, "Upgrade: x\r\nConnection: Upgrade\r\n"));
     return fd;
@@ -127,11 +128,11 @@ static void test_both_ways(void **state) {
     for (uint32_t i = 0; i < 2; i++) {
         int fd = dial_wire(methods[i]);
         SAY(fd, "hello");
-        (void)hear_words(fd, "hello");
+        (void)receive_text(fd, "hello");
         up.say = "of my own accord";
         up.len = strlen(up.say);
-        on_loop(job_say);
-        (void)hear_words(fd, "of my own accord");
+        on_loop(job_send);
+        (void)receive_text(fd, "of my own accord");
         CURL *c = client(NULL); /* others are served meanwhile */
         assert_int_equal(fetch(c, "/other"), 200);
         curl_easy_cleanup(c);
@@ -152,10 +153,10 @@ static void test_end(void **state) {
     memset(text, 'a', BIG);
     up.say = text;
     up.len = BIG;
-    on_loop(job_say);
+    on_loop(job_send);
     on_loop(job_end_wire);
     SAY(fd, "this is heard by nobody");
-    (void)hear(fd, LONG_MS, &closed);
+    (void)receive(fd, LONG_MS, &closed);
     assert_true(closed);
     assert_int_equal(n_got, BIG);
     (void)close(fd);
@@ -163,7 +164,7 @@ static void test_end(void **state) {
     assert_int_equal(up.gone, 0); /* he who ended it knows */
     fd = dial_wire("GET");
     SAY(fd, "bye"); /* ended from within */
-    assert_string_equal(hear(fd, LONG_MS, &closed), "farewell");
+    assert_string_equal(receive(fd, LONG_MS, &closed), "farewell");
     assert_true(closed);
     (void)close(fd);
     sl_freep(&text);
@@ -194,7 +195,7 @@ static void test_hold(void **state) {
     usleep(100000);
     assert_int_equal(up.heard, 0);
     on_loop(job_release_input);
-    (void)hear_words(fd, "wait");
+    (void)receive_text(fd, "wait");
     /* One who leaves is noticed also while nothing is read from him. */
     up.hold = true;
     int second = dial_wire("GET");
@@ -214,19 +215,19 @@ static void test_room(void **state) {
     char *text = sl_alloc0(1, SL_HTTP_UPGRADE_MAX / 2);
     up.say = text;
     up.len = SL_HTTP_UPGRADE_MAX / 2;
-    on_loop(job_say);
+    on_loop(job_send);
     assert_true(up.taken);
     usleep(2500000); /* longer than a request may take: no deadline holds */
     assert_int_equal(up.rooms, 0);
     assert_int_equal(up.gone, 0);
-    on_loop(job_say);
-    on_loop(job_say);
+    on_loop(job_send);
+    on_loop(job_send);
     assert_false(up.taken);
     on_loop(job_end_wire); /* then it is cut */
     (void)close(fd);
     fd = dial_wire("GET");
     up.len = (size_t)6 << 20;
-    on_loop(job_say);
+    on_loop(job_send);
     for (size_t left = up.len; left;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         assert_true(poll(&p, 1, LONG_MS) > 0);
@@ -269,7 +270,7 @@ static CURL *dial_tls(void) {
 }
 
 /* Reads until so many bytes are there, or nothing comes for a while. */
-static size_t hear_tls(CURL *c, size_t want) {
+static size_t receive_tls(CURL *c, size_t want) {
     double t0 = seconds();
 
     n_got = 0;
@@ -292,7 +293,7 @@ static void test_tls(void **state) {
     CURL *c = dial_tls();
     const size_t head = strlen("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
                                "Connection: Upgrade\r\n\r\n");
-    assert_int_equal(hear_tls(c, head), head);
+    assert_int_equal(receive_tls(c, head), head);
     assert_int_equal(status_of(got), 101);
     /* More than fits anywhere, while the client does not read: both sides wait for each other. */
     char *text = sl_alloc(BIG);
@@ -314,7 +315,7 @@ static void test_tls(void **state) {
     sl_freep(&text);
     size_t n;
     assert_int_equal(curl_easy_send(c, "bye", 3, &n), CURLE_OK);
-    assert_int_equal(hear_tls(c, 9), 8); /* and then it is closed */
+    assert_int_equal(receive_tls(c, 9), 8); /* and then it is closed */
     assert_string_equal(got, "farewell");
     curl_easy_cleanup(c);
 }
@@ -329,7 +330,7 @@ static void test_tls_hold(void **state) {
     up.hold = true;
     CURL *c = dial_tls();
     size_t n;
-    (void)hear_tls(c, 60);
+    (void)receive_tls(c, 60);
     memset(text, 'x', sizeof text);
     for (size_t sent = 0; sent < sizeof text; sent += n)
         assert_int_equal(curl_easy_send(c, text + sent, sizeof text - sent, &n), CURLE_OK);

@@ -10,16 +10,16 @@
 
 #include "core/base/mem.h"
 
-static void tell(void *ctx, const char *name, const char *value) {
+static void put_header(void *ctx, const char *name, const char *value) {
     if (strncasecmp(name, "x-", 2) == 0)
         sl_buf_printf(ctx, " %s=%s", name, value);
 }
 
-static void who(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+static void put_peer(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     char peer[8] = "";
     sl_assert(ctx == &sv);
     sl_buf_printf(&a->body, "%s", rq->peer(rq, peer, sizeof peer) ? peer : "nobody");
-    rq->headers(rq, tell, &a->body);
+    rq->headers(rq, put_header, &a->body);
 }
 
 static void serve(const char *client_cas) {
@@ -30,7 +30,7 @@ static void serve(const char *client_cas) {
                                      .client_cas = client_cas,
                                      .max_body = MAX_BODY,
                                      .max_connections = MAX_CONNECTIONS,
-                                     .handler = who,
+                                     .handler = put_peer,
                                      .ctx = &sv};
     on_loop(job_start);
 }
@@ -154,9 +154,9 @@ static void test_names(void **state) {
 static void test_headers(void **state) {
     struct curl_slist *headers = NULL;
     (void)state;
-    start(false);
+    start_server(false);
     on_loop(job_stop);
-    sv.spec.handler = who;
+    sv.spec.handler = put_peer;
     on_loop(job_start);
     assert_int_equal(sv.result, 0);
     CURL *c = client(NULL);
@@ -203,7 +203,7 @@ static void test_pieces(void **state) {
     (void)state;
     for (int tls = 0; tls < 2; tls++) {
         memset(&pieces, 0, sizeof pieces);
-        start(tls);
+        start_server(tls);
         on_loop(job_stop);
         sv.spec.handler = in_pieces;
         on_loop(job_start);

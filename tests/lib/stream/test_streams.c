@@ -311,7 +311,7 @@ static uint32_t get32(const char *p) {
 }
 
 /* What the server said, in words. */
-static const char *heard(const char *s, size_t len) {
+static const char *frames_text(const char *s, size_t len) {
     static char text[1000];
     size_t n = 0;
 
@@ -395,7 +395,7 @@ static void test_spdy(void **state) {
         assert_string_equal(o.log.s, "[open 1 error 80 0][open 3 data 80 0][data 3]abcdef[end 3]"
                                      "[open 5 stdin  ][end 5][open 7 unwanted  ][reset 5]");
         struct sl_buf *out = sl_streams_out(o.s);
-        assert_string_equal(heard(out->s, out->len), "2 1;2 3;6 1;3 99;2 5;2 7;3 7;3 9;");
+        assert_string_equal(frames_text(out->s, out->len), "2 1;2 3;6 1;3 99;2 5;2 7;3 7;3 9;");
         sl_buf_clear(out);
         sl_streams_send(o.s, 3, "xyz", 3);
         sl_streams_send(o.s, 3, "", 0);
@@ -405,7 +405,7 @@ static void test_spdy(void **state) {
         sl_streams_send(o.s, 1, "e", 1);
         sl_streams_close(o.s);
         sl_streams_send(o.s, 1, "late", 4);
-        assert_string_equal(heard(out->s, out->len), "data 3 xyz;data 3 fin ;data 1 e;7 9;");
+        assert_string_equal(frames_text(out->s, out->len), "data 3 xyz;data 3 fin ;data 1 e;7 9;");
         sl_buf_done(&in);
         peer_end();
         end();
@@ -540,7 +540,7 @@ static void test_tunnel(void **state) {
         sl_buf_clear(out);
         sl_streams_close(o.s);
         assert_int_equal(out->len, 2 + 16 + 4);
-        assert_string_equal(heard(out->s + 2, 16), "7 1;");
+        assert_string_equal(frames_text(out->s + 2, 16), "7 1;");
         assert_memory_equal(out->s + 18, "\x88\x02\x03\xe8", 4);
         sl_buf_done(&in);
         sl_buf_done(&wrapped);
