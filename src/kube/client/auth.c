@@ -26,8 +26,8 @@ struct kept {
     size_t len;
     char *own;        /* what was read; 'data' is it, or stands in the kubeconfig */
     struct stat seen; /* as it was when read */
-    sl_time looked_at, read_at;
-    bool bad; /* told already that it cannot be used */
+    sl_time checked_at, read_at;
+    bool bad; /* it was logged that it cannot be used */
 };
 
 enum { CA, CERT, KEY, TOKEN, N_KEPT };
@@ -42,13 +42,13 @@ struct sl_auth {
     sl_time refused_at;
 
     struct sl_exec_plugin_run *run;
-    struct sl_exec_plugin_cred made; /* what the plugin said last */
+    struct sl_exec_plugin_cred made; /* the last output of the plugin */
     bool have, rejected;             /* 'made' is filled; the server refused it */
     sl_time ran_at;                  /* its last end */
     sl_span pause;                   /* from then on until it may run again */
     struct sl_err failure;           /* of the last run; code 0: it went well */
 
-    sl_span look_every, run_pause;
+    sl_span check_every, run_pause;
 };
 
 /* ---- files ---- */
@@ -76,16 +76,16 @@ static int read_kept(const struct kept *f, char **ret, size_t *ret_len, struct s
 }
 
 /* Reads the file if it is time to. Returns whether there are other bytes now. */
-static bool refresh(struct kept *f, sl_time mono, bool now, sl_span look_every) {
+static bool refresh(struct kept *f, sl_time mono, bool now, sl_span check_every) {
     _cleanup_(sl_freep) char *data = NULL;
     struct sl_err err;
     struct stat st;
     size_t len;
 
-    if (!f->path || (!now && mono - f->looked_at < look_every))
+    if (!f->path || (!now && mono - f->checked_at < check_every))
         return false;
-    f->looked_at = mono;
-    /* stat before read: a change in between shows at the next look. */
+    f->checked_at = mono;
+    /* stat before read: a change in between shows at the next check. */
     bool there = stat(f->path, &st) == 0;
     if (there && !now && same_file(&st, &f->seen) && mono - f->read_at < READ_EVERY)
         return false;
@@ -129,11 +129,11 @@ static void renew(struct sl_auth *a) {
     }
 }
 
-static void look_at_files(struct sl_auth *a, sl_time mono, bool now) {
+static void check_files(struct sl_auth *a, sl_time mono, bool now) {
     bool changed = false;
 
     for (size_t i = 0; i < N_KEPT; i++)
-        changed |= refresh(&a->kept[i], mono, now, a->look_every);
+        changed |= refresh(&a->kept[i], mono, now, a->check_every);
     if (!changed)
         return;
     /* A certificate and its key are replaced one after the other: take the newest of both. */
@@ -146,8 +146,8 @@ static void look_at_files(struct sl_auth *a, sl_time mono, bool now) {
 static int first_read(struct kept *f, sl_time mono, struct sl_err *err) {
     if (!f->path)
         return 0;
-    f->looked_at = f->read_at = mono;
-    (void)stat(f->path, &f->seen); /* if it fails, so does the reading, which says why */
+    f->checked_at = f->read_at = mono;
+    (void)stat(f->path, &f->seen); /* if it fails, so does the read, which has the error */
     int r = read_kept(f, &f->own, &f->len, err);
     f->data = f->own;
     return r;
@@ -182,7 +182,7 @@ static void on_ran(void *ctx, struct sl_exec_plugin_cred *cred, const struct sl_
     a->ran_at = a->wake(a->ctx);
 }
 
-static void run(struct sl_auth *a, sl_time mono) {
+static void run_plugin(struct sl_auth *a, sl_time mono) {
     struct sl_err err;
 
     sl_log(SL_LOG_DEBUG, "running exec credential plugin", SL_S("command", a->k->exec->command));
@@ -194,13 +194,13 @@ static void run(struct sl_auth *a, sl_time mono) {
 
 enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
                                const char **ret_why) {
-    look_at_files(a, mono, false);
+    check_files(a, mono, false);
     if (!a->k->exec)
         return SL_AUTH_READY;
     bool stale = !a->have || a->rejected || wall >= a->made.expiry;
     bool soon = stale || a->made.expiry - RENEW_AHEAD <= wall;
     if (soon && !a->run && may_run(a, mono))
-        run(a, mono);
+        run_plugin(a, mono);
     if (!stale)
         return SL_AUTH_READY;
     if (a->run)
@@ -214,8 +214,8 @@ enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono) {
     if (gen != a->cred.gen)
         return true;
-    /* A file may have changed since the last look; but many refusals are not as many readings. */
-    look_at_files(a, mono, mono - a->refused_at >= a->look_every);
+    /* A file may have changed since the last check; but many refusals are not as many readings. */
+    check_files(a, mono, mono - a->refused_at >= a->check_every);
     a->refused_at = mono;
     if (gen != a->cred.gen)
         return true;
@@ -231,8 +231,8 @@ const struct sl_auth_cred *sl_auth_cred(const struct sl_auth *a) {
     return &a->cred;
 }
 
-void sl_auth_tune(struct sl_auth *a, sl_span look_every, sl_span run_pause) {
-    a->look_every = look_every;
+void sl_auth_tune(struct sl_auth *a, sl_span check_every, sl_span run_pause) {
+    a->check_every = check_every;
     a->pause = a->run_pause = run_pause;
 }
 

@@ -34,12 +34,12 @@ struct sl_auth_cred {
 
 enum sl_auth_state {
     SL_AUTH_READY, /* the credential can be used */
-    SL_AUTH_WAIT,  /* a plugin is running; 'wake' comes when it has ended */
+    SL_AUTH_WAIT,  /* a plugin is running; 'wake' is called when it has ended */
     SL_AUTH_FAILED,
 };
 
-/* Reads all files once. k is borrowed and must outlive it. 'wake' never comes from within a call;
- * it gives the time (mono). */
+/* Reads all files once. k is borrowed and must outlive it. 'wake' is never called from within a
+ * call; it gets the time (mono). */
 int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time mono,
                 sl_time (*wake)(void *ctx), void *ctx, struct sl_auth **ret,
                 struct sl_err *err) _must_check_;
@@ -53,6 +53,6 @@ const struct sl_auth_cred *sl_auth_cred(const struct sl_auth *a);
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono);
 
 /* Other spans than a second each; for tests, which cannot wait. */
-void sl_auth_tune(struct sl_auth *a, sl_span look_every, sl_span run_pause);
+void sl_auth_tune(struct sl_auth *a, sl_span check_every, sl_span run_pause);
 
 #endif

@@ -75,7 +75,7 @@ static void take_number(struct sl_curl_client *c, const struct kube_xcall *call)
 
 /* ---- beginning ---- */
 
-static const char *refusal(const struct sl_curl_client *c, const struct sl_kube_request *rq) {
+static const char *request_error(const struct sl_curl_client *c, const struct sl_kube_request *rq) {
     if (c->n_waiting >= SL_CURL_CLIENT_MAX_WAITING)
         return "too many requests are waiting";
     if (rq->path[0] != '/' || strlen(rq->path) > SL_CURL_CLIENT_MAX_PATH ||
@@ -93,7 +93,7 @@ static const char *refusal(const struct sl_curl_client *c, const struct sl_kube_
 /* Copies what is borrowed, in one piece. */
 static struct kube_xcall *new_call(const struct sl_curl_client *c,
                                    const struct sl_kube_request *rq) {
-    const char *why = refusal(c, rq), *type = rq->content_type ? rq->content_type : "";
+    const char *why = request_error(c, rq), *type = rq->content_type ? rq->content_type : "";
     size_t base = why ? 0 : strlen(c->base), path = why ? 0 : strlen(rq->path);
     size_t type_len = why ? 0 : strlen(type), body = why || !rq->body ? 0 : rq->len;
     const size_t cost = sizeof(struct kube_xcall) + base + path + 1 + type_len + 1 + body;
@@ -173,14 +173,14 @@ static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_requ
 
 /* ---- the lines ---- */
 
-static void fail(struct sl_curl_client *c, struct kube_xcall *call, const char *why) {
+static void fail_call(struct sl_curl_client *c, struct kube_xcall *call, const char *why) {
     leave_line(c, call);
     take_number(c, call);
     call->done(call->ctx, &(struct sl_kube_reply){.body = "", .text = why});
     sl_freep(&call);
 }
 
-static void start(struct sl_curl_client *c, struct kube_xcall *call) {
+static void start_call(struct sl_curl_client *c, struct kube_xcall *call) {
     leave_line(c, call);
     TAILQ_INSERT_TAIL(&c->running, call, link);
     c->n_running[kind_of(call)]++;
@@ -189,8 +189,8 @@ static void start(struct sl_curl_client *c, struct kube_xcall *call) {
 }
 
 /* Why this call ends without having been sent; NULL if it does not. */
-static const char *hopeless(const struct sl_curl_client *c, const struct kube_xcall *call,
-                            enum sl_auth_state auth, const char *why) {
+static const char *unsent_reason(const struct sl_curl_client *c, const struct kube_xcall *call,
+                                 enum sl_auth_state auth, const char *why) {
     if (call->refusal)
         return call->refusal;
     if (auth == SL_AUTH_FAILED)
@@ -209,11 +209,11 @@ static void serve(struct sl_curl_client *c, size_t kind, enum sl_auth_state auth
     struct kube_xcall *call;
 
     while (!c->closing && (call = TAILQ_FIRST(&c->waiting[kind])) && call->serial <= last) {
-        const char *end = hopeless(c, call, auth, why);
+        const char *end = unsent_reason(c, call, auth, why);
         if (end)
-            fail(c, call, end);
+            fail_call(c, call, end);
         else if (auth == SL_AUTH_READY && c->n_running[kind] < most[kind])
-            start(c, call);
+            start_call(c, call);
         else
             return;
     }
@@ -267,7 +267,7 @@ void sl_curl_client_finish(struct sl_curl_client *c, struct kube_xcall *call, CU
     kube_xfer_reply(c, x, result, &reply);
     leave_running(c, call);
     call->x = NULL;
-    /* Nothing has happened on the server, so asking again with a newer credential is safe. */
+    /* Nothing has happened on the server, so a retry with a newer credential is safe. */
     if (reply.status == 401 && !call->retried &&
         sl_auth_refused(c->auth, call->gen, c->client.mono)) {
         call->retried = true;
@@ -317,7 +317,7 @@ static void on_cancel(struct sl_kube_client *p, sl_kube_call id) {
 
 /* ---- life ---- */
 
-/* The server's name for TLS goes into the URL, and libcurl is told where that really is. */
+/* The server's name for TLS goes into the URL, and libcurl is given the address to connect to. */
 static void name_server(struct sl_curl_client *c) {
     const struct sl_kubeconfig *k = c->k;
     struct sl_buf b;
@@ -335,7 +335,7 @@ static void name_server(struct sl_curl_client *c) {
     c->base = TAKE_PTR(b.s);
 }
 
-/* Writing to a connection that the peer has closed is an error to read, and no reason to die. */
+/* Writing to a connection that the peer has closed must be an error, not a signal. */
 static void ignore_sigpipe(void) {
     struct sigaction now;
 

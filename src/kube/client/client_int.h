@@ -66,7 +66,7 @@ struct kube_xfer {
     long status;               /* once the first byte of a body came */
     struct sl_buf body;        /* of the reply; of a watch: the line that is not whole yet */
     bool too_long, over_limit; /* it went beyond its ceiling; or all of them together did */
-    char words[CURL_ERROR_SIZE];
+    char curl_error[CURL_ERROR_SIZE];
     char text[CURL_ERROR_SIZE + 300];
 };
 SLIST_HEAD(kube_xfers, kube_xfer);

@@ -91,8 +91,8 @@ static void sock_watch(struct kube_sock *s, int events) {
     (void)uv_poll_start(&s->poll, events, on_socket);
 }
 
-/* libcurl says what it wants to know about a socket. */
-static int on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused) {
+/* libcurl sets which events of a socket it needs. */
+static int on_socket_request(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused) {
     struct sl_curl_client *c = ctx;
     struct kube_sock *s = sock_find(c, fd);
 
@@ -184,7 +184,7 @@ static void on_timer(uv_timer_t *t) {
     kube_loop_act(c, CURL_SOCKET_TIMEOUT, 0);
 }
 
-static int on_timer_wish(CURLM *multi, long ms, void *ctx) {
+static int on_timer_request(CURLM *multi, long ms, void *ctx) {
     struct sl_curl_client *c = ctx;
 
     (void)multi;
@@ -259,9 +259,9 @@ void kube_loop_init(struct sl_curl_client *c) {
 
     c->multi = curl_multi_init();
     sl_assert(c->multi);
-    (void)curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_wish);
+    (void)curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket_request);
     (void)curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
-    (void)curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer_wish);
+    (void)curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer_request);
     (void)curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
     /* Kept alive when idle. libcurl's own rule follows the number of running transfers, and would
      * close the pool whenever it is quiet for a moment. */

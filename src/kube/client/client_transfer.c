@@ -29,7 +29,7 @@ static void empty(struct kube_xfer *x) {
 }
 
 /* False: it, or all of them together, would be too long. */
-static bool add(struct kube_xfer *x, const char *p, size_t n) {
+static bool add_body(struct kube_xfer *x, const char *p, size_t n) {
     struct sl_curl_client *c = x->client;
     x->too_long = n > x->body.ceiling - x->body.len;
     x->over_limit = n > c->max_replies - c->reply_bytes; /* by others: it may come in later */
@@ -41,7 +41,7 @@ static bool add(struct kube_xfer *x, const char *p, size_t n) {
 }
 
 /* Hands over every whole line; the rest stays in x->body. False: the stream is to be ended. */
-static bool split(struct kube_xfer *x, const char *p, size_t n) {
+static bool split_lines(struct kube_xfer *x, const char *p, size_t n) {
     struct kube_xcall *call = x->call;
 
     while (n > 0) {
@@ -50,7 +50,7 @@ static bool split(struct kube_xfer *x, const char *p, size_t n) {
         const char *line = p;
         size_t line_len = len;
         if (!end || x->body.len > 0) {
-            if (!add(x, p, len))
+            if (!add_body(x, p, len))
                 return false;
             line = x->body.s;
             line_len = x->body.len;
@@ -77,8 +77,8 @@ static size_t on_bytes(char *p, size_t size, size_t count, void *ctx) {
     if (x->status == 0)
         (void)curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->status);
     if (x->call->line && x->status == 200)
-        return split(x, p, n) ? n : CURL_WRITEFUNC_ERROR;
-    return add(x, p, n) ? n : CURL_WRITEFUNC_ERROR;
+        return split_lines(x, p, n) ? n : CURL_WRITEFUNC_ERROR;
+    return add_body(x, p, n) ? n : CURL_WRITEFUNC_ERROR;
 }
 
 /* ---- handles ---- */
@@ -88,7 +88,7 @@ static void set_up(const struct sl_curl_client *c, struct kube_xfer *x) {
 
     SET(x, CURLOPT_WRITEFUNCTION, on_bytes);
     SET(x, CURLOPT_WRITEDATA, x);
-    SET(x, CURLOPT_ERRORBUFFER, x->words);
+    SET(x, CURLOPT_ERRORBUFFER, x->curl_error);
     SET(x, CURLOPT_NOSIGNAL, 1L);
     SET(x, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(x, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -198,7 +198,7 @@ static void set_method(struct kube_xfer *x, const struct kube_xcall *call) {
     SET(x, CURLOPT_HTTPHEADER, &x->type);
 }
 
-static struct kube_xfer *take(struct sl_curl_client *c) {
+static struct kube_xfer *take_transfer(struct sl_curl_client *c) {
     struct kube_xfer *x = SLIST_FIRST(&c->idle);
 
     if (x) {
@@ -216,7 +216,7 @@ static struct kube_xfer *take(struct sl_curl_client *c) {
 }
 
 void kube_xfer_begin(struct sl_curl_client *c, struct kube_xcall *call) {
-    struct kube_xfer *x = take(c);
+    struct kube_xfer *x = take_transfer(c);
     sl_span left = call->deadline - c->client.mono;
 
     x->call = call;
@@ -224,7 +224,7 @@ void kube_xfer_begin(struct sl_curl_client *c, struct kube_xcall *call) {
     set_credential(c, x);
     call->gen = x->gen;
     x->status = 0;
-    x->words[0] = '\0';
+    x->curl_error[0] = '\0';
     x->too_long = x->over_limit = false;
     x->body.ceiling = call->line ? c->max_line : c->max_reply;
     SET(x, CURLOPT_PRIVATE, call);
@@ -236,7 +236,7 @@ void kube_xfer_begin(struct sl_curl_client *c, struct kube_xcall *call) {
 /* ---- the outcome ---- */
 
 static const char *explain(const struct sl_curl_client *c, struct kube_xfer *x, CURLcode result) {
-    const char *why = x->words[0] ? x->words : curl_easy_strerror(result);
+    const char *why = x->curl_error[0] ? x->curl_error : curl_easy_strerror(result);
     const char *help = "";
 
     if (x->too_long) {

@@ -17,7 +17,7 @@
 #include "lib/doc/read.h"
 #include "lib/json/writer.h"
 
-#define MAX_WORDS ((size_t)4 << 10) /* kept of what it says on standard error */
+#define MAX_WORDS ((size_t)4 << 10) /* kept of its standard error */
 #define MAX_INFO ((size_t)4 << 20)
 
 struct sl_exec_plugin_run {
@@ -27,12 +27,12 @@ struct sl_exec_plugin_run {
     uv_process_t process;
     uv_pipe_t out, words;
     uv_timer_t timer;
-    unsigned open;      /* handles that the loop still knows */
+    unsigned open;      /* handles that the loop still has */
     bool exited, ended; /* the process, its output */
     bool timed_out, own_group;
     int64_t status;
     int signal;
-    struct sl_buf output, said;
+    struct sl_buf output, error_output;
     char chunk[16 << 10];
 };
 
@@ -65,7 +65,7 @@ static const char *pem(struct sl_doc_fields *f, const char *key) {
     return s;
 }
 
-/* Some plugins say "never" with a year that int64 nanoseconds cannot count. */
+/* Some plugins encode "never" as a year that int64 nanoseconds cannot count. */
 static sl_time expiry(struct sl_doc_fields *f) {
     const struct sl_doc_node *n = sl_doc_field(f, "expirationTimestamp");
 
@@ -118,7 +118,7 @@ int sl_exec_plugin_parse(const struct sl_exec_plugin_spec *e, const char *text, 
 
 /* ---- its surroundings ---- */
 
-/* KUBERNETES_EXEC_INFO: an ExecCredential that says what is known before. */
+/* KUBERNETES_EXEC_INFO: an ExecCredential with what is known before. */
 static void put_info(struct sl_buf *b, const struct sl_kubeconfig *k, const char *ca, size_t ca_len,
                      bool interactive) {
     struct sl_jw *w = &SL_JW(b);
@@ -190,7 +190,7 @@ static void on_closed(uv_handle_t *h) {
     if (--r->open > 0)
         return;
     sl_buf_done(&r->output);
-    sl_buf_done(&r->said);
+    sl_buf_done(&r->error_output);
     sl_freep(&r);
 }
 
@@ -216,18 +216,18 @@ static void kill_it(struct sl_exec_plugin_run *r) {
         (void)uv_process_kill(&r->process, SIGKILL);
 }
 
-/* The last line it said on standard error. */
-static const char *last_words(struct sl_exec_plugin_run *r) {
-    const char *s = sl_buf_str(&r->said);
+/* The last line of its standard error. */
+static const char *last_error_line(struct sl_exec_plugin_run *r) {
+    const char *s = sl_buf_str(&r->error_output);
 
-    while (r->said.len > 0 && strchr(" \t\r\n", s[r->said.len - 1]))
-        r->said.s[--r->said.len] = '\0';
+    while (r->error_output.len > 0 && strchr(" \t\r\n", s[r->error_output.len - 1]))
+        r->error_output.s[--r->error_output.len] = '\0';
     const char *line = strrchr(s, '\n');
     return line ? line + 1 : s;
 }
 
-static int judge(struct sl_exec_plugin_run *r, struct sl_exec_plugin_cred *ret,
-                 struct sl_err *err) {
+static int read_result(struct sl_exec_plugin_run *r, struct sl_exec_plugin_cred *ret,
+                       struct sl_err *err) {
     if (sl_buf_full(&r->output))
         return sl_err_set(err, SL_ELIMIT, "it printed more than %zu bytes",
                           SL_EXEC_PLUGIN_MAX_OUTPUT);
@@ -237,7 +237,7 @@ static int judge(struct sl_exec_plugin_run *r, struct sl_exec_plugin_cred *ret,
         return sl_err_set(err, SL_EIO, "it was killed by signal %d", r->signal);
     if (r->status != 0)
         return sl_err_set(err, SL_EIO, "it ended with status %lld: %.120s", (long long)r->status,
-                          last_words(r));
+                          last_error_line(r));
     return sl_exec_plugin_parse(r->spec, sl_buf_str(&r->output), r->output.len, ret, err);
 }
 
@@ -248,7 +248,7 @@ static void conclude(struct sl_exec_plugin_run *r) {
         struct sl_exec_plugin_cred cred;
         struct sl_err err = {0};
         sl_exec_plugin_fn done = r->done;
-        int code = judge(r, &cred, &err);
+        int code = read_result(r, &cred, &err);
         if (code < 0)
             (void)sl_err_wrap(&err, code, "exec plugin %.60s", r->spec->command);
         r->done = NULL;
@@ -271,11 +271,11 @@ static void on_time(uv_timer_t *t) {
 
     kill_it(r);
     r->timed_out = true;
-    r->ended = true; /* whoever still holds the pipe: nobody reads it any more */
+    r->ended = true; /* whatever process still holds the pipe: it is not read any more */
     conclude(r);
 }
 
-static void on_room(uv_handle_t *h, size_t want, uv_buf_t *buf) {
+static void on_alloc(uv_handle_t *h, size_t want, uv_buf_t *buf) {
     struct sl_exec_plugin_run *r = h->data;
 
     (void)want;
@@ -287,7 +287,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf) {
     bool is_output = s == (uv_stream_t *)&r->out;
 
     if (n > 0)
-        sl_buf_add(is_output ? &r->output : &r->said, buf->base, (size_t)n);
+        sl_buf_add(is_output ? &r->output : &r->error_output, buf->base, (size_t)n);
     if (n >= 0 && !sl_buf_full(&r->output))
         return;
     (void)uv_read_stop(s);
@@ -315,7 +315,7 @@ static int spawn(struct sl_exec_plugin_run *r, uv_loop_t *loop, const struct sl_
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&r->out},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&r->words},
     };
-    if (interactive) /* it talks to the user */
+    if (interactive) /* it interacts with the user */
         stdio[2] = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO};
     r->own_group = !interactive;
     return uv_spawn(loop, &r->process,
@@ -345,8 +345,8 @@ int sl_exec_plugin_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, 
     *r = (struct sl_exec_plugin_run){.spec = e, .ctx = ctx, .open = 4};
     r->out.data = r->words.data = r->timer.data = r->process.data = r;
     sl_buf_init(&r->output, SL_EXEC_PLUGIN_MAX_OUTPUT);
-    sl_buf_init(&r->said, MAX_WORDS);
-    sl_buf_short(&r->said);
+    sl_buf_init(&r->error_output, MAX_WORDS);
+    sl_buf_short(&r->error_output);
     (void)uv_pipe_init(loop, &r->out, 0);
     (void)uv_pipe_init(loop, &r->words, 0);
     (void)uv_timer_init(loop, &r->timer);
@@ -358,9 +358,9 @@ int sl_exec_plugin_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, 
                           uv_strerror(code), *e->install_hint ? "; " : "", e->install_hint);
     }
     r->done = done;
-    (void)uv_read_start((uv_stream_t *)&r->out, on_room, on_read);
+    (void)uv_read_start((uv_stream_t *)&r->out, on_alloc, on_read);
     if (!interactive)
-        (void)uv_read_start((uv_stream_t *)&r->words, on_room, on_read);
+        (void)uv_read_start((uv_stream_t *)&r->words, on_alloc, on_read);
     (void)uv_timer_start(&r->timer, on_time, UINT64_C(1000) * SL_EXEC_PLUGIN_SECONDS, 0);
     *ret = r;
     return 0;
@@ -372,6 +372,6 @@ void sl_exec_plugin_abort(struct sl_exec_plugin_run *r) {
     close_one((uv_handle_t *)&r->out);
     close_one((uv_handle_t *)&r->words);
     close_one((uv_handle_t *)&r->timer);
-    if (r->exited) /* else when its end is seen: a process is collected, not forgotten */
+    if (r->exited) /* else when its end is seen: a process is reaped, not abandoned */
         close_all(r);
 }

@@ -145,7 +145,7 @@ static const char *name_of(const struct sl_doc_node *item) {
     return name && name->kind == SL_DOC_NODE_STR ? name->text : "";
 }
 
-/* Says that there is no such name, and which there are, as far as they fit on a line. */
+/* An error that there is no such name, with those that exist, as far as they fit on a line. */
 static void no_such(const struct files *fs, const char *list, const char *what, const char *name) {
     const char *names[64] = {NULL};
     char have[120] = "";
@@ -172,8 +172,8 @@ static void no_such(const struct files *fs, const char *list, const char *what, 
 }
 
 /* The entry of a name in clusters, users or contexts: { name: NAME, WHAT: value }. */
-static int look_up(const struct files *fs, const char *list, const char *what, const char *name,
-                   struct entry *ret) {
+static int find_entry(const struct files *fs, const char *list, const char *what, const char *name,
+                      struct entry *ret) {
     for (uint32_t i = 0; i < fs->n; i++) {
         const struct sl_doc *d = fs->docs[i];
         const struct sl_doc_node *l = list_of(d, list), *found = NULL;
@@ -235,7 +235,7 @@ static const char *current_context(const struct files *fs) {
     return "";
 }
 
-/* The context's three words; user and namespace may be absent. */
+/* The context's three fields; user and namespace may be absent. */
 static int read_context(struct sl_kubeconfig *k, const struct entry *e, const char **ret_cluster,
                         const char **ret_user, struct sl_err *err) {
     struct sl_read rd = {.file = e->doc->file, .arena = &k->arena, .err = err};
@@ -253,7 +253,7 @@ static int read_context(struct sl_kubeconfig *k, const struct entry *e, const ch
     return rd.code;
 }
 
-static int resolve(const struct files *fs, const char *context, struct sl_kubeconfig *k) {
+static int resolve_context(const struct files *fs, const char *context, struct sl_kubeconfig *k) {
     const char *cluster, *user;
     struct entry c, e;
     int r;
@@ -269,7 +269,7 @@ static int resolve(const struct files *fs, const char *context, struct sl_kubeco
                           "%s: no current-context is set; name one with --context, or set it with "
                           "kubectl config use-context",
                           fs->n > 0 ? fs->docs[0]->file : "kubeconfig");
-    r = look_up(fs, "contexts", "context", name, &c);
+    r = find_entry(fs, "contexts", "context", name, &c);
     if (r == SL_ENOENT && fs->n > 0)
         return sl_err_wrap(fs->err, r, "%s", fs->docs[0]->file);
     if (r < 0)
@@ -277,14 +277,14 @@ static int resolve(const struct files *fs, const char *context, struct sl_kubeco
     r = read_context(k, &c, &cluster, &user, fs->err);
     if (r < 0)
         return r;
-    r = look_up(fs, "clusters", "cluster", cluster, &e);
+    r = find_entry(fs, "clusters", "cluster", cluster, &e);
     if (r == SL_ENOENT)
         return sl_err_wrap(fs->err, r, "%s:%u: context \"%.60s\"", c.doc->file, c.line, name);
     if (r == 0)
         r = sl_kubeconfig_read_cluster(k, e.doc, e.value, e.line, fs->err);
     if (r < 0 || !*user)
         return r;
-    r = look_up(fs, "users", "user", user, &e);
+    r = find_entry(fs, "users", "user", user, &e);
     if (r == SL_ENOENT)
         return sl_err_wrap(fs->err, r, "%s:%u: context \"%.60s\"", c.doc->file, c.line, name);
     return r < 0 ? r : sl_kubeconfig_read_user(k, e.doc, e.value, e.line, fs->err);
@@ -294,7 +294,7 @@ int sl_kubeconfig_resolve(struct sl_doc *const *docs, uint32_t n, const char *co
                           struct sl_kubeconfig **ret, struct sl_err *err) {
     _cleanup_(sl_kubeconfig_freep) struct sl_kubeconfig *k = new_config();
     struct files fs = {.docs = docs, .n = n, .err = err};
-    int r = resolve(&fs, context, k);
+    int r = resolve_context(&fs, context, k);
 
     if (r < 0)
         return r;
@@ -304,7 +304,7 @@ int sl_kubeconfig_resolve(struct sl_doc *const *docs, uint32_t n, const char *co
 
 /* ---- places ---- */
 
-static bool said(const char *s) {
+static bool has_text(const char *s) {
     return s && *s;
 }
 
@@ -381,26 +381,26 @@ static int load_service_account(const struct sl_kubeconfig_places *p, const char
 
 int sl_kubeconfig_find(const struct sl_kubeconfig_places *p, const char *context,
                        struct sl_kubeconfig **ret, struct sl_err *err) {
-    const char *folder = said(p->service_account) ? p->service_account : SERVICE_ACCOUNT;
+    const char *folder = has_text(p->service_account) ? p->service_account : SERVICE_ACCOUNT;
     char path[MAX_NAME_BYTES];
     int n;
 
-    if (said(p->explicit_path))
+    if (has_text(p->explicit_path))
         return load_one(p->explicit_path, context, ret, err);
-    if (said(p->list))
+    if (has_text(p->list))
         return load_list(p->list, context, ret, err);
-    /* A service account has no contexts: who asks for one means a file. */
-    if (said(p->service_host) && said(p->service_port) && !said(context)) {
+    /* A service account has no contexts: a request for one means a file. */
+    if (has_text(p->service_host) && has_text(p->service_port) && !has_text(context)) {
         n = snprintf(path, sizeof path, "%s/token", folder);
         if (n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
             return load_service_account(p, folder, ret, err);
     }
-    n = snprintf(path, sizeof path, "%s/.kube/config", said(p->home) ? p->home : "");
-    if (!said(p->home) || n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0)
+    n = snprintf(path, sizeof path, "%s/.kube/config", has_text(p->home) ? p->home : "");
+    if (!has_text(p->home) || n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0)
         return sl_err_set(err, SL_ENOENT,
                           "there is no kubeconfig: KUBECONFIG is not set, this is not a pod with a "
                           "service account, and %.80s does not exist; name one with --kubeconfig",
-                          said(p->home) ? path : "$HOME/.kube/config");
+                          has_text(p->home) ? path : "$HOME/.kube/config");
     return load_one(path, context, ret, err);
 }
 

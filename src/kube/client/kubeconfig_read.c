@@ -18,7 +18,7 @@
 #define MAX_GROUPS 1024u
 
 /* Copies a text. An alias can stand for a long one many times over, so each has a ceiling. */
-static const char *keep(struct sl_read *rd, uint32_t line, const char *s) {
+static const char *copy_text(struct sl_read *rd, uint32_t line, const char *s) {
     size_t n = strlen(s);
 
     if (n > MAX_TEXT_BYTES) {
@@ -30,7 +30,7 @@ static const char *keep(struct sl_read *rd, uint32_t line, const char *s) {
 
 static const char *field(struct sl_doc_fields *f, const char *key) {
     const struct sl_doc_node *n = sl_doc_field(f, key);
-    return n ? keep(f->rd, n->line, sl_read_str(f->rd, n, key)) : "";
+    return n ? copy_text(f->rd, n->line, sl_read_str(f->rd, n, key)) : "";
 }
 
 static const struct sl_doc_node *secret_node(struct sl_doc_fields *f, const char *key) {
@@ -43,7 +43,7 @@ static const struct sl_doc_node *secret_node(struct sl_doc_fields *f, const char
 
 static const char *secret(struct sl_doc_fields *f, const char *key) {
     const struct sl_doc_node *n = secret_node(f, key);
-    return n ? keep(f->rd, n->line, n->text) : "";
+    return n ? copy_text(f->rd, n->line, n->text) : "";
 }
 
 /* Text that becomes a header's value. */
@@ -60,7 +60,7 @@ static const char *header_text(struct sl_doc_fields *f, const char *key) {
 static const char *path(struct sl_doc_fields *f, const char *s) {
     const char *slash = strrchr(f->rd->file, '/');
 
-    s = keep(f->rd, f->line, s);
+    s = copy_text(f->rd, f->line, s);
     if (!*s || *s == '/' || !slash)
         return s;
     return sl_arena_printf(f->rd->arena, "%.*s/%s", (int)(slash - f->rd->file), f->rd->file, s);
@@ -96,11 +96,11 @@ static struct sl_kubeconfig_source source(struct sl_doc_fields *f, const char *k
     return s;
 }
 
-static bool given(const struct sl_kubeconfig_source *s) {
+static bool source_given(const struct sl_kubeconfig_source *s) {
     return s->data || s->path;
 }
 
-/* What the extension of this name says, as JSON; "" if there is none. */
+/* The extension of this name, as JSON; "" if there is none. */
 static const char *extension(struct sl_doc_fields *cluster, const char *name) {
     uint32_t n;
     const struct sl_doc_node *items = sl_doc_field_list(cluster, "extensions", 1024, &n);
@@ -116,7 +116,7 @@ static const char *extension(struct sl_doc_fields *cluster, const char *name) {
         if (sl_buf_full(&b))
             sl_read_fail(cluster->rd, value->line, "extension \"%s\": more than %zu bytes", name,
                          MAX_TEXT_BYTES);
-        const char *out = keep(cluster->rd, value->line, sl_buf_str(&b));
+        const char *out = copy_text(cluster->rd, value->line, sl_buf_str(&b));
         sl_buf_done(&b);
         return out;
     }
@@ -139,7 +139,7 @@ int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
 
     k->ca = source(&f, "certificate-authority", "certificate-authority-data");
     k->insecure = sl_doc_field_bool(&f, "insecure-skip-tls-verify", false);
-    if (k->insecure && given(&k->ca))
+    if (k->insecure && source_given(&k->ca))
         sl_read_fail(&rd, line,
                      "a cluster with insecure-skip-tls-verify has no use for its certificate "
                      "authority; remove one of the two");
@@ -148,7 +148,7 @@ int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
                                    "0123456789.-_") != strlen(k->tls_server_name))
         sl_read_fail(&rd, line, "tls-server-name: expected a host name");
     const struct sl_doc_node *proxy = secret_node(&f, "proxy-url"); /* may hold a password */
-    k->proxy_url = proxy ? keep(&rd, proxy->line, proxy->text) : "";
+    k->proxy_url = proxy ? copy_text(&rd, proxy->line, proxy->text) : "";
     if (proxy && sl_kubeconfig_check_proxy(proxy->text) < 0)
         sl_read_fail(&rd, proxy->line,
                      "proxy-url: expected a URL such as http://proxy:3128 or socks5://proxy:1080");
@@ -172,13 +172,13 @@ static void read_exec(struct sl_kubeconfig *k, struct sl_read *rd, const struct 
     if (f.map && !*e->command)
         sl_read_fail(rd, n->line, "command: expected the name of a program");
     /* A bare name is looked for in PATH, anything else from the folder of the kubeconfig. */
-    e->command = strchr(e->command, '/') ? path(&f, e->command) : keep(rd, f.line, e->command);
+    e->command = strchr(e->command, '/') ? path(&f, e->command) : copy_text(rd, f.line, e->command);
 
     const struct sl_doc_node *args =
         sl_doc_field_list(&f, "args", SL_EXEC_PLUGIN_MAX_ARGS, &n_args);
     const char **out = sl_arena_alloc0(rd->arena, n_args + 1, sizeof *out);
     for (uint32_t i = 0; i < n_args; i++)
-        out[i] = keep(rd, args[i].line, sl_read_str(rd, &args[i], "args"));
+        out[i] = copy_text(rd, args[i].line, sl_read_str(rd, &args[i], "args"));
     e->args = out;
     e->n_args = n_args;
 
@@ -187,7 +187,7 @@ static void read_exec(struct sl_kubeconfig *k, struct sl_read *rd, const struct 
     for (uint32_t i = 0; i < n_env; i++) {
         struct sl_doc_fields pair;
         sl_doc_fields_open(&pair, rd, &env[i], "a variable");
-        const char *name = keep(rd, env[i].line, sl_doc_field_str(&pair, "name", NULL));
+        const char *name = copy_text(rd, env[i].line, sl_doc_field_str(&pair, "name", NULL));
         if (!*name || strchr(name, '='))
             sl_read_fail(rd, env[i].line, "env: expected a name without '='");
         out[i] = sl_arena_printf(rd->arena, "%s=%s", name, secret(&pair, "value"));
@@ -197,7 +197,7 @@ static void read_exec(struct sl_kubeconfig *k, struct sl_read *rd, const struct 
 
     v = sl_doc_field_need(&f, "apiVersion");
     e->api_version = versions[v ? sl_read_choice(rd, v, "apiVersion", versions) : 0];
-    /* v1beta1 had a default; v1 wants to be told. */
+    /* v1beta1 had a default; v1 requires the field. */
     v = e->api_version == versions[0] ? sl_doc_field_need(&f, "interactiveMode")
                                       : sl_doc_field(&f, "interactiveMode");
     e->interactive =
@@ -216,7 +216,7 @@ static void read_impersonation(struct sl_kubeconfig *k, struct sl_doc_fields *f)
     k->as = header_text(f, "as");
     k->as_uid = header_text(f, "as-uid");
     for (uint32_t i = 0; i < k->n_as_groups; i++) {
-        out[i] = keep(f->rd, groups[i].line, sl_read_str(f->rd, &groups[i], "as-groups"));
+        out[i] = copy_text(f->rd, groups[i].line, sl_read_str(f->rd, &groups[i], "as-groups"));
         if (!sl_header_safe(out[i]))
             sl_read_fail(f->rd, groups[i].line,
                          "as-groups: expected text without control characters");
@@ -228,9 +228,9 @@ static void read_impersonation(struct sl_kubeconfig *k, struct sl_doc_fields *f)
 
 /* Each thing that is missing or too much, in one line. */
 static void check_user(const struct sl_kubeconfig *k, struct sl_read *rd, uint32_t line) {
-    if (given(&k->cert) && !given(&k->key))
+    if (source_given(&k->cert) && !source_given(&k->key))
         sl_read_fail(rd, line, "a client certificate needs its key: client-key or client-key-data");
-    if (given(&k->key) && !given(&k->cert))
+    if (source_given(&k->key) && !source_given(&k->cert))
         sl_read_fail(rd, line,
                      "a client key needs its certificate: client-certificate or "
                      "client-certificate-data");
@@ -270,7 +270,7 @@ int sl_kubeconfig_read_user(struct sl_kubeconfig *k, const struct sl_doc *d,
     if (exec)
         read_exec(k, &rd, exec);
     check_user(k, &rd, line);
-    /* As for kubectl, what is said outright counts before what a program would say. */
+    /* As for kubectl, static credentials take precedence over a plugin. */
     if (*k->token || *k->token_file || *k->username)
         k->exec = NULL;
     return rd.code;

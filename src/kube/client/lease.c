@@ -47,7 +47,8 @@ struct sl_lease {
     sl_time due;       /* to begin the step, or to give the call up */
     sl_time sent;      /* the call in flight */
     sl_time term_ends; /* held before this */
-    sl_time stamp; /* the last renewTime we wrote: each must differ, or nobody sees the renewal */
+    sl_time
+        stamp; /* the last renewTime we wrote: each must differ, or the renewal goes unnoticed */
     struct sl_buf path, body;
     /* The lease as last seen, and since when it has looked like this. */
     struct sl_buf version, holder;
@@ -70,8 +71,8 @@ static sl_span jittered(struct sl_lease *l) {
     return sl_prng_range(&l->prng, l->retry_period * 3 / 4, l->retry_period);
 }
 
-/* Something went wrong: what we knew may be old. The server may ask for patience, but not for our
- * term. */
+/* A request failed: what was observed may be old. The server may ask for a longer retry, but not
+ * beyond our term. */
 static void retry(struct sl_lease *l, sl_span retry_after) {
     sl_span d = jittered(l), most = l->renew_deadline / 2;
 
@@ -81,7 +82,7 @@ static void retry(struct sl_lease *l, sl_span retry_after) {
     plan(l, READ, l->client->mono + (l->releasing ? RELEASE_RETRY : d));
 }
 
-/* ---- what the server says ---- */
+/* ---- replies ---- */
 
 /* Too long a text is cut: a stranger with a long name is still a stranger. */
 static bool copy(struct sl_buf *to, yyjson_val *v) {
@@ -121,7 +122,7 @@ static bool observe(struct sl_lease *l, const struct sl_kube_reply *r) {
             l->seen = seen;
             l->seen_at = l->client->mono;
         }
-        (void)copy(&l->holder, holder); /* none: nobody */
+        (void)copy(&l->holder, holder); /* none: no holder */
         int64_t s = yyjson_is_int(seconds) ? yyjson_get_sint(seconds) : 0;
         l->seen_duration = s > 0 && s <= MAX_LEASE_SECONDS ? s * SL_SEC : l->duration;
         int64_t t = yyjson_is_int(transitions) ? yyjson_get_sint(transitions) : 0;
@@ -180,7 +181,7 @@ static void on_written(void *ctx, const struct sl_kube_reply *r) {
             retry(l, 0);
         }
     } else if (r->status == 409 && (l->releasing || l->conflicts == 0)) {
-        /* Somebody wrote first, perhaps we ourselves with a reply that was lost: look at once. */
+        /* Another write was first, perhaps ours with a reply that was lost: read at once. */
         l->conflicts++;
         plan(l, READ, now);
     } else {
@@ -189,7 +190,7 @@ static void on_written(void *ctx, const struct sl_kube_reply *r) {
     }
 }
 
-/* ---- what we say ---- */
+/* ---- requests ---- */
 
 static void put_spec(struct sl_lease *l, struct sl_jw *w) {
     sl_span whole = (l->duration + SL_SEC - 1) / SL_SEC;
@@ -228,7 +229,7 @@ static void put_body(struct sl_lease *l) {
     sl_jw_end(w);
 }
 
-static void start(struct sl_lease *l) {
+static void start_request(struct sl_lease *l) {
     struct sl_kube_request rq = {.method = SL_GET};
 
     sl_buf_clear(&l->path);
@@ -323,7 +324,7 @@ void sl_lease_tick(struct sl_lease *l) {
         sl_buf_clear(&l->version);
         plan(l, READ, now);
     }
-    start(l);
+    start_request(l);
 }
 
 sl_time sl_lease_next(const struct sl_lease *l) {
@@ -334,7 +335,7 @@ sl_time sl_lease_next(const struct sl_lease *l) {
     if (l->releasing && l->release_by < t)
         t = l->release_by;
     if (sl_lease_held(l) && l->term_ends < t)
-        t = l->term_ends; /* not for us, but somebody must notice */
+        t = l->term_ends; /* not for us, but others have to observe it */
     return t;
 }
 

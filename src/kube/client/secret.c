@@ -16,7 +16,7 @@ const char *sl_pem_problem(const char *s, size_t len) {
         last = p += sizeof end - 1;
     if (!last || !memmem(last, len - (size_t)(last - s), "-----", 5))
         return "PEM without its end";
-    /* OpenSSL would ask for the passphrase on the terminal, and the loop would stand still. */
+    /* OpenSSL would prompt for the passphrase on the terminal, and block the loop. */
     if (memmem(s, len, "ENCRYPTED", 9))
         return "the key is encrypted; decrypt it with openssl pkey";
     return NULL;

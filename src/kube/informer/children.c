@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owners and children: who is listed under whom, and children that are planned. */
+/* Owners and children: the index of children by owner, and children that are planned. */
 #include "kube/informer/informer_int.h"
 
 #include "core/base/collection/hash.h"
@@ -8,7 +8,7 @@
 /* Where something is to be created in a namespace that is gone. */
 #define MISSING_PAUSE (5 * SL_SEC)
 
-/* ---- who owns whom ---- */
+/* ---- the index of owners ---- */
 
 uint64_t sl_rec_uid(const char *uid) {
     return uid && *uid ? sl_hash_str(7, uid) | 1 : 0;

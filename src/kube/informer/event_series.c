@@ -14,8 +14,8 @@
 struct event {
     struct sl_rec rec;
     char *body;               /* until it is written */
-    uint64_t key;             /* what it says of what */
-    uint32_t count, reported; /* how often it happened, and what the API knows of that */
+    uint64_t key;             /* object, reason and note */
+    uint32_t count, reported; /* how often it happened, and what of that the API server has */
     sl_time last;
 };
 
@@ -53,7 +53,7 @@ static bool repeats(struct sl_informer *f, uint64_t key) {
     return true;
 }
 
-static void add(struct sl_informer *f, const struct sl_event *e, uint64_t key) {
+static void add_series(struct sl_informer *f, const struct sl_event *e, uint64_t key) {
     struct sl_buf b = SL_BUF(SL_EVENT_BODY);
     char name[SL_EVENT_NAME];
     (void)sl_event_put(&b, e, unique(f, e), name);
@@ -99,12 +99,12 @@ void sl_rec_event(const struct sl_rec *r, const char *controller, bool warning, 
     if (repeats(f, key))
         return;
     if (f->events_waiting < SL_EVENT_MAX_WAITING)
-        add(f, &e, key);
+        add_series(f, &e, key);
     else if (f->spec.events.dropped)
         f->spec.events.dropped(f->spec.ctx);
 }
 
-static bool build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+static bool build_event(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct event *e = event_of(r);
     (void)ctx;
     if (e->body) {
@@ -128,33 +128,33 @@ static void drop_body(struct event *e) {
     sl_freep(&e->body);
 }
 
-static void forget(struct event *e) {
+static void forget_event(struct event *e) {
     drop_body(e);
     (void)sl_map_del(&e->rec.table->informer->events, e->key, e->rec.id);
     sl_rec_forget(&e->rec);
 }
 
-static void written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_kube_reply *reply) {
+static void event_written(void *ctx, struct sl_rec *r, const struct sl_write *w,
+                          enum sl_written how, const struct sl_kube_reply *reply) {
     struct sl_informer *f = r->table->informer;
     struct event *e = event_of(r);
     (void)ctx, (void)w, (void)reply;
     if (how == SL_WRITE_FAILED) {
         e->reported = 0;
-        return; /* asked again */
+        return; /* built again */
     }
     drop_body(e);
     if (how != SL_WRITTEN || r->table->n > f->spec.events.max_known)
-        forget(e);
+        forget_event(e);
     else if (e->reported != e->count)
         sl_rec_write_at(r, f->client->mono + SL_EVENT_SERIES_PAUSE);
 }
 
-/* Nobody repeated it for long. */
+/* It was not repeated for long. */
 static void reconcile(void *ctx, struct sl_rec *r) {
     (void)ctx;
     if (!r->reconcile_at)
-        forget(event_of(r));
+        forget_event(event_of(r));
 }
 
 static void free_event(struct sl_rec *r) {
@@ -171,6 +171,6 @@ const struct sl_rec_kind sl_inf_event_kind = {
     .lane = 2,
     .reconcile = reconcile,
     .free = free_event,
-    .build = build,
-    .written = written,
+    .build = build_event,
+    .written = event_written,
 };

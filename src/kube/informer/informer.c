@@ -30,7 +30,7 @@ static void on_gone(void *ctx, yyjson_val *o) {
         sl_inf_deleted(r);
 }
 
-/* An answer may be long on its way: of what is newer than the list the list says nothing. */
+/* A reply may be late: the list is no evidence about anything newer than itself. */
 static void on_synced(void *ctx, bool exists) {
     struct sl_rec_table *t = ctx;
     struct sl_informer *f = t->informer;
@@ -222,7 +222,7 @@ void sl_inf_free(struct sl_informer *f) {
 bool sl_inf_wake(struct sl_informer *f) {
     sl_span clock = f->client->wall - f->client->mono;
     bool set = clock > f->clock + SL_SEC || clock < f->clock - SL_SEC;
-    if (set) { /* whoever waits for it looks again how long */
+    if (set) { /* a waiter computes its timeout again */
         f->clock = clock;
         for (uint32_t i = 0; i < f->recs.n; i++)
             if (f->recs.v[i] && f->recs.v[i]->reconcile_at)

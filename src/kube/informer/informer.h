@@ -8,9 +8,9 @@
  *
  * An object is decoded once into its record, and the document is not kept. A record that changed,
  * or whose time has come, stands in the work queue until its kind has reconciled it. What it has to
- * write is asked for ('build') when it may be sent, and so is always made from the newest state.
+ * write is built ('build') when it may be sent, and so is always made from the newest state.
  * Patches carry the version that they were made from; after a conflict the object is read and
- * 'build' is asked again.
+ * 'build' is called again.
  *
  * Kinds with 'owners' are found by uid and listed under their controller, as ownerReferences name
  * it, and a change of a record enqueues its controller's. A child that is to be created has a
@@ -82,7 +82,7 @@ struct sl_rec_kind {
     uint8_t lane;       /* of its writes (kube/informer/writer.h) */
     /* The same, where it is not always the same. */
     uint32_t (*lane_of)(const struct sl_rec *r);
-    /* Does anybody need it? One that nobody needs has no record. */
+    /* Is it needed? One that is not has no record. */
     bool (*wanted)(void *ctx, yyjson_val *o);
     /* Takes the object in; the head is done. Returns whether anything that matters changed. */
     bool (*decode)(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -98,7 +98,7 @@ struct sl_rec_kind {
      */
     void (*written)(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply);
-    /* The body of a planned child of r. False: it is not wanted any more, and forgotten. */
+    /* The body of a planned child of r. False: it is not needed any more, and dropped. */
     bool (*child)(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
     /* What became of that create; the child may be gone after a refusal. */
     void (*child_written)(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
@@ -139,8 +139,8 @@ struct sl_inf_spec {
     uint64_t seed;          /* for jitter */
     /* Further symbols that are held between turns. NULL: none. */
     void (*hold)(void *ctx, struct sl_syms *t);
-    /* Of every answer, after the object was taken in and before the kind's 'written'; the record
-     * may be gone. NULL: nobody wants it. */
+    /* For every reply, after the object was decoded and before the kind's 'written'; the record may
+     * be gone. NULL: not needed. */
     void (*written)(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply);
     struct {
@@ -170,11 +170,11 @@ struct sl_informer {
     SL_VEC(uint32_t) free_owned;
     struct sl_heap timers; /* records by reconcile_at */
     sl_span clock;         /* of the wall, beyond mono */
-    struct sl_map events;  /* hash of what an event says of what -> id */
+    struct sl_map events;  /* hash of object, reason and note of an event -> id */
     uint64_t serial;       /* of events */
     uint32_t events_waiting;
     bool ready;  /* the owner's: the first lists are in. Before, nothing is written */
-    bool writes; /* the owner's: it is the one who writes (a leader). True at first */
+    bool writes; /* the owner's: it writes (it is the leader). True at first */
 };
 
 /* ---- life (informer.c) ---- */
@@ -210,7 +210,7 @@ bool sl_inf_pass(struct sl_informer *f);
 bool sl_inf_settle(struct sl_informer *f);
 /* Sends writes, and frees what is gone. The end of a turn. */
 void sl_inf_flush(struct sl_informer *f);
-/* Forgets the symbols that nobody holds. Whether it is due the owner decides
+/* Drops the symbols that no record holds. Whether it is due the owner decides
  * (core/base/collection/sym.h). */
 void sl_inf_sweep(struct sl_informer *f);
 /* When the next turn has to come (mono) for streams, writes and the work queue; and for timers. */
@@ -248,7 +248,7 @@ uint64_t sl_rec_version(const char *text);
 void sl_rec_enqueue(struct sl_rec *r);
 /* To be reconciled again at this wall time; 0 takes it back. One timer per record. */
 void sl_rec_reconcile_at(struct sl_rec *r, sl_time wall);
-/* Has something to write: 'build' is asked as soon as it may be sent, or not before 'mono'. */
+/* Has something to write: 'build' is called as soon as it may be sent, or not before 'mono'. */
 void sl_rec_write(struct sl_rec *r);
 void sl_rec_write_at(struct sl_rec *r, sl_time mono);
 /* Is a request of it in flight? */
@@ -264,20 +264,19 @@ void sl_rec_forget(struct sl_rec *r);
 /* Of a uid, as owners are known by; 0 for "". */
 uint64_t sl_rec_uid(const char *uid);
 struct sl_rec *sl_inf_by_uid(const struct sl_informer *f, uint64_t uid); /* NULL: unknown */
-/* The children of a controller, of all kinds, planned ones included:
- * for (r = sl_inf_children(...); r; r = r->next). Whoever forgets one meanwhile takes 'next'
- * before. */
+/* The children of a controller, of all kinds, planned ones included: for (r = sl_inf_children(...);
+ * r; r = r->next). A loop that drops one takes 'next' before. */
 struct sl_rec *sl_inf_children(const struct sl_informer *f, uint64_t owner, uint32_t *ret_n);
-/* "<base>-<five letters>" from the owner's uid, a word that tells it from others of the owner, and
- * a number; the base is cut so that it fits. */
+/* "<base>-<five letters>" from the owner's uid, a word that distinguishes it from others of the
+ * owner, and a number; the base is cut so that it fits. */
 #define SL_REC_NAME (SL_REC_MAX_NAME + 1)
 const char *sl_rec_child_name(const struct sl_rec *owner, const char *base, const char *word,
                               uint64_t number, char out[SL_REC_NAME]);
-/* To be created: the kind of the owner is asked for the body ('child'). The name must be unknown
+/* To be created: the kind of the owner builds the body ('child'). The name must be unknown
  * (sl_inf_find). */
 struct sl_rec *sl_rec_plan_create(struct sl_rec *owner, uint32_t kind, const char *name);
-/* To be deleted. A planned one that was not sent is forgotten at once; one on its way is deleted
- * when it is there. */
+/* To be deleted. A planned one that was not sent is dropped at once; one in flight is deleted when
+ * it exists. */
 void sl_rec_plan_delete(struct sl_rec *r);
 
 /* ---- requests, for 'build' (write.c) ---- */
@@ -315,7 +314,7 @@ void sl_rec_build_delete(const struct sl_rec *r, const char *policy, int64_t gra
                          struct sl_write *w);
 /* GET of the object itself, which is then decoded also if its version is known. */
 void sl_rec_build_read(const struct sl_rec *r, struct sl_write *w);
-/* GET of another object than the one that is asked for a body. */
+/* GET of another object than the one whose body is built. */
 void sl_inf_build_read(const struct sl_informer *f, uint32_t kind, const char *ns, const char *name,
                        struct sl_write *w);
 /* An owner reference with controller and blockOwnerDeletion: `{"apiVersion":…}`. */
@@ -325,7 +324,7 @@ void sl_rec_put_owner(struct sl_jw *j, const struct sl_rec *owner);
 
 /* An event about r, as reported by 'controller' ("job-controller"), in the lane that waits for all
  * others. A repetition within SL_EVENT_SERIES_LIFE counts in the series of the first. Dropped when
- * SL_EVENT_MAX_WAITING wait: they tell people what happened, nothing depends on them. */
+ * SL_EVENT_MAX_WAITING wait: events are informative, nothing depends on them. */
 void sl_rec_event(const struct sl_rec *r, const char *controller, bool warning, const char *reason,
                   const char *fmt, ...) _printf_(5, 6);
 /* The row of events. */

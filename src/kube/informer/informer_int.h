@@ -11,7 +11,7 @@ struct sl_rec *sl_inf_find_in(const struct sl_rec_table *t, const char *ns, cons
 struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o);
 /* The object of an answer to a request of this record, whichever it is. */
 void sl_inf_take_answer(const struct sl_rec *of, const struct sl_kube_reply *reply);
-/* The object is gone: its kind is told. */
+/* The object is gone: notifies its kind. */
 void sl_inf_deleted(struct sl_rec *r);
 void sl_inf_free_rec(struct sl_rec *r);
 /* Frees the tombstones to which nothing refers. */

@@ -126,7 +126,7 @@ void sl_inf_free_rec(struct sl_rec *r) {
     sl_freep(&r);
 }
 
-/* Somebody may be walking past it: the memory goes at the end of a turn, and when neither the work
+/* A walk may be at this record: the memory is freed at the end of a turn, and when neither the work
  * queue nor a request in flight refers to it. */
 void sl_inf_reap(struct sl_informer *f) {
     uint32_t left = 0;
@@ -203,7 +203,7 @@ static void take_finalizers(struct sl_rec *r, yyjson_val *list) {
 }
 
 /* It exists, and may have been planned. */
-static void begin(struct sl_rec *r, const char *uid, yyjson_val *meta) {
+static void begin_record(struct sl_rec *r, const char *uid, yyjson_val *meta) {
     sl_freep(&r->uid);
     r->uid = sl_strdup(uid);
     r->created = sl_json_time(meta, "creationTimestamp");
@@ -212,7 +212,7 @@ static void begin(struct sl_rec *r, const char *uid, yyjson_val *meta) {
         sl_map_add(&r->table->informer->by_uid, sl_rec_uid(uid), r->id);
 }
 
-/* Returns whether the head says anything else now. */
+/* Returns whether the metadata changed. */
 static bool take_head(struct sl_rec *r, yyjson_val *meta, uint64_t owner) {
     bool deleting = sl_json_at(meta, "deletionTimestamp") != NULL, had = r->finalizer;
     bool changed = deleting != r->deleting;
@@ -252,7 +252,7 @@ struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o) {
     if (!*name || too_long(k, name, ns, uid))
         return NULL;
     struct sl_rec *r = sl_inf_find_in(t, ns, name);
-    if (r && r->create_planned && r->owner != owner) { /* somebody else had this name */
+    if (r && r->create_planned && r->owner != owner) { /* another object had this name */
         sl_rec_forget(r);
         r = NULL;
     }
@@ -275,7 +275,7 @@ struct sl_rec *sl_inf_take_in(struct sl_rec_table *t, yyjson_val *o) {
     if (!r)
         r = sl_inf_new_rec(t, sl_sym_put(&f->syms, ns), name);
     if (fresh)
-        begin(r, uid, meta);
+        begin_record(r, uid, meta);
     r->epoch = t->epoch;
     if (!fresh && rv == r->rv && !r->reread)
         return r;

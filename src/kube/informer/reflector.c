@@ -32,7 +32,7 @@
 
 #define PAGE_OBJECTS 500u
 #define MAX_PAGES (UINT32_C(1) << 24) /* a page may have to be a single object */
-/* Of a page. A port may have a lower one: either way fewer objects are asked for. A single object
+/* Of a page. A client may have a lower one: either way fewer objects are requested. A single object
  * as JSON is several times as long as the 1.5 MiB that etcd has of it: every '<' is six characters,
  * and what is a byte there may be a name and a value here. */
 #define MAX_LIST_BYTES ((size_t)64 << 20)
@@ -45,7 +45,7 @@
 #define MAX_STATUS_BYTES ((size_t)64 << 10)
 
 #define PAUSE_MIN (100 * SL_MSEC)
-#define PAUSE_MAX (2 * SL_SEC) /* whoever is away is missed as soon as it is back */
+#define PAUSE_MAX (2 * SL_SEC) /* short: a server that is back is noticed soon */
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define MISSING_PAUSE SL_SEC
 #define LIVED SL_SEC        /* a stream that lasted so long was a good one */
@@ -61,7 +61,7 @@ struct page {
     size_t len;
     bool placed; /* its metadata is known */
     bool more;   /* it is not the last one */
-    bool begun;  /* 'begin' has been told, if it had to be */
+    bool begun;  /* 'begin' has been called, if it had to be */
 };
 
 struct sl_reflector {
@@ -82,13 +82,13 @@ struct sl_reflector {
     bool skip;           /* the next page is one object that is too long: only its metadata */
     uint32_t fails;      /* in a row; the next pause grows with it */
     uint32_t fruitless;  /* see FRUITLESS_MAX */
-    bool whole;          /* a page had expired: ask for all at once, so that we get through */
+    bool whole;          /* a page had expired: request all at once, to make progress */
     bool moved;          /* this watch brought a new version */
     bool cut;            /* this watch is not listened to any more; tick ends it */
     bool expired;        /* and its version is gone: list */
-    bool missing;        /* the last list said 404 */
+    bool missing;        /* the last list returned 404 */
     bool synced;
-    bool metadata; /* and nothing else is asked for */
+    bool metadata; /* and nothing else is requested */
     bool in_owner; /* a callback of the owner runs */
     void *pool;    /* one object is parsed in here */
     size_t pool_bytes;
@@ -99,7 +99,7 @@ struct sl_reflector {
 
 /* ---- what went wrong, in one line ---- */
 
-static void troubled(struct sl_reflector *r, const char *doing, const char *what) {
+static void record_error(struct sl_reflector *r, const char *doing, const char *what) {
     r->stats.errors++;
     sl_fmt_short(r->trouble, sizeof r->trouble, "%s: %s", doing, what);
     for (char *c = r->trouble; *c; c++)
@@ -107,19 +107,19 @@ static void troubled(struct sl_reflector *r, const char *doing, const char *what
             *c = ' ';
 }
 
-/* The server's own words, if it sent a Status, or the port's. */
+/* The server's message, if it sent a Status, or the client's. */
 static void troubled_by_reply(struct sl_reflector *r, const char *doing,
                               const struct sl_kube_reply *reply) {
     yyjson_doc *doc = reply->len <= MAX_STATUS_BYTES ? sl_json_doc(reply->body, reply->len) : NULL;
-    const char *said = sl_json_opt(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
+    const char *message = sl_json_opt(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
     char what[SL_REFLECTOR_ERROR_TEXT - 10];
 
-    said = said ? said : reply->text ? reply->text : "";
+    message = message ? message : reply->text ? reply->text : "";
     if (reply->status == 0)
-        sl_fmt_short(what, sizeof what, "no answer: %s", said);
+        sl_fmt_short(what, sizeof what, "no answer: %s", message);
     else
-        sl_fmt_short(what, sizeof what, "%d: %s", reply->status, said);
-    troubled(r, doing, what);
+        sl_fmt_short(what, sizeof what, "%d: %s", reply->status, message);
+    record_error(r, doing, what);
     yyjson_doc_free(doc);
 }
 
@@ -151,7 +151,7 @@ static void list_anew(struct sl_reflector *r, sl_span retry_after) {
     no_pages(r);
     r->skip = false; /* the place of a page is another now */
     if (r->fails == 0)
-        r->fails = 1; /* a list costs the server too much to be asked for again at once */
+        r->fails = 1; /* a list is too expensive for the server to be repeated at once */
     pause_until(r, LIST_DUE, retry_after);
 }
 
@@ -276,7 +276,7 @@ static bool take_meta(struct sl_reflector *r, struct page *p, yyjson_val *meta) 
     return p->placed;
 }
 
-static void begin(struct sl_reflector *r, struct page *p) {
+static void begin_list(struct sl_reflector *r, struct page *p) {
     if (!p->begun && r->pages == 0)
         TELL(r, begin);
     p->begun = true;
@@ -293,7 +293,7 @@ static void skipped(struct sl_reflector *r, yyjson_val *o) {
 static bool take_items(struct sl_reflector *r, struct page *p) {
     bool good = true;
 
-    begin(r, p);
+    begin_list(r, p);
     if (!skip_char(p, '[') || skip_char(p, ']'))
         return true;
     do {
@@ -330,8 +330,8 @@ static bool take_member(struct sl_reflector *r, struct page *p) {
     return good;
 }
 
-/* False if the body is not a page of a list; some of its objects may have been told by then. The
- * metadata may come before or after the items: the API server itself does both. */
+/* False if the body is not a page of a list; some of its objects may have been delivered by then.
+ * The metadata may come before or after the items: the API server itself does both. */
 static bool take_page(struct sl_reflector *r, const char *body, size_t len) {
     struct page p = {.at = body, .len = len};
     bool good = skip_char(&p, '{') && take_member(r, &p);
@@ -340,7 +340,7 @@ static bool take_page(struct sl_reflector *r, const char *body, size_t len) {
         good = take_member(r, &p);
     if (!good || !skip_char(&p, '}') || p.len > 0 || !p.placed)
         return false;
-    begin(r, &p);
+    begin_list(r, &p);
     r->pages++;
     more(r);
     if (p.more) {
@@ -363,11 +363,11 @@ static void on_list(void *ctx, const struct sl_kube_reply *reply) {
     if (short_enough && take_page(r, reply->body, reply->len))
         return;
     if (short_enough && !r->crowded) {
-        troubled(r, "list", "the answer is not a list");
+        record_error(r, "list", "the answer is not a list");
         list_anew(r, 0);
     } else if (reply->too_long || reply->status == 200) {
         if (r->skip) { /* not even that: an answer that no object can explain */
-            troubled(r, "list", "the answer is too long");
+            record_error(r, "list", "the answer is too long");
             list_anew(r, reply->retry_after);
             return;
         }
@@ -448,7 +448,8 @@ static void on_line(void *ctx, const char *line, size_t len) {
     }
     if (seen == SEEN_GOOD)
         return;
-    troubled(r, "watch", seen == SEEN_BROKEN ? "an event cannot be read" : "the server ended it");
+    record_error(r, "watch",
+                 seen == SEEN_BROKEN ? "an event cannot be read" : "the server ended it");
     r->cut = true;
     r->expired = seen == SEEN_EXPIRED || r->crowded; /* the list passes it over */
     r->due = r->client->mono;
@@ -617,7 +618,7 @@ void sl_reflector_tick(struct sl_reflector *r) {
         return;
     if (r->phase == WATCHING) {
         if (!r->cut)
-            troubled(r, "watch", "silent for too long");
+            record_error(r, "watch", "silent for too long");
         sl_kube_cancel(r->client, r->call);
         watch_over(r, r->cut ? 200 : 0, 0);
     }

@@ -2,7 +2,7 @@
 /* Paths and heads of bodies. */
 #include "kube/informer/informer.h"
 
-static void put(struct sl_buf *b, const char *lead, const char *text) {
+static void put_pair(struct sl_buf *b, const char *lead, const char *text) {
     sl_buf_puts(b, lead);
     sl_buf_puts(b, text);
 }
@@ -11,19 +11,19 @@ void sl_rec_kind_path(struct sl_buf *b, const struct sl_rec_kind *k, const char 
                       const char *name, const char *subresource) {
     sl_buf_puts(b, k->path);
     if (k->namespaced)
-        put(b, "/namespaces/", ns);
-    put(b, "/", k->plural);
+        put_pair(b, "/namespaces/", ns);
+    put_pair(b, "/", k->plural);
     if (name)
-        put(b, "/", name);
+        put_pair(b, "/", name);
     if (subresource && *subresource)
-        put(b, "/", subresource);
+        put_pair(b, "/", subresource);
 }
 
 void sl_rec_path(struct sl_buf *b, const struct sl_rec *r, const char *subresource) {
     sl_rec_kind_path(b, r->table->kind, sl_rec_ns(r), r->name, subresource);
 }
 
-static void request(struct sl_write *w, enum sl_kube_method method, const char *type) {
+static void set_request(struct sl_write *w, enum sl_kube_method method, const char *type) {
     w->method = method;
     w->content_type = type;
 }
@@ -32,7 +32,7 @@ static void request(struct sl_write *w, enum sl_kube_method method, const char *
 static void change(const struct sl_rec *r, const char *subresource, const char *manager,
                    struct sl_write *w) {
     sl_rec_path(&w->path, r, subresource);
-    put(&w->path, "?fieldManager=", manager);
+    put_pair(&w->path, "?fieldManager=", manager);
     sl_rec_path(&w->read_path, r, NULL);
 }
 
@@ -41,7 +41,7 @@ static const char *manager_of(const struct sl_rec *r) {
 }
 
 void sl_rec_build_patch(const struct sl_rec *r, const char *subresource, struct sl_write *w) {
-    request(w, SL_PATCH, SL_MERGE_PATCH);
+    set_request(w, SL_PATCH, SL_MERGE_PATCH);
     change(r, subresource, manager_of(r), w);
 }
 
@@ -60,7 +60,7 @@ void sl_rec_build_guarded(const struct sl_rec *r, const char *subresource, struc
 void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const char *manager,
                         struct sl_write *w) {
     const struct sl_rec_kind *k = r->table->kind;
-    request(w, SL_PATCH, SL_APPLY_PATCH);
+    set_request(w, SL_PATCH, SL_APPLY_PATCH);
     change(r, subresource, manager, w);
     sl_buf_puts(&w->path, "&force=true");
     struct sl_jw *j = &w->json;
@@ -92,20 +92,20 @@ void sl_rec_build_finalizer(const struct sl_rec *r, bool on, struct sl_write *w)
 }
 
 void sl_rec_build_post(const struct sl_rec *r, const char *subresource, struct sl_write *w) {
-    request(w, SL_POST, SL_JSON);
+    set_request(w, SL_POST, SL_JSON);
     change(r, subresource, manager_of(r), w);
 }
 
 void sl_inf_build_create(const struct sl_informer *f, uint32_t kind, const char *ns,
                          struct sl_write *w) {
-    request(w, SL_POST, SL_JSON);
+    set_request(w, SL_POST, SL_JSON);
     sl_rec_kind_path(&w->path, f->tables[kind].kind, ns, NULL, NULL);
-    put(&w->path, "?fieldManager=", f->spec.field_manager);
+    put_pair(&w->path, "?fieldManager=", f->spec.field_manager);
 }
 
 void sl_rec_build_delete(const struct sl_rec *r, const char *policy, int64_t grace,
                          struct sl_write *w) {
-    request(w, SL_DELETE, SL_JSON);
+    set_request(w, SL_DELETE, SL_JSON);
     sl_rec_path(&w->path, r, NULL);
     sl_rec_path(&w->read_path, r, NULL);
     struct sl_jw *j = &w->json;

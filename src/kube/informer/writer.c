@@ -58,7 +58,7 @@ struct item {
     uint8_t state;
     uint8_t lane;
     uint8_t tries; /* failures in a row */
-    uint8_t again; /* FLYING: 1 + the lane of a wish; 0: none */
+    uint8_t again; /* FLYING: 1 + the lane it was enqueued in meanwhile; 0: it was not */
 };
 _Static_assert(sizeof(struct item) == 32, "one per object of the cluster");
 
@@ -93,8 +93,8 @@ struct sl_writer {
     sl_span least;   /* the shortest time a write took lately; 0: unknown */
     sl_time held;    /* after a 429 nothing is sent before this */
     bool in_tick;
-    uint32_t telling; /* whose callback runs; NONE: none's */
-    bool forgotten;   /* and it was forgotten in there */
+    uint32_t in_callback;       /* whose callback runs; NONE: none's */
+    bool forgotten_in_callback; /* and it was dropped in there */
     struct sl_writer_stats stats;
 };
 
@@ -179,9 +179,9 @@ static void slot_free(struct sl_writer *q, struct slot *s) {
     q->in_flight--;
 }
 
-/* ---- wishes ---- */
+/* ---- enqueueing ---- */
 
-static void make_room(struct sl_writer *q, uint32_t obj) {
+static void reserve_item(struct sl_writer *q, uint32_t obj) {
     sl_assert(obj < SL_WRITER_MAX_OBJECTS);
     sl_vec_reserve(&q->items, obj + 1);
     while (q->items.n <= obj)
@@ -190,7 +190,7 @@ static void make_room(struct sl_writer *q, uint32_t obj) {
 
 void sl_writer_enqueue_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at) {
     sl_assert(lane < SL_WRITER_LANES);
-    make_room(q, obj);
+    reserve_item(q, obj);
     struct item *it = &q->items.v[obj];
 
     if (at < it->paused && !it->refused)
@@ -242,8 +242,8 @@ void sl_writer_forget(struct sl_writer *q, uint32_t obj) {
         delay_remove(q, obj);
         break;
     case FLYING:
-        if (obj == q->telling) { /* the slot is in use until the callback returns */
-            q->forgotten = true;
+        if (obj == q->in_callback) { /* the slot is in use until the callback returns */
+            q->forgotten_in_callback = true;
             *it = (struct item){.state = FLYING, .slot = it->slot};
             return;
         }
@@ -256,20 +256,20 @@ void sl_writer_forget(struct sl_writer *q, uint32_t obj) {
 
 /* ---- replies ---- */
 
-/* Pauses for [d/2, d], d growing from min to max with the tries so far, but not less than asked
- * for. */
+/* Back-off with jitter: [d/2, d], d growing from min to max with the tries so far, but not less
+ * than Retry-After. */
 static void pause_item(struct sl_writer *q, struct item *it, sl_span min, sl_span max,
-                       sl_span asked) {
+                       sl_span retry_after) {
     sl_span d = it->tries > 16 || min << it->tries > max ? max : min << it->tries;
 
     if (it->tries < UINT8_MAX)
         it->tries++;
     d = sl_prng_range(&q->prng, d / 2, d);
-    if (asked > RETRY_AFTER_MAX)
-        asked = RETRY_AFTER_MAX;
-    if (asked > 0) /* not all at the same moment */
-        asked += sl_prng_range(&q->prng, 0, asked / 8);
-    it->paused = sl_time_add(q->client->mono, d > asked ? d : asked);
+    if (retry_after > RETRY_AFTER_MAX)
+        retry_after = RETRY_AFTER_MAX;
+    if (retry_after > 0) /* not all at the same moment */
+        retry_after += sl_prng_range(&q->prng, 0, retry_after / 8);
+    it->paused = sl_time_add(q->client->mono, d > retry_after ? d : retry_after);
 }
 
 /* The first time in a row may be mere news, and is acted on at once; then at growing distance. */
@@ -282,22 +282,23 @@ static void pause_if_again(struct sl_writer *q, struct item *it) {
     }
 }
 
-/* The slot's business is over. Is the object to be asked again, for its own sake or by a wish? */
-static void land(struct slot *s, bool ask) {
+/* Frees the slot. Is the object to be built again, as a retry or because it was enqueued
+ * meanwhile? */
+static void land(struct slot *s, bool retry) {
     struct sl_writer *q = s->q;
     uint32_t obj = s->obj;
     struct item *it = &q->items.v[obj];
-    sl_time pause = it->paused, at = ask ? pause : SL_TIME_NEVER;
+    sl_time pause = it->paused, at = retry ? pause : SL_TIME_NEVER;
 
     slot_free(q, s);
     it->state = IDLE;
     if (it->again) {
-        sl_time wish = it->refused || it->at > pause ? it->at : pause;
+        sl_time enqueued_at = it->refused || it->at > pause ? it->at : pause;
         uint8_t lane = (uint8_t)(it->again - 1);
-        at = wish < at ? wish : at;
-        it->lane = ask && it->lane < lane ? it->lane : lane;
+        at = enqueued_at < at ? enqueued_at : at;
+        it->lane = retry && it->lane < lane ? it->lane : lane;
     }
-    if (ask || it->again)
+    if (retry || it->again)
         enqueue(q, obj, at);
 }
 
@@ -352,17 +353,17 @@ static enum sl_written outcome(int status) {
     return SL_WRITE_FAILED;
 }
 
-/* Around each callback: false if the object was forgotten in it, and the reply is nobody's any
+/* Around each callback: false if the object was dropped in it, and the reply has no owner any
  * more. */
 static void report_begin(struct sl_writer *q, uint32_t obj) {
-    sl_assert(q->telling == NONE);
-    q->telling = obj;
-    q->forgotten = false;
+    sl_assert(q->in_callback == NONE);
+    q->in_callback = obj;
+    q->forgotten_in_callback = false;
 }
 
 static bool report_end(struct sl_writer *q) {
-    q->telling = NONE;
-    return !q->forgotten;
+    q->in_callback = NONE;
+    return !q->forgotten_in_callback;
 }
 
 static uint32_t hash_of(const struct sl_write *w) {
@@ -377,8 +378,8 @@ static void on_read(void *ctx, const struct sl_kube_reply *r) {
     enum sl_written how = outcome(r->status);
     bool known = true;
 
-    /* The owner only hears of facts. Without one it is asked again after a while, its write
-     * conflicts again, and the read is tried again. */
+    /* Only facts are reported to the owner. Without one it is built again after a while, its write
+     * conflicts again, and the read is retried. */
     if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
         report_begin(q, s->obj);
         q->owner.read(q->owner.ctx, s->obj, r);
@@ -448,7 +449,7 @@ static void on_written(void *ctx, const struct sl_kube_reply *r) {
     }
 }
 
-/* ---- asking ---- */
+/* ---- sending ---- */
 
 /* When the lane may send one more, if nothing happens before; SL_TIME_NEVER: not without that. */
 static sl_time opens(const struct sl_writer *q, uint32_t lane) {
@@ -473,8 +474,8 @@ static bool open_lane(const struct sl_writer *q, uint32_t lane) {
     return opens(q, lane) <= q->client->mono;
 }
 
-/* Whose turn is it? Each lane but the first has one turn in FAIR_TURNS of its own. SL_WRITER_LANES:
- * nobody's. */
+/* The lane whose turn it is. Each but the first has one turn in FAIR_TURNS of its own.
+ * SL_WRITER_LANES: none. */
 static uint32_t next_lane(const struct sl_writer *q) {
     uint32_t turn = q->turn % FAIR_TURNS, lane = 0;
 
@@ -485,8 +486,7 @@ static uint32_t next_lane(const struct sl_writer *q) {
     return lane;
 }
 
-/* What does not fit was cut: it is not sent, and the owner hears what a server says of such a body.
- */
+/* A body that does not fit is not sent, and reported to the owner as a server would refuse it. */
 static bool too_large(struct sl_write *w) {
     bool full = sl_buf_full(&w->path);
     full |= sl_buf_full(&w->read_path);
@@ -494,7 +494,7 @@ static bool too_large(struct sl_write *w) {
     return full;
 }
 
-static void ask(struct sl_writer *q, uint32_t obj) {
+static void send_read(struct sl_writer *q, uint32_t obj) {
     struct slot *s = &q->slots[q->free_slot];
     struct sl_write *w = &s->w;
 
@@ -554,7 +554,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
 void sl_writer_tick(struct sl_writer *q) {
     sl_time now = q->client->mono;
 
-    sl_assert(!q->in_tick && q->telling == NONE);
+    sl_assert(!q->in_tick && q->in_callback == NONE);
     q->in_tick = true;
     while (!sl_heap_empty(&q->delayed) && q->items.v[sl_heap_top(&q->delayed)].at <= now) {
         uint32_t obj = sl_heap_pop(&q->delayed);
@@ -569,7 +569,7 @@ void sl_writer_tick(struct sl_writer *q) {
         q->turn++;
         uint32_t obj = q->lanes[lane].first;
         line_remove(q, obj);
-        ask(q, obj);
+        send_read(q, obj);
     }
     q->in_tick = false;
 }
@@ -604,7 +604,7 @@ struct sl_writer *sl_writer_new(struct sl_kube_client *client, const struct sl_w
     q->max_in_flight = max_in_flight;
     q->window = WINDOW_PARTS * (max_in_flight < FIRST_WINDOW ? max_in_flight : FIRST_WINDOW);
     q->held = INT64_MIN;
-    q->telling = NONE;
+    q->in_callback = NONE;
     q->n_slots = max_in_flight + SL_WRITER_LANES - 1; /* one for each modest lane */
     q->slots = sl_alloc0(q->n_slots, sizeof *q->slots);
     for (uint32_t i = 0; i < q->n_slots; i++) {
@@ -621,7 +621,7 @@ struct sl_writer *sl_writer_new(struct sl_kube_client *client, const struct sl_w
 void sl_writer_free(struct sl_writer *q) {
     if (!q)
         return;
-    sl_assert(!q->in_tick && q->telling == NONE);
+    sl_assert(!q->in_tick && q->in_callback == NONE);
     for (uint32_t i = 0; i < q->n_slots; i++) {
         struct slot *s = &q->slots[i];
         sl_kube_cancel(q->client, s->call);

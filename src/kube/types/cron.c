@@ -26,7 +26,7 @@ struct text {
 #define WORD(t) (int)(t).n, (t).s
 
 /* What is before the separator; t is then what follows it, t->s NULL if there was none. */
-static struct text cut(struct text *t, char sep) {
+static struct text cut_text(struct text *t, char sep) {
     const char *at = memchr(t->s, sep, t->n);
     const struct text head = {t->s, at ? (size_t)(at - t->s) : t->n};
 
@@ -34,7 +34,7 @@ static struct text cut(struct text *t, char sep) {
     return head;
 }
 
-static int number(struct text t, unsigned *ret, struct sl_err *err) {
+static int parse_number(struct text t, unsigned *ret, struct sl_err *err) {
     const size_t sign = t.n > 1 && t.s[0] == '+';
     uint64_t v = 0;
 
@@ -51,7 +51,8 @@ static int number(struct text t, unsigned *ret, struct sl_err *err) {
     return 0;
 }
 
-static int number_or_word(const struct field *f, struct text t, unsigned *ret, struct sl_err *err) {
+static int parse_number_or_name(const struct field *f, struct text t, unsigned *ret,
+                                struct sl_err *err) {
     for (unsigned i = 0; t.n == 3 && f->words[i]; i += 3) {
         bool same = true;
         for (unsigned k = 0; k < 3; k++)
@@ -61,30 +62,30 @@ static int number_or_word(const struct field *f, struct text t, unsigned *ret, s
             return 0;
         }
     }
-    return number(t, ret, err);
+    return parse_number(t, ret, err);
 }
 
 /* A star, "5" or "1-5", each with "/2" behind it. */
 static int read_range(const struct field *f, struct text whole, uint64_t *bits, bool *any,
                       struct sl_err *err) {
-    struct text steps = whole, high = cut(&steps, '/'), low = cut(&high, '-');
+    struct text steps = whole, high = cut_text(&steps, '/'), low = cut_text(&high, '-');
     const bool star = low.n == 1 && (*low.s == '*' || *low.s == '?'), single = !high.s;
     unsigned from = f->min, to = f->max, step = 1;
     int r = 0;
 
     if (!star) {
-        r = number_or_word(f, low, &from, err);
+        r = parse_number_or_name(f, low, &from, err);
         if (r >= 0 && high.s && memchr(high.s, '-', high.n))
             r = sl_err_set(err, SL_EINVAL, "too many hyphens: %.*s", WORD(whole));
         else if (r >= 0 && high.s)
-            r = number_or_word(f, high, &to, err);
+            r = parse_number_or_name(f, high, &to, err);
         else
             to = from;
     }
     if (r >= 0 && steps.s && memchr(steps.s, '/', steps.n))
         r = sl_err_set(err, SL_EINVAL, "too many slashes: %.*s", WORD(whole));
     else if (r >= 0 && steps.s)
-        r = number(steps, &step, err);
+        r = parse_number(steps, &step, err);
     if (r < 0)
         return r;
     if (steps.s && single)
@@ -116,7 +117,7 @@ static int read_field(const struct field *f, struct text t, uint64_t *bits, bool
     int r = 0;
 
     while (t.s && r >= 0) {
-        const struct text one = cut(&t, ',');
+        const struct text one = cut_text(&t, ',');
         if (one.n > 0)
             r = read_range(f, one, bits, any, err);
     }
@@ -150,7 +151,7 @@ static int read_fields(const char *text, struct sl_cron *c, struct sl_err *err) 
     return r;
 }
 
-static int read_word(const char *text, struct sl_cron *c, struct sl_err *err) {
+static int read_macro(const char *text, struct sl_cron *c, struct sl_err *err) {
     static const struct {
         const char *word, *fields;
     } words[] = {{"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"}, {"@monthly", "0 0 1 * *"},
@@ -179,7 +180,7 @@ int sl_cron_read(const char *text, struct sl_cron *ret, struct sl_err *err) {
         return sl_err_set(err, SL_EINVAL, "empty spec string");
     if (strlen(text) > MAX_TEXT)
         return sl_err_set(err, SL_EINVAL, "longer than %u bytes", MAX_TEXT);
-    r = *text == '@' ? read_word(text, &c, err) : read_fields(text, &c, err);
+    r = *text == '@' ? read_macro(text, &c, err) : read_fields(text, &c, err);
     if (r >= 0)
         *ret = c;
     return r;

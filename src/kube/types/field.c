@@ -12,8 +12,8 @@
 /* One error: a path, a value and a detail, each of which a user may have made long. */
 #define ERROR_MAX_BYTES (2 * SL_FIELD_VALUE_MAX_BYTES)
 
-/* No more of it is looked at than there is room for: one long key may stand in the paths of all
- * fields of an object. */
+/* No more of it is considered than fits: one long key may be in the paths of all fields of an
+ * object. */
 static void put_part(struct sl_buf *out, const char *before, const char *part, const char *after) {
     sl_buf_puts(out, before);
     sl_buf_add(out, part, strnlen(part, out->ceiling - out->len + 1));
@@ -56,7 +56,7 @@ static void print_quoted(struct sl_buf *out, const char *s, size_t len) {
 }
 
 /* The first bytes of a text, cut where a character begins. */
-static size_t cut(const char *s, size_t len) {
+static size_t utf8_prefix(const char *s, size_t len) {
     if (len <= SL_FIELD_VALUE_MAX_BYTES)
         return len;
     for (len = SL_FIELD_VALUE_MAX_BYTES; len > 0 && (s[len] & 0xc0) == 0x80;)
@@ -103,7 +103,7 @@ static void print_json(struct sl_buf *out, yyjson_val *v) {
         write_json(&text, v);
     else
         sl_buf_puts(&text, "null");
-    sl_buf_add(out, sl_buf_str(&text), cut(sl_buf_str(&text), text.len));
+    sl_buf_add(out, sl_buf_str(&text), utf8_prefix(sl_buf_str(&text), text.len));
 }
 
 static void print_bad(struct sl_buf *out, struct sl_field_value bad) {
@@ -112,7 +112,7 @@ static void print_bad(struct sl_buf *out, struct sl_field_value bad) {
         return;
     case SL_FIELD_VALUE_STR:
         sl_buf_puts(out, ": ");
-        print_quoted(out, bad.s, cut(bad.s, bad.len));
+        print_quoted(out, bad.s, utf8_prefix(bad.s, bad.len));
         return;
     case SL_FIELD_VALUE_INT:
         sl_buf_printf(out, ": %lld", (long long)bad.num);
@@ -126,7 +126,7 @@ static void print_bad(struct sl_buf *out, struct sl_field_value bad) {
 
 /* ---- errors ---- */
 
-static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
+static void keep_error(struct sl_field_errs *e, const struct sl_buf *text) {
     const char *s = sl_buf_str(text);
 
     for (uint32_t i = 0; !e->repeats && i < e->n; i++)
@@ -135,7 +135,7 @@ static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
     e->text[e->n++] = sl_arena_strdup(e->arena, s);
 }
 
-/* What will not be kept is not put into words: there may be as many as the object has fields. */
+/* What will not be kept is not formatted: there may be as many as the object has fields. */
 static bool is_full(struct sl_field_errs *e) {
     if (e->n < SL_FIELD_ERRS_MAX && !e->silent)
         return false;
@@ -156,11 +156,12 @@ static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path
     sl_vfmt_short(detail, sizeof(detail), fmt, ap);
     if (*detail)
         sl_buf_printf(&text, ": %s", detail);
-    keep(e, &text);
+    keep_error(e, &text);
 }
 
-static void _printf_(5, 6) add(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
-                               struct sl_field_value bad, const char *fmt, ...) {
+static void _printf_(5, 6)
+    add_error(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
+              struct sl_field_value bad, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
@@ -187,12 +188,12 @@ void sl_field_forbidden(struct sl_field_errs *e, const struct sl_path *at, const
 
 void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at,
                         struct sl_field_value bad, const char *detail) {
-    add(e, "Duplicate value", at, bad, "%s", detail);
+    add_error(e, "Duplicate value", at, bad, "%s", detail);
 }
 
 void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at,
                         struct sl_field_value bad) {
-    add(e, "Not found", at, bad, "%s", "");
+    add_error(e, "Not found", at, bad, "%s", "");
 }
 
 void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at,
@@ -213,17 +214,17 @@ void sl_field_internal(struct sl_field_errs *e, const struct sl_path *at, const 
 }
 
 void sl_field_required(struct sl_field_errs *e, const struct sl_path *at, const char *detail) {
-    add(e, "Required value", at, sl_field_value_none(), "%s", detail);
+    add_error(e, "Required value", at, sl_field_value_none(), "%s", detail);
 }
 
 void sl_field_too_long(struct sl_field_errs *e, const struct sl_path *at, size_t max_bytes) {
-    add(e, "Too long", at, sl_field_value_none(), "may not be more than %zu byte%s", max_bytes,
-        max_bytes == 1 ? "" : "s");
+    add_error(e, "Too long", at, sl_field_value_none(), "may not be more than %zu byte%s",
+              max_bytes, max_bytes == 1 ? "" : "s");
 }
 
 void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t n, size_t max) {
-    add(e, "Too many", at, sl_field_value_int((int64_t)n), "must have at most %zu item%s", max,
-        max == 1 ? "" : "s");
+    add_error(e, "Too many", at, sl_field_value_int((int64_t)n), "must have at most %zu item%s",
+              max, max == 1 ? "" : "s");
 }
 
 void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at,
@@ -237,9 +238,9 @@ void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at,
     print_bad(&text, bad);
     for (size_t i = 0; i < n && !sl_buf_full(&text); i++) {
         sl_buf_puts(&text, i == 0 ? ": supported values: " : ", ");
-        print_quoted(&text, words[i], cut(words[i], strlen(words[i])));
+        print_quoted(&text, words[i], utf8_prefix(words[i], strlen(words[i])));
     }
-    keep(e, &text);
+    keep_error(e, &text);
 }
 
 void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *now,
@@ -248,7 +249,7 @@ void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjso
         sl_field_invalid(e, at, sl_field_value_json(now), "%s", SL_FIELD_IMMUTABLE);
 }
 
-/* What is said twice is printed once. */
+/* Duplicates are printed once. */
 static bool is_first(const struct sl_field_errs *e, uint32_t i) {
     for (uint32_t k = 0; k < i; k++)
         if (strcmp(e->text[k], e->text[i]) == 0)

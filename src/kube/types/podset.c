@@ -6,7 +6,7 @@
 
 static const char *const lists[] = {"initContainers", "containers"};
 
-static void put(struct sl_jw *w, const char *key, yyjson_val *v) {
+static void put_present(struct sl_jw *w, const char *key, yyjson_val *v) {
     if (v && !yyjson_is_null(v))
         sl_jw_val(w, key, v);
 }
@@ -16,21 +16,21 @@ static void put_resources(struct sl_jw *w, yyjson_val *of) {
     if (!yyjson_is_obj(r))
         return;
     sl_jw_object(w, "resources");
-    put(w, "requests", yyjson_obj_get(r, "requests"));
-    put(w, "limits", yyjson_obj_get(r, "limits"));
+    put_present(w, "requests", yyjson_obj_get(r, "requests"));
+    put_present(w, "limits", yyjson_obj_get(r, "limits"));
     sl_jw_end(w);
 }
 
 static void put_where(struct sl_jw *w, yyjson_val *spec) {
     static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
     yyjson_val *affinity = yyjson_obj_get(sl_json_at(spec, "affinity.nodeAffinity"), required);
-    put(w, "nodeSelector", yyjson_obj_get(spec, "nodeSelector"));
-    put(w, "tolerations", yyjson_obj_get(spec, "tolerations"));
+    put_present(w, "nodeSelector", yyjson_obj_get(spec, "nodeSelector"));
+    put_present(w, "tolerations", yyjson_obj_get(spec, "tolerations"));
     if (!yyjson_is_obj(affinity))
         return;
     sl_jw_object(w, "affinity");
     sl_jw_object(w, "nodeAffinity");
-    put(w, required, affinity);
+    put_present(w, required, affinity);
     sl_jw_end(w);
     sl_jw_end(w);
 }
@@ -47,14 +47,14 @@ void sl_podspec_put(struct sl_buf *b, yyjson_val *spec, bool where) {
         sl_jw_array(w, lists[k]);
         yyjson_arr_foreach (yyjson_obj_get(spec, lists[k]), i, n, c) {
             sl_jw_object(w, NULL);
-            put(w, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
+            put_present(w, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
             put_resources(w, c);
             sl_jw_end(w);
         }
         sl_jw_end(w);
     }
     put_resources(w, spec);
-    put(w, "overhead", yyjson_obj_get(spec, "overhead"));
+    put_present(w, "overhead", yyjson_obj_get(spec, "overhead"));
     if (where)
         put_where(w, spec);
     sl_jw_end_to(w, 0);

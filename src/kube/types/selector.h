@@ -17,7 +17,7 @@ bool sl_label_selector_read_rules(struct sl_arena *a, yyjson_val *labels, yyjson
 /* The same of a LabelSelector. */
 bool sl_label_selector_read(struct sl_arena *a, yyjson_val *selector,
                             struct sl_selector *ret) _must_check_;
-/* Does it select an object with these labels? Values that are no texts are not looked at. */
+/* Does it select an object with these labels? Values that are not strings are ignored. */
 bool sl_label_selector_matches(const struct sl_selector *s, yyjson_val *labels);
 
 #endif

@@ -7,7 +7,7 @@
 #include "core/model/names.h"
 #include "lib/json/json.h"
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 #define ALNUM_ENDS "and must start and end with an alphanumeric character"
 #define LABEL_FMT "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -16,7 +16,7 @@
 #define REASON_FMT "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
 #define EMPTY "must be non-empty"
-/* Kubernetes counts bytes in labels, and says characters of names: both are bytes. */
+/* Kubernetes counts bytes of labels, and "characters" of names: both are bytes. */
 #define MAX_63 "must be no more than 63 bytes"
 #define MAX_253 "must be no more than 253 bytes"
 #define SUBDOMAIN                                                                                  \
@@ -79,7 +79,7 @@ static bool is_reason(const char *s, size_t len) {
     return true;
 }
 
-static void fault(struct sl_syntax_errors *f, const char *text) {
+static void add_syntax_error(struct sl_syntax_errors *f, const char *text) {
     f->v[f->n++] = text;
 }
 
@@ -87,9 +87,9 @@ struct sl_syntax_errors sl_syntax_subdomain(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (len > 253)
-        fault(&f, "must be no more than 253 characters");
+        add_syntax_error(&f, "must be no more than 253 characters");
     if (!model_name_is_domain(s, len))
-        fault(&f, SUBDOMAIN);
+        add_syntax_error(&f, SUBDOMAIN);
     return f;
 }
 
@@ -99,24 +99,24 @@ struct sl_syntax_errors sl_syntax_label_key(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (memchr(name, '/', n_name)) {
-        fault(&f, KEY);
+        add_syntax_error(&f, KEY);
         return f;
     }
     if (slash == s)
-        fault(&f, "prefix part " EMPTY);
+        add_syntax_error(&f, "prefix part " EMPTY);
     if (slash > s) {
         size_t n_prefix = (size_t)(slash - s);
         if (n_prefix > 253)
-            fault(&f, "prefix part " MAX_253);
+            add_syntax_error(&f, "prefix part " MAX_253);
         if (!model_name_is_domain(s, n_prefix))
-            fault(&f, "prefix part " SUBDOMAIN);
+            add_syntax_error(&f, "prefix part " SUBDOMAIN);
     }
     if (n_name == 0)
-        fault(&f, "name part " EMPTY);
+        add_syntax_error(&f, "name part " EMPTY);
     if (n_name > 63)
-        fault(&f, "name part " MAX_63);
+        add_syntax_error(&f, "name part " MAX_63);
     if (!model_name_is_qualified(name, n_name))
-        fault(&f, "name part " KEY_NAME);
+        add_syntax_error(&f, "name part " KEY_NAME);
     return f;
 }
 
@@ -124,16 +124,16 @@ struct sl_syntax_errors sl_syntax_label_value(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (len > 63)
-        fault(&f, MAX_63);
+        add_syntax_error(&f, MAX_63);
     if (len > 0 && !model_name_is_qualified(s, len))
-        fault(&f, VALUE);
+        add_syntax_error(&f, VALUE);
     return f;
 }
 
 /* ---- rules on values ---- */
 
-static void report(struct sl_field_errs *e, const struct sl_path *at, struct sl_field_value bad,
-                   const struct sl_syntax_errors *f) {
+static void report_errors(struct sl_field_errs *e, const struct sl_path *at,
+                          struct sl_field_value bad, const struct sl_syntax_errors *f) {
     for (uint32_t i = 0; i < f->n; i++)
         sl_field_invalid(e, at, bad, "%s", f->v[i]);
 }
@@ -141,13 +141,13 @@ static void report(struct sl_field_errs *e, const struct sl_path *at, struct sl_
 void sl_syntax_check_label_key(struct sl_field_errs *e, const struct sl_path *at, const char *s,
                                size_t len) {
     struct sl_syntax_errors f = sl_syntax_label_key(s, len);
-    report(e, at, sl_field_value_strn(s, len), &f);
+    report_errors(e, at, sl_field_value_strn(s, len), &f);
 }
 
 static void check_label_value(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
     struct sl_text t = sl_json_view(v);
     struct sl_syntax_errors f = sl_syntax_label_value(t.s, t.n);
-    report(e, at, sl_field_value_text(t), &f);
+    report_errors(e, at, sl_field_value_text(t), &f);
 }
 
 void sl_syntax_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word) {
@@ -180,7 +180,7 @@ void sl_syntax_check_annotations(struct sl_field_errs *e, const struct sl_path *
         for (size_t k = 0; k < n_lower; k++)
             lower[k] = to_lower(name.s[k]);
         struct sl_syntax_errors f = sl_syntax_label_key(lower, n_lower);
-        report(e, at, sl_field_value_text(name), &f);
+        report_errors(e, at, sl_field_value_text(name), &f);
         bytes += name.n + sl_json_view(val).n;
     }
     if (bytes > ANNOTATIONS_MAX_BYTES)
@@ -301,7 +301,7 @@ void sl_syntax_check_domain_path(struct sl_field_errs *e, const struct sl_path *
         return;
     }
     struct sl_syntax_errors f = sl_syntax_subdomain(s, (size_t)(slash - s));
-    report(e, at, sl_field_value_strn(s, (size_t)(slash - s)), &f);
+    report_errors(e, at, sl_field_value_strn(s, (size_t)(slash - s)), &f);
     for (const char *p = path; p < end; p++) {
         if (!is_alnum(*p) && !is_one_of(*p, "/-._~%!$&'()*+,;=:")) {
             sl_field_invalid(e, at, sl_field_value_strn(path, (size_t)(end - path)), "%s",
@@ -318,5 +318,5 @@ void sl_syntax_check_subdomain(struct sl_field_errs *e, const struct sl_path *at
     if (join && f.n == 2)
         sl_field_invalid(e, at, sl_field_value_str(s), "%s%s%s", f.v[0], join, f.v[1]);
     else
-        report(e, at, sl_field_value_str(s), &f);
+        report_errors(e, at, sl_field_value_str(s), &f);
 }

@@ -29,7 +29,7 @@ void sl_syntax_check_key_of(struct sl_field_errs *e, const struct sl_path *at, y
 void sl_syntax_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels);
 void sl_syntax_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
                                  yyjson_val *annotations);
-/* One of matchExpressions; those of nodes have more operators, and values that nobody looks at. */
+/* One of matchExpressions; those of nodes have more operators, and values that are not checked. */
 void sl_syntax_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
                                  bool of_nodes);
 void sl_syntax_check_selector(struct sl_field_errs *e, const struct sl_path *at,

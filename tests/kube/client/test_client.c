@@ -40,7 +40,7 @@ static bool big(struct conn *c, size_t n, const char *headers, const char *end) 
     return ok;
 }
 
-static bool answer(struct conn *c, const struct ask *a) {
+static bool serve_request(struct conn *c, const struct ask *a) {
     unsigned long n = strtoul(strrchr(a->path, '/') + 1, NULL, 10);
 
     if (strncmp(a->path, "/echo", 5) == 0) {
@@ -104,7 +104,7 @@ static struct fx x;
 
 static int set_up(void **state) {
     (void)state;
-    server_start(&server, answer, NULL);
+    server_start(&server, serve_request, NULL);
     fx_new(&x);
     fx_connect(&x, url_of(&server), "", "");
     return 0;
@@ -117,7 +117,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static bool has(const struct got *g, const char *words) {
+static bool body_has(const struct got *g, const char *words) {
     return strstr(sl_buf_str(&g->body), words) != NULL;
 }
 
@@ -150,17 +150,17 @@ static void requests(void **state) {
         assert_int_equal(strncmp(g.body.s, cases[i].first, strlen(cases[i].first)), 0);
         size_t last = strlen(cases[i].last);
         assert_string_equal(g.body.s + g.body.len - last, cases[i].last);
-        assert_true(has(&g, "User-Agent: sluice/test\r\n"));
-        assert_true(has(&g, "Accept: application/json\r\n"));
-        assert_true(has(&g, "Accept-Encoding: identity\r\n"));
-        assert_false(has(&g, "Expect:"));
-        assert_false(has(&g, "Authorization"));
+        assert_true(body_has(&g, "User-Agent: sluice/test\r\n"));
+        assert_true(body_has(&g, "Accept: application/json\r\n"));
+        assert_true(body_has(&g, "Accept-Encoding: identity\r\n"));
+        assert_false(body_has(&g, "Expect:"));
+        assert_false(body_has(&g, "Authorization"));
         if (cases[i].type) {
             char want[80];
             (void)snprintf(want, sizeof want, "\r\nContent-Type: %s\r\n", cases[i].type);
-            assert_true(has(&g, want));
+            assert_true(body_has(&g, want));
         } else {
-            assert_false(has(&g, "Content-Type"));
+            assert_false(body_has(&g, "Content-Type"));
         }
         got_done(&g);
     }
@@ -419,8 +419,8 @@ static void forms(void **state) {
     g.call = sl_kube_request(x.p, &rq, on_reply, &g);
     fx_run(&x, x.done + 1);
     assert_int_equal(g.status, 200);
-    assert_true(has(&g, "Accept: " SL_AS_METADATA_LIST "\r\n"));
-    assert_false(has(&g, "Accept: application/json\r\n"));
+    assert_true(body_has(&g, "Accept: " SL_AS_METADATA_LIST "\r\n"));
+    assert_false(body_has(&g, "Accept: application/json\r\n"));
     got_done(&g);
 }
 
@@ -526,7 +526,7 @@ static void free_client(struct got *g) {
     if (g->x->c)
         fx_disconnect(g->x);
 }
-static void ask_more(struct got *g) {
+static void request_more(struct got *g) {
     static struct got more;
 
     if (g->n > 0)
@@ -571,7 +571,7 @@ static void cancel_in_callbacks(void **state) {
     assert_int_equal(h.n, 0);
     got_done(&g);
 
-    w = (struct got){.at_line = ask_more};
+    w = (struct got){.at_line = request_more};
     fx_watch(&x, &w, "/watch/100");
     fx_run(&x, 5);
     assert_int_equal(w.status, 200);

@@ -17,7 +17,7 @@ static char folder[64];
 static char *ca_pem, *other_pem, *client_pem, *key_pem;
 
 /* The head of the request, who the client's certificate says it is, and the name asked for. */
-static bool answer(struct conn *c, const struct ask *a) {
+static bool serve_request(struct conn *c, const struct ask *a) {
     struct sl_buf b;
     const char *auth = strcasestr(a->head, "\r\nAuthorization: ");
     bool in = true;
@@ -55,11 +55,11 @@ static void let_in(const char *token) {
     pthread_mutex_unlock(&server.lock);
 }
 
-static bool has(const struct got *g, const char *words) {
+static bool body_has(const struct got *g, const char *words) {
     return strstr(sl_buf_str(&g->body), words) != NULL;
 }
 
-static const char *at(const char *name) {
+static const char *path_of(const char *name) {
     static char path[4][128];
     static unsigned next;
     char *p = path[next++ % SL_LEN(path)];
@@ -68,7 +68,7 @@ static const char *at(const char *name) {
     return p;
 }
 
-static void put(const char *name, const char *text) {
+static void put_file(const char *name, const char *text) {
     char fresh[128];
     int fd;
 
@@ -77,15 +77,15 @@ static void put(const char *name, const char *text) {
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     assert_int_equal(close(fd), 0);
-    assert_int_equal(rename(fresh, at(name)), 0); /* as a rotation does it */
+    assert_int_equal(rename(fresh, path_of(name)), 0); /* as a rotation does it */
 }
 
-static void start(bool tls) {
-    server_start(&server, answer, tls ? &serving : NULL);
+static void start_server(bool tls) {
+    server_start(&server, serve_request, tls ? &serving : NULL);
     fx_new(&x);
 }
 
-static void stop(void) {
+static void stop_server(void) {
     fx_done(&x);
     server_stop(&server);
 }
@@ -103,7 +103,7 @@ static const char *with_ca(const char *pem, const char *more) {
 }
 
 /* One request by a client of its own. */
-static void ask(const char *url, const char *cluster, const char *user, struct got *g) {
+static void request_once(const char *url, const char *cluster, const char *user, struct got *g) {
     int before = x.done;
 
     memset(g, 0, sizeof *g);
@@ -120,37 +120,37 @@ static void authorities(void **state) {
     char by_name[64];
 
     (void)state;
-    start(true);
-    ask(url_of(&server), with_ca(ca_pem, ""), "", &g);
+    start_server(true);
+    request_once(url_of(&server), with_ca(ca_pem, ""), "", &g);
     assert_int_equal(g.status, 200);
-    assert_true(has(&g, "CN=nobody SNI=none"));
+    assert_true(body_has(&g, "CN=nobody SNI=none"));
     got_done(&g);
 
-    ask(url_of(&server), with_ca(other_pem, ""), "token: secret", &g);
+    request_once(url_of(&server), with_ca(other_pem, ""), "token: secret", &g);
     assert_int_equal(g.status, 0);
     assert_non_null(strstr(g.text, "certificate-authority of the kubeconfig"));
     got_done(&g);
 
-    ask(url_of(&server), "", "token: secret", &g); /* the authorities of the system */
+    request_once(url_of(&server), "", "token: secret", &g); /* the authorities of the system */
     assert_int_equal(g.status, 0);
     got_done(&g);
 
-    ask(url_of(&server), "insecure-skip-tls-verify: true", "", &g);
+    request_once(url_of(&server), "insecure-skip-tls-verify: true", "", &g);
     assert_int_equal(g.status, 200);
     got_done(&g);
 
     /* A name that the certificate does not have, and one that it has. */
     (void)snprintf(by_name, sizeof by_name, "https://localhost:%d", server.port);
-    ask(by_name, with_ca(ca_pem, ""), "", &g);
+    request_once(by_name, with_ca(ca_pem, ""), "", &g);
     assert_int_equal(g.status, 0);
     got_done(&g);
-    ask(by_name, with_ca(ca_pem, ", tls-server-name: api.test"), "", &g);
+    request_once(by_name, with_ca(ca_pem, ", tls-server-name: api.test"), "", &g);
     assert_int_equal(g.status, 200);
-    assert_true(has(&g, "SNI=api.test"));
+    assert_true(body_has(&g, "SNI=api.test"));
     (void)snprintf(by_name, sizeof by_name, "\r\nHost: localhost:%d\r\n", server.port);
-    assert_true(has(&g, by_name));
+    assert_true(body_has(&g, by_name));
     got_done(&g);
-    stop();
+    stop_server();
 }
 
 static void client_certificates(void **state) {
@@ -160,10 +160,10 @@ static void client_certificates(void **state) {
     char text[600];
 
     (void)state;
-    start(true);
+    start_server(true);
     SSL_CTX_set_verify(server.tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     X509_STORE_add_cert(SSL_CTX_get_cert_store(server.tls), ca.cert);
-    ask(url_of(&server), with_ca(ca_pem, ""), "", &g);
+    request_once(url_of(&server), with_ca(ca_pem, ""), "", &g);
     assert_int_equal(g.status, 0);
     got_done(&g);
 
@@ -172,36 +172,36 @@ static void client_certificates(void **state) {
     sl_base64_encode(&user, client_pem, strlen(client_pem));
     sl_buf_puts(&user, ", client-key-data: ");
     sl_base64_encode(&user, key_pem, strlen(key_pem));
-    ask(url_of(&server), with_ca(ca_pem, ""), sl_buf_str(&user), &g);
+    request_once(url_of(&server), with_ca(ca_pem, ""), sl_buf_str(&user), &g);
     assert_int_equal(g.status, 200);
-    assert_true(has(&g, "CN=ann"));
+    assert_true(body_has(&g, "CN=ann"));
     got_done(&g);
     sl_buf_done(&user);
 
     /* The same from files, which have to be there and whole. */
-    put("/ca", ca_pem);
-    put("/cert", client_pem);
-    put("/key", key_pem);
-    (void)snprintf(text, sizeof text, "client-certificate: %s, client-key: %s", at("/cert"),
-                   at("/key"));
+    put_file("/ca", ca_pem);
+    put_file("/cert", client_pem);
+    put_file("/key", key_pem);
+    (void)snprintf(text, sizeof text, "client-certificate: %s, client-key: %s", path_of("/cert"),
+                   path_of("/key"));
     char cluster[200];
-    (void)snprintf(cluster, sizeof cluster, "certificate-authority: %s", at("/ca"));
-    ask(url_of(&server), cluster, text, &g);
+    (void)snprintf(cluster, sizeof cluster, "certificate-authority: %s", path_of("/ca"));
+    request_once(url_of(&server), cluster, text, &g);
     assert_int_equal(g.status, 200);
-    assert_true(has(&g, "CN=ann"));
+    assert_true(body_has(&g, "CN=ann"));
     got_done(&g);
 
     key_pem[strlen(key_pem) - 20] = '\0';
-    put("/key", key_pem);
+    put_file("/key", key_pem);
     (void)snprintf(text, sizeof text,
                    "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
                    "clusters: [{name: k, cluster: {server: '%s'}}]\n"
                    "users: [{name: u, user: {client-certificate: %s, client-key: %s}}]\n",
-                   url_of(&server), at("/cert"), at("/key"));
+                   url_of(&server), path_of("/cert"), path_of("/key"));
     fx_client(&x, text, &err);
     assert_null(x.c);
     assert_non_null(strstr(err.text, "/key: PEM without its end"));
-    stop();
+    stop_server();
 }
 
 /* The handles share the sessions. (A ticket is good for one connection; how many there are at hand
@@ -210,7 +210,7 @@ static void sessions(void **state) {
     struct got g[8] = {{0}}, first = {0};
 
     (void)state;
-    start(true);
+    start_server(true);
     fx_connect(&x, url_of(&server), with_ca(ca_pem, ""), "");
     fx_get(&x, &first, "/echo");
     fx_run(&x, 1);
@@ -221,12 +221,12 @@ static void sessions(void **state) {
     int resumed = 0;
     for (size_t i = 0; i < SL_LEN(g); i++) {
         assert_int_equal(g[i].status, 200);
-        resumed += has(&g[i], "resumed=1");
+        resumed += body_has(&g[i], "resumed=1");
         got_done(&g[i]);
     }
     assert_true(resumed >= 1);
     got_done(&first);
-    stop();
+    stop_server();
 }
 
 /* ---- headers ---- */
@@ -244,14 +244,14 @@ static void headers(void **state) {
     struct got g;
 
     (void)state;
-    start(false);
+    start_server(false);
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        ask(url_of(&server), "", cases[i].user, &g);
+        request_once(url_of(&server), "", cases[i].user, &g);
         assert_int_equal(g.status, 200);
-        assert_true(has(&g, cases[i].want));
+        assert_true(body_has(&g, cases[i].want));
         got_done(&g);
     }
-    stop();
+    stop_server();
 }
 
 /* ---- files ---- */
@@ -261,9 +261,9 @@ static void token_files(void **state) {
     char user[200];
 
     (void)state;
-    start(false);
-    put("/token", "one\n");
-    (void)snprintf(user, sizeof user, "tokenFile: %s", at("/token"));
+    start_server(false);
+    put_file("/token", "one\n");
+    (void)snprintf(user, sizeof user, "tokenFile: %s", path_of("/token"));
     fx_connect(&x, url_of(&server), "", user);
     let_in("one");
     fx_get(&x, &g, "/guarded");
@@ -271,7 +271,7 @@ static void token_files(void **state) {
     assert_int_equal(g.status, 200);
 
     /* Rotated within the same second: the refusal makes us look again. */
-    put("/token", "two\n");
+    put_file("/token", "two\n");
     let_in("two");
     fx_get(&x, &h, "/guarded");
     fx_run(&x, 2);
@@ -280,13 +280,13 @@ static void token_files(void **state) {
 
     /* Half written and then gone: the old one stands. */
     sl_auth_tune(x.c->auth, 0, 0);
-    put("/token", "");
+    put_file("/token", "");
     fx_get(&x, &i, "/guarded");
     fx_run(&x, 3);
     assert_int_equal(i.status, 200);
     got_done(&i);
     i = (struct got){0};
-    assert_int_equal(unlink(at("/token")), 0);
+    assert_int_equal(unlink(path_of("/token")), 0);
     let_in("three");
     fx_get(&x, &i, "/guarded");
     fx_run(&x, 4);
@@ -295,7 +295,7 @@ static void token_files(void **state) {
 
     /* Without any refusal, a change is seen at the next look. */
     i = (struct got){0};
-    put("/token", "four");
+    put_file("/token", "four");
     let_in("four");
     unsigned asked = atomic_load(&server.asked);
     fx_get(&x, &i, "/guarded");
@@ -305,7 +305,7 @@ static void token_files(void **state) {
     got_done(&g);
     got_done(&h);
     got_done(&i);
-    stop();
+    stop_server();
 }
 
 static void missing_token_file(void **state) {
@@ -313,18 +313,18 @@ static void missing_token_file(void **state) {
     char text[400];
 
     (void)state;
-    start(false);
+    start_server(false);
     (void)snprintf(text, sizeof text,
                    "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
                    "clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1'}}]\n"
                    "users: [{name: u, user: {tokenFile: %s}}]\n",
-                   at("/none"));
+                   path_of("/none"));
     fx_client(&x, text, &err);
     assert_null(x.c);
     assert_int_equal(err.code, SL_ENOENT);
     assert_non_null(strstr(err.text, "tokenFile: "));
     assert_non_null(strstr(err.text, "/none: No such file"));
-    stop();
+    stop_server();
 }
 
 /* ---- plugins ---- */
@@ -338,16 +338,16 @@ static const char *plugin(const char *script, const char *more) {
     char text[1500];
 
     (void)snprintf(text, sizeof text, "#!/bin/sh\ncd '%s'\n%s\n", folder, script);
-    put("/plugin", text);
+    put_file("/plugin", text);
     (void)snprintf(user, sizeof user,
                    "exec: {command: %s, apiVersion: client.authentication.k8s.io/v1, "
                    "interactiveMode: Never%s}",
-                   at("/plugin"), more);
+                   path_of("/plugin"), more);
     return user;
 }
 
 static unsigned lines_in(const char *name) {
-    FILE *f = fopen(at(name), "re");
+    FILE *f = fopen(path_of(name), "re");
     unsigned n = 0;
 
     for (int c; f && (c = fgetc(f)) != EOF;)
@@ -364,9 +364,9 @@ static void plugin_works(void **state) {
     struct got g[5] = {{0}}, h = {0}, i = {0}, w = {0};
 
     (void)state;
-    start(false);
-    put("/runs", "");
-    put("/tok", "one");
+    start_server(false);
+    put_file("/runs", "");
+    put_file("/tok", "one");
     let_in("one");
     fx_connect(&x, url_of(&server), "", plugin("sleep 0.05; " TOKEN_SCRIPT, ""));
     sl_auth_tune(x.c->auth, SL_SEC, SL_HOUR);
@@ -384,7 +384,7 @@ static void plugin_works(void **state) {
     /* A refusal right after a run is the server's word; a moment later the plugin is asked again.
      */
     let_in("two");
-    put("/tok", "two");
+    put_file("/tok", "two");
     fx_get(&x, &h, "/guarded");
     fx_run(&x, 7);
     assert_int_equal(h.status, 401);
@@ -400,7 +400,7 @@ static void plugin_works(void **state) {
     assert_int_equal(lines_in("/runs"), 2);
     got_done(&h);
     got_done(&i);
-    stop();
+    stop_server();
 }
 
 /* An expired credential is made again; one that is about to expire is used meanwhile. */
@@ -408,9 +408,9 @@ static void plugin_expiry(void **state) {
     struct got g = {0};
 
     (void)state;
-    start(false);
-    put("/runs", "");
-    put("/tok", "one");
+    start_server(false);
+    put_file("/runs", "");
+    put_file("/tok", "one");
     let_in("one");
     fx_connect(
         &x, url_of(&server), "",
@@ -425,7 +425,7 @@ static void plugin_expiry(void **state) {
     }
     assert_int_equal(lines_in("/runs"), 1);
     sl_auth_tune(x.c->auth, SL_SEC, 0);
-    put("/tok", "two");
+    put_file("/tok", "two");
     let_in("two");
     g = (struct got){0};
     fx_get(&x, &g, "/guarded");
@@ -435,7 +435,7 @@ static void plugin_expiry(void **state) {
     assert_int_equal(g.status, 200);
     assert_int_equal(lines_in("/runs"), 2);
     got_done(&g);
-    stop();
+    stop_server();
 }
 
 /* It is told about the cluster, gets its variables, and may answer with a certificate. */
@@ -444,7 +444,7 @@ static void plugin_certificate(void **state) {
     struct got g;
 
     (void)state;
-    start(true);
+    start_server(true);
     SSL_CTX_set_verify(server.tls, SSL_VERIFY_PEER, NULL);
     X509_STORE_add_cert(SSL_CTX_get_cert_store(server.tls), ca.cert);
     char *key = pair_pem(&client, true);
@@ -454,14 +454,15 @@ static void plugin_certificate(void **state) {
     sl_buf_puts(&script, ",\"clientKeyData\":");
     sl_buf_json(&script, key);
     sl_buf_puts(&script, "}}");
-    put("/credential", sl_buf_str(&script));
-    ask(url_of(&server), with_ca(ca_pem, ""),
+    put_file("/credential", sl_buf_str(&script));
+    request_once(
+        url_of(&server), with_ca(ca_pem, ""),
         plugin(
             "printf '%s %s %s' \"$1\" \"$FRUIT\" \"$KUBERNETES_EXEC_INFO\" >seen; cat credential",
             ", args: [hello], env: [{name: FRUIT, value: fig}], provideClusterInfo: true"),
         &g);
     assert_int_equal(g.status, 200);
-    assert_true(has(&g, "CN=ann"));
+    assert_true(body_has(&g, "CN=ann"));
     got_done(&g);
 
     sl_buf_clear(&script);
@@ -474,12 +475,12 @@ static void plugin_certificate(void **state) {
     sl_buf_puts(&script, "\"}}}");
     char *seen = NULL;
     size_t len;
-    assert_int_equal(sl_file_read(at("/seen"), 1 << 20, &seen, &len, NULL), 0);
+    assert_int_equal(sl_file_read(path_of("/seen"), 1 << 20, &seen, &len, NULL), 0);
     assert_string_equal(seen, sl_buf_str(&script));
     sl_freep(&seen);
     sl_freep(&key);
     sl_buf_done(&script);
-    stop();
+    stop_server();
 }
 
 static void plugin_fails(void **state) {
@@ -497,9 +498,9 @@ static void plugin_fails(void **state) {
     char user[300];
 
     (void)state;
-    start(false);
+    start_server(false);
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        ask(url_of(&server), "", plugin(cases[i].script, cases[i].more), &g);
+        request_once(url_of(&server), "", plugin(cases[i].script, cases[i].more), &g);
         assert_int_equal(g.status, 0);
         assert_non_null(strstr(g.text, "exec plugin "));
         assert_non_null(strstr(g.text, cases[i].want));
@@ -531,7 +532,7 @@ static void plugin_fails(void **state) {
     assert_string_equal(h.text, "the exec plugin did not answer in time");
     assert_int_equal(atomic_load(&server.asked), 0);
     got_done(&h);
-    stop();
+    stop_server();
 }
 
 /* Freeing the client ends the plugin and what it started. */
@@ -541,16 +542,16 @@ static void plugin_killed(void **state) {
     size_t len;
 
     (void)state;
-    start(false);
+    start_server(false);
     fx_connect(&x, url_of(&server), "",
                plugin("sleep 100 & echo $$ $! >pids.new; "
                       "mv pids.new pids; wait",
                       ""));
     fx_get(&x, &g, "/echo");
-    for (int i = 0; i < 6000 && access(at("/pids"), F_OK) != 0; i++)
+    for (int i = 0; i < 6000 && access(path_of("/pids"), F_OK) != 0; i++)
         fx_run_ms(&x, 10);
-    assert_int_equal(sl_file_read(at("/pids"), 1000, &pids, &len, NULL), 0);
-    stop();
+    assert_int_equal(sl_file_read(path_of("/pids"), 1000, &pids, &len, NULL), 0);
+    stop_server();
     assert_int_equal(g.n, 0);
     pid_t shell = (pid_t)strtol(pids, &end, 10), sleeper = (pid_t)strtol(end, NULL, 10);
     assert_true(shell > 0 && sleeper > 0);
@@ -596,7 +597,7 @@ static int drop_all(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(files); i++)
-        (void)remove(at(files[i]));
+        (void)remove(path_of(files[i]));
     assert_int_equal(access(folder, F_OK), -1);
     (void)with_ca("", "");
     pair_done(&ca);

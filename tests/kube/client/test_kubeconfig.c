@@ -31,17 +31,17 @@
 #define PEM "-----BEGIN X-----\n-----END X-----\n"
 #define PEM64 "LS0tLS1CRUdJTiBYLS0tLS0KLS0tLS1FTkQgWC0tLS0tCg=="
 
-static void word(struct sl_buf *b, const char *name, const char *value) {
+static void put_word(struct sl_buf *b, const char *name, const char *value) {
     if (value && *value)
         sl_buf_printf(b, " %s=%s", name, value);
 }
 
 static void put_source(struct sl_buf *b, const char *name, const struct sl_kubeconfig_source *s) {
-    word(b, name, s->path);
+    put_word(b, name, s->path);
     if (s->data) {
         assert_int_equal(strlen(s->data), s->len);
         assert_string_equal(s->data, PEM);
-        word(b, name, "PEM");
+        put_word(b, name, "PEM");
     }
 }
 
@@ -52,34 +52,34 @@ static void put_exec(struct sl_buf *b, const struct sl_exec_plugin_spec *e) {
     for (uint32_t i = 0; i < e->n_args; i++)
         sl_buf_printf(b, ",%s", e->args[i]);
     for (uint32_t i = 0; i < e->n_env; i++)
-        word(b, "env", e->env[i]);
-    word(b, "version", strrchr(e->api_version, '/') + 1);
-    word(b, "mode", modes[e->interactive]);
-    word(b, "hint", e->install_hint);
+        put_word(b, "env", e->env[i]);
+    put_word(b, "version", strrchr(e->api_version, '/') + 1);
+    put_word(b, "mode", modes[e->interactive]);
+    put_word(b, "hint", e->install_hint);
     if (e->provide_cluster_info)
         sl_buf_puts(b, " info");
 }
 
 static void show(struct sl_buf *b, const struct sl_kubeconfig *k) {
     sl_buf_printf(b, "%s %s", sl_kubeconfig_server(k), sl_kubeconfig_namespace(k));
-    word(b, "name", k->tls_server_name);
-    word(b, "proxy", k->proxy_url);
+    put_word(b, "name", k->tls_server_name);
+    put_word(b, "proxy", k->proxy_url);
     if (k->insecure)
         sl_buf_puts(b, " insecure");
     put_source(b, "ca", &k->ca);
     put_source(b, "cert", &k->cert);
     put_source(b, "key", &k->key);
-    word(b, "token", k->token);
-    word(b, "tokenFile", k->token_file);
-    word(b, "username", k->username);
-    word(b, "password", k->password);
-    word(b, "as", k->as);
-    word(b, "uid", k->as_uid);
+    put_word(b, "token", k->token);
+    put_word(b, "tokenFile", k->token_file);
+    put_word(b, "username", k->username);
+    put_word(b, "password", k->password);
+    put_word(b, "as", k->as);
+    put_word(b, "uid", k->as_uid);
     for (uint32_t i = 0; i < k->n_as_groups; i++)
-        word(b, "group", k->as_groups[i]);
+        put_word(b, "group", k->as_groups[i]);
     if (k->exec)
         put_exec(b, k->exec);
-    word(b, "config", k->cluster_config);
+    put_word(b, "config", k->cluster_config);
 }
 
 /* Resolves up to two texts and compares the outcome: the written form, or the error. */
@@ -193,7 +193,7 @@ static void merging(void **state) {
 
 #define AUTH_V1 "apiVersion: client.authentication.k8s.io/v1"
 
-static void bad(void **state) {
+static void errors(void **state) {
     static const struct {
         const char *text, *want;
     } cases[] = {
@@ -320,7 +320,7 @@ static void too_long(void **state) {
 
 static char folder[] = "/tmp/sluice-kubeconfig-XXXXXX";
 
-static const char *at(const char *name) {
+static const char *path_of(const char *name) {
     static char path[4][256];
     static unsigned next;
     char *p = path[next++ % SL_LEN(path)];
@@ -329,15 +329,15 @@ static const char *at(const char *name) {
     return p;
 }
 
-static void put(const char *name, const char *text) {
-    FILE *f = fopen(at(name), "we");
+static void put_file(const char *name, const char *text) {
+    FILE *f = fopen(path_of(name), "we");
 
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
 }
 
-static void find(struct sl_kubeconfig_places p, const char *context, const char *want) {
+static void find_config(struct sl_kubeconfig_places p, const char *context, const char *want) {
     struct sl_kubeconfig *k = NULL;
     struct sl_err err = {0};
     struct sl_buf b;
@@ -353,61 +353,63 @@ static void find(struct sl_kubeconfig_places p, const char *context, const char 
 
 static void places(void **state) {
     char list[600], want[700], none[200];
-    struct sl_kubeconfig_places p = {.service_account = at("/sa"), .home = folder};
+    struct sl_kubeconfig_places p = {.service_account = path_of("/sa"), .home = folder};
 
     (void)state;
     assert_non_null(mkdtemp(folder));
-    (void)snprintf(none, sizeof none, "%s", at("/none"));
+    (void)snprintf(none, sizeof none, "%s", path_of("/none"));
     (void)snprintf(want, sizeof want,
                    "there is no kubeconfig: KUBECONFIG is not set, this is not a pod with a "
                    "service account, and %s/.kube/config does not exist; name one with "
                    "--kubeconfig",
                    folder);
-    find(p, NULL, want);
+    find_config(p, NULL, want);
     p.home = "";
-    find(p, NULL,
-         "there is no kubeconfig: KUBECONFIG is not set, this is not a pod with a service account, "
-         "and $HOME/.kube/config does not exist; name one with --kubeconfig");
+    find_config(
+        p, NULL,
+        "there is no kubeconfig: KUBECONFIG is not set, this is not a pod with a service account, "
+        "and $HOME/.kube/config does not exist; name one with --kubeconfig");
     p.home = folder;
 
-    assert_int_equal(mkdir(at("/.kube"), 0700), 0);
-    put("/.kube/config", HEAD "  context: {cluster: k}\n" CLUSTER "    certificate-authority: c\n");
+    assert_int_equal(mkdir(path_of("/.kube"), 0700), 0);
+    put_file("/.kube/config",
+             HEAD "  context: {cluster: k}\n" CLUSTER "    certificate-authority: c\n");
     (void)snprintf(want, sizeof want, "https://host:6443 default ca=%s/.kube/c", folder);
-    find(p, NULL, want);
+    find_config(p, NULL, want);
 
     /* In a pod the account comes first, unless a context is asked for. */
     p.service_host = "10.0.0.1";
     p.service_port = "443";
-    find(p, NULL, want); /* no token there: not a pod with an account */
-    assert_int_equal(mkdir(at("/sa"), 0700), 0);
-    put("/sa/token", "t");
-    find(p, "c", want);
+    find_config(p, NULL, want); /* no token there: not a pod with an account */
+    assert_int_equal(mkdir(path_of("/sa"), 0700), 0);
+    put_file("/sa/token", "t");
+    find_config(p, "c", want);
     (void)snprintf(want, sizeof want,
                    "https://10.0.0.1:443 default ca=%s/sa/ca.crt tokenFile=%s/sa/token", folder,
                    folder);
-    find(p, NULL, want);
-    put("/sa/namespace", "batch\n");
+    find_config(p, NULL, want);
+    put_file("/sa/namespace", "batch\n");
     p.service_host = "fd00::1";
     (void)snprintf(want, sizeof want,
                    "https://[fd00::1]:443 batch ca=%s/sa/ca.crt tokenFile=%s/sa/token", folder,
                    folder);
-    find(p, NULL, want);
+    find_config(p, NULL, want);
     p.service_port = "x";
-    find(p, NULL,
-         "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: expected a URL such as "
-         "https://host:6443");
+    find_config(p, NULL,
+                "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: expected a URL such as "
+                "https://host:6443");
 
     /* A list of files: those that are not there are passed over, unless it is all of them. */
-    put("/a", "users:\n- {name: u, user: {token: fromA}}\n");
-    put("/b", CTX CLUSTER USER "    token: fromB\n");
-    put("/broken", "a: [\n");
-    (void)snprintf(list, sizeof list, ":%s:%s:%s:", none, at("/a"), at("/b"));
+    put_file("/a", "users:\n- {name: u, user: {token: fromA}}\n");
+    put_file("/b", CTX CLUSTER USER "    token: fromB\n");
+    put_file("/broken", "a: [\n");
+    (void)snprintf(list, sizeof list, ":%s:%s:%s:", none, path_of("/a"), path_of("/b"));
     p.list = list;
-    find(p, NULL, "https://host:6443 batch token=fromA");
+    find_config(p, NULL, "https://host:6443 batch token=fromA");
     p.list = none;
     (void)snprintf(want, sizeof want, "KUBECONFIG: there is no such file: %s", none);
-    find(p, NULL, want);
-    (void)snprintf(list, sizeof list, "%s:%s", at("/b"), at("/broken"));
+    find_config(p, NULL, want);
+    (void)snprintf(list, sizeof list, "%s:%s", path_of("/b"), path_of("/broken"));
     p.list = list;
     struct sl_kubeconfig *k = NULL;
     struct sl_err err;
@@ -416,17 +418,17 @@ static void places(void **state) {
 
     /* An explicit path comes before all, and must be there. */
     char b[200];
-    (void)snprintf(b, sizeof b, "%s", at("/b"));
+    (void)snprintf(b, sizeof b, "%s", path_of("/b"));
     p.explicit_path = b;
-    find(p, NULL, "https://host:6443 batch token=fromB");
+    find_config(p, NULL, "https://host:6443 batch token=fromB");
     p.explicit_path = none;
     (void)snprintf(want, sizeof want, "%s: No such file or directory", none);
-    find(p, NULL, want);
+    find_config(p, NULL, want);
 
     static const char *const names[] = {
         "/.kube/config", "/.kube", "/sa/token", "/sa/namespace", "/sa", "/a", "/b", "/broken", ""};
     for (size_t i = 0; i < SL_LEN(names); i++)
-        assert_int_equal(remove(at(names[i])), 0);
+        assert_int_equal(remove(path_of(names[i])), 0);
 }
 
 /* ---- forms ---- */
@@ -471,19 +473,19 @@ static void base64(void **state) {
     sl_buf_done(&b);
 }
 
-static const char *pem_says(const char *s) {
+static const char *pem_kind(const char *s) {
     const char *p = sl_pem_problem(s, strlen(s));
     return p ? p : "fine";
 }
 
 static void pem(void **state) {
     (void)state;
-    assert_string_equal(pem_says(PEM), "fine");
-    assert_string_equal(pem_says("a comment\n" PEM PEM), "fine");
-    assert_string_equal(pem_says(""), "expected PEM, which begins with -----BEGIN");
-    assert_string_equal(pem_says("-----BEGIN X-----\n"), "PEM without its end");
-    assert_string_equal(pem_says(PEM "-----BEGIN X-----\nabc\n-----END X"), "PEM without its end");
-    assert_string_equal(pem_says("-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END X-----\n"),
+    assert_string_equal(pem_kind(PEM), "fine");
+    assert_string_equal(pem_kind("a comment\n" PEM PEM), "fine");
+    assert_string_equal(pem_kind(""), "expected PEM, which begins with -----BEGIN");
+    assert_string_equal(pem_kind("-----BEGIN X-----\n"), "PEM without its end");
+    assert_string_equal(pem_kind(PEM "-----BEGIN X-----\nabc\n-----END X"), "PEM without its end");
+    assert_string_equal(pem_kind("-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END X-----\n"),
                         "the key is encrypted; decrypt it with openssl pkey");
     assert_string_equal(sl_token_problem("", 0), "the token is empty");
     assert_string_equal(sl_token_problem("a b", 3),
@@ -556,7 +558,7 @@ static void exec_output(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good),     cmocka_unit_test(merging),     cmocka_unit_test(bad),
+        cmocka_unit_test(good),     cmocka_unit_test(merging),     cmocka_unit_test(errors),
         cmocka_unit_test(too_long), cmocka_unit_test(places),      cmocka_unit_test(base64),
         cmocka_unit_test(pem),      cmocka_unit_test(exec_output),
     };

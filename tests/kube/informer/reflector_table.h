@@ -31,7 +31,7 @@ static inline void key_of(yyjson_val *o, char out[40]) {
                    yyjson_get_str(yyjson_obj_get(m, "name")));
 }
 
-static inline uint32_t find(const struct table *t, const char *key, bool *ret_there) {
+static inline uint32_t find_row(const struct table *t, const char *key, bool *ret_there) {
     uint32_t i = 0;
 
     while (i < t->rows.n && strcmp(t->rows.v[i].key, key) < 0)
@@ -53,7 +53,7 @@ static inline void on_object(void *ctx, yyjson_val *o) {
     bool there;
 
     key_of(o, key);
-    uint32_t i = find(t, key, &there);
+    uint32_t i = find_row(t, key, &there);
     if (!there) {
         (void)sl_vec_push(&t->rows);
         memmove(&t->rows.v[i + 1], &t->rows.v[i], (t->rows.n - 1 - i) * sizeof t->rows.v[0]);
@@ -77,7 +77,7 @@ static inline void on_gone(void *ctx, yyjson_val *o) {
     bool there;
 
     key_of(o, key);
-    uint32_t i = find(t, key, &there);
+    uint32_t i = find_row(t, key, &there);
     if (there)
         drop(t, i);
 }

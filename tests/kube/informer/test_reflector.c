@@ -64,7 +64,7 @@ static void script_cancel(struct sl_kube_client *p, sl_kube_call c) {
 
 static const struct sl_kube_client_ops script_ops = {script_request, script_watch, script_cancel};
 
-static void answer(struct script *s, int status, const char *body, sl_span retry_after) {
+static void send_reply(struct script *s, int status, const char *body, sl_span retry_after) {
     struct sl_kube_reply r = {.status = status,
                               .body = body,
                               .len = strlen(body),
@@ -146,7 +146,7 @@ static void after(struct stage *g, sl_span min, sl_span max, const char *path) {
 
 static void synced_at(struct stage *g, const char *query) {
     stage_open(g, query);
-    answer(&g->s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
+    send_reply(&g->s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
     sl_reflector_tick(g->r);
 }
 
@@ -162,7 +162,7 @@ static void test_metadata_only(void **state) {
     sl_reflector_metadata_only(g.r);
     now(&g, FIRST);
     assert_string_equal(g.s.accept, SL_AS_METADATA_LIST);
-    answer(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
+    send_reply(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
     now(&g, WATCH("5"));
     assert_string_equal(g.s.accept, SL_AS_METADATA);
     stage_close(&g);
@@ -178,18 +178,18 @@ static void test_pages(void **state) {
     stage_open(&g, "labelSelector=a%3Db");
     assert_string_equal(g.s.path, JOBS "?labelSelector=a%3Db&limit=500");
     assert_int_equal(sl_reflector_next(g.r), SL_TIME_NEVER);
-    answer(&g.s, 200,
-           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t/+=&\"},\"items\":[" OBJ(
-               "x", "1") "]}",
-           0);
+    send_reply(&g.s, 200,
+               "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t/+=&\"},\"items\":[" OBJ(
+                   "x", "1") "]}",
+               0);
     assert_int_equal(g.t.begins, 1);
     assert_int_equal(g.t.syncs, 0);
     assert_false(sl_reflector_synced(g.r));
     now(&g, JOBS "?labelSelector=a%3Db&limit=500&continue=t%2F%2B%3D%26");
-    answer(&g.s, 200,
-           "{\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"\"},\"items\":[" OBJ("y",
-                                                                                         "2") "]}",
-           0);
+    send_reply(&g.s, 200,
+               "{\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"\"},\"items\":[" OBJ(
+                   "y", "2") "]}",
+               0);
     assert_int_equal(g.t.begins, 1);
     assert_int_equal(g.t.syncs, 1);
     assert_int_equal(g.t.rows.n, 2);
@@ -218,20 +218,20 @@ static void test_too_long(void **state) {
     }
     now(&g, JOBS "?limit=1");
     assert_string_equal(g.s.accept, SL_AS_METADATA_LIST);
-    answer(&g.s, 200,
-           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ("x",
-                                                                                          "1") "]}",
-           0);
+    send_reply(&g.s, 200,
+               "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ(
+                   "x", "1") "]}",
+               0);
     now(&g, JOBS "?limit=2&continue=t");
     assert_null(g.s.accept);
-    answer(&g.s, 200,
-           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"u\"},\"items\":[" OBJ("y",
-                                                                                          "1") "]}",
-           0);
+    send_reply(&g.s, 200,
+               "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"u\"},\"items\":[" OBJ(
+                   "y", "1") "]}",
+               0);
     now(&g, JOBS "?limit=4&continue=u");
     too_long(&g.s); /* the page again, not the list */
     now(&g, JOBS "?limit=2&continue=u");
-    answer(&g.s, 200, LIST("8", "[" OBJ("z", "2") "]"), 0);
+    send_reply(&g.s, 200, LIST("8", "[" OBJ("z", "2") "]"), 0);
     assert_int_equal(g.t.begins, 1);
     assert_int_equal(g.t.syncs, 1);
     assert_int_equal(g.t.rows.n, 2); /* all but the one */
@@ -255,9 +255,9 @@ static void test_too_many_values(void **state) {
     for (size_t i = 0; i < SL_OBJECT_MAX_VALUES; i++)
         sl_buf_puts(&b, ",0");
     sl_buf_puts(&b, "]}]}");
-    answer(&g.s, 200, sl_buf_str(&b), 0);
+    send_reply(&g.s, 200, sl_buf_str(&b), 0);
     now(&g, JOBS "?limit=250");
-    answer(&g.s, 200, LIST("8", "[" OBJ("z", "2") "]"), 0);
+    send_reply(&g.s, 200, LIST("8", "[" OBJ("z", "2") "]"), 0);
     assert_int_equal(g.t.rows.n, 1);
     now(&g, WATCH("8"));
     sl_buf_clear(&b);
@@ -298,11 +298,11 @@ static void test_bad_lists(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(bad); i++) {
         stage_open(&g, "");
-        answer(&g.s, 200, bad[i], 0);
+        send_reply(&g.s, 200, bad[i], 0);
         assert_true(g.t.begins == 0 || strstr(bad[i], "items\":["));
         assert_int_equal(g.t.syncs, 0);
         after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
-        answer(&g.s, 200, LIST("5", "null"), 0);
+        send_reply(&g.s, 200, LIST("5", "null"), 0);
         assert_int_equal(g.t.syncs, 1);
         assert_int_equal(g.t.rows.n, 0);
         stage_close(&g);
@@ -329,7 +329,7 @@ static void test_shapes_of_lists(void **state) {
     }
     sl_buf_puts(&b, "\n],\"kind\":\"JobList\",\"metadata\":{\"resourceVersion\":\"9\"}\r\n}\n");
     assert_false(sl_buf_full(&b));
-    answer(&g.s, 200, sl_buf_str(&b), 0);
+    send_reply(&g.s, 200, sl_buf_str(&b), 0);
     sl_buf_done(&b);
     assert_int_equal(g.t.rows.n, 60);
     assert_int_equal(g.t.syncs, 1);
@@ -346,11 +346,11 @@ static void test_list_errors(void **state) {
         stage_open(&g, "");
         sl_span max = 100 * SL_MSEC;
         for (int n = 0; n < 15; n++) {
-            answer(&g.s, codes[i], "", 0);
+            send_reply(&g.s, codes[i], "", 0);
             after(&g, max / 2, max, FIRST);
             max = max * 2 > 2 * SL_SEC ? 2 * SL_SEC : max * 2;
         }
-        answer(&g.s, codes[i], "", 100 * SL_SEC);
+        send_reply(&g.s, codes[i], "", 100 * SL_SEC);
         after(&g, 100 * SL_SEC, 100 * SL_SEC, FIRST);
         assert_int_equal(g.t.begins, 0);
         stage_close(&g);
@@ -363,16 +363,16 @@ static void test_expired_page(void **state) {
 
     (void)state;
     stage_open(&g, "");
-    answer(&g.s, 200,
-           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ("x",
-                                                                                          "1") "]}",
-           0);
+    send_reply(&g.s, 200,
+               "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ(
+                   "x", "1") "]}",
+               0);
     now(&g, FIRST "&continue=t");
-    answer(&g.s, 410, "", 0);
+    send_reply(&g.s, 410, "", 0);
     assert_string_equal(sl_reflector_error(g.r), "list: 410: ");
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS);
     assert_string_equal(g.s.path, JOBS);
-    answer(&g.s, 200, LIST("9", "[" OBJ("y", "8") "]"), 0);
+    send_reply(&g.s, 200, LIST("9", "[" OBJ("y", "8") "]"), 0);
     assert_int_equal(g.t.begins, 2);
     assert_int_equal(g.t.rows.n, 1);
     now(&g, WATCH("9"));
@@ -384,21 +384,21 @@ static void test_missing(void **state) {
 
     (void)state;
     stage_open(&g, "");
-    answer(&g.s, 404, "", 0);
+    send_reply(&g.s, 404, "", 0);
     assert_true(sl_reflector_synced(g.r));
     assert_false(g.t.exists);
     for (int i = 0; i < 3; i++) {
         after(&g, SL_SEC, SL_SEC * 3 / 2, FIRST);
-        answer(&g.s, 404, "", 0);
+        send_reply(&g.s, 404, "", 0);
     }
     assert_int_equal(g.t.syncs, 1); /* nothing new */
     after(&g, SL_SEC, SL_SEC * 3 / 2, FIRST);
-    answer(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
+    send_reply(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
     assert_true(g.t.exists);
     now(&g, WATCH("5"));
-    answer(&g.s, 404, "", 0); /* uninstalled */
+    send_reply(&g.s, 404, "", 0); /* uninstalled */
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
-    answer(&g.s, 404, "", 0);
+    send_reply(&g.s, 404, "", 0);
     assert_false(g.t.exists);
     assert_int_equal(g.t.rows.n, 0);
     stage_close(&g);
@@ -416,19 +416,19 @@ static void test_events(void **state) {
     assert_int_equal(g.t.rows.n, 2);
     feed(&g.s, EVENT("DELETED", "y", "8"));
     assert_int_equal(g.t.rows.n, 1);
-    answer(&g.s, 200, "", 0);
+    send_reply(&g.s, 200, "", 0);
     now(&g, WATCH("8"));
     feed(&g.s, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"20\"}}}");
-    answer(&g.s, 200, "", 0);
+    send_reply(&g.s, 200, "", 0);
     now(&g, WATCH("20")); /* at once: it had brought something */
-    answer(&g.s, 200, "", 0);
+    send_reply(&g.s, 200, "", 0);
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, WATCH("20"));
-    answer(&g.s, 0, "", 0);
+    send_reply(&g.s, 0, "", 0);
     after(&g, 100 * SL_MSEC, 200 * SL_MSEC, WATCH("20"));
     g.s.client.mono += 5 * SL_SEC;
-    answer(&g.s, 200, "", 0);
+    send_reply(&g.s, 200, "", 0);
     now(&g, WATCH("20")); /* it lived long enough */
-    answer(&g.s, 429, "", 3 * SL_SEC);
+    send_reply(&g.s, 429, "", 3 * SL_SEC);
     after(&g, 3 * SL_SEC, 3 * SL_SEC, WATCH("20"));
     sl_reflector_stats(g.r, &st);
     assert_int_equal(st.lists, 1);
@@ -444,22 +444,22 @@ static void test_trouble(void **state) {
     (void)state;
     stage_open(&g, "");
     assert_string_equal(sl_reflector_error(g.r), "");
-    answer(&g.s, 403, "{\"kind\":\"Status\",\"message\":\"jobs is forbidden\"}", 0);
+    send_reply(&g.s, 403, "{\"kind\":\"Status\",\"message\":\"jobs is forbidden\"}", 0);
     assert_string_equal(sl_reflector_error(g.r), "list: 403: jobs is forbidden");
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
-    answer(&g.s, 0, "", 0);
+    send_reply(&g.s, 0, "", 0);
     assert_string_equal(sl_reflector_error(g.r), "list: no answer: ");
     after(&g, 100 * SL_MSEC, 200 * SL_MSEC, FIRST);
-    answer(&g.s, 200, "[]", 0);
+    send_reply(&g.s, 200, "[]", 0);
     assert_string_equal(sl_reflector_error(g.r), "list: the answer is not a list");
     after(&g, 200 * SL_MSEC, 400 * SL_MSEC, FIRST);
-    answer(&g.s, 200, LIST("5", "[]"), 0);
+    send_reply(&g.s, 200, LIST("5", "[]"), 0);
     assert_string_equal(sl_reflector_error(g.r), "");
     now(&g, WATCH("5"));
     feed(&g.s, "x");
     assert_string_equal(sl_reflector_error(g.r), "watch: an event cannot be read");
     after(&g, 400 * SL_MSEC, 800 * SL_MSEC, WATCH("5"));
-    answer(&g.s, 200, "", 0);
+    send_reply(&g.s, 200, "", 0);
     assert_string_equal(sl_reflector_error(g.r), "");
     stage_close(&g);
 }
@@ -469,17 +469,17 @@ static void test_gone(void **state) {
 
     (void)state;
     synced_at(&g, "");
-    answer(&g.s, 410, "", 0);
+    send_reply(&g.s, 410, "", 0);
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST); /* a list is not free */
-    answer(&g.s, 200, LIST("9", "[]"), 0);
+    send_reply(&g.s, 200, LIST("9", "[]"), 0);
     assert_int_equal(g.t.rows.n, 0);
     now(&g, WATCH("9"));
     feed(&g.s, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}");
     feed(&g.s, EVENT("ADDED", "late", "10")); /* not listened to any more */
     assert_int_equal(g.t.rows.n, 0);
-    answer(&g.s, 200, "", 0);
+    send_reply(&g.s, 200, "", 0);
     after(&g, 100 * SL_MSEC, 200 * SL_MSEC, FIRST);
-    answer(&g.s, 200, LIST("12", "[]"), 0);
+    send_reply(&g.s, 200, LIST("12", "[]"), 0);
     now(&g, WATCH("12"));
     feed(&g.s, "{\"type\":\"ERROR\",\"object\":{\"code\":500}}");
     after(&g, 200 * SL_MSEC, 400 * SL_MSEC,

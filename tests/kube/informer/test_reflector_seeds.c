@@ -45,7 +45,7 @@ static void advance(struct world *w, sl_time until) {
     (void)fakeapi_step(w->a, until);
 }
 
-static void disturb(struct world *w) {
+static void inject_fault(struct world *w) {
     char path[100], body[200];
     uint64_t n = sl_prng_below(&w->prng, 24);
     const char *ns = n % 3 ? "a" : "b";
@@ -119,9 +119,9 @@ static void run_seed(uint64_t seed, struct world *w) {
                                    seed * 2 + (uint64_t)i);
     }
     for (int i = 0; i < 20; i++)
-        disturb(w);
+        inject_fault(w);
     for (int i = 0; i < 120; i++) {
-        disturb(w);
+        inject_fault(w);
         advance(w, fakeapi_now(w->a) +
                        sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? 2 * SL_SEC : 3 * SL_MSEC));
         if (sl_prng_one_in(p, 40))

@@ -135,13 +135,13 @@ static void stage_close(struct stage *g) {
     sl_vec_free(&g->order);
 }
 
-static void want(struct stage *g, uint32_t obj, uint32_t lane, int body) {
+static void enqueue_body(struct stage *g, uint32_t obj, uint32_t lane, int body) {
     g->body[obj] = body;
     sl_writer_enqueue(g->q, obj, lane);
 }
 
 /* Answers the request of obj, which must be in flight. */
-static void answer(struct stage *g, uint32_t obj, int status, sl_span retry_after) {
+static void send_reply(struct stage *g, uint32_t obj, int status, sl_span retry_after) {
     struct sl_kube_reply r = {.status = status, .body = "", .retry_after = retry_after, .text = ""};
 
     for (uint32_t i = 0; i < MAX_OPEN; i++)
@@ -163,7 +163,7 @@ static uint32_t answer_first(struct stage *g, int status) {
             first = &g->open[i];
     assert_non_null(first);
     uint32_t obj = first->obj;
-    answer(g, obj, status, 0);
+    send_reply(g, obj, status, 0);
     return obj;
 }
 
@@ -192,7 +192,7 @@ static void test_coalesces(void **state) {
     assert_true(sl_writer_idle(g.q));
     assert_int_equal(sl_writer_next(g.q), SL_TIME_NEVER);
     for (int i = 1; i < 10; i++)
-        want(&g, 3, 0, i);
+        enqueue_body(&g, 3, 0, i);
     assert_int_equal(g.builds[3], 0);
     assert_int_equal(sl_writer_next(g.q), g.client.mono);
     sl_writer_tick(g.q);
@@ -201,15 +201,15 @@ static void test_coalesces(void **state) {
     assert_false(sl_writer_busy(g.q, 2) || sl_writer_busy(g.q, 999));
     /* Wished for in flight: asked again after the reply, once. */
     for (int i = 1; i < 10; i++)
-        want(&g, 3, 0, i);
+        enqueue_body(&g, 3, 0, i);
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 1);
     assert_int_equal(sl_writer_next(g.q), SL_TIME_NEVER);
-    answer(&g, 3, 200, 0);
+    send_reply(&g, 3, 200, 0);
     g.body[3] = 5;
     sl_writer_tick(g.q);
     assert_int_equal(g.builds[3], 2);
-    answer(&g, 3, 201, 0);
+    send_reply(&g, 3, 201, 0);
     sl_writer_tick(g.q);
     assert_int_equal(g.builds[3], 2);
     assert_true(sl_writer_idle(g.q));
@@ -231,18 +231,18 @@ static void test_bound_and_lanes(void **state) {
     (void)state;
     stage_open(&g, 4);
     for (uint32_t i = 0; i < 100; i++) {
-        want(&g, i, 2, 1);
-        want(&g, i + 100, 1, 1);
-        want(&g, i + 200, 0, 1);
+        enqueue_body(&g, i, 2, 1);
+        enqueue_body(&g, i + 100, 1, 1);
+        enqueue_body(&g, i + 200, 0, 1);
     }
-    want(&g, 99, 0, 1); /* moved to a better lane, behind those who stand there */
-    want(&g, 98, 1, 1);
+    enqueue_body(&g, 99, 0, 1); /* moved to a better lane, behind those who stand there */
+    enqueue_body(&g, 98, 1, 1);
     while (!sl_writer_idle(g.q)) {
         sl_writer_tick(g.q);
         assert_true(in_flight(&g) <= 4 + 2); /* one of each modest lane */
         for (uint32_t i = 0; i < MAX_OPEN; i++)
             if (g.open[i].id) {
-                answer(&g, g.open[i].obj, 200, 0);
+                send_reply(&g, g.open[i].obj, 200, 0);
                 break;
             }
     }
@@ -266,20 +266,20 @@ static void test_modest(void **state) {
 
     (void)state;
     stage_open(&g, 4);
-    want(&g, 0, 0, 1);
+    enqueue_body(&g, 0, 0, 1);
     for (uint32_t i = 1; i < 9; i++)
-        want(&g, i, 1, 1);
+        enqueue_body(&g, i, 1, 1);
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 2);
     g.client.mono += 10 * SL_MSEC;
-    answer(&g, g.order.v[1], 200, 0);
+    send_reply(&g, g.order.v[1], 200, 0);
     assert_int_equal(sl_writer_next(g.q), g.client.mono + 40 * SL_MSEC);
     g.client.mono += 40 * SL_MSEC;
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 2);
     /* The first lane has been quiet for long enough, whatever the second has in flight. */
     assert_int_equal(sl_writer_next(g.q), SL_TIME_NEVER);
-    answer(&g, 0, 200, 0);
+    send_reply(&g, 0, 200, 0);
     assert_int_equal(sl_writer_next(g.q), g.client.mono + 50 * SL_MSEC);
     g.client.mono += 50 * SL_MSEC;
     sl_writer_tick(g.q);
@@ -298,13 +298,13 @@ static void test_later(void **state) {
     sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 20 * SL_SEC); /* the earlier one stands */
     assert_false(sl_writer_idle(g.q));
     after(&g, 5 * SL_SEC, 5 * SL_SEC);
-    answer(&g, 2, 200, 0);
+    send_reply(&g, 2, 200, 0);
     sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + SL_SEC); /* earlier still */
     after(&g, SL_SEC, SL_SEC);
     /* A wish for later during the flight. */
     sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 3 * SL_SEC);
     sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + 2 * SL_SEC);
-    answer(&g, 1, 200, 0);
+    send_reply(&g, 1, 200, 0);
     g.body[1] = 2;
     after(&g, 2 * SL_SEC, 2 * SL_SEC);
     assert_int_equal(g.builds[1], 2);
@@ -321,22 +321,22 @@ static void test_failures(void **state) {
     (void)state;
     for (size_t c = 0; c < SL_LEN(codes); c++) {
         stage_open(&g, 4);
-        want(&g, 1, 0, 1);
+        enqueue_body(&g, 1, 0, 1);
         sl_writer_tick(g.q);
         sl_span max = 20 * SL_MSEC;
         for (int i = 0; i < 14; i++) {
-            answer(&g, 1, codes[c], 0);
+            send_reply(&g, 1, codes[c], 0);
             assert_int_equal(g.how, SL_WRITE_FAILED);
-            want(&g, 1, 0, 1); /* does not shorten the pause */
+            enqueue_body(&g, 1, 0, 1); /* does not shorten the pause */
             after(&g, max / 2, max);
             max = max * 2 > 10 * SL_SEC ? 10 * SL_SEC : max * 2;
         }
-        answer(&g, 1, codes[c], 60 * SL_SEC);
+        send_reply(&g, 1, codes[c], 60 * SL_SEC);
         after(&g, 60 * SL_SEC, 68 * SL_SEC);
-        answer(&g, 1, 200, 0);
-        want(&g, 1, 0, 1); /* all is forgotten */
+        send_reply(&g, 1, 200, 0);
+        enqueue_body(&g, 1, 0, 1); /* all is forgotten */
         sl_writer_tick(g.q);
-        answer(&g, 1, codes[c], 0);
+        send_reply(&g, 1, codes[c], 0);
         after(&g, 10 * SL_MSEC, 20 * SL_MSEC);
         stage_close(&g);
     }
@@ -349,12 +349,12 @@ static void test_slow_down(void **state) {
     (void)state;
     stage_open(&g, 8);
     for (uint32_t i = 0; i < 40; i++)
-        want(&g, i, 0, 1);
+        enqueue_body(&g, i, 0, 1);
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 4);
-    answer(&g, 0, 429, 2 * SL_SEC);
+    send_reply(&g, 0, 429, 2 * SL_SEC);
     for (uint32_t i = 1; i < 4; i++)
-        answer(&g, i, 500, 0); /* a success would widen the window */
+        send_reply(&g, i, 500, 0); /* a success would widen the window */
     sl_time held = g.client.mono + 2 * SL_SEC;
     while (sl_writer_next(g.q) < held) {
         g.client.mono = sl_writer_next(g.q);
@@ -379,18 +379,18 @@ static void test_window(void **state) {
     (void)state;
     stage_open(&g, 32);
     for (uint32_t i = 0; i < OBJECTS; i++)
-        want(&g, i, 0, 1);
+        enqueue_body(&g, i, 0, 1);
     for (uint32_t n = 0; n < 300; n++) { /* always 10 ms, however many there are */
         sl_writer_tick(g.q);
         g.client.mono += 10 * SL_MSEC;
         for (uint32_t k = in_flight(&g); k > 0; k--)
-            want(&g, answer_first(&g, 200), 0, 1);
+            enqueue_body(&g, answer_first(&g, 200), 0, 1);
     }
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 32);
     for (uint32_t n = 0; n < 3000; n++) { /* 5 ms each, one after the other */
         g.client.mono += 5 * SL_MSEC;
-        want(&g, answer_first(&g, 200), 0, 1);
+        enqueue_body(&g, answer_first(&g, 200), 0, 1);
         sl_writer_tick(g.q);
     }
     assert_in_range(in_flight(&g), 6, 15); /* some wait there while many wait here */
@@ -398,7 +398,7 @@ static void test_window(void **state) {
         uint32_t obj = answer_first(&g, 200);
         g.client.mono += 5 * SL_MSEC;
         if (obj < 20)
-            want(&g, obj, 0, 1);
+            enqueue_body(&g, obj, 0, 1);
         sl_writer_tick(g.q);
     }
     assert_in_range(in_flight(&g), 2, 6); /* few, when there are few */
@@ -411,36 +411,36 @@ static void test_conflict(void **state) {
 
     (void)state;
     stage_open(&g, 4);
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
-    answer(&g, 1, 409, 0);
+    send_reply(&g, 1, 409, 0);
     assert_int_equal(g.how, SL_WRITE_CONFLICT);
     assert_true(sl_writer_busy(g.q, 1)); /* reads */
     assert_int_equal(in_flight(&g), 1);
     sl_writer_tick(g.q);
     assert_int_equal(g.builds[1], 1);
-    answer(&g, 1, 200, 0);
+    send_reply(&g, 1, 200, 0);
     assert_int_equal(g.reads[1], 1);
     after(&g, 0, 0); /* decided again at once */
     assert_int_equal(g.builds[1], 2);
-    answer(&g, 1, 409, 0);
-    answer(&g, 1, 404, 0); /* gone meanwhile: also told */
+    send_reply(&g, 1, 409, 0);
+    send_reply(&g, 1, 404, 0); /* gone meanwhile: also told */
     assert_int_equal(g.reads[1], 2);
     after(&g, 20 * SL_MSEC, 40 * SL_MSEC); /* but not for ever at once */
-    answer(&g, 1, 409, 0);
-    answer(&g, 1, 500, 0); /* the read fails: not told */
+    send_reply(&g, 1, 409, 0);
+    send_reply(&g, 1, 500, 0); /* the read fails: not told */
     assert_int_equal(g.reads[1], 2);
     after(&g, 40 * SL_MSEC, 400 * SL_MSEC);
-    answer(&g, 1, 200, 0);
+    send_reply(&g, 1, 200, 0);
     assert_true(sl_writer_idle(g.q));
     /* Without a place to read from. */
     g.no_read = true;
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
-    answer(&g, 1, 409, 0);
+    send_reply(&g, 1, 409, 0);
     after(&g, 0, 0);
     assert_int_equal(g.reads[1], 2);
-    answer(&g, 1, 200, 0);
+    send_reply(&g, 1, 200, 0);
     sl_writer_stats(g.q, &st);
     assert_int_equal(st.conflicts, 4);
     assert_int_equal(st.written, 2);
@@ -452,15 +452,15 @@ static void test_gone(void **state) {
 
     (void)state;
     stage_open(&g, 4);
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
-    answer(&g, 1, 404, 0);
+    send_reply(&g, 1, 404, 0);
     assert_int_equal(g.how, SL_WRITE_GONE);
     assert_true(sl_writer_idle(g.q));
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
-    answer(&g, 1, 410, 0);
-    want(&g, 1, 0, 1); /* a stubborn owner is slowed down */
+    send_reply(&g, 1, 410, 0);
+    enqueue_body(&g, 1, 0, 1); /* a stubborn owner is slowed down */
     after(&g, 20 * SL_MSEC, 40 * SL_MSEC);
     stage_close(&g);
 }
@@ -470,37 +470,37 @@ static void test_refused(void **state) {
 
     (void)state;
     stage_open(&g, 4);
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
     sl_span max = SL_SEC;
     for (int i = 0; i < 8; i++) {
-        answer(&g, 1, 422, 0);
+        send_reply(&g, 1, 422, 0);
         assert_int_equal(g.how, SL_WRITE_REFUSED);
-        want(&g, 1, 0, 1); /* the same body: asked, not sent */
+        enqueue_body(&g, 1, 0, 1); /* the same body: asked, not sent */
         sl_writer_tick(g.q);
         assert_int_equal(in_flight(&g), 0);
         after(&g, max / 2, max);
         assert_int_equal(in_flight(&g), 1);
         max = max * 2 > SL_MINUTE ? SL_MINUTE : max * 2;
     }
-    answer(&g, 1, 400, 0);
-    want(&g, 1, 0, 2); /* another body goes at once */
+    send_reply(&g, 1, 400, 0);
+    enqueue_body(&g, 1, 0, 2); /* another body goes at once */
     after(&g, 0, 0);
     assert_int_equal(in_flight(&g), 1);
-    want(&g, 1, 0, 3); /* and so does one that was wished for during the flight */
-    answer(&g, 1, 422, 0);
+    enqueue_body(&g, 1, 0, 3); /* and so does one that was wished for during the flight */
+    send_reply(&g, 1, 422, 0);
     after(&g, 0, 0);
     assert_int_equal(in_flight(&g), 1);
-    answer(&g, 1, 200, 0);
+    send_reply(&g, 1, 200, 0);
     assert_true(sl_writer_idle(g.q));
     /* A failure after a refusal is a failure: its pause is for every body. */
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
-    answer(&g, 1, 422, 0);
-    want(&g, 1, 0, 2);
+    send_reply(&g, 1, 422, 0);
+    enqueue_body(&g, 1, 0, 2);
     sl_writer_tick(g.q);
-    answer(&g, 1, 500, 5 * SL_SEC);
-    want(&g, 1, 0, 3);
+    send_reply(&g, 1, 500, 5 * SL_SEC);
+    enqueue_body(&g, 1, 0, 3);
     after(&g, 5 * SL_SEC, 6 * SL_SEC);
     assert_int_equal(in_flight(&g), 1);
     stage_close(&g);
@@ -517,14 +517,14 @@ static void test_lane_of_retry(void **state) {
             sl_writer_enqueue(g.q, i,
                               0); /* nothing to write: turns pass until no lane has its own */
         sl_writer_tick(g.q);
-        want(&g, 1, 0, 1);
+        enqueue_body(&g, 1, 0, 1);
         sl_writer_tick(g.q);
-        want(&g, 1, 2, 1);
-        want(&g, 2, 1, 1);
-        answer(&g, 1, good ? 200 : 409, 0);
+        enqueue_body(&g, 1, 2, 1);
+        enqueue_body(&g, 2, 1, 1);
+        send_reply(&g, 1, good ? 200 : 409, 0);
         g.body[1] = 1;
         if (!good)
-            answer(&g, 1, 200, 0);
+            send_reply(&g, 1, 200, 0);
         uint32_t n = g.order.n;
         sl_writer_tick(g.q);
         assert_int_equal(g.order.v[n], good ? 2 : 1);
@@ -534,12 +534,12 @@ static void test_lane_of_retry(void **state) {
 
 static void want_in_build(struct stage *g, uint32_t obj) {
     if (obj < 200)
-        want(g, obj + 1, 0, 1); /* makes the table grow under the writer */
+        enqueue_body(g, obj + 1, 0, 1); /* makes the table grow under the writer */
 }
 
 static void want_in_done(struct stage *g, uint32_t obj) {
     if (g->dones[obj] < 3)
-        want(g, obj, 1, 1);
+        enqueue_body(g, obj, 1, 1);
 }
 
 static void test_wishes_in_callbacks(void **state) {
@@ -549,12 +549,12 @@ static void test_wishes_in_callbacks(void **state) {
     stage_open(&g, 4);
     g.in_build = want_in_build;
     g.in_done = want_in_done;
-    want(&g, 0, 0, 1);
+    enqueue_body(&g, 0, 0, 1);
     while (!sl_writer_idle(g.q)) {
         sl_writer_tick(g.q);
         for (uint32_t i = 0; i < MAX_OPEN; i++)
             if (g.open[i].id)
-                answer(&g, g.open[i].obj, 200, 0);
+                send_reply(&g, g.open[i].obj, 200, 0);
     }
     for (uint32_t i = 0; i < 200; i++)
         assert_true(g.dones[i] >= 3);
@@ -567,7 +567,7 @@ static void forget_in_callback(struct stage *g, uint32_t obj) {
 
 static void forget_and_want(struct stage *g, uint32_t obj) {
     sl_writer_forget(g->q, obj);
-    want(g, obj, 2, 9);
+    enqueue_body(g, obj, 2, 9);
     g->in_done = NULL;
 }
 
@@ -584,12 +584,12 @@ static void test_forget(void **state) {
     (void)state;
     stage_open(&g, 2);
     sl_writer_forget(g.q, 50); /* never heard of */
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_forget(g.q, 1); /* in the line */
     sl_writer_enqueue_at(g.q, 1, 0, g.client.mono + SL_SEC);
     sl_writer_forget(g.q, 1); /* in the heap */
     assert_true(sl_writer_idle(g.q));
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
     sl_writer_enqueue(g.q, 1, 0);
     sl_writer_forget(g.q, 1); /* in flight */
@@ -597,33 +597,33 @@ static void test_forget(void **state) {
     assert_true(sl_writer_idle(g.q));
     assert_int_equal(g.dones[1], 0);
     g.in_build = forget_in_callback;
-    want(&g, 1, 0, 1);
+    enqueue_body(&g, 1, 0, 1);
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 0);
     assert_true(sl_writer_idle(g.q));
     for (uint32_t i = 0; i < 10; i++)
-        want(&g, i, i % 3, 1);
+        enqueue_body(&g, i, i % 3, 1);
     g.in_build = forget_all;
     sl_writer_tick(g.q);
     assert_int_equal(in_flight(&g), 1);
-    answer(&g, sl_vec_last(&g.order), 200, 0);
+    send_reply(&g, sl_vec_last(&g.order), 200, 0);
     assert_true(sl_writer_idle(g.q));
     g.in_build = NULL;
     for (size_t i = 0; i < SL_LEN(codes); i++) {
         g.in_done = forget_in_callback;
-        want(&g, 1, 0, 1);
+        enqueue_body(&g, 1, 0, 1);
         sl_writer_tick(g.q);
-        answer(&g, 1, codes[i], 0);
+        send_reply(&g, 1, codes[i], 0);
         assert_int_equal(in_flight(&g), 0);
         assert_true(sl_writer_idle(g.q));
         /* Another one takes the number at once: without the old one's pause. */
         g.in_done = forget_and_want;
-        want(&g, 1, 0, 1);
+        enqueue_body(&g, 1, 0, 1);
         sl_writer_tick(g.q);
-        answer(&g, 1, codes[i], 0);
+        send_reply(&g, 1, codes[i], 0);
         after(&g, 0, 0);
         assert_int_equal(in_flight(&g), 1);
-        answer(&g, 1, 200, 0);
+        send_reply(&g, 1, 200, 0);
         assert_true(sl_writer_idle(g.q));
     }
     stage_close(&g);
@@ -637,19 +637,19 @@ static void test_too_large(void **state) {
     stage_open(&g, 4);
     for (int i = 1; i <= 2; i++) {
         g.large[i] = i;
-        want(&g, (uint32_t)i, 0, 1);
-        want(&g, 10, 0, 1);
+        enqueue_body(&g, (uint32_t)i, 0, 1);
+        enqueue_body(&g, 10, 0, 1);
         sl_writer_tick(g.q);
         assert_int_equal(g.dones[i], 1);
         assert_int_equal(g.how, SL_WRITE_REFUSED);
         assert_int_equal(g.status, SL_WRITER_TOO_LARGE);
         assert_int_equal(in_flight(&g), 1);
-        answer(&g, 10, 200, 0);
+        send_reply(&g, 10, 200, 0);
         g.large[i] = 0; /* smaller now: it is sent as soon as it is wanted */
-        want(&g, (uint32_t)i, 0, 1);
+        enqueue_body(&g, (uint32_t)i, 0, 1);
         sl_writer_tick(g.q);
         assert_int_equal(in_flight(&g), 1);
-        answer(&g, (uint32_t)i, 200, 0);
+        send_reply(&g, (uint32_t)i, 200, 0);
     }
     stage_close(&g);
 }

@@ -88,8 +88,8 @@ static void tap_cancel(struct sl_kube_client *p, sl_kube_call c) {
 
 static const struct sl_kube_client_ops tap_ops = {tap_request, NULL, tap_cancel};
 
-/* Replies and the watch tell the same story out of order; the newest counts. */
-static void learn(struct world *w, uint32_t obj, yyjson_val *o) {
+/* Replies and the watch deliver the same versions out of order; the newest counts. */
+static void observe_object(struct world *w, uint32_t obj, yyjson_val *o) {
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion");
     uint64_t version = yyjson_is_str(v) ? strtoull(yyjson_get_str(v), NULL, 10) : w->asked[obj];
 
@@ -102,26 +102,26 @@ static void learn(struct world *w, uint32_t obj, yyjson_val *o) {
 static void learn_reply(struct world *w, uint32_t obj, const struct sl_kube_reply *r) {
     yyjson_doc *d = r->status < 300 ? yyjson_read(r->body, r->len, 0) : NULL;
 
-    learn(w, obj, yyjson_doc_get_root(d)); /* a Status has no version: it is gone */
+    observe_object(w, obj, yyjson_doc_get_root(d)); /* a Status has no version: it is gone */
     yyjson_doc_free(d);
 }
 
 /* The watch, some while later. */
-static void see(void *ctx, uint64_t obj) {
+static void observe_watch(void *ctx, uint64_t obj) {
     struct world *w = ctx;
     char path[120];
 
     (void)snprintf(path, sizeof path, WLS "/w%llu", (unsigned long long)obj);
     yyjson_val *o = fakeapi_get(w->a, path);
     w->asked[obj] = o ? w->asked[obj] : fakeapi_version(w->a);
-    learn(w, (uint32_t)obj, o);
+    observe_object(w, (uint32_t)obj, o);
     sl_writer_enqueue(w->q, (uint32_t)obj, 1);
 }
 
 static void on_change(void *ctx, const struct fakeapi_change *c) {
     struct world *w = ctx;
 
-    fakeapi_at(w->a, fakeapi_now(w->a) + sl_prng_range(&w->prng, 0, SL_SEC), see, w,
+    fakeapi_at(w->a, fakeapi_now(w->a) + sl_prng_range(&w->prng, 0, SL_SEC), observe_watch, w,
                strtoull(strrchr(c->key, 'w') + 1, NULL, 10));
 }
 
@@ -187,7 +187,7 @@ static void advance(struct world *w, sl_time until) {
 }
 
 /* Somebody else writes too. */
-static void meddle(struct world *w) {
+static void write_as_other(struct world *w) {
     char path[120], body[120];
     uint32_t obj = (uint32_t)sl_prng_below(&w->prng, N);
 
@@ -225,7 +225,7 @@ static void run_seed(uint64_t seed, uint64_t *events) {
         else
             sl_writer_enqueue(w.q, obj, lane);
         if (sl_prng_one_in(p, 3))
-            meddle(&w);
+            write_as_other(&w);
         advance(&w, fakeapi_now(w.a) +
                         sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? SL_SEC : 3 * SL_MSEC));
     }

@@ -36,7 +36,7 @@ static void done(struct fixture *x) {
     sl_doc_freep(&x->doc);
 }
 
-static struct sl_kueue_object *take(struct fixture *x, const char *text, uint32_t n) {
+static struct sl_kueue_object *decode_objects(struct fixture *x, const char *text, uint32_t n) {
     if (decode(x, text) < 0)
         fail_msg("%s", x->err.text);
     assert_int_equal(x->objects.v.n, n);
@@ -49,21 +49,22 @@ static struct sl_kueue_object *take(struct fixture *x, const char *text, uint32_
 
 static void flavors(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(&x,
-                                     V1 "kind: ResourceFlavor\n"
-                                        "metadata: {name: default-flavor, labels: {a: b}}\n"
-                                        "---\n" V2 "kind: ResourceFlavor\n"
-                                        "metadata:\n  name: spot\n"
-                                        "spec:\n"
-                                        "  nodeLabels: {instance: spot, on: 'true'}\n"
-                                        "  nodeTaints:\n"
-                                        "  - {key: spot, value: 'yes', effect: NoSchedule}\n"
-                                        "  - {key: spot, effect: NoExecute, timeAdded: ~}\n"
-                                        "  tolerations:\n"
-                                        "  - {key: a, operator: Exists, effect: NoSchedule}\n"
-                                        "  - {key: pool.vk.io, value: p1}\n"
-                                        "  - {operator: Exists}\n",
-                                     2);
+    struct sl_kueue_object *o =
+        decode_objects(&x,
+                       V1 "kind: ResourceFlavor\n"
+                          "metadata: {name: default-flavor, labels: {a: b}}\n"
+                          "---\n" V2 "kind: ResourceFlavor\n"
+                          "metadata:\n  name: spot\n"
+                          "spec:\n"
+                          "  nodeLabels: {instance: spot, on: 'true'}\n"
+                          "  nodeTaints:\n"
+                          "  - {key: spot, value: 'yes', effect: NoSchedule}\n"
+                          "  - {key: spot, effect: NoExecute, timeAdded: ~}\n"
+                          "  tolerations:\n"
+                          "  - {key: a, operator: Exists, effect: NoSchedule}\n"
+                          "  - {key: pool.vk.io, value: p1}\n"
+                          "  - {operator: Exists}\n",
+                       2);
 
     (void)state;
     assert_int_equal(o[0].kind, SL_KUEUE_OBJECT_FACT);
@@ -88,7 +89,7 @@ static void flavors(void **state) {
 
 static void cluster_queues(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(
+    struct sl_kueue_object *o = decode_objects(
         &x,
         V2 "kind: ClusterQueue\n" NAME "---\n" V2 "kind: ClusterQueue\n"
            "metadata: {name: full, deletionTimestamp: 2026-01-01T00:00:00Z}\n"
@@ -179,19 +180,19 @@ static void cluster_queues(void **state) {
 
 static void older_spellings(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o =
-        take(&x,
-             V1 "kind: ClusterQueue\n" NAME
-                "spec: {cohort: c, namespaceSelector: {}, admissionChecks: [a, b],\n"
-                "  flavorFungibility: {whenCanBorrow: Borrow, whenCanPreempt: Preempt}}\n"
-                "---\n"
-                "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\n" NAME "spec: {parent: root}\n"
-                "---\n" V1 "kind: Cohort\nmetadata: {name: yy}\n"
-                "spec: {parentName: root, fairSharing: {weight: 0}, resourceGroups: [\n"
-                "  {coveredResources: [cpu], flavors: [\n"
-                "    {name: f, resources: [{name: cpu, nominalQuota: 1, lendingLimit: 5}]}]}]}\n"
-                "---\n" V2 "kind: Cohort\nmetadata: {name: root}\n",
-             4);
+    struct sl_kueue_object *o = decode_objects(
+        &x,
+        V1 "kind: ClusterQueue\n" NAME
+           "spec: {cohort: c, namespaceSelector: {}, admissionChecks: [a, b],\n"
+           "  flavorFungibility: {whenCanBorrow: Borrow, whenCanPreempt: Preempt}}\n"
+           "---\n"
+           "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\n" NAME "spec: {parent: root}\n"
+           "---\n" V1 "kind: Cohort\nmetadata: {name: yy}\n"
+           "spec: {parentName: root, fairSharing: {weight: 0}, resourceGroups: [\n"
+           "  {coveredResources: [cpu], flavors: [\n"
+           "    {name: f, resources: [{name: cpu, nominalQuota: 1, lendingLimit: 5}]}]}]}\n"
+           "---\n" V2 "kind: Cohort\nmetadata: {name: root}\n",
+        4);
 
     (void)state;
     assert_string_equal(o[0].fact.cq.cohort, "c");
@@ -211,7 +212,7 @@ static void older_spellings(void **state) {
 
 static void small_kinds(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(
+    struct sl_kueue_object *o = decode_objects(
         &x,
         V1
         "kind: LocalQueue\n" NAME "spec: {clusterQueue: cq}\n"
@@ -257,7 +258,7 @@ static int64_t request(const struct sl_podset_spec *p, const char *resource) {
 
 static void workloads(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(
+    struct sl_kueue_object *o = decode_objects(
         &x,
         V2 "kind: Workload\n"
            "metadata:\n  name: w\n  namespace: team\n  uid: u-1\n"
@@ -336,7 +337,7 @@ static void workloads(void **state) {
 
 static void priorities(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(
+    struct sl_kueue_object *o = decode_objects(
         &x,
         V2 "kind: Workload\n" NAME "spec: {" PODSETS ", priorityClassRef: "
            "{group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: high}}\n"
@@ -360,7 +361,7 @@ static void priorities(void **state) {
 
 static void requests_above_limits(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(
+    struct sl_kueue_object *o = decode_objects(
         &x,
         V2 "kind: Workload\n" NAME "spec: {podSets: [{template: {spec: {containers: [\n"
            "  {resources: {requests: {memory: 2, cpu: 2}, limits: {cpu: 1, memory: 1}}}]}}}]}\n"
@@ -388,7 +389,7 @@ static void requests_above_limits(void **state) {
 
 static void configurations(void **state) {
     struct fixture x;
-    struct sl_kueue_object *o = take(
+    struct sl_kueue_object *o = decode_objects(
         &x,
         C2
         "---\n" C2 "fairSharing: {preemptionStrategies: [LessThanInitialShare]}\n"

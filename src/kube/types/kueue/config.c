@@ -88,8 +88,8 @@ static const char *const other_gates[] = {
 
 /* ---- what several parts need ---- */
 
-/* v1beta1 turns a part on by "enable", v1beta2 by its presence. Lenient reading takes "enable" in
- * both, since people patch it into whatever file they find, and it brings v1beta1's other defaults
+/* v1beta1 turns a part on by "enable", v1beta2 by its presence. Lenient reading accepts "enable" in
+ * both, since users patch it into whatever file they find, and it brings v1beta1's other defaults
  * along (*ret_older). */
 static bool enabled(struct sl_doc_fields *f, bool v1beta1, bool *ret_older) {
     const struct sl_doc_node *n;

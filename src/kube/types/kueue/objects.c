@@ -71,7 +71,7 @@ struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_do
     if (rd->code == 0 && !sl_decode_is_label_key(rule.key))
         sl_read_fail(rd, f.line, "key: expected a label key, got \"%.80s\"", rule.key);
     op = sl_doc_field_need(&f, "operator");
-    if (op) /* the words stand in the order of enum sl_label_op */
+    if (op) /* in the order of enum sl_label_op */
         rule.op = (enum sl_label_op)sl_read_choice(rd, op, "operator",
                                                    node ? sl_label_op_words : sl_selector_op_words);
     rule.values = sl_doc_field_strs(&f, "values", SL_SELECTOR_MAX_VALUES, &rule.n_values);
@@ -191,8 +191,8 @@ static struct sl_decode_meta metadata(struct sl_read *rd, const struct sl_doc_no
 
 /* ---- the small kinds ---- */
 
-/* A file has no controller that would call the check active, so only a status that says otherwise
- * makes it inactive. */
+/* A file has no controller that would set the check active, so only an explicit status makes it
+ * inactive. */
 static bool check_is_active(struct sl_read *rd, const struct sl_doc_node *status) {
     uint32_t n;
     const struct sl_doc_node *items =

@@ -47,14 +47,15 @@ static sl_quantity *entry(struct sl_read *rd, struct bag *b, const char *resourc
     return &b->v[b->n++].q;
 }
 
-static const struct sl_request *find(const struct bag *b, const char *resource) {
+static const struct sl_request *find_request(const struct bag *b, const char *resource) {
     for (uint32_t i = 0; i < b->n; i++)
         if (strcmp(b->v[i].resource, resource) == 0)
             return &b->v[i];
     return NULL;
 }
 
-static void add(struct sl_read *rd, struct bag *to, const struct bag *from, uint32_t line) {
+static void add_requests(struct sl_read *rd, struct bag *to, const struct bag *from,
+                         uint32_t line) {
     for (uint32_t i = 0; i < from->n; i++)
         *entry(rd, to, from->v[i].resource, line) += from->v[i].q;
 }
@@ -84,7 +85,7 @@ static void signed_list(struct sl_read *rd, const struct sl_doc_node *n, const c
             sl_read_fail(rd, p->line, "%.60s: must be greater than or equal to 0", p->key);
         *entry(rd, ret, p->key, p->line) = q;
     }
-    rd->half |= rd->n_wrong > n_wrong; /* it asks for something, and we do not know how much */
+    rd->half |= rd->n_wrong > n_wrong; /* it requests an unknown amount */
 }
 
 static void resource_list(struct sl_read *rd, const struct sl_doc_node *n, const char *name,
@@ -92,7 +93,8 @@ static void resource_list(struct sl_read *rd, const struct sl_doc_node *n, const
     signed_list(rd, n, name, false, ret);
 }
 
-static const struct sl_request *kept(struct sl_read *rd, const struct bag *b, uint32_t *ret_n) {
+static const struct sl_request *copy_requests(struct sl_read *rd, const struct bag *b,
+                                              uint32_t *ret_n) {
     *ret_n = b->n;
     if (b->n == 0)
         return NULL;
@@ -106,7 +108,7 @@ const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_
     struct bag b;
 
     signed_list(rd, n, name, false, &b);
-    return kept(rd, &b, ret_n);
+    return copy_requests(rd, &b, ret_n);
 }
 
 const struct sl_request *sl_decode_factors(struct sl_read *rd, const struct sl_doc_node *n,
@@ -114,7 +116,7 @@ const struct sl_request *sl_decode_factors(struct sl_read *rd, const struct sl_d
     struct bag b;
 
     signed_list(rd, n, name, true, &b);
-    return kept(rd, &b, ret_n);
+    return copy_requests(rd, &b, ret_n);
 }
 
 /* ---- containers ---- */
@@ -130,7 +132,7 @@ static void compare_with_limits(struct reading *w, const struct bag *requests,
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < requests->n; i++) {
-        const struct sl_request *l = find(limits, requests->v[i].resource);
+        const struct sl_request *l = find_request(limits, requests->v[i].resource);
         if (l && requests->v[i].q > l->q)
             above[n++] = requests->v[i].resource;
     }
@@ -163,7 +165,7 @@ static void resources(struct reading *w, const struct sl_doc_node *n, const char
                      "kueue use");
     compare_with_limits(w, ret, &most, where);
     for (uint32_t i = 0; i < most.n; i++)
-        if (!find(ret, most.v[i].resource))
+        if (!find_request(ret, most.v[i].resource))
             *entry(w->rd, ret, most.v[i].resource, n->line) = most.v[i].q;
 }
 
@@ -212,11 +214,11 @@ static void pod_requests(struct reading *w, const struct sl_doc_node *spec, stru
         sl_fmt_short(where, sizeof where, "initContainers[%u]", i);
         resources(w, resources_of(rd, &items[i]), where, &one);
         if (is_sidecar(&items[i])) {
-            add(rd, &lasting, &one, items[i].line);
-            add(rd, &sidecars, &one, items[i].line);
+            add_requests(rd, &lasting, &one, items[i].line);
+            add_requests(rd, &sidecars, &one, items[i].line);
             raise_to(rd, &start, &sidecars, items[i].line);
         } else {
-            add(rd, &one, &sidecars, items[i].line);
+            add_requests(rd, &one, &sidecars, items[i].line);
             raise_to(rd, &start, &one, items[i].line);
         }
     }
@@ -224,9 +226,9 @@ static void pod_requests(struct reading *w, const struct sl_doc_node *spec, stru
     for (uint32_t i = 0; i < n; i++) {
         sl_fmt_short(where, sizeof where, "containers[%u]", i);
         resources(w, resources_of(rd, &items[i]), where, &one);
-        add(rd, sum, &one, items[i].line);
+        add_requests(rd, sum, &one, items[i].line);
     }
-    add(rd, sum, &lasting, spec->line);
+    add_requests(rd, sum, &lasting, spec->line);
     raise_to(rd, sum, &start, spec->line);
     whole = map_at(rd, spec, "resources");
     if (whole) {
@@ -235,7 +237,7 @@ static void pod_requests(struct reading *w, const struct sl_doc_node *spec, stru
             *entry(rd, sum, one.v[i].resource, whole->line) = one.v[i].q;
     }
     resource_list(rd, map_at(rd, spec, "overhead"), "overhead", &one);
-    add(rd, sum, &one, spec->line);
+    add_requests(rd, sum, &one, spec->line);
     for (uint32_t i = 0; i < sum->n; i++)
         if (sum->v[i].q > SL_QUANTITY_MAX)
             sum->v[i].q = SL_QUANTITY_MAX;
@@ -309,7 +311,7 @@ static void podset(struct reading *w, const struct sl_doc_node *n, struct sl_pod
     if (rd->code < 0 || !spec)
         return;
     pod_requests(w, spec, &sum);
-    ret->requests = kept(rd, &sum, &ret->n_requests);
+    ret->requests = copy_requests(rd, &sum, &ret->n_requests);
     ret->node_selector =
         sl_decode_labels(rd, sl_doc_node_get(spec, "nodeSelector"), "nodeSelector");
     ret->affinity = affinity(rd, spec);
