@@ -95,7 +95,8 @@ struct sl_api_kubelet {
     void (*log_close)(void *ctx, void *log);
     /*
      * Exec sessions: kube/types/exec_session.h describes the events. 'session_open' is NULL where
-     * there are none. Input is always accepted; false: backpressure, send no more before ev->room.
+     * there are none. Input is always accepted; false: backpressure, send no more before
+     * ev->writable.
      * An open session belongs to the caller until it closes it, also after it has ended.
      */
     int (*session_open)(void *ctx, const struct sl_exec_session_spec *s,

@@ -34,8 +34,8 @@ static void on_answer(void *ctx, const struct sl_api_answer *a) {
 
 /* The write is done when the call returns; its answer, which leaves later, is of no interest unless
  * it is a refusal. */
-static int ask(struct sl_apiserver *s, const char *method, const char *path, const char *type,
-               const char *body, size_t len, struct sl_err *err) {
+static int bootstrap_request(struct sl_apiserver *s, const char *method, const char *path,
+                             const char *type, const char *body, size_t len, struct sl_err *err) {
     struct sl_api_sink sink = {.answer = on_answer};
     sl_api_call id = sl_apiserver_call(s,
                                        &(struct sl_api_request){.method = method,
@@ -67,7 +67,7 @@ static int make_firsts(struct sl_apiserver *s, struct sl_err *err) {
         }
         sl_jw_end(&w);
         sl_assert(!sl_buf_full(&body));
-        int r = ask(s, "POST", firsts[i].path, SL_JSON, body.s, body.len, err);
+        int r = bootstrap_request(s, "POST", firsts[i].path, SL_JSON, body.s, body.len, err);
         if (r < 0)
             return r;
     }
@@ -86,11 +86,11 @@ static int make_definition(struct sl_apiserver *s, const char *text, size_t len,
     have = api_kind_read(s, api_kind_find(s, "apiextensions.k8s.io", "customresourcedefinitions"),
                          "", name);
     if (!have)
-        return ask(s, "POST", base, SL_JSON, text, len, err);
+        return bootstrap_request(s, "POST", base, SL_JSON, text, len, err);
     if (sl_json_same(sl_json_get(yyjson_doc_get_root(have), "spec"), sl_json_get(v, "spec")))
         return 0;
     sl_fmt(path, sizeof path, "%s/%s", base, name);
-    return ask(s, "PATCH", path, SL_MERGE_PATCH, text, len, err);
+    return bootstrap_request(s, "PATCH", path, SL_MERGE_PATCH, text, len, err);
 }
 
 static int make_definitions(struct sl_apiserver *s, struct sl_err *err) {
@@ -105,16 +105,16 @@ static int make_definitions(struct sl_apiserver *s, struct sl_err *err) {
     return 0;
 }
 
-/* Kinds hear of what was stored before: definitions add theirs. */
+/* Kinds are notified of objects stored before: CRDs register theirs. */
 static void report_stored(struct sl_apiserver *s) {
-    SL_VEC(struct api_kind *) told = {0};
+    SL_VEC(struct api_kind *) reported = {0};
     struct api_kind *k;
 
     for (uint32_t i = 0; (k = api_kind_each(s, &i));)
         if (k->strategy && k->strategy->after && !k->shares && !k->review)
-            *sl_vec_push(&told) = k;
-    for (uint32_t i = 0; i < told.n; i++) {
-        k = told.v[i];
+            *sl_vec_push(&reported) = k;
+    for (uint32_t i = 0; i < reported.n; i++) {
+        k = reported.v[i];
         for (struct sl_store_object *o = sl_store_seek(s->store, k->number, "", ""); o;
              o = sl_store_next(s->store, o)) {
             _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
@@ -122,7 +122,7 @@ static void report_stored(struct sl_apiserver *s) {
                 k->strategy->after(s, k, NULL, yyjson_doc_get_root(doc));
         }
     }
-    sl_vec_free(&told);
+    sl_vec_free(&reported);
 }
 
 int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {

@@ -90,8 +90,8 @@ static char *decoded(const char *path, size_t len) {
     return out;
 }
 
-static sl_kube_call start(struct api_local_client *p, const struct sl_kube_request *rq,
-                          sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
+static sl_kube_call start_call(struct api_local_client *p, const struct sl_kube_request *rq,
+                               sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     static const char *const methods[] = {[SL_GET] = "GET",
                                           [SL_POST] = "POST",
                                           [SL_PUT] = "PUT",
@@ -120,12 +120,12 @@ static sl_kube_call start(struct api_local_client *p, const struct sl_kube_reque
 
 static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_request *rq,
                                sl_kube_reply_fn done, void *ctx) {
-    return start((struct api_local_client *)p, rq, NULL, done, ctx);
+    return start_call((struct api_local_client *)p, rq, NULL, done, ctx);
 }
 
 static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
                              sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
-    return start((struct api_local_client *)p, rq, line, done, ctx);
+    return start_call((struct api_local_client *)p, rq, line, done, ctx);
 }
 
 static void on_cancel(struct sl_kube_client *p, sl_kube_call id) {

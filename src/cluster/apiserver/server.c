@@ -267,8 +267,8 @@ void api_rq_rest(struct api_rq *rq) {
 
 /* ---- the calls of the header ---- */
 
-/* Bytes of headers that are no UTF-8 are replaced, as Go does when it writes them: some of these
- * words end up in objects. */
+/* Bytes of headers that are not UTF-8 are replaced, as Go does when it writes them: some of these
+ * strings end up in objects. */
 static const char *copy(struct api_rq *rq, const char *s) {
     return s && *s ? api_utf8_text(&rq->arena, s) : "";
 }

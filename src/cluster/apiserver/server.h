@@ -222,7 +222,7 @@ void api_rq_not_found(struct api_rq *rq, const struct api_kind *k, const char *n
 void api_rq_exists(struct api_rq *rq, const char *name, bool deleting, bool generated);
 void api_rq_conflict(struct api_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
 /* 409: a precondition on "what" is not met. */
-void api_rq_precondition(struct api_rq *rq, const char *name, const char *what, const char *said,
+void api_rq_precondition(struct api_rq *rq, const char *name, const char *what, const char *given,
                          const char *is);
 void api_rq_forbidden(struct api_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
 /* 422: "Job.batch "x" is invalid: ...". */
@@ -240,7 +240,7 @@ const char *api_rq_resource(struct api_rq *rq, const struct api_kind *k);
 /* ---- rest/route.c, rest/params.c ---- */
 /* Routes the request and processes it. */
 void api_route(struct api_rq *rq, const char *accept);
-/* Parses the query. Errors are reported by those who use the parameter: q.bad. */
+/* Parses the query. Errors are reported where the parameter is used: q.bad. */
 void api_params_read(struct api_rq *rq);
 /* A copy with U+FFFD for each byte that is no UTF-8. */
 const char *api_utf8_text(struct sl_arena *a, const char *s);
@@ -345,7 +345,7 @@ void api_handle_update(struct api_rq *rq);
 void api_handle_patch(struct api_rq *rq);
 void api_handle_delete(struct api_rq *rq);
 void api_handle_delete_collection(struct api_rq *rq);
-/* All objects of a kind whose definition goes, for nobody. */
+/* Deletes all objects of a kind whose definition is removed, without a client. */
 void api_delete_kind(struct sl_apiserver *s, const struct api_kind *k);
 
 void api_write_free(struct api_rq *rq);

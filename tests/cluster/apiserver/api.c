@@ -147,7 +147,7 @@ int api_delete(struct api *a, const char *path, const char *body) {
     return with(a, "DELETE", path, NULL, body);
 }
 
-static yyjson_val *at(struct api *a, const char *path) {
+static yyjson_val *value_at(struct api *a, const char *path) {
     yyjson_val *v = a->doc ? yyjson_doc_get_root(a->doc) : NULL;
     char key[256];
 
@@ -163,7 +163,7 @@ static yyjson_val *at(struct api *a, const char *path) {
 
 const char *api_at(struct api *a, const char *path) {
     static char text[64];
-    yyjson_val *v = at(a, path);
+    yyjson_val *v = value_at(a, path);
 
     if (yyjson_is_str(v))
         return yyjson_get_str(v);
@@ -177,7 +177,7 @@ const char *api_at(struct api *a, const char *path) {
 }
 
 int api_size(struct api *a, const char *path) {
-    yyjson_val *v = at(a, path);
+    yyjson_val *v = value_at(a, path);
     return yyjson_is_arr(v) || yyjson_is_obj(v) ? (int)yyjson_get_len(v) : -1;
 }
 

@@ -38,8 +38,8 @@ static bool is_key_of(const struct sl_schema *list, const char *name) {
     return false;
 }
 
-static void made(struct maker *m, const struct sl_schema *s, const struct sl_schema *list,
-                 unsigned depth);
+static void put_generated(struct maker *m, const struct sl_schema *s, const struct sl_schema *list,
+                          unsigned depth);
 
 static void made_text(struct maker *m, const struct sl_schema *s) {
     yyjson_val *words = s->rules ? s->rules->words : NULL;
@@ -66,15 +66,15 @@ static void made_object(struct maker *m, const struct sl_schema *s, const struct
             (!f->required && !is_name(f->name) && !is_key_of(list, f->name)))
             continue;
         sl_buf_printf(m->out, "%s\"%s\":", comma ? "," : "", f->name);
-        made(m, f->schema, NULL, depth + 1);
+        put_generated(m, f->schema, NULL, depth + 1);
         comma = true;
     }
     if (but && comma)
         sl_buf_putc(m->out, ',');
 }
 
-static void made(struct maker *m, const struct sl_schema *s, const struct sl_schema *list,
-                 unsigned depth) {
+static void put_generated(struct maker *m, const struct sl_schema *s, const struct sl_schema *list,
+                          unsigned depth) {
     switch (s->type) {
     case SL_T_STRING:
         made_text(m, s);
@@ -93,13 +93,13 @@ static void made(struct maker *m, const struct sl_schema *s, const struct sl_sch
     case SL_T_LIST:
         sl_buf_putc(m->out, '[');
         if (depth < MADE_DEPTH)
-            made(m, s->items, s, depth + 1);
+            put_generated(m, s->items, s, depth + 1);
         sl_buf_putc(m->out, ']');
         break;
     case SL_T_MAP:
         sl_buf_puts(m->out, depth < MADE_DEPTH ? "{\"k\":" : "{");
         if (depth < MADE_DEPTH)
-            made(m, s->items, NULL, depth + 1);
+            put_generated(m, s->items, NULL, depth + 1);
         sl_buf_putc(m->out, '}');
         break;
     case SL_T_OBJECT:
@@ -116,7 +116,7 @@ static void made(struct maker *m, const struct sl_schema *s, const struct sl_sch
 
 /* ---- what is there ---- */
 
-static void there(struct maker *m, yyjson_val *v, bool named) {
+static void put_existing(struct maker *m, yyjson_val *v, bool named) {
     size_t i, n;
     yyjson_val *key, *in;
 
@@ -124,14 +124,14 @@ static void there(struct maker *m, yyjson_val *v, bool named) {
         sl_buf_putc(m->out, '{');
         sl_obj_foreach (v, i, n, key, in) {
             sl_buf_printf(m->out, "%s\"%s\":", i ? "," : "", sl_json_text(key));
-            there(m, in, is_name(sl_json_text(key)));
+            put_existing(m, in, is_name(sl_json_text(key)));
         }
         sl_buf_putc(m->out, '}');
     } else if (yyjson_is_arr(v)) {
         sl_buf_putc(m->out, '[');
         yyjson_arr_foreach (v, i, n, in) {
             sl_buf_puts(m->out, i ? "," : "");
-            there(m, in, false);
+            put_existing(m, in, false);
         }
         sl_buf_putc(m->out, ']');
     } else if (yyjson_is_str(v) && named && m->copy != NO_COPY) {
@@ -151,9 +151,9 @@ static void one(struct maker *m, const struct sl_schema *s, yyjson_val *like) {
     if (yyjson_is_str(like))
         sl_buf_printf(m->out, "\"%s-%lld\"", sl_json_text(like), (long long)m->copy);
     else if (like)
-        there(m, like, false);
+        put_existing(m, like, false);
     else
-        made(m, s->items, s, 1);
+        put_generated(m, s->items, s, 1);
 }
 
 static int64_t how_many(struct maker *m, const struct sl_schema *s, yyjson_val *like, size_t bytes,
@@ -197,7 +197,7 @@ static void blown(struct maker *m, const struct sl_schema *s, yyjson_val *base, 
     if (!list) {
         sl_obj_foreach (base, i, n, key, in) { /* at the end, where a search finds it last */
             sl_buf_printf(m->out, ",\"%s\":", sl_json_text(key));
-            there(m, in, false);
+            put_existing(m, in, false);
         }
     }
     sl_buf_putc(m->out, list ? ']' : '}');
@@ -215,7 +215,7 @@ static void metadata(struct maker *m, yyjson_val *base) {
     sl_buf_printf(m->out, "\"metadata\":{%s", m->how->meta);
     sl_obj_foreach (base, i, n, key, in) {
         sl_buf_printf(m->out, "\"%s\":", sl_json_text(key));
-        there(m, in, false);
+        put_existing(m, in, false);
         sl_buf_putc(m->out, ',');
     }
     if (yyjson_obj_get(base, "labels"))
@@ -246,7 +246,7 @@ static void object(struct maker *m, uint32_t at, const struct sl_schema *s, yyjs
             if (!m->all && !is_key_of(list, name) && !is_name(name))
                 continue;
             sl_buf_printf(m->out, "\"%s\":", name);
-            there(m, in, is_name(name));
+            put_existing(m, in, is_name(name));
             sl_buf_putc(m->out, ',');
         }
     } else if (at > 0 && strcmp(m->t->steps[0].name, "metadata") != 0) {

@@ -7,7 +7,7 @@
 
 /* What is needed besides apiVersion, kind and a name. */
 const char *sample_of(const struct api_kind *k, const struct api_kind_version *v);
-/* The kind Thing of example.com, with everything that a definition may say. */
+/* The kind Thing of example.com, with everything that a definition may have. */
 extern const char sample_definition[];
 
 #endif

@@ -30,7 +30,8 @@ struct seen {
     char operation[16], user[64];
 };
 
-static void answer(struct sl_buf *out, const char *uid, const char *patch, const char *refusal) {
+static void put_review_response(struct sl_buf *out, const char *uid, const char *patch,
+                                const char *refusal) {
     sl_buf_printf(out, "{\"response\":{\"uid\":\"%s\",\"allowed\":%s", uid,
                   refusal ? "false" : "true");
     if (refusal)
@@ -55,9 +56,10 @@ static int review(void *ctx, const char *path, const char *body, size_t len, str
     (void)snprintf(s->user, sizeof s->user, "%s", sl_json_str(rq, "userInfo.username"));
     s->mutations += mutates;
     s->validations += !mutates;
-    answer(out, sl_json_str(rq, "uid"),
-           mutates ? "[{\"op\":\"add\",\"path\":\"/spec/suspend\",\"value\":true}]" : NULL,
-           !mutates && *bad ? bad : NULL);
+    put_review_response(out, sl_json_str(rq, "uid"),
+                        mutates ? "[{\"op\":\"add\",\"path\":\"/spec/suspend\",\"value\":true}]"
+                                : NULL,
+                        !mutates && *bad ? bad : NULL);
     yyjson_doc_free(doc);
     return 200;
 }
@@ -87,7 +89,7 @@ static void test_own(void **state) {
         api_patch(&a, JOBS "/j", "merge", "{\"metadata\":{\"annotations\":{\"a\":\"b\"}}}"), 200);
     assert_int_equal(s.mutations, 1);
     assert_int_equal(s.validations, 2);
-    /* the status is nobody's business */
+    /* the status is not reviewed */
     assert_int_equal(api_patch(&a, JOBS "/j/status", "merge", "{\"status\":{\"ready\":0}}"), 200);
     assert_int_equal(s.validations, 2);
     assert_int_equal(api_patch(&a, JOBS "/j", "merge",
@@ -110,7 +112,7 @@ struct wire {
     struct sl_buf ca64;
     int asked, late; /* late: never answers */
     const char *patch, *refusal;
-    bool garbage, meddles; /* meddles: changes the object while it is asked */
+    bool garbage, meddles; /* changes the object while it is called */
 };
 
 static void on_meddled(void *ctx, const struct sl_kube_reply *r) {
@@ -142,8 +144,9 @@ static void on_post(void *ctx, const struct sl_http_request *rq, struct sl_http_
     if (w->garbage)
         sl_buf_puts(&out->body, "what?");
     else
-        answer(&out->body, sl_json_str(sl_json_get(yyjson_doc_get_root(doc), "request"), "uid"),
-               w->patch, w->refusal);
+        put_review_response(&out->body,
+                            sl_json_str(sl_json_get(yyjson_doc_get_root(doc), "request"), "uid"),
+                            w->patch, w->refusal);
     yyjson_doc_free(doc);
 }
 
@@ -242,7 +245,7 @@ static void test_validating(void **state) {
     w.refusal = NULL;
     assert_int_equal(api_delete(&w.api, CM "/a", NULL), 200);
     assert_int_equal(w.asked, 4);
-    /* the configuration itself is never reviewed; without it nobody is asked */
+    /* the configuration itself is never reviewed; without it no webhook is called */
     assert_int_equal(api_delete(&w.api, HOOKS "/validatingwebhookconfigurations/h", NULL), 200);
     w.refusal = "never";
     assert_int_equal(api_post(&w.api, CM, "{\"metadata\":{\"name\":\"b\"}}"), 201);
@@ -346,7 +349,7 @@ static void test_who_is_meant(void **state) {
     wire_close(&w);
 }
 
-/* The object changes while a webhook thinks: both changes are in the end. */
+/* The object changes while a webhook is called: both changes are in the end. */
 static void test_meddling(void **state) {
     struct wire w;
 

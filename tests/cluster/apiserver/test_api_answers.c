@@ -110,8 +110,8 @@ static char *bytes_of(yyjson_val *row, size_t *len) {
     return text;
 }
 
-/* One line; false: the answers differ, and it was said how. */
-static bool ask(struct api *a, yyjson_val *row, unsigned line) {
+/* One line; false: the responses differ, and the difference was printed. */
+static bool replay_line(struct api *a, yyjson_val *row, unsigned line) {
     yyjson_val *gives = yyjson_obj_get(row, "gives");
     const char *says = sl_json_str(row, "says"),
                *type = yyjson_get_str(yyjson_obj_get(row, "type"));
@@ -160,7 +160,7 @@ static void answers_are_the_same(void **state) {
     while (fgets(text, (int)FILE_MAX_BYTES, f)) {
         yyjson_doc *row = yyjson_read(text, strlen(text), 0);
         assert_non_null(row);
-        wrong += !ask(&a, yyjson_doc_get_root(row), ++line);
+        wrong += !replay_line(&a, yyjson_doc_get_root(row), ++line);
         yyjson_doc_free(row);
     }
     api_done(&a);

@@ -10,7 +10,7 @@
 
 #include "samples.h"
 
-#define SOME (SLOWER > 1 ? 4 : 1) /* slow builds look at every fourth of the largest bodies */
+#define SOME (SLOWER > 1 ? 4 : 1) /* slow builds try every fourth of the largest bodies */
 
 /* ---- the largest bodies ---- */
 
@@ -45,7 +45,7 @@ static void fill(struct sl_buf *b, const char *before, const char *item, const c
     assert_false(sl_buf_full(b));
 }
 
-/* Values of which most fit into a body, and what has to be said of each. */
+/* Values of which most fit into a body, each with an error. */
 static const struct dense {
     const char *field, *item;
     char open, close;
@@ -259,7 +259,7 @@ static void fill_below(struct sl_buf *b, const char *before, const char *after, 
     sl_buf_done(&head);
 }
 
-/* The path of each field that something is to be said of begins with the key. */
+/* The path of each field with an error begins with the key. */
 static void keys_that_cost(void **state) {
     static const char schema[] =
         "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\",\"properties\":{"
@@ -302,7 +302,7 @@ static void keys_that_cost(void **state) {
 
 /* ---- what is being deleted ---- */
 
-/* Nothing new may hold it, and what is new is told. */
+/* Nothing new may hold it, and what is new is reported. */
 static void finalizers_that_cost(void **state) {
     struct sl_buf b = SL_BUF(BODY_BYTES);
     uint32_t slow = timed.too_slow;
@@ -328,7 +328,7 @@ static void finalizers_that_cost(void **state) {
 
 /* ---- columns ---- */
 
-/* As many columns as there may be, each of which looks at all of an object. */
+/* As many columns as there may be, each of which reads all of an object. */
 static void columns_that_cost(void **state) {
     static const char *const paths[] = {".spec.l[*].a", ".spec.l[?(@.b!=1)].a",
                                         ".spec.l[?(@.b=='x')]", ".spec.l[*].z[*].y", ".spec.*.a"};

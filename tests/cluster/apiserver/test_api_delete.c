@@ -168,12 +168,12 @@ struct asked {
     int status;
 };
 
-static void on_asked(void *ctx, const struct sl_api_answer *a) {
+static void on_answer(void *ctx, const struct sl_api_answer *a) {
     *(struct asked *)ctx = (struct asked){true, a->status};
 }
 
-static sl_api_call ask(struct api *a, const char *method, const char *path, const char *type,
-                       const char *body, struct asked *ret) {
+static sl_api_call start_request(struct api *a, const char *method, const char *path,
+                                 const char *type, const char *body, struct asked *ret) {
     return sl_apiserver_call(a->server,
                              &(struct sl_api_request){.method = method,
                                                       .path = path,
@@ -183,7 +183,7 @@ static sl_api_call ask(struct api *a, const char *method, const char *path, cons
                                                       .user = "admin",
                                                       .body = body,
                                                       .len = body ? strlen(body) : 0},
-                             &(struct sl_api_sink){.ctx = ret, .answer = on_asked});
+                             &(struct sl_api_sink){.ctx = ret, .answer = on_answer});
 }
 
 static uint64_t open_calls(struct api *a) {
@@ -210,7 +210,7 @@ static void test_slices(void **state) {
     (void)state;
     api_init(&a);
     put_collection(&a);
-    (void)ask(&a, "DELETE", CM, "", NULL, &asked);
+    (void)start_request(&a, "DELETE", CM, "", NULL, &asked);
     while (!asked.is) {
         open = open_calls(&a);
         most = open > most ? open : most;
@@ -223,7 +223,7 @@ static void test_slices(void **state) {
     api_done(&a);
 }
 
-/* After a failure, and when the client has gone, no more are asked for. */
+/* After a failure, and when the client has gone, no more are deleted. */
 static void test_slices_end(void **state) {
     struct asked asked = {0};
     struct api a;
@@ -238,14 +238,14 @@ static void test_slices_end(void **state) {
     assert_int_equal(api_delete(&a, CM, body), 409);
     assert_int_equal(api_get(&a, CM), 200);
     assert_int_equal(api_size(&a, "items"), COLLECTION);
-    sl_apiserver_cancel(a.server, ask(&a, "DELETE", CM, "", NULL, &asked));
+    sl_apiserver_cancel(a.server, start_request(&a, "DELETE", CM, "", NULL, &asked));
     while (open_calls(&a))
         (void)uv_run(&a.loop, UV_RUN_ONCE);
     assert_false(asked.is);
     assert_int_equal(api_get(&a, CM), 200);
     assert_int_equal(api_size(&a, "items"), COLLECTION - (int)API_MANY_CALLS);
     /* ... and the server ends with such a request under way. */
-    (void)ask(&a, "DELETE", CM, "", NULL, &asked);
+    (void)start_request(&a, "DELETE", CM, "", NULL, &asked);
     api_done(&a);
 }
 
@@ -272,8 +272,8 @@ static void test_waiting(void **state) {
     struct mallinfo2 before = mallinfo2();
     for (size_t i = 0; i < SL_LEN(asked); i++) {
         (void)snprintf(path, sizeof path, CM "/c%zu", i);
-        (void)ask(&a, "PATCH", path, "application/merge-patch+json", "{\"data\":{\"new\":\"x\"}}",
-                  &asked[i]);
+        (void)start_request(&a, "PATCH", path, "application/merge-patch+json",
+                            "{\"data\":{\"new\":\"x\"}}", &asked[i]);
     }
     assert_int_equal(open_calls(&a), SL_LEN(asked));
     struct mallinfo2 after = mallinfo2(); /* under a sanitiser nothing is counted */
@@ -358,7 +358,7 @@ static void test_crowded_definition(void **state) {
     api_done(&a);
 }
 
-/* Nobody can speak of its objects any more, and yet they go. */
+/* Its objects cannot be addressed any more, and yet they are deleted. */
 static void test_unserved_definition(void **state) {
     struct api a;
 

@@ -22,7 +22,7 @@
 /* ---- a runtime ---- */
 
 static struct {
-    struct sl_buf log; /* what it was asked */
+    struct sl_buf log; /* the calls it got */
     const struct sl_exec_session_events *ev;
     void *ctx;
     const char *refuses; /* to open; NULL */
@@ -84,7 +84,7 @@ static const struct sl_api_kubelet runtime = {
     .session_close = rt_close,
 };
 
-static void asked(const char *what) {
+static void assert_runtime_calls(const char *what) {
     assert_string_equal(sl_buf_str(&rt.log), what);
     sl_buf_clear(&rt.log);
 }
@@ -119,7 +119,7 @@ static void on_upgrade(void *ctx, const char *const *headers,
         sl_buf_printf(&cl.headers, "%s: %s\n", headers[0], headers[1]);
     cl.wire = wire;
     cl.wire_ctx = wire_ctx;
-    if (cl.refuses) /* as the door does when there are too many */
+    if (cl.refuses) /* as the front end does when there are too many */
         sl_apiserver_cancel(cl.api->server, cl.call);
 }
 
@@ -145,7 +145,7 @@ static size_t on_waiting(void *ctx) {
     return cl.waiting;
 }
 
-static int ask_as(struct api *a, const char *line, const struct sl_api_upgrade *up) {
+static int open_upgrade_as(struct api *a, const char *line, const struct sl_api_upgrade *up) {
     const struct sl_api_sink sink = {.ctx = &cl,
                                      .answer = on_answer,
                                      .piece = on_piece,
@@ -184,27 +184,27 @@ static int ask_as(struct api *a, const char *line, const struct sl_api_upgrade *
     return cl.status;
 }
 
-static int ask(struct api *a, const char *line, const char *protocol) {
-    return ask_as(a, line,
-                  &(struct sl_api_upgrade){.to = "websocket",
-                                           .key = "dGhlIHNhbXBsZSBub25jZQ==",
-                                           .version = "13",
-                                           .protocols = protocol,
-                                           .streams = ""});
+static int open_upgrade(struct api *a, const char *line, const char *protocol) {
+    return open_upgrade_as(a, line,
+                           &(struct sl_api_upgrade){.to = "websocket",
+                                                    .key = "dGhlIHNhbXBsZSBub25jZQ==",
+                                                    .version = "13",
+                                                    .protocols = protocol,
+                                                    .streams = ""});
 }
 
 /* One message, as a client sends it; its mask changes nothing. */
-static void say_n(const char *bytes, size_t len) {
+static void send_bytes(const char *bytes, size_t len) {
     char head[6] = {(char)0x82, (char)(0x80 | len), 0, 0, 0, 0};
 
     assert_true(len < 126);
     cl.wire->bytes(cl.wire_ctx, head, sizeof head);
     cl.wire->bytes(cl.wire_ctx, bytes, len);
 }
-#define SAY(literal) say_n(literal, sizeof(literal) - 1)
+#define SAY(literal) send_bytes(literal, sizeof(literal) - 1)
 
 /* What has come since the last time: "1:text|3:text|", "close|". */
-static const char *heard(void) {
+static const char *received(void) {
     static struct sl_buf text;
     size_t at = 0;
 
@@ -233,7 +233,7 @@ static void client_done(void) {
     sl_buf_done(&cl.headers);
     sl_buf_done(&cl.got);
     memset(&cl, 0, sizeof cl);
-    (void)heard();
+    (void)received();
 }
 
 /* ---- a cluster ---- */
@@ -283,7 +283,7 @@ static void test_refused(void **state) {
         const char *line;
         int status;
         const char *words;
-        const char *to, *protocols; /* NULL: no upgrade is asked for */
+        const char *to, *protocols; /* NULL: no upgrade is requested */
     } t[] = {
         {"GET /api/v1/namespaces/default/pods/nobody/exec?command=a&stdout=1", 404,
          "pods \"nobody\" not found", "websocket", "v5.channel.k8s.io"},
@@ -339,14 +339,14 @@ static void test_refused(void **state) {
                                           .version = "13",
                                           .protocols = t[i].protocols,
                                           .streams = t[i].protocols};
-        assert_int_equal(ask_as(&a, t[i].line, t[i].to ? &up : NULL), t[i].status);
+        assert_int_equal(open_upgrade_as(&a, t[i].line, t[i].to ? &up : NULL), t[i].status);
         assert_string_equal(sl_buf_str(&cl.text), t[i].words);
     }
     assert_int_equal(api_do(&a, "PUT /api/v1/namespaces/default/pods/box/exec", NULL, NULL, "{}"),
                      405);
     sl_apiserver_runtime(a.server, NULL);
-    assert_int_equal(ask(&a, EXEC "command=a&stdout=1", ""), 500);
-    asked("");
+    assert_int_equal(open_upgrade(&a, EXEC "command=a&stdout=1", ""), 500);
+    assert_runtime_calls("");
     end(&a);
 }
 
@@ -357,32 +357,33 @@ static void test_exec(void **state) {
 
     (void)state;
     begin(&a);
-    assert_int_equal(ask(&a,
-                         EXEC "command=sh&command=-c&command=a%20b&stdin=true&stdout=true&"
-                              "stderr=true&container=main",
-                         "v5.channel.k8s.io, v4.channel.k8s.io"),
+    assert_int_equal(open_upgrade(&a,
+                                  EXEC "command=sh&command=-c&command=a%20b&stdin=true&stdout=true&"
+                                       "stderr=true&container=main",
+                                  "v5.channel.k8s.io, v4.channel.k8s.io"),
                      101);
     assert_string_equal(cl.headers.s, "Connection: Upgrade\nUpgrade: websocket\n"
                                       "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\n"
                                       "Sec-WebSocket-Protocol: v5.channel.k8s.io\n");
-    asked("[open default/box/main in out err 'sh' '-c' 'a b']");
-    assert_string_equal(heard(), "1:|"); /* for those who wait for a first message */
+    assert_runtime_calls("[open default/box/main in out err 'sh' '-c' 'a b']");
+    assert_string_equal(received(), "1:|"); /* for clients that wait for a first message */
     SAY("\0hello");
     SAY("\2 not theirs to write");
     SAY("\4{\"Width\":80,\"Height\":24}"); /* there is no terminal */
     SAY("\xff\0");
     SAY("\0late");
-    asked("[in hello][end]");
+    assert_runtime_calls("[in hello][end]");
     rt.ev->output(rt.ctx, false, "out", 3);
     rt.ev->output(rt.ctx, true, "err", 3);
-    assert_string_equal(heard(), "1:out|2:err|");
+    assert_string_equal(received(), "1:out|2:err|");
     rt.ev->ended(rt.ctx, 3, NULL);
     assert_string_equal(
-        heard(), "3:{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with "
-                 "non-zero exit code: exit status 3\",\"reason\":\"NonZeroExitCode\",\"details\":{"
-                 "\"causes\":[{\"reason\":\"ExitCode\",\"message\":\"3\"}]}}|close|");
+        received(),
+        "3:{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with "
+        "non-zero exit code: exit status 3\",\"reason\":\"NonZeroExitCode\",\"details\":{"
+        "\"causes\":[{\"reason\":\"ExitCode\",\"message\":\"3\"}]}}|close|");
     assert_true(cl.ended);
-    asked("[close]");
+    assert_runtime_calls("[close]");
     end(&a);
 }
 
@@ -406,18 +407,18 @@ static void test_last_words(void **state) {
     (void)state;
     begin(&a);
     for (size_t i = 0; i < SL_LEN(t); i++) {
-        assert_int_equal(ask(&a, EXEC "command=x&stdout=1", t[i].protocol), 101);
-        (void)heard();
+        assert_int_equal(open_upgrade(&a, EXEC "command=x&stdout=1", t[i].protocol), 101);
+        (void)received();
         rt.ev->ended(rt.ctx, t[i].code, t[i].why);
-        assert_string_equal(heard(), t[i].words);
+        assert_string_equal(received(), t[i].words);
         assert_true(cl.ended);
-        asked("[open default/box/main out 'x'][close]");
+        assert_runtime_calls("[open default/box/main out 'x'][close]");
     }
     rt.refuses = "it is not there";
-    assert_int_equal(ask(&a, EXEC "command=x&stderr=1", "v4.channel.k8s.io"), 101);
-    assert_non_null(strstr(heard(), "error executing command in container: it is not there"));
+    assert_int_equal(open_upgrade(&a, EXEC "command=x&stderr=1", "v4.channel.k8s.io"), 101);
+    assert_non_null(strstr(received(), "error executing command in container: it is not there"));
     assert_true(cl.ended);
-    asked("[open default/box/main err 'x']");
+    assert_runtime_calls("[open default/box/main err 'x']");
     end(&a);
 }
 
@@ -426,20 +427,20 @@ static void test_terminal(void **state) {
 
     (void)state;
     begin(&a);
-    assert_int_equal(ask(&a,
-                         "GET /api/v1/namespaces/default/pods/box/attach?stdin=1&stdout=1&"
-                         "stderr=1&tty=1&command=ignored",
-                         "v4.channel.k8s.io"),
+    assert_int_equal(open_upgrade(&a,
+                                  "GET /api/v1/namespaces/default/pods/box/attach?stdin=1&stdout=1&"
+                                  "stderr=1&tty=1&command=ignored",
+                                  "v4.channel.k8s.io"),
                      101);
-    asked("[open default/box/main in out tty attach]");
+    assert_runtime_calls("[open default/box/main in out tty attach]");
     SAY("\4{\"Width\":80,\"Hei");
     SAY("\4ght\":24}\n{\"Width\":0,\"Height\":1}{\"Width\":70000,\"Height\":1}nonsense}[]}");
-    for (int i = 0; i < 10; i++) /* longer than any size, and forgotten */
+    for (int i = 0; i < 10; i++) /* longer than any size, and dropped */
         SAY("\4----------------------------------------------------------------------");
     SAY("\4}{\"Height\":9,\"Width\":8}");
-    asked("[size 80 24][size 8 9]");
+    assert_runtime_calls("[size 80 24][size 8 9]");
     sl_apiserver_cancel(a.server, cl.call); /* the client leaves */
-    asked("[close]");
+    assert_runtime_calls("[close]");
     assert_false(cl.ended);
     end(&a);
 }
@@ -449,37 +450,37 @@ static void test_waiting(void **state) {
 
     (void)state;
     begin(&a);
-    assert_int_equal(ask(&a, EXEC "command=x&stdout=1&stdin=1", "v5.channel.k8s.io"), 101);
-    asked("[open default/box/main in out 'x']");
+    assert_int_equal(open_upgrade(&a, EXEC "command=x&stdout=1&stdin=1", "v5.channel.k8s.io"), 101);
+    assert_runtime_calls("[open default/box/main in out 'x']");
     cl.waiting = 300 << 10;
     rt.ev->output(rt.ctx, false, "a", 1);
     rt.ev->output(rt.ctx, false, "b", 1);
-    asked("[hold]");
+    assert_runtime_calls("[hold]");
     cl.waiting = 0;
     cl.wire->writable(cl.wire_ctx);
     cl.wire->writable(cl.wire_ctx);
-    asked("[go on]");
+    assert_runtime_calls("[go on]");
     rt.full = true;
     SAY("\0more");
     assert_true(cl.held);
     rt.full = false;
     rt.ev->writable(rt.ctx);
     assert_false(cl.held);
-    asked("[in more]");
-    /* One who does not keep to the protocol is told so, and the command is gone. */
+    assert_runtime_calls("[in more]");
+    /* A client that violates the protocol gets an error, and the command is ended. */
     cl.wire->bytes(cl.wire_ctx, "\x82\x01x", 3);
     assert_true(cl.ended);
-    assert_string_equal(heard(), "1:|1:a|1:b|close|");
-    asked("[close]");
-    /* One that nobody lets in begins nothing. */
+    assert_string_equal(received(), "1:|1:a|1:b|close|");
+    assert_runtime_calls("[close]");
+    /* One that is not admitted begins nothing. */
     cl.refuses = true;
-    assert_int_equal(ask(&a, EXEC "command=x&stdout=1", "v5.channel.k8s.io"), 101);
+    assert_int_equal(open_upgrade(&a, EXEC "command=x&stdout=1", "v5.channel.k8s.io"), 101);
     cl.refuses = false;
-    asked("");
-    /* The server ends while somebody talks. */
-    assert_int_equal(ask(&a, EXEC "command=x&stdout=1", "v5.channel.k8s.io"), 101);
+    assert_runtime_calls("");
+    /* The server ends while a session is open. */
+    assert_int_equal(open_upgrade(&a, EXEC "command=x&stdout=1", "v5.channel.k8s.io"), 101);
     api_done(&a);
-    asked("[open default/box/main out 'x'][close]");
+    assert_runtime_calls("[open default/box/main out 'x'][close]");
     sl_buf_done(&rt.log);
     client_done();
 }
@@ -547,7 +548,7 @@ static void until(struct api *a, const char *words) {
     sl_buf_init(&all, 1 << 20);
     for (int i = 0; i < 2000 && !strstr(sl_buf_str(&all), words); i++) {
         api_turn(a, 1);
-        sl_buf_puts(&all, heard());
+        sl_buf_puts(&all, received());
         uv_sleep(1);
     }
     if (!strstr(sl_buf_str(&all), words))
@@ -563,7 +564,7 @@ static void test_forward(void **state) {
     begin(&a);
     port_open(&a);
     (void)snprintf(line, sizeof line, FORWARD "ports=%u,1", port.port);
-    assert_int_equal(ask(&a, line, "v4.channel.k8s.io"), 101);
+    assert_int_equal(open_upgrade(&a, line, "v4.channel.k8s.io"), 101);
     SAY("\0hello"); /* before it is connected */
     until(&a, "0:hello|");
     SAY("\0again");
@@ -578,18 +579,20 @@ static void test_forward(void **state) {
     }
     assert_true(port.ended && port.closed);
     sl_apiserver_cancel(a.server, cl.call);
-    /* What cannot be reached is said on the other channel. */
-    assert_int_equal(ask(&a, FORWARD "ports=1", "v4.channel.k8s.io"), 101);
+    /* What cannot be reached is reported on the error channel. */
+    assert_int_equal(open_upgrade(&a, FORWARD "ports=1", "v4.channel.k8s.io"), 101);
     until(&a,
           "1:error forwarding port 1 to pod box, uid : dial tcp 127.0.0.1:1: connection refused|");
     sl_apiserver_cancel(a.server, cl.call);
-    assert_int_equal(ask(&a, "GET /api/v1/namespaces/default/pods/simulated/portforward?ports=80",
-                         "v4.channel.k8s.io"),
-                     101);
+    assert_int_equal(
+        open_upgrade(&a, "GET /api/v1/namespaces/default/pods/simulated/portforward?ports=80",
+                     "v4.channel.k8s.io"),
+        101);
     until(&a, "it runs on the simulated node sim-0000: nothing listens|");
     sl_apiserver_cancel(a.server, cl.call);
-    assert_int_equal(ask(&a, "GET /api/v1/namespaces/default/pods/late/portforward?ports=80",
-                         "v4.channel.k8s.io"),
+    assert_int_equal(open_upgrade(&a,
+                                  "GET /api/v1/namespaces/default/pods/late/portforward?ports=80",
+                                  "v4.channel.k8s.io"),
                      101);
     until(&a, "the pod is not running|");
     sl_apiserver_cancel(a.server, cl.call);
@@ -608,7 +611,7 @@ static void test_forward_waits(void **state) {
     begin(&a);
     port_open(&a);
     (void)snprintf(line, sizeof line, FORWARD "ports=%u", port.port);
-    assert_int_equal(ask(&a, line, "v4.channel.k8s.io"), 101);
+    assert_int_equal(open_upgrade(&a, line, "v4.channel.k8s.io"), 101);
     for (int i = 0; i < 2000 && !port.conns; i++) {
         api_turn(&a, 1);
         uv_sleep(1);
@@ -617,7 +620,7 @@ static void test_forward_waits(void **state) {
     (void)uv_read_stop((uv_stream_t *)&port.conn);
     memset(text + 1, 'x', sizeof text - 1);
     for (int i = 0; i < 200000 && !cl.held; i++) {
-        say_n(text, sizeof text);
+        send_bytes(text, sizeof text);
         if (i % 100 == 0)
             api_turn(&a, 1);
     }
@@ -660,7 +663,7 @@ static void spdy_begin(void) {
     sl_buf_done(&words);
 }
 
-/* Opens a stream with these headers: pairs, then NULL; 'flags' 1: it says nothing. */
+/* Opens a stream with these headers: pairs, then NULL; 'flags' 1: half-closed. */
 static void spdy_open(uint32_t id, uint32_t flags, const char *const *pairs) {
     struct sl_buf plain = SL_BUF(4096), out = SL_BUF(8192);
     Bytef packed[4096];
@@ -690,7 +693,7 @@ static void spdy_open(uint32_t id, uint32_t flags, const char *const *pairs) {
     sl_buf_done(&out);
 }
 
-static void spdy_say(uint32_t id, uint32_t flags, const char *text) {
+static void spdy_send(uint32_t id, uint32_t flags, const char *text) {
     struct sl_buf out = SL_BUF(8192);
 
     put32(&out, id);
@@ -700,15 +703,14 @@ static void spdy_say(uint32_t id, uint32_t flags, const char *text) {
     sl_buf_done(&out);
 }
 
-static int spdy_ask(struct api *a, const char *line, const char *protocol) {
-    return ask_as(
+static int spdy_upgrade(struct api *a, const char *line, const char *protocol) {
+    return open_upgrade_as(
         a, line,
         &(struct sl_api_upgrade){
             .to = "SPDY/3.1", .key = "", .version = "", .protocols = "", .streams = protocol});
 }
 
-/* What a client says before it has opened all of its streams is not lost, nor that it has said all.
- */
+/* What a client sends before it has opened all of its streams is not lost, nor is its end. */
 static void test_early_words(void **state) {
     static const char *const types[] = {"stdin", "error", "stdout"};
     struct api a;
@@ -716,36 +718,37 @@ static void test_early_words(void **state) {
     (void)state;
     begin(&a);
     for (uint32_t round = 0; round < 3; round++) {
-        assert_int_equal(spdy_ask(&a, EXEC "command=x&stdout=1&stdin=1", "v4.channel.k8s.io"), 101);
+        assert_int_equal(spdy_upgrade(&a, EXEC "command=x&stdout=1&stdin=1", "v4.channel.k8s.io"),
+                         101);
         spdy_begin();
         for (uint32_t i = 0; i < SL_LEN(types); i++) {
             const char *const pairs[] = {"streamtype", types[i], NULL};
             spdy_open(2 * i + 1, round == 1 && i == 0, pairs);
             if (i == 0 && round != 1) {
-                spdy_say(1, 0, "so ");
-                spdy_say(1, round == 2, "early");
+                spdy_send(1, 0, "so ");
+                spdy_send(1, round == 2, "early");
             }
             if (i < 2)
-                asked("");
+                assert_runtime_calls("");
         }
-        asked(round == 0   ? "[open default/box/main in out 'x'][in so early]"
-              : round == 1 ? "[open default/box/main in out 'x'][end]"
-                           : "[open default/box/main in out 'x'][in so early][end]");
+        assert_runtime_calls(round == 0   ? "[open default/box/main in out 'x'][in so early]"
+                             : round == 1 ? "[open default/box/main in out 'x'][end]"
+                                          : "[open default/box/main in out 'x'][in so early][end]");
         (void)deflateEnd(&spdy_pack);
         sl_apiserver_cancel(a.server, cl.call);
-        asked("[close]");
+        assert_runtime_calls("[close]");
     }
     /* But there is an end to what is kept. */
-    assert_int_equal(spdy_ask(&a, EXEC "command=x&stdout=1&stdin=1", "v4.channel.k8s.io"), 101);
+    assert_int_equal(spdy_upgrade(&a, EXEC "command=x&stdout=1&stdin=1", "v4.channel.k8s.io"), 101);
     spdy_begin();
     spdy_open(1, 0, (const char *const[]){"streamtype", "stdin", NULL});
     char much[1025];
     memset(much, 'x', sizeof much - 1);
     much[sizeof much - 1] = '\0';
     for (int i = 0; i < 1000 && !cl.ended; i++)
-        spdy_say(1, 0, much);
+        spdy_send(1, 0, much);
     assert_true(cl.ended);
-    asked("");
+    assert_runtime_calls("");
     (void)deflateEnd(&spdy_pack);
     end(&a);
 }
@@ -759,12 +762,12 @@ static void test_early_bytes(void **state) {
     begin(&a);
     port_open(&a);
     (void)snprintf(number, sizeof number, "%u", port.port);
-    assert_int_equal(spdy_ask(&a, FORWARD, "portforward.k8s.io"), 101);
+    assert_int_equal(spdy_upgrade(&a, FORWARD, "portforward.k8s.io"), 101);
     spdy_begin();
     spdy_open(1, 0,
               (const char *const[]){"streamtype", "data", "port", number, "requestid", "7", NULL});
-    spdy_say(1, 0, "first");
-    spdy_say(1, 1, " and last");
+    spdy_send(1, 0, "first");
+    spdy_send(1, 1, " and last");
     spdy_open(3, 0,
               (const char *const[]){"streamtype", "error", "port", number, "requestid", "7", NULL});
     for (int i = 0; i < 2000 && !port.closed; i++) {
@@ -780,7 +783,7 @@ static void test_early_bytes(void **state) {
     end(&a);
 }
 
-/* Many words that are short: what is kept of each is much longer. */
+/* Many short messages: what is kept of each is much longer. */
 static void test_forward_crumbs(void **state) {
     struct api a;
     char line[200], text[125] = {0};
@@ -789,7 +792,7 @@ static void test_forward_crumbs(void **state) {
     begin(&a);
     port_open(&a);
     (void)snprintf(line, sizeof line, FORWARD "ports=%u", port.port);
-    assert_int_equal(ask(&a, line, "v4.channel.k8s.io"), 101);
+    assert_int_equal(open_upgrade(&a, line, "v4.channel.k8s.io"), 101);
     for (int i = 0; i < 2000 && !port.conns; i++) {
         api_turn(&a, 1);
         uv_sleep(1);
@@ -797,7 +800,7 @@ static void test_forward_crumbs(void **state) {
     (void)uv_read_stop((uv_stream_t *)&port.conn);
     memset(text + 1, 'x', sizeof text - 1);
     for (int i = 0; i < 200000 && !cl.held; i++) {
-        say_n(text, sizeof text);
+        send_bytes(text, sizeof text);
         if (i % 100 == 0)
             api_turn(&a, 1);
     }
@@ -834,18 +837,18 @@ static void test_endless_size(void **state) {
 
     (void)state;
     begin(&a);
-    assert_int_equal(ask(&a, EXEC "command=x&stdout=1&tty=1", "v5.channel.k8s.io"), 101);
+    assert_int_equal(open_upgrade(&a, EXEC "command=x&stdout=1&tty=1", "v5.channel.k8s.io"), 101);
     memset(text, ' ', sizeof text);
     text[0] = 4;
     for (int i = 0; i < 5; i++)
-        say_n(text, sizeof text);
+        send_bytes(text, sizeof text);
     SAY("\4}");
     SAY("\4{\"Width\":80,\"Height\":24}");
-    asked("[open default/box/main out tty 'x'][size 80 24]");
+    assert_runtime_calls("[open default/box/main out tty 'x'][size 80 24]");
     for (int i = 0; i < 5; i++)
-        say_n(text, sizeof text);
+        send_bytes(text, sizeof text);
     sl_apiserver_cancel(a.server, cl.call);
-    asked("[close]");
+    assert_runtime_calls("[close]");
     end(&a);
 }
 

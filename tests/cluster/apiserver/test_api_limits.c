@@ -65,7 +65,7 @@ static void test_scale_has_a_selector(void **state) {
            "\"labelSelectorPath\":\".status.selector\"}}",
            any_object);
     assert_int_equal(api_post(&a, THINGS, THING("t", ",\"spec\":{\"replicas\":3}")), 201);
-    assert_int_equal(api_get(&a, THINGS "/t/scale"), 200); /* nobody has said one */
+    assert_int_equal(api_get(&a, THINGS "/t/scale"), 200); /* there is none */
     assert_string_equal(api_at(&a, "spec.replicas"), "3");
     assert_string_equal(api_at(&a, "status.selector"), "");
     assert_int_equal(
@@ -86,7 +86,7 @@ static void test_scale_has_a_selector(void **state) {
     api_done(&a);
 }
 
-/* ---- patches that make more than they say ---- */
+/* ---- patches that expand ---- */
 
 /* "/spec/a/a/a" with n times "/a". */
 static void put_path(struct sl_buf *b, uint32_t n) {
@@ -151,7 +151,7 @@ static void test_no_patch_makes_it_deep(void **state) {
     sl_buf_done(&b);
 }
 
-/* Who manages a field stands deeper than the field itself. */
+/* managedFields are deeper than the field itself. */
 static void test_no_account_makes_it_deep(void **state) {
     struct sl_buf b = SL_BUF((size_t)1 << 20);
     struct api a;
@@ -284,7 +284,7 @@ static void test_many_managers(void **state) {
     assert_int_equal(api_patch(&a, CM "/c", "merge", "{\"data\":{\"k1\":\"w\"}}"), 200);
     assert_true(api_size(&a, "metadata.managedFields") <= 1000);
     assert_int_equal(api_patch(&a, CM "/c?fieldManager=new1", "apply", apply), 200);
-    /* more than are read: as if it said nothing of managers */
+    /* more than are read: as if it had no managers */
     sl_buf_clear(&b);
     put_managed(&b, 1020, 500);
     assert_int_equal(api_put(&a, CM "/c", sl_buf_str(&b)), 200);
@@ -294,8 +294,7 @@ static void test_many_managers(void **state) {
     sl_buf_done(&b);
 }
 
-/* Every field that two managers want is told with its path, and one long key may be in all paths.
- */
+/* Every field in conflict is reported with its path, and one long key may be in all paths. */
 static void test_long_conflicts(void **state) {
     enum { FIELDS = 2000, KEY = 200 << 10 };
     struct sl_buf b = SL_BUF((size_t)2 << 20);
@@ -350,7 +349,7 @@ static void test_a_long_annotation(void **state) {
     sl_buf_done(&b);
 }
 
-/* The annotation says what kubectl applied from its side, and who writes it may say anything. */
+/* The annotation has what kubectl applied client-side, and a client may write anything into it. */
 static void test_a_deep_annotation(void **state) {
     struct sl_buf b = SL_BUF((size_t)1 << 20);
     struct api a;

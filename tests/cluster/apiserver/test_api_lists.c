@@ -132,7 +132,7 @@ static void test_pages(void **state) {
     api_done(&a);
 }
 
-/* Who comes too late hears so, and may go on from there with what there is. */
+/* An expired token is answered so, and the client may go on with a new list. */
 static void test_pages_expire(void **state) {
     struct api a;
     char first[1000];

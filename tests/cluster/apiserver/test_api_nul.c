@@ -126,7 +126,7 @@ static void test_own_texts(void **state) {
     api_done(&a);
 }
 
-/* What a patch makes is asked the same when all is done. */
+/* The result of a patch is checked alike when all is done. */
 static void test_patches(void **state) {
     static const struct {
         const char *kind, *patch;

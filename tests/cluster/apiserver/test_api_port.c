@@ -38,7 +38,8 @@ static void on_line(void *ctx, const char *line, size_t len) {
         sl_kube_cancel(h->client, h->call);
 }
 
-static void ask(struct heard *h, enum sl_kube_method m, const char *path, const char *body) {
+static void start_request(struct heard *h, enum sl_kube_method m, const char *path,
+                          const char *body) {
     h->call = sl_kube_request(
         h->client,
         &(struct sl_kube_request){
@@ -55,17 +56,17 @@ static void test_requests(void **state) {
         a.server, "system:serviceaccount:kube-system:job-controller", "job-controller/1");
     struct heard h = {.client = p};
     assert_true(p->wall > 0 && p->mono > 0);
-    ask(&h, SL_POST, CM, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":\"1\"}}");
+    start_request(&h, SL_POST, CM, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":\"1\"}}");
     assert_int_equal(h.replies, 0); /* never inside the call */
     api_turn(&a, 3);
     assert_int_equal(h.replies, 1);
     assert_int_equal(h.status, 201);
     assert_non_null(strstr(h.last, "\"manager\":\"job-controller\""));
-    ask(&h, SL_GET, CM "?labelSelector=a%3Db&limit=5", "");
+    start_request(&h, SL_GET, CM "?labelSelector=a%3Db&limit=5", "");
     api_turn(&a, 3);
     assert_int_equal(h.status, 200);
-    ask(&h, SL_DELETE, CM "/a", "");
-    sl_kube_cancel(p, h.call); /* it is done all the same, but nobody hears of it */
+    start_request(&h, SL_DELETE, CM "/a", "");
+    sl_kube_cancel(p, h.call); /* it is done all the same, but not reported */
     api_turn(&a, 3);
     assert_int_equal(h.replies, 2);
     assert_int_equal(api_get(&a, CM "/a"), 404);

@@ -24,7 +24,7 @@
 struct row {
     const char *line, *type, *body;
     int status;
-    const char *at, *is; /* a path of the answer, and its text; NULL: not looked at */
+    const char *at, *is; /* a path of the response, and its text; NULL: not compared */
 };
 
 static const struct row rows[] = {
@@ -128,7 +128,7 @@ static const struct row rows[] = {
     {"PATCH " CM "/a?fieldManager=m&force=true", APPLY, MINE "\"data\":{\"z\":\"7\"}}", 200,
      "data.z", "7"},
     {"PATCH " CM "/new?fieldManager=m", APPLY, "apiVersion: v1\nkind: ConfigMap\ndata: {z: '7'}\n",
-     400, "reason", "BadRequest"}, /* the name has to be said */
+     400, "reason", "BadRequest"}, /* the name is required */
     {"PATCH " CM "/new?fieldManager=m", APPLY,
      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {z: '7'}\n", 201,
      "metadata.name", "new"},
@@ -159,7 +159,7 @@ static void test_rows(void **state) {
     api_done(&a);
 }
 
-/* What nobody may set is the server's. */
+/* What no client may set is the server's. */
 static void test_metadata(void **state) {
     struct api a;
     char uid[64], version[32];
@@ -280,7 +280,7 @@ static void test_bad_bodies(void **state) {
     assert_string_equal(api_at(&a, "reason"), "RequestEntityTooLarge");
     memset(deep, '[', sizeof deep - 1);
     assert_int_equal(api_post(&a, CM, deep), 400);
-    assert_int_equal(api_patch(&a, CM "/a", "merge", deep), 404); /* nobody looked at it */
+    assert_int_equal(api_patch(&a, CM "/a", "merge", deep), 404); /* it was not parsed */
     assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"a\"}}"), 201);
     assert_int_equal(api_patch(&a, CM "/a", "merge", deep), 400);
     assert_int_equal(api_patch(&a, CM "/a?fieldManager=x", "apply", deep), 400);
@@ -288,7 +288,7 @@ static void test_bad_bodies(void **state) {
     api_done(&a);
 }
 
-/* The pod gets what the binding says, and what it says twice once: the last counts. */
+/* The pod gets what is in the binding; of duplicate keys the last counts. */
 static void test_binding(void **state) {
     struct api a;
 

@@ -15,7 +15,7 @@
 
 #define CM "/api/v1/namespaces/default/configmaps"
 
-static int make(struct api *a, const char *name, const char *label) {
+static int make_configmap(struct api *a, const char *name, const char *label) {
     char body[200];
 
     (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"l\":\"%s\"}}}",
@@ -28,11 +28,11 @@ static void test_events(void **state) {
 
     (void)state;
     api_init(&a);
-    assert_int_equal(make(&a, "old", "x"), 201);
+    assert_int_equal(make_configmap(&a, "old", "x"), 201);
     struct stream *all = api_watch(&a, "GET " CM "?watch=true");
     struct stream *other = api_watch(&a, "GET /api/v1/namespaces/kube-system/configmaps?watch=1");
     struct stream *one = api_watch(&a, "GET /api/v1/watch/namespaces/default/configmaps/b");
-    assert_int_equal(make(&a, "b", "x"), 201);
+    assert_int_equal(make_configmap(&a, "b", "x"), 201);
     assert_int_equal(api_patch(&a, CM "/b", "merge", "{\"data\":{\"k\":\"v\"}}"), 200);
     assert_int_equal(api_delete(&a, CM "/b", NULL), 200);
     assert_int_equal(api_delete(&a, CM "/old", NULL), 200);
@@ -60,7 +60,7 @@ static void test_selection(void **state) {
     (void)state;
     api_init(&a);
     struct stream *x = api_watch(&a, "GET " CM "?watch=true&labelSelector=l%3Dx");
-    assert_int_equal(make(&a, "b", "y"), 201);
+    assert_int_equal(make_configmap(&a, "b", "y"), 201);
     assert_int_equal(api_patch(&a, CM "/b", "merge", "{\"metadata\":{\"labels\":{\"l\":\"x\"}}}"),
                      200);
     assert_int_equal(api_patch(&a, CM "/b", "merge", "{\"data\":{\"k\":\"v\"}}"), 200);
@@ -89,10 +89,10 @@ static void test_beginnings(void **state) {
 
     (void)state;
     api_init(&a);
-    assert_int_equal(make(&a, "a", "x"), 201);
+    assert_int_equal(make_configmap(&a, "a", "x"), 201);
     (void)snprintf(line, sizeof line, "GET " CM "?watch=true&resourceVersion=%s",
                    api_at(&a, "metadata.resourceVersion"));
-    assert_int_equal(make(&a, "b", "x"), 201);
+    assert_int_equal(make_configmap(&a, "b", "x"), 201);
     struct stream *from = api_watch(&a, line);
     struct stream *zero = api_watch(&a, "GET " CM "?watch=true&resourceVersion=0");
     struct stream *initial =
@@ -119,14 +119,14 @@ static void test_beginnings(void **state) {
     api_done(&a);
 }
 
-/* A version that is too long ago is said in the stream. */
+/* A version that is too old is reported in the stream. */
 static void test_too_old(void **state) {
     struct api a;
     char body[100];
 
     (void)state;
     api_init(&a);
-    assert_int_equal(make(&a, "a", "x"), 201);
+    assert_int_equal(make_configmap(&a, "a", "x"), 201);
     for (int i = 0; i < 3000; i++) {
         (void)snprintf(body, sizeof body, "{\"data\":{\"k\":\"%d\"}}", i);
         assert_int_equal(api_patch(&a, CM "/a", "merge", body), 200);
@@ -150,7 +150,7 @@ static void test_ends(void **state) {
         api_watch(&a, "GET " CM "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true");
     struct stream *slow = api_watch(&a, "GET " CM "?watch=true");
     slow->slow = true;
-    assert_int_equal(make(&a, "a", "x"), 201);
+    assert_int_equal(make_configmap(&a, "a", "x"), 201);
     api_turn(&a, 3);
     assert_true(slow->ended);
     assert_false(timed->ended);
@@ -171,8 +171,8 @@ static void test_table(void **state) {
     api_init(&a);
     struct stream *s =
         api_watch_as(&a, "GET " CM "?watch=true", "application/json;as=Table;v=v1;g=meta.k8s.io");
-    assert_int_equal(make(&a, "a", "x"), 201);
-    assert_int_equal(make(&a, "b", "x"), 201);
+    assert_int_equal(make_configmap(&a, "a", "x"), 201);
+    assert_int_equal(make_configmap(&a, "b", "x"), 201);
     api_turn(&a, 3);
     assert_int_equal(s->lines.n, 2);
     assert_non_null(strstr(s->lines.v[0], "\"columnDefinitions\":[{"));

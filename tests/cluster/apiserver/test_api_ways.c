@@ -23,7 +23,7 @@
 
 /* The answer to the last one, which must be what is tested: one that is refused for another reason
  * takes no time. */
-static void answered(int status, const char *what) {
+static void assert_answer(int status, const char *what) {
     if (timed.answer.status != status)
         fail_msg("%s: %d instead of %d: %.300s", what, timed.answer.status, status,
                  sl_buf_str(&timed.answer.body));
@@ -41,14 +41,14 @@ static void hold(const char *method, const char *path, const char *query, const 
                                  .len = body ? body->len : 0},
                stored, what, type ? type : "");
     if (status)
-        answered(status, what);
+        assert_answer(status, what);
 }
 
 /* Stores it, and returns its size. */
 static size_t store(const char *path, struct sl_buf *body) {
     assert_false(sl_buf_full(body));
     (void)timed_post(path, sl_buf_str(body));
-    answered(201, path);
+    assert_answer(201, path);
     sl_buf_clear(body);
     return timed.answer.body.len;
 }
@@ -424,7 +424,7 @@ static void scale_and_binding(void **state) {
     assert_int_equal(timed.too_slow, slow);
 }
 
-/* ---- lists in an order that a patch says ---- */
+/* ---- lists with an order set by a patch ---- */
 
 /* {"name":"c7"},... of n items from 'from' on, or the numbers alone. */
 static void put_items(struct sl_buf *b, const char *item, int from, int n, bool reversed) {
@@ -493,7 +493,7 @@ static void ordered_lists(void **state) {
         hold("PATCH", DEPLOYMENTS "/o", DRY, STRATEGIC, &b, stored, cases[i].what, cases[i].status);
     }
 
-    /* Lists of words. */
+    /* Lists of strings. */
     static const struct {
         const char *what, *directive;
         int from, n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that are no JSON: what is said of them, as kube-apiserver said it; and that no text at all
- * leads the walk astray. */
+/* Malformed JSON: the errors are those of kube-apiserver; and no text at all leads the walk
+ * astray. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static const struct {
     {"{\"a\":\"\x01\"}", "invalid character '\\x01' in string literal"},
 };
 
-static void is_said_as_go_does(void **state) {
+static void errors_are_those_of_go(void **state) {
     struct sl_arena arena;
     (void)state;
 
@@ -78,7 +78,7 @@ static void takes_any_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_said_as_go_does),
+        cmocka_unit_test(errors_are_those_of_go),
         cmocka_unit_test(takes_any_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

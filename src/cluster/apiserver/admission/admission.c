@@ -111,7 +111,7 @@ static bool concerns(struct api_write *w, const struct own *o) {
 }
 
 /* False: the request was answered. */
-static bool ask_own(struct api_write *w, const struct own *o) {
+static bool review_builtin(struct api_write *w, const struct own *o) {
     struct api_rq *rq = w->rq;
     const struct api_kind_version *v = api_stored_version(rq->kind);
     _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_REVIEW_MAX);
@@ -239,21 +239,21 @@ bool api_review_print(struct api_write *w, const struct api_kind_version *v, con
     return true;
 }
 
-/* A refusal, in the words of the webhook. */
+/* A refusal, with the message of the webhook. */
 static void report_denied(struct api_write *w, const char *hook, yyjson_val *status) {
     struct api_rq *rq = w->rq;
     const char *message = sl_json_str(status, "message"), *reason = sl_json_str(status, "reason");
     int code = (int)sl_json_int(status, "code", 0);
-    const char *said = *message ? message : reason;
+    const char *text = *message ? message : reason;
 
     api_rq_status(
         rq, &(struct api_status){
                 .code = code >= 400 && code < 600 ? code : 400,
                 .reason = sl_arena_strdup(&rq->arena, reason),
                 .message =
-                    *said ? sl_arena_printf(&rq->arena,
+                    *text ? sl_arena_printf(&rq->arena,
                                             "admission webhook \"%s\" denied the request: %s", hook,
-                                            said)
+                                            text)
                           : sl_arena_printf(
                                 &rq->arena,
                                 "admission webhook \"%s\" denied the request without explanation",
@@ -320,7 +320,7 @@ static bool take_patch(struct api_write *w, const struct api_kind_version *v, yy
     return r >= 0;
 }
 
-/* What an answer may say, and of which type: anything else is no answer. NULL: all is well. */
+/* The fields of a response and their types; anything else is invalid. NULL: valid. */
 static const char *answer_fault(yyjson_val *answer, const char *uid) {
     static const struct {
         const char *name;
@@ -390,7 +390,7 @@ bool api_review_take(struct api_write *w, const struct api_kind_version *v, cons
 
 /* ---- one after the other ---- */
 
-static void finish(struct api_write *w) {
+static void finish_admission(struct api_write *w) {
     void (*next)(struct api_write *) = w->admission->next;
 
     api_admit_free(w);
@@ -411,11 +411,11 @@ void api_admit_continue(struct api_write *w) {
         uint32_t i = a->at++;
         if (a->again && (!a->seen[i] || a->seen[i] > a->changes || !api_hook_reinvokes(a->set, i)))
             continue;
-        enum api_hook_result says = api_hook_call(w, i);
-        if (says != SL_HOOK_PASSED)
+        enum api_hook_result result = api_hook_call(w, i);
+        if (result != SL_HOOK_PASSED)
             return;
     }
-    finish(w);
+    finish_admission(w);
 }
 
 void api_admit(struct api_write *w, enum api_admit_phase phase, void (*next)(struct api_write *w)) {
@@ -436,7 +436,7 @@ void api_admit(struct api_write *w, enum api_admit_phase phase, void (*next)(str
         a->seen = sl_arena_alloc0(w->c.arena, api_hook_set_size(set) + 1, sizeof *a->seen);
     api_uuid(&s->prng, a->uid);
     for (size_t i = 0; s->spec.review && i < SL_LEN(owns); i++)
-        if (concerns(w, &owns[i]) && !ask_own(w, &owns[i]))
+        if (concerns(w, &owns[i]) && !review_builtin(w, &owns[i]))
             return;
     api_admit_continue(w);
 }

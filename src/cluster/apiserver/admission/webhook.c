@@ -31,7 +31,7 @@ struct api_hook_set {
     SL_VEC(struct hook) hooks;
 };
 
-/* Where to ask. */
+/* The endpoint. */
 struct place {
     char *server, *tls_name, *ca;
     struct sl_curl_client *client;
@@ -136,7 +136,7 @@ void api_hooks_changed(struct sl_apiserver *s, const struct api_kind *k) {
         s->hooks->dirty = true;
 }
 
-/* ---- asking ---- */
+/* ---- calling ---- */
 
 static enum api_hook_result failed(struct api_write *w, const struct hook *h, const char *why) {
     if (h->ignores)
@@ -187,7 +187,7 @@ static int place_connect(struct sl_apiserver *s, struct place *p, struct sl_err 
     return r < 0 ? r : sl_curl_client_new(s->loop, k, USER_AGENT, &p->client, err);
 }
 
-/* Where nobody waits the one that was not used for longest makes room. NULL: it cannot be. */
+/* The least recently used one without pending calls is evicted. NULL: there is none. */
 static struct place *place_of(struct sl_apiserver *s, const char *server, const char *tls_name,
                               const char *ca, struct sl_err *err) {
     struct place *p = NULL, *at;
@@ -348,7 +348,8 @@ void api_hook_cancel(struct api_hook_call *c) {
 }
 
 /* What came of it; 'why' if nothing did. */
-static void answered(struct api_hook_call *c, const struct sl_kube_reply *r, const char *why) {
+static void webhook_answered(struct api_hook_call *c, const struct sl_kube_reply *r,
+                             const char *why) {
     struct api_rq *rq = api_rq_find(c->s, c->rq);
     struct api_write *w = rq->write;
     struct api_admission *a = w->admission;
@@ -388,7 +389,7 @@ static void on_reply(void *ctx, const struct sl_kube_reply *r) {
     struct api_rq *rq = api_rq_find(c->s, c->rq);
 
     c->call.v = 0;
-    answered(c, r, NULL);
+    webhook_answered(c, r, NULL);
     api_rq_rest(rq);
 }
 
@@ -397,12 +398,13 @@ static void on_late(uv_timer_t *t) {
     struct api_rq *rq = api_rq_find(c->s, c->rq);
 
     sl_kube_cancel(sl_curl_client_interface(c->place->client), c->call);
-    answered(c, NULL,
-             sl_arena_printf(&rq->arena, "Post \"%s\": context deadline exceeded", c->url));
+    webhook_answered(c, NULL,
+                     sl_arena_printf(&rq->arena, "Post \"%s\": context deadline exceeded", c->url));
     api_rq_rest(rq);
 }
 
-static enum api_hook_result ask(struct api_write *w, uint32_t i, const struct api_kind_version *v) {
+static enum api_hook_result call_webhook(struct api_write *w, uint32_t i,
+                                         const struct api_kind_version *v) {
     struct api_rq *rq = w->rq;
     const struct hook *h = &w->admission->set->hooks.v[i];
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SL_REVIEW_MAX);
@@ -458,7 +460,7 @@ enum api_hook_result api_hook_call(struct api_write *w, uint32_t i) {
         api_rq_bad(rq, "admission webhook \"%s\" does not support dry run", h->name);
         return SL_HOOK_REFUSED;
     }
-    return ask(w, i, v);
+    return call_webhook(w, i, v);
 }
 
 /* ---- life ---- */

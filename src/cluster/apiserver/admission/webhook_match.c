@@ -40,7 +40,7 @@ static bool lists_resource(yyjson_val *list, const char *plural, const char *sub
     return false;
 }
 
-/* The version in which it wants the object; NULL: none of its rules is about this. */
+/* The version in which it expects the object; NULL: no rule matches. */
 const struct api_kind_version *api_hook_version(struct api_write *w, yyjson_val *hook) {
     const struct api_rq *rq = w->rq;
     const struct api_kind *k = rq->kind;

@@ -46,7 +46,7 @@ static struct value error(struct run *x, const char *what) {
 }
 
 /* Counts before it is done; false: it is not to be done. */
-static bool pay(struct run *x, uint64_t steps) {
+static bool charge_steps(struct run *x, uint64_t steps) {
     x->steps += steps;
     return x->steps <= x->max;
 }
@@ -126,32 +126,32 @@ static bool walk_next(struct walk *w, struct value *ret) {
     return true;
 }
 
-static size_t count(const struct value *v) {
+static size_t value_size(const struct value *v) {
     return v->kind == V_LIST        ? v->n
            : yyjson_is_arr(v->json) ? yyjson_arr_size(v->json)
                                     : yyjson_obj_size(v->json);
 }
 
-static bool same(struct run *x, const struct value *a, const struct value *b);
+static bool values_equal(struct run *x, const struct value *a, const struct value *b);
 
 static bool same_lists(struct run *x, const struct value *a, const struct value *b) {
     struct walk in_a, in_b;
     struct value item, other;
 
-    if (!is_list(a) || !is_list(b) || count(a) != count(b))
+    if (!is_list(a) || !is_list(b) || value_size(a) != value_size(b))
         return false;
     walk_begin(&in_a, a);
     walk_begin(&in_b, b);
     while (walk_next(&in_a, &item) && walk_next(&in_b, &other))
-        if (!same(x, &item, &other))
+        if (!values_equal(x, &item, &other))
             return false;
     return true;
 }
 
-/* Who asks looks afterwards whether it was too costly. */
+/* The caller checks afterwards whether the budget was exceeded. */
 
-static bool same(struct run *x, const struct value *a, const struct value *b) {
-    if (!pay(x, 1))
+static bool values_equal(struct run *x, const struct value *a, const struct value *b) {
+    if (!charge_steps(x, 1))
         return false;
     if ((a->kind == V_INT || a->kind == V_REAL) && (b->kind == V_INT || b->kind == V_REAL)) {
         if (a->kind == V_INT && b->kind == V_INT)
@@ -167,7 +167,7 @@ static bool same(struct run *x, const struct value *a, const struct value *b) {
     case V_BOOL:
         return a->yes == b->yes;
     case V_STR:
-        return a->len == b->len && pay(x, a->len / 16) && memcmp(a->s, b->s, a->len) == 0;
+        return a->len == b->len && charge_steps(x, a->len / 16) && memcmp(a->s, b->s, a->len) == 0;
     case V_JSON:
         return sl_json_equal(a->json, b->json, &x->steps);
     default:
@@ -179,7 +179,7 @@ static bool same(struct run *x, const struct value *a, const struct value *b) {
 
 static struct value eval(struct run *x, const struct api_cel_node *n);
 
-static struct value eval_field(struct run *x, const struct api_cel_node *n, bool asked) {
+static struct value eval_field(struct run *x, const struct api_cel_node *n, bool presence) {
     struct value of = eval(x, n->a);
     yyjson_val *v;
 
@@ -187,10 +187,10 @@ static struct value eval_field(struct run *x, const struct api_cel_node *n, bool
         return of;
     if (of.kind != V_JSON || !yyjson_is_obj(of.json))
         return error(x, "no such overload");
-    if (!pay(x, yyjson_obj_size(of.json) / 4))
+    if (!charge_steps(x, yyjson_obj_size(of.json) / 4))
         return too_costly(x);
     v = yyjson_obj_get(of.json, n->s);
-    if (asked)
+    if (presence)
         return of_bool(v && !yyjson_is_null(v));
     if (!v) {
         (void)sl_err_set(x->err, SL_EINVAL, "no such key: %.100s", n->s);
@@ -205,15 +205,15 @@ static struct value eval_index(struct run *x, const struct api_cel_node *n) {
     if (of.kind == V_ERROR || at.kind == V_ERROR)
         return (struct value){.kind = V_ERROR};
     if (is_list(&of) && at.kind == V_INT) {
-        if (at.num < 0 || (uint64_t)at.num >= count(&of))
+        if (at.num < 0 || (uint64_t)at.num >= value_size(&of))
             return error(x, "index out of bounds");
-        if (!pay(x, of.kind == V_LIST ? 0 : (uint64_t)at.num / 4))
+        if (!charge_steps(x, of.kind == V_LIST ? 0 : (uint64_t)at.num / 4))
             return too_costly(x);
         return of.kind == V_LIST ? of.items[at.num]
                                  : of_json(yyjson_arr_get(of.json, (size_t)at.num));
     }
     if (of.kind == V_JSON && yyjson_is_obj(of.json) && at.kind == V_STR) {
-        if (!pay(x, yyjson_obj_size(of.json) / 4))
+        if (!charge_steps(x, yyjson_obj_size(of.json) / 4))
             return too_costly(x);
         yyjson_val *v = yyjson_obj_getn(of.json, at.s, at.len);
         return v ? of_json(v) : error(x, "no such key");
@@ -239,7 +239,7 @@ static struct value eval_logic(struct run *x, const struct api_cel_node *n) {
 
 static struct value eval_macro(struct run *x, const struct api_cel_node *n) {
     struct value list = eval(x, n->a), item, *made = NULL;
-    size_t found = 0, room;
+    size_t found = 0, length;
     struct walk w;
     bool failed = false;
 
@@ -247,11 +247,12 @@ static struct value eval_macro(struct run *x, const struct api_cel_node *n) {
         return list;
     if (!walk_begin(&w, &list))
         return error(x, "no such overload");
-    room = count(&list);
+    length = value_size(&list);
     if (n->op == OP_MAP || n->op == OP_FILTER) {
-        if (!pay(x, room / 4) || x->arena.used + (room + 1) * sizeof(*made) > API_CEL_MADE)
+        if (!charge_steps(x, length / 4) ||
+            x->arena.used + (length + 1) * sizeof(*made) > API_CEL_MADE)
             return too_costly(x);
-        made = sl_arena_alloc(&x->arena, (room + 1) * sizeof(*made));
+        made = sl_arena_alloc(&x->arena, (length + 1) * sizeof(*made));
     }
     sl_assert(x->n_vars < SL_CEL_MAX_DEPTH);
     while (walk_next(&w, &item)) {
@@ -302,14 +303,14 @@ static struct value eval_matches(struct run *x, const struct api_cel_node *n, co
                                  const struct value *b) {
     struct sl_pattern *made = NULL;
 
-    if (!n->pattern && !pay(x, PATTERN_STEPS + b->len * PATTERN_STEPS / 16))
+    if (!n->pattern && !charge_steps(x, PATTERN_STEPS + b->len * PATTERN_STEPS / 16))
         return too_costly(x);
     if (!n->pattern && sl_pattern_new(b->s, &made, x->err) < 0)
         return (struct value){.kind = V_ERROR};
     uint64_t left = x->max - x->steps + 1, before = left;
     bool yes = sl_pattern_matches(n->pattern ? n->pattern : made, a->s, a->len, &left);
     sl_pattern_free(made);
-    return pay(x, before - left + a->len / 2 + 8) ? of_bool(yes) : too_costly(x);
+    return charge_steps(x, before - left + a->len / 2 + 8) ? of_bool(yes) : too_costly(x);
 }
 
 static struct value eval_text(struct run *x, const struct api_cel_node *n) {
@@ -319,7 +320,7 @@ static struct value eval_text(struct run *x, const struct api_cel_node *n) {
         return (struct value){.kind = V_ERROR};
     if (a.kind != V_STR || b.kind != V_STR)
         return error(x, "no such overload");
-    if (!pay(x, n->op == OP_CONTAINS ? (a.len + b.len) / 4 : b.len / 16))
+    if (!charge_steps(x, n->op == OP_CONTAINS ? (a.len + b.len) / 4 : b.len / 16))
         return too_costly(x);
     switch (n->op) {
     case OP_CONTAINS:
@@ -349,15 +350,16 @@ static struct value eval_of_one(struct run *x, const struct api_cel_node *n) {
                                                      : error(x, "no such overload");
     case OP_SIZE:
         if (a.kind == V_STR)
-            return pay(x, a.len / 16) ? of_int((int64_t)characters(a.s, a.len)) : too_costly(x);
-        return a.kind == V_JSON || a.kind == V_LIST ? of_int((int64_t)count(&a))
+            return charge_steps(x, a.len / 16) ? of_int((int64_t)characters(a.s, a.len))
+                                               : too_costly(x);
+        return a.kind == V_JSON || a.kind == V_LIST ? of_int((int64_t)value_size(&a))
                                                     : error(x, "no such overload");
     case OP_INTEGER:
         if (a.kind == V_INT)
             return a;
         if (a.kind != V_STR)
             return error(x, "no such overload");
-        if (!pay(x, a.len / 16))
+        if (!charge_steps(x, a.len / 16))
             return too_costly(x);
         errno = 0;
         a.num = strtoll(a.s, &end, 10);
@@ -383,7 +385,7 @@ static struct value compare(struct run *x, enum api_cel_op op, const struct valu
         c = (l > r) - (l < r);
     } else if (a->kind == V_STR && b->kind == V_STR) {
         size_t len = a->len < b->len ? a->len : b->len;
-        if (!pay(x, len / 16))
+        if (!charge_steps(x, len / 16))
             return too_costly(x);
         c = memcmp(a->s, b->s, len);
         c = c ? c : (a->len > b->len) - (a->len < b->len);
@@ -396,7 +398,8 @@ static struct value compare(struct run *x, enum api_cel_op op, const struct valu
 static struct value add_texts(struct run *x, const struct value *a, const struct value *b) {
     char *s;
 
-    if (!pay(x, (a->len + b->len) / 16) || x->arena.used + a->len + b->len + 1 > API_CEL_MADE)
+    if (!charge_steps(x, (a->len + b->len) / 16) ||
+        x->arena.used + a->len + b->len + 1 > API_CEL_MADE)
         return too_costly(x);
     s = sl_arena_alloc(&x->arena, a->len + b->len + 1);
     memcpy(s, a->s, a->len);
@@ -435,13 +438,13 @@ static struct value eval_in(struct run *x, const struct value *a, const struct v
     if (!walk_begin(&w, b))
         return error(x, "no such overload");
     while (!found && x->steps <= x->max && walk_next(&w, &item))
-        found = same(x, a, &item);
+        found = values_equal(x, a, &item);
     return x->steps > x->max ? too_costly(x) : of_bool(found);
 }
 
 static struct value eval_same(struct run *x, const struct value *a, const struct value *b,
                               bool wanted) {
-    bool yes = same(x, a, b);
+    bool yes = values_equal(x, a, b);
 
     return x->steps > x->max ? too_costly(x) : of_bool(yes == wanted);
 }
@@ -492,7 +495,7 @@ static struct value eval_name(struct run *x, const struct api_cel_node *n) {
 static struct value eval(struct run *x, const struct api_cel_node *n) {
     struct value v;
 
-    if (!pay(x, 1))
+    if (!charge_steps(x, 1))
         return too_costly(x);
     switch (n->op) {
     case OP_NULL:

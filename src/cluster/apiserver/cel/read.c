@@ -17,7 +17,7 @@ struct reader {
     uint32_t n_vars;
 };
 
-static struct api_cel_node *fail(struct reader *r, const char *what) {
+static struct api_cel_node *parse_error(struct reader *r, const char *what) {
     if (!r->failed)
         (void)sl_err_set(r->err, SL_EINVAL, "%s at character %zu", what,
                          (size_t)(r->p - r->start) + 1);
@@ -25,8 +25,8 @@ static struct api_cel_node *fail(struct reader *r, const char *what) {
     return NULL;
 }
 
-static struct api_cel_node *make(struct reader *r, enum api_cel_op op, const struct api_cel_node *a,
-                                 const struct api_cel_node *b) {
+static struct api_cel_node *new_node(struct reader *r, enum api_cel_op op,
+                                     const struct api_cel_node *a, const struct api_cel_node *b) {
     struct api_cel_node *n = sl_arena_alloc0(r->arena, 1, sizeof(*n));
     n->op = op;
     n->a = a;
@@ -39,7 +39,7 @@ static void blank(struct reader *r) {
 }
 
 /* Takes the symbol if it is next. */
-static bool take(struct reader *r, const char *symbol) {
+static bool accept_symbol(struct reader *r, const char *symbol) {
     blank(r);
     if (strncmp(r->p, symbol, strlen(symbol)) != 0)
         return false;
@@ -47,16 +47,16 @@ static bool take(struct reader *r, const char *symbol) {
     return true;
 }
 
-static bool is_word(char c) {
+static bool is_identifier_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static size_t word_len(const char *p) {
+static size_t identifier_len(const char *p) {
     size_t n = 0;
 
     if (*p >= '0' && *p <= '9')
         return 0;
-    while (is_word(p[n]))
+    while (is_identifier_char(p[n]))
         n++;
     return n;
 }
@@ -66,7 +66,7 @@ static const struct api_cel_node *read_expr(struct reader *r);
 static const struct api_cel_node *read_string(struct reader *r) {
     char quote = *r->p++;
     char *out = sl_arena_alloc(r->arena, strlen(r->p) + 1);
-    struct api_cel_node *n = make(r, OP_STR, NULL, NULL);
+    struct api_cel_node *n = new_node(r, OP_STR, NULL, NULL);
     size_t len = 0;
 
     for (; *r->p && *r->p != quote; r->p++) {
@@ -79,11 +79,11 @@ static const struct api_cel_node *read_string(struct reader *r) {
         r->p++;
         at = *r->p ? strchr(from, *r->p) : NULL;
         if (!at)
-            return fail(r, "unknown escape");
+            return parse_error(r, "unknown escape");
         out[len++] = to[at - from];
     }
     if (*r->p != quote)
-        return fail(r, "a text without an end");
+        return parse_error(r, "a text without an end");
     r->p++;
     out[len] = '\0';
     n->s = out;
@@ -93,7 +93,7 @@ static const struct api_cel_node *read_string(struct reader *r) {
 
 static const struct api_cel_node *read_number(struct reader *r) {
     size_t len = strspn(r->p, "0123456789.eE");
-    struct api_cel_node *n = make(r, OP_INT, NULL, NULL);
+    struct api_cel_node *n = new_node(r, OP_INT, NULL, NULL);
     char *end;
 
     errno = 0;
@@ -103,38 +103,38 @@ static const struct api_cel_node *read_number(struct reader *r) {
     } else {
         n->num = strtoll(r->p, &end, 10);
     }
-    if (errno || end == r->p || is_word(*end))
-        return fail(r, "a number that is none");
+    if (errno || end == r->p || is_identifier_char(*end))
+        return parse_error(r, "a number that is none");
     r->p = end;
     return n;
 }
 
 static const struct api_cel_node *read_list(struct reader *r) {
-    struct api_cel_node *list = make(r, OP_LIST, NULL, NULL), *last = NULL, *item;
+    struct api_cel_node *list = new_node(r, OP_LIST, NULL, NULL), *last = NULL, *item;
 
-    while (!r->failed && !take(r, "]")) {
+    while (!r->failed && !accept_symbol(r, "]")) {
         const struct api_cel_node *e = read_expr(r);
         if (r->failed)
             return NULL;
-        item = make(r, OP_LIST, e, NULL);
+        item = new_node(r, OP_LIST, e, NULL);
         if (last)
             last->next = item;
         else
             list->next = item;
         last = item;
-        if (!take(r, ",") && *r->p != ']')
-            return fail(r, "expected , or ]");
+        if (!accept_symbol(r, ",") && *r->p != ']')
+            return parse_error(r, "expected , or ]");
     }
     return list;
 }
 
-static const char *take_word(struct reader *r) {
+static const char *read_identifier(struct reader *r) {
     blank(r);
-    size_t len = word_len(r->p);
+    size_t len = identifier_len(r->p);
     const char *s = sl_arena_strndup(r->arena, r->p, len);
 
     if (len == 0)
-        (void)fail(r, "expected a name");
+        (void)parse_error(r, "expected a name");
     r->p += len;
     return s;
 }
@@ -142,18 +142,18 @@ static const char *take_word(struct reader *r) {
 /* a.all(x, expr) and its kin: the opening parenthesis is behind us. */
 static const struct api_cel_node *read_macro(struct reader *r, enum api_cel_op op,
                                              const struct api_cel_node *list) {
-    struct api_cel_node *n = make(r, op, list, NULL);
+    struct api_cel_node *n = new_node(r, op, list, NULL);
 
-    n->s = take_word(r);
-    if (r->failed || !take(r, ","))
-        return fail(r, "expected a variable and ,");
+    n->s = read_identifier(r);
+    if (r->failed || !accept_symbol(r, ","))
+        return parse_error(r, "expected a variable and ,");
     if (r->n_vars == SL_CEL_MAX_DEPTH)
-        return fail(r, "too deep");
+        return parse_error(r, "too deep");
     r->vars[r->n_vars++] = n->s;
     n->b = read_expr(r);
     r->n_vars--;
-    if (!r->failed && !take(r, ")"))
-        return fail(r, "expected )");
+    if (!r->failed && !accept_symbol(r, ")"))
+        return parse_error(r, "expected )");
     return n;
 }
 
@@ -182,20 +182,21 @@ static const struct api_cel_node *read_method(struct reader *r, const struct api
             return read_macro(r, methods[i].op, of);
         if (methods[i].args > 0)
             arg = read_expr(r);
-        if (!r->failed && !take(r, ")"))
-            return fail(r, "expected )");
-        struct api_cel_node *n = make(r, methods[i].op, of, arg);
+        if (!r->failed && !accept_symbol(r, ")"))
+            return parse_error(r, "expected )");
+        struct api_cel_node *n = new_node(r, methods[i].op, of, arg);
         if (n && n->op == OP_MATCHES && arg && arg->op == OP_STR) {
             struct sl_err err = {0};
             if (sl_pattern_new_in(r->arena, arg->s, &n->pattern, &err) < 0)
-                return fail(r, sl_arena_strdup(r->arena, err.text));
+                return parse_error(r, sl_arena_strdup(r->arena, err.text));
         }
         return n;
     }
-    return fail(r, sl_arena_printf(r->arena, "the function %.60s is not supported here", name));
+    return parse_error(r,
+                       sl_arena_printf(r->arena, "the function %.60s is not supported here", name));
 }
 
-/* Fields whose names are words of the language are escaped: __namespace__. */
+/* Fields named like keywords of the language are escaped: __namespace__. */
 static const char *unescape(const char *name, struct sl_arena *arena) {
     static const char *const pairs[][2] = {
         {"__dot__", "."}, {"__dash__", "-"}, {"__slash__", "/"}, {"__underscores__", "__"}};
@@ -226,30 +227,30 @@ static const char *unescape(const char *name, struct sl_arena *arena) {
 }
 
 static const struct api_cel_node *read_name(struct reader *r) {
-    const char *name = take_word(r);
+    const char *name = read_identifier(r);
     struct api_cel_node *n;
 
     if (r->failed)
         return NULL;
     if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
-        n = make(r, OP_BOOL, NULL, NULL);
+        n = new_node(r, OP_BOOL, NULL, NULL);
         n->num = *name == 't';
         return n;
     }
     if (strcmp(name, "null") == 0)
-        return make(r, OP_NULL, NULL, NULL);
+        return new_node(r, OP_NULL, NULL, NULL);
     for (size_t i = 0; i < SL_LEN(functions); i++) {
         const struct api_cel_node *arg;
-        if (strcmp(name, functions[i].name) != 0 || !take(r, "("))
+        if (strcmp(name, functions[i].name) != 0 || !accept_symbol(r, "("))
             continue;
         arg = read_expr(r);
-        if (r->failed || !take(r, ")"))
-            return fail(r, "expected )");
+        if (r->failed || !accept_symbol(r, ")"))
+            return parse_error(r, "expected )");
         if (functions[i].op == OP_HAS && arg->op != OP_FIELD)
-            return fail(r, "has() wants a field");
-        return make(r, functions[i].op, arg, NULL);
+            return parse_error(r, "has() wants a field");
+        return new_node(r, functions[i].op, arg, NULL);
     }
-    n = make(r, OP_NAME, NULL, NULL);
+    n = new_node(r, OP_NAME, NULL, NULL);
     n->s = name;
     n->num = -1;
     for (uint32_t i = 0; i < r->n_vars; i++)
@@ -261,7 +262,7 @@ static const struct api_cel_node *read_name(struct reader *r) {
         n->num = -3;
         r->uses_old = true;
     } else if (n->num < 0) {
-        return fail(r, sl_arena_printf(r->arena, "%.60s is not known here", name));
+        return parse_error(r, sl_arena_printf(r->arena, "%.60s is not known here", name));
     }
     return n;
 }
@@ -274,12 +275,12 @@ static const struct api_cel_node *read_primary(struct reader *r) {
         return read_string(r);
     if (*r->p >= '0' && *r->p <= '9')
         return read_number(r);
-    if (take(r, "["))
+    if (accept_symbol(r, "["))
         return read_list(r);
-    if (take(r, "(")) {
+    if (accept_symbol(r, "(")) {
         n = read_expr(r);
-        if (!r->failed && !take(r, ")"))
-            return fail(r, "expected )");
+        if (!r->failed && !accept_symbol(r, ")"))
+            return parse_error(r, "expected )");
         return n;
     }
     return read_name(r);
@@ -289,16 +290,16 @@ static const struct api_cel_node *read_member(struct reader *r) {
     const struct api_cel_node *n = read_primary(r);
 
     while (!r->failed) {
-        if (take(r, "[")) {
-            n = make(r, OP_INDEX, n, read_expr(r));
-            if (!r->failed && !take(r, "]"))
-                return fail(r, "expected ]");
-        } else if (take(r, ".")) {
-            const char *name = take_word(r);
-            if (!r->failed && take(r, "(")) {
+        if (accept_symbol(r, "[")) {
+            n = new_node(r, OP_INDEX, n, read_expr(r));
+            if (!r->failed && !accept_symbol(r, "]"))
+                return parse_error(r, "expected ]");
+        } else if (accept_symbol(r, ".")) {
+            const char *name = read_identifier(r);
+            if (!r->failed && accept_symbol(r, "(")) {
                 n = read_method(r, n, name);
             } else {
-                struct api_cel_node *field = make(r, OP_FIELD, n, NULL);
+                struct api_cel_node *field = new_node(r, OP_FIELD, n, NULL);
                 field->s = unescape(name, r->arena);
                 n = field;
             }
@@ -314,13 +315,13 @@ static const struct api_cel_node *read_unary(struct reader *r) {
 
     blank(r);
     if (++r->depth > SL_CEL_MAX_DEPTH)
-        return fail(r, "too deep");
+        return parse_error(r, "too deep");
     if (*r->p == '!' && r->p[1] != '=') {
         r->p++;
-        n = make(r, OP_NOT, read_unary(r), NULL);
+        n = new_node(r, OP_NOT, read_unary(r), NULL);
     } else if (*r->p == '-') {
         r->p++;
-        n = make(r, OP_NEGATE, read_unary(r), NULL);
+        n = new_node(r, OP_NEGATE, read_unary(r), NULL);
     } else {
         n = read_member(r);
     }
@@ -347,12 +348,12 @@ static const struct api_cel_node *read_level(struct reader *r, int level) {
         size_t len = strlen(operators[i].symbol);
         blank(r);
         if (operators[i].level != level || strncmp(r->p, operators[i].symbol, len) != 0 ||
-            (operators[i].op == OP_IN && is_word(r->p[2]))) {
+            (operators[i].op == OP_IN && is_identifier_char(r->p[2]))) {
             i++;
             continue;
         }
         r->p += len;
-        n = make(r, operators[i].op, n, read_level(r, level + 1));
+        n = new_node(r, operators[i].op, n, read_level(r, level + 1));
         i = 0;
     }
     return n;
@@ -363,12 +364,12 @@ static const struct api_cel_node *read_expr(struct reader *r) {
     struct api_cel_node *choice;
 
     if (++r->depth > SL_CEL_MAX_DEPTH)
-        return fail(r, "too deep");
+        return parse_error(r, "too deep");
     n = read_level(r, 0);
-    if (!r->failed && take(r, "?")) {
-        choice = make(r, OP_IF, n, read_expr(r));
-        if (r->failed || !take(r, ":"))
-            return fail(r, "expected :");
+    if (!r->failed && accept_symbol(r, "?")) {
+        choice = new_node(r, OP_IF, n, read_expr(r));
+        if (r->failed || !accept_symbol(r, ":"))
+            return parse_error(r, "expected :");
         choice->c = read_expr(r);
         n = choice;
     }
@@ -386,7 +387,7 @@ int api_cel_compile(const char *text, struct sl_arena *arena, struct api_cel **r
     root = read_expr(&r);
     blank(&r);
     if (!r.failed && *r.p)
-        (void)fail(&r, "unexpected text");
+        (void)parse_error(&r, "unexpected text");
     if (r.failed)
         return SL_EINVAL;
     *ret = sl_arena_alloc0(arena, 1, sizeof(**ret));

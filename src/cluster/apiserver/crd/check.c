@@ -190,8 +190,8 @@ static void check_scale(struct sl_field_errs *e, const struct sl_path *at, yyjso
 
 #define SELECTABLE_MAX 8u
 
-/* What a path of fields leads to, as cel.ValidFieldPath of kube-apiserver looks for it; NULL: it
- * leads nowhere, and *ret_why says why not, with the text in *ret_rest behind it. */
+/* What a path of fields leads to, found as cel.ValidFieldPath of kube-apiserver does; NULL:
+ * nothing, and *ret_why has the reason, with the rest of the path in *ret_rest. */
 static yyjson_val *selected(yyjson_val *schema, const char *path, const char **ret_why,
                             const char **ret_rest) {
     *ret_rest = "";
@@ -341,7 +341,7 @@ static void crd_validate(struct api_change *c, yyjson_val *object) {
     for (size_t i = 0; i < SL_LEN(fixed_names) && old; i++)
         sl_field_immutable(e, SL_PATH(names_at, fixed_names[i]), sl_json_get(names, fixed_names[i]),
                            sl_json_at(old, i ? "names.kind" : "names.plural"));
-    if (e->n == 0) /* what is said of schemas makes sense only now */
+    if (e->n == 0) /* checks of schemas make sense only now */
         api_crd_free(api_crd_new(c->server, object, e));
 }
 

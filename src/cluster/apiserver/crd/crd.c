@@ -27,7 +27,7 @@
 
 /* ---- objects of such kinds ---- */
 
-/* What scale reads is a count; 'path' begins with '.', and is told as it is. */
+/* What scale reads is a count; 'path' begins with '.', and is reported unchanged. */
 static void replicas_check(struct api_change *c, const char *path) {
     const struct sl_path *at = SL_PATH(NULL, path);
     const char *p = path;
@@ -60,7 +60,7 @@ static void replicas_check(struct api_change *c, const char *path) {
     }
 }
 
-/* A finalizer that does not say whose it is may meet another. */
+/* A finalizer without a domain may collide with another. */
 static void finalizers_warn(struct api_change *c, yyjson_val *object) {
     yyjson_val *was = sl_json_at(c->old, "metadata.finalizers"), *v, *other;
     size_t i, n, j, m;
@@ -104,7 +104,7 @@ static const struct api_strategy cr_strategy = {
 
 /* ---- from definition to kind ---- */
 
-static const char *const *copy_words(struct sl_arena *a, yyjson_val *list) {
+static const char *const *copy_strings(struct sl_arena *a, yyjson_val *list) {
     const char **words;
     size_t i, n;
     yyjson_val *v;
@@ -155,7 +155,8 @@ static const char *copy_path(struct sl_arena *a, yyjson_val *v, const char *path
 static void make_version(struct api_crd *d, uint32_t i, yyjson_val *def,
                          const struct sl_schema *meta, const struct sl_path *at,
                          struct sl_field_errs *errs) {
-    /* Where there is one version, kube-apiserver speaks of an older form that had no others. */
+    /* With a single version, kube-apiserver's message is that of an older form without a list of
+     * versions. */
     const struct sl_path *only = SL_PATH(SL_PATH(NULL, "spec"), "validation");
     const struct sl_path *schema_at =
         SL_PATH(d->kind.n_versions == 1 ? only : SL_PATH(at, "schema"), "openAPIV3Schema");
@@ -264,8 +265,8 @@ struct api_crd *api_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_f
         .singular = sl_arena_strdup(a, sl_json_str(names, "singular")),
         .kind = sl_arena_strdup(a, sl_json_str(names, "kind")),
         .list_kind = sl_arena_strdup(a, sl_json_str(names, "listKind")),
-        .short_names = copy_words(a, sl_json_get(names, "shortNames")),
-        .categories = copy_words(a, sl_json_get(names, "categories")),
+        .short_names = copy_strings(a, sl_json_get(names, "shortNames")),
+        .categories = copy_strings(a, sl_json_get(names, "categories")),
         .namespaced = strcmp(sl_json_str(spec, "scope"), "Namespaced") == 0,
         .verbs = SL_V_ALL,
         .strategy = &cr_strategy,
@@ -371,8 +372,8 @@ static void no_answer(void *ctx, const struct sl_api_answer *a) {
     (void)a;
 }
 
-static void ask(struct sl_apiserver *s, const char *method, const char *path, const char *type,
-                const char *body) {
+static void crd_request(struct sl_apiserver *s, const char *method, const char *path,
+                        const char *type, const char *body) {
     struct sl_api_sink sink = {.answer = no_answer};
 
     (void)sl_apiserver_call(
@@ -394,7 +395,8 @@ void api_crd_finish(struct sl_apiserver *s, const char *name) {
     char path[512];
 
     sl_fmt(path, sizeof(path), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", name);
-    ask(s, "PATCH", path, SL_MERGE_PATCH, SL_JSON_CONST({"metadata" : {"finalizers" : null}}));
+    crd_request(s, "PATCH", path, SL_MERGE_PATCH,
+                SL_JSON_CONST({"metadata" : {"finalizers" : null}}));
 }
 
 /* All objects of the kind are deleted; those with finalizers go when their owners let them. */

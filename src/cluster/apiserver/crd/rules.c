@@ -19,7 +19,7 @@ struct rule {
 struct api_rules {
     const struct rule *rules;
     uint32_t n_rules;
-    bool scalar; /* its value is told with an error */
+    bool scalar; /* its value is part of the error */
     /* What is below, where there are rules. */
     const char *const *names;
     const struct api_rules *const *fields;
@@ -139,8 +139,8 @@ const struct api_rules *api_rules_new(yyjson_val *schema, const struct sl_path *
 /* ---- checking ---- */
 
 /* ".spec.x" below the place of the rule. */
-static void report(const struct rule *rule, const struct sl_path *at, struct sl_field_value bad,
-                   struct sl_field_errs *errs) {
+static void report_violation(const struct rule *rule, const struct sl_path *at,
+                             struct sl_field_value bad, struct sl_field_errs *errs) {
     const struct sl_path *root = at ? at : SL_PATH(NULL, "<nil>");
     const struct sl_path *where =
         *rule->field ? SL_PATH(at, rule->field + (*rule->field == '.')) : root;
@@ -157,11 +157,11 @@ static void report(const struct rule *rule, const struct sl_path *at, struct sl_
 
 struct checking {
     struct sl_field_errs *errs;
-    uint64_t budget; /* of all rules; 0: no more are asked */
+    uint64_t budget; /* of all rules; 0: no further rule is evaluated */
 };
 
-static void check(struct checking *c, const struct api_rules *r, const struct sl_path *at,
-                  yyjson_val *self, yyjson_val *old) {
+static void check_value(struct checking *c, const struct api_rules *r, const struct sl_path *at,
+                        yyjson_val *self, yyjson_val *old) {
     struct sl_field_value bad = r->scalar ? sl_field_value_json(self) : sl_field_value_none();
     size_t i, n;
     yyjson_val *key, *v;
@@ -175,7 +175,7 @@ static void check(struct checking *c, const struct api_rules *r, const struct sl
             sl_field_invalid(c->errs, at ? at : SL_PATH(NULL, "<nil>"), bad, "%s: %s",
                              r->rules[k].message, err.text);
         else if (!holds)
-            report(&r->rules[k], at, bad, c->errs);
+            report_violation(&r->rules[k], at, bad, c->errs);
     }
     _cleanup_(sl_json_fields_done) struct sl_json_fields now = sl_json_fields_of(self);
     _cleanup_(sl_json_fields_done) struct sl_json_fields before = sl_json_fields_of(old);
@@ -184,22 +184,23 @@ static void check(struct checking *c, const struct api_rules *r, const struct sl
         v = sl_json_field(&now, name);
         yyjson_val *was = v ? sl_json_field(&before, name) : NULL;
         if (v && !yyjson_is_null(v))
-            check(c, r->fields[f], SL_PATH(at, r->names[f]), v, yyjson_is_null(was) ? NULL : was);
+            check_value(c, r->fields[f], SL_PATH(at, r->names[f]), v,
+                        yyjson_is_null(was) ? NULL : was);
     }
     if (r->items && yyjson_is_arr(self)) {
         struct sl_json_seek in_old;
         sl_json_seek_items(&in_old, old, r->keys, r->n_keys);
         yyjson_arr_foreach (self, i, n, v) {
             if (c->budget)
-                check(c, r->items, SL_PATH_AT(at, i), v, sl_json_seek_item(&in_old, v));
+                check_value(c, r->items, SL_PATH_AT(at, i), v, sl_json_seek_item(&in_old, v));
         }
         sl_json_seek_done(&in_old);
     }
     if (r->others && yyjson_is_obj(self)) {
         sl_obj_foreach (self, i, n, key, v) {
             if (c->budget)
-                check(c, r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
-                      sl_json_field(&before, sl_json_view(key)));
+                check_value(c, r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
+                            sl_json_field(&before, sl_json_view(key)));
         }
     }
 }
@@ -228,7 +229,7 @@ void api_rules_check(const struct api_rules *r, yyjson_val *object, yyjson_val *
         }
     }
     struct checking c = {.errs = errs, .budget = SL_CEL_ALL_STEPS};
-    check(&c, r, NULL, object, old);
+    check_value(&c, r, NULL, object, old);
     if (!c.budget)
         sl_field_invalid(errs, SL_PATH(NULL, "<nil>"), sl_field_value_json(NULL),
                          "validation failed due to running out of cost budget, no further "

@@ -10,7 +10,7 @@
 
 /* ---- what they share ---- */
 
-/* False: there is no telling what it takes, and the template is not looked at. */
+/* False: its size is unknown, and the template is not checked. */
 static bool selector_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
                            const char *kind, const char *unreadable) {
     yyjson_val *selector = sl_json_get(spec, "selector"),
@@ -270,7 +270,7 @@ static void stateful_defaults(struct api_change *c) {
 static void stateful_prepare(struct api_change *c) {
     yyjson_mut_val *status;
 
-    /* A feature that has to be asked for. */
+    /* A feature that is off by default. */
     if (api_change_is_object(c))
         sl_json_mut_set(c->doc, sl_json_mut_at(c->object, "spec.updateStrategy.rollingUpdate"),
                         "maxUnavailable", NULL);

@@ -48,7 +48,7 @@ static void job_defaults(struct api_change *c) {
     api_template_defaults(doc, sl_json_mut_at(spec, "template.spec"));
 }
 
-/* The selector of a job is its uid; its pods say whose they are, under old names and new ones. */
+/* The selector of a job is its uid; its pods carry it in labels, under old names and new ones. */
 static void job_selector(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *labels = sl_json_mut_obj(c->doc, spec, "template.metadata.labels");
     const char *uid = sl_json_mut_str(c->object, "metadata.uid"),
@@ -104,7 +104,7 @@ static void has_label(struct sl_field_errs *e, yyjson_val *job, const char *key,
         sl_field_invalid(e, at, sl_field_value_json(labels), "must be '%s'", want);
 }
 
-/* Does it ask for anything but what every job's pods have? */
+/* Does it request anything but what every job's pods have? */
 static bool is_generated(yyjson_val *selector, const char *uid, const char *name) {
     const char *const expected[][2] = {
         {OLD_UID, uid}, {OLD_NAME, name}, {JOB_UID, uid}, {JOB_NAME, name}};
@@ -216,8 +216,8 @@ static bool differs(yyjson_val *was, yyjson_val *is, const char *field) {
     return !sl_json_same(sl_json_get(was, field), sl_json_get(is, field));
 }
 
-/* A finished job has what a finished job has: asked only where something of it has changed, so that
- * jobs which were stored otherwise can be written. */
+/* What must hold for a finished job: checked only where it has changed, so that jobs that were
+ * stored otherwise can be written. */
 static void job_finished(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *job,
                          yyjson_val *was, yyjson_val *is, bool news) {
     yyjson_val *pods = sl_json_get(is, "uncountedTerminatedPods");

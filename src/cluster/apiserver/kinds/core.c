@@ -56,7 +56,7 @@ static void namespace_deleting(struct api_change *c) {
 }
 
 static bool namespace_holds(yyjson_val *object) {
-    /* The first deletion only marks it, whether or not somebody holds it. */
+    /* The first deletion only marks it, with or without finalizers. */
     return sl_json_size(sl_json_at(object, "spec.finalizers")) > 0 ||
            !sl_json_at(object, "metadata.deletionTimestamp");
 }
@@ -202,7 +202,7 @@ static void secret_validate(struct api_change *c, yyjson_val *object) {
 }
 
 static void secret_prepare(struct api_change *c) {
-    /* Who leaves the type out means the one that is there. */
+    /* Without a type, the stored one is kept. */
     if (c->old && strcmp(sl_json_mut_str(c->object, "type"), "Opaque") == 0 &&
         *sl_json_str(c->old, "type") == '\0')
         sl_json_mut_keep(c->doc, c->object, "type", c->old);
@@ -235,11 +235,11 @@ static void limit_defaults(struct api_change *c) {
     }
 }
 
-/* Of two amounts of an item the first may not be above the second; 'at' is the place that is told
- * to be wrong, with the second amount or the first. */
+/* Of two amounts of an item the first may not exceed the second; 'at' is the path of the error,
+ * which has the second amount or the first. */
 static const struct {
     const char *low, *low_text, *high, *high_text, *at;
-    bool tell_high;
+    bool report_high;
 } limit_rules[] = {
     {"min", "min value", "max", "max value", "min", false},
     {"min", "min value", "defaultRequest", "default request value", "defaultRequest", true},
@@ -266,7 +266,7 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
         if (top && sl_json_quantity(v, &a) && sl_json_quantity(top, &b) && a > b)
             sl_field_invalid(
                 e, SL_PATH_KEY(SL_PATH(at, limit_rules[rule].at), name),
-                sl_field_value_str(sl_json_text(limit_rules[rule].tell_high ? top : v)),
+                sl_field_value_str(sl_json_text(limit_rules[rule].report_high ? top : v)),
                 "%s %s is greater than %s %s", limit_rules[rule].low_text, sl_json_text(v),
                 limit_rules[rule].high_text, sl_json_text(top));
     }

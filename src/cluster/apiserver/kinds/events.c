@@ -22,7 +22,7 @@ static void length(struct sl_field_errs *e, yyjson_val *event, const char *field
                          "can have at most %zu characters", max);
 }
 
-/* What all have to keep to. Those that say when it was are of the new kind. */
+/* Rules for all. Events with eventTime are of the new kind. */
 static void common_rules(struct api_change *c, yyjson_val *event) {
     const char *ns = sl_json_str(event, "metadata.namespace"),
                *about = sl_json_str(event, "involvedObject.namespace"),

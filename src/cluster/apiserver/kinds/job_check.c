@@ -133,7 +133,8 @@ static void failure_policy(struct sl_field_errs *e, const struct sl_path *at,
     }
 }
 
-/* "1,3-5": how many, each below 'completions' and in order; -1 with words if it is none. */
+/* "1,3-5": how many, each below 'completions' and in order; -1 with a message if it is
+ * malformed. */
 static int64_t count_indexes(const char *s, int64_t completions, struct sl_err *err) {
     int64_t count = 0, last = -1;
 

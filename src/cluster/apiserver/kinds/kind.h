@@ -78,8 +78,7 @@ struct api_strategy {
      * change. metadata, status (preserved or dropped by subresource) and generation are already
      * done for all kinds. */
     void (*prepare)(struct api_change *c);
-    /* Defaults that depend on other fields: right after those of the schema, before anybody else
-     * looks. */
+    /* Defaults that depend on other fields: right after those of the schema, before any check. */
     void (*defaults)(struct api_change *c);
     /* Changes of kube-apiserver's own admission plugins: they have no field manager. After
      * 'defaults', before webhooks. */
@@ -95,9 +94,9 @@ struct api_strategy {
     bool any_finalizer; /* also one without a domain prefix (Lease) */
     /* Syntax of names; NULL: sl_syntax_subdomain. */
     struct sl_syntax_errors (*name)(const char *s, size_t len);
-    /* Grace period of a deletion in seconds (asked: -1 if not given); 0: immediately. NULL: always
-     * 0, and not recorded in metadata. */
-    int64_t (*grace)(yyjson_val *object, int64_t asked);
+    /* Grace period of a deletion in seconds (requested: -1 if not given); 0: immediately. NULL:
+     * always 0, and not recorded in metadata. */
+    int64_t (*grace)(yyjson_val *object, int64_t requested);
     /* A deletion marks the object (deletionTimestamp was set in c->object): further changes. Also
      * called when a grace period is shortened. */
     void (*deleting)(struct api_change *c);

@@ -19,7 +19,7 @@ struct owned {
 };
 
 /* "a,b" as a list. */
-static const char *const *split(struct sl_arena *a, const char *words) {
+static const char *const *split_list(struct sl_arena *a, const char *words) {
     const char **list;
     size_t n = 0;
 
@@ -43,7 +43,7 @@ static const char *lower(struct sl_arena *a, const char *s) {
     return out;
 }
 
-/* "io.k8s.api.batch.v1.Job": the package follows from the first word of the group. */
+/* "io.k8s.api.batch.v1.Job": the package follows from the first label of the group. */
 static const struct sl_schema *find_schema(struct sl_arena *a, struct sl_schemas *set,
                                            const struct api_builtin *b) {
     const char *group = b->group && *b->group ? b->group : "core";
@@ -55,8 +55,8 @@ static const struct sl_schema *find_schema(struct sl_arena *a, struct sl_schemas
                                                 group, b->version, b->kind));
 }
 
-static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct api_builtin *b,
-               struct sl_err *err) {
+static int add_builtin(struct sl_apiserver *s, struct sl_schemas *set, const struct api_builtin *b,
+                       struct sl_err *err) {
     struct owned *o = sl_alloc0(1, sizeof(*o));
     struct api_kind *k = &o->kind;
     struct api_kind_version *v = &k->versions[0];
@@ -70,8 +70,8 @@ static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct api_
         .singular = lower(&o->arena, b->kind),
         .kind = b->kind,
         .list_kind = sl_arena_printf(&o->arena, "%sList", b->kind),
-        .short_names = split(&o->arena, b->shorts),
-        .categories = split(&o->arena, b->categories),
+        .short_names = split_list(&o->arena, b->shorts),
+        .categories = split_list(&o->arena, b->categories),
         .namespaced = b->namespaced,
         .verbs = b->verbs ? b->verbs : SL_V_ALL,
         .n_versions = 1,
@@ -113,7 +113,7 @@ int api_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_
 
     for (size_t t = 0; t < SL_LEN(tables); t++) {
         for (const struct api_builtin *b = tables[t]; b->kind; b++) {
-            int r = add(s, set, b, err);
+            int r = add_builtin(s, set, b, err);
             if (r < 0)
                 return r;
         }

@@ -224,7 +224,7 @@ static void webhook_validate(struct api_change *c, yyjson_val *object) {
 static const struct api_strategy webhook_strategy = {.validate = webhook_validate,
                                                      .needs_version = true};
 
-/* ---- budgets: stored, nobody asks them ---- */
+/* ---- budgets: stored, not enforced ---- */
 
 static void share_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
     bool percent = false;
@@ -233,7 +233,7 @@ static void share_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         sl_field_invalid(e, at, sl_field_value_json(v), "must not be greater than 100%%");
 }
 
-/* Of its metadata, only what every object has to keep to is looked at. */
+/* Of its metadata, only the rules for every object are checked. */
 static void budget_validate(struct api_change *c, yyjson_val *object) {
     static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
     static const char *const counts[] = {"disruptionsAllowed", "currentHealthy", "desiredHealthy",
@@ -265,7 +265,7 @@ static const struct api_strategy budget_strategy = {.validate = budget_validate,
                                                     .any_finalizer = true,
                                                     .needs_version = true};
 
-/* Labels count: who watches slices goes by them. */
+/* Labels count: watchers of slices select by them. */
 static bool slice_is_new(yyjson_val *old, yyjson_val *object) {
     static const char *const apart[] = {"metadata", NULL};
 

@@ -16,7 +16,7 @@ static void node_defaults(struct api_change *c) {
 
     if (capacity && !sl_json_mut_get(status, "allocatable"))
         sl_json_mut_set(c->doc, status, "allocatable", yyjson_mut_val_mut_copy(c->doc, capacity));
-    /* One range and the list of ranges say the same; if not, it is the one that counts. */
+    /* podCIDR and podCIDRs agree; if not, podCIDR counts. */
     if (*one && !yyjson_mut_equals_str(yyjson_mut_arr_get_first(list), one)) {
         yyjson_mut_val *now = yyjson_mut_arr(c->doc);
         yyjson_mut_arr_append(now, yyjson_mut_strcpy(c->doc, one));
@@ -27,7 +27,7 @@ static void node_defaults(struct api_change *c) {
     }
 }
 
-/* Nobody takes configurations from there any more. */
+/* No kubelet reads its configuration from there any more. */
 static void node_prepare(struct api_change *c) {
     yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
@@ -113,7 +113,7 @@ static void addresses_check(struct sl_field_errs *e, yyjson_val *object) {
     }
 }
 
-/* What was said once stays. */
+/* Immutable once set. */
 static void update_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *ranges = sl_json_get(spec, "podCIDRs"), *had = sl_json_get(old, "podCIDRs"), *v;
@@ -152,7 +152,7 @@ static void node_validate(struct api_change *c, yyjson_val *object) {
     amounts_check(c->errs, object);
     addresses_check(c->errs, object);
     update_check(c->errs, spec, old);
-    taints_check(c->errs, object); /* what is wrong is said twice */
+    taints_check(c->errs, object); /* the error is reported twice */
     if (strcmp(sl_json_str(spec, "externalID"), sl_json_str(old, "externalID")) != 0)
         sl_field_forbidden(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "externalID"),
                            "may not be updated");

@@ -10,7 +10,7 @@
 enum {
     WHOLE = 1,   /* in whole numbers */
     PODS = 2,    /* pods themselves */
-    COMPUTE = 4, /* what pods ask for */
+    COMPUTE = 4, /* requests of pods */
     CLAIMS = 8,  /* claims, and their storage */
     UNLIMITED = 16,
 };
@@ -55,7 +55,7 @@ static const struct {
     {"VolumeAttributesClass", NULL, CLAIMS, false},
 };
 
-/* -1: it is none that Kubernetes knows. */
+/* -1: not a scope of Kubernetes. */
 static int resource_is(const char *name) {
     for (size_t i = 0; i < SL_LEN(resources); i++)
         if (strcmp(resources[i].name, name) == 0)
@@ -147,7 +147,7 @@ static void plain_scopes(struct sl_field_errs *e, const struct sl_path *up, yyjs
             sl_field_invalid(e, at, sl_field_value_json(list), "unsupported scope");
         scope_resources(e, at, spec, sl_json_text(v), list);
         if (e->dropped)
-            break; /* each is told with the whole list */
+            break; /* each error has the whole list */
     }
     opposites(e, at, list, NULL, list);
 }

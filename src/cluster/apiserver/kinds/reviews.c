@@ -14,7 +14,7 @@ static void set_status(struct api_change *c, yyjson_mut_val *status) {
     sl_json_mut_set(c->doc, c->object, "status", status);
 }
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 
 static void selector_check(struct api_change *c, const struct sl_path *at, yyjson_val *selector) {
     bool raw = *sl_json_str(selector, "rawSelector");
@@ -55,7 +55,7 @@ static void spec_check(struct api_change *c, yyjson_val *spec, bool self) {
     selector_check(c, SL_PATH(of, "labelSelector"), sl_json_get(resource, "labelSelector"));
 }
 
-/* Nothing but who manages it, and where it is asked. */
+/* Only managedFields and the namespace. */
 static void meta_check(struct api_change *c, yyjson_val *object, bool local) {
     yyjson_val *meta = sl_json_get(object, "metadata"), *key, *v;
     size_t i, n;
@@ -87,15 +87,15 @@ static void local_check(struct api_change *c, yyjson_val *spec) {
 }
 
 static void access(struct api_change *c, bool self, bool local) {
-    yyjson_doc *asked = yyjson_mut_val_imut_copy(c->object, NULL);
-    yyjson_val *object = yyjson_doc_get_root(asked);
+    yyjson_doc *request = yyjson_mut_val_imut_copy(c->object, NULL);
+    yyjson_val *object = yyjson_doc_get_root(request);
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
 
     spec_check(c, sl_json_get(object, "spec"), self);
     meta_check(c, object, local);
     if (local)
         local_check(c, sl_json_get(object, "spec"));
-    yyjson_doc_free(asked);
+    yyjson_doc_free(request);
     yyjson_mut_obj_add_bool(c->doc, status, "allowed", true);
     set_status(c, status);
 }
@@ -139,7 +139,7 @@ void api_review_rules(struct api_change *c) {
     set_status(c, status);
 }
 
-/* ---- who one is ---- */
+/* ---- SelfSubjectReview ---- */
 
 static yyjson_mut_val *user_info(struct api_change *c, const char *user,
                                  const char *const *groups) {

@@ -37,7 +37,7 @@ static bool is_headless(yyjson_mut_val *spec) {
 }
 
 /* Is this field of the two the same? */
-static bool kept(yyjson_mut_val *spec, yyjson_val *old, const char *field) {
+static bool field_unchanged(yyjson_mut_val *spec, yyjson_val *old, const char *field) {
     yyjson_mut_val *now = sl_json_mut_get(spec, field);
     yyjson_val *was = sl_json_get(old, field);
     yyjson_doc *copy = now ? yyjson_mut_val_imut_copy(now, NULL) : NULL;
@@ -86,7 +86,7 @@ static void set_one(struct api_change *c, yyjson_mut_val *spec, const char *fiel
     sl_json_mut_set(c->doc, spec, field, list);
 }
 
-/* clusterIP and clusterIPs say the same; who says one of them means the other too. */
+/* clusterIP and clusterIPs agree; if one is set, the other follows. */
 static void settle_addresses(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     const char *was = sl_json_str(old, "clusterIP");
 
@@ -104,7 +104,7 @@ static void settle_addresses(struct api_change *c, yyjson_mut_val *spec, yyjson_
     const char *ip = sl_json_mut_str(spec, "clusterIP");
     if (!yyjson_mut_arr_size(sl_json_mut_get(spec, "clusterIPs")) && strcmp(ip, was) == 0)
         sl_json_mut_keep(c->doc, spec, "clusterIPs", old);
-    if (strcmp(ip, was) == 0 || !kept(spec, old, "clusterIPs"))
+    if (strcmp(ip, was) == 0 || !field_unchanged(spec, old, "clusterIPs"))
         return;
     if (*ip)
         set_one(c, spec, "clusterIPs", ip);
@@ -123,12 +123,12 @@ static void check_policy(struct api_change *c, yyjson_mut_val *spec, yyjson_val 
            families = yyjson_mut_arr_size(sl_json_mut_get(spec, "ipFamilies"));
     bool single = strcmp(sl_json_mut_str(spec, "ipFamilyPolicy"), "SingleStack") == 0;
 
-    if (old && single) { /* who says so means it, if nothing else was said */
-        if (ips > 1 && kept(spec, old, "clusterIPs"))
+    if (old && single) { /* explicit, if nothing else was set */
+        if (ips > 1 && field_unchanged(spec, old, "clusterIPs"))
             set_one(
                 c, spec, "clusterIPs",
                 sl_json_mut_str(yyjson_mut_arr_get_first(sl_json_mut_get(spec, "clusterIPs")), ""));
-        if (families > 1 && kept(spec, old, "ipFamilies"))
+        if (families > 1 && field_unchanged(spec, old, "ipFamilies"))
             set_one(
                 c, spec, "ipFamilies",
                 sl_json_mut_str(yyjson_mut_arr_get_first(sl_json_mut_get(spec, "ipFamilies")), ""));
@@ -154,10 +154,10 @@ static void check_policy(struct api_change *c, yyjson_mut_val *spec, yyjson_val 
             "specified");
 }
 
-/* The families of the addresses that are asked for. */
+/* The families of the requested addresses. */
 static void infer_families(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *ips = sl_json_mut_get(spec, "clusterIPs"), *families, *ip;
-    yyjson_doc *said = ips ? yyjson_mut_val_imut_copy(ips, NULL) : NULL;
+    yyjson_doc *copy = ips ? yyjson_mut_val_imut_copy(ips, NULL) : NULL;
     size_t i, n;
 
     yyjson_mut_arr_foreach (ips, i, n, ip) {
@@ -166,7 +166,7 @@ static void infer_families(struct api_change *c, yyjson_mut_val *spec) {
             continue;
         if (strchr(sl_json_mut_str(ip, ""), ':')) {
             sl_field_invalid(c->errs, SL_PATH_AT(AT("clusterIPs"), i),
-                             sl_field_value_json(yyjson_doc_get_root(said)),
+                             sl_field_value_json(yyjson_doc_get_root(copy)),
                              "IPv6 is not configured on this cluster");
         } else if (families) {
             yyjson_mut_arr_add_str(c->doc, families, "IPv4");
@@ -174,10 +174,10 @@ static void infer_families(struct api_change *c, yyjson_mut_val *spec) {
             set_one(c, spec, "ipFamilies", "IPv4");
         }
     }
-    yyjson_doc_free(said);
+    yyjson_doc_free(copy);
 }
 
-/* Behind a headless one without a selector may stand whatever somebody says. */
+/* The endpoints of a headless one without a selector are set by its user. */
 static void any_family(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *families = sl_json_mut_get(spec, "ipFamilies");
 
@@ -194,11 +194,11 @@ static void any_family(struct api_change *c, yyjson_mut_val *spec) {
 static bool prefers_both_still(yyjson_mut_val *spec, yyjson_val *old) {
     return strcmp(sl_json_mut_str(spec, "ipFamilyPolicy"), "PreferDualStack") == 0 &&
            strcmp(sl_json_str(old, "ipFamilyPolicy"), "PreferDualStack") == 0 &&
-           kept(spec, old, "type") && kept(spec, old, "clusterIPs") &&
-           kept(spec, old, "ipFamilies");
+           field_unchanged(spec, old, "type") && field_unchanged(spec, old, "clusterIPs") &&
+           field_unchanged(spec, old, "ipFamilies");
 }
 
-/* False: what is asked for cannot be. */
+/* False: the request cannot be satisfied. */
 static bool give_families(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old) {
     const char *before = sl_json_str(old, "ipFamilyPolicy");
     bool any = is_headless(spec) && yyjson_mut_obj_size(sl_json_mut_get(spec, "selector")) == 0;
@@ -211,9 +211,9 @@ static bool give_families(struct api_change *c, yyjson_mut_val *spec, yyjson_val
                             *before ? before
                             : any   ? "RequireDualStack"
                                     : "SingleStack");
-    yyjson_doc *said = yyjson_mut_val_imut_copy(spec, NULL);
-    api_service_addresses_check(c->errs, yyjson_doc_get_root(said), old);
-    yyjson_doc_free(said);
+    yyjson_doc *copy = yyjson_mut_val_imut_copy(spec, NULL);
+    api_service_addresses_check(c->errs, yyjson_doc_get_root(copy), old);
+    yyjson_doc_free(copy);
     if (c->errs->n)
         return false;
     check_policy(c, spec, old);
@@ -245,15 +245,15 @@ static void give_address(struct api_change *c, yyjson_mut_val *spec) {
                                        (unsigned)(h >> 8 & 255), 1 + (unsigned)(h & 255) % 254);
 
     if (!*sl_json_mut_str(c->object, "metadata.name") && !c->dry_run) {
-        /* An address is an object of its own there, which says whose it is. */
+        /* There, an address is an object of its own with a reference to its Service. */
         if (!*ip)
             set_one(c, spec, "clusterIPs", "");
-        yyjson_doc *said = yyjson_mut_val_imut_copy(sl_json_mut_get(spec, "clusterIPs"), NULL);
-        sl_field_invalid(c->errs, AT("clusterIPs"), sl_field_value_json(yyjson_doc_get_root(said)),
+        yyjson_doc *copy = yyjson_mut_val_imut_copy(sl_json_mut_get(spec, "clusterIPs"), NULL);
+        sl_field_invalid(c->errs, AT("clusterIPs"), sl_field_value_json(yyjson_doc_get_root(copy)),
                          "failed to allocate IP%s%s: IPAddress.networking.k8s.io \"%s\" is "
                          "invalid: spec.parentRef.name: Required value",
                          *ip ? " " : "", ip, *ip ? ip : made);
-        yyjson_doc_free(said);
+        yyjson_doc_free(copy);
         return;
     }
     if (*ip)
@@ -292,8 +292,8 @@ static bool is_used(yyjson_mut_val *ports, int64_t port) {
     return false;
 }
 
-/* Who leaves a port out means the one of the same name, unless another port has it as it was sent;
- * two that mean the same both get it, and are refused for that. */
+/* A port without nodePort keeps the one of the same name, unless another port has it as it was
+ * sent; two with the same name both get it, and are rejected for that. */
 static void keep_ports(struct api_change *c, yyjson_mut_val *ports, yyjson_val *old) {
     int64_t *meant = sl_arena_alloc0(c->arena, yyjson_mut_arr_size(ports) + 1, sizeof *meant);
     yyjson_mut_val *p;
@@ -329,7 +329,7 @@ static int64_t shared_port(yyjson_mut_val *ports, yyjson_mut_val *p) {
     return 0;
 }
 
-/* What is wrong with a port that is asked for; NULL: nothing. */
+/* What is wrong with a requested port; NULL: nothing. */
 static const char *port_fault(struct api_change *c, yyjson_mut_val *ports, size_t at) {
     yyjson_mut_val *p = yyjson_mut_arr_get(ports, at), *other;
     int64_t port = sl_json_mut_int(p, "nodePort", 0);
@@ -408,7 +408,7 @@ static void give_health_port(struct api_change *c, yyjson_mut_val *spec, yyjson_
 
 static void drop_kept(struct api_change *c, yyjson_mut_val *spec, yyjson_val *old,
                       const char *field) {
-    if (kept(spec, old, field))
+    if (field_unchanged(spec, old, field))
         sl_json_mut_set(c->doc, spec, field, NULL);
 }
 
@@ -429,7 +429,7 @@ static void drop_left(struct api_change *c, yyjson_mut_val *spec, yyjson_val *ol
     size_t i, n;
 
     if (!was_type(old, "ExternalName") && is_type(spec, "ExternalName")) {
-        if (kept(spec, old, "clusterIP") && kept(spec, old, "clusterIPs")) {
+        if (field_unchanged(spec, old, "clusterIP") && field_unchanged(spec, old, "clusterIPs")) {
             sl_json_mut_set(c->doc, spec, "clusterIP", NULL);
             sl_json_mut_set(c->doc, spec, "clusterIPs", NULL);
         }
@@ -484,7 +484,7 @@ static void service_prepare(struct api_change *c) {
         drop_left(c, spec, old);
 }
 
-static void forget(void *ctx, const struct sl_api_answer *a) {
+static void ignore_answer(void *ctx, const struct sl_api_answer *a) {
     (void)ctx, (void)a;
 }
 
@@ -506,7 +506,7 @@ static void service_after(struct sl_apiserver *s, struct api_kind *k, yyjson_val
                                                      .content_type = "",
                                                      .user_agent = "",
                                                      .user = "system:apiserver"},
-                            &(struct sl_api_sink){.answer = forget});
+                            &(struct sl_api_sink){.answer = ignore_answer});
 }
 
 const struct api_strategy api_service_strategy = {.after = service_after,

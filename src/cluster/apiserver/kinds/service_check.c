@@ -21,7 +21,7 @@ static bool is_headless(yyjson_val *spec) {
     return sl_json_size(ips) == 1 && yyjson_equals_str(yyjson_arr_get_first(ips), "None");
 }
 
-static bool has_word(yyjson_val *list, const char *word) {
+static bool list_has(yyjson_val *list, const char *word) {
     yyjson_val *v;
     size_t i, n;
 
@@ -37,7 +37,7 @@ static bool has_word(yyjson_val *list, const char *word) {
 /* True: nothing is wrong. What was there before is taken as it is. */
 static bool address_check(struct sl_field_errs *e, const struct sl_path *at, const char *ip,
                           yyjson_val *before) {
-    const char *why = has_word(before, ip) ? NULL : api_address_fault(ip);
+    const char *why = list_has(before, ip) ? NULL : api_address_fault(ip);
 
     if (why)
         sl_field_invalid(e, at, sl_field_value_str(ip), "%s", why);
@@ -374,7 +374,7 @@ static bool is_in(struct sl_arena *a, yyjson_val *list, const char *range) {
     return false;
 }
 
-/* Who may ask, as a list in the spec or, before there was one, as an annotation. */
+/* Source ranges, as a list in the spec or, before there was one, as an annotation. */
 static void ranges(struct sl_field_errs *e, yyjson_val *object, yyjson_val *old) {
     const struct sl_path *at = SL_PATH(SL_PATH(NULL, "spec"), "LoadBalancerSourceRanges");
     const struct sl_path *note_at =

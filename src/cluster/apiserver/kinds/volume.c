@@ -17,7 +17,7 @@ static bool is_old_source(yyjson_mut_val *source) {
            (strcmp(group, "snapshot.storage.k8s.io") == 0 && strcmp(kind, "VolumeSnapshot") == 0);
 }
 
-/* dataSource and dataSourceRef say the same. */
+/* dataSource and dataSourceRef agree. */
 static void claim_sources(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *source = sl_json_mut_get(spec, "dataSource"),
                    *ref = sl_json_mut_get(spec, "dataSourceRef");
@@ -115,12 +115,12 @@ void api_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyj
         source_check(e, SL_PATH(at, "dataSourceRef"), ref);
     if (source && ref && !sl_json_equal(source, ref, NULL))
         sl_field_invalid(e, at, sl_field_value_none(),
-                         "{}: must match dataSourceRef"); /* as it says */
+                         "{}: must match dataSourceRef"); /* the message of kube-apiserver */
     api_word_check_at(e, at, spec, "volumeAttributesClassName", sl_syntax_subdomain, false);
 }
 
-/* The class as an annotation, from before it was a field, stays; a field that says the same may
- * come in its place. */
+/* The class as an annotation, from before it was a field, stays; a field with the same value may
+ * replace it. */
 static bool class_from_note(struct api_change *c, yyjson_val *object) {
     const char *was = sl_json_annotation_opt(c->old, CLASS_NOTE),
                *is = sl_json_annotation_opt(object, CLASS_NOTE);
@@ -135,8 +135,7 @@ static bool class_from_note(struct api_change *c, yyjson_val *object) {
     return same || !was || strcmp(sl_json_str(object, "spec.storageClassName"), was) == 0;
 }
 
-/* Nothing but the names of the volume and of its class, once; of a bound one also how much is asked
- * for. */
+/* Only the names of the volume and of its class, once; of a bound one also the request. */
 static void claim_update(struct api_change *c, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *spec = sl_json_get(object, "spec"), *old = sl_json_get(c->old, "spec");

@@ -36,7 +36,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static void fault(struct sl_syntax_errors *f, const char *text) {
+static void add_syntax_error(struct sl_syntax_errors *f, const char *text) {
     f->v[f->n++] = text;
 }
 
@@ -53,11 +53,11 @@ struct sl_syntax_errors api_word_label(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (len > 63)
-        fault(&f, MAX_63);
+        add_syntax_error(&f, MAX_63);
     if (!is_label(s, len, false))
-        fault(&f, memchr(s, '.', len) && sl_syntax_subdomain(s, len).n == 0
-                      ? "must not contain dots"
-                      : LABEL);
+        add_syntax_error(&f, memchr(s, '.', len) && sl_syntax_subdomain(s, len).n == 0
+                                 ? "must not contain dots"
+                                 : LABEL);
     return f;
 }
 
@@ -65,9 +65,9 @@ struct sl_syntax_errors api_word_label_1035(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (len > 63)
-        fault(&f, MAX_63);
+        add_syntax_error(&f, MAX_63);
     if (!is_label(s, len, true))
-        fault(&f, LABEL_1035);
+        add_syntax_error(&f, LABEL_1035);
     return f;
 }
 
@@ -75,17 +75,17 @@ struct sl_syntax_errors api_word_segment(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (len == 1 && s[0] == '.') {
-        fault(&f, "may not be '.'");
+        add_syntax_error(&f, "may not be '.'");
         return f;
     }
     if (len == 2 && memcmp(s, "..", 2) == 0) {
-        fault(&f, "may not be '..'");
+        add_syntax_error(&f, "may not be '..'");
         return f;
     }
     if (memchr(s, '/', len))
-        fault(&f, "may not contain '/'");
+        add_syntax_error(&f, "may not contain '/'");
     if (memchr(s, '%', len))
-        fault(&f, "may not contain '%'");
+        add_syntax_error(&f, "may not contain '%'");
     return f;
 }
 
@@ -99,15 +99,16 @@ struct sl_syntax_errors api_word_port(const char *s, size_t len) {
         other = other || !(is_lower(s[i]) || is_digit(s[i]) || s[i] == '-');
     }
     if (len > 15)
-        fault(&f, "must be no more than 15 characters");
+        add_syntax_error(&f, "must be no more than 15 characters");
     if (other)
-        fault(&f, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+        add_syntax_error(&f,
+                         "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
     if (!letter)
-        fault(&f, "must contain at least one letter (a-z)");
+        add_syntax_error(&f, "must contain at least one letter (a-z)");
     if (twice)
-        fault(&f, "must not contain consecutive hyphens");
+        add_syntax_error(&f, "must not contain consecutive hyphens");
     else if (len > 0 && (s[0] == '-' || s[len - 1] == '-') && f.n < SL_LEN(f.v))
-        fault(&f, "must not begin or end with a hyphen");
+        add_syntax_error(&f, "must not begin or end with a hyphen");
     return f;
 }
 
@@ -116,9 +117,9 @@ struct sl_syntax_errors api_word_env(const char *s, size_t len) {
 
     for (size_t i = 0; i < len && f.n == 0; i++)
         if (s[i] < ' ' || s[i] > '~' || s[i] == '=')
-            fault(&f, ENV);
+            add_syntax_error(&f, ENV);
     if (len == 0)
-        fault(&f, "environment variable name must be non-empty");
+        add_syntax_error(&f, "environment variable name must be non-empty");
     return f;
 }
 
@@ -130,7 +131,7 @@ struct sl_syntax_errors api_word_header(const char *s, size_t len) {
         good = good &&
                (is_lower(s[i]) || is_digit(s[i]) || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '-');
     if (!good)
-        fault(&f, HEADER);
+        add_syntax_error(&f, HEADER);
     return f;
 }
 
@@ -144,15 +145,15 @@ struct sl_syntax_errors api_word_data_key(const char *s, size_t len) {
                 strchr("-._", s[i])) &&
                s[i];
     if (len > 253)
-        fault(&f, "must be no more than 253 characters");
+        add_syntax_error(&f, "must be no more than 253 characters");
     if (!good)
-        fault(&f, DATA_KEY);
+        add_syntax_error(&f, DATA_KEY);
     if (len == 1 && s[0] == '.')
-        fault(&f, "must not be '.'");
+        add_syntax_error(&f, "must not be '.'");
     else if (len == 2 && memcmp(s, "..", 2) == 0)
-        fault(&f, "must not be '..'");
+        add_syntax_error(&f, "must not be '..'");
     else if (len > 2 && memcmp(s, "..", 2) == 0)
-        fault(&f, "must not start with '..'");
+        add_syntax_error(&f, "must not start with '..'");
     return f;
 }
 

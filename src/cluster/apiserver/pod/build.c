@@ -39,7 +39,7 @@ static bool is_latest(const char *image) {
     const char *slash = strrchr(image, '/'), *last = slash ? slash + 1 : image;
     const char *at = strchr(last, '@'), *colon = strrchr(last, ':');
 
-    if (at || !*last || !is_image(image)) /* what is missing is told by others */
+    if (at || !*last || !is_image(image)) /* what is missing is reported elsewhere */
         return false;
     return !colon || strcmp(colon, ":latest") == 0;
 }
@@ -95,7 +95,7 @@ void api_template_defaults(yyjson_mut_doc *doc, yyjson_mut_val *spec) {
 enum { CPU, MEMORY, COMPUTE };
 static const char *const compute[COMPUTE] = {"cpu", "memory"};
 
-/* Adds what a container asks for; false: it says nothing of this one. */
+/* Adds the amount that a container requests; false: it has none for this resource. */
 static bool add_amount(yyjson_mut_val *list, const char *name, sl_quantity *sum) {
     yyjson_mut_val *v = sl_json_mut_get(list, name);
     sl_quantity q = 0;
@@ -113,14 +113,14 @@ static bool add_amount(yyjson_mut_val *list, const char *name, sl_quantity *sum)
 }
 
 struct qos {
-    sl_quantity asked[COMPUTE], most[COMPUTE];
-    bool any_asked[COMPUTE], any_most[COMPUTE], all_limited;
+    sl_quantity requests[COMPUTE], most[COMPUTE];
+    bool any_request[COMPUTE], any_most[COMPUTE], all_limited;
 };
 
-static void qos_look(yyjson_mut_val *resources, struct qos *q) {
+static void qos_add_resources(yyjson_mut_val *resources, struct qos *q) {
     for (int i = 0; i < COMPUTE; i++) {
-        q->any_asked[i] |=
-            add_amount(sl_json_mut_get(resources, "requests"), compute[i], &q->asked[i]);
+        q->any_request[i] |=
+            add_amount(sl_json_mut_get(resources, "requests"), compute[i], &q->requests[i]);
         bool limited = add_amount(sl_json_mut_get(resources, "limits"), compute[i], &q->most[i]);
         q->any_most[i] |= limited;
         q->all_limited = q->all_limited && limited;
@@ -135,17 +135,17 @@ const char *api_pod_qos(yyjson_mut_val *spec) {
     yyjson_mut_val *c;
 
     if (sl_json_mut_get(spec, "resources")) {
-        qos_look(sl_json_mut_get(spec, "resources"), &q);
+        qos_add_resources(sl_json_mut_get(spec, "resources"), &q);
     } else {
         for (size_t l = 0; l < SL_LEN(lists); l++) {
             yyjson_mut_arr_foreach (sl_json_mut_get(spec, lists[l]), i, n, c) {
-                qos_look(sl_json_mut_get(c, "resources"), &q);
+                qos_add_resources(sl_json_mut_get(c, "resources"), &q);
             }
         }
     }
     for (i = 0; i < COMPUTE; i++) {
-        nothing = nothing && !q.any_asked[i] && !q.any_most[i];
-        same = same && q.any_asked[i] == q.any_most[i] && q.asked[i] == q.most[i];
+        nothing = nothing && !q.any_request[i] && !q.any_most[i];
+        same = same && q.any_request[i] == q.any_most[i] && q.requests[i] == q.most[i];
     }
     return nothing ? "BestEffort" : q.all_limited && same ? "Guaranteed" : "Burstable";
 }
@@ -155,7 +155,7 @@ const char *api_pod_qos(yyjson_mut_val *spec) {
 struct limits {
     yyjson_mut_doc *doc;
     yyjson_mut_val *spec;
-    struct sl_buf said; /* for the annotation */
+    struct sl_buf message; /* for the annotation */
 };
 
 static int by_text(const void *a, const void *b) {
@@ -182,9 +182,9 @@ static void put_limits(struct limits *l, yyjson_mut_val *container, const char *
     }
     qsort(set, count, sizeof(*set), by_text);
     for (i = 0; i < count; i++)
-        sl_buf_printf(&l->said, "%s%s", i ? ", " : l->said.len ? "; " : "", set[i]);
+        sl_buf_printf(&l->message, "%s%s", i ? ", " : l->message.len ? "; " : "", set[i]);
     if (count)
-        sl_buf_printf(&l->said, " %s for %s %s", word, collection,
+        sl_buf_printf(&l->message, " %s for %s %s", word, collection,
                       sl_json_mut_str(container, "name"));
     sl_freep(&set);
 }
@@ -221,15 +221,16 @@ static void admit_limits(struct api_change *c, yyjson_mut_val *spec) {
 
     if (!k)
         return;
-    sl_buf_init(&l.said, (size_t)16 << 10);
-    sl_buf_short(&l.said); /* for people */
+    sl_buf_init(&l.message, (size_t)16 << 10);
+    sl_buf_short(&l.message); /* may be truncated */
     yyjson_doc_free(api_kind_pick(c->server, k, c->ns, apply_limits, &l));
-    if (l.said.len) {
+    if (l.message.len) {
         yyjson_mut_val *notes = sl_json_mut_obj(c->doc, c->object, "metadata.annotations");
-        char *text = sl_arena_printf(c->arena, "LimitRanger plugin set: %s", sl_buf_str(&l.said));
+        char *text =
+            sl_arena_printf(c->arena, "LimitRanger plugin set: %s", sl_buf_str(&l.message));
         sl_json_mut_set_str(c->doc, notes, "kubernetes.io/limit-ranger", text);
     }
-    sl_buf_done(&l.said);
+    sl_buf_done(&l.message);
 }
 
 /* ---- admission: priority ---- */
@@ -272,14 +273,14 @@ static void admit_priority(struct api_change *c, yyjson_mut_val *spec) {
             "priority admission controller computed %lld from the given PriorityClass name",
             sl_json_mut_str(c->object, "metadata.name"),
             (long long)sl_json_mut_int(spec, "priority", 0), (long long)value);
-    const char *said = sl_json_mut_str(spec, "preemptionPolicy");
-    if (*said && strcmp(said, policy) != 0)
+    const char *policy_given = sl_json_mut_str(spec, "preemptionPolicy");
+    if (*policy_given && strcmp(policy_given, policy) != 0)
         api_change_refuse(
             c, 403, "Forbidden",
             "pods \"%s\" is forbidden: the string value of PreemptionPolicy (%s) must "
             "not be provided in pod spec; priority admission controller computed %s "
             "from the given PriorityClass name",
-            sl_json_mut_str(c->object, "metadata.name"), said, policy);
+            sl_json_mut_str(c->object, "metadata.name"), policy_given, policy);
     sl_json_mut_set_int(c->doc, spec, "priority", value);
     sl_json_mut_default_str(c->doc, spec, "preemptionPolicy", policy);
     yyjson_doc_free(found);
@@ -343,7 +344,7 @@ static void admit_runtime(struct api_change *c, yyjson_mut_val *spec) {
 
 /* ---- the pod itself ---- */
 
-/* Limits without requests: as much is asked for. */
+/* Limits without requests: requests equal them. */
 static void requests_of_limits(yyjson_mut_doc *doc, yyjson_mut_val *list) {
     size_t i, n, ki, kn;
     yyjson_mut_val *c, *key, *v;
@@ -404,7 +405,7 @@ static void pod_admit(struct api_change *c) {
                                     : "default");
         admit_priority(c, spec);
         admit_runtime(c, spec);
-    } else { /* who leaves out what was given then means it to stay */
+    } else { /* an update without it keeps the stored value */
         static const char *const given[] = {"priority", "preemptionPolicy"};
         for (size_t i = 0; i < SL_LEN(given); i++)
             if (!sl_json_mut_get(spec, given[i]))
@@ -504,9 +505,10 @@ static void pod_validate(struct api_change *c, yyjson_val *pod) {
 }
 
 /* Where it runs it gets the time to end; where it does not, it goes at once. */
-static int64_t pod_grace(yyjson_val *pod, int64_t asked) {
+static int64_t pod_grace(yyjson_val *pod, int64_t requested) {
     const char *phase = sl_json_str(pod, "status.phase");
-    int64_t grace = asked >= 0 ? asked : sl_json_int(pod, "spec.terminationGracePeriodSeconds", 0);
+    int64_t grace =
+        requested >= 0 ? requested : sl_json_int(pod, "spec.terminationGracePeriodSeconds", 0);
 
     if (*sl_json_str(pod, "spec.nodeName") == '\0' || strcmp(phase, "Failed") == 0 ||
         strcmp(phase, "Succeeded") == 0)
@@ -514,7 +516,7 @@ static int64_t pod_grace(yyjson_val *pod, int64_t asked) {
     return grace < 0 ? 1 : grace;
 }
 
-/* Where it stands is no wish of its owner. */
+/* The node is not part of what the user requests. */
 static bool pod_is_new_generation(yyjson_val *old, yyjson_val *pod) {
     static const char *const skip[] = {"nodeName", NULL};
     return !sl_json_same_but(sl_json_get(old, "spec"), sl_json_get(pod, "spec"), skip);

@@ -55,7 +55,7 @@ static const char *amount_text(yyjson_val *v, char out[SL_QUANTITY_TEXT]) {
     return sl_json_quantity(v, &q) ? sl_quantity_format(q, out) : "0";
 }
 
-/* May more be used than was asked for? */
+/* May limits exceed requests? */
 static bool may_overcommit(const char *name) {
     return is_native(name) && !is_hugepages(name);
 }
@@ -77,7 +77,7 @@ static bool is_extended(struct sl_arena *a, const char *name) {
 
 static void resource_name(struct sl_field_errs *e, const struct sl_path *at, const char *name) {
     static const char *const standard[] = {"cpu", "memory", "ephemeral-storage"};
-    /* Words that quotas know, but containers do not. */
+    /* Names that quotas have, but containers do not. */
     static const char *const quota[] = {"requests.cpu",
                                         "requests.memory",
                                         "requests.ephemeral-storage",
@@ -114,7 +114,7 @@ static void resource_name(struct sl_field_errs *e, const struct sl_path *at, con
     }
 }
 
-/* A whole number of pages, whose size the name tells. */
+/* A multiple of the page size, which the name contains. */
 static void pages_check(struct sl_field_errs *e, const struct sl_path *at, const char *name,
                         yyjson_val *v) {
     const char *size = name + strlen("hugepages-");
@@ -154,11 +154,11 @@ static void amount(struct sl_field_errs *e, const struct sl_path *at, const char
     api_resource_value_check(e, at, name, v);
 }
 
-static bool asks_plain(yyjson_val *list) {
+static bool requests_plain(yyjson_val *list) {
     return sl_json_get(list, "cpu") || sl_json_get(list, "memory");
 }
 
-static bool asks_huge(yyjson_val *list) {
+static bool requests_hugepages(yyjson_val *list) {
     yyjson_val *key, *v;
     size_t i, n;
 
@@ -174,28 +174,28 @@ static bool asks_huge(yyjson_val *list) {
 static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *requests,
                            yyjson_val *limits) {
     const struct sl_path *req_at = SL_PATH(at, "requests");
-    char asked_text[SL_QUANTITY_TEXT], limit_text[SL_QUANTITY_TEXT];
+    char request_text[SL_QUANTITY_TEXT], limit_text[SL_QUANTITY_TEXT];
     yyjson_val *key, *v;
     size_t i, n;
 
     sl_obj_foreach (requests, i, n, key, v) {
         const char *name = sl_json_text(key);
         yyjson_val *limit = sl_json_get(limits, name);
-        sl_quantity asked, most;
+        sl_quantity request, most;
 
         amount(e, SL_PATH_KEY(req_at, name), name, v);
-        if (!sl_json_quantity(v, &asked))
+        if (!sl_json_quantity(v, &request))
             continue;
         if (!limit || !sl_json_quantity(limit, &most)) {
             if (!may_overcommit(name))
                 sl_field_required(e, SL_PATH(at, "limits"),
                                   "Limit must be set for non overcommitable resources");
-        } else if (asked != most && !may_overcommit(name))
-            sl_field_invalid(e, req_at, sl_field_value_str(amount_text(v, asked_text)),
+        } else if (request != most && !may_overcommit(name))
+            sl_field_invalid(e, req_at, sl_field_value_str(amount_text(v, request_text)),
                              "must be equal to %s limit of %s", name,
                              amount_text(limit, limit_text));
-        else if (asked > most)
-            sl_field_invalid(e, req_at, sl_field_value_str(amount_text(v, asked_text)),
+        else if (request > most)
+            sl_field_invalid(e, req_at, sl_field_value_str(amount_text(v, request_text)),
                              "must be less than or equal to %s limit of %s", name,
                              amount_text(limit, limit_text));
         pages_check(e, SL_PATH_KEY(req_at, name), name, v);
@@ -217,7 +217,8 @@ void api_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     if (requests) {
         requests_check(e, at, requests, limits);
     }
-    if ((asks_huge(limits) || asks_huge(requests)) && !asks_plain(limits) && !asks_plain(requests))
+    if ((requests_hugepages(limits) || requests_hugepages(requests)) && !requests_plain(limits) &&
+        !requests_plain(requests))
         sl_field_forbidden(e, at, "HugePages require cpu or memory");
 }
 /* ---- containers ---- */
@@ -336,7 +337,7 @@ static void resize_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     }
 }
 
-/* When it is started again, if that is not as the pod says. */
+/* The restart policy of a container, if it differs from the pod's. */
 static void restart_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c) {
     static const char *const policies[] = {"Always", "Never", "OnFailure", NULL};
     static const char *const actions[] = {"Restart", "RestartAllContainers"};
@@ -396,7 +397,7 @@ static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
     size_t i, n, j, m;
 
     yyjson_arr_foreach (list, i, n, c) {
-        /* Of one alone it is told as if it were the first. */
+        /* A single one is reported as if it were the first. */
         const struct sl_path *c_at = SL_PATH_AT(at, alone ? 0 : i);
         yyjson_arr_foreach (!alone || c == alone ? sl_json_get(c, "ports") : NULL, j, m, p) {
             int64_t port = sl_json_int(p, "hostPort", 0);
@@ -461,7 +462,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
     }
 }
 
-/* Images of pods; templates may have what somebody else makes an image of. */
+/* Images of pods; in templates, another component may fill them in. */
 static void images_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
     static const char space[] = " \t\n\v\f\r";
     size_t i, n;
@@ -507,7 +508,7 @@ static void times_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
                          SL_NOT_NEGATIVE);
 }
 
-/* In kube-apiserver's order, which is the order of what is told. */
+/* In kube-apiserver's order, which is the order of the errors. */
 void api_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
                         enum api_pod_place place, const char *pod, yyjson_val *claims) {
     struct scope s = {.spec = spec};
@@ -532,7 +533,7 @@ void api_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     api_word_check_at(e, at, spec, "serviceAccountName", sl_syntax_subdomain, false);
     api_word_check_at(e, at, spec, "nodeName", sl_syntax_subdomain, false);
     times_check(e, at, spec, place);
-    if (place != SL_IN_STATEFUL) { /* who has names for its pods says these, too */
+    if (place != SL_IN_STATEFUL) { /* with a name for its pods, it has these, too */
         api_word_check_at(e, at, spec, "hostname", api_word_label, false);
         api_word_check_at(e, at, spec, "subdomain", api_word_label, false);
     }

@@ -19,7 +19,7 @@ const struct api_downward api_downward_in_files = {{"metadata.annotations", "met
                                                     "metadata.uid"},
                                                    5};
 
-/* Those that there are; which of them may be shown where is said above. */
+/* All that exist; which of them may be shown where is above. */
 static const char *const known[] = {"metadata.annotations", "metadata.labels",
                                     "metadata.name",        "metadata.namespace",
                                     "metadata.uid",         "spec.nodeName",
@@ -92,7 +92,7 @@ void api_field_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
 static const struct {
     const char *amount; /* after "limits." or "requests." */
     bool begins;        /* and more may follow */
-    const char *divisors, *told, *name;
+    const char *divisors, *printed, *name;
 } amounts[] = {
     {"cpu", false, "1m, 1", "1m and 1", "cpu"},
     {"memory", false, BYTES, BYTES, "memory"},
@@ -136,7 +136,7 @@ void api_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyj
         !is_listed(amounts[k].divisors, sl_json_text(divisor)))
         sl_field_invalid(e, SL_PATH(at, "divisor"), sl_field_value_str(resource),
                          "only divisor's values %s are supported with the %s resource",
-                         amounts[k].told, amounts[k].name);
+                         amounts[k].printed, amounts[k].name);
 }
 
 /* ---- variables ---- */

@@ -166,7 +166,7 @@ void api_container_security_check(struct sl_field_errs *e, const struct sl_path 
     profile_check(e, SL_PATH(at, "seccompProfile"), sl_json_get(security, "seccompProfile"));
 }
 
-/* "net.ipv4.x" or "kernel/x": words with dots or slashes between them. */
+/* "net.ipv4.x" or "kernel/x": names separated by dots or slashes. */
 static bool is_sysctl(const char *s) {
     size_t len = strlen(s);
 

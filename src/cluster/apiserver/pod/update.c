@@ -53,7 +53,7 @@ static bool same_containers(yyjson_val *old, yyjson_val *now) {
     return true;
 }
 
-/* False: no more is looked at. */
+/* False: nothing further is compared. */
 static bool deadline(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
                      yyjson_val *now) {
     int64_t was = sl_json_int(old, "activeDeadlineSeconds", -1),
@@ -75,7 +75,7 @@ static bool deadline(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     return true;
 }
 
-/* Where saying no is not the same as saying nothing. */
+/* Where false is not the same as absent. */
 static bool same_flags(yyjson_val *old, yyjson_val *now) {
     static const char *const flags[] = {"hostUsers", "shareProcessNamespace",
                                         "automountServiceAccountToken", "setHostnameAsFQDN"};
@@ -118,7 +118,7 @@ static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
 
     yyjson_arr_foreach (old, i, n, g)
         (void)sl_wordset_add(&had, sl_json_str(g, "name"));
-    yyjson_arr_foreach (now, i, n, g) { /* of two with the same name the last is told */
+    yyjson_arr_foreach (now, i, n, g) { /* of two with the same name the last is reported */
         (void)sl_wordset_add(&have, sl_json_str(g, "name"));
         last[sl_wordset_find(&have, sl_json_str(g, "name"))] = i;
     }

@@ -41,15 +41,16 @@ void api_path_check_no_dotdot(struct sl_field_errs *e, const struct sl_path *at,
         sl_field_invalid(e, at, sl_field_value_str(path), "must not contain '..'");
 }
 
-static void below(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
+static void check_relative_path(struct sl_field_errs *e, const struct sl_path *at,
+                                const char *path) {
     if (*path == '/')
         sl_field_invalid(e, at, sl_field_value_str(path), "must be a relative path");
     api_path_check_no_dotdot(e, at, path);
 }
 
-/* Names that begin with ".." are kept for whoever writes the files. */
+/* Names that begin with ".." are reserved for the writer of the files. */
 static void file_path(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
-    below(e, at, path);
+    check_relative_path(e, at, path);
     if (strncmp(path, "..", 2) == 0 && path[2] != '/')
         sl_field_invalid(e, at, sl_field_value_str(path), "must not start with '..'");
 }
@@ -77,7 +78,7 @@ static void items_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     }
 }
 
-/* Which of the list it is, kube-apiserver does not say. */
+/* kube-apiserver's message has no index. */
 static void shown_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
     yyjson_val *field = sl_json_get(v, "fieldRef"), *amount = sl_json_get(v, "resourceFieldRef");
 
@@ -200,7 +201,7 @@ static void host_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 }
 
 static void git_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    below(e, SL_PATH(at, "directory"), sl_json_str(source, "directory"));
+    check_relative_path(e, SL_PATH(at, "directory"), sl_json_str(source, "directory"));
 }
 
 static void disk_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
@@ -382,9 +383,9 @@ static void image_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
 
 /* ---- sources ---- */
 
-/* In the order in which they are looked at: the second that is there is one too many. What a source
- * cannot do without, and what else there is to say. Two have another name where they are one too
- * many, and one where its own faults are. */
+/* In the order of the checks: the second source that is present is one too many. What a source
+ * requires, and further checks. Two have another name where they are one too many, and one where
+ * its own errors are. */
 static const struct {
     const char *source, *needs[3];
     void (*check)(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source);
@@ -554,7 +555,7 @@ void api_volumes_done(struct api_volumes *s) {
 
 /* ---- mounts ---- */
 
-/* What a list of mounts or devices says; of those with one name the last one's path counts. */
+/* Paths of a list of mounts or devices; of those with one name the last one counts. */
 struct mounted {
     struct sl_wordset names, paths;
 };
@@ -608,11 +609,11 @@ static void propagation(struct sl_field_errs *e, const struct sl_path *at, yyjso
 static void sub_path(struct sl_field_errs *e, const struct sl_path *at, size_t i, yyjson_val *m) {
     const char *path = sl_json_str(m, "subPath"), *made = sl_json_str(m, "subPathExpr");
 
-    below(e, SL_PATH(at, "subPath"), path);
+    check_relative_path(e, SL_PATH(at, "subPath"), path);
     if (*made && *path)
         sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "subPathExpr"), sl_field_value_str(made),
                          "subPathExpr and subPath are mutually exclusive");
-    below(e, SL_PATH(at, "subPathExpr"), made);
+    check_relative_path(e, SL_PATH(at, "subPathExpr"), made);
 }
 
 static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,

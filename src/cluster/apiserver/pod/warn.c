@@ -17,7 +17,7 @@ struct port {
 #define PORT_FMT "%s.%s[%zu].ports[%zu]"
 #define PORT_OF(base, p) (base), (p)->list, (p)->container, (p)->index
 
-static uint32_t collect(yyjson_val *spec, struct port *ports) {
+static uint32_t collect_ports(yyjson_val *spec, struct port *ports) {
     static const char *const lists[] = {"initContainers", "containers"};
     yyjson_val *c, *p;
     size_t i, n, j, m;
@@ -119,7 +119,7 @@ void api_pod_warn(struct api_change *c, yyjson_val *object, const char *path) {
             api_change_warn(c, "%s.imagePullSecrets[%zu].name: invalid empty name \"\"", path, at);
     }
     security_warn(c, sl_json_at(object, path), path);
-    n = collect(sl_json_at(object, path), ports);
+    n = collect_ports(sl_json_at(object, path), ports);
     for (uint32_t i = 0; i < n; i++)
         port_warn(c, path, ports, i);
 }

@@ -44,8 +44,8 @@ void api_catalog_free(struct api_catalog *c) {
 
 /* ---- versions of a group ---- */
 
-/* "v2" before "v1" before "v1beta2" before "v1alpha1"; other words last. */
-static void weigh(const char *v, long w[3]) {
+/* "v2" before "v1" before "v1beta2" before "v1alpha1"; other names last. */
+static void version_rank(const char *v, long w[3]) {
     char *end;
 
     w[0] = w[1] = w[2] = 0;
@@ -59,8 +59,8 @@ static void weigh(const char *v, long w[3]) {
 static bool before(const char *a, const char *b) {
     long x[3], y[3];
 
-    weigh(a, x);
-    weigh(b, y);
+    version_rank(a, x);
+    version_rank(b, y);
     for (int i = 0; i < 3; i++)
         if (x[i] != y[i])
             return x[i] > y[i];
@@ -110,7 +110,7 @@ static void put_verbs(enum api_verbs verbs, struct sl_jw *w) {
     sl_jw_end(w);
 }
 
-static void put_words(const char *key, const char *const *words, struct sl_jw *w) {
+static void put_strings(const char *key, const char *const *words, struct sl_jw *w) {
     if (!words || !words[0])
         return;
     sl_jw_array(w, key);
@@ -131,8 +131,8 @@ static void put_resource(const struct api_kind *k, const struct api_kind_version
     sl_jw_bool(w, "namespaced", k->namespaced);
     sl_jw_str(w, "kind", k->kind);
     put_verbs(k->verbs, w);
-    put_words("shortNames", k->short_names, w);
-    put_words("categories", k->categories, w);
+    put_strings("shortNames", k->short_names, w);
+    put_strings("categories", k->categories, w);
     sl_jw_end(w);
     for (uint32_t i = 0; (u = api_sub_each(k, v, &i));) {
         if (u->refused)
@@ -253,8 +253,8 @@ static void put_found(const struct api_kind *k, const struct api_kind_version *v
     sl_jw_str(w, "scope", k->namespaced ? "Namespaced" : "Cluster");
     sl_jw_str(w, "singularResource", k->singular);
     put_verbs(k->verbs, w);
-    put_words("shortNames", k->short_names, w);
-    put_words("categories", k->categories, w);
+    put_strings("shortNames", k->short_names, w);
+    put_strings("categories", k->categories, w);
     for (uint32_t i = 0; (u = api_sub_each(k, v, &i));) {
         if (u->refused)
             continue;
@@ -350,7 +350,7 @@ static int wants_aggregated(const char *accept) {
     return -1;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 static void api_versions(struct api_rq *rq) {
     struct sl_jw *w = &SL_JW(&rq->out);

@@ -30,7 +30,7 @@ enum token {
 struct reader {
     struct api_rq *rq;
     const char *at, *fault; /* NULL: none */
-    /* the next token; words are told from operators by who asks */
+    /* the next token; the caller distinguishes identifiers from operators */
     enum token kind;
     const char *text;
 };
@@ -60,18 +60,19 @@ static void next(struct reader *r) {
     r->at += n;
 }
 
-/* Where values stand, "in" is a word like any other. */
-static bool is_word(const struct reader *r) {
+/* Where values are expected, "in" is one. */
+static bool is_identifier(const struct reader *r) {
     return r->kind == T_WORD || r->kind == T_IN || r->kind == T_NOTIN;
 }
 
-static bool fail(struct reader *r, const char *expected) {
+static bool selector_expected(struct reader *r, const char *expected) {
     r->fault = sl_arena_printf(&r->rq->arena, "found '%s'%s expected: %s", r->text,
                                *expected == '\'' && expected[1] == '(' ? "" : ",", expected);
     return false;
 }
 
-static bool wrong(struct reader *r, const char *where, const char *value, const char *why) {
+static bool selector_invalid(struct reader *r, const char *where, const char *value,
+                             const char *why) {
     r->fault = sl_arena_printf(&r->rq->arena, "%s: Invalid value: \"%s\": %s", where, value, why);
     return false;
 }
@@ -84,12 +85,12 @@ static bool read_key(struct reader *r, struct sl_label_rule *rule) {
         rule->op = SL_OP_NOT_EXISTS;
         next(r);
     }
-    if (!is_word(r))
-        return fail(r, "identifier");
+    if (!is_identifier(r))
+        return selector_expected(r, "identifier");
     rule->key = r->text;
     f = sl_syntax_label_key(rule->key, strlen(rule->key));
     if (f.n)
-        return wrong(r, "<nil>", rule->key, f.v[0]);
+        return selector_invalid(r, "<nil>", rule->key, f.v[0]);
     next(r);
     return true;
 }
@@ -97,16 +98,16 @@ static bool read_key(struct reader *r, struct sl_label_rule *rule) {
 /* "(a,b)"; nothing between commas is the empty value. */
 static bool read_values(struct reader *r, const char **values, uint32_t *n) {
     if (r->kind != T_OPEN)
-        return fail(r, "'('");
+        return selector_expected(r, "'('");
     next(r);
-    if (r->kind != T_CLOSE && r->kind != T_COMMA && !is_word(r))
-        return fail(r, "',', ')' or identifier");
+    if (r->kind != T_CLOSE && r->kind != T_COMMA && !is_identifier(r))
+        return selector_expected(r, "',', ')' or identifier");
     for (bool word = false;; next(r)) {
         if (*n + 1 >= VALUES)
-            return fail(r, "fewer values");
-        if (is_word(r)) {
+            return selector_expected(r, "fewer values");
+        if (is_identifier(r)) {
             if (word)
-                return fail(r, "',' or ')'");
+                return selector_expected(r, "',' or ')'");
             values[(*n)++] = r->text;
             word = true;
         } else if (r->kind == T_COMMA || r->kind == T_CLOSE) {
@@ -116,7 +117,7 @@ static bool read_values(struct reader *r, const char **values, uint32_t *n) {
             if (r->kind == T_CLOSE)
                 break;
         } else {
-            return fail(r, "',' or ')'");
+            return selector_expected(r, "',' or ')'");
         }
     }
     next(r);
@@ -127,8 +128,8 @@ static bool read_value(struct reader *r, const char **values, uint32_t *n) {
     values[(*n)++] = "";
     if (r->kind == T_END || r->kind == T_COMMA)
         return true;
-    if (!is_word(r))
-        return fail(r, "identifier");
+    if (!is_identifier(r))
+        return selector_expected(r, "identifier");
     values[0] = r->text;
     next(r);
     return true;
@@ -140,12 +141,12 @@ static bool check_values(struct reader *r, const struct sl_label_rule *rule) {
         size_t digits = strspn(v + (*v == '-'), "0123456789");
         bool whole = digits && digits < 19 && !v[digits + (*v == '-')];
         if ((rule->op == SL_OP_GT || rule->op == SL_OP_LT) && !whole)
-            return wrong(r, "values[0]", v,
-                         "for 'Gt', 'Lt' operators, the value must be an integer");
+            return selector_invalid(r, "values[0]", v,
+                                    "for 'Gt', 'Lt' operators, the value must be an integer");
         struct sl_syntax_errors f = sl_syntax_label_value(v, strlen(v));
         if (f.n)
-            return wrong(r, sl_arena_printf(&r->rq->arena, "values[%u][%s]", i, rule->key), v,
-                         f.v[0]);
+            return selector_invalid(
+                r, sl_arena_printf(&r->rq->arena, "values[%u][%s]", i, rule->key), v, f.v[0]);
     }
     return true;
 }
@@ -163,7 +164,7 @@ static bool read_rule(struct reader *r, struct sl_label_rule *rule) {
     if (rule->op == SL_OP_NOT_EXISTS || r->kind == T_END || r->kind == T_COMMA)
         return true;
     if (r->kind < T_EQ)
-        return fail(r, "in, notin, =, ==, !=, gt, lt");
+        return selector_expected(r, "in, notin, =, ==, !=, gt, lt");
     op = r->kind;
     rule->op = ops[op];
     next(r);
@@ -181,8 +182,9 @@ bool api_labels_read(struct api_rq *rq, const char *text, struct sl_selector *re
 
     next(&r);
     while (r.kind != T_END && !r.fault) {
-        if (!is_word(&r) && r.kind != T_NOT) {
-            (void)fail(&r, n ? "identifier after ','" : "!, identifier, or 'end of string'");
+        if (!is_identifier(&r) && r.kind != T_NOT) {
+            (void)selector_expected(&r, n ? "identifier after ','"
+                                          : "!, identifier, or 'end of string'");
             break;
         }
         if (!read_rule(&r, &rules[n++])) {
@@ -190,14 +192,14 @@ bool api_labels_read(struct api_rq *rq, const char *text, struct sl_selector *re
             break;
         }
         if (r.kind != T_END && (r.kind != T_COMMA || n == SL_SELECTOR_MAX_RULES)) {
-            (void)fail(&r, "',' or 'end of string'");
+            (void)selector_expected(&r, "',' or 'end of string'");
             break;
         }
         bool comma = r.kind == T_COMMA;
         if (comma)
             next(&r);
         if (comma && r.kind == T_END)
-            (void)fail(&r, "identifier after ','");
+            (void)selector_expected(&r, "identifier after ','");
     }
     if (r.fault) {
         api_rq_bad(rq, "%s", r.fault);

@@ -72,7 +72,7 @@ static struct sl_openapi_kind *served(struct sl_apiserver *s, size_t *ret_n) {
 }
 
 /* False: there is no such document. */
-static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
+static bool make_document(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
     _cleanup_(sl_freep) struct sl_openapi_kind *kinds = NULL;
     const char *rest = name + 3; /* behind "v3/" */
     struct sl_openapi_api api = {
@@ -108,7 +108,7 @@ static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
     return sl_openapi_v3(&api, group, slash + 1, out);
 }
 
-static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
+static const struct sl_buf *find_document(struct sl_apiserver *s, const char *name) {
     struct api_documents *d = documents(s);
     struct document made = {.name = NULL};
 
@@ -116,7 +116,7 @@ static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
         if (strcmp(d->v.v[i].name, name) == 0)
             return &d->v.v[i].text;
     sl_buf_init(&made.text, SL_OPENAPI_MAX_BYTES);
-    if (!make(s, name, &made.text) || sl_buf_full(&made.text) || d->v.n == API_DOCUMENTS) {
+    if (!make_document(s, name, &made.text) || sl_buf_full(&made.text) || d->v.n == API_DOCUMENTS) {
         sl_buf_done(&made.text);
         return NULL;
     }
@@ -146,7 +146,7 @@ bool api_openapi(struct api_rq *rq, const char *const *parts, uint32_t n, const 
     }
     for (uint32_t i = 2; i < n; i++)
         name = sl_arena_printf(&rq->arena, "%s/%s", name, parts[i]);
-    const struct sl_buf *text = find(rq->s, binary ? "v2.pb" : name);
+    const struct sl_buf *text = find_document(rq->s, binary ? "v2.pb" : name);
     if (!text)
         return false;
     rq->type = binary ? PROTOBUF_V2_SAID : SL_JSON;

@@ -31,7 +31,7 @@ struct api_pages {
     struct sl_apiserver *s;
     struct snapshot v[SNAPSHOTS];
     uint64_t last_id;
-    sl_time look_at; /* mono: one of them may be too old */
+    sl_time expire_at; /* mono: one of them may be too old */
 };
 
 struct token {
@@ -43,11 +43,11 @@ struct token {
 struct api_pages *api_pages_new(struct sl_apiserver *s) {
     struct api_pages *p = sl_alloc0(1, sizeof *p);
     p->s = s;
-    p->look_at = SL_TIME_NEVER;
+    p->expire_at = SL_TIME_NEVER;
     return p;
 }
 
-static void drop(struct api_pages *p, struct snapshot *n) {
+static void drop_snapshot(struct api_pages *p, struct snapshot *n) {
     if (n->id)
         api_found_done(p->s, &n->found);
     *n = (struct snapshot){0};
@@ -55,35 +55,36 @@ static void drop(struct api_pages *p, struct snapshot *n) {
 
 void api_pages_free(struct api_pages *p) {
     for (uint32_t i = 0; i < SNAPSHOTS; i++)
-        drop(p, &p->v[i]);
+        drop_snapshot(p, &p->v[i]);
     sl_freep(&p);
 }
 
 void api_pages_forget(struct api_pages *p, uint32_t resource) {
     for (uint32_t i = 0; i < SNAPSHOTS; i++)
         if (p->v[i].id && p->v[i].resource == resource)
-            drop(p, &p->v[i]);
+            drop_snapshot(p, &p->v[i]);
 }
 
-/* What nobody asks for any more must not keep objects that are long gone. */
+/* A snapshot that is no longer read must not retain deleted objects. */
 void api_pages_turn(struct api_pages *p) {
     sl_time next = SL_TIME_NEVER;
 
-    if (p->s->mono < p->look_at)
+    if (p->s->mono < p->expire_at)
         return;
     for (uint32_t i = 0; i < SNAPSHOTS; i++) {
         sl_time end = sl_time_add(p->v[i].used, SNAPSHOT_AGE);
         if (!p->v[i].id)
             continue;
         if (end <= p->s->mono)
-            drop(p, &p->v[i]);
+            drop_snapshot(p, &p->v[i]);
         else if (end < next)
             next = end;
     }
-    p->look_at = next;
+    p->expire_at = next;
 }
 
-static struct snapshot *find(struct api_pages *p, const struct token *t, uint32_t resource) {
+static struct snapshot *find_snapshot(struct api_pages *p, const struct token *t,
+                                      uint32_t resource) {
     api_pages_turn(p);
     for (uint32_t i = 0; t->id && i < SNAPSHOTS; i++)
         if (p->v[i].id == t->id && p->v[i].resource == resource &&
@@ -93,18 +94,19 @@ static struct snapshot *find(struct api_pages *p, const struct token *t, uint32_
 }
 
 /* In place of a free one, or of the one that was not used for longest. */
-static struct snapshot *keep(struct api_pages *p, uint32_t resource, struct api_found *found) {
+static struct snapshot *keep_snapshot(struct api_pages *p, uint32_t resource,
+                                      struct api_found *found) {
     struct snapshot *n = &p->v[0];
 
     for (uint32_t i = 1; i < SNAPSHOTS && n->id; i++)
         if (!p->v[i].id || p->v[i].used < n->used)
             n = &p->v[i];
-    drop(p, n);
+    drop_snapshot(p, n);
     *n = (struct snapshot){
         .id = ++p->last_id, .used = p->s->mono, .resource = resource, .found = *found};
     *found = (struct api_found){.version = found->version};
-    if (p->look_at == SL_TIME_NEVER)
-        p->look_at = sl_time_add(n->used, SNAPSHOT_AGE);
+    if (p->expire_at == SL_TIME_NEVER)
+        p->expire_at = sl_time_add(n->used, SNAPSHOT_AGE);
     return n;
 }
 
@@ -151,7 +153,7 @@ static bool token_read(struct api_rq *rq, struct token *ret) {
                               sl_json_str(t, "v"))
             : "invalid continue key";
     if (slash && ((size_t)(slash - start) > SL_STORE_MAX_NAME ||
-                  strlen(slash + 1) > SL_STORE_MAX_NAME)) /* nobody is called so */
+                  strlen(slash + 1) > SL_STORE_MAX_NAME)) /* no object has such a name */
         slash = NULL;
     if (slash)
         *ret = (struct token){.rv = sl_json_int(t, "rv", 0),
@@ -184,7 +186,7 @@ static void expired(struct api_rq *rq, const struct token *t) {
 
 /* ---- pages ---- */
 
-static uint32_t place(const struct api_found *found, const struct token *t) {
+static uint32_t find_position(const struct api_found *found, const struct token *t) {
     uint32_t lo = 0, hi = found->v.n;
 
     while (lo < hi) {
@@ -199,8 +201,8 @@ static uint32_t place(const struct api_found *found, const struct token *t) {
 }
 
 /* Cuts a page out; what is left is kept for later if it is not kept already. */
-static void cut(struct api_rq *rq, const struct api_filter *f, struct snapshot *kept, uint32_t from,
-                struct api_page *ret) {
+static void cut_page(struct api_rq *rq, const struct api_filter *f, struct snapshot *kept,
+                     uint32_t from, struct api_page *ret) {
     struct api_found *found = kept ? &kept->found : &ret->all;
     uint32_t left = found->v.n - from;
     bool partly = rq->q.limit > 0 && left > (uint64_t)rq->q.limit;
@@ -211,7 +213,7 @@ static void cut(struct api_rq *rq, const struct api_filter *f, struct snapshot *
     ret->continue_token = "";
     if (partly) {
         if (!kept)
-            kept = keep(rq->s->pages, rq->kind->number, found);
+            kept = keep_snapshot(rq->s->pages, rq->kind->number, found);
         const struct sl_store_object *next = kept->found.v.v[from + ret->n];
         ret->continue_token = token_print(rq, &(struct token){.rv = (int64_t)kept->found.version,
                                                               .id = kept->id,
@@ -235,23 +237,23 @@ bool api_page_open(struct api_rq *rq, const struct api_filter *f, struct api_pag
         }
         if (!token_read(rq, &t))
             return false;
-        struct snapshot *kept = find(rq->s->pages, &t, rq->kind->number);
+        struct snapshot *kept = find_snapshot(rq->s->pages, &t, rq->kind->number);
         if (!kept && t.rv >= 0) {
             expired(rq, &t);
             return false;
         }
         if (kept) {
             kept->used = rq->s->mono;
-            cut(rq, f, kept, place(&kept->found, &t), ret);
+            cut_page(rq, f, kept, find_position(&kept->found, &t), ret);
             return true;
         }
     }
     api_found_collect(rq, f, t.ns, t.name, &ret->all);
-    cut(rq, f, NULL, 0, ret);
+    cut_page(rq, f, NULL, 0, ret);
     return true;
 }
 
-/* The last page of a snapshot leaves it there: it may be asked for again, and ages out. */
+/* The last page of a snapshot leaves it there: it may be requested again, and expires. */
 void api_page_close(struct sl_apiserver *s, struct api_page *p) {
     api_found_done(s, &p->all);
 }

@@ -85,7 +85,7 @@ static void set_number(struct api_rq *rq, const char *value, int64_t *to) {
     *to = v;
 }
 
-/* As Go's conversion of queries: what is neither of the words of "no" is yes. */
+/* As Go's conversion of queries: every value but those for false is true. */
 static void set_bool(const char *value, int8_t *to) {
     *to = (int8_t)(strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0);
 }
@@ -104,7 +104,7 @@ static void set(struct api_rq *rq, const struct param *p, const char *value) {
     case BOOL:
         set_bool(value, to);
         break;
-    case DRY: /* all of them must be the right word: a wrong one is kept */
+    case DRY: /* all of them must be valid: an invalid one is kept for the error */
         if (!rq->q.dry_run || strcmp(rq->q.dry_run, "All") == 0)
             rq->q.dry_run = value;
         break;
@@ -166,7 +166,7 @@ struct range {
     int q; /* thousandths */
 };
 
-static bool is(const char *s, size_t len, const char *word) {
+static bool text_equals(const char *s, size_t len, const char *word) {
     return strlen(word) == len && memcmp(s, word, len) == 0;
 }
 
@@ -187,13 +187,13 @@ static void read_range(const char *s, size_t len, struct range *r) {
         const char *eq = memchr(p, '=', (size_t)(stop - p));
         if (eq) {
             size_t n = (size_t)(stop - eq - 1);
-            if (is(p, (size_t)(eq - p), "as"))
+            if (text_equals(p, (size_t)(eq - p), "as"))
                 r->as = eq + 1, r->as_len = n;
-            else if (is(p, (size_t)(eq - p), "g"))
+            else if (text_equals(p, (size_t)(eq - p), "g"))
                 r->g = eq + 1, r->g_len = n;
-            else if (is(p, (size_t)(eq - p), "v"))
+            else if (text_equals(p, (size_t)(eq - p), "v"))
                 r->v = eq + 1, r->v_len = n;
-            else if (is(p, (size_t)(eq - p), "q"))
+            else if (text_equals(p, (size_t)(eq - p), "q"))
                 r->q = (int)(strtod(eq + 1, NULL) * 1000);
         }
         semi = next;
@@ -201,25 +201,27 @@ static void read_range(const char *s, size_t len, struct range *r) {
 }
 
 /* Can we answer like this? Sets the form of the answer if so. */
-static bool take(struct api_rq *rq, const struct range *r, bool list) {
-    bool json = is(r->type, r->type_len, "application/json") || is(r->type, r->type_len, "*/*") ||
-                is(r->type, r->type_len, "application/*");
-    bool yaml = is(r->type, r->type_len, "application/yaml");
+static bool accept_range(struct api_rq *rq, const struct range *r, bool list) {
+    bool json = text_equals(r->type, r->type_len, "application/json") ||
+                text_equals(r->type, r->type_len, "*/*") ||
+                text_equals(r->type, r->type_len, "application/*");
+    bool yaml = text_equals(r->type, r->type_len, "application/yaml");
 
     if (!json && !yaml)
         return false;
     if (r->as) {
-        bool meta = r->g && is(r->g, r->g_len, "meta.k8s.io") && r->v &&
-                    (is(r->v, r->v_len, "v1") || is(r->v, r->v_len, "v1beta1"));
+        bool meta = r->g && text_equals(r->g, r->g_len, "meta.k8s.io") && r->v &&
+                    (text_equals(r->v, r->v_len, "v1") || text_equals(r->v, r->v_len, "v1beta1"));
         if (!meta)
             return false;
-        if (is(r->as, r->as_len, "Table"))
+        if (text_equals(r->as, r->as_len, "Table"))
             rq->form = SL_FORM_TABLE;
-        else if (is(r->as, r->as_len, list ? "PartialObjectMetadataList" : "PartialObjectMetadata"))
+        else if (text_equals(r->as, r->as_len,
+                             list ? "PartialObjectMetadataList" : "PartialObjectMetadata"))
             rq->form = SL_FORM_PARTIAL;
         else
             return false;
-        rq->form_version = is(r->v, r->v_len, "v1") ? "v1" : "v1beta1";
+        rq->form_version = text_equals(r->v, r->v_len, "v1") ? "v1" : "v1beta1";
     }
     rq->yaml = yaml;
     return true;
@@ -241,7 +243,7 @@ bool api_negotiate_accept(struct api_rq *rq, const char *accept) {
         struct range r;
         read_range(s, n, &r);
         struct api_rq trial = {0};
-        if (r.q > best && take(&trial, &r, list)) {
+        if (r.q > best && accept_range(&trial, &r, list)) {
             best = r.q;
             chosen.form = trial.form;
             chosen.form_version = trial.form_version;

@@ -24,7 +24,7 @@ bool api_version_read(struct api_rq *rq, const char *text, uint64_t *ret) {
     return false;
 }
 
-/* A version that is yet to come: the real server waits for it some seconds, and then says this. */
+/* A version in the future: kube-apiserver waits for it some seconds, and then returns this. */
 static bool from_future(struct api_rq *rq, uint64_t version) {
     static const struct api_cause cause = {"ResourceVersionTooLarge", "Too large resource version",
                                            NULL};
@@ -93,8 +93,8 @@ void api_found_done(struct sl_apiserver *s, struct api_found *found) {
     sl_vec_free(&found->v);
 }
 
-/* What may be asked of a list. */
-static bool check(struct api_rq *rq) {
+/* Valid parameters of a list. */
+static bool check_list_params(struct api_rq *rq) {
     const struct api_params *q = &rq->q;
     struct sl_field_errs errs = {.arena = &rq->arena};
     const struct sl_path *match = SL_PATH(NULL, "resourceVersionMatch");
@@ -145,7 +145,7 @@ void api_handle_list(struct api_rq *rq) {
     struct api_page page;
     enum api_include include;
 
-    if (!check(rq) || !api_filter_read(rq, &filter))
+    if (!check_list_params(rq) || !api_filter_read(rq, &filter))
         return;
     if (rq->form == SL_FORM_TABLE && !api_include_parse(rq->q.include, &include)) {
         struct sl_field_errs errs = {.arena = &rq->arena};

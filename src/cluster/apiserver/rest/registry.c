@@ -13,7 +13,7 @@ static uint64_t key_of(const char *group, const char *plural) {
     return sl_hash_str(sl_hash_str(7, group), plural);
 }
 
-static struct api_kind *at(struct sl_apiserver *s, uint32_t i) {
+static struct api_kind *kind_at(struct sl_apiserver *s, uint32_t i) {
     return s->kinds[i];
 }
 
@@ -22,15 +22,15 @@ struct api_kind *api_kind_find(struct sl_apiserver *s, const char *group, const 
 
     for (uint32_t i = sl_map_first(&s->by_plural, key_of(group, plural), &cursor); i != SL_MAP_NONE;
          i = sl_map_next(&s->by_plural, key_of(group, plural), &cursor))
-        if (strcmp(at(s, i)->plural, plural) == 0 && strcmp(at(s, i)->group, group) == 0)
-            return at(s, i);
+        if (strcmp(kind_at(s, i)->plural, plural) == 0 && strcmp(kind_at(s, i)->group, group) == 0)
+            return kind_at(s, i);
     return NULL;
 }
 
 struct api_kind *api_kind_by_kind(struct sl_apiserver *s, const char *group, const char *kind) {
     for (uint32_t i = 0; i < s->n_kinds; i++)
-        if (strcmp(at(s, i)->kind, kind) == 0 && strcmp(at(s, i)->group, group) == 0)
-            return at(s, i);
+        if (strcmp(kind_at(s, i)->kind, kind) == 0 && strcmp(kind_at(s, i)->group, group) == 0)
+            return kind_at(s, i);
     return NULL;
 }
 
@@ -58,7 +58,7 @@ static void index_anew(struct sl_apiserver *s) {
     sl_map_done(&s->by_plural);
     s->by_plural = (struct sl_map){0};
     for (uint32_t i = 0; i < s->n_kinds; i++)
-        sl_map_add(&s->by_plural, key_of(at(s, i)->group, at(s, i)->plural), i);
+        sl_map_add(&s->by_plural, key_of(kind_at(s, i)->group, kind_at(s, i)->plural), i);
     s->kinds_gen++;
 }
 

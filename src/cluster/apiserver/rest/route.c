@@ -16,10 +16,10 @@
 struct parts {
     const char *v[SEGMENTS];
     uint32_t n;
-    bool more; /* than there is room for, or an empty one in between */
+    bool more; /* than fit, or an empty one in between */
 };
 
-static void split(struct api_rq *rq, struct parts *p) {
+static void split_path(struct api_rq *rq, struct parts *p) {
     const char *s = rq->path;
 
     *p = (struct parts){.n = 0};
@@ -37,13 +37,13 @@ static void split(struct api_rq *rq, struct parts *p) {
     p->more = p->more || *s;
 }
 
-static bool word(const struct parts *p, uint32_t i, const char *w) {
+static bool segment_is(const struct parts *p, uint32_t i, const char *w) {
     return i < p->n && strcmp(p->v[i], w) == 0;
 }
 
 /* ---- methods ---- */
 
-/* Custom resources take what is said to the wrong path, and say themselves what is missing. */
+/* Custom resources accept verbs on the wrong path, and report what is missing themselves. */
 static enum api_verbs verb_of(const struct api_rq *rq) {
     const char *m = rq->method;
     bool one = *rq->name, custom = rq->kind->crd;
@@ -61,7 +61,7 @@ static enum api_verbs verb_of(const struct api_rq *rq) {
     return 0;
 }
 
-static void act(struct api_rq *rq) {
+static void dispatch_verb(struct api_rq *rq) {
     static const struct {
         enum api_verbs verb;
         void (*fn)(struct api_rq *);
@@ -85,12 +85,13 @@ static void act(struct api_rq *rq) {
 /* The rest of a path below a group and version. False: nothing is there. */
 static bool locate(struct api_rq *rq, const struct parts *p, uint32_t at) {
     rq->ns = rq->name = rq->subname = "";
-    if (word(p, at, "watch")) {
+    if (segment_is(p, at, "watch")) {
         rq->q.watch = 1;
         at++;
     }
-    bool sub = word(p, at + 2, "status") || word(p, at + 2, "finalize");
-    if (word(p, at, "namespaces") && p->n > at + 2 && !(sub && p->n == at + 3 && !*rq->group)) {
+    bool sub = segment_is(p, at + 2, "status") || segment_is(p, at + 2, "finalize");
+    if (segment_is(p, at, "namespaces") && p->n > at + 2 &&
+        !(sub && p->n == at + 3 && !*rq->group)) {
         rq->ns = p->v[at + 1];
         at += 2;
     }
@@ -120,8 +121,8 @@ static bool locate(struct api_rq *rq, const struct parts *p, uint32_t at) {
     return true;
 }
 
-/* Groups of our own say so in a Status, those that CRDs bring, and unknown ones, do not. */
-static void nowhere(struct api_rq *rq) {
+/* Built-in groups answer with a Status, those of CRDs, and unknown ones, with text. */
+static void reply_not_found(struct api_rq *rq) {
     const struct api_kind *k;
 
     rq->kind = NULL;
@@ -136,11 +137,11 @@ static void nowhere(struct api_rq *rq) {
 static void resource(struct api_rq *rq, const struct parts *p, uint32_t at, const char *accept) {
     api_params_read(rq);
     if (!locate(rq, p, at)) {
-        /* Whatever is below a custom resource is said not to be there itself. */
+        /* For a path below a custom resource, the resource itself is reported as not found. */
         if (rq->version && rq->version->served && rq->kind->crd && *rq->subname)
             api_rq_not_found(rq, rq->kind, rq->name);
         else
-            nowhere(rq);
+            reply_not_found(rq);
         return;
     }
     rq->verb = verb_of(rq);
@@ -148,7 +149,7 @@ static void resource(struct api_rq *rq, const struct parts *p, uint32_t at, cons
     /* What belongs to a namespace is only made and named there. */
     if (rq->kind->namespaced && !*rq->ns && rq->verb != SL_V_WATCH) {
         if (*rq->name) {
-            nowhere(rq);
+            reply_not_found(rq);
             return;
         }
         if (rq->verb == SL_V_CREATE) {
@@ -179,12 +180,12 @@ static void resource(struct api_rq *rq, const struct parts *p, uint32_t at, cons
         return;
     if (rq->version->deprecated && rq->version->deprecation)
         api_rq_warn(rq, rq->version->deprecation);
-    act(rq);
+    dispatch_verb(rq);
 }
 
 /* ---- the rest ---- */
 
-static void report(struct api_rq *rq, const char *type, const char *text) {
+static void reply_text(struct api_rq *rq, const char *type, const char *text) {
     rq->type = type;
     sl_buf_puts(&rq->out, text);
     api_rq_answer(rq, 200);
@@ -221,28 +222,30 @@ void api_route(struct api_rq *rq, const char *accept) {
     struct parts p;
 
     rq->group = rq->version_name = rq->plural = rq->ns = rq->name = rq->subname = "";
-    split(rq, &p);
+    split_path(rq, &p);
     if (rq->len > SL_API_MAX_BODY) {
         api_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
                     SL_API_MAX_BODY);
     } else if (p.more) {
         api_rq_not_found_text(rq);
-    } else if (word(&p, 0, "api") && p.n > 2 && word(&p, 1, "v1")) {
+    } else if (segment_is(&p, 0, "api") && p.n > 2 && segment_is(&p, 1, "v1")) {
         rq->version_name = "v1";
         resource(rq, &p, 2, accept);
-    } else if (word(&p, 0, "apis") && p.n > 3) {
+    } else if (segment_is(&p, 0, "apis") && p.n > 3) {
         rq->group = p.v[1];
         rq->version_name = p.v[2];
         resource(rq, &p, 3, accept);
     } else if (!reads(rq)) {
-        if (p.n == 0 || word(&p, 0, "api") || word(&p, 0, "apis") || word(&p, 0, "version"))
+        if (p.n == 0 || segment_is(&p, 0, "api") || segment_is(&p, 0, "apis") ||
+            segment_is(&p, 0, "version"))
             api_rq_method(rq);
         else
             api_rq_not_found_text(rq);
-    } else if (p.n == 1 && word(&p, 0, "version")) {
+    } else if (p.n == 1 && segment_is(&p, 0, "version")) {
         version(rq);
-    } else if (word(&p, 0, "healthz") || word(&p, 0, "livez") || word(&p, 0, "readyz")) {
-        report(rq, "text/plain; charset=utf-8", "ok");
+    } else if (segment_is(&p, 0, "healthz") || segment_is(&p, 0, "livez") ||
+               segment_is(&p, 0, "readyz")) {
+        reply_text(rq, "text/plain; charset=utf-8", "ok");
     } else if (!api_discover(rq, p.v, p.n, accept)) {
         api_rq_not_found_text(rq);
     }

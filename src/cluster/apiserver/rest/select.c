@@ -54,7 +54,8 @@ static const char *put_text(char **at, const char *s) {
 }
 
 /* One piece of memory: the record, the labels, the texts. */
-static struct api_index *make(const struct api_kind *k, yyjson_val *object, size_t *ret_bytes) {
+static struct api_index *make_index(const struct api_kind *k, yyjson_val *object,
+                                    size_t *ret_bytes) {
     yyjson_val *labels = sl_json_at(object, "metadata.labels"), *key, *value;
     uint32_t n_labels = (uint32_t)yyjson_obj_size(labels), n_fields; /* a list has none */
     size_t size = texts_size(k, object, labels, &n_fields), i, n;
@@ -92,7 +93,7 @@ size_t api_object_index(void *server, struct sl_store_object *o) {
         doc = yyjson_read(o->text, o->len, 0);
         object = doc ? yyjson_doc_get_root(doc) : NULL;
     }
-    o->index = make(k, object, &bytes);
+    o->index = make_index(k, object, &bytes);
     return bytes;
 }
 

@@ -30,7 +30,7 @@ bool api_show_plain(const struct api_rq *rq) {
     return rq->form == SL_FORM_PLAIN && stored_form(rq);
 }
 
-/* The object in the version that was asked for; or what a subresource shows of it. */
+/* The object in the requested version; or the view of a subresource. */
 static yyjson_doc *in_version(struct api_rq *rq, yyjson_doc *doc, struct sl_err *err) {
     yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = NULL;
@@ -69,7 +69,7 @@ static yyjson_doc *object_of(struct api_rq *rq, const char *text, size_t len) {
     return doc;
 }
 
-/* How the stored objects of the kind begin, up to what follows what they say that they are. */
+/* How the stored objects of the kind begin, up to the end of apiVersion and kind. */
 static struct sl_text head_of(struct api_rq *rq) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(API_HEAD);
     struct sl_jw w = SL_JW(&b);
@@ -85,8 +85,7 @@ static struct sl_text head_of(struct api_rq *rq) {
     return rq->head;
 }
 
-/* In lists of kinds that are built in, objects do not say what they are. Stored texts say it first.
- */
+/* In lists of built-in kinds, items have no apiVersion and kind. Stored texts begin with them. */
 static void add_bare(struct api_rq *rq, const char *text, size_t len, struct sl_buf *out) {
     struct sl_text head = head_of(rq);
     bool known = head.n > 0 && len > head.n && memcmp(text, head.s, head.n) == 0;
@@ -96,7 +95,8 @@ static void add_bare(struct api_rq *rq, const char *text, size_t len, struct sl_
     sl_buf_add(out, known ? text + head.n : text, known ? len - head.n : len);
 }
 
-static bool show(struct api_rq *rq, const char *text, size_t len, bool listed, struct sl_buf *out) {
+static bool show_object(struct api_rq *rq, const char *text, size_t len, bool listed,
+                        struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     enum api_include include = SL_INCLUDE_METADATA;
 
@@ -129,7 +129,7 @@ static bool show(struct api_rq *rq, const char *text, size_t len, bool listed, s
 }
 
 bool api_show_item(struct api_rq *rq, const char *text, size_t len, struct sl_jw *w) {
-    return show(rq, text, len, true, sl_jw_value(w, NULL));
+    return show_object(rq, text, len, true, sl_jw_value(w, NULL));
 }
 
 static void begin_rows(struct api_rq *rq, bool columns, struct sl_jw *w) {
@@ -143,7 +143,7 @@ static void begin_rows(struct api_rq *rq, bool columns, struct sl_jw *w) {
 bool api_show_one(struct api_rq *rq, const char *text, size_t len, bool columns,
                   struct sl_buf *out) {
     if (rq->form != SL_FORM_TABLE)
-        return show(rq, text, len, false, out);
+        return show_object(rq, text, len, false, out);
     _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(text, len, 0);
     const char *version =
         doc ? sl_json_str(yyjson_doc_get_root(doc), "metadata.resourceVersion") : "";
@@ -156,7 +156,7 @@ bool api_show_one(struct api_rq *rq, const char *text, size_t len, bool columns,
         sl_jw_str(w, "resourceVersion", version);
     sl_jw_end(w);
     begin_rows(rq, columns, w);
-    bool ok = show(rq, text, len, false, sl_jw_value(w, NULL));
+    bool ok = show_object(rq, text, len, false, sl_jw_value(w, NULL));
     sl_jw_end_to(w, 0);
     return ok;
 }
@@ -177,7 +177,7 @@ void api_show_list_begin(struct api_rq *rq, uint64_t version, const char *contin
     sl_jw_object(w, "metadata");
     sl_jw_strf(w, "resourceVersion", "%llu", (unsigned long long)version);
     if (*continue_token ||
-        (rq->kind->crd && rq->form == SL_FORM_PLAIN)) /* of custom resources it is always said */
+        (rq->kind->crd && rq->form == SL_FORM_PLAIN)) /* lists of custom resources always have it */
         sl_jw_str(w, "continue", continue_token);
     if (remaining > 0)
         sl_jw_int(w, "remainingItemCount", remaining);

@@ -12,7 +12,7 @@
 #include "core/base/fmt.h"
 #include "lib/json/writer.h"
 
-static void put(struct sl_jw *w, const char *key, const char *value) {
+static void put_text(struct sl_jw *w, const char *key, const char *value) {
     if (value && *value)
         sl_jw_str(w, key, value);
 }
@@ -25,9 +25,9 @@ static void put_causes(const struct api_status *st, struct sl_jw *w) {
     sl_jw_array(w, "causes");
     for (uint32_t i = 0; i < st->n_causes; i++) {
         sl_jw_object(w, NULL);
-        put(w, "reason", st->causes[i].reason);
-        put(w, "message", st->causes[i].message);
-        put(w, "field", st->causes[i].field);
+        put_text(w, "reason", st->causes[i].reason);
+        put_text(w, "message", st->causes[i].message);
+        put_text(w, "field", st->causes[i].field);
         sl_jw_end(w);
     }
     sl_jw_end(w);
@@ -40,18 +40,18 @@ void api_status_print(const struct api_status *st, struct sl_buf *out) {
     sl_jw_str(w, "kind", "Status");
     sl_jw_str(w, "apiVersion", "v1");
     sl_jw_object(w, "metadata");
-    put(w, "continue", st->go_on);
+    put_text(w, "continue", st->go_on);
     sl_jw_end(w);
     sl_jw_str(w, "status", st->code < 400 ? "Success" : "Failure");
-    put(w, "message", st->message);
-    put(w, "reason", st->reason);
+    put_text(w, "message", st->message);
+    put_text(w, "reason", st->reason);
     if (st->name || st->group || st->kind || st->uid || st->n_causes || st->causes_made ||
         st->retry_after || st->no_details) {
         sl_jw_object(w, "details");
-        put(w, "name", st->name);
-        put(w, "group", st->group);
-        put(w, "kind", st->kind);
-        put(w, "uid", st->uid);
+        put_text(w, "name", st->name);
+        put_text(w, "group", st->group);
+        put_text(w, "kind", st->kind);
+        put_text(w, "uid", st->uid);
         put_causes(st, w);
         if (st->retry_after)
             sl_jw_uint(w, "retryAfterSeconds", st->retry_after);
@@ -71,7 +71,7 @@ void api_rq_status(struct api_rq *rq, const struct api_status *st) {
     api_rq_answer(rq, st->code);
 }
 
-static const char *report(struct api_rq *rq, const char *fmt, va_list ap) {
+static const char *format_message(struct api_rq *rq, const char *fmt, va_list ap) {
     va_list again;
     char *text;
 
@@ -88,7 +88,7 @@ void api_rq_fail(struct api_rq *rq, int code, const char *reason, const char *fm
     va_list ap;
 
     va_start(ap, fmt);
-    const char *message = report(rq, fmt, ap);
+    const char *message = format_message(rq, fmt, ap);
     va_end(ap);
     api_rq_status(rq, &(struct api_status){.code = code, .reason = reason, .message = message});
 }
@@ -97,7 +97,7 @@ void api_rq_bad(struct api_rq *rq, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    const char *message = report(rq, fmt, ap);
+    const char *message = format_message(rq, fmt, ap);
     va_end(ap);
     api_rq_status(rq,
                   &(struct api_status){.code = 400, .reason = "BadRequest", .message = message});
@@ -144,15 +144,15 @@ void api_rq_conflict(struct api_rq *rq, const char *name, const char *fmt, ...) 
     va_list ap;
 
     va_start(ap, fmt);
-    const char *why = report(rq, fmt, ap);
+    const char *why = format_message(rq, fmt, ap);
     va_end(ap);
     of_resource(rq, rq->kind, name, 409, "Conflict",
                 sl_arena_printf(&rq->arena, "Operation cannot be fulfilled on %s \"%s\": %s",
                                 api_rq_resource(rq, rq->kind), name, why));
 }
 
-/* The words are those of kube-apiserver's storage, key and all. */
-void api_rq_precondition(struct api_rq *rq, const char *name, const char *what, const char *said,
+/* The message is that of kube-apiserver's storage, key and all. */
+void api_rq_precondition(struct api_rq *rq, const char *name, const char *what, const char *given,
                          const char *is) {
     static const char *const elsewhere[][2] = {
         {"endpoints", "services/endpoints"}, {"nodes", "minions"}, {"services", "services/specs"}};
@@ -168,14 +168,14 @@ void api_rq_precondition(struct api_rq *rq, const char *name, const char *what, 
         "StorageError: invalid object, Code: 4, Key: %s/%s%s%s%s%s/%s, ResourceVersion: 0, "
         "AdditionalErrorMsg: Precondition failed: %s in precondition: %s, %s in object meta: %s",
         dry ? "" : "/registry", k->crd ? k->group : "", k->crd ? "/" : "", place,
-        *rq->ns ? "/" : "", rq->ns, name, what, said, what, is);
+        *rq->ns ? "/" : "", rq->ns, name, what, given, what, is);
 }
 
 void api_rq_forbidden(struct api_rq *rq, const char *name, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    const char *why = report(rq, fmt, ap);
+    const char *why = format_message(rq, fmt, ap);
     va_end(ap);
     of_resource(rq, rq->kind, name, 403, "Forbidden",
                 *name ? sl_arena_printf(&rq->arena, "%s \"%s\" is forbidden: %s",

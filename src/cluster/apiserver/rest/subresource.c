@@ -17,7 +17,7 @@
 #include "lib/json/mutable.h"
 #include "lib/json/seek.h"
 
-static void refuse(struct api_sub_call *c, int status, const char *reason, const char *text) {
+static void refuse_call(struct api_sub_call *c, int status, const char *reason, const char *text) {
     if (!c->no.status)
         c->no = (struct api_refusal){.status = status, .reason = reason, .text = text};
 }
@@ -68,7 +68,7 @@ static yyjson_mut_val *scale_show(const struct api_kind_version *v, yyjson_val *
     return scale;
 }
 
-/* ".spec.replicas": everything before the last dot, then the last word. */
+/* ".spec.replicas": everything before the last dot, then the last name. */
 static void set_at(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path, int64_t n) {
     char up[SL_JSONPATH_MAX];
     const char *last;
@@ -116,7 +116,7 @@ static void merge_map(struct api_sub_call *c, const char *name) {
     sl_json_mut_set(c->doc, sl_json_mut_obj(c->doc, c->changed, "metadata"), name, to);
 }
 
-/* What is wrong with a binding is told without a reason. */
+/* Errors of a binding have no reason. */
 static void bind_check(struct api_sub_call *c) {
     const char *node = sl_json_str(c->body, "target.name"),
                *kind = sl_json_str(c->body, "target.kind");
@@ -128,13 +128,13 @@ static void bind_check(struct api_sub_call *c) {
                                         kind);
 
     if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
-        refuse(c, 400, "BadRequest", "name in URL does not match name in Binding object");
+        refuse_call(c, 400, "BadRequest", "name in URL does not match name in Binding object");
     else if (other && !*node)
-        refuse(c, 500, "", sl_arena_printf(c->arena, "[%s, %s]", which, what));
+        refuse_call(c, 500, "", sl_arena_printf(c->arena, "[%s, %s]", which, what));
     else if (other || !*node)
-        refuse(c, 500, "", other ? which : what);
+        refuse_call(c, 500, "", other ? which : what);
     else if (!*c->name)
-        refuse(c, 400, "BadRequest", "Name parameter required.");
+        refuse_call(c, 400, "BadRequest", "Name parameter required.");
 }
 
 static void bind(struct api_sub_call *c) {
@@ -154,9 +154,10 @@ static void bind(struct api_sub_call *c) {
     else if (sl_json_size(sl_json_at(c->object, "spec.schedulingGates")) > 0)
         why = sl_arena_printf(c->arena, "pod %s has non-empty .spec.schedulingGates", c->name);
     if (why) {
-        refuse(c, 409, "Conflict",
-               sl_arena_printf(c->arena, "Operation cannot be fulfilled on pods/binding \"%s\": %s",
-                               c->name, why));
+        refuse_call(c, 409, "Conflict",
+                    sl_arena_printf(c->arena,
+                                    "Operation cannot be fulfilled on pods/binding \"%s\": %s",
+                                    c->name, why));
         c->no.details_kind = "pods/binding";
         return;
     }
@@ -170,11 +171,11 @@ static void bind(struct api_sub_call *c) {
 
 static void evict_check(struct api_sub_call *c) {
     if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
-        refuse(c, 400, "BadRequest", "name in URL does not match name in Eviction object");
+        refuse_call(c, 400, "BadRequest", "name in URL does not match name in Eviction object");
 }
 
 /* What is to be seen of it before it goes. */
-static void note_eviction(struct api_sub_call *c) {
+static void record_eviction(struct api_sub_call *c) {
     yyjson_mut_val *status, *list, *o = NULL, *at;
     char now[SL_STAMP_TEXT];
     bool was = false;
@@ -205,7 +206,7 @@ static void note_eviction(struct api_sub_call *c) {
 }
 
 static void evict(struct api_sub_call *c) {
-    note_eviction(c);
+    record_eviction(c);
     c->remove = true;
     c->delete_options = sl_json_get(c->body, "deleteOptions");
 }
@@ -294,17 +295,17 @@ static bool bound_is_there(struct api_sub_call *c, yyjson_val *ref) {
         bool found = there;
         yyjson_doc_free(there);
         if (!found) {
-            refuse(c, 404, "NotFound",
-                   sl_arena_printf(c->arena, "%s \"%s\" not found", kinds[i][1], name));
+            refuse_call(c, 404, "NotFound",
+                        sl_arena_printf(c->arena, "%s \"%s\" not found", kinds[i][1], name));
             c->no.details_kind = kinds[i][1];
             c->no.details_name = sl_arena_strdup(c->arena, name);
         }
         return found;
     }
     const char *slash = strchr(version, '/');
-    refuse(c, 400, "BadRequest",
-           sl_arena_printf(c->arena, "cannot bind token to object of type %s%s, Kind=%s",
-                           slash ? "" : "/", version, kind));
+    refuse_call(c, 400, "BadRequest",
+                sl_arena_printf(c->arena, "cannot bind token to object of type %s%s, Kind=%s",
+                                slash ? "" : "/", version, kind));
     return false;
 }
 

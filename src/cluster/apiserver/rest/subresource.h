@@ -48,7 +48,7 @@ enum api_sub_stream { SL_SUB_NO_UPGRADE, SL_SUB_EXEC, SL_SUB_ATTACH, SL_SUB_FORW
 struct api_sub {
     const char *name;
     enum api_verbs verbs;               /* GET, UPDATE and PATCH, or CREATE */
-    const char *group, *version, *kind; /* of what is spoken; NULL: that of the resource */
+    const char *group, *version, *kind; /* of the body; NULL: that of the resource */
     /* A view: what GET shows and PUT and PATCH change. NULL: the object itself. */
     yyjson_mut_val *(*show)(const struct api_kind_version *v, yyjson_val *object,
                             yyjson_mut_doc *doc);
@@ -93,7 +93,7 @@ bool api_log_param(struct api_log_query *q, const char *key, const char *value,
 void api_log_query_init(struct api_log_query *q);
 
 /* The container of a name, or the default one; NULL: see 'no'. */
-const char *api_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
+const char *api_pod_container(yyjson_val *pod, const char *requested, struct sl_arena *arena,
                               struct api_refusal *no);
 
 struct api_log;

@@ -24,7 +24,7 @@ struct api_stream {
     struct api_rq *rq;
     struct sl_store_watch *watch; /* NULL: not begun */
     struct api_filter filter;
-    struct api_found first; /* what there was; told when it begins */
+    struct api_found first; /* the initial state; sent when the stream begins */
     uint64_t from;
     sl_time deadline, bookmark; /* mono; SL_TIME_NEVER */
     bool bookmarks, ends_initial;
@@ -98,8 +98,8 @@ static bool pass_on(struct api_stream *w, struct sl_buf *b) {
     return !sl_buf_full(b) && w->rq->sink.piece(w->rq->sink.ctx, b->s, b->len) && !w->rq->gone;
 }
 
-/* Tells one object; false: the stream is to end. */
-static bool report(struct api_stream *w, const char *type, const struct sl_store_object *o) {
+/* Sends an event; false: the stream is to end. */
+static bool send_event(struct api_stream *w, const char *type, const struct sl_store_object *o) {
     struct api_rq *rq = w->rq;
     struct api_lines *l = rq->s->lines;
 
@@ -132,10 +132,10 @@ static bool report_left(struct api_stream *w, const struct sl_store_object *was,
     now.text = json;
     now.len = len;
     now.version = version;
-    /* Another watcher may be told something else of this version: the line is not kept. */
+    /* Another watcher may get a different line for this version: it is not cached. */
     struct line *n = &w->rq->s->lines->v[version % API_LINES];
     n->version = 0;
-    bool ok = !json || report(w, names[SL_DELETED], &now);
+    bool ok = !json || send_event(w, names[SL_DELETED], &now);
     n->version = 0;
     sl_freep(&json);
     return ok;
@@ -202,9 +202,9 @@ static void on_event(void *ctx, const struct sl_store_event *ev) {
     sl_api_turn(w->rq->s);
     w->rq->busy = true;
     if (ev->what == SL_DELETED)
-        ok = !(now || was) || report(w, names[SL_DELETED], ev->now);
+        ok = !(now || was) || send_event(w, names[SL_DELETED], ev->now);
     else if (now)
-        ok = report(w, names[was ? SL_MODIFIED : SL_ADDED], ev->now);
+        ok = send_event(w, names[was ? SL_MODIFIED : SL_ADDED], ev->now);
     else if (was)
         ok = report_left(w, ev->was, ev->now->version);
     (void)api_rq_settle(w->rq, ok);
@@ -219,7 +219,7 @@ static sl_time due(const struct api_stream *w) {
 }
 
 /* A stream whose time for a bookmark, or for its end, has come. */
-static void act(struct api_stream *w) {
+static void run_timer(struct api_stream *w) {
     struct sl_apiserver *s = w->rq->s;
     bool ok = w->deadline > s->mono;
 
@@ -233,7 +233,7 @@ static void act(struct api_stream *w) {
 
 static void on_timer(uv_timer_t *t) {
     struct api_lines *l = t->data;
-    SL_VEC(sl_api_call) calls = {0}; /* what one is told may end others */
+    SL_VEC(sl_api_call) calls = {0}; /* an event to one stream may end others */
     struct api_stream *w;
     sl_time first = SL_TIME_NEVER;
 
@@ -245,7 +245,7 @@ static void on_timer(uv_timer_t *t) {
     for (uint32_t i = 0; i < calls.n; i++) {
         struct api_rq *rq = api_rq_find(l->s, calls.v[i]);
         if (rq && rq->stream)
-            act(rq->stream);
+            run_timer(rq->stream);
     }
     sl_vec_free(&calls);
     TAILQ_FOREACH(w, &l->open, link)
@@ -293,7 +293,7 @@ void api_lines_free(struct api_lines *l) {
     sl_freep(&l);
 }
 
-static bool check(struct api_rq *rq) {
+static bool check_watch_params(struct api_rq *rq) {
     const struct api_params *q = &rq->q;
     struct sl_field_errs errs = {.arena = &rq->arena};
     const struct sl_path *match = SL_PATH(NULL, "resourceVersionMatch");
@@ -321,7 +321,7 @@ void api_handle_watch(struct api_rq *rq) {
     struct api_stream *w = sl_arena_alloc0(&rq->arena, 1, sizeof *w);
     uint64_t version = 0;
 
-    if (!check(rq) || !api_filter_read(rq, &w->filter))
+    if (!check_watch_params(rq) || !api_filter_read(rq, &w->filter))
         return;
     if (*rq->q.version && !api_version_read(rq, rq->q.version, &version))
         return;
@@ -345,12 +345,12 @@ void api_handle_watch(struct api_rq *rq) {
     api_rq_done(rq, all ? w->first.version : 0);
 }
 
-static bool begin(struct api_stream *w) {
+static bool begin_stream(struct api_stream *w) {
     struct api_rq *rq = w->rq;
     bool ok = !w->dead;
 
     for (uint32_t i = 0; ok && i < w->first.v.n; i++)
-        ok = report(w, names[SL_ADDED], w->first.v.v[i]);
+        ok = send_event(w, names[SL_ADDED], w->first.v.v[i]);
     if (ok && w->ends_initial)
         ok = report_bookmark(w, w->first.version, true);
     api_found_done(rq->s, &w->first);
@@ -378,7 +378,7 @@ void api_watch_begin(struct api_rq *rq) {
 
     rq->busy = true;
     rq->sink.begin(rq->sink.ctx, SL_JSON);
-    if (api_rq_settle(rq, !rq->gone && begin(w)))
+    if (api_rq_settle(rq, !rq->gone && begin_stream(w)))
         arm(rq->s->lines, due(w));
 }
 
@@ -402,7 +402,7 @@ void api_watch_end_all(struct sl_apiserver *s, const struct api_kind *k) {
         next = TAILQ_NEXT(w, link);
         if (w->rq->kind != k)
             continue;
-        w->dead = true; /* ends in a turn of the loop, and does not look at its kind any more */
+        w->dead = true; /* ends in a turn of the loop, and does not use its kind any more */
         w->deadline = s->mono;
         if (w->watch)
             sl_store_unwatch(s->store, w->watch);

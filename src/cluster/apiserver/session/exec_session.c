@@ -23,13 +23,13 @@
 enum channel { IN, OUT, ERR, STATUS, SIZE, CHANNELS };
 static const char *const channel_names[CHANNELS] = {"stdin", "stdout", "stderr", "error", "resize"};
 
-struct talk {
-    struct api_session *conv; /* NULL: it is over */
+struct exec_session {
+    struct api_session *stream_session; /* NULL: it is over */
     const struct sl_api_kubelet *rt;
     struct sl_exec_session_spec spec; /* texts are in the request's arena */
     uint32_t id[CHANNELS];            /* of their streams; NONE: not there */
     bool wanted[CHANNELS];
-    void *talk; /* the runtime's; NULL: not begun */
+    void *session; /* the runtime's; NULL: not begun */
     struct sl_buf size;
     struct sl_buf early; /* input that came before all streams were there */
     bool early_end;      /* and was all */
@@ -37,7 +37,7 @@ struct talk {
     uv_timer_t timer;
 };
 
-/* ---- the last word ---- */
+/* ---- the final status ---- */
 
 static void put_failure(struct sl_buf *b, const char *reason, const char *message,
                         const char *cause_type, const char *cause, int code) {
@@ -70,8 +70,8 @@ static void put_success(struct sl_buf *b) {
 }
 
 /* 'why': it could not be run, or NULL. */
-static void finish(struct talk *t, int code, const char *why) {
-    struct api_session *c = t->conv;
+static void finish_session(struct exec_session *t, int code, const char *why) {
+    struct api_session *c = t->stream_session;
     struct sl_arena *a = &c->rq->arena;
     struct sl_buf b;
 
@@ -102,56 +102,56 @@ static void finish(struct talk *t, int code, const char *why) {
     api_session_finish(c);
 }
 
-/* ---- the runtime speaks ---- */
+/* ---- events of the runtime ---- */
 
 static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
-    struct talk *t = ctx;
+    struct exec_session *t = ctx;
 
-    sl_api_turn(t->conv->rq->s);
-    sl_streams_send(t->conv->streams, t->id[is_err ? ERR : OUT], bytes, len);
-    if (!t->held && api_session_full(t->conv)) {
+    sl_api_turn(t->stream_session->rq->s);
+    sl_streams_send(t->stream_session->streams, t->id[is_err ? ERR : OUT], bytes, len);
+    if (!t->held && api_session_full(t->stream_session)) {
         t->held = true;
-        t->rt->session_hold(t->rt->ctx, t->talk, true);
+        t->rt->session_hold(t->rt->ctx, t->session, true);
     }
-    api_session_turn(t->conv);
+    api_session_turn(t->stream_session);
 }
 
-static void on_room(void *ctx) {
-    struct talk *t = ctx;
+static void on_writable(void *ctx) {
+    struct exec_session *t = ctx;
 
-    api_session_hold(t->conv, false);
+    api_session_hold(t->stream_session, false);
 }
 
 static void on_ended(void *ctx, int code, const char *why) {
-    struct talk *t = ctx;
+    struct exec_session *t = ctx;
 
-    sl_api_turn(t->conv->rq->s);
-    finish(t, code, why);
-    api_session_turn(t->conv);
+    sl_api_turn(t->stream_session->rq->s);
+    finish_session(t, code, why);
+    api_session_turn(t->stream_session);
 }
 
-static void open_talk(struct talk *t) {
-    static const struct sl_exec_session_events events = {on_output, on_room, on_ended};
+static void open_session(struct exec_session *t) {
+    static const struct sl_exec_session_events events = {on_output, on_writable, on_ended};
     struct sl_err err = {0};
 
     (void)uv_timer_stop(&t->timer);
-    if (t->rt->session_open(t->rt->ctx, &t->spec, &events, t, &t->talk, &err) < 0) {
-        t->talk = NULL;
-        finish(t, 0, err.text);
+    if (t->rt->session_open(t->rt->ctx, &t->spec, &events, t, &t->session, &err) < 0) {
+        t->session = NULL;
+        finish_session(t, 0, err.text);
         return;
     }
-    if (t->early.len && !t->rt->session_input(t->rt->ctx, t->talk, t->early.s, t->early.len))
-        api_session_hold(t->conv, true);
+    if (t->early.len && !t->rt->session_input(t->rt->ctx, t->session, t->early.s, t->early.len))
+        api_session_hold(t->stream_session, true);
     sl_buf_done(&t->early);
     if (t->early_end)
-        t->rt->session_input_end(t->rt->ctx, t->talk);
+        t->rt->session_input_end(t->rt->ctx, t->session);
 }
 
-/* ---- the client speaks ---- */
+/* ---- input of the client ---- */
 
 static void client_opened(void *ctx, uint32_t id, const struct sl_streams_head *h) {
     struct api_session *c = ctx;
-    struct talk *t = c->own;
+    struct exec_session *t = c->own;
     bool all = true;
 
     for (int i = 0; i < CHANNELS; i++) {
@@ -163,12 +163,12 @@ static void client_opened(void *ctx, uint32_t id, const struct sl_streams_head *
     }
     if (id != NONE)
         sl_streams_reset(c->streams, id);
-    else if (all && !t->talk && !c->over)
-        open_talk(t);
+    else if (all && !t->session && !c->over)
+        open_session(t);
 }
 
 /* Some of {"Width":80,"Height":24}, which ends with its brace. */
-static void take_size(struct talk *t, const char *bytes, size_t len) {
+static void take_size(struct exec_session *t, const char *bytes, size_t len) {
     for (; len > 0; bytes++, len--) {
         sl_buf_putc(&t->size, *bytes);
         if (*bytes != '}')
@@ -177,18 +177,18 @@ static void take_size(struct talk *t, const char *bytes, size_t len) {
             sl_buf_full(&t->size) ? NULL : yyjson_read(t->size.s, t->size.len, 0);
         yyjson_val *v = yyjson_doc_get_root(doc);
         int64_t cols = sl_json_int(v, "Width", 0), rows = sl_json_int(v, "Height", 0);
-        if (cols > 0 && rows > 0 && cols <= UINT16_MAX && rows <= UINT16_MAX && t->talk)
-            t->rt->session_size(t->rt->ctx, t->talk, (uint16_t)cols, (uint16_t)rows);
+        if (cols > 0 && rows > 0 && cols <= UINT16_MAX && rows <= UINT16_MAX && t->session)
+            t->rt->session_size(t->rt->ctx, t->session, (uint16_t)cols, (uint16_t)rows);
         sl_buf_clear(&t->size);
     }
 }
 
 static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
     struct api_session *c = ctx;
-    struct talk *t = c->own;
+    struct exec_session *t = c->own;
 
-    if (id == t->id[IN] && t->talk) {
-        if (!t->rt->session_input(t->rt->ctx, t->talk, bytes, len))
+    if (id == t->id[IN] && t->session) {
+        if (!t->rt->session_input(t->rt->ctx, t->session, bytes, len))
             api_session_hold(c, true);
     } else if (id == t->id[IN] && !c->over) {
         sl_buf_add(&t->early, bytes, len);
@@ -201,11 +201,11 @@ static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
 
 static void client_ended(void *ctx, uint32_t id, bool reset) {
     struct api_session *c = ctx;
-    struct talk *t = c->own;
+    struct exec_session *t = c->own;
 
-    (void)reset; /* of an output that he does not want any more, the rest is thrown away */
-    if (id == t->id[IN] && t->talk)
-        t->rt->session_input_end(t->rt->ctx, t->talk);
+    (void)reset; /* a client that closed an output stream: the rest is discarded */
+    if (id == t->id[IN] && t->session)
+        t->rt->session_input_end(t->rt->ctx, t->session);
     else if (id == t->id[IN])
         t->early_end = true;
 }
@@ -213,15 +213,15 @@ static void client_ended(void *ctx, uint32_t id, bool reset) {
 /* ---- beginning and end ---- */
 
 static void on_timer(uv_timer_t *h) {
-    struct talk *t = h->data;
+    struct exec_session *t = h->data;
 
-    sl_api_turn(t->conv->rq->s);
-    api_session_finish(t->conv);
-    api_session_turn(t->conv);
+    sl_api_turn(t->stream_session->rq->s);
+    api_session_finish(t->stream_session);
+    api_session_turn(t->stream_session);
 }
 
-static void begin(struct api_session *c) {
-    struct talk *t = c->own;
+static void begin_session(struct api_session *c) {
+    struct exec_session *t = c->own;
 
     if (c->kind == SL_STREAMS_SPDY) {
         (void)uv_timer_start(&t->timer, on_timer, STREAMS_MS, 0);
@@ -229,33 +229,33 @@ static void begin(struct api_session *c) {
     }
     for (uint32_t i = 0; i < CHANNELS; i++)
         t->id[i] = t->wanted[i] ? i : NONE;
-    /* Clients wait for a first message, though it be empty, before they speak. */
+    /* Clients wait for a first message, possibly empty, before they send. */
     sl_streams_send(c->streams, t->wanted[OUT] ? OUT : t->wanted[ERR] ? ERR : STATUS, "", 0);
-    open_talk(t);
+    open_session(t);
 }
 
-static void room(struct api_session *c) {
-    struct talk *t = c->own;
+static void session_writable(struct api_session *c) {
+    struct exec_session *t = c->own;
 
-    if (!t->held || !t->talk)
+    if (!t->held || !t->session)
         return;
     t->held = false;
-    t->rt->session_hold(t->rt->ctx, t->talk, false);
+    t->rt->session_hold(t->rt->ctx, t->session, false);
 }
 
 static void on_closed(uv_handle_t *h) {
-    struct talk *t = h->data;
+    struct exec_session *t = h->data;
 
     sl_freep(&t);
 }
 
-static void release(struct api_session *c) {
-    struct talk *t = c->own;
+static void release_session(struct api_session *c) {
+    struct exec_session *t = c->own;
 
-    if (t->talk)
-        t->rt->session_close(t->rt->ctx, t->talk);
-    t->talk = NULL;
-    t->conv = NULL;
+    if (t->session)
+        t->rt->session_close(t->rt->ctx, t->session);
+    t->session = NULL;
+    t->stream_session = NULL;
     sl_buf_done(&t->size);
     sl_buf_done(&t->early);
     uv_close((uv_handle_t *)&t->timer, on_closed);
@@ -297,7 +297,7 @@ static bool read_query(struct api_rq *rq, struct sl_exec_session_spec *s) {
     return !too_long && !nul;
 }
 
-static bool runs(yyjson_val *pod, const char *container) {
+static bool container_runs(yyjson_val *pod, const char *container) {
     static const char *const lists[] = {"status.containerStatuses", "status.initContainerStatuses",
                                         "status.ephemeralContainerStatuses"};
 
@@ -308,7 +308,7 @@ static bool runs(yyjson_val *pod, const char *container) {
 }
 
 /* False: it was answered. */
-static bool check(struct api_rq *rq, yyjson_val *pod, struct sl_exec_session_spec *s) {
+static bool check_target(struct api_rq *rq, yyjson_val *pod, struct sl_exec_session_spec *s) {
     struct api_refusal no = {0};
     const struct sl_api_kubelet *rt = rq->s->runtime;
 
@@ -326,7 +326,7 @@ static bool check(struct api_rq *rq, yyjson_val *pod, struct sl_exec_session_spe
         api_rq_bad(rq, "you must specify a command");
     else if (!rq->upgrade)
         api_rq_bad(rq, "Upgrade request required");
-    else if (!rt || !rt->session_open || !runs(pod, s->container))
+    else if (!rt || !rt->session_open || !container_runs(pod, s->container))
         api_rq_fail(rq, 500, "InternalError", "container not found (\"%s\")", s->container);
     else
         return true;
@@ -336,24 +336,24 @@ static bool check(struct api_rq *rq, yyjson_val *pod, struct sl_exec_session_spe
 void api_exec_start(struct api_rq *rq, yyjson_val *pod) {
     static const struct api_session_ops ops = {
         .events = {client_opened, client_data, client_ended},
-        .begin = begin,
-        .writable = room,
-        .release = release,
+        .begin = begin_session,
+        .writable = session_writable,
+        .release = release_session,
     };
     struct sl_exec_session_spec s = {0};
 
-    if (!read_query(rq, &s) || !check(rq, pod, &s))
+    if (!read_query(rq, &s) || !check_target(rq, pod, &s))
         return;
     s.ns = rq->ns;
     s.pod = rq->name;
     s.uid = sl_arena_strdup(&rq->arena, sl_json_str(pod, "metadata.uid"));
-    struct talk *t = sl_alloc0(1, sizeof *t);
+    struct exec_session *t = sl_alloc0(1, sizeof *t);
     struct api_session *c = api_session_new(rq, &ops, t);
     if (!c) {
         sl_freep(&t);
         return;
     }
-    t->conv = c;
+    t->stream_session = c;
     t->rt = rq->s->runtime;
     t->spec = s;
     sl_buf_init(&t->size, SIZE_BYTES);

@@ -33,18 +33,18 @@ void api_log_end(struct api_rq *rq) {
     uv_close((uv_handle_t *)&l->timer, on_closed);
 }
 
-static void look(struct api_log_stream *l);
+static void send_log(struct api_log_stream *l);
 
 static void on_timer(uv_timer_t *t) {
     struct api_log_stream *l = t->data;
 
     sl_api_turn(l->rq->s);
     l->rq->busy = true;
-    look(l);
+    send_log(l);
 }
 
 /* Sends what there is; comes back for more while there may be more. */
-static void look(struct api_log_stream *l) {
+static void send_log(struct api_log_stream *l) {
     struct api_rq *rq = l->rq;
 
     sl_buf_clear(&l->out);
@@ -60,7 +60,7 @@ void api_log_begin(struct api_rq *rq) {
     if (rq->gone)
         (void)api_rq_settle(rq, false);
     else
-        look(rq->log);
+        send_log(rq->log);
 }
 
 void api_log_get(struct api_rq *rq, struct sl_store_object *pod) {

@@ -21,12 +21,12 @@ struct api_log {
     void *source; /* NULL: there is nothing, and never will be */
     bool follow, timestamps;
     uint64_t offset;
-    struct sl_buf part; /* a record that has not wholly come yet */
-    uint64_t skip;      /* lines at the beginning */
-    sl_time since;      /* INT64_MIN: all */
-    uint64_t room;      /* bytes that may still be given out */
-    bool within;        /* the last record, of either stream, had no end: as a kubelet has it, what
-                           follows continues that line and gets no time of its own */
+    struct sl_buf part;  /* a record that has not wholly come yet */
+    uint64_t skip;       /* lines at the beginning */
+    sl_time since;       /* INT64_MIN: all */
+    uint64_t bytes_left; /* bytes that may still be given out */
+    bool within;         /* the last record, of either stream, had no end: as a kubelet has it, what
+                            follows continues that line and gets no time of its own */
 };
 
 /* ---- the query ---- */
@@ -39,7 +39,8 @@ void api_log_query_init(struct api_log_query *q) {
                                 .limit_bytes = -1};
 }
 
-static bool wrong(struct api_refusal *no, int status, const char *reason, const char *text) {
+static bool refuse_options(struct api_refusal *no, int status, const char *reason,
+                           const char *text) {
     *no = (struct api_refusal){.status = status, .reason = reason, .text = text};
     return false;
 }
@@ -51,11 +52,11 @@ static bool read_number(const char *key, const char *value, int64_t low, int64_t
     errno = 0;
     *ret = strtoll(value, &end, 10);
     if (end == value || *end || errno)
-        return wrong(
+        return refuse_options(
             no, 400, "BadRequest",
             sl_arena_printf(arena, "strconv.ParseInt: parsing \"%s\": invalid syntax", value));
     if (*ret < low)
-        return wrong(
+        return refuse_options(
             no, 422, "Invalid",
             sl_arena_printf(
                 arena,
@@ -91,15 +92,16 @@ bool api_log_param(struct api_log_query *q, const char *key, const char *value,
     if (strcmp(key, "sinceTime") == 0) {
         q->since_time = value;
         if (!sl_stamp_parse(value, &t))
-            return wrong(
+            return refuse_options(
                 no, 400, "BadRequest",
                 sl_arena_printf(arena, "parsing time \"%s\": it is no RFC 3339 time", value));
     }
     if (*q->since_time && q->since_seconds >= 0)
-        return wrong(no, 422, "Invalid",
-                     "PodLogOptions \"\" is invalid: : Forbidden: at most one of `sinceTime` or "
-                     "`sinceSeconds` may be "
-                     "specified");
+        return refuse_options(
+            no, 422, "Invalid",
+            "PodLogOptions \"\" is invalid: : Forbidden: at most one of `sinceTime` or "
+            "`sinceSeconds` may be "
+            "specified");
     return true;
 }
 
@@ -116,18 +118,18 @@ static const char *names_of(yyjson_val *list, struct sl_arena *arena) {
     return text;
 }
 
-const char *api_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
+const char *api_pod_container(yyjson_val *pod, const char *requested, struct sl_arena *arena,
                               struct api_refusal *no) {
     static const char *const lists[] = {"spec.containers", "spec.initContainers",
                                         "spec.ephemeralContainers"};
     yyjson_val *main = sl_json_at(pod, lists[0]), *inits = sl_json_at(pod, lists[1]);
     const char *name = sl_json_str(pod, "metadata.name"), *text;
 
-    for (size_t i = 0; i < SL_LEN(lists) && *asked; i++)
-        if (sl_json_find(sl_json_at(pod, lists[i]), "name", asked))
-            return asked;
-    if (*asked) {
-        text = sl_arena_printf(arena, "container %s is not valid for pod %s", asked, name);
+    for (size_t i = 0; i < SL_LEN(lists) && *requested; i++)
+        if (sl_json_find(sl_json_at(pod, lists[i]), "name", requested))
+            return requested;
+    if (*requested) {
+        text = sl_arena_printf(arena, "container %s is not valid for pod %s", requested, name);
     } else if (sl_json_size(main) == 1) {
         return sl_json_str(yyjson_arr_get_first(main), "name");
     } else {
@@ -138,7 +140,7 @@ const char *api_pod_container(yyjson_val *pod, const char *asked, struct sl_aren
             text = sl_arena_printf(arena, "%s or one of the init containers: [%s]", text,
                                    names_of(inits, arena));
     }
-    (void)wrong(no, 400, "BadRequest", text);
+    (void)refuse_options(no, 400, "BadRequest", text);
     return NULL;
 }
 
@@ -174,10 +176,10 @@ static bool read_record(const char *s, size_t len, struct record *r) {
     return true;
 }
 
-static void give(struct api_log *l, struct sl_buf *out, const char *s, size_t len) {
-    if (len > l->room)
-        len = (size_t)l->room;
-    l->room -= len;
+static void put_limited(struct api_log *l, struct sl_buf *out, const char *s, size_t len) {
+    if (len > l->bytes_left)
+        len = (size_t)l->bytes_left;
+    l->bytes_left -= len;
     sl_buf_add(out, s, len);
 }
 
@@ -195,12 +197,12 @@ static void take_record(struct api_log *l, const char *s, size_t len, struct sl_
     if (r.at < l->since)
         return;
     if (l->timestamps && begins) {
-        give(l, out, s, r.stamp);
-        give(l, out, " ", 1);
+        put_limited(l, out, s, r.stamp);
+        put_limited(l, out, " ", 1);
     }
-    give(l, out, r.s, r.len);
+    put_limited(l, out, r.s, r.len);
     if (r.ends)
-        give(l, out, "\n", 1);
+        put_limited(l, out, "\n", 1);
 }
 
 /* A chunk of the log: into 'out', or its lines are only counted (NULL). False: there was nothing
@@ -230,10 +232,10 @@ static bool read_chunk(struct api_log *l, struct sl_buf *out, uint64_t *ret_line
 bool api_log_step(struct api_log *l, struct sl_buf *out) {
     bool end = true, more;
 
-    if (!l->source || l->room == 0)
+    if (!l->source || l->bytes_left == 0)
         return false;
     more = read_chunk(l, out, NULL, &end);
-    if (l->room == 0)
+    if (l->bytes_left == 0)
         return false;
     return more || (l->follow && !end);
 }
@@ -263,7 +265,7 @@ struct api_log *api_log_open(const struct sl_api_kubelet *rt, yyjson_val *pod,
     l = sl_alloc0(1, sizeof(*l));
     *l = (struct api_log){
         .rt = rt, .follow = q->follow, .timestamps = q->timestamps, .since = INT64_MIN};
-    l->room = q->limit_bytes >= 0 ? (uint64_t)q->limit_bytes : UINT64_MAX;
+    l->bytes_left = q->limit_bytes >= 0 ? (uint64_t)q->limit_bytes : UINT64_MAX;
     sl_buf_init(&l->part, API_LOG_RECORD);
     if (*q->since_time)
         (void)sl_stamp_parse(q->since_time, &l->since);
@@ -275,9 +277,9 @@ struct api_log *api_log_open(const struct sl_api_kubelet *rt, yyjson_val *pod,
     if (rt->log_open(rt->ctx, sl_json_str(pod, "metadata.namespace"), name,
                      sl_json_str(pod, "metadata.uid"), container, q->previous, &l->source,
                      &err) < 0) {
-        (void)wrong(no, 400, "BadRequest",
-                    q->previous
-                        ? sl_arena_printf(
+        (void)refuse_options(
+            no, 400, "BadRequest",
+            q->previous ? sl_arena_printf(
                               arena, "previous terminated container \"%s\" in pod \"%s\" not found",
                               container, name)
                         : sl_arena_strdup(arena, err.text));

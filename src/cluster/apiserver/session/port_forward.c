@@ -23,7 +23,7 @@
 #define READ_BYTES ((size_t)64 << 10)
 #define WRITE_HIGH ((size_t)256 << 10) /* that wait for ports, with what it takes to keep them */
 #define WRITE_LOW ((size_t)64 << 10)
-#define EARLY_BYTES ((size_t)64 << 10) /* said of a connection before it is known what it is */
+#define EARLY_BYTES ((size_t)64 << 10) /* for a connection before its port is known */
 #define NONE UINT32_MAX
 
 struct forward;
@@ -83,7 +83,7 @@ static void hold_if_slow(struct forward *f) {
 }
 
 /* The streams are done with. */
-static void drop(struct link *l) {
+static void drop_link(struct link *l) {
     struct forward *f = l->f;
 
     TAILQ_REMOVE(&f->links, l, entry);
@@ -102,7 +102,7 @@ static void end_link(struct link *l) {
 
     sl_streams_end(f->conv->streams, l->data);
     sl_streams_end(f->conv->streams, l->error);
-    drop(l);
+    drop_link(l);
     hold_if_slow(f);
 }
 
@@ -125,13 +125,13 @@ static void on_alloc(uv_handle_t *h, size_t size, uv_buf_t *buf) {
     *buf = l->f ? uv_buf_init(l->f->buf, READ_BYTES) : uv_buf_init(NULL, 0);
 }
 
-static void listen_to(struct link *l, bool on);
+static void set_reading(struct link *l, bool on);
 
 static void pause_all(struct forward *f, bool pause) {
     struct link *l;
 
     TAILQ_FOREACH(l, &f->links, entry)
-    listen_to(l, !pause);
+    set_reading(l, !pause);
 }
 
 static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
@@ -146,7 +146,7 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
         sl_streams_send(c->streams, l->data, buf->base, (size_t)n);
     } else if (n == UV_EOF) {
         l->port_ended = true;
-        listen_to(l, false);
+        set_reading(l, false);
         sl_streams_end(c->streams, l->data);
         if (l->client_ended)
             end_link(l);
@@ -158,7 +158,7 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf) {
     api_session_turn(c);
 }
 
-static void listen_to(struct link *l, bool on) {
+static void set_reading(struct link *l, bool on) {
     on = on && l->connected && !l->port_ended;
     if (on == l->reading)
         return;
@@ -173,7 +173,7 @@ static void listen_to(struct link *l, bool on) {
 
 static void on_written(uv_write_t *req, int status) {
     struct write *w = req->data;
-    struct link *l = w->l; /* it lives until its socket is closed, which is later */
+    struct link *l = w->l; /* freed when its socket is closed, which is later */
     struct forward *f = l->f;
 
     (void)status; /* reading finds out, too */
@@ -210,7 +210,7 @@ static void on_connected(uv_connect_t *req, int status) {
         return;
     }
     l->connected = true;
-    listen_to(l, !api_session_full(c));
+    set_reading(l, !api_session_full(c));
     shut_if_ended(l);
 }
 
@@ -277,7 +277,7 @@ static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
     f->early += l->early.len - before;
     if (sl_buf_full(&l->early) || f->early > WRITE_HIGH) { /* the rest would be missing */
         sl_streams_reset(c->streams, l->data);
-        drop(l);
+        drop_link(l);
     }
 }
 
@@ -294,7 +294,7 @@ static void client_ended(void *ctx, uint32_t id, bool reset) {
     if (reset) {
         sl_streams_reset(c->streams, l->data);
         sl_streams_end(c->streams, l->error);
-        drop(l);
+        drop_link(l);
         hold_if_slow(f);
         return;
     }
@@ -366,7 +366,7 @@ static void client_opened(void *ctx, uint32_t id, const struct sl_streams_head *
         dial(l);
 }
 
-static void begin(struct api_session *c) {
+static void begin_forward(struct api_session *c) {
     struct forward *f = c->own;
 
     if (c->kind != SL_STREAMS_CHANNELS)
@@ -383,15 +383,15 @@ static void begin(struct api_session *c) {
     }
 }
 
-static void room(struct api_session *c) {
+static void forward_writable(struct api_session *c) {
     pause_all(c->own, false);
 }
 
-static void release(struct api_session *c) {
+static void release_forward(struct api_session *c) {
     struct forward *f = c->own;
 
     while (!TAILQ_EMPTY(&f->links))
-        drop(TAILQ_FIRST(&f->links));
+        drop_link(TAILQ_FIRST(&f->links));
     sl_freep(&f);
 }
 
@@ -419,9 +419,9 @@ static bool read_ports(struct api_rq *rq, struct forward *f) {
 void api_forward_start(struct api_rq *rq, yyjson_val *pod) {
     static const struct api_session_ops ops = {
         .events = {client_opened, client_data, client_ended},
-        .begin = begin,
-        .writable = room,
-        .release = release,
+        .begin = begin_forward,
+        .writable = forward_writable,
+        .release = release_forward,
     };
 
     if (!*sl_json_str(pod, "spec.nodeName")) {

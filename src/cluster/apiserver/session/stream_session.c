@@ -33,7 +33,8 @@ static const struct protocol protocols[] = {
     {"", false, true, SL_STREAMS_SPDY, 1},
 };
 
-static const struct protocol *find(const char *name, size_t len, bool websocket, bool forward) {
+static const struct protocol *find_protocol(const char *name, size_t len, bool websocket,
+                                            bool forward) {
     for (size_t i = 0; i < SL_LEN(protocols); i++)
         if (protocols[i].websocket == websocket && protocols[i].forward == forward &&
             strlen(protocols[i].name) == len && strncmp(protocols[i].name, name, len) == 0)
@@ -44,11 +45,11 @@ static const struct protocol *find(const char *name, size_t len, bool websocket,
 /* The first of those that the client lists, by its own order. */
 static const struct protocol *choose(const char *list, bool websocket, bool forward) {
     if (!*list)
-        return find("", 0, websocket, forward);
+        return find_protocol("", 0, websocket, forward);
     while (*list) {
         list += strspn(list, ", \t");
         size_t len = strcspn(list, ", \t");
-        const struct protocol *p = len ? find(list, len, websocket, forward) : NULL;
+        const struct protocol *p = len ? find_protocol(list, len, websocket, forward) : NULL;
         if (p)
             return p;
         list += len;
@@ -156,7 +157,7 @@ static void on_bytes(void *ctx, const char *bytes, size_t len) {
     api_session_turn(c);
 }
 
-static void on_room(void *ctx) {
+static void on_writable(void *ctx) {
     struct api_session *c = ctx;
 
     sl_api_turn(c->rq->s);
@@ -172,7 +173,7 @@ void api_session_upgrade(struct api_session *c) {
 }
 
 void api_session_begin(struct api_rq *rq) {
-    static const struct sl_api_upgrade_events wire = {.bytes = on_bytes, .writable = on_room};
+    static const struct sl_api_upgrade_events wire = {.bytes = on_bytes, .writable = on_writable};
 
     rq->busy = true;
     rq->sink.upgrade(rq->sink.ctx, rq->session->headers, &wire, rq->session);
@@ -192,7 +193,7 @@ void api_session_end(struct api_rq *rq) {
     sl_freep(&c);
 }
 
-/* ---- who is asked ---- */
+/* ---- the target ---- */
 
 bool api_session_flag(const char *value) {
     return strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0;

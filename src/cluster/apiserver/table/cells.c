@@ -84,8 +84,8 @@ static void print_term(const struct term *t, struct sl_buf *out) {
 }
 
 static void print_terms(yyjson_val *map, yyjson_val *exprs, struct sl_buf *out) {
-    size_t i, n, room = yyjson_obj_size(map) + yyjson_arr_size(exprs);
-    struct term *terms = sl_alloc0(room + 1, sizeof *terms);
+    size_t i, n, capacity = yyjson_obj_size(map) + yyjson_arr_size(exprs);
+    struct term *terms = sl_alloc0(capacity + 1, sizeof *terms);
     uint32_t count = 0;
     yyjson_val *key, *v;
 

@@ -230,12 +230,13 @@ static void event_object(yyjson_val *o, sl_time now, struct sl_jw *out) {
 }
 static void event_source(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
-    const char *who = sl_json_str(o, "source.component"), *where = sl_json_str(o, "source.host");
+    const char *component = sl_json_str(o, "source.component"),
+               *where = sl_json_str(o, "source.host");
 
     (void)now;
-    who = *who ? who : sl_json_str(o, "reportingComponent");
+    component = *component ? component : sl_json_str(o, "reportingComponent");
     where = *where ? where : sl_json_str(o, "reportingInstance");
-    sl_buf_printf(&text, "%s%s%s", who, *where ? ", " : "", where);
+    sl_buf_printf(&text, "%s%s%s", component, *where ? ", " : "", where);
     sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 static void event_message(yyjson_val *o, sl_time now, struct sl_jw *out) {

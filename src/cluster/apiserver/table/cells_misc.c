@@ -6,7 +6,7 @@
 #include "core/base/fmt.h"
 #include "lib/json/json.h"
 
-#define SHOWN 3u /* of a list; then it says how many more */
+#define SHOWN 3u /* of a list; then the number of further ones */
 
 struct list {
     struct sl_buf text;

@@ -7,29 +7,29 @@
 #include "core/base/fmt.h"
 #include "lib/json/json.h"
 
-/* What the columns of a pod say, gathered in one walk over its container statuses. */
-struct pod_look {
+/* The columns of a pod, gathered in one walk over its container statuses. */
+struct pod_summary {
     int64_t ready, total, restarts;
     sl_time last; /* of a restart; 0: none */
     char status[128];
 };
 
-static void report(struct pod_look *l, const char *prefix, const char *word) {
+static void set_status(struct pod_summary *l, const char *prefix, const char *word) {
     sl_fmt_short(l->status, sizeof(l->status), "%s%s", prefix, word);
 }
 
-static void report_number(struct pod_look *l, const char *prefix, int64_t n) {
+static void report_number(struct pod_summary *l, const char *prefix, int64_t n) {
     sl_fmt_short(l->status, sizeof(l->status), "%s%lld", prefix, (long long)n);
 }
 
 /* Why a container ended: its reason, or its signal, or its exit code. */
-static void report_ended(struct pod_look *l, bool init, yyjson_val *t) {
+static void report_ended(struct pod_summary *l, bool init, yyjson_val *t) {
     static const char *const words[2][2] = {{"ExitCode:", "Signal:"},
                                             {"Init:ExitCode:", "Init:Signal:"}};
     bool by_signal = sl_json_int(t, "signal", 0) != 0;
 
     if (*sl_json_str(t, "reason"))
-        report(l, init ? "Init:" : "", sl_json_str(t, "reason"));
+        set_status(l, init ? "Init:" : "", sl_json_str(t, "reason"));
     else
         report_number(l, words[init][by_signal],
                       sl_json_int(t, by_signal ? "signal" : "exitCode", 0));
@@ -49,8 +49,8 @@ static void note_restarts(yyjson_val *status, int64_t *count, sl_time *last) {
 }
 
 /* Init containers, in order, up to the first that is not done. True: the pod is still at it. */
-static bool look_init(yyjson_val *pod, struct pod_look *l, int64_t *side_count,
-                      sl_time *side_last) {
+static bool summarise_init(yyjson_val *pod, struct pod_summary *l, int64_t *side_count,
+                           sl_time *side_last) {
     size_t i, n;
     yyjson_val *s;
 
@@ -71,7 +71,7 @@ static bool look_init(yyjson_val *pod, struct pod_look *l, int64_t *side_count,
         if (ended) {
             report_ended(l, true, ended);
         } else if (*waiting && strcmp(waiting, "PodInitializing") != 0) {
-            report(l, "Init:", waiting);
+            set_status(l, "Init:", waiting);
         } else {
             report_number(l, "Init:", (int64_t)i);
             size_t len = strlen(l->status);
@@ -83,7 +83,7 @@ static bool look_init(yyjson_val *pod, struct pod_look *l, int64_t *side_count,
     return false;
 }
 
-static void look_main(yyjson_val *pod, struct pod_look *l) {
+static void summarise_main(yyjson_val *pod, struct pod_summary *l) {
     yyjson_val *statuses = sl_json_at(pod, "status.containerStatuses");
     bool running = false, failed = false;
     char error[sizeof(l->status)];
@@ -94,7 +94,7 @@ static void look_main(yyjson_val *pod, struct pod_look *l) {
 
         note_restarts(s, &l->restarts, &l->last);
         if (*waiting) {
-            report(l, "", waiting);
+            set_status(l, "", waiting);
         } else if (ended) {
             report_ended(l, false, ended);
             if (sl_json_int(ended, "exitCode", 0) != 0) {
@@ -109,14 +109,14 @@ static void look_main(yyjson_val *pod, struct pod_look *l) {
     if (strcmp(l->status, "Completed") != 0)
         return;
     if (running && sl_json_condition(pod, "Ready"))
-        report(l, "", "Running");
+        set_status(l, "", "Running");
     else if (failed)
         memcpy(l->status, error, sizeof(error));
     else if (running)
-        report(l, "", "NotReady");
+        set_status(l, "", "NotReady");
 }
 
-static void look_at_pod(yyjson_val *pod, struct pod_look *l) {
+static void summarise_pod(yyjson_val *pod, struct pod_summary *l) {
     yyjson_val *scheduled =
                    sl_json_find(sl_json_at(pod, "status.conditions"), "type", "PodScheduled"),
                *c;
@@ -125,47 +125,47 @@ static void look_at_pod(yyjson_val *pod, struct pod_look *l) {
     sl_time side_last = 0;
     size_t i, n;
 
-    *l = (struct pod_look){.total = (int64_t)sl_json_size(sl_json_at(pod, "spec.containers"))};
+    *l = (struct pod_summary){.total = (int64_t)sl_json_size(sl_json_at(pod, "spec.containers"))};
     yyjson_arr_foreach (sl_json_at(pod, "spec.initContainers"), i, n, c) {
         l->total += strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
     }
-    report(l, "", *why ? why : phase);
+    set_status(l, "", *why ? why : phase);
     if (strcmp(sl_json_str(scheduled, "reason"), "SchedulingGated") == 0)
-        report(l, "", "SchedulingGated");
-    if (!look_init(pod, l, &side_count, &side_last) || sl_json_condition(pod, "Initialized")) {
+        set_status(l, "", "SchedulingGated");
+    if (!summarise_init(pod, l, &side_count, &side_last) || sl_json_condition(pod, "Initialized")) {
         l->restarts = side_count;
         l->last = side_last;
-        look_main(pod, l);
+        summarise_main(pod, l);
     }
     if (!sl_json_at(pod, "metadata.deletionTimestamp"))
         return;
     if (strcmp(why, "NodeLost") == 0)
-        report(l, "", "Unknown");
+        set_status(l, "", "Unknown");
     else if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0)
-        report(l, "", "Terminating");
+        set_status(l, "", "Terminating");
 }
 
 static void pod_ready(yyjson_val *o, sl_time now, struct sl_jw *out) {
-    struct pod_look l;
+    struct pod_summary l;
 
     (void)now;
-    look_at_pod(o, &l);
+    summarise_pod(o, &l);
     sl_jw_strf(out, NULL, "%lld/%lld", (long long)l.ready, (long long)l.total);
 }
 
 static void pod_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
-    struct pod_look l;
+    struct pod_summary l;
 
     (void)now;
-    look_at_pod(o, &l);
+    summarise_pod(o, &l);
     sl_jw_str(out, NULL, l.status);
 }
 
 static void pod_restarts(yyjson_val *o, sl_time now, struct sl_jw *out) {
     char age[SL_AGE_TEXT];
-    struct pod_look l;
+    struct pod_summary l;
 
-    look_at_pod(o, &l);
+    summarise_pod(o, &l);
     if (l.restarts && l.last)
         sl_jw_strf(out, NULL, "%lld (%s ago)", (long long)l.restarts, api_age(now - l.last, age));
     else

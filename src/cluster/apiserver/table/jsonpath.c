@@ -134,18 +134,18 @@ static const char *trim(const char *path, char out[SL_JSONPATH_MAX]) {
 }
 
 /* Counts before it is done; false: it is not to be done. */
-static bool pay(uint64_t *steps, uint64_t n) {
+static bool charge_steps(uint64_t *steps, uint64_t n) {
     *steps = *steps > n ? *steps - n : 0;
     return *steps > 0;
 }
 
-/* What some steps pass in a list or object without looking at it. */
+/* Items of a list or object that are skipped for one step. */
 #define PASSED_PER_STEP 16
 
-static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *steps);
+static yyjson_val *find_value(yyjson_val *v, const char *p, bool first, uint64_t *steps);
 
 static bool lets_through(const struct step *st, yyjson_val *item, uint64_t *steps) {
-    yyjson_val *v = find(item, st->left, true, steps);
+    yyjson_val *v = find_value(item, st->left, true, steps);
     bool same;
 
     if (st->op == 0)
@@ -164,13 +164,13 @@ static bool lets_through(const struct step *st, yyjson_val *item, uint64_t *step
     return same == (st->op == '=');
 }
 
-static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *steps) {
+static yyjson_val *find_value(yyjson_val *v, const char *p, bool first, uint64_t *steps) {
     struct step st;
     const char *rest;
     size_t i, n;
     yyjson_val *key, *item, *found;
 
-    if (!pay(steps, 1))
+    if (!charge_steps(steps, 1))
         return NULL;
     if (*p == '\0')
         return yyjson_is_null(v) ? NULL : v;
@@ -179,22 +179,22 @@ static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *step
         return NULL;
     switch (st.kind) {
     case STEP_FIELD:
-        if (!pay(steps, sl_json_size(v) / PASSED_PER_STEP + 1))
+        if (!charge_steps(steps, sl_json_size(v) / PASSED_PER_STEP + 1))
             return NULL;
         v = yyjson_obj_getn(v, st.s, st.len);
-        return v ? find(v, rest, false, steps) : NULL;
+        return v ? find_value(v, rest, false, steps) : NULL;
     case STEP_INDEX:
         n = yyjson_arr_size(v);
         if (st.index < 0)
             st.index += (int64_t)n;
         if (st.index < 0 || st.index >= (int64_t)n ||
-            !pay(steps, (uint64_t)st.index / PASSED_PER_STEP + 1))
+            !charge_steps(steps, (uint64_t)st.index / PASSED_PER_STEP + 1))
             return NULL;
-        return find(yyjson_arr_get(v, (size_t)st.index), rest, false, steps);
+        return find_value(yyjson_arr_get(v, (size_t)st.index), rest, false, steps);
     case STEP_ALL:
         if (yyjson_is_obj(v)) {
             sl_obj_foreach (v, i, n, key, item) {
-                found = find(item, rest, false, steps);
+                found = find_value(item, rest, false, steps);
                 if (found || !*steps)
                     return found;
             }
@@ -211,7 +211,7 @@ static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *step
             return NULL;
         if (st.kind == STEP_FILTER && !lets_through(&st, item, steps))
             continue;
-        found = find(item, rest, false, steps);
+        found = find_value(item, rest, false, steps);
         if (found)
             return found;
     }
@@ -222,7 +222,7 @@ yyjson_val *api_jsonpath_within(yyjson_val *root, const char *path, uint64_t *st
     char text[SL_JSONPATH_MAX];
     const char *p = trim(path, text);
 
-    return p && root ? find(root, p, true, steps) : NULL;
+    return p && root ? find_value(root, p, true, steps) : NULL;
 }
 
 yyjson_val *api_jsonpath_first(yyjson_val *root, const char *path) {

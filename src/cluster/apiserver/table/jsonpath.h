@@ -15,8 +15,8 @@
 /* The first value in order; NULL if there is none, or the path is wrong. The leading dot may be
  * left out. */
 yyjson_val *api_jsonpath_first(yyjson_val *root, const char *path);
-/* The same with a budget of steps, of which one is some 50 ns; none are left: it was not looked at
- * everything. */
+/* The same with a budget of steps, of which one is some 50 ns; none left: the result is
+ * incomplete. */
 yyjson_val *api_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps);
 /* Is it one that we understand? */
 int api_jsonpath_check(const char *path, struct sl_err *err) _must_check_;

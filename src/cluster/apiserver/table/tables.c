@@ -70,11 +70,11 @@ const struct api_column api_columns_crd[2] = {
 };
 
 /* Numbers that no int64 is near have no meaning as one. */
-static int64_t whole(double d) {
+static int64_t clamp_to_int64(double d) {
     return d >= -0x1p63 && d < 0x1p63 ? (int64_t)d : d < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* A value under the path as the type of the column wants it; null where it is something else. */
+/* A value under the path as the type of the column; null if it has another type. */
 static void write_value(const struct api_column *c, yyjson_val *v, sl_time now, struct sl_jw *out) {
     if (strcmp(c->type, "string") == 0) {
         if (yyjson_is_str(v)) {
@@ -87,7 +87,8 @@ static void write_value(const struct api_column *c, yyjson_val *v, sl_time now, 
     } else if (strcmp(c->type, "date") == 0 && yyjson_is_str(v)) {
         api_cell_age(v, now, out);
     } else if (strcmp(c->type, "integer") == 0 && yyjson_is_num(v)) {
-        sl_jw_int(out, NULL, yyjson_is_int(v) ? yyjson_get_sint(v) : whole(yyjson_get_real(v)));
+        sl_jw_int(out, NULL,
+                  yyjson_is_int(v) ? yyjson_get_sint(v) : clamp_to_int64(yyjson_get_real(v)));
     } else if ((strcmp(c->type, "number") == 0 && yyjson_is_num(v)) ||
                (strcmp(c->type, "boolean") == 0 && yyjson_is_bool(v))) {
         sl_jw_val(out, NULL, v);
@@ -169,7 +170,7 @@ void api_table_partial(yyjson_val *object, struct sl_buf *out) {
 
 void api_table_row(const struct api_kind *k, const struct api_kind_version *v, yyjson_val *object,
                    enum api_include include, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_json_docp) yyjson_doc *home = NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *copy = NULL;
     yyjson_val *shown = object;
     struct sl_jw *w = &SL_JW(out);
     uint64_t steps = API_ROW_STEPS + sl_json_count(object);
@@ -179,9 +180,9 @@ void api_table_row(const struct api_kind *k, const struct api_kind_version *v, y
         yyjson_mut_val *made;
         if (api_kind_convert(k, object, k->shares->versions[k->shares->storage].name, doc, &made,
                              NULL) == 0)
-            home = yyjson_mut_val_imut_copy(made, NULL);
+            copy = yyjson_mut_val_imut_copy(made, NULL);
         yyjson_mut_doc_free(doc);
-        shown = home ? yyjson_doc_get_root(home) : object;
+        shown = copy ? yyjson_doc_get_root(copy) : object;
     }
     sl_jw_object(w, NULL);
     sl_jw_array(w, "cells");

@@ -14,8 +14,8 @@
 #include "core/base/fmt.h"
 #include "lib/doc/doc.h"
 
-/* Does it mean another thing as YAML? A number with a fraction may be a whole one there, and what
- * is said twice is a fault. */
+/* Does it mean something else as YAML? A number with a fraction may be an integer there, and a
+ * duplicate key is an error. */
 static bool reads_otherwise(yyjson_doc *doc) {
     yyjson_val *v = yyjson_doc_get_root(doc);
 
@@ -25,8 +25,8 @@ static bool reads_otherwise(yyjson_doc *doc) {
     return sl_strict_duplicates(NULL, NULL, yyjson_doc_get_root(doc));
 }
 
-/* Clients send JSON where they say YAML, which it is, and it is read much faster as what it is.
- * NULL: it is none, or may mean another thing as YAML. */
+/* Clients send JSON with the content type of YAML; it is parsed much faster as JSON. NULL: it is
+ * not JSON, or may mean something else as YAML. */
 static yyjson_doc *yaml_is_json(const char *text, size_t len) {
     union { /* it is only read, but yyjson's type has no const */
         const char *in;
@@ -129,7 +129,7 @@ static void report_unreadable(struct api_rq *rq, const char *api_version, const 
                    slash ? slash + 1 : api_version, wanted_kind(rq), why);
 }
 
-/* The place in Kubernetes' source that knows the kinds is part of the message. */
+/* The location of the scheme in Kubernetes' source is part of the message. */
 static const char *no_kind(struct api_rq *rq, const char *api_version, const char *kind) {
     return sl_arena_printf(&rq->arena,
                            "no kind \"%s\" is registered for version \"%s\" in scheme "
@@ -175,7 +175,7 @@ static yyjson_doc *json_body(struct api_rq *rq) {
     return doc;
 }
 
-/* Typed clients of kinds that are built in send protobuf unless they are told otherwise. */
+/* Typed clients of built-in kinds send protobuf by default. */
 static yyjson_doc *wire_body(struct api_rq *rq) {
     struct sl_apiserver *server = rq->s;
     struct sl_protobuf_body body;
@@ -250,7 +250,7 @@ yyjson_doc *api_body_read(struct api_rq *rq) {
         return NULL;
     }
     yyjson_doc *doc =
-        yaml ? api_yaml_read(rq->body, rq->len, &err) : json_body(rq); /* which says why not */
+        yaml ? api_yaml_read(rq->body, rq->len, &err) : json_body(rq); /* which has the reason */
     if (!doc && yaml)
         api_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
     if (doc && yyjson_is_null(yyjson_doc_get_root(doc))) { /* an object without anything */
@@ -291,7 +291,7 @@ const char *api_body_mismatch_text(struct api_rq *rq, const char *api_version, c
         wanted);
 }
 
-/* A body of another kind than the path says. */
+/* A body of another kind than the path. */
 static void report_other(struct api_rq *rq, const char *api_version, const char *kind,
                          const char *wanted) {
     const char *why = api_body_mismatch_text(rq, api_version, kind, wanted);
@@ -333,8 +333,8 @@ static void report_other_custom(struct api_rq *rq, yyjson_val *body, const char 
 
 bool api_body_is(struct api_rq *rq, yyjson_val *body, const char *api_version, const char *kind) {
     const char *v = sl_json_str(body, "apiVersion"), *k = sl_json_str(body, "kind");
-    /* Custom resources have to say what they are; if it is another kind of the same version, that
-     * is found out when they are validated. */
+    /* Custom resources must have apiVersion and kind; another kind of the same version is detected
+     * when they are validated. */
     bool strict = rq->kind->crd && strcmp(kind, rq->kind->kind) == 0;
     bool other = (strict ? !*k : *k && strcmp(k, kind) != 0) ||
                  ((*v || strict) && strcmp(v, api_version) != 0);

@@ -54,7 +54,7 @@ static void report_undecoded(struct api_write *w, yyjson_val *object, const char
     struct sl_field_errs errs = {.arena = w->c.arena};
     size_t len = 0;
 
-    if (w->patch == SL_PATCH_STRATEGIC) { /* which is told as Go prints it, without orders */
+    if (w->patch == SL_PATCH_STRATEGIC) { /* which is reported as Go prints it, unordered */
         _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(API_PATCH_TEXT);
         yyjson_mut_val *patch = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
         drop_orders(patch, 0);
@@ -72,7 +72,7 @@ static void report_undecoded(struct api_write *w, yyjson_val *object, const char
     sl_freep(&json);
 }
 
-/* What is unknown or said twice: told as warnings, or the end of it. */
+/* Unknown and duplicate fields: warnings, or an error. */
 static bool strict_check(struct api_write *w, yyjson_val *sent) {
     struct api_rq *rq = w->rq;
     const struct api_sub *u = w->what == SL_WRITE_POST ? rq->sub : NULL;
@@ -139,7 +139,7 @@ static yyjson_val *freeze(struct api_write *w, yyjson_mut_val *v) {
     return api_write_keep(w, yyjson_mut_val_imut_copy(v, NULL));
 }
 
-/* Says whose it is, first of all. */
+/* apiVersion and kind, as the first members. */
 static void set_head(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *api_version,
                      const char *kind) {
     (void)yyjson_mut_obj_remove_key(object, "apiVersion");
@@ -185,8 +185,8 @@ static bool to_stored(struct api_write *w) {
     return put_defaults(w, v->schema);
 }
 
-/* c.object, as it was sent or came out of a patch ('sent' is the same, to be looked at), becomes
- * one that can be stored. */
+/* c.object, as it was sent or came out of a patch ('sent' is the same, read only), becomes one that
+ * can be stored. */
 static bool decode(struct api_write *w, yyjson_val *sent) {
     struct api_rq *rq = w->rq;
     const struct sl_schema *schema = rq->version->schema;
@@ -263,7 +263,7 @@ bool api_patch_type(struct api_rq *rq, enum api_patch_type *ret) {
             if (*ret != SL_PATCH_STRATEGIC || !rq->kind->crd)
                 return true;
         }
-    rq->n_warnings = 0; /* nobody came to say them */
+    rq->n_warnings = 0; /* this error comes without warnings */
     if (rq->kind->crd)
         api_rq_fail(
             rq, 415, "UnsupportedMediaType",
@@ -319,7 +319,7 @@ static struct sl_manage_id manager(struct api_write *w) {
 void api_write_track_fields(struct api_write *w) {
     struct sl_manage_id by = manager(w);
 
-    /* Who binds or evicts writes no fields of his own. */
+    /* A binding or eviction owns no fields. */
     if (!w->applied && (w->what != SL_WRITE_POST || !w->rq->sub))
         sl_manage_update(api_stored_version(w->rq->kind)->schema, &by, w->c.doc, w->c.old,
                          w->c.object);
@@ -359,7 +359,7 @@ static bool apply(struct api_write *w) {
     struct sl_patch_err err = {0};
     int r;
 
-    if (rq->version != stored) { /* what it says it is, is gone after that */
+    if (rq->version != stored) { /* apiVersion and kind are gone after that */
         const char *v = sl_json_str(sent, "apiVersion"), *k = sl_json_str(sent, "kind");
         if (strcmp(v, request_version(rq)) != 0 || strcmp(k, rq->kind->kind) != 0) {
             api_rq_bad(rq, "invalid object type: %s%s, Kind=%s", strchr(v, '/') ? "" : "/", v, k);
@@ -411,7 +411,7 @@ static const struct sl_schema operation = {.type = SL_T_OBJECT,
                                            .n_fields = SL_LEN(operation_fields)};
 static const struct sl_schema operations = {.type = SL_T_LIST, .items = &operation};
 
-/* What a patch says twice counts as it is said last. */
+/* Of duplicate keys in a patch the last one counts. */
 static void patch_faults(struct api_write *w) {
     bool json = w->patch == SL_PATCH_JSON;
     yyjson_val *patch = yyjson_doc_get_root(w->body);
@@ -428,7 +428,7 @@ static void patch_faults(struct api_write *w) {
     w->body = yyjson_mut_val_imut_copy(last, NULL);
 }
 
-/* Each kind of patch has a reader of its own, and each says in its own way what is wrong. */
+/* Each type of patch has a decoder and error messages of its own. */
 static bool read_patch(struct api_write *w) {
     struct api_rq *rq = w->rq;
     bool ignore = strcmp(rq->q.validation, "Ignore") == 0;
@@ -486,8 +486,8 @@ static bool take_view(struct api_write *w, yyjson_val *view) {
     return !api_write_refused(w);
 }
 
-/* What a custom resource says it is. */
-static void note_other(struct api_write *w, yyjson_val *sent) {
+/* apiVersion and kind of a custom resource, if they differ. */
+static void record_other_version(struct api_write *w, yyjson_val *sent) {
     struct api_rq *rq = w->rq;
     const char *kind = sl_json_str(sent, "kind"), *v = sl_json_str(sent, "apiVersion");
 
@@ -499,7 +499,7 @@ static void note_other(struct api_write *w, yyjson_val *sent) {
         w->other_version = v;
 }
 
-/* A patch may say that the object is something else; strategic ones are not asked. */
+/* A patch may change apiVersion and kind; strategic ones are not checked. */
 static bool still_is(struct api_write *w, yyjson_val *object) {
     static const char *const head[] = {"apiVersion", "kind"};
     struct api_rq *rq = w->rq;
@@ -564,7 +564,7 @@ bool api_write_build_object(struct api_write *w) {
                        yyjson_get_type_desc(sent));
             return false;
         }
-        note_other(w, sent);
+        record_other_version(w, sent);
         return view ? take_view(w, sent)
                     : still_is(w, sent) && decode(w, sent) && names_match(w, sent);
     }
@@ -573,7 +573,7 @@ bool api_write_build_object(struct api_write *w) {
     w->strict.arena = w->c.arena;
     bool twice = sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict,
                                       rq->version->schema, sent);
-    note_other(w, sent);
+    record_other_version(w, sent);
     w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
     if (twice)
         sl_strict_keep_last(w->c.object);

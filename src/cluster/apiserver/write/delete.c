@@ -15,7 +15,7 @@
 
 /* ---- options ---- */
 
-/* Answers 422 if something is wrong; 'known': dryRun says nothing but All. */
+/* Answers 422 if something is wrong; 'known': dryRun is All. */
 static bool options_check(struct api_write *w, bool both, bool known) {
     static const char *const words[] = {"Foreground", "Background", "Orphan", "nil"}, *const all[] =
                                                                                           {"All"};
@@ -44,8 +44,8 @@ static bool options_check(struct api_write *w, bool both, bool known) {
     return false;
 }
 
-/* NULL: nothing is said, which is not the same as "". */
-static const char *said_text(struct api_rq *rq, yyjson_val *body, const char *path) {
+/* NULL: absent, which is not the same as "". */
+static const char *option_text(struct api_rq *rq, yyjson_val *body, const char *path) {
     yyjson_val *v = sl_json_at(body, path);
 
     return v ? sl_arena_strdup(&rq->arena, sl_json_text(v)) : NULL;
@@ -56,7 +56,7 @@ bool api_delete_options(struct api_write *w, yyjson_val *body) {
     const struct api_params *q = &rq->q;
     struct api_delete_options *d = &w->del;
     yyjson_val *orphan = sl_json_get(body, "orphanDependents"), *dry;
-    int said = orphan ? yyjson_get_bool(orphan) : body ? -1 : q->orphan;
+    int given = orphan ? yyjson_get_bool(orphan) : body ? -1 : q->orphan;
     bool known = true;
     size_t i, n;
 
@@ -71,22 +71,22 @@ bool api_delete_options(struct api_write *w, yyjson_val *body) {
     }
     *d = (struct api_delete_options){
         .grace = body ? sl_json_int(body, "gracePeriodSeconds", -1) : q->grace,
-        .uid = said_text(rq, body, "preconditions.uid"),
-        .version = said_text(rq, body, "preconditions.resourceVersion"),
+        .uid = option_text(rq, body, "preconditions.uid"),
+        .version = option_text(rq, body, "preconditions.resourceVersion"),
         .propagation = body ? sl_arena_strdup(&rq->arena, sl_json_str(body, "propagationPolicy"))
                             : q->propagation,
-        .orphan_false = said == 0,
+        .orphan_false = given == 0,
     };
-    /* Who says something in the body has said nothing in the query. */
+    /* With options in the body, those of the query are ignored. */
     w->c.dry_run = body ? sl_json_size(sl_json_get(body, "dryRun")) > 0 : q->dry_run != NULL;
     yyjson_arr_foreach (sl_json_get(body, "dryRun"), i, n, dry) {
         known = known && strcmp(sl_json_text(dry), "All") == 0;
     }
     if (!body && q->dry_run)
         known = strcmp(q->dry_run, "All") == 0;
-    bool both = said >= 0 && *d->propagation;
-    if (said >= 0 && !both)
-        d->propagation = said ? "Orphan" : "Background";
+    bool both = given >= 0 && *d->propagation;
+    if (given >= 0 && !both)
+        d->propagation = given ? "Orphan" : "Background";
     char *text = body ? yyjson_val_write(body, 0, NULL) : NULL;
     d->text = text ? sl_arena_strdup(&rq->arena, text) : NULL;
     sl_freep(&text);
@@ -139,11 +139,11 @@ static bool has_finalizer(yyjson_mut_val *meta, const char *word) {
     return false;
 }
 
-/* What becomes of those it owns is said by finalizers. */
+/* What happens to dependents is encoded in finalizers. */
 static void set_finalizers(struct api_write *w, yyjson_mut_val *meta) {
-    bool said = *w->del.propagation, orphans = api_strategy_of(w->rq->kind)->orphans;
+    bool given = *w->del.propagation, orphans = api_strategy_of(w->rq->kind)->orphans;
     const char *p =
-        said || !orphans || has_finalizer(meta, FOREGROUND) ? w->del.propagation : "Orphan";
+        given || !orphans || has_finalizer(meta, FOREGROUND) ? w->del.propagation : "Orphan";
     const char *mine = strcmp(p, "Orphan") == 0       ? ORPHAN
                        : strcmp(p, "Foreground") == 0 ? FOREGROUND
                                                       : "";
@@ -166,7 +166,7 @@ static void set_finalizers(struct api_write *w, yyjson_mut_val *meta) {
     sl_json_mut_set(w->c.doc, meta, "finalizers", yyjson_mut_arr_size(list) ? list : NULL);
 }
 
-/* What is stored may be older than the rule that says how many seconds these can be. */
+/* A stored object may be older than the rule that bounds these seconds. */
 static int64_t stored_grace(yyjson_val *old) {
     int64_t seconds = sl_json_int(old, "metadata.deletionGracePeriodSeconds", 0);
 
@@ -190,7 +190,7 @@ static void mark(struct api_write *w, yyjson_mut_val *meta, int64_t grace, bool 
         sl_json_mut_set_int(w->c.doc, meta, "generation", generation + 1);
 }
 
-/* What its kind grants, but no more than a date can be told after. */
+/* What its kind grants, but no more than a timestamp can represent. */
 static int64_t granted(struct api_write *w) {
     int64_t seconds = api_strategy_of(w->rq->kind)->grace(w->c.old, w->del.grace);
 
@@ -209,8 +209,8 @@ static int64_t grace_of(struct api_write *w) {
         return granted(w);
     if (w->del.grace < 0)
         return now ? -1 : 0;
-    int64_t asked = granted(w);
-    return asked < now ? asked : now ? -1 : 0;
+    int64_t grace = granted(w);
+    return grace < now ? grace : now ? -1 : 0;
 }
 
 /* Kinds with a grace period are seen to be deleted before they go, even if there is no time left.
@@ -327,7 +327,7 @@ struct api_bulk_delete {
     uint32_t n, next, open;
     const char *base, *plural, *query, *body;
     bool failed;
-    char *definition; /* of the kind that goes; NULL: somebody asks */
+    char *definition; /* of the kind that is removed; NULL: requested by a client */
     char *group, *own_base, *own_plural;
     uv_timer_t again;
 };
@@ -364,8 +364,8 @@ void api_bulk_deletes_free(struct sl_apiserver *s) {
 
 static void on_one(void *ctx, const struct sl_api_answer *a);
 
-/* 'rq': who asks; NULL: we. */
-static void ask_next(struct api_bulk_delete *m, const struct api_rq *rq) {
+/* 'rq': the client's request; NULL: internal. */
+static void delete_next(struct api_bulk_delete *m, const struct api_rq *rq) {
     static const char *const masters[] = {"system:masters", NULL};
     struct sl_store_object *o = m->found.v.v[m->next];
     struct sl_buf path = SL_BUF((size_t)8 << 10); /* the server takes a copy */
@@ -399,13 +399,13 @@ static struct api_kind *going_kind(const struct api_bulk_delete *m) {
 
 static void on_again(uv_timer_t *t);
 
-/* Asks for as many as may be under way; ends with the last. No answer comes meanwhile. */
+/* Starts as many as may be in flight; finishes after the last. No response arrives meanwhile. */
 static void many_go_on(struct api_bulk_delete *m) {
     struct api_rq *rq = m->definition ? NULL : api_rq_find(m->s, m->parent);
     bool more = m->definition ? going_kind(m) != NULL : rq && !m->failed;
 
     while (more && m->next < m->n && m->open < API_MANY_CALLS)
-        ask_next(m, rq);
+        delete_next(m, rq);
     if (m->open)
         return;
     if (more && m->definition && m->failed) {
@@ -443,8 +443,7 @@ static bool print_found(struct api_rq *rq, const struct api_found *found) {
     return true;
 }
 
-/* What was asked for, in a few words: each of many requests reads it anew, however long the one
- * was that it comes from. */
+/* The options, minimal: each of many requests parses them again, however long the original was. */
 static const char *short_query(struct api_rq *rq) {
     const struct api_params *q = &rq->q;
     const char *grace =
@@ -515,7 +514,7 @@ void api_handle_delete_collection(struct api_rq *rq) {
     }
     uint32_t n = found.v.n;
     if (n > 1 && (too_long(w->del.uid) || too_long(w->del.version)))
-        n = 1; /* no object is meant, and the first says so */
+        n = 1; /* no object can match, and the first request reports it */
     struct api_bulk_delete *m = sl_alloc0(1, sizeof *m);
     *m = (struct api_bulk_delete){
         .s = s,

@@ -35,22 +35,22 @@ static const char *quoted(struct sl_arena *a, unsigned char c) {
     return sl_arena_printf(a, "'%c%c'", 0xc0 | c >> 6, 0x80 | (c & 0x3f));
 }
 
-static bool bad(struct walk *w, const char *where) {
+static bool syntax_error(struct walk *w, const char *where) {
     w->fault = w->at < w->len ? sl_arena_printf(w->arena, "invalid character %s %s",
                                                 quoted(w->arena, (unsigned char)w->s[w->at]), where)
                               : "unexpected end of JSON input";
     return false;
 }
 
-/* The same within a word or number: there, the end counts as a blank. */
+/* The same within a literal or number: there, the end counts as a blank. */
 static bool bad_inside(struct walk *w, const char *where) {
     if (w->at < w->len)
-        return bad(w, where);
+        return syntax_error(w, where);
     w->fault = sl_arena_printf(w->arena, "invalid character ' ' %s", where);
     return false;
 }
 
-static bool is(const struct walk *w, const char *set) {
+static bool next_is(const struct walk *w, const char *set) {
     return w->at < w->len && w->s[w->at] && strchr(set, w->s[w->at]);
 }
 
@@ -61,45 +61,45 @@ static bool string(struct walk *w) {
             return true;
         }
         if ((unsigned char)w->s[w->at] < ' ')
-            return bad(w, "in string literal");
+            return syntax_error(w, "in string literal");
         if (w->s[w->at] != '\\')
             continue;
         w->at++;
-        if (!is(w, "bfnrt\\/\"u"))
+        if (!next_is(w, "bfnrt\\/\"u"))
             return bad_inside(w, "in string escape code");
         for (int left = w->s[w->at] == 'u' ? 4 : 0; left > 0; left--) {
             w->at++;
-            if (!is(w, "0123456789abcdefABCDEF"))
+            if (!next_is(w, "0123456789abcdefABCDEF"))
                 return bad_inside(w, "in \\u hexadecimal character escape");
         }
     }
-    return bad(w, "");
+    return syntax_error(w, "");
 }
 
 static bool digits(struct walk *w, const char *where) {
-    if (!is(w, "0123456789"))
+    if (!next_is(w, "0123456789"))
         return bad_inside(w, where);
-    while (is(w, "0123456789"))
+    while (next_is(w, "0123456789"))
         w->at++;
     return true;
 }
 
-static bool number(struct walk *w) {
-    if (is(w, "-"))
+static bool scan_number(struct walk *w) {
+    if (next_is(w, "-"))
         w->at++;
-    if (is(w, "0"))
+    if (next_is(w, "0"))
         w->at++;
     else if (!digits(w, "in numeric literal"))
         return false;
-    if (is(w, ".")) {
+    if (next_is(w, ".")) {
         w->at++;
         if (!digits(w, "after decimal point in numeric literal"))
             return false;
     }
-    if (!is(w, "eE"))
+    if (!next_is(w, "eE"))
         return true;
     w->at++;
-    if (is(w, "+-"))
+    if (next_is(w, "+-"))
         w->at++;
     return digits(w, "in exponent of numeric literal");
 }
@@ -117,10 +117,10 @@ static void ended(struct walk *w) {
     w->next = !w->depth ? NOTHING : w->open[w->depth - 1] == '{' ? AFTER_PAIR : AFTER_ITEM;
 }
 
-static bool value(struct walk *w) {
+static bool scan_value(struct walk *w) {
     bool ok;
 
-    if (is(w, "{[")) {
+    if (next_is(w, "{[")) {
         if (w->depth == SL_API_MAX_DEPTH) {
             w->fault = "exceeded max depth";
             return false;
@@ -129,12 +129,12 @@ static bool value(struct walk *w) {
         w->next = w->s[w->at++] == '{' ? KEY_OR_END : VALUE_OR_END;
         return true;
     }
-    ok = is(w, "\"")            ? string(w)
-         : is(w, "-0123456789") ? number(w)
-         : is(w, "t")           ? literal(w, "true")
-         : is(w, "f")           ? literal(w, "false")
-         : is(w, "n")           ? literal(w, "null")
-                                : bad(w, "looking for beginning of value");
+    ok = next_is(w, "\"")            ? string(w)
+         : next_is(w, "-0123456789") ? scan_number(w)
+         : next_is(w, "t")           ? literal(w, "true")
+         : next_is(w, "f")           ? literal(w, "false")
+         : next_is(w, "n")           ? literal(w, "null")
+                                     : syntax_error(w, "looking for beginning of value");
     ended(w);
     return ok;
 }
@@ -146,42 +146,43 @@ static bool close_one(struct walk *w) {
     return true;
 }
 
-static bool step(struct walk *w) {
+static bool scan_step(struct walk *w) {
     switch (w->next) {
     case VALUE_OR_END:
-        if (is(w, "]"))
+        if (next_is(w, "]"))
             return close_one(w);
-        return value(w);
+        return scan_value(w);
     case VALUE:
-        return value(w);
+        return scan_value(w);
     case KEY_OR_END:
-        if (is(w, "}"))
+        if (next_is(w, "}"))
             return close_one(w);
         /* fall through */
     case KEY:
         w->next = COLON;
-        return is(w, "\"") ? string(w) : bad(w, "looking for beginning of object key string");
+        return next_is(w, "\"") ? string(w)
+                                : syntax_error(w, "looking for beginning of object key string");
     case COLON:
-        if (!is(w, ":"))
-            return bad(w, "after object key");
+        if (!next_is(w, ":"))
+            return syntax_error(w, "after object key");
         w->next = VALUE;
         break;
     case AFTER_PAIR:
-        if (is(w, "}"))
+        if (next_is(w, "}"))
             return close_one(w);
-        if (!is(w, ","))
-            return bad(w, "after object key:value pair");
+        if (!next_is(w, ","))
+            return syntax_error(w, "after object key:value pair");
         w->next = KEY;
         break;
     case AFTER_ITEM:
-        if (is(w, "]"))
+        if (next_is(w, "]"))
             return close_one(w);
-        if (!is(w, ","))
-            return bad(w, "after array element");
+        if (!next_is(w, ","))
+            return syntax_error(w, "after array element");
         w->next = VALUE;
         break;
     case NOTHING:
-        return bad(w, "after top-level value");
+        return syntax_error(w, "after top-level value");
     }
     w->at++;
     return true;
@@ -191,8 +192,8 @@ const char *api_json_fault(struct sl_arena *arena, const char *s, size_t len) {
     struct walk w = {.arena = arena, .s = s, .len = len, .next = VALUE};
 
     do {
-        while (is(&w, " \t\r\n"))
+        while (next_is(&w, " \t\r\n"))
             w.at++;
-    } while (!(w.at == w.len && w.next == NOTHING) && step(&w));
+    } while (!(w.at == w.len && w.next == NOTHING) && scan_step(&w));
     return w.fault ? w.fault : "invalid JSON";
 }

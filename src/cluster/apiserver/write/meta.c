@@ -12,7 +12,7 @@
 #define NAME_MAX_BYTES 253u
 #define RANDOM_LEN 5u
 #define FINALIZERS_MAX 1024u
-#define NEW_FINALIZERS 1024u /* bytes of them in a message, which has no room for more */
+#define NEW_FINALIZERS 1024u /* bytes of them in a message, which is bounded */
 
 /* ---- options ---- */
 
@@ -23,7 +23,7 @@ static bool printable(const char *s) {
     return true;
 }
 
-/* ["All"]: as the option is told when it is wrong. */
+/* ["All"]: as the option is printed in errors. */
 static yyjson_doc *dry_list(const struct api_params *q) {
     struct sl_buf b;
     yyjson_doc *doc;
@@ -130,7 +130,7 @@ void api_meta_update(struct api_write *w) {
 
 /* ---- generation ---- */
 
-/* Custom resources have no types that would say that nothing and null are the same. */
+/* Custom resources have no types for which absent and null are the same. */
 static bool same_custom(yyjson_val *old, yyjson_val *now) {
     static const char *const apart[] = {"metadata", "status"};
     size_t i, n, left = yyjson_obj_size(old), have = yyjson_obj_size(now);
@@ -190,7 +190,7 @@ static void check_owners(struct api_change *c, const struct sl_path *at, yyjson_
     size_t i, n;
 
     yyjson_arr_foreach (owners, i, n, o) {
-        /* The index is not part of the path: as kube-apiserver says it. */
+        /* The index is not part of the path, as in kube-apiserver. */
         const char *version = sl_json_str(o, "apiVersion");
         if (!*version || !*(strchr(version, '/') ? strchr(version, '/') + 1 : version))
             sl_field_invalid(c->errs, SL_PATH(list, "apiVersion"), sl_field_value_str(version),
@@ -217,7 +217,7 @@ static void check_owners(struct api_change *c, const struct sl_path *at, yyjson_
     }
 }
 
-static bool has(yyjson_val *list, const char *word) {
+static bool list_has(yyjson_val *list, const char *word) {
     yyjson_val *v;
     size_t i, n;
 
@@ -251,12 +251,12 @@ static void check_finalizers(struct api_change *c, const struct sl_path *at, yyj
         for (uint32_t j = 0; j < f.n; j++)
             sl_field_invalid(c->errs, here, sl_field_value_str(sl_json_text(v)), "%s", f.v[j]);
     }
-    if (has(list, "orphan") && has(list, "foregroundDeletion"))
+    if (list_has(list, "orphan") && list_has(list, "foregroundDeletion"))
         sl_field_invalid(c->errs, here, sl_field_value_str("[orphan, foregroundDeletion]"),
                          "finalizer orphan and foregroundDeletion cannot be both set");
 }
 
-/* Kinds that are built in want to know whose a finalizer is. */
+/* Built-in kinds require a domain in finalizers. */
 static void check_owned_finalizers(struct api_change *c, const struct sl_path *at,
                                    yyjson_val *list) {
     yyjson_val *v;
@@ -280,9 +280,9 @@ static void check_new_finalizers(struct api_change *c, const struct sl_path *at,
     size_t i, n;
 
     if (!sl_json_at(c->old, "metadata.deletionTimestamp") || sl_json_size(list) > FINALIZERS_MAX)
-        return; /* the second has been told */
+        return; /* the second was reported */
     yyjson_arr_foreach (list, i, n, v) {
-        if (!sl_buf_full(&found) && !has(old, sl_json_text(v)))
+        if (!sl_buf_full(&found) && !list_has(old, sl_json_text(v)))
             sl_buf_printf(&found, "%s\"%s\"", found.len ? ", " : "", sl_json_text(v));
     }
     if (found.len)
@@ -293,7 +293,8 @@ static void check_new_finalizers(struct api_change *c, const struct sl_path *at,
             sl_buf_str(&found));
 }
 
-static void check_words(struct api_change *c, const struct sl_path *at, yyjson_val *meta) {
+static void check_labels_and_owners(struct api_change *c, const struct sl_path *at,
+                                    yyjson_val *meta) {
     sl_syntax_check_labels(c->errs, SL_PATH(at, "labels"), sl_json_get(meta, "labels"));
     sl_syntax_check_annotations(c->errs, SL_PATH(at, "annotations"),
                                 sl_json_get(meta, "annotations"));
@@ -309,7 +310,7 @@ static void plain_rules(struct api_change *c, const struct sl_path *at, yyjson_v
         sl_field_required(c->errs, SL_PATH(at, "name"), "name or generateName is required");
     else if (!c->old)
         check_name(c, at, "name", sl_json_str(meta, "name"), false);
-    check_words(c, at, meta);
+    check_labels_and_owners(c, at, meta);
     check_finalizers(c, at, sl_json_get(meta, "finalizers"));
 }
 
@@ -326,7 +327,7 @@ static void update_rules(struct api_change *c, const struct sl_path *at, yyjson_
     for (size_t i = 0; i < SL_LEN(fixed); i++)
         sl_field_immutable(c->errs, SL_PATH(at, fixed[i]), sl_json_get(meta, fixed[i]),
                            sl_json_get(old, fixed[i]));
-    check_words(c, at, meta);
+    check_labels_and_owners(c, at, meta);
 }
 
 void api_meta_check(struct api_change *c, yyjson_val *object, bool update) {
@@ -337,8 +338,8 @@ void api_meta_check(struct api_change *c, yyjson_val *object, bool update) {
     check_owned_finalizers(c, at, sl_json_get(meta, "finalizers"));
 }
 
-/* What is updated is looked at more than once, and each look tells what it finds: for all kinds
- * alike, and then by the kind. */
+/* An update is validated twice, and each pass reports its errors: for all kinds alike, and then by
+ * the kind. */
 void api_meta_validate(struct api_write *w, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "metadata");
     yyjson_val *meta = sl_json_get(object, "metadata");

@@ -7,7 +7,7 @@
 
 #include "cluster/apiserver/write/write.h"
 
-/* What a kind that is not stored makes of what it was asked. */
+/* The response of a kind that is not stored. */
 static void review(struct api_write *w) {
     struct api_rq *rq = w->rq;
     size_t len;
@@ -40,7 +40,7 @@ static void review(struct api_write *w) {
     api_rq_answer(rq, 201);
 }
 
-static void refuse(struct api_rq *rq, const struct api_refusal *no) {
+static void reply_refusal(struct api_rq *rq, const struct api_refusal *no) {
     struct api_cause cause = {.reason = no->cause_reason, .message = no->cause_text};
 
     api_rq_status(rq, &(struct api_status){.code = no->status,
@@ -114,7 +114,7 @@ static bool posted_is_right(struct api_write *w) {
     if (rq->sub->check)
         rq->sub->check(&call);
     if (call.no.status)
-        refuse(rq, &call.no);
+        reply_refusal(rq, &call.no);
     return !call.no.status && !api_write_refused(w);
 }
 
@@ -124,7 +124,7 @@ bool api_post_make(struct api_write *w) {
 
     rq->sub->act(&call);
     if (call.no.status) {
-        refuse(rq, &call.no);
+        reply_refusal(rq, &call.no);
         return false;
     }
     if (w->errs.n) {

@@ -24,7 +24,7 @@ static bool in(const char *const *words, struct sl_text t) {
     return false;
 }
 
-/* What stands below these is text that nobody but its owner reads. */
+/* Below these are texts that only their owner interprets. */
 static bool is_free(struct sl_text key) {
     static const char *const keys[] = {"annotations", "args",    "command", "data",
                                        "description", "message", "note",    "reason",
@@ -37,34 +37,35 @@ static bool is_own_value(struct sl_text key, yyjson_val *of) {
     return sl_text_is(key, "value") && !yyjson_obj_get(of, "key");
 }
 
-static void refuse(struct walk *w, const struct sl_path *at, struct sl_text t, const char *why) {
+static void report_nul(struct walk *w, const struct sl_path *at, struct sl_text t,
+                       const char *why) {
     sl_field_invalid(w->errs, at, sl_field_value_text(t), "%s", why);
     w->found = true;
 }
 
 /* free: texts may be anything, keys may not. The first fault ends it. */
-static void walk(struct walk *w, const struct sl_path *at, yyjson_val *v, bool free,
-                 uint32_t depth) {
+static void check_texts(struct walk *w, const struct sl_path *at, yyjson_val *v, bool free,
+                        uint32_t depth) {
     size_t i, n;
     yyjson_val *key, *item;
 
     if (w->found || depth > SL_API_MAX_DEPTH) /* which is refused as such */
         return;
     if (yyjson_is_str(v) && !free && sl_text_has_nul(sl_json_view(v)))
-        refuse(w, at, sl_json_view(v), WHY);
+        report_nul(w, at, sl_json_view(v), WHY);
     yyjson_arr_foreach (v, i, n, item) {
         if (yyjson_is_str(item) || yyjson_is_ctn(item))
-            walk(w, SL_PATH_AT(at, i), item, free, depth + 1);
+            check_texts(w, SL_PATH_AT(at, i), item, free, depth + 1);
     }
     sl_obj_foreach (v, i, n, key, item) {
         struct sl_text name = sl_json_view(key);
         if (sl_text_has_nul(name)) {
-            refuse(w, at, name, "a key " WHY);
+            report_nul(w, at, name, "a key " WHY);
             return;
         }
         if (yyjson_is_str(item) || yyjson_is_ctn(item))
-            walk(w, SL_PATH(at, name.s), item, free || is_free(name) || is_own_value(name, v),
-                 depth + 1);
+            check_texts(w, SL_PATH(at, name.s), item,
+                        free || is_free(name) || is_own_value(name, v), depth + 1);
     }
 }
 
@@ -77,7 +78,7 @@ bool api_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom
             object)) /* as it should be; where it stands is only sought if there is one */
         return true;
     if (!yyjson_is_obj(object)) { /* a list of operations: its keys and no more */
-        walk(&w, SL_PATH(NULL, "body"), object, true, 0);
+        check_texts(&w, SL_PATH(NULL, "body"), object, true, 0);
         return !w.found;
     }
     sl_obj_foreach (object, i, n, key, value) {
@@ -85,9 +86,9 @@ bool api_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom
         bool head = sl_text_is(name, "apiVersion") || sl_text_is(name, "kind") ||
                     sl_text_is(name, "metadata");
         if (sl_text_has_nul(name))
-            refuse(&w, SL_PATH(NULL, "body"), name, "a key " WHY);
+            report_nul(&w, SL_PATH(NULL, "body"), name, "a key " WHY);
         else
-            walk(&w, SL_PATH(NULL, name.s), value, is_free(name) || (custom && !head), 0);
+            check_texts(&w, SL_PATH(NULL, name.s), value, is_free(name) || (custom && !head), 0);
         if (w.found)
             break;
     }

@@ -15,7 +15,7 @@
 #include "core/base/mem.h"
 #include "lib/json/json.h"
 
-/* ---- what kinds may say ---- */
+/* ---- refusals by kinds ---- */
 
 void api_change_refuse(struct api_change *c, int code, const char *reason, const char *fmt, ...) {
     char text[2048];
@@ -45,7 +45,7 @@ void api_change_warn(struct api_change *c, const char *fmt, ...) {
     api_rq_warn(of_change(c)->rq, text);
 }
 
-static const char *group_said(struct api_write *w) {
+static const char *requested_group(struct api_write *w) {
     const char *v = w->other_version, *slash = v ? strchr(v, '/') : NULL;
 
     if (!v)
@@ -75,7 +75,7 @@ bool api_write_refused(struct api_write *w) {
     if (rq->sub && rq->sub->kind && !k->crd)
         api_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
     else
-        api_rq_invalid(rq, group_said(w), w->other_kind ? w->other_kind : k->kind, w->name,
+        api_rq_invalid(rq, requested_group(w), w->other_kind ? w->other_kind : k->kind, w->name,
                        &w->errs);
     return true;
 }
@@ -210,10 +210,10 @@ static bool answer_other(struct api_write *w) {
 }
 
 /*
- * The last look at what is to be stored or shown as if it were, after everything that may change
- * it: patches, admission, conversion, defaults, managers. What goes beyond was made here out of
- * parts that were small enough by themselves; nobody who reads it later could. A dry run may show
- * more than the store takes, as in Kubernetes. False: it was answered.
+ * The final check of what is to be stored, or shown on a dry run, after everything that may change
+ * it: patches, admission, conversion, defaults, managed fields. What exceeds the limit was made
+ * here out of parts that were within it; no later reader could handle it. A dry run may show more
+ * than the store accepts, as in Kubernetes. False: it was answered.
  */
 static bool is_sound(struct api_write *w, const char *text, size_t len, size_t limit) {
     struct api_rq *rq = w->rq;
@@ -309,7 +309,7 @@ void api_write_put(struct api_write *w, int status) {
     sl_store_object_unref(rq->s->store, o);
 }
 
-/* What is told of an object that goes: as it was stored, with the version of its end. */
+/* The final state of a deleted object: as it was stored, with the version of the deletion. */
 static char *last_text(struct api_write *w, yyjson_doc *stored, size_t *ret_len) {
     yyjson_mut_val *now = w->c.object;
     char *text;
@@ -354,8 +354,8 @@ bool api_write_held(const struct api_write *w, yyjson_val *object) {
 
 /* ---- before it is stored ---- */
 
-/* Somebody was faster. */
-static void again(struct api_write *w) {
+/* Optimistic concurrency: another write was first. */
+static void retry_write(struct api_write *w) {
     if (++w->tries < SL_API_TRIES)
         api_write_run(w);
     else
@@ -364,7 +364,7 @@ static void again(struct api_write *w) {
                         "version and try again");
 }
 
-/* What is created has no version yet; on a dry run nobody minds. */
+/* A new object has no version yet; on a dry run that does not matter. */
 static bool version_of_new(const struct api_write *w) {
     const char *s = sl_json_str(yyjson_doc_get_root(w->body), "metadata.resourceVersion");
 
@@ -390,7 +390,7 @@ static void commit(struct api_write *w) {
 
     if (!api_write_current(w)) {
         if (w->base || rq->verb != SL_V_CREATE)
-            again(w);
+            retry_write(w);
         else if (!*sl_json_str(yyjson_doc_get_root(w->body), "metadata.name") &&
                  ++w->tries < SL_API_TRIES)
             api_write_run(w); /* with another name */
@@ -439,7 +439,7 @@ static void separate(struct api_write *w) {
     }
     if (of)
         sl_json_mut_set(doc, object, "status", of);
-    if (w->rq->kind->crd && meta) { /* nothing of it but who manages what */
+    if (w->rq->kind->crd && meta) { /* of the metadata only managedFields */
         yyjson_mut_val *fields = sl_json_mut_get(meta, "managedFields");
         if (fields)
             sl_json_mut_set(doc, sl_json_mut_get(object, "metadata"), "managedFields",
@@ -464,7 +464,7 @@ static void admitted(struct api_write *w) {
         st->prepare(&w->c);
     if (api_write_refused(w))
         return;
-    if (!w->c.old && w->rq->version->has_status && !w->rq->kind->crd) /* zeros that are told */
+    if (!w->c.old && w->rq->version->has_status && !w->rq->kind->crd) /* zeros that are written */
         (void)sl_schema_default(
             sl_schema_at(api_stored_version(w->rq->kind)->schema, "status", strlen("status")),
             w->c.doc, sl_json_mut_get(w->c.object, "status"));
@@ -563,8 +563,8 @@ static bool namespace_check(struct api_write *w) {
     return false;
 }
 
-/* A text of the metadata that was sent. What is said twice counts as it is said last. */
-static const char *said(yyjson_val *sent, const char *name) {
+/* A text of the metadata that was sent. Of duplicate keys the last one counts. */
+static const char *sent_metadata(yyjson_val *sent, const char *name) {
     yyjson_val *k, *v, *key, *value;
     const char *text = "";
     size_t i, j, n, m;
@@ -584,7 +584,7 @@ static const char *said(yyjson_val *sent, const char *name) {
 static void name_new(struct api_write *w) {
     struct api_rq *rq = w->rq;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
-    const char *name = said(sent, "name"), *base = said(sent, "generateName");
+    const char *name = sent_metadata(sent, "name"), *base = sent_metadata(sent, "generateName");
 
     if (rq->verb != SL_V_CREATE) {
         w->name = rq->name;
@@ -599,13 +599,13 @@ static void name_new(struct api_write *w) {
     w->c.name = w->name;
 }
 
-/* Asked when the object could be read. */
+/* Checked once the object could be parsed. */
 static bool in_place(struct api_write *w) {
     struct api_rq *rq = w->rq;
 
     if (w->what != SL_WRITE_CREATE || !rq->kind->namespaced)
         return true;
-    const char *ns = said(yyjson_doc_get_root(w->body), "namespace");
+    const char *ns = sent_metadata(yyjson_doc_get_root(w->body), "namespace");
     if (!*ns || strcmp(ns, rq->ns) == 0)
         return true;
     api_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on the "
@@ -617,7 +617,7 @@ void api_write_run(struct api_write *w) {
     struct api_rq *rq = w->rq;
     bool apply = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_APPLY;
 
-    /* What replaces something is read before anybody looks whether there is something. */
+    /* The body of a replacement is parsed before it is known whether there is an object. */
     bool first = w->what == SL_WRITE_UPDATE && !(rq->sub && rq->sub->show);
 
     api_write_begin(w);
@@ -696,7 +696,7 @@ void api_handle_update(struct api_rq *rq) {
 void api_handle_patch(struct api_rq *rq) {
     struct api_write *w = api_write_new(rq, SL_WRITE_PATCH);
 
-    /* Nobody looks at the patch itself before it is known that there is something to change. */
+    /* The patch itself is not parsed before it is known that there is an object. */
     if (api_patch_type(rq, &w->patch) && named(rq) && api_options_check(w))
         api_write_run(w);
 }
