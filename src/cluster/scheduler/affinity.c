@@ -17,9 +17,9 @@ struct sched_affinity {
     const struct sched_key *keys[SCHED_MAX_TERMS];
     int32_t *counts[SCHED_MAX_TERMS]; /* by domain; SPREAD, SOFT_SPREAD: -1 where no node counts */
     int32_t least[SCHED_MAX_TERMS];   /* SPREAD: of its domains */
-    uint8_t **kept; /* by key, then by domain: somebody there keeps the pod away. NULL: nobody */
+    uint8_t **kept; /* by key, then by domain: a pod there repels it. NULL: none */
     uint64_t self;  /* terms that mean the pod itself */
-    bool alone;     /* nobody that it must be near to stands anywhere, and it would do itself */
+    bool alone;     /* no pod matches its affinity anywhere, and it matches itself */
 };
 
 static const struct sched_refusal unlabelled = {
@@ -80,23 +80,23 @@ static bool counts_at(const struct sched_class *k, uint32_t term, uint32_t place
 
 /* ---- counting ---- */
 
-static uint64_t about(struct sched *s, const struct sched_class *k,
-                      struct sched_label_group *group) {
-    if (group->asked != s->serial) {
-        group->asked = s->serial;
-        group->about = 0;
+static uint64_t matching_terms(struct sched *s, const struct sched_class *k,
+                               struct sched_label_group *group) {
+    if (group->serial != s->serial) {
+        group->serial = s->serial;
+        group->terms = 0;
         for (uint32_t i = 0; i < k->pod_terms->n_terms; i++)
             if (sched_term_matches(s, k, &k->pod_terms->terms[i], group))
-                group->about |= UINT64_C(1) << i;
+                group->terms |= UINT64_C(1) << i;
     }
-    return group->about;
+    return group->terms;
 }
 
 static void count_pod(struct sched_affinity *near, uint64_t terms, const struct cl_pod *q) {
     uint64_t together = near->k->pod_terms->by[TERM_AFFINITY];
     uint32_t place = q->sched->at;
     if ((terms & together) != together)
-        terms &= ~together; /* company is who all of these terms mean */
+        terms &= ~together; /* pods count only if they match all of these terms */
     while (terms) {
         uint32_t t = next_bit(&terms), domain = near->keys[t]->of.v[place];
         enum sched_term_kind how = near->k->pod_terms->terms[t].kind;
@@ -115,16 +115,16 @@ static void keep_away(struct sched *s, struct sched_affinity *near, const struct
                       const struct sched_label_group *mine) {
     struct sched_class *k = q->sched->class;
     uint64_t terms = k->pod_terms->by[TERM_ANTI_AFFINITY];
-    if (k->asked != s->serial) {
-        k->asked = s->serial;
-        k->about = 0;
+    if (k->serial != s->serial) {
+        k->serial = s->serial;
+        k->terms = 0;
         while (terms) {
             uint32_t t = next_bit(&terms);
             if (sched_term_matches(s, k, &k->pod_terms->terms[t], mine))
-                k->about |= UINT64_C(1) << t;
+                k->terms |= UINT64_C(1) << t;
         }
     }
-    for (terms = k->about; terms;) {
+    for (terms = k->terms; terms;) {
         uint32_t key = k->pod_terms->terms[next_bit(&terms)].key;
         const struct sched_key *of = sched_key(s, key);
         if (sl_arena_full(&near->arena))
@@ -187,7 +187,7 @@ struct sched_affinity *sched_affinity_new(struct sched *s, struct sched_class *k
             !s->places.v[q->sched->at].node)
             continue;
         if (n_terms)
-            count_pod(near, about(s, k, sched_label_group_of(s, q)), q);
+            count_pod(near, matching_terms(s, k, sched_label_group_of(s, q)), q);
         if (q->sched->class->pod_terms && q->sched->class->pod_terms->by[TERM_ANTI_AFFINITY])
             keep_away(s, near, q, mine);
     }
@@ -197,7 +197,7 @@ struct sched_affinity *sched_affinity_new(struct sched *s, struct sched_class *k
     return near;
 }
 
-/* ---- asking ---- */
+/* ---- evaluating ---- */
 
 uint32_t sched_affinity_domain(const struct sched_affinity *n, uint32_t term, uint32_t place) {
     return n->keys[term]->of.v[place];

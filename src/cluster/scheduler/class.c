@@ -68,7 +68,7 @@ static uint32_t *line_place(void *ctx, uint32_t obj) {
     return &cl_pod_of(c->inf->recs.v[obj])->sched->in_line;
 }
 
-static struct sched_class *make(struct sched *s, uint64_t hash) {
+static struct sched_class *make_class(struct sched *s, uint64_t hash) {
     struct sched_class *k = sl_alloc0(1, sizeof *k);
     k->hash = hash;
     k->id = s->free_classes.n ? sl_vec_pop(&s->free_classes) : s->classes.n;
@@ -105,7 +105,7 @@ struct sched_class *sched_class(struct sched *s, yyjson_val *pod, sl_sym ns) {
     uint32_t id = sl_map_get(&s->class_by_hash, h);
     struct sched_class *k = id == SL_MAP_NONE ? NULL : s->classes.v[id];
     if (!k) {
-        k = make(s, h);
+        k = make_class(s, h);
         read_podset(s, k, &text);
         bool few =
             sl_buf_full(&text) ||

@@ -10,7 +10,7 @@
 
 #define NAME "metadata.name"
 
-/* The only field that there is, and the two questions that may be asked of it. */
+/* The only field that is supported, and its two operators. */
 static bool are_names(const struct sl_selector *s) {
     for (uint32_t i = 0; i < s->n; i++)
         if (strcmp(s->v[i].key, NAME) != 0 ||

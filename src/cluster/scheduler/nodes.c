@@ -31,8 +31,8 @@ struct sched_place *sched_place(struct sched *s, sl_sym name) {
     return &s->places.v[i];
 }
 
-/* Neither a node is there nor a pod: names of nodes come and go. Whoever knows the place by its
- * number looks again when a node comes (epoch). */
+/* Neither node nor pod refers to it: names of nodes come and go. A holder of its number looks it up
+ * again when a node is added (epoch). */
 static void leave_place(struct sched *s, struct sched_place *p) {
     uint32_t i = (uint32_t)(p - s->places.v);
     if (p->node || p->n_pods)
@@ -44,7 +44,7 @@ static void leave_place(struct sched *s, struct sched_place *p) {
     *sl_vec_push(&s->free_places) = i;
 }
 
-static void add(sched_amounts *v, uint32_t column, int64_t amount) {
+static void add_amount(sched_amounts *v, uint32_t column, int64_t amount) {
     while (v->n <= column)
         *sl_vec_push(v) = 0;
     v->v[column] += amount;
@@ -54,7 +54,7 @@ void sched_count(struct sched *s, const struct sched_class *k, sl_sym place, int
     struct sched_place *p = sched_place(s, place);
     p->n_pods += sign;
     for (uint32_t i = 0; i < k->n_needs; i++)
-        add(&p->used, k->needs[i].column, sign * k->needs[i].amount);
+        add_amount(&p->used, k->needs[i].column, sign * k->needs[i].amount);
     for (uint32_t i = 0; i < k->n_ports; i++) {
         if (sign > 0) {
             *sl_vec_push(&p->ports) = k->ports[i];
@@ -69,7 +69,7 @@ void sched_count(struct sched *s, const struct sched_class *k, sl_sym place, int
     }
     if (k->pod_terms && k->pod_terms->by[TERM_ANTI_AFFINITY])
         s->n_anti_affinity = (uint32_t)((int64_t)s->n_anti_affinity + sign);
-    s->room |= sign < 0;
+    s->capacity_freed |= sign < 0;
     leave_place(s, p);
 }
 
@@ -103,7 +103,7 @@ static bool is_ready(yyjson_val *status) {
     yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
         if (strcmp(sl_json_str(v, "type"), "Ready") == 0)
             return strcmp(sl_json_str(v, "status"), "True") == 0;
-    return true; /* one that says nothing about it is taken as it is */
+    return true; /* one without it is taken as it is */
 }
 
 static void read_taints(struct sched_node *n, yyjson_val *list, bool ready) {
@@ -143,7 +143,7 @@ static void read_amounts(struct sched *s, struct sched_node *n, yyjson_val *map)
         if (strcmp(name, "pods") == 0)
             n->max_pods = a;
         else if (column != UINT32_MAX)
-            add(&n->has, column, a);
+            add_amount(&n->has, column, a);
     }
 }
 
@@ -168,7 +168,7 @@ bool sched_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     n->unschedulable = sl_json_bool(spec, "unschedulable", false);
     read_amounts(c->schedule, n, amounts);
     n->over_limit = sl_arena_full(&n->arena);
-    if (n->over_limit) { /* passed over: who goes there cannot be told */
+    if (n->over_limit) { /* skipped: its labels and taints are incomplete */
         sl_arena_done(&n->arena);
         n->labels = (struct sl_labels){0};
         n->taints = n->soft = NULL;
@@ -191,7 +191,7 @@ void sched_node_changed(void *ctx, struct sl_rec *r) {
     p->node = sched_node_of(r);
     sched_node_of(r)->place = (uint32_t)(p - s->places.v);
     s->epoch++;
-    s->room = true;
+    s->capacity_freed = true;
 }
 
 void sched_node_gone(void *ctx, struct sl_rec *r) {

@@ -31,12 +31,12 @@ static yyjson_val *list_of(yyjson_val *spec, enum sched_term_kind how) {
                           lists[how].list);
 }
 
-static yyjson_val *tastes_of(yyjson_val *spec) {
+static yyjson_val *preferred_terms_of(yyjson_val *spec) {
     return yyjson_obj_get(sl_json_at(spec, "affinity.nodeAffinity"), PREFERRED);
 }
 
-/* As text and not by sl_json_hash, for which an empty selector (all) and none (nobody) are the
- * same. */
+/* As text and not by sl_json_hash, for which an empty selector (all) and an absent one (none) are
+ * the same. */
 static bool put_list(struct sl_buf *b, const char *name, yyjson_val *list) {
     if (!yyjson_arr_size(list))
         return false;
@@ -49,7 +49,7 @@ bool sched_pod_terms_put(struct sl_buf *b, yyjson_val *pod) {
     static const char *const names[TERM_N] = {"spread", "near", "apart", NULL, "like", "dislike"};
     yyjson_val *spec = yyjson_obj_get(pod, "spec");
     bool others = false;
-    (void)put_list(b, "nodes", tastes_of(spec));
+    (void)put_list(b, "nodes", preferred_terms_of(spec));
     for (size_t how = 0; how < TERM_N; how++)
         if (names[how])
             others |= put_list(b, names[how], list_of(spec, (enum sched_term_kind)how));
@@ -69,7 +69,7 @@ static const char *const *strings(struct sl_arena *a, yyjson_val *list, uint32_t
     return v;
 }
 
-/* Rules that ask for the pod's own values of these labels, or for others; keys that it does not
+/* Rules that require the pod's own values of these labels, or exclude them; keys that it does not
  * have are left out. */
 static void add_own(struct sl_arena *a, struct sl_selector *s, yyjson_val *keys, yyjson_val *labels,
                     enum sl_label_op op) {
@@ -167,7 +167,7 @@ static void read_term(struct sched *s, struct sched_class *k, enum sched_term_ki
     w->by[how] |= UINT64_C(1) << w->n_terms++;
 }
 
-static void read_taste(struct sched_class *k, yyjson_val *from) {
+static void read_preferred_term(struct sched_class *k, yyjson_val *from) {
     struct sched_pod_terms *w = k->pod_terms;
     yyjson_val *v = sl_json_at(from, "preference");
     struct sched_preferred_term *t = &w->preferred[w->n_preferred];
@@ -185,9 +185,9 @@ void sched_pod_terms_read(struct sched *s, struct sched_class *k, yyjson_val *po
     for (size_t how = 0; how < TERM_N; how++)
         yyjson_arr_foreach (list_of(spec, (enum sched_term_kind)how), i, n, v)
             read_term(s, k, (enum sched_term_kind)how, v, labels);
-    yyjson_arr_foreach (tastes_of(spec), i, n, v)
+    yyjson_arr_foreach (preferred_terms_of(spec), i, n, v)
         if (w->n_preferred < SCHED_MAX_PREFERRED)
-            read_taste(k, v);
+            read_preferred_term(k, v);
         else
             k->unreadable = true;
     if (w->by[TERM_AFFINITY] || w->by[TERM_SPREAD])
@@ -219,16 +219,16 @@ static bool chosen(const struct sched *s, const struct sched_term *t, sl_sym ns)
     return sl_selector_matches(&t->namespace_selector, r ? &cl_namespace_of(r)->labels : &none);
 }
 
-/* Who waits may wait for that, and who stands somewhere may mean others now. */
+/* Waiting pods may wait for that, and scheduled ones may match others now. */
 void sched_namespaces_changed(struct sched *s) {
-    s->room |= s->n_by_namespace_label > 0;
+    s->capacity_freed |= s->n_by_namespace_label > 0;
 }
 
 bool sched_term_matches(const struct sched *s, const struct sched_class *k,
                         const struct sched_term *t, const struct sched_label_group *group) {
     bool here = t->all_namespaces || (t->own_namespace && group->ns == k->ns);
     if ((t->kind == TERM_SPREAD || t->kind == TERM_SOFT_SPREAD) && !t->selector.n)
-        return false; /* one that would take everybody counts nobody */
+        return false; /* one that would match all counts none */
     for (uint32_t i = 0; i < t->n_namespaces && !here; i++)
         here = strcmp(t->namespaces[i], cl_str(s->c, group->ns)) == 0;
     return (here || (t->by_namespace_label && chosen(s, t, group->ns))) &&
@@ -237,15 +237,15 @@ bool sched_term_matches(const struct sched *s, const struct sched_class *k,
 
 /* ---- crowds ---- */
 
-static uint64_t crowd_hash(const struct cl_pod *p) {
+static uint64_t label_group_hash(const struct cl_pod *p) {
     return sl_hash_u64(p->f.labels, p->rec.ns);
 }
 
 bool sched_label_group_matches(const struct sched_label_group *group, const struct cl_pod *p) {
-    return group->hash == crowd_hash(p);
+    return group->hash == label_group_hash(p);
 }
 
-static const char *keep(char **to, const char *s) {
+static const char *copy_text(char **to, const char *s) {
     size_t n = strlen(s) + 1;
     char *at = memcpy(*to, s, n);
     *to += n;
@@ -263,8 +263,8 @@ static void read_labels(struct sched_label_group *group, const char *text) {
         const char *value = sl_json_opt(yyjson_obj_iter_get_val(key));
         if (!value)
             continue;
-        const char *name = keep(&to, sl_json_text(key));
-        group->v[group->labels.n++] = (struct sl_label){name, keep(&to, value)};
+        const char *name = copy_text(&to, sl_json_text(key));
+        group->v[group->labels.n++] = (struct sl_label){name, copy_text(&to, value)};
     }
     group->labels.v = group->v;
     yyjson_doc_free(d);
@@ -272,7 +272,7 @@ static void read_labels(struct sched_label_group *group, const char *text) {
 
 struct sched_label_group *sched_label_group_of(struct sched *s, const struct cl_pod *p) {
     struct sched_pod *v = p->sched;
-    uint64_t h = crowd_hash(p);
+    uint64_t h = label_group_hash(p);
     if (v->label_group && v->label_group->hash == h)
         return v->label_group;
     sched_label_group_unref(s, v->label_group);

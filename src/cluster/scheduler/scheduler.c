@@ -10,8 +10,8 @@
 #include "core/base/fmt.h"
 
 #define CONTROLLER "default-scheduler"
-#define CHOICES 8u           /* nodes with room that are compared */
-#define TELL_DELAY SL_SEC    /* who waits so long is told why */
+#define CHOICES 8u           /* nodes with free capacity that are compared */
+#define TELL_DELAY SL_SEC    /* a pod that waits so long gets a condition */
 #define TELL_AGAIN SL_MINUTE /* and again, if that has changed */
 #define MAX_REASONS 64u
 #define MAX_WHY 4096u
@@ -22,7 +22,7 @@ static struct sl_cluster *cluster_of(const struct sched *s) {
     return s->c;
 }
 
-/* Where the pod takes room, according to what is seen or on its way. */
+/* Where the pod uses capacity, as observed or in flight. */
 static sl_sym stands_on(const struct cl_pod *p) {
     if (cl_pod_ended(p))
         return 0;
@@ -109,19 +109,19 @@ void sched_pod_decode(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o) {
     v->priority = (int32_t)priority;
 }
 
-/* Who stands somewhere is not who was counted there: it has other labels, or is on its way out. */
-static void heed(struct sched *s, struct cl_pod *p) {
+/* A scheduled pod has changed: it has other labels, or is terminating. */
+static void note_pod_change(struct sched *s, struct cl_pod *p) {
     struct sched_pod *v = p->sched;
     bool leaving = p->rec.deleting && !v->leaving;
     v->leaving |= leaving;
-    s->room |=
+    s->capacity_freed |=
         v->on && v->label_group && (leaving || !sched_label_group_matches(v->label_group, p));
 }
 
 void sched_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
     if (p->f.node || (p->rec.deleting && !sl_rec_busy(&p->rec)))
         p->sched->target = 0;
-    heed(c->schedule, p);
+    note_pod_change(c->schedule, p);
     recount(c->schedule, p);
     if (waits(p))
         join_line(c->schedule, p);
@@ -151,7 +151,7 @@ struct reasons {
     uint32_t n, hopeless; /* nodes that would not do even if they were empty */
 };
 
-static void blame(struct reasons *r, const char *text) {
+static void add_reason(struct reasons *r, const char *text) {
     uint32_t i = 0;
     while (i < r->n && strcmp(r->v[i].text, text) != 0)
         i++;
@@ -245,22 +245,22 @@ bool sched_fits(const struct sched_place *p, const struct sched_class *k) {
     return true;
 }
 
-static void blame_room(const struct sched *s, const struct sched_place *p,
-                       const struct sched_class *k, struct reasons *r) {
+static void add_capacity_reasons(const struct sched *s, const struct sched_place *p,
+                                 const struct sched_class *k, struct reasons *r) {
     char text[160];
     bool never = p->node->max_pods < 1; /* not even if it were empty */
     if (port_taken(p, k)) {
-        blame(r, "node(s) didn't have free ports for the requested pod ports");
+        add_reason(r, "node(s) didn't have free ports for the requested pod ports");
         return;
     }
     if (p->n_pods >= p->node->max_pods)
-        blame(r, "Too many pods");
+        add_reason(r, "Too many pods");
     for (uint32_t i = 0; i < k->n_needs; i++) {
         if (!lacks(p, &k->needs[i]))
             continue;
         sl_fmt_short(text, sizeof text, "Insufficient %s",
                      sl_sym_str(&s->resources, k->needs[i].column));
-        blame(r, text);
+        add_reason(r, text);
         never |= k->needs[i].amount > sched_amount(&p->node->has, k->needs[i].column);
     }
     r->hopeless += never;
@@ -275,13 +275,13 @@ static void explain(struct sched *s, struct sched_class *k, const struct sched_a
         if (!p->node)
             continue;
         if (why) {
-            blame(r, why);
+            add_reason(r, why);
             r->hopeless++;
         } else if (!sched_fits(p, k)) {
-            blame_room(s, p, k, r);
+            add_capacity_reasons(s, p, k, r);
         } else if (near) {
             const struct sched_refusal *no = sched_affinity_refuses(near, i);
-            blame(r, no ? no->why : "node(s) unavailable");
+            add_reason(r, no ? no->why : "node(s) unavailable");
             r->hopeless += no && no->hopeless;
         }
     }
@@ -323,13 +323,13 @@ static uint32_t choose(struct sched *s, struct sched_class *k, const struct sche
 
 /* ---- deciding ---- */
 
-/* The first of the class gets a place, or the class goes to sleep. */
+/* The first of the class is placed, or the class sleeps. */
 static void place_one(struct sched *s, struct sched_class *k) {
     struct sl_cluster *c = cluster_of(s);
     struct cl_pod *p = cl_pod_of(c->inf->recs.v[sl_heap_top(&k->line)]);
     find_nodes(s, k);
-    bool asks = (k->pod_terms && k->pod_terms->n_terms) || s->n_anti_affinity;
-    struct sched_affinity *near = asks ? sched_affinity_new(s, k, p) : NULL;
+    bool has_affinity = (k->pod_terms && k->pod_terms->n_terms) || s->n_anti_affinity;
+    struct sched_affinity *near = has_affinity ? sched_affinity_new(s, k, p) : NULL;
     uint32_t best = sched_score_matters(k) ? sched_score_choose(s, k, near) : choose(s, k, near);
     if (best != UINT32_MAX) {
         p->sched->target = s->places.v[k->nodes.v[best]].name;
@@ -352,13 +352,13 @@ static void place_one(struct sched *s, struct sched_class *k) {
     sched_affinity_free(near);
 }
 
-static void turn(struct sl_cluster *c) {
+static void sched_turn(struct sl_cluster *c) {
     struct sched *s = c->schedule;
-    if (s->room)
+    if (s->capacity_freed)
         for (uint32_t i = 0; i < s->classes.n; i++)
             if (s->classes.v[i])
                 wake(s, s->classes.v[i]);
-    s->room = false;
+    s->capacity_freed = false;
     while (!sl_heap_empty(&s->awake))
         place_one(s, s->classes.v[sl_heap_top(&s->awake)]);
 }
@@ -381,10 +381,10 @@ static bool build_condition(struct sl_cluster *c, struct cl_pod *p, struct sl_wr
     if (p->sched->in_line == SL_HEAP_OUT || !k->asleep || !k->why)
         return false;
     report_later(c, p, TELL_AGAIN);
-    /* What somebody told it before us is taken to be as good. */
-    bool told = p->f.unschedulable && (!p->sched->refused || p->sched->refused == hash);
+    /* A condition that another scheduler wrote counts as well. */
+    bool reported = p->f.unschedulable && (!p->sched->refused || p->sched->refused == hash);
     p->sched->refused = hash;
-    if (told)
+    if (reported)
         return false;
     sl_rec_event(&p->rec, CONTROLLER, true, "FailedScheduling", "%s", k->why);
     /* Applied: the other conditions are the kubelet's. */
@@ -407,7 +407,7 @@ static bool build_condition(struct sl_cluster *c, struct cl_pod *p, struct sl_wr
     return true;
 }
 
-static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
+static bool build_binding(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     if (!p->sched || p->f.node || p->rec.deleting)
         return false;
     if (p->sched->unsure) { /* it was read since, and is not bound */
@@ -444,7 +444,7 @@ static void written(struct sl_cluster *c, struct cl_pod *p, const struct sl_writ
     }
 }
 
-const struct cl_pod_writer sched_pod_writer = {build, written};
+const struct cl_pod_writer sched_pod_writer = {build_binding, written};
 
 /* ---- life ---- */
 
@@ -465,7 +465,7 @@ static uint32_t *awake_place(void *ctx, uint32_t class) {
     return &s->classes.v[class]->in_queue;
 }
 
-static void start(struct sl_cluster *c) {
+static void sched_start(struct sl_cluster *c) {
     struct sched *s = c->schedule = sl_alloc0(1, sizeof *s);
     s->c = c;
     sl_syms_init(&s->resources);
@@ -473,7 +473,7 @@ static void start(struct sl_cluster *c) {
     sl_heap_init(&s->awake, awake_less, awake_place, s);
 }
 
-static void stop(struct sl_cluster *c) {
+static void sched_stop(struct sl_cluster *c) {
     struct sched *s = c->schedule;
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));)
@@ -498,4 +498,4 @@ static void stop(struct sl_cluster *c) {
     sl_freep(&c->schedule);
 }
 
-const struct cl_part sched_part = {.start = start, .turn = turn, .stop = stop};
+const struct cl_part sched_part = {.start = sched_start, .turn = sched_turn, .stop = sched_stop};

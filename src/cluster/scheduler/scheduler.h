@@ -73,7 +73,7 @@ struct sched_label_group {
     sl_sym ns;
     struct sl_label *v; /* with their texts behind */
     struct sl_labels labels;
-    uint64_t asked, about; /* the decision, and which of its terms these pods are meant by */
+    uint64_t serial, terms; /* the decision, and which of its terms these pods are meant by */
 };
 
 /* Terms about other pods; required ones first. */
@@ -148,8 +148,8 @@ struct sched_class {
     uint32_t ports[SCHED_MAX_PORTS];
     struct sched_pod_terms *pod_terms; /* NULL: nothing of the kind, as most */
     sl_sym ns;                         /* of its pods, if it has terms */
-    uint64_t asked,
-        about; /* as of a label group: which of its ANTI_AFFINITY terms match the pod in question */
+    uint64_t serial,
+        terms; /* as of a label group: which of its ANTI_AFFINITY terms match the pod in question */
     struct sl_doc *doc; /* whose strings the records use */
     bool unreadable;    /* the requests of its pods are malformed: not schedulable */
     /* where */
@@ -203,7 +203,7 @@ struct sched {
     struct sl_map label_group_by_hash;
     SL_VEC(uint32_t) affinity_classes; /* classes that may get a place because others got theirs */
     uint64_t serial;                   /* of decisions that considered other pods */
-    bool room;                         /* there may be some */
+    bool capacity_freed;               /* there may be some */
     uint64_t bound;
 };
 

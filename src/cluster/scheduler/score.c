@@ -14,7 +14,7 @@
 
 struct candidate {
     uint32_t at; /* in k->nodes */
-    int64_t full, taste, shy, uneven, drawn;
+    int64_t full, preference, taint_penalty, uneven, drawn;
     bool outside; /* has no domain for some soft spread */
 };
 
@@ -24,7 +24,7 @@ struct range {
 
 /* ---- what depends on nodes alone ---- */
 
-static int32_t taste_for(const struct sched_class *k, const struct sched_node *n) {
+static int32_t preference_for(const struct sched_class *k, const struct sched_node *n) {
     int32_t sum = 0;
     for (uint32_t i = 0; k->pod_terms && i < k->pod_terms->n_preferred; i++) {
         const struct sched_preferred_term *t = &k->pod_terms->preferred[i];
@@ -34,7 +34,7 @@ static int32_t taste_for(const struct sched_class *k, const struct sched_node *n
     return sum;
 }
 
-static int32_t shyness(const struct sched_class *k, const struct sched_node *n) {
+static int32_t taint_penalty_for(const struct sched_class *k, const struct sched_node *n) {
     int32_t sum = 0;
     for (uint32_t i = 0; i < n->n_soft; i++)
         sum += !sl_taint_tolerated(&n->soft[i], k->tolerations, k->n_tolerations);
@@ -51,11 +51,11 @@ void sched_score_bias(struct sched *s, struct sched_class *k) {
     any = false;
     for (uint32_t i = 0; i < k->nodes.n; i++) {
         const struct sched_node *n = s->places.v[k->nodes.v[i]].node;
-        struct sched_bias b = {taste_for(k, n), shyness(k, n)};
+        struct sched_bias b = {preference_for(k, n), taint_penalty_for(k, n)};
         *sl_vec_push(&k->bias) = b;
         any |= b.preference || b.taint_penalty;
     }
-    if (!any) /* nothing tells them apart */
+    if (!any) /* they are equal */
         sl_vec_clear(&k->bias);
 }
 
@@ -126,17 +126,18 @@ static int64_t part(int64_t v, int64_t of) {
 }
 
 struct ranges {
-    struct range taste, shy, uneven, drawn;
+    struct range preference, taint_penalty, uneven, drawn;
 };
 
 static int64_t points(const struct candidate *c, const struct ranges *r, bool spreads) {
-    int64_t avoided = POINTS - part(c->shy, r->shy.max);
+    int64_t avoided = POINTS - part(c->taint_penalty, r->taint_penalty.max);
     int64_t even = c->outside || !spreads ? 0
                    : r->uneven.max ? part(r->uneven.max + r->uneven.min - c->uneven, r->uneven.max)
                                    : POINTS;
     int64_t drawn = part(c->drawn - r->drawn.min, r->drawn.max - r->drawn.min);
-    int64_t room = POINTS - part(c->full, 1024);
-    return 3 * avoided + 2 * part(c->taste, r->taste.max) + 2 * even + 2 * drawn + room;
+    int64_t free_share = POINTS - part(c->full, 1024);
+    return 3 * avoided + 2 * part(c->preference, r->preference.max) + 2 * even + 2 * drawn +
+           free_share;
 }
 
 static uint32_t best_of(const struct sched *s, const struct sched_class *k,
@@ -146,8 +147,8 @@ static uint32_t best_of(const struct sched *s, const struct sched_class *k,
     uint32_t best = UINT32_MAX;
     int64_t most = 0, best_pods = 0;
     for (uint32_t i = 0; i < n; i++) {
-        widen(&r.taste, v[i].taste);
-        widen(&r.shy, v[i].shy);
+        widen(&r.preference, v[i].preference);
+        widen(&r.taint_penalty, v[i].taint_penalty);
         widen(&r.drawn, v[i].drawn);
         if (!v[i].outside)
             widen(&r.uneven, v[i].uneven);
@@ -176,8 +177,8 @@ uint32_t sched_score_choose(struct sched *s, struct sched_class *k,
         struct candidate *c = &v[n++];
         *c = (struct candidate){.at = at, .full = sched_fullness(p, k)};
         if (k->bias.n) {
-            c->taste = k->bias.v[at].preference;
-            c->shy = k->bias.v[at].taint_penalty;
+            c->preference = k->bias.v[at].preference;
+            c->taint_penalty = k->bias.v[at].taint_penalty;
         }
         if (k->pod_terms && near)
             add_company(k, near, c);

@@ -32,7 +32,7 @@
 #define DEPLOYED 3u
 #define STATEFUL 2u
 #define HOMES 3u
-#define YOUNG (90 * SL_SEC) /* may not have been seen by those who look after it */
+#define YOUNG (90 * SL_SEC) /* may not have been observed by its controller */
 
 struct deployed {
     char name[16];
@@ -72,7 +72,7 @@ static void broken(struct history *h, const char *what, const char *whom) {
                    (double)fakeapi_now(h->w.api) / (double)SL_SEC, what, whom);
 }
 
-/* ---- looking at pods ---- */
+/* ---- pods ---- */
 
 struct tally {
     const char *app, *but;
@@ -134,7 +134,7 @@ static bool ours(const struct fakeapi_change *ch) {
 }
 
 /* It was made, or began to go. */
-static bool made(const struct fakeapi_change *ch) {
+static bool was_created(const struct fakeapi_change *ch) {
     return ch->now && !ch->before;
 }
 
@@ -146,11 +146,11 @@ static bool began_to_go(const struct fakeapi_change *ch) {
 static void check_deployed(struct history *h, struct deployed *d, const struct fakeapi_change *ch) {
     struct tally t = tally(h, d->name, "");
 
-    if (made(ch) && t.pods > d->most)
+    if (was_created(ch) && t.pods > d->most)
         broken(h, "too many pods", ch->key);
     if (began_to_go(ch) && ours(ch) && t.available < d->least)
         broken(h, "too few available pods", ch->key);
-    if (made(ch) && d->recreate && t.hashes > 1)
+    if (was_created(ch) && d->recreate && t.hashes > 1)
         broken(h, "pods of two templates", ch->key);
 }
 
@@ -162,7 +162,7 @@ static void check_stateful(struct history *h, struct stateful *s, const struct f
 
     if (s->parallel || !ours(ch))
         return;
-    if (made(ch) && t.below < ordinal)
+    if (was_created(ch) && t.below < ordinal)
         broken(h, "made before those before it were ready", ch->key);
     if (!began_to_go(ch))
         return;
@@ -197,7 +197,7 @@ static bool is_young(struct history *h, yyjson_val *o) {
            YOUNG;
 }
 
-/* The collector deleted this: who were its owners? Ours are ConfigMaps and Secrets. */
+/* The collector deleted this: were its owners gone? Ours are ConfigMaps and Secrets. */
 static void check_collected(struct history *h, const struct fakeapi_change *ch) {
     size_t i, n;
     yyjson_val *ref;
@@ -293,7 +293,7 @@ static void on_change(struct apps_world *w, const struct fakeapi_change *ch) {
         check_empty(h, ch->key);
 }
 
-/* ---- people ---- */
+/* ---- users ---- */
 
 static int sendf(struct history *h, enum sl_kube_method m, const char *path, const char *fmt, ...)
     _printf_(4, 5);
@@ -306,8 +306,8 @@ static int sendf(struct history *h, enum sl_kube_method m, const char *path, con
     return world_do(&h->w, m, path, m == SL_PATCH ? SL_MERGE_PATCH : SL_JSON, body);
 }
 
-/* From now on; what was asked for before counts as long as it is not reached. */
-static void ask_deployed(struct history *h, struct deployed *d, bool rest) {
+/* From now on; earlier specs count as long as this one is not reached. */
+static void request_deployed(struct history *h, struct deployed *d, bool rest) {
     int64_t missing = d->missing < d->replicas ? d->missing : d->replicas;
     int64_t most = d->recreate ? d->replicas : d->replicas + d->surge;
     int64_t least = d->recreate ? 0 : d->replicas - missing;
@@ -321,7 +321,7 @@ static void put_deployed(struct history *h, struct deployed *d, uint32_t i) {
     *d = (struct deployed){.replicas = below(h, 6), .surge = below(h, 3), .recreate = !below(h, 4)};
     (void)snprintf(d->name, sizeof d->name, "d%u", i);
     d->missing = d->surge ? below(h, 3) : 1 + below(h, 2);
-    ask_deployed(h, d, true);
+    request_deployed(h, d, true);
     d->least = 0;
     char strategy[200] = "'type':'Recreate'";
     if (!d->recreate)
@@ -350,13 +350,13 @@ static void change_deployed(struct history *h, struct deployed *d) {
 
     (void)snprintf(path, sizeof path, DEPLOYMENTS "/%s", d->name);
     if (at_rest(h, d, path)) {
-        ask_deployed(h, d, true);
+        request_deployed(h, d, true);
         total_rollouts++;
     }
     switch (below(h, 4)) {
     case 0:
         d->replicas = below(h, 7);
-        ask_deployed(h, d, false);
+        request_deployed(h, d, false);
         (void)sendf(h, SL_PATCH, path, "{'spec':{'replicas':%lld}}", (long long)d->replicas);
         break;
     case 1:
@@ -468,7 +468,7 @@ static void take_hold(void *ctx, yyjson_val *o) {
                        sl_json_str(o, "metadata.name"));
 }
 
-/* Whoever put the finalizer there takes it away. False: there is none left. */
+/* The owner of the finalizer removes it. False: there is none left. */
 static bool release_one(struct history *h) {
     struct pick p = {0};
     char list[200] = "";
@@ -491,7 +491,7 @@ static bool release_one(struct history *h) {
 
 /* ---- namespaces ---- */
 
-static void change_home(struct history *h) {
+static void change_namespace(struct history *h) {
     char home[100], path[200];
     int64_t i = below(h, HOMES);
 
@@ -513,7 +513,7 @@ static void change_home(struct history *h) {
 
 /* ---- a history ---- */
 
-static void people(struct history *h) {
+static void act_as_user(struct history *h) {
     switch (below(h, 8)) {
     case 0:
     case 1:
@@ -534,12 +534,12 @@ static void people(struct history *h) {
             (void)release_one(h);
         break;
     default:
-        change_home(h);
+        change_namespace(h);
     }
 }
 
-/* What they sent may still arrive: nobody else is at work before that. */
-static void die(struct history *h) {
+/* What they sent may still arrive: nothing else runs before that. */
+static void restart_controllers(struct history *h) {
     total_deaths++;
     world_kill(&h->w);
     world_run(&h->w, 12 * SL_SEC);
@@ -603,7 +603,8 @@ static bool history(uint64_t seed, bool verbose) {
 
     world_start(&h.w, seed);
     fakeapi_some_faults(&h.w.prng, 60, &faults);
-    faults.hang_watch = 0; /* what nobody could have seen is excused for a minute and a half only */
+    faults.hang_watch =
+        0; /* what could not have been observed is excused for a minute and a half only */
     for (uint32_t i = 0; i < DEPLOYED; i++)
         put_deployed(&h, &h.d[i], i);
     for (uint32_t i = 0; i < STATEFUL; i++)
@@ -612,9 +613,9 @@ static bool history(uint64_t seed, bool verbose) {
         fakeapi_set_faults(h.w.api, &faults);
     for (uint32_t i = 0; i < 80 && !h.failed; i++) {
         world_run(&h.w, below(&h, 8) * SL_SEC);
-        people(&h);
+        act_as_user(&h);
         if (!below(&h, 30))
-            die(&h);
+            restart_controllers(&h);
     }
     if (!h.failed)
         settle(&h);
@@ -633,7 +634,7 @@ int main(int argc, char **argv) {
                  "gone, %llu deaths\n",
                  (unsigned long long)total_rollouts, (unsigned long long)total_collected,
                  (unsigned long long)total_homes, (unsigned long long)total_deaths);
-    seeds_tell(&all);
+    seeds_report(&all);
     if (all.n < 10) /* one history need not have all of it */
         return all.bad > 0;
     return all.bad || !total_rollouts || !total_collected || !total_homes;

@@ -21,7 +21,7 @@ struct kubelet_job {
 
 struct apps_world {
     struct fakeapi *api;
-    struct sl_cluster *c; /* NULL: nobody is at home */
+    struct sl_cluster *c; /* NULL: the controllers are stopped */
     struct sl_prng prng;
     uint64_t seed, lives;
     sl_span start_min, start_max; /* how long a pod takes to become ready */
@@ -37,7 +37,7 @@ struct apps_world {
 
 void world_start(struct apps_world *w, uint64_t seed);
 void world_stop(struct apps_world *w);
-/* The controllers die, or come to life. */
+/* Stops the controllers, or starts them. */
 void world_kill(struct apps_world *w);
 void world_revive(struct apps_world *w);
 void world_run(struct apps_world *w, sl_span d);

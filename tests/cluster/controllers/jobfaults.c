@@ -37,8 +37,8 @@ struct told {
     int64_t most;                        /* pods that it ever might have */
     int64_t completions;                 /* -1: none */
     int64_t ok, wrong, vanished, either; /* pods that lost the finalizer so */
-    int64_t succeeded, failed;           /* as its status said last */
-    bool late;                           /* a pod of it was made by one who had died before */
+    int64_t succeeded, failed;           /* as in its last status */
+    bool late; /* a pod of it was created by an instance that had been killed before */
 };
 
 struct world {
@@ -66,8 +66,8 @@ static void show(void *ctx, yyjson_val *o) {
     sl_buf_done(&b);
 }
 
-static void fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void fail(struct world *w, const char *fmt, ...) {
+static void fail_world(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void fail_world(struct world *w, const char *fmt, ...) {
     va_list args;
     if (w->failed)
         return;
@@ -212,10 +212,10 @@ static void pod_changed(struct world *w, const struct fakeapi_change *c) {
         if ((s.active > t->most || s.same_index > 1) && t->late)
             w->excused++;
         else if (s.active > t->most || s.same_index > 1)
-            fail(w, "pod %s: %lld active of %lld, %lld of its index", name, (long long)s.active,
-                 (long long)t->most, (long long)s.same_index);
+            fail_world(w, "pod %s: %lld active of %lld, %lld of its index", name,
+                       (long long)s.active, (long long)t->most, (long long)s.same_index);
         if (!is_tracked(now))
-            fail(w, "pod %s was made without its finalizer", name);
+            fail_world(w, "pod %s was made without its finalizer", name);
     }
     bool was = c->before && is_tracked(c->before), is = c->now && is_tracked(c->now);
     if (was && !is) {
@@ -234,7 +234,7 @@ static void pod_changed(struct world *w, const struct fakeapi_change *c) {
         s = (struct census){.w = w, .job = n, .node = node};
         (void)fakeapi_each(w->api, "/api/v1/pods", count_pod, &s);
         if (s.cpu > NODE_CPU && !excuse(w, c))
-            fail(w, "%s has %lld cpu in use", node, (long long)s.cpu);
+            fail_world(w, "%s has %lld cpu in use", node, (long long)s.cpu);
         fakeapi_at(w->api, fakeapi_now(w->api) + below(w, 2000) * SL_MSEC, kubelet, w, arg | RUN);
     }
     if (c->now && *node && *sl_json_str(now, "metadata.deletionTimestamp") &&
@@ -267,20 +267,20 @@ static void job_changed(struct world *w, const struct fakeapi_change *c) {
     int64_t most = sl_json_int(now, "spec.parallelism", 1);
     t->most = most > t->most ? most : t->most;
     if (ok < t->succeeded || wrong < t->failed)
-        fail(w, "job j-%u: counters went back", n);
+        fail_world(w, "job j-%u: counters went back", n);
     t->succeeded = ok;
     t->failed = wrong;
     if (sl_json_int(now, "status.active", 0) > t->most ||
         sl_json_int(now, "status.ready", 0) > t->most)
-        fail(w, "job j-%u: says that %lld are active", n,
-             (long long)sl_json_int(now, "status.active", 0));
+        fail_world(w, "job j-%u: says that %lld are active", n,
+                   (long long)sl_json_int(now, "status.active", 0));
     bool over = has_condition(now, "Complete") || has_condition(now, "Failed");
     if (t->over && !over)
-        fail(w, "job j-%u: is not over any more", n);
+        fail_world(w, "job j-%u: is not over any more", n);
     if (over &&
         (sl_json_int(now, "status.active", 0) || sl_json_int(now, "status.terminating", 0) ||
          yyjson_obj_size(sl_json_at(now, "status.uncountedTerminatedPods"))))
-        fail(w, "job j-%u: is over, but not settled", n);
+        fail_world(w, "job j-%u: is over, but not settled", n);
     t->over = over;
     t->complete = has_condition(now, "Complete");
 }
@@ -293,7 +293,7 @@ static void changed(void *ctx, const struct fakeapi_change *c) {
         job_changed(w, c);
 }
 
-/* ---- what people do ---- */
+/* ---- users ---- */
 
 static void create_job(struct world *w) {
     uint32_t n = w->n_jobs++, completions = 1 + below(w, 6);
@@ -341,7 +341,7 @@ static void pick_pod(void *ctx, yyjson_val *o) {
         (void)snprintf(p->name, sizeof p->name, "%s", sl_json_str(o, "metadata.name"));
 }
 
-static void people(void *ctx, uint64_t arg) {
+static void act_as_user(void *ctx, uint64_t arg) {
     struct world *w = ctx;
     char path[200];
     uint32_t n = w->n_jobs ? below(w, w->n_jobs) : 0;
@@ -380,17 +380,17 @@ static void people(void *ctx, uint64_t arg) {
 
 /* ---- running ---- */
 
-static void start(struct world *w) {
+static void start_controllers(struct world *w) {
     w->started = fakeapi_now(w->api);
     w->cluster = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w->api, 0),
                                                           .seed = sl_prng_next(&w->prng)});
 }
 
-static void die(struct world *w) {
+static void restart_controllers(struct world *w) {
     fakeapi_kill(w->api, 0);
     sl_cluster_free(w->cluster);
     total_deaths++;
-    start(w);
+    start_controllers(w);
 }
 
 static void run_until(struct world *w, sl_time until) {
@@ -403,7 +403,7 @@ static void run_until(struct world *w, sl_time until) {
         idle = at > last ? 0 : idle;
         last = at > last ? at : last;
         if (idle > 100000)
-            fail(w, "nothing moves and nothing rests");
+            fail_world(w, "nothing moves and nothing rests");
         (void)fakeapi_step(w->api, at > fakeapi_now(w->api) ? at : fakeapi_now(w->api));
         sl_cluster_tick(w->cluster);
         w->turns++;
@@ -420,7 +420,7 @@ static bool all_over(struct world *w) {
 
 static void no_finalizer(void *ctx, yyjson_val *pod) {
     if (is_tracked(pod))
-        fail(ctx, "pod %s still has its finalizer", sl_json_str(pod, "metadata.name"));
+        fail_world(ctx, "pod %s still has its finalizer", sl_json_str(pod, "metadata.name"));
 }
 
 static void check_end(struct world *w) {
@@ -430,7 +430,7 @@ static void check_end(struct world *w) {
         if (t->gone)
             continue;
         if (!t->over) {
-            fail(w, "job j-%u never ended", i);
+            fail_world(w, "job j-%u never ended", i);
             return;
         }
         total_ended++;
@@ -442,24 +442,24 @@ static void check_end(struct world *w) {
             cl_indexes_read(sl_json_str(job, "status.completedIndexes"), INT32_MAX, &done);
             if (cl_indexes_count(&done) != t->succeeded ||
                 (t->complete && t->succeeded != t->completions))
-                fail(w, "job j-%u: completed %s of %lld, but %lld succeeded", i,
-                     sl_json_str(job, "status.completedIndexes"), (long long)t->completions,
-                     (long long)t->succeeded);
+                fail_world(w, "job j-%u: completed %s of %lld, but %lld succeeded", i,
+                           sl_json_str(job, "status.completedIndexes"), (long long)t->completions,
+                           (long long)t->succeeded);
             cl_indexes_done(&done);
         } else if (t->complete && (t->succeeded < t->ok || t->succeeded > t->ok + t->either)) {
-            fail(w, "job j-%u: %lld pods succeeded, it says %lld", i, (long long)t->ok,
-                 (long long)t->succeeded);
+            fail_world(w, "job j-%u: %lld pods succeeded, it says %lld", i, (long long)t->ok,
+                       (long long)t->succeeded);
         }
         if (t->complete && t->completions >= 0 && t->succeeded < t->completions)
-            fail(w, "job j-%u is complete without its completions", i);
+            fail_world(w, "job j-%u is complete without its completions", i);
         bool ignores = sl_json_at(job, "spec.podFailurePolicy");
         int64_t ends = t->indexed ? t->failed : t->failed + t->succeeded;
         int64_t least = t->wrong + (t->indexed ? 0 : t->ok);
         /* What still ran when the Job failed counts as failed, whatever became of it. */
         int64_t most = t->wrong + t->vanished + t->either + (t->indexed && t->complete ? 0 : t->ok);
         if ((!ignores && ends < least) || ends > most)
-            fail(w, "job j-%u: %lld pods failed and %lld vanished, it says %lld", i,
-                 (long long)t->wrong, (long long)t->vanished, (long long)t->failed);
+            fail_world(w, "job j-%u: %lld pods failed and %lld vanished, it says %lld", i,
+                       (long long)t->wrong, (long long)t->vanished, (long long)t->failed);
     }
     (void)fakeapi_each(w->api, "/api/v1/pods", no_finalizer, w);
 }
@@ -500,12 +500,12 @@ static bool history(uint64_t seed, bool verbose) {
     fakeapi_some_faults(&w.prng, 60, &faults);
     if (seed % 8)
         fakeapi_set_faults(w.api, &faults);
-    start(&w);
+    start_controllers(&w);
     for (uint32_t i = 0; i < 60 && !w.failed; i++) {
         run_until(&w, fakeapi_now(w.api) + below(&w, 12) * SL_SEC);
-        people(&w, 0);
+        act_as_user(&w, 0);
         if (!below(&w, 25))
-            die(&w);
+            restart_controllers(&w);
     }
     if (!w.failed)
         settle(&w);
@@ -528,6 +528,6 @@ int main(int argc, char **argv) {
     printf("# %llu jobs ended, %llu of them failed; %llu deaths; %llu late writes excused\n",
            (unsigned long long)total_ended, (unsigned long long)total_failed,
            (unsigned long long)total_deaths, (unsigned long long)total_excused);
-    seeds_tell(&all);
+    seeds_report(&all);
     return all.bad || !total_ended || total_excused > all.n / 100 + 1;
 }

@@ -37,7 +37,7 @@ static inline struct seeds seeds_run(int argc, char **argv, uint64_t n,
     return all;
 }
 
-static inline void seeds_tell(const struct seeds *all) {
+static inline void seeds_report(const struct seeds *all) {
     (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(all->n - all->bad),
                  (unsigned long long)all->bad);
 }

@@ -12,7 +12,7 @@
 #include "core/base/stamp.h"
 #include "lib/json/json.h"
 
-static sl_time at(const char *text) {
+static sl_time time_of(const char *text) {
     char doc[100];
     (void)snprintf(doc, sizeof doc, "{\"t\":\"%s\"}", text);
     yyjson_doc *d = yyjson_read(doc, strlen(doc), 0);
@@ -76,7 +76,7 @@ static void next_times(void **state) {
         struct cl_cron_zone *z = cl_zone_load(cases[i].zone);
         assert_non_null(z);
         assert_int_equal(sl_cron_read(cases[i].schedule, &c, &err), 0);
-        text_of(cl_cron_next(&c, z, at(cases[i].from)), is);
+        text_of(cl_cron_next(&c, z, time_of(cases[i].from)), is);
         if (strcmp(is, cases[i].next) != 0)
             fail_msg("%s in '%s' from %s: %s, not %s", cases[i].schedule, cases[i].zone,
                      cases[i].from, is, cases[i].next);
@@ -84,7 +84,7 @@ static void next_times(void **state) {
     }
 }
 
-/* What the API server says of each. */
+/* The API server's error for each. */
 static void bad_schedules(void **state) {
 #define NO_INT(x) "failed to parse int from " x ": strconv.Atoi: parsing \"" x "\": invalid syntax"
     static const struct {
@@ -134,7 +134,7 @@ static void none_is_skipped(void **state) {
     for (size_t i = 0; i < SL_LEN(schedules); i++) {
         struct sl_cron c;
         struct sl_err err;
-        sl_time t = at("2026-03-01T00:00:00Z"), end = at("2026-03-20T00:00:00Z");
+        sl_time t = time_of("2026-03-01T00:00:00Z"), end = time_of("2026-03-20T00:00:00Z");
         uint32_t by_minutes = 0, by_steps = 0;
         assert_int_equal(sl_cron_read(schedules[i], &c, &err), 0);
         for (sl_time m = t; m < end; m += SL_MINUTE)

@@ -297,7 +297,7 @@ static int refuse_pods(void *ctx, const struct fakeapi_write *wr, struct sl_buf 
     return 403;
 }
 
-static void says_why_it_cannot(void **state) {
+static void reports_why_it_cannot(void **state) {
     struct apps_world w = {0};
     bool refuse = true;
 
@@ -324,7 +324,7 @@ static int refuse_sets(void *ctx, const struct fakeapi_write *wr, struct sl_buf 
     return 403;
 }
 
-static void says_in_short_why_it_cannot(void **state) {
+static void reports_a_short_reason(void **state) {
     struct apps_world w = {0};
     bool refuse = true;
 
@@ -366,7 +366,7 @@ static void gets_another_name(void **state) {
 }
 
 /* Two images that were chosen so that their templates have one digest, and the sets one name. */
-static void tells_templates_apart(void **state) {
+static void distinguishes_templates(void **state) {
     const char *one = "ii10au1ibacgjln2", *other = "kx03i65rmby3jap1";
     struct apps_world w = {0};
 
@@ -397,10 +397,10 @@ int main(void) {
         cmocka_unit_test(forgets_old_sets),
         cmocka_unit_test(takes_in_and_lets_go),
         cmocka_unit_test(replaces_what_ended),
-        cmocka_unit_test(says_why_it_cannot),
-        cmocka_unit_test(says_in_short_why_it_cannot),
+        cmocka_unit_test(reports_why_it_cannot),
+        cmocka_unit_test(reports_a_short_reason),
         cmocka_unit_test(gets_another_name),
-        cmocka_unit_test(tells_templates_apart),
+        cmocka_unit_test(distinguishes_templates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,8 @@ static void too_many_objects(void **state) {
     world_run(&w, 10 * SL_SEC);
     assert_true(world_exists(&w, CONFIGS "/fresh"));
     world_delete(&w, SECRETS "/late", "Background");
-    world_patch(&w, CONFIGS "/a2", "{'metadata':{'labels':{'a':'b'}}}"); /* there is room again */
+    world_patch(&w, CONFIGS "/a2",
+                "{'metadata':{'labels':{'a':'b'}}}"); /* there is capacity again */
     world_run(&w, 10 * SL_SEC);
     assert_false(world_exists(&w, CONFIGS "/a2"));
     world_stop(&w);
@@ -119,7 +120,7 @@ static void absent_owners(void **state) {
     world_stop(&w);
 }
 
-/* All are gone, but who has more owners than are looked at stays; others do not wait for it. */
+/* All are deleted, but one with more owners than are checked stays; others do not wait for it. */
 static void too_many_owners(void **state) {
     struct apps_world w = {0};
     struct sl_buf b = SL_BUF(65536);
@@ -144,7 +145,7 @@ static void too_many_owners(void **state) {
     world_stop(&w);
 }
 
-/* A uid beside a kind or a name that are not its own tells nothing about who has it. */
+/* A uid beside a kind or a name that are not its own is no evidence about its object. */
 static void false_references(void **state) {
     static const char *const liars[] = {
         "{'apiVersion':'v1','kind':'Secret','name':'no','uid':'thing'}",

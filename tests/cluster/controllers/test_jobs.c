@@ -50,7 +50,7 @@ struct found {
     char name[200];
 };
 
-static void find(void *ctx, yyjson_val *pod) {
+static void find_pod(void *ctx, yyjson_val *pod) {
     struct found *f = ctx;
     const char *phase = sl_json_str(pod, "status.phase");
     bool active = strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0 &&
@@ -66,7 +66,7 @@ static void find(void *ctx, yyjson_val *pod) {
 
 static uint32_t active(struct apps_world *w) {
     struct found f = {.active = true};
-    (void)fakeapi_each(w->api, PODS, find, &f);
+    (void)fakeapi_each(w->api, PODS, find_pod, &f);
     return f.n;
 }
 
@@ -74,7 +74,7 @@ static uint32_t active(struct apps_world *w) {
 static void end_pod(struct apps_world *w, const char *index, int code) {
     struct found f = {.index = index, .active = true};
     char path[300], body[400];
-    (void)fakeapi_each(w->api, PODS, find, &f);
+    (void)fakeapi_each(w->api, PODS, find_pod, &f);
     assert_true(f.n > 0);
     (void)snprintf(path, sizeof path, PODS "/%s/status", f.name);
     (void)snprintf(body, sizeof body,
@@ -168,7 +168,7 @@ static void suspend_and_resume(void **state) {
     world_run(&w, 2 * SL_SEC);
     assert_int_equal(active(&w), 0);
     assert_int_equal(world_count(&w, PODS), 0);
-    assert_int_equal(world_int(&w, JOB, "status.failed"), -1); /* nobody failed */
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1); /* no pod failed */
     assert_shows(&w, "status.startTime", "");
     world_stop(&w);
 }
@@ -257,7 +257,7 @@ static void indexed(void **state) {
     end_pod(&w, "3", 0);
     end_pod(&w, "4", 0);
     assert_shows(&w, "status.completedIndexes", "0,1,3,4");
-    (void)fakeapi_each(w.api, PODS, find, &f);
+    (void)fakeapi_each(w.api, PODS, find_pod, &f);
     char path[300];
     (void)snprintf(path, sizeof path, PODS "/%s", f.name);
     assert_string_equal(world_show(&w, path, "spec.hostname"), "j-3");
@@ -352,7 +352,7 @@ static int refuse(void *ctx, const struct fakeapi_write *w, struct sl_buf *why) 
     return 404;
 }
 
-/* A namespace that is gone, as far as pods go: nobody is asked again and again. */
+/* A namespace that is gone, as far as pods go: it is not retried forever. */
 static void no_namespace(void **state) {
     struct apps_world w;
     (void)state;
@@ -391,7 +391,7 @@ static void create_pod(struct apps_world *w, const char *name, const char *meta)
     world_create(w, PODS, body);
 }
 
-/* Does the pod belong to the Job, with the finalizer and all; or to nobody, and has none? */
+/* Is the pod owned by the Job, with the finalizer; or by none, and without it? */
 static bool belongs(struct apps_world *w, const char *pod) {
     char path[100], uid[100];
     (void)snprintf(path, sizeof path, PODS "/%s", pod);
@@ -459,7 +459,7 @@ static void lets_go(void **state) {
     begin(&w);
     create_choosy(&w, "'parallelism':1,'completions':1");
     world_run(&w, 2 * SL_SEC);
-    (void)fakeapi_each(w.api, PODS, find, &f);
+    (void)fakeapi_each(w.api, PODS, find_pod, &f);
     (void)snprintf(path, sizeof path, PODS "/%s", f.name);
     assert_true(belongs(&w, f.name));
     world_patch(&w, path, "{'metadata':{'labels':{'app':'y'}}}");
@@ -468,14 +468,14 @@ static void lets_go(void **state) {
     assert_string_equal(world_show(&w, path, "metadata.deletionTimestamp"), "");
     assert_int_equal(world_count(&w, PODS), 2); /* it was replaced */
     assert_int_equal(world_int(&w, JOB, "status.active"), 1);
-    /* How it ends is nobody's business. */
+    /* How it ends does not matter. */
     (void)snprintf(path, sizeof path, PODS "/%s/status", f.name);
     world_patch(&w, path, "{'status':{'phase':'Failed'}}");
     world_run(&w, 5 * SL_SEC);
     assert_int_equal(world_int(&w, JOB, "status.failed"), -1);
     end_pod(&w, NULL, 0);
     assert_condition(&w, "Complete", "True CompletionsReached");
-    /* A Job that is over takes nobody. */
+    /* A finished Job adopts no pods. */
     create_pod(&w, "late", "'labels':{'app':'x'}");
     world_run(&w, 5 * SL_SEC);
     assert_false(belongs(&w, "late"));
@@ -491,7 +491,7 @@ static void lets_die(void **state) {
     begin(&w);
     create_choosy(&w, "'parallelism':1,'completions':1");
     world_run(&w, 2 * SL_SEC);
-    (void)fakeapi_each(w.api, PODS, find, &f);
+    (void)fakeapi_each(w.api, PODS, find_pod, &f);
     (void)snprintf(path, sizeof path, PODS "/%s", f.name);
     world_kill(&w);
     world_patch(&w, path, "{'metadata':{'labels':{'app':'y'}}}");
@@ -532,7 +532,7 @@ static void adopts_by_uid(void **state) {
     world_stop(&w);
 }
 
-/* One that is being deleted takes nobody, and what it leaves goes to who comes next. */
+/* One that is being deleted adopts no pods, and those it leaves go to the next one. */
 static void inherits(void **state) {
     struct apps_world w;
     struct found f = {.active = true};
@@ -540,7 +540,7 @@ static void inherits(void **state) {
     begin(&w);
     create_choosy(&w, "'parallelism':1,'completions':1");
     world_run(&w, 2 * SL_SEC);
-    (void)fakeapi_each(w.api, PODS, find, &f);
+    (void)fakeapi_each(w.api, PODS, find_pod, &f);
     world_patch(&w, JOB, "{'metadata':{'finalizers':['a.io/b']}}");
     world_delete(&w, JOB, "Orphan");
     create_pod(&w, "mine", "'labels':{'app':'x'}");
@@ -621,7 +621,7 @@ static void replaced(void **state) {
     world_stop(&w);
 }
 
-/* It dies when the Job is made and the status does not say so yet. */
+/* It is killed when the Job is created and the status does not show it yet. */
 static void killed_in_between(void **state) {
     struct apps_world w;
     (void)state;

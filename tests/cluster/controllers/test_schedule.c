@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler: which node a pod gets, and what it is told if it gets none. */
+/* The scheduler: which node a pod gets, and its condition if it gets none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ static const char *why_not(struct world *w, const char *pod) {
     return "";
 }
 
-/* Whoever opens the last gate may say in the same write where the pods are to stand. */
+/* A client that removes the last gate may set the node selector in the same write. */
 static void gates_open(void **state) {
     struct world w;
     char name[16], node[16], path[100];
@@ -176,7 +176,7 @@ static void one_pod(void **state) {
     }
 }
 
-static void room(void **state) {
+static void free_resources(void **state) {
     struct world w;
     char name[20];
     (void)state;
@@ -251,7 +251,7 @@ static void priority(void **state) {
     "'affinity':{'" kind "':{'requiredDuringSchedulingIgnoredDuringExecution':[{'labelSelector':{" \
     "'matchLabels':{'app':'" app "'}},'topologyKey':'kubernetes.io/hostname'}]}}"
 
-static void company(void **state) {
+static void affinity_to_pods(void **state) {
     struct world w;
     char name[20], db[20];
     (void)state;
@@ -358,7 +358,7 @@ static void many(void **state) {
     end(&w);
 }
 
-/* ---- what pods say about others, and what they prefer ---- */
+/* ---- terms about other pods, and preferences ---- */
 
 #define ZONE(more) "'maxSkew':1,'topologyKey':'zone'," more
 #define WEB "'labelSelector':{'matchLabels':{'app':'web'}}"
@@ -402,7 +402,7 @@ static void wishes(void **state) {
         {"'app':'web','rev':'1'", SPREAD(ZONE(WEB "," HARD ",'matchLabelKeys':['rev']")), "",
          uneven},
         {"'app':'web'", SPREAD(ZONE("'labelSelector':{}," HARD)), "ab", ""},
-        {"'app':'web'", SPREAD(ZONE(HARD)), "ab", ""}, /* nobody is meant */
+        {"'app':'web'", SPREAD(ZONE(HARD)), "ab", ""}, /* matches none */
         /* both have to hold: y by its zone, but b is full of them by its name */
         {"'app':'web'",
          SPREAD("'maxSkew':2,'topologyKey':'zone'," WEB "," HARD
@@ -436,7 +436,7 @@ static void wishes(void **state) {
                                                                        "zone','operator':'Exists'}"
                                                                        "]")),
          "b", ""},
-        {"", PREFERS("nodeAffinity", NODES_WITH("9", "")), "abd", ""}, /* says nothing */
+        {"", PREFERS("nodeAffinity", NODES_WITH("9", "")), "abd", ""}, /* has no effect */
         {"", PREFERS("podAffinity", PODS_WITH("1", "db", "kubernetes.io/hostname")), "b", ""},
         {"", PREFERS("podAffinity", PODS_WITH("1", "nobody", "zone")), "abd", ""},
         {"", PREFERS("podAntiAffinity", PODS_WITH("1", "web", "zone")), "d", ""},
@@ -550,7 +550,7 @@ static void soft_taints(void **state) {
     add_node(&w, "m", 8, "", "");
     add_pod(&w, "brave", "1", "", "'tolerations':[{'key':'k','operator':'Exists'}]");
     run(&w, SL_SEC);
-    assert_string_equal(node_of(&w, "brave"), "shy"); /* it has more room */
+    assert_string_equal(node_of(&w, "brave"), "shy"); /* it has more free resources */
     end(&w);
 }
 
@@ -559,13 +559,13 @@ static void soft_taints(void **state) {
 #define ABOUT(key, value, where)                                                                   \
     "{'labelSelector':{'matchLabels':{'" key "':'" value "'}},'topologyKey':'" where "'}"
 
-static void friends(void **state) {
+static void affinity_to_itself(void **state) {
     struct world w;
     (void)state;
     begin(&w);
     add_node(&w, "a", 8, "'zone':'x'", "");
     add_node(&w, "b", 8, "'zone':'y'", "");
-    /* The same words for and against are not the same. */
+    /* The same terms as affinity and anti-affinity are not the same class. */
     add_pod(&w, "first", "1", "'app':'one'", TERM("podAffinity", "one"));
     run(&w, SL_SEC);
     assert_true(*node_of(&w, "first"));
@@ -573,7 +573,7 @@ static void friends(void **state) {
     run(&w, SL_SEC);
     assert_true(*node_of(&w, "other"));
     assert_string_not_equal(node_of(&w, "first"), node_of(&w, "other"));
-    /* Whoever waits for company gets a place when that comes. */
+    /* A pod that waits for another is placed when that one is. */
     add_pod(&w, "web", "1", "'app':'web'", TERM("podAffinity", "cache"));
     run(&w, 3 * SL_SEC);
     assert_string_equal(node_of(&w, "web"), "");
@@ -659,12 +659,12 @@ static void by_name(void **state) {
 #define DB "'topologyKey':'zone','labelSelector':{'matchLabels':{'app':'db'}}"
 #define RED "'namespaceSelector':{'matchLabels':{'team':'red'}}"
 
-static void add_home(struct world *w, const char *name, const char *labels) {
+static void add_namespace(struct world *w, const char *name, const char *labels) {
     post(w, SL_POST, "/api/v1/namespaces", "{'metadata':{'name':'%s','labels':{%s}}}", name,
          labels);
 }
 
-/* A database of team red stands in zone x, one of team blue in y, one of nobody's here in z. */
+/* A database of team red is in zone x, one of team blue in y, one without a team in z. */
 static void begin_homes(struct world *w) {
     static const struct {
         const char *ns, *node;
@@ -673,8 +673,8 @@ static void begin_homes(struct world *w) {
     add_node(w, "a", 8, "'zone':'x'", "");
     add_node(w, "b", 8, "'zone':'y'", "");
     add_node(w, "c", 8, "'zone':'z'", "");
-    add_home(w, "red", "'team':'red'");
-    add_home(w, "blue", "'team':'blue'");
+    add_namespace(w, "red", "'team':'red'");
+    add_namespace(w, "blue", "'team':'blue'");
     for (size_t i = 0; i < SL_LEN(pods); i++) {
         char path[100];
         (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods", pods[i].ns);
@@ -686,11 +686,11 @@ static void begin_homes(struct world *w) {
     run(w, SL_SEC);
 }
 
-static void homes(void **state) {
+static void namespaces_of_terms(void **state) {
     static const struct {
         const char *spec, *nodes;
     } cases[] = {
-        {TERMS("podAffinity", "{" DB "}"), "c"}, /* nothing is said: its own */
+        {TERMS("podAffinity", "{" DB "}"), "c"}, /* no namespaces: its own */
         {TERMS("podAffinity", "{" DB ",'namespaceSelector':null}"), "c"},
         {TERMS("podAffinity", "{" DB ",'namespaces':['blue']}"), "b"},
         {TERMS("podAffinity", "{" DB ",'namespaceSelector':{}}"), "abc"},
@@ -725,7 +725,8 @@ static void homes(void **state) {
     }
 }
 
-/* Namespaces get other labels: who waits sees it, also who was kept away by those that stand. */
+/* Namespaces get other labels: waiting pods are evaluated again, also those that scheduled ones
+ * repelled. */
 static void homes_change(void **state) {
     struct world w;
     (void)state;
@@ -810,8 +811,8 @@ static void many_spread(void **state) {
     end(&w);
 }
 
-/* {'metadata':{'name':NAME,'labels':{'k0':'', ...}}}: within what an object may have, but more than
- * anybody can compare. */
+/* {'metadata':{'name':NAME,'labels':{'k0':'', ...}}}: within what an object may have, but beyond
+ * the limit of the scheduler. */
 static void add_labelled(struct world *w, const char *path, const char *name, int n) {
     struct sl_buf b = SL_BUF((size_t)4 << 20);
 
@@ -838,7 +839,7 @@ static void too_many_labels(void **state) {
     add_node(&w, "good", 4, "", "");
     run(&w, 60 * SL_SEC);
     assert_string_equal(node_of(&w, "p"), "good");
-    /* who starts with them in the store does, too */
+    /* a new scheduler with them in the store does, too */
     sl_cluster_free(w.c);
     w.c = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w.api, 0), .seed = 2});
     add_pod(&w, "q", "1", "", "");
@@ -847,7 +848,7 @@ static void too_many_labels(void **state) {
     end(&w);
 }
 
-static void ask_for(struct world *w, const char *pod, int i) {
+static void request_pod(struct world *w, const char *pod, int i) {
     post(w, SL_POST, PODS,
          "{'metadata':{'name':'%s-%d'},'spec':{'containers':[{'name':'main','resources':{'requests'"
          ":{'example.com/r%d':'1'}}}]}}",
@@ -878,8 +879,8 @@ static void ever_new_resources(void **state) {
         add_node(&w, name, 4, "", "");
         (void)snprintf(path, sizeof path, NODES "/%s/status", name);
         post(&w, SL_PATCH, path, "{'status':{'allocatable':{'example.com/r%d':'1'}}}", i);
-        ask_for(&w, "p", i);
-        ask_for(&w, "q", i);
+        request_pod(&w, "p", i);
+        request_pod(&w, "q", i);
         run(&w, 2 * SL_SEC);
         assert_int_equal(stands(&w, "p", i) + stands(&w, "q", i), 1);
         delete_it(&w, PODS, "p", i);
@@ -890,7 +891,7 @@ static void ever_new_resources(void **state) {
     end(&w);
 }
 
-/* A resource that there is no room for is not one that need not be there. */
+/* A resource beyond the limit is not one that need not be there. */
 static void too_many_resources(void **state) {
     struct world w;
     (void)state;
@@ -898,14 +899,14 @@ static void too_many_resources(void **state) {
     begin(&w);
     add_node(&w, "good", 4, "", "");
     for (int i = 0; i < 300; i++)
-        ask_for(&w, "p", i);
+        request_pod(&w, "p", i);
     run(&w, 60 * SL_SEC);
     for (int i = 0; i < 300; i++)
         assert_false(stands(&w, "p", i));
     end(&w);
 }
 
-/* A pod that has failed for more reasons than anybody has room for. */
+/* A pod that has failed for more reasons than fit. */
 static void too_many_conditions(void **state) {
     struct sl_buf b = SL_BUF((size_t)4 << 20);
     struct world w;
@@ -969,10 +970,10 @@ int main(void) {
         cmocka_unit_test(too_many_terms),
         cmocka_unit_test(gates_open),
         cmocka_unit_test(one_pod),
-        cmocka_unit_test(room),
+        cmocka_unit_test(free_resources),
         cmocka_unit_test(spread),
         cmocka_unit_test(priority),
-        cmocka_unit_test(company),
+        cmocka_unit_test(affinity_to_pods),
         cmocka_unit_test(ports),
         cmocka_unit_test(no_nodes),
         cmocka_unit_test(many),
@@ -980,10 +981,10 @@ int main(void) {
         cmocka_unit_test(even_again),
         cmocka_unit_test(hard_spread),
         cmocka_unit_test(soft_taints),
-        cmocka_unit_test(friends),
+        cmocka_unit_test(affinity_to_itself),
         cmocka_unit_test(many_spread),
         cmocka_unit_test(by_name),
-        cmocka_unit_test(homes),
+        cmocka_unit_test(namespaces_of_terms),
         cmocka_unit_test(ever_new_resources),
         cmocka_unit_test(too_many_resources),
         cmocka_unit_test(homes_change),

@@ -234,7 +234,7 @@ static void takes_in_and_lets_go(void **state) {
                        i == 3 ? ",'finalizers':['a.io/b']" : "");
         world_create(&w, PODS, body);
     }
-    world_delete(&w, PODS "/web-2", "Background"); /* and is not there for anybody */
+    world_delete(&w, PODS "/web-2", "Background"); /* and is not used */
     world_create(&w, STATEFULSETS, BODY("3", ",'updateStrategy':{'type':'OnDelete'}"));
     world_run(&w, 30 * SL_SEC);
     assert_true(belongs(&w, "web-0"));

@@ -5,7 +5,7 @@
 
 #include "cluster/controllers/apps/apps.h"
 
-static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
+static bool build_adoption(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     if (!p->adopt.by && !p->adopt.release)
         return false;
     bool any = cl_adoption_build(c, &p->rec, &p->adopt, w);
@@ -20,7 +20,7 @@ static void written(struct sl_cluster *c, struct cl_pod *p, const struct sl_writ
     cl_adoption_written(&p->rec, &p->adopt, w, how, reply);
 }
 
-const struct cl_pod_writer cl_apps_pod_writer = {build, written};
+const struct cl_pod_writer cl_apps_pod_writer = {build_adoption, written};
 
 /* A set takes only pods that are named as its own would be. */
 static bool fits(const struct sl_rec *r, const struct cl_selector *s, bool by_name,

@@ -106,11 +106,11 @@ bool cl_rs_has_pods(const struct sl_cluster *c, const struct cl_replicaset *rs);
 
 extern const struct cl_pod_writer cl_apps_pod_writer;
 void cl_apps_pod_changed(struct sl_cluster *c, struct cl_pod *p);
-/* Wants all pods without a controller that the chooser of r chooses; name: whose names begin like
- * this. False: there are none. */
+/* Plans the adoption of all pods without a controller that the selector of r matches; name: whose
+ * names begin like this. False: there are none. */
 bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct cl_selector *s,
                    const char *name);
-/* The words of a refusal; to be freed. */
+/* The message of a refusal; to be freed. */
 char *cl_message_of(const struct sl_kube_reply *reply);
 
 /* ---- Deployments ---- */
@@ -253,7 +253,7 @@ struct cl_revision {
     struct sl_rec rec;
     char *template;                     /* JSON */
     uint64_t hash;                      /* of it */
-    int64_t revision, pending_revision; /* wish: pending value; 0: unchanged */
+    int64_t revision, pending_revision; /* pending value; 0: unchanged */
 };
 static inline struct cl_revision *cl_revision_of(struct sl_rec *r) {
     return SL_CONTAINER_OF(r, struct cl_revision, rec);

@@ -24,7 +24,7 @@
 
 /* ---- reading ---- */
 
-static void take(char **field, yyjson_val *v) {
+static void replace_text(char **field, yyjson_val *v) {
     free(*field);
     *field = cl_text_of(v);
 }
@@ -60,8 +60,8 @@ bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     }
     free(d->template);
     d->template = cl_pod_template(yyjson_obj_get(spec, "template"));
-    take(&d->annotations, sl_json_at(o, "metadata.annotations"));
-    take(&d->selector, yyjson_obj_get(spec, "selector"));
+    replace_text(&d->annotations, sl_json_at(o, "metadata.annotations"));
+    replace_text(&d->selector, yyjson_obj_get(spec, "selector"));
     d->template_hash = cl_template_hash(yyjson_obj_get(spec, "template"), &d->template_digest);
     d->replicas = sl_json_int32(spec, "replicas", 1);
     d->min_ready = sl_json_int32(spec, "minReadySeconds", 0);
@@ -115,7 +115,8 @@ static int by_age(const void *x, const void *y) {
 
 static void set_name(const struct cl_deployment *d, char out[SL_REC_NAME]);
 
-static void gather(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
+static void gather_replicasets(struct sl_cluster *c, struct cl_deployment *d,
+                               struct cl_dp_sets *s) {
     char name[SL_REC_NAME];
 
     set_name(d, name);
@@ -125,7 +126,7 @@ static void gather(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_s
         if (r->create_planned) {
             s->making = true;
             if (strcmp(r->name, name) != 0)
-                sl_rec_write(r); /* of a template that is no longer asked for: it is given up */
+                sl_rec_write(r); /* of a template that is no longer current: it is given up */
             continue;
         }
         s->waiting |= cl_rs_of(r)->pending.any;
@@ -148,14 +149,14 @@ struct cl_replicaset *cl_dp_old(const struct cl_dp_sets *s, uint32_t *at) {
     return NULL;
 }
 
-/* ---- wishes ---- */
+/* ---- pending changes ---- */
 
 static void put_number(struct sl_jw *j, const char *key, int64_t n) {
     sl_jw_strf(j, key, "%lld", (long long)n);
 }
 
-static void wish(struct cl_deployment *d, struct cl_replicaset *rs, int32_t replicas,
-                 const char *annotations, struct cl_dp_sets *s) {
+static void plan_replicaset(struct cl_deployment *d, struct cl_replicaset *rs, int32_t replicas,
+                            const char *annotations, struct cl_dp_sets *s) {
     sl_freep(&rs->pending.annotations);
     rs->pending = (struct cl_rs_pending){
         .any = true,
@@ -181,7 +182,7 @@ void cl_dp_scale(struct cl_deployment *d, struct cl_replicaset *rs, int32_t n,
     put_number(&j, PREFIX "desired-replicas", d->replicas);
     put_number(&j, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
     sl_jw_end(&j);
-    wish(d, rs, n, sl_buf_str(&b), s);
+    plan_replicaset(d, rs, n, sl_buf_str(&b), s);
     sl_buf_done(&b);
 }
 
@@ -240,8 +241,7 @@ static void put_history(struct sl_jw *j, yyjson_val *has, int64_t revision) {
     sl_jw_strf(j, PREFIX "revision-history", "%s%s%s", was, *was ? "," : "", last);
 }
 
-/* The set of the present template says which revision it is, and what its Deployment's annotations
- * say. */
+/* The set of the current template carries its revision, and the annotations of its Deployment. */
 static void sync_fresh(struct cl_deployment *d, struct cl_dp_sets *s) {
     struct cl_replicaset *rs = s->fresh;
     int64_t revision = next_revision(s);
@@ -262,14 +262,14 @@ static void sync_fresh(struct cl_deployment *d, struct cl_dp_sets *s) {
     bool some = j.comma || rs->min_ready != d->min_ready;
     sl_jw_end(&j);
     if (some && !sl_buf_full(&b))
-        wish(d, rs, rs->replicas, sl_buf_str(&b), s);
+        plan_replicaset(d, rs, rs->replicas, sl_buf_str(&b), s);
     sl_buf_done(&b);
     yyjson_doc_free(doc);
 }
 
 /* ---- a new set ---- */
 
-/* Ten letters at most, of the alphabet in which no words can be spelled. */
+/* Ten characters at most, without vowels, as in Kubernetes. */
 static void hash_text(const struct cl_deployment *d, char out[DP_HASH]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     uint64_t h = d->collisions > 0 ? sl_digest_u64(d->template_digest, (uint64_t)d->collisions)
@@ -287,8 +287,8 @@ static void set_name(const struct cl_deployment *d, char out[SL_REC_NAME]) {
     sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)(SL_REC_NAME - 2 - strlen(hash)), d->rec.name, hash);
 }
 
-/* The name follows from the template. Whoever has it and is not ours, or of another template, is a
- * collision. */
+/* The name follows from the template. An object of that name that is not ours, or of another
+ * template, is a collision. */
 void cl_dp_make_fresh(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s) {
     char name[SL_REC_NAME];
 
@@ -309,10 +309,10 @@ int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct cl_deployment 
         return d->replicas;
     for (uint32_t i = 0; i < s->all.n; i++)
         total += cl_rs_held(c, s->all.v[i]);
-    int64_t room = (int64_t)d->replicas + d->surge - total;
-    if (room > d->replicas - size)
-        room = d->replicas - size;
-    return (int32_t)(room > 0 ? size + room : size);
+    int64_t surge_left = (int64_t)d->replicas + d->surge - total;
+    if (surge_left > d->replicas - size)
+        surge_left = d->replicas - size;
+    return (int32_t)(surge_left > 0 ? size + surge_left : size);
 }
 
 static void put_labels(yyjson_mut_doc *m, yyjson_mut_val *of, const char *map, const char *hash) {
@@ -334,7 +334,7 @@ bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw
     set_name(d, name);
     if (!d->template || !d->selector || d->paused || strcmp(name, child->name) != 0)
         return false;
-    gather(c, d, &s);
+    gather_replicasets(c, d, &s);
     hash_text(d, hash);
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
     yyjson_doc *t = yyjson_read(d->template, strlen(d->template), 0);
@@ -396,7 +396,7 @@ void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum
         char *why = cl_message_of(reply);
         struct sl_buf b;
         sl_buf_init(&b, 4096);
-        sl_buf_short(&b); /* what refuses it may say a lot */
+        sl_buf_short(&b); /* the message of a refusal may be long */
         sl_buf_printf(&b, "Failed to create new replica set \"%s\": %s", child->name, why);
         sl_freep(&d->failure);
         d->failure = sl_strdup(sl_buf_str(&b));
@@ -435,7 +435,7 @@ void cl_dp_changed(void *ctx, struct sl_rec *r) {
     }
     if (!d->adoption_checked && !r->deleting)
         adopt_sets(c, d);
-    gather(c, d, &s);
+    gather_replicasets(c, d, &s);
     bool scaled = cl_dp_is_scaled(d, &s);
     bool held = d->hold > c->client->wall;
     if (s.fresh && !r->deleting && !s.waiting && !held)

@@ -40,7 +40,7 @@ static void shrink_old(struct sl_cluster *c, struct cl_deployment *d, struct cl_
     sl_freep(&size);
 }
 
-/* Of the old sets that have nothing any more, only as many as the limit says are kept. */
+/* Of the old sets without pods, only as many as the limit allows are kept. */
 static void clean_up(struct cl_deployment *d, const struct cl_dp_sets *s) {
     SL_VEC(struct cl_replicaset *) v = {0};
     uint32_t i = 0;
@@ -171,22 +171,23 @@ static void scale_in_parts(struct sl_cluster *c, struct cl_deployment *d, struct
     sl_freep(&v);
 }
 
-/* The only set that is to have pods gets them all, but not before there is room for them beside
- * those of others that are still there. */
+/* The only set that is to have pods gets them all, but within maxSurge while pods of other sets
+ * remain. */
 static void scale_one(struct sl_cluster *c, struct cl_deployment *d, struct cl_replicaset *one,
                       bool also_annotations, struct cl_dp_sets *s) {
-    int64_t room = (int64_t)d->replicas + d->surge;
+    int64_t surge_left = (int64_t)d->replicas + d->surge;
     bool others = false;
 
     for (uint32_t i = 0; i < s->all.n; i++)
         if (s->all.v[i] != one) {
-            room -= cl_rs_held(c, s->all.v[i]);
+            surge_left -= cl_rs_held(c, s->all.v[i]);
             others |= cl_rs_has_pods(c, s->all.v[i]);
         }
     if (!d->rolling && others)
-        room = 0;
-    room = room > one->replicas ? room : one->replicas;
-    cl_dp_scale(d, one, room < d->replicas ? (int32_t)room : d->replicas, also_annotations, s);
+        surge_left = 0;
+    surge_left = surge_left > one->replicas ? surge_left : one->replicas;
+    cl_dp_scale(d, one, surge_left < d->replicas ? (int32_t)surge_left : d->replicas,
+                also_annotations, s);
 }
 
 static void scale(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s) {
@@ -218,8 +219,8 @@ static void scale(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_se
 /* ---- all of it ---- */
 
 void cl_dp_act(struct sl_cluster *c, struct cl_deployment *d, struct cl_dp_sets *s, bool scaled) {
-    /* A set that is being made, perhaps for the template before this one, comes with pods: nobody
-     * knows with how many. */
+    /* A set that is being created, perhaps for the previous template, comes with an unknown number
+     * of pods. */
     if (s->making)
         return;
     if (d->paused || scaled) {

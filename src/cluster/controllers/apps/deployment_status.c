@@ -14,7 +14,7 @@ bool cl_dp_complete(const struct cl_deployment *d, const struct cl_dp_status *s)
            s->observed >= d->rec.generation;
 }
 
-static void count(struct cl_deployment *d, const struct cl_dp_sets *s) {
+static void count_replicas(struct cl_deployment *d, const struct cl_dp_sets *s) {
     struct cl_dp_status *now = &d->now;
     int64_t sizes = 0;
 
@@ -36,8 +36,8 @@ static void count(struct cl_deployment *d, const struct cl_dp_sets *s) {
 /* ---- progress ---- */
 
 /* "ReplicaSet "x" is progressing.", or of the Deployment while there is no set. */
-static const char *report(const struct cl_deployment *d, const struct cl_dp_sets *s,
-                          const char *what, char out[600]) {
+static const char *progress_message(const struct cl_deployment *d, const struct cl_dp_sets *s,
+                                    const char *what, char out[600]) {
     sl_fmt_short(out, 600, "%s \"%s\" %s", s->fresh ? "ReplicaSet" : "Deployment",
                  s->fresh ? s->fresh->rec.name : d->rec.name, what);
     return out;
@@ -69,34 +69,34 @@ static void estimate_progress(struct sl_cluster *c, struct cl_deployment *d,
 
     if (d->now.replicas == d->now.updated && was &&
         strcmp(was->reason, "NewReplicaSetAvailable") == 0)
-        return; /* a look at what is long done */
+        return; /* it was complete long ago */
     if (cl_dp_complete(d, &d->now)) {
         (void)cl_condition_set(list, "Progressing", "True", "NewReplicaSetAvailable",
-                               report(d, s, "has successfully progressed.", text), now);
+                               progress_message(d, s, "has successfully progressed.", text), now);
     } else if (has_moved(&d->seen, &d->now)) {
-        /* Also if it says so already: when it last moved is what counts. */
+        /* Also if the condition is unchanged: the time of the last progress counts. */
         sl_time changed = was && strcmp(was->status, "True") == 0 ? was->changed : now;
         cl_condition_drop(list, "Progressing");
         if (cl_condition_set(list, "Progressing", "True", "ReplicaSetUpdated",
-                             report(d, s, "is progressing.", text), now))
+                             progress_message(d, s, "is progressing.", text), now))
             list->v[list->n - 1].changed = changed;
     } else if (timed_out(c, d, cl_condition(list, "Progressing"))) {
         (void)cl_condition_set(list, "Progressing", "False", "ProgressDeadlineExceeded",
-                               report(d, s, "has timed out progressing.", text), now);
+                               progress_message(d, s, "has timed out progressing.", text), now);
     }
 }
 
 /* While it is paused, time does not count. */
 static void note_pause(struct sl_cluster *c, struct cl_deployment *d) {
     const struct cl_condition *p = cl_condition(&d->desired_conditions, "Progressing");
-    bool told = p && strcmp(p->reason, "DeploymentPaused") == 0;
+    bool reported = p && strcmp(p->reason, "DeploymentPaused") == 0;
 
     if (p && strcmp(p->reason, "ProgressDeadlineExceeded") == 0)
         return;
-    if (d->paused && !told)
+    if (d->paused && !reported)
         (void)cl_condition_set(&d->desired_conditions, "Progressing", "Unknown", "DeploymentPaused",
                                "Deployment is paused", c->client->wall);
-    else if (!d->paused && told)
+    else if (!d->paused && reported)
         (void)cl_condition_set(&d->desired_conditions, "Progressing", "Unknown",
                                "DeploymentResumed", "Deployment is resumed", c->client->wall);
 }
@@ -141,7 +141,7 @@ static bool differs(const struct cl_deployment *d) {
 
 void cl_dp_status(struct sl_cluster *c, struct cl_deployment *d, const struct cl_dp_sets *s,
                   bool estimate) {
-    count(d, s);
+    count_replicas(d, s);
     cl_conditions_copy(&d->desired_conditions, &d->conditions);
     if (d->deadline >= 0 && !d->rec.deleting) {
         note_pause(c, d);
@@ -193,7 +193,7 @@ bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if ((!differs(d) && !d->new_revision) || !s->observed)
         return false;
     sl_rec_build_guarded(r, "status", w);
-    if (d->new_revision && !r->deleting) /* through this door it is no new generation */
+    if (d->new_revision && !r->deleting) /* a status write is no new generation */
         put_revision(d, &w->json);
     struct sl_jw *j = &w->json;
     sl_jw_end(j);

@@ -25,14 +25,14 @@ static int32_t annotated(yyjson_val *o, const char *key) {
     return *s && !*end && n >= 0 && n <= INT32_MAX ? (int32_t)n : -1;
 }
 
-static void take(char **field, yyjson_val *v) {
+static void replace_text(char **field, yyjson_val *v) {
     free(*field);
     *field = cl_text_of(v);
 }
 
 /* ---- reading ---- */
 
-/* The template, but for the label that tells the templates of a Deployment apart. */
+/* The template without the label that distinguishes the templates of a Deployment. */
 static yyjson_doc *plain_template(yyjson_val *template) {
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
@@ -71,8 +71,8 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     }
     free(rs->template);
     rs->template = cl_pod_template(template);
-    take(&rs->labels, sl_json_at(o, "metadata.labels"));
-    take(&rs->annotations, sl_json_at(o, "metadata.annotations"));
+    replace_text(&rs->labels, sl_json_at(o, "metadata.labels"));
+    replace_text(&rs->annotations, sl_json_at(o, "metadata.annotations"));
     rs->template_hash = cl_template_hash(template, NULL);
     rs->labels_hash = sl_json_hash(1, sl_json_at(template, "metadata.labels"));
     rs->replicas = sl_json_int32(spec, "replicas", 1);
@@ -144,7 +144,7 @@ bool cl_rs_has_pods(const struct sl_cluster *c, const struct cl_replicaset *rs) 
     return false;
 }
 
-/* ---- who goes first ---- */
+/* ---- the order of deletion ---- */
 
 struct candidate {
     struct cl_pod *p;
@@ -322,7 +322,7 @@ static bool status_differs(const struct cl_replicaset *rs) {
            !cl_conditions_same(&rs->conditions, &rs->desired_conditions);
 }
 
-static void want_status(struct sl_cluster *c, struct cl_replicaset *rs) {
+static void plan_status(struct sl_cluster *c, struct cl_replicaset *rs) {
     cl_conditions_copy(&rs->desired_conditions, &rs->conditions);
     if (!rs->failure)
         cl_condition_drop(&rs->desired_conditions, "ReplicaFailure");
@@ -354,7 +354,7 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
     if (rs->hold > c->client->wall && (!n.next || rs->hold < n.next))
         n.next = rs->hold;
     sl_rec_reconcile_at(r, n.next);
-    want_status(c, rs);
+    plan_status(c, rs);
     if (owner && owner->kind == K_DEPLOYMENT) {
         if (!cl_selector_matches(&cl_dp_of(owner)->matcher, rs->labels))
             cl_release(r, &rs->adoption);
@@ -370,7 +370,7 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
 
 /* ---- writing ---- */
 
-static void build_wish(struct cl_replicaset *rs, struct sl_write *w) {
+static void build_pending(struct cl_replicaset *rs, struct sl_write *w) {
     struct sl_jw *j = &w->json;
     sl_rec_build_guarded(&rs->rec, NULL, w);
     if (rs->pending.annotations)
@@ -405,7 +405,7 @@ bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct cl_replicaset *rs = cl_rs_of(r);
 
     if (rs->pending.any) {
-        build_wish(rs, w);
+        build_pending(rs, w);
         w->tag = WRITE_WISH;
         return true;
     }

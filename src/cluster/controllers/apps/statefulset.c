@@ -17,7 +17,7 @@
 
 /* ---- reading ---- */
 
-static void take(char **field, yyjson_val *v) {
+static void replace_json(char **field, yyjson_val *v) {
     free(*field);
     *field = cl_text_of(v);
 }
@@ -44,8 +44,8 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     free(s->template);
     s->template = cl_pod_template(yyjson_obj_get(spec, "template"));
     cl_ss_take_claims(s, yyjson_obj_get(spec, "volumeClaimTemplates"));
-    take(&s->match_labels, yyjson_obj_get(selector, "matchLabels"));
-    take(&s->annotations, sl_json_at(o, "metadata.annotations"));
+    replace_json(&s->match_labels, yyjson_obj_get(selector, "matchLabels"));
+    replace_json(&s->annotations, sl_json_at(o, "metadata.annotations"));
     take_text(&s->service, sl_json_str(spec, "serviceName"));
     s->template_hash = sl_json_hash(1, yyjson_obj_get(spec, "template"));
     s->template_digest = sl_json_digest(1, yyjson_obj_get(spec, "template"));
@@ -113,7 +113,7 @@ struct member {
     int64_t ordinal;
 };
 
-struct crew {
+struct pod_set {
     struct member *v;                /* one for each number that there is to be */
     SL_VEC(struct member) condemned; /* the highest first */
     sl_time next;
@@ -124,7 +124,7 @@ static int higher(const void *x, const void *y) {
     return a > b ? -1 : a < b;
 }
 
-static void gather(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+static void gather_pods(struct sl_cluster *c, struct cl_statefulset *s, struct pod_set *k) {
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
 
     k->v = sl_alloc0((size_t)s->replicas + 1, sizeof k->v[0]);
@@ -151,13 +151,13 @@ static bool is_going(const struct cl_pod *p) {
     return p->rec.deleting || p->rec.delete_planned;
 }
 
-static bool runs(const struct cl_pod *p) {
+static bool pod_runs(const struct cl_pod *p) {
     return p && !p->rec.create_planned && p->f.phase == CL_POD_RUNNING && p->f.ready_since;
 }
 
 static bool is_healthy(struct sl_cluster *c, const struct cl_statefulset *s, const struct cl_pod *p,
                        sl_time *next) {
-    return runs(p) && !is_going(p) && cl_pod_available(c, p, s->min_ready, next);
+    return pod_runs(p) && !is_going(p) && cl_pod_available(c, p, s->min_ready, next);
 }
 
 static void remove_pod(struct cl_statefulset *s, struct cl_pod *p) {
@@ -175,13 +175,14 @@ static void make_pod(struct sl_cluster *c, struct cl_statefulset *s, int64_t ord
 
     sl_fmt(name, sizeof name, "%.240s-%lld", s->rec.name, (long long)ordinal);
     if (s->hold > c->client->wall || !cl_ss_claims(c, s, ordinal) ||
-        sl_inf_find_sym(c->inf, K_POD, s->rec.ns, name)) /* somebody else's: it has to go first */
+        sl_inf_find_sym(c->inf, K_POD, s->rec.ns,
+                        name)) /* of another owner: it must be deleted first */
         return;
     (void)sl_rec_plan_create(&s->rec, K_POD, name);
 }
 
 /* Returns whether everything that there is to be is there and healthy. */
-static bool keep_members(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+static bool keep_members(struct sl_cluster *c, struct cl_statefulset *s, struct pod_set *k) {
     bool all = true;
 
     for (int32_t i = 0; i < s->replicas && (all || s->parallel); i++) {
@@ -200,7 +201,7 @@ static bool keep_members(struct sl_cluster *c, struct cl_statefulset *s, struct 
 }
 
 /* Returns whether none is left. */
-static bool remove_condemned(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+static bool remove_condemned(struct sl_cluster *c, struct cl_statefulset *s, struct pod_set *k) {
     const struct cl_pod *first_sick = NULL;
 
     for (uint32_t i = 0; i < k->condemned.n; i++) /* the lowest of them in the end */
@@ -221,7 +222,7 @@ static bool remove_condemned(struct sl_cluster *c, struct cl_statefulset *s, str
     return k->condemned.n == 0;
 }
 
-static void update_one(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+static void update_one(struct sl_cluster *c, struct cl_statefulset *s, struct pod_set *k) {
     if (s->on_delete)
         return;
     for (int32_t i = s->replicas - 1; i >= s->partition; i--) {
@@ -244,15 +245,15 @@ static void count_one(struct sl_cluster *c, struct cl_statefulset *s, const stru
     if (!p || p->rec.create_planned)
         return;
     s->now.replicas++;
-    s->now.ready += runs(p);
-    s->now.available += runs(p) && cl_pod_available(c, p, s->min_ready, next);
+    s->now.ready += pod_runs(p);
+    s->now.available += pod_runs(p) && cl_pod_available(c, p, s->min_ready, next);
     if (is_going(p))
         return;
     s->now.current += p->f.revision == cl_revision(s->now_current);
     s->now.updated += p->f.revision == cl_revision(s->now_update);
 }
 
-static void count(struct sl_cluster *c, struct cl_statefulset *s, struct crew *k) {
+static void count_pods(struct sl_cluster *c, struct cl_statefulset *s, struct pod_set *k) {
     s->now = (struct cl_ss_status){.observed = s->rec.generation, .collisions = s->collisions};
     for (int32_t i = 0; i < s->replicas; i++)
         count_one(c, s, k->v[i].p, &k->next);
@@ -287,7 +288,7 @@ void cl_ss_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     struct cl_statefulset *s = cl_ss_of(r);
     struct cl_revision *update;
-    struct crew k = {0};
+    struct pod_set k = {0};
 
     if (!s->matcher.some || !s->template)
         return;
@@ -308,13 +309,13 @@ void cl_ss_changed(void *ctx, struct sl_rec *r) {
     }
     if (!s->now_update)
         return; /* as soon as that is there */
-    gather(c, s, &k);
+    gather_pods(c, s, &k);
     if (!r->deleting) {
         bool ready = keep_members(c, s, &k) || s->parallel;
         if (ready && (remove_condemned(c, s, &k) || s->parallel))
             update_one(c, s, &k);
     }
-    count(c, s, &k);
+    count_pods(c, s, &k);
     if (!r->deleting)
         cl_ss_forget_revisions(c, s);
     if (s->hold > c->client->wall && (!k.next || s->hold < k.next))

@@ -305,7 +305,7 @@ static void claim_name(const struct cl_statefulset *s, yyjson_val *template, int
            s->rec.name, (long long)ordinal);
 }
 
-/* Read once, and found by name: each of many claims asks for its template. */
+/* Parsed once, and indexed by name: each of many claims needs its template. */
 struct cl_ss_claims {
     yyjson_doc *doc;
     SL_VEC(yyjson_val *) v;
@@ -377,7 +377,7 @@ bool cl_ss_claims(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordina
 
     if (!claims || !claims->v.n)
         return true;
-    /* Missing ones are planned together: while the last is on its way none has to be looked at. */
+    /* Missing ones are planned together: while the last is in flight none is reconciled. */
     const struct sl_rec *last = claim_find(c, s, claims->v.v[claims->v.n - 1], ordinal, name);
     if (last && last->create_planned)
         return false;

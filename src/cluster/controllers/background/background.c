@@ -2,17 +2,17 @@
 /* Background tasks: see background.h. */
 #include "cluster/controllers/background/background.h"
 
-static void start(struct sl_cluster *c) {
+static void background_start(struct sl_cluster *c) {
     c->background = sl_alloc0(1, sizeof *c->background);
 }
 
-static void turn(struct sl_cluster *c) {
+static void background_turn(struct sl_cluster *c) {
     cl_bootstrap_turn(c);
     cl_event_expiry_turn(c);
     cl_pod_gc_turn(c);
 }
 
-static sl_time next(const struct sl_cluster *c) {
+static sl_time background_next(const struct sl_cluster *c) {
     const struct cl_background *e = c->background;
     sl_time at = SL_TIME_NEVER, v[] = {
                                     e->bootstrap.call.v ? SL_TIME_NEVER : e->bootstrap.due,
@@ -29,11 +29,12 @@ static sl_time next(const struct sl_cluster *c) {
     return at;
 }
 
-static void stop(struct sl_cluster *c) {
+static void background_stop(struct sl_cluster *c) {
     sl_kube_cancel(c->client, c->background->bootstrap.call);
     cl_event_expiry_stop(c);
     cl_pod_gc_stop(c);
     sl_freep(&c->background);
 }
 
-const struct cl_part cl_background_part = {start, turn, next, NULL, stop};
+const struct cl_part cl_background_part = {background_start, background_turn, background_next, NULL,
+                                           background_stop};

@@ -32,9 +32,9 @@ struct cl_event_expiry {
 /* A node that pods refer to and that does not exist. */
 struct cl_lost_node {
     sl_sym name;
-    sl_time since;    /* mono */
-    bool asked, gone; /* it was requested, and does not exist */
-    bool seen;        /* in this round */
+    sl_time since;        /* mono */
+    bool requested, gone; /* it was requested, and does not exist */
+    bool seen;            /* in this round */
 };
 
 struct cl_pod_gc {
@@ -44,7 +44,7 @@ struct cl_pod_gc {
     SL_VEC(uint32_t) pods; /* object numbers; to be ended */
     SL_VEC(uint64_t) uids; /* of these */
     bool failed_written;   /* the first of them has its end in its status */
-    sl_sym asked;
+    sl_sym requested;
 };
 
 struct cl_background {

@@ -31,7 +31,7 @@ static sl_time last_seen(yyjson_val *e) {
     return last;
 }
 
-static void note(struct cl_event_expiry *s, yyjson_val *e) {
+static void add_stale_event(struct cl_event_expiry *s, yyjson_val *e) {
     struct sl_buf path;
 
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
@@ -64,7 +64,7 @@ static void on_page(void *ctx, const struct sl_kube_reply *r) {
     yyjson_arr_foreach (yyjson_obj_get(root, "items"), i, n, e) {
         sl_time last = last_seen(e);
         if (last && sl_time_add(last, LIFE) < c->client->wall)
-            note(s, e);
+            add_stale_event(s, e);
     }
     sl_buf_clear(&s->next);
     sl_buf_puts(&s->next, sl_json_str(root, "metadata.continue"));

@@ -31,7 +31,7 @@ static struct cl_lost_node *lost(struct sl_cluster *c, sl_sym name, bool add) {
 }
 
 /* Which nodes are missed, and which pods are to go. */
-static void look_round(struct sl_cluster *c) {
+static void scan_pods(struct sl_cluster *c) {
     struct cl_pod_gc *s = strays_of(c);
     uint32_t at = 0, kept = 0;
 
@@ -61,12 +61,12 @@ static void look_round(struct sl_cluster *c) {
 static void on_node(void *ctx, const struct sl_kube_reply *r) {
     struct sl_cluster *c = ctx;
     struct cl_pod_gc *s = strays_of(c);
-    struct cl_lost_node *n = lost(c, s->asked, false);
+    struct cl_lost_node *n = lost(c, s->requested, false);
 
     s->call = (sl_kube_call){0};
     if (!n)
         return;
-    n->asked = false;
+    n->requested = false;
     n->gone = r->status == 404;
     if (n->gone)
         s->due = c->client->mono;
@@ -74,7 +74,7 @@ static void on_node(void *ctx, const struct sl_kube_reply *r) {
         n->since = c->client->mono;
 }
 
-static bool ask_for_node(struct sl_cluster *c) {
+static bool request_node(struct sl_cluster *c) {
     struct cl_pod_gc *s = strays_of(c);
     char path[400];
 
@@ -82,7 +82,7 @@ static bool ask_for_node(struct sl_cluster *c) {
         struct cl_lost_node *n = &s->lost.v[i];
         if (n->gone || c->client->mono - n->since < QUARANTINE)
             continue;
-        s->asked = n->name;
+        s->requested = n->name;
         sl_fmt(path, sizeof path, "/api/v1/nodes/%.300s", cl_str(c, n->name));
         s->call = sl_kube_request(
             c->client, &(struct sl_kube_request){.method = SL_GET, .path = path}, on_node, c);
@@ -170,9 +170,9 @@ void cl_pod_gc_turn(struct sl_cluster *c) {
     }
     if (s->call.v || s->due > c->client->mono)
         return;
-    look_round(c);
+    scan_pods(c);
     if (!s->pods.n)
-        (void)ask_for_node(c);
+        (void)request_node(c);
     else
         s->due = c->client->mono + SL_MSEC; /* their turn comes now */
 }

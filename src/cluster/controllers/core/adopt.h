@@ -38,13 +38,13 @@ struct cl_adoption {
 
 void cl_adoption_decode(struct cl_adoption *a, yyjson_val *o);
 void cl_adoption_done(struct cl_adoption *a);
-/* Wishes. Repeating is free. */
+/* Pending changes; idempotent. */
 void cl_adopt(struct sl_rec *r, struct cl_adoption *a, const struct sl_rec *by);
 void cl_release(struct sl_rec *r, struct cl_adoption *a);
-/* Fills w, or returns false. A patch stands open in the metadata: the caller may say more there. */
+/* Fills w, or returns false. A patch is left open in the metadata: the caller may add to it. */
 bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct cl_adoption *a,
                        struct sl_write *w);
-/* To be told of the answer to what it filled. */
+/* Handles the response to what it filled. */
 void cl_adoption_written(struct sl_rec *r, struct cl_adoption *a, const struct sl_write *w,
                          enum sl_written how, const struct sl_kube_reply *reply);
 

@@ -20,7 +20,7 @@
 #define CRON_MAX_ACTIVE 1024u  /* Jobs of a CronJob: more its status may not list */
 #define SS_MAX_PODS 100000     /* of a StatefulSet */
 #define JOB_MAX_UNCOUNTED 500u /* pods that the status of a Job names at a time */
-#define JOB_MAX_AT_ONCE 500    /* pods created or ended in one look */
+#define JOB_MAX_AT_ONCE 500    /* pods created or ended in one reconcile */
 #define GC_MAX_RESOURCES 4096u
 #define GC_MAX_OWNERS 64u                /* of an object */
 #define GC_MAX_NODES (UINT32_C(1) << 24) /* objects */

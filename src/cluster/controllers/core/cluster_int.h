@@ -31,7 +31,7 @@ extern const struct sl_rec_kind cl_kinds[K_COUNT];
 
 struct sl_cluster;
 
-/* What a part does besides looking at records; each may be NULL. */
+/* What a component does besides reconciling records; each may be NULL. */
 struct cl_part {
     void (*start)(struct sl_cluster *c);
     void (*turn)(struct sl_cluster *c); /* after the records were reconciled; may enqueue any */

@@ -42,11 +42,11 @@ void cl_names_hold(void *ctx, struct sl_syms *t) {
 
     for (uint32_t i = 0; i < strays->lost.n; i++)
         sl_sym_hold(t, strays->lost.v[i].name);
-    sl_sym_hold(t, strays->asked);
+    sl_sym_hold(t, strays->requested);
     hold_schedule(t, c->schedule);
 }
 
-/* What is in use at a place is what classes ask for: theirs are held. */
+/* Amounts in use at a place are those that classes request: the symbols of classes are held. */
 static void sweep_resources(struct sl_cluster *c) {
     struct sched *s = c->schedule;
     struct sl_syms *t = &s->resources;

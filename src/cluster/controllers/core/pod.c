@@ -156,7 +156,7 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (p->f.labels != was.labels || !p->labels) {
         free(p->labels);
         p->labels = cl_text_of(labels);
-        p->adopt.by = 0; /* who wants it as it is now says so again */
+        p->adopt.by = 0; /* level-triggered: a controller that still needs it plans it again */
     }
     cl_adoption_decode(&p->adopt, o);
     sched_pod_decode(c, p, o);

@@ -63,7 +63,7 @@ struct cl_pod {
     uint64_t chosen; /* hash of its labels and the selector of its Job, if that chooses it */
     sl_time
         ended; /* when it was first observed to have ended, or by its containers; 0: it has not */
-    uint32_t job_sync;     /* the look of its Job that found it among the uncounted */
+    uint32_t job_sync;     /* the reconcile of its Job that found it among the uncounted */
     bool untrack;          /* the finalizer may go */
     bool delete_uncounted; /* to be deleted once the finalizer is gone */
     bool delayed; /* keeps its finalizer until it is replaced: it carries the failures of its index

@@ -17,12 +17,12 @@ struct cl_gc_node *cl_gc_node(struct cl_gc *g, uint64_t uid) {
     return i == SL_MAP_NONE ? NULL : &g->nodes.v[i];
 }
 
-static uint32_t number(const struct cl_gc *g, const struct cl_gc_node *n) {
+static uint32_t node_index(const struct cl_gc *g, const struct cl_gc_node *n) {
     return (uint32_t)(n - g->nodes.v);
 }
 
-/* NULL: there are too many. As an owner it is asked for before anything is done about what it owns,
- * like any that is unknown. */
+/* NULL: there are too many. As an owner it is read before anything is done about its dependents,
+ * like any unknown one. */
 static struct cl_gc_node *node_new(struct cl_gc *g, const struct cl_gc_resource *r, uint64_t uid) {
     uint32_t i = g->free_node;
 
@@ -48,15 +48,15 @@ static struct cl_gc_node *node_new(struct cl_gc *g, const struct cl_gc_resource 
 /* ---- owners and dependents ---- */
 
 /* It may be waiting for this dependent. */
-static void want_owners(struct cl_gc *g, const struct cl_gc_node *n) {
+static void enqueue_owners(struct cl_gc *g, const struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++) {
         struct cl_gc_node *o = cl_gc_node(g, n->owners[i].uid);
         if (o && o->flags & (NODE_FOREGROUND | NODE_ORPHANS))
-            cl_gc_enqueue(g, number(g, o));
+            cl_gc_enqueue(g, node_index(g, o));
     }
 }
 
-static void want_dependents(struct cl_gc *g, uint64_t uid) {
+static void enqueue_dependents(struct cl_gc *g, uint64_t uid) {
     const uint32_t first = cl_gc_first(g, uid);
 
     for (uint32_t e = first; e != GC_NONE; e = cl_gc_next(g, first, e))
@@ -101,15 +101,15 @@ static void edge_drop(struct cl_gc *g, uint64_t uid, uint32_t e) {
     g->free_edge = e;
 }
 
-static void untie(struct cl_gc *g, struct cl_gc_node *n) {
+static void unlink_owners(struct cl_gc *g, struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++)
         edge_drop(g, n->owners[i].uid, n->owners[i].edge);
     sl_freep(&n->owners);
     n->n_owners = 0;
 }
 
-/* Does anything about its owners call for a look? */
-static bool suspicious(struct cl_gc *g, const struct cl_gc_node *n) {
+/* Do its owners require a check? */
+static bool owners_need_check(struct cl_gc *g, const struct cl_gc_node *n) {
     for (uint32_t i = 0; i < n->n_owners; i++) {
         struct cl_gc_node *o = cl_gc_node(g, n->owners[i].uid);
         if (!o || o->flags & (NODE_FOREGROUND | NODE_ORPHANS) ||
@@ -120,11 +120,11 @@ static bool suspicious(struct cl_gc *g, const struct cl_gc_node *n) {
 }
 
 static void node_drop(struct cl_gc *g, struct cl_gc_node *n) {
-    uint32_t i = number(g, n);
+    uint32_t i = node_index(g, n);
 
     cl_gc_work_drop(g, i);
-    want_owners(g, n);
-    untie(g, n);
+    enqueue_owners(g, n);
+    unlink_owners(g, n);
     sl_freep(&n->key);
     (void)sl_map_del(&g->by_uid, n->uid, i);
     n->used = false;
@@ -133,7 +133,7 @@ static void node_drop(struct cl_gc *g, struct cl_gc_node *n) {
     g->n_nodes--;
 }
 
-/* ---- what the streams say ---- */
+/* ---- watch events ---- */
 
 static bool same_owners(const struct cl_gc_node *n, const struct cl_gc_owner_ref *now,
                         uint32_t n_now) {
@@ -165,11 +165,11 @@ static bool take_owners(struct cl_gc *g, struct cl_gc_node *n, yyjson_val *meta)
     }
     if (same_owners(n, now, n_now))
         return false;
-    want_owners(g, n);
-    untie(g, n);
+    enqueue_owners(g, n);
+    unlink_owners(g, n);
     if (n_now > 0) {
         for (uint32_t o = 0; o < n_now; o++)
-            now[o].edge = edge_new(g, now[o].uid, number(g, n));
+            now[o].edge = edge_new(g, now[o].uid, node_index(g, n));
         n->owners = sl_alloc(n_now * sizeof now[0]);
         memcpy(n->owners, now, n_now * sizeof now[0]);
         n->n_owners = (uint8_t)n_now;
@@ -195,12 +195,12 @@ static uint8_t flags_of(yyjson_val *meta) {
 
 static void name_node(struct cl_gc_node *n, yyjson_val *meta) {
     const char *ns = sl_json_str(meta, "namespace"), *name = sl_json_str(meta, "name");
-    size_t room = strlen(ns) + strlen(name) + 2;
+    size_t bytes = strlen(ns) + strlen(name) + 2;
 
     if (n->key)
         return;
-    n->key = sl_alloc(room);
-    sl_fmt(n->key, room, "%s%s%s", ns, *ns ? "/" : "", name);
+    n->key = sl_alloc(bytes);
+    sl_fmt(n->key, bytes, "%s%s%s", ns, *ns ? "/" : "", name);
 }
 
 void cl_gc_object(void *ctx, yyjson_val *o) {
@@ -228,17 +228,17 @@ void cl_gc_object(void *ctx, yyjson_val *o) {
     if (!g->ready || !changed)
         return;
     if (begins)
-        want_dependents(g, uid);
-    if (flags & (NODE_FOREGROUND | NODE_ORPHANS) || (!flags && suspicious(g, n)))
-        cl_gc_enqueue(g, number(g, n));
+        enqueue_dependents(g, uid);
+    if (flags & (NODE_FOREGROUND | NODE_ORPHANS) || (!flags && owners_need_check(g, n)))
+        cl_gc_enqueue(g, node_index(g, n));
 }
 
-static void vanish(struct cl_gc *g, struct cl_gc_node *n) {
+static void node_deleted(struct cl_gc *g, struct cl_gc_node *n) {
     uint64_t uid = n->uid;
 
     node_drop(g, n);
     if (g->ready)
-        want_dependents(g, uid);
+        enqueue_dependents(g, uid);
 }
 
 void cl_gc_gone(void *ctx, yyjson_val *o) {
@@ -247,7 +247,7 @@ void cl_gc_gone(void *ctx, yyjson_val *o) {
     struct cl_gc_node *n = uid ? cl_gc_node(r->gc, uid) : NULL;
 
     if (n)
-        vanish(r->gc, n);
+        node_deleted(r->gc, n);
 }
 
 void cl_gc_begin(void *ctx) {
@@ -262,7 +262,7 @@ void cl_gc_synced(void *ctx, bool exists) {
     for (uint32_t i = 0; i < g->nodes.n; i++) {
         struct cl_gc_node *n = &g->nodes.v[i];
         if (n->used && n->resource == r->index && n->epoch != r->epoch && exists)
-            vanish(g, n);
+            node_deleted(g, n);
     }
     r->synced = true;
 }
@@ -297,7 +297,7 @@ static void get_ready(struct cl_gc *g) {
     for (uint32_t i = 0; i < g->nodes.n; i++) {
         struct cl_gc_node *n = &g->nodes.v[i];
         if (n->used &&
-            (n->flags & (NODE_FOREGROUND | NODE_ORPHANS) || (!n->flags && suspicious(g, n))))
+            (n->flags & (NODE_FOREGROUND | NODE_ORPHANS) || (!n->flags && owners_need_check(g, n))))
             cl_gc_enqueue(g, i);
     }
 }

@@ -71,7 +71,7 @@ struct cl_gc_work {
     bool again;                    /* something happened meanwhile */
     yyjson_doc *doc;               /* the object's metadata as read */
     uint8_t owners[GC_MAX_OWNERS]; /* enum cl_gc_owner_state, in the order of the reading */
-    uint32_t asked;                /* the owner that is being read */
+    uint32_t owner_index;          /* the owner that is being read */
 };
 
 #define GC_ABSENT 1024u /* a power of two */
@@ -102,7 +102,7 @@ struct cl_gc {
     bool over_limit;     /* there are more kinds than are followed */
     uint32_t fails;
     bool core;             /* the part of the core group is being read */
-    uint64_t asked;        /* incremented to request a fresh discovery */
+    uint64_t requested;    /* incremented to request a fresh discovery */
     uint64_t begun, known; /* what the last reading that began, and that ended, covers */
 };
 

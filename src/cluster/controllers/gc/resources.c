@@ -15,7 +15,7 @@
 #define PAUSE_MIN (100 * SL_MSEC)
 #define PAUSE_MAX (10 * SL_SEC)
 
-/* Of these there are many, and nobody owns them. */
+/* There are many of these, without owners. */
 static bool ignored(const char *group, const char *plural) {
     return strcmp(plural, "events") == 0 && (!*group || strcmp(group, "events.k8s.io") == 0);
 }
@@ -29,7 +29,8 @@ static bool has_verb(yyjson_val *verbs, const char *verb) {
     return false;
 }
 
-static struct cl_gc_resource *find(const struct cl_gc *g, const char *group, const char *plural) {
+static struct cl_gc_resource *find_resource(const struct cl_gc *g, const char *group,
+                                            const char *plural) {
     for (uint32_t i = 0; i < g->resources.n; i++) {
         struct cl_gc_resource *r = g->resources.v[i];
         if (r && strcmp(r->group, group) == 0 && strcmp(r->plural, plural) == 0)
@@ -47,8 +48,8 @@ static void resource_free(struct cl_gc_resource *r) {
     sl_freep(&r);
 }
 
-static struct cl_gc_resource *add(struct cl_gc *g, const char *group, const char *version,
-                                  yyjson_val *o) {
+static struct cl_gc_resource *add_resource(struct cl_gc *g, const char *group, const char *version,
+                                           yyjson_val *o) {
     const char *plural = sl_json_str(o, "resource"), *kind = sl_json_str(o, "responseKind.kind");
     yyjson_val *verbs = yyjson_obj_get(o, "verbs");
     struct sl_buf path;
@@ -103,15 +104,15 @@ static void take_version(struct cl_gc *g, const char *group, yyjson_val *v) {
     yyjson_val *o;
 
     yyjson_arr_foreach (yyjson_obj_get(v, "resources"), i, n, o) {
-        struct cl_gc_resource *r = find(g, group, sl_json_str(o, "resource"));
+        struct cl_gc_resource *r = find_resource(g, group, sl_json_str(o, "resource"));
         if (!r)
-            r = add(g, group, version, o);
+            r = add_resource(g, group, version, o);
         if (r)
             r->seen = g->reading;
     }
 }
 
-static bool take(struct cl_gc *g, const char *text, size_t len) {
+static bool read_discovery(struct cl_gc *g, const char *text, size_t len) {
     yyjson_doc *d = yyjson_read(text, len, 0);
     yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *group, *v;
     bool good = yyjson_is_arr(items);
@@ -140,7 +141,7 @@ static void discover(struct cl_gc *g);
 
 static void on_discovery(void *ctx, const struct sl_kube_reply *reply) {
     struct cl_gc *g = ctx;
-    bool good = reply->status == 200 && take(g, reply->body, reply->len);
+    bool good = reply->status == 200 && read_discovery(g, reply->body, reply->len);
 
     g->call = (sl_kube_call){0};
     if (!good) {
@@ -154,7 +155,7 @@ static void on_discovery(void *ctx, const struct sl_kube_reply *reply) {
         drop_unseen(g);
         g->fails = 0;
         g->known = g->begun;
-        g->discover_at = g->asked > g->known ? g->c->client->mono : g->c->client->mono + EVERY;
+        g->discover_at = g->requested > g->known ? g->c->client->mono : g->c->client->mono + EVERY;
     }
 }
 
@@ -174,7 +175,7 @@ static void crd_changed(void *ctx, yyjson_val *o) {
     sl_time at = g->c->client->mono + AFTER_CRD;
 
     (void)o;
-    g->asked++;
+    g->requested++;
     if (at < g->discover_at)
         g->discover_at = at;
 }
@@ -197,14 +198,14 @@ void cl_resources_start(struct cl_gc *g) {
         sl_reflector_new(g->c->client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
                          "", &owner, g->c->spec.seed + 999);
     sl_reflector_metadata_only(g->crds);
-    g->asked = 1;
+    g->requested = 1;
 }
 
 void cl_resources_turn(struct cl_gc *g) {
     sl_reflector_tick(g->crds);
     if (!g->call.v && g->discover_at <= g->c->client->mono) {
         g->reading++;
-        g->begun = g->asked;
+        g->begun = g->requested;
         g->core = true;
         discover(g);
     }
@@ -236,10 +237,10 @@ void cl_resources_stop(struct cl_gc *g) {
 }
 
 uint64_t cl_resources_refresh(struct cl_gc *g) {
-    g->asked++;
+    g->requested++;
     if (!g->call.v)
         g->discover_at = g->c->client->mono;
-    return g->asked;
+    return g->requested;
 }
 
 bool cl_resources_synced(const struct cl_gc *g) {

@@ -29,7 +29,7 @@ static yyjson_val *meta_of(const struct cl_gc_work *k) {
 
 /* ---- the end of it ---- */
 
-static void forget_reading(struct cl_gc_work *k) {
+static void free_reading(struct cl_gc_work *k) {
     yyjson_doc_free(k->doc);
     k->doc = NULL;
     k->step = STEP_READ_OBJECT;
@@ -38,19 +38,19 @@ static void forget_reading(struct cl_gc_work *k) {
 static void work_free(struct cl_gc *g, uint32_t w) {
     struct cl_gc_work *k = g->works.v[w];
 
-    forget_reading(k);
+    free_reading(k);
     k->node = GC_NONE;
     *sl_vec_push(&g->free_works) = w;
     sl_writer_forget(g->writer, w);
 }
 
 /* Nothing more to do, unless something happened meanwhile. */
-static void finish(struct cl_gc *g, uint32_t w) {
+static void finish_work(struct cl_gc *g, uint32_t w) {
     struct cl_gc_work *k = g->works.v[w];
 
     if (k->again) {
         k->again = false;
-        forget_reading(k);
+        free_reading(k);
         sl_writer_enqueue(g->writer, w, 0);
         return;
     }
@@ -85,8 +85,8 @@ void cl_gc_enqueue(struct cl_gc *g, uint32_t node) {
 
 /* ---- owners ---- */
 
-/* What was asked for, whole: anybody may write a uid that he has seen beside a kind and a name
- * that are not its own, and has then learnt nothing about the object that has it. */
+/* The whole reference and its namespace: a client may write a uid that it has seen beside a kind
+ * and a name that are not its own, which is no evidence about the object that has it. */
 static uint64_t question_of(const struct cl_gc *g, const struct cl_gc_work *k, yyjson_val *ref) {
     const char *key = g->nodes.v[k->node].key;
     uint64_t h = sl_hash_bytes(1, key, strcspn(key, "/"));
@@ -112,10 +112,10 @@ static enum cl_gc_owner_state known_owner(struct cl_gc *g, const struct cl_gc_wo
     return g->absent[question % GC_ABSENT] == question ? OWNER_ABSENT : OWNER_UNKNOWN;
 }
 
-/* Whoever cannot be asked for is thought to live: a kind that is not served, or one whose objects
- * are in namespaces as the owner of one that is in none. */
-static const struct cl_gc_resource *askable(const struct cl_gc *g, const struct cl_gc_work *k,
-                                            yyjson_val *ref) {
+/* An owner that cannot be read counts as present: of a kind that is not served, or a namespaced one
+ * of an object without a namespace. */
+static const struct cl_gc_resource *owner_resource(const struct cl_gc *g,
+                                                   const struct cl_gc_work *k, yyjson_val *ref) {
     const struct cl_gc_resource *r =
         cl_resource_of(g, sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"));
     bool inside = strchr(g->nodes.v[k->node].key, '/') != NULL;
@@ -123,7 +123,7 @@ static const struct cl_gc_resource *askable(const struct cl_gc *g, const struct 
     return r && *sl_json_str(ref, "name") && (inside || !r->namespaced) ? r : NULL;
 }
 
-/* On to the next owner that has to be asked for, or to the write. */
+/* On to the next owner that has to be read, or to the write. */
 static void go_on(struct cl_gc *g, uint32_t w) {
     struct cl_gc_work *k = g->works.v[w];
     size_t i, n;
@@ -132,12 +132,12 @@ static void go_on(struct cl_gc *g, uint32_t w) {
     k->step = STEP_WRITE;
     yyjson_arr_foreach (yyjson_obj_get(meta_of(k), "ownerReferences"), i, n, ref) {
         uint8_t *is = &k->owners[i];
-        if (*is == OWNER_UNKNOWN) /* one may have been asked for by another meanwhile */
+        if (*is == OWNER_UNKNOWN) /* it may have been read for another meanwhile */
             *is = (uint8_t)known_owner(g, k, ref);
-        if (*is == OWNER_UNKNOWN && !askable(g, k, ref))
+        if (*is == OWNER_UNKNOWN && !owner_resource(g, k, ref))
             *is = OWNER_LIVES;
         if (*is == OWNER_UNKNOWN) {
-            k->asked = (uint32_t)i;
+            k->owner_index = (uint32_t)i;
             k->step = STEP_OWNER;
             break;
         }
@@ -147,7 +147,7 @@ static void go_on(struct cl_gc *g, uint32_t w) {
 
 static void on_owner(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *reply) {
     struct cl_gc_work *k = g->works.v[w];
-    yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->asked);
+    yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->owner_index);
     yyjson_doc *d = reply->status == 200 ? yyjson_read(reply->body, reply->len, 0) : NULL;
     yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(d), "metadata");
     uint64_t question = question_of(g, k, ref);
@@ -156,7 +156,7 @@ static void on_owner(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *re
     yyjson_val *f;
 
     if (reply->status == 200 && !*sl_json_str(meta, "uid")) {
-        is = OWNER_LIVES; /* whatever this is, it is no word about its absence */
+        is = OWNER_LIVES; /* any other reply is no evidence of its absence */
     } else if (reply->status == 200 &&
                strcmp(sl_json_str(meta, "uid"), sl_json_str(ref, "uid")) == 0) {
         is = OWNER_LIVES;
@@ -166,23 +166,23 @@ static void on_owner(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *re
     }
     if (is == OWNER_ABSENT)
         g->absent[question % GC_ABSENT] = question;
-    k->owners[k->asked] = (uint8_t)is;
+    k->owners[k->owner_index] = (uint8_t)is;
     yyjson_doc_free(d);
     go_on(g, w);
 }
 
 /* ---- the object ---- */
 
-static void on_look(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *reply) {
+static void on_object_read(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *reply) {
     struct cl_gc_work *k = g->works.v[w];
 
-    forget_reading(k);
+    free_reading(k);
     k->again = false; /* what happened until now has been read */
     k->doc = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *meta = meta_of(k), *refs = yyjson_obj_get(meta, "ownerReferences");
     if (sl_rec_uid(sl_json_str(meta, "uid")) != g->nodes.v[k->node].uid ||
         yyjson_arr_size(refs) > GC_MAX_OWNERS) {
-        finish(g, w);
+        finish_work(g, w);
         return;
     }
     memset(k->owners, OWNER_UNKNOWN, sizeof k->owners);
@@ -190,7 +190,7 @@ static void on_look(struct cl_gc *g, uint32_t w, const struct sl_kube_reply *rep
         k->step = STEP_WRITE;
         sl_writer_enqueue(g->writer, w, 0);
     } else if (yyjson_arr_size(refs) == 0) {
-        finish(g, w);
+        finish_work(g, w);
     } else {
         go_on(g, w);
     }
@@ -228,7 +228,7 @@ static void write_finalizers(yyjson_val *meta, const char *without, struct sl_wr
             sl_jw_val(&w->json, NULL, f);
 }
 
-/* The owner references but those of which 'drop' has the bit; without blocking anybody if
+/* The owner references but those of which 'drop' has the bit; with blockOwnerDeletion unset if
  * 'unblock'. */
 static void write_owners(const struct cl_gc_work *k, unsigned drop, bool unblock,
                          struct sl_write *w) {
@@ -263,8 +263,7 @@ static void write_deletion(yyjson_val *meta, const char *policy, struct sl_write
 
 /* ---- decisions ---- */
 
-/* Wants each dependent that has to go, or to be set free, before this one; false if there is none.
- */
+/* Enqueues each dependent to be deleted or orphaned before this one; false if there is none. */
 static bool waits_for_dependents(struct cl_gc *g, uint64_t uid, bool blocking_only) {
     const uint32_t first = cl_gc_first(g, uid);
     bool any = false;
@@ -284,7 +283,7 @@ static bool waits_for_dependents(struct cl_gc *g, uint64_t uid, bool blocking_on
 
 enum what { NOTHING, WRITE, WAIT };
 
-/* It is being deleted: who goes first? */
+/* It is being deleted: what is deleted first? */
 static enum what let_go(struct cl_gc *g, const struct cl_gc_work *k, struct sl_write *w) {
     yyjson_val *meta = meta_of(k);
     uint64_t uid = g->nodes.v[k->node].uid;
@@ -309,7 +308,7 @@ static bool has_dependents(const struct cl_gc *g, uint64_t uid, bool foreground)
     return false;
 }
 
-static bool blocks_somebody(yyjson_val *meta) {
+static bool blocks_owner(yyjson_val *meta) {
     size_t i, n;
     yyjson_val *ref;
     yyjson_arr_foreach (yyjson_obj_get(meta, "ownerReferences"), i, n, ref)
@@ -318,7 +317,7 @@ static bool blocks_somebody(yyjson_val *meta) {
     return false;
 }
 
-static enum what judge(struct cl_gc *g, const struct cl_gc_work *k, struct sl_write *w) {
+static enum what decide_by_owners(struct cl_gc *g, const struct cl_gc_work *k, struct sl_write *w) {
     yyjson_val *meta = meta_of(k);
     size_t n = yyjson_arr_size(yyjson_obj_get(meta, "ownerReferences"));
     uint64_t uid = g->nodes.v[k->node].uid;
@@ -335,7 +334,7 @@ static enum what judge(struct cl_gc *g, const struct cl_gc_work *k, struct sl_wr
             return NOTHING;
         write_owners(k, dead, false, w);
     } else if (seen & 1u << OWNER_WAITS && has_dependents(g, uid, false)) {
-        if (has_dependents(g, uid, true) && blocks_somebody(meta))
+        if (has_dependents(g, uid, true) && blocks_owner(meta))
             write_owners(k, 0, true,
                          w); /* they wait for each other: this one steps out of the ring */
         else
@@ -353,12 +352,12 @@ static enum what judge(struct cl_gc *g, const struct cl_gc_work *k, struct sl_wr
 /* ---- the patch queue ---- */
 
 static bool build_owner(struct cl_gc *g, struct cl_gc_work *k, struct sl_write *w) {
-    yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->asked);
-    const struct cl_gc_resource *r = askable(g, k, ref);
+    yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->owner_index);
+    const struct cl_gc_resource *r = owner_resource(g, k, ref);
     const char *ns = sl_json_str(meta_of(k), "namespace");
 
     if (!r) { /* it has ceased to be served */
-        k->owners[k->asked] = OWNER_LIVES;
+        k->owners[k->owner_index] = OWNER_LIVES;
         return false;
     }
     sl_buf_puts(&w->path, r->path);
@@ -387,15 +386,15 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
         w->accept = SL_AS_METADATA;
         return true;
     }
-    enum what what = judge(g, k, w);
+    enum what what = decide_by_owners(g, k, w);
     if (what == WRITE) {
         put_path(&w->path, g->resources.v[n->resource], n->key);
         return true;
     }
     if (what == NOTHING) {
-        finish(g, obj);
+        finish_work(g, obj);
     } else {
-        forget_reading(k);
+        free_reading(k);
         sl_writer_enqueue_at(g->writer, obj, 0, g->c->client->mono + LATER);
     }
     return false;
@@ -405,23 +404,22 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
                     const struct sl_kube_reply *reply) {
     struct cl_gc *g = ctx;
     struct cl_gc_work *k = g->works.v[obj];
-    bool told = how == SL_WRITTEN || how == SL_WRITE_GONE;
+    bool written = how == SL_WRITTEN || how == SL_WRITE_GONE;
 
     (void)w;
     if (k->node == GC_NONE)
         return;
-    if (!told) { /* it is asked again, from what is true then */
+    if (!written) { /* built again, from the state of then */
         if (k->step == STEP_WRITE)
-            forget_reading(k);
+            free_reading(k);
     } else if (k->step == STEP_OWNER) {
         on_owner(g, obj, reply);
     } else if (k->step == STEP_READ_OBJECT && how == SL_WRITTEN) {
-        on_look(g, obj, reply);
+        on_object_read(g, obj, reply);
     } else {
-        /* A look after a patch that only made room for the deletion: cheap, and right in any case.
-         */
+        /* Checked once more after a patch that only unblocked the deletion: cheap, and safe. */
         k->again |= k->step == STEP_WRITE && how == SL_WRITTEN && w->method == SL_PATCH;
-        finish(g, obj);
+        finish_work(g, obj);
     }
 }
 

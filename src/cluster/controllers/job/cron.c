@@ -7,12 +7,12 @@
 /* Clocks are set at whole quarters of an hour, everywhere. */
 #define QUARTER 900
 
-static bool has(uint64_t bits, int v) {
+static bool bit_set(uint64_t bits, int v) {
     return bits >> v & 1;
 }
 
 static bool day_is_met(const struct sl_cron *c, const struct sl_civil *t) {
-    bool dom = has(c->dom, t->day), dow = has(c->dow, t->weekday);
+    bool dom = bit_set(c->dom, t->day), dow = bit_set(c->dow, t->weekday);
     return c->any_dom || c->any_dow ? dom && dow : dom || dow;
 }
 
@@ -27,9 +27,9 @@ sl_time cl_cron_next(const struct sl_cron *c, const struct cl_cron_zone *z, sl_t
     sl_civil_of(s, &at);
     for (int end = at.year + MAX_YEARS; at.year <= end;) {
         sl_civil_of(s + cl_zone_offset(z, s), &at);
-        if (!has(c->month, at.month) || !day_is_met(c, &at) || !has(c->hour, at.hour))
+        if (!bit_set(c->month, at.month) || !day_is_met(c, &at) || !bit_set(c->hour, at.hour))
             s += QUARTER - s % QUARTER;
-        else if (!has(c->minute, at.minute))
+        else if (!bit_set(c->minute, at.minute))
             s += 60;
         else
             return s * SL_SEC;

@@ -164,8 +164,8 @@ static int by_start(const void *a, const void *b) {
 }
 
 /* Of those that have ended so, the newest stay. */
-static void forget_old(struct sl_cluster *c, struct cl_cronjob *j, enum cl_job_end end,
-                       int64_t keep) {
+static void delete_old_jobs(struct sl_cluster *c, struct cl_cronjob *j, enum cl_job_end end,
+                            int64_t keep) {
     SL_VEC(struct cl_job *) old = {0};
     for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r && keep >= 0;
          r = r->next)
@@ -224,7 +224,7 @@ static void mail_time(sl_time at, char out[64]) {
            months[c.month - 1], c.year, c.hour, c.minute, c.second);
 }
 
-/* ---- one look ---- */
+/* ---- reconciling ---- */
 
 /* The job of 'starting' is there, or will not be. */
 static void settle_start(struct sl_cluster *c, struct cl_cronjob *j) {
@@ -277,7 +277,7 @@ static void start_due(struct sl_cluster *c, struct cl_cronjob *j) {
     }
     name_of(j, due.at, name);
     struct sl_rec *there = sl_inf_find_sym(c->inf, K_JOB, j->rec.ns, name);
-    if (there) { /* made before a crash, or somebody else's */
+    if (there) { /* created before a crash, or by another client */
         j->starting = due.at;
         settle_start(c, j);
         return;
@@ -324,8 +324,8 @@ void cl_cron_changed(void *ctx, struct sl_rec *r) {
         j->desired_schedule = j->last_schedule;
     update_active(c, j);
     settle_start(c, j);
-    forget_old(c, j, JOB_COMPLETE, j->keep_ok);
-    forget_old(c, j, JOB_FAILED, j->keep_failed);
+    delete_old_jobs(c, j, JOB_COMPLETE, j->keep_ok);
+    delete_old_jobs(c, j, JOB_FAILED, j->keep_failed);
     if (!r->deleting && !j->tz)
         sl_rec_event(r, CONTROLLER, true, "UnknownTimeZone",
                      "invalid timeZone: \"%s\": unknown time zone %s", j->zone, j->zone);

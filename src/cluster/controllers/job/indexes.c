@@ -40,7 +40,7 @@ static void add_run(struct cl_indexes *s, int32_t first, int32_t last) {
 }
 
 /* A number without sign; false if there is none or it does not fit. */
-static bool number(const char **s, int32_t *ret) {
+static bool parse_number(const char **s, int32_t *ret) {
     int64_t v = 0;
     const char *p = *s;
     for (; *p >= '0' && *p <= '9' && v <= INT32_MAX; p++)
@@ -56,9 +56,9 @@ void cl_indexes_read(const char *text, int32_t end, struct cl_indexes *ret) {
     while (text && *text) {
         int32_t first, last;
         const char *next = strchr(text, ',');
-        if (number(&text, &first)) {
+        if (parse_number(&text, &first)) {
             last = first;
-            bool good = *text != '-' || (text++, number(&text, &last));
+            bool good = *text != '-' || (text++, parse_number(&text, &last));
             if (last >= end)
                 last = end - 1;
             if (good && (*text == ',' || !*text) && first <= last)

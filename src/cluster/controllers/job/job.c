@@ -8,9 +8,9 @@
 #include "core/base/collection/hash.h"
 #include "lib/json/json.h"
 
-#define MERGE_DELAY SL_SEC         /* of counters that people only read */
+#define MERGE_DELAY SL_SEC         /* of counters that are only informative */
 #define START_DELAY (50 * SL_MSEC) /* of the first status */
-#define MANY_PODS 500u             /* a Job with more is looked at less often */
+#define MANY_PODS 500u             /* a Job with more is reconciled less often */
 #define LOOK_PER_POD (20 * SL_USEC)
 
 /* ---- reading ---- */
@@ -202,7 +202,7 @@ static void free_pods(struct sl_cluster *c, struct cl_job *j) {
     }
 }
 
-/* A finished Job lives so long, if it says so. */
+/* ttlSecondsAfterFinished of a finished Job. */
 static void expire(struct sl_cluster *c, struct cl_job *j) {
     if (j->ttl < 0 || j->rec.deleting)
         return;
@@ -220,7 +220,7 @@ static bool same_text(const char *a, const char *b) {
 }
 
 /* What others act on; the rest is counters. */
-static bool differs_in_words(const struct cl_job_status *a, const struct cl_job_status *b) {
+static bool texts_differ(const struct cl_job_status *a, const struct cl_job_status *b) {
     return a->completion != b->completion ||
            !same_text(a->completed_indexes, b->completed_indexes) ||
            !same_text(a->failed_indexes, b->failed_indexes) ||
@@ -231,7 +231,7 @@ static bool differs_in_words(const struct cl_job_status *a, const struct cl_job_
 }
 
 static bool differs(const struct cl_job_status *a, const struct cl_job_status *b) {
-    return differs_in_words(a, b) || a->start != b->start || a->active != b->active ||
+    return texts_differ(a, b) || a->start != b->start || a->active != b->active ||
            a->ready != b->ready || a->terminating != b->terminating || a->lists != b->lists;
 }
 
@@ -263,13 +263,13 @@ void cl_job_changed(void *ctx, struct sl_rec *r) {
     }
     j->synced_at = c->client->mono;
     cl_job_sync(c, j);
-    if (differs_in_words(&j->seen, &j->desired))
+    if (texts_differ(&j->seen, &j->desired))
         sl_rec_write(r);
     else if (differs(&j->seen, &j->desired))
         sl_rec_write_at(r, c->client->mono + (j->seen.start ? MERGE_DELAY : START_DELAY));
 }
 
-/* Nobody counts its pods any more. */
+/* Its pods are not counted any more. */
 void cl_job_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_list(c, cl_job_of(r), false);

@@ -65,7 +65,7 @@ struct cl_job {
     uint8_t suspended;     /* condition Suspended as observed: 0 absent, 1 False, 2 True */
     bool known;            /* was decoded before: what is new now has just happened */
     bool by_uid;           /* its selector requires its own uid: no other pods match */
-    bool listed;           /* among sl_cluster.choosy */
+    bool listed;           /* among sl_cluster.jobs_with_selector */
     bool adoption_checked; /* for pods without a controller */
     sl_time hold;          /* wall: no pods are made before; others are being taken in */
 };
@@ -105,7 +105,7 @@ void cl_job_add_pod(struct sl_cluster *c, struct cl_job *j, int32_t index,
 bool cl_job_owns(const struct cl_job *j, struct cl_pod *p);
 /* It is no longer one of the Job's, and is not counted. */
 void cl_job_release_pod(struct cl_pod *p);
-/* Wants all pods without a controller that it chooses. */
+/* Plans the adoption of all pods without a controller that it selects. */
 void cl_job_adopt_pods(struct sl_cluster *c, struct cl_job *j);
 /* In the list of those that choose by other labels than their uid, or not. */
 void cl_job_list(struct sl_cluster *c, struct cl_job *j, bool listed);
@@ -114,7 +114,7 @@ int cl_job_pod_rank(const void *a, const void *b);
 
 /* ---- policy.c ---- */
 enum cl_job_failure_action { JOB_COUNT, JOB_IGNORE, JOB_FAIL_INDEX, JOB_FAIL_JOB };
-/* What the failure policy says of a failed pod. FAIL_JOB: why gets the message. */
+/* The action of the failure policy for a failed pod. FAIL_JOB: why gets the message. */
 enum cl_job_failure_action cl_job_failure_action(const struct cl_job *j, const struct cl_pod *p,
                                                  struct sl_buf *why);
 /* The rule of the success policy that is met, -1: none. */
@@ -134,7 +134,7 @@ struct cl_cron_ref {
 
 struct cl_cronjob {
     struct sl_rec rec;
-    char *schedule_text, *zone; /* zone NULL: not said */
+    char *schedule_text, *zone; /* zone NULL: not given */
     char *template;             /* spec.jobTemplate */
     struct sl_cron schedule;
     struct cl_cron_zone *tz;

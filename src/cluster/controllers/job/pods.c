@@ -53,7 +53,7 @@ static void open_chooser(const struct cl_job *j, struct cl_selector *s) {
     yyjson_doc_free(d);
 }
 
-/* Asked at every look, so what was found out holds as long as the labels do. */
+/* Checked at every reconcile, so the result is cached as long as the labels are the same. */
 bool cl_job_owns(const struct cl_job *j, struct cl_pod *p) {
     uint64_t hash = sl_hash_u64(j->selector_hash, p->f.labels);
     struct cl_selector s;
@@ -68,7 +68,7 @@ bool cl_job_owns(const struct cl_job *j, struct cl_pod *p) {
 
 void cl_job_release_pod(struct cl_pod *p) {
     p->delete_uncounted = false;
-    if (p->rec.deleting) /* it will not be anybody's: nothing is to hold it back */
+    if (p->rec.deleting) /* no controller will own it: no finalizer may hold it back */
         cl_job_untrack(p);
     else
         cl_release(&p->rec, &p->adopt);
@@ -98,7 +98,7 @@ static void adopt_if_chosen(struct sl_cluster *c, struct sl_rec *job, struct cl_
     cl_selector_done(&s);
 }
 
-/* Most Jobs choose by their uid, which the pod says; the others are few. */
+/* Most Jobs select by their uid, which is a label of the pod; the others are few. */
 static void find_job(struct sl_cluster *c, struct cl_pod *p) {
     if (!is_orphan(p))
         return;
@@ -182,7 +182,7 @@ void cl_job_pod_gone(struct sl_cluster *c, struct cl_pod *p) {
         cl_job_of(owner)->low = 0;
 }
 
-static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
+static bool build_untrack(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     (void)c;
     if (!p->untrack || !p->f.tracked)
         return false;
@@ -191,7 +191,7 @@ static bool build(struct sl_cluster *c, struct cl_pod *p, struct sl_write *w) {
     return true;
 }
 
-const struct cl_pod_writer cl_job_pod_writer = {build, NULL};
+const struct cl_pod_writer cl_job_pod_writer = {build_untrack, NULL};
 
 /* ---- making ---- */
 
@@ -203,8 +203,8 @@ static void base_of(const struct cl_job *j, int32_t index, char out[SL_REC_NAME]
     sl_fmt(out, SL_REC_NAME, "%.*s%s", MAX_BASE - (int)strlen(tail), j->rec.name, tail);
 }
 
-/* The first name that nobody has. It follows from the names that are taken: whoever starts anew and
- * sees the same pods tries the same name, also if its last create is still on its way. */
+/* The first free name. It follows from the names that are taken: after a restart with the same pods
+ * the same name is tried, also if the last create is still in flight. */
 static void name_of(struct sl_cluster *c, struct cl_job *j, int32_t index, char out[SL_REC_NAME]) {
     char base[SL_REC_NAME];
     base_of(j, index, base);
@@ -310,7 +310,7 @@ void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enu
     }
 }
 
-/* ---- who goes first ---- */
+/* ---- the order of deletion ---- */
 
 static int by(int64_t a, int64_t b) {
     return a < b ? -1 : a > b;

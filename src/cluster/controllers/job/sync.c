@@ -18,10 +18,10 @@
 
 typedef SL_VEC(struct cl_pod *) pod_list;
 
-struct look {
+struct job_sync {
     struct sl_cluster *c;
     struct cl_job *j;
-    sl_time now, again; /* wall: when to look again; 0: not by itself */
+    sl_time now, again; /* wall: the next reconcile; 0: none is timed */
     pod_list pods;      /* all of them */
     pod_list ok, wrong; /* ended and not yet counted anywhere, according to what is seen */
     pod_list active;
@@ -31,7 +31,7 @@ struct look {
     struct sl_jw keep_ok, keep_wrong;  /* which write these */
     uint32_t kept;
     int64_t terminating; /* neither active nor ended */
-    int64_t unsettled;   /* of those, who may still succeed */
+    int64_t unsettled;   /* of those, that may still succeed */
     int64_t leaving;     /* of those, who does not know it yet: the place is not free */
     int64_t succeeded, failed;
     struct cl_indexes completed, done, failed_indexes;
@@ -45,8 +45,7 @@ struct look {
 static bool is_failed(const struct cl_job *j, const struct cl_pod *p) {
     if (p->f.phase == CL_POD_FAILED)
         return true;
-    /* A pod that is deleted may never get to say that it failed; one that has no node never will.
-     */
+    /* A pod that is deleted may never report that it failed; one without a node never will. */
     return p->rec.deleting && p->f.phase != CL_POD_SUCCEEDED && !p->delete_uncounted &&
            (!j->replace_failed || !p->f.node);
 }
@@ -62,7 +61,7 @@ static void keep_text(struct sl_jw *j, const char *uid) {
 }
 
 /* The uids of a list: those whose pod still has the finalizer stay. */
-static void read_list(struct look *l, const char *text, struct sl_jw *keep, int64_t *listed,
+static void read_list(struct job_sync *l, const char *text, struct sl_jw *keep, int64_t *listed,
                       int64_t *drained) {
     size_t i, n;
     yyjson_val *v;
@@ -90,7 +89,7 @@ static void unshed(struct cl_pod *p) {
         p->delete_uncounted = p->untrack = false;
 }
 
-static void gather(struct look *l) {
+static void gather_pods(struct job_sync *l) {
     struct cl_job *j = l->j;
     for (struct sl_rec *r = sl_inf_children(l->c->inf, sl_rec_uid(j->rec.uid), NULL); r;
          r = r->next) {
@@ -119,7 +118,7 @@ static void gather(struct look *l) {
 }
 
 /* Failures since the last success, counted once per pod. */
-static void note_ends(struct look *l) {
+static void note_ends(struct job_sync *l) {
     struct cl_job *j = l->j;
     sl_time success = 0;
     int32_t fresh = 0;
@@ -145,11 +144,11 @@ static void note_ends(struct look *l) {
     }
 }
 
-static bool is_ignored(const struct look *l, const struct cl_pod *p) {
+static bool is_ignored(const struct job_sync *l, const struct cl_pod *p) {
     return cl_job_failure_action(l->j, p, NULL) == JOB_IGNORE;
 }
 
-static void count(struct look *l) {
+static void count_pods(struct job_sync *l) {
     struct cl_job *j = l->j;
     l->succeeded = j->seen.succeeded + l->listed_ok + l->ok.n;
     l->failed = j->seen.failed + l->listed_wrong;
@@ -174,19 +173,19 @@ static void count(struct look *l) {
 
 /* ---- has it come to its end? ---- */
 
-static void ends(struct look *l, enum cl_job_end end, const char *reason, const char *message) {
+static void ends(struct job_sync *l, enum cl_job_end end, const char *reason, const char *message) {
     l->end = end;
     l->reason = reason;
     sl_buf_clear(&l->message);
     sl_buf_puts(&l->message, message);
 }
 
-static void look_again(struct look *l, sl_time at) {
+static void reconcile_at(struct job_sync *l, sl_time at) {
     if (!l->again || at < l->again)
         l->again = at;
 }
 
-static bool restarted_too_often(const struct look *l) {
+static bool restarted_too_often(const struct job_sync *l) {
     int64_t n = 0;
     for (uint32_t i = 0; i < l->pods.n; i++)
         if (l->pods.v[i]->f.phase == CL_POD_RUNNING || l->pods.v[i]->f.phase == CL_POD_PENDING)
@@ -194,7 +193,7 @@ static bool restarted_too_often(const struct look *l) {
     return l->j->on_failure && (l->j->backoff_limit == 0 ? n > 0 : n >= l->j->backoff_limit);
 }
 
-static bool failed_by_policy(struct look *l) {
+static bool failed_by_policy(struct job_sync *l) {
     for (uint32_t i = 0; l->j->failure_policy && i < l->wrong.n; i++) {
         sl_buf_clear(&l->message);
         if (cl_job_failure_action(l->j, l->wrong.v[i], &l->message) != JOB_FAIL_JOB)
@@ -206,18 +205,18 @@ static bool failed_by_policy(struct look *l) {
     return false;
 }
 
-static bool past_deadline(struct look *l) {
+static bool past_deadline(struct job_sync *l) {
     const struct cl_job *j = l->j;
     if (j->deadline < 0 || !j->seen.start || j->suspend)
         return false;
     sl_time at = sl_time_add(j->seen.start, sl_span_seconds(j->deadline));
     if (l->now >= at)
         return true;
-    look_again(l, at);
+    reconcile_at(l, at);
     return false;
 }
 
-static void judge_indexes(struct look *l) {
+static void judge_indexes(struct job_sync *l) {
     const struct cl_job *j = l->j;
     int64_t failed = cl_indexes_count(&l->failed_indexes);
     int32_t rule;
@@ -236,7 +235,7 @@ static void judge_indexes(struct look *l) {
 }
 
 /* An end that was written is kept, whatever else has become true since. */
-static void judge(struct look *l) {
+static void decide_end(struct job_sync *l) {
     struct cl_job *j = l->j;
     if (j->end != JOB_RUNS)
         l->end = (enum cl_job_end)j->end;
@@ -263,7 +262,7 @@ static int by_index(const void *a, const void *b) {
 }
 
 /* The last failure of each index that is to be tried again: it keeps the count of the index. */
-static void delay_failures(struct look *l) {
+static void delay_failures(struct job_sync *l) {
     const struct cl_job *j = l->j;
     struct cl_indexes busy = {0};
     if (j->per_index == JOB_NONE || l->end != JOB_RUNS)
@@ -291,7 +290,7 @@ static sl_time backoff_until(int64_t failures, sl_time last) {
 }
 
 /* Takes the pod out of the active ones. */
-static void give_up(struct look *l, uint32_t i, bool counted) {
+static void give_up(struct job_sync *l, uint32_t i, bool counted) {
     struct cl_pod *p = l->active.v[i];
     l->active.v[i] = NULL;
     l->terminating += !p->rec.create_planned || p->rec.sent;
@@ -301,7 +300,7 @@ static void give_up(struct look *l, uint32_t i, bool counted) {
         cl_job_delete_uncounted(l->j, p);
 }
 
-static void close_ranks(struct look *l) {
+static void close_ranks(struct job_sync *l) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->active.n; i++)
         if (l->active.v[i])
@@ -311,7 +310,7 @@ static void close_ranks(struct look *l) {
 
 /* All, or as many as are too many; of an index one stays, the one that got farthest. Returns
  * whether any went. */
-static bool remove_pods(struct look *l, int64_t surplus) {
+static bool remove_pods(struct job_sync *l, int64_t surplus) {
     const struct cl_job *j = l->j;
     struct cl_indexes seen = {0};
     int64_t gone = 0;
@@ -335,7 +334,7 @@ static bool remove_pods(struct look *l, int64_t surplus) {
 }
 
 /* The failed pod that a new one of this index replaces. They are sorted. */
-static const struct cl_pod *before_of(const struct look *l, int32_t index) {
+static const struct cl_pod *before_of(const struct job_sync *l, int32_t index) {
     uint32_t lo = 0, hi = l->wrong.n;
     if (l->j->per_index == JOB_NONE)
         return NULL;
@@ -351,7 +350,7 @@ static const struct cl_pod *before_of(const struct look *l, int32_t index) {
                : NULL;
 }
 
-static void add_indexed(struct look *l, int64_t n) {
+static void add_indexed(struct job_sync *l, int64_t n) {
     struct cl_job *j = l->j;
     struct cl_indexes taken = {0};
     cl_indexes_join(&taken, &l->done);
@@ -370,7 +369,7 @@ static void add_indexed(struct look *l, int64_t n) {
             int64_t failures = (int64_t)before->f.index_failures + before->f.index_ignored + 1;
             sl_time at = backoff_until(failures, before->ended);
             if (at > l->now) {
-                look_again(l, at);
+                reconcile_at(l, at);
                 continue;
             }
         }
@@ -379,7 +378,7 @@ static void add_indexed(struct look *l, int64_t n) {
     cl_indexes_done(&taken);
 }
 
-static void manage(struct look *l) {
+static void manage(struct job_sync *l) {
     struct cl_job *j = l->j;
     int64_t active = l->active.n, want = j->suspend ? 0 : j->parallelism;
     if (!j->suspend && j->completions == JOB_NONE) {
@@ -396,12 +395,12 @@ static void manage(struct look *l) {
         return;
     sl_time at = j->per_index == JOB_NONE ? backoff_until(j->failures, j->last_failure) : 0;
     if (at > l->now) {
-        look_again(l, at);
+        reconcile_at(l, at);
         return;
     }
     if (lacking > JOB_MAX_AT_ONCE) {
         lacking = JOB_MAX_AT_ONCE;
-        look_again(l, l->now + SL_MSEC);
+        reconcile_at(l, l->now + SL_MSEC);
     }
     if (j->indexed)
         add_indexed(l, lacking);
@@ -410,10 +409,10 @@ static void manage(struct look *l) {
             cl_job_add_pod(l->c, j, JOB_NONE, NULL);
 }
 
-/* ---- what should the status say? ---- */
+/* ---- the status ---- */
 
-static void set_condition(yyjson_mut_doc *d, const struct look *l, const char *type, bool status,
-                          const char *reason, const char *message) {
+static void set_condition(yyjson_mut_doc *d, const struct job_sync *l, const char *type,
+                          bool status, const char *reason, const char *message) {
     yyjson_mut_val *list = yyjson_mut_doc_get_root(d), *v;
     struct sl_buf b;
     size_t i, n;
@@ -433,8 +432,8 @@ static void set_condition(yyjson_mut_doc *d, const struct look *l, const char *t
     sl_buf_done(&b);
 }
 
-/* Reason and message of the condition that says why it ends. */
-static void recall_reason(struct look *l, yyjson_mut_doc *d, const char *type) {
+/* Reason and message of the condition that ends it. */
+static void read_condition_reason(struct job_sync *l, yyjson_mut_doc *d, const char *type) {
     size_t i, n;
     yyjson_mut_val *v;
     yyjson_mut_arr_foreach (yyjson_mut_doc_get_root(d), i, n, v) {
@@ -445,7 +444,7 @@ static void recall_reason(struct look *l, yyjson_mut_doc *d, const char *type) {
     }
 }
 
-static char *conditions(struct look *l, bool last) {
+static char *conditions(struct job_sync *l, bool last) {
     struct cl_job *j = l->j;
     bool failing = l->end == JOB_FAILING;
     const char *interim = failing ? "FailureTarget" : "SuccessCriteriaMet";
@@ -463,7 +462,7 @@ static char *conditions(struct look *l, bool last) {
     if (l->end != JOB_RUNS && j->end == JOB_RUNS)
         set_condition(d, l, interim, true, l->reason, sl_buf_str(&l->message));
     else if (l->end != JOB_RUNS)
-        recall_reason(l, d, interim);
+        read_condition_reason(l, d, interim);
     if (last)
         set_condition(d, l, failing ? "Failed" : "Complete", true, l->reason,
                       sl_buf_str(&l->message));
@@ -474,20 +473,20 @@ static char *conditions(struct look *l, bool last) {
     return copy;
 }
 
-static char *take(struct sl_jw *j) {
+static char *take_json(struct sl_jw *j) {
     sl_jw_end_to(j, 0);
     return j->b->len ? sl_strdup(sl_buf_str(j->b)) : NULL;
 }
 
-static void keep_uid(struct look *l, struct sl_jw *j, const struct cl_pod *p) {
+static void keep_uid(struct job_sync *l, struct sl_jw *j, const struct cl_pod *p) {
     if (l->kept >= JOB_MAX_UNCOUNTED)
         return;
     keep_text(j, p->rec.uid);
     l->kept++;
 }
 
-/* Who may lose the finalizer, and who is to be counted before. */
-static void settle_pods(struct look *l) {
+/* Which pods may lose the finalizer, and which have to be counted before. */
+static void settle_pods(struct job_sync *l) {
     struct cl_job *j = l->j;
     for (uint32_t i = 0; i < l->pods.n; i++) {
         struct cl_pod *p = l->pods.v[i];
@@ -512,7 +511,7 @@ static void settle_pods(struct look *l) {
     }
 }
 
-static void want_status(struct look *l) {
+static void plan_status(struct job_sync *l) {
     struct cl_job *j = l->j;
     struct cl_job_status *w = &j->desired;
     int64_t ready = 0, there = 0, planned = 0;
@@ -542,8 +541,8 @@ static void want_status(struct look *l) {
         w->start = l->now;
     if (!last) {
         settle_pods(l);
-        w->uncounted_ok = take(&l->keep_ok);
-        w->uncounted_wrong = take(&l->keep_wrong);
+        w->uncounted_ok = take_json(&l->keep_ok);
+        w->uncounted_wrong = take_json(&l->keep_wrong);
     }
     if (!j->indexed)
         return;
@@ -558,7 +557,7 @@ static void want_status(struct look *l) {
 }
 
 void cl_job_sync(struct sl_cluster *c, struct cl_job *j) {
-    struct look l = {.c = c, .j = j, .now = c->client->wall};
+    struct job_sync l = {.c = c, .j = j, .now = c->client->wall};
     j->sync_count++;
     sl_buf_init(&l.kept_ok, CL_MAX_COPY);
     sl_buf_init(&l.kept_wrong, CL_MAX_COPY);
@@ -570,10 +569,10 @@ void cl_job_sync(struct sl_cluster *c, struct cl_job *j) {
         cl_indexes_read(j->seen.completed_indexes, (int32_t)j->completions, &l.completed);
     read_list(&l, j->seen.uncounted_ok, &l.keep_ok, &l.listed_ok, &l.drained_ok);
     read_list(&l, j->seen.uncounted_wrong, &l.keep_wrong, &l.listed_wrong, &l.drained_wrong);
-    gather(&l);
+    gather_pods(&l);
     note_ends(&l);
-    count(&l);
-    judge(&l);
+    count_pods(&l);
+    decide_end(&l);
     delay_failures(&l);
     if (l.end != JOB_RUNS) {
         for (uint32_t i = 0; i < l.active.n; i++)
@@ -586,7 +585,7 @@ void cl_job_sync(struct sl_cluster *c, struct cl_job *j) {
             ends(&l, JOB_SUCCEEDING, "CompletionsReached",
                  "Reached expected number of succeeded pods");
     }
-    want_status(&l);
+    plan_status(&l);
     sl_rec_reconcile_at(&j->rec, l.again);
     sl_vec_free(&l.pods);
     sl_vec_free(&l.ok);

@@ -31,7 +31,7 @@ struct when {
 struct cl_cron_zone {
     uint32_t n;
     int32_t first;            /* offset before the first turn */
-    bool ruled, saves;        /* the footer says what comes after; it has summer time */
+    bool ruled, saves;        /* the footer has the rule for later times; with daylight saving */
     int32_t standard, summer; /* offsets */
     struct when begins, ends;
     struct turn turns[];
@@ -50,7 +50,7 @@ static const char *skip_name(const char *s) {
     return s - start >= 3 ? s : NULL;
 }
 
-static const char *number(const char *s, int32_t max, int32_t *ret) {
+static const char *parse_number(const char *s, int32_t max, int32_t *ret) {
     int32_t v = 0;
     const char *start = s;
     for (; *s >= '0' && *s <= '9' && v <= max; s++)
@@ -68,7 +68,7 @@ static const char *span(const char *s, int32_t *ret) {
     for (bool first = true; unit; unit /= 60, first = false) {
         if (!first && *s != ':')
             break;
-        s = number(first ? s : s + 1, first ? 167 : 59, &v);
+        s = parse_number(first ? s : s + 1, first ? 167 : 59, &v);
         if (!s)
             return NULL;
         *ret += v * unit;
@@ -80,14 +80,14 @@ static const char *span(const char *s, int32_t *ret) {
 static const char *day_of(const char *s, struct when *w) {
     *w = (struct when){.seconds = 2 * 3600};
     if (*s == 'M') {
-        s = number(s + 1, 12, &w->month);
-        s = s && *s == '.' ? number(s + 1, 5, &w->week) : NULL;
-        s = s && *s == '.' ? number(s + 1, 6, &w->day) : NULL;
+        s = parse_number(s + 1, 12, &w->month);
+        s = s && *s == '.' ? parse_number(s + 1, 5, &w->week) : NULL;
+        s = s && *s == '.' ? parse_number(s + 1, 6, &w->day) : NULL;
         if (!s || w->month < 1 || w->week < 1)
             return NULL;
     } else {
         w->how = *s == 'J' ? BY_JULIAN : BY_DAY;
-        s = number(s + (*s == 'J'), 365, &w->day);
+        s = parse_number(s + (*s == 'J'), 365, &w->day);
     }
     return s && *s == '/' ? span(s + 1, &w->seconds) : s;
 }
@@ -184,7 +184,7 @@ struct cl_cron_zone *cl_zone_load(const char *name) {
         return NULL;
     sl_fmt(path, sizeof path, FOLDER "/%s", name);
     FILE *f = fopen(path, "rbe");
-    if (!f) /* a machine without the data still knows this one */
+    if (!f) /* known also on a machine without time zone data */
         return strcmp(name, "Etc/UTC") == 0 ? sl_alloc0(1, sizeof(struct cl_cron_zone)) : NULL;
     unsigned char *data = sl_alloc(MAX_BYTES);
     len = fread(data, 1, MAX_BYTES, f);

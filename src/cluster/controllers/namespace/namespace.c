@@ -72,7 +72,7 @@ bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return true;
 }
 
-static void forget(struct cl_leftovers *l) {
+static void clear_leftovers(struct cl_leftovers *l) {
     for (uint32_t i = 0; i < l->kinds.n; i++)
         sl_freep(&l->kinds.v[i]);
     for (uint32_t i = 0; i < l->finalizers.n; i++)
@@ -90,7 +90,7 @@ void cl_ns_done(struct sl_rec *r) {
     sl_arena_done(&n->arena);
     cl_conditions_done(&n->conditions);
     cl_conditions_done(&n->desired_conditions);
-    forget(&n->found);
+    clear_leftovers(&n->found);
     sl_vec_free(&n->found.kinds);
     sl_vec_free(&n->found.finalizers);
 }
@@ -98,7 +98,7 @@ void cl_ns_done(struct sl_rec *r) {
 /* ---- the passes ---- */
 
 static void begin_pass(struct sl_cluster *c, struct cl_namespace *n) {
-    forget(&n->found);
+    clear_leftovers(&n->found);
     n->at = 0;
     n->added = c->gc->added;
     n->step = NS_LIST;
@@ -140,7 +140,7 @@ static void report_finalizers(struct cl_leftovers *l, struct sl_buf *b) {
     }
 }
 
-/* As Kubernetes says it: each of these in any case, and what there is to say. */
+/* As in Kubernetes: all of these conditions, with a message where there is one. */
 static void set_conditions(struct sl_cluster *c, struct cl_namespace *n) {
     static const char *const all[][3] = {
         {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
@@ -333,7 +333,7 @@ static void deletion_written(struct sl_cluster *c, struct cl_namespace *n, enum 
     if (how == SL_WRITE_FAILED)
         return; /* the same again */
     if (n->step == NS_REPORT) {
-        n->step = NS_IDLE; /* and if it did not succeed, the next pass says it */
+        n->step = NS_IDLE; /* if it failed, the next pass reports it */
         sl_rec_write_at(&n->rec, c->client->mono + PAUSE_MAX / 4);
         return;
     }

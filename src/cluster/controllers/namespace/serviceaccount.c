@@ -12,7 +12,7 @@
 #define AGAIN (2 * SL_SEC)
 #define ROOT "kube-root-ca.crt"
 
-static struct sl_rec *home_of(struct sl_cluster *c, const struct sl_rec *r) {
+static struct sl_rec *namespace_of(struct sl_cluster *c, const struct sl_rec *r) {
     return sl_inf_find(c->inf, K_NAMESPACE, "", sl_rec_ns(r));
 }
 
@@ -25,12 +25,12 @@ bool cl_account_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
 void cl_account_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
-    struct sl_rec *home = home_of(c, r);
+    struct sl_rec *ns_rec = namespace_of(c, r);
 
-    if (!home)
+    if (!ns_rec)
         return;
-    cl_namespace_of(home)->account_at = cl_namespace_of(home)->root_at = 0;
-    sl_rec_enqueue(home);
+    cl_namespace_of(ns_rec)->account_at = cl_namespace_of(ns_rec)->root_at = 0;
+    sl_rec_enqueue(ns_rec);
 }
 
 static uint64_t hash_of(const char *certificate) {
