@@ -16,8 +16,7 @@
 #include "lib/json/writer.h"
 #include "lib/log/log.h"
 
-#define PENDING_PATIENCE                                                                           \
-    (200 * SL_MSEC) /* most pods run before it is worth saying that they wait */
+#define PENDING_PATIENCE (200 * SL_MSEC) /* most pods run before Pending is worth a write */
 #define SWEEP_EVERY (10 * SL_MINUTE)
 #define MANY_CONTAINERS 32u
 
@@ -75,7 +74,7 @@ static void no_due(struct klet_pod *p) {
     p->due = SL_TIME_NEVER;
 }
 
-static bool has_words(const struct klet_pod *p) {
+static bool has_message(const struct klet_pod *p) {
     for (uint32_t i = 0; i < p->n_cs; i++)
         if (p->cs[i].message || p->cs[i].state == C_ENDED)
             return true;
@@ -85,10 +84,10 @@ static bool has_words(const struct klet_pod *p) {
 void klet_pod_report_status(struct klet_pod *p) {
     struct sl_kubelet *r = p->rt;
 
-    /* A long status is not worth saying after each of its changes. */
+    /* A long status is not written after each change: changes are coalesced. */
     if (!p->ended && p->n_cs > MANY_CONTAINERS)
         sl_writer_enqueue_at(r->writer, p->slot, 0, r->client->mono + p->n_cs * SL_MSEC);
-    else if (strcmp(klet_pod_phase(p), "Pending") == 0 && !has_words(p))
+    else if (strcmp(klet_pod_phase(p), "Pending") == 0 && !has_message(p))
         sl_writer_enqueue_at(r->writer, p->slot, 0, r->client->mono + PENDING_PATIENCE);
     else
         sl_writer_enqueue(r->writer, p->slot, 0);
@@ -103,7 +102,7 @@ static void remove_folder(const struct sl_kubelet *r, const char *what, const ch
     klet_folder_remove(path);
 }
 
-static void release(struct klet_pod *p) {
+static void release_pod(struct klet_pod *p) {
     struct sl_kubelet *r = p->rt;
     const uint32_t slot = p->slot;
 
@@ -126,18 +125,18 @@ void klet_pod_drop(struct klet_pod *p) {
     char *uid = sl_strdup(p->uid);
     const bool real = p->local != NULL;
 
-    release(p);
+    release_pod(p);
     forget_uid(r, uid, real);
     sl_freep(&uid);
 }
 
-/* Nothing is left to be done or said; the object stays. */
-static void settle(struct klet_pod *p) {
+/* Nothing is left to do or report; the object stays. */
+static void settle_pod(struct klet_pod *p) {
     const uint64_t key = sl_hash_str(0, p->uid);
 
     if (sl_map_get(&p->rt->finished, key) == SL_MAP_NONE)
         sl_map_add(&p->rt->finished, key, 1);
-    release(p);
+    release_pod(p);
 }
 
 /* ---- writing ---- */
@@ -179,7 +178,7 @@ static bool build_status(struct klet_pod *p, struct sl_write *w) {
     return news;
 }
 
-static bool build(void *ctx, uint32_t slot, struct sl_write *w) {
+static bool build_write(void *ctx, uint32_t slot, struct sl_write *w) {
     struct sl_kubelet *r = ctx;
     struct klet_pod *p = r->slots.v[slot].pod;
 
@@ -215,8 +214,8 @@ static void take_body(struct sl_kubelet *r, const struct sl_kube_reply *rp) {
     yyjson_doc_free(d);
 }
 
-static void done(void *ctx, uint32_t slot, const struct sl_write *w, enum sl_written how,
-                 const struct sl_kube_reply *rp) {
+static void write_done(void *ctx, uint32_t slot, const struct sl_write *w, enum sl_written how,
+                       const struct sl_kube_reply *rp) {
     struct sl_kubelet *r = ctx;
     struct klet_pod *p = r->slots.v[slot].pod;
 
@@ -363,8 +362,8 @@ static void copy_sim(struct sl_kubelet_sim_nodes *to, const struct sl_kubelet_si
     to->labels = labels;
 }
 
-/* Whoever may not list the folder of pods does not find what is in it: Secrets may be. Processes of
- * other users that pods run as find what is theirs. */
+/* The folder of pods cannot be listed by other users: it may contain Secrets. Processes that pods
+ * run as other users find their own by path. */
 static int make_folders(const char *dir) {
     char path[PATH_MAX];
     int e = klet_folder_make(dir, 0711);
@@ -400,10 +399,11 @@ int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
         r->spawner = spawner;
         r->cgroups = klet_cgroups_new(NULL);
     }
-    r->writer = sl_writer_new(
-        r->client,
-        &(struct sl_writer_owner){.ctx = r, .build = build, .done = done, .read = read_again},
-        RT_IN_FLIGHT, 1);
+    r->writer =
+        sl_writer_new(r->client,
+                      &(struct sl_writer_owner){
+                          .ctx = r, .build = build_write, .done = write_done, .read = read_again},
+                      RT_IN_FLIGHT, 1);
     klet_nodes_begin(r);
     r->pods = sl_reflector_new(
         r->client, "/api/v1/pods", "",
@@ -428,7 +428,7 @@ void sl_kubelet_stop(struct sl_kubelet *r, uint32_t grace_ms) {
         klet_spawner_end_all(r->spawner, grace_ms);
 }
 
-static void free_words(const char **s) {
+static void free_strings(const char **s) {
     char *own = (char *)*s;
 
     sl_freep(&own);
@@ -454,20 +454,20 @@ void sl_kubelet_free(struct sl_kubelet *r) {
     sl_vec_free(&r->slots);
     sl_vec_free(&r->free_slots);
     sl_vec_free(&r->dirty);
-    free_words(&r->sim.cpu);
-    free_words(&r->sim.memory);
-    free_words(&r->sim.gpu);
-    free_words(&r->sim.pods);
+    free_strings(&r->sim.cpu);
+    free_strings(&r->sim.memory);
+    free_strings(&r->sim.gpu);
+    free_strings(&r->sim.pods);
     for (const char **l = (const char **)r->sim.labels; *l; l++)
-        free_words(l);
+        free_strings(l);
     const char *list = (const char *)r->sim.labels;
-    free_words(&list);
+    free_strings(&list);
     sl_freep(&r->dir);
     sl_freep(&r->node);
     sl_freep(&r);
 }
 
-static void look_at(struct klet_pod *p) {
+static void reconcile_pod(struct klet_pod *p) {
     no_due(p);
     if (p->lost) {
         klet_pod_drop(p);
@@ -479,7 +479,7 @@ static void look_at(struct klet_pod *p) {
         klet_sim_sync(p);
     if (p->ended && !p->deleting && (p->fixed || p->reported_end) &&
         !sl_writer_busy(p->rt->writer, p->slot))
-        settle(p);
+        settle_pod(p);
     else if (p->ended)
         klet_pod_report_status(p);
 }
@@ -505,7 +505,7 @@ void sl_kubelet_tick(struct sl_kubelet *r) {
         if (s->kind != SLOT_POD || !s->pod->dirty)
             continue;
         s->pod->dirty = false;
-        look_at(s->pod);
+        reconcile_pod(s->pod);
     }
     r->dirty.n -= n;
     if (r->dirty.n > 0)

@@ -89,7 +89,7 @@ int sl_kubelet_session_open(void *ctx, const struct sl_exec_session_spec *s,
                             const struct sl_exec_session_events *ev, void *events_ctx, void **ret,
                             struct sl_err *err) _must_check_;
 /* Always accepted; or ignored, if the process does not read or there was no 'in'. False:
- * backpressure, more than 64 KiB are queued; send no more before ev->room is called. */
+ * backpressure, more than 64 KiB are queued; send no more before ev->writable is called. */
 bool sl_kubelet_session_input(void *ctx, void *session, const char *bytes, size_t len);
 /* A command gets end of file on its input; a container only with stdinOnce. */
 void sl_kubelet_session_input_end(void *ctx, void *session);

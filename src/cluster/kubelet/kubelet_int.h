@@ -67,7 +67,7 @@ struct klet_container {
     sl_time term_at; /* mono: when a preStop hook has had its time. SL_TIME_NEVER: none runs */
     bool ending, terminated; /* it is being stopped; SIGTERM was sent */
     bool posting;    /* it runs, and its postStart hook too: it is not started before that */
-    sl_time post_at; /* mono: when a hook that sleeps is done */
+    sl_time post_at; /* mono: when a hook of type sleep is done */
     struct klet_proc *proc;
     struct klet_handler_call *hook;
     uint32_t attached; /* sessions that get its output */
@@ -120,7 +120,7 @@ struct klet_pod {
     int64_t generation;
     sl_span grace;    /* terminationGracePeriodSeconds, or of the deletion */
     sl_time deadline; /* mono: activeDeadlineSeconds; or the end of a simulated run */
-    sl_time due;      /* mono: when to look again */
+    sl_time due;      /* mono: next reconcile */
     bool dirty, seen, deleting;
     bool stopping, ended; /* all its containers are being stopped; have terminated for good */
     bool fixed;           /* it had ended before we saw it: its status is not ours to change */
@@ -273,7 +273,7 @@ int klet_security_apply(struct klet_container *c, struct klet_launch *l,
 /* ---- pod/exec_session.c ---- */
 /* Of a running container: its output; its input is accepted again; it has terminated. */
 void klet_sessions_output(struct klet_container *c, bool is_err, const char *bytes, size_t len);
-void klet_sessions_room(struct klet_container *c);
+void klet_sessions_writable(struct klet_container *c);
 void klet_sessions_end(struct klet_container *c, int code);
 void klet_sessions_forget(struct klet_container *c); /* the record goes */
 /* All processes are about to be ended, without further events. */
@@ -309,7 +309,7 @@ bool klet_refs_get(struct klet_pod *p);
 void klet_refs_free(struct klet_pod *p);
 /* Drops them, so that the next start reads their current state. */
 void klet_refs_again(struct klet_pod *p);
-/* NULL: there is none, or it cannot be read; klet_refs_none tells which. */
+/* NULL: it does not exist, or cannot be read; klet_refs_none has the error. */
 yyjson_val *klet_refs_find(const struct klet_pod *p, bool secret, const char *name);
 /* 0 if it is optional and not there. */
 int klet_refs_none(const struct klet_pod *p, bool secret, const char *name, bool optional,

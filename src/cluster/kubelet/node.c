@@ -43,8 +43,8 @@ struct klet_node {
     char *name;
     uint32_t slot;
     bool sim;
-    bool guest, seen; /* somebody else's; in the list that is being read */
-    bool sized;       /* it says itself how large it is */
+    bool guest, seen; /* of another kubelet; present in the list that is being read */
+    bool sized;       /* its capacity is in the object */
     enum node_step step;
     char *taints; /* of others, an array of JSON; NULL: none */
     struct sl_kubelet *rt;
@@ -58,7 +58,7 @@ struct klet_nodes {
     bool lease_is;
     struct sl_reflector *labelled; /* simulated ones */
     struct sl_map guests;          /* by name */
-    bool crowded;                  /* that there are too many was said */
+    bool crowded;                  /* the limit was logged */
     sl_time since;                 /* ready */
     int64_t cpu_milli, memory_bytes, disk_bytes;
     struct utsname uts;
@@ -69,7 +69,7 @@ static void sim_name(char out[40], uint32_t i) {
     sl_fmt(out, 40, SIM_PREFIX "%04u", i);
 }
 
-static struct klet_node *guest_find(const struct sl_kubelet *r, const char *name) {
+static struct klet_node *foreign_node_find(const struct sl_kubelet *r, const char *name) {
     const uint64_t key = sl_hash_str(0, name);
     uint32_t cur;
 
@@ -85,7 +85,7 @@ enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *
 
     if (r->node && strcmp(name, r->node) == 0)
         return NODE_OWNER_LOCAL;
-    if (guest_find(r, name))
+    if (foreign_node_find(r, name))
         return NODE_OWNER_SIM;
     if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
         return NODE_OWNER_OTHER;
@@ -100,11 +100,11 @@ enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *
 
 /* ---- what this machine is ---- */
 
-static void first_line(const char *path, char *out, size_t room) {
+static void first_line(const char *path, char *out, size_t size) {
     FILE *f = fopen(path, "re");
 
     *out = '\0';
-    if (f && fgets(out, (int)room, f))
+    if (f && fgets(out, (int)size, f))
         out[strcspn(out, "\n")] = '\0';
     if (f)
         (void)fclose(f);
@@ -124,15 +124,15 @@ static int64_t memory_total(void) {
     return kib * 1024;
 }
 
-static void os_name(char *out, size_t room) {
+static void os_name(char *out, size_t size) {
     FILE *f = fopen("/etc/os-release", "re");
     char line[200];
 
-    sl_fmt_short(out, room, "Linux");
+    sl_fmt_short(out, size, "Linux");
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "PRETTY_NAME=\"", 13) == 0) {
             line[13 + strcspn(line + 13, "\"\n")] = '\0';
-            sl_fmt_short(out, room, "%.100s", line + 13);
+            sl_fmt_short(out, size, "%.100s", line + 13);
         }
     if (f)
         (void)fclose(f);
@@ -155,7 +155,7 @@ static void own_address(char out[64]) {
     freeifaddrs(all);
 }
 
-static void look_around(struct sl_kubelet *r, struct klet_nodes *ns) {
+static void inspect_machine(struct sl_kubelet *r, struct klet_nodes *ns) {
     cpu_set_t cpus;
     struct statvfs fs;
 
@@ -387,7 +387,7 @@ static void lease_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how)
                              r->client->mono + (how == SL_WRITTEN ? LEASE_EVERY : LEASE_AGAIN));
 }
 
-/* Does what was created say that it is ready? A server may drop the status of what is created. */
+/* Is the created Node ready? A server may drop the status on create. */
 static bool is_ready(const struct sl_kube_reply *rp) {
     yyjson_doc *d = NULL;
     bool ready = false;
@@ -423,7 +423,7 @@ void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
         n->step = NODE_GONE;
         return;
     }
-    if (how == SL_WRITE_GONE) { /* somebody deleted it; as a kubelet, we do not insist */
+    if (how == SL_WRITE_GONE) { /* deleted by a client; like a kubelet, we do not create it again */
         n->step = NODE_GONE;
     } else if (how == SL_WRITTEN &&
                (n->step == NODE_STATUS || (n->step == NODE_CREATE && is_ready(rp)))) {
@@ -463,8 +463,8 @@ void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_re
 
 /* ---- all of them ---- */
 
-static struct klet_node *add(struct sl_kubelet *r, const char *name, bool sim,
-                             enum node_step step) {
+static struct klet_node *add_node(struct sl_kubelet *r, const char *name, bool sim,
+                                  enum node_step step) {
     struct klet_node *n = sl_alloc0(1, sizeof *n);
 
     *n = (struct klet_node){.name = sl_strdup(name),
@@ -500,7 +500,7 @@ static void pods_listed(void *ctx, const struct sl_kube_reply *rp) {
                SL_I("status", rp->status));
 }
 
-static void guest_new(struct sl_kubelet *r, const char *name, bool ready) {
+static void foreign_node_new(struct sl_kubelet *r, const char *name, bool ready) {
     char path[400];
     struct klet_node *n;
 
@@ -512,16 +512,16 @@ static void guest_new(struct sl_kubelet *r, const char *name, bool ready) {
     }
     if (r->nodes->guests.n >= RT_MAX_FOREIGN_NODES || strlen(name) > 253)
         return;
-    n = add(r, name, true, ready ? NODE_OK : NODE_STATUS);
+    n = add_node(r, name, true, ready ? NODE_OK : NODE_STATUS);
     n->guest = true;
     sl_map_add(&r->nodes->guests, sl_hash_str(0, name), n->slot);
-    /* A pod may have been bound to it before we heard of it. */
+    /* A pod may have been bound to it before its Node was observed. */
     sl_fmt(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
     n->pods = sl_kube_request(r->client, &(struct sl_kube_request){.method = SL_GET, .path = path},
                               pods_listed, n);
 }
 
-static void guest_drop(struct sl_kubelet *r, struct klet_node *n) {
+static void foreign_node_drop(struct sl_kubelet *r, struct klet_node *n) {
     struct klet_nodes *ns = r->nodes;
 
     for (uint32_t i = 0; i < ns->all.n; i++)
@@ -543,18 +543,18 @@ static void node_seen(void *ctx, yyjson_val *o) {
     struct sl_kubelet *r = ctx;
     const char *name = sl_json_str(o, "metadata.name");
     const bool ready = sl_json_condition(o, "Ready");
-    const enum klet_node_owner whose = klet_node_owner_of(r, name);
-    struct klet_node *n = guest_find(r, name);
+    const enum klet_node_owner node_owner = klet_node_owner_of(r, name);
+    struct klet_node *n = foreign_node_find(r, name);
 
-    if (!n && whose == NODE_OWNER_LOST && !sl_reflector_synced(r->nodes->labelled)) {
-        (void)add(r, name, true, NODE_DELETE); /* of an earlier run of ours */
+    if (!n && node_owner == NODE_OWNER_LOST && !sl_reflector_synced(r->nodes->labelled)) {
+        (void)add_node(r, name, true, NODE_DELETE); /* of an earlier run of ours */
         return;
     }
-    if (!n && (whose == NODE_OWNER_LOCAL || whose == NODE_OWNER_SIM))
+    if (!n && (node_owner == NODE_OWNER_LOCAL || node_owner == NODE_OWNER_SIM))
         return;
     if (!n) {
-        guest_new(r, name, ready);
-        n = guest_find(r, name);
+        foreign_node_new(r, name, ready);
+        n = foreign_node_find(r, name);
     } else if (!ready && n->step == NODE_OK) {
         sl_writer_enqueue(r->writer, n->slot, 0);
     }
@@ -567,10 +567,10 @@ static void node_seen(void *ctx, yyjson_val *o) {
 /* Deleted, or it lost the label. */
 static void node_unseen(void *ctx, yyjson_val *o) {
     struct sl_kubelet *r = ctx;
-    struct klet_node *n = guest_find(r, sl_json_str(o, "metadata.name"));
+    struct klet_node *n = foreign_node_find(r, sl_json_str(o, "metadata.name"));
 
     if (n)
-        guest_drop(r, n);
+        foreign_node_drop(r, n);
 }
 
 static void list_ends(void *ctx, bool exists) {
@@ -579,7 +579,7 @@ static void list_ends(void *ctx, bool exists) {
     (void)exists;
     for (uint32_t i = r->nodes->all.n; i-- > 0;)
         if (r->nodes->all.v[i]->guest && !r->nodes->all.v[i]->seen)
-            guest_drop(r, r->nodes->all.v[i]);
+            foreign_node_drop(r, r->nodes->all.v[i]);
 }
 
 /* ---- in and out ---- */
@@ -588,17 +588,17 @@ void klet_nodes_begin(struct sl_kubelet *r) {
     struct klet_nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
     char name[40];
 
-    look_around(r, ns);
+    inspect_machine(r, ns);
     ns->since = r->client->wall;
     ns->wanted = r->sim.count + (r->node != NULL);
     if (r->node) {
-        ns->real = add(r, r->node, false, NODE_CREATE);
+        ns->real = add_node(r, r->node, false, NODE_CREATE);
         ns->lease_slot = klet_slot_new(r, SLOT_LEASE);
         sl_writer_enqueue(r->writer, ns->lease_slot, 1);
     }
     for (uint32_t i = 0; i < r->sim.count; i++) {
         sim_name(name, i);
-        (void)add(r, name, true, NODE_CREATE);
+        (void)add_node(r, name, true, NODE_CREATE);
     }
     ns->labelled =
         sl_reflector_new(r->client, "/api/v1/nodes", "labelSelector=sluice.dev%2Fsimulated%3Dtrue",

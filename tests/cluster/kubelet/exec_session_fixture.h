@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of talks with containers: one who opens them, listens, and looks at how he is told. */
+/* For tests of exec sessions: a client that opens them and checks the order of its events. */
 #ifndef SL_TESTS_CLUSTER_KUBELET_EXEC_SESSION_FIXTURE_H
 #define SL_TESTS_CLUSTER_KUBELET_EXEC_SESSION_FIXTURE_H
 
@@ -7,8 +7,8 @@
 
 #define MAX_HEARD ((size_t)64 << 20)
 
-/* One who listens, and sees to it that he is told only what and when he may be. */
-struct ear {
+/* A listener, which checks that it is called only as the interface allows. */
+struct session_events {
     struct world *w;
     void *talk;
     struct sl_buf out, err;
@@ -19,8 +19,8 @@ struct ear {
     size_t hold_after, close_after; /* bytes; 0: never */
 };
 
-static inline void heard(void *ctx, bool is_err, const char *bytes, size_t len) {
-    struct ear *e = ctx;
+static inline void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
+    struct session_events *e = ctx;
 
     assert_false(e->in_call || e->closed || e->endings > 0);
     assert_true(len > 0);
@@ -35,15 +35,15 @@ static inline void heard(void *ctx, bool is_err, const char *bytes, size_t len) 
     }
 }
 
-static inline void room(void *ctx) {
-    struct ear *e = ctx;
+static inline void on_writable(void *ctx) {
+    struct session_events *e = ctx;
 
     assert_false(e->in_call || e->closed || e->endings > 0);
     e->rooms++;
 }
 
 static inline void over(void *ctx, int code, const char *why) {
-    struct ear *e = ctx;
+    struct session_events *e = ctx;
 
     assert_false(e->in_call || e->closed || e->endings > 0);
     e->endings++;
@@ -56,11 +56,12 @@ static inline void over(void *ctx, int code, const char *why) {
 }
 
 static const struct sl_exec_session_events events = {
-    .output = heard, .writable = room, .ended = over};
+    .output = on_output, .writable = on_writable, .ended = over};
 
 /* 'how': i, o, e for streams, t for a terminal. */
-static inline int try_open(struct world *w, struct ear *e, const char *pod, const char *container,
-                           const char *how, const char *const *argv, struct sl_err *err) {
+static inline int try_open(struct world *w, struct session_events *e, const char *pod,
+                           const char *container, const char *how, const char *const *argv,
+                           struct sl_err *err) {
     yyjson_val *o = pod_now(w, pod);
     const struct sl_exec_session_spec s = {.ns = "default",
                                            .pod = pod,
@@ -72,7 +73,7 @@ static inline int try_open(struct world *w, struct ear *e, const char *pod, cons
                                            .err = strchr(how, 'e'),
                                            .tty = strchr(how, 't')};
 
-    *e = (struct ear){.w = w, .in_call = true, .code = -1};
+    *e = (struct session_events){.w = w, .in_call = true, .code = -1};
     sl_buf_init(&e->out, MAX_HEARD);
     sl_buf_init(&e->err, MAX_HEARD);
     const int r = sl_kubelet_session_open(w->rt, &s, &events, e, &e->talk, err);
@@ -80,8 +81,8 @@ static inline int try_open(struct world *w, struct ear *e, const char *pod, cons
     return r;
 }
 
-static inline void open_sh(struct world *w, struct ear *e, const char *pod, const char *how,
-                           const char *script) {
+static inline void open_sh(struct world *w, struct session_events *e, const char *pod,
+                           const char *how, const char *script) {
     const char *const argv[] = {"sh", "-c", script, NULL};
     struct sl_err err = {0};
 
@@ -89,37 +90,38 @@ static inline void open_sh(struct world *w, struct ear *e, const char *pod, cons
         fail_msg("%s", err.text);
 }
 
-static inline void open_attach(struct world *w, struct ear *e, const char *pod, const char *how) {
+static inline void open_attach(struct world *w, struct session_events *e, const char *pod,
+                               const char *how) {
     struct sl_err err = {0};
 
     if (try_open(w, e, pod, "main", how, NULL, &err) < 0)
         fail_msg("%s", err.text);
 }
 
-static inline bool feed(struct ear *e, const char *bytes, size_t len) {
+static inline bool feed(struct session_events *e, const char *bytes, size_t len) {
     e->in_call = true;
     const bool more = sl_kubelet_session_input(e->w->rt, e->talk, bytes, len);
     e->in_call = false;
     return more;
 }
 
-static inline void type(struct ear *e, const char *text) {
+static inline void type(struct session_events *e, const char *text) {
     (void)feed(e, text, strlen(text));
 }
 
-static inline void feed_end(struct ear *e) {
+static inline void feed_end(struct session_events *e) {
     e->in_call = true;
     sl_kubelet_session_input_end(e->w->rt, e->talk);
     e->in_call = false;
 }
 
-static inline void hold(struct ear *e, bool how) {
+static inline void hold(struct session_events *e, bool how) {
     e->in_call = true;
     sl_kubelet_session_hold(e->w->rt, e->talk, how);
     e->in_call = false;
 }
 
-static inline void close_ear(struct ear *e) {
+static inline void close_ear(struct session_events *e) {
     if (!e->closed) {
         e->in_call = true;
         sl_kubelet_session_close(e->w->rt, e->talk);
@@ -130,7 +132,7 @@ static inline void close_ear(struct ear *e) {
     sl_buf_done(&e->err);
 }
 
-static inline void wait_over(struct ear *e) {
+static inline void wait_over(struct session_events *e) {
     const sl_time until = real_now() + 40 * SL_SEC;
 
     while (e->endings == 0) {
@@ -140,7 +142,7 @@ static inline void wait_over(struct ear *e) {
     }
 }
 
-static inline void wait_text(struct ear *e, const struct sl_buf *b, const char *text) {
+static inline void wait_text(struct session_events *e, const struct sl_buf *b, const char *text) {
     const sl_time until = real_now() + 40 * SL_SEC;
 
     while (!strstr(sl_buf_str(b), text)) {
@@ -160,10 +162,10 @@ static inline void wait_left(struct world *w, uint32_t n) {
     }
 }
 
-/* What runs it, what it said, and how it ended. */
+/* Its process, its output, and how it ended. */
 static inline void expect(struct world *w, const char *how, const char *script, const char *out,
                           const char *err, int code) {
-    struct ear e;
+    struct session_events e;
 
     open_sh(w, &e, "a", how, script);
     wait_over(&e);

@@ -64,7 +64,7 @@ static inline void count_write(void *ctx, const struct fakeapi_change *c) {
     w->writes += c->client == 0 && strcmp(c->kind->plural, "pods") == 0;
 }
 
-static inline void start(struct world *w, uint32_t sims) {
+static inline void start_kubelet(struct world *w, uint32_t sims) {
     const struct sl_kubelet_spec spec = {.loop = &w->loop,
                                          .client = fakeapi_port(w->api, 0),
                                          .dir = w->dir,
@@ -87,7 +87,7 @@ static inline void begin(struct world *w, uint32_t sims) {
     w->api = fakeapi_new(1);
     fakeapi_on_change(w->api, count_write, w);
     w->began = real_now();
-    start(w, sims);
+    start_kubelet(w, sims);
 }
 
 static inline void turn(struct world *w) {
@@ -139,7 +139,7 @@ static inline void end(struct world *w) {
 
 /* ---- pods ---- */
 
-/* 'spec' without braces; the node is this machine unless it says otherwise. */
+/* 'spec' without braces; the node is this machine unless it has another. */
 static inline void make_pod(struct world *w, const char *name, const char *meta, const char *spec) {
     struct sl_buf b, out;
 
@@ -246,9 +246,9 @@ static inline void wait_phase(struct world *w, const char *pod, const char *phas
     }
 }
 
-/* Turns until a word of a container's status is this. */
-static inline void wait_word(struct world *w, const char *pod, const char *container,
-                             const char *path, const char *word) {
+/* Turns until a field of a container's status is this. */
+static inline void wait_reason(struct world *w, const char *pod, const char *container,
+                               const char *path, const char *word) {
     const sl_time until = real_now() + PATIENCE;
 
     while (strcmp(sl_json_str(status_of(w, pod, container), path), word) != 0) {
@@ -273,7 +273,7 @@ static inline void leap(struct world *w, sl_span by) {
     turn(w);
 }
 
-/* ---- somebody who listens ---- */
+/* ---- a server to probe ---- */
 
 static inline int listen_somewhere(int *ret_port) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -352,8 +352,8 @@ static inline void expect_log(struct world *w, const char *pod, const char *cont
     sl_buf_done(&b);
 }
 
-/* Turns until its log is not empty: what it does before it says the first thing is done. */
-static inline void wait_said(struct world *w, const char *pod) {
+/* Turns until its log is not empty: what it does before its first output is done. */
+static inline void wait_reported(struct world *w, const char *pod) {
     struct sl_buf b;
     bool over;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Talks with what runs in containers, as kubectl attach and kubectl run -i have them. */
+/* Attach sessions with containers, as kubectl attach and kubectl run -i have them. */
 #include "exec_session_fixture.h"
 
 static void make_main(struct world *w, const char *name, const char *more, const char *script) {
@@ -19,7 +19,7 @@ static void make_main(struct world *w, const char *name, const char *more, const
 
 static void attached(void **state) {
     struct world w;
-    struct ear e, f;
+    struct session_events e, f;
     (void)state;
 
     begin(&w, 0);
@@ -35,7 +35,7 @@ static void attached(void **state) {
     wait_text(&e, &e.err, "err one\n");
     wait_text(&f, &f.err, "err one\n");
     feed_end(&e);      /* it is not only for one: the container goes on */
-    type(&f, "two\n"); /* who asked for no input */
+    type(&f, "two\n"); /* without input */
     turns(&w, 50);
     close_ear(&e);
     turns(&w, 50);
@@ -55,10 +55,10 @@ static void attached(void **state) {
     end(&w);
 }
 
-/* As kubectl run -i makes them: the input ends with the first who had it. */
+/* As kubectl run -i makes them: the input ends with the first session that had it. */
 static void stdin_once(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     char *bytes = noise(MUCH);
     (void)state;
 
@@ -100,7 +100,7 @@ static void stdin_once(void **state) {
 /* As kubectl run -it makes them. */
 static void attached_terminal(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     (void)state;
 
     begin(&w, 0);
@@ -123,10 +123,11 @@ static void attached_terminal(void **state) {
     end(&w);
 }
 
-/* A container does not wait for who is slow: he is told how much he missed, the log has it. */
+/* A container does not wait for a slow client: it gets the number of bytes missed, the log has
+ * them. */
 static void held_attach(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     (void)state;
 
     begin(&w, 0);
@@ -154,7 +155,7 @@ static void held_attach(void **state) {
 /* ---- ceilings ---- */
 
 static void ceilings(void **state) {
-    static struct ear ears[SL_MAX_SESSIONS];
+    static struct session_events ears[SL_MAX_SESSIONS];
     const char *const argv[] = {"true", NULL};
     struct world w;
     struct sl_err err;
@@ -169,13 +170,13 @@ static void ceilings(void **state) {
         wait_phase(&w, name, "Running");
         for (uint32_t i = 0; i < SL_MAX_POD_SESSIONS; i++)
             open_attach(&w, &ears[n++], name, "o");
-        struct ear more;
+        struct session_events more;
         assert_int_equal(try_open(&w, &more, name, "main", "o", argv, &err), SL_ELIMIT);
         assert_non_null(strstr(err.text, "64 sessions"));
     }
     make_sh(&w, "last", "Never", "sleep 1000");
     wait_phase(&w, "last", "Running");
-    struct ear e;
+    struct session_events e;
     assert_int_equal(try_open(&w, &e, "last", "main", "o", argv, &err), SL_ELIMIT);
     assert_non_null(strstr(err.text, "1024 sessions"));
     close_ear(&ears[5]);

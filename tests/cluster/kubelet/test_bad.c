@@ -189,7 +189,7 @@ static void environment_bomb(void **state) {
         sl_buf_printf(&b, ",{\"name\":\"V%d\",\"value\":\"$(V%d)$(V%d)\"}", i, i - 1, i - 1);
     sl_buf_puts(&b, "]}]");
     make_pod(&w, "a", "", sl_buf_str(&b));
-    wait_word(&w, "a", "main", "state.waiting.reason", "CreateContainerConfigError");
+    wait_reason(&w, "a", "main", "state.waiting.reason", "CreateContainerConfigError");
     assert_true(
         strstr(sl_json_str(status_of(&w, "a", "main"), "state.waiting.message"), "longer than"));
     sl_buf_clear(&b);
@@ -203,13 +203,13 @@ static void environment_bomb(void **state) {
         sl_buf_printf(&b, ",{\"name\":\"V%d\",\"value\":\"$(V0)\"}", i);
     sl_buf_puts(&b, "]}]");
     make_pod(&w, "b", "", sl_buf_str(&b));
-    wait_word(&w, "b", "main", "state.waiting.message", "the environment is larger than 2 MiB");
+    wait_reason(&w, "b", "main", "state.waiting.message", "the environment is larger than 2 MiB");
     sl_buf_done(&b);
     end(&w);
 }
 
 /* Objects that no API server would have let through. */
-static void nonsense(void **state) {
+static void malformed_specs(void **state) {
     static const char *const specs[] = {
         "\"containers\":7",
         "\"containers\":[]",
@@ -375,7 +375,7 @@ int main(void) {
         cmocka_unit_test(no_such_log),
         cmocka_unit_test(a_thousand_containers),
         cmocka_unit_test(environment_bomb),
-        cmocka_unit_test(nonsense),
+        cmocka_unit_test(malformed_specs),
         cmocka_unit_test(probes),
         cmocka_unit_test(cgroup_limits),
     };

@@ -14,7 +14,7 @@ static void streams_and_codes(void **state) {
     expect(&w, "oe", "kill -15 $$", "", "", 143);
     expect(&w, "oe", "cat; readlink /proc/self/fd/0", "/dev/null\n", "", 0); /* nothing to read */
     expect(&w, "oe", "[ -t 0 ] || [ -t 1 ] || [ -t 2 ] || echo none", "none\n", "", 0);
-    expect(&w, "oe", "echo '$(HOSTNAME)'", "$(HOSTNAME)\n", "", 0); /* words stay as they are */
+    expect(&w, "oe", "echo '$(HOSTNAME)'", "$(HOSTNAME)\n", "", 0); /* arguments stay as they are */
     expect(&w, "oe", "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 ", "", 0);
     end(&w);
 }
@@ -78,12 +78,12 @@ static void in_its_cgroup(void **state) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(read(fd, text, sizeof text - 1), 1);
     (void)close(fd);
-    assert_string_equal(text, "0"); /* it has asked to join */
+    assert_string_equal(text, "0"); /* it has tried to join */
     end(&w);
 }
 
-/* Its variables are those that it began with, whatever becomes of where they came from: here they
- * are asked for again because another container is to be started again. */
+/* Its variables are those that it began with, whatever becomes of their sources: here they are read
+ * again because another container is restarted. */
 static void variables_stay(void **state) {
     struct world w;
     (void)state;
@@ -96,7 +96,7 @@ static void variables_stay(void **state) {
              "\"restartPolicy\":\"Always\",\"containers\":[{\"name\":\"main\",\"image\":\"x\","
              "\"envFrom\":[{\"configMapRef\":{\"name\":\"m\"}}],\"command\":[\"sleep\",\"1000\"]},"
              "{\"name\":\"other\",\"image\":\"x\",\"command\":[\"false\"]}]");
-    wait_word(&w, "a", "other", "state.waiting.reason", "CrashLoopBackOff");
+    wait_reason(&w, "a", "other", "state.waiting.reason", "CrashLoopBackOff");
     while (!sl_json_at(status_of(&w, "a", "main"), "state.running"))
         turn(&w);
     expect(&w, "oe", "echo $WORD", "first\n", "", 0);
@@ -114,7 +114,7 @@ static void not_started(void **state) {
                 {126, "Permission denied"}};
     const char *const *const argvs[] = {none, path, folder};
     struct world w;
-    struct ear e;
+    struct session_events e;
     struct sl_err err;
     (void)state;
 
@@ -134,7 +134,7 @@ static void not_started(void **state) {
 static void nobody_there(void **state) {
     const char *const argv[] = {"true", NULL};
     struct world w;
-    struct ear e;
+    struct session_events e;
     struct sl_err err;
     (void)state;
 
@@ -163,7 +163,7 @@ static void nobody_there(void **state) {
 /* More than a pipe holds, there and back, and the end of it. */
 static void echoed(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     char *bytes = noise(MUCH);
     (void)state;
 
@@ -202,7 +202,7 @@ static void echoed(void **state) {
  * go on. */
 static void not_read(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     char *bytes = noise(MUCH);
     (void)state;
 
@@ -230,14 +230,14 @@ static void not_read(void **state) {
         assert_in_range(e.code, 0, 1);
         close_ear(&e);
     }
-    /* Who does not wait though he is asked to: the input ends there. */
+    /* A client that ignores backpressure: the input ends there. */
     open_sh(&w, &e, "a", "io", "sleep 0.3; wc -c");
     for (int i = 0; i < 10; i++)
         assert_false(feed(&e, bytes, MUCH));
     wait_over(&e);
     assert_string_equal(sl_buf_str(&e.out), "15728640\n");
     close_ear(&e);
-    open_sh(&w, &e, "a", "o", "cat"); /* no input was asked for */
+    open_sh(&w, &e, "a", "o", "cat"); /* no input was requested */
     assert_true(feed(&e, bytes, MUCH));
     wait_over(&e);
     assert_int_equal(e.out.len, 0);
@@ -250,7 +250,7 @@ static void not_read(void **state) {
 
 static void terminal(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     (void)state;
 
     begin_sleeping(&w);
@@ -289,10 +289,10 @@ static void terminal(void **state) {
     end(&w);
 }
 
-/* Nothing of the last words of a terminal is lost, however slowly they are read. */
-static void terminal_last_words(void **state) {
+/* Nothing of the last output of a terminal is lost, however slowly it is read. */
+static void terminal_last_output(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     struct sl_buf want;
     (void)state;
 
@@ -303,7 +303,7 @@ static void terminal_last_words(void **state) {
     for (int i = 0; i < 6; i++) {
         open_sh(&w, &e, "a", "ot", "seq 1 20000");
         e.hold_after = i % 2 ? want.len - 3000 : 0;
-        e.keep = true; /* he may have heard all by then, and that it is over */
+        e.keep = true; /* it may have received all by then, and the end */
         if (i % 2) {
             while (e.hold_after)
                 turn(&w);
@@ -322,7 +322,7 @@ static void terminal_last_words(void **state) {
 /* A shell with jobs: all of them end with it, and those of one whose client goes. */
 static void jobs(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     char line[100];
     (void)state;
 
@@ -348,7 +348,7 @@ static void jobs(void **state) {
 
 static void closing_kills(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     char script[200];
     (void)state;
 
@@ -362,7 +362,7 @@ static void closing_kills(void **state) {
     close_ear(&e);
     wait_left(&w, 1);
     assert_string_equal(phase_of(&w, "a"), "Running");
-    for (int i = 0; i < 3; i++) { /* from inside what is told, of its end too */
+    for (int i = 0; i < 3; i++) { /* from inside a callback, of its end too */
         open_sh(&w, &e, "a", i == 2 ? "iot" : "ioe", i == 1 ? "echo on" : script);
         e.close_after = 1;
         while (!e.closed)
@@ -378,7 +378,7 @@ static void closing_kills(void **state) {
     e.keep = true;
     stop(&w, 0);
     assert_int_equal(e.endings, 0);
-    assert_true(feed(&e, "x", 1)); /* its talk is still there, and his to close */
+    assert_true(feed(&e, "x", 1)); /* its session is still there, and to be closed */
     feed_end(&e);
     hold(&e, true);
     hold(&e, false);
@@ -388,7 +388,7 @@ static void closing_kills(void **state) {
 
 static void container_ends(void **state) {
     struct world w;
-    struct ear e, f;
+    struct session_events e, f;
     (void)state;
 
     begin(&w, 0);
@@ -426,7 +426,7 @@ static void container_ends(void **state) {
 
 static void held(void **state) {
     struct world w;
-    struct ear e;
+    struct session_events e;
     (void)state;
 
     begin_sleeping(&w);
@@ -440,14 +440,14 @@ static void held(void **state) {
     hold(&e, false);
     while (e.out.len < at + 1000000)
         turn(&w);
-    e.hold_after = e.out.len + 1; /* in the midst of what he is told */
+    e.hold_after = e.out.len + 1; /* inside a callback */
     while (e.hold_after)
         turn(&w);
     const size_t then = e.out.len;
     turns(&w, 100);
     assert_int_equal(e.out.len, then);
     close_ear(&e);
-    /* The end waits for what was said before it. */
+    /* The end follows all output before it. */
     open_sh(&w, &e, "a", "oe", "head -c 60000 /dev/zero | tr '\\0' x; echo end >&2; exit 2");
     hold(&e, true);
     turns(&w, 300);
@@ -465,10 +465,10 @@ static void held(void **state) {
     end(&w);
 }
 
-/* Each session costs two processes: whoever opens them without end is held back. */
+/* Each session costs two processes: their number is limited. */
 static void too_often(void **state) {
     const char *const argv[] = {"true", NULL};
-    static struct ear ears[SL_MAX_POD_SESSIONS];
+    static struct session_events ears[SL_MAX_POD_SESSIONS];
     struct sl_err err = {0};
     struct world w;
     int opened = 0, r = 0;
@@ -488,7 +488,7 @@ static void too_often(void **state) {
     for (int i = 0; i < opened - 1; i++)
         WAIT(&w, ears[i].closed);
     leap(&w, SL_SEC);
-    ears[0] = (struct ear){0};
+    ears[0] = (struct session_events){0};
     assert_int_equal(try_open(&w, &ears[0], "a", "main", "o", argv, &err), 0);
     WAIT(&w, ears[0].closed);
     end(&w);
@@ -506,7 +506,7 @@ int main(void) {
         cmocka_unit_test(echoed),
         cmocka_unit_test(not_read),
         cmocka_unit_test(terminal),
-        cmocka_unit_test(terminal_last_words),
+        cmocka_unit_test(terminal_last_output),
         cmocka_unit_test(jobs),
         cmocka_unit_test(closing_kills),
         cmocka_unit_test(container_ends),

@@ -24,7 +24,7 @@ static void make_hooked(struct world *w, const char *name, const char *policy, c
     sl_buf_done(&b);
 }
 
-/* One that runs until it is told to end, and then ends with 3. */
+/* One that runs until SIGTERM, and then ends with 3. */
 static const char *waits(const struct world *w) {
     static char script[100];
 
@@ -33,7 +33,7 @@ static const char *waits(const struct world *w) {
     return script;
 }
 
-static bool there(const struct world *w, const char *file) {
+static bool file_exists(const struct world *w, const char *file) {
     char path[200];
 
     (void)snprintf(path, sizeof path, "%s/%s", w->dir, file);
@@ -75,7 +75,7 @@ static void post_start(void **state) {
                 "\"postStart\":{\"exec\":{\"command\":[\"sh\",\"-c\",\"touch $D/in; while [ ! -e "
                 "$D/go ]; do sleep 0.01; done\"]}}",
                 true);
-    while (!there(&w, "in"))
+    while (!file_exists(&w, "in"))
         turn(&w);
     turns(&w, 200);
     assert_string_equal(phase_of(&w, "a"), "Pending");
@@ -111,12 +111,12 @@ static void post_start_fails(void **state) {
     assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 3);
     assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.terminated.reason"),
                         "Error");
-    assert_true(there(&w, "pre"));
+    assert_true(file_exists(&w, "pre"));
     WAIT(&w, events_of(&w, "FailedPostStartHook") > 0);
     turns(&w, 50);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 1);
     make_hooked(&w, "b", "Always", waits(&w), hooks, false);
-    wait_word(&w, "b", "main", "state.waiting.reason", "CrashLoopBackOff");
+    wait_reason(&w, "b", "main", "state.waiting.reason", "CrashLoopBackOff");
     assert_int_equal(sl_json_int(status_of(&w, "b", "main"), "restartCount", -1), 1);
     WAIT(&w, events_of(&w, "FailedPostStartHook") > 2);
     turns(&w, 50);
@@ -128,7 +128,7 @@ static void post_start_fails(void **state) {
     end(&w);
 }
 
-/* Both hooks by HTTP: whatever is answered is an answer; nobody there is none. */
+/* Both hooks by HTTP: any response is one; without a server there is none. */
 static void by_http(void **state) {
     struct world w;
     char hooks[500];

@@ -31,7 +31,7 @@ static void make_big(struct world *w, const char *path, const char *name) {
     sl_buf_done(&b);
 }
 
-/* It waits with these words, and another runs. */
+/* It waits with this message, and another runs. */
 static void refused(struct world *w, const char *name, const char *words) {
     char other[100];
 
@@ -60,7 +60,7 @@ static void make_volume_pod(struct world *w, const char *name, const char *meta,
     sl_buf_done(&b);
 }
 
-/* Small objects that ask for a hundred times what they refer to. */
+/* Small objects that request a hundred times what they refer to. */
 static void volumes_that_multiply(void **state) {
     struct world w;
     struct sl_buf b = SL_BUF((size_t)4 << 20);
@@ -189,7 +189,7 @@ static void zero_bytes(void **state) {
         make_pod(&w, cases[i].name, "\"annotations\":{\"k\":\"a\\u0000b\"}", cases[i].spec);
         refused(&w, cases[i].name, cases[i].words);
     }
-    /* A probe or a hook with one fails, and its container lives. */
+    /* A probe or a hook with one fails, and its container goes on. */
     make_pod(&w, "probe", "",
              "\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"command\":[\"sleep\","
              "\"1000\"],\"readinessProbe\":{\"exec\":{\"command\":[\"true\\u0000\"]}}}]");
@@ -199,7 +199,7 @@ static void zero_bytes(void **state) {
     end(&w);
 }
 
-/* What goes beyond a ceiling is said, not left out. */
+/* What goes beyond a ceiling is reported, not left out. */
 static void beyond_ceilings(void **state) {
     static const char user[] =
         "\"restartPolicy\":\"Never\",\"securityContext\":{\"runAsNonRoot\":true,%s},"
@@ -263,8 +263,8 @@ static void paths_that_multiply(void **state) {
     end(&w);
 }
 
-/* Last words of a thousand containers: the status stays small enough to be written. */
-static void last_words(void **state) {
+/* The last output of a thousand containers: the status stays small enough to be written. */
+static void last_output(void **state) {
     struct world w;
     struct sl_buf b = SL_BUF((size_t)2 << 20);
     (void)state;
@@ -323,8 +323,8 @@ static void secrets_of_others(void **state) {
     (void)snprintf(spec, sizeof spec, pod,
                    "\"securityContext\":{\"runAsUser\":12345,\"runAsGroup\":54321},");
     make_pod(&w, "other", "", spec);
-    wait_said(&w, "ours");
-    wait_said(&w, "other");
+    wait_reported(&w, "ours");
+    wait_reported(&w, "other");
     const char *ours = sl_json_str(pod_now(&w, "ours"), "metadata.uid"),
                *other = sl_json_str(pod_now(&w, "other"), "metadata.uid");
     assert_true(can_read(&w, ours, 0, 0));
@@ -349,7 +349,7 @@ static void make_secure(struct world *w, const char *name, const char *of_pod, c
     sl_buf_done(&b);
 }
 
-/* What a securityContext asks for is done, or the container does not start. */
+/* What a securityContext requires is done, or the container does not start. */
 static void security_contexts(void **state) {
     struct world w;
     (void)state;
@@ -361,7 +361,7 @@ static void security_contexts(void **state) {
     }
     make_secure(&w, "root", "\"runAsNonRoot\":true", "", "id -u");
     refused(&w, "root", "container has runAsNonRoot and image will run as root (pod: \"root\"");
-    wait_word(&w, "root", "main", "state.waiting.reason", "CreateContainerConfigError");
+    wait_reason(&w, "root", "main", "state.waiting.reason", "CreateContainerConfigError");
     make_secure(&w, "zero", "", "\"runAsNonRoot\":true,\"runAsUser\":0", "id -u");
     refused(&w, "zero", "container's runAsUser breaks non-root policy (pod: \"zero\"");
     make_secure(&w, "odd", "", "\"capabilities\":{\"drop\":[\"FLY\"]}", "id -u");
@@ -433,7 +433,7 @@ static void links_in_volumes(void **state) {
     end(&w);
 }
 
-/* It has ended with these words before its command ran. */
+/* It has ended with this message before its command ran. */
 static void not_started(struct world *w, const char *name, const char *words) {
     wait_phase(w, name, "Failed");
     const char *said = sl_json_str(status_of(w, name, "main"), "state.terminated.message");
@@ -485,7 +485,7 @@ static void links_to_mount_points(void **state) {
     not_started(&w, "deep", words);
     (void)snprintf(path, sizeof path, "%s/made", outside);
     assert_int_equal(access(path, F_OK), -1);
-    /* In a folder of the machine that everybody may write in. */
+    /* In a world-writable folder of the machine. */
     (void)snprintf(first, sizeof first, "ln -s %s %s-link", outside, outside);
     (void)snprintf(mounts, sizeof mounts, AT("b", "%s-link"), outside);
     make_linked(&w, "open", first, mounts, "true");
@@ -604,7 +604,7 @@ static void deep_folders(void **state) {
         "d=x; for i in 1 2 3 4 5 6; do d=$d/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x; "
         "mkdir -p $d/y/z; mkdir -p $d/.deep-0; echo 1 >$d/f; done; mkdir -p .deep-0/x; touch "
         ".deep-1; pwd; sleep 100");
-    wait_said(&w, "a");
+    wait_reported(&w, "a");
     (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir,
                    sl_json_str(pod_now(&w, "a"), "metadata.uid"));
     assert_int_equal(access(path, F_OK), 0);
@@ -646,7 +646,7 @@ int main(void) {
         cmocka_unit_test(zero_bytes),
         cmocka_unit_test(beyond_ceilings),
         cmocka_unit_test(paths_that_multiply),
-        cmocka_unit_test(last_words),
+        cmocka_unit_test(last_output),
         cmocka_unit_test(secrets_of_others),
         cmocka_unit_test(security_contexts),
         cmocka_unit_test(links_in_volumes),

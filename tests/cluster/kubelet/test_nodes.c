@@ -86,7 +86,7 @@ static void again_with_others(void **state) {
                                 "\",\"effect\":\"NoSchedule\"}]}}",
                                 NULL),
                      200);
-    start(&w, 2);
+    start_kubelet(&w, 2);
     wait_ready(&w);
     turns(&w, 30);
     assert_null(fakeapi_get(w.api, NODES "/sim-0002"));
@@ -101,7 +101,7 @@ static void again_with_others(void **state) {
     leap(&w, SL_HOUR);
     wait_phase(&w, "p0", "Succeeded"); /* from where it was */
     stop(&w, 0);
-    start(&w, 0);
+    start_kubelet(&w, 0);
     wait_ready(&w);
     turns(&w, 30);
     assert_int_equal(
@@ -230,9 +230,9 @@ static void wait_node_ready(struct world *w, const char *path) {
     }
 }
 
-/* A Node of somebody else's with the label: kept ready, its pods simulated, also those that were
- * bound to it before; what it says of itself stays. Without the label it is not ours. */
-static void guests(void **state) {
+/* A Node created by a client with the label: kept ready, its pods simulated, also those that were
+ * bound to it before; its own fields stay. Without the label it is not ours. */
+static void foreign_nodes(void **state) {
     struct world w;
     (void)state;
 
@@ -268,7 +268,7 @@ static void guests(void **state) {
                      200);
     wait_node_ready(&w, NODES "/spare");
     stop(&w, 0);
-    start(&w, 1);
+    start_kubelet(&w, 1);
     wait_ready(&w);
     turns(&w, 30);
     assert_non_null(fakeapi_get(w.api, NODES "/spare"));
@@ -362,9 +362,9 @@ static void with_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_machine), cmocka_unit_test(again_with_others),
-        cmocka_unit_test(how_long),     cmocka_unit_test(simulated_pods),
-        cmocka_unit_test(guests),       cmocka_unit_test(many),
+        cmocka_unit_test(this_machine),  cmocka_unit_test(again_with_others),
+        cmocka_unit_test(how_long),      cmocka_unit_test(simulated_pods),
+        cmocka_unit_test(foreign_nodes), cmocka_unit_test(many),
         cmocka_unit_test(with_faults),
     };
 

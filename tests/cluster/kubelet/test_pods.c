@@ -160,7 +160,7 @@ static void waits_for_a_configmap(void **state) {
              "\"env\":[{\"name\":\"A\","
              "\"valueFrom\":{\"configMapKeyRef\":{\"name\":\"late\",\"key\":\"k\"}}}],\"command\":["
              "\"sh\",\"-c\",\"echo $A\"]}]");
-    wait_word(&w, "a", "main", "state.waiting.reason", "CreateContainerConfigError");
+    wait_reason(&w, "a", "main", "state.waiting.reason", "CreateContainerConfigError");
     assert_string_equal(sl_json_str(status_of(&w, "a", "main"), "state.waiting.message"),
                         "configmap \"late\" not found");
     assert_string_equal(phase_of(&w, "a"), "Pending");
@@ -215,7 +215,7 @@ static void init_fails(void **state) {
              "\"containers\":[{\"name\":\"m\",\"image\":\"x\",\"command\":[\"true\"]}]");
     wait_phase(&w, "a", "Failed");
     assert_int_equal(sl_json_int(status_of(&w, "a", "i"), "state.terminated.exitCode", -1), 1);
-    wait_word(&w, "b", "i", "state.waiting.reason", "CrashLoopBackOff");
+    wait_reason(&w, "b", "i", "state.waiting.reason", "CrashLoopBackOff");
     assert_string_equal(phase_of(&w, "b"), "Pending");
     assert_string_equal(condition_of(&w, "b", "Initialized", "reason"), "ContainersNotInitialized");
     assert_string_equal(condition_of(&w, "b", "Initialized", "message"),
@@ -230,7 +230,7 @@ static void restarts_with_back_off(void **state) {
     begin(&w, 0);
     make_sh(&w, "a", "OnFailure",
             "f=../../../count; echo x >> $f; n=$(wc -l < $f); echo run $n; [ $n -ge 4 ]");
-    wait_word(&w, "a", "main", "state.waiting.reason", "CrashLoopBackOff");
+    wait_reason(&w, "a", "main", "state.waiting.reason", "CrashLoopBackOff");
     assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "restartCount", -1),
                      1); /* the first is at once */
     assert_int_equal(sl_json_int(status_of(&w, "a", "main"), "lastState.terminated.exitCode", -1),
@@ -285,7 +285,7 @@ static void deleted_gently(void **state) {
                    w.marker);
     make_sh(&w, "a", "Always", script);
     wait_phase(&w, "a", "Running");
-    wait_said(&w, "a");
+    wait_reported(&w, "a");
     delete_pod(&w, "a", 30);
     wait_phase(&w, "a", "gone");
     assert_int_equal(left(&w), 0);
@@ -302,10 +302,10 @@ static void deleted_by_force(void **state) {
                    "trap '' TERM; echo up; while :; do sleep 0.05; done # %s", w.marker);
     make_sh(&w, "a", "Always", script);
     wait_phase(&w, "a", "Running");
-    wait_said(&w, "a");
+    wait_reported(&w, "a");
     delete_pod(&w, "a", 20);
     turns(&w, 100);
-    assert_string_equal(phase_of(&w, "a"), "Running"); /* it does not listen */
+    assert_string_equal(phase_of(&w, "a"), "Running"); /* it ignores SIGTERM */
     assert_true(left(&w) > 0);
     leap(&w, 21 * SL_SEC);
     wait_phase(&w, "a", "gone");
@@ -339,8 +339,8 @@ static void pre_stop(void **state) {
              "done\"],\"lifecycle\":{\"preStop\":{\"exec\":{"
              "\"command\":[\"sh\",\"-c\",\"echo $HOSTNAME > $F\"]}}}}]");
     wait_phase(&w, "a", "Running");
-    wait_said(&w, "a");
-    /* The last word of its status is seen by whoever keeps it with a finalizer. */
+    wait_reported(&w, "a");
+    /* Its final status is observed by a client that holds it with a finalizer. */
     assert_int_equal(fakeapi_do(w.api, SL_PATCH, PODS "/a", SL_MERGE_PATCH,
                                 "{\"metadata\":{\"finalizers\":[\"t/f\"]}}", NULL),
                      200);
@@ -375,7 +375,7 @@ static void deadline(void **state) {
     end(&w);
 }
 
-/* As after a reboot: what ran is lost; its policy says what follows. */
+/* As after a reboot: what ran is lost; its policy decides what follows. */
 static void started_again(void **state) {
     struct world w;
     char script[100];
@@ -391,13 +391,13 @@ static void started_again(void **state) {
     wait_phase(&w, "done", "Succeeded");
     stop(&w, 0);
     assert_int_equal(left(&w), 0);
-    start(&w, 0);
+    start_kubelet(&w, 0);
     wait_phase(&w, "never", "Failed");
     assert_string_equal(sl_json_str(status_of(&w, "never", "main"), "state.terminated.reason"),
                         "ContainerStatusUnknown");
     assert_int_equal(sl_json_int(status_of(&w, "never", "main"), "state.terminated.exitCode", -1),
                      137);
-    wait_word(&w, "always", "main", "lastState.terminated.reason", "ContainerStatusUnknown");
+    wait_reason(&w, "always", "main", "lastState.terminated.reason", "ContainerStatusUnknown");
     turns(&w, 50);
     assert_true(sl_json_at(status_of(&w, "always", "main"), "state.running"));
     assert_int_equal(sl_json_int(status_of(&w, "always", "main"), "restartCount", -1), 1);
@@ -406,7 +406,7 @@ static void started_again(void **state) {
     end(&w);
 }
 
-/* Killed like this program may be: by a signal that nobody can catch. */
+/* Killed like this program may be: by a signal that cannot be caught. */
 static void supervisors_end_with_us(void **state) {
     struct world w;
     char script[200];
@@ -420,7 +420,7 @@ static void supervisors_end_with_us(void **state) {
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should this test fail */
         assert_int_equal(uv_loop_fork(&w.loop), 0);
-        start(&w, 0);
+        start_kubelet(&w, 0);
         (void)snprintf(script, sizeof script, "(setsid sleep %s &); exec sleep %s", w.marker,
                        w.marker);
         make_sh(&w, "a", "Never", script);
@@ -433,7 +433,7 @@ static void supervisors_end_with_us(void **state) {
     }
     char c;
     assert_int_equal(read(ready[0], &c, 1), 1);
-    bool both = false; /* a process that is changing into another one may not show its words */
+    bool both = false; /* a process in execve may not show its arguments */
     for (int i = 0; i < 6000 && !both; i++) {
         both = left(&w) >= 2;
         (void)usleep(10000);
@@ -469,7 +469,7 @@ static void termination_message(void **state) {
     end(&w);
 }
 
-/* Somebody else ends the pod: so do we, and leave what was said. */
+/* Another client ends the pod: so do we, and leave its status. */
 static void failed_by_others(void **state) {
     struct world w;
     char script[100];
@@ -510,7 +510,7 @@ static void events(void **state) {
              "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\",\"image\":\"x\"}]");
     wait_phase(&w, "fine", "Succeeded");
     wait_phase(&w, "none", "Failed");
-    wait_word(&w, "crash", "main", "state.waiting.reason", "CrashLoopBackOff");
+    wait_reason(&w, "crash", "main", "state.waiting.reason", "CrashLoopBackOff");
     turns(&w, 50);
     sl_buf_init(&b, 65536);
     assert_int_equal(fakeapi_each(w.api, "/apis/events.k8s.io/v1/events", note_reason, &b), 2);
@@ -528,7 +528,7 @@ static void events(void **state) {
     end(&w);
 }
 
-/* With every fault that the API has: each runs once, and all is told in the end. */
+/* With every fault that the API has: each runs once, and all is reported in the end. */
 static void with_faults(void **state) {
     const struct fakeapi_faults faults = {.lose_request = 20,
                                           .lose_reply = 20,

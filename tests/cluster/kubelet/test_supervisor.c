@@ -226,7 +226,7 @@ static int run_with(const char *bytes, size_t len, char *said, size_t room) {
     return WEXITSTATUS(status);
 }
 
-static void nonsense(void **state) {
+static void malformed_specs(void **state) {
     struct sl_buf b = SL_BUF(SPEC_MAX_BYTES);
     char *big = sl_alloc0(1, SPEC_MAX_BYTES + 2), said[4096];
     (void)state;
@@ -409,7 +409,7 @@ static void look_at_one(struct world *w, pid_t pid, const char *secret, const ch
 /* A server with a large heap, a secret in it, and a descriptor that nobody marked. */
 static void knows_nothing(void **state) {
     struct world w;
-    struct ear e, t;
+    struct session_events e, t;
     char secret[64], *heap = sl_alloc(HEAP);
     pid_t pids[8];
     (void)state;
@@ -427,7 +427,7 @@ static void knows_nothing(void **state) {
              "\"k\"}}}],\"command\":[\"sh\",\"-c\",\"echo $V; ls /proc/self/fd | tr '\\\\n' ' '; "
              "echo; exec sleep 1000\"]}]");
     WAIT(&w, sl_json_at(status_of(&w, "a", "main"), "state.running"));
-    wait_said(&w, "a");
+    wait_reported(&w, "a");
     assert_int_equal(supervisors(pids, SL_LEN(pids)), 1);
     assert_true(holds(getpid(), secret)); /* so it would be found */
     look_at_one(&w, pids[0], secret, "of-the-container",
@@ -483,7 +483,7 @@ static void low_descriptors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back),   cmocka_unit_test(no_specs),
-        cmocka_unit_test(too_large),        cmocka_unit_test(nonsense),
+        cmocka_unit_test(too_large),        cmocka_unit_test(malformed_specs),
         cmocka_unit_test(refuses_its_spec), cmocka_unit_test(knows_nothing),
         cmocka_unit_test(low_descriptors),
     };

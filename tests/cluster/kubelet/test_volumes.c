@@ -193,13 +193,13 @@ static void what_is_missing(void **state) {
              "{\"path\":\"../../../x\",\"fieldRef\":"
              "{\"fieldPath\":\"metadata.name\"}}]}}],\"containers\":[{\"name\":\"main\",\"image\":"
              "\"x\",\"command\":[\"true\"]}]");
-    wait_word(&w, "pvc", "main", "state.waiting.reason", "ContainerCreating");
+    wait_reason(&w, "pvc", "main", "state.waiting.reason", "ContainerCreating");
     assert_true(strstr(sl_json_str(status_of(&w, "pvc", "main"), "state.waiting.message"),
                        "no persistentVolumeClaim volumes"));
-    wait_word(&w, "late", "main", "state.waiting.message",
-              "volume \"v\": configmap \"cm\" not found");
-    wait_word(&w, "up", "main", "state.waiting.message",
-              "volume \"v\": \"../../../x\" is no path inside it");
+    wait_reason(&w, "late", "main", "state.waiting.message",
+                "volume \"v\": configmap \"cm\" not found");
+    wait_reason(&w, "up", "main", "state.waiting.message",
+                "volume \"v\": \"../../../x\" is no path inside it");
     make_things(&w);
     leap(&w, 3 * SL_SEC);
     wait_phase(&w, "late", "Succeeded");
@@ -304,8 +304,8 @@ static void relative_host_path(void **state) {
     (void)rmdir("/sluice-relative");
     begin(&w, 0);
     make_host(&w, "relative", "DirectoryOrCreate", "sluice-relative", "");
-    wait_word(&w, "relative", "main", "state.waiting.message",
-              "volume \"h\": hostPath sluice-relative: expected an absolute path");
+    wait_reason(&w, "relative", "main", "state.waiting.message",
+                "volume \"h\": hostPath sluice-relative: expected an absolute path");
     assert_false(is_there("/", "sluice-relative"));
     end(&w);
 }

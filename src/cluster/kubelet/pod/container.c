@@ -32,12 +32,12 @@ static bool is_news(const struct klet_container *c, const char *message) {
     return !c->message || strcmp(c->message, message) != 0;
 }
 
-static void report(struct klet_container *c, const char *waiting, const char *message) {
-    char *words = message ? sl_strdup(message) : NULL;
+static void set_waiting(struct klet_container *c, const char *waiting, const char *message) {
+    char *copy = message ? sl_strdup(message) : NULL;
 
     sl_freep(&c->message);
     c->waiting = waiting;
-    c->message = words;
+    c->message = copy;
 }
 
 bool klet_container_restarts(const struct klet_container *c, int code) {
@@ -127,18 +127,18 @@ bool klet_container_blocks_others(const struct klet_container *c) {
 
 static void on_hook(struct klet_container *c, int which, bool ok);
 
-static void runs(struct klet_container *c) {
+static void container_running(struct klet_container *c) {
     c->state = C_RUNNING;
     c->waiting = NULL;
     klet_probes_begin(c);
     klet_pod_enqueue(c->pod);
 }
 
-/* The postStart hook is through. If it failed, the container ends as if it had been asked to. */
+/* The postStart hook has ended. If it failed, the container is stopped. */
 static void posted(struct klet_container *c, bool ok) {
     drop_hook(c);
     if (ok) {
-        runs(c);
+        container_running(c);
         return;
     }
     c->waiting = "PostStartHookError";
@@ -161,7 +161,7 @@ static void started(struct klet_container *c) {
     c->started_mono = client->mono;
     c->started_wall = client->wall;
     if (!hook) {
-        runs(c);
+        container_running(c);
         return;
     }
     c->posting = true;
@@ -179,7 +179,7 @@ static void on_proc(void *ctx, const struct klet_proc_note *n) {
     if (n->event == PROC_STARTED) {
         started(c);
     } else if (n->event == PROC_FAILED) {
-        report(c, c->waiting, n->text);
+        set_waiting(c, c->waiting, n->text);
     } else {
         ended(c, n->code, c->state == C_STARTING && c->message ? "StartError" : NULL);
     }
@@ -193,8 +193,8 @@ static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
     klet_sessions_output(c, is_err, bytes, len);
 }
 
-static void on_room(void *ctx) {
-    klet_sessions_room(ctx);
+static void on_writable(void *ctx) {
+    klet_sessions_writable(ctx);
 }
 
 /* ---- a start ---- */
@@ -226,7 +226,7 @@ static void later(struct klet_container *c, const char *reason, const char *mess
     c->state = C_WAITING;
     if (is_news(c, message))
         klet_container_event(c, true, "Failed", message);
-    report(c, reason, message);
+    set_waiting(c, reason, message);
     c->start_at = c->pod->rt->client->mono + after;
     klet_refs_again(c->pod);
 }
@@ -238,7 +238,7 @@ void klet_container_start(struct klet_container *c) {
     struct sl_err err = {0};
     const struct klet_proc_io io = {.fn = on_proc,
                                     .output = on_output,
-                                    .writable = on_room,
+                                    .writable = on_writable,
                                     .ctx = c,
                                     .in = sl_json_bool(c->spec, "stdin", false),
                                     .tty = sl_json_bool(c->spec, "tty", false)};
@@ -253,12 +253,12 @@ void klet_container_start(struct klet_container *c) {
     c->started_wall = 0;
     c->ending = c->terminated = false;
     c->kill_at = c->term_at = SL_TIME_NEVER;
-    report(c, c->waiting, NULL);
+    set_waiting(c, c->waiting, NULL);
     sl_fmt(folder, sizeof folder, "%s/logs/%s", rt->dir, c->pod->uid);
     klet_log_unref(c->log);
     c->log = klet_log_begin(folder, c->name, c->restarts);
     if (l.no_program) {
-        report(c, NULL, err.text);
+        set_waiting(c, NULL, err.text);
         ended(c, 128, "StartError");
     } else {
         join_cgroup(c, &l);
@@ -272,7 +272,7 @@ void klet_container_start(struct klet_container *c) {
     klet_launch_done(&l);
 }
 
-/* ---- asked to end ---- */
+/* ---- stopping ---- */
 
 static void terminate(struct klet_container *c) {
     const sl_time now = c->pod->rt->client->mono;

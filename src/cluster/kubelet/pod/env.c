@@ -12,7 +12,7 @@
 #include "core/base/quantity.h"
 #include "lib/json/json.h"
 
-/* What programs of this machine need to be found and to speak the user's language. */
+/* What programs of this machine need to be found and localised. */
 static const char *const of_machine[] = {
     "PATH",   "HOME", "USER",   "LOGNAME",         "SHELL",      "LANG",
     "LC_ALL", "TZ",   "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"};
@@ -164,11 +164,11 @@ const char *klet_resource_text(struct klet_pod *p, struct sl_arena *a, yyjson_va
     if (!what)
         return NULL;
     what++;
-    const char *said = sl_json_opt(klet_lookup(
+    const char *value = sl_json_opt(klet_lookup(
         p, sl_json_at(container, limit ? "resources.limits" : "resources.requests"), what));
-    if (said && sl_quantity_parse(said, strlen(said), &amount, NULL) < 0)
+    if (value && sl_quantity_parse(value, strlen(value), &amount, NULL) < 0)
         return NULL;
-    if (!said && limit) { /* all that the machine has */
+    if (!value && limit) { /* all that the machine has */
         const int64_t all = klet_node_allocatable(p->rt, what);
         amount = (sl_quantity)all * (strcmp(what, "cpu") == 0 ? SL_NANO / 1000 : SL_NANO);
     }
@@ -184,8 +184,7 @@ static int too_long(const char *name, struct sl_err *err) {
                       RT_MAX_VALUE);
 }
 
-/* Linux would refuse to start the command, or read less than was meant, and nobody would know for
- * which variable. */
+/* Linux would refuse to start the command, or truncate the value, without naming the variable. */
 static int check_value(const char *name, const char *value, size_t len, struct sl_err *err) {
     if (len >= RT_MAX_VALUE)
         return too_long(name, err);

@@ -9,7 +9,7 @@
 #include "cluster/kubelet/kubelet_int.h"
 #include "kube/informer/event.h"
 
-static bool may_say(struct sl_kubelet *r) {
+static bool event_allowed(struct sl_kubelet *r) {
     const sl_span each = SL_SEC / EVENTS_PER_SECOND;
     const sl_time now = r->client->mono;
 
@@ -21,7 +21,7 @@ static bool may_say(struct sl_kubelet *r) {
     return true;
 }
 
-static void forget(void *ctx, const struct sl_kube_reply *rp) {
+static void ignore_reply(void *ctx, const struct sl_kube_reply *rp) {
     (void)ctx;
     (void)rp;
 }
@@ -34,7 +34,7 @@ void klet_container_event(struct klet_container *c, bool warning, const char *re
     struct sl_buf field = SL_BUF(SL_WRITER_MAX_PATH);
     char name[SL_EVENT_NAME];
 
-    if (!may_say(r))
+    if (!event_allowed(r))
         return;
     sl_buf_printf(&field, "spec.%s{%s}", c->role == ROLE_MAIN ? "containers" : "initContainers",
                   c->name);
@@ -51,7 +51,7 @@ void klet_container_event(struct klet_container *c, bool warning, const char *re
     (void)sl_event_put(&body, &e, (uint64_t)r->client->wall + r->events++ % 1000, name);
     sl_rec_kind_path(&path, &sl_inf_event_kind, p->ns, NULL, NULL);
     bool cut = sl_buf_full(&body);
-    cut |= sl_buf_full(&path); /* each has to be asked */
+    cut |= sl_buf_full(&path); /* each has to be checked */
     cut |= sl_buf_full(&field);
     if (!cut)
         (void)sl_kube_request(r->client,
@@ -60,7 +60,7 @@ void klet_container_event(struct klet_container *c, bool warning, const char *re
                                                         .content_type = SL_JSON,
                                                         .body = body.s,
                                                         .len = body.len},
-                              forget, NULL);
+                              ignore_reply, NULL);
     sl_buf_done(&body);
     sl_buf_done(&path);
     sl_buf_done(&field);

@@ -36,10 +36,11 @@ struct klet_exec_session {
     void *ctx;
     bool in, out, err;
     bool held, full;
-    bool over, told, closed; /* nothing more comes; that was said; nobody listens */
+    bool over, end_reported,
+        closed; /* no more output; the end was reported; closed by the client */
     int code;
     char *why;
-    struct piece *first, **last; /* not yet said */
+    struct piece *first, **last; /* not yet reported */
     size_t kept;
     uint64_t lost; /* bytes, after those that are kept */
     uv_timer_t timer;
@@ -48,7 +49,7 @@ struct klet_exec_session {
 
 /* ---- its end ---- */
 
-static void unlink_talk(struct klet_exec_session *t) {
+static void unlink_session(struct klet_exec_session *t) {
     if (!t->prev)
         return;
     *t->prev = t->next;
@@ -67,8 +68,8 @@ static void drop_pieces(struct klet_exec_session *t) {
     t->lost = 0;
 }
 
-static void free_talk(struct klet_exec_session *t) {
-    unlink_talk(t);
+static void free_session(struct klet_exec_session *t) {
+    unlink_session(t);
     drop_pieces(t);
     sl_freep(&t->why);
     sl_freep(&t->cgroup);
@@ -80,7 +81,7 @@ static void on_shut(uv_handle_t *h) {
 
     t->shut = true;
     if (t->closed)
-        free_talk(t);
+        free_session(t);
 }
 
 static void shut(struct klet_exec_session *t) {
@@ -94,7 +95,7 @@ static void detach(struct klet_exec_session *t) {
     t->live = false;
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 static void report_lost(struct klet_exec_session *t) {
     char line[120];
@@ -123,8 +124,8 @@ static void on_timer(uv_timer_t *h) {
         report_lost(t);
     if (t->closed || t->first || t->lost > 0)
         return;
-    if (t->over && !t->told) {
-        t->told = true;
+    if (t->over && !t->end_reported) {
+        t->end_reported = true;
         t->ev.ended(t->ctx, t->code, t->why);
     } else if (t->proc && !t->held) {
         klet_proc_hold(t->proc, false);
@@ -136,7 +137,7 @@ static void soon(struct klet_exec_session *t) {
         (void)uv_timer_start(&t->timer, on_timer, 0, 0);
 }
 
-static void end_talk(struct klet_exec_session *t, int code) {
+static void end_session(struct klet_exec_session *t, int code) {
     if (!t->over && !t->why)
         t->code = code;
     t->over = true;
@@ -165,7 +166,7 @@ static void receive(struct klet_exec_session *t, bool is_err, const char *bytes,
     t->kept += len;
 }
 
-static void make_room(struct klet_exec_session *t) {
+static void session_writable(struct klet_exec_session *t) {
     if (t->full && !t->closed) {
         t->full = false;
         t->ev.writable(t->ctx);
@@ -186,7 +187,7 @@ static void on_proc(void *ctx, const struct klet_proc_note *n) {
         if (t->cgroup && !(t->c && t->c->cgroup))
             klet_cgroup_remove(t->cgroup);
         detach(t);
-        end_talk(t, n->code);
+        end_session(t, n->code);
     }
 }
 
@@ -194,15 +195,15 @@ static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
     receive(ctx, is_err, bytes, len);
 }
 
-static void on_room(void *ctx) {
-    make_room(ctx);
+static void on_writable(void *ctx) {
+    session_writable(ctx);
 }
 
-static int start(struct klet_exec_session *t, const struct sl_exec_session_spec *s,
-                 struct sl_err *err) {
+static int start_session(struct klet_exec_session *t, const struct sl_exec_session_spec *s,
+                         struct sl_err *err) {
     const struct klet_proc_io io = {.fn = on_proc,
                                     .output = on_output,
-                                    .writable = on_room,
+                                    .writable = on_writable,
                                     .ctx = t,
                                     .in = s->in,
                                     .tty = s->tty};
@@ -229,11 +230,11 @@ void klet_sessions_output(struct klet_container *c, bool is_err, const char *byt
             receive(t, is_err, bytes, len);
 }
 
-void klet_sessions_room(struct klet_container *c) {
+void klet_sessions_writable(struct klet_container *c) {
     for (struct klet_exec_session *t = c->attached > 0 ? c->pod->rt->sessions : NULL; t;
          t = t->next)
         if (t->c == c && t->attach && t->live)
-            make_room(t);
+            session_writable(t);
 }
 
 void klet_sessions_end(struct klet_container *c, int code) {
@@ -242,7 +243,7 @@ void klet_sessions_end(struct klet_container *c, int code) {
             continue;
         detach(t);
         if (t->attach)
-            end_talk(t, code);
+            end_session(t, code);
         else
             klet_proc_kill(t->proc);
     }
@@ -259,14 +260,14 @@ void klet_sessions_stop(struct sl_kubelet *r) {
     for (struct klet_exec_session *t = r->sessions; t; t = t->next) {
         detach(t);
         t->proc = NULL;
-        end_talk(t, KILLED);
+        end_session(t, KILLED);
     }
 }
 
 void klet_sessions_free(struct sl_kubelet *r) {
     while (r->sessions) {
         struct klet_exec_session *t = r->sessions;
-        unlink_talk(t);
+        unlink_session(t);
         shut(t);
     }
 }
@@ -340,8 +341,8 @@ int sl_kubelet_session_open(void *ctx, const struct sl_exec_session_spec *s,
                                     .out = s->out,
                                     .err = s->err};
     t->last = &t->first;
-    if (!t->attach && (e = start(t, s, err)) < 0) {
-        free_talk(t);
+    if (!t->attach && (e = start_session(t, s, err)) < 0) {
+        free_session(t);
         return e;
     }
     c->attached += t->attach;
@@ -356,14 +357,14 @@ int sl_kubelet_session_open(void *ctx, const struct sl_exec_session_spec *s,
     return 0;
 }
 
-/* Whom it feeds; NULL: nobody. */
-static struct klet_proc *fed(const struct klet_exec_session *t) {
+/* The process that gets its input; NULL: none. */
+static struct klet_proc *input_process(const struct klet_exec_session *t) {
     return !t->in ? NULL : !t->attach ? t->proc : t->live ? t->c->proc : NULL;
 }
 
 bool sl_kubelet_session_input(void *ctx, void *session, const char *bytes, size_t len) {
     struct klet_exec_session *t = session;
-    struct klet_proc *p = fed(t);
+    struct klet_proc *p = input_process(t);
 
     (void)ctx;
     if (p && !t->closed)
@@ -371,10 +372,10 @@ bool sl_kubelet_session_input(void *ctx, void *session, const char *bytes, size_
     return !t->full || !p;
 }
 
-/* The first who feeds a container may be the only one. A terminal stays: others may still see it.
- */
+/* With stdinOnce, the first session with input is the only one. A terminal stays open: others may
+ * still be attached. */
 static void leave_input(struct klet_exec_session *t) {
-    struct klet_proc *p = fed(t);
+    struct klet_proc *p = input_process(t);
 
     if (p && sl_json_bool(t->c->spec, "stdinOnce", false) &&
         !sl_json_bool(t->c->spec, "tty", false))
@@ -387,8 +388,8 @@ void sl_kubelet_session_input_end(void *ctx, void *session) {
     (void)ctx;
     if (t->attach)
         leave_input(t);
-    else if (fed(t))
-        klet_proc_input_end(fed(t));
+    else if (input_process(t))
+        klet_proc_input_end(input_process(t));
 }
 
 void sl_kubelet_session_size(void *ctx, void *session, uint16_t cols, uint16_t rows) {
@@ -421,7 +422,7 @@ void sl_kubelet_session_close(void *ctx, void *session) {
     detach(t);
     drop_pieces(t);
     if (t->shut)
-        free_talk(t);
+        free_session(t);
     else if (t->proc)
         klet_proc_kill(t->proc);
     else

@@ -19,8 +19,8 @@
 #include "core/base/quantity.h"
 #include "lib/json/json.h"
 
-static int add_words(const struct klet_vars *v, yyjson_val *list, struct klet_launch *l,
-                     uint32_t *n, struct sl_err *err) {
+static int add_arguments(const struct klet_vars *v, yyjson_val *list, struct klet_launch *l,
+                         uint32_t *n, struct sl_err *err) {
     size_t i, all;
     yyjson_val *w;
 
@@ -91,7 +91,7 @@ static int find_program(struct klet_container *c, const struct klet_vars *v, str
 }
 
 /* As they are: nothing in them is expanded. */
-static int copy_words(const char *const *argv, struct klet_launch *l, struct sl_err *err) {
+static int copy_arguments(const char *const *argv, struct klet_launch *l, struct sl_err *err) {
     size_t n = 0;
 
     while (argv[n])
@@ -108,15 +108,16 @@ static int copy_words(const char *const *argv, struct klet_launch *l, struct sl_
     return 0;
 }
 
-static int make_words(struct klet_container *c, const struct klet_vars *v,
-                      const struct klet_launch_of *of, struct klet_launch *l, struct sl_err *err) {
+static int make_arguments(struct klet_container *c, const struct klet_vars *v,
+                          const struct klet_launch_of *of, struct klet_launch *l,
+                          struct sl_err *err) {
     yyjson_val *spec = c->spec, *command = of->command,
                *args = command ? NULL : sl_json_at(spec, "args");
     uint32_t n = 0;
     int r = 0;
 
     if (of->argv) {
-        r = copy_words(of->argv, l, err);
+        r = copy_arguments(of->argv, l, err);
         if (r == 0)
             r = add_tries(v, l, l->argv[0], err);
         return r;
@@ -128,11 +129,11 @@ static int make_words(struct klet_container *c, const struct klet_vars *v,
     if (yyjson_arr_size(command) == 0)
         r = find_program(c, v, l, &n, err);
     else
-        r = add_words(v, command, l, &n, err);
+        r = add_arguments(v, command, l, &n, err);
     if (r == 0 && strcmp(l->argv[0], "sleep") == 0 && n == 2 && yyjson_arr_size(command) == 0)
         args = NULL; /* what a pause was given as well */
     if (r == 0)
-        r = add_words(v, args, l, &n, err);
+        r = add_arguments(v, args, l, &n, err);
     if (r == 0)
         r = add_tries(v, l, l->argv[0], err);
     return r;
@@ -263,25 +264,27 @@ static int make_mounts(struct klet_container *c, const struct klet_vars *v, stru
 /* A workingDir that the machine does not have is made for this container alone, as a container
  * engine would. */
 static void make_cwd(struct klet_container *c, struct klet_launch *l) {
-    const char *said = sl_json_str(c->spec, "workingDir");
+    const char *working_dir = sl_json_str(c->spec, "workingDir");
     struct stat st;
 
-    if (!*said) {
+    if (!*working_dir) {
         l->cwd = own_folder(c, l, "work", 0755);
         if (l->uid >= 0)
             (void)!chown(l->cwd, (uid_t)l->uid, l->gid >= 0 ? (gid_t)l->gid : (gid_t)-1);
         return;
     }
-    l->cwd = said;
-    if (said[0] != '/' || stat(said, &st) == 0 || !klet_spawner_mounts(c->pod->rt->spawner))
+    l->cwd = working_dir;
+    if (working_dir[0] != '/' || stat(working_dir, &st) == 0 ||
+        !klet_spawner_mounts(c->pod->rt->spawner))
         return;
     for (uint32_t i = 0; i < l->mounts.n; i++) {
         const size_t n = strlen(l->mounts.v[i].to);
-        if (strncmp(said, l->mounts.v[i].to, n) == 0 && (said[n] == '/' || said[n] == '\0'))
+        if (strncmp(working_dir, l->mounts.v[i].to, n) == 0 &&
+            (working_dir[n] == '/' || working_dir[n] == '\0'))
             return;
     }
     *sl_vec_push(&l->mounts) =
-        (struct klet_mount_point){.from = own_folder(c, l, "work", 0777), .to = said};
+        (struct klet_mount_point){.from = own_folder(c, l, "work", 0777), .to = working_dir};
 }
 
 int klet_launch_make(struct klet_container *c, const struct klet_launch_of *of,
@@ -300,7 +303,7 @@ int klet_launch_make(struct klet_container *c, const struct klet_launch_of *of,
     if (r == 0 && of->tty && !klet_vars_get(&v, "TERM"))
         klet_vars_set(&v, &l->arena, "TERM", "xterm");
     if (r == 0)
-        r = make_words(c, &v, of, l, err);
+        r = make_arguments(c, &v, of, l, err);
     if (r == 0)
         r = make_mounts(c, &v, l, err);
     if (r == 0)

@@ -27,7 +27,7 @@ struct klet_logfile {
     uint64_t begin; /* of the newer file */
     uint64_t end;
     bool open;   /* more may come */
-    bool broken; /* a write failed, and that was said */
+    bool broken; /* a write failed, and that was logged */
     struct {
         char *s;
         size_t n;
@@ -41,7 +41,7 @@ static char *file_name(const char *folder, const char *container, uint32_t run) 
     return sl_strdup(path);
 }
 
-/* How much was cut stands in a file of its own, for whoever reads when the pod has ended. */
+/* How much was cut is in a file of its own, for readers after the pod has ended. */
 static void cut_name(const struct klet_logfile *l, char out[PATH_MAX]) {
     sl_fmt(out, PATH_MAX, "%s.cut", l->path);
 }
@@ -166,10 +166,10 @@ void klet_log_output(struct klet_logfile *l, bool is_err, const char *bytes, siz
     make_head(head, is_err, wall);
     sl_buf_init(&b, LOG_TEXT);
     while (len > 0) {
-        const size_t room = LOG_LINE - *have, look = room < len ? room : len;
-        const char *nl = memchr(bytes, '\n', look);
-        size_t n = nl ? (size_t)(nl - bytes) : look;
-        if (!nl && n < room) { /* no end yet */
+        const size_t space = LOG_LINE - *have, length = space < len ? space : len;
+        const char *nl = memchr(bytes, '\n', length);
+        size_t n = nl ? (size_t)(nl - bytes) : length;
+        if (!nl && n < space) { /* no end yet */
             if (!*part)
                 *part = sl_alloc(LOG_LINE);
             memcpy(*part + *have, bytes, n);
@@ -325,7 +325,7 @@ void klet_log_tail(struct klet_logfile *l, size_t max, struct sl_buf *out) {
 
 struct reader {
     struct klet_logfile *log;
-    char note[120]; /* said first, if the beginning is cut */
+    char note[120]; /* reported first, if the beginning is cut */
     size_t note_len;
     uint64_t base; /* the position that follows it */
     uint64_t skip; /* cut while it was read */

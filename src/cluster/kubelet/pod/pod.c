@@ -15,7 +15,7 @@
 #include "lib/log/log.h"
 
 #define VOLUMES_AGAIN (2 * SL_SEC)
-#define TOO_LARGE_AGAIN (2 * SL_MINUTE) /* to find that out takes time that others want */
+#define TOO_LARGE_AGAIN (2 * SL_MINUTE) /* detecting it takes time of the loop */
 
 /* ---- the record ---- */
 
@@ -121,8 +121,8 @@ static struct klet_ending lost_ending(sl_time started, sl_time now) {
 }
 
 /* As a kubelet after a reboot: nothing runs. What had ended for good stays so; what ran was lost,
- * and starts again if its policy says so; init containers run again. */
-static void recall(struct klet_container *c, yyjson_val *statuses) {
+ * and is restarted according to its policy; init containers run again. */
+static void restore_status(struct klet_container *c, yyjson_val *statuses) {
     yyjson_val *s = NULL, *one, *t;
     size_t i, n;
 
@@ -150,7 +150,7 @@ static void recall(struct klet_container *c, yyjson_val *statuses) {
     c->now = (struct klet_ending){.is = false};
 }
 
-/* ---- what the API says ---- */
+/* ---- reading the object ---- */
 
 static const char *const our_conditions[CONDS] = {"PodReadyToStartContainers", "Initialized",
                                                   "Ready", "ContainersReady"};
@@ -210,7 +210,7 @@ static void find_specs(struct klet_pod *p) {
         p->cs[at++].spec = NULL;
 }
 
-/* A copy without what we never look at. */
+/* A copy without the fields that are never read. */
 static void keep_text(struct klet_pod *p, yyjson_val *o) {
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_val_mut_copy(m, o);
@@ -246,7 +246,8 @@ static void take_times(struct klet_pod *p, yyjson_val *o) {
         p->deadline = now + (p->start - wall) + active * SL_SEC;
 }
 
-static struct klet_pod *make(struct sl_kubelet *r, yyjson_val *o, enum klet_node_owner whose) {
+static struct klet_pod *make_pod(struct sl_kubelet *r, yyjson_val *o,
+                                 enum klet_node_owner node_owner) {
     struct klet_pod *p = sl_alloc0(1, sizeof *p);
     const char *policy = sl_json_str(o, "spec.restartPolicy");
     yyjson_val *init = sl_json_at(o, "spec.initContainers"),
@@ -271,15 +272,15 @@ static struct klet_pod *make(struct sl_kubelet *r, yyjson_val *o, enum klet_node
     p->slot = klet_slot_new(r, SLOT_POD);
     r->slots.v[p->slot].pod = p;
     sl_map_add(&r->by_name, key_of(p->ns, p->name), p->slot);
-    if (whose == NODE_OWNER_LOCAL) {
+    if (node_owner == NODE_OWNER_LOCAL) {
         p->local = sl_alloc0(1, sizeof *p->local);
         sl_fmt(folder, sizeof folder, "%s/pods/%s", r->dir, p->uid);
         p->local->folder = sl_strdup(folder);
         keep_text(p, o);
         for (uint32_t i = 0; i < p->n_cs; i++)
-            recall(&p->cs[i],
-                   sl_json_at(o, p->cs[i].role == ROLE_MAIN ? "status.containerStatuses"
-                                                            : "status.initContainerStatuses"));
+            restore_status(&p->cs[i], sl_json_at(o, p->cs[i].role == ROLE_MAIN
+                                                        ? "status.containerStatuses"
+                                                        : "status.initContainerStatuses"));
     } else {
         klet_sim_take(p, o);
     }
@@ -296,7 +297,7 @@ void klet_pod_take(struct sl_kubelet *r, yyjson_val *o) {
                *uid = sl_json_str(o, "metadata.uid");
     const char *phase = sl_json_str(o, "status.phase"),
                *version = sl_json_str(o, "metadata.resourceVersion");
-    const enum klet_node_owner whose = klet_node_owner_of(r, sl_json_str(o, "spec.nodeName"));
+    const enum klet_node_owner node_owner = klet_node_owner_of(r, sl_json_str(o, "spec.nodeName"));
     const bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     struct klet_pod *p = klet_pod_find(r, ns, name);
 
@@ -311,18 +312,18 @@ void klet_pod_take(struct sl_kubelet *r, yyjson_val *o) {
     if (!p) {
         const uint64_t key = sl_hash_str(0, uid);
         const bool deleting = *sl_json_str(o, "metadata.deletionTimestamp");
-        if (whose == NODE_OWNER_OTHER || !*uid || strchr(uid, '/') || uid[0] == '.')
+        if (node_owner == NODE_OWNER_OTHER || !*uid || strchr(uid, '/') || uid[0] == '.')
             return;
         if (over && sl_map_get(&r->finished, key) == SL_MAP_NONE)
             sl_map_add(&r->finished, key, 1);
         if (sl_map_get(&r->finished, key) != SL_MAP_NONE && !(over && deleting))
             return;
-        p = make(r, o, whose);
+        p = make_pod(r, o, node_owner);
         if (over) {
             p->ended = true;
             p->phase = strcmp(phase, "Failed") == 0 ? "Failed" : "Succeeded";
             p->fixed = true;
-        } else if (whose == NODE_OWNER_LOST) {
+        } else if (node_owner == NODE_OWNER_LOST) {
             klet_pod_stop(p, "NodeLost", "the simulated node that it ran on is no more");
         } else if (p->n_cs > RT_MAX_CONTAINERS) {
             klet_pod_stop(
@@ -332,7 +333,7 @@ void klet_pod_take(struct sl_kubelet *r, yyjson_val *o) {
     } else if (p->local && sl_json_int(o, "metadata.generation", 0) != p->generation) {
         keep_text(p, o);
     }
-    if (over && !p->ended) { /* somebody else says so */
+    if (over && !p->ended) { /* its end was written by another client */
         p->fixed = true;
         klet_pod_stop(p, NULL, NULL);
     }
@@ -361,7 +362,7 @@ void klet_pod_stop(struct klet_pod *p, const char *reason, const char *message) 
 /* A run has ended and another follows: at once the first time, then after growing pauses. */
 static void wait_again(struct klet_container *c) {
     const sl_time now = c->pod->rt->client->mono;
-    char words[400], span[SL_SPAN_TEXT];
+    char message[400], span[SL_SPAN_TEXT];
 
     if (c->started_wall && c->now.finished - c->now.started >= BACKOFF_RESET)
         c->backoff = 0;
@@ -372,11 +373,12 @@ static void wait_again(struct klet_container *c) {
     c->state = C_WAITING;
     sl_freep(&c->message);
     c->waiting = c->backoff > 0 ? "CrashLoopBackOff" : "ContainerCreating";
-    sl_fmt(words, sizeof words, "back-off %s restarting failed container=%s pod=%.100s_%.63s(%s)",
+    sl_fmt(message, sizeof message,
+           "back-off %s restarting failed container=%s pod=%.100s_%.63s(%s)",
            sl_span_format(c->backoff, span), c->name, c->pod->name, c->pod->ns, c->pod->uid);
     if (c->backoff > 0) {
-        c->message = sl_strdup(words);
-        klet_container_event(c, true, "BackOff", words);
+        c->message = sl_strdup(message);
+        klet_container_event(c, true, "BackOff", message);
     }
     c->backoff = c->backoff == 0                 ? BACKOFF_FIRST
                  : 2 * c->backoff < BACKOFF_MOST ? 2 * c->backoff
@@ -385,7 +387,7 @@ static void wait_again(struct klet_container *c) {
 }
 
 /* Brings it a step on; true: it may take part in what comes next (runs, or has ended for good). */
-static bool step(struct klet_container *c, int *starts) {
+static bool step_container(struct klet_container *c, int *starts) {
     const sl_time now = c->pod->rt->client->mono;
 
     if (c->state == C_ENDED && klet_container_restarts(c, c->now.code))
@@ -410,14 +412,14 @@ static bool step_inits(struct klet_pod *p, int *starts) {
     for (uint32_t i = 0; i < p->n_cs && p->cs[i].role != ROLE_MAIN; i++) {
         struct klet_container *c = &p->cs[i];
         if (c->role == ROLE_SIDECAR) {
-            const bool on = step(c, starts) && c->up;
+            const bool on = step_container(c, starts) && c->up;
             if (!on && !p->inited)
                 return false;
             continue;
         }
         if (p->inited || (c->state == C_ENDED && c->now.code == 0))
             continue;
-        (void)step(c, starts);
+        (void)step_container(c, starts);
         if (c->state == C_ENDED && c->now.code != 0 && !klet_container_restarts(c, c->now.code))
             klet_pod_stop(p, NULL, NULL);
         if (!(c->state == C_ENDED && c->now.code == 0))
@@ -461,7 +463,7 @@ static bool wants_start(const struct klet_pod *p) {
     return false;
 }
 
-static void run(struct klet_pod *p) {
+static void run_pod(struct klet_pod *p) {
     int starts = STARTS_AT_ONCE;
     bool left = false;
 
@@ -477,7 +479,7 @@ static void run(struct klet_pod *p) {
         struct klet_container *c = &p->cs[i];
         if (c->role != ROLE_MAIN)
             continue;
-        (void)step(c, &starts);
+        (void)step_container(c, &starts);
         left |= c->state != C_ENDED || klet_container_restarts(c, c->now.code);
         if (klet_container_blocks_others(c))
             break;
@@ -487,7 +489,7 @@ static void run(struct klet_pod *p) {
 }
 
 /* Nothing of it runs any more. */
-static void finish(struct klet_pod *p) {
+static void finish_pod(struct klet_pod *p) {
     bool good = !p->reason;
     char path[PATH_MAX];
 
@@ -527,13 +529,13 @@ void klet_pod_sync(struct klet_pod *p) {
                       "Pod was active on the node longer than the specified deadline");
     if (!p->stopping) {
         klet_pod_enqueue_at(p, p->deadline);
-        run(p);
+        run_pod(p);
     }
     for (uint32_t i = 0; i < p->n_cs; i++) {
         klet_container_tick(&p->cs[i]);
         busy |= p->cs[i].proc != NULL;
     }
     if (p->stopping && !busy)
-        finish(p);
+        finish_pod(p);
     klet_pod_report_status(p);
 }

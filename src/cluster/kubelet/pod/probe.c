@@ -7,9 +7,9 @@
 
 static const char *const names[PROBES] = {"startupProbe", "readinessProbe", "livenessProbe"};
 
-static const char *const words[PROBES] = {"Startup probe failed: the container will be restarted",
-                                          "Readiness probe failed",
-                                          "Liveness probe failed: the container will be restarted"};
+static const char *const failure_texts[PROBES] = {
+    "Startup probe failed: the container will be restarted", "Readiness probe failed",
+    "Liveness probe failed: the container will be restarted"};
 
 static yyjson_val *spec_of(const struct klet_container *c, enum klet_probe_kind k) {
     return sl_json_at(c->spec, names[k]);
@@ -24,13 +24,13 @@ static int64_t setting(const struct klet_container *c, enum klet_probe_kind k, c
 
 /* ---- verdicts ---- */
 
-static void fail(struct klet_container *c, enum klet_probe_kind k) {
+static void fail_container(struct klet_container *c, enum klet_probe_kind k) {
     const int64_t own = sl_json_int(spec_of(c, k), "terminationGracePeriodSeconds", -1);
 
     klet_container_stop(c, own >= 0 && own < INT32_MAX ? own * SL_SEC : c->pod->grace);
 }
 
-static void heard(struct klet_container *c, enum klet_probe_kind k, bool ok) {
+static void probe_result(struct klet_container *c, enum klet_probe_kind k, bool ok) {
     struct klet_probe *p = &c->probes[k];
 
     p->row = p->row > 0 && p->answer == ok ? p->row + 1 : 1;
@@ -41,10 +41,10 @@ static void heard(struct klet_container *c, enum klet_probe_kind k, bool ok) {
             c->up = true;
     } else if (!ok && p->row >= setting(c, k, "failureThreshold", 3)) {
         if (p->row == setting(c, k, "failureThreshold", 3))
-            klet_container_event(c, true, "Unhealthy", words[k]);
+            klet_container_event(c, true, "Unhealthy", failure_texts[k]);
         p->ok = false;
         if (k != PROBE_READY)
-            fail(c, k);
+            fail_container(c, k);
     }
     c->ready = c->up && (!c->probes[PROBE_READY].is || c->probes[PROBE_READY].ok);
     klet_pod_enqueue(c->pod);
@@ -52,21 +52,21 @@ static void heard(struct klet_container *c, enum klet_probe_kind k, bool ok) {
 
 static void on_answer(struct klet_container *c, int which, bool ok) {
     c->probes[which].call = NULL;
-    heard(c, (enum klet_probe_kind)which, ok);
+    probe_result(c, (enum klet_probe_kind)which, ok);
 }
 
 static void give_up(struct klet_container *c, enum klet_probe_kind k) {
     klet_handler_call_end(TAKE_PTR(c->probes[k].call));
-    heard(c, k, false);
+    probe_result(c, k, false);
 }
 
-static void ask(struct klet_container *c, enum klet_probe_kind k) {
+static void start_probe(struct klet_container *c, enum klet_probe_kind k) {
     struct klet_probe *p = &c->probes[k];
 
     p->until = c->pod->rt->client->mono + setting(c, k, "timeoutSeconds", 1) * SL_SEC;
     p->call = klet_handler_call_begin(c, spec_of(c, k), HANDLER_PROBE, on_answer, (int)k);
     if (!p->call)
-        heard(c, k, false);
+        probe_result(c, k, false);
 }
 
 /* ---- from outside ---- */
@@ -101,7 +101,7 @@ void klet_probes_tick(struct klet_container *c) {
             give_up(c, k);
         if (!p->call && now >= p->at) {
             p->at = now + setting(c, k, "periodSeconds", 10) * SL_SEC;
-            ask(c, k);
+            start_probe(c, k);
         }
         klet_pod_enqueue_at(c->pod, p->call ? p->until : p->at);
     }

@@ -15,9 +15,9 @@
 
 #define HTTP_PORT 80 /* of a hook that names none */
 
-/* It lives until the loop has let go of its socket. */
+/* Freed when the loop has closed its socket. */
 struct klet_handler_call {
-    struct klet_container *c; /* NULL: nobody wants the answer any more */
+    struct klet_container *c; /* NULL: the result is not needed any more */
     enum klet_handler_use why;
     klet_handler_fn fn;
     int which;
@@ -31,7 +31,7 @@ struct klet_handler_call {
     size_t have;
 };
 
-static void free_asking(uv_handle_t *h) {
+static void free_call(uv_handle_t *h) {
     struct klet_handler_call *a = h->data;
 
     sl_buf_done(&a->request);
@@ -50,7 +50,7 @@ void klet_handler_call_end(struct klet_handler_call *a) {
         sl_buf_done(&a->request);
         sl_freep(&a);
     } else if (!uv_is_closing((uv_handle_t *)&a->tcp)) {
-        uv_close((uv_handle_t *)&a->tcp, free_asking);
+        uv_close((uv_handle_t *)&a->tcp, free_call);
     }
 }
 
@@ -76,7 +76,7 @@ static void on_proc(void *ctx, const struct klet_proc_note *n) {
     over(a, n->code == 0);
 }
 
-static bool ask_exec(struct klet_handler_call *a, yyjson_val *command) {
+static bool call_exec(struct klet_handler_call *a, yyjson_val *command) {
     struct klet_launch l;
     int r = klet_launch_make(a->c, &(struct klet_launch_of){.command = command}, &l, NULL);
 
@@ -89,7 +89,7 @@ static bool ask_exec(struct klet_handler_call *a, yyjson_val *command) {
 
 /* ---- sockets ---- */
 
-static void give_room(uv_handle_t *h, size_t hint, uv_buf_t *b) {
+static void alloc_buffer(uv_handle_t *h, size_t hint, uv_buf_t *b) {
     struct klet_handler_call *a = h->data;
 
     (void)hint;
@@ -133,7 +133,7 @@ static void on_connect(uv_connect_t *q, int status) {
     uv_buf_t b = uv_buf_init(a->request.s, (unsigned)a->request.len);
     a->write.data = a;
     if (uv_write(&a->write, (uv_stream_t *)&a->tcp, &b, 1, on_written) < 0 ||
-        uv_read_start((uv_stream_t *)&a->tcp, give_room, on_read) < 0)
+        uv_read_start((uv_stream_t *)&a->tcp, alloc_buffer, on_read) < 0)
         over(a, false);
 }
 
@@ -151,10 +151,10 @@ static int port_of(const struct klet_container *c, yyjson_val *port) {
     return (int)strtol(sl_json_text(port), NULL, 10);
 }
 
-static bool ask_socket(struct klet_handler_call *a, yyjson_val *how, bool http) {
+static bool call_socket(struct klet_handler_call *a, yyjson_val *how, bool http) {
     const char *host = sl_json_str(how, "host"), *path = sl_json_str(how, "path");
-    const int said = port_of(a->c, sl_json_at(how, "port"));
-    const int port = said == 0 && a->why == HANDLER_HOOK ? HTTP_PORT : said;
+    const int given = port_of(a->c, sl_json_at(how, "port"));
+    const int port = given == 0 && a->why == HANDLER_HOOK ? HTTP_PORT : given;
     yyjson_val *headers = sl_json_at(how, "httpHeaders"), *h;
     struct sockaddr_storage to;
     size_t i, n;
@@ -193,11 +193,11 @@ struct klet_handler_call *klet_handler_call_begin(struct klet_container *c, yyjs
     *a = (struct klet_handler_call){.c = c, .why = why, .fn = fn, .which = which};
     sl_buf_init(&a->request, RT_MAX_PROBE_REQUEST);
     if ((how = sl_json_at(handler, "exec.command")))
-        on = ask_exec(a, how);
+        on = call_exec(a, how);
     else if ((how = sl_json_at(handler, "httpGet")))
-        on = ask_socket(a, how, true);
+        on = call_socket(a, how, true);
     else if ((how = sl_json_at(handler, "tcpSocket")) || (how = sl_json_at(handler, "grpc")))
-        on = ask_socket(a, how, false);
+        on = call_socket(a, how, false);
     if (on)
         return a;
     klet_handler_call_end(a);

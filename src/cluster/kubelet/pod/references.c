@@ -15,7 +15,7 @@
 
 #define AGAIN SL_SEC
 
-static void want(struct klet_pod *p, bool secret, const char *name) {
+static void add_reference(struct klet_pod *p, bool secret, const char *name) {
     struct klet_local_pod *re = p->local;
 
     if (!*name)
@@ -23,42 +23,42 @@ static void want(struct klet_pod *p, bool secret, const char *name) {
     for (uint32_t i = 0; i < re->refs.n; i++)
         if (re->refs.v[i].secret == secret && strcmp(re->refs.v[i].name, name) == 0)
             return;
-    if (re->refs.n >= RT_MAX_REFS) /* who needs it is told so: klet_refs_none */
+    if (re->refs.n >= RT_MAX_REFS) /* reported where it is needed: klet_refs_none */
         return;
     *sl_vec_push(&re->refs) =
         (struct klet_ref){.secret = secret, .name = sl_strdup(name), .pod = p};
 }
 
-static void want_of_container(struct klet_pod *p, yyjson_val *c) {
+static void add_container_references(struct klet_pod *p, yyjson_val *c) {
     yyjson_val *env = sl_json_at(c, "env"), *from = sl_json_at(c, "envFrom"), *one;
     size_t i, n;
 
     yyjson_arr_foreach (env, i, n, one) {
-        want(p, false, sl_json_str(one, "valueFrom.configMapKeyRef.name"));
-        want(p, true, sl_json_str(one, "valueFrom.secretKeyRef.name"));
+        add_reference(p, false, sl_json_str(one, "valueFrom.configMapKeyRef.name"));
+        add_reference(p, true, sl_json_str(one, "valueFrom.secretKeyRef.name"));
     }
     yyjson_arr_foreach (from, i, n, one) {
-        want(p, false, sl_json_str(one, "configMapRef.name"));
-        want(p, true, sl_json_str(one, "secretRef.name"));
+        add_reference(p, false, sl_json_str(one, "configMapRef.name"));
+        add_reference(p, true, sl_json_str(one, "secretRef.name"));
     }
 }
 
-static void want_all(struct klet_pod *p) {
+static void add_references(struct klet_pod *p) {
     yyjson_val *spec = sl_json_at(yyjson_doc_get_root(p->local->doc), "spec"), *one, *source;
     yyjson_val *volumes = sl_json_at(spec, "volumes");
     size_t i, n, k, m;
 
     for (uint32_t c = 0; c < p->n_cs; c++)
-        want_of_container(p, p->cs[c].spec);
+        add_container_references(p, p->cs[c].spec);
     yyjson_arr_foreach (volumes, i, n, one) {
         yyjson_val *sources = sl_json_at(one, "projected.sources");
         if (strncmp(sl_json_str(one, "name"), "kube-api-access-", 16) == 0)
             continue;
-        want(p, false, sl_json_str(one, "configMap.name"));
-        want(p, true, sl_json_str(one, "secret.secretName"));
+        add_reference(p, false, sl_json_str(one, "configMap.name"));
+        add_reference(p, true, sl_json_str(one, "secret.secretName"));
         yyjson_arr_foreach (sources, k, m, source) {
-            want(p, false, sl_json_str(source, "configMap.name"));
-            want(p, true, sl_json_str(source, "secret.name"));
+            add_reference(p, false, sl_json_str(source, "configMap.name"));
+            add_reference(p, true, sl_json_str(source, "secret.name"));
         }
     }
 }
@@ -68,7 +68,7 @@ static struct klet_ref *ref_of(struct klet_pod *p, const struct klet_ref *r) {
                                                                             : NULL;
 }
 
-static void answered(void *ctx, const struct sl_kube_reply *rp) {
+static void reference_answered(void *ctx, const struct sl_kube_reply *rp) {
     struct klet_ref *r = ctx;
     struct klet_pod *p = r->pod;
 
@@ -88,13 +88,14 @@ static void answered(void *ctx, const struct sl_kube_reply *rp) {
 }
 
 /* Names of objects need no escaping in a path. */
-static void ask(struct klet_pod *p, struct klet_ref *r) {
+static void request_reference(struct klet_pod *p, struct klet_ref *r) {
     char path[SL_WRITER_MAX_PATH];
 
     sl_fmt(path, sizeof path, "/api/v1/namespaces/%.300s/%s/%.300s", p->ns,
            r->secret ? "secrets" : "configmaps", r->name);
-    r->call = sl_kube_request(
-        p->rt->client, &(struct sl_kube_request){.method = SL_GET, .path = path}, answered, r);
+    r->call =
+        sl_kube_request(p->rt->client, &(struct sl_kube_request){.method = SL_GET, .path = path},
+                        reference_answered, r);
 }
 
 bool klet_refs_get(struct klet_pod *p) {
@@ -104,7 +105,7 @@ bool klet_refs_get(struct klet_pod *p) {
     if (!re->refs_requested) {
         re->refs_requested = true;
         re->refs_at = 0;
-        want_all(p); /* from here on the vector does not move */
+        add_references(p); /* from here on the vector does not move */
     }
     for (uint32_t i = 0; i < re->refs.n; i++) {
         struct klet_ref *r = &re->refs.v[i];
@@ -112,7 +113,7 @@ bool klet_refs_get(struct klet_pod *p) {
             continue;
         all = false;
         if (!r->call.v && p->rt->client->mono >= re->refs_at)
-            ask(p, r);
+            request_reference(p, r);
         else if (!r->call.v)
             klet_pod_enqueue_at(p, re->refs_at);
     }
@@ -152,7 +153,7 @@ yyjson_val *klet_refs_find(const struct klet_pod *p, bool secret, const char *na
 int klet_refs_none(const struct klet_pod *p, bool secret, const char *name, bool optional,
                    struct sl_err *err) {
     const char *kind = secret ? "secret" : "configmap";
-    bool asked = false;
+    bool requested = false;
 
     for (uint32_t i = 0; i < p->local->refs.n; i++) {
         const struct klet_ref *r = &p->local->refs.v[i];
@@ -160,9 +161,9 @@ int klet_refs_none(const struct klet_pod *p, bool secret, const char *name, bool
             continue;
         if (r->why)
             return sl_err_set(err, SL_ELIMIT, "%s \"%s\" cannot be read: %s", kind, name, r->why);
-        asked = true;
+        requested = true;
     }
-    if (!asked && *name)
+    if (!requested && *name)
         return sl_err_set(err, SL_ELIMIT, "%s \"%s\": a pod may name %u ConfigMaps and Secrets",
                           kind, name, RT_MAX_REFS);
     return optional ? 0 : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", kind, name);

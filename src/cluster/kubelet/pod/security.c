@@ -159,8 +159,8 @@ int klet_security_apply(struct klet_container *c, struct klet_launch *l, struct 
         if (r == 0)
             r = take_caps(sl_json_at(own, "capabilities.add"), false, &l->drop, err);
     }
-    /* Programs with set-user-ID are the machine's, and trust its files. To one who has volumes in
-     * their place, perhaps in that of /etc, they give root only if the pod says so. */
+    /* Set-user-ID programs are the machine's, and trust its files. In a container with volumes in
+     * their place, perhaps in that of /etc, they give root only if the pod allows it. */
     l->no_new_privs =
         !sl_json_bool(own, "allowPrivilegeEscalation", !(l->uid > 0 && l->mounts.n > 0));
     if (sl_json_bool(own, "readOnlyRootFilesystem", false) &&

@@ -63,8 +63,8 @@ static sl_span script_span(const char *s) {
     return sum;
 }
 
-/* The n-th word of command and args together; NULL behind the last. */
-static const char *word(yyjson_val *c, size_t n) {
+/* The n-th argument of command and args together; NULL behind the last. */
+static const char *argument_at(yyjson_val *c, size_t n) {
     yyjson_val *command = sl_json_at(c, "command"), *args = sl_json_at(c, "args");
     const size_t k = yyjson_arr_size(command);
     const char *s = sl_json_opt(n < k ? yyjson_arr_get(command, n) : yyjson_arr_get(args, n - k));
@@ -88,26 +88,26 @@ static sl_span container_span(yyjson_val *c) {
     size_t i = 0;
     sl_span sum = 0, d;
 
-    w = word(c, 0);
+    w = argument_at(c, 0);
     if (sleeps || (w && ends_as(w, "sleep"))) {
-        for (i = !sleeps; (w = word(c, i)) && duration(w, strlen(w), &d); i++)
+        for (i = !sleeps; (w = argument_at(c, i)) && duration(w, strlen(w), &d); i++)
             sum = sl_time_add(sum, d);
         return sum;
     }
     if (w && is_shell(w))
-        while ((w = word(c, ++i)))
+        while ((w = argument_at(c, ++i)))
             sum = sl_time_add(sum, script_span(w));
     return sum;
 }
 
 sl_span klet_sim_span(yyjson_val *pod) {
-    const char *said = sl_json_annotation(pod, SL_RUN_FOR);
+    const char *run_for = sl_json_annotation(pod, SL_RUN_FOR);
     yyjson_val *init = sl_json_at(pod, "spec.initContainers"),
                *mains = sl_json_at(pod, "spec.containers"), *c;
     sl_span before = 0, longest = 0, d;
     size_t i, n;
 
-    if (*said && sl_span_parse(said, strlen(said), &d, NULL) == 0 && d >= 0)
+    if (*run_for && sl_span_parse(run_for, strlen(run_for), &d, NULL) == 0 && d >= 0)
         return d;
     if (strcmp(sl_json_str(pod, "spec.restartPolicy"), "OnFailure") != 0 &&
         strcmp(sl_json_str(pod, "spec.restartPolicy"), "Never") != 0)

@@ -111,21 +111,21 @@ static void put_containers(struct sl_jw *j, const struct klet_pod *p, const char
 /* ---- conditions ---- */
 
 /* "containers with unready status: [a b]"; returns how many. */
-static uint32_t list(char *out, size_t room, const struct klet_pod *p, bool init,
+static uint32_t list(char *out, size_t size, const struct klet_pod *p, bool init,
                      const char *lead) {
     uint32_t n = 0;
-    size_t at = (size_t)snprintf(out, room, "%s: [", lead);
+    size_t at = (size_t)snprintf(out, size, "%s: [", lead);
 
-    for (uint32_t i = 0; i < p->n_cs && at + 80 < room; i++) {
+    for (uint32_t i = 0; i < p->n_cs && at + 80 < size; i++) {
         const struct klet_container *c = &p->cs[i];
         const bool bad = init ? c->role == ROLE_INIT
                                     ? !(c->state == C_ENDED && c->now.code == 0)
                                     : c->role == ROLE_SIDECAR && !(c->state == C_RUNNING && c->up)
                               : c->role != ROLE_INIT && !is_ready(c);
         if (bad)
-            at += (size_t)snprintf(out + at, room - at, "%s%.63s", n++ ? " " : "", c->name);
+            at += (size_t)snprintf(out + at, size - at, "%s%.63s", n++ ? " " : "", c->name);
     }
-    sl_fmt_short(out + at, room - at, "]");
+    sl_fmt_short(out + at, size - at, "]");
     return n;
 }
 

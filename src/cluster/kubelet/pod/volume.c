@@ -28,7 +28,7 @@
 static int make_one(const char *path, unsigned mode) {
     if (mkdir(path, mode) < 0)
         return errno == EEXIST ? 0 : -errno;
-    return chmod(path, mode) < 0 ? -errno : 0; /* whatever the umask says */
+    return chmod(path, mode) < 0 ? -errno : 0; /* whatever the umask is */
 }
 
 int klet_folder_make(const char *path, unsigned mode) {
@@ -143,8 +143,8 @@ struct filler {
     struct sl_err *err;
 };
 
-/* Asked before anything of it is made: an object that names another a thousand times is small. */
-static int charge(const struct filler *f, size_t len) {
+/* Checked before anything is written: a small object may name another a thousand times. */
+static int charge_bytes(const struct filler *f, size_t len) {
     if (len > *f->left || *f->left - len < FILE_COSTS)
         return sl_err_set(f->err, SL_ELIMIT,
                           "volume \"%s\": the volumes of the pod hold more than %zu MiB, each file "
@@ -166,8 +166,8 @@ static bool path_ok(const char *path) {
     return true;
 }
 
-static int put(const struct filler *f, const char *path, const char *bytes, size_t len,
-               int64_t mode) {
+static int put_file(const struct filler *f, const char *path, const char *bytes, size_t len,
+                    int64_t mode) {
     char full[PATH_MAX], *slash;
 
     if (sl_arena_full(f->arena))
@@ -191,10 +191,10 @@ static int put(const struct filler *f, const char *path, const char *bytes, size
 static int put_key(const struct filler *f, yyjson_val *value, bool encoded, const char *path,
                    int64_t mode) {
     size_t len = sl_json_view(value).n;
-    int r = charge(f, len);
+    int r = charge_bytes(f, len);
     const char *s = r < 0 ? NULL : klet_refs_bytes(value, encoded, f->arena, &len);
 
-    return s ? put(f, path, s, len, mode) : r;
+    return s ? put_file(f, path, s, len, mode) : r;
 }
 
 /* All keys, or those that are named. */
@@ -252,8 +252,9 @@ static int fill_downward(const struct filler *f, yyjson_val *source) {
                                    &text))
             return sl_err_set(f->err, SL_EINVAL, "volume \"%s\": no such field: %.80s", f->volume,
                               sl_json_str(item, "path"));
-        if ((r = charge(f, text.n)) < 0 || (r = put(f, sl_json_str(item, "path"), text.s, text.n,
-                                                    sl_json_int(item, "mode", -1))) < 0)
+        if ((r = charge_bytes(f, text.n)) < 0 ||
+            (r = put_file(f, sl_json_str(item, "path"), text.s, text.n,
+                          sl_json_int(item, "mode", -1))) < 0)
             return r;
     }
     return r;
@@ -294,8 +295,8 @@ const char *klet_volume_folder(struct klet_pod *p, yyjson_val *volume, struct sl
 
 /* ---- what is made on the machine ---- */
 
-/* A folder that was just made has the mode it was asked for but for the umask. Whoever may write in
- * the folder above may have put another one in its place, whose mode is left alone. */
+/* A folder that was just made has the requested mode but for the umask. A process that can write to
+ * the parent may have replaced it; the mode of that one is left alone. */
 static int made_folder(int at, const char *name) {
     struct stat st;
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
@@ -325,14 +326,14 @@ static int make_host_part(void *ctx, int *at, const char *name, bool last) {
     if (file) {
         int fd = openat(*at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (fd >= 0) {
-            (void)fchmod(fd, 0644); /* whatever the umask says */
+            (void)fchmod(fd, 0644); /* whatever the umask is */
             return fd;
         }
     }
     return errno == EEXIST ? klet_walk_part(*at, name) : -errno;
 }
 
-/* Who has no more rights than those whose links these may be follows them all. */
+/* All links are followed unless we are root: they give no rights beyond ours. */
 int klet_host_path_make(const char *host, bool file) {
     const struct klet_walk w = {.any_link = geteuid() != 0, .make = make_host_part, .ctx = &file};
     int fd = klet_walk_to(&w, host);
@@ -374,8 +375,8 @@ static const char *kind_of(yyjson_val *volume) {
     return "emptyDir";
 }
 
-static int make(struct klet_pod *p, yyjson_val *volume, struct sl_arena *a, struct sl_arena *file,
-                size_t *left, struct sl_err *err) {
+static int make_volume(struct klet_pod *p, yyjson_val *volume, struct sl_arena *a,
+                       struct sl_arena *file, size_t *left, struct sl_err *err) {
     const char *name = sl_json_str(volume, "name"), *kind = kind_of(volume),
                *folder = klet_volume_folder(p, volume, a);
     yyjson_val *v = yyjson_obj_get(volume, kind);
@@ -412,10 +413,10 @@ static int make(struct klet_pod *p, yyjson_val *volume, struct sl_arena *a, stru
                       name, kind);
 }
 
-/* Who of this machine may look into the folder of a pod, where Secrets stand: we, and the group
- * of the users that its containers run as. If they have none in common, they see their volumes
- * only where those are mounted; where nothing can be mounted, everybody who knows the pod's uid
- * may go through. */
+/* Who can enter the folder of a pod, where Secrets are: we, and the group of the users that its
+ * containers run as. If these have no common group, volumes are visible only where they are
+ * mounted; where nothing can be mounted, the folder can be traversed by every process that knows
+ * the pod's uid. */
 static int make_folder(struct klet_pod *p) {
     const char *folder = p->local->folder;
     unsigned mode = 0700;
@@ -482,7 +483,7 @@ int klet_volumes_make(struct klet_pod *p, struct sl_err *err) {
             break;
         sl_arena_clear(&a);
         sl_arena_clear(&file);
-        r = make(p, v, &a, &file, &left, err);
+        r = make_volume(p, v, &a, &file, &left, err);
     }
     klet_lookups_end(p);
     sl_arena_done(&a);

@@ -26,7 +26,7 @@ struct klet_cgroups {
     char *root; /* where those of containers are; NULL: none */
 };
 
-static int put(const char *folder, const char *file, const char *text) {
+static int write_file(const char *folder, const char *file, const char *text) {
     char path[PATH_MAX];
 
     sl_fmt(path, sizeof path, "%s/%s", folder, file);
@@ -39,12 +39,12 @@ static int put(const char *folder, const char *file, const char *text) {
     return r;
 }
 
-static bool get(const char *folder, const char *file, char *out, size_t room) {
+static bool read_file(const char *folder, const char *file, char *out, size_t size) {
     char path[PATH_MAX];
 
     sl_fmt(path, sizeof path, "%s/%s", folder, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, out, room - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
     if (fd >= 0)
         (void)close(fd);
     out[n > 0 ? n : 0] = '\0';
@@ -77,7 +77,7 @@ static bool alone(const char *folder) {
     char procs[64], self[32];
 
     sl_fmt(self, sizeof self, "%d\n", (int)getpid());
-    return get(folder, "cgroup.procs", procs, sizeof procs) && strcmp(procs, self) == 0;
+    return read_file(folder, "cgroup.procs", procs, sizeof procs) && strcmp(procs, self) == 0;
 }
 
 /* With those of its containers. One that is in use stays. */
@@ -108,20 +108,22 @@ static void remove_old(const char *own) {
 static bool prepare(const char *own, char pods[PATH_MAX]) {
     char have[512], leaf[PATH_MAX];
 
-    if (!get(own, "cgroup.controllers", have, sizeof have) || !strstr(have, "cpu") ||
+    if (!read_file(own, "cgroup.controllers", have, sizeof have) || !strstr(have, "cpu") ||
         !strstr(have, "memory"))
         return false;
     const char *want = strstr(have, "pids") ? "+cpu +memory +pids" : "+cpu +memory";
-    if (put(own, "cgroup.subtree_control", want) < 0) {
+    if (write_file(own, "cgroup.subtree_control", want) < 0) {
         if (!alone(own) || snprintf(leaf, sizeof leaf, "%s/sluice.self", own) >= PATH_MAX ||
-            (mkdir(leaf, 0755) < 0 && errno != EEXIST) || put(leaf, "cgroup.procs", "0") < 0 ||
-            put(own, "cgroup.subtree_control", want) < 0)
+            (mkdir(leaf, 0755) < 0 && errno != EEXIST) ||
+            write_file(leaf, "cgroup.procs", "0") < 0 ||
+            write_file(own, "cgroup.subtree_control", want) < 0)
             return false;
     }
     remove_old(own);
     if (snprintf(pods, PATH_MAX, "%s/" PODS "%d", own, (int)getpid()) >= PATH_MAX)
         return false;
-    if ((mkdir(pods, 0755) < 0 && errno != EEXIST) || put(pods, "cgroup.subtree_control", want) < 0)
+    if ((mkdir(pods, 0755) < 0 && errno != EEXIST) ||
+        write_file(pods, "cgroup.subtree_control", want) < 0)
         return false;
     return true;
 }
@@ -167,17 +169,17 @@ int klet_cgroup_make(struct klet_cgroups *g, const char *name, int64_t cpu_milli
         (mkdir(folder, 0755) < 0 && errno != EEXIST))
         return -1;
     sl_fmt(text, sizeof text, "%u", CGROUP_PIDS);
-    (void)put(folder, "pids.max", text);
+    (void)write_file(folder, "pids.max", text);
     if (cpu_milli > 0) {
         sl_fmt(text, sizeof text, "%lld %d",
                (long long)(cpu_milli < 10 ? 10 : cpu_milli) * (PERIOD_USEC / 1000), PERIOD_USEC);
-        (void)put(folder, "cpu.max", text);
+        (void)write_file(folder, "cpu.max", text);
     }
     if (memory_bytes > 0) {
         sl_fmt(text, sizeof text, "%lld", (long long)memory_bytes);
-        (void)put(folder, "memory.max", text);
-        (void)put(folder, "memory.swap.max", "0");
-        (void)put(folder, "memory.oom.group", "1");
+        (void)write_file(folder, "memory.max", text);
+        (void)write_file(folder, "memory.swap.max", "0");
+        (void)write_file(folder, "memory.oom.group", "1");
     }
     *ret_folder = sl_strdup(folder);
     return klet_cgroup_open(folder);
@@ -186,7 +188,7 @@ int klet_cgroup_make(struct klet_cgroups *g, const char *name, int64_t cpu_milli
 bool klet_cgroup_oom(const char *folder) {
     char text[512], *p;
 
-    if (!get(folder, "memory.events", text, sizeof text))
+    if (!read_file(folder, "memory.events", text, sizeof text))
         return false;
     p = strstr(text, "oom_kill ");
     return p && strtol(p + 9, NULL, 10) > 0;

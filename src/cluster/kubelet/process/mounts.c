@@ -35,7 +35,7 @@
 /* A volume: a tree of mounts that is attached nowhere until its turn comes. */
 struct source {
     int fd;
-    uint64_t mount; /* its id; 0: the kernel does not say */
+    uint64_t mount; /* its id; 0: not reported by the kernel */
 };
 
 struct mounter {
@@ -88,7 +88,7 @@ int klet_mounts_enter(const struct klet_supervisor_spec *s) {
 
 /* ---- descriptors ---- */
 
-static void drop(int fd) {
+static void close_fd(int fd) {
     if (fd >= 0)
         (void)close(fd);
 }
@@ -115,11 +115,11 @@ static int new_tmpfs(void) {
         syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
         fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     const int r = fd < 0 ? -errno : fd;
-    drop(fs);
+    close_fd(fs);
     return r;
 }
 
-/* The id of the mount that it is in; 0 where the kernel does not say (before Linux 5.8). */
+/* The id of the mount that it is in; 0 where the kernel does not report it (before Linux 5.8). */
 static uint64_t mount_of(int fd) {
     struct statx st;
 
@@ -132,7 +132,7 @@ static uint64_t mount_of(int fd) {
 /* ---- a folder covered by a copy of its listing ---- */
 
 /* An entry that cannot be shown is left out, or stays empty. */
-static void show(int from, int to, const char *name) {
+static void mount_entry(int from, int to, const char *name) {
     int tree = -1, on = -1, fd = openat(from, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     char text[PATH_MAX];
     struct stat st;
@@ -140,7 +140,8 @@ static void show(int from, int to, const char *name) {
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
         const ssize_t n = readlinkat(fd, "", text, sizeof text - 1);
         text[n > 0 ? n : 0] = '\0';
-        if (n > 0 && symlinkat(text, to, name) == 0) /* whose it was decides who may follow it */
+        if (n > 0 &&
+            symlinkat(text, to, name) == 0) /* its owner decides whether it may be followed */
             (void)!fchownat(to, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
     } else if (fd >= 0 && (tree = clone_tree(fd, "", AT_EMPTY_PATH)) >= 0) {
         if (!S_ISDIR(st.st_mode))
@@ -150,9 +151,9 @@ static void show(int from, int to, const char *name) {
         if (on >= 0)
             (void)attach(tree, on);
     }
-    drop(on);
-    drop(tree);
-    drop(fd);
+    close_fd(on);
+    close_fd(tree);
+    close_fd(fd);
 }
 
 static int copy_listing(int from, int to) {
@@ -168,7 +169,7 @@ static int copy_listing(int from, int to) {
                 continue;
             if (++entries > RT_MAX_ENTRIES)
                 return -E2BIG;
-            show(from, to, d->name);
+            mount_entry(from, to, d->name);
         }
     return n < 0 ? -errno : 0;
 }
@@ -188,7 +189,7 @@ static int take_mode(const struct mounter *m, int from, int to) {
     if (fd < 0 || fstat(from, &st) < 0 || (fchown(fd, st.st_uid, st.st_gid) < 0 && !m->any_link) ||
         fchmod(fd, st.st_mode & 07777) < 0)
         r = -errno;
-    drop(fd);
+    close_fd(fd);
     return r;
 }
 
@@ -199,7 +200,7 @@ static bool is_root(int fd) {
                       a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
                       mount_of(fd) == mount_of(root);
 
-    drop(root);
+    close_fd(root);
     return same;
 }
 
@@ -222,20 +223,20 @@ static int cover(struct mounter *m, int *folder) {
         m->covers[m->n_covers++] = st.st_dev;
     if (r == 0 && whole)
         r = go_root(to);
-    drop(from);
+    close_fd(from);
     if (r < 0) {
-        drop(to);
+        close_fd(to);
         return r;
     }
-    drop(*folder);
+    close_fd(*folder);
     *folder = to;
     return 0;
 }
 
 /* ---- mount points ---- */
 
-/* May a folder be made in this one, because it is in a cover or in a volume? Asked of the mount,
- * not of the path. */
+/* May a folder be made in this one, because it is in a cover or in a volume? Decided by the mount,
+ * not by the path. */
 static bool is_ours(const struct mounter *m, int folder) {
     const uint64_t id = mount_of(folder);
     struct stat st;
@@ -261,7 +262,7 @@ static int make_part(void *ctx, int *at, const char *name, bool last) {
         fd = openat(*at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
     if ((m->file && last ? fd : mkdirat(*at, name, 0755)) < 0 && errno != EEXIST)
         return -errno;
-    drop(fd);
+    close_fd(fd);
     return klet_walk_part(*at, name);
 }
 
@@ -278,13 +279,13 @@ static int find_target(struct mounter *m, const struct klet_mount_point *p) {
         r = p->file ? -EISDIR : -ENOTDIR;
     if (r == 0)
         return at;
-    drop(at);
+    close_fd(at);
     return r;
 }
 
 /* ---- read-only ---- */
 
-static size_t number(char *out, unsigned n) {
+static size_t format_number(char *out, unsigned n) {
     char digits[12];
     size_t k = 0;
 
@@ -307,7 +308,8 @@ static int read_only(int tree) {
         return 0;
     if (errno != ENOSYS)
         return -errno;
-    path[strlen("/proc/self/fd/") + number(path + strlen("/proc/self/fd/"), (unsigned)tree)] = '\0';
+    path[strlen("/proc/self/fd/") +
+         format_number(path + strlen("/proc/self/fd/"), (unsigned)tree)] = '\0';
     if (fstatvfs(tree, &fs) == 0) /* what is set may not be taken off in a user namespace */
         flags |= (fs.f_flag & ST_NOSUID ? MS_NOSUID : 0ul) |
                  (fs.f_flag & ST_NODEV ? MS_NODEV : 0ul) |
@@ -344,8 +346,8 @@ static int open_source(const struct klet_mount_point *p) {
     base = open(p->from, O_PATH | O_DIRECTORY | O_CLOEXEC);
     fd = base < 0 ? -1 : (int)syscall(SYS_openat2, base, p->sub, &how, sizeof how);
     r = fd < 0 ? -errno : clone_tree(fd, "", AT_EMPTY_PATH);
-    drop(base);
-    drop(fd);
+    close_fd(base);
+    close_fd(fd);
     return r;
 }
 
@@ -354,7 +356,7 @@ static int mount_one(struct mounter *m, uint32_t i) {
     const int on = find_target(m, p);
     int r = on < 0 ? on : attach(m->sources[i].fd, on);
 
-    drop(on);
+    close_fd(on);
     if (r == 0 && p->read_only)
         r = read_only(m->sources[i].fd);
     m->done = i + 1;
@@ -384,8 +386,8 @@ int klet_mounts_do(const struct klet_supervisor_spec *s, const struct klet_launc
         r = mount_one(&m, i);
     }
     for (uint32_t i = 0; i < n; i++)
-        drop(m.sources[i].fd);
+        close_fd(m.sources[i].fd);
     free(m.sources);
-    drop(m.root);
+    close_fd(m.root);
     return r;
 }

@@ -23,7 +23,7 @@ int klet_walk_part(int at, const char *name) {
     return fd < 0 ? -errno : fd;
 }
 
-/* A link of the machine, like /var/run: nobody but root can have put it there. */
+/* A link of the machine, like /var/run: only root can have made it. */
 static bool may_follow(const struct klet_walk *w, int folder, const struct stat *link) {
     struct stat st;
 
@@ -31,7 +31,7 @@ static bool may_follow(const struct klet_walk *w, int folder, const struct stat 
                            (st.st_mode & (S_IWGRP | S_IWOTH)) == 0);
 }
 
-/* What a link says takes the place of its name: path = text + "/" + rest. 0 or -errno. */
+/* The target of a link replaces its name: path = text + "/" + rest. 0 or -errno. */
 static int follow(int link, char path[PATH_MAX], const char *rest, int *at) {
     char text[PATH_MAX];
     const size_t left = strlen(rest);

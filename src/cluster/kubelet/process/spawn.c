@@ -36,7 +36,7 @@
 /* Descriptors that containers leave to connections, at most: a quarter of a lower limit. */
 #define FD_RESERVE ((rlim_t)256)
 
-/* Of Linux 6.3: before it, all files in memory can be executed, and nobody minds. */
+/* Of Linux 6.3: before it, all memfds can be executed. */
 #ifndef MFD_EXEC
 #define MFD_NOEXEC_SEAL 0x0008U
 #define MFD_EXEC 0x0010U
@@ -48,20 +48,20 @@ struct klet_proc {
     struct klet_spawner *spawner;
     struct klet_proc *next, **prev;
     pid_t pid;
-    struct klet_proc_io io; /* fn NULL: nobody listens any more */
+    struct klet_proc_io io; /* fn NULL: no listener any more */
     uv_pipe_t streams[STREAMS];
     uv_timer_t last;         /* until its supervisor is killed itself */
-    bool open[STREAMS];      /* has more to say */
+    bool open[STREAMS];      /* not at its end */
     uint64_t turn[STREAMS];  /* in which it was read last, */
     size_t of_turn[STREAMS]; /* and how much then */
     unsigned handles;        /* that the loop still knows */
     bool ended;
-    bool full, in_end; /* its feeder was asked to wait; input ends with what waits */
+    bool full, in_end; /* backpressure was signalled; input ends with what is queued */
     char in_last;      /* the last byte of it */
     int code;
-    struct klet_supervisor_message word; /* as far as it has come */
+    struct klet_supervisor_message message; /* as far as it has come */
     size_t word_len;
-    bool told;                      /* what became of the start */
+    bool start_reported;            /* what became of the start */
     char *program, *cwd, **targets; /* for messages */
     uint32_t n_targets;
 };
@@ -125,8 +125,8 @@ static int make_program(struct klet_spawner *s, const char *dir) {
 
     if (r == 0 && fchmod(fd, 0500) < 0)
         r = -errno;
-    /* Nobody changes it any more, whoever may open what we have open. A file of a folder, which
-     * knows no seals, is at least busy while a container runs. */
+    /* It cannot be changed any more, even by a process that can open our descriptors. A file of a
+     * folder, which has no seals, is at least busy while a container runs. */
     (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     sl_fmt(path, sizeof path, "/proc/self/fd/%d", fd);
     if (r == 0 && (s->program = open(path, O_PATH | O_CLOEXEC)) < 0)
@@ -136,13 +136,13 @@ static int make_program(struct klet_spawner *s, const char *dir) {
     return r;
 }
 
-/* Of our environment it gets what its sanitisers are told, if it was built with any. */
-static void make_env(char *env[], size_t room) {
+/* Of our environment it gets the options of sanitisers, if it was built with any. */
+static void make_env(char *env[], size_t size) {
     static const char *const names[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS="};
     size_t n = 0;
 
-    for (char **e = environ; *e && n + 1 < room; e++)
-        for (size_t i = 0; i < SL_LEN(names) && n + 1 < room; i++)
+    for (char **e = environ; *e && n + 1 < size; e++)
+        for (size_t i = 0; i < SL_LEN(names) && n + 1 < size; i++)
             if (strncmp(*e, names[i], strlen(names[i])) == 0)
                 env[n++] = *e;
     env[n] = NULL;
@@ -332,10 +332,10 @@ int klet_spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir,
     return 0;
 }
 
-/* ---- what a supervisor says ---- */
+/* ---- messages of a supervisor ---- */
 
-static const char *why(const struct klet_proc *p, const struct klet_supervisor_message *w,
-                       char *out, size_t room) {
+static const char *failure_text(const struct klet_proc *p, const struct klet_supervisor_message *w,
+                                char *out, size_t size) {
     const char *cause = strerror(w->b);
 
     switch ((enum klet_stage)w->a) {
@@ -343,33 +343,33 @@ static const char *why(const struct klet_proc *p, const struct klet_supervisor_m
         if (w->b == ENOENT && !strchr(p->program, '/'))
             cause = "executable file not found in $PATH";
         sl_fmt_short(
-            out, room,
+            out, size,
             "exec: \"%.200s\": %s; sluice up runs programs of this machine, images are not pulled",
             p->program, cause);
         break;
     case STAGE_CWD:
-        sl_fmt_short(out, room, "workingDir \"%.200s\": %s", p->cwd, cause);
+        sl_fmt_short(out, size, "workingDir \"%.200s\": %s", p->cwd, cause);
         break;
     case STAGE_MOUNT:
         if (w->b == ELOOP)
             cause = "a symbolic link on its way was not made by root alone";
         sl_fmt_short(
-            out, room, "mounting at \"%.200s\": %s",
+            out, size, "mounting at \"%.200s\": %s",
             w->which >= 0 && (uint32_t)w->which < p->n_targets ? p->targets[w->which] : "/", cause);
         break;
     case STAGE_USER:
-        sl_fmt_short(out, room, "changing to the user of the securityContext: %s", cause);
+        sl_fmt_short(out, size, "changing to the user of the securityContext: %s", cause);
         break;
     case STAGE_RIGHTS:
-        sl_fmt_short(out, room, "applying the securityContext: %s", cause);
+        sl_fmt_short(out, size, "applying the securityContext: %s", cause);
         break;
     default:
-        sl_fmt_short(out, room, "starting a process: %s", cause);
+        sl_fmt_short(out, size, "starting a process: %s", cause);
     }
     return out;
 }
 
-static void report(struct klet_proc *p, const struct klet_proc_note *n) {
+static void report_note(struct klet_proc *p, const struct klet_proc_note *n) {
     if (p->io.fn)
         p->io.fn(p->io.ctx, n);
 }
@@ -379,38 +379,39 @@ static void report_output(struct klet_proc *p, int i, const char *bytes, size_t 
         p->io.output(p->io.ctx, i == STREAM_ERR, bytes, len);
 }
 
-static void take_word(struct klet_proc *p, const struct klet_supervisor_message *w) {
+static void handle_message(struct klet_proc *p, const struct klet_supervisor_message *w) {
     char text[600];
 
-    p->told = true;
+    p->start_reported = true;
     if (w->what == SUPERVISOR_STARTED)
-        report(p, &(struct klet_proc_note){.event = PROC_STARTED});
+        report_note(p, &(struct klet_proc_note){.event = PROC_STARTED});
     else if (w->what == SUPERVISOR_FAILED)
-        report(p, &(struct klet_proc_note){.event = PROC_FAILED,
-                                           .code = w->a == STAGE_EXEC && w->b == ENOENT ? 127 : 126,
-                                           .text = why(p, w, text, sizeof text)});
+        report_note(
+            p, &(struct klet_proc_note){.event = PROC_FAILED,
+                                        .code = w->a == STAGE_EXEC && w->b == ENOENT ? 127 : 126,
+                                        .text = failure_text(p, w, text, sizeof text)});
     else if (w->what == SUPERVISOR_ENDED)
         p->code = w->a;
 }
 
-static void take_words(struct klet_proc *p, const char *bytes, size_t len) {
+static void read_messages(struct klet_proc *p, const char *bytes, size_t len) {
     while (len > 0) {
-        size_t n = sizeof p->word - p->word_len;
+        size_t n = sizeof p->message - p->word_len;
         n = n < len ? n : len;
-        memcpy((char *)&p->word + p->word_len, bytes, n);
+        memcpy((char *)&p->message + p->word_len, bytes, n);
         p->word_len += n;
         bytes += n;
         len -= n;
-        if (p->word_len == sizeof p->word) {
+        if (p->word_len == sizeof p->message) {
             p->word_len = 0;
-            take_word(p, &p->word);
+            handle_message(p, &p->message);
         }
     }
 }
 
 /* ---- what a supervisor leaves behind ---- */
 
-/* "/proc/12/stat" says the parent behind the last ')' and a letter. */
+/* In "/proc/12/stat" the parent follows the last ')' and a letter. */
 static bool is_child(const char *pid) {
     char path[64], text[512];
 
@@ -488,8 +489,8 @@ static void unlink_proc(struct klet_proc *p) {
     uv_close((uv_handle_t *)&p->last, closed);
 }
 
-/* What a stream still holds, though its writers are gone; or not: somebody else got hold of its
- * other end. */
+/* What a stream still holds after its writers are gone; its other end may be held by another
+ * process. */
 static void drain(struct klet_proc *p, int i) {
     size_t all = 0;
     int fd;
@@ -510,15 +511,15 @@ static void drain(struct klet_proc *p, int i) {
 static void report_unstarted(struct klet_proc *p, int status) {
     char text[100];
 
-    if (p->told || !WIFEXITED(status) || WEXITSTATUS(status) == SUPERVISOR_OK)
+    if (p->start_reported || !WIFEXITED(status) || WEXITSTATUS(status) == SUPERVISOR_OK)
         return;
     sl_fmt_short(text, sizeof text, "the supervisor of the container ended with exit code %d",
                  WEXITSTATUS(status));
     p->code = 128;
-    report(p, &(struct klet_proc_note){.event = PROC_FAILED, .code = 128, .text = text});
+    report_note(p, &(struct klet_proc_note){.event = PROC_FAILED, .code = 128, .text = text});
 }
 
-static void finish(struct klet_proc *p) {
+static void finish_process(struct klet_proc *p) {
     int status = 0;
 
     p->ended = true;
@@ -529,7 +530,7 @@ static void finish(struct klet_proc *p) {
     report_unstarted(p, status);
     drain(p, STREAM_OUT);
     drain(p, STREAM_ERR);
-    report(p, &(struct klet_proc_note){.event = PROC_ENDED, .code = p->code});
+    report_note(p, &(struct klet_proc_note){.event = PROC_ENDED, .code = p->code});
     p->io.fn = NULL;
     unlink_proc(p);
 }
@@ -545,7 +546,7 @@ static void give_chunk(uv_handle_t *h, size_t hint, uv_buf_t *b) {
     if (p->turn[i] != s->turn)
         p->of_turn[i] = 0;
     p->turn[i] = s->turn;
-    /* Without room, the loop goes on to others and comes back in its next turn. */
+    /* With its share used up, the loop goes on to others and comes back in its next turn. */
     *b = uv_buf_init(s->chunk, i == STREAM_STATUS ? (unsigned)RT_CHUNK
                                                   : (unsigned)(OUTPUT_SHARE - p->of_turn[i]));
 }
@@ -559,12 +560,12 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b) {
     p->of_turn[i] += n > 0 && i != STREAM_STATUS ? (size_t)n : 0;
     if (i == STREAM_STATUS) {
         if (n > 0)
-            take_words(p, b->base, (size_t)n);
+            read_messages(p, b->base, (size_t)n);
         else
-            finish(p);
+            finish_process(p);
         return;
     }
-    if (n < 0) /* of a terminal, the loop says so though there may be more */
+    if (n < 0) /* of a terminal, the loop reports an error though there may be more */
         drain(p, i);
     else
         report_output(p, i, b->base, (size_t)n);
@@ -672,7 +673,7 @@ static struct klet_proc *new_proc(struct klet_spawner *s, const struct klet_laun
     sl_assert(uv_timer_init(s->loop, &p->last) == 0);
     p->last.data = p;
     p->handles++;
-    p->code = 137; /* unless the supervisor says otherwise, it was killed */
+    p->code = 137; /* killed, unless the supervisor reports another code */
     p->program = sl_strdup(l->argv[0]);
     p->cwd = sl_strdup(l->cwd ? l->cwd : "/");
     p->targets = sl_alloc0(l->mounts.n + 1, sizeof *p->targets);
@@ -747,7 +748,7 @@ static int make_streams(const struct klet_launch *l, const struct klet_proc_io *
     return io->tty ? make_terminal(l, io->in, ours, theirs) : 0;
 }
 
-/* The lowest free number is given out, so a high one says how many are in use. */
+/* The lowest free number is given out, so a high one shows how many are in use. */
 static bool leaves_reserve(const struct klet_spawner *s, const int ours[STREAMS]) {
     for (int i = 0; i < STREAMS; i++)
         if (ours[i] > s->max_fd)
@@ -775,7 +776,7 @@ int klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
                           strerror(-r), r == -EMFILE ? "; raise the limit with ulimit -Hn" : "");
     }
     const int other = io->tty ? theirs[STREAM_OUT] : s->null;
-    /* Without a cgroup, joining it is a word to nowhere. */
+    /* Without a cgroup, the write that joins it goes to /dev/null. */
     const int ends[FD_NULL] = {
         or_else(theirs[STREAM_IN], other), or_else(theirs[STREAM_OUT], other),
         or_else(theirs[STREAM_ERR], other), theirs[STREAM_STATUS], or_else(l->cgroup_fd, s->null)};

@@ -19,15 +19,15 @@
 /* In the command's process until it runs, by the number that the spec had. */
 enum { FD_WORD = FD_SPEC };
 
-static void report(int32_t what, int32_t a, int32_t b, int32_t which) {
+static void send_message(int32_t what, int32_t a, int32_t b, int32_t which) {
     const struct klet_supervisor_message w = {what, a, b, which};
 
     (void)!write(FD_STATUS, &w, sizeof w);
 }
 
-static _Noreturn void fail(enum klet_stage stage, int code, int32_t which) {
-    report(SUPERVISOR_FAILED, (int32_t)stage, code, which);
-    report(SUPERVISOR_ENDED, 128, 0, 0);
+static _Noreturn void fail_start(enum klet_stage stage, int code, int32_t which) {
+    send_message(SUPERVISOR_FAILED, (int32_t)stage, code, which);
+    send_message(SUPERVISOR_ENDED, 128, 0, 0);
     _exit(0);
 }
 
@@ -39,10 +39,10 @@ static void close_from(int fd) {
 
 /* ---- the command ---- */
 
-static _Noreturn void refuse(enum klet_stage stage, int code) {
-    const int32_t word[2] = {(int32_t)stage, code};
+static _Noreturn void refuse_start(enum klet_stage stage, int code) {
+    const int32_t message[2] = {(int32_t)stage, code};
 
-    (void)!write(FD_WORD, word, sizeof word);
+    (void)!write(FD_WORD, message, sizeof message);
     _exit(128);
 }
 
@@ -54,16 +54,16 @@ static void become(const struct klet_launch *l) {
         for (uint32_t i = 0; i < l->n_groups; i++)
             all[i + 1] = l->groups[i];
         if (setgroups(l->n_groups + 1, all) < 0 || setgid((gid_t)l->gid) < 0)
-            refuse(STAGE_USER, errno);
+            refuse_start(STAGE_USER, errno);
     }
-    /* The limit counts all of a user's processes, so only one who is not ours gets it. */
+    /* The limit counts all processes of a user, so it is set only for users other than ours. */
     if (l->uid > 0 && getrlimit(RLIMIT_NPROC, &processes) == 0 &&
         processes.rlim_cur > CGROUP_PIDS) {
         processes = (struct rlimit){CGROUP_PIDS, CGROUP_PIDS};
         (void)setrlimit(RLIMIT_NPROC, &processes);
     }
     if (l->uid >= 0 && setuid((uid_t)l->uid) < 0)
-        refuse(STAGE_USER, errno);
+        refuse_start(STAGE_USER, errno);
 }
 
 /* Out of the bounding set first, which takes a right that may be dropped itself. */
@@ -71,7 +71,7 @@ static void drop_bounds(const struct klet_launch *l) {
     for (unsigned i = 0; i < 64; i++)
         if ((l->drop >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
             prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
-            refuse(STAGE_RIGHTS, errno);
+            refuse_start(STAGE_RIGHTS, errno);
 }
 
 static void drop_rights(const struct klet_launch *l) {
@@ -81,7 +81,7 @@ static void drop_rights(const struct klet_launch *l) {
     if (l->drop) {
         (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         if (syscall(SYS_capget, &head, data) < 0)
-            refuse(STAGE_RIGHTS, errno);
+            refuse_start(STAGE_RIGHTS, errno);
         for (int i = 0; i < 2; i++) {
             const uint32_t keep = ~(uint32_t)(l->drop >> (32 * i));
             data[i].effective &= keep;
@@ -89,10 +89,10 @@ static void drop_rights(const struct klet_launch *l) {
             data[i].inheritable &= keep;
         }
         if (syscall(SYS_capset, &head, data) < 0)
-            refuse(STAGE_RIGHTS, errno);
+            refuse_start(STAGE_RIGHTS, errno);
     }
     if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        refuse(STAGE_RIGHTS, errno);
+        refuse_start(STAGE_RIGHTS, errno);
 }
 
 static _Noreturn void command(const struct klet_supervisor_spec *s, const struct klet_launch *l) {
@@ -104,12 +104,12 @@ static _Noreturn void command(const struct klet_supervisor_spec *s, const struct
         (void)ioctl(0, TIOCSCTTY, 0);
     (void)!write(FD_CGROUP, "0", 1);
     if (l->cwd && chdir(l->cwd) < 0)
-        refuse(STAGE_CWD, errno);
+        refuse_start(STAGE_CWD, errno);
     (void)setrlimit(RLIMIT_NOFILE, &s->files);
     drop_bounds(l);
     become(l);
     drop_rights(l);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user forgets it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user clears it */
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     for (const char **t = l->tries; *t; t++) {
@@ -122,40 +122,40 @@ static _Noreturn void command(const struct klet_supervisor_spec *s, const struct
         if (code != EACCES)
             break;
     }
-    refuse(STAGE_EXEC, code);
+    refuse_start(STAGE_EXEC, code);
 }
 
 /* Starts it and waits until it runs or does not. */
-static pid_t start(const struct klet_supervisor_spec *s, const struct klet_launch *l) {
-    int word[2], got[2] = {0, 0};
+static pid_t start_child(const struct klet_supervisor_spec *s, const struct klet_launch *l) {
+    int message[2], got[2] = {0, 0};
     pid_t pid;
 
-    if (pipe2(word, O_CLOEXEC) < 0)
-        fail(STAGE_FORK, errno, 0);
+    if (pipe2(message, O_CLOEXEC) < 0)
+        fail_start(STAGE_FORK, errno, 0);
     pid = fork();
     if (pid < 0)
-        fail(STAGE_FORK, errno, 0);
+        fail_start(STAGE_FORK, errno, 0);
     if (pid == 0) {
-        if (word[1] != FD_WORD)
-            (void)dup3(word[1], FD_WORD, O_CLOEXEC); /* the reading end is closed with it */
+        if (message[1] != FD_WORD)
+            (void)dup3(message[1], FD_WORD, O_CLOEXEC); /* the reading end is closed with it */
         close_from(FD_WORD + 1);
         command(s, l);
     }
-    (void)close(word[1]);
+    (void)close(message[1]);
     ssize_t n;
-    while ((n = read(word[0], got, sizeof got)) < 0 && errno == EINTR)
+    while ((n = read(message[0], got, sizeof got)) < 0 && errno == EINTR)
         ;
-    (void)close(word[0]);
+    (void)close(message[0]);
     if (n == sizeof got) {
         (void)waitpid(pid, NULL, 0);
-        fail((enum klet_stage)got[0], got[1], 0);
+        fail_start((enum klet_stage)got[0], got[1], 0);
     }
     return pid;
 }
 
 /* ---- what is left behind ---- */
 
-/* "/proc/12/stat" says the parent behind the last ')' and a letter. */
+/* In "/proc/12/stat" the parent follows the last ')' and a letter. */
 static pid_t parent_of(const char *pid) {
     char path[48] = "/proc/", text[512], *p;
     size_t n = strlen(pid);
@@ -252,12 +252,12 @@ pid_t klet_supervisor_start(const struct klet_supervisor_spec *s, const struct k
         if (r == 0)
             r = klet_mounts_do(s, l, &which);
         if (r < 0)
-            fail(STAGE_MOUNT, -r, which);
+            fail_start(STAGE_MOUNT, -r, which);
     }
-    (void)prctl(PR_SET_PDEATHSIG, SIGUSR1); /* after the namespaces, which forget it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGUSR1); /* after the namespaces, which clear it */
     if (getppid() != s->parent)
         _exit(SUPERVISOR_OK);
-    return start(s, l);
+    return start_child(s, l);
 }
 
 void klet_supervisor_watch(const struct klet_supervisor_spec *s, pid_t pid) {
@@ -266,7 +266,7 @@ void klet_supervisor_watch(const struct klet_supervisor_spec *s, pid_t pid) {
         (void)dup2(FD_NULL, i); /* or the output would not end before the supervisor */
     (void)close(FD_NULL);
     /* A terminal is held, so that a command may let go of it and open it again. */
-    report(SUPERVISOR_STARTED, 0, 0, 0);
-    report(SUPERVISOR_ENDED, watch(pid), 0, 0);
+    send_message(SUPERVISOR_STARTED, 0, 0, 0);
+    send_message(SUPERVISOR_ENDED, watch(pid), 0, 0);
     _exit(SUPERVISOR_OK);
 }

@@ -35,7 +35,7 @@ static void put_u64(struct sl_buf *b, uint64_t n) {
 static void put_text(struct sl_buf *b, const char *s) {
     const size_t n = s ? strlen(s) : 0;
 
-    if (n >= SPEC_MAX_BYTES) { /* which its length may not even say */
+    if (n >= SPEC_MAX_BYTES) { /* which its length field may not cover */
         sl_buf_fail(b);
         return;
     }
@@ -114,15 +114,15 @@ struct reader {
     struct sl_arena *arena;
 };
 
-static void refuse(struct reader *r, const char *why) {
+static void refuse_spec(struct reader *r, const char *why) {
     if (!r->bad)
         r->bad = why;
 }
 
-static bool take(struct reader *r, void *to, size_t n) {
+static bool take_bytes(struct reader *r, void *to, size_t n) {
     memset(to, 0, n);
     if (!r->bad && r->left < n)
-        refuse(r, "it is cut");
+        refuse_spec(r, "it is cut");
     if (r->bad)
         return false;
     memcpy(to, r->at, n);
@@ -134,14 +134,14 @@ static bool take(struct reader *r, void *to, size_t n) {
 static uint32_t get_u32(struct reader *r) {
     uint32_t n;
 
-    (void)take(r, &n, sizeof n);
+    (void)take_bytes(r, &n, sizeof n);
     return n;
 }
 
 static uint64_t get_u64(struct reader *r) {
     uint64_t n;
 
-    (void)take(r, &n, sizeof n);
+    (void)take_bytes(r, &n, sizeof n);
     return n;
 }
 
@@ -149,7 +149,7 @@ static bool get_bool(struct reader *r) {
     const uint32_t n = get_u32(r);
 
     if (n > 1)
-        refuse(r, "a flag is neither 0 nor 1");
+        refuse_spec(r, "a flag is neither 0 nor 1");
     return n == 1;
 }
 
@@ -160,13 +160,13 @@ static const char *get_text(struct reader *r, bool needed) {
 
     if (!r->bad && n == NONE) {
         if (needed)
-            refuse(r, "a text is missing");
+            refuse_spec(r, "a text is missing");
         return NULL;
     }
     if (!r->bad && n >= r->left)
-        refuse(r, "it is cut");
+        refuse_spec(r, "it is cut");
     if (!r->bad && (memchr(s, '\0', n) || s[n] != '\0'))
-        refuse(r, "a text has a zero byte inside, or none behind it");
+        refuse_spec(r, "a text has a zero byte inside, or none behind it");
     if (r->bad)
         return NULL;
     r->at += n + 1;
@@ -179,7 +179,7 @@ static uint32_t get_count(struct reader *r, size_t least) {
     const uint32_t n = get_u32(r);
 
     if (!r->bad && n > r->left / least)
-        refuse(r, "a list is longer than what follows");
+        refuse_spec(r, "a list is longer than what follows");
     return r->bad ? 0 : n;
 }
 
@@ -196,7 +196,7 @@ static int64_t get_id(struct reader *r) {
     const int64_t n = (int64_t)get_u64(r);
 
     if (n < -1 || n >= (int64_t)UINT32_MAX)
-        refuse(r, "a user or group cannot be");
+        refuse_spec(r, "a user or group cannot be");
     return n;
 }
 
@@ -208,7 +208,7 @@ static void get_mount(struct reader *r, struct klet_launch *l) {
     m.read_only = get_bool(r);
     m.file = get_bool(r);
     if (!r->bad && m.to[0] != '/')
-        refuse(r, "a mount point is no absolute path");
+        refuse_spec(r, "a mount point is no absolute path");
     if (!r->bad)
         *sl_vec_push(&l->mounts) = m;
 }
@@ -226,7 +226,7 @@ static void get_launch(struct reader *r, struct klet_launch *l) {
     l->gid = get_id(r);
     l->n_groups = get_count(r, sizeof(uint32_t));
     if (l->n_groups > LAUNCH_GROUPS) {
-        refuse(r, "there are too many groups");
+        refuse_spec(r, "there are too many groups");
         l->n_groups = 0;
     }
     for (uint32_t i = 0; i < l->n_groups; i++)
@@ -234,9 +234,9 @@ static void get_launch(struct reader *r, struct klet_launch *l) {
     l->drop = get_u64(r);
     l->no_new_privs = get_bool(r);
     if (!r->bad && !l->argv[0])
-        refuse(r, "there is no command");
+        refuse_spec(r, "there is no command");
     if (!r->bad && l->mounts.n > 0 && !l->root)
-        refuse(r, "mounts without a directory for a root");
+        refuse_spec(r, "mounts without a directory for a root");
 }
 
 static void get_spec(struct reader *r, struct klet_supervisor_spec *s) {
@@ -244,22 +244,22 @@ static void get_spec(struct reader *r, struct klet_supervisor_spec *s) {
     const uint64_t all = get_u64(r);
 
     if (!r->bad && magic != SPEC_MAGIC)
-        refuse(r, "it does not begin like one");
+        refuse_spec(r, "it does not begin like one");
     if (!r->bad && version != SPEC_VERSION)
-        refuse(r, "it is of another version");
+        refuse_spec(r, "it is of another version");
     if (!r->bad && all != r->left + 2 * sizeof(uint32_t) + sizeof all)
-        refuse(r, "its length does not match");
+        refuse_spec(r, "its length does not match");
     s->run = get_bool(r);
     s->tty = get_bool(r);
     const uint32_t how = get_u32(r);
     if (how > MOUNTS_USER)
-        refuse(r, "there is no such way to mount");
+        refuse_spec(r, "there is no such way to mount");
     s->mounts = r->bad ? MOUNTS_NO : (enum klet_own_mounts)how;
     s->uid = get_u32(r);
     s->gid = get_u32(r);
     const uint32_t parent = get_u32(r);
     if (!r->bad && (parent == 0 || parent > INT_MAX))
-        refuse(r, "there is no such parent");
+        refuse_spec(r, "there is no such parent");
     s->parent = r->bad ? 0 : (pid_t)parent;
     s->files.rlim_cur = get_u64(r);
     s->files.rlim_max = get_u64(r);
@@ -273,13 +273,13 @@ int klet_spec_decode(const char *bytes, size_t len, struct klet_supervisor_spec 
     *ret_l = (struct klet_launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
     sl_arena_init(&ret_l->arena, SPEC_MAX_ARENA);
     if (len > SPEC_MAX_BYTES)
-        refuse(&r, "it is too long");
+        refuse_spec(&r, "it is too long");
     get_spec(&r, ret);
     if (!r.bad && ret->run)
         get_launch(&r, ret_l);
     if (!r.bad && r.left > 0)
-        refuse(&r, "there is more behind its end");
+        refuse_spec(&r, "there is more behind its end");
     if (!r.bad && sl_arena_full(&ret_l->arena))
-        refuse(&r, "it is too long");
+        refuse_spec(&r, "it is too long");
     return r.bad ? sl_err_set(err, SL_EINVAL, "this is no spec of a supervisor: %s", r.bad) : 0;
 }
