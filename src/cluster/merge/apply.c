@@ -22,7 +22,7 @@ struct apply {
     yyjson_val *old; /* NULL: there is none */
     yyjson_mut_val *now, *applied;
     struct merge_managers m;
-    struct merge_fields *last, *said; /* what the manager applied before, and does now */
+    struct merge_fields *last, *applied_fields; /* what the manager applied before, and does now */
     struct sl_patch_err *err;
 };
 
@@ -30,7 +30,7 @@ static bool is_kubectl(const struct apply *p) {
     return p->by->name && strcmp(p->by->name, "kubectl") == 0;
 }
 
-static int fail(struct apply *p, int status, const char *reason) {
+static int apply_error(struct apply *p, int status, const char *reason) {
     p->err->status = status;
     p->err->reason = reason;
     return SL_EINVAL;
@@ -49,7 +49,7 @@ static void print_kind(struct sl_buf *out, yyjson_mut_val *v) {
                   text_at(v, "kind"));
 }
 
-static int check(struct apply *p) {
+static int check_applied(struct apply *p) {
     struct sl_buf *text = &p->err->text;
     yyjson_mut_val *meta = yyjson_mut_obj_get(p->applied, "metadata");
 
@@ -58,17 +58,17 @@ static int check(struct apply *p) {
                       "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: "
                       "cannot unmarshal %s into Go value of type map[string]interface {}",
                       sl_go_word((yyjson_val *)p->applied));
-        return fail(p, 400, "BadRequest");
+        return apply_error(p, 400, "BadRequest");
     }
     if (strcmp(text_at(p->applied, "apiVersion"), p->by->api_version) != 0 ||
         (p->by->kind && strcmp(text_at(p->applied, "kind"), p->by->kind) != 0)) {
         sl_buf_puts(text, "invalid object type: ");
         print_kind(text, p->applied);
-        return fail(p, 400, "BadRequest");
+        return apply_error(p, 400, "BadRequest");
     }
     if (yyjson_mut_is_arr(yyjson_mut_obj_get(meta, "managedFields"))) {
         sl_buf_puts(text, "metadata.managedFields must be nil");
-        return fail(p, 400, "BadRequest");
+        return apply_error(p, 400, "BadRequest");
     }
     struct sl_buf faults;
     sl_buf_init(&faults, MERGE_TEXT);
@@ -81,7 +81,7 @@ static int check(struct apply *p) {
         sl_buf_printf(text, "): %s", sl_buf_str(&faults));
     }
     sl_buf_done(&faults);
-    return good ? 0 : fail(p, 500, "");
+    return good ? 0 : apply_error(p, 500, "");
 }
 
 /* ---- what goes ---- */
@@ -93,17 +93,18 @@ static struct merge_fields *named_fields(struct apply *p, yyjson_mut_val *v) {
 }
 
 /*
- * Takes out of the merged object what was applied last time, is not now, and no manager has. An
- * item or map goes only if it was this manager's as a whole: what is left in it of others, or of
- * nobody, keeps it.
+ * Removes from the merged object what was applied last time, is not now, and no manager owns. An
+ * item or map is removed only if this manager owned it as a whole: fields of others, or without an
+ * owner, keep it.
  */
 static void prune(struct apply *p) {
     struct merge_fields *gone = merge_fields_copy(&p->a, p->last);
-    (void)merge_fields_subtract(&gone, p->said, SL_F_ALL);
+    (void)merge_fields_subtract(&gone, p->applied_fields, SL_F_ALL);
     if (!gone)
-        return; /* it still says all that it said: the usual case */
+        return; /* it still applies all that it applied: the usual case */
 
-    struct merge_fields *all = named_fields(p, p->now), *owned = merge_fields_copy(&p->a, p->said);
+    struct merge_fields *all = named_fields(p, p->now),
+                        *owned = merge_fields_copy(&p->a, p->applied_fields);
     struct merge_fields **each =
         sl_arena_alloc(&p->a, (p->m.n + 1) * sizeof(struct merge_fields *));
     for (uint32_t i = 0; i < p->m.n; i++)
@@ -113,7 +114,7 @@ static void prune(struct apply *p) {
     struct merge_fields *last = merge_fields_copy(&p->a, p->last);
     merge_fields_name(last, p->s);
 
-    /* Without what was applied last, but with what somebody owns. */
+    /* Without what was applied last, but with what a manager owns. */
     yyjson_mut_val *rest = yyjson_mut_val_mut_copy(p->doc, p->now);
     merge_typed_remove(&p->a, p->s, rest, last);
     owned = merge_fields_unite(owned, named_fields(p, rest));
@@ -139,15 +140,15 @@ struct conflict {
 struct conflicts {
     struct apply *p;
     struct conflict *v;
-    uint32_t n, paths, told;
-    const struct merge_manager *with; /* the one whose paths are being told */
+    uint32_t n, paths, reported;
+    const struct merge_manager *with; /* the manager whose paths are being reported */
     const char *only;                 /* the first path */
-    struct sl_buf list, who;
+    struct sl_buf list, heading;
 };
 
 /* Each with its whole path, and a long key may stand at the beginning of all: those that are too
  * much are only counted. */
-static void report(void *ctx, const char *path) {
+static void report_conflict(void *ctx, const char *path) {
     struct conflicts *c = ctx;
     yyjson_mut_doc *doc = c->p->doc;
 
@@ -155,12 +156,12 @@ static void report(void *ctx, const char *path) {
         c->only = sl_arena_strdup(&c->p->a, path);
     if (c->list.len > MERGE_CONFLICTS)
         return;
-    c->told++;
+    c->reported++;
     yyjson_mut_val *cause = yyjson_mut_obj(doc);
     sl_buf_printf(&c->list, "\n- %s", path);
     (void)yyjson_mut_obj_add_str(doc, cause, "reason", "FieldManagerConflict");
     (void)yyjson_mut_obj_add_val(doc, cause, "message",
-                                 yyjson_mut_strcpy(doc, sl_buf_str(&c->who)));
+                                 yyjson_mut_strcpy(doc, sl_buf_str(&c->heading)));
     (void)yyjson_mut_obj_add_strcpy(doc, cause, "field", path);
     (void)yyjson_mut_arr_append(c->p->err->causes, cause);
 }
@@ -172,33 +173,34 @@ static int report_conflicts(struct apply *p, struct conflicts *c) {
     sl_buf_short(&path); /* of the keys of a list, a letter may take six */
     sl_buf_init(&c->list, MERGE_TEXT);
     sl_buf_short(&c->list);
-    sl_buf_init(&c->who, MERGE_TEXT);
-    sl_buf_short(&c->who);
+    sl_buf_init(&c->heading, MERGE_TEXT);
+    sl_buf_short(&c->heading);
     p->err->causes = yyjson_mut_arr(p->doc);
     for (uint32_t i = 0; i < c->n; i++) {
-        sl_buf_clear(&c->who);
-        sl_buf_puts(&c->who, "conflict with ");
-        merge_manager_print(c->v[i].with, &c->who);
-        sl_buf_printf(&c->list, "%sconflicts%s:", i ? "\n" : "", sl_buf_str(&c->who) + 8);
-        merge_fields_each(c->v[i].fields, &path, report, c);
+        sl_buf_clear(&c->heading);
+        sl_buf_puts(&c->heading, "conflict with ");
+        merge_manager_print(c->v[i].with, &c->heading);
+        sl_buf_printf(&c->list, "%sconflicts%s:", i ? "\n" : "", sl_buf_str(&c->heading) + 8);
+        merge_fields_each(c->v[i].fields, &path, report_conflict, c);
     }
-    if (c->told < c->paths)
-        sl_buf_printf(&c->list, "\n- and %u more", c->paths - c->told);
+    if (c->reported < c->paths)
+        sl_buf_printf(&c->list, "\n- and %u more", c->paths - c->reported);
     if (c->paths == 1)
-        sl_buf_printf(text, "Apply failed with 1 conflict: %s: %s", sl_buf_str(&c->who), c->only);
+        sl_buf_printf(text, "Apply failed with 1 conflict: %s: %s", sl_buf_str(&c->heading),
+                      c->only);
     else
         sl_buf_printf(text, "Apply failed with %u conflicts: %s", c->paths, sl_buf_str(&c->list));
     sl_buf_done(&path);
     sl_buf_done(&c->list);
-    sl_buf_done(&c->who);
-    return fail(p, 409, "Conflict");
+    sl_buf_done(&c->heading);
+    return apply_error(p, 409, "Conflict");
 }
 
 /* Fields that kubectl applied from its side and that are still as it left them. */
 static struct merge_fields *applied_by_client(struct apply *p) {
     yyjson_val *notes = yyjson_obj_get(yyjson_obj_get(p->old, "metadata"), "annotations");
     struct sl_text text = sl_json_view(yyjson_obj_get(notes, LAST_APPLIED));
-    /* Anybody may write it, and it is copied and compared by recursion. */
+    /* Any client may write it, and it is copied and compared by recursion. */
     bool fit = text.n > 0 && !sl_json_too_deep(text.s, text.n);
     yyjson_doc *doc = fit ? yyjson_read(text.s, text.n, 0) : NULL;
     yyjson_val *v = yyjson_doc_get_root(doc);
@@ -254,7 +256,7 @@ static int check_conflicts(struct apply *p, const struct merge_manager *me,
 
 /* ---- the account ---- */
 
-/* An object that nobody managed so far belongs to one who is called so. */
+/* The fields of an object that had no manager so far belong to "before-first-apply". */
 static void own_before(struct apply *p) {
     struct sl_manage_id before = *p->by;
 
@@ -278,8 +280,8 @@ static int account(struct apply *p, bool force) {
         if (x != me)
             x->touched |= merge_fields_subtract(&x->fields, diff, SL_F_ALL);
     }
-    sl_manage_strip(&p->said);
-    me->fields = p->said;
+    sl_manage_strip(&p->applied_fields);
+    me->fields = p->applied_fields;
     me->version = p->by->api_version;
     me->touched = true;
     if (changed)
@@ -299,7 +301,7 @@ static size_t annotations_size(yyjson_mut_val *notes) {
     return n;
 }
 
-/* Where kubectl applied from its side before, the annotation says what it applies now. */
+/* Where kubectl used client-side apply before, the annotation is set to what is applied now. */
 static void update_annotation(struct apply *p) {
     yyjson_mut_val *notes = yyjson_mut_obj_get(sl_manage_meta(p->now), "annotations");
     struct sl_buf text;
@@ -307,8 +309,8 @@ static void update_annotation(struct apply *p) {
     if (!is_kubectl(p) || !*text_at(notes, LAST_APPLIED))
         return;
     yyjson_mut_val *copy = yyjson_mut_val_mut_copy(p->doc, p->applied);
-    yyjson_mut_val *said = yyjson_mut_obj_get(sl_manage_meta(copy), "annotations");
-    (void)yyjson_mut_obj_remove_key(said, LAST_APPLIED);
+    yyjson_mut_val *annotations = yyjson_mut_obj_get(sl_manage_meta(copy), "annotations");
+    (void)yyjson_mut_obj_remove_key(annotations, LAST_APPLIED);
     sl_buf_init(&text, MERGE_TEXT);
     sl_go_json(&p->a, &text, copy);
     sl_buf_putc(&text, '\n');
@@ -325,11 +327,11 @@ static void update_annotation(struct apply *p) {
 static int apply(struct apply *p, bool force) {
     yyjson_val *list = yyjson_obj_get(yyjson_obj_get(p->old, "metadata"), "managedFields");
 
-    int r = check(p);
+    int r = check_applied(p);
     if (r < 0)
         return r;
-    /* What cannot be read is as if nobody had managed the object so far. The API server would
-     * refuse every apply from then on, until somebody clears the list. */
+    /* managedFields that cannot be decoded count as empty. The API server would refuse every apply
+     * from then on, until a client clears them. */
     if (!merge_managers_read(&p->a, list ? yyjson_val_mut_copy(p->doc, list) : NULL, &p->m))
         (void)merge_managers_read(&p->a, NULL, &p->m);
     p->now = p->old ? yyjson_val_mut_copy(p->doc, p->old) : yyjson_mut_obj(p->doc);
@@ -339,12 +341,12 @@ static int apply(struct apply *p, bool force) {
         p->m.v[i].touched |= merge_fields_reconcile(p->m.v[i].fields, p->s);
 
     merge_typed_merge(&p->a, p->s, p->doc, p->now, p->applied);
-    p->said = merge_typed_fields(&p->a, p->s, p->applied);
-    sl_manage_masked(p->by, &p->said);
+    p->applied_fields = merge_typed_fields(&p->a, p->s, p->applied);
+    sl_manage_masked(p->by, &p->applied_fields);
     struct merge_manager *me = merge_managers_find(&p->m, p->by, true);
     if (me) {
         p->last = me->fields;
-        me->fields = p->said;
+        me->fields = p->applied_fields;
         prune(p);
     }
     r = account(p, force);

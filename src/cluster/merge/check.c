@@ -15,12 +15,12 @@
 
 struct check {
     struct sl_arena *a;
-    struct sl_buf path;   /* of the value that is looked at */
-    struct sl_buf faults; /* "  path: words" each, on lines of their own */
+    struct sl_buf path;   /* of the present value */
+    struct sl_buf faults; /* "  path: message" each, on lines of their own */
     uint32_t n;
 };
 
-static struct sl_buf *fault(struct check *c) {
+static struct sl_buf *add_error(struct check *c) {
     if (c->n++)
         sl_buf_putc(&c->faults, '\n');
     sl_buf_puts(&c->faults, "  ");
@@ -38,7 +38,7 @@ static void check_below(struct check *c, const struct sl_schema *s, struct merge
     if (s)
         check_at(c, s, v, depth + 1);
     else
-        sl_buf_puts(fault(c), "field not declared in schema");
+        sl_buf_puts(add_error(c), "field not declared in schema");
     c->path.len = len;
     if (c->path.s)
         c->path.s[len] = '\0';
@@ -46,7 +46,7 @@ static void check_below(struct check *c, const struct sl_schema *s, struct merge
 
 static void check_map(struct check *c, const struct sl_schema *s, yyjson_mut_val *v,
                       unsigned depth) {
-    /* What every object of the API has, also where a schema does not say so. */
+    /* Fields of every object of the API, also where a schema omits them. */
     static const struct sl_schema text = {.type = SL_T_STRING}, any = {.type = SL_T_ANY};
     static const struct {
         const char *name;
@@ -56,7 +56,7 @@ static void check_map(struct check *c, const struct sl_schema *s, yyjson_mut_val
     size_t i, max;
 
     if (!yyjson_mut_is_obj(v)) {
-        struct sl_buf *b = fault(c);
+        struct sl_buf *b = add_error(c);
         sl_buf_puts(b, "expected map, got &{");
         sl_go_text(c->a, b, v);
         sl_buf_putc(b, '}');
@@ -81,7 +81,7 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
     size_t i, max;
 
     if (!yyjson_mut_is_arr(v)) {
-        struct sl_buf *b = fault(c);
+        struct sl_buf *b = add_error(c);
         sl_buf_puts(b, "expected list, got &{");
         sl_go_text(c->a, b, v);
         sl_buf_putc(b, '}');
@@ -99,7 +99,7 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
             text = (struct merge_element){index, (uint32_t)strlen(index)};
         }
         if (!text.s) {
-            sl_buf_printf(fault(c), "element %zu: ", i);
+            sl_buf_printf(add_error(c), "element %zu: ", i);
             sl_buf_puts(&c->faults, why ? why
                                         : "associative list with keys has an element that "
                                           "omits all key fields");
@@ -107,7 +107,7 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
         }
         uint64_t h = sl_hash_bytes(0, text.s, text.len);
         if (named && sl_map_get(&seen, h) != SL_MAP_NONE) {
-            sl_buf_puts(fault(c), "duplicate entries for key ");
+            sl_buf_puts(add_error(c), "duplicate entries for key ");
             merge_element_print(&c->faults, text.s, text.len);
         } else if (named) {
             sl_map_add(&seen, h, 0);
@@ -125,24 +125,24 @@ static void check_scalar(struct check *c, const struct sl_schema *s, yyjson_mut_
     case SL_T_STRING:
         if (is_text)
             return;
-        sl_buf_puts(fault(c), "expected string, got &value.valueUnstructured{Value:");
+        sl_buf_puts(add_error(c), "expected string, got &value.valueUnstructured{Value:");
         sl_go_syntax(c->a, &c->faults, v);
         break;
     case SL_T_INT:
     case SL_T_NUMBER:
         if (!is_number)
-            sl_buf_printf(fault(c), "expected numeric (int or float), got %s", sl_go_type(v));
+            sl_buf_printf(add_error(c), "expected numeric (int or float), got %s", sl_go_type(v));
         return;
     case SL_T_BOOL:
         if (is_bool)
             return;
-        sl_buf_puts(fault(c), "expected boolean, got &{");
+        sl_buf_puts(add_error(c), "expected boolean, got &{");
         sl_go_text(c->a, &c->faults, v);
         break;
     default:
         if (is_text || is_number || is_bool)
             return;
-        sl_buf_puts(fault(c), "expected any scalar, got &{");
+        sl_buf_puts(add_error(c), "expected any scalar, got &{");
         sl_go_text(c->a, &c->faults, v);
     }
     sl_buf_putc(&c->faults, '}');

@@ -184,7 +184,7 @@ bool merge_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y) {
     return equal(a, x, y, 0);
 }
 
-/* What a field of a struct is before anybody has set it. */
+/* The zero value of a field of a struct. */
 static bool is_nothing(yyjson_val *v) {
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_STR:
@@ -340,7 +340,7 @@ static bool diff_as(struct sl_arena *a, enum merge_shape shape, const struct sl_
         size = yyjson_obj_size(l) + yyjson_mut_obj_size(r);
     else if (shape == SL_SHAPE_LIST)
         size = yyjson_arr_size(l) + yyjson_mut_arr_size(r);
-    /* Where both are empty, null and empty are told apart. */
+    /* Where both are empty, null and empty are distinguished. */
     if (size == 0 || merge_is_atomic(s, shape) || depth > SL_FIELDS_DEPTH) {
         diff_leaf(a, l, r, at);
         return true;
@@ -374,7 +374,7 @@ struct merge_fields *merge_typed_diff(struct sl_arena *a, const struct sl_schema
 
 /* ---- how many ---- */
 
-static bool count(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsigned depth) {
+static bool count_fields(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsigned depth) {
     enum merge_shape shape = merge_shape(s, v);
     size_t i, max, n = sl_json_size(v);
     yyjson_val *key, *in;
@@ -386,7 +386,7 @@ static bool count(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsi
     *left -= (uint32_t)n;
     if (yyjson_is_arr(v)) {
         yyjson_arr_foreach (v, i, max, in) {
-            if (is_container(in) && !count(s->items, in, left, depth + 1))
+            if (is_container(in) && !count_fields(s->items, in, left, depth + 1))
                 return false;
         }
         return true;
@@ -395,7 +395,7 @@ static bool count(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsi
         struct sl_text name = sl_json_view(key);
         const struct sl_schema *below =
             is_container(in) && s ? sl_schema_at(s, name.s, name.n) : NULL;
-        if (below && !count(below, in, left, depth + 1))
+        if (below && !count_fields(below, in, left, depth + 1))
             return false;
     }
     return true;
@@ -403,5 +403,5 @@ static bool count(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsi
 
 bool sl_manage_fits(const struct sl_schema *s, yyjson_val *object) {
     uint32_t left = SL_MANAGED_MAX;
-    return count(s, object, &left, 0);
+    return count_fields(s, object, &left, 0);
 }

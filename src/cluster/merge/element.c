@@ -99,8 +99,9 @@ static size_t whole_text(uint64_t n, bool minus, char out[NUMBER_TEXT]) {
     return at;
 }
 
-/* The fewest digits that say the number; an exponent only below 1e-6 and from 1e21 on. A number of
- * up to 15 digits is what 15 say, without the zeros at their end; subnormal ones are less exact. */
+/* The fewest digits that identify the number; an exponent only below 1e-6 and from 1e21 on. A
+ * number of up to 15 digits is printed with 15, without the zeros at their end; subnormal ones are
+ * less exact. */
 static size_t real_text(double d, char out[NUMBER_TEXT]) {
     char digits[32], *exponent, *last;
     int n = fabs(d) < DBL_MIN ? 0 : 14, power; /* digits after the point */
@@ -263,7 +264,7 @@ static yyjson_val *item_get(const struct item *it, const char *name) {
     return it->m ? (yyjson_val *)yyjson_mut_obj_get(it->m, name) : yyjson_obj_get(it->v, name);
 }
 
-/* What a key is where it is not said: its default, or nothing at all where a struct has it always;
+/* The value of a key that is absent: its default, or the zero value where a struct always has it;
  * NULL if it is not part of the name then. */
 static yyjson_val *key_default(const struct sl_schema *item, const char *key) {
     static yyjson_val text = {.tag = YYJSON_TYPE_STR, .uni.str = ""},
@@ -400,7 +401,8 @@ static bool put_value(struct sl_arena *a, struct sl_buf *out, yyjson_val *v, boo
 }
 
 /* Of values that no list of ours has: nested ones, and keys without end. */
-static bool element_odd(struct sl_arena *a, char kind, yyjson_val *v, struct merge_element *ret) {
+static bool element_read_nested(struct sl_arena *a, char kind, yyjson_val *v,
+                                struct merge_element *ret) {
     struct sl_buf b;
     sl_buf_init(&b, SL_MANAGE_ARENA_BYTES);
     sl_buf_putc(&b, kind);
@@ -417,7 +419,7 @@ static bool element_odd(struct sl_arena *a, char kind, yyjson_val *v, struct mer
     return good;
 }
 
-static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct merge_element *ret) {
+static bool element_read(struct sl_arena *a, char kind, yyjson_val *v, struct merge_element *ret) {
     _unset_ struct key keys[MAX_KEYS];
     yyjson_val *key, *value;
     size_t i, max;
@@ -432,29 +434,29 @@ static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct me
         return yyjson_is_null(v);
     }
     if (kind == 'v' || yyjson_obj_size(v) == 0 || yyjson_obj_size(v) > MAX_KEYS)
-        return element_odd(a, kind, v, ret);
+        return element_read_nested(a, kind, v, ret);
     sl_obj_foreach (v, i, max, key, value) {
         struct sl_text name = sl_json_view(key);
         if (!is_plain(value))
-            return element_odd(a, kind, v, ret);
+            return element_read_nested(a, kind, v, ret);
         keys[n++] = (struct key){name.s, name.n, value, (uint32_t)i};
     }
     *ret = element_keys(a, keys, n);
     return true;
 }
 
-/* Keys and values, from JSON; the document lies on the stack unless it is unusually long. What
- * follows the value is not looked at, nor is it by the API server. */
+/* Keys and values, from JSON; the document is on the stack unless it is unusually long. What
+ * follows the value is ignored, as by the API server. */
 static bool read_json(struct sl_arena *a, const char *s, size_t len, struct merge_element *ret) {
-    _unset_ char room[2048];
+    _unset_ char pool[2048];
     yyjson_alc alc;
     yyjson_doc *doc = NULL;
 
-    if (yyjson_alc_pool_init(&alc, room, sizeof room))
+    if (yyjson_alc_pool_init(&alc, pool, sizeof pool))
         doc = yyjson_read_opts((char *)(s + 2), len - 2, YYJSON_READ_STOP_WHEN_DONE, &alc, NULL);
     if (!doc)
         doc = yyjson_read(s + 2, len - 2, YYJSON_READ_STOP_WHEN_DONE);
-    bool good = doc && element_said(a, s[0], yyjson_doc_get_root(doc), ret);
+    bool good = doc && element_read(a, s[0], yyjson_doc_get_root(doc), ret);
     yyjson_doc_free(doc);
     return good;
 }

@@ -42,7 +42,7 @@ const char *sl_go_word(const yyjson_val *v) {
     }
 }
 
-/* The three ways to write a value differ in words and marks only. */
+/* The three ways to write a value differ in names and punctuation only. */
 enum style { TEXT, SYNTAX, JSON };
 static const struct {
     const char *map, *list, *gap, *null;

@@ -14,7 +14,7 @@
 #include "core/base/arena.h"
 #include "lib/json/json.h"
 
-static int refuse(struct sl_patch_err *err, int status, const char *reason) {
+static int refuse_patch(struct sl_patch_err *err, int status, const char *reason) {
     err->status = status;
     err->reason = reason;
     return SL_EINVAL;
@@ -23,12 +23,12 @@ static int refuse(struct sl_patch_err *err, int status, const char *reason) {
 int sl_patch_too_large(struct sl_patch_err *err) {
     sl_buf_clear(&err->text);
     sl_buf_puts(&err->text, "Request entity too large: applying the patch takes too much memory");
-    return refuse(err, 413, "RequestEntityTooLarge");
+    return refuse_patch(err, 413, "RequestEntityTooLarge");
 }
 
 static int does_not_apply(struct sl_patch_err *err) {
     sl_buf_puts(&err->text, "the server rejected our request due to an error in our request");
-    return refuse(err, 422, "Invalid");
+    return refuse_patch(err, 422, "Invalid");
 }
 
 /* ---- paths ---- */
@@ -43,8 +43,8 @@ struct place {
 
 #define KEY_STEPS 3u /* a key is compared and then passed once more, an item is passed */
 
-/* The patch being applied. Its operations are small and what they ask for is not: each may search,
- * walk or copy all that there is. So what they do is counted as they go on. */
+/* The patch being applied. Its operations are small and their cost is not: each may search, walk or
+ * copy the whole document. So their work is counted. */
 struct patch {
     struct sl_arena a;
     yyjson_mut_doc *doc;
@@ -82,7 +82,7 @@ static bool index_of(const char *key, size_t n, size_t limit, size_t *ret) {
 
 /* Finding something passes what stands before it, and putting it in or taking it out does so too.
  */
-static bool search(struct patch *p, yyjson_mut_val *in) {
+static bool charge_search(struct patch *p, yyjson_mut_val *in) {
     p->steps += (yyjson_mut_is_obj(in) ? KEY_STEPS : 1) * sl_json_mut_size(in) + 1;
     return p->steps <= SL_PATCH_MAX_STEPS;
 }
@@ -97,7 +97,7 @@ static yyjson_mut_val *place_get(const struct place *p, bool *ret_bad) {
 }
 
 /* False: there is nothing on the way, or too much. */
-static bool find(struct patch *p, yyjson_val *path, struct place *ret) {
+static bool find_place(struct patch *p, yyjson_val *path, struct place *ret) {
     struct sl_text t = sl_json_view(path);
 
     if (sl_text_has_nul(t)) /* no key has one: it would be cut there */
@@ -110,7 +110,7 @@ static bool find(struct patch *p, yyjson_val *path, struct place *ret) {
         ret->key = s;
         ret->len = (size_t)((slash ? slash : end) - s);
         ret->len = unescape(s, ret->len);
-        if (++ret->depth > SL_JSON_MAX_DEPTH || !search(p, ret->in))
+        if (++ret->depth > SL_JSON_MAX_DEPTH || !charge_search(p, ret->in))
             return false;
         if (!slash)
             return true;
@@ -122,9 +122,9 @@ static bool find(struct patch *p, yyjson_val *path, struct place *ret) {
     return false;
 }
 
-/* Is there room for the value, so deep down? Never asked of more than was checked or read before,
- * so it does not call itself more often than a document may have levels. */
-static bool has_room(struct patch *p, yyjson_mut_val *v, uint32_t depth) {
+/* Does the value fit, at this depth? It was checked or read before, so the recursion is bounded by
+ * the depth of a document. */
+static bool copy_fits(struct patch *p, yyjson_mut_val *v, uint32_t depth) {
     yyjson_mut_val *key, *item;
     size_t i, max;
 
@@ -135,11 +135,11 @@ static bool has_room(struct patch *p, yyjson_mut_val *v, uint32_t depth) {
     if (depth >= SL_JSON_MAX_DEPTH)
         return false;
     yyjson_mut_arr_foreach (v, i, max, item) {
-        if (!has_room(p, item, depth + 1))
+        if (!copy_fits(p, item, depth + 1))
             return false;
     }
     yyjson_mut_obj_foreach (v, i, max, key, item) {
-        if (!has_room(p, item, depth + 1))
+        if (!copy_fits(p, item, depth + 1))
             return false;
     }
     return true;
@@ -163,7 +163,7 @@ static bool place_remove(const struct place *p) {
 
 /* ---- operations ---- */
 
-/* The value of an operation, null if it says none. */
+/* The value of an operation, null if it has none. */
 static yyjson_mut_val *value_of(struct patch *p, yyjson_val *op) {
     yyjson_val *v = yyjson_obj_get(op, "value");
     return v ? yyjson_val_mut_copy(p->doc, v) : yyjson_mut_null(p->doc);
@@ -171,16 +171,16 @@ static yyjson_mut_val *value_of(struct patch *p, yyjson_val *op) {
 
 static bool op_add(struct patch *p, yyjson_val *op, yyjson_val *path) {
     struct place at;
-    if (!path || !find(p, path, &at))
+    if (!path || !find_place(p, path, &at))
         return false;
     yyjson_mut_val *v = value_of(p, op);
-    return has_room(p, v, at.depth) && place_add(p->doc, &at, v);
+    return copy_fits(p, v, at.depth) && place_add(p->doc, &at, v);
 }
 
 static bool op_remove(struct patch *p, yyjson_val *op, yyjson_val *path) {
     struct place at;
     (void)op;
-    return path && find(p, path, &at) && place_remove(&at);
+    return path && find_place(p, path, &at) && place_remove(&at);
 }
 
 static bool is_whole(yyjson_val *path) {
@@ -193,12 +193,12 @@ static bool op_replace(struct patch *p, yyjson_val *op, yyjson_val *path) {
 
     if (path && is_whole(path)) {
         p->root = value_of(p, op);
-        return yyjson_mut_is_ctn(p->root) && has_room(p, p->root, 0);
+        return yyjson_mut_is_ctn(p->root) && copy_fits(p, p->root, 0);
     }
-    if (!path || !find(p, path, &at))
+    if (!path || !find_place(p, path, &at))
         return false;
     yyjson_mut_val *there = place_get(&at, &bad), *v = value_of(p, op);
-    if (bad || !has_room(p, v, at.depth))
+    if (bad || !copy_fits(p, v, at.depth))
         return false;
     if (!there)
         return place_add(p->doc, &at, v);
@@ -215,7 +215,7 @@ static bool op_test(struct patch *p, yyjson_val *op, yyjson_val *path) {
     if (!path)
         return false;
     if (!is_whole(path)) {
-        if (!find(p, path, &at))
+        if (!find_place(p, path, &at))
             return false;
         there = place_get(&at, &bad);
     }
@@ -231,12 +231,12 @@ static bool op_move(struct patch *p, yyjson_val *op, yyjson_val *path) {
     struct place was, at;
     bool bad;
 
-    if (!yyjson_is_str(from) || !find(p, from, &was))
+    if (!yyjson_is_str(from) || !find_place(p, from, &was))
         return false;
     yyjson_mut_val *v = place_get(&was, &bad);
-    if (bad || !v || !place_remove(&was) || !path || !find(p, path, &at))
+    if (bad || !v || !place_remove(&was) || !path || !find_place(p, path, &at))
         return false;
-    return (at.depth <= was.depth || has_room(p, v, at.depth)) && place_add(p->doc, &at, v);
+    return (at.depth <= was.depth || copy_fits(p, v, at.depth)) && place_add(p->doc, &at, v);
 }
 
 static bool op_copy(struct patch *p, yyjson_val *op, yyjson_val *path) {
@@ -245,10 +245,10 @@ static bool op_copy(struct patch *p, yyjson_val *op, yyjson_val *path) {
     bool bad;
     size_t len = 4;
 
-    if (!yyjson_is_str(from) || !find(p, from, &at))
+    if (!yyjson_is_str(from) || !find_place(p, from, &at))
         return false;
     yyjson_mut_val *v = place_get(&at, &bad);
-    if (bad || !path || !find(p, path, &at) || (v && !has_room(p, v, at.depth)))
+    if (bad || !path || !find_place(p, path, &at) || (v && !copy_fits(p, v, at.depth)))
         return false;
     if (v) {
         char *text = yyjson_mut_val_write(v, 0, &len);
@@ -268,7 +268,7 @@ static const struct {
     {"test", op_test}, {"move", op_move},     {"copy", op_copy},
 };
 
-static bool run(struct patch *p, yyjson_val *op) {
+static bool run_op(struct patch *p, yyjson_val *op) {
     const char *name = sl_json_text(yyjson_obj_get(op, "op"));
     yyjson_val *path = yyjson_obj_get(op, "path");
 
@@ -284,10 +284,10 @@ static bool run(struct patch *p, yyjson_val *op) {
 static int not_a_patch(yyjson_val *v, const char *as, const char *what, struct sl_patch_err *err) {
     sl_buf_printf(&err->text, "%sjson: cannot unmarshal %s into Go %s %s",
                   err->unread ? "" : "error decoding patch: ", sl_go_word(v), as, what);
-    return refuse(err, 400, "BadRequest");
+    return refuse_patch(err, 400, "BadRequest");
 }
 
-static int check(yyjson_val *patch, struct sl_patch_err *err) {
+static int check_patch(yyjson_val *patch, struct sl_patch_err *err) {
     static const char *const texts[] = {"op", "path", "from"};
     yyjson_val *op;
     size_t i, max;
@@ -309,7 +309,7 @@ static int check(yyjson_val *patch, struct sl_patch_err *err) {
                           "error decoding patch: json: cannot unmarshal %s into Go struct field "
                           "jsonPatchOp.%s of type string",
                           sl_go_word(v), texts[k]);
-            return refuse(err, 400, "BadRequest");
+            return refuse_patch(err, 400, "BadRequest");
         }
     }
     if (max > SL_PATCH_MAX_OPS) {
@@ -317,7 +317,7 @@ static int check(yyjson_val *patch, struct sl_patch_err *err) {
                       "Request entity too large: The allowed maximum operations in a JSON patch is "
                       "%u, got %zu",
                       SL_PATCH_MAX_OPS, max);
-        return refuse(err, 413, "RequestEntityTooLarge");
+        return refuse_patch(err, 413, "RequestEntityTooLarge");
     }
     return 0;
 }
@@ -329,13 +329,13 @@ int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yy
     size_t i, max;
     bool good = true;
 
-    int r = check(patch, err);
+    int r = check_patch(patch, err);
     if (r < 0)
         return r;
     p.root = yyjson_val_mut_copy(doc, object);
     sl_arena_init(&p.a, SL_PATCH_PATHS_BYTES); /* one after the other */
     yyjson_arr_foreach (patch, i, max, op) {
-        good = run(&p, op);
+        good = run_op(&p, op);
         if (!good || sl_arena_full(&p.a))
             break;
         sl_arena_clear(&p.a);
@@ -349,7 +349,7 @@ int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yy
                       "Request entity too large: the operations of the JSON patch search and move "
                       "more than %u values",
                       SL_PATCH_MAX_STEPS);
-        return refuse(err, 413, "RequestEntityTooLarge");
+        return refuse_patch(err, 413, "RequestEntityTooLarge");
     }
     if (!good)
         return does_not_apply(err);
@@ -401,7 +401,7 @@ int sl_patch_merge(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, y
     }
     if (yyjson_is_null(patch) || (err->unread && !yyjson_is_obj(patch))) {
         sl_buf_puts(&err->text, "Invalid JSON Patch");
-        return refuse(err, 400, "BadRequest");
+        return refuse_patch(err, 400, "BadRequest");
     }
     if (!yyjson_is_obj(patch))
         return not_a_patch(patch, "value of type", "map[string]interface {}", err);

@@ -142,26 +142,26 @@ void sl_manage_account(struct merge_managers *m, const struct sl_manage_id *by,
     merge_managers_sweep(m);
 }
 
-/* Who has managed the object so far: the request may say so, or the object that is there. */
+/* The managers so far: from the request, or from the stored object. */
 static void managers_so_far(struct merge_managers *m, struct sl_arena *a,
                             const struct sl_manage_id *by, yyjson_mut_doc *doc, yyjson_val *list,
-                            yyjson_mut_val *said) {
+                            yyjson_mut_val *sent) {
     if (!by->subresource || !*by->subresource) {
-        if (clears(said)) {
+        if (clears(sent)) {
             (void)merge_managers_read(a, NULL, m);
             return;
         }
-        if (said && merge_managers_read(a, said, m) && m->n > 0)
+        if (sent && merge_managers_read(a, sent, m) && m->n > 0)
             return;
     }
     (void)merge_managers_read(a, list ? yyjson_val_mut_copy(doc, list) : NULL, m);
 }
 
 /*
- * The API server accounts for scale in the Scale object, where only those are known who have the
- * replicas: if nobody has them, nobody gets them. Its entries come back without a time, and those
- * of an Update are not recognised as the ones that went there: the replicas leave them, also if
- * they did not change. And it does not write down that there are none, so nobody has them then.
+ * The API server tracks scale in the Scale object, which only has the managers of replicas: if
+ * there are none, none is added. Its entries come back without a time, and those of an Update are
+ * not recognised as the ones that went there: replicas are removed from them, also if unchanged.
+ * And it does not store an empty set, so replicas have no manager then.
  */
 static void account_scale(struct merge_managers *m, const struct sl_manage_id *by,
                           const struct merge_fields *diff, yyjson_mut_val *object) {
@@ -194,17 +194,17 @@ static void account_scale(struct merge_managers *m, const struct sl_manage_id *b
 
 static void update(struct sl_arena *a, const struct sl_schema *s, const struct sl_manage_id *by,
                    yyjson_mut_doc *doc, yyjson_val *old, yyjson_mut_val *object,
-                   yyjson_mut_val *said) {
+                   yyjson_mut_val *sent) {
     yyjson_val *list = old_list(old);
     struct merge_fields *diff = sl_manage_diff(a, s, by, old ? old : merge_absent(), object);
     struct merge_managers m;
     bool scale = by->subresource && strcmp(by->subresource, "scale") == 0;
 
-    if (!diff && !scale && list && said && merge_typed_equal(a, list, said)) {
-        sl_manage_put(doc, object, said); /* nobody has anything to do with it */
+    if (!diff && !scale && list && sent && merge_typed_equal(a, list, sent)) {
+        sl_manage_put(doc, object, sent); /* it does not concern any manager */
         return;
     }
-    managers_so_far(&m, a, by, doc, list, said);
+    managers_so_far(&m, a, by, doc, list, sent);
     if (m.n == 0 && old)
         return;
     if (scale)
@@ -223,9 +223,9 @@ void sl_manage_update(const struct sl_schema *s, const struct sl_manage_id *by, 
 
     if (!meta)
         return;
-    yyjson_mut_val *said = yyjson_mut_obj_remove_key(meta, "managedFields");
+    yyjson_mut_val *sent = yyjson_mut_obj_remove_key(meta, "managedFields");
     sl_arena_init(&a, SL_MANAGE_ARENA_BYTES);
-    update(&a, s, by, doc, old, object, said);
+    update(&a, s, by, doc, old, object, sent);
     sl_arena_done(&a);
 }
 

@@ -15,7 +15,7 @@ struct merge_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *
                                     yyjson_mut_val *now);
 /* Removes fields without an owner: names, versions and others. */
 void sl_manage_strip(struct merge_fields **set);
-/* What differs now is the manager's and no one else's. */
+/* What differs now is owned by this manager alone. */
 void sl_manage_account(struct merge_managers *m, const struct sl_manage_id *by,
                        struct merge_fields *diff);
 const char *sl_manage_now(struct sl_arena *a, sl_time now);

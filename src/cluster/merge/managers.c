@@ -11,15 +11,16 @@ static const char *text_of(yyjson_mut_val *entry, const char *key) {
 
 /* ---- reading ---- */
 
-static bool same(const struct merge_manager *x, const struct merge_manager *y) {
+static bool same_manager(const struct merge_manager *x, const struct merge_manager *y) {
     return x->applied == y->applied && strcmp(x->name, y->name) == 0 &&
            strcmp(x->subresource, y->subresource) == 0 &&
            (x->applied || strcmp(x->version, y->version) == 0);
 }
 
-static struct merge_manager *find(struct merge_managers *m, const struct merge_manager *like) {
+static struct merge_manager *find_manager(struct merge_managers *m,
+                                          const struct merge_manager *like) {
     for (uint32_t i = 0; i < m->n; i++) {
-        if (same(&m->v[i], like))
+        if (same_manager(&m->v[i], like))
             return &m->v[i];
     }
     return NULL;
@@ -43,7 +44,7 @@ static bool read_one(struct merge_managers *m, yyjson_mut_val *entry) {
         (fields && !merge_fields_read(m->a, fields, &x.fields, &same)))
         return false;
     x.touched = !same;
-    struct merge_manager *twin = find(m, &x);
+    struct merge_manager *twin = find_manager(m, &x);
     *(twin ? twin : &m->v[m->n++]) = x;
     return true;
 }
@@ -80,7 +81,7 @@ static struct merge_manager named(const struct sl_manage_id *by, bool applied) {
 struct merge_manager *merge_managers_find(struct merge_managers *m, const struct sl_manage_id *by,
                                           bool applied) {
     struct merge_manager like = named(by, applied);
-    return find(m, &like);
+    return find_manager(m, &like);
 }
 
 struct merge_manager *merge_managers_add(struct merge_managers *m, const struct sl_manage_id *by,
@@ -114,7 +115,7 @@ static int in_list(const void *px, const void *py) {
     return r != 0 ? r : strcmp(x->subresource, y->subresource);
 }
 
-/* They are told in the order of their identities, which are JSON: a quote ends each part. */
+/* Ordered by identity, which is JSON: a quote ends each part. */
 static int part(const char *x, const char *y) {
     for (; *x && *x == *y; x++, y++)
         ;
@@ -127,7 +128,7 @@ int merge_manager_cmp(const struct merge_manager *x, const struct merge_manager 
         r = (int)y->applied - (int)x->applied;
     if (r == 0 && !x->applied)
         r = part(x->version, y->version);
-    if (r == 0) /* who has none ends with a brace, and so comes last */
+    if (r == 0) /* one without it ends with a brace, and so comes last */
         r = (*x->subresource == '\0') - (*y->subresource == '\0');
     return r != 0 ? r : part(x->subresource, y->subresource);
 }
@@ -166,13 +167,13 @@ static void put_together(struct merge_managers *m, struct moved *moved, uint32_t
     }
 }
 
-/* The two become the one of old changes in their version, with the time of the later one; if the
- * later one is that itself, what it had is forgotten (the API server does so too). */
-static void fuse(struct merge_managers *m, struct merge_manager *first, struct merge_manager *later,
-                 struct moved *moved, uint32_t *n_moved) {
+/* Merges both into the "ancient-changes" entry of their version, with the time of the later one; if
+ * the later one is that entry itself, what it had is dropped (as by the API server). */
+static void merge_into_bucket(struct merge_managers *m, struct merge_manager *first,
+                              struct merge_manager *later, struct moved *moved, uint32_t *n_moved) {
     struct merge_manager like = {
         .name = "ancient-changes", .version = later->version, .subresource = ""};
-    struct merge_manager *bucket = find(m, &like);
+    struct merge_manager *bucket = find_manager(m, &like);
 
     if (!bucket) {
         bucket = first;
@@ -214,7 +215,7 @@ void merge_managers_cap(struct merge_managers *m) {
         if (k == n_first) {
             first[n_first++] = by_age[i];
         } else {
-            fuse(m, first[k], by_age[i], moved, &n_moved);
+            merge_into_bucket(m, first[k], by_age[i], moved, &n_moved);
             left--;
         }
     }
@@ -237,7 +238,7 @@ void merge_managers_limit(struct merge_managers *m, const struct merge_manager *
     for (uint32_t i = 0; i < n && left > SL_MANAGERS_READ; i++) {
         struct merge_manager like = {
             .name = "ancient-changes", .version = by_age[i]->version, .subresource = ""};
-        struct merge_manager *bucket = find(m, &like);
+        struct merge_manager *bucket = find_manager(m, &like);
         if (bucket) {
             bucket->fields = merge_fields_unite(bucket->fields, by_age[i]->fields);
             bucket->time = by_age[i]->time;

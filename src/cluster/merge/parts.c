@@ -8,13 +8,13 @@
 
 #define FEW 8u /* are looked through */
 
-static bool is(const struct merge_part *p, const char *text, size_t len) {
+static bool part_is(const struct merge_part *p, const char *text, size_t len) {
     return p->text.len == len && p->text.s && memcmp(p->text.s, text, len) == 0;
 }
 
 uint32_t merge_parts_find(const struct merge_parts *p, const char *text, size_t len) {
     for (uint32_t i = 0; i < p->n && i < FEW; i++) {
-        if (is(&p->v[i], text, len))
+        if (part_is(&p->v[i], text, len))
             return i;
     }
     if (p->n <= FEW)
@@ -22,7 +22,7 @@ uint32_t merge_parts_find(const struct merge_parts *p, const char *text, size_t 
     uint32_t at;
     uint64_t h = sl_hash_bytes(0, text, len);
     uint32_t i = sl_map_first(&p->map, h, &at);
-    while (i != SL_MAP_NONE && !is(&p->v[i], text, len))
+    while (i != SL_MAP_NONE && !part_is(&p->v[i], text, len))
         i = sl_map_next(&p->map, h, &at);
     return i;
 }

@@ -54,7 +54,7 @@ int merge_smp_unfit(struct merge_smp *p) {
     return failed(p, 422, "Invalid");
 }
 
-/* ---- what the schema says of a field ---- */
+/* ---- the schema of a field ---- */
 
 static int field_of(struct merge_smp *p, const struct sl_schema *s, const char *key, size_t len,
                     const struct sl_schema **ret, struct merge_smp_list *ret_list) {
@@ -107,8 +107,8 @@ static bool without_directives(yyjson_mut_val *v, unsigned depth) {
 
 /* ---- directives of an object ---- */
 
-static int whole(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
-                 yyjson_mut_val *what) {
+static int apply_directive(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
+                           yyjson_mut_val *what) {
     if (yyjson_mut_equals_str(what, "replace")) {
         (void)yyjson_mut_obj_remove_key(patch, PATCH);
         merge_assign(into, patch);
@@ -127,7 +127,7 @@ static bool starts(const char *key, const char *with) {
     return strncmp(key, with, strlen(with)) == 0;
 }
 
-/* Only the keys that are named stay; what the patch itself says has to be among them. */
+/* Only the named keys stay; keys of the patch itself have to be among them. */
 static int retain(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch) {
     yyjson_mut_val *names = yyjson_mut_obj_remove_key(patch, RETAIN), *key, *name;
     static const struct sl_schema set = {.type = SL_T_LIST, .merge = SL_MERGE_SET};
@@ -170,28 +170,28 @@ static int order_one(struct merge_smp *p, const struct sl_schema *s, yyjson_mut_
         return merge_smp_bad(p, "setElementOrder list");
     key++;
     yyjson_mut_val *there = yyjson_mut_obj_get(into, key);
-    yyjson_mut_val *said = yyjson_mut_obj_get(patch, key);
+    yyjson_mut_val *listed = yyjson_mut_obj_get(patch, key);
     if (there && !yyjson_mut_is_arr(there))
         return merge_smp_wrong_type(p, "[]interface {}", there);
-    if (said && !yyjson_mut_is_arr(said))
-        return merge_smp_wrong_type(p, "[]interface {}", said);
+    if (listed && !yyjson_mut_is_arr(listed))
+        return merge_smp_wrong_type(p, "[]interface {}", listed);
     int r = field_of(p, s, key, strlen(key), &below, &how);
     if (r == 0)
-        r = merge_smp_check_order(p, &how, said, order);
-    if (r < 0 || (!there && !said))
+        r = merge_smp_check_order(p, &how, listed, order);
+    if (r < 0 || (!there && !listed))
         return r;
     yyjson_mut_val *before =
         there ? yyjson_mut_val_mut_copy(p->doc, there) : yyjson_mut_arr(p->doc);
-    if (said)
+    if (listed)
         (void)yyjson_mut_obj_remove_key(patch, key);
     if (!there) {
-        (void)without_directives(said, depth);
-        there = said;
+        (void)without_directives(listed, depth);
+        there = listed;
         (void)yyjson_mut_obj_add(into, yyjson_mut_strcpy(p->doc, key), there);
-    } else if (said) {
-        r = how.merge ? merge_smp_merge_lists(p, &how, there, said, false, &before, depth) : 0;
+    } else if (listed) {
+        r = how.merge ? merge_smp_merge_lists(p, &how, there, listed, false, &before, depth) : 0;
         if (!how.merge)
-            merge_assign(there, said);
+            merge_assign(there, listed);
     }
     return r < 0 ? r : merge_smp_order(p, &how, there, order, before);
 }
@@ -283,7 +283,7 @@ int merge_smp_map(struct merge_smp *p, const struct sl_schema *s, yyjson_mut_val
     if (depth > SL_SMP_DEPTH)
         return merge_smp_unfit(p);
     if (what)
-        return whole(p, into, patch, what);
+        return apply_directive(p, into, patch, what);
     if (yyjson_mut_obj_get(patch, RETAIN))
         r = retain(p, into, patch);
     if (r == 0)

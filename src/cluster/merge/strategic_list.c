@@ -11,7 +11,7 @@
 #include "cluster/merge/strategic.h"
 #include "lib/json/seek.h"
 
-/* The value an item is known by; NULL with a failure told. */
+/* The value of the merge key of an item; NULL with an error set. */
 static yyjson_mut_val *key_of(struct merge_smp *p, const char *key, yyjson_mut_val *item) {
     if (!key)
         return item;
@@ -74,26 +74,26 @@ static int by_place(const void *x, const void *y) {
 static void put_in_order(struct merge_smp *p, const struct merge_parts *items,
                          const struct merge_parts *order, const struct merge_parts *before,
                          yyjson_mut_val *list) {
-    struct placed *said = sl_arena_alloc(&p->a, (items->n + 1) * sizeof *said);
+    struct placed *listed = sl_arena_alloc(&p->a, (items->n + 1) * sizeof *listed);
     struct placed *rest = sl_arena_alloc(&p->a, (items->n + 1) * sizeof *rest);
-    uint32_t n_said = 0, n_rest = 0, i = 0, j = 0;
+    uint32_t n_listed = 0, n_rest = 0, i = 0, j = 0;
 
     for (uint32_t k = 0; k < items->n; k++) {
         const struct merge_part *x = &items->v[k];
         uint32_t at = place_in(order, x->text), was = place_in(before, x->text);
         if (at != SL_MAP_NONE)
-            said[n_said++] = (struct placed){x->v, at, was, k};
+            listed[n_listed++] = (struct placed){x->v, at, was, k};
         else
             rest[n_rest++] = (struct placed){x->v, was, was, k};
     }
-    qsort(said, n_said, sizeof *said, by_place);
+    qsort(listed, n_listed, sizeof *listed, by_place);
     qsort(rest, n_rest, sizeof *rest, by_place);
     (void)yyjson_mut_arr_clear(list);
-    while (i < n_rest || j < n_said) {
+    while (i < n_rest || j < n_listed) {
         bool take_rest =
-            j == n_said || (i < n_rest && rest[i].before != SL_MAP_NONE &&
-                            said[j].before != SL_MAP_NONE && rest[i].before < said[j].before);
-        (void)yyjson_mut_arr_append(list, take_rest ? rest[i++].v : said[j++].v);
+            j == n_listed || (i < n_rest && rest[i].before != SL_MAP_NONE &&
+                              listed[j].before != SL_MAP_NONE && rest[i].before < listed[j].before);
+        (void)yyjson_mut_arr_append(list, take_rest ? rest[i++].v : listed[j++].v);
     }
 }
 
@@ -183,21 +183,21 @@ static void append_all(yyjson_mut_val *to, yyjson_mut_val *from) {
 static int merge_values(struct merge_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch,
                         bool drop) {
     struct merge_smp_list how = {0};
-    struct merge_parts items, said;
+    struct merge_parts items, listed;
     yyjson_mut_val *before = yyjson_mut_val_mut_copy(p->doc, into);
     yyjson_mut_val *order = yyjson_mut_val_mut_copy(p->doc, patch);
 
     if (!drop)
         append_all(into, patch);
     (void)index_items(p, NULL, into, false, &items);
-    (void)index_items(p, NULL, order, false, &said);
+    (void)index_items(p, NULL, order, false, &listed);
     for (uint32_t i = 0; i < items.n; i++) {
         items.v[i].gone =
-            drop ? place_in(&said, items.v[i].text) != SL_MAP_NONE : items.v[i].first != i;
+            drop ? place_in(&listed, items.v[i].text) != SL_MAP_NONE : items.v[i].first != i;
     }
     merge_parts_write(&items, into);
     merge_parts_done(&items);
-    merge_parts_done(&said);
+    merge_parts_done(&listed);
     return drop ? 0 : merge_smp_order(p, &how, into, order, before);
 }
 
@@ -245,7 +245,7 @@ static int take_directives(struct merge_smp *p, const char *key, yyjson_mut_val 
 
 static int merge_items(struct merge_smp *p, const struct merge_smp_list *how, yyjson_mut_val *into,
                        yyjson_mut_val *patch, yyjson_mut_val **ret_before, unsigned depth) {
-    struct merge_parts items = {0}, said = {0};
+    struct merge_parts items = {0}, listed = {0};
     bool replace = false;
     size_t n_before = yyjson_mut_arr_size(into);
 
@@ -260,21 +260,22 @@ static int merge_items(struct merge_smp *p, const struct merge_smp_list *how, yy
     }
     yyjson_mut_val *before = yyjson_mut_val_mut_copy(p->doc, into);
     yyjson_mut_val *order = yyjson_mut_val_mut_copy(p->doc, patch);
-    r = index_items(p, how->key, patch, true, &said);
+    r = index_items(p, how->key, patch, true, &listed);
     if (r == 0)
         r = index_items(p, how->key, into, false, &items);
-    for (uint32_t i = 0; r == 0 && i < said.n; i++) {
-        uint32_t at = place_in(&items, said.v[i].text);
-        uint32_t twin = said.v[i].first; /* said twice: the later one over the earlier one */
+    for (uint32_t i = 0; r == 0 && i < listed.n; i++) {
+        uint32_t at = place_in(&items, listed.v[i].text);
+        uint32_t twin =
+            listed.v[i].first; /* a duplicate: the later one is merged over the earlier one */
         if (at != SL_MAP_NONE)
-            r = merge_smp_map(p, how->items, items.v[at].v, said.v[i].v, depth + 1);
+            r = merge_smp_map(p, how->items, items.v[at].v, listed.v[i].v, depth + 1);
         else if (twin != i)
-            r = merge_smp_map(p, how->items, said.v[twin].v, said.v[i].v, depth + 1);
+            r = merge_smp_map(p, how->items, listed.v[twin].v, listed.v[i].v, depth + 1);
         else
-            (void)yyjson_mut_arr_append(into, said.v[i].v);
+            (void)yyjson_mut_arr_append(into, listed.v[i].v);
     }
     merge_parts_done(&items);
-    merge_parts_done(&said);
+    merge_parts_done(&listed);
     /* To the API server, new items have been where deleted ones were, as many as those were. */
     if (r == 0 && ret_before && !replace && yyjson_mut_arr_size(before) < n_before) {
         size_t n = yyjson_mut_arr_size(into);

@@ -4,7 +4,7 @@
 #include "cluster/merge/parts.h"
 #include "lib/json/json.h"
 
-/* ---- which fields an object says ---- */
+/* ---- the fields of an object ---- */
 
 static void fields_of(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
                       struct merge_fields *at, unsigned depth);
@@ -28,7 +28,7 @@ static void fields_of_map(struct sl_arena *a, const struct sl_schema *s, yyjson_
     }
 }
 
-/* Items that are there several times are one value: nothing below is said of them. */
+/* Duplicate items are one value: nothing below has fields of its own. */
 static void fields_of_list(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
                            struct merge_fields *at, unsigned depth) {
     struct merge_parts p;
@@ -211,7 +211,7 @@ static bool is_empty(yyjson_mut_val *v) {
     return yyjson_mut_is_ctn(v) && sl_json_mut_size(v) == 0;
 }
 
-/* A container that has nothing left is null then: somebody still owns it. */
+/* An empty container becomes null: a manager still owns it. */
 static void remove_parts(struct sl_arena *a, const struct sl_schema *s, struct merge_parts *p,
                          const struct merge_fields *set, unsigned depth) {
     for (const struct merge_fields *n = set; n; n = n->next) {

@@ -23,27 +23,27 @@
 
 struct checking {
     struct sl_field_errs *errs;
-    const struct sl_path *base; /* where the object stands; its own words begin below it */
-    bool quiet; /* only whether something is wrong is asked, so that nothing is looked at twice */
-    uint32_t seen;    /* values that were looked at: of several schemas that fail, the one that fits
-                         best has seen most */
+    const struct sl_path *base; /* path of the object; its own fields are below it */
+    bool quiet;    /* only whether it is valid is needed, so that nothing is checked twice */
+    uint32_t seen; /* values that were checked: of several schemas that fail, the one that fits best
+                      has seen most */
     uint64_t *budget; /* of patterns */
     uint64_t
-        *steps; /* of all else that may be asked of one value many times; 0: no more is asked */
+        *steps; /* of all else that may be checked for one value many times; 0: nothing more is */
 };
 
-/* What a definition may ask of an object: words of enums and alternatives of schemas that a value
- * is held against, and values that are compared with what was there, again on each level. */
+/* What a definition may require of an object: values of enums and alternative schemas that a value
+ * is compared with, and comparison with the stored value, on each level. */
 #define STEPS ((uint64_t)4 << 20)
 #define STEPS_PER_VALUE 16u
 #define SUB_STEPS 16u /* a value held against one of several schemas */
 
-static bool spend(struct checking *c, uint64_t n) {
+static bool charge_steps(struct checking *c, uint64_t n) {
     *c->steps = *c->steps > n ? *c->steps - n : 0;
     return *c->steps > 0;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 static const char *path_text(struct checking *c, const struct sl_path *at) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SCHEMA_PATH);
@@ -78,7 +78,7 @@ static const char *const type_words[] = {
     [SL_T_QUANTITY] = "integer,string",
 };
 
-static const char *word_of(yyjson_val *v) {
+static const char *type_name_of(yyjson_val *v) {
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_NULL:
         return "null";
@@ -147,7 +147,7 @@ static void check_type(struct checking *c, const struct sl_schema *s, yyjson_val
                    : yyjson_is_int(v) ? "int64"
                                       : "");
     } else if (!formatted || s->type == SL_T_INT || s->type == SL_T_NUMBER) {
-        wrong_type(c, at, type_words[s->type], word_of(v));
+        wrong_type(c, at, type_words[s->type], type_name_of(v));
     }
 }
 
@@ -165,13 +165,13 @@ static bool is_one_of(yyjson_val *words, yyjson_val *v) {
     return false;
 }
 
-static void check_words(struct checking *c, yyjson_val *words, yyjson_val *v,
-                        const struct sl_path *at) {
+static void check_enum(struct checking *c, yyjson_val *words, yyjson_val *v,
+                       const struct sl_path *at) {
     const char *text[MAX_WORDS];
     size_t i, max, n = 0;
     yyjson_val *word;
 
-    if (!spend(c, yyjson_arr_size(words)) || is_one_of(words, v))
+    if (!charge_steps(c, yyjson_arr_size(words)) || is_one_of(words, v))
         return;
     if (c->quiet) {
         c->errs->dropped++;
@@ -262,12 +262,12 @@ static void check_number(struct checking *c, const struct sl_schema *s, yyjson_v
 
 /* ---- several schemas ---- */
 
-static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, yyjson_val *old,
-                  const struct sl_path *at);
+static void check_value(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                        yyjson_val *old, const struct sl_path *at);
 
-/* Does it hold? What does not is forgotten. */
-static bool holds(struct checking *c, const struct sl_schema *s, yyjson_val *v,
-                  const struct sl_path *at, uint32_t *ret_seen) {
+/* Is it valid? Errors are discarded. */
+static bool value_holds(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                        const struct sl_path *at, uint32_t *ret_seen) {
     struct sl_field_errs errs;
     struct checking sub = {
         .errs = &errs, .base = c->base, .quiet = true, .budget = c->budget, .steps = c->steps};
@@ -275,7 +275,7 @@ static bool holds(struct checking *c, const struct sl_schema *s, yyjson_val *v,
     errs.arena = NULL; /* of the texts, of which there are none, only the number is set */
     errs.n = errs.dropped = 0;
     errs.silent = true;
-    check(&sub, s, v, NULL, at);
+    check_value(&sub, s, v, NULL, at);
     *ret_seen = sub.seen;
     return errs.dropped == 0;
 }
@@ -287,7 +287,7 @@ static uint32_t how_many_hold(struct checking *c, const struct sl_schema *const 
     uint32_t good = 0, seen, most = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        if (holds(c, of[i], v, at, &seen)) {
+        if (value_holds(c, of[i], v, at, &seen)) {
             good++;
         } else if (seen > most) {
             most = seen;
@@ -303,8 +303,8 @@ static void check_all_of(struct checking *c, const struct sl_schema_rules *r, yy
 
     for (uint32_t i = 0; i < r->n_all_of; i++) {
         uint32_t before = c->errs->n + c->errs->dropped;
-        (void)spend(c, SUB_STEPS);
-        check(c, r->all_of[i], v, NULL, at);
+        (void)charge_steps(c, SUB_STEPS);
+        check_value(c, r->all_of[i], v, NULL, at);
         good += c->errs->n + c->errs->dropped == before;
     }
     if (good < r->n_all_of)
@@ -322,7 +322,7 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
         sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "\"%s\" must validate at least one schema (anyOf)", path_text(c, at));
         if (!c->quiet)
-            check(c, best, v, NULL, at);
+            check_value(c, best, v, NULL, at);
     }
     if (r->n_one_of > 0 && (good = how_many_hold(c, r->one_of, r->n_one_of, v, at, &best)) != 1) {
         char found[48] = "Found none valid";
@@ -332,10 +332,10 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
                          "\"%s\" must validate one and only one schema (oneOf). %s",
                          path_text(c, at), found);
         if (good == 0 && !c->quiet)
-            check(c, best, v, NULL, at);
+            check_value(c, best, v, NULL, at);
     }
     check_all_of(c, r, v, at);
-    if (r->none_of && holds(c, r->none_of, v, at, &seen))
+    if (r->none_of && value_holds(c, r->none_of, v, at, &seen))
         sl_field_invalid(c->errs, NOWHERE, sl_field_value_str(""),
                          "\"%s\" must not validate the schema (not)", path_text(c, at));
 }
@@ -353,7 +353,7 @@ static void check_items(struct checking *c, const struct sl_schema *s, yyjson_va
         struct sl_json_seek before;
         sl_json_seek_items(&before, old, s->keys, s->merge == SL_MERGE_KEYED ? s->n_keys : 0);
         yyjson_arr_foreach (v, i, max, item) {
-            check(c, s->items, item, sl_json_seek_item(&before, item), SL_PATH_AT(at, i));
+            check_value(c, s->items, item, sl_json_seek_item(&before, item), SL_PATH_AT(at, i));
         }
         sl_json_seek_done(&before);
     }
@@ -419,7 +419,7 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
         const struct sl_schema *of = f ? f->schema : s->type == SL_T_MAP ? s->items : NULL;
         required += f && f->required;
         if (of && !of->go)
-            check(c, of, item, sl_json_field(&before, name), SL_PATH(at, name.s));
+            check_value(c, of, item, sl_json_field(&before, name), SL_PATH(at, name.s));
     }
     if (required < s->n_required)
         report_missing(c, s, v, at);
@@ -427,16 +427,16 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
         check_embedded(c, v, at);
 }
 
-static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, yyjson_val *old,
-                  const struct sl_path *at) {
+static void check_value(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                        yyjson_val *old, const struct sl_path *at) {
     const struct sl_schema_rules *r = s->rules;
 
     uint64_t cost = c->quiet ? SUB_STEPS : 1;
 
     c->seen++;
     if (c->errs->n == SL_FIELD_ERRS_MAX || *c->steps == 0 ||
-        (old && sl_json_equal(v, old, &cost)) || !spend(c, cost))
-        return; /* nobody would read it, or nothing is new */
+        (old && sl_json_equal(v, old, &cost)) || !charge_steps(c, cost))
+        return; /* the list of errors is full, or nothing changed */
     check_type(c, s, v, at);
     if (!yyjson_is_null(v)) {
         if (r)
@@ -453,7 +453,7 @@ static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, 
             check_items(c, s, v, old, at);
     }
     if (r && r->words)
-        check_words(c, r->words, v, at);
+        check_enum(c, r->words, v, at);
     if (yyjson_is_obj(v))
         check_fields(c, s, v, old, at);
 }
@@ -473,8 +473,8 @@ static yyjson_mut_val *identity(const struct sl_schema *s, yyjson_mut_doc *doc, 
     return keys;
 }
 
-/* The same as bytes: what it is, how long, and what it says. They are equal if and only if the
- * values are; of objects, whose fields are taken in the order they stand in, only if. */
+/* A value as bytes: type, length, content. They are equal if and only if the values are; of
+ * objects, whose fields are taken in their order, only if. */
 static void put_bytes(struct sl_buf *out, yyjson_val *v) {
     struct sl_text t = sl_json_view(v);
     uint32_t len = (uint32_t)t.n;
@@ -523,19 +523,19 @@ static void report_double(struct sl_field_errs *errs, const struct sl_schema *s,
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 
     sl_assert(doc);
-    yyjson_doc *told = yyjson_mut_val_imut_copy(identity(s, doc, k->item), NULL);
-    yyjson_val *v = yyjson_doc_get_root(told);
+    yyjson_doc *copy = yyjson_mut_val_imut_copy(identity(s, doc, k->item), NULL);
+    yyjson_val *v = yyjson_doc_get_root(copy);
     bool text = yyjson_is_str(v);
     sl_field_duplicate(errs, SL_PATH_AT(at, k->at),
                        text ? sl_field_value_text(sl_json_view(v)) : sl_field_value_json(v), "");
-    yyjson_doc_free(told);
+    yyjson_doc_free(copy);
     yyjson_mut_doc_free(doc);
 }
 
-/* The second of those that are the same is told; further ones are not. */
+/* The second of equal items is reported; further ones are not. */
 static void report_doubles(struct sl_field_errs *errs, const struct sl_schema *s,
                            struct known *known, size_t n, const struct sl_path *at) {
-    size_t told = 0;
+    size_t copy = 0;
 
     qsort(known, n, sizeof(*known), by_bytes);
     for (size_t i = 1, run = 1; i < n; i++) {
@@ -543,10 +543,10 @@ static void report_doubles(struct sl_field_errs *errs, const struct sl_schema *s
                     memcmp(known[i].bytes, known[i - 1].bytes, known[i].len) == 0;
         run = same ? run + 1 : 1;
         if (run == 2)
-            known[told++] = known[i];
+            known[copy++] = known[i];
     }
-    qsort(known, told, sizeof(*known), by_place);
-    for (size_t i = 0; i < told && errs->n < SL_FIELD_ERRS_MAX; i++)
+    qsort(known, copy, sizeof(*known), by_place);
+    for (size_t i = 0; i < copy && errs->n < SL_FIELD_ERRS_MAX; i++)
         report_double(errs, s, &known[i], at);
 }
 
@@ -615,7 +615,7 @@ void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjso
 
     if (s->go)
         return;
-    check(&c, s, object, old, at);
+    check_value(&c, s, object, old, at);
     if (steps == 0)
         sl_field_invalid(errs, NOWHERE, sl_field_value_json(NULL),
                          "validation failed due to running out of cost budget, no further "

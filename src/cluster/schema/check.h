@@ -15,7 +15,7 @@
 #define SL_STRICT_LOOKS 1024u /* that are formatted, to detect repetitions */
 struct sl_strict {
     const char *text[SL_STRICT_MAX]; /* 'unknown field "spec.x"', 'duplicate field "spec.y"' */
-    uint32_t n, looks;
+    uint32_t n, comparisons;
     struct sl_arena *arena;
 };
 /* Whether there are duplicate keys. 'st' may be NULL. For kinds of Kubernetes, unknown fields are

@@ -60,7 +60,7 @@ static const char *value_word(yyjson_val *v) {
     }
 }
 
-/* As it was written, which for numbers that fit nowhere is what is said of them. */
+/* As it was written, which is how out-of-range numbers are reported. */
 static const char *number_text(yyjson_val *v, char out[64]) {
     size_t len = 0;
     char *s = yyjson_val_write(v, 0, &len);
@@ -70,10 +70,9 @@ static const char *number_text(yyjson_val *v, char out[64]) {
     return out;
 }
 
-/* Who reads, and what is wrong. A value of the wrong type is noted, the first one counts, and
- * reading goes on; a value that reads itself (a quantity, a time) ends it, and that is what is
- * told.
- */
+/* The decoder, and its error. A value of the wrong type is recorded, the first one counts, and
+ * decoding goes on; a value with its own decoder (a quantity, a time) ends it, and its error is
+ * reported. */
 struct reading {
     struct sl_err *err;
     bool converts; /* the other reader, which ends at once */
@@ -81,7 +80,7 @@ struct reading {
     bool noted;    /* something is wrong already */
 };
 
-/* Is this to be told? */
+/* Is this error to be reported? */
 static bool first(struct reading *in) {
     bool yes = !in->noted;
 
@@ -89,7 +88,7 @@ static bool first(struct reading *in) {
     return yes;
 }
 
-/* What to do after a fault that was told, or was not the first. */
+/* What to do after an error that was reported, or was not the first. */
 static int go_on(const struct reading *in, int r) {
     return in->converts || in->self ? r : 0;
 }
@@ -159,7 +158,7 @@ static int decode_int(const struct sl_schema *s, yyjson_val *v, const struct pla
 
 static int decode_int_or_string(yyjson_val *v, const struct place *at, struct reading *in) {
     static const struct sl_schema int32 = {.type = SL_T_INT, .format = "int32", .go = "int32"};
-    struct reading self = {.err = in->err, .self = true}; /* and knows of no place */
+    struct reading self = {.err = in->err, .self = true}; /* and has no path */
 
     if (yyjson_is_str(v))
         return 0;

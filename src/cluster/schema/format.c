@@ -40,7 +40,7 @@ static bool is_uuid3(const char *s) {
     return fits("xxxxxxxx?-xxxx?-3xxx?-xxxx?-xxxxxxxxxxxx", s);
 }
 
-/* Versions 4 and 5 say in a further digit how they are made. */
+/* Versions 4 and 5 have a further digit for their variant. */
 static bool is_variant(const char *s) {
     int digits = 0;
 

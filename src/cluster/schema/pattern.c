@@ -24,24 +24,24 @@ struct sl_pattern {
     bool anchored;
 };
 
-static void *take(size_t bytes, void *arena) {
+static void *arena_alloc(size_t bytes, void *arena) {
     return sl_arena_alloc(arena, bytes);
 }
 
-static void give_back(void *p, void *arena) { /* the arena goes as a whole */
+static void arena_free(void *p, void *arena) { /* the arena goes as a whole */
     (void)p, (void)arena;
 }
 
 static int compile(struct sl_arena *a, const char *text, struct sl_pattern *p, struct sl_err *err) {
     size_t len = strlen(text), at;
     pcre2_compile_context *how;
-    unsigned char words[120];
+    unsigned char message[120];
     uint32_t options = 0;
     int fault;
 
     if (len > SL_PATTERN_MAX_BYTES)
         return sl_err_set(err, SL_ELIMIT, "more than %u bytes", SL_PATTERN_MAX_BYTES);
-    p->memory = a ? pcre2_general_context_create(take, give_back, a) : NULL;
+    p->memory = a ? pcre2_general_context_create(arena_alloc, arena_free, a) : NULL;
     how = pcre2_compile_context_create(p->memory);
     sl_assert(how && (p->memory || !a));
     /* '$' is the end of the text and not of its last line. */
@@ -50,8 +50,8 @@ static int compile(struct sl_arena *a, const char *text, struct sl_pattern *p, s
                       PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, &fault, &at, how);
     pcre2_compile_context_free(how);
     if (!p->code) {
-        pcre2_get_error_message(fault, words, sizeof(words));
-        return sl_err_set(err, SL_EINVAL, "error parsing regexp: %s at byte %zu", (char *)words,
+        pcre2_get_error_message(fault, message, sizeof(message));
+        return sl_err_set(err, SL_EINVAL, "error parsing regexp: %s at byte %zu", (char *)message,
                           at);
     }
     (void)pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &options);
@@ -105,9 +105,9 @@ static int once(struct match *m, size_t from, uint32_t options, uint64_t steps) 
     return pcre2_match(m->p->code, (PCRE2_SPTR)m->s, m->len, from, options, m->where, m->p->limits);
 }
 
-/* How many steps a match took is not told, only that they were more than allowed: so it is tried
- * with ever more of them, and what was allowed in vain is paid. */
-static int paid(struct match *m, size_t from, uint32_t options, uint64_t steps) {
+/* The number of steps of a match is not reported, only that the limit was exceeded: so it is tried
+ * with growing limits, and failed attempts are charged. */
+static int match_charged(struct match *m, size_t from, uint32_t options, uint64_t steps) {
     int r = PCRE2_ERROR_MATCHLIMIT;
 
     while (r == PCRE2_ERROR_MATCHLIMIT && *m->budget > 0) {
@@ -129,7 +129,7 @@ static int at_each_place(struct match *m) {
         if (from < m->len && (m->s[from] & 0xc0) == 0x80) /* within a letter */
             continue;
         *m->budget -= *m->budget > 0;
-        r = *m->budget ? paid(m, from, options, STEPS_PER_PLACE) : PCRE2_ERROR_MATCHLIMIT;
+        r = *m->budget ? match_charged(m, from, options, STEPS_PER_PLACE) : PCRE2_ERROR_MATCHLIMIT;
     }
     return r;
 }
@@ -144,7 +144,8 @@ bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, u
     sl_assert(m.where);
     r = once(&m, 0, 0, p->anchored ? STEPS_PER_BYTE * len + STEPS_ALWAYS : STEPS_PER_PLACE);
     if (r == PCRE2_ERROR_MATCHLIMIT)
-        r = p->anchored ? paid(&m, 0, PCRE2_NO_UTF_CHECK, 4 * (STEPS_PER_BYTE * len + STEPS_ALWAYS))
+        r = p->anchored ? match_charged(&m, 0, PCRE2_NO_UTF_CHECK,
+                                        4 * (STEPS_PER_BYTE * len + STEPS_ALWAYS))
                         : at_each_place(&m);
     pcre2_match_data_free(m.where);
     return r >= 0;

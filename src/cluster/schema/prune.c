@@ -19,14 +19,14 @@
 
 #define FEW 12u /* keys of which each is compared with each */
 
-/* ---- what the client is told ---- */
+/* ---- warnings ---- */
 
-static void note(struct sl_strict *st, const char *what, const struct sl_path *at) {
+static void add_warning(struct sl_strict *st, const char *what, const struct sl_path *at) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SCHEMA_PATH);
 
-    if (!st || st->n == SL_STRICT_MAX || st->looks == SL_STRICT_LOOKS)
+    if (!st || st->n == SL_STRICT_MAX || st->comparisons == SL_STRICT_LOOKS)
         return;
-    st->looks++;
+    st->comparisons++;
     sl_buf_printf(&text, "%s field \"", what);
     sl_path_print(at, &text);
     sl_buf_putc(&text, '"');
@@ -72,7 +72,7 @@ static uint32_t keys_add(struct keys *k, const char *s, size_t len) {
     return i;
 }
 
-/* What a type does not know is told once, and not looked into. */
+/* An unknown field is reported once, and not descended into. */
 static bool duplicates(struct sl_strict *st, const struct sl_schema *s, yyjson_val *v,
                        const struct sl_path *at) {
     size_t i, max;
@@ -96,11 +96,11 @@ static bool duplicates(struct sl_strict *st, const struct sl_schema *s, yyjson_v
         bool again = keys_add(&keys, name.s, name.n) != SL_MAP_NONE;
         any |= again;
         if (s && s->go && !of) {
-            note(st, "unknown", here);
+            add_warning(st, "unknown", here);
             continue;
         }
         if (again)
-            note(st, "duplicate", here);
+            add_warning(st, "duplicate", here);
         any |= duplicates(st, of, item, here);
     }
     keys_done(&keys);
@@ -176,8 +176,8 @@ static bool is_resource_list(const struct sl_schema *s) {
     return s->go && strcmp(s->go, "v1.ResourceList") == 0;
 }
 
-/* A value that has one spelling gets it. What cannot be read stays as it is: sl_schema_decodes has
- * said so. */
+/* A value with one canonical spelling gets it. What cannot be decoded stays as it is:
+ * sl_schema_decodes has reported it. */
 static void spell(struct pruning *p, const struct sl_schema *s, yyjson_mut_val *v, bool milli) {
     char number[32], quantity[SL_QUANTITY_TEXT], time[SL_VALUE_TIME];
     struct sl_text t = sl_json_mut_view(v);
@@ -241,7 +241,7 @@ static void prune_fields(struct pruning *p, const struct sl_schema *s, yyjson_mu
         struct sl_text name = sl_json_mut_view(key);
         const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         if (!f && !s->keeps_unknown) {
-            note(p->st, "unknown", SL_PATH(at, name.s));
+            add_warning(p->st, "unknown", SL_PATH(at, name.s));
             yyjson_mut_obj_iter_remove(&it);
         } else if (f && yyjson_mut_is_null(item) &&
                    (s->go || (!f->schema->nullable && !f->deflt))) {
@@ -315,8 +315,8 @@ struct filling {
 };
 
 /* The value of a field: in place of the null that is there, or at the end. */
-static bool put(struct filling *f, yyjson_mut_val *object, const char *name, yyjson_mut_val *there,
-                yyjson_mut_val *value) {
+static bool put_field(struct filling *f, yyjson_mut_val *object, const char *name,
+                      yyjson_mut_val *there, yyjson_mut_val *value) {
     yyjson_mut_val *key = there ? NULL : yyjson_mut_str(f->doc, name);
 
     sl_assert(value && (there || key));
@@ -359,18 +359,18 @@ static bool fill_fields(struct filling *in, const struct sl_schema *s, yyjson_mu
         yyjson_mut_val *v = there ? there[s->filled[i]] : yyjson_mut_obj_get(object, f->name);
         bool absent = !v || (yyjson_mut_is_null(v) && !f->schema->nullable);
         if (absent && f->deflt) {
-            done = put(in, object, f->name, v, yyjson_val_mut_copy(in->doc, f->deflt));
+            done = put_field(in, object, f->name, v, yyjson_val_mut_copy(in->doc, f->deflt));
         } else if (!v) {
             yyjson_mut_val *none = yyjson_mut_null(in->doc);
             set_zero(f->schema, none);
-            done = put(in, object, f->name, NULL, none);
+            done = put_field(in, object, f->name, NULL, none);
         }
     }
     sl_freep(&there);
     return done;
 }
 
-static bool fill(struct filling *in, const struct sl_schema *s, yyjson_mut_val *v) {
+static bool fill_defaults(struct filling *in, const struct sl_schema *s, yyjson_mut_val *v) {
     size_t i, max;
     yyjson_mut_val *key, *item;
     bool done = true;
@@ -380,15 +380,15 @@ static bool fill(struct filling *in, const struct sl_schema *s, yyjson_mut_val *
         yyjson_mut_obj_foreach (v, i, max, key, item) {
             struct sl_text name = sl_json_mut_view(key);
             const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
-            done = done && (!f || fill(in, f->schema, item));
+            done = done && (!f || fill_defaults(in, f->schema, item));
         }
     } else if (s->type == SL_T_MAP && yyjson_mut_is_obj(v)) {
         yyjson_mut_obj_foreach (v, i, max, key, item) {
-            done = done && fill(in, s->items, item);
+            done = done && fill_defaults(in, s->items, item);
         }
     } else if (s->type == SL_T_LIST && yyjson_mut_is_arr(v)) {
         yyjson_mut_arr_foreach (v, i, max, item) {
-            done = done && fill(in, s->items, item);
+            done = done && fill_defaults(in, s->items, item);
         }
     }
     return done;
@@ -396,5 +396,5 @@ static bool fill(struct filling *in, const struct sl_schema *s, yyjson_mut_val *
 
 bool sl_schema_default(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_mut_val *object) {
     struct filling f = {.doc = doc, .left = SL_DEFAULTS_MAX};
-    return fill(&f, s, object);
+    return fill_defaults(&f, s, object);
 }

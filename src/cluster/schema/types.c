@@ -80,7 +80,7 @@ static const struct {
     {"uid", {.type = SL_T_STRING, .go = "types.UID"}},
 };
 
-/* ---- words and lines ---- */
+/* ---- tokens and lines ---- */
 
 #define FAULT(r, code, ...) schema_types_error((r)->from, (r)->line, (r)->err, code, __VA_ARGS__)
 
@@ -100,14 +100,14 @@ static void skip_blanks(struct reader *r) {
         r->at++;
 }
 
-static bool take(struct reader *r, char c) {
+static bool accept_char(struct reader *r, char c) {
     if (r->at == r->end || *r->at != c)
         return false;
     r->at++;
     return true;
 }
 
-/* A word, up to one of these signs. "" if there is none. */
+/* A token, up to one of these characters. "" if there is none. */
 static const char *take_word(struct reader *r, const char *until) {
     const char *from = r->at;
 
@@ -123,7 +123,7 @@ static bool is_name(const char *s) {
 
 /* ---- types by name ---- */
 
-static struct schema_types_entry *find(struct sl_schemas *set, const char *key) {
+static struct schema_types_entry *find_type(struct sl_schemas *set, const char *key) {
     uint32_t cursor, i = sl_map_first(&set->by_key, sl_hash_str(0, key), &cursor);
 
     while (i != SL_MAP_NONE && strcmp(set->entries.v[i].key, key) != 0)
@@ -134,7 +134,7 @@ static struct schema_types_entry *find(struct sl_schemas *set, const char *key) 
 /* The entry of this key, made if there is none; NULL if there are too many. */
 static struct schema_types_entry *entry_of(struct reader *r, const char *key) {
     struct sl_schemas *set = r->set;
-    struct schema_types_entry *e = find(set, key);
+    struct schema_types_entry *e = find_type(set, key);
 
     if (e || set->entries.n == SL_TYPES_MAX)
         return e;
@@ -173,9 +173,9 @@ static int read_type(struct reader *r, uint32_t depth, const struct sl_schema **
     struct sl_schema *own = NULL, *below;
 
     *ret_own = NULL;
-    if (take(r, '['))
+    if (accept_char(r, '['))
         close = ']';
-    else if (take(r, '{'))
+    else if (accept_char(r, '{'))
         close = '}';
     if (!close)
         return refer(r, take_word(r, " ]}?"), ret);
@@ -187,7 +187,7 @@ static int read_type(struct reader *r, uint32_t depth, const struct sl_schema **
     int e = read_type(r, depth + 1, &own->items, &below);
     if (e < 0)
         return e;
-    if (!take(r, close))
+    if (!accept_char(r, close))
         return FAULT(r, SL_EINVAL, "'%c' is missing", close);
     *ret = *ret_own = own;
     return 0;
@@ -311,7 +311,7 @@ static int put_set(struct reader *r, struct options *o, const char *arg) {
     return 0;
 }
 
-/* Options that only say yes. */
+/* Options without a value. */
 enum { REQUIRED = 1, ALWAYS = 2, OMITTED = 4, RETAIN = 8 };
 
 static const struct {
@@ -330,7 +330,7 @@ static const struct {
 
 static int read_option(struct reader *r, struct options *o) {
     const char *word = take_word(r, " =");
-    bool has_arg = take(r, '=');
+    bool has_arg = accept_char(r, '=');
     const char *arg = has_arg ? take_word(r, " ") : "";
 
     for (size_t i = 0; i < SL_LEN(options); i++) {
@@ -347,7 +347,7 @@ static int read_option(struct reader *r, struct options *o) {
     return FAULT(r, SL_EINVAL, "'%.100s' is no option", word);
 }
 
-/* The rest of a line: type, options and words. */
+/* The rest of a line: type, options and documentation. */
 static int read_rest(struct reader *r, struct options *o, const char **ret_doc, uint32_t *ret_len) {
     *ret_doc = "";
     *ret_len = 0;
@@ -355,10 +355,10 @@ static int read_rest(struct reader *r, struct options *o, const char **ret_doc, 
     int e = read_type(r, 0, o->schema, &o->own);
     if (e < 0)
         return e;
-    if (take(r, '?') && o->field)
+    if (accept_char(r, '?') && o->field)
         o->field->pointer = true;
     for (skip_blanks(r); r->at < r->end; skip_blanks(r)) {
-        if (take(r, '|')) {
+        if (accept_char(r, '|')) {
             skip_blanks(r);
             *ret_doc = r->at;
             *ret_len = (uint32_t)(r->end - r->at);
@@ -388,7 +388,7 @@ static int read_field(struct reader *r) {
     int e = read_name(r, &f.name);
     if (e < 0)
         return e;
-    if (!take(r, ':'))
+    if (!accept_char(r, ':'))
         return FAULT(r, SL_EINVAL, "':' and a type are missing after %s", f.name);
     e = read_rest(r, &o, &f.doc, &f.doc_len);
     if (e < 0)
@@ -407,7 +407,7 @@ static int by_field_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-/* What every object of the API has, unless its own fields say it otherwise. */
+/* Fields of every object of the API, unless its own fields override them. */
 static int add_common(struct reader *r) {
     static const char *const common[] = {
         "apiVersion: string | " SL_DOC_API_VERSION,
@@ -497,7 +497,7 @@ static int read_alias(struct reader *r) {
     int e = read_name(r, &name);
     if (e < 0)
         return e;
-    if (!take(r, ':'))
+    if (!accept_char(r, ':'))
         return FAULT(r, SL_EINVAL, "':' and a type are missing after %s", name);
     e = read_rest(r, &o, &doc, &doc_len);
     if (e < 0)
@@ -527,7 +527,7 @@ static int read_object(struct reader *r, bool kind) {
     bool atomic = strcmp(how, "atomic") == 0, open = strcmp(how, "open") == 0;
     if (*how && !atomic && !open)
         return FAULT(r, SL_EINVAL, "expected: type NAME [atomic|open]: WORDS");
-    if (!take(r, ':'))
+    if (!accept_char(r, ':'))
         return FAULT(r, SL_EINVAL, "':' is missing after %s", name);
     e = define(r, name, &r->type);
     if (e < 0)

@@ -177,7 +177,7 @@ static void read_suffix(struct parts *x, const char *p, const char *end) {
     }
 }
 
-/* Go tells two faults apart: what is none at all, and (later) a suffix that is none. */
+/* Go distinguishes two errors: not a quantity at all, and (later) an unknown suffix. */
 static int take_apart(const char *s, size_t len, struct parts *x, struct sl_err *err) {
     static const char digits[] = "0123456789";
     const char *end = s + len, *p = s, *q;

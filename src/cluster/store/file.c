@@ -31,7 +31,7 @@
 #define APPLICATION 0x534c5543 /* "SLUC": whose file it is */
 #define FORMAT 2               /* of the tables */
 #define MAX_PATH 4096u
-#define MAX_VERSION (INT64_MAX / 2) /* no store lives so long; beyond it they would wrap round */
+#define MAX_VERSION (INT64_MAX / 2) /* no store gets so old; beyond it they would wrap round */
 #define TABLE_DAMAGED "damaged"
 
 enum { BEGIN, COMMIT, ROLLBACK, PUT, DEL, NAME, MARK, EMPTY, UNNAME, DROPPED, STATEMENTS };
@@ -79,10 +79,10 @@ struct store_file {
     sqlite3_stmt *stmt[STATEMENTS];
     char *path;
     int lock;         /* -1: none */
-    uint64_t reserve; /* the last that was asked for */
+    uint64_t reserve; /* the last that was requested */
 };
 
-/* ---- words ---- */
+/* ---- errors ---- */
 
 static int damaged(const struct store_file *f, const char *what, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL,
@@ -90,7 +90,7 @@ static int damaged(const struct store_file *f, const char *what, struct sl_err *
                       what);
 }
 
-/* What the library says, in words and with a code. */
+/* The error of the library, as text and code. */
 static int failed(const struct store_file *f, const char *what, struct sl_err *err) {
     int code = f->db ? sqlite3_errcode(f->db) : SQLITE_NOMEM;
     int why = f->db ? sqlite3_system_errno(f->db) : 0;
@@ -127,7 +127,7 @@ uint64_t store_file_checksum(const struct store_file_row *r) {
 
 /* The lock ends with the process, however that ends. */
 static int take_lock(struct store_file *f, struct sl_err *err) {
-    char path[MAX_PATH], who[32] = "";
+    char path[MAX_PATH], pid[32] = "";
 
     sl_fmt(path, sizeof path, "%s-lock", f->path);
     f->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -136,26 +136,26 @@ static int take_lock(struct store_file *f, struct sl_err *err) {
     if (flock(f->lock, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK)
             return sl_err_set(err, SL_EIO, "cannot lock %s: %s", path, strerror(errno));
-        ssize_t n = read(f->lock, who, sizeof who - 1);
-        who[n > 0 ? strspn(who, "0123456789") : 0] = '\0';
+        ssize_t n = read(f->lock, pid, sizeof pid - 1);
+        pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
         return sl_err_set(err, SL_EEXIST,
                           "%s is in use by another process%s%s; stop it first, or choose another "
                           "directory",
-                          f->path, *who ? ", pid " : "", who);
+                          f->path, *pid ? ", pid " : "", pid);
     }
-    int n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
-    if (ftruncate(f->lock, 0) < 0 || pwrite(f->lock, who, (size_t)n, 0) != n) {
-        /* It only helps with the words above. */
+    int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ftruncate(f->lock, 0) < 0 || pwrite(f->lock, pid, (size_t)n, 0) != n) {
+        /* Only for the message above. */
     }
     return SL_OK;
 }
 
-static int run(struct store_file *f, const char *text, struct sl_err *err) {
+static int run_sql(struct store_file *f, const char *text, struct sl_err *err) {
     return sqlite3_exec(f->db, text, NULL, NULL, NULL) == SQLITE_OK ? SL_OK
                                                                     : failed(f, "writing", err);
 }
 
-static int ask_number(struct store_file *f, const char *text, int64_t *ret, struct sl_err *err) {
+static int query_number(struct store_file *f, const char *text, int64_t *ret, struct sl_err *err) {
     sqlite3_stmt *s = NULL;
     int r = SL_OK;
 
@@ -172,12 +172,12 @@ static int ask_number(struct store_file *f, const char *text, int64_t *ret, stru
 /* Whose is it, and can we read it? */
 static int check_format(struct store_file *f, int64_t *ret_format, struct sl_err *err) {
     int64_t application = 0, format = 0, things = 0;
-    int r = ask_number(f, "PRAGMA application_id", &application, err);
+    int r = query_number(f, "PRAGMA application_id", &application, err);
 
     if (r >= 0)
-        r = ask_number(f, "PRAGMA user_version", &format, err);
+        r = query_number(f, "PRAGMA user_version", &format, err);
     if (r >= 0)
-        r = ask_number(f, "SELECT count(*) FROM sqlite_master", &things, err);
+        r = query_number(f, "SELECT count(*) FROM sqlite_master", &things, err);
     if (r < 0)
         return r;
     if (application != APPLICATION && (application || things))
@@ -200,7 +200,7 @@ static int prepare(struct store_file *f, struct sl_err *err) {
     return SL_OK;
 }
 
-static void drop(struct store_file *f) {
+static void close_file(struct store_file *f) {
     for (uint32_t i = 0; i < STATEMENTS; i++)
         (void)sqlite3_finalize(f->stmt[i]);
     (void)sqlite3_close(f->db);
@@ -210,7 +210,7 @@ static void drop(struct store_file *f) {
     sl_freep(&f);
 }
 
-static int begin(struct store_file *f, struct store_file_marks *ret, struct sl_err *err) {
+static int open_database(struct store_file *f, struct store_file_marks *ret, struct sl_err *err) {
     int64_t version = 0, past = 0, dropped = 0, format = 0;
     int r = take_lock(f, err);
 
@@ -223,29 +223,30 @@ static int begin(struct store_file *f, struct store_file_marks *ret, struct sl_e
         return failed(f, "cannot open", err);
     (void)chmod(f->path, 0600); /* before it is written to: Secrets are in it */
     /* Exclusive: no shared memory beside the file, and no other program in it. */
-    r = run(f, "PRAGMA locking_mode=EXCLUSIVE", err);
+    r = run_sql(f, "PRAGMA locking_mode=EXCLUSIVE", err);
     if (r >= 0)
         r = check_format(f, &format, err);
     if (r >= 0)
-        r = run(f,
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;"
-                "PRAGMA journal_size_limit=33554432; PRAGMA cache_size=-4096;"
-                "PRAGMA temp_store=MEMORY",
-                err);
+        r = run_sql(
+            f,
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;"
+            "PRAGMA journal_size_limit=33554432; PRAGMA cache_size=-4096;"
+            "PRAGMA temp_store=MEMORY",
+            err);
     /* What the log has may be in the page cache alone: a sync that failed is not done by a later
      * one that succeeds. So it is written again, into the file itself, and that is synced. */
     if (r >= 0)
-        r = run(f, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+        r = run_sql(f, "PRAGMA wal_checkpoint(TRUNCATE)", err);
     if (r >= 0 && format < FORMAT)
-        r = run(f, format ? from_1 : tables, err);
+        r = run_sql(f, format ? from_1 : tables, err);
     if (r >= 0)
         r = prepare(f, err);
     if (r >= 0)
-        r = ask_number(f, "SELECT value FROM marks WHERE what = 'version'", &version, err);
+        r = query_number(f, "SELECT value FROM marks WHERE what = 'version'", &version, err);
     if (r >= 0)
-        r = ask_number(f, "SELECT value FROM marks WHERE what = 'past'", &past, err);
+        r = query_number(f, "SELECT value FROM marks WHERE what = 'past'", &past, err);
     if (r >= 0)
-        r = ask_number(f, "SELECT value FROM marks WHERE what = 'dropped'", &dropped, err);
+        r = query_number(f, "SELECT value FROM marks WHERE what = 'dropped'", &dropped, err);
     if (r >= 0 && (version < 0 || past < 0 || dropped < 0 || version > MAX_VERSION ||
                    past > MAX_VERSION || dropped > MAX_VERSION))
         r = damaged(f, "a version is negative or too high", err);
@@ -266,9 +267,9 @@ int store_file_open(const char *path, struct store_file **ret, struct store_file
     struct store_file *f = sl_alloc0(1, sizeof *f);
     f->path = sl_strdup(path);
     f->lock = -1;
-    int r = begin(f, ret_marks, err);
+    int r = open_database(f, ret_marks, err);
     if (r < 0)
-        drop(f);
+        close_file(f);
     else
         *ret = f;
     return r;
@@ -279,7 +280,7 @@ int store_file_open(const char *path, struct store_file **ret, struct store_file
 /* Rows may be left of a resource whose name was lost: its number is not for another one. */
 static int highest_number(struct store_file *f, uint32_t *ret, struct sl_err *err) {
     int64_t row = 0;
-    int r = ask_number(f, "SELECT max(row) FROM objects", &row, err);
+    int r = query_number(f, "SELECT max(row) FROM objects", &row, err);
 
     if (r < 0)
         return r;
@@ -413,25 +414,25 @@ static int move_away(struct store_file *f, uint64_t row, struct sl_err *err) {
 int store_file_set_aside(struct store_file *f, const uint64_t *rows, uint32_t n, uint64_t past,
                          struct sl_err *err) {
     char mark[96];
-    int r = run(f, "BEGIN IMMEDIATE", err);
+    int r = run_sql(f, "BEGIN IMMEDIATE", err);
 
     if (r >= 0)
-        r = run(f, table_damaged, err);
+        r = run_sql(f, table_damaged, err);
     for (uint32_t i = 0; r >= 0 && i < n; i++)
         r = move_away(f, rows[i], err);
     sl_fmt(mark, sizeof mark, "REPLACE INTO marks(what, value) VALUES('past', %" PRIu64 ")", past);
     if (r >= 0)
-        r = run(f, mark, err);
+        r = run_sql(f, mark, err);
     if (r >= 0)
-        r = run(f, "COMMIT", err);
+        r = run_sql(f, "COMMIT", err);
     if (r < 0 && !sqlite3_get_autocommit(f->db))
-        (void)run(f, "ROLLBACK", NULL);
+        (void)run_sql(f, "ROLLBACK", NULL);
     return r;
 }
 
 /* ---- writing ---- */
 
-static int step(struct store_file *f, int which, struct sl_err *err) {
+static int run_statement(struct store_file *f, int which, struct sl_err *err) {
     sqlite3_stmt *s = f->stmt[which];
 
     int r = sqlite3_step(s) == SQLITE_DONE ? SL_OK : failed(f, "writing", err);
@@ -439,7 +440,7 @@ static int step(struct store_file *f, int which, struct sl_err *err) {
     return r;
 }
 
-static int put(struct store_file *f, const struct store_change *c, struct sl_err *err) {
+static int put_row(struct store_file *f, const struct store_change *c, struct sl_err *err) {
     sqlite3_stmt *s = f->stmt[PUT];
     const struct sl_store_object *o = c->ev.now;
     const struct store_file_row row = {
@@ -463,7 +464,7 @@ static int put(struct store_file *f, const struct store_change *c, struct sl_err
     (void)sqlite3_bind_blob(s, 7, row.text, (int)row.len, SQLITE_STATIC);
     (void)sqlite3_bind_int64(s, 8, row.gone);
     (void)sqlite3_bind_int64(s, 9, (int64_t)row.floor);
-    return step(f, PUT, err);
+    return run_statement(f, PUT, err);
 }
 
 static int write_all(struct store_file *f, const struct store_batch *b, struct sl_err *err) {
@@ -474,35 +475,35 @@ static int write_all(struct store_file *f, const struct store_batch *b, struct s
         (void)sqlite3_bind_int64(f->stmt[EMPTY], 1, (int64_t)store_row_first(number));
         (void)sqlite3_bind_int64(f->stmt[EMPTY], 2, (int64_t)store_row_first(number + 1));
         (void)sqlite3_bind_int64(f->stmt[UNNAME], 1, number);
-        r = step(f, EMPTY, err);
+        r = run_statement(f, EMPTY, err);
         if (r >= 0)
-            r = step(f, UNNAME, err);
+            r = run_statement(f, UNNAME, err);
     }
     if (r >= 0 && b->drops.n) {
         (void)sqlite3_bind_int64(f->stmt[DROPPED], 1, (int64_t)b->dropped);
-        r = step(f, DROPPED, err);
+        r = run_statement(f, DROPPED, err);
     }
     for (uint32_t i = 0; r >= 0 && i < b->resources.n; i++) {
         (void)sqlite3_bind_int64(f->stmt[NAME], 1, b->resources.v[i]->in_file);
         (void)sqlite3_bind_text(f->stmt[NAME], 2, b->resources.v[i]->name, -1, SQLITE_STATIC);
-        r = step(f, NAME, err);
+        r = run_statement(f, NAME, err);
     }
     for (uint32_t i = 0; r >= 0 && i < b->changes.n; i++)
-        r = put(f, &b->changes.v[i], err);
+        r = put_row(f, &b->changes.v[i], err);
     for (uint32_t i = 0; r >= 0 && i < b->out.n; i++) {
         (void)sqlite3_bind_int64(f->stmt[DEL], 1, (int64_t)b->out.v[i].row);
-        r = step(f, DEL, err);
+        r = run_statement(f, DEL, err);
     }
     if (r >= 0 && b->reserve) {
         (void)sqlite3_bind_int64(f->stmt[MARK], 1, (int64_t)b->reserve);
-        r = step(f, MARK, err);
+        r = run_statement(f, MARK, err);
     }
     return r;
 }
 
 int store_file_commit(struct store_file *f, const struct store_batch *b, bool *ret_unknown,
                       struct sl_err *err) {
-    int r = step(f, BEGIN, err);
+    int r = run_statement(f, BEGIN, err);
 
     *ret_unknown = false;
     if (b->reserve)
@@ -511,11 +512,11 @@ int store_file_commit(struct store_file *f, const struct store_batch *b, bool *r
         return r;
     r = write_all(f, b, err);
     if (r >= 0) {
-        r = step(f, COMMIT, err);
+        r = run_statement(f, COMMIT, err);
         *ret_unknown = r < 0 && sqlite3_extended_errcode(f->db) == SQLITE_IOERR_FSYNC;
     }
     if (r < 0 && !sqlite3_get_autocommit(f->db))
-        (void)step(f, ROLLBACK, NULL);
+        (void)run_statement(f, ROLLBACK, NULL);
     return r;
 }
 
@@ -527,7 +528,7 @@ int store_file_overwrite(struct store_file *f, struct sl_err *err) {
 }
 
 /* The names of the file and of its log are durable too. SQLite syncs the folder when it begins a
- * log, but does not mind if that fails. */
+ * log, but ignores a failure. */
 static int sync_folder(const struct store_file *f, struct sl_err *err) {
     char path[MAX_PATH];
     int r = SL_OK;
@@ -558,5 +559,5 @@ void store_file_close(struct store_file *f, uint64_t version) {
 
     (void)store_file_commit(f, &last, &unknown,
                             NULL); /* else versions go on from higher up, and that is all */
-    drop(f);
+    close_file(f);
 }

@@ -36,19 +36,19 @@ static struct store_object *object_new(struct sl_store *st, uint32_t resource, u
         at[i] = bytes;
         bytes += lens[i] + 1;
     }
-    char *room = sl_alloc(bytes);
-    struct store_object *o = (struct store_object *)(void *)room;
+    char *memory = sl_alloc(bytes);
+    struct store_object *o = (struct store_object *)(void *)memory;
     for (uint32_t i = 0; i < 4; i++) {
-        memcpy(room + at[i], texts[i], lens[i]);
-        room[at[i] + lens[i]] = '\0';
+        memcpy(memory + at[i], texts[i], lens[i]);
+        memory[at[i] + lens[i]] = '\0';
     }
     *o = (struct store_object){.o = {.refs = 1,
                                      .resource = resource,
                                      .version = version,
-                                     .ns = room + at[1],
-                                     .name = room + at[2],
-                                     .uid = room + at[3],
-                                     .text = room + at[0],
+                                     .ns = memory + at[1],
+                                     .name = memory + at[2],
+                                     .uid = memory + at[3],
+                                     .text = memory + at[0],
                                      .len = len},
                                .bytes = heap_bytes(bytes)};
     size_t index = st->spec.index ? st->spec.index(st->spec.ctx, &o->o) : 0;
@@ -119,7 +119,7 @@ static void dropped(struct sl_store *st, uint32_t number) {
     *sl_vec_push(&st->free_in_file) = number;
 }
 
-static void kept(struct sl_store *st) {
+static void batch_committed(struct sl_store *st) {
     struct store_batch *b = &st->in_flight;
 
     for (uint32_t i = 0; i < b->resources.n; i++)
@@ -141,8 +141,9 @@ static void kept(struct sl_store *st) {
     st->failing = false;
 }
 
-/* What is written over, and what goes because there is too much of it, is beyond the past as the
- * new rows tell it: so the file is right whichever of its commits is the last. */
+/* Rows that are overwritten, and those that are dropped because there are too many, are beyond
+ * the history as the new rows have it: so the file is consistent whichever of its commits is the
+ * last. */
 static void take_rows(const struct sl_store *st, struct store_batch *b) {
     for (uint32_t i = 0; i < b->changes.n; i++) {
         struct store_change *c = &b->changes.v[i];
@@ -165,7 +166,7 @@ static void return_rows(struct store_batch *b) {
 }
 
 /* The newest first, so that each finds the state it made. */
-static void take_back(struct sl_store *st, struct store_batch *b) {
+static void roll_back(struct sl_store *st, struct store_batch *b) {
     return_rows(b);
     while (b->changes.n) {
         struct store_change c = sl_vec_pop(&b->changes);
@@ -193,14 +194,14 @@ static void undo(struct sl_store *st, const struct sl_err *why) {
     if (w->version > st->settled)
         w->r = SL_EIO;
     st->settled = st->version;
-    take_back(st, &st->waiting);
-    take_back(st, &st->in_flight);
+    roll_back(st, &st->waiting);
+    roll_back(st, &st->in_flight);
 }
 
 static void hand_over(struct sl_store *st) {
     struct store_batch *b = &st->waiting;
 
-    /* While commits fail, what is to be dropped waits for the next change: nobody waits for it. */
+    /* While commits fail, drops wait for the next change: no caller waits for them. */
     bool drops = st->drops.n && !st->failing;
     if (st->busy || (!b->changes.n && !st->starved && !drops))
         return;
@@ -224,11 +225,11 @@ static void hand_over(struct sl_store *st) {
         st->busy = true;
         store_writer_submit(st->writer, &st->in_flight);
     } else {
-        kept(st);
+        batch_committed(st);
     }
 }
 
-static void settle(struct sl_store *st, bool wait) {
+static void settle_batch(struct sl_store *st, bool wait) {
     struct sl_err err = {0};
     int r;
 
@@ -238,7 +239,7 @@ static void settle(struct sl_store *st, bool wait) {
     if (r < 0)
         undo(st, &err);
     else
-        kept(st);
+        batch_committed(st);
 }
 
 static void call_waiters(struct sl_store *st) {
@@ -256,14 +257,14 @@ static void call_waiters(struct sl_store *st) {
 static void on_wake(uv_async_t *a) {
     struct sl_store *st = a->data;
 
-    settle(st, false);
-    hand_over(st); /* so that the disk works while others are told */
+    settle_batch(st, false);
+    hand_over(st); /* so that the commit overlaps with the delivery of events */
     call_waiters(st);
     store_watch_deliver(st);
 }
 
 void sl_store_on_commit(struct sl_store *st, uint64_t version, sl_store_commit_fn fn, void *ctx) {
-    if (version <= st->settled) { /* what was taken back is no longer seen by anybody */
+    if (version <= st->settled) { /* what was rolled back is no longer visible */
         fn(ctx, SL_OK);
         return;
     }
@@ -292,12 +293,12 @@ void sl_store_cancel(struct sl_store *st, void *ctx) {
 
 /* ---- changing ---- */
 
-static int room_for(struct sl_store *st, size_t bytes, bool deletes, struct sl_err *err) {
+static int check_capacity(struct sl_store *st, size_t bytes, bool deletes, struct sl_err *err) {
     if (st->waiting.changes.n >= SL_STORE_MAX_WAITING ||
         st->waiting.bytes + bytes > SL_STORE_MAX_WAITING_BYTES)
         return sl_err_set(err, SL_EIO, "too many uncommitted changes");
     if (st->version >= st->reserved) {
-        st->starved = true; /* it may have become better: we ask for more */
+        st->starved = true; /* the disk may have recovered: requests a larger reserve */
         (void)uv_async_send(&st->wake);
         return sl_err_set(err, SL_EIO, "commits are stalled: the disk does not sync");
     }
@@ -307,8 +308,8 @@ static int room_for(struct sl_store *st, size_t bytes, bool deletes, struct sl_e
 }
 
 /* Takes over the references. */
-static void note(struct sl_store *st, struct store_resource *res, enum sl_store_change what,
-                 struct store_object *now, struct store_object *was) {
+static void add_change(struct sl_store *st, struct store_resource *res, enum sl_store_change what,
+                       struct store_object *now, struct store_object *was) {
     *sl_vec_push(&st->waiting.changes) = (struct store_change){
         .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res};
     st->waiting.bytes += now->bytes;
@@ -336,14 +337,14 @@ int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const c
     int r = check_put(st, resource, ns, name, uid, len, err);
 
     if (r >= 0)
-        r = room_for(st, len, false, err);
+        r = check_capacity(st, len, false, err);
     if (r < 0)
         return r;
     struct store_resource *res = st->resources.v[resource];
     struct store_entry *e = store_order_find(&res->order, ns, name);
     struct store_object *o = object_new(st, resource, st->version + 1, ns, name, uid, text, len);
     struct store_object *was = set_now(st, res, e, o);
-    note(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_store_object_ref(&o->o)), was);
+    add_change(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_store_object_ref(&o->o)), was);
     if (ret)
         *ret = &o->o;
     return SL_OK;
@@ -356,13 +357,13 @@ int sl_store_delete(struct sl_store *st, struct sl_store_object *o, const char *
         e ? SL_OK : sl_err_set(err, SL_ESTALE, "%s was modified or deleted concurrently", o->name);
 
     if (r >= 0)
-        r = room_for(st, len, true, err);
+        r = check_capacity(st, len, true, err);
     if (r < 0)
         return r;
     struct store_resource *res = st->resources.v[o->resource];
     struct store_object *last =
         object_new(st, o->resource, st->version + 1, o->ns, o->name, o->uid, text, len);
-    note(st, res, SL_DELETED, last, set_now(st, res, e, NULL));
+    add_change(st, res, SL_DELETED, last, set_now(st, res, e, NULL));
     return SL_OK;
 }
 
@@ -395,7 +396,7 @@ struct sl_store_object *sl_store_next(struct sl_store *st, const struct sl_store
 
     if (e) {
         e = e->next[0];
-    } else { /* it was replaced or deleted: whoever stands behind its place */
+    } else { /* it was replaced or deleted: the next one after its position */
         e = store_order_seek(order_of(st, o->resource), o->ns, o->name);
         if (e && strcmp(e->now->o.ns, o->ns) == 0 && strcmp(e->now->o.name, o->name) == 0)
             e = e->next[0];
@@ -550,10 +551,10 @@ static uint32_t newest(const struct reading *rd, const struct damage *d, bool la
 }
 
 /*
- * A row that is damaged does not keep all others from being there: it is set aside, in the file,
- * and said. The object is served as the newest intact row has it, which is better than that its
- * dependents are collected as garbage; unless what is damaged says that it was deleted. Nobody may
- * go on with a watch from before.
+ * A damaged row does not prevent all others from being served: it is set aside, in the file, and
+ * logged. The object is served from its newest intact row, which is better than that its
+ * dependents are collected as garbage; unless the damaged row is a deletion. No watch can be
+ * resumed from before.
  */
 static int set_aside(struct reading *rd, struct sl_err *err) {
     struct sl_store *st = rd->st;
@@ -618,7 +619,7 @@ static void resource_free(struct sl_store *st, struct store_resource *res) {
     sl_freep(&res);
 }
 
-/* There may have been another of this name, and nobody knows what happened to its objects. */
+/* There may have been another of this name, and the history of its objects is unknown. */
 static void past_of_dropped(const struct sl_store *st, struct store_resource *res) {
     if (st->dropped > res->ring.floor)
         res->ring.floor = st->dropped;
@@ -643,7 +644,7 @@ static int read_resource(struct sl_store *st, struct store_resource *res, struct
         past_of_dropped(st, res);
         return SL_OK;
     }
-    settle(st, true); /* the file is ours until something is handed over */
+    settle_batch(st, true); /* the file is ours until something is handed over */
     if (st->busy)
         return sl_err_set(err, SL_EIO, "commits are stalled: the disk does not sync");
     fr->read = true;
@@ -780,10 +781,10 @@ void sl_store_close(struct sl_store *st) {
     }
     if (st->writer)
         store_writer_hurry(st->writer);
-    settle(st, true);
+    settle_batch(st, true);
     hand_over(st);
-    settle(st, true);
-    take_back(st, &st->waiting); /* nothing, unless the last ones failed */
+    settle_batch(st, true);
+    roll_back(st, &st->waiting); /* nothing, unless the last ones failed */
     if (st->writer)
         store_writer_end(st->writer);
     if (st->file)

@@ -46,7 +46,7 @@ void store_ring_done(struct sl_store *st, struct store_resource *res) {
     res->ring.cap = 0;
 }
 
-static void grow(struct store_ring *r) {
+static void grow_ring(struct store_ring *r) {
     uint32_t cap = r->cap ? 2 * r->cap : 16;
     struct sl_store_event *v = sl_alloc0(cap, sizeof *v);
 
@@ -57,7 +57,7 @@ static void grow(struct store_ring *r) {
     r->cap = cap;
 }
 
-static void stir(struct sl_store *st, struct store_resource *res) {
+static void mark_backlog(struct sl_store *st, struct store_resource *res) {
     if (!res->has_backlog)
         TAILQ_INSERT_TAIL(&st->backlog, res, entry);
     res->has_backlog = true;
@@ -68,10 +68,10 @@ void store_ring_add(struct sl_store *st, struct store_resource *res,
     struct store_ring *r = &res->ring;
 
     if (r->end - r->first == r->cap)
-        grow(r);
+        grow_ring(r);
     *ring_at(r, r->end++) = *ev;
     r->bytes += ev->now->len;
-    stir(st, res);
+    mark_backlog(st, res);
 }
 
 /* ---- places ---- */
@@ -102,8 +102,8 @@ static void places_grow(struct store_watch_index *p) {
     sl_freep(&old.v);
 }
 
-/* Who has heard everything up to now; not while others are told by their places. */
-static void place(struct store_resource *res, struct sl_store_watch *w) {
+/* Indexes a watch that is up to date; not while events are delivered through the index. */
+static void index_watch(struct store_resource *res, struct sl_store_watch *w) {
     struct store_watch_index *p = &res->watch_index;
 
     TAILQ_REMOVE(&res->watches, w, entry);
@@ -130,7 +130,7 @@ void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w) {
     sl_freep(&w);
 }
 
-/* ---- telling ---- */
+/* ---- delivery ---- */
 
 /* Everything of this watch; the callback may end it, and others. False: it has ended. */
 static bool report_one(struct sl_store *st, struct sl_store_watch *w) {
@@ -147,7 +147,7 @@ static bool report_one(struct sl_store *st, struct sl_store_watch *w) {
     return there;
 }
 
-/* An event to those who have their place where it happened. */
+/* An event to the watches indexed under its object. */
 static void report_place(struct sl_store *st, struct store_watch_index *p, uint64_t number,
                          const struct sl_store_event *ev, const char *name) {
     uint64_t hash = place_hash(ev->now->ns, name);
@@ -183,7 +183,7 @@ static void report_resource(struct sl_store *st, struct store_resource *res) {
         TAILQ_REMOVE(&res->watches, w, entry);
         TAILQ_INSERT_TAIL(&res->watches, w, entry);
         if (report_one(st, w) && w->ns)
-            place(res, w);
+            index_watch(res, w);
     }
     while (r->end - r->first > st->spec.past ||
            (r->bytes > SL_STORE_PAST_BYTES && r->first < r->end))
@@ -239,7 +239,7 @@ int sl_store_watch_in(struct sl_store *st, uint32_t resource, uint64_t version, 
     else
         TAILQ_INSERT_TAIL(&res->watches, w, entry);
     if (behind) {
-        stir(st, res);
+        mark_backlog(st, res);
         (void)uv_async_send(&st->wake);
     }
     *ret = w;

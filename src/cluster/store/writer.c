@@ -24,8 +24,8 @@ struct store_writer {
 #define MOST_PAUSE (5 * SL_SEC)
 
 /*
- * Until it is known that what could not be synced will not come back. Only then may anybody be told
- * that it failed: who had been would not learn of it again after a crash. While the disk does not
+ * Waits until it is certain that what could not be synced will not come back. Only then may the
+ * failure be reported: it might otherwise be undone by a crash, unnoticed. While the disk does not
  * sync, nothing is answered.
  */
 static void overwrite(struct store_writer *w, const struct sl_err *why) {

@@ -107,7 +107,7 @@ static yyjson_doc *v3(const char *group, const char *version) {
     return doc;
 }
 
-static yyjson_val *at(yyjson_doc *doc, const char *pointer) {
+static yyjson_val *pointer_get(yyjson_doc *doc, const char *pointer) {
     yyjson_val *v = yyjson_doc_ptr_get(doc, pointer);
     if (!v)
         fail_msg("nothing at %s", pointer);
@@ -120,7 +120,7 @@ static uint32_t follow(yyjson_doc *doc, yyjson_val *v) {
     uint32_t n = 0;
 
     if (yyjson_is_str(ref)) {
-        at(doc, yyjson_get_str(ref) + 1);
+        pointer_get(doc, yyjson_get_str(ref) + 1);
         n++;
     }
     yyjson_arr_foreach (v, i, max, item) {
@@ -150,32 +150,33 @@ static void a_kind_is_found_by_its_path(void **state) {
     yyjson_doc *doc = v3("batch", "v1");
 
     (void)state;
-    assert_string_equal(yyjson_get_str(at(doc, "/paths/~1apis~1batch~1v1~1jobs/get"
-                                               "/x-kubernetes-group-version-kind/kind")),
+    assert_string_equal(yyjson_get_str(pointer_get(doc, "/paths/~1apis~1batch~1v1~1jobs/get"
+                                                        "/x-kubernetes-group-version-kind/kind")),
                         "Job");
-    yyjson_val *params =
-        at(doc, "/paths/~1apis~1batch~1v1~1namespaces~1{namespace}~1jobs~1{name}/patch/parameters");
+    yyjson_val *params = pointer_get(
+        doc, "/paths/~1apis~1batch~1v1~1namespaces~1{namespace}~1jobs~1{name}/patch/parameters");
     assert_non_null(sl_json_find(params, "name", "fieldValidation"));
     assert_non_null(sl_json_find(params, "name", "dryRun"));
-    at(doc, "/paths/~1apis~1batch~1v1~1namespaces~1{namespace}~1jobs~1{name}~1status/put");
+    pointer_get(doc, "/paths/~1apis~1batch~1v1~1namespaces~1{namespace}~1jobs~1{name}~1status/put");
     assert_string_equal(
-        yyjson_get_str(
-            at(doc, "/paths/~1apis~1batch~1v1~1namespaces~1{namespace}~1jobs~1{name}~1scale/get"
-                    "/x-kubernetes-group-version-kind/kind")),
+        yyjson_get_str(pointer_get(
+            doc, "/paths/~1apis~1batch~1v1~1namespaces~1{namespace}~1jobs~1{name}~1scale/get"
+                 "/x-kubernetes-group-version-kind/kind")),
         "Scale");
-    assert_string_equal(yyjson_get_str(at(doc, "/components/schemas/io.k8s.api.batch.v1.Job"
-                                               "/x-kubernetes-group-version-kind/0/group")),
-                        "batch");
-    at(doc, "/components/schemas/io.k8s.api.batch.v1.JobList");
+    assert_string_equal(
+        yyjson_get_str(pointer_get(doc, "/components/schemas/io.k8s.api.batch.v1.Job"
+                                        "/x-kubernetes-group-version-kind/0/group")),
+        "batch");
+    pointer_get(doc, "/components/schemas/io.k8s.api.batch.v1.JobList");
     yyjson_doc_free(doc);
 
     doc = v3("", "v1");
-    at(doc, "/paths/~1api~1v1~1nodes~1{name}/delete");
+    pointer_get(doc, "/paths/~1api~1v1~1nodes~1{name}/delete");
     assert_null(yyjson_doc_ptr_get(doc, "/components/schemas/io.k8s.api.batch.v1.Job"));
     yyjson_doc_free(doc);
 
     doc = v3("authorization.k8s.io", "v1");
-    yyjson_val *paths = at(doc, "/paths");
+    yyjson_val *paths = pointer_get(doc, "/paths");
     assert_int_equal(yyjson_obj_size(paths), 1);
     assert_int_equal(yyjson_obj_size(yyjson_obj_get(
                          paths, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")),
@@ -189,7 +190,7 @@ static void a_kind_is_found_by_its_path(void **state) {
 }
 
 /* Of a definition and its fields. */
-static uint32_t count_words(const char *name, yyjson_val *of) {
+static uint32_t count_descriptions(const char *name, yyjson_val *of) {
     yyjson_val *key, *item;
     size_t i, max;
     uint32_t n = 0;
@@ -217,33 +218,34 @@ static void all_that_is_built_in_is_explained(void **state) {
     for (size_t i = 0; i < SL_LEN(docs); i++) {
         yyjson_doc *doc = docs[i].group ? v3(docs[i].group, docs[i].version) : v2();
         uint32_t n = 0;
-        sl_obj_foreach (at(doc, docs[i].at), at_key, max, key, item) {
+        sl_obj_foreach (pointer_get(doc, docs[i].at), at_key, max, key, item) {
             if (strncmp(yyjson_get_str(key), "io.k8s.", 7) == 0)
-                n += count_words(yyjson_get_str(key), item);
+                n += count_descriptions(yyjson_get_str(key), item);
         }
         assert_true(n > 100);
         yyjson_doc_free(doc);
     }
 }
 
-static void merging_and_patching_are_said(void **state) {
+static void merging_and_patching_are_described(void **state) {
     yyjson_doc *doc = v2();
-    yyjson_val *c = at(doc, "/definitions/io.k8s.api.core.v1.PodSpec/properties/containers");
+    yyjson_val *c =
+        pointer_get(doc, "/definitions/io.k8s.api.core.v1.PodSpec/properties/containers");
 
     (void)state;
     assert_string_equal(sl_json_str(c, "x-kubernetes-patch-merge-key"), "name");
     assert_string_equal(sl_json_str(c, "x-kubernetes-patch-strategy"), "merge");
     assert_string_equal(sl_json_str(c, "x-kubernetes-list-type"), "map");
-    c = at(doc, "/definitions/io.k8s.api.core.v1.PodSpec/properties/volumes");
+    c = pointer_get(doc, "/definitions/io.k8s.api.core.v1.PodSpec/properties/volumes");
     assert_string_equal(sl_json_str(c, "x-kubernetes-patch-strategy"), "merge,retainKeys");
-    c = at(doc, "/definitions/io.k8s.api.core.v1.PodSpec/properties/nodeSelector");
+    c = pointer_get(doc, "/definitions/io.k8s.api.core.v1.PodSpec/properties/nodeSelector");
     assert_string_equal(sl_json_str(c, "x-kubernetes-map-type"), "atomic");
     yyjson_doc_free(doc);
 }
 
 static void custom_resources_are_there(void **state) {
     yyjson_doc *doc = v2();
-    yyjson_val *s = at(doc, "/definitions/org.example.v2.Toy");
+    yyjson_val *s = pointer_get(doc, "/definitions/org.example.v2.Toy");
     yyjson_val *spec = sl_json_at(s, "properties.spec.properties");
 
     (void)state;
@@ -257,13 +259,13 @@ static void custom_resources_are_there(void **state) {
                         "#/definitions/" META "ObjectMeta");
     assert_string_equal(sl_json_str(s, "properties.kind.description"), SL_DOC_KIND);
     assert_string_equal(sl_json_str(s, "properties.metadata.description"), SL_DOC_METADATA);
-    s = at(doc, "/definitions/org.example.v2.ToyList/properties");
+    s = pointer_get(doc, "/definitions/org.example.v2.ToyList/properties");
     assert_string_equal(sl_json_str(s, "items.description"), "The toys.");
     assert_string_equal(sl_json_str(s, "metadata.$ref"), "#/definitions/" META "ListMeta");
     yyjson_doc_free(doc);
 
     doc = v3("example.org", "v2");
-    spec = at(doc, "/components/schemas/org.example.v2.Toy/properties/spec/properties");
+    spec = pointer_get(doc, "/components/schemas/org.example.v2.Toy/properties/spec/properties");
     assert_string_equal(sl_json_str(spec, "n.type"), "string");
     assert_true(sl_json_bool(spec, "n.nullable", false));
     assert_string_equal(sl_json_str(spec, "a.default"), "x");
@@ -286,9 +288,11 @@ static void the_index_changes_with_what_it_names(void **state) {
     yyjson_doc *x = parse(&a), *y = parse(&c);
     static const char batch[] = "/paths/apis~1batch~1v1/serverRelativeURL",
                       core[] = "/paths/api~1v1/serverRelativeURL";
-    assert_true(strncmp(yyjson_get_str(at(x, batch)), "/openapi/v3/apis/batch/v1?hash=", 31) == 0);
-    assert_string_not_equal(yyjson_get_str(at(x, batch)), yyjson_get_str(at(y, batch)));
-    assert_string_equal(yyjson_get_str(at(x, core)), yyjson_get_str(at(y, core)));
+    assert_true(
+        strncmp(yyjson_get_str(pointer_get(x, batch)), "/openapi/v3/apis/batch/v1?hash=", 31) == 0);
+    assert_string_not_equal(yyjson_get_str(pointer_get(x, batch)),
+                            yyjson_get_str(pointer_get(y, batch)));
+    assert_string_equal(yyjson_get_str(pointer_get(x, core)), yyjson_get_str(pointer_get(y, core)));
     yyjson_doc_free(x);
     yyjson_doc_free(y);
     sl_buf_done(&a);
@@ -375,7 +379,7 @@ int main(void) {
         cmocka_unit_test(every_reference_leads_somewhere),
         cmocka_unit_test(a_kind_is_found_by_its_path),
         cmocka_unit_test(all_that_is_built_in_is_explained),
-        cmocka_unit_test(merging_and_patching_are_said),
+        cmocka_unit_test(merging_and_patching_are_described),
         cmocka_unit_test(custom_resources_are_there),
         cmocka_unit_test(the_index_changes_with_what_it_names),
         cmocka_unit_test(old_clients_get_it_as_protobuf),

@@ -88,7 +88,7 @@ static void look_at_decoding(yyjson_val *line, uint32_t at) {
     sl_buf_done(&text);
 }
 
-static void what_cannot_be_read_is_said_so(void **state) {
+static void what_cannot_be_read_is_reported(void **state) {
     (void)state;
     each_line("decode.jsonl", look_at_decoding);
 }
@@ -194,7 +194,7 @@ static void values_are_held_against_schemas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_read_is_said_so),
+        cmocka_unit_test(what_cannot_be_read_is_reported),
         cmocka_unit_test(objects_become_what_is_stored),
         cmocka_unit_test(schemas_are_refused_for_the_same_reasons),
         cmocka_unit_test(values_are_held_against_schemas),

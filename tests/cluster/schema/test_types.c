@@ -119,7 +119,7 @@ static void a_text_becomes_types(void **state) {
     sl_schemas_free(set);
 }
 
-static void what_is_wrong_is_said_with_its_line(void **state) {
+static void errors_have_their_line(void **state) {
     static const struct {
         const char *text, *words;
     } cases[] = {
@@ -240,7 +240,7 @@ static void what_is_built_in_is_whole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_becomes_types),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_line),
+        cmocka_unit_test(errors_have_their_line),
         cmocka_unit_test(there_are_ceilings),
         cmocka_unit_test(what_is_built_in_is_whole),
     };

@@ -92,7 +92,7 @@ static bool fails(enum disk_fault what) {
 
 /* ---- the record ---- */
 
-static struct op *note(enum what what, uint32_t file) {
+static struct op *record_op(enum what what, uint32_t file) {
     struct op *op = sl_vec_push(&disk.ops);
 
     *op = (struct op){.what = what, .file = file, .moment = ++disk.moment, .durable = NEVER};
@@ -104,7 +104,7 @@ static bool of_folder(const struct op *op) {
 }
 
 static void note_write(uint32_t file, uint64_t at, const void *data, size_t len) {
-    struct op *op = note(WRITE, file);
+    struct op *op = record_op(WRITE, file);
 
     op->at = at;
     op->len = len;
@@ -152,7 +152,7 @@ static const char *name_of(const char *path) {
     return path + n + 1;
 }
 
-static uint32_t find(const char *name) {
+static uint32_t find_file(const char *name) {
     for (uint32_t i = 0; i < disk.files.n; i++)
         if (disk.files.v[i].named && strcmp(disk.files.v[i].name, name) == 0)
             return i;
@@ -182,7 +182,7 @@ int disk_fsync(int fd) __asm__("fsync");
 int disk_fdatasync(int fd) __asm__("fdatasync");
 int disk_unlink(const char *path) __asm__("unlink");
 
-static int fail(int why) {
+static int fail_with(int why) {
     errno = why;
     return -1;
 }
@@ -199,16 +199,16 @@ int disk_open(const char *path, int flags, ...) {
     lock();
     bool folder = disk.on && strcmp(path, disk.dir) == 0;
     const char *name = name_of(path);
-    uint32_t file = name ? find(name) : UINT32_MAX;
+    uint32_t file = name ? find_file(name) : UINT32_MAX;
     if (name && file == UINT32_MAX && flags & O_CREAT && died()) {
         unlock();
-        return fail(EIO);
+        return fail_with(EIO);
     }
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
     if (fd >= 0 && fd < MAX_FDS && name) {
         if (file == UINT32_MAX) {
             file = add_file(name);
-            (void)note(CREATE, file);
+            (void)record_op(CREATE, file);
         }
         disk.fds[fd] = file + 1;
     } else if (fd >= 0 && fd < MAX_FDS) {
@@ -263,7 +263,7 @@ int disk_ftruncate(int fd, off_t len) {
     } else {
         r = (int)syscall(SYS_ftruncate, fd, len);
         if (r == 0)
-            note(CUT, file - 1)->len = (uint64_t)len;
+            record_op(CUT, file - 1)->len = (uint64_t)len;
     }
     unlock();
     return r;
@@ -278,10 +278,10 @@ static int sync_fd(int fd) {
     if (!file) {
         r = 0;
     } else if (died() || (file == FOLDER && fails(DISK_FOLDER_EIO))) {
-        r = fail(EIO);
+        r = fail_with(EIO);
     } else if (file != FOLDER && (fails(DISK_SYNC_EIO) || (disk.dead = fails(DISK_SYNC_DIE)))) {
         lose(file - 1);
-        r = fail(EIO);
+        r = fail_with(EIO);
     } else {
         note_sync(file == FOLDER ? FOLDER : file - 1);
     }
@@ -307,11 +307,11 @@ int disk_unlink(const char *path) {
     } else if (died()) {
         errno = EIO;
     } else {
-        uint32_t file = find(name);
+        uint32_t file = find_file(name);
         r = (int)syscall(SYS_unlink, path);
         if (r == 0 && file != UINT32_MAX) {
             disk.files.v[file].named = false;
-            (void)note(UNLINK, file);
+            (void)record_op(UNLINK, file);
         }
     }
     unlock();

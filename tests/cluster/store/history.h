@@ -66,7 +66,7 @@ struct heard {
     uint32_t n;
 };
 
-static inline void history_hear(void *ctx, const struct sl_store_event *ev) {
+static inline void history_observe(void *ctx, const struct sl_store_event *ev) {
     struct heard *h = ctx;
     unsigned long key = strtoul(ev->now->name + 1, NULL, 10);
 
@@ -79,7 +79,7 @@ static inline void history_hear(void *ctx, const struct sl_store_event *ev) {
 
 static inline int history_watch(struct fx *f, struct heard *heard) {
     struct sl_store_watch *w;
-    int r = sl_store_watch(f->st, 0, heard->last, history_hear, heard, &w);
+    int r = sl_store_watch(f->st, 0, heard->last, history_observe, heard, &w);
 
     if (r < 0)
         return r;

@@ -90,7 +90,8 @@ static inline void fx_flag(void *ctx, int r) {
     *(int *)ctx = r;
 }
 
-/* Until everything is kept or taken back, and told. The result is that of the last change. */
+/* Until everything is committed or rolled back, and delivered. The result is that of the last
+ * change. */
 static inline int fx_settle(struct fx *f) {
     uint64_t last = sl_store_version(f->st);
     int r = 1;
@@ -108,7 +109,7 @@ static inline uint64_t fx_seeds(uint64_t usual) {
     return s ? strtoull(s, NULL, 10) / 100 + 1 : usual;
 }
 
-/* What stands under a key at a version: some bytes that say so. */
+/* The content under a key at a version: some bytes that name both. */
 static inline size_t fx_text(char *out, size_t size, const char *name, uint64_t version) {
     struct sl_prng p;
     size_t len;

@@ -57,7 +57,7 @@ static uint32_t key_of(const struct sl_store_object *o) {
     return 0;
 }
 
-/* What the model says was there: a version, or 0. */
+/* The version according to the model, or 0. */
 static uint64_t model_at(const struct world *w, uint32_t res, uint32_t key, uint64_t version) {
     for (uint32_t i = w->all.n; i-- > 0;)
         if (w->all.v[i].res == res && w->all.v[i].key == key && w->all.v[i].version <= version)
@@ -208,7 +208,7 @@ static void change(struct world *w) {
     sl_store_on_commit(w->fx.st, s.version, on_kept, w);
 }
 
-/* At rest: every watch has heard all. */
+/* At rest: every watch has got all. */
 static void check_watches(struct world *w) {
     assert_int_equal(w->asked, w->answered);
     assert_int_equal(sl_store_delivered(w->fx.st), sl_store_version(w->fx.st));

@@ -14,8 +14,8 @@
 #define FLIGHT 8u
 #define MAX_LIVES 2000u
 
-/* What the child says through the pipe: before a change, and when it was kept. */
-struct word {
+/* What the child writes to the pipe: before a change, and when it was committed. */
+struct record {
     uint64_t version;
     uint32_t key;
     uint8_t gone, kept;
@@ -28,14 +28,14 @@ struct child {
     uint32_t flying;
 };
 
-static void say(struct child *c, struct word w) {
+static void send_record(struct child *c, struct record w) {
     if (write(c->out, &w, sizeof w) != sizeof w)
         _exit(1);
 }
 
 struct call {
     struct child *c;
-    struct word w;
+    struct record w;
 };
 
 static void on_kept(void *ctx, int r) {
@@ -44,22 +44,22 @@ static void on_kept(void *ctx, int r) {
     if (r < 0)
         _exit(2);
     call->w.kept = 1;
-    say(call->c, call->w);
+    send_record(call->c, call->w);
     call->c->flying--;
     sl_freep(&call);
 }
 
 static void write_one(struct child *c) {
     struct sl_store *st = c->f->st;
-    struct word w = {.version = sl_store_next_version(st),
-                     .key = (uint32_t)sl_prng_below(&c->p, KEYS)};
+    struct record w = {.version = sl_store_next_version(st),
+                       .key = (uint32_t)sl_prng_below(&c->p, KEYS)};
     char name[16], text[TEXT];
 
     (void)snprintf(name, sizeof name, "k%u", w.key);
     size_t len = fx_text(text, sizeof text, name, w.version);
     struct sl_store_object *o = sl_store_get(st, 0, "", name);
     w.gone = o && sl_prng_one_in(&c->p, 4);
-    say(c, w);
+    send_record(c, w);
     int r = w.gone ? sl_store_delete(st, o, text, len, NULL)
                    : sl_store_put(st, 0, "", name, "uid", text, len, NULL, NULL);
     if (r < 0)
@@ -84,8 +84,8 @@ static void child_run(struct fx *f, int out, uint64_t seed) {
     }
 }
 
-static void hear(struct history *h, int fd) {
-    struct word w;
+static void read_records(struct history *h, int fd) {
+    struct record w;
     ssize_t n;
 
     while ((n = read(fd, &w, sizeof w)) == sizeof w) {
@@ -101,7 +101,7 @@ static void hear(struct history *h, int fd) {
                 break;
             }
     }
-    assert_int_equal(n, 0); /* words are whole: smaller than a pipe's atom */
+    assert_int_equal(n, 0); /* records are whole: smaller than a pipe's atom */
 }
 
 static void one_life(struct fx *f, struct history *h, uint64_t seed) {
@@ -123,7 +123,7 @@ static void one_life(struct fx *f, struct history *h, uint64_t seed) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status)); /* and not by itself */
     sl_vec_clear(&h->all);
-    hear(h, fds[0]);
+    read_records(h, fds[0]);
     (void)close(fds[0]);
     assert_int_equal(uv_loop_init(&f->loop), 0);
     fx_opened(f);

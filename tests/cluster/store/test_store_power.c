@@ -30,8 +30,8 @@ struct call {
 };
 
 struct power {
-    struct fx f;     /* where it lives */
-    struct fx after; /* where it is looked at after a power loss */
+    struct fx f;     /* where it runs */
+    struct fx after; /* where it is checked after a power loss */
     struct history h;
     struct sl_prng p;
     struct call calls[FLIGHT];
@@ -103,7 +103,7 @@ static void run(struct power *w, uint32_t changes, uint32_t flight) {
     }
 }
 
-/* The dead tell nobody. */
+/* Nothing is delivered after the power loss. */
 static void close_it(struct power *w) {
     fx_close(&w->f);
     memset(w->calls, 0, sizeof w->calls);
@@ -293,7 +293,7 @@ static void test_every_call(void **state) {
     done(&w);
 }
 
-/* A disk that does not sync for a while: nobody gets an answer, and then the right one. */
+/* A disk that does not sync for a while: no request is answered, and then rightly. */
 static void test_stuck(void **state) {
     uint64_t there[KEYS];
     struct power w;

@@ -46,8 +46,8 @@ static bool is_true(yyjson_val *v, const char *name) {
 
 /* ---- rules ---- */
 
-static const struct sl_schema *build(struct sl_crd_schema *c, yyjson_val *v, bool nested,
-                                     bool root);
+static const struct sl_schema *build_schema(struct sl_crd_schema *c, yyjson_val *v, bool nested,
+                                            bool root);
 
 static const struct sl_schema *const *build_list(struct sl_crd_schema *c, yyjson_val *list,
                                                  uint32_t *ret_n) {
@@ -57,7 +57,7 @@ static const struct sl_schema *const *build_list(struct sl_crd_schema *c, yyjson
 
     *ret_n = 0;
     yyjson_arr_foreach (list, i, max, item) {
-        of[(*ret_n)++] = build(c, item, true, false);
+        of[(*ret_n)++] = build_schema(c, item, true, false);
     }
     return of;
 }
@@ -90,12 +90,12 @@ static const struct sl_schema_rules *build_rules(struct sl_crd_schema *c, yyjson
         r.compiled = p;
     }
     r.all_of = build_list(c, yyjson_obj_get(v, "allOf"), &r.n_all_of);
-    /* The pair that goes with x-kubernetes-int-or-string says what the type says. */
+    /* The pair that goes with x-kubernetes-int-or-string repeats the type. */
     if (!is_true(v, "x-kubernetes-int-or-string"))
         r.any_of = build_list(c, yyjson_obj_get(v, "anyOf"), &r.n_any_of);
     r.one_of = build_list(c, yyjson_obj_get(v, "oneOf"), &r.n_one_of);
     if (yyjson_is_obj(none))
-        r.none_of = build(c, none, true, false);
+        r.none_of = build_schema(c, none, true, false);
     bool any = yyjson_arr_size(r.words) > 0 || r.has_min || r.has_max || r.multiple_of > 0 ||
                r.compiled || r.n_all_of + r.n_any_of + r.n_one_of > 0 || r.none_of ||
                r.letters.min >= 0 || r.letters.max >= 0 || r.items.min >= 0 || r.items.max >= 0 ||
@@ -111,7 +111,7 @@ static const struct sl_schema_rules *build_rules(struct sl_crd_schema *c, yyjson
 
 /* A field may be named twice: by its schema and as required, or by us. The last schema counts. */
 struct draft {
-    struct sl_schema_field f; /* schema NULL: nothing is said but 'required' */
+    struct sl_schema_field f; /* schema NULL: only 'required' is known */
     uint32_t rank;
 };
 
@@ -155,15 +155,15 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
     } common[] = {{"apiVersion", SL_DOC_API_VERSION, &string_schema},
                   {"kind", SL_DOC_KIND, &string_schema},
                   {"metadata", SL_DOC_METADATA, c->meta}};
-    size_t i, max, room = yyjson_obj_size(props) + yyjson_arr_size(required) + SL_LEN(common);
-    struct draft *drafts = sl_alloc0(room, sizeof(*drafts));
+    size_t i, max, capacity = yyjson_obj_size(props) + yyjson_arr_size(required) + SL_LEN(common);
+    struct draft *drafts = sl_alloc0(capacity, sizeof(*drafts));
     yyjson_val *key, *item;
     uint32_t n = 0;
 
     sl_obj_foreach (props, i, max, key, item) {
         yyjson_val *deflt = yyjson_obj_get(item, "default");
         drafts[n].f = (struct sl_schema_field){.name = sl_json_text(key),
-                                               .schema = build(c, item, nested, false),
+                                               .schema = build_schema(c, item, nested, false),
                                                .doc = text_of(item, "description"),
                                                .doc_len = len_of(item, "description"),
                                                .deflt = yyjson_is_null(deflt) ? NULL : deflt,
@@ -214,7 +214,7 @@ static void build_merge(struct sl_crd_schema *c, struct sl_schema *s, yyjson_val
     s->n_keys = (uint32_t)max;
 }
 
-/* Formats that nobody knows mean nothing. */
+/* Unknown formats have no effect. */
 static const char *format_of(enum sl_schema_type type, const char *format) {
     static const char *const numbers[] = {"int32", "int64", "float", "double"};
 
@@ -224,9 +224,9 @@ static const char *format_of(enum sl_schema_type type, const char *format) {
     return schema_value_format_known(format) ? format : NULL;
 }
 
-/* 'nested': within allOf and the like, where only rules are said. */
-static const struct sl_schema *build(struct sl_crd_schema *c, yyjson_val *v, bool nested,
-                                     bool root) {
+/* 'nested': within allOf and the like, where only rules are allowed. */
+static const struct sl_schema *build_schema(struct sl_crd_schema *c, yyjson_val *v, bool nested,
+                                            bool root) {
     yyjson_val *more = yyjson_obj_get(v, "additionalProperties"),
                *items = yyjson_obj_get(v, "items");
     struct sl_schema *s = sl_arena_alloc0(&c->arena, 1, sizeof(*s));
@@ -247,13 +247,13 @@ static const struct sl_schema *build(struct sl_crd_schema *c, yyjson_val *v, boo
         s->type = SL_T_INT_OR_STRING;
     s->format = format_of(s->type, text_of(v, "format"));
     if (yyjson_is_obj(items))
-        s->items = build(c, items, nested, false);
+        s->items = build_schema(c, items, nested, false);
     if (s->type == SL_T_LIST && !s->items)
         s->items = &any_schema;
     if (s->type == SL_T_OBJECT && (yyjson_is_obj(more) || yyjson_is_true(more)) &&
         !yyjson_obj_get(v, "properties")) {
         s->type = SL_T_MAP;
-        s->items = yyjson_is_obj(more) ? build(c, more, nested, false) : &any_schema;
+        s->items = yyjson_is_obj(more) ? build_schema(c, more, nested, false) : &any_schema;
     } else {
         s->keeps_unknown |= yyjson_is_true(more);
         build_fields(c, s, v, nested, s->embedded || root);
@@ -313,7 +313,7 @@ void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_
     sl_assert(c->doc);
     schema_crd_check_structure(v, at, errs);
     if (errs->n + errs->dropped == before) {
-        c->root = build(c, yyjson_doc_get_root(c->doc), false, true);
+        c->root = build_schema(c, yyjson_doc_get_root(c->doc), false, true);
         if (c->nodes > SCHEMA_CRD_NODES)
             sl_field_forbidden(errs, at, "must not have more than %u schemas", SCHEMA_CRD_NODES);
         else if (sl_arena_full(&c->arena))

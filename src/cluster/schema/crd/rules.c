@@ -85,7 +85,7 @@ static void check_values(yyjson_val *v, bool skip, bool first, enum level level,
     sl_pattern_free(p);
 }
 
-/* What may not stand in allOf and the like, and how that is said. */
+/* What is forbidden within allOf and the like, and the message. */
 static const struct {
     const char *name, *words;
 } forbidden[] = {
@@ -252,7 +252,7 @@ static void check_invariants(yyjson_val *v, enum level level, const struct sl_pa
     check_known_fields(v, level, at, errs);
 }
 
-/* Whatever rules speak of has to be there: 's' has the shape. */
+/* Fields that rules refer to must exist: 's' has the shape. */
 static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s_at,
                            const struct sl_path *at, struct sl_field_errs *errs);
 
@@ -317,7 +317,7 @@ void schema_crd_check_structure(yyjson_val *v, const struct sl_path *at,
     qsort(errs->text + from, errs->n - from, sizeof(*errs->text), by_text);
 }
 
-/* ---- words ---- */
+/* ---- keywords ---- */
 
 struct where {
     bool root, in_meta;
@@ -471,8 +471,8 @@ static void check_list_type(yyjson_val *v, const struct sl_path *at, struct sl_f
                            "cannot be nullable when x-kubernetes-list-type is %s", list);
 }
 
-static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
-                        struct sl_field_errs *errs) {
+static void check_keywords(yyjson_val *v, struct where w, const struct sl_path *at,
+                           struct sl_field_errs *errs) {
     yyjson_val *more = yyjson_obj_get(v, "additionalProperties"), *key, *item;
     yyjson_val *props = schema_crd_properties(v);
     struct where below = {.in_meta = w.in_meta, .no_defaults = w.no_defaults};
@@ -486,8 +486,8 @@ static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
                            "additionalProperties and properties are mutual exclusive");
     struct where in_map = below;
     in_map.no_defaults = " inside additionalProperties applying to object metadata";
-    check_words(schema_at(v, "additionalProperties"), w.in_meta ? in_map : below,
-                SL_PATH(at, "additionalProperties"), errs);
+    check_keywords(schema_at(v, "additionalProperties"), w.in_meta ? in_map : below,
+                   SL_PATH(at, "additionalProperties"), errs);
     sl_obj_foreach (props, i, max, key, item) {
         struct where inside = below;
         const char *name = sl_json_text(key);
@@ -498,15 +498,15 @@ static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
             if (w.root)
                 inside.no_defaults = sl_arena_printf(errs->arena, " in top-level %s", name);
         }
-        check_words(item, inside, SL_PATH_KEY(SL_PATH(at, "properties"), name), errs);
+        check_keywords(item, inside, SL_PATH_KEY(SL_PATH(at, "properties"), name), errs);
     }
-    check_words(schema_at(v, "not"), below, SL_PATH(at, "not"), errs);
+    check_keywords(schema_at(v, "not"), below, SL_PATH(at, "not"), errs);
     for (size_t j = 0; j < SL_LEN(joins); j++) {
         yyjson_arr_foreach (yyjson_obj_get(v, joins[j]), i, max, item) {
-            check_words(item, below, SL_PATH_AT(SL_PATH(at, joins[j]), i), errs);
+            check_keywords(item, below, SL_PATH_AT(SL_PATH(at, joins[j]), i), errs);
         }
     }
-    check_words(schema_at(v, "items"), below, SL_PATH(at, "items"), errs);
+    check_keywords(schema_at(v, "items"), below, SL_PATH(at, "items"), errs);
     if (yyjson_is_false(yyjson_obj_get(v, PRESERVE)))
         sl_field_invalid(errs, SL_PATH(at, PRESERVE),
                          sl_field_value_json(yyjson_obj_get(v, PRESERVE)),
@@ -517,5 +517,5 @@ static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
 void schema_crd_check_words(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs) {
     if (is_true(v, "nullable"))
         sl_field_forbidden(errs, SL_PATH(at, "nullable"), "nullable cannot be true at the root");
-    check_words(v, (struct where){.root = true}, at, errs);
+    check_keywords(v, (struct where){.root = true}, at, errs);
 }

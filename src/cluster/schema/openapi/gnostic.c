@@ -121,12 +121,13 @@ static void bytes(struct sl_buf *out, uint32_t number, const char *s, size_t len
     sl_buf_add(out, s, len);
 }
 
-static void text(struct sl_buf *out, uint32_t number, struct sl_text t) {
+static void put_text(struct sl_buf *out, uint32_t number, struct sl_text t) {
     bytes(out, number, t.s, t.n);
 }
 
 /* A message as a field, within a further one if 'inside'. */
-static void put(struct sl_buf *out, uint32_t number, uint32_t inside, const char *s, size_t len) {
+static void put_message(struct sl_buf *out, uint32_t number, uint32_t inside, const char *s,
+                        size_t len) {
     _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
     if (inside) {
@@ -146,7 +147,7 @@ static void write_any(struct sl_buf *out, uint32_t number, yyjson_val *v) {
     char *text = yyjson_val_write(v, 0, &len);
 
     if (text)
-        put(out, number, 2, text, len);
+        put_message(out, number, 2, text, len);
     free(text);
 }
 
@@ -155,7 +156,7 @@ static void write_part(struct sl_buf *out, const struct field *f, const struct m
     _cleanup_(sl_buf_done) struct sl_buf part = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
     write_message(&part, m, v);
-    put(out, f->number, f->inside, sl_buf_str(&part), part.len);
+    put_message(out, f->number, f->inside, sl_buf_str(&part), part.len);
 }
 
 /* The field is a message with a list of pairs: 1 is the name, 2 the value. */
@@ -168,7 +169,7 @@ static void write_named(struct sl_buf *out, const struct field *f, yyjson_val *v
 
     sl_obj_foreach (v, i, max, key, item) {
         sl_buf_clear(&pair);
-        text(&pair, 1, sl_json_view(key));
+        put_text(&pair, 1, sl_json_view(key));
         write_part(&pair, &second, f->of, item);
         bytes(&list, f->pairs, pair.s, pair.len);
     }
@@ -182,8 +183,8 @@ static void write_parameter(struct sl_buf *out, uint32_t number, yyjson_val *v) 
     _cleanup_(sl_buf_done) struct sl_buf sort = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
     write_message(&part, in_path ? &path_parameter : &query, v);
-    put(&sort, 2, in_path ? 4 : 3, sl_buf_str(&part), part.len);
-    put(out, number, 1, sl_buf_str(&sort), sort.len);
+    put_message(&sort, 2, in_path ? 4 : 3, sl_buf_str(&part), part.len);
+    put_message(out, number, 1, sl_buf_str(&sort), sort.len);
 }
 
 static void write_list(struct sl_buf *out, const struct field *f, yyjson_val *list) {
@@ -193,7 +194,7 @@ static void write_list(struct sl_buf *out, const struct field *f, yyjson_val *li
     yyjson_arr_foreach (list, i, max, v) {
         struct sl_text t = sl_json_view(v);
         if (f->how == TEXTS && yyjson_is_str(v))
-            put(out, f->number, f->inside, t.s, t.n);
+            put_message(out, f->number, f->inside, t.s, t.n);
         else if (f->how == ANYS)
             write_any(out, f->number, v);
         else if (f->how == PARAMETERS)
@@ -207,7 +208,7 @@ static void write_field(struct sl_buf *out, const struct field *f, yyjson_val *v
     switch (f->how) {
     case TEXT:
         if (yyjson_is_str(v))
-            put(out, f->number, f->inside, t.s, t.n);
+            put_message(out, f->number, f->inside, t.s, t.n);
         return;
     case TRUTH:
         varint(out, (uint64_t)f->number << 3);
@@ -234,7 +235,7 @@ static void write_field(struct sl_buf *out, const struct field *f, yyjson_val *v
 static void write_extension(struct sl_buf *out, uint32_t number, yyjson_val *key, yyjson_val *v) {
     _cleanup_(sl_buf_done) struct sl_buf pair = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
-    text(&pair, 1, sl_json_view(key));
+    put_text(&pair, 1, sl_json_view(key));
     write_any(&pair, 2, v);
     bytes(out, number, pair.s, pair.len);
 }

@@ -67,7 +67,7 @@ static void operation_id(struct sl_openapi *w, const struct sl_openapi_kind *k,
                *k->group ? k->group : "core", k->version, *below ? "_" : "", below);
 }
 
-static void answer(struct sl_openapi *w, const struct sl_openapi_kind *k, enum shape shape) {
+static void put_responses(struct sl_openapi *w, const struct sl_openapi_kind *k, enum shape shape) {
     uint32_t depth = w->j.depth;
 
     sl_jw_object(&w->j, "responses");
@@ -92,7 +92,7 @@ static void operation(struct sl_openapi *w, const struct sl_openapi_kind *k,
     for (const char *const *p = o->parameters; *p; p++)
         parameter(w, *p, "query");
     sl_jw_end(&w->j);
-    answer(w, k, scale ? SCALE : o->shape);
+    put_responses(w, k, scale ? SCALE : o->shape);
     sl_jw_str(&w->j, "x-kubernetes-action", o->action);
     if (scale)
         sl_openapi_gvk(w, "autoscaling", "v1", "Scale", "", false);

@@ -114,21 +114,21 @@ static void merging(struct sl_openapi *w, const struct sl_schema *s) {
     sl_jw_end(&w->j);
 }
 
-static void truth(struct sl_openapi *w, const char *key, bool is) {
+static void put_true(struct sl_openapi *w, const char *key, bool is) {
     if (is)
         sl_jw_bool(&w->j, key, true);
 }
 
-/* Members of the object that describes it, its words apart. */
+/* Members of the object that describes it, without its description. */
 static void body(struct sl_openapi *w, const struct sl_schema *s, uint32_t depth) {
     bool vague = !w->v3 && s->nullable; /* has no type, since it may be null */
     bool object = s->type == SL_T_ANY && s->format;
 
-    truth(w, "x-kubernetes-preserve-unknown-fields",
-          s->keeps_unknown || (s->type == SL_T_ANY && !object));
-    truth(w, "x-kubernetes-embedded-resource", s->embedded);
-    truth(w, "x-kubernetes-int-or-string", s->type == SL_T_INT_OR_STRING);
-    truth(w, "nullable", w->v3 && s->nullable);
+    put_true(w, "x-kubernetes-preserve-unknown-fields",
+             s->keeps_unknown || (s->type == SL_T_ANY && !object));
+    put_true(w, "x-kubernetes-embedded-resource", s->embedded);
+    put_true(w, "x-kubernetes-int-or-string", s->type == SL_T_INT_OR_STRING);
+    put_true(w, "nullable", w->v3 && s->nullable);
     if (vague)
         return;
     if (object || type_words[s->type])
@@ -203,7 +203,7 @@ struct types {
     struct sl_map seen;
 };
 
-static void collect(struct types *t, const struct sl_schema *s, uint32_t depth) {
+static void collect_types(struct types *t, const struct sl_schema *s, uint32_t depth) {
     if (depth >= MAX_DEPTH)
         return;
     if (s->name) {
@@ -214,9 +214,9 @@ static void collect(struct types *t, const struct sl_schema *s, uint32_t depth) 
         *sl_vec_push(&t->all) = s;
     }
     if (s->items)
-        collect(t, s->items, depth + 1);
+        collect_types(t, s->items, depth + 1);
     for (uint32_t i = 0; i < s->n_fields; i++)
-        collect(t, s->fields[i].schema, depth + 1);
+        collect_types(t, s->fields[i].schema, depth + 1);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -241,7 +241,7 @@ static void property(struct sl_openapi *w, const char *name, const char *doc) {
     sl_jw_end(&w->j);
 }
 
-/* A list is no type of its own, so that what it has is said here. */
+/* A list has no type of its own, so its description is here. */
 static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k,
                         const struct sl_schema *meta) {
     _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
@@ -270,7 +270,7 @@ static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k,
     sl_jw_end(j);
 }
 
-/* A type of version 3 is one of these two; version 2 says that it is a text. */
+/* A type of version 3 is one of these two; in version 2 it is a string. */
 static void one_of(struct sl_openapi *w, const char *a, const char *b) {
     if (!w->v3) {
         sl_jw_str(&w->j, "type", "string");
@@ -303,9 +303,9 @@ void sl_openapi_definitions(struct sl_openapi *w, const char *key,
     _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
     struct types t = {0};
 
-    collect(&t, api->list_meta, 0);
+    collect_types(&t, api->list_meta, 0);
     for (size_t i = 0; i < api->n; i++)
-        collect(&t, api->kinds[i].schema, 0);
+        collect_types(&t, api->kinds[i].schema, 0);
     if (t.all.n > 0)
         qsort(t.all.v, t.all.n, sizeof(void *), by_name);
     sl_jw_object(&w->j, key);

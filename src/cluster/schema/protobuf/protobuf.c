@@ -173,8 +173,8 @@ static bool is_deeper(yyjson_val *v, uint32_t left) {
     return false;
 }
 
-/* Text that is JSON already: RawExtension, FieldsV1. What is none of it says nothing. The whole is
- * no deeper than other JSON that is read. */
+/* Embedded JSON: RawExtension, FieldsV1. If it is malformed, it counts as absent. The whole is no
+ * deeper than other JSON that is read. */
 static int raw_json(struct reader *r, struct schema_bytes s, yyjson_mut_val **ret) {
     static const struct schema_row_part parts[] = {{"Raw", BYTES}};
     struct schema_row found[SL_ROW_PARTS];
@@ -252,18 +252,18 @@ static enum schema_row_wire wire_of(const struct sl_schema *s) {
     }
 }
 
-static int text(struct reader *r, const struct sl_schema *s, struct schema_bytes bytes,
-                yyjson_mut_val **ret) {
+static int read_text(struct reader *r, const struct sl_schema *s, struct schema_bytes bytes,
+                     yyjson_mut_val **ret) {
     if (is_go(s, "v1.Time") || is_go(s, "v1.MicroTime"))
         return point(r, bytes, is_go(s, "v1.MicroTime"), ret);
     *ret = s->format && strcmp(s->format, "byte") == 0 ? base64(r, bytes) : string(r, bytes);
     return SL_OK;
 }
 
-/* What one row says, which is of the right kind; *ret is NULL if it says nothing. 'before': the
- * object that an earlier row has begun; NULL: none. */
-static int value(struct reader *r, const struct sl_schema *s, const struct schema_row *row,
-                 yyjson_mut_val *before, yyjson_mut_val **ret) {
+/* The value of one row, which has the right type; *ret is NULL if it is empty. 'before': the object
+ * that an earlier row has begun; NULL: none. */
+static int read_value(struct reader *r, const struct sl_schema *s, const struct schema_row *row,
+                      yyjson_mut_val *before, yyjson_mut_val **ret) {
     double number;
 
     *ret = NULL;
@@ -287,7 +287,7 @@ static int value(struct reader *r, const struct sl_schema *s, const struct schem
     case SL_T_ANY:
         return raw_json(r, row->bytes, ret);
     case SL_T_STRING:
-        return text(r, s, row->bytes, ret);
+        return read_text(r, s, row->bytes, ret);
     case SL_T_OBJECT:
         if (is_go(s, "v1.FieldsV1"))
             return raw_json(r, row->bytes, ret);
@@ -304,7 +304,7 @@ static int value(struct reader *r, const struct sl_schema *s, const struct schem
 /* ---- fields ---- */
 
 /* Structs are filled from messages, and there an empty value is none. */
-static bool says_nothing(const struct sl_schema_field *f, yyjson_mut_val *v) {
+static bool is_default(const struct sl_schema_field *f, yyjson_mut_val *v) {
     if (f->pointer || f->always)
         return false;
     return yyjson_mut_equals_strn(v, "", 0) || yyjson_mut_is_false(v) ||
@@ -331,7 +331,7 @@ static int list_item(struct reader *r, const struct sl_schema_field *f, struct s
     if (row.wire == BYTES && wire_of(items) == VARINT) {
         while (packed.at < packed.end) {
             if ((e = schema_row_varint(&packed, &row.num, r->err)) < 0 ||
-                (e = value(r, items, &row, NULL, &v)) < 0)
+                (e = read_value(r, items, &row, NULL, &v)) < 0)
                 return e;
             (void)yyjson_mut_arr_append(list, v);
         }
@@ -339,7 +339,7 @@ static int list_item(struct reader *r, const struct sl_schema_field *f, struct s
     }
     if (row.wire != wire_of(items))
         return wrong_field(r, f, &row);
-    e = value(r, items, &row, NULL, &v);
+    e = read_value(r, items, &row, NULL, &v);
     if (e >= 0 && v)
         (void)yyjson_mut_arr_append(list, v);
     return e;
@@ -358,7 +358,7 @@ static int map_item(struct reader *r, const struct sl_schema_field *f, const str
     int e = schema_row_parts(row->bytes, f->name, parts, SL_LEN(parts), found, r->err);
     if (e < 0)
         return e;
-    e = value(r, items, &found[1], NULL, &v);
+    e = read_value(r, items, &found[1], NULL, &v);
     if (e >= 0 && v)
         (void)yyjson_mut_obj_add(map, string(r, found[0].bytes), v);
     return e;
@@ -379,12 +379,12 @@ static int field(struct reader *r, const struct sl_schema_field *f, const struct
     }
     if (row->wire != wire_of(s))
         return wrong_field(r, f, row);
-    int e = value(r, s, row, before, &v);
+    int e = read_value(r, s, row, before, &v);
     if (e < 0 || v == before)
         return e;
     if (before) /* the last one counts */
         (void)yyjson_mut_obj_remove_key(object, f->name);
-    if (v && !says_nothing(f, v))
+    if (v && !is_default(f, v))
         (void)yyjson_mut_obj_add_val(r->doc, object, f->name, v);
     return SL_OK;
 }
@@ -412,7 +412,7 @@ static int message(struct reader *r, const struct type *t, const struct sl_schem
     struct schema_row row;
     int e;
 
-    if (!t) /* its fields are not known, and so it says as little as a field that is not */
+    if (!t) /* its fields are unknown, and so it is ignored like an unknown field */
         return SL_OK;
     if (++r->depth > MAX_DEPTH)
         return sl_err_set(r->err, SL_ELIMIT, "proto: exceeded max depth");
@@ -499,7 +499,7 @@ int sl_protobuf_open(const char *bytes, size_t len, struct sl_protobuf_body *ret
     return SL_OK;
 }
 
-static int finish(yyjson_mut_doc *doc, yyjson_doc **ret, struct sl_err *err) {
+static int finish_document(yyjson_mut_doc *doc, yyjson_doc **ret, struct sl_err *err) {
     yyjson_write_err why;
     size_t n;
 
@@ -532,5 +532,5 @@ int sl_protobuf_read(const struct sl_protobuf *w, const struct sl_schemas *set,
     (void)yyjson_mut_obj_add_strcpy(doc, object, "kind", body->kind);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "apiVersion", body->api_version);
     int e = message(&r, t, s, (struct schema_bytes){body->raw, body->raw + body->len}, object);
-    return e < 0 ? e : finish(doc, ret, err);
+    return e < 0 ? e : finish_document(doc, ret, err);
 }

@@ -56,7 +56,7 @@ static int content(struct schema_bytes *s, struct schema_row *row, struct sl_err
     }
 }
 
-/* Nobody writes groups any more, but they can be passed over. */
+/* Groups are obsolete, but they can be skipped. */
 static int pass_group(struct schema_bytes *s, struct sl_err *err) {
     for (uint64_t open = 1, tag; open > 0;) {
         struct schema_row row;
