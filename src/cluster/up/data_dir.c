@@ -73,7 +73,7 @@ static int write_file(const struct up_data_dir *h, const char *name, const char 
     return sl_err_set(err, SL_EIO, "cannot write %s/%s: %s", h->dir, name, strerror(why));
 }
 
-/* What a file of ours must be before its bytes are believed. */
+/* What must hold for a file of ours before it is trusted. */
 static int check_file(const struct up_data_dir *h, const char *name, const struct stat *st,
                       bool is_secret, struct sl_err *err) {
     if (!S_ISREG(st->st_mode))
@@ -114,7 +114,7 @@ static int read_file(const struct up_data_dir *h, const char *name, bool is_secr
     int r = check_file(h, name, &st, is_secret, err);
     if (r < 0)
         return r;
-    /* What was looked at may have been replaced since; what is opened is looked at again. */
+    /* It may have been replaced since the check; the opened file is checked again. */
     int fd = openat(h->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         r = sl_err_set(err, SL_EIO, "%s/%s: %s", h->dir, name, strerror(errno));
@@ -176,8 +176,8 @@ static bool is_empty(int fd) {
     return empty;
 }
 
-/* Whoever may rename a folder above ours can put another in its place; in one with the sticky bit,
- * as /tmp, only the owner of what stands in it may. */
+/* A user who can rename a parent of our folder can replace it; in one with the sticky bit, as /tmp,
+ * only the owner of an entry can. */
 static int check_parents(const struct up_data_dir *h, struct sl_err *err) {
     struct stat at, up;
     int fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0), r = SL_OK;
@@ -205,7 +205,8 @@ static int check_parents(const struct up_data_dir *h, struct sl_err *err) {
     return r;
 }
 
-/* Ours, and nobody else's to write. What somebody else could have put there is not believed. */
+/* Owned by us, and writable by no one else. What another user could have put there is not
+ * trusted. */
 static int check_dir(const struct up_data_dir *h, struct sl_err *err) {
     struct stat st;
 
@@ -220,9 +221,9 @@ static int check_dir(const struct up_data_dir *h, struct sl_err *err) {
     bool theirs = others_write(&st), empty = is_empty(h->fd);
     if ((empty || !theirs) && (st.st_mode & 066) && fchmod(h->fd, st.st_mode & 0711) < 0)
         return sl_err_set(err, SL_EIO, "chmod 700 %s: %s", h->dir, strerror(errno));
-    if (theirs && empty && !is_empty(h->fd)) { /* somebody was quicker than our chmod */
+    if (theirs && empty && !is_empty(h->fd)) { /* created before our chmod */
         empty = false;
-        (void)fchmod(h->fd, st.st_mode & 07777); /* or the next start would believe it */
+        (void)fchmod(h->fd, st.st_mode & 07777); /* or the next start would trust it */
     }
     if (theirs && !empty)
         return sl_err_set(err, SL_EINVAL,
@@ -256,7 +257,7 @@ static int check_entries(const struct up_data_dir *h, struct sl_err *err) {
 /* Before anything is made: two that start at once would mix two authorities. It ends with the
  * process, however that ends. */
 static int take_lock(struct up_data_dir *h, struct sl_err *err) {
-    char who[32] = "";
+    char pid[32] = "";
 
     h->lock = openat(h->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (h->lock < 0)
@@ -264,15 +265,15 @@ static int take_lock(struct up_data_dir *h, struct sl_err *err) {
     if (flock(h->lock, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK)
             return sl_err_set(err, SL_EIO, "cannot lock %s/lock: %s", h->dir, strerror(errno));
-        ssize_t n = read(h->lock, who, sizeof who - 1);
-        who[n > 0 ? strspn(who, "0123456789") : 0] = '\0';
+        ssize_t n = read(h->lock, pid, sizeof pid - 1);
+        pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
         return sl_err_set(err, SL_EEXIST,
                           "%s is in use by another process%s%s; stop it first, or choose another "
                           "directory with --dir",
-                          h->dir, *who ? ", pid " : "", who);
+                          h->dir, *pid ? ", pid " : "", pid);
     }
-    int n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
-    if (ftruncate(h->lock, 0) < 0 || pwrite(h->lock, who, (size_t)n, 0) != n) {
+    int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ftruncate(h->lock, 0) < 0 || pwrite(h->lock, pid, (size_t)n, 0) != n) {
         /* It only helps with the message above. */
     }
     return SL_OK;
@@ -281,7 +282,7 @@ static int take_lock(struct up_data_dir *h, struct sl_err *err) {
 static int open_dir(struct up_data_dir *h, struct sl_err *err) {
     struct stat st;
 
-    /* A link of ours, or of root, may say where the folder is; one of somebody else may not. */
+    /* A link of ours, or of root, is followed; one of another user is not. */
     if (lstat(h->dir, &st) == 0 && S_ISLNK(st.st_mode) && st.st_uid != 0 && st.st_uid != geteuid())
         return sl_err_set(
             err, SL_EINVAL,
@@ -298,26 +299,27 @@ static int open_dir(struct up_data_dir *h, struct sl_err *err) {
     return r < 0 ? r : take_lock(h, err);
 }
 
-static int find_dir(const char *asked, char out[MAX_DIR], struct sl_err *err) {
+static int find_dir(const char *dir_option, char out[MAX_DIR], struct sl_err *err) {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     struct passwd *pw = home && *home ? NULL : getpwuid(getuid());
     int n;
 
     if (pw)
         home = pw->pw_dir;
-    if (asked)
-        n = *asked == '/' ? snprintf(out, MAX_DIR, "%s", asked) : 0;
+    if (dir_option)
+        n = *dir_option == '/' ? snprintf(out, MAX_DIR, "%s", dir_option) : 0;
     else if (data && *data == '/')
         n = snprintf(out, MAX_DIR, "%s/sluice", data);
     else if (home && *home == '/')
         n = snprintf(out, MAX_DIR, "%s/.local/share/sluice", home);
     else
         return sl_err_set(err, SL_EINVAL, "no home directory; choose a data directory with --dir");
-    if (asked && *asked && *asked != '/') { /* paths in the kubeconfig hold everywhere */
+    if (dir_option && *dir_option &&
+        *dir_option != '/') { /* paths in the kubeconfig hold everywhere */
         char here[MAX_DIR];
         if (!getcwd(here, sizeof here))
             return sl_err_set(err, SL_EIO, "the current directory: %s", strerror(errno));
-        n = snprintf(out, MAX_DIR, "%s/%s", here, asked);
+        n = snprintf(out, MAX_DIR, "%s/%s", here, dir_option);
     }
     while (n > 1 && (size_t)n < MAX_DIR && out[n - 1] == '/')
         out[--n] = '\0';
@@ -484,7 +486,7 @@ int up_data_dir_certificate(const struct up_data_dir *h, const char *host, sl_ti
     sl_freep(&names);
     if (r < 0 || sl_cert_fits(ret, h->ca.cert_pem, usual[0]))
         return r;
-    /* It can be read, but may not sign: no client would trust what it has signed. */
+    /* It is valid, but may not sign: no client would trust its certificates. */
     sl_cert_done(ret);
     return sl_err_set(err, SL_EINVAL,
                       "%s/ca.crt cannot sign certificates; remove it and ca.key to have them "

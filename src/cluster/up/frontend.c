@@ -16,8 +16,8 @@
 #define ADMIN "admin"
 #define MAX_GROUPS 64u
 #define MAX_WARNINGS 64u
-/* Bytes of all, as kube-apiserver has it: where there are more each is cut, and so many are told.
- * An answer whose headers do not fit would be none. */
+/* Bytes of all, as in kube-apiserver: beyond it each is truncated, and so many are sent. A response
+ * whose headers do not fit would fail. */
 #define WARNINGS_BYTES 4096u
 #define WARNING_BYTES 256u
 #define REQUEST_MS 65000u /* a little more than a request of kube-apiserver's may take */
@@ -39,7 +39,7 @@ struct pending_call {
     struct sl_http_call *http;
     sl_api_call api;
     bool streams;
-    const struct sl_api_upgrade_events *wire; /* NULL: it speaks HTTP */
+    const struct sl_api_upgrade_events *wire; /* NULL: plain HTTP */
     void *wire_ctx;
 };
 
@@ -62,7 +62,7 @@ static void put_status(struct sl_http_answer *a, int code, const char *reason,
     sl_buf_putc(&a->body, '\n');
 }
 
-static void refusal(void *ctx, int status, const char *words, struct sl_http_answer *a) {
+static void put_refusal(void *ctx, int status, const char *message, struct sl_http_answer *a) {
     (void)ctx;
     if (status == 413)
         put_status(a, status, "RequestEntityTooLarge",
@@ -73,7 +73,7 @@ static void refusal(void *ctx, int status, const char *words, struct sl_http_ans
                    : status == 429 ? "TooManyRequests"
                    : status == 400 ? "BadRequest"
                                    : "InternalError",
-                   words);
+                   message);
 }
 
 static bool answer_health(struct up_frontend *d, const struct sl_http_request *rq,
@@ -83,22 +83,22 @@ static bool answer_health(struct up_frontend *d, const struct sl_http_request *r
 
     if (!ready && strcmp(rq->path, "/livez") != 0 && strcmp(rq->path, "/healthz") != 0)
         return false;
-    a->status = why ? 503 : 200; /* a probe wants no Status */
+    a->status = why ? 503 : 200; /* a probe expects no Status */
     a->content_type = "text/plain; charset=utf-8";
     sl_buf_puts(&a->body, why ? why : "ok");
     return true;
 }
 
-/* ---- who asks ---- */
+/* ---- authentication ---- */
 
-struct who {
-    const char *user; /* NULL: nobody knows */
+struct user {
+    const char *user; /* NULL: not authenticated */
     const char *groups[MAX_GROUPS + 1];
     uint32_t n;
-    bool crowded; /* there are more groups: without them it is somebody else */
+    bool crowded; /* there are more groups: without them it would be another user */
 };
 
-static void add_group(struct who *w, const char *group) {
+static void add_group(struct user *w, const char *group) {
     for (uint32_t i = 0; i < w->n; i++)
         if (strcmp(w->groups[i], group) == 0)
             return;
@@ -121,7 +121,7 @@ static const char *bearer(const struct sl_http_request *rq) {
     return h + 6 + strspn(h + 6, " ");
 }
 
-static void service_account(struct up_frontend *d, struct who *w) {
+static void service_account(struct up_frontend *d, struct user *w) {
     const char *ns = w->user + strlen("system:serviceaccount:");
 
     add_group(w, "system:serviceaccounts");
@@ -136,10 +136,10 @@ static sl_time wall(void) {
     return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
 }
 
-static struct who find_user(struct up_frontend *d, const struct sl_http_request *rq) {
+static struct user find_user(struct up_frontend *d, const struct sl_http_request *rq) {
     const char *token = bearer(rq), *as = rq->header(rq, "Impersonate-User");
     size_t len = strlen(d->spec.token);
-    struct who w = {0};
+    struct user w = {0};
 
     if (!token)
         return w;
@@ -165,7 +165,7 @@ static struct who find_user(struct up_frontend *d, const struct sl_http_request 
 
 /* ---- passing on ---- */
 
-static void errand_end(struct pending_call *e) {
+static void end_call(struct pending_call *e) {
     e->d->streams -= e->streams;
     sl_freep(&e);
 }
@@ -174,7 +174,7 @@ static void on_gone(void *ctx) {
     struct pending_call *e = ctx;
 
     sl_apiserver_cancel(e->d->api, e->api);
-    errand_end(e);
+    end_call(e);
 }
 
 /* 299 is "miscellaneous, stays", and the text a quoted string of one line. */
@@ -193,7 +193,7 @@ static const char *warning(struct sl_arena *a, const char *text, size_t n) {
 }
 
 /* So many bytes of a text, cut where a character begins. */
-static size_t cut(const char *s, size_t most) {
+static size_t utf8_prefix(const char *s, size_t most) {
     size_t n = strnlen(s, most + 1);
 
     if (n <= most)
@@ -206,13 +206,14 @@ static size_t cut(const char *s, size_t most) {
 /* Pairs behind the others; how many texts there are then. */
 static uint32_t put_warnings(struct sl_arena *a, const char *const *warnings, const char **headers,
                              uint32_t n) {
-    size_t all = 0, told = 0;
+    size_t all = 0, total = 0;
 
     for (uint32_t i = 0; warnings[i] && i < MAX_WARNINGS; i++)
         all += strnlen(warnings[i], WARNINGS_BYTES + 1);
-    for (uint32_t i = 0; warnings[i] && i < MAX_WARNINGS && told < WARNINGS_BYTES; i++) {
-        size_t len = cut(warnings[i], all > WARNINGS_BYTES ? WARNING_BYTES : WARNINGS_BYTES);
-        told += len;
+    for (uint32_t i = 0; warnings[i] && i < MAX_WARNINGS && total < WARNINGS_BYTES; i++) {
+        size_t len =
+            utf8_prefix(warnings[i], all > WARNINGS_BYTES ? WARNING_BYTES : WARNINGS_BYTES);
+        total += len;
         headers[n++] = "Warning";
         headers[n++] = warning(a, warnings[i], len);
     }
@@ -233,10 +234,10 @@ static void on_answer(void *ctx, const struct sl_api_answer *a) {
     headers[n] = NULL;
     sl_http_reply(e->http, a->status, a->content_type, headers, a->body, a->len);
     sl_arena_clear(&e->d->arena);
-    errand_end(e);
+    end_call(e);
 }
 
-/* The rest is for those who ask and go. */
+/* The remaining calls are reserved for requests that do not stream. */
 static void refuse_stream(struct pending_call *e) {
     static const char *const headers[] = {"Retry-After", "1", NULL};
     struct sl_http_answer a = {0};
@@ -247,7 +248,7 @@ static void refuse_stream(struct pending_call *e) {
     sl_http_reply(e->http, a.status, a.content_type, headers, a.body.s, a.body.len);
     sl_buf_done(&a.body);
     sl_apiserver_cancel(e->d->api, e->api);
-    errand_end(e);
+    end_call(e);
 }
 
 /* False: it was refused, and is gone. */
@@ -276,7 +277,7 @@ static void on_end(void *ctx) {
     struct pending_call *e = ctx;
 
     sl_http_end(e->http);
-    errand_end(e);
+    end_call(e);
 }
 
 /* ---- wires ---- */
@@ -287,7 +288,7 @@ static void on_wire_bytes(void *ctx, const char *bytes, size_t len) {
     e->wire->bytes(e->wire_ctx, bytes, len);
 }
 
-static void on_wire_room(void *ctx) {
+static void on_upgraded_writable(void *ctx) {
     struct pending_call *e = ctx;
 
     e->wire->writable(e->wire_ctx);
@@ -296,7 +297,7 @@ static void on_wire_room(void *ctx) {
 static void on_upgrade(void *ctx, const char *const *headers,
                        const struct sl_api_upgrade_events *wire, void *wire_ctx) {
     static const struct sl_http_upgrade_events http = {.bytes = on_wire_bytes,
-                                                       .writable = on_wire_room};
+                                                       .writable = on_upgraded_writable};
     struct pending_call *e = ctx;
 
     if (!may_stream(e))
@@ -347,7 +348,7 @@ static bool asks_for_upgrade(const struct sl_http_request *rq) {
     return strcasestr(header(rq, "Connection"), "upgrade") && *header(rq, "Upgrade");
 }
 
-static void pass_on(struct up_frontend *d, const struct sl_http_request *rq, const struct who *w) {
+static void pass_on(struct up_frontend *d, const struct sl_http_request *rq, const struct user *w) {
     struct pending_call *e = sl_alloc0(1, sizeof *e);
     const bool upgrades = asks_for_upgrade(rq);
     const struct sl_api_upgrade upgrade = {
@@ -357,7 +358,7 @@ static void pass_on(struct up_frontend *d, const struct sl_http_request *rq, con
         .protocols = upgrades ? all_headers(d, rq, "Sec-WebSocket-Protocol") : "",
         .streams = upgrades ? all_headers(d, rq, "X-Stream-Protocol-Version") : "",
     };
-    const struct sl_api_request ask = {
+    const struct sl_api_request request = {
         .method = rq->method,
         .path = rq->path,
         .query = rq->raw_query,
@@ -383,10 +384,10 @@ static void pass_on(struct up_frontend *d, const struct sl_http_request *rq, con
 
     e->d = d;
     e->http = sl_http_hold(rq, on_gone, e);
-    e->api = sl_apiserver_call(d->api, &ask, &sink);
+    e->api = sl_apiserver_call(d->api, &request, &sink);
 }
 
-/* Before the body is read: nothing is buffered for who is not known. */
+/* Before the body is read: nothing is buffered for unauthenticated clients. */
 static bool refuse_early(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct up_frontend *d = ctx;
 
@@ -404,7 +405,7 @@ static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_an
 
     if (answer_health(d, rq, a))
         return;
-    struct who w = find_user(d, rq);
+    struct user w = find_user(d, rq);
     if (!w.user)
         put_status(a, 401, "Unauthorized", "Unauthorized");
     else if (!d->api)
@@ -417,7 +418,7 @@ static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_an
 /* ---- for the owner ---- */
 
 /* How many connections there may be. */
-static uint32_t room(void) {
+static uint32_t connection_limit(void) {
     struct rlimit l;
 
     if (getrlimit(RLIMIT_NOFILE, &l) < 0)
@@ -443,14 +444,15 @@ int up_frontend_open(const struct up_frontend_spec *spec, struct up_frontend **r
         .key_pem = spec->cert->key_pem,
         .max_body = SL_API_MAX_BODY,
         .all_bodies = SL_UP_BODIES,
-        .max_connections = spec->max_connections ? spec->max_connections : room(),
-        .max_unfinished = (spec->max_connections ? spec->max_connections : room()) / 2 + 1,
+        .max_connections = spec->max_connections ? spec->max_connections : connection_limit(),
+        .max_unfinished =
+            (spec->max_connections ? spec->max_connections : connection_limit()) / 2 + 1,
         .body_ms = REQUEST_MS, /* those are known; a link may be slow, but not without end */
         .request_ms = REQUEST_MS,
         .idle_ms = IDLE_MS,
         .handler = serve,
         .early = refuse_early,
-        .refusal = refusal,
+        .refusal = put_refusal,
         .ctx = d,
     };
 

@@ -36,8 +36,8 @@ struct up {
     uv_prepare_t before; /* runs before each wait for I/O */
     uv_timer_t timer;    /* the next thing to do */
     uv_signal_t on_term, on_int;
-    struct up_data_dir home;
-    struct up_frontend *door;
+    struct up_data_dir data_dir;
+    struct up_frontend *frontend;
     struct sl_apiserver *api;
     struct sl_kube_client *client; /* the manager's; all have the same clocks */
     struct sl_settings_file file;
@@ -48,24 +48,24 @@ struct up {
     struct sl_kubelet *runtime;
     struct sl_api_kubelet logs;
     uint64_t started; /* uv_hrtime */
-    sl_time files_at; /* mono: next look at files */
+    sl_time files_at; /* mono: next check of files */
     sl_time renew_at; /* wall: the certificate */
-    uint64_t files;   /* that whoever started us lets one open */
+    uint64_t files;   /* the limit of open files that we were started with */
     char node[64], server[300], address[280];
     bool ready, ending;
 };
 
-/* ---- words ---- */
+/* ---- reports ---- */
 
-static void report(struct up *u, enum sl_up_step step) {
+static void report_step(struct up *u, enum sl_up_step step) {
     struct sl_apiserver_stats stats = {0};
 
     if (!u->o->report)
         return;
     sl_apiserver_stats(u->api, &stats);
     u->o->report(u->o->ctx, &(struct sl_up_report){.step = step,
-                                                   .dir = u->home.dir,
-                                                   .kubeconfig = u->home.kubeconfig,
+                                                   .dir = u->data_dir.dir,
+                                                   .kubeconfig = u->data_dir.kubeconfig,
                                                    .server = u->server,
                                                    .node = u->node,
                                                    .objects = stats.objects,
@@ -101,7 +101,7 @@ static void name_server(struct up *u, const char *host, uint16_t port) {
     sl_fmt(u->server, sizeof u->server, "https://%s", u->address);
 }
 
-/* ---- what others ask of us ---- */
+/* ---- callbacks of the front end ---- */
 
 static int review(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out) {
     struct up *u = ctx;
@@ -118,7 +118,7 @@ static const char *unready(void *ctx) {
                                                     : NULL;
 }
 
-/* Metrics, what the queues hold, and who waits in which place: the manager knows. */
+/* Metrics, and the visibility API: the manager has them. */
 static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     static const char prefix[] = "/apis/" VISIBILITY_GROUP;
     struct up *u = ctx;
@@ -161,15 +161,15 @@ static void renew_certificate(struct up *u) {
     if (u->client->wall < u->renew_at)
         return;
     u->renew_at = sl_time_add(u->client->wall, 24 * SL_HOUR); /* if it does not work */
-    if (up_data_dir_certificate(&u->home, host_of(u), u->client->wall, &cert, &err) < 0 ||
-        up_frontend_certificate(u->door, &cert, &err) < 0)
+    if (up_data_dir_certificate(&u->data_dir, host_of(u), u->client->wall, &cert, &err) < 0 ||
+        up_frontend_certificate(u->frontend, &cert, &err) < 0)
         sl_log(SL_LOG_ERROR, "certificate renewal failed", SL_S("error", err.text));
     else
         u->renew_at = sl_time_add(u->client->wall, UP_DATA_DIR_CERT_LIFE - RENEW_BEFORE);
     sl_cert_done(&cert);
 }
 
-static void look_at_files(struct up *u) {
+static void check_files(struct up *u) {
     struct sl_settings *fresh;
 
     if (u->client->mono < u->files_at)
@@ -192,17 +192,17 @@ static sl_time sooner(sl_time a, sl_time b) {
     return a < b ? a : b;
 }
 
-static void turn(uv_prepare_t *h) {
+static void loop_turn(uv_prepare_t *h) {
     struct up *u = h->data;
 
     sl_apiserver_clock(u->api);
-    look_at_files(u);
+    check_files(u);
     sl_manager_tick(u->manager);
     sl_cluster_tick(u->cluster);
     sl_kubelet_tick(u->runtime);
     if (!u->ready && !unready(u)) {
         u->ready = true;
-        report(u, SL_UP_READY);
+        report_step(u, SL_UP_READY);
     }
     sl_time next = sooner(sooner(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
                           sooner(sl_kubelet_next(u->runtime), u->files_at));
@@ -232,10 +232,10 @@ static sl_time stopwatch(void) {
     return (sl_time)uv_hrtime();
 }
 
-static int open_door(struct up *u, struct sl_err *err) {
+static int open_frontend(struct up *u, struct sl_err *err) {
     struct sl_cert cert = {0};
     sl_time now = wall_clock();
-    int r = up_data_dir_certificate(&u->home, host_of(u), now, &cert, err);
+    int r = up_data_dir_certificate(&u->data_dir, host_of(u), now, &cert, err);
 
     if (r < 0)
         return r;
@@ -245,16 +245,16 @@ static int open_door(struct up *u, struct sl_err *err) {
         .host = host_of(u),
         .port = u->o->port,
         .cert = &cert,
-        .token = u->home.token,
+        .token = u->data_dir.token,
         .ctx = u,
         .unready = unready,
         .other = other,
     };
-    r = up_frontend_open(&spec, &u->door, err);
+    r = up_frontend_open(&spec, &u->frontend, err);
     sl_cert_done(&cert);
     if (r < 0)
         return sl_err_wrap(err, r, "API server (--port=0 chooses a free port)");
-    name_server(u, host_of(u), up_frontend_port(u->door));
+    name_server(u, host_of(u), up_frontend_port(u->frontend));
     return r;
 }
 
@@ -276,7 +276,7 @@ static int load_settings(struct up *u, struct sl_err *err) {
 static int start_api(struct up *u, struct sl_err *err) {
     const struct sl_apiserver_spec spec = {
         .loop = &u->loop,
-        .file = u->home.objects,
+        .file = u->data_dir.objects,
         .version = KUBERNETES,
         .address = u->address,
         .review = review,
@@ -305,13 +305,13 @@ static int start_parts(struct up *u, struct sl_err *err) {
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
                                       "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),
-        .ca = u->home.ca.cert_pem});
+        .ca = u->data_dir.ca.cert_pem});
     sl_fmt(name, sizeof name, "system:node:%s", u->node);
     int r =
         sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
                                                  .client = sl_apiserver_client(
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
-                                                 .dir = u->home.pods,
+                                                 .dir = u->data_dir.pods,
                                                  .node = u->node,
                                                  .files = u->files,
                                                  .sim = u->o->sim},
@@ -332,31 +332,31 @@ static int start_parts(struct up *u, struct sl_err *err) {
     return SL_OK;
 }
 
-static int start(struct up *u, struct sl_err *err) {
+static int start_cluster(struct up *u, struct sl_err *err) {
     struct rlimit files;
 
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) /* before the door raises it */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) /* before the front end raises it */
         u->files = files.rlim_cur;
-    int r = up_data_dir_open(u->o->dir, wall_clock(), &u->home, err);
+    int r = up_data_dir_open(u->o->dir, wall_clock(), &u->data_dir, err);
 
     if (r >= 0)
         r = load_settings(u, err);
     if (r >= 0)
-        r = open_door(u, err);
+        r = open_frontend(u, err);
     if (r >= 0)
-        r = start_api(u, err); /* takes the store, so nobody else lives in the folder */
+        r = start_api(u, err); /* locks the store: the data directory has one process */
     if (r >= 0)
-        r = up_data_dir_write_kubeconfig(&u->home, u->server, err);
+        r = up_data_dir_write_kubeconfig(&u->data_dir, u->server, err);
     if (r >= 0)
-        report(u, SL_UP_BEGIN);
+        report_step(u, SL_UP_BEGIN);
     if (r >= 0)
         r = start_parts(u, err);
     if (r < 0)
         return r;
-    up_frontend_serve(u->door, u->api);
+    up_frontend_serve(u->frontend, u->api);
     u->before.data = u->on_term.data = u->on_int.data = u;
     (void)uv_prepare_init(&u->loop, &u->before);
-    (void)uv_prepare_start(&u->before, turn);
+    (void)uv_prepare_start(&u->before, loop_turn);
     (void)uv_timer_init(&u->loop, &u->timer);
     (void)uv_signal_init(&u->loop, &u->on_term);
     (void)uv_signal_start(&u->on_term, on_signal, SIGTERM);
@@ -371,12 +371,12 @@ static void close_handle(uv_handle_t *h, void *arg) {
         uv_close(h, NULL);
 }
 
-static void finish(struct up *u) {
+static void finish_cluster(struct up *u) {
     if (u->ending)
-        report(u, SL_UP_ENDING);
+        report_step(u, SL_UP_ENDING);
     if (u->before.data)
         (void)uv_prepare_stop(&u->before); /* what it turns is about to go */
-    up_frontend_close(u->door);
+    up_frontend_close(u->frontend);
     if (u->runtime)
         sl_kubelet_stop(u->runtime, STOP_GRACE_MS);
     if (u->manager)
@@ -392,7 +392,7 @@ static void finish(struct up *u) {
     (void)uv_loop_close(&u->loop);
     sl_settings_free(u->settings);
     sl_metrics_free(u->metrics);
-    up_data_dir_done(&u->home);
+    up_data_dir_done(&u->data_dir);
 }
 
 int sl_up(const struct sl_up_options *o, struct sl_err *err) {
@@ -408,10 +408,10 @@ int sl_up(const struct sl_up_options *o, struct sl_err *err) {
     name_node(u->node);
     u->metrics = sl_metrics_new();
     sl_metrics_build_info(u->metrics);
-    int r = start(u, err);
+    int r = start_cluster(u, err);
     if (r >= 0)
         (void)uv_run(&u->loop, UV_RUN_DEFAULT);
-    finish(u);
+    finish_cluster(u);
     sl_freep(&u);
     return r;
 }

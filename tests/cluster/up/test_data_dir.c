@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of `sluice up`: what is made, what is kept, and who may read it. */
+/* The data directory of `sluice up`: what is made, what is kept, and who may read it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static unsigned mode_of(const char *folder, const char *file) {
     return st.st_mode & 0777;
 }
 
-static void open_home(const char *path, struct up_data_dir *h) {
+static void open_data_dir(const char *path, struct up_data_dir *h) {
     struct sl_err err = {0};
 
     if (up_data_dir_open(path, now(), h, &err) < 0)
@@ -76,7 +76,7 @@ static void test_new(void **state) {
 
     (void)state;
     (void)snprintf(path, sizeof path, "%s/a/b//", dir);
-    open_home(path, &h);
+    open_data_dir(path, &h);
     (void)snprintf(path, sizeof path, "%s/a/b", dir);
     assert_string_equal(h.dir, path);
     assert_int_equal(strlen(h.token), 64);
@@ -102,7 +102,7 @@ static void test_new(void **state) {
     (void)snprintf(token, sizeof token, "%s", h.token);
     _cleanup_(sl_freep) char *cert = sl_strdup(h.ca.cert_pem);
     up_data_dir_done(&h);
-    open_home(path, &h);
+    open_data_dir(path, &h);
     assert_string_equal(h.token, token);
     assert_string_equal(h.ca.cert_pem, cert);
     up_data_dir_done(&h);
@@ -111,15 +111,15 @@ static void test_new(void **state) {
     char file[200];
     (void)snprintf(file, sizeof file, "%s/ca.key", path);
     assert_int_equal(truncate(file, 100), 0);
-    open_home(path, &h);
+    open_data_dir(path, &h);
     assert_string_equal(h.token, token);
     assert_string_not_equal(h.ca.cert_pem, cert);
     up_data_dir_done(&h);
 }
 
-/* ---- what somebody has put there ---- */
+/* ---- files of others ---- */
 
-static void put(const char *name, const char *bytes, size_t len, unsigned mode) {
+static void put_file(const char *name, const char *bytes, size_t len, unsigned mode) {
     char path[200];
 
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -164,26 +164,26 @@ static void test_planted(void **state) {
 
     (void)state;
     assert_int_equal(chmod(dir, 0777), 0);
-    put("token", TOKEN, 64, 0600);
+    put_file("token", TOKEN, 64, 0600);
     refused("may not be yours");
     assert_int_equal(chmod(dir, 0700), 0);
-    put("token", TOKEN, 64, 0666);
+    put_file("token", TOKEN, 64, 0666);
     refused("is writable for other users (mode 0666); remove it");
-    put("token", TOKEN, 64, 0644);
+    put_file("token", TOKEN, 64, 0644);
     refused("is readable for other users");
     take_all();
     assert_int_equal(chmod(dir, 0777), 0); /* empty: only its mode is wrong */
-    open_home(dir, &h);
+    open_data_dir(dir, &h);
     assert_int_equal(mode_of(dir, ""), 0711);
     assert_string_not_equal(h.token, TOKEN);
     up_data_dir_done(&h);
-    put("ca.key", "", 0, 0644);
+    put_file("ca.key", "", 0, 0644);
     refused("ca.key is readable");
     take_away("ca.key");
-    put("objects.db", "", 0, 0666);
+    put_file("objects.db", "", 0, 0666);
     refused("objects.db is writable");
     take_away("objects.db");
-    put("pods", "", 0, 0600);
+    put_file("pods", "", 0, 0600);
     refused("pods is not a directory");
     take_away("pods");
 }
@@ -204,7 +204,7 @@ static void test_owners(void **state) {
     assert_true(up_data_dir_open(path, now(), &h, &err) < 0);
     assert_non_null(strstr(err.text, "is writable for other users"));
     assert_int_equal(chown(dir, 0, 0), 0);
-    put("token", TOKEN, 64, 0600);
+    put_file("token", TOKEN, 64, 0600);
     (void)snprintf(path, sizeof path, "%s/token", dir);
     assert_int_equal(chown(path, 65534, 65534), 0);
     refused("token is owned by another user");
@@ -228,7 +228,7 @@ static void test_odd_files(void **state) {
         (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
         assert_int_equal(symlink("/etc/hostname", path), 0);
         if (strcmp(names[i], "ca.key") == 0)
-            put("ca.crt", "x", 1, 0600);
+            put_file("ca.crt", "x", 1, 0600);
         refused("symbolic link");
         take_away(names[i]);
         assert_int_equal(mkfifo(path, 0600), 0);
@@ -239,18 +239,18 @@ static void test_odd_files(void **state) {
         take_away(names[i]);
     }
     take_all();
-    put("token", huge, 3 << 20, 0600);
+    put_file("token", huge, 3 << 20, 0600);
     refused("is larger than");
     memset(with_zero, 'a', sizeof with_zero);
     with_zero[20] = '\0';
-    put("token", with_zero, sizeof with_zero, 0600);
+    put_file("token", with_zero, sizeof with_zero, 0600);
     refused("is not a token of 64");
-    put("token", "", 0, 0600);
+    put_file("token", "", 0, 0600);
     refused("is not a token of 64");
-    put("token", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 64, 0600);
+    put_file("token", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 64, 0600);
     refused("remove it");
     take_away("token");
-    put("ca.crt", huge, 3 << 20, 0600);
+    put_file("ca.crt", huge, 3 << 20, 0600);
     refused("ca.crt is larger");
 }
 
@@ -273,7 +273,7 @@ static void test_race(void **state) {
             (void)!read(go[0], &c, 1);
             int r = up_data_dir_open(dir, now(), &h, &err);
             c = r >= 0 ? 'w' : r == SL_EEXIST ? 'l' : '?';
-            /* Whoever has it keeps it until all have tried, however late they get a turn. */
+            /* The holder keeps it until all have tried, however late they get a turn. */
             _exit(write(said[1], &c, 1) != 1 || close(said[1]) < 0 || read(end[0], &c, 1) != 0);
         }
     (void)close(go[0]);
@@ -291,7 +291,7 @@ static void test_race(void **state) {
         won += results[i] == 'w';
     }
     assert_int_equal(won, 1);
-    open_home(dir, &h);
+    open_data_dir(dir, &h);
     assert_int_equal(sl_cert_pair(h.ca.cert_pem, h.ca.key_pem, NULL), 0);
     up_data_dir_done(&h);
 }
@@ -302,7 +302,7 @@ static void test_certificate(void **state) {
     struct up_data_dir h;
 
     (void)state;
-    open_home(dir, &h);
+    open_data_dir(dir, &h);
     assert_int_equal(up_data_dir_certificate(&h, "127.0.0.1", now(), &c, NULL), 0);
     for (size_t i = 0; i < SL_LEN(names); i++)
         assert_true(sl_cert_fits(&c, h.ca.cert_pem, names[i]));
@@ -323,18 +323,18 @@ static void test_default(void **state) {
 
     (void)state;
     assert_int_equal(setenv("XDG_DATA_HOME", dir, 1), 0);
-    open_home(NULL, &h);
+    open_data_dir(NULL, &h);
     (void)snprintf(path, sizeof path, "%s/sluice", dir);
     assert_string_equal(h.dir, path);
     up_data_dir_done(&h);
     assert_int_equal(unsetenv("XDG_DATA_HOME"), 0);
     assert_int_equal(setenv("HOME", dir, 1), 0);
-    open_home(NULL, &h);
+    open_data_dir(NULL, &h);
     (void)snprintf(path, sizeof path, "%s/.local/share/sluice", dir);
     assert_string_equal(h.dir, path);
     up_data_dir_done(&h);
     assert_int_equal(chdir(dir), 0);
-    open_home("a/b", &h); /* the kubeconfig's path holds everywhere */
+    open_data_dir("a/b", &h); /* the kubeconfig's path holds everywhere */
     (void)snprintf(path, sizeof path, "%s/a/b", dir);
     assert_string_equal(h.dir, path);
     up_data_dir_done(&h);

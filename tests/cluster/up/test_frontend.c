@@ -179,7 +179,7 @@ static void run_fetch(void *arg) {
     b->status = fetch(b->c, b->path);
 }
 
-static void ask(struct background *b, CURL *c, const char *path) {
+static void start_request(struct background *b, CURL *c, const char *path) {
     uint32_t calls = fake.calls;
     double t0 = seconds();
 
@@ -234,7 +234,7 @@ static void test_passing_on(void **state) {
         curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
         curl_easy_setopt(c, CURLOPT_HEADERDATA, &lines);
         post(c, "body", 4);
-        ask(&b, c, "/x%20y?a=%2f&b");
+        start_request(&b, c, "/x%20y?a=%2f&b");
         on_loop(job_answer);
         uv_thread_join(&b.thread);
         assert_int_equal(b.status, 201);
@@ -280,7 +280,7 @@ static void test_long_warnings(void **state) {
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c, CURLOPT_HEADERDATA, &lines);
     post(c, "body", 4);
-    ask(&b, c, "/x");
+    start_request(&b, c, "/x");
     on_loop(job_warn_long);
     uv_thread_join(&b.thread);
     assert_int_equal(b.status, 201);
@@ -316,7 +316,7 @@ static void test_streams(void **state) {
     (void)state;
     on_loop(job_serve);
     CURL *c = new_client(right);
-    ask(&b, c, "/watch");
+    start_request(&b, c, "/watch");
     on_loop(job_stream);
     on_loop(job_stream_end);
     uv_thread_join(&b.thread);
@@ -327,7 +327,7 @@ static void test_streams(void **state) {
     uint32_t files = open_files(); /* with both ends of the connection, which is kept */
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, stop_after);
-    ask(&b, c, "/watch"); /* who leaves is told of */
+    start_request(&b, c, "/watch"); /* a disconnect is reported */
     on_loop(job_stream);
     uv_thread_join(&b.thread);
     double t0 = seconds();
@@ -339,7 +339,7 @@ static void test_streams(void **state) {
         (void)usleep(1000);
     assert_true(open_files() <= files - 2); /* and nothing of it stays open */
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 1L);
-    ask(&b, c, "/held"); /* and everybody when the door closes */
+    start_request(&b, c, "/held"); /* and all of them when the front end closes */
     on_loop(job_close);
     uv_thread_join(&b.thread);
     assert_true(b.status < 0);
@@ -358,18 +358,18 @@ static void on_wire(void *ctx, const char *bytes, size_t len) {
     fake.sink.end(fake.sink.ctx);
 }
 
-static void on_wire_room(void *ctx) {
+static void on_upgraded_writable(void *ctx) {
     assert_ptr_equal(ctx, wired);
 }
 
 static void job_wire(void) {
     static const char *const lines[] = {"Upgrade", "x", NULL};
-    static const struct sl_api_upgrade_events wire = {on_wire, on_wire_room};
+    static const struct sl_api_upgrade_events wire = {on_wire, on_upgraded_writable};
 
     fake.sink.upgrade(fake.sink.ctx, lines, &wire, wired);
 }
 
-/* A client that wants to speak something else gets what it asked for, word by word. */
+/* A client that requests an upgrade gets it, byte by byte. */
 static void test_wire(void **state) {
     static const char text[] =
         "GET /wire?a=b HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " TOKEN "\r\n"

@@ -38,7 +38,7 @@ static const struct {
 };
 
 /* The number that follows: 8,192 of "8,192 MiB". */
-static unsigned long number(const char *at) {
+static unsigned long number_at(const char *at) {
     unsigned long n = 0;
 
     for (; (*at >= '0' && *at <= '9') || *at == ','; at++)
@@ -82,8 +82,8 @@ static void test_numbers(void **state) {
         size_t n = strlen(numbers[i].before);
         if ((size_t)(at - from) < n || strncmp(at - n, numbers[i].before, n) != 0)
             fail_msg("%s does not stand before%s", numbers[i].before, numbers[i].after);
-        if (number(at) != numbers[i].n)
-            fail_msg("%s%lu%s: it is %lu", numbers[i].before, number(at), numbers[i].after,
+        if (number_at(at) != numbers[i].n)
+            fail_msg("%s%lu%s: it is %lu", numbers[i].before, number_at(at), numbers[i].after,
                      numbers[i].n);
     }
 }
