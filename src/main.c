@@ -34,7 +34,7 @@ static const struct cli_program program = {
     .n_examples = SL_LEN(examples),
 };
 
-/* Without a key whoever chooses names could choose those that collide. */
+/* Without a key, a client that chooses names could choose those that collide. */
 static bool set_hash_key(void) {
     uint64_t key[2];
 

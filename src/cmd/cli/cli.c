@@ -99,7 +99,7 @@ static int set_option(const struct cli_verb *verb, uint32_t k, const char *value
     return 0;
 }
 
-/* One "--name" or "--name=value"; *i is moved on when the value is the next word. */
+/* One "--name" or "--name=value"; *i is advanced when the value is the next argument. */
 static int parse_option(const struct cli_verb *verb, int argc, char **argv, int *i,
                         struct cli_args *ret, bool *ret_help, struct sl_err *err) {
     const char *name = argv[*i] + 2;
@@ -140,7 +140,7 @@ static bool has_letters(const struct cli_verb *verb) {
     return false;
 }
 
-/* One word of letters: "-e", "-ed", "-Lfile", "-L file". */
+/* One argument of letters: "-e", "-ed", "-Lfile", "-L file". */
 static int parse_letters(const struct cli_verb *verb, int argc, char **argv, int *i,
                          struct cli_args *ret, bool *ret_help, struct sl_err *err) {
     for (const char *c = argv[*i] + 1; *c; c++) {

@@ -9,14 +9,14 @@
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 
-/* Does it have words to offer? */
+/* Does it have values to offer? */
 static bool offers(const struct cli_opt *o) {
     return o->kind == SL_OPT_CHOICE || o->kind == SL_OPT_HINT;
 }
 
 /* ---- bash ---- */
 
-static void bash_words(struct sl_buf *b, const char *const *words) {
+static void bash_list(struct sl_buf *b, const char *const *words) {
     for (uint32_t i = 0; words[i]; i++)
         sl_buf_printf(b, "%s%s", i ? " " : "", words[i]);
 }
@@ -40,7 +40,7 @@ static void bash_verb(struct sl_buf *b, const struct cli_program *p, const struc
             sl_buf_puts(b, "COMPREPLY=($(compgen -f -- \"$cur\")); ");
         } else if (offers(o)) {
             sl_buf_puts(b, "COMPREPLY=($(compgen -W '");
-            bash_words(b, o->choices);
+            bash_list(b, o->choices);
             sl_buf_puts(b, "' -- \"$cur\")); ");
         }
         sl_buf_puts(b, "return ;;\n");
@@ -56,7 +56,7 @@ static void bash_verb(struct sl_buf *b, const struct cli_program *p, const struc
     if (v->args || v->arg_is_verb) {
         sl_buf_puts(b, "        else\n            COMPREPLY=($(compgen -W '");
         if (v->args)
-            bash_words(b, v->args);
+            bash_list(b, v->args);
         else
             bash_verbs(b, p);
         sl_buf_puts(b, "' -- \"$cur\"))\n");
@@ -117,9 +117,9 @@ static void zsh_verb(struct sl_buf *b, const struct cli_program *p, const struct
             sl_buf_puts(b, ":file:_files");
         } else if (offers(o)) {
             sl_buf_printf(b, ":%s:(", o->value);
-            bash_words(b, o->choices);
+            bash_list(b, o->choices);
             sl_buf_puts(b, ")");
-        } else if (!flag) { /* a word of which nothing is known */
+        } else if (!flag) { /* a value of any form */
             sl_buf_putc(b, ':');
             zsh_text(b, o->value);
             sl_buf_puts(b, ": ");
@@ -128,7 +128,7 @@ static void zsh_verb(struct sl_buf *b, const struct cli_program *p, const struct
     }
     if (v->args) {
         sl_buf_printf(b, " \\\n                '1:%s:(", v->arg);
-        bash_words(b, v->args);
+        bash_list(b, v->args);
         sl_buf_puts(b, ")'");
     } else if (v->arg_is_verb) {
         sl_buf_printf(b, " \\\n                '1:%s:(", v->arg);
@@ -172,7 +172,7 @@ static void fish_text(struct sl_buf *b, const char *s) {
     sl_buf_putc(b, '\'');
 }
 
-static void fish(struct sl_buf *b, const struct cli_program *p) {
+static void fish_script(struct sl_buf *b, const struct cli_program *p) {
     sl_buf_printf(b, "# fish completion for %s: %s completion fish | source\n", p->name, p->name);
     sl_buf_printf(b, "complete -c %s -f\n", p->name);
     for (uint32_t i = 0; i < p->n_verbs; i++) {
@@ -192,7 +192,7 @@ static void fish(struct sl_buf *b, const struct cli_program *p) {
                 sl_buf_puts(b, " -r -F");
             } else if (offers(o)) {
                 sl_buf_puts(b, " -x -a '");
-                bash_words(b, o->choices);
+                bash_list(b, o->choices);
                 sl_buf_puts(b, "'");
             } else if (o->kind != SL_OPT_FLAG) {
                 sl_buf_puts(b, " -x");
@@ -204,7 +204,7 @@ static void fish(struct sl_buf *b, const struct cli_program *p) {
         if (v->args || v->arg_is_verb) {
             sl_buf_printf(b, "complete -c %s -n '%s %s' -a '", p->name, seen, v->name);
             if (v->args)
-                bash_words(b, v->args);
+                bash_list(b, v->args);
             else
                 bash_verbs(b, p);
             sl_buf_puts(b, "'\n");
@@ -219,7 +219,8 @@ static void fish(struct sl_buf *b, const struct cli_program *p) {
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static int run_completion(const struct cli_args *a, struct sl_err *err) {
-    static void (*const writers[])(struct sl_buf *, const struct cli_program *) = {bash, zsh, fish};
+    static void (*const writers[])(struct sl_buf *, const struct cli_program *) = {bash, zsh,
+                                                                                   fish_script};
     for (uint32_t i = 0; shells[i]; i++) {
         if (strcmp(shells[i], a->v[0]) != 0)
             continue;

@@ -16,17 +16,17 @@ static void title(struct sl_buf *b, const char *program, const char *what, const
     cli_term_wrap(b, line, 0, width);
 }
 
-static void heading(struct sl_buf *b, const struct cli_term *t, const char *words) {
-    sl_buf_printf(b, "\n%s%s%s\n", cli_term_style(t, SL_STYLE_BOLD), words,
+static void heading(struct sl_buf *b, const struct cli_term *t, const char *text) {
+    sl_buf_printf(b, "\n%s%s%s\n", cli_term_style(t, SL_STYLE_BOLD), text,
                   cli_term_style(t, SL_STYLE_NONE));
 }
 
-/* "  left    words that may take several lines" */
-static void entry(struct sl_buf *b, const char *left, const char *words, unsigned column,
+/* "  left    text that may take several lines" */
+static void entry(struct sl_buf *b, const char *left, const char *right, unsigned column,
                   unsigned width) {
     struct sl_buf text;
     sl_buf_init(&text, TEXT_MAX);
-    cli_term_wrap(&text, words, column, width);
+    cli_term_wrap(&text, right, column, width);
     unsigned w = cli_text_width(left);
     if (w + 2 < column) /* the first line starts beside it */
         sl_buf_printf(b, "  %s%*s%s", left, (int)(column - 2 - w), "", sl_buf_str(&text) + column);
@@ -78,7 +78,7 @@ static void program_help(const struct cli_program *p, const struct cli_term *t, 
     sl_buf_printf(b, "\n'%s COMMAND --help' describes a command.\n", p->name);
 }
 
-/* "--name=VALUE", with room for letters in front if the verb has some. */
+/* "--name=VALUE", with space for letters in front if the verb has some. */
 static void left_side(const struct cli_opt *o, bool letters, char out[80]) {
     char letter[8] = "";
     if (letters && o->letter)

@@ -32,7 +32,7 @@ enum opt {
     OPT_COUNT,
 };
 
-/* Of the options that take one of a set of words: what they do if not given. */
+/* Of the options that take one of a set of values: their defaults. */
 static const struct {
     enum opt opt;
     const char *otherwise;
@@ -117,11 +117,11 @@ static const struct cli_example exits[] = {
 
 /* ---- options ---- */
 
-static const char *value(const struct cli_args *a, enum opt k, const char *fallback) {
+static const char *option_value(const struct cli_args *a, enum opt k, const char *fallback) {
     return a->opts[k] ? a->opts[k] : fallback;
 }
 
-static int refuse(const struct cli_args *a, const char *what, const char *word) {
+static int refuse_option(const struct cli_args *a, const char *what, const char *word) {
     fprintf(stderr, "[ERROR] %s: %s\n", what, word);
     sl_cli_usage(a->program, a->verb);
     return SL_EXIT_DIFFERS;
@@ -133,20 +133,20 @@ static int check_files(const struct cli_args *a) {
     if (!file)
         return 0;
     if (stat(file, &st) < 0)
-        return refuse(a, "file does not exist for --load-file", file);
+        return refuse_option(a, "file does not exist for --load-file", file);
     if (S_ISDIR(st.st_mode))
-        return refuse(a, "path passed to --load-file is a directory", file);
+        return refuse_option(a, "path passed to --load-file is a directory", file);
     return 0;
 }
 
-/* 0, or the exit code after saying what is wrong. */
-static int check_words(const struct cli_args *a, struct sl_session_options *o) {
+/* 0, or the exit code after printing an error. */
+static int check_values(const struct cli_args *a, struct sl_session_options *o) {
     for (enum sl_session_word k = 0; k < SL_SESSION_WORDS; k++) {
-        o->words[k] = value(a, worded[k].opt, worded[k].otherwise);
+        o->words[k] = option_value(a, worded[k].opt, worded[k].otherwise);
         if (worded[k].unknown && !sl_session_knows(k, o->words[k]))
-            return refuse(a, worded[k].unknown, o->words[k]);
+            return refuse_option(a, worded[k].unknown, o->words[k]);
     }
-    const char *size = value(a, OPT_RESERVE, "0");
+    const char *size = option_value(a, OPT_RESERVE, "0");
     long long n = strtoll(size, NULL, 10);
     if (n < 0 || n > 2000000)
         fprintf(stderr, "WARN: out of range specified for --reserve-vtx-vec: %s\n", size);
@@ -187,7 +187,7 @@ static bool read_line(struct cli_term *term, bool prompt, char *line) {
     }
 }
 
-static void talk(const struct cli_args *a, struct sl_session *s) {
+static void run_commands(const struct cli_args *a, struct sl_session *s) {
     bool prompt = isatty(STDIN_FILENO) && !cli_args_has(a, OPT_NO_PROMPT);
     char *line = sl_alloc(SL_SESSION_LINE_MAX);
     while (read_line(a->term, prompt, line) && sl_session_line(s, line))
@@ -204,7 +204,8 @@ static int draw(const struct cli_args *a, const struct sl_session *s) {
     sl_buf_init(&path, 65536);
     sl_session_draw(s, &picture);
     sl_buf_printf(&path, "%s.%s", a->opts[OPT_GRAPH_OUTPUT],
-                  strcasecmp(value(a, OPT_GRAPH_FORMAT, "dot"), "dot") == 0 ? "dot" : "graphml");
+                  strcasecmp(option_value(a, OPT_GRAPH_FORMAT, "dot"), "dot") == 0 ? "dot"
+                                                                                   : "graphml");
     int r = sl_cli_write_file(sl_buf_str(&path), sl_buf_str(&picture), picture.len, &err);
     if (r >= 0 && sl_buf_full(&picture))
         r = sl_err_set(&err, SL_ELIMIT, "the graph is too large to draw");
@@ -230,15 +231,15 @@ static int run_session(const struct cli_args *a, const struct sl_session_options
         return SL_EXIT_DIFFERS;
     if (o->elapse)
         sl_session_report_load(s);
-    talk(a, s);
+    run_commands(a, s);
     return draw(a, s);
 }
 
-static int run(const struct cli_args *a, struct sl_err *err) {
+static int run_match(const struct cli_args *a, struct sl_err *err) {
     const char *path = a->opts[OPT_OUTPUT];
     (void)err;
     struct sl_session_options o = {
-        .load_file = value(a, OPT_LOAD_FILE, "conf/default"),
+        .load_file = option_value(a, OPT_LOAD_FILE, "conf/default"),
         .allow = unless_blank(a->opts[OPT_ALLOWLIST]),
         .filters = unless_blank(a->opts[OPT_FILTERS]),
         .filters_twice = a->given_twice[OPT_FILTERS],
@@ -250,7 +251,7 @@ static int run(const struct cli_args *a, struct sl_err *err) {
     };
     int code = check_files(a);
     if (code == 0)
-        code = check_words(a, &o);
+        code = check_values(a, &o);
     if (code != 0)
         return code;
     if (path && !(o.results = fopen(path, "we"))) {
@@ -283,5 +284,5 @@ const struct cli_verb cli_verb_match = {
     .like_getopt = true,
     .exits = exits,
     .n_exits = SL_LEN(exits),
-    .run = run,
+    .run = run_match,
 };

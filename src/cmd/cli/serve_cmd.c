@@ -54,7 +54,7 @@ static const struct cli_opt opts[] = {
     [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "log at debug level", NULL, 0},
 };
 
-static int run(const struct cli_args *a, struct sl_err *err) {
+static int run_serve(const struct cli_args *a, struct sl_err *err) {
     const char *secure = a->opts[OPT_METRICS_SECURE];
     struct sl_serve_options o = {
         .kubeconfig = a->opts[OPT_KUBECONFIG],
@@ -92,5 +92,5 @@ const struct cli_verb cli_verb_serve = {
     .n_opts = SL_LEN(opts),
     .examples = examples,
     .n_examples = SL_LEN(examples),
-    .run = run,
+    .run = run_serve,
 };

@@ -40,8 +40,8 @@ const char *cli_human_count(uint64_t n, char out[SL_HUMAN_TEXT]) {
     return out;
 }
 
-static void heading(const struct cli_term *t, const char *words) {
-    fprintf(t->out, "%s%s%s\n", cli_term_style(t, SL_STYLE_BOLD), words,
+static void heading(const struct cli_term *t, const char *title) {
+    fprintf(t->out, "%s%s%s\n", cli_term_style(t, SL_STYLE_BOLD), title,
             cli_term_style(t, SL_STYLE_NONE));
 }
 
@@ -215,7 +215,7 @@ static const struct cli_column compare_columns[] = {
 };
 
 /* Less is better for spans and evictions; for utilisation more is. */
-static enum cli_style judge(double change, bool more_is_better) {
+static enum cli_style style_of_change(double change, bool more_is_better) {
     if (change > -1e-9 && change < 1e-9)
         return SL_STYLE_NONE;
     return (change > 0) == more_is_better ? SL_STYLE_GOOD : SL_STYLE_BAD;
@@ -231,7 +231,7 @@ static void span_row(struct cli_table *tab, const char *name, sl_span before, sl
         return;
     }
     sl_span d = after - before;
-    cli_table_cell(tab, judge((double)d, false), "%s%s", d > 0 ? "+" : "",
+    cli_table_cell(tab, style_of_change((double)d, false), "%s%s", d > 0 ? "+" : "",
                    d == 0 ? "=" : cli_human_span(d, a));
 }
 
@@ -246,7 +246,7 @@ static void count_row(struct cli_table *tab, const char *name, uint64_t before, 
         return;
     }
     bool more = after > before;
-    cli_table_cell(tab, judged ? judge(more ? 1 : -1, false) : SL_STYLE_NONE, "%s%s",
+    cli_table_cell(tab, judged ? style_of_change(more ? 1 : -1, false) : SL_STYLE_NONE, "%s%s",
                    more ? "+" : "-", cli_human_count(more ? after - before : before - after, a));
 }
 
@@ -258,7 +258,7 @@ static void percent_row(struct cli_table *tab, const char *name, double before, 
     if (d > -0.05 && d < 0.05)
         cli_table_cell(tab, SL_STYLE_NONE, "=");
     else
-        cli_table_cell(tab, judge(d, true), "%+.1f", d);
+        cli_table_cell(tab, style_of_change(d, true), "%+.1f", d);
 }
 
 static const struct sl_meter_class_result *class_named(const struct sl_meter_result *r,

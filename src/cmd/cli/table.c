@@ -82,8 +82,8 @@ static void fit(const struct cli_table *t, unsigned limit, unsigned *width) {
 }
 
 /* Puts a text of at most 'width' columns, cut and padded. */
-static void put(struct sl_buf *b, const struct cli_term *term, const char *s, unsigned width,
-                bool right, bool last, enum cli_style style) {
+static void put_cell(struct sl_buf *b, const struct cli_term *term, const char *s, unsigned width,
+                     bool right, bool last, enum cli_style style) {
     unsigned w = cli_text_width(s);
     size_t bytes = strlen(s);
     const char *tail = "";
@@ -132,7 +132,7 @@ void cli_table_print(const struct cli_table *t, const struct cli_term *term, uns
             const char *s = r == 0 ? t->cols[c].title : cell(t, r - 1, c);
             enum cli_style style =
                 r == 0 ? SL_STYLE_BOLD : (enum cli_style)t->styles.v[(r - 1) * t->n_cols + c];
-            put(&line, term, s, width[c], t->cols[c].right, c == last, style);
+            put_cell(&line, term, s, width[c], t->cols[c].right, c == last, style);
             if (c != last)
                 sl_buf_printf(&line, "%*s", GAP, "");
         }

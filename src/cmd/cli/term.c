@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A locale that is named and is not UTF-8 is believed. No locale at all is the state of most
+/* A locale that is set and is not UTF-8 is honoured. No locale at all is the state of most
  * containers, whose terminals are UTF-8 nevertheless. */
 static bool locale_is_utf8(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

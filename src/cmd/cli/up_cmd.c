@@ -179,7 +179,7 @@ static int read_options(const struct cli_args *a, char *label_text,
     return r;
 }
 
-static int run(const struct cli_args *a, struct sl_err *err) {
+static int run_up(const struct cli_args *a, struct sl_err *err) {
     const char *labels[MAX_LABELS + 1] = {NULL};
     _cleanup_(sl_freep) char *label_text =
         sl_strdup(a->opts[OPT_NODE_LABEL] ? a->opts[OPT_NODE_LABEL] : "");
@@ -221,5 +221,5 @@ const struct cli_verb cli_verb_up = {
     .n_opts = SL_LEN(opts),
     .examples = examples,
     .n_examples = SL_LEN(examples),
-    .run = run,
+    .run = run_up,
 };

@@ -14,12 +14,12 @@
     "expected a number from 1 to 4294967295, a set such as \"2,4,8-12\", or a range such as "      \
     "\"2-8:2:*\" or \"3+\""
 
-static int bad(const char *text, const char *why, struct sl_err *err) {
+static int bad_count(const char *text, const char *why, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL, WANTED ", got \"%.60s\"%s%s", text, *why ? ": " : "", why);
 }
 
 /* A number without leading zeros; *p is moved behind it. */
-static bool number(const char **p, uint32_t *ret) {
+static bool parse_number(const char **p, uint32_t *ret) {
     uint64_t v = 0;
 
     if (**p < '1' || **p > '9')
@@ -48,17 +48,17 @@ const char *sl_graphio_count_fault(const struct sl_req_count *c) {
 static bool range(const char *p, struct sl_req_count *ret) {
     struct sl_req_count c = {.op = '+', .operand = 1, .max = SL_REQ_COUNT_MAX};
 
-    if (!number(&p, &c.min))
+    if (!parse_number(&p, &c.min))
         return false;
     if (*p == '+')
         p++;
     else if (*p == '\0')
         c.max = c.min;
-    else if (*p++ != '-' || !number(&p, &c.max))
+    else if (*p++ != '-' || !parse_number(&p, &c.max))
         return false;
     if (*p == ':') {
         p++;
-        if (!number(&p, &c.operand))
+        if (!parse_number(&p, &c.operand))
             return false;
         if (*p == ':') {
             if (p[1] == '\0' || !strchr("+*^", p[1]))
@@ -77,7 +77,7 @@ static int set(const char *text, struct sl_arena *a, struct sl_req_count *ret, s
     uint64_t n = sl_idset_count(&ids);
 
     if (r < 0 || n == 0 || ids.ranges.v[0].first == 0) {
-        r = bad(text, r < 0 || n == 0 ? "" : "0 is no count", err);
+        r = bad_count(text, r < 0 || n == 0 ? "" : "0 is no count", err);
     } else if (n > SL_REQ_COUNT_MAX_SET) {
         r = sl_err_set(err, SL_ELIMIT, "a set of more than %u counts", SL_REQ_COUNT_MAX_SET);
     } else {
@@ -107,7 +107,7 @@ int sl_graphio_count_parse(const char *text, struct sl_arena *a, struct sl_req_c
         return set(text, a, ret, err);
     const char *fault = sl_graphio_count_fault(&c);
     if (*fault)
-        return bad(text, fault, err);
+        return bad_count(text, fault, err);
     *ret = c;
     return 0;
 }

@@ -54,15 +54,15 @@ int sl_graphio_load(const char *path, enum sl_graphio_format format, const char 
                     struct sl_graph **ret, struct sl_graphio_time *ret_time,
                     struct sl_err *err) _must_check_;
 /* Adds what a JGF or R has and the graph has not, and seals it. Vertices are the same if path and
- * rank are; edges between two that were there are not added. 'allow' is not looked at. On failure
- * the graph is as it was. */
+ * rank are; edges between two that were there are not added. 'allow' is ignored. On failure the
+ * graph is as it was. */
 int sl_graphio_read_more(struct sl_graph *g, const struct sl_graphio_text *t,
                          struct sl_err *err) _must_check_;
 
 /* ---- what a job has ---- */
 
-/* The vertices that a text says a job has, as sl_match_update wants them: those with amounts and
- * the way to them, depth-first. */
+/* The vertices that a job has according to a text, as sl_match_update expects them: those with
+ * amounts and the path to them, depth-first. */
 struct sl_graphio_holding {
     SL_VEC(struct sl_pick) picks;
     struct sl_graphio_time time;
@@ -75,9 +75,9 @@ int sl_graphio_holding_read(const struct sl_graph *g, const struct sl_graphio_te
                             struct sl_graphio_holding *ret, struct sl_err *err) _must_check_;
 
 typedef SL_VEC(sl_vtx) sl_graphio_vertices;
-/* What a text says that a job gives back, of what it has: with jgf the vertices that are listed
- * (those that it only shares are passed over), with rv1exec all that it has of the listed ranks,
- * each of which the graph must have. */
+/* What a job gives back according to a text, of what it has: with jgf the vertices that are listed
+ * (those that it only shares are skipped), with rv1exec all that it has of the listed ranks, each
+ * of which the graph must have. */
 int sl_graphio_release_read(const struct sl_graph *g, const struct sl_graphio_text *t,
                             const struct sl_grant *has, sl_graphio_vertices *ret,
                             struct sl_err *err) _must_check_;

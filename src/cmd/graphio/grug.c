@@ -30,7 +30,7 @@ struct cook {
     sl_vtx tree_root; /* of containment */
 };
 
-static int wrong(const struct cook *c, uint32_t line, int code, const char *what) {
+static int error_at(const struct cook *c, uint32_t line, int code, const char *what) {
     return sl_err_set(c->err, code, "%s:%u: %s", c->t->file, line, what);
 }
 
@@ -39,7 +39,7 @@ static int located(const struct cook *c, uint32_t line, int r) {
 }
 
 /* May so many more be made? */
-static int room(const struct cook *c, uint32_t line, uint64_t n) {
+static int check_vertices(const struct cook *c, uint32_t line, uint64_t n) {
     if (n + c->n_virtual + sl_graph_count(c->g) <= c->max)
         return 0;
     return sl_err_set(c->err, SL_ELIMIT, "%s:%u: more than %u vertices", c->t->file, line, c->max);
@@ -51,7 +51,7 @@ static bool is_containment(const char *subsystem) {
 
 /* ---- making ---- */
 
-static int add(struct cook *c, const struct graphio_grug_node *n, int64_t id, sl_vtx *ret) {
+static int add_vertex(struct cook *c, const struct graphio_grug_node *n, int64_t id, sl_vtx *ret) {
     struct sl_vertex_spec s = {.type = n->type,
                                .basename = n->basename,
                                .unit = n->unit,
@@ -80,7 +80,7 @@ static bool path_in(const struct cook *c, sl_vtx v, const char *subsystem, struc
     return y != SL_MAP_NONE && sl_vertex_path_in(c->g, v, y, out);
 }
 
-/* Says that 'to' is found in 'from' in this subsystem. */
+/* Adds the path of 'to' below 'from' in this subsystem. */
 static void set_path(struct cook *c, const char *subsystem, sl_vtx from, sl_vtx to) {
     char name[SL_VERTEX_NAME];
     struct sl_buf path;
@@ -114,8 +114,8 @@ static int64_t id_of(const struct cook *c, const struct graphio_grug_edge *e, ui
 }
 
 /* One target of a source. The first of its kind shows the others how; it has no name of its own. */
-static int make(struct cook *c, const struct graphio_grug_edge *e, sl_vtx from, int64_t id,
-                bool in_tree, bool ranked, sl_vtx *model, sl_vtx *ret) {
+static int make_target(struct cook *c, const struct graphio_grug_edge *e, sl_vtx from, int64_t id,
+                       bool in_tree, bool ranked, sl_vtx *model, sl_vtx *ret) {
     const struct graphio_grug_node *n = &c->x->nodes.v[e->to];
     int r;
 
@@ -123,7 +123,7 @@ static int make(struct cook *c, const struct graphio_grug_edge *e, sl_vtx from, 
         return located(
             c, e->line,
             sl_graph_add_like(c->g, *model, id, ranked ? c->next_rank++ : -1, from, ret, c->err));
-    r = add(c, n, id, ret);
+    r = add_vertex(c, n, id, ret);
     if (r >= 0)
         r = located(c, e->line, sl_graph_link(c->g, e->subsystem, from, *ret, c->err));
     if (r >= 0 && !in_tree)
@@ -140,7 +140,7 @@ static int multiply(struct cook *c, const struct graphio_grug_edge *e) {
     bool in_tree = is_containment(e->subsystem) && is_containment(n->subsystem);
     uint64_t total = (uint64_t)from->n * (uint64_t)e->scale;
     sl_vtx model = SL_VTX_NONE;
-    int r = room(c, e->line, total);
+    int r = check_vertices(c, e->line, total);
 
     if (r < 0)
         return r;
@@ -150,7 +150,7 @@ static int multiply(struct cook *c, const struct graphio_grug_edge *e) {
         for (int64_t i = 0; i < e->scale; i++) {
             sl_vtx v = from->v[j];
             if (keep)
-                r = make(c, e, v, id_of(c, e, j, i), in_tree, ranked, &model, &v);
+                r = make_target(c, e, v, id_of(c, e, j, i), in_tree, ranked, &model, &v);
             if (r < 0)
                 return r;
             *sl_vec_push(to) = v;
@@ -217,7 +217,7 @@ static int associate_with(struct cook *c, const struct graphio_grug_edge *e, sl_
     if (from == to)
         return 0;
     if (++*n_edges > 4 * (uint64_t)c->max)
-        return wrong(c, e->line, SL_ELIMIT, "too many edges");
+        return error_at(c, e->line, SL_ELIMIT, "too many edges");
     int r = located(c, e->line, sl_graph_link(c->g, e->subsystem, from, to, c->err));
     if (r < 0)
         return r;
@@ -264,11 +264,11 @@ static int associate(struct cook *c, const struct graphio_grug_edge *e) {
 
 /* ---- walking ---- */
 
-static int walk(struct cook *c, uint32_t node) {
+static int walk_recipe(struct cook *c, uint32_t node) {
     int r = 0;
 
     if (++c->depth > SL_GRAPH_MAX_DEPTH)
-        return wrong(c, c->x->nodes.v[node].line, SL_ELIMIT, "the recipe is too deep");
+        return error_at(c, c->x->nodes.v[node].line, SL_ELIMIT, "the recipe is too deep");
     c->seen[node] = 1;
     for (uint32_t i = c->first[node]; i != UINT32_MAX && r >= 0; i = c->next[i]) {
         const struct graphio_grug_edge *e = &c->x->edges.v[i];
@@ -280,7 +280,7 @@ static int walk(struct cook *c, uint32_t node) {
             break;
         if (multiplies)
             c->scales[c->n_scales++] = e->scale;
-        r = walk(c, e->to);
+        r = walk_recipe(c, e->to);
         c->n_scales -= multiplies;
     }
     c->depth--;
@@ -298,7 +298,7 @@ static int root(struct cook *c, uint32_t node) {
             strcmp(c->x->nodes.v[i].subsystem, n->subsystem) == 0)
             v = c->made[i].v[0];
     if (v == SL_VTX_NONE) {
-        if ((r = room(c, n->line, 1)) < 0 || (r = add(c, n, 0, &v)) < 0)
+        if ((r = check_vertices(c, n->line, 1)) < 0 || (r = add_vertex(c, n, 0, &v)) < 0)
             return r;
         if (!is_containment(n->subsystem))
             set_path(c, n->subsystem, SL_VTX_NONE, v);
@@ -306,7 +306,7 @@ static int root(struct cook *c, uint32_t node) {
             c->tree_root = v;
     }
     *sl_vec_push(&c->made[node]) = v;
-    return walk(c, node);
+    return walk_recipe(c, node);
 }
 
 int graphio_read_grug(const struct sl_graphio_text *t, struct sl_graph *g, struct sl_err *err) {

@@ -37,18 +37,19 @@ struct reader {
     size_t n_text;
 };
 
-static void fail(struct reader *r, int code, uint32_t line, const char *fmt, ...) _printf_(4, 5);
+static void read_error(struct reader *r, int code, uint32_t line, const char *fmt, ...)
+    _printf_(4, 5);
 
-static void fail(struct reader *r, int code, uint32_t line, const char *fmt, ...) {
-    char words[200];
+static void read_error(struct reader *r, int code, uint32_t line, const char *fmt, ...) {
+    char message[200];
     va_list ap;
 
     if (r->code < 0)
         return;
     va_start(ap, fmt);
-    sl_vfmt_short(words, sizeof(words), fmt, ap);
+    sl_vfmt_short(message, sizeof(message), fmt, ap);
     va_end(ap);
-    r->code = sl_err_set(r->err, code, "%s:%u: %s", r->file, line, words);
+    r->code = sl_err_set(r->err, code, "%s:%u: %s", r->file, line, message);
     (void)XML_StopParser(r->parser, XML_FALSE);
 }
 
@@ -95,7 +96,7 @@ static const char *const methods[] = {
     [SL_GRUG_ASSOCIATE_BY_PATH] = "ASSOCIATE_BY_PATH_IN",
 };
 
-static bool number(const char *s, int64_t *ret) {
+static bool parse_number(const char *s, int64_t *ret) {
     char *end;
     long long v;
 
@@ -119,14 +120,14 @@ static void set(struct reader *r, const struct meaning *m, char *base, const cha
         return;
     case TRUTH:
         if (!yes && strcmp(value, "0") != 0 && strcmp(value, "false") != 0)
-            fail(r, SL_EINVAL, line, "%s: expected 1 or 0, got \"%.40s\"", m->name, value);
+            read_error(r, SL_EINVAL, line, "%s: expected 1 or 0, got \"%.40s\"", m->name, value);
         *(bool *)(base + m->offset) = yes;
         return;
     case NUMBER:
-        if (!number(value, &num) || num < m->min || num > m->max)
-            fail(r, SL_EINVAL, line,
-                 "%s: expected a whole number from %" PRId64 " to %" PRId64 ", got \"%.40s\"",
-                 m->name, m->min, m->max, value);
+        if (!parse_number(value, &num) || num < m->min || num > m->max)
+            read_error(r, SL_EINVAL, line,
+                       "%s: expected a whole number from %" PRId64 " to %" PRId64 ", got \"%.40s\"",
+                       m->name, m->min, m->max, value);
         else
             *(int64_t *)(base + m->offset) = num;
         return;
@@ -136,9 +137,10 @@ static void set(struct reader *r, const struct meaning *m, char *base, const cha
                 *(enum graphio_grug_method *)(base + m->offset) = (enum graphio_grug_method)i;
                 return;
             }
-        fail(r, SL_EINVAL, line,
-             "gen_method: expected MULTIPLY, ASSOCIATE_IN or ASSOCIATE_BY_PATH_IN, got \"%.40s\"",
-             value);
+        read_error(
+            r, SL_EINVAL, line,
+            "gen_method: expected MULTIPLY, ASSOCIATE_IN or ASSOCIATE_BY_PATH_IN, got \"%.40s\"",
+            value);
         return;
     }
 }
@@ -155,7 +157,8 @@ static void assign(struct reader *r, const char *name, const char *value, bool m
             return;
         }
     if (must)
-        fail(r, SL_EINVAL, line, "\"%.40s\" is no key of %s", name, edge ? "an edge" : "a node");
+        read_error(r, SL_EINVAL, line, "\"%.40s\" is no key of %s", name,
+                   edge ? "an edge" : "a node");
 }
 
 /* ---- elements ---- */
@@ -173,7 +176,8 @@ static const char *need(struct reader *r, const XML_Char **atts, const char *ele
     const char *s = attribute(atts, name);
 
     if (!s || !*s || strlen(s) > SL_GRUG_MAX_TEXT) {
-        fail(r, SL_EINVAL, line_of(r), "expected the attribute \"%s\" of <%s>", name, element);
+        read_error(r, SL_EINVAL, line_of(r), "expected the attribute \"%s\" of <%s>", name,
+                   element);
         return "";
     }
     return sl_arena_strdup(&r->x->arena, s);
@@ -189,10 +193,10 @@ static void open_key(struct reader *r, const XML_Char **atts) {
     struct key k = {.id = need(r, atts, "key", "id"), .name = need(r, atts, "key", "attr.name")};
 
     if (r->keys.n >= MAX_KEYS)
-        fail(r, SL_ELIMIT, line_of(r), "more than %u keys", MAX_KEYS);
+        read_error(r, SL_ELIMIT, line_of(r), "more than %u keys", MAX_KEYS);
     for (uint32_t i = 0; i < r->keys.n; i++)
         if (strcmp(r->keys.v[i].id, k.id) == 0)
-            fail(r, SL_EINVAL, line_of(r), "the key \"%.40s\" is given twice", k.id);
+            read_error(r, SL_EINVAL, line_of(r), "the key \"%.40s\" is given twice", k.id);
     if (r->code < 0)
         return;
     *sl_vec_push(&r->keys) = k;
@@ -206,7 +210,7 @@ static void open_node(struct reader *r, const XML_Char **atts) {
                                   .size = 1};
 
     if (r->x->nodes.n >= SL_GRUG_MAX_NODES)
-        fail(r, SL_ELIMIT, n.line, "more than %u nodes in a recipe", SL_GRUG_MAX_NODES);
+        read_error(r, SL_ELIMIT, n.line, "more than %u nodes in a recipe", SL_GRUG_MAX_NODES);
     if (r->code < 0)
         return;
     *sl_vec_push(&r->x->nodes) = n;
@@ -224,7 +228,7 @@ static void open_edge(struct reader *r, const XML_Char **atts) {
                                   .id_stride = 1};
 
     if (r->x->edges.n >= SL_GRUG_MAX_EDGES)
-        fail(r, SL_ELIMIT, e.line, "more than %u edges in a recipe", SL_GRUG_MAX_EDGES);
+        read_error(r, SL_ELIMIT, e.line, "more than %u edges in a recipe", SL_GRUG_MAX_EDGES);
     if (r->code < 0)
         return;
     *sl_vec_push(&r->x->edges) = e;
@@ -238,11 +242,11 @@ static void XMLCALL on_start(void *ctx, const XML_Char *name, const XML_Char **a
     if (r->code < 0)
         return;
     if (++r->depth > MAX_DEPTH) {
-        fail(r, SL_ELIMIT, line_of(r), "elements nested more than %u deep", MAX_DEPTH);
+        read_error(r, SL_ELIMIT, line_of(r), "elements nested more than %u deep", MAX_DEPTH);
     } else if (r->depth == 1 && strcmp(name, "graphml") != 0) {
-        fail(r, SL_EINVAL, line_of(r), "expected <graphml>, got <%.40s>", name);
+        read_error(r, SL_EINVAL, line_of(r), "expected <graphml>, got <%.40s>", name);
     } else if (r->data) {
-        fail(r, SL_EINVAL, line_of(r), "expected text, got <%.40s>", name);
+        read_error(r, SL_EINVAL, line_of(r), "expected text, got <%.40s>", name);
     } else if (strcmp(name, "data") == 0 && (r->in == IN_NODE || r->in == IN_EDGE)) {
         r->data = need(r, atts, "data", "key");
         r->n_text = 0;
@@ -251,7 +255,7 @@ static void XMLCALL on_start(void *ctx, const XML_Char *name, const XML_Char **a
         r->n_text = 0;
     } else if (r->in != NOTHING) {
         if (strcmp(name, "desc") != 0)
-            fail(r, SL_EINVAL, line_of(r), "expected <data>, got <%.40s>", name);
+            read_error(r, SL_EINVAL, line_of(r), "expected <data>, got <%.40s>", name);
     } else if (strcmp(name, "key") == 0) {
         open_key(r, atts);
     } else if (strcmp(name, "node") == 0) {
@@ -283,7 +287,7 @@ static void close_data(struct reader *r) {
         if (strcmp(r->keys.v[i].id, id) == 0)
             name = r->keys.v[i].name;
     if (!name)
-        fail(r, SL_EINVAL, line_of(r), "the key \"%.40s\" was not declared", id);
+        read_error(r, SL_EINVAL, line_of(r), "the key \"%.40s\" was not declared", id);
     else
         assign(r, name, value, true, line_of(r));
 }
@@ -306,7 +310,7 @@ static void XMLCALL on_text(void *ctx, const XML_Char *s, int n) {
     if (!r->data || r->code < 0)
         return;
     if ((size_t)n > SL_GRUG_MAX_TEXT - r->n_text) {
-        fail(r, SL_ELIMIT, line_of(r), "a value of more than %u bytes", SL_GRUG_MAX_TEXT);
+        read_error(r, SL_ELIMIT, line_of(r), "a value of more than %u bytes", SL_GRUG_MAX_TEXT);
         return;
     }
     memcpy(r->text + r->n_text, s, (size_t)n);
@@ -321,7 +325,8 @@ static void XMLCALL on_doctype(void *ctx, const XML_Char *name, const XML_Char *
     (void)sysid;
     (void)pubid;
     if (internal)
-        fail(r, SL_EINVAL, line_of(r), "declarations of one's own in <!DOCTYPE> are not read");
+        read_error(r, SL_EINVAL, line_of(r),
+                   "declarations of one's own in <!DOCTYPE> are not read");
 }
 
 /* ---- the whole ---- */
@@ -350,7 +355,7 @@ static uint32_t lookup(const struct by_id *v, uint32_t n, const char *id) {
 }
 
 /* Ends of edges, and what a node must have. */
-static int resolve(struct reader *r) {
+static int resolve_edges(struct reader *r) {
     struct graphio_grug *x = r->x;
     struct by_id *v = sl_alloc((x->nodes.n + 1) * sizeof(*v));
 
@@ -358,7 +363,7 @@ static int resolve(struct reader *r) {
         struct graphio_grug_node *n = &x->nodes.v[i];
         v[i] = (struct by_id){n->id, i};
         if (!n->type || !*n->type)
-            fail(r, SL_EINVAL, n->line, "expected the key \"type\" of node \"%.40s\"", n->id);
+            read_error(r, SL_EINVAL, n->line, "expected the key \"type\" of node \"%.40s\"", n->id);
         if (!n->basename || !*n->basename)
             n->basename = n->type;
         if (!*n->subsystem)
@@ -367,15 +372,15 @@ static int resolve(struct reader *r) {
     qsort(v, x->nodes.n, sizeof(*v), compare);
     for (uint32_t i = 1; i < x->nodes.n; i++)
         if (strcmp(v[i].id, v[i - 1].id) == 0)
-            fail(r, SL_EINVAL, x->nodes.v[v[i].i].line, "the node \"%.40s\" is given twice",
-                 v[i].id);
+            read_error(r, SL_EINVAL, x->nodes.v[v[i].i].line, "the node \"%.40s\" is given twice",
+                       v[i].id);
     for (uint32_t i = 0; i < x->edges.n; i++) {
         struct graphio_grug_edge *e = &x->edges.v[i];
         e->from = lookup(v, x->nodes.n, e->source);
         e->to = lookup(v, x->nodes.n, e->target);
         if (e->from == UINT32_MAX || e->to == UINT32_MAX)
-            fail(r, SL_EINVAL, e->line, "there is no node \"%.40s\"",
-                 e->from == UINT32_MAX ? e->source : e->target);
+            read_error(r, SL_EINVAL, e->line, "there is no node \"%.40s\"",
+                       e->from == UINT32_MAX ? e->source : e->target);
         if (!*e->subsystem)
             e->subsystem = SL_GRAPH_CONTAINMENT;
         if (!*e->by_subsystem)
@@ -400,10 +405,10 @@ int graphio_grug_read(struct graphio_grug *x, const struct sl_graphio_text *t, s
     XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
     if (XML_Parse(r.parser, t->text ? t->text : "", (int)t->len, XML_TRUE) != XML_STATUS_OK &&
         r.code == 0)
-        fail(&r, SL_EINVAL, line_of(&r), "expected GraphML: %s",
-             XML_ErrorString(XML_GetErrorCode(r.parser)));
+        read_error(&r, SL_EINVAL, line_of(&r), "expected GraphML: %s",
+                   XML_ErrorString(XML_GetErrorCode(r.parser)));
     if (r.code == 0)
-        (void)resolve(&r);
+        (void)resolve_edges(&r);
     XML_ParserFree(r.parser);
     sl_vec_free(&r.keys);
     return r.code;

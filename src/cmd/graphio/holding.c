@@ -52,7 +52,7 @@ static void mark_ways(struct marks *m) {
     }
 }
 
-static void collect(const struct marks *m, struct sl_graphio_holding *ret) {
+static void collect_picks(const struct marks *m, struct sl_graphio_holding *ret) {
     ret->picks.n = 0;
     for (uint32_t pos = 0; pos < sl_graph_live(m->g); pos++) {
         sl_vtx v = sl_graph_at(m->g, pos);
@@ -287,7 +287,7 @@ int sl_graphio_holding_read(const struct sl_graph *g, const struct sl_graphio_te
         r = jgf ? hold_jgf(&m, &j, jgf, shorthand, graphio_max_vertices(t)) : hold_rv1(&m, &x);
     if (r >= 0) {
         mark_ways(&m);
-        collect(&m, ret);
+        collect_picks(&m, ret);
         ret->time = x.time;
     }
     marks_done(&m);
@@ -307,7 +307,8 @@ static int64_t rank_of(const struct sl_graph *g, sl_vtx v) {
 }
 
 /* Takes v, unless something that contains it was taken. */
-static void take(const struct sl_graph *g, sl_vtx v, uint32_t *end, sl_graphio_vertices *ret) {
+static void take_vertex(const struct sl_graph *g, sl_vtx v, uint32_t *end,
+                        sl_graphio_vertices *ret) {
     const struct sl_vertex *x = sl_graph_vertex(g, v);
 
     if (x->pos < *end)
@@ -340,7 +341,7 @@ static int release_rv1(const struct sl_graph *g, const struct graphio_jin *j,
         r = check_ranks(g, &x);
     for (uint32_t i = 0; i < has->picks.n && r >= 0; i++)
         if (has->picks.v[i].exclusive && sl_idset_has(&x.ranks, rank_of(g, has->picks.v[i].v)))
-            take(g, has->picks.v[i].v, &end, ret);
+            take_vertex(g, has->picks.v[i].v, &end, ret);
     graphio_rv1_done(&x);
     return r;
 }
@@ -371,7 +372,7 @@ static int release_jgf(const struct sl_graph *g, const struct graphio_jin *j, ui
     }
     for (uint32_t i = 0; i < has->picks.n && r >= 0; i++)
         if (state[has->picks.v[i].v] == GIVEN)
-            take(g, has->picks.v[i].v, &end, ret);
+            take_vertex(g, has->picks.v[i].v, &end, ret);
     graphio_finder_done(&f);
     graphio_jgf_done(&x);
     sl_freep(&state);

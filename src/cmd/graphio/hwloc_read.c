@@ -27,7 +27,7 @@ struct walker {
 /* What a kind of object becomes. */
 static const struct kind {
     hwloc_obj_type_t type;
-    const char *name, *basename, *allow; /* the word by which the list of types knows it */
+    const char *name, *basename, *allow; /* its name in the list of types */
 } kinds[] = {
     {HWLOC_OBJ_GROUP, "group", "group", "group"},
     {HWLOC_OBJ_NUMANODE, "numanode", "numanode", "numanode"},
@@ -115,7 +115,7 @@ static bool plain(struct walker *w, hwloc_obj_t o, struct sl_vertex_spec *s) {
     return false;
 }
 
-static uint32_t put(struct walker *w, uint32_t parent, const struct sl_vertex_spec *s) {
+static uint32_t stage_vertex(struct walker *w, uint32_t parent, const struct sl_vertex_spec *s) {
     uint32_t at = w->s->v.n;
 
     *sl_vec_push(&w->s->v) = (struct graphio_staged){.spec = *s, .there = SL_VTX_NONE};
@@ -124,7 +124,7 @@ static uint32_t put(struct walker *w, uint32_t parent, const struct sl_vertex_sp
     return at;
 }
 
-/* The memory of a NUMA node, in megabytes; only for who asks for it by name. */
+/* The memory of a NUMA node, in megabytes; only if requested by name. */
 static void memory(struct walker *w, hwloc_obj_t o, uint32_t parent) {
     struct sl_vertex_spec s = {
         .type = "memory", .unit = "MB", .id = (int64_t)o->logical_index, .uniq_id = -1, .rank = -1};
@@ -133,10 +133,10 @@ static void memory(struct walker *w, hwloc_obj_t o, uint32_t parent) {
         !w->t->allow || !*w->t->allow || !graphio_type_allowed(w->t->allow, "memory"))
         return;
     s.size = at_least_1(o->attr->numanode.local_memory >> 20);
-    (void)put(w, parent, &s);
+    (void)stage_vertex(w, parent, &s);
 }
 
-static int walk(struct walker *w, hwloc_obj_t o, uint32_t parent) {
+static int walk_topology(struct walker *w, hwloc_obj_t o, uint32_t parent) {
     struct sl_vertex_spec s = {
         .id = (int64_t)o->logical_index, .uniq_id = -1, .rank = -1, .size = 1};
     bool known;
@@ -152,17 +152,17 @@ static int walk(struct walker *w, hwloc_obj_t o, uint32_t parent) {
     else
         known = plain(w, o, &s);
     if (known)
-        parent = put(w, parent, &s);
+        parent = stage_vertex(w, parent, &s);
     memory(w, o, parent);
     for (hwloc_obj_t kid = NULL; r >= 0 && (kid = hwloc_get_next_child(w->topo, o, kid));)
-        r = walk(w, kid, parent);
+        r = walk_topology(w, kid, parent);
     w->depth--;
     return r;
 }
 
 /* ---- before libhwloc sees it ---- */
 
-struct look {
+struct xml_check {
     const struct sl_graphio_text *t;
     struct sl_err *err;
     XML_Parser parser;
@@ -171,14 +171,14 @@ struct look {
     int code;
 };
 
-static void object(struct look *l, int code, const char *what) {
+static void object(struct xml_check *l, int code, const char *what) {
     l->code = sl_err_set(l->err, code, "%s:%lu: %s", l->t->file,
                          (unsigned long)XML_GetCurrentLineNumber(l->parser), what);
     (void)XML_StopParser(l->parser, XML_FALSE);
 }
 
 /* Objects that are no devices have sets of processors; libhwloc takes that for granted. */
-static void check_object(struct look *l, const XML_Char **atts) {
+static void check_object(struct xml_check *l, const XML_Char **atts) {
     static const char *const devices[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
     static const char *const sets[] = {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"};
     const char *type = NULL;
@@ -204,7 +204,7 @@ static void check_object(struct look *l, const XML_Char **atts) {
 }
 
 static void XMLCALL on_start(void *ctx, const XML_Char *name, const XML_Char **atts) {
-    struct look *l = ctx;
+    struct xml_check *l = ctx;
 
     if (l->depth == 0) {
         l->old = true;
@@ -222,7 +222,7 @@ static void XMLCALL on_start(void *ctx, const XML_Char *name, const XML_Char **a
 
 static void XMLCALL on_end(void *ctx, const XML_Char *name) {
     (void)name;
-    ((struct look *)ctx)->depth--;
+    ((struct xml_check *)ctx)->depth--;
 }
 
 static void XMLCALL on_doctype(void *ctx, const XML_Char *name, const XML_Char *sysid,
@@ -234,8 +234,8 @@ static void XMLCALL on_doctype(void *ctx, const XML_Char *name, const XML_Char *
         object(ctx, SL_EINVAL, "declarations of one's own in <!DOCTYPE> are not read");
 }
 
-static int look_through(const struct sl_graphio_text *t, struct sl_err *err) {
-    struct look l = {.t = t, .err = err};
+static int check_document(const struct sl_graphio_text *t, struct sl_err *err) {
+    struct xml_check l = {.t = t, .err = err};
 
     if (t->len >= INT32_MAX)
         return sl_err_set(err, SL_ELIMIT, "%s: more than %d bytes", t->file, INT32_MAX);
@@ -268,7 +268,7 @@ static int load(struct walker *w) {
         hwloc_topology_load(w->topo) != 0)
         r = sl_err_set(w->err, SL_EINVAL, "%s:1: expected a machine in hwloc's XML", w->t->file);
     else
-        r = walk(w, hwloc_get_root_obj(w->topo), 0);
+        r = walk_topology(w, hwloc_get_root_obj(w->topo), 0);
     hwloc_topology_destroy(w->topo);
     sl_freep(&text);
     return r;
@@ -280,10 +280,10 @@ int graphio_stage_hwloc(const struct sl_graphio_text *t, struct graphio_stage *s
         .type = "cluster", .id = 0, .uniq_id = -1, .rank = -1, .size = 1};
     struct walker w = {.t = t, .s = s, .err = err};
 
-    int r = look_through(t, err);
+    int r = check_document(t, err);
 
     if (r < 0)
         return r;
-    (void)put(&w, 0, &cluster);
+    (void)stage_vertex(&w, 0, &cluster);
     return load(&w);
 }

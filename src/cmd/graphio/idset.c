@@ -89,7 +89,7 @@ int sl_idset_add(struct sl_idset *s, const char *text, struct sl_err *err) {
 }
 
 /* The range that has id, or the first one behind it. */
-static uint32_t find(const struct sl_idset *s, int64_t id) {
+static uint32_t find_range(const struct sl_idset *s, int64_t id) {
     uint32_t lo = 0, hi = s->ranges.n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -102,7 +102,7 @@ static uint32_t find(const struct sl_idset *s, int64_t id) {
 }
 
 bool sl_idset_has(const struct sl_idset *s, int64_t id) {
-    uint32_t i = find(s, id);
+    uint32_t i = find_range(s, id);
     return i < s->ranges.n && s->ranges.v[i].first <= id;
 }
 

@@ -19,7 +19,7 @@ struct sl_idset {
     SL_VEC(struct sl_constraint_ranks) ranges;
 };
 void sl_idset_done(struct sl_idset *s);
-/* Adds what a text says. Ids may come in any order, and twice. */
+/* Adds the ids of a text. They may come in any order, and twice. */
 int sl_idset_add(struct sl_idset *s, const char *text, struct sl_err *err) _must_check_;
 /* The same in two steps, where many texts make one set: it is none before it is settled. */
 int sl_idset_collect(struct sl_idset *s, const char *text, struct sl_err *err) _must_check_;

@@ -19,7 +19,7 @@
 
 /* ---- vertices ---- */
 
-static uint32_t find(const struct graphio_jgf *x, const char *id) {
+static uint32_t find_vertex(const struct graphio_jgf *x, const char *id) {
     uint64_t key = sl_hash_str(0, id);
     uint32_t c, i;
 
@@ -142,7 +142,7 @@ static int vertex(struct graphio_jgf *x, yyjson_val *at) {
     r = defaults(x, &v, s->id != INT64_MIN);
     if (r < 0)
         return r;
-    if (find(x, v.jid) != SL_MAP_NONE)
+    if (find_vertex(x, v.jid) != SL_MAP_NONE)
         return graphio_jin_fail(x->j, id, SL_EINVAL, "the id \"%.40s\" is given twice", v.jid);
     sl_map_add(&x->by_id, sl_hash_str(0, v.jid), x->v.n);
     *sl_vec_push(&x->v) = v;
@@ -176,7 +176,7 @@ static int edge(struct graphio_jgf *x, yyjson_val *at) {
         if ((r = graphio_jin_need(x->j, at, keys[i], SL_JIN_TEXT, &v)) < 0 ||
             (r = graphio_jin_text(x->j, v, v, keys[i], &ends[i])) < 0)
             return r;
-        found[i] = find(x, ends[i]);
+        found[i] = find_vertex(x, ends[i]);
         if (found[i] == SL_MAP_NONE)
             return graphio_jin_fail(x->j, v, SL_EINVAL, "%s: there is no vertex \"%.40s\"", keys[i],
                                     ends[i]);
@@ -199,7 +199,7 @@ static int edge(struct graphio_jgf *x, yyjson_val *at) {
     return 0;
 }
 
-/* Where no path tells, the first edge into a vertex is the one. */
+/* Without a path, the first edge into a vertex is its parent. */
 static void complete_tree(struct graphio_jgf *x) {
     uint8_t *reached = sl_alloc0((size_t)x->v.n + 1, 1);
 

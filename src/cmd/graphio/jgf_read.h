@@ -24,7 +24,7 @@ struct graphio_jgf_vertex {
 struct graphio_jgf_edge {
     uint32_t from, to;
     const char *subsystem;
-    bool reverse; /* in containment, from what is inside to what contains it: says nothing new */
+    bool reverse; /* in containment, from what is inside to what contains it: redundant */
     bool tree;    /* in containment, the one by which 'to' is reached */
 };
 
@@ -37,7 +37,7 @@ struct graphio_jgf {
     struct sl_idset free_ranks;
 };
 
-/* 'top' has "graph" and perhaps "free_ranks". Without edges those are not looked at. */
+/* 'top' has "graph" and perhaps "free_ranks". Without 'edges' those are ignored. */
 int graphio_jgf_read(struct graphio_jgf *x, const struct graphio_jin *j, yyjson_val *top,
                      uint32_t max_vertices, bool with_edges) _must_check_;
 void graphio_jgf_done(struct graphio_jgf *x);

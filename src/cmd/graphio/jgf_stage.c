@@ -103,7 +103,7 @@ static int put_vertices(struct stager *t, const char *allow) {
 }
 
 /* The first vertex on the way up that was not left out. */
-static uint32_t place(const struct stager *t, uint32_t i) {
+static uint32_t staged_ancestor(const struct stager *t, uint32_t i) {
     for (uint32_t n = 0; i != NOWHERE && n <= SL_GRAPH_MAX_DEPTH; n++, i = t->parent[i])
         if (t->at[i] != NOWHERE)
             return t->at[i];
@@ -113,7 +113,7 @@ static uint32_t place(const struct stager *t, uint32_t i) {
 static void put_edges(struct stager *t, bool tree) {
     for (uint32_t i = 0; i < t->x->edges.n; i++) {
         const struct graphio_jgf_edge *e = &t->x->edges.v[i];
-        uint32_t to = t->at[e->to], from = tree ? place(t, e->from) : t->at[e->from];
+        uint32_t to = t->at[e->to], from = tree ? staged_ancestor(t, e->from) : t->at[e->from];
         if (e->reverse || e->tree != tree || to == NOWHERE || from == NOWHERE || from == to)
             continue;
         if (t->s->v.v[from].there != SL_VTX_NONE && t->s->v.v[to].there != SL_VTX_NONE)

@@ -16,7 +16,7 @@
 #include "core/graph/hostlist.h"
 #include "lib/doc/read.h"
 
-#define ARENA_BYTES ((size_t)1 << 30) /* more than the ceilings below can ask for */
+#define ARENA_BYTES ((size_t)1 << 30) /* more than the ceilings below can require */
 #define MAX_TASKS 4096u
 #define MAX_RANK_RANGES 65536u
 
@@ -78,7 +78,7 @@ static struct sl_req_count count_map(struct reader *r, const struct sl_doc_node 
     return c;
 }
 
-static struct sl_req_count count(struct reader *r, const struct sl_doc_node *n) {
+static struct sl_req_count read_count(struct reader *r, const struct sl_doc_node *n) {
     struct sl_req_count c = {.min = 1, .max = 1, .op = '+', .operand = 1};
     struct sl_err err;
 
@@ -131,7 +131,7 @@ static void resource(struct reader *r, const struct sl_doc_node *n, uint32_t dep
     if (r->rd.code < 0)
         return;
     ret->type = scalar(r, type, "type");
-    ret->count = count(r, cnt);
+    ret->count = read_count(r, cnt);
     ret->unit = unit ? scalar(r, unit, "unit") : NULL;
     ret->label = label ? scalar(r, label, "label") : NULL;
     if (ret->type && !*ret->type)
@@ -317,8 +317,8 @@ static void constraint(struct reader *r, const struct sl_doc_node *n, uint32_t d
 
 /* ---- attributes ---- */
 
-/* Seconds, rounded away from 0: a job gets at least what it asked for, and what is negative stays
- * so (the matcher says so of it, as it does of what is too long). */
+/* Seconds, rounded away from 0: a job gets at least what it requested, and what is negative stays
+ * so (the matcher rejects it, as it does what is too long). */
 static int64_t duration(struct reader *r, const struct sl_doc_node *n) {
     if (n->kind == SL_DOC_NODE_INT)
         return n->num;

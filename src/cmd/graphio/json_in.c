@@ -14,7 +14,7 @@
 #include "core/base/mem.h"
 #include "lib/json/json.h"
 
-#define MAX_NEAR 64 /* values looked at for a string */
+#define MAX_NEAR 64 /* values compared for a string */
 
 int graphio_jin_open(struct graphio_jin *j, const char *file, const char *text, size_t len,
                      struct sl_err *err) {
@@ -57,14 +57,14 @@ int graphio_jin_fail(const struct graphio_jin *j, yyjson_val *near, int code, co
                      ...) {
     const char *at = near_text(j, near);
     size_t pos = at && at >= j->text && at < j->text + j->len ? (size_t)(at - j->text) : 0;
-    char words[200];
+    char message[200];
     va_list ap;
 
     va_start(ap, fmt);
-    sl_vfmt_short(words, sizeof(words), fmt, ap);
+    sl_vfmt_short(message, sizeof(message), fmt, ap);
     va_end(ap);
     return sl_err_set(j->err, code, "%s:%u: %s", j->file, sl_json_line(j->original, j->len, pos),
-                      words);
+                      message);
 }
 
 static bool is_wanted(yyjson_val *v, enum graphio_jin_want want) {

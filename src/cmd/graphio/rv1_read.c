@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading R; what it says of a graph is rv1_stage.c's business. */
+/* Parses R; rv1_stage.c makes a graph of it. */
 #include "cmd/graphio/rv1_read.h"
 #include "lib/json/json.h"
 

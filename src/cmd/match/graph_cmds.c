@@ -127,19 +127,19 @@ void match_command_get_status(struct sl_session *s, struct match_words w) {
 
 /* ---- find ---- */
 
-struct asked {
+struct find_query {
     const struct sl_match *m;
     int64_t job;
 };
 
 static uint32_t sums(const void *ctx, sl_vtx v, struct sl_match_filter_sum *ret, uint32_t max) {
-    const struct asked *a = ctx;
+    const struct find_query *a = ctx;
     return sl_match_sums(a->m, v, 0, a->job, ret, max);
 }
 
 void match_command_find(struct sl_session *s, struct match_words w) {
     _cleanup_(sl_find_freep) struct sl_find *f = NULL;
-    struct asked asked = {.m = s->m};
+    struct find_query query = {.m = s->m};
     struct sl_err err = {0};
     struct sl_buf criteria;
 
@@ -151,13 +151,13 @@ void match_command_find(struct sl_session *s, struct match_words w) {
         sl_buf_done(&criteria);
         return;
     }
-    if (sl_find_sums(f, &asked.job)) {
+    if (sl_find_sums(f, &query.job)) {
         s->writer.sums = sums;
-        s->writer.sums_ctx = &asked;
+        s->writer.sums_ctx = &query;
     }
     sl_match_find(s->m, f, &s->grant);
     s->writer.queue = NULL;
-    /* Nothing found is nothing written, also in a format that has no words for it. */
+    /* Nothing found is nothing written, also in a format without a representation for it. */
     if (sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err) < 0)
         sl_buf_clear(&s->text);
     s->writer.sums = NULL;
@@ -208,7 +208,7 @@ static void tops_of_rank(const struct sl_graph *g, int64_t rank, sl_graphio_vert
     sl_freep(&v);
 }
 
-/* False: it is said why. */
+/* False: an error was printed. */
 static bool vertices_of_ranks(struct sl_session *s, const char *text, sl_graphio_vertices *ret) {
     struct sl_idset ids = {0};
     struct sl_err err = {0};

@@ -10,11 +10,11 @@
 #include "cmd/match/session_int.h"
 #include "core/base/collection/hash.h"
 
-/* ---- words ---- */
+/* ---- options ---- */
 
 #define SUBSYSTEMS_MAX 5u
 
-/* The first is walked, the others are asked. */
+/* The first is walked, the others are auxiliary. */
 static const struct {
     const char *word, *names[SUBSYSTEMS_MAX];
 } views[] = {
@@ -57,7 +57,7 @@ static const char *const *const words[SL_SESSION_WORDS] = {
     [SL_SESSION_GRAPH_FORMAT] = sl_session_graph_formats,
 };
 
-/* The same word, all in upper or all in lower case. */
+/* The same name, all in upper or all in lower case. */
 static bool is_word(const char *own, const char *word) {
     bool lower = word[strcspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
     return strcmp(own, word) == 0 || (lower && strcasecmp(own, word) == 0);
@@ -90,8 +90,8 @@ static bool is_key(const char *word, size_t len) {
     return false;
 }
 
-/* A name, or terms of which those before a bad one count; one of these has to say which order. A
- * key without a value is more than bad. */
+/* A name, or terms of which those before an invalid one count; one of these has to define the
+ * order. A key without a value is worse than invalid. */
 static bool read_policy(const char *text, struct sl_match_policy *ret, struct sl_err *err) {
     bool ordered = false;
     if (sl_match_policy_parse(text, ret, err) >= 0 && !strchr(text, '='))
@@ -120,9 +120,9 @@ static bool read_policy(const char *text, struct sl_match_policy *ret, struct sl
 
 /* ---- opening ---- */
 
-/* As resource-query words it, its empty line at the end included; but we say why. */
-static int fail(const struct sl_session_options *o, const char *where, const char *what,
-                const struct sl_err *why) {
+/* As resource-query prints it, its empty line at the end included; but with the cause. */
+static int open_error(const struct sl_session_options *o, const char *where, const char *what,
+                      const struct sl_err *why) {
     fprintf(o->err, ": Runtime error: %s: ERROR: %s\nERROR: %s\n\n", where, what, why->text);
     return SL_EINVAL;
 }
@@ -142,7 +142,7 @@ static int load(const struct sl_session_options *o, struct sl_graph **ret,
 }
 
 /* The graph with the first of the subsystems as its tree. */
-static int turn(struct sl_graph **g, const char *const *names, struct sl_err *err) {
+static int use_subsystem_tree(struct sl_graph **g, const char *const *names, struct sl_err *err) {
     struct sl_graph *view;
     uint32_t n = 0;
     if (strcmp(names[0], SL_GRAPH_CONTAINMENT) == 0)
@@ -169,10 +169,10 @@ static int make_matcher(struct sl_session *s, struct sl_graph *graph,
     sl_assert(names != NULL);
     if (s->o.filters_twice) {
         (void)sl_err_set(&err, SL_EINVAL, "filters are given more than once");
-        return fail(&s->o, where, "can't set pruning filters", &err);
+        return open_error(&s->o, where, "can't set pruning filters", &err);
     }
-    if (turn(&g, names, &err) < 0)
-        return fail(&s->o, where, "can't initialize traverser", &err);
+    if (use_subsystem_tree(&g, names, &err) < 0)
+        return open_error(&s->o, where, "can't initialize traverser", &err);
     o.subsystems = names + 1;
     while (o.n_subsystems + 1 < SUBSYSTEMS_MAX && o.subsystems[o.n_subsystems])
         o.n_subsystems++;
@@ -181,9 +181,9 @@ static int make_matcher(struct sl_session *s, struct sl_graph *graph,
     o.end = has_time ? time->end - time->start : SL_SESSION_LIFETIME;
     int r = sl_match_new(TAKE_PTR(g), &o, &s->m, &err);
     if (r < 0)
-        return fail(&s->o, where,
-                    r == SL_ENOENT ? "can't initialize traverser" : "can't set pruning filters",
-                    &err);
+        return open_error(
+            &s->o, where,
+            r == SL_ENOENT ? "can't initialize traverser" : "can't set pruning filters", &err);
     return 0;
 }
 
@@ -201,7 +201,7 @@ int sl_session_open(const struct sl_session_options *o, struct sl_session **ret)
     sl_buf_init(&s->text, SL_SESSION_OUT_MAX);
     int64_t begun = o->ticks_ns();
     if (!read_policy(o->words[SL_SESSION_POLICY], &policy, &err))
-        return fail(o, "resource_query_t", "can't create matcher", &err);
+        return open_error(o, "resource_query_t", "can't create matcher", &err);
     int r = load(o, &g, &time);
     if (r >= 0)
         r = make_matcher(s, g, &time, &policy);

@@ -10,7 +10,7 @@
 #include "cmd/match/session_int.h"
 #include "lib/doc/doc.h"
 
-/* ---- saying things ---- */
+/* ---- output ---- */
 
 void sl_session_rule(struct sl_session *s) {
     fputs("INFO: =============================\n", s->o.results);
@@ -157,8 +157,8 @@ static sl_session_command help;
 static const struct command {
     const char *name, *abbreviation;
     sl_session_command *run;
-    uint32_t min, max;     /* words, the command included */
-    const char *malformed; /* what is said of others */
+    uint32_t min, max;     /* words of the line, the command included */
+    const char *malformed; /* the error for another number */
     const char *note;
 } commands[] = {
     {"match", "m", match_command_match, 3, 3, "",
@@ -216,7 +216,7 @@ static void help(struct sl_session *s, struct match_words w) {
 
 /* ---- lines ---- */
 
-static void run(struct sl_session *s, struct match_words w) {
+static void run_command(struct sl_session *s, struct match_words w) {
     for (size_t i = 0; i < SL_LEN(commands); i++) {
         const struct command *c = &commands[i];
         if (!is_called(c, w.v[0]))
@@ -241,7 +241,7 @@ bool sl_session_line(struct sl_session *s, const char *line) {
             *p++ = '\0';
     }
     if (words.n > 0)
-        run(s, (struct match_words){words.v, words.n});
+        run_command(s, (struct match_words){words.v, words.n});
     (void)fflush(s->o.results);
     (void)fflush(s->o.out);
     sl_vec_free(&words);

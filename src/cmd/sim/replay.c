@@ -54,7 +54,7 @@ int sl_replay_prepare(struct sl_world *w, struct sl_replay_shapes *shapes,
 
 /* ---- lessons ---- */
 
-static void learn_told(struct sl_replay_trace *l, bool known, sl_wl_id id, uint32_t klass) {
+static void learn_reported(struct sl_replay_trace *l, bool known, sl_wl_id id, uint32_t klass) {
     uint32_t slot = (uint32_t)id.v - 1;
     while (l->numbers.n <= slot)
         *sl_vec_push(&l->numbers) = 0;
@@ -88,8 +88,8 @@ struct replay {
     bool began;
     /* the cycle in hand */
     uint32_t next_effect; /* that a line must follow for */
-    uint64_t promised;    /* effects the journal says it had */
-    bool differs;         /* another digest than the journal's: its effects tell where */
+    uint64_t promised;    /* effects according to the journal */
+    bool differs;         /* another digest than the journal's: its effects show where */
     uint32_t cycle_line;
     struct sl_replay_shapes shapes;
     struct sl_buf text;
@@ -113,7 +113,7 @@ static int replay_fact(struct replay *p, struct sl_journal_record *rec,
     sl_wl_id id;
     r = sl_world_apply(w, f, &note, &id, err);
     if (r >= 0 && lesson && f->kind == SL_FACT_WORKLOAD)
-        learn_told(lesson, known, id, note.klass);
+        learn_reported(lesson, known, id, note.klass);
     return r;
 }
 

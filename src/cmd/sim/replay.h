@@ -8,7 +8,7 @@
 #include "cmd/sim/journal/journal.h"
 #include "cmd/sim/run.h"
 
-/* What a replay learns about the workloads, for a second run of the same journal. */
+/* What a replay records about the workloads, for a second run of the same journal. */
 struct sl_replay_trace {
     SL_VEC(uint32_t)
     known; /* for each fact about the content of a workload: the number of the workload */

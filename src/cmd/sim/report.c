@@ -41,7 +41,7 @@ void sl_report_done(struct sl_report *r) {
     sl_freep(&r->source);
 }
 
-/* Asks the engine about the first in line of the first queues that still have somebody waiting. */
+/* Explains the first pending workload of the first queues that still have some. */
 static void find_stuck(struct sl_report *r, sl_time now) {
     struct sl_engine *e = r->world.engine;
     const char *cq;

@@ -69,7 +69,7 @@ int sl_sim_arrive(struct sl_sim *s, const struct sl_fact *f, const struct sl_sim
     while (s->items.n <= i)
         *sl_vec_push(&s->items) = (struct sl_sim_item){.place = SL_HEAP_OUT};
     struct sl_sim_item *it = &s->items.v[i];
-    if (it->id == id.v) { /* told again, perhaps otherwise; what runs goes on */
+    if (it->id == id.v) { /* reported again, perhaps changed; what runs goes on */
         it->runtime = runtime;
         it->shape = f->workload.shape;
         return 0;
@@ -114,7 +114,7 @@ static int fire_workload(struct sl_sim *s, uint32_t i, struct sl_err *err) {
 
 /* ---- effects ---- */
 
-static int start(struct sl_sim *s, uint32_t i, struct sl_err *err) {
+static int start_workload(struct sl_sim *s, uint32_t i, struct sl_err *err) {
     struct sl_sim_item *it = &s->items.v[i];
     it->evicted = false;
     schedule(s, i, sl_time_add(s->now, it->runtime), RANK_FINISH | s->sequence++);
@@ -141,13 +141,13 @@ static int pass_checks(struct sl_sim *s, const struct sl_effect *x, struct sl_er
     return 0;
 }
 
-/* The engine asks for spec.active=false: the workload says so from now on. */
+/* The engine requests spec.active=false: the workload has it from now on. */
 static int deactivate(struct sl_sim *s, const struct sl_sim_item *it, struct sl_err *err) {
     struct sl_engine_wl_view v;
     struct sl_sim_wl_note note = {.local_queue = SL_METER_NONE};
     if (!sl_engine_workload(s->world->engine, (sl_wl_id){it->id}, &v))
         return 0;
-    char text[4][SL_MAX_NAME + 1]; /* the engine's strings may move while it is told */
+    char text[4][SL_MAX_NAME + 1]; /* the engine's strings may move while a fact is applied */
     const char *from[4] = {v.ns, v.name, v.uid, v.queue};
     for (size_t i = 0; i < SL_LEN(from); i++)
         sl_fmt_short(text[i], sizeof(text[i]), "%s", from[i] ? from[i] : "");
@@ -180,10 +180,10 @@ static int perform(struct sl_sim *s, struct sl_err *err) {
         switch (x->kind) {
         case SL_EFFECT_RESERVE:
             if (x->reserve.admitted)
-                r = start(s, i, err);
+                r = start_workload(s, i, err);
             break;
         case SL_EFFECT_ADMIT:
-            r = start(s, i, err);
+            r = start_workload(s, i, err);
             break;
         case SL_EFFECT_EVICT:
             it->evicted = true;

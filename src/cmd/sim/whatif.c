@@ -23,7 +23,7 @@
 struct change {
     const char *key;
     const struct sl_fact *fact; /* NULL: it never exists */
-    bool told;
+    bool reported;
 };
 
 struct what_if {
@@ -40,9 +40,9 @@ struct what_if {
     struct sl_journal_reader *in;
     struct sl_replay_shapes shapes;
     struct sl_journal_record rec; /* the next one to happen; END when there is none */
-    uint32_t told, gone; /* facts about workloads so far: what they say, that they are deleted */
-    bool *seen;          /* by number: has come */
-    uint64_t unknown;    /* workloads whose runtime had to be guessed */
+    uint32_t reported, gone;      /* facts about workloads so far: specs, and deletions */
+    bool *seen;                   /* by number: has come */
+    uint64_t unknown;             /* workloads whose runtime had to be guessed */
 };
 
 /* ---- the change ---- */
@@ -118,12 +118,12 @@ static const char *text_at(const struct sl_doc_node *map, const char *key) {
 static void read_change(struct what_if *c, struct sl_read *rd, const struct sl_doc_node *n) {
     const struct sl_doc_node *meta = sl_doc_node_get(n, "metadata");
     const struct sl_doc_node *notes = meta ? sl_doc_node_get(meta, "annotations") : NULL;
-    const char *wish = text_at(notes, ANNOTATION);
-    if (*wish && strcmp(wish, "delete") != 0) {
-        sl_read_fail(rd, n->line, ANNOTATION ": expected delete, got \"%.40s\"", wish);
+    const char *action = text_at(notes, ANNOTATION);
+    if (*action && strcmp(action, "delete") != 0) {
+        sl_read_fail(rd, n->line, ANNOTATION ": expected delete, got \"%.40s\"", action);
         return;
     }
-    if (*wish) {
+    if (*action) {
         char key[KEY_MAX];
         sl_fmt(key, sizeof(key), "%.60s %.253s/%.253s", text_at(n, "kind"),
                text_at(meta, "namespace"), text_at(meta, "name"));
@@ -218,7 +218,7 @@ static int advance(struct what_if *c, struct sl_err *err) {
             continue; /* simulated */
         case SL_FACT_WORKLOAD_GONE:
             if (c->lesson.gone.v[c->gone++])
-                continue; /* it was done, and is forgotten when it is done here */
+                continue; /* it had finished, and is dropped when it finishes here */
             return 0;
         default:
             return 0;
@@ -228,7 +228,7 @@ static int advance(struct what_if *c, struct sl_err *err) {
 
 static int fire_workload(struct what_if *c, struct sl_sim *sim, struct sl_err *err) {
     struct sl_journal_record *rec = &c->rec;
-    uint32_t number = c->lesson.known.v[c->told++];
+    uint32_t number = c->lesson.known.v[c->reported++];
     bool is_new = !c->seen[number], known;
     struct sl_sim_wl_note note;
     int r = sl_replay_prepare(c->w, &c->shapes, rec, &note, &known, err);
@@ -258,9 +258,9 @@ static int fire_other(struct what_if *c, struct sl_sim *sim, struct sl_err *err)
     if (!key[0] || y == SL_MAP_NONE || y == 0)
         return sl_sim_apply(sim, &rec->fact, err);
     struct change *x = &c->changes.v[y - 1];
-    if (x->told || !x->fact)
+    if (x->reported || !x->fact)
         return 0;
-    x->told = true;
+    x->reported = true;
     struct sl_fact f = *x->fact;
     f.at = rec->fact.at;
     return sl_sim_apply(sim, &f, err);
@@ -290,7 +290,7 @@ static int fire(void *ctx, struct sl_sim *sim, uint32_t stream, sl_time now, sl_
     return 0;
 }
 
-static void note(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
+static void describe_workload(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
     const struct what_if *c = ctx;
     ret->klass = c->lesson.classes.v[ref];
 }
@@ -351,7 +351,7 @@ static int simulate(struct what_if *c, struct sl_report *ret, struct sl_err *err
         .expected = c->lesson.runtimes.n,
         .first = first,
         .fire = fire,
-        .note = note,
+        .note = describe_workload,
     };
     struct sl_sim_options o = {
         .origin = origin,

@@ -22,7 +22,7 @@ int sl_world_apply(struct sl_world *w, const struct sl_fact *f, const struct sl_
                    sl_wl_id *ret_wl, struct sl_err *err) {
     sl_wl_id id = f->wl;
     int r;
-    /* Some facts name a workload that is forgotten with them: they are written down first. */
+    /* Some facts name a workload that is dropped with them: they are journalled first. */
     if (w->journal && f->kind != SL_FACT_WORKLOAD) {
         r = sl_journal_fact(w->journal, w->engine, f, NULL, err);
         if (r < 0)

@@ -256,7 +256,7 @@ static void wraps(void **state) {
     sl_buf_done(&b);
 }
 
-static void human_words(void **state) {
+static void human_formats(void **state) {
     (void)state;
     static const struct {
         sl_span d;
@@ -311,7 +311,7 @@ int main(void) {
         cmocka_unit_test(parses),         cmocka_unit_test(refuses),
         cmocka_unit_test(parses_letters), cmocka_unit_test(exit_codes),
         cmocka_unit_test(table_fits),     cmocka_unit_test(wraps),
-        cmocka_unit_test(human_words),    cmocka_unit_test(progress_in_a_log),
+        cmocka_unit_test(human_formats),  cmocka_unit_test(progress_in_a_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

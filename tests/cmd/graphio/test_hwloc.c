@@ -112,7 +112,7 @@ static void xml_of_hwloc_1(void **state) {
 #undef OLD
 }
 
-static void wrong(void **state) {
+static void errors(void **state) {
     (void)state;
     fx_refused(SL_GRAPHIO_HWLOC, "", "f:1: no element found");
     fx_refused(SL_GRAPHIO_HWLOC, "<topology/>", "f:1: expected a machine in hwloc's XML");
@@ -132,7 +132,7 @@ int main(void) {
         cmocka_unit_test(rule_3_2_kinds),
         cmocka_unit_test(rule_3_2_allowlist),
         cmocka_unit_test(xml_of_hwloc_1),
-        cmocka_unit_test(wrong),
+        cmocka_unit_test(errors),
     };
     /* hwloc writes its opinion of wrong XML to stderr; it is not asked for. */
     assert_int_equal(setenv("HWLOC_HIDE_ERRORS", "2", 1), 0);

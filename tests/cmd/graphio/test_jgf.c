@@ -148,7 +148,7 @@ static void allowlist(void **state) {
     sl_graph_free(g);
 }
 
-static void wrong(void **state) {
+static void errors(void **state) {
     (void)state;
     refused("", "f:1: expected JSON: input length is 0");
     refused("{\"graph\":\n", "f:2: expected JSON: unexpected end of data");
@@ -366,7 +366,7 @@ int main(void) {
         cmocka_unit_test(other_subsystems),
         cmocka_unit_test(vertices_of_one_path_and_rank_are_one),
         cmocka_unit_test(allowlist),
-        cmocka_unit_test(wrong),
+        cmocka_unit_test(errors),
         cmocka_unit_test(rule_3_2_growing),
         cmocka_unit_test(growing_by_r),
         cmocka_unit_test(growing_wrong),

@@ -192,7 +192,7 @@ static void rfc22(void **state) {
     NO_IDS("99999999999999999999");
 }
 
-static void idsets_are_asked(void **state) {
+static void idset_queries(void **state) {
     struct sl_idset s = {0};
     (void)state;
     assert_int_equal(sl_idset_add(&s, "0-3,7,9-4294967294", NULL), 0);
@@ -238,7 +238,7 @@ int main(void) {
         cmocka_unit_test(hosts_are_written_short_and_in_order),
         cmocka_unit_test(hosts_have_a_number_or_none),
         cmocka_unit_test(rfc22),
-        cmocka_unit_test(idsets_are_asked),
+        cmocka_unit_test(idset_queries),
         cmocka_unit_test(ids_are_written_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,7 @@ static void rule_3_2_the_scheduling_key(void **state) {
     fx_expect(SL_GRAPHIO_RV1EXEC_FORCE, SCHED("{" JGF "}"), plain);
 }
 
-static void wrong(void **state) {
+static void errors(void **state) {
     (void)state;
     refused("5", "f:1: expected R (an object)");
     refused("{\"execution\": {}}", "f:1: expected the key \"version\", 1");
@@ -187,7 +187,7 @@ static void allowlist(void **state) {
     sl_graph_free(g);
 }
 
-static void words(void **state) {
+static void format_names(void **state) {
     enum sl_graphio_format f;
     (void)state;
     assert_true(sl_graphio_format_parse("rv1exec_force", &f) && f == SL_GRAPHIO_RV1EXEC_FORCE);
@@ -206,10 +206,10 @@ int main(void) {
         cmocka_unit_test(a_rank_in_two_entries_is_one_node),
         cmocka_unit_test(times),
         cmocka_unit_test(rule_3_2_the_scheduling_key),
-        cmocka_unit_test(wrong),
+        cmocka_unit_test(errors),
         cmocka_unit_test(what_would_explode_is_refused),
         cmocka_unit_test(allowlist),
-        cmocka_unit_test(words),
+        cmocka_unit_test(format_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

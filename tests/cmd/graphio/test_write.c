@@ -340,7 +340,7 @@ static void ids_that_come_twice(void **state) {
     sl_graph_free(g);
 }
 
-static void words(void **state) {
+static void format_names(void **state) {
     static const char *const all[] = {"simple", "pretty_simple", "jgf",         "jgf_shorthand",
                                       "rlite",  "rv1",           "rv1_nosched", "rv1_shorthand"};
     enum sl_graphio_match_format f;
@@ -430,7 +430,7 @@ int main(void) {
         cmocka_unit_test(rule_3_14_nothing_to_write),
         cmocka_unit_test(rule_3_14_ranks_are_grouped),
         cmocka_unit_test(ids_that_come_twice),
-        cmocka_unit_test(words),
+        cmocka_unit_test(format_names),
         cmocka_unit_test(pictures),
         cmocka_unit_test(ceilings_are_the_callers),
     };

@@ -43,7 +43,7 @@ static struct {
     size_t len[STREAMS], seen[STREAMS];
 } fx;
 
-static void put(const char *path, const char *text) {
+static void put_file(const char *path, const char *text) {
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs(text, f);
@@ -56,8 +56,8 @@ static int set_up(void **state) {
     assert_non_null(mkdtemp(fx.folder));
     (void)snprintf(fx.graph, sizeof(fx.graph), "%s/graph", fx.folder);
     (void)snprintf(fx.job, sizeof(fx.job), "%s/job", fx.folder);
-    put(fx.graph, graph);
-    put(fx.job, jobspec);
+    put_file(fx.graph, graph);
+    put_file(fx.job, jobspec);
     for (int i = 0; i < STREAMS; i++)
         fx.f[i] = open_memstream(&fx.text[i], &fx.len[i]);
     memset(fx.seen, 0, sizeof(fx.seen));
@@ -103,7 +103,7 @@ static void line(const char *fmt) {
 }
 
 /* What was said since the last time; %s is the job's file. */
-static void said(int stream, const char *fmt) {
+static void assert_output(int stream, const char *fmt) {
     char expected[1000];
     (void)snprintf(expected, sizeof(expected), fmt, fx.job);
     (void)fflush(fx.f[stream]);
@@ -115,13 +115,15 @@ static void figures(void **state) {
     (void)state;
     open_session(true);
     sl_session_report_load(fx.s);
-    said(OUT, "INFO: Graph Load Time: 0.001\nINFO: Vertex Count: 3\nINFO: Edge Count: 2\n"
-              "INFO: by_type Key-Value Pairs: 3\nINFO: by_name Key-Value Pairs: 3\n"
-              "INFO: by_path Key-Value Pairs: 3\nINFO: number of vertices with rank -1: 1\n"
-              "INFO: number of vertices with rank 0: 2\n");
+    assert_output(OUT,
+                  "INFO: Graph Load Time: 0.001\nINFO: Vertex Count: 3\nINFO: Edge Count: 2\n"
+                  "INFO: by_type Key-Value Pairs: 3\nINFO: by_name Key-Value Pairs: 3\n"
+                  "INFO: by_path Key-Value Pairs: 3\nINFO: number of vertices with rank -1: 1\n"
+                  "INFO: number of vertices with rank 0: 2\n");
     line("stat");
-    said(OUT, "INFO: Num. of Jobs Matched: 0\nINFO: Min. Match Time: 0\nINFO: Max. Match Time: 0\n"
-              "INFO: Avg. Match Time: 0\n");
+    assert_output(
+        OUT, "INFO: Num. of Jobs Matched: 0\nINFO: Min. Match Time: 0\nINFO: Max. Match Time: 0\n"
+             "INFO: Avg. Match Time: 0\n");
     now_ns = 0;
     line("match allocate %s");
     (void)fflush(fx.f[OUT]);
@@ -137,20 +139,21 @@ static void streams(void **state) {
     (void)state;
     open_session(false);
     line("match allocate %s");
-    said(RESULTS, "      ---------core0[1:x]\n      ------node0[1:s]\n      ---cluster0[1:s]\n"
+    assert_output(RESULTS,
+                  "      ---------core0[1:x]\n      ------node0[1:s]\n      ---cluster0[1:s]\n"
                   "INFO: =============================\nINFO: JOBID=1\nINFO: RESOURCES=ALLOCATED\n"
                   "INFO: SCHEDULED AT=Now\nINFO: =============================\n");
-    said(OUT, "");
-    said(ERR, "");
+    assert_output(OUT, "");
+    assert_output(ERR, "");
     line("info 1");
-    said(OUT, "INFO: 1, ALLOCATED, 0, %s, 0.001\n");
+    assert_output(OUT, "INFO: 1, ALLOCATED, 0, %s, 0.001\n");
     line("info 2");
-    said(ERR, "info: ERROR: nonexistent job 2\n");
-    said(RESULTS, "");
+    assert_output(ERR, "info: ERROR: nonexistent job 2\n");
+    assert_output(RESULTS, "");
     line("");
     line("  \t ");
     line("nonsense");
-    said(ERR, "");
+    assert_output(ERR, "");
     assert_false(sl_session_line(fx.s, "quit"));
 }
 
@@ -159,11 +162,11 @@ static void changed_files(void **state) {
     (void)state;
     open_session(false);
     line("match satisfiability %s");
-    put(fx.job, "version: 9999\nresources: 7\n");
+    put_file(fx.job, "version: 9999\nresources: 7\n");
     line("match satisfiability %s");
     (void)fflush(fx.f[ERR]);
     assert_non_null(strstr(fx.text[ERR], "match_allocate: ERROR: Jobspec error for 1: "));
-    put(fx.job, jobspec);
+    put_file(fx.job, jobspec);
     line("match allocate %s");
     line("match allocate %s");
     (void)fflush(fx.f[RESULTS]);
@@ -188,10 +191,10 @@ static void refused(void **state) {
     assert_non_null(strstr(fx.text[ERR], "/nowhere: No such file or directory\nERROR: error "
                                          "generating resources\n"));
     assert_non_null(strstr(fx.text[ERR], "ERROR: can't initialize traverser"));
-    said(OUT, "");
+    assert_output(OUT, "");
 }
 
-static void words(void **state) {
+static void option_values(void **state) {
     (void)state;
     static const struct {
         enum sl_session_word what;
@@ -217,7 +220,7 @@ static void words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        test(figures), test(streams), test(changed_files), test(refused), test(words),
+        test(figures), test(streams), test(changed_files), test(refused), test(option_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static const char *text(struct gen *g) {
                    : sl_arena_printf(g->a, "name-%u", below(g, 1000));
 }
 
-static int64_t number(struct gen *g) {
+static int64_t random_number(struct gen *g) {
     switch (below(g, 6)) {
     case 0:
         return 0;
@@ -69,7 +69,7 @@ static int32_t number32(struct gen *g) {
 }
 
 static sl_quantity quantity(struct gen *g) {
-    sl_quantity q = (sl_quantity)number(g) * (coin(g) ? 1 : SL_NANO);
+    sl_quantity q = (sl_quantity)random_number(g) * (coin(g) ? 1 : SL_NANO);
     return q > SL_QUANTITY_MAX ? SL_QUANTITY_MAX : q < -SL_QUANTITY_MAX ? -SL_QUANTITY_MAX : q;
 }
 
@@ -105,7 +105,7 @@ static const struct sl_toleration *some_tolerations(struct gen *g, uint32_t *n) 
 }
 
 static sl_amount amount(struct gen *g) {
-    return coin(g) ? SL_AMOUNT_NONE : coin(g) ? SL_AMOUNT_UNLIMITED : number(g);
+    return coin(g) ? SL_AMOUNT_NONE : coin(g) ? SL_AMOUNT_UNLIMITED : random_number(g);
 }
 
 static struct sl_groups some_groups(struct gen *g) {
@@ -128,16 +128,16 @@ static void config(struct gen *g, struct sl_config *c) {
         .fair_sharing = coin(g),
         .n_fair = below(g, 3),
         .afs = coin(g),
-        .afs_half_life = number(g),
-        .afs_sampling = number(g),
+        .afs_half_life = random_number(g),
+        .afs_sampling = random_number(g),
         .n_afs_weights = below(g, 3),
         .pods_ready = coin(g),
         .block_admission = coin(g),
-        .ready_timeout = number(g),
-        .recovery_timeout = number(g),
+        .ready_timeout = random_number(g),
+        .recovery_timeout = random_number(g),
         .order_by_creation = coin(g),
-        .backoff_base_s = number(g),
-        .backoff_max_s = number(g),
+        .backoff_base_s = random_number(g),
+        .backoff_max_s = random_number(g),
         .backoff_limit = number32(g),
         .n_exclude = below(g, 3),
         .n_transforms = below(g, 3),
@@ -146,7 +146,7 @@ static void config(struct gen *g, struct sl_config *c) {
     for (uint32_t i = 0; i < c->n_fair; i++)
         c->fair[i] = (enum sl_fair_strategy)below(g, 2);
     MANY(g, struct sl_resource_weight, c->n_afs_weights, w)
-    w[i_w] = (struct sl_resource_weight){text(g), number(g)};
+    w[i_w] = (struct sl_resource_weight){text(g), random_number(g)};
     c->afs_weights = w;
     c->exclude_prefixes = texts(g, c->n_exclude);
     MANY(g, struct sl_transform, c->n_transforms, t) {
@@ -176,7 +176,7 @@ static void cluster_queue(struct gen *g, struct sl_cq_spec *q) {
         .usage_based = coin(g),
         .namespaces = selector(g),
         .n_checks = below(g, 3),
-        .weight_nano = number(g),
+        .weight_nano = random_number(g),
     };
     if (q->has_borrow_threshold)
         q->borrow_threshold = coin(g) ? 0 : number32(g);
@@ -191,14 +191,14 @@ static void admission(struct gen *g, struct sl_fact *f) {
     uint32_t n = below(g, 3);
     MANY(g, struct sl_podset_admission, n, v) {
         uint32_t k = below(g, 3);
-        MANY(g, sl_amount, k, u) u[i_u] = number(g);
+        MANY(g, sl_amount, k, u) u[i_u] = random_number(g);
         v[i_v] = (struct sl_podset_admission){number32(g), texts(g, k), texts(g, k), u, k};
     }
     f->admission.cq = text(g);
     f->admission.podsets = v;
     f->admission.n = n;
-    f->admission.reserved_at = number(g);
-    f->admission.admitted_at = number(g);
+    f->admission.reserved_at = random_number(g);
+    f->admission.admitted_at = random_number(g);
     f->admission.evicted = coin(g);
     f->admission.reason = (enum sl_evict)below(g, SL_EVICT_COUNT);
 }
@@ -226,7 +226,7 @@ static void podsets(struct gen *g, struct sl_sim_fact_note *note) {
 
 static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f,
                         struct sl_sim_fact_note *note) {
-    *f = (struct sl_fact){.kind = kind, .at = number(g)};
+    *f = (struct sl_fact){.kind = kind, .at = random_number(g)};
     *note = (struct sl_sim_fact_note){.ns = text(g), .name = text(g)};
     switch (kind) {
     case SL_FACT_CONFIG:
@@ -241,14 +241,14 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
         f->flavor.tolerations = some_tolerations(g, &f->flavor.n_tolerations);
         break;
     case SL_FACT_COHORT:
-        f->cohort = (struct sl_cohort_spec){text(g), text(g), some_groups(g), number(g)};
+        f->cohort = (struct sl_cohort_spec){text(g), text(g), some_groups(g), random_number(g)};
         break;
     case SL_FACT_CLUSTER_QUEUE:
         cluster_queue(g, &f->cq);
         break;
     case SL_FACT_LOCAL_QUEUE:
-        f->lq =
-            (struct sl_lq_spec){text(g), text(g), text(g), (enum sl_stop)below(g, 3), number(g)};
+        f->lq = (struct sl_lq_spec){text(g), text(g), text(g), (enum sl_stop)below(g, 3),
+                                    random_number(g)};
         break;
     case SL_FACT_NAMESPACE:
         f->ns = (struct sl_ns_spec){text(g), some_labels(g)};
@@ -265,13 +265,13 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
             .queue = text(g),
             .priority = number32(g),
             .boost = number32(g),
-            .created = number(g),
+            .created = random_number(g),
             .inactive = coin(g),
             .gated_by = coin(g) ? NULL : text(g),
             .preemption_gated = coin(g),
             .replaces = text(g),
             .on_hold = coin(g),
-            .max_exec_s = number(g),
+            .max_exec_s = random_number(g),
             .invalid = coin(g) ? NULL : text(g),
         };
         note->tag = coin(g) ? NULL : text(g);
@@ -287,7 +287,7 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
         f->check_state.name = text(g);
         f->check_state.state = (enum sl_check_state)below(g, 4);
         f->check_state.message = text(g);
-        f->check_state.requeue_after_s = number(g);
+        f->check_state.requeue_after_s = random_number(g);
         break;
     case SL_FACT_RECLAIMABLE:
         f->reclaimable.n = below(g, 4);
@@ -308,13 +308,13 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
         break;
     case SL_FACT_PAST:
         f->past.requeues = (int32_t)below(g, 9);
-        f->past.requeue_at = number(g);
+        f->past.requeue_at = random_number(g);
         f->past.reason = (enum sl_evict)below(g, SL_EVICT_COUNT);
         f->past.cause = (enum sl_cause)below(g, SL_CAUSE_COUNT);
-        f->past.evicted_at = number(g);
+        f->past.evicted_at = random_number(g);
         f->past.text = text(g);
         f->past.held_back = coin(g);
-        f->past.past_exec_s = number(g);
+        f->past.past_exec_s = random_number(g);
         break;
     case SL_FACT_WORKLOAD_GONE:
     case SL_FACT_FINISHED:

@@ -15,8 +15,8 @@
 
 static struct sl_effects fx;
 
-static void tell_queue(struct sl_meter *m, sl_time at, const char *name, const char *cohort,
-                       int64_t cores) {
+static void apply_queue(struct sl_meter *m, sl_time at, const char *name, const char *cohort,
+                        int64_t cores) {
     static const char *const resources[] = {"cpu"};
     struct sl_quota quota = {cores < 0 ? SL_AMOUNT_UNLIMITED : cores * 1000, SL_AMOUNT_NONE,
                              SL_AMOUNT_NONE};
@@ -73,7 +73,7 @@ static void near(double a, double b) {
 static void one_workload(void **state) {
     (void)state;
     struct sl_meter *m = sl_meter_new(true);
-    tell_queue(m, T0, "q", "", 4);
+    apply_queue(m, T0, "q", "", 4);
     arrive(m, T0, 1, "a", "q");
     admit(m, T0 + SL_SEC, 1, 2);
     assert_int_equal(sl_meter_started(m, (sl_wl_id){1}), T0 + SL_SEC);
@@ -100,8 +100,8 @@ static void one_workload(void **state) {
 static void eviction_starts_again(void **state) {
     (void)state;
     struct sl_meter *m = sl_meter_new(true);
-    tell_queue(m, T0, "a", "co", 2);
-    tell_queue(m, T0, "b", "co", 2);
+    apply_queue(m, T0, "a", "co", 2);
+    apply_queue(m, T0, "b", "co", 2);
     arrive(m, T0, 1, "k", "a");
     admit(m, T0, 1, 4); /* borrows 2 */
     effect(m, T0 + SL_SEC, 1, SL_EFFECT_EVICT);
@@ -129,8 +129,8 @@ static void eviction_starts_again(void **state) {
 static void bound_is_per_tree(void **state) {
     (void)state;
     struct sl_meter *m = sl_meter_new(false);
-    tell_queue(m, T0, "a", "", 1);
-    tell_queue(m, T0, "b", "", 10);
+    apply_queue(m, T0, "a", "", 1);
+    apply_queue(m, T0, "b", "", 10);
     arrive(m, T0, 1, "k", "a");
     arrive(m, T0, 2, "k", "b");
     admit(m, T0, 1, 1);
@@ -147,7 +147,7 @@ static void bound_is_per_tree(void **state) {
 static void without_capacity(void **state) {
     (void)state;
     struct sl_meter *m = sl_meter_new(false);
-    tell_queue(m, T0, "a", "", 0);
+    apply_queue(m, T0, "a", "", 0);
     arrive(m, T0, 1, "k", "a");
     struct sl_meter_result r;
     sl_meter_end(m, T0, &r);
@@ -158,7 +158,7 @@ static void without_capacity(void **state) {
     sl_meter_free(m);
 
     m = sl_meter_new(false);
-    tell_queue(m, T0, "a", "", -1); /* unlimited */
+    apply_queue(m, T0, "a", "", -1); /* unlimited */
     arrive(m, T0, 1, "k", "a");
     admit(m, T0, 1, 5);
     fact(m, T0 + SL_SEC, 1, SL_FACT_FINISHED);
@@ -186,7 +186,7 @@ static void empty(void **state) {
 static void odd_orders(void **state) {
     (void)state;
     struct sl_meter *m = sl_meter_new(true);
-    tell_queue(m, T0, "a", "", 4);
+    apply_queue(m, T0, "a", "", 4);
     arrive(m, T0, 1, "k", "a");
     arrive(m, T0, 1, "k", "a");
     arrive(m, T0, 2, "k", "nowhere");
@@ -215,7 +215,7 @@ static void odd_orders(void **state) {
 static void percentiles(void **state) {
     (void)state;
     struct sl_meter *m = sl_meter_new(false);
-    tell_queue(m, T0, "a", "", 1000);
+    apply_queue(m, T0, "a", "", 1000);
     for (uint32_t i = 1; i <= 100; i++)
         arrive(m, T0, i, "k", "a");
     for (uint32_t i = 1; i <= 100; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON Graph Format. Keys that have their default are left out; an edge says its subsystem only if
- * it is not containment.
+ * JSON Graph Format. Keys with their default are omitted; an edge has its subsystem only if it is
+ * not containment.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,7 +170,7 @@ static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, str
     sl_freep(&picked);
 }
 
-/* What is below an exclusive vertex that is there with all its subtree goes without saying. */
+/* What is below an exclusive vertex with all its subtree is implied. */
 static void omit(struct sl_graphio_match_writer *w, const struct sl_graph *g,
                  const struct sl_grant *gr, const struct graphio_places *p) {
     for (uint32_t i = 0; i < p->n; i++) { /* parents come first */

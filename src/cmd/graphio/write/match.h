@@ -19,14 +19,14 @@ enum sl_graphio_match_format {
     SL_GRAPHIO_MATCH_RV1_NOSCHED,
     SL_GRAPHIO_MATCH_RV1_SHORTHAND,
 };
-/* False if there is no such word. */
+/* False if there is no such format. */
 bool sl_graphio_match_format_parse(const char *word, enum sl_graphio_match_format *ret);
 
 /* One session's way of writing; all zero but for the format is a good start. */
 struct sl_graphio_match_writer {
     enum sl_graphio_match_format format;
-    bool omitted;      /* a shorthand has left something out: from then on each of them says so */
-    bool nslots;       /* rv1: "execution" also says how many slots there are (RFC 20) */
+    bool omitted;      /* a shorthand has left something out: from then on each of them is marked */
+    bool nslots;       /* rv1: "execution" also has the number of slots (RFC 20) */
     const char *queue; /* rv1: goes into "attributes"; NULL: none */
     /* The sums of a vertex's filter, as sl_match_sums gives them; NULL: no "agfilter". */
     uint32_t (*sums)(const void *ctx, sl_vtx v, struct sl_match_filter_sum *ret, uint32_t max);
@@ -43,7 +43,7 @@ int sl_graphio_match_write(struct sl_graphio_match_writer *w, const struct sl_gr
 struct sl_graph_prop *sl_graphio_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *ret_n);
 
 enum sl_graphio_picture_format { SL_GRAPHIO_PICTURE_DOT, SL_GRAPHIO_PICTURE_GRAPHML };
-/* "dot" or "graphml", in whatever case; these words are the file's extensions as well. */
+/* "dot" or "graphml", case-insensitive; these are the extensions of the files as well. */
 bool sl_graphio_picture_format_parse(const char *word, enum sl_graphio_picture_format *ret);
 void sl_graphio_picture_write(const struct sl_graph *g, enum sl_graphio_picture_format f,
                               struct sl_buf *out);

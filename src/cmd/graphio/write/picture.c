@@ -94,7 +94,7 @@ static void data(struct sl_buf *out, const char *key, const char *value) {
     sl_buf_puts(out, "</data>\n");
 }
 
-static void number(struct sl_buf *out, const char *key, int64_t value) {
+static void put_number(struct sl_buf *out, const char *key, int64_t value) {
     sl_buf_printf(out, "      <data key=\"%s\">%" PRId64 "</data>\n", key, value);
 }
 
@@ -162,10 +162,10 @@ static void graphml(const struct sl_graph *g, struct sl_buf *out) {
         data(out, "type", sl_sym_str(syms, x->type));
         data(out, "basename", sl_sym_str(syms, x->basename));
         data(out, "name", sl_vertex_name(g, v, name));
-        number(out, "id", x->id);
-        number(out, "uniq_id", x->uniq_id);
-        number(out, "rank", x->rank);
-        number(out, "size", x->size);
+        put_number(out, "id", x->id);
+        put_number(out, "uniq_id", x->uniq_id);
+        put_number(out, "rank", x->rank);
+        put_number(out, "size", x->size);
         if (x->unit)
             data(out, "unit", sl_sym_str(syms, x->unit));
         maps(g, v, out);

@@ -11,7 +11,7 @@
 #include "core/graph/hostlist.h"
 #include "lib/json/writer.h"
 
-/* What an R says of, in the order of its keys. */
+/* The resources of an R, in the order of its keys. */
 static const char *const kinds[] = {"core", "gpu"};
 
 typedef SL_VEC(int64_t) ids_vec;
@@ -63,7 +63,7 @@ static int by_property(const void *a, const void *b, void *text) {
     return c != 0 ? c : by_id(&x->rank, &y->rank);
 }
 
-/* RFC 20 wants sets: cores of two sockets may have the same ids. */
+/* RFC 20 requires sets: cores of two sockets may have the same ids. */
 static void ids_text(ids_vec *ids, struct sl_buf *out) {
     uint32_t n = 0;
 
@@ -125,7 +125,7 @@ static void note_properties(struct lite *l, sl_vtx v, int64_t rank) {
     sl_freep(&p);
 }
 
-static void gather(struct lite *l, const struct sl_grant *gr) {
+static void gather_picks(struct lite *l, const struct sl_grant *gr) {
     const struct sl_syms *syms = sl_graph_syms(l->g);
     sl_sym node = sl_sym_find(syms, "node"), types[SL_LEN(kinds)];
     ids_vec ids[SL_LEN(kinds)] = {{0}};
@@ -218,7 +218,7 @@ void graphio_rlite_init(struct graphio_rlite *r, const struct sl_graph *g,
     sl_buf_init(&r->lite, ceiling);
     sl_buf_init(&r->hosts, ceiling);
     sl_buf_init(&r->props, ceiling);
-    gather(&l, gr);
+    gather_picks(&l, gr);
     if (l.entries.n > 0) {
         qsort_r(l.entries.v, l.entries.n, sizeof(*l.entries.v), by_children, l.text.s);
         write_lite(&l, &r->lite);

@@ -22,14 +22,14 @@ void sl_sim_fact_reader_done(struct sl_sim_fact_reader *r) {
 
 /* ---- pieces ---- */
 
-static const char *text(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
+static const char *read_text(struct sl_read *rd, const struct sl_doc_node *n, const char *name) {
     const char *s = sl_read_str(rd, n, name);
     return *s ? sl_arena_strdup(rd->arena, s) : "";
 }
 
 static const char *str(struct sl_doc_fields *f, const char *key) {
     const struct sl_doc_node *n = sl_doc_field(f, key);
-    return n ? text(f->rd, n, key) : "";
+    return n ? read_text(f->rd, n, key) : "";
 }
 
 static int64_t num(struct sl_doc_fields *f, const char *key) {
@@ -71,8 +71,8 @@ static sl_amount amount(struct sl_read *rd, const struct sl_doc_node *n, const c
     return sl_read_int(rd, n, name, INT64_MIN, INT64_MAX);
 }
 
-/* Room for n records, none if there are none. */
-static void *many(struct sl_read *rd, uint32_t n, size_t bytes) {
+/* Memory for n records, NULL if there are none. */
+static void *alloc_records(struct sl_read *rd, uint32_t n, size_t bytes) {
     return n > 0 ? sl_arena_alloc0(rd->arena, n, bytes) : NULL;
 }
 
@@ -81,13 +81,14 @@ static void *many(struct sl_read *rd, uint32_t n, size_t bytes) {
 static struct sl_labels labels(struct sl_doc_fields *f, const char *key) {
     struct sl_labels l = {0};
     const struct sl_doc_node *items = sl_doc_field_list(f, key, MAX_ITEMS, &l.n);
-    struct sl_label *v = many(f->rd, l.n, sizeof *v);
+    struct sl_label *v = alloc_records(f->rd, l.n, sizeof *v);
 
     for (uint32_t i = 0; i < l.n; i++) {
         uint32_t n;
         const struct sl_doc_node *pair = row(f->rd, &items[i], key, 2, 2, &n);
-        v[i] = n ? (struct sl_label){text(f->rd, &pair[0], key), text(f->rd, &pair[1], key)}
-                 : (struct sl_label){"", ""};
+        v[i] =
+            n ? (struct sl_label){read_text(f->rd, &pair[0], key), read_text(f->rd, &pair[1], key)}
+              : (struct sl_label){"", ""};
     }
     l.v = v;
     return l;
@@ -96,7 +97,7 @@ static struct sl_labels labels(struct sl_doc_fields *f, const char *key) {
 static void rules(struct sl_read *rd, const struct sl_doc_node *list, const char *name,
                   struct sl_selector *ret) {
     const struct sl_doc_node *items = sl_read_list(rd, list, name, MAX_ITEMS, &ret->n);
-    struct sl_label_rule *v = many(rd, ret->n, sizeof *v);
+    struct sl_label_rule *v = alloc_records(rd, ret->n, sizeof *v);
 
     for (uint32_t i = 0; i < ret->n; i++) {
         uint32_t n;
@@ -104,7 +105,7 @@ static void rules(struct sl_read *rd, const struct sl_doc_node *list, const char
         v[i].key = "";
         if (n == 0)
             continue;
-        v[i].key = text(rd, &r[0], name);
+        v[i].key = read_text(rd, &r[0], name);
         v[i].op = (enum sl_label_op)sl_read_choice(rd, &r[1], name, sl_label_op_words);
         v[i].values = texts(rd, &r[2], name, &v[i].n_values);
     }
@@ -123,15 +124,15 @@ static enum sl_taint_effect effect(struct sl_read *rd, const struct sl_doc_node 
 static const struct sl_toleration *tolerations(struct sl_doc_fields *f, uint32_t *ret_n) {
     static const char *const ops[] = {"Equal", "Exists", NULL};
     const struct sl_doc_node *items = sl_doc_field_list(f, "tolerations", MAX_ITEMS, ret_n);
-    struct sl_toleration *v = many(f->rd, *ret_n, sizeof *v);
+    struct sl_toleration *v = alloc_records(f->rd, *ret_n, sizeof *v);
 
     for (uint32_t i = 0; i < *ret_n; i++) {
         uint32_t n;
         const struct sl_doc_node *t = row(f->rd, &items[i], "tolerations", 4, 4, &n);
         if (n == 0)
             continue;
-        v[i].key = text(f->rd, &t[0], "tolerations");
-        v[i].value = text(f->rd, &t[1], "tolerations");
+        v[i].key = read_text(f->rd, &t[0], "tolerations");
+        v[i].value = read_text(f->rd, &t[1], "tolerations");
         v[i].exists = sl_read_choice(f->rd, &t[2], "tolerations", ops) == 1;
         v[i].effect = effect(f->rd, &t[3]);
     }
@@ -143,9 +144,9 @@ static void flavor_quotas(struct sl_read *rd, const struct sl_doc_node *n, uint3
     uint32_t count, three;
     const struct sl_doc_node *items =
         row(rd, n, "flavors", n_resources + 1, n_resources + 1, &count);
-    struct sl_quota *v = many(rd, count > 0 ? n_resources : 0, sizeof *v);
+    struct sl_quota *v = alloc_records(rd, count > 0 ? n_resources : 0, sizeof *v);
 
-    ret->flavor = count ? text(rd, &items[0], "flavors") : "";
+    ret->flavor = count ? read_text(rd, &items[0], "flavors") : "";
     ret->quotas = v;
     for (uint32_t i = 1; i < count; i++) {
         const struct sl_doc_node *q = row(rd, &items[i], "quotas", 3, 3, &three);
@@ -158,7 +159,7 @@ static void flavor_quotas(struct sl_read *rd, const struct sl_doc_node *n, uint3
 static struct sl_groups groups(struct sl_doc_fields *f) {
     struct sl_groups g = {0};
     const struct sl_doc_node *items = sl_doc_field_list(f, "groups", MAX_ITEMS, &g.n);
-    struct sl_group_spec *v = many(f->rd, g.n, sizeof *v);
+    struct sl_group_spec *v = alloc_records(f->rd, g.n, sizeof *v);
 
     for (uint32_t i = 0; i < g.n && f->rd->code == 0; i++) {
         struct sl_doc_fields x;
@@ -167,7 +168,7 @@ static struct sl_groups groups(struct sl_doc_fields *f) {
             texts(f->rd, sl_doc_field(&x, "resources"), "resources", &v[i].n_resources);
         const struct sl_doc_node *flavors =
             sl_doc_field_list(&x, "flavors", MAX_ITEMS, &v[i].n_flavors);
-        struct sl_flavor_quotas *q = many(f->rd, v[i].n_flavors, sizeof *q);
+        struct sl_flavor_quotas *q = alloc_records(f->rd, v[i].n_flavors, sizeof *q);
         for (uint32_t k = 0; k < v[i].n_flavors; k++)
             flavor_quotas(f->rd, &flavors[k], v[i].n_resources, &q[k]);
         v[i].flavors = q;
@@ -189,11 +190,11 @@ static void transform(struct sl_read *rd, const struct sl_doc_node *n, struct sl
     ret->multiply_by = str(&f, "multiplyBy");
     ret->replace = sl_doc_field_bool(&f, "replace", false);
     const struct sl_doc_node *items = sl_doc_field_list(&f, "outputs", MAX_ITEMS, &ret->n_outputs);
-    v = many(rd, ret->n_outputs, sizeof *v);
+    v = alloc_records(rd, ret->n_outputs, sizeof *v);
     for (uint32_t i = 0; i < ret->n_outputs; i++) {
         const struct sl_doc_node *pair = row(rd, &items[i], "outputs", 2, 2, &two);
         if (two)
-            v[i] = (struct sl_transform_output){text(rd, &pair[0], "outputs"),
+            v[i] = (struct sl_transform_output){read_text(rd, &pair[0], "outputs"),
                                                 sl_read_quantity(rd, &pair[1], "outputs")};
     }
     ret->outputs = v;
@@ -219,12 +220,12 @@ static void config(struct sl_doc_fields *f, struct sl_config *c) {
     c->afs_half_life = num(f, "afsHalfLife");
     c->afs_sampling = num(f, "afsSampling");
     items = sl_doc_field_list(f, "afsWeights", MAX_ITEMS, &c->n_afs_weights);
-    c->afs_weights = w = many(rd, c->n_afs_weights, sizeof *w);
+    c->afs_weights = w = alloc_records(rd, c->n_afs_weights, sizeof *w);
     for (uint32_t i = 0; i < c->n_afs_weights; i++) {
         const struct sl_doc_node *pair = row(rd, &items[i], "afsWeights", 2, 2, &two);
         if (two)
             w[i] = (struct sl_resource_weight){
-                text(rd, &pair[0], "afsWeights"),
+                read_text(rd, &pair[0], "afsWeights"),
                 sl_read_int(rd, &pair[1], "afsWeights", INT64_MIN, INT64_MAX)};
     }
     c->pods_ready = sl_doc_field_bool(f, "podsReady", false);
@@ -238,7 +239,7 @@ static void config(struct sl_doc_fields *f, struct sl_config *c) {
     c->exclude_prefixes =
         texts(rd, sl_doc_field(f, "excludePrefixes"), "excludePrefixes", &c->n_exclude);
     items = sl_doc_field_list(f, "transforms", MAX_ITEMS, &c->n_transforms);
-    c->transforms = t = many(rd, c->n_transforms, sizeof *t);
+    c->transforms = t = alloc_records(rd, c->n_transforms, sizeof *t);
     for (uint32_t i = 0; i < c->n_transforms; i++)
         transform(rd, &items[i], &t[i]);
     c->ignore_undeclared = sl_doc_field_bool(f, "ignoreUndeclared", false);
@@ -251,12 +252,12 @@ static void flavor(struct sl_doc_fields *f, struct sl_flavor_spec *ret) {
     ret->name = str(f, "name");
     ret->labels = labels(f, "labels");
     const struct sl_doc_node *items = sl_doc_field_list(f, "taints", MAX_ITEMS, &ret->n_taints);
-    ret->taints = v = many(f->rd, ret->n_taints, sizeof *v);
+    ret->taints = v = alloc_records(f->rd, ret->n_taints, sizeof *v);
     for (uint32_t i = 0; i < ret->n_taints; i++) {
         const struct sl_doc_node *t = row(f->rd, &items[i], "taints", 3, 3, &three);
         if (three)
-            v[i] = (struct sl_taint){text(f->rd, &t[0], "taints"), text(f->rd, &t[1], "taints"),
-                                     effect(f->rd, &t[2])};
+            v[i] = (struct sl_taint){read_text(f->rd, &t[0], "taints"),
+                                     read_text(f->rd, &t[1], "taints"), effect(f->rd, &t[2])};
     }
     ret->tolerations = tolerations(f, &ret->n_tolerations);
 }
@@ -288,10 +289,10 @@ static void cluster_queue(struct sl_doc_fields *f, struct sl_cq_spec *q) {
     q->namespaces.nothing = sl_doc_field_bool(f, "noNamespaces", false);
     rules(f->rd, sl_doc_field(f, "namespaces"), "namespaces", &q->namespaces);
     items = sl_doc_field_list(f, "checks", MAX_ITEMS, &q->n_checks);
-    q->checks = v = many(f->rd, q->n_checks, sizeof *v);
+    q->checks = v = alloc_records(f->rd, q->n_checks, sizeof *v);
     for (uint32_t i = 0; i < q->n_checks; i++) {
         const struct sl_doc_node *c = row(f->rd, &items[i], "checks", 2, 2, &two);
-        v[i].name = two ? text(f->rd, &c[0], "checks") : "";
+        v[i].name = two ? read_text(f->rd, &c[0], "checks") : "";
         if (two)
             v[i].flavors = texts(f->rd, &c[1], "checks", &v[i].n_flavors);
     }
@@ -310,16 +311,16 @@ static void podset(struct sl_read *rd, const struct sl_doc_node *n, struct sl_po
     p->count = num32(&f, "count");
     p->min_count = num32(&f, "minCount");
     items = sl_doc_field_list(&f, "requests", MAX_ITEMS, &p->n_requests);
-    p->requests = v = many(rd, p->n_requests, sizeof *v);
+    p->requests = v = alloc_records(rd, p->n_requests, sizeof *v);
     for (uint32_t i = 0; i < p->n_requests; i++) {
         const struct sl_doc_node *pair = row(rd, &items[i], "requests", 2, 2, &two);
         if (two)
-            v[i] = (struct sl_request){text(rd, &pair[0], "requests"),
+            v[i] = (struct sl_request){read_text(rd, &pair[0], "requests"),
                                        sl_read_quantity(rd, &pair[1], "requests")};
     }
     p->node_selector = labels(&f, "nodeSelector");
     items = sl_doc_field_list(&f, "affinity", MAX_ITEMS, &p->affinity.n);
-    p->affinity.terms = terms = many(rd, p->affinity.n, sizeof *terms);
+    p->affinity.terms = terms = alloc_records(rd, p->affinity.n, sizeof *terms);
     for (uint32_t i = 0; i < p->affinity.n; i++) {
         sl_doc_fields_open(&t, rd, &items[i], "a term");
         terms[i].nothing = sl_doc_field_bool(&t, "nothing", false);
@@ -376,20 +377,20 @@ static void admission(struct sl_doc_fields *f, struct sl_fact *ret) {
 
     ret->admission.cq = str(f, "cq");
     const struct sl_doc_node *items = sl_doc_field_list(f, "podsets", MAX_ITEMS, &ret->admission.n);
-    ret->admission.podsets = v = many(rd, ret->admission.n, sizeof *v);
+    ret->admission.podsets = v = alloc_records(rd, ret->admission.n, sizeof *v);
     for (uint32_t i = 0; i < ret->admission.n; i++) {
         const struct sl_doc_node *p = row(rd, &items[i], "podsets", 1, MAX_ITEMS, &n);
         if (n == 0)
             continue;
         v[i].count = (int32_t)sl_read_int(rd, &p[0], "count", INT32_MIN, INT32_MAX);
         v[i].n = n - 1;
-        const char **resources = many(rd, n, sizeof *resources);
-        const char **flavors = many(rd, n, sizeof *flavors);
-        sl_amount *usage = many(rd, n, sizeof *usage);
+        const char **resources = alloc_records(rd, n, sizeof *resources);
+        const char **flavors = alloc_records(rd, n, sizeof *flavors);
+        sl_amount *usage = alloc_records(rd, n, sizeof *usage);
         for (uint32_t k = 1; k < n; k++) {
             const struct sl_doc_node *u = row(rd, &p[k], "podsets", 3, 3, &three);
-            resources[k - 1] = three ? text(rd, &u[0], "resource") : "";
-            flavors[k - 1] = three ? text(rd, &u[1], "flavor") : "";
+            resources[k - 1] = three ? read_text(rd, &u[0], "resource") : "";
+            flavors[k - 1] = three ? read_text(rd, &u[1], "flavor") : "";
             usage[k - 1] = three ? sl_read_int(rd, &u[2], "usage", INT64_MIN, INT64_MAX) : 0;
         }
         v[i].resources = resources;
@@ -405,7 +406,7 @@ static void admission(struct sl_doc_fields *f, struct sl_fact *ret) {
 static void reclaimable(struct sl_doc_fields *f, struct sl_fact *ret) {
     const struct sl_doc_node *items =
         sl_doc_field_list(f, "counts", MAX_ITEMS, &ret->reclaimable.n);
-    int32_t *v = many(f->rd, ret->reclaimable.n, sizeof *v);
+    int32_t *v = alloc_records(f->rd, ret->reclaimable.n, sizeof *v);
 
     for (uint32_t i = 0; i < ret->reclaimable.n; i++)
         v[i] = (int32_t)sl_read_int(f->rd, &items[i], "counts", INT32_MIN, INT32_MAX);
@@ -430,7 +431,7 @@ static void read_shape(struct sl_sim_fact_reader *r, struct sl_read *rd,
                      (long long)number);
     if (own.code == 0 && r->shapes.n == SL_SIM_FACT_MAX_SHAPES)
         sl_read_fail(&own, n->line, "more than %u shapes", SL_SIM_FACT_MAX_SHAPES);
-    v = many(&own, own.code == 0 ? count : 0, sizeof *v);
+    v = alloc_records(&own, own.code == 0 ? count : 0, sizeof *v);
     for (uint32_t i = 0; i < count && own.code == 0; i++)
         podset(&own, &items[i], &v[i]);
     if (own.code == 0 && sl_arena_full(&r->arena))

@@ -27,7 +27,7 @@ void sl_sim_fact_writer_done(struct sl_sim_fact_writer *w) {
 
 /* ---- pieces ---- */
 
-static bool given(const char *s) {
+static bool has_text(const char *s) {
     return s && *s;
 }
 
@@ -48,7 +48,7 @@ static void item_quantity(struct sl_jw *j, sl_quantity q) {
 }
 
 static void str(struct sl_jw *j, const char *k, const char *s) {
-    if (given(s))
+    if (has_text(s))
         sl_jw_str(j, k, s);
 }
 
@@ -62,8 +62,8 @@ static void flag(struct sl_jw *j, const char *k, bool v) {
         sl_jw_bool(j, k, true);
 }
 
-/* Words are written even for the first value: a reader should not have to know which it is. */
-static void word(struct sl_jw *j, const char *k, enum sl_vocab vocab, int v) {
+/* The name is written even for the first value: a reader should not have to know the default. */
+static void put_word(struct sl_jw *j, const char *k, enum sl_vocab vocab, int v) {
     str(j, k, sl_word(vocab, v));
 }
 
@@ -217,17 +217,17 @@ static void cluster_queue(struct sl_jw *j, const struct sl_cq_spec *q) {
     str(j, "name", q->name);
     str(j, "cohort", q->cohort);
     groups(j, &q->groups);
-    word(j, "strategy", SL_VOCAB_STRATEGY, (int)q->strategy);
-    word(j, "within", SL_VOCAB_WITHIN, (int)q->within);
-    word(j, "reclaim", SL_VOCAB_RECLAIM, (int)q->reclaim);
-    word(j, "borrowWithin", SL_VOCAB_BORROW_WITHIN, (int)q->borrow_within);
+    put_word(j, "strategy", SL_VOCAB_STRATEGY, (int)q->strategy);
+    put_word(j, "within", SL_VOCAB_WITHIN, (int)q->within);
+    put_word(j, "reclaim", SL_VOCAB_RECLAIM, (int)q->reclaim);
+    put_word(j, "borrowWithin", SL_VOCAB_BORROW_WITHIN, (int)q->borrow_within);
     if (q->has_borrow_threshold) {
         sl_jw_int(j, "threshold", q->borrow_threshold);
     }
-    word(j, "whenCanBorrow", SL_VOCAB_WHEN, (int)q->when_can_borrow);
-    word(j, "whenCanPreempt", SL_VOCAB_WHEN, (int)q->when_can_preempt);
-    word(j, "preference", SL_VOCAB_PREFERENCE, (int)q->preference);
-    word(j, "stop", SL_VOCAB_STOP, (int)q->stop);
+    put_word(j, "whenCanBorrow", SL_VOCAB_WHEN, (int)q->when_can_borrow);
+    put_word(j, "whenCanPreempt", SL_VOCAB_WHEN, (int)q->when_can_preempt);
+    put_word(j, "preference", SL_VOCAB_PREFERENCE, (int)q->preference);
+    put_word(j, "stop", SL_VOCAB_STOP, (int)q->stop);
     flag(j, "terminating", q->terminating);
     flag(j, "usageBased", q->usage_based);
     flag(j, "noNamespaces", q->namespaces.nothing);
@@ -317,7 +317,7 @@ static void admission(struct sl_jw *j, const struct sl_fact *f) {
     num(j, "reservedAt", f->admission.reserved_at);
     num(j, "admittedAt", f->admission.admitted_at);
     flag(j, "evicted", f->admission.evicted);
-    word(j, "reason", SL_VOCAB_EVICT, (int)f->admission.reason);
+    put_word(j, "reason", SL_VOCAB_EVICT, (int)f->admission.reason);
 }
 
 /* The number of the shape; a new one gets its line first. */
@@ -397,7 +397,7 @@ void sl_sim_fact_encode(struct sl_sim_fact_writer *w, const struct sl_fact *f,
         str(j, "ns", f->lq.ns);
         str(j, "name", f->lq.name);
         str(j, "cq", f->lq.cq);
-        word(j, "stop", SL_VOCAB_STOP, (int)f->lq.stop);
+        put_word(j, "stop", SL_VOCAB_STOP, (int)f->lq.stop);
         num(j, "weight", f->lq.weight_nano);
         break;
     case SL_FACT_NAMESPACE:
@@ -420,7 +420,7 @@ void sl_sim_fact_encode(struct sl_sim_fact_writer *w, const struct sl_fact *f,
         break;
     case SL_FACT_CHECK_STATE:
         str(j, "check", f->check_state.name);
-        word(j, "state", SL_VOCAB_CHECK_STATE, (int)f->check_state.state);
+        put_word(j, "state", SL_VOCAB_CHECK_STATE, (int)f->check_state.state);
         str(j, "message", f->check_state.message);
         num(j, "requeueAfter", f->check_state.requeue_after_s);
         break;
@@ -430,8 +430,8 @@ void sl_sim_fact_encode(struct sl_sim_fact_writer *w, const struct sl_fact *f,
     case SL_FACT_PAST:
         num(j, "requeues", f->past.requeues);
         num(j, "requeueAt", f->past.requeue_at);
-        word(j, "reason", SL_VOCAB_EVICT, (int)f->past.reason);
-        word(j, "cause", SL_VOCAB_CAUSE, (int)f->past.cause);
+        put_word(j, "reason", SL_VOCAB_EVICT, (int)f->past.reason);
+        put_word(j, "cause", SL_VOCAB_CAUSE, (int)f->past.cause);
         num(j, "evictedAt", f->past.evicted_at);
         str(j, "text", f->past.text);
         flag(j, "heldBack", f->past.held_back);

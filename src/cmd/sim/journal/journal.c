@@ -20,7 +20,7 @@
 
 struct sl_journal {
     int fd;
-    char *path;    /* as asked for */
+    char *path;    /* as requested */
     char *partial; /* what is written to; NULL: path itself, which is no regular file */
     struct sl_buf b;
     struct sl_sim_fact_writer facts;

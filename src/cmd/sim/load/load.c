@@ -60,7 +60,7 @@ static void add_namespace(struct sl_load_reader *r, uint32_t line, const char *n
         add_fact(r, SL_FACT_NAMESPACE)->ns.name = name;
 }
 
-/* The flavors a quota names exist, unless the file says what they are. */
+/* The flavors that a quota names exist, unless the file defines them. */
 static void add_flavors(struct sl_load_reader *r, uint32_t line, const struct sl_groups *groups) {
     for (uint32_t g = 0; g < groups->n; g++) {
         for (uint32_t i = 0; i < groups->v[g].n_flavors; i++) {
@@ -187,7 +187,7 @@ static void read_podsets(struct sl_load_reader *r, struct sl_doc_fields *f,
 }
 
 /* A class of the file ("name"), or what a queue gets of one ("class", inheriting what it does not
- * say). */
+ * set). */
 static void read_class(struct sl_load_reader *r, const struct sl_doc_node *n, const char *key,
                        struct sl_load_class *k) {
     struct sl_doc_fields f;

@@ -70,7 +70,7 @@ static int fire(void *ctx, struct sl_sim *sim, uint32_t stream, sl_time now, sl_
     return 0;
 }
 
-static void note(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
+static void describe_workload(void *ctx, uint64_t ref, struct sl_sim_wl_note *ret) {
     const struct sl_load *l = ctx;
     *ret = l->streams.v[ref >> 32].note;
 }
@@ -102,7 +102,7 @@ int sl_load_begin(struct sl_load *l, struct sl_world *w, struct sl_sim_source *r
         .expected = l->total,
         .first = first,
         .fire = fire,
-        .note = note,
+        .note = describe_workload,
     };
     return 0;
 }

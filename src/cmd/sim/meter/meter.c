@@ -119,7 +119,7 @@ static uint32_t resource_named(struct sl_meter *m, const char *name) {
 
 /* ---- time ---- */
 
-/* Many queues are told at one instant; they are summed up once, when time goes on. */
+/* Many queues change at one instant; they are summed up once, when time advances. */
 static void sum_capacity(struct sl_meter *m) {
     if (!m->capacity_stale)
         return;
@@ -236,7 +236,7 @@ void sl_meter_config(struct sl_meter *m, const struct sl_fact *f) {
         local_queue_key(key, f->lq.ns, f->lq.name);
         {
             sl_sym y = sl_sym_put(&m->names, key);
-            (void)index_of(m, false, y); /* makes room */
+            (void)index_of(m, false, y); /* extends lq_cq */
             m->lq_cq.v[y] = i;
         }
         return;
@@ -296,7 +296,8 @@ void sl_meter_arrive(struct sl_meter *m, sl_time now, sl_wl_id id, sl_time creat
 }
 
 /* Gives back what the workload holds, if it holds anything. */
-static void release(struct sl_meter *m, struct sl_meter_live *w, sl_time now, bool to_pending) {
+static void release_holding(struct sl_meter *m, struct sl_meter_live *w, sl_time now,
+                            bool to_pending) {
     w->start = SL_TIME_NEVER;
     if (w->hold == SL_METER_NONE)
         return;
@@ -319,7 +320,7 @@ static void release(struct sl_meter *m, struct sl_meter_live *w, sl_time now, bo
 static void reserve(struct sl_meter *m, struct sl_meter_live *w, const struct sl_effect *x,
                     sl_time now) {
     bool was_waiting = w->hold == SL_METER_NONE;
-    release(m, w, now, false);
+    release_holding(m, w, now, false);
     sl_meter_advance(m, now);
     m->main_fixed = true;
     if (m->free_hold == SL_METER_NONE) {
@@ -349,7 +350,7 @@ static void reserve(struct sl_meter *m, struct sl_meter_live *w, const struct sl
     }
 }
 
-static void start(struct sl_meter *m, struct sl_meter_live *w, sl_time now) {
+static void start_workload(struct sl_meter *m, struct sl_meter_live *w, sl_time now) {
     w->start = now;
     if (w->first == SL_TIME_NEVER)
         w->first = now;
@@ -374,7 +375,7 @@ void sl_meter_sample(struct sl_meter *m, const struct sl_meter_live *w, sl_time 
         q->wait_max = last - w->created;
 }
 
-static void finish(struct sl_meter *m, struct sl_meter_live *w, sl_time now) {
+static void finish_workload(struct sl_meter *m, struct sl_meter_live *w, sl_time now) {
     struct sl_meter_queue *q = w->queue == SL_METER_NONE ? NULL : &m->queues.v[w->queue];
     if (w->start != SL_TIME_NEVER) {
         sl_meter_sample(m, w, w->start);
@@ -386,7 +387,7 @@ static void finish(struct sl_meter *m, struct sl_meter_live *w, sl_time now) {
         q->pending--;
         queue_draw(m, w->queue, now);
     }
-    release(m, w, now, false);
+    release_holding(m, w, now, false);
     sl_meter_advance(m, now);
     m->last_finish = now;
     m->finish_used_ns = m->used_ns;
@@ -404,11 +405,11 @@ void sl_meter_fact(struct sl_meter *m, const struct sl_fact *f) {
         return;
     switch (f->kind) {
     case SL_FACT_FINISHED:
-        finish(m, w, f->at);
+        finish_workload(m, w, f->at);
         break;
     case SL_FACT_RELEASED:
     case SL_FACT_ADMIT_FAILED:
-        release(m, w, f->at, true);
+        release_holding(m, w, f->at, true);
         break;
     case SL_FACT_WORKLOAD_GONE:
         if (w->hold == SL_METER_NONE && w->queue != SL_METER_NONE &&
@@ -416,7 +417,7 @@ void sl_meter_fact(struct sl_meter *m, const struct sl_fact *f) {
             m->queues.v[w->queue].pending--;
             queue_draw(m, w->queue, f->at);
         }
-        release(m, w, f->at, false);
+        release_holding(m, w, f->at, false);
         w->id = 0;
         break;
     default:
@@ -434,10 +435,10 @@ void sl_meter_effects(struct sl_meter *m, sl_time now, const struct sl_effects *
         case SL_EFFECT_RESERVE:
             reserve(m, w, e, now);
             if (e->reserve.admitted)
-                start(m, w, now);
+                start_workload(m, w, now);
             break;
         case SL_EFFECT_ADMIT:
-            start(m, w, now);
+            start_workload(m, w, now);
             break;
         case SL_EFFECT_EVICT:
             m->evictions++;
@@ -448,7 +449,7 @@ void sl_meter_effects(struct sl_meter *m, sl_time now, const struct sl_effects *
             w->start = SL_TIME_NEVER;
             break;
         case SL_EFFECT_UNRESERVE:
-            release(m, w, now, true);
+            release_holding(m, w, now, true);
             break;
         case SL_EFFECT_DEACTIVATE:
             m->deactivated++;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many of the meter's units make one that people read. */
+/* How many of the meter's units make one of the chart's. */
 static double unit_of(const struct sl_meter_result *r, struct sl_picture *p) {
     p->unit = p->unit_text;
     if (sl_quantity_is_milli(r->resource)) {
@@ -69,7 +69,7 @@ void sl_picture_init(struct sl_picture *p, const struct sl_meter *m,
     for (uint32_t i = 0; i < t->rows.n && i < r->n_queues; i++) {
         add_to(p, all, &t->rows.v[i], unit);
         if (r->n_queues == 1)
-            break; /* the whole says it all */
+            break; /* the total is enough */
         const char *name = p->by_cohort ? sl_meter_root(m, i) : r->queues[i].name;
         struct sl_picture_row *row = p->by_cohort ? find_row(p, name) : NULL;
         if (!row) {

@@ -22,7 +22,7 @@
 #define COLOR_BORROWED "#ef8536"
 #define COLOR_PENDING "#8d69b8"
 
-static void text(struct sl_buf *b, const char *s) {
+static void put_escaped(struct sl_buf *b, const char *s) {
     for (; *s; s++) {
         switch (*s) {
         case '&':
@@ -99,13 +99,13 @@ static void panel(struct sl_buf *b, const struct sl_picture *p, const struct sl_
                   double y) {
     char number[32];
     sl_buf_printf(b, "<g><text class=\"h\" x=\"%d\" y=\"%.1f\">", LEFT, y + 13);
-    text(b, row->name);
+    put_escaped(b, row->name);
     sl_buf_puts(b, "<tspan class=\"s\" dx=\"10\">");
     if (row->capacity >= 0)
         sl_buf_printf(b, "quota %s ", sl_picture_number(row->capacity, number));
     else
         sl_buf_puts(b, "unlimited ");
-    text(b, p->unit);
+    put_escaped(b, p->unit);
     sl_buf_printf(b, ", at most %s used", sl_picture_number(row->peak_used, number));
     sl_buf_printf(b, ", %s borrowed", sl_picture_number(row->peak_borrowed, number));
     sl_buf_printf(b, ", %s pending", sl_picture_number(row->peak_pending, number));
@@ -158,7 +158,7 @@ static void legend(struct sl_buf *b, const struct sl_picture *p) {
     sl_buf_printf(
         b, "<path class=\"c\" d=\"M%d 50h26\"/><text class=\"l\" x=\"%d\" y=\"54\">quota, in ", x,
         x + 32);
-    text(b, p->unit);
+    put_escaped(b, p->unit);
     sl_buf_puts(b, "</text>\n");
 }
 
@@ -175,12 +175,12 @@ void sl_picture_draw_svg(const struct sl_picture *p, struct sl_buf *out) {
                      ".c{stroke:#222;stroke-dasharray:5 3;fill:none}</style>\n");
     sl_buf_printf(out, "<rect width=\"%d\" height=\"%u\" fill=\"#fff\"/>\n", WIDTH, height);
     sl_buf_printf(out, "<title>");
-    text(out, p->title);
+    put_escaped(out, p->title);
     sl_buf_printf(out,
                   "</title>\n<text x=\"%d\" y=\"27\" font-size=\"16\" font-weight=\"bold\" "
                   "fill=\"#222\">",
                   LEFT);
-    text(out, p->title);
+    put_escaped(out, p->title);
     sl_buf_puts(out, "</text>\n");
     legend(out, p);
     for (uint32_t i = 0; i < p->n_rows; i++)
