@@ -40,7 +40,7 @@ static void one(char *text) {
     sl_api_call call = api_fz_call(&api, &rq);
     api_fz_turn(&api, 3);
     sl_assert(api.answers + api.begun <= before + 1);
-    sl_apiserver_cancel(api.s, call); /* a watch; or a webhook that is being asked */
+    sl_apiserver_cancel(api.s, call); /* a watch; or a webhook that is being called */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

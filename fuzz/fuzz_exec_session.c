@@ -149,7 +149,7 @@ int __wrap_uv_tcp_connect(uv_connect_t *req, uv_tcp_t *h, const struct sockaddr 
         return UV_ECONNREFUSED;
     sl_assert(uv_tcp_getsockname(&port.listener, (struct sockaddr *)&self, &len) == 0);
     if (port.next % 8 == 7)
-        self.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1); /* where nobody listens */
+        self.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1); /* without a listener */
     return __real_uv_tcp_connect(req, h, (const struct sockaddr *)&self, cb);
 }
 

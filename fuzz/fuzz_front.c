@@ -51,7 +51,7 @@ static const char *const objects[] = {
 
 struct reviews {
     struct sl_kube_client client;
-    sl_kube_reply_fn done; /* of the one that is being asked; NULL: none */
+    sl_kube_reply_fn done; /* of the request in flight; NULL: none */
     void *ctx;
     uint64_t calls;
     struct {
@@ -60,14 +60,13 @@ struct reviews {
         size_t len;
     } v[MAX_ANSWERS];
     uint32_t n, at;
-    bool allows; /* some answer says so */
+    bool allows; /* a response allowed it */
 };
 
 struct world {
     struct stage stage; /* the first */
     struct serve_front_proxy *front;
-    struct serve_certs
-        *certs; /* NULL: the input does not speak of them, and keys are slow to make */
+    struct serve_certs *certs; /* NULL: the input has none of them, and keys are slow to make */
     struct serve_authz *authz;
     struct reviews reviews;
 };
@@ -88,7 +87,7 @@ static sl_kube_call on_request(struct sl_kube_client *p, const struct sl_kube_re
 static sl_kube_call on_watch(struct sl_kube_client *p, const struct sl_kube_request *rq,
                              sl_kube_line_fn line, sl_kube_reply_fn done, void *ctx) {
     (void)p, (void)rq, (void)line, (void)done, (void)ctx;
-    sl_assert(false); /* nobody watches reviews */
+    sl_assert(false); /* reviews are not watched */
     return (sl_kube_call){0};
 }
 

@@ -123,7 +123,7 @@ static void check(const struct sl_buf *got) {
     sl_assert(status >= 100 && status < 600);
     for (const char *at = strstr(s, "\r\n"); at < end; at = strstr(at + 2, "\r\n")) {
         size_t line = strcspn(at + 2, "\r\n");
-        sl_assert(memchr(at + 2, ':', line)); /* nobody's bytes began another line */
+        sl_assert(memchr(at + 2, ':', line)); /* no input began another line */
     }
 }
 

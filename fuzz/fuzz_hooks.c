@@ -58,7 +58,7 @@ static int review(void *ctx, const char *path, const char *body, size_t len, str
     int status = 200;
 
     (void)ctx;
-    sl_assert(*path == '/' && doc && *uid); /* whatever was said before: a review can be read */
+    sl_assert(*path == '/' && doc && *uid); /* whatever was answered before: a review can be read */
     if (*say == 'j')
         put_answer(out, say + 1, uid);
     else if (*say == 'p')

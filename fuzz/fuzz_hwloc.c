@@ -2,7 +2,7 @@
 /* hwloc's XML. libhwloc itself reads it; what it takes must make a graph. */
 #include "graphio_fz.h"
 
-/* libhwloc forgets some of its memory when it refuses a text. */
+/* libhwloc leaks some of its memory when it refuses a text. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libhwloc";

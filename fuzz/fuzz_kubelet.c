@@ -69,7 +69,7 @@ static void run(struct stage *g, sl_span d) {
     }
 }
 
-/* Lines that speak of paths of this machine are left out, however they spell it. */
+/* Lines with paths of this machine are left out, however they are spelled. */
 static bool own(struct stage *g, const char *s, size_t len) {
     yyjson_doc *doc = yyjson_read(s + 2, len - 2, 0);
     yyjson_val *v = yyjson_doc_get_root(doc);

@@ -62,7 +62,7 @@ static void run(struct stage *g, sl_span d) {
             break;
     }
     if (sl_manager_check(w->m, &err) < 0)
-        sl_assert(!*err.text); /* says what in a debugger */
+        sl_assert(!*err.text); /* for a debugger */
 }
 
 static void start(struct world *w) {

@@ -70,8 +70,8 @@ static yyjson_val *managers(yyjson_doc *d) {
     return yyjson_obj_get(yyjson_obj_get(yyjson_doc_get_root(d), "metadata"), "managedFields");
 }
 
-/* An item of a keyed list without a key of the right type, which the schema refuses before anybody
- * is its manager, has none to be found by. */
+/* An item of a keyed list without a key of the right type, which the schema refuses before it has a
+ * manager, has no name. */
 static bool null_key(yyjson_val *of) {
     char *s = yyjson_val_write(of, 0, NULL);
     bool is = s && strstr(s, "null");
@@ -79,8 +79,8 @@ static bool null_key(yyjson_val *of) {
     return is;
 }
 
-/* Whoever updates without changing anything changes nothing about managers. Of an object that has a
- * key twice it depends on which one is asked for. */
+/* An update without changes does not change managers. Of an object with a duplicate key it depends
+ * on which one is read. */
 static void check_stable(const struct sl_schema *s, const struct sl_manage_id *by, yyjson_doc *d) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *v = yyjson_val_mut_copy(doc, yyjson_doc_get_root(d));

@@ -104,7 +104,7 @@ static uint64_t read_all(const struct sl_kueue_object *o) {
             h = sl_digest_str(h, f->config.transforms[i].input);
         return h;
     default:
-        abort(); /* no manifest says that */
+        abort(); /* no manifest has that */
     }
 }
 

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is refused says where, and why. */
+/* What is refused has a place and a reason. */
 static inline void fz_refused(int r, const struct sl_err *err) {
     sl_assert(r < 0 && err->code == r && strncmp(err->text, "in:", 3) == 0);
 }

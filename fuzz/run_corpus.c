@@ -118,7 +118,7 @@ static void catch_ends(void) {
 
     if (__sanitizer_set_death_callback) {
         __sanitizer_set_death_callback(keep);
-        n = 2; /* the others are the sanitiser's, which says more */
+        n = 2; /* the others are the sanitiser's, which prints more */
     }
     for (size_t i = 0; i < n; i++)
         (void)signal(numbers[i], on_signal);

@@ -26,8 +26,8 @@ struct stage {
     const char *const *collections;
     const char *const *objects; /* of each: what is changed and deleted there; NULL: "x" */
     uint32_t n_collections;
-    uint32_t made, max_made; /* objects that may come to be: a set may want a million pods */
-    /* Lets everybody work for so long. */
+    uint32_t made, max_made; /* objects that may be created: a set may request a million pods */
+    /* Runs all components for so long. */
     void (*run)(struct stage *g, sl_span d);
     /* A line that is none of the above; false: it is. NULL: there are none. */
     bool (*own)(struct stage *g, const char *s, size_t len);

@@ -243,7 +243,8 @@ static int64_t hold(struct subject *s, const struct blow_target *t, enum way way
     return permille;
 }
 
-static void note(struct subject *s, const struct blow_target *t, enum way way, int64_t permille) {
+static void note_slowest(struct subject *s, const struct blow_target *t, enum way way,
+                         int64_t permille) {
     struct slow *least = &s->slowest[0];
 
     for (size_t i = 1; i < SLOWEST; i++)
@@ -280,9 +281,9 @@ static void on_target(void *ctx, const struct blow_target *t) {
     for (enum way way = 0; way < WAYS; way++) {
         if ((way == NESTED && !blow_nests(t)) || !is_turn(s->n, way))
             continue;
-        note(s, t, way, hold(s, t, way, scan_bytes, s->k->used));
+        note_slowest(s, t, way, hold(s, t, way, scan_bytes, s->k->used));
         if (all && s->k->used)
-            note(s, t, way, hold(s, t, way, scan_bytes, false));
+            note_slowest(s, t, way, hold(s, t, way, scan_bytes, false));
     }
 }
 

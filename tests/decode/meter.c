@@ -30,7 +30,7 @@ void meter_leave(struct meter *m) {
     m->since = 0;
 }
 
-static void forget(struct meter_call *c) {
+static void forget_call(struct meter_call *c) {
     struct meter *m = c->m;
     for (uint32_t i = 0; i < m->calls.n; i++)
         if (m->calls.v[i] == c) {
@@ -52,7 +52,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
 
 static void on_done(void *ctx, const struct sl_kube_reply *r) {
     struct meter_call c = *(struct meter_call *)ctx;
-    forget(ctx);
+    forget_call(ctx);
     c.m->bytes += r->len;
     meter_enter(c.m);
     c.done(c.ctx, r);
@@ -95,7 +95,7 @@ static void cancel(struct sl_kube_client *p, sl_kube_call call) {
     m->inner->ops->cancel(m->inner, call);
     for (uint32_t i = 0; i < m->calls.n; i++)
         if (m->calls.v[i]->call.v == call.v) {
-            forget(m->calls.v[i]);
+            forget_call(m->calls.v[i]);
             return;
         }
 }

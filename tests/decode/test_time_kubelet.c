@@ -37,7 +37,7 @@ static void one_turn(struct runtime *x) {
 }
 
 /* Nothing more comes of a pod that has ended, or cannot be started. */
-static void look(void *ctx, yyjson_val *pod) {
+static void check_pod(void *ctx, yyjson_val *pod) {
     const char *phase = sl_json_str(pod, "status.phase");
     yyjson_val *first = yyjson_arr_get_first(sl_json_at(pod, "status.containerStatuses"));
     const char *why = sl_json_str(first, "state.waiting.reason");
@@ -55,7 +55,7 @@ static void run(struct grown_world *w) {
         for (int i = 0; i < 4; i++)
             one_turn(x);
         busy = false;
-        (void)fakeapi_each(w->api, PODS, look, &busy);
+        (void)fakeapi_each(w->api, PODS, check_pod, &busy);
     }
 }
 

@@ -245,7 +245,7 @@ static void end(struct manager *x) {
 /* As the controller of the check: it is ready at once. */
 static yyjson_doc *updates; /* that it asks for; NULL: none */
 
-static int answer(void *ctx, const struct fakeapi_write *w, struct sl_buf *why) {
+static int answer_write(void *ctx, const struct fakeapi_write *w, struct sl_buf *why) {
     size_t i, n;
     yyjson_mut_val *check;
 
@@ -283,7 +283,7 @@ static void many_updates(void **state) {
     updates = yyjson_read(b.s, b.len, 0);
     assert_non_null(updates);
     begin(&x);
-    fakeapi_on_write(x.w.api, answer, &x);
+    fakeapi_on_write(x.w.api, answer_write, &x);
     x.w.meter.us = 0;
     x.w.meter.bytes = 0;
     must(&x.w, "/apis/batch/v1/namespaces/ns/jobs",
@@ -306,7 +306,7 @@ static void every_list_and_map(void **state) {
     (void)state;
     grown_define(definition);
     begin(&x);
-    fakeapi_on_write(x.w.api, answer, &x);
+    fakeapi_on_write(x.w.api, answer_write, &x);
     probe(&x.w, true); /* what is in use is used */
     yyjson_val *job = fakeapi_get(x.w.api, "/apis/batch/v1/namespaces/ns/jobs/probe1");
     assert_true(yyjson_is_false(sl_json_at(job, "spec.suspend")));

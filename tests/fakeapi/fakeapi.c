@@ -150,7 +150,7 @@ static sl_kube_call port_watch(struct sl_kube_client *p, const struct sl_kube_re
 }
 
 /* A request that was sent still arrives; only nobody hears the answer. */
-static void mute(struct fakeapi *a, struct call *c) {
+static void mute_call(struct fakeapi *a, struct call *c) {
     c->muted = true;
     if (c->watch)
         fa_call_free(a, c);
@@ -161,7 +161,7 @@ static void port_cancel(struct sl_kube_client *p, sl_kube_call id) {
     struct call *c = fa_call_find(a, id.v);
 
     if (c)
-        mute(a, c);
+        mute_call(a, c);
 }
 
 static const struct sl_kube_client_ops port_ops = {port_request, port_watch, port_cancel};
@@ -173,7 +173,7 @@ bool fa_cut_off(const struct fakeapi *a, const struct call *c) {
 }
 
 /* The world goes wrong as a whole. */
-static void disturb(struct fakeapi *a) {
+static void inject_fault(struct fakeapi *a) {
     const struct fakeapi_faults *f = &a->faults;
     uint32_t who = (uint32_t)sl_prng_below(&a->prng, FAKEAPI_CLIENTS);
 
@@ -223,7 +223,7 @@ static void arrive(struct fakeapi *a, struct call *c) {
     const struct fakeapi_faults *f = &a->faults;
     bool breaks = fa_one_in(a, &f->server_error), served = false;
 
-    disturb(a);
+    inject_fault(a);
     if (fa_cut_off(a, c) || fa_one_in(a, &f->lose_request)) {
         lose(a, c);
         return;
@@ -407,7 +407,7 @@ void fakeapi_cut(struct fakeapi *a, uint32_t client) {
 void fakeapi_kill(struct fakeapi *a, uint32_t client) {
     for (uint32_t i = 0; i < a->calls.n; i++)
         if (a->calls.v[i].live && a->calls.v[i].client == client)
-            mute(a, &a->calls.v[i]);
+            mute_call(a, &a->calls.v[i]);
 }
 
 /* ---- kinds, life, by hand ---- */

@@ -129,7 +129,7 @@ static uint32_t object_new(struct fakeapi *a) {
 /* ---- changes ---- */
 
 /* Into the history, which takes the references over, and to all who listen. */
-static void tell(struct fakeapi *a, struct resource *r, struct change c) {
+static void deliver_change(struct fakeapi *a, struct resource *r, struct change c) {
     struct fakeapi_change told = {
         .kind = &r->k,
         .key = c.now->key,
@@ -168,7 +168,7 @@ uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yy
     index_owners(a, obj, fa_root_of(v), true);
     if (yyjson_obj_get(fa_meta_of(fa_root_of(v)), "ownerReferences"))
         fa_gc_schedule(a, o->uid);
-    tell(a, r, (struct change){.now = fa_version_ref(v)});
+    deliver_change(a, r, (struct change){.now = fa_version_ref(v)});
     return obj;
 }
 
@@ -197,7 +197,8 @@ void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_doc *doc) {
         index_owners(a, obj, fa_root_of(now), true);
         fa_gc_schedule(a, o->uid);
     }
-    tell(a, &a->res[o->res], (struct change){.before = before, .now = fa_version_ref(now)});
+    deliver_change(a, &a->res[o->res],
+                   (struct change){.before = before, .now = fa_version_ref(now)});
 }
 
 void fa_store_remove(struct fakeapi *a, uint32_t obj) {
@@ -218,7 +219,7 @@ void fa_store_remove(struct fakeapi *a, uint32_t obj) {
     o->cur = NULL;
     o->next_free = a->free_object;
     a->free_object = obj;
-    tell(a, r, (struct change){.before = before, .now = now, .deleted = true});
+    deliver_change(a, r, (struct change){.before = before, .now = now, .deleted = true});
 }
 
 void fa_store_compact(struct fakeapi *a, struct resource *r) {

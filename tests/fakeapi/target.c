@@ -48,14 +48,14 @@ static char *cut(char **rest, char sep) {
     return s;
 }
 
-static int64_t number(const char *s) {
+static int64_t parse_number(const char *s) {
     char *end;
     long long v = strtoll(s, &end, 10);
 
     return *s && !*end && v >= 0 ? v : -1;
 }
 
-static bool truth(const char *s) {
+static bool parse_bool(const char *s) {
     return strcmp(s, "1") == 0 || strcmp(s, "true") == 0;
 }
 
@@ -79,15 +79,15 @@ static bool query(struct target *t, char *q) {
         else if (strcmp(pair, "propagationPolicy") == 0)
             t->policy = v;
         else if (strcmp(pair, "limit") == 0)
-            t->limit = number(v);
+            t->limit = parse_number(v);
         else if (strcmp(pair, "timeoutSeconds") == 0)
-            t->timeout = number(v);
+            t->timeout = parse_number(v);
         else if (strcmp(pair, "gracePeriodSeconds") == 0)
-            t->grace = number(v);
+            t->grace = parse_number(v);
         else if (strcmp(pair, "watch") == 0)
-            t->watch = truth(v);
+            t->watch = parse_bool(v);
         else if (strcmp(pair, "allowWatchBookmarks") == 0)
-            t->bookmarks = truth(v);
+            t->bookmarks = parse_bool(v);
         else if (strcmp(pair, "dryRun") == 0)
             return false; /* better an error than an effect */
         /* fieldManager, force, fieldValidation, pretty ...: of no effect here */

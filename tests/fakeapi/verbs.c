@@ -56,7 +56,7 @@ static const char *fa_str(yyjson_val *o, const char *of, const char *key) {
     return s ? s : "";
 }
 
-static uint32_t find(struct fakeapi *a, const struct target *t) {
+static uint32_t find_object(struct fakeapi *a, const struct target *t) {
     char key[MAX_KEY_BYTES];
     uint32_t at;
 
@@ -184,7 +184,7 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
 /* ---- the others ---- */
 
 static int get(struct fakeapi *a, const struct target *t, struct sl_buf *out) {
-    uint32_t obj = find(a, t);
+    uint32_t obj = find_object(a, t);
 
     if (obj == NONE)
         return not_found(t, out);
@@ -194,7 +194,7 @@ static int get(struct fakeapi *a, const struct target *t, struct sl_buf *out) {
 
 /* Of a namespace, spec.finalizers and nothing else. */
 static int finalize(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
-    uint32_t obj = find(a, t);
+    uint32_t obj = find_object(a, t);
 
     if (obj == NONE)
         return not_found(t, out);
@@ -214,7 +214,7 @@ static int finalize(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
 
 /* Of a pod: it gets a node, once, and is told so in its conditions. */
 static int bind(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
-    uint32_t obj = find(a, t);
+    uint32_t obj = find_object(a, t);
     const char *node = fa_str(in, "target", "name"), *uid = fa_meta_str(in, "uid");
 
     if (obj == NONE)
@@ -238,8 +238,8 @@ static int bind(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_b
     return 201;
 }
 
-static int put(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
-    uint32_t obj = find(a, t);
+static int put_object(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
+    uint32_t obj = find_object(a, t);
 
     if (obj == NONE)
         return not_found(t, out);
@@ -309,7 +309,7 @@ static yyjson_mut_val *patch_status(yyjson_mut_doc *m, yyjson_val *old, yyjson_v
 
 static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_val *in,
                  struct sl_buf *out) {
-    uint32_t obj = find(a, t);
+    uint32_t obj = find_object(a, t);
     bool apply = strcmp(type, SL_APPLY_PATCH) == 0, steps = strcmp(type, JSON_PATCH) == 0;
 
     if (!apply && !steps && strcmp(type, SL_MERGE_PATCH) != 0)
@@ -336,7 +336,7 @@ static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_v
 }
 
 static int delete_one(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
-    uint32_t obj = find(a, t);
+    uint32_t obj = find_object(a, t);
     yyjson_val *pre = yyjson_obj_get(in, "preconditions"), *v;
     struct delete_options o = {.policy = t->policy, .uid = "", .version = "", .grace = t->grace};
 
@@ -390,7 +390,7 @@ static int dispatch(struct fakeapi *a, enum sl_kube_method method, struct target
     if (method == SL_PUT && strcmp(t->sub, "finalize") == 0)
         return finalize(a, t, in, out);
     if (method == SL_PUT && named)
-        return put(a, t, in, out);
+        return put_object(a, t, in, out);
     if (method == SL_PATCH && named)
         return patch(a, t, type ? type : "", in, out);
     if (method == SL_DELETE && named && !t->sub[0])

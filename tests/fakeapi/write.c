@@ -24,7 +24,7 @@ static void put_int(yyjson_mut_doc *m, yyjson_mut_val *o, const char *key, int64
 }
 
 /* The field as in 'from', or not at all. */
-static void keep(yyjson_mut_doc *m, yyjson_mut_val *o, const char *key, yyjson_val *from) {
+static void keep_field(yyjson_mut_doc *m, yyjson_mut_val *o, const char *key, yyjson_val *from) {
     yyjson_val *v = yyjson_obj_get(from, key);
 
     if (v)
@@ -56,7 +56,7 @@ static void put_stamp(struct fakeapi *a, yyjson_mut_doc *m, yyjson_mut_val *o, c
     put_str(m, o, key, sl_stamp(FAKEAPI_EPOCH + a->now, text));
 }
 
-static int answer(struct fakeapi *a, uint32_t obj, int status, struct sl_buf *out) {
+static int put_object_text(struct fakeapi *a, uint32_t obj, int status, struct sl_buf *out) {
     const struct version *v = a->objects.v[obj].cur;
 
     sl_buf_add(out, v->text, v->len);
@@ -208,8 +208,8 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
         if (status == 0)
             status = admit(a, r, false, NULL, m, out);
         if (status == 0)
-            status =
-                answer(a, fa_store_add(a, r, key, yyjson_mut_doc_imut_copy(m, NULL)), 201, out);
+            status = put_object_text(a, fa_store_add(a, r, key, yyjson_mut_doc_imut_copy(m, NULL)),
+                                     201, out);
     }
     yyjson_mut_doc_free(m);
     return status;
@@ -288,10 +288,10 @@ static void keep_fixed(const struct resource *r, bool status, yyjson_mut_doc *m,
         return;
     }
     if (r->k.flags & FAKEAPI_STATUS)
-        keep(m, o, "status", old);
+        keep_field(m, o, "status", old);
     yyjson_mut_val *md = meta(m);
     for (size_t i = 0; i < SL_LEN(fixed); i++)
-        keep(m, md, fixed[i], fa_meta_of(old));
+        keep_field(m, md, fixed[i], fa_meta_of(old));
 }
 
 static void next_generation(yyjson_val *o) {
@@ -333,13 +333,13 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
         wrong = status ? fa_status_broken(a, r, root) : fa_rule_broken(r, old, root);
     if (noop || wrong) {
         yyjson_doc_free(now);
-        return noop ? answer(a, obj, 200, out) : fa_fail(out, 422, "Invalid", "%s", wrong);
+        return noop ? put_object_text(a, obj, 200, out) : fa_fail(out, 422, "Invalid", "%s", wrong);
     }
     if (spec_differs(root, old))
         next_generation(root);
     bool over = is_over(root);
     fa_store_change(a, obj, now);
-    (void)answer(a, obj, 200, out);
+    (void)put_object_text(a, obj, 200, out);
     if (over)
         fa_store_remove(a, obj);
     return 200;
@@ -429,9 +429,9 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
             next_generation(root);
         fa_store_change(a, obj, TAKE_PTR(now));
         fa_gc_schedule(a, a->objects.v[obj].uid);
-        (void)answer(a, obj, 200, out);
+        (void)put_object_text(a, obj, 200, out);
     } else {
-        (void)answer(a, obj, 200, out);
+        (void)put_object_text(a, obj, 200, out);
     }
     yyjson_doc_free(now);
     return 200;

@@ -438,7 +438,7 @@ static void on_done(void *ctx, const struct sl_kube_reply *r) {
     s->ended = r->status;
 }
 
-static void forget(struct seen *s) {
+static void free_seen(struct seen *s) {
     for (uint32_t i = 0; i < s->lines.n; i++)
         sl_freep(&s->lines.v[i]);
     sl_vec_free(&s->lines);
@@ -509,9 +509,9 @@ static void test_watch(void **state) {
         assert_line(&old, 0, "ERROR", NULL);
     assert_int_equal(fakeapi_do(a, SL_GET, "/apis/batch/v1/jobs?continue=3%3Aa", NULL, NULL, NULL),
                      410);
-    forget(&s);
-    forget(&one);
-    forget(&old);
+    free_seen(&s);
+    free_seen(&one);
+    free_seen(&old);
     fakeapi_free(a);
 }
 
@@ -744,7 +744,7 @@ static void test_forms(void **state) {
         assert_int_equal(s.ended, 200);
         assert_non_null(strstr(s.lines.v[0], cases[i].has));
         assert_null(strstr(s.lines.v[0], "secret\":1"));
-        forget(&s);
+        free_seen(&s);
     }
     (void)p->ops->watch(p,
                         &(struct sl_kube_request){.method = SL_GET,
@@ -754,7 +754,7 @@ static void test_forms(void **state) {
     later(a);
     assert_line(&w, 0, "ADDED", "x");
     assert_null(strstr(w.lines.v[0], "secret\":1"));
-    forget(&w);
+    free_seen(&w);
     fakeapi_free(a);
 }
 

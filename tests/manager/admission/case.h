@@ -100,8 +100,8 @@ static inline void post(const struct sl_review_view *view, const char *path, con
 }
 
 /* An admission request. old NULL: a creation. gate NULL: all at their defaults. */
-static inline void ask(const char *path, const char *object, const char *old, const char *gate,
-                       bool on, struct answer *ret) {
+static inline void review_object(const char *path, const char *object, const char *old,
+                                 const char *gate, bool on, struct answer *ret) {
     static struct sl_settings settings;
     struct sl_review_view view = empty_view(&settings, gate, on);
     char *now = json_of(object), *before = old ? json_of(old) : NULL, *body = NULL;
@@ -128,7 +128,7 @@ struct review_case {
 static inline void check_cases(const char *path, const struct review_case *cases, size_t n) {
     for (size_t i = 0; i < n; i++) {
         struct answer a;
-        ask(path, cases[i].object, cases[i].old, cases[i].gate, cases[i].on, &a);
+        review_object(path, cases[i].object, cases[i].old, cases[i].gate, cases[i].on, &a);
         if (a.http != 200 || strcmp(a.message, cases[i].message) != 0 ||
             a.allowed != (*cases[i].message == '\0'))
             fail_msg("%s: %d %s\nexpected: %s", cases[i].name, a.http,

@@ -174,7 +174,7 @@ static void totals_of_cluster_queues(void **state) {
         sl_buf_puts(&cq, "]}");
     }
     sl_buf_puts(&cq, "]}}");
-    ask(CQ, sl_buf_str(&cq), NULL, NULL, false, &a);
+    review_object(CQ, sl_buf_str(&cq), NULL, NULL, false, &a);
     assert_string_equal(a.message,
                         "[spec.resourceGroups: Invalid value: 300: total number of flavors across "
                         "all resourceGroups must be ≤ 256, got 300, spec.resourceGroups: Invalid "
@@ -189,7 +189,7 @@ static void totals_of_cluster_queues(void **state) {
     sl_buf_puts(&cq, "{'spec':{'resourceGroups':[");
     many(&cq, 17, 'x', "{'", "':1}");
     sl_buf_puts(&cq, "]}}");
-    ask(CQ, sl_buf_str(&cq), NULL, NULL, false, &a);
+    review_object(CQ, sl_buf_str(&cq), NULL, NULL, false, &a);
     assert_string_equal(a.message, "spec.resourceGroups: Too many: 17: must have at most 16 items");
     answer_done(&a);
     sl_buf_done(&cq);

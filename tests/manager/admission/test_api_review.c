@@ -35,7 +35,7 @@ static void paths_are_known(void **state) {
     for (size_t i = 0; i < SL_LEN(unknown); i++) {
         struct answer a;
         assert_false(sl_review_path(unknown[i]));
-        ask(unknown[i], "{}", NULL, NULL, false, &a);
+        review_object(unknown[i], "{}", NULL, NULL, false, &a);
         assert_int_equal(a.http, 404);
         answer_done(&a);
     }
@@ -105,11 +105,11 @@ static void many_annotations_are_no_ceiling(void **state) {
     sl_buf_puts(&job, "}},\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}}");
     static const char *const paths[] = {"/mutate-batch-v1-job", "/validate-batch-v1-job"};
     for (size_t i = 0; i < SL_LEN(paths); i++) {
-        ask(paths[i], sl_buf_str(&job), NULL, NULL, false, &a);
+        review_object(paths[i], sl_buf_str(&job), NULL, NULL, false, &a);
         assert_int_equal(a.http, 200);
         assert_true(a.allowed);
         answer_done(&a);
-        ask(paths[i], sl_buf_str(&job), sl_buf_str(&job), NULL, false, &a);
+        review_object(paths[i], sl_buf_str(&job), sl_buf_str(&job), NULL, false, &a);
         assert_int_equal(a.http, 200);
         assert_true(a.allowed);
         answer_done(&a);
@@ -121,13 +121,13 @@ static void an_object_must_be_there(void **state) {
     struct answer a;
 
     (void)state;
-    ask(CQ_VALIDATE, "null", NULL, NULL, false, &a);
+    review_object(CQ_VALIDATE, "null", NULL, NULL, false, &a);
     assert_int_equal(a.http, 200);
     assert_false(a.allowed);
     assert_int_equal(sl_json_int(a.response, "status.code", 0), 400);
     assert_string_equal(sl_json_str(a.response, "status.reason"), "BadRequest");
     answer_done(&a);
-    ask(CQ_VALIDATE, "{}", "[]", NULL, false, &a);
+    review_object(CQ_VALIDATE, "{}", "[]", NULL, false, &a);
     assert_false(a.allowed);
     assert_int_equal(sl_json_int(a.response, "status.code", 0), 400);
     answer_done(&a);
@@ -161,7 +161,7 @@ static void integrations_that_are_off_change_nothing(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(paths); i++) {
         struct answer a;
-        ask(paths[i], job, NULL, NULL, false, &a);
+        review_object(paths[i], job, NULL, NULL, false, &a);
         assert_true(a.allowed);
         assert_null(sl_json_get(a.response, "patch"));
         assert_int_equal(sl_json_int(a.response, "status.code", 0), 200);
@@ -248,7 +248,7 @@ static void check_patches(const struct patch_case *cases, size_t n) {
     for (size_t i = 0; i < n; i++) {
         char got[1024] = "", *want = json_of(cases[i].patch);
         struct answer a;
-        ask(cases[i].path, cases[i].object, NULL, cases[i].gate, cases[i].on, &a);
+        review_object(cases[i].path, cases[i].object, NULL, cases[i].gate, cases[i].on, &a);
         assert_true(a.allowed);
         if (sl_json_get(a.response, "patch")) {
             assert_string_equal(sl_json_str(a.response, "patchType"), "JSONPatch");

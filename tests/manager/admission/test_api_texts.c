@@ -40,7 +40,8 @@ static bool no_owner(void *ctx, const char *ns, const struct sl_review_owner_ref
 }
 
 /* The answer to the creation of an object in which '@' is replaced by a value. */
-static void ask(const char *path, const char *object, const char *value, struct sl_buf *out) {
+static void review_with_value(const char *path, const char *object, const char *value,
+                              struct sl_buf *out) {
     static struct sl_settings settings;
     struct sl_review_view view = {
         .settings = &settings,
@@ -108,7 +109,7 @@ static void check_places(const char *value) {
     for (size_t i = 0; i < SL_LEN(places); i++) {
         _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF((size_t)32 << 20);
         yyjson_doc *d = NULL;
-        ask(places[i].path, places[i].object, value, &out);
+        review_with_value(places[i].path, places[i].object, value, &out);
         assert_nothing_leaked(&out);
         assert_int_equal(sl_json_read(out.s, out.len, &d, NULL), 0);
         yyjson_val *response = sl_json_at(yyjson_doc_get_root(d), "response");
@@ -154,7 +155,8 @@ static void test_lists_in_layers(void **state) {
     for (size_t i = 0; i < 100000; i++)
         sl_buf_puts(&list, ",0");
     sl_buf_puts(&list, "],\\\"size\\\":1}]\"");
-    ask("/validate-batch-v1-job",
+    review_with_value(
+        "/validate-batch-v1-job",
         "{\"metadata\":{\"labels\":{\"" Q "queue-name\":\"q\"}},\"spec\":{\"template\":{"
         "\"metadata\":{\"annotations\":{\"" Q "podset-slice-required-topology-constraints\":@,"
         "\"" Q "podset-required-topology\":\"rack\"}}}}}",
@@ -184,7 +186,7 @@ static void test_nul_is_part_of_a_text(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF((size_t)32 << 20);
-        ask(cases[i].path, cases[i].object, "\"ok\\u0000!\"", &out);
+        review_with_value(cases[i].path, cases[i].object, "\"ok\\u0000!\"", &out);
         if (!strstr(out.s, cases[i].said))
             fail_msg("case %zu: %s", i, out.s);
     }

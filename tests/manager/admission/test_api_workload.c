@@ -69,8 +69,8 @@ static void negative_sub_group_counts_are_warned_about(void **state) {
     struct answer a;
 
     (void)state;
-    ask(WL, "{'spec':{'podSets':[{},{'topologyRequest':{'subGroupCount':-2}}]}}", NULL, NULL, false,
-        &a);
+    review_object(WL, "{'spec':{'podSets':[{},{'topologyRequest':{'subGroupCount':-2}}]}}", NULL,
+                  NULL, false, &a);
     assert_true(a.allowed);
     assert_string_equal(sl_json_text(yyjson_arr_get_first(sl_json_get(a.response, "warnings"))),
                         "spec.podSets[1].topologyRequest.subGroupCount: negative value -2 is "

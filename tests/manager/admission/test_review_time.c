@@ -86,7 +86,7 @@ struct blown {
     int64_t copy;              /* which copy is being printed */
 };
 
-static void put(struct sl_buf *out, yyjson_val *v, struct blown *b);
+static void put_value(struct sl_buf *out, yyjson_val *v, struct blown *b);
 
 static bool is_name(yyjson_val *key) {
     static const char *const names[] = {"name", "key", "type", "topologyKey", "operator", "values"};
@@ -114,7 +114,7 @@ static void put_item(struct sl_buf *out, yyjson_val *item, struct blown *b, int6
     else if (yyjson_is_str(item))
         put_str(out, item, copy);
     else
-        put(out, item, b);
+        put_value(out, item, b);
     b->copy = before;
 }
 
@@ -152,7 +152,7 @@ static void put_fields(struct sl_buf *out, yyjson_val *map, struct blown *b, boo
         if (yyjson_is_str(val))
             put_str(out, val, is_name(key) ? b->copy : NO_COPY);
         else
-            put(out, val, b);
+            put_value(out, val, b);
     }
 }
 
@@ -189,7 +189,7 @@ static void put_wide(struct sl_buf *out, const struct blown *b, size_t bytes) {
         sl_buf_putc(out, '}');
 }
 
-static void put(struct sl_buf *out, yyjson_val *v, struct blown *b) {
+static void put_value(struct sl_buf *out, yyjson_val *v, struct blown *b) {
     size_t i, n;
     yyjson_val *item;
 
@@ -214,7 +214,7 @@ static void put(struct sl_buf *out, yyjson_val *v, struct blown *b) {
         yyjson_arr_foreach (v, i, n, item) {
             if (i > 0)
                 sl_buf_putc(out, ',');
-            put(out, item, b);
+            put_value(out, item, b);
         }
         sl_buf_putc(out, ']');
     } else if (yyjson_is_obj(v)) {
@@ -268,7 +268,7 @@ static void put_one(struct sl_buf *body, yyjson_val *object, yyjson_val *target,
                       .copy = NO_COPY};
     yyjson_doc *smallest = yyjson_read("{\"a\":0}", 7, 0);
     b.smallest = yyjson_doc_get_root(smallest);
-    put(body, object, &b);
+    put_value(body, object, &b);
     yyjson_doc_free(smallest);
 }
 

@@ -23,7 +23,7 @@ struct fixture {
     struct sl_warnings w;
 };
 
-static void take(struct fixture *x, const char *text, const char *flags) {
+static void parse_settings(struct fixture *x, const char *text, const char *flags) {
     struct sl_err err = {0};
 
     x->s = NULL;
@@ -54,7 +54,7 @@ static void defaults(void **state) {
 
     (void)state;
     for (int i = 0; i < 2; i++) { /* no file, and one that says nothing */
-        take(&x, i == 0 ? NULL : V2, NULL);
+        parse_settings(&x, i == 0 ? NULL : V2, NULL);
         const struct sl_settings *s = x.s;
         no_warnings(&x);
         assert_string_equal(s->ns, "kueue-system");
@@ -113,7 +113,7 @@ static void all_fields(void **state) {
     struct fixture x;
 
     (void)state;
-    take(&x, text, NULL);
+    parse_settings(&x, text, NULL);
     no_warnings(&x);
     const struct sl_settings *s = x.s;
     const struct sl_config *c = &s->engine;
@@ -209,7 +209,7 @@ static void both_versions(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(versions); i++) {
-        take(&x, versions[i].text, NULL);
+        parse_settings(&x, versions[i].text, NULL);
         const struct sl_config *c = &x.s->engine;
         sl_span recovery =
             versions[i].recovery < 0 ? SL_TIME_NEVER : versions[i].recovery * SL_MINUTE;
@@ -238,7 +238,7 @@ static void skypilot(void **state) {
     struct fixture x;
 
     (void)state;
-    take(&x, shipped, NULL);
+    parse_settings(&x, shipped, NULL);
     no_warnings(&x);
     int n = 0;
     for (int f = 0; f < SL_FW_COUNT; f++)
@@ -248,7 +248,7 @@ static void skypilot(void **state) {
     done(&x);
 
     (void)snprintf(text, strlen(shipped) + sizeof patch, "%s%s", shipped, patch);
-    take(&x, text, NULL);
+    parse_settings(&x, text, NULL);
     assert_int_equal(x.w.v.n, 2);
     assert_string_equal(x.w.v.v[0].text, "f:24: integrations.frameworks[12]: Duplicate value: "
                                          "\"pod\" (it counts once)");
@@ -300,7 +300,7 @@ static void patched_frameworks(void **state) {
                             : "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
                               "kind: Configuration\n",
                        cases[i].text);
-        take(&x, text, NULL);
+        parse_settings(&x, text, NULL);
         if (x.w.v.n != cases[i].n_warnings || x.s->framework[SL_FW_JOB] != cases[i].job ||
             x.s->framework[SL_FW_POD] != cases[i].pod)
             fail_msg("%s: job %d pod %d, %u warnings, the first: %s", cases[i].text,
@@ -359,10 +359,10 @@ static void gates_while_running(void **state) {
     struct fixture x;
 
     (void)state;
-    take(&x,
-         V2 "waitForPodsReady: {timeout: 7m}\nadmissionFairSharing: {}\n"
-            "resources: {quotaCheckStrategy: IgnoreUndeclared}\n",
-         NULL);
+    parse_settings(&x,
+                   V2 "waitForPodsReady: {timeout: 7m}\nadmissionFairSharing: {}\n"
+                      "resources: {quotaCheckStrategy: IgnoreUndeclared}\n",
+                   NULL);
     const struct sl_config *c = &x.s->engine;
     assert_true(c->pods_ready && c->afs && c->ignore_undeclared && x.s->local_queue_metrics);
     sl_settings_gates(x.s,
@@ -417,8 +417,8 @@ static void two_sources_of_gates(void **state) {
     struct fixture x;
 
     (void)state;
-    take(&x, V2 "featureGates: {PartialAdmission: false, PriorityBoost: true}\n",
-         "PriorityBoost=false,X=1");
+    parse_settings(&x, V2 "featureGates: {PartialAdmission: false, PriorityBoost: true}\n",
+                   "PriorityBoost=false,X=1");
     assert_int_equal(x.w.v.n, 2);
     assert_string_equal(x.w.v.v[0].text,
                         "f:3: featureGates: feature gates for CLI and configuration cannot both "
@@ -426,7 +426,7 @@ static void two_sources_of_gates(void **state) {
     assert_string_equal(x.w.v.v[1].text, "--feature-gates: unknown gate \"X\" (ignored)");
     assert_false(x.s->gates[SL_G_PARTIAL_ADMISSION] || x.s->gates[SL_G_PRIORITY_BOOST]);
     done(&x);
-    take(&x, V2 "featureGates: {DisableWaitForPodsReady: true}\n", "");
+    parse_settings(&x, V2 "featureGates: {DisableWaitForPodsReady: true}\n", "");
     no_warnings(&x);
     assert_false(x.s->engine.pods_ready);
     done(&x);
@@ -545,7 +545,7 @@ static void field_exists(const char *path) {
         p += part;
         item = *p == '[';
     }
-    take(&x, text, NULL);
+    parse_settings(&x, text, NULL);
     for (uint32_t i = 0; i < x.w.v.n; i++)
         if (strstr(x.w.v.v[i].text, "unknown field"))
             fail_msg("docs/configuration.md: %s: %s", path, x.w.v.v[i].text);

@@ -20,7 +20,7 @@ struct fixture {
     struct sl_warnings w;
 };
 
-static void take(struct fixture *x, const char *text, const char *flags) {
+static void parse_settings(struct fixture *x, const char *text, const char *flags) {
     struct sl_err err = {0};
 
     x->s = NULL;
@@ -355,7 +355,7 @@ static void every_warning(void **state) {
         struct fixture x;
 
         (void)snprintf(text, sizeof text, V2 "%s", wrong[i].text);
-        take(&x, text, NULL);
+        parse_settings(&x, text, NULL);
         for (uint32_t k = 0; k < n; k++) {
             bool whole = strncmp(wants[k], "f:", 2) == 0;
             (void)snprintf(want, sizeof want, "%s%s", whole ? "" : "f:3: ", wants[k]);
@@ -375,14 +375,15 @@ static void the_rest_is_used(void **state) {
     struct fixture x;
 
     (void)state;
-    take(&x,
-         V2 "managedJobsNamespaceSelector: {matchLabels: {}}\n"
-            "integrations: {frameworks: [x, pod, 1], externalFrameworks: [A, B.c.d]}\n"
-            "resources:\n  excludeResourcePrefixes: [1, a/]\n"
-            "  transformations: [{input: 1}, {input: b, outputs: {c: 2}}, {input: b}]\n"
-            "admissionFairSharing: {usageHalfLifeTime: x, resourceWeights: {a: x, b: 2}}\n"
-            "waitForPodsReady: {timeout: x, blockAdmission: true}\n",
-         NULL);
+    parse_settings(&x,
+                   V2
+                   "managedJobsNamespaceSelector: {matchLabels: {}}\n"
+                   "integrations: {frameworks: [x, pod, 1], externalFrameworks: [A, B.c.d]}\n"
+                   "resources:\n  excludeResourcePrefixes: [1, a/]\n"
+                   "  transformations: [{input: 1}, {input: b, outputs: {c: 2}}, {input: b}]\n"
+                   "admissionFairSharing: {usageHalfLifeTime: x, resourceWeights: {a: x, b: 2}}\n"
+                   "waitForPodsReady: {timeout: x, blockAdmission: true}\n",
+                   NULL);
     const struct sl_config *c = &x.s->engine;
     assert_int_equal(x.w.v.n, 11);
     assert_true(manages(x.s, "a") && !manages(x.s, "kube-system") && !manages(x.s, "kueue-system"));
@@ -413,7 +414,7 @@ static void ceilings(void **state) {
     for (char *p = text; *p; p++) /* YAML itself has no control characters */
         if (*p == 1)
             *p = 'x';
-    take(&x, text, NULL);
+    parse_settings(&x, text, NULL);
     assert_int_equal(x.w.v.n, SL_WARNINGS_MAX);
     assert_int_equal(x.w.v.n + x.w.more, 400 + 65);
     assert_true(x.s->framework[SL_FW_JOB]);

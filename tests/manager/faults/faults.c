@@ -92,7 +92,7 @@ static void submit(void *ctx, uint64_t n) {
         1 + (unsigned)(w->seed + n) % 2);
 }
 
-static void meddle(void *ctx, uint64_t n) {
+static void write_as_user(void *ctx, uint64_t n) {
     struct world *w = ctx;
     uint32_t q = (uint32_t)sl_prng_below(&w->prng, w->n_queues);
     char path[160];
@@ -167,7 +167,8 @@ static void run(struct world *w) {
     for (uint32_t i = 0; i < n_jobs; i++)
         fakeapi_at(w->api, (sl_time)sl_prng_below(&w->prng, 60) * SL_SEC, submit, w, i);
     for (uint32_t i = 0, n = world_below(w, 12); i < n; i++)
-        fakeapi_at(w->api, (sl_time)(5 + sl_prng_below(&w->prng, 100)) * SL_SEC, meddle, w, i);
+        fakeapi_at(w->api, (sl_time)(5 + sl_prng_below(&w->prng, 100)) * SL_SEC, write_as_user, w,
+                   i);
     world_run_until(w, 120 * SL_SEC);
 
     world_disturb(w, false);
@@ -188,7 +189,7 @@ static void run(struct world *w) {
 }
 
 int main(int argc, char **argv) {
-    static const struct story story = {
+    static const struct world_test test = {
         .name = "faults",
         .config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
                   "waitForPodsReady: {timeout: 10h}\n",
@@ -196,5 +197,5 @@ int main(int argc, char **argv) {
         .run = run,
         .changed = changed,
     };
-    return world_main(argc, argv, &story);
+    return world_main(argc, argv, &test);
 }

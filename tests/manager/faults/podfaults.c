@@ -510,7 +510,7 @@ static bool tell_seen(void) {
 }
 
 int main(int argc, char **argv) {
-    static struct story story = {
+    static struct world_test test = {
         .name = "podfaults",
         .config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
                   "integrations: {frameworks: [\"batch/job\", \"pod\"]}\n"
@@ -523,11 +523,11 @@ int main(int argc, char **argv) {
         .ended = tell_seen,
     };
     if (argc > 1 && strcmp(argv[1], "--places") == 0) {
-        places = story.parts.provisioning = true;
-        story.name = "podfaults --places";
+        places = test.parts.provisioning = true;
+        test.name = "podfaults --places";
         argv[1] = argv[0];
         argc--;
         argv++;
     }
-    return world_main(argc, argv, &story);
+    return world_main(argc, argv, &test);
 }

@@ -53,7 +53,7 @@ int world_send(struct world *w, enum sl_kube_method method, const char *path, co
     va_start(ap, fmt);
     (void)vsnprintf(body, sizeof body, fmt, ap);
     va_end(ap);
-    w->reviewed = w->story->webhooks;
+    w->reviewed = w->test->webhooks;
     int status =
         fakeapi_do(w->api, method, path, method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON, body, NULL);
     w->reviewed = false;
@@ -233,7 +233,7 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
         workload_changed(w, c);
     if (strcmp(c->kind->plural, "pods") == 0)
         pod_moved(w, c);
-    w->story->changed(w, c);
+    w->test->changed(w, c);
 }
 
 /* ---- replicas ---- */
@@ -242,7 +242,7 @@ static struct sl_manager *new_manager(struct world *w, struct fakeapi *api, uint
                                       uint64_t seed, bool standby) {
     struct sl_manager_spec spec = {.client = fakeapi_port(api, client),
                                    .settings = w->settings,
-                                   .parts = w->story->parts,
+                                   .parts = w->test->parts,
                                    .instance = "test",
                                    .seed = seed,
                                    .standby = standby};
@@ -257,8 +257,8 @@ void world_start(struct world *w, uint32_t i) {
     r->client = i;
     r->lease = sl_lease_new(fakeapi_port(w->api, i), &l, sl_prng_next(&w->prng));
     r->manager = new_manager(w, w->api, i, sl_prng_next(&w->prng), true);
-    memcpy(sl_manager_view(r->manager)->webhook, w->story->parts.framework,
-           sizeof w->story->parts.framework);
+    memcpy(sl_manager_view(r->manager)->webhook, w->test->parts.framework,
+           sizeof w->test->parts.framework);
     world_tell(w, "replica %u starts", i);
 }
 
@@ -367,8 +367,8 @@ static void check_settled(struct world *w) {
         if (leads) {
             world_compare_usage(w);
             w->settled++;
-            if (w->story->settled)
-                w->story->settled(w);
+            if (w->test->settled)
+                w->test->settled(w);
         }
         if ((!leads && r->led) || r->rebuilt == fakeapi_version(w->api))
             continue;
@@ -537,13 +537,13 @@ static void begin(struct world *w) {
 
     sl_prng_init(&w->prng, w->seed);
     sl_warnings_init(&warnings);
-    if (sl_settings_parse("test", w->story->config, strlen(w->story->config), "kueue-system", NULL,
+    if (sl_settings_parse("test", w->test->config, strlen(w->test->config), "kueue-system", NULL,
                           &w->settings, &warnings, &err) < 0)
         abort();
     sl_warnings_done(&warnings);
     w->api = fakeapi_new(w->seed);
     fakeapi_on_change(w->api, on_change, w);
-    if (w->story->webhooks)
+    if (w->test->webhooks)
         fakeapi_on_write(w->api, world_review, w);
     (void)world_send(w, SL_POST, "/api/v1/namespaces",
                      "{\"metadata\":{\"name\":\"default\",\"labels\":{}}}");
@@ -606,12 +606,12 @@ struct how {
     bool slow, verbose;
 };
 
-static void run_all(struct sums *sum, const struct story *story, uint64_t first, uint64_t seeds,
+static void run_all(struct sums *sum, const struct world_test *test, uint64_t first, uint64_t seeds,
                     struct how how) {
     if (!seeds)
         return;
     for (uint64_t s = first; s < first + seeds; s++) {
-        struct world w = {.story = story,
+        struct world w = {.test = test,
                           .seed = s,
                           .every = how.every,
                           .verbose = how.verbose,
@@ -619,7 +619,7 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
                           .leader = FAKEAPI_NOBODY};
         seed_key(s);
         begin(&w);
-        story->run(&w);
+        test->run(&w);
         end(&w, sum->struck);
         sum->settled += w.settled;
         sum->rebuilt[0] += w.rebuilt[0];
@@ -630,7 +630,7 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
         sum->passed += !w.failed;
         if (w.failed && sum->failed++ < 20)
             (void)printf("seed %llu: %s\n    again: %s --first %llu --%s 1 --verbose\n",
-                         (unsigned long long)s, w.why, story->name, (unsigned long long)s,
+                         (unsigned long long)s, w.why, test->name, (unsigned long long)s,
                          how.slow ? "seeds 0 --slow" : "seeds");
         (void)fflush(stdout);
     }
@@ -640,7 +640,7 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
     check_sums(sum, seeds);
 }
 
-int world_main(int argc, char **argv, const struct story *story) {
+int world_main(int argc, char **argv, const struct world_test *test) {
     const char *many = getenv("SL_SEEDS");
     uint64_t first = 1, seeds = many ? strtoull(many, NULL, 10) : 2000, slow = 0;
     struct how how = {.every = EVERY};
@@ -650,7 +650,7 @@ int world_main(int argc, char **argv, const struct story *story) {
         if (strcmp(argv[i], "--verbose") == 0)
             how.verbose = true;
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
-            run_all(&usual, story, strtoull(argv[++i], NULL, 10), 1, how);
+            run_all(&usual, test, strtoull(argv[++i], NULL, 10), 1, how);
             seeds = 0;
         } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
             seeds = strtoull(argv[++i], NULL, 10);
@@ -663,18 +663,18 @@ int world_main(int argc, char **argv, const struct story *story) {
     }
     if (how.verbose)
         sl_log_set(SL_LOG_INFO);
-    run_all(&usual, story, first, seeds, how);
+    run_all(&usual, test, first, seeds, how);
     if (usual.excused > 1 + seeds / EXCUSED_ONE_IN) {
         (void)printf("that is too often\n");
         usual.failed++;
     }
     how.slow = true;
-    run_all(&slowly, story, first, slow, how);
+    run_all(&slowly, test, first, slow, how);
     if (slow >= ENOUGH_SLOW && !slowly.late) {
         (void)printf("late writes are not recognised\n");
         slowly.failed++;
     }
-    if (story->ended && !story->ended()) {
+    if (test->ended && !test->ended()) {
         (void)printf("something never happened\n");
         usual.failed++;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small cluster for histories under faults: the in-memory API, two replicas of the whole manager
- * with their leases, queues in one cohort, and the questions that every history asks after every
- * event. A test adds people and controllers of its own (struct story) and says when it is over.
+ * with their leases, queues in one cohort, and the invariants that every history checks after every
+ * event. A test adds users and controllers of its own (struct world_test) and defines its end.
  *
  * After every event: no quota of any flavor and resource is exceeded, nobody's admission is
  * replaced, pods stay on their nodes, nobody is evicted without end, a turn's time and the memory
@@ -71,7 +71,7 @@ struct replica {
 
 struct world;
 
-struct story {
+struct world_test {
     const char *name; /* of the program */
     const char *config;
     struct sl_manager_parts parts;
@@ -85,7 +85,7 @@ struct story {
 };
 
 struct world {
-    const struct story *story;
+    const struct world_test *test;
     uint64_t seed;
     struct sl_prng prng;
     struct fakeapi *api;
@@ -107,7 +107,7 @@ struct world {
     bool verbose, failed, slow;
     bool reviewed; /* what is being written by hand goes through the webhooks */
     char why[400];
-    void *own; /* the story's */
+    void *own; /* the test's */
 };
 
 void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -161,6 +161,6 @@ void world_compare_usage(struct world *w);
 int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why);
 
 /* [--verbose] [--seed S]... [--seeds N] [--first S] [--slow N] [--every K] */
-int world_main(int argc, char **argv, const struct story *story);
+int world_main(int argc, char **argv, const struct world_test *test);
 
 #endif

@@ -42,19 +42,19 @@ static void on_cancel(struct sl_kube_client *p, sl_kube_call c) {
 
 static const struct sl_kube_client_ops ops = {on_request, NULL, on_cancel};
 
-static void on_heard(void *ctx) {
+static void on_result(void *ctx) {
     (void)ctx;
     w.heard++;
 }
 
-static void answer(int status, const char *body) {
+static void send_reply(int status, const char *body) {
     w.done(w.ctx, &(struct sl_kube_reply){.status = status, .body = body, .len = strlen(body)});
 }
 
 static struct serve_authz *fresh(void) {
     memset(&w, 0, sizeof w);
     w.client.ops = &ops;
-    return serve_authz_new(&w.client, on_heard, NULL);
+    return serve_authz_new(&w.client, on_result, NULL);
 }
 
 static void test_headers(void **state) {
@@ -93,13 +93,13 @@ static void test_answers(void **state) {
                          SL_AUTHZ_WAIT); /* asked once */
         assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
         assert_non_null(strstr(w.body, "\"token\":\"secret\\\"1\""));
-        answer(cases[i].who_status, cases[i].who);
+        send_reply(cases[i].who_status, cases[i].who);
         if (cases[i].may_status) {
             assert_int_equal(w.heard, 0);
             assert_string_equal(w.path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
             assert_non_null(strstr(w.body, "\"verb\":\"get\",\"path\":\"/metrics\"},\"user\":\"u\","
                                            "\"groups\":[\"g\"]}}"));
-            answer(cases[i].may_status, cases[i].may);
+            send_reply(cases[i].may_status, cases[i].may);
         }
         uint32_t n = w.n;
         assert_int_equal(w.heard, 1);
@@ -123,7 +123,7 @@ static void test_many(void **state) {
         assert_int_equal(serve_authz_check(a, NULL, header, WHAT), SL_AUTHZ_WAIT);
     }
     assert_int_equal(serve_authz_check(a, NULL, "Bearer more", WHAT), SL_AUTHZ_FAILED);
-    answer(201, NOBODY); /* of the last one, whose place another may have */
+    send_reply(201, NOBODY); /* of the last one, whose place another may have */
     assert_int_equal(serve_authz_check(a, NULL, "Bearer more", WHAT), SL_AUTHZ_WAIT);
     assert_int_equal(w.n, SL_AUTHZ_IN_FLIGHT + 1);
     serve_authz_free(a);
@@ -148,7 +148,7 @@ static void test_users(void **state) {
         assert_string_equal(w.path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
         assert_true(has_fields(w.body, questions[i][0]));
         assert_true(has_fields(w.body, questions[i][1]));
-        answer(201, i == 1 ? NO : YES);
+        send_reply(201, i == 1 ? NO : YES);
     }
     for (uint32_t i = 0; i < SL_LEN(questions); i++)
         assert_int_equal(serve_authz_check_user(a, questions[i][0], questions[i][1]),
@@ -175,8 +175,8 @@ static void test_invented(void **state) {
     }
     assert_int_equal(w.n, SL_AUTHZ_SHARE);
     assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
-    answer(201, KNOWN);
-    answer(201, YES);
+    send_reply(201, KNOWN);
+    send_reply(201, YES);
     assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
     serve_authz_free(a);
 
@@ -187,19 +187,19 @@ static void test_invented(void **state) {
         if (serve_authz_check(a, one, header, WHAT) != SL_AUTHZ_WAIT)
             continue;
         asked++;
-        answer(201, NOBODY);
+        send_reply(201, NOBODY);
         assert_int_equal(serve_authz_check(a, one, header, WHAT), SL_AUTHZ_UNKNOWN); /* and kept */
     }
     assert_int_equal(asked, SL_AUTHZ_MISSES);
     assert_int_equal(serve_authz_check(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
-    answer(201, KNOWN);
-    answer(201, YES);
+    send_reply(201, KNOWN);
+    send_reply(201, YES);
     assert_int_equal(serve_authz_check(a, one, "Bearer good", WHAT),
                      SL_AUTHZ_ALLOWED); /* is known */
     w.client.mono += SL_AUTHZ_WINDOW;
     assert_int_equal(serve_authz_check(a, one, "Bearer another", WHAT), SL_AUTHZ_WAIT);
-    answer(201, KNOWN);
-    answer(201, YES);
+    send_reply(201, KNOWN);
+    send_reply(201, YES);
     for (uint32_t i = 0; i < 1000; i++) { /* from many addresses, and none is answered */
         const uint8_t from[SL_AUTHZ_FROM] = {3, (uint8_t)(i >> 8), (uint8_t)i};
         (void)snprintf(header, sizeof header, "Bearer random-%u", i);
