@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine as a whole: birth, death, and the cycle.
+ * The engine as a whole: creation, destruction, and the cycle.
  */
 #include "core/engine/state.h"
 

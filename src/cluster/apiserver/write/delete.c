@@ -313,12 +313,12 @@ void api_handle_delete(struct api_rq *rq) {
 
 /* ---- many ---- */
 
-/* Each is deleted by a request of its own, API_MANY_CALLS at a time; the answer is the list of what
- * was found. The first that fails is the last that is asked for, as is the one after which the
- * client has gone. Texts are the parent's.
+/* Each is deleted by a request of its own, API_MANY_CALLS at a time; the response is the list of
+ * what was found. After a failure, or when the client has gone, no further request is sent. Texts
+ * are the parent's.
  *
- * Of a kind whose definition goes, nobody asked for this: all are deleted, and where one could not
- * be, because the disk is full or a webhook says no, all that are left are tried again. */
+ * Of a kind whose definition is removed, there is no client: all are deleted, and where a deletion
+ * failed, because the disk is full or a webhook refused it, all that are left are retried. */
 struct api_bulk_delete {
     LIST_ENTRY(api_bulk_delete) link;
     struct sl_apiserver *s;

@@ -54,7 +54,7 @@ struct klet_proc {
     bool open[STREAMS];      /* not at its end */
     uint64_t turn[STREAMS];  /* in which it was read last, */
     size_t of_turn[STREAMS]; /* and how much then */
-    unsigned handles;        /* that the loop still knows */
+    unsigned handles;        /* that the loop still has */
     bool ended;
     bool full, in_end; /* backpressure was signalled; input ends with what is queued */
     char in_last;      /* the last byte of it */
