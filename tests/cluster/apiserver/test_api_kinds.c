@@ -14,6 +14,7 @@
 #include "api.h"
 #include "cluster/apiserver/rest/subresource.h"
 #include "cluster/apiserver/table/cells.h"
+#include "cluster/apiserver/token.h"
 
 #define CRDS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 #define PODS "/api/v1/namespaces/default/pods"
@@ -317,12 +318,12 @@ static void tokens_are_known_again(void **state) {
     assert_int_equal(api_post(&a, "/apis/authentication.k8s.io/v1/tokenreviews", review), 201);
     assert_string_equal(api_at(&a, "status.user.username"), "system:serviceaccount:default:s");
     sl_arena_init(&arena, 4096);
-    assert_null(api_token_user(&arena, token, SL_TIME_NEVER)); /* it has run out */
-    assert_null(api_token_user(&arena, "sluice.default.s.99999999999.00", 0));
-    assert_null(api_token_user(&arena, "sluice.", 0));
-    assert_null(api_token_user(&arena, "", 0));
+    assert_null(sl_api_token_user(&arena, token, SL_TIME_NEVER)); /* it has run out */
+    assert_null(sl_api_token_user(&arena, "sluice.default.s.99999999999.00", 0));
+    assert_null(sl_api_token_user(&arena, "sluice.", 0));
+    assert_null(sl_api_token_user(&arena, "", 0));
     token[strlen(token) - 1] ^= 1;
-    assert_null(api_token_user(&arena, token, 0));
+    assert_null(sl_api_token_user(&arena, token, 0));
     sl_arena_done(&arena);
     free(token);
     api_done(&a);

@@ -7,6 +7,7 @@
 
 #include "cluster/apiserver/kinds/kinds.h"
 #include "cluster/apiserver/rest/subresource.h"
+#include "cluster/apiserver/token.h"
 #include "core/base/stamp.h"
 #include "lib/json/json.h"
 
@@ -167,7 +168,6 @@ void api_review_self(struct api_change *c) {
     set_status(c, status);
 }
 
-/* Tokens that serviceaccounts/token gave out; see rest/subresource.c. */
 void api_review_token(struct api_change *c) {
     const char *token = sl_json_mut_str(c->object, "spec.token"), *user;
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
@@ -178,7 +178,7 @@ void api_review_token(struct api_change *c) {
                           "authentication");
         return;
     }
-    user = api_token_user(c->arena, token, c->now);
+    user = sl_api_token_user(c->arena, token, c->now);
     if (user) {
         yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
         sl_json_mut_set(c->doc, status, "user", user_info(c, user, NULL));

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
-
 #include "cluster/apiserver/kinds/words.h"
 #include "cluster/apiserver/table/cells.h"
 #include "cluster/apiserver/table/jsonpath.h"
+#include "cluster/apiserver/token.h"
 #include "core/base/fmt.h"
 #include "core/base/stamp.h"
 #include "lib/json/json.h"
@@ -213,61 +211,8 @@ static void evict(struct api_sub_call *c) {
 
 /* ---- serviceaccounts/token ---- */
 
-/*
- * "sluice.NAMESPACE.NAME.EXPIRY.MAC": names have no dots that matter, since the parts are found
- * from both ends. The key is of this process: after a restart clients ask anew, as they do when a
- * token has run out.
- */
-#define TOKEN_PREFIX "sluice."
-#define TOKEN_KEY_BYTES 32
-#define TOKEN_MAC_BYTES 32
 #define TOKEN_MIN_SECONDS 600
 #define TOKEN_MAX_SECONDS (INT64_C(1) << 32)
-#define TOKEN_MAX_BYTES 1024u
-
-static const unsigned char *token_key(void) {
-    static unsigned char key[TOKEN_KEY_BYTES];
-    static bool made;
-
-    if (!made) {
-        sl_assert(RAND_bytes(key, sizeof(key)) == 1);
-        made = true;
-    }
-    return key;
-}
-
-static void token_mac(const char *text, size_t len, char out[2 * TOKEN_MAC_BYTES + 1]) {
-    unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
-
-    sl_assert(HMAC(EVP_sha256(), token_key(), TOKEN_KEY_BYTES, (const unsigned char *)text, len,
-                   mac, &n) &&
-              n == TOKEN_MAC_BYTES);
-    for (unsigned i = 0; i < n; i++)
-        sl_fmt(out + (size_t)2 * i, 3, "%02x", mac[i]);
-}
-
-const char *api_token_user(struct sl_arena *arena, const char *token, sl_time now) {
-    char mac[2 * TOKEN_MAC_BYTES + 1];
-    const char *last = strrchr(token, '.'), *name, *expiry, *p;
-    size_t body;
-
-    if (strncmp(token, TOKEN_PREFIX, strlen(TOKEN_PREFIX)) != 0 || strlen(token) > TOKEN_MAX_BYTES)
-        return NULL;
-    body = (size_t)(last - token);
-    token_mac(token, body, mac);
-    if (strlen(last + 1) != strlen(mac) || CRYPTO_memcmp(last + 1, mac, strlen(mac)) != 0)
-        return NULL;
-    /* It is ours, so it has all its parts. */
-    p = token + strlen(TOKEN_PREFIX);
-    name = strchr(p, '.') + 1;
-    for (expiry = last - 1; *expiry != '.'; expiry--)
-        ;
-    if (strtoll(expiry + 1, NULL, 10) < now / SL_SEC)
-        return NULL;
-    return sl_arena_printf(arena, "system:serviceaccount:%.*s:%.*s", (int)(name - 1 - p), p,
-                           (int)(expiry - name), name);
-}
 
 static void token_check(struct api_sub_call *c) {
     const char *name = sl_json_str(c->body, "metadata.name");
@@ -314,8 +259,7 @@ static void give_token(struct api_sub_call *c) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *audiences = sl_json_at(c->body, "spec.audiences");
     yyjson_mut_val *spec, *status, *list;
-    char mac[2 * TOKEN_MAC_BYTES + 1], stamp[SL_STAMP_TEXT];
-    const char *text;
+    char stamp[SL_STAMP_TEXT];
     sl_time until;
 
     if (seconds < TOKEN_MIN_SECONDS)
@@ -327,9 +271,6 @@ static void give_token(struct api_sub_call *c) {
     if (c->errs->n || !bound_is_there(c, sl_json_at(c->body, "spec.boundObjectRef")))
         return;
     until = sl_time_add(c->now, seconds * SL_SEC);
-    text = sl_arena_printf(c->arena, TOKEN_PREFIX "%s.%s.%lld", c->ns, c->name,
-                           (long long)(until / SL_SEC));
-    token_mac(text, strlen(text), mac);
     c->answer = yyjson_mut_obj(c->doc);
     yyjson_mut_obj_add_str(c->doc, c->answer, "kind", "TokenRequest");
     yyjson_mut_obj_add_str(c->doc, c->answer, "apiVersion", "authentication.k8s.io/v1");
@@ -351,7 +292,7 @@ static void give_token(struct api_sub_call *c) {
                            bound ? yyjson_val_mut_copy(c->doc, bound) : yyjson_mut_null(c->doc));
     status = yyjson_mut_obj_add_obj(c->doc, c->answer, "status");
     yyjson_mut_obj_add_strcpy(c->doc, status, "token",
-                              sl_arena_printf(c->arena, "%s.%s", text, mac));
+                              sl_api_token_new(c->arena, c->ns, c->name, until));
     yyjson_mut_obj_add_strcpy(c->doc, status, "expirationTimestamp", sl_stamp(until, stamp));
 }
 

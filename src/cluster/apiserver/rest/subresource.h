@@ -74,10 +74,6 @@ const struct api_sub *api_sub_each(const struct api_kind *k, const struct api_ki
 /* POST to namespaces/N/bindings: the pod that it names; the rest is pods/binding. */
 const char *api_binding_pod(yyjson_val *binding);
 
-/* The user of a token of serviceaccounts/token ("system:serviceaccount:NS:NAME", in the arena);
- * NULL: it is invalid or expired. */
-const char *api_token_user(struct sl_arena *arena, const char *token, sl_time now);
-
 /* ---- pods/log ---- */
 /* The schema of the query; absent numbers are -1. */
 struct api_log_query {
