@@ -4,6 +4,7 @@
  * the controllers come to rest and nothing is read past its end.
  */
 #include "cluster/controllers/core/cluster.h"
+#include "cluster/scheduler/scheduler.h"
 #include "stage_fz.h"
 
 #define MAX_PODS 64u
@@ -48,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                 .run = run}};
 
     stage_init(&w.stage, true);
-    w.c =
-        sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w.stage.a, 0), .seed = 1});
+    w.c = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler, .client = fakeapi_port(w.stage.a, 0), .seed = 1});
     run(&w.stage, 2 * SL_SEC);
     stage_play(&w.stage, data, size);
     sl_cluster_free(w.c);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cluster/controllers/core/cluster.h"
+#include "cluster/scheduler/scheduler.h"
 #include "lib/json/json.h"
 
 #define POD_SPEC "{'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'1'}}}]}"
@@ -99,8 +100,8 @@ static void every_list_and_map(void **state) {
     must(&w, "/api/v1/nodes", "{'metadata':{'name':'n1'," LABELS "}," NODE);
     assert_int_equal(grown_do(&w, SL_PATCH, "/api/v1/nodes/n1/status", "{" NODE), 200);
     must(&w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
-    w.ctx = sl_cluster_new(
-        &(struct sl_cluster_spec){.client = &w.meter.client, .seed = 1, .ca = "certificate"});
+    w.ctx = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler, .client = &w.meter.client, .seed = 1, .ca = "certificate"});
     run(&w);
     probe(&w, true); /* what is in use is used */
     assert_string_equal(

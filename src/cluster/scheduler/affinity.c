@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cluster/controllers/core/ceilings.h"
-#include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 
 struct sched_affinity {
     struct sl_arena arena;

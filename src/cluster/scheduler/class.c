@@ -3,23 +3,12 @@
 #include <string.h>
 
 #include "cluster/controllers/core/ceilings.h"
-#include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 #include "core/base/collection/hash.h"
 #include "kube/types/kueue/objects.h"
 #include "kube/types/podset.h"
 #include "lib/json/json.h"
 #include "lib/log/log.h"
-
-void sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret) {
-    struct sl_label *v = sl_arena_alloc(a, (yyjson_obj_size(map) + 1) * sizeof *v);
-    size_t i, n;
-    yyjson_val *key, *value;
-    *ret = (struct sl_labels){v, 0};
-    sl_obj_foreach (map, i, n, key, value)
-        if (yyjson_is_str(value))
-            v[ret->n++] = (struct sl_label){sl_arena_strdup(a, sl_json_text(key)),
-                                            sl_arena_strdup(a, sl_json_text(value))};
-}
 
 /* What cannot be read must not be taken for nothing. */
 static void read_podset(struct sched *s, struct sched_class *k, struct sl_buf *text) {

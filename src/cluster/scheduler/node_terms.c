@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cluster/controllers/core/adopt.h"
-#include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 
 #define NAME "metadata.name"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes, and the pods on them. */
 #include "cluster/controllers/core/ceilings.h"
-#include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 
 #include <string.h>
 
@@ -163,7 +163,7 @@ bool sched_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     n->fixed = fixed;
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, SCHED_MAX_NODE);
-    sched_labels(&n->arena, labels, &n->labels);
+    cl_labels_read(&n->arena, labels, &n->labels);
     read_taints(n, sl_json_at(spec, "taints"), ready);
     n->unschedulable = sl_json_bool(spec, "unschedulable", false);
     read_amounts(c->schedule, n, amounts);

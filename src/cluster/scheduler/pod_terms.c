@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cluster/controllers/namespace/namespace.h"
-#include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 #include "core/base/collection/hash.h"
 #include "lib/json/json.h"
 
@@ -220,8 +220,8 @@ static bool chosen(const struct sched *s, const struct sched_term *t, sl_sym ns)
 }
 
 /* Waiting pods may wait for that, and scheduled ones may match others now. */
-void sched_namespaces_changed(struct sched *s) {
-    s->capacity_freed |= s->n_by_namespace_label > 0;
+void sched_namespaces_changed(struct sl_cluster *c) {
+    c->schedule->capacity_freed |= c->schedule->n_by_namespace_label > 0;
 }
 
 bool sched_term_matches(const struct sched *s, const struct sched_class *k,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/scheduler/scheduler_int.h"
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
 
@@ -85,7 +86,7 @@ static bool waits(const struct cl_pod *p) {
            !p->rec.deleting && !p->rec.delete_planned && !p->delete_uncounted;
 }
 
-void sched_pod_decode(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o) {
+static void pod_decode(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o) {
     const char *by = sl_json_str(o, "spec.schedulerName");
     struct sched_pod *v = p->sched;
     if (!v) {
@@ -118,7 +119,7 @@ static void note_pod_change(struct sched *s, struct cl_pod *p) {
         v->on && v->label_group && (leaving || !sched_label_group_matches(v->label_group, p));
 }
 
-void sched_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
+static void pod_changed(struct sl_cluster *c, struct cl_pod *p) {
     if (p->f.node || (p->rec.deleting && !sl_rec_busy(&p->rec)))
         p->sched->target = 0;
     note_pod_change(c->schedule, p);
@@ -129,7 +130,7 @@ void sched_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
         leave_line(c->schedule, p);
 }
 
-void sched_pod_gone(struct sl_cluster *c, struct cl_pod *p) {
+static void pod_gone(struct sl_cluster *c, struct cl_pod *p) {
     struct sched *s = c->schedule;
     if (!p->sched)
         return;
@@ -444,8 +445,6 @@ static void written(struct sl_cluster *c, struct cl_pod *p, const struct sl_writ
     }
 }
 
-const struct cl_pod_writer sched_pod_writer = {build_binding, written};
-
 /* ---- life ---- */
 
 static bool awake_less(const void *ctx, uint32_t a, uint32_t b) {
@@ -477,7 +476,7 @@ static void sched_stop(struct sl_cluster *c) {
     struct sched *s = c->schedule;
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));)
-        sched_pod_gone(c, cl_pod_of(r));
+        pod_gone(c, cl_pod_of(r));
     for (uint32_t i = 0; i < s->places.n; i++) {
         sl_vec_free(&s->places.v[i].used);
         sl_vec_free(&s->places.v[i].ports);
@@ -498,4 +497,24 @@ static void sched_stop(struct sl_cluster *c) {
     sl_freep(&c->schedule);
 }
 
-const struct cl_part sched_part = {.start = sched_start, .turn = sched_turn, .stop = sched_stop};
+const struct cl_scheduler sl_scheduler = {
+    .part = {.start = sched_start, .turn = sched_turn, .stop = sched_stop},
+    .node = {.path = "/api/v1",
+             .plural = "nodes",
+             .kind = "Node",
+             .api_version = "v1",
+             .owners = true,
+             .size = sizeof(struct sched_node),
+             .decode = sched_node_decode,
+             .reconcile = sched_node_changed,
+             .deleted = sched_node_gone,
+             .free = sched_node_done},
+    .pod_writer = {build_binding, written},
+    .pod_decode = pod_decode,
+    .pod_changed = pod_changed,
+    .pod_gone = pod_gone,
+    .pod_hold = sched_pod_hold,
+    .namespaces_changed = sched_namespaces_changed,
+    .hold = sched_hold,
+    .sweep = sched_sweep,
+};

@@ -13,8 +13,8 @@
  * pod that its terms refer to is bound: nothing is evaluated twice in between. Amounts in use are
  * tracked by place (node name), with every binding in flight.
  */
-#ifndef SL_CLUSTER_SCHEDULER_SCHEDULER_H
-#define SL_CLUSTER_SCHEDULER_SCHEDULER_H
+#ifndef SL_CLUSTER_SCHEDULER_SCHEDULER_INT_H
+#define SL_CLUSTER_SCHEDULER_SCHEDULER_INT_H
 
 #include "cluster/controllers/core/ceilings.h"
 #include "cluster/controllers/core/pod.h"
@@ -184,7 +184,7 @@ struct sched_pod {
 
 struct sched {
     struct sl_cluster *c;
-    struct sl_syms resources; /* a column each; swept (cluster/controllers/core/names.c) */
+    struct sl_syms resources; /* a column each; swept (names.c) */
     uint32_t resources_due;   /* a sweep is, at so many */
     SL_VEC(struct sched_place) places;
     SL_VEC(uint32_t) free_places;
@@ -207,14 +207,16 @@ struct sched {
     uint64_t bound;
 };
 
-extern const struct cl_part sched_part;
+/* ---- names.c ---- */
+void sched_hold(const struct sl_cluster *c, struct sl_syms *t);
+void sched_pod_hold(struct sl_syms *t, const struct cl_pod *p);
+void sched_sweep(struct sl_cluster *c);
 
+/* ---- nodes.c ---- */
 bool sched_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void sched_node_changed(void *ctx, struct sl_rec *r);
 void sched_node_gone(void *ctx, struct sl_rec *r);
 void sched_node_done(struct sl_rec *r);
-
-/* ---- nodes.c ---- */
 uint32_t sched_column(struct sched *s, const char *resource); /* UINT32_MAX: too many */
 struct sched_place *sched_place(struct sched *s, sl_sym name);
 /* A pod of this class was placed there (1) or removed (-1). */
@@ -232,8 +234,6 @@ const char *sched_taint_reason(const struct sched_class *k, const struct sched_n
 /* A reference to the class of pods with this spec. */
 struct sched_class *sched_class(struct sched *s, yyjson_val *pod, sl_sym ns);
 void sched_unref(struct sched *s, struct sched_class *k);
-/* Labels as records, copied into the arena. */
-void sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret);
 
 /* ---- scheduler.c ---- */
 bool sched_fits(const struct sched_place *p, const struct sched_class *k);
@@ -259,7 +259,7 @@ void sched_pod_terms_done(struct sched *s, struct sched_class *k);
 bool sched_term_matches(const struct sched *s, const struct sched_class *k,
                         const struct sched_term *t, const struct sched_label_group *group);
 /* A namespace has other labels than before. */
-void sched_namespaces_changed(struct sched *s);
+void sched_namespaces_changed(struct sl_cluster *c);
 /* The label group that a pod belongs to now. */
 struct sched_label_group *sched_label_group_of(struct sched *s, const struct cl_pod *p);
 void sched_label_group_unref(struct sched *s, struct sched_label_group *group);

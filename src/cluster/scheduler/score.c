@@ -7,7 +7,7 @@
  * Preferences of scheduled pods are not considered. Integers only: the same nodes and pods give the
  * same result.
  */
-#include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 
 #define POINTS 100
 #define UNIT 1024 /* of logarithms and soft spread */

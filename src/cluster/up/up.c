@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "cluster/controllers/core/cluster.h"
+#include "cluster/scheduler/scheduler.h"
 #include "cluster/up/data_dir.h"
 #include "cluster/up/frontend.h"
 #include "core/base/fmt.h"
@@ -302,6 +303,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                                  .seed = uv_hrtime()});
     serve_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
     u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler,
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
                                       "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),

@@ -79,8 +79,10 @@ static int on_write(void *ctx, const struct fakeapi_write *wr, struct sl_buf *wh
 /* ---- life ---- */
 
 void world_revive(struct apps_world *w) {
-    w->c = sl_cluster_new(&(struct sl_cluster_spec){
-        .client = fakeapi_port(w->api, 0), .seed = w->seed + 7919 * w->lives++, .ca = w->ca});
+    w->c = sl_cluster_new(&(struct sl_cluster_spec){.scheduler = &sl_scheduler,
+                                                    .client = fakeapi_port(w->api, 0),
+                                                    .seed = w->seed + 7919 * w->lives++,
+                                                    .ca = w->ca});
 }
 
 void world_kill(struct apps_world *w) {

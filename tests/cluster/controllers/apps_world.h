@@ -9,6 +9,7 @@
 #include <yyjson.h>
 
 #include "cluster/controllers/core/cluster.h"
+#include "cluster/scheduler/scheduler.h"
 #include "core/base/collection/vec.h"
 #include "core/base/prng.h"
 #include "fakeapi.h"

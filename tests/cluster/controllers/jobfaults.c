@@ -19,6 +19,7 @@
 
 #include "cluster/controllers/job/job.h"
 #include "cluster/scheduler/scheduler.h"
+#include "cluster/scheduler/scheduler_int.h"
 #include "core/base/mem.h"
 #include "core/base/prng.h"
 #include "core/base/stamp.h"
@@ -382,7 +383,8 @@ static void act_as_user(void *ctx, uint64_t arg) {
 
 static void start_controllers(struct world *w) {
     w->started = fakeapi_now(w->api);
-    w->cluster = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w->api, 0),
+    w->cluster = sl_cluster_new(&(struct sl_cluster_spec){.scheduler = &sl_scheduler,
+                                                          .client = fakeapi_port(w->api, 0),
                                                           .seed = sl_prng_next(&w->prng)});
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "cluster/controllers/core/cluster_int.h"
+#include "cluster/scheduler/scheduler.h"
 #include "core/base/collection/vec.h"
 #include "core/base/mem.h"
 #include "fakeapi.h"
@@ -86,7 +87,8 @@ int main(int argc, char **argv) {
     sl_log_set(SL_LOG_ERROR);
     fakeapi_on_change(w.api, changed, &w);
     add_nodes(&w);
-    w.c = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w.api, 0), .seed = 1});
+    w.c = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler, .client = fakeapi_port(w.api, 0), .seed = 1});
     for (uint32_t i = 0; i < jobs; i++) {
         (void)snprintf(
             body, sizeof body,

@@ -51,7 +51,8 @@ static void post(struct world *w, enum sl_kube_method method, const char *path, 
 
 static void begin(struct world *w) {
     w->api = fakeapi_new(1);
-    w->c = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w->api, 0), .seed = 1});
+    w->c = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler, .client = fakeapi_port(w->api, 0), .seed = 1});
 }
 
 static void end(struct world *w) {
@@ -841,7 +842,8 @@ static void too_many_labels(void **state) {
     assert_string_equal(node_of(&w, "p"), "good");
     /* a new scheduler with them in the store does, too */
     sl_cluster_free(w.c);
-    w.c = sl_cluster_new(&(struct sl_cluster_spec){.client = fakeapi_port(w.api, 0), .seed = 2});
+    w.c = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler, .client = fakeapi_port(w.api, 0), .seed = 2});
     add_pod(&w, "q", "1", "", "");
     run(&w, 60 * SL_SEC);
     assert_string_equal(node_of(&w, "q"), "good");

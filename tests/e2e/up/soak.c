@@ -25,6 +25,7 @@
 #include "cluster/apiserver/apiserver.h"
 #include "cluster/controllers/core/cluster.h"
 #include "cluster/kubelet/kubelet.h"
+#include "cluster/scheduler/scheduler.h"
 #include "core/base/collection/vec.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
@@ -188,6 +189,7 @@ static void open_world(struct soak *s, uint64_t seed, uint32_t past) {
                                                     .seed = seed});
     serve_webhooks_parse(NULL, s->settings, sl_manager_view(s->m)->webhook);
     s->cluster = sl_cluster_new(&(struct sl_cluster_spec){
+        .scheduler = &sl_scheduler,
         .client = sl_apiserver_client(s->api, "system:kube-controller-manager", "soak/1"),
         .seed = seed,
         .ca = "-----BEGIN CERTIFICATE-----\n"});

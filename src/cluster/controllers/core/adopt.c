@@ -25,6 +25,17 @@ bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressio
            sl_label_selector_read_rules(a, labels, expressions, ret);
 }
 
+void cl_labels_read(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret) {
+    struct sl_label *v = sl_arena_alloc(a, (yyjson_obj_size(map) + 1) * sizeof *v);
+    size_t i, n;
+    yyjson_val *key, *value;
+    *ret = (struct sl_labels){v, 0};
+    sl_obj_foreach (map, i, n, key, value)
+        if (yyjson_is_str(value))
+            v[ret->n++] = (struct sl_label){sl_arena_strdup(a, sl_json_text(key)),
+                                            sl_arena_strdup(a, sl_json_text(value))};
+}
+
 void cl_selector_read(struct cl_selector *s, yyjson_val *selector) {
     sl_arena_clear(&s->arena);
     s->some = cl_rules_read(&s->arena, yyjson_obj_get(selector, "matchLabels"),

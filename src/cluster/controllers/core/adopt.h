@@ -22,6 +22,8 @@ struct cl_selector {
  * cannot be read, or there are too many. */
 bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
                    struct sl_selector *ret);
+/* Labels as records, copied into the arena. */
+void cl_labels_read(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret);
 void cl_selector_init(struct cl_selector *s);
 void cl_selector_done(struct cl_selector *s);
 void cl_selector_read(struct cl_selector *s, yyjson_val *selector);

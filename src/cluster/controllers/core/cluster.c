@@ -2,7 +2,12 @@
 /* The informer, its parts and the turn: see cluster_int.h. */
 #include "cluster/controllers/core/cluster_int.h"
 
+#include <string.h>
+
+#include "cluster/controllers/background/background.h"
 #include "cluster/controllers/core/names.h"
+#include "cluster/controllers/core/pod.h"
+#include "cluster/controllers/gc/gc.h"
 #include "lib/log/log.h"
 
 /* ---- life ---- */
@@ -19,9 +24,14 @@ struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     struct sl_cluster *c = sl_alloc0(1, sizeof *c);
     c->spec = *spec;
     c->client = spec->client;
+    memcpy(c->kinds, cl_kinds, sizeof c->kinds);
+    c->kinds[K_NODE] = spec->scheduler->node;
+    c->parts[0] = &spec->scheduler->part;
+    c->parts[1] = &cl_gc_part;
+    c->parts[2] = &cl_background_part;
     c->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
-        .kinds = cl_kinds,
+        .kinds = c->kinds,
         .n_kinds = K_COUNT,
         .ctx = c,
         .field_manager = "kube-controller-manager",
@@ -34,9 +44,9 @@ struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     c->syms = &c->inf->syms;
     for (uint32_t k = 0; k < K_COUNT; k++)
         sl_inf_watch(c->inf, k);
-    for (uint32_t i = 0; i < cl_n_parts; i++)
-        if (cl_parts[i]->start)
-            cl_parts[i]->start(c);
+    for (uint32_t i = 0; i < CL_N_PARTS; i++)
+        if (c->parts[i]->start)
+            c->parts[i]->start(c);
     return c;
 }
 
@@ -44,9 +54,9 @@ void sl_cluster_free(struct sl_cluster *c) {
     if (!c)
         return;
     sl_inf_stop(c->inf);
-    for (uint32_t i = 0; i < cl_n_parts; i++)
-        if (cl_parts[i]->stop)
-            cl_parts[i]->stop(c);
+    for (uint32_t i = 0; i < CL_N_PARTS; i++)
+        if (c->parts[i]->stop)
+            c->parts[i]->stop(c);
     sl_inf_free(c->inf);
     sl_vec_free(&c->jobs_with_selector);
     sl_freep(&c);
@@ -56,8 +66,8 @@ void sl_cluster_free(struct sl_cluster *c) {
 
 static bool lists_are_in(struct sl_cluster *c) {
     bool all = sl_inf_poll(c->inf);
-    for (uint32_t i = 0; i < cl_n_parts; i++)
-        all &= !cl_parts[i]->ready || cl_parts[i]->ready(c);
+    for (uint32_t i = 0; i < CL_N_PARTS; i++)
+        all &= !c->parts[i]->ready || c->parts[i]->ready(c);
     return all;
 }
 
@@ -67,9 +77,9 @@ void sl_cluster_tick(struct sl_cluster *c) {
     c->inf->ready = true;
     (void)sl_inf_wake(c->inf);
     sl_assert(sl_inf_settle(c->inf)); /* or a part never comes to rest */
-    for (uint32_t i = 0; i < cl_n_parts; i++)
-        if (cl_parts[i]->turn)
-            cl_parts[i]->turn(c);
+    for (uint32_t i = 0; i < CL_N_PARTS; i++)
+        if (c->parts[i]->turn)
+            c->parts[i]->turn(c);
     sl_inf_flush(c->inf);
     cl_names_sweep(c);
 }
@@ -80,9 +90,9 @@ static sl_time earlier(sl_time a, sl_time b) {
 
 sl_time sl_cluster_next(const struct sl_cluster *c) {
     sl_time at = earlier(sl_inf_next(c->inf), sl_inf_next_timer(c->inf));
-    for (uint32_t i = 0; i < cl_n_parts; i++)
-        if (cl_parts[i]->next)
-            at = earlier(at, cl_parts[i]->next(c));
+    for (uint32_t i = 0; i < CL_N_PARTS; i++)
+        if (c->parts[i]->next)
+            at = earlier(at, c->parts[i]->next(c));
     return at;
 }
 

@@ -14,10 +14,12 @@
 #include "kube/client/port.h"
 
 struct sl_cluster;
+struct cl_scheduler;
 
 struct sl_cluster_spec {
     struct sl_kube_client *client;
-    uint64_t seed;  /* for names and jitter */
+    const struct cl_scheduler *scheduler; /* &sl_scheduler (cluster/scheduler/scheduler.h) */
+    uint64_t seed;                        /* for names and jitter */
     const char *ca; /* PEM of the API server's CA, for pods; must stay; NULL: none */
 };
 

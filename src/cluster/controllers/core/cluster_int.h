@@ -39,15 +39,18 @@ struct cl_part {
     bool (*ready)(const struct sl_cluster *c);   /* its own first lists are in */
     void (*stop)(struct sl_cluster *c);          /* frees what it keeps; records still exist */
 };
-extern const struct cl_part *const cl_parts[];
-extern const uint32_t cl_n_parts;
 
 struct sched;         /* cluster/scheduler/scheduler.c */
 struct cl_gc;         /* gc/gc.c */
 struct cl_background; /* background/background.c */
 
+/* The scheduler, the gc, the background tasks. */
+#define CL_N_PARTS 3u
+
 struct sl_cluster {
     struct sl_cluster_spec spec;
+    struct sl_rec_kind kinds[K_COUNT]; /* cl_kinds, with nodes as the scheduler reads them */
+    const struct cl_part *parts[CL_N_PARTS];
     struct sl_kube_client *client;
     struct sl_informer *inf;
     struct sl_syms *syms;                /* the informer's: namespaces and nodes */

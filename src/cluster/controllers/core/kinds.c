@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that are read and written here, and the components that run in each iteration. */
+/* The kinds that are read and written here. Nodes are the scheduler's (cl_scheduler.node). */
 #include "cluster/controllers/background/background.h"
 #include "cluster/controllers/core/pod.h"
 #include "cluster/controllers/job/job.h"
 #include "cluster/controllers/namespace/namespace.h"
-#include "cluster/scheduler/scheduler.h"
 
 const struct sl_rec_kind cl_kinds[K_COUNT] = {
-    [K_NODE] = {.path = "/api/v1",
-                .plural = "nodes",
-                .kind = "Node",
-                .api_version = "v1",
-                .owners = true,
-                .size = sizeof(struct sched_node),
-                .decode = sched_node_decode,
-                .reconcile = sched_node_changed,
-                .deleted = sched_node_gone,
-                .free = sched_node_done},
     [K_POD] = {.path = "/api/v1",
                .plural = "pods",
                .kind = "Pod",
@@ -160,6 +149,3 @@ const struct sl_rec_kind cl_kinds[K_COUNT] = {
                        .child = cl_ss_child,
                        .child_written = cl_ss_child_written},
 };
-
-const struct cl_part *const cl_parts[] = {&sched_part, &cl_gc_part, &cl_background_part};
-const uint32_t cl_n_parts = SL_LEN(cl_parts);

@@ -159,26 +159,31 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         p->adopt.by = 0; /* level-triggered: a controller that still needs it plans it again */
     }
     cl_adoption_decode(&p->adopt, o);
-    sched_pod_decode(c, p, o);
+    c->spec.scheduler->pod_decode(c, p, o);
     return memcmp(&was, &p->f, sizeof was) != 0;
 }
 
 /* ---- the parts' turns ---- */
 
-static const struct cl_pod_writer *const writers[] = {&cl_job_pod_writer, &cl_apps_pod_writer,
-                                                      &sched_pod_writer};
+#define N_WRITERS 3u
+
+static const struct cl_pod_writer *writer_at(const struct sl_cluster *c, uint32_t i) {
+    return i == 0   ? &cl_job_pod_writer
+           : i == 1 ? &cl_apps_pod_writer
+                    : &c->spec.scheduler->pod_writer;
+}
 
 void cl_pod_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_pod_changed(c, cl_pod_of(r));
     cl_apps_pod_changed(c, cl_pod_of(r));
-    sched_pod_changed(c, cl_pod_of(r));
+    c->spec.scheduler->pod_changed(c, cl_pod_of(r));
 }
 
 void cl_pod_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_pod_gone(c, cl_pod_of(r));
-    sched_pod_gone(c, cl_pod_of(r));
+    c->spec.scheduler->pod_gone(c, cl_pod_of(r));
 }
 
 void cl_pod_done(struct sl_rec *r) {
@@ -192,8 +197,8 @@ void cl_pod_done(struct sl_rec *r) {
 
 bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
-    for (uint32_t i = 0; i < SL_LEN(writers); i++)
-        if (writers[i]->build(c, cl_pod_of(r), w)) {
+    for (uint32_t i = 0; i < N_WRITERS; i++)
+        if (writer_at(c, i)->build(c, cl_pod_of(r), w)) {
             w->tag = i + 1;
             return true;
         }
@@ -203,8 +208,8 @@ bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 void cl_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply) {
     struct sl_cluster *c = ctx;
-    if (w->tag && w->tag != SL_REC_CREATE && writers[w->tag - 1]->written)
-        writers[w->tag - 1]->written(c, cl_pod_of(r), w, how, reply);
+    if (w->tag && w->tag != SL_REC_CREATE && writer_at(c, w->tag - 1)->written)
+        writer_at(c, w->tag - 1)->written(c, cl_pod_of(r), w, how, reply);
     sl_rec_write(r); /* another part may be waiting for its turn */
 }
 

@@ -129,10 +129,21 @@ void cl_job_pod_gone(struct sl_cluster *c, struct cl_pod *p);
 /* "finalizers": what they become with an adoption or release that is due; or nothing. */
 void cl_job_put_finalizers(const struct sl_cluster *c, const struct cl_pod *p, struct sl_jw *j);
 
-/* ---- cluster/scheduler/scheduler.c ---- */
-extern const struct cl_pod_writer sched_pod_writer;
-void sched_pod_decode(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o);
-void sched_pod_changed(struct sl_cluster *c, struct cl_pod *p);
-void sched_pod_gone(struct sl_cluster *c, struct cl_pod *p);
+/* The scheduler as the controllers call it: it shares their informer, and with it the records of
+ * pods and namespaces. */
+struct cl_scheduler {
+    struct cl_part part;
+    struct sl_rec_kind node; /* the kind, as it reads nodes */
+    struct cl_pod_writer pod_writer;
+    void (*pod_decode)(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o);
+    void (*pod_changed)(struct sl_cluster *c, struct cl_pod *p);
+    void (*pod_gone)(struct sl_cluster *c, struct cl_pod *p);
+    void (*pod_hold)(struct sl_syms *t, const struct cl_pod *p); /* symbols of p->sched */
+    void (*namespaces_changed)(struct sl_cluster *c);            /* labels of one */
+    /* Marks the symbols that it holds besides; at the end of an iteration, drops those of its own
+     * that are not in use. */
+    void (*hold)(const struct sl_cluster *c, struct sl_syms *t);
+    void (*sweep)(struct sl_cluster *c);
+};
 
 #endif

@@ -8,7 +8,6 @@
  */
 #include "cluster/controllers/namespace/namespace.h"
 #include "cluster/controllers/core/ceilings.h"
-#include "cluster/scheduler/scheduler.h"
 #include "lib/json/json.h"
 
 #include <stdio.h>
@@ -33,7 +32,7 @@ static void read_labels(struct sl_cluster *c, struct cl_namespace *n, yyjson_val
     n->labels_hash = hash;
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, CL_MAX_LABELS);
-    sched_labels(&n->arena, labels, &n->labels);
+    cl_labels_read(&n->arena, labels, &n->labels);
     n->over_limit = sl_arena_full(&n->arena);
     if (n->over_limit) { /* no selector will take it */
         n->labels = (struct sl_labels){0};
@@ -41,7 +40,7 @@ static void read_labels(struct sl_cluster *c, struct cl_namespace *n, yyjson_val
         sl_log(SL_LOG_WARN, "namespace labels ignored: too many labels",
                SL_S("namespace", n->rec.name));
     }
-    sched_namespaces_changed(c->schedule);
+    c->spec.scheduler->namespaces_changed(c);
 }
 
 bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
