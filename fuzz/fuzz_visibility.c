@@ -8,7 +8,7 @@
 
 #include <yyjson.h>
 
-#include "manager/serve/visibility_api.h"
+#include "manager/visibility/api.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,26 +29,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > 32768)
         return 0;
     char *path = strndup((const char *)data, size), *accept = strchr(path, '\n');
-    struct serve_visibility_target t;
+    struct sl_visibility_target t;
     struct sl_buf what;
 
     if (accept)
         *accept++ = '\0';
-    serve_visibility_target(path, &t);
+    sl_visibility_target(path, &t);
     if (t.what == VISIBILITY_PENDING &&
         (!t.version || !*t.queue || t.namespaced != (*t.ns != '\0')))
         abort();
     sl_buf_init(&what, (size_t)1 << 20);
-    serve_visibility_attributes(&t, path, &what);
+    sl_visibility_attributes(&t, path, &what);
     must_be_json(&what);
     sl_buf_done(&what);
 
     struct sl_http_answer no = empty_answer(), yes = empty_answer();
-    serve_visibility_forbid(&t, path, &no);
+    sl_visibility_forbid(&t, path, &no);
     must_be_json(&no.body);
     if (t.what != VISIBILITY_NOTHING && t.what != VISIBILITY_QUEUES &&
         t.what != VISIBILITY_PENDING) {
-        serve_visibility_document(&t, accept, &yes);
+        sl_visibility_document(&t, accept, &yes);
         must_be_json(&yes.body);
     }
     sl_buf_done(&no.body);

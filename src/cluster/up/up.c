@@ -21,10 +21,10 @@
 #include "core/base/mem.h"
 #include "lib/log/log.h"
 #include "manager/admission/review.h"
+#include "manager/config/settings_file.h"
 #include "manager/controllers/core/manager.h"
-#include "manager/serve/parts.h"
-#include "manager/serve/settings.h"
-#include "manager/serve/visibility_api.h"
+#include "manager/controllers/core/parts.h"
+#include "manager/visibility/api.h"
 
 #define KUBERNETES "v1.36.0"
 #define QUEUEING "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -123,7 +123,7 @@ static const char *unready(void *ctx) {
 static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     static const char prefix[] = "/apis/" VISIBILITY_GROUP;
     struct up *u = ctx;
-    struct serve_visibility_target t;
+    struct sl_visibility_target t;
 
     if (strcmp(rq->path, "/metrics") == 0) {
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -137,18 +137,18 @@ static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_an
     }
     if (strncmp(rq->path, prefix, strlen(prefix)) != 0)
         return false;
-    serve_visibility_target(rq->path, &t);
-    serve_visibility_answer(u->manager, &t, rq, a);
+    sl_visibility_target(rq->path, &t);
+    sl_visibility_answer(u->manager, &t, rq, a);
     return true;
 }
 
 /* ---- the turn ---- */
 
 static void use_settings(struct up *u, const struct sl_settings *settings) {
-    struct sl_manager_parts parts = serve_parts_parse(NULL, settings);
+    struct sl_manager_parts parts = sl_manager_parts_parse(NULL, settings);
 
     sl_manager_configure(u->manager, settings, &parts);
-    serve_webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
+    sl_manager_webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
 }
 
 static const char *host_of(const struct up *u) {
@@ -296,12 +296,12 @@ static int start_parts(struct up *u, struct sl_err *err) {
     u->manager =
         sl_manager_new(&(struct sl_manager_spec){.client = u->client,
                                                  .settings = u->settings,
-                                                 .parts = serve_parts_parse(NULL, u->settings),
+                                                 .parts = sl_manager_parts_parse(NULL, u->settings),
                                                  .metrics = u->metrics,
                                                  .stopwatch = stopwatch,
                                                  .instance = u->node,
                                                  .seed = uv_hrtime()});
-    serve_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
+    sl_manager_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
     u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
         .scheduler = &sl_scheduler,
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",

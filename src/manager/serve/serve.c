@@ -22,11 +22,11 @@
 #include "lib/log/log.h"
 #include "manager/admission/convert.h"
 #include "manager/admission/review.h"
+#include "manager/config/settings_file.h"
+#include "manager/controllers/core/parts.h"
 #include "manager/serve/authz.h"
 #include "manager/serve/certs.h"
 #include "manager/serve/limits.h"
-#include "manager/serve/parts.h"
-#include "manager/serve/settings.h"
 #include "manager/serve/visibility.h"
 
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
@@ -82,9 +82,9 @@ static void own_namespace(char ret[254]) {
 /* Which integrations act, as controllers and as webhooks, follows from the settings unless the
  * command line names them. */
 static void use_settings(struct serve *s, const struct sl_settings *settings) {
-    struct sl_manager_parts parts = serve_parts_parse(s->o->controllers, settings);
+    struct sl_manager_parts parts = sl_manager_parts_parse(s->o->controllers, settings);
     sl_manager_configure(s->manager, settings, &parts);
-    serve_webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
+    sl_manager_webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
 }
 
 static void reload_settings(struct serve *s) {
@@ -547,8 +547,8 @@ static int start(struct serve *s, struct sl_err *err) {
     struct sl_manager_spec spec = {
         .client = s->kube,
         .settings = s->settings,
-        .parts = serve_parts_parse(s->o->controllers, s->settings),
-        .annotations_to_copy = serve_words_parse(s->o->annotations_to_copy, &s->arena),
+        .parts = sl_manager_parts_parse(s->o->controllers, s->settings),
+        .annotations_to_copy = sl_manager_words_parse(s->o->annotations_to_copy, &s->arena),
         .metrics = s->metrics,
         .stopwatch = stopwatch,
         .instance = s->identity,
@@ -556,7 +556,7 @@ static int start(struct serve *s, struct sl_err *err) {
         .standby = !s->leads,
     };
     s->manager = sl_manager_new(&spec);
-    serve_webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
+    sl_manager_webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
     if (s->settings->lease.enable) {
         struct sl_lease_spec l = {s->settings->lease.ns,
                                   s->settings->lease.name,

@@ -9,7 +9,7 @@
 #include "manager/serve/authz.h"
 #include "manager/serve/front_proxy.h"
 #include "manager/serve/limits.h"
-#include "manager/serve/visibility_api.h"
+#include "manager/visibility/api.h"
 
 #define LISTEN_AGAIN (5 * SL_SEC)
 #define MAX_BODY ((size_t)64 << 10) /* nothing is sent to us that we would read */
@@ -35,13 +35,12 @@ static void on_heard(void *ctx) {
     ((struct serve_visibility *)ctx)->heard = true;
 }
 
-static enum serve_authz_result ask(struct serve_visibility *v,
-                                   const struct serve_visibility_target *t,
+static enum serve_authz_result ask(struct serve_visibility *v, const struct sl_visibility_target *t,
                                    const struct sl_http_request *rq) {
     struct sl_buf user, what;
     sl_buf_init(&user, MAX_USER);
     sl_buf_init(&what, MAX_USER);
-    serve_visibility_attributes(t, rq->path, &what);
+    sl_visibility_attributes(t, rq->path, &what);
     enum serve_authz_result says =
         sl_buf_full(&what) ? SL_AUTHZ_FORBIDDEN
         : serve_front_proxy_user(v->front, rq, &user)
@@ -55,23 +54,23 @@ static enum serve_authz_result ask(struct serve_visibility *v,
 
 static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct serve_visibility *v = ctx;
-    struct serve_visibility_target t;
-    serve_visibility_target(rq->path, &t);
+    struct sl_visibility_target t;
+    sl_visibility_target(rq->path, &t);
     switch (ask(v, &t, rq)) {
     case SL_AUTHZ_ALLOWED:
-        serve_visibility_answer(v->spec.manager, &t, rq, a);
+        sl_visibility_answer(v->spec.manager, &t, rq, a);
         break;
     case SL_AUTHZ_WAIT:
         sl_http_defer(rq);
         break;
     case SL_AUTHZ_UNKNOWN:
-        serve_visibility_status(a, 401, "Unauthorized");
+        sl_visibility_status(a, 401, "Unauthorized");
         break;
     case SL_AUTHZ_FORBIDDEN:
-        serve_visibility_forbid(&t, rq->path, a);
+        sl_visibility_forbid(&t, rq->path, a);
         break;
     case SL_AUTHZ_FAILED:
-        serve_visibility_status(a, 503, "authentication or authorization by the API server failed");
+        sl_visibility_status(a, 503, "authentication or authorization by the API server failed");
         break;
     }
 }

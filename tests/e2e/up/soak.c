@@ -32,7 +32,7 @@
 #include "manager/admission/review.h"
 #include "manager/config/config.h"
 #include "manager/controllers/core/manager.h"
-#include "manager/serve/parts.h"
+#include "manager/controllers/core/parts.h"
 
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define Q "kueue.x-k8s.io/"
@@ -181,13 +181,14 @@ static void open_world(struct soak *s, uint64_t seed, uint32_t past) {
         die(err.text);
     s->client = sl_apiserver_client(
         s->api, "system:serviceaccount:kueue-system:kueue-controller-manager", "kueue/v0.19.0");
-    s->m = sl_manager_new(&(struct sl_manager_spec){.client = s->client,
-                                                    .settings = s->settings,
-                                                    .parts = serve_parts_parse(NULL, s->settings),
-                                                    .metrics = s->metrics,
-                                                    .instance = "soak",
-                                                    .seed = seed});
-    serve_webhooks_parse(NULL, s->settings, sl_manager_view(s->m)->webhook);
+    s->m =
+        sl_manager_new(&(struct sl_manager_spec){.client = s->client,
+                                                 .settings = s->settings,
+                                                 .parts = sl_manager_parts_parse(NULL, s->settings),
+                                                 .metrics = s->metrics,
+                                                 .instance = "soak",
+                                                 .seed = seed});
+    sl_manager_webhooks_parse(NULL, s->settings, sl_manager_view(s->m)->webhook);
     s->cluster = sl_cluster_new(&(struct sl_cluster_spec){
         .scheduler = &sl_scheduler,
         .client = sl_apiserver_client(s->api, "system:kube-controller-manager", "soak/1"),

@@ -2,7 +2,7 @@
 /* Other integrations than at the start: what an administrator changes in the configuration while
  * the manager runs. */
 #include "../controllers/flow_fixture.h"
-#include "manager/serve/parts.h"
+#include "manager/controllers/core/parts.h"
 
 #define JOBS "/apis/batch/v1/namespaces/ns/jobs"
 #define PODS "/api/v1/namespaces/ns/pods"
@@ -15,7 +15,7 @@ static void configure(struct world *w, const char *config) {
     assert_int_equal(sl_settings_parse("test", config, strlen(config), "sluice-system", NULL,
                                        &fresh, NULL, &err),
                      0);
-    struct sl_manager_parts parts = serve_parts_parse(NULL, fresh);
+    struct sl_manager_parts parts = sl_manager_parts_parse(NULL, fresh);
     sl_manager_configure(w->m, fresh, &parts);
     sl_settings_free(w->settings);
     w->settings = fresh;
@@ -168,8 +168,8 @@ static void test_words(void **state) {
         assert_int_equal(sl_settings_parse("test", cases[i].config, strlen(cases[i].config), NULL,
                                            NULL, &s, NULL, &err),
                          0);
-        struct sl_manager_parts parts = serve_parts_parse(cases[i].controllers, s);
-        serve_webhooks_parse(cases[i].webhooks, s, hooks);
+        struct sl_manager_parts parts = sl_manager_parts_parse(cases[i].controllers, s);
+        sl_manager_webhooks_parse(cases[i].webhooks, s, hooks);
         assert_int_equal(parts.framework[SL_FW_JOB], cases[i].job);
         assert_int_equal(parts.framework[SL_FW_POD], cases[i].pod);
         assert_int_equal(hooks[SL_FW_JOB], cases[i].job_hook);

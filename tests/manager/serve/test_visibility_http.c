@@ -9,7 +9,7 @@
 #include "lib/json/json.h"
 #include "manager/controllers/queue/pending.h"
 #include "manager/serve/front_proxy.h"
-#include "manager/serve/visibility_api.h"
+#include "manager/visibility/api.h"
 
 #define GROUP "/apis/visibility.kueue.x-k8s.io"
 #define V1 GROUP "/v1beta1"
@@ -69,12 +69,12 @@ static yyjson_doc *doc;
 /* The answer as an object. */
 static yyjson_val *answered(const struct sl_manager *m, struct ask a, const char *method,
                             const char *path) {
-    struct serve_visibility_target t;
+    struct sl_visibility_target t;
     sl_buf_done(&answer.body);
     answer = (struct sl_http_answer){.status = 200, .content_type = "application/json"};
     sl_buf_init(&answer.body, SL_HTTP_ANSWER);
-    serve_visibility_target(path, &t);
-    serve_visibility_answer(m, &t, finish_ask(&a, method, path), &answer);
+    sl_visibility_target(path, &t);
+    sl_visibility_answer(m, &t, finish_ask(&a, method, path), &answer);
     while (answer.more && answer.more(answer.ctx, &answer.body))
         ;
     if (answer.more)
@@ -100,7 +100,7 @@ static void refused(yyjson_val *o, int code, const char *reason) {
 static void test_paths(void **state) {
     static const struct {
         const char *path;
-        enum serve_visibility_what what;
+        enum sl_visibility_what what;
         const char *version, *ns, *queue;
     } cases[] = {
         {"/", VISIBILITY_NOTHING, NULL, "", ""},
@@ -134,10 +134,10 @@ static void test_paths(void **state) {
         {"/openapi/v3/apis/batch/v1", VISIBILITY_NOTHING, NULL, "", ""},
     };
     char longer[400] = V2 "/clusterqueues/";
-    struct serve_visibility_target t;
+    struct sl_visibility_target t;
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        serve_visibility_target(cases[i].path, &t);
+        sl_visibility_target(cases[i].path, &t);
         if (t.what != cases[i].what)
             fail_msg("%s: %d", cases[i].path, t.what);
         if (t.what == VISIBILITY_NOTHING)
@@ -148,7 +148,7 @@ static void test_paths(void **state) {
     }
     memset(longer + strlen(longer), 'x', 300);
     memcpy(longer + strlen(longer), "/pendingworkloads", sizeof "/pendingworkloads");
-    serve_visibility_target(longer, &t);
+    sl_visibility_target(longer, &t);
     assert_int_equal(t.what, VISIBILITY_NOTHING);
 }
 
@@ -167,11 +167,11 @@ static void test_attributes(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct serve_visibility_target t;
+        struct sl_visibility_target t;
         struct sl_buf b;
         sl_buf_init(&b, 4096);
-        serve_visibility_target(cases[i][0], &t);
-        serve_visibility_attributes(&t, cases[i][0], &b);
+        sl_visibility_target(cases[i][0], &t);
+        sl_visibility_attributes(&t, cases[i][0], &b);
         assert_string_equal(sl_buf_str(&b), cases[i][1]);
         sl_buf_done(&b);
     }
@@ -305,10 +305,10 @@ static void test_forbidden(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct serve_visibility_target t;
-        serve_visibility_target(cases[i][0], &t);
+        struct sl_visibility_target t;
+        sl_visibility_target(cases[i][0], &t);
         sl_buf_clear(&answer.body);
-        serve_visibility_forbid(&t, cases[i][0], &answer);
+        sl_visibility_forbid(&t, cases[i][0], &answer);
         yyjson_doc_free(doc);
         doc = yyjson_read(sl_buf_str(&answer.body), answer.body.len, 0);
         refused(yyjson_doc_get_root(doc), 403, "Forbidden");

@@ -3,14 +3,14 @@
  * Discovery and OpenAPI of the visibility API, which the API server puts together with those of all
  * other groups for its clients.
  */
-#include "manager/serve/visibility_api.h"
+#include "manager/visibility/api.h"
 
 #include <string.h>
 
 #include "core/base/fmt.h"
 #include "lib/json/writer.h"
 
-const char *const serve_visibility_versions[] = {"v1beta2", "v1beta1", NULL};
+const char *const sl_visibility_versions[] = {"v1beta2", "v1beta1", NULL};
 
 /* The two kinds of queues. */
 static const struct {
@@ -45,10 +45,10 @@ static void put_version(struct sl_jw *w, const char *key, const char *version) {
 static void put_group(struct sl_jw *w) {
     sl_jw_str(w, "name", VISIBILITY_GROUP);
     sl_jw_array(w, "versions");
-    for (const char *const *v = serve_visibility_versions; *v; v++)
+    for (const char *const *v = sl_visibility_versions; *v; v++)
         put_version(w, NULL, *v);
     sl_jw_end(w);
-    put_version(w, "preferredVersion", serve_visibility_versions[0]);
+    put_version(w, "preferredVersion", sl_visibility_versions[0]);
 }
 
 static void put_resource(struct sl_jw *w, const char *name, const char *singular, bool namespaced) {
@@ -115,7 +115,7 @@ static void put_aggregated(struct sl_jw *w, const char *form) {
     sl_jw_str(w, "name", VISIBILITY_GROUP);
     sl_jw_end(w);
     sl_jw_array(w, "versions");
-    for (const char *const *v = serve_visibility_versions; *v; v++) {
+    for (const char *const *v = sl_visibility_versions; *v; v++) {
         sl_jw_object(w, NULL);
         sl_jw_str(w, "version", *v);
         sl_jw_str(w, "freshness", "Current");
@@ -283,14 +283,14 @@ static void put_openapi(struct sl_jw *w, const char *only) {
     sl_jw_str(w, "version", SL_VERSION);
     sl_jw_end(w);
     sl_jw_object(w, "paths");
-    for (const char *const *v = serve_visibility_versions; *v; v++)
+    for (const char *const *v = sl_visibility_versions; *v; v++)
         for (size_t i = 0; i < SL_LEN(queues) && (!v3 || strcmp(*v, only) == 0); i++)
             put_path(w, v3, *v, i);
     sl_jw_end(w);
     if (v3)
         sl_jw_object(w, "components");
     sl_jw_object(w, v3 ? "schemas" : "definitions");
-    for (const char *const *v = serve_visibility_versions; *v; v++)
+    for (const char *const *v = sl_visibility_versions; *v; v++)
         if (!v3 || strcmp(*v, only) == 0)
             put_schema(w, *v);
     sl_jw_end_to(w, 0);
@@ -299,7 +299,7 @@ static void put_openapi(struct sl_jw *w, const char *only) {
 static void put_openapi_list(struct sl_jw *w) {
     sl_jw_object(w, NULL);
     sl_jw_object(w, "paths");
-    for (const char *const *v = serve_visibility_versions; *v; v++) {
+    for (const char *const *v = sl_visibility_versions; *v; v++) {
         char path[96];
         sl_fmt(path, sizeof(path), "apis/" VISIBILITY_GROUP "/%s", *v);
         sl_jw_object(w, path);
@@ -310,8 +310,8 @@ static void put_openapi_list(struct sl_jw *w) {
     sl_jw_end_to(w, 0);
 }
 
-void serve_visibility_document(const struct serve_visibility_target *t, const char *accept,
-                               struct sl_http_answer *a) {
+void sl_visibility_document(const struct sl_visibility_target *t, const char *accept,
+                            struct sl_http_answer *a) {
     struct sl_jw *w = &SL_JW(&a->body);
 
     switch (t->what) {

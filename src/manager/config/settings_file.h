@@ -3,8 +3,8 @@
  * The configuration file as a process follows it: what is wrong with it is logged and counted, and
  * it is read again when it has changed.
  */
-#ifndef SL_MANAGER_SERVE_SETTINGS_H
-#define SL_MANAGER_SERVE_SETTINGS_H
+#ifndef SL_MANAGER_CONFIG_SETTINGS_FILE_H
+#define SL_MANAGER_CONFIG_SETTINGS_FILE_H
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "manager/serve/parts.h"
+#include "manager/controllers/core/parts.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define MAX_WORDS 256u
 
-struct sl_strs serve_words_parse(const char *list, struct sl_arena *a) {
+struct sl_strs sl_manager_words_parse(const char *list, struct sl_arena *a) {
     const char **v = sl_arena_alloc0(a, MAX_WORDS, sizeof *v);
     uint32_t n = 0;
     while (list && *list && n < MAX_WORDS) {
@@ -33,7 +33,7 @@ static bool is_later(const char *word) {
     return false;
 }
 
-struct sl_manager_parts serve_parts_parse(const char *list, const struct sl_settings *s) {
+struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl_settings *s) {
     struct sl_manager_parts p = {0};
     if (!list) {
         p = (struct sl_manager_parts){.core = true,
@@ -46,7 +46,7 @@ struct sl_manager_parts serve_parts_parse(const char *list, const struct sl_sett
     }
     struct sl_arena a;
     sl_arena_init(&a, (size_t)1 << 20);
-    struct sl_strs w = serve_words_parse(list, &a);
+    struct sl_strs w = sl_manager_words_parse(list, &a);
     const struct {
         const char *word;
         bool *part;
@@ -71,14 +71,15 @@ struct sl_manager_parts serve_parts_parse(const char *list, const struct sl_sett
     return p;
 }
 
-void serve_webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]) {
+void sl_manager_webhooks_parse(const char *list, const struct sl_settings *s,
+                               bool ret[SL_FW_COUNT]) {
     struct sl_arena a;
     memcpy(ret, s->framework, SL_FW_COUNT * sizeof *ret);
     if (!list)
         return;
     memset(ret, 0, SL_FW_COUNT * sizeof *ret);
     sl_arena_init(&a, (size_t)1 << 20);
-    struct sl_strs w = serve_words_parse(list, &a);
+    struct sl_strs w = sl_manager_words_parse(list, &a);
     for (uint32_t i = 0; i < w.n; i++) {
         enum sl_framework f = sl_framework_find(w.v[i]);
         if (f != SL_FW_COUNT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "manager/serve/settings.h"
+#include "manager/config/settings_file.h"
 
 #include <sys/stat.h>
 

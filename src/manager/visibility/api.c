@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "manager/serve/visibility_api.h"
+#include "manager/visibility/api.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -47,15 +47,15 @@ static bool take_name(struct part p, char *ret) {
 }
 
 static const char *find_version(struct part p) {
-    for (const char *const *v = serve_visibility_versions; *v; v++)
+    for (const char *const *v = sl_visibility_versions; *v; v++)
         if (is(p, *v))
             return *v;
     return NULL;
 }
 
 /* What follows GROUP/VERSION: [namespaces/NS/]QUEUES[/NAME[/pendingworkloads]]. */
-static enum serve_visibility_what find_queue(const struct part *v, uint32_t n,
-                                             struct serve_visibility_target *ret) {
+static enum sl_visibility_what find_queue(const struct part *v, uint32_t n,
+                                          struct sl_visibility_target *ret) {
     bool in_ns = n >= 3 && is(v[0], "namespaces") && take_name(v[1], ret->ns);
     if (in_ns) {
         v += 2;
@@ -76,10 +76,10 @@ static enum serve_visibility_what find_queue(const struct part *v, uint32_t n,
     return VISIBILITY_NOTHING;
 }
 
-void serve_visibility_target(const char *path, struct serve_visibility_target *ret) {
+void sl_visibility_target(const char *path, struct sl_visibility_target *ret) {
     struct part v[MAX_PARTS];
     uint32_t n = split(path, v);
-    *ret = (struct serve_visibility_target){0};
+    *ret = (struct sl_visibility_target){0};
     if (n && is(v[0], "openapi")) {
         if (n == 2)
             ret->what = is(v[1], "v2")   ? VISIBILITY_OPENAPI_2
@@ -114,7 +114,7 @@ static const char *reason_of(int code) {
 }
 
 static void put_status(struct sl_http_answer *a, int code, const char *message,
-                       const struct serve_visibility_target *of) {
+                       const struct sl_visibility_target *of) {
     struct sl_jw *w = &SL_JW(&a->body);
     a->status = code;
     sl_jw_object(w, NULL);
@@ -136,7 +136,7 @@ static void put_status(struct sl_http_answer *a, int code, const char *message,
     sl_buf_putc(&a->body, '\n');
 }
 
-void serve_visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) {
+void sl_visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
@@ -145,12 +145,12 @@ void serve_visibility_status(struct sl_http_answer *a, int code, const char *fmt
     put_status(a, code, text, NULL);
 }
 
-void serve_visibility_forbid(const struct serve_visibility_target *t, const char *path,
-                             struct sl_http_answer *a) {
+void sl_visibility_forbid(const struct sl_visibility_target *t, const char *path,
+                          struct sl_http_answer *a) {
     char text[2048];
     const char *queues = t->namespaced ? "localqueues" : "clusterqueues";
     if (t->what != VISIBILITY_PENDING) {
-        serve_visibility_status(a, 403, "forbidden: cannot get path \"%s\"", path);
+        sl_visibility_status(a, 403, "forbidden: cannot get path \"%s\"", path);
         return;
     }
     sl_fmt_short(text, sizeof text,
@@ -162,8 +162,8 @@ void serve_visibility_forbid(const struct serve_visibility_target *t, const char
     put_status(a, 403, text, t);
 }
 
-void serve_visibility_attributes(const struct serve_visibility_target *t, const char *path,
-                                 struct sl_buf *out) {
+void sl_visibility_attributes(const struct sl_visibility_target *t, const char *path,
+                              struct sl_buf *out) {
     struct sl_jw *w = &SL_JW(out);
 
     sl_jw_object(w, NULL);
@@ -201,7 +201,7 @@ static bool take_number(const struct sl_http_request *rq, const char *key, int64
         *ret = v;
         return true;
     }
-    serve_visibility_status(a, 400, "%s: \"%.64s\" is no number that can be used", key, text);
+    sl_visibility_status(a, 400, "%s: \"%.64s\" is no number that can be used", key, text);
     return false;
 }
 
@@ -213,14 +213,14 @@ static void drop_pending(void *ctx) {
     sl_manager_pending_free(ctx);
 }
 
-static void answer_pending(const struct sl_manager *m, const struct serve_visibility_target *t,
+static void answer_pending(const struct sl_manager *m, const struct sl_visibility_target *t,
                            const struct sl_http_request *rq, struct sl_http_answer *a) {
     int64_t limit = 0, offset = 0;
     char text[512];
     if (!take_number(rq, "limit", &limit, a) || !take_number(rq, "offset", &offset, a))
         return;
     if (!sl_manager_ready(m)) {
-        serve_visibility_status(a, 503, "the caches are not synced yet, retry later");
+        sl_visibility_status(a, 503, "the caches are not synced yet, retry later");
         return;
     }
     if (limit == 0)
@@ -248,16 +248,16 @@ static void answer_pending(const struct sl_manager *m, const struct serve_visibi
     put_status(a, 404, text, t);
 }
 
-void serve_visibility_answer(const struct sl_manager *m, const struct serve_visibility_target *t,
-                             const struct sl_http_request *rq, struct sl_http_answer *a) {
+void sl_visibility_answer(const struct sl_manager *m, const struct sl_visibility_target *t,
+                          const struct sl_http_request *rq, struct sl_http_answer *a) {
     bool get = strcmp(rq->method, "GET") == 0 || strcmp(rq->method, "HEAD") == 0;
     if (t->what == VISIBILITY_NOTHING)
-        serve_visibility_status(a, 404, "the server could not find the requested resource");
+        sl_visibility_status(a, 404, "the server could not find the requested resource");
     else if (!get || t->what == VISIBILITY_QUEUES)
-        serve_visibility_status(a, 405,
-                                "the server does not allow this method on the requested resource");
+        sl_visibility_status(a, 405,
+                             "the server does not allow this method on the requested resource");
     else if (t->what == VISIBILITY_PENDING)
         answer_pending(m, t, rq, a);
     else
-        serve_visibility_document(t, rq->header(rq, "Accept"), a);
+        sl_visibility_document(t, rq->header(rq, "Accept"), a);
 }
