@@ -19,7 +19,7 @@
 #include "core/base/collection/wordset.h"
 #include "core/base/mem.h"
 #include "lib/json/json.h"
-#include "manager/controllers/core/bridge.h"
+#include "manager/controllers/core/templates.h"
 
 #define N_NAMES 20000u
 #define STAGES 8u
@@ -168,6 +168,7 @@ static void test_templates(void **state) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
 
     (void)state;
+    mgr_templates_new(m);
     assert_true(sl_json_digest(1, x) == sl_json_digest(1, y));
     assert_true(sl_json_hash(1, x) != sl_json_hash(1, y));
     struct mgr_template *t = mgr_template_get(m, x), *u = mgr_template_get(m, y),
@@ -179,7 +180,7 @@ static void test_templates(void **state) {
     mgr_template_unref(m, t);
     mgr_template_unref(m, u);
     mgr_template_unref(m, again);
-    mgr_templates_done(m);
+    mgr_templates_end(m);
     sl_freep(&m);
     yyjson_doc_free(a);
     yyjson_doc_free(b);

@@ -38,6 +38,7 @@ static inline void begin(struct fixture *f) {
     f->m.settings = &f->settings;
     f->m.spec.client = &f->client;
     f->m.spec.parts.framework[SL_FW_JOB] = true;
+    mgr_features_new(&f->m);
     f->m.inf = sl_inf_new(&(struct sl_inf_spec){.client = &f->client,
                                                 .kinds = mgr_kinds,
                                                 .n_kinds = REC_KINDS,
@@ -53,17 +54,8 @@ static inline void begin(struct fixture *f) {
 static inline void end(struct fixture *f) {
     struct sl_manager *m = &f->m;
     sl_inf_free(m->inf);
-    for (uint32_t i = 0; i < m->templates.n; i++)
-        if (m->templates.v[i]) {
-            m->templates.v[i]->refs = 1;
-            mgr_template_unref(m, m->templates.v[i]);
-        }
-    struct sl_map *maps[] = {&m->by_uid,       &m->by_owner, &m->job_children,
-                             &m->job_prebuilt, &m->chains,   &m->templates_by_hash};
-    for (size_t i = 0; i < SL_LEN(maps); i++)
-        sl_map_done(maps[i]);
-    sl_vec_free(&m->templates);
-    sl_vec_free(&m->free_templates);
+    mgr_features_end(m);
+    sl_map_done(&m->by_uid);
 }
 
 /* Quotes may be written as '. Every object gets a newer version. */

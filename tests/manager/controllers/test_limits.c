@@ -20,6 +20,7 @@
 static struct sl_manager *manager_new(void) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
     static struct sl_kube_client client;
+    mgr_features_new(m);
     m->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = &client, .kinds = mgr_kinds, .n_kinds = REC_KINDS, .ctx = m, .max_in_flight = 1});
     m->syms = &m->inf->syms;
@@ -28,7 +29,7 @@ static struct sl_manager *manager_new(void) {
 
 static void manager_free(struct sl_manager *m) {
     sl_inf_free(m->inf);
-    sl_map_done(&m->limit_ranges);
+    mgr_features_end(m);
     sl_freep(&m);
 }
 

@@ -3,7 +3,7 @@
  * them all. The test plays users, Job controller and kubelet. */
 #include "core/base/prng.h"
 #include "flow_fixture.h"
-#include "manager/controllers/pod/pod.h"
+#include "manager/controllers/pod/pods.h"
 
 #define PODS "/api/v1/namespaces/ns/pods"
 #define QUOTA 10
@@ -409,7 +409,7 @@ static void test_what_is_kept(void **state) {
     run(&w, SETTLE);
     assert_int_equal(w.m->inf->tables[REC_POD].n, 1);
     assert_int_equal(kept(&w, "b")->shape->refs, 1);
-    assert_int_equal(w.m->workload_pods_by_name.n, 0);
+    assert_int_equal(w.m->pods->by_name.n, 0);
     end(&w);
 }
 

@@ -35,7 +35,4 @@ void mgr_wl_decode_again(struct mgr_rec_wl *w);
 /* ---- view.c ---- */
 void mgr_view_init(struct sl_manager *m);
 
-/* ---- templates.c ---- */
-void mgr_templates_done(struct sl_manager *m);
-
 #endif

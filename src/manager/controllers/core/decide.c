@@ -12,15 +12,12 @@
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/workload/reasons.h"
+#include "manager/controllers/workload/workload.h"
 #include "manager/controllers/workload/workload_int.h"
+#include "manager/controllers/workload/workloads.h"
 
 #define SCHEDULER "kueue-admission"
 #define CONTROLLER "kueue-workload-controller"
-
-static struct mgr_rec_wl *wl_of_id(const struct sl_manager *m, sl_wl_id id) {
-    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
-}
 
 /* Seconds since it began to wait: since it was made, or since it was last put back. */
 static int64_t waited(const struct sl_manager *m, const struct mgr_rec_wl *w) {
@@ -67,7 +64,7 @@ static void reserve(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_
     reset_condition(m, w, "Evicted");
     reset_condition(m, w, "Preempted");
     reset_condition(m, w, "BlockedOnPreemptionGates");
-    const struct mgr_rec_wl *old = wl_of_id(m, x->reserve.replaced);
+    const struct mgr_rec_wl *old = mgr_wl_by_id(m, x->reserve.replaced);
     if (old) /* finished when this is written; its quota has passed over */
         mgr_lq_touch(m, old->rec.ns, mgr_str(m, old->queue));
     if (x->reserve.admitted)
@@ -127,7 +124,7 @@ static void put_priorities(const struct sl_manager *m, const struct mgr_rec_wl *
 }
 
 static void preempted(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
-    const struct mgr_rec_wl *by = wl_of_id(m, x->evict.by);
+    const struct mgr_rec_wl *by = mgr_wl_by_id(m, x->evict.by);
     const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Preempted");
     struct sl_buf b;
     sl_buf_init(&b, 8192);
@@ -293,7 +290,7 @@ void mgr_run_cycle(struct sl_manager *m) {
             queue_turned(m, x->name);
             continue;
         }
-        struct mgr_rec_wl *w = wl_of_id(m, x->wl);
+        struct mgr_rec_wl *w = mgr_wl_by_id(m, x->wl);
         if (!w)
             continue;
         perform(m, w, x);
@@ -301,10 +298,10 @@ void mgr_run_cycle(struct sl_manager *m) {
             mgr_cq_touch(m, x->cq);
         mgr_lq_touch(m, w->rec.ns, mgr_str(m, w->queue));
     }
-    for (uint32_t i = 0; i < m->fresh.n; i++) {
-        struct sl_rec *r = m->inf->recs.v[m->fresh.v[i]];
+    for (uint32_t i = 0; i < m->workloads->fresh.n; i++) {
+        struct sl_rec *r = m->inf->recs.v[m->workloads->fresh.v[i]];
         if (r && !r->gone && r->kind == REC_WORKLOAD)
             mgr_explicit_status(m, mgr_wl_of(r));
     }
-    sl_vec_clear(&m->fresh);
+    sl_vec_clear(&m->workloads->fresh);
 }

@@ -11,8 +11,10 @@
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/pod/pod.h"
+#include "manager/controllers/pod/pods.h"
 #include "manager/controllers/topology/topology.h"
 #include "manager/controllers/workload/workload.h"
+#include "manager/controllers/workload/workloads.h"
 
 #define MAX_LINE ((size_t)64 << 20)
 
@@ -283,7 +285,7 @@ static int check_workload(const struct sl_manager *m, const struct mgr_rec_wl *w
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: the engine was never told",
                           mgr_str(m, r->ns), r->name);
     }
-    if (sl_map_get(&m->by_wl_id, w->id.v) != r->id)
+    if (sl_map_get(&m->workloads->by_id, w->id.v) != r->id)
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: its id leads to another record",
                           mgr_str(m, r->ns), r->name);
     if (!sl_engine_workload(m->engine, w->id, &v))
@@ -319,7 +321,7 @@ static int check_group(const struct sl_manager *m, const struct mgr_rec_pod *p,
     if (!p->job || (g && g->pods != p))
         return SL_OK;
     bool fine =
-        g && m->groups.v[g->id] == g && (g->single || mgr_group_find(m, g->ns, g->name) == g);
+        g && m->groups->v.v[g->id] == g && (g->single || mgr_group_find(m, g->ns, g->name) == g);
     for (const struct mgr_rec_pod *x = p; fine && x; before = x, x = x->job->next, n++)
         fine = x->job->group == g && x->job->prev == before && x->rec.ns == g->ns &&
                mgr_rec_by_uid(m, x->rec.uid) == &x->rec;
@@ -352,9 +354,9 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
         return r;
     /* Each record's id leads back to it, so as many ids as records means that none is shared. */
     sl_engine_stats(m->engine, &stats);
-    if (told != stats.workloads || told != m->by_wl_id.n)
+    if (told != stats.workloads || told != m->workloads->by_id.n)
         return sl_err_set(err, SL_EMISMATCH,
                           "%u workloads have an id, %u ids lead back, the engine has %u", told,
-                          m->by_wl_id.n, stats.workloads);
+                          m->workloads->by_id.n, stats.workloads);
     return SL_OK;
 }

@@ -8,6 +8,7 @@
 #include "lib/json/json.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/workload/workload.h"
 
 #include <openssl/evp.h>

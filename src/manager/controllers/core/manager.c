@@ -14,16 +14,23 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
-#include "core/topo/topo.h"
 #include "lib/log/log.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/core/sweep.h"
+#include "manager/controllers/core/templates.h"
+#include "manager/controllers/job/job.h"
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/pod/pod.h"
+#include "manager/controllers/pod/pods.h"
 #include "manager/controllers/provisioning/capacity.h"
+#include "manager/controllers/provisioning/provisioning.h"
+#include "manager/controllers/queue/limit_range.h"
+#include "manager/controllers/serving/serving.h"
 #include "manager/controllers/topology/topology.h"
+#include "manager/controllers/workload/workload.h"
+#include "manager/controllers/workload/workloads.h"
 
 #define MAX_IN_FLIGHT 64u
 #define MAX_EVENTS 16384u    /* to be written, or may become a series */
@@ -43,10 +50,10 @@ struct sl_rec *mgr_rec_by_uid(const struct sl_manager *m, const char *uid) {
 
 static bool watched(const struct sl_manager *m, enum mgr_rec_kind k) {
     if (k == REC_TOPOLOGY)
-        return m->topo;
+        return mgr_tas_runs(m);
     const struct sl_manager_parts *parts = &m->spec.parts;
     if (k == REC_NODE)
-        return m->topo || parts->provisioning;
+        return mgr_tas_runs(m) || parts->provisioning;
     if (k == REC_PROV_CONFIG || k == REC_PROV_REQUEST)
         return parts->provisioning;
     if (k == REC_POD)
@@ -77,7 +84,7 @@ static bool start_pods(struct sl_manager *m) {
     if (!sl_inf_synced(m->inf, REC_FLAVOR) ||
         (sl_inf_watches(m->inf, REC_PROV_REQUEST) && !sl_inf_synced(m->inf, REC_PROV_REQUEST)))
         return false;
-    m->pods_on_nodes |= mgr_tas_is_used(m) || mgr_capacity_is_requested(m);
+    m->pods->on_nodes |= mgr_tas_is_used(m) || mgr_capacity_is_requested(m);
     sl_inf_watch(m->inf, REC_POD);
     return true;
 }
@@ -134,9 +141,37 @@ static void set_leads(struct sl_manager *m, bool leads) {
     m->leads = m->inf->writes = leads;
 }
 
+void mgr_features_new(struct sl_manager *m) {
+    mgr_templates_new(m);
+    mgr_groups_new(m);
+    mgr_pods_new(m);
+    mgr_provs_new(m);
+    mgr_workloads_new(m);
+    mgr_jobs_new(m);
+    mgr_serving_new(m);
+    mgr_limits_new(m);
+    mgr_metrics_new(m);
+    mgr_tas_new(m);
+}
+
+void mgr_features_end(struct sl_manager *m) {
+    mgr_templates_end(m);
+    mgr_groups_end(m);
+    mgr_pods_end(m);
+    mgr_provs_end(m);
+    mgr_workloads_end(m);
+    mgr_jobs_end(m);
+    mgr_serving_end(m);
+    mgr_limits_end(m);
+    mgr_metrics_end(m);
+    sl_engine_free(m->engine); /* which has references to places */
+    mgr_tas_end(m);
+}
+
 struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
     m->spec = *spec;
+    mgr_features_new(m);
     m->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
         .kinds = mgr_kinds,
@@ -168,24 +203,9 @@ void sl_manager_free(struct sl_manager *m) {
     if (!m)
         return;
     sl_inf_free(m->inf);
-    mgr_templates_done(m);
-    mgr_pods_end(m);
-    mgr_provs_end(m);
+    mgr_features_end(m);
     sl_map_done(&m->by_uid);
-    sl_map_done(&m->by_owner);
-    sl_map_done(&m->by_wl_id);
-    sl_map_done(&m->by_job);
-    sl_map_done(&m->set_pods);
-    sl_map_done(&m->job_children);
-    sl_map_done(&m->job_prebuilt);
-    sl_map_done(&m->limit_ranges);
-    sl_vec_free(&m->cohorts);
-    sl_vec_free(&m->orphaned);
-    sl_vec_free(&m->fresh);
-    sl_vec_free(&m->held);
     sl_effects_done(&m->effects);
-    sl_engine_free(m->engine);
-    sl_topo_free(m->topo);
     sl_freep(&m);
 }
 
@@ -244,7 +264,7 @@ static bool knows_what_last_leader_wrote(const struct sl_manager *m) {
 static void take_over(struct sl_manager *m) {
     set_leads(m, true);
     m->facts = true;
-    sl_vec_clear(&m->held);
+    sl_vec_clear(&m->workloads->held);
     for (uint32_t i = 0; i < m->inf->recs.n; i++) {
         struct sl_rec *r = m->inf->recs.v[i];
         if (!r || r->gone)

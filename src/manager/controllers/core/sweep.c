@@ -10,12 +10,15 @@
  */
 #include "manager/controllers/core/sweep.h"
 
-#include "core/topo/topo.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/job/job.h"
+#include "manager/controllers/metrics/state.h"
 #include "manager/controllers/pod/group.h"
+#include "manager/controllers/pod/pods.h"
 #include "manager/controllers/provisioning/provisioning.h"
 #include "manager/controllers/serving/serving.h"
+#include "manager/controllers/topology/topology.h"
 #include "manager/controllers/workload/workload.h"
 
 static void hold_n(struct sl_syms *t, const sl_sym *v, uint32_t n) {
@@ -103,17 +106,17 @@ void mgr_conf_hold_names(struct sl_syms *t, struct sl_rec *r) {
 
 void mgr_manager_hold_names(void *ctx, struct sl_syms *t) {
     const struct sl_manager *m = ctx;
-    for (uint32_t i = 0; i < m->workload_pods.n; i++)
-        if (m->workload_pods.v[i])
-            sl_sym_hold(t, m->workload_pods.v[i]->ns);
-    for (uint32_t i = 0; i < m->groups.n; i++)
-        if (m->groups.v[i])
-            sl_sym_hold(t, m->groups.v[i]->ns);
-    for (uint32_t i = 0; i < m->pod_shapes.n; i++) /* which have the texts */
-        for (uint32_t k = 0; m->pod_shapes.v[i] && k < m->pod_shapes.v[i]->n; k++)
-            sl_sym_hold(t, sl_sym_find(t, m->pod_shapes.v[i]->v[k].resource));
-    hold_n(t, m->cohorts.v, m->cohorts.n);
-    hold_n(t, m->orphaned.v, m->orphaned.n);
+    for (uint32_t i = 0; i < m->pods->v.n; i++)
+        if (m->pods->v.v[i])
+            sl_sym_hold(t, m->pods->v.v[i]->ns);
+    for (uint32_t i = 0; i < m->groups->v.n; i++)
+        if (m->groups->v.v[i])
+            sl_sym_hold(t, m->groups->v.v[i]->ns);
+    for (uint32_t i = 0; i < m->pods->shapes.n; i++) /* which have the texts */
+        for (uint32_t k = 0; m->pods->shapes.v[i] && k < m->pods->shapes.v[i]->n; k++)
+            sl_sym_hold(t, sl_sym_find(t, m->pods->shapes.v[i]->v[k].resource));
+    hold_n(t, m->metrics->cohorts.v, m->metrics->cohorts.n);
+    hold_n(t, m->metrics->orphaned.v, m->metrics->orphaned.n);
 }
 
 /*
@@ -139,6 +142,5 @@ void mgr_sweep_symbols(struct sl_manager *m) {
     }
     if (sl_engine_sweep_due(m->engine))
         sl_engine_sweep(m->engine);
-    if (m->topo && (sl_topo_sweep_due(m->topo)))
-        sl_topo_sweep(m->topo);
+    mgr_tas_sweep(m);
 }

@@ -13,12 +13,27 @@
 #include "lib/log/log.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/ceilings.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/queue/limit_range.h"
 #include "manager/controllers/topology/topology.h"
 #include "manager/controllers/workload/workload.h"
 
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_SHAPES 8192u
+
+struct known_shape {
+    uint64_t hash;
+    sl_shape_id id; /* a reference */
+    char *invalid;
+};
+
+struct mgr_templates {
+    struct sl_map by_hash;
+    SL_VEC(struct mgr_template *) v; /* NULL: free */
+    SL_VEC(uint32_t) free_ids;
+    struct sl_map shapes_by_hash;
+    SL_VEC(struct known_shape) shapes; /* cache of mgr_template_shape */
+};
 
 static void put_value(struct sl_jw *j, const char *key, yyjson_val *v) {
     if (v && !yyjson_is_null(v))
@@ -207,16 +222,16 @@ struct mgr_template *mgr_template_get(struct sl_manager *m, yyjson_val *tmpl) {
     h = hash_members(h, spec, parts_of_spec, SL_LEN(parts_of_spec));
     h = hash_members(h, spec, pod_members, SL_LEN(pod_members));
 
-    uint32_t i = sl_map_get(&m->templates_by_hash, h);
+    uint32_t i = sl_map_get(&m->templates->by_hash, h);
     if (i != SL_MAP_NONE) {
-        m->templates.v[i]->refs++;
-        return m->templates.v[i];
+        m->templates->v.v[i]->refs++;
+        return m->templates->v.v[i];
     }
     struct mgr_template *t = sl_alloc0(1, sizeof *t);
-    t->id = m->free_templates.n ? sl_vec_pop(&m->free_templates) : m->templates.n;
-    if (t->id == m->templates.n)
-        (void)sl_vec_push(&m->templates);
-    m->templates.v[t->id] = t;
+    t->id = m->templates->free_ids.n ? sl_vec_pop(&m->templates->free_ids) : m->templates->v.n;
+    if (t->id == m->templates->v.n)
+        (void)sl_vec_push(&m->templates->v);
+    m->templates->v.v[t->id] = t;
     t->refs = 1;
     t->hash = h;
     t->containers = containers;
@@ -224,7 +239,7 @@ struct mgr_template *mgr_template_get(struct sl_manager *m, yyjson_val *tmpl) {
     t->parts = parts_text(meta, spec);
     t->pod = pod_text(spec);
     t->priority_class = sl_strdup(sl_json_str(spec, "priorityClassName"));
-    sl_map_add(&m->templates_by_hash, h, t->id);
+    sl_map_add(&m->templates->by_hash, h, t->id);
     return t;
 }
 
@@ -238,34 +253,39 @@ static void template_free(struct mgr_template *t) {
 void mgr_template_unref(struct sl_manager *m, struct mgr_template *t) {
     if (!t || --t->refs)
         return;
-    (void)sl_map_del(&m->templates_by_hash, t->hash, t->id);
-    *sl_vec_push(&m->free_templates) = t->id;
-    m->templates.v[t->id] = NULL;
+    (void)sl_map_del(&m->templates->by_hash, t->hash, t->id);
+    *sl_vec_push(&m->templates->free_ids) = t->id;
+    m->templates->v.v[t->id] = NULL;
     template_free(t);
 }
 
-void mgr_templates_done(struct sl_manager *m) {
+void mgr_templates_new(struct sl_manager *m) {
+    m->templates = sl_alloc0(1, sizeof *m->templates);
+}
+
+void mgr_templates_end(struct sl_manager *m) {
     mgr_template_forget_shapes(m);
-    for (uint32_t i = 0; i < m->templates.n; i++)
-        if (m->templates.v[i])
-            template_free(m->templates.v[i]);
-    sl_vec_free(&m->templates);
-    sl_vec_free(&m->free_templates);
-    sl_vec_free(&m->shapes);
-    sl_map_done(&m->templates_by_hash);
-    sl_map_done(&m->shapes_by_hash);
+    for (uint32_t i = 0; i < m->templates->v.n; i++)
+        if (m->templates->v.v[i])
+            template_free(m->templates->v.v[i]);
+    sl_vec_free(&m->templates->v);
+    sl_vec_free(&m->templates->free_ids);
+    sl_vec_free(&m->templates->shapes);
+    sl_map_done(&m->templates->by_hash);
+    sl_map_done(&m->templates->shapes_by_hash);
+    sl_freep(&m->templates);
 }
 
 /* ---- shapes ---- */
 
 void mgr_template_forget_shapes(struct sl_manager *m) {
-    for (uint32_t i = 0; i < m->shapes.n; i++) {
-        sl_engine_shape_release(m->engine, m->shapes.v[i].id);
-        sl_freep(&m->shapes.v[i].invalid);
+    for (uint32_t i = 0; i < m->templates->shapes.n; i++) {
+        sl_engine_shape_release(m->engine, m->templates->shapes.v[i].id);
+        sl_freep(&m->templates->shapes.v[i].invalid);
     }
-    sl_vec_clear(&m->shapes);
-    sl_map_done(&m->shapes_by_hash);
-    m->shapes_by_hash = (struct sl_map){0};
+    sl_vec_clear(&m->templates->shapes);
+    sl_map_done(&m->templates->shapes_by_hash);
+    m->templates->shapes_by_hash = (struct sl_map){0};
 }
 
 static void passed_over(void *ctx, uint32_t line, const char *text) {
@@ -356,7 +376,7 @@ void mgr_podsets_done(struct mgr_podsets *p) {
 }
 
 static bool make_shape(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
-                       struct mgr_known_shape *ret) {
+                       struct known_shape *ret) {
     struct mgr_podsets p;
     struct sl_err err = {0};
     bool fine = mgr_podsets_read(m, ns, v, n, &p);
@@ -378,20 +398,20 @@ bool mgr_template_shape(struct sl_manager *m, sl_sym ns, const struct mgr_wl_pod
         h = sl_hash_u64(sl_hash_u64(sl_hash_u64(h, v[i].group), v[i].request),
                         (uint64_t)(uint32_t)v[i].count << 32 | (uint32_t)v[i].min_count);
     }
-    uint32_t i = sl_map_get(&m->shapes_by_hash, h);
+    uint32_t i = sl_map_get(&m->templates->shapes_by_hash, h);
     if (i == SL_MAP_NONE) {
-        struct mgr_known_shape s = {.hash = h};
+        struct known_shape s = {.hash = h};
         if (!make_shape(m, ns, v, n, &s)) {
             sl_freep(&s.invalid);
             return false;
         }
-        if (m->shapes.n >= MAX_SHAPES)
+        if (m->templates->shapes.n >= MAX_SHAPES)
             mgr_template_forget_shapes(m);
-        i = m->shapes.n;
-        *sl_vec_push(&m->shapes) = s;
-        sl_map_add(&m->shapes_by_hash, h, i);
+        i = m->templates->shapes.n;
+        *sl_vec_push(&m->templates->shapes) = s;
+        sl_map_add(&m->templates->shapes_by_hash, h, i);
     }
-    *ret = m->shapes.v[i].id;
-    *ret_invalid = m->shapes.v[i].invalid;
+    *ret = m->templates->shapes.v[i].id;
+    *ret_invalid = m->templates->shapes.v[i].invalid;
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/lookup.h"
 
 static bool queue_exists(void *ctx, const char *ns, const char *name) {
     const struct sl_manager *m = ctx;

@@ -8,6 +8,7 @@
 
 #include "core/base/collection/wordset.h"
 #include "lib/json/json.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/job/job.h"
 
 #define TOPOLOGY "kueue.x-k8s.io/podset-"

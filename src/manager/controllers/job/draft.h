@@ -10,6 +10,8 @@
 
 #include "manager/controllers/core/records.h"
 
+struct mgr_priority;
+
 /* Does a label, or an annotation, stay out? */
 typedef bool (*mgr_draft_drop_fn)(const char *key, bool label);
 /* "template", with every variable of a container's environment once. drop NULL: the spec alone,

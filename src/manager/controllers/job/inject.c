@@ -9,6 +9,8 @@
 #include "core/base/collection/hash.h"
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
+#include "manager/controllers/core/lookup.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/job/unique.h"
 

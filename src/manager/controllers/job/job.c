@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "manager/controllers/core/templates.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 #define PRIORITY_LABEL "kueue.x-k8s.io/priority-class"

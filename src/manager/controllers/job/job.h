@@ -168,6 +168,8 @@ enum mgr_job_ancestry mgr_job_ancestry(const struct sl_manager *m, const struct 
 /* Whether this owner or an ancestor is managed. For admission. */
 bool mgr_job_owner_managed(const struct sl_manager *m, const char *ns,
                            const struct sl_review_owner_ref *owner);
+void mgr_jobs_new(struct sl_manager *m);
+void mgr_jobs_end(struct sl_manager *m);
 /* Into and out of the manager's indexes: by uid, by the owner's uid, by the prebuilt Workload's
  * name. Out before any of these changes. */
 void mgr_job_index_add(struct sl_manager *m, struct mgr_rec_job *j);

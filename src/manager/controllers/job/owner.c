@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "manager/controllers/job/jobs.h"
 
 #define MAX_CHAIN 10u
 
@@ -23,15 +24,25 @@ static uint64_t prebuilt_key(sl_sym ns, const char *name) {
 
 /* ---- indexes ---- */
 
+void mgr_jobs_new(struct sl_manager *m) {
+    m->jobs = sl_alloc0(1, sizeof *m->jobs);
+}
+
+void mgr_jobs_end(struct sl_manager *m) {
+    sl_map_done(&m->jobs->children);
+    sl_map_done(&m->jobs->prebuilt);
+    sl_freep(&m->jobs);
+}
+
 void mgr_job_index_add(struct sl_manager *m, struct mgr_rec_job *j) {
     if (j->known)
         return;
     j->known = true;
     sl_map_add(&m->by_uid, uid_key(j->rec.uid), j->rec.id);
     if (j->owner_uid)
-        sl_map_add(&m->job_children, uid_key(j->owner_uid), j->rec.id);
+        sl_map_add(&m->jobs->children, uid_key(j->owner_uid), j->rec.id);
     if (j->more && j->more->prebuilt)
-        sl_map_add(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
+        sl_map_add(&m->jobs->prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
 }
 
 void mgr_job_index_remove(struct sl_manager *m, struct mgr_rec_job *j) {
@@ -40,9 +51,9 @@ void mgr_job_index_remove(struct sl_manager *m, struct mgr_rec_job *j) {
     j->known = false;
     (void)sl_map_del(&m->by_uid, uid_key(j->rec.uid), j->rec.id);
     if (j->owner_uid)
-        (void)sl_map_del(&m->job_children, uid_key(j->owner_uid), j->rec.id);
+        (void)sl_map_del(&m->jobs->children, uid_key(j->owner_uid), j->rec.id);
     if (j->more && j->more->prebuilt)
-        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
+        (void)sl_map_del(&m->jobs->prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
 }
 
 /* ---- upwards ---- */
@@ -119,8 +130,8 @@ bool mgr_job_owner_managed(const struct sl_manager *m, const char *ns,
 static void mark_below(struct sl_manager *m, const struct mgr_rec_job *j, uint32_t depth) {
     uint64_t key = uid_key(j->rec.uid);
     uint32_t c;
-    for (uint32_t i = sl_map_first(&m->job_children, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->job_children, key, &c)) {
+    for (uint32_t i = sl_map_first(&m->jobs->children, key, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->jobs->children, key, &c)) {
         struct mgr_rec_job *child = mgr_job_of(m->inf->recs.v[i]);
         sl_rec_enqueue(&child->rec);
         if (depth)
@@ -142,8 +153,8 @@ void mgr_job_orphan(struct sl_manager *m, struct mgr_rec_wl *w) {
 static void mark_waiting(struct sl_manager *m, const struct mgr_rec_wl *w) {
     uint64_t key = prebuilt_key(w->rec.ns, w->rec.name);
     uint32_t c;
-    for (uint32_t i = sl_map_first(&m->job_prebuilt, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->job_prebuilt, key, &c))
+    for (uint32_t i = sl_map_first(&m->jobs->prebuilt, key, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->jobs->prebuilt, key, &c))
         sl_rec_enqueue(m->inf->recs.v[i]);
 }
 

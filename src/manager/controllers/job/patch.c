@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "core/base/fmt.h"
+#include "manager/controllers/core/lookup.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/job/draft.h"
 #include "manager/controllers/metrics/metrics.h"
 

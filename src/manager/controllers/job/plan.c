@@ -3,6 +3,8 @@
  * Phase of a Job and its next write: a function of the records, without effects. The order of the
  * checks is Kueue's.
  */
+#include "manager/controllers/core/lookup.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/job/job.h"
 
 #include <string.h>

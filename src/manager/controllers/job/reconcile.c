@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/workload/follow.h"
 
 #define FLAVOR_PAUSE SL_SEC /* before a start is tried again that lacks a flavor */

@@ -16,6 +16,8 @@
 #include "manager/controllers/core/ceilings.h"
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/metrics/metrics.h"
+#include "manager/controllers/metrics/state.h"
+#include "manager/controllers/workload/workloads.h"
 
 /* ---- which series there are ---- */
 
@@ -57,9 +59,9 @@ static void reshape(struct sl_manager *m) {
         for (struct sl_rec *r; (r = sl_inf_each(m->inf, shaping[i], &at));)
             h = sl_hash_u64(sl_hash_u64(h, mgr_conf_of(r)->hash), mgr_conf_of(r)->chosen);
     }
-    if (h == m->series)
+    if (h == m->metrics->series)
         return;
-    m->series = h;
+    m->metrics->series = h;
     for (size_t i = 0; i < SL_LEN(reshaped); i++)
         drop_family(m, reshaped[i]);
 }
@@ -300,8 +302,8 @@ static void set_or_drop(struct sl_manager *m, enum sl_metric id, sl_amount a, co
 /* With its object all series of a cohort go, as Kueue has it; if others still name it, they come
  * back with the next change there. */
 static bool is_orphaned(const struct sl_manager *m, const char *name) {
-    for (uint32_t i = 0; i < m->orphaned.n; i++)
-        if (strcmp(mgr_str(m, m->orphaned.v[i]), name) == 0)
+    for (uint32_t i = 0; i < m->metrics->orphaned.n; i++)
+        if (strcmp(mgr_str(m, m->metrics->orphaned.v[i]), name) == 0)
             return true;
     return false;
 }
@@ -358,5 +360,5 @@ void sl_manager_refresh_metrics(struct sl_manager *m) {
         cohort_gauges(m, name);
     sl_writer_stats(m->inf->writer, &w);
     sl_metric_set(to, SL_M_API_WRITES_IN_FLIGHT, w.in_flight);
-    sl_metric_set(to, SL_M_WORKLOADS_IN_MEMORY, m->by_wl_id.n);
+    sl_metric_set(to, SL_M_WORKLOADS_IN_MEMORY, m->workloads->by_id.n);
 }

@@ -9,6 +9,17 @@
 
 #include "lib/json/json.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/metrics/state.h"
+
+void mgr_metrics_new(struct sl_manager *m) {
+    m->metrics = sl_alloc0(1, sizeof *m->metrics);
+}
+
+void mgr_metrics_end(struct sl_manager *m) {
+    sl_vec_free(&m->metrics->cohorts);
+    sl_vec_free(&m->metrics->orphaned);
+    sl_freep(&m->metrics);
+}
 
 /* ---- writes ---- */
 
@@ -39,14 +50,14 @@ static void count_skips(struct sl_manager *m, const struct sl_effects *x) {
 void mgr_note_fact(struct sl_manager *m, const struct sl_fact *f) {
     switch (f->kind) {
     case SL_FACT_COHORT_GONE:
-        *sl_vec_push(&m->orphaned) = sl_sym_put(m->syms, f->gone.name);
-        m->trees_changed = true;
+        *sl_vec_push(&m->metrics->orphaned) = sl_sym_put(m->syms, f->gone.name);
+        m->metrics->trees_changed = true;
         break;
     case SL_FACT_COHORT:
     case SL_FACT_CLUSTER_QUEUE:
     case SL_FACT_CLUSTER_QUEUE_GONE:
-        sl_vec_clear(&m->orphaned);
-        m->trees_changed = true;
+        sl_vec_clear(&m->metrics->orphaned);
+        m->metrics->trees_changed = true;
         break;
     default:
         break;
@@ -63,31 +74,31 @@ static void forget_cohorts(struct sl_manager *m) {
         *sl_vec_push(&left) = y;
         sl_map_add(&known, y, y);
     }
-    for (uint32_t i = 0; i < m->cohorts.n; i++)
-        if (sl_map_get(&known, m->cohorts.v[i]) == SL_MAP_NONE)
-            mgr_drop_cohort_series(m, mgr_str(m, m->cohorts.v[i]));
-    sl_vec_clear(&m->cohorts);
+    for (uint32_t i = 0; i < m->metrics->cohorts.n; i++)
+        if (sl_map_get(&known, m->metrics->cohorts.v[i]) == SL_MAP_NONE)
+            mgr_drop_cohort_series(m, mgr_str(m, m->metrics->cohorts.v[i]));
+    sl_vec_clear(&m->metrics->cohorts);
     for (uint32_t i = 0; i < left.n; i++)
-        *sl_vec_push(&m->cohorts) = left.v[i];
+        *sl_vec_push(&m->metrics->cohorts) = left.v[i];
     sl_vec_free(&left);
     sl_map_done(&known);
 }
 
 void mgr_count_cycle_begins(struct sl_manager *m) {
-    m->cycle.looks = sl_engine_evaluations(m->engine);
-    m->cycle.began = m->spec.stopwatch ? m->spec.stopwatch() : 0;
+    m->metrics->cycle.looks = sl_engine_evaluations(m->engine);
+    m->metrics->cycle.began = m->spec.stopwatch ? m->spec.stopwatch() : 0;
 }
 
 void mgr_count_cycle(struct sl_manager *m, const struct sl_effects *x) {
     struct sl_metrics *to = m->spec.metrics;
-    sl_span took = m->spec.stopwatch ? m->spec.stopwatch() - m->cycle.began : 0;
+    sl_span took = m->spec.stopwatch ? m->spec.stopwatch() - m->metrics->cycle.began : 0;
     double seconds = (double)took / (double)SL_SEC;
     bool success = false;
 
-    if (m->trees_changed)
+    if (m->metrics->trees_changed)
         forget_cohorts(m);
-    m->trees_changed = false;
-    if (sl_engine_evaluations(m->engine) == m->cycle.looks)
+    m->metrics->trees_changed = false;
+    if (sl_engine_evaluations(m->engine) == m->metrics->cycle.looks)
         return; /* there was nobody to look at */
     for (uint32_t i = 0; i < x->v.n && !success; i++)
         success = x->v.v[i].kind == SL_EFFECT_RESERVE;
@@ -181,7 +192,7 @@ static void count_reserved(struct sl_manager *m, const struct mgr_rec_wl *w,
     struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", s.cq);
     if (q)
         mgr_conf_of(q)->had_reserving = true;
-    sl_vec_clear(&m->orphaned);
+    sl_vec_clear(&m->metrics->orphaned);
     if (!x->reserve.admitted)
         return;
     count_admitted(m, w, &s);

@@ -8,6 +8,8 @@
 
 #include "manager/controllers/workload/workload.h"
 
+void mgr_metrics_new(struct sl_manager *m);
+void mgr_metrics_end(struct sl_manager *m);
 void mgr_count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how);
 /* Around one run of the engine. */
 void mgr_count_cycle_begins(struct sl_manager *m);

@@ -14,6 +14,7 @@
 #include "core/base/collection/hash.h"
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/pod/pod.h"
+#include "manager/controllers/pod/pods.h"
 
 /* ---- chains ---- */
 
@@ -27,13 +28,13 @@ static uint64_t chain_key(sl_sym ns, const char *name) {
 
 void mgr_chain_index_add(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (w->elastic)
-        sl_map_add(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
+        sl_map_add(&m->pods->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
 }
 
 void mgr_chain_index_remove(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (!w->elastic)
         return;
-    (void)sl_map_del(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
+    (void)sl_map_del(&m->pods->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
     mgr_chain_changed(m, w);
 }
 
@@ -53,8 +54,8 @@ const struct mgr_rec_wl *mgr_chain_active(const struct sl_manager *m,
     uint64_t key = chain_key(c->ns, c->name);
     const struct mgr_rec_wl *found = NULL;
     uint32_t at;
-    for (uint32_t i = sl_map_first(&m->chains, key, &at); i != SL_MAP_NONE;
-         i = sl_map_next(&m->chains, key, &at)) {
+    for (uint32_t i = sl_map_first(&m->pods->chains, key, &at); i != SL_MAP_NONE;
+         i = sl_map_next(&m->pods->chains, key, &at)) {
         const struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (w->rec.ns != c->ns || strcmp(chain_name(w), c->name) != 0 || !grants(m, w))
             continue;

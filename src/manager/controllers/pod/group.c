@@ -6,6 +6,8 @@
 
 #include "core/base/collection/hash.h"
 #include "manager/controllers/job/job.h"
+#include "manager/controllers/job/jobs.h"
+#include "manager/controllers/pod/pods.h"
 
 static uint64_t group_key(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
@@ -14,10 +16,10 @@ static uint64_t group_key(sl_sym ns, const char *name) {
 struct mgr_pod_group *mgr_group_find(const struct sl_manager *m, sl_sym ns, const char *name) {
     uint64_t key = group_key(ns, name);
     uint32_t c;
-    for (uint32_t i = sl_map_first(&m->groups_by_name, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->groups_by_name, key, &c))
-        if (m->groups.v[i]->ns == ns && strcmp(m->groups.v[i]->name, name) == 0)
-            return m->groups.v[i];
+    for (uint32_t i = sl_map_first(&m->groups->by_name, key, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->groups->by_name, key, &c))
+        if (m->groups->v.v[i]->ns == ns && strcmp(m->groups->v.v[i]->name, name) == 0)
+            return m->groups->v.v[i];
     return NULL;
 }
 
@@ -38,8 +40,8 @@ void mgr_group_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p) {
 }
 
 void mgr_groups_touch(struct sl_manager *m) {
-    for (uint32_t i = 0; i < m->groups.n; i++)
-        mgr_group_touch(m->groups.v[i]);
+    for (uint32_t i = 0; i < m->groups->v.n; i++)
+        mgr_group_touch(m->groups->v.v[i]);
 }
 
 static struct mgr_pod_group *group_new(struct sl_manager *m, sl_sym ns, const char *name) {
@@ -49,12 +51,12 @@ static struct mgr_pod_group *group_new(struct sl_manager *m, sl_sym ns, const ch
     g->ns = ns;
     g->single = len == 0;
     g->wl = SL_MAP_NONE;
-    g->id = m->free_groups.n ? sl_vec_pop(&m->free_groups) : m->groups.n;
-    if (g->id == m->groups.n)
-        (void)sl_vec_push(&m->groups);
-    m->groups.v[g->id] = g;
+    g->id = m->groups->free_ids.n ? sl_vec_pop(&m->groups->free_ids) : m->groups->v.n;
+    if (g->id == m->groups->v.n)
+        (void)sl_vec_push(&m->groups->v);
+    m->groups->v.v[g->id] = g;
     if (!g->single)
-        sl_map_add(&m->groups_by_name, group_key(ns, name), g->id);
+        sl_map_add(&m->groups->by_name, group_key(ns, name), g->id);
     return g;
 }
 
@@ -84,9 +86,9 @@ static void end_group(struct sl_manager *m, struct mgr_pod_group *g,
     while (g->single && (w = mgr_wl_owned(m, last->rec.uid, &cursor)))
         mgr_job_orphan(m, w);
     if (!g->single)
-        (void)sl_map_del(&m->groups_by_name, group_key(g->ns, g->name), g->id);
-    m->groups.v[g->id] = NULL;
-    *sl_vec_push(&m->free_groups) = g->id;
+        (void)sl_map_del(&m->groups->by_name, group_key(g->ns, g->name), g->id);
+    m->groups->v.v[g->id] = NULL;
+    *sl_vec_push(&m->groups->free_ids) = g->id;
     sl_freep(&g);
 }
 
@@ -104,12 +106,17 @@ void mgr_group_leave(struct sl_manager *m, struct mgr_rec_pod *p) {
         end_group(m, g, p);
 }
 
+void mgr_groups_new(struct sl_manager *m) {
+    m->groups = sl_alloc0(1, sizeof *m->groups);
+}
+
 void mgr_groups_end(struct sl_manager *m) {
-    for (uint32_t i = 0; i < m->groups.n; i++)
-        sl_freep(&m->groups.v[i]);
-    sl_vec_free(&m->groups);
-    sl_vec_free(&m->free_groups);
-    sl_map_done(&m->groups_by_name);
+    for (uint32_t i = 0; i < m->groups->v.n; i++)
+        sl_freep(&m->groups->v.v[i]);
+    sl_vec_free(&m->groups->v);
+    sl_vec_free(&m->groups->free_ids);
+    sl_map_done(&m->groups->by_name);
+    sl_freep(&m->groups);
 }
 
 /* ---- Workloads ---- */
@@ -153,8 +160,8 @@ void mgr_group_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool
     uint32_t c;
     if (!mgr_group_frameworks(m->spec.parts.framework))
         return;
-    for (uint32_t i = sl_map_first(&m->job_prebuilt, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->job_prebuilt, key, &c))
+    for (uint32_t i = sl_map_first(&m->jobs->prebuilt, key, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->jobs->prebuilt, key, &c))
         if (m->inf->recs.v[i]->kind == REC_POD)
             mgr_group_touch(mgr_pod_of(m->inf->recs.v[i])->job->group);
     struct mgr_pod_group *g = mgr_group_find(m, w->rec.ns, w->rec.name);

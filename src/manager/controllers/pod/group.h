@@ -164,6 +164,7 @@ void mgr_group_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p);
 void mgr_groups_touch(struct sl_manager *m);
 void mgr_group_join(struct sl_manager *m, struct mgr_rec_pod *p, const char *name);
 void mgr_group_leave(struct sl_manager *m, struct mgr_rec_pod *p);
+void mgr_groups_new(struct sl_manager *m);
 void mgr_groups_end(struct sl_manager *m);
 /* Do pods matter to any of these frameworks? */
 bool mgr_group_frameworks(const bool framework[SL_FW_COUNT]);

@@ -2,6 +2,7 @@
 /* A group without a Workload: whether its pods are consistent, which are in excess, and the content
  * of the Workload. Part of the plan: without effects. */
 #include "core/base/fmt.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/pod/group_int.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/json/json.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/job/draft.h"
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/metrics/metrics.h"

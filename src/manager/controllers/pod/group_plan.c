@@ -11,6 +11,8 @@
 
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
+#include "manager/controllers/core/lookup.h"
+#include "manager/controllers/core/templates.h"
 
 /* A pod that we stopped before it had a node would be gone with the finalizer. Whoever asks every
  * second what became of it (SkyPilot does) is to see why. */

@@ -9,6 +9,7 @@
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
+#include "manager/controllers/pod/pods.h"
 #include "manager/controllers/provisioning/capacity.h"
 #include "manager/controllers/serving/serving.h"
 #include "manager/controllers/topology/topology.h"
@@ -36,10 +37,10 @@ struct mgr_workload_pods *mgr_workload_pods_find(const struct sl_manager *m, sl_
                                                  const char *name) {
     uint64_t key = crew_key(ns, name);
     uint32_t c;
-    for (uint32_t i = sl_map_first(&m->workload_pods_by_name, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->workload_pods_by_name, key, &c))
-        if (m->workload_pods.v[i]->ns == ns && strcmp(m->workload_pods.v[i]->name, name) == 0)
-            return m->workload_pods.v[i];
+    for (uint32_t i = sl_map_first(&m->pods->by_name, key, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->pods->by_name, key, &c))
+        if (m->pods->v.v[i]->ns == ns && strcmp(m->pods->v.v[i]->name, name) == 0)
+            return m->pods->v.v[i];
     return NULL;
 }
 
@@ -58,11 +59,11 @@ static struct mgr_workload_pods *crew_get(struct sl_manager *m, sl_sym ns, const
     c = sl_alloc0(1, sizeof *c + len + 1);
     memcpy(c->name, name, len);
     c->ns = ns;
-    c->id = m->free_workload_pods.n ? sl_vec_pop(&m->free_workload_pods) : m->workload_pods.n;
-    if (c->id == m->workload_pods.n)
-        (void)sl_vec_push(&m->workload_pods);
-    m->workload_pods.v[c->id] = c;
-    sl_map_add(&m->workload_pods_by_name, crew_key(ns, name), c->id);
+    c->id = m->pods->free_ids.n ? sl_vec_pop(&m->pods->free_ids) : m->pods->v.n;
+    if (c->id == m->pods->v.n)
+        (void)sl_vec_push(&m->pods->v);
+    m->pods->v.v[c->id] = c;
+    sl_map_add(&m->pods->by_name, crew_key(ns, name), c->id);
     return c;
 }
 
@@ -86,30 +87,34 @@ static void leave(struct sl_manager *m, struct mgr_rec_pod *p) {
     if (p->next)
         p->next->prev = p->prev;
     p->prev = p->next = NULL;
-    m->node_failed |= m->replacement_pending; /* its node may be free of its crew now */
+    mgr_tas_pod_left(m); /* its node may be free of its crew now */
     if (c->pods) {
         mgr_workload_pods_touch(c); /* there may be room for another */
         return;
     }
-    (void)sl_map_del(&m->workload_pods_by_name, crew_key(c->ns, c->name), c->id);
-    m->workload_pods.v[c->id] = NULL;
-    *sl_vec_push(&m->free_workload_pods) = c->id;
+    (void)sl_map_del(&m->pods->by_name, crew_key(c->ns, c->name), c->id);
+    m->pods->v.v[c->id] = NULL;
+    *sl_vec_push(&m->pods->free_ids) = c->id;
     sl_freep(&c);
 }
 
+void mgr_pods_new(struct sl_manager *m) {
+    m->pods = sl_alloc0(1, sizeof *m->pods);
+}
+
 void mgr_pods_end(struct sl_manager *m) {
-    mgr_groups_end(m);
-    for (uint32_t i = 0; i < m->workload_pods.n; i++)
-        sl_freep(&m->workload_pods.v[i]);
-    for (uint32_t i = 0; i < m->pod_shapes.n; i++)
-        sl_freep(&m->pod_shapes.v[i]);
-    sl_vec_free(&m->workload_pods);
-    sl_vec_free(&m->free_workload_pods);
-    sl_vec_free(&m->pod_shapes);
-    sl_vec_free(&m->free_pod_shapes);
-    sl_map_done(&m->workload_pods_by_name);
-    sl_map_done(&m->pod_shapes_by_hash);
-    sl_map_done(&m->chains);
+    for (uint32_t i = 0; i < m->pods->v.n; i++)
+        sl_freep(&m->pods->v.v[i]);
+    for (uint32_t i = 0; i < m->pods->shapes.n; i++)
+        sl_freep(&m->pods->shapes.v[i]);
+    sl_vec_free(&m->pods->v);
+    sl_vec_free(&m->pods->free_ids);
+    sl_vec_free(&m->pods->shapes);
+    sl_vec_free(&m->pods->free_shapes);
+    sl_map_done(&m->pods->by_name);
+    sl_map_done(&m->pods->shapes_by_hash);
+    sl_map_done(&m->pods->chains);
+    sl_freep(&m->pods);
 }
 
 /* ---- taking in ---- */
@@ -141,7 +146,7 @@ bool mgr_pod_wanted(void *ctx, yyjson_val *o) {
         return true;
     if (phase == MGR_POD_SUCCEEDED || phase == MGR_POD_FAILED)
         return false;
-    return *crew_name(o) || (m->pods_on_nodes && *sl_json_str(o, "spec.nodeName")) ||
+    return *crew_name(o) || (m->pods->on_nodes && *sl_json_str(o, "spec.nodeName")) ||
            mgr_serving_pod_wanted(m, o);
 }
 
@@ -153,9 +158,9 @@ void mgr_pods_relist(struct sl_manager *m) {
 }
 
 void mgr_pods_watch_nodes(struct sl_manager *m) {
-    if (m->pods_on_nodes)
+    if (m->pods->on_nodes)
         return;
-    m->pods_on_nodes = true;
+    m->pods->on_nodes = true;
     mgr_pods_relist(m);
 }
 
@@ -234,7 +239,7 @@ static void take_place(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *
 
 static void take_shape(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {
     struct mgr_pod_shape *old = p->shape;
-    bool stands = m->pods_on_nodes && p->node && !mgr_pod_ended(p);
+    bool stands = m->pods->on_nodes && p->node && !mgr_pod_ended(p);
     p->shape = stands ? mgr_pod_shape_get(m, yyjson_obj_get(o, "spec")) : NULL;
     mgr_pod_shape_unref(m, old); /* after the new one, so that an equal one stays */
 }

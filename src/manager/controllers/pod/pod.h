@@ -111,7 +111,8 @@ struct mgr_workload_pods *mgr_workload_pods_find(const struct sl_manager *m, sl_
                                                  const char *name);
 /* To be planned in this turn. NULL: nothing. */
 void mgr_workload_pods_touch(struct mgr_workload_pods *c);
-/* Frees what the manager keeps of pods besides their records. */
+/* What the manager keeps of pods besides their records (pods.h). */
+void mgr_pods_new(struct sl_manager *m);
 void mgr_pods_end(struct sl_manager *m);
 
 /* ---- shape.c ---- */

@@ -7,8 +7,10 @@
 
 #include "core/base/collection/hash.h"
 #include "kube/types/role.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/job/draft.h"
 #include "manager/controllers/job/job.h"
+#include "manager/controllers/job/jobs.h"
 
 #define Q "kueue.x-k8s.io/"
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
@@ -277,13 +279,13 @@ static uint64_t prebuilt_key(const struct mgr_rec_pod *p) {
 static void tie(struct sl_manager *m, struct mgr_rec_pod *p) {
     sl_map_add(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.id);
     if (p->job->more && p->job->more->prebuilt)
-        sl_map_add(&m->job_prebuilt, prebuilt_key(p), p->rec.id);
+        sl_map_add(&m->jobs->prebuilt, prebuilt_key(p), p->rec.id);
 }
 
 static void untie(struct sl_manager *m, struct mgr_rec_pod *p) {
     (void)sl_map_del(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.id);
     if (p->job->more && p->job->more->prebuilt)
-        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(p), p->rec.id);
+        (void)sl_map_del(&m->jobs->prebuilt, prebuilt_key(p), p->rec.id);
 }
 
 bool mgr_pod_job_take(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {

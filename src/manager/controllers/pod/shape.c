@@ -8,6 +8,7 @@
 #include "lib/log/log.h"
 #include "manager/controllers/core/ceilings.h"
 #include "manager/controllers/pod/pod.h"
+#include "manager/controllers/pod/pods.h"
 #include "manager/controllers/provisioning/capacity_pack.h"
 
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
@@ -62,16 +63,16 @@ struct mgr_pod_shape *mgr_pod_shape_get(struct sl_manager *m, yyjson_val *spec) 
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     for (uint32_t i = 0; i < n_ports; i++)
         h = sl_hash_u64(h, ports[i]);
-    uint32_t id = sl_map_get(&m->pod_shapes_by_hash, h);
-    struct mgr_pod_shape *s = id == SL_MAP_NONE ? NULL : m->pod_shapes.v[id];
+    uint32_t id = sl_map_get(&m->pods->shapes_by_hash, h);
+    struct mgr_pod_shape *s = id == SL_MAP_NONE ? NULL : m->pods->shapes.v[id];
     if (!s) {
         s = make(m, &text, ports, n_ports);
         s->hash = h;
-        s->id = m->free_pod_shapes.n ? sl_vec_pop(&m->free_pod_shapes) : m->pod_shapes.n;
-        if (s->id == m->pod_shapes.n)
-            (void)sl_vec_push(&m->pod_shapes);
-        m->pod_shapes.v[s->id] = s;
-        sl_map_add(&m->pod_shapes_by_hash, h, s->id);
+        s->id = m->pods->free_shapes.n ? sl_vec_pop(&m->pods->free_shapes) : m->pods->shapes.n;
+        if (s->id == m->pods->shapes.n)
+            (void)sl_vec_push(&m->pods->shapes);
+        m->pods->shapes.v[s->id] = s;
+        sl_map_add(&m->pods->shapes_by_hash, h, s->id);
     }
     s->refs++;
     if (ports != few)
@@ -83,8 +84,8 @@ struct mgr_pod_shape *mgr_pod_shape_get(struct sl_manager *m, yyjson_val *spec) 
 void mgr_pod_shape_unref(struct sl_manager *m, struct mgr_pod_shape *s) {
     if (!s || --s->refs)
         return;
-    (void)sl_map_del(&m->pod_shapes_by_hash, s->hash, s->id);
-    m->pod_shapes.v[s->id] = NULL;
-    *sl_vec_push(&m->free_pod_shapes) = s->id;
+    (void)sl_map_del(&m->pods->shapes_by_hash, s->hash, s->id);
+    m->pods->shapes.v[s->id] = NULL;
+    *sl_vec_push(&m->pods->free_shapes) = s->id;
     sl_freep(&s);
 }

@@ -9,6 +9,7 @@
 #include "core/base/fmt.h"
 #include "kube/types/podset.h"
 #include "lib/json/json.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/pod/pod.h"
 #include "manager/controllers/provisioning/capacity_pack.h"
 #include "manager/controllers/topology/topology.h"

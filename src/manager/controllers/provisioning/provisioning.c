@@ -11,6 +11,7 @@
 
 #include "core/base/collection/hash.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/provisioning/capacity.h"
 
 #define CONTROLLER_NAME "kueue.x-k8s.io/provisioning-request"
@@ -18,6 +19,10 @@
 #define CONFIG_GROUP "kueue.x-k8s.io"
 #define MAX_PREFIX 247u   /* of 253, with room for "-" and five digits */
 #define MAX_ATTEMPTS 1000 /* that are tried to find out which one a shortened name is of */
+
+struct mgr_provs {
+    struct sl_map by_owner; /* hash(uid of the workload) -> ProvisioningRequests */
+};
 
 const char *const mgr_prov_types[PROV_TYPES] = {
     [PROV_ACCEPTED] = "Accepted",
@@ -162,7 +167,7 @@ static void take_conditions(struct sl_manager *m, struct mgr_rec_prov *p, yyjson
 
 static void untie(struct sl_manager *m, struct mgr_rec_prov *p) {
     if (p->owner_uid)
-        (void)sl_map_del(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
+        (void)sl_map_del(&m->provs->by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
     sl_freep(&p->owner_uid);
     sl_freep(&p->owner_name);
 }
@@ -180,7 +185,7 @@ static void take_owner(struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val 
         return;
     p->owner_name = sl_strdup(sl_json_str(owner, "name"));
     p->owner_uid = sl_strdup(sl_json_str(owner, "uid"));
-    sl_map_add(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
+    sl_map_add(&m->provs->by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
 }
 
 bool mgr_prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -209,8 +214,8 @@ struct mgr_rec_prov *mgr_prov_owned(const struct sl_manager *m, const char *uid,
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
         uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
-        uint32_t i = *cursor ? sl_map_next(&m->provs_by_owner, h, &c)
-                             : sl_map_first(&m->provs_by_owner, h, &c);
+        uint32_t i = *cursor ? sl_map_next(&m->provs->by_owner, h, &c)
+                             : sl_map_first(&m->provs->by_owner, h, &c);
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
@@ -258,8 +263,13 @@ void mgr_prov_done(struct sl_rec *r) {
     drop_podsets(p); /* templates went with 'gone', or go with the manager */
 }
 
+void mgr_provs_new(struct sl_manager *m) {
+    m->provs = sl_alloc0(1, sizeof *m->provs);
+}
+
 void mgr_provs_end(struct sl_manager *m) {
-    sl_map_done(&m->provs_by_owner);
+    sl_map_done(&m->provs->by_owner);
+    sl_freep(&m->provs);
     mgr_capacity_end(m);
 }
 

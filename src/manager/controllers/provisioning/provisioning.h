@@ -122,6 +122,7 @@ void mgr_prov_config_gone(void *ctx, struct sl_rec *r);
 /* Every request whose controller has this uid; NULL ends. *cursor starts at 0. */
 struct mgr_rec_prov *mgr_prov_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
 /* Frees what the manager keeps besides records. */
+void mgr_provs_new(struct sl_manager *m);
 void mgr_provs_end(struct sl_manager *m);
 
 /* An AdmissionCheck is new, changed or gone. */

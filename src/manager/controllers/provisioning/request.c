@@ -14,6 +14,7 @@
 #include "core/base/collection/hash.h"
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/job/unique.h"
 #include "manager/controllers/provisioning/provisioning.h"
 

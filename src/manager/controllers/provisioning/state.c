@@ -12,6 +12,7 @@
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/provisioning/capacity.h"
 #include "manager/controllers/workload/workload_int.h"
 

@@ -25,16 +25,29 @@
 
 /* ---- the LimitRanges of a namespace ---- */
 
+struct mgr_limits {
+    struct sl_map by_ns; /* namespace -> id, one for each LimitRange */
+};
+
+void mgr_limits_new(struct sl_manager *m) {
+    m->limits = sl_alloc0(1, sizeof *m->limits);
+}
+
+void mgr_limits_end(struct sl_manager *m) {
+    sl_map_done(&m->limits->by_ns);
+    sl_freep(&m->limits);
+}
+
 void mgr_limits_add(struct sl_manager *m, const struct sl_rec *range) {
-    sl_map_add(&m->limit_ranges, range->ns, range->id);
+    sl_map_add(&m->limits->by_ns, range->ns, range->id);
 }
 
 void mgr_limits_drop(struct sl_manager *m, const struct sl_rec *range) {
-    (void)sl_map_del(&m->limit_ranges, range->ns, range->id);
+    (void)sl_map_del(&m->limits->by_ns, range->ns, range->id);
 }
 
 bool mgr_limits_matter(const struct sl_manager *m, sl_sym ns) {
-    return sl_map_get(&m->limit_ranges, ns) != SL_MAP_NONE;
+    return sl_map_get(&m->limits->by_ns, ns) != SL_MAP_NONE;
 }
 
 /* ---- resource lists ---- */
@@ -123,8 +136,8 @@ static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d
                         struct bounds ret[SCOPES]) {
     SL_VEC(struct sl_rec *) ranges = {0};
     uint32_t c;
-    for (uint32_t i = sl_map_first(&m->limit_ranges, ns, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->limit_ranges, ns, &c))
+    for (uint32_t i = sl_map_first(&m->limits->by_ns, ns, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->limits->by_ns, ns, &c))
         *sl_vec_push(&ranges) =
             m->inf->recs.v[i]; /* NOLINT(bugprone-sizeof-expression): pointers */
     if (ranges.n)

@@ -8,6 +8,8 @@
 
 #include "manager/controllers/core/records.h"
 
+void mgr_limits_new(struct sl_manager *m);
+void mgr_limits_end(struct sl_manager *m);
 /* A LimitRange is there, is gone. */
 void mgr_limits_add(struct sl_manager *m, const struct sl_rec *range);
 void mgr_limits_drop(struct sl_manager *m, const struct sl_rec *range);

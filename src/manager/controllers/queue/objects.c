@@ -14,6 +14,7 @@
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/ceilings.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/provisioning/provisioning.h"

@@ -17,18 +17,13 @@
 #define MAX_PODS 256u              /* that are told as owners of one */
 #define MAX_MESSAGE ((size_t)1024) /* Kueue's own are no longer */
 
-static const struct mgr_rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
-    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
-}
-
 /* Why it waits, in the words of its condition. Workloads that are alike get the same answers, and
  * one of them is looked at for all: what it was told holds for the others, unless it speaks of how
  * that one was evicted. NULL: nobody was told anything yet. */
 static const struct mgr_cond *why(const struct sl_manager *m, const struct mgr_rec_wl *w,
                                   const struct sl_engine_waiting *at) {
-    const struct mgr_rec_wl *const spoken_to[] = {w, by_id(m, at->refused_wl),
-                                                  by_id(m, at->first_alike)};
+    const struct mgr_rec_wl *const spoken_to[] = {w, mgr_wl_by_id(m, at->refused_wl),
+                                                  mgr_wl_by_id(m, at->first_alike)};
     for (size_t i = 0; i < SL_LEN(spoken_to); i++) {
         const struct mgr_rec_wl *x = spoken_to[i];
         const struct mgr_cond *c = x ? mgr_wl_next_cond(m, x, "QuotaReserved") : NULL;
@@ -172,7 +167,7 @@ bool sl_manager_pending_more(struct sl_manager_pending *p, struct sl_buf *out) {
     }
     for (uint32_t i = 0; i < PIECE && p->at < p->n && p->bytes < SL_MANAGER_PENDING_BYTES;
          i++, p->at++) {
-        const struct mgr_rec_wl *w = by_id(p->m, p->v[p->at].wl);
+        const struct mgr_rec_wl *w = mgr_wl_by_id(p->m, p->v[p->at].wl);
         if (w)
             put_item(&p->j, p->m, w, &p->v[p->at]);
     }

@@ -15,6 +15,19 @@
 #define PREBUILT_KEY Q "prebuilt-workload-name"
 #define TOTAL_KEY Q "pod-group-total-count"
 
+struct mgr_serving {
+    struct sl_map pods; /* hash(kind, ns, name of the set) -> pods */
+};
+
+void mgr_serving_new(struct sl_manager *m) {
+    m->serving = sl_alloc0(1, sizeof *m->serving);
+}
+
+void mgr_serving_end(struct sl_manager *m) {
+    sl_map_done(&m->serving->pods);
+    sl_freep(&m->serving);
+}
+
 static const struct mgr_serving_kind *const set_kinds[] = {&mgr_serving_statefulset,
                                                            &mgr_serving_lws};
 
@@ -51,7 +64,7 @@ struct mgr_rec_pod *mgr_serving_pods(const struct sl_manager *m, const struct mg
                                      uint32_t *cursor) {
     sl_sym name = sl_sym_find(m->syms, s->rec.name);
     uint64_t key = set_key(s->rec.kind, s->rec.ns, name);
-    for (uint32_t i; (i = next_under(&m->set_pods, key, cursor)) != SL_MAP_NONE;) {
+    for (uint32_t i; (i = next_under(&m->serving->pods, key, cursor)) != SL_MAP_NONE;) {
         struct mgr_rec_pod *p = mgr_pod_of(m->inf->recs.v[i]);
         if (!has_ended(p) && p->rec.ns == s->rec.ns && set_of_pod(m, p) == &s->rec)
             return p;
@@ -81,7 +94,7 @@ static void leave(struct sl_manager *m, struct mgr_rec_pod *p) {
     struct mgr_serving_pod *sp = TAKE_PTR(p->serving);
     if (!sp)
         return;
-    (void)sl_map_del(&m->set_pods, set_key(sp->kind, p->rec.ns, sp->set), p->rec.id);
+    (void)sl_map_del(&m->serving->pods, set_key(sp->kind, p->rec.ns, sp->set), p->rec.id);
     struct sl_rec *set = sl_inf_find(m->inf, (enum mgr_rec_kind)sp->kind, mgr_str(m, p->rec.ns),
                                      mgr_str(m, sp->set));
     struct mgr_rec_wl *w =
@@ -130,7 +143,7 @@ void mgr_serving_pod_take(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_va
         leave(m, p);
     if (!p->serving) {
         p->serving = sl_alloc0(1, sizeof now);
-        sl_map_add(&m->set_pods, set_key(now.kind, p->rec.ns, now.set), p->rec.id);
+        sl_map_add(&m->serving->pods, set_key(now.kind, p->rec.ns, now.set), p->rec.id);
     }
     now.entry = sl_sym_put(m->syms, entry_of(o));
     now.queue = sl_sym_put(m->syms, sl_json_label(o, Q "queue-name"));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/job/draft.h"
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/metrics/metrics.h"

@@ -162,6 +162,8 @@ struct mgr_serving_pod {
     bool worker;     /* of a LeaderWorkerSet, and not the leader */
     uint64_t digest; /* of all inputs of its set */
 };
+void mgr_serving_new(struct sl_manager *m);
+void mgr_serving_end(struct sl_manager *m);
 /* Is it a pod of a set that is looked after here? */
 bool mgr_serving_pod_wanted(const struct sl_manager *m, yyjson_val *o);
 void mgr_serving_pod_take(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o);

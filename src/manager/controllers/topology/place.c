@@ -15,14 +15,12 @@
 #include "lib/log/log.h"
 #include "manager/admission/convert.h"
 #include "manager/controllers/core/ceilings.h"
+#include "manager/controllers/core/templates.h"
+#include "manager/controllers/topology/tas.h"
 #include "manager/controllers/topology/topology.h"
+#include "manager/controllers/workload/workload.h"
 
 #define MAX_DOMAINS 1000000u
-
-static struct mgr_rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
-    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
-}
 
 static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_podset_admission *p);
 static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p);
@@ -67,7 +65,7 @@ const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
                                                     const struct mgr_wl_podset *v,
                                                     const struct sl_podset_spec *specs, uint32_t n,
                                                     struct sl_arena *a) {
-    if (!m->topo)
+    if (!m->tas->topo)
         return specs;
     struct sl_podset_spec *ret = sl_arena_alloc0(a, n, sizeof *ret);
     for (uint32_t i = 0; i < n; i++) {
@@ -125,7 +123,7 @@ static bool choose_flavor(const struct sl_manager *m, const struct sl_podset_ass
     *ret = "";
     for (uint32_t k = 0; k < p->n; k++) {
         const char *flavor = p->v[k].flavor;
-        if (!sl_topo_has(m->topo, flavor) || strcmp(flavor, *ret) == 0)
+        if (!sl_topo_has(m->tas->topo, flavor) || strcmp(flavor, *ret) == 0)
             continue;
         if (**ret) {
             sl_fmt_short(why, why_len, "more than one TAS flavor assigned: %s, %s",
@@ -144,7 +142,7 @@ static bool choose_flavor(const struct sl_manager *m, const struct sl_podset_ass
 static void keep_places(const struct sl_manager *m, const struct mgr_rec_wl *old,
                         struct sl_topo_podset *v, uint32_t n, struct sl_arena *a) {
     const struct sl_topo_place *places;
-    uint32_t n_old = sl_topo_held(m->topo, old->id.v, a, &places);
+    uint32_t n_old = sl_topo_held(m->tas->topo, old->id.v, a, &places);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < n_old && k < old->n_podsets; k++)
             if (strcmp(mgr_str(m, old->podsets[k].name), v[i].name) == 0)
@@ -166,7 +164,8 @@ static bool place(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_po
             old = NULL;
         if (old && w->elastic && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES_WITH_TAS])
             keep_places(m, old, v, w->n_podsets, &specs.arena);
-        fine = sl_topo_place(m->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why, why_len);
+        fine = sl_topo_place(m->tas->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why,
+                             why_len);
     }
     mgr_podsets_done(&specs);
     return fine;
@@ -187,7 +186,7 @@ bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_to
                     v[i].flavor = flavor_of(m, &a->v[k]);
                 }
         }
-        fine = sl_topo_place(m->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
+        fine = sl_topo_place(m->tas->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
     }
     mgr_podsets_done(&specs);
     if (!fine)
@@ -217,14 +216,14 @@ static enum answer ask(struct sl_manager *m, struct mgr_rec_wl *w,
         return NO_NEED;
     if (place(m, w, v, flavors, why, why_len))
         return PLACED;
-    *ret_refused = sl_topo_refused(m->topo);
+    *ret_refused = sl_topo_refused(m->tas->topo);
     return REFUSED;
 }
 
 bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
                    uint32_t *ret_refused, char *why, size_t why_len) {
     struct sl_manager *m = ctx;
-    struct mgr_rec_wl *w = by_id(m, id);
+    struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
     enum answer a = ask(m, w, v, n, ret_refused, why, why_len);
     if (a == PLACED)
         w->placed = true;
@@ -235,17 +234,17 @@ bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment
     struct sl_manager *m = ctx;
     uint32_t refused;
     char why[256];
-    enum answer a = ask(m, by_id(m, id), v, n, &refused, why, sizeof why);
+    enum answer a = ask(m, mgr_wl_by_id(m, id), v, n, &refused, why, sizeof why);
     if (a == PLACED)
-        sl_topo_release(m->topo, id.v);
+        sl_topo_release(m->tas->topo, id.v);
     return a != REFUSED;
 }
 
 void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside) {
     const struct sl_manager *m = ctx;
-    const struct mgr_rec_wl *w = by_id(m, id);
+    const struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
     if (w && w->placed)
-        sl_topo_set_aside(m->topo, id.v, aside);
+        sl_topo_set_aside(m->tas->topo, id.v, aside);
 }
 
 /* ---- read from the API, and written ---- */
@@ -367,10 +366,10 @@ void mgr_tas_put_places(const struct sl_manager *m, struct mgr_rec_wl *w,
                         struct mgr_wl_admission *a) {
     const struct sl_topo_place *places;
     struct sl_arena arena;
-    if (!m->topo || !w->placed)
+    if (!m->tas->topo || !w->placed)
         return;
     sl_arena_init(&arena, CEILING_PLACES);
-    uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
+    uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &arena, &places);
     if (sl_arena_full(&arena)) { /* without them its pods stay gated */
         sl_log(SL_LOG_WARN, "topology assignment too large, not written",
                SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
@@ -388,7 +387,7 @@ uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w) 
     const struct sl_topo_place *v;
     struct sl_arena arena;
     sl_arena_init(&arena, CEILING_PLACES);
-    uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &v);
+    uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &arena, &v);
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++) {
         h = sl_hash_u64(h, v[i].n_domains);
@@ -405,7 +404,7 @@ uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w) 
 /* The flavor with a topology, of those that an admission names. */
 static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_podset_admission *p) {
     for (uint32_t k = 0; k < p->n; k++)
-        if (sl_topo_has(m->topo, mgr_str(m, p->v[k].flavor)))
+        if (sl_topo_has(m->tas->topo, mgr_str(m, p->v[k].flavor)))
             return mgr_str(m, p->v[k].flavor);
     return p->n ? mgr_str(m, p->v[0].flavor) : "";
 }
@@ -443,7 +442,7 @@ static void hold(struct sl_manager *m, struct mgr_rec_wl *w) {
         if (sl_arena_full(&specs.arena))
             sl_log(SL_LOG_WARN, "topology assignment too large, partly accounted",
                    SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
-        sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
+        sl_topo_hold(m->tas->topo, w->id.v, v, places, w->n_podsets);
         w->placed = true;
     }
     mgr_podsets_done(&specs);
@@ -454,13 +453,14 @@ static void let_go(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (!w->placed)
         return;
     w->placed = false;
-    sl_topo_release(m->topo, w->id.v);
-    m->places_news = true;
+    sl_topo_release(m->tas->topo, w->id.v);
+    m->tas->places_news = true;
 }
 
 void mgr_tas_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
     struct sl_engine_wl_view v;
-    if (!m->topo || mgr_wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
+    if (!m->tas->topo || mgr_wl_changing(w, WL_ADMISSION) ||
+        !sl_engine_workload(m->engine, w->id, &v))
         return;
     bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
     uint64_t h = holds && w->seen.admission ? hash_places(w, w->seen.admission) : 0;
@@ -488,7 +488,7 @@ static void give_back(struct sl_manager *m, const struct mgr_rec_wl *w) {
 
 void mgr_tas_undo(void *ctx, sl_wl_id id) {
     struct sl_manager *m = ctx;
-    struct mgr_rec_wl *w = by_id(m, id);
+    struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
     if (!w || !w->placed)
         return;
     let_go(m, w);

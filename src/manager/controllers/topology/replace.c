@@ -11,6 +11,7 @@
 #include "lib/log/log.h"
 #include "manager/controllers/core/ceilings.h"
 #include "manager/controllers/pod/pod.h"
+#include "manager/controllers/topology/tas.h"
 #include "manager/controllers/topology/topology.h"
 
 #define HOSTNAME "kubernetes.io/hostname"
@@ -77,7 +78,7 @@ static bool replace(struct sl_manager *m, struct mgr_rec_wl *w) {
     bool fixed = false;
 
     sl_arena_init(&a, CEILING_PLACES);
-    uint32_t n = sl_topo_held(m->topo, w->id.v, &a, &held);
+    uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &a, &held);
     for (uint32_t i = 0; n == w->n_podsets && i < n; i++) {
         keep[i] = held[i];
         failed += sift(m, w, &w->podsets[i], &keep[i], &a, &fixed);
@@ -96,12 +97,12 @@ static bool replace(struct sl_manager *m, struct mgr_rec_wl *w) {
 void mgr_tas_nodes_failed(struct sl_manager *m) {
     bool sick = false;
     uint32_t at = 0;
-    if (!m->topo || !m->node_failed || !m->leads || !m->inf->tables[REC_NODE].synced ||
+    if (!m->tas->topo || !m->tas->node_failed || !m->leads || !m->inf->tables[REC_NODE].synced ||
         !m->inf->tables[REC_POD].synced || !m->settings->gates[SL_G_TAS_FAILED_NODE_REPLACEMENT])
         return;
-    m->node_failed = false;
+    m->tas->node_failed = false;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
         if (mgr_wl_of(r)->placed)
             sick |= is_settled(m, mgr_wl_of(r)) ? replace(m, mgr_wl_of(r)) : true;
-    m->replacement_pending = sick;
+    m->tas->replacement_pending = sick;
 }

@@ -13,24 +13,47 @@
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/pod/pod.h"
 #include "manager/controllers/provisioning/capacity.h"
+#include "manager/controllers/topology/tas.h"
+
+void mgr_tas_new(struct sl_manager *m) {
+    m->tas = sl_alloc0(1, sizeof *m->tas);
+}
+
+void mgr_tas_end(struct sl_manager *m) {
+    sl_topo_free(m->tas->topo);
+    sl_freep(&m->tas);
+}
+
+bool mgr_tas_runs(const struct sl_manager *m) {
+    return m->tas->topo;
+}
+
+void mgr_tas_sweep(struct sl_manager *m) {
+    if (m->tas->topo && sl_topo_sweep_due(m->tas->topo))
+        sl_topo_sweep(m->tas->topo);
+}
+
+void mgr_tas_pod_left(struct sl_manager *m) {
+    m->tas->node_failed |= m->tas->replacement_pending;
+}
 
 struct sl_engine *mgr_tas_engine(struct sl_manager *m) {
     struct sl_placer placer = {m, mgr_tas_place, mgr_tas_undo, mgr_tas_set_aside,
                                mgr_tas_would_fit};
     if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
-        m->topo = sl_topo_new();
-    return sl_engine_new(m->topo ? &placer : NULL);
+        m->tas->topo = sl_topo_new();
+    return sl_engine_new(m->tas->topo ? &placer : NULL);
 }
 
 static void note(struct sl_manager *m, bool news) {
-    m->places_news |= news;
+    m->tas->places_news |= news;
 }
 
 void mgr_tas_requeue_refused(struct sl_manager *m) {
-    if (!m->places_news)
+    if (!m->tas->places_news)
         return;
-    m->places_news = false;
-    m->node_failed |= m->replacement_pending;
+    m->tas->places_news = false;
+    m->tas->node_failed |= m->tas->replacement_pending;
     m->facts = true;
     sl_engine_places_changed(m->engine);
 }
@@ -102,7 +125,7 @@ bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         return false;
     node->hash = hash;
     node->ready = ready;
-    m->node_failed |= !ready;
+    m->tas->node_failed |= !ready;
     sl_arena_init(&arena, CEILING_NODE);
     n.labels = read_labels(labels, &arena);
     read_taints(taints, &arena, &n);
@@ -110,12 +133,12 @@ bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (sl_arena_full(&arena)) { /* which is as if it were not there */
         sl_log(SL_LOG_WARN, "node ignored: too many labels, taints and resources",
                SL_S("node", r->name), SL_I("limit", CEILING_NODE));
-        if (m->topo)
-            note(m, sl_topo_node_gone(m->topo, r->name));
+        if (m->tas->topo)
+            note(m, sl_topo_node_gone(m->tas->topo, r->name));
         mgr_capacity_node_gone(m, r->name);
     } else {
-        if (m->topo)
-            note(m, sl_topo_node(m->topo, &n));
+        if (m->tas->topo)
+            note(m, sl_topo_node(m->tas->topo, &n));
         mgr_capacity_node(m, &n);
     }
     sl_arena_done(&arena);
@@ -124,9 +147,9 @@ bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
 void mgr_node_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    m->node_failed = true;
-    if (m->topo)
-        note(m, sl_topo_node_gone(m->topo, r->name));
+    m->tas->node_failed = true;
+    if (m->tas->topo)
+        note(m, sl_topo_node_gone(m->tas->topo, r->name));
     mgr_capacity_node_gone(m, r->name);
 }
 
@@ -165,9 +188,9 @@ void mgr_topology_changed(void *ctx, struct sl_rec *r) {
     if (n > SL_TOPO_MAX_LEVELS) { /* half of it would place pods in the wrong domains */
         sl_log(SL_LOG_WARN, "Topology ignored: too many levels", SL_S("name", r->name),
                SL_I("levels", n), SL_I("limit", SL_TOPO_MAX_LEVELS));
-        note(m, sl_topo_levels_gone(m->topo, r->name));
+        note(m, sl_topo_levels_gone(m->tas->topo, r->name));
     } else {
-        note(m, sl_topo_levels(m->topo, r->name, levels, n));
+        note(m, sl_topo_levels(m->tas->topo, r->name, levels, n));
     }
     yyjson_doc_free(d);
     report_flavors(m, r->name);
@@ -175,7 +198,7 @@ void mgr_topology_changed(void *ctx, struct sl_rec *r) {
 
 void mgr_topology_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    note(m, sl_topo_levels_gone(m->topo, r->name));
+    note(m, sl_topo_levels_gone(m->tas->topo, r->name));
     report_flavors(m, r->name);
 }
 
@@ -198,13 +221,13 @@ bool mgr_topology_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 void mgr_tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
                     struct sl_arena *a) {
     const char *levels[SL_TOPO_MAX_LEVELS];
-    if (!m->topo)
+    if (!m->tas->topo)
         return;
     yyjson_doc *d = yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0);
     f->topology = sl_arena_strdup(a, sl_json_str(yyjson_doc_get_root(d), "spec.topologyName"));
     yyjson_doc_free(d);
     mgr_conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
-    note(m, sl_topo_flavor(m->topo, f, f->topology));
+    note(m, sl_topo_flavor(m->tas->topo, f, f->topology));
     struct sl_rec *t = *f->topology ? sl_inf_find(m->inf, REC_TOPOLOGY, "", f->topology) : NULL;
     if (!t)
         return;
@@ -222,15 +245,15 @@ void mgr_tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spe
 
 bool mgr_tas_is_used(const struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct sl_rec *r; m->topo && (r = sl_inf_each(m->inf, REC_FLAVOR, &at));)
+    for (struct sl_rec *r; m->tas->topo && (r = sl_inf_each(m->inf, REC_FLAVOR, &at));)
         if (strstr(mgr_conf_of(r)->text, "\"topologyName\""))
             return true;
     return false;
 }
 
 void mgr_tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r) {
-    if (m->topo)
-        note(m, sl_topo_flavor_gone(m->topo, r->name));
+    if (m->tas->topo)
+        note(m, sl_topo_flavor_gone(m->tas->topo, r->name));
 }
 
 /* ---- pods that no topology placed ---- */
@@ -243,20 +266,20 @@ static void count(struct sl_manager *m, struct mgr_rec_pod *p, struct mgr_pod_sh
     p->counted = now;
     if (now) {
         now->refs++;
-        note(m, sl_topo_add_foreign_pods(m->topo, node, now->v, now->n, 1));
+        note(m, sl_topo_add_foreign_pods(m->tas->topo, node, now->v, now->n, 1));
     }
     if (old) {
-        note(m, sl_topo_add_foreign_pods(m->topo, node, old->v, old->n, -1));
+        note(m, sl_topo_add_foreign_pods(m->tas->topo, node, old->v, old->n, -1));
         mgr_pod_shape_unref(m, old);
     }
 }
 
 void mgr_tas_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p) {
-    if (m->topo)
+    if (m->tas->topo)
         count(m, p, p->topology || !p->node ? NULL : p->shape);
 }
 
 void mgr_tas_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p) {
-    if (m->topo)
+    if (m->tas->topo)
         count(m, p, NULL);
 }

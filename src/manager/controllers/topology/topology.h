@@ -5,7 +5,7 @@
  *
  * The engine requests an assignment inside its decision (struct sl_placer). It is written with the
  * admission and read back from it: the API is authoritative, as with quota. Everything here does
- * nothing unless m->topo is set: the controller `tas` is enabled and TopologyAwareScheduling is on.
+ * nothing unless mgr_tas_runs: the controller `tas` is enabled and TopologyAwareScheduling is on.
  */
 #ifndef SL_MANAGER_CONTROLLERS_TOPOLOGY_TOPOLOGY_H
 #define SL_MANAGER_CONTROLLERS_TOPOLOGY_TOPOLOGY_H
@@ -24,6 +24,12 @@ struct mgr_rec_node {
 
 /* ---- topology.c: nodes, topologies, flavors, pods of others ---- */
 
+void mgr_tas_new(struct sl_manager *m);
+void mgr_tas_end(struct sl_manager *m);
+/* Are places given at all? */
+bool mgr_tas_runs(const struct sl_manager *m);
+/* Drops names that nobody has, if there are many. */
+void mgr_tas_sweep(struct sl_manager *m);
 /* The engine, with a placer if places are given; that is decided once. */
 struct sl_engine *mgr_tas_engine(struct sl_manager *m);
 bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -41,6 +47,8 @@ bool mgr_tas_is_used(const struct sl_manager *m);
 /* A pod without a topology assignment uses resources of its node. */
 void mgr_tas_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p);
 void mgr_tas_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p);
+/* A pod of somebody is no more on its node: what waits for another place may get one. */
+void mgr_tas_pod_left(struct sl_manager *m);
 /* If resources may have become free: enqueues the workloads that did not fit. */
 void mgr_tas_requeue_refused(struct sl_manager *m);
 

@@ -16,6 +16,7 @@
 #include "manager/controllers/core/ceilings.h"
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/pod.h"
+#include "manager/controllers/topology/tas.h"
 #include "manager/controllers/topology/topology.h"
 
 #define GATE "kueue.x-k8s.io/topology"
@@ -263,7 +264,7 @@ static bool gives_places(const struct sl_manager *m, const struct mgr_rec_wl *w)
 }
 
 void mgr_tas_plan(struct sl_manager *m, struct mgr_workload_pods *c) {
-    if (!m->topo)
+    if (!m->tas->topo)
         return;
     for (struct mgr_rec_pod *p = c->pods; p; p = p->next)
         if (!is_settled(p))
@@ -280,7 +281,7 @@ void mgr_tas_ungated(struct sl_manager *m, const struct mgr_rec_pod *p) {
 }
 
 void mgr_tas_workload_changed(struct sl_manager *m, const struct mgr_rec_wl *w) {
-    if (m->topo)
+    if (m->tas->topo)
         mgr_workload_pods_touch(
             mgr_workload_pods_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/metrics/metrics.h"
 
 void mgr_follow_ready(struct sl_manager *m, struct mgr_rec_wl *w, bool ready) {

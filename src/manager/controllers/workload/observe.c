@@ -9,9 +9,11 @@
 #include "core/base/collection/wordset.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/ceilings.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/topology/topology.h"
 #include "manager/controllers/workload/workload_int.h"
+#include "manager/controllers/workload/workloads.h"
 
 static void touch(struct sl_manager *m, const struct mgr_rec_wl *w) {
     struct sl_engine_wl_view v;
@@ -86,10 +88,10 @@ static bool report_spec(struct sl_manager *m, struct mgr_rec_wl *w) {
         return false;
     if (id.v != w->id.v) {
         if (w->id.v)
-            (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.id);
+            (void)sl_map_del(&m->workloads->by_id, w->id.v, w->rec.id);
         w->id = id;
-        sl_map_add(&m->by_wl_id, id.v, w->rec.id);
-        *sl_vec_push(&m->fresh) = w->rec.id;
+        sl_map_add(&m->workloads->by_id, id.v, w->rec.id);
+        *sl_vec_push(&m->workloads->fresh) = w->rec.id;
     }
     w->spec_hash = h;
     touch(m, w);
@@ -442,8 +444,7 @@ void mgr_wl_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
         touch(m, w);
         (void)mgr_apply_fact(m, &done, NULL);
         (void)mgr_apply_fact(m, &gone, NULL);
-        (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.id);
-        w->id = SL_WL_NONE;
+        mgr_wl_drop_id(m, w);
         return;
     }
     if (!report_spec(m, w))

@@ -2,6 +2,7 @@
 /* Pending changes of a Workload besides its status: spec, labels, owners, deletion. */
 #include <string.h>
 
+#include "manager/controllers/core/lookup.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/workload/workload_int.h"
 

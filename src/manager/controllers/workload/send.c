@@ -10,7 +10,9 @@
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/provisioning/provisioning.h"
+#include "manager/controllers/workload/workload.h"
 #include "manager/controllers/workload/workload_int.h"
+#include "manager/controllers/workload/workloads.h"
 
 /*
  * What one gives back another may get, but not before the API knows: a reservation is written only
@@ -27,23 +29,23 @@ void mgr_wl_note_release(struct sl_manager *m, struct mgr_rec_wl *w) {
                  mgr_wl_moves(w);
     if (now == w->releasing && moves == w->moving)
         return;
-    m->n_releasing += (uint32_t)now - w->releasing;
-    m->n_moving += (uint32_t)moves - w->moving;
+    m->workloads->n_releasing += (uint32_t)now - w->releasing;
+    m->workloads->n_moving += (uint32_t)moves - w->moving;
     w->releasing = now;
     w->moving = moves;
-    if (m->n_releasing)
+    if (m->workloads->n_releasing)
         return;
-    for (uint32_t i = 0; i < m->held.n; i++)
-        if (m->inf->recs.v[m->held.v[i]])
-            sl_rec_write(m->inf->recs.v[m->held.v[i]]);
-    sl_vec_clear(&m->held);
+    for (uint32_t i = 0; i < m->workloads->held.n; i++)
+        if (m->inf->recs.v[m->workloads->held.v[i]])
+            sl_rec_write(m->inf->recs.v[m->workloads->held.v[i]]);
+    sl_vec_clear(&m->workloads->held);
 }
 
 static bool waits_for_release(struct sl_manager *m, const struct mgr_rec_wl *w) {
-    if (!(m->n_releasing || (m->n_moving && !w->moving)) || !(w->desired->fields & WL_ADMISSION) ||
-        !w->desired->s.admission)
+    if (!(m->workloads->n_releasing || (m->workloads->n_moving && !w->moving)) ||
+        !(w->desired->fields & WL_ADMISSION) || !w->desired->s.admission)
         return false;
-    *sl_vec_push(&m->held) = w->rec.id;
+    *sl_vec_push(&m->workloads->held) = w->rec.id;
     return true;
 }
 
@@ -199,8 +201,7 @@ static int count_in(const char *s) {
 
 /* Whoever waits for an eviction that could not be written is told so, and again when it could. */
 static void report_preemptor(struct sl_manager *m, struct mgr_rec_wl *w, bool failed) {
-    uint32_t obj = w->by.v ? sl_map_get(&m->by_wl_id, w->by.v) : SL_MAP_NONE;
-    struct mgr_rec_wl *by = obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
+    struct mgr_rec_wl *by = w->by.v ? mgr_wl_by_id(m, w->by) : NULL;
     const struct mgr_cond *c = by ? mgr_wl_next_cond(m, by, "QuotaReserved") : NULL;
     const char *tail = c && c->status == COND_FALSE
                            ? strstr(c->message, failed ? PENDING_PREEMPTION : PREEMPTING)
@@ -275,8 +276,7 @@ void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
         return;
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
     (void)mgr_apply_fact(m, &f, NULL);
-    (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.id);
-    w->id = SL_WL_NONE;
+    mgr_wl_drop_id(m, w);
 }
 
 /*

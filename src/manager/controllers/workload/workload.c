@@ -10,13 +10,17 @@
 #include "lib/log/log.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
+#include "manager/controllers/core/lookup.h"
+#include "manager/controllers/core/templates.h"
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/pod/pod.h"
 #include "manager/controllers/provisioning/provisioning.h"
 #include "manager/controllers/serving/serving.h"
 #include "manager/controllers/topology/topology.h"
+#include "manager/controllers/workload/workload.h"
 #include "manager/controllers/workload/workload_int.h"
+#include "manager/controllers/workload/workloads.h"
 
 #define JOB_UID "kueue.x-k8s.io/job-uid"
 #define GATED_BY "kueue.x-k8s.io/admission-gated-by"
@@ -33,9 +37,32 @@
 
 /* ---- finding ---- */
 
+void mgr_workloads_new(struct sl_manager *m) {
+    m->workloads = sl_alloc0(1, sizeof *m->workloads);
+}
+
+void mgr_workloads_end(struct sl_manager *m) {
+    sl_map_done(&m->workloads->by_owner);
+    sl_map_done(&m->workloads->by_id);
+    sl_map_done(&m->workloads->by_job);
+    sl_vec_free(&m->workloads->fresh);
+    sl_vec_free(&m->workloads->held);
+    sl_freep(&m->workloads);
+}
+
 struct mgr_rec_wl *mgr_wl_find(const struct sl_manager *m, const char *ns, const char *name) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_WORKLOAD, ns, name);
     return r ? mgr_wl_of(r) : NULL;
+}
+
+struct mgr_rec_wl *mgr_wl_by_id(const struct sl_manager *m, sl_wl_id id) {
+    uint32_t obj = sl_map_get(&m->workloads->by_id, id.v);
+    return obj == SL_MAP_NONE ? NULL : mgr_wl_of(m->inf->recs.v[obj]);
+}
+
+void mgr_wl_drop_id(struct sl_manager *m, struct mgr_rec_wl *w) {
+    (void)sl_map_del(&m->workloads->by_id, w->id.v, w->rec.id);
+    w->id = SL_WL_NONE;
 }
 
 bool mgr_wl_older(const struct mgr_rec_wl *a, const struct mgr_rec_wl *b) {
@@ -48,7 +75,8 @@ struct mgr_rec_wl *mgr_wl_owned(const struct sl_manager *m, const char *uid, uin
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
         uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
-        uint32_t i = *cursor ? sl_map_next(&m->by_owner, h, &c) : sl_map_first(&m->by_owner, h, &c);
+        uint32_t i = *cursor ? sl_map_next(&m->workloads->by_owner, h, &c)
+                             : sl_map_first(&m->workloads->by_owner, h, &c);
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
@@ -62,7 +90,8 @@ struct mgr_rec_wl *mgr_wl_for_job(const struct sl_manager *m, const char *uid, u
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
         uint32_t c = *cursor - 1;
-        uint32_t i = *cursor ? sl_map_next(&m->by_job, h, &c) : sl_map_first(&m->by_job, h, &c);
+        uint32_t i = *cursor ? sl_map_next(&m->workloads->by_job, h, &c)
+                             : sl_map_first(&m->workloads->by_job, h, &c);
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
@@ -144,20 +173,20 @@ static void take_owner(struct sl_manager *m, struct mgr_rec_wl *w, yyjson_val *l
     if (strcmp(w->owner_uid ? w->owner_uid : "", uid) == 0)
         return;
     if (w->owner_uid)
-        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), w->rec.id);
+        (void)sl_map_del(&m->workloads->by_owner, sl_hash_str(0, w->owner_uid), w->rec.id);
     (void)replace(&w->owner_uid, uid);
     if (w->owner_uid)
-        sl_map_add(&m->by_owner, sl_hash_str(0, uid), w->rec.id);
+        sl_map_add(&m->workloads->by_owner, sl_hash_str(0, uid), w->rec.id);
 }
 
 static void take_job(struct sl_manager *m, struct mgr_rec_wl *w, const char *uid) {
     if (strcmp(w->job_uid ? w->job_uid : "", uid) == 0)
         return;
     if (w->job_uid)
-        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), w->rec.id);
+        (void)sl_map_del(&m->workloads->by_job, sl_hash_str(0, w->job_uid), w->rec.id);
     (void)replace(&w->job_uid, uid);
     if (w->job_uid)
-        sl_map_add(&m->by_job, sl_hash_str(0, uid), w->rec.id);
+        sl_map_add(&m->workloads->by_job, sl_hash_str(0, uid), w->rec.id);
 }
 
 static void drop_podsets(struct sl_manager *m, struct mgr_rec_wl *w) {
@@ -233,7 +262,7 @@ static void take_podsets(struct sl_manager *m, struct mgr_rec_wl *w, yyjson_val 
             .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
             .template = mgr_template_get(m, yyjson_obj_get(v, "template")),
         };
-        if (m->topo)
+        if (mgr_tas_runs(m))
             take_request(m, w, &w->podsets[i], i < n_old && old[i].unread,
                          yyjson_obj_get(v, "topologyRequest"));
     }
@@ -381,8 +410,7 @@ void mgr_wl_gone(void *ctx, struct sl_rec *r) {
         if (sl_engine_workload(m->engine, w->id, &v))
             mgr_cq_touch(m, v.cq);
         (void)mgr_apply_fact(m, &f, NULL);
-        (void)sl_map_del(&m->by_wl_id, w->id.v, r->id);
-        w->id = SL_WL_NONE;
+        mgr_wl_drop_id(m, w);
     }
     mgr_lq_touch(m, r->ns, mgr_str(m, w->queue));
     if (m->spec.parts.framework[SL_FW_JOB])
@@ -391,10 +419,10 @@ void mgr_wl_gone(void *ctx, struct sl_rec *r) {
     mgr_serving_workload_changed(m, w, true);
     mgr_prov_workload_gone(m, w);
     if (w->job_uid)
-        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), r->id);
+        (void)sl_map_del(&m->workloads->by_job, sl_hash_str(0, w->job_uid), r->id);
     mgr_chain_index_remove(m, w);
     if (w->owner_uid)
-        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), r->id);
+        (void)sl_map_del(&m->workloads->by_owner, sl_hash_str(0, w->owner_uid), r->id);
     drop_podsets(m, w);
 }
 

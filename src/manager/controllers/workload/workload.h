@@ -13,6 +13,9 @@
 
 #include "manager/controllers/core/records.h"
 
+struct mgr_priority;
+struct mgr_template;
+
 enum mgr_cond_status { COND_NONE, COND_FALSE, COND_TRUE, COND_UNKNOWN };
 
 struct mgr_cond {
@@ -189,6 +192,12 @@ static inline struct mgr_rec_wl *mgr_wl_of(struct sl_rec *r) {
 }
 
 /* ---- reading ---- */
+void mgr_workloads_new(struct sl_manager *m);
+void mgr_workloads_end(struct sl_manager *m);
+/* Of a number of the engine; NULL: unknown. */
+struct mgr_rec_wl *mgr_wl_by_id(const struct sl_manager *m, sl_wl_id id);
+/* The engine does not know it any more. */
+void mgr_wl_drop_id(struct sl_manager *m, struct mgr_rec_wl *w);
 struct mgr_rec_wl *mgr_wl_find(const struct sl_manager *m, const char *ns, const char *name);
 /* Every workload whose controller has this uid; NULL ends. *cursor starts at 0. */
 struct mgr_rec_wl *mgr_wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);

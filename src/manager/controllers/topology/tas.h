@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What topology-aware scheduling keeps. Private to the folder. */
+#ifndef SL_MANAGER_CONTROLLERS_TOPOLOGY_TAS_H
+#define SL_MANAGER_CONTROLLERS_TOPOLOGY_TAS_H
+
+#include "core/topo/topo.h"
+#include "manager/controllers/core/records.h"
+
+struct mgr_tas {
+    struct sl_topo *topo;     /* NULL: nobody gets a place */
+    bool places_news;         /* there may be room where there was none */
+    bool node_failed;         /* under somebody, or may have ... */
+    bool replacement_pending; /* ... and not all got another place */
+};
+
+#endif
