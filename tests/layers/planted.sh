@@ -64,6 +64,15 @@ says 'at the start of its line' manager/admission/x.c \
 says 'begins as SL_BUF' manager/admission/x.c '_cleanup_(sl_buf_done) struct sl_buf b = {0};'
 allows manager/admission/x.c '_cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(64);'
 allows manager/admission/x.c '_cleanup_(sl_freep) char *a = f(1, 2), *b = NULL;'
+
+# Errors.
+says 'so it returns int' manager/admission/x.c 'static bool f(int a, struct sl_err *err) {'
+says 'so it returns int' manager/admission/x.c 'struct x *f(int a, struct sl_err *err) {'
+says 'fills in last' manager/admission/x.c 'int f(int a, struct sl_err *err, int *ret) {'
+says 'f returns the code of an error: _must_check_' manager/admission/x.h 'int f(int a, struct sl_err *err);'
+allows manager/admission/x.h 'int f(int a, struct sl_err *err) _must_check_;'
+allows manager/admission/x.c 'static int f(struct sl_err *err, const char *found) {'
+allows manager/admission/x.c 'static void f(struct x *x, const struct sl_err *err) {'
 says 'yyjson_obj_foreach is for src/lib/json alone' manager/admission/x.c 'yyjson_obj_foreach (v, i, n, key, value)'
 says 'core/base may not use manager/admission' core/base/x.c '#include "manager/admission/review.h"'
 says 'lib/log may not use kube/types' lib/log/x.c '#include "kube/types/field.h"'

@@ -133,8 +133,8 @@ static bool match_jobspec(struct sl_session *s, size_t k, const char *file, cons
     struct sl_err err = {0};
     int64_t begun = s->o.ticks_ns();
 
-    const struct match_spec *spec = match_specs_get(s, file, text, len, &err);
-    if (!spec) {
+    const struct match_spec *spec = NULL;
+    if (match_specs_get(s, file, text, len, &spec, &err) < 0) {
         sl_session_error(s, "match_allocate: ERROR: Jobspec error for %" PRId64 ": %s", s->next_id,
                          err.text);
         return false;

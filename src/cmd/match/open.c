@@ -92,18 +92,16 @@ static bool is_key(const char *word, size_t len) {
 
 /* A name, or terms of which those before an invalid one count; one of these has to define the
  * order. A key without a value is worse than invalid. */
-static bool read_policy(const char *text, struct sl_match_policy *ret, struct sl_err *err) {
+static int read_policy(const char *text, struct sl_match_policy *ret, struct sl_err *err) {
     bool ordered = false;
     if (sl_match_policy_parse(text, ret, err) >= 0 && !strchr(text, '='))
-        return true;
+        return SL_OK;
     for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
         size_t len = strcspn(s, " ");
         char term[64];
         struct sl_match_policy ignored;
-        if (is_key(s, len)) {
-            (void)sl_err_set(err, SL_EINVAL, "expected a value: %.*s=…", (int)len, s);
-            return false;
-        }
+        if (is_key(s, len))
+            return sl_err_set(err, SL_EINVAL, "expected a value: %.*s=…", (int)len, s);
         if (len >= sizeof(term) || !memchr(s, '=', len))
             break;
         memcpy(term, s, len);
@@ -115,7 +113,7 @@ static bool read_policy(const char *text, struct sl_match_policy *ret, struct sl
     }
     if (!ordered && err->code == 0)
         (void)sl_err_set(err, SL_EINVAL, "expected policy=low or policy=high among the terms");
-    return ordered;
+    return ordered ? SL_OK : err->code;
 }
 
 /* ---- opening ---- */
@@ -200,7 +198,7 @@ int sl_session_open(const struct sl_session_options *o, struct sl_session **ret)
     sl_assert(known);
     sl_buf_init(&s->text, SL_SESSION_OUT_MAX);
     int64_t begun = o->ticks_ns();
-    if (!read_policy(o->words[SL_SESSION_POLICY], &policy, &err))
+    if (read_policy(o->words[SL_SESSION_POLICY], &policy, &err) < 0)
         return open_error(o, "resource_query_t", "can't create matcher", &err);
     int r = load(o, &g, &time);
     if (r >= 0)

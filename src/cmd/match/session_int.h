@@ -78,10 +78,10 @@ void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const cha
 
 /* ---- specs.c ---- */
 
-/* The request in a file's text, compiled or cached; NULL with a message in err. Valid until the
- * next call or until specs are dropped. */
-const struct match_spec *match_specs_get(struct sl_session *s, const char *file, const char *text,
-                                         size_t len, struct sl_err *err);
+/* The request in a file's text, compiled or cached. Valid until the next call or until specs are
+ * dropped. */
+int match_specs_get(struct sl_session *s, const char *file, const char *text, size_t len,
+                    const struct match_spec **ret, struct sl_err *err) _must_check_;
 /* The graph has changed. */
 void match_specs_forget(struct sl_session *s);
 

@@ -34,21 +34,21 @@ static const struct match_spec *known(const struct match_specs *k, uint64_t hash
     return NULL;
 }
 
-const struct match_spec *match_specs_get(struct sl_session *s, const char *file, const char *text,
-                                         size_t len, struct sl_err *err) {
+int match_specs_get(struct sl_session *s, const char *file, const char *text, size_t len,
+                    const struct match_spec **ret, struct sl_err *err) {
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     uint64_t hash = sl_hash_bytes(0, text, len);
-    const struct match_spec *old = known(&s->specs, hash, text, len);
     struct sl_match_request *request;
 
-    if (old)
-        return old;
-    if (sl_graphio_jobspec_read(file, text, len, &j, err) < 0)
-        return NULL;
-    if (sl_match_request_new(sl_match_graph(s->m), j, &request, err) < 0) {
-        (void)sl_err_wrap(err, err->code, "%s", file);
-        return NULL;
-    }
+    *ret = known(&s->specs, hash, text, len);
+    if (*ret)
+        return SL_OK;
+    int r = sl_graphio_jobspec_read(file, text, len, &j, err);
+    if (r < 0)
+        return r;
+    r = sl_match_request_new(sl_match_graph(s->m), j, &request, err);
+    if (r < 0)
+        return sl_err_wrap(err, r, "%s", file);
     if (s->specs.v.n >= SPECS_MAX || s->specs.bytes + len > SPECS_BYTES)
         match_specs_forget(s);
     struct match_spec x = {
@@ -64,5 +64,6 @@ const struct match_spec *match_specs_get(struct sl_session *s, const char *file,
     sl_map_add(&s->specs.by_hash, hash, s->specs.v.n);
     struct match_spec *kept = sl_vec_push(&s->specs.v);
     *kept = x;
-    return kept;
+    *ret = kept;
+    return SL_OK;
 }

@@ -117,7 +117,7 @@ static int replay_fact(struct replay *p, struct sl_journal_record *rec,
     return r;
 }
 
-static int differ(const struct replay *p, uint32_t line, struct sl_err *err, const char *there,
+static int differ(struct sl_err *err, const struct replay *p, uint32_t line, const char *there,
                   const char *here) {
     char at[SL_SPAN_TEXT];
     return sl_err_set(err, SL_EMISMATCH,
@@ -144,11 +144,11 @@ static int replay_effect(struct replay *p, const struct sl_journal_record *rec,
                           rec->line);
     uint32_t i = p->next_effect++;
     if (i >= p->w->effects.v.n)
-        return differ(p, rec->line, err, rec->text, "nothing");
+        return differ(err, p, rec->line, rec->text, "nothing");
     sl_buf_clear(&p->text);
     sl_journal_effect(&p->text, &p->w->effects.v.v[i]);
     if (strcmp(sl_buf_str(&p->text), rec->text) != 0)
-        return differ(p, rec->line, err, rec->text, sl_buf_str(&p->text));
+        return differ(err, p, rec->line, rec->text, sl_buf_str(&p->text));
     return 0;
 }
 
@@ -161,10 +161,10 @@ static int end_of_effects(struct replay *p, uint32_t line, struct sl_err *err) {
     if (p->promised < p->w->effects.v.n && p->cycle_line > 0) {
         sl_buf_clear(&p->text);
         sl_journal_effect(&p->text, &p->w->effects.v.v[p->promised]);
-        return differ(p, p->cycle_line, err, "nothing", sl_buf_str(&p->text));
+        return differ(err, p, p->cycle_line, "nothing", sl_buf_str(&p->text));
     }
     if (p->differs)
-        return differ(p, p->cycle_line, err, "another digest", "in words or numbers");
+        return differ(err, p, p->cycle_line, "another digest", "in words or numbers");
     return 0;
 }
 

@@ -256,7 +256,7 @@ int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time m
                                    .len = sources[i]->len};
     a->kept[TOKEN] = (struct kept){
         .what = "tokenFile", .token = true, .path = *k->token_file ? k->token_file : NULL};
-    for (size_t i = 0; i < N_KEPT && r == 0; i++)
+    for (size_t i = 0; i < N_KEPT && r >= 0; i++)
         r = first_read(&a->kept[i], mono, err);
     if (r < 0) {
         sl_auth_free(a);

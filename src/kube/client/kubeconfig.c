@@ -105,7 +105,7 @@ int sl_kubeconfig_set_server(struct sl_kubeconfig *k, const char *url, struct sl
     return 0;
 }
 
-int sl_kubeconfig_check_proxy(const char *url) {
+bool sl_kubeconfig_is_proxy(const char *url) {
     _cleanup_(url_freep) CURLU *u = curl_url();
     _cleanup_(curl_freep) char *scheme = NULL;
 
@@ -113,11 +113,9 @@ int sl_kubeconfig_check_proxy(const char *url) {
     if (!strstr(url, "://") || strlen(url) > MAX_NAME_BYTES ||
         curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK || !has_part(u, CURLUPART_HOST))
-        return SL_EINVAL;
+        return false;
     return strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0 ||
-                   strcmp(scheme, "socks5") == 0
-               ? 0
-               : SL_EINVAL;
+           strcmp(scheme, "socks5") == 0;
 }
 
 /* ---- one context out of several files ---- */
@@ -280,7 +278,7 @@ static int resolve_context(const struct files *fs, const char *context, struct s
     r = find_entry(fs, "clusters", "cluster", cluster, &e);
     if (r == SL_ENOENT)
         return sl_err_wrap(fs->err, r, "%s:%u: context \"%.60s\"", c.doc->file, c.line, name);
-    if (r == 0)
+    if (r >= 0)
         r = sl_kubeconfig_read_cluster(k, e.doc, e.value, e.line, fs->err);
     if (r < 0 || !*user)
         return r;
@@ -343,7 +341,7 @@ static int load_list(const char *list, const char *context, struct sl_kubeconfig
         memcpy(path, p, n);
         path[n] = '\0';
         int r = sl_doc_load(path, &docs.v[docs.n], err);
-        if (r == 0)
+        if (r >= 0)
             docs.n++;
         else if (r != SL_ENOENT)
             return r;

@@ -77,8 +77,8 @@ int sl_kubeconfig_resolve(struct sl_doc *const *docs, uint32_t n, const char *co
 /* Sets server, host, port and the other parts of a URL; error messages do not name a file. */
 int sl_kubeconfig_set_server(struct sl_kubeconfig *k, const char *url,
                              struct sl_err *err) _must_check_;
-/* Zero if a proxy can be reached by this URL: http, https or socks5. */
-int sl_kubeconfig_check_proxy(const char *url) _must_check_;
+/* Can a proxy be reached by this URL: http, https or socks5? */
+bool sl_kubeconfig_is_proxy(const char *url);
 /* The decoders of one cluster and one user (n is the map under "cluster:" or "user:", NULL if there
  * is none; line: of its entry). Strings are allocated in k's arena. */
 int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,

@@ -149,7 +149,7 @@ int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
         sl_read_fail(&rd, line, "tls-server-name: expected a host name");
     const struct sl_doc_node *proxy = secret_node(&f, "proxy-url"); /* may hold a password */
     k->proxy_url = proxy ? copy_text(&rd, proxy->line, proxy->text) : "";
-    if (proxy && sl_kubeconfig_check_proxy(proxy->text) < 0)
+    if (proxy && !sl_kubeconfig_is_proxy(proxy->text))
         sl_read_fail(&rd, proxy->line,
                      "proxy-url: expected a URL such as http://proxy:3128 or socks5://proxy:1080");
     k->cluster_config = extension(&f, "client.authentication.k8s.io/exec");

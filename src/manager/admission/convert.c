@@ -334,9 +334,9 @@ int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api
                           *from_name ? from_name : "no version", api_version);
     copy = yyjson_val_mut_copy(cv->doc, object);
     sl_assert(copy);
-    for (; from < to && r == 0; from++)
+    for (; from < to && r >= 0; from++)
         r = step(cv, kind, copy, from, true);
-    for (; from > to && r == 0; from--)
+    for (; from > to && r >= 0; from--)
         r = step(cv, kind, copy, from - 1, false);
     if (r < 0)
         return sl_err_wrap(cv->err, r, "%s %s", kind, sl_json_str(object, "metadata.name"));
@@ -369,7 +369,7 @@ static int convert_one(yyjson_val *object, const char *to, struct sl_buf *out, s
 
     sl_assert(doc);
     int r = check_size(object, err);
-    if (r == 0)
+    if (r >= 0)
         r = sl_convert_object(&cv, object, to, &result);
     if (r < 0)
         return r;

@@ -300,7 +300,7 @@ int sl_convert_slices_to_domains(struct sl_convert *cv, yyjson_mut_val *assignme
         return misfit(cv, "too many levels");
     yyjson_mut_arr_foreach (slices, i, n, v) {
         int r = read_slice(cv, v, levels, &slice);
-        if (r == 0)
+        if (r >= 0)
             r = expand(cv, &slice, domains);
         if (r < 0)
             return r;

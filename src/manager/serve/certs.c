@@ -250,53 +250,52 @@ static void draft_copy(struct serve_certs *c, bool all_cas) {
         c->draft.tls.key_pem = sl_strdup(f->tls.key_pem);
 }
 
-/* One step on the way of the Secret, as the head of this file has them. Returns why it has to
+/* One step on the way of the Secret, as the head of this file has them. *ret_why: why it has to
  * change, with the draft filled in; NULL if it is good as it is. */
-static const char *improve(struct serve_certs *c, struct sl_err *err, int *ret) {
+static int improve(struct serve_certs *c, const char **ret_why, struct sl_err *err) {
     const struct keys *f = &c->found;
-    const char *why = NULL;
+    int r = 0;
     bool ca_good =
         f->cas && f->ca_key && sl_cert_pair(f->cas, f->ca_key, NULL) >= 0 && left(c, f->cas) > 0;
     sl_span tls_left = left(c, f->tls.cert_pem);
     bool tls_good = tls_left > 0 && sl_cert_fits(&f->tls, f->cas, c->name) &&
                     sl_cert_fits(&f->tls, f->cas, c->visibility);
 
-    *ret = 0;
+    *ret_why = NULL;
     if (!ca_good || (!tls_good && left(c, f->cas) < CA_LIFE / 3)) {
         /* Others may still serve with what was there before, or we ourselves. */
-        *ret = draft_ca(c, f->cas ? f->cas : c->known, err);
-        if (*ret >= 0)
-            *ret = draft_serving(c, err);
-        return "no usable CA certificate";
+        *ret_why = "no usable CA certificate";
+        r = draft_ca(c, f->cas ? f->cas : c->known, err);
+        return r < 0 ? r : draft_serving(c, err);
     }
     if (left(c, f->cas) < CA_LIFE / 3) {
-        *ret = draft_ca(c, f->cas, err);
-        if (*ret >= 0) {
+        *ret_why = "CA certificate near expiry";
+        r = draft_ca(c, f->cas, err);
+        if (r >= 0) {
             c->draft.tls.cert_pem = sl_strdup(f->tls.cert_pem);
             c->draft.tls.key_pem = sl_strdup(f->tls.key_pem);
         }
-        return "CA certificate near expiry";
+        return r;
     }
     char *first = first_of(f->cas);
     bool by_first = tls_good && sl_cert_fits(&f->tls, first, c->name);
     bool several = strcmp(first, f->cas) != 0;
     sl_freep(&first);
     if (!tls_good)
-        why = "unusable serving certificate";
+        *ret_why = "unusable serving certificate";
     else if (tls_left < SERVING_LIFE / 3)
-        why = "serving certificate near expiry";
+        *ret_why = "serving certificate near expiry";
     else if (!by_first && c->settled)
-        why = "serving certificate issued by the previous CA";
-    if (why) {
+        *ret_why = "serving certificate issued by the previous CA";
+    if (*ret_why) {
         draft_copy(c, true);
-        *ret = draft_serving(c, err);
-        return why;
+        return draft_serving(c, err);
     }
     if (several && by_first && c->settled && tls_left < SERVING_LIFE - CHANGED_OVER) {
         draft_copy(c, false);
-        return "previous CA certificate no longer needed";
+        *ret_why = "previous CA certificate no longer needed";
     }
-    return NULL;
+    return 0;
 }
 
 /* ---- the Secret ---- */
@@ -345,9 +344,9 @@ static bool still_fine(const struct serve_certs *c) {
 /* 'found' is what the Secret holds now, or nothing. */
 static void decide(struct serve_certs *c, bool exists) {
     struct sl_err err;
-    int r = 0;
+    const char *why = NULL;
     bool known = exists && still_fine(c);
-    const char *why = known ? NULL : improve(c, &err, &r);
+    int r = known ? 0 : improve(c, &why, &err);
 
     if (r < 0) {
         sl_log(SL_LOG_ERROR, "certificate generation failed", SL_S("error", err.text));

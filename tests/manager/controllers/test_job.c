@@ -193,8 +193,8 @@ static void conflicts(const char *job, const char *status, const char *wanted) {
     (void)take(&f, REC_FLAVOR, flavor_spot);
     struct mgr_rec_wl *w = mgr_wl_of(take(&f, REC_WORKLOAD, status));
     struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, job));
-    struct mgr_job_extras *x = mgr_job_extras_new(&f.m, w, 0, &err);
-    if (x)
+    struct mgr_job_extras *x = NULL;
+    if (mgr_job_extras_new(&f.m, w, 0, &x, &err) >= 0)
         assert_true(mgr_job_extras_fit(x, j->template, j->more, &err) < 0);
     assert_int_equal(err.code, SL_EINVAL);
     assert_string_equal(err.text, wanted);

@@ -30,7 +30,7 @@ struct sl_journal_reader {
     struct sl_sim_fact_reader facts;
 };
 
-static int bad_line(const struct sl_journal_reader *r, int code, struct sl_err *err,
+static int bad_line(struct sl_err *err, const struct sl_journal_reader *r, int code,
                     const char *message) {
     return sl_err_set(err, code, "%s:%u: %s", r->path, r->line, message);
 }
@@ -76,9 +76,9 @@ static int next_line(struct sl_journal_reader *r, char **ret, size_t *ret_len, s
         if (r->at_end && have == 0)
             return 0;
         if (r->at_end)
-            return bad_line(r, SL_EINVAL, err, "the journal is cut off in the middle of this line");
+            return bad_line(err, r, SL_EINVAL, "the journal is cut off in the middle of this line");
         if (have > SL_JOURNAL_MAX_LINE)
-            return bad_line(r, SL_ELIMIT, err, "this line is too long for a journal");
+            return bad_line(err, r, SL_ELIMIT, "this line is too long for a journal");
         seen = have;
         int e = fill_buffer(r, err);
         if (e < 0)
@@ -165,7 +165,7 @@ static int read_line(struct sl_journal_reader *r, char *text, size_t len,
     struct sl_read rd = {.file = r->path, .arena = &r->arena, .err = err};
     const struct sl_doc_node *n = d->n == 1 ? &d->roots[0] : NULL;
     if (!n || n->kind != SL_DOC_NODE_MAP)
-        return bad_line(r, SL_EINVAL, err, "expected a JSON object");
+        return bad_line(err, r, SL_EINVAL, "expected a JSON object");
     if (sl_doc_node_get(n, "cycle"))
         read_cycle(&rd, n, ret);
     else if (sl_doc_node_get(n, "end"))
@@ -187,9 +187,9 @@ int sl_journal_next(struct sl_journal_reader *r, struct sl_journal_record *ret,
         if (e == 0)
             return r->ended
                        ? 0
-                       : bad_line(r, SL_EINVAL, err, "the journal is cut off: there is no end");
+                       : bad_line(err, r, SL_EINVAL, "the journal is cut off: there is no end");
         if (r->ended)
-            return bad_line(r, SL_EINVAL, err, "expected nothing after the end of the journal");
+            return bad_line(err, r, SL_EINVAL, "expected nothing after the end of the journal");
         e = read_line(r, text, len, ret, &skip, err);
         if (e < 0)
             return e;
@@ -214,7 +214,7 @@ static int read_head(struct sl_journal_reader *r, struct sl_journal_head *head,
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
     if (text[0] != '{' || sl_doc_json(r->path, 1, text, len, &d, err) < 0 || d->n != 1 ||
         !sl_doc_node_get(&d->roots[0], "sluice_journal"))
-        return bad_line(r, SL_EINVAL, err,
+        return bad_line(err, r, SL_EINVAL,
                         "expected a journal that begins with {\"sluice_journal\":1,...}");
     struct sl_read rd = {.file = r->path, .arena = &r->head, .err = err};
     struct sl_doc_fields f;

@@ -145,7 +145,7 @@ static int add_flavors(const struct sl_manager *m, struct mgr_job_extras *x,
                        const struct mgr_wl_podset_admission *a, struct sl_err *err) {
     struct mgr_unique_flavors f = {.of = a};
     int r = 0;
-    for (sl_sym flavor; r == 0 && (flavor = mgr_unique_flavor(&f));)
+    for (sl_sym flavor; r >= 0 && (flavor = mgr_unique_flavor(&f));)
         r = add_flavor(m, x, flavor, err);
     mgr_unique_flavors_done(&f);
     return r;
@@ -220,44 +220,45 @@ static int add_check(const struct sl_manager *m, struct mgr_job_extras *x,
     return 0;
 }
 
-/* NULL: nothing is assigned to it. */
-static const struct mgr_wl_podset_admission *assigned(const struct sl_manager *m,
-                                                      const struct mgr_rec_wl *w, uint32_t podset,
-                                                      struct sl_err *err) {
+static int assigned(const struct sl_manager *m, const struct mgr_rec_wl *w, uint32_t podset,
+                    const struct mgr_wl_podset_admission **ret, struct sl_err *err) {
     const struct mgr_wl_admission *a = w->seen.admission;
-    if (!a || !a->n || podset >= w->n_podsets) {
-        (void)sl_err_set(err, SL_EINVAL, "invalid podset infos: expecting 0 podset, got 1");
-        return NULL;
-    }
-    for (uint32_t i = 0; i < a->n; i++)
-        if (a->v[i].name == w->podsets[podset].name)
-            return &a->v[i];
-    if (w->n_podsets == 1 && a->n == 1) /* whatever it is called */
-        return &a->v[0];
-    (void)sl_err_set(err, SL_EINVAL,
-                     "invalid podset infos: podSetInfo with the name '%s' is not found",
-                     mgr_str(m, w->podsets[podset].name));
-    return NULL;
+    if (!a || !a->n || podset >= w->n_podsets)
+        return sl_err_set(err, SL_EINVAL, "invalid podset infos: expecting 0 podset, got 1");
+    uint32_t i = 0;
+    while (i < a->n && a->v[i].name != w->podsets[podset].name)
+        i++;
+    if (i == a->n && w->n_podsets == 1 && a->n == 1) /* whatever it is called */
+        i = 0;
+    if (i == a->n)
+        return sl_err_set(err, SL_EINVAL,
+                          "invalid podset infos: podSetInfo with the name '%s' is not found",
+                          mgr_str(m, w->podsets[podset].name));
+    *ret = &a->v[i];
+    return 0;
 }
 
-struct mgr_job_extras *mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w,
-                                          uint32_t podset, struct sl_err *err) {
-    const struct mgr_wl_podset_admission *a = assigned(m, w, podset, err);
-    if (!a)
-        return NULL;
+int mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w, uint32_t podset,
+                       struct mgr_job_extras **ret, struct sl_err *err) {
+    const struct mgr_wl_podset_admission *a = NULL;
+    int r = assigned(m, w, podset, &a, err);
+    if (r < 0)
+        return r;
     struct mgr_job_extras *x = sl_alloc0(1, sizeof *x);
     x->doc = yyjson_mut_doc_new(NULL);
     for (enum part p = 0; p < PARTS; p++)
         x->part[p] = parts[p].list ? yyjson_mut_arr(x->doc) : yyjson_mut_obj(x->doc);
     add_topology(m, x, &w->podsets[podset], a);
-    int r = add_flavors(m, x, a, err);
-    if (r == 0)
+    r = add_flavors(m, x, a, err);
+    if (r >= 0)
         add_names(m, x, w, a);
-    for (uint32_t i = 0; r == 0 && i < w->seen.checks.n; i++)
+    for (uint32_t i = 0; r >= 0 && i < w->seen.checks.n; i++)
         r = add_check(m, x, &w->seen.checks.v[i], a->name, err);
     if (r < 0)
-        mgr_job_extras_free(TAKE_PTR(x));
-    return x;
+        mgr_job_extras_free(x);
+    else
+        *ret = x;
+    return r;
 }
 
 void mgr_job_extras_free(struct mgr_job_extras *x) {
@@ -281,9 +282,9 @@ int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
                        const struct mgr_job_more *marks, struct sl_err *err) {
     yyjson_mut_val *base = parse(x->doc, t->parts);
     int r = marks ? fit_mark(x, JOB_WORKLOAD_MARK, marks->wl_mark, err) : 0;
-    if (r == 0 && marks)
+    if (r >= 0 && marks)
         r = fit_mark(x, JOB_SLICE_MARK, marks->sl_mark, err);
-    for (enum part p = 0; r == 0 && p < PARTS; p++) {
+    for (enum part p = 0; r >= 0 && p < PARTS; p++) {
         yyjson_mut_val *had = yyjson_mut_obj_get(base, parts[p].name);
         if (!parts[p].list) {
             r = compare(had, x->part[p], p, err);

@@ -213,11 +213,11 @@ bool mgr_job_spec(const struct sl_manager *m, const struct mgr_rec_job *j, bool 
 
 /* ---- inject.c: what an admission adds to the pods ---- */
 struct mgr_job_extras;
-/* What the admission of w adds to the pods of one of its podsets. NULL: see err, SL_ENOENT if a
+/* What the admission of w adds to the pods of one of its podsets. SL_ENOENT if a
  * flavor is missing (it may be created), SL_EINVAL if it can never succeed. Freed with
  * mgr_job_extras_free. */
-struct mgr_job_extras *mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w,
-                                          uint32_t podset, struct sl_err *err);
+int mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w, uint32_t podset,
+                       struct mgr_job_extras **ret, struct sl_err *err) _must_check_;
 /* Before the fit: do these pods wait for their place with a gate of their own? */
 bool mgr_job_extras_gated(const struct mgr_job_extras *x);
 void mgr_job_extras_free(struct mgr_job_extras *x);

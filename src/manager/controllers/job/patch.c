@@ -169,8 +169,9 @@ static bool build_start(struct sl_manager *m, struct mgr_rec_job *j, const struc
                         struct sl_write *w) {
     struct sl_jw *out = &w->json;
     struct sl_err err;
-    struct mgr_job_extras *x = mgr_job_extras_new(m, from, 0, &err);
-    bool fits = x && mgr_job_extras_fit(x, j->template, j->more, &err) == 0;
+    struct mgr_job_extras *x = NULL;
+    bool fits = mgr_job_extras_new(m, from, 0, &x, &err) >= 0 &&
+                mgr_job_extras_fit(x, j->template, j->more, &err) >= 0;
     if (fits) {
         open_patch(j, NULL, w);
         sl_jw_end(out);

@@ -51,8 +51,9 @@ static bool tolerates_as_running(const struct sl_manager *m, const struct mgr_re
                                  const struct mgr_rec_wl *w) {
     const struct mgr_template *t = w->podsets[0].template;
     struct sl_err err;
-    struct mgr_job_extras *x = mgr_job_extras_new(m, w, 0, &err);
-    bool same = x && mgr_job_extras_fit(x, t, NULL, &err) == 0 &&
+    struct mgr_job_extras *x = NULL;
+    bool same = mgr_job_extras_new(m, w, 0, &x, &err) >= 0 &&
+                mgr_job_extras_fit(x, t, NULL, &err) >= 0 &&
                 mgr_job_extras_tolerations(x) == j->template->tolerations;
     mgr_job_extras_free(x);
     return same;

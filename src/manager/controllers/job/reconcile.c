@@ -138,8 +138,9 @@ static void release(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_rec_
 /* Can it be started at all? A conflict ends the Workload; a flavor may still come. */
 static bool startable(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_rec_wl *w) {
     struct sl_err err;
-    struct mgr_job_extras *x = mgr_job_extras_new(m, w, 0, &err);
-    bool fits = x && mgr_job_extras_fit(x, j->template, j->more, &err) == 0;
+    struct mgr_job_extras *x = NULL;
+    bool fits = mgr_job_extras_new(m, w, 0, &x, &err) >= 0 &&
+                mgr_job_extras_fit(x, j->template, j->more, &err) >= 0;
     mgr_job_extras_free(x);
     if (!fits && err.code == SL_EINVAL)
         mgr_wl_finish(m, w, "FailedToStart", err.text);

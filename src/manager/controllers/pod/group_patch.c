@@ -210,11 +210,12 @@ static bool build_start(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_w
         return false;
     while (!g->single && role < wl->n_podsets && wl->podsets[role].name != p->job->role)
         role++;
-    struct mgr_job_extras *x = mgr_job_extras_new(m, wl, role, &err);
+    struct mgr_job_extras *x = NULL;
+    bool fits = mgr_job_extras_new(m, wl, role, &x, &err) >= 0;
     uint8_t stay = (uint8_t)(p->gates & ~POD_GATE_ADMISSION);
-    if (x && !mgr_job_extras_gated(x))
+    if (fits && !mgr_job_extras_gated(x))
         stay &= (uint8_t)~POD_GATE_TOPOLOGY;
-    bool fits = x && mgr_job_extras_fit(x, p->job->template, NULL, &err) == 0;
+    fits = fits && mgr_job_extras_fit(x, p->job->template, NULL, &err) >= 0;
     if (fits) {
         sl_rec_build_guarded(&p->rec, NULL, w);
         mgr_job_extras_put_pod(x, false, out);

@@ -199,8 +199,9 @@ static bool startable(struct sl_manager *m, struct mgr_group_plan *p) {
         struct sl_err err;
         if (x->step != POD_START || (x->role == role && x->p->job->template == known))
             continue;
-        struct mgr_job_extras *e = mgr_job_extras_new(m, p->wl, x->role, &err);
-        bool fits = e && mgr_job_extras_fit(e, x->p->job->template, NULL, &err) == 0;
+        struct mgr_job_extras *e = NULL;
+        bool fits = mgr_job_extras_new(m, p->wl, x->role, &e, &err) >= 0 &&
+                    mgr_job_extras_fit(e, x->p->job->template, NULL, &err) >= 0;
         mgr_job_extras_free(e);
         role = x->role;
         known = x->p->job->template;
