@@ -8,14 +8,13 @@
 
 #include "manager/controllers/workload/workload.h"
 
-/* Passes a fact to the engine. A rejection is logged and false. */
-bool mgr_apply_fact(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl);
-
 /* ---- workload/observe.c: from a record to facts ---- */
 /* Brings the state of a workload in the engine in line with the API. */
 void mgr_wl_observe(struct sl_manager *m, struct mgr_rec_wl *w);
 
-/* ---- decide.c: from effects to pending changes ---- */
+/* ---- decide.c: facts in; from effects to pending changes ---- */
+/* Passes a fact to the engine. A rejection is logged and false. */
+bool mgr_apply_fact(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl);
 /* Runs the engine once and takes its effects in. */
 void mgr_run_cycle(struct sl_manager *m);
 /* The engine tracks the state of its queues, also if it does not decide. */
@@ -23,7 +22,7 @@ void mgr_refresh_engine(struct sl_manager *m);
 /* Another slice has taken its place: it is finished. */
 void mgr_wl_replaced(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_rec_wl *by);
 
-/* ---- queues.c ---- */
+/* ---- queue/objects.c ---- */
 /* Counters of this queue may have changed. */
 void mgr_cq_touch(struct sl_manager *m, const char *cq);
 void mgr_lq_touch(struct sl_manager *m, sl_sym ns, const char *lq);

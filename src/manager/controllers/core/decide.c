@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From decisions to pending changes: each effect changes the desired status of its Workload, with
- * Kueue's messages, and is reported as an event and in the metrics.
+ * Facts to the engine, and from its decisions to pending changes: each effect changes the desired
+ * status of its Workload, with Kueue's messages, and is reported as an event and in the metrics.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/fmt.h"
+#include "lib/log/log.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/metrics/metrics.h"
@@ -18,6 +19,23 @@
 
 #define SCHEDULER "kueue-admission"
 #define CONTROLLER "kueue-workload-controller"
+
+/* ---- facts in ---- */
+
+bool mgr_apply_fact(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
+    struct sl_err err;
+    f->at = m->spec.client->wall;
+    if (sl_engine_apply(m->engine, f, ret_wl, &err) < 0) {
+        sl_log(SL_LOG_WARN, "object rejected by the scheduling engine",
+               SL_S("fact", sl_fact_name(f->kind)), SL_S("error", err.text));
+        return false;
+    }
+    m->facts = true;
+    mgr_note_fact(m, f);
+    return true;
+}
+
+/* ---- decisions out ---- */
 
 /* Seconds since it began to wait: since it was made, or since it was last put back. */
 static int64_t waited(const struct sl_manager *m, const struct mgr_rec_wl *w) {

@@ -111,19 +111,6 @@ void mgr_conf_done(struct sl_rec *r) {
 
 /* ---- telling the engine ---- */
 
-bool mgr_apply_fact(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
-    struct sl_err err;
-    f->at = m->spec.client->wall;
-    if (sl_engine_apply(m->engine, f, ret_wl, &err) < 0) {
-        sl_log(SL_LOG_WARN, "object rejected by the scheduling engine",
-               SL_S("fact", sl_fact_name(f->kind)), SL_S("error", err.text));
-        return false;
-    }
-    m->facts = true;
-    mgr_note_fact(m, f);
-    return true;
-}
-
 /* Leaves the engine without it, as if it had never been there. */
 static void report_none(struct sl_manager *m, const struct sl_rec *r) {
     static const enum sl_fact_kind gone[REC_KINDS] = {
