@@ -189,10 +189,6 @@ static void on_timer(uv_timer_t *t) {
     (void)t; /* it only makes the loop turn */
 }
 
-static sl_time sooner(sl_time a, sl_time b) {
-    return a < b ? a : b;
-}
-
 static void loop_turn(uv_prepare_t *h) {
     struct up *u = h->data;
 
@@ -205,8 +201,9 @@ static void loop_turn(uv_prepare_t *h) {
         u->ready = true;
         report_step(u, SL_UP_READY);
     }
-    sl_time next = sooner(sooner(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
-                          sooner(sl_kubelet_next(u->runtime), u->files_at));
+    sl_time next =
+        sl_time_min(sl_time_min(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
+                    sl_time_min(sl_kubelet_next(u->runtime), u->files_at));
     sl_time wait = next > u->client->mono ? next - u->client->mono : 0;
     (void)uv_timer_start(&u->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
 }

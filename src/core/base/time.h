@@ -25,6 +25,9 @@ static inline sl_time sl_time_add(sl_time t, sl_span d) {
         return d > 0 ? SL_TIME_NEVER : INT64_MIN;
     return r;
 }
+static inline sl_time sl_time_min(sl_time a, sl_time b) {
+    return a < b ? a : b;
+}
 /* Any number of seconds: what is too long for a span is the longest. */
 static inline sl_span sl_span_seconds(int64_t s) {
     sl_span r;

@@ -296,16 +296,12 @@ void sl_inf_tick(struct sl_informer *f) {
         sl_inf_sweep(f);
 }
 
-static sl_time earlier(sl_time a, sl_time b) {
-    return a < b ? a : b;
-}
-
 sl_time sl_inf_next(const struct sl_informer *f) {
     sl_time at = f->ready ? sl_writer_next(f->writer) : SL_TIME_NEVER;
     for (uint32_t i = 0; i < f->n_tables; i++) {
         const struct sl_rec_table *t = &f->tables[i];
         if (t->reflector)
-            at = earlier(at, sl_reflector_next(t->reflector));
+            at = sl_time_min(at, sl_reflector_next(t->reflector));
         if (t->queue.n && f->ready)
             return f->client->mono;
     }

@@ -107,6 +107,12 @@ struct sl_rec_kind {
     void (*served)(void *ctx);
 };
 
+/* The names of a kind in its row: SL_REC_API("batch/v1", "jobs", "Job"). */
+#define SL_REC_API(version, names, name)                                                           \
+    .path = "/apis/" version, .plural = (names), .kind = (name), .api_version = (version)
+#define SL_REC_CORE_API(names, name)                                                               \
+    .path = "/api/v1", .plural = (names), .kind = (name), .api_version = "v1"
+
 struct sl_rec_table {
     struct sl_informer *informer;
     const struct sl_rec_kind *kind;

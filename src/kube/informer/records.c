@@ -16,9 +16,7 @@ static uint64_t name_hash(sl_sym ns, const char *name) {
 
 static struct sl_rec *find_sym(const struct sl_rec_table *t, sl_sym ns, const char *name) {
     uint64_t h = name_hash(ns, name);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&t->by_name, h, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&t->by_name, h, &c)) {
+    sl_map_foreach (i, &t->by_name, h) {
         struct sl_rec *r = t->informer->recs.v[i];
         if (r->ns == ns && strcmp(r->name, name) == 0)
             return r;

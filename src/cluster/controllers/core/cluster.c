@@ -84,15 +84,11 @@ void sl_cluster_tick(struct sl_cluster *c) {
     cl_names_sweep(c);
 }
 
-static sl_time earlier(sl_time a, sl_time b) {
-    return a < b ? a : b;
-}
-
 sl_time sl_cluster_next(const struct sl_cluster *c) {
-    sl_time at = earlier(sl_inf_next(c->inf), sl_inf_next_timer(c->inf));
+    sl_time at = sl_time_min(sl_inf_next(c->inf), sl_inf_next_timer(c->inf));
     for (uint32_t i = 0; i < CL_N_PARTS; i++)
         if (c->parts[i]->next)
-            at = earlier(at, c->parts[i]->next(c));
+            at = sl_time_min(at, c->parts[i]->next(c));
     return at;
 }
 

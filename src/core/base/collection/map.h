@@ -32,6 +32,17 @@ bool sl_map_del(struct sl_map *m, uint64_t key, uint32_t value);
 /* The first value under key and a cursor to go on with, or SL_MAP_NONE. */
 uint32_t sl_map_first(const struct sl_map *m, uint64_t key, uint32_t *cursor);
 uint32_t sl_map_next(const struct sl_map *m, uint64_t key, uint32_t *cursor);
+/* Every value under key: sl_map_foreach (i, &map, key) ... */
+#define sl_map_foreach(i, m, key)                                                                  \
+    for (uint32_t i##_cursor, i = sl_map_first((m), (key), &i##_cursor); i != SL_MAP_NONE;         \
+         i = sl_map_next((m), (key), &i##_cursor))
+/* The same for those who go on later: the next value, SL_MAP_NONE ends. *cursor starts at 0. */
+static inline uint32_t sl_map_each(const struct sl_map *m, uint64_t key, uint32_t *cursor) {
+    uint32_t c = *cursor - 1; /* the map's own may be 0 */
+    uint32_t i = *cursor ? sl_map_next(m, key, &c) : sl_map_first(m, key, &c);
+    *cursor = c + 1;
+    return i;
+}
 /* For keys known to be unique. */
 static inline uint32_t sl_map_get(const struct sl_map *m, uint64_t key) {
     uint32_t c;

@@ -38,9 +38,7 @@
 
 struct sl_rec *mgr_rec_by_uid(const struct sl_manager *m, const char *uid) {
     uint64_t h = sl_hash_str(0, uid);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&m->by_uid, h, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->by_uid, h, &c))
+    sl_map_foreach (i, &m->by_uid, h)
         if (strcmp(m->inf->recs.v[i]->uid, uid) == 0)
             return m->inf->recs.v[i];
     return NULL;
@@ -331,10 +329,6 @@ void sl_manager_tick(struct sl_manager *m) {
     sl_inf_flush(m->inf);
 }
 
-static sl_time earlier(sl_time a, sl_time b) {
-    return a < b ? a : b;
-}
-
 /* A wall time as a point of the monotonic clock. */
 static sl_time on_mono(const struct sl_manager *m, sl_time wall) {
     const struct sl_kube_client *p = m->spec.client;
@@ -347,10 +341,11 @@ sl_time sl_manager_next(const struct sl_manager *m) {
         return at;
     const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD];
     if (m->leads && t->ahead_rv > t->stream_rv)
-        at = earlier(at, t->ahead_since + MAX_LAG + 1);
+        at = sl_time_min(at, t->ahead_since + MAX_LAG + 1);
     else if (m->leads)
-        at = earlier(at, m->facts ? m->spec.client->mono : on_mono(m, sl_engine_next(m->engine)));
-    return earlier(earlier(at, sl_inf_next_timer(m->inf)), mgr_capacity_next(m));
+        at = sl_time_min(at,
+                         m->facts ? m->spec.client->mono : on_mono(m, sl_engine_next(m->engine)));
+    return sl_time_min(sl_time_min(at, sl_inf_next_timer(m->inf)), mgr_capacity_next(m));
 }
 
 bool sl_manager_ready(const struct sl_manager *m) {

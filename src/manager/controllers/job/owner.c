@@ -129,9 +129,7 @@ bool mgr_job_owner_managed(const struct sl_manager *m, const char *ns,
 
 static void mark_below(struct sl_manager *m, const struct mgr_rec_job *j, uint32_t depth) {
     uint64_t key = uid_key(j->rec.uid);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&m->jobs->children, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->jobs->children, key, &c)) {
+    sl_map_foreach (i, &m->jobs->children, key) {
         struct mgr_rec_job *child = mgr_job_of(m->inf->recs.v[i]);
         sl_rec_enqueue(&child->rec);
         if (depth)
@@ -152,9 +150,7 @@ void mgr_job_orphan(struct sl_manager *m, struct mgr_rec_wl *w) {
 
 static void mark_waiting(struct sl_manager *m, const struct mgr_rec_wl *w) {
     uint64_t key = prebuilt_key(w->rec.ns, w->rec.name);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&m->jobs->prebuilt, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->jobs->prebuilt, key, &c))
+    sl_map_foreach (i, &m->jobs->prebuilt, key)
         sl_rec_enqueue(m->inf->recs.v[i]);
 }
 

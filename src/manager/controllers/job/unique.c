@@ -5,10 +5,8 @@
 
 bool mgr_unique_item(struct mgr_unique_items *in, yyjson_mut_val *item) {
     const uint64_t h = in->hash(item);
-    uint32_t cursor;
 
-    for (uint32_t k = sl_map_first(&in->by_hash, h, &cursor); k != SL_MAP_NONE;
-         k = sl_map_next(&in->by_hash, h, &cursor))
+    sl_map_foreach (k, &in->by_hash, h)
         if (in->same(in->v.v[k], item))
             return false;
     sl_map_add(&in->by_hash, h, in->v.n);

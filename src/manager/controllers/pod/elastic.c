@@ -53,9 +53,7 @@ const struct mgr_rec_wl *mgr_chain_active(const struct sl_manager *m,
                                           const struct mgr_workload_pods *c) {
     uint64_t key = chain_key(c->ns, c->name);
     const struct mgr_rec_wl *found = NULL;
-    uint32_t at;
-    for (uint32_t i = sl_map_first(&m->pods->chains, key, &at); i != SL_MAP_NONE;
-         i = sl_map_next(&m->pods->chains, key, &at)) {
+    sl_map_foreach (i, &m->pods->chains, key) {
         const struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (w->rec.ns != c->ns || strcmp(chain_name(w), c->name) != 0 || !grants(m, w))
             continue;

@@ -15,9 +15,7 @@ static uint64_t group_key(sl_sym ns, const char *name) {
 
 struct mgr_pod_group *mgr_group_find(const struct sl_manager *m, sl_sym ns, const char *name) {
     uint64_t key = group_key(ns, name);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&m->groups->by_name, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->groups->by_name, key, &c))
+    sl_map_foreach (i, &m->groups->by_name, key)
         if (m->groups->v.v[i]->ns == ns && strcmp(m->groups->v.v[i]->name, name) == 0)
             return m->groups->v.v[i];
     return NULL;
@@ -157,11 +155,9 @@ void mgr_group_without_pods(struct sl_manager *m, struct mgr_rec_wl *w) {
 
 void mgr_group_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool gone) {
     uint64_t key = sl_hash_str(w->rec.ns, w->rec.name);
-    uint32_t c;
     if (!mgr_group_frameworks(m->spec.parts.framework))
         return;
-    for (uint32_t i = sl_map_first(&m->jobs->prebuilt, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->jobs->prebuilt, key, &c))
+    sl_map_foreach (i, &m->jobs->prebuilt, key)
         if (m->inf->recs.v[i]->kind == REC_POD)
             mgr_group_touch(mgr_pod_of(m->inf->recs.v[i])->job->group);
     struct mgr_pod_group *g = mgr_group_find(m, w->rec.ns, w->rec.name);

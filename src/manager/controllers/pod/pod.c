@@ -36,9 +36,7 @@ static uint64_t crew_key(sl_sym ns, const char *name) {
 struct mgr_workload_pods *mgr_workload_pods_find(const struct sl_manager *m, sl_sym ns,
                                                  const char *name) {
     uint64_t key = crew_key(ns, name);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&m->pods->by_name, key, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->pods->by_name, key, &c))
+    sl_map_foreach (i, &m->pods->by_name, key)
         if (m->pods->v.v[i]->ns == ns && strcmp(m->pods->v.v[i]->name, name) == 0)
             return m->pods->v.v[i];
     return NULL;

@@ -106,9 +106,7 @@ static void sort(struct mgr_pack *k) {
 
 static struct node *find(struct mgr_pack *k, const char *name) {
     uint64_t h = sl_hash_str(0, name);
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&k->by_name, h, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&k->by_name, h, &c))
+    sl_map_foreach (i, &k->by_name, h)
         if (strcmp(k->nodes.v[i]->name, name) == 0)
             return k->nodes.v[i];
     return NULL;

@@ -212,17 +212,12 @@ bool mgr_prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
 struct mgr_rec_prov *mgr_prov_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
-    for (;;) {
-        uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
-        uint32_t i = *cursor ? sl_map_next(&m->provs->by_owner, h, &c)
-                             : sl_map_first(&m->provs->by_owner, h, &c);
-        *cursor = c + 1;
-        if (i == SL_MAP_NONE)
-            return NULL;
+    for (uint32_t i; (i = sl_map_each(&m->provs->by_owner, h, cursor)) != SL_MAP_NONE;) {
         struct mgr_rec_prov *p = mgr_prov_of(m->inf->recs.v[i]);
         if (!p->rec.gone && strcmp(p->owner_uid, uid) == 0)
             return p;
     }
+    return NULL;
 }
 
 static void mark_owner(struct sl_manager *m, const struct mgr_rec_prov *p) {

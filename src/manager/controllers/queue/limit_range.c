@@ -135,9 +135,7 @@ static int by_name(const void *a, const void *b) {
 static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d,
                         struct bounds ret[SCOPES]) {
     SL_VEC(struct sl_rec *) ranges = {0};
-    uint32_t c;
-    for (uint32_t i = sl_map_first(&m->limits->by_ns, ns, &c); i != SL_MAP_NONE;
-         i = sl_map_next(&m->limits->by_ns, ns, &c))
+    sl_map_foreach (i, &m->limits->by_ns, ns)
         *sl_vec_push(&ranges) =
             m->inf->recs.v[i]; /* NOLINT(bugprone-sizeof-expression): pointers */
     if (ranges.n)

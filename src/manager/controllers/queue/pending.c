@@ -67,9 +67,7 @@ static void open_owners(struct sl_jw *j, bool *open) {
 
 /* A pod that owns it, by the hash of its uid; NULL if it has ended. */
 static const struct sl_rec *pod_of_hash(const struct sl_manager *m, uint64_t hash) {
-    uint32_t cur;
-    for (uint32_t i = sl_map_first(&m->by_uid, hash, &cur); i != SL_MAP_NONE;
-         i = sl_map_next(&m->by_uid, hash, &cur))
+    sl_map_foreach (i, &m->by_uid, hash)
         if (m->inf->recs.v[i]->kind == REC_POD && !m->inf->recs.v[i]->gone)
             return m->inf->recs.v[i];
     return NULL;

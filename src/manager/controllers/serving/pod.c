@@ -52,19 +52,11 @@ static bool has_ended(const struct mgr_rec_pod *p) {
     return p->phase == MGR_POD_SUCCEEDED || p->phase == MGR_POD_FAILED;
 }
 
-/* The next pod under the key; SL_MAP_NONE ends. */
-static uint32_t next_under(const struct sl_map *map, uint64_t key, uint32_t *cursor) {
-    uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
-    uint32_t i = *cursor ? sl_map_next(map, key, &c) : sl_map_first(map, key, &c);
-    *cursor = c + 1;
-    return i;
-}
-
 struct mgr_rec_pod *mgr_serving_pods(const struct sl_manager *m, const struct mgr_rec_set *s,
                                      uint32_t *cursor) {
     sl_sym name = sl_sym_find(m->syms, s->rec.name);
     uint64_t key = set_key(s->rec.kind, s->rec.ns, name);
-    for (uint32_t i; (i = next_under(&m->serving->pods, key, cursor)) != SL_MAP_NONE;) {
+    for (uint32_t i; (i = sl_map_each(&m->serving->pods, key, cursor)) != SL_MAP_NONE;) {
         struct mgr_rec_pod *p = mgr_pod_of(m->inf->recs.v[i]);
         if (!has_ended(p) && p->rec.ns == s->rec.ns && set_of_pod(m, p) == &s->rec)
             return p;

@@ -73,32 +73,22 @@ bool mgr_wl_older(const struct mgr_rec_wl *a, const struct mgr_rec_wl *b) {
 
 struct mgr_rec_wl *mgr_wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
-    for (;;) {
-        uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
-        uint32_t i = *cursor ? sl_map_next(&m->workloads->by_owner, h, &c)
-                             : sl_map_first(&m->workloads->by_owner, h, &c);
-        *cursor = c + 1;
-        if (i == SL_MAP_NONE)
-            return NULL;
+    for (uint32_t i; (i = sl_map_each(&m->workloads->by_owner, h, cursor)) != SL_MAP_NONE;) {
         struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (!w->rec.gone && w->owner_uid && strcmp(w->owner_uid, uid) == 0)
             return w;
     }
+    return NULL;
 }
 
 struct mgr_rec_wl *mgr_wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
-    for (;;) {
-        uint32_t c = *cursor - 1;
-        uint32_t i = *cursor ? sl_map_next(&m->workloads->by_job, h, &c)
-                             : sl_map_first(&m->workloads->by_job, h, &c);
-        *cursor = c + 1;
-        if (i == SL_MAP_NONE)
-            return NULL;
+    for (uint32_t i; (i = sl_map_each(&m->workloads->by_job, h, cursor)) != SL_MAP_NONE;) {
         struct mgr_rec_wl *w = mgr_wl_of(m->inf->recs.v[i]);
         if (!w->rec.gone && strcmp(w->job_uid, uid) == 0)
             return w;
     }
+    return NULL;
 }
 
 /* ---- taking in ---- */
