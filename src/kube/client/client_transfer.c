@@ -135,14 +135,11 @@ static void set_blob(struct kube_xfer *x, CURLoption option, struct sl_auth_byte
 }
 
 static void add_header(struct kube_xfer *x, const char *name, const char *value) {
-    struct sl_buf b;
-
-    sl_buf_init(&b, (size_t)1 << 20);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)1 << 20);
     sl_buf_printf(&b, "%s%s", name, value);
     struct curl_slist *more = curl_slist_append(x->headers, sl_buf_str(&b));
     sl_assert(more && !sl_buf_full(&b));
     x->headers = more;
-    sl_buf_done(&b);
 }
 
 static void set_credential(const struct sl_curl_client *c, struct kube_xfer *x) {

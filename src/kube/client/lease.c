@@ -103,7 +103,8 @@ static uint64_t hash_val(uint64_t h, yyjson_val *v) {
 
 /* Takes the object in; false if it is no lease. */
 static bool observe(struct sl_lease *l, const struct sl_kube_reply *r) {
-    yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? sl_json_doc(r->body, r->len) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *doc =
+        r->len <= MAX_BODY_BYTES ? sl_json_doc(r->body, r->len) : NULL;
     yyjson_val *root = yyjson_doc_get_root(doc), *spec = yyjson_obj_get(root, "spec");
     yyjson_val *seconds = yyjson_obj_get(spec, "leaseDurationSeconds");
     yyjson_val *transitions = yyjson_obj_get(spec, "leaseTransitions");
@@ -131,7 +132,6 @@ static bool observe(struct sl_lease *l, const struct sl_kube_reply *r) {
         if (!l->ours)
             l->term_ends = INT64_MIN;
     }
-    yyjson_doc_free(doc);
     return good;
 }
 

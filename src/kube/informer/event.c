@@ -9,11 +9,8 @@
 
 const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t unique,
                          char name[SL_EVENT_NAME]) {
-    struct sl_buf note;
-
     sl_fmt(name, SL_EVENT_NAME, "%.200s.%016llx", e->of.name, (unsigned long long)unique);
-    sl_buf_init(&note, SL_EVENT_NOTE);
-    sl_buf_short(&note);
+    _cleanup_(sl_buf_done) struct sl_buf note = SL_BUF_SHORT(SL_EVENT_NOTE);
     if (strlen(e->note) > SL_EVENT_NOTE) {
         sl_buf_add(&note, e->note, SL_EVENT_NOTE - 4);
         sl_buf_puts(&note, " ...");
@@ -47,7 +44,6 @@ const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t un
     sl_jw_end(w);
     sl_jw_str(w, "note", sl_buf_str(&note));
     sl_jw_end(w);
-    sl_buf_done(&note);
     return name;
 }
 

@@ -314,12 +314,11 @@ static struct sl_rec_table *table_of(const struct sl_rec *of, yyjson_val *o) {
 /* An answer may be long on its way: the stream has shown the object, and that it is gone, when it
  * has come further than the answer and we do not know it. */
 void sl_inf_take_answer(const struct sl_rec *of, const struct sl_kube_reply *reply) {
-    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *o = yyjson_doc_get_root(d);
     struct sl_rec_table *t = table_of(of, o);
     if (t &&
         (sl_rec_version(sl_json_str(o, "metadata.resourceVersion")) > t->stream_rv ||
          sl_inf_find_in(t, sl_json_str(o, "metadata.namespace"), sl_json_str(o, "metadata.name"))))
         (void)sl_inf_take_in(t, o);
-    yyjson_doc_free(d);
 }

@@ -110,7 +110,8 @@ static void record_error(struct sl_reflector *r, const char *doing, const char *
 /* The server's message, if it sent a Status, or the client's. */
 static void troubled_by_reply(struct sl_reflector *r, const char *doing,
                               const struct sl_kube_reply *reply) {
-    yyjson_doc *doc = reply->len <= MAX_STATUS_BYTES ? sl_json_doc(reply->body, reply->len) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *doc =
+        reply->len <= MAX_STATUS_BYTES ? sl_json_doc(reply->body, reply->len) : NULL;
     const char *message = sl_json_opt(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
     char what[SL_REFLECTOR_ERROR_TEXT - 10];
 
@@ -120,7 +121,6 @@ static void troubled_by_reply(struct sl_reflector *r, const char *doing,
     else
         sl_fmt_short(what, sizeof what, "%d: %s", reply->status, message);
     record_error(r, doing, what);
-    yyjson_doc_free(doc);
 }
 
 /* ---- what is due ---- */

@@ -278,10 +278,9 @@ static void update_elastic(struct sl_review_call *c) {
     bool now = adm_job_elastic(c, c->object);
     if (now == adm_job_elastic(c, c->old))
         return;
-    yyjson_doc *word = yyjson_read(now ? "true" : "false", now ? 4 : 5, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *word = yyjson_read(now ? "true" : "false", now ? 4 : 5, 0);
     sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
                      sl_field_value_json(yyjson_doc_get_root(word)), "%s", SL_FIELD_IMMUTABLE);
-    yyjson_doc_free(word);
 }
 
 void adm_rule_job_update(struct sl_review_call *c, const struct adm_job_facts *f) {

@@ -147,9 +147,8 @@ static void on_token(void *ctx, const struct sl_kube_reply *r) {
     struct entry *e = ctx;
     yyjson_doc *doc;
     yyjson_val *status = status_of(r, &doc), *user = yyjson_obj_get(status, "user");
-    struct sl_buf b;
 
-    sl_buf_init(&b, MAX_BODY_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
     put_user(&b, user);
     e->call = (sl_kube_call){0};
     if (!status)
@@ -160,7 +159,6 @@ static void on_token(void *ctx, const struct sl_kube_reply *r) {
         report(e, SL_AUTHZ_FAILED);
     else
         ask_access(e, sl_buf_str(&b));
-    sl_buf_done(&b);
     yyjson_doc_free(doc);
 }
 

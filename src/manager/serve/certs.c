@@ -193,14 +193,11 @@ static char *first_of(const char *pem) {
 
 /* The new one, then the first of the old ones. */
 static char *joined(const char *fresh, const char *old) {
-    struct sl_buf b;
-
-    sl_buf_init(&b, 2 * SL_CERT_PEM);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_CERT_PEM);
     sl_buf_puts(&b, fresh);
     if (old && strstr(old, END_OF_PEM))
         sl_buf_add(&b, old, first_length(old));
     char *s = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return s;
 }
 
@@ -551,7 +548,6 @@ static void pass_over(struct serve_certs *c, const struct sl_kube_reply *r) {
 static void on_read(void *ctx, const struct sl_kube_reply *r) {
     struct serve_certs *c = ctx;
     yyjson_doc *doc = r->status == 200 ? parsed(c, r) : NULL;
-    struct sl_buf bundle;
 
     c->call = (sl_kube_call){0};
     if (r->status == 404) {
@@ -565,7 +561,7 @@ static void on_read(void *ctx, const struct sl_kube_reply *r) {
             pass_over(c, r);
         return;
     }
-    sl_buf_init(&bundle, 3 * SL_CERT_PEM);
+    _cleanup_(sl_buf_done) struct sl_buf bundle = SL_BUF(3 * SL_CERT_PEM);
     sl_base64_encode(&bundle, c->found.cas, strlen(c->found.cas));
     yyjson_val *root = yyjson_doc_get_root(doc);
     bool service = strncmp(callers[c->caller], API_SERVICES, strlen(API_SERVICES)) == 0;
@@ -579,7 +575,6 @@ static void on_read(void *ctx, const struct sl_kube_reply *r) {
         plan(c, c->client->mono < c->looked + STALE ? PATCH : LOOK, 0);
     else
         next_caller(c);
-    sl_buf_done(&bundle);
     yyjson_doc_free(doc);
 }
 

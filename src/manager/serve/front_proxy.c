@@ -57,7 +57,7 @@ static void forget(struct serve_front_proxy *f) {
  * could be read. An empty list of names allows every name, so a part of one is not used. */
 static bool read_words(struct serve_front_proxy *f, yyjson_val *text, struct words *ret) {
     struct sl_text t = sl_json_view(text);
-    yyjson_doc *doc = t.n > 0 ? sl_json_doc(t.s, t.n) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *doc = t.n > 0 ? sl_json_doc(t.s, t.n) : NULL;
     yyjson_val *list = yyjson_doc_get_root(doc), *v;
     size_t i, n;
     bool whole = text == NULL || (yyjson_is_str(text) && (t.n == 0 || yyjson_is_arr(list)));
@@ -70,7 +70,6 @@ static bool read_words(struct serve_front_proxy *f, yyjson_val *text, struct wor
         }
         ret->v[ret->n++] = sl_arena_strdup(&f->arena, word.s);
     }
-    yyjson_doc_free(doc);
     return whole;
 }
 

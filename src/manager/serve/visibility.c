@@ -37,9 +37,8 @@ static void on_heard(void *ctx) {
 
 static enum serve_authz_result ask(struct serve_visibility *v, const struct sl_visibility_target *t,
                                    const struct sl_http_request *rq) {
-    struct sl_buf user, what;
-    sl_buf_init(&user, MAX_USER);
-    sl_buf_init(&what, MAX_USER);
+    _cleanup_(sl_buf_done) struct sl_buf user = SL_BUF(MAX_USER);
+    _cleanup_(sl_buf_done) struct sl_buf what = SL_BUF(MAX_USER);
     sl_visibility_attributes(t, rq->path, &what);
     enum serve_authz_result says =
         sl_buf_full(&what) ? SL_AUTHZ_FORBIDDEN
@@ -47,8 +46,6 @@ static enum serve_authz_result ask(struct serve_visibility *v, const struct sl_v
             ? serve_authz_check_user(v->authz, sl_buf_str(&user), sl_buf_str(&what))
             : serve_authz_check(v->authz, rq->from, rq->header(rq, "Authorization"),
                                 sl_buf_str(&what));
-    sl_buf_done(&user);
-    sl_buf_done(&what);
     return says;
 }
 

@@ -46,9 +46,7 @@ static int64_t waited(const struct sl_manager *m, const struct mgr_rec_wl *w) {
 
 static void set_conditions(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
-    struct sl_buf text;
-    sl_buf_init(&text, (size_t)1 << 20);
-    sl_buf_short(&text);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT((size_t)1 << 20);
     uint32_t n = sl_effect_conditions(x, &text, v);
     bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     for (uint32_t i = 0; i < n; i++)
@@ -57,7 +55,6 @@ static void set_conditions(struct sl_manager *m, struct mgr_rec_wl *w, const str
     if (observe && mgr_wl_next_cond(m, w, "QuotaReserved") && !mgr_wl_next_cond(m, w, "Admitted"))
         mgr_wl_set_cond(m, w, "Admitted", false, "NoReservation",
                         "The workload has no reservation");
-    sl_buf_done(&text);
 }
 
 /* What was true of an earlier admission is so no longer. */
@@ -65,12 +62,9 @@ static void reset_condition(struct sl_manager *m, struct mgr_rec_wl *w, const ch
     const struct mgr_cond *c = mgr_wl_next_cond(m, w, type);
     if (!c || c->status != COND_TRUE)
         return;
-    struct sl_buf b;
-    sl_buf_init(&b, 32768);
-    sl_buf_short(&b);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(32768);
     sl_buf_printf(&b, "Previously: %s", c->message);
     mgr_wl_set_cond(m, w, type, false, "QuotaReserved", sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 static void reserve(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
@@ -91,14 +85,11 @@ static void reserve(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_
 }
 
 void mgr_wl_replaced(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_rec_wl *by) {
-    struct sl_buf b;
-    sl_buf_init(&b, 1024);
-    sl_buf_short(&b);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(1024);
     sl_effect_replaced_message(&b, by->rec.uid, by->job_uid);
     mgr_wl_finish(m, w, "WorkloadSliceReplaced", sl_buf_str(&b));
     sl_rec_event(&w->rec, SCHEDULER, false, "WorkloadSliceReplaced", "%s", sl_buf_str(&b));
     mgr_count_replaced(m, w);
-    sl_buf_done(&b);
 }
 
 static void admit(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
@@ -144,9 +135,7 @@ static void put_priorities(const struct sl_manager *m, const struct mgr_rec_wl *
 static void preempted(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     const struct mgr_rec_wl *by = mgr_wl_by_id(m, x->evict.by);
     const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Preempted");
-    struct sl_buf b;
-    sl_buf_init(&b, 8192);
-    sl_buf_short(&b);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(8192);
     put_priorities(m, by, w, &b);
     sl_rec_event(&w->rec, SCHEDULER, false, "Preempted", "%s%s", c ? c->message : "",
                  sl_buf_str(&b));
@@ -154,7 +143,6 @@ static void preempted(struct sl_manager *m, struct mgr_rec_wl *w, const struct s
         sl_rec_event(&by->rec, SCHEDULER, false, "PreemptedWorkload",
                      "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s",
                      mgr_str(m, w->rec.ns), w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 static void evict(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {

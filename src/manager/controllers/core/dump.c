@@ -84,11 +84,9 @@ static void put_members(struct sl_buf *b, const char *open, struct members *s, c
 }
 
 static void put_full_name(struct sl_buf *b, const char *ns, const char *name) {
-    struct sl_buf full;
-    sl_buf_init(&full, 1024);
+    _cleanup_(sl_buf_done) struct sl_buf full = SL_BUF(1024);
     sl_buf_printf(&full, "%s%s%s", ns, *ns ? "/" : "", name);
     sl_buf_json(b, sl_buf_str(&full));
-    sl_buf_done(&full);
 }
 
 /* ---- queues and cohorts ---- */
@@ -188,9 +186,8 @@ static const char *phase_word(enum sl_engine_phase p) {
 
 static void put_assignment(struct sl_buf *b, const struct sl_manager *m, sl_wl_id id) {
     const struct sl_podset_assignment *ps;
-    struct sl_arena arena;
 
-    sl_arena_init(&arena, CEILING_ASSIGNED);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_ASSIGNED);
     uint32_t n = sl_engine_assignment(m->engine, id, &arena, &ps);
     if (n) {
         put_key(b, "assignment");
@@ -214,7 +211,6 @@ static void put_assignment(struct sl_buf *b, const struct sl_manager *m, sl_wl_i
         put_members(b, "{", &s, ",", "}}");
     }
     sl_buf_puts(b, n ? "}" : "");
-    sl_arena_done(&arena);
 }
 
 static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {

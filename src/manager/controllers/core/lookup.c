@@ -21,7 +21,7 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, con
         return sl_selector_matches(s, &only);
     }
     const char *text = mgr_conf_of(r)->text;
-    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *map = sl_json_at(yyjson_doc_get_root(d), "metadata.labels"), *key, *val;
     /* All of them: a label that is left out would let a namespace slip past the selector. */
     _cleanup_(sl_freep) struct sl_label *v = sl_alloc0(yyjson_obj_size(map) + 1, sizeof *v);
@@ -32,7 +32,6 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, con
             v[n++] = (struct sl_label){sl_json_text(key), sl_json_text(val)};
     struct sl_labels labels = {v, n};
     bool yes = sl_selector_matches(s, &labels);
-    yyjson_doc_free(d);
     return yes;
 }
 
@@ -91,7 +90,6 @@ bool mgr_priority_of(const struct sl_manager *m, const char *wpc_label, const ch
 
 void mgr_wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name,
                  const char *uid, const char *extra, bool shorter) {
-    struct sl_buf b;
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int len = 0;
     size_t start = out->len, most = shorter ? MAX_SHORT_PREFIX : MAX_PREFIX;
@@ -103,11 +101,10 @@ void mgr_wl_name(struct sl_buf *out, const char *kind, const char *group, const 
         out->len = start + most;
         out->s[out->len] = '\0';
     }
-    sl_buf_init(&b, 8192);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(8192);
     sl_buf_printf(&b, "%s\n%s\n%s\n%s", kind, group, name, uid);
     if (extra && *extra)
         sl_buf_printf(&b, "\n%s", extra);
     sl_assert(EVP_Digest(b.s, b.len, digest, &len, EVP_sha1(), NULL) == 1);
     sl_buf_printf(out, "-%02x%02x%x", digest[0], digest[1], digest[2] >> 4);
-    sl_buf_done(&b);
 }

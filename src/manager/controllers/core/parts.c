@@ -44,8 +44,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
     }
-    struct sl_arena a;
-    sl_arena_init(&a, (size_t)1 << 20);
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA((size_t)1 << 20);
     struct sl_strs w = sl_manager_words_parse(list, &a);
     const struct {
         const char *word;
@@ -67,18 +66,16 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
         else if (!is_later(w.v[i]))
             sl_log(SL_LOG_WARN, "unknown controller in --controllers", SL_S("controller", w.v[i]));
     }
-    sl_arena_done(&a);
     return p;
 }
 
 void sl_manager_webhooks_parse(const char *list, const struct sl_settings *s,
                                bool ret[SL_FW_COUNT]) {
-    struct sl_arena a;
     memcpy(ret, s->framework, SL_FW_COUNT * sizeof *ret);
     if (!list)
         return;
     memset(ret, 0, SL_FW_COUNT * sizeof *ret);
-    sl_arena_init(&a, (size_t)1 << 20);
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA((size_t)1 << 20);
     struct sl_strs w = sl_manager_words_parse(list, &a);
     for (uint32_t i = 0; i < w.n; i++) {
         enum sl_framework f = sl_framework_find(w.v[i]);
@@ -87,5 +84,4 @@ void sl_manager_webhooks_parse(const char *list, const struct sl_settings *s,
         else
             sl_log(SL_LOG_WARN, "unknown integration in --webhooks", SL_S("integration", w.v[i]));
     }
-    sl_arena_done(&a);
 }

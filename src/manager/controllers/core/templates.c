@@ -167,8 +167,7 @@ static uint64_t hash_members(uint64_t h, yyjson_val *o, const char *const *keys,
 }
 
 static char *parts_text(yyjson_val *meta, yyjson_val *spec) {
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     for (size_t i = 0; i < SL_LEN(parts_of_meta); i++)
@@ -177,17 +176,15 @@ static char *parts_text(yyjson_val *meta, yyjson_val *spec) {
         put_value(&j, parts_of_spec[i], yyjson_obj_get(spec, parts_of_spec[i]));
     sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return s;
 }
 
 /* The spec with containers reduced to what they ask for. */
 static char *pod_text(yyjson_val *spec) {
-    struct sl_buf b;
     size_t k, n;
     yyjson_val *c;
 
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     for (size_t i = 0; i < SL_LEN(pod_members); i++)
@@ -205,7 +202,6 @@ static char *pod_text(yyjson_val *spec) {
     }
     sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return s;
 }
 
@@ -330,14 +326,12 @@ static void refused(const struct sl_err *err) {
 
 bool mgr_podsets_read(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
                       struct mgr_podsets *ret) {
-    struct sl_buf b, invalid;
     struct sl_err err = {0};
     bool fine = false;
 
     *ret = (struct mgr_podsets){0};
-    sl_buf_init(&b, CEILING_ASKED_TEXT);
-    sl_buf_init(&invalid, 32768);
-    sl_buf_short(&invalid);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(CEILING_ASKED_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf invalid = SL_BUF_SHORT(32768);
     sl_arena_init(&ret->arena, CEILING_PODSETS);
     put_workload(m, ns, v, n, &b, &invalid);
     if (sl_buf_full(&b))
@@ -365,8 +359,6 @@ bool mgr_podsets_read(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podse
     }
     if (!fine)
         refused(&err);
-    sl_buf_done(&invalid);
-    sl_buf_done(&b);
     return fine;
 }
 

@@ -16,10 +16,10 @@ static bool queue_open(void *ctx, const char *ns, const char *name) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, name);
     if (!r)
         return false;
-    yyjson_doc *d = yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0);
     const char *stop = sl_json_str(yyjson_doc_get_root(d), "spec.stopPolicy");
     bool open = !*stop || strcmp(stop, "None") == 0;
-    yyjson_doc_free(d);
     return open;
 }
 

@@ -116,11 +116,10 @@ void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
     const char *unconstrained =
         sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
     const char *group = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "group-name"));
-    struct sl_buf b;
 
     if (!m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     if (index_label)
@@ -137,7 +136,6 @@ void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
     sl_jw_end(&j);
     if (!mgr_draft_none(sl_buf_str(&b)))
         sl_jw_raw(out, "topologyRequest", sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 /* ---- besides podsets ---- */
@@ -206,11 +204,10 @@ static char *take(struct sl_jw *j) {
 
 void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *template = sl_json_at(o, "spec.template");
-    struct sl_buf b;
 
     mgr_job_draft_drop(j);
     j->draft = sl_alloc0(1, sizeof *j->draft);
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw out = SL_JW(&b);
     sl_jw_object(&out, NULL);
     mgr_draft_put_template(template, is_managed, &out);
@@ -222,7 +219,6 @@ void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjso
     sl_jw_object(&out, NULL);
     mgr_draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &out);
     j->draft->annotations = take(&out);
-    sl_buf_done(&b);
 }
 
 void mgr_job_draft_drop(struct mgr_rec_job *j) {

@@ -49,9 +49,8 @@ static const char *text(yyjson_mut_val *v) {
 
 /* A copy of the parts of a template that can be compared with ours. */
 static yyjson_mut_val *parse(yyjson_mut_doc *doc, const char *json) {
-    yyjson_doc *d = yyjson_read(json, strlen(json), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(json, strlen(json), 0);
     yyjson_mut_val *v = d ? yyjson_val_mut_copy(doc, yyjson_doc_get_root(d)) : NULL;
-    yyjson_doc_free(d);
     return v;
 }
 
@@ -299,9 +298,8 @@ int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
 
 uint64_t mgr_job_extras_tolerations(const struct mgr_job_extras *x) {
     char *s = yyjson_mut_val_write(x->part[TOLERATIONS], 0, NULL);
-    yyjson_doc *d = s ? yyjson_read(s, strlen(s), 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d = s ? yyjson_read(s, strlen(s), 0) : NULL;
     uint64_t h = mgr_template_tolerations_hash(yyjson_doc_get_root(d));
-    yyjson_doc_free(d);
     free(s);
     return h;
 }

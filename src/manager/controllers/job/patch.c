@@ -69,9 +69,8 @@ static void put_name(const struct sl_manager *m, const struct mgr_rec_job *j, st
 }
 
 static bool build_create(struct sl_manager *m, struct mgr_rec_job *j, struct sl_write *w) {
-    struct sl_buf name;
     struct sl_jw *out = &w->json;
-    sl_buf_init(&name, MAX_NAME);
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(MAX_NAME);
     put_name(m, j, &name);
 
     sl_inf_build_create(m->inf, REC_WORKLOAD, mgr_str(m, j->rec.ns), w);
@@ -97,7 +96,6 @@ static bool build_create(struct sl_manager *m, struct mgr_rec_job *j, struct sl_
 
     mgr_set_event_note(&j->note, "Created Workload: %s/%s", mgr_str(m, j->rec.ns),
                        sl_buf_str(&name));
-    sl_buf_done(&name);
     return built;
 }
 

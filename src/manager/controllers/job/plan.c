@@ -120,14 +120,12 @@ static bool template_altered(const struct mgr_rec_job *j, const struct mgr_rec_w
         return false;
     if (p->template == j->template && !(marks && (marks->wl_mark || marks->sl_mark)))
         return false;
-    struct sl_buf diff;
-    sl_buf_init(&diff, SL_WRITER_MAX_BODY);
+    _cleanup_(sl_buf_done) struct sl_buf diff = SL_BUF(SL_WRITER_MAX_BODY);
     struct sl_jw out = SL_JW(&diff);
     sl_jw_object(&out, NULL);
     mgr_job_restore_put(j->template, marks, p->template, &out);
     sl_jw_end(&out);
     bool any = strcmp(sl_buf_str(&diff), "{}") != 0;
-    sl_buf_done(&diff);
     return any;
 }
 

@@ -81,27 +81,23 @@ static void remove_surplus(struct sl_manager *m, const struct mgr_rec_job *j,
 
 /* Makes a Workload that holds no quota what the Job is now. */
 static void rewrite(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
-    struct sl_buf spec;
     if (!j->draft || mgr_job_fits(m, j, w))
         return;
-    sl_buf_init(&spec, SL_WRITER_MAX_BODY);
+    _cleanup_(sl_buf_done) struct sl_buf spec = SL_BUF(SL_WRITER_MAX_BODY);
     if (mgr_job_spec(m, j, true, NULL, &SL_JW(&spec))) {
         bool again = w->pending & WL_SPEC;
         mgr_wl_set_pending_spec(w, sl_buf_str(&spec));
         if (!again)
             report(m, j, "UpdatedWorkload", "Updated not matching Workload for suspended job: ", w);
     }
-    sl_buf_done(&spec);
 }
 
 static void adopt(const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
-    struct sl_buf ref;
     if (w->owner_uid)
         return;
-    sl_buf_init(&ref, 4096);
+    _cleanup_(sl_buf_done) struct sl_buf ref = SL_BUF(4096);
     sl_rec_put_owner(&SL_JW(&ref), &j->rec);
     mgr_wl_set_pending_owner(w, sl_buf_str(&ref), j->rec.uid);
-    sl_buf_done(&ref);
 }
 
 /* ---- ends ---- */

@@ -178,12 +178,12 @@ static bool build_compose(struct sl_manager *m, struct mgr_rec_pod *p, struct sl
 
 /* Whoever is held by gates of others as well is told why it does not start. */
 static void note_start(struct sl_manager *m, struct mgr_rec_pod *p, const struct mgr_rec_wl *w) {
-    yyjson_doc *d = yyjson_read(mgr_str(m, p->others), strlen(mgr_str(m, p->others)), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        yyjson_read(mgr_str(m, p->others), strlen(mgr_str(m, p->others)), 0);
     yyjson_val *gate;
-    struct sl_buf held;
     size_t i, n;
 
-    sl_buf_init(&held, MAX_NAME);
+    _cleanup_(sl_buf_done) struct sl_buf held = SL_BUF(MAX_NAME);
     sl_buf_short(&held); /* there may be many */
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, gate) {
         sl_buf_puts(&held, held.len ? ", " : "; still held by other scheduling gates: ");
@@ -191,8 +191,6 @@ static void note_start(struct sl_manager *m, struct mgr_rec_pod *p, const struct
     }
     mgr_set_event_note(&p->job->note, "Admitted by clusterQueue %s%s",
                        mgr_str(m, w->seen.admission->cq), sl_buf_str(&held));
-    sl_buf_done(&held);
-    yyjson_doc_free(d);
 }
 
 static struct mgr_rec_wl *workload_of(const struct sl_manager *m, const struct mgr_pod_group *g) {
@@ -230,8 +228,7 @@ static bool build_start(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_w
 }
 
 static bool build_target(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_write *w) {
-    struct sl_buf reason;
-    sl_buf_init(&reason, MAX_REASON);
+    _cleanup_(sl_buf_done) struct sl_buf reason = SL_BUF(MAX_REASON);
     const char *why = mgr_group_stop_reason(m, p->job->group, &reason);
     sl_rec_build_apply(&p->rec, "status", FIELD_MANAGER, w);
     struct sl_jw *out = &w->json;
@@ -244,15 +241,13 @@ static bool build_target(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_
     sl_jw_str(out, "reason", sl_buf_str(&reason));
     sl_jw_str(out, "message", why);
     sl_jw_end_to(out, 0);
-    sl_buf_done(&reason);
     return true;
 }
 
 /* The record may be gone before the answer comes, so people are told now. */
 static bool build_delete(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_write *w) {
-    struct sl_buf reason;
     bool stop = p->job->step == POD_STOP, expired = p->job->group->phase == GROUP_EVICTED;
-    sl_buf_init(&reason, MAX_REASON);
+    _cleanup_(sl_buf_done) struct sl_buf reason = SL_BUF(MAX_REASON);
     sl_rec_build_delete(&p->rec, NULL, -1, w);
     sl_rec_event(&p->rec, GROUP_CONTROLLER, false,
                  stop      ? "Stopped"
@@ -262,7 +257,6 @@ static bool build_delete(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_
                  stop      ? mgr_group_stop_reason(m, p->job->group, &reason)
                  : expired ? "Deleted job: deactivation retention period expired"
                            : "Excess pod deleted");
-    sl_buf_done(&reason);
     return true;
 }
 

@@ -257,10 +257,9 @@ static void add_departed(struct mgr_group_ctx *c, int32_t *active) {
 static void remember(struct mgr_group_ctx *c) {
     struct mgr_group_plan *p = c->p;
     const struct mgr_rec_wl *w = p->wl;
-    struct sl_buf b;
     if (c->g->single || c->lead->serving)
         return;
-    sl_buf_init(&b, MAX_SUCCEEDED);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_SUCCEEDED);
     sl_buf_puts(&b, w->succeeded ? w->succeeded : "");
     size_t before = b.len;
     for (uint32_t i = 0; i < p->v.n; i++) {
@@ -270,7 +269,6 @@ static void remember(struct mgr_group_ctx *c) {
     }
     if (b.len > before && !sl_buf_full(&b))
         p->succeeded_text = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 static int32_t granted(const struct mgr_rec_wl *w, uint32_t podset) {

@@ -64,25 +64,22 @@ static void set_waiting(struct sl_manager *m, const struct mgr_pod_group *g,
 /* ---- owners ---- */
 
 static void adopt_one(struct mgr_rec_wl *w, const struct mgr_rec_pod *p) {
-    struct sl_buf ref;
     if (w->owner_uid)
         return;
-    sl_buf_init(&ref, 4096);
+    _cleanup_(sl_buf_done) struct sl_buf ref = SL_BUF(4096);
     mgr_group_owner_reference(p, true, &SL_JW(&ref));
     mgr_wl_set_pending_owner(w, sl_buf_str(&ref), p->rec.uid);
-    sl_buf_done(&ref);
 }
 
 /* Every pod of the group owns it: it goes with the last of them. */
 static void adopt(const struct mgr_pod_group *g, const struct mgr_group_plan *p) {
-    struct sl_buf refs;
     if (g->single) {
         adopt_one(p->wl, g->pods);
         return;
     }
     if (!p->unowned)
         return;
-    sl_buf_init(&refs, SL_WRITER_MAX_BODY / 2);
+    _cleanup_(sl_buf_done) struct sl_buf refs = SL_BUF(SL_WRITER_MAX_BODY / 2);
     struct sl_jw out = SL_JW(&refs);
     sl_jw_array(&out, NULL);
     if (p->wl->owners)
@@ -92,7 +89,6 @@ static void adopt(const struct mgr_pod_group *g, const struct mgr_group_plan *p)
     sl_jw_end(&out);
     if (!sl_buf_full(&refs))
         mgr_wl_set_pending_owners(p->wl, sl_buf_str(&refs), p->unowned);
-    sl_buf_done(&refs);
 }
 
 /* ---- Workloads that do not fit ---- */
@@ -111,10 +107,9 @@ static void delete_workload(struct sl_manager *m, const struct mgr_pod_group *g,
 /* Makes a plain pod's Workload that holds no quota what the pod is now. */
 static void rewrite(struct sl_manager *m, struct mgr_rec_pod *p, struct mgr_rec_wl *w) {
     static const int32_t one = 1;
-    struct sl_buf spec;
     if (!p->job->draft || !p->job->draft->podset)
         return;
-    sl_buf_init(&spec, SL_WRITER_MAX_BODY);
+    _cleanup_(sl_buf_done) struct sl_buf spec = SL_BUF(SL_WRITER_MAX_BODY);
     if (mgr_group_spec(m, p, &p, &one, 1, true, NULL, &SL_JW(&spec))) {
         bool again = w->pending & WL_SPEC;
         mgr_wl_set_pending_spec(w, sl_buf_str(&spec));
@@ -123,7 +118,6 @@ static void rewrite(struct sl_manager *m, struct mgr_rec_pod *p, struct mgr_rec_
                          "Updated not matching Workload for suspended job: %s/%s",
                          mgr_str(m, w->rec.ns), w->rec.name);
     }
-    sl_buf_done(&spec);
 }
 
 static void unmatched(struct sl_manager *m, struct mgr_pod_group *g,

@@ -163,11 +163,10 @@ void mgr_pods_watch_nodes(struct sl_manager *m) {
 }
 
 static void take_gates(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *list) {
-    struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
 
-    sl_buf_init(&others, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&others);
     p->gates = 0;
     yyjson_arr_foreach (list, i, n, v) {
@@ -187,7 +186,6 @@ static void take_gates(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *
     }
     sl_jw_end_to(&j, 0);
     p->others = sl_sym_put(m->syms, sl_buf_str(&others));
-    sl_buf_done(&others);
 }
 
 /* The first of these labels that is there, as a number; -1: none is. */
@@ -221,18 +219,16 @@ static void take_place(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *
         Q "podset-slice-required-topology",
         Q "podset-slice-required-topology-constraints",
     };
-    struct sl_buf b;
 
     p->index = rank_of(o, indexes, SL_LEN(indexes));
     p->subgroup = rank_of(o, subgroups, SL_LEN(subgroups));
     p->topology = false;
     for (size_t i = 0; i < SL_LEN(asks); i++)
         p->topology |= yyjson_obj_get(sl_json_at(o, "metadata.annotations"), asks[i]) != NULL;
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     if (p->siblings && m->spec.parts.tas && sl_json_at(o, "spec.nodeSelector"))
         sl_json_put(&b, sl_json_at(o, "spec.nodeSelector"));
     p->selector = sl_sym_put(m->syms, sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 static void take_shape(struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {

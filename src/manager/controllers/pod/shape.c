@@ -20,9 +20,8 @@ static struct mgr_pod_shape *make(struct sl_manager *m, struct sl_buf *text, con
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
-    struct sl_arena arena;
 
-    sl_arena_init(&arena, CEILING_POD);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_POD);
     struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err};
     if (sl_buf_full(text) ||
         sl_doc_json_within("pod", text->s, text->len, CEILING_ASKED_VALUES, &d, &err) < 0)
@@ -47,18 +46,16 @@ static struct mgr_pod_shape *make(struct sl_manager *m, struct sl_buf *text, con
         s->v[i] = (struct sl_request){mgr_str(m, sl_sym_put(m->syms, spec.requests[i].resource)),
                                       spec.requests[i].q};
     sl_doc_free(d);
-    sl_arena_done(&arena);
     return s;
 }
 
 struct mgr_pod_shape *mgr_pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
-    struct sl_buf text;
     uint32_t few[FEW_PORTS], *ports = few, n_ports = sl_podspec_host_ports(spec, few, FEW_PORTS);
     if (n_ports > FEW_PORTS) {
         ports = sl_alloc0(n_ports, sizeof *ports);
         (void)sl_podspec_host_ports(spec, ports, n_ports);
     }
-    sl_buf_init(&text, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(MAX_TEXT);
     sl_podspec_put(&text, spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     for (uint32_t i = 0; i < n_ports; i++)
@@ -77,7 +74,6 @@ struct mgr_pod_shape *mgr_pod_shape_get(struct sl_manager *m, yyjson_val *spec) 
     s->refs++;
     if (ports != few)
         sl_freep(&ports);
-    sl_buf_done(&text);
     return s;
 }
 

@@ -62,15 +62,13 @@ static struct mgr_prov_podset *consumed(const struct sl_manager *m, const struct
                                      : NULL;
     struct mgr_rec_prov *p = r ? mgr_prov_of(r) : NULL;
     struct mgr_prov_podset *found = p && p->n_podsets ? &p->podsets[0] : NULL;
-    struct sl_buf b;
     if (!found)
         return NULL;
-    sl_buf_init(&b, 1024);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(1024);
     mgr_prov_template_name(&b, p->rec.name, mgr_str(m, pod->podset));
     for (uint32_t i = 0; i < p->n_podsets; i++)
         if (strcmp(p->podsets[i].name, sl_buf_str(&b)) == 0)
             found = &p->podsets[i];
-    sl_buf_done(&b);
     return found;
 }
 
@@ -153,11 +151,10 @@ static void look_by(struct sl_manager *m, struct mgr_rec_prov *p, sl_time at) {
 static const char *parameter(const struct mgr_rec_prov *p, const char *name,
                              char out[MAX_PARAMETER]) {
     const char *all = p->parameters ? p->parameters : "{}";
-    yyjson_doc *d = yyjson_read(all, strlen(all), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(all, strlen(all), 0);
     const char *s = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), name));
     /* Longer than the API allows: neither a number nor a flag, whole or cut. */
     sl_fmt_short(out, MAX_PARAMETER, "%s", s);
-    yyjson_doc_free(d);
     return out;
 }
 
@@ -321,13 +318,10 @@ static bool is_worth_saying(struct sl_manager *m, struct mgr_rec_prov *p) {
 
 static void refuse(struct mgr_rec_prov *p, const struct mgr_pack_pods *pods,
                    const struct mgr_pack_lack *lack) {
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_WHY);
-    sl_buf_short(&b);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(MAX_WHY);
     sl_buf_printf(&b, "Capacity is not found: %d of %d pods of %s find no place; %s", lack->rest,
                   pods[lack->kind].count, p->podsets[lack->kind].name, sl_buf_str(lack->why));
     set_why(p, sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 static void look(struct sl_manager *m, struct readings *c, struct mgr_rec_prov *p) {
@@ -527,12 +521,11 @@ static void lease_read(struct sl_manager *m, enum sl_written how,
     c->lease = how == SL_WRITE_GONE ? LEASE_NONE : LEASE_UNREADABLE;
     if (how != SL_WRITTEN)
         return;
-    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
     bool held = *sl_json_str(spec, "holderIdentity") &&
                 sl_json_time(spec, "renewTime") + LEASE_LIFE > m->spec.client->wall;
     c->lease = held ? LEASE_ALIVE : LEASE_NONE;
-    yyjson_doc_free(d);
 }
 
 static void take_ports(struct mgr_prov_podset *s, yyjson_val *spec) {

@@ -63,9 +63,8 @@ static int32_t number(const char *s) {
 }
 
 int32_t mgr_prov_attempt(const char *name, const char *workload, const char *check) {
-    struct sl_buf b;
     int32_t found = 0;
-    sl_buf_init(&b, 2048);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2048);
     sl_buf_printf(&b, "%s-%s-", workload, check);
     if (b.len < MAX_PREFIX && strncmp(name, sl_buf_str(&b), b.len) == 0)
         found = number(name + b.len);
@@ -75,7 +74,6 @@ int32_t mgr_prov_attempt(const char *name, const char *workload, const char *che
         if (strcmp(sl_buf_str(&b), name) == 0)
             found = i;
     }
-    sl_buf_done(&b);
     return found;
 }
 
@@ -96,13 +94,11 @@ static void drop_templates(struct sl_manager *m, struct mgr_rec_prov *p) {
 }
 
 static char *text_of(yyjson_val *v) {
-    struct sl_buf b;
     if (!v || yyjson_is_null(v))
         return NULL;
-    sl_buf_init(&b, PROV_MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(PROV_MAX_TEXT);
     sl_json_put(&b, v);
     char *s = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return s;
 }
 
@@ -131,14 +127,13 @@ static void take_spec(struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *
 }
 
 static void take_conditions(struct sl_manager *m, struct mgr_rec_prov *p, yyjson_val *list) {
-    struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
     for (size_t t = 0; t < PROV_TYPES; t++) {
         sl_freep(&p->conds[t].message);
         p->conds[t] = (struct mgr_prov_cond){0};
     }
-    sl_buf_init(&others, PROV_MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(PROV_MAX_TEXT);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         size_t t = 0;
@@ -162,7 +157,6 @@ static void take_conditions(struct sl_manager *m, struct mgr_rec_prov *p, yyjson
     sl_jw_end_to(&j, 0);
     sl_freep(&p->others);
     p->others = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
-    sl_buf_done(&others);
 }
 
 static void untie(struct sl_manager *m, struct mgr_rec_prov *p) {

@@ -120,13 +120,12 @@ static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val 
 /* What the flavor adds to pods. */
 static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
                        sl_sym flavor) {
-    yyjson_doc *f = mgr_flavor_doc(m, flavor);
+    _cleanup_(sl_json_docp) yyjson_doc *f = mgr_flavor_doc(m, flavor);
     yyjson_val *is = sl_json_at(yyjson_doc_get_root(f), "spec");
     yyjson_mut_val *labels = yyjson_val_mut_copy(d, sl_json_at(is, "nodeLabels"));
     if (yyjson_mut_obj_size(labels))
         sl_json_mut_fill(d, child(d, spec, "nodeSelector", false), labels, true);
     add_tolerations(d, spec, sl_json_at(is, "tolerations"));
-    yyjson_doc_free(f);
 }
 
 static void add_flavors(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
@@ -228,7 +227,7 @@ static void put_meta(const struct sl_manager *m, const struct mgr_rec_wl *w, con
 /* Those of the configuration; what the Workload's annotations say is said there. */
 static void put_parameters(const struct mgr_rec_wl *w, yyjson_val *config, struct sl_jw *j) {
     const char *own = w->parameters ? w->parameters : "{}";
-    yyjson_doc *o = yyjson_read(own, strlen(own), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *o = yyjson_read(own, strlen(own), 0);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_val *from[] = {sl_json_at(config, "spec.parameters"), yyjson_doc_get_root(o)};
     yyjson_mut_val *all = yyjson_mut_obj(d);
@@ -236,7 +235,6 @@ static void put_parameters(const struct mgr_rec_wl *w, yyjson_val *config, struc
         sl_json_mut_fill(d, all, yyjson_val_mut_copy(d, from[k]), true);
     sl_jw_mut_val(j, "parameters", all);
     yyjson_mut_doc_free(d);
-    yyjson_doc_free(o);
 }
 
 static void push(struct mgr_prov_draft *d, const char *name, struct sl_buf *body) {
@@ -332,16 +330,13 @@ static void report_refused(struct sl_manager *m, struct mgr_rec_wl *w,
                            const struct sl_kube_reply *reply) {
     const struct mgr_prov_draft *d = w->draft;
     bool template = d->next + 1 < d->n;
-    yyjson_doc *answer = reply->body ? yyjson_read(reply->body, reply->len, 0) : NULL;
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_MESSAGE);
-    sl_buf_short(&b);
+    _cleanup_(sl_json_docp) yyjson_doc *answer =
+        reply->body ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(MAX_MESSAGE);
     sl_buf_printf(&b, "Error creating %s \"%s\": %s",
                   template ? "PodTemplate" : "ProvisioningRequest", d->v[d->next].name,
                   sl_json_str(yyjson_doc_get_root(answer), "message"));
     mgr_prov_set_failed(m, w, d->check, sl_buf_str(&b));
-    sl_buf_done(&b);
-    yyjson_doc_free(answer);
 }
 
 static void read_answered(struct sl_manager *m, struct mgr_rec_wl *w,

@@ -25,9 +25,8 @@
 
 char *mgr_prov_read_parameters(yyjson_val *workload) {
     yyjson_val *map = sl_json_at(workload, "metadata.annotations"), *key, *val;
-    struct sl_buf b;
     size_t i, n;
-    sl_buf_init(&b, PROV_MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(PROV_MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_obj_foreach (map, i, n, key, val) {
         if (strncmp(sl_json_text(key), ANNOTATION, sizeof ANNOTATION - 1) != 0)
@@ -38,7 +37,6 @@ char *mgr_prov_read_parameters(yyjson_val *workload) {
     }
     sl_jw_end_to(&j, 0);
     char *s = b.len && !sl_buf_full(&b) ? sl_strdup(sl_buf_str(&b)) : NULL;
-    sl_buf_done(&b);
     return s;
 }
 
@@ -57,14 +55,13 @@ static bool uses(yyjson_val *resources, yyjson_val *managed) {
 
 static bool pod_uses(const char *pod, yyjson_val *managed) {
     static const char *const lists[] = {"initContainers", "containers"};
-    yyjson_doc *d = yyjson_read(pod, strlen(pod), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(pod, strlen(pod), 0);
     yyjson_val *spec = yyjson_doc_get_root(d), *c;
     bool yes = uses(yyjson_obj_get(spec, "resources"), managed);
     size_t i, n;
     for (size_t k = 0; k < SL_LEN(lists); k++)
         yyjson_arr_foreach (yyjson_obj_get(spec, lists[k]), i, n, c)
             yes = yes || uses(yyjson_obj_get(c, "resources"), managed);
-    yyjson_doc_free(d);
     return yes;
 }
 
@@ -152,7 +149,8 @@ static int64_t back_off(yyjson_val *config, int32_t retries) {
 }
 
 static void put_selectors(struct sl_jw *j, yyjson_val *config, const char *details) {
-    yyjson_doc *d = details ? yyjson_read(details, strlen(details), 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        details ? yyjson_read(details, strlen(details), 0) : NULL;
     yyjson_val *v;
     size_t i, n;
     sl_jw_object(j, "nodeSelector");
@@ -163,7 +161,6 @@ static void put_selectors(struct sl_jw *j, yyjson_val *config, const char *detai
             sl_jw_val(j, sl_json_str(v, "key"), value);
     }
     sl_jw_end(j);
-    yyjson_doc_free(d);
 }
 
 /* What pods get: the request that has their room, and the nodes that it names. Those of podsets
@@ -191,16 +188,14 @@ static void put_updates(const struct sl_manager *m, const struct mgr_rec_wl *w,
 static void report_ready(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
                          const struct mgr_rec_prov *p, yyjson_val *config) {
     struct mgr_wl_check to = *is;
-    struct sl_buf b;
     if (is->state == SL_CHECK_READY)
         return;
-    sl_buf_init(&b, PROV_MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(PROV_MAX_TEXT);
     put_updates(m, w, p, config, &SL_JW(&b));
     to.state = SL_CHECK_READY;
     to.updates = b.s;
     to.message = (char *)mgr_prov_message(p, PROV_PROVISIONED);
     report(m, w, is, to);
-    sl_buf_done(&b);
 }
 
 /* ---- the state of a check ---- */
@@ -211,15 +206,13 @@ static bool report_retry(struct sl_manager *m, struct mgr_rec_wl *w, const struc
                          yyjson_val *config, int32_t attempt, const char *what, const char *why) {
     int32_t retries = is->retries > 0 ? is->retries : 0;
     struct mgr_wl_check to = *is;
-    struct sl_buf b;
     if (is->state == SL_CHECK_REJECTED || is->state == SL_CHECK_RETRY)
         return false; /* the Workload is about to be evicted for that */
     if (attempt > sl_json_int(config, "spec.retryStrategy.backoffLimitCount", 3)) {
         report_state(m, w, is, SL_CHECK_REJECTED, why);
         return false;
     }
-    sl_buf_init(&b, MAX_MESSAGE);
-    sl_buf_short(&b);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(MAX_MESSAGE);
     sl_buf_printf(&b, "Retrying after %s: %s", what, why);
     to.message = b.s;
     if (attempt > retries) {
@@ -228,7 +221,6 @@ static bool report_retry(struct sl_manager *m, struct mgr_rec_wl *w, const struc
         to.requeue_after_s = back_off(config, retries);
     }
     report(m, w, is, to);
-    sl_buf_done(&b);
     return to.state == SL_CHECK_PENDING;
 }
 

@@ -196,13 +196,12 @@ static void add_overhead(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_m
     if (!class || yyjson_mut_obj_size(yyjson_mut_obj_get(pod, "overhead")) > 0)
         return;
     const char *text = mgr_conf_of(class)->text;
-    yyjson_doc *c = yyjson_read(text, strlen(text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *c = yyjson_read(text, strlen(text), 0);
     yyjson_val *fixed = sl_json_at(yyjson_doc_get_root(c), "overhead.podFixed");
     if (fixed) {
         (void)yyjson_mut_obj_remove_key(pod, "overhead");
         (void)yyjson_mut_obj_add_val(d, pod, "overhead", yyjson_val_mut_copy(d, fixed));
     }
-    yyjson_doc_free(c);
 }
 
 /* ---- what is forbidden ---- */
@@ -243,9 +242,7 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
     }
     if (!n)
         return;
-    struct sl_buf error;
-    sl_buf_init(&error, MAX_ERROR_BYTES);
-    sl_buf_short(&error);
+    _cleanup_(sl_buf_done) struct sl_buf error = SL_BUF_SHORT(MAX_ERROR_BYTES);
     qsort(names, n, sizeof *names, by_text);
     sl_buf_printf(&error, "spec.podSets[%u].template.spec%s: Invalid value: ", podset, where);
     for (uint32_t i = 0; i < n; i++) {
@@ -254,7 +251,6 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
     }
     sl_buf_printf(&error, "]: %s", message);
     add_error(invalid, sl_buf_str(&error));
-    sl_buf_done(&error);
 }
 
 /* What was left out might forbid the pod, or be asked for. */
@@ -303,14 +299,12 @@ static void passed_over(void *ctx, uint32_t line, const char *text) {
 /* The pod as a whole asks for what its reader makes of it. */
 static void check_pod(const struct bounds *b, const char *pod, size_t len, uint32_t podset,
                       struct sl_buf *invalid) {
-    struct sl_buf text;
-    struct sl_arena arena;
     struct sl_doc *d = NULL;
     struct sl_err err;
     struct bag total = {.n = 0};
 
-    sl_buf_init(&text, MAX_POD_BYTES);
-    sl_arena_init(&arena, CEILING_POD);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(MAX_POD_BYTES);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_POD);
     struct sl_jw j = SL_JW(&text);
     sl_jw_object(&j, NULL);
     sl_jw_str(&j, "name", "main");
@@ -333,8 +327,6 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
         add_error(invalid, "the pod is too large to be compared");
     }
     sl_doc_free(d);
-    sl_arena_done(&arena);
-    sl_buf_done(&text);
 }
 
 /* ---- the pod ---- */

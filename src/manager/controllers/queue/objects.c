@@ -40,12 +40,11 @@ static void put_metadata(struct sl_jw *j, yyjson_val *meta) {
 }
 
 static void take_conditions(struct mgr_rec_conf *c, yyjson_val *list) {
-    struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
 
     c->has_active = false;
-    sl_buf_init(&others, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         if (strcmp(sl_json_str(v, "type"), "Active") == 0) {
@@ -62,18 +61,16 @@ static void take_conditions(struct mgr_rec_conf *c, yyjson_val *list) {
     sl_freep(&c->others);
     if (others.len)
         c->others = sl_strdup(sl_buf_str(&others));
-    sl_buf_done(&others);
 }
 
 bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct mgr_rec_conf *c = mgr_conf_of(r);
     const struct sl_rec_kind *k = r->table->kind;
     yyjson_val *status = yyjson_obj_get(o, "status"), *key, *val;
-    struct sl_buf b;
     size_t i, n;
 
     (void)ctx;
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     sl_jw_str(&j, "apiVersion", k->api_version);
@@ -95,7 +92,6 @@ bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     c->status = status_hash;
     sl_freep(&c->text);
     c->text = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return changed;
 }
 
@@ -139,7 +135,6 @@ static bool conf_tell(struct sl_manager *m, struct sl_rec *r) {
     struct mgr_rec_conf *c = mgr_conf_of(r);
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
-    struct sl_arena arena;
     struct sl_kueue_object x;
 
     if (c->applied == c->hash)
@@ -153,7 +148,7 @@ static bool conf_tell(struct sl_manager *m, struct sl_rec *r) {
             report_none(m, r);
         return before;
     }
-    sl_arena_init(&arena, CEILING_OBJECT);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_OBJECT);
     struct sl_read rd = {
         .file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
     sl_kueue_object_decode(&rd, &d->roots[0], &x);
@@ -174,7 +169,6 @@ static bool conf_tell(struct sl_manager *m, struct sl_rec *r) {
         if (!fine && before)
             report_none(m, r);
     }
-    sl_arena_done(&arena);
     sl_doc_free(d);
     return fine;
 }
@@ -336,13 +330,12 @@ static void report_unanswered(struct sl_manager *m, struct sl_rec *r) {
         return;
     }
     c->unanswered = true;
-    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     sl_rec_event(
         r, "kueue-admission", true, "NoController",
         "No controller has set condition Active of this check, and its ClusterQueues wait for "
         "that: install the one that answers '%s', or take the check out of them",
         sl_json_str(sl_json_at(yyjson_doc_get_root(d), "spec"), "controllerName"));
-    yyjson_doc_free(d);
 }
 
 void mgr_check_changed(void *ctx, struct sl_rec *r) {

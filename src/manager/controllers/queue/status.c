@@ -110,13 +110,12 @@ static void put_active(struct sl_manager *m, struct sl_rec *r, bool active, cons
 /* A check that somebody else performs is left to him. */
 bool mgr_check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
-    struct sl_buf message, b;
+    struct sl_buf b;
     const char *reason;
     bool active, any = mgr_in_use_build(m, r, w);
     if (any || r->deleting)
         return any;
-    sl_buf_init(&message, 4096);
-    sl_buf_short(&message);
+    _cleanup_(sl_buf_done) struct sl_buf message = SL_BUF_SHORT(4096);
     if (mgr_prov_check_active(m, r, &active, &reason, &message)) {
         sl_buf_init(&b, MAX_STATUS);
         struct sl_jw j = SL_JW(&b);
@@ -126,7 +125,6 @@ bool mgr_check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         any = patch_status(m, r, &b, w);
         sl_buf_done(&b);
     }
-    sl_buf_done(&message);
     return any;
 }
 
@@ -226,8 +224,7 @@ bool mgr_cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     }
     if (too_soon(m, r))
         return false;
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_STATUS);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_STATUS);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     put_active(m, r, v.active, v.active ? "Ready" : sl_word(SL_VOCAB_INACTIVE, (int)v.reason),
@@ -244,7 +241,6 @@ bool mgr_cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         sl_jw_null(&j, "fairSharing");
     sl_jw_end(&j);
     bool any = patch_status(m, r, &b, w);
-    sl_buf_done(&b);
     return any;
 }
 
@@ -279,8 +275,7 @@ bool mgr_lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!m->spec.parts.core || r->deleting ||
         !sl_engine_lq(m->engine, mgr_str(m, r->ns), r->name, &v) || too_soon(m, r))
         return false;
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_STATUS);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_STATUS);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     yyjson_doc *own = yyjson_read(c->text, strlen(c->text), 0);
@@ -301,7 +296,6 @@ bool mgr_lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     put_counts(&j, strcmp(reason, "Stopped") == 0 ? 0 : v.heap + v.asleep, v.reserving, v.admitted);
     sl_jw_end(&j);
     bool any = patch_status(m, r, &b, w);
-    sl_buf_done(&b);
     return any;
 }
 
@@ -309,13 +303,11 @@ bool mgr_cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
     if (!m->spec.parts.core || r->deleting || !m->settings->engine.fair_sharing || too_soon(m, r))
         return false;
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_STATUS);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_STATUS);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     put_share(&j, sl_engine_cohort_share(m->engine, r->name));
     sl_jw_end(&j);
     bool any = patch_status(m, r, &b, w);
-    sl_buf_done(&b);
     return any;
 }

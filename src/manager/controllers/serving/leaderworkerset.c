@@ -102,13 +102,11 @@ static bool unlike(const struct sl_manager *m, const struct mgr_rec_set *s,
 
 static void put_name(const struct sl_manager *m, const struct mgr_rec_set *s, int32_t first,
                      struct sl_buf *out) {
-    struct sl_buf name;
-    sl_buf_init(&name, MAX_NAME);
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(MAX_NAME);
     sl_buf_printf(&name, "%s-%d", s->rec.name, first);
     mgr_wl_name(out, "LeaderWorkerSet", "leaderworkerset.x-k8s.io", sl_buf_str(&name),
                 s->origin ? s->origin : s->rec.uid, "",
                 m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
-    sl_buf_done(&name);
 }
 
 /* The first group that has none. */

@@ -45,10 +45,9 @@ static void take_owner(struct sl_manager *m, struct mgr_rec_set *s, yyjson_val *
 
 /* What its Workloads take over from a LeaderWorkerSet; from a StatefulSet they take nothing. */
 static void take_copied(const struct sl_manager *m, struct mgr_rec_set *s, yyjson_val *o) {
-    struct sl_buf b;
     if (s->rec.kind != REC_LWS)
         return;
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     mgr_draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
@@ -59,7 +58,6 @@ static void take_copied(const struct sl_manager *m, struct mgr_rec_set *s, yyjso
     mgr_draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &j);
     sl_jw_end(&j);
     set_text(&s->annotations, sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 bool mgr_serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -392,8 +390,7 @@ static void put_spec(const struct sl_manager *m, const struct mgr_rec_set *s, in
 static void build_create(struct sl_manager *m, struct mgr_rec_set *s,
                          const struct mgr_serving_plan *p, struct sl_write *w) {
     struct sl_jw *out = &w->json;
-    struct sl_buf name;
-    sl_buf_init(&name, MAX_NAME);
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(MAX_NAME);
     kind_of(s)->put_name(m, s, p->first, &name);
 
     sl_inf_build_create(m->inf, REC_WORKLOAD, mgr_str(m, s->rec.ns), w);
@@ -427,7 +424,6 @@ static void build_create(struct sl_manager *m, struct mgr_rec_set *s,
 
     mgr_set_event_note(&s->note, "Created Workload: %s/%s", mgr_str(m, s->rec.ns),
                        sl_buf_str(&name));
-    sl_buf_done(&name);
 }
 
 static void build_adopt(const struct mgr_rec_set *s, const struct mgr_rec_wl *wl,

@@ -104,8 +104,7 @@ static void put_name(const struct sl_manager *m, const struct mgr_rec_set *s, in
 /* A Workload that does not say whose it is, by its name; Kueue once made names without the uid. */
 static struct mgr_rec_wl *find_stray(const struct sl_manager *m, const struct mgr_rec_set *s) {
     struct mgr_rec_wl *found = NULL;
-    struct sl_buf name;
-    sl_buf_init(&name, MAX_NAME);
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(MAX_NAME);
     put_name(m, s, 0, &name);
     struct mgr_rec_wl *w = mgr_wl_find(m, mgr_str(m, s->rec.ns), sl_buf_str(&name));
     if (!w) {
@@ -116,7 +115,6 @@ static struct mgr_rec_wl *find_stray(const struct sl_manager *m, const struct mg
     }
     if (w && !w->job_uid && !w->owner_uid)
         found = w;
-    sl_buf_done(&name);
     return found;
 }
 

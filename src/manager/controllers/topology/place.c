@@ -39,7 +39,7 @@ static void add_slice(struct sl_topo_request *r, const char *level, int64_t size
 static struct sl_topo_request read_request(const struct sl_manager *m,
                                            const struct mgr_wl_podset *p, struct sl_arena *a) {
     const char *text = mgr_str(m, p->request);
-    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *o = yyjson_doc_get_root(d), *layer;
     yyjson_val *layers = yyjson_obj_get(o, "podsetSliceRequiredTopologyConstraints");
     const char *required = sl_json_str(o, "required"), *preferred = sl_json_str(o, "preferred");
@@ -57,7 +57,6 @@ static struct sl_topo_request read_request(const struct sl_manager *m,
     if (!yyjson_arr_size(layers))
         add_slice(&ret, sl_json_str(o, "podSetSliceRequiredTopology"),
                   sl_json_int(o, "podSetSliceSize", 0), a);
-    yyjson_doc_free(d);
     return ret;
 }
 
@@ -256,9 +255,8 @@ static yyjson_doc *parse(const char *topology) {
 uint64_t mgr_tas_hash(const char *topology) {
     if (!topology)
         return 0;
-    yyjson_doc *d = parse(topology);
+    _cleanup_(sl_json_docp) yyjson_doc *d = parse(topology);
     uint64_t h = sl_json_hash(1, yyjson_doc_get_root(d));
-    yyjson_doc_free(d);
     return h;
 }
 
@@ -274,7 +272,7 @@ static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
 
 struct sl_topo_place mgr_tas_read_place(const char *topology, struct sl_arena *a) {
     struct sl_topo_place ret = {0};
-    yyjson_doc *d = topology ? parse(topology) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d = topology ? parse(topology) : NULL;
     yyjson_val *assignment = sl_json_at(yyjson_doc_get_root(d), "topologyAssignment");
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *o = yyjson_val_mut_copy(doc, assignment), *x;
@@ -302,7 +300,6 @@ struct sl_topo_place mgr_tas_read_place(const char *topology, struct sl_arena *a
         }
     }
     yyjson_mut_doc_free(doc);
-    yyjson_doc_free(d);
     return ret;
 }
 
@@ -319,7 +316,6 @@ static char *write_place(const struct sl_topo_place *p) {
     yyjson_mut_val *o = yyjson_mut_obj(doc), *domains = yyjson_mut_arr(doc);
     struct sl_err err;
     struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
-    struct sl_buf b;
     char *ret = NULL;
 
     for (uint32_t i = 0; i < p->n_domains; i++) {
@@ -330,7 +326,7 @@ static char *write_place(const struct sl_topo_place *p) {
     }
     (void)yyjson_mut_obj_add_val(doc, o, "levels", texts(doc, p->levels, p->n_levels));
     (void)yyjson_mut_obj_add_val(doc, o, "domains", domains);
-    sl_buf_init(&b, CEILING_PLACES);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(CEILING_PLACES);
     if (p->n_domains && sl_convert_domains_to_slices(&cv, o) >= 0) {
         struct sl_jw j = SL_JW(&b);
         sl_jw_object(&j, NULL);
@@ -338,7 +334,6 @@ static char *write_place(const struct sl_topo_place *p) {
         sl_jw_end(&j);
         ret = sl_strdup(sl_buf_str(&b));
     }
-    sl_buf_done(&b);
     yyjson_mut_doc_free(doc);
     return ret;
 }
@@ -385,8 +380,7 @@ void mgr_tas_put_places(const struct sl_manager *m, struct mgr_rec_wl *w,
 
 uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     const struct sl_topo_place *v;
-    struct sl_arena arena;
-    sl_arena_init(&arena, CEILING_PLACES);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_PLACES);
     uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &arena, &v);
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++) {
@@ -397,7 +391,6 @@ uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w) 
                 h = sl_hash_str(h, v[i].domains[d].values[k]);
         }
     }
-    sl_arena_done(&arena);
     return h;
 }
 

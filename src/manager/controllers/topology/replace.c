@@ -73,11 +73,10 @@ static bool is_settled(const struct sl_manager *m, const struct mgr_rec_wl *w) {
 static bool replace(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct sl_topo_place *held;
     struct sl_topo_place keep[SL_MAX_PODSETS];
-    struct sl_arena a;
     uint32_t failed = 0;
     bool fixed = false;
 
-    sl_arena_init(&a, CEILING_PLACES);
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(CEILING_PLACES);
     uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &a, &held);
     for (uint32_t i = 0; n == w->n_podsets && i < n; i++) {
         keep[i] = held[i];
@@ -90,7 +89,6 @@ static bool replace(struct sl_manager *m, struct mgr_rec_wl *w) {
                SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
     else if (failed && !fixed && mgr_tas_move(m, w, keep))
         mgr_wl_set_places(m, w);
-    sl_arena_done(&a);
     return failed > 0;
 }
 

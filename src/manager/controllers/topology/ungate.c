@@ -83,9 +83,8 @@ bool mgr_tas_selects(const struct sl_manager *m, const struct mgr_rec_pod *p, co
                      const char *value) {
     if (!is_settled(p) && !(p->release & POD_GATE_TOPOLOGY))
         return false;
-    yyjson_doc *d = selector_of(m, p);
+    _cleanup_(sl_json_docp) yyjson_doc *d = selector_of(m, p);
     bool same = strcmp(sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), level)), value) == 0;
-    yyjson_doc_free(d);
     return same;
 }
 
@@ -95,12 +94,11 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
     const char *values[SL_TOPO_MAX_LEVELS];
     if (g->place.n_levels > SL_TOPO_MAX_LEVELS)
         return NOWHERE;
-    yyjson_doc *d = selector_of(m, p);
+    _cleanup_(sl_json_docp) yyjson_doc *d = selector_of(m, p);
     for (uint32_t i = 0; i < g->place.n_levels; i++) {
         values[i] = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), g->place.levels[i]));
     }
     uint32_t found = sl_map_get(&g->by_values, hash_values(values, g->place.n_levels));
-    yyjson_doc_free(d);
     return found == SL_MAP_NONE ? NOWHERE : found;
 }
 
@@ -211,7 +209,7 @@ static int32_t leaders(const struct mgr_rec_wl *w, const struct mgr_wl_podset_ad
 
 static void read_ranks(const struct sl_manager *m, struct group *g, const struct mgr_wl_podset *p) {
     const char *text = mgr_str(m, p->request);
-    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *o = yyjson_doc_get_root(d);
     int64_t subgroups = sl_json_int(o, "subGroupCount", 0);
     g->ranked = *sl_json_str(o, "podIndexLabel");
@@ -219,7 +217,6 @@ static void read_ranks(const struct sl_manager *m, struct group *g, const struct
         g->ranked &= subgroups > 0 && subgroups <= g->count;
         g->subgroups = (int32_t)(g->ranked ? subgroups : 0);
     }
-    yyjson_doc_free(d);
 }
 
 static void plan_podset(struct sl_manager *m, struct mgr_workload_pods *c,

@@ -61,8 +61,7 @@ void mgr_follow_queue(struct sl_manager *m, sl_sym queue, struct mgr_rec_wl *w) 
 
 void mgr_follow_checks(struct sl_manager *m, const struct sl_rec *r, const char *controller,
                        const struct mgr_rec_wl *w, uint32_t *reported) {
-    struct sl_buf b;
-    sl_buf_init(&b, 4096);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(4096);
     sl_buf_short(&b); /* an event says less than that */
     for (uint32_t i = 0; i < w->seen.checks.n; i++) {
         const struct mgr_wl_check *c = &w->seen.checks.v[i];
@@ -73,7 +72,6 @@ void mgr_follow_checks(struct sl_manager *m, const struct sl_rec *r, const char 
     if (now && now != *reported)
         sl_rec_event(r, controller, false, "UpdatedAdmissionCheck", "%s", sl_buf_str(&b));
     *reported = now;
-    sl_buf_done(&b);
 }
 
 void mgr_report_finished(struct sl_manager *m, const struct sl_rec *r, const char *controller,

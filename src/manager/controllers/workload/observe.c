@@ -214,15 +214,13 @@ static bool same_holding(struct sl_manager *m, const struct mgr_rec_wl *w,
     const struct sl_podset_assignment *ps;
     if (strcmp(v->cq, mgr_str(m, a->cq)) != 0)
         return false;
-    struct sl_arena arena;
-    sl_arena_init(&arena, CEILING_ASSIGNED);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_ASSIGNED);
     uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
     bool same = n == a->n;
     for (uint32_t i = 0; same && i < n; i++)
         for (uint32_t x = 0; same && x < a->n; x++)
             if (strcmp(mgr_str(m, a->v[x].name), ps[i].name) == 0)
                 same = same_flavors(m, &a->v[x], &ps[i]);
-    sl_arena_done(&arena);
     return same;
 }
 

@@ -62,8 +62,7 @@ static char *read_topology(yyjson_val *v) {
                *d = sl_json_at(v, "delayedTopologyRequest");
     if (!t && !d)
         return NULL;
-    struct sl_buf b;
-    sl_buf_init(&b, MAX_TEXT);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     if (t)
@@ -72,7 +71,6 @@ static char *read_topology(yyjson_val *v) {
         sl_jw_val(&j, "delayedTopologyRequest", d);
     sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return s;
 }
 

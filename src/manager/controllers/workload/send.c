@@ -54,14 +54,13 @@ static bool waits_for_release(struct sl_manager *m, const struct mgr_rec_wl *w) 
 static bool is_outgrown(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     const struct mgr_wl_admission *a = w->desired->s.admission;
     const struct sl_podset_assignment *ps;
-    struct sl_arena arena;
     bool other = false;
     if (!(w->desired->fields & WL_ADMISSION) || !a || w->seen.admission)
         return false;
     struct sl_engine_wl_view v;
     if (sl_engine_workload(m->engine, w->id, &v) && strcmp(v.queue, mgr_str(m, w->queue)) != 0)
         return true; /* it has been moved to another queue */
-    sl_arena_init(&arena, CEILING_ASSIGNED);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_ASSIGNED);
     uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
     for (uint32_t i = 0; i < a->n; i++) {
         for (uint32_t k = 0; k < n; k++)
@@ -73,7 +72,6 @@ static bool is_outgrown(const struct sl_manager *m, const struct mgr_rec_wl *w) 
             other |= p->name == a->v[i].name && !p->min_count && a->v[i].count < asks;
         }
     }
-    sl_arena_done(&arena);
     return other;
 }
 
@@ -208,17 +206,14 @@ static void report_preemptor(struct sl_manager *m, struct mgr_rec_wl *w, bool fa
                            : NULL;
     if (!tail)
         return;
-    struct sl_buf b;
     int count = count_in(strpbrk(tail, "0123456789"));
-    sl_buf_init(&b, 32768);
-    sl_buf_short(&b);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(32768);
     sl_buf_add(&b, c->message, (size_t)(tail - c->message));
     if (failed)
         sl_buf_printf(&b, PREEMPTING "%d workload(s) failed, will retry.", count);
     else
         sl_buf_printf(&b, PENDING_PREEMPTION "%d workload(s)", count);
     mgr_wl_set_cond(m, by, "QuotaReserved", false, "Pending", sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 static void event_pending(struct sl_manager *m, const struct mgr_rec_wl *w) {

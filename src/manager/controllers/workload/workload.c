@@ -112,10 +112,9 @@ static int by_number(const void *a, const void *b) {
 
 /* Those that own it besides the controller: pods of a group are many. */
 static void take_owners(struct mgr_rec_wl *w, yyjson_val *list) {
-    struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
-    sl_buf_init(&others, MAX_OWNERS);
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(MAX_OWNERS);
     struct sl_jw j = SL_JW(&others);
     sl_vec_clear(&w->pods);
     yyjson_arr_foreach (list, i, n, v) {
@@ -134,7 +133,6 @@ static void take_owners(struct mgr_rec_wl *w, yyjson_val *list) {
         qsort(w->pods.v, w->pods.n, sizeof *w->pods.v, by_number);
     sl_jw_end_to(&j, 0);
     (void)replace(&w->owners, sl_buf_str(&others));
-    sl_buf_done(&others);
 }
 
 bool mgr_wl_has_pod(const struct mgr_rec_wl *w, const char *uid) {

@@ -272,9 +272,8 @@ static void put_reclaimable(const struct sl_manager *m, const struct mgr_rec_wl 
 /* What it would take, while it waits. */
 static void put_requests(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
     const struct sl_podset_assignment *ps;
-    struct sl_arena arena;
     char text[SL_QUANTITY_TEXT];
-    sl_arena_init(&arena, CEILING_ASSIGNED);
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_ASSIGNED);
     uint32_t n = sl_engine_requests(m->engine, w->id, &arena, &ps);
     if (n)
         sl_jw_array(j, "resourceRequests");
@@ -290,7 +289,6 @@ static void put_requests(const struct sl_manager *m, const struct mgr_rec_wl *w,
     }
     if (n)
         sl_jw_end(j);
-    sl_arena_done(&arena);
 }
 
 static bool same_counts(const struct mgr_rec_wl *w, const int32_t *a, const int32_t *b) {
