@@ -80,7 +80,7 @@ bench-kueue: all
 # Pods through a queue on a real control plane, against a bare client that makes the same writes: minutes.
 bench-pods: all
 	@ninja -C build --quiet tests/e2e/kube/barewrite >&2
-	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/e2e/kube/podload
+	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/e2e/run kube/test_podload.py
 
 # sluice up: how quick and how small, and beside a Kubernetes control plane: minutes. See the head of bench/up/run.
 bench-up: all

@@ -9,6 +9,7 @@ else is said, or nothing.
 A rule about updates is (given, change, path, words): the object is made, given its state, and then changed.
 What is below status is written there.
 """
+
 DROP = object()
 LABEL = "metadata labels kueue.x-k8s.io/"
 NOTE = "metadata annotations kueue.x-k8s.io/"
@@ -31,8 +32,10 @@ def quotas(names, **more):
 
 
 def group(resources=("cpu", "memory"), flavors=("red", "blue")):
-    return {"coveredResources": list(resources),
-            "flavors": [{"name": f, "resources": quotas(resources)} for f in flavors]}
+    return {
+        "coveredResources": list(resources),
+        "flavors": [{"name": f, "resources": quotas(resources)} for f in flavors],
+    }
 
 
 def names(prefix, n):
@@ -41,15 +44,24 @@ def names(prefix, n):
 
 # ---- good objects ----
 
+
 def pod(**requests):
-    return {"restartPolicy": "Never", "containers": [{"name": "c", "image": "none", "resources": {
-        "requests": requests or {"cpu": "1"}}}]}
+    return {
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "none", "resources": {"requests": requests or {"cpu": "1"}}}],
+    }
 
 
 def serving(**spec):
-    return {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": {
-        "replicas": 2, "selector": {"matchLabels": {"app": "a"}}, **spec,
-        "template": {"metadata": {"labels": {"app": "a"}}, "spec": {**pod(), "restartPolicy": "Always"}}}}
+    return {
+        "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "a"}},
+            **spec,
+            "template": {"metadata": {"labels": {"app": "a"}}, "spec": {**pod(), "restartPolicy": "Always"}},
+        },
+    }
 
 
 GOOD = {
@@ -59,15 +71,27 @@ GOOD = {
     "ResourceFlavor": {"spec": {"nodeLabels": {"pool": "a"}}},
     "Topology": {"spec": {"levels": [{"nodeLabel": "example.com/block"}, {"nodeLabel": "kubernetes.io/hostname"}]}},
     "WorkloadPriorityClass": {"value": 7},
-    "AdmissionCheck": {"spec": {"controllerName": "example.com/budget", "parameters": {
-        "apiGroup": "example.com", "kind": "Budget", "name": "main"}}},
+    "AdmissionCheck": {
+        "spec": {
+            "controllerName": "example.com/budget",
+            "parameters": {"apiGroup": "example.com", "kind": "Budget", "name": "main"},
+        }
+    },
     "ProvisioningRequestConfig": {"spec": {"provisioningClassName": "check-capacity"}},
     "MultiKueueCluster": {"spec": {"clusterSource": {"kubeConfig": {"location": "other"}}}},
     "MultiKueueConfig": {"spec": {"clusters": ["one", "two"]}},
-    "Workload": {"spec": {"queueName": "nowhere", "podSets": [
-        {"name": "main", "count": 3, "template": {"spec": pod()}}]}},
-    "Job": {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": {
-        "parallelism": 4, "completions": 4, "completionMode": "Indexed", "template": {"metadata": {}, "spec": pod()}}},
+    "Workload": {
+        "spec": {"queueName": "nowhere", "podSets": [{"name": "main", "count": 3, "template": {"spec": pod()}}]}
+    },
+    "Job": {
+        "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}},
+        "spec": {
+            "parallelism": 4,
+            "completions": 4,
+            "completionMode": "Indexed",
+            "template": {"metadata": {}, "spec": pod()},
+        },
+    },
     "Pod": {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": pod()},
     "Deployment": serving(),
     "StatefulSet": serving(serviceName="s"),
@@ -81,32 +105,59 @@ AT = "spec.resourceGroups[0].flavors[0].resources[0]."
 NEGATIVE = "must be greater than or equal to 0"
 QUOTAS = [
     ({"spec resourceGroups 0": group(["@cpu"])}, "spec.resourceGroups[0].coveredResources[0]", KEY),
-    ({"spec resourceGroups 1": group(["cpu"], ["green"])}, "spec.resourceGroups[1].coveredResources[0]",
-     'Duplicate value: "cpu"'),
-    ({"spec resourceGroups 0": group(["cpu", "cpu"], ["red"]), FIRST + "name": "gpu"},
-     "spec.resourceGroups[0].coveredResources[1]", 'Duplicate value: "cpu"'),
-    ({"spec resourceGroups 1": group(["gpu"], ["red"])}, "spec.resourceGroups[1].flavors[0].name",
-     'Duplicate value: "red"'),
+    (
+        {"spec resourceGroups 1": group(["cpu"], ["green"])},
+        "spec.resourceGroups[1].coveredResources[0]",
+        'Duplicate value: "cpu"',
+    ),
+    (
+        {"spec resourceGroups 0": group(["cpu", "cpu"], ["red"]), FIRST + "name": "gpu"},
+        "spec.resourceGroups[0].coveredResources[1]",
+        'Duplicate value: "cpu"',
+    ),
+    (
+        {"spec resourceGroups 1": group(["gpu"], ["red"])},
+        "spec.resourceGroups[1].flavors[0].name",
+        'Duplicate value: "red"',
+    ),
     ({"spec resourceGroups 0": group(flavors=["red", "red"])}, "spec.resourceGroups[0].flavors[1]", "Duplicate value"),
-    ({FIRST + "name": "memory", "spec resourceGroups 0 flavors 0 resources 1 name": "cpu"}, AT + "name",
-     "must match the name in coveredResources"),
-    ({"spec resourceGroups 0 flavors 0 resources 1": DROP}, "spec.resourceGroups[0]",
-     "flavors must have the same number of resources as the coveredResources"),
+    (
+        {FIRST + "name": "memory", "spec resourceGroups 0 flavors 0 resources 1 name": "cpu"},
+        AT + "name",
+        "must match the name in coveredResources",
+    ),
+    (
+        {"spec resourceGroups 0 flavors 0 resources 1": DROP},
+        "spec.resourceGroups[0]",
+        "flavors must have the same number of resources as the coveredResources",
+    ),
     ({FIRST + "nominalQuota": -1}, AT + "nominalQuota", NEGATIVE),
     ({FIRST + "borrowingLimit": -1}, AT + "borrowingLimit", NEGATIVE),
     ({FIRST + "lendingLimit": -1}, AT + "lendingLimit", NEGATIVE),
     ({FIRST + "nominalQuota": "four"}, AT + "nominalQuota", PATTERN),
     ({FIRST + "nominalQuota": DROP}, AT + "nominalQuota", "Required value"),
     ({"spec resourceGroups 0 flavors 0 name": "Red"}, "spec.resourceGroups[0].flavors[0].name", PATTERN),
-    ({"spec resourceGroups": [group([f"r{i}"], [f"f{i}"]) for i in range(17)]}, "spec.resourceGroups",
-     "must have at most 16 items"),
-    ({"spec resourceGroups 0 coveredResources": []}, "spec.resourceGroups[0].coveredResources",
-     "should have at least 1 items"),
-    ({"spec resourceGroups 0": group(names("r", 65), ["red"])}, "spec.resourceGroups[0].coveredResources",
-     "must have at most 64 items"),
+    (
+        {"spec resourceGroups": [group([f"r{i}"], [f"f{i}"]) for i in range(17)]},
+        "spec.resourceGroups",
+        "must have at most 16 items",
+    ),
+    (
+        {"spec resourceGroups 0 coveredResources": []},
+        "spec.resourceGroups[0].coveredResources",
+        "should have at least 1 items",
+    ),
+    (
+        {"spec resourceGroups 0": group(names("r", 65), ["red"])},
+        "spec.resourceGroups[0].coveredResources",
+        "must have at most 64 items",
+    ),
     ({"spec resourceGroups 0 flavors": []}, "spec.resourceGroups[0].flavors", "should have at least 1 items"),
-    ({"spec resourceGroups 0": group(["cpu"], names("f", 65))}, "spec.resourceGroups[0].flavors",
-     "must have at most 64 items"),
+    (
+        {"spec resourceGroups 0": group(["cpu"], names("f", 65))},
+        "spec.resourceGroups[0].flavors",
+        "must have at most 64 items",
+    ),
     ({"spec fairSharing": {"weight": -1}}, "spec.fairSharing", NEGATIVE),
     ({"spec fairSharing": {"weight": "1n"}}, "spec.fairSharing", "When not 0, weight must be > 10e-9"),
     ({"spec fairSharing": {"weight": "much"}}, "spec.fairSharing.weight", PATTERN),
@@ -131,63 +182,118 @@ CLUSTER_QUEUE = QUOTAS + [
     ({"spec cohortName": "a" * 254}, "spec.cohortName", "may not be more than 253"),
     (requirement(operator="Near"), RULE + ".operator", "not a valid selector operator"),
     (requirement(operator="In"), RULE + ".values", "must be specified when `operator` is 'In' or 'NotIn'"),
-    (requirement(operator="Exists", values=["a"]), RULE + ".values",
-     "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+    (
+        requirement(operator="Exists", values=["a"]),
+        RULE + ".values",
+        "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+    ),
     (requirement(operator="In", values=["@"]), RULE + ".values[0]", VALUE),
     (requirement(operator="Exists", key="@"), RULE + ".key", KEY),
     ({"spec namespaceSelector": {"matchLabels": {"@": "a"}}}, "spec.namespaceSelector.matchLabels", KEY),
     ({"spec namespaceSelector": {"matchLabels": {"team": "@"}}}, "spec.namespaceSelector.matchLabels", VALUE),
-    ({"spec preemption": {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "LowerPriority"}}},
-     "spec.preemption", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"),
+    (
+        {"spec preemption": {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "LowerPriority"}}},
+        "spec.preemption",
+        "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
+    ),
     ({"spec preemption": {"withinClusterQueue": "Any"}}, "spec.preemption.withinClusterQueue", WORDS),
     ({"spec preemption": {"reclaimWithinCohort": "Some"}}, "spec.preemption.reclaimWithinCohort", WORDS),
-    ({"spec preemption": {"borrowWithinCohort": {"policy": "Any"}}}, "spec.preemption.borrowWithinCohort.policy",
-     WORDS),
-    ({"spec flavorFungibility": {"preference": "BorrowingOverPreemption"}}, "spec.flavorFungibility",
-     "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor"),
+    (
+        {"spec preemption": {"borrowWithinCohort": {"policy": "Any"}}},
+        "spec.preemption.borrowWithinCohort.policy",
+        WORDS,
+    ),
+    (
+        {"spec flavorFungibility": {"preference": "BorrowingOverPreemption"}},
+        "spec.flavorFungibility",
+        "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
+    ),
     ({"spec flavorFungibility": {"whenCanBorrow": "Borrow"}}, "spec.flavorFungibility.whenCanBorrow", WORDS),
     ({"spec flavorFungibility": {"whenCanPreempt": "Preempt"}}, "spec.flavorFungibility.whenCanPreempt", WORDS),
     ({"spec flavorFungibility": {"preference": "None"}}, "spec.flavorFungibility.preference", WORDS),
     ({"spec queueingStrategy": "LIFO"}, "spec.queueingStrategy", WORDS),
     ({"spec stopPolicy": "Halt"}, "spec.stopPolicy", WORDS),
     ({"spec admissionScope": {"admissionMode": "Any"}}, "spec.admissionScope.admissionMode", WORDS),
-    ({"spec resourceGroups": [group([f"r{i}"], names(f"f{i}", 60)) for i in range(5)]}, "spec.resourceGroups",
-     "total number of flavors across all resourceGroups must be ≤ 256, got 300"),
-    ({"spec resourceGroups": [group(names(f"r{i}", 60), [f"f{i}"]) for i in range(5)]}, "spec.resourceGroups",
-     "total number of covered resources across all resourceGroups must be ≤ 256, got 300"),
-    ({"spec resourceGroups": [group(names("r", 60), names("f", 9))]}, "spec.resourceGroups[0]",
-     "number of flavor-resource combinations in a resourceGroup must be ≤ 512, got 540"),
-    ({CHECKS: {"admissionChecks": [{"name": "budget", "onFlavors": ["green"]}]}},
-     "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[0]", 'Unsupported value: "green"'),
+    (
+        {"spec resourceGroups": [group([f"r{i}"], names(f"f{i}", 60)) for i in range(5)]},
+        "spec.resourceGroups",
+        "total number of flavors across all resourceGroups must be ≤ 256, got 300",
+    ),
+    (
+        {"spec resourceGroups": [group(names(f"r{i}", 60), [f"f{i}"]) for i in range(5)]},
+        "spec.resourceGroups",
+        "total number of covered resources across all resourceGroups must be ≤ 256, got 300",
+    ),
+    (
+        {"spec resourceGroups": [group(names("r", 60), names("f", 9))]},
+        "spec.resourceGroups[0]",
+        "number of flavor-resource combinations in a resourceGroup must be ≤ 512, got 540",
+    ),
+    (
+        {CHECKS: {"admissionChecks": [{"name": "budget", "onFlavors": ["green"]}]}},
+        "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[0]",
+        'Unsupported value: "green"',
+    ),
     ({CHECKS: {"admissionChecks": []}}, "spec.admissionChecksStrategy.admissionChecks", "at least 1 items"),
-    ({CHECKS: {"admissionChecks": [{"name": n} for n in names("c", 65)]}},
-     "spec.admissionChecksStrategy.admissionChecks", "must have at most 64 items"),
-    ({CHECKS: {"admissionChecks": [{"name": "budget"}] * 2}}, "spec.admissionChecksStrategy.admissionChecks[1]",
-     "Duplicate value"),
-    ({CHECKS: {"admissionChecks": [{"name": "budget", "onFlavors": ["red", "red"]}]}},
-     "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[1]", "Duplicate value"),
+    (
+        {CHECKS: {"admissionChecks": [{"name": n} for n in names("c", 65)]}},
+        "spec.admissionChecksStrategy.admissionChecks",
+        "must have at most 64 items",
+    ),
+    (
+        {CHECKS: {"admissionChecks": [{"name": "budget"}] * 2}},
+        "spec.admissionChecksStrategy.admissionChecks[1]",
+        "Duplicate value",
+    ),
+    (
+        {CHECKS: {"admissionChecks": [{"name": "budget", "onFlavors": ["red", "red"]}]}},
+        "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[1]",
+        "Duplicate value",
+    ),
     ({MIGRATION: {}}, "spec.concurrentAdmissionPolicy.migration", "Required value"),
     ({MIGRATION: {"migration": {}}}, "spec.concurrentAdmissionPolicy.migration.mode", "Required value"),
     ({MIGRATION: {"migration": {"mode": "Any"}}}, "spec.concurrentAdmissionPolicy.migration.mode", WORDS),
-    ({MIGRATION: TRY, "spec resourceGroups 1": group(["gpu"], ["green"])}, "spec.resourceGroups",
-     "must have exactly one ResourceGroup when ConcurrentAdmissionPolicy is defined"),
-    ({MIGRATION: TRY, "spec resourceGroups 0": group(["cpu"], names("f", 17))}, "spec.resourceGroups[0].flavors",
-     "cannot have more than 16 resource flavors"),
-    ({MIGRATION: TRY, "spec queueingStrategy": "StrictFIFO"}, "spec.queueingStrategy",
-     "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined"),
-    ({MIGRATION: {"migration": {"mode": "RetainFirstAdmission", "constraints": {"lastAcceptableFlavorName": "red"}}}},
-     "spec.concurrentAdmissionPolicy.migration.constraints", "may only be set when migration.mode is"),
-    ({MIGRATION: {"migration": {**TRY["migration"], "constraints": {"lastAcceptableFlavorName": "green"}}}},
-     "spec.concurrentAdmissionPolicy.migration.constraints.lastAcceptableFlavorName",
-     "must be one of the flavors defined in the ClusterQueue"),
+    (
+        {MIGRATION: TRY, "spec resourceGroups 1": group(["gpu"], ["green"])},
+        "spec.resourceGroups",
+        "must have exactly one ResourceGroup when ConcurrentAdmissionPolicy is defined",
+    ),
+    (
+        {MIGRATION: TRY, "spec resourceGroups 0": group(["cpu"], names("f", 17))},
+        "spec.resourceGroups[0].flavors",
+        "cannot have more than 16 resource flavors",
+    ),
+    (
+        {MIGRATION: TRY, "spec queueingStrategy": "StrictFIFO"},
+        "spec.queueingStrategy",
+        "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined",
+    ),
+    (
+        {
+            MIGRATION: {
+                "migration": {"mode": "RetainFirstAdmission", "constraints": {"lastAcceptableFlavorName": "red"}}
+            }
+        },
+        "spec.concurrentAdmissionPolicy.migration.constraints",
+        "may only be set when migration.mode is",
+    ),
+    (
+        {MIGRATION: {"migration": {**TRY["migration"], "constraints": {"lastAcceptableFlavorName": "green"}}}},
+        "spec.concurrentAdmissionPolicy.migration.constraints.lastAcceptableFlavorName",
+        "must be one of the flavors defined in the ClusterQueue",
+    ),
 ]
 
-COHORT = QUOTAS + [
-    ({"spec parentName": DROP, FIRST + limit: 1}, AT + limit, "must be nil when parent is empty")
-    for limit in ("borrowingLimit", "lendingLimit")
-] + [
-    ({"spec parentName": "Root"}, "spec.parentName", PATTERN),
-]
+COHORT = (
+    QUOTAS
+    + [
+        ({"spec parentName": DROP, FIRST + limit: 1}, AT + limit, "must be nil when parent is empty")
+        for limit in ("borrowingLimit", "lendingLimit")
+    ]
+    + [
+        ({"spec parentName": "Root"}, "spec.parentName", PATTERN),
+    ]
+)
 
 LOCAL_QUEUE = [
     ({"spec clusterQueue": "Main"}, "spec.clusterQueue", PATTERN),
@@ -216,16 +322,28 @@ RESOURCE_FLAVOR = [
     (taints(*({"key": n} for n in names("t", 9))), "spec.nodeTaints", "must have at most 8 items"),
     (tolerations(key="@"), "spec.tolerations[0].key", KEY),
     (tolerations(operator="Equal", value="a"), "spec.tolerations", "operator must be Exists when 'key' is empty"),
-    (tolerations(key="a", tolerationSeconds=5, effect="NoSchedule"), "spec.tolerations",
-     "effect must be 'NoExecute' when 'tolerationSeconds' is set"),
-    (tolerations(key="a", operator="Near"), "spec.tolerations",
-     "supported toleration values: 'Equal'(default), 'Exists'"),
-    (tolerations(key="a", operator="Exists", value="b"), "spec.tolerations",
-     "a value must be empty when 'operator' is 'Exists'"),
+    (
+        tolerations(key="a", tolerationSeconds=5, effect="NoSchedule"),
+        "spec.tolerations",
+        "effect must be 'NoExecute' when 'tolerationSeconds' is set",
+    ),
+    (
+        tolerations(key="a", operator="Near"),
+        "spec.tolerations",
+        "supported toleration values: 'Equal'(default), 'Exists'",
+    ),
+    (
+        tolerations(key="a", operator="Exists", value="b"),
+        "spec.tolerations",
+        "a value must be empty when 'operator' is 'Exists'",
+    ),
     (tolerations(key="a", effect="Never"), "spec.tolerations", EFFECTS),
     ({"spec tolerations": [{"key": n} for n in names("t", 9)]}, "spec.tolerations", "must have at most 8 items"),
-    ({"spec topologyName": "default", "spec nodeLabels": DROP}, "spec",
-     "at least one nodeLabel is required when topology is set"),
+    (
+        {"spec topologyName": "default", "spec nodeLabels": DROP},
+        "spec",
+        "at least one nodeLabel is required when topology is set",
+    ),
     ({"spec topologyName": "Default"}, "spec.topologyName", PATTERN),
 ]
 
@@ -236,8 +354,11 @@ TOPOLOGY = [
     ({"spec levels 0": {}}, "spec.levels[0].nodeLabel", "Required value"),
     ({"spec levels 0 nodeLabel": "@"}, "spec.levels[0].nodeLabel", PATTERN),
     ({"spec levels": [{"nodeLabel": "a"}, {"nodeLabel": "a"}]}, "spec.levels", "must be unique"),
-    ({"spec levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "a"}]}, "spec.levels",
-     "the kubernetes.io/hostname label can only be used at the lowest level of topology"),
+    (
+        {"spec levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "a"}]},
+        "spec.levels",
+        "the kubernetes.io/hostname label can only be used at the lowest level of topology",
+    ),
 ]
 
 PRIORITY_CLASS = [
@@ -269,10 +390,16 @@ PROVISIONING = [
     ({"spec parameters": {"p": "x" * 256}}, "spec.parameters.p", "may not be more than 255"),
     ({"spec managedResources": ["gpu", "gpu"]}, "spec.managedResources[1]", "Duplicate value"),
     ({"spec managedResources": names("r", 101)}, "spec.managedResources", "must have at most 100 items"),
-    ({"spec podSetUpdates": {"nodeSelector": [{**SELECTOR, "key": n} for n in names("k", 9)]}},
-     "spec.podSetUpdates.nodeSelector", "must have at most 8 items"),
-    ({"spec podSetUpdates": {"nodeSelector": [{"key": "a"}]}},
-     "spec.podSetUpdates.nodeSelector[0].valueFromProvisioningClassDetail", "Required value"),
+    (
+        {"spec podSetUpdates": {"nodeSelector": [{**SELECTOR, "key": n} for n in names("k", 9)]}},
+        "spec.podSetUpdates.nodeSelector",
+        "must have at most 8 items",
+    ),
+    (
+        {"spec podSetUpdates": {"nodeSelector": [{"key": "a"}]}},
+        "spec.podSetUpdates.nodeSelector[0].valueFromProvisioningClassDetail",
+        "Required value",
+    ),
     ({"spec podSetMergePolicy": "Any"}, "spec.podSetMergePolicy", WORDS),
 ]
 
@@ -283,8 +410,11 @@ MULTI_KUEUE_CLUSTER = [
     ({SOURCE: {}}, "spec.clusterSource", ONE_SOURCE),
     ({SOURCE + " clusterProfileRef": {"name": "other"}}, "spec.clusterSource", ONE_SOURCE),
     ({SOURCE + " kubeConfig location": DROP}, "spec.clusterSource.kubeConfig.location", "Required value"),
-    ({SOURCE + " kubeConfig location": "x" * 257}, "spec.clusterSource.kubeConfig.location",
-     "may not be more than 256"),
+    (
+        {SOURCE + " kubeConfig location": "x" * 257},
+        "spec.clusterSource.kubeConfig.location",
+        "may not be more than 256",
+    ),
     ({SOURCE + " kubeConfig locationType": "Url"}, "spec.clusterSource.kubeConfig.locationType", WORDS),
 ]
 
@@ -320,14 +450,26 @@ def class_ref(group, kind):
 
 
 WORKLOAD = GATES + [
-    ({SET + "template spec": pod(pods="1")}, "spec.podSets[0].template.spec.containers[0].resources.requests[pods]",
-     RESERVED_KEY),
-    ({SET + "template spec initContainers": pod(pods="1")["containers"]},
-     "spec.podSets[0].template.spec.initContainers[0].resources.requests[pods]", RESERVED_KEY),
-    ({"spec podSets": [podset("a", minCount=1), podset("b", minCount=1)]}, "spec.podSets",
-     "at most one podSet can use minCount"),
-    ({SET + "minCount": 1, NOTE + "elastic-job": "true"}, "spec.podSets",
-     "partial admission and elastic job cannot be used together"),
+    (
+        {SET + "template spec": pod(pods="1")},
+        "spec.podSets[0].template.spec.containers[0].resources.requests[pods]",
+        RESERVED_KEY,
+    ),
+    (
+        {SET + "template spec initContainers": pod(pods="1")["containers"]},
+        "spec.podSets[0].template.spec.initContainers[0].resources.requests[pods]",
+        RESERVED_KEY,
+    ),
+    (
+        {"spec podSets": [podset("a", minCount=1), podset("b", minCount=1)]},
+        "spec.podSets",
+        "at most one podSet can use minCount",
+    ),
+    (
+        {SET + "minCount": 1, NOTE + "elastic-job": "true"},
+        "spec.podSets",
+        "partial admission and elastic job cannot be used together",
+    ),
     ({SET + "minCount": 4}, "spec.podSets[0]", MIN_COUNT),
     ({SET + "minCount": 0}, "spec.podSets[0].minCount", "should be greater than or equal to 1"),
     ({SET + "count": -1}, "spec.podSets[0].count", "should be greater than or equal to 0"),
@@ -335,28 +477,51 @@ WORKLOAD = GATES + [
     ({SET + "name": LONG}, "spec.podSets[0].name", "may not be more than 63"),
     ({SET + "template": DROP}, "spec.podSets[0].template", "Required value"),
     ({SET + "template spec containers": DROP}, "spec.podSets[0].template.spec.containers", "Required value"),
-    ({SET + "template spec containers 0 resources requests cpu": "one"},
-     "spec.podSets[0].template.spec.containers[0].resources.requests.cpu", PATTERN),
+    (
+        {SET + "template spec containers 0 resources requests cpu": "one"},
+        "spec.podSets[0].template.spec.containers[0].resources.requests.cpu",
+        PATTERN,
+    ),
     ({"spec podSets": [podset(), podset()]}, "spec.podSets[1]", "Duplicate value"),
     ({"spec podSets": []}, "spec.podSets", "should have at least 1 items"),
     ({"spec podSets": [podset(n) for n in names("p", 19)]}, "spec.podSets", "must have at most 18 items"),
-    ({SET + "topologyRequest": {"required": LONG}}, "spec.podSets[0].topologyRequest.required",
-     "may not be more than 63"),
-    ({SET + "topologyRequest": {"podsetSliceRequiredTopologyConstraints": [{"topology": "a", "size": 0}]}},
-     "spec.podSets[0].topologyRequest.podsetSliceRequiredTopologyConstraints[0].size",
-     "should be greater than or equal to 1"),
+    (
+        {SET + "topologyRequest": {"required": LONG}},
+        "spec.podSets[0].topologyRequest.required",
+        "may not be more than 63",
+    ),
+    (
+        {SET + "topologyRequest": {"podsetSliceRequiredTopologyConstraints": [{"topology": "a", "size": 0}]}},
+        "spec.podSets[0].topologyRequest.podsetSliceRequiredTopologyConstraints[0].size",
+        "should be greater than or equal to 1",
+    ),
     ({"spec queueName": "Main"}, "spec.queueName", PATTERN),
-    ({"spec priorityClassRef": class_ref("kueue.x-k8s.io", "WorkloadPriorityClass")["spec priorityClassRef"]}, "spec",
-     "priority should not be nil when priorityClassRef is set"),
-    (class_ref("scheduling.k8s.io", "WorkloadPriorityClass"), "spec.priorityClassRef",
-     "only the PriorityClass kind is allowed for the scheduling.k8s.io group"),
-    (class_ref("kueue.x-k8s.io", "PriorityClass"), "spec.priorityClassRef",
-     "only the WorkloadPriorityClass kind is allowed for the kueue.x-k8s.io group"),
+    (
+        {"spec priorityClassRef": class_ref("kueue.x-k8s.io", "WorkloadPriorityClass")["spec priorityClassRef"]},
+        "spec",
+        "priority should not be nil when priorityClassRef is set",
+    ),
+    (
+        class_ref("scheduling.k8s.io", "WorkloadPriorityClass"),
+        "spec.priorityClassRef",
+        "only the PriorityClass kind is allowed for the scheduling.k8s.io group",
+    ),
+    (
+        class_ref("kueue.x-k8s.io", "PriorityClass"),
+        "spec.priorityClassRef",
+        "only the WorkloadPriorityClass kind is allowed for the kueue.x-k8s.io group",
+    ),
     (class_ref("example.com", "PriorityClass"), "spec.priorityClassRef.group", WORDS),
-    ({"spec maximumExecutionTimeSeconds": 0}, "spec.maximumExecutionTimeSeconds",
-     "should be greater than or equal to 1"),
-    ({"spec preemptionGates": [{"name": n} for n in names("g", 9)]}, "spec.preemptionGates",
-     "must have at most 8 items"),
+    (
+        {"spec maximumExecutionTimeSeconds": 0},
+        "spec.maximumExecutionTimeSeconds",
+        "should be greater than or equal to 1",
+    ),
+    (
+        {"spec preemptionGates": [{"name": n} for n in names("g", 9)]},
+        "spec.preemptionGates",
+        "must have at most 8 items",
+    ),
     ({NOTE + "priority-boost": "much"}, noted("priority-boost"), "must be a valid signed integer"),
     ({NOTE + "priority-boost": ""}, noted("priority-boost"), 'use "0" explicitly, empty string is not allowed'),
 ]
@@ -379,55 +544,96 @@ JOB = GATES + [
     ({LABEL + "queue-name": "Main_1"}, noted("queue-name", "labels"), SUBDOMAIN),
     ({LABEL + PREBUILT: "Main_1"}, noted(PREBUILT, "labels"), SUBDOMAIN),
     ({NOTE + PREBUILT: "Main_1"}, noted(PREBUILT), SUBDOMAIN),
-    ({LABEL + "max-exec-time-seconds": "soon"}, noted("max-exec-time-seconds", "labels"),
-     'strconv.Atoi: parsing "soon": invalid syntax'),
+    (
+        {LABEL + "max-exec-time-seconds": "soon"},
+        noted("max-exec-time-seconds", "labels"),
+        'strconv.Atoi: parsing "soon": invalid syntax',
+    ),
     ({LABEL + "max-exec-time-seconds": "0"}, noted("max-exec-time-seconds", "labels"), "should be greater than 0"),
     ({NOTE + "job-min-parallelism": "few"}, noted("job-min-parallelism"), "invalid syntax"),
     ({NOTE + "job-min-parallelism": "0"}, noted("job-min-parallelism"), "should be between 0 and 3"),
     ({NOTE + "job-min-parallelism": "4"}, noted("job-min-parallelism"), "should be between 0 and 3"),
-    ({NOTE + "job-min-parallelism": "2", NOTE + "elastic-job": "true"}, noted("job-min-parallelism"),
-     "partial admission and elastic job cannot be used together"),
-    ({NOTE + "job-completions-equal-parallelism": "maybe"}, noted("job-completions-equal-parallelism"),
-     'strconv.ParseBool: parsing "maybe": invalid syntax'),
-    ({NOTE + "job-completions-equal-parallelism": "true", "spec completionMode": "NonIndexed"},
-     noted("job-completions-equal-parallelism"), "should not be enabled for NonIndexed jobs", "create"),
-    ({NOTE + "job-completions-equal-parallelism": "true", "spec parallelism": 3}, "spec.completions",
-     "should be equal to parallelism when kueue.x-k8s.io/job-completions-equal-parallelism"),
-    ({PODSET + "required-topology": "rack", PODSET + "preferred-topology": "block"}, TEMPLATE + ".annotations",
-     "must not contain more than one topology annotation"),
+    (
+        {NOTE + "job-min-parallelism": "2", NOTE + "elastic-job": "true"},
+        noted("job-min-parallelism"),
+        "partial admission and elastic job cannot be used together",
+    ),
+    (
+        {NOTE + "job-completions-equal-parallelism": "maybe"},
+        noted("job-completions-equal-parallelism"),
+        'strconv.ParseBool: parsing "maybe": invalid syntax',
+    ),
+    (
+        {NOTE + "job-completions-equal-parallelism": "true", "spec completionMode": "NonIndexed"},
+        noted("job-completions-equal-parallelism"),
+        "should not be enabled for NonIndexed jobs",
+        "create",
+    ),
+    (
+        {NOTE + "job-completions-equal-parallelism": "true", "spec parallelism": 3},
+        "spec.completions",
+        "should be equal to parallelism when kueue.x-k8s.io/job-completions-equal-parallelism",
+    ),
+    (
+        {PODSET + "required-topology": "rack", PODSET + "preferred-topology": "block"},
+        TEMPLATE + ".annotations",
+        "must not contain more than one topology annotation",
+    ),
     ({PODSET + "required-topology": "@"}, of_template("required-topology"), KEY),
     ({PODSET + "preferred-topology": "@"}, of_template("preferred-topology"), KEY),
     ({PODSET + "unconstrained-topology": "maybe"}, of_template("unconstrained-topology"), "must be a boolean value"),
-    ({PODSET + "slice-required-topology": "@", PODSET + "slice-size": "2"}, of_template("slice-required-topology"),
-     KEY),
-    (SLICES, of_template("slice-size"),
-     "must be set when 'kueue.x-k8s.io/podset-slice-required-topology' is specified"),
+    (
+        {PODSET + "slice-required-topology": "@", PODSET + "slice-size": "2"},
+        of_template("slice-required-topology"),
+        KEY,
+    ),
+    (
+        SLICES,
+        of_template("slice-size"),
+        "must be set when 'kueue.x-k8s.io/podset-slice-required-topology' is specified",
+    ),
     ({PODSET + "slice-size": "2"}, of_template("slice-size"), "may not be set when"),
     ({**SLICES, PODSET + "slice-size": "two"}, of_template("slice-size"), "must be a numeric value"),
     ({**SLICES, PODSET + "slice-size": "0"}, of_template("slice-size"), "must be greater than or equal to 1"),
     ({**SLICES, PODSET + "slice-size": "5"}, of_template("slice-size"), "must not be greater than pod set count 4"),
-    ({PODSET + "group-name": "7", PODSET + "required-topology": "rack"}, of_template("group-name"),
-     "must not be a number"),
+    (
+        {PODSET + "group-name": "7", PODSET + "required-topology": "rack"},
+        of_template("group-name"),
+        "must not be a number",
+    ),
     ({PODSET + "group-name": "a"}, of_template("group-name"), "may not be set when neither"),
-    ({**SLICES, PODSET + "slice-size": "2", PODSET + "group-name": "a", PODSET + "required-topology": "rack"},
-     of_template("group-name"), "may not be set when 'kueue.x-k8s.io/podset-slice-size' is specified"),
+    (
+        {**SLICES, PODSET + "slice-size": "2", PODSET + "group-name": "a", PODSET + "required-topology": "rack"},
+        of_template("group-name"),
+        "may not be set when 'kueue.x-k8s.io/podset-slice-size' is specified",
+    ),
     (layers("[{]"), LAYERS, "must be a valid JSON array"),
     (layers("{}"), LAYERS, "must be a valid JSON array"),
     (layers("[]"), LAYERS, "topology constraints must contain between 1 and 3 entries"),
     (layers('[{"topology":"rack","size":0}]'), LAYERS + "[0].size", "must be greater than or equal to 1"),
     (layers('[{"topology":"@","size":1}]'), LAYERS + "[0].topology", KEY),
-    (layers('[{"topology":"block","size":4},{"topology":"rack","size":3}]'), LAYERS + "[1].size",
-     "must evenly divide the parent layer size 4"),
-    (layers('[{"topology":"rack","size":4},{"topology":"rack","size":2}]'), LAYERS + "[1].topology",
-     "rack (also at index 0)"),
+    (
+        layers('[{"topology":"block","size":4},{"topology":"rack","size":3}]'),
+        LAYERS + "[1].size",
+        "must evenly divide the parent layer size 4",
+    ),
+    (
+        layers('[{"topology":"rack","size":4},{"topology":"rack","size":2}]'),
+        LAYERS + "[1].topology",
+        "rack (also at index 0)",
+    ),
     (layers('[{"topology":"rack","size":8}]'), LAYERS, "must not be greater than pod set count 4"),
     ({**layers('[{"topology":"rack","size":2}]'), **SLICES}, LAYERS, "may not be set when"),
-    ({NOTE + "elastic-job": "true", PODSET + "required-topology": "rack"},
-     TEMPLATE + ".annotations.kueue.x-k8s.io/podset-required-topology",
-     "required topology is not supported with elastic jobs"),
-    ({NOTE + "elastic-job": "true", PODSET + "preferred-topology": "rack"},
-     TEMPLATE + ".annotations.kueue.x-k8s.io/podset-preferred-topology",
-     "preferred topology is not supported with elastic jobs"),
+    (
+        {NOTE + "elastic-job": "true", PODSET + "required-topology": "rack"},
+        TEMPLATE + ".annotations.kueue.x-k8s.io/podset-required-topology",
+        "required topology is not supported with elastic jobs",
+    ),
+    (
+        {NOTE + "elastic-job": "true", PODSET + "preferred-topology": "rack"},
+        TEMPLATE + ".annotations.kueue.x-k8s.io/podset-preferred-topology",
+        "preferred topology is not supported with elastic jobs",
+    ),
 ]
 
 GROUP = "pod-group-name"
@@ -435,65 +641,124 @@ COUNT = "pod-group-total-count"
 SYNTAX = [
     ({LABEL + "queue-name": "Main_1"}, noted("queue-name", "labels"), SUBDOMAIN),
 ]
-POD = GATES + [
-    (*rule, "create") for rule in SYNTAX + [
-        ({LABEL + "max-exec-time-seconds": "soon"}, noted("max-exec-time-seconds", "labels"),
-         'strconv.Atoi: parsing "soon": invalid syntax'),
-        ({LABEL + "max-exec-time-seconds": "0"}, noted("max-exec-time-seconds", "labels"),
-         "should be greater than 0"),
-        ({NOTE + "elastic-job": "true"}, noted("elastic-job"),
-         'elastic job is not supported for "/v1, Kind=Pod"'),
+POD = (
+    GATES
+    + [
+        (*rule, "create")
+        for rule in SYNTAX
+        + [
+            (
+                {LABEL + "max-exec-time-seconds": "soon"},
+                noted("max-exec-time-seconds", "labels"),
+                'strconv.Atoi: parsing "soon": invalid syntax',
+            ),
+            (
+                {LABEL + "max-exec-time-seconds": "0"},
+                noted("max-exec-time-seconds", "labels"),
+                "should be greater than 0",
+            ),
+            ({NOTE + "elastic-job": "true"}, noted("elastic-job"), 'elastic job is not supported for "/v1, Kind=Pod"'),
+        ]
     ]
-] + [
-    ({LABEL + PREBUILT: "Main_1"}, noted(PREBUILT, "labels"), SUBDOMAIN),
-    ({NOTE + PREBUILT: "Main_1"}, noted(PREBUILT), SUBDOMAIN),
-    # One that is queued gets the right value when it is created.
-    ({LABEL + "queue-name": DROP, LABEL + "managed": "false"}, noted("managed", "labels"),
-     "managed label value can only be 'true'"),
-    ({LABEL + "queue-name": DROP, LABEL + "managed": ""}, noted("managed", "labels"),
-     "managed label value can only be 'true'"),
-    ({LABEL + GROUP: "g"}, noted(COUNT), "annotation and the 'kueue.x-k8s.io/pod-group-name' label should be set"),
-    ({NOTE + GROUP: "g"}, noted(COUNT),
-     "annotation and the 'kueue.x-k8s.io/pod-group-name' annotation should be set"),
-    ({NOTE + COUNT: "3"}, noted(GROUP, "labels"),
-     "both the 'kueue.x-k8s.io/pod-group-total-count' annotation and the 'kueue.x-k8s.io/pod-group-name' label"),
-    ({LABEL + GROUP: "G_1", NOTE + COUNT: "3"}, noted(GROUP, "labels"), SUBDOMAIN),
-    # The annotation wins over a label that says something else.
-    ({LABEL + GROUP: "g", NOTE + GROUP: "G_1", NOTE + COUNT: "3"}, noted(GROUP), SUBDOMAIN),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "many"}, noted(COUNT), 'strconv.Atoi: parsing "many": invalid syntax'),
-    ({LABEL + GROUP: "g", NOTE + COUNT: ""}, noted(COUNT), 'strconv.Atoi: parsing "": invalid syntax'),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "2.5"}, noted(COUNT), "invalid syntax"),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "9" * 30}, noted(COUNT), "value out of range"),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "0"}, noted(COUNT), "group total count should be greater than zero"),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "-3"}, noted(COUNT), "group total count should be greater than zero"),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "3", LABEL + PREBUILT: "w"}, noted(PREBUILT, "labels"),
-     "prebuilt workload and pod group should be equal"),
-    ({LABEL + GROUP: "g", NOTE + COUNT: "3", NOTE + PREBUILT: "w"}, noted(PREBUILT),
-     "prebuilt workload and pod group should be equal"),
-    ({NOTE + "podset-required-topology": "rack", NOTE + "podset-preferred-topology": "block"}, "metadata.annotations",
-     "must not contain more than one topology annotation"),
-    ({NOTE + "podset-required-topology": "@"}, noted("podset-required-topology"), KEY),
-    ({NOTE + "podset-unconstrained-topology": "maybe"}, noted("podset-unconstrained-topology"),
-     "must be a boolean value"),
-    ({NOTE + "podset-slice-required-topology": "rack"}, noted("podset-slice-size"), "must be set when"),
-    ({NOTE + "podset-slice-size": "2"}, noted("podset-slice-size"), "may not be set when"),
-    ({NOTE + "podset-group-name": "7"}, noted("podset-group-name"), "must not be a number"),
-]
-DEPLOYMENT = GATES + SYNTAX + [
-    ({NOTE + "elastic-job": "true"}, noted("elastic-job"),
-     'elastic job is not supported for "apps/v1, Kind=Deployment"'),
-]
-STATEFUL_SET = GATES + SYNTAX + [
-    ({NOTE + "elastic-job": "true"}, noted("elastic-job"),
-     'elastic job is not supported for "apps/v1, Kind=StatefulSet"'),
-]
+    + [
+        ({LABEL + PREBUILT: "Main_1"}, noted(PREBUILT, "labels"), SUBDOMAIN),
+        ({NOTE + PREBUILT: "Main_1"}, noted(PREBUILT), SUBDOMAIN),
+        # One that is queued gets the right value when it is created.
+        (
+            {LABEL + "queue-name": DROP, LABEL + "managed": "false"},
+            noted("managed", "labels"),
+            "managed label value can only be 'true'",
+        ),
+        (
+            {LABEL + "queue-name": DROP, LABEL + "managed": ""},
+            noted("managed", "labels"),
+            "managed label value can only be 'true'",
+        ),
+        ({LABEL + GROUP: "g"}, noted(COUNT), "annotation and the 'kueue.x-k8s.io/pod-group-name' label should be set"),
+        (
+            {NOTE + GROUP: "g"},
+            noted(COUNT),
+            "annotation and the 'kueue.x-k8s.io/pod-group-name' annotation should be set",
+        ),
+        (
+            {NOTE + COUNT: "3"},
+            noted(GROUP, "labels"),
+            "both the 'kueue.x-k8s.io/pod-group-total-count' annotation and the 'kueue.x-k8s.io/pod-group-name' label",
+        ),
+        ({LABEL + GROUP: "G_1", NOTE + COUNT: "3"}, noted(GROUP, "labels"), SUBDOMAIN),
+        # The annotation wins over a label that says something else.
+        ({LABEL + GROUP: "g", NOTE + GROUP: "G_1", NOTE + COUNT: "3"}, noted(GROUP), SUBDOMAIN),
+        ({LABEL + GROUP: "g", NOTE + COUNT: "many"}, noted(COUNT), 'strconv.Atoi: parsing "many": invalid syntax'),
+        ({LABEL + GROUP: "g", NOTE + COUNT: ""}, noted(COUNT), 'strconv.Atoi: parsing "": invalid syntax'),
+        ({LABEL + GROUP: "g", NOTE + COUNT: "2.5"}, noted(COUNT), "invalid syntax"),
+        ({LABEL + GROUP: "g", NOTE + COUNT: "9" * 30}, noted(COUNT), "value out of range"),
+        ({LABEL + GROUP: "g", NOTE + COUNT: "0"}, noted(COUNT), "group total count should be greater than zero"),
+        ({LABEL + GROUP: "g", NOTE + COUNT: "-3"}, noted(COUNT), "group total count should be greater than zero"),
+        (
+            {LABEL + GROUP: "g", NOTE + COUNT: "3", LABEL + PREBUILT: "w"},
+            noted(PREBUILT, "labels"),
+            "prebuilt workload and pod group should be equal",
+        ),
+        (
+            {LABEL + GROUP: "g", NOTE + COUNT: "3", NOTE + PREBUILT: "w"},
+            noted(PREBUILT),
+            "prebuilt workload and pod group should be equal",
+        ),
+        (
+            {NOTE + "podset-required-topology": "rack", NOTE + "podset-preferred-topology": "block"},
+            "metadata.annotations",
+            "must not contain more than one topology annotation",
+        ),
+        ({NOTE + "podset-required-topology": "@"}, noted("podset-required-topology"), KEY),
+        (
+            {NOTE + "podset-unconstrained-topology": "maybe"},
+            noted("podset-unconstrained-topology"),
+            "must be a boolean value",
+        ),
+        ({NOTE + "podset-slice-required-topology": "rack"}, noted("podset-slice-size"), "must be set when"),
+        ({NOTE + "podset-slice-size": "2"}, noted("podset-slice-size"), "may not be set when"),
+        ({NOTE + "podset-group-name": "7"}, noted("podset-group-name"), "must not be a number"),
+    ]
+)
+DEPLOYMENT = (
+    GATES
+    + SYNTAX
+    + [
+        (
+            {NOTE + "elastic-job": "true"},
+            noted("elastic-job"),
+            'elastic job is not supported for "apps/v1, Kind=Deployment"',
+        ),
+    ]
+)
+STATEFUL_SET = (
+    GATES
+    + SYNTAX
+    + [
+        (
+            {NOTE + "elastic-job": "true"},
+            noted("elastic-job"),
+            'elastic job is not supported for "apps/v1, Kind=StatefulSet"',
+        ),
+    ]
+)
 
 CREATE = {
-    "ClusterQueue": CLUSTER_QUEUE, "Cohort": COHORT, "LocalQueue": LOCAL_QUEUE, "ResourceFlavor": RESOURCE_FLAVOR,
-    "Topology": TOPOLOGY, "WorkloadPriorityClass": PRIORITY_CLASS, "AdmissionCheck": ADMISSION_CHECK,
-    "ProvisioningRequestConfig": PROVISIONING, "MultiKueueCluster": MULTI_KUEUE_CLUSTER,
-    "MultiKueueConfig": MULTI_KUEUE_CONFIG, "Workload": WORKLOAD, "Job": JOB,
-    "Pod": POD, "Deployment": DEPLOYMENT, "StatefulSet": STATEFUL_SET,
+    "ClusterQueue": CLUSTER_QUEUE,
+    "Cohort": COHORT,
+    "LocalQueue": LOCAL_QUEUE,
+    "ResourceFlavor": RESOURCE_FLAVOR,
+    "Topology": TOPOLOGY,
+    "WorkloadPriorityClass": PRIORITY_CLASS,
+    "AdmissionCheck": ADMISSION_CHECK,
+    "ProvisioningRequestConfig": PROVISIONING,
+    "MultiKueueCluster": MULTI_KUEUE_CLUSTER,
+    "MultiKueueConfig": MULTI_KUEUE_CONFIG,
+    "Workload": WORKLOAD,
+    "Job": JOB,
+    "Pod": POD,
+    "Deployment": DEPLOYMENT,
+    "StatefulSet": STATEFUL_SET,
 }
 
 # ---- only of updates ----
@@ -504,8 +769,12 @@ def condition(type, **more):
 
 
 def admission(**more):
-    return {"clusterQueue": "main", "podSetAssignments": [
-        {"name": "main", "flavors": {"cpu": "red"}, "resourceUsage": {"cpu": "3"}, "count": 3, **more}]}
+    return {
+        "clusterQueue": "main",
+        "podSetAssignments": [
+            {"name": "main", "flavors": {"cpu": "red"}, "resourceUsage": {"cpu": "3"}, "count": 3, **more}
+        ],
+    }
 
 
 def check(state="Pending", **more):
@@ -528,8 +797,12 @@ def podset_updates(**update):
 
 def topology(**piece):
     """Three pods on two racks."""
-    piece = {"domainCount": 2, "valuesPerLevel": [{"individual": {"roots": ["a", "b"]}}],
-             "podCounts": {"individual": [1, 2]}, **piece}
+    piece = {
+        "domainCount": 2,
+        "valuesPerLevel": [{"individual": {"roots": ["a", "b"]}}],
+        "podCounts": {"individual": [1, 2]},
+        **piece,
+    }
     return {ASSIGNED + "topologyAssignment": {"levels": ["rack"], "slices": [piece]}}
 
 
@@ -537,8 +810,12 @@ PLACE = ASSIGNED_AT + ".topologyAssignment"
 ONE_OF_TWO = "exactly one of the fields in [universal individual] must be set"
 GATE = {NOTE + "admission-gated-by": "example.com/a"}
 WORKLOAD_UPDATE = [
-    (RESERVED, {"spec podSets 1": podset("more"), ASSIGNED[:-2] + "1": {"name": "more"}}, ROOT,
-     "podSetAssignments must have the same number of podSets as the spec"),
+    (
+        RESERVED,
+        {"spec podSets 1": podset("more"), ASSIGNED[:-2] + "1": {"name": "more"}},
+        ROOT,
+        "podSetAssignments must have the same number of podSets as the spec",
+    ),
     (RESERVED, {SET + "count": 4}, "spec.podSets.0", FROZEN),
     (RESERVED, {SET + "template spec containers 0 image": "other"}, "spec.podSets.0", FROZEN),
     (RESERVED, {"spec queueName": "elsewhere"}, ROOT, "queueName " + QUOTA_RESERVED),
@@ -546,59 +823,125 @@ WORKLOAD_UPDATE = [
     (RESERVED, WPC, ROOT, "priorityClassRef " + QUOTA_RESERVED),
     ({**WPC, **RESERVED}, PC, ROOT, "priorityClassRef.group " + QUOTA_RESERVED),
     ({**WPC, **RESERVED}, PC, ROOT, "priorityClassRef.kind " + QUOTA_RESERVED),
-    ({**PC, **RESERVED}, {"spec priorityClassRef name": "low"}, ROOT,
-     "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved"),
-    (GATE, {NOTE + "admission-gated-by": "example.com/a,example.com/b"}, GATED,
-     "can only remove gates, not add new ones"),
+    (
+        {**PC, **RESERVED},
+        {"spec priorityClassRef name": "low"},
+        ROOT,
+        "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved",
+    ),
+    (
+        GATE,
+        {NOTE + "admission-gated-by": "example.com/a,example.com/b"},
+        GATED,
+        "can only remove gates, not add new ones",
+    ),
     ({}, GATE, GATED, "cannot add admission gate after creation"),
     # status
     ({}, {"status conditions": [condition("QuotaReserved")]}, "status.admission", "Required value"),
     ({}, {**RESERVED, ASSIGNED + "name": "other"}, ASSIGNED_AT + ".name", 'Not found: "other"'),
-    ({}, {**RESERVED, ASSIGNED + "resourceUsage cpu": "4"}, ASSIGNED_AT + ".resourceUsage[cpu]",
-     "is not a multiple of 3"),
-    ({}, {**RESERVED, "status admission podSetAssignments": []}, ROOT,
-     "podSetAssignments must have the same number of podSets as the spec"),
+    (
+        {},
+        {**RESERVED, ASSIGNED + "resourceUsage cpu": "4"},
+        ASSIGNED_AT + ".resourceUsage[cpu]",
+        "is not a multiple of 3",
+    ),
+    (
+        {},
+        {**RESERVED, "status admission podSetAssignments": []},
+        ROOT,
+        "podSetAssignments must have the same number of podSets as the spec",
+    ),
     (RESERVED, {"status admission clusterQueue": "other"}, "status.admission", FROZEN),
     (RESERVED, {ASSIGNED + "flavors cpu": "blue"}, "status.admission", FROZEN),
-    ({}, {"status reclaimablePods": [{"name": "other", "count": 1}]}, "status.reclaimablePods[other].name",
-     'Unsupported value: "other": supported values: "main"'),
-    ({}, {"status reclaimablePods": [{"name": "main", "count": 4}]}, "status.reclaimablePods[main].count",
-     "should be less or equal to 3"),
-    ({**RESERVED, "status reclaimablePods": [{"name": "main", "count": 2}]},
-     {"status reclaimablePods": [{"name": "main", "count": 1}]}, "status.reclaimablePods[main].count",
-     "cannot be less then 2"),
-    ({**RESERVED, "status reclaimablePods": [{"name": "main", "count": 2}]}, {"status reclaimablePods": []},
-     "status.reclaimablePods[main]", "cannot be removed"),
+    (
+        {},
+        {"status reclaimablePods": [{"name": "other", "count": 1}]},
+        "status.reclaimablePods[other].name",
+        'Unsupported value: "other": supported values: "main"',
+    ),
+    (
+        {},
+        {"status reclaimablePods": [{"name": "main", "count": 4}]},
+        "status.reclaimablePods[main].count",
+        "should be less or equal to 3",
+    ),
+    (
+        {**RESERVED, "status reclaimablePods": [{"name": "main", "count": 2}]},
+        {"status reclaimablePods": [{"name": "main", "count": 1}]},
+        "status.reclaimablePods[main].count",
+        "cannot be less then 2",
+    ),
+    (
+        {**RESERVED, "status reclaimablePods": [{"name": "main", "count": 2}]},
+        {"status reclaimablePods": []},
+        "status.reclaimablePods[main]",
+        "cannot be removed",
+    ),
     ({}, podset_updates(name="other"), UPDATES_AT + "[0].name", 'Unsupported value: "other": supported values: "main"'),
     ({}, podset_updates(labels={"@": "a"}), UPDATES_AT + "[0].labels", KEY),
     ({}, podset_updates(annotations={"@": "a"}), UPDATES_AT + "[0].annotations", KEY),
     ({}, podset_updates(nodeSelector={"a": "@"}), UPDATES_AT + "[0].nodeSelector", VALUE),
     ({}, podset_updates(tolerations=[{"key": "@"}]), UPDATES_AT + "[0].tolerations[0].key", KEY),
     ({}, podset_updates(tolerations=[{"key": "a", "effect": "Never"}]), UPDATES_AT + "[0].tolerations", EFFECTS),
-    ({"status admissionChecks": [check("Ready", podSetUpdates=[{"name": "main", "labels": {"a": "b"}}])]},
-     {"status admissionChecks 0 podSetUpdates 0 labels a": "c"}, UPDATES_AT, FROZEN),
+    (
+        {"status admissionChecks": [check("Ready", podSetUpdates=[{"name": "main", "labels": {"a": "b"}}])]},
+        {"status admissionChecks 0 podSetUpdates 0 labels a": "c"},
+        UPDATES_AT,
+        FROZEN,
+    ),
     ({}, {"status admissionChecks": [check("Maybe")]}, "status.admissionChecks[0].state", WORDS),
-    ({}, {"status admissionChecks": [{**check(), "name": n} for n in names("c", 9)]}, "status.admissionChecks",
-     "must have at most 8 items"),
+    (
+        {},
+        {"status admissionChecks": [{**check(), "name": n} for n in names("c", 9)]},
+        "status.admissionChecks",
+        "must have at most 8 items",
+    ),
     ({}, {"status conditions": [condition("Finished", status="Maybe")]}, "status.conditions[0].status", WORDS),
     ({}, {"status conditions": [condition("Finished", reason="@")]}, "status.conditions[0].reason", PATTERN),
     ({}, {"status conditions": [condition("@")]}, "status.conditions[0].type", PATTERN),
-    ({}, {"status conditions": [condition(n) for n in names("c", 17)]}, "status.conditions",
-     "must have at most 16 items"),
-    ({}, {"status clusterName": "one"}, "status.clusterName",
-     "when setting clusterName it must be one of the nominatedClusterNames"),
-    ({"status nominatedClusterNames": ["one"]}, {"status clusterName": "one"}, "status",
-     "clusterName and nominatedClusterNames are mutually exclusive"),
-    ({NOTE + "workload-slice-replacement-for": "default/other", "status clusterName": "one"},
-     {"status clusterName": "two"},
-     "status", "clusterName is immutable once set"),
-    ({}, {**RESERVED, **topology(podCounts={"individual": [3]})}, PLACE + ".slices[0]",
-     "podCounts.individual must have length equal to domainCount"),
+    (
+        {},
+        {"status conditions": [condition(n) for n in names("c", 17)]},
+        "status.conditions",
+        "must have at most 16 items",
+    ),
+    (
+        {},
+        {"status clusterName": "one"},
+        "status.clusterName",
+        "when setting clusterName it must be one of the nominatedClusterNames",
+    ),
+    (
+        {"status nominatedClusterNames": ["one"]},
+        {"status clusterName": "one"},
+        "status",
+        "clusterName and nominatedClusterNames are mutually exclusive",
+    ),
+    (
+        {NOTE + "workload-slice-replacement-for": "default/other", "status clusterName": "one"},
+        {"status clusterName": "two"},
+        "status",
+        "clusterName is immutable once set",
+    ),
+    (
+        {},
+        {**RESERVED, **topology(podCounts={"individual": [3]})},
+        PLACE + ".slices[0]",
+        "podCounts.individual must have length equal to domainCount",
+    ),
     ({}, {**RESERVED, **topology(podCounts={})}, PLACE + ".slices[0].podCounts", ONE_OF_TWO),
-    ({}, {**RESERVED, **topology(valuesPerLevel=[{"individual": {"roots": ["a"]}}])}, PLACE + ".slices[0]",
-     "valuesPerLevel.individual, if set, must have roots of length equal to domainCount"),
-    ({}, {**RESERVED, **topology(valuesPerLevel=[{"universal": "a"}] * 2)}, PLACE,
-     "valuesPerLevel must have the same length as the number of levels in this TopologyAssignment"),
+    (
+        {},
+        {**RESERVED, **topology(valuesPerLevel=[{"individual": {"roots": ["a"]}}])},
+        PLACE + ".slices[0]",
+        "valuesPerLevel.individual, if set, must have roots of length equal to domainCount",
+    ),
+    (
+        {},
+        {**RESERVED, **topology(valuesPerLevel=[{"universal": "a"}] * 2)},
+        PLACE,
+        "valuesPerLevel must have the same length as the number of levels in this TopologyAssignment",
+    ),
     ({}, {**RESERVED, **topology(valuesPerLevel=[{}])}, PLACE + ".slices[0].valuesPerLevel[0]", ONE_OF_TWO),
 ]
 
@@ -613,10 +956,18 @@ SERVES = [
     (READY, {LABEL + "queue-name": "elsewhere"}, noted("queue-name", "labels"), FROZEN),
     (READY, {LABEL + "queue-name": DROP}, noted("queue-name", "labels"), FROZEN),
     ({}, {LABEL + "queue-name": DROP}, noted("queue-name", "labels"), FROZEN),
-    (READY, {LABEL + "priority-class": "high"}, noted("priority-class", "labels"),
-     "WorkloadPriorityClass cannot be added to a non-suspended workload"),
-    ({LABEL + "priority-class": "high"}, {LABEL + "priority-class": DROP}, noted("priority-class", "labels"),
-     "WorkloadPriorityClass cannot be removed from a workload"),
+    (
+        READY,
+        {LABEL + "priority-class": "high"},
+        noted("priority-class", "labels"),
+        "WorkloadPriorityClass cannot be added to a non-suspended workload",
+    ),
+    (
+        {LABEL + "priority-class": "high"},
+        {LABEL + "priority-class": DROP},
+        noted("priority-class", "labels"),
+        "WorkloadPriorityClass cannot be removed from a workload",
+    ),
     (GATE, {NOTE + "admission-gated-by": "example.com/b"}, GATED, "can only remove gates, not add new ones"),
     ({}, GATE, GATED, "cannot add admission gate after creation"),
 ]
@@ -624,16 +975,24 @@ WITH_TOPOLOGY = {"spec topologyName": "default"}
 UPDATE = {
     "ClusterQueue": [
         ({}, {MIGRATION: TRY}, "spec.concurrentAdmissionPolicy", FROZEN),
-        ({MIGRATION: TRY}, {MIGRATION + " migration mode": "RetainFirstAdmission"}, "spec.concurrentAdmissionPolicy",
-         FROZEN),
+        (
+            {MIGRATION: TRY},
+            {MIGRATION + " migration mode": "RetainFirstAdmission"},
+            "spec.concurrentAdmissionPolicy",
+            FROZEN,
+        ),
     ],
     "LocalQueue": [({}, {"spec clusterQueue": "other"}, "spec.clusterQueue", FROZEN)],
     "AdmissionCheck": [({}, {"spec controllerName": "example.com/other"}, "spec.controllerName", FROZEN)],
     "Topology": [({}, {"spec levels 0 nodeLabel": "example.com/zone"}, "spec.levels", FROZEN)],
     "ResourceFlavor": [
         (WITH_TOPOLOGY, {"spec nodeLabels pool": "b"}, "spec", "nodeLabels are immutable when topologyName is set"),
-        (WITH_TOPOLOGY, {"spec tolerations": [{"key": "a"}]}, "spec",
-         "tolerations are immutable when topologyName is set"),
+        (
+            WITH_TOPOLOGY,
+            {"spec tolerations": [{"key": "a"}]},
+            "spec",
+            "tolerations are immutable when topologyName is set",
+        ),
         (WITH_TOPOLOGY, {"spec topologyName": "other"}, "spec", "topologyName is immutable when topologyName is set"),
         (WITH_TOPOLOGY, {"spec topologyName": DROP}, "spec", "topologyName is immutable when topologyName is set"),
     ],
@@ -642,15 +1001,31 @@ UPDATE = {
         (RUNS, {LABEL + "queue-name": "elsewhere"}, noted("queue-name", "labels"), FROZEN),
         (RUNS, {LABEL + PREBUILT: "other"}, noted(PREBUILT, "labels"), FROZEN),
         (RUNS, {LABEL + "max-exec-time-seconds": "5"}, noted("max-exec-time-seconds", "labels"), FROZEN),
-        (RUNS, {LABEL + "priority-class": "high"}, noted("priority-class", "labels"),
-         "WorkloadPriorityClass cannot be added to a non-suspended workload"),
-        ({LABEL + "priority-class": "high"}, {LABEL + "priority-class": DROP}, noted("priority-class", "labels"),
-         "WorkloadPriorityClass cannot be removed from a workload"),
+        (
+            RUNS,
+            {LABEL + "priority-class": "high"},
+            noted("priority-class", "labels"),
+            "WorkloadPriorityClass cannot be added to a non-suspended workload",
+        ),
+        (
+            {LABEL + "priority-class": "high"},
+            {LABEL + "priority-class": DROP},
+            noted("priority-class", "labels"),
+            "WorkloadPriorityClass cannot be removed from a workload",
+        ),
         ({}, {NOTE + "elastic-job": "true"}, noted("elastic-job"), FROZEN),
-        ({NOTE + "job-min-parallelism": "2", **RUNS}, {"spec parallelism": 3}, "spec.parallelism",
-         "cannot change when partial admission is enabled and the job is not suspended"),
-        (RUNS, {NOTE + "job-completions-equal-parallelism": "true"}, noted("job-completions-equal-parallelism"),
-         FROZEN + " while the job is not suspended"),
+        (
+            {NOTE + "job-min-parallelism": "2", **RUNS},
+            {"spec parallelism": 3},
+            "spec.parallelism",
+            "cannot change when partial admission is enabled and the job is not suspended",
+        ),
+        (
+            RUNS,
+            {NOTE + "job-completions-equal-parallelism": "true"},
+            noted("job-completions-equal-parallelism"),
+            FROZEN + " while the job is not suspended",
+        ),
         (GATE, {NOTE + "admission-gated-by": "example.com/b"}, GATED, "can only remove gates, not add new ones"),
         ({}, GATE, GATED, "cannot add admission gate after creation"),
     ],
@@ -659,84 +1034,173 @@ UPDATE = {
         (UNGATED, {LABEL + "queue-name": DROP}, noted("queue-name", "labels"), FROZEN),
         (UNGATED, {LABEL + PREBUILT: "other"}, noted(PREBUILT, "labels"), FROZEN),
         (UNGATED, {LABEL + "max-exec-time-seconds": "5"}, noted("max-exec-time-seconds", "labels"), FROZEN),
-        (UNGATED, {LABEL + "priority-class": "high"}, noted("priority-class", "labels"),
-         "WorkloadPriorityClass cannot be added to a non-suspended workload"),
-        ({LABEL + "priority-class": "high"}, {LABEL + "priority-class": DROP}, noted("priority-class", "labels"),
-         "WorkloadPriorityClass cannot be removed from a workload"),
+        (
+            UNGATED,
+            {LABEL + "priority-class": "high"},
+            noted("priority-class", "labels"),
+            "WorkloadPriorityClass cannot be added to a non-suspended workload",
+        ),
+        (
+            {LABEL + "priority-class": "high"},
+            {LABEL + "priority-class": DROP},
+            noted("priority-class", "labels"),
+            "WorkloadPriorityClass cannot be removed from a workload",
+        ),
         ({}, {NOTE + "elastic-job": "true"}, noted("elastic-job"), FROZEN),
         (GROUPED, {LABEL + GROUP: "h"}, noted(GROUP, "labels"), FROZEN),
         (GROUPED, {NOTE + GROUP: "h"}, noted(GROUP), FROZEN),
         (GROUPED, {LABEL + GROUP: DROP, NOTE + COUNT: DROP}, noted(GROUP, "labels"), FROZEN),
         (GROUPED, {NOTE + COUNT: DROP}, noted(COUNT), "should be set"),
-        ({**GROUPED, NOTE + "retriable-in-group": "false"}, {NOTE + "retriable-in-group": "true"},
-         noted("retriable-in-group"), "unretriable pod group can't be converted to retriable"),
-        ({**GROUPED, NOTE + "retriable-in-group": "false"}, {NOTE + "retriable-in-group": DROP},
-         noted("retriable-in-group"), "unretriable pod group can't be converted to retriable"),
+        (
+            {**GROUPED, NOTE + "retriable-in-group": "false"},
+            {NOTE + "retriable-in-group": "true"},
+            noted("retriable-in-group"),
+            "unretriable pod group can't be converted to retriable",
+        ),
+        (
+            {**GROUPED, NOTE + "retriable-in-group": "false"},
+            {NOTE + "retriable-in-group": DROP},
+            noted("retriable-in-group"),
+            "unretriable pod group can't be converted to retriable",
+        ),
         (GATE, {NOTE + "admission-gated-by": "example.com/b"}, GATED, "can only remove gates, not add new ones"),
         ({}, GATE, GATED, "cannot add admission gate after creation"),
     ],
     "Deployment": SERVES,
-    "StatefulSet": SERVES + [
+    "StatefulSet": SERVES
+    + [
         ({}, {CONTAINER + "resources requests cpu": "2"}, OF_POD + ".containers[0].resources.requests", FROZEN),
         ({}, {CONTAINER + "ports": [{"containerPort": 80}]}, OF_POD + ".containers[0].ports", FROZEN),
         ({}, {"spec template spec containers 1": {"name": "d", "image": "none"}}, OF_POD + ".containers", FROZEN),
-        ({}, {"spec template spec initContainers": [{"name": "i", "image": "none"}]}, OF_POD + ".initContainers",
-         FROZEN),
+        (
+            {},
+            {"spec template spec initContainers": [{"name": "i", "image": "none"}]},
+            OF_POD + ".initContainers",
+            FROZEN,
+        ),
         ({}, {"spec template spec nodeSelector": {"a": "b"}}, OF_POD + ".nodeSelector", FROZEN),
         ({}, {"spec template spec tolerations": [{"operator": "Exists"}]}, OF_POD + ".tolerations", FROZEN),
         ({}, {"spec template spec runtimeClassName": "other"}, OF_POD + ".runtimeClassName", FROZEN),
         ({}, {"spec template spec overhead": {"cpu": "1"}}, OF_POD + ".overhead", FROZEN),
-        ({}, {"spec template spec topologySpreadConstraints": [
-            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]},
-         OF_POD + ".topologySpreadConstraints", FROZEN),
-        ({}, {"spec template spec affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-            {"topologyKey": "zone"}]}}}, OF_POD + ".affinity", FROZEN),
-        ({}, {"spec template spec resourceClaims": [{"name": "gpu", "resourceClaimName": "r"}]},
-         OF_POD + ".resourceClaims", FROZEN),
+        (
+            {},
+            {
+                "spec template spec topologySpreadConstraints": [
+                    {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+                ]
+            },
+            OF_POD + ".topologySpreadConstraints",
+            FROZEN,
+        ),
+        (
+            {},
+            {
+                "spec template spec affinity": {
+                    "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+                }
+            },
+            OF_POD + ".affinity",
+            FROZEN,
+        ),
+        (
+            {},
+            {"spec template spec resourceClaims": [{"name": "gpu", "resourceClaimName": "r"}]},
+            OF_POD + ".resourceClaims",
+            FROZEN,
+        ),
     ],
 }
 
 # ---- in the older versions, whose words differ ----
 
 OLD = [
-    ("ClusterQueue", "v1beta1", {"spec": {"resourceGroups": [group()]}}, [
-        ({FIRST + "borrowingLimit": 1}, "spec", "borrowingLimit must be nil when cohort is empty"),
-        ({FIRST + "lendingLimit": 1}, AT + "lendingLimit", "must be nil when cohort is empty"),
-        ({FIRST + "nominalQuota": -1}, AT + "nominalQuota", NEGATIVE),
-        ({"spec flavorFungibility": {"whenCanBorrow": "Preempt"}}, "spec.flavorFungibility.whenCanBorrow", WORDS),
-    ]),
-    ("Cohort", "v1alpha1", {"spec": {"resourceGroups": [group()]}}, [
-        ({FIRST + "borrowingLimit": 1}, AT + "borrowingLimit", "must be nil when parent is empty"),
-        ({"spec parent": "Root"}, "spec.parent", PATTERN),
-    ]),
-    ("Topology", "v1alpha1", {"spec": {"levels": [{"nodeLabel": "a"}]}}, [
-        ({"spec levels 1": {"nodeLabel": "a"}}, "spec.levels", "must be unique"),
-    ]),
-    ("MultiKueueCluster", "v1beta1", {"spec": {"kubeConfig": {"location": "other", "locationType": "Secret"}}}, [
-        ({"spec kubeConfig": DROP}, "spec.kubeConfig", "Required value"),
-    ]),
-    ("Workload", "v1beta1", {"spec": {"podSets": [podset()]}}, [
-        ({"spec podSets": DROP}, "spec.podSets", "Required value"),
-        ({"spec priorityClassName": "high"}, "spec", "priority should not be nil when priorityClassName is set"),
-        ({"spec priorityClassSource": "other"}, "spec.priorityClassSource", WORDS),
-        ({SET + "template spec": pod(pods="1")},
-         "spec.podSets[0].template.spec.containers[0].resources.requests[pods]", RESERVED_KEY),
-    ]),
+    (
+        "ClusterQueue",
+        "v1beta1",
+        {"spec": {"resourceGroups": [group()]}},
+        [
+            ({FIRST + "borrowingLimit": 1}, "spec", "borrowingLimit must be nil when cohort is empty"),
+            ({FIRST + "lendingLimit": 1}, AT + "lendingLimit", "must be nil when cohort is empty"),
+            ({FIRST + "nominalQuota": -1}, AT + "nominalQuota", NEGATIVE),
+            ({"spec flavorFungibility": {"whenCanBorrow": "Preempt"}}, "spec.flavorFungibility.whenCanBorrow", WORDS),
+        ],
+    ),
+    (
+        "Cohort",
+        "v1alpha1",
+        {"spec": {"resourceGroups": [group()]}},
+        [
+            ({FIRST + "borrowingLimit": 1}, AT + "borrowingLimit", "must be nil when parent is empty"),
+            ({"spec parent": "Root"}, "spec.parent", PATTERN),
+        ],
+    ),
+    (
+        "Topology",
+        "v1alpha1",
+        {"spec": {"levels": [{"nodeLabel": "a"}]}},
+        [
+            ({"spec levels 1": {"nodeLabel": "a"}}, "spec.levels", "must be unique"),
+        ],
+    ),
+    (
+        "MultiKueueCluster",
+        "v1beta1",
+        {"spec": {"kubeConfig": {"location": "other", "locationType": "Secret"}}},
+        [
+            ({"spec kubeConfig": DROP}, "spec.kubeConfig", "Required value"),
+        ],
+    ),
+    (
+        "Workload",
+        "v1beta1",
+        {"spec": {"podSets": [podset()]}},
+        [
+            ({"spec podSets": DROP}, "spec.podSets", "Required value"),
+            ({"spec priorityClassName": "high"}, "spec", "priority should not be nil when priorityClassName is set"),
+            ({"spec priorityClassSource": "other"}, "spec.priorityClassSource", WORDS),
+            (
+                {SET + "template spec": pod(pods="1")},
+                "spec.podSets[0].template.spec.containers[0].resources.requests[pods]",
+                RESERVED_KEY,
+            ),
+        ],
+    ),
 ]
 
-OLD_SOURCE = {"spec priority": 7, "spec priorityClassName": "high",
-              "spec priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass", **RESERVED}
+OLD_SOURCE = {
+    "spec priority": 7,
+    "spec priorityClassName": "high",
+    "spec priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass",
+    **RESERVED,
+}
 OLD_UPDATE = [
-    ("LocalQueue", "v1beta1", {"spec": {"clusterQueue": "main"}}, [
-        ({}, {"spec clusterQueue": "other"}, "spec.clusterQueue", FROZEN),
-    ]),
-    ("Workload", "v1beta1", {"spec": {"queueName": "nowhere", "podSets": [podset()]}}, [
-        (RESERVED, {"spec queueName": "elsewhere"}, ROOT, "queueName " + QUOTA_RESERVED),
-        (RESERVED, {SET + "count": 4}, "spec.podSets.0", FROZEN),
-        (OLD_SOURCE, {"spec priorityClassSource": "scheduling.k8s.io/priorityclass"}, ROOT,
-         "priorityClassSource " + QUOTA_RESERVED),
-        ({**OLD_SOURCE, "spec priorityClassSource": "scheduling.k8s.io/priorityclass"},
-         {"spec priorityClassName": "low"},
-         ROOT, "priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to"),
-    ]),
+    (
+        "LocalQueue",
+        "v1beta1",
+        {"spec": {"clusterQueue": "main"}},
+        [
+            ({}, {"spec clusterQueue": "other"}, "spec.clusterQueue", FROZEN),
+        ],
+    ),
+    (
+        "Workload",
+        "v1beta1",
+        {"spec": {"queueName": "nowhere", "podSets": [podset()]}},
+        [
+            (RESERVED, {"spec queueName": "elsewhere"}, ROOT, "queueName " + QUOTA_RESERVED),
+            (RESERVED, {SET + "count": 4}, "spec.podSets.0", FROZEN),
+            (
+                OLD_SOURCE,
+                {"spec priorityClassSource": "scheduling.k8s.io/priorityclass"},
+                ROOT,
+                "priorityClassSource " + QUOTA_RESERVED,
+            ),
+            (
+                {**OLD_SOURCE, "spec priorityClassSource": "scheduling.k8s.io/priorityclass"},
+                {"spec priorityClassName": "low"},
+                ROOT,
+                "priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to",
+            ),
+        ],
+    ),
 ]

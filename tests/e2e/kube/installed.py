@@ -2,8 +2,8 @@
 """Sluice installed as docs/install.md says, beside a control plane that has nodes.
 
     cluster = Cluster(nodes=2, apiserver_flags=installed.FLAGS)
-    sluice = Installed(cluster)
     cluster.start()
+    sluice = Installed(cluster)
     sluice.install()
     sluice.start()
 
@@ -13,6 +13,8 @@ The process runs with the rights of its service account and is called through th
 certificates that it made itself. The ConfigMap becomes its configuration file where a kubelet would
 mount it: project().
 """
+
+import itertools
 import json
 import os
 import re
@@ -30,6 +32,7 @@ MANIFESTS = bed.ROOT / "deploy" / "manifests.yaml"
 CAPACITY = bed.ROOT / "deploy" / "provisioningrequest-crd.yaml"
 SYSTEM = "/api/v1/namespaces/kueue-system"
 KEY = "controller_manager_config.yaml"
+_numbers = itertools.count(1)
 FLAGS = ["--enable-aggregator-routing=true"]  # Services are resolved to endpoints, as there is no kube-proxy
 
 
@@ -66,13 +69,13 @@ class Installed:
     """The manager. `process`, `config` (a path) and `ports` (by the port in the configuration) may be read."""
 
     def __init__(self, cluster):
-        self.cluster = cluster
+        self.cluster, self.number = cluster, next(_numbers)
         self.process = None
         self.ports = {}
 
     @property
     def log_path(self):
-        return self.cluster.dir / "log" / "sluice.log"
+        return self.cluster.dir / "log" / f"sluice-installed-{self.number}.log"
 
     def install(self):
         """Applies the manifests and makes what the process needs; does not start it."""
@@ -85,26 +88,54 @@ class Installed:
         bed.show(self.cluster, "create", "-f", CAPACITY)
         for service in self.cluster.get(f"{SYSTEM}/services")["items"]:
             self._endpoints(service, address)
-        token = self.cluster.kubectl("create", "token", "kueue-controller-manager", "-n", "kueue-system",
-                                     "--duration=1h").strip()
+        token = self.cluster.kubectl(
+            "create", "token", "kueue-controller-manager", "-n", "kueue-system", "--duration=1h"
+        ).strip()
         self.kubeconfig = self.cluster.dir / "manager.kubeconfig"
-        self.kubeconfig.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {
-                "server": self.cluster.url, "certificate-authority": str(self.cluster.dir / "pki" / "ca.crt")}}],
-            "users": [{"name": "u", "user": {"token": token}}]}))
+        self.kubeconfig.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "c",
+                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                    "clusters": [
+                        {
+                            "name": "c",
+                            "cluster": {
+                                "server": self.cluster.url,
+                                "certificate-authority": str(self.cluster.dir / "pki" / "ca.crt"),
+                            },
+                        }
+                    ],
+                    "users": [{"name": "u", "user": {"token": token}}],
+                }
+            )
+        )
         self.project()
 
     def _endpoints(self, service, address):
         name = service["metadata"]["name"]
-        ports = [{"name": p["name"], "port": self.ports[str(p["targetPort"])], "protocol": "TCP"}
-                 for p in service["spec"]["ports"] if str(p["targetPort"]) in self.ports]
-        self.cluster.request("POST", "/apis/discovery.k8s.io/v1/namespaces/kueue-system/endpointslices", {
-            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}}, "addressType": "IPv4",
-            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}], "ports": ports})
-        self.cluster.request("POST", f"{SYSTEM}/endpoints", {
-            "metadata": {"name": name}, "subsets": [{"addresses": [{"ip": address}], "ports": ports}]})
+        ports = [
+            {"name": p["name"], "port": self.ports[str(p["targetPort"])], "protocol": "TCP"}
+            for p in service["spec"]["ports"]
+            if str(p["targetPort"]) in self.ports
+        ]
+        self.cluster.request(
+            "POST",
+            "/apis/discovery.k8s.io/v1/namespaces/kueue-system/endpointslices",
+            {
+                "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+                "ports": ports,
+            },
+        )
+        self.cluster.request(
+            "POST",
+            f"{SYSTEM}/endpoints",
+            {"metadata": {"name": name}, "subsets": [{"addresses": [{"ip": address}], "ports": ports}]},
+        )
 
     def project(self):
         """Writes the ConfigMap to the file, as a kubelet does within a minute or so of a change. The ports
@@ -127,10 +158,22 @@ class Installed:
 
     def start(self, seconds=120):
         with open(self.log_path, "a") as log:
-            self.process = kube._spawner.submit(subprocess.Popen, [
-                "setpriv", "--pdeathsig", "KILL", str(self.program), "serve", f"--config={self.config}",
-                f"--kubeconfig={self.kubeconfig}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True).result()
+            self.process = kube._spawner.submit(
+                subprocess.Popen,
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    str(self.program),
+                    "serve",
+                    f"--config={self.config}",
+                    f"--kubeconfig={self.kubeconfig}",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            ).result()
         until(self.ready, seconds, "readiness; it says:\n" + self.log())
         return self
 
@@ -152,7 +195,7 @@ class Installed:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise Failure(f"sluice runs 60 s after SIGTERM; the last that it logged:\n{self.log()}")
+                raise Failure(f"sluice runs 60 s after SIGTERM; the last that it logged:\n{self.log()}") from None
 
     def kill9(self):
         if self.process:
@@ -160,7 +203,9 @@ class Installed:
             self.process.wait()
 
     def log(self, lines=40):
-        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:]) if self.log_path.exists() else ""
+        return (
+            "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:]) if self.log_path.exists() else ""
+        )
 
     def await_log(self, words, since, seconds=60):
         """Until it has logged these words after the byte `since` of the log."""

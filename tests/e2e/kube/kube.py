@@ -15,6 +15,7 @@ from the fake kubelet in tests/e2e/kube/kubelet, which says how pods are told ho
 What was started dies with the process that started it, however that ends; detached clusters, which
 the program tests/e2e/kube/cluster makes, stay until they are stopped.
 """
+
 import base64
 import concurrent.futures
 import fcntl
@@ -131,9 +132,17 @@ class Administrator:
 
     def kubectl(self, *args, input=None, check=True):
         """Runs kubectl as administrator and returns its standard output."""
-        run = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}",
-                              f"--cache-dir={self.dir / 'cache'}", *map(str, args)],
-                             input=input, capture_output=True, text=True)
+        run = subprocess.run(
+            [
+                self.bin / "kubectl",
+                f"--kubeconfig={self.kubeconfig}",
+                f"--cache-dir={self.dir / 'cache'}",
+                *map(str, args),
+            ],
+            input=input,
+            capture_output=True,
+            text=True,
+        )
         if check and run.returncode != 0:
             raise Failure(f"kubectl {' '.join(map(str, args))}: exit {run.returncode}\n{run.stderr}")
         return run.stdout
@@ -142,8 +151,12 @@ class Administrator:
         """One request to the API server, as administrator; returns the object it answers with."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body),
-                               {"Content-Type": type, "Accept": "application/json", **self.headers})
+            connection.request(
+                method,
+                path,
+                None if body is None else json.dumps(body),
+                {"Content-Type": type, "Accept": "application/json", **self.headers},
+            )
             answer = connection.getresponse()
             text = answer.read().decode()
         finally:
@@ -164,19 +177,32 @@ class Administrator:
 
 
 # A quarter of what these programs do is collecting garbage; memory is there for the minutes that a test takes.
-ROOMY = {"GOGC": "300", **os.environ}
+GOGC = "300"
 
 
 class Cluster(Administrator):
     """One control plane. `dir`, `bin`, `kubeconfig` and `ports` (by component) may be read."""
 
-    def __init__(self, dir=None, nodes=0, only=None, cpu="32", memory="128Gi", pods="110",
-                 resources=(), apiserver_flags=(), controller_flags=(), detached=False):
+    def __init__(
+        self,
+        dir=None,
+        nodes=0,
+        only=None,
+        cpu="32",
+        memory="128Gi",
+        pods="110",
+        resources=(),
+        apiserver_flags=(),
+        controller_flags=(),
+        detached=False,
+        gogc=GOGC,
+        ready_seconds=READY_SECONDS,
+    ):
         """only="api": etcd and kube-apiserver alone. resources: more of each node, as NAME=AMOUNT."""
         if only not in (None, "api"):
             raise ValueError("only: 'api' is all there is")
         self.dir = pathlib.Path(dir).resolve() if dir else None
-        self.detached = detached
+        self.detached, self.gogc, self.ready_seconds = detached, gogc, ready_seconds
         self.components = COMPONENTS[:2] if only == "api" else COMPONENTS
         self.node_flags = [f"--nodes={nodes}", f"--cpu={cpu}", f"--memory={memory}", f"--pods={pods}"]
         self.node_flags += [f"--resource={r}" for r in resources]
@@ -244,8 +270,11 @@ class Cluster(Administrator):
             for name in self.components[2:]:
                 self._await(name)
             if len(self.components) > 2:  # without it no pod is accepted in the namespace
-                until(lambda: self._try("/api/v1/namespaces/default/serviceaccounts/default"),
-                      READY_SECONDS, "the service account of the namespace default")
+                until(
+                    lambda: self._try("/api/v1/namespaces/default/serviceaccounts/default"),
+                    READY_SECONDS,
+                    "the service account of the namespace default",
+                )
         except BaseException:
             self.stop()
             raise
@@ -303,20 +332,40 @@ class Cluster(Administrator):
         issuer = ["-CA", pki / f"{authority}.crt", "-CAkey", pki / f"{authority}.key"] if authority else []
         extensions = ["basicConstraints=critical,CA:" + ("FALSE" if issuer else "TRUE")]
         if hosts:
-            extensions.append("subjectAltName=" + ",".join(
-                ("IP:" if h.replace(".", "").isdigit() else "DNS:") + h for h in hosts))
+            extensions.append(
+                "subjectAltName=" + ",".join(("IP:" if h.replace(".", "").isdigit() else "DNS:") + h for h in hosts)
+            )
         config = pki / "openssl.cnf"  # the machine's own may add anything
         config.write_text("[req]\ndistinguished_name = dn\n[dn]\n")
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                      "-config", config, "-subj", subject, "-days", "3650", *issuer,
-                      *(word for e in extensions for word in ("-addext", e)), "-keyout", key, "-out", cert)
+        self._openssl(
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-config",
+            config,
+            "-subj",
+            subject,
+            "-days",
+            "3650",
+            *issuer,
+            *(word for e in extensions for word in ("-addext", e)),
+            "-keyout",
+            key,
+            "-out",
+            cert,
+        )
         return cert, key
 
     def user(self, name, common_name, organization=None):
         """Makes NAME.kubeconfig for a user; what the user may do is a matter of RBAC."""
         cert, key = self.certificate(name, common_name, organization)
-        inline = {path: base64.b64encode(path.read_bytes()).decode()
-                  for path in (self.dir / "pki" / "ca.crt", cert, key)}
+        inline = {
+            path: base64.b64encode(path.read_bytes()).decode() for path in (self.dir / "pki" / "ca.crt", cert, key)
+        }
         path = self.dir / f"{name}.kubeconfig"
         path.touch(mode=0o600)
         path.write_text(f"""apiVersion: v1
@@ -338,6 +387,18 @@ users:
 """)
         return path
 
+    def add_nodes(self, count, cpu="32", memory="128Gi", pods="110"):
+        """Makes node-1 to node-N, which the fake kubelet looks after, and waits until pods can be bound to them."""
+        offered = {"cpu": cpu, "memory": memory, "pods": pods}
+        for name in (f"node-{i + 1}" for i in range(count)):
+            labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+            node = {
+                "metadata": {"name": name, "labels": labels},
+                "status": {"capacity": offered, "allocatable": offered},
+            }
+            self.request("POST", "/api/v1/nodes", node)
+        until(lambda: self._nodes_ready(count), self.ready_seconds, f"{count} nodes")
+
     def log(self, name, lines=20):
         """The last lines that a component logged."""
         path = self.dir / "log" / f"{name}.log"
@@ -357,10 +418,20 @@ users:
         self.certificate("ca", "test-authority", authority=None)
         self.certificate("front-proxy-ca", "front-proxy-authority", authority=None)
         self.certificate("front-proxy", "front-proxy", authority="front-proxy-ca")
-        self.certificate("kube-apiserver", "kube-apiserver", hosts=[
-            "127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1"])
-        self._openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                      "-out", pki / "service-accounts.key")
+        self.certificate(
+            "kube-apiserver",
+            "kube-apiserver",
+            hosts=["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1"],
+        )
+        self._openssl(
+            "genpkey",
+            "-algorithm",
+            "EC",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-out",
+            pki / "service-accounts.key",
+        )
         self._openssl("pkey", "-in", pki / "service-accounts.key", "-pubout", "-out", pki / "service-accounts.pub")
         self.user("admin", "admin", "system:masters")
         for name in self.components[2:4]:
@@ -376,42 +447,69 @@ users:
         pki, port = self.dir / "pki", self.ports.get(name)
         kubeconfig = self.dir / f"{name}.kubeconfig"
         # Not for a fleet: nobody else wants to lead, and tests are not to wait for a client's modesty.
-        controller = [f"--kubeconfig={kubeconfig}", f"--authentication-kubeconfig={kubeconfig}",
-                      f"--authorization-kubeconfig={kubeconfig}", "--bind-address=127.0.0.1",
-                      f"--secure-port={port}", "--leader-elect=false", "--kube-api-qps=1000",
-                      "--kube-api-burst=2000"]
+        controller = [
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            "--leader-elect=false",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+        ]
         if name == "etcd":
             client, peer = (f"http://127.0.0.1:{self.ports[p]}" for p in ("etcd", "etcd-peer"))
             # What was written outlives a killed process without fsync, and a machine that loses power
             # is nothing that a test wants to live through.
-            flags = [f"--data-dir={self.dir / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
-                     f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
-                     f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
-                     f"--initial-cluster=default={peer}", "--quota-backend-bytes=8589934592"]
+            flags = [
+                f"--data-dir={self.dir / 'etcd'}",
+                "--unsafe-no-fsync",
+                "--log-level=warn",
+                f"--listen-client-urls={client}",
+                f"--advertise-client-urls={client}",
+                f"--listen-peer-urls={peer}",
+                f"--initial-advertise-peer-urls={peer}",
+                f"--initial-cluster=default={peer}",
+                "--quota-backend-bytes=8589934592",
+            ]
         elif name == "kube-apiserver":
-            flags = [f"--etcd-servers=http://127.0.0.1:{self.ports['etcd']}",
-                     "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={port}",
-                     f"--tls-cert-file={pki / 'kube-apiserver.crt'}",
-                     f"--tls-private-key-file={pki / 'kube-apiserver.key'}",
-                     f"--client-ca-file={pki / 'ca.crt'}", "--authorization-mode=Node,RBAC",
-                     "--service-account-issuer=https://kubernetes.default.svc",
-                     f"--service-account-key-file={pki / 'service-accounts.pub'}",
-                     f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
-                     "--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged=true",
-                     # What it shows to the servers of aggregated APIs.
-                     f"--requestheader-client-ca-file={pki / 'front-proxy-ca.crt'}",
-                     "--requestheader-allowed-names=front-proxy", "--requestheader-username-headers=X-Remote-User",
-                     "--requestheader-group-headers=X-Remote-Group",
-                     "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-                     f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
-                     f"--proxy-client-key-file={pki / 'front-proxy.key'}",
-                     "--endpoint-reconciler-type=none"]  # an endpoint may not be on loopback
+            flags = [
+                f"--etcd-servers=http://127.0.0.1:{self.ports['etcd']}",
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                f"--secure-port={port}",
+                f"--tls-cert-file={pki / 'kube-apiserver.crt'}",
+                f"--tls-private-key-file={pki / 'kube-apiserver.key'}",
+                f"--client-ca-file={pki / 'ca.crt'}",
+                "--authorization-mode=Node,RBAC",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                f"--service-account-key-file={pki / 'service-accounts.pub'}",
+                f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
+                "--service-cluster-ip-range=10.0.0.0/24",
+                "--allow-privileged=true",
+                # What it shows to the servers of aggregated APIs.
+                f"--requestheader-client-ca-file={pki / 'front-proxy-ca.crt'}",
+                "--requestheader-allowed-names=front-proxy",
+                "--requestheader-username-headers=X-Remote-User",
+                "--requestheader-group-headers=X-Remote-Group",
+                "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+                f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
+                f"--proxy-client-key-file={pki / 'front-proxy.key'}",
+                "--endpoint-reconciler-type=none",
+            ]  # an endpoint may not be on loopback
             if len(self.components) == 2:  # nobody makes the accounts that this one asks for
                 flags.append("--disable-admission-plugins=ServiceAccount")
             flags += self.apiserver_flags
         elif name == "kube-controller-manager":
-            flags = controller + ["--use-service-account-credentials=true", f"--root-ca-file={pki / 'ca.crt'}",
-                                  f"--service-account-private-key-file={pki / 'service-accounts.key'}"] + self.controller_flags
+            flags = (
+                controller
+                + [
+                    "--use-service-account-credentials=true",
+                    f"--root-ca-file={pki / 'ca.crt'}",
+                    f"--service-account-private-key-file={pki / 'service-accounts.key'}",
+                ]
+                + self.controller_flags
+            )
         elif name == "kube-scheduler":
             flags = controller + [f for f in self.controller_flags if f.startswith("--kube-api-")]
         else:
@@ -424,8 +522,16 @@ users:
             command = ["setpriv", "--pdeathsig", "KILL"] + command
         with open(self.dir / "log" / f"{name}.log", "a") as log:
             # A session of its own: what ends the test from a terminal is not to end this first.
-            child = _spawner.submit(subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log,
-                                    stderr=log, cwd=self.dir, start_new_session=True, env=ROOMY).result()
+            child = _spawner.submit(
+                subprocess.Popen,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.dir,
+                start_new_session=True,
+                env={"GOGC": self.gogc, **os.environ},
+            ).result()
         self._children[name] = child
         self.running[name] = [child.pid, began(child.pid)]
         self._save()
@@ -441,25 +547,26 @@ users:
         new.replace(self.dir / "cluster.json")
 
     def _await(self, name):
-        end = time.monotonic() + READY_SECONDS
+        end = time.monotonic() + self.ready_seconds
         while not self._ready(name):
             gone = not self.alive(name)
             if gone or time.monotonic() > end:
-                words = "ended" if gone else f"was not ready after {READY_SECONDS} s"
+                words = "ended" if gone else f"was not ready after {self.ready_seconds} s"
                 raise Failure(f"{name} {words}; the last that it logged:\n{self.log(name)}")
             time.sleep(0.05)
 
     def _ready(self, name):
         if name == "fakelet":
-            return self._nodes_ready()
+            return self._nodes_ready(self.nodes)
         if name == "kube-apiserver":
             return self._try("/readyz") and self._try("/api/v1/namespaces/default")
         if name == "etcd":
             connection = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=30)
             path = "/readyz"
         else:  # these make a certificate of their own as they start
-            connection = http.client.HTTPSConnection("127.0.0.1", self.ports[name], timeout=30,
-                                                     context=ssl._create_unverified_context())
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", self.ports[name], timeout=30, context=ssl._create_unverified_context()
+            )
             path = "/readyz" if name == "kube-scheduler" else "/healthz"
         try:
             connection.request("GET", path)
@@ -469,10 +576,12 @@ users:
         finally:
             connection.close()
 
-    def _nodes_ready(self):
-        """Whether pods can be bound to as many nodes as were asked for."""
-        if not self.nodes:
+    def _nodes_ready(self, count):
+        """Whether pods can be bound to so many nodes."""
+        if not count:
             return True
         nodes = (self._try("/api/v1/nodes") or {"items": []})["items"]
-        return sum(1 for n in nodes if not n["spec"].get("taints") and any(
-            c["type"] == "Ready" and c["status"] == "True" for c in n["status"]["conditions"])) >= self.nodes
+        taken = [n for n in nodes if not n["spec"].get("taints")]
+        conditions = [n["status"].get("conditions") or [] for n in taken]
+        ready = [n for n in conditions if any(c["type"] == "Ready" and c["status"] == "True" for c in n)]
+        return len(ready) >= count

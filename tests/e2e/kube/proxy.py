@@ -11,6 +11,7 @@
 `fail` and `note` end TLS and speak to the API server with a certificate of their own. Every other write that fails
 was carried out before: only the answer is lost. What was done is counted on standard output when it ends.
 """
+
 import asyncio
 import json
 import os
@@ -54,6 +55,7 @@ async def cut(port, upstream):
                 counts["cuts"] += 1
                 for writer in pair:
                     writer.transport.abort()
+
     server = await asyncio.start_server(serve, "127.0.0.1", port)
     return server, asyncio.ensure_future(scissors())
 
@@ -106,6 +108,7 @@ async def fail(port, upstream, cert, key, ca, client_cert, client_key, notes=Non
 
                 async def keep(data):
                     sent.append(data)
+
                 if fields.get("expect"):
                     writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 await body(reader, fields, False, keep)
@@ -114,8 +117,17 @@ async def fail(port, upstream, cert, key, ca, client_cert, client_key, notes=Non
                 refuse = write and not notes and (method, path) not in tried
                 tried.add((method, path))
                 if write and notes:
-                    notes.write(json.dumps({"method": method, "path": path, "type": fields.get("content-type"),
-                                            "body": b"".join(sent[1:]).decode()}) + "\n")
+                    notes.write(
+                        json.dumps(
+                            {
+                                "method": method,
+                                "path": path,
+                                "type": fields.get("content-type"),
+                                "body": b"".join(sent[1:]).decode(),
+                            }
+                        )
+                        + "\n"
+                    )
                 late = refuse and len(tried) % 2 == 0
                 more = True
                 if not refuse or late:
@@ -130,15 +142,26 @@ async def fail(port, upstream, cert, key, ca, client_cert, client_key, notes=Non
                         if not late:
                             writer.write(data)
                             await writer.drain()
+
                     await back(raw)
                     if method != "HEAD" and first.split(" ")[1] not in ("204", "304"):
                         more = await body(up[0], fields, True, back)
                 if refuse:
                     counts["failed after" if late else "failed before"] += 1
-                    text = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500,
-                                       "reason": "InternalError", "message": "a test wants this to fail"}).encode()
-                    writer.write(b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n"
-                                 b"Content-Length: %d\r\n\r\n" % len(text) + text)
+                    text = json.dumps(
+                        {
+                            "kind": "Status",
+                            "apiVersion": "v1",
+                            "status": "Failure",
+                            "code": 500,
+                            "reason": "InternalError",
+                            "message": "a test wants this to fail",
+                        }
+                    ).encode()
+                    writer.write(
+                        b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n"
+                        b"Content-Length: %d\r\n\r\n" % len(text) + text
+                    )
                     await writer.drain()
                 if not more:
                     break
@@ -148,6 +171,7 @@ async def fail(port, upstream, cert, key, ca, client_cert, client_key, notes=Non
             writer.transport.abort()
             if up:
                 up[1].transport.abort()
+
     return await asyncio.start_server(serve, "127.0.0.1", port, ssl=mine), None
 
 

@@ -10,6 +10,7 @@
 
 The program under test is the one that SL_PROGRAM names, else build/sluice of the repository.
 """
+
 import base64
 import concurrent.futures
 import http.client
@@ -23,15 +24,13 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 
 import kube
 from kube import Failure, Unavailable, until
 
 ROOT = kube.HERE.parents[2]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-SERVICE = re.compile(r"^( *)service:\n +name: kueue-webhook-service\n +namespace: kueue-system\n +path: (\S+)\n",
-                     re.M)
+SERVICE = re.compile(r"^( *)service:\n +name: kueue-webhook-service\n +namespace: kueue-system\n +path: (\S+)\n", re.M)
 CONVERSION = re.compile(r"^( *)conversion:\n(?:\1 +.*\n)+", re.M)
 _numbers = itertools.count(1)
 
@@ -60,8 +59,14 @@ def install_kinds(cluster, webhook=None):
 
     def established():
         found = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
-        return all(any(c["type"] == "Established" and c["status"] == "True"
-                       for c in d.get("status", {}).get("conditions") or []) for d in found)
+        return all(
+            any(
+                c["type"] == "Established" and c["status"] == "True"
+                for c in d.get("status", {}).get("conditions") or []
+            )
+            for d in found
+        )
+
     until(established, 60, "our kinds in the API")
     for plural in ("workloads", "clusterqueues", "localqueues"):
         until(lambda: cluster._try(f"{KUEUE}/{plural}?limit=1"), 60, f"an answer about {plural}")
@@ -77,22 +82,28 @@ def at_rest(sluice, seconds=2):
         if now != was:
             was, since = now, time.monotonic()
         return time.monotonic() - since > seconds
+
     until(stays, what="a state that stays as it is")
     return was
 
 
 def samples(text):
     """Values by series, from Prometheus' text."""
-    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[:1] not in ("#", "")}
+    return {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if line[:1] not in ("#", "")
+    }
 
 
 def beds(nodes, cpu):
-    """A control plane and Sluice beside it; with SL_ON=up `sluice up`, which is both, with simulated nodes of that size."""
+    """A control plane and Sluice beside it; with SL_ON=up `sluice up`, which is both. Both have nodes of that size."""
     if os.environ.get("SL_ON") != "up":
         cluster = kube.Cluster(nodes=nodes, cpu=cpu)
         return cluster, Sluice(cluster)
     sys.path.insert(0, str(ROOT / "tests" / "e2e" / "up"))
     import up
+
     cluster = up.Up(flags=[f"--nodes={nodes}", f"--node-cpu={cpu}"])
     return cluster, up.Queueing(cluster)
 
@@ -100,8 +111,18 @@ def beds(nodes, cpu):
 class Sluice:
     """One replica. `ports` (webhook, health, metrics, visibility) and `process` may be read."""
 
-    def __init__(self, cluster, install=True, webhooks=True, controllers=None, elect=False, config="", flags=(),
-                 kubeconfig=None, frameworks=("batch/job",)):
+    def __init__(
+        self,
+        cluster,
+        install=True,
+        webhooks=True,
+        controllers=None,
+        elect=False,
+        config="",
+        flags=(),
+        kubeconfig=None,
+        frameworks=("batch/job",),
+    ):
         """install=False: somebody else did that. webhooks=False: nobody reviews or converts. config: more
         lines of the Configuration. frameworks: the integrations."""
         self.cluster = cluster
@@ -137,16 +158,19 @@ class Sluice:
         self.program = program()
         self.dir.mkdir()
         self.ports = dict(zip(("webhook", "health", "metrics", "visibility"), kube.free_ports(4)))
-        cert, key = self.cluster.certificate(f"sluice-{self.number}", "sluice", hosts=[
-            "127.0.0.1", "localhost", "kueue-visibility-server.kueue-system.svc"])
+        cert, key = self.cluster.certificate(
+            f"sluice-{self.number}",
+            "sluice",
+            hosts=["127.0.0.1", "localhost", "kueue-visibility-server.kueue-system.svc"],
+        )
         (self.dir / "tls.crt").write_bytes(cert.read_bytes())
         (self.dir / "tls.key").write_bytes(key.read_bytes())
         (self.dir / "config.yaml").write_text(f"""apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
-webhook: {{host: 127.0.0.1, port: {self.ports['webhook']}, certDir: {self.dir}}}
-health: {{healthProbeBindAddress: "127.0.0.1:{self.ports['health']}"}}
-metrics: {{bindAddress: "127.0.0.1:{self.ports['metrics']}"}}
-visibilityServer: {{bindAddress: 127.0.0.1, bindPort: {self.ports['visibility']}}}
+webhook: {{host: 127.0.0.1, port: {self.ports["webhook"]}, certDir: {self.dir}}}
+health: {{healthProbeBindAddress: "127.0.0.1:{self.ports["health"]}"}}
+metrics: {{bindAddress: "127.0.0.1:{self.ports["metrics"]}"}}
+visibilityServer: {{bindAddress: 127.0.0.1, bindPort: {self.ports["visibility"]}}}
 leaderElection: {{leaderElect: {str(self._elect).lower()}}}
 internalCertManagement: {{enable: false}}
 integrations: {{frameworks: {json.dumps(self._frameworks)}}}
@@ -154,20 +178,30 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
 """)
         if self.install:
             authority = (self.cluster.dir / "pki" / "ca.crt").read_text()
-            install_kinds(self.cluster, (f"https://127.0.0.1:{self.ports['webhook']}", authority)
-                          if self.webhooks else None)
+            install_kinds(
+                self.cluster, (f"https://127.0.0.1:{self.ports['webhook']}", authority) if self.webhooks else None
+            )
 
     # ---- life ----
 
     def start(self, ready=120):
         """Starts it and waits until it is ready, which is noted in `ready_after`; ready=0 does not wait."""
-        command = ["setpriv", "--pdeathsig", "KILL", str(self.program), "serve",
-                   f"--kubeconfig={self.kubeconfig or self.cluster.kubeconfig}",
-                   f"--config={self.dir / 'config.yaml'}", "--metrics-secure=false", *self._flags]
+        command = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            str(self.program),
+            "serve",
+            f"--kubeconfig={self.kubeconfig or self.cluster.kubeconfig}",
+            f"--config={self.dir / 'config.yaml'}",
+            "--metrics-secure=false",
+            *self._flags,
+        ]
         with open(self.log_path, "a") as log:
             self.began = time.monotonic()
-            self.process = kube._spawner.submit(subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log,
-                                                stderr=log, start_new_session=True).result()
+            self.process = kube._spawner.submit(
+                subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            ).result()
         if ready:
             self.await_ready(ready)
         return self
@@ -197,7 +231,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise Failure(f"sluice runs {seconds} s after SIGTERM; the last that it logged:\n{self.log()}")
+            raise Failure(f"sluice runs {seconds} s after SIGTERM; the last that it logged:\n{self.log()}") from None
 
     def kill9(self):
         if self.process is not None:
@@ -253,9 +287,14 @@ class Api:
             try:
                 if self.connection is None:
                     self.connection = http.client.HTTPSConnection(
-                        "127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30, context=self.cluster.tls)
-                self.connection.request(method, path, None if body is None else json.dumps(body),
-                                        {"Content-Type": type, "Accept": "application/json"})
+                        "127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30, context=self.cluster.tls
+                    )
+                self.connection.request(
+                    method,
+                    path,
+                    None if body is None else json.dumps(body),
+                    {"Content-Type": type, "Accept": "application/json"},
+                )
                 answer = self.connection.getresponse()
                 return answer.status, answer.read()
             except (OSError, http.client.HTTPException):
@@ -288,6 +327,7 @@ class Api:
 
 def at_once(cluster, items, work, connections=6):
     """Calls work(api, item) for all items, over some connections at a time."""
+
     def some(part):
         api = Api(cluster)
         try:
@@ -295,6 +335,7 @@ def at_once(cluster, items, work, connections=6):
                 work(api, item)
         finally:
             api.close()
+
     with concurrent.futures.ThreadPoolExecutor(connections) as pool:
         for done in [pool.submit(some, items[i::connections]) for i in range(connections)]:
             done.result()
@@ -302,19 +343,31 @@ def at_once(cluster, items, work, connections=6):
 
 def through(cluster, name, *command):
     """A proxy (see proxy.py), and the kubeconfig that leads through it."""
-    port, = kube.free_ports(1)
+    (port,) = kube.free_ports(1)
     text = cluster.kubeconfig.read_text().replace(
-        f"server: {cluster.url}\n", f"server: https://127.0.0.1:{port}\n    tls-server-name: localhost\n")
+        f"server: {cluster.url}\n", f"server: https://127.0.0.1:{port}\n    tls-server-name: localhost\n"
+    )
     path = cluster.dir / f"{name}.kubeconfig"
     path.write_text(text)
-    full = ["setpriv", "--pdeathsig", "KILL", sys.executable, str(kube.HERE / "proxy.py"), name, str(port),
-            str(cluster.ports["kube-apiserver"]), *map(str, command)]
-    process = kube._spawner.submit(subprocess.Popen, full, stdout=subprocess.PIPE, text=True,
-                                   start_new_session=True).result()
+    full = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        sys.executable,
+        str(kube.HERE / "proxy.py"),
+        name,
+        str(port),
+        str(cluster.ports["kube-apiserver"]),
+        *map(str, command),
+    ]
+    process = kube._spawner.submit(
+        subprocess.Popen, full, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ).result()
 
     def listening():
         with kube.socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", port)) == 0
+
     until(listening, what="the proxy")
     return path, process
 
@@ -370,8 +423,9 @@ class Watch:
         return found["metadata"]["resourceVersion"]
 
     def _follow(self, version):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30,
-                                                 context=self.cluster.tls)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30, context=self.cluster.tls
+        )
         try:
             connection.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}")
             answer = connection.getresponse()
@@ -430,27 +484,51 @@ def amount(seen):
 
 def small_workload(name, queue, cpu=1):
     """A Workload that belongs to nobody."""
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name}, "spec": {
-        "queueName": queue, "podSets": [{"name": "main", "count": 1, "template": {"spec": {
-            "restartPolicy": "Never", "containers": [{"name": "c", "image": "none", "resources": {
-                "requests": {"cpu": str(cpu)}}}]}}}]}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name},
+        "spec": {
+            "queueName": queue,
+            "podSets": [
+                {
+                    "name": "main",
+                    "count": 1,
+                    "template": {
+                        "spec": {
+                            "restartPolicy": "Never",
+                            "containers": [
+                                {"name": "c", "image": "none", "resources": {"requests": {"cpu": str(cpu)}}}
+                            ],
+                        }
+                    },
+                }
+            ],
+        },
+    }
 
 
-def small_queue(cluster, cpu, ns="default"):
-    """One flavor, one ClusterQueue, and the LocalQueue `main`."""
-    post = lambda path, kind, name, spec: cluster.request("POST", f"{KUEUE}/{path}", {
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec})
-    post("resourceflavors", "ResourceFlavor", "plain", {})
-    post("clusterqueues", "ClusterQueue", "main", {"namespaceSelector": {}, "resourceGroups": [{
-        "coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [
-            {"name": "cpu", "nominalQuota": str(cpu)}]}]}]})
-    post(f"namespaces/{ns}/localqueues", "LocalQueue", "main", {"clusterQueue": "main"})
+def small_queue(cluster, cpu, ns="default", name="main"):
+    """The flavor `plain`, a ClusterQueue, and a LocalQueue of the same name."""
+
+    def post(path, kind, name, spec):
+        thing = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        cluster.request("POST", f"{KUEUE}/{path}", thing)
+
+    flavor = {"name": "plain", "resources": [{"name": "cpu", "nominalQuota": str(cpu)}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+    if not cluster._try(f"{KUEUE}/resourceflavors/plain"):
+        post("resourceflavors", "ResourceFlavor", "plain", {})
+    post("clusterqueues", "ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups})
+    post(f"namespaces/{ns}/localqueues", "LocalQueue", name, {"clusterQueue": name})
 
 
 def condition(thing, type):
     """A condition of an object, or an empty one."""
-    return next((c for c in thing.get("status", {}).get("conditions") or [] if c["type"] == type),
-                {"type": type, "status": "", "reason": "", "message": ""})
+    return next(
+        (c for c in thing.get("status", {}).get("conditions") or [] if c["type"] == type),
+        {"type": type, "status": "", "reason": "", "message": ""},
+    )
 
 
 def holds(thing, type):
@@ -461,6 +539,13 @@ def say(text=""):
     print(text, flush=True)
 
 
+def steps(*functions):
+    """The parts of a scenario, in their order."""
+    for function in functions:
+        say(f"\n--- {function.__name__}: {(function.__doc__ or '').strip()}")
+        function()
+
+
 def show(cluster, *args, input=None, check=True, quiet=False):
     """kubectl as somebody at a terminal sees it; returns what it printed."""
     say("$ kubectl " + " ".join(f"'{a}'" if re.search(r"[\s{}\"$*]", str(a)) else str(a) for a in args))
@@ -469,43 +554,3 @@ def show(cluster, *args, input=None, check=True, quiet=False):
     out = cluster.kubectl(*args, input=input, check=check)
     say("\n".join("  " + line for line in out.rstrip().splitlines()))
     return out
-
-
-def run(tests, logs=lambda: "", end=lambda: None):
-    """Runs tests in their order and ends the process. The first one makes what all others need. logs():
-    what to print with a failure; end(): what must happen in any case."""
-    count = {"passed": 0, "failed": 0, "skipped": 0}
-    # As if a test had ended: so that the cluster goes also when the time is over.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    chosen = sys.argv[1:]
-    try:
-        for i, test in enumerate(tests):
-            if chosen and i and not any(word in test.__name__ for word in chosen):
-                continue
-            say(f"\n=== {test.__name__}: {(test.__doc__ or '').strip().splitlines()[0] if test.__doc__ else ''}")
-            began = time.monotonic()
-            try:
-                test()
-                count["passed"] += 1
-                say(f"ok - {test.__name__} ({time.monotonic() - began:.1f} s)")
-            except Unavailable as reason:
-                if i == 0:
-                    count["skipped"] = len(tests)
-                    say(f"SKIPPED, all of it: {reason}")
-                    break
-                count["skipped"] += 1
-                say(f"SKIPPED - {test.__name__}: {reason}")
-            except Exception:
-                count["failed"] += 1
-                say(f"not ok - {test.__name__} ({time.monotonic() - began:.1f} s)\n{traceback.format_exc()}")
-                try:
-                    say(logs())
-                except Exception as error:
-                    say(f"(no logs: {error})")
-                if i == 0:
-                    count["failed"] = len(tests)  # nothing else can work
-                    break
-    finally:
-        end()
-    say(", ".join(f"{n} {what}" for what, n in count.items()))
-    sys.exit(1 if count["failed"] else 77 if count["skipped"] and not count["passed"] else 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sluice up`, and what tests of it share. It stands where tests/e2e/kube has a control plane and `sluice serve`: the same
-words for both.
+"""`sluice up`, and what tests of it share. It stands where tests/e2e/kube has a control plane and `sluice serve`, and
+has the same words as both.
 
     with Up() as up:                      # one process: API server, controllers, scheduler, queues, runtime
         up.kubectl("get", "nodes")
@@ -12,6 +12,7 @@ words for both.
 
 The program under test is the one that SL_PROGRAM names, else build/sluice of the repository.
 """
+
 import base64
 import json
 import pathlib
@@ -51,17 +52,27 @@ class Up(kube.Administrator):
     def start(self, seconds=120):
         if not self.dir:
             self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-up-"))
-            self.port, = kube.free_ports(1)
+            (self.port,) = kube.free_ports(1)
         self.bin = kube.build()
         server = [str(program()), "up"] if self.controllers else [str(program().parent / "tests/e2e/up/apionly")]
-        command = [*self.under, "setpriv", "--pdeathsig", "KILL", *server, f"--dir={self.dir}", f"--port={self.port}", *self.flags]
+        command = [
+            *self.under,
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            *server,
+            f"--dir={self.dir}",
+            f"--port={self.port}",
+            *self.flags,
+        ]
         if self.config:
             (self.dir / "config.yaml").write_text(self.config)
             command.append(f"--config={self.dir / 'config.yaml'}")
         began = time.monotonic()
         with open(self.dir / "log", "a") as log:
-            self.process = kube._spawner.submit(subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                start_new_session=True).result()
+            self.process = kube._spawner.submit(
+                subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            ).result()
         until(self._ready, seconds, "readiness")
         self.ready_after = time.monotonic() - began
         return self
@@ -93,7 +104,7 @@ class Up(kube.Administrator):
                 self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill9()
-                raise Failure(f"it runs 60 s after SIGTERM; the last that it said:\n{self.log()}")
+                raise Failure(f"it runs 60 s after SIGTERM; the last that it said:\n{self.log()}") from None
         return self.process.returncode if self.process else None
 
     def stop(self):

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two SkyPilot teams share a cluster, as docs/skypilot.md tells it: everything by kubectl, with the manifests of
 examples/skypilot, on Sluice installed from deploy/manifests.yaml.
 
-The pods are those that SkyPilot makes, without SkyPilot; tests/e2e/kube/skypilot-package runs its own code. With words
-as arguments only the tests run whose names contain one of them. Closes with 'N passed, N failed, N skipped'.
+The pods are those that SkyPilot makes, without SkyPilot; tests/e2e/kube/test_skypilot_package.py runs its own code.
 """
+
 import json
 import os
 import re
@@ -13,17 +12,19 @@ import shutil
 import subprocess
 import time
 
+import pytest
+
 import sluice as bed
-from installed import FLAGS, SYSTEM, Installed, promptly
-from kube import Cluster, Failure, until
-from sluice import KUEUE, ROOT, condition, holds, run, say
+from installed import SYSTEM, Installed, promptly
+from kube import Failure, until
+from sluice import KUEUE, ROOT, condition, holds, say, steps
 
 PATIENCE = 90  # seconds; everything takes a fraction of one on a quiet machine
 EXAMPLES = ROOT / "examples" / "skypilot"
 Q = "kueue.x-k8s.io/"
 TEAMS = ("team1", "team2")
-cluster = Cluster(nodes=4, cpu="8", memory="32Gi", apiserver_flags=FLAGS)
-sluice = Installed(cluster)
+TIME_LIMIT = 300
+cluster = sluice = None
 
 # As the page has it, with a folder of this test in the place of /tmp.
 EDIT = """\
@@ -46,6 +47,7 @@ echo '  - pod'
 
 # ---- words of the tests ----
 
+
 def show(*args, **more):
     return bed.show(cluster, *args, **more)
 
@@ -63,9 +65,17 @@ def shell(script):
         (folder / "yq").chmod(0o755)
     for line in script.strip().splitlines():
         say(f"$ {line}")
-        done = subprocess.run(["bash", "-eo", "pipefail", "-c", line], capture_output=True, text=True, env={
-            **os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": f"{cluster.bin}:{os.environ['PATH']}:{folder}",
-            "DIR": str(folder)})
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", line],
+            capture_output=True,
+            text=True,
+            env={
+                **os.environ,
+                "KUBECONFIG": str(cluster.kubeconfig),
+                "PATH": f"{cluster.bin}:{os.environ['PATH']}:{folder}",
+                "DIR": str(folder),
+            },
+        )
         say("\n".join("  " + word for word in (done.stdout + done.stderr).rstrip().splitlines()))
         if done.returncode:
             raise Failure(f"exit {done.returncode}")
@@ -94,7 +104,7 @@ kind: Pod
 metadata:
   namespace: {team}
   name: {name}
-  labels: {{{label}{labels and ', ' + labels}}}
+  labels: {{{label}{labels and ", " + labels}}}
   annotations: {{{annotations}}}
 spec:
   restartPolicy: Never
@@ -108,10 +118,16 @@ def pod(team, name, *args, **more):
 
 
 def group_text(team, name, size, cpu, labels=""):
-    return "---\n".join(pod_text(
-        team, f"{name}-{'head' if i == 0 else f'worker{i}'}", cpu,
-        f"{Q}pod-group-name: {name}{labels and ', ' + labels}",
-        f'{Q}pod-group-total-count: "{size}", {Q}retriable-in-group: "false"') for i in range(size))
+    return "---\n".join(
+        pod_text(
+            team,
+            f"{name}-{'head' if i == 0 else f'worker{i}'}",
+            cpu,
+            f"{Q}pod-group-name: {name}{labels and ', ' + labels}",
+            f'{Q}pod-group-total-count: "{size}", {Q}retriable-in-group: "false"',
+        )
+        for i in range(size)
+    )
 
 
 def the_pod(team, name):
@@ -119,7 +135,9 @@ def the_pod(team, name):
 
 
 def pods(team, name=""):
-    return [p for p in cluster.get(f"/api/v1/namespaces/{team}/pods")["items"] if p["metadata"]["name"].startswith(name)]
+    return [
+        p for p in cluster.get(f"/api/v1/namespaces/{team}/pods")["items"] if p["metadata"]["name"].startswith(name)
+    ]
 
 
 def is_gated(p):
@@ -132,8 +150,11 @@ def is_running(p):
 
 def workload(team, name):
     """The Workload of a pod or a group, or None."""
-    found = [w for w in cluster.get(f"{KUEUE}/namespaces/{team}/workloads")["items"] if w["metadata"]["name"] == name or
-             any(o["name"] == name for o in w["metadata"].get("ownerReferences", []))]
+    found = [
+        w
+        for w in cluster.get(f"{KUEUE}/namespaces/{team}/workloads")["items"]
+        if w["metadata"]["name"] == name or any(o["name"] == name for o in w["metadata"].get("ownerReferences", []))
+    ]
     return found[0] if found else None
 
 
@@ -141,8 +162,13 @@ def told(team, name):
     w = workload(team, name)
     if not w:
         return f"  {team}/{name} has no workload"
-    lines = [f"  {c['type']}={c['status']} {c['reason']}: {c['message']}" for c in w.get("status", {}).get("conditions") or []]
-    lines += [f"  check {c['name']}: {c['state']}: {c['message']}" for c in w.get("status", {}).get("admissionChecks") or []]
+    lines = [
+        f"  {c['type']}={c['status']} {c['reason']}: {c['message']}"
+        for c in w.get("status", {}).get("conditions") or []
+    ]
+    lines += [
+        f"  check {c['name']}: {c['state']}: {c['message']}" for c in w.get("status", {}).get("admissionChecks") or []
+    ]
     return "\n".join(lines) or "  no conditions"
 
 
@@ -163,13 +189,18 @@ def runs(team, name):
 
 def waits(team, name, text, check=None):
     """Until the workload says why; returns the words. check: it is this check that keeps it."""
+
     def question():
         w = workload(team, name)
         if not w:
             return None
-        words = [c["message"] for c in w.get("status", {}).get("admissionChecks") or [] if c["state"] == "Pending"] if check \
+        words = (
+            [c["message"] for c in w.get("status", {}).get("admissionChecks") or [] if c["state"] == "Pending"]
+            if check
             else [condition(w, "QuotaReserved")["message"]]
+        )
         return next((m for m in words if re.search(text, m)), None)
+
     said = eventually(question, f"{name} waits", team, name)
     say(f"#   {said}")
     p = the_pod(team, name)
@@ -188,14 +219,29 @@ def clean(*teams):
         show("-n", team, "delete", "pods", "--all", "--wait=false")
     for team in teams:
         eventually(lambda: not pods(team), f"no pod is left in {team}")
-        eventually(lambda: not any(holds(w, "QuotaReserved") and not holds(w, "Finished") for w in
-                                   cluster.get(f"{KUEUE}/namespaces/{team}/workloads")["items"]), "nobody holds quota")
+        eventually(
+            lambda: (
+                not any(
+                    holds(w, "QuotaReserved") and not holds(w, "Finished")
+                    for w in cluster.get(f"{KUEUE}/namespaces/{team}/workloads")["items"]
+                )
+            ),
+            "nobody holds quota",
+        )
 
 
 def quota(name, cpu, **more):
     """The quota that the page calls infinite becomes a number."""
-    show("patch", "clusterqueue", name, "--type=json", "-p", json.dumps(
-        [{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": str(cpu)}]))
+    show(
+        "patch",
+        "clusterqueue",
+        name,
+        "--type=json",
+        "-p",
+        json.dumps(
+            [{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": str(cpu)}]
+        ),
+    )
     if more:
         show("patch", "clusterqueue", name, "--type=merge", "-p", json.dumps({"spec": more}))
 
@@ -214,22 +260,70 @@ def managed(name):
 
 # ---- the tests ----
 
-def test_installs():
-    """the cluster, and Sluice from its manifests"""
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(node_cluster):
+    """Sluice from its manifests, on nodes, and two teams."""
+    global cluster, sluice
     bed.program()
-    cluster.start()
+    cluster = node_cluster
+    cluster.add_nodes(4, cpu="8", memory="32Gi")
+    sluice = Installed(cluster)
     sluice.install()
-    sluice.start()
-    for team in TEAMS:
-        namespace(team)
-    say(f"# the frameworks are {frameworks()}")
+    try:
+        sluice.start()
+        for team in TEAMS:
+            namespace(team)
+        say(f"# the frameworks are {frameworks()}")
+        yield
+    finally:
+        sluice.kill9()
+
+
+@pytest.fixture
+def shared_objects():
+    """The flavor, the admission check and the classes of priority; in the end every object of the page goes."""
+    for name in ("kueue-resource-flavor", "kueue-admission-check"):
+        show("apply", "-f", EXAMPLES / f"{name}.yaml")
+    for name, value in ("low", 10), ("middle", 100), ("high", 1000):
+        apply(
+            f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\nmetadata: {{name: {name}}}\n"
+            f"value: {value}\n"
+        )
+
+
+def test_configuration():
+    """the ConfigMap edit of the page"""
+    steps(edit_and_restart, edit_again, edit_without_restart)
+
+
+def test_one_queue(shared_objects):
+    """one queue for both teams"""
+    steps(one_cluster_queue, priorities, preemption, one_gang, infeasible_in_one)
+    leaves_nothing("kueue-one-cluster-queue")
+
+
+def test_two_queues(shared_objects):
+    """a queue for each team"""
+    steps(two_cluster_queues, priorities_apart, gang_apart, infeasible_apart)
+    leaves_nothing("kueue-two-cluster-queues")
 
 
 def without_pods():
     """The ConfigMap of somebody who has no pods queued yet."""
     text = cluster.get(f"{SYSTEM}/configmaps/kueue-manager-config")["data"]["controller_manager_config.yaml"]
-    show("-n", "kueue-system", "patch", "configmap", "kueue-manager-config", "--type=merge", "-p", json.dumps(
-        {"data": {"controller_manager_config.yaml": re.sub(r"\n *- \"?pod\"?(?=\n)|,\s*\"pod\"", "", text)}}))
+    show(
+        "-n",
+        "kueue-system",
+        "patch",
+        "configmap",
+        "kueue-manager-config",
+        "--type=merge",
+        "-p",
+        json.dumps(
+            {"data": {"controller_manager_config.yaml": re.sub(r"\n *- \"?pod\"?(?=\n)|,\s*\"pod\"", "", text)}}
+        ),
+    )
     assert "pod" not in frameworks(), frameworks()
 
 
@@ -240,7 +334,7 @@ def reread():
     sluice.await_log("configuration reloaded", since)
 
 
-def test_edit_and_restart():
+def edit_and_restart():
     """the ConfigMap edit of the page, and the restart"""
     without_pods()
     reread()
@@ -254,7 +348,7 @@ def test_edit_and_restart():
     assert managed("after-restart")
 
 
-def test_edit_again():
+def edit_again():
     """the same edit once more: "pod" stands there twice, at which Kueue does not start any more"""
     shell(EDIT)
     assert frameworks().count("pod") == 2, frameworks()
@@ -266,7 +360,7 @@ def test_edit_again():
     assert managed("twice-and-restarted")
 
 
-def test_edit_without_restart():
+def edit_without_restart():
     """taken back and made again: the process reads it as it runs"""
     pid = sluice.process.pid
     without_pods()
@@ -279,10 +373,9 @@ def test_edit_without_restart():
     clean("team1")
 
 
-def test_one_cluster_queue():
-    """the flavor, the admission check and one queue for both teams: a pod of each runs"""
-    for name in ("kueue-resource-flavor", "kueue-admission-check", "kueue-one-cluster-queue"):
-        show("apply", "-f", EXAMPLES / f"{name}.yaml")
+def one_cluster_queue():
+    """a pod of each team runs"""
+    show("apply", "-f", EXAMPLES / "kueue-one-cluster-queue.yaml")
     active("skypilot-cluster-queue")
     for team in TEAMS:
         pod(team, "hello")
@@ -293,11 +386,8 @@ def test_one_cluster_queue():
     clean(*TEAMS)
 
 
-def test_priorities():
+def priorities():
     """pods of two teams wait in one line; the more important one goes first, whoever's it is"""
-    for name, value in ("low", 10), ("middle", 100), ("high", 1000):
-        apply(f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\nmetadata: {{name: {name}}}\n"
-              f"value: {value}\n")
     quota("skypilot-cluster-queue", 4)
     pod("team1", "holder", 4)
     runs("team1", "holder")
@@ -317,10 +407,10 @@ def test_priorities():
     clean(*TEAMS)
 
 
-def test_preemption():
+def preemption():
     """a running pod gives way, and SkyPilot reads in it why"""
     quota("skypilot-cluster-queue", 4, preemption={"withinClusterQueue": "LowerPriority"})
-    pod("team1", "low", 4, f"{Q}priority-class: low", f"tests.sluice/stop-seconds: '5'")
+    pod("team1", "low", 4, f"{Q}priority-class: low", "tests.sluice/stop-seconds: '5'")
     runs("team1", "low")
     uid = the_pod("team1", "low")["metadata"]["uid"]
     pod("team2", "high", 4, f"{Q}priority-class: high")
@@ -328,13 +418,19 @@ def test_preemption():
     def target():
         p = the_pod("team1", "low")
         return p and condition(p, "TerminationTarget")["status"] == "True" and condition(p, "TerminationTarget")
+
     c = eventually(target, "low is told", "team1", "low")
     say(f"#   {c['type']} {c['reason']}: {c['message']}")
     assert c["reason"] == "WorkloadEvictedDueToPreempted", c
-    assert re.match(r"Preempted to accommodate a workload \(UID: [-0-9a-f]+, JobUID: [-0-9a-f]+\) due to prioritization "
-                    r"in the ClusterQueue", c["message"]), c
+    assert re.match(
+        r"Preempted to accommodate a workload \(UID: [-0-9a-f]+, JobUID: [-0-9a-f]+\) due to prioritization "
+        r"in the ClusterQueue",
+        c["message"],
+    ), c
     runs("team2", "high")
-    eventually(lambda: (p := the_pod("team1", "low")) is None or p["metadata"]["uid"] != uid, "low is gone", "team1", "low")
+    eventually(
+        lambda: (p := the_pod("team1", "low")) is None or p["metadata"]["uid"] != uid, "low is gone", "team1", "low"
+    )
     show("-n", "team1", "events", "--for", "pod/low")
     pod("team1", "low", 4, f"{Q}priority-class: low")  # relaunched under the same name
     waits("team1", "low", "insufficient unused quota")
@@ -368,7 +464,7 @@ def gang(team, cq):
     quota(cq, 1000000000)
 
 
-def test_gang():
+def one_gang():
     """a pod group of eight is admitted whole"""
     gang("team1", "skypilot-cluster-queue")
 
@@ -386,7 +482,10 @@ status:
   capacity: {{cpu: "{cpu + 1}", memory: 64Gi, pods: "110"}}
   allocatable: {{cpu: "{cpu + 1}", memory: 64Gi, pods: "110"}}
 """)
-    ready = lambda: (n := cluster._try(f"/api/v1/nodes/{node}")) and holds(n, "Ready") and not n["spec"].get("taints")
+
+    def ready():
+        return (n := cluster._try(f"/api/v1/nodes/{node}")) and holds(n, "Ready") and not n["spec"].get("taints")
+
     until(ready, PATIENCE, "the node")
     began = time.monotonic()
     runs(team, "wide")
@@ -398,14 +497,13 @@ status:
     show("delete", "node", node)
 
 
-def test_infeasible():
+def infeasible_in_one():
     """a pod that no node can take waits with its reason, and starts when a node is added"""
     infeasible("team2", "large-1")
 
 
-def test_two_cluster_queues():
+def two_cluster_queues():
     """a queue for each team, in a Cohort of v1alpha1"""
-    show("delete", "-f", EXAMPLES / "kueue-one-cluster-queue.yaml")
     show("apply", "-f", EXAMPLES / "kueue-two-cluster-queues.yaml")
     show("get", "cohorts.v1alpha1.kueue.x-k8s.io", check=False)
     for team in TEAMS:
@@ -418,7 +516,7 @@ def test_two_cluster_queues():
     clean(*TEAMS)
 
 
-def test_priorities_apart():
+def priorities_apart():
     """each team has its own line: what is important to one does not push the other's"""
     for team in TEAMS:
         quota(f"skypilot-cluster-queue-{team}", 2)
@@ -438,30 +536,27 @@ def test_priorities_apart():
         quota(f"skypilot-cluster-queue-{team}", 1000000000)
 
 
-def test_gang_apart():
+def gang_apart():
     """the pod group of eight in the second team's queue; the first lends nothing it has"""
     quota("skypilot-cluster-queue-team1", 0)
     gang("team2", "skypilot-cluster-queue-team2")
     quota("skypilot-cluster-queue-team1", 1000000000)
 
 
-def test_infeasible_apart():
+def infeasible_apart():
     """the pod that no node can take, in the first team's queue"""
     infeasible("team1", "large-2")
 
 
-def test_leaves_nothing():
+def leaves_nothing(queues):
     """every object of the page goes when it is deleted, and the rights were enough"""
-    for name in ("kueue-two-cluster-queues", "kueue-admission-check", "kueue-resource-flavor"):
+    for name in (queues, "kueue-admission-check", "kueue-resource-flavor"):
         show("delete", "-f", EXAMPLES / f"{name}.yaml", "--timeout=90s")
     for plural in ("clusterqueues", "admissionchecks", "resourceflavors"):
         assert not cluster.get(f"{KUEUE}/{plural}")["items"], plural
     for path in ("/apis/autoscaling.x-k8s.io/v1/provisioningrequests", "/api/v1/podtemplates"):
         eventually(lambda: not (cluster._try(path) or {"items": []})["items"], f"nothing is left at {path}")
-    refused = [line for line in sluice.log_path.read_text().splitlines() if '"status":403' in line or "forbidden" in line]
+    refused = [
+        line for line in sluice.log_path.read_text().splitlines() if '"status":403' in line or "forbidden" in line
+    ]
     assert not refused, "\n".join(refused[:10])
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=lambda: "--- sluice, the last that it logged\n" + sluice.log(30),
-    end=lambda: (sluice.kill9(), cluster.stop()))

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """SkyPilot's own code on Sluice: the package from PyPI renders a cluster's configuration and provisions, asks after,
 and tears down its pods, against a real control plane with a fake kubelet.
@@ -7,9 +6,9 @@ The package is installed once, into the cache folder. What runs of it is all of 
 the first command in a pod: backend_utils.write_cluster_config, provisioner.bulk_provision (bootstrap_instances,
 run_instances: it creates the pods and waits until they run), query_instances, teardown_cluster. What does not: the
 set-up of Ray over `kubectl exec`, as nothing is executed in these pods, and the port forwarding to them, so the two
-tools for that (socat, nc) are empty. With words as arguments only the tests run whose names contain one of them.
-Closes with the line 'N passed, N failed, N skipped'.
+tools for that (socat, nc) are empty.
 """
+
 import contextlib
 import fcntl
 import hashlib
@@ -19,64 +18,69 @@ import os
 import pathlib
 import re
 import shutil
+import site
 import statistics
 import subprocess
 import sys
 import threading
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+import pytest
+
+import sluice as bed
+from installed import Installed, promptly
+from kube import HERE, Failure, Unavailable, until
+from sluice import KUEUE, ROOT, Api, condition, holds, say
+
 REQUIREMENTS = HERE / "skypilot-requirements.txt"
 INSTALL_SECONDS = 400
-sys.path.insert(0, str(HERE))
-
-import sluice as bed  # noqa: E402
-from installed import FLAGS, Installed, promptly  # noqa: E402
-from kube import Cluster, Failure, Unavailable, until  # noqa: E402
-from sluice import KUEUE, ROOT, Api, condition, holds, run, say  # noqa: E402
 
 PATIENCE = 90
 EXAMPLES = ROOT / "examples" / "skypilot"
 Q = "kueue.x-k8s.io/"
 TEAMS = ("team1", "team2")
-cluster = Cluster(nodes=4, cpu="8", memory="32Gi", apiserver_flags=FLAGS)
-sluice = Installed(cluster)
+TIME_LIMIT = 900
+cluster = sluice = None
 sky = None  # the modules of the package that are used, after load()
 
 
 # ---- the package ----
 
+
 def cache():
-    return pathlib.Path(os.environ.get("SLUICE_KUBE_CACHE") or pathlib.Path(
-        os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "sluice"))
+    return pathlib.Path(
+        os.environ.get("SLUICE_KUBE_CACHE")
+        or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "sluice")
+    )
 
 
 def package():
-    """The Python of an environment that has the package; made if it is not there yet."""
+    """The folder of modules of an environment that has the package; made if it is not there yet."""
     mark = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
     folder = cache() / f"skypilot-{mark}"
-    python = folder / "bin" / "python"
+    python, modules = folder / "bin" / "python", "lib/python*/site-packages"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / "complete").exists():
-            return python
+            return next(folder.glob(modules))
         began = time.monotonic()
         shutil.rmtree(folder, ignore_errors=True)
-        for command in ([sys.executable, "-m", "venv", folder],
-                        [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check",
-                         "-r", REQUIREMENTS]):
+        for command in (
+            [sys.executable, "-m", "venv", folder],
+            [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", "-r", REQUIREMENTS],
+        ):
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS)
             except (OSError, subprocess.TimeoutExpired) as error:
-                raise Unavailable(f"the package cannot be had: {error}")
+                raise Unavailable(f"the package cannot be had: {error}") from None
             if done.returncode:
                 shutil.rmtree(folder, ignore_errors=True)
                 words = (done.stderr or done.stdout).strip().splitlines()
                 raise Unavailable(f"the package cannot be had: {words[-1] if words else command}")
         (folder / "complete").touch()
         say(f"# installed into the cache after {time.monotonic() - began:.0f} s")
-    return python
+    return next(folder.glob(modules))
 
 
 class Quiet(io.TextIOBase):
@@ -100,16 +104,21 @@ class Modules:
     """What a launch uses, once there is a home folder and a kubeconfig."""
 
     def __init__(self):
+        import sky
         from sky import backends, clouds, global_user_state, provision, skypilot_config
-        from sky import Resources
         from sky.backends import backend_utils
         from sky.provision import provisioner
         from sky.utils import resources_utils
-        vars(self).update({k: v for k, v in locals().items() if k != "self"})
+
+        self.version, self.Resources = sky.__version__, sky.Resources
+        self.backends, self.clouds, self.global_user_state = backends, clouds, global_user_state
+        self.provision, self.skypilot_config, self.backend_utils = provision, skypilot_config, backend_utils
+        self.provisioner, self.resources_utils = provisioner, resources_utils
 
 
-def load():
-    """Gives SkyPilot a home of its own, in which each team's API server has its context."""
+@contextlib.contextmanager
+def loaded(modules):
+    """Gives SkyPilot a home of its own, in which each team's API server has its context, and loads it."""
     global sky
     home = cluster.dir / "log" / "home"
     tools = home / "bin"
@@ -122,19 +131,37 @@ def load():
     text = cluster.kubeconfig.read_text()
     contexts = "".join(f"- name: {t}\n  context: {{cluster: test, user: admin, namespace: {t}}}\n" for t in TEAMS)
     (home / "kubeconfig").write_text(text.replace("contexts:\n", "contexts:\n" + contexts))
-    os.environ.update(HOME=str(home), KUBECONFIG=str(home / "kubeconfig"), SKYPILOT_DISABLE_USAGE_COLLECTION="1",
-                      PATH=f"{tools}:{cluster.bin}:{os.environ['PATH']}")
+    before, paths, out = dict(os.environ), list(sys.path), sys.stdout
+    others = {name: module for name, module in sys.modules.items() if (modules / name.partition(".")[0]).exists()}
+    os.environ.update(
+        HOME=str(home),
+        KUBECONFIG=str(home / "kubeconfig"),
+        SKYPILOT_DISABLE_USAGE_COLLECTION="1",
+        PATH=f"{tools}:{cluster.bin}:{os.environ['PATH']}",
+    )
     began = time.monotonic()
+    site.addsitedir(str(modules))
+    # Its own versions of everything come first, also of what pytest has loaded.
+    sys.path[:] = [p for p in sys.path if p not in paths] + paths
+    for name in others:
+        del sys.modules[name]
     sys.stdout = Quiet(sys.stdout)
-    sky = Modules()
-    import sky as top
-    say(f"# skypilot {top.__version__}, loaded in {time.monotonic() - began:.1f} s")
+    try:
+        sky = Modules()
+        say(f"# skypilot {sky.version}, loaded in {time.monotonic() - began:.1f} s")
+        yield
+    finally:
+        sys.stdout, sys.path[:] = out, paths
+        sys.modules.update(others)
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def configure(text):
     """SkyPilot's configuration, as `helm --set-file apiService.config` gives it to a team's API server. What these
     pods are to do is said to the fake kubelet by an annotation; the script in them mentions all kinds of sleep."""
     import yaml
+
     wanted = yaml.safe_load(text)
     meta = wanted.setdefault("kubernetes", {}).setdefault("pod_config", {}).setdefault("metadata", {})
     meta.setdefault("annotations", {})["tests.sluice/run-seconds"] = "infinity"
@@ -154,8 +181,9 @@ def queue_mode(team, more=""):
 
 def labels(**more):
     """Lines of a configuration: further labels for the pods."""
-    return "  pod_config:\n    metadata:\n      labels:\n" + "".join(f"        {Q}{k.replace('_', '-')}: {v}\n"
-                                                                     for k, v in more.items())
+    return "  pod_config:\n    metadata:\n      labels:\n" + "".join(
+        f"        {Q}{k.replace('_', '-')}: {v}\n" for k, v in more.items()
+    )
 
 
 class Task:
@@ -163,13 +191,22 @@ class Task:
 
     def __init__(self, team, name, nodes=2, cpus=2, controller=False):
         self.team, self.name, self.nodes = team, name, nodes
-        self.resources = sky.Resources(infra=f"kubernetes/{team}", instance_type=f"{cpus}CPU--2GB",
-                                       image_id="docker:ubuntu:22.04")
+        self.resources = sky.Resources(
+            infra=f"kubernetes/{team}", instance_type=f"{cpus}CPU--2GB", image_id="docker:ubuntu:22.04"
+        )
         without_queue = sky.skypilot_config.remove_queue_name_from_config() if controller else contextlib.nullcontext()
         with without_queue:
             made = sky.backend_utils.write_cluster_config(
-                self.resources, nodes, "kubernetes-ray.yml.j2", name, pathlib.Path(os.environ["HOME"]) / "wheel", "0",
-                sky.clouds.Region(team), None, keep_launch_fields_in_existing_config=False)
+                self.resources,
+                nodes,
+                "kubernetes-ray.yml.j2",
+                name,
+                pathlib.Path(os.environ["HOME"]) / "wheel",
+                "0",
+                sky.clouds.Region(team),
+                None,
+                keep_launch_fields_in_existing_config=False,
+            )
         self.yaml, self.on_cloud = made["ray"], made["cluster_name_on_cloud"]
         self.config = sky.global_user_state.get_cluster_yaml_dict(self.yaml)
         self.names = [f"{self.on_cloud}-head"] + [f"{self.on_cloud}-worker{i}" for i in range(1, nodes)]
@@ -185,13 +222,25 @@ class Task:
     def _provision(self):
         try:
             handle = sky.backends.CloudVmRayResourceHandle(
-                cluster_name=self.name, cluster_name_on_cloud=self.on_cloud, cluster_yaml=self.yaml,
-                launched_nodes=self.nodes, launched_resources=self.resources)
-            sky.global_user_state.add_or_update_cluster(self.name, handle, requested_resources={self.resources},
-                                                        ready=False)
+                cluster_name=self.name,
+                cluster_name_on_cloud=self.on_cloud,
+                cluster_yaml=self.yaml,
+                launched_nodes=self.nodes,
+                launched_resources=self.resources,
+            )
+            sky.global_user_state.add_or_update_cluster(
+                self.name, handle, requested_resources={self.resources}, ready=False
+            )
             self.record = sky.provisioner.bulk_provision(
-                sky.clouds.Kubernetes(), sky.clouds.Region(self.team), None, self._both_names(), self.nodes, self.yaml,
-                False, os.environ["HOME"] + "/logs")
+                sky.clouds.Kubernetes(),
+                sky.clouds.Region(self.team),
+                None,
+                self._both_names(),
+                self.nodes,
+                self.yaml,
+                False,
+                os.environ["HOME"] + "/logs",
+            )
         except Exception as error:  # the test asks for it
             self.error = error
 
@@ -211,14 +260,19 @@ class Task:
             raise Failure(f"{self.name} is not up after {seconds} s\n{self.told()}")
         if self.error:
             raise Failure(f"{self.name}: {self.error!r}\n{self.told()}")
-        say(f"# {self.name} is up after {time.monotonic() - began:.2f} s more: {sorted(self.record.created_instance_ids)}")
+        made = sorted(self.record.created_instance_ids)
+        say(f"# {self.name} is up after {time.monotonic() - began:.2f} s more: {made}")
         assert sorted(self.query()) == sorted(self.names), self.query()
         return self
 
     def query(self, all=False):
         """As `sky status --refresh` asks: {pod: (status, reason)}."""
-        return {k: (v[0].value if v[0] else None, v[1]) for k, v in sky.provision.query_instances(
-            "kubernetes", self.name, self.on_cloud, self.config["provider"], non_terminated_only=not all).items()}
+        return {
+            k: (v[0].value if v[0] else None, v[1])
+            for k, v in sky.provision.query_instances(
+                "kubernetes", self.name, self.on_cloud, self.config["provider"], non_terminated_only=not all
+            ).items()
+        }
 
     def down(self):
         say(f"# sky down {self.name}")
@@ -226,16 +280,23 @@ class Task:
 
     def gone(self):
         """Nothing of it is left, and nobody holds quota for it."""
-        eventually(lambda: not self.pods() and not self.holds_quota(), f"nothing is left of {self.name}", self, promptly(2))
+        eventually(
+            lambda: not self.pods() and not self.holds_quota(), f"nothing is left of {self.name}", self, promptly(2)
+        )
 
     def pods(self):
-        return cluster.get(f"/api/v1/namespaces/{self.team}/pods?labelSelector=skypilot-cluster-name={self.on_cloud}")["items"]
+        return cluster.get(f"/api/v1/namespaces/{self.team}/pods?labelSelector=skypilot-cluster-name={self.on_cloud}")[
+            "items"
+        ]
 
     def workloads(self):
         names = {self.on_cloud, *self.names}
-        return [w for w in cluster.get(f"{KUEUE}/namespaces/{self.team}/workloads")["items"]
-                if w["metadata"]["name"] in names or
-                any(o["name"] in names for o in w["metadata"].get("ownerReferences", []))]
+        return [
+            w
+            for w in cluster.get(f"{KUEUE}/namespaces/{self.team}/workloads")["items"]
+            if w["metadata"]["name"] in names
+            or any(o["name"] in names for o in w["metadata"].get("ownerReferences", []))
+        ]
 
     def holds_quota(self):
         return any(holds(w, "QuotaReserved") and not holds(w, "Finished") for w in self.workloads())
@@ -245,19 +306,34 @@ class Task:
         return sum({"name": f"{Q}admission"} in p["spec"].get("schedulingGates", []) for p in self.pods())
 
     def running(self):
-        return sum(p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in self.pods())
+        return sum(
+            p["status"].get("phase") == "Running" and "deletionTimestamp" not in p["metadata"] for p in self.pods()
+        )
 
     def waits(self, text, check=False):
         """Until its workloads say why they wait and every pod is gated."""
+
         def question():
             found = self.workloads()
-            words = [c["message"] for w in found for c in w.get("status", {}).get("admissionChecks") or []
-                     if c["state"] == "Pending"] if check else [condition(w, "QuotaReserved")["message"] for w in found]
+            words = (
+                [
+                    c["message"]
+                    for w in found
+                    for c in w.get("status", {}).get("admissionChecks") or []
+                    if c["state"] == "Pending"
+                ]
+                if check
+                else [condition(w, "QuotaReserved")["message"] for w in found]
+            )
             return found and self.gated() == self.nodes and next((m for m in words if re.search(text, m)), None)
+
         said = eventually(question, f"{self.name} waits", self)
         say(f"#   {said}")
-        said = eventually(lambda: next((e for e in self.heard() if "waiting for queue admission" in e), None),
-                          "SkyPilot says so", self)
+        said = eventually(
+            lambda: next((e for e in self.heard() if "waiting for queue admission" in e), None),
+            "SkyPilot says so",
+            self,
+        )
         say(f"#   {said}")
         assert self.thread.is_alive(), self.error
 
@@ -270,18 +346,25 @@ class Task:
         lines = []
         for w in self.workloads():
             lines.append(f"  {w['metadata']['name']}")
-            lines += [f"    {c['type']}={c['status']} {c['reason']}: {c['message']}"
-                      for c in w.get("status", {}).get("conditions") or []]
-            lines += [f"    check {c['name']}: {c['state']}: {c['message']}"
-                      for c in w.get("status", {}).get("admissionChecks") or []]
-        lines += [f"  {p['metadata']['name']}: {p['status'].get('phase')} "
-                  f"{[g['name'] for g in p['spec'].get('schedulingGates', [])]}"
-                  f"{' deleting' if 'deletionTimestamp' in p['metadata'] else ''} {p['metadata'].get('finalizers', '')}"
-                  for p in self.pods()]
+            lines += [
+                f"    {c['type']}={c['status']} {c['reason']}: {c['message']}"
+                for c in w.get("status", {}).get("conditions") or []
+            ]
+            lines += [
+                f"    check {c['name']}: {c['state']}: {c['message']}"
+                for c in w.get("status", {}).get("admissionChecks") or []
+            ]
+        lines += [
+            f"  {p['metadata']['name']}: {p['status'].get('phase')} "
+            f"{[g['name'] for g in p['spec'].get('schedulingGates', [])]}"
+            f"{' deleting' if 'deletionTimestamp' in p['metadata'] else ''} {p['metadata'].get('finalizers', '')}"
+            for p in self.pods()
+        ]
         return "\n".join(lines)
 
 
 # ---- words of the tests ----
+
 
 def show(*args, **more):
     return bed.show(cluster, *args, **more)
@@ -298,34 +381,75 @@ def eventually(question, what, task=None, seconds=PATIENCE):
 
 
 def quota(team, cpu):
-    show("patch", "clusterqueue", f"skypilot-cluster-queue-{team}", "--type=json", "-p", json.dumps(
-        [{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": str(cpu)}]))
+    show(
+        "patch",
+        "clusterqueue",
+        f"skypilot-cluster-queue-{team}",
+        "--type=json",
+        "-p",
+        json.dumps(
+            [{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": str(cpu)}]
+        ),
+    )
 
 
 # ---- the tests ----
 
-def test_installs():
-    """the cluster, Sluice with pods enabled, both teams' queues, and the package"""
+
+@pytest.fixture(scope="module", autouse=True)
+def installed(node_cluster):
+    """The package, Sluice with pods enabled, and both teams' queues; in the end nothing is left in them."""
+    global cluster, sluice
     bed.program()
-    cluster.start()
+    modules = package()
+    cluster = node_cluster
+    cluster.add_nodes(4, cpu="8", memory="32Gi")
+    sluice = Installed(cluster)
     sluice.install()
-    sluice.start()
+    try:
+        sluice.start()
+        make_queues()
+        with loaded(modules):
+            yield
+            leaves_nothing()
+    finally:
+        sluice.kill9()
+
+
+@pytest.fixture(autouse=True)
+def four(installed):
+    quota("team1", 4)
+
+
+def make_queues():
     for team in TEAMS:
         show("create", "namespace", team)
     for name in ("kueue-resource-flavor", "kueue-admission-check", "kueue-two-cluster-queues"):
         show("apply", "-f", EXAMPLES / f"{name}.yaml")
     for team in TEAMS:
         # Each team lives from its own quota, so that the numbers below are the whole truth.
-        show("patch", "clusterqueue", f"skypilot-cluster-queue-{team}", "--type=merge", "-p", json.dumps(
-            {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}))
-        eventually(lambda: holds(cluster.get(f"{KUEUE}/clusterqueues/skypilot-cluster-queue-{team}"), "Active"),
-                   f"the queue of {team} is active")
+        show(
+            "patch",
+            "clusterqueue",
+            f"skypilot-cluster-queue-{team}",
+            "--type=merge",
+            "-p",
+            json.dumps({"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}),
+        )
+        eventually(
+            lambda: holds(cluster.get(f"{KUEUE}/clusterqueues/skypilot-cluster-queue-{team}"), "Active"),
+            f"the queue of {team} is active",
+        )
     for name, value in ("low", 10), ("high", 1000):
-        show("apply", "-f", "-", quiet=True, input=f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\n"
-             f"metadata: {{name: {name}}}\nvalue: {value}\n")
-    quota("team1", 4)
+        show(
+            "apply",
+            "-f",
+            "-",
+            quiet=True,
+            input=f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\n"
+            f"metadata: {{name: {name}}}\nvalue: {value}\n",
+        )
     quota("team2", 0)
-    load()
 
 
 def test_seed_mode():
@@ -354,8 +478,10 @@ def test_queue_mode():
     assert meta["annotations"][f"{Q}retriable-in-group"] == "false", meta
     quota("team1", 3)
     task.launch()
-    task.waits(r"insufficient quota for cpu in flavor default-flavor.* current podset request \(4\) > maximum capacity \(3\)")
-    w, = task.workloads()
+    task.waits(
+        r"insufficient quota for cpu in flavor default-flavor.* current podset request \(4\) > maximum capacity \(3\)"
+    )
+    (w,) = task.workloads()
     assert w["metadata"]["name"] == task.on_cloud and [s["count"] for s in w["spec"]["podSets"]] == [2], w
     say(f"#   its workload has {len(json.dumps(w)) // 1024} kB")
     time.sleep(1.5)
@@ -376,7 +502,6 @@ def test_down_while_gated():
         task.waits("insufficient")
         task.down()
         task.gone()
-    quota("team1", 4)
 
 
 def test_preemption():
@@ -388,17 +513,29 @@ def test_preemption():
         show("-n", "team1", "annotate", "pod", p["metadata"]["name"], "tests.sluice/stop-seconds=5")
     queue_mode("team1", labels(priority_class="high"))
     high = Task("team1", "lofty").launch()
-    reasons = eventually(lambda: (found := low.query(all=True)) and all(r[1] and "Preempted by Kueue" in r[1]
-                                                                        for r in found.values()) and found,
-                         "SkyPilot sees the preemption", low)
+    reasons = eventually(
+        lambda: (
+            (found := low.query(all=True))
+            and all(r[1] and "Preempted by Kueue" in r[1] for r in found.values())
+            and found
+        ),
+        "SkyPilot sees the preemption",
+        low,
+    )
     for name, (status, reason) in sorted(reasons.items()):
         say(f"#   {name}: {status}: {reason}")
         assert "WorkloadEvictedDueToPreempted" in reason and "Preempted to accommodate a workload" in reason, reason
     eventually(lambda: not low.pods(), "its pods are gone", low)
     eventually(lambda: not high.gated(), "their quota is the other's", high, promptly(2))
     high.wait()
-    said = lambda: {e["reason"] for e in cluster.get("/apis/events.k8s.io/v1/namespaces/team1/events")["items"]
-                    if e["regarding"]["name"] in low.names}
+
+    def said():
+        return {
+            e["reason"]
+            for e in cluster.get("/apis/events.k8s.io/v1/namespaces/team1/events")["items"]
+            if e["regarding"]["name"] in low.names
+        }
+
     eventually(lambda: {"Started", "Stopped"} <= said(), "events tell of it", low)
     low.down()  # as a managed job does before it launches again
     low.launch()
@@ -454,7 +591,6 @@ def test_controller():
     assert not task.workloads(), task.told()
     task.down()
     task.gone()
-    quota("team1", 4)
 
 
 def test_capacity():
@@ -464,13 +600,19 @@ def test_capacity():
     task = Task("team1", "wide", cpus=12).launch()
     task.waits(r"\S", check=True)
     for i in (1, 2):
-        show("apply", "-f", "-", quiet=True, input=f"""apiVersion: v1
+        show(
+            "apply",
+            "-f",
+            "-",
+            quiet=True,
+            input=f"""apiVersion: v1
 kind: Node
 metadata: {{name: large-{i}, labels: {{kubernetes.io/hostname: large-{i}, kubernetes.io/os: linux}}}}
 status:
   capacity: {{cpu: "14", memory: 64Gi, pods: "110"}}
   allocatable: {{cpu: "14", memory: 64Gi, pods: "110"}}
-""")
+""",
+        )
         if i == 1:
             time.sleep(1.5)
             assert task.gated() == 2, task.told()  # room for one of the two
@@ -483,8 +625,12 @@ status:
 
 def test_latency():
     """how long a pod of SkyPilot's size waits for a queue with room, in seed mode"""
+    quota("team1", 1000000000)
     seed_mode("team1")
     manifest = Task("team1", "quick", nodes=1).manifest
+    accounts = "/api/v1/namespaces/team1/serviceaccounts"
+    if not cluster._try(f"{accounts}/skypilot-service-account"):  # the first launch makes it
+        cluster.request("POST", accounts, {"metadata": {"name": "skypilot-service-account"}})
     api, path, took = Api(cluster), "/api/v1/namespaces/team1/pods", {True: [], False: []}
     for i in range(24):
         queued, body = i % 2 == 0, json.loads(json.dumps(manifest))
@@ -498,37 +644,23 @@ def test_latency():
         api.patiently("DELETE", f"{path}/quick-{i}?gracePeriodSeconds=0")
     for queued in took:
         took[queued].sort()
-        say(f"# {'queued, until the gate is open' if queued else 'not queued, until it is there'}: "
-            f"{statistics.median(took[queued]):.3f} s, at most {took[queued][-1]:.3f} s ({len(json.dumps(manifest)) // 1024} kB each)")
+        say(
+            f"# {'queued, until the gate is open' if queued else 'not queued, until it is there'}: "
+            f"{statistics.median(took[queued]):.3f} s, at most {took[queued][-1]:.3f} s "
+            f"({len(json.dumps(manifest)) // 1024} kB each)"
+        )
     # What is not queued says what the machine takes for a pod now.
     assert took[True][-1] < promptly(1) + 5 * took[False][-1], took
 
 
-def test_leaves_nothing():
+def leaves_nothing():
     """no pod, no Workload that holds anything, no request for capacity, and no right that was missing"""
     for team in TEAMS:
         eventually(lambda: not cluster.get(f"/api/v1/namespaces/{team}/pods")["items"], f"{team} has no pods")
         eventually(lambda: not cluster.get(f"{KUEUE}/namespaces/{team}/workloads")["items"], f"{team} has no workloads")
     for path in ("/apis/autoscaling.x-k8s.io/v1/provisioningrequests", "/api/v1/podtemplates"):
         eventually(lambda: not (cluster._try(path) or {"items": []})["items"], f"nothing is left at {path}")
-    refused = [line for line in sluice.log_path.read_text().splitlines() if '"status":403' in line or "forbidden" in line]
+    refused = [
+        line for line in sluice.log_path.read_text().splitlines() if '"status":403' in line or "forbidden" in line
+    ]
     assert not refused, "\n".join(refused[:10])
-
-
-def main():
-    if "sky-environment" not in sys.argv[:2]:
-        try:
-            python = package()
-        except Unavailable as reason:
-            say(f"SKIPPED, all of it: {reason}")
-            n = sum(name.startswith("test_") for name in globals())
-            say(f"0 passed, 0 failed, {n} skipped")
-            sys.exit(77)
-        os.execv(python, [str(python), __file__, "sky-environment", *sys.argv[1:]])
-    del sys.argv[1]
-    run([f for name, f in list(globals().items()) if name.startswith("test_")],
-        logs=lambda: "--- sluice, the last that it logged\n" + sluice.log(30),
-        end=lambda: (sluice.kill9(), cluster.stop()))
-
-
-main()

@@ -1,28 +1,29 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What stands over each container of `sluice up`: it knows nothing of the server's objects, is started from no file, and ends its
-container when the server is killed.
-
-Closes with the line 'N passed, N failed, N skipped'.
+"""What stands over each container of `sluice up`: it knows nothing of the server's objects, is started from no file,
+and ends its container when the server is killed.
 """
+
 import os
 import pathlib
 import shutil
 import tempfile
 import time
 
+import pytest
+
 import up as module
-from up import Up
 from kube import until
-from sluice import program, run, say
+from sluice import program, say
+from up import Up
 
 PODS = "/api/v1/namespaces/default/pods"
 SECRET = "of-somebody-else-" + "planted"
-LARGE = 100                     # ConfigMaps of 800 kB
-SMALL_KB = 4096                 # more than a supervisor has
+LARGE = 100  # ConfigMaps of 800 kB
+SMALL_KB = 4096  # more than a supervisor has
 PATIENCE = 120
-scratch = pathlib.Path(tempfile.mkdtemp(prefix="sluice-copy-"))
-up = Up()
+TIME_LIMIT = 120
+scratch = up = None
+marker = f"{900000 + os.getpid()}.{time.monotonic_ns() % 1000000}"
 
 
 def status(name):
@@ -70,16 +71,31 @@ def runs(process):
         return False
 
 
-def test_knows_nothing():
-    """a server with many objects, and a pod beside them: no text of theirs is in its supervisor"""
-    shutil.copy(program(), scratch / "sluice")
-    module.program = lambda: scratch / "sluice"
-    up.start()
+@pytest.fixture(scope="module", autouse=True)
+def crowded():
+    """A server with many objects, and a pod beside them. Its program is a file of its own."""
+    global scratch, up
+    with tempfile.TemporaryDirectory(prefix="sluice-copy-") as folder, pytest.MonkeyPatch.context() as patch:
+        scratch = pathlib.Path(folder)
+        shutil.copy(program(), scratch / "sluice")
+        patch.setattr(module, "program", lambda: scratch / "sluice")
+        with Up() as up:
+            make_objects()
+            yield
+
+
+def make_objects():
     for i in range(LARGE):
-        up.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"m-{i}"}, "data": {"k": (SECRET + "x" * 783) * 1000}})
-    up.request("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x", "command": ["sleep", marker]}]}})
+        data = {"k": (SECRET + "x" * 783) * 1000}
+        up.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"m-{i}"}, "data": data})
+    container = {"name": "c", "image": "x", "command": ["sleep", marker]}
+    up.request("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [container]}})
     until(lambda: status("a").get("phase") == "Running", PATIENCE, "the pod")
-    supervisor, = children()
+
+
+def test_knows_nothing():
+    """no text of other objects is in a supervisor"""
+    (supervisor,) = children()
     server = pathlib.Path(f"/proc/{up.process.pid}")
     kb = {p: int((p / "status").read_text().split("VmRSS:")[1].split()[0]) for p in (server, supervisor)}
     say(f"# resident: the server {kb[server]} kB, the supervisor {kb[supervisor]} kB")
@@ -94,7 +110,14 @@ def test_file_goes():
     """the file of the program is replaced while it runs: pods and sessions start as before"""
     (scratch / "sluice").unlink()
     (scratch / "sluice").write_text("#!/bin/false\n")
-    up.request("POST", PODS, {"metadata": {"name": "b"}, "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x", "command": ["true"]}]}})
+    up.request(
+        "POST",
+        PODS,
+        {
+            "metadata": {"name": "b"},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x", "command": ["true"]}]},
+        },
+    )
     until(lambda: status("b").get("phase") == "Succeeded", PATIENCE, "the pod")
     assert up.kubectl("exec", "a", "--", "echo", "here") == "here\n"
     (scratch / "sluice").unlink()
@@ -103,7 +126,7 @@ def test_file_goes():
 
 def test_killed():
     """kill -9 of the server ends the container; the next server finds it lost and starts it again"""
-    supervisor, = children()
+    (supervisor,) = children()
     up.kill9()
     until(lambda: not alive(marker) and not runs(supervisor), PATIENCE, "the end of the container")
     up.start()
@@ -111,11 +134,7 @@ def test_killed():
     def again():
         one = status("a")["containerStatuses"][0]
         return one if one["restartCount"] == 1 and one["state"].get("running") else None
+
     last = until(again, PATIENCE, "another start")["lastState"]["terminated"]
     assert (last["exitCode"], last["reason"]) == (137, "ContainerStatusUnknown"), last
     assert alive(marker)
-
-
-marker = f"{900000 + os.getpid()}.{time.monotonic_ns() % 1000000}"
-if __name__ == "__main__":
-    run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=up.log, end=lambda: (up.stop(), shutil.rmtree(scratch)))

@@ -1,30 +1,30 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Admission checks on a whole control plane: one that somebody else performs, by the commands of
 docs/admission-checks.md; and ProvisioningRequests, answered by Sluice from the nodes there are.
-
-With words as arguments only the tests run whose names contain one of them. Closes with the line
-'N passed, N failed, N skipped'.
 """
+
 import json
 import pathlib
 import time
 
-from installed import promptly
-from kube import Cluster, until
-from sluice import KUEUE, Sluice, condition, holds, run, say
+import pytest
+
 import sluice as bed
+from installed import promptly
+from kube import until
+from sluice import KUEUE, Sluice, condition, holds, say, steps
 
 PATIENCE = 90  # seconds; everything takes a fraction of one on a quiet machine
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CRD = ROOT / "deploy" / "provisioningrequest-crd.yaml"
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/namespaces/default/provisioningrequests"
 NOW = "2026-01-01T00:00:00Z"
-cluster = Cluster(nodes=2, cpu="4")
-sluice = Sluice(cluster)
+TIME_LIMIT = 300
+cluster = sluice = None
 
 
 # ---- words of the tests ----
+
 
 def show(*args, **more):
     return bed.show(cluster, *args, **more)
@@ -39,8 +39,10 @@ def eventually(question, what, seconds=PATIENCE):
 
 
 def check(name, controller, parameters=""):
-    apply(f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: AdmissionCheck\nmetadata: {{name: {name}}}\n"
-          f"spec: {{controllerName: {controller}{parameters}}}\n")
+    apply(
+        f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: AdmissionCheck\nmetadata: {{name: {name}}}\n"
+        f"spec: {{controllerName: {controller}{parameters}}}\n"
+    )
 
 
 def queue(name, *checks, cpu=100):
@@ -108,26 +110,51 @@ def running(name):
 def answer(name, check, says):
     """As the documentation tells other controllers to."""
     w = workload(name)
-    entry = {"name": check, "message": "", "lastTransitionTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **says}
-    show("apply", "--server-side", "--subresource=status", "--force-conflicts", f"--field-manager=example.com/{check}",
-         "-f", "-", input=json.dumps({
-             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
-             "metadata": {"name": w["metadata"]["name"], "namespace": "default"},
-             "status": {"admissionChecks": [entry]}}))
+    entry = {
+        "name": check,
+        "message": "",
+        "lastTransitionTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **says,
+    }
+    show(
+        "apply",
+        "--server-side",
+        "--subresource=status",
+        "--force-conflicts",
+        f"--field-manager=example.com/{check}",
+        "-f",
+        "-",
+        input=json.dumps(
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "Workload",
+                "metadata": {"name": w["metadata"]["name"], "namespace": "default"},
+                "status": {"admissionChecks": [entry]},
+            }
+        ),
+    )
 
 
 # ---- tests ----
 
-def test_start():
-    """a control plane with two nodes, and Sluice"""
-    cluster.start()
-    sluice.prepare()
-    sluice.start()
-    apply("apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: any}\n")
-    until(lambda: cluster._try("/api/v1/namespaces/default/serviceaccounts/default"), PATIENCE, "the service account")
+
+@pytest.fixture(scope="module", autouse=True)
+def queueing(node_cluster):
+    """A control plane with two nodes, and Sluice."""
+    global cluster, sluice
+    cluster = node_cluster
+    cluster.add_nodes(2, cpu="4")
+    with Sluice(cluster) as sluice:
+        apply("apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: any}\n")
+        yield
 
 
-def test_unknown_controller():
+def test_performed_by_others():
+    """two checks of others: nobody performs them, both are ready, one changes its mind"""
+    steps(unknown_controller, two_checks, retry)
+
+
+def unknown_controller():
     """a check that nobody performs stops its queue, and says so; it is left alone"""
     check("budget", "example.com/budget")
     check("licence", "example.com/licence")
@@ -136,17 +163,47 @@ def test_unknown_controller():
     assert not cluster.get(f"{KUEUE}/admissionchecks/budget").get("status", {}).get("conditions")
     job("a", "own")
     for name in ("budget", "licence"):
-        show("patch", "admissioncheck", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": {"conditions": [
-            {"type": "Active", "status": "True", "reason": "Active", "message": "it is looked after", "lastTransitionTime": NOW}]}}))
+        show(
+            "patch",
+            "admissioncheck",
+            name,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            json.dumps(
+                {
+                    "status": {
+                        "conditions": [
+                            {
+                                "type": "Active",
+                                "status": "True",
+                                "reason": "Active",
+                                "message": "it is looked after",
+                                "lastTransitionTime": NOW,
+                            }
+                        ]
+                    }
+                }
+            ),
+        )
     eventually(lambda: active("clusterqueues", "own").get("status") == "True", "the queue is open")
 
 
-def test_two_checks():
+def two_checks():
     """the job starts when both are ready, with what they say of its pods"""
     eventually(lambda: workload("a") and holds(workload("a"), "QuotaReserved"), "quota is reserved")
-    eventually(lambda: all(state("a", c).get("state") == "Pending" for c in ("budget", "licence")), "both checks are awaited")
-    answer("a", "budget", {"state": "Ready", "message": "project 42 pays",
-                           "podSetUpdates": [{"name": "main", "labels": {"project": "42"}}]})
+    eventually(
+        lambda: all(state("a", c).get("state") == "Pending" for c in ("budget", "licence")), "both checks are awaited"
+    )
+    answer(
+        "a",
+        "budget",
+        {
+            "state": "Ready",
+            "message": "project 42 pays",
+            "podSetUpdates": [{"name": "main", "labels": {"project": "42"}}],
+        },
+    )
     time.sleep(1)
     assert state("a", "budget")["state"] == "Ready" and state("a", "licence")["state"] == "Pending"
     assert not holds(workload("a"), "Admitted")
@@ -156,31 +213,46 @@ def test_two_checks():
     assert state("a", "budget")["message"] == "project 42 pays"
 
 
-def test_retry():
+def retry():
     """a check that changes its mind: back-off, and another try"""
     answer("a", "licence", {"state": "Retry", "message": "all taken", "requeueAfterSeconds": 3})
     eventually(lambda: state("a", "licence").get("retryCount") == 1, "it is tried again")
-    eventually(lambda: holds(workload("a"), "QuotaReserved") and not holds(workload("a"), "Evicted") and not running("a"),
-               "it was evicted, and has quota again")
+    eventually(
+        lambda: holds(workload("a"), "QuotaReserved") and not holds(workload("a"), "Evicted") and not running("a"),
+        "it was evicted, and has quota again",
+    )
     # That it was evicted is told for three seconds, and after them in the past tense.
     evicted, counts = condition(workload("a"), "Evicted"), workload("a")["status"]["schedulingStats"]["evictions"]
-    assert "all taken" in evicted["message"] and [(c["reason"], c["count"]) for c in counts] == [("AdmissionCheck", 1)], (evicted, counts)
+    assert "all taken" in evicted["message"] and [(c["reason"], c["count"]) for c in counts] == [
+        ("AdmissionCheck", 1)
+    ], (evicted, counts)
     assert state("a", "budget")["message"] == "Reset to Pending after eviction. Previously: Ready"
     answer("a", "licence", {"state": "Ready"})
     answer("a", "budget", {"state": "Rejected", "message": "no money"})
     eventually(lambda: workload("a")["spec"].get("active") is False, "it is deactivated")
-    eventually(lambda: (c := condition(workload("a"), "Evicted"))["reason"] == "DeactivatedDueToAdmissionCheck" and
-               "no money" in c["message"], "it says why")
+    eventually(
+        lambda: (
+            (c := condition(workload("a"), "Evicted"))["reason"] == "DeactivatedDueToAdmissionCheck"
+            and "no money" in c["message"]
+        ),
+        "it says why",
+    )
     show("delete", "job", "a")
 
 
-def test_no_api():
-    """without ProvisioningRequests the check says what to do; when they come, it works"""
-    check("machines", "kueue.x-k8s.io/provisioning-request",
-          ", parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: machines}")
+@pytest.fixture(scope="module")
+def machines(queueing):
+    """Without ProvisioningRequests the check says what to do; when they come, it works."""
+    check(
+        "machines",
+        "kueue.x-k8s.io/provisioning-request",
+        ", parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: machines}",
+    )
     eventually(lambda: active("admissionchecks", "machines").get("reason") == "BadParametersRef", "no configuration")
-    apply("apiVersion: kueue.x-k8s.io/v1beta2\nkind: ProvisioningRequestConfig\nmetadata: {name: machines}\n"
-          "spec: {provisioningClassName: check-capacity.autoscaling.x-k8s.io}\n")
+    apply(
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ProvisioningRequestConfig\nmetadata: {name: machines}\n"
+        "spec: {provisioningClassName: check-capacity.autoscaling.x-k8s.io}\n"
+    )
     eventually(lambda: active("admissionchecks", "machines").get("reason") == "APINotInstalled", "no API")
     say("# " + active("admissionchecks", "machines")["message"])
     queue("asks", "machines")
@@ -191,7 +263,22 @@ def test_no_api():
     eventually(lambda: active("clusterqueues", "asks").get("status") == "True", "the queue is open")
 
 
-def test_room():
+@pytest.fixture
+def asks(machines):
+    """The queue `asks`; what a test has put there goes, and the node that it has added."""
+    yield
+    show("delete", "jobs", "--all")
+    show("delete", "node", "node-3", "--ignore-not-found")
+    eventually(lambda: not cluster.get("/api/v1/namespaces/default/pods")["items"], "the nodes are empty")
+
+
+def test_no_api(machines):
+    """the check and its queue are active once the API is there"""
+    assert active("admissionchecks", "machines").get("status") == "True"
+    assert active("clusterqueues", "asks").get("status") == "True"
+
+
+def test_room(asks):
     """what fits starts at once; its pods say whose room they take"""
     job("b", "asks", pods=4)
     eventually(lambda: len(running("b")) == 4, "it runs")
@@ -206,20 +293,26 @@ def test_room():
     assert notes["autoscaling.x-k8s.io/consume-provisioning-request"] == name, notes
 
 
-def test_no_room():
+def test_no_room(asks):
     """what does not fit waits with its reason, and starts when a node is added"""
+    job("holder", "asks", pods=4)
+    eventually(lambda: len(running("holder")) == 4, "half of the room is taken")
     job("c", "asks", pods=3, cpu=2)
     eventually(lambda: "find no place" in state("c", "machines").get("message", ""), "it says why")
     say("# " + state("c", "machines")["message"])
     assert "of 2 nodes" in state("c", "machines")["message"] and "lack" in state("c", "machines")["message"]
     assert holds(workload("c"), "QuotaReserved") and not holds(workload("c"), "Admitted")
     began = time.monotonic()
-    apply("apiVersion: v1\nkind: Node\nmetadata: {name: node-3, labels: {kubernetes.io/hostname: node-3}}\n"
-          'status: {capacity: {cpu: "4", memory: 128Gi, pods: "110"}, allocatable: {cpu: "4", memory: 128Gi, pods: "110"}}\n')
+    room = '{cpu: "4", memory: 128Gi, pods: "110"}'
+    apply(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: node-3, labels: {kubernetes.io/hostname: node-3}}\n"
+        f"status: {{capacity: {room}, allocatable: {room}}}\n"
+    )
 
     def ready():
         node = cluster._try("/api/v1/nodes/node-3")
         return node and not node["spec"].get("taints") and holds(node, "Ready")
+
     eventually(ready, "the node is ready")
     ready_after = time.monotonic() - began
     eventually(lambda: holds(workload("c"), "Admitted"), "it is admitted")
@@ -229,11 +322,8 @@ def test_no_room():
     assert took < promptly(2), took
 
 
-def test_promised_once():
+def test_promised_once(asks):
     """two that fit one by one, not both: one starts, and the other when that is gone"""
-    show("delete", "job", "b")
-    show("delete", "job", "c")
-    eventually(lambda: not running("b") and not running("c"), "the nodes are empty")
     job("d", "asks", pods=2, cpu=4)
     job("e", "asks", pods=2, cpu=4)
     eventually(lambda: len(running("d")) + len(running("e")) == 2, "one of them runs")
@@ -251,15 +341,9 @@ def test_promised_once():
     eventually(lambda: not cluster.get("/api/v1/namespaces/default/podtemplates")["items"], "no template is left")
 
 
-def test_limited_hold():
+def test_limited_hold(asks):
     """a request that may only look so long gives the quota back"""
     job("f", "asks", pods=1, cpu=30, annotations='provreq.kueue.x-k8s.io/ValidUntilSeconds: "2"')
     eventually(lambda: state("f", "machines").get("retryCount") == 1, "it was evicted to try later")
     assert state("f", "machines")["requeueAfterSeconds"] == 60
     eventually(lambda: not holds(workload("f"), "QuotaReserved"), "it has given its quota back")
-    show("delete", "job", "f")
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=lambda: "--- sluice, the last that it logged\n" + sluice.log(30),
-    end=lambda: (sluice.kill9(), cluster.stop()))

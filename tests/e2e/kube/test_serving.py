@@ -1,24 +1,25 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Deployments, StatefulSets and LeaderWorkerSets in a queue, made larger and smaller than the quota allows.
 
-The pods of the first two are made by the control plane itself, those of the third by the test. With words as
-arguments only the tests run whose names contain one of them. Closes with the line 'N passed, N failed, N
-skipped'.
+The pods of the first two are made by the control plane itself, those of the third by the test.
 """
+
 import json
 import time
 
-from kube import HERE, Cluster, Failure, until
-from sluice import KUEUE, Sluice, condition, holds, run, say
+import pytest
+
 import sluice as bed
+from kube import HERE, Failure, until
+from sluice import KUEUE, Sluice, condition, holds, say, steps
 
 PATIENCE = 90  # seconds; each takes one or two on a quiet machine
 QUOTA = 4
 LWS = "leaderworkerset.sigs.k8s.io"
 SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
-cluster = Cluster(nodes=2)
-sluice = Sluice(cluster, frameworks=["deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"])
+TIME_LIMIT = 200
+cluster = sluice = None
+FLAVOR = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: plain}\n"
 
 
 def show(*args, **more):
@@ -27,7 +28,11 @@ def show(*args, **more):
 
 def queue(name):
     """A ClusterQueue of its own, and the LocalQueue to it."""
-    show("apply", "-f", "-", input=f"""apiVersion: kueue.x-k8s.io/v1beta2
+    show(
+        "apply",
+        "-f",
+        "-",
+        input=f"""apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {{name: {name}}}
 spec:
@@ -42,11 +47,17 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {{namespace: default, name: {name}}}
 spec: {{clusterQueue: {name}}}
-""", quiet=True)
+""",
+        quiet=True,
+    )
 
 
 def a_set(kind, name, replicas, more=""):
-    show("apply", "-f", "-", input=f"""apiVersion: apps/v1
+    show(
+        "apply",
+        "-f",
+        "-",
+        input=f"""apiVersion: apps/v1
 kind: {kind}
 metadata:
   name: {name}
@@ -60,7 +71,8 @@ spec:
       terminationGracePeriodSeconds: 1
       containers:
       - {{name: main, image: none, command: [sleep, infinity], resources: {{requests: {{cpu: 1}}}}}}
-""")
+""",
+    )
 
 
 def pods(name, label="app"):
@@ -80,8 +92,9 @@ def uids(name):
 
 
 def workloads(name):
-    return [w for w in cluster.get(f"{KUEUE}/namespaces/default/workloads")["items"]
-            if w["spec"].get("queueName") == name]
+    return [
+        w for w in cluster.get(f"{KUEUE}/namespaces/default/workloads")["items"] if w["spec"].get("queueName") == name
+    ]
 
 
 def used(name):
@@ -91,18 +104,32 @@ def used(name):
 
 
 def tell(name, label="app"):
-    sizes = [(w["spec"]["podSets"][0]["count"], condition(w, "QuotaReserved")["reason"],
-              condition(w, "QuotaReserved")["message"]) for w in workloads(name)]
-    return (f"{[(p['metadata']['name'], p['status'].get('phase'), gated(p)) for p in pods(name, label)]}\n"
-            f"{sizes}\n{used(name)} used")
+    sizes = [
+        (
+            w["spec"]["podSets"][0]["count"],
+            condition(w, "QuotaReserved")["reason"],
+            condition(w, "QuotaReserved")["message"],
+        )
+        for w in workloads(name)
+    ]
+    return (
+        f"{[(p['metadata']['name'], p['status'].get('phase'), gated(p)) for p in pods(name, label)]}\n"
+        f"{sizes}\n{used(name)} used"
+    )
 
 
 def settles(name, running, waiting, quota, label="app"):
     """Until so many pods run and so many wait, and the queue counts as much."""
+
     def question():
         found = pods(name, label)
-        return (sum(map(runs, found)), sum(map(gated, found)), len(found), used(name)) == \
-            (running, waiting, running + waiting, quota)
+        return (sum(map(runs, found)), sum(map(gated, found)), len(found), used(name)) == (
+            running,
+            waiting,
+            running + waiting,
+            quota,
+        )
+
     began = time.monotonic()
     try:
         until(question, PATIENCE, f"{running} running and {waiting} waiting pods of {name}, {quota} cpus in use")
@@ -117,16 +144,25 @@ def scale(kind, name, n):
 
 # ---- the tests ----
 
-def test_comes_up():
-    """the cluster, our kinds, and sluice beside it"""
-    bed.program()
-    cluster.start()
-    sluice.prepare()
-    sluice.start()
-    show("apply", "-f", "-", input="apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: plain}\n")
+
+@pytest.fixture(scope="module", autouse=True)
+def serving(node_cluster):
+    """The cluster, our kinds, and sluice beside it."""
+    global cluster, sluice
+    cluster = node_cluster
+    cluster.add_nodes(2)
+    frameworks = ["deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"]
+    with Sluice(cluster, frameworks=frameworks) as sluice:
+        show("apply", "-f", "-", input=FLAVOR)
+        yield
 
 
 def test_statefulset():
+    """a set grows and shrinks, rolls over, and goes"""
+    steps(sizes, by_apply, deleted)
+
+
+def sizes():
     """3 -> 5 -> 1 -> 0 -> 2, with room for 4: what runs goes on, what does not fit waits as a whole"""
     queue("web")
     a_set("StatefulSet", "web", 3, "  serviceName: web\n")
@@ -134,9 +170,19 @@ def test_statefulset():
     before = uids("web")
     scale("statefulset", "web", 5)
     settles("web", 3, 1, 3)  # the fifth is not made before the fourth is ready
-    waits = lambda: [(w["spec"]["podSets"][0]["count"], condition(w, "QuotaReserved")["message"]) for w in workloads("web")
-                     if not holds(w, "QuotaReserved")]
-    why = until(lambda: len(now := waits()) == 1 and now[0][0] == 2 and now[0][1], PATIENCE, "one that waits for two, with a reason")
+
+    def waits():
+        return [
+            (w["spec"]["podSets"][0]["count"], condition(w, "QuotaReserved")["message"])
+            for w in workloads("web")
+            if not holds(w, "QuotaReserved")
+        ]
+
+    why = until(
+        lambda: len(now := waits()) == 1 and now[0][0] == 2 and now[0][1],
+        PATIENCE,
+        "one that waits for two, with a reason",
+    )
     say(f"# {why}")
     assert uids("web") == before, "a pod that ran was replaced"
     scale("statefulset", "web", 1)
@@ -144,8 +190,13 @@ def test_statefulset():
     assert uids("web") <= before
     scale("statefulset", "web", 0)
     settles("web", 0, 0, 0)
-    held = until(lambda: len(now := workloads("web")) == 1 and condition(now[0], "QuotaReserved")["reason"] == "OnHold" and now[0],
-                 PATIENCE, "one that is on hold")
+    held = until(
+        lambda: (
+            len(now := workloads("web")) == 1 and condition(now[0], "QuotaReserved")["reason"] == "OnHold" and now[0]
+        ),
+        PATIENCE,
+        "one that is on hold",
+    )
     scale("statefulset", "web", 2)
     settles("web", 2, 0, 2)
     again = until(lambda: len(now := workloads("web")) == 1 and now[0], PATIENCE, "one Workload")
@@ -153,7 +204,7 @@ def test_statefulset():
     show("get", "workloads")
 
 
-def test_statefulset_by_apply():
+def by_apply():
     """the size may be changed in the object, too; pods roll over to another image within their quota"""
     a_set("StatefulSet", "web", 4, "  serviceName: web\n")
     settles("web", 4, 0, 4)
@@ -163,7 +214,7 @@ def test_statefulset_by_apply():
     settles("web", 4, 0, 4)
 
 
-def test_deleted():
+def deleted():
     """with the set its Workloads go, and the quota with its pods"""
     show("delete", "statefulset", "web", "--wait=false")
     settles("web", 0, 0, 0)
@@ -194,12 +245,23 @@ def member(group, i):
     template = cluster.get(f"{SETS}/llm")["spec"]["leaderWorkerTemplate"]["workerTemplate" if i else "leaderTemplate"]
     meta = template["metadata"]
     leader = {f"{LWS}/leader-name": f"llm-{group}"} if i else {}
-    cluster.request("POST", "/api/v1/namespaces/default/pods", {
-        "metadata": {"name": f"llm-{group}" + (f"-{i}" if i else ""),
-                     "labels": {**meta["labels"], f"{LWS}/name": "llm", f"{LWS}/group-index": str(group),
-                                f"{LWS}/worker-index": str(i)},
-                     "annotations": {**meta["annotations"], **leader}},
-        "spec": template["spec"]})
+    cluster.request(
+        "POST",
+        "/api/v1/namespaces/default/pods",
+        {
+            "metadata": {
+                "name": f"llm-{group}" + (f"-{i}" if i else ""),
+                "labels": {
+                    **meta["labels"],
+                    f"{LWS}/name": "llm",
+                    f"{LWS}/group-index": str(group),
+                    f"{LWS}/worker-index": str(i),
+                },
+                "annotations": {**meta["annotations"], **leader},
+            },
+            "spec": template["spec"],
+        },
+    )
 
 
 def test_leaderworkerset():
@@ -207,13 +269,36 @@ def test_leaderworkerset():
     cluster.kubectl("apply", "-f", HERE / "leaderworkerset.yaml")
     until(lambda: cluster._try(SETS), PATIENCE, "the API of LeaderWorkerSets")
     queue("llm")
-    pod = {"spec": {"terminationGracePeriodSeconds": 1, "containers": [
-        {"name": "main", "image": "none", "command": ["sleep", "infinity"], "resources": {"requests": {"cpu": "1"}}}]}}
-    show("apply", "-f", "-", input=json.dumps({
-        "apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
-        "metadata": {"name": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}},
-        "spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 3, "leaderTemplate": pod, "workerTemplate": pod}}}),
-        quiet=True)
+    pod = {
+        "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "none",
+                    "command": ["sleep", "infinity"],
+                    "resources": {"requests": {"cpu": "1"}},
+                }
+            ],
+        }
+    }
+    show(
+        "apply",
+        "-f",
+        "-",
+        input=json.dumps(
+            {
+                "apiVersion": "leaderworkerset.x-k8s.io/v1",
+                "kind": "LeaderWorkerSet",
+                "metadata": {"name": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}},
+                "spec": {
+                    "replicas": 2,
+                    "leaderWorkerTemplate": {"size": 3, "leaderTemplate": pod, "workerTemplate": pod},
+                },
+            }
+        ),
+        quiet=True,
+    )
     until(lambda: len(workloads("llm")) == 2, PATIENCE, "two Workloads")
     podsets = [[(p["name"], p["count"]) for p in w["spec"]["podSets"]] for w in workloads("llm")]
     assert podsets == [[("leader", 1), ("worker", 2)]] * 2, podsets
@@ -232,8 +317,3 @@ def test_leaderworkerset():
     show("delete", "pods", "-l", f"{LWS}/name=llm", "--wait=false")
     settles("llm", 0, 0, 0, f"{LWS}/name")
     until(lambda: not workloads("llm"), PATIENCE, "no Workload of llm")
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=lambda: "--- sluice, the last that it logged\n" + sluice.log(30),
-    end=lambda: (sluice.kill9(), cluster.stop()))

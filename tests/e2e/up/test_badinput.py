@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that send nonsense, too much, or nothing at all to `sluice up`: a right answer for them, and others do not notice.
+"""Clients that send nonsense, too much, or nothing at all to `sluice up`: a right answer for them, and others do not
+notice.
 
-    SL_WATCHES=1000 tests/e2e/up/badinput   # so many idle watches; 10,000 without it, or as many as can be had in 20 s
-
-Closes with the line 'N passed, N failed, N skipped'.
+    SL_WATCHES=1000 tests/e2e/run up/test_badinput.py  # idle watches; or 10,000, or as many as can be had in 20 s
 """
+
 import http.client
 import json
 import os
@@ -13,26 +12,33 @@ import pathlib
 import re
 import resource
 import socket
-import ssl
 import statistics
 import subprocess
 import sys
 import time
 
-from up import Up
+import pytest
+
+import kube
 from kube import Failure, Unavailable, until
-from sluice import run, say
+from sluice import say
+from up import Up
 
 WATCHES = int(os.environ.get("SL_WATCHES") or 10000)
-WATCHERS = 4            # processes that hold them
-OPENING = 20            # seconds, or without end if the number was asked for
-FEW = 250               # by each process in any case
-WATCH_KB = 50           # the most that one may cost the server
+WATCHERS = 4  # processes that hold them
+OPENING = 20  # seconds, or without end if the number was asked for
+FEW = 250  # by each process in any case
+WATCH_KB = 50  # the most that one may cost the server
+PODS, CONNECTIONS = 100, 50  # beside 256 descriptors, three for each pod
+PATIENCE = 120
 MAPS = "/api/v1/namespaces/default/configmaps"
 YAML = "application/yaml"
 JSON = "application/json"
-BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(12))
-up = Up(controllers=False)
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(12)
+)
+TIME_LIMIT = 200
+up = None
 
 
 def ask(method, path, body=None, type=JSON, headers=None, timeout=30):
@@ -57,30 +63,65 @@ def well():
     return time.monotonic() - began
 
 
-def test_comes_up():
-    """our server alone, which takes as many files as it may by itself"""
+@pytest.fixture(scope="module", autouse=True)
+def alone():
+    """Our server alone, which takes as many files as it may by itself."""
+    global up
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    up.start()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    well()
+    with Up(controllers=False) as up:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        well()
+        yield
+
+
+def request(server, method, path, *lines):
+    """The head of a request by somebody who has the token."""
+    head = (f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: {server.headers['Authorization']}", *lines)
+    return "\r\n".join((*head, "", "")).encode()
 
 
 # method, path, type, body, status, what the message says
 NONSENSE = [
-    ("POST", MAPS, JSON, "{", 400, ""), ("POST", MAPS, JSON, "", 400, ""), ("POST", MAPS, JSON, "\x00\x01", 400, ""), ("POST", MAPS, JSON, "[" * 100000, 400, ""),
-    ("POST", MAPS, JSON, '{"a":' * 50000 + "1" + "}" * 50000, 400, ""), ("POST", MAPS, JSON, '{"metadata":{"name":"\ud800"}}'.encode("utf-8", "surrogatepass"), 400, ""),
-    ("POST", MAPS, JSON, '{"metadata":{"name":"x"},"data":{"a":' + "9" * 100000 + "}}", 400, ""), ("POST", MAPS, JSON, '{"metadata":{"name":"' + "x" * 100000 + '"}}', 422, "must be no more than|must be no more"),
-    ("POST", MAPS, YAML, BOMB, 400, ""), ("POST", MAPS, YAML, "a: b: c", 400, ""), ("POST", MAPS, YAML, "\t- x", 400, ""), ("POST", MAPS, YAML, "--- {}\n--- {}\n", (400, 422), ""),
+    ("POST", MAPS, JSON, "{", 400, ""),
+    ("POST", MAPS, JSON, "", 400, ""),
+    ("POST", MAPS, JSON, "\x00\x01", 400, ""),
+    ("POST", MAPS, JSON, "[" * 100000, 400, ""),
+    ("POST", MAPS, JSON, '{"a":' * 50000 + "1" + "}" * 50000, 400, ""),
+    ("POST", MAPS, JSON, '{"metadata":{"name":"\ud800"}}'.encode("utf-8", "surrogatepass"), 400, ""),
+    ("POST", MAPS, JSON, '{"metadata":{"name":"x"},"data":{"a":' + "9" * 100000 + "}}", 400, ""),
+    ("POST", MAPS, JSON, '{"metadata":{"name":"' + "x" * 100000 + '"}}', 422, "must be no more than|must be no more"),
+    ("POST", MAPS, YAML, BOMB, 400, ""),
+    ("POST", MAPS, YAML, "a: b: c", 400, ""),
+    ("POST", MAPS, YAML, "\t- x", 400, ""),
+    ("POST", MAPS, YAML, "--- {}\n--- {}\n", (400, 422), ""),
     ("POST", MAPS, YAML, "kind: ConfigMap\napiVersion: v1\nmetadata: {name: &x yaml, labels: {a: *x}}\n", 201, ""),
-    ("POST", MAPS, JSON, "x" * (10 << 20), 413, "too large"), ("PATCH", f"{MAPS}/none", "application/merge-patch+json", "x" * (10 << 20), 413, "too large"),
-    ("POST", MAPS, "text/html", "<p>", 415, ""), ("PATCH", f"{MAPS}/none", "application/octet-stream", "x", 415, ""), ("POST", MAPS, "application/vnd.kubernetes.protobuf", "k8s\x00nonsense", (400, 415), ""),
-    ("GET", "/api/v1/nothings", JSON, None, 404, "could not find the requested resource|page not found"), ("GET", "/apis/x.y/v1/z", JSON, None, 404, ""),
-    ("GET", "/api/v1/namespaces/default/configmaps/a/b/c/d", JSON, None, 404, ""), ("GET", "/../../etc/passwd", JSON, None, (403, 404, 400), ""), ("GET", "/api/v1/%00", JSON, None, (404, 400), ""),
-    ("GET", "/" + "x/" * 4000, JSON, None, (404, 414, 431), ""), ("GET", f"{MAPS}?labelSelector=" + "a," * 3000, JSON, None, (400, 414, 431), ""), ("GET", f"{MAPS}?limit=99999999999999999999", JSON, None, (200, 400), ""),
-    ("GET", f"{MAPS}?continue=" + "A" * 4000, JSON, None, (400, 410), ""), ("GET", f"{MAPS}?watch=true&resourceVersion=99999999999999999999999", JSON, None, (400, 500), "Invalid value"),
-    ("GET", f"{MAPS}?watch=true&timeoutSeconds=-5&resourceVersion=x", JSON, None, (400, 500), "Invalid value"), ("BREW", MAPS, JSON, None, (405, 400, 501), ""), ("POST", f"{MAPS}?dryRun=Some", JSON, '{"metadata":{"name":"x"}}', (400, 422), ""),
-    ("PATCH", f"{MAPS}/none", "application/json-patch+json", json.dumps([{"op": "add", "path": "/x", "value": 1}] * 20000), (404, 413), ""),
+    ("POST", MAPS, JSON, "x" * (10 << 20), 413, "too large"),
+    ("PATCH", f"{MAPS}/none", "application/merge-patch+json", "x" * (10 << 20), 413, "too large"),
+    ("POST", MAPS, "text/html", "<p>", 415, ""),
+    ("PATCH", f"{MAPS}/none", "application/octet-stream", "x", 415, ""),
+    ("POST", MAPS, "application/vnd.kubernetes.protobuf", "k8s\x00nonsense", (400, 415), ""),
+    ("GET", "/api/v1/nothings", JSON, None, 404, "could not find the requested resource|page not found"),
+    ("GET", "/apis/x.y/v1/z", JSON, None, 404, ""),
+    ("GET", "/api/v1/namespaces/default/configmaps/a/b/c/d", JSON, None, 404, ""),
+    ("GET", "/../../etc/passwd", JSON, None, (403, 404, 400), ""),
+    ("GET", "/api/v1/%00", JSON, None, (404, 400), ""),
+    ("GET", "/" + "x/" * 4000, JSON, None, (404, 414, 431), ""),
+    ("GET", f"{MAPS}?labelSelector=" + "a," * 3000, JSON, None, (400, 414, 431), ""),
+    ("GET", f"{MAPS}?limit=99999999999999999999", JSON, None, (200, 400), ""),
+    ("GET", f"{MAPS}?continue=" + "A" * 4000, JSON, None, (400, 410), ""),
+    ("GET", f"{MAPS}?watch=true&resourceVersion=99999999999999999999999", JSON, None, (400, 500), "Invalid value"),
+    ("GET", f"{MAPS}?watch=true&timeoutSeconds=-5&resourceVersion=x", JSON, None, (400, 500), "Invalid value"),
+    ("BREW", MAPS, JSON, None, (405, 400, 501), ""),
+    ("POST", f"{MAPS}?dryRun=Some", JSON, '{"metadata":{"name":"x"}}', (400, 422), ""),
+    (
+        "PATCH",
+        f"{MAPS}/none",
+        "application/json-patch+json",
+        json.dumps([{"op": "add", "path": "/x", "value": 1}] * 20000),
+        (404, 413),
+        "",
+    ),
     ("POST", MAPS, JSON, json.dumps({"metadata": {"name": "large"}, "data": {"a": "x" * (2 << 20)}}), (413, 422), ""),
 ]
 
@@ -111,23 +152,61 @@ def test_long_lists():
     """objects of megabytes whose items have to be compared with each other"""
     pods, services, quotas = (f"/api/v1/namespaces/default/{kind}" for kind in ("pods", "services", "resourcequotas"))
     full, many = range(1024), range(30000)
-    pod = lambda containers, **spec: {"metadata": {"name": "long"}, "spec": {"containers": containers, **spec}}
-    each = lambda n, **more: [{"name": f"c{i}", "image": "none", **more} for i in range(n)]
-    one = lambda **more: each(1, **more)
-    mounts, devices = [{"name": f"v{i}", "mountPath": f"/{i}"} for i in full], [{"name": f"w{i}", "devicePath": f"/w{i}"} for i in full]
+
+    def pod(containers, **spec):
+        return {"metadata": {"name": "long"}, "spec": {"containers": containers, **spec}}
+
+    def each(n, **more):
+        return [{"name": f"c{i}", "image": "none", **more} for i in range(n)]
+
+    def one(**more):
+        return each(1, **more)
+
+    mounts, devices = (
+        [{"name": f"v{i}", "mountPath": f"/{i}"} for i in full],
+        [{"name": f"w{i}", "devicePath": f"/w{i}"} for i in full],
+    )
     volumes = [{"name": f"v{i}", "emptyDir": {}} for i in full]
     files = [{"configMap": {"name": "c", "items": [{"key": "k", "path": f"{k}-{i}"} for i in full]}} for k in range(60)]
     for what, path, body, status, text in (
-            ("containers", pods, pod(each(30000)), 422, "spec.containers: Too many: 30000: must have at most 1024 items"),
-            ("gates", pods, pod(one(), schedulingGates=[{"name": f"a.b/c{i}"} for i in many]), 422, "Too many"),
-            ("limits", pods, pod(one(resources={"limits": {f"a.b/c{i}": "1" for i in many}})), 422, "containers\\[0\\].resources.limits: Too many"),
-            ("ports of a service", services, {"metadata": {"name": "long"}, "spec": {"type": "NodePort", "ports": [{"name": f"p{i}", "port": i + 1} for i in many]}}, 422, "Too many"),
-            ("scopes", quotas, {"metadata": {"name": "long"}, "spec": {"scopes": [f"S{i}" for i in many]}}, 422, "unsupported scope"),
-            ("mounts", pods, pod(each(20, volumeMounts=mounts), volumes=volumes), 201, ""),
-            ("too many mounts", pods, pod(each(60, volumeMounts=mounts), volumes=volumes), 413, "more than 131072 fields"),
-            ("mounts and devices", pods, pod(each(14, volumeMounts=mounts, volumeDevices=devices), volumes=volumes), 422, "volumeDevices"),
-            ("files", pods, pod(one(), volumes=[{"name": "v", "projected": {"sources": files}}]), 201, ""),
-            ("arguments", pods, pod(one(args=[f"{i}" for i in range(200000)])), 201, "")):
+        ("containers", pods, pod(each(30000)), 422, "spec.containers: Too many: 30000: must have at most 1024 items"),
+        ("gates", pods, pod(one(), schedulingGates=[{"name": f"a.b/c{i}"} for i in many]), 422, "Too many"),
+        (
+            "limits",
+            pods,
+            pod(one(resources={"limits": {f"a.b/c{i}": "1" for i in many}})),
+            422,
+            "containers\\[0\\].resources.limits: Too many",
+        ),
+        (
+            "ports of a service",
+            services,
+            {
+                "metadata": {"name": "long"},
+                "spec": {"type": "NodePort", "ports": [{"name": f"p{i}", "port": i + 1} for i in many]},
+            },
+            422,
+            "Too many",
+        ),
+        (
+            "scopes",
+            quotas,
+            {"metadata": {"name": "long"}, "spec": {"scopes": [f"S{i}" for i in many]}},
+            422,
+            "unsupported scope",
+        ),
+        ("mounts", pods, pod(each(20, volumeMounts=mounts), volumes=volumes), 201, ""),
+        ("too many mounts", pods, pod(each(60, volumeMounts=mounts), volumes=volumes), 413, "more than 131072 fields"),
+        (
+            "mounts and devices",
+            pods,
+            pod(each(14, volumeMounts=mounts, volumeDevices=devices), volumes=volumes),
+            422,
+            "volumeDevices",
+        ),
+        ("files", pods, pod(one(), volumes=[{"name": "v", "projected": {"sources": files}}]), 201, ""),
+        ("arguments", pods, pod(one(args=[f"{i}" for i in range(200000)])), 201, ""),
+    ):
         began = time.monotonic()
         body = json.dumps(body)
         got, answer = ask("POST", path + "?dryRun=All", body)
@@ -138,7 +217,12 @@ def test_long_lists():
 
 def test_strangers():
     """without the token there is nothing to see"""
-    for headers in {}, {"Authorization": "Bearer x"}, {"Authorization": "Basic YTpi"}, {"Authorization": up.headers["Authorization"][:-1]}:
+    for headers in (
+        {},
+        {"Authorization": "Bearer x"},
+        {"Authorization": "Basic YTpi"},
+        {"Authorization": up.headers["Authorization"][:-1]},
+    ):
         connection = http.client.HTTPSConnection("127.0.0.1", up.port, timeout=60, context=up.tls)
         connection.request("GET", MAPS, headers=headers)
         answer = connection.getresponse()
@@ -149,14 +233,36 @@ def test_strangers():
 
 def test_ignored_fields():
     """whoever asks for isolation that there is none of is warned"""
-    pod = {"metadata": {"name": "w"}, "spec": {"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}, "hostUsers": False,
-           "containers": [{"name": "a", "image": "x", "securityContext": {"privileged": True, "procMount": "Default", "runAsUser": 7}}]}}
+    pod = {
+        "metadata": {"name": "w"},
+        "spec": {
+            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+            "hostUsers": False,
+            "containers": [
+                {
+                    "name": "a",
+                    "image": "x",
+                    "securityContext": {"privileged": True, "procMount": "Default", "runAsUser": 7},
+                }
+            ],
+        },
+    }
     connection = http.client.HTTPSConnection("127.0.0.1", up.port, timeout=30, context=up.tls)
-    connection.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", json.dumps(pod), {"Content-Type": JSON, "Accept": JSON, **up.headers})
+    connection.request(
+        "POST",
+        "/api/v1/namespaces/default/pods?dryRun=All",
+        json.dumps(pod),
+        {"Content-Type": JSON, "Accept": JSON, **up.headers},
+    )
     answer = connection.getresponse()
     assert answer.status == 201, answer.read()
     warnings = " ".join(answer.headers.get_all("Warning") or [])
-    for field in "spec.securityContext.seccompProfile", "spec.hostUsers", "spec.containers[0].securityContext.privileged", "spec.containers[0].securityContext.procMount":
+    for field in (
+        "spec.securityContext.seccompProfile",
+        "spec.hostUsers",
+        "spec.containers[0].securityContext.privileged",
+        "spec.containers[0].securityContext.procMount",
+    ):
         assert f"{field}: sluice up ignores this field" in warnings, warnings
     assert "runAsUser" not in warnings, warnings
     connection.close()
@@ -173,8 +279,10 @@ def test_half_open():
         open_.append(s)
     inside = []
     for i in range(50):  # through TLS, and then they stop in the middle
-        s = up.tls.wrap_socket(socket.create_connection(("127.0.0.1", up.port), timeout=60), server_hostname="127.0.0.1")
-        s.sendall(f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\nContent-Length: 1000\r\n\r\n{{".encode()[: 40 + 5 * i])
+        s = up.tls.wrap_socket(
+            socket.create_connection(("127.0.0.1", up.port), timeout=60), server_hostname="127.0.0.1"
+        )
+        s.sendall((request(up, "POST", MAPS, "Content-Length: 1000") + b"{")[: 40 + 5 * i])
         inside.append(s)
     took = [well() for _ in range(10)]
     say(f"# beside 450 of them: {statistics.median(took) * 1000:.1f} ms")
@@ -187,15 +295,21 @@ def test_half_open():
 def test_strangers_bodies():
     """bodies of those who have no token are not read at all, however many they are"""
     body, held = b"x" * (3 * 1000 * 1000), []
-    for i in range(40):
-        s = up.tls.wrap_socket(socket.create_connection(("127.0.0.1", up.port), timeout=60), server_hostname="127.0.0.1")
-        s.sendall(f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+    for _ in range(40):
+        s = up.tls.wrap_socket(
+            socket.create_connection(("127.0.0.1", up.port), timeout=60), server_hostname="127.0.0.1"
+        )
+        s.sendall(
+            f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        )
         try:
             s.sendall(body[:-1])
         except OSError:  # it has been sent away
             pass
         held.append(s)
-    status, text = ask("POST", MAPS, json.dumps({"metadata": {"name": "owner"}, "data": {"a": "x" * 500000}}), timeout=120)
+    status, text = ask(
+        "POST", MAPS, json.dumps({"metadata": {"name": "owner"}, "data": {"a": "x" * 500000}}), timeout=120
+    )
     assert status == 201, (status, text[:300])  # 503 if theirs had been taken
     assert ask("DELETE", f"{MAPS}/owner")[0] == 200
     for s in held:
@@ -209,11 +323,20 @@ def test_strangers_bodies():
 
 def test_framing():
     """what can be read in two ways is refused, and what stands behind it is no request"""
-    for lines in ("Content-Length: 0\r\nContent-Length: 44", "Content-Length: 44\r\nTransfer-Encoding: chunked", "Transfer-Encoding: identity", "Content-Length: 0\r\nX: a\r\n b", "Content-Length: 0\r\nX: a\0b",
-                  "Content-Length: 0\nX: a", "Content-Length: 0\r\nX: a\rb"):
+    for lines in (
+        "Content-Length: 0\r\nContent-Length: 44",
+        "Content-Length: 44\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: identity",
+        "Content-Length: 0\r\nX: a\r\n b",
+        "Content-Length: 0\r\nX: a\0b",
+        "Content-Length: 0\nX: a",
+        "Content-Length: 0\r\nX: a\rb",
+    ):
         s = dial(up)
-        s.sendall(f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\n{lines}\r\n\r\n"
-                  f"GET /version HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\n\r\n".encode())
+        s.sendall(
+            f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\n{lines}\r\n\r\n"
+            f"GET /version HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\n\r\n".encode()
+        )
         text = hears(s, [b"gitVersion"])  # until it is closed
         assert text.startswith(b"HTTP/1.1 400") and text.count(b"Date: ") == 1, (lines, text)
         s.close()
@@ -222,15 +345,27 @@ def test_framing():
 
 def test_no_utf8():
     """bytes that are no UTF-8 where words end up in objects"""
-    agents = {b"a\xff\xfeb/1": "a\ufffd\ufffdb", b"\xc3\xa9" * 100: "\u00e9" * 64, b"x" * 127 + b"\xe2\x82\xac": "x" * 127, b"\xed\xa0\x80": "\ufffd" * 3}
-    for i, (agent, manager) in enumerate(agents.items()):
-        for query, headers, wanted in (("", b"User-Agent: " + agent, manager), ("?fieldManager=m%FF", b"User-Agent: x", "m\ufffd"),
-                                       ("", b"User-Agent: y\r\nImpersonate-User: u\xff\r\nImpersonate-Group: g\xff", "y")):
+    agents = {
+        b"a\xff\xfeb/1": "a\ufffd\ufffdb",
+        b"\xc3\xa9" * 100: "\u00e9" * 64,
+        b"x" * 127 + b"\xe2\x82\xac": "x" * 127,
+        b"\xed\xa0\x80": "\ufffd" * 3,
+    }
+    for agent, manager in agents.items():
+        for query, headers, wanted in (
+            ("", b"User-Agent: " + agent, manager),
+            ("?fieldManager=m%FF", b"User-Agent: x", "m\ufffd"),
+            ("", b"User-Agent: y\r\nImpersonate-User: u\xff\r\nImpersonate-Group: g\xff", "y"),
+        ):
             s, body = dial(up), json.dumps({"metadata": {"generateName": "utf-"}, "data": {"a": "b"}}).encode()
-            s.sendall(f"POST {MAPS}{query} HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n".encode() + headers + b"\r\nConnection: close\r\n\r\n" + body)
+            head = request(up, "POST", MAPS + query, f"Content-Type: {JSON}", f"Content-Length: {len(body)}")
+            s.sendall(head.removesuffix(b"\r\n") + headers + b"\r\nConnection: close\r\n\r\n" + body)
             text = hears(s, [b"never"])
             assert text.startswith(b"HTTP/1.1 201"), (agent, text)
-            assert json.loads(text.split(b"\r\n\r\n", 1)[1])["metadata"]["managedFields"][0]["manager"] == wanted, (wanted, text)
+            assert json.loads(text.split(b"\r\n\r\n", 1)[1])["metadata"]["managedFields"][0]["manager"] == wanted, (
+                wanted,
+                text,
+            )
             s.close()
     well()
 
@@ -245,7 +380,7 @@ def test_unread_watches():
     before, most, held = rss_kb(), 0, []
     for i in range(60):  # half of them watches, half of them lists
         s = dial(up)
-        s.sendall(f"GET {MAPS}{'?watch=true' if i % 2 else ''} HTTP/1.1\r\nHost: x\r\nAuthorization: {up.headers['Authorization']}\r\n\r\n".encode())
+        s.sendall(request(up, "GET", MAPS + ("?watch=true" if i % 2 else "")))
         held.append(s)
         most = max(most, rss_kb())
     well()
@@ -268,7 +403,7 @@ def dial(server):
 
 def watch(server, name):
     s = dial(server)
-    s.sendall(f"GET {MAPS}?watch=true&fieldSelector=metadata.name%3D{name} HTTP/1.1\r\nHost: x\r\nAuthorization: {server.headers['Authorization']}\r\n\r\n".encode())
+    s.sendall(request(server, "GET", f"{MAPS}?watch=true&fieldSelector=metadata.name%3D{name}"))
     return s
 
 
@@ -285,17 +420,30 @@ def hears(s, words):
 
 
 def hold_watches(folder, port, first, n):
-    """A process of test_watches: opens watches of a name each, says so, and when it is told to, counts those that hear of an object."""
-    up.dir, up.port = pathlib.Path(folder), port
-    up.trust()
+    """A process of test_watches: opens watches of a name each, and says so. When it is told to, it counts those that
+    hear of an object."""
+    server = Up(controllers=False)
+    server.dir, server.port = pathlib.Path(folder), port
+    server.trust()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     end = time.monotonic() + OPENING
-    held = [watch(up, f"heard-{first + i}") for i in range(n) if time.monotonic() < end or i < FEW or "SL_WATCHES" in os.environ]
+    held = [
+        watch(server, f"heard-{first + i}")
+        for i in range(n)
+        if time.monotonic() < end or i < FEW or "SL_WATCHES" in os.environ
+    ]
     begun = sum(hears(s, [b"\r\n\r\n"]).startswith(b"HTTP/1.1 200") for s in held)
     print(len(held), begun, flush=True)
     if not sys.stdin.readline():
         return
-    print(sum(hears(s, [b'"ADDED"', f'"heard-{first + i}"'.encode()]).count(b'"type"') == 1 for i, s in enumerate(held) if i % 50 == 0), flush=True)
+    print(
+        sum(
+            hears(s, [b'"ADDED"', f'"heard-{first + i}"'.encode()]).count(b'"type"') == 1
+            for i, s in enumerate(held)
+            if i % 50 == 0
+        ),
+        flush=True,
+    )
     sys.stdin.readline()
 
 
@@ -304,16 +452,21 @@ def rss_kb():
 
 
 def create(names):
-    """By a client that stays connected; the milliseconds that the server computes for each, in the part where it is least: other
-    work on this machine makes it more, and may begin and end at any moment."""
+    """By a client that stays connected; the milliseconds that the server computes for each, in the part where it is
+    least: other work on this machine makes it more, and may begin and end at any moment."""
     connection = http.client.HTTPSConnection("127.0.0.1", up.port, timeout=30, context=up.tls)
     connection.connect()
-    spent = lambda: int(open(f"/proc/{up.process.pid}/schedstat").read().split()[0]) / 1e6
+
+    def spent():
+        return int(open(f"/proc/{up.process.pid}/schedstat").read().split()[0]) / 1e6
+
     costs = []
-    for part in (names[i:i + 50] for i in range(0, len(names), 50)):
+    for part in (names[i : i + 50] for i in range(0, len(names), 50)):
         began = spent()
         for name in part:
-            connection.request("POST", MAPS, json.dumps({"metadata": {"name": name}}), {"Content-Type": JSON, **up.headers})
+            connection.request(
+                "POST", MAPS, json.dumps({"metadata": {"name": name}}), {"Content-Type": JSON, **up.headers}
+            )
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 201, answer.status
@@ -324,19 +477,36 @@ def create(names):
 def test_watches():
     """idle watches cost little, hold up nobody, and hear what happens"""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    room = WATCHES if hard == resource.RLIM_INFINITY else min(WATCHES, hard - 1000)  # of the server; ours are shared out
+    room = (
+        WATCHES if hard == resource.RLIM_INFINITY else min(WATCHES, hard - 1000)
+    )  # of the server; ours are shared out
     each = room // WATCHERS
     one = watch(up, "none")
     hears(one, [b"\r\n\r\n"])
     alone, before = create([f"alone-{i}" for i in range(300)]), rss_kb()
     began = time.monotonic()
-    held = [subprocess.Popen([sys.executable, __file__, "hold", str(up.dir), str(up.port), str(i * each), str(each)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for i in range(WATCHERS)]
+    held = [
+        subprocess.Popen(
+            [sys.executable, __file__, str(up.dir), str(up.port), str(i * each), str(each)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(kube.HERE)},
+        )
+        for i in range(WATCHERS)
+    ]
     try:
         opened, begun = zip(*(map(int, p.stdout.readline().split() or (0, 0)) for p in held))
-        took, kb, beside = time.monotonic() - began, (rss_kb() - before) / max(1, sum(opened)), create([f"beside-{i}" for i in range(300)])
+        took, kb, beside = (
+            time.monotonic() - began,
+            (rss_kb() - before) / max(1, sum(opened)),
+            create([f"beside-{i}" for i in range(300)]),
+        )
         others = [well() for _ in range(20)]
-        say(f"# {sum(begun)} watches in {took:.1f} s, {kb:.1f} kB each; a create costs {beside:.2f} ms beside them, {alone:.2f} alone; others take {statistics.median(others) * 1000:.1f} ms")
+        say(
+            f"# {sum(begun)} watches in {took:.1f} s, {kb:.1f} kB each; a create costs {beside:.2f} ms beside them, "
+            f"{alone:.2f} alone; others take {statistics.median(others) * 1000:.1f} ms"
+        )
         assert begun == opened and min(opened) >= min(each, FEW), (begun, opened)
         assert kb < WATCH_KB, kb
         assert beside < 1.5 * alone + 0.2, (beside, alone)
@@ -356,12 +526,12 @@ def test_watches():
 
 
 def test_too_many_watches():
-    """who comes when all places for watches are taken is told to come again, and those who only ask something are served"""
+    """who comes when all places for watches are taken is told to come again, and who only asks something is served"""
     small = Up(controllers=False, under=["prlimit", "--nofile=1200:1200"])
     try:
         small.start()
         held, refused = [], None
-        for i in range(1000):
+        for _ in range(1000):
             s = watch(small, "none")
             text = hears(s, [b"\r\n\r\n"])
             if not text.startswith(b"HTTP/1.1 200"):
@@ -383,6 +553,7 @@ def test_too_many_watches():
             s = watch(small, "none")
             held.append(s)
             return hears(s, [b"\r\n\r\n"]).startswith(b"HTTP/1.1 200")
+
         until(fits, what="a watch in the place of one that ended")
         for s in held:
             s.close()
@@ -390,16 +561,42 @@ def test_too_many_watches():
         small.stop()
 
 
+def test_pods_and_descriptors():
+    """pods do not take the last descriptors: connections get them, and pods beyond wait and say why"""
+    with Up(under=["prlimit", "--nofile=256:256"]) as small:
+        pods = "/api/v1/namespaces/default/pods"
+        for i in range(PODS):
+            container = {"name": "c", "image": "x", "command": ["sleep", "1000"]}
+            small.request("POST", pods, {"metadata": {"name": f"p-{i}"}, "spec": {"containers": [container]}})
+
+        def said():
+            """How many run, and how many wait for descriptors; all of them do either."""
+            states = [p["status"].get("containerStatuses", [{}])[0].get("state", {}) for p in small.get(pods)["items"]]
+            run = sum("running" in state for state in states)
+            wait = sum("Too many open files" in state.get("waiting", {}).get("message", "") for state in states)
+            return run + wait == PODS and (run, wait)
+
+        run, wait = until(said, PATIENCE, "pods that run or say why not")
+        say(f"# {run} pods run, {wait} wait")
+        assert run and wait, (run, wait)
+        opened = [socket.create_connection(("127.0.0.1", small.port), timeout=30) for _ in range(CONNECTIONS)]
+        for s in opened:
+            with small.tls.wrap_socket(s, server_hostname="127.0.0.1") as secure:
+                secure.sendall(request(small, "GET", "/version", "Connection: close"))
+                assert b"gitVersion" in hears(secure, [b"gitVersion"])
+
+
 def test_full_disk():
     """writes are refused, reads go on, nothing that was acknowledged is lost, and with room all is well again"""
     folder = up.dir / "small"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", folder], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", folder], capture_output=True
+    ).returncode:
         raise Unavailable("no file system can be mounted here")
     small = Up(controllers=False)
     small.dir, small.port = folder, 0
-    import kube
-    small.port, = kube.free_ports(1)
+    (small.port,) = kube.free_ports(1)
     try:
         small.start()
         made, refused = [], None
@@ -411,7 +608,7 @@ def test_full_disk():
                 refused = str(error)
                 break
         assert refused and re.search(r": 5\d\d .*\"kind\":\"Status\"", refused), refused
-        say(f"# full after {len(made)} objects: {refused[refused.index('message'):][:160]}")
+        say(f"# full after {len(made)} objects: {refused[refused.index('message') :][:160]}")
         assert len(small.get(MAPS)["items"]) == len(made)
         small.kill9()
         subprocess.run(["mount", "-o", "remount,size=30m", folder], check=True)
@@ -424,7 +621,5 @@ def test_full_disk():
     well()
 
 
-if sys.argv[1:2] == ["hold"]:
-    hold_watches(sys.argv[2], *map(int, sys.argv[3:]))
-else:
-    run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=lambda: up.log(15), end=up.stop)
+if __name__ == "__main__":
+    hold_watches(sys.argv[1], *map(int, sys.argv[2:]))

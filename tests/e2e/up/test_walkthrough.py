@@ -1,24 +1,23 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The walk-through of tests/e2e/kube, on a real control plane and on `sluice up`: the same script, the same transcript.
 
 What kubectl was asked and printed is compared line by line, without what is each cluster's own: names that were
-generated, uids, versions, times and ages, how long something took, names of nodes, addresses, the order of rows that is by
-any of these, and space that only aligns. Closes with the line 'N passed, N failed, N skipped'.
+generated, uids, versions, times and ages, how long something took, names of nodes, addresses, the order of rows that is
+by any of these, and space that only aligns.
 """
+
 import concurrent.futures
 import difflib
 import itertools
 import os
-import pathlib
 import re
 import subprocess
-import sys
 
-KUBE = pathlib.Path(__file__).resolve().parent.parent / "kube"
-sys.path.insert(0, str(KUBE))
-from sluice import run, say
+import pytest
 
+from sluice import ROOT, say
+
+TIME_LIMIT = 400
 SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"  # of a name that the API server made
 ANY_ORDER = r" (AGE )?(Normal|Warning) | \S+-(NAME|HASH) "  # rows that kubectl sorts by time or by such a name
 PERHAPS = r" (AGE )?Normal (Suspended|Resumed) Job/"  # rows of events that depend on who is quicker
@@ -27,20 +26,37 @@ OWN = [  # what is each cluster's own, and what stands for it
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
     (r"(Resource Version: *|resourceVersion: *\"?)\d+", r"\1N"),
     (r"(job-[\w-]+?)-[0-9a-f]{5}\b", r"\1-HASH"),
-    (rf"\b([a-z][a-z0-9-]*?)-{SUFFIX}\b(?=[ /-]|$)", r"\1-NAME"), (rf"(-NAME-\d+)-{SUFFIX}\b", r"\1-NAME"),
+    (rf"\b([a-z][a-z0-9-]*?)-{SUFFIX}\b(?=[ /-]|$)", r"\1-NAME"),
+    (rf"(-NAME-\d+)-{SUFFIX}\b", r"\1-NAME"),
     (r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     (r"\b\d+(\.\d+)?(s|m|m\d+s)\b", "AGE"),
     (r"\bsim-(\d+)\b", lambda m: f"node-{int(m[1]) + 1}"),
-    (r"^# after .*? s: ", "# "), (r"^ok - (\w+) .*", r"ok - \1"), (r"^# ready after .*", "# ready"),
-    (r"^=== test_comes_up.*", "=== test_comes_up"), (r" +", " "), (r"-{3,}", "---"),
+    (r"^# after .*? s: ", "# "),
+    (r"^ok - (\w+) .*", r"ok - \1"),
+    (r"^# ready after .*", "# ready"),
+    (r"^(\d+ passed) in .*", r"\1"),
+    (r" +", " "),
+    (r"-{3,}", "---"),
 ]
-texts = {}
 
 
 def on(where):
-    ran = subprocess.run([KUBE / "walkthrough", *sys.argv[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "SL_ON": where})
-    texts[where] = ran.stdout
-    return ran.returncode
+    """The exit status and the transcript."""
+    ran = subprocess.run(
+        [ROOT / "tests/e2e/run", "kube/test_walkthrough.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "SL_ON": where},
+    )
+    return ran.returncode, ran.stdout
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """On both, at the same time."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return dict(zip(("kube", "up"), pool.map(on, ("kube", "up"))))
 
 
 def plain(text):
@@ -52,28 +68,18 @@ def plain(text):
     return [line for free, run in runs for line in (sorted(run) if free else run)]
 
 
-def failure(text):
-    """The part of a transcript that tells of a test that failed."""
-    parts = re.split(r"^(?==== )", text, flags=re.M)
-    return "\n".join(p[-4000:] for p in parts if "\nnot ok - " in p) or text[-4000:]
-
-
-def test_both():
+def test_both(ran):
     """the script passes on both"""
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        codes = dict(zip(("kube", "up"), pool.map(on, ("kube", "up"))))
-    for where, code in codes.items():
+    for where, (code, text) in ran.items():
         if code == 77:
             say(f"# {where}: skipped")
-        assert code in (0, 77), f"{where}: exit {code}\n{failure(texts[where])}"
+        _, _, failures = text.partition("= FAILURES =")
+        assert code in (0, 77), f"{where}: exit {code}\n{(failures or text)[-6000:]}"
 
 
-def test_same():
+def test_same(ran):
     """the same transcript"""
-    kube, up = plain(texts["kube"]), plain(texts["up"])
+    kube, up = (plain(ran[where][1]) for where in ("kube", "up"))
     differ = list(difflib.unified_diff(kube, up, "a control plane", "sluice up", "", "", 1, ""))
     say(f"# {len(kube)} lines")
     assert not differ, "\n".join(differ[:200])
-
-
-run([test_both, test_same])

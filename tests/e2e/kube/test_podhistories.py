@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of pods and groups, many side by side, while Sluice is killed now and then.
 
-    SL_HISTORIES=200 tests/e2e/kube/podhistories  # 12 without it
-    SL_SEED=17 SL_HISTORIES=1                     # the first seed; each history is one
+    SL_HISTORIES=200 tests/e2e/run kube/test_podhistories.py  # 12 without it
+    SL_SEED=17 SL_HISTORIES=1                                 # the first seed; each history is one
 
 Each history has a namespace, a LocalQueue and a ClusterQueue of its own; some share a cohort, some have an admission
 check that this program answers, well and badly. Users make pods and groups, whole and in parts, lose, replace, delete
@@ -11,9 +10,8 @@ and finish them at any moment; queues are stopped, quota changes, workloads are 
 settle down: quota is enough, checks are Ready, what misses members gets them. In the end nobody is forgotten, no group
 is half admitted, no finalizer is left, and usage is the sum of what is admitted. All versions of all pods and workloads
 are kept and looked through in their order: no pod ever loses its gate before its whole workload is admitted.
-
-Closes with the line 'N passed, N failed, N skipped'.
 """
+
 import collections
 import http.client
 import json
@@ -22,8 +20,10 @@ import random
 import threading
 import time
 
-from kube import Cluster, Failure, until
-from sluice import KUEUE, Api, Sluice, at_once, at_rest, condition, holds, run, say
+import pytest
+
+from kube import Failure, until
+from sluice import KUEUE, Sluice, at_once, at_rest, condition, holds, say, steps
 
 COUNT = int(os.environ.get("SL_HISTORIES") or 12)
 SEED = int(os.environ.get("SL_SEED") or 1)
@@ -37,11 +37,12 @@ MANAGED = PREFIX + "managed"
 CHECK = "tests-check"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
-cluster = Cluster(nodes=8, cpu="1000", memory="1000Gi", pods="2000")
-sluice = Sluice(cluster, frameworks=["batch/job", "pod"])
+TIME_LIMIT = 400
+cluster = sluice = None
 
 
 # ---- what the API has stored ----
+
 
 class World:
     """Follows pods and workloads: what there is now, and every version that there was."""
@@ -67,8 +68,9 @@ class World:
     def _follow(self, what, path):
         version = "0"
         while not self.end:
-            connection = http.client.HTTPSConnection("127.0.0.1", cluster.ports["kube-apiserver"], timeout=60,
-                                                     context=cluster.tls)
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", cluster.ports["kube-apiserver"], timeout=60, context=cluster.tls
+            )
             try:
                 connection.request("GET", f"{path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}")
                 answer = connection.getresponse()
@@ -99,13 +101,23 @@ def words(what, thing):
     """What the checks of the past need to know of a version."""
     meta = thing["metadata"]
     if what == "pods":
-        return {"uid": meta["uid"], "gated": is_gated(thing), "group": group_of(thing), "live": is_live(thing),
-                "phase": thing.get("status", {}).get("phase"), "role": meta.get("annotations", {}).get(PREFIX + "role-hash"),
-                "finalizers": len(meta.get("finalizers", []))}
+        return {
+            "uid": meta["uid"],
+            "gated": is_gated(thing),
+            "group": group_of(thing),
+            "live": is_live(thing),
+            "phase": thing.get("status", {}).get("phase"),
+            "role": meta.get("annotations", {}).get(PREFIX + "role-hash"),
+            "finalizers": len(meta.get("finalizers", [])),
+        }
     counts = [a.get("count", 0) for a in (thing.get("status", {}).get("admission") or {}).get("podSetAssignments", [])]
-    return {"uid": meta["uid"], "admitted": holds(thing, "Admitted") and not holds(thing, "Finished"),
-            "owners": {o["uid"] for o in meta.get("ownerReferences", [])}, "counts": sum(counts),
-            "evicted": holds(thing, "Evicted")}
+    return {
+        "uid": meta["uid"],
+        "admitted": holds(thing, "Admitted") and not holds(thing, "Finished"),
+        "owners": {o["uid"] for o in meta.get("ownerReferences", [])},
+        "counts": sum(counts),
+        "evicted": holds(thing, "Evicted"),
+    }
 
 
 def is_gated(pod):
@@ -149,6 +161,7 @@ world = World()
 
 # ---- one history ----
 
+
 class History:
     """A namespace, its queue, and what its users do."""
 
@@ -171,23 +184,42 @@ class History:
     # -- words of the users --
 
     def spec(self, quota, stop="None"):
-        return {"namespaceSelector": {}, "stopPolicy": stop, **({"cohortName": self.cohort} if self.cohort else {}),
-                "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
-                **({"admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]}} if self.checked else {}),
-                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [
-                    {"name": "cpu", "nominalQuota": str(quota)}]}]}]}
+        return {
+            "namespaceSelector": {},
+            "stopPolicy": stop,
+            **({"cohortName": self.cohort} if self.cohort else {}),
+            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            **({"admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]}} if self.checked else {}),
+            "resourceGroups": [
+                {
+                    "coveredResources": ["cpu"],
+                    "flavors": [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": str(quota)}]}],
+                }
+            ],
+        }
 
     def prepare(self, api):
-        thing = lambda version, kind, name, spec: {"apiVersion": version, "kind": kind, "metadata": {"name": name},
-                                                   **spec}
+        def thing(version, kind, name, spec):
+            return {
+                "apiVersion": version,
+                "kind": kind,
+                "metadata": {"name": name},
+                **spec,
+            }
+
         kueue = "kueue.x-k8s.io/v1beta2"
         api.patiently("POST", "/api/v1/namespaces", thing("v1", "Namespace", self.ns, {}))
-        api.patiently("POST", f"{KUEUE}/clusterqueues", thing(kueue, "ClusterQueue", self.ns,
-                                                              {"spec": self.spec(self.quota)}))
-        api.patiently("POST", self.at("localqueues"), thing(kueue, "LocalQueue", "main",
-                                                            {"spec": {"clusterQueue": self.ns}}))
-        until(lambda: api.send("GET", f"/api/v1/namespaces/{self.ns}/serviceaccounts/default")[0] == 200, 60,
-              "the service account")
+        api.patiently(
+            "POST", f"{KUEUE}/clusterqueues", thing(kueue, "ClusterQueue", self.ns, {"spec": self.spec(self.quota)})
+        )
+        api.patiently(
+            "POST", self.at("localqueues"), thing(kueue, "LocalQueue", "main", {"spec": {"clusterQueue": self.ns}})
+        )
+        until(
+            lambda: api.send("GET", f"/api/v1/namespaces/{self.ns}/serviceaccounts/default")[0] == 200,
+            60,
+            "the service account",
+        )
 
     def say(self, text):
         self.done.append(f"{time.monotonic() - began:.2f} {text}")
@@ -195,8 +227,10 @@ class History:
     def pod(self, api, name, cpu, group=None):
         rng = self.rng
         labels = {PREFIX + "queue-name": "main"}
-        annotations = {"tests.sluice/run-seconds": str(rng.choice(["infinity", "infinity", 0.3, 1, 2])),
-                       "tests.sluice/exit-code": str(int(rng.random() < 0.2))}
+        annotations = {
+            "tests.sluice/run-seconds": str(rng.choice(["infinity", "infinity", 0.3, 1, 2])),
+            "tests.sluice/exit-code": str(int(rng.random() < 0.2)),
+        }
         if self.settled:
             annotations = {"tests.sluice/run-seconds": "infinity", "tests.sluice/exit-code": "0"}
         if rng.random() < 0.5:
@@ -205,12 +239,24 @@ class History:
             labels[PREFIX + "pod-group-name"] = group
             labels.pop(PREFIX + "priority-class", None)  # of all members, or of none
             annotations.update(self.groups[group]["annotations"])
-        self.say(f"creates {name} ({cpu} cpu, {annotations['tests.sluice/run-seconds']} s, exit "
-                 f"{annotations['tests.sluice/exit-code']})")
-        api.patiently("POST", self.at("pods"), {
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels, "annotations": annotations},
-            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": rng.choice((1, 30)), "containers": [
-                {"name": "main", "image": "none", "resources": {"requests": {"cpu": str(cpu)}}}]}})
+        self.say(
+            f"creates {name} ({cpu} cpu, {annotations['tests.sluice/run-seconds']} s, exit "
+            f"{annotations['tests.sluice/exit-code']})"
+        )
+        api.patiently(
+            "POST",
+            self.at("pods"),
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "labels": labels, "annotations": annotations},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "terminationGracePeriodSeconds": rng.choice((1, 30)),
+                    "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": str(cpu)}}}],
+                },
+            },
+        )
 
     def number(self):
         self.serial += 1
@@ -234,14 +280,16 @@ class History:
         pods = [p for p in self.pods(group) if not has_failed(p) and not is_deleting(p)]
         if w and not holds(w, "Finished"):
             roles = [cpus(p["template"]["spec"]) for p in w["spec"]["podSets"] for _ in range(p["count"])]
-            pods = [p for p in pods if is_live(p) or MANAGED in p["metadata"].get("finalizers", [])]  # else of one before
+            pods = [
+                p for p in pods if is_live(p) or MANAGED in p["metadata"].get("finalizers", [])
+            ]  # else of one before
         else:
             w = None
         left = list(roles)
         for p in pods:
             if cpus(p["spec"]) in left:
                 left.remove(cpus(p["spec"]))
-        return left if w else left[:max(0, len(roles) - len(pods))]
+        return left if w else left[: max(0, len(roles) - len(pods))]
 
     def finished(self, group):
         w = world.workload(self.ns, group)
@@ -339,11 +387,22 @@ class History:
         self.say(f"quota {quota}, stopPolicy {stop}")
         api.patiently("PATCH", f"{KUEUE}/clusterqueues/{self.ns}", {"spec": self.spec(quota, stop)}, MERGE)
 
-    OPS = [("plain", 4), ("group", 5), ("complete", 4), ("excess", 1), ("again", 2), ("delete", 4), ("fail", 3),
-           ("workload", 2), ("flip", 2), ("queue", 1), ("quota", 1)]
+    OPS = [
+        ("plain", 4),
+        ("group", 5),
+        ("complete", 4),
+        ("excess", 1),
+        ("again", 2),
+        ("delete", 4),
+        ("fail", 3),
+        ("workload", 2),
+        ("flip", 2),
+        ("queue", 1),
+        ("quota", 1),
+    ]
 
     def step(self, api):
-        op, = self.rng.choices([o for o, _ in self.OPS], [w for _, w in self.OPS])
+        (op,) = self.rng.choices([o for o, _ in self.OPS], [w for _, w in self.OPS])
         getattr(self, "op_" + op)(api)
 
     # -- the check's own controller --
@@ -352,18 +411,28 @@ class History:
         self.say(f"answers {state} for {name_of(w)}")
         check = {"name": CHECK, "state": state, "message": f"the test says {state}", "lastTransitionTime": when()}
         if state == "Ready":
-            check["podSetUpdates"] = [{"name": p["name"], "annotations": {"tests.sluice/checked": "yes"}}
-                                      for p in w["spec"]["podSets"]]
-        self.perhaps(api, "PATCH", self.at("workloads", name_of(w)) + "/status?fieldManager=tests&force=true", {
-            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name_of(w)},
-            "status": {"admissionChecks": [check]}}, APPLY)
+            check["podSetUpdates"] = [
+                {"name": p["name"], "annotations": {"tests.sluice/checked": "yes"}} for p in w["spec"]["podSets"]
+            ]
+        self.perhaps(
+            api,
+            "PATCH",
+            self.at("workloads", name_of(w)) + "/status?fieldManager=tests&force=true",
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "Workload",
+                "metadata": {"name": name_of(w)},
+                "status": {"admissionChecks": [check]},
+            },
+            APPLY,
+        )
 
     def check(self, api):
         for w in self.workloads() if self.checked else []:
             pending = [c for c in w.get("status", {}).get("admissionChecks") or [] if c["state"] == "Pending"]
             if pending and holds(w, "QuotaReserved") and not holds(w, "Finished") and not holds(w, "Evicted"):
                 odds = (1, 0, 0, 0) if self.settled else (6, 2, 1, 4)
-                state, = self.rng.choices(("Ready", "Retry", "Rejected", ""), odds)
+                (state,) = self.rng.choices(("Ready", "Retry", "Rejected", ""), odds)
                 if state:
                     self.answer(api, w, state)
 
@@ -387,8 +456,13 @@ class History:
                     self.say(f"takes back {group}")
                     for p in self.pods(group):
                         api.patiently("DELETE", self.at("pods", name_of(p)), {})
-            elif g["odd"] or PREFIX + "retriable-in-group" in g["annotations"] and any(
-                    is_over(p) for p in self.pods(group)) or self.finished(group) and len(waiting) < len(g["roles"]):
+            elif (
+                g["odd"]
+                or PREFIX + "retriable-in-group" in g["annotations"]
+                and any(is_over(p) for p in self.pods(group))
+                or self.finished(group)
+                and len(waiting) < len(g["roles"])
+            ):
                 # Who deletes what was over, or adds to what may be over, cannot know how many are missing.
                 for p in waiting:
                     self.say(f"gives up {name_of(p)}")
@@ -416,7 +490,9 @@ class History:
             if is_deleting(p):
                 faults.append(f"{name_of(p)} is being deleted, and is still there: {p['metadata'].get('finalizers')}")
             elif is_over(p):  # what ended counts until its group has
-                if MANAGED in p["metadata"].get("finalizers", []) and (not group_of(p) or not w or holds(w, "Finished")):
+                if MANAGED in p["metadata"].get("finalizers", []) and (
+                    not group_of(p) or not w or holds(w, "Finished")
+                ):
                     faults.append(f"{name_of(p)} is over, and so is its workload, and it keeps its finalizer")
             elif is_gated(p):
                 faults.append(f"{name_of(p)} is gated")
@@ -434,12 +510,17 @@ class History:
         for w in mine:
             over = {r["name"]: r["count"] for r in w["status"].get("reclaimablePods") or []}  # these gave theirs back
             counts = {p["name"]: p["count"] - over.get(p["name"], 0) for p in w["spec"]["podSets"]}
-            used += sum(int(a["resourceUsage"]["cpu"]) * min(a["count"], counts[a["name"]]) // a["count"]
-                        for a in w["status"]["admission"]["podSetAssignments"] if a["count"])
+            used += sum(
+                int(a["resourceUsage"]["cpu"]) * min(a["count"], counts[a["name"]]) // a["count"]
+                for a in w["status"]["admission"]["podSetAssignments"]
+                if a["count"]
+            )
         want = {"pendingWorkloads": 0, "reservingWorkloads": len(mine), "admittedWorkloads": len(mine)}
         said = {k: status.get(k, 0) for k in want}
-        total = {key: sum(int(r.get("total", 0)) for f in status.get(key) or [] for r in f["resources"])
-                 for key in ("flavorsReservation", "flavorsUsage")}
+        total = {
+            key: sum(int(r.get("total", 0)) for f in status.get(key) or [] for r in f["resources"])
+            for key in ("flavorsReservation", "flavorsUsage")
+        }
         want, said = {**want, **dict.fromkeys(total, used)}, {**said, **total}
         return None if want == said else f"the queue says {said}, its workloads {want}"
 
@@ -459,12 +540,14 @@ def reaper(rng, end):
 
 def in_turns(work, steps=1):
     """Each history is taken on, step by step, beside all others."""
+
     def some(api, mine):
         for _ in range(steps):
             for h in mine:
                 time.sleep(max(0, h.next - time.monotonic()))
                 h.next = time.monotonic() + PACE
                 work(h, api)
+
     at_once(cluster, [histories[i::THREADS] for i in range(THREADS)], some, THREADS)
 
 
@@ -478,8 +561,10 @@ def everything(question, seconds, what, meanwhile=None):
         if not sluice.alive():
             raise Failure(f"sluice ended with {sluice.process.returncode}")
         if time.monotonic() > end:
-            raise Failure(f"{what}: {len(faults)} of {COUNT} histories\n" + "\n".join(
-                story(h, f) for h, f in list(faults.items())[:3]))
+            raise Failure(
+                f"{what}: {len(faults)} of {COUNT} histories\n"
+                + "\n".join(story(h, f) for h, f in list(faults.items())[:3])
+            )
         if meanwhile:
             meanwhile()
         time.sleep(0.2)
@@ -488,11 +573,20 @@ def everything(question, seconds, what, meanwhile=None):
 def story(h, faults):
     lines = [f"--- seed {h.seed}"] + [f"  {f}" for f in ([faults] if isinstance(faults, str) else faults)[:8]]
     for w in h.workloads()[:6]:
-        lines.append(f"  workload {name_of(w)} active {w['spec'].get('active')}: " + "; ".join(
-            f"{c['type']}={c['status']} {c['reason']} {c['message'][:80]}" for c in w.get("status", {}).get("conditions", [])))
+        lines.append(
+            f"  workload {name_of(w)} active {w['spec'].get('active')}: "
+            + "; ".join(
+                f"{c['type']}={c['status']} {c['reason']} {c['message'][:80]}"
+                for c in w.get("status", {}).get("conditions", [])
+            )
+        )
     for p in h.pods()[:12]:
-        lines.append(f"  pod {name_of(p)} {p['status'].get('phase')}" + " gated" * is_gated(p) + " deleting" * is_deleting(p)
-                     + f" {p['metadata'].get('finalizers', [])}")
+        lines.append(
+            f"  pod {name_of(p)} {p['status'].get('phase')}"
+            + " gated" * is_gated(p)
+            + " deleting" * is_deleting(p)
+            + f" {p['metadata'].get('finalizers', [])}"
+        )
     lines += [f"  did: {d}" for d in h.done[-40:]]
     for name in {f.split(" ")[0].rsplit("-", 1)[0] for f in faults if not isinstance(faults, str)}:
         past = [e for e in sorted(world.past, key=lambda e: e[0]) if e[3][0] == h.ns and e[3][1].startswith(name)]
@@ -500,25 +594,59 @@ def story(h, faults):
     return "\n".join(lines)
 
 
-def test_comes_up():
-    """a control plane, and a queue for each history"""
-    cluster.start()
-    sluice.prepare()
-    sluice.start()
-    post = lambda path, kind, name, more: cluster.request("POST", f"{KUEUE}/{path}", {
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, **more})
+@pytest.fixture(scope="module", autouse=True)
+def queueing(node_cluster):
+    """A control plane, and a queue for each history."""
+    global cluster, sluice
+    cluster = node_cluster
+    cluster.add_nodes(8, cpu="1000", memory="1000Gi", pods="2000")
+    with Sluice(cluster, frameworks=["batch/job", "pod"]) as sluice:
+        make_queues()
+        world.start()
+        yield
+        world.end = True
+
+
+def test_histories():
+    """users and faults, and then users who settle down"""
+    steps(deeds, settled, usage, past, same_state, gone)
+
+
+def make_queues():
+    def post(path, kind, name, more):
+        return cluster.request(
+            "POST",
+            f"{KUEUE}/{path}",
+            {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, **more},
+        )
+
     post("resourceflavors", "ResourceFlavor", "plain", {})
     for name, value in ("low", -10), ("high", 10):
         post("workloadpriorityclasses", "WorkloadPriorityClass", name, {"value": value})
     post("admissionchecks", "AdmissionCheck", CHECK, {"spec": {"controllerName": "tests.sluice/check"}})
-    cluster.request("PATCH", f"{KUEUE}/admissionchecks/{CHECK}/status", {"status": {"conditions": [{
-        "type": "Active", "status": "True", "reason": "Active", "message": "somebody answers", "lastTransitionTime": when(),
-        "observedGeneration": 1}]}}, MERGE)
+    cluster.request(
+        "PATCH",
+        f"{KUEUE}/admissionchecks/{CHECK}/status",
+        {
+            "status": {
+                "conditions": [
+                    {
+                        "type": "Active",
+                        "status": "True",
+                        "reason": "Active",
+                        "message": "somebody answers",
+                        "lastTransitionTime": when(),
+                        "observedGeneration": 1,
+                    }
+                ]
+            }
+        },
+        MERGE,
+    )
     at_once(cluster, histories, lambda api, h: h.prepare(api))
-    world.start()
 
 
-def test_histories():
+def deeds():
     """users and faults"""
     global began
     began = time.monotonic()
@@ -531,32 +659,39 @@ def test_histories():
     if not kills:
         sluice.restart()
     done = collections.Counter(d.split(" ")[1] for h in histories for d in h.done)
-    say(f"# {COUNT} histories, {sum(done.values())} deeds in {time.monotonic() - began:.1f} s, {kills} kills: " + ", ".join(
-        f"{n} {what}" for what, n in sorted(done.items())))
+    say(
+        f"# {COUNT} histories, {sum(done.values())} deeds in {time.monotonic() - began:.1f} s, {kills} kills: "
+        + ", ".join(f"{n} {what}" for what, n in sorted(done.items()))
+    )
 
 
-def test_settled():
+def settled():
     """nobody is forgotten, no group is half admitted, nothing keeps its finalizer"""
     was = time.monotonic()
 
     def enough(h, api):
         h.settled = True
         h.queue(api, ENOUGH, "None")
+
     in_turns(enough)
     everything(History.unsettled, PATIENCE, "not settled", lambda: in_turns(lambda h, api: h.settle(api)))
     live = sum(is_live(p) for h in histories for p in h.pods())
-    say(f"# settled after {time.monotonic() - was:.1f} s: {live} pods run, "
-        f"{sum(len(h.workloads()) for h in histories)} workloads")
+    say(
+        f"# settled after {time.monotonic() - was:.1f} s: {live} pods run, "
+        f"{sum(len(h.workloads()) for h in histories)} workloads"
+    )
 
 
-def test_usage():
+def usage():
     """the queues say what their workloads say"""
+
     def question(h):
         return h.miscounted(cluster.get(f"{KUEUE}/clusterqueues/{h.ns}").get("status", {}))
+
     everything(question, PATIENCE, "miscounted")
 
 
-def test_past():
+def past():
     """no pod ever lost its gate before its whole workload was admitted, and none ran beside those that count"""
     faults, gates, pods, workloads, owner, ungated = [], {}, {}, {}, {}, 0
     for version, what, gone, key, thing in sorted(world.past, key=lambda e: e[0]):
@@ -577,7 +712,9 @@ def test_past():
         if not w or not w["admitted"]:
             faults.append(f"{key} lost its gate at {version}, and its workload was not admitted: {w}")
         elif thing["group"]:
-            out = sum(p["group"] == thing["group"] and p["live"] and not p["gated"] for k, p in pods.items() if k[0] == key[0])
+            out = sum(
+                p["group"] == thing["group"] and p["live"] and not p["gated"] for k, p in pods.items() if k[0] == key[0]
+            )
             if out > w["counts"]:
                 faults.append(f"{key} lost its gate at {version} as number {out} of {w['counts']}")
     say(f"# {len(world.past)} versions; {ungated} gates were taken off")
@@ -585,7 +722,7 @@ def test_past():
     assert ungated > COUNT, ungated
 
 
-def test_same_state():
+def same_state():
     """a fresh process holds the same state as the one that was there"""
     until(lambda: time.monotonic() - world.changed > 2, 60, "rest")
     before = at_rest(sluice)
@@ -593,25 +730,18 @@ def test_same_state():
     until(lambda: sluice.state() == before, PATIENCE, "the same state")
 
 
-def test_gone():
+def gone():
     """when everything is deleted nothing stays"""
-    at_once(cluster, histories, lambda api, h: api.patiently(
-        "DELETE", h.at("pods"), {"gracePeriodSeconds": 0} if h.seed % 2 else {}))
+    at_once(
+        cluster,
+        histories,
+        lambda api, h: api.patiently("DELETE", h.at("pods"), {"gracePeriodSeconds": 0} if h.seed % 2 else {}),
+    )
 
     def left(h):
         return [f"{name_of(o)}: {o['metadata'].get('finalizers')}" for o in h.pods() + h.workloads()]
+
     everything(left, PATIENCE, "still there")
-    everything(lambda h: h.miscounted(cluster.get(f"{KUEUE}/clusterqueues/{h.ns}").get("status", {})), PATIENCE, "miscounted")
-
-
-def logs():
-    return "--- sluice, the last that it logged\n" + sluice.log(15)
-
-
-def ended():
-    world.end = True
-    sluice.kill9()
-    cluster.stop()
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=logs, end=ended)
+    everything(
+        lambda h: h.miscounted(cluster.get(f"{KUEUE}/clusterqueues/{h.ns}").get("status", {})), PATIENCE, "miscounted"
+    )

@@ -1,25 +1,24 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two replicas: when the leader is killed the other one goes on within 6 s; when it is asked to end, at once.
+"""Two replicas: when the leader is killed the other one goes on within 6 s; when it is asked to end, at once."""
 
-Closes with the line 'N passed, N failed, N skipped'.
-"""
 import http.client
 import json
 import threading
 import time
 
+import pytest
+
 from installed import promptly
-from kube import Cluster, until
-from sluice import Api, KUEUE, Sluice, Watch, install_kinds, program, run, say, small_queue, small_workload
+from kube import until
+from sluice import KUEUE, Api, Sluice, Watch, install_kinds, say, small_queue, small_workload, steps
 
 NAMESPACE = "default"
 LIMIT = 6  # seconds without decisions
-cluster = Cluster(only="api")
-replicas = [Sluice(cluster, install=False, elect=True, controllers="core,scheduler") for _ in range(2)]
-watch = Watch(cluster, NAMESPACE)
+TIME_LIMIT = 200
+cluster = watch = None
+replicas = []
 made = {}  # name: when its creation was answered
-ending = threading.Event()
+ending, made_all = threading.Event(), threading.Event()
 took = []
 
 
@@ -29,9 +28,7 @@ def creator():
         n += 1
         api.patiently("POST", f"{KUEUE}/namespaces/{NAMESPACE}/workloads", small_workload(f"w-{n:05}", "main"))
         made[f"w-{n:05}"] = time.monotonic()
-
-
-makes = threading.Thread(target=creator, daemon=True)
+    made_all.set()
 
 
 def holder():
@@ -61,27 +58,44 @@ def silence(act):
     """Seconds from act() until something is admitted that did not exist then."""
     before = time.monotonic()
     act()
-    first = until(lambda: [t for name, t in list(watch.admitted.items()) if made.get(name, 0) > before],
-                  what="an admission by the other one")
+    first = until(
+        lambda: [t for name, t in list(watch.admitted.items()) if made.get(name, 0) > before],
+        what="an admission by the other one",
+    )
     return min(first) - before
 
 
-def test_comes_up():
-    """an API server and two replicas that want to lead"""
-    program()
-    cluster.start()
+@pytest.fixture(scope="module", autouse=True)
+def replicated(api_cluster):
+    """An API server, two replicas that want to lead, and somebody who makes workloads."""
+    global cluster, watch
+    cluster = api_cluster
     install_kinds(cluster)
     cluster.kubectl("create", "namespace", "kueue-system")
     small_queue(cluster, 1000000)
-    for r in replicas:
-        r.prepare()
-        r.start()
-        say(f"# replica {r.number} is ready after {r.ready_after:.2f} s")
-    watch.__enter__()
-    makes.start()
-    until(leader, what="a leader")
-    flows()
-    say(f"# replica {leader().number} leads: {holder()}")
+    replicas[:] = [Sluice(cluster, install=False, elect=True, controllers="core,scheduler") for _ in range(2)]
+    watch = Watch(cluster, NAMESPACE)
+    makes = threading.Thread(target=creator, daemon=True)
+    try:
+        for r in replicas:
+            r.prepare()
+            r.start()
+            say(f"# replica {r.number} is ready after {r.ready_after:.2f} s")
+        with watch:
+            makes.start()
+            until(leader, what="a leader")
+            flows()
+            say(f"# replica {leader().number} leads: {holder()}")
+            yield
+    finally:
+        ending.set()
+        for r in replicas:
+            r.kill9()
+
+
+def test_failover():
+    """three times kill -9 of the leader, once SIGTERM"""
+    steps(kill9_once, kill9_twice, kill9_thrice, sigterm, none_twice)
 
 
 def fail_over(how, act, limit):
@@ -99,22 +113,22 @@ def fail_over(how, act, limit):
     assert seconds < promptly(limit), f"{seconds:.2f} s without decisions"
 
 
-def test_kill9_once():
+def kill9_once():
     """kill -9 of the leader"""
     fail_over("kill -9", Sluice.kill9, LIMIT)
 
 
-def test_kill9_twice():
+def kill9_twice():
     """kill -9 of the other one"""
     fail_over("kill -9", Sluice.kill9, LIMIT)
 
 
-def test_kill9_thrice():
+def kill9_thrice():
     """and once more"""
     fail_over("kill -9", Sluice.kill9, LIMIT)
 
 
-def test_sigterm():
+def sigterm():
     """SIGTERM: the lease is handed over"""
     fail_over("SIGTERM", lambda r: r.process.terminate(), LIMIT)
     slow = min(s for how, s in took if how == "kill -9")
@@ -122,10 +136,10 @@ def test_sigterm():
     assert quick < slow, f"{quick:.2f} s, and {slow:.2f} s after kill -9"
 
 
-def test_none_twice():
+def none_twice():
     """all that was made is admitted, once"""
     ending.set()
-    makes.join()
+    until(lambda: made_all.is_set(), what="the end of the creator")
     until(lambda: len(watch.admitted) == len(made), what="the admission of all workloads")
     twice = [n for n, times in watch.reservations.items() if times != 1]
     say(f"# {len(made)} workloads, all admitted once")
@@ -134,6 +148,5 @@ def test_none_twice():
         say(json.dumps({"name": "failover/" + how.replace(" ", ""), "value": round(seconds, 3), "unit": "s"}))
 
 
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=lambda: "\n".join(f"--- sluice {r.number}, the last that it logged\n{r.log(20)}" for r in replicas),
-    end=lambda: (ending.set(), watch.__exit__(), *(r.kill9() for r in replicas), cluster.stop()))
+def logs():
+    return "\n".join(f"--- sluice {r.number}, the last that it logged\n{r.log(20)}" for r in replicas)

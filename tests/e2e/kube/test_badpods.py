@@ -1,65 +1,115 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Pods, groups and checks that make no sense, in a cluster where no webhook refused them.
 
 Each is put beside pods that are in order. What is wrong is said where its user looks, in an event or a condition, with
-the way out of it; whoever is in order is admitted as ever, and nothing is written for ever. Prints what was put and what
-was said. With words as arguments only the tests run whose names contain one of them. Closes with the line 'N passed, N
-failed, N skipped'.
+the way out of it; whoever is in order is admitted as ever, and nothing is written for ever. Prints what was put and
+what was said.
 """
+
 import re
 import time
 
-from kube import Cluster, Failure, until
-from sluice import KUEUE, Sluice, condition, holds, run, say, small_queue
+import pytest
+
+from kube import Failure, until
+from sluice import KUEUE, Sluice, condition, say, small_queue
 
 PATIENCE = 90  # seconds; what is wrong is said after five
 PREFIX = "kueue.x-k8s.io/"
 PODS = "/api/v1/namespaces/default/pods"
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 VERSION = "kueue.x-k8s.io/v1beta2"
-cluster = Cluster(only="api")
-sluice = Sluice(cluster, webhooks=False, frameworks=["batch/job", "pod"])
+TIME_LIMIT = 150
+cluster = sluice = None
 bystanders = {}  # name: version, of pods that nothing more is to happen to
 
 
 # ---- objects ----
 
-def pod(name, group=None, count=None, queue="main", gates=("admission", "topology"), cpu="1", role="5ab2e08c", labels=(),
-        annotations=(), managed=True):
-    labels = {**({PREFIX + "managed": "true"} if managed else {}), **({PREFIX + "queue-name": queue} if queue else {}),
-              **({PREFIX + "pod-group-name": group} if group else {}), **dict(labels)}
-    annotations = {PREFIX + "role-hash": role, **({PREFIX + "pod-group-total-count": count} if count else {}),
-                   **dict(annotations)}
-    return cluster.request("POST", PODS, {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {
-            "name": name, "labels": labels, "annotations": annotations,
-            **({"finalizers": [PREFIX + "managed"]} if managed else {})},
-        "spec": {"restartPolicy": "Never", "schedulingGates": [
-            {"name": g if "/" in g else PREFIX + g} for g in gates], "containers": [
-                {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}]}})
+
+def pod(
+    name,
+    group=None,
+    count=None,
+    queue="main",
+    gates=("admission", "topology"),
+    cpu="1",
+    role="5ab2e08c",
+    labels=(),
+    annotations=(),
+    managed=True,
+):
+    labels = {
+        **({PREFIX + "managed": "true"} if managed else {}),
+        **({PREFIX + "queue-name": queue} if queue else {}),
+        **({PREFIX + "pod-group-name": group} if group else {}),
+        **dict(labels),
+    }
+    annotations = {
+        PREFIX + "role-hash": role,
+        **({PREFIX + "pod-group-total-count": count} if count else {}),
+        **dict(annotations),
+    }
+    return cluster.request(
+        "POST",
+        PODS,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "labels": labels,
+                "annotations": annotations,
+                **({"finalizers": [PREFIX + "managed"]} if managed else {}),
+            },
+            "spec": {
+                "restartPolicy": "Never",
+                "schedulingGates": [{"name": g if "/" in g else PREFIX + g} for g in gates],
+                "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}],
+            },
+        },
+    )
 
 
 def make(path, kind, name, spec, **more):
-    return cluster.request("POST", f"{KUEUE}/{path}", {"apiVersion": VERSION, "kind": kind, "metadata": {
-        "name": name, **more}, "spec": spec})
+    return cluster.request(
+        "POST",
+        f"{KUEUE}/{path}",
+        {"apiVersion": VERSION, "kind": kind, "metadata": {"name": name, **more}, "spec": spec},
+    )
 
 
 def queue(name, checks):
     """A ClusterQueue with checks, and a LocalQueue of the same name."""
-    make("clusterqueues", "ClusterQueue", name, {
-        "namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": [{"name": c} for c in checks]},
-        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [
-            {"name": "cpu", "nominalQuota": "100"}]}]}]})
+    make(
+        "clusterqueues",
+        "ClusterQueue",
+        name,
+        {
+            "namespaceSelector": {},
+            "admissionChecksStrategy": {"admissionChecks": [{"name": c} for c in checks]},
+            "resourceGroups": [
+                {
+                    "coveredResources": ["cpu"],
+                    "flavors": [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": "100"}]}],
+                }
+            ],
+        },
+    )
     make("namespaces/default/localqueues", "LocalQueue", name, {"clusterQueue": name})
 
 
 def check(name, controller, parameters=None):
-    make("admissionchecks", "AdmissionCheck", name, {
-        "controllerName": controller, **({"parameters": parameters} if parameters else {})})
+    make(
+        "admissionchecks",
+        "AdmissionCheck",
+        name,
+        {"controllerName": controller, **({"parameters": parameters} if parameters else {})},
+    )
 
 
 # ---- what is said ----
+
 
 def get(name):
     return cluster.get(f"{PODS}/{name}")
@@ -72,8 +122,14 @@ def gates(name):
 def workload(name):
     """The Workload of a plain pod."""
     uid = get(name)["metadata"]["uid"]
-    return next((w for w in cluster.get(WORKLOADS)["items"] if any(
-        o["uid"] == uid for o in w["metadata"].get("ownerReferences", []))), None)
+    return next(
+        (
+            w
+            for w in cluster.get(WORKLOADS)["items"]
+            if any(o["uid"] == uid for o in w["metadata"].get("ownerReferences", []))
+        ),
+        None,
+    )
 
 
 def events(kind, name):
@@ -83,23 +139,31 @@ def events(kind, name):
 
 def told(kind, name, reason, *words, warning=True):
     """An event about an object (a pattern of its name) with this reason, whose note has all these words."""
+
     def question():
-        return next((e for e in events(kind, name) if e["reason"] == reason and all(
-            re.search(w, e["note"]) for w in words)), None)
+        return next(
+            (e for e in events(kind, name) if e["reason"] == reason and all(re.search(w, e["note"]) for w in words)),
+            None,
+        )
+
     try:
         e = until(question, PATIENCE, f"{reason} about {name}: {words}")
     except Failure as error:
-        raise Failure(f"{error}; said was: " + "; ".join(f"{e['reason']}: {e['note']}" for e in events(kind, name))) from None
+        raise Failure(
+            f"{error}; said was: " + "; ".join(f"{e['reason']}: {e['note']}" for e in events(kind, name))
+        ) from None
     say(f"#   {e['type']} {e['reason']} on {kind} {e['regarding']['name']}: {e['note']}")
     assert (e["type"] == "Warning") == warning, e["type"]
 
 
 def states(what, path, type, reason, *words):
     """A condition that is not True, with this reason and all these words in its message."""
+
     def question():
         thing = path() if callable(path) else cluster._try(path)
         c = condition(thing or {}, type)
         return c["status"] == "False" and c["reason"] == reason and all(re.search(w, c["message"]) for w in words) and c
+
     try:
         c = until(question, PATIENCE, f"{what}: {type} {reason} {words}")
     except Failure as error:
@@ -137,19 +201,32 @@ def in_order(tag):
 WRONG_COUNTS = {"missing": None, "words": "three", "zero": "0", "negative": "-1", "beyond": "99999999999999999999"}
 
 
-def test_comes_up():
-    """an API server without webhooks, a queue, some pods that are in order, and then all that is wrong at once"""
-    cluster.start()
+@pytest.fixture(scope="module", autouse=True)
+def wrong(api_cluster):
+    """A queue without webhooks, some pods that are in order, and then all that is wrong at once."""
+    global cluster, sluice
+    cluster = api_cluster
+    sluice = Sluice(cluster, webhooks=False, frameworks=["batch/job", "pod"])
     sluice.prepare()
     small_queue(cluster, 100)
-    sluice.start()
+    with sluice:
+        put_all()
+        yield
+
+
+def put_all():
     names = in_order("first")
-    versions = lambda: {name: get(name)["metadata"]["resourceVersion"] for name in names}
-    quiet = lambda before: time.sleep(2) or versions() == before
+
+    def versions():
+        return {name: get(name)["metadata"]["resourceVersion"] for name in names}
+
+    def quiet(before):
+        return time.sleep(2) or versions() == before
+
     until(lambda: quiet(versions()), PATIENCE, "nothing more that happens to these")
     bystanders.update(versions())
     for name, put in list(globals().items()):  # each test has made its part of it
-        if name.startswith("put_"):
+        if name.startswith("put_") and put is not put_all:
             put()
 
 
@@ -163,8 +240,12 @@ def test_queues():
     told("Pod", "queues-.", "ErrWorkloadCompose", "queues-a", "queues-b", "main!=other", "same queue")
     waits("queues-a", "queues-b")
     no_workload("queues")
-    cluster.request("PATCH", f"{PODS}/queues-b", {"metadata": {"labels": {PREFIX + "queue-name": "main"}}},
-                    "application/merge-patch+json")
+    cluster.request(
+        "PATCH",
+        f"{PODS}/queues-b",
+        {"metadata": {"labels": {PREFIX + "queue-name": "main"}}},
+        "application/merge-patch+json",
+    )
     until(lambda: not gates("queues-a") and not gates("queues-b"), PATIENCE, "the group admitted")
 
 
@@ -246,13 +327,35 @@ def test_index():
 
 
 def put_taken():
-    owner = cluster.request("POST", "/api/v1/namespaces/default/configmaps", {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "somebody"}})
-    make("namespaces/default/workloads", "Workload", "taken", {"queueName": "nowhere", "podSets": [
-        {"name": "main", "count": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [
-            {"name": "c", "image": "none"}]}}}]}, ownerReferences=[{
-                "apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": owner["metadata"]["uid"],
-                "controller": True}])
+    owner = cluster.request(
+        "POST",
+        "/api/v1/namespaces/default/configmaps",
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "somebody"}},
+    )
+    make(
+        "namespaces/default/workloads",
+        "Workload",
+        "taken",
+        {
+            "queueName": "nowhere",
+            "podSets": [
+                {
+                    "name": "main",
+                    "count": 1,
+                    "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "none"}]}},
+                }
+            ],
+        },
+        ownerReferences=[
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "somebody",
+                "uid": owner["metadata"]["uid"],
+                "controller": True,
+            }
+        ],
+    )
     pod("taken-a", "taken", "1")
 
 
@@ -274,8 +377,11 @@ def test_priority_class():
     for name in ("classless", "classless-a"):
         told("Pod", name, "ErrWorkloadCompose", "WorkloadPriorityClass", "nowhere", "create it")
         waits(name)
-    cluster.request("POST", f"{KUEUE}/workloadpriorityclasses", {
-        "apiVersion": VERSION, "kind": "WorkloadPriorityClass", "metadata": {"name": "nowhere"}, "value": 7})
+    cluster.request(
+        "POST",
+        f"{KUEUE}/workloadpriorityclasses",
+        {"apiVersion": VERSION, "kind": "WorkloadPriorityClass", "metadata": {"name": "nowhere"}, "value": 7},
+    )
     until(lambda: not gates("classless") and not gates("classless-a"), PATIENCE, "both admitted once it is there")
 
 
@@ -286,7 +392,9 @@ def put_no_queue():
 
 def test_no_queue():
     """a queue, and a prebuilt workload, that do not exist"""
-    states("workload", lambda: workload("queueless"), "QuotaReserved", "Inadmissible", "LocalQueue nowhere doesn't exist")
+    states(
+        "workload", lambda: workload("queueless"), "QuotaReserved", "Inadmissible", "LocalQueue nowhere doesn't exist"
+    )
     told("Pod", "unbuilt", "ErrWorkloadCompose", "'nowhere'", "create it")
     waits("queueless", "unbuilt")
 
@@ -326,8 +434,13 @@ def test_unknown_check():
     states("ClusterQueue", f"{KUEUE}/clusterqueues/unchecked", "Active", "AdmissionCheckInactive", "nobodys")
     states("ClusterQueue", f"{KUEUE}/clusterqueues/checkless", "Active", "AdmissionCheckNotFound", "nowhere")
     for name in ("unchecked", "checkless"):
-        states("workload", lambda: workload(f"{name}-pod"), "QuotaReserved", "Inadmissible",
-               f"ClusterQueue {name} is inactive")
+        states(
+            "workload",
+            lambda: workload(f"{name}-pod"),
+            "QuotaReserved",
+            "Inadmissible",
+            f"ClusterQueue {name} is inactive",
+        )
         waits(f"{name}-pod")
     told("AdmissionCheck", "nobodys", "NoController", "example.com/nobody", "Active", "install")
 
@@ -343,7 +456,11 @@ def put_check_parameters():
 
 def test_check_parameters():
     """provisioning checks without parameters, with those of another kind, and with some that are not there"""
-    for name, words in ("bare", "missing parameters"), ("odd", "ProvisioningRequestConfig"), ("lost", "nowhere.* not found"):
+    for name, words in (
+        ("bare", "missing parameters"),
+        ("odd", "ProvisioningRequestConfig"),
+        ("lost", "nowhere.* not found"),
+    ):
         states(f"AdmissionCheck {name}", f"{KUEUE}/admissionchecks/{name}", "Active", "BadParametersRef", words)
         states("ClusterQueue", f"{KUEUE}/clusterqueues/with-{name}", "Active", "AdmissionCheckInactive", name)
         assert not events("AdmissionCheck", name), "a check that is performed here has a controller"
@@ -359,22 +476,19 @@ def test_nobody_else():
 
 def test_rest():
     """and then nothing is written any more"""
+
     def writes():
         text = cluster.request("GET", "/metrics")
-        return sum(float(v) for labels, v in re.findall(r'^apiserver_request_total\{(.*)\} (\S+)$', text, re.M) if re.search(
-            r'verb="(POST|PUT|PATCH|APPLY|DELETE)"', labels) and 'resource="leases"' not in labels)
+        return sum(
+            float(v)
+            for labels, v in re.findall(r"^apiserver_request_total\{(.*)\} (\S+)$", text, re.M)
+            if re.search(r'verb="(POST|PUT|PATCH|APPLY|DELETE)"', labels) and 'resource="leases"' not in labels
+        )
 
     def rest():
         before = writes()
         time.sleep(4)
         say(f"# {writes() - before:.0f} writes in four seconds")
         return writes() - before <= 2
+
     until(rest, PATIENCE, "an end of writing: something is written again and again")
-
-
-def logs():
-    return "--- sluice, the last that it logged\n" + sluice.log(15)
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=logs,
-    end=lambda: (sluice.kill9(), cluster.stop()))

@@ -1,19 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the test bed: a whole cluster comes up, runs jobs, lives through kill -9, and leaves nothing.
+"""Tests the test bed: a whole cluster comes up, runs jobs, lives through kill -9, and leaves nothing."""
 
-The functions test_* run in the order they stand in, on one cluster. Closes with the line
-'N passed, N failed, N skipped'.
-"""
 import itertools
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
+
+import pytest
 
 import kube
 from kube import Cluster, until
@@ -21,25 +17,40 @@ from kube import Cluster, until
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 PATIENCE = 60  # seconds; everything takes one or two on a quiet machine
-cluster = Cluster(nodes=2, cpu="4", memory="8Gi", resources=["example.com/gpu=2"])
+TIME_LIMIT = 300
+cluster = None
 
 
 def job(name, command, annotations=None, **spec):
     """Makes a Job."""
-    container = {"name": "main", "image": "none", "command": command,
-                 "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-    template = {"metadata": {"annotations": annotations or {}},
-                "spec": {"restartPolicy": "Never", "containers": [container]}}
-    return cluster.request("POST", JOBS, {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
-                                          "spec": {"template": template, **spec}})
+    container = {
+        "name": "main",
+        "image": "none",
+        "command": command,
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    template = {
+        "metadata": {"annotations": annotations or {}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    return cluster.request(
+        "POST",
+        JOBS,
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": template, **spec}},
+    )
 
 
 def ended(name, condition):
     """Waits until a Job has a condition; returns the Job and its pods."""
+
     def holds():
         found = cluster.get(f"{JOBS}/{name}")
-        return found if any(c["type"] == condition and c["status"] == "True"
-                            for c in found["status"].get("conditions", [])) else None
+        return (
+            found
+            if any(c["type"] == condition and c["status"] == "True" for c in found["status"].get("conditions", []))
+            else None
+        )
+
     found = until(holds, PATIENCE, f"condition {condition} of job {name}")
     return found, pods(name)
 
@@ -51,9 +62,16 @@ def pods(name):
 
 def pod(name, annotations=None, **spec):
     """Makes a pod that is nobody's."""
-    cluster.request("POST", PODS, {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations or {}},
-        "spec": {"containers": [{"name": "main", "image": "none"}], "restartPolicy": "Never", **spec}})
+    cluster.request(
+        "POST",
+        PODS,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "annotations": annotations or {}},
+            "spec": {"containers": [{"name": "main", "image": "none"}], "restartPolicy": "Never", **spec},
+        },
+    )
 
 
 def phase(name):
@@ -72,8 +90,17 @@ def with_path(path):
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def started():
+    """A cluster with two nodes; in the end nothing is left of it."""
+    global cluster
+    with Cluster(nodes=2, cpu="4", memory="8Gi", resources=["example.com/gpu=2"]) as cluster:
+        yield
+    until(lambda: not with_path(cluster.dir), PATIENCE, "the end of all processes")
+    assert not cluster.dir.exists(), f"{cluster.dir} is still there"
+
+
 def test_comes_up():
-    cluster.start()
     version = cluster.get("/version")["gitVersion"]
     assert version in (kube.HERE / "go.mod").read_text(), f"reports {version}"
     nodes = cluster.get("/api/v1/nodes")["items"]
@@ -100,7 +127,10 @@ def test_job_fails():
 
 def test_too_many_wait():
     job("many", ["sleep", "infinity"], parallelism=9, completions=9)  # 8 fit
-    phases = lambda: sorted(p["status"]["phase"] for p in pods("many"))
+
+    def phases():
+        return sorted(p["status"]["phase"] for p in pods("many"))
+
     until(lambda: phases() == ["Pending"] + ["Running"] * 8, PATIENCE, "8 running pods and one that waits")
     cluster.request("DELETE", f"{JOBS}/many?propagationPolicy=Foreground")
     until(lambda: not pods("many"), PATIENCE, "the end of the pods")
@@ -119,7 +149,12 @@ def test_ready_later():
     for name, seconds in ("soon", "1.5"), ("never", "infinity"):
         pod(name, {"tests.sluice/ready-seconds": seconds, "tests.sluice/run-seconds": "infinity"})
     began = time.monotonic()
-    ready = lambda name: {c["type"]: c["status"] for c in cluster.get(f"{PODS}/{name}")["status"].get("conditions", [])}.get("Ready") == "True"
+
+    def ready(name):
+        return {c["type"]: c["status"] for c in cluster.get(f"{PODS}/{name}")["status"].get("conditions", [])}.get(
+            "Ready"
+        ) == "True"
+
     for name in "soon", "never":
         until(lambda: phase(name) == "Running", PATIENCE, f"{name} runs")
     until(lambda: ready("soon"), PATIENCE, "a ready pod")
@@ -129,29 +164,41 @@ def test_ready_later():
 
 def test_restart_on_failure():
     pod("again", {"tests.sluice/exit-code": "1", "tests.sluice/run-seconds": "0.2"}, restartPolicy="OnFailure")
-    until(lambda: cluster.get(f"{PODS}/again")["status"].get("containerStatuses", [{}])[0].get("restartCount", 0) > 1,
-          PATIENCE, "a second restart")
+    until(
+        lambda: cluster.get(f"{PODS}/again")["status"].get("containerStatuses", [{}])[0].get("restartCount", 0) > 1,
+        PATIENCE,
+        "a second restart",
+    )
 
 
 def test_node_that_is_down():
-    down = lambda value: cluster.request("PATCH", "/api/v1/nodes/node-1", {"metadata": {"annotations": {
-        "tests.sluice/down": value}}}, "application/merge-patch+json")
+    def down(value):
+        return cluster.request(
+            "PATCH",
+            "/api/v1/nodes/node-1",
+            {"metadata": {"annotations": {"tests.sluice/down": value}}},
+            "application/merge-patch+json",
+        )
+
     down("true")
     tries = itertools.count()
 
     def stays():
-        """The name of a pod that does not begin to run; the fake kubelet may not know of it yet when the first comes."""
+        """The name of a pod that does not begin to run; the fake kubelet may not know of it when the first comes."""
         name = f"lost-{next(tries)}"
         pod(name, nodeName="node-1")
         time.sleep(1.5)
         return phase(name) == "Pending" and name
+
     lost = until(stays, PATIENCE, "a pod that stays as it is")
     down(None)
     until(lambda: phase(lost) == "Succeeded", PATIENCE, "the end of the pod")
 
 
 def test_kill9():
-    before = cluster.get(f"{JOBS}/three")["metadata"]["uid"]
+    job("kept", ["sleep", "0.5"], parallelism=3, completions=3)
+    ended("kept", "Complete")
+    before = cluster.get(f"{JOBS}/kept")["metadata"]["uid"]
     cluster.kill9("kube-apiserver")
     cluster.kill9("etcd")
     assert not cluster.alive("etcd") and not cluster.alive("kube-apiserver")
@@ -162,25 +209,23 @@ def test_kill9():
         pass
     cluster.restart("etcd")
     cluster.restart("kube-apiserver")
-    assert cluster.get(f"{JOBS}/three")["metadata"]["uid"] == before
-    assert len(pods("three")) == 3
-
-
-def test_works_afterwards():
+    assert cluster.get(f"{JOBS}/kept")["metadata"]["uid"] == before
+    assert len(pods("kept")) == 3
     job("later", ["sleep", "0.5"], parallelism=3, completions=3)
     ended("later", "Complete")
 
 
-def test_leaves_nothing():
-    cluster.stop()
-    until(lambda: not with_path(cluster.dir), PATIENCE, "the end of all processes")
-    assert not cluster.dir.exists(), f"{cluster.dir} is still there"
-
-
 def test_killed_owner_takes_all_along():
-    owner = subprocess.Popen([sys.executable, "-c", "import kube, time; c = kube.Cluster(only='api').start(); "
-                              "print(c.dir, flush=True); time.sleep(300)"],
-                             stdout=subprocess.PIPE, text=True, cwd=kube.HERE)
+    owner = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import kube, time; c = kube.Cluster(only='api').start(); print(c.dir, flush=True); time.sleep(300)",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=kube.HERE,
+    )
     try:
         folder = pathlib.Path(owner.stdout.readline().strip())
         assert len(with_path(folder)) == 2, with_path(folder)
@@ -195,8 +240,12 @@ def test_killed_owner_takes_all_along():
 def test_by_hand():
     with tempfile.TemporaryDirectory() as parent:
         folder = f"{parent}/cluster"
-        run = lambda *args: subprocess.run([kube.HERE / "cluster", "--dir", folder, *args], check=True,
-                                           capture_output=True, text=True).stdout
+
+        def run(*args):
+            return subprocess.run(
+                [kube.HERE / "cluster", "--dir", folder, *args], check=True, capture_output=True, text=True
+            ).stdout
+
         try:
             assert folder in run("up", "--only", "api")
             run("kubectl", "create", "configmap", "kept")
@@ -206,34 +255,3 @@ def test_by_hand():
         finally:
             run("down")
         assert not with_path(folder) and not os.path.exists(folder)
-
-
-def main():
-    tests = [f for name, f in globals().items() if name.startswith("test_")]
-    count = {"passed": 0, "failed": 0, "skipped": 0}
-    # As if a test had ended: so that the cluster goes also when the time is over.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        for i, test in enumerate(tests):
-            began = time.monotonic()
-            try:
-                test()
-                count["passed"] += 1
-                print(f"ok - {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
-            except kube.Unavailable as reason:
-                count["skipped"] = len(tests) - i
-                print(f"SKIPPED, all of it: {reason}")
-                break
-            except Exception:
-                count["failed"] += 1
-                print(f"not ok - {test.__name__}\n{traceback.format_exc()}", flush=True)
-                if i == 0:
-                    count["failed"] = len(tests)  # nothing else can work
-                    break
-    finally:
-        cluster.stop()
-    print(", ".join(f"{n} {what}" for what, n in count.items()))
-    sys.exit(1 if count["failed"] else 77 if count["skipped"] else 0)
-
-
-main()

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Thousands of workloads while everything around Sluice, and Sluice itself, is killed, cut off and refused.
 
@@ -7,8 +6,9 @@ workload is finished, none was admitted twice or lost, the quota was never excee
 through all of it holds the same state as one that was just started.
 
 Steps of the clock are not tried here: they would move it for the whole machine. tests/manager/faults/faults, which runs
-the same controllers over a simulated API, has them. Closes with the line 'N passed, N failed, N skipped'.
+the same controllers over a simulated API, has them.
 """
+
 import difflib
 import json
 import os
@@ -16,19 +16,34 @@ import queue
 import threading
 import time
 
+import pytest
+
 from kube import Cluster, Failure, until
-from sluice import (Api, KUEUE, Sluice, Watch, at_once, at_rest, install_kinds, program, proxy_ended, run, say, small_queue,
-                    small_workload, through)
+from sluice import (
+    KUEUE,
+    Api,
+    Sluice,
+    Watch,
+    at_once,
+    at_rest,
+    install_kinds,
+    program,
+    proxy_ended,
+    say,
+    small_queue,
+    small_workload,
+    steps,
+    through,
+)
 
 COUNT = int(os.environ.get("SL_FAULTS_WORKLOADS") or 1500)
 QUOTA = 16  # small enough that it is reached: as many start as the API server takes writes, whatever COUNT is
 NAMESPACE = "default"
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
 RUNNERS = 4
-cluster = Cluster(only="api")
-sluice = Sluice(cluster, install=False, controllers="core,scheduler")
+TIME_LIMIT = 400
+cluster = sluice = watch = None
 started = queue.Queue()  # (when to finish it, name)
-watch = Watch(cluster, NAMESPACE, QUOTA, lambda name: started.put((time.monotonic() + 0.05, name)))
 broken = []
 began = 0.0
 gate = 0.55  # the share of all workloads that may be made by now: so that each fault meets some
@@ -41,12 +56,21 @@ def runner():
         at, name = started.get()
         time.sleep(max(0, at - time.monotonic()))
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        end = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "done",
-               "lastTransitionTime": now}
+        end = {
+            "type": "Finished",
+            "status": "True",
+            "reason": "Succeeded",
+            "message": "done",
+            "lastTransitionTime": now,
+        }
         try:
-            api.patiently("PATCH", f"{WORKLOADS}/{name}/status",
-                          [{"op": "add", "path": "/status/conditions/-", "value": end}],
-                          "application/json-patch+json", 120)
+            api.patiently(
+                "PATCH",
+                f"{WORKLOADS}/{name}/status",
+                [{"op": "add", "path": "/status/conditions/-", "value": end}],
+                "application/json-patch+json",
+                120,
+            )
         except Failure as error:
             # Twice in the list is refused: then the answer to the first attempt was lost.
             if error.status != 422:
@@ -58,6 +82,7 @@ def creator():
         while n >= gate * COUNT:
             time.sleep(0.02)
         api.patiently("POST", WORKLOADS, small_workload(f"w-{n:05}", "main"), seconds=120)
+
     try:
         at_once(cluster, list(range(COUNT)), work, 3)
     except Exception as error:
@@ -88,8 +113,10 @@ def open_gate(share):
 
 
 def told():
-    return (f"{time.monotonic() - began:.1f} s: {len(watch.seen)} made, {len(watch.admitted)} admitted, "
-            f"{watch.finished} finished, {watch.used} cpus in use")
+    return (
+        f"{time.monotonic() - began:.1f} s: {len(watch.seen)} made, {len(watch.admitted)} admitted, "
+        f"{watch.finished} finished, {watch.used} cpus in use"
+    )
 
 
 def after(what, share):
@@ -100,25 +127,32 @@ def after(what, share):
     say(f"# {told()}")
 
 
-def test_comes_up():
-    """an API server, sluice, and somebody who makes and somebody who finishes workloads"""
-    global began
+@pytest.fixture(scope="module", autouse=True)
+def busy():
+    """An API server, sluice, and somebody who makes and somebody who finishes workloads."""
+    global cluster, sluice, watch, began
     program()
-    cluster.start()
-    install_kinds(cluster)
-    small_queue(cluster, QUOTA)
-    sluice.prepare()
-    sluice.start()
-    watch.__enter__()
-    for _ in range(RUNNERS):
-        threading.Thread(target=runner, daemon=True).start()
-    began = time.monotonic()
-    threading.Thread(target=creator, daemon=True).start()
-    progress(0.08)
-    say(f"# {told()}")
+    with Cluster(only="api") as cluster:
+        install_kinds(cluster)
+        small_queue(cluster, QUOTA)
+        watch = Watch(cluster, NAMESPACE, QUOTA, lambda name: started.put((time.monotonic() + 0.05, name)))
+        with Sluice(cluster, install=False, controllers="core,scheduler") as sluice, watch:
+            for _ in range(RUNNERS):
+                threading.Thread(target=runner, daemon=True).start()
+            began = time.monotonic()
+            threading.Thread(target=creator, daemon=True).start()
+            progress(0.08)
+            say(f"# {told()}")
+            yield
 
 
-def test_kill_sluice():
+def test_faults():
+    """one fault after the other, and in the end nothing is lost"""
+    steps(kill_sluice, kill_api_server, kill_etcd, cut_connections, writes_fail_once, without_connection)
+    steps(all_finish, none_twice, queue_is_empty, same_state)
+
+
+def kill_sluice():
     """kill -9 of sluice, three times"""
     for _ in range(3):
         sluice.kill9()
@@ -126,7 +160,7 @@ def test_kill_sluice():
         after(f"sluice was killed, and is ready again after {sluice.ready_after:.2f} s", 0.04)
 
 
-def test_kill_api_server():
+def kill_api_server():
     """kill -9 of the API server"""
     cluster.kill9("kube-apiserver")
     say(f"# {told()}: the API server is gone")
@@ -135,7 +169,7 @@ def test_kill_api_server():
     after("and is back", 0.1)
 
 
-def test_kill_etcd():
+def kill_etcd():
     """kill -9 of etcd"""
     cluster.kill9("etcd")
     say(f"# {told()}: etcd is gone")
@@ -144,7 +178,7 @@ def test_kill_etcd():
     after("and is back", 0.1)
 
 
-def test_cut_connections():
+def cut_connections():
     """all of sluice's connections are cut every second, for 10 s"""
     sluice.kubeconfig, process = through(cluster, "cut")
     sluice.restart()
@@ -160,11 +194,13 @@ def test_cut_connections():
     sluice.restart()
 
 
-def test_writes_fail_once():
+def writes_fail_once():
     """the first attempt of each write is answered with 500; half of them were carried out"""
     cert, key = cluster.certificate("proxy", "proxy", hosts=["127.0.0.1", "localhost"])
     pki = cluster.dir / "pki"
-    sluice.kubeconfig, process = through(cluster, "fail", cert, key, pki / "ca.crt", pki / "admin.crt", pki / "admin.key")
+    sluice.kubeconfig, process = through(
+        cluster, "fail", cert, key, pki / "ca.crt", pki / "admin.crt", pki / "admin.key"
+    )
     sluice.restart()
     open_gate(1)
     after("sluice goes through the proxy", 0.15)
@@ -174,7 +210,7 @@ def test_writes_fail_once():
     assert min(json.loads(was)["failed " + when] for when in ("before", "after")) > 0.02 * COUNT, was
 
 
-def test_without_connection():
+def without_connection():
     """the proxy is gone, so sluice cannot reach anybody; restarted, it goes on"""
     time.sleep(1)
     assert sluice.alive()
@@ -182,7 +218,7 @@ def test_without_connection():
     after("sluice is connected again", 0.02)
 
 
-def test_all_finish():
+def all_finish():
     """every workload is finished, none is lost"""
     progress(1)
     say(f"# {told()}")
@@ -191,7 +227,7 @@ def test_all_finish():
     assert not broken, broken[:5]
 
 
-def test_none_twice():
+def none_twice():
     """nobody was admitted twice, and the quota was never exceeded"""
     twice = {n: times for n, times in watch.reservations.items() if times != 1}
     say(f"# {watch.events} events, {watch.lists} lists; at most {watch.most} of {QUOTA} cpus in use")
@@ -200,18 +236,20 @@ def test_none_twice():
     assert watch.most > QUOTA / 2, watch.most
 
 
-def test_queue_is_empty():
+def queue_is_empty():
     """the statuses of the queues say so, too"""
+
     def question():
         cq = cluster.get(f"{KUEUE}/clusterqueues/main")["status"]
         lq = cluster.get(f"{KUEUE}/namespaces/{NAMESPACE}/localqueues/main")["status"]
         keys = ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")
         numbers = [s.get(k, 0) for s in (cq, lq) for k in keys]
         return not any(numbers)
+
     until(question, what="empty queues")
 
 
-def test_same_state():
+def same_state():
     """a fresh process holds the same state as the one that was there"""
     before = at_rest(sluice)
     sluice.restart()
@@ -224,7 +262,7 @@ def test_same_state():
     say(f"# {told()} in all")
 
 
-def stuck():
+def logs():
     """For a failure: who is not finished, and what it says."""
     names = [n for n, (_, _, finished) in watch.seen.items() if not finished]
     text = f"{len(names)} are not finished\n"
@@ -236,8 +274,4 @@ def stuck():
         found = cluster._try(f"{WORKLOADS}/{name}") or {}
         text += f"{name}: {json.dumps(found.get('status'))}\n"
         text += "\n".join(line for line in state if name in line and line.startswith('"'))[:600] + "\n"
-    return text + "--- sluice, the last that it logged\n" + sluice.log(25)
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=stuck, end=lambda: (watch.__exit__(), sluice.kill9(), cluster.stop()))
+    return text

@@ -1,11 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`make run` as it is seen: on a terminal it shows a job on its way and keeps serving until Ctrl-C, elsewhere it ends by itself.
-
-    SL_PROGRAM=build/sluice tests/e2e/up/demo
-
-Closes with the line 'N passed, N failed, N skipped'.
+"""`make run` as it is seen: on a terminal it shows a job on its way and keeps serving until Ctrl-C, elsewhere it ends
+by itself.
 """
+
 import concurrent.futures
 import fcntl
 import os
@@ -15,19 +12,28 @@ import re
 import select
 import shutil
 import subprocess
-import sys
 import tempfile
 import termios
 import time
 import uuid
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "kube"))
+import pytest
+
 import kube
 from kube import Failure, until
-from sluice import ROOT, program, run, say
+from sluice import ROOT, program
 
-folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-demo-test-"))
-STEPS = ["sluice up serves https://127.0.0.1:", "  queued", "  admitted", "  running: 0 of 3 done", "  finished: 3 of 3 done", "hello from hello-", "Go on with:"]
+TIME_LIMIT = 120
+folder = tools = None
+STEPS = [
+    "sluice up serves https://127.0.0.1:",
+    "  queued",
+    "  admitted",
+    "  running: 0 of 3 done",
+    "  finished: 3 of 3 done",
+    "hello from hello-",
+    "Go on with:",
+]
 LAST = "It serves until Ctrl-C"
 
 
@@ -39,18 +45,39 @@ class Demo:
         self.home = folder / self.mark[-12:]
         self.home.mkdir()
         key, _, value = self.mark.partition("=")
-        env = {**os.environ, key: value, "HOME": str(self.home), "TMPDIR": str(self.home), "PATH": f"{tools}:{os.environ['PATH']}"}
+        env = {
+            **os.environ,
+            key: value,
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            "PATH": f"{tools}:{os.environ['PATH']}",
+        }
         env.pop("XDG_DATA_HOME", None)
         env.pop("KUBECONFIG", None)
         self.text, self.fd = "", None
         if terminal:
             self.fd, inner = pty.openpty()
-            self.process = subprocess.Popen([ROOT / "tools/demo", program(), "--port=0"], cwd=ROOT, env=env, stdin=inner, stdout=inner, stderr=inner,
-                                            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            self.process = subprocess.Popen(
+                [ROOT / "tools/demo", program(), "--port=0"],
+                cwd=ROOT,
+                env=env,
+                stdin=inner,
+                stdout=inner,
+                stderr=inner,
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
             os.close(inner)
         else:
-            self.process = subprocess.Popen([ROOT / "tools/demo", program()], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                            stderr=subprocess.STDOUT, start_new_session=True)
+            self.process = subprocess.Popen(
+                [ROOT / "tools/demo", program()],
+                cwd=ROOT,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def read(self, words, seconds=120):
         """What stands on the terminal, once the words do."""
@@ -72,7 +99,7 @@ class Demo:
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise Failure(f"it still runs after {seconds} s:\n{self.text}")
+            raise Failure(f"it still runs after {seconds} s:\n{self.text}") from None
 
     def left(self):
         """Command lines of the processes of it."""
@@ -104,7 +131,7 @@ def in_order(text, words):
 
 def printed_commands(text):
     """Those that it says one may go on with, in their order."""
-    return re.findall(r"^  ((?:export|kubectl|\S*sluice) .*)$", text[text.index("Go on with:"):], re.M)
+    return re.findall(r"^  ((?:export|kubectl|\S*sluice) .*)$", text[text.index("Go on with:") :], re.M)
 
 
 def on_a_terminal():
@@ -115,7 +142,14 @@ def on_a_terminal():
         assert commands[0] == f"export KUBECONFIG={d.home}/.local/share/sluice/kubeconfig", commands
         gets = [c for c in commands if c.startswith("kubectl get ")]
         assert gets and any(c.startswith("kubectl create ") for c in commands), commands
-        typed = subprocess.run(["sh", "-ec", f"PATH={tools}:$PATH\n{commands[0]}\n{gets[0]}"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        typed = subprocess.run(
+            ["sh", "-ec", f"PATH={tools}:$PATH\n{commands[0]}\n{gets[0]}"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
         assert typed.returncode == 0, typed.stdout
         in_order(typed.stdout, ["job.batch/hello-", "Complete", "workload.kueue.x-k8s.io/job-hello-", "pod/hello-"])
         assert d.process.poll() is None and len(d.left()) >= 2, d.left()
@@ -155,32 +189,30 @@ def elsewhere():
         d.kill()
 
 
-runs = {}
-
-
-def test_starts():
-    """all three at once, each with a folder and a port of its own"""
-    global tools
+@pytest.fixture(scope="module")
+def runs():
+    """All three at once, each with a folder and a port of its own."""
+    global folder, tools
     tools = pathlib.Path(shutil.which("kubectl") or kube.build() / "kubectl").parent
     program()
-    pool = concurrent.futures.ThreadPoolExecutor(3)
-    for f in on_a_terminal, interrupted, elsewhere:
-        runs[f] = pool.submit(f)
+    with (
+        tempfile.TemporaryDirectory(prefix="sluice-demo-test-", ignore_cleanup_errors=True) as made,
+        concurrent.futures.ThreadPoolExecutor(3) as pool,
+    ):
+        folder = pathlib.Path(made)
+        yield {f: pool.submit(f) for f in (on_a_terminal, interrupted, elsewhere)}
 
 
-def test_terminal():
-    """on a terminal: progress, commands that work as they are printed, serving until Ctrl-C, exit status 0, nothing left"""
+def test_terminal(runs):
+    """on a terminal: progress, commands that work as they are printed, serving until Ctrl-C, nothing left"""
     runs[on_a_terminal].result()
 
 
-def test_interrupted():
+def test_interrupted(runs):
     """Ctrl-C before the job has finished: exit status 0, nothing left"""
     runs[interrupted].result()
 
 
-def test_elsewhere():
+def test_elsewhere(runs):
     """not on a terminal: the same progress, then it ends with 0 and leaves nothing behind"""
     runs[elsewhere].result()
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")], end=lambda: shutil.rmtree(folder, ignore_errors=True))

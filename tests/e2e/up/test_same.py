@@ -1,32 +1,31 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The same random requests to a real kube-apiserver and to ours: the same codes, reasons, objects and watch events.
 
-    SL_HISTORIES=500 tests/e2e/up/same  # 40 without it
-    SL_SEED=17 SL_HISTORIES=1           # the first seed; each history is one
-    SL_SHOW=1                           # all steps with their answers
-    SL_RULES=pods                       # only these rules are asked for
-    SL_PAIRS=2000                       # so many pairs of faults in one object, for each kind; 150 without it
-    SL_TOLD=100                         # so many differences, and not only the first few
+    SL_HISTORIES=500 tests/e2e/run up/test_same.py  # 40 without it
+    SL_SEED=17 SL_HISTORIES=1                       # the first seed; each history is one
+    SL_SHOW=1                                       # all steps with their answers
+    SL_RULES=pods                                   # only these rules are asked for
+    SL_PAIRS=2000                                   # so many pairs of faults in one object, for each kind; or 150
+    SL_TOLD=100                                     # so many differences, and not only the first few
 
 What differs and is meant to is in docs/up.md, in one table, which MEANT below repeats as code. uids, times and versions
-are each server's own. Closes with the line 'N passed, N failed, N skipped'.
+are each server's own.
 """
+
 import concurrent.futures
 import difflib
 import http.client
 import itertools
 import json
 import os
-import pathlib
-import sys
 import threading
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "kube"))
+import pytest
+
 from asked import APPLY, JSON, History, Memory, Rules
 from kube import Cluster, until
 from objects import KINDS, WIDGETS
-from sluice import run, say
+from sluice import say
 from up import Up
 
 COUNT = int(os.environ.get("SL_HISTORIES") or 40)
@@ -36,9 +35,10 @@ ONLY = os.environ.get("SL_RULES") or ""
 PAIRS = int(os.environ.get("SL_PAIRS") or 150)
 THREADS = 12
 TOLD = int(os.environ.get("SL_TOLD") or 6)  # differences that are shown
+TIME_LIMIT = 300
 # Nobody counts, nobody lets go of a claim, and nobody takes away the taint of a new node: see the table.
-real = Cluster(only="api", apiserver_flags=["--disable-admission-plugins=ResourceQuota,StorageObjectInUseProtection,TaintNodesByCondition"])
-ours = Up(controllers=False)
+LEFT_OUT = "--disable-admission-plugins=ResourceQuota,StorageObjectInUseProtection,TaintNodesByCondition"
+real = ours = None
 histories = [History(SEED + i) for i in range(COUNT)]
 marks = itertools.count(1)
 marking = threading.Lock()
@@ -71,7 +71,9 @@ class Client:
     def step(self, step):
         """What a step is answered with, in comparable form."""
         self.memory.unmanaged = "/events" in step.path  # fields of events are kept in the form of core/v1
-        status, type, warnings, text = self.ask(step.method, self.memory.fill(step.path), step.body and self.memory.fill(step.body), step.type, step.accept)
+        status, type, warnings, text = self.ask(
+            step.method, self.memory.fill(step.path), step.body and self.memory.fill(step.body), step.type, step.accept
+        )
         try:
             said = json.loads(text)
         except ValueError:
@@ -83,13 +85,29 @@ class Client:
         return {"code": status, "type": type.split(";")[0], "warnings": warnings, "body": self.memory.plain(said)}
 
     def limits_count(self):
-        """Until the limit ranges that are stored count: kube-apiserver looks at what it was told of them. It is told in the order
-        in which they were written, so a last one is written elsewhere, and a pod shows when that is known."""
+        """Until the limit ranges that are stored count: kube-apiserver looks at what it was told of them.
+
+        It is told in the order in which they were written, so a last one is written elsewhere, and a pod shows when
+        that is known."""
         with marking:
             mark = next(marks)
-            status, _, _, text = self.ask("PATCH", "/api/v1/namespaces/marks/limitranges/mark?fieldManager=tests&force=true", json.dumps({
-                "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "mark"},
-                "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": f"{mark}m"}, "default": {"cpu": "9"}}]}}), APPLY)
+            status, _, _, text = self.ask(
+                "PATCH",
+                "/api/v1/namespaces/marks/limitranges/mark?fieldManager=tests&force=true",
+                json.dumps(
+                    {
+                        "apiVersion": "v1",
+                        "kind": "LimitRange",
+                        "metadata": {"name": "mark"},
+                        "spec": {
+                            "limits": [
+                                {"type": "Container", "defaultRequest": {"cpu": f"{mark}m"}, "default": {"cpu": "9"}}
+                            ]
+                        },
+                    }
+                ),
+                APPLY,
+            )
         assert status < 300, text
         pod = json.dumps({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "main", "image": "none"}]}})
 
@@ -98,6 +116,7 @@ class Client:
             assert status == 201, text
             said = json.loads(text)["spec"]["containers"][0]["resources"].get("requests", {}).get("cpu", "0m")
             return millis(said) >= mark
+
         until(known, what="limit ranges that count")
 
     def follow(self, path, version, seconds):
@@ -109,7 +128,9 @@ class Client:
             if of_its_own(event["object"]):
                 continue
             name = event["object"].get("metadata", {}).get("name")
-            if event["type"] != "MODIFIED" or last.get(name) != event["object"]:  # kube-apiserver writes a claim that did not change
+            if (
+                event["type"] != "MODIFIED" or last.get(name) != event["object"]
+            ):  # kube-apiserver writes a claim that did not change
                 events.append(event)
             last[name] = event["object"]
         return events
@@ -124,18 +145,26 @@ def lines(answer):
 
 
 def compare(history):
-    """The differences in a history, in words. It goes on after one if both servers did, or did not do, what was asked."""
+    """The differences in a history, in words. It goes on after one if both servers did, or both did not, as asked."""
     clients = [Client(real), Client(ours)]
     begun = []
     for c in clients:
         status, _, _, text = c.ask("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": history.ns}}))
         assert status == 201, text
-        begun.append({k: json.loads(c.ask("GET", history.at(k))[3])["metadata"]["resourceVersion"] for k in history.kinds})
+        begun.append(
+            {k: json.loads(c.ask("GET", history.at(k))[3])["metadata"]["resourceVersion"] for k in history.kinds}
+        )
     done, found = [], []
 
     def differ(what, answers):
-        text = "\n".join(f"    {line}" for line in difflib.unified_diff(*map(lines, answers), "kube-apiserver", "sluice", "", "", 2, ""))
-        found.append(f"--- seed {history.seed}: {what}\n{text}\n  before it:\n" + "\n".join(f"    {d}" for d in done[-3:]))
+        text = "\n".join(
+            f"    {line}"
+            for line in difflib.unified_diff(*map(lines, answers), "kube-apiserver", "sluice", "", "", 2, "")
+        )
+        found.append(
+            f"--- seed {history.seed}: {what}\n{text}\n  before it:\n" + "\n".join(f"    {d}" for d in done[-3:])
+        )
+
     for step in history.steps:
         answers = [c.step(step) for c in clients]
         done.append(f"{step} -> {answers[0]['code']}")
@@ -157,13 +186,21 @@ def compare(history):
     return found
 
 
-def test_comes_up():
-    """a real API server, and ours"""
-    real.start()
-    ours.start()
+@pytest.fixture(scope="module", autouse=True)
+def both():
+    """A real API server, and ours."""
+    global real, ours
+    with Cluster(only="api", apiserver_flags=[LEFT_OUT]) as real, Up(controllers=False) as ours:
+        make_kinds()
+        yield
+
+
+def make_kinds():
     for server in real, ours:
         c = Client(server)
-        status, _, _, text = c.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(WIDGETS))
+        status, _, _, text = c.ask(
+            "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.dumps(WIDGETS)
+        )
         assert status == 201, text
         until(lambda: c.ask("GET", KINDS["widgets"][0].format(ns="default"))[0] == 200, what="the users' own kind")
     real.kubectl("create", "namespace", "marks")
@@ -189,9 +226,5 @@ def test_rules():
     assert not told, "\n".join(told[:TOLD])
 
 
-def ended():
-    ours.stop()
-    real.stop()
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=lambda: ours.log(15), end=ended)
+def logs():
+    return ours.log(15)

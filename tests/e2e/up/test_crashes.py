@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of writes from several clients, with kill -9 between: nothing that was acknowledged is lost.
 
-    SL_HISTORIES=1000 tests/e2e/up/crashes  # 25 without it
-    SL_SEED=17 SL_HISTORIES=1               # the first seed; each history is one
+    SL_HISTORIES=1000 tests/e2e/run up/test_crashes.py  # 25 without it
+    SL_SEED=17 SL_HISTORIES=1                           # the first seed; each history is one
 
 In each history three clients create, change and delete objects of their own, and a fourth watches, until the server is
 killed at a moment of the seed's choice. Then it starts again on the same file, and
@@ -11,21 +10,19 @@ killed at a moment of the seed's choice. Then it starts again on the same file, 
 - each object is what its client was last told, or what the request without an answer would have made it;
 - versions went on from where they were: none is given twice, or goes back, also of what was deleted;
 - the watcher heard nothing that is not so, takes up its stream where it was cut, and what it heard in all is the list.
-
-Closes with the line 'N passed, N failed, N skipped'.
 """
+
 import http.client
 import json
 import os
-import pathlib
 import random
-import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "kube"))
+import pytest
+
 from kube import Failure
-from sluice import run, say
+from sluice import say
 from up import Up
 
 COUNT = int(os.environ.get("SL_HISTORIES") or 25)
@@ -34,7 +31,8 @@ CLIENTS = 3
 MAPS = "/api/v1/namespaces/default/configmaps"
 LABEL = "tests.sluice/mine=yes"
 MERGE = "application/merge-patch+json"
-server = Up(controllers=False)
+TIME_LIMIT = 300
+server = None
 broken = (OSError, http.client.HTTPException, ValueError)
 highest = 0  # of all versions that anybody was told
 acknowledged = 0
@@ -45,8 +43,12 @@ class Api:
         self.connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=timeout, context=server.tls)
 
     def ask(self, method, path, body=None, type="application/json"):
-        self.connection.request(method, path, None if body is None else json.dumps(body),
-                                {"Content-Type": type, "Accept": "application/json", **server.headers})
+        self.connection.request(
+            method,
+            path,
+            None if body is None else json.dumps(body),
+            {"Content-Type": type, "Accept": "application/json", **server.headers},
+        )
         answer = self.connection.getresponse()
         return answer.status, json.loads(answer.read())
 
@@ -56,12 +58,21 @@ def version(o):
 
 
 class Writer(threading.Thread):
-    """A client with a few objects. 'known' is what it was told of each: (version, number), or None if it is gone; 'perhaps' is what
-    the request without an answer would have made of one: (name, number or None)."""
+    """A client with a few objects.
+
+    'known' is what it was told of each: (version, number), or None if it is gone; 'perhaps' is what the request without
+    an answer would have made of one: (name, number or None)."""
 
     def __init__(self, seed, number, known):
         super().__init__(daemon=True)
-        self.rng, self.number, self.known, self.perhaps, self.fault, self.count = random.Random(seed * 10 + number), number, known, None, None, 0
+        self.rng, self.number, self.known, self.perhaps, self.fault, self.count = (
+            random.Random(seed * 10 + number),
+            number,
+            known,
+            None,
+            None,
+            0,
+        )
 
     def run(self):
         try:
@@ -76,8 +87,11 @@ class Writer(threading.Thread):
     def once(self, api):
         global highest
         rng, name = self.rng, f"m-{self.number}-{self.rng.randint(0, 4)}"
-        now, value = self.known.get(name), rng.randint(1, 10 ** 9)
-        body = {"metadata": {"name": name, "labels": {"tests.sluice/mine": "yes"}}, "data": {"n": str(value), "pad": "x" * rng.randint(0, 3000)}}
+        now, value = self.known.get(name), rng.randint(1, 10**9)
+        body = {
+            "metadata": {"name": name, "labels": {"tests.sluice/mine": "yes"}},
+            "data": {"n": str(value), "pad": "x" * rng.randint(0, 3000)},
+        }
         if now is None:
             self.perhaps = name, value
             status, o = api.ask("POST", MAPS, body)
@@ -114,8 +128,11 @@ class Watcher(threading.Thread):
         global highest
         try:
             api = Api()
-            api.connection.request("GET", f"{MAPS}?watch=true&allowWatchBookmarks=true&labelSelector={LABEL}&resourceVersion={self.since}",
-                                   headers={"Accept": "application/json", **server.headers})
+            api.connection.request(
+                "GET",
+                f"{MAPS}?watch=true&allowWatchBookmarks=true&labelSelector={LABEL}&resourceVersion={self.since}",
+                headers={"Accept": "application/json", **server.headers},
+            )
             for line in api.connection.getresponse():
                 event = json.loads(line)
                 o = event["object"]
@@ -138,7 +155,9 @@ class Watcher(threading.Thread):
 def listed(api):
     status, found = api.ask("GET", f"{MAPS}?labelSelector={LABEL}")
     assert status == 200, found
-    return int(found["metadata"]["resourceVersion"]), {o["metadata"]["name"]: (version(o), int(o["data"]["n"])) for o in found["items"]}
+    return int(found["metadata"]["resourceVersion"]), {
+        o["metadata"]["name"]: (version(o), int(o["data"]["n"])) for o in found["items"]
+    }
 
 
 def history(seed, known):
@@ -179,7 +198,9 @@ def history(seed, known):
     # The stream goes on where it was cut.
     again = Watcher(state, watcher.since)
     again.start()
-    status, made = api.ask("POST", MAPS, {"metadata": {"name": f"last-{seed}", "labels": {"tests.sluice/mine": "yes"}}, "data": {"n": "1"}})
+    status, made = api.ask(
+        "POST", MAPS, {"metadata": {"name": f"last-{seed}", "labels": {"tests.sluice/mine": "yes"}}, "data": {"n": "1"}}
+    )
     assert status == 201 and version(made) > told, f"{made}: {told} had been told before"
     end = time.monotonic() + 60
     while state != (want := listed(api)[1]) and not again.fault and time.monotonic() < end:
@@ -190,23 +211,29 @@ def history(seed, known):
     assert status == 200, status
 
 
-def test_comes_up():
-    """our server alone"""
-    server.start()
+@pytest.fixture(scope="module", autouse=True)
+def alone():
+    """Our server alone."""
+    global server
+    with Up(controllers=False) as server:
+        yield
 
 
 def test_crashes():
     """nothing acknowledged is lost, streams equal lists, versions never go back"""
     known = [{} for _ in range(CLIENTS)]
     kills = 0
-    while kills < COUNT or acknowledged <= 5 * COUNT and kills < 10 * COUNT:  # a slow machine gets to fewer writes between two
+    while (
+        kills < COUNT or acknowledged <= 5 * COUNT and kills < 10 * COUNT
+    ):  # a slow machine gets to fewer writes between two
         try:
             history(SEED + kills, known)
         except AssertionError as error:
-            raise Failure(f"seed {SEED + kills}: {error}")
+            raise Failure(f"seed {SEED + kills}: {error}") from error
         kills += 1
     say(f"# {kills} kills; {acknowledged} writes were acknowledged, and every stream went on")
     assert acknowledged > 5 * COUNT, acknowledged
 
 
-run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=lambda: server.log(15), end=server.stop)
+def logs():
+    return server.log(15)

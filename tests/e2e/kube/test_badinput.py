@@ -1,12 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: what breaks a rule is refused with the field and the reason, and what is no review at all gets
 a clean answer of HTTP.
 
 The rules are in badrules.py. Objects go through the API server, our schemas and our webhooks; no controller
-runs, so that they stay as they were put. With words as arguments only the tests run whose names contain one
-of them. Closes with the line 'N passed, N failed, N skipped'.
+runs, so that they stay as they were put.
 """
+
 import copy
 import http.client
 import json
@@ -16,21 +15,23 @@ import ssl
 import threading
 import time
 
-from badrules import CREATE, DROP, GOOD, OLD, OLD_UPDATE, UPDATE
-from kube import Cluster, Failure, until
-from sluice import Api, Sluice, at_once, run, say
+import pytest
+
 import sluice as bed
+from badrules import CREATE, DROP, GOOD, OLD, OLD_UPDATE, UPDATE
+from kube import Failure, until
+from sluice import Api, Sluice, at_once, say
 
 NAMESPACED = ("LocalQueue", "Workload", "Job", "Pod", "Deployment", "StatefulSet")
 GROUPS = {"Job": "batch/v1", "Pod": "v1", "Deployment": "apps/v1", "StatefulSet": "apps/v1"}
 IRREGULAR = {"Topology": "topologies", "WorkloadPriorityClass": "workloadpriorityclasses"}
 REVIEW_MAX = 8 << 20
-cluster = Cluster(only="api")
-sluice = Sluice(cluster, controllers="", flags=["--feature-gates=ConcurrentAdmission=true,PriorityBoost=true"],
-                frameworks=["batch/job", "pod", "deployment", "statefulset"])
+TIME_LIMIT = 120
+cluster = sluice = None
 
 
 # ---- objects ----
+
 
 def put(thing, change):
     """A copy of an object with a change made to it."""
@@ -55,8 +56,7 @@ def place(kind, version="v1beta2", ns="default"):
     """Where objects of a kind are."""
     group = GROUPS.get(kind, f"kueue.x-k8s.io/{version}")
     group = ("/apis/" if "/" in group else "/api/") + group
-    return (f"{group}/namespaces/{ns}" if kind in NAMESPACED else group) + "/" + \
-        IRREGULAR.get(kind, kind.lower() + "s")
+    return (f"{group}/namespaces/{ns}" if kind in NAMESPACED else group) + "/" + IRREGULAR.get(kind, kind.lower() + "s")
 
 
 def whole(kind, name, spec, version="v1beta2"):
@@ -81,8 +81,9 @@ def refused(status, text, path, words):
         return f"answered {status}: {text.decode()[:300]}"
     said = json.loads(text)["message"]
     # The path as a whole, and the words before the next error's path.
-    if not re.search(r"(?<![\w.\])])" + re.escape(path) + r": (?:(?!, (?:spec|status|metadata)\b).)*" +
-                     re.escape(words), said, re.S):
+    if not re.search(
+        r"(?<![\w.\])])" + re.escape(path) + r": (?:(?!, (?:spec|status|metadata)\b).)*" + re.escape(words), said, re.S
+    ):
         return f"said {said[:600]}\n    instead of {path}: ... {words}"
     return None
 
@@ -109,12 +110,18 @@ class Rules:
         assert not self.faults, f"{len(self.faults)} of {self.tried}:\n" + "\n".join(self.faults)
 
 
-def test_comes_up():
-    """an API server, our kinds, and sluice beside it"""
-    bed.program()
-    cluster.start()
-    sluice.prepare()
-    sluice.start()
+@pytest.fixture(scope="module", autouse=True)
+def reviewing(api_cluster):
+    """An API server, our kinds, and sluice beside it."""
+    global cluster, sluice
+    cluster = api_cluster
+    with Sluice(
+        cluster,
+        controllers="",
+        flags=["--feature-gates=ConcurrentAdmission=true,PriorityBoost=true"],
+        frameworks=["batch/job", "pod", "deployment", "statefulset"],
+    ) as sluice:
+        yield
 
 
 def test_create():
@@ -138,6 +145,7 @@ def test_create():
             at = place(kind) + "/good"
             answer = api.send("PUT", at, put(good[kind], change))
             rules.judge("update " + what, api, at, good[kind], answer, path, words)
+
     rows = [(kind, *rule) for kind in CREATE for rule in CREATE[kind]]
     at_once(cluster, [(i, *row) for i, row in enumerate(rows)], attempt, 4)
     rules.close()
@@ -158,8 +166,16 @@ def test_update():
             thing = done(api, "PUT", at + "/status", put(thing, status))
         thing = json.loads(api.send("GET", at)[1])
         where = "/status" if all(k.startswith("status ") for k in change) else ""
-        rules.judge(f"{kind} {version}, {list(change)} after {list(given)}", api, at, thing,
-                    api.send("PUT", at + where, put(thing, change)), path, words)
+        rules.judge(
+            f"{kind} {version}, {list(change)} after {list(given)}",
+            api,
+            at,
+            thing,
+            api.send("PUT", at + where, put(thing, change)),
+            path,
+            words,
+        )
+
     rows = [(kind, "v1beta2", GOOD[kind], *rule) for kind in UPDATE for rule in UPDATE[kind]]
     rows += [(*row[:3], *rule) for row in OLD_UPDATE for rule in row[3]]
     at_once(cluster, [(i, *row) for i, row in enumerate(rows)], attempt, 4)
@@ -182,31 +198,43 @@ def test_older_versions():
 
 def test_default_queue():
     """in a namespace with a default queue a Job or a pod keeps its queue name"""
-    cluster.request("POST", place("LocalQueue"), whole("LocalQueue", "default", GOOD["LocalQueue"]))
+    ns = "with-default"
+    cluster.kubectl("create", "namespace", ns)
+    cluster.request("POST", place("LocalQueue", ns=ns), whole("LocalQueue", "default", GOOD["LocalQueue"]))
     api, rules = Api(cluster), Rules()
     for kind in ("Job", "Pod"):
-        at = place(kind) + "/keeps"
-        done(api, "POST", place(kind), whole(kind, "keeps", GOOD[kind]))
+        at = place(kind, ns=ns) + "/keeps"
+        done(api, "POST", place(kind, ns=ns), whole(kind, "keeps", GOOD[kind]))
         made = json.loads(api.send("GET", at)[1])
         blank = put(made, {"metadata labels kueue.x-k8s.io/queue-name": DROP})
         until(lambda: api.send("PUT", at + "?dryRun=All", blank)[0] == 403, 20, "sluice knows of the queue")
-        rules.judge(f"blank queue name of a {kind}", api, at, made, api.send("PUT", at, blank),
-                    "metadata.labels[kueue.x-k8s.io/queue-name]",
-                    "queue-name must not be empty in namespace with default queue")
+        rules.judge(
+            f"blank queue name of a {kind}",
+            api,
+            at,
+            made,
+            api.send("PUT", at, blank),
+            "metadata.labels[kueue.x-k8s.io/queue-name]",
+            "queue-name must not be empty in namespace with default queue",
+        )
     api.close()
     rules.close()
 
 
 def test_kubectl():
     """what a user sees"""
-    bad = put(whole("ClusterQueue", "bad", GOOD["ClusterQueue"]),
-              {"spec resourceGroups 0 flavors 0 resources 0 nominalQuota": -1})
+    bad = put(
+        whole("ClusterQueue", "bad", GOOD["ClusterQueue"]),
+        {"spec resourceGroups 0 flavors 0 resources 0 nominalQuota": -1},
+    )
     try:
         bed.show(cluster, "apply", "-f", "-", input=json.dumps(bad), quiet=True)
     except Failure as error:
         say(f"{error}")
-        assert 'admission webhook "vclusterqueue.kb.io" denied the request: spec.resourceGroups[0].flavors[0]' \
-            '.resources[0].nominalQuota: Invalid value: ' in str(error), error
+        assert (
+            'admission webhook "vclusterqueue.kb.io" denied the request: spec.resourceGroups[0].flavors[0]'
+            ".resources[0].nominalQuota: Invalid value: " in str(error)
+        ), error
     else:
         raise AssertionError("kubectl applied it")
 
@@ -219,8 +247,13 @@ JSON = "application/json"
 
 def review(**request):
     thing = whole("ClusterQueue", "x", GOOD["ClusterQueue"])
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-        "uid": "u", "operation": "CREATE", "object": thing, **request}}).encode()
+    return json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "u", "operation": "CREATE", "object": thing, **request},
+        }
+    ).encode()
 
 
 def trusted():
@@ -286,8 +319,14 @@ BODIES = [  # what is posted, where; the status and words that come back
     ("two reviews", VALIDATE, review() * 2, JSON, 400, ""),
     ("a wrong byte", VALIDATE, review().replace(b'"x"', b'"\xff"'), JSON, 400, ""),
     ("deep nesting", VALIDATE, b"[" * 100000 + b"]" * 100000, JSON, 400, ""),
-    ("deep nesting in an object", VALIDATE, review(object=None).replace(
-        b"null", b'{"a":' * 100000 + b"1" + b"}" * 100000), JSON, 400, ""),
+    (
+        "deep nesting in an object",
+        VALIDATE,
+        review(object=None).replace(b"null", b'{"a":' * 100000 + b"1" + b"}" * 100000),
+        JSON,
+        400,
+        "",
+    ),
     ("no object", VALIDATE, b"[]", JSON, 400, NO_REVIEW),
     ("another kind", VALIDATE, review().replace(b"AdmissionReview", b"ConversionReview"), JSON, 400, NO_REVIEW),
     ("another version", VALIDATE, review().replace(b"k8s.io/v1", b"k8s.io/v1beta1"), JSON, 400, NO_REVIEW),
@@ -323,14 +362,23 @@ def test_wrong_methods():
 
 def test_odd_objects():
     """a review whose object is not one of the kind is refused in words of the review"""
-    for request, code in (({"object": None}, 400), ({"object": []}, 400), ({"object": "x"}, 400),
-                          ({"operation": "UPDATE"}, 400)):
+    for request, code in (
+        ({"object": None}, 400),
+        ({"object": []}, 400),
+        ({"object": "x"}, 400),
+        ({"operation": "UPDATE"}, 400),
+    ):
         status, _, text = ask("POST", VALIDATE, review(**request))
         answer = json.loads(text)["response"]
         assert status == 200 and answer["uid"] == "u" and answer["allowed"] is False, text
         assert answer["status"]["code"] == code and answer["status"]["message"], text
-    for thing in ({}, {"spec": 7}, {"spec": {"resourceGroups": 7}}, {"spec": {"resourceGroups": [7, None, []]}},
-                  {"metadata": [], "spec": {"resourceGroups": [{"flavors": [{"resources": {}}]}]}}):
+    for thing in (
+        {},
+        {"spec": 7},
+        {"spec": {"resourceGroups": 7}},
+        {"spec": {"resourceGroups": [7, None, []]}},
+        {"metadata": [], "spec": {"resourceGroups": [{"flavors": [{"resources": {}}]}]}},
+    ):
         status, _, text = ask("POST", VALIDATE, review(object=thing))
         assert status == 200 and json.loads(text)["response"]["uid"] == "u", text
     goes_on()
@@ -339,11 +387,24 @@ def test_odd_objects():
 def test_odd_conversions():
     """what cannot be converted is told in the review"""
     good = whole("LocalQueue", "x", GOOD["LocalQueue"])
-    for to, thing in (("v9", good), ("v1beta1", {**good, "kind": "Other"}), ("v1beta1", {}), ("v1beta1", None),
-                      ("v1beta1", {**good, "apiVersion": "example.com/v1"})):
-        status, _, text = ask("POST", "/convert", json.dumps({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": {
-                "uid": "u", "desiredAPIVersion": f"kueue.x-k8s.io/{to}", "objects": [good, thing]}}).encode())
+    for to, thing in (
+        ("v9", good),
+        ("v1beta1", {**good, "kind": "Other"}),
+        ("v1beta1", {}),
+        ("v1beta1", None),
+        ("v1beta1", {**good, "apiVersion": "example.com/v1"}),
+    ):
+        status, _, text = ask(
+            "POST",
+            "/convert",
+            json.dumps(
+                {
+                    "apiVersion": "apiextensions.k8s.io/v1",
+                    "kind": "ConversionReview",
+                    "request": {"uid": "u", "desiredAPIVersion": f"kueue.x-k8s.io/{to}", "objects": [good, thing]},
+                }
+            ).encode(),
+        )
         answer = json.loads(text)["response"]
         assert status == 200 and answer["uid"] == "u", text
         assert answer["result"]["status"] == "Failure" and "no conversion of" in answer["result"]["message"], text
@@ -382,9 +443,10 @@ def test_slow_bodies():
     def slow():
         sock = raw(POST + b"Content-Length: %d\n\n" % len(body))
         for i in range(0, len(body), len(body) // 20 + 1):
-            sock.sendall(body[i:i + len(body) // 20 + 1])
+            sock.sendall(body[i : i + len(body) // 20 + 1])
             time.sleep(0.1)
         lines.append(first_line(sock))
+
     threads = [threading.Thread(target=slow) for _ in range(20)]
     for thread in threads:
         thread.start()
@@ -403,8 +465,3 @@ def test_alive():
         assert error.status == 403, error
     else:
         raise AssertionError("a weight of -1 was taken")
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=lambda: "--- sluice, the last that it logged\n" + sluice.log(30),
-    end=lambda: (sluice.kill9(), cluster.stop()))

@@ -1,12 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Clients that people have, against `sluice up`: three kubectl, Debian's Python client, helm.
 
-    tests/e2e/up/clients [WORD ...]  # only the tests whose names contain one of the words
+    tests/e2e/run up/test_clients.py -k debian  # only what has that in its name
 
 kubectl is Debian's package (1.20, unpacked if it is not installed), the machine's own if it has one, and the one that
-tests/e2e/kube builds. What is not to be had here is counted as skipped. Closes with the line 'N passed, N failed, N skipped'.
+tests/e2e/kube builds. What is not to be had here is counted as skipped.
 """
+
 import fcntl
 import json
 import os
@@ -17,19 +17,20 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import textwrap
 import urllib.request
 
-from up import Up
+import pytest
+
 import kube
 from kube import Failure, Unavailable, until
-from sluice import run, say
+from sluice import say
+from up import Up
 
-up = Up()
-work = pathlib.Path(tempfile.mkdtemp(prefix="sluice-clients-"))
+TIME_LIMIT = 600
+up = work = None
 PATIENCE = 120
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  labels: {app: web}\ndata:\n  color: blue\n"
@@ -78,13 +79,30 @@ class Kubectl:
         self.path, self.name, self.ns = path, name, "k-" + re.sub(r"\W", "-", name)
 
     def command(self, *args):
-        return [str(self.path), f"--kubeconfig={up.kubeconfig}", f"--cache-dir={work / ('cache-' + self.ns)}", "-n", self.ns, *args]
+        return [
+            str(self.path),
+            f"--kubeconfig={up.kubeconfig}",
+            f"--cache-dir={work / ('cache-' + self.ns)}",
+            "-n",
+            self.ns,
+            *args,
+        ]
 
     def __call__(self, *args, input=None, code=0, env=None):
         """What it prints; 'code': with which it has to end, None: whatever."""
-        ran = subprocess.run(self.command(*args), input=input, capture_output=True, text=True, timeout=300, env={**os.environ, **(env or {})})
+        ran = subprocess.run(
+            self.command(*args),
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, **(env or {})},
+        )
         if code is not None and ran.returncode != code:
-            raise Failure(f"kubectl {' '.join(args)}: exit {ran.returncode}, not {code}\n{ran.stdout[-1500:]}\n{ran.stderr[-1500:]}")
+            raise Failure(
+                f"kubectl {' '.join(args)}: exit {ran.returncode}, not {code}\n"
+                f"{ran.stdout[-1500:]}\n{ran.stderr[-1500:]}"
+            )
         return ran.stdout + ran.stderr
 
     def says(self, pattern, *args, **more):
@@ -95,15 +113,25 @@ class Kubectl:
         return said
 
 
-def kubectls():
-    yield "built", lambda: up.bin / "kubectl"
-    own = shutil.which("kubectl")
-    if own:
-        yield "own", lambda: pathlib.Path(own)
-    yield "debian", lambda: packaged("kubernetes-client", "usr/bin/kubectl")
+KUBECTLS = {
+    "built": lambda: up.bin / "kubectl",
+    **({"own": lambda: pathlib.Path(shutil.which("kubectl"))} if shutil.which("kubectl") else {}),
+    "debian": lambda: packaged("kubernetes-client", "usr/bin/kubectl"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def running():
+    """Everything in one process."""
+    global up, work
+    with tempfile.TemporaryDirectory(prefix="sluice-clients-", ignore_cleanup_errors=True) as folder, Up() as up:
+        work = pathlib.Path(folder)
+        say(f"# ready after {up.ready_after:.2f} s")
+        yield
 
 
 # ---- what each kubectl has to do ----
+
 
 def do_create(k):
     k.says(f"namespace/{k.ns} created", "create", "namespace", k.ns)
@@ -121,10 +149,27 @@ def do_apply(k):
     k.says("^red$", "get", "cm", "settings", "-o", "jsonpath={.data.color}{'\\n'}")
     other = CONFIG.replace("settings", "served")
     k.says("serverside-applied", "apply", "--server-side", "-f", "-", input=other)
-    k.says("serverside-applied", "apply", "--server-side", "--field-manager=kubectl", "-f", "-", input=other.replace("blue", "green"))
+    k.says(
+        "serverside-applied",
+        "apply",
+        "--server-side",
+        "--field-manager=kubectl",
+        "-f",
+        "-",
+        input=other.replace("blue", "green"),
+    )
     k.says("conflict", "apply", "--server-side", "--field-manager=somebody", "-f", "-", input=other, code=1)
-    k.says("serverside-applied", "apply", "--server-side", "--field-manager=somebody", "--force-conflicts", "-f", "-", input=other)
-    k.says('unknown field|error validating', "apply", "-f", "-", input=CONFIG + "colour: x\n", code=1)
+    k.says(
+        "serverside-applied",
+        "apply",
+        "--server-side",
+        "--field-manager=somebody",
+        "--force-conflicts",
+        "-f",
+        "-",
+        input=other,
+    )
+    k.says("unknown field|error validating", "apply", "-f", "-", input=CONFIG + "colour: x\n", code=1)
     k.says("^[-+] *color: ", "diff", "-f", "-", input=CONFIG.replace("blue", "white"), code=1)
 
 
@@ -133,15 +178,23 @@ def do_get(k):
     k.says(r"^configmap/settings$", "get", "cm", "settings", "-o", "name")
     assert json.loads(k("get", "cm", "settings", "-o", "json"))["data"] == {"color": "red"}
     k.says("^  color: red$", "get", "cm", "settings", "-o", "yaml")
-    k.says("^settings +red$", "get", "cm", "settings", "-o", "custom-columns=N:.metadata.name,C:.data.color", "--no-headers")
-    k.says("^red$", "get", "cm", "settings", "-o", "go-template={{.data.color}}{{\"\\n\"}}")
+    k.says(
+        "^settings +red$",
+        "get",
+        "cm",
+        "settings",
+        "-o",
+        "custom-columns=N:.metadata.name,C:.data.color",
+        "--no-headers",
+    )
+    k.says("^red$", "get", "cm", "settings", "-o", 'go-template={{.data.color}}{{"\\n"}}')
     k.says(r"^NAME +DATA +AGE +LABELS\n", "get", "cm", "--show-labels")
     k.says(r"^NAME +STATUS +ROLES +AGE +VERSION +INTERNAL-IP", "get", "nodes", "-o", "wide")
     k.says("settings", "get", "cm", "-l", "app=web", "--field-selector", "metadata.name=settings")
     k.says("made", "get", "cm", "--chunk-size=1")
     k.says("settings", "get", "configmaps", "-A", "--sort-by=.metadata.name")
     k.says("(?s)configmap/made.*secret/hidden", "get", "cm,secrets")
-    k.says('NotFound', "get", "cm", "nobody", code=1)
+    k.says("NotFound", "get", "cm", "nobody", code=1)
     k.says("doesn't have a resource type", "get", "nothings", code=1)
 
 
@@ -155,7 +208,12 @@ def do_edit_patch_label(k):
     k.says("patched", "patch", "cm", "settings", "--type=merge", "-p", '{"data":{"x":"1"}}')
     k.says("patched", "patch", "cm", "settings", "--type=json", "-p", '[{"op":"add","path":"/data/y","value":"2"}]')
     k.says("patched", "patch", "cm", "settings", "--type=strategic", "-p", '{"data":{"z":"3"}}')
-    assert json.loads(k("get", "cm", "settings", "-o", "json"))["data"] == {"color": "pink", "x": "1", "y": "2", "z": "3"}
+    assert json.loads(k("get", "cm", "settings", "-o", "json"))["data"] == {
+        "color": "pink",
+        "x": "1",
+        "y": "2",
+        "z": "3",
+    }
     k.says("labeled", "label", "cm", "settings", "tier=front")
     k.says("annotated", "annotate", "cm", "settings", "note=hello")
     k.says("overwrite", "label", "cm", "settings", "tier=back", code=1)
@@ -165,7 +223,13 @@ def do_edit_patch_label(k):
 
 def do_jobs(k):
     k.says("job.batch/count created", "apply", "-f", "-", input=JOB)
-    pod = until(lambda: re.search(r"^(\S+) .* (Running|Completed) ", k("get", "pods", "-l", "job-name=count", "--no-headers"), re.M), PATIENCE, "a pod of the job")[1]
+    pod = until(
+        lambda: re.search(
+            r"^(\S+) .* (Running|Completed) ", k("get", "pods", "-l", "job-name=count", "--no-headers"), re.M
+        ),
+        PATIENCE,
+        "a pod of the job",
+    )[1]
     k.says("(?s)line 1\nline 2\nline 3", "logs", "-f", pod)
     k.says("condition met", "wait", "--for=condition=complete", "job/count", f"--timeout={PATIENCE}s")
     k.says("^line 3$", "logs", "job/count", "--tail=1")
@@ -199,7 +263,9 @@ def do_exec(k):
     k.says("pod/box created", "run", "box", "--image=host", "--restart=Never", "--command", "--", "sleep", "1000")
     k.says("condition met", "wait", "--for=condition=Ready", "pod/box", f"--timeout={PATIENCE}s")
     k.says("^said\\n$", "exec", "box", "--", "echo", "said")
-    k.says("(?s)^out\\n.*err\\n.*exit code 3", "exec", "box", "--", "sh", "-c", "echo out; echo err >&2; exit 3", code=3)
+    k.says(
+        "(?s)^out\\n.*err\\n.*exit code 3", "exec", "box", "--", "sh", "-c", "echo out; echo err >&2; exit 3", code=3
+    )
     text = noise(1 << 20, 1)
     assert k("exec", "-i", "box", "--", "cat", input=text) == text, "1 MiB through cat comes back changed"
     assert k("exec", "box", "--", "sh", "-c", "head -c 20000000 /dev/zero | tr '\\0' x").count("x") == 20000000
@@ -234,22 +300,55 @@ def in_terminal(k, *args, rows=33, columns=101, say=""):
 
 def do_terminal(k):
     # The size comes after the beginning, so that it is waited for.
-    script = "for i in $(seq 50); do [ \"$(stty size)\" = '33 101' ] && break; sleep 0.1; done; stty size; tty; echo ready; read line; echo \"<$line>\"; exit 5"
+    script = """
+        for i in $(seq 50); do [ "$(stty size)" = '33 101' ] && break; sleep 0.1; done
+        stty size; tty; echo ready; read line; echo "<$line>"; exit 5
+    """
     seen, code = in_terminal(k, "exec", "-it", "box", "--", "sh", "-c", script, say="typed\r")
     assert "33 101\r\n" in seen and "/dev/pts/" in seen and "<typed>" in seen and code == 5, (seen, code)
 
 
 def do_attach(k):
-    k.says("pod/talker created", "run", "talker", "--image=host", "--restart=Never", "--command", "--", "sh", "-c", "while sleep 0.1; do echo tick; done")
+    k.says(
+        "pod/talker created",
+        "run",
+        "talker",
+        "--image=host",
+        "--restart=Never",
+        "--command",
+        "--",
+        "sh",
+        "-c",
+        "while sleep 0.1; do echo tick; done",
+    )
     k.says("condition met", "wait", "--for=condition=Ready", "pod/talker", f"--timeout={PATIENCE}s")
-    attached = subprocess.Popen(k.command("attach", "talker"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    attached = subprocess.Popen(
+        k.command("attach", "talker"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     try:
         assert [attached.stdout.readline() for _ in range(3)] == ["tick\n"] * 3
     finally:
         attached.kill()
         attached.communicate()
     k.says("deleted", "delete", "pod", "talker", "--now")
-    said = k("run", "once", "-i", "--rm", "--image=host", "--restart=Never", "--command", "--", "sh", "-c", "read line; echo \"got $line\"", input="a word\n")
+    said = k(
+        "run",
+        "once",
+        "-i",
+        "--rm",
+        "--image=host",
+        "--restart=Never",
+        "--command",
+        "--",
+        "sh",
+        "-c",
+        'read line; echo "got $line"',
+        input="a word\n",
+    )
     assert "got a word" in said, said
     k.says("NotFound", "get", "pod", "once", code=1)
 
@@ -267,19 +366,39 @@ def do_forward(k):
     served = work / f"served-{k.ns}"
     served.mkdir()
     (served / "large").write_text(noise(8 << 20, 3))
-    port, = kube.free_ports(1)
-    k.says("created", "run", "web", "--image=host", "--restart=Never", "--command", "--", "python3", "-m", "http.server", "--bind=127.0.0.1", f"--directory={served}", str(port))
+    (port,) = kube.free_ports(1)
+    k.says(
+        "created",
+        "run",
+        "web",
+        "--image=host",
+        "--restart=Never",
+        "--command",
+        "--",
+        "python3",
+        "-m",
+        "http.server",
+        "--bind=127.0.0.1",
+        f"--directory={served}",
+        str(port),
+    )
     k.says("condition met", "wait", "--for=condition=Ready", "pod/web", f"--timeout={PATIENCE}s")
-    forward = subprocess.Popen(k.command("port-forward", "pod/web", f":{port}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    forward = subprocess.Popen(
+        k.command("port-forward", "pod/web", f":{port}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         line = forward.stdout.readline()
         local = re.search(r"127\.0\.0\.1:(\d+) ->", line)
         assert local, line + forward.stderr.read()
-        ask = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{local[1]}/{path}", timeout=20).read()
+
+        def ask(path):
+            return urllib.request.urlopen(f"http://127.0.0.1:{local[1]}/{path}", timeout=20).read()
+
         until(lambda: quietly(ask, ""), 20, "an answer through the port")
         for _ in range(20):
             assert b"large" in ask("")
         from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(8) as pool:
             for text in pool.map(ask, ["large"] * 16):
                 assert text == (served / "large").read_bytes()
@@ -328,25 +447,19 @@ def each(k):
             say(f"# {k.name}: {name[3:].replace('_', ', ')}")
 
 
-def kubectl_test(name, find):
-    def test():
-        k = Kubectl(find(), name)
-        say(f"# {name}: " + k("version", "--client").splitlines()[0])
-        each(k)
-    test.__name__ = f"test_kubectl_{name}"
-    test.__doc__ = f"kubectl, {name}"
-    return test
-
-
-def test_comes_up():
-    """everything in one process"""
-    up.start()
-    say(f"# ready after {up.ready_after:.2f} s")
+@pytest.mark.parametrize("name", KUBECTLS)
+def test_kubectl(name):
+    """all that kubectl does"""
+    k = Kubectl(KUBECTLS[name](), name)
+    say(f"# {name}: " + k("version", "--client").splitlines()[0])
+    each(k)
 
 
 def test_python():
     """Debian's Python client: lists, watches, informers"""
-    module = subprocess.run(["/usr/bin/python3", "-c", "import kubernetes; print(kubernetes.__version__)"], capture_output=True, text=True)
+    module = subprocess.run(
+        ["/usr/bin/python3", "-c", "import kubernetes; print(kubernetes.__version__)"], capture_output=True, text=True
+    )
     if module.returncode:
         raise Unavailable("python3-kubernetes is not installed")
     script = textwrap.dedent("""
@@ -357,12 +470,14 @@ def test_python():
         w = kubernetes.watch.Watch()
         since = core.list_namespaced_config_map("default").metadata.resource_version
         def follow():
-            for e in w.stream(core.list_namespaced_config_map, "default", label_selector="py=yes", resource_version=since, timeout_seconds=100):
+            asked = dict(label_selector="py=yes", resource_version=since, timeout_seconds=100)
+            for e in w.stream(core.list_namespaced_config_map, "default", **asked):
                 seen.append((e["type"], e["object"].metadata.name))
                 if e["type"] == "DELETED":
                     w.stop()
         t = threading.Thread(target=follow); t.start()
-        made = core.create_namespaced_config_map("default", {"metadata": {"name": "py", "labels": {"py": "yes"}}, "data": {"a": "b"}})
+        body = {"metadata": {"name": "py", "labels": {"py": "yes"}}, "data": {"a": "b"}}
+        made = core.create_namespaced_config_map("default", body)
         made.data["a"] = "c"
         core.replace_namespaced_config_map("py", "default", made)
         core.patch_namespaced_config_map("py", "default", {"data": {"d": "e"}})
@@ -375,7 +490,8 @@ def test_python():
         core.delete_namespaced_config_map("py", "default")
         t.join(100)
         assert seen == [("ADDED", "py"), ("MODIFIED", "py"), ("MODIFIED", "py"), ("DELETED", "py")], seen
-        job = {"metadata": {"name": "py"}, "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "host", "command": ["true"]}]}}}}
+        pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "host", "command": ["true"]}]}
+        job = {"metadata": {"name": "py"}, "spec": {"template": {"spec": pod}}}
         batch.create_namespaced_job("default", job)
         for e in kubernetes.watch.Watch().stream(batch.list_namespaced_job, "default", timeout_seconds=100):
             if e["object"].status.succeeded:
@@ -384,12 +500,16 @@ def test_python():
             raise SystemExit("the job has not finished")
         batch.delete_namespaced_job("py", "default", propagation_policy="Foreground")
         custom = kubernetes.client.CustomObjectsApi()
-        custom.create_cluster_custom_object("kueue.x-k8s.io", "v1beta2", "resourceflavors", {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "py"}})
-        assert [o["metadata"]["name"] for o in custom.list_cluster_custom_object("kueue.x-k8s.io", "v1beta2", "resourceflavors")["items"]] == ["py"]
-        custom.delete_cluster_custom_object("kueue.x-k8s.io", "v1beta2", "resourceflavors", "py")
+        kind = "kueue.x-k8s.io", "v1beta2", "resourceflavors"
+        flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "py"}}
+        custom.create_cluster_custom_object(*kind, flavor)
+        assert [o["metadata"]["name"] for o in custom.list_cluster_custom_object(*kind)["items"]] == ["py"]
+        custom.delete_cluster_custom_object(*kind, "py")
         print("fine")
         """)
-    ran = subprocess.run(["/usr/bin/python3", "-c", script, str(up.kubeconfig)], capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(
+        ["/usr/bin/python3", "-c", script, str(up.kubeconfig)], capture_output=True, text=True, timeout=300
+    )
     assert ran.returncode == 0 and "fine" in ran.stdout, ran.stdout + ran.stderr
 
 
@@ -402,10 +522,14 @@ def test_python_stream():
         from kubernetes.stream import stream
         kubernetes.config.load_kube_config(sys.argv[1])
         core = kubernetes.client.CoreV1Api()
-        core.create_namespaced_pod("default", {"metadata": {"name": "talk"}, "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "host", "command": ["sleep", "1000"]}]}})
+        main = {"name": "main", "image": "host", "command": ["sleep", "1000"]}
+        pod = {"metadata": {"name": "talk"}, "spec": {"restartPolicy": "Never", "containers": [main]}}
+        core.create_namespaced_pod("default", pod)
         while core.read_namespaced_pod("talk", "default").status.phase != "Running":
             time.sleep(0.1)
-        ask = lambda *command, **more: stream(core.connect_get_namespaced_pod_exec, "talk", "default", command=list(command), **{**dict(stdin=False, stdout=True, stderr=True, tty=False), **more})
+        def ask(*command, **more):
+            more = {**dict(stdin=False, stdout=True, stderr=True, tty=False), **more}
+            return stream(core.connect_get_namespaced_pod_exec, "talk", "default", command=list(command), **more)
         assert ask("echo", "hello") == "hello\\n"
         talk = ask("sh", "-c", "read a; echo $a; echo wrong >&2; exit 4", stdin=True, _preload_content=False)
         talk.write_stdin("typed\\n")
@@ -414,7 +538,9 @@ def test_python_stream():
         core.delete_namespaced_pod("talk", "default", grace_period_seconds=0)
         print("fine")
         """)
-    ran = subprocess.run(["/usr/bin/python3", "-c", script, str(up.kubeconfig)], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(
+        ["/usr/bin/python3", "-c", script, str(up.kubeconfig)], capture_output=True, text=True, timeout=120
+    )
     assert ran.returncode == 0 and "fine" in ran.stdout, ran.stdout + ran.stderr
 
 
@@ -428,15 +554,32 @@ def test_helm():
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: sample\nversion: 0.1.0\n")
     (chart / "values.yaml").write_text("color: blue\nreplicas: 1\n")
     (chart / "templates" / "all.yaml").write_text(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-settings'}\ndata: {color: '{{ .Values.color }}'}\n---\n"
-        + DEPLOYMENT.replace("{name: web}", "{name: '{{ .Release.Name }}-web'}").replace("replicas: 2", "replicas: {{ .Values.replicas }}"))
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-settings'}\n"
+        "data: {color: '{{ .Values.color }}'}\n---\n"
+        + DEPLOYMENT.replace("{name: web}", "{name: '{{ .Release.Name }}-web'}").replace(
+            "replicas: 2", "replicas: {{ .Values.replicas }}"
+        )
+    )
 
     def helm(*args):
-        ran = subprocess.run([pathlib.Path(built.stdout.strip()) / "helm", f"--kubeconfig={up.kubeconfig}", *args], capture_output=True, text=True, timeout=300,
-                             env={**os.environ, "HELM_CACHE_HOME": str(work / "helm"), "HELM_CONFIG_HOME": str(work / "helm"), "HELM_DATA_HOME": str(work / "helm")})
+        ran = subprocess.run(
+            [pathlib.Path(built.stdout.strip()) / "helm", f"--kubeconfig={up.kubeconfig}", *args],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={
+                **os.environ,
+                "HELM_CACHE_HOME": str(work / "helm"),
+                "HELM_CONFIG_HOME": str(work / "helm"),
+                "HELM_DATA_HOME": str(work / "helm"),
+            },
+        )
         assert ran.returncode == 0, f"helm {' '.join(args)}: {ran.stdout}\n{ran.stderr}"
         return ran.stdout
-    color = lambda: up.get("/api/v1/namespaces/default/configmaps/one-settings")["data"]["color"]
+
+    def color():
+        return up.get("/api/v1/namespaces/default/configmaps/one-settings")["data"]["color"]
+
     assert "STATUS: deployed" in helm("install", "one", str(chart), "--wait", "--timeout=120s")
     assert color() == "blue"
     assert "REVISION: 2" in helm("upgrade", "one", str(chart), "--set=color=red,replicas=2", "--wait", "--timeout=120s")
@@ -445,14 +588,3 @@ def test_helm():
     assert color() == "blue" and "one" in helm("list")
     assert "uninstalled" in helm("uninstall", "one", "--wait", "--timeout=120s")
     assert not up._try("/api/v1/namespaces/default/configmaps/one-settings")
-
-
-def ended():
-    up.stop()
-    shutil.rmtree(work, ignore_errors=True)
-
-
-tests = [test_comes_up, *(kubectl_test(*k) for k in kubectls()), test_python, test_python_stream, test_helm]
-if sys.argv[1:]:
-    tests = tests[:1] + [t for t in tests[1:] if any(word in t.__name__ for word in sys.argv[1:])]
-run(tests, logs=lambda: up.log(15), end=ended)

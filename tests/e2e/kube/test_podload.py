@@ -1,16 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How fast pods get through a queue, against what the API server takes for the same writes from a bare client.
 
-    SL_PODLOAD=5000 tests/e2e/kube/podload  # so many plain pods, and a tenth as many groups of ten; 100 without it
+    SL_PODLOAD=5000 tests/e2e/run kube/test_podload.py  # so many plain pods, and a tenth as many groups of ten; or 100
 
 All pods exist, gated, before the clock starts. Sluice's time runs from the start of the process until the last pod
 has lost its gate; the API server's metrics say what was written meanwhile. The bare client (barewrite.c) then makes
 the same writes to the same kinds of objects: as many of each, with the bodies that a proxy noted when Sluice
 admitted a few pods, other names, uids and versions put in. The two take turns, the bare client first and last, each
-on an API server that holds nothing else. Prints one JSON line for each number, and closes with the line 'N passed, N
-failed, N skipped'.
+on an API server that holds nothing else. Prints one JSON line for each number.
 """
+
 import collections
 import json
 import os
@@ -20,8 +19,10 @@ import statistics
 import subprocess
 import time
 
-from kube import Cluster, Failure, until
-from sluice import KUEUE, Sluice, install_kinds, program, proxy_ended, run, say, small_queue, through
+import pytest
+
+from kube import Failure, until
+from sluice import KUEUE, Sluice, install_kinds, program, proxy_ended, say, small_queue, through
 from store import Store
 
 COUNT = int(os.environ.get("SL_PODLOAD") or 100)
@@ -35,20 +36,19 @@ WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 OURS = ("pods", "workloads", "clusterqueues", "localqueues", "cohorts", "events")
 PREFIX = "kueue.x-k8s.io/"
 RESOURCE = re.compile(r"/(?:apis/[^/]+|api)/v\w+/(?:namespaces/[^/]+/)?(\w+)(?:/[^/?]+(?:/(\w+))?)?(?:\?.*)?$")
-SAMPLE = re.compile(r'^apiserver_request_total\{(.*)\} (\S+)$', re.M)
+SAMPLE = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.M)
 
-cluster = Cluster(only="api")
-sluice = Sluice(cluster, install=False, controllers="core,scheduler,pod", frameworks=["pod"])
-store = None
+TIME_LIMIT = 400
+cluster = sluice = store = None
 recipe = {}  # "p" and "g": the writes for a plain pod and for a group; "others": for queues, and an event
 
 
 def report(name, value, unit):
-    say(json.dumps({"name": f"pods/{name}", "value": round(value, 3), "unit": unit, "pods": COUNT,
-                    "groups": GROUPS}))
+    say(json.dumps({"name": f"pods/{name}", "value": round(value, 3), "unit": unit, "pods": COUNT, "groups": GROUPS}))
 
 
 # ---- objects ----
+
 
 def names():
     """Of all pods, plain ones first; of a group they begin with its name."""
@@ -57,25 +57,44 @@ def names():
 
 def pod(name):
     """As the webhooks leave it."""
-    metadata = {"name": name, "labels": {PREFIX + "queue-name": "main", PREFIX + "managed": "true", "app": "trainer"},
-                "finalizers": [PREFIX + "managed"], "annotations": {PREFIX + "role-hash": "5ab2e08c"}}
+    metadata = {
+        "name": name,
+        "labels": {PREFIX + "queue-name": "main", PREFIX + "managed": "true", "app": "trainer"},
+        "finalizers": [PREFIX + "managed"],
+        "annotations": {PREFIX + "role-hash": "5ab2e08c"},
+    }
     if name.startswith("g"):
         metadata["labels"][PREFIX + "pod-group-name"] = name[:9]
         metadata["annotations"][PREFIX + "pod-group-total-count"] = str(SIZE)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {
-        "restartPolicy": "Never", "terminationGracePeriodSeconds": 30,
-        "schedulingGates": [{"name": PREFIX + "admission"}, {"name": PREFIX + "topology"}],
-        "containers": [{
-            "name": "trainer", "image": "registry.example.com/research/trainer:v7", "command": ["/bin/sh", "-c"],
-            "args": ["exec python3 -m trainer --epochs=90 --data=/data --out=/out"],
-            "env": [{"name": f"TRAINER_OPTION_{i}", "value": f"value-of-option-{i}"} for i in range(6)],
-            "resources": {"requests": {"cpu": "1"}}}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 30,
+            "schedulingGates": [{"name": PREFIX + "admission"}, {"name": PREFIX + "topology"}],
+            "containers": [
+                {
+                    "name": "trainer",
+                    "image": "registry.example.com/research/trainer:v7",
+                    "command": ["/bin/sh", "-c"],
+                    "args": ["exec python3 -m trainer --epochs=90 --data=/data --out=/out"],
+                    "env": [{"name": f"TRAINER_OPTION_{i}", "value": f"value-of-option-{i}"} for i in range(6)],
+                    "resources": {"requests": {"cpu": "1"}},
+                }
+            ],
+        },
+    }
 
 
 def gated():
     """The pods that have not been let go."""
-    return [p["metadata"]["name"] for p in cluster.request("GET", PODS, timeout=120)["items"]
-            if p["spec"].get("schedulingGates")]
+    return [
+        p["metadata"]["name"]
+        for p in cluster.request("GET", PODS, timeout=120)["items"]
+        if p["spec"].get("schedulingGates")
+    ]
 
 
 def wipe():
@@ -83,11 +102,15 @@ def wipe():
     for what in ("pods", "kueue.x-k8s.io/workloads", "events"):
         store.delete(f"/registry/{what}/default/")
     # Also in the API server's own memory, which lists are served from.
-    until(lambda: not any(cluster.get(f"{path}?resourceVersion=0")["items"] for path in (PODS, WORKLOADS)), 60,
-          "an empty API")
+    until(
+        lambda: not any(cluster.get(f"{path}?resourceVersion=0")["items"] for path in (PODS, WORKLOADS)),
+        60,
+        "an empty API",
+    )
 
 
 # ---- the bare client ----
+
 
 def line(chain, write):
     return "\t".join((chain, write["method"], write["path"], write["type"], write["body"])) + "\n"
@@ -97,8 +120,19 @@ def bare(lines):
     """Seconds that these writes take."""
     path, pki = cluster.dir / "writes", cluster.dir / "pki"
     path.write_text("".join(lines))
-    ran = subprocess.run([program().parent / "tests/e2e/kube/barewrite", pki / "ca.crt", pki / "admin.crt",
-                          pki / "admin.key", cluster.url, path, str(CONNECTIONS)], stdout=subprocess.PIPE, text=True)
+    ran = subprocess.run(
+        [
+            program().parent / "tests/e2e/kube/barewrite",
+            pki / "ca.crt",
+            pki / "admin.crt",
+            pki / "admin.key",
+            cluster.url,
+            path,
+            str(CONNECTIONS),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     path.unlink()
     assert ran.returncode == 0, f"the bare client: {ran.stdout}"
     return json.loads(ran.stdout)["seconds"]
@@ -106,18 +140,23 @@ def bare(lines):
 
 def fill(which):
     """Makes pods of these names."""
-    seconds = bare(line(name, {"method": "POST", "path": PODS, "type": "application/json",
-                               "body": json.dumps(pod(name))}) for name in which)
+    seconds = bare(
+        line(name, {"method": "POST", "path": PODS, "type": "application/json", "body": json.dumps(pod(name))})
+        for name in which
+    )
     say(f"# {len(which)} gated pods in {seconds:.1f} s")
 
 
 def stored():
     """The uids and versions of all pods, by name."""
-    return {p["metadata"]["name"]: (p["metadata"]["uid"], p["metadata"]["resourceVersion"])
-            for p in cluster.request("GET", PODS, timeout=120)["items"]}
+    return {
+        p["metadata"]["name"]: (p["metadata"]["uid"], p["metadata"]["resourceVersion"])
+        for p in cluster.request("GET", PODS, timeout=120)["items"]
+    }
 
 
 # ---- what is written ----
+
 
 def kind_of(method, path, type=""):
     """How the API server counts a write."""
@@ -129,9 +168,11 @@ def counted():
     """The writes that the API server has taken so far, by verb, resource and part; ours, and those that failed."""
     good, bad = collections.Counter(), collections.Counter()
     for labels, value in SAMPLE.findall(cluster.request("GET", "/metrics", timeout=60)):
-        l = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-        if l["resource"] in OURS and l["verb"] in ("POST", "PUT", "PATCH", "APPLY", "DELETE"):
-            (good if l["code"].startswith("2") else bad)[l["verb"], l["resource"], l["subresource"]] += int(float(value))
+        of = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        if of["resource"] in OURS and of["verb"] in ("POST", "PUT", "PATCH", "APPLY", "DELETE"):
+            (good if of["code"].startswith("2") else bad)[of["verb"], of["resource"], of["subresource"]] += int(
+                float(value)
+            )
     return good, bad
 
 
@@ -143,9 +184,14 @@ def learn(notes, base, members, workload):
     """The noted writes for one workload, to be made again for another: those to it first, as what follows them is
     written with its version."""
     seen = {name: uid for name, (uid, _) in members.items()}
-    mine = [n for n in notes if f"/workloads/{workload}" in n["path"] or any(
-        n["path"].split("?")[0].endswith(f"/pods/{name}") for name in seen) or
-        kind_of(n["method"], n["path"])[:2] == ("POST", "workloads") and f'"{workload}"' in n["body"]]
+    mine = [
+        n
+        for n in notes
+        if f"/workloads/{workload}" in n["path"]
+        or any(n["path"].split("?")[0].endswith(f"/pods/{name}") for name in seen)
+        or kind_of(n["method"], n["path"])[:2] == ("POST", "workloads")
+        and f'"{workload}"' in n["body"]
+    ]
     return {"base": base, "uids": list(seen.values()), "writes": sorted(mine, key=lambda n: "/pods/" in n["path"])}
 
 
@@ -186,16 +232,28 @@ def plan(made, found):
                 body = re.sub(r'("name":"[^"]*)\.[0-9a-f]+"', rf'\1.{i:016x}"', body, count=1)
                 chains.append([line(f"e{i}", {**write, "body": body})])
             else:  # the same again would not be stored; the object is only touched for its version
-                body = re.sub(r'("pendingWorkloads":)\d+', rf'\g<1>{i + 1}', body)
+                body = re.sub(r'("pendingWorkloads":)\d+', rf"\g<1>{i + 1}", body)
                 here = line(kind[1], {**write, "body": body})
                 if i == 0:
-                    chains.append([line(kind[1], {"method": "PATCH", "path": write["path"].split("/status")[0], "type":
-                                                  "application/merge-patch+json", "body": "{}"})])
+                    chains.append(
+                        [
+                            line(
+                                kind[1],
+                                {
+                                    "method": "PATCH",
+                                    "path": write["path"].split("/status")[0],
+                                    "type": "application/merge-patch+json",
+                                    "body": "{}",
+                                },
+                            )
+                        ]
+                    )
                 chains[-1].append(here)
     return [text for chain in chains for text in chain] + lines, +left
 
 
 # ---- the measured ----
+
 
 def cpu(pid):
     """Seconds of CPU that a process has used."""
@@ -215,7 +273,9 @@ def spent(before, more):
 
 def let_go():
     """How many pods Sluice has taken the gate off. The API server is not asked: that would cost it time."""
-    return sum(v for k, v in sluice.metrics().items() if k.startswith("kueue_pod_scheduling_gate_removal_seconds_count"))
+    return sum(
+        v for k, v in sluice.metrics().items() if k.startswith("kueue_pod_scheduling_gate_removal_seconds_count")
+    )
 
 
 def await_all():
@@ -249,37 +309,49 @@ def with_bare(made):
     before, mine = burnt(), resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = bare(lines)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    say(f"# bare client: {seconds:.2f} s for {len(lines)} writes; seconds of CPU: " + spent(before, {
-        "client": used.ru_utime + used.ru_stime - mine.ru_utime - mine.ru_stime}))
+    say(
+        f"# bare client: {seconds:.2f} s for {len(lines)} writes; seconds of CPU: "
+        + spent(before, {"client": used.ru_utime + used.ru_stime - mine.ru_utime - mine.ru_stime})
+    )
     assert not gated(), "the bare client left pods gated"
     return seconds
 
 
-def test_comes_up():
-    """an API server and a queue"""
-    global store
+@pytest.fixture(scope="module", autouse=True)
+def noted(api_cluster):
+    """An API server and a queue, and what Sluice writes for a plain pod and for a group."""
+    global cluster, sluice, store
     tool = program().parent / "tests/e2e/kube/barewrite"
     if not tool.exists():  # make builds the program alone
-        subprocess.run(["ninja", "-C", program().parent, "tests/e2e/kube/barewrite"], check=True, stdout=subprocess.DEVNULL)
-    cluster.start()
+        subprocess.run(
+            ["ninja", "-C", program().parent, "tests/e2e/kube/barewrite"], check=True, stdout=subprocess.DEVNULL
+        )
+    cluster = api_cluster
     install_kinds(cluster)
     small_queue(cluster, 2 * (COUNT + GROUPS * SIZE))
     store = Store(cluster)
+    sluice = Sluice(cluster, install=False, controllers="core,scheduler,pod", frameworks=["pod"])
     sluice.prepare()
+    note()
+    yield
+    sluice.kill9()
 
 
-def test_noted():
-    """what Sluice writes for a plain pod and for a group"""
+def note():
     cert, key = cluster.certificate("proxy", "proxy", hosts=["127.0.0.1", "localhost"])
     pki, path = cluster.dir / "pki", cluster.dir / "notes"
     few = [f"p-{n:07}" for n in range(2)] + [f"g-{0:07}-{i}" for i in range(SIZE)]
     fill(few)
-    sluice.kubeconfig, process = through(cluster, "note", cert, key, pki / "ca.crt", pki / "admin.crt",
-                                         pki / "admin.key", path)
+    sluice.kubeconfig, process = through(
+        cluster, "note", cert, key, pki / "ca.crt", pki / "admin.crt", pki / "admin.key", path
+    )
     before = stored()
     sluice.start()
     until(lambda: not gated(), what="the first pods without a gate")
-    written = lambda: path.read_text() if path.exists() else ""
+
+    def written():
+        return path.read_text() if path.exists() else ""
+
     until(lambda: written().count("/events") > 5, what="events")
     for queue in "clusterqueues", "localqueues":  # are told later
         until(lambda: f"/{queue}/main/status" in written(), what=f"what is written to {queue}")
@@ -292,13 +364,22 @@ def test_noted():
     plain = next(name for name in workloads if f"-{few[0]}-" in name)
     recipe["p"] = learn(notes, few[0], {few[0]: before[few[0]]}, plain)
     recipe["g"] = learn(notes, few[2][:9], {name: before[name] for name in few[2:]}, few[2][:9])
-    recipe["others"] = [*{kind_of(n["method"], n["path"], n["type"]): n for n in notes if kind_of(
-        n["method"], n["path"])[1] not in ("pods", "workloads")}.values()]
+    recipe["others"] = [
+        *{
+            kind_of(n["method"], n["path"], n["type"]): n
+            for n in notes
+            if kind_of(n["method"], n["path"])[1] not in ("pods", "workloads")
+        }.values()
+    ]
     for which, what in ("p", "a plain pod"), ("g", f"a group of {SIZE}"), ("others", "besides"):
         writes = recipe[which] if which == "others" else recipe[which]["writes"]
         say(f"# {what}: " + plural(collections.Counter(kind_of(w["method"], w["path"], w["type"]) for w in writes)))
-    assert recipe["p"]["writes"] and len(recipe["g"]["writes"]) >= SIZE + 2
     wipe()
+
+
+def test_noted():
+    """there is something to write for a plain pod, and for each pod of a group"""
+    assert recipe["p"]["writes"] and len(recipe["g"]["writes"]) >= SIZE + 2
 
 
 def test_throughput():
@@ -328,11 +409,3 @@ def test_throughput():
     report("throughput-ratio", ratio, "ratio")
     slack = 0 if FULL else max(2, theirs)  # the start of a process is no throughput, and takes longer on a slow machine
     assert (ours - slack) * MIN_RATIO <= theirs, f"{ours:.2f} s against {theirs:.2f} s"
-
-
-def logs():
-    return "--- sluice, the last that it logged\n" + sluice.log(25)
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")], logs=logs,
-    end=lambda: (sluice.kill9(), cluster.stop()))

@@ -1,26 +1,23 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Installs Sluice as docs/install.md says, and runs it with the rights of its own service account.
 
 A real API server takes deploy/manifests.yaml in both ways of kubectl apply, and calls the webhooks
 through their Service, by the certificates that Sluice made: where the pods would be there is one
-process on this machine. The functions test_* run in the order they stand in, on one cluster. Closes
-with the line 'N passed, N failed, N skipped'.
+process on this machine.
 """
+
 import base64
+import collections
 import json
 import os
-import pathlib
 import re
-import signal
 import socket
 import ssl
 import subprocess
-import sys
-import time
-import traceback
 import urllib.error
 import urllib.request
+
+import pytest
 
 import kube
 from kube import Cluster, Failure, until
@@ -37,8 +34,8 @@ CONVERTED = ["clusterqueues", "cohorts", "localqueues", "multikueueclusters", "w
 
 PATIENCE = 90  # seconds; everything takes a fraction of one on a quiet machine
 
-# Services are resolved to their endpoints, as there is no kube-proxy.
-cluster = Cluster(only="api", apiserver_flags=["--enable-aggregator-routing=true"])
+TIME_LIMIT = 300
+cluster = sluice = None
 
 
 class Sluice:
@@ -46,32 +43,60 @@ class Sluice:
 
     def __init__(self):
         self.webhook, self.health, self.metrics, self.visibility = kube.free_ports(4)
-        self.log = cluster.dir / "log" / "sluice.log"
+        self.log_path = cluster.dir / "log" / "sluice.log"
         self.process = None
         config = cluster.get(f"{SYSTEM}/configmaps/kueue-manager-config")["data"]["controller_manager_config.yaml"]
-        for ours, theirs in ((":8081", f"127.0.0.1:{self.health}"), (":8443", f"127.0.0.1:{self.metrics}"),
-                             ("9443", str(self.webhook))):
+        for ours, theirs in (
+            (":8081", f"127.0.0.1:{self.health}"),
+            (":8443", f"127.0.0.1:{self.metrics}"),
+            ("9443", str(self.webhook)),
+        ):
             assert config.count(ours) == 1, ours
             config = config.replace(ours, theirs)
         self.config = cluster.dir / "log" / "controller_manager_config.yaml"
         self.config.write_text(f"{config}visibilityServer: {{bindPort: {self.visibility}}}\n")
         self.kubeconfig = cluster.dir / "manager.kubeconfig"
-        self.kubeconfig.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {
-                "server": cluster.url, "certificate-authority": str(cluster.dir / "pki" / "ca.crt")}}],
-            "users": [{"name": "u", "user": {"token": token("kueue-controller-manager")}}]}))
+        self.kubeconfig.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "c",
+                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                    "clusters": [
+                        {
+                            "name": "c",
+                            "cluster": {
+                                "server": cluster.url,
+                                "certificate-authority": str(cluster.dir / "pki" / "ca.crt"),
+                            },
+                        }
+                    ],
+                    "users": [{"name": "u", "user": {"token": token("kueue-controller-manager")}}],
+                }
+            )
+        )
 
     def start(self):
-        with open(self.log, "a") as log:
+        with open(self.log_path, "a") as log:
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", PROGRAM, "serve", f"--config={self.config}",
-                 f"--kubeconfig={self.kubeconfig}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        until(self.ready, PATIENCE, "readiness; it says:\n" + self.log.read_text()[-2000:])
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    PROGRAM,
+                    "serve",
+                    f"--config={self.config}",
+                    f"--kubeconfig={self.kubeconfig}",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        until(self.ready, PATIENCE, "readiness; it says:\n" + self.log_path.read_text()[-2000:])
 
     def ready(self):
-        assert self.process.poll() is None, self.log.read_text()[-2000:]
+        assert self.process.poll() is None, self.log_path.read_text()[-2000:]
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=60) as answer:
                 return answer.status == 200
@@ -84,8 +109,8 @@ class Sluice:
             self.process.wait(PATIENCE)
             self.process = None
 
-
-sluice = None
+    def log(self, lines=40):
+        return "\n".join(self.log_path.read_text().splitlines()[-lines:])
 
 
 def token(account):
@@ -112,8 +137,13 @@ def apply(*flags):
 
 def versions():
     """The resourceVersions of everything that was installed."""
-    return cluster.kubectl("get", "-f", DEPLOY / "manifests.yaml", "-o",
-                           "jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.resourceVersion}{'\\n'}{end}")
+    return cluster.kubectl(
+        "get",
+        "-f",
+        DEPLOY / "manifests.yaml",
+        "-o",
+        "jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.resourceVersion}{'\\n'}{end}",
+    )
 
 
 MERGE = "application/merge-patch+json"
@@ -146,8 +176,10 @@ def cluster_queue(name, **spec):
 
 
 def group(quota):
-    return {"coveredResources": ["cpu"],
-            "flavors": [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": quota}]}]}
+    return {
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": quota}]}],
+    }
 
 
 def named(name, queue, spec):
@@ -178,10 +210,19 @@ def pods(namespace="default"):
 def server(kind, name, queue=None):
     """A Deployment or a StatefulSet."""
     app = {"app": name}
-    return {"apiVersion": "apps/v1", "kind": kind, **named(name, queue, {
-        "selector": {"matchLabels": app},
-        "template": {"metadata": {"labels": app}, "spec": pod_spec(restartPolicy="Always")},
-        **({"serviceName": name} if kind == "StatefulSet" else {})})}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        **named(
+            name,
+            queue,
+            {
+                "selector": {"matchLabels": app},
+                "template": {"metadata": {"labels": app}, "spec": pod_spec(restartPolicy="Always")},
+                **({"serviceName": name} if kind == "StatefulSet" else {}),
+            },
+        ),
+    }
 
 
 def servers(kind, namespace="default"):
@@ -215,39 +256,78 @@ def bundles():
 def endpoints(service, name, number):
     """Where the pods of a Service would be."""
     port = {"name": name, "port": number, "protocol": "TCP"}
-    cluster.request("POST", f"{SYSTEM}/endpoints", {
-        "metadata": {"name": service}, "subsets": [{"addresses": [{"ip": own_address()}], "ports": [port]}]})
-    cluster.request("POST", "/apis/discovery.k8s.io/v1/namespaces/kueue-system/endpointslices", {
-        "metadata": {"name": service, "labels": {"kubernetes.io/service-name": service}}, "addressType": "IPv4",
-        "endpoints": [{"addresses": [own_address()], "conditions": {"ready": True}}], "ports": [port]})
+    cluster.request(
+        "POST",
+        f"{SYSTEM}/endpoints",
+        {"metadata": {"name": service}, "subsets": [{"addresses": [{"ip": own_address()}], "ports": [port]}]},
+    )
+    cluster.request(
+        "POST",
+        "/apis/discovery.k8s.io/v1/namespaces/kueue-system/endpointslices",
+        {
+            "metadata": {"name": service, "labels": {"kubernetes.io/service-name": service}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [own_address()], "conditions": {"ready": True}}],
+            "ports": [port],
+        },
+    )
 
 
 # ---- tests ----
 
-def test_client_side():
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """Applied in both ways, and started with its own rights: what kubectl said, and what that changed, by the way."""
+    global cluster, sluice
     own_address()
-    cluster.start()
-    said = apply()
+    # Services are resolved to their endpoints, as there is no kube-proxy.
+    with Cluster(only="api", apiserver_flags=["--enable-aggregator-routing=true"]) as cluster:
+        done = {}
+        for flags in (), ("--server-side",):
+            said, before = apply(*flags), versions()
+            apply(*flags)  # kubectl says "configured" of some whose patch changes nothing
+            done[flags] = said, before, versions()
+        sluice = Sluice()
+        endpoints("kueue-webhook-service", "webhook", sluice.webhook)
+        endpoints("kueue-visibility-server", "https", sluice.visibility)
+        try:
+            sluice.start()
+            yield done
+        finally:
+            sluice.stop()
+
+
+@pytest.fixture(scope="module")
+def flavored(installed):
+    until(lambda: reviewed(f"{KUEUE}/resourceflavors", thing("ResourceFlavor", "plain")), PATIENCE, "a ResourceFlavor")
+
+
+@pytest.fixture(scope="module")
+def team(flavored):
+    """The ClusterQueue `team`, and the LocalQueue `main` to it."""
+    return queue("team", "main")
+
+
+def queue(name, local, namespace="default"):
+    """Makes a ClusterQueue and a LocalQueue; returns the former."""
+    body = cluster_queue(name, cohortName="all", resourceGroups=[group("4")])
+    made = until(lambda: reviewed(f"{KUEUE}/clusterqueues", body), PATIENCE, "a ClusterQueue")
+    path = f"{KUEUE}/namespaces/{namespace}/localqueues"
+    cluster.request("POST", path, thing("LocalQueue", local, clusterQueue=name))
+    return made
+
+
+def test_client_side(installed):
+    said, before, after = installed[()]
     assert len(said) > 50 and all(line.endswith(" created") for line in said), said
-    before = versions()
-    apply()  # kubectl says "configured" of some whose patch changes nothing
-    assert versions() == before
+    assert after == before
 
 
-def test_server_side():
-    said = apply("--server-side")
+def test_server_side(installed):
+    said, before, after = installed["--server-side",]
     assert len(said) > 50 and all(line.endswith(" serverside-applied") for line in said), said
-    before = versions()
-    apply("--server-side")
-    assert versions() == before
-
-
-def test_starts_with_its_own_rights():
-    global sluice
-    sluice = Sluice()
-    endpoints("kueue-webhook-service", "webhook", sluice.webhook)
-    endpoints("kueue-visibility-server", "https", sluice.visibility)
-    sluice.start()
+    assert after == before
 
 
 def test_certificates():
@@ -261,73 +341,107 @@ def test_certificates():
             pass
 
 
-def test_webhooks():
-    until(lambda: reviewed(f"{KUEUE}/resourceflavors", thing("ResourceFlavor", "plain")), PATIENCE, "a ResourceFlavor")
-    queue = until(lambda: reviewed(f"{KUEUE}/clusterqueues", cluster_queue("team", cohortName="all", resourceGroups=[group("4")])),
-                  PATIENCE, "a ClusterQueue")
-    assert queue["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"], queue
-    words = refused("POST", f"{KUEUE}/clusterqueues", cluster_queue("bad", namespaceSelector={
-        "matchExpressions": [{"key": "a", "operator": "Near"}]}, resourceGroups=[group("4")]))
+def test_webhooks(team):
+    assert team["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"], team
+    words = refused(
+        "POST",
+        f"{KUEUE}/clusterqueues",
+        cluster_queue(
+            "bad",
+            namespaceSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]},
+            resourceGroups=[group("4")],
+        ),
+    )
     assert "vclusterqueue.kb.io" in words and "spec.namespaceSelector.matchExpressions[0].operator" in words, words
 
 
-def test_conversion():
+def test_conversion(team):
     # As with the other webhooks, our certificates may not be known at once.
     old = until(lambda: cluster._try("/apis/kueue.x-k8s.io/v1beta1/clusterqueues/team"), PATIENCE, "the older version")
     assert old["spec"]["cohort"] == "all" and "cohortName" not in old["spec"], old
 
 
-def test_queueing():
+def reviews():
+    """How often each webhook has been asked."""
+    asked = collections.Counter()
+    pattern = r'^apiserver_admission_webhook_request_total\{.*?name="([^"]+)".*\} (\d+)'
+    for name, count in re.findall(pattern, cluster.request("GET", "/metrics"), re.M):
+        asked[name] += int(count)
+    return asked
+
+
+def test_queueing(team):
     """Every write that a Job's way to admission takes is within the rights, and none comes back to us as a review."""
-    cluster.request("POST", f"{KUEUE}/namespaces/default/localqueues", thing("LocalQueue", "main", clusterQueue="team"))
+    before = reviews()
     until(lambda: "main" in cluster.kubectl("get", "localqueue", "main", "-o", "name"), PATIENCE)
     made = cluster.request("POST", jobs(), job("queued", "main"))
     assert made["spec"]["suspend"] is True, made
     until(lambda: not cluster.get(f"{jobs()}/queued")["spec"]["suspend"], PATIENCE, "the start of the job")
-    workload, = cluster.get(f"{KUEUE}/namespaces/default/workloads")["items"]
+    found = cluster.get(f"{KUEUE}/namespaces/default/workloads")["items"]
+    (workload,) = (w for w in found if w["metadata"]["name"].startswith("job-queued-"))
     assert workload["status"]["admission"]["clusterQueue"] == "team", workload
-    until(lambda: cluster.get(f"{KUEUE}/clusterqueues/team").get("status", {}).get("admittedWorkloads") == 1, PATIENCE,
-          "the count of the queue")
+    until(
+        lambda: cluster.get(f"{KUEUE}/clusterqueues/team").get("status", {}).get("admittedWorkloads") == 1,
+        PATIENCE,
+        "the count of the queue",
+    )
     until(lambda: cluster.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"], PATIENCE, "events")
-    asked = re.findall(r'^apiserver_admission_webhook_request_total\{.*?name="([^"]+)"', cluster.request("GET", "/metrics"), re.M)
-    assert "vjob.kb.io" in asked and not {"mworkload.kb.io", "vworkload.kb.io"} & set(asked), asked
+    asked = reviews() - before
+    assert asked["vjob.kb.io"] and not asked["mworkload.kb.io"] and not asked["vworkload.kb.io"], asked
     within_rights()
 
 
-def test_visibility():
+def test_visibility(team):
     """The API server passes requests on to us, by our certificates; we know it by its own."""
     for version in ("v1beta1", "v1beta2"):
-        until(lambda: any(c["type"] == "Available" and c["status"] == "True" for c in
-                          cluster.get(VISIBILITY.format(version)).get("status", {}).get("conditions", [])), PATIENCE,
-              f"{version} of the visibility API")
-        for queue in ("clusterqueues/team", "namespaces/default/localqueues/main"):
-            path = f"/apis/visibility.kueue.x-k8s.io/{version}/{queue}/pendingworkloads"
+        until(
+            lambda: any(
+                c["type"] == "Available" and c["status"] == "True"
+                for c in cluster.get(VISIBILITY.format(version)).get("status", {}).get("conditions", [])
+            ),
+            PATIENCE,
+            f"{version} of the visibility API",
+        )
+        for which in ("clusterqueues/team", "namespaces/default/localqueues/main"):
+            path = f"/apis/visibility.kueue.x-k8s.io/{version}/{which}/pendingworkloads"
             found = until(lambda: cluster._try(path), PATIENCE, path)
             assert found["items"] == [] and found["kind"] == "PendingWorkloadsSummary", found
     within_rights()
 
 
 def within_rights():
-    text = sluice.log.read_text()
+    text = sluice.log_path.read_text()
     assert '"status":403' not in text and "forbidden" not in text, text[-3000:]
 
 
-def test_pods():
+def test_pods(flavored):
     """A pod with a queue waits, runs, and goes when its Workload is put aside; others are left alone."""
+    queue("pods", "pods")
     made = cluster.request("POST", pods(), pod("free"))
     assert not gates(made) and "finalizers" not in made["metadata"] and not made["metadata"].get("labels"), made
-    made = cluster.request("POST", pods(), pod("queued", "main"))
+    made = cluster.request("POST", pods(), pod("queued", "pods"))
     assert gates(made) == ["kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"], made
     assert made["metadata"]["finalizers"] == ["kueue.x-k8s.io/managed"], made
     assert made["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true", made
     until(lambda: not gates(cluster.get(f"{pods()}/queued")), PATIENCE, "the start of the pod")
-    workload, = (w["metadata"]["name"] for w in cluster.get(f"{KUEUE}/namespaces/default/workloads")["items"]
-                 if w["metadata"]["name"].startswith("pod-"))
-    cluster.request("PATCH", f"{KUEUE}/namespaces/default/workloads/{workload}", {"spec": {"active": False}},
-                    MERGE)
+    (workload,) = (
+        w["metadata"]["name"]
+        for w in cluster.get(f"{KUEUE}/namespaces/default/workloads")["items"]
+        if w["metadata"]["name"].startswith("pod-")
+    )
+    cluster.request("PATCH", f"{KUEUE}/namespaces/default/workloads/{workload}", {"spec": {"active": False}}, MERGE)
     until(lambda: gone(f"{pods()}/queued"), PATIENCE, "the end of the pod")
-    words = refused("POST", pods(), {**pod("bad", "main"), "metadata": {"name": "bad", "labels": {
-        "kueue.x-k8s.io/queue-name": "main", "kueue.x-k8s.io/pod-group-name": "g"}}})
+    words = refused(
+        "POST",
+        pods(),
+        {
+            **pod("bad", "main"),
+            "metadata": {
+                "name": "bad",
+                "labels": {"kueue.x-k8s.io/queue-name": "main", "kueue.x-k8s.io/pod-group-name": "g"},
+            },
+        },
+    )
     assert "vpod.kb.io" in words and "pod-group-total-count" in words, words
     within_rights()
 
@@ -367,8 +481,13 @@ def metrics(bearer=None):
 def test_metrics():
     cluster.kubectl("create", "serviceaccount", "collector", "-n", "kueue-system")
     cluster.kubectl("create", "serviceaccount", "stranger", "-n", "kueue-system")
-    cluster.kubectl("create", "clusterrolebinding", "collector", "--clusterrole=kueue-metrics-reader",
-                    "--serviceaccount=kueue-system:collector")
+    cluster.kubectl(
+        "create",
+        "clusterrolebinding",
+        "collector",
+        "--clusterrole=kueue-metrics-reader",
+        "--serviceaccount=kueue-system:collector",
+    )
     assert metrics()[0] == 401
     assert metrics("nonsense")[0] == 401
     assert metrics(token("stranger"))[0] == 403
@@ -379,27 +498,35 @@ def test_metrics():
         assert status == 200 and "kueue_admitted_workloads_total" in text, (status, text[:500])
 
 
-def test_unlabelled_on_request():
+def test_unlabelled_on_request(flavored):
     cluster.kubectl("create", "namespace", "research")
     cluster.kubectl("label", "namespace", "research", "kueue-managed=true")
-    cluster.request("POST", f"{KUEUE}/namespaces/research/localqueues",
-                    thing("LocalQueue", "default", clusterQueue="team"))
+    queue("research", "default", "research")
     cluster.kubectl("apply", "-f", DEPLOY / "manage-unlabelled.yaml")
     path = f"{HOOKS}/mutatingwebhookconfigurations/kueue-mutating-webhook-configuration-unlabelled"
     until(lambda: cluster.get(path)["webhooks"][0]["clientConfig"].get("caBundle"), PATIENCE, "caBundle")
+
     # Until the API server has seen the new configuration, and Sluice the queue, nobody puts it there.
-    queue = lambda made: made and made["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
-    until(lambda: queue(reviewed(jobs("research") + "?dryRun=All", job("plain"))) == "default", PATIENCE, "a Job in the default queue")
+    def named_queue(made):
+        return made and made["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
+
+    until(
+        lambda: named_queue(reviewed(jobs("research") + "?dryRun=All", job("plain"))) == "default",
+        PATIENCE,
+        "a Job in the default queue",
+    )
     made = cluster.request("POST", jobs("research"), job("plain"))
-    assert queue(made) == "default", made
+    assert named_queue(made) == "default", made
     made = cluster.request("POST", pods("research"), pod("plain"))
     assert made["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/queue-name": "default"}
     assert gates(made), made
     made = cluster.request("POST", servers("Deployment", "research"), server("Deployment", "plain"))
     assert made["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default"}, made
     assert made["spec"]["template"]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default", made
-    assert "suspend" not in cluster.request("POST", jobs(), job("elsewhere"))["spec"] or \
-        not cluster.get(f"{jobs()}/elsewhere")["spec"]["suspend"]
+    assert (
+        "suspend" not in cluster.request("POST", jobs(), job("elsewhere"))["spec"]
+        or not cluster.get(f"{jobs()}/elsewhere")["spec"]["suspend"]
+    )
 
 
 def test_applied_again():
@@ -410,17 +537,20 @@ def test_applied_again():
     assert list(bundles()) == before
 
 
-def test_outage():
+def test_outage(flavored):
     """Nothing but what is queued is held up, and that can still go."""
+    queue("outage", "outage")
     cluster.request("POST", pods(), pod("waits", "nowhere"))
+    cluster.request("POST", pods(), pod("bystander"))
+    cluster.request("POST", jobs(), job("goes", "outage"))
     sluice.stop()
     cluster.request("POST", jobs(), job("free"))
-    words = refused("POST", jobs(), job("held", "main"))
+    words = refused("POST", jobs(), job("held", "outage"))
     assert "mjob.kb.io" in words, words
-    cluster.request("DELETE", f"{pods()}/free", {"gracePeriodSeconds": 0})
-    cluster.request("POST", pods(), pod("free"))
-    cluster.request("PATCH", f"{pods()}/free", {"metadata": {"labels": {"a": "b"}}}, MERGE)
-    assert "mpod.kb.io" in refused("POST", pods(), pod("held", "main"))
+    cluster.request("DELETE", f"{pods()}/bystander", {"gracePeriodSeconds": 0})
+    cluster.request("POST", pods(), pod("bystander"))
+    cluster.request("PATCH", f"{pods()}/bystander", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert "mpod.kb.io" in refused("POST", pods(), pod("held", "outage"))
     assert "vpod.kb.io" in refused("PATCH", f"{pods()}/waits", {"metadata": {"labels": {"a": "b"}}}, MERGE)
     cluster.request("PATCH", f"{pods()}/waits/status", {"status": {"message": "m"}}, MERGE)
     cluster.request("DELETE", f"{pods()}/waits", {"gracePeriodSeconds": 0})
@@ -428,44 +558,10 @@ def test_outage():
     assert gone(f"{pods()}/waits")
     for kind in ("Deployment", "StatefulSet"):
         cluster.request("POST", servers(kind), server(kind, "also-free"))
-        assert f"m{kind.lower()}.kb.io" in refused("POST", servers(kind), server(kind, "held", "main"))
+        assert f"m{kind.lower()}.kb.io" in refused("POST", servers(kind), server(kind, "held", "outage"))
     # What shall go can go.
-    cluster.request("DELETE", f"{jobs()}/queued", {"propagationPolicy": "Background"})
-    cluster.request("DELETE", f"{KUEUE}/clusterqueues/team")
-    cluster.request("PATCH", f"{KUEUE}/clusterqueues/team", {"metadata": {"finalizers": None}},
-                    MERGE)
+    cluster.request("DELETE", f"{jobs()}/goes", {"propagationPolicy": "Background"})
+    cluster.request("DELETE", f"{KUEUE}/clusterqueues/outage")
+    cluster.request("PATCH", f"{KUEUE}/clusterqueues/outage", {"metadata": {"finalizers": None}}, MERGE)
     sluice.start()
-    until(lambda: reviewed(jobs(), job("held", "main")), PATIENCE, "a queued Job")
-
-
-def main():
-    tests = [f for name, f in globals().items() if name.startswith("test_")]
-    count = {"passed": 0, "failed": 0, "skipped": 0}
-    # As if a test had ended: so that the cluster goes also when the time is over.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        for i, test in enumerate(tests):
-            began = time.monotonic()
-            try:
-                test()
-                count["passed"] += 1
-                print(f"ok - {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
-            except kube.Unavailable as reason:
-                count["skipped"] = len(tests) - i
-                print(f"SKIPPED, all of it: {reason}")
-                break
-            except Exception:
-                count["failed"] += 1
-                print(f"not ok - {test.__name__}\n{traceback.format_exc()}", flush=True)
-                if i == 0:
-                    count["failed"] = len(tests)  # nothing else can work
-                    break
-    finally:
-        if sluice:
-            sluice.stop()
-        cluster.stop()
-    print(", ".join(f"{n} {what}" for what, n in count.items()))
-    sys.exit(1 if count["failed"] else 77 if count["skipped"] else 0)
-
-
-main()
+    until(lambda: reviewed(jobs(), job("held", "outage")), PATIENCE, "a queued Job")

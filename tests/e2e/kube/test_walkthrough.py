@@ -1,20 +1,22 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sluice from the user's side: Jobs wait, run, borrow, are sent back and run again, seen through kubectl.
 
-A whole control plane with nodes, so that pods go through their phases. With words as arguments only the
-tests run whose names contain one of them. Closes with the line 'N passed, N failed, N skipped'.
+A whole control plane with nodes, so that pods go through their phases.
 """
+
 import json
 import re
 import time
 
-from kube import Failure, until
-from sluice import KUEUE, condition, holds, run, say
+import pytest
+
 import sluice as bed
+from kube import Failure, until
+from sluice import KUEUE, condition, holds, say, steps
 
 PATIENCE = 90  # seconds; everything takes a fraction of one on a quiet machine
-cluster, sluice = bed.beds(nodes=4, cpu="32")
+TIME_LIMIT = 400
+cluster = sluice = None
 
 # As the walk-through of Kueue with the Flux operator has it, in the older version of the API.
 SETUP = """apiVersion: kueue.x-k8s.io/v1beta1
@@ -76,6 +78,7 @@ spec:
 
 # ---- words of the tests ----
 
+
 def show(*args, **more):
     return bed.show(cluster, *args, **more)
 
@@ -111,8 +114,10 @@ spec:
 
 
 def local_queue(ns, name, cq):
-    apply(f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {{namespace: {ns}, name: {name}}}\n"
-          f"spec: {{clusterQueue: {cq}}}\n")
+    apply(
+        f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {{namespace: {ns}, name: {name}}}\n"
+        f"spec: {{clusterQueue: {cq}}}\n"
+    )
 
 
 def job(ns, name, queue, pods=1, cpu=1, sleep="infinity", labels="", annotations="", completions=None):
@@ -121,7 +126,7 @@ kind: Job
 metadata:
   namespace: {ns}
   name: {name}
-  labels: {{kueue.x-k8s.io/queue-name: {queue}{labels and ', ' + labels}}}
+  labels: {{kueue.x-k8s.io/queue-name: {queue}{labels and ", " + labels}}}
   annotations: {{{annotations}}}
 spec:
   parallelism: {pods}
@@ -153,8 +158,11 @@ def pods(ns, name):
 
 def workload(ns, name):
     """The Workload of a Job, or None."""
-    found = [w for w in cluster.get(f"{KUEUE}/namespaces/{ns}/workloads")["items"]
-             if any(o["name"] == name for o in w["metadata"].get("ownerReferences", []))]
+    found = [
+        w
+        for w in cluster.get(f"{KUEUE}/namespaces/{ns}/workloads")["items"]
+        if any(o["name"] == name for o in w["metadata"].get("ownerReferences", []))
+    ]
     assert len(found) < 2, f"{name} has {len(found)} workloads"
     return found[0] if found else None
 
@@ -164,8 +172,13 @@ def told(ns, name):
     w = workload(ns, name)
     if not w:
         return f"{ns}/{name} has no workload"
-    return "\n".join(f"  {c['type']}={c['status']} {c['reason']}: {c['message']}"
-                     for c in w.get("status", {}).get("conditions") or []) or "  no conditions"
+    return (
+        "\n".join(
+            f"  {c['type']}={c['status']} {c['reason']}: {c['message']}"
+            for c in w.get("status", {}).get("conditions") or []
+        )
+        or "  no conditions"
+    )
 
 
 def eventually(question, what, ns=None, name=None):
@@ -173,18 +186,26 @@ def eventually(question, what, ns=None, name=None):
     try:
         answer = until(question, PATIENCE, what)
     except Failure as error:
-        raise Failure(f"{error}" + (f"\n{ns}/{name} says\n{told(ns, name)}\n  suspend: "
-                                    f"{the_job(ns, name)['spec'].get('suspend')}" if name else "")) from None
+        raise Failure(
+            f"{error}"
+            + (
+                f"\n{ns}/{name} says\n{told(ns, name)}\n  suspend: {the_job(ns, name)['spec'].get('suspend')}"
+                if name
+                else ""
+            )
+        ) from None
     say(f"# after {time.monotonic() - began:.1f} s: {what}")
     return answer
 
 
 def waits(ns, name, text, type="QuotaReserved"):
     """Until a Job's workload says why it waits; then shows that."""
+
     def question():
         w = workload(ns, name)
         c = condition(w, type) if w else None
         return c and c["status"] == "False" and re.search(text, c["message"]) and c
+
     c = eventually(question, f"{name} waits", ns, name)
     say(f"#   {c['reason']}: {c['message']}")
     found = the_job(ns, name)
@@ -193,28 +214,43 @@ def waits(ns, name, text, type="QuotaReserved"):
 
 
 def runs(ns, name, n=1):
-    eventually(lambda: not the_job(ns, name)["spec"]["suspend"] and running(ns, name) == n,
-               f"{name} runs with {n} pods", ns, name)
+    eventually(
+        lambda: not the_job(ns, name)["spec"]["suspend"] and running(ns, name) == n,
+        f"{name} runs with {n} pods",
+        ns,
+        name,
+    )
 
 
 def suspended(ns, name):
-    eventually(lambda: the_job(ns, name)["spec"]["suspend"] and pods(ns, name) == 0,
-               f"{name} is suspended and its pods are gone", ns, name)
+    eventually(
+        lambda: the_job(ns, name)["spec"]["suspend"] and pods(ns, name) == 0,
+        f"{name} is suspended and its pods are gone",
+        ns,
+        name,
+    )
 
 
 def stopped(name, reason):
-    """Until a ClusterQueue says that it is inactive for this reason, which may be after its workloads say so; then shows it."""
-    asked = lambda: condition(cluster.get(f"{KUEUE}/clusterqueues/{name}"), "Active")
-    c = eventually(lambda: (c := asked())["status"] == "False" and c["reason"] == reason and c, f"queue {name} is inactive")
+    """Until a ClusterQueue says that it is inactive for this reason, maybe after its workloads do; then shows it."""
+
+    def asked():
+        return condition(cluster.get(f"{KUEUE}/clusterqueues/{name}"), "Active")
+
+    c = eventually(
+        lambda: (c := asked())["status"] == "False" and c["reason"] == reason and c, f"queue {name} is inactive"
+    )
     say(f"#   the queue: {c['reason']}: {c['message']}")
     return c
 
 
 def happened(ns, name, *reasons):
     """Until there are events of these reasons about an object: they come beside what they are about, or after it."""
+
     def missing():
         found = cluster.get(f"/api/v1/namespaces/{ns}/events")["items"]
         return set(reasons) - {e["reason"] for e in found if e["involvedObject"]["name"] == name}
+
     eventually(lambda: not missing(), f"events tell of {', '.join(reasons)}")
 
 
@@ -222,65 +258,111 @@ def rows(text):
     """A table of kubectl, by the names of its columns."""
     head, *lines = text.rstrip().splitlines()
     starts = [m.start() for m in re.finditer(r"\S+(?: \S+)*", head)]
-    cut = lambda line: [line[a:b].strip() for a, b in zip(starts, starts[1:] + [None])]
+
+    def cut(line):
+        return [line[a:b].strip() for a, b in zip(starts, starts[1:] + [None])]
+
     return [dict(zip(cut(head), cut(line))) for line in lines]
 
 
 # ---- the tests ----
 
-def test_comes_up():
-    """the cluster, our kinds, and sluice beside it"""
+
+@pytest.fixture(scope="module", autouse=True)
+def queueing():
+    """The cluster, our kinds, and sluice beside it."""
+    global cluster, sluice
     bed.program()
-    cluster.start()
-    sluice.prepare()
-    sluice.start()
-    say(f"# ready after {sluice.ready_after:.2f} s")
+    cluster, sluice = bed.beds(nodes=4, cpu="32")
+    with cluster:
+        sluice.prepare()
+        try:
+            sluice.start()
+            say(f"# ready after {sluice.ready_after:.2f} s")
+            yield
+        finally:
+            sluice.kill9()
 
 
 def test_walkthrough():
     """a queue and a Job as in the walk-through with Flux"""
     apply(SETUP)
-    eventually(lambda: holds(cluster.get(f"{KUEUE}/namespaces/default/localqueues/user-queue"), "Active"),
-               "user-queue is ready")
+    eventually(
+        lambda: holds(cluster.get(f"{KUEUE}/namespaces/default/localqueues/user-queue"), "Active"),
+        "user-queue is ready",
+    )
     table = rows(show("get", "queues"))
-    assert table == [{"NAME": "user-queue", "CLUSTERQUEUE": "cluster-queue", "PENDING WORKLOADS": "0",
-                      "ADMITTED WORKLOADS": "0"}], table
+    assert table == [
+        {"NAME": "user-queue", "CLUSTERQUEUE": "cluster-queue", "PENDING WORKLOADS": "0", "ADMITTED WORKLOADS": "0"}
+    ], table
     name = re.match(r"job.batch/(\S+) created", show("create", "-f", "-", input=MINICLUSTER))[1]
     runs("default", name)
-    eventually(lambda: cluster.get(f"{KUEUE}/namespaces/default/localqueues/user-queue")["status"].get(
-        "admittedWorkloads") == 1, "user-queue counts it")
+    eventually(
+        lambda: (
+            cluster.get(f"{KUEUE}/namespaces/default/localqueues/user-queue")["status"].get("admittedWorkloads") == 1
+        ),
+        "user-queue counts it",
+    )
     table = rows(show("get", "queues"))
     assert (table[0]["PENDING WORKLOADS"], table[0]["ADMITTED WORKLOADS"]) == ("0", "1"), table
     table = rows(show("-n", "default", "get", "workloads"))
     assert len(table) == 1 and re.fullmatch(rf"job-{name}-[0-9a-f]{{5}}", table[0]["NAME"]), table
-    assert (table[0]["QUEUE"], table[0]["RESERVED IN"], table[0]["ADMITTED"]) == \
-        ("user-queue", "cluster-queue", "True"), table
+    assert (table[0]["QUEUE"], table[0]["RESERVED IN"], table[0]["ADMITTED"]) == (
+        "user-queue",
+        "cluster-queue",
+        "True",
+    ), table
     eventually(lambda: holds(workload("default", name), "Finished"), "its workload is finished", "default", name)
     happened("default", table[0]["NAME"], "QuotaReserved", "Admitted")
     text = show("describe", "workload", table[0]["NAME"])
-    for line in (r"Kind: +Workload", r"Queue Name: +user-queue", r"Cluster Queue: +cluster-queue",
-                 r"Cpu: +default-flavor", r"Memory: +default-flavor", r"Memory: +200Mi", r"Cpu: +4",
-                 r"Type: +QuotaReserved", r"Type: +Admitted", r"Reason: +Admitted", r"Type: +Finished",
-                 r"Message: +Reached expected number of succeeded pods",
-                 r"Normal +QuotaReserved .* kueue-admission +Quota reserved in ClusterQueue cluster-queue, wait time "
-                 r"since queued was \d+s",
-                 r"Normal +Admitted .* kueue-admission +Admitted by ClusterQueue cluster-queue, wait time since "
-                 r"reservation was \d+s"):
+    for line in (
+        r"Kind: +Workload",
+        r"Queue Name: +user-queue",
+        r"Cluster Queue: +cluster-queue",
+        r"Cpu: +default-flavor",
+        r"Memory: +default-flavor",
+        r"Memory: +200Mi",
+        r"Cpu: +4",
+        r"Type: +QuotaReserved",
+        r"Type: +Admitted",
+        r"Reason: +Admitted",
+        r"Type: +Finished",
+        r"Message: +Reached expected number of succeeded pods",
+        r"Normal +QuotaReserved .* kueue-admission +Quota reserved in ClusterQueue cluster-queue, wait time "
+        r"since queued was \d+s",
+        r"Normal +Admitted .* kueue-admission +Admitted by ClusterQueue cluster-queue, wait time since "
+        r"reservation was \d+s",
+    ):
         assert re.search(line, text), f"{line} is not in that"
-    # Suspended and Resumed are told only if the Job's own controller was quick enough to see it suspended: test_stop_policy.
+    # Suspended and Resumed are told only if the Job's own controller saw it suspended in time: test_stop_policy.
     words = ("CreatedWorkload", "Started", "SuccessfulCreate", "FinishedWorkload", "Completed")
     happened("default", name, *words)
     events = show("events", "--for", f"job/{name}")
     for word in words:
         assert word in events, f"no event {word}"
-    eventually(lambda: cluster.get(f"{KUEUE}/namespaces/default/localqueues/user-queue")["status"].get(
-        "admittedWorkloads", 0) == 0, "user-queue is empty again")
-    waiting = lambda: {k: v for k, v in sluice.metrics().items()
-                       if k.startswith("kueue_pending_workloads{") and 'cluster_queue="cluster-queue"' in k}
+    eventually(
+        lambda: (
+            cluster.get(f"{KUEUE}/namespaces/default/localqueues/user-queue")["status"].get("admittedWorkloads", 0) == 0
+        ),
+        "user-queue is empty again",
+    )
+
+    def waiting():
+        return {
+            k: v
+            for k, v in sluice.metrics().items()
+            if k.startswith("kueue_pending_workloads{") and 'cluster_queue="cluster-queue"' in k
+        }
+
     say(f"# {eventually(lambda: (now := waiting()) and not any(now.values()) and now, 'so do the metrics')}")
 
 
 def test_cohort():
+    """two queues of a cohort"""
+    steps(borrows_and_takes_back, borrowing_both_ways)
+
+
+def borrows_and_takes_back():
     """two queues borrow from each other, and take back by preemption"""
     flavor()
     namespace("teams")
@@ -289,7 +371,10 @@ def test_cohort():
         local_queue("teams", team, f"team-{team}")
     job("teams", "wide", "a", pods=8)
     runs("teams", "wide", 8)
-    used = lambda: cluster.get(f"{KUEUE}/clusterqueues/team-a")["status"]["flavorsUsage"][0]["resources"][0]
+
+    def used():
+        return cluster.get(f"{KUEUE}/clusterqueues/team-a")["status"]["flavorsUsage"][0]["resources"][0]
+
     eventually(lambda: (used()["total"], used()["borrowed"]) == ("8", "4"), "8 cores are in use, 4 of them borrowed")
     show("get", "clusterqueue", "team-a", "-o", "jsonpath={.status.flavorsUsage}{'\\n'}")
     job("teams", "owner", "b", pods=4, sleep="10")
@@ -302,7 +387,9 @@ def test_cohort():
     assert condition(w, "Evicted")["reason"] == "Preempted", w["status"]
     assert condition(w, "Preempted")["reason"] == "InCohortReclamation", w["status"]
     assert "admission" not in w["status"] or not w["status"]["admission"], w["status"]
-    happened("teams", w["metadata"]["name"], "QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted", "Pending")
+    happened(
+        "teams", w["metadata"]["name"], "QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted", "Pending"
+    )
     show("-n", "teams", "events", "--for", f"workload/{w['metadata']['name']}")
     eventually(lambda: holds(the_job("teams", "owner"), "Complete"), "owner is complete", "teams", "owner")
     runs("teams", "wide", 8)
@@ -311,7 +398,7 @@ def test_cohort():
     eventually(lambda: not cluster.get(f"{KUEUE}/namespaces/teams/workloads")["items"], "no workload is left")
 
 
-def test_borrowing_both_ways():
+def borrowing_both_ways():
     """the other queue borrows as well, and its lender takes only what is his"""
     job("teams", "guest", "b", pods=6)
     runs("teams", "guest", 6)
@@ -339,8 +426,9 @@ def test_partial_admission():
     assert workload("partial", "six")["status"]["admission"]["podSetAssignments"][0]["count"] == 4
     patch("clusterqueue", "partial", {"spec": {"stopPolicy": "HoldAndDrain"}})
     suspended("partial", "six")
-    eventually(lambda: the_job("partial", "six")["spec"]["parallelism"] == 6, "its parallelism is 6 again",
-               "partial", "six")
+    eventually(
+        lambda: the_job("partial", "six")["spec"]["parallelism"] == 6, "its parallelism is 6 again", "partial", "six"
+    )
     patch("clusterqueue", "partial", {"spec": {"stopPolicy": "None"}})
     runs("partial", "six", 4)
     show("-n", "partial", "delete", "job", "six")
@@ -398,10 +486,14 @@ def test_wakes_quota_raised():
     job("quota", "giant", "main", pods=9)
     waits("quota", "giant", r"insufficient quota for cpu in flavor on-demand, .*request \(9\) > maximum capacity \(3\)")
     show("-n", "quota", "get", "workloads")
-    eventually(lambda: cluster.get(f"{KUEUE}/clusterqueues/quota")["status"]["pendingWorkloads"] == 2, "the queue counts both")
+    eventually(
+        lambda: cluster.get(f"{KUEUE}/clusterqueues/quota")["status"]["pendingWorkloads"] == 2, "the queue counts both"
+    )
     show("get", "clusterqueue", "quota")
-    group = {"coveredResources": ["cpu"], "flavors": [{"name": "on-demand", "resources": [{"name": "cpu",
-                                                                                         "nominalQuota": "4"}]}]}
+    group = {
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "on-demand", "resources": [{"name": "cpu", "nominalQuota": "4"}]}],
+    }
     patch("clusterqueue", "quota", {"spec": {"resourceGroups": [group]}})
     runs("quota", "waiter", 2)
     show("-n", "quota", "delete", "job", "holder", "waiter")
@@ -475,11 +567,17 @@ def test_wakes_namespace_label():
 
 
 def priority_class(name, value):
-    apply(f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {{name: {name}}}\n"
-          f"value: {value}\n")
+    apply(
+        f"apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {{name: {name}}}\nvalue: {value}\n"
+    )
 
 
-def test_wakes_priority_class_raised():
+def test_wakes_priority():
+    """what waits becomes more important than what runs"""
+    steps(class_raised, other_class)
+
+
+def class_raised():
     """the class of what waits becomes more important than what runs"""
     flavor()
     namespace("priority")
@@ -500,7 +598,7 @@ def test_wakes_priority_class_raised():
     assert workload("priority", "waiter")["spec"]["priority"] == 1000
 
 
-def test_wakes_priority_label():
+def other_class():
     """what waits is given a more important class"""
     priority_class("urgent", 5000)
     show("-n", "priority", "label", "--overwrite", "job", "holder", "kueue.x-k8s.io/priority-class=urgent")
@@ -514,19 +612,48 @@ def test_wakes_admission_check_removed():
     """a check that nobody answers is taken away from the queue"""
     flavor()
     namespace("checks")
-    apply("apiVersion: kueue.x-k8s.io/v1beta2\nkind: AdmissionCheck\nmetadata: {name: budget}\n"
-          "spec: {controllerName: example.com/budget}\n")
+    apply(
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: AdmissionCheck\nmetadata: {name: budget}\n"
+        "spec: {controllerName: example.com/budget}\n"
+    )
     cluster_queue("checks", 3, admissionChecksStrategy={"admissionChecks": [{"name": "budget"}]})
     local_queue("checks", "main", "checks")
     job("checks", "asks", "main")
     waits("checks", "asks", "ClusterQueue checks is inactive")
     stopped("checks", "AdmissionCheckInactive")
-    show("patch", "admissioncheck", "budget", "--subresource=status", "--type=merge", "-p", json.dumps(
-        {"status": {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": "ready",
-                                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}))
+    show(
+        "patch",
+        "admissioncheck",
+        "budget",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        json.dumps(
+            {
+                "status": {
+                    "conditions": [
+                        {
+                            "type": "Active",
+                            "status": "True",
+                            "reason": "Active",
+                            "message": "ready",
+                            "lastTransitionTime": "2026-01-01T00:00:00Z",
+                        }
+                    ]
+                }
+            }
+        ),
+    )
     eventually(lambda: holds(workload("checks", "asks"), "QuotaReserved"), "asks has quota", "checks", "asks")
-    eventually(lambda: [(c["name"], c["state"]) for c in workload("checks", "asks")["status"].get(
-        "admissionChecks", [])] == [("budget", "Pending")], "it waits for the check", "checks", "asks")
+    eventually(
+        lambda: (
+            [(c["name"], c["state"]) for c in workload("checks", "asks")["status"].get("admissionChecks", [])]
+            == [("budget", "Pending")]
+        ),
+        "it waits for the check",
+        "checks",
+        "asks",
+    )
     say(told("checks", "asks"))
     assert not holds(workload("checks", "asks"), "Admitted")
     assert the_job("checks", "asks")["spec"]["suspend"]
@@ -546,8 +673,12 @@ def test_deactivated():
     name = workload("active", "toggle")["metadata"]["name"]
     patch("workload", name, {"spec": {"active": False}}, "active")
     suspended("active", "toggle")
-    eventually(lambda: condition(workload("active", "toggle"), "Requeued")["status"] == "False", "its quota is given back",
-               "active", "toggle")
+    eventually(
+        lambda: condition(workload("active", "toggle"), "Requeued")["status"] == "False",
+        "its quota is given back",
+        "active",
+        "toggle",
+    )
     say(told("active", "toggle"))
     assert condition(workload("active", "toggle"), "Evicted")["reason"] == "Deactivated"
     patch("workload", name, {"spec": {"active": True}}, "active")
@@ -561,16 +692,28 @@ def test_elastic():
     namespace("elastic")
     cluster_queue("elastic", 4)
     local_queue("elastic", "main", "elastic")
-    in_use = lambda: cluster.get(f"{KUEUE}/clusterqueues/elastic")["status"]["flavorsUsage"][0]["resources"][0]["total"]
-    slices = lambda: cluster.get(f"{KUEUE}/namespaces/elastic/workloads")["items"]
-    gated = lambda: [p["metadata"]["name"] for p in cluster.get("/api/v1/namespaces/elastic/pods")["items"]
-                     if p["spec"].get("schedulingGates") == [{"name": "kueue.x-k8s.io/elastic-job"}]]
+
+    def in_use():
+        return cluster.get(f"{KUEUE}/clusterqueues/elastic")["status"]["flavorsUsage"][0]["resources"][0]["total"]
+
+    def slices():
+        return cluster.get(f"{KUEUE}/namespaces/elastic/workloads")["items"]
+
+    def gated():
+        return [
+            p["metadata"]["name"]
+            for p in cluster.get("/api/v1/namespaces/elastic/pods")["items"]
+            if p["spec"].get("schedulingGates") == [{"name": "kueue.x-k8s.io/elastic-job"}]
+        ]
+
     job("elastic", "rubber", "main", pods=1, completions=9, annotations='kueue.x-k8s.io/elastic-job: "true"')
     runs("elastic", "rubber", 1)
     patch("job", "rubber", {"spec": {"parallelism": 3}}, "elastic")
     runs("elastic", "rubber", 3)
-    eventually(lambda: sorted(condition(w, "Finished")["reason"] for w in slices()) == ["", "WorkloadSliceReplaced"],
-               "a second slice has taken the place of the first")
+    eventually(
+        lambda: sorted(condition(w, "Finished")["reason"] for w in slices()) == ["", "WorkloadSliceReplaced"],
+        "a second slice has taken the place of the first",
+    )
     show("-n", "elastic", "get", "workloads")
     eventually(lambda: in_use() == "3", "3 cores are in use")
     patch("job", "rubber", {"spec": {"parallelism": 2}}, "elastic")
@@ -578,7 +721,10 @@ def test_elastic():
     eventually(lambda: in_use() == "2", "2 cores are in use")
     assert len(slices()) == 2 and not gated(), (slices(), gated())
     patch("job", "rubber", {"spec": {"parallelism": 5}}, "elastic")
-    eventually(lambda: len(gated()) == 3 and len(slices()) == 3 and pods("elastic", "rubber") == 5, "3 pods and their slice wait")
+    eventually(
+        lambda: len(gated()) == 3 and len(slices()) == 3 and pods("elastic", "rubber") == 5,
+        "3 pods and their slice wait",
+    )
     time.sleep(1)  # nothing is to come of it
     show("-n", "elastic", "get", "pods")
     assert running("elastic", "rubber") == 2 and len(gated()) == 3, gated()
@@ -603,7 +749,11 @@ NODE = """apiVersion: v1
 kind: Node
 metadata:
   name: west-5
-  labels: {kubernetes.io/hostname: west-5, example.com/pool: racked, example.com/rack: right, sluice.dev/simulated: "true"}
+  labels:
+    kubernetes.io/hostname: west-5
+    example.com/pool: racked
+    example.com/rack: right
+    sluice.dev/simulated: "true"
 status:
   capacity: {cpu: "32", memory: 128Gi, pods: "110"}
   allocatable: {cpu: "32", memory: 128Gi, pods: "110"}
@@ -636,10 +786,19 @@ def stands(name):
 
 def test_topology():
     """Jobs that need a rack: one fills it, one waits until its rack has grown"""
+
     # Pods end after their Jobs, and until they have the nodes are fuller than this test says.
-    here = lambda: [p for p in cluster.get("/api/v1/pods")["items"] if p["status"].get("phase") not in ("Succeeded", "Failed")]
+    def here():
+        return [
+            p for p in cluster.get("/api/v1/pods")["items"] if p["status"].get("phase") not in ("Succeeded", "Failed")
+        ]
+
     eventually(lambda: not here(), "no pod is left of others")
-    nodes = sorted(n["metadata"]["name"] for n in cluster.get("/api/v1/nodes")["items"] if re.search(r"-\d+$", n["metadata"]["name"]))
+    nodes = sorted(
+        n["metadata"]["name"]
+        for n in cluster.get("/api/v1/nodes")["items"]
+        if re.search(r"-\d+$", n["metadata"]["name"])
+    )
     first, second, third, fourth = nodes
     for node, rack in zip(nodes, ("left", "left", "right", "right")):
         show("label", "node", node, "example.com/pool=racked", f"example.com/rack={rack}")
@@ -669,8 +828,12 @@ def test_topology():
     assert stands("late") == [first, second], stands("late")
     patch("clusterqueue", "racks", {"spec": {"stopPolicy": "HoldAndDrain"}})
     suspended("racks", "late")
-    eventually(lambda: "schedulingGates" not in the_job("racks", "late")["spec"]["template"]["spec"],
-               "its template is as it was", "racks", "late")
+    eventually(
+        lambda: "schedulingGates" not in the_job("racks", "late")["spec"]["template"]["spec"],
+        "its template is as it was",
+        "racks",
+        "late",
+    )
     show("-n", "racks", "delete", "jobs", "--all")
     eventually(lambda: not cluster.get("/api/v1/namespaces/racks/pods")["items"], "no pod is left")
     show("delete", "node", "west-5")
@@ -678,15 +841,13 @@ def test_topology():
 
 def test_state_survives():
     """after all of that: a fresh process holds the same state"""
-    quiet = lambda: not any("deletionTimestamp" in w["metadata"] for w in cluster.get(f"{KUEUE}/workloads")["items"])
+
+    def quiet():
+        return not any("deletionTimestamp" in w["metadata"] for w in cluster.get(f"{KUEUE}/workloads")["items"])
+
     eventually(quiet, "nothing is being deleted")
     before = bed.at_rest(sluice)
     assert sluice.stop() == 0
     sluice.start()
     say(f"# ready after {sluice.ready_after:.2f} s")
     eventually(lambda: sluice.state() == before, "it holds the same state")
-
-
-run([f for name, f in list(globals().items()) if name.startswith("test_")],
-    logs=lambda: "--- sluice, the last that it logged\n" + sluice.log(30),
-    end=lambda: (sluice.kill9(), cluster.stop()))
