@@ -30,6 +30,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -151,22 +152,38 @@ class Administrator:
         """One request to the API server, as administrator; returns the object it answers with."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
         try:
-            connection.request(
-                method,
-                path,
-                None if body is None else json.dumps(body),
-                {"Content-Type": type, "Accept": "application/json", **self.headers},
-            )
-            answer = connection.getresponse()
-            text = answer.read().decode()
+            answer, text = self._answer(connection, method, path, None if body is None else json.dumps(body), type)
         finally:
             connection.close()
+        return self._said(answer, text, f"{method} {path}")
+
+    def _answer(self, connection, method, path, body=None, type="application/json"):
+        headers = {"Content-Type": type, "Accept": "application/json", **self.headers}
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer, answer.read().decode()
+
+    def _said(self, answer, text, what):
         if answer.status >= 400:
-            raise Failure(f"{method} {path}: {answer.status} {text}", answer.status)
+            raise Failure(f"{what}: {answer.status} {text}", answer.status)
         return json.loads(text) if text.startswith(("{", "[")) else text
 
     def get(self, path):
-        return self.request("GET", path)
+        """Over a connection that stays open, one for each thread: tests ask again and again until something is so, and
+        most of the work would be to connect."""
+        kept = self.__dict__.setdefault("_kept", threading.local())
+        where = self.port, self.tls
+        for last in (False, True):
+            if getattr(kept, "where", None) != where:
+                kept.connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=self.tls)
+                kept.where = where
+            try:
+                return self._said(*self._answer(kept.connection, "GET", path), f"GET {path}")
+            except (OSError, http.client.HTTPException):
+                kept.connection.close()
+                kept.where = None
+                if last:
+                    raise
 
     def _try(self, path):
         """What is at a path, or None, also if the API server does not answer."""
