@@ -64,15 +64,24 @@ static void stop(void) {
 
 /* ---- the client ---- */
 
-/* Ends by a reset: thousands of connections that linger would use up the ports. */
+#define ADDRESSES 250u /* of the loopback interface */
+
+/* Ends by a reset, and comes from one of many addresses: thousands of connections that linger, here
+ * or where the server closes first, would use up the ports of one. */
 static int dial(void) {
+    static uint32_t n;
+    const struct sockaddr_in from = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK + n++ % ADDRESSES)};
     const struct sockaddr_in to = {.sin_family = AF_INET,
                                    .sin_port = htons(up_frontend_port(door)),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const struct linger at_once = {.l_onoff = 1};
+    const int on = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    sl_assert(fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) == 0);
+    sl_assert(fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0);
+    sl_assert(bind(fd, (const struct sockaddr *)&from, sizeof from) == 0);
+    sl_assert(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0);
     sl_assert(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
     sl_assert(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
     return fd;

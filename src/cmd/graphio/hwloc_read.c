@@ -177,6 +177,40 @@ static void object(struct xml_check *l, int code, const char *what) {
     (void)XML_StopParser(l->parser, XML_FALSE);
 }
 
+/* "0x00000001,,0x0000000f", of which an empty word is zero; "0xf...f," in front: no end of ones.
+ * libhwloc takes what it can read of another text, and then crashes on sets that do not fit. */
+static bool is_bitmap(const char *s) {
+    bool empty = false; /* may the next word be */
+
+    if (strncmp(s, "0xf...f", 7) == 0) {
+        s += 7;
+        empty = true;
+        if (*s == '\0')
+            return true;
+        if (*s++ != ',')
+            return false;
+    }
+    for (;; s++, empty = true) {
+        if (strncmp(s, "0x", 2) == 0) {
+            const size_t n = strspn(s + 2, "0123456789abcdefABCDEF");
+            if (n < 1 || n > 8)
+                return false;
+            s += 2 + n;
+            if (*s == '\0')
+                return true;
+        } else if (!empty) {
+            return false;
+        }
+        if (*s != ',')
+            return false;
+    }
+}
+
+static bool ends_with(const char *s, const char *end) {
+    const size_t n = strlen(s), k = strlen(end);
+    return n >= k && strcmp(s + n - k, end) == 0;
+}
+
 /* Objects that are no devices have sets of processors; libhwloc takes that for granted. */
 static void check_object(struct xml_check *l, const XML_Char **atts) {
     static const char *const devices[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
@@ -187,10 +221,12 @@ static void check_object(struct xml_check *l, const XML_Char **atts) {
     for (const XML_Char **a = atts; *a; a += 2) {
         if (strcmp(a[0], "type") == 0)
             type = a[1];
+        if ((ends_with(a[0], "cpuset") || ends_with(a[0], "nodeset")) && !is_bitmap(a[1])) {
+            object(l, SL_EINVAL, "expected a bitmap such as 0x0000000f in the sets of <object>");
+            return;
+        }
         for (uint32_t i = 0; i < SL_LEN(sets); i++)
-            if (strcmp(a[0], sets[i]) == 0 && strncmp(a[1], "0x", 2) == 0 &&
-                a[1][strspn(a[1], "0123456789abcdefABCDEFx,.")] == '\0')
-                have |= 1u << i;
+            have |= strcmp(a[0], sets[i]) == 0 ? 1u << i : 0;
     }
     if (!type) {
         object(l, SL_EINVAL, "expected the attribute \"type\" of <object>");

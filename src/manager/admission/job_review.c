@@ -51,7 +51,7 @@ static void check_partial(struct sl_review_call *c) {
         sl_field_invalid(&c->errs, at, sl_field_value_str(s), "%s", why);
     else if (v <= 0 || v >= pods)
         sl_field_invalid(&c->errs, at, sl_field_value_int(v), "should be between 0 and %lld",
-                         (long long)pods - 1);
+                         (long long)(pods > INT64_MIN ? pods - 1 : pods));
     if (adm_job_elastic(c, c->object))
         sl_field_invalid(&c->errs, at, sl_field_value_str(s),
                          "partial admission and elastic job cannot be used together");
