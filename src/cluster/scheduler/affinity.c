@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "cluster/controllers/core/ceilings.h"
+#include "cluster/scheduler/ceilings.h"
 #include "cluster/scheduler/scheduler_int.h"
 
 struct sched_affinity {

@@ -2,7 +2,7 @@
 /* Requests of pods, interned: the pods of a cluster are created from few manifests. */
 #include <string.h>
 
-#include "cluster/controllers/core/ceilings.h"
+#include "cluster/scheduler/ceilings.h"
 #include "cluster/scheduler/scheduler_int.h"
 #include "core/base/collection/hash.h"
 #include "kube/types/kueue/objects.h"

@@ -20,7 +20,7 @@ void sched_hold(const struct sl_cluster *c, struct sl_syms *t) {
             sl_sym_hold(t, s->label_groups.v[i]->ns);
 }
 
-/* What is in use at a place is what classes ask for: theirs are held. */
+/* Amounts in use at a place are those that classes request: the symbols of classes are held. */
 void sched_sweep(struct sl_cluster *c) {
     struct sched *s = c->schedule;
     struct sl_syms *t = &s->resources;

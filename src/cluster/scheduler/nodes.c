@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes, and the pods on them. */
-#include "cluster/controllers/core/ceilings.h"
+#include "cluster/scheduler/ceilings.h"
 #include "cluster/scheduler/scheduler_int.h"
 
 #include <string.h>

@@ -16,8 +16,8 @@
 #ifndef SL_CLUSTER_SCHEDULER_SCHEDULER_INT_H
 #define SL_CLUSTER_SCHEDULER_SCHEDULER_INT_H
 
-#include "cluster/controllers/core/ceilings.h"
 #include "cluster/controllers/core/pod.h"
+#include "cluster/scheduler/ceilings.h"
 #include "core/base/arena.h"
 #include "core/model/labels.h"
 

@@ -15,6 +15,7 @@
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/controllers/core/ceilings.h"
 #include "cluster/kubelet/limits.h"
+#include "cluster/scheduler/ceilings.h"
 #include "lib/http/server.h"
 #include "manager/controllers/core/ceilings.h"
 

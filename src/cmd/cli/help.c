@@ -49,8 +49,8 @@ static void examples(struct sl_buf *b, const struct cli_term *t, const struct cl
 
 static const struct cli_example usual_exits[] = {
     {"0", "success"},
-    {"1", "the result is not the expected one (a scenario failed, a replay ended in another "
-          "digest)"},
+    {"1", "failed, or the result is not the expected one (a scenario failed, a replay ended in "
+          "another digest)"},
     {"2", "invalid command line"},
     {"3", "invalid or missing input file; the message gives file, line and expected value"},
     {"4", "input/output error"},

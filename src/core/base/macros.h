@@ -13,7 +13,6 @@
 #define _cleanup_(f) __attribute__((cleanup(f)))
 #define _must_check_ __attribute__((warn_unused_result))
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
-#define _pure_ __attribute__((pure))
 
 /* The element count of a true array. */
 #define SL_LEN(a) (sizeof(a) / sizeof((a)[0]))

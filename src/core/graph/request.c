@@ -69,14 +69,6 @@ void sl_match_request_freep(struct sl_match_request **r) {
     *r = NULL;
 }
 
-int64_t sl_match_request_duration(const struct sl_match_request *r) {
-    return r->duration;
-}
-
-uint64_t sl_match_request_class(const struct sl_match_request *r) {
-    return r->class;
-}
-
 /* ---- checking ---- */
 
 struct check {

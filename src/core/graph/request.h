@@ -87,8 +87,5 @@ int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
                          struct sl_match_request **ret, struct sl_err *err) _must_check_;
 void sl_match_request_free(struct sl_match_request *r);
 void sl_match_request_freep(struct sl_match_request **r);
-int64_t sl_match_request_duration(const struct sl_match_request *r);
-/* Equal for requests with the same results. */
-uint64_t sl_match_request_class(const struct sl_match_request *r);
 
 #endif

@@ -5,8 +5,8 @@
 #include "lib/stream/spdy.h"
 #include "lib/stream/websocket.h"
 
-#define CLOSES 255 /* not a channel: the next byte is the one that is closed */
-#define NOBODY 256 /* the rest of a message is discarded */
+#define CLOSES 255     /* not a channel: the next byte is the one that is closed */
+#define NO_CHANNEL 256 /* the rest of a message is discarded */
 #define PIECE ((size_t)64 << 10)
 
 struct sl_streams {
@@ -73,7 +73,7 @@ static void on_message(void *ctx, const char *p, size_t n, bool first, bool last
     }
     if (s->channel == CLOSES && n > 0) {
         close_channel(s, (uint8_t)*p);
-        s->channel = NOBODY;
+        s->channel = NO_CHANNEL;
     } else if (s->channel >= 0 && s->channel < (int)SL_STREAMS_CHANNELS_MAX && n > 0 &&
                !((s->ended | s->reset) >> s->channel & 1)) {
         s->ev->data(s->ctx, (uint32_t)s->channel, p, n);

@@ -73,10 +73,6 @@ void adm_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char 
     put(c, parent, key, yyjson_mut_bool(c->edit, b));
 }
 
-void adm_edit_int(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, int64_t n) {
-    put(c, parent, key, yyjson_mut_sint(c->edit, n));
-}
-
 void adm_edit_remove(yyjson_mut_val *parent, const char *key) {
     (void)yyjson_mut_obj_remove_key(parent, key);
 }

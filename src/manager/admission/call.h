@@ -58,7 +58,6 @@ yyjson_mut_val *adm_edit_object(struct sl_review_call *c, yyjson_mut_val *parent
 /* Set a field, whether or not it was there. Key and text are copied. */
 void adm_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, const char *s);
 void adm_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b);
-void adm_edit_int(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, int64_t n);
 void adm_edit_remove(yyjson_mut_val *parent, const char *key);
 /* metadata.labels[key] = value, metadata.annotations[key] = value. */
 void adm_edit_label(struct sl_review_call *c, const char *key, const char *value);

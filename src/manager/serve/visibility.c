@@ -160,7 +160,3 @@ sl_time serve_visibility_next(const struct serve_visibility *v) {
     sl_time next = serve_front_proxy_next(v->front);
     return !v->httpd && v->cert.cert_pem && v->listen_at < next ? v->listen_at : next;
 }
-
-uint16_t serve_visibility_port(const struct serve_visibility *v) {
-    return v->httpd ? sl_httpd_port(v->httpd) : 0;
-}

@@ -31,7 +31,5 @@ void serve_visibility_certificate(struct serve_visibility *v, const struct sl_ce
 /* Not from a handler or a callback of the port. */
 void serve_visibility_tick(struct serve_visibility *v);
 sl_time serve_visibility_next(const struct serve_visibility *v);
-/* 0: it does not listen yet. */
-uint16_t serve_visibility_port(const struct serve_visibility *v);
 
 #endif

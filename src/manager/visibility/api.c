@@ -11,7 +11,6 @@
 #include "lib/json/writer.h"
 #include "manager/controllers/queue/pending.h"
 
-#define GROUP_PATH "/apis/" VISIBILITY_GROUP
 #define MAX_PARTS 9u /* one more than any path of ours has */
 
 /* ---- paths ---- */

@@ -7,7 +7,8 @@
  * [--no-shrink]
  *
  * SL_SEEDS in the environment is the default of --seeds. A failing seed prints one line that
- * replays it; with --seed S --verbose the shortest story found is told with the oracle's reasoning.
+ * replays it; with --seed S --verbose the shortest history found is printed with the oracle's
+ * reasoning.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * One random history: a world, a list of steps, the engine and the oracle fed with the same facts,
  * and what is compared after every cycle. Everything follows from the seed; a step has a generator
- * of its own, so that leaving steps out (to find a shorter story) leaves the others as they are.
+ * of its own, so that leaving steps out (to find a shorter history) leaves the others as they are.
  */
 #ifndef SL_TESTS_CORE_ENGINE_PROPERTIES_H
 #define SL_TESTS_CORE_ENGINE_PROPERTIES_H

@@ -172,8 +172,6 @@ uint32_t api_kind_number(const struct sl_apiserver *s, const char *name);
 /* No kind with this number is served from now on: if there are no objects, the store drops it, too.
  * False: not yet, call again. */
 bool api_kind_forget(struct sl_apiserver *s, uint32_t number) _must_check_;
-/* A kind was changed in place (versions of a CRD): discovery and OpenAPI are rebuilt. */
-void api_kinds_changed(struct sl_apiserver *s);
 /* Objects of the store by name, parsed; NULL if there is none. */
 yyjson_doc *api_kind_read(struct sl_apiserver *s, const struct api_kind *k, const char *ns,
                           const char *name);

@@ -24,7 +24,6 @@ struct api_builtin {
     const char *deprecation; /* the warning in each response; NULL */
     void (*review)(struct api_change *c);
 };
-#define SL_V_NORMAL SL_V_ALL
 
 /* Each ended by a row without a kind. */
 extern const struct api_builtin api_builtin_core[], api_builtin_batch[], api_builtin_apps[],

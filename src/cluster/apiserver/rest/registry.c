@@ -62,10 +62,6 @@ static void index_anew(struct sl_apiserver *s) {
     s->kinds_gen++;
 }
 
-void api_kinds_changed(struct sl_apiserver *s) {
-    s->kinds_gen++;
-}
-
 uint32_t api_kind_number(const struct sl_apiserver *s, const char *name) {
     for (uint32_t i = 0; i < s->number_names.n; i++)
         if (s->number_names.v[i] && strcmp(s->number_names.v[i], name) == 0)

@@ -299,7 +299,7 @@ static void give_token(struct api_sub_call *c) {
 /* ---- which kind has which ---- */
 
 #define CHANGES ((enum api_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
-#define TALKS ((enum api_verbs)(SL_V_GET | SL_V_CREATE))
+#define STREAMS ((enum api_verbs)(SL_V_GET | SL_V_CREATE))
 
 static const struct api_sub sub_status = {.name = "status", .verbs = CHANGES};
 static const struct api_sub sub_scale = {.name = "scale",
@@ -318,7 +318,7 @@ static const struct {
     {"namespaces", {.name = "finalize", .verbs = SL_V_UPDATE}},
     {"pods",
      {.name = "attach",
-      .verbs = TALKS,
+      .verbs = STREAMS,
       .version = "v1",
       .kind = "PodAttachOptions",
       .upgrade = SL_SUB_ATTACH}},
@@ -345,14 +345,14 @@ static const struct {
       .act = evict}},
     {"pods",
      {.name = "exec",
-      .verbs = TALKS,
+      .verbs = STREAMS,
       .version = "v1",
       .kind = "PodExecOptions",
       .upgrade = SL_SUB_EXEC}},
     {"pods", {.name = "log", .verbs = SL_V_GET, .stream = true}},
     {"pods",
      {.name = "portforward",
-      .verbs = TALKS,
+      .verbs = STREAMS,
       .version = "v1",
       .kind = "PodPortForwardOptions",
       .upgrade = SL_SUB_FORWARD}},

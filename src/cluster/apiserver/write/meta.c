@@ -9,7 +9,6 @@
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
 
-#define NAME_MAX_BYTES 253u
 #define RANDOM_LEN 5u
 #define FINALIZERS_MAX 1024u
 #define NEW_FINALIZERS 1024u /* bytes of them in a message, which is bounded */

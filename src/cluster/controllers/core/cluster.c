@@ -95,7 +95,3 @@ sl_time sl_cluster_next(const struct sl_cluster *c) {
 bool sl_cluster_ready(const struct sl_cluster *c) {
     return c->inf->ready;
 }
-
-bool sl_cluster_idle(const struct sl_cluster *c) {
-    return sl_inf_idle(c->inf);
-}

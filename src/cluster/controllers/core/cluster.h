@@ -30,7 +30,5 @@ void sl_cluster_tick(struct sl_cluster *c);
 sl_time sl_cluster_next(const struct sl_cluster *c);
 /* The first lists are in. */
 bool sl_cluster_ready(const struct sl_cluster *c);
-/* Nothing to reconcile, nothing to write. Timers do not count. */
-bool sl_cluster_idle(const struct sl_cluster *c);
 
 #endif

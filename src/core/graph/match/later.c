@@ -73,8 +73,8 @@ static void prepare(const struct graph_walk *w, struct candidate *a) {
     for (uint32_t pos = a->pos; pos > b->pos && a->quick;
          pos = sl_graph_vertex(m->g, graph_vertex_at(m, pos)->parent)->pos)
         a->way |= UINT64_C(1) << (pos - b->pos);
-    for (uint32_t i = 0; a->quick && i < w->plain.n;
-         i++) { /* else 'graph_plain' is not filled in */
+    /* 'plain' is filled in only then. */
+    for (uint32_t i = 0; a->quick && i < w->plain.n; i++) {
         const struct graph_run *run = graph_plain_run(m, inner, w->plain.of[i].type);
         const uint64_t none = 0;
         a->quick = run && run->way != 0;

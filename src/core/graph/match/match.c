@@ -56,11 +56,6 @@ void sl_match_free(struct sl_match *m) {
     free(m);
 }
 
-void sl_match_freep(struct sl_match **m) {
-    sl_match_free(*m);
-    *m = NULL;
-}
-
 const struct sl_graph *sl_match_graph(const struct sl_match *m) {
     return m->g;
 }

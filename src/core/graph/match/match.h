@@ -41,7 +41,6 @@ int sl_match_new(struct sl_graph *g, const struct sl_match_options *o, struct sl
 /* A copy of everything, to try things on. */
 struct sl_match *sl_match_clone(const struct sl_match *m);
 void sl_match_free(struct sl_match *m);
-void sl_match_freep(struct sl_match **m);
 /* To read; it changes only through the calls below. */
 const struct sl_graph *sl_match_graph(const struct sl_match *m);
 
