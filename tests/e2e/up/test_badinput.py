@@ -584,6 +584,20 @@ def test_pods_and_descriptors():
             with small.tls.wrap_socket(s, server_hostname="127.0.0.1") as secure:
                 secure.sendall(request(small, "GET", "/version", "Connection: close"))
                 assert b"gitVersion" in hears(secure, [b"gitVersion"])
+        # Those that waited start when others have ended.
+        running = [
+            p["metadata"]["name"]
+            for p in small.get(pods)["items"]
+            if "running" in p["status"]["containerStatuses"][0]["state"]
+        ]
+        for name in running:
+            small.request("DELETE", f"{pods}/{name}?gracePeriodSeconds=0")
+
+        def started():
+            states = [p["status"].get("containerStatuses", [{}])[0].get("state", {}) for p in small.get(pods)["items"]]
+            return sum("running" in state for state in states) >= min(run, wait)
+
+        until(started, PATIENCE, "pods that had waited")
 
 
 def test_full_disk():

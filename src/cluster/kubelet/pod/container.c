@@ -242,8 +242,13 @@ void klet_container_start(struct klet_container *c) {
                                     .ctx = c,
                                     .in = sl_json_bool(c->spec, "stdin", false),
                                     .tty = sl_json_bool(c->spec, "tty", false)};
-    int r = klet_launch_make(c, &(struct klet_launch_of){.tty = io.tty}, &l, &err);
+    int r = klet_spawner_check(rt->spawner, &err);
 
+    if (r < 0) {
+        later(c, "CreateContainerError", err.text, MACHINE_AGAIN);
+        return;
+    }
+    r = klet_launch_make(c, &(struct klet_launch_of){.tty = io.tty}, &l, &err);
     if (r < 0 && !l.no_program) {
         later(c, "CreateContainerConfigError", err.text, CONFIG_AGAIN);
         klet_launch_done(&l);

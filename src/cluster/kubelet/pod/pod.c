@@ -402,6 +402,8 @@ static bool step_container(struct klet_container *c, int *starts) {
             klet_container_start(c);
             if (c->state == C_ENDED)
                 klet_pod_enqueue_at(c->pod, now);
+            else if (c->state == C_WAITING) /* not started; no write may follow that wakes it */
+                klet_pod_enqueue_at(c->pod, c->start_at);
         }
     }
     return c->state == C_RUNNING || c->state == C_ENDED;

@@ -70,7 +70,7 @@ struct klet_spawner {
     uv_loop_t *loop;
     enum klet_own_mounts mounts;
     struct rlimit files;
-    int max_fd;            /* of a stream: what is above is for connections */
+    int max_fd;            /* what is above is for connections */
     int null, program;     /* the supervisor's image */
     posix_spawnattr_t how; /* all signals blocked, and none ignored or handled */
     struct klet_proc *procs;
@@ -748,12 +748,15 @@ static int make_streams(const struct klet_launch *l, const struct klet_proc_io *
     return io->tty ? make_terminal(l, io->in, ours, theirs) : 0;
 }
 
-/* The lowest free number is given out, so a high one shows how many are in use. */
-static bool leaves_reserve(const struct klet_spawner *s, const int ours[STREAMS]) {
-    for (int i = 0; i < STREAMS; i++)
-        if (ours[i] > s->max_fd)
-            return false;
-    return true;
+/* The kernel gives out the lowest free number, so a high one says how many are in use. */
+int klet_spawner_check(struct klet_spawner *s, struct sl_err *err) {
+    const int fd = fcntl(s->null, F_DUPFD_CLOEXEC, 0);
+    const bool full = fd < 0 || fd > s->max_fd;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return full ? sl_err_set(err, SL_EIO, "%s; raise the limit with ulimit -Hn", strerror(EMFILE))
+                : SL_OK;
 }
 
 static int or_else(int fd, int other) {
@@ -765,15 +768,16 @@ int klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
     int ours[STREAMS], theirs[STREAMS];
     struct klet_supervisor_spec spec = spec_of(s);
     pid_t pid = -1;
-    int r = make_streams(l, io, ours, theirs);
+    int r = klet_spawner_check(s, err);
 
-    if (r >= 0 && !leaves_reserve(s, ours))
-        r = -EMFILE;
+    if (r < 0)
+        return r;
+    r = make_streams(l, io, ours, theirs);
     if (r < 0) {
         close_all(ours, STREAMS);
         close_all(theirs, STREAMS);
-        return sl_err_set(err, SL_EIO, "creating a %s: %s%s", io->tty ? "terminal" : "pipe",
-                          strerror(-r), r == -EMFILE ? "; raise the limit with ulimit -Hn" : "");
+        return sl_err_set(err, SL_EIO, "creating a %s: %s", io->tty ? "terminal" : "pipe",
+                          strerror(-r));
     }
     const int other = io->tty ? theirs[STREAM_OUT] : s->null;
     /* Without a cgroup, the write that joins it goes to /dev/null. */

@@ -81,6 +81,9 @@ void klet_spawner_free(struct klet_spawner *s); /* kills what is left */
 bool klet_spawner_mounts(const struct klet_spawner *s);
 /* As on a machine that allows only this; false: this one does not. For tests. */
 bool klet_spawner_mounts_by(struct klet_spawner *s, enum klet_own_mounts how);
+/* Are there descriptors for another process, besides those that are left to connections? To be
+ * called before anything else is opened for it. */
+int klet_spawner_check(struct klet_spawner *s, struct sl_err *err) _must_check_;
 /* A failure here is of the machine (no more processes or files). */
 int klet_proc_start(struct klet_spawner *s, const struct klet_launch *l,
                     const struct klet_proc_io *io, struct klet_proc **ret,
