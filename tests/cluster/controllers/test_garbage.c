@@ -93,6 +93,28 @@ static void in_the_background(void **state) {
     world_stop(&w);
 }
 
+/* Whoever owns itself does not wait for itself. */
+static void its_own_owner(void **state) {
+    static const char *const policies[] = {"Background", "Foreground", "Orphan"};
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 1);
+    for (size_t i = 0; i < SL_LEN(policies); i++) {
+        char body[700];
+        child(&w, "self", "");
+        (void)snprintf(body, sizeof body, "{'metadata':{'ownerReferences':[%s]}}",
+                       ref(&w, CONFIGS "/self", true));
+        world_patch(&w, CONFIGS "/self", body);
+        world_run(&w, 5 * SL_SEC);
+        assert_true(world_exists(&w, CONFIGS "/self"));
+        world_delete(&w, CONFIGS "/self", policies[i]);
+        world_run(&w, 10 * SL_SEC);
+        assert_false(world_exists(&w, CONFIGS "/self"));
+    }
+    world_stop(&w);
+}
+
 static void absent_owners(void **state) {
     struct apps_world w = {0};
 
@@ -380,6 +402,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_objects),
         cmocka_unit_test(in_the_background),
+        cmocka_unit_test(its_own_owner),
         cmocka_unit_test(absent_owners),
         cmocka_unit_test(too_many_owners),
         cmocka_unit_test(false_references),

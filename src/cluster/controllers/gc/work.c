@@ -271,6 +271,8 @@ static bool waits_for_dependents(struct cl_gc *g, uint64_t uid, bool blocking_on
     for (uint32_t e = first; e != GC_NONE; e = cl_gc_next(g, first, e)) {
         const uint32_t d = g->edges.v[e].node;
         const struct cl_gc_node *n = &g->nodes.v[d];
+        if (n->uid == uid) /* it owns itself: it would wait for ever */
+            continue;
         bool counts = !blocking_only;
         for (uint32_t i = 0; i < n->n_owners; i++)
             counts |= n->owners[i].uid == uid && n->owners[i].blocks;
