@@ -153,7 +153,7 @@ static void ask_secrets(void) {
         sl_assert(bearer->len > 0 && bearer->len <= SL_TOKEN_MAX_BYTES);
         sl_assert(sl_header_safe(sl_buf_str(bearer)));
     }
-    sl_assert(!sl_api_token_user(&arena, sl_buf_str(bearer), NOW)); /* it is not signed */
+    sl_assert(!sl_api_token_user(NULL, &arena, sl_buf_str(bearer), NOW)); /* it is not signed */
     (void)sl_pem_problem(sl_buf_str(pem), pem->len);
     sl_arena_done(&arena);
 }

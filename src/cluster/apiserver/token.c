@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "sluice.NAMESPACE.NAME.EXPIRY.MAC": names have no dots that matter, since the parts are found
+ * "sluice.NAMESPACE.NAME.UID.EXPIRY.MAC": names have no dots that matter, since the parts are found
  * from both ends. The key is of this process: after a restart clients ask anew, as they do when a
  * token has run out.
  */
@@ -12,7 +12,9 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include "cluster/apiserver/kinds/kind.h"
 #include "core/base/fmt.h"
+#include "lib/json/json.h"
 
 #define PREFIX "sluice."
 #define KEY_BYTES 32
@@ -42,18 +44,35 @@ static void put_mac(const char *text, size_t len, char out[2 * MAC_BYTES + 1]) {
 }
 
 const char *sl_api_token_new(struct sl_arena *arena, const char *ns, const char *name,
-                             sl_time until) {
+                             const char *uid, sl_time until) {
     char mac[2 * MAC_BYTES + 1];
     const char *text =
-        sl_arena_printf(arena, PREFIX "%s.%s.%lld", ns, name, (long long)(until / SL_SEC));
+        sl_arena_printf(arena, PREFIX "%s.%s.%s.%lld", ns, name, uid, (long long)(until / SL_SEC));
 
     put_mac(text, strlen(text), mac);
     return sl_arena_printf(arena, "%s.%s", text, mac);
 }
 
-const char *sl_api_token_user(struct sl_arena *arena, const char *token, sl_time now) {
+/* The account as it was when the token was made: not deleted, nor created again since. */
+static bool account_exists(struct sl_apiserver *s, const char *ns, const char *name,
+                           const char *uid) {
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        s ? api_kind_read(s, api_kind_find(s, "", "serviceaccounts"), ns, name) : NULL;
+
+    return d && strcmp(sl_json_str(yyjson_doc_get_root(d), "metadata.uid"), uid) == 0;
+}
+
+/* The start of the part that ends before 'end'. */
+static const char *part_before(const char *end) {
+    for (end--; end[-1] != '.'; end--)
+        ;
+    return end;
+}
+
+const char *sl_api_token_user(struct sl_apiserver *s, struct sl_arena *arena, const char *token,
+                              sl_time now) {
     char mac[2 * MAC_BYTES + 1];
-    const char *last = strrchr(token, '.'), *name, *expiry, *p;
+    const char *last = strrchr(token, '.'), *name, *uid, *expiry, *p;
     size_t body;
 
     if (strncmp(token, PREFIX, strlen(PREFIX)) != 0 || strlen(token) > MAX_BYTES)
@@ -65,10 +84,14 @@ const char *sl_api_token_user(struct sl_arena *arena, const char *token, sl_time
     /* It is ours, so it has all its parts. */
     p = token + strlen(PREFIX);
     name = strchr(p, '.') + 1;
-    for (expiry = last - 1; *expiry != '.'; expiry--)
-        ;
-    if (strtoll(expiry + 1, NULL, 10) < now / SL_SEC)
+    expiry = part_before(last);
+    uid = part_before(expiry - 1);
+    if (strtoll(expiry, NULL, 10) < now / SL_SEC)
         return NULL;
-    return sl_arena_printf(arena, "system:serviceaccount:%.*s:%.*s", (int)(name - 1 - p), p,
-                           (int)(expiry - name), name);
+    p = sl_arena_strndup(arena, p, (size_t)(name - 1 - p));
+    name = sl_arena_strndup(arena, name, (size_t)(uid - 1 - name));
+    uid = sl_arena_strndup(arena, uid, (size_t)(expiry - 1 - uid));
+    return account_exists(s, p, name, uid)
+               ? sl_arena_printf(arena, "system:serviceaccount:%s:%s", p, name)
+               : NULL;
 }

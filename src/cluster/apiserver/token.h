@@ -9,11 +9,14 @@
 #include "core/base/arena.h"
 #include "core/base/time.h"
 
-/* In the arena. */
+struct sl_apiserver;
+
+/* Of the account with this uid; in the arena. */
 const char *sl_api_token_new(struct sl_arena *arena, const char *ns, const char *name,
-                             sl_time until);
+                             const char *uid, sl_time until);
 /* The user that it authenticates ("system:serviceaccount:NS:NAME", in the arena); NULL: it is
- * invalid or expired. */
-const char *sl_api_token_user(struct sl_arena *arena, const char *token, sl_time now);
+ * invalid or expired, or the account was deleted. */
+const char *sl_api_token_user(struct sl_apiserver *s, struct sl_arena *arena, const char *token,
+                              sl_time now);
 
 #endif

@@ -144,7 +144,7 @@ static struct user find_user(struct up_frontend *d, const struct sl_http_request
     if (!token)
         return w;
     if (strlen(token) != len || CRYPTO_memcmp(token, d->spec.token, len) != 0) {
-        w.user = sl_api_token_user(&d->arena, token, wall());
+        w.user = sl_api_token_user(d->api, &d->arena, token, wall());
         if (w.user)
             service_account(d, &w);
     } else if (as && *as) {

@@ -317,13 +317,24 @@ static void tokens_are_known_again(void **state) {
                    token);
     assert_int_equal(api_post(&a, "/apis/authentication.k8s.io/v1/tokenreviews", review), 201);
     assert_string_equal(api_at(&a, "status.user.username"), "system:serviceaccount:default:s");
+    assert_string_equal(api_at(&a, "status.user.groups.0"), "system:serviceaccounts");
+    assert_string_equal(api_at(&a, "status.user.groups.1"), "system:serviceaccounts:default");
     sl_arena_init(&arena, 4096);
-    assert_null(sl_api_token_user(&arena, token, SL_TIME_NEVER)); /* it has run out */
-    assert_null(sl_api_token_user(&arena, "sluice.default.s.99999999999.00", 0));
-    assert_null(sl_api_token_user(&arena, "sluice.", 0));
-    assert_null(sl_api_token_user(&arena, "", 0));
+    assert_null(sl_api_token_user(a.server, &arena, token, SL_TIME_NEVER)); /* it has run out */
+    assert_null(sl_api_token_user(a.server, &arena, "sluice.default.s.99999999999.00", 0));
+    assert_null(sl_api_token_user(a.server, &arena, "sluice.", 0));
+    assert_null(sl_api_token_user(a.server, &arena, "", 0));
     token[strlen(token) - 1] ^= 1;
-    assert_null(sl_api_token_user(&arena, token, 0));
+    assert_null(sl_api_token_user(a.server, &arena, token, 0));
+    token[strlen(token) - 1] ^= 1;
+    assert_non_null(sl_api_token_user(a.server, &arena, token, 0));
+    /* Of an account that was deleted, also if there is another of its name. */
+    assert_int_equal(api_delete(&a, "/api/v1/namespaces/default/serviceaccounts/s", NULL), 200);
+    assert_null(sl_api_token_user(a.server, &arena, token, 0));
+    assert_int_equal(api_post(&a, "/api/v1/namespaces/default/serviceaccounts",
+                              "{\"metadata\":{\"name\":\"s\"}}"),
+                     201);
+    assert_null(sl_api_token_user(a.server, &arena, token, 0));
     sl_arena_done(&arena);
     free(token);
     api_done(&a);

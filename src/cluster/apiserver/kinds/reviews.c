@@ -178,10 +178,15 @@ void api_review_token(struct api_change *c) {
                           "authentication");
         return;
     }
-    user = sl_api_token_user(c->arena, token, c->now);
+    user = sl_api_token_user(c->server, c->arena, token, c->now);
     if (user) {
         yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
-        sl_json_mut_set(c->doc, status, "user", user_info(c, user, NULL));
+        const char *ns = user + strlen("system:serviceaccount:");
+        const char *const groups[] = {
+            "system:serviceaccounts",
+            sl_arena_printf(c->arena, "system:serviceaccounts:%.*s", (int)strcspn(ns, ":"), ns),
+            NULL};
+        sl_json_mut_set(c->doc, status, "user", user_info(c, user, groups));
     } else {
         yyjson_mut_obj_add_str(c->doc, status, "error", "invalid bearer token");
         sl_json_mut_set(c->doc, status, "user", yyjson_mut_obj(c->doc));

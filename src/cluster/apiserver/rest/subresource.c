@@ -291,8 +291,9 @@ static void give_token(struct api_sub_call *c) {
     yyjson_mut_obj_add_val(c->doc, spec, "boundObjectRef",
                            bound ? yyjson_val_mut_copy(c->doc, bound) : yyjson_mut_null(c->doc));
     status = yyjson_mut_obj_add_obj(c->doc, c->answer, "status");
-    yyjson_mut_obj_add_strcpy(c->doc, status, "token",
-                              sl_api_token_new(c->arena, c->ns, c->name, until));
+    yyjson_mut_obj_add_strcpy(
+        c->doc, status, "token",
+        sl_api_token_new(c->arena, c->ns, c->name, sl_json_str(c->object, "metadata.uid"), until));
     yyjson_mut_obj_add_strcpy(c->doc, status, "expirationTimestamp", sl_stamp(until, stamp));
 }
 
