@@ -244,8 +244,11 @@ static void XMLCALL on_start(void *ctx, const XML_Char *name, const XML_Char **a
 
     if (l->depth == 0) {
         l->old = true;
-        for (const XML_Char **a = atts; *a; a += 2)
+        for (const XML_Char **a = atts; *a; a += 2) {
             l->old = l->old && strcmp(a[0], "version") != 0;
+            if (strcmp(a[0], "version") == 0 && strncmp(a[1], "2.", 2) != 0)
+                object(l, SL_EINVAL, "expected version 2 of hwloc's XML, or the one before it");
+        }
     }
     if (l->code == 0 && strcmp(name, "object") == 0)
         check_object(l, atts);
