@@ -48,8 +48,8 @@ yyjson_mut_val *adm_call_edit(struct sl_review_call *c) {
     return yyjson_mut_doc_get_root(c->edit);
 }
 
-static void put(struct sl_review_call *c, yyjson_mut_val *parent, const char *key,
-                yyjson_mut_val *value) {
+static void put_edit_field(struct sl_review_call *c, yyjson_mut_val *parent, const char *key,
+                           yyjson_mut_val *value) {
     bool ok = yyjson_mut_obj_put(parent, yyjson_mut_strcpy(c->edit, key), value);
     sl_assert(ok); /* out of memory is the only reason */
 }
@@ -59,18 +59,18 @@ yyjson_mut_val *adm_edit_object(struct sl_review_call *c, yyjson_mut_val *parent
 
     if (!yyjson_mut_is_obj(v)) {
         v = yyjson_mut_obj(c->edit);
-        put(c, parent, key, v);
+        put_edit_field(c, parent, key, v);
     }
     return v;
 }
 
 void adm_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key,
                   const char *s) {
-    put(c, parent, key, yyjson_mut_strcpy(c->edit, s));
+    put_edit_field(c, parent, key, yyjson_mut_strcpy(c->edit, s));
 }
 
 void adm_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b) {
-    put(c, parent, key, yyjson_mut_bool(c->edit, b));
+    put_edit_field(c, parent, key, yyjson_mut_bool(c->edit, b));
 }
 
 void adm_edit_remove(yyjson_mut_val *parent, const char *key) {
@@ -98,7 +98,7 @@ void adm_edit_finalizer(struct sl_review_call *c, const char *finalizer) {
 
     if (!yyjson_mut_is_arr(list)) {
         list = yyjson_mut_arr(c->edit);
-        put(c, metadata, "finalizers", list);
+        put_edit_field(c, metadata, "finalizers", list);
     }
     yyjson_mut_arr_foreach (list, i, n, item) {
         if (yyjson_mut_equals_str(item, finalizer))
@@ -114,7 +114,7 @@ void adm_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *g
 
     if (!yyjson_mut_is_arr(list)) {
         list = yyjson_mut_arr(c->edit);
-        put(c, spec, "schedulingGates", list);
+        put_edit_field(c, spec, "schedulingGates", list);
     }
     yyjson_mut_arr_foreach (list, i, n, item) {
         if (yyjson_mut_equals_str(yyjson_mut_obj_get(item, "name"), gate))

@@ -72,7 +72,8 @@ static void put_str(struct sl_convert *cv, yyjson_mut_val *v, const char *key, c
     sl_assert(ok);
 }
 
-static void put(struct sl_convert *cv, yyjson_mut_val *v, const char *key, yyjson_mut_val *value) {
+static void put_field(struct sl_convert *cv, yyjson_mut_val *v, const char *key,
+                      yyjson_mut_val *value) {
     bool ok = yyjson_mut_obj_put(v, yyjson_mut_str(cv->doc, key), value);
     sl_assert(ok);
 }
@@ -86,7 +87,7 @@ static void rename_field(struct sl_convert *cv, yyjson_mut_val *v, const char *f
     (void)holder(v, to, &new_field);
     yyjson_mut_val *value = yyjson_mut_obj_remove_key(parent, old_field);
     if (value)
-        put(cv, parent, new_field, value);
+        put_field(cv, parent, new_field, value);
 }
 
 /* ---- kinds that need more than names ---- */
@@ -101,10 +102,10 @@ static int cluster_queue_up(struct sl_convert *cv, yyjson_mut_val *object) {
         yyjson_mut_val *rules = yyjson_mut_arr(cv->doc), *strategy = yyjson_mut_obj(cv->doc);
         yyjson_mut_arr_foreach (checks, i, n, name) {
             yyjson_mut_val *rule = yyjson_mut_arr_add_obj(cv->doc, rules);
-            put(cv, rule, "name", yyjson_mut_val_mut_copy(cv->doc, name));
+            put_field(cv, rule, "name", yyjson_mut_val_mut_copy(cv->doc, name));
         }
-        put(cv, strategy, "admissionChecks", rules);
-        put(cv, spec, "admissionChecksStrategy", strategy);
+        put_field(cv, strategy, "admissionChecks", rules);
+        put_field(cv, spec, "admissionChecksStrategy", strategy);
     }
     if (strcmp(text_at(fungibility, "whenCanBorrow"), "Borrow") == 0)
         put_str(cv, fungibility, "whenCanBorrow", "MayStopSearch");
@@ -132,8 +133,8 @@ static void priority_up(struct sl_convert *cv, yyjson_mut_val *spec) {
         yyjson_mut_val *ref = yyjson_mut_obj(cv->doc);
         put_str(cv, ref, "group", priority_sources[i].group);
         put_str(cv, ref, "kind", priority_sources[i].kind);
-        put(cv, ref, "name", name);
-        put(cv, spec, "priorityClassRef", ref);
+        put_field(cv, ref, "name", name);
+        put_field(cv, spec, "priorityClassRef", ref);
     }
 }
 
@@ -146,7 +147,7 @@ static void priority_down(struct sl_convert *cv, yyjson_mut_val *spec) {
             continue;
         put_str(cv, spec, "priorityClassSource", priority_sources[i].source);
         /* No name, no field: put removes it then. */
-        put(cv, spec, "priorityClassName", yyjson_mut_obj_remove_key(ref, "name"));
+        put_field(cv, spec, "priorityClassName", yyjson_mut_obj_remove_key(ref, "name"));
     }
 }
 
@@ -192,10 +193,10 @@ static int multi_kueue_cluster_up(struct sl_convert *cv, yyjson_mut_val *object)
         return 0;
     source = yyjson_mut_obj(cv->doc);
     if (*text_at(config, "location"))
-        put(cv, source, "kubeConfig", config);
+        put_field(cv, source, "kubeConfig", config);
     if (yyjson_mut_is_obj(profile))
-        put(cv, source, "clusterProfileRef", profile);
-    put(cv, spec, "clusterSource", source);
+        put_field(cv, source, "clusterProfileRef", profile);
+    put_field(cv, spec, "clusterSource", source);
     return 0;
 }
 
@@ -212,9 +213,9 @@ static int multi_kueue_cluster_down(struct sl_convert *cv, yyjson_mut_val *objec
         put_str(cv, config, "location", "");
         put_str(cv, config, "locationType", "");
     }
-    put(cv, spec, "kubeConfig", config);
+    put_field(cv, spec, "kubeConfig", config);
     if (yyjson_mut_is_obj(profile))
-        put(cv, spec, "clusterProfileRef", profile);
+        put_field(cv, spec, "clusterProfileRef", profile);
     return 0;
 }
 
@@ -340,7 +341,7 @@ int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api
         r = step(cv, kind, copy, from - 1, false);
     if (r < 0)
         return sl_err_wrap(cv->err, r, "%s %s", kind, sl_json_str(object, "metadata.name"));
-    put(cv, copy, "apiVersion", yyjson_mut_strcpy(cv->doc, api_version));
+    put_field(cv, copy, "apiVersion", yyjson_mut_strcpy(cv->doc, api_version));
     *ret = copy;
     return 0;
 }

@@ -67,7 +67,7 @@ static const char *after(const char *text, const char *prefix) {
 }
 
 /* NULL if there is no such path. */
-static sl_review_fn find(const char *path, enum sl_framework *ret_framework) {
+static sl_review_fn find_handler(const char *path, enum sl_framework *ret_framework) {
     const char *mutate = after(path, "/mutate-"), *validate = after(path, "/validate-");
     const char *object = mutate ? mutate : validate;
 
@@ -91,7 +91,7 @@ static bool acts(const struct sl_review_view *view, enum sl_framework f) {
 
 bool sl_review_path(const char *path) {
     enum sl_framework framework;
-    return strcmp(path, SL_CONVERT_PATH) == 0 || find(path, &framework);
+    return strcmp(path, SL_CONVERT_PATH) == 0 || find_handler(path, &framework);
 }
 
 /* ---- the answer ---- */
@@ -231,7 +231,7 @@ int sl_review(const struct sl_review_view *view, const char *path, const char *b
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     bool converts = strcmp(path, SL_CONVERT_PATH) == 0;
     enum sl_framework framework = CORE;
-    sl_review_fn fn = converts ? NULL : find(path, &framework);
+    sl_review_fn fn = converts ? NULL : find_handler(path, &framework);
     struct sl_err err;
     int r;
 

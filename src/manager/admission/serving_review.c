@@ -212,12 +212,12 @@ static void check_replicas(struct sl_review_call *c) {
                          few ? ">=" : "<=", few ? 0 : LWS_MAX_REPLICAS, (long long)n);
 }
 
-static const char *note(yyjson_val *annotations, const char *key) {
+static const char *annotation_text(yyjson_val *annotations, const char *key) {
     return sl_json_opt(sl_json_get(annotations, key));
 }
 
 static bool same_note(yyjson_val *a, yyjson_val *b, const char *key) {
-    const char *x = note(a, key), *y = note(b, key);
+    const char *x = annotation_text(a, key), *y = annotation_text(b, key);
     return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
@@ -227,10 +227,11 @@ static void check_grouping(struct sl_review_call *c, yyjson_val *leader, yyjson_
                                "' topology consistent with '%s' in group '%s'";
     yyjson_val *const notes[] = {leader, worker};
     const char *const paths[] = {LEADER ".metadata.annotations", WORKER ".metadata.annotations"};
-    bool together = note(leader, PODSET_GROUP) && same_note(leader, worker, PODSET_GROUP);
+    bool together =
+        annotation_text(leader, PODSET_GROUP) && same_note(leader, worker, PODSET_GROUP);
 
     for (int i = 0; i < 2; i++) {
-        const char *group = note(notes[i], PODSET_GROUP);
+        const char *group = annotation_text(notes[i], PODSET_GROUP);
         const struct sl_path *at = SL_PATH(NULL, paths[i]);
         if (group && !together)
             sl_field_invalid(&c->errs, SL_PATH_KEY(at, PODSET_GROUP), sl_field_value_str(group),

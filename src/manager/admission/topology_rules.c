@@ -24,18 +24,18 @@ struct topology {
     yyjson_val *annotations;
 };
 
-static const char *get(const struct topology *t, const char *key) {
+static const char *annotation_text(const struct topology *t, const char *key) {
     return sl_json_opt(sl_json_get(t->annotations, key));
 }
 
 /* A whole number of at most 32 bits. */
-static bool number(const struct topology *t, const char *s, int64_t *ret) {
+static bool read_int32(const struct topology *t, const char *s, int64_t *ret) {
     const char *why;
     return adm_go_int(t->c, s, ret, &why) && *ret >= INT32_MIN && *ret <= INT32_MAX;
 }
 
 static void excludes(const struct topology *t, const char *key, const char *other) {
-    if (get(t, other))
+    if (annotation_text(t, other))
         sl_field_forbidden(t->e, SL_PATH_KEY(t->at, key), "may not be set when '%s' is specified",
                            other);
 }
@@ -44,8 +44,9 @@ static void excludes(const struct topology *t, const char *key, const char *othe
 
 static void check_levels(const struct topology *t) {
     static const char *const keys[] = {SL_REQUIRED_TOPOLOGY, SL_PREFERRED_TOPOLOGY, SLICE_LEVEL};
-    int n = (get(t, SL_REQUIRED_TOPOLOGY) != NULL) + (get(t, SL_PREFERRED_TOPOLOGY) != NULL) +
-            (get(t, UNCONSTRAINED) != NULL);
+    int n = (annotation_text(t, SL_REQUIRED_TOPOLOGY) != NULL) +
+            (annotation_text(t, SL_PREFERRED_TOPOLOGY) != NULL) +
+            (annotation_text(t, UNCONSTRAINED) != NULL);
 
     if (n > 1)
         sl_field_invalid(
@@ -64,7 +65,7 @@ static bool all_digits(const char *s) {
 }
 
 static void check_group(const struct topology *t) {
-    const char *group = get(t, GROUP);
+    const char *group = annotation_text(t, GROUP);
     const struct sl_path *at = SL_PATH_KEY(t->at, GROUP);
 
     if (!group)
@@ -73,13 +74,13 @@ static void check_group(const struct topology *t) {
         sl_field_invalid(t->e, at, sl_field_value_str(group), "must not be a number");
     excludes(t, GROUP, SLICE_SIZE);
     excludes(t, GROUP, SLICE_LEVEL);
-    if (!get(t, SL_PREFERRED_TOPOLOGY) && !get(t, SL_REQUIRED_TOPOLOGY))
+    if (!annotation_text(t, SL_PREFERRED_TOPOLOGY) && !annotation_text(t, SL_REQUIRED_TOPOLOGY))
         sl_field_forbidden(t->e, at, "may not be set when neither '%s' nor '%s' is specified",
                            SL_PREFERRED_TOPOLOGY, SL_REQUIRED_TOPOLOGY);
 }
 
 static void check_unconstrained(const struct topology *t) {
-    const char *s = get(t, UNCONSTRAINED), *why;
+    const char *s = annotation_text(t, UNCONSTRAINED), *why;
     bool on;
     if (s && !adm_go_bool(t->c, s, &on, &why))
         sl_field_invalid(t->e, SL_PATH_KEY(t->at, UNCONSTRAINED), sl_field_value_str(s),
@@ -87,11 +88,11 @@ static void check_unconstrained(const struct topology *t) {
 }
 
 static void check_slices(const struct topology *t) {
-    const char *level = get(t, SLICE_LEVEL), *size = get(t, SLICE_SIZE);
+    const char *level = annotation_text(t, SLICE_LEVEL), *size = annotation_text(t, SLICE_SIZE);
     const struct sl_path *at = SL_PATH_KEY(t->at, SLICE_SIZE);
     int64_t v;
 
-    if (size && !number(t, size, &v))
+    if (size && !read_int32(t, size, &v))
         sl_field_invalid(t->e, at, sl_field_value_str(size), "must be a numeric value");
     else if (size && v < 1)
         sl_field_invalid(t->e, at, sl_field_value_str(size), "must be greater than or equal to 1");
@@ -158,7 +159,7 @@ static void compare_layers(const struct topology *t, const struct sl_path *at, y
 }
 
 static void check_layers(const struct topology *t) {
-    const char *s = get(t, LAYERS);
+    const char *s = annotation_text(t, LAYERS);
     const struct sl_path *at = SL_PATH_KEY(t->at, LAYERS);
     size_t i, n;
     yyjson_val *layer;
@@ -173,7 +174,7 @@ static void check_layers(const struct topology *t) {
     }
     excludes(t, LAYERS, SLICE_LEVEL);
     excludes(t, LAYERS, SLICE_SIZE);
-    if (get(t, GROUP))
+    if (annotation_text(t, GROUP))
         sl_field_forbidden(t->e, SL_PATH_KEY(t->at, GROUP), "may not be set when '%s' is specified",
                            LAYERS);
     _cleanup_(sl_json_docp) yyjson_doc *d = parse_layers(t, s, at);
@@ -201,10 +202,10 @@ bool adm_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
 void adm_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta,
                             yyjson_val *annotations, int64_t pods) {
     struct topology t = {c, &c->errs, SL_PATH(meta, "annotations"), annotations};
-    const char *size = get(&t, SLICE_SIZE), *layers = get(&t, LAYERS);
+    const char *size = annotation_text(&t, SLICE_SIZE), *layers = annotation_text(&t, LAYERS);
     int64_t v;
 
-    if (size && number(&t, size, &v) && v > pods)
+    if (size && read_int32(&t, size, &v) && v > pods)
         sl_field_invalid(t.e, SL_PATH_KEY(t.at, SLICE_SIZE), sl_field_value_str(size),
                          "must not be greater than pod set count %lld", (long long)pods);
     if (!layers)

@@ -55,13 +55,13 @@ void sl_warnings_add(struct sl_warnings *w, const char *source, uint32_t line, c
 struct listener {
     const char *file;
     struct sl_warnings *warnings;
-    uint32_t heard;
+    uint32_t n_warnings;
 };
 
 static void receive(void *ctx, uint32_t line, const char *text) {
     struct listener *l = ctx;
 
-    l->heard++;
+    l->n_warnings++;
     sl_warnings_add(l->warnings, l->file, line, text);
 }
 
@@ -116,7 +116,7 @@ struct sl_selector config_selector_or(struct sl_doc_fields *f, const char *key,
                                       struct sl_selector fallback) {
     const struct sl_doc_node *n = sl_doc_field(f, key);
     const struct listener *l = f->rd->warn_ctx;
-    uint32_t before = l->heard;
+    uint32_t before = l->n_warnings;
     struct sl_selector sel;
     struct sl_doc_fields here;
 
@@ -127,7 +127,7 @@ struct sl_selector config_selector_or(struct sl_doc_fields *f, const char *key,
     sel = sl_decode_selector(f->rd, n, key);
     f->rd->instead = NULL;
     sl_doc_fields_close(&here);
-    return l->heard == before ? sel : fallback;
+    return l->n_warnings == before ? sel : fallback;
 }
 
 bool config_is_kind_arg(const char *s) {

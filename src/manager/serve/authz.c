@@ -29,54 +29,55 @@
 struct source {
     uint8_t from[SL_AUTHZ_FROM];
     bool used;
-    uint32_t asking; /* entries of it that are under way */
-    uint32_t misses; /* tokens of nobody */
-    sl_time until;   /* mono: when these are forgotten */
+    uint32_t in_flight; /* entries of it that are under way */
+    uint32_t misses;    /* tokens of nobody */
+    sl_time until;      /* mono: when these are forgotten */
 };
 
 struct entry {
     struct serve_authz *a;
     struct source *source; /* while it is being asked; NULL: not counted */
-    char *who;             /* a token, or an object of a user's fields; NULL: free */
+    char *subject;         /* a token, or an object of a user's fields; NULL: free */
     char *what;            /* an object of the fields that say what is to be done */
     bool user;             /* who is a user */
-    enum serve_authz_result says;
+    enum serve_authz_result result;
     sl_kube_call call;
     sl_time until; /* mono: the end of the answer; while asking, of no meaning */
 };
 
 struct serve_authz {
     struct sl_kube_client *client;
-    void (*heard)(void *ctx);
+    void (*changed)(void *ctx);
     void *ctx;
     struct entry entries[SL_AUTHZ_ENTRIES];
     struct source sources[SL_AUTHZ_SOURCES];
 };
 
-static void forget(struct entry *e) {
-    if (e->who)
-        explicit_bzero(e->who, strlen(e->who));
-    sl_freep(&e->who);
+static void clear_entry(struct entry *e) {
+    if (e->subject)
+        explicit_bzero(e->subject, strlen(e->subject));
+    sl_freep(&e->subject);
     sl_freep(&e->what);
 }
 
-static void report(struct entry *e, enum serve_authz_result says) {
-    sl_span keep = says == SL_AUTHZ_ALLOWED  ? KEEP_ALLOWED
-                   : says == SL_AUTHZ_FAILED ? KEEP_FAILED
-                                             : KEEP_REFUSED;
+static void complete_check(struct entry *e, enum serve_authz_result result) {
+    sl_span keep = result == SL_AUTHZ_ALLOWED  ? KEEP_ALLOWED
+                   : result == SL_AUTHZ_FAILED ? KEEP_FAILED
+                                               : KEEP_REFUSED;
 
     struct source *from = TAKE_PTR(e->source);
 
     if (from) {
-        from->asking--;
-        from->misses += says == SL_AUTHZ_UNKNOWN;
+        from->in_flight--;
+        from->misses += result == SL_AUTHZ_UNKNOWN;
     }
-    e->says = says;
+    e->result = result;
     e->until = e->a->client->mono + keep;
-    e->a->heard(e->a->ctx);
+    e->a->changed(e->a->ctx);
 }
 
-static void post(struct entry *e, const char *path, struct sl_buf *body, sl_kube_reply_fn done) {
+static void post_review(struct entry *e, const char *path, struct sl_buf *body,
+                        sl_kube_reply_fn done) {
     struct sl_kube_request rq = {.method = SL_POST, .path = path, .content_type = SL_JSON};
 
     rq.body = sl_buf_str(body);
@@ -102,7 +103,7 @@ static void on_access(void *ctx, const struct sl_kube_reply *r) {
 
     e->call = (sl_kube_call){0};
     yyjson_doc_free(doc);
-    report(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
+    complete_check(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
 }
 
 /* Up to the fields of its spec. */
@@ -113,7 +114,7 @@ static void begin_review(struct sl_jw *w, const char *api_version, const char *k
     sl_jw_object(w, "spec");
 }
 
-static void ask_access(struct entry *e, const char *user) {
+static void post_access_review(struct entry *e, const char *user) {
     struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
     struct sl_jw w = SL_JW(&b);
 
@@ -122,9 +123,9 @@ static void ask_access(struct entry *e, const char *user) {
     sl_jw_fields(&w, user);
     sl_jw_end_to(&w, 0);
     if (sl_buf_full(&b))
-        report(e, SL_AUTHZ_FAILED);
+        complete_check(e, SL_AUTHZ_FAILED);
     else
-        post(e, ACCESS_REVIEWS, &b, on_access);
+        post_review(e, ACCESS_REVIEWS, &b, on_access);
     sl_buf_done(&b);
 }
 
@@ -152,13 +153,13 @@ static void on_token(void *ctx, const struct sl_kube_reply *r) {
     put_user(&b, user);
     e->call = (sl_kube_call){0};
     if (!status)
-        report(e, SL_AUTHZ_FAILED);
+        complete_check(e, SL_AUTHZ_FAILED);
     else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !b.len)
-        report(e, SL_AUTHZ_UNKNOWN);
+        complete_check(e, SL_AUTHZ_UNKNOWN);
     else if (sl_buf_full(&b))
-        report(e, SL_AUTHZ_FAILED);
+        complete_check(e, SL_AUTHZ_FAILED);
     else
-        ask_access(e, sl_buf_str(&b));
+        post_access_review(e, sl_buf_str(&b));
     yyjson_doc_free(doc);
 }
 
@@ -171,11 +172,11 @@ static struct source *find_source(struct serve_authz *a, const uint8_t *from) {
         if (s->used && a->client->mono >= s->until) {
             s->misses = 0;
             s->until = sl_time_add(a->client->mono, SL_AUTHZ_WINDOW);
-            s->used = s->asking > 0 || memcmp(s->from, from, SL_AUTHZ_FROM) == 0;
+            s->used = s->in_flight > 0 || memcmp(s->from, from, SL_AUTHZ_FROM) == 0;
         }
         if (s->used && memcmp(s->from, from, SL_AUTHZ_FROM) == 0)
             return s;
-        if (!s->used || (!s->asking && !s->misses && !free))
+        if (!s->used || (!s->in_flight && !s->misses && !free))
             free = s;
     }
     if (free) {
@@ -186,74 +187,77 @@ static struct source *find_source(struct serve_authz *a, const uint8_t *from) {
 }
 
 /* May this address have one more question under way? */
-static bool may_ask(struct serve_authz *a, const uint8_t *from, struct source **ret) {
+static bool may_check(struct serve_authz *a, const uint8_t *from, struct source **ret) {
     *ret = from ? find_source(a, from) : NULL;
-    return !from || (*ret && (*ret)->asking < SL_AUTHZ_SHARE && (*ret)->misses < SL_AUTHZ_MISSES);
+    return !from ||
+           (*ret && (*ret)->in_flight < SL_AUTHZ_SHARE && (*ret)->misses < SL_AUTHZ_MISSES);
 }
 
 /* The entry of the question; NULL: it has not been asked. */
-static struct entry *find_kept(struct serve_authz *a, bool user, const char *who,
-                               const char *what) {
+static struct entry *find_cached(struct serve_authz *a, bool user, const char *subject,
+                                 const char *what) {
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         struct entry *e = &a->entries[i];
-        if (e->who && !e->call.v && a->client->mono >= e->until)
-            forget(e);
-        if (e->who && e->user == user && strcmp(e->who, who) == 0 && strcmp(e->what, what) == 0)
+        if (e->subject && !e->call.v && a->client->mono >= e->until)
+            clear_entry(e);
+        if (e->subject && e->user == user && strcmp(e->subject, subject) == 0 &&
+            strcmp(e->what, what) == 0)
             return e;
     }
     return NULL;
 }
 
 /* One for a new question; NULL if too many are being asked. */
-static struct entry *find_room(struct serve_authz *a) {
+static struct entry *allocate_entry(struct serve_authz *a) {
     struct entry *oldest = NULL;
-    uint32_t asking = 0;
+    uint32_t in_flight = 0;
 
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         struct entry *e = &a->entries[i];
-        asking += e->call.v != 0;
-        if (!e->call.v && (!oldest || (oldest->who && (!e->who || e->until < oldest->until))))
+        in_flight += e->call.v != 0;
+        if (!e->call.v &&
+            (!oldest || (oldest->subject && (!e->subject || e->until < oldest->until))))
             oldest = e;
     }
-    if (asking >= SL_AUTHZ_IN_FLIGHT || !oldest)
+    if (in_flight >= SL_AUTHZ_IN_FLIGHT || !oldest)
         return NULL;
-    forget(oldest);
+    clear_entry(oldest);
     return oldest;
 }
 
-static void ask_token(struct entry *e) {
+static void post_token_review(struct entry *e) {
     struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
     struct sl_jw w = SL_JW(&b);
 
     begin_review(&w, "authentication.k8s.io/v1", "TokenReview");
-    sl_jw_str(&w, "token", e->who);
+    sl_jw_str(&w, "token", e->subject);
     sl_jw_end_to(&w, 0);
-    post(e, TOKEN_REVIEWS, &b, on_token);
+    post_review(e, TOKEN_REVIEWS, &b, on_token);
     explicit_bzero(b.s, b.cap);
     sl_buf_done(&b);
 }
 
-static enum serve_authz_result ask(struct serve_authz *a, const uint8_t *from, bool user,
-                                   const char *who, const char *what) {
-    struct entry *e = find_kept(a, user, who, what);
+static enum serve_authz_result check_access(struct serve_authz *a, const uint8_t *from, bool user,
+                                            const char *subject, const char *what) {
+    struct entry *e = find_cached(a, user, subject, what);
     struct source *source;
 
     if (e)
-        return e->says;
-    if (!may_ask(a, from, &source) || !(e = find_room(a)))
+        return e->result;
+    if (!may_check(a, from, &source) || !(e = allocate_entry(a)))
         return SL_AUTHZ_FAILED;
-    e->who = sl_strdup(who);
+    e->subject = sl_strdup(subject);
     e->what = sl_strdup(what);
     e->user = user;
-    e->says = SL_AUTHZ_WAIT;
+    e->result = SL_AUTHZ_WAIT;
     e->source = source;
     if (source)
-        source->asking++;
+        source->in_flight++;
     if (user)
-        ask_access(e, who);
+        post_access_review(e, subject);
     else
-        ask_token(e);
-    return e->says;
+        post_token_review(e);
+    return e->result;
 }
 
 enum serve_authz_result serve_authz_check(struct serve_authz *a, const uint8_t *from,
@@ -266,12 +270,12 @@ enum serve_authz_result serve_authz_check(struct serve_authz *a, const uint8_t *
     token += strspn(token, " ");
     if (sl_token_problem(token, strlen(token)))
         return SL_AUTHZ_UNKNOWN;
-    return ask(a, from, false, token, what);
+    return check_access(a, from, false, token, what);
 }
 
 enum serve_authz_result serve_authz_check_user(struct serve_authz *a, const char *user,
                                                const char *what) {
-    return ask(a, NULL, true, user, what);
+    return check_access(a, NULL, true, user, what);
 }
 
 struct serve_authz *serve_authz_new(struct sl_kube_client *client, void (*changed)(void *ctx),
@@ -279,7 +283,7 @@ struct serve_authz *serve_authz_new(struct sl_kube_client *client, void (*change
     struct serve_authz *a = sl_alloc0(1, sizeof *a);
 
     a->client = client;
-    a->heard = changed;
+    a->changed = changed;
     a->ctx = ctx;
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++)
         a->entries[i].a = a;
@@ -291,7 +295,7 @@ void serve_authz_free(struct serve_authz *a) {
         return;
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         sl_kube_cancel(a->client, a->entries[i].call);
-        forget(&a->entries[i]);
+        clear_entry(&a->entries[i]);
     }
     sl_freep(&a);
 }

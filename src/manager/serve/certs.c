@@ -596,7 +596,7 @@ static void on_patched(void *ctx, const struct sl_kube_reply *r) {
 
 /* ---- for the owner ---- */
 
-static void start(struct serve_certs *c) {
+static void start_request(struct serve_certs *c) {
     static const sl_kube_reply_fn done[] = {[LOOK] = on_look,
                                             [CREATE] = on_secret_written,
                                             [CHANGE] = on_secret_written,
@@ -686,7 +686,7 @@ void serve_certs_tick(struct serve_certs *c) {
         retry(c, 0);
         return;
     }
-    start(c);
+    start_request(c);
 }
 
 sl_time serve_certs_next(const struct serve_certs *c) {

@@ -46,7 +46,7 @@ struct serve_front_proxy {
 
 /* ---- the ConfigMap ---- */
 
-static void forget(struct serve_front_proxy *f) {
+static void clear_authorities(struct serve_front_proxy *f) {
     f->generation += f->cas != NULL;
     sl_freep(&f->cas);
     sl_arena_clear(&f->arena);
@@ -82,7 +82,7 @@ static void on_object(void *ctx, struct yyjson_val *o) {
     if (!yyjson_equals_str(name, NAME))
         return;
     f->seen = true;
-    forget(f);
+    clear_authorities(f);
     bool whole = true;
     for (uint32_t i = 0; i < LISTS && whole; i++)
         whole = read_words(f, yyjson_obj_get(data, keys[i]), &f->lists[i]);
@@ -101,7 +101,7 @@ static void on_gone(void *ctx, struct yyjson_val *o) {
     struct serve_front_proxy *f = ctx;
 
     if (yyjson_equals_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "name"), NAME))
-        forget(f);
+        clear_authorities(f);
 }
 
 static void on_begin(void *ctx) {
@@ -113,7 +113,7 @@ static void on_synced(void *ctx, bool exists) {
 
     (void)exists;
     if (!f->seen)
-        forget(f);
+        clear_authorities(f);
 }
 
 /* ---- users ---- */

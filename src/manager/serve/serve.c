@@ -52,7 +52,7 @@ struct serve {
     uint64_t certs_shown;      /* the generation that is served with */
     sl_time served_at;         /* mono: since when webhooks can be answered */
     struct serve_authz *authz; /* of the metrics; NULL: they are for everybody */
-    bool authz_heard;          /* requests for them may go on */
+    bool authz_changed;        /* requests for them may go on */
     struct sl_httpd *health, *metrics_http, *webhook;
     struct serve_visibility *visibility; /* NULL: it is not wanted */
     struct sl_arena arena;
@@ -277,14 +277,15 @@ static void set_gates(struct serve *s, const struct sl_http_request *rq, struct 
     answer_text(a, 200, "ok\n");
 }
 
-static void on_heard(void *ctx) {
+static void on_authz_changed(void *ctx) {
     struct serve *s = ctx;
-    s->authz_heard =
+    s->authz_changed =
         true; /* they are asked in the turn, not in the middle of an answer of the API server */
 }
 
 /* May he who asks have an answer? If not, it is on its way, or he has it. */
-static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
+static bool authorize_metrics(struct serve *s, const struct sl_http_request *rq,
+                              struct sl_http_answer *a) {
     static const char what[] =
         SL_JSON_CONST({"nonResourceAttributes" : {"verb" : "get", "path" : "/metrics"}});
     const char *token = rq->header(rq, "Authorization");
@@ -310,7 +311,7 @@ static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_h
 static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct serve *s = ctx;
     bool debug = s->o->insecure_metrics && is_loopback(s->settings->metrics.host);
-    if (!admit(s, rq, a))
+    if (!authorize_metrics(s, rq, a))
         return;
     if (strcmp(rq->path, "/metrics") == 0 && is_get(rq)) {
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -495,8 +496,8 @@ static void turn(uv_prepare_t *h) {
         renew_client_cas(s);
     }
     tend_certs(s);
-    if (s->authz_heard && s->metrics_http) {
-        s->authz_heard = false;
+    if (s->authz_changed && s->metrics_http) {
+        s->authz_changed = false;
         sl_httpd_wake(s->metrics_http);
     }
     sl_manager_tick(s->manager);
@@ -528,7 +529,7 @@ static void on_signal(uv_signal_t *h, int number) {
 
 /* ---- life ---- */
 
-static int start(struct serve *s, struct sl_err *err) {
+static int start_serving(struct serve *s, struct sl_err *err) {
     struct sl_kubeconfig *k = NULL;
     int r = sl_kubeconfig_load(s->o->kubeconfig, NULL, &k, err);
     if (r < 0)
@@ -568,7 +569,7 @@ static int start(struct serve *s, struct sl_err *err) {
         s->lease = sl_lease_new(s->kube, &l, uv_hrtime());
     }
     if (!s->o->insecure_metrics)
-        s->authz = serve_authz_new(s->kube, on_heard, s);
+        s->authz = serve_authz_new(s->kube, on_authz_changed, s);
     s->served_at = s->kube->mono;
     if (s->settings->certs.enable)
         s->certs = serve_certs_new(s->kube, s->settings, uv_hrtime());
@@ -626,7 +627,7 @@ int sl_serve(const struct sl_serve_options *o, struct sl_err *err) {
         (void)uv_signal_start(&s.on_term, on_signal, SIGTERM);
         (void)uv_signal_init(&s.loop, &s.on_int);
         (void)uv_signal_start(&s.on_int, on_signal, SIGINT);
-        r = start(&s, err);
+        r = start_serving(&s, err);
     }
     if (r >= 0)
         (void)uv_run(&s.loop, UV_RUN_DEFAULT);

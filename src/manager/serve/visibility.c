@@ -24,36 +24,37 @@ struct serve_visibility {
     struct sl_cert cert;
     bool cert_fresh;       /* and not yet served with */
     uint64_t front_served; /* the generation of its authorities that is */
-    bool heard;            /* requests that wait may go on */
+    bool authz_changed;    /* requests that wait may go on */
     bool complained;       /* about the port */
     sl_time listen_at;     /* mono */
 };
 
 /* ---- requests ---- */
 
-static void on_heard(void *ctx) {
-    ((struct serve_visibility *)ctx)->heard = true;
+static void on_authz_changed(void *ctx) {
+    ((struct serve_visibility *)ctx)->authz_changed = true;
 }
 
-static enum serve_authz_result ask(struct serve_visibility *v, const struct sl_visibility_target *t,
-                                   const struct sl_http_request *rq) {
+static enum serve_authz_result authorize(struct serve_visibility *v,
+                                         const struct sl_visibility_target *t,
+                                         const struct sl_http_request *rq) {
     _cleanup_(sl_buf_done) struct sl_buf user = SL_BUF(MAX_USER);
     _cleanup_(sl_buf_done) struct sl_buf what = SL_BUF(MAX_USER);
     sl_visibility_attributes(t, rq->path, &what);
-    enum serve_authz_result says =
+    enum serve_authz_result result =
         sl_buf_full(&what) ? SL_AUTHZ_FORBIDDEN
         : serve_front_proxy_user(v->front, rq, &user)
             ? serve_authz_check_user(v->authz, sl_buf_str(&user), sl_buf_str(&what))
             : serve_authz_check(v->authz, rq->from, rq->header(rq, "Authorization"),
                                 sl_buf_str(&what));
-    return says;
+    return result;
 }
 
 static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct serve_visibility *v = ctx;
     struct sl_visibility_target t;
     sl_visibility_target(rq->path, &t);
-    switch (ask(v, &t, rq)) {
+    switch (authorize(v, &t, rq)) {
     case SL_AUTHZ_ALLOWED:
         sl_visibility_answer(v->spec.manager, &t, rq, a);
         break;
@@ -120,7 +121,7 @@ struct serve_visibility *serve_visibility_new(const struct serve_visibility_spec
     v->spec = *spec;
     v->host = sl_strdup(spec->host);
     v->spec.host = v->host;
-    v->authz = serve_authz_new(spec->client, on_heard, v);
+    v->authz = serve_authz_new(spec->client, on_authz_changed, v);
     v->front = serve_front_proxy_new(spec->client, spec->seed);
     return v;
 }
@@ -150,8 +151,8 @@ void serve_visibility_tick(struct serve_visibility *v) {
     else if (v->httpd &&
              (v->cert_fresh || v->front_served != serve_front_proxy_generation(v->front)))
         serve_with(v);
-    if (v->heard && v->httpd) {
-        v->heard = false;
+    if (v->authz_changed && v->httpd) {
+        v->authz_changed = false;
         sl_httpd_wake(v->httpd);
     }
 }

@@ -263,7 +263,7 @@ static bool may(const struct world *w, uint32_t i, const struct ask *a) {
            !(a->is.pods.n_ports && w->nodes[i].taken);
 }
 
-static void put(struct world *w, uint32_t i, const struct ask *a) {
+static void place_pod(struct world *w, uint32_t i, const struct ask *a) {
     w->nodes[i].pods--;
     w->nodes[i].cpu -= a->cpu;
     w->nodes[i].gpu -= a->gpu;
@@ -275,7 +275,7 @@ static int32_t naive(struct world w, const struct ask *a) {
     int32_t n = 0;
     for (uint32_t i = 0; i < NODES && n < a->is.pods.count;)
         if (may(&w, i, a)) {
-            put(&w, i, a);
+            place_pod(&w, i, a);
             n++;
         } else {
             i++;
@@ -329,7 +329,7 @@ static void play(struct world *w, const struct ask *asks, const struct mgr_pack_
         uint32_t at = (uint32_t)(places->v[i].node[1] - '0');
         for (int32_t n = 0; n < places->v[i].count; n++) {
             assert_true(may(w, at, &asks[places->v[i].kind]));
-            put(w, at, &asks[places->v[i].kind]);
+            place_pod(w, at, &asks[places->v[i].kind]);
             got[places->v[i].kind]++;
         }
     }

@@ -33,8 +33,8 @@ static void manager_free(struct sl_manager *m) {
     sl_freep(&m);
 }
 
-static struct sl_rec *put(struct sl_manager *m, enum mgr_rec_kind k, const char *ns,
-                          const char *name, const char *text) {
+static struct sl_rec *add_object(struct sl_manager *m, enum mgr_rec_kind k, const char *ns,
+                                 const char *name, const char *text) {
     struct sl_rec *r = sl_inf_add(m->inf, k, ns, name);
     mgr_conf_of(r)->text = sl_strdup(text);
     if (k == REC_LIMIT_RANGE)
@@ -173,9 +173,9 @@ static void test_examples(void **state) {
         sl_buf_init(&out, 65536);
         sl_buf_init(&invalid, 65536);
         for (size_t k = 0; k < SL_LEN(x->ranges) && x->ranges[k]; k++)
-            (void)put(m, REC_LIMIT_RANGE, "ns", k ? "a" : "b", x->ranges[k]);
+            (void)add_object(m, REC_LIMIT_RANGE, "ns", k ? "a" : "b", x->ranges[k]);
         if (x->class)
-            (void)put(m, REC_RUNTIME_CLASS, "", "kata", x->class);
+            (void)add_object(m, REC_RUNTIME_CLASS, "", "kata", x->class);
         mgr_limits_put_pod(m, sl_sym_put(m->syms, "ns"), x->pod, 0, &out, &invalid);
         check(x->name, sl_buf_str(&out), x->want ? x->want : sl_buf_str(&out));
         check(x->name, sl_buf_str(&invalid), x->invalid);
@@ -192,7 +192,7 @@ static void test_podsets(void **state) {
     struct sl_buf out, invalid;
     sl_buf_init(&out, 65536);
     sl_buf_init(&invalid, 65536);
-    (void)put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Container", "\"max\":{\"cpu\":\"1\"}"));
+    (void)add_object(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Container", "\"max\":{\"cpu\":\"1\"}"));
     for (uint32_t i = 0; i < 3; i++)
         mgr_limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), i, &out, &invalid);
     assert_string_equal(
@@ -210,8 +210,10 @@ static void test_namespaces(void **state) {
     struct sl_manager *m = manager_new();
     sl_sym ns = sl_sym_put(m->syms, "ns"), other = sl_sym_put(m->syms, "other");
     assert_false(mgr_limits_matter(m, ns));
-    struct sl_rec *a = put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
-    struct sl_rec *b = put(m, REC_LIMIT_RANGE, "ns", "b", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
+    struct sl_rec *a =
+        add_object(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
+    struct sl_rec *b =
+        add_object(m, REC_LIMIT_RANGE, "ns", "b", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
     assert_true(mgr_limits_matter(m, ns));
     assert_false(mgr_limits_matter(m, other));
     mgr_limits_drop(m, a);
@@ -232,7 +234,7 @@ static void test_many_resources(void **state) {
         for (int i = 0; i < 70; i++)
             sl_buf_printf(&range, "\"example.com/r%d\":\"1\",", i);
         sl_buf_puts(&range, "\"cpu\":\"1\"}}]}}");
-        (void)put(m, REC_LIMIT_RANGE, "ns", "a", sl_buf_str(&range));
+        (void)add_object(m, REC_LIMIT_RANGE, "ns", "a", sl_buf_str(&range));
         mgr_limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), 0, &out, &invalid);
         assert_string_equal(sl_buf_str(&invalid),
                             HEAD "more than 64 resources in the LimitRanges of the namespace");

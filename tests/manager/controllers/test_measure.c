@@ -34,7 +34,7 @@ static const char config[] =
     "  localQueueSelector: {matchLabels: {measured: \"yes\"}}}}\n"
     "fairSharing: {}\n";
 
-static void start(struct world *w, uint32_t client, bool standby) {
+static void start_manager(struct world *w, uint32_t client, bool standby) {
     struct sl_manager_spec spec = {
         .client = fakeapi_port(w->api, client),
         .settings = w->settings,
@@ -54,7 +54,7 @@ static void begin(struct world *w) {
     if (sl_settings_parse("config", config, strlen(config), NULL, NULL, &w->settings, NULL, &err) <
         0)
         fail_msg("%s", err.text);
-    start(w, 0, false);
+    start_manager(w, 0, false);
 }
 
 static void end(struct world *w) {
@@ -304,7 +304,7 @@ static void test_standby(void **state) {
     sl_manager_free(w.m);
     sl_metrics_free(w.metrics);
     w.metrics = sl_metrics_new();
-    start(&w, 1, true);
+    start_manager(&w, 1, true);
     run(&w, 10 * SL_SEC);
     read_metrics(&w);
     static const char *const all[] = {
@@ -432,7 +432,7 @@ static void test_dump(void **state) {
                            "\"f/cpu\":{\"quota\":\"4\",\"used\":\"3\",\"admitted\":\"3\"}"));
 
     sl_manager_free(w.m);
-    start(&w, 1, false);
+    start_manager(&w, 1, false);
     run(&w, 10 * SL_SEC);
     sl_buf_clear(&w.text);
     sl_manager_dump(w.m, &w.text);

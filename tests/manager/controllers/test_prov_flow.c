@@ -73,8 +73,8 @@ static void workload(struct world *w, const char *name, int count) {
 }
 
 /* As an autoscaler says it: one condition more. */
-static void say(struct world *w, const char *request, const char *type, const char *status,
-                const char *message) {
+static void set_condition(struct world *w, const char *request, const char *type,
+                          const char *status, const char *message) {
     char path[1024];
     struct sl_buf b;
     (void)snprintf(path, sizeof path, REQUESTS "/%s", request);
@@ -272,14 +272,14 @@ static void test_request(void **state) {
                      1);
     is_state(&w, "a", "Pending", "");
 
-    say(&w, "a-prov-1", "Accepted", "True", "");
+    set_condition(&w, "a-prov-1", "Accepted", "True", "");
     run(&w, BRIEFLY);
     is_state(&w, "a", "Pending", "");
-    say(&w, "a-prov-1", "Provisioned", "False", "in an hour");
+    set_condition(&w, "a-prov-1", "Provisioned", "False", "in an hour");
     run(&w, BRIEFLY);
     is_state(&w, "a", "Pending", "in an hour");
     assert_false(is(&w, "a", "Admitted"));
-    say(&w, "a-prov-1", "Provisioned", "True", "it is there");
+    set_condition(&w, "a-prov-1", "Provisioned", "True", "it is there");
     run(&w, BRIEFLY);
     is_state(&w, "a", "Ready", "it is there");
     assert_true(is(&w, "a", "Admitted"));
@@ -295,7 +295,7 @@ static void test_request(void **state) {
     restart(&w, 1);
     run(&w, SETTLE);
     is_state(&w, "a", "Ready", "it is there");
-    say(&w, "a-prov-1", "BookingExpired", "True", ""); /* it runs: no matter */
+    set_condition(&w, "a-prov-1", "BookingExpired", "True", ""); /* it runs: no matter */
     run(&w, BRIEFLY);
     is_state(&w, "a", "Ready", NULL);
     request(&w, SL_DELETE, REQUESTS "/a-prov-1", SL_JSON, "{}");
@@ -325,7 +325,7 @@ static void test_not_needed(void **state) {
     run(&w, SETTLE);
     assert_string_equal(show(&w, of_request(&w, "b-prov-1", "spec.podSets")),
                         "[{'podTemplateRef':{'name':'ppt-b-prov-1-gpu'},'count':2}]");
-    say(&w, "b-prov-1", "Provisioned", "True", "");
+    set_condition(&w, "b-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
     assert_int_equal(yyjson_arr_size(sl_json_at(state_of(&w, "b", "prov"), "podSetUpdates")), 1);
     end(&w);
@@ -343,7 +343,7 @@ static void test_merge(void **state) {
     run(&w, BRIEFLY);
     assert_string_equal(show(&w, of_request(&w, "a-prov-1", "spec.podSets")),
                         "[{'podTemplateRef':{'name':'ppt-a-prov-1-main'},'count':3}]");
-    say(&w, "a-prov-1", "Provisioned", "True", "");
+    set_condition(&w, "a-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
     /* Pods of both have to say whose room they take. */
     assert_int_equal(yyjson_arr_size(sl_json_at(state_of(&w, "a", "prov"), "podSetUpdates")), 2);
@@ -365,7 +365,7 @@ static void test_selectors(void **state) {
     workload(&w, "a", 1);
     run(&w, BRIEFLY);
     patch(&w, REQUESTS "/a-prov-1/status", "{'status':{'provisioningClassDetails':{'d':'v'}}}");
-    say(&w, "a-prov-1", "Provisioned", "True", "");
+    set_condition(&w, "a-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
     yyjson_val *u = yyjson_arr_get_first(sl_json_at(state_of(&w, "a", "prov"), "podSetUpdates"));
     assert_string_equal(show(&w, sl_json_at(u, "nodeSelector")), "{'k':'v'}");
@@ -410,7 +410,7 @@ static void test_retries(void **state) {
         char name[32];
         (void)snprintf(name, sizeof name, "a-prov-%d", attempt);
         assert_true(exists(&w, name));
-        say(&w, name, "Failed", "True", "no machines");
+        set_condition(&w, name, "Failed", "True", "no machines");
         run(&w, BRIEFLY);
         assert_string_equal(sl_json_str(condition(&w, "a", "Evicted"), "reason"), "AdmissionCheck");
         assert_non_null(strstr(sl_json_str(condition(&w, "a", "Evicted"), "message"),
@@ -429,7 +429,7 @@ static void test_retries(void **state) {
         assert_true(is(&w, "a", "QuotaReserved"));
     }
     assert_true(exists(&w, "a-prov-3"));
-    say(&w, "a-prov-3", "Failed", "True", "never");
+    set_condition(&w, "a-prov-3", "Failed", "True", "never");
     run(&w, BRIEFLY);
     is_state(&w, "a", "Pending", "Reset to Pending after eviction. Previously: Rejected");
     assert_false(yyjson_get_bool(of_workload(&w, "a", "spec.active")));
@@ -446,10 +446,10 @@ static void test_revoked(void **state) {
     run(&w, SETTLE);
     workload(&w, "a", 1);
     run(&w, BRIEFLY);
-    say(&w, "a-prov-1", "Provisioned", "True", "");
+    set_condition(&w, "a-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
     assert_true(is(&w, "a", "Admitted"));
-    say(&w, "a-prov-1", "CapacityRevoked", "True", "taken away");
+    set_condition(&w, "a-prov-1", "CapacityRevoked", "True", "taken away");
     run(&w, BRIEFLY);
     assert_string_equal(sl_json_str(condition(&w, "a", "Evicted"), "reason"),
                         "DeactivatedDueToAdmissionCheck");
@@ -498,8 +498,8 @@ static void test_nobody_answers(void **state) {
     is_state(&w, "a", "Pending",
              "no controller answers ProvisioningRequests of class x.example.com");
     assert_null(of_request(&w, "a-prov-1", "status.conditions"));
-    say(&w, "a-prov-1", "Accepted", "True", "");
-    say(&w, "a-prov-1", "Provisioned", "False", "soon");
+    set_condition(&w, "a-prov-1", "Accepted", "True", "");
+    set_condition(&w, "a-prov-1", "Provisioned", "False", "soon");
     run(&w, BRIEFLY);
     is_state(&w, "a", "Pending", "soon");
     end(&w);
@@ -531,7 +531,7 @@ static void test_names(void **state) {
         sl_json_str(at(&w, TEMPLATES "/ppt-b-prov-1-main", "template.metadata"), "labels.a"), "b");
     (void)snprintf(path, sizeof path, "%s-prov-1", name);
     assert_true(exists(&w, path)); /* 247 characters are enough */
-    say(&w, path, "Provisioned", "True", "");
+    set_condition(&w, path, "Provisioned", "True", "");
     run(&w, BRIEFLY);
     is_state(&w, name, "Ready", NULL);
     request(&w, SL_DELETE, REQUESTS "/a-prov-1", SL_JSON, "{}");
@@ -690,7 +690,7 @@ static void test_capacity_yields(void **state) {
     workload(&w, "b", 1);
     run(&w, SETTLE);
     assert_null(of_request(&w, "a-prov-1", "status.conditions"));
-    say(&w, "a-prov-1", "Accepted", "True", "");
+    set_condition(&w, "a-prov-1", "Accepted", "True", "");
     run(&w, 40 * SL_SEC);
     assert_null(said(&w, "a-prov-1", "Provisioned")); /* it has taken it on */
     assert_true(is(&w, "b", "Admitted"));             /* but does not know the class, it seems */
@@ -827,8 +827,8 @@ static void act(struct world *w, struct sl_prng *p) {
     size_t k = sl_prng_below(p, SL_LEN(words) + 4);
     if (k < SL_LEN(words)) {
         if (requests.n)
-            say(w, requests.v[sl_prng_below(p, requests.n)], words[k].type, words[k].status,
-                "said");
+            set_condition(w, requests.v[sl_prng_below(p, requests.n)], words[k].type,
+                          words[k].status, "said");
     } else if (k == SL_LEN(words) && requests.n) {
         (void)snprintf(path, sizeof path, REQUESTS "/%s", requests.v[sl_prng_below(p, requests.n)]);
         request(w, SL_DELETE, path, SL_JSON, "{}");

@@ -20,7 +20,7 @@ struct tally {
 };
 
 /* "n3": the number of a node. */
-static uint32_t number(const char *node) {
+static uint32_t node_number(const char *node) {
     return (uint32_t)strtoul(node + 1, NULL, 10) % 16;
 }
 
@@ -38,7 +38,7 @@ static void count_slice(struct tally *t, yyjson_val *slice, int cpus) {
                        root ? root : sl_json_str(level, "universal"),
                        sl_json_str(level, "individual.suffix"));
         int64_t pods = each ? yyjson_get_sint(yyjson_arr_get(each, (size_t)i)) : same;
-        int *used = &t->cpus[number(name)];
+        int *used = &t->cpus[node_number(name)];
         *used += (int)pods * cpus;
         t->worst = *used > t->worst ? *used : t->worst;
     }

@@ -76,7 +76,7 @@ static uint32_t write_all(const struct sl_manager *m, const struct sl_manager_pe
     return n;
 }
 
-static yyjson_val *ask(const struct sl_manager *m, struct sl_manager_pending_query q) {
+static yyjson_val *query_pending(const struct sl_manager *m, struct sl_manager_pending_query q) {
     yyjson_doc_free(doc);
     doc = NULL;
     sl_buf_clear(&text);
@@ -93,7 +93,7 @@ static yyjson_val *ask(const struct sl_manager *m, struct sl_manager_pending_que
 
 /* The line as "name place/place ...". */
 static const char *places(struct world *w, struct sl_manager_pending_query q) {
-    yyjson_val *items = ask(w->m, q), *v;
+    yyjson_val *items = query_pending(w->m, q), *v;
     size_t i, n, at = 0;
     w->text[0] = '\0';
     yyjson_arr_foreach (items, i, n, v)
@@ -135,8 +135,9 @@ static void test_places(void **state) {
     /* A queue that leads nowhere has nobody in line; one that is not there is another matter. */
     assert_string_equal(
         places(&w, (struct sl_manager_pending_query){.ns = "ns", .queue = "lost", ALL}), "");
-    assert_null(ask(w.m, (struct sl_manager_pending_query){.queue = "p", ALL}));
-    assert_null(ask(w.m, (struct sl_manager_pending_query){.ns = "other", .queue = "lost", ALL}));
+    assert_null(query_pending(w.m, (struct sl_manager_pending_query){.queue = "p", ALL}));
+    assert_null(
+        query_pending(w.m, (struct sl_manager_pending_query){.ns = "other", .queue = "lost", ALL}));
     /* Who leaves makes room, and everybody moves up. */
     request(&w, SL_DELETE, WORKLOADS "/holder", NULL, NULL);
     run(&w, SETTLE);
@@ -152,7 +153,7 @@ static void test_items(void **state) {
     workload(&w, "ns", "holder", 0, 3);
     workload(&w, "ns", "a", 7, 2);
     workload(&w, "other", "b", 7, 2); /* alike: it is not looked at for itself */
-    yyjson_val *items = ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
+    yyjson_val *items = query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     assert_int_equal(yyjson_arr_size(items), 2);
     for (size_t i = 0; i < 2; i++) {
         yyjson_val *v = yyjson_arr_get(items, i);
@@ -194,8 +195,8 @@ static void test_message(void **state) {
     sl_manager_lead(w.m, false); /* or it would say what is so */
     patch(&w, WORKLOADS "/a/status", body);
     run(&w, SL_SEC);
-    yyjson_val *v =
-        yyjson_arr_get_first(ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
+    yyjson_val *v = yyjson_arr_get_first(
+        query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
     const char *message = sl_json_str(v, "message");
     assert_string_equal(sl_json_str(v, "reason"), "Odd");
     assert_true(strlen(message) > 1000 && strlen(message) <= 1024);
@@ -228,13 +229,14 @@ static void test_back_off(void **state) {
     patch(&w, WORKLOADS "/a/status", body);
     start(&w, 1, 1);
     run(&w, SETTLE);
-    yyjson_val *v =
-        yyjson_arr_get_first(ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
+    yyjson_val *v = yyjson_arr_get_first(
+        query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
     assert_string_equal(sl_json_str(v, "metadata.name"), "a");
     assert_string_equal(sl_json_str(v, "expectedStartTime"), until);
     assert_string_equal(sl_json_str(v, "message"), "late");
     run(&w, 700 * SL_SEC);
-    v = yyjson_arr_get_first(ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
+    v = yyjson_arr_get_first(
+        query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL}));
     assert_null(sl_json_at(v, "expectedStartTime"));
     assert_non_null(strstr(sl_json_str(v, "message"), "insufficient unused quota"));
     finish(&w);
@@ -253,7 +255,7 @@ static void test_standby(void **state) {
         workload(&w, i % 3 ? "ns" : "other", name, i % 4, 1 + i % 3);
     }
     run(&w, SETTLE);
-    (void)ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
+    (void)query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     said = sl_strdup(sl_buf_str(&text));
     struct sl_manager_spec spec = {.parts = w.parts,
                                    .client = fakeapi_port(w.api, 1),
@@ -264,7 +266,7 @@ static void test_standby(void **state) {
     struct sl_manager *leader = w.m;
     w.m = sl_manager_new(&spec);
     run(&w, SETTLE);
-    (void)ask(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
+    (void)query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     assert_string_equal(said, sl_buf_str(&text));
     sl_manager_free(w.m);
     w.m = leader;

@@ -143,14 +143,14 @@ static bool all_over(struct world *w) {
     return !unfinished && world_idle(w);
 }
 
-static void look_at_job(void *ctx, yyjson_val *o) {
+static void check_job(void *ctx, yyjson_val *o) {
     if (!world_is(o, "Complete"))
         world_fail(ctx, "job %s never finished (suspend %d, active %d)",
                    sl_json_str(o, "metadata.name"), sl_json_bool(o, "spec.suspend", false),
                    (int)sl_json_int(o, "status.active", 0));
 }
 
-static void look_at_workload(void *ctx, yyjson_val *o) {
+static void check_workload(void *ctx, yyjson_val *o) {
     if (!world_is(o, "Finished"))
         world_fail(ctx, "workload %s is left over", sl_json_str(o, "metadata.name"));
     if (world_holds(o))
@@ -181,8 +181,8 @@ static void run(struct world *w) {
         world_run_until(w, until);
     world_wake(w);
     world_run_until(w, fakeapi_now(w->api) + 30 * SL_SEC);
-    (void)fakeapi_each(w->api, "/apis/batch/v1/jobs", look_at_job, w);
-    (void)fakeapi_each(w->api, KUEUE "/workloads", look_at_workload, w);
+    (void)fakeapi_each(w->api, "/apis/batch/v1/jobs", check_job, w);
+    (void)fakeapi_each(w->api, KUEUE "/workloads", check_workload, w);
     world_compare_usage(w);
     if (!w->failed)
         world_compare(w);

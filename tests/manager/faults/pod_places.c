@@ -19,7 +19,7 @@
 
 /* ---- nodes ---- */
 
-static void say_ready(struct world *w, uint32_t node, bool ready) {
+static void set_node_ready(struct world *w, uint32_t node, bool ready) {
     char path[64];
     (void)snprintf(path, sizeof path, "/api/v1/nodes/n%u/status", node);
     (void)world_send(w, SL_PATCH, path,
@@ -43,7 +43,7 @@ void places_begin(struct world *w) {
                          "{\"metadata\":{\"name\":\"n%u\",\"labels\":{\"pool\":\"tas\",\"rack\":"
                          "\"r%u\",\"" LEVEL_HOST "\":\"n%u\"}},\"spec\":{}}",
                          i, i / RACK_NODES, i);
-        say_ready(w, i, true);
+        set_node_ready(w, i, true);
     }
     (void)world_send(w, SL_POST, KUEUE "/topologies",
                      "{\"metadata\":{\"name\":\"default\"},\"spec\":{\"levels\":[{\"nodeLabel\":"
@@ -59,7 +59,7 @@ static void revive(void *ctx, uint64_t node) {
         return;
     p->dead_until[node] = 0;
     world_tell(w, "node n%u is there again", (unsigned)node);
-    say_ready(w, (uint32_t)node, true);
+    set_node_ready(w, (uint32_t)node, true);
 }
 
 void places_meddle(struct world *w) {
@@ -67,7 +67,7 @@ void places_meddle(struct world *w) {
     uint32_t node = world_below(w, p->n_nodes);
     world_tell(w, "node n%u goes silent", node);
     p->dead_until[node] = world_soon(w, 60000);
-    say_ready(w, node, false);
+    set_node_ready(w, node, false);
     fakeapi_at(w->api, p->dead_until[node], revive, w, node);
 }
 

@@ -111,7 +111,7 @@ struct have {
 };
 
 /* What there is of a unit: live pods, and those that have done their work. */
-static void look(struct world *w, uint32_t unit, struct have *h) {
+static void count_pods(struct world *w, uint32_t unit, struct have *h) {
     const struct unit *u = &pods_of(w)->units[unit];
     *h = (struct have){0};
     for (uint32_t r = 0; r < MAX_ROLES; r++)
@@ -146,7 +146,7 @@ static bool add(struct world *w, uint32_t unit, uint32_t role) {
 static void fill_up(struct world *w, uint32_t unit) {
     struct unit *u = &pods_of(w)->units[unit];
     struct have h;
-    look(w, unit, &h);
+    count_pods(w, unit, &h);
     bool first = !u->begun;
     u->begun = true;
     if (u->finished) { /* whatever was made just before that is not needed */
@@ -195,7 +195,7 @@ static void sky_turn(struct world *w, uint32_t unit) {
     struct unit *u = &pods_of(w)->units[unit];
     uint32_t alive = 0;
     struct have h;
-    look(w, unit, &h);
+    count_pods(w, unit, &h);
     u->begun = true;
     if (!u->relaunching) {
         u->finished |= !h.live && world_is(group_workload(w, unit), "Finished");

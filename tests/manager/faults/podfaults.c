@@ -189,12 +189,12 @@ static void settled(struct world *w) {
     }
 }
 
-static bool told_why(yyjson_val *pod) {
+static bool has_stop_reason(yyjson_val *pod) {
     return world_is(pod, "TerminationTarget");
 }
 
-static void look_at_pod(struct world *w, const struct fakeapi_change *c, uint32_t unit,
-                        uint32_t n) {
+static void check_pod_change(struct world *w, const struct fakeapi_change *c, uint32_t unit,
+                             uint32_t n) {
     struct pods *p = pods_of(w);
     bool ours = c->client != FAKEAPI_NOBODY;
     p->made[unit][n] = c->now != NULL;
@@ -218,7 +218,7 @@ static void look_at_pod(struct world *w, const struct fakeapi_change *c, uint32_
         }
     }
     if (ours && pod_live(c->before) && pod_deleting(c->now) && !pod_gated(c->before) &&
-        !told_why(c->now))
+        !has_stop_reason(c->now))
         world_fail(w, "u%u-p%u is stopped and not told why", unit, n);
 }
 
@@ -227,7 +227,8 @@ static void count(const struct fakeapi_change *c, bool pod) {
         return;
     if (pod) {
         seen.n[FREED] += pod_gated(c->before) && !pod_gated(c->now);
-        seen.n[STOPPED] += told_why(c->now) && pod_deleting(c->now) && !pod_deleting(c->before);
+        seen.n[STOPPED] +=
+            has_stop_reason(c->now) && pod_deleting(c->now) && !pod_deleting(c->before);
         seen.n[FAILED] +=
             strcmp(sl_json_str(c->now, "status.phase"), "Failed") == 0 && !pod_deleting(c->now);
         seen.n[UNTOUCHED] += !managed(c->now);
@@ -247,12 +248,12 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
                    c->now && *sl_json_str(c->now, "spec.nodeName") ? " bound" : "",
                    c->now && pod_deleting(c->now) ? " deleting" : "",
                    c->now && pod_held(c->now) ? " held" : "",
-                   c->now && told_why(c->now) ? " told" : "",
+                   c->now && has_stop_reason(c->now) ? " told" : "",
                    c->client == FAKEAPI_NOBODY ? -1 : (int)c->client);
         if (!pod_numbers(strchr(c->key, '/') + 1, &unit, &n))
             return;
         count(c, true);
-        look_at_pod(w, c, unit, n);
+        check_pod_change(w, c, unit, n);
         check_free(w, unit);
         check_load(w);
         places_noticed(w, c);
@@ -332,7 +333,7 @@ static void rest_of_workload(void *ctx, yyjson_val *wl) {
         world_fail(w, "workload %s is to go and does not", sl_json_str(wl, "metadata.name"));
 }
 
-static void look_at_rest(struct world *w) {
+static void check_settled(struct world *w) {
     if (!world_idle(w))
         world_fail(w, "the manager finds no rest");
     for (uint32_t unit = 0; unit < pods_of(w)->n_units; unit++)
@@ -346,18 +347,18 @@ static void look_at_rest(struct world *w) {
 
 /* ---- the end ---- */
 
-static void tell_object(struct world *w, yyjson_val *o) {
+static void print_object(struct world *w, yyjson_val *o) {
     char *text = o && w->verbose ? yyjson_val_write(o, 0, NULL) : NULL;
     world_tell(w, "%s", text ? text : "");
     free(text); /* yyjson's */
 }
 
-static void tell_live(void *ctx, yyjson_val *pod) {
+static void report_live(void *ctx, yyjson_val *pod) {
     struct world *w = ctx;
     yyjson_val *wl = pod_workload(w, pod);
     if (!pod_terminal(pod)) {
-        tell_object(w, pod);
-        tell_object(w, wl);
+        print_object(w, pod);
+        print_object(w, wl);
     }
     if (!pod_terminal(pod))
         world_fail(w, "%s never ended: %s%s%s, workload %s holds %d admitted %s active %d",
@@ -407,7 +408,7 @@ static bool all_ended(struct world *w) {
     return !live && world_idle(w);
 }
 
-static void tell_left(void *ctx, yyjson_val *o) {
+static void report_left(void *ctx, yyjson_val *o) {
     world_fail(ctx, "%s %s is left over%s", sl_json_str(o, "kind"), sl_json_str(o, "metadata.name"),
                yyjson_arr_size(sl_json_at(o, "metadata.finalizers")) ? ", with a finalizer" : "");
 }
@@ -450,7 +451,7 @@ static void calm(struct world *w) {
     p->frozen = STORM + 2 * REST; /* also while the state is being compared */
     world_run_until(w, STORM + REST);
     if (!w->failed)
-        look_at_rest(w);
+        check_settled(w);
     p->calm = true;
     world_run_until(w, p->frozen);
     open_queues(w);
@@ -458,9 +459,9 @@ static void calm(struct world *w) {
         make_good(w);
         world_run_until(w, fakeapi_now(w->api) + 10 * SL_SEC);
     } while (!w->failed && !all_ended(w) && fakeapi_now(w->api) < p->frozen + PATIENCE);
-    (void)fakeapi_each(w->api, PODS, tell_live, w);
+    (void)fakeapi_each(w->api, PODS, report_live, w);
     if (!w->failed)
-        look_at_rest(w);
+        check_settled(w);
 }
 
 static void clean_up(struct world *w) {
@@ -470,10 +471,11 @@ static void clean_up(struct world *w) {
         user_turn(w, i);
     }
     world_run_until(w, fakeapi_now(w->api) + REST);
-    (void)fakeapi_each(w->api, PODS, tell_left, w);
-    (void)fakeapi_each(w->api, WORKLOADS, tell_left, w);
-    (void)fakeapi_each(w->api, "/apis/autoscaling.x-k8s.io/v1/provisioningrequests", tell_left, w);
-    (void)fakeapi_each(w->api, "/api/v1/podtemplates", tell_left, w);
+    (void)fakeapi_each(w->api, PODS, report_left, w);
+    (void)fakeapi_each(w->api, WORKLOADS, report_left, w);
+    (void)fakeapi_each(w->api, "/apis/autoscaling.x-k8s.io/v1/provisioningrequests", report_left,
+                       w);
+    (void)fakeapi_each(w->api, "/api/v1/podtemplates", report_left, w);
     world_compare_usage(w);
 }
 
@@ -492,7 +494,7 @@ static void run(struct world *w) {
     seen.full_nodes += p.full_nodes;
 }
 
-static bool tell_seen(void) {
+static bool print_seen(void) {
     bool all = true;
     for (size_t i = 0; i < KINDS; i++) {
         (void)printf("%s%llu %s", i ? ", " : "", (unsigned long long)seen.n[i], kinds[i]);
@@ -520,7 +522,7 @@ int main(int argc, char **argv) {
         .run = run,
         .settled = settled,
         .changed = changed,
-        .ended = tell_seen,
+        .ended = print_seen,
     };
     if (argc > 1 && strcmp(argv[1], "--places") == 0) {
         places = test.parts.provisioning = true;

@@ -98,7 +98,7 @@ struct names {
     SL_VEC(char *) v;
 };
 
-static void note(void *ctx, yyjson_val *o) {
+static void add_name(void *ctx, yyjson_val *o) {
     struct names *n = ctx;
     char path[PATH_MAX_BYTES];
     const char *ns = sl_json_str(o, "metadata.namespace");
@@ -112,7 +112,7 @@ static void clear(struct soak *s, const char *group, const char *plural) {
     struct names n = {0};
     char path[PATH_MAX_BYTES];
     (void)snprintf(path, sizeof path, "%s/%s", group, plural);
-    (void)fakeapi_each(s->api, path, note, &n);
+    (void)fakeapi_each(s->api, path, add_name, &n);
     for (uint32_t i = 0; i < n.v.n; i++) {
         char *slash = strchr(n.v.v[i], '/');
         if (slash)

@@ -82,8 +82,8 @@ static void apply(struct world *w, yyjson_mut_doc *m, const char *base64) {
 }
 
 /* 0, or the code with which it is refused. */
-static int ask(struct world *w, const struct sl_review_view *view, const char *verb,
-               const struct hook *h, const struct fakeapi_write *fw, struct sl_buf *why) {
+static int call_webhook(struct world *w, const struct sl_review_view *view, const char *verb,
+                        const struct hook *h, const struct fakeapi_write *fw, struct sl_buf *why) {
     struct sl_buf body, out;
     char path[96];
     int code = 0;
@@ -121,9 +121,9 @@ int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why) 
         sl_buf_puts(why, "no endpoints available");
         return 500;
     }
-    int code = h->mutates && !fw->old ? ask(w, view, "mutate", h, fw, why) : 0;
+    int code = h->mutates && !fw->old ? call_webhook(w, view, "mutate", h, fw, why) : 0;
     if (!code)
-        code = ask(w, view, "validate", h, fw, why);
+        code = call_webhook(w, view, "validate", h, fw, why);
     if (code && fw->client != FAKEAPI_NOBODY && code != 500)
         world_fail(w, "a webhook refuses what the manager writes to %s: %s", h->plural,
                    sl_buf_str(why));

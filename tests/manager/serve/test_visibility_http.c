@@ -29,7 +29,7 @@ struct ask {
     struct pair query[3], headers[80];
 };
 
-static const char *find(const struct pair *v, const char *name) {
+static const char *find_value(const struct pair *v, const char *name) {
     for (; v->name; v++)
         if (strcasecmp(v->name, name) == 0)
             return v->value;
@@ -37,11 +37,11 @@ static const char *find(const struct pair *v, const char *name) {
 }
 
 static const char *on_query(const struct sl_http_request *rq, const char *key) {
-    return find(((const struct ask *)rq->priv)->query, key);
+    return find_value(((const struct ask *)rq->priv)->query, key);
 }
 
 static const char *on_header(const struct sl_http_request *rq, const char *name) {
-    return find(((const struct ask *)rq->priv)->headers, name);
+    return find_value(((const struct ask *)rq->priv)->headers, name);
 }
 
 static void on_headers(const struct sl_http_request *rq,

@@ -169,12 +169,12 @@ static void evict(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_ef
 static void release(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     const struct mgr_cond *c = mgr_wl_next_cond(m, w, "Admitted"),
                           *evicted = mgr_wl_cond(m, w, "Evicted");
-    struct sl_effect told = *x;
+    struct sl_effect reported = *x;
     if (c && c->status == COND_TRUE && x->release.was_admitted)
         mgr_wl_add_past(w, (m->spec.client->wall - c->at) / SL_SEC);
-    if (evicted && !*told.release.text) /* by somebody else, who said why */
-        told.release.text = evicted->message;
-    set_conditions(m, w, &told);
+    if (evicted && !*reported.release.text) /* by somebody else, who said why */
+        reported.release.text = evicted->message;
+    set_conditions(m, w, &reported);
     c = mgr_wl_next_cond(m, w, "Requeued");
     if (c && c->status == COND_TRUE && mgr_group_never_requeued(m, w)) {
         char *message = sl_strdup(c->message);

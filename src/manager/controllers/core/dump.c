@@ -295,7 +295,8 @@ static int check_workload(const struct sl_manager *m, const struct mgr_rec_wl *w
 }
 
 /* Asked of its first pod: a crew is found by its name, and knows who waits. */
-static int check_crew(const struct sl_manager *m, const struct mgr_rec_pod *p, struct sl_err *err) {
+static int check_workload_pods(const struct sl_manager *m, const struct mgr_rec_pod *p,
+                               struct sl_err *err) {
     const struct mgr_workload_pods *c = p->siblings;
     uint32_t gated = 0;
     if (!c || c->pods != p)
@@ -329,7 +330,7 @@ static int check_group(const struct sl_manager *m, const struct mgr_rec_pod *p,
 
 int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
     struct sl_engine_stats stats;
-    uint32_t told = 0;
+    uint32_t n_known = 0;
     int r = sl_engine_check(m->engine, err);
 
     for (uint32_t i = 0; i < m->inf->recs.n && r >= 0; i++) {
@@ -338,21 +339,21 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
             continue;
         r = check_record(m, x, err);
         if (r >= 0 && x->kind == REC_POD)
-            r = check_crew(m, mgr_pod_of(x), err);
+            r = check_workload_pods(m, mgr_pod_of(x), err);
         if (r >= 0 && x->kind == REC_POD)
             r = check_group(m, mgr_pod_of(x), err);
         if (r >= 0 && x->kind == REC_WORKLOAD && m->inf->ready) {
             r = check_workload(m, mgr_wl_of(x), err);
-            told += mgr_wl_of(x)->id.v != 0;
+            n_known += mgr_wl_of(x)->id.v != 0;
         }
     }
     if (r < 0 || !m->inf->ready)
         return r;
     /* Each record's id leads back to it, so as many ids as records means that none is shared. */
     sl_engine_stats(m->engine, &stats);
-    if (told != stats.workloads || told != m->workloads->by_id.n)
+    if (n_known != stats.workloads || n_known != m->workloads->by_id.n)
         return sl_err_set(err, SL_EMISMATCH,
-                          "%u workloads have an id, %u ids lead back, the engine has %u", told,
+                          "%u workloads have an id, %u ids lead back, the engine has %u", n_known,
                           m->workloads->by_id.n, stats.workloads);
     return SL_OK;
 }

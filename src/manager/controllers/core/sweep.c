@@ -125,7 +125,7 @@ void mgr_manager_hold_names(void *ctx, struct sl_syms *t) {
  * at; but somebody's record may be so for ever. Then what was told of those that are is forgotten,
  * so that it is told anew.
  */
-static void forget_told(struct sl_manager *m) {
+static void clear_reported(struct sl_manager *m) {
     const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD]; /* others have no such hashes */
     for (uint32_t i = 0; i < t->queue.n; i++)
         mgr_wl_clear_reported(mgr_wl_of(t->queue.v[i]));
@@ -137,7 +137,7 @@ void mgr_sweep_symbols(struct sl_manager *m) {
         mgr_template_forget_shapes(
             m); /* found by hashes of symbols that nobody may hold any more */
         if (!rest)
-            forget_told(m);
+            clear_reported(m);
         sl_inf_sweep(m->inf);
     }
     if (sl_engine_sweep_due(m->engine))

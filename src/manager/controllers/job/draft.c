@@ -195,7 +195,7 @@ void mgr_draft_put_annotations(const struct sl_manager *m, yyjson_val *map, stru
 /* ---- the whole ---- */
 
 /* The object that was written, and room for another. */
-static char *take(struct sl_jw *j) {
+static char *take_json(struct sl_jw *j) {
     sl_jw_end(j);
     char *s = sl_strdup(sl_buf_str(j->b));
     sl_buf_clear(j->b);
@@ -212,13 +212,13 @@ void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjso
     sl_jw_object(&out, NULL);
     mgr_draft_put_template(template, is_managed, &out);
     mgr_draft_put_topology(m, sl_json_at(template, "metadata.annotations"), INDEX_LABEL, &out);
-    j->draft->podset = take(&out);
+    j->draft->podset = take_json(&out);
     sl_jw_object(&out, NULL);
     mgr_draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
-    j->draft->labels = take(&out);
+    j->draft->labels = take_json(&out);
     sl_jw_object(&out, NULL);
     mgr_draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &out);
-    j->draft->annotations = take(&out);
+    j->draft->annotations = take_json(&out);
 }
 
 void mgr_job_draft_drop(struct mgr_rec_job *j) {

@@ -56,7 +56,7 @@ static yyjson_mut_val *parse(yyjson_mut_doc *doc, const char *json) {
 
 /* ---- maps and lists ---- */
 
-static void put(struct mgr_job_extras *x, enum part p, const char *key, const char *value) {
+static void put_value(struct mgr_job_extras *x, enum part p, const char *key, const char *value) {
     (void)yyjson_mut_obj_put(x->part[p], yyjson_mut_strcpy(x->doc, key),
                              yyjson_mut_strcpy(x->doc, value));
 }
@@ -164,16 +164,16 @@ static void add_names(const struct sl_manager *m, struct mgr_job_extras *x,
     const char *cq = mgr_str(m, w->seen.admission->cq);
     bool elastic = w->elastic && gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES];
 
-    put(x, LABELS, PODSET_LABEL, mgr_str(m, a->name));
+    put_value(x, LABELS, PODSET_LABEL, mgr_str(m, a->name));
     if (gates[SL_G_ASSIGN_QUEUE_LABELS_FOR_PODS]) {
-        put(x, LABELS, LOCAL_QUEUE_LABEL, mgr_str(m, w->queue));
+        put_value(x, LABELS, LOCAL_QUEUE_LABEL, mgr_str(m, w->queue));
         if (is_dns_label(cq))
-            put(x, LABELS, CLUSTER_QUEUE_LABEL, cq);
+            put_value(x, LABELS, CLUSTER_QUEUE_LABEL, cq);
     }
     if (gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
-        put(x, ANNOTATIONS, JOB_WORKLOAD_MARK, w->rec.name);
+        put_value(x, ANNOTATIONS, JOB_WORKLOAD_MARK, w->rec.name);
     if (elastic)
-        put(x, ANNOTATIONS, JOB_SLICE_MARK, w->slice_name ? w->slice_name : w->rec.name);
+        put_value(x, ANNOTATIONS, JOB_SLICE_MARK, w->slice_name ? w->slice_name : w->rec.name);
     x->overwrites_marks = elastic;
 }
 
@@ -183,7 +183,7 @@ static void add_topology(const struct sl_manager *m, struct mgr_job_extras *x,
     if (!a->topology || !m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
     if (!p->topology)
-        put(x, ANNOTATIONS, UNCONSTRAINED, "true");
+        put_value(x, ANNOTATIONS, UNCONSTRAINED, "true");
     yyjson_mut_val *gate = yyjson_mut_arr_add_obj(x->doc, x->part[GATES]);
     (void)yyjson_mut_obj_add_str(x->doc, gate, "name", TOPOLOGY_GATE);
 }

@@ -177,7 +177,8 @@ static bool build_compose(struct sl_manager *m, struct mgr_rec_pod *p, struct sl
 /* ---- the pod ---- */
 
 /* Whoever is held by gates of others as well is told why it does not start. */
-static void note_start(struct sl_manager *m, struct mgr_rec_pod *p, const struct mgr_rec_wl *w) {
+static void set_start_note(struct sl_manager *m, struct mgr_rec_pod *p,
+                           const struct mgr_rec_wl *w) {
     _cleanup_(sl_json_docp) yyjson_doc *d =
         yyjson_read(mgr_str(m, p->others), strlen(mgr_str(m, p->others)), 0);
     yyjson_val *gate;
@@ -221,7 +222,7 @@ static bool build_start(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_w
         sl_jw_object(out, "spec");
         mgr_pod_put_gates(m, p, stay, out);
         mgr_job_extras_put_pod(x, true, out);
-        note_start(m, p, wl);
+        set_start_note(m, p, wl);
     }
     mgr_job_extras_free(x);
     return fits;

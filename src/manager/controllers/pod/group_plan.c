@@ -19,7 +19,7 @@
 #define LINGER (3 * SL_SEC)
 #define MAX_SUCCEEDED 65536u /* bytes of the annotation */
 
-static void look(struct mgr_group_plan *p, sl_time at) {
+static void reconcile_by(struct mgr_group_plan *p, sl_time at) {
     if (at < p->reconcile_at)
         p->reconcile_at = at;
 }
@@ -40,7 +40,7 @@ static bool may_run(struct mgr_group_ctx *c, const struct mgr_rec_pod *p) {
     if (!p->node || c->mono >= p->job->ends ||
         c->m->settings->gates[SL_G_FAST_QUOTA_RELEASE_IN_POD_INTEGRATION])
         return false;
-    look(c->p, sl_time_add(c->now, p->job->ends - c->mono));
+    reconcile_by(c->p, sl_time_add(c->now, p->job->ends - c->mono));
     return true;
 }
 
@@ -55,7 +55,7 @@ static bool is_free(struct mgr_group_ctx *c, const struct mgr_rec_pod *p) {
         at = j->ends;
     if (c->mono >= at)
         return true;
-    look(c->p, sl_time_add(c->now, at - c->mono));
+    reconcile_by(c->p, sl_time_add(c->now, at - c->mono));
     return false;
 }
 
@@ -66,7 +66,7 @@ void mgr_group_drop_finalizer(struct mgr_group_member *x) {
 
 /* Why stands in its status before it is deleted. One that is being started is looked at first: it
  * may still wait, and need not go then. */
-static void stop(struct mgr_group_member *x) {
+static void stop_pod(struct mgr_group_member *x) {
     if (x->p->rec.deleting)
         return;
     if (mgr_pod_starting(x->p))
@@ -78,7 +78,7 @@ static void stop(struct mgr_group_member *x) {
 void mgr_group_stop_running(struct mgr_group_plan *p) {
     for (uint32_t i = 0; i < p->v.n; i++)
         if (p->v.v[i].may_run)
-            stop(&p->v.v[i]);
+            stop_pod(&p->v.v[i]);
 }
 
 /* ---- the group ---- */
@@ -343,7 +343,7 @@ static bool is_finished(const struct mgr_group_ctx *c) {
 
 /* As many as were granted, less those that run, also those that are on their way out. The Workload
  * stays while one of its owners does: who does not own it yet waits for that. */
-static void start(struct mgr_group_ctx *c) {
+static void start_pods(struct mgr_group_ctx *c) {
     struct mgr_group_plan *p = c->p;
     int32_t room[SL_MAX_PODSETS];
     for (uint32_t k = 0; k < p->wl->n_podsets; k++) {
@@ -389,7 +389,7 @@ static void plan_matched(struct mgr_group_ctx *c) {
     if (p->phase == GROUP_FINISHED)
         return;
     if (admitted && !out)
-        start(c);
+        start_pods(c);
     else
         mgr_group_stop_running(p);
     end_stops(p);
@@ -406,7 +406,7 @@ static void plan_deleting(struct mgr_group_ctx *c) {
         if (x->p->rec.deleting)
             mgr_group_drop_finalizer(x);
         else
-            stop(x);
+            stop_pod(x);
     }
 }
 

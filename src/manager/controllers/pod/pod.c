@@ -29,13 +29,13 @@ static const struct {
 
 /* ---- crews ---- */
 
-static uint64_t crew_key(sl_sym ns, const char *name) {
+static uint64_t workload_pods_key(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
 }
 
 struct mgr_workload_pods *mgr_workload_pods_find(const struct sl_manager *m, sl_sym ns,
                                                  const char *name) {
-    uint64_t key = crew_key(ns, name);
+    uint64_t key = workload_pods_key(ns, name);
     sl_map_foreach (i, &m->pods->by_name, key)
         if (m->pods->v.v[i]->ns == ns && strcmp(m->pods->v.v[i]->name, name) == 0)
             return m->pods->v.v[i];
@@ -49,7 +49,8 @@ void mgr_workload_pods_touch(struct mgr_workload_pods *c) {
     sl_rec_enqueue(&c->pods->rec);
 }
 
-static struct mgr_workload_pods *crew_get(struct sl_manager *m, sl_sym ns, const char *name) {
+static struct mgr_workload_pods *workload_pods_get(struct sl_manager *m, sl_sym ns,
+                                                   const char *name) {
     struct mgr_workload_pods *c = mgr_workload_pods_find(m, ns, name);
     if (c)
         return c;
@@ -61,12 +62,12 @@ static struct mgr_workload_pods *crew_get(struct sl_manager *m, sl_sym ns, const
     if (c->id == m->pods->v.n)
         (void)sl_vec_push(&m->pods->v);
     m->pods->v.v[c->id] = c;
-    sl_map_add(&m->pods->by_name, crew_key(ns, name), c->id);
+    sl_map_add(&m->pods->by_name, workload_pods_key(ns, name), c->id);
     return c;
 }
 
 static void join(struct sl_manager *m, struct mgr_rec_pod *p, const char *name) {
-    struct mgr_workload_pods *c = *name ? crew_get(m, p->rec.ns, name) : NULL;
+    struct mgr_workload_pods *c = *name ? workload_pods_get(m, p->rec.ns, name) : NULL;
     p->siblings = c;
     if (!c)
         return;
@@ -90,7 +91,7 @@ static void leave(struct sl_manager *m, struct mgr_rec_pod *p) {
         mgr_workload_pods_touch(c); /* there may be room for another */
         return;
     }
-    (void)sl_map_del(&m->pods->by_name, crew_key(c->ns, c->name), c->id);
+    (void)sl_map_del(&m->pods->by_name, workload_pods_key(c->ns, c->name), c->id);
     m->pods->v.v[c->id] = NULL;
     *sl_vec_push(&m->pods->free_ids) = c->id;
     sl_freep(&c);
@@ -118,7 +119,7 @@ void mgr_pods_end(struct sl_manager *m) {
 /* ---- taking in ---- */
 
 /* Whose pod it is; "": nobody's. */
-static const char *crew_name(yyjson_val *o) {
+static const char *workload_name_of(yyjson_val *o) {
     const char *slice = sl_json_annotation(o, JOB_SLICE_MARK);
     return *slice ? slice : sl_json_annotation(o, JOB_WORKLOAD_MARK);
 }
@@ -144,7 +145,7 @@ bool mgr_pod_wanted(void *ctx, yyjson_val *o) {
         return true;
     if (phase == MGR_POD_SUCCEEDED || phase == MGR_POD_FAILED)
         return false;
-    return *crew_name(o) || (m->pods->on_nodes && *sl_json_str(o, "spec.nodeName")) ||
+    return *workload_name_of(o) || (m->pods->on_nodes && *sl_json_str(o, "spec.nodeName")) ||
            mgr_serving_pod_wanted(m, o);
 }
 
@@ -249,7 +250,8 @@ bool mgr_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_manager *m = ctx;
     struct mgr_rec_pod *p = mgr_pod_of(r), was = *p;
     p->phase = (uint8_t)phase_of(o);
-    const char *name = mgr_pod_ended(p) ? "" : crew_name(o); /* the ended are in nobody's way */
+    const char *name =
+        mgr_pod_ended(p) ? "" : workload_name_of(o); /* the ended are in nobody's way */
     bool moved = strcmp(p->siblings ? p->siblings->name : "", name) != 0;
     if (moved) {
         leave(m, p);

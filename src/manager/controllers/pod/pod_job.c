@@ -23,7 +23,7 @@ static char *text_or_null(const char *s) {
     return *s ? sl_strdup(s) : NULL;
 }
 
-static bool says(yyjson_val *o, const char *annotation, const char *value) {
+static bool annotation_is(yyjson_val *o, const char *annotation, const char *value) {
     return strcmp(sl_json_annotation(o, annotation), value) == 0;
 }
 
@@ -109,9 +109,9 @@ static void take_labels(struct sl_manager *m, const struct mgr_rec_pod *p, yyjso
     j->parent = sl_sym_put(m->syms, sl_json_annotation(o, GROUP_PARENT));
     j->total = total > 0 ? total : 0;
     j->bad_index = *index && (rank < 0 || rank >= j->total);
-    j->unretriable = says(o, Q "retriable-in-group", "false");
-    j->fast = says(o, Q "pod-group-fast-admission", "true");
-    j->serving = says(o, Q "pod-group-serving", "true");
+    j->unretriable = annotation_is(o, Q "retriable-in-group", "false");
+    j->fast = annotation_is(o, Q "pod-group-fast-admission", "true");
+    j->serving = annotation_is(o, Q "pod-group-serving", "true");
 }
 
 /* When it stopped working: as its containers say, or when it was to be deleted. */

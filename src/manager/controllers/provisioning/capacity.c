@@ -21,7 +21,7 @@
 #define AUTOSCALER_TIME SL_MINUTE     /* for a live one to accept a request */
 #define UNREADABLE_TIME (15 * SL_SEC) /* for one that we may not look for */
 #define REREAD (5 * SL_SEC)           /* before a template that was not there is asked for again */
-#define SAY_PAUSE (30 * SL_SEC)       /* between two messages about what is lacking */
+#define REPORT_PAUSE (30 * SL_SEC)    /* between two messages about what is lacking */
 #define TURN_PAUSE (5 * SL_USEC) /* for each request, between two searches: they cost as much */
 #define MAX_WHY 4096u
 #define NAME "sluice"
@@ -138,7 +138,7 @@ void mgr_capacity_end(struct sl_manager *m) {
 }
 
 /* At this time at the latest it is looked at again. */
-static void look_by(struct sl_manager *m, struct mgr_rec_prov *p, sl_time at) {
+static void reconcile_by(struct sl_manager *m, struct mgr_rec_prov *p, sl_time at) {
     if (at > m->spec.client->wall && (!p->rec.reconcile_at || at < p->rec.reconcile_at))
         sl_rec_reconcile_at(&p->rec, at);
 }
@@ -220,11 +220,11 @@ void mgr_capacity_request(struct sl_manager *m, struct mgr_rec_prov *p) {
     sl_time at = p->answer.free ? now : may_answer_at(m, p);
     p->answer.free |= at && at <= now;
     if (!p->answer.free && at)
-        look_by(m, p, at);
+        reconcile_by(m, p, at);
     if (mgr_prov_is(p, PROV_PROVISIONED))
-        look_by(m, p, p->answer.since + BOOKING);
+        reconcile_by(m, p, p->answer.since + BOOKING);
     if (!p->answer.decided ||
-        (!p->answer.fits && p->answer.written_at + SAY_PAUSE <= m->spec.client->mono))
+        (!p->answer.fits && p->answer.written_at + REPORT_PAUSE <= m->spec.client->mono))
         mgr_capacity_touch(m);
 }
 
@@ -307,12 +307,12 @@ static void set_why(struct mgr_rec_prov *p, const char *why) {
 }
 
 /* What is lacking changes with every pod: it is enough to know now and then. */
-static bool is_worth_saying(struct sl_manager *m, struct mgr_rec_prov *p) {
+static bool is_report_due(struct sl_manager *m, struct mgr_rec_prov *p) {
     sl_span wait =
-        p->answer.written_at ? p->answer.written_at + SAY_PAUSE - m->spec.client->mono : 0;
+        p->answer.written_at ? p->answer.written_at + REPORT_PAUSE - m->spec.client->mono : 0;
     if (wait <= 0 || !p->answer.why)
         return true;
-    look_by(m, p, m->spec.client->wall + wait);
+    reconcile_by(m, p, m->spec.client->wall + wait);
     return false;
 }
 
@@ -324,11 +324,11 @@ static void refuse(struct mgr_rec_prov *p, const struct mgr_pack_pods *pods,
     set_why(p, sl_buf_str(&b));
 }
 
-static void look(struct sl_manager *m, struct readings *c, struct mgr_rec_prov *p) {
+static void evaluate_request(struct sl_manager *m, struct readings *c, struct mgr_rec_prov *p) {
     struct mgr_pack_pods pods[PROV_MAX_PODSETS];
     struct sl_buf why;
-    bool held = p->answer.fits, say = !held && is_worth_saying(m, p), news = say;
-    struct mgr_pack_lack lack = {.why = say ? &why : NULL};
+    bool held = p->answer.fits, report = !held && is_report_due(m, p), news = report;
+    struct mgr_pack_lack lack = {.why = report ? &why : NULL};
     sl_buf_init(&why, MAX_WHY);
     sl_buf_short(&why);
     if (!read_pods(m, c, p, pods)) {
@@ -336,7 +336,7 @@ static void look(struct sl_manager *m, struct readings *c, struct mgr_rec_prov *
     } else if (mgr_pack_take(m->capacity->pack, pods, p->n_podsets, held, &lack, NULL)) {
         p->answer.since = held ? p->answer.since : m->spec.client->wall;
         p->answer.fits = p->answer.decided = news = true;
-    } else if (say) {
+    } else if (report) {
         refuse(p, pods, &lack);
     }
     sl_buf_done(&why);
@@ -381,14 +381,14 @@ void mgr_capacity_turn(struct sl_manager *m) {
     if (waiting)
         mgr_pack_begin(c->pack);
     for (uint32_t i = 0; waiting && i < v.n; i++)
-        look(m, &pods, v.v[i].p);
+        evaluate_request(m, &pods, v.v[i].p);
     readings_done(&pods);
     sl_vec_free(&v);
 }
 
 /* ---- writing answers ---- */
 
-struct says {
+struct condition {
     enum mgr_cond_status status; /* NONE: as it stands */
     const char *reason, *message;
 };
@@ -408,38 +408,39 @@ static bool is_out_of_time(const struct sl_manager *m, const struct mgr_rec_prov
 }
 
 /* Returns whether that is anything new. */
-static bool answer(struct sl_manager *m, struct mgr_rec_prov *p, struct says says[PROV_TYPES]) {
+static bool answer(struct sl_manager *m, struct mgr_rec_prov *p,
+                   struct condition conds[PROV_TYPES]) {
     const struct mgr_prov_cond *is = &p->conds[PROV_PROVISIONED];
     sl_time until;
     if (mgr_prov_is(p, PROV_PROVISIONED)) {
         if (p->answer.since + BOOKING > m->spec.client->wall)
             return false;
-        says[PROV_BOOKING_EXPIRED] =
-            (struct says){COND_TRUE, "CapacityReservationTimeExpired",
-                          "Capacity reservation time has expired after 10m0s"};
+        conds[PROV_BOOKING_EXPIRED] =
+            (struct condition){COND_TRUE, "CapacityReservationTimeExpired",
+                               "Capacity reservation time has expired after 10m0s"};
         return true;
     }
     if (!p->answer.decided)
         return false;
-    says[PROV_ACCEPTED] =
-        (struct says){COND_TRUE, "Accepted", "Sluice looks for room on the nodes that there are"};
+    conds[PROV_ACCEPTED] = (struct condition){COND_TRUE, "Accepted",
+                                              "Sluice looks for room on the nodes that there are"};
     if (p->answer.fits) {
-        says[PROV_PROVISIONED] =
-            (struct says){COND_TRUE, "CapacityIsFound", "Capacity is found in the cluster"};
+        conds[PROV_PROVISIONED] =
+            (struct condition){COND_TRUE, "CapacityIsFound", "Capacity is found in the cluster"};
         return true;
     }
-    says[PROV_PROVISIONED] = (struct says){COND_FALSE, "CapacityIsNotFound", p->answer.why};
+    conds[PROV_PROVISIONED] = (struct condition){COND_FALSE, "CapacityIsNotFound", p->answer.why};
     if (is_out_of_time(m, p, &until)) {
-        says[PROV_FAILED] = (struct says){COND_TRUE, "CapacityIsNotFound", p->answer.why};
+        conds[PROV_FAILED] = (struct condition){COND_TRUE, "CapacityIsNotFound", p->answer.why};
         return true;
     }
-    look_by(m, p, until);
+    reconcile_by(m, p, until);
     return is->status != COND_FALSE ||
            strcmp(mgr_prov_message(p, PROV_PROVISIONED), p->answer.why) != 0;
 }
 
 static void put_condition(struct sl_manager *m, const struct mgr_rec_prov *p, enum mgr_prov_type t,
-                          const struct says *s, struct sl_jw *j) {
+                          const struct condition *s, struct sl_jw *j) {
     const struct mgr_prov_cond *is = &p->conds[t];
     static const char *const words[] = {"", "False", "True", "Unknown"};
     bool flips = s->status != COND_NONE && s->status != is->status;
@@ -457,8 +458,8 @@ static void put_condition(struct sl_manager *m, const struct mgr_rec_prov *p, en
 }
 
 static bool build_answer(struct sl_manager *m, struct mgr_rec_prov *p, struct sl_write *w) {
-    struct says says[PROV_TYPES] = {0};
-    if (!answer(m, p, says))
+    struct condition conds[PROV_TYPES] = {0};
+    if (!answer(m, p, conds))
         return false;
     p->answer.written_at = m->spec.client->mono;
     sl_rec_build_guarded(&p->rec, "status", w);
@@ -472,7 +473,7 @@ static bool build_answer(struct sl_manager *m, struct mgr_rec_prov *p, struct sl
     if (p->others)
         sl_jw_items(j, p->others);
     for (size_t t = 0; t < PROV_TYPES; t++)
-        put_condition(m, p, (enum mgr_prov_type)t, &says[t], j);
+        put_condition(m, p, (enum mgr_prov_type)t, &conds[t], j);
     sl_jw_end_to(j, 0);
     return true;
 }

@@ -104,7 +104,7 @@ static void sort(struct mgr_pack *k) {
         sl_map_add(&k->by_name, sl_hash_str(0, k->nodes.v[i]->name), i);
 }
 
-static struct node *find(struct mgr_pack *k, const char *name) {
+static struct node *find_node(struct mgr_pack *k, const char *name) {
     uint64_t h = sl_hash_str(0, name);
     sl_map_foreach (i, &k->by_name, h)
         if (strcmp(k->nodes.v[i]->name, name) == 0)
@@ -112,8 +112,8 @@ static struct node *find(struct mgr_pack *k, const char *name) {
     return NULL;
 }
 
-static struct node *get(struct mgr_pack *k, const char *name) {
-    struct node *n = find(k, name);
+static struct node *get_node(struct mgr_pack *k, const char *name) {
+    struct node *n = find_node(k, name);
     if (n)
         return n;
     n = sl_alloc0(1, sizeof *n);
@@ -141,7 +141,7 @@ static void drop_if_empty(struct mgr_pack *k, struct node *n) {
 }
 
 void mgr_pack_node(struct mgr_pack *k, const struct sl_topo_node *reported) {
-    struct node *n = get(k, reported->name);
+    struct node *n = get_node(k, reported->name);
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, CEILING_NODE);
     n->known = true;
@@ -169,7 +169,7 @@ void mgr_pack_node(struct mgr_pack *k, const struct sl_topo_node *reported) {
 }
 
 void mgr_pack_node_gone(struct mgr_pack *k, const char *name) {
-    struct node *n = find(k, name);
+    struct node *n = find_node(k, name);
     if (!n)
         return;
     n->known = false;
@@ -192,7 +192,7 @@ static void use_port(struct node *n, uint32_t port, int sign) {
 
 void mgr_pack_count_pod(struct mgr_pack *k, const char *node, const struct sl_request *v,
                         uint32_t n, const uint32_t *ports, uint32_t n_ports, int sign) {
-    struct node *x = get(k, node);
+    struct node *x = get_node(k, node);
     ADD(x->used, k->pods, (sl_quantity)sign * SL_NANO);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = column(k, v[i].resource);
@@ -270,8 +270,8 @@ static int32_t times(struct mgr_pack *k, const struct node *n, const struct mgr_
 }
 
 /* sign 1: takes room for so many, -1: gives it back. */
-static void take(struct mgr_pack *k, struct node *n, const struct mgr_pack_pods *p, int32_t count,
-                 int sign) {
+static void charge_pods(struct mgr_pack *k, struct node *n, const struct mgr_pack_pods *p,
+                        int32_t count, int sign) {
     sl_quantity by = (sl_quantity)sign * count;
     ADD(n->left, k->pods, -by * SL_NANO);
     for (uint32_t i = 0; i < p->spec->n_requests; i++) {
@@ -407,7 +407,7 @@ static int32_t place(struct mgr_pack *k, const struct mgr_pack_pods *p, uint32_t
             m = rest;
         if (m <= 0)
             continue;
-        take(k, n, p, m, 1);
+        charge_pods(k, n, p, m, 1);
         *sl_vec_push(t) = (struct taken){i, kind, m};
         rest -= m;
     }
@@ -447,7 +447,7 @@ bool mgr_pack_take(struct mgr_pack *k, const struct mgr_pack_pods *v, uint32_t n
     for (uint32_t i = t.n; i-- > 0;) {
         const struct taken *x = &t.v[i];
         if (!keep)
-            take(k, k->nodes.v[x->node], &v[x->kind], x->count, -1);
+            charge_pods(k, k->nodes.v[x->node], &v[x->kind], x->count, -1);
     }
     for (uint32_t i = 0; keep && i < t.n; i++) {
         remember(k, &v[t.v[i].kind], t.v[i].node);

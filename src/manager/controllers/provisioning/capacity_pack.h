@@ -3,11 +3,11 @@
  * Do these pods fit on the existing nodes? Pure: its input is the capacity of nodes and the pods on
  * them, its result whether so many more pods would fit, all of them or none.
  *
- * A session begins with the free resources ('begin') and takes from them ('take'). Nodes are tried
- * in the order of their names, each as far as it goes; so what did not fit on a node does not fit
- * for the rest of the session, and equal pods need not try it again ('from'). For pods of one kind
- * that finds a placement whenever there is one; of several kinds the scarcest comes first, so a
- * negative result is no proof. It never puts more on a node than the node has.
+ * A session begins with the free resources ('begin') and takes from them ('charge_pods'). Nodes are
+ * tried in the order of their names, each as far as it goes; so what did not fit on a node does not
+ * fit for the rest of the session, and equal pods need not try it again ('from'). For pods of one
+ * kind that finds a placement whenever there is one; of several kinds the scarcest comes first, so
+ * a negative result is no proof. It never puts more on a node than the node has.
  *
  * As the scheduler does: labels (node selector, required affinity), taints, resources and the
  * number of pods, host ports (whatever address they are bound to). A node without the resource

@@ -57,7 +57,7 @@ void mgr_prov_template_name(struct sl_buf *b, const char *request, const char *p
     mgr_prov_limit_name(b);
 }
 
-static int32_t number(const char *s) {
+static int32_t read_count(const char *s) {
     size_t n = strspn(s, "0123456789");
     return n && n < 10 && !s[n] ? (int32_t)strtol(s, NULL, 10) : 0;
 }
@@ -67,7 +67,7 @@ int32_t mgr_prov_attempt(const char *name, const char *workload, const char *che
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2048);
     sl_buf_printf(&b, "%s-%s-", workload, check);
     if (b.len < MAX_PREFIX && strncmp(name, sl_buf_str(&b), b.len) == 0)
-        found = number(name + b.len);
+        found = read_count(name + b.len);
     /* A shortened name does not show its number. */
     for (int32_t i = 1; !found && strlen(name) > MAX_PREFIX && i <= MAX_ATTEMPTS; i++) {
         mgr_prov_name(&b, workload, check, i);
@@ -271,7 +271,7 @@ static void mark_users(struct sl_manager *m) {
             sl_rec_enqueue(r);
 }
 
-static void want_checks(struct sl_manager *m) {
+static void enqueue_checks(struct sl_manager *m) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_CHECK, &at));)
         if (mgr_conf_of(r)->chosen)
@@ -284,20 +284,20 @@ void mgr_prov_config_changed(void *ctx, struct sl_rec *r) {
     if (c->applied == c->hash)
         return;
     c->applied = c->hash;
-    want_checks(m);
+    enqueue_checks(m);
     mark_users(m);
 }
 
 void mgr_prov_config_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     (void)r;
-    want_checks(m);
+    enqueue_checks(m);
     mark_users(m);
 }
 
 void mgr_prov_api_changed(void *ctx) {
     struct sl_manager *m = ctx;
-    want_checks(m);
+    enqueue_checks(m);
     mark_users(m);
 }
 

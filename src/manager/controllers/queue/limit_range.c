@@ -66,15 +66,15 @@ struct bag {
 };
 
 /* The resource's place, n if it is not there. */
-static uint32_t find(const struct bag *b, const char *resource) {
+static uint32_t find_resource(const struct bag *b, const char *resource) {
     uint32_t i = 0;
     while (i < b->n && strcmp(b->v[i].resource, resource) != 0)
         i++;
     return i;
 }
 
-static void put(struct bag *b, struct amount x, enum keep keep) {
-    uint32_t i = find(b, x.resource);
+static void put_amount(struct bag *b, struct amount x, enum keep keep) {
+    uint32_t i = find_resource(b, x.resource);
     if (i == SL_LEN(b->v)) {
         b->crowded = true;
         return;
@@ -97,7 +97,7 @@ static void put_list(struct bag *b, yyjson_mut_val *list, enum keep keep) {
             x.q = (sl_quantity)yyjson_mut_get_sint(val) * SL_NANO;
         else if (!yyjson_mut_is_str(val) || sl_quantity_parse(t.s, t.n, &x.q, &err) < 0)
             continue;
-        put(b, x, keep);
+        put_amount(b, x, keep);
     }
 }
 
@@ -235,7 +235,7 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->n; i++) {
         const char *resource = a->v[i].resource;
-        uint32_t k = find(b, resource);
+        uint32_t k = find_resource(b, resource);
         if (k < b->n &&
             sl_amount_of_request(resource, a->v[i].q) > sl_amount_of_request(resource, b->v[k].q))
             names[n++] = resource;
@@ -272,16 +272,16 @@ static void check_bounds(const struct bounds *b, const struct bag *low, const st
 
 static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32_t podset,
                              struct sl_buf *invalid) {
-    static const char *const asked[] = {"requests", "limits"};
+    static const char *const fields[] = {"requests", "limits"};
     size_t i, n;
     yyjson_mut_val *c;
     for (size_t k = 0; k < SL_LEN(container_lists); k++) {
         yyjson_mut_arr_foreach (yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
             struct bag low = {.n = 0}, high = {.n = 0};
             char where[64];
-            for (size_t l = 0; l < SL_LEN(asked); l++) {
+            for (size_t l = 0; l < SL_LEN(fields); l++) {
                 yyjson_mut_val *list =
-                    yyjson_mut_obj_get(yyjson_mut_obj_get(c, "resources"), asked[l]);
+                    yyjson_mut_obj_get(yyjson_mut_obj_get(c, "resources"), fields[l]);
                 put_list(&low, list, LOWEST);
                 put_list(&high, list, HIGHEST);
             }
@@ -318,8 +318,9 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
         struct sl_podset_spec p;
         sl_decode_podset(&rd, &d->roots[0], &p);
         for (uint32_t i = 0; i < p.n_requests; i++)
-            put(&total, (struct amount){.resource = p.requests[i].resource, .q = p.requests[i].q},
-                FIRST);
+            put_amount(&total,
+                       (struct amount){.resource = p.requests[i].resource, .q = p.requests[i].q},
+                       FIRST);
         if (total.crowded || sl_arena_full(&arena))
             add_error(invalid, "the pod asks for more than can be compared");
         check_bounds(b, &total, &total, podset, "", invalid);

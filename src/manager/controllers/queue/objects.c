@@ -131,7 +131,7 @@ static void warned(void *ctx, uint32_t line, const char *text) {
 }
 
 /* Says what the object says, if it is something new. */
-static bool conf_tell(struct sl_manager *m, struct sl_rec *r) {
+static bool report_object(struct sl_manager *m, struct sl_rec *r) {
     struct mgr_rec_conf *c = mgr_conf_of(r);
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
@@ -204,7 +204,7 @@ static void mark_jobs(struct sl_manager *m, sl_sym ns) {
 
 void mgr_ns_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    if (conf_tell(m, r) && m->inf->ready) /* the selector may choose them now, or no longer */
+    if (report_object(m, r) && m->inf->ready) /* the selector may choose them now, or no longer */
         mark_jobs(m, sl_sym_put(m->syms, r->name));
 }
 
@@ -283,13 +283,13 @@ void mgr_runtime_gone(void *ctx, struct sl_rec *r) {
     retemplate(m, 0);
 }
 
-static void want_all(struct sl_manager *m, enum mgr_rec_kind k) {
+static void enqueue_writes(struct sl_manager *m, enum mgr_rec_kind k) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         sl_rec_write(r);
 }
 
-static void want_deleting(struct sl_manager *m, enum mgr_rec_kind k) {
+static void enqueue_deleting(struct sl_manager *m, enum mgr_rec_kind k) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         if (r->deleting)
@@ -297,25 +297,25 @@ static void want_deleting(struct sl_manager *m, enum mgr_rec_kind k) {
 }
 
 /* A flavor or a check that is being deleted goes when the last queue has let it go. */
-static void want_unused(struct sl_manager *m) {
-    want_deleting(m, REC_FLAVOR);
-    want_deleting(m, REC_CHECK);
+static void enqueue_unused(struct sl_manager *m) {
+    enqueue_deleting(m, REC_FLAVOR);
+    enqueue_deleting(m, REC_CHECK);
 }
 
 void mgr_flavor_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    if (conf_tell(m, r))
-        want_all(m, REC_CLUSTER_QUEUE);
+    if (report_object(m, r))
+        enqueue_writes(m, REC_CLUSTER_QUEUE);
     sl_rec_write(r);
 }
 
 void mgr_flavor_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     report_gone(m, r, SL_FACT_FLAVOR_GONE);
-    want_all(m, REC_CLUSTER_QUEUE);
+    enqueue_writes(m, REC_CLUSTER_QUEUE);
     mgr_tas_flavor_gone(m, r);
     mgr_conf_of(r)->refers = 0;
-    want_deleting(m, REC_TOPOLOGY);
+    enqueue_deleting(m, REC_TOPOLOGY);
 }
 
 /* Queues whose check no controller knows of are inactive for ever: who made it is told so, once. */
@@ -342,21 +342,21 @@ void mgr_check_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     mgr_prov_check_changed(m, r);
     report_unanswered(m, r);
-    if (conf_tell(m, r))
-        want_all(m, REC_CLUSTER_QUEUE);
+    if (report_object(m, r))
+        enqueue_writes(m, REC_CLUSTER_QUEUE);
     sl_rec_write(r);
 }
 
 void mgr_check_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     report_gone(m, r, SL_FACT_CHECK_GONE);
-    want_all(m, REC_CLUSTER_QUEUE);
+    enqueue_writes(m, REC_CLUSTER_QUEUE);
 }
 
 void mgr_cohort_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    if (conf_tell(m, r))
-        want_all(m, REC_CLUSTER_QUEUE);
+    if (report_object(m, r))
+        enqueue_writes(m, REC_CLUSTER_QUEUE);
     sl_rec_write(r);
 }
 
@@ -364,7 +364,7 @@ void mgr_cohort_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     report_gone(m, r, SL_FACT_COHORT_GONE);
     mgr_drop_cohort_series(m, r->name);
-    want_all(m, REC_CLUSTER_QUEUE);
+    enqueue_writes(m, REC_CLUSTER_QUEUE);
 }
 
 /* Workloads that hold quota of a queue which was not known when they were first seen. */
@@ -378,7 +378,7 @@ static void settle_reservations(struct sl_manager *m, sl_sym cq) {
 void mgr_cq_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     bool first = !mgr_conf_of(r)->applied;
-    if (conf_tell(m, r)) {
+    if (report_object(m, r)) {
         sl_sym name = sl_sym_put(m->syms, r->name);
         uint32_t at = 0;
         if (first)
@@ -386,7 +386,7 @@ void mgr_cq_changed(void *ctx, struct sl_rec *r) {
         for (struct sl_rec *l; (l = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));)
             if (mgr_conf_of(l)->refers == name)
                 sl_rec_write(l);
-        want_unused(m);
+        enqueue_unused(m);
     }
     sl_rec_write(r);
 }
@@ -394,8 +394,8 @@ void mgr_cq_changed(void *ctx, struct sl_rec *r) {
 void mgr_cq_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     report_gone(m, r, SL_FACT_CLUSTER_QUEUE_GONE);
-    want_unused(m);
-    want_all(m, REC_LOCAL_QUEUE);
+    enqueue_unused(m);
+    enqueue_writes(m, REC_LOCAL_QUEUE);
     mgr_drop_cq_series(m, r->name);
 }
 
@@ -406,7 +406,7 @@ void mgr_lq_changed(void *ctx, struct sl_rec *r) {
     c->refers = sl_sym_put(m->syms, sl_json_str(yyjson_doc_get_root(d), "spec.clusterQueue"));
     mgr_lq_choose(m, r, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
-    if (conf_tell(m, r))
+    if (report_object(m, r))
         mgr_cq_touch(m, mgr_str(m, c->refers));
     sl_rec_write(r);
 }

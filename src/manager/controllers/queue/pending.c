@@ -22,10 +22,10 @@
  * that one was evicted. NULL: nobody was told anything yet. */
 static const struct mgr_cond *why(const struct sl_manager *m, const struct mgr_rec_wl *w,
                                   const struct sl_engine_waiting *at) {
-    const struct mgr_rec_wl *const spoken_to[] = {w, mgr_wl_by_id(m, at->refused_wl),
-                                                  mgr_wl_by_id(m, at->first_alike)};
-    for (size_t i = 0; i < SL_LEN(spoken_to); i++) {
-        const struct mgr_rec_wl *x = spoken_to[i];
+    const struct mgr_rec_wl *const candidates[] = {w, mgr_wl_by_id(m, at->refused_wl),
+                                                   mgr_wl_by_id(m, at->first_alike)};
+    for (size_t i = 0; i < SL_LEN(candidates); i++) {
+        const struct mgr_rec_wl *x = candidates[i];
         const struct mgr_cond *c = x ? mgr_wl_next_cond(m, x, "QuotaReserved") : NULL;
         if (c && c->status == COND_FALSE &&
             (x == w || !mgr_wl_condition_will_be_true(m, x, "Evicted")))

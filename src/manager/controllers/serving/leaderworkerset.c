@@ -17,7 +17,7 @@
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_NAME 512u
 
-static int32_t number(yyjson_val *o, const char *path, int32_t fallback) {
+static int32_t read_count(yyjson_val *o, const char *path, int32_t fallback) {
     int64_t v = sl_json_int(o, path, fallback);
     return v < 0 ? 0 : v > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)v;
 }
@@ -40,10 +40,10 @@ static void put_podset(const struct sl_manager *m, const char *name, int32_t cou
 
 /* While an update rolls on, there may be more groups than are wanted in the end. */
 static int32_t with_surge(yyjson_val *o, int32_t replicas) {
-    int32_t now = number(o, "status.replicas", 0);
+    int32_t now = read_count(o, "status.replicas", 0);
     bool surge =
         sl_json_int(o, "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge", 0) > 0 &&
-        number(o, "status.updatedReplicas", 0) < replicas;
+        read_count(o, "status.updatedReplicas", 0) < replicas;
     return surge && now > replicas ? now : replicas;
 }
 
@@ -53,8 +53,8 @@ static void read_set(struct sl_manager *m, struct mgr_rec_set *s, yyjson_val *o,
     const char *class = sl_json_str(leader, "spec.priorityClassName");
     struct sl_buf b;
 
-    s->size = number(o, TEMPLATE "size", 1);
-    s->replicas = with_surge(o, number(o, "spec.replicas", 1));
+    s->size = read_count(o, TEMPLATE "size", 1);
+    s->replicas = with_surge(o, read_count(o, "spec.replicas", 1));
     s->leader = leader != NULL;
     sl_freep(&s->podsets);
     sl_freep(&s->pod_class);

@@ -20,7 +20,7 @@
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_NAME 512u
 
-static int32_t number(yyjson_val *o, const char *path, int32_t fallback) {
+static int32_t read_count(yyjson_val *o, const char *path, int32_t fallback) {
     int64_t v = sl_json_int(o, path, fallback);
     return v < 0 ? 0 : v > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)v;
 }
@@ -32,8 +32,8 @@ static void read_set(struct sl_manager *m, struct mgr_rec_set *s, yyjson_val *o,
     const char *class = sl_json_str(template, "spec.priorityClassName");
     struct sl_buf b;
 
-    s->replicas = number(o, "spec.replicas", 1);
-    s->start = number(o, "spec.ordinals.start", 0);
+    s->replicas = read_count(o, "spec.replicas", 1);
+    s->start = read_count(o, "spec.ordinals.start", 0);
     s->foreign = parent && strcmp(parent, PARENT) != 0;
     sl_freep(&s->podsets);
     sl_freep(&s->pod_class);

@@ -24,7 +24,7 @@
 
 static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_podset_admission *p);
 static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p);
-static void hold(struct sl_manager *m, struct mgr_rec_wl *w);
+static void hold_places(struct sl_manager *m, struct mgr_rec_wl *w);
 
 /* ---- what a podset asks for ---- */
 
@@ -189,15 +189,15 @@ bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_to
     }
     mgr_podsets_done(&specs);
     if (!fine)
-        hold(m, w);
+        hold_places(m, w);
     return fine;
 }
 
 enum answer { REFUSED, PLACED, NO_NEED };
 
-static enum answer ask(struct sl_manager *m, struct mgr_rec_wl *w,
-                       const struct sl_podset_assignment *v, uint32_t n, uint32_t *ret_refused,
-                       char *why, size_t why_len) {
+static enum answer check_places(struct sl_manager *m, struct mgr_rec_wl *w,
+                                const struct sl_podset_assignment *v, uint32_t n,
+                                uint32_t *ret_refused, char *why, size_t why_len) {
     const char *flavors[SL_MAX_PODSETS];
     bool any = false;
     if (!w || n != w->n_podsets) {
@@ -223,7 +223,7 @@ bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v,
                    uint32_t *ret_refused, char *why, size_t why_len) {
     struct sl_manager *m = ctx;
     struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
-    enum answer a = ask(m, w, v, n, ret_refused, why, why_len);
+    enum answer a = check_places(m, w, v, n, ret_refused, why, why_len);
     if (a == PLACED)
         w->placed = true;
     return a != REFUSED;
@@ -233,7 +233,7 @@ bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment
     struct sl_manager *m = ctx;
     uint32_t refused;
     char why[256];
-    enum answer a = ask(m, mgr_wl_by_id(m, id), v, n, &refused, why, sizeof why);
+    enum answer a = check_places(m, mgr_wl_by_id(m, id), v, n, &refused, why, sizeof why);
     if (a == PLACED)
         sl_topo_release(m->tas->topo, id.v);
     return a != REFUSED;
@@ -415,7 +415,7 @@ static void trim(struct sl_topo_place *p, int32_t pods, struct sl_arena *a) {
     p->n_domains = n;
 }
 
-static void hold(struct sl_manager *m, struct mgr_rec_wl *w) {
+static void hold_places(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct mgr_wl_admission *a = w->seen.admission;
     struct mgr_podsets specs;
     if (mgr_podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs)) {
@@ -462,7 +462,7 @@ void mgr_tas_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
     let_go(m, w);
     w->places = h;
     if (h)
-        hold(m, w);
+        hold_places(m, w);
 }
 
 /* A slice whose successor came to nothing has its quota again, and so its place. */
@@ -475,7 +475,7 @@ static void give_back(struct sl_manager *m, const struct mgr_rec_wl *w) {
         return;
     old->places = hash_places(old, old->seen.admission);
     if (old->places)
-        hold(m, old);
+        hold_places(m, old);
     sl_rec_enqueue(&old->rec);
 }
 

@@ -45,7 +45,7 @@ struct sl_engine *mgr_tas_engine(struct sl_manager *m) {
     return sl_engine_new(m->tas->topo ? &placer : NULL);
 }
 
-static void note(struct sl_manager *m, bool news) {
+static void mark_places_changed(struct sl_manager *m, bool news) {
     m->tas->places_news |= news;
 }
 
@@ -134,11 +134,11 @@ bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         sl_log(SL_LOG_WARN, "node ignored: too many labels, taints and resources",
                SL_S("node", r->name), SL_I("limit", CEILING_NODE));
         if (m->tas->topo)
-            note(m, sl_topo_node_gone(m->tas->topo, r->name));
+            mark_places_changed(m, sl_topo_node_gone(m->tas->topo, r->name));
         mgr_capacity_node_gone(m, r->name);
     } else {
         if (m->tas->topo)
-            note(m, sl_topo_node(m->tas->topo, &n));
+            mark_places_changed(m, sl_topo_node(m->tas->topo, &n));
         mgr_capacity_node(m, &n);
     }
     sl_arena_done(&arena);
@@ -149,7 +149,7 @@ void mgr_node_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     m->tas->node_failed = true;
     if (m->tas->topo)
-        note(m, sl_topo_node_gone(m->tas->topo, r->name));
+        mark_places_changed(m, sl_topo_node_gone(m->tas->topo, r->name));
     mgr_capacity_node_gone(m, r->name);
 }
 
@@ -188,9 +188,9 @@ void mgr_topology_changed(void *ctx, struct sl_rec *r) {
     if (n > SL_TOPO_MAX_LEVELS) { /* half of it would place pods in the wrong domains */
         sl_log(SL_LOG_WARN, "Topology ignored: too many levels", SL_S("name", r->name),
                SL_I("levels", n), SL_I("limit", SL_TOPO_MAX_LEVELS));
-        note(m, sl_topo_levels_gone(m->tas->topo, r->name));
+        mark_places_changed(m, sl_topo_levels_gone(m->tas->topo, r->name));
     } else {
-        note(m, sl_topo_levels(m->tas->topo, r->name, levels, n));
+        mark_places_changed(m, sl_topo_levels(m->tas->topo, r->name, levels, n));
     }
     yyjson_doc_free(d);
     report_flavors(m, r->name);
@@ -198,7 +198,7 @@ void mgr_topology_changed(void *ctx, struct sl_rec *r) {
 
 void mgr_topology_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    note(m, sl_topo_levels_gone(m->tas->topo, r->name));
+    mark_places_changed(m, sl_topo_levels_gone(m->tas->topo, r->name));
     report_flavors(m, r->name);
 }
 
@@ -227,7 +227,7 @@ void mgr_tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spe
     f->topology = sl_arena_strdup(a, sl_json_str(yyjson_doc_get_root(d), "spec.topologyName"));
     yyjson_doc_free(d);
     mgr_conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
-    note(m, sl_topo_flavor(m->tas->topo, f, f->topology));
+    mark_places_changed(m, sl_topo_flavor(m->tas->topo, f, f->topology));
     struct sl_rec *t = *f->topology ? sl_inf_find(m->inf, REC_TOPOLOGY, "", f->topology) : NULL;
     if (!t)
         return;
@@ -253,7 +253,7 @@ bool mgr_tas_is_used(const struct sl_manager *m) {
 
 void mgr_tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r) {
     if (m->tas->topo)
-        note(m, sl_topo_flavor_gone(m->tas->topo, r->name));
+        mark_places_changed(m, sl_topo_flavor_gone(m->tas->topo, r->name));
 }
 
 /* ---- pods that no topology placed ---- */
@@ -266,10 +266,10 @@ static void count(struct sl_manager *m, struct mgr_rec_pod *p, struct mgr_pod_sh
     p->counted = now;
     if (now) {
         now->refs++;
-        note(m, sl_topo_add_foreign_pods(m->tas->topo, node, now->v, now->n, 1));
+        mark_places_changed(m, sl_topo_add_foreign_pods(m->tas->topo, node, now->v, now->n, 1));
     }
     if (old) {
-        note(m, sl_topo_add_foreign_pods(m->tas->topo, node, old->v, old->n, -1));
+        mark_places_changed(m, sl_topo_add_foreign_pods(m->tas->topo, node, old->v, old->n, -1));
         mgr_pod_shape_unref(m, old);
     }
 }

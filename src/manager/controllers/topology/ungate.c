@@ -102,7 +102,7 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
     return found == SL_MAP_NONE ? NOWHERE : found;
 }
 
-static void send(const struct group *g, struct mgr_rec_pod *p, uint32_t domain) {
+static void release_pod(const struct group *g, struct mgr_rec_pod *p, uint32_t domain) {
     struct sl_buf b;
     sl_buf_init(&b, 65536);
     struct sl_jw j = SL_JW(&b);
@@ -171,7 +171,7 @@ static void fill(struct sl_manager *m, struct group *g) {
                 at++;
             if (at == g->pods.n)
                 return;
-            send(g, g->pods.v[at++], d);
+            release_pod(g, g->pods.v[at++], d);
         }
 }
 
@@ -184,7 +184,7 @@ static void plan_group(struct sl_manager *m, struct group *g) {
     }
     for (uint32_t i = 0; i < g->pods.n; i++)
         if (!is_settled(g->pods.v[i]))
-            send(g, g->pods.v[i], slot(g, (uint32_t)rank_of(g, g->pods.v[i])));
+            release_pod(g, g->pods.v[i], slot(g, (uint32_t)rank_of(g, g->pods.v[i])));
 }
 
 static const struct mgr_wl_podset *podset_named(const struct mgr_rec_wl *w, sl_sym name) {

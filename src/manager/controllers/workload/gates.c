@@ -25,7 +25,7 @@ struct mgr_wl_gates *mgr_wl_gates_read(struct sl_manager *m, yyjson_val *list) {
     return g;
 }
 
-static const struct mgr_wl_gate *find(const struct mgr_wl_gates *g, sl_sym name) {
+static const struct mgr_wl_gate *find_gate(const struct mgr_wl_gates *g, sl_sym name) {
     for (uint32_t i = 0; g && i < g->n; i++)
         if (g->v[i].name == name)
             return &g->v[i];
@@ -36,7 +36,7 @@ bool mgr_wl_gates_same(const struct mgr_wl_gates *a, const struct mgr_wl_gates *
     if ((a ? a->n : 0) != (b ? b->n : 0))
         return false;
     for (uint32_t i = 0; a && i < a->n; i++) {
-        const struct mgr_wl_gate *x = find(b, a->v[i].name);
+        const struct mgr_wl_gate *x = find_gate(b, a->v[i].name);
         if (!x || x->open != a->v[i].open)
             return false;
     }
@@ -49,7 +49,7 @@ bool mgr_wl_gates_closed(const struct sl_manager *m, const struct mgr_rec_wl *w)
         !m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
         return false;
     for (uint32_t i = 0; w->gates && i < w->gates->n; i++) {
-        const struct mgr_wl_gate *g = find(now, w->gates->v[i].name);
+        const struct mgr_wl_gate *g = find_gate(now, w->gates->v[i].name);
         if (!g || !g->open)
             return true;
     }
@@ -57,7 +57,7 @@ bool mgr_wl_gates_closed(const struct sl_manager *m, const struct mgr_rec_wl *w)
 }
 
 /* Takes g. */
-static void want(struct mgr_rec_wl *w, struct mgr_wl_gates *g) {
+static void set_pending_gates(struct mgr_rec_wl *w, struct mgr_wl_gates *g) {
     struct mgr_wl_changes *c = mgr_wl_change(w);
     sl_freep(&c->s.gates);
     c->s.gates = g;
@@ -68,16 +68,16 @@ void mgr_wl_gates_sync(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct mgr_wl_gates *now = mgr_wl_next(w, WL_POSITIONS)->gates;
     struct mgr_wl_gates *g = gates_new((now ? now->n : 0) + (w->gates ? w->gates->n : 0));
     for (uint32_t i = 0; now && i < now->n; i++)
-        if (find(w->gates, now->v[i].name))
+        if (find_gate(w->gates, now->v[i].name))
             g->v[g->n++] = now->v[i];
     for (uint32_t i = 0; w->gates && i < w->gates->n; i++)
-        if (!find(now, w->gates->v[i].name))
+        if (!find_gate(now, w->gates->v[i].name))
             g->v[g->n++] =
                 (struct mgr_wl_gate){.name = w->gates->v[i].name, .at = m->spec.client->wall};
     if (mgr_wl_gates_same(now, g))
         sl_freep(&g);
     else
-        want(w, g);
+        set_pending_gates(w, g);
 }
 
 void mgr_wl_gates_close(struct sl_manager *m, struct mgr_rec_wl *w) {
@@ -87,7 +87,7 @@ void mgr_wl_gates_close(struct sl_manager *m, struct mgr_rec_wl *w) {
     struct mgr_wl_gates *g = gates_new(now->n);
     for (uint32_t i = 0; i < now->n; i++)
         g->v[g->n++] = (struct mgr_wl_gate){.name = now->v[i].name, .at = m->spec.client->wall};
-    want(w, g);
+    set_pending_gates(w, g);
 }
 
 void mgr_wl_gates_put(const struct sl_manager *m, const struct mgr_wl_gates *g, struct sl_jw *j) {

@@ -332,7 +332,7 @@ static sl_time void_at(const struct sl_manager *m, const struct mgr_wl_check *c)
 /* A retry or a rejection is about a reservation. One that was said while that was being given back
  * has nobody left to act on it, and would keep the workload from ever getting another: its
  * controller is asked again with the next one. */
-static bool forget_verdicts(struct sl_manager *m, struct mgr_rec_wl *w) {
+static bool clear_verdicts(struct sl_manager *m, struct mgr_rec_wl *w) {
     const uint32_t n = w->seen.checks.n;
     bool any = false;
     if (!n || !m->leads || mgr_wl_condition_is_true(m, w, "QuotaReserved") ||
@@ -359,7 +359,7 @@ static bool forget_verdicts(struct sl_manager *m, struct mgr_rec_wl *w) {
 
 static void observe_checks(struct sl_manager *m, struct mgr_rec_wl *w) {
     uint64_t h = 0;
-    if (mgr_wl_changing(w, WL_CHECKS) || forget_verdicts(m, w))
+    if (mgr_wl_changing(w, WL_CHECKS) || clear_verdicts(m, w))
         return;
     for (uint32_t i = 0; i < w->seen.checks.n; i++) {
         const struct mgr_wl_check *c = &w->seen.checks.v[i];

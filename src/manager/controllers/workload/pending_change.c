@@ -128,7 +128,7 @@ static void put_spec(const struct sl_manager *m, const struct mgr_rec_wl *w, str
 
 static void put_annotations(const struct mgr_rec_wl *w, struct sl_jw *j) {
     const struct {
-        uint32_t wish;
+        uint32_t change;
         const char *key, *value;
     } v[] = {{WL_GATE, GATED_BY, w->pending_gate},
              {WL_SUCCEEDED, GROUP_SUCCEEDED, w->pending_succeeded}};
@@ -136,7 +136,7 @@ static void put_annotations(const struct mgr_rec_wl *w, struct sl_jw *j) {
         return;
     sl_jw_object(j, "annotations");
     for (size_t i = 0; i < SL_LEN(v); i++) {
-        if (!(w->pending & v[i].wish))
+        if (!(w->pending & v[i].change))
             continue;
         if (v[i].value && *v[i].value)
             sl_jw_str(j, v[i].key, v[i].value);

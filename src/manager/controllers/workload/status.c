@@ -342,10 +342,10 @@ bool mgr_wl_set_check(struct sl_manager *m, struct mgr_rec_wl *w, const struct m
         return false;
     for (uint32_t i = 0; i < now->checks.n; i++) {
         const struct mgr_wl_check *old = &now->checks.v[i];
-        bool said = old == is;
-        struct mgr_wl_check x = said ? *to : *old;
-        x.ours = said || old->ours;
-        x.at = said && old->state != to->state ? m->spec.client->wall : old->at;
+        bool target = old == is;
+        struct mgr_wl_check x = target ? *to : *old;
+        x.ours = target || old->ours;
+        x.at = target && old->state != to->state ? m->spec.client->wall : old->at;
         x.message = sl_strdup(x.message);
         x.updates = x.updates ? sl_strdup(x.updates) : NULL;
         *sl_vec_push(&fresh.s.checks) = x;

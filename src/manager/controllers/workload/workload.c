@@ -185,7 +185,7 @@ static void drop_podsets(struct sl_manager *m, struct mgr_rec_wl *w) {
     w->n_podsets = 0;
 }
 
-static bool asks_for_place(yyjson_val *request) {
+static bool requests_topology(yyjson_val *request) {
     static const char *const keys[] = {"required",        "preferred",
                                        "unconstrained",   "podSetSliceRequiredTopology",
                                        "podSetSliceSize", "podsetSliceRequiredTopologyConstraints"};
@@ -247,7 +247,7 @@ static void take_podsets(struct sl_manager *m, struct mgr_rec_wl *w, yyjson_val 
             .min_count = m->settings->gates[SL_G_PARTIAL_ADMISSION]
                              ? (int32_t)sl_json_int(v, "minCount", 0)
                              : 0,
-            .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
+            .topology = requests_topology(yyjson_obj_get(v, "topologyRequest")),
             .template = mgr_template_get(m, yyjson_obj_get(v, "template")),
         };
         if (mgr_tas_runs(m))

@@ -29,7 +29,7 @@ struct mgr_cond {
 struct mgr_wl_assigned {
     sl_sym resource, flavor; /* flavor 0: only usage is given */
     sl_amount usage;
-    bool unsaid; /* others gave the flavor without a usage: written as they did */
+    bool no_usage; /* others gave the flavor without a usage: written as they did */
 };
 
 struct mgr_wl_podset_admission {

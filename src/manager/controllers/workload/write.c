@@ -159,7 +159,7 @@ static void put_podset_admission(const struct sl_manager *m,
     sl_jw_end(j);
     for (uint32_t k = 0; k < p->n; k++) {
         const char *resource = mgr_str(m, p->v[k].resource);
-        if (p->v[k].unsaid)
+        if (p->v[k].no_usage)
             continue;
         if (!any)
             sl_jw_object(j, "resourceUsage");
