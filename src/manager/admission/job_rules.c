@@ -176,7 +176,7 @@ void adm_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const c
         sl_field_invalid(&c->errs, at, sl_field_value_str(or_empty(now)), "%s", SL_FIELD_IMMUTABLE);
 }
 
-/* The annotation counts if it says something, else the label. */
+/* The annotation counts if it is not empty, else the label. */
 static bool by_annotation(const struct sl_review_call *c, yyjson_val *object, const char *key) {
     return adm_call_gate(c, SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS) &&
            *sl_json_annotation(object, key);

@@ -53,15 +53,15 @@ static bool enter(struct sl_review_call *c) {
     return true;
 }
 
-/* Its rank in the group, for those whose rank is written by somebody else in another label. */
+/* Its rank in the group, where another controller writes the rank into another label. */
 static void copy_index(struct sl_review_call *c) {
     const char *from = sl_json_annotation_opt(c->object, POD_INDEX_LABEL);
     if (from)
         adm_edit_label(c, POD_INDEX, sl_json_label(c->object, from));
 }
 
-/* May it have a role of its own name? Those of a prebuilt Workload and of a set do: the podsets are
- * somebody else's. */
+/* May it have a role of its own name? Those of a prebuilt Workload and of a set do: their podsets
+ * are not made from the pods. */
 static bool may_name_role(const struct sl_review_call *c, yyjson_val *pod) {
     const char *prebuilt = adm_job_identifier(c, pod, SL_PREBUILT_KEY);
     return has_parent(pod) || (prebuilt && *prebuilt);

@@ -22,7 +22,7 @@
 struct quota_rules {
     bool has_parent;
     bool lend_within_nominal;
-    const char *parent; /* the word for it */
+    const char *parent; /* its name in messages */
 };
 
 /* A quantity with the text to show for it. */
@@ -267,8 +267,8 @@ static void check_concurrent_admission(struct sl_field_errs *e, yyjson_val *spec
 
 /* ---- onFlavors ---- */
 
-/* The old object was once taken, but nobody has checked it now: of what is beyond the ceilings of
- * the new one nothing is forgiven, so that it costs no time either. */
+/* The old object was accepted once, but is not validated again: what exceeds the ceilings of the
+ * new one is not excused, so that it costs no time either. */
 
 /* False if there are more than there may be. */
 static bool names_of_flavors(yyjson_val *spec, struct sl_wordset *ret) {

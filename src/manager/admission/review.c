@@ -169,7 +169,7 @@ static void print_answer(struct sl_review_call *c, const char *uid, struct sl_bu
 
 /* ---- the question ---- */
 
-/* "CREATE" and "UPDATE" are asked about; whatever else (DELETE, CONNECT) is nobody's business. */
+/* Only "CREATE" and "UPDATE" are reviewed; DELETE, CONNECT and others are allowed. */
 static bool op_of(const char *operation, enum sl_review_op *ret) {
     *ret = strcmp(operation, "UPDATE") == 0 ? SL_REVIEW_UPDATE : SL_REVIEW_CREATE;
     return *ret == SL_REVIEW_UPDATE || strcmp(operation, "CREATE") == 0;

@@ -57,7 +57,8 @@ static void check_common(struct sl_review_call *c, const char *gvk) {
     adm_rule_not_elastic(c, gvk);
 }
 
-/* Who has a pod that is ready runs. The queue can be changed while nobody does, and never left. */
+/* A set with a ready pod runs. The queue can be changed while it does not run, and never
+ * removed. */
 static void update_common(struct sl_review_call *c) {
     bool suspended = sl_json_int(c->old, "status.readyReplicas", 0) == 0;
     const char *now = sl_json_label(c->object, SL_QUEUE_LABEL);
@@ -195,7 +196,7 @@ int sl_review_leaderworkerset_mutate(struct sl_review_call *c) {
     if (leader)
         mark_member(c, adm_edit_object(c, both, "leaderTemplate"));
     mark_member(c, worker);
-    /* Workers count from 1, but for those who are placed together with their leader. */
+    /* Workers count from 1, unless they are placed together with their leader. */
     if (leader && adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) &&
         !sl_json_get(notes, PODSET_GROUP))
         adm_edit_str(c, meta(c, worker, "annotations"), INDEX_OFFSET, "1");
@@ -221,7 +222,7 @@ static bool same_note(yyjson_val *a, yyjson_val *b, const char *key) {
     return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
-/* A group is the leader and the workers, and both ask for the same. */
+/* A group is the leader and the workers, and both request the same topology. */
 static void check_grouping(struct sl_review_call *c, yyjson_val *leader, yyjson_val *worker) {
     static const char text[] = "must specify '" SL_REQUIRED_TOPOLOGY "' or '" SL_PREFERRED_TOPOLOGY
                                "' topology consistent with '%s' in group '%s'";

@@ -101,7 +101,7 @@ static void check_reclaimable(struct sl_review_call *c) {
     size_t i, n;
 
     if (sl_json_size(now) > SL_MAX_PODSETS || sl_json_size(old) > SL_MAX_PODSETS)
-        return; /* refused before, or none of our doing */
+        return; /* refused before; or the old object has more than are accepted now */
     yyjson_arr_foreach (now, i, n, pod) {
         const char *name = sl_json_str(pod, "name");
         int64_t count = sl_json_int(pod, "count", 0);
@@ -120,7 +120,7 @@ static void check_reclaimable(struct sl_review_call *c) {
 
 /* ---- admission checks, MultiKueue ---- */
 
-/* What a check that is ready wants of the pods has been acted upon. */
+/* The podset updates of a check that is ready have been applied to the pods. */
 static void check_podset_updates(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH(NULL, "status.admissionChecks");
     yyjson_val *now = sl_json_at(c->object, "status.admissionChecks"), *before;

@@ -46,7 +46,7 @@ void sl_warnings_add(struct sl_warnings *w, const char *source, uint32_t line, c
         t = sl_arena_printf(&w->arena, "%.255s:%u: %.*s", source, line, SL_WARNING_TEXT, text);
     else
         t = sl_arena_printf(&w->arena, "%.255s: %.*s", source, SL_WARNING_TEXT, text);
-    for (char *p = t; *p; p++) /* the text quotes what somebody wrote: one line, nothing odd */
+    for (char *p = t; *p; p++) /* the text quotes input: one line, no control characters */
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = '?';
     *sl_vec_push(&w->v) = (struct sl_warning){line, t};
@@ -284,7 +284,7 @@ static void file_gates(struct sl_doc_fields *top, struct sl_settings *s, const s
                 set_gate(s, p->key, p->value.truth,
                          &(struct place){l->warnings, l->file, "featureGates: ", p->line});
         }
-    f.map = NULL; /* every key was somebody's */
+    f.map = NULL; /* all keys have been read */
     sl_doc_fields_close(&f);
 }
 
@@ -295,8 +295,8 @@ static uint32_t line_of(struct sl_doc_fields *top, const char *key) {
     return n ? n->line : top->line;
 }
 
-/* Whether the file speaks v1beta1. What it is missing or wrong about itself is no reason to refuse
- * it: the fields tell their meaning. */
+/* Whether the file is v1beta1. A missing or wrong apiVersion or kind is no reason to refuse the
+ * file: the fields are unambiguous. */
 static bool version(struct sl_doc_fields *top) {
     const char *api = sl_doc_field_str(top, "apiVersion", ""),
                *kind = sl_doc_field_str(top, "kind", "");

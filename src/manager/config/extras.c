@@ -40,7 +40,7 @@ static bool has(const char *const *v, uint32_t n, const char *s) {
     return false;
 }
 
-/* The length of a list as far as Kueue takes it, with its words if there are more. */
+/* The length of a list up to Kueue's limit, with Kueue's message if there are more. */
 static uint32_t at_most(struct sl_doc_fields *f, const char *key, uint32_t n, uint32_t max) {
     if (n <= max)
         return n;

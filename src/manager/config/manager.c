@@ -10,7 +10,7 @@
 #include "kube/types/kueue/decode.h"
 #include "manager/config/load.h"
 
-/* Ours, and Kueue's where the file speaks of any of the three. */
+/* Our defaults, and Kueue's where the file sets any of the three. */
 static const sl_span ours[] = {4 * SL_SEC, 3 * SL_SEC, 500 * SL_MSEC};
 static const sl_span kueues[] = {15 * SL_SEC, 10 * SL_SEC, 2 * SL_SEC};
 
@@ -143,7 +143,8 @@ static void listening(struct sl_doc_fields *top, struct sl_settings *s) {
 
 /* ---- election ---- */
 
-/* The relations client-go insists on: whoever cannot renew has stopped before another may start. */
+/* The relations that client-go requires: a leader that cannot renew has stopped before another may
+ * start. */
 static bool in_order(const sl_span v[3]) {
     return v[0] > v[1] && v[1] > v[2] + v[2] / 5 && v[2] > 0;
 }
@@ -235,14 +236,14 @@ static void metrics(struct sl_doc_fields *top, struct sl_settings *s) {
     s->queue_resources = sl_doc_field_bool(&f, "enableClusterQueueResources", false);
     sl_doc_field_skip(&f, "customLabels");
     config_section(&q, &f, "localQueueMetrics");
-    /* Kueue's default is for the absent part; one that is there and says nothing means false. */
+    /* Kueue's default is for the absent section; one that is present and empty means false. */
     s->asked.local_queue_metrics = sl_doc_field_bool(&q, "enable", !q.map);
     s->local_queue_selector = config_selector_or(&q, "localQueueSelector", (struct sl_selector){0});
     sl_doc_fields_close(&q);
     sl_doc_fields_close(&f);
 }
 
-/* Ours are chosen by what there is to do, not by numbers; that they are numbers is checked. */
+/* Concurrency here follows the load and is not configured; the values are only validated. */
 static void speeds(struct sl_doc_fields *top) {
     const struct sl_doc_node *n;
     struct sl_doc_fields f, map;
@@ -252,7 +253,7 @@ static void speeds(struct sl_doc_fields *top) {
     for (uint32_t i = 0; map.map && i < map.map->n && i < SL_CONFIG_MAX_ITEMS; i++)
         (void)sl_read_int(f.rd, &map.map->pairs[i].value, map.map->pairs[i].key, INT32_MIN,
                           INT32_MAX);
-    map.map = NULL; /* every key was somebody's */
+    map.map = NULL; /* all keys have been read */
     sl_doc_fields_close(&map);
     n = sl_doc_field(&f, "cacheSyncTimeout"); /* a plain number of nanoseconds in Kueue */
     if (n && n->kind != SL_DOC_NODE_INT)

@@ -25,24 +25,24 @@
 #define TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
 #define ACCESS_REVIEWS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-/* An address that asks with tokens. */
+/* A client address that sends tokens. */
 struct source {
     uint8_t from[SL_AUTHZ_FROM];
     bool used;
     uint32_t in_flight; /* entries of it that are under way */
-    uint32_t misses;    /* tokens of nobody */
-    sl_time until;      /* mono: when these are forgotten */
+    uint32_t misses;    /* invalid tokens */
+    sl_time until;      /* mono: when these are reset */
 };
 
 struct entry {
     struct serve_authz *a;
-    struct source *source; /* while it is being asked; NULL: not counted */
+    struct source *source; /* while a review is in flight; NULL: not counted */
     char *subject;         /* a token, or an object of a user's fields; NULL: free */
-    char *what;            /* an object of the fields that say what is to be done */
-    bool user;             /* who is a user */
+    char *what;            /* an object of the fields that describe the action */
+    bool user;             /* subject is a user */
     enum serve_authz_result result;
     sl_kube_call call;
-    sl_time until; /* mono: the end of the answer; while asking, of no meaning */
+    sl_time until; /* mono: the result expires; without meaning while a review is in flight */
 };
 
 struct serve_authz {
@@ -129,7 +129,7 @@ static void post_access_review(struct entry *e, const char *user) {
     sl_buf_done(&b);
 }
 
-/* The user as the other review wants him. */
+/* The user in the form of a SubjectAccessReview. */
 static void put_user(struct sl_buf *b, yyjson_val *user) {
     static const char *const fields[][2] = {
         {"username", "user"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
@@ -163,7 +163,8 @@ static void on_token(void *ctx, const struct sl_kube_reply *r) {
     yyjson_doc_free(doc);
 }
 
-/* The record of an address; NULL: there are too many, of which each asks. */
+/* The record of an address; NULL: the table is full of addresses with reviews in flight or
+ * misses. */
 static struct source *find_source(struct serve_authz *a, const uint8_t *from) {
     struct source *free = NULL;
 
@@ -193,7 +194,7 @@ static bool may_check(struct serve_authz *a, const uint8_t *from, struct source 
            (*ret && (*ret)->in_flight < SL_AUTHZ_SHARE && (*ret)->misses < SL_AUTHZ_MISSES);
 }
 
-/* The entry of the question; NULL: it has not been asked. */
+/* The entry of the check; NULL: it is not cached. */
 static struct entry *find_cached(struct serve_authz *a, bool user, const char *subject,
                                  const char *what) {
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
@@ -207,7 +208,7 @@ static struct entry *find_cached(struct serve_authz *a, bool user, const char *s
     return NULL;
 }
 
-/* One for a new question; NULL if too many are being asked. */
+/* An entry for a new check; NULL if too many are in flight. */
 static struct entry *allocate_entry(struct serve_authz *a) {
     struct entry *oldest = NULL;
     uint32_t in_flight = 0;

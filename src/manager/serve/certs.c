@@ -50,7 +50,7 @@
              */
 #define REST (30 * SL_SEC)
 #define PATIENCE (10 * SL_SEC) /* with a request */
-#define STALE (20 * SL_SEC)    /* how old a look may be that callers are written on */
+#define STALE (20 * SL_SEC)    /* how old the Secret may be that callers are patched from */
 #define SETTLED (STALE + PATIENCE + REST)
 #define FIRST_PAUSE (500 * SL_MSEC)
 #define LONGEST_PAUSE (30 * SL_SEC)
@@ -66,7 +66,8 @@
 #define API_SERVICES "/apis/apiregistration.k8s.io/v1/apiservices/"
 #define VISIBILITY_SERVICE "kueue-visibility-server"
 
-/* Who calls us: webhooks, conversion, the visibility API. One that is not there is passed over. */
+/* Objects that configure our callers: webhooks, conversion, the visibility API. One that does not
+ * exist is skipped. */
 static const char *const callers[] = {
     WEBHOOKS "mutatingwebhookconfigurations/kueue-mutating-webhook-configuration",
     WEBHOOKS "validatingwebhookconfigurations/kueue-validating-webhook-configuration",
@@ -93,8 +94,8 @@ struct keys {
 struct serve_certs {
     struct sl_kube_client *client;
     char *ns, *secret;
-    char name[MAX_NAME_BYTES];       /* SERVICE.NS.svc: what the API server asks for */
-    char visibility[MAX_NAME_BYTES]; /* what it asks for when it passes on a visibility request */
+    char name[MAX_NAME_BYTES];       /* SERVICE.NS.svc: the name that the API server verifies */
+    char visibility[MAX_NAME_BYTES]; /* the name it verifies when it proxies a visibility request */
     char others[4][MAX_NAME_BYTES];
     struct sl_prng prng;
     enum step step; /* in flight if there is a call, else what to do at 'due' */
@@ -157,7 +158,7 @@ static void retry(struct serve_certs *c, sl_span retry_after) {
     plan(c, again, pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
 }
 
-/* An answer that a later try may change; the rest is a fault that somebody has to repair. */
+/* Statuses that a retry may change; the others need an operator. */
 static bool passing(int status) {
     return status == 0 || status == 409 || status == 429 || status >= 500;
 }
@@ -438,9 +439,9 @@ static void put_secret(struct serve_certs *c, bool create) {
     sl_jw_end_to(w, 0);
 }
 
-/* ---- those who call ---- */
+/* ---- callers ---- */
 
-/* Everybody knows ca.crt: the certificate may be shown. */
+/* All callers have ca.crt: the certificate may be served. */
 static void serve_with(struct serve_certs *c) {
     c->failures = 0;
     c->settled = c->clean && c->looked >= sl_time_add(c->known_since, SETTLED);
@@ -516,7 +517,7 @@ static bool patch_conversion(struct serve_certs *c, yyjson_val *root, const char
     return true;
 }
 
-/* An APIService that trusts whoever answers (Kueue's is made so) learns to trust us alone. */
+/* An APIService that skips verification (Kueue's does) gets our CA and verifies. */
 static bool patch_api_service(struct serve_certs *c, yyjson_val *root, const char *bundle) {
     yyjson_val *spec = yyjson_obj_get(root, "spec");
     yyjson_val *service = yyjson_obj_get(spec, "service");
@@ -534,7 +535,8 @@ static bool patch_api_service(struct serve_certs *c, yyjson_val *root, const cha
     return true;
 }
 
-/* What we may not do, somebody else must: the round goes on, and it is said once. */
+/* Without permission for it an operator has to do it: the round goes on, and the error is logged
+ * once. */
 static void pass_over(struct serve_certs *c, const struct sl_kube_reply *r) {
     uint32_t bit = UINT32_C(1) << c->caller;
 

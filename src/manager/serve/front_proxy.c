@@ -123,14 +123,14 @@ struct extra {
     const char *value;
 };
 
-/* What the headers of one request say. */
+/* The user in the headers of one request. */
 struct user {
     const struct serve_front_proxy *f;
     const char *name, *uid;
     struct words groups;
     struct extra extras[MAX_EXTRAS];
     uint32_t n_extras;
-    bool crowded; /* there is more than can be told: he must not pass for somebody with less */
+    bool crowded; /* not all of it fits: there is no user, rather than one with fewer groups */
 };
 
 static bool is_one(const struct words *w, const char *name) {
@@ -216,8 +216,8 @@ static void put_extras(struct sl_jw *w, const struct user *u) {
     sl_jw_end(w);
 }
 
-/* Whoever is known is in this group, also if the API server, which asks for documents in a name of
- * its own, does not say so. */
+/* Every authenticated user is in this group, also if the API server, which reads documents as a
+ * user of its own, does not send it. */
 static void add_authenticated(struct user *u) {
     static const char all[] = "system:authenticated";
 

@@ -48,21 +48,21 @@ struct serve {
     struct sl_metrics *metrics;
     struct sl_manager *manager;
     struct sl_lease *lease;
-    struct serve_certs *certs; /* NULL: somebody else makes them, in webhook.certDir */
+    struct serve_certs *certs; /* NULL: provided by others, in webhook.certDir */
     uint64_t certs_shown;      /* the generation that is served with */
     sl_time served_at;         /* mono: since when webhooks can be answered */
-    struct serve_authz *authz; /* of the metrics; NULL: they are for everybody */
+    struct serve_authz *authz; /* of the metrics; NULL: no authorization is needed */
     bool authz_changed;        /* requests for them may go on */
     struct sl_httpd *health, *metrics_http, *webhook;
     struct serve_visibility *visibility; /* NULL: it is not wanted */
     struct sl_arena arena;
     char own_ns[254], identity[300];
     bool leads, ending;
-    sl_time files_at; /* mono: next look at files */
+    sl_time files_at; /* mono: next check of files */
     struct sl_settings_file file;
     struct timespec cert_time, cas_time;
     struct sl_cert cert; /* that is served with */
-    char *client_cas;    /* of those who may call webhooks; NULL: anybody may */
+    char *client_cas;    /* CAs of clients that may call webhooks; NULL: all may */
 };
 
 /* ---- files ---- */
@@ -115,7 +115,8 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
     return false;
 }
 
-/* A certificate that nobody trusts yet: so that the server answers until there is a better one. */
+/* A certificate of a temporary CA, which no client trusts: with it the server starts, until there
+ * is a better one. */
 static int make_cert(struct serve *s, struct sl_cert *ret, struct sl_err *err) {
     struct sl_cert ca = {0};
     const char *const names[] = {"localhost", "127.0.0.1"};
@@ -147,7 +148,7 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
     sl_log(SL_LOG_INFO, "webhook certificate loaded");
 }
 
-/* The authorities of those who may call webhooks. */
+/* The CAs of clients that may call webhooks. */
 static int read_client_cas(const struct serve *s, char **ret, struct sl_err *err) {
     const char *path = s->settings->webhook.client_ca;
     size_t n;
@@ -162,7 +163,7 @@ static int read_client_cas(const struct serve *s, char **ret, struct sl_err *err
     return 0;
 }
 
-/* One that cannot be used changes nothing: whoever was trusted still is, and nobody else. */
+/* A file that cannot be used changes nothing: the previous CAs stay in use. */
 static void renew_client_cas(struct serve *s) {
     const char *path = s->settings->webhook.client_ca;
     char *fresh = NULL;
@@ -189,7 +190,7 @@ static void renew_cert(struct serve *s) {
     sl_cert_done(&c);
 }
 
-/* Of our own making. */
+/* Certificates that we issue ourselves. */
 static void tend_certs(struct serve *s) {
     if (!s->certs)
         return;
@@ -206,9 +207,9 @@ static void tend_certs(struct serve *s) {
 static const char *unready(const struct serve *s) {
     if (s->certs && !s->certs_shown)
         return "the webhooks' certificate is not trusted yet";
-    /* Objects that are stored in an older version can only be listed through our own conversion,
-     * which is called only if we are ready. So lists that do not come keep us back for a while, but
-     * not for ever. */
+    /* Objects that are stored in an older version can only be listed through our own conversion
+     * webhook, which is called only if we are ready. So lists that do not arrive delay readiness
+     * for a while, but not for ever. */
     if (!sl_manager_ready(s->manager) && s->kube->mono < s->served_at + LISTS_PATIENCE)
         return "lists are not in yet";
     return NULL;
@@ -249,9 +250,9 @@ static bool is_loopback(const char *host) {
            strcmp(host, "localhost") == 0;
 }
 
-/* A web page of somebody else can make a browser on this machine send requests here, and by a name
- * of its own that leads here also read the answers. Both show: a browser says from where it comes,
- * and the name is not one of this machine. */
+/* A foreign web page can make a browser on this machine send requests here, and through DNS
+ * rebinding also read the responses. Both are detectable: a browser sends Origin or Sec-Fetch-Site,
+ * and the host name is not one of this machine. */
 static bool is_foreign(const struct sl_http_request *rq) {
     const char *host = rq->header(rq, "Host");
     char name[256];
@@ -279,11 +280,11 @@ static void set_gates(struct serve *s, const struct sl_http_request *rq, struct 
 
 static void on_authz_changed(void *ctx) {
     struct serve *s = ctx;
-    s->authz_changed =
-        true; /* they are asked in the turn, not in the middle of an answer of the API server */
+    s->authz_changed = true; /* requests go on in the turn, not in a callback of the API client */
 }
 
-/* May he who asks have an answer? If not, it is on its way, or he has it. */
+/* Authorizes a request for metrics. False: it is deferred until the review is done, or has been
+ * answered. */
 static bool authorize_metrics(struct serve *s, const struct sl_http_request *rq,
                               struct sl_http_answer *a) {
     static const char what[] =
@@ -329,7 +330,7 @@ static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl
     }
 }
 
-/* Who does not say what it is means JSON. */
+/* Without a Content-Type the body is JSON. */
 static bool is_json(const struct sl_http_request *rq) {
     static const char json[] = "application/json";
     const char *type = rq->header(rq, "Content-Type");
@@ -337,8 +338,8 @@ static bool is_json(const struct sl_http_request *rq) {
            (strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]));
 }
 
-/* Before the body is read. Conversions are for everybody: an API server can be given a certificate
- * for admission webhooks and has none for these; they keep no state and tell nothing. */
+/* Before the body is read. Conversions need no client certificate: an API server can be given one
+ * for admission webhooks and has none for these; they keep no state and disclose nothing. */
 static bool refuse_webhook(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     const struct serve *s = ctx;
     char name[MAX_PEER];
@@ -436,8 +437,8 @@ static int start_servers(struct serve *s, struct sl_err *err) {
     return r;
 }
 
-/* Who runs only some of the controllers, for a test or beside another manager, does not take the
- * port. */
+/* A process with only some of the controllers, for a test or beside another manager, does not bind
+ * the port. */
 static void tend_visibility(struct serve *s) {
     bool wanted = !s->o->controllers && s->settings->gates[SL_G_VISIBILITY_ON_DEMAND];
     if (wanted && !s->visibility) {
@@ -518,7 +519,7 @@ static void turn(uv_prepare_t *h) {
 static void on_signal(uv_signal_t *h, int number) {
     struct serve *s = h->data;
     if (s->ending) {
-        uv_stop(&s->loop); /* asked twice: at once */
+        uv_stop(&s->loop); /* the second signal: at once */
         return;
     }
     sl_log(SL_LOG_INFO, "shutting down", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));

@@ -25,7 +25,8 @@ static bool is(struct part p, const char *word) {
     return p.n == strlen(word) && memcmp(p.s, word, p.n) == 0;
 }
 
-/* Of the path behind 'prefix'; more than there is room for make one too many. */
+/* The parts of a path. A longer one than any that is served has MAX_PARTS, which none of these
+ * has. */
 static uint32_t split(const char *s, struct part *v) {
     uint32_t n = 0;
     while (*s == '/' && n < MAX_PARTS) {

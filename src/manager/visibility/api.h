@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The visibility API over HTTP: routing, the attributes for authorization, and the responses.
- * Stateless: `sluice serve` and `sluice up` listen, and ask whether the client may.
+ * Stateless: `sluice serve` and `sluice up` listen, and authorize the client.
  */
 #ifndef SL_MANAGER_VISIBILITY_API_H
 #define SL_MANAGER_VISIBILITY_API_H
@@ -35,7 +35,7 @@ void sl_visibility_target(const char *path, struct sl_visibility_target *ret);
 /* The action, as a SubjectAccessReview describes it. */
 void sl_visibility_attributes(const struct sl_visibility_target *t, const char *path,
                               struct sl_buf *out);
-/* After it was found that he may. */
+/* Only for a request that is authorized. */
 void sl_visibility_answer(const struct sl_manager *m, const struct sl_visibility_target *t,
                           const struct sl_http_request *rq, struct sl_http_answer *a);
 void sl_visibility_forbid(const struct sl_visibility_target *t, const char *path,

@@ -103,7 +103,7 @@ static void put_found(struct sl_jw *w, const char *version, size_t i) {
     sl_jw_end(w);
 }
 
-/* All in one document, as the API server asks for it. */
+/* All in one document, as the API server requests it. */
 static void put_aggregated(struct sl_jw *w, const char *form) {
     sl_jw_object(w, NULL);
     sl_jw_str(w, "kind", "APIGroupDiscoveryList");
@@ -272,7 +272,7 @@ static void put_path(struct sl_jw *w, bool v3, const char *version, size_t i) {
     sl_jw_end_to(w, depth);
 }
 
-/* only: the version that OpenAPI 3 is asked about; NULL: OpenAPI 2, which has all. */
+/* only: the version of an OpenAPI 3 request; NULL: OpenAPI 2, which has all. */
 static void put_openapi(struct sl_jw *w, const char *only) {
     bool v3 = only;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking a review in a test, with JSON written in single quotes: {'spec': {'count': 1}}.
+ * A review in a test, with JSON written in single quotes: {'spec': {'count': 1}}.
  */
 #ifndef SL_TESTS_MANAGER_ADMISSION_CASE_H
 #define SL_TESTS_MANAGER_ADMISSION_CASE_H
@@ -118,7 +118,7 @@ static inline void review_object(const char *path, const char *object, const cha
     free(body);
 }
 
-/* One line of a table: what is asked, and the whole message of the refusal; "" if it is allowed. */
+/* One line of a table: the request, and the whole message of the refusal; "" if it is allowed. */
 struct review_case {
     const char *name, *object, *old, *message;
     const char *gate; /* one that is not at its default */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Admission of one object in a small cluster: what a handler says of it, and what it makes of it.
+ * Admission of one object in a small cluster: the response of a handler, and its patch.
  */
 #ifndef SL_TESTS_MANAGER_ADMISSION_REVIEW_FIXTURE_H
 #define SL_TESTS_MANAGER_ADMISSION_REVIEW_FIXTURE_H
@@ -91,7 +91,7 @@ static inline void end(struct fixture *f) {
 
 /* ---- tables ---- */
 
-/* What is asked, and the whole text of the refusal; "" if there is none. */
+/* The request, and the whole text of the refusal; "" if there is none. */
 struct rule_case {
     const char *object, *old, *wanted;
     enum sl_feature_gate flipped;

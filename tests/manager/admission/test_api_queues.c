@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is refused of ClusterQueues, Cohorts and ResourceFlavors, in Kueue's words.
+ * What is refused of ClusterQueues, Cohorts and ResourceFlavors, with Kueue's messages.
  */
 #include "case.h"
 

@@ -169,7 +169,7 @@ static void integrations_that_are_off_change_nothing(void **state) {
     }
 }
 
-/* Each kind has its two paths, and who serves has its pods reviewed. */
+/* Each kind has its two paths, and pods of serving kinds are reviewed. */
 static void pods_follow_those_who_serve(void **state) {
     static const char object[] =
         "{'metadata':{'labels':{'kueue.x-k8s.io/managed':'no','kueue.x-k8s.io/queue-name':'-'},"

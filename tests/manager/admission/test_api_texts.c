@@ -69,7 +69,7 @@ static void review_with_value(const char *path, const char *object, const char *
 
 #define POD(spec) "{\"metadata\":{\"annotations\":{\"" Q "pod-suspending-parent\":\"x\"}}," spec "}"
 
-/* Where a text is meant, and what is said if there is none; NULL: the object is edited. */
+/* Where a text is expected, and the message if there is none; NULL: the object is edited. */
 static const struct {
     const char *path, *object, *said;
 } places[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is refused of Workloads, in Kueue's words: of the object by itself, and of changes.
+ * What is refused of Workloads, with Kueue's messages: of the object by itself, and of changes.
  */
 #include "case.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of batch/v1 Jobs: defaults, and the rules with their words. */
+/* Admission of batch/v1 Jobs: defaults, and the rules with their messages. */
 #include "review_fixture.h"
 
 /* ---- rules ---- */

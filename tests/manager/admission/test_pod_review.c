@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of plain pods: who is gated and how, and the rules with their words. */
+/* Admission of plain pods: which are gated and how, and the rules with their messages. */
 #include "review_fixture.h"
 
 /* A pod by its parts: labels, annotations, the rest of the metadata, spec and status. */
@@ -100,7 +100,7 @@ static const struct rule_case cases[] = {
      NO_GATE},
     {POD(GROUP("g"), TOTAL("3") "," LABEL("retriable-in-group", "false"), RUNNING),
      POD(GROUP("g"), TOTAL("3"), RUNNING), "", NO_GATE},
-    /* a role is what the pod asks for, and stays */
+    /* a role is derived from the requests of the pod, and stays */
     {POD(GROUP("g"), TOTAL("3") "," LABEL("role-hash", "same"), GATED),
      POD(GROUP("g"), TOTAL("3") "," LABEL("role-hash", "b18935ae"), GATED),
      AT_NOTE("role-hash") "Invalid value: \"same\": " FROZEN, NO_GATE},
@@ -120,7 +120,7 @@ static const struct rule_case cases[] = {
      AT_NOTE("prebuilt-workload-name") "Invalid value: \"w\": prebuilt workload and pod group "
                                        "should be equal",
      NO_GATE},
-    /* topology, whatever the gate says */
+    /* topology, whatever the gate is */
     {POD("", LABEL("podset-unconstrained-topology", "some"), ""), NULL,
      AT_NOTE("podset-unconstrained-topology") "Invalid value: \"some\": must be a boolean value",
      SL_G_TOPOLOGY_AWARE_SCHEDULING},
@@ -136,7 +136,7 @@ static void test_rules(void **state) {
     check_rules(&f, sl_review_pod_validate, cases, SL_LEN(cases));
 }
 
-/* Where only serving kinds are managed, other pods may say what they like. */
+/* Where only serving kinds are managed, other pods are not validated. */
 static void test_rules_of_parents(void **state) {
     (void)state;
     static const struct rule_case few[] = {

@@ -170,8 +170,8 @@ static void put_map(struct sl_buf *out, yyjson_val *map, struct blown *b, size_t
     sl_buf_putc(out, '}');
 }
 
-/* Empty texts in maps in maps, at the greatest depth: whatever is asked of each level is asked of
- * all below it. */
+/* Empty texts in maps in maps, at the greatest depth: a check of each level may visit all below
+ * it. */
 static void put_wide(struct sl_buf *out, const struct blown *b, size_t bytes) {
     int64_t maps = (int64_t)(bytes / 9000) + 1;
 

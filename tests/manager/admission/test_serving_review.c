@@ -50,7 +50,7 @@
         {PLAIN("", ""), PLAIN(LABEL("priority-class", "p"), ""),                                   \
          AT_LABEL("priority-class") "Invalid value: \"\": WorkloadPriorityClass cannot be "        \
                                     "removed from a workload",                                     \
-         NO_GATE}, /* what other jobs may not say, serving kinds may: it means nothing here */     \
+         NO_GATE}, /* annotations that other jobs may not have are allowed and ignored here */     \
     {                                                                                              \
         PLAIN(LABEL("max-exec-time-seconds", "x"), ""), NULL, "", NO_GATE                          \
     }
@@ -78,7 +78,7 @@ static void test_deployment_rules(void **state) {
 
 static const struct rule_case set_cases[] = {
     COMMON("apps/v1, Kind=StatefulSet"),
-    /* somebody else's */
+    /* of another owner */
     {SET(QUEUE("Q"), "", "", OTHERS, "", ""), NULL, "", NO_GATE},
     {SET("", "", "\"replicas\":2,", OTHERS, "", ""),
      SET(QUEUE("q"), "", "\"replicas\":1,", OTHERS, "", READY("1")), "", NO_GATE},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager's configuration: defaults, both versions' spellings, gates, reloading, and that
- * docs/configuration.md tells the truth.
+ * docs/configuration.md is correct.
  */
 #include "manager/config/config.h"
 
@@ -53,7 +53,7 @@ static void defaults(void **state) {
     struct fixture x;
 
     (void)state;
-    for (int i = 0; i < 2; i++) { /* no file, and one that says nothing */
+    for (int i = 0; i < 2; i++) { /* no file, and an empty one */
         parse_settings(&x, i == 0 ? NULL : V2, NULL);
         const struct sl_settings *s = x.s;
         no_warnings(&x);
@@ -530,7 +530,7 @@ static bool row(const char *line, char *name, size_t size, const char **ret_rest
 }
 
 /* Is there a field of that path, such as "a.b[].c"? Its value is left out, which is as good as no
- * field at all; only one that is unknown is told about. */
+ * field at all; only an unknown field causes a warning. */
 static void field_exists(const char *path) {
     char text[512] = V2;
     size_t n = strlen(text), indent = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a configuration is warned about: every warning in its words, what is used instead, and the
- * little that is refused.
+ * What a configuration is warned about: every warning with its message, what is used instead, and
+ * the little that is refused.
  */
 #include "manager/config/config.h"
 
@@ -39,7 +39,7 @@ static bool manages(const struct sl_settings *s, const char *ns) {
     return sl_selector_matches(&s->managed_namespaces, &(struct sl_labels){&name, 1});
 }
 
-/* One fault each, on line 3 (or as said), and all that is told about it. */
+/* One error each, on line 3 (or as given), and the whole warning. */
 static const struct {
     const char *text, *want, *also;
 } wrong[] = {

@@ -88,7 +88,7 @@ static inline yyjson_val *condition_of(struct world *w, const char *path, const 
     return NULL;
 }
 
-/* How many events say so; NULL: whatever it is. */
+/* How many events have this reason and text; NULL: any. */
 struct told {
     const char *reason, *kind, *name, *note, *action;
     uint32_t n;
@@ -123,7 +123,7 @@ static inline void start(struct world *w, uint32_t client, uint64_t seed) {
     w->m = sl_manager_new(&spec);
 }
 
-/* The one that runs dies, and another takes its place. */
+/* The running manager is stopped, and another takes its place. */
 static inline void restart(struct world *w, uint32_t client) {
     sl_manager_free(w->m);
     fakeapi_kill(w->api, client - 1);

@@ -25,7 +25,7 @@ struct stage {
     struct world w;
     const char *set; /* that the test plays the controller of */
     bool ordered;    /* it makes a pod when those before it are ready */
-    bool deaf;       /* nobody makes or removes pods now */
+    bool deaf;       /* pods are neither made nor removed now */
     uint64_t seed;
     bool strict;     /* evictions are not part of the test: pods that run stay */
     uint32_t killed; /* pods that ran and were wanted */
@@ -274,7 +274,7 @@ static inline struct sizes workloads(struct stage *s) {
     return z;
 }
 
-/* "cpu" of the only queue, as its status says. */
+/* "cpu" of the only queue, as in its status. */
 static inline int used(struct stage *s) {
     yyjson_val *flavor =
         yyjson_arr_get_first(at(&s->w, KUEUE "/clusterqueues/cq", "status.flavorsReservation"));

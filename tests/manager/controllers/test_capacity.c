@@ -134,7 +134,7 @@ static void test_who_refuses(void **state) {
     x.spec.tolerations = &tolerates;
     x.spec.n_tolerations = 1;
     assert_true(takes(k, &x));
-    need(&x, 100, 1, 1); /* no node knows the resource */
+    need(&x, 100, 1, 1); /* no node has the resource */
     assert_false(takes(k, &x));
     mgr_pack_free(k);
 }
@@ -188,7 +188,7 @@ static void test_ports(void **state) {
     mgr_pack_free(k);
 }
 
-/* Pods of several kinds: the scarce node goes to who needs it. */
+/* Pods of several kinds: the scarce node goes to those that need it. */
 static void test_scarcest_first(void **state) {
     (void)state;
     struct mgr_pack *k = mgr_pack_new();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects as large as the API allows, and larger: each is counted whole or refused in a way that
- * somebody sees, and the manager goes on with all others.
+ * Objects as large as the API allows, and larger: each is counted whole or refused visibly, and
+ * the manager goes on with all others.
  */
 #include "group_fixture.h"
 
@@ -49,7 +49,7 @@ static void put_large_workload(struct world *w) {
     sl_buf_done(&b);
 }
 
-/* What the status of the queue says is reserved, of each resource. */
+/* What is reserved of each resource, according to the status of the queue. */
 static void check_reserved(struct world *w) {
     yyjson_val *flavor =
         yyjson_arr_get(at(w, KUEUE "/clusterqueues/large", "status.flavorsReservation"), 0);
@@ -78,7 +78,7 @@ static void test_usage_after_restart(void **state) {
     end(&w);
 }
 
-/* ---- a pod that asks for more than is counted ---- */
+/* ---- a pod that requests more than is counted ---- */
 
 /* 1,025 containers of one cpu each in a queue of 10 cpu. */
 static void test_many_containers(void **state) {
@@ -244,7 +244,7 @@ static const char *long_text(int serial, size_t n) {
     return text;
 }
 
-/* What a pod said once, or an unknown caller asked for, is not remembered when it is gone. */
+/* Strings of a pod that is gone, or of a request by an unknown caller, are not retained. */
 static void test_long_texts(void **state) {
     struct world w;
     struct sl_buf b = SL_BUF((size_t)1 << 20);
@@ -391,11 +391,11 @@ static void test_many_assignments(void **state) {
     end(&w);
 }
 
-/* ---- words of others that are passed on ---- */
+/* ---- messages of others that are passed on ---- */
 
 #define LETTERS40 "abcdefghijabcdefghijabcdefghijabcdefghij"
 
-/* A pod that is held by many besides, a check that has much to say, and a long reason. */
+/* A pod with many other gates, a check with a long message, and a long reason. */
 static void test_long_words(void **state) {
     struct world w;
     struct sl_buf b = SL_BUF((size_t)1 << 20);
@@ -438,7 +438,7 @@ static void test_long_words(void **state) {
     end(&w);
 }
 
-/* A reason is told whole in another. */
+/* A reason is contained whole in another. */
 static void test_long_reason(void **state) {
     struct world w;
     struct sl_buf b = SL_BUF(65536);
@@ -467,7 +467,7 @@ static void test_long_reason(void **state) {
     end(&w);
 }
 
-/* ---- names while somebody's record is never at rest ---- */
+/* ---- names while a record is always in the work queue ---- */
 
 static void put_names(struct sl_manager *m, int from, int n) {
     char name[64];
@@ -492,7 +492,7 @@ static void test_names_of_the_restless(void **state) {
     assert_true(sl_engine_workload(sl_manager_engine(w.m), wl->id, &v));
     assert_string_equal(v.queue, "nowhere");
 
-    /* It is always to be looked at; meanwhile names come and go. */
+    /* It is always enqueued; meanwhile names come and go. */
     wl->queue = sl_sym_put(w.m->syms, "between");
     for (int i = 0; i < 100; i++) {
         sl_rec_enqueue(&wl->rec);

@@ -41,7 +41,7 @@ static void test_plain_pod(void **state) {
     end(&w);
 }
 
-/* Who is gated holds nothing, and goes at once; its Workload goes with it. */
+/* A gated pod holds nothing, and goes at once; its Workload goes with it. */
 static void test_plain_pod_deleted_while_it_waits(void **state) {
     (void)state;
     struct world w;
@@ -73,7 +73,7 @@ static void test_plain_pod_deleted_while_it_runs(void **state) {
     run(&w, 20 * SL_SEC);
     assert_true(has_pod(&w, "a") && finalized(&w, "a"));
     assert_true(gated(&w, "b")); /* it may still run */
-    drop_pod(&w, "a", 0);        /* its node says that it has ended */
+    drop_pod(&w, "a", 0);        /* its node reports that it has ended */
     run(&w, 2 * SL_SEC);
     assert_false(has_pod(&w, "a"));
     assert_false(gated(&w, "b"));
@@ -394,7 +394,7 @@ static void test_pods_ready(void **state) {
     end(&w);
 }
 
-/* ---- Workloads that somebody made before ---- */
+/* ---- prebuilt Workloads ---- */
 
 static void prebuilt(struct world *w, const char *name, const char *podset, const char *cpu) {
     struct sl_buf b;

@@ -65,7 +65,7 @@ static void test_succeeded_pods_of_the_one_before(void **state) {
     end(&w);
 }
 
-/* Its Workload is being deleted; who came after it is not. */
+/* Its Workload is being deleted; pods that came after it are not. */
 static void test_workload_deleted(void **state) {
     (void)state;
     struct world w;
@@ -119,7 +119,7 @@ static void test_no_finalizer_sticks(void **state) {
     set_pods(&w, "c", "Failed");
     run(&w, SETTLE);
     assert_false(finalized(&w, "c")); /* to be replaced */
-    drop_pod(&w, "c", 0);             /* but whoever deletes it need not wait for that */
+    drop_pod(&w, "c", 0);             /* but a delete need not wait for that */
     run(&w, SL_SEC);
     assert_false(has_pod(&w, "c"));
     drop_pod(&w, "d", 30); /* runs on, and its node is silent */
@@ -130,7 +130,8 @@ static void test_no_finalizer_sticks(void **state) {
     end(&w);
 }
 
-/* Who was stopped before it had a node is to be seen for a moment, or nobody knows why. */
+/* A pod that was stopped before it had a node stays visible for a moment, so that clients can read
+ * why. */
 static void test_stopped_pod_is_seen(void **state) {
     (void)state;
     struct world w;
@@ -239,7 +240,7 @@ static void test_begun_stop_is_ended(void **state) {
     end(&w);
 }
 
-/* Pods and Workload went while nobody looked. */
+/* Pods and Workload went while no manager was running. */
 static void test_gone_meanwhile(void **state) {
     (void)state;
     struct world w;
@@ -282,7 +283,7 @@ static void test_no_pod_runs_without_a_workload(void **state) {
     end(&w);
 }
 
-/* ---- what people get wrong ---- */
+/* ---- errors of users ---- */
 
 static void test_contradictions(void **state) {
     (void)state;
@@ -296,7 +297,7 @@ static void test_contradictions(void **state) {
     member_with(&w, "f", "j", 1, (struct pod_text){.labels = ",'" Q "pod-group-pod-index':'1'"});
     plain(&w, "ok");
     run(&w, SETTLE);
-    assert_false(gated(&w, "ok")); /* nobody else is disturbed */
+    assert_false(gated(&w, "ok")); /* no other pod is affected */
     assert_true(all_gated(&w, "abcdef"));
     for (const char *p = "acef"; *p; p++)
         assert_int_equal(events(&w, (struct told){.reason = "ErrWorkloadCompose",
@@ -433,7 +434,7 @@ static void test_conflict_fails_to_start(void **state) {
     end(&w);
 }
 
-/* ---- who is looked after ---- */
+/* ---- which pods are managed ---- */
 
 static void test_parents_imply_pods(void **state) {
     (void)state;

@@ -56,7 +56,7 @@ static bool is_true(struct world *w, const char *type) {
     return strcmp(sl_json_str(condition(w, type), "status"), "True") == 0;
 }
 
-/* How often people were told. */
+/* How many events there were. */
 static uint32_t told(struct world *w, const char *reason, const char *note) {
     return events(w, (struct told){.reason = reason, .kind = "Job", .note = note});
 }

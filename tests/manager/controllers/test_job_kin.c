@@ -29,7 +29,7 @@ static void test_children(void **state) {
     end(&f);
 }
 
-/* A name is not enough: who is meant is said by the UID, at each step. */
+/* A name is not enough: the owner is identified by the UID, at each step. */
 static void test_false_owners(void **state) {
     (void)state;
     struct fixture f;
@@ -185,7 +185,7 @@ static void test_slices(void **state) {
     end(&f);
 }
 
-/* Which of so many stands for the Job cannot be told: none is charged, so it may not run. They are
+/* With so many it is not known which is the Job's: none is charged, so it may not run. They are
  * left alone. */
 static void test_too_many_slices(void **state) {
     (void)state;

@@ -293,7 +293,7 @@ static void test_workloads(void **state) {
     end(&w);
 }
 
-/* Who stands by decides nothing and tells the same of queues and cohorts. */
+/* A standby decides nothing and exports the same of queues and cohorts. */
 static void test_standby(void **state) {
     struct world w;
     (void)state;
@@ -320,7 +320,7 @@ static void test_standby(void **state) {
         NULL,
     };
     expect(&w, all);
-    /* What it saw when it stood by is not missing when it leads: a stopped queue is told. */
+    /* State observed as a standby is not missing when it leads: a stopped queue is reported. */
     write(&w, SL_PATCH, KUEUE "clusterqueues/a", "{'spec':{'stopPolicy':'Hold'}}");
     run(&w, 10 * SL_SEC);
     read_metrics(&w);
@@ -333,7 +333,7 @@ static void test_standby(void **state) {
     end(&w);
 }
 
-/* Series go with their objects, and with what their labels say of them. */
+/* Series go with their objects, and with the values of their labels. */
 static void test_gone(void **state) {
     struct world w;
     (void)state;

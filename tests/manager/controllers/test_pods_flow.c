@@ -209,7 +209,7 @@ static void test_up_and_down(void **state) {
     end(&w);
 }
 
-/* Whoever is not admitted, or not any more, has no grant. */
+/* A workload that is not admitted, or not any more, has no grant. */
 static void test_no_grant(void **state) {
     (void)state;
     struct world w;
@@ -259,7 +259,7 @@ static void test_gates_of_others(void **state) {
     pod_of_set(&w, "a", "main", ",{'name':'example.com/hold'},{'name':'" Q "topology'}");
     run(&w, SETTLE);
     slice(&w, "one", "", 1, "");
-    /* Another gate has gone while we were not told. */
+    /* Another gate was removed while the watch was down. */
     fakeapi_partition(w.api, 0, fakeapi_now(w.api) + SL_SEC);
     patch(&w, PODS "/a",
           "{'spec':{'schedulingGates':[{'name':'" Q "elastic-job'},{'name':'example.com/hold'}]}}");
@@ -295,7 +295,7 @@ static void test_counted(void **state) {
 
 struct watch {
     uint64_t seed;
-    int granted; /* the most that any slice asked for so far */
+    int granted; /* the most that any slice requested so far */
     int free;    /* pods without the gate that have not ended */
 };
 
@@ -331,7 +331,7 @@ static void test_bad_weather(void **state) {
         struct watch x = {.seed = seed, .granted = 3};
         char name[16];
         int made = 0, ended = 0;
-        /* Clocks jump by an hour at times: nobody waits for pods here. */
+        /* Clocks jump by an hour at times: waitForPodsReady is off here. */
         begin_parts(
             &w, seed, CONFIG "featureGates: {DisableWaitForPodsReady: true}\n",
             (struct sl_manager_parts){.core = true, .scheduler = true, .elasticjobs = true});

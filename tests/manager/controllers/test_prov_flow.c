@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ProvisioningRequests over the in-memory API: the check, and who answers check-capacity. The test
- * plays users, autoscalers, nodes and the scheduler. */
+/* ProvisioningRequests over the in-memory API: the check, and the controller of check-capacity. The
+ * test plays users, autoscalers, nodes and the scheduler. */
 #include "core/base/prng.h"
 #include "core/base/stamp.h"
 #include "flow_fixture.h"
@@ -72,7 +72,7 @@ static void workload(struct world *w, const char *name, int count) {
     workload_of(w, name, count, "", "");
 }
 
-/* As an autoscaler says it: one condition more. */
+/* As an autoscaler reports it: one condition more. */
 static void set_condition(struct world *w, const char *request, const char *type,
                           const char *status, const char *message) {
     char path[1024];
@@ -345,7 +345,7 @@ static void test_merge(void **state) {
                         "[{'podTemplateRef':{'name':'ppt-a-prov-1-main'},'count':3}]");
     set_condition(&w, "a-prov-1", "Provisioned", "True", "");
     run(&w, BRIEFLY);
-    /* Pods of both have to say whose room they take. */
+    /* Pods of both have to name the request whose capacity they take. */
     assert_int_equal(yyjson_arr_size(sl_json_at(state_of(&w, "a", "prov"), "podSetUpdates")), 2);
     patch(&w, CONFIGS "/conf", "{'spec':{'podSetMergePolicy':'IdenticalPodTemplates'}}");
     run(&w, BRIEFLY);
@@ -457,7 +457,8 @@ static void test_revoked(void **state) {
     end(&w);
 }
 
-/* A request is what its configuration says, or it is another. What annotations say is no fault. */
+/* A request matches its configuration, or it is replaced. Parameters from annotations are no
+ * mismatch. */
 static void test_follows_its_configuration(void **state) {
     (void)state;
     struct world w;
@@ -505,7 +506,7 @@ static void test_nobody_answers(void **state) {
     end(&w);
 }
 
-/* Names that are somebody else's, and names that are too long. */
+/* Names with another owner, and names that are too long. */
 static void test_names(void **state) {
     (void)state;
     struct world w;
@@ -608,7 +609,7 @@ static void test_capacity_is_booked(void **state) {
     workload(&w, "d", 1);
     run(&w, BRIEFLY);
     assert_false(is(&w, "d", "Admitted"));
-    put_condition(&w, "b", "Finished", "True"); /* its request goes, and with it the room */
+    put_condition(&w, "b", "Finished", "True"); /* its request goes, and with it the booking */
     run(&w, BRIEFLY);
     assert_false(exists(&w, "b-prov-1"));
     assert_true(is(&w, "d", "Admitted"));
@@ -802,7 +803,7 @@ static void history(uint64_t seed) {
     end(&w);
 }
 
-/* ---- an autoscaler that says anything ---- */
+/* ---- an autoscaler that reports anything ---- */
 
 struct names {
     char v[64][64];
@@ -844,8 +845,8 @@ static void act(struct world *w, struct sl_prng *p) {
     }
 }
 
-/* Everybody who has quota and waits has one request, as the configuration says; whoever has lost it
- * has none; and what requests say is what checks say. */
+/* Every workload that has quota and waits has one request that matches the configuration; one that
+ * has lost its quota has none; and the state of a check follows the conditions of its request. */
 static void is_settled(struct world *w, uint64_t seed) {
     struct names requests = {0};
     char name[16];

@@ -95,7 +95,7 @@ static void test_queue(void **state) {
     end(&s.w);
 }
 
-/* What the set says counts, not what its pods were told when they were made. */
+/* The set's labels count, not those that its pods got when they were made. */
 static void test_class(void **state) {
     struct stage s;
     (void)state;
@@ -238,7 +238,7 @@ static void test_zero(void **state) {
     end(&s.w);
 }
 
-/* Quota is held until the pods are gone, not only until somebody wants them gone. */
+/* Quota is held until the pods are gone, not only until they are being deleted. */
 static void test_held_while_terminating(void **state) {
     struct stage s;
     (void)state;
@@ -273,8 +273,8 @@ static void test_ordinals(void **state) {
     end(&s.w);
 }
 
-/* With its owner gone the Workload is collected; nothing of it stays, whoever was away meanwhile.
- */
+/* With its owner gone the Workload is collected; nothing of it stays, also after a restart
+ * meanwhile. */
 static void test_deleted(void **state) {
     (void)state;
     for (int away = 0; away < 2; away++) {
@@ -299,7 +299,7 @@ static void test_deleted(void **state) {
     }
 }
 
-/* Whoever deletes the Workload stops the pods; then all begins anew. */
+/* Deleting the Workload stops the pods; then all begins anew. */
 static void test_workload_deleted(void **state) {
     struct stage s;
     (void)state;

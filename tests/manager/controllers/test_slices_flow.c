@@ -48,7 +48,7 @@ static bool is(struct world *w, const char *name, const char *type) {
     return strcmp(condition(w, name, type, "status"), "True") == 0;
 }
 
-/* What the ClusterQueue tells of its usage. */
+/* The usage in the status of the ClusterQueue. */
 static const char *usage(struct world *w) {
     yyjson_val *flavor =
         yyjson_arr_get_first(sl_json_at(fakeapi_get(w->api, QUEUE), "status.flavorsUsage"));
@@ -109,7 +109,7 @@ static void test_up_and_down(void **state) {
         yyjson_arr_get(at(&w, path_of("two"), "status.admission.podSetAssignments"), 1);
     assert_int_equal(sl_json_int(head, "count", 0), 3); /* as it was admitted */
 
-    restart(&w, 1); /* whoever comes next counts the same */
+    restart(&w, 1); /* the next manager counts the same */
     workload(&w, "rest", "", "", PODSET("main", 4, "1"));
     run(&w, SETTLE);
     assert_true(is(&w, "rest", "Admitted"));
@@ -199,7 +199,7 @@ static void test_bad_weather(void **state) {
         struct world w;
         struct sl_prng p;
         struct fakeapi_faults faults;
-        /* Clocks jump by an hour at times: nobody waits for pods here. */
+        /* Clocks jump by an hour at times: waitForPodsReady is off here. */
         begin(&w, seed, CONFIG "featureGates: {DisableWaitForPodsReady: true}\n");
         sl_prng_init(&p, seed);
         fakeapi_some_faults(&p, 4, &faults);

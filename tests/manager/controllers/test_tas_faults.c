@@ -91,7 +91,7 @@ static void act(struct world *w, struct sl_prng *p, bool alive[NAMES], uint32_t 
     }
 }
 
-/* Those who have to go do so. */
+/* Evicted workloads stop. */
 static bool leave(struct world *w, bool alive[NAMES]) {
     bool any = false;
     for (uint32_t i = 0; i < NAMES; i++) {

@@ -151,7 +151,7 @@ static void test_smaller_set(void **state) {
     end(&w);
 }
 
-/* A queue below a cycle of Cohorts says so, with a reason that an API server takes. */
+/* A queue below a cycle of Cohorts reports it, with a reason that an API server accepts. */
 static void test_cycle_of_cohorts(void **state) {
     (void)state;
     struct world w;
@@ -206,7 +206,7 @@ static void test_topology_comes_and_goes(void **state) {
     end(&w);
 }
 
-/* Somebody else placed it elsewhere: that is what counts. */
+/* Another client placed it elsewhere: that is what counts. */
 static void test_written_by_others(void **state) {
     (void)state;
     struct world w;
@@ -230,8 +230,8 @@ static void test_written_by_others(void **state) {
 
 /* ---- preemption ---- */
 
-/* There is quota, but somebody stands in the way: he goes, and nobody else. Who would have no place
- * all the same sends nobody away. */
+/* There is quota, but another workload is in the way: that one is preempted, and no other. One that
+ * would have no place all the same preempts nothing. */
 static void test_preemption(void **state) {
     (void)state;
     struct world w;
@@ -368,7 +368,7 @@ static void test_as_they_come(void **state) {
     topology(&w);
     workload(&w, "a", 4, "2", RACK, "");
     pod(&w, "p1", "a", "");
-    pod(&w, "p2", "a", "1"); /* not all have ranks: nobody's counts */
+    pod(&w, "p2", "a", "1"); /* not all have ranks: none counts */
     pod(&w, "p3", "a", "");
     run(&w, SETTLE);
     assert_string_equal(host_of(&w, "p1"), "n1");
@@ -467,7 +467,7 @@ static void test_node_fails(void **state) {
 
 /* ---- more than can be read ---- */
 
-/* A part of what it asks for would be another place: it is refused whole, and others go on. */
+/* A part of its request would be another place: it is refused whole, and others go on. */
 static void test_too_many_layers(void **state) {
     (void)state;
     static const char *const layers =
@@ -506,7 +506,7 @@ static void test_too_many_layers(void **state) {
     end(&w);
 }
 
-/* The log says what is wrong with it, once. */
+/* The log has the error, once. */
 static void test_unread_is_logged(void **state) {
     (void)state;
     FILE *log = tmpfile();

@@ -62,7 +62,7 @@ static void workload(struct world *w, const char *ns, const char *name, int prio
     run(w, 2 * SL_SEC); /* each is younger than the one before */
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 /* Returns how many pieces it took; 0: there is no such queue. */
 static uint32_t write_all(const struct sl_manager *m, const struct sl_manager_pending_query *q) {
@@ -138,7 +138,7 @@ static void test_places(void **state) {
     assert_null(query_pending(w.m, (struct sl_manager_pending_query){.queue = "p", ALL}));
     assert_null(
         query_pending(w.m, (struct sl_manager_pending_query){.ns = "other", .queue = "lost", ALL}));
-    /* Who leaves makes room, and everybody moves up. */
+    /* A workload that leaves frees quota, and all others move up. */
     request(&w, SL_DELETE, WORKLOADS "/holder", NULL, NULL);
     run(&w, SETTLE);
     assert_string_equal(places(&w, (struct sl_manager_pending_query){.queue = "q", ALL}),
@@ -152,7 +152,7 @@ static void test_items(void **state) {
     begin(&w);
     workload(&w, "ns", "holder", 0, 3);
     workload(&w, "ns", "a", 7, 2);
-    workload(&w, "other", "b", 7, 2); /* alike: it is not looked at for itself */
+    workload(&w, "other", "b", 7, 2); /* alike: it is not evaluated by itself */
     yyjson_val *items = query_pending(w.m, (struct sl_manager_pending_query){.queue = "q", ALL});
     assert_int_equal(yyjson_arr_size(items), 2);
     for (size_t i = 0; i < 2; i++) {
@@ -177,7 +177,7 @@ static void test_items(void **state) {
     finish(&w);
 }
 
-/* What others wrote is told too, but not at any length. */
+/* Messages of others are shown too, but not at any length. */
 static void test_message(void **state) {
     struct world w;
     static char body[8192];
@@ -242,7 +242,7 @@ static void test_back_off(void **state) {
     finish(&w);
 }
 
-/* A standby says what the leader says. */
+/* A standby gives the answer of the leader. */
 static void test_standby(void **state) {
     struct world w;
     char *said;
@@ -274,7 +274,7 @@ static void test_standby(void **state) {
     finish(&w);
 }
 
-/* Whoever goes while a long answer is being written is left out of what is still to come. */
+/* A workload that goes while a long answer is being written is left out of the rest of it. */
 static void test_pieces(void **state) {
     struct world w;
     struct sl_manager_pending_query q = {.version = "v1beta2", .queue = "q", .limit = 1000};

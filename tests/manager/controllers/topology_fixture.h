@@ -183,7 +183,7 @@ static inline char *dump(const struct world *w) {
     return s;
 }
 
-/* Somebody else goes on, from nothing but the API: with the same state. */
+/* Another manager takes over, from nothing but the API: with the same state. */
 static inline void restart_alike(struct world *w, uint32_t client) {
     char *before = dump(w);
     restart(w, client);

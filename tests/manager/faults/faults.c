@@ -71,7 +71,7 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
     job_changed(w, c);
 }
 
-/* ---- people ---- */
+/* ---- users ---- */
 
 static void submit(void *ctx, uint64_t n) {
     struct world *w = ctx;

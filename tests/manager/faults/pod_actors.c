@@ -75,7 +75,7 @@ static bool same_pod(yyjson_val *pod, uint64_t arg) {
     return pod && pod_arg(pod, arg >> 8 & 0xff, arg & 0xff) == arg;
 }
 
-/* Everything but what a pod was told to end for is the kubelet's to say. */
+/* The kubelet reports all conditions but the reason why a pod was stopped. */
 static void set_phase(struct world *w, yyjson_val *pod, const char *path, const char *phase) {
     struct sl_buf b;
     size_t i, n;
@@ -98,7 +98,7 @@ static void set_phase(struct world *w, yyjson_val *pod, const char *path, const 
     sl_buf_done(&b);
 }
 
-/* Nobody acts for the pod before this. */
+/* No actor touches the pod before this. */
 static sl_time kubelet_waits(struct world *w, yyjson_val *pod) {
     const struct pods *p = pods_of(w);
     const char *node = sl_json_str(pod, "spec.nodeName");

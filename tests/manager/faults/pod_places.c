@@ -97,12 +97,12 @@ sl_time places_dead_until(struct world *w, const char *node) {
     return fakeapi_number(node, "n", &n, NULL) && n < MAX_NODES ? pods_of(w)->dead_until[n] : 0;
 }
 
-/* ---- what users ask for ---- */
+/* ---- requests of users ---- */
 
 void places_draw(struct world *w, struct unit *u) {
     if (!pods_of(w)->places)
         return;
-    /* Where a queue has other flavors beside, nobody gets a place who does not ask for one. */
+    /* Where a queue has other flavors as well, only workloads that request a place get one. */
     u->place = 1 + world_below(w, PLACES - 1);
     for (uint32_t r = 0; r < u->n_roles; r++)
         if (u->need[r] * pod_cpus(r) > RACK_NODES * NODE_CPUS && u->place == PLACE_RACK)
@@ -208,7 +208,7 @@ static void check_nodes(struct world *w) {
             world_fail(w, "pods run on %d cpus of n%u, it has %d", load[i], i, NODE_CPUS);
 }
 
-/* It was told where to go: is there a place for it, and not for too many? */
+/* It was assigned to a node: is there a place for it, and not for too many? */
 static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t unit) {
     const char *host = host_of(c->now), *podset = sl_json_label(c->now, Q "podset");
     yyjson_val *wl = pod_workload(w, c->now), *a;
@@ -238,13 +238,13 @@ static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t 
     pods_of(w)->placed += placed;
 }
 
-/* ---- whoever answers ProvisioningRequests ---- */
+/* ---- the controller of ProvisioningRequests ---- */
 
 void prov_begin(struct world *w) {
     struct pods *p = pods_of(w);
     if (!p->places)
         return;
-    p->prov = 1 + world_below(w, 3); /* 3: nobody asks */
+    p->prov = 1 + world_below(w, 3); /* 3: not required */
     if (p->prov == 3)
         p->prov = 0;
     if (!p->prov)
@@ -339,7 +339,7 @@ static void find_provisioned(void *ctx, yyjson_val *o) {
             strcmp(sl_json_str(ref, "uid"), f->uid) == 0 && world_is(o, "Provisioned");
 }
 
-/* Who is admitted has been provided for, unless all its pods have ended already. */
+/* An admitted workload has been provisioned, unless all its pods have ended already. */
 static void check_provided(struct world *w, const struct fakeapi_change *c) {
     size_t i, n;
     yyjson_val *v;

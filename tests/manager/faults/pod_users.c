@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users: what they want to have run, and what they do to it meanwhile. */
+/* Users: the pods that they request, and what they do to them meanwhile. */
 #include "pods.h"
 
 #define MAX_RELAUNCHES 3u /* before the end */
@@ -16,7 +16,7 @@ static yyjson_val *group_workload(struct world *w, uint32_t unit) {
     return fakeapi_get(w->api, path);
 }
 
-/* ---- what one wants ---- */
+/* ---- desired pods ---- */
 
 void user_draw(struct world *w, struct unit *u) {
     static const uint32_t kinds[] = {UNIT_SKY, UNIT_FAST, UNIT_SERVING, UNIT_WRONG, UNIT_MORE, 0,
@@ -373,7 +373,7 @@ static void start_again(void *ctx, uint64_t i) {
         world_start(w, (uint32_t)i);
 }
 
-/* A replica dies, and comes again some while later. */
+/* A replica is killed, and restarted some while later. */
 static void restart(struct world *w, uint32_t i) {
     if (w->replicas[i].manager)
         world_kill(w, i);

@@ -112,7 +112,7 @@ bool pod_runs(const struct world *w, yyjson_val *pod) {
             FAKEAPI_EPOCH + fakeapi_now(w->api) < sl_json_time(pod, "metadata.deletionTimestamp"));
 }
 
-/* Nobody runs on what another still runs on. */
+/* No workload runs on resources that another still uses. */
 static void check_load(struct world *w) {
     const struct pods *p = pods_of(w);
     int64_t load = 0, late = 0;
@@ -169,7 +169,7 @@ static bool makes_room(struct world *w, uint32_t unit) {
     return false;
 }
 
-/* And while the leader knows all that there is and does nothing, hardly at all. */
+/* And while the leader has observed everything and does nothing, hardly at all. */
 static void settled(struct world *w) {
     struct pods *p = pods_of(w);
     sl_time now = fakeapi_now(w->api);
@@ -383,7 +383,7 @@ static void add_inactive(void *ctx, yyjson_val *wl) {
         *sl_vec_push(&s->v) = sl_strdup(sl_json_str(wl, "metadata.name"));
 }
 
-/* Whatever people do so that all goes on. */
+/* What operators do so that all goes on. */
 static void make_good(struct world *w) {
     struct pods *p = pods_of(w);
     struct names inactive = {0};

@@ -25,7 +25,7 @@ enum unit_flag {
     UNIT_SKY = 1 << 1,  /* not retriable; after a loss all is torn down and made anew, same names */
     UNIT_FAST = 1 << 2, /* fast admission */
     UNIT_SERVING = 1 << 3, /* never ends by itself */
-    UNIT_WRONG = 1 << 4,   /* one pod says another total */
+    UNIT_WRONG = 1 << 4,   /* one pod has another total */
     UNIT_MORE = 1 << 5,    /* more pods than the total */
     UNIT_LAZY = 1 << 6,    /* what is lost is made anew only in the end */
     UNIT_ALIEN = 1 << 7,   /* made while no webhook was there: not ours to touch */
@@ -35,7 +35,7 @@ enum place { PLACE_UNSAID, PLACE_RACK, PLACE_PREFERRED, PLACE_ANYWHERE, PLACES }
 
 struct unit {
     uint32_t flags, queue, class, n_roles;
-    uint32_t place;                  /* what it asks of the topology */
+    uint32_t place;                  /* its topology request */
     uint32_t total, need[MAX_ROLES]; /* pods, and of each role */
     uint32_t done[MAX_ROLES];        /* succeeded, and their objects are gone */
     uint32_t next;                   /* name */
@@ -49,9 +49,9 @@ struct pods {
     struct unit units[MAX_UNITS];
     uint32_t n_units;
     bool calm;              /* the end: nothing fails any more, users make good what is lost */
-    sl_time frozen;         /* nobody acts before this */
+    sl_time frozen;         /* no actor touches it before this */
     sl_time node_dead;      /* the kubelet does not act before this */
-    SL_VEC(char *) checked; /* workloads that the check's controller knows */
+    SL_VEC(char *) checked; /* workloads that the check's controller has observed */
     uint32_t n_checks;
     /* Set free by a write that came too late: not the present leader's fault. */
     bool excused[MAX_UNITS][MAX_NAMES];
@@ -60,11 +60,11 @@ struct pods {
     sl_time settled_at;              /* when it last did so, */
     uint64_t settled_turn;           /* in this turn */
     bool made[MAX_UNITS][MAX_NAMES]; /* there is one of this name */
-    /* Succeeded before anybody had given it up. */
+    /* Succeeded before it had been given up. */
     bool done[MAX_UNITS][MAX_NAMES];
     /* With --places: nodes in a topology, and requests for them. */
     bool places;
-    uint32_t n_nodes, prov;        /* prov: 0: nobody asks for machines */
+    uint32_t n_nodes, prov;        /* prov: 0: not required */
     sl_time dead_until[MAX_NODES]; /* 0: it is there */
     uint64_t placed, provided, full_nodes;
 };
@@ -104,7 +104,7 @@ void check_begin(struct world *w);
 void check_end(struct world *w);
 void user_noticed(struct world *w, const struct fakeapi_change *c);
 void user_turn(void *ctx, uint64_t unit);
-void user_draw(struct world *w, struct unit *u); /* what one wants */
+void user_draw(struct world *w, struct unit *u); /* desired */
 void user_delete(struct world *w, uint32_t unit, uint32_t n, int grace);
 void user_meddle(void *ctx, uint64_t n);
 

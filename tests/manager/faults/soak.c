@@ -129,7 +129,7 @@ static void clear(struct soak *s, const char *group, const char *plural) {
 
 /* ---- ever new objects ---- */
 
-/* A name that nobody had before. */
+/* A name that was never used before. */
 static const char *fresh(struct soak *s, const char *stem) {
     static char text[8][96];
     static uint32_t at;

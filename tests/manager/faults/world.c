@@ -15,7 +15,7 @@
 #define OBSERVER 7u              /* the client that starts from nothing at the end */
 #define TURN_CPU (500 * SL_MSEC) /* of one turn of a manager: usually far below a millisecond */
 #define HISTORY_BYTES ((size_t)256 << 20)
-#define MAX_REBUILD 2000u /* turns until a manager that starts from the API knows it */
+#define MAX_REBUILD 2000u /* turns until a manager that starts from the API has observed it */
 #define EVERY 64u
 #define ENOUGH_STRUCK 300u /* histories to meet with every kind of fault */
 
@@ -60,7 +60,7 @@ int world_send(struct world *w, enum sl_kube_method method, const char *path, co
     return status;
 }
 
-/* ---- what the API says ---- */
+/* ---- the state in the API ---- */
 
 const char *world_condition(yyjson_val *o, const char *type) {
     size_t i, n;
@@ -182,7 +182,7 @@ static void check_quota(struct world *w) {
             check_quota_of(w, f, r);
 }
 
-/* Nobody is evicted again and again. */
+/* No workload is evicted again and again. */
 static void count_eviction(struct world *w, const struct fakeapi_change *c) {
     if (!c->now || !world_is(c->now, "Evicted") || (c->before && world_is(c->before, "Evicted")))
         return;
@@ -295,9 +295,9 @@ static sl_time cpu_now(void) {
     return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
 }
 
-/* ---- what a replica knows ---- */
+/* ---- the state of a replica ---- */
 
-/* Who does not decide works out which queues are active when it is asked, as for its metrics. */
+/* A standby works out which queues are active when its state is read, as for its metrics. */
 static void dump_of(struct sl_manager *m, struct sl_buf *out) {
     struct sl_effects effects;
     sl_effects_init(&effects);
@@ -347,7 +347,7 @@ static void rebuild(struct world *w, uint32_t i, bool leads) {
     fakeapi_free(copy);
 }
 
-/* Has it been told all that there is, and understood it? */
+/* Has it observed and applied all changes? */
 static bool knows_all(struct world *w, uint32_t i) {
     struct replica *r = &w->replicas[i];
     uint32_t n = r->manager ? fakeapi_streams(w->api, i) : 0;

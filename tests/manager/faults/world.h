@@ -52,7 +52,7 @@ struct holding { /* what a workload holds according to the API */
     uint32_t queue;
     int64_t cpu; /* in all flavors */
     struct amounts has;
-    bool late, excused; /* reserved by one who led no longer; and quota was exceeded by it */
+    bool late, excused; /* reserved by a former leader; and quota was exceeded by it */
 };
 
 struct evicted {
@@ -77,11 +77,11 @@ struct world_test {
     struct sl_manager_parts parts;
     bool webhooks; /* what users and managers write is reviewed */
     void (*run)(struct world *w);
-    /* The leader knows all that there is and has nothing to do; NULL: nothing more is asked. */
+    /* The leader has observed everything and has nothing to do; NULL: no further check. */
     void (*settled)(struct world *w);
     /* A change that the world itself does not know what to do with; it may use fakeapi_at. */
     void (*changed)(struct world *w, const struct fakeapi_change *c);
-    bool (*ended)(void); /* after all histories: were they about something? NULL: not asked */
+    bool (*ended)(void); /* after all histories: were they about something? NULL: not checked */
 };
 
 struct world {
@@ -127,7 +127,7 @@ static inline sl_time world_soon(struct world *w, uint32_t ms) {
     return fakeapi_now(w->api) + (sl_time)sl_prng_below(&w->prng, ms) * SL_MSEC;
 }
 
-/* ---- what the API says ---- */
+/* ---- the state in the API ---- */
 const char *world_condition(yyjson_val *o, const char *type); /* its status, "" if absent */
 static inline bool world_is(yyjson_val *o, const char *type) {
     return o && strcmp(world_condition(o, type), "True") == 0;
@@ -144,17 +144,17 @@ void world_queue(struct world *w, uint32_t i, bool update, const char *stop);
 void world_start(struct world *w, uint32_t i);
 void world_kill(struct world *w, uint32_t i);
 void world_start_all(struct world *w);
-struct sl_manager *world_leader(struct world *w); /* NULL: nobody leads */
-/* Does somebody lead, with nothing left to do? */
+struct sl_manager *world_leader(struct world *w); /* NULL: there is no leader */
+/* Is there a leader, with nothing left to do? */
 bool world_idle(struct world *w);
 void world_run_until(struct world *w, sl_time until);
-/* Faults as the seed says, or none. */
+/* Faults from the seed, or none. */
 void world_disturb(struct world *w, bool on);
-/* Streams that went silent are taken up again, so that everybody hears everything. */
+/* Watches that went silent are resumed, so that every replica observes everything. */
 void world_wake(struct world *w);
 /* A manager that starts from nothing but the API must have the same state as the leader. */
 void world_compare(struct world *w);
-/* What the leader thinks is in use must be what the workloads of the API hold. */
+/* The leader's usage must be what the workloads of the API hold. */
 void world_compare_usage(struct world *w);
 
 /* ---- webhooks.c: the API server's side of admission ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what, over a port that the test answers by hand. */
+/* Authorization, over an API client that the test answers by hand. */
 #include "manager/serve/authz.h"
 
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static void test_answers(void **state) {
     static const struct {
         int who_status;
         const char *who;
-        int may_status; /* 0: not asked */
+        int may_status; /* 0: no request */
         const char *may;
         enum serve_authz_result says;
         sl_span kept;
@@ -90,7 +90,7 @@ static void test_answers(void **state) {
         struct serve_authz *a = fresh();
         assert_int_equal(serve_authz_check(a, NULL, "bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
         assert_int_equal(serve_authz_check(a, NULL, "Bearer secret\"1", WHAT),
-                         SL_AUTHZ_WAIT); /* asked once */
+                         SL_AUTHZ_WAIT); /* one request */
         assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
         assert_non_null(strstr(w.body, "\"token\":\"secret\\\"1\""));
         send_reply(cases[i].who_status, cases[i].who);
@@ -134,7 +134,7 @@ static bool has_fields(const char *text, const char *object) {
     return memmem(text, strlen(text), object + 1, strlen(object) - 2) != NULL;
 }
 
-/* A user who is known is not asked for again; each user and each thing is a question of its own. */
+/* A user that is cached is not checked again; each user and each action is a check of its own. */
 static void test_users(void **state) {
     static const char *const questions[][2] = {{"{\"user\":\"u\"}", WHAT},
                                                {"{\"user\":\"v\"}", WHAT},
@@ -160,8 +160,8 @@ static void test_users(void **state) {
     serve_authz_free(a);
 }
 
-/* Tokens that somebody invents: other addresses are not kept from asking, and the API server is not
- * asked without end. */
+/* Invented tokens: checks of other addresses still go on, and the API server does not get requests
+ * without end. */
 static void test_invented(void **state) {
     static const uint8_t one[SL_AUTHZ_FROM] = {1}, other[SL_AUTHZ_FROM] = {2};
     struct serve_authz *a = fresh();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Certificates of the webhooks over the in-memory API. What must hold in every world, after every
- * event: whoever calls the webhooks trusts the certificate that each ready replica serves with.
+ * event: each caller of the webhooks trusts the certificate that each ready replica serves with.
  */
 #include "manager/serve/certs.h"
 
@@ -195,7 +195,7 @@ static void is_current(struct world *w, yyjson_val *bundle) {
     assert_string_equal(yyjson_get_str(bundle), yyjson_get_str(ca));
 }
 
-/* Everybody has what is in the Secret, and that is good for a while. */
+/* All callers have what is in the Secret, and that is valid for a while. */
 static void is_well(struct world *w) {
     char *ca = part(w, "ca.crt"), *ca_key = part(w, "ca.key"), *tls = part(w, "tls.crt");
     struct sl_err err;
@@ -288,12 +288,12 @@ static void test_fresh(void **state) {
     assert_int_equal(serve_certs_generation(w.c[0]), 1);
     assert_false(yyjson_is_true(
         yyjson_ptr_get(fakeapi_get(w.a, API_SERVICE), "/spec/insecureSkipTLSVerify")));
-    /* One that leads to somebody else is not ours. */
+    /* One that refers to another service is not ours. */
     add_api_service(&w, "v1beta2", "elsewhere", "");
     version = fakeapi_version(w.a);
     pass(&w, SL_MINUTE);
     assert_int_equal(fakeapi_version(w.a), version);
-    /* A caller that comes later, or is put back, is told. */
+    /* A caller that is added later, or is reset, is patched. */
     add_hooks(&w, MUTATING, "kueue-mutating-webhook-configuration-unlabelled");
     assert_int_equal(fakeapi_do(w.a, SL_PATCH, CRDS "/workloads.kueue.x-k8s.io", SL_MERGE_PATCH,
                                 "{\"spec\":{\"conversion\":{\"webhook\":{\"clientConfig\":"
@@ -371,7 +371,7 @@ static void test_found(void **state) {
     sl_cert_done(&elsewhere);
 }
 
-/* Eight years: the certificate a dozen times, its authority once, and nobody is ever refused. */
+/* Eight years: the certificate a dozen times, its CA once, and no call ever fails. */
 static void test_rotation(void **state) {
     struct world w;
     uint32_t renewed = 0, new_ca = 0, most = 0;
@@ -425,8 +425,8 @@ static void test_lost(void **state) {
     close_world(&w);
 }
 
-/* Requests fail, hang and cross; replicas die; the Secret is deleted. What must hold holds, and
- * when the network is well again so is all else. */
+/* Requests fail, hang and cross; replicas are killed; the Secret is deleted. What must hold holds,
+ * and when the network has recovered so has all else. */
 static void test_faults(void **state) {
     const char *asked = getenv("SL_SEEDS");
     uint64_t seeds = asked ? strtoull(asked, NULL, 10) / 1000 : 2, checks = 0;

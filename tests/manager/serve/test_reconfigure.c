@@ -116,8 +116,8 @@ static bool gated(struct world *w, const char *path) {
     return yyjson_arr_size(at(w, path, "spec.schedulingGates")) > 0;
 }
 
-/* Pods are read already, for elastic jobs and topologies; those that nobody needed have no record.
- */
+/* Pods are read already, for elastic jobs and topologies; those that were not needed have no
+ * record. */
 static void test_pods_on_and_off(void **state) {
     (void)state;
     struct world w;

@@ -362,7 +362,7 @@ static void test_front(void **state) {
     assert_int_equal(sl_cert_ca("two", FAKEAPI_EPOCH, SL_HOUR, &two, NULL), 0);
     follow(w.api, f, SL_SEC);
     assert_null(serve_front_proxy_cas(f));
-    assert_string_equal(user_of(f, a), "-"); /* nobody is trusted yet */
+    assert_string_equal(user_of(f, a), "-"); /* no CA is trusted yet */
     create(&w, CONFIG_MAPS,
            "{'metadata':{'name':'extension-apiserver-authentication'},'data':{"
            "'requestheader-allowed-names':'[\\'front\\']',"
@@ -405,7 +405,7 @@ static void test_front(void **state) {
     struct ask crowd = {.peer = "front", .headers = {{"X-Remote-User", "u"}}};
     for (size_t i = 1; i < SL_LEN(crowd.headers) - 1; i++)
         crowd.headers[i] = (struct pair){"X-Remote-Group", "g"};
-    assert_string_equal(user_of(f, crowd), "-"); /* more groups than can be told of */
+    assert_string_equal(user_of(f, crowd), "-"); /* more groups than fit */
     /* It is followed: another authority, any name, and no more. */
     uint64_t was = serve_front_proxy_generation(f);
     patch(&w, CONFIG_MAP, "{'data':{'requestheader-allowed-names':'[]'}}");

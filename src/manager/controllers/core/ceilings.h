@@ -25,7 +25,7 @@
 #define CEILING_ASKED_TEXT ((size_t)6 << 20)
 #define CEILING_ASKED_VALUES (UINT32_C(256) << 10)
 
-/* Series of one ClusterQueue for what its pending workloads ask for: they choose the names of
+/* Series of one ClusterQueue for what its pending workloads request: these choose the names of
  * resources. More than a queue can cover. */
 #define CEILING_PENDING_SERIES 512u
 

@@ -172,7 +172,7 @@ static void release(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_
     struct sl_effect reported = *x;
     if (c && c->status == COND_TRUE && x->release.was_admitted)
         mgr_wl_add_past(w, (m->spec.client->wall - c->at) / SL_SEC);
-    if (evicted && !*reported.release.text) /* by somebody else, who said why */
+    if (evicted && !*reported.release.text) /* evicted by another controller: its message is used */
         reported.release.text = evicted->message;
     set_conditions(m, w, &reported);
     c = mgr_wl_next_cond(m, w, "Requeued");

@@ -294,7 +294,8 @@ static int check_workload(const struct sl_manager *m, const struct mgr_rec_wl *w
     return SL_OK;
 }
 
-/* Asked of its first pod: a crew is found by its name, and knows who waits. */
+/* For the first pod of a Workload: its pods are found by name, and the count of gated ones is
+ * right. */
 static int check_workload_pods(const struct sl_manager *m, const struct mgr_rec_pod *p,
                                struct sl_err *err) {
     const struct mgr_workload_pods *c = p->siblings;
@@ -309,7 +310,7 @@ static int check_workload_pods(const struct sl_manager *m, const struct mgr_rec_
                       mgr_str(m, c->ns), c->name, gated, c->n_gated);
 }
 
-/* Asked of its first pod: a group is found by its name, and its pods by their uids. */
+/* For the first pod of a group: the group is found by its name, and its pods by their uids. */
 static int check_group(const struct sl_manager *m, const struct mgr_rec_pod *p,
                        struct sl_err *err) {
     const struct mgr_pod_group *g = p->job ? p->job->group : NULL;

@@ -22,7 +22,7 @@
     .reconcile = mgr_serving_changed, .deleted = mgr_serving_gone, .free = mgr_serving_done,       \
     .hold = mgr_serving_hold_names, .build = mgr_serving_build, .written = mgr_serving_written
 
-/* Lanes: decisions first; then what people only read. */
+/* Lanes: decisions first; then what is only informative. */
 const struct sl_rec_kind mgr_kinds[REC_KINDS] = {
     [REC_NAMESPACE] = {SL_REC_CORE_API("namespaces", "Namespace"), TEXT,
                        .reconcile = mgr_ns_changed, .deleted = mgr_ns_gone},

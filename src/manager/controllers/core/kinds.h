@@ -45,7 +45,7 @@ void mgr_conf_done(struct sl_rec *r);
 void mgr_conf_hold_names(struct sl_syms *t, struct sl_rec *r);
 /* A first status is awaited by others. */
 uint32_t mgr_conf_lane(const struct sl_rec *r);
-/* To be told again, although it says the same. */
+/* To be applied to the engine again, although it is unchanged. */
 void mgr_conf_resync(struct sl_rec *r);
 void mgr_ns_changed(void *ctx, struct sl_rec *r);
 void mgr_class_changed(void *ctx, struct sl_rec *r);

@@ -2,10 +2,10 @@
 /*
  * The turn of the manager.
  *
- * Nothing is told to the engine before the first lists of all kinds are in: then queues come before
- * workloads and workloads before jobs, whatever order the answers came in. From then on every turn
- * reconciles what is queued, kind by kind, lets the engine decide, and goes on until nothing is
- * left; then the informer writes.
+ * The engine gets no facts before the first lists of all kinds are complete: then queues come
+ * before workloads and workloads before jobs, whatever order the lists arrived in. From then on
+ * every turn reconciles what is queued, kind by kind, lets the engine decide, and goes on until
+ * nothing is left; then the informer writes.
  */
 #include "manager/controllers/core/records.h"
 
@@ -89,7 +89,7 @@ static bool start_pods(struct sl_manager *m) {
 
 /* ---- writing ---- */
 
-/* Nobody but its user can help: the object stays as it is, and all others go on. */
+/* Only its user can correct it: the object stays as it is, and all others are processed. */
 static void report_too_large(const struct sl_rec *r) {
     if (r->kind < REC_KINDS && !r->gone)
         sl_rec_event(r, "kueue-admission", true, "RequestTooLarge",
@@ -221,7 +221,7 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
         sl_log(SL_LOG_ERROR, "configuration rejected by the scheduling engine",
                SL_S("error", err.text));
     m->facts = true;
-    /* Namespace selectors, retention and copied labels may say something else now. */
+    /* Namespace selectors, retention and copied labels may have changed. */
     for (uint32_t i = 0; i < m->inf->recs.n; i++)
         if (m->inf->recs.v[i])
             sl_rec_enqueue(m->inf->recs.v[i]);
@@ -236,8 +236,8 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
         mgr_pods_relist(m);
 }
 
-/* What the last leader wrote may not have come to us yet, by a stream or a list on its way: work
- * that it started would look stopped, and its quota free. We lead from lists that were asked for
+/* Writes of the last leader may not have been observed yet, by a watch or a list in flight: work
+ * that it started would look stopped, and its quota free. We lead from lists that were requested
  * since. */
 static const enum mgr_rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
 
@@ -278,9 +278,9 @@ static void take_over(struct sl_manager *m) {
 /* ---- the turn ---- */
 
 /*
- * A conflict shows that somebody else wrote, and that our stream of workloads has not told it yet.
- * What else it has not told may hold quota, so nothing is decided before it has caught up; a stream
- * that does not is begun anew.
+ * A conflict shows that another client wrote, and that our watch of workloads has not delivered it
+ * yet. Other changes that it has not delivered may hold quota, so nothing is decided before it has
+ * caught up; a watch that does not is started again.
  */
 static bool stream_is_behind(struct sl_manager *m) {
     struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD];

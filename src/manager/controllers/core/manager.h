@@ -24,7 +24,7 @@ struct sl_manager_parts {
 
 struct sl_manager_spec {
     struct sl_kube_client *client;
-    const struct sl_settings *settings; /* stays alive until replaced by sl_manager_configure */
+    const struct sl_settings *settings; /* stays valid until replaced by sl_manager_configure */
     struct sl_manager_parts parts;
     struct sl_strs annotations_to_copy;
     struct sl_metrics *metrics; /* NULL: none */

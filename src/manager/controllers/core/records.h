@@ -62,7 +62,7 @@ struct sl_manager {
     bool reads[SL_FW_COUNT]; /* frameworks that run, or did since the start: their kinds are read */
     struct sl_review_view view;
     bool elected;      /* leads as soon as the workloads have been listed since */
-    bool leads, facts; /* facts: told the engine something since its last cycle */
+    bool leads, facts; /* facts: applied to the engine since its last cycle */
     /* features */
     struct mgr_capacity *capacity; /* NULL: no requests of the class */
     struct mgr_groups *groups;

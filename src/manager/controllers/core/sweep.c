@@ -5,7 +5,7 @@
  * end. At the end of an iteration, when their number has doubled, every record marks those that it
  * has, and the others are dropped.
  *
- * Whoever adds a symbol to a record marks it here. Sanitised builds sweep in every iteration and
+ * Code that adds a symbol to a record marks it here. Sanitised builds sweep in every iteration and
  * find one that was not (core/base/collection/sym.h).
  */
 #include "manager/controllers/core/sweep.h"
@@ -120,10 +120,10 @@ void mgr_manager_hold_names(void *ctx, struct sl_syms *t) {
 }
 
 /*
- * Hashes of what was told last are made of symbols, and stay true only as long as these are held by
- * what will be compared with them. So a sweep waits for a moment in which nothing is to be looked
- * at; but somebody's record may be so for ever. Then what was told of those that are is forgotten,
- * so that it is told anew.
+ * Hashes of what was last reported are made of symbols, and are valid only while the records that
+ * will be compared with them hold these symbols. So a sweep waits until the work queue is empty;
+ * but that may never happen. Then the hashes of queued records are cleared, so that they are
+ * reported again.
  */
 static void clear_reported(struct sl_manager *m) {
     const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD]; /* others have no such hashes */
@@ -135,7 +135,7 @@ void mgr_sweep_symbols(struct sl_manager *m) {
     bool rest = sl_inf_settled(m->inf);
     if (rest ? sl_syms_due(m->syms) : sl_syms_overdue(m->syms)) {
         mgr_template_forget_shapes(
-            m); /* found by hashes of symbols that nobody may hold any more */
+            m); /* found by hashes of symbols that may not be held any more */
         if (!rest)
             clear_reported(m);
         sl_inf_sweep(m->inf);

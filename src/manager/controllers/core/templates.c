@@ -47,8 +47,8 @@ static const char *const pod_members[] = {"nodeSelector",    "affinity",  "toler
                                           "runtimeClassName"};
 static const char *const container_lists[] = {"initContainers", "containers"};
 
-/* What the API server or we ourselves write into every template: it says nothing, and no two jobs
- * would share one. */
+/* What the API server or we ourselves write into every template: it carries no information, and no
+ * two jobs would share a template. */
 static bool is_noise(const char *key) {
     static const char *const keys[] = {"job-name",
                                        "controller-uid",
@@ -179,7 +179,7 @@ static char *parts_text(yyjson_val *meta, yyjson_val *spec) {
     return s;
 }
 
-/* The spec with containers reduced to what they ask for. */
+/* The spec with containers reduced to their requests. */
 static char *pod_text(yyjson_val *spec) {
     size_t k, n;
     yyjson_val *c;
@@ -289,7 +289,7 @@ static void passed_over(void *ctx, uint32_t line, const char *text) {
     sl_log(SL_LOG_DEBUG, "unexpected value in pod template", SL_S("error", text));
 }
 
-/* The podsets as a Workload, in the words of the API, so that there is one reader of them. */
+/* The podsets as a Workload in the form of the API, so that there is one decoder. */
 static void put_workload(struct sl_manager *m, sl_sym ns, const struct mgr_wl_podset *v, uint32_t n,
                          struct sl_buf *b, struct sl_buf *invalid) {
     struct sl_jw *j = &SL_JW(b);

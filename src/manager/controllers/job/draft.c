@@ -89,7 +89,7 @@ void mgr_draft_put_template(yyjson_val *template, mgr_draft_drop_fn drop, struct
 
 /* ---- topology ---- */
 
-/* What does not parse is left out: admission has refused it, or nobody was asked. */
+/* What does not parse is left out: admission has refused it, or the webhook was not called. */
 static void put_slices(const struct sl_manager *m, yyjson_val *annotations, struct sl_jw *out) {
     const char *level =
         sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
@@ -194,7 +194,7 @@ void mgr_draft_put_annotations(const struct sl_manager *m, yyjson_val *map, stru
 
 /* ---- the whole ---- */
 
-/* The object that was written, and room for another. */
+/* Returns the object that was written, and clears the buffer for the next. */
 static char *take_json(struct sl_jw *j) {
     sl_jw_end(j);
     char *s = sl_strdup(sl_buf_str(j->b));

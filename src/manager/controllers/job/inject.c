@@ -125,7 +125,7 @@ static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *fr
     return grew;
 }
 
-/* ---- what an admission says ---- */
+/* ---- additions of an admission ---- */
 
 static int add_flavor(const struct sl_manager *m, struct mgr_job_extras *x, sl_sym flavor,
                       struct sl_err *err) {

@@ -229,8 +229,7 @@ int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
 uint64_t mgr_job_extras_tolerations(const struct mgr_job_extras *x);
 /* "metadata" and "spec" of a merge patch for the template. After mgr_job_extras_fit. */
 void mgr_job_extras_put(const struct mgr_job_extras *x, struct sl_jw *out);
-/* What a patch of a pod itself says in its metadata, or in its spec besides the gates. After
- * mgr_job_extras_fit. */
+/* The metadata of a patch of a pod, or its spec besides the gates. After mgr_job_extras_fit. */
 void mgr_job_extras_put_pod(const struct mgr_job_extras *x, bool in_spec, struct sl_jw *out);
 /* The marks that were not there when this Workload was made. A slice that replaces another was made
  * of a running Job. */

@@ -66,8 +66,8 @@ static bool leads_others(const struct sl_manager *m, const struct mgr_rec_job *j
     return m->settings->framework[SL_FW_JOB] && (j->queue || m->settings->manage_without_queue);
 }
 
-/* The Job that an owner's name and UID stand for. *ret_false: there is one of that name, but it is
- * not the one that is meant: then it is no owner at all, whoever wrote the reference. */
+/* The Job with an owner's name and UID. *ret_false: the Job of that name has another UID, so the
+ * reference is not valid and there is no owner. */
 static struct sl_rec *owner_of(const struct sl_manager *m, const char *ns, const char *name,
                                const char *uid, bool *ret_false) {
     struct sl_rec *up = sl_inf_find(m->inf, REC_JOB, ns, name);

@@ -10,7 +10,7 @@
 #include "manager/controllers/job/draft.h"
 #include "manager/controllers/metrics/metrics.h"
 
-#define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
+#define PAUSE SL_SEC /* before a Workload's name that is taken is tried again */
 #define MAX_NAME 512u
 
 /* ---- the Workload ---- */
@@ -236,7 +236,7 @@ bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 
 /* ---- afterwards ---- */
 
-/* What people are told when a step is done. */
+/* The events of completed steps. */
 static const char *const step_event[JOB_STEPS] = {
     [JOB_CREATE] = "CreatedWorkload", [JOB_SUSPEND_CHILD] = "Suspended", [JOB_START] = "Started",
     [JOB_STOP] = "Stopped",           [JOB_DELETE] = "Deleted",

@@ -136,8 +136,8 @@ static bool altered(const struct mgr_rec_job *j, const struct mgr_rec_wl *w) {
 }
 
 /* What is left to do until the Job is stopped. The API server lets a template change only while the
- * Job is suspended, has no start time and none of its pods is active: the last is the Job
- * controller's to say, so it is waited for. */
+ * Job is suspended, has no start time and none of its pods is active: the last is reported by the
+ * Job controller, so it is waited for. */
 static struct mgr_job_plan stop(const struct mgr_rec_job *j, enum mgr_job_phase phase,
                                 struct mgr_rec_wl *from, const char *why) {
     struct mgr_job_plan p = {.phase = phase, .wl = from, .why = why};
@@ -185,7 +185,7 @@ static struct mgr_job_plan plan_surplus(const struct sl_manager *m, const struct
     return p;
 }
 
-/* A Workload of the given name is to be used and none made. NULL: it cannot be, *ret says what to
+/* A Workload of the given name is to be used and none made. NULL: it cannot be, *ret is what to
  * do. */
 static struct mgr_rec_wl *prebuilt(const struct sl_manager *m, const struct mgr_rec_job *j,
                                    struct mgr_job_plan *ret) {
@@ -328,7 +328,7 @@ struct mgr_job_plan mgr_job_plan(const struct sl_manager *m, struct mgr_rec_job 
     }
     if (mgr_job_elastic(j)) {
         struct mgr_job_slice s = mgr_job_slice(m, j);
-        if (s.over_limit) { /* which of them it would run as cannot be told */
+        if (s.over_limit) { /* it is not known as which of them it would run */
             p.phase = JOB_TOO_MANY_SLICES;
             return j->message || mgr_job_suspended(j)
                        ? p

@@ -111,7 +111,7 @@ static void let_go(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr
     if (!w->rec.finalizer || (w->pending & WL_UNFINALIZE))
         return;
     mgr_wl_set_pending(w, WL_UNFINALIZE);
-    if (!j->message) /* somebody else has said so */
+    if (!j->message) /* finished by another client, so not reported yet */
         mgr_report_finished(m, &j->rec, MGR_JOB_CONTROLLER, w);
 }
 

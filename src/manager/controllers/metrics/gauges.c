@@ -118,7 +118,7 @@ static void count_workloads(struct sl_manager *m) {
     }
 }
 
-/* What is said of a LocalQueue holds for its ClusterQueue as well. */
+/* Adds the tally of a LocalQueue to its ClusterQueue's. */
 static void carry(struct sl_manager *m, const struct mgr_rec_conf *l) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", mgr_str(m, l->refers));
     if (!r)
@@ -159,7 +159,7 @@ static void cq_status(struct sl_manager *m, const struct sl_rec *r,
         sl_metric_set(m->spec.metrics, SL_M_CLUSTER_QUEUE_STATUS, i == now, r->name, words[i]);
 }
 
-/* What the queue covers has a series whatever its workloads ask for. */
+/* What the queue covers has a series whatever its workloads request. */
 static void add_covered(struct sl_engine_total *totals, uint32_t *n, const char *resource) {
     for (uint32_t i = 0; i < *n; i++)
         if (strcmp(totals[i].resource, resource) == 0)
@@ -342,7 +342,7 @@ void sl_manager_refresh_metrics(struct sl_manager *m) {
 
     if (!to || !m->inf->ready)
         return;
-    mgr_refresh_engine(m); /* who stands by does not decide, and sees all the same */
+    mgr_refresh_engine(m); /* a standby does not decide, but exports the same state */
     reshape(m);
     count_workloads(m);
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));) {

@@ -99,7 +99,7 @@ void mgr_count_cycle(struct sl_manager *m, const struct sl_effects *x) {
         forget_cohorts(m);
     m->metrics->trees_changed = false;
     if (sl_engine_evaluations(m->engine) == m->metrics->cycle.looks)
-        return; /* there was nobody to look at */
+        return; /* nothing was evaluated */
     for (uint32_t i = 0; i < x->v.n && !success; i++)
         success = x->v.v[i].kind == SL_EFFECT_RESERVE;
     const char *result = success ? "success" : "inadmissible";
@@ -114,7 +114,7 @@ void mgr_count_cycle(struct sl_manager *m, const struct sl_effects *x) {
 
 /* ---- decisions ---- */
 
-/* Whom an event is counted for. */
+/* The queue, class and series that an event is counted for. */
 struct subject {
     const char *cq, *class;
     const char *ns, *lq; /* lq NULL: the LocalQueue has no series */
@@ -214,7 +214,7 @@ static void count_evicted(struct sl_manager *m, const struct mgr_rec_wl *w,
                           const struct sl_effect *x) {
     struct sl_metrics *to = m->spec.metrics;
     struct subject s = subject_of(m, w, x->cq);
-    /* As in schedulingStats: which preemption it was is only told of the one who preempts. */
+    /* As in schedulingStats: the kind of preemption is only reported for the preemptor. */
     bool named =
         x->evict.cause != SL_CAUSE_NONE &&
         (x->evict.reason == SL_EVICT_DEACTIVATED || x->evict.reason == SL_EVICT_PODS_READY_TIMEOUT);
@@ -300,7 +300,7 @@ void mgr_count_ready(struct sl_manager *m, const struct mgr_rec_wl *w) {
 
 void mgr_count_created(struct sl_manager *m, const struct sl_rec *job) {
     if (job->generation > 1 || !m->settings->gates[SL_G_METRIC_FOR_WORKLOAD_CREATION_LATENCY])
-        return; /* it was changed, perhaps to get a queue: nobody knows since when it waits */
+        return; /* it was changed, perhaps to get a queue: since when it waits is unknown */
     sl_metric_observe(m->spec.metrics, SL_M_WORKLOAD_CREATION_LATENCY_SECONDS,
                       mgr_seconds_since(m, job->created), job->table->kind->kind);
 }
@@ -367,7 +367,7 @@ void mgr_drop_lq_series(struct sl_manager *m, const char *ns, const char *name) 
     drop_all(m, "name", name, "namespace", ns, NULL);
 }
 
-/* What is said of workloads that hold quota stays while a LocalQueue is stopped. */
+/* Series of workloads that hold quota stay while a LocalQueue is stopped. */
 static bool outlives_stop(enum sl_metric id) {
     return id == SL_M_LOCAL_QUEUE_RESERVING_ACTIVE_WORKLOADS ||
            id == SL_M_LOCAL_QUEUE_ADMITTED_ACTIVE_WORKLOADS || id == SL_M_LOCAL_QUEUE_STATUS ||

@@ -34,7 +34,7 @@ void mgr_drop_cq_series(struct sl_manager *m, const char *cq);
 void mgr_drop_class_series(struct sl_manager *m, const char *class);
 void mgr_drop_cohort_series(struct sl_manager *m, const char *cohort);
 void mgr_drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
-/* The object may say otherwise now whether the LocalQueue has series of its own. */
+/* Whether the LocalQueue has series of its own may have changed. */
 void mgr_lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o);
 
 /* Seconds from a point to now, not less than 0. */

@@ -66,7 +66,7 @@ const struct mgr_rec_wl *mgr_chain_active(const struct sl_manager *m,
 
 /* ---- the plan ---- */
 
-/* What the podset was granted, and still asks for: a Job that shrinks only changes its spec. */
+/* What the podset was granted, and still requests: a Job that shrinks only changes its spec. */
 static int32_t granted(const struct mgr_rec_wl *w, uint32_t podset) {
     const struct mgr_wl_admission *a = w->seen.admission;
     for (uint32_t i = 0; i < a->n; i++)

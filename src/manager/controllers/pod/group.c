@@ -71,7 +71,7 @@ void mgr_group_join(struct sl_manager *m, struct mgr_rec_pod *p, const char *nam
     mgr_group_pod_changed(m, p);
 }
 
-/* The last of its pods is gone: so is everybody whom it could wait for. */
+/* The last of its pods is gone, so there is nothing left that it could wait for. */
 static void end_group(struct sl_manager *m, struct mgr_pod_group *g,
                       const struct mgr_rec_pod *last) {
     struct mgr_rec_wl *w = g->single ? NULL : mgr_wl_find(m, mgr_str(m, g->ns), g->name);
@@ -131,15 +131,15 @@ bool mgr_group_never_requeued(const struct sl_manager *m, const struct mgr_rec_w
     return !(r && r->kind == REC_POD && !r->deleting && mgr_pod_gated(mgr_pod_of(r)));
 }
 
-/* A group's Workload is collected when its last owner is gone; nobody else lets it go. Until then
- * nothing of it runs, and it is not to get quota. */
+/* A group's Workload is collected when its last owner is gone; no other controller removes its
+ * finalizer. Until then nothing of it runs, and it is not to get quota. */
 void mgr_group_without_pods(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
     if (!w->group || w->owner_uid || !m->inf->tables[REC_POD].synced ||
         (mgr_wl_condition_will_be_true(m, w, "Finished") &&
          !mgr_wl_condition_is_true(m, w, "Finished")))
         return;
-    bool ours = w->pods.n && !w->owners; /* else whoever made it sees to it that there are pods */
+    bool ours = w->pods.n && !w->owners; /* else its creator also makes the pods */
     if (ours && w->rec.finalizer)
         mgr_wl_set_pending(w, WL_UNFINALIZE);
     if (mgr_wl_condition_is_true(m, w, "Finished") || w->rec.deleting || !evicted ||

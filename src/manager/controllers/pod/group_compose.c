@@ -55,7 +55,7 @@ static bool agree(struct mgr_group_ctx *c) {
     return true;
 }
 
-/* Has it succeeded, and the Workload says so? That is not taken back. */
+/* Has it succeeded, and is that recorded in the Workload? That is not undone. */
 static bool is_written(const struct mgr_group_member *x) {
     return x->p->phase == MGR_POD_SUCCEEDED && x->p->rec.deleting && !x->late;
 }
@@ -65,7 +65,7 @@ static int merit(const struct mgr_group_member *x) {
     return x->may_run ? 0 : mgr_pod_gated(x->p) ? 2 : x->late;
 }
 
-/* Of two that are there, who stays: with the finalizer, without the gate, older. Whoever was
+/* Order in which pods are retained: with the finalizer, without the gate, older. A pod that was
  * replaced while it was being deleted, and then succeeded, does not displace one that runs. */
 static int by_merit(const void *a, const void *b) {
     const struct mgr_group_member *x = *(struct mgr_group_member *const *)a,
@@ -94,7 +94,7 @@ void mgr_group_remove_from(struct mgr_group_member **v, uint32_t n, int32_t keep
 }
 
 /* A pod of each role, sorted by name; the Workload is made through the leader's record. False if
- * two pods have one role and ask for different things: the smaller would be charged for both. */
+ * two pods have one role and different requests: the smaller would be charged for both. */
 static bool find_roles(struct mgr_group_ctx *c) {
     struct mgr_group_plan *p = c->p;
     for (uint32_t i = 0; i < p->v.n; i++) {

@@ -13,9 +13,9 @@
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/metrics/metrics.h"
 
-#define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
+#define PAUSE SL_SEC /* before a Workload's name that is taken is tried again */
 #define MAX_NAME 512u
-#define MAX_REASON 2048u /* that of a condition, of 1,024 letters, and what is said before it */
+#define MAX_REASON 2048u /* that of a condition, of 1,024 letters, and the text before it */
 #define FIELD_MANAGER "kueue"
 
 /* ---- the Workload ---- */
@@ -176,7 +176,8 @@ static bool build_compose(struct sl_manager *m, struct mgr_rec_pod *p, struct sl
 
 /* ---- the pod ---- */
 
-/* Whoever is held by gates of others as well is told why it does not start. */
+/* The event of a pod that is also held by other gates lists them: they are why it does not
+ * start. */
 static void set_start_note(struct sl_manager *m, struct mgr_rec_pod *p,
                            const struct mgr_rec_wl *w) {
     _cleanup_(sl_json_docp) yyjson_doc *d =
@@ -245,7 +246,7 @@ static bool build_target(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_
     return true;
 }
 
-/* The record may be gone before the answer comes, so people are told now. */
+/* The record may be gone before the reply arrives, so the event is sent now. */
 static bool build_delete(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_write *w) {
     bool stop = p->job->step == POD_STOP, expired = p->job->group->phase == GROUP_EVICTED;
     _cleanup_(sl_buf_done) struct sl_buf reason = SL_BUF(MAX_REASON);
@@ -305,7 +306,7 @@ bool mgr_group_build(struct sl_manager *m, struct mgr_rec_pod *p, struct sl_writ
 
 /* ---- afterwards ---- */
 
-/* What people are told when a step is done. */
+/* The events of completed steps. */
 static const char *const step_event[POD_STEPS] = {
     [POD_COMPOSE] = "CreatedWorkload",
     [POD_START] = "Started",

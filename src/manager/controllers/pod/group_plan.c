@@ -14,8 +14,8 @@
 #include "manager/controllers/core/lookup.h"
 #include "manager/controllers/core/templates.h"
 
-/* A pod that we stopped before it had a node would be gone with the finalizer. Whoever asks every
- * second what became of it (SkyPilot does) is to see why. */
+/* A pod that we stopped before it had a node would be gone with the finalizer. A client that polls
+ * its status every second (SkyPilot does) is to see why. */
 #define LINGER (3 * SL_SEC)
 #define MAX_SUCCEEDED 65536u /* bytes of the annotation */
 
@@ -64,8 +64,8 @@ void mgr_group_drop_finalizer(struct mgr_group_member *x) {
         x->step = POD_DROP_FINALIZER;
 }
 
-/* Why stands in its status before it is deleted. One that is being started is looked at first: it
- * may still wait, and need not go then. */
+/* The reason is written to its status before it is deleted. One that is being started is read
+ * first: it may still wait, and need not be stopped then. */
 static void stop_pod(struct mgr_group_member *x) {
     if (x->p->rec.deleting)
         return;
@@ -91,13 +91,13 @@ int mgr_group_by_age(const void *a, const void *b) {
     return strcmp(x->rec.name, y->rec.name);
 }
 
-/* Does the Workload say that it has succeeded? */
+/* Is it recorded in the Workload that it has succeeded? */
 static bool is_remembered(const struct mgr_rec_wl *w, const struct mgr_rec_pod *p) {
     return w && w->succeeded && strstr(w->succeeded, p->rec.uid);
 }
 
-/* Those that ended and were let go have been counted: they belong to what was before. Whoever was
- * let go before it ended has been given up, however it ended: another was made in its place. */
+/* Pods that ended and lost the finalizer have been counted: they belong to an earlier run. One that
+ * lost it before it ended has been given up, however it ended: another was made in its place. */
 static bool counts(const struct mgr_group_ctx *c, const struct mgr_rec_pod *p) {
     const struct mgr_rec_wl *w = c->p->wl;
     return c->g->single || p->job->parent || p->rec.finalizer || !mgr_pod_ended(p) ||
@@ -136,7 +136,7 @@ static bool is_ours(const struct mgr_group_ctx *c) {
            (c->lead->queue || c->m->settings->manage_without_queue);
 }
 
-/* Those that are being deleted wait for nobody. */
+/* Pods that are being deleted do not wait for others. */
 static void free_deleting(struct mgr_group_ctx *c) {
     const struct mgr_rec_wl *w = c->p->wl;
     bool counted =
@@ -148,12 +148,12 @@ static void free_deleting(struct mgr_group_ctx *c) {
         if (c->p->unowned && mgr_wl_has_pod(w, x->p->rec.uid))
             continue; /* or the Workload would be collected with the last of its owners */
         if (x->late && x->active && !counted)
-            continue; /* told in the Workload first */
+            continue; /* recorded in the Workload first */
         x->step = POD_DROP_FINALIZER;
     }
 }
 
-/* Of two that do not run any more, who stays: with the finalizer, last active, older. */
+/* Order in which ended pods are retained: with the finalizer, last active, older. */
 static int by_end(const void *a, const void *b) {
     const struct mgr_group_member *x = *(struct mgr_group_member *const *)a,
                                   *y = *(struct mgr_group_member *const *)b;
@@ -183,8 +183,7 @@ bool mgr_group_fits_one(const struct sl_manager *m, const struct mgr_rec_pod *p,
     if (w->n_podsets != 1 || w->podsets[0].count != 1 || w->max_exec_s != max_exec)
         return false;
     const struct mgr_template *t = w->podsets[0].template;
-    if (!j->template) /* it has been started: what it is now says nothing about what was asked for
-                       */
+    if (!j->template) /* already started: its spec is no longer the requested one */
         return true;
     return t->containers == j->containers &&
            (mgr_wl_condition_is_true(m, w, "Admitted") || t->tolerations == j->tolerations);
@@ -253,7 +252,7 @@ static void add_departed(struct mgr_group_ctx *c, int32_t *active) {
     }
 }
 
-/* Who is about to be deleted after having succeeded has to be remembered. */
+/* Pods that have succeeded and are being deleted are recorded in the Workload. */
 static void remember(struct mgr_group_ctx *c) {
     struct mgr_group_plan *p = c->p;
     const struct mgr_rec_wl *w = p->wl;
@@ -281,7 +280,7 @@ static int32_t granted(const struct mgr_rec_wl *w, uint32_t podset) {
     return 0;
 }
 
-/* Whoever is one too many goes; whoever was replaced is let go; how many are missing. */
+/* Removes excess pods, drops the finalizer of replaced ones, and counts how many are missing. */
 static void settle_roles(struct mgr_group_ctx *c, bool evicted) {
     struct mgr_group_plan *p = c->p;
     const struct mgr_rec_wl *w = p->wl;
@@ -336,13 +335,14 @@ static bool is_finished(const struct mgr_group_ctx *c) {
         const struct mgr_group_member *x = &p->v.v[i];
         unretriable |= x->p->job->unretriable;
         over &= !x->may_run && (mgr_pod_ended(x->p) || x->p->rec.deleting);
-        live |= !mgr_pod_ended(x->p) && !x->p->rec.deleting; /* one too many, and about to go */
+        live |= !mgr_pod_ended(x->p) &&
+                !x->p->rec.deleting; /* an excess pod that is about to be deleted */
     }
     return (p->total > 0 && p->succeeded >= p->total && !live) || (unretriable && over);
 }
 
-/* As many as were granted, less those that run, also those that are on their way out. The Workload
- * stays while one of its owners does: who does not own it yet waits for that. */
+/* As many as were granted, less those that run, also those that are terminating. The Workload stays
+ * while one of its owners does: a pod that does not own it yet waits for that. */
 static void start_pods(struct mgr_group_ctx *c) {
     struct mgr_group_plan *p = c->p;
     int32_t room[SL_MAX_PODSETS];
@@ -450,7 +450,7 @@ static void plan_unmatched(struct mgr_group_ctx *c) {
 
 /* ---- the whole ---- */
 
-/* A Workload that somebody else controls is not ours, whatever its name. */
+/* A Workload with another controller is not ours, whatever its name. */
 static bool is_taken(const struct mgr_group_ctx *c, const struct mgr_rec_wl *w) {
     return w->owner_uid && !(c->g->single && strcmp(w->owner_uid, c->g->pods->rec.uid) == 0);
 }

@@ -166,8 +166,8 @@ static void let_go(struct sl_manager *m, const struct mgr_group_plan *p) {
         mgr_wl_set_pending(p->wl, WL_UNFINALIZE);
 }
 
-/* With it goes its reservation: not before its pods have stopped, and everybody has been told to.
- */
+/* The reservation ends with the finalizer: not before its pods have stopped, and no stop is left to
+ * be written. */
 static void let_go_deleting(const struct mgr_group_plan *p) {
     for (uint32_t i = 0; i < p->v.n && !p->runs; i++)
         if (p->v.v[i].step == POD_TARGET || p->v.v[i].step == POD_STOP)
@@ -212,7 +212,7 @@ static bool startable(struct sl_manager *m, struct mgr_group_plan *p) {
 
 /* ---- the pass ---- */
 
-/* What is wrong is told once it has been so for a while. */
+/* A wrong group is reported once it has been so for a while. */
 static void report_wrong(struct sl_manager *m, struct mgr_pod_group *g, struct mgr_group_plan *p) {
     bool wrong = p->phase == GROUP_WRONG || p->phase == GROUP_SHORT || p->phase == GROUP_NAME_TAKEN;
     if (!wrong) {

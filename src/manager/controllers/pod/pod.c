@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods: from the object to the record, sets of pods of a Workload ("crews"), and the patch that
- * removes gates. */
+/* Pods: from the object to the record, the sets of pods of a Workload, and the patch that removes
+ * gates. */
 #include "manager/controllers/pod/pod.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct {
     {JOB_ELASTIC, POD_GATE_ELASTIC},
 };
 
-/* ---- crews ---- */
+/* ---- pods of a Workload ---- */
 
 static uint64_t workload_pods_key(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
@@ -86,7 +86,7 @@ static void leave(struct sl_manager *m, struct mgr_rec_pod *p) {
     if (p->next)
         p->next->prev = p->prev;
     p->prev = p->next = NULL;
-    mgr_tas_pod_left(m); /* its node may be free of its crew now */
+    mgr_tas_pod_left(m); /* its node may be free of pods of its Workload now */
     if (c->pods) {
         mgr_workload_pods_touch(c); /* there may be room for another */
         return;
@@ -118,7 +118,7 @@ void mgr_pods_end(struct sl_manager *m) {
 
 /* ---- taking in ---- */
 
-/* Whose pod it is; "": nobody's. */
+/* The Workload, or chain of slices, that the pod belongs to; "": none. */
 static const char *workload_name_of(yyjson_val *o) {
     const char *slice = sl_json_annotation(o, JOB_SLICE_MARK);
     return *slice ? slice : sl_json_annotation(o, JOB_WORKLOAD_MARK);
@@ -251,12 +251,12 @@ bool mgr_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct mgr_rec_pod *p = mgr_pod_of(r), was = *p;
     p->phase = (uint8_t)phase_of(o);
     const char *name =
-        mgr_pod_ended(p) ? "" : workload_name_of(o); /* the ended are in nobody's way */
+        mgr_pod_ended(p) ? "" : workload_name_of(o); /* ended pods hold no resources */
     bool moved = strcmp(p->siblings ? p->siblings->name : "", name) != 0;
     if (moved) {
         leave(m, p);
         join(m, p, name);
-        was.gates = 0; /* as its new crew knows it */
+        was.gates = 0; /* not counted in the new set yet */
     }
     p->ending = r->deleting;
     p->node = sl_sym_put(m->syms, sl_json_str(o, "spec.nodeName"));

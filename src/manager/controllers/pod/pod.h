@@ -7,8 +7,8 @@
  * ended and either belongs to a Workload (by annotation) or, once topologies are in use, is on a
  * node ('mgr_pod_wanted'). A record has no text of its own but name and uid.
  *
- * Pods of one Workload, or of a chain of slices, form a crew (workload pods): they are found and
- * planned together. A crew whose pods or Workloads changed is planned again, once per iteration:
+ * Pods of one Workload, or of a chain of slices, form a set ('mgr_workload_pods'): they are found
+ * and planned together. A set whose pods or Workloads changed is planned again, once per iteration:
  * planning decides which gates are removed ('release'), mgr_pod_build writes that. Writes in flight
  * count as done.
  */
@@ -55,7 +55,7 @@ struct mgr_workload_pods {
 
 struct mgr_rec_pod {
     struct sl_rec rec;
-    struct mgr_workload_pods *siblings; /* NULL: nobody's */
+    struct mgr_workload_pods *siblings; /* NULL: of no Workload */
     struct mgr_pod_job *job;            /* of one that is queued itself (group.h); NULL */
     struct mgr_serving_pod *serving;    /* of a set's pod (serving/serving.h); NULL */
     struct mgr_rec_pod *prev, *next;
@@ -67,7 +67,7 @@ struct mgr_rec_pod {
     char *select;   /* what the release adds to spec.nodeSelector, as JSON; NULL: nothing */
     sl_sym node;
     sl_sym podset;           /* label kueue.x-k8s.io/podset */
-    sl_sym selector;         /* spec.nodeSelector as JSON, of pods with a crew */
+    sl_sym selector;         /* spec.nodeSelector as JSON, of pods of a Workload */
     sl_sym others;           /* gates of others, an array of JSON; none: 0 */
     int32_t index, subgroup; /* its rank, by labels of its job; -1: absent */
     uint8_t phase;           /* enum mgr_pod_phase */
@@ -75,7 +75,7 @@ struct mgr_rec_pod {
     uint8_t release;         /* those of them that may go */
     uint8_t sent;            /* those whose removal is in flight: see mgr_pod_sent */
     bool topology;           /* annotations request a topology: not an unrelated pod on its node */
-    bool ending;             /* being deleted, as recorded in its crew */
+    bool ending;             /* being deleted, as recorded in its set */
 };
 
 static inline struct mgr_rec_pod *mgr_pod_of(struct sl_rec *r) {
@@ -105,7 +105,7 @@ void mgr_pods_relist(struct sl_manager *m);
 /* From now on pods on nodes are relevant too, with their requests: all are listed again. */
 void mgr_pods_watch_nodes(struct sl_manager *m);
 
-/* ---- crews: the pods of a Workload ---- */
+/* ---- the pods of a Workload ---- */
 /* NULL: no pod names it. */
 struct mgr_workload_pods *mgr_workload_pods_find(const struct sl_manager *m, sl_sym ns,
                                                  const char *name);
@@ -124,12 +124,12 @@ void mgr_pod_shape_unref(struct sl_manager *m, struct mgr_pod_shape *s);
 /* Into and out of the index of chains; out before its annotations change. */
 void mgr_chain_index_add(struct sl_manager *m, struct mgr_rec_wl *w);
 void mgr_chain_index_remove(struct sl_manager *m, struct mgr_rec_wl *w);
-/* An elastic Workload is new or changed: enqueues its crew. */
+/* An elastic Workload is new or changed: enqueues its pods. */
 void mgr_chain_changed(struct sl_manager *m, const struct mgr_rec_wl *w);
-/* The Workload whose counts are the grant of the crew; NULL: there is none now. */
+/* The Workload whose counts are the grant of these pods; NULL: there is none now. */
 const struct mgr_rec_wl *mgr_chain_active(const struct sl_manager *m,
                                           const struct mgr_workload_pods *c);
-/* Decides which pods of the crew lose the gate. */
+/* Decides which pods of the Workload lose the gate. */
 void mgr_elastic_plan(struct sl_manager *m, struct mgr_workload_pods *c);
 
 #endif

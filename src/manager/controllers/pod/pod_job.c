@@ -83,10 +83,11 @@ static void take_more(const struct sl_manager *m, struct mgr_pod_job *j, yyjson_
 }
 
 /*
- * Admission writes it on the pod. If nobody was asked, it is the hash, and once the pod is started
- * the name of its podset: a start changes the spec. A user could write one as well, and have a
- * large pod counted as a small one of the same role: while a pod waits, what it asks for decides.
- * Names of roles are for those whose Workload somebody else makes: prebuilt ones, and sets.
+ * Admission writes it on the pod. If the webhook was not called, it is the hash, and once the pod
+ * is started the name of its podset: a start changes the spec. A user could write one as well, and
+ * have a large pod counted as a small one of the same role: while a pod waits, its requests
+ * decide. Names of roles are for pods whose Workload is not made from them: prebuilt ones, and
+ * sets.
  */
 static const char *role_of(const struct mgr_rec_pod *p, yyjson_val *o) {
     const struct mgr_pod_job *j = p->job;
@@ -114,7 +115,7 @@ static void take_labels(struct sl_manager *m, const struct mgr_rec_pod *p, yyjso
     j->serving = annotation_is(o, Q "pod-group-serving", "true");
 }
 
-/* When it stopped working: as its containers say, or when it was to be deleted. */
+/* When it stopped working: as its containers report, or when it was to be deleted. */
 static sl_time stopped_at(const struct mgr_pod_job *j, yyjson_val *o) {
     yyjson_val *c = condition(o, "ContainersReady");
     bool failed = strcmp(sl_json_str(c, "status"), "False") == 0 &&
@@ -214,7 +215,7 @@ static char *take_object(struct sl_jw *j) {
     return s;
 }
 
-/* What is copied of labels and annotations is short, and asked of every pod of a group. */
+/* What is copied of labels and annotations is short, and read for every pod of a group. */
 static void take_draft(const struct sl_manager *m, struct mgr_rec_pod *p, yyjson_val *o) {
     static const struct sl_strs none;
     yyjson_val *annotations = sl_json_at(o, "metadata.annotations");

@@ -12,9 +12,9 @@
 #include "manager/controllers/provisioning/capacity_pack.h"
 
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
-#define FEW_PORTS 16u               /* are found without asking for memory */
+#define FEW_PORTS 16u               /* are found without an allocation */
 
-/* What cannot be read asks for nothing. */
+/* What cannot be read has no requests. */
 static struct mgr_pod_shape *make(struct sl_manager *m, struct sl_buf *text, const uint32_t *ports,
                                   uint32_t n_ports) {
     struct sl_podset_spec spec = {0};

@@ -17,10 +17,10 @@
 #define BOOKING (10 * SL_MINUTE)
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cluster-autoscaler"
 #define LEASE_KNOWN (10 * SL_SEC)     /* for so long what was read of it is true */
-#define LEASE_LIFE (60 * SL_SEC)      /* since its last renewal: whoever held it is gone */
+#define LEASE_LIFE (60 * SL_SEC)      /* since its last renewal: its holder is gone */
 #define AUTOSCALER_TIME SL_MINUTE     /* for a live one to accept a request */
 #define UNREADABLE_TIME (15 * SL_SEC) /* for one that we may not look for */
-#define REREAD (5 * SL_SEC)           /* before a template that was not there is asked for again */
+#define REREAD (5 * SL_SEC)           /* before a template that was not found is read again */
 #define REPORT_PAUSE (30 * SL_SEC)    /* between two messages about what is lacking */
 #define TURN_PAUSE (5 * SL_USEC) /* for each request, between two searches: they cost as much */
 #define MAX_WHY 4096u
@@ -137,7 +137,7 @@ void mgr_capacity_end(struct sl_manager *m) {
     sl_freep(&m->capacity);
 }
 
-/* At this time at the latest it is looked at again. */
+/* At this time at the latest it is reconciled again. */
 static void reconcile_by(struct sl_manager *m, struct mgr_rec_prov *p, sl_time at) {
     if (at > m->spec.client->wall && (!p->rec.reconcile_at || at < p->rec.reconcile_at))
         sl_rec_reconcile_at(&p->rec, at);
@@ -189,7 +189,7 @@ bool mgr_capacity_is_requested(const struct sl_manager *m) {
     return false;
 }
 
-#define AT_ONCE ((sl_time)1) /* whatever the clock of the API server says of when it was made */
+#define AT_ONCE ((sl_time)1) /* whatever its creationTimestamp */
 
 /* When we may answer it; 0: the lease has to be read first. */
 static sl_time may_answer_at(const struct sl_manager *m, const struct mgr_rec_prov *p) {
@@ -244,7 +244,7 @@ static int by_age(const void *a, const void *b) {
     return strcmp(x->p->rec.name, y->p->rec.name);
 }
 
-/* Pods as they count in a namespace. Many requests ask for equal ones: each is read once a turn. */
+/* Pods as they count in a namespace. Many requests have equal ones: each is read once a turn. */
 struct reading {
     uint64_t like;
     struct mgr_podsets pods;
@@ -371,7 +371,8 @@ void mgr_capacity_turn(struct sl_manager *m) {
         if (!is_ours(m, p) || !templates_read(p) || !p->answer.free)
             continue;
         waiting |= !mgr_prov_is(p, PROV_PROVISIONED);
-        /* What has room keeps it, in the order in which it was given; then the others by age. */
+        /* Requests with capacity retain it, in the order in which they got it; then the others by
+         * age. */
         *sl_vec_push(&v) =
             (struct turn){p, p->answer.fits ? p->answer.since - INT64_MAX / 2 : r->created};
     }
@@ -393,7 +394,7 @@ struct condition {
     const char *reason, *message;
 };
 
-/* Has it looked for room as long as it may? */
+/* Has it waited for capacity as long as it may? */
 static bool is_out_of_time(const struct sl_manager *m, const struct mgr_rec_prov *p,
                            sl_time *ret_until) {
     char text[MAX_PARAMETER], *end;

@@ -18,7 +18,7 @@ struct port_use {
 
 struct node {
     char *name;
-    bool known; /* told; else pods stand on a node of this name that is not there yet */
+    bool known; /* observed; else there are pods on a node of this name that does not exist yet */
     bool counts_pods;
     struct sl_topo_node is; /* labels and taints, in the arena */
     struct sl_arena arena;
@@ -33,7 +33,7 @@ struct mgr_pack {
     SL_VEC(struct node *) nodes; /* by name, once 'sorted' */
     bool sorted;
     sl_sym pods;
-    struct sl_map from; /* what equal pods need not ask again: hash -> index into 'nodes' */
+    struct sl_map from; /* where the search for equal pods starts: hash -> index into 'nodes' */
 };
 
 struct mgr_pack *mgr_pack_new(void) {
@@ -269,7 +269,7 @@ static int32_t times(struct mgr_pack *k, const struct node *n, const struct mgr_
     return most > 0 ? (int32_t)most : 0;
 }
 
-/* sign 1: takes room for so many, -1: gives it back. */
+/* sign 1: charges the requests of so many pods, -1: returns them. */
 static void charge_pods(struct mgr_pack *k, struct node *n, const struct mgr_pack_pods *p,
                         int32_t count, int sign) {
     sl_quantity by = (sl_quantity)sign * count;

@@ -322,7 +322,7 @@ void mgr_prov_check_changed(struct sl_manager *m, struct sl_rec *r) {
     c->refers = config;
 }
 
-/* Why the reference to the parameters is wrong, in Kueue's words; nothing: it is right. */
+/* Why the reference to the parameters is wrong, with Kueue's message; nothing: it is right. */
 static void judge_parameters(const struct sl_manager *m, yyjson_val *ref, struct sl_buf *b) {
     const char *name = sl_json_str(ref, "name"), *group = sl_json_str(ref, "apiGroup"),
                *kind = sl_json_str(ref, "kind");

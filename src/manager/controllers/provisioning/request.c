@@ -224,7 +224,7 @@ static void put_meta(const struct sl_manager *m, const struct mgr_rec_wl *w, con
     sl_jw_end(j);
 }
 
-/* Those of the configuration; what the Workload's annotations say is said there. */
+/* Those of the configuration; the Workload's annotations override them. */
 static void put_parameters(const struct mgr_rec_wl *w, yyjson_val *config, struct sl_jw *j) {
     const char *own = w->parameters ? w->parameters : "{}";
     _cleanup_(sl_json_docp) yyjson_doc *o = yyjson_read(own, strlen(own), 0);
@@ -373,7 +373,7 @@ static void request_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl
     }
     if (how == SL_WRITE_CONFLICT && there &&
         (!mgr_prov_of(there)->owner_uid || strcmp(mgr_prov_of(there)->owner_uid, w->rec.uid) != 0))
-        report_refused(m, w, reply); /* it is somebody else's */
+        report_refused(m, w, reply); /* it has another owner */
     if (how != SL_WRITE_FAILED)
         d->pause = sl_time_add(m->spec.client->mono, PAUSE);
 }

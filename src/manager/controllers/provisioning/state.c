@@ -40,7 +40,7 @@ char *mgr_prov_read_parameters(yyjson_val *workload) {
     return s;
 }
 
-/* ---- who needs one ---- */
+/* ---- which Workloads need a request ---- */
 
 static bool uses(yyjson_val *resources, yyjson_val *managed) {
     static const char *const maps[] = {"requests", "limits"};
@@ -84,7 +84,7 @@ uint32_t mgr_prov_needed(const struct mgr_rec_wl *w, yyjson_val *config,
     return n;
 }
 
-/* Is the request what the configuration, and the annotations of the Workload, say now? */
+/* Does the request match the configuration, and the annotations of the Workload, now? */
 static bool is_current(const struct sl_manager *m, const struct mgr_rec_wl *w,
                        const struct mgr_rec_prov *p, yyjson_val *config) {
     static const char *const none = "{}";
@@ -106,7 +106,7 @@ static bool is_current(const struct sl_manager *m, const struct mgr_rec_wl *w,
     return same;
 }
 
-/* ---- saying ---- */
+/* ---- reporting ---- */
 
 static void report(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
                    struct mgr_wl_check to) {
@@ -163,8 +163,8 @@ static void put_selectors(struct sl_jw *j, yyjson_val *config, const char *detai
     sl_jw_end(j);
 }
 
-/* What pods get: the request that has their room, and the nodes that it names. Those of podsets
- * that were merged into another's get it, too. */
+/* What pods get: the request that booked capacity for them, and the nodes that it names. Those of
+ * podsets that were merged into another's get it, too. */
 static void put_updates(const struct sl_manager *m, const struct mgr_rec_wl *w,
                         const struct mgr_rec_prov *p, yyjson_val *config, struct sl_jw *j) {
     uint32_t sets[SL_MAX_PODSETS];
@@ -224,7 +224,7 @@ static bool report_retry(struct sl_manager *m, struct mgr_rec_wl *w, const struc
     return to.state == SL_CHECK_PENDING;
 }
 
-/* Nobody says anything of it: does anybody know its class? */
+/* It has no conditions yet: does any controller handle its class? */
 static void report_nothing_yet(struct sl_manager *m, struct mgr_rec_wl *w,
                                const struct mgr_wl_check *is, const struct mgr_rec_prov *p) {
     char text[512] = "";
@@ -387,7 +387,7 @@ void mgr_prov_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w) {
         mgr_prov_make_none(w);
 }
 
-/* The garbage collector would take them, in its time; until then they would book room. */
+/* The garbage collector would delete them later; until then they would book capacity. */
 void mgr_prov_workload_gone(struct sl_manager *m, const struct mgr_rec_wl *w) {
     if (m->spec.parts.provisioning && m->leads)
         drop(m, w, NULL, 0);

@@ -228,7 +228,8 @@ static void add_error(struct sl_buf *invalid, const char *error) {
     sl_buf_printf(invalid, ", %s]", error);
 }
 
-/* Says which resources of 'a' are above those of 'b'; what only one of them has does not matter. */
+/* Reports which resources of 'a' are above those of 'b'; what only one of them has does not
+ * matter. */
 static void compare(const struct bag *a, const struct bag *b, uint32_t podset, const char *where,
                     const char *message, struct sl_buf *invalid) {
     const char *names[SL_MAX_PODSET_RESOURCES];
@@ -253,7 +254,7 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
     add_error(invalid, sl_buf_str(&error));
 }
 
-/* What was left out might forbid the pod, or be asked for. */
+/* A resource that was left out might have a bound, or be requested. */
 static void check_size(const struct bag *b, const char *whose, struct sl_buf *invalid) {
     char text[128];
     if (!b->crowded)
@@ -293,10 +294,10 @@ static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32
 }
 
 static void passed_over(void *ctx, uint32_t line, const char *text) {
-    (void)ctx, (void)line, (void)text; /* who makes the shape of it says so */
+    (void)ctx, (void)line, (void)text; /* reported where its shape is made */
 }
 
-/* The pod as a whole asks for what its reader makes of it. */
+/* The pod as a whole requests what the decoder sums up. */
 static void check_pod(const struct bounds *b, const char *pod, size_t len, uint32_t podset,
                       struct sl_buf *invalid) {
     struct sl_doc *d = NULL;

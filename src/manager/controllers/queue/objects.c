@@ -22,7 +22,7 @@
 #include "manager/controllers/topology/topology.h"
 
 #define MAX_TEXT ((size_t)16 << 20) /* no object is larger */
-#define CHECK_PATIENCE (5 * SL_SEC) /* until a check is said to have no controller */
+#define CHECK_PATIENCE (5 * SL_SEC) /* until a check is reported to have no controller */
 
 /* ---- taking in ---- */
 
@@ -105,7 +105,7 @@ void mgr_conf_done(struct sl_rec *r) {
     sl_freep(&c->others);
 }
 
-/* ---- telling the engine ---- */
+/* ---- facts for the engine ---- */
 
 /* Leaves the engine without it, as if it had never been there. */
 static void report_none(struct sl_manager *m, const struct sl_rec *r) {
@@ -130,7 +130,7 @@ static void warned(void *ctx, uint32_t line, const char *text) {
            SL_S("name", r->name), SL_S("error", text));
 }
 
-/* Says what the object says, if it is something new. */
+/* Applies the object to the engine if it has changed. */
 static bool report_object(struct sl_manager *m, struct sl_rec *r) {
     struct mgr_rec_conf *c = mgr_conf_of(r);
     struct sl_doc *d = NULL;
@@ -154,15 +154,15 @@ static bool report_object(struct sl_manager *m, struct sl_rec *r) {
     sl_kueue_object_decode(&rd, &d->roots[0], &x);
     bool fine = x.kind == SL_KUEUE_OBJECT_FACT;
     if (rd.n_wrong || sl_arena_full(&arena)) {
-        /* Fields that are unknown may be newer than we are. What is wrong in those that we know is
-         * not: the object is passed over whole, since half of it says something else. */
+        /* Unknown fields may be newer than we are. Errors in known ones are not: the object is
+         * ignored as a whole, since a part of it would mean something else. */
         sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", r->table->kind->kind),
                SL_S("name", r->name));
         if (before)
             report_none(m, r);
     } else if (fine) {
         if (r->kind == REC_CHECK)
-            x.fact.check.active = c->has_active && c->active; /* its controller has to say so */
+            x.fact.check.active = c->has_active && c->active; /* set by its controller */
         if (r->kind == REC_FLAVOR)
             mgr_tas_flavor(m, r, &x.fact.flavor, &arena);
         fine = mgr_apply_fact(m, &x.fact, NULL);
@@ -239,7 +239,7 @@ void mgr_class_changed(void *ctx, struct sl_rec *r) {
 
 void mgr_class_gone(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
-    mgr_drop_class_series(m, r->name); /* who has its value keeps it */
+    mgr_drop_class_series(m, r->name); /* workloads that have its value keep it */
 }
 
 /* Requests of pods may count differently now. */
@@ -318,7 +318,8 @@ void mgr_flavor_gone(void *ctx, struct sl_rec *r) {
     enqueue_deleting(m, REC_TOPOLOGY);
 }
 
-/* Queues whose check no controller knows of are inactive for ever: who made it is told so, once. */
+/* Queues with a check that no controller handles stay inactive: that is reported on the check,
+ * once. */
 static void report_unanswered(struct sl_manager *m, struct sl_rec *r) {
     struct mgr_rec_conf *c = mgr_conf_of(r);
     sl_time at = sl_time_add(r->created, CHECK_PATIENCE), now = m->spec.client->wall;

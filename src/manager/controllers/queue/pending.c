@@ -14,12 +14,12 @@
 #include "manager/controllers/workload/workload.h"
 
 #define PIECE 128u                 /* workloads */
-#define MAX_PODS 256u              /* that are told as owners of one */
+#define MAX_PODS 256u              /* that are listed as owners of one */
 #define MAX_MESSAGE ((size_t)1024) /* Kueue's own are no longer */
 
-/* Why it waits, in the words of its condition. Workloads that are alike get the same answers, and
- * one of them is looked at for all: what it was told holds for the others, unless it speaks of how
- * that one was evicted. NULL: nobody was told anything yet. */
+/* Why it waits, from its condition. Equivalent workloads get the same result, and one of them is
+ * evaluated for all: its condition applies to the others, unless it is about its own eviction.
+ * NULL: none has a condition yet. */
 static const struct mgr_cond *why(const struct sl_manager *m, const struct mgr_rec_wl *w,
                                   const struct sl_engine_waiting *at) {
     const struct mgr_rec_wl *const candidates[] = {w, mgr_wl_by_id(m, at->refused_wl),
@@ -124,7 +124,7 @@ static void put_item(struct sl_jw *j, const struct sl_manager *m, const struct m
     sl_jw_uint(j, "positionInClusterQueue", at->in_cq);
     sl_jw_uint(j, "positionInLocalQueue", at->in_lq);
     put_reason(j, m, w, at, v.phase == SL_PHASE_ASLEEP);
-    /* The one time that is known beforehand: it is not looked at before its back-off is over. */
+    /* The one time that is known beforehand: it is not evaluated before its back-off is over. */
     if (v.requeue_at > m->spec.client->wall)
         sl_jw_time(j, "expectedStartTime", v.requeue_at);
     sl_jw_end(j);

@@ -71,7 +71,7 @@ static bool too_soon(struct sl_manager *m, struct sl_rec *r) {
     return true;
 }
 
-/* Writes the status if it says something else than the one that stands. */
+/* Writes the status if it differs from the observed one. */
 static bool patch_status(struct sl_manager *m, struct sl_rec *r, const struct sl_buf *status,
                          struct sl_write *w) {
     struct mgr_rec_conf *c = mgr_conf_of(r);
@@ -107,7 +107,7 @@ static void put_active(struct sl_manager *m, struct sl_rec *r, bool active, cons
     sl_jw_end(j);
 }
 
-/* A check that somebody else performs is left to him. */
+/* A check of another controller is left to that controller. */
 bool mgr_check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_manager *m = ctx;
     struct sl_buf b;
@@ -139,7 +139,7 @@ static void put_amount(struct sl_jw *j, const char *key, const char *resource, s
 
 /*
  * Every flavor in the order of the spec, with every covered resource by name. For a LocalQueue (lq
- * set) the totals are its own and nothing is said of borrowing.
+ * set) the totals are its own and borrowing is left out.
  */
 static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec,
                       const char *cq, const struct sl_rec *lq, struct sl_jw *j) {

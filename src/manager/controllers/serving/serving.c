@@ -16,7 +16,7 @@
 #include "manager/controllers/workload/workload_int.h"
 
 #define Q "kueue.x-k8s.io/"
-#define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
+#define PAUSE SL_SEC /* before a Workload's name that is taken is tried again */
 #define MAX_NAME 512u
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 
@@ -291,7 +291,7 @@ static void settle(struct sl_manager *m, const struct mgr_rec_set *s,
         follow(m, s, w);
         if (empty && mgr_wl_condition_is_true(m, w, "Evicted") &&
             mgr_wl_condition_is_true(m, w, "QuotaReserved"))
-            mgr_wl_stopped(m, w); /* there is no pod that could say so */
+            mgr_wl_stopped(m, w); /* there is no pod that could report it */
         if (stays && s->replicas == 0 && empty)
             put_on_hold(m, w);
         else if (stays && s->replicas > 0 && !resizing)
@@ -367,7 +367,7 @@ static void put_owner(const struct mgr_rec_set *s, struct sl_jw *out) {
     sl_jw_end(out);
 }
 
-/* What a Workload says of its set. */
+/* What a Workload records about its set. */
 static void put_marks(const struct mgr_rec_set *s, struct sl_jw *out) {
     const struct sl_rec_kind *k = s->rec.table->kind;
     sl_jw_str(out, Q "is-group-workload", "true");

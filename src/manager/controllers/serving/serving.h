@@ -136,7 +136,8 @@ void mgr_serving_hold_names(struct sl_syms *t, struct sl_rec *r);
 bool mgr_serving_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void mgr_serving_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                          const struct sl_kube_reply *reply);
-/* A Workload is new, changed, or gone: looks at its set, and lets it go if that is gone. */
+/* A Workload is new, changed, or gone: reconciles its set, and drops the finalizer if that is
+ * gone. */
 void mgr_serving_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool gone);
 /* Whether the set is managed: in a queue, and no ancestor is. */
 bool mgr_serving_managed(const struct sl_manager *m, const struct mgr_rec_set *s);

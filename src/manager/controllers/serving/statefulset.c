@@ -101,7 +101,7 @@ static void put_name(const struct sl_manager *m, const struct mgr_rec_set *s, in
                 m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
 }
 
-/* A Workload that does not say whose it is, by its name; Kueue once made names without the uid. */
+/* A Workload without a reference to its set, by its name; Kueue once made names without the uid. */
 static struct mgr_rec_wl *find_stray(const struct sl_manager *m, const struct mgr_rec_set *s) {
     struct mgr_rec_wl *found = NULL;
     _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(MAX_NAME);
@@ -151,7 +151,7 @@ static struct mgr_serving_plan plan_last(const struct sl_manager *m, const struc
 
 static struct mgr_serving_plan plan(const struct sl_manager *m, const struct mgr_rec_set *s,
                                     const struct mgr_serving_parts *parts) {
-    int32_t next = 0; /* the first slot that nobody has */
+    int32_t next = 0; /* the first free slot */
 
     for (uint32_t i = 0; i < parts->v.n && next < s->replicas; i++) {
         int32_t first = parts->v.v[i].first;

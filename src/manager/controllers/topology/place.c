@@ -26,7 +26,7 @@ static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_pod
 static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p);
 static void hold_places(struct sl_manager *m, struct mgr_rec_wl *w);
 
-/* ---- what a podset asks for ---- */
+/* ---- requests of a podset ---- */
 
 static void add_slice(struct sl_topo_request *r, const char *level, int64_t size,
                       struct sl_arena *a) {
@@ -82,7 +82,7 @@ const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
     return ret;
 }
 
-/* All but flavor and count, which an admission says. */
+/* All but flavor and count, which come from an admission. */
 static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struct mgr_rec_wl *w,
                                          struct mgr_podsets *specs) {
     struct sl_topo_podset *v = sl_arena_alloc0(&specs->arena, w->n_podsets, sizeof *v);
@@ -104,7 +104,7 @@ static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struc
     return v;
 }
 
-/* ---- asked by the engine ---- */
+/* ---- called by the engine ---- */
 
 /* The slice whose place it takes, if that has one to give. */
 static struct mgr_rec_wl *slice_before(const struct sl_manager *m, const struct mgr_rec_wl *w) {
@@ -310,7 +310,7 @@ static yyjson_mut_val *texts(yyjson_mut_doc *doc, const char *const *v, uint32_t
     return list;
 }
 
-/* The other way round; NULL if there is nothing to say. */
+/* The inverse; NULL if it is empty. */
 static char *write_place(const struct sl_topo_place *p) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *o = yyjson_mut_obj(doc), *domains = yyjson_mut_arr(doc);

@@ -21,8 +21,8 @@ static bool is_well(const struct sl_manager *m, const char *node) {
     return r && SL_CONTAINER_OF(r, const struct mgr_rec_node, rec)->ready;
 }
 
-/* Does a pod of it still stand there, or is it on its way, and was not told to go? The node may
- * come again, and a pod that was sent to it goes nowhere else. */
+/* Is a pod of it still on the node, or about to be, and not requested to stop? The node may
+ * recover, and a pod that is assigned to it can go to no other. */
 static bool is_occupied(const struct sl_manager *m, const struct mgr_rec_wl *w, const char *node) {
     const struct mgr_workload_pods *c =
         mgr_workload_pods_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name);

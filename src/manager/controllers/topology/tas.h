@@ -7,9 +7,9 @@
 #include "manager/controllers/core/records.h"
 
 struct mgr_tas {
-    struct sl_topo *topo;     /* NULL: nobody gets a place */
-    bool places_news;         /* there may be room where there was none */
-    bool node_failed;         /* under somebody, or may have ... */
+    struct sl_topo *topo;     /* NULL: no places are assigned */
+    bool places_news;         /* capacity may have become free */
+    bool node_failed;         /* a node of a placed workload, or may have ... */
     bool replacement_pending; /* ... and not all got another place */
 };
 

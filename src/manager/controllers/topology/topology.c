@@ -142,7 +142,7 @@ bool mgr_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         mgr_capacity_node(m, &n);
     }
     sl_arena_done(&arena);
-    return false; /* told; nothing is left to look at */
+    return false; /* applied; there is nothing left to reconcile */
 }
 
 void mgr_node_gone(void *ctx, struct sl_rec *r) {

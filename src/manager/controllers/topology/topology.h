@@ -28,7 +28,7 @@ void mgr_tas_new(struct sl_manager *m);
 void mgr_tas_end(struct sl_manager *m);
 /* Are places given at all? */
 bool mgr_tas_runs(const struct sl_manager *m);
-/* Drops names that nobody has, if there are many. */
+/* Drops names that are not used, if there are many. */
 void mgr_tas_sweep(struct sl_manager *m);
 /* The engine, with a placer if places are given; that is decided once. */
 struct sl_engine *mgr_tas_engine(struct sl_manager *m);
@@ -41,13 +41,13 @@ bool mgr_topology_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void mgr_tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
                     struct sl_arena *a);
 void mgr_tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r);
-/* Does a flavor name a topology, whether that exists or not? Asked before anything was looked at.
- */
+/* Does a flavor name a topology, whether that exists or not? Called before anything was
+ * reconciled. */
 bool mgr_tas_is_used(const struct sl_manager *m);
 /* A pod without a topology assignment uses resources of its node. */
 void mgr_tas_pod_changed(struct sl_manager *m, struct mgr_rec_pod *p);
 void mgr_tas_pod_gone(struct sl_manager *m, struct mgr_rec_pod *p);
-/* A pod of somebody is no more on its node: what waits for another place may get one. */
+/* A pod of a Workload has left its node: what waits for another place may get one. */
 void mgr_tas_pod_left(struct sl_manager *m);
 /* If resources may have become free: enqueues the workloads that did not fit. */
 void mgr_tas_requeue_refused(struct sl_manager *m);
@@ -86,7 +86,7 @@ void mgr_tas_nodes_failed(struct sl_manager *m);
 
 /* ---- ungate.c: pods go where their Workload has places ---- */
 
-/* Which pods of the crew lose the topology gate, and their nodes. */
+/* Which pods of the Workload lose the topology gate, and their nodes. */
 void mgr_tas_plan(struct sl_manager *m, struct mgr_workload_pods *c);
 void mgr_tas_ungated(struct sl_manager *m, const struct mgr_rec_pod *p);
 /* Whether its node selector, present or in flight, requires this. */

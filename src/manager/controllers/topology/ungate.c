@@ -22,7 +22,7 @@
 #define GATE "kueue.x-k8s.io/topology"
 #define NOWHERE UINT32_MAX
 
-/* One podset of a crew while it is planned. */
+/* The pods of one podset of a Workload while they are planned. */
 struct group {
     struct sl_arena arena;
     struct sl_topo_place place;
@@ -253,7 +253,8 @@ static const struct mgr_rec_wl *workload_of(const struct sl_manager *m,
     return w ? w : mgr_wl_find(m, mgr_str(m, c->ns), c->name);
 }
 
-/* Not while it is to have other places: who was sent to the old ones would have to stay there. */
+/* Not while it is to have other places: pods that were sent to the old ones would have to stay
+ * there. */
 static bool gives_places(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     return w->seen.admission && mgr_wl_condition_is_true(m, w, "Admitted") &&
            !mgr_wl_condition_is_true(m, w, "Evicted") &&

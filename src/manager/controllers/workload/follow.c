@@ -62,7 +62,7 @@ void mgr_follow_queue(struct sl_manager *m, sl_sym queue, struct mgr_rec_wl *w) 
 void mgr_follow_checks(struct sl_manager *m, const struct sl_rec *r, const char *controller,
                        const struct mgr_rec_wl *w, uint32_t *reported) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(4096);
-    sl_buf_short(&b); /* an event says less than that */
+    sl_buf_short(&b); /* an event is shorter than that */
     for (uint32_t i = 0; i < w->seen.checks.n; i++) {
         const struct mgr_wl_check *c = &w->seen.checks.v[i];
         if (c->state == SL_CHECK_PENDING && c->message && *c->message)

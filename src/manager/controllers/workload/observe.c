@@ -144,8 +144,8 @@ static void report_admission(struct sl_manager *m, struct mgr_rec_wl *w) {
     uint32_t n = 0, most = 0;
     struct sl_fact f = {.kind = SL_FACT_ADMISSION, .wl = w->id};
 
-    /* As many as it has: what is left out here would be given to somebody else a second time. Two
-     * podsets of one name get the same assignment, hence the sum over podsets. */
+    /* As many as it has: what is left out here would be granted a second time. Two podsets of one
+     * name get the same assignment, hence the sum over podsets. */
     for (uint32_t p = 0; p < w->n_podsets; p++) {
         const struct mgr_wl_podset_admission *x = assigned_to(a, w->podsets[p].name);
         most += x ? x->n : 0;
@@ -170,7 +170,7 @@ static void report_admission(struct sl_manager *m, struct mgr_rec_wl *w) {
             ps[p].n++;
         }
     }
-    /* Also if that is on its way: its pods may be set free before we hear that it arrived. */
+    /* Also if that is in flight: its pods may be ungated before the reply arrives. */
     const struct mgr_cond *reserved = mgr_wl_cond(m, w, "QuotaReserved"),
                           *admitted = mgr_wl_next_cond(m, w, "Admitted");
     const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
@@ -184,7 +184,7 @@ static void report_admission(struct sl_manager *m, struct mgr_rec_wl *w) {
         f.admission.reason = evict_reason(mgr_str(m, evicted->reason));
     struct sl_engine_cq_view q;
     if (!sl_engine_cq(m->engine, f.admission.cq, &q))
-        return; /* told when the queue is known */
+        return; /* reported when the queue is known */
     (void)mgr_apply_fact(m, &f, NULL);
     touch(m, w);
 }
@@ -235,12 +235,12 @@ static void observe_reservation(struct sl_manager *m, struct mgr_rec_wl *w) {
     bool has = reserves(m, w);
     bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id, .already_written = true};
-    /* Evicted, and somebody else says that it is not: he has given it quota anew. */
+    /* Evicted, and another client has set Evicted to false: it has reserved quota again. */
     bool anew = v.evicting && !mgr_wl_condition_will_be_true(m, w, "Evicted");
-    /* Its queue was changed while the reservation was on its way: the engine moves nobody who holds
-     * quota, and a manager that starts anew would count it elsewhere. */
+    /* Its queue was changed while the reservation was in flight: the engine does not move a
+     * workload that holds quota, and a manager that is restarted would count it elsewhere. */
     bool moved = strcmp(v.queue, mgr_str(m, w->queue)) != 0;
-    /* The leader says so no longer: one of its checks is not ready any more. */
+    /* The leader has withdrawn it: one of its checks is not ready any more. */
     bool lapsed = v.phase == SL_PHASE_ADMITTED && !mgr_wl_condition_will_be_true(m, w, "Admitted");
     if (holds && (!has || anew || moved || lapsed || !same_holding(m, w, &v))) {
         (void)mgr_apply_fact(m, &f, NULL);
@@ -290,7 +290,7 @@ static void observe_past(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted"),
                           *requeued = mgr_wl_cond(m, w, "Requeued");
     struct sl_engine_wl_view v;
-    /* What is wanted is about to be written; but who does not lead writes nothing. */
+    /* Pending changes are about to be written; but a standby writes nothing. */
     if ((m->leads && (w->desired || w->sent)) || !sl_engine_workload(m->engine, w->id, &v))
         return;
     bool was = evicted && evicted->status == COND_TRUE;
@@ -316,10 +316,10 @@ static void observe_past(struct sl_manager *m, struct mgr_rec_wl *w) {
     (void)mgr_apply_fact(m, &f, NULL);
 }
 
-/* ---- what others say of it ---- */
+/* ---- reported by other controllers ---- */
 
-/* How long a verdict stands that nobody can act on. A controller that says it again at once is not
- * answered faster each time. */
+/* How long a verdict is valid that cannot be acted on. A controller that repeats it at once gets a
+ * growing back-off. */
 static sl_time void_at(const struct sl_manager *m, const struct mgr_wl_check *c) {
     sl_span wait = (c->retries > 0 && c->retries < 6 ? 1 << c->retries
                     : c->retries > 0                 ? 60
@@ -329,9 +329,9 @@ static sl_time void_at(const struct sl_manager *m, const struct mgr_wl_check *c)
     return c->at > now ? sl_time_add(now, wait) : sl_time_add(c->at, wait);
 }
 
-/* A retry or a rejection is about a reservation. One that was said while that was being given back
- * has nobody left to act on it, and would keep the workload from ever getting another: its
- * controller is asked again with the next one. */
+/* A retry or a rejection is about a reservation. One that was reported while that was being
+ * released cannot be acted on any more, and would keep the workload from ever getting another: it
+ * is reset to Pending, and the check runs again with the next one. */
 static bool clear_verdicts(struct sl_manager *m, struct mgr_rec_wl *w) {
     const uint32_t n = w->seen.checks.n;
     bool any = false;
@@ -436,7 +436,7 @@ void mgr_wl_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
         observe_slice(m, w);
     if (finished && !w->id.v)
         return;     /* the engine need not know of the past */
-    if (finished) { /* and may forget it */
+    if (finished) { /* and may drop it */
         struct sl_fact done = {.kind = SL_FACT_FINISHED, .wl = w->id};
         struct sl_fact gone = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
         touch(m, w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With gate UnadmittedWorkloadsObservability the reason of a condition tells the kind of obstacle,
+ * With gate UnadmittedWorkloadsObservability the reason of a condition is the kind of obstacle,
  * not only that there is one. The messages stay the same.
  */
 #include "manager/controllers/workload/reasons.h"
@@ -83,7 +83,7 @@ const char *mgr_observed_reason(const struct sl_effect *x, const struct sl_condi
     }
 }
 
-/* What is said of a workload that the engine has not looked at itself. */
+/* The condition of a workload that the engine has not evaluated itself. */
 void mgr_explicit_status(struct sl_manager *m, struct mgr_rec_wl *w) {
     struct sl_engine_wl_view v;
     if (!m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ||

@@ -15,10 +15,11 @@
 #include "manager/controllers/workload/workloads.h"
 
 /*
- * What one gives back another may get, but not before the API knows: a reservation is written only
- * when no release is on its way, nor anybody on the way to other places. Whoever reads the API, and
- * whoever takes over after a crash, never sees more reserved than there is. Who moves keeps its
- * quota, and waits for releases only: two that move would wait for each other.
+ * Quota that one workload releases may be reserved by another, but not before the release is in
+ * the API: a reservation is written only when no release is in flight, nor a move to other places.
+ * A reader of the API, and the next leader after a crash, never see more reserved than there is. A
+ * workload that moves keeps its quota, and waits for releases only: two that move would wait for
+ * each other.
  */
 void mgr_wl_note_release(struct sl_manager *m, struct mgr_rec_wl *w) {
     bool sent = w->sent && w->sent->s.admission; /* the API has it already, or will in a moment */
@@ -81,8 +82,8 @@ static void put_status(struct sl_manager *m, struct mgr_rec_wl *w, struct sl_wri
     w->sent = TAKE_PTR(w->desired);
 }
 
-/* It was given back and got anew before the first had been written. The API knows a reservation
- * that comes and goes, but none that changes: the old one goes first, by a write of its own. */
+/* It was released and reserved again before the first write. In the API a reservation appears and
+ * disappears, but does not change: the old one is removed first, by a write of its own. */
 static void vacate(struct sl_manager *m, struct mgr_rec_wl *w, struct sl_write *out) {
     struct mgr_wl_changes *later = TAKE_PTR(w->desired);
     const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
@@ -132,10 +133,10 @@ static bool build_status(struct sl_manager *m, struct mgr_rec_wl *w, struct sl_w
         return true;
     mgr_wl_reset_checks(m, w);
     if (mgr_wl_drop_unready(m, w))
-        sl_rec_enqueue(&w->rec); /* the engine is told */
+        sl_rec_enqueue(&w->rec); /* it is reported to the engine */
     if (is_outgrown(m, w)) {
         struct sl_fact f = {.kind = SL_FACT_ADMIT_FAILED, .wl = w->id};
-        w->spec_hash = 0; /* told anew: the engine does not move one that holds quota */
+        w->spec_hash = 0; /* reported again: the engine does not move one that holds quota */
         mgr_wl_changes_free(&w->desired);
         (void)mgr_apply_fact(m, &f, NULL);
         sl_rec_enqueue(&w->rec);
@@ -170,8 +171,8 @@ bool mgr_wl_build(void *ctx, struct sl_rec *r, struct sl_write *out) {
         return true;
     }
     mgr_wl_settle_pending(m, w);
-    /* Why it is switched off is said before it is. A finalizer goes last, or the object may be gone
-     * before the rest is said. */
+    /* The reason of a deactivation is written before it. A finalizer is removed last, or the object
+     * may be gone before the rest is written. */
     if (w->pending & WL_READ_OWNER) {
         if (w->owner_name && !mgr_rec_by_uid(m, w->owner_uid)) {
             sl_inf_build_read(m->inf, owner_kind(m, w), mgr_str(m, w->rec.ns), w->owner_name, out);
@@ -197,7 +198,8 @@ static int count_in(const char *s) {
 #define PENDING_PREEMPTION ". Pending the preemption of "
 #define PREEMPTING ". Preempting "
 
-/* Whoever waits for an eviction that could not be written is told so, and again when it could. */
+/* The condition of the preemptor shows that an eviction could not be written, and again when it
+ * could. */
 static void report_preemptor(struct sl_manager *m, struct mgr_rec_wl *w, bool failed) {
     struct mgr_rec_wl *by = w->by.v ? mgr_wl_by_id(m, w->by) : NULL;
     const struct mgr_cond *c = by ? mgr_wl_next_cond(m, by, "QuotaReserved") : NULL;
@@ -226,12 +228,12 @@ static void event_pending(struct sl_manager *m, const struct mgr_rec_wl *w) {
                      "%s", c->message);
 }
 
-/* The owner has been taken in if it is there and ours; if it is not there, or another of that name,
- * the workload is nobody's. */
+/* The owner has been decoded if it exists and is ours; if it does not exist, or has another uid,
+ * the workload has no owner. */
 static void owner_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl_written how,
                            const struct sl_kube_reply *reply) {
     if (how == SL_WRITE_FAILED)
-        return; /* asked again */
+        return; /* read again */
     w->pending &= ~(uint32_t)WL_READ_OWNER;
     yyjson_doc *d = how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;
     const char *uid = sl_json_str(yyjson_doc_get_root(d), "metadata.uid");
@@ -263,7 +265,8 @@ void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
     mgr_wl_note_release(m, w);
     if (!w->id.v)
         return;
-    /* The engine is told anew; where something is on its way, of what it had decided on top. */
+    /* The state is reported to the engine again. With a write in flight the workload stays in the
+     * engine, which accounts for it. */
     w->spec_hash = 0;
     w->checks_applied = w->reclaimable_hash = 0;
     w->ready_applied = w->reclaimable_applied = w->past_applied = false;
@@ -275,8 +278,8 @@ void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
 }
 
 /*
- * A reservation was sent, nobody knows whether it arrived, and it is not going to be sent again: we
- * lead anew, or it was given back meanwhile. Until the object has been read it may hold its quota.
+ * A reservation was sent, its result is unknown, and it is not going to be sent again: we lead
+ * again, or it was released meanwhile. Until the object has been read it may hold its quota.
  */
 static bool is_unsure(const struct mgr_rec_wl *w, enum sl_written how) {
     return how == SL_WRITE_FAILED && w->sent && (w->sent->fields & WL_ADMISSION) &&
@@ -296,10 +299,10 @@ static void take_back(struct sl_manager *m, struct mgr_rec_wl *w) {
         mgr_wl_forget(m, w);
 }
 
-/* The record is what the API says now. */
+/* The record is the state in the API now. */
 static void unsure_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl_written how) {
     if (how == SL_WRITE_FAILED)
-        return; /* asked again */
+        return; /* read again */
     w->unsure = false;
     take_back(m, w);
     mgr_wl_note_release(m, w);
@@ -347,7 +350,7 @@ void mgr_wl_written(void *ctx, struct sl_rec *r, const struct sl_write *out, enu
         }
         if (out->method == SL_DELETE) {
             w->pending &= ~(uint32_t)WL_DELETE;
-            r->deleting = true; /* whatever the stream still says of it */
+            r->deleting = true; /* whatever the watch still delivers */
         }
     } else if (how == SL_WRITE_REFUSED && w->sent && (w->sent->fields & WL_ADMISSION) &&
                w->sent->s.admission) {
@@ -376,8 +379,8 @@ void mgr_wl_finish(struct sl_manager *m, struct mgr_rec_wl *w, const char *reaso
     mgr_count_finished(m, w);
 }
 
-/* The engine never heard of the reservation, since its queue does not exist: said as the engine
- * would. */
+/* The reservation was never reported to the engine, since its queue does not exist: conditions are
+ * written as the engine would. */
 static void release_unheld(struct sl_manager *m, struct mgr_rec_wl *w,
                            const struct mgr_cond *evicted) {
     const char *reason = mgr_str(m, evicted->reason);
@@ -403,7 +406,7 @@ void mgr_wl_stopped(struct sl_manager *m, struct mgr_rec_wl *w) {
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id};
     const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
     struct sl_engine_wl_view v = {.phase = SL_PHASE_GONE};
-    /* Who does not lead knows what the API says, and nothing that only a leader may do. */
+    /* A standby follows the API, and does nothing that is reserved to the leader. */
     if (!m->leads || mgr_wl_changing(w, WL_ADMISSION) || !evicted || evicted->status != COND_TRUE)
         return;
     (void)sl_engine_workload(m->engine, w->id, &v);

@@ -10,8 +10,8 @@
 
 #include "core/base/collection/hash.h"
 
-/* Most of those that are told to wait are admitted soon after: saying so costs the API server as
- * much as admitting. */
+/* Most workloads that have to wait are admitted soon after: writing that they wait costs the API
+ * server as much as admitting. */
 #define LEISURE SL_SEC
 
 /* ---- memory ---- */
@@ -377,8 +377,8 @@ void mgr_wl_set_checks(struct sl_manager *m, struct mgr_rec_wl *w, const struct 
     put_checks(w, &fresh);
 }
 
-/* The reservation that was to be given back after an eviction is there no more: somebody made
- * another, and has said so of the eviction. */
+/* The reservation that was to be released after an eviction is gone: another client made a new one,
+ * and has set Evicted to false with reason QuotaReserved. */
 static bool drop_release(struct sl_manager *m, struct mgr_rec_wl *w) {
     const struct mgr_cond *evicted = mgr_wl_cond(m, w, "Evicted");
     if (!(w->desired->fields & WL_ADMISSION) || w->desired->s.admission ||

@@ -311,7 +311,7 @@ void mgr_wl_decode_again(struct mgr_rec_wl *w) {
 
 /* ---- the core controller ---- */
 
-/* Made for a job that is gone, or never had one although it says so. */
+/* Made for a job that is gone, or refers to one that never existed. */
 static bool is_orphan(const struct mgr_rec_wl *w) {
     return !w->has_owner && (w->rec.deleting || w->job_uid);
 }

@@ -3,8 +3,8 @@
  * Workload records: the observed state ('seen'), pending changes ('desired': only what differs),
  * and the exchange with the engine.
  *
- * Controllers and effects put changes into 'desired'; the write queue writes seen plus want in one
- * patch that carries the resourceVersion (optimistic concurrency). While it is in flight the
+ * Controllers and effects put changes into 'desired'; the write queue writes 'seen' and 'desired'
+ * in one patch that carries the resourceVersion (optimistic concurrency). While it is in flight the
  * changes are in 'sent'; on a conflict they return to 'desired' and are applied on top of the newly
  * observed state: nothing is lost, nothing of others is overwritten.
  */
@@ -140,7 +140,7 @@ enum mgr_wl_pending {                         /* what to do to the object beside
 
 struct mgr_rec_wl {
     struct sl_rec rec;
-    sl_wl_id id; /* the engine's; SL_WL_NONE before it was told */
+    sl_wl_id id; /* the engine's; SL_WL_NONE before it was reported */
     sl_sym queue, class_kind, class_name;
     sl_sym owner_kind, owner_group, owner_api; /* of the controller; 0: none. api: apiVersion */
     char *owner_name, *owner_uid;
@@ -236,7 +236,7 @@ void mgr_wl_set_reclaimable(struct mgr_rec_wl *w, const int32_t *counts);
 /* Evicted, and nothing of its job runs any more: the quota may go to others. Writes what Kueue
  * writes then (QuotaReserved=False, Requeued, Admitted=False, no admission) through the engine. */
 void mgr_wl_stopped(struct sl_manager *m, struct mgr_rec_wl *w);
-/* The changes, to be added to; the patch queue will ask for them. */
+/* The changes, to be added to; the write queue will request them. */
 struct mgr_wl_changes *mgr_wl_change(struct mgr_rec_wl *w);
 void mgr_wl_set_admission(struct sl_manager *m, struct mgr_rec_wl *w, const char *cq,
                           const struct sl_podset_assignment *v, uint32_t n);
@@ -244,7 +244,7 @@ void mgr_wl_set_admission(struct sl_manager *m, struct mgr_rec_wl *w, const char
 void mgr_wl_set_places(struct sl_manager *m, struct mgr_rec_wl *w);
 void mgr_wl_clear_admission(struct sl_manager *m, struct mgr_rec_wl *w);
 void mgr_wl_set_pending(struct mgr_rec_wl *w, uint32_t pending);
-/* The symbols in hashes of what was told of it may get other names: all is told anew. */
+/* The symbols in hashes of what was reported may get other names: all is reported again. */
 void mgr_wl_clear_reported(struct mgr_rec_wl *w);
 /* Leadership was acquired again: earlier decisions and pending changes are dropped, only the API is
  * authoritative. What was sent may still arrive, so the engine accounts for it until the reply is
@@ -262,7 +262,7 @@ void mgr_wl_set_pending_owners(struct mgr_rec_wl *w, const char *references_json
 bool mgr_wl_has_pod(const struct mgr_rec_wl *w, const char *uid);
 void mgr_wl_set_pending_succeeded(struct mgr_rec_wl *w, const char *text);
 void mgr_wl_set_pending_spec(struct mgr_rec_wl *w, const char *spec_json);
-/* A patch of the count of its first podset alone: nobody here has the rest of the podset. A version
+/* A patch of the count of its first podset alone: the rest of the podset is not cached. A version
  * that is not the newest is a conflict. */
 void mgr_wl_build_count(const struct mgr_rec_wl *w, int32_t count, struct sl_write *out);
 

@@ -9,7 +9,7 @@ struct mgr_workloads {
     struct sl_map by_owner; /* hash(uid of the controller) -> id */
     struct sl_map by_id;    /* engine id -> id */
     struct sl_map by_job;   /* hash(label job-uid) -> id */
-    SL_VEC(uint32_t) fresh; /* that the engine heard of since its last cycle */
+    SL_VEC(uint32_t) fresh; /* reported to the engine since its last cycle */
     uint32_t n_releasing;   /* whose reservation is being taken back */
     uint32_t n_moving;      /* and those that are given other places */
     SL_VEC(uint32_t) held;  /* whose new reservation waits for that */

@@ -8,7 +8,8 @@
 
 #define APART "WaitingForReplacementPods"
 
-/* The status that has the word on a field, of what is wanted and what is seen. */
+/* The status that a field is written from: the pending one if the field changes, else the observed
+ * one. */
 static const struct mgr_wl_status *effective(const struct mgr_rec_wl *w, enum mgr_wl_field field) {
     return w->desired->fields & field ? &w->desired->s : &w->seen;
 }
@@ -33,7 +34,7 @@ static bool same_cond(const struct mgr_cond *a, const struct mgr_cond *b) {
            strcmp(a->message, b->message) == 0;
 }
 
-/* The conditions that are ours to say; those of others stay as they are. */
+/* The conditions that we own; those of others stay as they are. */
 static bool is_ours(const struct sl_manager *m, sl_sym type) {
     static const char *const types[] = {"QuotaReserved",
                                         "Admitted",
@@ -194,7 +195,7 @@ static void put_checks(const struct sl_manager *m, const struct mgr_rec_wl *w, s
     for (uint32_t i = 0; i < s->checks.n; i++) {
         const struct mgr_wl_check *c = &s->checks.v[i], *now = mgr_wl_find_check(&w->seen, c->name);
         if (!c->ours && now)
-            c = now; /* its controller may have spoken meanwhile */
+            c = now; /* its controller may have changed it meanwhile */
         sl_jw_object(j, NULL);
         sl_jw_str(j, "name", mgr_str(m, c->name));
         sl_jw_str(j, "state", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
@@ -323,7 +324,7 @@ bool mgr_wl_differs(const struct mgr_rec_wl *w) {
            ((c->fields & WL_POSITIONS) && !mgr_wl_gates_same(c->s.gates, seen->gates));
 }
 
-/* A forced apply takes away what it no longer says, so it says everything that is ours. */
+/* A forced apply removes fields that it no longer contains, so it contains all that we own. */
 void mgr_wl_put_status(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_jw *j) {
     const struct mgr_wl_admission *a = effective(w, WL_ADMISSION)->admission;
     sl_jw_object(j, "status");
