@@ -78,7 +78,7 @@ int sl_schemas_close(struct sl_schemas *set, struct sl_err *err) {
     for (uint32_t i = 0; i < set->entries.n; i++) {
         const struct schema_types_entry *e = &set->entries.v[i];
         if (!e->defined)
-            return schema_types_error(e->from, e->line, err, SL_ENOENT, "there is no type %.100s",
+            return schema_types_error(err, SL_ENOENT, e->from, e->line, "there is no type %.100s",
                                       e->key);
         if (e->schema->name)
             *sl_vec_push(&set->by_name) = e->schema;

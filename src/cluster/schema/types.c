@@ -82,9 +82,9 @@ static const struct {
 
 /* ---- tokens and lines ---- */
 
-#define FAULT(r, code, ...) schema_types_error((r)->from, (r)->line, (r)->err, code, __VA_ARGS__)
+#define FAULT(r, code, ...) schema_types_error((r)->err, code, (r)->from, (r)->line, __VA_ARGS__)
 
-int schema_types_error(const char *from, uint32_t line, struct sl_err *err, int code,
+int schema_types_error(struct sl_err *err, int code, const char *from, uint32_t line,
                        const char *fmt, ...) {
     char text[200];
     va_list ap;

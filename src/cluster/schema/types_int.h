@@ -25,7 +25,7 @@ struct sl_schemas {
 };
 
 /* "FROM:LINE: ..." */
-int schema_types_error(const char *from, uint32_t line, struct sl_err *err, int code,
+int schema_types_error(struct sl_err *err, int code, const char *from, uint32_t line,
                        const char *fmt, ...) _printf_(5, 6);
 
 #endif

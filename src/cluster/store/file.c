@@ -556,8 +556,8 @@ int store_file_begin(struct store_file *f, uint64_t reserve, struct sl_err *err)
 void store_file_close(struct store_file *f, uint64_t version) {
     const struct store_batch last = {.reserve = version};
     bool unknown;
+    int r = store_file_commit(f, &last, &unknown, NULL);
 
-    (void)store_file_commit(f, &last, &unknown,
-                            NULL); /* else versions go on from higher up, and that is all */
+    (void)r; /* if it failed, versions go on from higher up, and that is all */
     close_file(f);
 }

@@ -231,9 +231,9 @@ static void hand_over(struct sl_store *st) {
 
 static void settle_batch(struct sl_store *st, bool wait) {
     struct sl_err err = {0};
-    int r;
+    int r = st->busy ? store_writer_take(st->writer, wait, &err) : 0;
 
-    if (!st->busy || !store_writer_take(st->writer, wait, &r, &err))
+    if (r == 0)
         return;
     st->busy = false;
     if (r < 0)

@@ -214,7 +214,7 @@ int store_file_begin(struct store_file *f, uint64_t reserve, struct sl_err *err)
  * pages whose sync failed are marked clean.
  */
 int store_file_commit(struct store_file *f, const struct store_batch *b, bool *ret_unknown,
-                      struct sl_err *err);
+                      struct sl_err *err) _must_check_;
 int store_file_overwrite(struct store_file *f, struct sl_err *err) _must_check_;
 
 /* The number of a row includes its resource: rows of one resource are adjacent in the file. */
@@ -235,9 +235,9 @@ void store_writer_end(struct store_writer *w);
 void store_writer_submit(struct store_writer *w, const struct store_batch *b);
 /* The outcome of a failed fsync is no longer needed: no callbacks follow. */
 void store_writer_hurry(struct store_writer *w);
-/* Whether it is done, or with 'wait' once it is: then *ret_r is the result. Does not wait for a
- * disk that does not sync. */
-bool store_writer_take(struct store_writer *w, bool wait, int *ret_r, struct sl_err *err);
+/* How the batch went: 1: it is committed; 0: it is not done yet; negative: it failed. With 'wait'
+ * it waits until it is done, but not for a disk that does not sync. */
+int store_writer_take(struct store_writer *w, bool wait, struct sl_err *err) _must_check_;
 
 /* ---- store.c ---- */
 

@@ -117,16 +117,14 @@ void store_writer_hurry(struct store_writer *w) {
     uv_mutex_unlock(&w->lock);
 }
 
-bool store_writer_take(struct store_writer *w, bool wait, int *ret_r, struct sl_err *err) {
+int store_writer_take(struct store_writer *w, bool wait, struct sl_err *err) {
     uv_mutex_lock(&w->lock);
     while (wait && w->job && (!w->stuck || w->hurry))
         uv_cond_wait(&w->changed, &w->lock);
-    bool done = w->done;
-    if (done) {
-        *ret_r = w->r;
+    int r = !w->done ? 0 : w->r < 0 ? w->r : 1;
+    if (r < 0)
         *err = w->err;
-    }
     w->done = false;
     uv_mutex_unlock(&w->lock);
-    return done;
+    return r;
 }

@@ -627,7 +627,7 @@ int64_t eng_share_status(const struct eng_share *s);
 
 /* shape.c */
 int eng_shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n, uint32_t *ret,
-                     struct sl_err *err);
+                     struct sl_err *err) _must_check_;
 void eng_shape_ref(struct sl_engine *e, uint32_t s);
 void eng_shape_unref(struct sl_engine *e, uint32_t i);
 void eng_shapes_refresh(struct sl_engine *e);

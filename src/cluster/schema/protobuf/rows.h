@@ -29,7 +29,8 @@ int schema_row_varint(struct schema_bytes *s, uint64_t *ret, struct sl_err *err)
 /* The next row: 1; 0: there is none. 'type' is for the message. */
 int schema_row_next(struct schema_bytes *s, const char *type, struct schema_row *ret,
                     struct sl_err *err) _must_check_;
-int schema_row_wrong(const struct schema_row *row, const char *field, struct sl_err *err);
+int schema_row_wrong(const struct schema_row *row, const char *field,
+                     struct sl_err *err) _must_check_;
 
 /* A small message: its fields are numbered from 1 on, and the last row of each counts. */
 struct schema_row_part {

@@ -259,7 +259,7 @@ static inline uint64_t graph_type_bit(uint16_t type) {
 }
 
 /* ---- layout.c ---- */
-int graph_layout_build(struct sl_match *m, struct sl_err *err);
+int graph_layout_build(struct sl_match *m, struct sl_err *err) _must_check_;
 void graph_layout_free(struct sl_match *m);
 /* The place of a type in types, NONE if the graph has none of it. */
 uint32_t graph_layout_type(const struct sl_match *m, sl_sym type);
@@ -271,7 +271,7 @@ int graph_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq
 int64_t graph_layout_score(const struct sl_match *m, uint32_t pos);
 /* Filters of a vertex, in order: put at most max, returns how many. */
 uint32_t graph_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max);
-int graph_filters_parse(struct sl_match *m, const char *text, struct sl_err *err);
+int graph_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) _must_check_;
 
 /* ---- index.c: sums, weights, and the tree over nodes ---- */
 void graph_index_build(struct sl_match *m);
@@ -540,7 +540,7 @@ void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret);
 void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h);
 void graph_holdings_done(struct graph_holdings *h);
 /* Drops jobs and layout and rebuilds the layout. */
-int graph_regraph_layout(struct sl_match *m, struct sl_err *err);
+int graph_regraph_layout(struct sl_match *m, struct sl_err *err) _must_check_;
 void graph_regraph_forget(struct sl_match *m);
 
 #endif
