@@ -255,7 +255,7 @@ bool api_negotiate_accept(struct api_rq *rq, const char *accept);
 yyjson_doc *api_body_read(struct api_rq *rq);
 /* The body, whatever the Content-Type; NULL: the error is returned. */
 yyjson_doc *api_rq_json(struct api_rq *rq, const char **ret_fault);
-yyjson_doc *api_yaml_read(const char *text, size_t len, struct sl_err *err);
+int api_yaml_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
 /* ---- write/texts.c ---- */
 /* Rejects a NUL inside of keys, and of strings that are names, labels, paths or enumerated values;
  * false: errs has the place. custom: of an object whose kind a CRD defines, where only the metadata

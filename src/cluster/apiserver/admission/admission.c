@@ -117,19 +117,19 @@ static bool review_builtin(struct api_write *w, const struct own *o) {
     _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_REVIEW_MAX);
     _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF(API_REVIEW_ANSWER);
     struct sl_err err = {.text = ""};
-    bool ok = false;
+    int r;
 
     if (!api_review_print(w, v, w->admission->uid, &in) || sl_buf_full(&in))
-        (void)sl_err_set(&err, SL_EINVAL, "the review is too large");
+        r = sl_err_set(&err, SL_EINVAL, "the review is too large");
     else if (rq->s->spec.review(rq->s->spec.ctx, o->path, in.s, in.len, &out) != 200)
-        (void)sl_err_set(&err, SL_EINVAL, "%.200s", sl_buf_str(&out));
+        r = sl_err_set(&err, SL_EINVAL, "%.200s", sl_buf_str(&out));
     else
-        ok = api_review_take(w, v, o->name, w->admission->uid, sl_buf_str(&out), out.len, &err);
-    if (*err.text)
+        r = api_review_take(w, v, o->name, w->admission->uid, sl_buf_str(&out), out.len, &err);
+    if (r < 0)
         api_rq_fail(rq, 500, "InternalError",
                     "Internal error occurred: failed calling webhook \"%s\": %s", o->name,
                     err.text);
-    return ok && !*err.text;
+    return r > 0;
 }
 
 /* ---- reviews ---- */
@@ -283,18 +283,18 @@ static int still_readable(struct api_write *w, yyjson_mut_val *made, struct sl_e
     return SL_OK;
 }
 
-static bool take_patch(struct api_write *w, const struct api_kind_version *v, yyjson_val *patch,
-                       struct sl_err *failed) {
+static int take_patch(struct api_write *w, const struct api_kind_version *v, yyjson_val *patch,
+                      struct sl_err *err) {
     struct api_rq *rq = w->rq;
     const struct api_kind_version *stored = api_stored_version(rq->kind);
     yyjson_mut_val *made = NULL, *from = NULL;
     yyjson_val *object = api_admit_object(w);
-    struct sl_patch_err err = {0};
+    struct sl_patch_err fault = {0};
     struct sl_err why = {.text = ""};
     int r = 0;
 
-    sl_buf_init(&err.text, (size_t)64 << 10);
-    sl_buf_short(&err.text);
+    sl_buf_init(&fault.text, (size_t)64 << 10);
+    sl_buf_short(&fault.text);
     if (v != stored) {
         r = api_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
                              w->c.doc, &from, &why);
@@ -302,7 +302,7 @@ static bool take_patch(struct api_write *w, const struct api_kind_version *v, yy
             object = api_write_keep(w, yyjson_mut_val_imut_copy(from, NULL));
     }
     if (r >= 0)
-        r = sl_patch_json(w->c.doc, object, patch, &made, &err);
+        r = sl_patch_json(w->c.doc, object, patch, &made, &fault);
     if (r >= 0 && v != stored)
         r = api_kind_convert(rq->kind, api_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
                              sl_api_version(&rq->arena, rq->kind->group, stored->name), w->c.doc,
@@ -310,14 +310,14 @@ static bool take_patch(struct api_write *w, const struct api_kind_version *v, yy
     if (r >= 0)
         r = still_readable(w, made, &why);
     if (r < 0) {
-        (void)sl_err_set(failed, SL_EINVAL, "%.230s", *why.text ? why.text : sl_buf_str(&err.text));
+        r = sl_err_set(err, SL_EINVAL, "%.230s", *why.text ? why.text : sl_buf_str(&fault.text));
     } else {
         w->c.object = made;
         (void)api_write_keep(w, TAKE_PTR(w->made));
         w->admission->changes++;
     }
-    sl_buf_done(&err.text);
-    return r >= 0;
+    sl_buf_done(&fault.text);
+    return r < 0 ? r : SL_OK;
 }
 
 /* The fields of a response and their types; anything else is invalid. NULL: valid. */
@@ -349,43 +349,38 @@ static const char *answer_fault(yyjson_val *answer, const char *uid) {
     return NULL;
 }
 
-bool api_review_take(struct api_write *w, const struct api_kind_version *v, const char *hook,
-                     const char *uid, const char *body, size_t len, struct sl_err *failed) {
+int api_review_take(struct api_write *w, const struct api_kind_version *v, const char *hook,
+                    const char *uid, const char *body, size_t len, struct sl_err *err) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     struct sl_err why;
     yyjson_val *answer, *warning;
     size_t i, n;
 
-    if (sl_json_read(body, len, &doc, &why) < 0) {
-        (void)sl_err_set(failed, SL_EINVAL, "%.200s", why.text);
-        return false;
-    }
+    if (sl_json_read(body, len, &doc, &why) < 0)
+        return sl_err_set(err, SL_EINVAL, "%.200s", why.text);
     answer = sl_json_get(yyjson_doc_get_root(doc), "response");
     const char *fault = answer_fault(answer, uid);
-    if (fault) {
-        (void)sl_err_set(failed, SL_EINVAL, "%s", fault);
-        return false;
-    }
+    if (fault)
+        return sl_err_set(err, SL_EINVAL, "%s", fault);
     yyjson_arr_foreach (sl_json_get(answer, "warnings"), i, n, warning) {
         if (i < SL_API_WARNINGS && *sl_json_text(warning))
             api_rq_warn(w->rq, sl_json_text(warning));
     }
     if (!sl_json_bool(answer, "allowed", false)) {
         report_denied(w, hook, sl_json_get(answer, "status"));
-        return false;
+        return 0;
     }
     const char *text = sl_json_str(answer, "patch");
     if (!*text || w->admission->phase != SL_ADMIT_MUTATE || !w->c.object)
-        return true;
+        return 1;
     char *json = sl_arena_alloc(w->c.arena, strlen(text) + 4);
     int64_t size = sl_base64_decode(text, strlen(text), json);
     bool readable = size > 0 && !sl_json_too_deep(json, (size_t)size);
     yyjson_doc *patch = readable ? yyjson_read(json, (size_t)size, 0) : NULL;
-    if (!patch) {
-        (void)sl_err_set(failed, SL_EINVAL, "the patch is no JSON");
-        return false;
-    }
-    return take_patch(w, v, api_write_keep(w, patch), failed);
+    if (!patch)
+        return sl_err_set(err, SL_EINVAL, "the patch is no JSON");
+    int r = take_patch(w, v, api_write_keep(w, patch), err);
+    return r < 0 ? r : 1;
 }
 
 /* ---- one after the other ---- */

@@ -34,10 +34,10 @@ const char *api_admit_operation(const struct api_write *w);
 /* The body of a review in this version of the kind; false: the object cannot be brought into it. */
 bool api_review_print(struct api_write *w, const struct api_kind_version *v, const char *uid,
                       struct sl_buf *out);
-/* Handles a response: warnings, a patch, a rejection. False: the request was answered. 'failed'
- * gets a message if the response is invalid. */
-bool api_review_take(struct api_write *w, const struct api_kind_version *v, const char *hook,
-                     const char *uid, const char *body, size_t len, struct sl_err *failed);
+/* Handles a response: warnings, a patch, a rejection. 1: allowed; 0: rejected, and the request was
+ * answered; negative: the response is invalid. */
+int api_review_take(struct api_write *w, const struct api_kind_version *v, const char *hook,
+                    const char *uid, const char *body, size_t len, struct sl_err *err) _must_check_;
 /* The object as it is now; NULL on DELETE. */
 yyjson_val *api_admit_object(struct api_write *w);
 
@@ -62,7 +62,7 @@ bool api_hook_selects(struct api_write *w, yyjson_val *hook);
 /* 1: all of its matchConditions are met; 0: one is not; negative: the named one cannot be
  * evaluated. */
 int api_hook_conditions(struct api_write *w, yyjson_val *hook, const struct api_kind_version *v,
-                        const char **ret_name, struct sl_err *err);
+                        const char **ret_name, struct sl_err *err) _must_check_;
 
 /* ---- admission.c ---- */
 void api_admit_continue(struct api_write *w);

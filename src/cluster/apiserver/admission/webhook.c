@@ -31,6 +31,11 @@ struct api_hook_set {
     SL_VEC(struct hook) hooks;
 };
 
+/* Where a webhook is. */
+struct target {
+    const char *server, *path, *tls_name, *ca;
+};
+
 /* The endpoint. */
 struct place {
     char *server, *tls_name, *ca;
@@ -187,40 +192,38 @@ static int place_connect(struct sl_apiserver *s, struct place *p, struct sl_err 
     return r < 0 ? r : sl_curl_client_new(s->loop, k, USER_AGENT, &p->client, err);
 }
 
-/* The least recently used one without pending calls is evicted. NULL: there is none. */
-static struct place *place_of(struct sl_apiserver *s, const char *server, const char *tls_name,
-                              const char *ca, struct sl_err *err) {
+/* The least recently used one without pending calls is evicted. */
+static int place_of(struct sl_apiserver *s, const struct target *t, struct place **ret,
+                    struct sl_err *err) {
     struct place *p = NULL, *at;
+    int r;
 
     for (at = s->hooks->places; at < s->hooks->places + CLIENTS; at++) {
-        if (at->client && strcmp(at->server, server) == 0 && strcmp(at->tls_name, tls_name) == 0 &&
-            strcmp(at->ca, ca) == 0) {
+        if (at->client && strcmp(at->server, t->server) == 0 &&
+            strcmp(at->tls_name, t->tls_name) == 0 && strcmp(at->ca, t->ca) == 0) {
             at->used = s->mono;
-            return at;
+            *ret = at;
+            return SL_OK;
         }
         if (!at->waiting && (!p || (p->client && (!at->client || at->used < p->used))))
             p = at;
     }
-    if (!p) {
-        (void)sl_err_set(err, SL_ELIMIT, "more than %u webhook addresses in use", CLIENTS);
-        return NULL;
-    }
+    if (!p)
+        return sl_err_set(err, SL_ELIMIT, "more than %u webhook addresses in use", CLIENTS);
     place_drop(p);
-    *p = (struct place){.server = sl_strdup(server),
-                        .tls_name = sl_strdup(tls_name),
-                        .ca = sl_strdup(ca),
+    *p = (struct place){.server = sl_strdup(t->server),
+                        .tls_name = sl_strdup(t->tls_name),
+                        .ca = sl_strdup(t->ca),
                         .used = s->mono};
-    if (place_connect(s, p, err) >= 0)
-        return p;
-    place_drop(p);
-    return NULL;
+    r = place_connect(s, p, err);
+    if (r < 0)
+        place_drop(p);
+    else
+        *ret = p;
+    return r;
 }
 
 /* ---- where ---- */
-
-struct target {
-    const char *server, *path, *tls_name, *ca;
-};
 
 static yyjson_val *port_named(yyjson_val *ports, const char *name) {
     yyjson_val *p;
@@ -280,8 +283,8 @@ static const char *find_endpoint(struct api_rq *rq, const char *ns, const char *
     return found;
 }
 
-static bool service_target(struct api_rq *rq, yyjson_val *ref, struct target *t,
-                           struct sl_err *err) {
+static int service_target(struct api_rq *rq, yyjson_val *ref, struct target *t,
+                          struct sl_err *err) {
     const char *ns = sl_json_str(ref, "namespace"), *name = sl_json_str(ref, "name"),
                *path = sl_json_str(ref, "path");
     int64_t number = sl_json_int(ref, "port", 443);
@@ -290,10 +293,8 @@ static bool service_target(struct api_rq *rq, yyjson_val *ref, struct target *t,
     yyjson_val *p;
     size_t i, n;
 
-    if (!doc) {
-        (void)sl_err_set(err, SL_ENOENT, "service \"%.120s\" not found", name);
-        return false;
-    }
+    if (!doc)
+        return sl_err_set(err, SL_ENOENT, "service \"%.120s\" not found", name);
     yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(doc), "spec.ports"), i, n, p) {
         const char *at = sl_json_int(p, "port", 0) == number
                              ? find_endpoint(rq, ns, name, sl_json_str(p, "name"))
@@ -303,14 +304,13 @@ static bool service_target(struct api_rq *rq, yyjson_val *ref, struct target *t,
         t->server = sl_arena_printf(&rq->arena, "https://%s", at);
         t->tls_name = sl_arena_printf(&rq->arena, "%s.%s.svc", name, ns);
         t->path = sl_arena_printf(&rq->arena, "%s%s", *path == '/' ? "" : "/", path);
-        return true;
+        return SL_OK;
     }
-    (void)sl_err_set(err, SL_ENOENT, "no endpoints available for service \"%.120s\"", name);
-    return false;
+    return sl_err_set(err, SL_ENOENT, "no endpoints available for service \"%.120s\"", name);
 }
 
-static bool find_target(struct api_rq *rq, const struct hook *h, struct target *t,
-                        struct sl_err *err) {
+static int find_target(struct api_rq *rq, const struct hook *h, struct target *t,
+                       struct sl_err *err) {
     yyjson_val *config = sl_json_get(h->v, "clientConfig");
     const char *url = sl_json_str(config, "url");
 
@@ -319,13 +319,11 @@ static bool find_target(struct api_rq *rq, const struct hook *h, struct target *
         return service_target(rq, sl_json_get(config, "service"), t, err);
     const char *host = strstr(url, "://");
     const char *path = host ? strpbrk(host + 3, "/?") : NULL;
-    if (!host) {
-        (void)sl_err_set(err, SL_EINVAL, "\"%.200s\" is no URL", url);
-        return false;
-    }
+    if (!host)
+        return sl_err_set(err, SL_EINVAL, "\"%.200s\" is no URL", url);
     t->server = path ? sl_arena_strndup(&rq->arena, url, (size_t)(path - url)) : url;
     t->path = path ? path : "/";
-    return true;
+    return SL_OK;
 }
 
 /* ---- a question on its way ---- */
@@ -373,10 +371,12 @@ static void webhook_answered(struct api_hook_call *c, const struct sl_kube_reply
     else if (!why && r->status != 200)
         why = sl_arena_printf(&rq->arena, "Post \"%s\": the server answered with status %d", url,
                               r->status);
-    if (!why && !api_review_take(w, version, h->name, a->uid, r->body, r->len, &err)) {
-        if (!*err.text)
+    if (!why) {
+        int taken = api_review_take(w, version, h->name, a->uid, r->body, r->len, &err);
+        if (taken == 0)
             return;
-        why = sl_arena_strdup(&rq->arena, err.text);
+        if (taken < 0)
+            why = sl_arena_strdup(&rq->arena, err.text);
     }
     if (why && failed(w, h, why) == SL_HOOK_REFUSED)
         return;
@@ -408,13 +408,11 @@ static enum api_hook_result call_webhook(struct api_write *w, uint32_t i,
     struct api_rq *rq = w->rq;
     const struct hook *h = &w->admission->set->hooks.v[i];
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SL_REVIEW_MAX);
+    struct place *place;
     struct target t;
     struct sl_err err;
 
-    if (!find_target(rq, h, &t, &err))
-        return failed(w, h, err.text);
-    struct place *place = place_of(rq->s, t.server, t.tls_name, t.ca, &err);
-    if (!place)
+    if (find_target(rq, h, &t, &err) < 0 || place_of(rq->s, &t, &place, &err) < 0)
         return failed(w, h, err.text);
     if (!api_review_print(w, v, w->admission->uid, &b) || sl_buf_full(&b))
         return failed(w, h, "the object cannot be sent");

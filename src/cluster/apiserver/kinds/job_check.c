@@ -133,9 +133,8 @@ static void failure_policy(struct sl_field_errs *e, const struct sl_path *at,
     }
 }
 
-/* "1,3-5": how many, each below 'completions' and in order; -1 with a message if it is
- * malformed. */
-static int64_t count_indexes(const char *s, int64_t completions, struct sl_err *err) {
+/* "1,3-5": how many, each below 'completions' and in order. */
+static int count_indexes(const char *s, int64_t completions, int64_t *ret, struct sl_err *err) {
     int64_t count = 0, last = -1;
 
     while (*s) {
@@ -145,7 +144,8 @@ static int64_t count_indexes(const char *s, int64_t completions, struct sl_err *
         const char *p = s;
         for (; n < 2; n++) {
             if (*p < '0' || *p > '9')
-                return sl_err_set(err, -1, "cannot convert string to integer for index: \"%.*s\"",
+                return sl_err_set(err, SL_EINVAL,
+                                  "cannot convert string to integer for index: \"%.*s\"",
                                   (int)strcspn(p, ",-"), p);
             for (; *p >= '0' && *p <= '9' && bounds[n] < INT32_MAX; p++)
                 bounds[n] = bounds[n] * 10 + (*p - '0');
@@ -156,24 +156,25 @@ static int64_t count_indexes(const char *s, int64_t completions, struct sl_err *
         if (n == 0)
             bounds[1] = bounds[0];
         if (p != s + len)
-            return sl_err_set(err, -1,
+            return sl_err_set(err, SL_EINVAL,
                               "the fragment \"%.*s\" violates the requirement that an index "
                               "interval can have at most "
                               "two parts separated by '-'",
                               (int)len, s);
         if (bounds[1] >= completions)
-            return sl_err_set(err, -1, "too large index: \"%lld\"", (long long)bounds[1]);
+            return sl_err_set(err, SL_EINVAL, "too large index: \"%lld\"", (long long)bounds[1]);
         if (bounds[0] <= last)
-            return sl_err_set(err, -1, "non-increasing order, previous: %lld, current: %lld",
+            return sl_err_set(err, SL_EINVAL, "non-increasing order, previous: %lld, current: %lld",
                               (long long)last, (long long)bounds[0]);
         if (bounds[1] < bounds[0] || (n == 1 && bounds[1] == bounds[0]))
-            return sl_err_set(err, -1, "non-increasing order, previous: %lld, current: %lld",
+            return sl_err_set(err, SL_EINVAL, "non-increasing order, previous: %lld, current: %lld",
                               (long long)bounds[0], (long long)bounds[1]);
         count += bounds[1] - bounds[0] + 1;
         last = bounds[1];
         s += len + (s[len] == ',');
     }
-    return count;
+    *ret = count;
+    return SL_OK;
 }
 
 static void success_rule(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *rule,
@@ -185,13 +186,10 @@ static void success_rule(struct sl_field_errs *e, const struct sl_path *at, yyjs
     if (!indexes && count == INT64_MIN)
         sl_field_required(e, at,
                           "at least one of succeededCount or succeededIndexes must be specified");
-    if (indexes) {
-        total = count_indexes(sl_json_text(indexes), completions, &err);
-        if (total < 0)
-            sl_field_invalid(e, SL_PATH(at, "succeededIndexes"),
-                             sl_field_value_str(sl_json_text(indexes)),
-                             "error parsing succeededIndexes: %s", err.text);
-    }
+    if (indexes && count_indexes(sl_json_text(indexes), completions, &total, &err) < 0)
+        sl_field_invalid(e, SL_PATH(at, "succeededIndexes"),
+                         sl_field_value_str(sl_json_text(indexes)),
+                         "error parsing succeededIndexes: %s", err.text);
     api_check_not_negative(e, at, rule, "succeededCount");
     if (count > completions)
         sl_field_invalid(e, SL_PATH(at, "succeededCount"), sl_field_value_int(count),

@@ -30,39 +30,38 @@ bool api_show_plain(const struct api_rq *rq) {
     return rq->form == SL_FORM_PLAIN && stored_form(rq);
 }
 
-/* The object in the requested version; or the view of a subresource. */
-static yyjson_doc *in_version(struct api_rq *rq, yyjson_doc *doc, struct sl_err *err) {
-    yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
+static void replace_doc(yyjson_doc **doc, yyjson_mut_doc *made, yyjson_mut_val *root) {
+    yyjson_doc *old = *doc;
+
+    yyjson_mut_doc_set_root(made, root);
+    *doc = yyjson_mut_doc_imut_copy(made, NULL);
+    yyjson_doc_free(old); /* what was made may refer to its texts */
+}
+
+/* The object in the requested version, or the view of a subresource, takes the place of *doc. */
+static int in_version(struct api_rq *rq, yyjson_doc **doc, struct sl_err *err) {
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = NULL;
-    yyjson_doc *ret = NULL;
-    int r = 0;
 
     if (rq->version != api_stored_version(rq->kind)) {
-        r = api_kind_convert(rq->kind, yyjson_doc_get_root(doc),
-                             sl_api_version(&rq->arena, rq->kind->group, rq->version->name), made,
-                             &root, err);
-        if (r >= 0) {
-            yyjson_mut_doc_set_root(made, root);
-            ret = yyjson_mut_doc_imut_copy(made, NULL);
-        }
+        int r = api_kind_convert(rq->kind, yyjson_doc_get_root(*doc),
+                                 sl_api_version(&rq->arena, rq->kind->group, rq->version->name),
+                                 made, &root, err);
+        if (r < 0)
+            return r;
+        replace_doc(doc, made, root);
     }
-    if (r >= 0 && rq->sub && rq->sub->show) {
-        root = rq->sub->show(rq->version, yyjson_doc_get_root(ret ? ret : doc), made);
-        yyjson_mut_doc_set_root(made, root);
-        yyjson_doc_free(ret);
-        ret = yyjson_mut_doc_imut_copy(made, NULL);
-    }
-    yyjson_mut_doc_free(made);
-    yyjson_doc_free(doc);
-    return ret;
+    if (rq->sub && rq->sub->show)
+        replace_doc(doc, made, rq->sub->show(rq->version, yyjson_doc_get_root(*doc), made));
+    return SL_OK;
 }
 
 static yyjson_doc *object_of(struct api_rq *rq, const char *text, size_t len) {
     yyjson_doc *doc = yyjson_read(text, len, 0);
     struct sl_err err = {.text = "it cannot be read"};
 
-    if (doc && !stored_form(rq))
-        doc = in_version(rq, doc, &err);
+    if (doc && !stored_form(rq) && in_version(rq, &doc, &err) < 0)
+        sl_json_docp(&doc);
     if (!doc && rq->state == SL_RQ_WORKING)
         api_rq_fail(rq, 500, "InternalError",
                     "Internal error occurred: conversion of an object failed: %s", err.text);

@@ -44,25 +44,30 @@ static yyjson_doc *yaml_is_json(const char *text, size_t len) {
     return doc;
 }
 
-yyjson_doc *api_yaml_read(const char *text, size_t len, struct sl_err *err) {
+int api_yaml_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
     _cleanup_(sl_buf_done) struct sl_buf json = SL_BUF(API_YAML_JSON);
-    yyjson_doc *same = yaml_is_json(text, len);
+    yyjson_doc *doc = yaml_is_json(text, len);
+    yyjson_read_err why;
 
-    if (same)
-        return same;
-    if (sl_doc_yaml_within("body", text, len, API_YAML_VALUES, &d, err) < 0)
-        return NULL;
+    if (doc) {
+        *ret = doc;
+        return SL_OK;
+    }
+    int r = sl_doc_yaml_within("body", text, len, API_YAML_VALUES, &d, err);
+    if (r < 0)
+        return r;
     if (d->n == 0)
         sl_buf_puts(&json, "null");
     else
         sl_doc_node_json(&SL_JW(&json), NULL, &d->roots[0], false);
-    yyjson_read_err why;
-    yyjson_doc *doc = sl_buf_full(&json) ? NULL : yyjson_read_opts(json.s, json.len, 0, NULL, &why);
+    if (sl_buf_full(&json))
+        return sl_err_set(err, SL_EINVAL, "yaml: the document is too large");
+    doc = yyjson_read_opts(json.s, json.len, 0, NULL, &why);
     if (!doc)
-        (void)sl_err_set(err, SL_EINVAL, "yaml: %s",
-                         sl_buf_full(&json) ? "the document is too large" : why.msg);
-    return doc;
+        return sl_err_set(err, SL_EINVAL, "yaml: %s", why.msg);
+    *ret = doc;
+    return SL_OK;
 }
 
 /* What the client sent, as far as a message shows it. */
@@ -249,9 +254,8 @@ yyjson_doc *api_body_read(struct api_rq *rq) {
         report_unknown_format(rq, !type_is(rq, SL_PROTOBUF_TYPE));
         return NULL;
     }
-    yyjson_doc *doc =
-        yaml ? api_yaml_read(rq->body, rq->len, &err) : json_body(rq); /* which has the reason */
-    if (!doc && yaml)
+    yyjson_doc *doc = yaml ? NULL : json_body(rq); /* which has the reason */
+    if (yaml && api_yaml_read(rq->body, rq->len, &doc, &err) < 0)
         api_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
     if (doc && yyjson_is_null(yyjson_doc_get_root(doc))) { /* an object without anything */
         yyjson_doc_free(doc);

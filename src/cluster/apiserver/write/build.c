@@ -438,8 +438,7 @@ static bool read_patch(struct api_write *w) {
     if (w->body)
         return true;
     if (w->patch == SL_PATCH_APPLY) {
-        w->body = api_yaml_read(rq->body, rq->len, &err);
-        if (!w->body)
+        if (api_yaml_read(rq->body, rq->len, &w->body, &err) < 0)
             api_rq_bad(rq, "error decoding YAML: %s", err.text);
         return w->body;
     }
