@@ -142,11 +142,12 @@ bool adm_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const cha
         return false;
     }
     errno = 0;
-    *ret = strtoll(s, NULL, 10);
+    int64_t v = strtoll(s, NULL, 10);
     if (errno == ERANGE) {
         *why = go_error(c, "Atoi", s, "value out of range");
         return false;
     }
+    *ret = v;
     return true;
 }
 
