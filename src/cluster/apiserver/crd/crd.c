@@ -349,12 +349,11 @@ static void start_serving(struct sl_apiserver *s, yyjson_val *def, bool going) {
     struct api_kind *old =
         api_kind_find(s, sl_json_str(def, "spec.group"), sl_json_str(def, "spec.names.plural"));
     struct sl_field_errs errs = {0};
-    struct sl_arena words;
+    _cleanup_(sl_arena_done) struct sl_arena words = SL_ARENA(API_CRD_ARENA);
     struct api_crd *d;
 
     if (old && !old->crd)
         return; /* validation does not let this come so far */
-    sl_arena_init(&words, API_CRD_ARENA);
     errs.arena = &words;
     d = api_crd_new(s, def, &errs);
     if (old)
@@ -364,7 +363,6 @@ static void start_serving(struct sl_apiserver *s, yyjson_val *def, bool going) {
         api_crd_free(d);
     else if (old)
         index_anew(s, &d->kind);
-    sl_arena_done(&words);
 }
 
 static void no_answer(void *ctx, const struct sl_api_answer *a) {

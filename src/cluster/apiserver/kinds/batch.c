@@ -108,18 +108,13 @@ static void has_label(struct sl_field_errs *e, yyjson_val *job, const char *key,
 static bool is_generated(yyjson_val *selector, const char *uid, const char *name) {
     const char *const expected[][2] = {
         {OLD_UID, uid}, {OLD_NAME, name}, {JOB_UID, uid}, {JOB_NAME, name}};
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *labels = yyjson_mut_obj(doc);
-    yyjson_doc *made;
-    bool yes;
 
     for (size_t i = 0; i < SL_LEN(expected); i++)
         yyjson_mut_obj_add_str(doc, labels, expected[i][0], expected[i][1]);
-    made = yyjson_mut_val_imut_copy(labels, NULL);
-    yes = api_selector_takes(selector, yyjson_doc_get_root(made));
-    yyjson_doc_free(made);
-    yyjson_mut_doc_free(doc);
-    return yes;
+    _cleanup_(sl_json_docp) yyjson_doc *made = yyjson_mut_val_imut_copy(labels, NULL);
+    return api_selector_takes(selector, yyjson_doc_get_root(made));
 }
 
 static void generated_selector(struct sl_field_errs *e, yyjson_val *job) {

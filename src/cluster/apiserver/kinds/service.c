@@ -40,11 +40,9 @@ static bool is_headless(yyjson_mut_val *spec) {
 static bool field_unchanged(yyjson_mut_val *spec, yyjson_val *old, const char *field) {
     yyjson_mut_val *now = sl_json_mut_get(spec, field);
     yyjson_val *was = sl_json_get(old, field);
-    yyjson_doc *copy = now ? yyjson_mut_val_imut_copy(now, NULL) : NULL;
-    bool same = sl_json_same(yyjson_doc_get_root(copy), was);
+    _cleanup_(sl_json_docp) yyjson_doc *copy = now ? yyjson_mut_val_imut_copy(now, NULL) : NULL;
 
-    yyjson_doc_free(copy);
-    return same;
+    return sl_json_same(yyjson_doc_get_root(copy), was);
 }
 
 /* ---- defaults ---- */
@@ -157,7 +155,7 @@ static void check_policy(struct api_change *c, yyjson_mut_val *spec, yyjson_val 
 /* The families of the requested addresses. */
 static void infer_families(struct api_change *c, yyjson_mut_val *spec) {
     yyjson_mut_val *ips = sl_json_mut_get(spec, "clusterIPs"), *families, *ip;
-    yyjson_doc *copy = ips ? yyjson_mut_val_imut_copy(ips, NULL) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *copy = ips ? yyjson_mut_val_imut_copy(ips, NULL) : NULL;
     size_t i, n;
 
     yyjson_mut_arr_foreach (ips, i, n, ip) {
@@ -174,7 +172,6 @@ static void infer_families(struct api_change *c, yyjson_mut_val *spec) {
             set_one(c, spec, "ipFamilies", "IPv4");
         }
     }
-    yyjson_doc_free(copy);
 }
 
 /* The endpoints of a headless one without a selector are set by its user. */
@@ -248,12 +245,12 @@ static void give_address(struct api_change *c, yyjson_mut_val *spec) {
         /* There, an address is an object of its own with a reference to its Service. */
         if (!*ip)
             set_one(c, spec, "clusterIPs", "");
-        yyjson_doc *copy = yyjson_mut_val_imut_copy(sl_json_mut_get(spec, "clusterIPs"), NULL);
+        _cleanup_(sl_json_docp) yyjson_doc *copy =
+            yyjson_mut_val_imut_copy(sl_json_mut_get(spec, "clusterIPs"), NULL);
         sl_field_invalid(c->errs, AT("clusterIPs"), sl_field_value_json(yyjson_doc_get_root(copy)),
                          "failed to allocate IP%s%s: IPAddress.networking.k8s.io \"%s\" is "
                          "invalid: spec.parentRef.name: Required value",
                          *ip ? " " : "", ip, *ip ? ip : made);
-        yyjson_doc_free(copy);
         return;
     }
     if (*ip)

@@ -244,7 +244,7 @@ static void admit_priority(struct api_change *c, yyjson_mut_val *spec) {
     struct api_kind *k = api_kind_find(c->server, "scheduling.k8s.io", "priorityclasses");
     const char *name = sl_json_mut_str(spec, "priorityClassName"), *policy = "PreemptLowerPriority";
     yyjson_val *class;
-    yyjson_doc *found = NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *found = NULL;
     int64_t value = 0;
 
     if (k)
@@ -283,7 +283,6 @@ static void admit_priority(struct api_change *c, yyjson_mut_val *spec) {
             sl_json_mut_str(c->object, "metadata.name"), policy_given, policy);
     sl_json_mut_set_int(c->doc, spec, "priority", value);
     sl_json_mut_default_str(c->doc, spec, "preemptionPolicy", policy);
-    yyjson_doc_free(found);
 }
 
 /* ---- admission: tolerations, runtime classes ---- */
@@ -324,7 +323,7 @@ static void admit_tolerations(struct api_change *c, yyjson_mut_val *spec) {
 static void admit_runtime(struct api_change *c, yyjson_mut_val *spec) {
     struct api_kind *k = api_kind_find(c->server, "node.k8s.io", "runtimeclasses");
     const char *name = sl_json_mut_str(spec, "runtimeClassName");
-    yyjson_doc *class;
+    _cleanup_(sl_json_docp) yyjson_doc *class = NULL;
     yyjson_val *overhead;
 
     if (*name == '\0' || !k)
@@ -339,7 +338,6 @@ static void admit_runtime(struct api_change *c, yyjson_mut_val *spec) {
     overhead = sl_json_at(yyjson_doc_get_root(class), "overhead.podFixed");
     if (overhead && !sl_json_mut_get(spec, "overhead"))
         sl_json_mut_set(c->doc, spec, "overhead", yyjson_val_mut_copy(c->doc, overhead));
-    yyjson_doc_free(class);
 }
 
 /* ---- the pod itself ---- */

@@ -231,18 +231,15 @@ struct scope {
 };
 
 static void find_claims(struct scope *s, struct sl_arena *arena) {
-    struct sl_buf names;
+    _cleanup_(sl_buf_done) struct sl_buf names = SL_BUF_SHORT(MAX_NAMES);
     size_t i, n;
     yyjson_val *v;
 
-    sl_buf_init(&names, MAX_NAMES);
-    sl_buf_short(&names);
     yyjson_arr_foreach (sl_json_get(s->spec, "resourceClaims"), i, n, v) {
         (void)sl_wordset_add(&s->claims, sl_json_str(v, "name"));
         sl_buf_printf(&names, "%s%s", i ? ", " : "", sl_json_str(v, "name"));
     }
     s->claim_names = sl_arena_strdup(arena, sl_buf_str(&names));
-    sl_buf_done(&names);
 }
 
 static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {

@@ -113,11 +113,10 @@ static struct snapshot *keep_snapshot(struct api_pages *p, uint32_t resource,
 /* ---- tokens ---- */
 
 static const char *token_print(struct api_rq *rq, const struct token *t) {
-    struct sl_buf json, b;
-
-    sl_buf_init(&json, TOKEN_JSON);
-    sl_buf_init(&b, (size_t)2 * TOKEN_JSON);
+    _cleanup_(sl_buf_done) struct sl_buf json = SL_BUF(TOKEN_JSON);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)2 * TOKEN_JSON);
     struct sl_jw w = SL_JW(&json);
+
     sl_jw_object(&w, NULL);
     sl_jw_str(&w, "v", "meta.k8s.io/v1");
     sl_jw_int(&w, "rv", t->rv);
@@ -125,10 +124,7 @@ static const char *token_print(struct api_rq *rq, const struct token *t) {
     sl_jw_strf(&w, "start", "%s/%s", t->ns, t->name);
     sl_jw_end(&w);
     sl_base64_encode(&b, json.s, json.len);
-    const char *out = sl_arena_strdup(&rq->arena, sl_buf_str(&b));
-    sl_buf_done(&json);
-    sl_buf_done(&b);
-    return out;
+    return sl_arena_strdup(&rq->arena, sl_buf_str(&b));
 }
 
 static bool token_read(struct api_rq *rq, struct token *ret) {
@@ -142,7 +138,7 @@ static bool token_read(struct api_rq *rq, struct token *ret) {
             sl_arena_printf(&rq->arena, "%s%.*s", rq->q.continue_token, (int)(-len & 3), "===");
         n = sl_base64_decode(whole, strlen(whole), json);
     }
-    yyjson_doc *doc = n > 0 ? yyjson_read(json, (size_t)n, 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *doc = n > 0 ? yyjson_read(json, (size_t)n, 0) : NULL;
     yyjson_val *t = doc ? yyjson_doc_get_root(doc) : NULL;
     const char *start = sl_json_str(t, "start"), *slash = strchr(start, '/');
     const char *why =
@@ -162,7 +158,6 @@ static bool token_read(struct api_rq *rq, struct token *ret) {
                               .name = sl_arena_strdup(&rq->arena, slash + 1)};
     else
         api_rq_bad(rq, "invalid continue token: continue key is not valid: %s", why);
-    yyjson_doc_free(doc);
     return slash;
 }
 

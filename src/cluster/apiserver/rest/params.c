@@ -118,11 +118,9 @@ const char *api_utf8_text(struct sl_arena *a, const char *s) {
         at++;
     if (!*at)
         return sl_arena_strdup(a, s);
-    struct sl_buf b = SL_BUF(3 * strlen(s));
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(3 * strlen(s));
     sl_buf_utf8(&b, s);
-    const char *out = sl_arena_strdup(a, sl_buf_str(&b));
-    sl_buf_done(&b);
-    return out;
+    return sl_arena_strdup(a, sl_buf_str(&b));
 }
 
 void api_params_read(struct api_rq *rq) {

@@ -211,10 +211,8 @@ static void cause_of(struct api_rq *rq, const char *text, struct api_cause *ret)
 void api_rq_invalid(struct api_rq *rq, const char *group, const char *kind, const char *name,
                     const struct sl_field_errs *errs) {
     struct api_cause *causes = sl_arena_alloc0(&rq->arena, errs->n + 1, sizeof *causes);
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(API_MESSAGE);
 
-    sl_buf_init(&b, API_MESSAGE);
-    sl_buf_short(&b);
     sl_buf_printf(&b, "%s%s%s \"%s\" is invalid: ", kind, *group ? "." : "", group, name);
     sl_field_errs_print(errs, &b);
     for (uint32_t i = 0; i < errs->n; i++)
@@ -227,7 +225,6 @@ void api_rq_invalid(struct api_rq *rq, const char *group, const char *kind, cons
                                            .kind = kind,
                                            .causes = causes,
                                            .n_causes = errs->n});
-    sl_buf_done(&b);
 }
 
 void api_rq_method(struct api_rq *rq) {

@@ -368,7 +368,8 @@ static void on_one(void *ctx, const struct sl_api_answer *a);
 static void delete_next(struct api_bulk_delete *m, const struct api_rq *rq) {
     static const char *const masters[] = {"system:masters", NULL};
     struct sl_store_object *o = m->found.v.v[m->next];
-    struct sl_buf path = SL_BUF((size_t)8 << 10); /* the server takes a copy */
+    /* The server takes a copy. */
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF((size_t)8 << 10);
 
     if (*o->ns)
         sl_buf_printf(&path, "%s/namespaces/%s/%s/%s", m->base, o->ns, m->plural, o->name);
@@ -386,7 +387,6 @@ static void delete_next(struct api_bulk_delete *m, const struct api_rq *rq) {
     m->found.v.v[m->next++] = NULL;
     m->open++;
     (void)sl_apiserver_call(m->s, &one, &(struct sl_api_sink){.ctx = m, .answer = on_one});
-    sl_buf_done(&path);
     sl_store_object_unref(m->s->store, o);
 }
 

@@ -24,18 +24,14 @@ static bool printable(const char *s) {
 
 /* ["All"]: as the option is printed in errors. */
 static yyjson_doc *dry_list(const struct api_params *q) {
-    struct sl_buf b;
-    yyjson_doc *doc;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)64 << 10);
 
     if (!q->dry_run)
         return NULL;
-    sl_buf_init(&b, (size_t)64 << 10);
     sl_buf_putc(&b, '[');
     sl_buf_json(&b, q->dry_run);
     sl_buf_putc(&b, ']');
-    doc = yyjson_read(sl_buf_str(&b), b.len, 0);
-    sl_buf_done(&b);
-    return doc;
+    return yyjson_read(sl_buf_str(&b), b.len, 0);
 }
 
 bool api_options_check(struct api_write *w) {
