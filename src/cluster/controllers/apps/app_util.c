@@ -179,12 +179,9 @@ bool cl_pod_available(const struct sl_cluster *c, const struct cl_pod *p, int64_
 }
 
 char *cl_message_of(const struct sl_kube_reply *reply) {
-    yyjson_doc *d = reply->status ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        reply->status ? yyjson_read(reply->body, reply->len, 0) : NULL;
     const char *message = sl_json_str(yyjson_doc_get_root(d), "message");
-    char *text = sl_strdup(*message                      ? message
-                           : reply->text && *reply->text ? reply->text
-                                                         : "refused");
 
-    yyjson_doc_free(d);
-    return text;
+    return sl_strdup(*message ? message : reply->text && *reply->text ? reply->text : "refused");
 }

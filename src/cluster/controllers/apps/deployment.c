@@ -171,19 +171,17 @@ static void plan_replicaset(struct cl_deployment *d, struct cl_replicaset *rs, i
 
 void cl_dp_scale(struct cl_deployment *d, struct cl_replicaset *rs, int32_t n,
                  bool also_annotations, struct cl_dp_sets *s) {
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(1024);
 
     if (rs->replicas == n &&
         (!also_annotations || (rs->desired == d->replicas && rs->max == d->replicas + d->surge)))
         return;
-    sl_buf_init(&b, 1024);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     put_number(&j, PREFIX "desired-replicas", d->replicas);
     put_number(&j, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
     sl_jw_end(&j);
     plan_replicaset(d, rs, n, sl_buf_str(&b), s);
-    sl_buf_done(&b);
 }
 
 /* ---- annotations and revisions ---- */
@@ -204,7 +202,7 @@ static bool is_skipped(const char *key) {
 
 /* Of the Deployment, those that the set does not have like that. */
 static void copy_annotations(const struct cl_deployment *d, yyjson_val *has, struct sl_jw *j) {
-    yyjson_doc *doc =
+    _cleanup_(sl_json_docp) yyjson_doc *doc =
         d->annotations ? yyjson_read(d->annotations, strlen(d->annotations), 0) : NULL;
     _cleanup_(sl_json_fields_done) struct sl_json_fields in = sl_json_fields_of(has);
     yyjson_val *k, *v;
@@ -216,7 +214,6 @@ static void copy_annotations(const struct cl_deployment *d, yyjson_val *has, str
         if (value && !is_skipped(key) && (!old || strcmp(old, value) != 0))
             sl_jw_str(j, key, value);
     }
-    yyjson_doc_free(doc);
 }
 
 static int64_t next_revision(const struct cl_dp_sets *s) {
@@ -245,12 +242,11 @@ static void put_history(struct sl_jw *j, yyjson_val *has, int64_t revision) {
 static void sync_fresh(struct cl_deployment *d, struct cl_dp_sets *s) {
     struct cl_replicaset *rs = s->fresh;
     int64_t revision = next_revision(s);
-    yyjson_doc *doc =
+    _cleanup_(sl_json_docp) yyjson_doc *doc =
         rs->annotations ? yyjson_read(rs->annotations, strlen(rs->annotations), 0) : NULL;
     yyjson_val *has = yyjson_doc_get_root(doc);
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(CL_MAX_ANNOTATIONS);
 
-    sl_buf_init(&b, CL_MAX_ANNOTATIONS);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     copy_annotations(d, has, &j);
@@ -263,8 +259,6 @@ static void sync_fresh(struct cl_deployment *d, struct cl_dp_sets *s) {
     sl_jw_end(&j);
     if (some && !sl_buf_full(&b))
         plan_replicaset(d, rs, rs->replicas, sl_buf_str(&b), s);
-    sl_buf_done(&b);
-    yyjson_doc_free(doc);
 }
 
 /* ---- a new set ---- */
@@ -336,9 +330,9 @@ bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw
         return false;
     gather_replicasets(c, d, &s);
     hash_text(d, hash);
-    yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
-    yyjson_doc *t = yyjson_read(d->template, strlen(d->template), 0);
-    yyjson_doc *sel = yyjson_read(d->selector, strlen(d->selector), 0);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
+    _cleanup_(sl_json_docp) yyjson_doc *t = yyjson_read(d->template, strlen(d->template), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *sel = yyjson_read(d->selector, strlen(d->selector), 0);
     yyjson_mut_val *template = yyjson_val_mut_copy(m, yyjson_doc_get_root(t));
     yyjson_mut_val *selector = yyjson_val_mut_copy(m, yyjson_doc_get_root(sel));
     yyjson_mut_val *meta = yyjson_mut_obj_get(template, "metadata");
@@ -372,9 +366,6 @@ bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw
     sl_jw_mut_val(body, "template", template);
     sl_jw_end(body);
     sl_jw_end(body);
-    yyjson_doc_free(t);
-    yyjson_doc_free(sel);
-    yyjson_mut_doc_free(m);
     sl_vec_free(&s.all);
     return !sl_buf_full(body->b);
 }
@@ -394,14 +385,12 @@ void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum
                          cl_rs_of(child)->replicas);
     } else if (how == SL_WRITE_REFUSED) {
         char *why = cl_message_of(reply);
-        struct sl_buf b;
-        sl_buf_init(&b, 4096);
-        sl_buf_short(&b); /* the message of a refusal may be long */
+        /* The message of a refusal may be long. */
+        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(4096);
         sl_buf_printf(&b, "Failed to create new replica set \"%s\": %s", child->name, why);
         sl_freep(&d->failure);
         d->failure = sl_strdup(sl_buf_str(&b));
         sl_rec_event(r, CONTROLLER, true, "ReplicaSetCreateError", "%s", d->failure);
-        sl_buf_done(&b);
         sl_freep(&why);
     }
     sl_rec_enqueue(r);

@@ -34,24 +34,21 @@ static void replace_text(char **field, yyjson_val *v) {
 
 /* The template without the label that distinguishes the templates of a Deployment. */
 static yyjson_doc *plain_template(yyjson_val *template) {
-    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
     yyjson_mut_val *labels = yyjson_mut_obj_get(yyjson_mut_obj_get(t, "metadata"), "labels");
 
     (void)yyjson_mut_obj_remove_key(labels, "pod-template-hash");
     yyjson_mut_doc_set_root(d, t);
-    yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
-    yyjson_mut_doc_free(d);
-    return plain;
+    return yyjson_mut_doc_imut_copy(d, NULL);
 }
 
 uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest) {
-    yyjson_doc *plain = plain_template(template);
+    _cleanup_(sl_json_docp) yyjson_doc *plain = plain_template(template);
     uint64_t h = sl_json_hash(1, yyjson_doc_get_root(plain));
 
     if (ret_digest)
         *ret_digest = sl_json_digest(1, yyjson_doc_get_root(plain));
-    yyjson_doc_free(plain);
     return h;
 }
 

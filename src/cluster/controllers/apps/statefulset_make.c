@@ -19,18 +19,16 @@
 bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct cl_revision *v = cl_revision_of(r);
     yyjson_val *template = sl_json_at(o, "data.spec.template");
-    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
 
     (void)ctx;
     (void)yyjson_mut_obj_remove_key(t, "$patch");
     yyjson_mut_doc_set_root(d, t);
-    yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
+    _cleanup_(sl_json_docp) yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
     free(v->template);
     v->template = cl_text_of(yyjson_doc_get_root(plain));
     v->hash = sl_json_hash(1, yyjson_doc_get_root(plain));
-    yyjson_doc_free(plain);
-    yyjson_mut_doc_free(d);
     v->revision = sl_json_int(o, "revision", 0);
     if (v->revision >= v->pending_revision)
         v->pending_revision = 0;
@@ -154,7 +152,7 @@ void cl_ss_forget_revisions(struct sl_cluster *c, struct cl_statefulset *s) {
 
 static bool put_revision(struct sl_cluster *c, struct cl_statefulset *s, struct sl_rec *child,
                          struct sl_jw *b) {
-    yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
     yyjson_val *template = yyjson_doc_get_root(t),
                *labels = sl_json_at(template, "metadata.labels"), *k, *v;
     char name[SL_REC_NAME], hash[DP_HASH];
@@ -162,10 +160,8 @@ static bool put_revision(struct sl_cluster *c, struct cl_statefulset *s, struct 
 
     revision_name(s, name);
     hash_text(s, hash);
-    if (strcmp(name, child->name) != 0) {
-        yyjson_doc_free(t);
+    if (strcmp(name, child->name) != 0)
         return false;
-    }
     sl_jw_object(b, NULL);
     sl_jw_str(b, "apiVersion", "apps/v1");
     sl_jw_str(b, "kind", "ControllerRevision");
@@ -190,19 +186,17 @@ static bool put_revision(struct sl_cluster *c, struct cl_statefulset *s, struct 
         sl_jw_val(b, sl_json_text(k), v);
     sl_jw_str(b, "$patch", "replace");
     sl_jw_end_to(b, 0);
-    yyjson_doc_free(t);
     return true;
 }
 
 /* ---- claims ---- */
 
 static void take_finalizers(struct cl_claim *k, yyjson_val *list) {
-    struct sl_buf others;
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(CL_MAX_COPY);
     size_t i, n;
     yyjson_val *v;
 
     k->protected = k->unused = false;
-    sl_buf_init(&others, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         if (yyjson_equals_str(v, "kubernetes.io/pvc-protection")) {
@@ -216,7 +210,6 @@ static void take_finalizers(struct cl_claim *k, yyjson_val *list) {
     sl_jw_end_to(&j, 0);
     sl_freep(&k->finalizers);
     k->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
-    sl_buf_done(&others);
 }
 
 bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -292,11 +285,10 @@ void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enu
 
     if (!r->deleting || w->method != SL_GET || how != SL_WRITTEN)
         return;
-    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *pods = yyjson_obj_get(yyjson_doc_get_root(d), "items");
     k->unused = yyjson_is_arr(pods) && !is_used(pods, r->name);
     sl_rec_write_at(r, c->client->mono + (k->unused ? 0 : CLAIM_PAUSE));
-    yyjson_doc_free(d);
 }
 
 static void claim_name(const struct cl_statefulset *s, yyjson_val *template, int64_t ordinal,
@@ -393,16 +385,16 @@ bool cl_ss_claims(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordina
 /* The references as they should be; NULL: they are. */
 static char *owners_wanted(const struct cl_statefulset *s, const struct cl_claim *k, bool inside,
                            const struct cl_pod *p) {
-    yyjson_doc *d = k->owners ? yyjson_read(k->owners, strlen(k->owners), 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        k->owners ? yyjson_read(k->owners, strlen(k->owners), 0) : NULL;
     const struct sl_rec *want = !inside && s->drop_scaled ? &p->rec
                                 : s->drop_deleted         ? &s->rec
                                                           : NULL;
     bool has = false, others = false, stale = false;
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(CL_MAX_COPY);
     size_t i, n;
     yyjson_val *ref;
 
-    sl_buf_init(&b, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&b);
     sl_jw_array(&j, NULL);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, ref) {
@@ -421,10 +413,7 @@ static char *owners_wanted(const struct cl_statefulset *s, const struct cl_claim
     if (add)
         sl_rec_put_owner(&j, want);
     sl_jw_end(&j);
-    char *text = add || stale ? sl_strdup(sl_buf_str(&b)) : NULL;
-    sl_buf_done(&b);
-    yyjson_doc_free(d);
-    return text;
+    return add || stale ? sl_strdup(sl_buf_str(&b)) : NULL;
 }
 
 bool cl_ss_claims_kept(struct sl_cluster *c, struct cl_statefulset *s, int64_t ordinal,
@@ -450,9 +439,9 @@ static bool put_claim(const struct cl_statefulset *s, const struct sl_rec *child
     yyjson_val *t = claim_template(s, child->name);
     if (!t)
         return false;
-    yyjson_doc *l =
+    _cleanup_(sl_json_docp) yyjson_doc *l =
         s->match_labels ? yyjson_read(s->match_labels, strlen(s->match_labels), 0) : NULL;
-    yyjson_mut_doc *md = yyjson_mut_doc_new(NULL);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *md = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *o = yyjson_val_mut_copy(md, t), *meta, *labels;
     yyjson_mut_doc_set_root(md, o);
     meta = yyjson_mut_obj_get(o, "metadata");
@@ -468,8 +457,6 @@ static bool put_claim(const struct cl_statefulset *s, const struct sl_rec *child
     }
     sl_json_mut_fill(md, labels, yyjson_val_mut_copy(md, yyjson_doc_get_root(l)), true);
     sl_jw_mut_val(b, NULL, o);
-    yyjson_mut_doc_free(md);
-    yyjson_doc_free(l);
     return true;
 }
 

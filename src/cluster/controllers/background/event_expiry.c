@@ -32,15 +32,13 @@ static sl_time last_seen(yyjson_val *e) {
 }
 
 static void add_stale_event(struct cl_event_expiry *s, yyjson_val *e) {
-    struct sl_buf path;
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(SL_WRITER_MAX_PATH);
 
-    sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "/api/v1/namespaces/%s/events/%s", sl_json_str(e, "metadata.namespace"),
                   sl_json_str(e, "metadata.name"));
     if (!sl_buf_full(&path))
         *sl_vec_push(&s->stale) = (struct cl_stale_event){
             .path = sl_strdup(sl_buf_str(&path)), .uid = sl_strdup(sl_json_str(e, "metadata.uid"))};
-    sl_buf_done(&path);
 }
 
 static void rest(struct sl_cluster *c, sl_span d) {
@@ -56,7 +54,8 @@ static void put_escaped(struct sl_buf *b, const char *s) {
 static void on_page(void *ctx, const struct sl_kube_reply *r) {
     struct sl_cluster *c = ctx;
     struct cl_event_expiry *s = sweep_of(c);
-    yyjson_doc *d = r->status == 200 ? yyjson_read(r->body, r->len, 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        r->status == 200 ? yyjson_read(r->body, r->len, 0) : NULL;
     yyjson_val *root = yyjson_doc_get_root(d), *e;
     size_t i, n;
 
@@ -74,7 +73,6 @@ static void on_page(void *ctx, const struct sl_kube_reply *r) {
         rest(c, EVERY);
     else
         s->due = c->client->mono;
-    yyjson_doc_free(d);
 }
 
 static void stale_done(struct cl_stale_event *e) {
@@ -91,7 +89,7 @@ static void on_deleted(void *ctx, const struct sl_kube_reply *r) {
 static void delete_last(struct sl_cluster *c) {
     struct cl_event_expiry *s = sweep_of(c);
     struct cl_stale_event e = sl_vec_pop(&s->stale);
-    struct sl_buf body = SL_BUF(MAX_BODY);
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(MAX_BODY);
     struct sl_jw j = SL_JW(&body);
 
     sl_jw_object(&j, NULL);
@@ -105,13 +103,12 @@ static void delete_last(struct sl_cluster *c) {
                                                         .body = body.s,
                                                         .len = body.len},
                               on_deleted, c);
-    sl_buf_done(&body);
     stale_done(&e);
 }
 
 void cl_event_expiry_turn(struct sl_cluster *c) {
     struct cl_event_expiry *s = sweep_of(c);
-    struct sl_buf path;
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(65536);
 
     if (!s->due) { /* the first time */
         sl_buf_init(&s->next, 8192);
@@ -126,7 +123,6 @@ void cl_event_expiry_turn(struct sl_cluster *c) {
     if (s->due > c->client->mono)
         return;
     s->due = SL_TIME_NEVER;
-    sl_buf_init(&path, 65536);
     sl_buf_puts(&path, "/api/v1/events?limit=" PAGE);
     if (s->next.len) {
         sl_buf_puts(&path, "&continue=");
@@ -135,7 +131,6 @@ void cl_event_expiry_turn(struct sl_cluster *c) {
     s->call = sl_kube_request(
         c->client, &(struct sl_kube_request){.method = SL_GET, .path = sl_buf_str(&path)}, on_page,
         c);
-    sl_buf_done(&path);
 }
 
 void cl_event_expiry_stop(struct sl_cluster *c) {

@@ -119,12 +119,11 @@ static void on_deleted(void *ctx, const struct sl_kube_reply *r) {
 
 static void end_pod(struct sl_cluster *c, struct cl_pod *p) {
     struct cl_pod_gc *s = strays_of(c);
-    struct sl_buf path, body;
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(SL_WRITER_MAX_PATH);
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(8192);
     bool fail = !s->failed_written && !cl_pod_ended(p);
-
-    sl_buf_init(&path, SL_WRITER_MAX_PATH);
-    sl_buf_init(&body, 8192);
     struct sl_jw j = SL_JW(&body);
+
     sl_jw_object(&j, NULL);
     sl_rec_path(&path, &p->rec, fail ? "status" : NULL);
     if (fail) {
@@ -154,8 +153,6 @@ static void end_pod(struct sl_cluster *c, struct cl_pod *p) {
                                                   .body = sl_buf_str(&body),
                                                   .len = body.len},
                         fail ? on_failed : on_deleted, c);
-    sl_buf_done(&path);
-    sl_buf_done(&body);
 }
 
 void cl_pod_gc_turn(struct sl_cluster *c) {

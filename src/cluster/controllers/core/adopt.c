@@ -44,21 +44,19 @@ void cl_selector_read(struct cl_selector *s, yyjson_val *selector) {
 }
 
 bool cl_selector_matches(const struct cl_selector *s, const char *labels) {
-    yyjson_doc *d = labels ? yyjson_read(labels, strlen(labels), 0) : NULL;
-    bool yes = s->some && sl_label_selector_matches(&s->rules, yyjson_doc_get_root(d));
-    yyjson_doc_free(d);
-    return yes;
+    _cleanup_(sl_json_docp) yyjson_doc *d = labels ? yyjson_read(labels, strlen(labels), 0) : NULL;
+
+    return s->some && sl_label_selector_matches(&s->rules, yyjson_doc_get_root(d));
 }
 
 /* ---- controllers ---- */
 
 void cl_adoption_decode(struct cl_adoption *a, yyjson_val *o) {
-    struct sl_buf others;
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(CL_MAX_COPY);
     bool controlled = false;
     size_t i, n;
     yyjson_val *ref;
 
-    sl_buf_init(&others, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref) {
         if (sl_json_bool(ref, "controller", false)) {
@@ -72,7 +70,6 @@ void cl_adoption_decode(struct cl_adoption *a, yyjson_val *o) {
     sl_jw_end_to(&j, 0);
     sl_freep(&a->others);
     a->others = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
-    sl_buf_done(&others);
     if (controlled)
         a->by = 0;
     else
@@ -125,7 +122,8 @@ void cl_adoption_written(struct sl_rec *r, struct cl_adoption *a, const struct s
                          enum sl_written how, const struct sl_kube_reply *reply) {
     if (w->method != SL_GET || !a->by)
         return;
-    yyjson_doc *d = how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;
     yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(d), "metadata");
     if (d && sl_rec_uid(sl_json_str(meta, "uid")) == a->by &&
         !sl_json_at(meta, "deletionTimestamp")) {
@@ -134,5 +132,4 @@ void cl_adoption_written(struct sl_rec *r, struct cl_adoption *a, const struct s
     } else if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
         a->by = 0;
     }
-    yyjson_doc_free(d);
 }

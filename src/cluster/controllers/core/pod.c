@@ -37,10 +37,9 @@ static int32_t count_of(const char *s, int32_t fallback) {
 }
 
 static void take_finalizers(struct cl_pod *p, yyjson_val *list) {
-    struct sl_buf others;
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(CL_MAX_COPY);
     size_t i, n;
     yyjson_val *v;
-    sl_buf_init(&others, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         const char *s = sl_json_opt(v);
@@ -55,7 +54,6 @@ static void take_finalizers(struct cl_pod *p, yyjson_val *list) {
     sl_jw_end_to(&j, 0);
     sl_freep(&p->finalizers);
     p->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
-    sl_buf_done(&others);
 }
 
 static void take_conditions(struct cl_pod *p, yyjson_val *list) {
@@ -102,13 +100,12 @@ static void take_containers(struct cl_pod *p, yyjson_val *status, bool failed,
 
 /* Only failed ones are judged. */
 static void take_failure(struct cl_pod *p, yyjson_val *status, const struct sl_buf *codes) {
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(CL_MAX_COPY);
     size_t i, n;
     yyjson_val *v;
     sl_freep(&p->failure);
     if (p->f.phase != CL_POD_FAILED)
         return;
-    sl_buf_init(&b, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&b);
     sl_jw_object(&j, NULL);
     sl_jw_raw(&j, "codes", sl_buf_str(codes));
@@ -118,7 +115,6 @@ static void take_failure(struct cl_pod *p, yyjson_val *status, const struct sl_b
     sl_jw_end_to(&j, 0);
     p->failure = sl_strdup(sl_buf_str(&b));
     p->f.failure = sl_hash_str(1, p->failure);
-    sl_buf_done(&b);
 }
 
 bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -265,9 +261,9 @@ char *cl_pod_template(yyjson_val *template) {
 }
 
 bool cl_pod_put(struct sl_jw *j, const struct cl_pod_body *p) {
-    yyjson_doc *t = yyjson_read(p->template, strlen(p->template), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *t = yyjson_read(p->template, strlen(p->template), 0);
     yyjson_val *of = yyjson_doc_get_root(t);
-    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *pod = yyjson_mut_obj(d);
     yyjson_mut_doc_set_root(d, pod);
     yyjson_mut_obj_add_str(d, pod, "apiVersion", "v1");
@@ -282,7 +278,5 @@ bool cl_pod_put(struct sl_jw *j, const struct cl_pod_body *p) {
     if (good)
         sl_jw_raw_n(j, NULL, text, len);
     free(text);
-    yyjson_mut_doc_free(d);
-    yyjson_doc_free(t);
     return good;
 }

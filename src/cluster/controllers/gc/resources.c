@@ -52,7 +52,7 @@ static struct cl_gc_resource *add_resource(struct cl_gc *g, const char *group, c
                                            yyjson_val *o) {
     const char *plural = sl_json_str(o, "resource"), *kind = sl_json_str(o, "responseKind.kind");
     yyjson_val *verbs = yyjson_obj_get(o, "verbs");
-    struct sl_buf path;
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(SL_WRITER_MAX_PATH);
     uint32_t at = 0;
 
     while (at < g->resources.n && g->resources.v[at])
@@ -70,7 +70,6 @@ static struct cl_gc_resource *add_resource(struct cl_gc *g, const char *group, c
         (void)sl_vec_push(&g->resources);
     struct cl_gc_resource *r = g->resources.v[at] = sl_alloc0(1, sizeof *r);
     g->added++;
-    sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "%s%s/%s", *group ? "/apis/" : "/api", group, version);
     *r = (struct cl_gc_resource){
         .gc = g,
@@ -91,7 +90,6 @@ static struct cl_gc_resource *add_resource(struct cl_gc *g, const char *group, c
                                         g->c->spec.seed + 1000 + at);
         sl_reflector_metadata_only(r->reflector);
     }
-    sl_buf_done(&path);
     return r;
 }
 
@@ -113,7 +111,7 @@ static void take_version(struct cl_gc *g, const char *group, yyjson_val *v) {
 }
 
 static bool read_discovery(struct cl_gc *g, const char *text, size_t len) {
-    yyjson_doc *d = yyjson_read(text, len, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(text, len, 0);
     yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *group, *v;
     bool good = yyjson_is_arr(items);
     size_t i, n, j, k;
@@ -121,7 +119,6 @@ static bool read_discovery(struct cl_gc *g, const char *text, size_t len) {
     yyjson_arr_foreach (items, i, n, group)
         yyjson_arr_foreach (yyjson_obj_get(group, "versions"), j, k, v)
             take_version(g, sl_json_str(group, "metadata.name"), v);
-    yyjson_doc_free(d);
     return good;
 }
 

@@ -391,14 +391,13 @@ bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_
     struct cl_cronjob *j = cl_cron_of(r);
     char when[64];
     (void)ctx;
-    yyjson_doc *t = j->template ? yyjson_read(j->template, strlen(j->template), 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *t =
+        j->template ? yyjson_read(j->template, strlen(j->template), 0) : NULL;
     yyjson_val *of = yyjson_doc_get_root(t), *labels = sl_json_at(of, "metadata.labels"),
                *spec = sl_json_at(of, "spec");
     yyjson_val *notes = sl_json_at(of, "metadata.annotations"), *k, *v;
-    if (!spec || !j->starting) {
-        yyjson_doc_free(t);
+    if (!spec || !j->starting)
         return false;
-    }
     put_local_time(j, j->starting, when);
     sl_jw_object(body, NULL);
     sl_jw_str(body, "apiVersion", "batch/v1");
@@ -422,7 +421,6 @@ bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_
     sl_jw_end(body);
     sl_jw_val(body, "spec", spec);
     sl_jw_end(body);
-    yyjson_doc_free(t);
     return true;
 }
 
@@ -432,10 +430,9 @@ void cl_cron_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, en
     if (how == SL_WRITTEN) {
         sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate", "Created job %s", child->name);
     } else if (how == SL_WRITE_REFUSED) {
-        yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+        _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
         sl_rec_event(r, CONTROLLER, true, "FailedCreate", "Error creating job: %s",
                      sl_json_str(yyjson_doc_get_root(d), "message"));
-        yyjson_doc_free(d);
     }
     sl_rec_enqueue(r);
 }

@@ -58,11 +58,10 @@ static void read_spec(struct cl_job *j, yyjson_val *spec) {
 
 /* A list of strings as JSON. NULL: it has none. */
 static char *strings_of(yyjson_val *list) {
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(CL_MAX_COPY);
     size_t i, n;
     yyjson_val *v;
     char *text = NULL;
-    sl_buf_init(&b, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&b);
     yyjson_arr_foreach (list, i, n, v) {
         if (j.depth == 0)
@@ -72,7 +71,6 @@ static char *strings_of(yyjson_val *list) {
     sl_jw_end_to(&j, 0);
     if (b.len)
         text = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
     return text;
 }
 

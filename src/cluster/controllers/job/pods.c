@@ -46,11 +46,11 @@ void cl_job_delete_uncounted(struct cl_job *j, struct cl_pod *p) {
 /* ---- whose they are ---- */
 
 static void open_chooser(const struct cl_job *j, struct cl_selector *s) {
-    yyjson_doc *d = j->selector ? yyjson_read(j->selector, strlen(j->selector), 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        j->selector ? yyjson_read(j->selector, strlen(j->selector), 0) : NULL;
     *s = (struct cl_selector){0};
     cl_selector_init(s);
     cl_selector_read(s, yyjson_doc_get_root(d));
-    yyjson_doc_free(d);
 }
 
 /* Checked at every reconcile, so the result is cached as long as the labels are the same. */
@@ -103,12 +103,11 @@ static void find_job(struct sl_cluster *c, struct cl_pod *p) {
     if (!is_orphan(p))
         return;
     if (strstr(p->labels, JOB_UID)) {
-        yyjson_doc *d = yyjson_read(p->labels, strlen(p->labels), 0);
+        _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(p->labels, strlen(p->labels), 0);
         const char *uid = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), JOB_UID));
         struct sl_rec *r = sl_inf_by_uid(c->inf, sl_rec_uid(uid));
         if (r && r->kind == K_JOB)
             adopt_if_chosen(c, r, p);
-        yyjson_doc_free(d);
     }
     for (uint32_t i = 0; i < c->jobs_with_selector.n && !p->adopt.by; i++)
         adopt_if_chosen(c, c->inf->recs.v[c->jobs_with_selector.v[i]], p);
@@ -303,10 +302,9 @@ void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enu
         sl_rec_event(r, CL_JOB_CONTROLLER, false, "SuccessfulCreate", "Created pod: %s",
                      child->name);
     } else if (how == SL_WRITE_REFUSED) {
-        yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+        _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
         sl_rec_event(r, CL_JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
                      sl_json_str(yyjson_doc_get_root(d), "message"));
-        yyjson_doc_free(d);
     }
 }
 

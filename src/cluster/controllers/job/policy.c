@@ -61,8 +61,10 @@ enum cl_job_failure_action cl_job_failure_action(const struct cl_job *j, const s
                                                  struct sl_buf *why) {
     if (!j->failure_policy)
         return JOB_COUNT;
-    yyjson_doc *policy = yyjson_read(j->failure_policy, strlen(j->failure_policy), 0);
-    yyjson_doc *seen = p->failure ? yyjson_read(p->failure, strlen(p->failure), 0) : NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *policy =
+        yyjson_read(j->failure_policy, strlen(j->failure_policy), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *seen =
+        p->failure ? yyjson_read(p->failure, strlen(p->failure), 0) : NULL;
     yyjson_val *root = yyjson_doc_get_root(seen), *rule;
     enum cl_job_failure_action verdict = JOB_COUNT;
     size_t i, n;
@@ -89,8 +91,6 @@ enum cl_job_failure_action cl_job_failure_action(const struct cl_job *j, const s
                           p->rec.name, condition, action, i);
         break;
     }
-    yyjson_doc_free(policy);
-    yyjson_doc_free(seen);
     return verdict;
 }
 
@@ -110,13 +110,13 @@ static bool rule_is_met(const struct cl_job *j, yyjson_val *rule,
 int32_t cl_job_success_rule(const struct cl_job *j, const struct cl_indexes *succeeded) {
     if (!j->success_policy || !succeeded->n)
         return -1;
-    yyjson_doc *policy = yyjson_read(j->success_policy, strlen(j->success_policy), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *policy =
+        yyjson_read(j->success_policy, strlen(j->success_policy), 0);
     int32_t met = -1;
     size_t i, n;
     yyjson_val *rule;
     yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(policy), "rules"), i, n, rule)
         if (met < 0 && rule_is_met(j, rule, succeeded))
             met = (int32_t)i;
-    yyjson_doc_free(policy);
     return met;
 }

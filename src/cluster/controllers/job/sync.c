@@ -67,7 +67,7 @@ static void read_list(struct job_sync *l, const char *text, struct sl_jw *keep, 
     yyjson_val *v;
     if (!text)
         return;
-    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
         struct sl_rec *r = sl_inf_by_uid(l->c->inf, sl_rec_uid(sl_json_text(v)));
         bool there = r && r->kind == K_POD && cl_pod_of(r)->f.tracked;
@@ -80,7 +80,6 @@ static void read_list(struct job_sync *l, const char *text, struct sl_jw *keep, 
         keep_text(keep, sl_json_text(v));
         l->kept++;
     }
-    yyjson_doc_free(d);
 }
 
 /* A pod that was to be given up and ended by itself before its finalizer went: it counts. */
@@ -414,11 +413,10 @@ static void manage(struct job_sync *l) {
 static void set_condition(yyjson_mut_doc *d, const struct job_sync *l, const char *type,
                           bool status, const char *reason, const char *message) {
     yyjson_mut_val *list = yyjson_mut_doc_get_root(d), *v;
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(8192);
     size_t i, n;
-    sl_buf_init(&b, 8192);
     cl_write_condition(&SL_JW(&b), type, status, reason, message, l->now, l->now);
-    yyjson_doc *fresh = yyjson_read(sl_buf_str(&b), b.len, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *fresh = yyjson_read(sl_buf_str(&b), b.len, 0);
     yyjson_mut_val *copy = yyjson_val_mut_copy(d, yyjson_doc_get_root(fresh));
     yyjson_mut_arr_foreach (list, i, n, v)
         if (yyjson_mut_equals_str(yyjson_mut_obj_get(v, "type"), type)) {
@@ -428,8 +426,6 @@ static void set_condition(yyjson_mut_doc *d, const struct job_sync *l, const cha
         }
     if (copy)
         yyjson_mut_arr_append(list, copy);
-    yyjson_doc_free(fresh);
-    sl_buf_done(&b);
 }
 
 /* Reason and message of the condition that ends it. */
@@ -453,8 +449,8 @@ static char *conditions(struct job_sync *l, bool last) {
     if (!turned && !last && (l->end == JOB_RUNS || j->end != JOB_RUNS))
         return j->seen.conditions ? sl_strdup(j->seen.conditions) : NULL;
     const char *was = j->seen.conditions ? j->seen.conditions : "[]";
-    yyjson_doc *old = yyjson_read(was, strlen(was), 0);
-    yyjson_mut_doc *d = yyjson_doc_mut_copy(old, NULL);
+    _cleanup_(sl_json_docp) yyjson_doc *old = yyjson_read(was, strlen(was), 0);
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *d = yyjson_doc_mut_copy(old, NULL);
     if (turned)
         set_condition(d, l, "Suspended", suspended == 2,
                       suspended == 2 ? "JobSuspended" : "JobResumed",
@@ -468,8 +464,6 @@ static char *conditions(struct job_sync *l, bool last) {
                       sl_buf_str(&l->message));
     char *text = yyjson_mut_write(d, 0, NULL), *copy = text ? sl_strdup(text) : NULL;
     free(text);
-    yyjson_mut_doc_free(d);
-    yyjson_doc_free(old);
     return copy;
 }
 
@@ -515,7 +509,7 @@ static void plan_status(struct job_sync *l) {
     struct cl_job *j = l->j;
     struct cl_job_status *w = &j->desired;
     int64_t ready = 0, there = 0, planned = 0;
-    struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(CL_MAX_COPY);
     for (uint32_t i = 0; i < l->active.n; i++) {
         ready += l->active.v[i]->f.ready_since != 0;
         there += !l->active.v[i]->rec.create_planned;
@@ -546,14 +540,12 @@ static void plan_status(struct job_sync *l) {
     }
     if (!j->indexed)
         return;
-    sl_buf_init(&text, CL_MAX_COPY);
     cl_indexes_put(&l->done, &text);
     w->completed_indexes = text.len ? sl_strdup(sl_buf_str(&text)) : NULL;
     sl_buf_clear(&text);
     cl_indexes_put(&l->failed_indexes, &text);
     if (j->per_index != JOB_NONE)
         w->failed_indexes = sl_strdup(sl_buf_str(&text));
-    sl_buf_done(&text);
 }
 
 void cl_job_sync(struct sl_cluster *c, struct cl_job *j) {

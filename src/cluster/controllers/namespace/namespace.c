@@ -46,13 +46,12 @@ static void read_labels(struct sl_cluster *c, struct cl_namespace *n, yyjson_val
 bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
     struct cl_namespace *n = cl_namespace_of(r);
-    struct sl_buf others;
+    _cleanup_(sl_buf_done) struct sl_buf others = SL_BUF(CL_MAX_COPY);
     size_t i, max;
     yyjson_val *v;
 
     read_labels(c, n, sl_json_at(o, "metadata.labels"));
     n->emptied_by_us = false;
-    sl_buf_init(&others, CL_MAX_COPY);
     struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (sl_json_at(o, "spec.finalizers"), i, max, v) {
         if (yyjson_equals_str(v, "kubernetes")) {
@@ -66,7 +65,6 @@ bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_jw_end_to(&j, 0);
     sl_freep(&n->finalizers);
     n->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
-    sl_buf_done(&others);
     cl_conditions_read(&n->conditions, sl_json_at(o, "status.conditions"));
     return true;
 }
@@ -152,11 +150,9 @@ static void set_conditions(struct sl_cluster *c, struct cl_namespace *n) {
         {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
          "All content-preserving finalizers finished"},
     };
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(MAX_TEXT);
 
     cl_conditions_copy(&n->desired_conditions, &n->conditions);
-    sl_buf_init(&b, MAX_TEXT);
-    sl_buf_short(&b);
     for (size_t i = 0; i < SL_LEN(all); i++) {
         const struct cl_condition *was = cl_condition(&n->conditions, all[i][0]);
         const char *status = "False", *reason = all[i][1];
@@ -180,7 +176,6 @@ static void set_conditions(struct sl_cluster *c, struct cl_namespace *n) {
             n->desired_conditions.v[n->desired_conditions.n - 1].updated =
                 0; /* this kind has no such time */
     }
-    sl_buf_done(&b);
 }
 
 /* Also after a pass that could not see everything the next one follows. */
@@ -207,7 +202,7 @@ static void end_pass(struct sl_cluster *c, struct cl_namespace *n) {
 
 static void take_list(struct sl_cluster *c, struct cl_namespace *n, const struct cl_gc_resource *r,
                       const struct sl_kube_reply *reply) {
-    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *o, *f;
     int64_t more = sl_json_int(yyjson_doc_get_root(d), "metadata.remainingItemCount", 0);
     size_t i, max, j, k;
@@ -229,7 +224,6 @@ static void take_list(struct sl_cluster *c, struct cl_namespace *n, const struct
                     *sl_vec_push(&n->found.finalizers) = sl_strdup(sl_json_text(f));
         n->step = NS_DELETE;
     }
-    yyjson_doc_free(d);
 }
 
 /* ---- looking ---- */
