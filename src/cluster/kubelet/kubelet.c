@@ -148,9 +148,8 @@ static void put_path(struct sl_buf *b, const struct klet_pod *p, const char *sub
 }
 
 static bool build_status(struct klet_pod *p, struct sl_write *w) {
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(RT_MAX_STATUS);
 
-    sl_buf_init(&b, RT_MAX_STATUS);
     klet_pod_status(p, &b);
     const uint64_t hash = sl_hash_bytes(1, b.s, b.len) | 1;
     const bool news = hash != p->reported_hash && !sl_buf_full(&b);
@@ -174,7 +173,6 @@ static bool build_status(struct klet_pod *p, struct sl_write *w) {
         sl_jw_raw_n(&j, "status", b.s, b.len);
         sl_jw_end(&j);
     }
-    sl_buf_done(&b);
     return news;
 }
 
@@ -207,11 +205,10 @@ static bool build_write(void *ctx, uint32_t slot, struct sl_write *w) {
 }
 
 static void take_body(struct sl_kubelet *r, const struct sl_kube_reply *rp) {
-    yyjson_doc *d = NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
 
     if (rp->len > 0 && sl_json_read(rp->body, rp->len, &d, NULL) == 0)
         klet_pod_take(r, yyjson_doc_get_root(d));
-    yyjson_doc_free(d);
 }
 
 static void write_done(void *ctx, uint32_t slot, const struct sl_write *w, enum sl_written how,
@@ -256,7 +253,7 @@ static void read_again(void *ctx, uint32_t slot, const struct sl_kube_reply *rp)
 /* ---- the stream of pods ---- */
 
 void klet_pods_take(struct sl_kubelet *r, const struct sl_kube_reply *rp) {
-    yyjson_doc *d = NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
     yyjson_val *items, *o;
     size_t i, n;
 
@@ -266,7 +263,6 @@ void klet_pods_take(struct sl_kubelet *r, const struct sl_kube_reply *rp) {
     yyjson_arr_foreach (items, i, n, o) {
         klet_pod_take(r, o);
     }
-    yyjson_doc_free(d);
 }
 
 static void list_begins(void *ctx) {

@@ -389,12 +389,11 @@ static void lease_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how)
 
 /* Is the created Node ready? A server may drop the status on create. */
 static bool is_ready(const struct sl_kube_reply *rp) {
-    yyjson_doc *d = NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
     bool ready = false;
 
     if (sl_json_read(rp->body, rp->len, &d, NULL) == 0)
         ready = sl_json_condition(yyjson_doc_get_root(d), "Ready");
-    yyjson_doc_free(d);
     return ready;
 }
 
@@ -437,16 +436,15 @@ void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
 /* It is there already: others' taints stay. */
 void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_reply *rp) {
     struct klet_node *n = r->slots.v[slot].node;
-    yyjson_doc *d = NULL;
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
     yyjson_val *taints, *t;
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(RT_MAX_NODE);
     size_t i, all;
 
     if (r->slots.v[slot].kind == SLOT_LEASE || n->step != NODE_CREATE || rp->status != 200 ||
         sl_json_read(rp->body, rp->len, &d, NULL) < 0)
         return;
     n->step = NODE_UPDATE;
-    sl_buf_init(&b, RT_MAX_NODE);
     struct sl_jw j = SL_JW(&b);
     taints = sl_json_at(yyjson_doc_get_root(d), "spec.taints");
     sl_jw_array(&j, NULL);
@@ -457,8 +455,6 @@ void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_re
     sl_jw_end(&j);
     sl_freep(&n->taints);
     n->taints = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
-    yyjson_doc_free(d);
 }
 
 /* ---- all of them ---- */

@@ -70,11 +70,10 @@ static char *last_message(struct klet_container *c, int code) {
         return sl_strdup(text);
     if (code != 0 && c->log &&
         strcmp(sl_json_str(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
-        struct sl_buf b = SL_BUF_SHORT(RT_MESSAGE);
+        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(RT_MESSAGE);
         klet_log_tail(c->log, most < RT_MESSAGE / 2 ? most : RT_MESSAGE / 2, &b);
         if (b.len > 0)
             out = sl_strdup(sl_buf_str(&b));
-        sl_buf_done(&b);
     }
     return out;
 }

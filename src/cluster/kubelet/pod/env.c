@@ -65,10 +65,8 @@ void klet_vars_set(struct klet_vars *v, struct sl_arena *a, const char *name, co
 }
 
 char *klet_vars_expand(const struct klet_vars *v, struct sl_arena *a, const char *text) {
-    struct sl_buf b;
-    char *out;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(RT_MAX_VALUE);
 
-    sl_buf_init(&b, RT_MAX_VALUE);
     const char *last = strrchr(text, ')'); /* behind it no name ends */
     for (const char *p = text; *p; p++) {
         if (*p != '$' || !p[1]) {
@@ -97,9 +95,7 @@ char *klet_vars_expand(const struct klet_vars *v, struct sl_arena *a, const char
             sl_buf_putc(&b, '$');
         }
     }
-    out = sl_buf_full(&b) ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
-    sl_buf_done(&b);
-    return out;
+    return sl_buf_full(&b) ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
 }
 
 /* ---- what refers to the pod itself ---- */
@@ -119,7 +115,7 @@ static bool map_value(struct klet_pod *p, struct sl_arena *a, const char *path, 
 
 /* The whole of labels or annotations, as the downward API writes it; NULL: it is too long. */
 static const char *map_text(yyjson_val *map, struct sl_arena *a) {
-    struct sl_buf b = SL_BUF(RT_MAX_MAP);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(RT_MAX_MAP);
     size_t i, n;
     yyjson_val *k, *v;
 
@@ -130,9 +126,7 @@ static const char *map_text(yyjson_val *map, struct sl_arena *a) {
         sl_buf_json_n(&b, value.s, value.n);
         sl_buf_putc(&b, '\n');
     }
-    const char *out = sl_buf_full(&b) ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
-    sl_buf_done(&b);
-    return out;
+    return sl_buf_full(&b) ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
 }
 
 bool klet_field_text(struct klet_pod *p, struct sl_arena *a, const char *path,

@@ -30,8 +30,9 @@ void klet_container_event(struct klet_container *c, bool warning, const char *re
                           const char *note) {
     struct klet_pod *p = c->pod;
     struct sl_kubelet *r = p->rt;
-    struct sl_buf body = SL_BUF(RT_MAX_EVENT), path = SL_BUF(SL_WRITER_MAX_PATH);
-    struct sl_buf field = SL_BUF(SL_WRITER_MAX_PATH);
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(RT_MAX_EVENT);
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(SL_WRITER_MAX_PATH);
+    _cleanup_(sl_buf_done) struct sl_buf field = SL_BUF(SL_WRITER_MAX_PATH);
     char name[SL_EVENT_NAME];
 
     if (!event_allowed(r))
@@ -61,7 +62,4 @@ void klet_container_event(struct klet_container *c, bool warning, const char *re
                                                         .body = body.s,
                                                         .len = body.len},
                               ignore_reply, NULL);
-    sl_buf_done(&body);
-    sl_buf_done(&path);
-    sl_buf_done(&field);
 }

@@ -161,10 +161,9 @@ void klet_log_output(struct klet_logfile *l, bool is_err, const char *bytes, siz
                      sl_time wall) {
     char **part = &l->part[is_err].s, head[HEAD + 1];
     size_t *have = &l->part[is_err].n;
-    struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(LOG_TEXT);
 
     make_head(head, is_err, wall);
-    sl_buf_init(&b, LOG_TEXT);
     while (len > 0) {
         const size_t space = LOG_LINE - *have, length = space < len ? space : len;
         const char *nl = memchr(bytes, '\n', length);
@@ -183,7 +182,6 @@ void klet_log_output(struct klet_logfile *l, bool is_err, const char *bytes, siz
         len -= n;
     }
     write_out(l, &b);
-    sl_buf_done(&b);
 }
 
 void klet_log_end(struct klet_logfile *l, sl_time wall) {
@@ -291,10 +289,9 @@ static size_t read_at(const struct klet_logfile *l, uint64_t at, struct sl_buf *
 }
 
 void klet_log_tail(struct klet_logfile *l, size_t max, struct sl_buf *out) {
-    struct sl_buf raw;
+    _cleanup_(sl_buf_done) struct sl_buf raw = SL_BUF(2 * LOG_TAIL);
     uint64_t from = l->end - l->cut > LOG_TAIL ? l->end - LOG_TAIL : l->cut;
 
-    sl_buf_init(&raw, 2 * LOG_TAIL);
     while (from < l->end) {
         size_t n = read_at(l, from, &raw, LOG_TAIL);
         if (n == 0)
@@ -303,8 +300,7 @@ void klet_log_tail(struct klet_logfile *l, size_t max, struct sl_buf *out) {
     }
     /* Lines without their heads; the first may be half a one. */
     char *p = raw.len >= LOG_TAIL ? strchr(raw.s, '\n') : raw.s;
-    struct sl_buf text;
-    sl_buf_init(&text, 2 * LOG_TAIL);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(2 * LOG_TAIL);
     for (p = p && raw.len >= LOG_TAIL ? p + 1 : p; p && *p;) {
         char *nl = strchr(p, '\n'), *s = p;
         for (int i = 0; s && i < 3; i++) {
@@ -317,8 +313,6 @@ void klet_log_tail(struct klet_logfile *l, size_t max, struct sl_buf *out) {
     }
     size_t skip = text.len > max ? text.len - max : 0;
     sl_buf_puts(out, sl_buf_str(&text) + skip);
-    sl_buf_done(&text);
-    sl_buf_done(&raw);
 }
 
 /* ---- for the API server ---- */

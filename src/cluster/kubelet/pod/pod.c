@@ -158,7 +158,7 @@ static const char *const our_conditions[CONDS] = {"PodReadyToStartContainers", "
 static void take_conditions(struct klet_pod *p, yyjson_val *o) {
     yyjson_val *conditions = sl_json_at(o, "status.conditions"),
                *gates = sl_json_at(o, "spec.readinessGates"), *c, *g;
-    struct sl_buf b = SL_BUF(RT_MAX_FOREIGN);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(RT_MAX_FOREIGN);
     struct sl_jw j = SL_JW(&b);
     size_t i, n, k, m;
     uint32_t open = 0;
@@ -190,7 +190,6 @@ static void take_conditions(struct klet_pod *p, yyjson_val *o) {
                SL_S("name", p->name));
     sl_freep(&p->foreign);
     p->foreign = sl_strdup(sl_buf_full(&b) ? "[]" : sl_buf_str(&b));
-    sl_buf_done(&b);
 }
 
 /* Containers do not come or go. */

@@ -467,7 +467,8 @@ static int check_names(const struct klet_pod *p, yyjson_val *volumes, struct sl_
 
 int klet_volumes_make(struct klet_pod *p, struct sl_err *err) {
     yyjson_val *volumes = sl_json_at(yyjson_doc_get_root(p->local->doc), "spec.volumes"), *v;
-    struct sl_arena a = SL_ARENA(MAX_VOLUME_PATHS), file = SL_ARENA(MAX_FILE);
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(MAX_VOLUME_PATHS);
+    _cleanup_(sl_arena_done) struct sl_arena file = SL_ARENA(MAX_FILE);
     size_t i, n, left = MAX_WRITTEN;
     int r = check_names(p, volumes, err);
 
@@ -486,7 +487,5 @@ int klet_volumes_make(struct klet_pod *p, struct sl_err *err) {
         r = make_volume(p, v, &a, &file, &left, err);
     }
     klet_lookups_end(p);
-    sl_arena_done(&a);
-    sl_arena_done(&file);
     return r;
 }
