@@ -111,6 +111,20 @@ good
 put src/core/base/x.c 'void x(void) {' '    _cleanup_(sl_buf_done) struct sl_buf b;' '}'
 finds layers 'src/core/base/x.c:3: a variable with scope cleanup is initialised where it is declared'
 
+# JSON that is put together by hand.
+good
+put src/manager/admission/x.c 'void x(void) {' '    sl_buf_puts(b, "{\"a\":1}");' '}'
+finds layers 'src/manager/admission/x.c:3: JSON is written with lib/json/writer.h, not by hand'
+
+# An edge that is allowed and not used: seen only in a whole tree, which has a main.
+good
+"$source/tools/check-layers" --edges | while read -r component others; do
+    put "src/$component/x.c" "$(for other in $others; do echo "#include \"$other/x.h\""; done)"
+done
+put src/main.c 'int main(void);'
+put src/core/model/x.c 'int x(void);'
+finds layers 'core/model may use core/base and does not'
+
 # A tag that two headers define, and a name that says no component. More in tests/layers/names.sh.
 good
 put src/core/base/x.h 'struct sl_buf {' '    int x;' '};'
