@@ -131,8 +131,8 @@ static int64_t time_per_child(int children) {
                        i, uid);
         must(&w, MAPS, text);
     }
-    w.ctx = sl_cluster_new(
-        &(struct sl_cluster_spec){.client = &w.meter.client, .seed = 1, .ca = "certificate"});
+    w.ctx = sl_cluster_new(&(struct sl_cluster_spec){
+        .client = &w.meter.client, .scheduler = &sl_scheduler, .seed = 1, .ca = "certificate"});
     run(&w);
     assert_int_equal(grown_do(&w, SL_DELETE, SECRETS "/owner", NULL), 200);
     snprintf(text, sizeof text, MAPS "/c%d", children - 1);

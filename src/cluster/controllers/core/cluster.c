@@ -22,6 +22,8 @@ static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, en
 
 struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     struct sl_cluster *c = sl_alloc0(1, sizeof *c);
+
+    sl_assert(spec->client && spec->scheduler);
     c->spec = *spec;
     c->client = spec->client;
     memcpy(c->kinds, cl_kinds, sizeof c->kinds);
