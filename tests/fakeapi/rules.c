@@ -30,18 +30,21 @@ static const char *job_rule(yyjson_val *old, yyjson_val *now) {
     return "spec.template: Invalid value: field is immutable";
 }
 
-/* Is every member of one list also in the other? */
+/* Is every member of one list also in the other? They may be long, and mostly have one order: each
+ * search goes on where the last one ended. */
 static bool contains(yyjson_val *list, yyjson_val *part) {
-    size_t i, n, j, k;
-    yyjson_val *v, *w;
+    yyjson_arr_iter at = yyjson_arr_iter_with(list);
+    const size_t n_list = yyjson_arr_size(list);
+    size_t i, n;
+    yyjson_val *v;
 
-    if (!differ(list, part)) /* they may be long */
-        return true;
     yyjson_arr_foreach (part, i, n, v) {
         bool found = false;
-        yyjson_arr_foreach (list, j, k, w)
-            if ((found = yyjson_equals(v, w)))
-                break;
+        for (size_t k = 0; k < n_list && !found; k++) {
+            if (!yyjson_arr_iter_has_next(&at))
+                at = yyjson_arr_iter_with(list);
+            found = yyjson_equals(v, yyjson_arr_iter_next(&at));
+        }
         if (!found)
             return false;
     }
