@@ -94,8 +94,8 @@ yyjson_doc *sl_json_doc(const char *text, size_t len) {
     return text && sl_json_read(text, len, &doc, NULL) == 0 ? doc : NULL;
 }
 
-int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
-                        struct sl_err *err) {
+static int read_with(yyjson_read_flag flags, const char *text, size_t len, size_t max_values,
+                     yyjson_doc **ret, struct sl_err *err) {
     struct extent most = measure(text, len);
     yyjson_read_err e;
 
@@ -105,7 +105,7 @@ int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_
     if (most.values > max_values)
         return sl_err_set(err, SL_ELIMIT, "JSON has more than %zu values", max_values);
     /* Without YYJSON_READ_INSITU the text is only read, despite the type. */
-    yyjson_doc *doc = yyjson_read_opts((char *)text, len, 0, NULL, &e);
+    yyjson_doc *doc = yyjson_read_opts((char *)text, len, flags, NULL, &e);
     if (!doc)
         return sl_err_set(err, SL_EINVAL, "JSON is not well-formed at byte %zu: %s", e.pos, e.msg);
     if (too_wide(doc)) {
@@ -115,6 +115,16 @@ int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_
     }
     *ret = doc;
     return 0;
+}
+
+int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
+                        struct sl_err *err) {
+    return read_with(0, text, len, max_values, ret, err);
+}
+
+int sl_json_read_raw(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
+                     struct sl_err *err) {
+    return read_with(YYJSON_READ_NUMBER_AS_RAW, text, len, max_values, ret, err);
 }
 
 static void *budget_realloc(void *ctx, void *p, size_t old_size, size_t size) {

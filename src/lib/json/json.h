@@ -44,6 +44,9 @@ bool sl_json_mut_too_deep(yyjson_mut_val *v);
  * allocated. */
 int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
                         struct sl_err *err) _must_check_;
+/* The same, and numbers stay as they were written (sl_json_raw): none is rounded or too large. */
+int sl_json_read_raw(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
+                     struct sl_err *err) _must_check_;
 /*
  * For readers that cannot count the values before: yyjson's memory with a ceiling, beyond which it
  * gets none (YYJSON_READ_ERROR_MEMORY_ALLOCATION). The budget stays where it is while it is used.
