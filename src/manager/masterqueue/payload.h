@@ -43,7 +43,7 @@ struct sl_pool_payload {
     struct sl_pool_label labels[SL_POOL_MAX_LABELS];
     struct sl_pool_taint taints[SL_POOL_MAX_TAINTS];
     uint32_t n_quotas, n_labels, n_taints;
-    uint32_t n_left_out; /* labels and taints that are no such */
+    uint32_t n_left_out;  /* labels and taints that are no such */
     const char *left_out; /* the first of them, and why; NULL: none */
 };
 
