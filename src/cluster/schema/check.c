@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "cluster/schema/ceilings.h"
-#include "cluster/schema/pattern.h"
 #include "cluster/schema/value.h"
 #include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
+#include "lib/pattern/pattern.h"
 
 #define MAX_WORDS 256u /* of an enum, in a message */
 

@@ -4,7 +4,6 @@
  * ask for. What quantities become is what a real kube-apiserver made of them.
  */
 #include "cluster/schema/crd/crd.h"
-#include "cluster/schema/pattern.h"
 #include "cluster/schema/value.h"
 #include "schema_fixture.h"
 
@@ -172,27 +171,6 @@ static void formats_are_known(void **state) {
     assert_false(schema_value_format("ipv4", "1.2.3.4\0x", 9));
 }
 
-static void patterns_end(void **state) {
-    struct sl_pattern *p;
-    struct sl_err err;
-    char text[40];
-
-    (void)state;
-    assert_int_equal(sl_pattern_new("^(a+)+$", &p, &err), 0);
-    memset(text, 'a', sizeof(text));
-    assert_true(sl_pattern_matches(p, text, 20, &(uint64_t){SL_PATTERN_BUDGET}));
-    text[39] = 'b';
-    assert_false(sl_pattern_matches(p, text, sizeof(text),
-                                    &(uint64_t){SL_PATTERN_BUDGET})); /* without taking for ever */
-    assert_false(sl_pattern_matches(p, "a\n", 2, &(uint64_t){SL_PATTERN_BUDGET}));
-    sl_pattern_free(p);
-    assert_int_equal(sl_pattern_new("b", &p, &err), 0);
-    assert_true(sl_pattern_matches(p, "abc", 3, &(uint64_t){SL_PATTERN_BUDGET}));
-    assert_false(sl_pattern_matches(p, "", 0, &(uint64_t){SL_PATTERN_BUDGET}));
-    sl_pattern_free(p);
-    assert_int_equal(sl_pattern_new("(", &p, &err), SL_EINVAL);
-}
-
 /* A list of objects whose default is a list of objects, and so on. */
 static void defaults_of_defaults_have_a_ceiling(void **state) {
     struct sl_arena arena;
@@ -301,7 +279,6 @@ int main(void) {
         cmocka_unit_test(times_are_utc),
         cmocka_unit_test(base64_is_looked_through),
         cmocka_unit_test(formats_are_known),
-        cmocka_unit_test(patterns_end),
         cmocka_unit_test(defaults_of_defaults_have_a_ceiling),
         cmocka_unit_test(alternatives_end),
         cmocka_unit_test(the_last_of_equal_keys_counts),

@@ -5,9 +5,9 @@
 
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/apiserver/cel/tree.h"
-#include "cluster/schema/pattern.h"
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
+#include "lib/pattern/pattern.h"
 
 /* ---- values ---- */
 

@@ -4,7 +4,7 @@
 #define SL_CLUSTER_APISERVER_CEL_TREE_H
 
 #include "cluster/apiserver/cel/cel.h"
-#include "cluster/schema/pattern.h"
+#include "lib/pattern/pattern.h"
 
 enum api_cel_op {
     OP_NULL,

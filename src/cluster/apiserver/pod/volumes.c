@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cluster/apiserver/kinds/kinds.h"
-#include "cluster/schema/pattern.h"
 #include "lib/json/json.h"
+#include "lib/pattern/pattern.h"
 
 #define MODE_MAX 0777
 #define PARTITION_MAX 255

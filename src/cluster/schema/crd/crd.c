@@ -7,11 +7,11 @@
 #include "cluster/schema/ceilings.h"
 #include "cluster/schema/check.h"
 #include "cluster/schema/crd/rules.h"
-#include "cluster/schema/pattern.h"
 #include "cluster/schema/value.h"
 #include "core/base/collection/vec.h"
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
+#include "lib/pattern/pattern.h"
 
 struct sl_crd_schema {
     struct sl_arena arena;

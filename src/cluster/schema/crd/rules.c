@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "cluster/schema/ceilings.h"
-#include "cluster/schema/pattern.h"
 #include "cluster/schema/schema.h"
 #include "core/base/fmt.h"
 #include "lib/json/json.h"
 #include "lib/json/seek.h"
+#include "lib/pattern/pattern.h"
 
 #define PRESERVE "x-kubernetes-preserve-unknown-fields"
 #define INT_OR_STRING "x-kubernetes-int-or-string"

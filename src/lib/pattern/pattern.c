@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cluster/schema/pattern.h"
+#include "lib/pattern/pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
-#include <string.h>
 
 #include "core/base/mem.h"
+#include "lib/pattern/python.h"
 
 /* Depth and memory (KiB) of one match. Go's matching is linear in the text, so what it can match in
  * time is far below these. */
@@ -16,6 +16,8 @@
 #define STEPS_PER_BYTE 8u
 #define STEPS_PER_PLACE 16u
 #define STEPS_ALWAYS 256u
+/* Bytes that one of Python's becomes at most: "\x{7f}". */
+#define PYTHON_GROWS 8u
 
 struct sl_pattern {
     pcre2_code *code;
@@ -32,28 +34,41 @@ static void arena_free(void *p, void *arena) { /* the arena goes as a whole */
     (void)p, (void)arena;
 }
 
-static int compile(struct sl_arena *a, const char *text, struct sl_pattern *p, struct sl_err *err) {
-    size_t len = strlen(text), at;
-    pcre2_compile_context *how;
+/* What differs between the languages. */
+struct syntax {
+    uint32_t options;
+    bool shows_place; /* the text is the user's, so that a place in it means something to him */
+};
+
+/* '$' is the end of the text and not of its last line. */
+static const struct syntax go = {PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, true};
+
+static int refuse(int fault, size_t at, bool shows_place, struct sl_err *err) {
     unsigned char message[120];
+
+    pcre2_get_error_message(fault, message, sizeof(message));
+    return shows_place ? sl_err_set(err, SL_EINVAL, "error parsing regexp: %s at byte %zu",
+                                    (char *)message, at)
+                       : sl_err_set(err, SL_EINVAL, "error parsing regexp: %s", (char *)message);
+}
+
+static int compile(struct sl_arena *a, struct sl_text text, const struct syntax *syntax,
+                   struct sl_pattern *p, struct sl_err *err) {
+    pcre2_compile_context *how;
     uint32_t options = 0;
+    size_t at;
     int fault;
 
-    if (len > SL_PATTERN_MAX_BYTES)
+    if (text.n > SL_PATTERN_MAX_BYTES)
         return sl_err_set(err, SL_ELIMIT, "more than %u bytes", SL_PATTERN_MAX_BYTES);
     p->memory = a ? pcre2_general_context_create(arena_alloc, arena_free, a) : NULL;
     how = pcre2_compile_context_create(p->memory);
     sl_assert(how && (p->memory || !a));
-    /* '$' is the end of the text and not of its last line. */
-    p->code =
-        pcre2_compile((PCRE2_SPTR)text, len,
-                      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, &fault, &at, how);
+    pcre2_set_newline(how, PCRE2_NEWLINE_LF);
+    p->code = pcre2_compile((PCRE2_SPTR)text.s, text.n, syntax->options, &fault, &at, how);
     pcre2_compile_context_free(how);
-    if (!p->code) {
-        pcre2_get_error_message(fault, message, sizeof(message));
-        return sl_err_set(err, SL_EINVAL, "error parsing regexp: %s at byte %zu", (char *)message,
-                          at);
-    }
+    if (!p->code)
+        return refuse(fault, at, syntax->shows_place, err);
     (void)pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &options);
     p->anchored = options & PCRE2_ANCHORED;
     p->limits = pcre2_match_context_create(p->memory);
@@ -63,14 +78,20 @@ static int compile(struct sl_arena *a, const char *text, struct sl_pattern *p, s
     return 0;
 }
 
+static struct sl_pattern *on_heap(struct sl_pattern p) {
+    struct sl_pattern *made = sl_alloc0(1, sizeof(*made));
+
+    *made = p;
+    return made;
+}
+
 int sl_pattern_new(const char *text, struct sl_pattern **ret, struct sl_err *err) {
     struct sl_pattern p = {0};
-    int r = compile(NULL, text, &p, err);
+    int r = compile(NULL, sl_text_of(text), &go, &p, err);
 
     if (r < 0)
         return r;
-    *ret = sl_alloc0(1, sizeof(**ret));
-    **ret = p;
+    *ret = on_heap(p);
     return 0;
 }
 
@@ -79,7 +100,34 @@ int sl_pattern_new_in(struct sl_arena *a, const char *text, const struct sl_patt
     struct sl_pattern *p = sl_arena_alloc0(a, 1, sizeof(*p));
 
     *ret = p;
-    return compile(a, text, p, err);
+    return compile(a, sl_text_of(text), &go, p, err);
+}
+
+static uint32_t options_of(unsigned flags) {
+    /* '^' of several lines also stands behind a last newline. */
+    return PCRE2_UTF | PCRE2_ALT_CIRCUMFLEX | (flags & PATTERN_ASCII ? 0 : PCRE2_UCP) |
+           (flags & PATTERN_CASELESS ? PCRE2_CASELESS : 0) |
+           (flags & PATTERN_MULTILINE ? PCRE2_MULTILINE : 0) |
+           (flags & PATTERN_DOTALL ? PCRE2_DOTALL : 0);
+}
+
+int sl_pattern_new_python(struct sl_text text, struct sl_pattern **ret, struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf translated = SL_BUF(PYTHON_GROWS * SL_PATTERN_MAX_PYTHON);
+    struct sl_pattern p = {0};
+    unsigned flags;
+    int r;
+
+    if (text.n > SL_PATTERN_MAX_PYTHON)
+        return sl_err_set(err, SL_ELIMIT, "more than %u bytes", SL_PATTERN_MAX_PYTHON);
+    r = pattern_from_python(text, &translated, &flags, err);
+    sl_assert(!sl_buf_full(&translated));
+    if (r >= 0)
+        r = compile(NULL, (struct sl_text){sl_buf_str(&translated), translated.len},
+                    &(struct syntax){.options = options_of(flags)}, &p, err);
+    if (r < 0)
+        return r;
+    *ret = on_heap(p);
+    return 0;
 }
 
 void sl_pattern_free(struct sl_pattern *p) {
