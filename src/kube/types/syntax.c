@@ -23,6 +23,10 @@
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "   \
     "'.', " ALNUM_ENDS " (e.g. 'example.com', regex used for validation is '" LABEL_FMT            \
     "(\\." LABEL_FMT ")*')"
+#define DNS_LABEL                                                                                  \
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or "            \
+    "'-', " ALNUM_ENDS " (e.g. 'my-name',  or '123-abc', regex used for validation is '" LABEL_FMT \
+    "')"
 #define KEY_NAME                                                                                   \
     "must consist of alphanumeric characters, '-', '_' or '.', " ALNUM_ENDS                        \
     " (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '" KEY_FMT "')"
@@ -90,6 +94,18 @@ struct sl_syntax_errors sl_syntax_subdomain(const char *s, size_t len) {
         add_syntax_error(&f, "must be no more than 253 characters");
     if (!model_name_is_domain(s, len))
         add_syntax_error(&f, SUBDOMAIN);
+    return f;
+}
+
+struct sl_syntax_errors sl_syntax_dns_label(const char *s, size_t len) {
+    struct sl_syntax_errors f = {0};
+    bool dots = memchr(s, '.', len);
+
+    if (len > SL_LABEL_MAX)
+        add_syntax_error(&f, "must be no more than 63 characters");
+    if (dots || !model_name_is_domain(s, len))
+        add_syntax_error(&f, dots && model_name_is_subdomain(s, len) ? "must not contain dots"
+                                                                     : DNS_LABEL);
     return f;
 }
 

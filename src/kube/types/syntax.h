@@ -17,6 +17,8 @@ struct sl_syntax_errors {
 
 /* "a-b.c", at most 253 bytes. */
 struct sl_syntax_errors sl_syntax_subdomain(const char *s, size_t len);
+/* "a-b", at most 63 bytes. */
+struct sl_syntax_errors sl_syntax_dns_label(const char *s, size_t len);
 /* "name" or "example.com/name". */
 struct sl_syntax_errors sl_syntax_label_key(const char *s, size_t len);
 struct sl_syntax_errors sl_syntax_label_value(const char *s, size_t len);

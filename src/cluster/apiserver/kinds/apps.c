@@ -342,7 +342,7 @@ static void stateful_validate(struct api_change *c, yyjson_val *object) {
     api_check_not_negative(e, at, spec, "minReadySeconds");
     api_check_not_negative(e, SL_PATH(at, "ordinals"), sl_json_get(spec, "ordinals"), "start");
     if (!c->old)
-        api_word_check_at(e, at, spec, "serviceName", api_word_label, false);
+        api_word_check_at(e, at, spec, "serviceName", sl_syntax_dns_label, false);
     if (selector_rules(e, at, spec, "statefulset", ""))
         api_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"),
                            SL_IN_STATEFUL, claims);
@@ -361,7 +361,7 @@ static void stateful_validate(struct api_change *c, yyjson_val *object) {
 static const struct api_strategy stateful_strategy = {.prepare = stateful_prepare,
                                                       .defaults = stateful_defaults,
                                                       .validate = stateful_validate,
-                                                      .name = api_word_label};
+                                                      .name = sl_syntax_dns_label};
 
 /* ---- revisions ---- */
 

@@ -324,7 +324,7 @@ static void job_validate(struct api_change *c, yyjson_val *job) {
     if (strcmp(sl_json_str(job, "spec.completionMode"), "Indexed") == 0 && completions > 0) {
         const char *name = sl_json_str(job, "metadata.name");
         const char *host = sl_arena_printf(c->arena, "%s-%lld", name, (long long)completions - 1);
-        if (api_word_label(host, strlen(host)).n)
+        if (sl_syntax_dns_label(host, strlen(host)).n)
             sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_field_value_str(name),
                              "will not able to create pod with invalid DNS label: %s", host);
     }

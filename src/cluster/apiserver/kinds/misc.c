@@ -70,7 +70,7 @@ static const struct api_strategy priority_strategy = {.validate = priority_valid
 static void runtime_validate(struct api_change *c, yyjson_val *object) {
     yyjson_val *handler = sl_json_get(object, "handler");
 
-    api_word_check_at(c->errs, NULL, object, "handler", api_word_label, true);
+    api_word_check_at(c->errs, NULL, object, "handler", sl_syntax_dns_label, true);
     if (c->old)
         sl_field_immutable(c->errs, SL_PATH(NULL, "handler"), handler,
                            sl_json_get(c->old, "handler"));

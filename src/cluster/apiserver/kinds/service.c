@@ -511,6 +511,6 @@ const struct api_strategy api_service_strategy = {.after = service_after,
                                                   .defaults = service_defaults,
                                                   .validate = api_service_check,
                                                   .no_generation = true,
-                                                  .name = api_word_label,
+                                                  .name = sl_syntax_dns_label,
                                                   .put_creates = true,
                                                   .returns_deleted = true};

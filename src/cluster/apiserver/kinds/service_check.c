@@ -228,7 +228,7 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_val *target = sl_json_get(p, "targetPort"), *app = sl_json_get(p, "appProtocol");
 
     if (*name) {
-        api_word_check(e, SL_PATH(at, "name"), name, strlen(name), api_word_label);
+        api_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_syntax_dns_label);
         if (!sl_wordset_add(names, name))
             sl_field_duplicate(e, SL_PATH(at, "name"), sl_field_value_str(name), "");
     } else if (sl_json_size(ports) > 1) {

@@ -5,12 +5,6 @@
 
 #include "lib/json/json.h"
 
-#define LABEL_FMT "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-#define LABEL                                                                                      \
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "   \
-    "must start and end "                                                                          \
-    "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is " \
-    "'" LABEL_FMT "')"
 #define LABEL_1035                                                                                 \
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "   \
     "alphabetic character, "                                                                       \
@@ -40,8 +34,8 @@ static void add_syntax_error(struct sl_syntax_errors *f, const char *text) {
     f->v[f->n++] = text;
 }
 
-static bool is_label(const char *s, size_t len, bool letter_first) {
-    if (len == 0 || !(is_lower(s[0]) || (is_digit(s[0]) && !letter_first)) || s[len - 1] == '-')
+static bool is_label_1035(const char *s, size_t len) {
+    if (len == 0 || !is_lower(s[0]) || s[len - 1] == '-')
         return false;
     for (size_t i = 0; i < len; i++)
         if (!is_lower(s[i]) && !is_digit(s[i]) && s[i] != '-')
@@ -49,24 +43,12 @@ static bool is_label(const char *s, size_t len, bool letter_first) {
     return true;
 }
 
-struct sl_syntax_errors api_word_label(const char *s, size_t len) {
-    struct sl_syntax_errors f = {0};
-
-    if (len > 63)
-        add_syntax_error(&f, MAX_63);
-    if (!is_label(s, len, false))
-        add_syntax_error(&f, memchr(s, '.', len) && sl_syntax_subdomain(s, len).n == 0
-                                 ? "must not contain dots"
-                                 : LABEL);
-    return f;
-}
-
 struct sl_syntax_errors api_word_label_1035(const char *s, size_t len) {
     struct sl_syntax_errors f = {0};
 
     if (len > 63)
         add_syntax_error(&f, MAX_63);
-    if (!is_label(s, len, true))
+    if (!is_label_1035(s, len))
         add_syntax_error(&f, LABEL_1035);
     return f;
 }

@@ -8,7 +8,6 @@
 
 #include "kube/types/syntax.h"
 
-struct sl_syntax_errors api_word_label(const char *s, size_t len); /* RFC 1123: "a-b" */
 struct sl_syntax_errors api_word_label_1035(const char *s,
                                             size_t len); /* begins with a letter: services */
 struct sl_syntax_errors api_word_segment(const char *s, size_t len); /* of a path: rbac */

@@ -288,7 +288,7 @@ static void claims_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
         bool whole =
             again && (!*request || sl_wordset_has(&parts, sl_arena_printf(e->arena, "%s/", name)));
         if (!whole)
-            api_word_check_at(e, SL_PATH_AT(at, i), v, "request", api_word_label, false);
+            api_word_check_at(e, SL_PATH_AT(at, i), v, "request", sl_syntax_dns_label, false);
         if (whole)
             sl_field_duplicate(e, SL_PATH_AT(at, i), sl_field_value_str(name), "");
         else if (same)
@@ -370,7 +370,7 @@ static void restart_check(struct sl_field_errs *e, const struct sl_path *at, yyj
 
 static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
                       const struct scope *s) {
-    api_word_check_at(e, at, c, "name", api_word_label, true);
+    api_word_check_at(e, at, c, "name", sl_syntax_dns_label, true);
     if (!*sl_json_str(c, "image"))
         sl_field_required(e, SL_PATH(at, "image"), "");
     api_check_one_of(e, at, c, "terminationMessagePolicy", message_policies, false);
@@ -531,8 +531,8 @@ void api_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     api_word_check_at(e, at, spec, "nodeName", sl_syntax_subdomain, false);
     times_check(e, at, spec, place);
     if (place != SL_IN_STATEFUL) { /* with a name for its pods, it has these, too */
-        api_word_check_at(e, at, spec, "hostname", api_word_label, false);
-        api_word_check_at(e, at, spec, "subdomain", api_word_label, false);
+        api_word_check_at(e, at, spec, "hostname", sl_syntax_dns_label, false);
+        api_word_check_at(e, at, spec, "subdomain", sl_syntax_dns_label, false);
     }
     api_tolerations_check(e, SL_PATH(at, "tolerations"), sl_json_get(spec, "tolerations"));
     api_pod_aliases_check(e, SL_PATH(at, "hostAliases"), sl_json_get(spec, "hostAliases"));

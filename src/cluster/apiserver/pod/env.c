@@ -160,7 +160,7 @@ static void file_source(struct sl_field_errs *e, const struct sl_path *at, yyjso
     const char *path = sl_json_str(ref, "path");
 
     api_word_check_at(e, at, ref, "key", api_word_env, true);
-    api_word_check_at(e, at, ref, "volumeName", api_word_label, true);
+    api_word_check_at(e, at, ref, "volumeName", sl_syntax_dns_label, true);
     if (*path)
         api_path_check_no_dotdot(e, SL_PATH(at, "path"), path);
     else

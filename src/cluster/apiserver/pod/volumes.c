@@ -311,8 +311,8 @@ static void secret_ref_check(struct sl_field_errs *e, const struct sl_path *at,
 }
 
 static void storageos_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    api_word_check_at(e, at, source, "volumeName", api_word_label, false);
-    api_word_check_at(e, at, source, "volumeNamespace", api_word_label, false);
+    api_word_check_at(e, at, source, "volumeName", sl_syntax_dns_label, false);
+    api_word_check_at(e, at, source, "volumeNamespace", sl_syntax_dns_label, false);
     secret_ref_check(e, at, source);
 }
 
@@ -508,7 +508,7 @@ static size_t claims_first(struct sl_field_errs *e, const struct sl_path *at, yy
         if (!*name)
             sl_field_required(e, SL_PATH(SL_PATH(v_at, "persistentVolumeClaim"), "claimName"), "");
         if (*name)
-            api_word_check(e, SL_PATH(v_at, "name"), name, strlen(name), api_word_label);
+            api_word_check(e, SL_PATH(v_at, "name"), name, strlen(name), sl_syntax_dns_label);
         else
             sl_field_required(e, SL_PATH(v_at, "name"), "");
     }
@@ -533,7 +533,7 @@ struct api_volumes api_volumes_check(struct sl_field_errs *e, const struct sl_pa
         volume_source(e, v_at, v, pod != NULL);
         if (pod && *pod && *name && sl_json_get(v, "ephemeral"))
             claim_name(e, v_at, v, pod);
-        api_word_check_at(e, v_at, v, "name", api_word_label, true);
+        api_word_check_at(e, v_at, v, "name", sl_syntax_dns_label, true);
         if (volume_of(&s, name))
             sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_field_value_str(name), "");
         if (e->n + e->dropped == before && sl_wordset_add(&s.names, name))
