@@ -93,7 +93,16 @@ def quantity(description, default=None):
     return piece | {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 
 
+def bare_amount(description, default=None):
+    """A quantity whose syntax others check."""
+    return {key: value for key, value in quantity(description, default).items() if key != "pattern"}
+
+
 # ---- many values ----
+
+
+def empty(description):
+    return _piece(description, "object")
 
 
 def record(description, fields, need=(), rules=None, default=None, atomic=None, open=None):
