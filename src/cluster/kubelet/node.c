@@ -11,18 +11,11 @@
  * With simulated nodes there are two kinds of pods, and most are meant for those. So then the node
  * of the machine has a taint, sluice.dev/real:NoSchedule, and accepts only pods that tolerate it.
  */
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "cluster/kubelet/kubelet_int.h"
+#include "cluster/kubelet/machine.h"
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
 #include "lib/json/json.h"
@@ -60,9 +53,7 @@ struct klet_nodes {
     struct sl_map guests;          /* by name */
     bool crowded;                  /* the limit was logged */
     sl_time since;                 /* ready */
-    int64_t cpu_milli, memory_bytes, disk_bytes;
-    struct utsname uts;
-    char os[120], machine_id[64], boot_id[64];
+    struct klet_machine machine;
 };
 
 static void sim_name(char out[40], uint32_t i) {
@@ -98,99 +89,20 @@ enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *
                                   : NODE_OWNER_LOST;
 }
 
-/* ---- what this machine is ---- */
-
-static void first_line(const char *path, char *out, size_t size) {
-    FILE *f = fopen(path, "re");
-
-    *out = '\0';
-    if (f && fgets(out, (int)size, f))
-        out[strcspn(out, "\n")] = '\0';
-    if (f)
-        (void)fclose(f);
-}
-
-static int64_t memory_total(void) {
-    FILE *f = fopen("/proc/meminfo", "re");
-    static const char head[] = "MemTotal:";
-    long long kib = 0;
-    char line[200];
-
-    while (f && kib == 0 && fgets(line, sizeof line, f))
-        if (strncmp(line, head, sizeof head - 1) == 0)
-            kib = strtoll(line + sizeof head - 1, NULL, 10);
-    if (f)
-        (void)fclose(f);
-    return kib * 1024;
-}
-
-static void os_name(char *out, size_t size) {
-    FILE *f = fopen("/etc/os-release", "re");
-    char line[200];
-
-    sl_fmt_short(out, size, "Linux");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "PRETTY_NAME=\"", 13) == 0) {
-            line[13 + strcspn(line + 13, "\"\n")] = '\0';
-            sl_fmt_short(out, size, "%.100s", line + 13);
-        }
-    if (f)
-        (void)fclose(f);
-}
-
-static void own_address(char out[64]) {
-    struct ifaddrs *all = NULL;
-
-    sl_fmt(out, 64, "127.0.0.1");
-    if (getifaddrs(&all) < 0)
-        return;
-    for (struct ifaddrs *a = all; a; a = a->ifa_next)
-        if (a->ifa_addr && a->ifa_addr->sa_family == AF_INET && (a->ifa_flags & IFF_UP) &&
-            !(a->ifa_flags & IFF_LOOPBACK)) {
-            (void)inet_ntop(AF_INET,
-                            &((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr, out,
-                            64);
-            break;
-        }
-    freeifaddrs(all);
-}
-
-static void inspect_machine(struct sl_kubelet *r, struct klet_nodes *ns) {
-    cpu_set_t cpus;
-    struct statvfs fs;
-
-    ns->cpu_milli =
-        INT64_C(1000) * (sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1);
-    ns->memory_bytes = memory_total();
-    if (statvfs(r->dir, &fs) == 0)
-        ns->disk_bytes = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;
-    (void)uname(&ns->uts);
-    os_name(ns->os, sizeof ns->os);
-    first_line("/etc/machine-id", ns->machine_id, sizeof ns->machine_id);
-    first_line("/proc/sys/kernel/random/boot_id", ns->boot_id, sizeof ns->boot_id);
-    own_address(r->address);
-}
-
 int64_t klet_node_allocatable(const struct sl_kubelet *r, const char *resource) {
     if (strcmp(resource, "cpu") == 0)
-        return r->nodes->cpu_milli;
-    return strcmp(resource, "memory") == 0 ? r->nodes->memory_bytes - RESERVED_BYTES
-                                           : r->nodes->disk_bytes;
+        return r->nodes->machine.cpu_milli;
+    return strcmp(resource, "memory") == 0 ? r->nodes->machine.memory_bytes - RESERVED_BYTES
+                                           : r->nodes->machine.disk_bytes;
 }
 
 /* ---- a Node as JSON ---- */
-
-static const char *arch(const struct klet_nodes *ns) {
-    return strcmp(ns->uts.machine, "x86_64") == 0    ? "amd64"
-           : strcmp(ns->uts.machine, "aarch64") == 0 ? "arm64"
-                                                     : ns->uts.machine;
-}
 
 static void put_labels(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
     sl_jw_object(j, "labels");
     sl_jw_str(j, "kubernetes.io/hostname", n->name);
     sl_jw_str(j, "kubernetes.io/os", "linux");
-    sl_jw_str(j, "kubernetes.io/arch", arch(r->nodes));
+    sl_jw_str(j, "kubernetes.io/arch", klet_machine_arch(&r->nodes->machine));
     if (n->sim)
         sl_jw_str(j, SIM_LABEL, "true");
     for (const char *const *l = n->sim ? r->sim.labels : NULL; l && *l; l++) {
@@ -204,9 +116,9 @@ static void put_labels(struct sl_jw *j, const struct sl_kubelet *r, const struct
 
 static void put_amounts(struct sl_jw *j, const char *key, const struct sl_kubelet *r,
                         const struct klet_node *n, bool allocatable) {
-    const struct klet_nodes *ns = r->nodes;
+    const struct klet_machine *m = &r->nodes->machine;
     const struct sl_kubelet_sim_nodes *s = &r->sim;
-    const int64_t memory = ns->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
+    const int64_t memory = m->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
 
     sl_jw_object(j, key);
     if (n->sim) {
@@ -216,9 +128,9 @@ static void put_amounts(struct sl_jw *j, const char *key, const struct sl_kubele
         if (s->gpu)
             sl_jw_str(j, "nvidia.com/gpu", s->gpu);
     } else {
-        sl_jw_strf(j, "cpu", "%lld", (long long)(ns->cpu_milli / 1000));
+        sl_jw_strf(j, "cpu", "%lld", (long long)(m->cpu_milli / 1000));
         sl_jw_strf(j, "memory", "%lldKi", (long long)((memory > 0 ? memory : 0) / 1024));
-        sl_jw_strf(j, "ephemeral-storage", "%lldKi", (long long)(ns->disk_bytes / 1024));
+        sl_jw_strf(j, "ephemeral-storage", "%lldKi", (long long)(m->disk_bytes / 1024));
         sl_jw_str(j, "pods", "110");
     }
     sl_jw_end(j);
@@ -257,7 +169,7 @@ static void put_address(struct sl_jw *j, const char *type, const char *address) 
 }
 
 static void put_status(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
-    const struct klet_nodes *ns = r->nodes;
+    const struct klet_machine *m = &r->nodes->machine;
 
     sl_jw_object(j, "status");
     if (!n->sized) {
@@ -271,12 +183,12 @@ static void put_status(struct sl_jw *j, const struct sl_kubelet *r, const struct
     put_address(j, "Hostname", n->name);
     sl_jw_end(j);
     sl_jw_object(j, "nodeInfo");
-    sl_jw_str(j, "machineID", n->sim ? "" : ns->machine_id);
-    sl_jw_str(j, "systemUUID", n->sim ? "" : ns->machine_id);
-    sl_jw_str(j, "bootID", n->sim ? "" : ns->boot_id);
-    sl_jw_str(j, "kernelVersion", n->sim ? "simulated" : ns->uts.release);
-    sl_jw_str(j, "osImage", n->sim ? "simulated" : ns->os);
-    sl_jw_str(j, "architecture", arch(ns));
+    sl_jw_str(j, "machineID", n->sim ? "" : m->machine_id);
+    sl_jw_str(j, "systemUUID", n->sim ? "" : m->machine_id);
+    sl_jw_str(j, "bootID", n->sim ? "" : m->boot_id);
+    sl_jw_str(j, "kernelVersion", n->sim ? "simulated" : m->uts.release);
+    sl_jw_str(j, "osImage", n->sim ? "simulated" : m->os);
+    sl_jw_str(j, "architecture", klet_machine_arch(m));
     sl_jw_str(j, "containerRuntimeVersion", "sluice://" SL_VERSION);
     sl_jw_str(j, "kubeletVersion", "v1.36.0");
     sl_jw_str(j, "kubeProxyVersion", "");
@@ -584,7 +496,8 @@ void klet_nodes_begin(struct sl_kubelet *r) {
     struct klet_nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
     char name[40];
 
-    inspect_machine(r, ns);
+    klet_machine_inspect(&ns->machine, r->dir);
+    klet_machine_address(r->address);
     ns->since = r->client->wall;
     ns->wanted = r->sim.count + (r->node != NULL);
     if (r->node) {
