@@ -341,21 +341,26 @@ static char *dup_or_null(const char *s) {
     return s ? sl_strdup(s) : NULL;
 }
 
-static void copy_sim(struct sl_kubelet_sim_nodes *to, const struct sl_kubelet_sim_nodes *from) {
+/* NULL-terminated, also if there was none. */
+static const char *const *copy_list(const char *const *from) {
     uint32_t n = 0;
-    const char **labels;
 
+    while (from && from[n])
+        n++;
+    const char **to = sl_alloc0(n + 1, sizeof *to);
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = sl_strdup(from[i]);
+    return to;
+}
+
+static void copy_sim(struct sl_kubelet_sim_nodes *to, const struct sl_kubelet_sim_nodes *from) {
     *to = (struct sl_kubelet_sim_nodes){.count = from->count,
                                         .cpu = dup_or_null(from->cpu),
                                         .memory = dup_or_null(from->memory),
                                         .gpu = dup_or_null(from->gpu),
-                                        .pods = dup_or_null(from->pods)};
-    while (from->labels && from->labels[n])
-        n++;
-    labels = sl_alloc0(n + 1, sizeof *labels);
-    for (uint32_t i = 0; i < n; i++)
-        labels[i] = sl_strdup(from->labels[i]);
-    to->labels = labels;
+                                        .pods = dup_or_null(from->pods),
+                                        .labels = copy_list(from->labels),
+                                        .virtual_nodes = copy_list(from->virtual_nodes)};
 }
 
 /* The folder of pods cannot be listed by other users: it may contain Secrets. Processes that pods
@@ -371,14 +376,20 @@ static int make_folders(const char *dir) {
     return e == 0 ? klet_folder_make(path, 0750) : e;
 }
 
+static int check_nodes(const struct sl_kubelet_spec *spec, struct sl_err *err) {
+    if (spec->sim.count > SL_MAX_SIM_NODES)
+        return sl_err_set(err, SL_ELIMIT, "at most %u simulated nodes", SL_MAX_SIM_NODES);
+    return sl_kubelet_virtual_nodes_check(spec->sim.virtual_nodes, spec->node, err);
+}
+
 int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
                    struct sl_err *err) {
     struct sl_kubelet *r;
-    int e = spec->node ? make_folders(spec->dir) : 0;
+    int e = check_nodes(spec, err);
 
-    if (spec->sim.count > SL_MAX_SIM_NODES)
-        return sl_err_set(err, SL_ELIMIT, "at most %u simulated nodes", SL_MAX_SIM_NODES);
     if (e < 0)
+        return e;
+    if (spec->node && (e = make_folders(spec->dir)) < 0)
         return sl_err_set(err, SL_EIO, "creating the directory %s: %s", spec->dir, strerror(-e));
     struct klet_spawner *spawner = NULL;
     if (spec->node && (e = klet_spawner_new(spec->loop, spec->files, spec->dir, &spawner, err)) < 0)
@@ -424,9 +435,17 @@ void sl_kubelet_stop(struct sl_kubelet *r, uint32_t grace_ms) {
         klet_spawner_end_all(r->spawner, grace_ms);
 }
 
-static void free_strings(const char **s) {
+static void free_string(const char **s) {
     char *own = (char *)*s;
 
+    sl_freep(&own);
+}
+
+static void free_list(const char *const *list) {
+    const char **own = (const char **)list;
+
+    for (const char **s = own; *s; s++)
+        free_string(s);
     sl_freep(&own);
 }
 
@@ -450,14 +469,12 @@ void sl_kubelet_free(struct sl_kubelet *r) {
     sl_vec_free(&r->slots);
     sl_vec_free(&r->free_slots);
     sl_vec_free(&r->dirty);
-    free_strings(&r->sim.cpu);
-    free_strings(&r->sim.memory);
-    free_strings(&r->sim.gpu);
-    free_strings(&r->sim.pods);
-    for (const char **l = (const char **)r->sim.labels; *l; l++)
-        free_strings(l);
-    const char *list = (const char *)r->sim.labels;
-    free_strings(&list);
+    free_string(&r->sim.cpu);
+    free_string(&r->sim.memory);
+    free_string(&r->sim.gpu);
+    free_string(&r->sim.pods);
+    free_list(r->sim.labels);
+    free_list(r->sim.virtual_nodes);
     sl_freep(&r->dir);
     sl_freep(&r->node);
     sl_freep(&r);

@@ -22,16 +22,22 @@ struct sl_kubelet;
     "sluice.dev/run-for" /* of a pod: how long it runs on a simulated node, "90s"                  \
                           */
 #define SL_MAX_SIM_NODES 100000u
+#define SL_MAX_VIRTUAL_NODES 64u
+/* Of a pod: the pool of elsewhere that is to run it. On a virtual node it has one, or it fails. */
+#define SL_POOL_TOLERATION "pool.vk.io"
 
 /* With simulated nodes, that of the machine has the taint sluice.dev/real:NoSchedule and accepts
  * only pods that tolerate it. Simulated ones are called sim-0000, sim-0001 ... and have the label
- * sluice.dev/simulated. A Node that another client creates with this label is treated like them. */
+ * sluice.dev/simulated. A Node that another client creates with this label is treated like them.
+ * Virtual nodes are simulated ones as interLink's virtual kubelet makes them; that of the machine
+ * stays open to all beside them. */
 
 struct sl_kubelet_sim_nodes {
     uint32_t count;
     const char *cpu, *memory, *gpu,
-        *pods;                 /* quantities of each; NULL: "32", "128Gi", none, "110" */
-    const char *const *labels; /* "key=value", NULL-terminated; NULL: none */
+        *pods;                        /* quantities of each; NULL: "32", "128Gi", none, "110" */
+    const char *const *labels;        /* "key=value", NULL-terminated; NULL: none */
+    const char *const *virtual_nodes; /* names, the same */
 };
 
 struct sl_kubelet_spec {
@@ -42,6 +48,10 @@ struct sl_kubelet_spec {
     uint64_t files;   /* that a container may open; 0: as many as we */
     struct sl_kubelet_sim_nodes sim;
 };
+
+/* Can these be names of virtual nodes beside that of this machine? */
+int sl_kubelet_virtual_nodes_check(const char *const *names, const char *own,
+                                   struct sl_err *err) _must_check_;
 
 int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
                    struct sl_err *err) _must_check_;

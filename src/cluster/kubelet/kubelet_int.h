@@ -197,6 +197,7 @@ enum klet_node_owner {
     NODE_OWNER_LOST
 }; /* LOST: a simulated node of an earlier run */
 enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *name);
+bool klet_node_is_virtual(const struct sl_kubelet *r, const char *name);
 /* What a container may use of this machine: "cpu" in milli, "memory" and "ephemeral-storage" in
  * bytes. */
 int64_t klet_node_allocatable(const struct sl_kubelet *r, const char *resource);
@@ -213,6 +214,8 @@ void klet_pod_stop(struct klet_pod *p, const char *reason, const char *message);
 /* ---- pod/simulated.c ---- */
 void klet_sim_take(struct klet_pod *p, yyjson_val *o);
 void klet_sim_sync(struct klet_pod *p);
+/* Fails it before it begins, as interLink does, unless it names the one pool that is to run it. */
+void klet_sim_check_pool(struct klet_pod *p, yyjson_val *o);
 /* How long a pod runs on a simulated node; SL_TIME_NEVER: until it is deleted. */
 sl_span klet_sim_span(yyjson_val *pod);
 

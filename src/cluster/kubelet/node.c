@@ -8,16 +8,21 @@
  * A Node that another client creates with the label of simulated ones is a guest: it is not ours,
  * but kept ready, and its pods are simulated. It remains after a restart.
  *
+ * A virtual node is a simulated one as interLink's virtual kubelet makes it: pods come to it that
+ * tolerate its taint, and name the pool of elsewhere that is to run them by another toleration. It
+ * has an annotation of ours, by which the next run knows that it may delete it.
+ *
  * With simulated nodes there are two kinds of pods, and most are meant for those. So then the node
  * of the machine has a taint, sluice.dev/real:NoSchedule, and accepts only pods that tolerate it.
+ * Virtual ones are no reason for it: they have a taint of their own.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/kubelet/kubelet_int.h"
-#include "cluster/kubelet/machine.h"
+#include "cluster/kubelet/node.h"
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
+#include "kube/types/syntax.h"
 #include "lib/json/json.h"
 #include "lib/json/writer.h"
 #include "lib/log/log.h"
@@ -26,67 +31,88 @@
 #define LEASE_SECONDS 40
 #define STATUS_EVERY (5 * SL_MINUTE)
 #define LEASE_AGAIN SL_SEC
-#define RESERVED_BYTES (INT64_C(100) << 20) /* of memory: what a kubelet evicts for, too */
 #define SIM_PREFIX "sim-"
+#define MAX_NODE_NAME 63u /* its label kubernetes.io/hostname is no longer */
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-
-enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
-
-struct klet_node {
-    char *name;
-    uint32_t slot;
-    bool sim;
-    bool guest, seen; /* of another kubelet; present in the list that is being read */
-    bool sized;       /* its capacity is in the object */
-    enum node_step step;
-    char *taints; /* of others, an array of JSON; NULL: none */
-    struct sl_kubelet *rt;
-    sl_kube_call pods; /* of a guest that has just come: those that stand there already */
-};
-
-struct klet_nodes {
-    SL_VEC(struct klet_node *) all;
-    struct klet_node *real;
-    uint32_t ready, wanted, lease_slot;
-    bool lease_is;
-    struct sl_reflector *labelled; /* simulated ones */
-    struct sl_map guests;          /* by name */
-    bool crowded;                  /* the limit was logged */
-    sl_time since;                 /* ready */
-    struct klet_machine machine;
-};
 
 static void sim_name(char out[40], uint32_t i) {
     sl_fmt(out, 40, SIM_PREFIX "%04u", i);
 }
 
-static struct klet_node *foreign_node_find(const struct sl_kubelet *r, const char *name) {
+static struct klet_node *named_node_find(const struct sl_kubelet *r, const char *name) {
     const uint64_t key = sl_hash_str(0, name);
     uint32_t cur;
 
-    for (uint32_t i = sl_map_first(&r->nodes->guests, key, &cur); i != SL_MAP_NONE;
-         i = sl_map_next(&r->nodes->guests, key, &cur))
+    for (uint32_t i = sl_map_first(&r->nodes->named, key, &cur); i != SL_MAP_NONE;
+         i = sl_map_next(&r->nodes->named, key, &cur))
         if (strcmp(r->slots.v[i].node->name, name) == 0)
             return r->slots.v[i].node;
     return NULL;
 }
 
-enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *name) {
+/* The number of a name such as simulated nodes have. */
+static bool sim_number(const char *name, uint32_t *ret) {
     char own[40], *end;
+
+    if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
+        return false;
+    unsigned long i = strtoul(name + sizeof SIM_PREFIX - 1, &end, 10);
+    if (*end || i >= UINT32_MAX)
+        return false;
+    *ret = (uint32_t)i;
+    sim_name(own, *ret);
+    return strcmp(own, name) == 0;
+}
+
+enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *name) {
+    const struct klet_node *n;
+    uint32_t i;
 
     if (r->node && strcmp(name, r->node) == 0)
         return NODE_OWNER_LOCAL;
-    if (foreign_node_find(r, name))
-        return NODE_OWNER_SIM;
-    if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
+    if ((n = named_node_find(r, name)))
+        return n->lost ? NODE_OWNER_LOST : NODE_OWNER_SIM;
+    if (!sim_number(name, &i))
         return NODE_OWNER_OTHER;
-    unsigned long i = strtoul(name + sizeof SIM_PREFIX - 1, &end, 10);
-    if (*end || i >= UINT32_MAX)
-        return NODE_OWNER_OTHER;
-    sim_name(own, (uint32_t)i);
-    return strcmp(own, name) != 0 ? NODE_OWNER_OTHER
-           : i < r->sim.count     ? NODE_OWNER_SIM
-                                  : NODE_OWNER_LOST;
+    return i < r->sim.count ? NODE_OWNER_SIM : NODE_OWNER_LOST;
+}
+
+bool klet_node_is_virtual(const struct sl_kubelet *r, const char *name) {
+    const struct klet_node *n = named_node_find(r, name);
+
+    return n && n->virtual && !n->lost;
+}
+
+/* ---- names of virtual nodes ---- */
+
+static const char *virtual_name_error(const char *const *names, uint32_t at, const char *own) {
+    const char *name = names[at];
+    const struct sl_syntax_errors errors = sl_syntax_subdomain(name, strlen(name));
+    uint32_t number;
+
+    if (errors.n > 0)
+        return errors.v[0];
+    if (strlen(name) > MAX_NODE_NAME)
+        return "must be no more than 63 characters";
+    if (own && strcmp(name, own) == 0)
+        return "is the name of this machine";
+    if (sim_number(name, &number))
+        return "is the name of a simulated node";
+    for (uint32_t i = 0; i < at; i++)
+        if (strcmp(names[i], name) == 0)
+            return "is there twice";
+    return NULL;
+}
+
+int sl_kubelet_virtual_nodes_check(const char *const *names, const char *own, struct sl_err *err) {
+    for (uint32_t i = 0; names && names[i]; i++) {
+        if (i == SL_MAX_VIRTUAL_NODES)
+            return sl_err_set(err, SL_ELIMIT, "at most %u virtual nodes", SL_MAX_VIRTUAL_NODES);
+        const char *why = virtual_name_error(names, i, own);
+        if (why)
+            return sl_err_set(err, SL_EINVAL, "virtual node '%.80s': %s", names[i], why);
+    }
+    return SL_OK;
 }
 
 int64_t klet_node_allocatable(const struct sl_kubelet *r, const char *resource) {
@@ -94,122 +120,6 @@ int64_t klet_node_allocatable(const struct sl_kubelet *r, const char *resource) 
         return r->nodes->machine.cpu_milli;
     return strcmp(resource, "memory") == 0 ? r->nodes->machine.memory_bytes - RESERVED_BYTES
                                            : r->nodes->machine.disk_bytes;
-}
-
-/* ---- a Node as JSON ---- */
-
-static void put_labels(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
-    sl_jw_object(j, "labels");
-    sl_jw_str(j, "kubernetes.io/hostname", n->name);
-    sl_jw_str(j, "kubernetes.io/os", "linux");
-    sl_jw_str(j, "kubernetes.io/arch", klet_machine_arch(&r->nodes->machine));
-    if (n->sim)
-        sl_jw_str(j, SIM_LABEL, "true");
-    for (const char *const *l = n->sim ? r->sim.labels : NULL; l && *l; l++) {
-        const size_t key = strcspn(*l, "=");
-        char name[320];
-        sl_fmt(name, sizeof name, "%.*s", (int)(key < 319 ? key : 319), *l);
-        sl_jw_str(j, name, *l + key + ((*l)[key] == '='));
-    }
-    sl_jw_end(j);
-}
-
-static void put_amounts(struct sl_jw *j, const char *key, const struct sl_kubelet *r,
-                        const struct klet_node *n, bool allocatable) {
-    const struct klet_machine *m = &r->nodes->machine;
-    const struct sl_kubelet_sim_nodes *s = &r->sim;
-    const int64_t memory = m->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
-
-    sl_jw_object(j, key);
-    if (n->sim) {
-        sl_jw_str(j, "cpu", s->cpu ? s->cpu : "32");
-        sl_jw_str(j, "memory", s->memory ? s->memory : "128Gi");
-        sl_jw_str(j, "pods", s->pods ? s->pods : "110");
-        if (s->gpu)
-            sl_jw_str(j, "nvidia.com/gpu", s->gpu);
-    } else {
-        sl_jw_strf(j, "cpu", "%lld", (long long)(m->cpu_milli / 1000));
-        sl_jw_strf(j, "memory", "%lldKi", (long long)((memory > 0 ? memory : 0) / 1024));
-        sl_jw_strf(j, "ephemeral-storage", "%lldKi", (long long)(m->disk_bytes / 1024));
-        sl_jw_str(j, "pods", "110");
-    }
-    sl_jw_end(j);
-}
-
-static void put_conditions(struct sl_jw *j, const struct sl_kubelet *r) {
-    static const struct {
-        const char *type, *status, *reason, *message;
-    } all[] = {
-        {"MemoryPressure", "False", "KubeletHasSufficientMemory",
-         "kubelet has sufficient memory available"},
-        {"DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
-        {"PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
-        {"Ready", "True", "KubeletReady", "sluice up is ready"},
-    };
-
-    sl_jw_array(j, "conditions");
-    for (size_t i = 0; i < SL_LEN(all); i++) {
-        sl_jw_object(j, NULL);
-        sl_jw_str(j, "type", all[i].type);
-        sl_jw_str(j, "status", all[i].status);
-        sl_jw_str(j, "reason", all[i].reason);
-        sl_jw_str(j, "message", all[i].message);
-        sl_jw_time(j, "lastHeartbeatTime", r->client->wall);
-        sl_jw_time(j, "lastTransitionTime", r->nodes->since);
-        sl_jw_end(j);
-    }
-    sl_jw_end(j);
-}
-
-static void put_address(struct sl_jw *j, const char *type, const char *address) {
-    sl_jw_object(j, NULL);
-    sl_jw_str(j, "type", type);
-    sl_jw_str(j, "address", address);
-    sl_jw_end(j);
-}
-
-static void put_status(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
-    const struct klet_machine *m = &r->nodes->machine;
-
-    sl_jw_object(j, "status");
-    if (!n->sized) {
-        put_amounts(j, "capacity", r, n, false);
-        put_amounts(j, "allocatable", r, n, true);
-    }
-    put_conditions(j, r);
-    sl_jw_array(j, "addresses");
-    if (!n->sim)
-        put_address(j, "InternalIP", r->address);
-    put_address(j, "Hostname", n->name);
-    sl_jw_end(j);
-    sl_jw_object(j, "nodeInfo");
-    sl_jw_str(j, "machineID", n->sim ? "" : m->machine_id);
-    sl_jw_str(j, "systemUUID", n->sim ? "" : m->machine_id);
-    sl_jw_str(j, "bootID", n->sim ? "" : m->boot_id);
-    sl_jw_str(j, "kernelVersion", n->sim ? "simulated" : m->uts.release);
-    sl_jw_str(j, "osImage", n->sim ? "simulated" : m->os);
-    sl_jw_str(j, "architecture", klet_machine_arch(m));
-    sl_jw_str(j, "containerRuntimeVersion", "sluice://" SL_VERSION);
-    sl_jw_str(j, "kubeletVersion", "v1.36.0");
-    sl_jw_str(j, "kubeProxyVersion", "");
-    sl_jw_str(j, "operatingSystem", "linux");
-    sl_jw_end(j);
-    sl_jw_end(j);
-}
-
-static void put_spec(struct sl_jw *j, const struct sl_kubelet *r, const struct klet_node *n) {
-    sl_jw_object(j, "spec");
-    sl_jw_array(j, "taints");
-    if (n->taints)
-        sl_jw_items(j, n->taints);
-    if (!n->sim && r->sim.count > 0) {
-        sl_jw_object(j, NULL);
-        sl_jw_str(j, "key", LOCAL_TAINT);
-        sl_jw_str(j, "effect", "NoSchedule");
-        sl_jw_end(j);
-    }
-    sl_jw_end(j);
-    sl_jw_end(j);
 }
 
 /* ---- writing ---- */
@@ -261,10 +171,10 @@ bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w) {
         sl_jw_str(j, "kind", "Node");
         sl_jw_object(j, "metadata");
         sl_jw_str(j, "name", n->name);
-        put_labels(j, r, n);
+        klet_node_put_labels(j, r, n);
         sl_jw_end(j);
-        put_spec(j, r, n);
-        put_status(j, r, n);
+        klet_node_put_spec(j, r, n);
+        klet_node_put_status(j, r, n);
         sl_jw_end(j);
         return true;
     }
@@ -277,11 +187,11 @@ bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w) {
     sl_jw_object(j, NULL);
     if (n->step == NODE_UPDATE) {
         sl_jw_object(j, "metadata");
-        put_labels(j, r, n);
+        klet_node_put_labels(j, r, n);
         sl_jw_end(j);
-        put_spec(j, r, n);
+        klet_node_put_spec(j, r, n);
     } else {
-        put_status(j, r, n);
+        klet_node_put_status(j, r, n);
     }
     sl_jw_end(j);
     return true;
@@ -349,6 +259,7 @@ void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
 void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_reply *rp) {
     struct klet_node *n = r->slots.v[slot].node;
     _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
+    const char *own = n && n->virtual ? VIRTUAL_TAINT : LOCAL_TAINT;
     yyjson_val *taints, *t;
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(RT_MAX_NODE);
     size_t i, all;
@@ -361,7 +272,7 @@ void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_re
     taints = sl_json_at(yyjson_doc_get_root(d), "spec.taints");
     sl_jw_array(&j, NULL);
     yyjson_arr_foreach (taints, i, all, t) {
-        if (strcmp(sl_json_str(t, "key"), LOCAL_TAINT) != 0)
+        if (strcmp(sl_json_str(t, "key"), own) != 0)
             sl_jw_val(&j, NULL, t);
     }
     sl_jw_end(&j);
@@ -394,7 +305,7 @@ static void node_free(struct klet_node *n) {
     sl_freep(&n);
 }
 
-/* ---- guests ---- */
+/* ---- guests and virtual ones ---- */
 
 static void pods_listed(void *ctx, const struct sl_kube_reply *rp) {
     struct klet_node *n = ctx;
@@ -408,34 +319,55 @@ static void pods_listed(void *ctx, const struct sl_kube_reply *rp) {
                SL_I("status", rp->status));
 }
 
-static void foreign_node_new(struct sl_kubelet *r, const char *name, bool ready) {
-    char path[400];
-    struct klet_node *n;
+static void named_node_add(struct sl_kubelet *r, struct klet_node *n) {
+    sl_map_add(&r->nodes->named, sl_hash_str(0, n->name), n->slot);
+}
 
-    if (r->nodes->guests.n >= RT_MAX_FOREIGN_NODES) {
-        if (!r->nodes->crowded)
-            sl_log(SL_LOG_WARN, "node ignored: too many simulated nodes",
-                   SL_I("limit", RT_MAX_FOREIGN_NODES), SL_S("node", name));
-        r->nodes->crowded = true;
-    }
-    if (r->nodes->guests.n >= RT_MAX_FOREIGN_NODES || strlen(name) > 253)
-        return;
-    n = add_node(r, name, true, ready ? NODE_OK : NODE_STATUS);
-    n->guest = true;
-    sl_map_add(&r->nodes->guests, sl_hash_str(0, name), n->slot);
-    /* A pod may have been bound to it before its Node was observed. */
-    sl_fmt(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
+/* A pod may have been bound to it before its Node was observed. */
+static void list_pods(struct sl_kubelet *r, struct klet_node *n) {
+    char path[400];
+
+    sl_fmt(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", n->name);
     n->pods = sl_kube_request(r->client, &(struct sl_kube_request){.method = SL_GET, .path = path},
                               pods_listed, n);
 }
 
-static void foreign_node_drop(struct sl_kubelet *r, struct klet_node *n) {
+static void foreign_node_new(struct sl_kubelet *r, const char *name, bool ready) {
+    struct klet_nodes *ns = r->nodes;
+    struct klet_node *n;
+
+    if (ns->n_guests >= RT_MAX_FOREIGN_NODES) {
+        if (!ns->crowded)
+            sl_log(SL_LOG_WARN, "node ignored: too many simulated nodes",
+                   SL_I("limit", RT_MAX_FOREIGN_NODES), SL_S("node", name));
+        ns->crowded = true;
+    }
+    if (ns->n_guests >= RT_MAX_FOREIGN_NODES || strlen(name) > 253)
+        return;
+    n = add_node(r, name, true, ready ? NODE_OK : NODE_STATUS);
+    n->guest = true;
+    ns->n_guests++;
+    named_node_add(r, n);
+    list_pods(r, n);
+}
+
+/* Its pods end with it; 'named' tells those that are observed later that it was there. */
+static void virtual_node_lost(struct sl_kubelet *r, const char *name) {
+    struct klet_node *n = add_node(r, name, true, NODE_DELETE);
+
+    n->virtual = n->lost = true;
+    named_node_add(r, n);
+    list_pods(r, n);
+}
+
+static void named_node_drop(struct sl_kubelet *r, struct klet_node *n) {
     struct klet_nodes *ns = r->nodes;
 
     for (uint32_t i = 0; i < ns->all.n; i++)
         if (ns->all.v[i] == n)
             ns->all.v[i--] = ns->all.v[--ns->all.n];
-    (void)sl_map_del(&ns->guests, sl_hash_str(0, n->name), n->slot);
+    ns->n_guests -= n->guest;
+    (void)sl_map_del(&ns->named, sl_hash_str(0, n->name), n->slot);
     klet_slot_free(r, n->slot);
     node_free(n);
 }
@@ -447,22 +379,28 @@ static void list_begins(void *ctx) {
         ns->all.v[i]->seen = false;
 }
 
-static void node_seen(void *ctx, yyjson_val *o) {
-    struct sl_kubelet *r = ctx;
+/* Of an earlier run of ours, and no longer configured? Then it goes. */
+static bool node_is_lost(struct sl_kubelet *r, yyjson_val *o) {
+    const char *name = sl_json_str(o, "metadata.name");
+    const enum klet_node_owner owner = klet_node_owner_of(r, name);
+
+    if (sl_reflector_synced(r->nodes->labelled))
+        return false;
+    if (owner == NODE_OWNER_LOST && !named_node_find(r, name))
+        (void)add_node(r, name, true, NODE_DELETE);
+    else if (owner == NODE_OWNER_OTHER && *sl_json_annotation(o, VIRTUAL_ANNOTATION))
+        virtual_node_lost(r, name);
+    return klet_node_owner_of(r, name) == NODE_OWNER_LOST;
+}
+
+static void guest_seen(struct sl_kubelet *r, yyjson_val *o) {
     const char *name = sl_json_str(o, "metadata.name");
     const bool ready = sl_json_condition(o, "Ready");
-    const enum klet_node_owner node_owner = klet_node_owner_of(r, name);
-    struct klet_node *n = foreign_node_find(r, name);
+    struct klet_node *n = named_node_find(r, name);
 
-    if (!n && node_owner == NODE_OWNER_LOST && !sl_reflector_synced(r->nodes->labelled)) {
-        (void)add_node(r, name, true, NODE_DELETE); /* of an earlier run of ours */
-        return;
-    }
-    if (!n && (node_owner == NODE_OWNER_LOCAL || node_owner == NODE_OWNER_SIM))
-        return;
     if (!n) {
         foreign_node_new(r, name, ready);
-        n = foreign_node_find(r, name);
+        n = named_node_find(r, name);
     } else if (!ready && n->step == NODE_OK) {
         sl_writer_enqueue(r->writer, n->slot, 0);
     }
@@ -472,13 +410,29 @@ static void node_seen(void *ctx, yyjson_val *o) {
     }
 }
 
+static void node_seen(void *ctx, yyjson_val *o) {
+    struct sl_kubelet *r = ctx;
+    const char *name = sl_json_str(o, "metadata.name");
+    struct klet_node *n = named_node_find(r, name);
+    const enum klet_node_owner owner = klet_node_owner_of(r, name);
+
+    if (node_is_lost(r, o) || (n && n->lost && n->step != NODE_GONE))
+        return;
+    if (n && n->lost) { /* another client has created it again */
+        named_node_drop(r, n);
+        n = NULL;
+    }
+    if (n ? n->guest : owner != NODE_OWNER_LOCAL && owner != NODE_OWNER_SIM)
+        guest_seen(r, o);
+}
+
 /* Deleted, or it lost the label. */
 static void node_unseen(void *ctx, yyjson_val *o) {
     struct sl_kubelet *r = ctx;
-    struct klet_node *n = foreign_node_find(r, sl_json_str(o, "metadata.name"));
+    struct klet_node *n = named_node_find(r, sl_json_str(o, "metadata.name"));
 
-    if (n)
-        foreign_node_drop(r, n);
+    if (n && n->guest)
+        named_node_drop(r, n);
 }
 
 static void list_ends(void *ctx, bool exists) {
@@ -487,7 +441,7 @@ static void list_ends(void *ctx, bool exists) {
     (void)exists;
     for (uint32_t i = r->nodes->all.n; i-- > 0;)
         if (r->nodes->all.v[i]->guest && !r->nodes->all.v[i]->seen)
-            foreign_node_drop(r, r->nodes->all.v[i]);
+            named_node_drop(r, r->nodes->all.v[i]);
 }
 
 /* ---- in and out ---- */
@@ -500,6 +454,8 @@ void klet_nodes_begin(struct sl_kubelet *r) {
     klet_machine_address(r->address);
     ns->since = r->client->wall;
     ns->wanted = r->sim.count + (r->node != NULL);
+    for (const char *const *v = r->sim.virtual_nodes; *v; v++)
+        ns->wanted++;
     if (r->node) {
         ns->real = add_node(r, r->node, false, NODE_CREATE);
         ns->lease_slot = klet_slot_new(r, SLOT_LEASE);
@@ -508,6 +464,11 @@ void klet_nodes_begin(struct sl_kubelet *r) {
     for (uint32_t i = 0; i < r->sim.count; i++) {
         sim_name(name, i);
         (void)add_node(r, name, true, NODE_CREATE);
+    }
+    for (const char *const *v = r->sim.virtual_nodes; *v; v++) {
+        struct klet_node *n = add_node(r, *v, true, NODE_CREATE);
+        n->virtual = true;
+        named_node_add(r, n);
     }
     ns->labelled =
         sl_reflector_new(r->client, "/api/v1/nodes", "labelSelector=sluice.dev%2Fsimulated%3Dtrue",
@@ -536,7 +497,7 @@ void klet_nodes_free(struct sl_kubelet *r) {
     for (uint32_t i = 0; i < ns->all.n; i++)
         node_free(ns->all.v[i]);
     sl_vec_free(&ns->all);
-    sl_map_done(&ns->guests);
+    sl_map_done(&ns->named);
     sl_freep(&r->nodes);
 }
 

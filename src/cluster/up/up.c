@@ -58,20 +58,30 @@ struct up {
 
 /* ---- reports ---- */
 
+static uint32_t count_of(const char *const *names) {
+    uint32_t n = 0;
+
+    while (names && names[n])
+        n++;
+    return n;
+}
+
 static void report_step(struct up *u, enum sl_up_step step) {
     struct sl_apiserver_stats stats = {0};
 
     if (!u->o->report)
         return;
     sl_apiserver_stats(u->api, &stats);
-    u->o->report(u->o->ctx, &(struct sl_up_report){.step = step,
-                                                   .dir = u->data_dir.dir,
-                                                   .kubeconfig = u->data_dir.kubeconfig,
-                                                   .server = u->server,
-                                                   .node = u->node,
-                                                   .objects = stats.objects,
-                                                   .sim_nodes = u->o->sim.count,
-                                                   .took = (sl_span)(uv_hrtime() - u->started)});
+    u->o->report(u->o->ctx,
+                 &(struct sl_up_report){.step = step,
+                                        .dir = u->data_dir.dir,
+                                        .kubeconfig = u->data_dir.kubeconfig,
+                                        .server = u->server,
+                                        .node = u->node,
+                                        .objects = stats.objects,
+                                        .sim_nodes = u->o->sim.count,
+                                        .virtual_nodes = count_of(u->o->sim.virtual_nodes),
+                                        .took = (sl_span)(uv_hrtime() - u->started)});
 }
 
 /* A name that a Node may have: that of the machine, as far as it goes. */
@@ -88,6 +98,13 @@ static void name_node(char out[64]) {
     out[n] = '\0';
     if (n == 0)
         sl_fmt(out, 64, "localhost");
+}
+
+int sl_up_virtual_nodes_check(const char *const *names, struct sl_err *err) {
+    char own[64];
+
+    name_node(own);
+    return sl_kubelet_virtual_nodes_check(names, own, err);
 }
 
 static bool is_any(const char *host) {

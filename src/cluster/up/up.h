@@ -22,7 +22,7 @@ struct sl_up_report {
     const char *dir, *kubeconfig, *server;
     const char *node;
     uint64_t objects;
-    uint32_t sim_nodes;
+    uint32_t sim_nodes, virtual_nodes;
     sl_span took; /* since the start */
 };
 
@@ -38,6 +38,8 @@ struct sl_up_options {
     void (*report)(void *ctx, const struct sl_up_report *n);
 };
 
+/* Can these be names of virtual nodes here? They are NULL-terminated. */
+int sl_up_virtual_nodes_check(const char *const *names, struct sl_err *err) _must_check_;
 /* Runs until SIGTERM or SIGINT. */
 int sl_up(const struct sl_up_options *o, struct sl_err *err) _must_check_;
 

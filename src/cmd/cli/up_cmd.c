@@ -23,6 +23,7 @@ enum {
     OPT_NODE_GPU,
     OPT_NODE_PODS,
     OPT_NODE_LABEL,
+    OPT_VIRTUAL_NODE,
     OPT_CONFIG,
     OPT_GATES,
     OPT_VERBOSE,
@@ -49,6 +50,10 @@ static const struct cli_opt opts[] = {
                        "maximum number of pods on each simulated node (110)", NULL, 0},
     [OPT_NODE_LABEL] = {"node-label", SL_OPT_TEXT, "K=V,K=V", "labels of each simulated node", NULL,
                         0},
+    [OPT_VIRTUAL_NODE] = {"virtual-node", SL_OPT_TEXT, "NAME,NAME",
+                          "simulated virtual nodes, as interLink makes them, for pods of remote "
+                          "pools (MasterQueue)",
+                          NULL, 0},
     [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
                     "Kueue Configuration file, as for `serve`; reloaded when it changes", NULL, 0},
     [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue feature gates", NULL, 0},
@@ -79,6 +84,22 @@ static int check_quantity(const struct cli_args *a, uint32_t opt, struct sl_err 
     return sl_err_wrap(err, SL_EINVAL, "--%s=%s", opts[opt].name, text);
 }
 
+/* "a,b" in place; one more than is allowed is kept, for the check to find. */
+static int read_virtual_nodes(char *text, const char *ret[SL_MAX_VIRTUAL_NODES + 2],
+                              struct sl_err *err) {
+    uint32_t n = 0;
+
+    for (char *word = text; word && n <= SL_MAX_VIRTUAL_NODES; n++) {
+        ret[n] = word;
+        word = strchr(word, ',');
+        if (word)
+            *word++ = '\0';
+    }
+    ret[n] = NULL;
+    const int r = sl_up_virtual_nodes_check(ret, err);
+    return r < 0 ? sl_err_wrap(err, r, "--virtual-node") : SL_OK;
+}
+
 /* "a=b,c=d" in place. */
 static int read_labels(char *text, const char *ret[MAX_LABELS + 1], struct sl_err *err) {
     uint32_t n = 0;
@@ -107,6 +128,8 @@ static void show_ready(const struct cli_term *t, const struct sl_up_report *n) {
     fprintf(t->out, "  nodes    %s, which runs pods as processes", n->node);
     if (n->sim_nodes)
         fprintf(t->out, "; %u simulated", n->sim_nodes);
+    if (n->virtual_nodes)
+        fprintf(t->out, "; %u virtual", n->virtual_nodes);
     fprintf(t->out, "\n  %sready%s    after %.2f s\n\n", good, off, (double)n->took / 1e9);
     fprintf(t->out, "%sexport KUBECONFIG=%s%s\n\n", bold, n->kubeconfig, off);
     fprintf(t->out,
@@ -142,9 +165,31 @@ static void on_news(void *ctx, const struct sl_up_report *n) {
     (void)fflush(t->out);
 }
 
+/* Options that are lists, cut into their items. */
+struct lists {
+    char *label_text, *virtual_text;
+    const char *labels[MAX_LABELS + 1];
+    const char *virtual_nodes[SL_MAX_VIRTUAL_NODES + 2];
+};
+
+static void lists_done(struct lists *l) {
+    sl_freep(&l->label_text);
+    sl_freep(&l->virtual_text);
+}
+
+static int read_lists(const struct cli_args *a, struct lists *l, struct sl_err *err) {
+    const char *labels = a->opts[OPT_NODE_LABEL], *virtual_nodes = a->opts[OPT_VIRTUAL_NODE];
+
+    l->label_text = labels ? sl_strdup(labels) : NULL;
+    l->virtual_text = virtual_nodes ? sl_strdup(virtual_nodes) : NULL;
+    int r = read_labels(l->label_text, l->labels, err);
+    if (r >= 0)
+        r = read_virtual_nodes(l->virtual_text, l->virtual_nodes, err);
+    return r;
+}
+
 /* What the tables of options cannot check. */
-static int read_options(const struct cli_args *a, char *label_text,
-                        const char *labels[MAX_LABELS + 1], struct sl_up_options *o,
+static int read_options(const struct cli_args *a, struct lists *l, struct sl_up_options *o,
                         struct sl_err *err) {
     uint64_t port = DEFAULT_PORT, nodes = 0, number = 0;
     int r = read_number("port", a->opts[OPT_PORT], UINT16_MAX, &port, err);
@@ -160,7 +205,7 @@ static int read_options(const struct cli_args *a, char *label_text,
     if (r >= 0)
         r = check_quantity(a, OPT_NODE_MEMORY, err);
     if (r >= 0)
-        r = read_labels(label_text, labels, err);
+        r = read_lists(a, l, err);
     *o = (struct sl_up_options){
         .dir = a->opts[OPT_DIR],
         .listen = a->opts[OPT_LISTEN],
@@ -172,7 +217,8 @@ static int read_options(const struct cli_args *a, char *label_text,
                 .memory = a->opts[OPT_NODE_MEMORY],
                 .gpu = a->opts[OPT_NODE_GPU],
                 .pods = a->opts[OPT_NODE_PODS],
-                .labels = labels},
+                .labels = l->labels,
+                .virtual_nodes = l->virtual_nodes},
         .ctx = a->term,
         .report = on_news,
     };
@@ -180,12 +226,10 @@ static int read_options(const struct cli_args *a, char *label_text,
 }
 
 static int run_up(const struct cli_args *a, struct sl_err *err) {
-    const char *labels[MAX_LABELS + 1] = {NULL};
-    _cleanup_(sl_freep) char *label_text =
-        sl_strdup(a->opts[OPT_NODE_LABEL] ? a->opts[OPT_NODE_LABEL] : "");
+    _cleanup_(lists_done) struct lists lists = {0};
     struct sl_up_options o;
 
-    if (read_options(a, label_text, labels, &o, err) < 0) {
+    if (read_options(a, &lists, &o, err) < 0) {
         fprintf(a->term->err, "%s: %s\ntry '%s up --help'\n", a->program->name, err->text,
                 a->program->name);
         return SL_EXIT_USAGE;
@@ -201,6 +245,8 @@ static int run_up(const struct cli_args *a, struct sl_err *err) {
 static const struct cli_example examples[] = {
     {"sluice up", "start a cluster on this machine; prints how to connect to it"},
     {"sluice up --nodes=1000 --node-cpu=64 --node-gpu=8", "with 1000 simulated nodes"},
+    {"sluice up --virtual-node=interlink",
+     "with a virtual node for the pods of remote pools; those of local queues run here"},
     {"sluice up --dir=/tmp/trial --port=0",
      "a second, disposable cluster with its own data directory"},
 };

@@ -280,6 +280,183 @@ static void foreign_nodes(void **state) {
     end(&w);
 }
 
+/* ---- virtual nodes ---- */
+
+static void start_virtual(struct world *w, const char *const *names, uint32_t sims) {
+    const struct sl_kubelet_spec spec = {.loop = &w->loop,
+                                         .client = fakeapi_port(w->api, 0),
+                                         .dir = w->dir,
+                                         .node = "machine",
+                                         .files = FILES,
+                                         .sim = {.count = sims, .virtual_nodes = names}};
+
+    assert_int_equal(sl_kubelet_new(&spec, &w->rt, NULL), 0);
+    wait_ready(w);
+}
+
+#define TO_POOL "{\"key\":\"pool.vk.io\",\"value\":\"p\",\"effect\":\"NoSchedule\"}"
+
+static void make_remote(struct world *w, const char *name, const char *node,
+                        const char *tolerations) {
+    char spec[400];
+
+    (void)snprintf(spec, sizeof spec,
+                   "\"nodeName\":\"%s\",\"restartPolicy\":\"Never\",\"tolerations\":[%s],"
+                   "\"containers\":[{\"name\":\"main\"}]",
+                   node, tolerations);
+    make_pod(w, name, "\"annotations\":{\"sluice.dev/run-for\":\"1h\"}", spec);
+}
+
+/* As interLink makes it; and the node of the machine stays open. */
+static void virtual_node(void **state) {
+    static const char *const names[] = {"interlink", "site-b", NULL};
+    static const char *const amounts[][2] = {{"status.capacity.cpu", "10000"},
+                                             {"status.capacity.memory", "2Ei"},
+                                             {"status.allocatable.pods", "10000"}};
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    wait_ready(&w);
+    stop(&w, 0);
+    start_virtual(&w, names, 0);
+    yyjson_val *n = fakeapi_get(w.api, NODES "/interlink");
+    assert_string_equal(ready_of(n), "True");
+    assert_string_equal(sl_json_label(n, "kubernetes.io/hostname"), "interlink");
+    assert_string_equal(sl_json_label(n, "virtual-node.interlink/type"), "virtual-kubelet");
+    assert_string_equal(sl_json_label(n, SIM_LABEL), "true");
+    for (size_t i = 0; i < SL_LEN(amounts); i++)
+        assert_string_equal(sl_json_str(n, amounts[i][0]), amounts[i][1]);
+    assert_string_equal(
+        sl_json_text(yyjson_obj_get(sl_json_at(n, "status.capacity"), "nvidia.com/gpu")), "10000");
+    yyjson_val *taint = yyjson_arr_get_first(sl_json_at(n, "spec.taints"));
+    assert_string_equal(sl_json_str(taint, "key"), "virtual-node.interlink/no-schedule");
+    assert_string_equal(sl_json_str(taint, "value"), "true");
+    assert_string_equal(sl_json_str(taint, "effect"), "NoSchedule");
+    assert_int_equal(
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, NODES "/machine"), "spec.taints")), 0);
+    assert_non_null(fakeapi_get(w.api, NODES "/site-b"));
+    end(&w);
+}
+
+/* What another client added stays; one that is no longer configured goes, with what ran there; a
+ * node of that name which another client then creates is a guest. */
+static void virtual_node_again(void **state) {
+    static const char *const both[] = {"interlink", "site-b", NULL},
+                             *const one[] = {"site-b", NULL}, *const none[] = {NULL};
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    stop(&w, 0);
+    start_virtual(&w, both, 1);
+    make_remote(&w, "a", "interlink", TO_POOL);
+    make_remote(&w, "b", "site-b", TO_POOL);
+    wait_phase(&w, "a", "Running");
+    wait_phase(&w, "b", "Running");
+    stop(&w, 0);
+    assert_int_equal(fakeapi_do(w.api, SL_PATCH, NODES "/site-b", SL_MERGE_PATCH,
+                                "{\"spec\":{\"taints\":[{\"key\":\"mine\",\"effect\":"
+                                "\"NoSchedule\"},{\"key\":\"virtual-node.interlink/"
+                                "no-schedule\",\"value\":\"true\",\"effect\":\"NoSchedule\"}"
+                                "]}}",
+                                NULL),
+                     200);
+    start_virtual(&w, one, 1);
+    wait_phase(&w, "a", "Failed");
+    assert_string_equal(sl_json_str(pod_now(&w, "a"), "status.reason"), "NodeLost");
+    WAIT(&w, !fakeapi_get(w.api, NODES "/interlink"));
+    assert_int_equal(
+        yyjson_arr_size(sl_json_at(fakeapi_get(w.api, NODES "/site-b"), "spec.taints")), 2);
+    assert_string_equal(phase_of(&w, "b"), "Running");
+    make_object(&w, NODES,
+                "{\"metadata\":{\"name\":\"interlink\",\"labels\":{\"" SIM_LABEL "\":\"true\"}}}");
+    wait_node_ready(&w, NODES "/interlink");
+    assert_string_equal(sl_json_str(fakeapi_get(w.api, NODES "/interlink"), "status.capacity.cpu"),
+                        "32");
+    make_remote(&w, "c", "interlink", ""); /* a simulated node, and not a virtual one */
+    wait_phase(&w, "c", "Running");
+    stop(&w, 0);
+    start_virtual(&w, none, 0);
+    wait_phase(&w, "b", "Failed");
+    WAIT(&w, !fakeapi_get(w.api, NODES "/site-b"));
+    assert_non_null(fakeapi_get(w.api, NODES "/interlink"));
+    assert_string_equal(phase_of(&w, "c"), "Running");
+    end(&w);
+}
+
+/* As interLink's plugin: one pool, by a toleration. A pod that had begun is not asked again. */
+static void virtual_node_pools(void **state) {
+    static const char *const names[] = {"interlink", NULL};
+    static const struct {
+        const char *pod, *tolerations, *message;
+    } refused[] = {
+        {"none", "{\"operator\":\"Exists\"},{\"key\":\"other\",\"operator\":\"Exists\"}",
+         "no toleration has the key pool.vk.io, whose value is the pool that is to run the pod"},
+        {"two", TO_POOL "," TO_POOL,
+         "more than one toleration has the key pool.vk.io: a pod runs in one pool"},
+    };
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    stop(&w, 0);
+    start_virtual(&w, names, 0);
+    make_remote(&w, "good", "interlink", "{\"operator\":\"Exists\"}," TO_POOL);
+    for (size_t i = 0; i < SL_LEN(refused); i++) {
+        make_remote(&w, refused[i].pod, "interlink", refused[i].tolerations);
+        wait_phase(&w, refused[i].pod, "Failed");
+        yyjson_val *p = pod_now(&w, refused[i].pod);
+        assert_string_equal(sl_json_str(p, "status.reason"), "ProviderFailed");
+        assert_string_equal(sl_json_str(p, "status.message"), refused[i].message);
+        assert_null(sl_json_at(status_of(&w, refused[i].pod, "main"), "state.terminated"));
+    }
+    delete_pod(&w, "two", 30);
+    wait_phase(&w, "two", "gone");
+    wait_phase(&w, "good", "Running");
+    stop(&w, 0);
+    assert_int_equal(fakeapi_do(w.api, SL_PATCH, PODS "/good", SL_MERGE_PATCH,
+                                "{\"spec\":{\"tolerations\":[" TO_POOL "," TO_POOL "]}}", NULL),
+                     200);
+    start_virtual(&w, names, 0);
+    turns(&w, 30);
+    leap(&w, SL_HOUR);
+    wait_phase(&w, "good", "Succeeded");
+    end(&w);
+}
+
+static void virtual_node_names(void **state) {
+    static const char *const bad[] = {
+        "",          "A",
+        "a_b",       "-a",
+        "machine",   "sim-0000",
+        "sim-12345", "a-name-of-sixty-four-characters-is-one-longer-than-labels-may-be"};
+    static const char *const good[] = {"interlink", "sim", "sim-1", "a.b", NULL}, *const twice[] = {
+                                                                                      "a", "b", "a",
+                                                                                      NULL};
+    const char *many[SL_MAX_VIRTUAL_NODES + 2] = {NULL};
+    char texts[SL_MAX_VIRTUAL_NODES + 1][8];
+    struct sl_err err;
+    (void)state;
+
+    assert_int_equal(sl_kubelet_virtual_nodes_check(NULL, "machine", &err), 0);
+    assert_int_equal(sl_kubelet_virtual_nodes_check(good, "machine", &err), 0);
+    for (size_t i = 0; i < SL_LEN(bad); i++) {
+        const char *const names[] = {"a", bad[i], NULL};
+        assert_int_equal(sl_kubelet_virtual_nodes_check(names, "machine", &err), SL_EINVAL);
+        assert_non_null(strstr(err.text, "virtual node '"));
+    }
+    assert_int_equal(sl_kubelet_virtual_nodes_check(twice, "machine", &err), SL_EINVAL);
+    assert_non_null(strstr(err.text, "twice"));
+    for (uint32_t i = 0; i <= SL_MAX_VIRTUAL_NODES; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "n%u", i);
+        many[i] = texts[i];
+    }
+    assert_int_equal(sl_kubelet_virtual_nodes_check(many, "machine", &err), SL_ELIMIT);
+    many[SL_MAX_VIRTUAL_NODES] = NULL;
+    assert_int_equal(sl_kubelet_virtual_nodes_check(many, "machine", &err), 0);
+}
+
 /* A thousand nodes, ten thousand pods, two writes each. */
 static void many(void **state) {
     struct world w;
@@ -362,10 +539,12 @@ static void with_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_machine),  cmocka_unit_test(again_with_others),
-        cmocka_unit_test(how_long),      cmocka_unit_test(simulated_pods),
-        cmocka_unit_test(foreign_nodes), cmocka_unit_test(many),
-        cmocka_unit_test(with_faults),
+        cmocka_unit_test(this_machine),       cmocka_unit_test(again_with_others),
+        cmocka_unit_test(how_long),           cmocka_unit_test(simulated_pods),
+        cmocka_unit_test(foreign_nodes),      cmocka_unit_test(many),
+        cmocka_unit_test(with_faults),        cmocka_unit_test(virtual_node),
+        cmocka_unit_test(virtual_node_again), cmocka_unit_test(virtual_node_pools),
+        cmocka_unit_test(virtual_node_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,6 +173,7 @@ completes_as_zsh_and_fish_do() {
     same "$(offers 'sluice sim --svg my')" my-load.yaml
     same "$(offers 'sluice up --nodes ')" '' # a number, which nobody knows
     same "$(offers 'sluice up --nodes 3 --node-c')" --node-cpu
+    same "$(offers 'sluice up --vi')" --virtual-node
     same "$(offers 'sluice match -P lo')" 'locality lonode lonodex low'
     same "$(offers 'sluice match --match-format rv1_')" 'rv1_nosched rv1_shorthand'
     same "$(offers 'sluice match -L my')" my-load.yaml

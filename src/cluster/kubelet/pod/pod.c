@@ -328,6 +328,8 @@ void klet_pod_take(struct sl_kubelet *r, yyjson_val *o) {
             klet_pod_stop(
                 p, "OutOfContainers",
                 "sluice up runs at most " SL_STRING(RT_MAX_CONTAINERS) " containers in a pod");
+        } else if (!p->start && klet_node_is_virtual(r, p->node)) {
+            klet_sim_check_pool(p, o);
         }
     } else if (p->local && sl_json_int(o, "metadata.generation", 0) != p->generation) {
         keep_text(p, o);

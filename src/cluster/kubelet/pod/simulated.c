@@ -6,6 +6,8 @@
  * `sleep` in its command or its shell script, the longest of its containers after all of its init
  * containers; with restartPolicy Always until it is deleted; and everything else takes no time at
  * all. It ends with the code in its annotation sluice.dev/exit-code, else 0.
+ *
+ * On a virtual node it begins only if it names the pool of elsewhere that is to run it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,26 @@ sl_span klet_sim_span(yyjson_val *pod) {
 void klet_sim_take(struct klet_pod *p, yyjson_val *o) {
     p->sim_for = klet_sim_span(o);
     p->sim_code = (int)strtol(sl_json_annotation(o, EXIT_CODE), NULL, 10) & 255;
+}
+
+void klet_sim_check_pool(struct klet_pod *p, yyjson_val *o) {
+    yyjson_val *tolerations = sl_json_at(o, "spec.tolerations"), *t;
+    uint32_t pools = 0;
+    size_t i, n;
+
+    yyjson_arr_foreach (tolerations, i, n, t) {
+        pools += strcmp(sl_json_str(t, "key"), SL_POOL_TOLERATION) == 0;
+    }
+    if (pools == 1)
+        return;
+    p->start = p->rt->client->wall;
+    p->ended = true;
+    p->phase = "Failed";
+    p->reason = "ProviderFailed"; /* of a virtual kubelet, when what is behind it refuses a pod */
+    p->message = pools == 0 ? "no toleration has the key " SL_POOL_TOLERATION
+                              ", whose value is the pool that is to run the pod"
+                            : "more than one toleration has the key " SL_POOL_TOLERATION
+                              ": a pod runs in one pool";
 }
 
 static void all_run(struct klet_pod *p) {
