@@ -283,7 +283,7 @@ void klet_node_read(struct sl_kubelet *r, uint32_t slot, const struct sl_kube_re
 /* ---- all of them ---- */
 
 static struct klet_node *add_node(struct sl_kubelet *r, const char *name, bool sim,
-                                  enum node_step step) {
+                                  enum klet_node_step step) {
     struct klet_node *n = sl_alloc0(1, sizeof *n);
 
     *n = (struct klet_node){.name = sl_strdup(name),

@@ -13,7 +13,7 @@
 #define VIRTUAL_TAINT "virtual-node.interlink/no-schedule"
 #define VIRTUAL_ANNOTATION "sluice.dev/virtual-node"
 
-enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
+enum klet_node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
 
 struct klet_node {
     char *name;
@@ -22,7 +22,7 @@ struct klet_node {
     bool virtual, lost; /* 'sim' as well; of an earlier run, and no longer configured */
     bool guest, seen;   /* of another kubelet; present in the list that is being read */
     bool sized;         /* its capacity is in the object */
-    enum node_step step;
+    enum klet_node_step step;
     char *taints; /* of others, an array of JSON; NULL: none */
     struct sl_kubelet *rt;
     sl_kube_call pods; /* of a guest that has just come: those that stand there already */
