@@ -23,6 +23,8 @@ sys.path[:0] = [str(HERE / "kube"), str(HERE / "up")]
 
 import installed  # noqa: E402
 import kube  # noqa: E402
+import natsd  # noqa: E402
+import pools  # noqa: E402
 from reset import Beginning  # noqa: E402
 from sluice import say  # noqa: E402
 
@@ -60,6 +62,33 @@ def node_cluster(node_beginning):
     """A whole control plane, to which a module adds the nodes that it needs: add_nodes()."""
     yield node_beginning.cluster
     node_beginning.restore()
+
+
+# ---- MasterQueues ----
+
+
+@pytest.fixture(scope="module", params=["serve", "up"])
+def bed(request):
+    """Where MasterQueues are tried (kube/pools.py). INSTALLED of the module: with the rights that Sluice ships with."""
+    cluster = request.getfixturevalue("node_cluster") if request.param == "serve" else None
+    with pools.on(request.param, cluster, getattr(request.module, "INSTALLED", False)) as bed:
+        request.module.sluice = bed.sluice
+        yield bed
+
+
+@pytest.fixture(scope="module")
+def nats(request):
+    """A NATS server that stays; with a user and a password, if NATS of the module says which."""
+    with natsd.Server(**getattr(request.module, "NATS", {})) as server:
+        request.module.logs = lambda: f"--- nats-server, the last that it logged\n{server.log()}"
+        yield server
+
+
+@pytest.fixture
+def providers(nats):
+    """Who publishes there, until the test ends."""
+    with natsd.Providers(nats) as providers:
+        yield providers
 
 
 # ---- the run ----
