@@ -6,9 +6,9 @@
  *     host:port     host                 nats://a:4222,nats://b:4222
  *
  * The scheme and the port may be missing (nats, 4222). Users, passwords and tokens are
- * percent-decoded. tls:// demands TLS; nats:// uses it if the server demands it. In a list, servers
- * without credentials have those of the others, and two different ones are an error, since a
- * connection has one identity. Pure: no I/O.
+ * percent-decoded. tls:// demands TLS, in a list for all of its servers; nats:// uses it if the
+ * server demands it. In a list, servers without credentials have those of the others, and two
+ * different ones are an error, since a connection has one identity. Pure: no I/O.
  */
 #ifndef SL_LIB_NATS_CONNECTOR_H
 #define SL_LIB_NATS_CONNECTOR_H
@@ -18,6 +18,7 @@
 
 #define SL_NATS_MAX_CONNECTOR 4096u /* bytes of the string */
 #define SL_NATS_MAX_SERVERS 32u
+#define SL_NATS_MAX_SUBJECT 255u
 #define SL_NATS_MAX_SECRET 1024u /* of a user, a password or a token, decoded */
 
 struct sl_nats_server {
@@ -35,16 +36,22 @@ struct sl_nats_connector {
 /* What stands beside the string, in a Secret; each may be NULL. They win over the string's. */
 struct sl_nats_credentials {
     const char *user, *password, *token;
-    const char *creds;              /* text of a .creds file: a JWT and an nkey seed */
-    const char *ca;                 /* PEM: trusted instead of the system's */
+    const char *creds;             /* text of a .creds file: a JWT and an nkey seed */
+    const char *ca;                /* PEM: trusted besides the system's; demands TLS */
     const char *certificate, *key; /* PEM, of the client */
 };
 
 /* Strings are the arena's. Errors name the place and never a secret. */
 int sl_nats_connector_parse(const char *text, size_t len, struct sl_arena *a,
                             struct sl_nats_connector *ret, struct sl_err *err) _must_check_;
-/* "nats://host:4222,host:4223": for logs, conditions and status. */
+/* "nats://host:4222,host:4223": for logs, conditions and status; reads back as the same without
+ * credentials. */
 struct sl_buf;
 void sl_nats_connector_print(const struct sl_nats_connector *c, struct sl_buf *out);
+/* Overwrites user, password and token in the arena, once they are not needed any more. */
+void sl_nats_connector_wipe(struct sl_nats_connector *c);
+
+/* May a message have this subject? Parts between dots, without wildcards, spaces and controls. */
+bool sl_nats_is_subject(const char *s);
 
 #endif
