@@ -416,7 +416,9 @@ static void virtual_node_pools(void **state) {
     wait_phase(&w, "good", "Running");
     stop(&w, 0);
     assert_int_equal(fakeapi_do(w.api, SL_PATCH, PODS "/good", SL_MERGE_PATCH,
-                                "{\"spec\":{\"tolerations\":[" TO_POOL "," TO_POOL "]}}", NULL),
+                                "{\"spec\":{\"tolerations\":[{\"operator\":\"Exists\"}," TO_POOL
+                                ",{\"key\":\"pool.vk.io\",\"operator\":\"Exists\"}]}}",
+                                NULL),
                      200);
     start_virtual(&w, names, 0);
     turns(&w, 30);
