@@ -10,7 +10,7 @@ import pytest
 
 from kube import Failure, until
 from natsd import Connection, payload
-from pools import MASTERS, PATIENCE, flavors
+from pools import MASTERS, PATIENCE, flavors, pool_of
 from sluice import KUEUE, holds, say
 
 TIME_LIMIT = 200
@@ -39,14 +39,15 @@ def test_9_foreign(bed, nats, providers, which):
         bed.create(f"{KUEUE}/clusterqueues", queue_of_somebody(path.rpartition("/")[2]))
     before = bed.api.get(path)["spec"]
     bed.master(master, nats, master, {team: {}})
-    said = bed.await_condition(master, "Ready", "False")
-    assert path.rpartition("/")[2] in said["message"], said
+    if which == "flavor":  # the other pool is not disturbed
+        bed.await_flavors(team, f"{master}-g-q")
+        said = until(lambda: pool_of(bed.state(master), "p").get("message"), PATIENCE, "a word about it")
+    else:
+        said = bed.await_condition(master, "Ready", "False")["message"]
+    assert path.rpartition("/")[2] in said, said
     time.sleep(2)
     assert bed.api.get(path)["spec"] == before
     assert "ownerReferences" not in bed.api.get(path)["metadata"]
-    if which == "flavor":  # the other pool is not disturbed
-        bed.await_flavors(team, f"{master}-g-q")
-        assert bed.await_pool(master, "p", state="Refused")["message"]
     bed.delete(path)
     bed.await_condition(master, "Ready", "True")
     bed.await_flavors(master, f"{master}-g-p", f"{master}-g-q")
@@ -174,11 +175,11 @@ def test_6_flood(bed, nats, providers):
         connection.send(f"flood.b{i}", text)
     connection.flush()
     connection.close()
-    until(lambda: bed.state("flood")["status"].get("ignoredPools", 0) > 9000, PATIENCE, "their count")
+    until(lambda: bed.state("flood")["status"].get("ignoredPools", 0) >= 1000, PATIENCE, "their count")
     status = bed.state("flood")["status"]
     assert len(status["pools"]) <= 256, len(status["pools"])
     names = flavors(bed.queue("flood"))
-    assert "flood-g-a" in names and len(names) <= 64, names
+    assert {"flood-g-a", "flood-g-z"} <= set(names) and len(names) <= 64, names
     assert len(bed.running("flood-a")) == 1 and bed.admitted("flood-a") == flavor
     providers.publish("flood.a", payload(pods=3))
     until(lambda: bed.quota("flood", "flood-g-a") == "3", PATIENCE, "what is published now")
