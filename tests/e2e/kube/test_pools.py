@@ -23,7 +23,6 @@ docs/masterqueue.md has the list of what kueue-nats is known to get wrong. Tests
 17  what providers do not do                        docs/masterqueue.md
 """
 
-import json
 import time
 
 from installed import promptly
