@@ -19,8 +19,8 @@ FUZZ ?=
 MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 
-.PHONY: all run check kube lint fuzz fuzz-structural uninit histories bench bench-kueue bench-pods bench-up soak \
-	coverage tidy format clean setup setup-build setup-lint
+.PHONY: all run check kube lint fuzz fuzz-structural uninit histories bench bench-kueue bench-pods bench-pools \
+	bench-up soak coverage tidy format clean setup setup-build setup-lint
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -81,6 +81,10 @@ bench-kueue: all
 bench-pods: all
 	@ninja -C build --quiet tests/e2e/kube/barewrite >&2
 	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/e2e/run kube/test_podload.py
+
+# A thousand resource pools that publish every second over a real nats-server: minutes. See the head of bench/pools/run.
+bench-pools: all
+	@bench/pools/run
 
 # sluice up: how quick and how small, and beside a Kubernetes control plane: minutes. See the head of bench/up/run.
 bench-up: all
