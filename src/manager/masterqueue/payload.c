@@ -274,6 +274,12 @@ static bool has_taint(const struct sl_pool_payload *p, const struct sl_pool_tain
     return false;
 }
 
+/* Of a virtual node, which the flavor has in any case: a second one makes it invalid. */
+static bool is_of_node(const struct sl_pool_taint *t) {
+    return strcmp(t->key, SL_POOL_NODE_TAINT) == 0 &&
+           strcmp(t->effect, sl_taint_effect_name(SL_TAINT_NO_SCHEDULE)) == 0;
+}
+
 static int read_taints(struct reading *r, yyjson_val *root, struct sl_err *err) {
     yyjson_val *taints = NULL, *item;
     size_t i, n;
@@ -287,7 +293,9 @@ static int read_taints(struct reading *r, yyjson_val *root, struct sl_err *err) 
         struct sl_pool_taint t;
         const char *why = parse_taint(r, item, &t);
 
-        if (!why && has_taint(&r->p, &t))
+        if (!why && is_of_node(&t) && strcmp(t.value, "true") == 0)
+            continue;
+        if (!why && (has_taint(&r->p, &t) || is_of_node(&t)))
             why = "there is a taint of this key and effect before";
         if (why) {
             leave_out(r, "taints", i, item, why);

@@ -21,6 +21,8 @@
 #define SL_POOL_MAX_RESOURCES 32u
 #define SL_POOL_MAX_LABELS 64u
 #define SL_POOL_MAX_TAINTS 7u /* a ResourceFlavor has 8, and one is ours */
+/* That one. A pool that publishes it, too, says nothing new. */
+#define SL_POOL_NODE_TAINT "virtual-node.interlink/no-schedule"
 #define SL_POOL_MAX_BYTES ((size_t)64 << 10)
 
 struct sl_pool_quota {

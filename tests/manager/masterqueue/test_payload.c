@@ -86,6 +86,13 @@ static const struct taken taken[] = {
     {"{\"taints\":[\"a=1:NoSchedule\",\"a=2:NoSchedule\",\"a=1:NoExecute\"]}",
      "{\"quotas\":{},\"labels\":[],\"taints\":[\"a=1:NoSchedule\",\"a=1:NoExecute\"]}", 1,
      "taints[1] \"a=2:NoSchedule\": there is a taint"},
+    /* that of a virtual node is there anyway */
+    {"{\"taints\":[\"virtual-node.interlink/no-schedule=true:NoSchedule\",\"a:NoExecute\"]}",
+     "{\"quotas\":{},\"labels\":[],\"taints\":[\"a=:NoExecute\"]}", 0, NULL},
+    {"{\"taints\":[\"virtual-node.interlink/no-schedule:NoSchedule\","
+     "\"virtual-node.interlink/no-schedule:NoExecute\"]}",
+     "{\"quotas\":{},\"labels\":[],\"taints\":[\"virtual-node.interlink/no-schedule=:NoExecute\"]}",
+     1, "taints[0] \"virtual-node.interlink/no-schedule:NoSche\": there is a taint"},
     {"{\"taints\":[7],\"labels\":[true]}", "{\"quotas\":{},\"labels\":[],\"taints\":[]}", 2,
      "labels[0] \"true\": expected a string"},
 };
