@@ -95,8 +95,10 @@ bool world_flavor_used(void *ctx, const char *flavor) {
     return s.found;
 }
 
+/* A time, or a number since the start. */
 static bool is_time(struct sl_text key) {
-    static const char *const keys[] = {"lastSeen", "lastTransitionTime", "periodSeconds"};
+    static const char *const keys[] = {"lastSeen", "lastTransitionTime", "periodSeconds",
+                                       "ignoredPools"};
 
     for (size_t i = 0; i < SL_LEN(keys); i++)
         if (sl_text_is(key, keys[i]))
@@ -114,7 +116,8 @@ static void put_timeless(struct sl_buf *b, yyjson_val *v) {
     }
     sl_buf_puts(b, yyjson_is_obj(v) ? "{" : "[");
     sl_obj_foreach (v, i, n, key, val) {
-        if (is_time(sl_json_view(key)))
+        /* Which server of a cluster it is, is chance. */
+        if (is_time(sl_json_view(key)) || strncmp(sl_json_text(val), "Connected to ", 13) == 0)
             continue;
         sl_buf_printf(b, "%s:", sl_json_text(key));
         put_timeless(b, val);

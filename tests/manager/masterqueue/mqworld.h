@@ -45,12 +45,13 @@
 #define REMEMBERED 32u /* deliveries and changes of a connection */
 #define SPECS 64u      /* versions of a MasterQueue that are remembered */
 #define LATEST (15 * SL_MINUTE)
-enum { CPU, MEMORY, PODS, GPU, RESOURCES };
+/* The four of old, and one that some pools have. */
+enum { CPU, MEMORY, PODS, GPU, COMMON, FPGA = COMMON, RESOURCES };
 extern const char *const mq_resources[RESOURCES];
 
 struct lend {
     uint32_t borrower;
-    int64_t limit[RESOURCES]; /* -1: none */
+    int64_t limit[COMMON]; /* -1: none */
 };
 
 struct group {
@@ -61,7 +62,7 @@ struct group {
     uint32_t listed[MAX_POOLS], n_listed;
     sl_span timeout;
     bool has_nominal;
-    int64_t nominal[RESOURCES]; /* of cpu and memory -1: the schema's default */
+    int64_t nominal[COMMON]; /* -1: the schema's default */
     struct lend lends[MAX_LENDS];
     uint32_t n_lends;
 };
@@ -86,10 +87,10 @@ struct pool {
     uint32_t pair, letter;
     sl_span period;
     bool publishes, flat;
-    uint32_t version; /* of what it publishes */
-    int64_t has[RESOURCES];
-    uint32_t poison; /* 0: none, else one more than its number */
-    uint32_t loop;   /* which of its loops is the living one */
+    uint32_t version;       /* of what it publishes */
+    int64_t has[RESOURCES]; /* -1: it does not say */
+    uint32_t poison;        /* 0: none, else one more than its number */
+    uint32_t loop;          /* which of its loops is the living one */
 };
 
 /* What a replica was given, and when. */

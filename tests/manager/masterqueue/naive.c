@@ -22,6 +22,7 @@ struct flavor {
 struct flavors {
     struct flavor v[MAX_POOLS + MAX_GROUPS];
     uint32_t n;
+    uint32_t resources; /* that the queues of the MasterQueue cover */
 };
 
 static int by_name(const void *a, const void *b) {
@@ -50,12 +51,16 @@ static void wanted(const struct world *w, uint32_t m, uint32_t borrower, struct 
     const struct mq_spec *s = mq_now(&w->mqs[m]);
 
     out->n = 0;
+    out->resources = COMMON;
     for (uint32_t i = 0; i < s->n_groups; i++) {
         const struct group *g = &s->groups[i];
         const struct pool *pools[MAX_POOLS];
         bool lends = borrower == UINT32_MAX;
         for (uint32_t l = 0; l < g->n_lends; l++)
             lends |= g->lends[l].borrower == borrower;
+        for (uint32_t p = 0, n = g->local ? 0 : ordered(w, g, pools); p < n; p++)
+            if (pools[p]->has[FPGA] >= 0 && !pools[p]->flat)
+                out->resources = RESOURCES;
         if (!lends)
             continue;
         if (g->local && w->locals[g->number]) {
@@ -76,7 +81,7 @@ static void wanted(const struct world *w, uint32_t m, uint32_t borrower, struct 
 /* ---- amounts, in nano-units ---- */
 
 static sl_quantity amount(uint32_t r, int64_t n) {
-    static const char *const defaults[RESOURCES] = {"1M", "1Ei", "100000", "10000"};
+    static const char *const defaults[COMMON] = {"1M", "1Ei", "100000", "10000"};
     sl_quantity q = 0;
 
     if (n < 0)
@@ -87,12 +92,13 @@ static sl_quantity amount(uint32_t r, int64_t n) {
 }
 
 static sl_quantity quota(const struct flavor *f, uint32_t r) {
-    sl_quantity nominal = amount(r, f->group->nominal[r]);
+    bool limited = r < COMMON && f->group->has_nominal;
+    sl_quantity nominal = limited ? amount(r, f->group->nominal[r]) : 0;
 
     if (!f->pool)
         return nominal;
-    sl_quantity has = amount(r, f->pool->has[r]);
-    return f->group->has_nominal && nominal < has ? nominal : has;
+    sl_quantity has = f->pool->has[r] < 0 ? 0 : amount(r, f->pool->has[r]);
+    return limited && nominal < has ? nominal : has;
 }
 
 /* ---- comparing ---- */
@@ -113,22 +119,22 @@ static void expect_quantity(struct world *w, const char *queue, const char *flav
 }
 
 static void compare_resources(struct world *w, const char *queue, const struct flavor *f,
-                              yyjson_val *is, uint32_t borrower) {
+                              yyjson_val *is, uint32_t borrower, uint32_t resources) {
     const struct lend *lend = NULL;
 
     for (uint32_t l = 0; l < f->group->n_lends; l++)
         if (f->group->lends[l].borrower == borrower)
             lend = &f->group->lends[l];
-    if (sl_json_size(sl_json_at(is, "resources")) != RESOURCES)
+    if (sl_json_size(sl_json_at(is, "resources")) != resources)
         world_fail(w, "%s, %s: %zu resources", queue, f->name,
                    sl_json_size(sl_json_at(is, "resources")));
-    for (uint32_t r = 0; r < RESOURCES && !w->failed; r++) {
+    for (uint32_t r = 0; r < resources && !w->failed; r++) {
         yyjson_val *q = yyjson_arr_get(sl_json_at(is, "resources"), r);
         yyjson_val *limit = sl_json_get(q, "borrowingLimit");
         expect_text(w, f->name, sl_json_str(q, "name"), mq_resources[r]);
         expect_quantity(w, queue, f->name, mq_resources[r], sl_json_get(q, "nominalQuota"),
                         lend ? 0 : quota(f, r));
-        if (lend && lend->limit[r] >= 0)
+        if (lend && r < COMMON && lend->limit[r] >= 0)
             expect_quantity(w, queue, f->name, "borrowingLimit", limit, amount(r, lend->limit[r]));
         else if (limit)
             world_fail(w, "%s, %s: there is a borrowingLimit", queue, f->name);
@@ -156,6 +162,7 @@ static void compare_owner(struct world *w, const char *name, yyjson_val *o, uint
 
 static void compare_queue(struct world *w, uint32_t m, const char *name, uint32_t borrower,
                           const struct flavors *should) {
+    uint32_t resources = should->n ? should->resources : COMMON;
     char path[128], cohort[32];
     yyjson_val *f;
     size_t i, n;
@@ -173,9 +180,9 @@ static void compare_queue(struct world *w, uint32_t m, const char *name, uint32_
     expect_text(w, name, sl_json_str(o, "spec.stopPolicy"),
                 should->n ? mq_now(&w->mqs[m])->stop : "Hold");
     if (sl_json_size(groups) != 1 ||
-        sl_json_size(sl_json_at(only, "coveredResources")) != RESOURCES)
+        sl_json_size(sl_json_at(only, "coveredResources")) != resources)
         world_fail(w, "%s: %zu resource groups", name, sl_json_size(groups));
-    for (uint32_t r = 0; r < RESOURCES; r++)
+    for (uint32_t r = 0; r < resources; r++)
         expect_text(w, name, sl_json_text(yyjson_arr_get(sl_json_at(only, "coveredResources"), r)),
                     mq_resources[r]);
     if (sl_json_size(sl_json_at(only, "flavors")) != (should->n ? should->n : 1))
@@ -187,7 +194,7 @@ static void compare_queue(struct world *w, uint32_t m, const char *name, uint32_
         expect_text(w, name, sl_json_str(f, "name"),
                     should->n ? should->v[i].name : SL_MQ_NO_FLAVOR);
         if (!w->failed && should->n)
-            compare_resources(w, name, &should->v[i], f, borrower);
+            compare_resources(w, name, &should->v[i], f, borrower, resources);
     }
     compare_owner(w, name, fakeapi_get(w->api, path), m);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mqworld.h"
 
-const char *const mq_resources[RESOURCES] = {"cpu", "memory", "pods", "nvidia.com/gpu"};
+const char *const mq_resources[RESOURCES] = {"cpu", "memory", "pods", "nvidia.com/gpu",
+                                             "example.com/fpga"};
 
 /* ---- patterns, as Python's re.search takes them ---- */
 
@@ -76,6 +77,8 @@ static void put_payload(const struct pool *p, struct sl_buf *b) {
                   "\"cpu\":\"%lldm\",\"memory\":\"%lldMi\",\"pods\":%lld,\"nvidia.com/gpu\":%lld",
                   (long long)p->has[CPU] * 1000, (long long)p->has[MEMORY] * 1024,
                   (long long)p->has[PODS], (long long)p->has[GPU]);
+    if (!p->flat && p->has[FPGA] >= 0)
+        sl_buf_printf(b, ",\"example.com/fpga\":\"%lld\"", (long long)p->has[FPGA]);
     if (!p->flat)
         sl_buf_puts(b, "}");
     /* Every third has labels that are none, and taints. */
@@ -132,8 +135,9 @@ static void new_pool(struct world *w, uint32_t i) {
                        .period = sl_prng_range(&w->prng, 3 * SL_SEC, 9 * SL_SEC),
                        .flat = world_odds(w, 8)};
     (void)snprintf(p->name, sizeof p->name, "%c-pool-%u", 'a' + (int)p->letter, i);
-    for (uint32_t r = 0; r < RESOURCES; r++)
+    for (uint32_t r = 0; r < COMMON; r++)
         p->has[r] = (int64_t)world_below(w, 12);
+    p->has[FPGA] = !p->flat && world_odds(w, 10) ? (int64_t)world_below(w, 12) : -1;
     if (!world_odds(w, 6))
         pool_start(w, p);
 }
@@ -141,8 +145,8 @@ static void new_pool(struct world *w, uint32_t i) {
 /* ---- MasterQueues ---- */
 
 static void put_amount(struct sl_buf *b, uint32_t r, int64_t n) {
-    static const char *const forms[RESOURCES] = {"\"%lld\"", "\"%lldGi\"", "%lld", "%lld"};
-    static const char *const defaults[RESOURCES] = {"\"1M\"", "\"1Ei\"", "100000", "10000"};
+    static const char *const forms[COMMON] = {"\"%lld\"", "\"%lldGi\"", "%lld", "%lld"};
+    static const char *const defaults[COMMON] = {"\"1M\"", "\"1Ei\"", "100000", "10000"};
 
     sl_buf_printf(b, "\"%s\":", mq_resources[r]);
     if (n < 0) {
@@ -163,7 +167,7 @@ static void put_lends(uint32_t m, const struct group *g, struct sl_buf *b) {
         const char *comma = "";
         borrower_name(m, g->lends[i].borrower, name);
         sl_buf_printf(b, "%s{\"queue\":\"%s\",\"lendingLimit\":{", i ? "," : "", name);
-        for (uint32_t r = 0; r < RESOURCES; r++) {
+        for (uint32_t r = 0; r < COMMON; r++) {
             if (g->lends[i].limit[r] < 0)
                 continue;
             sl_buf_puts(b, comma);
@@ -200,7 +204,7 @@ static void put_group(const struct world *w, uint32_t m, const struct group *g, 
         put_nats(w, g, b);
     if (g->has_nominal) {
         sl_buf_puts(b, ",\"nominalQuota\":{");
-        for (uint32_t r = 0; r < RESOURCES; r++) {
+        for (uint32_t r = 0; r < COMMON; r++) {
             sl_buf_puts(b, r ? "," : "");
             put_amount(b, r, g->nominal[r]);
         }
@@ -266,7 +270,7 @@ static void random_lends(struct world *w, struct group *g) {
     g->n_lends = world_below(w, MAX_LENDS + 1);
     for (uint32_t i = 0; i < g->n_lends; i++) {
         g->lends[i].borrower = (first + i) % BORROWERS;
-        for (uint32_t r = 0; r < RESOURCES; r++)
+        for (uint32_t r = 0; r < COMMON; r++)
             g->lends[i].limit[r] = world_odds(w, 2) ? (int64_t)world_below(w, 20) : -1;
     }
 }
@@ -287,11 +291,11 @@ void mq_random_group(struct world *w, uint32_t m, uint32_t i, struct group *g) {
     uint32_t slot = w->mqs[m].slots[i];
 
     *g = (struct group){.number = slot, .has_nominal = world_odds(w, 2)};
-    for (uint32_t r = 0; r < RESOURCES; r++)
+    for (uint32_t r = 0; r < COMMON; r++)
         g->nominal[r] = world_odds(w, 2) ? (int64_t)world_below(w, 10) : -1;
     random_lends(w, g);
     if (m < LOCALS && world_odds(w, 5)) { /* each local flavor is one MasterQueue's */
-        g->local = g->has_nominal = true;
+        g->local = true;
         g->number = m;
         return;
     }

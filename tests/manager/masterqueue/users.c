@@ -91,7 +91,7 @@ static void pool_changes(struct world *w) {
     struct pool *p = some_pool(w);
 
     p->version++;
-    p->has[world_below(w, RESOURCES)] = (int64_t)world_below(w, 12);
+    p->has[world_below(w, COMMON)] = (int64_t)world_below(w, 12);
     world_tell(w, "%s changes", p->name);
 }
 
