@@ -92,7 +92,7 @@ static const struct taken taken[] = {
     {"{\"taints\":[\"virtual-node.interlink/no-schedule:NoSchedule\","
      "\"virtual-node.interlink/no-schedule:NoExecute\"]}",
      "{\"quotas\":{},\"labels\":[],\"taints\":[\"virtual-node.interlink/no-schedule=:NoExecute\"]}",
-     1, "taints[0] \"virtual-node.interlink/no-schedule:NoSche\": there is a taint"},
+     1, "taints[0] \"virtual-node.interlink/no-schedule:NoSch\": there is a taint"},
     {"{\"taints\":[7],\"labels\":[true]}", "{\"quotas\":{},\"labels\":[],\"taints\":[]}", 2,
      "labels[0] \"true\": expected a string"},
 };
@@ -209,7 +209,7 @@ static void repeat(struct sl_buf *out, const char *before, const char *fmt, uint
 /* Each ceiling: at it, and beyond. */
 static void ceilings(void **state) {
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(ARENA_BYTES);
-    _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(2 * SL_POOL_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(8 * SL_POOL_MAX_BYTES);
     struct sl_pool_payload p;
     struct sl_err err = {0};
 
