@@ -103,9 +103,7 @@ def _template():
                 "StrictFIFO",
                 default="BestEffortFIFO",
             ),
-            "namespaceSelector": selector(
-                "Selects the namespaces whose workloads may be admitted. Empty selects all."
-            )
+            "namespaceSelector": selector("Selects the namespaces whose workloads may be admitted. Empty selects all.")
             | {"default": {}},
         },
         need=["cohort"],
