@@ -29,6 +29,7 @@ static inline const char *review_path(uint8_t first) {
         "/validate-apps-v1-statefulset",
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+        "/validate-vk-io-v1-masterqueue",
     };
     return paths[(first & 0x7f) % (sizeof(paths) / sizeof(paths[0]))];
 }

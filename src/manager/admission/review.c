@@ -17,7 +17,7 @@
 /* Beyond what the request brought, a handler makes only messages. */
 #define MESSAGE_MAX_BYTES ((size_t)256 << 10)
 
-#define CORE SL_FW_COUNT /* Kueue's own kinds: not an integration's, always in force */
+#define CORE SL_FW_COUNT /* Kueue's own kinds and ours: not an integration's, always in force */
 
 static int allow(struct sl_review_call *c) {
     (void)c;
@@ -37,6 +37,7 @@ static const struct row {
      CORE},
     {"kueue-x-k8s-io-v1beta2-workload", sl_review_workload_mutate, sl_review_workload_validate,
      CORE},
+    {"vk-io-v1-masterqueue", NULL, sl_review_masterqueue_validate, CORE},
     {"batch-v1-job", sl_review_job_mutate, sl_review_job_validate, SL_FW_JOB},
     {"-v1-pod", sl_review_pod_mutate, sl_review_pod_validate, SL_FW_POD},
     {"apps-v1-deployment", sl_review_deployment_mutate, sl_review_deployment_validate,

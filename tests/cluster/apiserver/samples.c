@@ -79,6 +79,9 @@ static const struct {
      "{\"spec\":{\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"f\","
      "\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":1}]}]}]}}"},
     {"cohorts", "{\"spec\":{}}"},
+    {"masterqueues",
+     "{\"spec\":{\"flavors\":[{\"name\":\"g\",\"natsFlavor\":{\"natsConnector\":\"h\","
+     "\"natsSubject\":\"s\",\"pools\":[\"p\"]},\"canLendTo\":[{\"queue\":\"q\"}]}]}}"},
     {"multikueueclusters",
      "{\"spec\":{\"clusterSource\":{\"kubeConfig\":{\"location\":\"l\",\"locationType\":"
      "\"Secret\"}}}}"},

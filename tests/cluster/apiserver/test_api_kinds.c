@@ -217,6 +217,50 @@ static void our_rules_hold(void **state) {
     api_done(&a);
 }
 
+#define MQ "/apis/vk.io/v1/masterqueues"
+#define MQ_OF(nats)                                                                                \
+    "{\"apiVersion\":\"vk.io/"                                                                     \
+    "v1\",\"kind\":\"MasterQueue\",\"metadata\":{\"name\":\"mq\"},\"spec\":{"                      \
+    "\"template\":{\"cohort\":\"c\"},\"flavors\":[{\"name\":\"g\",\"nominalQuota\":{\"a/b\":1},"   \
+    "\"natsFlavor\":{\"natsConnector\":\"h\",\"natsSubject\":\"s\"" nats "}}]}}"
+
+/* No review here: schema alone. */
+static void master_queues_are_built_in(void **state) {
+    static const char *const columns[] = {"Name", "Pools", "Live", "Queues", "Ready", "Age"};
+    struct api a;
+    char path[64];
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, MQ, MQ_OF("")), 422);
+    assert_non_null(strstr(api_at(&a, "message"), "spec.flavors[0].natsFlavor: Invalid value: "));
+    assert_non_null(
+        strstr(api_at(&a, "message"), "exactly one of pools and poolRegExp must be set"));
+    assert_int_equal(api_post(&a, MQ, MQ_OF(",\"pools\":[\"p\"],\"poolRegExp\":\"x\"")), 422);
+    assert_int_equal(api_post(&a, MQ, MQ_OF(",\"pools\":[\"p\"]")), 201);
+    assert_string_equal(api_at(&a, "spec.template.stopPolicy"), "None");
+    assert_string_equal(api_at(&a, "spec.flavors.0.nominalQuota.memory"), "1Ei");
+    assert_string_equal(api_at(&a, "spec.flavors.0.nominalQuota.a/b"), "1");
+    assert_string_equal(api_at(&a, "spec.flavors.0.natsFlavor.poolTimeout"), "60");
+    assert_int_equal(api_patch(&a, MQ "/mq/status", "merge",
+                               "{\"status\":{\"poolCount\":2,\"livePools\":1,\"queueCount\":3,"
+                               "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":"
+                               "\"R\",\"message\":\"\",\"lastTransitionTime\":"
+                               "\"2026-01-01T00:00:00Z\"}]}}"),
+                     200);
+    assert_int_equal(
+        api_do(&a, "GET " MQ, NULL, "application/json;as=Table;v=v1;g=meta.k8s.io", NULL), 200);
+    for (size_t i = 0; i < SL_LEN(columns); i++) {
+        (void)snprintf(path, sizeof path, "columnDefinitions.%zu.name", i);
+        assert_string_equal(api_at(&a, path), columns[i]);
+    }
+    assert_string_equal(api_at(&a, "rows.0.cells.1"), "2");
+    assert_string_equal(api_at(&a, "rows.0.cells.2"), "1");
+    assert_string_equal(api_at(&a, "rows.0.cells.3"), "3");
+    assert_string_equal(api_at(&a, "rows.0.cells.4"), "True");
+    api_done(&a);
+}
+
 /* ---- what the server puts into pods ---- */
 
 static void admission_fills_pods(void **state) {
@@ -555,6 +599,7 @@ int main(void) {
         cmocka_unit_test(selectable_fields_are_few),
         cmocka_unit_test(our_kinds_convert),
         cmocka_unit_test(our_rules_hold),
+        cmocka_unit_test(master_queues_are_built_in),
         cmocka_unit_test(admission_fills_pods),
         cmocka_unit_test(managers_are_printable),
         cmocka_unit_test(time_zones_have_an_end),

@@ -10,7 +10,14 @@ A rule about updates is (given, change, path, words): the object is made, given 
 What is below status is written there.
 """
 
+import copy
+import json
+import re
+
 DROP = object()
+NAMESPACED = ("LocalQueue", "Workload", "Job", "Pod", "Deployment", "StatefulSet")
+GROUPS = {"Job": "batch/v1", "Pod": "v1", "Deployment": "apps/v1", "StatefulSet": "apps/v1", "MasterQueue": "vk.io/v1"}
+IRREGULAR = {"Topology": "topologies", "WorkloadPriorityClass": "workloadpriorityclasses"}
 LABEL = "metadata labels kueue.x-k8s.io/"
 NOTE = "metadata annotations kueue.x-k8s.io/"
 PODSET = "spec template metadata annotations kueue.x-k8s.io/podset-"
@@ -40,6 +47,53 @@ def group(resources=("cpu", "memory"), flavors=("red", "blue")):
 
 def names(prefix, n):
     return [f"{prefix}-{i}" for i in range(n)]
+
+
+# ---- objects ----
+
+
+def put(thing, change):
+    """A copy of an object with a change made to it."""
+    thing = copy.deepcopy(thing)
+    for steps, value in change.items():
+        *way, last = [int(s) if s.isdigit() else s for s in steps.split()]
+        at = thing
+        for step in way:
+            if isinstance(at, list) and step == len(at):
+                at.append({})
+            at = at[step] if isinstance(at, list) else at.setdefault(step, {})
+        if value is DROP:
+            del at[last]
+        elif isinstance(at, list) and last == len(at):
+            at.append(copy.deepcopy(value))
+        else:
+            at[last] = copy.deepcopy(value)
+    return thing
+
+
+def place(kind, version="v1beta2", ns="default"):
+    """Where objects of a kind are."""
+    group = GROUPS.get(kind, f"kueue.x-k8s.io/{version}")
+    group = ("/apis/" if "/" in group else "/api/") + group
+    return (f"{group}/namespaces/{ns}" if kind in NAMESPACED else group) + "/" + IRREGULAR.get(kind, kind.lower() + "s")
+
+
+def whole(kind, name, spec, version="v1beta2"):
+    thing = {"apiVersion": GROUPS.get(kind, f"kueue.x-k8s.io/{version}"), "kind": kind, **spec}
+    return put(thing, {"metadata name": name})
+
+
+def refused(status, text, path, words):
+    """What is wrong with a refusal, or nothing."""
+    if status not in (403, 422):
+        return f"answered {status}: {text.decode()[:300]}"
+    said = json.loads(text)["message"]
+    # The path as a whole, and the words before the next error's path.
+    if not re.search(
+        r"(?<![\w.\])])" + re.escape(path) + r": (?:(?!, (?:spec|status|metadata)\b).)*" + re.escape(words), said, re.S
+    ):
+        return f"said {said[:600]}\n    instead of {path}: ... {words}"
+    return None
 
 
 # ---- good objects ----
@@ -80,6 +134,24 @@ GOOD = {
     "ProvisioningRequestConfig": {"spec": {"provisioningClassName": "check-capacity"}},
     "MultiKueueCluster": {"spec": {"clusterSource": {"kubeConfig": {"location": "other"}}}},
     "MultiKueueConfig": {"spec": {"clusters": ["one", "two"]}},
+    "MasterQueue": {
+        "spec": {
+            "template": {"cohort": "all"},
+            "flavors": [
+                {
+                    "name": "interlink",
+                    "natsFlavor": {
+                        "natsConnector": "nats://nats.nats:4222",
+                        "natsSubject": "interlink.resources",
+                        "virtualNode": "interlink",
+                        "poolRegExp": ".*",
+                    },
+                    "nominalQuota": {"pods": 100},
+                    "canLendTo": [{"queue": "group1", "lendingLimit": {"pods": 30}}],
+                }
+            ],
+        }
+    },
     "Workload": {
         "spec": {"queueName": "nowhere", "podSets": [{"name": "main", "count": 3, "template": {"spec": pod()}}]}
     },
@@ -430,6 +502,85 @@ def podset(name="main", count=3, **more):
     return {"name": name, "count": count, "template": {"spec": pod()}, **more}
 
 
+NATS = "spec flavors 0 natsFlavor "
+NATS_AT = "spec.flavors[0].natsFlavor."
+ONE_CHOICE = "exactly one of pools and poolRegExp must be set"
+ONE_FLAVOR = "exactly one of natsFlavor and localFlavor must be set"
+ONE_LABEL = "a lowercase RFC 1123 label must consist of"
+
+
+def listed(*pools):
+    return {NATS + "poolRegExp": DROP, NATS + "pools": list(pools)}
+
+
+MASTER_QUEUE = [
+    ({NATS + "pools": ["a"]}, "spec.flavors[0].natsFlavor", ONE_CHOICE),
+    ({NATS + "poolRegExp": DROP}, "spec.flavors[0].natsFlavor", ONE_CHOICE),
+    ({"spec flavors 0 localFlavor": {}}, "spec.flavors[0].localFlavor", ONE_FLAVOR),
+    ({"spec flavors 0 natsFlavor": DROP}, "spec.flavors[0]", ONE_FLAVOR),
+    ({NATS + "natsConnector": DROP}, NATS_AT + "natsConnector", "Required value"),
+    ({NATS + "natsSubject": DROP}, NATS_AT + "natsSubject", "Required value"),
+    ({NATS + "natsConnector": "http://nats"}, NATS_AT + "natsConnector", "expected nats:// or tls://"),
+    ({NATS + "natsConnector": "wss://user:sesame@nats/path"}, NATS_AT + "natsConnector", "WebSocket"),
+    ({NATS + "natsConnector": "nats://user:sesame@nats:port"}, NATS_AT + "natsConnector", "a port from 1 to 65535"),
+    ({NATS + "natsConnector": "x" * 4097}, NATS_AT + "natsConnector", "may not be more than 4096"),
+    ({NATS + "natsSubject": "interlink.*"}, NATS_AT + "natsSubject", "must not have wildcards"),
+    ({NATS + "natsSubject": "interlink."}, NATS_AT + "natsSubject", "must not have empty tokens"),
+    ({NATS + "natsSubject": "inter link"}, NATS_AT + "natsSubject", "must not have spaces"),
+    ({NATS + "natsSecret": {"name": "A"}}, NATS_AT + "natsSecret.name", SUBDOMAIN),
+    ({NATS + "natsSecret": {}}, NATS_AT + "natsSecret.name", "Required value"),
+    ({NATS + "virtualNode": "Node"}, NATS_AT + "virtualNode", SUBDOMAIN),
+    ({NATS + "poolTimeout": 0}, NATS_AT + "poolTimeout", "must be between 1 and 86400 seconds"),
+    ({NATS + "poolTimeout": "30"}, NATS_AT + "poolTimeout", "must be of type integer"),
+    ({NATS + "poolRegExp": "podman-("}, NATS_AT + "poolRegExp", "missing ), unterminated subpattern at byte 8"),
+    ({NATS + "poolRegExp": "*"}, NATS_AT + "poolRegExp", "nothing to repeat at byte 0"),
+    (listed("a", "B"), NATS_AT + "pools[1]", ONE_LABEL),
+    (listed("a.b"), NATS_AT + "pools[0]", "must not contain dots"),
+    (listed("a", "a"), NATS_AT + "pools[1]", "Duplicate value"),
+    (listed(*names("p", 257)), NATS_AT + "pools", "must have at most 256 items"),
+    ({"spec flavors 0 name": "Interlink"}, "spec.flavors[0].name", SUBDOMAIN),
+    ({"spec flavors 0 name": DROP}, "spec.flavors[0].name", "Required value"),
+    ({"spec flavors 0 name": "a" * 252}, "spec.flavors[0].name", "must leave space for the name of a pool"),
+    ({"spec flavors 1": {"name": "interlink", "localFlavor": {}}}, "spec.flavors[1].name", "Duplicate value"),
+    (
+        {"spec flavors": [{"name": n, "localFlavor": {}} for n in names("l", 65)]},
+        "spec.flavors",
+        "must have at most 64 items",
+    ),
+    ({"spec flavors 0 nominalQuota cpu": "much"}, "spec.flavors[0].nominalQuota[cpu]", "must be a quantity"),
+    ({"spec flavors 0 nominalQuota cpu": -1}, "spec.flavors[0].nominalQuota[cpu]", NEGATIVE),
+    ({"spec flavors 0 nominalQuota @": 1}, "spec.flavors[0].nominalQuota[@]", KEY),
+    ({"spec flavors 0 nominalQuota gpu": True}, "spec.flavors[0].nominalQuota[gpu]", "must be a quantity"),
+    (
+        {"spec flavors 0 canLendTo 0 lendingLimit pods": "-1"},
+        "spec.flavors[0].canLendTo[0].lendingLimit[pods]",
+        NEGATIVE,
+    ),
+    ({"spec flavors 0 canLendTo 0 queue": "Group"}, "spec.flavors[0].canLendTo[0].queue", SUBDOMAIN),
+    ({"spec flavors 0 canLendTo 0 queue": DROP}, "spec.flavors[0].canLendTo[0].queue", "Required value"),
+    (
+        {"metadata name": "group1"},
+        "spec.flavors[0].canLendTo[0].queue",
+        "must not be the name of the MasterQueue",
+        "create",
+    ),
+    ({"spec flavors 0 canLendTo 1": {"queue": "group1"}}, "spec.flavors[0].canLendTo[1].queue", "Duplicate value"),
+    ({"spec template cohort": "All"}, "spec.template.cohort", SUBDOMAIN),
+    ({"spec template cohort": DROP}, "spec.template.cohort", "Required value"),
+    ({"spec template stopPolicy": "Halt"}, "spec.template.stopPolicy", WORDS),
+    ({"spec template queueingStrategy": "LIFO"}, "spec.template.queueingStrategy", WORDS),
+    (
+        {"spec template namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Near"}]}},
+        "spec.template.namespaceSelector.matchExpressions[0].operator",
+        "not a valid selector operator",
+    ),
+    (
+        {"spec template preemption": {"borrowWithinCohort": {"maxPriorityThreshold": 1 << 31}}},
+        "spec.template.preemption.borrowWithinCohort.maxPriorityThreshold",
+        "must be between -2147483648 and 2147483647",
+    ),
+]
+
 SET = "spec podSets 0 "
 GATED = noted("admission-gated-by")
 RESERVED_KEY = "the key is reserved for internal kueue use"
@@ -748,6 +899,7 @@ CREATE = {
     "Cohort": COHORT,
     "LocalQueue": LOCAL_QUEUE,
     "ResourceFlavor": RESOURCE_FLAVOR,
+    "MasterQueue": MASTER_QUEUE,
     "Topology": TOPOLOGY,
     "WorkloadPriorityClass": PRIORITY_CLASS,
     "AdmissionCheck": ADMISSION_CHECK,

@@ -6,10 +6,8 @@ The rules are in badrules.py. Objects go through the API server, our schemas and
 runs, so that they stay as they were put.
 """
 
-import copy
 import http.client
 import json
-import re
 import socket
 import ssl
 import threading
@@ -18,50 +16,16 @@ import time
 import pytest
 
 import sluice as bed
-from badrules import CREATE, DROP, GOOD, OLD, OLD_UPDATE, UPDATE
+from badrules import CREATE, DROP, GOOD, OLD, OLD_UPDATE, UPDATE, place, put, refused, whole
 from kube import Failure, until
 from sluice import Api, Sluice, at_once, say
 
-NAMESPACED = ("LocalQueue", "Workload", "Job", "Pod", "Deployment", "StatefulSet")
-GROUPS = {"Job": "batch/v1", "Pod": "v1", "Deployment": "apps/v1", "StatefulSet": "apps/v1"}
-IRREGULAR = {"Topology": "topologies", "WorkloadPriorityClass": "workloadpriorityclasses"}
 REVIEW_MAX = 8 << 20
 TIME_LIMIT = 120
 cluster = sluice = None
 
 
 # ---- objects ----
-
-
-def put(thing, change):
-    """A copy of an object with a change made to it."""
-    thing = copy.deepcopy(thing)
-    for steps, value in change.items():
-        *way, last = [int(s) if s.isdigit() else s for s in steps.split()]
-        at = thing
-        for step in way:
-            if isinstance(at, list) and step == len(at):
-                at.append({})
-            at = at[step] if isinstance(at, list) else at.setdefault(step, {})
-        if value is DROP:
-            del at[last]
-        elif isinstance(at, list) and last == len(at):
-            at.append(copy.deepcopy(value))
-        else:
-            at[last] = copy.deepcopy(value)
-    return thing
-
-
-def place(kind, version="v1beta2", ns="default"):
-    """Where objects of a kind are."""
-    group = GROUPS.get(kind, f"kueue.x-k8s.io/{version}")
-    group = ("/apis/" if "/" in group else "/api/") + group
-    return (f"{group}/namespaces/{ns}" if kind in NAMESPACED else group) + "/" + IRREGULAR.get(kind, kind.lower() + "s")
-
-
-def whole(kind, name, spec, version="v1beta2"):
-    thing = {"apiVersion": GROUPS.get(kind, f"kueue.x-k8s.io/{version}"), "kind": kind, **spec}
-    return put(thing, {"metadata name": name})
 
 
 def done(api, method, path, thing):
@@ -73,19 +37,6 @@ def done(api, method, path, thing):
 
 def without_status(change, but=False):
     return {k: v for k, v in change.items() if k.startswith("status ") == but}
-
-
-def refused(status, text, path, words):
-    """What is wrong with a refusal, or nothing."""
-    if status not in (403, 422):
-        return f"answered {status}: {text.decode()[:300]}"
-    said = json.loads(text)["message"]
-    # The path as a whole, and the words before the next error's path.
-    if not re.search(
-        r"(?<![\w.\])])" + re.escape(path) + r": (?:(?!, (?:spec|status|metadata)\b).)*" + re.escape(words), said, re.S
-    ):
-        return f"said {said[:600]}\n    instead of {path}: ... {words}"
-    return None
 
 
 class Rules:

@@ -435,6 +435,7 @@ static void the_largest_bodies(void **state) {
         "kueue-x-k8s-io-v1beta2-cohort",
         "kueue-x-k8s-io-v1beta2-resourceflavor",
         "kueue-x-k8s-io-v1beta2-workload",
+        "vk-io-v1-masterqueue",
         "batch-v1-job",
         "-v1-pod",
         "apps-v1-deployment",
@@ -508,11 +509,46 @@ static void many_old_flavors(void **state) {
     sl_buf_done(&body);
 }
 
+/* As many groups as a MasterQueue may have, each with the longest pattern and connector. */
+static void many_patterns(void **state) {
+    static const char *const pieces[] = {"a|",    "(a|b)?",      "\\\\w{1,30}", "[^a-z]",
+                                         "(?=a)", "(?:a{9}){9}", ".*?"};
+    uint32_t slow = too_slow;
+
+    (void)state;
+    set_gates(false, true);
+    for (size_t i = 0; i < SL_LEN(pieces); i++) {
+        struct sl_buf body = SL_BUF(SL_REVIEW_MAX_BYTES);
+        sl_buf_puts(&body,
+                    "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\","
+                    "\"request\":{\"uid\":\"u\",\"operation\":\"CREATE\",\"object\":{\"spec\":{"
+                    "\"flavors\":[");
+        for (uint32_t k = 0; k < 64; k++) {
+            sl_buf_printf(&body,
+                          "%s{\"name\":\"g%u\",\"natsFlavor\":{\"natsSubject\":\"s\","
+                          "\"natsConnector\":\"user:",
+                          k ? "," : "", k);
+            for (uint32_t n = 0; n < 1000; n++)
+                sl_buf_puts(&body, "%41");
+            sl_buf_puts(&body, "@h\",\"poolRegExp\":\"");
+            for (size_t n = 0; n + strlen(pieces[i]) <= 1024; n += strlen(pieces[i]))
+                sl_buf_puts(&body, pieces[i]);
+            sl_buf_puts(&body, "\"}}");
+        }
+        sl_buf_puts(&body, "]}}}}");
+        assert_false(sl_buf_full(&body));
+        hold("/validate-vk-io-v1-masterqueue", &body, pieces[i], "patterns");
+        sl_buf_done(&body);
+    }
+    assert_int_equal(too_slow, slow);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_list_and_every_map),
         cmocka_unit_test(the_largest_bodies),
         cmocka_unit_test(many_old_flavors),
+        cmocka_unit_test(many_patterns),
     };
     corpus = argc > 1 ? argv[1] : "fuzz/corpus/review";
     if (argc > 2)

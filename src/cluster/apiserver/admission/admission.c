@@ -53,6 +53,8 @@ static const struct own {
      "/validate-kueue-x-k8s-io-v1beta2-resourceflavor", false, true, ALIVE},
     {"kueue.x-k8s.io", "workloads", "vworkload.kb.io", "/validate-kueue-x-k8s-io-v1beta2-workload",
      false, true, NOT_OURS | ALIVE | WITH_STATUS},
+    {"vk.io", "masterqueues", "vmasterqueue.kb.io", "/validate-vk-io-v1-masterqueue", false, true,
+     ALIVE},
     {"batch", "jobs", "vjob.kb.io", "/validate-batch-v1-job", false, true,
      QUEUED | USER_SPACE | ALIVE},
     {"", "pods", "vpod.kb.io", "/validate--v1-pod", false, true,
