@@ -10,8 +10,6 @@
 #include "fakeapi_int.h"
 #include "lib/json/json.h"
 
-#define JSON_PATCH "application/json-patch+json"
-
 int fa_fail(struct sl_buf *out, int code, const char *reason, const char *fmt, ...) {
     char text[512];
     va_list ap;
@@ -307,10 +305,26 @@ static yyjson_mut_val *patch_status(yyjson_mut_doc *m, yyjson_val *old, yyjson_v
     return o;
 }
 
+/* yyjson's 'add' puts a member beside one of the same name; RFC 6902 has it replaced. */
+static yyjson_mut_val *patch_steps(yyjson_mut_doc *m, yyjson_val *old, yyjson_val *in) {
+    yyjson_mut_val *o = yyjson_val_mut_copy(m, old), *steps = yyjson_val_mut_copy(m, in), *step;
+    size_t i, n;
+
+    yyjson_mut_arr_foreach (steps, i, n, step) {
+        const char *path = sl_json_mut_text(yyjson_mut_obj_get(step, "path"));
+        const char *slash = strrchr(path, '/');
+        bool add = strcmp(sl_json_mut_text(yyjson_mut_obj_get(step, "op")), "add") == 0;
+        if (add && slash && yyjson_mut_ptr_get(o, path) &&
+            yyjson_mut_is_obj(yyjson_mut_ptr_getn(o, path, (size_t)(slash - path))))
+            yyjson_mut_obj_put(step, yyjson_mut_str(m, "op"), yyjson_mut_str(m, "replace"));
+    }
+    return yyjson_mut_patch(m, o, steps, NULL);
+}
+
 static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_val *in,
                  struct sl_buf *out) {
     uint32_t obj = find_object(a, t);
-    bool apply = strcmp(type, SL_APPLY_PATCH) == 0, steps = strcmp(type, JSON_PATCH) == 0;
+    bool apply = strcmp(type, SL_APPLY_PATCH) == 0, steps = strcmp(type, SL_JSON_PATCH) == 0;
 
     if (!apply && !steps && strcmp(type, SL_MERGE_PATCH) != 0)
         return fa_fail(out, 415, "UnsupportedMediaType", "no such patch here");
@@ -326,7 +340,7 @@ static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_v
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
     yyjson_mut_doc_set_root(
         m, t->sub[0] ? patch_status(m, old, in, apply, t->res->k.flags & FAKEAPI_SHARED)
-           : steps   ? yyjson_patch(m, old, in, NULL)
+           : steps   ? patch_steps(m, old, in)
                      : yyjson_merge_patch(m, old, in));
     int status = yyjson_mut_doc_get_root(m)
                      ? fa_write_update(a, obj, t->sub[0], m, out)

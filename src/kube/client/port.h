@@ -20,6 +20,7 @@ enum sl_kube_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 
 #define SL_JSON "application/json"
 #define SL_MERGE_PATCH "application/merge-patch+json"
+#define SL_JSON_PATCH "application/json-patch+json"
 #define SL_APPLY_PATCH "application/apply-patch+yaml"
 
 /* Media types other than the plain object: of a watch or a single object, of a list, of /api and
