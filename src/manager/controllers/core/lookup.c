@@ -48,6 +48,25 @@ yyjson_doc *mgr_flavor_doc(const struct sl_manager *m, sl_sym flavor) {
     return r ? yyjson_read(mgr_conf_of(r)->text, strlen(mgr_conf_of(r)->text), 0) : NULL;
 }
 
+static bool has_flavor(const struct mgr_wl_admission *a, sl_sym flavor) {
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint32_t k = 0; k < a->v[i].n; k++)
+            if (a->v[i].v[k].flavor == flavor)
+                return true;
+    return false;
+}
+
+bool sl_manager_flavor_used(const struct sl_manager *m, const char *flavor) {
+    sl_sym y = sl_sym_find(m->syms, flavor);
+    uint32_t at = 0;
+    for (struct sl_rec *r; y != SL_MAP_NONE && (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));) {
+        const struct mgr_rec_wl *w = mgr_wl_of(r);
+        if (w->seen.admission && has_flavor(w->seen.admission, y))
+            return true;
+    }
+    return false;
+}
+
 static const struct sl_rec *global_default(const struct sl_manager *m) {
     const struct sl_rec *best = NULL;
     uint32_t at = 0;

@@ -19,6 +19,7 @@
 /* Which parts run (--controllers). */
 struct sl_manager_parts {
     bool core, scheduler, tas, provisioning, elasticjobs;
+    bool masterqueue; /* a controller beside the manager (manager/masterqueue) */
     bool framework[SL_FW_COUNT];
 };
 
@@ -63,6 +64,9 @@ void sl_manager_refresh_metrics(struct sl_manager *m);
  * assignment. Two managers over the same API, both at rest, print the same.
  */
 void sl_manager_dump(const struct sl_manager *m, struct sl_buf *out);
+
+/* Does a Workload hold quota of this flavor, in whatever queue? */
+bool sl_manager_flavor_used(const struct sl_manager *m, const char *flavor);
 
 struct sl_engine;
 struct sl_engine *sl_manager_engine(struct sl_manager *m);

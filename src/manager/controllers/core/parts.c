@@ -40,7 +40,8 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                                       .scheduler = true,
                                       .tas = true,
                                       .provisioning = true,
-                                      .elasticjobs = true};
+                                      .elasticjobs = true,
+                                      .masterqueue = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
     }
@@ -53,7 +54,8 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                  {"scheduler", &p.scheduler},
                  {"tas", &p.tas},
                  {"provisioning", &p.provisioning},
-                 {"elasticjobs", &p.elasticjobs}};
+                 {"elasticjobs", &p.elasticjobs},
+                 {"masterqueue", &p.masterqueue}};
     for (uint32_t i = 0; i < w.n; i++) {
         size_t k = 0;
         while (k < SL_LEN(table) && strcmp(table[k].word, w.v[i]) != 0)
