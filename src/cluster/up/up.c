@@ -20,13 +20,16 @@
 #include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
+#include "lib/nats/client.h"
 #include "manager/admission/review.h"
 #include "manager/config/settings_file.h"
 #include "manager/controllers/core/manager.h"
 #include "manager/controllers/core/parts.h"
+#include "manager/masterqueue/masterqueue.h"
 #include "manager/visibility/api.h"
 
 #define KUBERNETES "v1.36.0"
+#define OWN_NAMESPACE "kueue-system"
 #define QUEUEING "system:serviceaccount:kueue-system:kueue-controller-manager"
 #define STOP_GRACE_MS 5000u
 #define RENEW_BEFORE (UP_DATA_DIR_CERT_LIFE / 3)
@@ -45,6 +48,8 @@ struct up {
     struct sl_settings *settings;
     struct sl_metrics *metrics;
     struct sl_manager *manager;
+    struct sl_nats_client *nats;
+    struct sl_masterqueues *masterqueues;
     struct sl_cluster *cluster;
     struct sl_kubelet *runtime;
     struct sl_api_kubelet logs;
@@ -211,6 +216,7 @@ static void loop_turn(uv_prepare_t *h) {
 
     sl_apiserver_clock(u->api);
     check_files(u);
+    sl_masterqueues_tick(u->masterqueues);
     sl_manager_tick(u->manager);
     sl_cluster_tick(u->cluster);
     sl_kubelet_tick(u->runtime);
@@ -221,6 +227,7 @@ static void loop_turn(uv_prepare_t *h) {
     sl_time next =
         sl_time_min(sl_time_min(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
                     sl_time_min(sl_kubelet_next(u->runtime), u->files_at));
+    next = sl_time_min(next, sl_masterqueues_next(u->masterqueues));
     sl_time wait = next > u->client->mono ? next - u->client->mono : 0;
     (void)uv_timer_start(&u->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
 }
@@ -278,10 +285,8 @@ static int load_settings(struct up *u, struct sl_err *err) {
     static const enum sl_framework built_in[] = {SL_FW_JOB, SL_FW_POD, SL_FW_DEPLOYMENT,
                                                  SL_FW_STATEFULSET};
 
-    u->file = (struct sl_settings_file){.path = u->o->config,
-                                        .own_ns = "kueue-system",
-                                        .gates = u->o->gates,
-                                        .metrics = u->metrics};
+    u->file = (struct sl_settings_file){
+        .path = u->o->config, .own_ns = OWN_NAMESPACE, .gates = u->o->gates, .metrics = u->metrics};
     int r = sl_settings_file_load(&u->file, &u->settings, err);
     for (size_t i = 0; r >= 0 && !u->o->config && i < SL_LEN(built_in); i++)
         u->settings->framework[built_in[i]] = true;
@@ -302,6 +307,29 @@ static int start_api(struct up *u, struct sl_err *err) {
     return sl_apiserver_new(&spec, &u->api, err);
 }
 
+static bool flavor_used(void *ctx, const char *flavor) {
+    const struct up *u = ctx;
+
+    return sl_manager_flavor_used(u->manager, flavor);
+}
+
+static int start_masterqueues(struct up *u, struct sl_err *err) {
+    int r = sl_nats_client_new(&u->loop, &u->nats, err);
+
+    if (r < 0)
+        return r;
+    u->masterqueues = sl_masterqueues_new(&(struct sl_masterqueues_spec){
+        .client =
+            sl_apiserver_client(u->api, QUEUEING, "kueue/v0.19.0 sluice-masterqueue/" SL_VERSION),
+        .nats = sl_nats_client_port(u->nats),
+        .own_ns = OWN_NAMESPACE,
+        .instance = u->node,
+        .seed = uv_hrtime(),
+        .flavor_used = flavor_used,
+        .ctx = u});
+    return SL_OK;
+}
+
 static int start_parts(struct up *u, struct sl_err *err) {
     char name[80];
 
@@ -316,6 +344,9 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                                  .instance = u->node,
                                                  .seed = uv_hrtime()});
     sl_manager_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
+    int r = start_masterqueues(u, err);
+    if (r < 0)
+        return r;
     u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
         .scheduler = &sl_scheduler,
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
@@ -323,8 +354,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
         .seed = uv_hrtime(),
         .ca = u->data_dir.ca.cert_pem});
     sl_fmt(name, sizeof name, "system:node:%s", u->node);
-    int r =
-        sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
+    r = sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
                                                  .client = sl_apiserver_client(
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
                                                  .dir = u->data_dir.pods,
@@ -395,6 +425,8 @@ static void finish_cluster(struct up *u) {
     up_frontend_close(u->frontend);
     if (u->runtime)
         sl_kubelet_stop(u->runtime, STOP_GRACE_MS);
+    sl_masterqueues_free(u->masterqueues);
+    sl_nats_client_free(u->nats);
     if (u->manager)
         sl_manager_free(u->manager);
     if (u->cluster)

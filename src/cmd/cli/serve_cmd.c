@@ -29,10 +29,10 @@ static const struct cli_opt opts[] = {
          "kubeconfig file (KUBECONFIG, the in-cluster service account, ~/.kube/config)", NULL, 0},
     [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
                     "Kueue Configuration file; reloaded when it changes", NULL, 0},
-    [OPT_CONTROLLERS] =
-        {"controllers", SL_OPT_TEXT, "LIST",
-         "controllers to run: core, scheduler, tas, provisioning, batch/job, pod ... (all)", NULL,
-         0},
+    [OPT_CONTROLLERS] = {"controllers", SL_OPT_TEXT, "LIST",
+                         "controllers to run: core, scheduler, tas, provisioning, masterqueue, "
+                         "batch/job, pod ... (all)",
+                         NULL, 0},
     [OPT_WEBHOOKS] = {"webhooks", SL_OPT_TEXT, "LIST",
                       "integrations whose admission webhooks are enabled", NULL, 0},
     [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue feature gates", NULL, 0},

@@ -18,6 +18,8 @@
 #define SL_NATS_MAX_MESSAGE ((size_t)64 << 10) /* a longer one is an event without its data */
 #define SL_NATS_MAX_WAITING 16384u             /* messages, of all connections */
 #define SL_NATS_MAX_WAITING_BYTES ((size_t)16 << 20)
+/* As much again may be in the library. */
+#define SL_NATS_MEMORY (2 * SL_NATS_MAX_WAITING_BYTES)
 
 typedef struct {
     uint32_t v; /* 0: none */

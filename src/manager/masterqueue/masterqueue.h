@@ -4,10 +4,10 @@
  * and each becomes a ResourceFlavor; a ClusterQueue has all of them, and others borrow from it.
  *
  * A controller of its own on the informer kit: it reads MasterQueues, and, once there is one,
- * ResourceFlavors and ClusterQueues, and writes the last two; the manager observes them as anybody's.
- * It is moved by events: messages of pools, changes of objects, and a timer for the next pool that
- * may have gone silent. No I/O and no clock of its own: the API client and the NATS port have both.
- * One thread.
+ * ResourceFlavors and ClusterQueues, and writes the last two; the manager observes them as
+ * anybody's. It is moved by events: messages of pools, changes of objects, and a timer for the next
+ * pool that may have gone silent. No I/O and no clock of its own: the API client and the NATS port
+ * have both. One thread.
  *
  *     sl_masterqueues_tick(q) after callbacks of the API client, when the NATS port has events, and
  *     at sl_masterqueues_next(q).

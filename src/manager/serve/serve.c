@@ -20,10 +20,12 @@
 #include "lib/http/server.h"
 #include "lib/json/writer.h"
 #include "lib/log/log.h"
+#include "lib/nats/client.h"
 #include "manager/admission/convert.h"
 #include "manager/admission/review.h"
 #include "manager/config/settings_file.h"
 #include "manager/controllers/core/parts.h"
+#include "manager/masterqueue/masterqueue.h"
 #include "manager/serve/authz.h"
 #include "manager/serve/certs.h"
 #include "manager/serve/limits.h"
@@ -47,6 +49,8 @@ struct serve {
     struct sl_settings *settings;
     struct sl_metrics *metrics;
     struct sl_manager *manager;
+    struct sl_nats_client *nats;
+    struct sl_masterqueues *masterqueues; /* NULL: not among --controllers */
     struct sl_lease *lease;
     struct serve_certs *certs; /* NULL: provided by others, in webhook.certDir */
     uint64_t certs_shown;      /* the generation that is served with */
@@ -469,6 +473,8 @@ static void lead(struct serve *s, bool leads) {
            SL_S("holder", s->lease ? sl_lease_holder(s->lease) : ""));
     sl_metrics_role(s->metrics, leads ? "leader" : "follower");
     sl_manager_lead(s->manager, leads);
+    if (s->masterqueues)
+        sl_masterqueues_lead(s->masterqueues, leads);
 }
 
 static bool ended(const struct serve *s) {
@@ -501,9 +507,13 @@ static void turn(uv_prepare_t *h) {
         s->authz_changed = false;
         sl_httpd_wake(s->metrics_http);
     }
+    if (s->masterqueues)
+        sl_masterqueues_tick(s->masterqueues);
     sl_manager_tick(s->manager);
     tend_visibility(s);
     sl_time next = sl_manager_next(s->manager);
+    if (s->masterqueues)
+        next = sl_time_min(next, sl_masterqueues_next(s->masterqueues));
     if (s->visibility && serve_visibility_next(s->visibility) < next)
         next = serve_visibility_next(s->visibility);
     if (s->certs && serve_certs_next(s->certs) < next)
@@ -529,6 +539,27 @@ static void on_signal(uv_signal_t *h, int number) {
 }
 
 /* ---- life ---- */
+
+static bool flavor_used(void *ctx, const char *flavor) {
+    const struct serve *s = ctx;
+    return sl_manager_flavor_used(s->manager, flavor);
+}
+
+static int start_masterqueues(struct serve *s, struct sl_err *err) {
+    int r = sl_nats_client_new(&s->loop, &s->nats, err);
+    if (r < 0)
+        return r;
+    s->masterqueues =
+        sl_masterqueues_new(&(struct sl_masterqueues_spec){.client = s->kube,
+                                                           .nats = sl_nats_client_port(s->nats),
+                                                           .own_ns = s->own_ns,
+                                                           .instance = s->identity,
+                                                           .seed = uv_hrtime(),
+                                                           .standby = !s->leads,
+                                                           .flavor_used = flavor_used,
+                                                           .ctx = s});
+    return 0;
+}
 
 static int start_serving(struct serve *s, struct sl_err *err) {
     struct sl_kubeconfig *k = NULL;
@@ -559,6 +590,11 @@ static int start_serving(struct serve *s, struct sl_err *err) {
     };
     s->manager = sl_manager_new(&spec);
     sl_manager_webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
+    if (spec.parts.masterqueue) {
+        r = start_masterqueues(s, err);
+        if (r < 0)
+            return r;
+    }
     if (s->settings->lease.enable) {
         struct sl_lease_spec l = {s->settings->lease.ns,
                                   s->settings->lease.name,
@@ -590,6 +626,8 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->metrics_http);
     sl_httpd_stop(s->health);
     serve_visibility_free(s->visibility);
+    sl_masterqueues_free(s->masterqueues);
+    sl_nats_client_free(s->nats);
     sl_manager_free(s->manager);
     sl_lease_free(s->lease);
     serve_certs_free(s->certs);

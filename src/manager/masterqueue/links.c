@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections to NATS: one for each distinct connector and Secret, shared by all groups that name
+ * them; subscriptions, one for each distinct subject of a connection; and the way of a message to
+ * its pool.
+ *
+ * Which of them are needed follows from the specs and is compared as a whole whenever one of these,
+ * or a Secret, has changed. A pool that several MasterQueues would take belongs to the oldest: what
+ * it has is not counted twice.
+ */
+#include "manager/masterqueue/mq_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/base64.h"
+#include "core/base/collection/hash.h"
+#include "core/base/mem.h"
+#include "lib/log/log.h"
+
+#define MAX_SECRET ((size_t)256 << 10) /* of one key */
+#define MAX_SHOWN 1024u
+#define MAX_EVENTS 65536u /* taken in one turn */
+
+const char *const mq_secret_keys[7] = {"username", "password", "token",  "user.creds",
+                                       "ca.crt",   "tls.crt",  "tls.key"};
+
+/* ---- Secrets ---- */
+
+static void wipe(struct mq_secret *s) {
+    for (size_t i = 0; i < SL_LEN(s->v); i++) {
+        if (s->v[i])
+            explicit_bzero(s->v[i], strlen(s->v[i]));
+        sl_freep(&s->v[i]);
+    }
+}
+
+void mq_secret_free(struct sl_rec *r) {
+    wipe(mq_secret_of(r));
+}
+
+/* NULL: absent, too long, or no text. */
+static char *decoded(yyjson_val *v) {
+    struct sl_text t = sl_json_view(v);
+    if (!v || t.n > MAX_SECRET * 4 / 3)
+        return NULL;
+    char *out = sl_alloc(t.n + 1);
+    int64_t n = sl_base64_decode(t.s, t.n, out);
+    if (n < 0 || memchr(out, '\0', (size_t)n)) {
+        explicit_bzero(out, t.n + 1);
+        sl_freep(&out);
+    }
+    return out;
+}
+
+bool mq_secret_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_masterqueues *m = ctx;
+    struct mq_secret *s = mq_secret_of(r);
+    yyjson_val *data = sl_json_get(o, "data");
+    uint64_t hash = sl_json_hash(17, data) | 1;
+
+    if (s->known && s->hash == hash)
+        return false;
+    wipe(s);
+    for (size_t i = 0; i < SL_LEN(s->v); i++)
+        s->v[i] = decoded(sl_json_get(data, mq_secret_keys[i]));
+    s->hash = hash;
+    s->known = true;
+    s->missing = false;
+    s->read_at = sl_time_add(m->client->mono, MQ_SECRET_EVERY);
+    m->relink = true;
+    return true;
+}
+
+/* No stream shows it: it is read now and then. */
+void mq_secret_reconcile(void *ctx, struct sl_rec *r) {
+    struct sl_masterqueues *m = ctx;
+    struct mq_secret *s = mq_secret_of(r);
+    if (m->client->mono >= s->read_at) {
+        s->read_at = sl_time_add(m->client->mono, MQ_SECRET_EVERY);
+        sl_rec_write(r);
+    }
+    sl_rec_reconcile_at(r, sl_time_add(m->client->wall, s->read_at - m->client->mono));
+}
+
+bool mq_secret_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    (void)ctx;
+    sl_rec_build_read(r, w);
+    return true;
+}
+
+void mq_secret_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                       const struct sl_kube_reply *reply) {
+    struct sl_masterqueues *m = ctx;
+    struct mq_secret *s = mq_secret_of(r);
+    (void)w, (void)reply;
+    if (how != SL_WRITE_GONE && how != SL_WRITE_REFUSED)
+        return;
+    m->relink |= s->known || !s->missing;
+    wipe(s);
+    s->hash = 0;
+    s->known = false;
+    s->missing = true;
+    s->read_at = sl_time_add(m->client->mono, MQ_SECRET_RETRY);
+    sl_rec_enqueue(r);
+}
+
+static const struct mq_secret *secret_of(struct sl_masterqueues *m, const char *name) {
+    struct sl_rec *r = sl_inf_find(m->inf, MQ_SECRET, m->spec.own_ns, name);
+    if (!r) {
+        r = sl_inf_add(m->inf, MQ_SECRET, m->spec.own_ns, name);
+        sl_rec_enqueue(r); /* its time to be read is long past */
+    }
+    return mq_secret_of(r);
+}
+
+/* ---- opening and closing ---- */
+
+static void close_link(struct sl_masterqueues *m, struct mq_link *l) {
+    if (l->conn.v)
+        m->spec.nats->ops->close(m->spec.nats, l->conn);
+    l->conn.v = 0;
+    l->up = false;
+    for (uint32_t i = 0; i < l->subjects.n; i++)
+        sl_freep(&l->subjects.v[i].name);
+    sl_vec_clear(&l->subjects);
+}
+
+static void free_link(struct sl_masterqueues *m, struct mq_link *l) {
+    close_link(m, l);
+    sl_vec_free(&l->subjects);
+    if (l->connector)
+        explicit_bzero(l->connector, strlen(l->connector));
+    sl_freep(&l->connector);
+    sl_freep(&l->secret);
+    sl_freep(&l->server);
+    sl_freep(&l->error);
+    sl_freep(&l->shown);
+}
+
+void mq_links_free(struct sl_masterqueues *m) {
+    for (uint32_t i = 0; i < m->links.n; i++)
+        free_link(m, &m->links.v[i]);
+    sl_vec_free(&m->links);
+    sl_vec_free(&m->users);
+}
+
+static void set_down(struct mq_link *l, const char *reason, const char *text) {
+    l->up = false;
+    l->reason = reason;
+    mq_set_text(&l->error, text);
+}
+
+static void open_link(struct sl_masterqueues *m, struct mq_link *l) {
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(4 * SL_NATS_MAX_CONNECTOR);
+    _cleanup_(sl_buf_done) struct sl_buf shown = SL_BUF_SHORT(MAX_SHOWN);
+    const struct mq_secret *s = *l->secret ? secret_of(m, l->secret) : NULL;
+    struct sl_nats_credentials with = {0};
+    struct sl_nats_connector c;
+    struct sl_err err;
+
+    if (sl_nats_connector_parse(l->connector, strlen(l->connector), &a, &c, &err) < 0) {
+        set_down(l, "ConnectorInvalid", err.text);
+        return;
+    }
+    sl_nats_connector_print(&c, &shown);
+    mq_set_text(&l->shown, sl_buf_str(&shown));
+    set_down(l, "Connecting", NULL);
+    if (s && s->missing)
+        set_down(l, "SecretNotFound",
+                 "the Secret of natsSecret cannot be read: it must be in the "
+                 "manager's namespace, and the manager's role must name it");
+    if (s && !s->known)
+        return;
+    if (s)
+        with = (struct sl_nats_credentials){s->v[0], s->v[1], s->v[2], s->v[3],
+                                            s->v[4], s->v[5], s->v[6]};
+    l->secret_hash = s ? s->hash : 0;
+    if (m->spec.nats->ops->open(m->spec.nats, &c, &with, &l->conn, &err) < 0)
+        set_down(l, "ConnectorInvalid", err.text);
+}
+
+/* Opens it if that may work now, and again with credentials that have changed. */
+static void refresh_link(struct sl_masterqueues *m, struct mq_link *l) {
+    const struct mq_secret *s = *l->secret ? secret_of(m, l->secret) : NULL;
+    if (l->conn.v && l->secret_hash == (s ? s->hash : 0))
+        return;
+    if (l->conn.v && s && !s->known)
+        return; /* a Secret that cannot be read now is no reason to give up what works */
+    close_link(m, l);
+    open_link(m, l);
+}
+
+static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
+    uint32_t free = UINT32_MAX;
+    for (uint32_t i = 0; i < m->links.n; i++) {
+        struct mq_link *l = &m->links.v[i];
+        if (l->connector && strcmp(l->connector, g->connector) == 0 &&
+            strcmp(l->secret, g->secret) == 0)
+            return i;
+        if (!l->connector)
+            free = i;
+    }
+    if (free == UINT32_MAX && m->links.n == MQ_MAX_LINKS)
+        return UINT32_MAX;
+    if (free == UINT32_MAX) {
+        free = m->links.n;
+        (void)sl_vec_push(&m->links);
+    }
+    m->links.v[free] = (struct mq_link){.connector = sl_strdup(g->connector),
+                                        .secret = sl_strdup(g->secret),
+                                        .reason = "Connecting"};
+    return free;
+}
+
+/* ---- subjects ---- */
+
+static struct mq_subject *find_subject(struct mq_link *l, const char *name) {
+    for (uint32_t i = 0; i < l->subjects.n; i++)
+        if (strcmp(l->subjects.v[i].name, name) == 0)
+            return &l->subjects.v[i];
+    return NULL;
+}
+
+static void subscribe(struct sl_masterqueues *m, struct mq_link *l, const struct mq_group *g) {
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(MQ_MAX_OBJECT);
+    if (!l->conn.v)
+        return;
+    sl_buf_printf(&name, "%s.*", g->subject);
+    if (sl_buf_full(&name))
+        return;
+    struct mq_subject *s = find_subject(l, sl_buf_str(&name));
+    if (!s) {
+        s = sl_vec_push(&l->subjects);
+        *s = (struct mq_subject){.name = sl_strdup(sl_buf_str(&name))};
+        m->spec.nats->ops->subscribe(m->spec.nats, l->conn, s->name);
+    }
+    s->refs++;
+}
+
+static void drop_unused(struct sl_masterqueues *m, struct mq_link *l) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < l->subjects.n; i++) {
+        struct mq_subject *s = &l->subjects.v[i];
+        if (s->refs) {
+            l->subjects.v[left++] = *s;
+            continue;
+        }
+        m->spec.nats->ops->unsubscribe(m->spec.nats, l->conn, s->name);
+        sl_freep(&s->name);
+    }
+    l->subjects.n = left;
+}
+
+/* ---- all of them ---- */
+
+static int by_age(const void *a, const void *b, void *ctx) {
+    const struct sl_informer *f = ctx;
+    const struct mq_user *x = a, *y = b;
+    const struct sl_rec *p = f->recs.v[x->id], *q = f->recs.v[y->id];
+    if (p->created != q->created)
+        return p->created < q->created ? -1 : 1;
+    int r = strcmp(p->name, q->name);
+    return r ? r : (x->group > y->group) - (x->group < y->group);
+}
+
+static void use_links(struct sl_masterqueues *m, struct mq *q) {
+    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
+        struct mq_group *g = &q->spec->groups[i];
+        g->link = UINT32_MAX;
+        if (g->local || !g->connector || q->rec.deleting)
+            continue;
+        g->link = link_for(m, g);
+        if (g->link == UINT32_MAX)
+            continue; /* its condition says so */
+        m->links.v[g->link].used = true;
+        *sl_vec_push(&m->users) = (struct mq_user){q->rec.id, i, g->link};
+    }
+}
+
+void mq_links_sync(struct sl_masterqueues *m) {
+    uint32_t at = 0;
+    if (!m->relink)
+        return;
+    m->relink = false;
+    sl_vec_clear(&m->users);
+    for (uint32_t i = 0; i < m->links.n; i++)
+        m->links.v[i].used = false;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, MQ_MASTER_QUEUE, &at));)
+        if (mq_of(r)->spec)
+            use_links(m, mq_of(r));
+    if (m->users.n > 1)
+        qsort_r(m->users.v, m->users.n, sizeof(struct mq_user), by_age, m->inf);
+    for (uint32_t i = 0; i < m->links.n; i++) {
+        struct mq_link *l = &m->links.v[i];
+        if (l->used)
+            refresh_link(m, l);
+        else if (l->connector) {
+            free_link(m, l);
+            *l = (struct mq_link){0};
+        }
+        for (uint32_t k = 0; k < l->subjects.n; k++)
+            l->subjects.v[k].refs = 0;
+    }
+    for (uint32_t i = 0; i < m->users.n; i++) {
+        const struct mq *q = mq_of(m->inf->recs.v[m->users.v[i].id]);
+        subscribe(m, &m->links.v[m->users.v[i].link], &q->spec->groups[m->users.v[i].group]);
+    }
+    for (uint32_t i = 0; i < m->links.n; i++)
+        if (m->links.v[i].conn.v)
+            drop_unused(m, &m->links.v[i]);
+    mq_enqueue_all(m);
+}
+
+/* ---- events ---- */
+
+/* The groups of one MasterQueue, from 'at' on: the first that takes the pool has it. Returns
+ * whether any of them listens to the subject. */
+static bool find_group(struct sl_masterqueues *m, uint32_t link, struct sl_text subject,
+                       const char *pool, uint32_t *at, const struct mq_user **ret) {
+    const struct mq *q = mq_of(m->inf->recs.v[m->users.v[*at].id]);
+    uint32_t id = m->users.v[*at].id;
+    bool listens = false;
+    *ret = NULL;
+    for (; *at < m->users.n && m->users.v[*at].id == id; (*at)++) {
+        const struct mq_user *u = &m->users.v[*at];
+        if (u->link != link || !sl_text_is(subject, q->spec->groups[u->group].subject))
+            continue;
+        listens = true;
+        if (!*ret && mq_pool_takes(&q->spec->groups[u->group], pool))
+            *ret = u;
+    }
+    return listens;
+}
+
+/* "interlink.resources.podman": whose is it? */
+static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats_event *e) {
+    const char *dot = strrchr(e->subject, '.'), *owner = NULL;
+    if (!dot)
+        return;
+    struct sl_text subject = {e->subject, (size_t)(dot - e->subject)};
+    for (uint32_t i = 0; i < m->users.n;) {
+        struct mq *q = mq_of(m->inf->recs.v[m->users.v[i].id]);
+        const struct mq_user *u;
+        if (!find_group(m, link, subject, dot + 1, &i, &u))
+            continue;
+        if (!u) {
+            mq_pool_ignore(q, dot + 1);
+            continue;
+        }
+        mq_pool_message(m, q, u->group, dot + 1, e->data, e->len, owner);
+        owner = owner ? owner : q->rec.name;
+    }
+}
+
+static void set_up(struct sl_masterqueues *m, struct mq_link *l, const char *server) {
+    if (!l->up)
+        l->up_since = m->client->mono;
+    l->up = true;
+    l->reason = "Connected";
+    sl_freep(&l->error);
+    mq_set_text(&l->server, server);
+    sl_log(SL_LOG_INFO, "connected to NATS", SL_S("server", server));
+}
+
+static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e) {
+    uint32_t i = 0;
+    while (i < m->links.n && m->links.v[i].conn.v != e->conn.v)
+        i++;
+    if (i == m->links.n)
+        return; /* of one that was closed */
+    struct mq_link *l = &m->links.v[i];
+    switch (e->kind) {
+    case SL_NATS_MESSAGE:
+        route(m, i, e);
+        return;
+    case SL_NATS_UP:
+        set_up(m, l, e->text);
+        break;
+    case SL_NATS_DOWN:
+        if (!l->error || strcmp(l->error, e->text) != 0)
+            sl_log(SL_LOG_WARN, "NATS connection lost", SL_S("server", l->shown),
+                   SL_S("error", e->text));
+        set_down(l, "Disconnected", e->text);
+        break;
+    case SL_NATS_ERROR:
+        sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
+               SL_S("error", e->text));
+        mq_set_text(&l->error, e->text);
+        break;
+    }
+    mq_enqueue_all(m);
+}
+
+void mq_links_poll(struct sl_masterqueues *m) {
+    struct sl_nats_event e;
+    for (uint32_t i = 0; i < MAX_EVENTS && m->spec.nats->ops->next(m->spec.nats, &e); i++)
+        take_event(m, &e);
+}

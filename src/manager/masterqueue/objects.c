@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a plan to writes: what is missing is created, what differs is changed, what is unused goes.
+ * An object that another owns is neither changed nor deleted. Flavors are written before the queues
+ * that name them, and deleted when no queue names them and no admitted work uses them.
+ */
+#include <string.h>
+
+#include "core/base/fmt.h"
+#include "core/base/mem.h"
+#include "manager/masterqueue/mq_int.h"
+
+#define MAX_ANSWER 300u /* of a refusal, as it is shown */
+
+/* Of a MasterQueue that is gone: the garbage collector has not been there yet. */
+static bool is_left_over(const struct sl_rec *r, bool of_masterqueue) {
+    return of_masterqueue && !sl_inf_by_uid(r->table->informer, r->owner);
+}
+
+/* A flavor of a pool: it is created, compared, or somebody else's. */
+static void sync_flavor(struct sl_masterqueues *m, struct mq *q, struct mq_plan_flavor *f) {
+    struct sl_rec *r = sl_inf_find(m->inf, MQ_FLAVOR, "", f->name);
+    f->written = false;
+    if (f->pool == UINT32_MAX) {
+        f->written = r && !r->create_planned;
+    } else if (!r) {
+        (void)sl_rec_plan_create(&q->rec, MQ_FLAVOR, f->name);
+    } else if (r->create_planned && mq_owns(q, r)) {
+        sl_rec_write(r);
+    } else if (is_left_over(r, mq_flavor_of(r)->of_masterqueue)) {
+        q->waits = true;
+    } else if (!mq_owns(q, r)) {
+        mq_pool_set_error(m, q, q->pools.v[f->pool], "PoolRefused",
+                          "ResourceFlavor %s exists and belongs to somebody else", f->name);
+    } else if (r->deleting) { /* one that is in use stays until it is not */
+        f->written = mq_master_names(m, q, f->name, false);
+    } else {
+        f->written = true;
+        if (!sl_rec_busy(r))
+            r->delete_planned = false; /* it came back in time */
+        sl_rec_write(r);
+    }
+}
+
+static void sync_queue(struct sl_masterqueues *m, struct mq *q, const char *name, bool needed) {
+    struct sl_rec *r = sl_inf_find(m->inf, MQ_CLUSTER_QUEUE, "", name);
+    if (!r && needed)
+        (void)sl_rec_plan_create(&q->rec, MQ_CLUSTER_QUEUE, name);
+    else if (r && mq_owns(q, r))
+        sl_rec_write(r);
+    else if (r && needed && is_left_over(r, mq_queue_of(r)->of_masterqueue))
+        q->waits = true;
+    else if (r && needed && !q->foreign)
+        mq_set_text(&q->foreign, name);
+}
+
+static bool is_named(struct sl_masterqueues *m, const char *flavor) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, MQ_CLUSTER_QUEUE, &at));)
+        if (mq_names_flavor(mq_queue_of(r), flavor))
+            return true;
+    return false;
+}
+
+/* Flavors of pools that are no more. Returns when (mono) to look again. */
+static sl_time drop_unused(struct sl_masterqueues *m, struct mq *q) {
+    sl_time next = SL_TIME_NEVER;
+    struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL), *after;
+    for (; r; r = after) {
+        after = r->next;
+        if (r->kind != MQ_FLAVOR || r->deleting || mq_plan_find(q->plan, r->name))
+            continue;
+        if (is_named(m, r->name))
+            continue; /* the queue is written, and its change brings us back */
+        if (m->spec.flavor_used && m->spec.flavor_used(m->spec.ctx, r->name))
+            next = sl_time_add(m->client->mono, MQ_UNUSED_PAUSE);
+        else
+            sl_rec_plan_delete(r);
+    }
+    return next;
+}
+
+sl_time mq_objects_sync(struct sl_masterqueues *m, struct mq *q) {
+    sl_time next = SL_TIME_NEVER;
+    if (q->plan->full)
+        return next;
+    sl_freep(&q->foreign);
+    q->waits = false;
+    for (uint32_t i = 0; i < q->plan->n_flavors; i++)
+        sync_flavor(m, q, &q->plan->flavors[i]);
+    q->frozen = mq_pools_unsettled(m, q, &next);
+    if (q->frozen)
+        return next;
+    sync_queue(m, q, q->rec.name, true);
+    for (uint32_t i = 0; i < q->spec->n_borrowers; i++)
+        sync_queue(m, q, q->spec->borrowers[i], mq_plan_queue_size(q, q->spec->borrowers[i]) > 0);
+    for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
+        if (r->kind == MQ_CLUSTER_QUEUE && !mq_borrower_of(q, r->name))
+            sl_rec_write(r);
+    return sl_time_min(next, drop_unused(m, q));
+}
+
+/* ---- answers ---- */
+
+static void excerpt(const struct sl_kube_reply *reply, char out[MAX_ANSWER]) {
+    _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(reply->body, reply->len);
+    const char *text = sl_json_str(yyjson_doc_get_root(d), "message");
+    sl_fmt_short(out, MAX_ANSWER, "%s", *text ? text : "without a reason");
+}
+
+void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_rec *child,
+                       enum sl_written how, const struct sl_kube_reply *reply) {
+    char why[MAX_ANSWER];
+    if (how == SL_WRITTEN && q->refused && strstr(q->refused, child->name))
+        sl_freep(&q->refused);
+    if (how != SL_WRITE_REFUSED)
+        return;
+    excerpt(reply, why);
+    struct mq_pool *p = child->kind == MQ_FLAVOR ? mq_pool_of_flavor(q, child->name) : NULL;
+    if (p) {
+        mq_pool_set_error(m, q, p, "PoolRefused", "the API server refuses its ResourceFlavor: %s",
+                          why);
+    } else if (!q->refused) {
+        _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(1024);
+        sl_buf_printf(&text, "the API server refuses ClusterQueue %s: %s", child->name, why);
+        mq_set_text(&q->refused, sl_buf_str(&text));
+        sl_rec_enqueue(&q->rec);
+    }
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools: what each has published, and whether it is live.
+ *
+ * A pool is live until it has been silent for poolTimeout and a grace period, both counted while
+ * its connection was up: an outage of the messenger says nothing about the pools. After a start the
+ * pools are those of which flavors remain, with the payload that is kept there, and count as heard
+ * at that moment. An error of one pool is noted at that pool and shown there; nothing else is
+ * affected.
+ */
+#include "manager/masterqueue/mq_int.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "core/base/mem.h"
+#include "kube/types/syntax.h"
+#include "lib/log/log.h"
+
+#define MAX_ERROR 400u
+#define PERIOD_TOLERANCE 5 /* a period is another if it differs by a fifth */
+
+static const char *group_name(const struct mq *q, const struct mq_pool *p) {
+    return p->at == UINT32_MAX ? p->group : q->spec->groups[p->at].name;
+}
+
+/* ---- finding ---- */
+
+static struct mq_pool *find_pool(const struct mq *q, const char *group, const char *name) {
+    for (uint32_t i = 0; i < q->pools.n; i++)
+        if (strcmp(q->pools.v[i]->name, name) == 0 && strcmp(q->pools.v[i]->group, group) == 0)
+            return q->pools.v[i];
+    return NULL;
+}
+
+struct mq_pool *mq_pool_of_flavor(const struct mq *q, const char *flavor) {
+    for (uint32_t i = 0; i < q->pools.n; i++)
+        if (q->pools.v[i]->flavor && strcmp(q->pools.v[i]->flavor, flavor) == 0)
+            return q->pools.v[i];
+    return NULL;
+}
+
+/* Its place among those of the group; false: the group does not take it. */
+static bool rank_in(const struct mq_group *g, const char *name, uint32_t *ret) {
+    uint64_t budget = MQ_MAX_PATTERN;
+    *ret = 0;
+    if (g->local)
+        return false;
+    if (g->pattern)
+        return sl_pattern_matches(g->pattern, name, strlen(name), &budget);
+    for (; *ret < g->n_pools; (*ret)++)
+        if (strcmp(g->pools[*ret], name) == 0)
+            return true;
+    return false;
+}
+
+bool mq_pool_takes(const struct mq_group *g, const char *name) {
+    uint32_t rank;
+    return rank_in(g, name, &rank);
+}
+
+/* ---- order ---- */
+
+static int by_priority(const void *a, const void *b) {
+    const struct mq_pool *x = *(struct mq_pool *const *)a, *y = *(struct mq_pool *const *)b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    int r = strcmp(x->name, y->name);
+    return r ? r : strcmp(x->group, y->group);
+}
+
+static void sort_pools(struct mq *q) {
+    if (q->pools.n > 1)
+        qsort(q->pools.v, q->pools.n, sizeof(struct mq_pool *), by_priority);
+}
+
+/* ---- coming and going ---- */
+
+static void free_pool(struct mq_pool *p) {
+    sl_freep(&p->name);
+    sl_freep(&p->group);
+    sl_freep(&p->payload);
+    sl_freep(&p->pending);
+    sl_freep(&p->error);
+    sl_freep(&p->flavor);
+    sl_freep(&p);
+}
+
+void mq_pools_free(struct mq *q) {
+    for (uint32_t i = 0; i < q->pools.n; i++)
+        free_pool(q->pools.v[i]);
+    sl_vec_free(&q->pools);
+    sl_vec_free(&q->ignored);
+}
+
+void mq_pool_ignore(struct mq *q, const char *name) {
+    uint64_t h = sl_hash_str(11, name);
+    if (q->ignored.n == MQ_MAX_IGNORED)
+        return;
+    for (uint32_t i = 0; i < q->ignored.n; i++)
+        if (q->ignored.v[i] == h)
+            return;
+    *sl_vec_push(&q->ignored) = h;
+    sl_rec_enqueue(&q->rec);
+}
+
+/* NULL: the name makes no flavor. */
+static char *flavor_name(const struct mq *q, const char *group, const char *pool) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(1024);
+    sl_buf_printf(&b, "%s-%s-%s", q->rec.name, group, pool);
+    return sl_syntax_subdomain(sl_buf_str(&b), b.len).n ? NULL : sl_strdup(sl_buf_str(&b));
+}
+
+static struct mq_pool *add_pool(struct mq *q, uint32_t group, const char *name) {
+    if (q->pools.n == SL_MQ_MAX_POOLS)
+        return NULL;
+    struct mq_pool *p = sl_alloc0(1, sizeof *p);
+    p->name = sl_strdup(name);
+    p->group = sl_strdup(q->spec->groups[group].name);
+    p->at = group;
+    p->flavor = flavor_name(q, p->group, name);
+    (void)rank_in(&q->spec->groups[group], name, &p->rank);
+    *sl_vec_push(&q->pools) = p;
+    sort_pools(q);
+    return p;
+}
+
+void mq_pools_match(struct mq *q) {
+    for (uint32_t i = 0; i < q->pools.n; i++) {
+        struct mq_pool *p = q->pools.v[i];
+        p->at = UINT32_MAX;
+        for (uint32_t g = 0; g < q->spec->n_groups; g++)
+            if (strcmp(q->spec->groups[g].name, p->group) == 0 &&
+                rank_in(&q->spec->groups[g], p->name, &p->rank))
+                p->at = g;
+    }
+    sl_vec_clear(&q->ignored);
+    sort_pools(q);
+}
+
+/* ---- errors ---- */
+
+/* The first is shown until there has been none for a while: a pool that sends good and bad messages
+ * in turns would otherwise change the status with each. */
+void mq_pool_set_error(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
+                       const char *reason, const char *fmt, ...) {
+    char text[MAX_ERROR];
+    va_list ap;
+    p->error_at = m->client->mono;
+    if (p->error)
+        return;
+    va_start(ap, fmt);
+    sl_vfmt_short(text, sizeof text, fmt, ap);
+    va_end(ap);
+    p->error = sl_strdup(text);
+    sl_log(SL_LOG_WARN, "resource pool has an error", SL_S("masterqueue", q->rec.name),
+           SL_S("pool", p->name), SL_S("error", text));
+    sl_rec_event(&q->rec, MQ_CONTROLLER, true, reason, "Pool %s: %s", p->name, text);
+    sl_rec_enqueue(&q->rec);
+}
+
+/* ---- messages ---- */
+
+/* One message that is lost or late is no other period; two are. */
+static void note_period(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p) {
+    const struct mq_group *g = &q->spec->groups[p->at];
+    sl_span last = m->client->mono - p->seen, off = last - p->period;
+
+    if (!p->heard || last <= 0)
+        return;
+    if (p->period && (off < 0 ? -off : off) <= p->period / PERIOD_TOLERANCE) {
+        p->odd = false;
+        return;
+    }
+    p->odd = p->period && !p->odd;
+    if (p->odd)
+        return;
+    p->period = last;
+    sl_rec_enqueue(&q->rec);
+    bool is_long = 2 * p->period > g->timeout + SL_MQ_GRACE;
+    if (is_long && !p->long_told)
+        sl_rec_event(&q->rec, MQ_CONTROLLER, true, "PoolPeriodTooLong",
+                     "Pool %s publishes every %lld s, and poolTimeout is %lld s: one lost message "
+                     "would drop it; raise poolTimeout",
+                     p->name, (long long)(p->period / SL_SEC), (long long)(g->timeout / SL_SEC));
+    p->long_told = is_long;
+}
+
+static bool same_payload(const struct mq_pool *p, const struct sl_pool_payload *now) {
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(SL_POOL_MAX_BYTES);
+    struct sl_pool_payload before;
+    struct sl_err err;
+    return p->payload &&
+           sl_pool_payload_read(p->payload, strlen(p->payload), &a, &before, &err) >= 0 &&
+           sl_pool_payload_same(&before, now);
+}
+
+/* Whether it could be understood. */
+static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
+                         const char *data, size_t len) {
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(2 * SL_POOL_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_POOL_MAX_BYTES);
+    struct sl_pool_payload now;
+    struct sl_err err;
+
+    uint64_t raw = data ? sl_hash_bytes(13, data, len) | 1 : 0;
+    if (raw && raw == p->raw)
+        return true;
+    if (!data) {
+        mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message has more than %zu bytes",
+                          SL_NATS_MAX_MESSAGE);
+        return false;
+    }
+    if (sl_pool_payload_read(data, len, &a, &now, &err) < 0) {
+        mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message is malformed: %s", err.text);
+        return false;
+    }
+    if (now.n_left_out)
+        mq_pool_set_error(m, q, p, "PoolMessageRefused",
+                          "%u of its labels and taints are ignored: %s", now.n_left_out,
+                          now.left_out);
+    else
+        p->raw = raw;
+    if (same_payload(p, &now)) {
+        sl_freep(&p->pending);
+        return true;
+    }
+    sl_pool_payload_print(&now, &b);
+    if (sl_buf_full(&b)) {
+        mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message is too long");
+        return false;
+    }
+    mq_set_text(&p->pending, sl_buf_str(&b));
+    sl_rec_enqueue(&q->rec);
+    return true;
+}
+
+/* A change takes effect at once, and the next one after a pause: one that publishes ever new values
+ * does not keep the API server busy. Returns when (mono) the next is due. */
+static sl_time take_pending(const struct sl_masterqueues *m, struct mq_pool *p) {
+    sl_time due = sl_time_add(p->changed, MQ_CHANGE_PAUSE);
+    if (!p->pending)
+        return SL_TIME_NEVER;
+    if (p->payload && m->client->mono < due)
+        return due;
+    sl_freep(&p->payload);
+    p->payload = p->pending;
+    p->pending = NULL;
+    p->changed = m->client->mono;
+    return SL_TIME_NEVER;
+}
+
+void mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
+                     const char *data, size_t len, const char *elsewhere) {
+    struct mq_pool *p = find_pool(q, q->spec->groups[group].name, name);
+    if (!p && !(p = add_pool(q, group, name))) {
+        mq_pool_ignore(q, name);
+        return;
+    }
+    if (p->at != group)
+        return; /* of a group that the spec no longer has in this form; it is matched again */
+    if (!p->flavor) {
+        mq_pool_set_error(m, q, p, "PoolRefused",
+                          "its name makes no name of a ResourceFlavor: lower case letters, digits "
+                          "and '-', at most 253 bytes together with MasterQueue and group");
+        return;
+    }
+    if (elsewhere) {
+        mq_pool_set_error(m, q, p, "PoolRefused", "MasterQueue %s has it already", elsewhere);
+        sl_freep(&p->payload); /* what it has is not counted twice */
+        sl_freep(&p->pending);
+        p->raw = 0;
+        sl_rec_enqueue(&q->rec);
+        return;
+    }
+    if (!take_payload(m, q, p, data, len))
+        return;
+    note_period(m, q, p);
+    if (p->state != MQ_LIVE)
+        sl_rec_enqueue(&q->rec);
+    p->seen = m->client->mono;
+    p->seen_wall = m->client->wall;
+    p->heard = true;
+}
+
+/* ---- time ---- */
+
+/* When it expires; SL_TIME_NEVER while that cannot be said. */
+static sl_time deadline(const struct sl_masterqueues *m, const struct mq *q,
+                        const struct mq_pool *p, bool late) {
+    const struct mq_group *g = &q->spec->groups[p->at];
+    const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
+    if (!l || !l->up)
+        return SL_TIME_NEVER;
+    sl_time since = p->seen > l->up_since ? p->seen : l->up_since;
+    return sl_time_add(since, g->timeout + (late ? SL_MQ_GRACE / 2 : SL_MQ_GRACE));
+}
+
+static void set_state(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
+                      enum mq_pool_state state) {
+    if (p->state == state)
+        return;
+    if (state == MQ_EXPIRED && p->state != MQ_REFUSED)
+        sl_rec_event(&q->rec, MQ_CONTROLLER, true, "PoolExpired",
+                     "Pool %s of group %s has been silent for more than poolTimeout and leaves the "
+                     "queues",
+                     p->name, group_name(q, p));
+    p->state = state;
+    (void)m;
+}
+
+static sl_time age_pool(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p) {
+    sl_time now = m->client->mono, next = take_pending(m, p);
+
+    if (p->error) {
+        sl_time gone = sl_time_add(p->error_at, MQ_ERROR_LIFE);
+        if (now >= gone)
+            sl_freep(&p->error);
+        else
+            next = sl_time_min(next, gone);
+    }
+    if (p->at == UINT32_MAX) {
+        p->state = MQ_EXPIRED; /* the spec says so, and that needs no event */
+        return next;
+    }
+    if (!p->payload || !p->flavor) {
+        p->state = MQ_REFUSED; /* nothing of it was ever understood */
+        return next;
+    }
+    sl_time late = deadline(m, q, p, true), end = deadline(m, q, p, false);
+    bool down = end == SL_TIME_NEVER;
+    if (p->state == MQ_EXPIRED && (down || now >= end))
+        return next;
+    if (now >= end) {
+        set_state(m, q, p, MQ_EXPIRED);
+        return next;
+    }
+    set_state(m, q, p, now >= late || down ? MQ_LATE : MQ_LIVE);
+    return sl_time_min(next, now >= late ? end : late);
+}
+
+/* Nothing refers to it: its flavor is gone, and nobody has heard of it for long. */
+static bool is_forgotten(const struct sl_masterqueues *m, const struct mq_pool *p) {
+    if (p->state != MQ_EXPIRED && !(p->state == MQ_REFUSED && !p->error))
+        return false;
+    return !p->error && (!p->flavor || !sl_inf_find(m->inf, MQ_FLAVOR, "", p->flavor));
+}
+
+sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q) {
+    sl_time next = SL_TIME_NEVER;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < q->pools.n; i++) {
+        struct mq_pool *p = q->pools.v[i];
+        next = sl_time_min(next, age_pool(m, q, p));
+        if (is_forgotten(m, p))
+            free_pool(p);
+        else
+            q->pools.v[left++] = p;
+    }
+    q->pools.n = left;
+    return next;
+}
+
+/* ---- after a start ---- */
+
+/* {"group":…,"pool":…,"payload":{…}}, as objects.c writes it. */
+static void restore(struct sl_masterqueues *m, struct mq *q, const char *text) {
+    _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(text, strlen(text));
+    yyjson_val *root = yyjson_doc_get_root(d);
+    const char *group = sl_json_str(root, "group"), *name = sl_json_str(root, "pool");
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_POOL_MAX_BYTES);
+
+    for (uint32_t g = 0; g < q->spec->n_groups; g++) {
+        uint32_t rank;
+        if (strcmp(q->spec->groups[g].name, group) != 0 ||
+            !rank_in(&q->spec->groups[g], name, &rank) || find_pool(q, group, name))
+            continue;
+        struct mq_pool *p = add_pool(q, g, name);
+        if (!p)
+            return;
+        sl_json_put(&b, sl_json_get(root, "payload"));
+        p->seen = m->client->mono;
+        p->seen_wall = m->client->wall;
+        p->taken = true;
+        if (!sl_buf_full(&b))
+            (void)take_payload(m, q, p, sl_buf_str(&b), b.len);
+        return;
+    }
+}
+
+/* A flavor that the master has dropped may be there for the work that still runs on it. */
+void mq_pools_restore(struct sl_masterqueues *m, struct mq *q) {
+    if (q->restored)
+        return;
+    q->restored = true;
+    for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
+        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool &&
+            mq_master_names(m, q, r->name, true))
+            restore(m, q, mq_flavor_of(r)->pool);
+}
+
+/* An upgrade from a controller that kept nothing of its pools. */
+static bool may_be_of(const struct mq *q, const struct mq_group *g, const char *flavor) {
+    char prefix[2 * SL_REC_NAME + 2];
+    sl_fmt_short(prefix, sizeof prefix, "%s-%s-", q->rec.name, g->name);
+    return !g->local && strncmp(flavor, prefix, strlen(prefix)) == 0;
+}
+
+static sl_time settled_at(const struct sl_masterqueues *m, const struct mq *q, const char *flavor) {
+    sl_time at = 0;
+    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
+        const struct mq_group *g = &q->spec->groups[i];
+        if (!may_be_of(q, g, flavor))
+            continue;
+        const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
+        sl_time end =
+            l && l->up ? sl_time_add(l->up_since, g->timeout + SL_MQ_GRACE) : SL_TIME_NEVER;
+        at = end > at ? end : at;
+    }
+    return at;
+}
+
+bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *next) {
+    bool any = false;
+    for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next) {
+        if (r->kind != MQ_FLAVOR || r->create_planned || mq_pool_of_flavor(q, r->name) ||
+            !mq_master_names(m, q, r->name, false))
+            continue;
+        sl_time at = settled_at(m, q, r->name);
+        any |= at > m->client->mono;
+        if (at > m->client->mono)
+            *next = sl_time_min(*next, at);
+    }
+    return any;
+}
