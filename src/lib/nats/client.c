@@ -16,8 +16,8 @@ static uint32_t library_users; /* clients that have opened a connection */
 static natsStatus library_open(void) {
     sigset_t before;
 
-    natsc_guard_mask(&before); /* its threads leave signals to others */
-    natsStatus s = nats_Open(-1);
+    natsc_guard_mask(&before);   /* its threads leave signals to others */
+    natsStatus s = nats_Open(0); /* its locks do not spin */
     if (s == NATS_OK)
         s = nats_SetMessageDeliveryPoolSize(1);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

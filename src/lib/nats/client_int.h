@@ -60,6 +60,8 @@ struct natsc_tap {
     LIST_ENTRY(natsc_tap) next;
     struct natsc_link *link;
     uint32_t want;
+    int64_t sub;     /* the library's number of it */
+    int64_t dropped; /* by the library, as far as it is counted */
 };
 
 /* One connection of the library, as its callbacks know it. It lives until the last of them has

@@ -41,6 +41,18 @@ void natsc_on_discovered(natsConnection *nc, void *link) {
     (void)pthread_mutex_unlock(&l->client->lock);
 }
 
+/* The library counts from the start of a subscription. */
+static void count_dropped(struct natsc_link *l, int64_t sub, int64_t dropped) {
+    struct natsc_tap *t;
+
+    LIST_FOREACH(t, &l->taps, next) {
+        if (t->sub != sub || dropped <= t->dropped)
+            continue;
+        l->client->box.dropped += (uint64_t)(dropped - t->dropped);
+        t->dropped = dropped;
+    }
+}
+
 void natsc_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *link) {
     struct natsc_link *l = link;
     char why[NATSC_TEXT];
@@ -50,10 +62,11 @@ void natsc_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, voi
     if (!text || !*text)
         (void)natsConnection_GetLastError(nc, &text);
     natsc_reason(s, text, why);
-    if (s == NATS_SLOW_CONSUMER && sub && natsSubscription_GetDropped(sub, &dropped) != NATS_OK)
+    if (s == NATS_SLOW_CONSUMER && natsSubscription_GetDropped(sub, &dropped) != NATS_OK)
         dropped = 0;
+    int64_t id = sub ? natsSubscription_GetID(sub) : 0;
     (void)pthread_mutex_lock(&l->client->lock);
-    l->client->box.dropped += (uint64_t)(dropped > 0 ? dropped : 0);
+    count_dropped(l, id, dropped);
     if (s == NATS_CONNECTION_AUTH_FAILED) /* the server closes it; this is why */
         sl_fmt(l->why, sizeof l->why, "%s", why);
     else if (l->conn)
@@ -115,6 +128,10 @@ int natsc_link_subscribe(struct natsc_link *l, natsConnection *nc, const char *s
         return sl_err_set(err, s == NATS_INVALID_SUBJECT ? SL_EINVAL : SL_EIO,
                           "cannot subscribe to %.80s: %s", subject, natsStatus_GetText(s));
     }
+    int64_t id = natsSubscription_GetID(sub);
+    (void)pthread_mutex_lock(&l->client->lock);
+    t->sub = id;
+    (void)pthread_mutex_unlock(&l->client->lock);
     /* If these fail, the connection is being closed. The tap then stays until the client ends. */
     (void)natsSubscription_SetOnCompleteCB(sub, on_last_message, t);
     (void)natsSubscription_SetPendingLimits(sub, PENDING_MESSAGES, PENDING_BYTES);
