@@ -12,8 +12,8 @@
 #include "core/base/collection/hash.h"
 
 static const struct cli_verb *const verbs[] = {
-    &cli_verb_up,         &cli_verb_serve,   &cli_verb_sim,  &cli_verb_match,
-    &cli_verb_completion, &cli_verb_version, &cli_verb_help,
+    &cli_verb_up,   &cli_verb_serve,      &cli_verb_sim,     &cli_verb_match,
+    &cli_verb_pool, &cli_verb_completion, &cli_verb_version, &cli_verb_help,
 };
 
 static const struct cli_example examples[] = {

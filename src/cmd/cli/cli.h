@@ -113,6 +113,7 @@ void sl_cli_usage(const struct cli_program *p, const struct cli_verb *verb);
 /* ---- the verbs every program has ---- */
 extern const struct cli_verb cli_verb_help, cli_verb_version, cli_verb_completion;
 /* ---- and those of this one ---- */
-extern const struct cli_verb cli_verb_match, cli_verb_serve, cli_verb_sim, cli_verb_up;
+extern const struct cli_verb cli_verb_match, cli_verb_pool, cli_verb_serve, cli_verb_sim,
+    cli_verb_up;
 
 #endif
