@@ -96,6 +96,14 @@ def job(name, queue, pods=1, cpu="100m", sleep="infinity", remote=True, **reques
     }
 
 
+def wait(question, seconds, what, now):
+    """As until(), and a failure says what is there instead."""
+    try:
+        return until(question, seconds, what)
+    except Failure as reason:
+        raise Failure(f"{reason}; now: {json.dumps(now())}") from None
+
+
 class Bed:
     """A cluster with queues. `api` (an Administrator), `sluice` and `kind` may be read."""
 
@@ -122,8 +130,11 @@ class Bed:
             self.sluice.kill9()
 
     def _namespace(self, name):
-        if not self.api._try(f"/api/v1/namespaces/{name}"):
+        try:
             self.api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        except Failure as reason:
+            if reason.status != 409:
+                raise
 
     def _virtual_node(self):
         """As `sluice up --virtual-node` makes it; the fake kubelet keeps it ready."""
@@ -202,6 +213,12 @@ class Bed:
         path = f"{KUEUE}/namespaces/default/localqueues"
         self.create(path, {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", **thing})
 
+    def make_flavor(self, name, **labels):
+        """A ResourceFlavor of an administrator."""
+        thing = {"metadata": {"name": name}, "spec": {"nodeLabels": labels}}
+        path = f"{KUEUE}/resourceflavors"
+        self.create(path, {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", **thing})
+
     def state(self, name):
         """The MasterQueue."""
         return self.api.get(f"{MASTERS}/{name}")
@@ -218,29 +235,33 @@ class Bed:
         return queue and flavors(queue) == list(names) and queue["spec"].get("stopPolicy", "None") == "None"
 
     def await_flavors(self, name, *names, seconds=PATIENCE):
-        until(lambda: self.has(name, *names), seconds, f"flavors {names} in {name}: {self.queue(name)}")
+        def now():
+            queue = self.queue(name)
+            return queue and [queue["spec"].get("stopPolicy"), *flavors(queue)]
 
-    def await_condition(self, name, type, status, seconds=PATIENCE):
-        """Of a MasterQueue; returns it."""
-        until(
-            lambda: condition(self.state(name), type)["status"] == status,
-            seconds,
-            f"{type} {status} of {name}: {self.state(name).get('status')}",
-        )
-        return condition(self.state(name), type)
+        wait(lambda: self.has(name, *names), seconds, f"flavors {names} in {name}", now)
+
+    def await_condition(self, name, type, status, words="", seconds=PATIENCE):
+        """Of a MasterQueue, with these words in its message; returns it."""
+
+        def said():
+            found = condition(self.state(name), type)
+            return found if found["status"] == status and words in found["message"] else None
+
+        return wait(said, seconds, f"{type} {status} of {name}", lambda: self.state(name).get("status"))
 
     def await_pool(self, name, pool, seconds=PATIENCE, **fields):
         """Until the status says this of a pool; returns all that it says."""
-        until(
-            lambda: says(pool_of(self.state(name), pool), fields),
-            seconds,
-            f"{fields} of the pool {pool}: {self.state(name).get('status')}",
-        )
-        return pool_of(self.state(name), pool)
+
+        def said():
+            found = pool_of(self.state(name), pool)
+            return found if found and says(found, fields) else None
+
+        return wait(said, seconds, f"{fields} of the pool {pool}", lambda: self.state(name).get("status"))
 
     def gone(self, *paths, seconds=PATIENCE):
         for path in paths:
-            until(lambda: self.get(path) is None, seconds, f"the end of {path}: {self.get(path)}")
+            wait(lambda: self.get(path) is None, seconds, f"the end of {path}", lambda: self.get(path))
 
     # ---- jobs ----
 
@@ -262,7 +283,7 @@ class Bed:
         return w["status"]["admission"]["podSetAssignments"][0]["flavors"]["pods"]
 
     def await_admitted(self, name, flavor=None, seconds=PATIENCE):
-        got = until(lambda: self.admitted(name), seconds, f"the admission of {name}: {self.workload(name)}")
+        got = wait(lambda: self.admitted(name), seconds, f"the admission of {name}", lambda: self.workload(name))
         if flavor and got != flavor:
             raise Failure(f"{name} was admitted to {got}, not to {flavor}")
         return got

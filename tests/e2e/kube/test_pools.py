@@ -45,6 +45,7 @@ def test_grows(bed, nats, providers):
     bed.submit("grow-b", "grow-team")
     until(lambda: condition(bed.workload("grow-b"), "QuotaReserved")["message"], PATIENCE, "why it waits")
     assert not bed.admitted("grow-b")
+    time.sleep(1)  # a second change within a second waits for that
     began = time.monotonic()
     providers.publish("grow.p", payload(pods=2))
     bed.await_admitted("grow-b", "grow-g-p")
@@ -66,8 +67,9 @@ def test_shrinks(bed, nats, providers):
     with bed.undisturbed("shrink", "shrink-team"):
         providers.publish("shrink.p", payload(pods=1))
         until(lambda: bed.quota("shrink", "shrink-g-p") == "1", PATIENCE, "the smaller quota")
+        until(lambda: pool_of(bed.state("shrink"), "p").get("message"), PATIENCE, "a word about it")
         pool = bed.await_pool("shrink", "p", state="Live", usage={"cpu": "300m", "pods": "3"})
-        assert pool["quotas"]["pods"] == "1" and pool["message"], pool
+        assert (pool["published"]["pods"], pool["quotas"]["pods"]) == ("1", "1"), pool
         bed.submit("shrink-late", "shrink-team")
         bed.finish(names[0], names[1])
         time.sleep(1)
@@ -139,7 +141,7 @@ def test_3_period_of_the_timeout(bed, nats):
 
 def test_1_2_edited(bed, nats, providers):
     """a MasterQueue is edited while its pools publish, with a local flavor and without: never on hold"""
-    bed.create(f"{KUEUE}/resourceflavors", {"metadata": {"name": "edited-local"}, "spec": {}})
+    bed.make_flavor("edited-local")
     local = {"name": "edited-local", "localFlavor": {}, "nominalQuota": {"pods": 5}, "canLendTo": []}
     expected = [f"edited-g-p{i}" for i in range(8)]
     for i in range(8):
