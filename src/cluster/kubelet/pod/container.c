@@ -83,6 +83,12 @@ static void drop_hook(struct klet_container *c) {
     c->posting = false;
 }
 
+static void leave_cgroup(struct klet_container *c) {
+    if (c->cgroup)
+        klet_cgroup_remove(c->cgroup);
+    sl_freep(&c->cgroup);
+}
+
 static void ended(struct klet_container *c, int code, const char *reason) {
     const sl_time wall = c->pod->rt->client->wall;
     const bool oom = c->cgroup && code != 0 && klet_cgroup_oom(c->cgroup);
@@ -106,9 +112,7 @@ static void ended(struct klet_container *c, int code, const char *reason) {
                              .run = c->restarts};
     if (reason && c->now.message)
         klet_container_event(c, true, "Failed", c->now.message);
-    if (c->cgroup)
-        klet_cgroup_remove(c->cgroup);
-    sl_freep(&c->cgroup);
+    leave_cgroup(c);
     sl_freep(&c->env);
     c->env_len = 0;
     c->state = C_ENDED;
@@ -230,9 +234,23 @@ static void later(struct klet_container *c, const char *reason, const char *mess
     klet_refs_again(c->pod);
 }
 
+/* Of a run that there is for certain: a container that waits for descriptors holds none, and the
+ * logs of its last runs stay. */
+static void begin_run(struct klet_container *c) {
+    char folder[PATH_MAX];
+
+    c->restarts += c->last.is;
+    c->started_wall = 0;
+    c->ending = c->terminated = false;
+    c->kill_at = c->term_at = SL_TIME_NEVER;
+    set_waiting(c, c->waiting, NULL);
+    sl_fmt(folder, sizeof folder, "%s/logs/%s", c->pod->rt->dir, c->pod->uid);
+    klet_log_unref(c->log);
+    c->log = klet_log_begin(folder, c->name, c->restarts);
+}
+
 void klet_container_start(struct klet_container *c) {
     struct sl_kubelet *rt = c->pod->rt;
-    char folder[PATH_MAX];
     struct klet_launch l;
     struct sl_err err = {0};
     const struct klet_proc_io io = {.fn = on_proc,
@@ -253,27 +271,23 @@ void klet_container_start(struct klet_container *c) {
         klet_launch_done(&l);
         return;
     }
-    c->restarts += c->last.is;
-    c->started_wall = 0;
-    c->ending = c->terminated = false;
-    c->kill_at = c->term_at = SL_TIME_NEVER;
-    set_waiting(c, c->waiting, NULL);
-    sl_fmt(folder, sizeof folder, "%s/logs/%s", rt->dir, c->pod->uid);
-    klet_log_unref(c->log);
-    c->log = klet_log_begin(folder, c->name, c->restarts);
+    if (!l.no_program) {
+        join_cgroup(c, &l);
+        r = klet_proc_start(rt->spawner, &l, &io, &c->proc, &err);
+    }
+    klet_launch_done(&l);
+    if (r < 0 && !l.no_program) {
+        leave_cgroup(c);
+        later(c, "CreateContainerError", err.text, MACHINE_AGAIN);
+        return;
+    }
+    begin_run(c);
     if (l.no_program) {
         set_waiting(c, NULL, err.text);
         ended(c, 128, "StartError");
     } else {
-        join_cgroup(c, &l);
         c->state = C_STARTING;
-        r = klet_proc_start(rt->spawner, &l, &io, &c->proc, &err);
-        if (r < 0) {
-            c->restarts -= c->last.is;
-            later(c, "CreateContainerError", err.text, MACHINE_AGAIN);
-        }
     }
-    klet_launch_done(&l);
 }
 
 /* ---- stopping ---- */

@@ -304,7 +304,7 @@ int klet_spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir,
     s->program = -1;
     set_signals(s);
     s->max_fd = INT_MAX;
-    if (getrlimit(RLIMIT_NOFILE, &s->files) == 0) { /* three for each container */
+    if (getrlimit(RLIMIT_NOFILE, &s->files) == 0) { /* four for each container */
         const struct rlimit more = {s->files.rlim_max, s->files.rlim_max};
         const rlim_t quarter = more.rlim_cur / 4;
         const rlim_t most = more.rlim_cur - (quarter < FD_RESERVE ? quarter : FD_RESERVE);
