@@ -10,8 +10,10 @@
 
 /* ---- the library, which is one for the process ---- */
 
+/* It is opened once and never closed. The last to close it would, at the end of the process, free
+ * tables of OpenSSL that OpenSSL then frees again (libnats 3.4.1, once a connection had TLS). */
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t library_users; /* clients that have opened a connection */
+static bool library_is_open;
 
 static natsStatus library_open(void) {
     sigset_t before;
@@ -24,34 +26,20 @@ static natsStatus library_open(void) {
     return s;
 }
 
-int natsc_library_use(struct sl_nats_client *c, struct sl_err *err) {
+int natsc_library_use(struct sl_err *err) {
     natsStatus s = NATS_OK;
 
-    if (c->uses_library)
-        return SL_OK;
     (void)pthread_mutex_lock(&library_lock);
     bool guarded = natsc_guard_setup();
-    if (guarded && library_users == 0)
+    if (guarded && !library_is_open)
         s = library_open();
-    c->uses_library = guarded && s == NATS_OK;
-    library_users += c->uses_library;
+    library_is_open |= guarded && s == NATS_OK;
     (void)pthread_mutex_unlock(&library_lock);
     if (!guarded)
         return sl_err_set(err, SL_EIO, "no real-time signal is free for the NATS library");
     return s == NATS_OK ? SL_OK
                         : sl_err_set(err, SL_EIO, "cannot start the NATS library: %s",
                                      natsStatus_GetText(s));
-}
-
-/* Is it gone, with all its threads? */
-static bool library_release(int64_t ms) {
-    bool gone = false;
-
-    (void)pthread_mutex_lock(&library_lock);
-    if (--library_users == 0)
-        gone = nats_CloseAndWait(ms > 0 ? ms : 1) == NATS_OK;
-    (void)pthread_mutex_unlock(&library_lock);
-    return gone;
 }
 
 /* ---- client and links ---- */
@@ -172,13 +160,6 @@ void sl_nats_client_set_pace(struct sl_nats_client *c, const struct sl_nats_pace
     c->pace = *pace;
 }
 
-static int64_t ms_until(const struct timespec *deadline) {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (deadline->tv_sec - t.tv_sec) * 1000 + (deadline->tv_nsec - t.tv_nsec) / 1000000;
-}
-
 /* With the lock: until all threads and callbacks have come to their end, or the time is over. */
 static void wait_for_end(struct sl_nats_client *c, const struct timespec *deadline) {
     while (c->n_threads > 0 || !LIST_EMPTY(&c->links))
@@ -188,7 +169,6 @@ static void wait_for_end(struct sl_nats_client *c, const struct timespec *deadli
 
 void sl_nats_client_free(struct sl_nats_client *c) {
     struct natsc_conn *conn;
-    struct natsc_link *l;
     struct timespec deadline;
 
     if (!c)
@@ -200,14 +180,7 @@ void sl_nats_client_free(struct sl_nats_client *c) {
         natsc_conn_close(conn);
     uv_close((uv_handle_t *)TAKE_PTR(c->wake), on_wake_closed);
     wait_for_end(c, &deadline);
-    bool ended = c->n_threads == 0;
-    (void)pthread_mutex_unlock(&c->lock);
-    /* With a thread left behind, the library stays open. */
-    bool gone = ended && c->uses_library && library_release(ms_until(&deadline));
-    (void)pthread_mutex_lock(&c->lock);
-    while (gone && (l = LIST_FIRST(&c->links)))
-        link_free(l);
-    c->freed = true;
+    c->freed = true; /* a thread that is left behind frees it */
     client_unlock(c);
 }
 

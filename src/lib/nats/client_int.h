@@ -119,7 +119,7 @@ struct sl_nats_client {
     uint32_t n_notes; /* events besides messages, of all connections */
     LIST_HEAD(natsc_links, natsc_link) links;
     uint32_t n_threads; /* the last thread or link frees it, if the loop has done so before */
-    bool freed, uses_library;
+    bool freed;
     struct sl_nats_pace pace;
     /* ---- of the loop alone ---- */
     struct natsc_message *shown; /* lent to the reader */
@@ -128,7 +128,7 @@ struct sl_nats_client {
 
 /* ---- client.c ---- */
 /* Starts the library, if this client did not yet. */
-int natsc_library_use(struct sl_nats_client *c, struct sl_err *err) _must_check_;
+int natsc_library_use(struct sl_err *err) _must_check_;
 /* One that waits by the monotonic clock. */
 bool natsc_cond_init(pthread_cond_t *cond);
 void natsc_wake(struct sl_nats_client *c);

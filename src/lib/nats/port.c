@@ -91,7 +91,7 @@ static int open_conn(struct sl_nats_port *p, const struct sl_nats_connector *fro
 
     if (client->n_conns >= SL_NATS_MAX_CONNECTIONS)
         return sl_err_set(err, SL_ELIMIT, "more than %u NATS connections", SL_NATS_MAX_CONNECTIONS);
-    int r = natsc_library_use(client, err);
+    int r = natsc_library_use(err);
     if (r < 0)
         return r;
     struct natsc_conn *c = conn_new(client, from);

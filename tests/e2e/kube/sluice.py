@@ -229,7 +229,10 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
         """Ends it as an administrator would; returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(seconds)
+            status = self.process.wait(seconds)
+            if status < 0:
+                raise Failure(f"sluice ended by signal {-status}; the last that it logged:\n{self.log()}")
+            return status
         except subprocess.TimeoutExpired:
             raise Failure(f"sluice runs {seconds} s after SIGTERM; the last that it logged:\n{self.log()}") from None
 

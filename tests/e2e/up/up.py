@@ -105,6 +105,8 @@ class Up(kube.Administrator):
             except subprocess.TimeoutExpired:
                 self.kill9()
                 raise Failure(f"it runs 60 s after SIGTERM; the last that it said:\n{self.log()}") from None
+            if self.process.returncode < 0:
+                raise Failure(f"it ended by signal {-self.process.returncode}; the last that it said:\n{self.log()}")
         return self.process.returncode if self.process else None
 
     def stop(self):
