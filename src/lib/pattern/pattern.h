@@ -29,8 +29,8 @@ int sl_pattern_new(const char *text, struct sl_pattern **ret, struct sl_err *err
  *   - \N{NAME} and (?a:...) are refused: use (?a) at the beginning;
  *   - a quantifier goes up to 65535, a name of a group has at most 32 characters, groups are open
  *     64 deep, and what becomes larger than PCRE2's 64 KiB of code is refused;
- *   - alternatives of a look-behind may have different lengths, and repetitions may be repeated
- *     inside of it where Python asks for one width;
+ *   - alternatives of a look-behind may have different lengths, where Python demands one;
+ *   - (?P=name) may stand before its group or in it, where nothing matches it;
  *   - U+001C to U+001F are no \s, and \B matches in an empty text;
  *   - the Unicode tables are those of PCRE2.
  */
