@@ -17,14 +17,13 @@
 #include "core/base/collection/vec.h"
 #include "kube/informer/informer.h"
 #include "lib/pattern/pattern.h"
+#include "manager/admission/masterqueue.h"
 #include "manager/masterqueue/masterqueue.h"
 #include "manager/masterqueue/payload.h"
 
 #define MQ_CONTROLLER "masterqueue-controller"
 
 /* Ceilings, besides those of masterqueue.h and payload.h. */
-#define MQ_MAX_GROUPS 64u
-#define MQ_MAX_LENDS 64u      /* borrowers of one group */
 #define MQ_MAX_BORROWERS 256u /* ClusterQueues of one MasterQueue besides its own */
 #define MQ_MAX_RESOURCES 64u  /* covered by a ClusterQueue, as its schema has it */
 #define MQ_MAX_LABELS 128u    /* of a MasterQueue, that its objects get, too */

@@ -69,7 +69,7 @@ struct candidate {
 
 struct candidates {
     struct sl_arena arena; /* of their payloads */
-    struct candidate v[SL_MQ_MAX_POOLS + MQ_MAX_GROUPS];
+    struct candidate v[SL_MQ_MAX_POOLS + SL_MASTERQUEUE_MAX_GROUPS];
     uint32_t n;
 };
 

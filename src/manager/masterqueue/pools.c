@@ -17,7 +17,6 @@
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
 #include "core/base/mem.h"
-#include "kube/types/syntax.h"
 #include "lib/log/log.h"
 
 #define MAX_ERROR 400u
@@ -112,8 +111,10 @@ void mq_pool_ignore(struct mq *q, const char *name) {
 /* NULL: the name makes no flavor. */
 static char *flavor_name(const struct mq *q, const char *group, const char *pool) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(1024);
+    if (sl_masterqueue_pool_fault(sl_text_of(q->rec.name), sl_text_of(group), sl_text_of(pool)))
+        return NULL;
     sl_buf_printf(&b, "%s-%s-%s", q->rec.name, group, pool);
-    return sl_syntax_subdomain(sl_buf_str(&b), b.len).n ? NULL : sl_strdup(sl_buf_str(&b));
+    return sl_strdup(sl_buf_str(&b));
 }
 
 static struct mq_pool *add_pool(struct mq *q, uint32_t group, const char *name) {
@@ -265,9 +266,9 @@ void mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
     if (p->at != group)
         return; /* of a group that the spec no longer has in this form; it is matched again */
     if (!p->flavor) {
-        mq_pool_set_error(m, q, p, "PoolRefused",
-                          "its name makes no name of a ResourceFlavor: lower case letters, digits "
-                          "and '-', at most 253 bytes together with MasterQueue and group");
+        mq_pool_set_error(m, q, p, "PoolRefused", "its name makes no ResourceFlavor: %s",
+                          sl_masterqueue_pool_fault(sl_text_of(q->rec.name), sl_text_of(p->group),
+                                                    sl_text_of(name)));
         return;
     }
     if (elsewhere) {

@@ -10,10 +10,7 @@
 #include "core/base/mem.h"
 #include "lib/json/json.h"
 #include "lib/json/writer.h"
-#include "manager/admission/masterqueue.h"
 
-#define DEFAULT_TIMEOUT 60
-#define MAX_TIMEOUT (24 * 3600)
 #define MAX_MESSAGES ((size_t)16 << 10)
 
 /* What `nominalQuota: {}` means, and a local flavor without one: as good as no limit. */
@@ -137,10 +134,10 @@ static void read_lends(struct mq_spec *s, const char *master, struct mq_group *g
                        yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
-    g->lends = sl_arena_alloc0(&s->arena, MQ_MAX_LENDS, sizeof *g->lends);
+    g->lends = sl_arena_alloc0(&s->arena, SL_MASTERQUEUE_MAX_BORROWERS, sizeof *g->lends);
     yyjson_arr_foreach (list, i, n, v) {
         const char *queue = sl_json_str(v, "queue");
-        if (!*queue || g->n_lends == MQ_MAX_LENDS || strcmp(queue, master) == 0 ||
+        if (!*queue || g->n_lends == SL_MASTERQUEUE_MAX_BORROWERS || strcmp(queue, master) == 0 ||
             lends_to(g, queue))
             continue;
         struct mq_lend *l = &g->lends[g->n_lends++];
@@ -152,14 +149,16 @@ static void read_lends(struct mq_spec *s, const char *master, struct mq_group *g
 static void read_nats(struct mq_spec *s, struct mq_group *g, yyjson_val *v) {
     size_t i, n;
     yyjson_val *name, *pools = sl_json_get(v, "pools");
-    int64_t timeout = sl_json_int(v, "poolTimeout", DEFAULT_TIMEOUT);
+    int64_t timeout = sl_json_int(v, "poolTimeout", SL_MASTERQUEUE_TIMEOUT);
     struct sl_err err;
 
     g->connector = sl_arena_strdup(&s->arena, sl_json_str(v, "natsConnector"));
     g->secret = sl_arena_strdup(&s->arena, sl_json_str(v, "natsSecret.name"));
     g->subject = sl_arena_strdup(&s->arena, sl_json_str(v, "natsSubject"));
     g->node = sl_arena_strdup(&s->arena, sl_json_str(v, "virtualNode"));
-    g->timeout = sl_span_seconds(timeout < 1 ? 1 : timeout > MAX_TIMEOUT ? MAX_TIMEOUT : timeout);
+    if (timeout > SL_MASTERQUEUE_MAX_TIMEOUT)
+        timeout = SL_MASTERQUEUE_MAX_TIMEOUT;
+    g->timeout = sl_span_seconds(timeout < 1 ? 1 : timeout);
     if (!yyjson_is_arr(pools)) {
         g->regexp = sl_arena_strdup(&s->arena, sl_json_str(v, "poolRegExp"));
         if (sl_pattern_new_python(sl_text_of(g->regexp), &g->pattern, &err) < 0)
@@ -233,9 +232,9 @@ struct mq_spec *mq_spec_new(const char *name, yyjson_val *spec) {
     sl_arena_init(&s->arena, MQ_MAX_SPEC);
     check(s, name, spec);
     read_template(s, name, sl_json_get(spec, "template"));
-    s->groups = sl_arena_alloc0(&s->arena, MQ_MAX_GROUPS, sizeof *s->groups);
+    s->groups = sl_arena_alloc0(&s->arena, SL_MASTERQUEUE_MAX_GROUPS, sizeof *s->groups);
     yyjson_arr_foreach (flavors, i, n, v)
-        if (s->n_groups < MQ_MAX_GROUPS && is_new_group(s, sl_json_str(v, "name")) &&
+        if (s->n_groups < SL_MASTERQUEUE_MAX_GROUPS && is_new_group(s, sl_json_str(v, "name")) &&
             !sl_arena_full(&s->arena))
             read_group(s, name, v);
     list_borrowers(s);
