@@ -408,7 +408,7 @@ static enum api_hook_result call_webhook(struct api_write *w, uint32_t i,
     struct api_rq *rq = w->rq;
     const struct hook *h = &w->admission->set->hooks.v[i];
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SL_REVIEW_MAX);
-    struct place *place;
+    struct place *place = NULL;
     struct target t;
     struct sl_err err;
 
