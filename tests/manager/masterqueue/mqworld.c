@@ -219,8 +219,8 @@ void world_kill(struct world *w, uint32_t i) {
         return;
     world_tell(w, "replica %u dies", i);
     fakeapi_kill(w->api, i); /* what is on its way still arrives */
-    fakenats_kill(w->nats, i);
     sl_masterqueues_free(r->mqs);
+    fakenats_kill(w->nats, i);
     sl_manager_free(r->manager);
     sl_lease_free(r->lease);
     r->manager = NULL; /* what it was given stays: a write of it may be on its way */

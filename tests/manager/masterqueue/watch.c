@@ -57,22 +57,27 @@ static bool delivered_before(const struct delivered *d, sl_time at, sl_time *ret
     return false;
 }
 
-/* Why the writer could not know at that time that the pool is silent; NULL: it could. */
+/* Why the writer could not know by that time that the pool is silent; NULL: it could. Once it
+ * knows, it may lose the connection, or be a standby that writes much later. */
 static const char *too_early(const struct world *w, const struct replica *r, const struct pool *p,
                              sl_span timeout, sl_time at) {
     const struct link *l = &r->links[p->pair % CLUSTERS];
-    sl_time last;
-    uint32_t i = l->n;
+    sl_time last = -SL_HOUR, end = at;
+    const char *why = "there is no connection";
 
-    while (i > 0 && i + REMEMBERED > l->n && l->at[(i - 1) % REMEMBERED] > at)
-        i--;
-    if (i == 0 || !l->up[(i - 1) % REMEMBERED])
-        return "there is no connection";
-    if (at < l->at[(i - 1) % REMEMBERED] + timeout)
-        return "the connection is new";
-    if (delivered_before(&r->pools[p - w->pools], at, &last) && at < last + timeout + SL_MQ_GRACE)
-        return "it has just published";
-    return NULL;
+    (void)delivered_before(&r->pools[p - w->pools], at, &last);
+    for (uint32_t i = l->n; i > 0 && i + REMEMBERED > l->n; i--) {
+        sl_time since = l->at[(i - 1) % REMEMBERED];
+        if (since > at)
+            continue;
+        if (l->up[(i - 1) % REMEMBERED] && end >= last + timeout + SL_MQ_GRACE &&
+            end >= since + timeout)
+            return NULL;
+        if (l->up[(i - 1) % REMEMBERED])
+            why = end < since + timeout ? "the connection is new" : "it has just published";
+        end = since;
+    }
+    return l->n > REMEMBERED ? NULL : why;
 }
 
 /* ---- reasons ---- */
@@ -121,6 +126,14 @@ static bool was_edited(const struct world *w, uint32_t m, const char *flavor, ui
     return false;
 }
 
+/* Somebody deletes it, and it waits for the queues that name it. */
+static bool is_ending(struct world *w, const char *flavor) {
+    char path[160];
+
+    (void)snprintf(path, sizeof path, KUEUE "/resourceflavors/%s", flavor);
+    return sl_json_at(fakeapi_get(w->api, path), "metadata.deletionTimestamp");
+}
+
 static void check_removal(struct world *w, const struct fakeapi_change *c, uint32_t m,
                           const char *flavor, uint32_t borrower) {
     const struct pool *p;
@@ -128,6 +141,7 @@ static void check_removal(struct world *w, const struct fakeapi_change *c, uint3
     uint32_t local;
 
     if (strcmp(flavor, SL_MQ_NO_FLAVOR) == 0 || world_is_foreign(w, "resourceflavors", flavor) ||
+        (strcmp(c->kind->plural, "clusterqueues") == 0 && is_ending(w, flavor)) ||
         was_edited(w, m, flavor, borrower, fakeapi_now(w->api) - LATEST, &timeout, &p))
         return;
     if (fakeapi_number(flavor, "local-", &local, NULL)) {
@@ -153,7 +167,8 @@ static void check_queue(struct world *w, const struct fakeapi_change *c, uint32_
     uint32_t number;
     size_t i, n;
     yyjson_val *f;
-    bool held = strcmp(sl_json_str(c->now, "spec.stopPolicy"), "None") != 0;
+    bool held = strcmp(sl_json_str(c->now, "spec.stopPolicy"), "None") != 0 &&
+                strcmp(sl_json_str(c->before, "spec.stopPolicy"), "None") == 0;
 
     if (fakeapi_number(c->key, "borrower-", &number, &rest) && *rest == '-')
         borrower = (uint32_t)strtoul(rest + 1, NULL, 10);
@@ -173,7 +188,10 @@ static void check_generated(struct world *w, const struct fakeapi_change *c) {
         return; /* the last: of an earlier life */
     if (strcmp(c->kind->plural, "clusterqueues") == 0 && c->before && c->now)
         check_queue(w, c, m);
-    if (strcmp(c->kind->plural, "resourceflavors") == 0 && c->before && !c->now)
+    /* Who deletes it is asked, not who lets it go then. */
+    bool ends = !c->now || sl_json_at(c->now, "metadata.deletionTimestamp");
+    if (strcmp(c->kind->plural, "resourceflavors") == 0 && c->before && ends &&
+        !sl_json_at(c->before, "metadata.deletionTimestamp"))
         check_removal(w, c, m, flavor, UINT32_MAX);
 }
 
