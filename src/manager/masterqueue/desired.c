@@ -179,10 +179,12 @@ static void begin_patch(const struct sl_rec *r, struct sl_write *w) {
     sl_jw_end(j);
 }
 
-/* The MasterQueue of an object that may be written; NULL: none. */
+/* The MasterQueue of an object that may be written; NULL: none. A flavor that somebody deletes
+ * stays as long as queues name it, and follows its pool until then. */
 static const struct mq *writer_of(const struct sl_rec *r) {
     struct sl_rec *owner = sl_inf_by_uid(r->table->informer, r->owner);
-    if (!owner || owner->kind != MQ_MASTER_QUEUE || owner->deleting || r->deleting)
+    if (!owner || owner->kind != MQ_MASTER_QUEUE || owner->deleting ||
+        (r->deleting && r->kind != MQ_FLAVOR))
         return NULL;
     const struct mq *q = mq_of(owner);
     return q->plan && !q->plan->full ? q : NULL;

@@ -34,6 +34,7 @@ static void sync_flavor(struct sl_masterqueues *m, struct mq *q, struct mq_plan_
                           "ResourceFlavor %s exists and belongs to somebody else", f->name);
     } else if (r->deleting) { /* one that is in use stays until it is not */
         f->written = mq_master_names(m, q, f->name, false);
+        sl_rec_write(r);
     } else {
         f->written = true;
         if (!sl_rec_busy(r))

@@ -117,29 +117,31 @@ static char *flavor_name(const struct mq *q, const char *group, const char *pool
     return sl_strdup(sl_buf_str(&b));
 }
 
-static struct mq_pool *add_pool(struct mq *q, uint32_t group, const char *name) {
+/* Its group and its place there, by the spec. */
+static void place_pool(const struct mq *q, struct mq_pool *p) {
+    p->at = UINT32_MAX;
+    for (uint32_t g = 0; g < q->spec->n_groups; g++)
+        if (strcmp(q->spec->groups[g].name, p->group) == 0 &&
+            rank_in(&q->spec->groups[g], p->name, &p->rank))
+            p->at = g;
+}
+
+static struct mq_pool *add_pool(struct mq *q, const char *group, const char *name) {
     if (q->pools.n == SL_MQ_MAX_POOLS)
         return NULL;
     struct mq_pool *p = sl_alloc0(1, sizeof *p);
     p->name = sl_strdup(name);
-    p->group = sl_strdup(q->spec->groups[group].name);
-    p->at = group;
-    p->flavor = flavor_name(q, p->group, name);
-    (void)rank_in(&q->spec->groups[group], name, &p->rank);
+    p->group = sl_strdup(group);
+    p->flavor = flavor_name(q, group, name);
+    place_pool(q, p);
     *sl_vec_push(&q->pools) = p;
     sort_pools(q);
     return p;
 }
 
 void mq_pools_match(struct mq *q) {
-    for (uint32_t i = 0; i < q->pools.n; i++) {
-        struct mq_pool *p = q->pools.v[i];
-        p->at = UINT32_MAX;
-        for (uint32_t g = 0; g < q->spec->n_groups; g++)
-            if (strcmp(q->spec->groups[g].name, p->group) == 0 &&
-                rank_in(&q->spec->groups[g], p->name, &p->rank))
-                p->at = g;
-    }
+    for (uint32_t i = 0; i < q->pools.n; i++)
+        place_pool(q, q->pools.v[i]);
     sl_vec_clear(&q->ignored);
     sort_pools(q);
 }
@@ -259,7 +261,7 @@ static sl_time take_pending(const struct sl_masterqueues *m, struct mq_pool *p) 
 void mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
                      const char *data, size_t len, const char *elsewhere) {
     struct mq_pool *p = find_pool(q, q->spec->groups[group].name, name);
-    if (!p && !(p = add_pool(q, group, name))) {
+    if (!p && !(p = add_pool(q, q->spec->groups[group].name, name))) {
         mq_pool_ignore(q, name);
         return;
     }
@@ -290,6 +292,10 @@ void mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
 }
 
 /* ---- time ---- */
+
+static sl_time expiry(const struct mq_group *g, sl_time since) {
+    return sl_time_add(since, g->timeout + SL_MQ_GRACE);
+}
 
 /* When it expires; SL_TIME_NEVER while that cannot be said. */
 static sl_time deadline(const struct sl_masterqueues *m, const struct mq *q,
@@ -335,7 +341,8 @@ static sl_time age_pool(struct sl_masterqueues *m, struct mq *q, struct mq_pool 
     }
     sl_time late = deadline(m, q, p, true), end = deadline(m, q, p, false);
     bool down = end == SL_TIME_NEVER;
-    if (p->state == MQ_EXPIRED && (down || now >= end))
+    /* It lives again when it is heard, not when the connection is new. */
+    if (p->state == MQ_EXPIRED && now >= expiry(&q->spec->groups[p->at], p->seen))
         return next;
     if (now >= end) {
         set_state(m, q, p, MQ_EXPIRED);
@@ -369,40 +376,41 @@ sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q) {
 
 /* ---- after a start ---- */
 
-/* {"group":…,"pool":…,"payload":{…}}, as objects.c writes it. */
-static void restore(struct sl_masterqueues *m, struct mq *q, const char *text) {
+/* {"group":…,"pool":…,"payload":{…}}, as desired.c writes it. One that is not 'live' is shown as
+ * long as its flavor is there. */
+static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, bool live) {
     _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(text, strlen(text));
     yyjson_val *root = yyjson_doc_get_root(d);
     const char *group = sl_json_str(root, "group"), *name = sl_json_str(root, "pool");
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_POOL_MAX_BYTES);
 
-    for (uint32_t g = 0; g < q->spec->n_groups; g++) {
-        uint32_t rank;
-        if (strcmp(q->spec->groups[g].name, group) != 0 ||
-            !rank_in(&q->spec->groups[g], name, &rank) || find_pool(q, group, name))
-            continue;
-        struct mq_pool *p = add_pool(q, g, name);
-        if (!p)
-            return;
-        sl_json_put(&b, sl_json_get(root, "payload"));
-        p->seen = m->client->mono;
-        p->seen_wall = m->client->wall;
-        p->taken = true;
-        if (!sl_buf_full(&b))
-            (void)take_payload(m, q, p, sl_buf_str(&b), b.len);
+    if (!*group || !*name || find_pool(q, group, name))
         return;
+    struct mq_pool *p = add_pool(q, group, name);
+    if (!p)
+        return;
+    sl_json_put(&b, sl_json_get(root, "payload"));
+    if (!sl_buf_full(&b))
+        (void)take_payload(m, q, p, sl_buf_str(&b), b.len);
+    p->seen = m->client->mono;
+    p->taken = live;
+    if (live) {
+        p->seen_wall = m->client->wall;
+    } else {
+        p->state = MQ_EXPIRED;
+        if (p->at != UINT32_MAX)
+            p->seen -= q->spec->groups[p->at].timeout + SL_MQ_GRACE;
     }
 }
 
-/* A flavor that the master has dropped may be there for the work that still runs on it. */
+/* A flavor that the master has dropped is there for the work that still runs on it. */
 void mq_pools_restore(struct sl_masterqueues *m, struct mq *q) {
     if (q->restored)
         return;
     q->restored = true;
     for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
-        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool &&
-            mq_master_names(m, q, r->name, true))
-            restore(m, q, mq_flavor_of(r)->pool);
+        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool)
+            restore(m, q, mq_flavor_of(r)->pool, mq_master_names(m, q, r->name, true));
 }
 
 /* An upgrade from a controller that kept nothing of its pools. */

@@ -87,8 +87,7 @@ static void uses(void *ctx, yyjson_val *o) {
     }
 }
 
-bool world_flavor_used(void *ctx, const char *flavor) {
-    struct world *w = ctx;
+bool world_flavor_used(struct world *w, const char *flavor) {
     struct search s = {.flavor = flavor};
 
     (void)fakeapi_each(w->api, KUEUE "/workloads", uses, &s);
@@ -181,6 +180,13 @@ static int on_write(void *ctx, const struct fakeapi_write *fw, struct sl_buf *wh
 
 /* ---- replicas ---- */
 
+/* As the manager beside it knows. */
+static bool flavor_used(void *ctx, const char *flavor) {
+    const struct replica *r = ctx;
+
+    return sl_manager_flavor_used(r->manager, flavor);
+}
+
 void world_start(struct world *w, uint32_t i) {
     struct replica *r = &w->replicas[i];
     char name[16];
@@ -207,8 +213,8 @@ void world_start(struct world *w, uint32_t i) {
                                                                 .instance = "test",
                                                                 .seed = sl_prng_next(&w->prng),
                                                                 .standby = true,
-                                                                .flavor_used = world_flavor_used,
-                                                                .ctx = w});
+                                                                .flavor_used = flavor_used,
+                                                                .ctx = r});
     world_tell(w, "replica %u starts", i);
 }
 

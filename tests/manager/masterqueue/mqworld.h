@@ -180,7 +180,7 @@ uint32_t world_owner(yyjson_val *o);
 /* Did somebody else make what has this name? */
 bool world_is_foreign(const struct world *w, const char *plural, const char *name);
 /* Is there unfinished work that has been admitted to a flavor? */
-bool world_flavor_used(void *ctx, const char *flavor);
+bool world_flavor_used(struct world *w, const char *flavor);
 /* The status of a MasterQueue without times, for comparison. */
 void world_status(struct world *w, uint32_t m, struct sl_buf *out);
 
