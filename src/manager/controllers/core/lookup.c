@@ -61,7 +61,8 @@ bool sl_manager_flavor_used(const struct sl_manager *m, const char *flavor) {
     uint32_t at = 0;
     for (struct sl_rec *r; y != SL_MAP_NONE && (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));) {
         const struct mgr_rec_wl *w = mgr_wl_of(r);
-        if (w->seen.admission && has_flavor(w->seen.admission, y))
+        if (w->seen.admission && has_flavor(w->seen.admission, y) &&
+            !mgr_wl_condition_is_true(m, w, "Finished")) /* it keeps what it was admitted to */
             return true;
     }
     return false;
