@@ -179,9 +179,28 @@ static void check_queue(struct world *w, const struct fakeapi_change *c, uint32_
     }
 }
 
+struct naming {
+    const char *flavor;
+    bool found;
+};
+
+static void look_for(void *ctx, yyjson_val *queue) {
+    struct naming *n = ctx;
+
+    n->found |= sl_json_find(flavors_of(queue), "name", n->flavor) != NULL;
+}
+
+/* One that a queue names is in use; that it left the queues was checked then. */
+static void check_flavor(struct world *w, const struct fakeapi_change *c) {
+    struct naming n = {.flavor = c->key};
+
+    (void)fakeapi_each(w->api, KUEUE "/clusterqueues", look_for, &n);
+    if (n.found)
+        world_fail(w, "the flavor %s is deleted, and a queue names it", c->key);
+}
+
 static void check_generated(struct world *w, const struct fakeapi_change *c) {
     uint32_t m = world_owner(c->before ? c->before : c->now);
-    const char *flavor = c->key;
 
     w->generated++;
     if (m >= w->n_mqs || mq_now(&w->mqs[m])->gone || c->sent < w->replicas[c->client].started)
@@ -192,7 +211,7 @@ static void check_generated(struct world *w, const struct fakeapi_change *c) {
     bool ends = !c->now || sl_json_at(c->now, "metadata.deletionTimestamp");
     if (strcmp(c->kind->plural, "resourceflavors") == 0 && c->before && ends &&
         !sl_json_at(c->before, "metadata.deletionTimestamp"))
-        check_removal(w, c, m, flavor, UINT32_MAX);
+        check_flavor(w, c);
 }
 
 /* Its spec and what an administrator wrote around it; the manager adds a finalizer and a status. */
