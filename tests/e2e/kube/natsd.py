@@ -134,10 +134,6 @@ class Server:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
-    def lame_duck(self):
-        """Asks its clients to go elsewhere, and ends."""
-        self.process.send_signal(signal.SIGUSR2)
-
     def clients(self):
         """How many connections it has besides those of providers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.monitor, timeout=10)

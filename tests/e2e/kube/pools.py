@@ -121,6 +121,7 @@ class Bed:
         if self.kind != "up":
             self._virtual_node()
         self._namespace("kueue-system")
+        until(lambda: self.api._try(f"{MASTERS}?limit=1"), PATIENCE, "MasterQueues in the API")
         return self
 
     def __exit__(self, *_):

@@ -13,7 +13,7 @@ from natsd import Providers, Server, payload
 from pools import GRACE, JOBS, MASTERS, PATIENCE, TIMEOUT, pool_of
 from sluice import KUEUE
 
-TIME_LIMIT = 200
+TIME_LIMIT = 240
 sluice = None
 
 
