@@ -111,6 +111,14 @@ class Bed:
         self.kind, self.api, self.sluice = kind, api, sluice
 
     def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self):
         if self.kind == "up":
             self.api.start()
         elif isinstance(self.sluice, Installed):
@@ -122,7 +130,6 @@ class Bed:
             self._virtual_node()
         self._namespace("kueue-system")
         until(lambda: self.api._try(f"{MASTERS}?limit=1"), PATIENCE, "MasterQueues in the API")
-        return self
 
     def __exit__(self, *_):
         if self.kind == "up":
