@@ -193,6 +193,33 @@ else
     wrong 'run-tests does not stop at a program that fails'
 fi
 
+# What runs beside others begins before them, and has ended before its folder is tested again. Here it waits for them.
+mkdir -p "$work/one" "$work/two" "$work/bin"
+touch "$work/one/build.ninja" "$work/two/build.ninja"
+printf '%s\n' '#!/bin/sh' >"$work/bin/ninja"
+cat >"$work/bin/meson" <<'END'
+#!/bin/sh
+case "$*" in
+*'one '*'--suite waits') name=beside-waits what='until [ -e two.ran ]; do sleep 0.1; done; touch one.waited' ;;
+*'one '*'--no-suite waits') name=testlog what='[ -e one.waited ]' ;;
+*) name=testlog what='touch two.ran' ;;
+esac
+result=OK
+timeout 60 sh -c "$what" || result=FAIL
+mkdir -p "$3/meson-logs"
+printf '{"name": "t", "result": "%s", "returncode": 0, "duration": 0, "command": [], "stdout": ""}\n' $result \
+    >"$3/meson-logs/$name.json"
+[ $result = OK ]
+END
+chmod +x "$work/bin/ninja" "$work/bin/meson"
+if (cd "$work" && PATH="$work/bin:$PATH" "$source/tools/run-tests" beside:one:waits two one:-waits) >"$work/out" 2>&1 &&
+    [ "$(sed -n 's/^\([a-z:-]*\): 1 passed, 0 failed, 0 skipped .*/\1/p' "$work/out" | xargs)" = \
+        'two beside:one:waits one:-waits' ] && [ "$(tail -n 1 "$work/out")" = '3 passed, 0 failed, 0 skipped' ]; then
+    passed=$((passed + 1))
+else
+    wrong 'run-tests does not run one folder beside another'
+fi
+
 # Every row of the table has a case above.
 mapfile -t checks < <(sed -n 's/^    ("\([a-z-]*\)", .*/\1/p' "$source/tools/lint")
 for check in "${checks[@]}"; do
