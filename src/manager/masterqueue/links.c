@@ -77,6 +77,7 @@ void mq_secret_reconcile(void *ctx, struct sl_rec *r) {
     struct sl_masterqueues *m = ctx;
     struct mq_secret *s = mq_secret_of(r);
     if (m->client->mono >= s->read_at) {
+        s->was_read = m->client->mono;
         s->read_at = sl_time_add(m->client->mono, MQ_SECRET_EVERY);
         sl_rec_write(r);
     }
@@ -112,6 +113,16 @@ static const struct mq_secret *secret_of(struct sl_masterqueues *m, const char *
         sl_rec_enqueue(r); /* its time to be read is long past */
     }
     return mq_secret_of(r);
+}
+
+/* It may have been changed: a connection needs it, or was refused with it. */
+static void read_soon(struct sl_masterqueues *m, const char *name) {
+    struct sl_rec *r = *name ? sl_inf_find(m->inf, MQ_SECRET, m->spec.own_ns, name) : NULL;
+    if (!r)
+        return;
+    struct mq_secret *s = mq_secret_of(r);
+    s->read_at = sl_time_min(s->read_at, sl_time_add(s->was_read, MQ_SECRET_SOON));
+    sl_rec_enqueue(r);
 }
 
 /* ---- opening and closing ---- */
@@ -207,6 +218,7 @@ static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
         free = m->links.n;
         (void)sl_vec_push(&m->links);
     }
+    read_soon(m, g->secret);
     m->links.v[free] = (struct mq_link){.connector = sl_strdup(g->connector),
                                         .secret = sl_strdup(g->secret),
                                         .reason = "Connecting"};
@@ -382,6 +394,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
             sl_log(SL_LOG_WARN, "NATS connection lost", SL_S("server", l->shown),
                    SL_S("error", e->text));
         set_down(l, "Disconnected", e->text);
+        read_soon(m, l->secret);
         break;
     case SL_NATS_ERROR:
         sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),

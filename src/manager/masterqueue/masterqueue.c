@@ -68,6 +68,7 @@ static void free_masterqueue(struct sl_rec *r) {
     mq_status_free(q);
     sl_freep(&q->labels);
     sl_freep(&q->foreign);
+    sl_freep(&q->foreign_flavor);
     sl_freep(&q->refused);
 }
 

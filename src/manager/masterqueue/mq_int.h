@@ -42,6 +42,7 @@
 #define MQ_UNUSED_PAUSE (5 * SL_SEC)  /* until it is asked again whether a flavor is in use */
 #define MQ_SECRET_EVERY SL_MINUTE     /* a Secret is read again */
 #define MQ_SECRET_RETRY (10 * SL_SEC) /* one that was not there */
+#define MQ_SECRET_SOON (3 * SL_SEC)   /* at the earliest, when it is needed or did not help */
 
 enum mq_kind { MQ_SECRET, MQ_FLAVOR, MQ_CLUSTER_QUEUE, MQ_MASTER_QUEUE, MQ_KINDS };
 
@@ -149,6 +150,7 @@ struct mq_secret {
     uint64_t hash;
     bool known, missing; /* neither: it has not been read yet */
     sl_time read_at;     /* mono: next */
+    sl_time was_read;    /* mono: when it was asked for */
 };
 
 /* ---- flavors and queues as they are (objects.c) ---- */
@@ -220,7 +222,7 @@ struct mq {
     SL_VEC(struct mq_pool *) pools; /* in the order of group, rank and name */
     SL_VEC(uint64_t) ignored;       /* hashes of names of pools that are not kept */
     struct mq_plan *plan;           /* of the last reconciliation; NULL: none yet */
-    char *foreign;                  /* a queue of somebody else has a name that we need */
+    char *foreign, *foreign_flavor; /* names that we need, of objects of somebody else */
     char *refused;                  /* a write that the API server does not take */
     struct mq_condition connected, ready;
     uint64_t seen_status;  /* hash of the status as observed */

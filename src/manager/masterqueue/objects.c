@@ -30,8 +30,11 @@ static void sync_flavor(struct sl_masterqueues *m, struct mq *q, struct mq_plan_
     } else if (is_left_over(r, mq_flavor_of(r)->of_masterqueue)) {
         q->waits = true;
     } else if (!mq_owns(q, r)) {
+        q->pools.v[f->pool]->state = MQ_REFUSED;
         mq_pool_set_error(m, q, q->pools.v[f->pool], "PoolRefused",
                           "ResourceFlavor %s exists and belongs to somebody else", f->name);
+        if (!q->foreign_flavor)
+            mq_set_text(&q->foreign_flavor, f->name);
     } else if (r->deleting) { /* one that is in use stays until it is not */
         f->written = mq_master_names(m, q, f->name, false);
         sl_rec_write(r);
@@ -86,6 +89,7 @@ sl_time mq_objects_sync(struct sl_masterqueues *m, struct mq *q) {
     if (q->plan->full)
         return next;
     sl_freep(&q->foreign);
+    sl_freep(&q->foreign_flavor);
     q->waits = false;
     for (uint32_t i = 0; i < q->plan->n_flavors; i++)
         sync_flavor(m, q, &q->plan->flavors[i]);

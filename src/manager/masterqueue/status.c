@@ -111,6 +111,12 @@ static void decide_ready(struct mq *q) {
                       "ClusterQueue %s exists and is not of this MasterQueue: it is left alone; "
                       "delete it, or choose another name",
                       q->foreign);
+    } else if (q->foreign_flavor) {
+        reason = "ForeignFlavor";
+        sl_buf_printf(&text,
+                      "ResourceFlavor %s exists and is not of this MasterQueue: it is left alone, "
+                      "and the pool of that name is left out",
+                      q->foreign_flavor);
     } else if (q->waits) {
         reason = "Waiting";
         sl_buf_printf(&text, "Objects of an earlier MasterQueue of this name are being deleted");
