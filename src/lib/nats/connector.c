@@ -317,7 +317,7 @@ void sl_nats_connector_wipe(struct sl_nats_connector *c) {
 
     for (size_t i = 0; i < SL_LEN(secrets); i++) {
         if (*secrets[i])
-            explicit_bzero((char *)(uintptr_t)*secrets[i], strlen(*secrets[i]));
+            explicit_bzero((char *)*secrets[i], strlen(*secrets[i])); /* the arena's own */
         *secrets[i] = NULL;
     }
 }

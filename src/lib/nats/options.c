@@ -178,7 +178,7 @@ static natsStatus on_nonce(char **ret_error, unsigned char **ret, int *ret_len, 
 /* ---- options ---- */
 
 static natsStatus set_identity(natsOptions *o, const struct natsc_identity *id) {
-    void *closure = (void *)(uintptr_t)id;
+    void *closure = (void *)id; /* only read there */
 
     if (id->jwt)
         return natsOptions_SetUserCredentialsCallbacks(o, on_jwt, closure, on_nonce, closure);

@@ -212,7 +212,7 @@ static int enqueue(struct natsc_conn *c, struct natsc_sending *s, struct sl_err 
     return SL_OK;
 }
 
-int sl_nats_client_publish(struct sl_nats_client *c, sl_nats_conn id, const char *subject,
+int sl_nats_client_publish(struct sl_nats_client *c, sl_nats_conn conn, const char *subject,
                            const char *data, size_t len, struct sl_err *err) {
     if (!sl_nats_is_subject(subject))
         return sl_err_set(err, SL_EINVAL,
@@ -222,19 +222,19 @@ int sl_nats_client_publish(struct sl_nats_client *c, sl_nats_conn id, const char
                           SL_NATS_MAX_MESSAGE);
     struct natsc_sending *s = sending_new(subject, data, len);
     (void)pthread_mutex_lock(&c->lock);
-    struct natsc_conn *conn = find(c, id);
-    int r =
-        conn ? enqueue(conn, s, err) : sl_err_set(err, SL_ENOENT, "the NATS connection is closed");
+    struct natsc_conn *found = find(c, conn);
+    int r = found ? enqueue(found, s, err)
+                  : sl_err_set(err, SL_ENOENT, "the NATS connection is closed");
     (void)pthread_mutex_unlock(&c->lock);
     if (r < 0)
         sl_freep(&s);
     return r;
 }
 
-uint32_t sl_nats_client_unsent(struct sl_nats_client *c, sl_nats_conn id) {
+uint32_t sl_nats_client_unsent(struct sl_nats_client *c, sl_nats_conn conn) {
     (void)pthread_mutex_lock(&c->lock);
-    const struct natsc_conn *conn = find(c, id);
-    uint32_t n = conn ? conn->n_sending : 0;
+    const struct natsc_conn *found = find(c, conn);
+    uint32_t n = found ? found->n_sending : 0;
     (void)pthread_mutex_unlock(&c->lock);
     return n;
 }

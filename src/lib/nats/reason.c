@@ -32,9 +32,10 @@ static const struct {
 static void print_clean(char out[NATSC_TEXT], const char *text) {
     size_t n = 0;
 
-    for (; *text && n < NATSC_TEXT - 1; text++) {
-        unsigned char c = (unsigned char)*text;
-        out[n++] = c < ' ' || c >= 0x7f ? '?' : (char)c;
+    for (; *text && n < NATSC_TEXT - 1; text++, n++) {
+        out[n] = *text;
+        if ((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f)
+            out[n] = '?';
     }
     out[n] = '\0';
 }

@@ -25,7 +25,11 @@
 #include "lib/nats/client.h"
 #include "server.h"
 
-static const struct sl_nats_pace quick = {1000, 300, 20, 200};
+/* Attempts are repeated soon. What hangs is noticed soon only where a test is about that: on a busy
+ * machine the others would lose servers that are well. */
+static const struct sl_nats_pace usual = {10000, 3000, 20, 200}, quick = {1000, 300, 20, 200};
+/* Waiting ends with what is waited for; a busy machine may take so many times longer. */
+#define PATIENCE 5
 
 /* What the port has reported of a connection. */
 struct seen {
@@ -63,7 +67,7 @@ static int begin(void **state) {
     assert_int_equal(uv_timer_init(&t.loop, &t.timer), 0);
     assert_int_equal(sl_nats_client_new(&t.loop, &t.client, &err), 0);
     t.port = sl_nats_client_port(t.client);
-    sl_nats_client_set_pace(t.client, &quick);
+    sl_nats_client_set_pace(t.client, &usual);
     return 0;
 }
 
@@ -80,33 +84,54 @@ static void on_timer(uv_timer_t *h) {
     (void)h;
 }
 
-static void take_events(void) {
+static bool take_event(void) {
     struct sl_nats_event e;
 
-    while (t.port->ops->next(t.port, &e)) {
-        struct seen *s = &t.seen[e.conn.v % SL_LEN(t.seen)];
-        switch (e.kind) {
-        case SL_NATS_UP:
-            s->ups++;
-            copy(s->up, e.text);
-            break;
-        case SL_NATS_DOWN:
-            s->downs++;
-            copy(s->down, e.text);
-            break;
-        case SL_NATS_ERROR:
-            s->errors++;
-            copy(s->error, e.text);
-            break;
-        case SL_NATS_MESSAGE:
-            s->messages++;
-            s->oversize += !e.data;
-            s->len = e.len;
-            copy(s->subject, e.subject);
-            copy(s->data, e.data ? e.data : "");
-            break;
-        }
+    if (!t.port->ops->next(t.port, &e))
+        return false;
+    struct seen *s = &t.seen[e.conn.v % SL_LEN(t.seen)];
+    switch (e.kind) {
+    case SL_NATS_UP:
+        s->ups++;
+        copy(s->up, e.text);
+        break;
+    case SL_NATS_DOWN:
+        s->downs++;
+        copy(s->down, e.text);
+        break;
+    case SL_NATS_ERROR:
+        s->errors++;
+        copy(s->error, e.text);
+        break;
+    case SL_NATS_MESSAGE:
+        s->messages++;
+        s->oversize += !e.data;
+        s->len = e.len;
+        copy(s->subject, e.subject);
+        copy(s->data, e.data ? e.data : "");
+        break;
     }
+    return true;
+}
+
+static void take_events(void) {
+    while (take_event())
+        ;
+}
+
+/* Nobody reads, but for one event in each pause, until nothing more is dropped. */
+static uint32_t read_slowly(void) {
+    struct timespec ts = {0, 200000000};
+    uint64_t before = 0;
+    uint32_t n = 0;
+
+    for (uint32_t same = 0; same < 4 && n < 100; n++) {
+        (void)nanosleep(&ts, NULL);
+        (void)take_event();
+        same = t.port->dropped > 0 && t.port->dropped == before ? same + 1 : 0;
+        before = t.port->dropped;
+    }
+    return n;
 }
 
 /* One turn of the loop; it sleeps until it is woken, or for so long. */
@@ -118,7 +143,7 @@ static void turn(uint64_t ms) {
 
 #define WAIT_UNTIL(condition, ms)                                                                  \
     do {                                                                                           \
-        sl_time until_ = now() + (ms)*SL_MSEC;                                                     \
+        sl_time until_ = now() + PATIENCE * (ms)*SL_MSEC;                                          \
         take_events();                                                                             \
         while (!(condition) && now() < until_)                                                     \
             turn(20);                                                                              \
@@ -126,6 +151,11 @@ static void turn(uint64_t ms) {
             fail_msg("%s:%d: not within %d ms: %s (up %s, down %s, error %s)", __FILE__, __LINE__, \
                      (int)(ms), #condition, t.seen[1].up, t.seen[1].down, t.seen[1].error);        \
     } while (0)
+
+static void assert_words(const char *text, const char *words) {
+    if (!strcasestr(text, words))
+        fail_msg("expected '%s', found '%s'", words, text);
+}
 
 static void rest(int ms) {
     for (sl_time until = now() + ms * SL_MSEC; now() < until;)
@@ -235,7 +265,7 @@ static void users_and_passwords(void **state) {
     WAIT_UNTIL(t.seen[1].ups == 1, 3000);
     open_conn(NULL, "nats://a%%40b:SECRET@127.0.0.1:%d", s.port);
     WAIT_UNTIL(t.seen[2].downs > 0, 3000);
-    assert_non_null(strstr(t.seen[2].down, "authorization failed"));
+    assert_words(t.seen[2].down, "authorization failed");
     assert_null(strstr(t.seen[2].down, "SECRET"));
     /* of a Secret, which wins */
     struct sl_nats_credentials with = {.user = "a@b", .password = "p/w:%\"\\ x"};
@@ -287,11 +317,11 @@ static void tls(void **state) {
     assert_int_equal(t.seen[1].downs + t.seen[2].downs, 0);
     for (uint32_t i = 3; i <= 7; i++)
         assert_int_equal(t.seen[i].ups, 0);
-    assert_non_null(strstr(t.seen[3].down, "certificate"));
-    assert_non_null(strstr(t.seen[4].down, "certificate"));
-    assert_non_null(strcasestr(t.seen[5].down, "host"));
-    assert_non_null(strstr(t.seen[6].down, "offers no TLS"));
-    assert_non_null(strstr(t.seen[7].down, "certificate"));
+    assert_words(t.seen[3].down, "certificate");
+    assert_words(t.seen[4].down, "certificate");
+    assert_words(t.seen[5].down, "hostname mismatch");
+    assert_words(t.seen[6].down, "offers no TLS");
+    assert_words(t.seen[7].down, "certificate");
     struct sl_err err;
     assert_int_equal(sl_nats_client_publish(t.client, c, "a.b", "tls", 3, &err), 0);
     WAIT_UNTIL(t.seen[1].messages == 1, 2000);
@@ -324,8 +354,8 @@ static void system_authorities(void **state) {
     open_conn(NULL, "nats://localhost:%d", wrong.port);
     open_conn(NULL, "tls://localhost:%d", wrong.port);
     WAIT_UNTIL(t.seen[1].ups && t.seen[2].downs && t.seen[3].downs, 5000);
-    assert_non_null(strcasestr(t.seen[2].down, "host"));
-    assert_non_null(strcasestr(t.seen[3].down, "host"));
+    assert_words(t.seen[2].down, "hostname mismatch");
+    assert_words(t.seen[3].down, "hostname mismatch");
     assert_int_equal(t.seen[2].ups + t.seen[3].ups, 0);
     assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
     server_kill(&right);
@@ -397,7 +427,7 @@ static void credentials_files(void **state) {
     open_conn(&windows, "127.0.0.1:%d", s.port);
     open_conn(NULL, "127.0.0.1:%d", s.port);
     WAIT_UNTIL(t.seen[1].ups == 1 && t.seen[2].ups == 1 && t.seen[3].downs > 0, 3000);
-    assert_non_null(strstr(t.seen[3].down, "authorization failed"));
+    assert_words(t.seen[3].down, "authorization failed");
     server_kill(&s);
 }
 
@@ -416,7 +446,7 @@ static void authorization_comes_back(void **state) {
     sl_nats_conn c = open_conn(NULL, "nats://u:pass@127.0.0.1:%d", s.port);
     subscribe(c, "a.*");
     WAIT_UNTIL(t.seen[1].downs > 0, 3000);
-    assert_non_null(strstr(t.seen[1].down, "authorization failed"));
+    assert_words(t.seen[1].down, "authorization failed");
     rest(600); /* more than the two refusals after which the library would give up */
     reload(&s, "pass");
     WAIT_UNTIL(t.seen[1].ups == 1, 3000);
@@ -425,7 +455,7 @@ static void authorization_comes_back(void **state) {
     reload(&s, "other");
     WAIT_UNTIL(t.seen[1].downs > 0, 3000);
     rest(300);
-    assert_non_null(strstr(t.seen[1].down, "authorization failed"));
+    assert_words(t.seen[1].down, "authorization failed");
     reload(&s, "pass");
     WAIT_UNTIL(t.seen[1].ups == 2, 5000);
     int fd = publisher_open(&s, "\"user\":\"u\",\"pass\":\"pass\"");
@@ -447,13 +477,13 @@ static void permissions(void **state) {
     WAIT_UNTIL(t.seen[1].ups == 1, 3000);
     subscribe(c, "b.*");
     WAIT_UNTIL(t.seen[1].errors == 1, 2000);
-    assert_non_null(strstr(t.seen[1].error, "b.*"));
+    assert_words(t.seen[1].error, "b.*");
     assert_int_equal(sl_nats_client_publish(t.client, c, "not.ok", "x", 1, &err), 0);
     WAIT_UNTIL(t.seen[1].errors == 2, 2000);
-    assert_non_null(strstr(t.seen[1].error, "not.ok"));
+    assert_words(t.seen[1].error, "not.ok");
     subscribe(c, "not a subject");
     WAIT_UNTIL(t.seen[1].errors == 3, 2000);
-    assert_non_null(strstr(t.seen[1].error, "not a subject"));
+    assert_words(t.seen[1].error, "not a subject");
     assert_int_equal(t.seen[1].downs, 0);
     static const char *const wrong[] = {"", "a b", "a.*", "a.>", ".a", "a.", "a..b", "a\n"};
     for (size_t i = 0; i < SL_LEN(wrong); i++)
@@ -466,8 +496,8 @@ static void nobody_there(void **state) {
     open_conn(NULL, "127.0.0.1:%d", free_port());
     open_conn(NULL, "nowhere.invalid");
     WAIT_UNTIL(t.seen[1].downs && t.seen[2].downs, 5000);
-    assert_non_null(strstr(t.seen[1].down, "Connection refused"));
-    assert_non_null(strstr(t.seen[2].down, "nowhere.invalid:4222: "));
+    assert_words(t.seen[1].down, "Connection refused");
+    assert_words(t.seen[2].down, "nowhere.invalid:4222: ");
     uint32_t before = t.seen[1].downs;
     rest(300); /* the same again is no event */
     assert_int_equal(t.seen[1].downs, before);
@@ -541,6 +571,7 @@ static void cluster(void **state) {
 }
 
 static void hanging_server(void **state) {
+    sl_nats_client_set_pace(t.client, &quick);
     struct server a = run_server("hangs", ""), b = run_server("stays", "");
     sl_nats_conn c = open_conn(NULL, "127.0.0.1:%d,127.0.0.1:%d", a.port, b.port);
 
@@ -550,7 +581,7 @@ static void hanging_server(void **state) {
     bool on_a = (int)strtol(strrchr(t.seen[1].up, ':') + 1, NULL, 10) == a.port;
     server_signal(on_a ? &a : &b, SIGSTOP);
     WAIT_UNTIL(t.seen[1].ups == 2, 5000);
-    assert_non_null(strstr(t.seen[1].down, "does not answer pings"));
+    assert_words(t.seen[1].down, "does not answer pings");
     assert_delivers(c, on_a ? &b : &a);
     server_kill(&a);
     server_kill(&b);
@@ -587,6 +618,7 @@ static void handshake_without_end(void **state) {
     int port, fd = listen_silently(&port);
 
     (void)state;
+    sl_nats_client_set_pace(t.client, &quick);
     assert_int_equal(pthread_create(&thread, NULL, accept_all, &fd), 0);
     server_init(&s, "speaks");
     server_configure(&s, "tls { cert_file: \"%s/server.crt\", key_file: \"%s/server.key\" }\n",
@@ -594,14 +626,14 @@ static void handshake_without_end(void **state) {
     server_start(&s);
     open_conn(&with, "tls://127.0.0.1:%d", port);
     WAIT_UNTIL(t.seen[1].downs > 0, 5000);
-    assert_non_null(strstr(t.seen[1].down, "no answer in time"));
+    assert_words(t.seen[1].down, "no answer in time");
     sl_nats_conn c = open_conn(&with, "tls://127.0.0.1:%d,tls://127.0.0.1:%d", port, s.port);
     subscribe(c, "a.*");
     WAIT_UNTIL(t.seen[2].ups == 1, 5000);
     rest(100);
     sl_time at = now();
     sl_nats_client_freep(&t.client); /* in the middle of another handshake */
-    assert_true(now() - at < 2500 * SL_MSEC);
+    assert_true(now() - at < 4 * SL_SEC);
     struct sl_err err;
     assert_int_equal(sl_nats_client_new(&t.loop, &t.client, &err), 0);
     assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
@@ -668,15 +700,18 @@ static void flood_of_one(void **state) {
     (void)nanosleep(&ts, NULL); /* nobody reads, and of each subject the newest waits */
     (void)close(loud);
     (void)close(calm);
-    struct sl_nats_event e;
-    static const char *const found[][2] = {{"a.loud", "last"}, {"a.calm", "calm"}};
-    for (size_t i = 0; i < SL_LEN(found); i++) {
-        assert_true(t.port->ops->next(t.port, &e));
-        assert_int_equal(e.kind, SL_NATS_MESSAGE);
-        assert_string_equal(e.subject, found[i][0]);
-        assert_string_equal(e.data, found[i][1]);
+    bool found_last = false, found_calm = false;
+    for (sl_time until = now() + 20 * SL_SEC; now() < until && !(found_last && found_calm);) {
+        if (!take_event()) {
+            (void)nanosleep(&ts, NULL);
+            continue;
+        }
+        found_last |= strcmp(t.seen[1].data, "last") == 0;
+        found_calm |= strcmp(t.seen[1].data, "calm") == 0;
     }
-    assert_false(t.port->ops->next(t.port, &e));
+    assert_true(found_last && found_calm);
+    assert_in_range(t.seen[1].messages, 2, 1000); /* of 50,002 */
+    assert_int_equal(t.seen[1].errors, 0);
     assert_int_equal(t.port->dropped, 0);
     server_kill(&s);
 }
@@ -698,12 +733,11 @@ static void many_subjects(void **state) {
         publish(fd, name, "x", 1);
     }
     publisher_flush(fd);
-    /* Without a turn of the loop nothing is read. */
-    struct timespec ts = {1, 0};
-    (void)nanosleep(&ts, NULL);
+    uint32_t read = read_slowly();
     take_events();
-    assert_int_equal(t.seen[1].messages, SL_NATS_MAX_WAITING);
-    assert_int_equal(t.port->dropped, 20000 - SL_NATS_MAX_WAITING);
+    uint64_t dropped = t.port->dropped;
+    assert_in_range(t.seen[1].messages, SL_NATS_MAX_WAITING, SL_NATS_MAX_WAITING + read);
+    assert_int_equal(t.seen[1].messages + dropped, 20000);
     /* By bytes. */
     t.seen[1].messages = 0;
     for (int i = 0; i < 400; i++) {
@@ -711,10 +745,10 @@ static void many_subjects(void **state) {
         publish(fd, name, data, SL_NATS_MAX_MESSAGE);
     }
     publisher_flush(fd);
-    (void)nanosleep(&ts, NULL);
+    read = read_slowly();
     take_events();
-    assert_in_range(t.seen[1].messages, 240, 256);
-    assert_int_equal(t.port->dropped, 20000 - SL_NATS_MAX_WAITING + 400 - t.seen[1].messages);
+    assert_in_range(t.seen[1].messages, 240, 256 + read);
+    assert_int_equal(t.seen[1].messages + t.port->dropped - dropped, 400);
     (void)close(fd);
     server_kill(&s);
     free(data);
@@ -733,7 +767,7 @@ static void too_many(void **state) {
         subscribe(c, name);
     }
     WAIT_UNTIL(t.seen[1].errors == 1, 2000);
-    assert_non_null(strstr(t.seen[1].error, "s.256"));
+    assert_words(t.seen[1].error, "s.256");
     WAIT_UNTIL(t.seen[1].ups == 1, 2000);
     server_kill(&s);
     WAIT_UNTIL(t.seen[1].downs == 1, 2000);
@@ -801,9 +835,9 @@ static void free_while_it_hangs(void **state) {
     rest(100);
     sl_time at = now();
     t.port->ops->close(t.port, c);
-    assert_true(now() - at < 100 * SL_MSEC);
+    assert_true(now() - at < SL_SEC);
     sl_nats_client_freep(&t.client);
-    assert_true(now() - at < 2500 * SL_MSEC);
+    assert_true(now() - at < 4 * SL_SEC);
     assert_int_equal(sl_nats_client_new(&t.loop, &t.client, &err), 0);
     server_kill(&s);
 }
