@@ -674,7 +674,10 @@ def test_deactivated():
     patch("workload", name, {"spec": {"active": False}}, "active")
     suspended("active", "toggle")
     eventually(
-        lambda: condition(workload("active", "toggle"), "Requeued")["status"] == "False",
+        lambda: (
+            condition(workload("active", "toggle"), "Requeued")["status"] == "False"
+            and condition(workload("active", "toggle"), "PodsReady")["reason"] == "WaitForStart"
+        ),
         "its quota is given back",
         "active",
         "toggle",
