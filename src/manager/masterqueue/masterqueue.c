@@ -173,6 +173,7 @@ struct sl_masterqueues *sl_masterqueues_new(const struct sl_masterqueues_spec *s
         .events = {.instance = spec->instance, .max_known = MAX_EVENTS},
     });
     m->inf->writes = !spec->standby;
+    m->led_since = m->client->mono;
     sl_inf_watch(m->inf, MQ_MASTER_QUEUE);
     return m;
 }
@@ -189,6 +190,7 @@ void sl_masterqueues_lead(struct sl_masterqueues *m, bool lead) {
     if (m->inf->writes == lead)
         return;
     m->inf->writes = lead;
+    m->led_since = m->client->mono;
     for (uint32_t i = 0; lead && i < m->inf->recs.n; i++)
         if (m->inf->recs.v[i] && !m->inf->recs.v[i]->gone) {
             sl_rec_enqueue(m->inf->recs.v[i]);

@@ -39,7 +39,7 @@
 #define MQ_CHANGE_PAUSE SL_SEC        /* between two changes of what a pool has */
 #define MQ_STATUS_PAUSE SL_SEC        /* between two writes of a status */
 #define MQ_ERROR_LIFE SL_MINUTE       /* an error of a pool is shown for so long after the last */
-#define MQ_UNUSED_PAUSE (5 * SL_SEC)  /* until it is asked again whether a flavor is in use */
+#define MQ_UNUSED_PAUSE (5 * SL_SEC)  /* a flavor is unused for so long before it goes */
 #define MQ_SECRET_EVERY SL_MINUTE     /* a Secret is read again */
 #define MQ_SECRET_RETRY (10 * SL_SEC) /* one that was not there */
 #define MQ_SECRET_SOON (3 * SL_SEC)   /* at the earliest, when it is needed or did not help */
@@ -160,7 +160,8 @@ struct mq_flavor_rec {
     uint64_t hash; /* of all that we write */
     char *pool;    /* the annotation */
     bool has_annotations;
-    bool of_masterqueue; /* its controller is one, or was */
+    sl_time unused_since; /* mono; SL_TIME_NEVER: it is used, as far as is known */
+    bool of_masterqueue;  /* its controller is one, or was */
 };
 
 struct mq_cell {
@@ -248,7 +249,8 @@ struct sl_masterqueues {
     SL_VEC(struct mq_link) links;
     SL_VEC(struct mq_user) users;
     bool relink; /* specs or secrets have changed: connections are compared with what is needed */
-    bool synced; /* flavors and queues were all known in the last turn */
+    sl_time led_since; /* mono */
+    bool synced;       /* flavors and queues were all known in the last turn */
 };
 
 static inline struct mq *mq_of(struct sl_rec *r) {

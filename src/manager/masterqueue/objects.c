@@ -66,20 +66,32 @@ static bool is_named(struct sl_masterqueues *m, const char *flavor) {
     return false;
 }
 
-/* Flavors of pools that are no more. Returns when (mono) to look again. */
+/* Flavors of pools that are no more. One that has just come to be unused stays for a moment: a
+ * leader before us may have made it, and the queue that names it not be here yet. Returns when
+ * (mono) to look again. */
 static sl_time drop_unused(struct sl_masterqueues *m, struct mq *q) {
     sl_time next = SL_TIME_NEVER;
     struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL), *after;
+    if (!m->inf->writes)
+        return next; /* a standby plans no deletion for the time when it leads */
     for (; r; r = after) {
         after = r->next;
         if (r->kind != MQ_FLAVOR || r->deleting || mq_plan_find(q->plan, r->name))
             continue;
-        if (is_named(m, r->name))
+        struct mq_flavor_rec *f = mq_flavor_of(r);
+        if (is_named(m, r->name)) {
+            f->unused_since = SL_TIME_NEVER;
             continue; /* the queue is written, and its change brings us back */
+        }
         if (m->spec.flavor_used && m->spec.flavor_used(m->spec.ctx, r->name))
-            next = sl_time_add(m->client->mono, MQ_UNUSED_PAUSE);
-        else
+            f->unused_since = SL_TIME_NEVER;
+        if (f->unused_since == SL_TIME_NEVER || f->unused_since < m->led_since)
+            f->unused_since = m->client->mono;
+        sl_time due = sl_time_add(f->unused_since, MQ_UNUSED_PAUSE);
+        if (m->client->mono >= due)
             sl_rec_plan_delete(r);
+        else
+            next = sl_time_min(next, due);
     }
     return next;
 }

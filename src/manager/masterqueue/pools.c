@@ -119,11 +119,15 @@ static char *flavor_name(const struct mq *q, const char *group, const char *pool
 
 /* Its group and its place there, by the spec. */
 static void place_pool(const struct mq *q, struct mq_pool *p) {
+    uint32_t rank;
     p->at = UINT32_MAX;
+    p->rank = 0;
     for (uint32_t g = 0; g < q->spec->n_groups; g++)
         if (strcmp(q->spec->groups[g].name, p->group) == 0 &&
-            rank_in(&q->spec->groups[g], p->name, &p->rank))
+            rank_in(&q->spec->groups[g], p->name, &rank)) {
             p->at = g;
+            p->rank = rank;
+        }
 }
 
 static struct mq_pool *add_pool(struct mq *q, const char *group, const char *name) {

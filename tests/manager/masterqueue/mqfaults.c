@@ -20,6 +20,7 @@
 #define QUIET (3 * SL_MINUTE)
 #define OUTAGE (10 * SL_MINUTE)
 #define REST (4 * SL_MINUTE) /* silent pools go, connections are there again, all is written */
+#define HASTY_ONE_IN 50u     /* histories may have such a deletion, and one more */
 #define ENOUGH_STRUCK 60u    /* histories to meet with every kind of fault */
 
 /* ---- phases ---- */
@@ -27,7 +28,7 @@
 struct sums {
     uint64_t passed, failed;
     uint64_t struck[FAKEAPI_FAULTS], nats_struck[FAKENATS_FAULTS];
-    uint64_t evictions, generated, flavors;
+    uint64_t evictions, generated, hasty;
 };
 
 static void disturb(struct world *w) {
@@ -321,6 +322,7 @@ static void run_one(struct sums *sum, uint64_t seed, bool verbose) {
         world_fail(w, "%llu writes were invalid", (unsigned long long)api.invalid);
     sum->evictions += w->evictions;
     sum->generated += w->generated;
+    sum->hasty += w->hasty;
     sum->passed += !w->failed;
     if (w->failed && sum->failed++ < 20)
         (void)printf("seed %llu: %s\n    again: mqfaults --seed %llu --verbose\n",
@@ -363,8 +365,15 @@ int main(int argc, char **argv) {
     }
     for (uint64_t s = first; s < first + seeds; s++)
         run_one(&sum, s, verbose);
-    (void)printf("%llu changes of flavors and queues, %llu evictions; faults:",
-                 (unsigned long long)sum.generated, (unsigned long long)sum.evictions);
+    (void)printf(
+        "%llu changes of flavors and queues, %llu evictions; %llu flavors were deleted too "
+        "soon; faults:",
+        (unsigned long long)sum.generated, (unsigned long long)sum.evictions,
+        (unsigned long long)sum.hasty);
+    if (sum.hasty > 1 + seeds / HASTY_ONE_IN) {
+        (void)printf(" (that is too often!)");
+        sum.failed++;
+    }
     check_struck(&sum, fakeapi_fault_names, sum.struck, FAKEAPI_FAULTS, seeds);
     (void)printf("; of NATS:");
     check_struck(&sum, fakenats_fault_names, sum.nats_struck, FAKENATS_FAULTS, seeds);

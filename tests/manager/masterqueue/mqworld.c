@@ -352,4 +352,7 @@ void world_end(struct world *w) {
     for (uint32_t i = 0; i < w->foreign.n; i++)
         sl_freep(&w->foreign.v[i].text);
     sl_vec_free(&w->foreign);
+    for (uint32_t i = 0; i < w->ended.n; i++)
+        sl_freep(&w->ended.v[i]);
+    sl_vec_free(&w->ended);
 }

@@ -134,6 +134,8 @@ struct world {
     bool locals[LOCALS];
     sl_time local_gone[LOCALS]; /* when it last began or ended to be away */
     SL_VEC(struct foreign) foreign;
+    SL_VEC(char *) ended; /* flavors that somebody deleted */
+    uint32_t hasty;       /* flavors that were deleted while a queue named them */
     uint32_t n_jobs;
     uint64_t turns, writes, generated, evictions; /* by replicas; of flavors and queues alone */
     bool verbose, failed;

@@ -194,6 +194,7 @@ static void delete_object(struct world *w) {
     if (world_owner(fakeapi_get(w->api, path)) == UINT32_MAX)
         return;
     world_tell(w, "delete %s by hand", path);
+    *sl_vec_push(&w->ended) = sl_strdup(strrchr(path, '/') + 1);
     (void)world_send(w, SL_DELETE, path, "{}");
 }
 

@@ -126,12 +126,12 @@ static bool was_edited(const struct world *w, uint32_t m, const char *flavor, ui
     return false;
 }
 
-/* Somebody deletes it, and it waits for the queues that name it. */
-static bool is_ending(struct world *w, const char *flavor) {
-    char path[160];
-
-    (void)snprintf(path, sizeof path, KUEUE "/resourceflavors/%s", flavor);
-    return sl_json_at(fakeapi_get(w->api, path), "metadata.deletionTimestamp");
+/* Did somebody delete it? Then it waits for the queues that name it. */
+static bool was_deleted(const struct world *w, const char *flavor) {
+    for (uint32_t i = 0; i < w->ended.n; i++)
+        if (strcmp(w->ended.v[i], flavor) == 0)
+            return true;
+    return false;
 }
 
 static void check_removal(struct world *w, const struct fakeapi_change *c, uint32_t m,
@@ -141,7 +141,7 @@ static void check_removal(struct world *w, const struct fakeapi_change *c, uint3
     uint32_t local;
 
     if (strcmp(flavor, SL_MQ_NO_FLAVOR) == 0 || world_is_foreign(w, "resourceflavors", flavor) ||
-        (strcmp(c->kind->plural, "clusterqueues") == 0 && is_ending(w, flavor)) ||
+        (strcmp(c->kind->plural, "clusterqueues") == 0 && was_deleted(w, flavor)) ||
         was_edited(w, m, flavor, borrower, fakeapi_now(w->api) - LATEST, &timeout, &p))
         return;
     if (fakeapi_number(flavor, "local-", &local, NULL)) {
@@ -190,13 +190,15 @@ static void look_for(void *ctx, yyjson_val *queue) {
     n->found |= sl_json_find(flavors_of(queue), "name", n->flavor) != NULL;
 }
 
-/* One that a queue names is in use; that it left the queues was checked then. */
+/* One that a queue names is in use, and the manager protects it as soon as it knows. A leader that
+ * is new, and whose watch of the queues hangs, cannot know: that happens, and is made good. */
 static void check_flavor(struct world *w, const struct fakeapi_change *c) {
     struct naming n = {.flavor = c->key};
 
     (void)fakeapi_each(w->api, KUEUE "/clusterqueues", look_for, &n);
     if (n.found)
-        world_fail(w, "the flavor %s is deleted, and a queue names it", c->key);
+        world_tell(w, "the flavor %s is deleted, and a queue names it", c->key);
+    w->hasty += n.found;
 }
 
 static void check_generated(struct world *w, const struct fakeapi_change *c) {
