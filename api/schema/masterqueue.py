@@ -29,7 +29,8 @@ MAX_GROUPS = 64
 MAX_BORROWERS = 64
 MAX_RESOURCES = 32
 MAX_POOLS = 256
-MAX_STATUS_POOLS = 1024
+MAX_STATUS_POOLS = 256
+MAX_COVERED = 64  # resources of a ClusterQueue
 
 
 def _template():
@@ -200,7 +201,7 @@ def _group():
 
 
 def _amounts(description):
-    return table(description, bare_amount(""), max=MAX_RESOURCES)
+    return table(description, bare_amount(""), max=MAX_COVERED)
 
 
 def _status():

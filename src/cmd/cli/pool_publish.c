@@ -113,10 +113,10 @@ static int make_subject(const struct cli_args *a, struct sl_buf *out, struct sl_
 
     if (!pool)
         return sl_err_set(err, SL_EINVAL, "expected --pool=NAME");
-    if (strchr(pool, '.') || sl_syntax_subdomain(pool, strlen(pool)).n > 0)
-        return sl_err_set(err, SL_EINVAL,
-                          "--pool: expected lower-case letters, digits and '-', found '%.60s'",
-                          pool);
+    if (sl_syntax_dns_label(pool, strlen(pool)).n > 0)
+        return sl_err_set(
+            err, SL_EINVAL,
+            "--pool: expected at most 63 lower-case letters, digits and '-', found '%.64s'", pool);
     sl_buf_printf(out, "%s.%s", cli_pool_subject(a), pool);
     return sl_buf_full(out) ? sl_err_set(err, SL_ELIMIT, "the subject is longer than %u bytes",
                                          SL_NATS_MAX_SUBJECT)

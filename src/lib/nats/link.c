@@ -9,10 +9,6 @@
 #include "core/base/fmt.h"
 #include "lib/nats/client_int.h"
 
-/* What the library keeps of messages before they are delivered. */
-#define PENDING_MESSAGES 65536
-#define PENDING_BYTES (16 << 20)
-
 void natsc_on_closed(natsConnection *nc, void *link) {
     struct natsc_link *l = link;
     struct sl_nats_client *client = l->client;
@@ -134,7 +130,8 @@ int natsc_link_subscribe(struct natsc_link *l, natsConnection *nc, const char *s
     (void)pthread_mutex_unlock(&l->client->lock);
     /* If these fail, the connection is being closed. The tap then stays until the client ends. */
     (void)natsSubscription_SetOnCompleteCB(sub, on_last_message, t);
-    (void)natsSubscription_SetPendingLimits(sub, PENDING_MESSAGES, PENDING_BYTES);
+    (void)natsSubscription_SetPendingLimits(sub, (int)SL_NATS_MAX_PENDING,
+                                            (int)SL_NATS_MAX_PENDING_BYTES);
     *ret = sub;
     return SL_OK;
 }

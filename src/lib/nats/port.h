@@ -18,8 +18,9 @@
 #define SL_NATS_MAX_MESSAGE ((size_t)64 << 10) /* a longer one is an event without its data */
 #define SL_NATS_MAX_WAITING 16384u             /* messages, of all connections */
 #define SL_NATS_MAX_WAITING_BYTES ((size_t)16 << 20)
-/* As much again may be in the library. */
-#define SL_NATS_MEMORY (2 * SL_NATS_MAX_WAITING_BYTES)
+/* Of one subscription, before that: in the library. */
+#define SL_NATS_MAX_PENDING 16384u
+#define SL_NATS_MAX_PENDING_BYTES ((size_t)2 << 20)
 
 typedef struct {
     uint32_t v; /* 0: none */

@@ -21,7 +21,7 @@ struct check {
     struct sl_field_errs *e;
     struct sl_text name;
     struct sl_arena *arena;
-    struct sl_wordset groups, flavors, resources;
+    struct sl_wordset groups, flavors, resources, borrowers;
     size_t pools; /* that are listed so far */
 };
 
@@ -221,6 +221,7 @@ static void check_borrower(struct check *c, const struct sl_path *at, yyjson_val
                          "must not be the name of the MasterQueue, whose own queue lends");
     if (!sl_wordset_add(queues, t.s))
         sl_field_duplicate(c->e, queue_at, sl_field_value_text(t), "");
+    (void)sl_wordset_add(&c->borrowers, t.s); /* several groups may lend to one */
 }
 
 static void check_borrowers(struct check *c, const struct sl_path *at, yyjson_val *list) {
@@ -278,6 +279,10 @@ static void check_groups(struct check *c, yyjson_val *groups) {
     yyjson_arr_foreach (groups, i, n, group) {
         check_group(c, SL_PATH_AT(at, i), group);
     }
+    if (c->borrowers.words.n > SL_MASTERQUEUE_MAX_QUEUES)
+        sl_field_invalid(c->e, at, sl_field_value_int((int64_t)c->borrowers.words.n),
+                         "must not lend to more than %u different queues in all",
+                         SL_MASTERQUEUE_MAX_QUEUES);
     if (c->resources.words.n > SL_MASTERQUEUE_MAX_RESOURCES)
         sl_field_invalid(c->e, at, sl_field_value_int((int64_t)c->resources.words.n),
                          "must not name more than %u resources in all",
@@ -314,5 +319,6 @@ void sl_masterqueue_check(struct sl_field_errs *e, const char *name, yyjson_val 
     sl_wordset_done(&c.groups);
     sl_wordset_done(&c.flavors);
     sl_wordset_done(&c.resources);
+    sl_wordset_done(&c.borrowers);
     sl_arena_done(&arena);
 }

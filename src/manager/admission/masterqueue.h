@@ -12,6 +12,7 @@
 /* Ceilings of the schema (api/schema/masterqueue.py), held here too. */
 #define SL_MASTERQUEUE_MAX_GROUPS 64u
 #define SL_MASTERQUEUE_MAX_BORROWERS 64u /* of a group */
+#define SL_MASTERQUEUE_MAX_QUEUES 256u   /* borrowers of all groups */
 #define SL_MASTERQUEUE_MAX_RESOURCES 32u /* of all groups */
 #define SL_MASTERQUEUE_MAX_POOLS 256u    /* that are listed, in all groups */
 #define SL_MASTERQUEUE_MAX_SUBJECT 1024u /* bytes */

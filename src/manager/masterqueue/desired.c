@@ -11,7 +11,6 @@
 #include "manager/masterqueue/mq_int.h"
 
 #define KUEUE "kueue.x-k8s.io/v1beta2"
-#define NODE_TAINT "virtual-node.interlink/no-schedule"
 #define POOL_TOLERATION "pool.vk.io"
 #define HOSTNAME "kubernetes.io/hostname"
 
@@ -64,7 +63,7 @@ static void put_flavor_spec(const struct mq_group *g, const struct mq_pool *p,
         sl_jw_str(j, HOSTNAME, g->node);
     sl_jw_end(j);
     sl_jw_array(j, "nodeTaints");
-    put_taint(j, NODE_TAINT, "true", "NoSchedule");
+    put_taint(j, SL_POOL_NODE_TAINT, "true", "NoSchedule");
     for (uint32_t i = 0; i < v->n_taints; i++)
         put_taint(j, v->taints[i].key, v->taints[i].value, v->taints[i].effect);
     sl_jw_end(j);
@@ -219,19 +218,26 @@ static bool keeps_flavors(const struct mq *q, struct sl_rec *r) {
     return (!borrower || mq_plan_queue_size(q, borrower) == 0) && mq_queue_of(r)->reserving > 0;
 }
 
+bool mq_queue_is_right(const struct mq *q, struct sl_rec *r) {
+    if (r->create_planned)
+        return false;
+    if (keeps_flavors(q, r))
+        return mq_queue_of(r)->held;
+    _cleanup_(sl_json_docp) yyjson_doc *d = desired(q, r);
+    return mq_hash_queue(sl_json_at(yyjson_doc_get_root(d), "spec")) == mq_queue_of(r)->hash;
+}
+
 bool mq_queue_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     const struct mq *q = writer_of(r);
     size_t i, n;
     yyjson_val *key, *val;
     (void)ctx;
-    if (!q || q->frozen)
+    if (!q || q->frozen || mq_queue_is_right(q, r))
         return false;
     bool only_hold = keeps_flavors(q, r);
-    if (only_hold && mq_queue_of(r)->held)
-        return false;
     _cleanup_(sl_json_docp) yyjson_doc *d = desired(q, r);
     yyjson_val *spec = sl_json_at(yyjson_doc_get_root(d), "spec");
-    if (!d || (!only_hold && mq_hash_queue(spec) == mq_queue_of(r)->hash))
+    if (!d)
         return false;
     begin_patch(r, w);
     sl_obj_foreach (spec, i, n, key, val) {

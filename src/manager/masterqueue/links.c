@@ -158,6 +158,7 @@ void mq_links_free(struct sl_masterqueues *m) {
 
 static void set_down(struct mq_link *l, const char *reason, const char *text) {
     l->up = false;
+    l->retry_at = 0;
     l->reason = reason;
     mq_set_text(&l->error, text);
 }
@@ -177,18 +178,22 @@ static void open_link(struct sl_masterqueues *m, struct mq_link *l) {
     sl_nats_connector_print(&c, &shown);
     mq_set_text(&l->shown, sl_buf_str(&shown));
     set_down(l, "Connecting", NULL);
-    if (s && s->missing)
-        set_down(l, "SecretNotFound",
-                 "the Secret of natsSecret cannot be read: it must be in the "
-                 "manager's namespace, and the manager's role must name it");
+    if (s && s->missing) {
+        sl_buf_clear(&shown);
+        sl_buf_printf(&shown, "Secret %s/%s does not exist, or the manager's role does not name it",
+                      m->spec.own_ns, l->secret);
+        set_down(l, "SecretNotFound", sl_buf_str(&shown));
+    }
     if (s && !s->known)
         return;
     if (s)
         with = (struct sl_nats_credentials){s->v[0], s->v[1], s->v[2], s->v[3],
                                             s->v[4], s->v[5], s->v[6]};
     l->secret_hash = s ? s->hash : 0;
-    if (m->spec.nats->ops->open(m->spec.nats, &c, &with, &l->conn, &err) < 0)
-        set_down(l, "ConnectorInvalid", err.text);
+    if (m->spec.nats->ops->open(m->spec.nats, &c, &with, &l->conn, &err) < 0) {
+        set_down(l, "CannotConnect", err.text);
+        l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
+    }
 }
 
 /* Opens it if that may work now, and again with credentials that have changed. */
@@ -212,7 +217,7 @@ static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
         if (!l->connector)
             free = i;
     }
-    if (free == UINT32_MAX && m->links.n == MQ_MAX_LINKS)
+    if (free == UINT32_MAX && m->links.n == SL_MQ_MAX_LINKS)
         return UINT32_MAX;
     if (free == UINT32_MAX) {
         free = m->links.n;
@@ -290,8 +295,40 @@ static void use_links(struct sl_masterqueues *m, struct mq *q) {
     }
 }
 
+/* Content of a Secret that no connection needs is not kept. */
+static void forget_secrets(struct sl_masterqueues *m) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, MQ_SECRET, &at));) {
+        bool used = false;
+        for (uint32_t i = 0; i < m->links.n; i++)
+            used |= m->links.v[i].secret && strcmp(m->links.v[i].secret, r->name) == 0;
+        if (!used)
+            sl_rec_forget(r);
+    }
+}
+
+/* What a server refuses it may allow later, and only a new connection asks again. Messages that
+ * came since show that there is no need. */
+static void reopen_links(struct sl_masterqueues *m) {
+    for (uint32_t i = 0; i < m->links.n; i++) {
+        struct mq_link *l = &m->links.v[i];
+        if (!l->retry_at || m->client->mono < l->retry_at)
+            continue;
+        l->retry_at = 0;
+        if (l->up && l->heard > l->error_at) {
+            sl_freep(&l->error);
+            l->up_since = m->client->mono;
+            mq_enqueue_all(m);
+        } else {
+            close_link(m, l);
+            m->relink = true;
+        }
+    }
+}
+
 void mq_links_sync(struct sl_masterqueues *m) {
     uint32_t at = 0;
+    reopen_links(m);
     if (!m->relink)
         return;
     m->relink = false;
@@ -321,7 +358,16 @@ void mq_links_sync(struct sl_masterqueues *m) {
     for (uint32_t i = 0; i < m->links.n; i++)
         if (m->links.v[i].conn.v)
             drop_unused(m, &m->links.v[i]);
+    forget_secrets(m);
     mq_enqueue_all(m);
+}
+
+sl_time mq_links_next(const struct sl_masterqueues *m) {
+    sl_time next = SL_TIME_NEVER;
+    for (uint32_t i = 0; i < m->links.n; i++)
+        if (m->links.v[i].retry_at)
+            next = sl_time_min(next, m->links.v[i].retry_at);
+    return next;
 }
 
 /* ---- events ---- */
@@ -360,8 +406,8 @@ static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats
             mq_pool_ignore(q, dot + 1);
             continue;
         }
-        mq_pool_message(m, q, u->group, dot + 1, e->data, e->len, owner);
-        owner = owner ? owner : q->rec.name;
+        if (mq_pool_message(m, q, u->group, dot + 1, e->data, e->len, owner))
+            owner = q->rec.name;
     }
 }
 
@@ -369,6 +415,7 @@ static void set_up(struct sl_masterqueues *m, struct mq_link *l, const char *ser
     if (!l->up)
         l->up_since = m->client->mono;
     l->up = true;
+    l->retry_at = 0;
     l->reason = "Connected";
     sl_freep(&l->error);
     mq_set_text(&l->server, server);
@@ -384,6 +431,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
     struct mq_link *l = &m->links.v[i];
     switch (e->kind) {
     case SL_NATS_MESSAGE:
+        l->heard = m->client->mono;
         route(m, i, e);
         return;
     case SL_NATS_UP:
@@ -391,7 +439,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
         break;
     case SL_NATS_DOWN:
         if (!l->error || strcmp(l->error, e->text) != 0)
-            sl_log(SL_LOG_WARN, "NATS connection lost", SL_S("server", l->shown),
+            sl_log(SL_LOG_WARN, "no connection to NATS", SL_S("server", l->shown),
                    SL_S("error", e->text));
         set_down(l, "Disconnected", e->text);
         read_soon(m, l->secret);
@@ -400,6 +448,8 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
         sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
                SL_S("error", e->text));
         mq_set_text(&l->error, e->text);
+        l->error_at = m->client->mono;
+        l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
         break;
     }
     mq_enqueue_all(m);

@@ -70,6 +70,7 @@ static void free_masterqueue(struct sl_rec *r) {
     sl_freep(&q->foreign);
     sl_freep(&q->foreign_flavor);
     sl_freep(&q->refused);
+    sl_freep(&q->refusal);
 }
 
 static bool flavor_exists(void *ctx, const char *name) {
@@ -229,7 +230,8 @@ void sl_masterqueues_tick(struct sl_masterqueues *m) {
 }
 
 sl_time sl_masterqueues_next(const struct sl_masterqueues *m) {
-    sl_time at = sl_time_min(sl_inf_next(m->inf), sl_inf_next_timer(m->inf));
+    sl_time at =
+        sl_time_min(sl_time_min(sl_inf_next(m->inf), sl_inf_next_timer(m->inf)), mq_links_next(m));
     return m->relink && m->inf->ready ? m->client->mono : at;
 }
 

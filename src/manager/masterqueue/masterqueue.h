@@ -26,10 +26,11 @@
 #define SL_MQ_GRACE (5 * SL_SEC)
 /* Kept of one MasterQueue; further ones are counted. */
 #define SL_MQ_MAX_POOLS 256u
+/* Connections to NATS, of all MasterQueues, and what messages that wait may take. */
+#define SL_MQ_MAX_LINKS 16u
+#define SL_MQ_MEMORY (SL_NATS_MAX_WAITING_BYTES + SL_MQ_MAX_LINKS * SL_NATS_MAX_PENDING_BYTES)
 /* Flavors of a ClusterQueue, as its schema has it. */
 #define SL_MQ_MAX_FLAVORS 64u
-
-struct sl_metrics;
 
 struct sl_masterqueues_spec {
     struct sl_kube_client *client;
@@ -49,7 +50,8 @@ struct sl_masterqueues *sl_masterqueues_new(const struct sl_masterqueues_spec *s
 void sl_masterqueues_free(struct sl_masterqueues *q);
 void sl_masterqueues_tick(struct sl_masterqueues *q);
 sl_time sl_masterqueues_next(const struct sl_masterqueues *q); /* mono */
-/* A standby reads everything, NATS included, and writes nothing. */
+/* A standby reads everything, NATS included, and writes nothing; but Secrets, and what they give
+ * access to, it reads when it leads. */
 void sl_masterqueues_lead(struct sl_masterqueues *q, bool lead);
 /* Nothing to read or to write: at rest until something outside happens. */
 bool sl_masterqueues_idle(const struct sl_masterqueues *q);

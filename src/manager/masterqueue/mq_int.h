@@ -24,15 +24,13 @@
 #define MQ_CONTROLLER "masterqueue-controller"
 
 /* Ceilings, besides those of masterqueue.h and payload.h. */
-#define MQ_MAX_BORROWERS 256u /* ClusterQueues of one MasterQueue besides its own */
-#define MQ_MAX_RESOURCES 64u  /* covered by a ClusterQueue, as its schema has it */
-#define MQ_MAX_LABELS 128u    /* of a MasterQueue, that its objects get, too */
+#define MQ_MAX_RESOURCES 64u /* covered by a ClusterQueue, as its schema has it */
+#define MQ_MAX_LABELS 128u   /* of a MasterQueue, that its objects get, too */
 #define MQ_MAX_SPEC ((size_t)4 << 20)
 #define MQ_MAX_PLAN ((size_t)8 << 20)
 #define MQ_MAX_SPEC_TEXT ((size_t)4 << 20) /* of a ClusterQueue's spec */
 #define MQ_MAX_OBJECT ((size_t)256 << 10)  /* of a ResourceFlavor */
 #define MQ_MAX_STATUS ((size_t)1 << 20)
-#define MQ_MAX_LINKS 32u       /* connections */
 #define MQ_MAX_IGNORED 1024u   /* pools of which only the number is known */
 #define MQ_MAX_PATTERN 100000u /* steps of one match of poolRegExp */
 
@@ -40,6 +38,7 @@
 #define MQ_STATUS_PAUSE SL_SEC        /* between two writes of a status */
 #define MQ_ERROR_LIFE SL_MINUTE       /* an error of a pool is shown for so long after the last */
 #define MQ_UNUSED_PAUSE (5 * SL_SEC)  /* a flavor is unused for so long before it goes */
+#define MQ_REOPEN SL_MINUTE           /* after what the server refused */
 #define MQ_SECRET_EVERY SL_MINUTE     /* a Secret is read again */
 #define MQ_SECRET_RETRY (10 * SL_SEC) /* one that was not there */
 #define MQ_SECRET_SOON (3 * SL_SEC)   /* at the earliest, when it is needed or did not help */
@@ -103,7 +102,8 @@ enum mq_pool_state { MQ_LIVE, MQ_LATE, MQ_EXPIRED, MQ_REFUSED };
 
 struct mq_pool {
     char *name;
-    char *group;   /* its name: the number may change with the spec */
+    char *group;     /* its name: the number may change with the spec */
+    uint64_t source; /* hash of the connector, the Secret and the subject that it came by */
     uint32_t at;   /* the number of the group; UINT32_MAX: the spec has no place for it any more */
     uint32_t rank; /* in the group */
     char *payload; /* the last that was understood, as sl_pool_payload_print has it; NULL: none */
@@ -137,7 +137,10 @@ struct mq_link {
     bool up;
     sl_time up_since; /* mono */
     char *server;     /* that it is connected to */
-    char *error;      /* why it is not; NULL: connecting */
+    char *error;      /* why it is not, or what the server refuses; NULL: neither */
+    sl_time error_at; /* mono: when the server refused something */
+    sl_time heard;    /* mono: the last message */
+    sl_time retry_at; /* mono: when to open it again; 0: not by time */
     const char *reason;
     char *shown; /* the servers of the connector, without credentials */
     SL_VEC(struct mq_subject) subjects;
@@ -224,7 +227,8 @@ struct mq {
     SL_VEC(uint64_t) ignored;       /* hashes of names of pools that are not kept */
     struct mq_plan *plan;           /* of the last reconciliation; NULL: none yet */
     char *foreign, *foreign_flavor; /* names that we need, of objects of somebody else */
-    char *refused;                  /* a write that the API server does not take */
+    char *refused;                  /* a queue that the API server does not take */
+    char *refusal;                  /* and why */
     struct mq_condition connected, ready;
     uint64_t seen_status;  /* hash of the status as observed */
     uint64_t our_status;   /* the same after our last write */
@@ -277,8 +281,9 @@ void mq_enqueue_all(struct sl_masterqueues *m);
 
 /* Does the group take a pool of this name? */
 bool mq_pool_takes(const struct mq_group *g, const char *name);
-/* A message of a pool arrived. 'elsewhere': the MasterQueue that has it already; NULL: none. */
-void mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
+/* A message of a pool arrived. 'elsewhere': the MasterQueue that has it already; NULL: none.
+ * Returns whether this one has it. */
+bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
                      const char *data, size_t len, const char *elsewhere);
 /* One that no group takes. */
 void mq_pool_ignore(struct mq *q, const char *name);
@@ -304,6 +309,12 @@ extern const char *const mq_secret_keys[7];
 void mq_links_sync(struct sl_masterqueues *m);
 /* Takes events from the port. */
 void mq_links_poll(struct sl_masterqueues *m);
+/* Can pools of this connection be heard, as far as is known? */
+static inline bool mq_link_hears(const struct mq_link *l) {
+    return l && l->up && !l->error;
+}
+/* When (mono) a connection is to be opened again. */
+sl_time mq_links_next(const struct sl_masterqueues *m);
 void mq_links_free(struct sl_masterqueues *m);
 bool mq_secret_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void mq_secret_reconcile(void *ctx, struct sl_rec *r);
@@ -320,10 +331,9 @@ struct mq_plan *mq_plan_new(struct mq *q, mq_exists_fn exists, void *ctx);
 void mq_plan_free(struct mq_plan *p);
 /* The flavor of this name; NULL: none. */
 const struct mq_plan_flavor *mq_plan_find(const struct mq_plan *p, const char *name);
-/* The ClusterQueue of the master (queue NULL) or of a borrower: how many flavors it has, whether it
- * has this one, and its spec, as fields of an open object. Without any it is on hold. */
+/* The ClusterQueue of the master (queue NULL) or of a borrower: how many flavors it has, and its
+ * spec, as fields of an open object. Without any it is on hold. */
 uint32_t mq_plan_queue_size(const struct mq *q, const char *queue);
-bool mq_plan_queue_has(const struct mq *q, const char *queue, const struct mq_plan_flavor *f);
 void mq_plan_put_queue(const struct mq *q, const char *queue, struct sl_jw *j);
 
 /* ---- observed.c ---- */
@@ -348,6 +358,7 @@ sl_quantity mq_usage(struct sl_masterqueues *m, const struct mq *q, const char *
 /* Which of its queues has this name: "" the master; NULL: none, any more. */
 const char *mq_borrower_of(const struct mq *q, const char *name);
 bool mq_flavor_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool mq_queue_is_right(const struct mq *q, struct sl_rec *r);
 bool mq_queue_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 bool mq_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 

@@ -12,6 +12,15 @@
 
 #define MAX_ANSWER 300u /* of a refusal, as it is shown */
 
+/* A refusal is over when the queue is as it should be, or need not be. */
+static void forget_refusal(struct sl_masterqueues *m, struct mq *q) {
+    struct sl_rec *r = q->refused ? sl_inf_find(m->inf, MQ_CLUSTER_QUEUE, "", q->refused) : NULL;
+    if (!q->refused || (r && mq_owns(q, r) && !mq_queue_is_right(q, r)))
+        return;
+    sl_freep(&q->refused);
+    sl_freep(&q->refusal);
+}
+
 /* Of a MasterQueue that is gone: the garbage collector has not been there yet. */
 static bool is_left_over(const struct sl_rec *r, bool of_masterqueue) {
     return of_masterqueue && !sl_inf_by_uid(r->table->informer, r->owner);
@@ -114,6 +123,7 @@ sl_time mq_objects_sync(struct sl_masterqueues *m, struct mq *q) {
     for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
         if (r->kind == MQ_CLUSTER_QUEUE && !mq_borrower_of(q, r->name))
             sl_rec_write(r);
+    forget_refusal(m, q);
     return sl_time_min(next, drop_unused(m, q));
 }
 
@@ -128,8 +138,6 @@ static void excerpt(const struct sl_kube_reply *reply, char out[MAX_ANSWER]) {
 void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_rec *child,
                        enum sl_written how, const struct sl_kube_reply *reply) {
     char why[MAX_ANSWER];
-    if (how == SL_WRITTEN && q->refused && strstr(q->refused, child->name))
-        sl_freep(&q->refused);
     if (how != SL_WRITE_REFUSED)
         return;
     excerpt(reply, why);
@@ -138,9 +146,8 @@ void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_
         mq_pool_set_error(m, q, p, "PoolRefused", "the API server refuses its ResourceFlavor: %s",
                           why);
     } else if (!q->refused) {
-        _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(1024);
-        sl_buf_printf(&text, "the API server refuses ClusterQueue %s: %s", child->name, why);
-        mq_set_text(&q->refused, sl_buf_str(&text));
+        mq_set_text(&q->refused, child->name);
+        mq_set_text(&q->refusal, why);
         sl_rec_enqueue(&q->rec);
     }
 }

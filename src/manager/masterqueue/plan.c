@@ -234,14 +234,14 @@ static void put_no_flavor(struct sl_jw *j) {
     sl_jw_end(j);
 }
 
-bool mq_plan_queue_has(const struct mq *q, const char *queue, const struct mq_plan_flavor *f) {
+static bool queue_has(const struct mq *q, const char *queue, const struct mq_plan_flavor *f) {
     return f->written && (!queue || lend_of(&q->spec->groups[f->group], queue));
 }
 
 uint32_t mq_plan_queue_size(const struct mq *q, const char *queue) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->plan->n_flavors; i++)
-        n += mq_plan_queue_has(q, queue, &q->plan->flavors[i]);
+        n += queue_has(q, queue, &q->plan->flavors[i]);
     return n;
 }
 
@@ -259,7 +259,7 @@ void mq_plan_put_queue(const struct mq *q, const char *queue, struct sl_jw *j) {
     sl_jw_array(j, "flavors");
     for (uint32_t i = 0; i < p->n_flavors; i++) {
         const struct mq_plan_flavor *f = &p->flavors[i];
-        if (mq_plan_queue_has(q, queue, f))
+        if (queue_has(q, queue, f))
             put_flavor(p, f, queue ? lend_of(&q->spec->groups[f->group], queue) : NULL, j);
     }
     if (n == 0)

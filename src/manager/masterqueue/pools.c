@@ -117,25 +117,54 @@ static char *flavor_name(const struct mq *q, const char *group, const char *pool
     return sl_strdup(sl_buf_str(&b));
 }
 
-/* Its group and its place there, by the spec. */
-static void place_pool(const struct mq *q, struct mq_pool *p) {
-    uint32_t rank;
-    p->at = UINT32_MAX;
-    p->rank = 0;
-    for (uint32_t g = 0; g < q->spec->n_groups; g++)
-        if (strcmp(q->spec->groups[g].name, p->group) == 0 &&
-            rank_in(&q->spec->groups[g], p->name, &rank)) {
-            p->at = g;
-            p->rank = rank;
-        }
+static uint64_t source_of(const struct mq_group *g) {
+    return sl_hash_str(sl_hash_str(sl_hash_str(53, g->connector), g->secret), g->subject) | 1;
 }
 
-static struct mq_pool *add_pool(struct mq *q, const char *group, const char *name) {
+/* The first group that takes it from where it comes, as for a message; of one that comes from
+ * elsewhere now, its own. */
+static uint32_t group_of(const struct mq *q, const struct mq_pool *p, uint32_t *ret_rank) {
+    uint32_t own = UINT32_MAX, rank;
+    for (uint32_t g = 0; g < q->spec->n_groups; g++) {
+        const struct mq_group *group = &q->spec->groups[g];
+        if (group->local || !group->connector || !rank_in(group, p->name, &rank))
+            continue;
+        if (p->source == source_of(group)) {
+            *ret_rank = rank;
+            return g;
+        }
+        if (strcmp(group->name, p->group) == 0) {
+            *ret_rank = rank;
+            own = g;
+        }
+    }
+    return own;
+}
+
+/* Its group and its place there, by the spec. In another group it has another flavor. */
+static void place_pool(const struct mq *q, struct mq_pool *p) {
+    p->rank = 0;
+    p->at = group_of(q, p, &p->rank);
+    if (p->at == UINT32_MAX)
+        return;
+    const struct mq_group *g = &q->spec->groups[p->at];
+    p->source = source_of(g);
+    if (strcmp(g->name, p->group) == 0)
+        return;
+    mq_set_text(&p->group, g->name);
+    sl_freep(&p->flavor);
+    p->flavor = flavor_name(q, p->group, p->name);
+}
+
+/* 'from' NULL: a group of this name, if there is one. */
+static struct mq_pool *add_to(struct mq *q, const char *group, const struct mq_group *from,
+                              const char *name) {
     if (q->pools.n == SL_MQ_MAX_POOLS)
         return NULL;
     struct mq_pool *p = sl_alloc0(1, sizeof *p);
     p->name = sl_strdup(name);
     p->group = sl_strdup(group);
+    p->source = from ? source_of(from) : 0;
     p->flavor = flavor_name(q, group, name);
     place_pool(q, p);
     *sl_vec_push(&q->pools) = p;
@@ -143,11 +172,28 @@ static struct mq_pool *add_pool(struct mq *q, const char *group, const char *nam
     return p;
 }
 
+/* Two records of one pool that are in one group now: the one that was heard last stays. */
+static void drop_doubles(struct mq *q) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < q->pools.n; i++) {
+        struct mq_pool *p = q->pools.v[i], *twin = left ? q->pools.v[left - 1] : NULL;
+        if (!twin || p->at == UINT32_MAX || p->at != twin->at || strcmp(p->name, twin->name) != 0) {
+            q->pools.v[left++] = p;
+            continue;
+        }
+        bool newer = p->seen > twin->seen;
+        q->pools.v[left - 1] = newer ? p : twin;
+        free_pool(newer ? twin : p);
+    }
+    q->pools.n = left;
+}
+
 void mq_pools_match(struct mq *q) {
     for (uint32_t i = 0; i < q->pools.n; i++)
         place_pool(q, q->pools.v[i]);
     sl_vec_clear(&q->ignored);
     sort_pools(q);
+    drop_doubles(q);
 }
 
 /* ---- errors ---- */
@@ -262,37 +308,40 @@ static sl_time take_pending(const struct sl_masterqueues *m, struct mq_pool *p) 
     return SL_TIME_NEVER;
 }
 
-void mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
+bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
                      const char *data, size_t len, const char *elsewhere) {
-    struct mq_pool *p = find_pool(q, q->spec->groups[group].name, name);
-    if (!p && !(p = add_pool(q, q->spec->groups[group].name, name))) {
+    const struct mq_group *g = &q->spec->groups[group];
+    struct mq_pool *p = find_pool(q, g->name, name);
+    if (!p && strlen(name) <= SL_MASTERQUEUE_MAX_POOL)
+        p = add_to(q, g->name, g, name);
+    if (!p) {
         mq_pool_ignore(q, name);
-        return;
+        return false;
     }
-    if (p->at != group)
-        return; /* of a group that the spec no longer has in this form; it is matched again */
     if (!p->flavor) {
         mq_pool_set_error(m, q, p, "PoolRefused", "its name makes no ResourceFlavor: %s",
                           sl_masterqueue_pool_fault(sl_text_of(q->rec.name), sl_text_of(p->group),
                                                     sl_text_of(name)));
-        return;
+        return false;
     }
     if (elsewhere) {
         mq_pool_set_error(m, q, p, "PoolRefused", "MasterQueue %s has it already", elsewhere);
+        if (p->payload)
+            sl_rec_enqueue(&q->rec);
         sl_freep(&p->payload); /* what it has is not counted twice */
         sl_freep(&p->pending);
         p->raw = 0;
-        sl_rec_enqueue(&q->rec);
-        return;
+        return false;
     }
     if (!take_payload(m, q, p, data, len))
-        return;
+        return p->payload != NULL;
     note_period(m, q, p);
     if (p->state != MQ_LIVE)
         sl_rec_enqueue(&q->rec);
     p->seen = m->client->mono;
     p->seen_wall = m->client->wall;
     p->heard = true;
+    return true;
 }
 
 /* ---- time ---- */
@@ -306,14 +355,13 @@ static sl_time deadline(const struct sl_masterqueues *m, const struct mq *q,
                         const struct mq_pool *p, bool late) {
     const struct mq_group *g = &q->spec->groups[p->at];
     const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
-    if (!l || !l->up)
+    if (!mq_link_hears(l))
         return SL_TIME_NEVER;
     sl_time since = p->seen > l->up_since ? p->seen : l->up_since;
     return sl_time_add(since, g->timeout + (late ? SL_MQ_GRACE / 2 : SL_MQ_GRACE));
 }
 
-static void set_state(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
-                      enum mq_pool_state state) {
+static void set_state(struct mq *q, struct mq_pool *p, enum mq_pool_state state) {
     if (p->state == state)
         return;
     if (state == MQ_EXPIRED && p->state != MQ_REFUSED)
@@ -322,7 +370,6 @@ static void set_state(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p
                      "queues",
                      p->name, group_name(q, p));
     p->state = state;
-    (void)m;
 }
 
 static sl_time age_pool(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p) {
@@ -349,16 +396,16 @@ static sl_time age_pool(struct sl_masterqueues *m, struct mq *q, struct mq_pool 
     if (p->state == MQ_EXPIRED && now >= expiry(&q->spec->groups[p->at], p->seen))
         return next;
     if (now >= end) {
-        set_state(m, q, p, MQ_EXPIRED);
+        set_state(q, p, MQ_EXPIRED);
         return next;
     }
-    set_state(m, q, p, now >= late || down ? MQ_LATE : MQ_LIVE);
+    set_state(q, p, now >= late || down ? MQ_LATE : MQ_LIVE);
     return sl_time_min(next, now >= late ? end : late);
 }
 
 /* Nothing refers to it: its flavor is gone, and nobody has heard of it for long. */
 static bool is_forgotten(const struct sl_masterqueues *m, const struct mq_pool *p) {
-    if (p->state != MQ_EXPIRED && !(p->state == MQ_REFUSED && !p->error))
+    if (p->state != MQ_EXPIRED && p->state != MQ_REFUSED)
         return false;
     return !p->error && (!p->flavor || !sl_inf_find(m->inf, MQ_FLAVOR, "", p->flavor));
 }
@@ -390,7 +437,7 @@ static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, b
 
     if (!*group || !*name || find_pool(q, group, name))
         return;
-    struct mq_pool *p = add_pool(q, group, name);
+    struct mq_pool *p = add_to(q, group, NULL, name);
     if (!p)
         return;
     sl_json_put(&b, sl_json_get(root, "payload"));
@@ -432,7 +479,7 @@ static sl_time settled_at(const struct sl_masterqueues *m, const struct mq *q, c
             continue;
         const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
         sl_time end =
-            l && l->up ? sl_time_add(l->up_since, g->timeout + SL_MQ_GRACE) : SL_TIME_NEVER;
+            mq_link_hears(l) ? sl_time_add(l->up_since, g->timeout + SL_MQ_GRACE) : SL_TIME_NEVER;
         at = end > at ? end : at;
     }
     return at;
@@ -441,8 +488,8 @@ static sl_time settled_at(const struct sl_masterqueues *m, const struct mq *q, c
 bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *next) {
     bool any = false;
     for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next) {
-        if (r->kind != MQ_FLAVOR || r->create_planned || mq_pool_of_flavor(q, r->name) ||
-            !mq_master_names(m, q, r->name, false))
+        if (r->kind != MQ_FLAVOR || r->create_planned || mq_flavor_of(r)->pool ||
+            mq_pool_of_flavor(q, r->name) || !mq_master_names(m, q, r->name, false))
             continue;
         sl_time at = settled_at(m, q, r->name);
         any |= at > m->client->mono;

@@ -197,17 +197,15 @@ static bool is_new_group(const struct mq_spec *s, const char *name) {
 }
 
 static void list_borrowers(struct mq_spec *s) {
-    s->borrowers = sl_arena_alloc0(&s->arena, MQ_MAX_BORROWERS, sizeof *s->borrowers);
+    s->borrowers = sl_arena_alloc0(&s->arena, SL_MASTERQUEUE_MAX_QUEUES, sizeof *s->borrowers);
     for (uint32_t g = 0; g < s->n_groups; g++)
         for (uint32_t i = 0; i < s->groups[g].n_lends; i++) {
             const char *name = s->groups[g].lends[i].queue;
             uint32_t k = 0;
             while (k < s->n_borrowers && strcmp(s->borrowers[k], name) != 0)
                 k++;
-            if (k == MQ_MAX_BORROWERS) {
-                s->error = "spec.flavors: canLendTo names more than 256 different queues";
-                return;
-            }
+            if (k == SL_MASTERQUEUE_MAX_QUEUES)
+                return; /* the check has said so */
             if (k == s->n_borrowers)
                 s->borrowers[s->n_borrowers++] = name;
         }

@@ -73,12 +73,12 @@ static void decide_connected(const struct sl_masterqueues *m, struct mq *q) {
         const struct mq_link *l = link_of(m, &q->spec->groups[i]);
         if (!l && q->spec->groups[i].connector && !m->relink) {
             set_condition(&q->connected, MQ_FALSE, "TooManyConnections",
-                          "Other groups use the 32 connections that there may be");
+                          "Other groups use all connections that there may be");
             return;
         }
         if (l && is_trouble(l)) {
             sl_buf_clear(&text);
-            sl_buf_printf(&text, "%s: %s", l->shown ? l->shown : q->spec->groups[i].name,
+            sl_buf_printf(&text, "Group %s: %s", q->spec->groups[i].name,
                           l->error ? l->error : "connecting");
             set_condition(&q->connected, l->error ? MQ_FALSE : MQ_UNKNOWN,
                           l->up ? "ServerError" : l->reason, sl_buf_str(&text));
@@ -92,6 +92,12 @@ static void decide_connected(const struct sl_masterqueues *m, struct mq *q) {
         set_condition(&q->connected, MQ_TRUE, "Connected", sl_buf_str(&text));
     else
         set_condition(&q->connected, MQ_TRUE, "NotNeeded", "No group of flavors uses NATS");
+}
+
+static void put_subjects(const struct mq *q, struct sl_buf *text) {
+    for (uint32_t i = 0; i < q->spec->n_groups; i++)
+        if (q->spec->groups[i].subject)
+            sl_buf_printf(text, " %s.*", q->spec->groups[i].subject);
 }
 
 static void decide_ready(struct mq *q) {
@@ -122,16 +128,17 @@ static void decide_ready(struct mq *q) {
         sl_buf_printf(&text, "Objects of an earlier MasterQueue of this name are being deleted");
     } else if (q->refused) {
         reason = "WriteRefused";
-        sl_buf_printf(&text, "%s", q->refused);
+        sl_buf_printf(&text, "The API server refuses ClusterQueue %s: %s", q->refused, q->refusal);
     } else if (p->missing_local) {
         reason = "LocalFlavorNotFound";
         sl_buf_printf(&text,
                       "ResourceFlavor %s of a local group does not exist: the queues go on "
                       "without it",
                       p->missing_local);
-    } else if (p->n_flavors == 0) {
+    } else if (p->n_flavors == 0 && !q->frozen) {
         reason = "NoLivePools";
-        sl_buf_printf(&text, "No pool has published its resources, so the queues are on hold");
+        sl_buf_printf(&text, "The queues are on hold: no pool publishes on");
+        put_subjects(q, &text);
     } else if (p->crowded) {
         reason = "TooManyPools";
         sl_buf_printf(&text, "A ClusterQueue has at most %u flavors: %u live pools are left out",
@@ -141,9 +148,10 @@ static void decide_ready(struct mq *q) {
         set_condition(&q->ready, MQ_FALSE, reason, sl_buf_str(&text));
         return;
     }
-    sl_buf_printf(&text, "%u flavors are in the queues", p->n_flavors);
+    sl_buf_printf(&text, "Flavors in the queues: %u", p->n_flavors);
     if (q->frozen)
-        sl_buf_printf(&text, "; pools of before the start are waited for");
+        sl_buf_printf(&text,
+                      "; the queues stay as they are until pools of before the start publish");
     if (q->spec->ignored)
         sl_buf_printf(&text, "; %s", q->spec->ignored);
     set_condition(&q->ready, MQ_TRUE, "Active", sl_buf_str(&text));

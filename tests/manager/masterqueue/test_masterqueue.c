@@ -141,7 +141,7 @@ static void both(struct world *w) {
     publish(w, "slurm-cineca", CINECA);
 }
 
-/* The seed's MasterQueue, with both pools. */
+/* The MasterQueue of the example, with both pools. */
 static void usual(struct world *w) {
     assert_int_equal(post(w, MQS, MASTERQUEUE(GROUP)), 201);
     run(w, 2 * SL_SEC);
@@ -651,6 +651,59 @@ static void test_a4_10_counted_once(void **state) {
                         "second-interlink-podman-firenze,second-interlink-slurm-cineca,");
 }
 
+/* A group that takes a pool before the one that has it: the pool moves, and is never there twice.
+ */
+static void test_a4_10_group_before(void **state) {
+    struct world *w = *state;
+    usual(w);
+    patch(w, MQ,
+          "{\"spec\":{\"flavors\":[{\"name\":\"first\"," NATS(
+              "\"pools\":[\"podman-firenze\"]") "," LEND "}," GROUP "]}}");
+    for (int i = 0; i < 30; i++) {
+        run(w, 100 * SL_MSEC);
+        const char *now = flavors_of(w, MASTER);
+        assert_false(strstr(now, "masterqueue-first-podman-firenze") && strstr(now, F_FIRENZE));
+        assert_non_null(strstr(now, F_CINECA));
+    }
+    both(w);
+    run(w, 10 * SL_SEC);
+    assert_string_equal(flavors_of(w, MASTER), "masterqueue-first-podman-firenze," F_CINECA ",");
+    assert_null(get(w, FLAVORS "/" F_FIRENZE));
+}
+
+static int refuse_bad_cohort(void *ctx, const struct fakeapi_write *f, struct sl_buf *why) {
+    (void)ctx;
+    yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(f->now), "spec");
+    if (strcmp(sl_json_mut_text(yyjson_mut_obj_get(spec, "cohortName")), "bad") != 0)
+        return 0;
+    sl_buf_puts(why, "no such cohort");
+    return 422;
+}
+
+static void test_refused_write(void **state) {
+    struct world *w = *state;
+    fakeapi_on_write(w->api, refuse_bad_cohort, NULL);
+    usual(w);
+    patch(w, MQ, "{\"spec\":{\"template\":{\"cohort\":\"bad\"}}}");
+    run(w, 3 * SL_SEC);
+    condition(w, MQ, "Ready", "False", "WriteRefused");
+    patch(w, MQ, "{\"spec\":{\"template\":{\"cohort\":\"masterqueue\"}}}");
+    both(w);
+    run(w, 5 * SL_SEC);
+    condition(w, MQ, "Ready", "True", "Active");
+}
+
+static void test_long_name(void **state) {
+    struct world *w = *state;
+    char name[301] = "";
+    memset(name, 'x', 280);
+    usual(w);
+    publish(w, name, FIRENZE);
+    run(w, 2 * SL_SEC);
+    assert_int_equal(sl_json_int(get(w, MQ), "status.poolCount", 0), 2);
+    assert_int_equal(sl_json_int(get(w, MQ), "status.ignoredPools", 0), 1);
+}
+
 static void test_a4_11_no_write_without_change(void **state) {
     struct world *w = *state;
     usual(w);
@@ -758,6 +811,14 @@ static void test_secret(void **state) {
                      NULL, NULL, NULL);
     keep(w, 2 * SL_MINUTE);
     condition(w, MQ, "NatsConnected", "True", "Connected");
+    /* One that nobody needs is not read any more. */
+    (void)fakeapi_do(w->api, SL_DELETE, MQ, NULL, NULL, NULL);
+    run(w, 10 * SL_SEC);
+    struct fakeapi_stats before, after;
+    fakeapi_stats(w->api, &before);
+    run(w, 10 * SL_MINUTE);
+    fakeapi_stats(w->api, &after);
+    assert_true(after.requests - before.requests < 10);
 }
 
 static void test_standby(void **state) {
@@ -798,6 +859,9 @@ int main(void) {
         T(test_a4_9_foreign_and_missing),
         T(test_foreign_flavor),
         T(test_a4_10_counted_once),
+        T(test_a4_10_group_before),
+        T(test_refused_write),
+        T(test_long_name),
         T(test_a4_11_no_write_without_change),
         T(test_a4_12_deleted),
         T(test_a4_13_further_resources),
