@@ -131,7 +131,7 @@ static void patch(struct world *w, const char *path, const char *body) {
 }
 
 static void publish(struct world *w, const char *pool, const char *payload) {
-    char subject[300];
+    char subject[400];
     sl_fmt(subject, sizeof subject, "interlink.resources.%s", pool);
     fakenats_publish(w->nats, w->server, subject, payload, strlen(payload));
 }
