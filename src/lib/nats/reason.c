@@ -28,11 +28,12 @@ static const struct {
     {NATS_SLOW_CONSUMER, "messages were dropped: they come faster than they are read"},
 };
 
-/* A text of the server or the library in one printable line. */
+/* A text of the server or the library in one printable line. A server that sends back what it was
+ * told would make it show credentials: they are in braces. */
 static void print_clean(char out[NATSC_TEXT], const char *text) {
     size_t n = 0;
 
-    for (; *text && n < NATSC_TEXT - 1; text++, n++) {
+    for (; *text && *text != '{' && n < NATSC_TEXT - 1; text++, n++) {
         out[n] = *text;
         if ((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f)
             out[n] = '?';

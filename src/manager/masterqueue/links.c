@@ -385,10 +385,19 @@ static bool find_group(struct sl_masterqueues *m, uint32_t link, struct sl_text 
         if (u->link != link || !sl_text_is(subject, q->spec->groups[u->group].subject))
             continue;
         listens = true;
-        if (!*ret && mq_pool_takes(&q->spec->groups[u->group], pool))
+        if (!*ret && mq_pool_takes(m, q, &q->spec->groups[u->group], pool))
             *ret = u;
     }
     return listens;
+}
+
+/* A name may have been ignored since all places were taken: one that is listed gets one. */
+static bool is_listed(const struct mq *q, const char *pool) {
+    for (uint32_t g = 0; g < q->spec->n_groups; g++)
+        for (uint32_t i = 0; i < q->spec->groups[g].n_pools; i++)
+            if (strcmp(q->spec->groups[g].pools[i], pool) == 0)
+                return true;
+    return false;
 }
 
 /* "interlink.resources.podman": whose is it? */
@@ -400,10 +409,16 @@ static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats
     for (uint32_t i = 0; i < m->users.n;) {
         struct mq *q = mq_of(m->inf->recs.v[m->users.v[i].id]);
         const struct mq_user *u;
+        if (mq_pool_is_ignored(q, dot + 1) && !is_listed(q, dot + 1)) {
+            while (i < m->users.n && m->users.v[i].id == q->rec.id)
+                i++;
+            continue;
+        }
         if (!find_group(m, link, subject, dot + 1, &i, &u))
             continue;
         if (!u) {
-            mq_pool_ignore(q, dot + 1);
+            if (m->new_names <= MQ_MAX_NEW_NAMES) /* or it was not asked for */
+                (void)mq_pool_ignore(q, dot + 1);
             continue;
         }
         if (mq_pool_message(m, q, u->group, dot + 1, e->data, e->len, owner))
@@ -445,6 +460,8 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
         read_soon(m, l->secret);
         break;
     case SL_NATS_ERROR:
+        if (l->up && l->error)
+            return; /* the first says enough, until the connection is opened again */
         sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
                SL_S("error", e->text));
         mq_set_text(&l->error, e->text);
@@ -457,6 +474,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
 
 void mq_links_poll(struct sl_masterqueues *m) {
     struct sl_nats_event e;
+    m->new_names = 0;
     for (uint32_t i = 0; i < MAX_EVENTS && m->spec.nats->ops->next(m->spec.nats, &e); i++)
         take_event(m, &e);
 }

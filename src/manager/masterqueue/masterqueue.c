@@ -93,8 +93,9 @@ static void reconcile(void *ctx, struct sl_rec *r) {
         return;
     mq_pools_restore(m, q);
     sl_time next = mq_pools_age(m, q);
-    mq_plan_free(q->plan);
+    struct mq_plan *before = q->plan;
     q->plan = mq_plan_new(q, flavor_exists, m);
+    mq_plan_free(before);
     next = sl_time_min(next, mq_objects_sync(m, q));
     mq_status_sync(m, q);
     sl_rec_reconcile_at(

@@ -31,8 +31,9 @@
 #define MQ_MAX_SPEC_TEXT ((size_t)4 << 20) /* of a ClusterQueue's spec */
 #define MQ_MAX_OBJECT ((size_t)256 << 10)  /* of a ResourceFlavor */
 #define MQ_MAX_STATUS ((size_t)1 << 20)
-#define MQ_MAX_IGNORED 1024u   /* pools of which only the number is known */
-#define MQ_MAX_PATTERN 100000u /* steps of one match of poolRegExp */
+#define MQ_MAX_IGNORED 1024u  /* pools of which only the number is known */
+#define MQ_MAX_PATTERN 10000u /* steps of one match of poolRegExp */
+#define MQ_MAX_NEW_NAMES 256u /* that patterns are asked about in one turn */
 
 #define MQ_CHANGE_PAUSE SL_SEC        /* between two changes of what a pool has */
 #define MQ_STATUS_PAUSE SL_SEC        /* between two writes of a status */
@@ -67,7 +68,6 @@ struct mq_group {
     sl_span timeout;
     const char **pools; /* in the order of their priority; none: the pattern counts */
     uint32_t n_pools;
-    const char *regexp;
     struct sl_pattern *pattern; /* NULL: pools counts */
     /* of both */
     struct mq_amount *nominal;
@@ -113,13 +113,14 @@ struct mq_pool {
     sl_time seen;    /* mono; of a restored one: when that was */
     sl_time seen_wall;
     sl_span period;   /* between messages; 0: not known */
+    sl_span odd;      /* the last, if that was another one; 0: it was not */
     char *error;      /* of its messages or of its flavor; NULL: none */
     sl_time error_at; /* mono: the last one */
     char *flavor;     /* the name of its ResourceFlavor; NULL: none is possible */
     enum mq_pool_state state;
     bool taken;     /* its flavor is in the queues */
     bool heard;     /* since the start */
-    bool odd;       /* the last message was not in its period */
+    bool left_out;  /* labels or taints of its last message were */
     bool long_told; /* that its period is too long has been reported */
 };
 
@@ -252,6 +253,7 @@ struct sl_masterqueues {
     struct sl_informer *inf;
     SL_VEC(struct mq_link) links;
     SL_VEC(struct mq_user) users;
+    uint32_t new_names; /* that patterns were asked about in this turn */
     bool relink; /* specs or secrets have changed: connections are compared with what is needed */
     sl_time led_since; /* mono */
     bool synced;       /* flavors and queues were all known in the last turn */
@@ -280,13 +282,15 @@ void mq_enqueue_all(struct sl_masterqueues *m);
 /* ---- pools.c ---- */
 
 /* Does the group take a pool of this name? */
-bool mq_pool_takes(const struct mq_group *g, const char *name);
+bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct mq_group *g,
+                   const char *name);
 /* A message of a pool arrived. 'elsewhere': the MasterQueue that has it already; NULL: none.
  * Returns whether this one has it. */
 bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
                      const char *data, size_t len, const char *elsewhere);
-/* One that no group takes. */
-void mq_pool_ignore(struct mq *q, const char *name);
+/* One that is not kept. Returns whether it is a new one. */
+bool mq_pool_ignore(struct mq *q, const char *name);
+bool mq_pool_is_ignored(const struct mq *q, const char *name);
 /* The spec is new: finds the groups of all pools again. */
 void mq_pools_match(struct mq *q);
 /* What flavors have kept of pools, once after the start. */

@@ -92,30 +92,57 @@ static void list_candidates(struct mq *q, struct mq_plan *p, mq_exists_fn exists
         for (; at < q->pools.n && q->pools.v[at]->at == g; at++) {
             const struct mq_pool *pool = q->pools.v[at];
             if (takes_part(pool))
-                c->v[c->n++] = (struct candidate){
-                    pool->flavor, g, at, payload_of(&c->arena, pool), pool->taken, false};
+                c->v[c->n++] = (struct candidate){pool->flavor, g, at, NULL, pool->taken, false};
         }
     }
 }
 
+/* Names of group and pool may join to one name in two ways: the first has it. */
+static bool is_first(const struct candidates *c, uint32_t at) {
+    for (uint32_t i = 0; i < c->n; i++)
+        if (i != at && strcmp(c->v[i].name, c->v[at].name) == 0 && (c->v[i].chosen || i < at))
+            return false;
+    return true;
+}
+
 /* Those that take part already come first, so that nobody can push them out. */
-static void choose(struct candidates *c, struct mq_plan *p) {
+static void choose(const struct mq *q, struct candidates *c, struct mq_plan *p) {
     uint32_t n = 0;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < c->n; i++)
-            if (c->v[i].taken == (pass == 0) && n < SL_MQ_MAX_FLAVORS) {
+            if (c->v[i].taken == (pass == 0) && n < SL_MQ_MAX_FLAVORS && is_first(c, i)) {
                 c->v[i].chosen = true;
+                if (c->v[i].pool != UINT32_MAX)
+                    c->v[i].payload = payload_of(&c->arena, q->pools.v[c->v[i].pool]);
                 n++;
             }
     p->crowded = c->n - n;
+}
+
+/* What the quotas and limits of a group name. */
+static void list_named(const struct mq_group *g, struct mq_plan *p) {
+    for (uint32_t i = 0; i < g->n_nominal; i++)
+        add_resource(p, g->nominal[i].resource);
+    for (uint32_t i = 0; i < g->n_lends; i++)
+        for (uint32_t k = 0; k < g->lends[i].n; k++)
+            add_resource(p, g->lends[i].limits[k].resource);
+}
+
+static bool is_published(const struct candidates *c, const char *resource) {
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->v[i].chosen && c->v[i].payload && sl_pool_payload_quota(c->v[i].payload, resource))
+            return true;
+    return false;
 }
 
 static void list_resources(const struct mq *q, const struct candidates *c, struct mq_plan *p) {
     for (size_t i = 0; i < SL_LEN(well_known); i++)
         add_resource(p, well_known[i]);
     for (uint32_t g = 0; g < q->spec->n_groups; g++)
-        for (uint32_t i = 0; i < q->spec->groups[g].n_nominal; i++)
-            add_resource(p, q->spec->groups[g].nominal[i].resource);
+        list_named(&q->spec->groups[g], p);
+    for (uint32_t i = 0; q->plan && i < q->plan->n_resources; i++)
+        if (is_published(c, q->plan->resources[i]))
+            add_resource(p, q->plan->resources[i]); /* what is covered stays so */
     for (uint32_t i = 0; i < c->n; i++)
         for (uint32_t k = 0; c->v[i].chosen && c->v[i].payload && k < c->v[i].payload->n_quotas;
              k++)
@@ -143,7 +170,7 @@ struct mq_plan *mq_plan_new(struct mq *q, mq_exists_fn exists, void *ctx) {
     sl_arena_init(&p->arena, MQ_MAX_PLAN);
     sl_arena_init(&c->arena, MQ_MAX_PLAN);
     list_candidates(q, p, exists, ctx, c);
-    choose(c, p);
+    choose(q, c, p);
     list_resources(q, c, p);
     for (uint32_t i = 0; i < q->pools.n; i++)
         q->pools.v[i]->taken = false;

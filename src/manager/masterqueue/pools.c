@@ -56,8 +56,15 @@ static bool rank_in(const struct mq_group *g, const char *name, uint32_t *ret) {
     return false;
 }
 
-bool mq_pool_takes(const struct mq_group *g, const char *name) {
+/* A pattern is not asked about a name that is known, and about so many new ones in a turn: those
+ * that it was not asked about publish again. */
+bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct mq_group *g,
+                   const char *name) {
     uint32_t rank;
+    if (g->pattern && find_pool(q, g->name, name))
+        return true;
+    if (g->pattern && m->new_names++ >= MQ_MAX_NEW_NAMES)
+        return false;
     return rank_in(g, name, &rank);
 }
 
@@ -97,15 +104,20 @@ void mq_pools_free(struct mq *q) {
     sl_vec_free(&q->ignored);
 }
 
-void mq_pool_ignore(struct mq *q, const char *name) {
+bool mq_pool_is_ignored(const struct mq *q, const char *name) {
     uint64_t h = sl_hash_str(11, name);
-    if (q->ignored.n == MQ_MAX_IGNORED)
-        return;
     for (uint32_t i = 0; i < q->ignored.n; i++)
         if (q->ignored.v[i] == h)
-            return;
-    *sl_vec_push(&q->ignored) = h;
+            return true;
+    return false;
+}
+
+bool mq_pool_ignore(struct mq *q, const char *name) {
+    if (q->ignored.n == MQ_MAX_IGNORED || mq_pool_is_ignored(q, name))
+        return false;
+    *sl_vec_push(&q->ignored) = sl_hash_str(11, name);
     sl_rec_enqueue(&q->rec);
+    return true;
 }
 
 /* NULL: the name makes no flavor. */
@@ -156,10 +168,23 @@ static void place_pool(const struct mq *q, struct mq_pool *p) {
     p->flavor = flavor_name(q, p->group, p->name);
 }
 
+/* One that a pattern takes, and that is in no queue, goes for one that is listed. */
+static bool make_room(struct mq *q, const struct mq_group *from) {
+    for (uint32_t i = 0; from && !from->pattern && i < q->pools.n; i++) {
+        struct mq_pool *p = q->pools.v[i];
+        if (p->taken || (p->at != UINT32_MAX && !q->spec->groups[p->at].pattern))
+            continue;
+        free_pool(p);
+        memmove(&q->pools.v[i], &q->pools.v[i + 1], (--q->pools.n - i) * sizeof(struct mq_pool *));
+        return true;
+    }
+    return false;
+}
+
 /* 'from' NULL: a group of this name, if there is one. */
 static struct mq_pool *add_to(struct mq *q, const char *group, const struct mq_group *from,
                               const char *name) {
-    if (q->pools.n == SL_MQ_MAX_POOLS)
+    if (q->pools.n == SL_MQ_MAX_POOLS && !make_room(q, from))
         return NULL;
     struct mq_pool *p = sl_alloc0(1, sizeof *p);
     p->name = sl_strdup(name);
@@ -219,7 +244,7 @@ void mq_pool_set_error(struct sl_masterqueues *m, struct mq *q, struct mq_pool *
 
 /* ---- messages ---- */
 
-/* One message that is lost or late is no other period; two are. */
+/* One message that is lost or late is no other period. */
 static void note_period(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p) {
     const struct mq_group *g = &q->spec->groups[p->at];
     sl_span last = m->client->mono - p->seen, off = last - p->period;
@@ -227,12 +252,16 @@ static void note_period(struct sl_masterqueues *m, struct mq *q, struct mq_pool 
     if (!p->heard || last <= 0)
         return;
     if (p->period && (off < 0 ? -off : off) <= p->period / PERIOD_TOLERANCE) {
-        p->odd = false;
+        p->odd = 0;
         return;
     }
-    p->odd = p->period && !p->odd;
-    if (p->odd)
+    /* Two in a row that agree with each other are another one. */
+    sl_span differs = last - p->odd;
+    if (p->period && (!p->odd || (differs < 0 ? -differs : differs) > p->odd / PERIOD_TOLERANCE)) {
+        p->odd = last;
         return;
+    }
+    p->odd = 0;
     p->period = last;
     sl_rec_enqueue(&q->rec);
     bool is_long = 2 * p->period > g->timeout + SL_MQ_GRACE;
@@ -262,8 +291,11 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
     struct sl_err err;
 
     uint64_t raw = data ? sl_hash_bytes(13, data, len) | 1 : 0;
-    if (raw && raw == p->raw)
+    if (raw && raw == p->raw) {
+        if (p->left_out)
+            p->error_at = m->client->mono; /* it still does */
         return true;
+    }
     if (!data) {
         mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message has more than %zu bytes",
                           SL_NATS_MAX_MESSAGE);
@@ -273,12 +305,12 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
         mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message is malformed: %s", err.text);
         return false;
     }
+    p->raw = raw;
     if (now.n_left_out)
         mq_pool_set_error(m, q, p, "PoolMessageRefused",
                           "%u of its labels and taints are ignored: %s", now.n_left_out,
                           now.left_out);
-    else
-        p->raw = raw;
+    p->left_out = now.n_left_out > 0;
     if (same_payload(p, &now)) {
         sl_freep(&p->pending);
         return true;
@@ -312,16 +344,19 @@ bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
                      const char *data, size_t len, const char *elsewhere) {
     const struct mq_group *g = &q->spec->groups[group];
     struct mq_pool *p = find_pool(q, g->name, name);
-    if (!p && strlen(name) <= SL_MASTERQUEUE_MAX_POOL)
-        p = add_to(q, g->name, g, name);
-    if (!p) {
-        mq_pool_ignore(q, name);
+    const char *fault = p ? NULL
+                          : sl_masterqueue_pool_fault(sl_text_of(q->rec.name), sl_text_of(g->name),
+                                                      sl_text_of(name));
+    if (fault) { /* it can never have a flavor, so it takes no place */
+        if (mq_pool_ignore(q, name))
+            sl_rec_event(&q->rec, MQ_CONTROLLER, true, "PoolRefused",
+                         "Pool %.63s: its name makes no ResourceFlavor: %s", name, fault);
         return false;
     }
-    if (!p->flavor) {
-        mq_pool_set_error(m, q, p, "PoolRefused", "its name makes no ResourceFlavor: %s",
-                          sl_masterqueue_pool_fault(sl_text_of(q->rec.name), sl_text_of(p->group),
-                                                    sl_text_of(name)));
+    if (!p)
+        p = add_to(q, g->name, g, name);
+    if (!p) {
+        (void)mq_pool_ignore(q, name);
         return false;
     }
     if (elsewhere) {

@@ -160,8 +160,8 @@ static void read_nats(struct mq_spec *s, struct mq_group *g, yyjson_val *v) {
         timeout = SL_MASTERQUEUE_MAX_TIMEOUT;
     g->timeout = sl_span_seconds(timeout < 1 ? 1 : timeout);
     if (!yyjson_is_arr(pools)) {
-        g->regexp = sl_arena_strdup(&s->arena, sl_json_str(v, "poolRegExp"));
-        if (sl_pattern_new_python(sl_text_of(g->regexp), &g->pattern, &err) < 0)
+        if (sl_pattern_new_python(sl_json_view(sl_json_get(v, "poolRegExp")), &g->pattern, &err) <
+            0)
             g->pattern = NULL; /* the check has said so */
         return;
     }

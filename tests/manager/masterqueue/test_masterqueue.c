@@ -496,7 +496,8 @@ static void test_a4_6_poison(void **state) {
             "\"h=b:NoSchedule\"]}");
     both(w);
     run(w, 3 * SL_SEC);
-    assert_string_equal(sl_json_str(pool(w, MQ, "Upper_Case"), "state"), "Refused");
+    assert_null(pool(w, MQ, "Upper_Case")); /* counted; an event says why */
+    assert_true(sl_json_int(get(w, MQ), "status.ignoredPools", 0) >= 1);
     assert_string_equal(sl_json_str(pool(w, MQ, "labels"), "state"), "Live");
     assert_string_equal(sl_json_str(pool(w, MQ, "bare"), "state"), "Live");
     assert_string_equal(sl_json_str(pool(w, MQ, "taints"), "state"), "Refused");
@@ -693,6 +694,39 @@ static void test_refused_write(void **state) {
     condition(w, MQ, "Ready", "True", "Active");
 }
 
+/* Labels that are left out do not keep the quotas of before. */
+static void test_left_out(void **state) {
+    struct world *w = *state;
+    usual(w);
+    publish(w, "p", "{\"quotas\":{\"cpu\":\"10\"}}");
+    run(w, 2 * SL_SEC);
+    publish(w, "p", "{\"quotas\":{\"cpu\":\"20\"},\"labels\":[\"-bad-=x\"]}");
+    run(w, 2 * SL_SEC);
+    assert_cell(w, MASTER, 0, 0, "cpu", "20", "");
+    publish(w, "p", "{\"quotas\":{\"cpu\":\"10\"}}");
+    run(w, 2 * SL_SEC);
+    assert_cell(w, MASTER, 0, 0, "cpu", "10", "");
+}
+
+/* "g" and "x-y", "g-x" and "y": two pools, one name of a flavor. */
+static void test_one_flavor_name(void **state) {
+    struct world *w = *state;
+    assert_int_equal(
+        post(w, MQS,
+             MASTERQUEUE(
+                 "{\"name\":\"g\"," NATS("\"poolRegExp\":\"^x-y$\"") "},{\"name\":\"g-x\"," NATS(
+                     "\"poolRegExp\":\".*\"") "}")),
+        201);
+    run(w, 2 * SL_SEC);
+    publish(w, "x-y", FIRENZE);
+    publish(w, "y", FIRENZE);
+    run(w, 2 * SL_SEC);
+    both(w);
+    run(w, 2 * SL_SEC);
+    assert_string_equal(flavors_of(w, MASTER), "masterqueue-g-x-y,masterqueue-g-x-podman-firenze,"
+                                               "masterqueue-g-x-slurm-cineca,");
+}
+
 static void test_long_name(void **state) {
     struct world *w = *state;
     char name[301] = "";
@@ -861,6 +895,8 @@ int main(void) {
         T(test_a4_10_counted_once),
         T(test_a4_10_group_before),
         T(test_refused_write),
+        T(test_left_out),
+        T(test_one_flavor_name),
         T(test_long_name),
         T(test_a4_11_no_write_without_change),
         T(test_a4_12_deleted),
