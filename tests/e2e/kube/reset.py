@@ -19,7 +19,7 @@ SECONDS = 60  # for everything to be gone; it takes one or two
 LOOKS = 3  # so often in a row nothing is left: controllers may still make what they had begun
 # What the control plane writes for itself, whenever it likes.
 OWN = re.compile(
-    r"/registry/(?!.*kueue|leases/kube-node-lease/)"
+    r"compact_rev_key$|/registry/(?!.*kueue|leases/kube-node-lease/)"
     r"(.*(kube-|system:)|(events|leases|masterleases|ranges|servicecidrs)/|health|clusterroles/(admin|edit|view)$)"
 )
 # Kinds go after their objects; their APIServices are taken away by whoever made them.
