@@ -291,7 +291,7 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
     struct sl_err err;
 
     uint64_t raw = data ? sl_hash_bytes(13, data, len) | 1 : 0;
-    if (raw && raw == p->raw) {
+    if (raw && raw == p->raw && (!p->left_out || p->error)) {
         if (p->left_out)
             p->error_at = m->client->mono; /* it still does */
         return true;
