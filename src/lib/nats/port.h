@@ -19,8 +19,8 @@
 #define SL_NATS_MAX_WAITING 16384u             /* messages, of all connections */
 #define SL_NATS_MAX_WAITING_BYTES ((size_t)16 << 20)
 /* Of one subscription, before that: in the library. */
-#define SL_NATS_MAX_PENDING 16384u
-#define SL_NATS_MAX_PENDING_BYTES ((size_t)2 << 20)
+#define SL_NATS_MAX_PENDING 65536u
+#define SL_NATS_MAX_PENDING_BYTES ((size_t)16 << 20)
 
 typedef struct {
     uint32_t v; /* 0: none */

@@ -26,9 +26,10 @@
 #define SL_MQ_GRACE (5 * SL_SEC)
 /* Kept of one MasterQueue; further ones are counted. */
 #define SL_MQ_MAX_POOLS 256u
-/* Connections to NATS, of all MasterQueues, and what messages that wait may take. */
+/* Connections to NATS, of all MasterQueues. */
 #define SL_MQ_MAX_LINKS 16u
-#define SL_MQ_MEMORY (SL_NATS_MAX_WAITING_BYTES + SL_MQ_MAX_LINKS * SL_NATS_MAX_PENDING_BYTES)
+/* What messages that wait may take; in the library those of one subject that is flooded. */
+#define SL_MQ_MEMORY (SL_NATS_MAX_WAITING_BYTES + SL_NATS_MAX_PENDING_BYTES)
 /* Flavors of a ClusterQueue, as its schema has it. */
 #define SL_MQ_MAX_FLAVORS 64u
 
