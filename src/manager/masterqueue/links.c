@@ -417,7 +417,7 @@ static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats
         if (!find_group(m, link, subject, dot + 1, &i, &u))
             continue;
         if (!u) {
-            if (m->new_names <= MQ_MAX_NEW_NAMES) /* or it was not asked for */
+            if (m->match_budget) /* else it was not asked about */
                 (void)mq_pool_ignore(q, dot + 1);
             continue;
         }
@@ -474,7 +474,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
 
 void mq_links_poll(struct sl_masterqueues *m) {
     struct sl_nats_event e;
-    m->new_names = 0;
+    m->match_budget = MQ_MAX_TURN;
     for (uint32_t i = 0; i < MAX_EVENTS && m->spec.nats->ops->next(m->spec.nats, &e); i++)
         take_event(m, &e);
 }

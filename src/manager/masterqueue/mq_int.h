@@ -33,7 +33,7 @@
 #define MQ_MAX_STATUS ((size_t)1 << 20)
 #define MQ_MAX_IGNORED 1024u  /* pools of which only the number is known */
 #define MQ_MAX_PATTERN 10000u /* steps of one match of poolRegExp */
-#define MQ_MAX_NEW_NAMES 256u /* that patterns are asked about in one turn */
+#define MQ_MAX_TURN 1000000u  /* and of all in one turn */
 
 #define MQ_CHANGE_PAUSE SL_SEC        /* between two changes of what a pool has */
 #define MQ_STATUS_PAUSE SL_SEC        /* between two writes of a status */
@@ -253,7 +253,7 @@ struct sl_masterqueues {
     struct sl_informer *inf;
     SL_VEC(struct mq_link) links;
     SL_VEC(struct mq_user) users;
-    uint32_t new_names; /* that patterns were asked about in this turn */
+    uint64_t match_budget; /* steps of patterns that are left in this turn */
     bool relink; /* specs or secrets have changed: connections are compared with what is needed */
     sl_time led_since; /* mono */
     bool synced;       /* flavors and queues were all known in the last turn */

@@ -56,16 +56,20 @@ static bool rank_in(const struct mq_group *g, const char *name, uint32_t *ret) {
     return false;
 }
 
-/* A pattern is not asked about a name that is known, and about so many new ones in a turn: those
+/* A pattern is not asked about a name that is known, and new ones share the steps of a turn: those
  * that it was not asked about publish again. */
 bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct mq_group *g,
                    const char *name) {
     uint32_t rank;
-    if (g->pattern && find_pool(q, g->name, name))
+    uint64_t left = m->match_budget < MQ_MAX_PATTERN ? m->match_budget : MQ_MAX_PATTERN;
+    if (!g->pattern)
+        return rank_in(g, name, &rank);
+    if (find_pool(q, g->name, name))
         return true;
-    if (g->pattern && m->new_names++ >= MQ_MAX_NEW_NAMES)
-        return false;
-    return rank_in(g, name, &rank);
+    m->match_budget -= left;
+    bool takes = left && sl_pattern_matches(g->pattern, name, strlen(name), &left);
+    m->match_budget += left;
+    return takes;
 }
 
 /* ---- order ---- */
