@@ -64,8 +64,10 @@ bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct m
     uint64_t left = m->match_budget < MQ_MAX_PATTERN ? m->match_budget : MQ_MAX_PATTERN;
     if (!g->pattern)
         return rank_in(g, name, &rank);
-    if (find_pool(q, g->name, name))
-        return true;
+    /* One that is known was asked about already; it may be here for its flavor alone. */
+    const struct mq_pool *p = find_pool(q, g->name, name);
+    if (p)
+        return p->at != UINT32_MAX && &q->spec->groups[p->at] == g;
     m->match_budget -= left;
     bool takes = left && sl_pattern_matches(g->pattern, name, strlen(name), &left);
     m->match_budget += left;
