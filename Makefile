@@ -33,11 +33,12 @@ run: all
 kube:
 	@tests/e2e/kube/build >/dev/null || [ $$? -eq 77 ]
 
-# What needs no build comes first: if it fails, nothing is compiled. Histories and processes of pods say nothing new in
-# clang's build.
+# What needs no build comes first: if it fails, nothing is compiled. Tests that wait run beside the other builds.
+# Histories and processes of pods say nothing new in clang's build.
 check: setup
-	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest build-clang:-serve,-kubelet \
-		SL_SEEDS=$(SEEDS) build
+	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SEEDS) beside:build:waits \
+		SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest build-clang:-serve,-kubelet \
+		SL_SEEDS=$(SEEDS) build:-waits
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2
