@@ -51,6 +51,8 @@ def test_rules():
         asked += [] if only else [("PUT", f"{place(KIND)}/good", put(stored("good"), change))]
         for method, where, thing in asked:
             status, text, warnings = send(method, where, thing)
+            if status == 409:  # its status was written meanwhile
+                status, text, warnings = send(method, where, put(stored("good"), change))
             fault = refused(status, text, path, words)
             if not fault and (b"sesame" in text or "sesame" in warnings or stored(name)):
                 fault = f"said {text} and {warnings}, or stored it"
