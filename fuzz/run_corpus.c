@@ -5,8 +5,8 @@
  * also cut in half, which is what a broken connection delivers.
  *
  * With --mutations or --seconds it goes on with inputs that the shared mutator makes of these
- * files, one of each in turn, until so many are done or so much time is over. The seed decides
- * which: the same seed makes the same inputs.
+ * files, one of each in turn, until so many are done or so much processor time is used. The seed
+ * decides which: the same seed makes the same inputs.
  *
  * A target reports a fault by ending the process. The name of the input is printed before it runs
  * or, for mutations, the input is written to the file found-TARGET in the working directory.
@@ -228,21 +228,22 @@ static int read_dict(const char *path, uint8_t *space) {
     return 0;
 }
 
-static int64_t now_ms(void) {
+/* Of this process: beside others it does no less. */
+static int64_t used_ms(void) {
     struct timespec t;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void mutate(const struct options *o, uint8_t *space) {
-    int64_t end = o->seconds ? now_ms() + o->seconds * 1000 : INT64_MAX;
+    int64_t end = o->seconds ? used_ms() + o->seconds * 1000 : INT64_MAX;
     uint64_t most = o->mutations ? o->mutations : UINT64_MAX;
 
     state = o->seed;
     printf("# mutations of %zu inputs, seed %llu\n", n_inputs, (unsigned long long)o->seed);
     (void)fflush(stdout);
-    while (n_inputs > 0 && n_mutated < most && now_ms() < end) {
+    while (n_inputs > 0 && n_mutated < most && used_ms() < end) {
         const struct input *in = &inputs[n_mutated % n_inputs];
         size_t size = in->size, times = 1 + sl_mutator_next(&state) % 3;
         memcpy(space, in->data, size);
