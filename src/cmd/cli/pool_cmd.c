@@ -236,7 +236,7 @@ static int check_options(const struct cli_args *a, uint8_t action, struct sl_err
         if (a->opts[i] && !(users[i] & action))
             return sl_err_set(err, SL_EINVAL, "--%s is only valid with 'sluice pool %s'",
                               opts[i].name, action == FOR_LIST ? "publish" : "list");
-    if (!sl_nats_is_subject(cli_pool_subject(a)))
+    if (sl_nats_subject_fault(sl_text_of(cli_pool_subject(a)), false))
         return sl_err_set(err, SL_EINVAL,
                           "--subject: expected words between dots, such as interlink.resources");
     int r = read_connector(a, &arena, &c, err);

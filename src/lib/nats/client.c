@@ -1,153 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the client, of its links and of the library. */
+/* The port: connections, subjects, messages to send, and the events that are to be read. */
+#include "core/base/fmt.h"
+#include "core/base/mem.h"
 #include "lib/nats/client_int.h"
 
-#include <errno.h>
-#include <string.h>
-#include <time.h>
+/* ---- its life ---- */
 
-#define CLOSE_MS 2000
-
-/* ---- the library, which is one for the process ---- */
-
-/* It is opened once and never closed. The last to close it would, at the end of the process, free
- * tables of OpenSSL that OpenSSL then frees again (libnats 3.4.1, once a connection had TLS). */
-static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool library_is_open;
-
-static natsStatus library_open(void) {
-    sigset_t before;
-
-    natsc_guard_mask(&before);   /* its threads leave signals to others */
-    natsStatus s = nats_Open(0); /* its locks do not spin */
-    if (s == NATS_OK)
-        s = nats_SetMessageDeliveryPoolSize(1);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return s;
-}
-
-int natsc_library_use(struct sl_err *err) {
-    natsStatus s = NATS_OK;
-
-    (void)pthread_mutex_lock(&library_lock);
-    bool guarded = natsc_guard_setup();
-    if (guarded && !library_is_open)
-        s = library_open();
-    library_is_open |= guarded && s == NATS_OK;
-    (void)pthread_mutex_unlock(&library_lock);
-    if (!guarded)
-        return sl_err_set(err, SL_EIO, "no real-time signal is free for the NATS library");
-    return s == NATS_OK ? SL_OK
-                        : sl_err_set(err, SL_EIO, "cannot start the NATS library: %s",
-                                     natsStatus_GetText(s));
-}
-
-/* ---- client and links ---- */
-
-static void client_destroy(struct sl_nats_client *c) {
+void natsc_client_unref(struct sl_nats_client *c) {
+    if (--c->refs > 0)
+        return;
     natsc_mailbox_done(&c->box);
+    natsc_trust_free(c->system);
     sl_freep(&c->shown);
-    (void)pthread_cond_destroy(&c->ended);
-    (void)pthread_mutex_destroy(&c->lock);
     sl_freep(&c);
 }
 
-/* Releases the lock; the last of those who know the client frees it. */
-static void client_unlock(struct sl_nats_client *c) {
-    bool last = c->freed && c->n_threads == 0 && LIST_EMPTY(&c->links);
-
-    (void)pthread_mutex_unlock(&c->lock);
-    if (last)
-        client_destroy(c);
-}
-
-void natsc_wake(struct sl_nats_client *c) {
-    if (c->wake)
-        (void)uv_async_send(c->wake);
-}
-
-void natsc_conn_ended(struct natsc_conn *c) {
-    struct sl_nats_client *client = c->client;
-
-    (void)pthread_mutex_lock(&client->lock);
-    natsc_conn_free(c);
-    client->n_threads--;
-    (void)pthread_cond_signal(&client->ended);
-    client_unlock(client);
-}
-
-struct natsc_link *natsc_link_new(struct natsc_conn *c, uint32_t refs) {
-    struct natsc_link *l = sl_alloc0(1, sizeof *l);
-
-    l->client = c->client;
-    l->conn = c;
-    l->refs = refs;
-    LIST_INIT(&l->taps);
-    LIST_INSERT_HEAD(&c->client->links, l, next);
-    return l;
-}
-
-static void link_free(struct natsc_link *l) {
-    struct natsc_tap *t;
-
-    while ((t = LIST_FIRST(&l->taps))) {
-        LIST_REMOVE(t, next);
-        sl_freep(&t);
-    }
-    LIST_REMOVE(l, next);
-    sl_freep(&l);
-}
-
-void natsc_link_unref(struct natsc_link *l, uint32_t n) {
-    struct sl_nats_client *c = l->client;
-
-    sl_assert(l->refs >= n);
-    l->refs -= n;
-    if (l->refs == 0) {
-        link_free(l);
-        (void)pthread_cond_signal(&c->ended);
-    }
-    client_unlock(c);
-}
-
-/* ---- the client ---- */
-
-bool natsc_cond_init(pthread_cond_t *cond) {
-    pthread_condattr_t attr;
-
-    if (pthread_condattr_init(&attr) != 0)
-        return false;
-    bool ok = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 &&
-              pthread_cond_init(cond, &attr) == 0;
-    (void)pthread_condattr_destroy(&attr);
-    return ok;
-}
-
 static void on_wake(uv_async_t *h) {
-    (void)h; /* the loop takes events in each of its turns */
+    (void)h; /* whoever turns with the loop reads the events */
 }
 
-static void on_wake_closed(uv_handle_t *h) {
-    sl_freep(&h);
+static void on_closed(uv_handle_t *h) {
+    natsc_client_unref(h->data);
 }
+
+static const struct sl_nats_ops ops;
 
 int sl_nats_client_new(struct uv_loop_s *loop, struct sl_nats_client **ret, struct sl_err *err) {
     struct sl_nats_client *c = sl_alloc0(1, sizeof *c);
 
-    c->wake = sl_alloc0(1, sizeof *c->wake);
-    int r = uv_async_init(loop, c->wake, on_wake);
-    if (r < 0) {
-        sl_freep(&c->wake);
-        sl_freep(&c);
-        return sl_err_set(err, SL_EIO, "cannot wake the event loop: %s", uv_strerror(r));
-    }
-    uv_unref((uv_handle_t *)c->wake);
-    sl_assert(pthread_mutex_init(&c->lock, NULL) == 0 && natsc_cond_init(&c->ended));
-    c->port.ops = &natsc_ops;
+    c->loop = loop;
+    c->port.ops = &ops;
     c->pace = SL_NATS_PACE;
-    natsc_mailbox_init(&c->box);
+    c->refs = 1;
     TAILQ_INIT(&c->conns);
-    LIST_INIT(&c->links);
+    TAILQ_INIT(&c->leaving);
+    natsc_mailbox_init(&c->box);
+    int r = uv_async_init(loop, &c->wake, on_wake);
+    if (r < 0) {
+        natsc_client_unref(c);
+        return sl_err_set(err, SL_EIO, "cannot watch for NATS events: %s", uv_strerror(r));
+    }
+    c->wake.data = c;
     *ret = c;
     return SL_OK;
 }
@@ -160,31 +53,263 @@ void sl_nats_client_set_pace(struct sl_nats_client *c, const struct sl_nats_pace
     c->pace = *pace;
 }
 
-/* With the lock: until all threads and callbacks have come to their end, or the time is over. */
-static void wait_for_end(struct sl_nats_client *c, const struct timespec *deadline) {
-    while (c->n_threads > 0 || !LIST_EMPTY(&c->links))
-        if (pthread_cond_timedwait(&c->ended, &c->lock, deadline) == ETIMEDOUT)
-            return;
-}
-
 void sl_nats_client_free(struct sl_nats_client *c) {
     struct natsc_conn *conn;
-    struct timespec deadline;
 
     if (!c)
         return;
-    (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += CLOSE_MS / 1000;
-    (void)pthread_mutex_lock(&c->lock);
     while ((conn = TAILQ_FIRST(&c->conns)))
         natsc_conn_close(conn);
-    uv_close((uv_handle_t *)TAKE_PTR(c->wake), on_wake_closed);
-    wait_for_end(c, &deadline);
-    c->freed = true; /* a thread that is left behind frees it */
-    client_unlock(c);
+    while ((conn = TAILQ_FIRST(&c->leaving)))
+        natsc_conn_end(conn);
+    uv_close((uv_handle_t *)&c->wake, on_closed);
 }
 
 void sl_nats_client_freep(struct sl_nats_client **c) {
-    sl_nats_client_free(*c);
-    *c = NULL;
+    sl_nats_client_free(TAKE_PTR(*c));
 }
+
+/* ---- connections ---- */
+
+static struct sl_nats_client *client_of(struct sl_nats_port *p) {
+    return SL_CONTAINER_OF(p, struct sl_nats_client, port);
+}
+
+static struct natsc_conn *find(struct sl_nats_client *c, sl_nats_conn id) {
+    struct natsc_conn *conn;
+
+    TAILQ_FOREACH(conn, &c->conns, next)
+    if (conn->id == id.v)
+        return conn;
+    return NULL;
+}
+
+static int open_conn(struct sl_nats_port *p, const struct sl_nats_connector *from,
+                     const struct sl_nats_credentials *with, sl_nats_conn *ret,
+                     struct sl_err *err) {
+    struct sl_nats_client *client = client_of(p);
+    struct natsc_conn *c;
+
+    if (client->n_conns >= SL_NATS_MAX_CONNECTIONS)
+        return sl_err_set(err, SL_ELIMIT, "more than %u NATS connections", SL_NATS_MAX_CONNECTIONS);
+    int r = natsc_conn_new(client, from, with, &c, err);
+    if (r < 0)
+        return r;
+    c->id = ++client->last_id;
+    TAILQ_INSERT_TAIL(&client->conns, c, next);
+    client->n_conns++;
+    *ret = (sl_nats_conn){c->id};
+    return SL_OK;
+}
+
+static void close_conn(struct sl_nats_port *p, sl_nats_conn id) {
+    struct natsc_conn *c = find(client_of(p), id);
+
+    if (c)
+        natsc_conn_close(c);
+}
+
+/* ---- subjects ---- */
+
+static uint32_t find_want(const struct natsc_conn *c, const char *subject) {
+    uint32_t i = 0;
+
+    while (i < c->wants.n && strcmp(c->wants.v[i].subject, subject) != 0)
+        i++;
+    return i;
+}
+
+static const char *why_not(const struct natsc_conn *c, const char *subject) {
+    const char *fault = sl_nats_subject_fault(sl_text_of(subject), true);
+
+    if (fault)
+        return fault;
+    return c->wants.n < SL_NATS_MAX_SUBJECTS
+               ? NULL
+               : "would be one of more than " SL_STRING(SL_NATS_MAX_SUBJECTS) " subjects";
+}
+
+static void subscribe(struct sl_nats_port *p, sl_nats_conn id, const char *subject) {
+    struct natsc_conn *c = find(client_of(p), id);
+    char text[NATSC_TEXT];
+
+    if (!c || find_want(c, subject) < c->wants.n)
+        return;
+    const char *why = why_not(c, subject);
+    if (why) {
+        sl_fmt_short(text, sizeof text, "cannot subscribe to %.80s: it %s", subject, why);
+        natsc_note(c, SL_NATS_ERROR, text);
+        return;
+    }
+    *sl_vec_push(&c->wants) =
+        (struct natsc_want){.subject = sl_strdup(subject), .id = ++c->last_want};
+    natsc_talk_pump(c);
+}
+
+static void unsubscribe(struct sl_nats_port *p, sl_nats_conn id, const char *subject) {
+    struct sl_nats_client *client = client_of(p);
+    struct natsc_conn *c = find(client, id);
+    uint32_t i = c ? find_want(c, subject) : 0;
+
+    if (!c || i == c->wants.n)
+        return;
+    struct natsc_want w = c->wants.v[i];
+    c->wants.v[i] = sl_vec_pop(&c->wants);
+    natsc_mailbox_purge(&client->box, c->id, w.id);
+    sl_freep(&w.subject);
+    if (w.asked)
+        natsc_talk_unsubscribe(c, w.id);
+}
+
+/* ---- publishing ---- */
+
+static struct natsc_sending *sending_new(const char *subject, const char *data, size_t len) {
+    size_t name = strlen(subject) + 1;
+    struct natsc_sending *s = sl_alloc(sizeof *s + name + len);
+
+    *s = (struct natsc_sending){.len = len};
+    memcpy(s->subject, subject, name);
+    s->data = s->subject + name;
+    if (len)
+        memcpy(s->data, data, len);
+    return s;
+}
+
+/* Of a subject only the newest is sent. */
+static void replace(struct natsc_conn *c, const char *subject) {
+    struct natsc_sending *old;
+
+    TAILQ_FOREACH(old, &c->sending, next)
+    if (strcmp(old->subject, subject) == 0)
+        break;
+    if (!old)
+        return;
+    TAILQ_REMOVE(&c->sending, old, next);
+    sl_freep(&old);
+    c->n_sending--;
+}
+
+int sl_nats_client_publish(struct sl_nats_client *client, sl_nats_conn conn, const char *subject,
+                           const char *data, size_t len, struct sl_err *err) {
+    struct natsc_conn *c = find(client, conn);
+
+    const char *fault = sl_nats_subject_fault(sl_text_of(subject), false);
+
+    if (fault)
+        return sl_err_set(err, SL_EINVAL, "the subject %s", fault);
+    if (len > SL_NATS_MAX_MESSAGE)
+        return sl_err_set(err, SL_ELIMIT, "the message is longer than %zu bytes",
+                          SL_NATS_MAX_MESSAGE);
+    if (!c)
+        return sl_err_set(err, SL_ENOENT, "the NATS connection is closed");
+    replace(c, subject);
+    if (c->n_sending >= SL_NATS_MAX_UNSENT)
+        return sl_err_set(err, SL_ELIMIT, "more than %u messages are not sent", SL_NATS_MAX_UNSENT);
+    struct natsc_sending *s = sending_new(subject, data, len);
+    TAILQ_INSERT_TAIL(&c->sending, s, next);
+    c->n_sending++;
+    natsc_talk_pump(c);
+    return SL_OK;
+}
+
+uint32_t sl_nats_client_unsent(struct sl_nats_client *client, sl_nats_conn conn) {
+    const struct natsc_conn *c = find(client, conn);
+
+    return c ? c->n_sending : 0;
+}
+
+/* ---- events ---- */
+
+static bool note_error(struct natsc_conn *c, const struct natsc_note *note) {
+    for (uint32_t i = 0; i < c->n_errors; i++)
+        if (strcmp(c->errors[i].text, note->text) == 0)
+            return false;
+    if (c->n_errors == NATSC_MAX_ERRORS)
+        return false;
+    c->errors[c->n_errors++] = *note;
+    return true;
+}
+
+/* Up and down alternate, and the last two are enough to see both. */
+static bool note_state(struct natsc_conn *c, const struct natsc_note *note) {
+    bool down = note->kind == SL_NATS_DOWN;
+
+    if (down && strcmp(c->down, note->text) == 0)
+        return false;
+    sl_fmt(c->down, sizeof c->down, "%s", down ? note->text : "");
+    if (c->n_note > 0 && c->note[c->n_note - 1].kind == note->kind) {
+        c->note[c->n_note - 1] = *note;
+        return false;
+    }
+    if (c->n_note == SL_LEN(c->note)) {
+        c->note[0] = c->note[1];
+        c->note[1] = *note;
+        return false;
+    }
+    c->note[c->n_note++] = *note;
+    return true;
+}
+
+void natsc_note(struct natsc_conn *c, enum sl_nats_event_kind kind, const char *text) {
+    struct natsc_note note = {.kind = kind};
+
+    if (c->closing)
+        return;
+    sl_fmt_short(note.text, sizeof note.text, "%s", text);
+    if (kind == SL_NATS_ERROR ? note_error(c, &note) : note_state(c, &note))
+        c->client->n_notes++;
+    (void)uv_async_send(&c->client->wake); /* also for those that come from within a call */
+}
+
+/* The first of a short list. */
+static struct natsc_note pop_note(struct natsc_note *v, uint32_t *n) {
+    struct natsc_note first = v[0];
+
+    (*n)--;
+    memmove(v, v + 1, *n * sizeof *v);
+    return first;
+}
+
+static bool take_note(struct sl_nats_client *c, struct sl_nats_event *ret) {
+    struct natsc_conn *conn;
+
+    TAILQ_FOREACH(conn, &c->conns, next)
+    if (conn->n_note || conn->n_errors)
+        break;
+    if (!conn)
+        return false;
+    struct natsc_note note = conn->n_note ? pop_note(conn->note, &conn->n_note)
+                                          : pop_note(conn->errors, &conn->n_errors);
+    c->n_notes--;
+    sl_fmt(c->text, sizeof c->text, "%s", note.text);
+    *ret = (struct sl_nats_event){.kind = note.kind, .conn = {conn->id}, .text = c->text};
+    return true;
+}
+
+static bool next_event(struct sl_nats_port *p, struct sl_nats_event *ret) {
+    struct sl_nats_client *c = client_of(p);
+
+    sl_freep(&c->shown);
+    p->dropped = c->box.dropped;
+    if (c->n_notes > 0 && take_note(c, ret))
+        return true;
+    c->shown = natsc_mailbox_take(&c->box);
+    if (!c->shown)
+        return false;
+    *ret = (struct sl_nats_event){
+        .kind = SL_NATS_MESSAGE,
+        .conn = {c->shown->conn},
+        .subject = c->shown->subject,
+        .data = c->shown->data,
+        .len = c->shown->len,
+    };
+    return true;
+}
+
+static const struct sl_nats_ops ops = {
+    .open = open_conn,
+    .subscribe = subscribe,
+    .unsubscribe = unsubscribe,
+    .close = close_conn,
+    .next = next_event,
+};

@@ -1,39 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread of one connection. It makes what is as what the loop asks for, one step at a time:
- * connect, subscribe, unsubscribe, publish; and it waits when there is nothing to do. All static
- * functions here are called with the client's lock, and release it around calls of the library.
+ * One connection: attempts to connect, one server after the other, with pauses that grow, for ever;
+ * and its life until the port closes it.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "core/base/fmt.h"
+#include "core/base/mem.h"
 #include "lib/nats/client_int.h"
 
+#include <sys/random.h>
+
 /* A connection that ends sooner counts as another failure. */
-#define SETTLED (10 * SL_SEC)
-#define FLUSH_MS 2000
-#define LAST_FLUSH_MS 500
-#define STUCK_MS 100 /* the library is about to report the end of the connection */
+#define SETTLED_MS 10000u
+#define LAST_FLUSH_MS 500u
+#define MAX_SILENT 2u
+/* What is read in a second: a server that sends more has to wait, and does not hold up the loop. */
+#define MAX_RATE ((int64_t)16 << 20)
 
-static void lock(struct natsc_conn *c) {
-    (void)pthread_mutex_lock(&c->client->lock);
+static void on_timer(uv_timer_t *t);
+static void try_server(struct natsc_conn *c);
+
+/* ---- time ---- */
+
+static void wait_for(struct natsc_conn *c, enum natsc_state state, uint64_t ms) {
+    c->state = state;
+    (void)uv_timer_start(&c->timer, on_timer, ms, 0);
 }
-
-static void unlock(struct natsc_conn *c) {
-    (void)pthread_mutex_unlock(&c->client->lock);
-}
-
-static sl_time now(void) {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SL_SEC + t.tv_nsec;
-}
-
-/* ---- connecting ---- */
 
 /* Exponential, between half and all of it: those who lost the same server come back one by one. */
 static uint32_t back_off(struct natsc_conn *c) {
@@ -46,315 +37,270 @@ static uint32_t back_off(struct natsc_conn *c) {
     return (uint32_t)(ms / 2 + sl_prng_below(&c->dice, ms / 2 + 1));
 }
 
-static void pause_for(struct natsc_conn *c, uint32_t ms) {
-    sl_time until = now() + ms * SL_MSEC;
-    struct timespec t = {until / SL_SEC, until % SL_SEC};
-
-    while (!c->closing && pthread_cond_timedwait(&c->wake, &c->client->lock, &t) != ETIMEDOUT)
-        ;
-}
-
-static natsStatus connect_by(struct natsc_conn *c, natsOptions *o, bool *ret_late) {
-    sl_time begin = now();
-    timer_t guard;
-    bool guarded = natsc_guard_begin(c->pace.connect + c->pace.connect / 5, &guard);
-    natsStatus s = natsConnection_Connect(&c->nc, o);
-
-    if (guarded)
-        natsc_guard_end(guard);
-    *ret_late = now() - begin >= c->pace.connect * SL_MSEC;
-    return s;
-}
-
-/* One attempt, without the lock. */
-static bool try_server(struct natsc_conn *c, const struct natsc_server *s, struct natsc_link *link,
-                       char why[NATSC_TEXT]) {
-    natsOptions *o = NULL;
-    struct sl_err err;
-    bool late;
-
-    if (natsc_options_new(&c->who, s, &c->pace, link, &o, &err) < 0) {
-        sl_fmt_short(why, NATSC_TEXT, "%s", err.text);
-        return false;
-    }
-    natsStatus status = connect_by(c, o, &late);
-    natsOptions_Destroy(o);
-    if (status == NATS_OK)
-        return true;
-    if (late)
-        natsc_reason(NATS_TIMEOUT, NULL, why);
-    else if (status == NATS_NO_SERVER)
-        natsc_reason_of_host(s, c->pace.connect, why);
-    else
-        natsc_reason(status, nats_GetLastError(NULL), why);
-    c->nc = NULL;
-    return false;
-}
-
-static bool attempt(struct natsc_conn *c, const struct natsc_server *s, char text[NATSC_TEXT]) {
-    struct natsc_link *link = natsc_link_new(c, 2); /* ours and that of the last callback */
-    char why[NATSC_TEXT], name[300];
-
-    c->connecting = true;
-    unlock(c);
-    bool up = try_server(c, s, link, why);
-    natsc_server_name(s, name, sizeof name);
-    lock(c);
-    c->connecting = false;
-    if (up) {
-        c->link = link;
-        sl_fmt_short(text, NATSC_TEXT, "%s", name);
-        return true;
-    }
-    sl_fmt_short(text, NATSC_TEXT, "%s: %s", name, why);
-    link->conn = NULL;
-    natsc_link_unref(link, 2);
-    lock(c);
-    return false;
-}
-
-/* Tries each server once, that of the last connection last. */
-static void connect_once(struct natsc_conn *c) {
-    char text[NATSC_TEXT] = "";
-
-    for (uint32_t i = 0, n = c->n_servers; i < n && !c->closing; i++) {
-        c->at = (c->at + 1) % n;
-        if (!attempt(c, &c->servers[c->at], text))
-            continue;
-        c->up_since = now();
-        c->link->moved = true;
-        natsc_note(c, SL_NATS_UP, text);
-        return;
-    }
-    if (c->closing)
-        return;
-    natsc_note(c, SL_NATS_DOWN, text);
-    pause_for(c, back_off(c));
-    c->failures++;
-}
-
-/* ---- servers that a server announces ---- */
-
-static bool is_known(const struct natsc_conn *c, const struct sl_nats_server *s) {
-    for (uint32_t i = 0; i < c->n_servers; i++)
-        if (c->servers[i].port == s->port && strcmp(c->servers[i].host, s->host) == 0)
-            return true;
-    return false;
-}
-
-static bool is_address(const char *host) {
-    return strchr(host, ':') || host[strspn(host, "0123456789.")] == '\0';
-}
-
-/* Addresses that are announced have the certificate of the name that was connected to. */
-static void add_server(struct natsc_conn *c, const struct sl_nats_server *s, const char *tls_name) {
-    struct natsc_server *own = &c->servers[c->n_servers];
-
-    if (is_known(c, s) || c->n_servers - c->n_named >= NATSC_MAX_DISCOVERED)
-        return;
-    *own = (struct natsc_server){.port = s->port};
-    sl_fmt(own->host, sizeof own->host, "%s", s->host);
-    if (is_address(s->host) && !is_address(tls_name))
-        sl_fmt(own->tls_name, sizeof own->tls_name, "%s", tls_name);
-    c->n_servers++;
-}
-
-static void take_servers(struct natsc_conn *c, char **list, int n) {
-    const struct natsc_server at = c->servers[c->at];
-    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA((size_t)1 << 20);
-    struct sl_nats_connector one;
-
-    if (n > 0)
-        c->n_servers = c->n_named;
-    for (int i = 0; i < n; i++)
-        if (sl_nats_connector_parse(list[i], strlen(list[i]), &a, &one, NULL) >= 0 && one.n == 1)
-            add_server(c, &one.servers[0], at.tls_name[0] ? at.tls_name : at.host);
-    c->at = 0; /* the present one may have gone; then the order is that of the list */
-    for (uint32_t i = 0; i < c->n_servers; i++)
-        if (c->servers[i].port == at.port && strcmp(c->servers[i].host, at.host) == 0)
-            c->at = i;
-}
-
-static void learn_servers(struct natsc_conn *c) {
-    char **list = NULL;
-    int n = 0;
-
-    c->link->moved = false;
-    unlock(c);
-    if (natsConnection_GetDiscoveredServers(c->nc, &list, &n) != NATS_OK)
-        n = 0;
-    take_servers(c, list, n);
-    for (int i = 0; i < n; i++)
-        free(list[i]); /* the library's */
-    free(list);
-    lock(c);
-}
-
-/* ---- the end of a connection ---- */
-
-static void disconnect(struct natsc_conn *c) {
-    struct natsc_link *link = c->link;
-
-    natsSubscription *subs[SL_NATS_MAX_SUBJECTS];
-    uint32_t n = c->wants.n;
-
-    for (uint32_t i = 0; i < n; i++)
-        subs[i] = TAKE_PTR(c->wants.v[i].sub);
-    c->link = NULL;
-    link->conn = NULL;
-    natsc_link_unref(link, 1);
-    for (uint32_t i = 0; i < n; i++)
-        natsSubscription_Destroy(subs[i]);
-    natsConnection_Destroy(TAKE_PTR(c->nc));
-    lock(c);
-}
-
-static void lose(struct natsc_conn *c) {
+static void pause_after(struct natsc_conn *c, const char *why) {
     char name[300], text[NATSC_TEXT];
+    bool was_up = c->state == NATSC_UP;
 
-    natsc_server_name(&c->servers[c->at], name, sizeof name);
-    sl_fmt_short(text, sizeof text, "%s: %s", name, c->link->why);
+    natsc_server_name(natsc_servers_at(&c->servers), name, sizeof name);
+    sl_fmt_short(text, sizeof text, "%s: %s", name, why);
     natsc_note(c, SL_NATS_DOWN, text);
-    disconnect(c);
-    if (now() - c->up_since > SETTLED)
+    if (was_up && uv_now(c->client->loop) - c->up_since > SETTLED_MS)
         c->failures = 0;
-    pause_for(c, c->failures ? back_off(c) : (uint32_t)sl_prng_below(&c->dice, c->pace.retry + 1));
+    bool soon = was_up && c->failures == 0;
+    wait_for(c, NATSC_PAUSE,
+             soon ? (uint32_t)sl_prng_below(&c->dice, c->pace.retry + 1) : back_off(c));
     c->failures++;
+    c->tried = 0;
 }
 
-/* ---- subjects ---- */
+/* ---- how much is read ---- */
 
-static void remove_want(struct natsc_conn *c, uint32_t i) {
-    sl_freep(&c->wants.v[i].subject);
-    c->wants.v[i] = sl_vec_pop(&c->wants);
+static void refill(struct natsc_conn *c) {
+    uint64_t now = uv_now(c->client->loop);
+    int64_t ms = now - c->counted < 1000 ? (int64_t)(now - c->counted) : 1000;
+
+    c->budget += ms * MAX_RATE / 1000;
+    if (c->budget > MAX_RATE)
+        c->budget = MAX_RATE;
+    c->counted = now;
 }
 
-static void unsubscribe(struct natsc_conn *c, uint32_t i) {
-    natsSubscription *sub = TAKE_PTR(c->wants.v[i].sub);
-
-    if (sub) {
-        unlock(c);
-        (void)natsSubscription_Unsubscribe(sub); /* fails if the connection is closed */
-        natsSubscription_Destroy(sub);
-        lock(c);
-    }
-    remove_want(c, i);
-}
-
-/* False: the connection is about to end. */
-static bool subscribe(struct natsc_conn *c, uint32_t i) {
-    struct natsc_link *link = c->link;
-    _cleanup_(sl_freep) char *subject = sl_strdup(c->wants.v[i].subject);
-    uint32_t id = c->wants.v[i].id;
-    natsSubscription *sub = NULL;
+static void on_rested(uv_timer_t *t) {
+    struct natsc_conn *c = t->data;
     struct sl_err err;
 
-    unlock(c);
-    int r = natsc_link_subscribe(link, c->nc, subject, id, &sub, &err);
-    lock(c);
-    c->wants.v[i].sub = sub;
-    if (r != SL_EINVAL)
-        return r >= 0;
-    c->wants.v[i].refused = true;
-    natsc_note(c, SL_NATS_ERROR, err.text);
-    return true;
+    refill(c);
+    if (c->socket && natsc_socket_read(c->socket, &err) < 0)
+        natsc_conn_lose(c, err.text);
 }
 
-static bool subscribe_or_wait(struct natsc_conn *c, uint32_t i) {
-    if (!subscribe(c, i))
-        pause_for(c, STUCK_MS);
-    return true;
+static void spend(struct natsc_conn *c, size_t n) {
+    refill(c);
+    c->budget -= (int64_t)n;
+    if (c->budget >= 0)
+        return;
+    natsc_socket_stop_reading(c->socket);
+    (void)uv_timer_start(&c->rest, on_rested, (uint64_t)(-c->budget * 1000 / MAX_RATE) + 1, 0);
 }
 
-/* ---- publishing ---- */
+/* ---- the socket ---- */
 
-/* Without the lock: the server has it, or the connection is to blame (NATS_OK, other). */
-static natsStatus send_one(struct natsc_conn *c, const struct natsc_sending *s, int64_t ms) {
-    natsStatus status = natsConnection_Publish(c->nc, s->subject, s->data, (int)s->len);
-
-    return status == NATS_OK ? natsConnection_FlushTimeout(c->nc, ms) : status;
+static void drop_attempt(struct natsc_conn *c) {
+    natsc_socket_close(TAKE_PTR(c->socket));
+    (void)uv_timer_stop(&c->rest);
+    natsc_wire_done(&c->wire);
+    natsc_wire_init(&c->wire);
+    for (uint32_t i = 0; i < c->wants.n; i++)
+        c->wants.v[i].asked = false;
+    struct natsc_sending *s;
+    TAILQ_FOREACH(s, &c->sending, next)
+    s->ping = 0;
+    c->pings = c->pongs = 0;
+    c->silent = 0;
+    c->budget = MAX_RATE;
 }
 
-static bool is_newer_waiting(const struct natsc_conn *c, const struct natsc_sending *s) {
-    const struct natsc_sending *other;
+static void on_connected(void *arg) {
+    struct natsc_conn *c = arg;
 
-    TAILQ_FOREACH(other, &c->sending, next)
-    if (strcmp(other->subject, s->subject) == 0)
-        return true;
-    return false;
+    c->state = NATSC_GREETING; /* until the same time */
+    natsc_lookup_end(TAKE_PTR(c->lookup));
+    c->address = NULL;
 }
 
-/* What is not confirmed is sent again, on this connection or the next. */
-static void publish(struct natsc_conn *c, int64_t ms) {
-    struct natsc_sending *s = TAILQ_FIRST(&c->sending);
-    char why[NATSC_TEXT];
+static void on_secured(void *arg) {
+    natsc_talk_login(arg);
+}
 
-    TAILQ_REMOVE(&c->sending, s, next);
-    unlock(c);
-    natsStatus status = send_one(c, s, ms);
-    lock(c);
-    bool refused = status == NATS_MAX_PAYLOAD || status == NATS_INVALID_SUBJECT;
-    if (refused) {
-        natsc_reason(status, NULL, why);
-        natsc_note(c, SL_NATS_ERROR, why);
-    }
-    if (status != NATS_OK && !refused && !is_newer_waiting(c, s)) {
-        TAILQ_INSERT_HEAD(&c->sending, s, next);
-        pause_for(c, STUCK_MS);
+static void on_heard(void *arg, struct sl_text in) {
+    struct natsc_conn *c = arg;
+
+    c->silent = 0;
+    spend(c, in.n);
+    natsc_talk_heard(c, in);
+}
+
+static void on_sent(void *arg) {
+    natsc_talk_pump(arg);
+}
+
+static void on_lost(void *arg, const char *why) {
+    natsc_conn_lose(arg, why);
+}
+
+static const struct natsc_socket_events on_socket = {
+    .connected = on_connected,
+    .secured = on_secured,
+    .heard = on_heard,
+    .sent = on_sent,
+    .lost = on_lost,
+};
+
+/* ---- attempts ---- */
+
+static void dial(struct natsc_conn *c) {
+    struct sl_err err;
+
+    wait_for(c, NATSC_DIAL, c->pace.connect);
+    c->socket = natsc_socket_new(c->client->loop, c->client->buffer, &on_socket, c);
+    if (natsc_socket_connect(c->socket, c->address->ai_addr, &err) < 0)
+        natsc_conn_lose(c, err.text);
+}
+
+static void on_addresses(void *arg) {
+    struct natsc_conn *c = arg;
+    const char *why;
+
+    c->address = natsc_lookup_found(c->lookup, &why);
+    if (c->address)
+        dial(c);
+    else
+        natsc_conn_lose(c, why);
+}
+
+/* The next one: that of the last connection comes last. */
+static void try_server(struct natsc_conn *c) {
+    struct sl_err err;
+
+    c->tried++;
+    natsc_servers_next(&c->servers);
+    const struct natsc_server *s = natsc_servers_at(&c->servers);
+    wait_for(c, NATSC_LOOKUP, c->pace.connect);
+    if (natsc_lookup_start(c->client->loop, s->host, s->port, on_addresses, c, &c->lookup, &err) <
+        0)
+        natsc_conn_lose(c, err.text);
+}
+
+void natsc_conn_lose(struct natsc_conn *c, const char *why) {
+    bool other_address = c->state == NATSC_DIAL && c->address && c->address->ai_next;
+
+    drop_attempt(c);
+    if (c->closing) {
+        natsc_conn_end(c);
         return;
     }
-    sl_freep(&s);
-    c->n_sending--;
-    natsc_wake(c->client);
-}
-
-/* ---- the thread ---- */
-
-/* One step; false: there is nothing to do. */
-static bool work(struct natsc_conn *c) {
-    for (uint32_t i = 0; i < c->wants.n; i++) {
-        const struct natsc_want *w = &c->wants.v[i];
-        if (!w->wanted) {
-            unsubscribe(c, i);
-            return true;
-        }
-        if (!w->sub && !w->refused)
-            return subscribe_or_wait(c, i);
+    if (other_address) {
+        c->address = c->address->ai_next;
+        dial(c);
+        return;
     }
-    if (TAILQ_EMPTY(&c->sending))
-        return false;
-    publish(c, FLUSH_MS);
-    return true;
+    natsc_lookup_end(TAKE_PTR(c->lookup));
+    c->address = NULL;
+    if (c->state == NATSC_UP || c->tried >= c->servers.n)
+        pause_after(c, why);
+    else
+        try_server(c);
 }
 
-static void step(struct natsc_conn *c) {
-    if (!c->nc)
-        connect_once(c);
-    else if (c->link->lost)
-        lose(c);
-    else if (c->link->moved)
-        learn_servers(c);
-    else if (!work(c))
-        (void)pthread_cond_wait(&c->wake, &c->client->lock);
+void natsc_conn_up(struct natsc_conn *c) {
+    char name[300];
+
+    c->up_since = uv_now(c->client->loop);
+    c->tried = 0;
+    natsc_server_name(natsc_servers_at(&c->servers), name, sizeof name);
+    natsc_note(c, SL_NATS_UP, name);
+    wait_for(c, NATSC_UP, c->pace.ping);
+    natsc_talk_pump(c);
 }
 
-void *natsc_conn_main(void *conn) {
-    struct natsc_conn *c = conn;
+static void on_timer(uv_timer_t *t) {
+    struct natsc_conn *c = t->data;
 
-    natsc_guard_mask(NULL);
-    lock(c);
-    while (!c->closing)
-        step(c);
-    while (c->nc && !c->link->lost && !TAILQ_EMPTY(&c->sending) && c->n_sending > 0) {
-        uint32_t before = c->n_sending;
-        publish(c, LAST_FLUSH_MS);
-        if (c->n_sending == before)
-            break;
+    if (c->closing) {
+        natsc_conn_end(c);
+    } else if (c->state == NATSC_PAUSE) {
+        try_server(c);
+    } else if (c->state != NATSC_UP) {
+        natsc_conn_lose(c, "no answer in time");
+    } else if (c->silent >= MAX_SILENT) {
+        natsc_conn_lose(c, "the server does not answer pings");
+    } else {
+        c->silent++;
+        wait_for(c, NATSC_UP, c->pace.ping);
+        natsc_talk_ping(c);
     }
-    if (c->nc)
-        disconnect(c);
-    unlock(c);
-    nats_ReleaseThreadMemory();
-    natsc_conn_ended(c);
-    return NULL;
+}
+
+/* ---- its life ---- */
+
+static void init_timer(struct natsc_conn *c, uv_timer_t *t) {
+    sl_assert(uv_timer_init(c->client->loop, t) == 0);
+    t->data = c;
+    c->n_handles++;
+}
+
+int natsc_conn_new(struct sl_nats_client *client, const struct sl_nats_connector *from,
+                   const struct sl_nats_credentials *with, struct natsc_conn **ret,
+                   struct sl_err *err) {
+    struct natsc_conn *c = sl_alloc0(1, sizeof *c);
+    uint64_t seed = 0;
+    int r = natsc_identity_init(&c->who, from, with, err);
+
+    if (r < 0) {
+        sl_freep(&c);
+        return r;
+    }
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint64_t)(uintptr_t)c; /* for jitter, that will do */
+    sl_prng_init(&c->dice, seed);
+    natsc_servers_init(&c->servers, from, &c->dice);
+    TAILQ_INIT(&c->sending);
+    c->client = client;
+    c->pace = client->pace;
+    client->refs++;
+    init_timer(c, &c->timer);
+    init_timer(c, &c->rest);
+    natsc_wire_init(&c->wire);
+    drop_attempt(c);
+    wait_for(c, NATSC_PAUSE, 0); /* no event comes from within a call */
+    *ret = c;
+    return SL_OK;
+}
+
+static void on_closed(uv_handle_t *h) {
+    struct natsc_conn *c = h->data;
+
+    if (--c->n_handles > 0)
+        return;
+    natsc_client_unref(c->client);
+    sl_freep(&c);
+}
+
+static void drop_requests(struct natsc_conn *c) {
+    struct natsc_sending *s;
+
+    while ((s = TAILQ_FIRST(&c->sending))) {
+        TAILQ_REMOVE(&c->sending, s, next);
+        sl_freep(&s);
+    }
+    for (uint32_t i = 0; i < c->wants.n; i++)
+        sl_freep(&c->wants.v[i].subject);
+    sl_vec_free(&c->wants);
+}
+
+void natsc_conn_end(struct natsc_conn *c) {
+    TAILQ_REMOVE(&c->client->leaving, c, next);
+    drop_attempt(c);
+    natsc_lookup_end(TAKE_PTR(c->lookup));
+    natsc_wire_done(&c->wire);
+    drop_requests(c);
+    natsc_identity_done(&c->who);
+    uv_close((uv_handle_t *)&c->timer, on_closed);
+    uv_close((uv_handle_t *)&c->rest, on_closed);
+}
+
+void natsc_conn_close(struct natsc_conn *c) {
+    struct sl_nats_client *client = c->client;
+
+    client->n_notes -= c->n_note + c->n_errors;
+    c->n_note = c->n_errors = 0;
+    natsc_mailbox_purge(&client->box, c->id, 0);
+    TAILQ_REMOVE(&client->conns, c, next);
+    TAILQ_INSERT_TAIL(&client->leaving, c, next);
+    client->n_conns--;
+    c->closing = true;
+    if (c->state == NATSC_UP && c->n_sending > 0)
+        wait_for(c, NATSC_UP, LAST_FLUSH_MS);
+    else
+        natsc_conn_end(c);
 }

@@ -322,13 +322,17 @@ void sl_nats_connector_wipe(struct sl_nats_connector *c) {
     }
 }
 
-bool sl_nats_is_subject(const char *s) {
-    size_t n = strlen(s);
-
-    if (n == 0 || n > SL_NATS_MAX_SUBJECT || s[0] == '.' || s[n - 1] == '.' || strstr(s, ".."))
-        return false;
-    for (; *s; s++)
-        if ((unsigned char)*s <= ' ' || *s == '*' || *s == '>' || *s == 0x7f)
-            return false;
-    return true;
+const char *sl_nats_subject_fault(struct sl_text t, bool wildcards) {
+    if (t.n > SL_NATS_MAX_SUBJECT + (wildcards ? 2 : 0))
+        return "must be no more than " SL_STRING(SL_NATS_MAX_SUBJECT) " bytes";
+    for (size_t i = 0; i <= t.n; i++) {
+        unsigned char c = i < t.n ? (unsigned char)t.s[i] : '.';
+        if (c == '.' && (i == 0 || t.s[i - 1] == '.'))
+            return "must not have empty tokens";
+        if (!wildcards && (c == '*' || c == '>'))
+            return "must not have wildcards";
+        if (c <= ' ' || c == 0x7f)
+            return "must not have spaces or control characters";
+    }
+    return NULL;
 }

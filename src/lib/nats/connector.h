@@ -15,10 +15,11 @@
 
 #include "core/base/arena.h"
 #include "core/base/err.h"
+#include "core/base/text.h"
 
 #define SL_NATS_MAX_CONNECTOR 4096u /* bytes of the string */
 #define SL_NATS_MAX_SERVERS 32u
-#define SL_NATS_MAX_SUBJECT 255u
+#define SL_NATS_MAX_SUBJECT 1024
 #define SL_NATS_MAX_SECRET 1024u /* of a user, a password or a token, decoded */
 
 struct sl_nats_server {
@@ -37,7 +38,7 @@ struct sl_nats_connector {
 struct sl_nats_credentials {
     const char *user, *password, *token;
     const char *creds;             /* text of a .creds file: a JWT and an nkey seed */
-    const char *ca;                /* PEM: trusted besides the system's; demands TLS */
+    const char *ca;                /* PEM: trusted instead of the system's; demands TLS */
     const char *certificate, *key; /* PEM, of the client */
 };
 
@@ -51,7 +52,8 @@ void sl_nats_connector_print(const struct sl_nats_connector *c, struct sl_buf *o
 /* Overwrites user, password and token in the arena, once they are not needed any more. */
 void sl_nats_connector_wipe(struct sl_nats_connector *c);
 
-/* May a message have this subject? Parts between dots, without wildcards, spaces and controls. */
-bool sl_nats_is_subject(const char *s);
+/* Why a message cannot have this subject, or why it cannot be subscribed to (wildcards; those of a
+ * subject's end are not counted); NULL: it can. */
+const char *sl_nats_subject_fault(struct sl_text t, bool wildcards);
 
 #endif

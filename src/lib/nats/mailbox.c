@@ -17,12 +17,13 @@ static size_t weight(const struct natsc_message *msg) {
 }
 
 static struct natsc_message *message_new(uint32_t conn, uint32_t want, uint64_t hash,
-                                         const char *subject, const char *data, size_t len) {
-    size_t name = strlen(subject) + 1, body = len <= SL_NATS_MAX_MESSAGE ? len : 0;
+                                         struct sl_text subject, const char *data, size_t len) {
+    size_t name = subject.n + 1, body = len <= SL_NATS_MAX_MESSAGE ? len : 0;
     struct natsc_message *msg = sl_alloc(sizeof *msg + name + body + 1);
 
     *msg = (struct natsc_message){.conn = conn, .want = want, .hash = hash, .len = len};
-    memcpy(msg->subject, subject, name);
+    memcpy(msg->subject, subject.s, subject.n);
+    msg->subject[subject.n] = '\0';
     if (body < len)
         return msg;
     char *copy = msg->subject + name;
@@ -34,10 +35,10 @@ static struct natsc_message *message_new(uint32_t conn, uint32_t want, uint64_t 
 }
 
 static struct natsc_message *find(const struct natsc_mailbox *m, uint32_t conn, uint64_t hash,
-                                  const char *subject) {
+                                  struct sl_text subject) {
     sl_map_foreach (i, &m->index, hash) {
         struct natsc_message *msg = m->slots.v[i];
-        if (msg->conn == conn && strcmp(msg->subject, subject) == 0)
+        if (msg->conn == conn && sl_text_is(subject, msg->subject))
             return msg;
     }
     return NULL;
@@ -78,9 +79,9 @@ static void replace(struct natsc_mailbox *m, struct natsc_message *old, struct n
     sl_freep(&old);
 }
 
-void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t want, const char *subject,
-                       const char *data, size_t len) {
-    uint64_t hash = sl_hash_str(conn, subject);
+void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t want,
+                       struct sl_text subject, const char *data, size_t len) {
+    uint64_t hash = sl_hash_bytes(conn, subject.s, subject.n);
     struct natsc_message *old = find(m, conn, hash, subject);
     struct natsc_message *msg = message_new(conn, want, hash, subject, data, len);
 

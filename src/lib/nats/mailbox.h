@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between the threads of the NATS library and the loop. Of a connection and subject only
- * the newest waits, at the place of the first: a publisher that floods its subject takes one place
- * and delays nobody. What finds no place is counted. Not locked: the client has the lock.
+ * Messages between the network and the reader. Of a connection and subject only the newest waits,
+ * at the place of the first: a publisher that floods its subject takes one place and delays nobody.
+ * What finds no place is counted.
  */
 #ifndef SL_LIB_NATS_MAILBOX_H
 #define SL_LIB_NATS_MAILBOX_H
@@ -11,6 +11,7 @@
 
 #include "core/base/collection/map.h"
 #include "core/base/collection/vec.h"
+#include "core/base/text.h"
 
 struct natsc_message {
     TAILQ_ENTRY(natsc_message) next;
@@ -38,8 +39,8 @@ struct natsc_mailbox {
 void natsc_mailbox_init(struct natsc_mailbox *m);
 void natsc_mailbox_done(struct natsc_mailbox *m);
 /* Copies subject and data. */
-void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t want, const char *subject,
-                       const char *data, size_t len);
+void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t want,
+                       struct sl_text subject, const char *data, size_t len);
 /* The one that waits longest, handed over (sl_freep), or NULL. */
 struct natsc_message *natsc_mailbox_take(struct natsc_mailbox *m);
 /* Drops what came by a subscription; want 0: all of the connection. */

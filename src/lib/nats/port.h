@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NATS as the layers above see it: connections that are kept up by themselves, subscriptions to
- * subjects, and one queue of events. It is implemented by libnats (client.h), whose threads stay
- * behind that queue, and by an in-memory server with seeded faults in the tests.
+ * subjects, and one queue of events. It is implemented by the client (client.h), and by an
+ * in-memory server with seeded faults in the tests.
  *
  * Nothing here waits for the network: a connection is opened at once and reports with events what
  * becomes of it. It is never given up: it reconnects for ever, with back-off and jitter, to any of
@@ -18,9 +18,8 @@
 #define SL_NATS_MAX_MESSAGE ((size_t)64 << 10) /* a longer one is an event without its data */
 #define SL_NATS_MAX_WAITING 16384u             /* messages, of all connections */
 #define SL_NATS_MAX_WAITING_BYTES ((size_t)16 << 20)
-/* Of one subscription, before that: in the library. */
-#define SL_NATS_MAX_PENDING 65536u
-#define SL_NATS_MAX_PENDING_BYTES ((size_t)16 << 20)
+/* Of all connections, before that: the lines and messages that are read, written and encrypted. */
+#define SL_NATS_MAX_CONNECTION_BYTES ((size_t)16 << 20)
 
 typedef struct {
     uint32_t v; /* 0: none */
@@ -45,8 +44,8 @@ struct sl_nats_event {
 struct sl_nats_port;
 
 struct sl_nats_ops {
-    /* Connects in the background. What cannot work at all (a scheme that the library has not, a
-     * certificate that cannot be read) is an error, and nothing is open. */
+    /* Connects in the background. What cannot work at all (a certificate that
+     * cannot be read) is an error, and nothing is open. */
     int (*open)(struct sl_nats_port *p, const struct sl_nats_connector *c,
                 const struct sl_nats_credentials *with, sl_nats_conn *ret, struct sl_err *err);
     /* Subjects may have wildcards. Each once per connection; holds over reconnects. */

@@ -85,24 +85,9 @@ static void check_connector(struct check *c, const struct sl_path *at, yyjson_va
         sl_field_invalid(c->e, at, sl_field_value_none(), "%s", err.text);
 }
 
-static const char *subject_fault(struct sl_text t) {
-    if (t.n > SL_MASTERQUEUE_MAX_SUBJECT)
-        return "must be no more than 1024 bytes";
-    for (size_t i = 0; i <= t.n; i++) {
-        unsigned char c = i < t.n ? (unsigned char)t.s[i] : '.';
-        if (c == '.' && (i == 0 || t.s[i - 1] == '.'))
-            return "must not have empty tokens";
-        if (c == '*' || c == '>')
-            return "must not have wildcards";
-        if (c <= ' ' || c == 0x7f)
-            return "must not have spaces or control characters";
-    }
-    return NULL;
-}
-
 static void check_subject(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
     struct sl_text t = sl_json_view(v);
-    const char *fault = v ? subject_fault(t) : NULL;
+    const char *fault = v ? sl_nats_subject_fault(t, false) : NULL;
 
     if (!v)
         sl_field_required(e, at, "");

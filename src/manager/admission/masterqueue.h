@@ -15,7 +15,6 @@
 #define SL_MASTERQUEUE_MAX_QUEUES 256u   /* borrowers of all groups */
 #define SL_MASTERQUEUE_MAX_RESOURCES 32u /* of all groups */
 #define SL_MASTERQUEUE_MAX_POOLS 256u    /* that are listed, in all groups */
-#define SL_MASTERQUEUE_MAX_SUBJECT 1024u /* bytes */
 /* A name of a pool is the value of a toleration, so a label's. */
 #define SL_MASTERQUEUE_MAX_POOL 63u
 #define SL_MASTERQUEUE_MAX_TIMEOUT 86400 /* seconds */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a server sends, in any pieces; and what no server should. Signatures of .creds files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "creds.h"
+#include "lib/nats/nkey.h"
+#include "lib/nats/port.h"
+#include "lib/nats/wire.h"
+
+#define MAX_TEXT ((size_t)1 << 20)
+
+/* Operations, one a line, up to the first error. */
+static void read_in_pieces(const char *in, size_t len, size_t piece, struct sl_buf *out) {
+    static const char *const names[] = {"info", "msg", "ping", "pong", "ok", "err"};
+    struct natsc_wire w;
+    struct natsc_said said;
+    struct sl_err err;
+    int r = 0;
+
+    natsc_wire_init(&w);
+    for (size_t at = 0; at < len && r >= 0; at += piece) {
+        struct sl_text part = {in + at, len - at < piece ? len - at : piece};
+        while ((r = natsc_wire_read(&w, &part, &said, &err)) > 0) {
+            sl_buf_printf(out, "%s", names[said.op]);
+            if (said.op == NATSC_MSG) {
+                sl_buf_printf(out, " %.*s %llu %zu ", (int)said.subject.n, said.subject.s,
+                              (unsigned long long)said.sid, said.len);
+                sl_buf_add(out, said.data ? said.data : "too long", said.data ? said.len : 8);
+            } else if (said.op == NATSC_INFO || said.op == NATSC_ERR) {
+                sl_buf_printf(out, " %.*s", (int)said.text.n, said.text.s);
+            }
+            sl_buf_putc(out, '\n');
+        }
+        assert_true(r < 0 || part.n == 0);
+    }
+    if (r < 0)
+        sl_buf_printf(out, "%s\n", err.text);
+    natsc_wire_done(&w);
+}
+
+static void assert_reads(const char *in, size_t len, const char *expected) {
+    for (size_t piece = 1; piece <= len; piece++) {
+        struct sl_buf out = SL_BUF(MAX_TEXT);
+        read_in_pieces(in, len, piece, &out);
+        assert_false(sl_buf_full(&out));
+        assert_string_equal(sl_buf_str(&out), expected);
+        sl_buf_done(&out);
+    }
+}
+
+#define ASSERT_READS(in, expected) assert_reads((in), sizeof(in) - 1, (expected))
+
+static void operations(void **state) {
+    (void)state;
+    ASSERT_READS("INFO {\"a\":1} \r\nPING\r\nPONG\r\n+OK\r\n-ERR 'Stale Connection'\r\n",
+                 "info {\"a\":1}\nping\npong\nok\nerr Stale Connection\n");
+    /* As old servers write them. */
+    ASSERT_READS("info\t{}\nping \r\n-err  no quotes\r\n", "info {}\nping\nerr no quotes\n");
+    ASSERT_READS("MSG a.b 7 5\r\nhe\r\no\r\nMSG a.b 8 reply.to 0\r\n\r\nPING\r\n",
+                 "msg a.b 7 5 he\r\no\nmsg a.b 8 0 \nping\n");
+    ASSERT_READS("MSG  a \t 4294967295   1 \r\nx\r\n", "msg a 4294967295 1 x\n");
+}
+
+static void nonsense(void **state) {
+    static const char *const wrong[] = {
+        "\r\n",
+        "HELLO\r\n",
+        "HTTP/1.1 400 Bad Request\r\n",
+        "MSG\r\n",
+        "MSG a\r\n",
+        "MSG a 1\r\n",
+        "MSG a 1 b 2 3\r\n",
+        "MSG a x 1\r\n",
+        "MSG a 1 x\r\n",
+        "MSG a 1 -1\r\n",
+        "MSG a 4294967296 1\r\n",
+        "MSG a -1 1\r\n",
+        "MSG a 1 2147483647\r\n",
+        "MSG a 1 18446744073709551616\r\n",
+        "MSG a 1 1\r\nxy\r\n",
+        "MSG a 1 2\r\nxy\n\nPING\r\n",
+        "HMSG a 1 2 3\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(wrong); i++)
+        for (size_t piece = 1; piece < 8; piece++) {
+            struct sl_buf out = SL_BUF(MAX_TEXT);
+            read_in_pieces(wrong[i], strlen(wrong[i]), piece, &out);
+            if (strncmp(sl_buf_str(&out), "this is no NATS server: ", 24) != 0)
+                fail_msg("%s: %s", wrong[i], sl_buf_str(&out));
+            sl_buf_done(&out);
+        }
+    ASSERT_READS("MSG a\0b 1 1\r\nx\r\n", "this is no NATS server: a malformed message\n");
+}
+
+/* Lines and messages at their ceilings, and beyond. */
+static void ceilings(void **state) {
+    char *text = calloc(1, 2 * MAX_TEXT);
+    struct natsc_wire w;
+    struct natsc_said said;
+    struct sl_err err;
+
+    (void)state;
+    natsc_wire_init(&w);
+    memset(text, 'x', NATSC_MAX_LINE + 1);
+    memcpy(text, "-ERR ", 5);
+    struct sl_text in = {text, NATSC_MAX_LINE};
+    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 0);
+    in = SL_TEXT("\n");
+    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 1);
+    assert_int_equal(said.text.n, NATSC_MAX_LINE - 5);
+    in = (struct sl_text){text, NATSC_MAX_LINE + 1};
+    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), SL_ELIMIT);
+    natsc_wire_done(&w);
+    natsc_wire_init(&w);
+    for (size_t len = SL_NATS_MAX_MESSAGE; len <= SL_NATS_MAX_MESSAGE + 1; len++) {
+        int n = snprintf(text, 64, "MSG a 1 %zu\r\n", len);
+        memset(text + n, 'y', len);
+        memcpy(text + n + len, "\r\n", 2);
+        in = (struct sl_text){text, (size_t)n + len + 2};
+        assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 1);
+        assert_int_equal(said.len, len);
+        assert_int_equal(said.data != NULL, len == SL_NATS_MAX_MESSAGE);
+    }
+    /* The longest that may be announced takes no memory. */
+    in = SL_TEXT("MSG a 1 1073741824\r\n");
+    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 0);
+    for (int i = 0; i < 1024; i++) {
+        in = (struct sl_text){text, (size_t)1 << 20};
+        assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 0);
+    }
+    assert_in_range(w.line.cap + w.body.cap, 1, 2 * (NATSC_MAX_LINE + SL_NATS_MAX_MESSAGE));
+    in = SL_TEXT("\r\n");
+    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 1);
+    assert_int_equal(said.len, (size_t)1 << 30);
+    assert_null(said.data);
+    natsc_wire_done(&w);
+    free(text);
+}
+
+/* Ed25519 has one signature for a key and a text: this one was made with another program. */
+static void signatures(void **state) {
+    const char *creds = "---JWT---\n" TEST_USER "\n---\n---SEED---\n" TEST_SEED "\n---\n";
+    uint8_t seed[NATSC_SEED];
+    struct sl_buf out = SL_BUF(1024);
+    struct sl_err err;
+    char *jwt = NULL, wrong[1024];
+
+    (void)state;
+    assert_int_equal(natsc_creds_read(creds, &jwt, seed, &err), 0);
+    assert_string_equal(jwt, TEST_USER);
+    assert_true(natsc_seed_sign(seed, SL_TEXT("PXoWU7zWAMt75FY"), &out));
+    assert_string_equal(sl_buf_str(&out), "QTLwWAi8MoiPoyf3pjw_b5nWw93Vy5pfnKtJ5ILZP0gr"
+                                          "dlhlWIK_KpgZ-h35a7tki-ebxk5HbuFGptT9lJTlCw");
+    sl_buf_done(&out);
+    sl_freep(&jwt);
+    /* Each letter counts. */
+    for (size_t i = 0; i < strlen(TEST_SEED); i++) {
+        (void)snprintf(wrong, sizeof wrong, "---J---\nx\n---\n---S---\n%s\n---\n", TEST_SEED);
+        char *c = strstr(wrong, TEST_SEED) + i;
+        *c = *c == 'B' ? 'C' : 'B';
+        assert_int_equal(natsc_creds_read(wrong, &jwt, seed, &err), SL_EINVAL);
+    }
+    assert_null(jwt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operations),
+        cmocka_unit_test(nonsense),
+        cmocka_unit_test(ceilings),
+        cmocka_unit_test(signatures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
