@@ -252,7 +252,7 @@ static int port_open(struct sl_nats_port *p, const struct sl_nats_connector *fro
     with = with ? with : &none;
     sl_assert(from->n > 0);
     if (strcmp(from->servers[0].host, FAKENATS_NEVER) == 0)
-        return sl_err_set(err, SL_EINVAL, "this library cannot connect to %s", FAKENATS_NEVER);
+        return sl_err_set(err, SL_EINVAL, "cannot connect to %s", FAKENATS_NEVER);
     for (uint32_t i = 0; i < MAX_CONNS && !k; i++)
         k = c->conns[i].id ? NULL : &c->conns[i];
     sl_assert(k); /* or it leaks them */

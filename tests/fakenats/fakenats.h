@@ -21,7 +21,7 @@
 #include "lib/nats/port.h"
 
 #define FAKENATS_CLIENTS FAKEAPI_CLIENTS
-/* A host that cannot be opened at all, as a scheme that the library has not. */
+/* A host that cannot be opened at all, as with a certificate that cannot be read. */
 #define FAKENATS_NEVER "never.invalid"
 
 struct fakenats;

@@ -229,7 +229,7 @@ static int read_scheme(const struct reading *rd, struct sl_text *t, bool *tls) {
         return sl_err_set(rd->err, SL_EINVAL, "server %u: expected nats:// or tls://", rd->server);
     if (scheme == SCHEME_WEBSOCKET)
         return sl_err_set(rd->err, SL_EINVAL,
-                          "server %u: the NATS library of Debian has no WebSocket (ws://, wss://); "
+                          "server %u: WebSocket (ws://, wss://) is not supported; "
                           "use the nats:// or tls:// port of the same server",
                           rd->server);
     *tls |= scheme == SCHEME_TLS;

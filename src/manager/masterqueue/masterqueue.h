@@ -28,7 +28,7 @@
 #define SL_MQ_MAX_POOLS 256u
 /* Connections to NATS, of all MasterQueues. */
 #define SL_MQ_MAX_LINKS 16u
-/* What messages that wait may take; in the library those of one subject that is flooded. */
+/* What messages that wait may take, and connections. */
 #define SL_MQ_MEMORY (SL_NATS_MAX_WAITING_BYTES + SL_NATS_MAX_CONNECTION_BYTES)
 /* Flavors of a ClusterQueue, as its schema has it. */
 #define SL_MQ_MAX_FLAVORS 64u

@@ -318,7 +318,7 @@ def test_connector_is_wrong(bed, nats, providers):
 
 
 def test_connector_by_websocket(bed):
-    """that the library cannot speak it is said when it is written, with the way out"""
+    """that it is not spoken is said when it is written, with the way out"""
     with pytest.raises(Failure) as refused:
         bed.master("web", "wss://user:password@127.0.0.1:443/release", "web", {"web-team": {}})
     assert "nats://" in str(refused.value) and "password" not in str(refused.value), refused.value

@@ -2,7 +2,7 @@
 /*
  * Real NATS servers for tests: on loopback, on free ports, in one temporary folder. They end with
  * the test, also if it crashes. A publisher that speaks the protocol over a plain socket is here,
- * too, so that the library is only on the side that is tested.
+ * too, so that the client is only on the side that is tested.
  */
 #ifndef SL_TESTS_LIB_NATS_SERVER_H
 #define SL_TESTS_LIB_NATS_SERVER_H

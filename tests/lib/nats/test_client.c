@@ -455,7 +455,7 @@ static void authorization_comes_back(void **state) {
     subscribe(c, "a.*");
     WAIT_UNTIL(t.seen[1].downs > 0, 3000);
     assert_words(t.seen[1].down, "authorization failed");
-    rest(600); /* more than the two refusals after which the library would give up */
+    rest(600); /* it does not give up */
     reload(&s, "pass");
     WAIT_UNTIL(t.seen[1].ups == 1, 3000);
     /* And it is taken away while it is in use. */
