@@ -18,8 +18,9 @@
 #define SL_NATS_MAX_MESSAGE ((size_t)64 << 10) /* a longer one is an event without its data */
 #define SL_NATS_MAX_WAITING 16384u             /* messages, of all connections */
 #define SL_NATS_MAX_WAITING_BYTES ((size_t)16 << 20)
-/* Of all connections, before that: the lines and messages that are read, written and encrypted. */
-#define SL_NATS_MAX_CONNECTION_BYTES ((size_t)16 << 20)
+/* Of all connections, before that: the lines and messages that are read, written and encrypted,
+ * half a megabyte each. */
+#define SL_NATS_MAX_CONNECTION_BYTES ((size_t)32 << 20)
 
 typedef struct {
     uint32_t v; /* 0: none */

@@ -3,9 +3,6 @@
 
 #include "core/base/mem.h"
 
-/* What TLS adds to what is put, and its own messages. */
-#define MAX_SENDING (2 * NATSC_MAX_OUT)
-
 struct natsc_socket {
     uv_tcp_t tcp;
     uv_connect_t connecting;
@@ -32,8 +29,8 @@ struct natsc_socket *natsc_socket_new(uv_loop_t *loop, char *buffer,
     s->on = on;
     s->arg = arg;
     s->out = SL_BUF(NATSC_MAX_OUT);
-    s->sending = SL_BUF(MAX_SENDING);
-    s->waiting = SL_BUF(MAX_SENDING);
+    s->sending = SL_BUF(NATSC_MAX_UNSENT_BYTES);
+    s->waiting = SL_BUF(NATSC_MAX_UNSENT_BYTES);
     return s;
 }
 

@@ -12,8 +12,10 @@
 #include "core/base/err.h"
 #include "lib/nats/tls.h"
 
-/* Of what is not sent: a peer that does not read is lost. */
-#define NATSC_MAX_OUT ((size_t)256 << 10)
+/* What is put at a time, before it is flushed: the longest message and some. */
+#define NATSC_MAX_OUT ((size_t)112 << 10)
+/* Of what is not sent, with what TLS adds: a peer that does not read is lost. */
+#define NATSC_MAX_UNSENT_BYTES ((size_t)128 << 10)
 /* What is read at a time; one buffer for all sockets of a client. */
 #define NATSC_READ ((size_t)64 << 10)
 

@@ -15,7 +15,7 @@
 #include "manager/controllers/core/ceilings.h"
 #include "manager/masterqueue/masterqueue.h"
 
-#define SL_POD_MEMORY ((size_t)544 << 20) /* deploy/assemble --check compares */
+#define SL_POD_MEMORY ((size_t)560 << 20) /* deploy/assemble --check compares */
 #define SL_POD_STATE ((size_t)64 << 20)   /* of that, for the program, queues, workloads, nodes */
 
 /* Each front end has its own connections, so that a flood of one does not affect another. Together
