@@ -6,10 +6,12 @@
 #include "lib/nats/connector.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/buf.h"
+#include "core/base/collection/hash.h"
 
 #define DEFAULT_PORT 4222u
 #define MAX_HOST 253u
@@ -310,6 +312,31 @@ void sl_nats_connector_print(const struct sl_nats_connector *c, struct sl_buf *o
         sl_buf_printf(out, "%s%s%s%s:%u", i ? "," : "", ipv6 ? "[" : "", c->servers[i].host,
                       ipv6 ? "]" : "", c->servers[i].port);
     }
+}
+
+static uint64_t hash_server(const struct sl_nats_server *s) {
+    char host[MAX_HOST + 1];
+    size_t n = 0;
+
+    for (; s->host[n]; n++) /* names are not case-sensitive */
+        host[n] = (char)tolower((unsigned char)s->host[n]);
+    return sl_hash_bytes(s->port, host, n);
+}
+
+uint64_t sl_nats_connector_hash(const struct sl_nats_connector *c) {
+    const char *const identity[] = {c->user, c->password, c->token};
+    uint64_t hashes[SL_NATS_MAX_SERVERS], all = 0;
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        bool again = false;
+        hashes[i] = hash_server(&c->servers[i]);
+        for (uint32_t k = 0; k < i; k++)
+            again |= hashes[k] == hashes[i];
+        all += again ? 0 : hashes[i];
+    }
+    for (size_t i = 0; i < SL_LEN(identity); i++)
+        all = identity[i] ? sl_hash_str(all, identity[i]) : sl_hash_u64(all, i);
+    return sl_hash_u64(all, c->tls);
 }
 
 void sl_nats_connector_wipe(struct sl_nats_connector *c) {

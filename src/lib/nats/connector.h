@@ -49,6 +49,8 @@ int sl_nats_connector_parse(const char *text, size_t len, struct sl_arena *a,
  * credentials. */
 struct sl_buf;
 void sl_nats_connector_print(const struct sl_nats_connector *c, struct sl_buf *out);
+/* The same for connectors that mean the same: servers in any order, with the port or without it. */
+uint64_t sl_nats_connector_hash(const struct sl_nats_connector *c);
 /* Overwrites user, password and token in the arena, once they are not needed any more. */
 void sl_nats_connector_wipe(struct sl_nats_connector *c);
 

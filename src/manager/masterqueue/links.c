@@ -211,8 +211,7 @@ static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
     uint32_t free = UINT32_MAX;
     for (uint32_t i = 0; i < m->links.n; i++) {
         struct mq_link *l = &m->links.v[i];
-        if (l->connector && strcmp(l->connector, g->connector) == 0 &&
-            strcmp(l->secret, g->secret) == 0)
+        if (l->connector && l->servers == g->servers && strcmp(l->secret, g->secret) == 0)
             return i;
         if (!l->connector)
             free = i;
@@ -226,6 +225,7 @@ static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
     read_soon(m, g->secret);
     m->links.v[free] = (struct mq_link){.connector = sl_strdup(g->connector),
                                         .secret = sl_strdup(g->secret),
+                                        .servers = g->servers,
                                         .reason = "Connecting"};
     return free;
 }

@@ -64,6 +64,7 @@ struct mq_group {
     bool local;
     /* of pools over NATS */
     const char *connector, *secret; /* secret "": none */
+    uint64_t servers;               /* the same for connectors that mean the same */
     const char *subject, *node;     /* node "": none */
     sl_span timeout;
     const char **pools; /* in the order of their priority; none: the pattern counts */
@@ -133,6 +134,7 @@ struct mq_subject {
 
 struct mq_link {
     char *connector, *secret;
+    uint64_t servers;     /* as in groups */
     uint64_t secret_hash; /* of the content that the connection was opened with */
     sl_nats_conn conn;    /* 0: not open */
     bool up;

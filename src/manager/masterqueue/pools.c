@@ -136,7 +136,7 @@ static char *flavor_name(const struct mq *q, const char *group, const char *pool
 }
 
 static uint64_t source_of(const struct mq_group *g) {
-    return sl_hash_str(sl_hash_str(sl_hash_str(53, g->connector), g->secret), g->subject) | 1;
+    return sl_hash_str(sl_hash_str(g->servers, g->secret), g->subject) | 1;
 }
 
 /* The first group that takes it from where it comes, as for a message; of one that comes from

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/collection/hash.h"
 #include "core/base/mem.h"
 #include "lib/json/json.h"
 #include "lib/json/writer.h"
@@ -146,6 +147,17 @@ static void read_lends(struct mq_spec *s, const char *master, struct mq_group *g
     }
 }
 
+static uint64_t hash_servers(const char *connector) {
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(4 * SL_NATS_MAX_CONNECTOR);
+    struct sl_nats_connector c;
+
+    if (sl_nats_connector_parse(connector, strlen(connector), &a, &c, NULL) < 0)
+        return sl_hash_str(0, connector);
+    uint64_t hash = sl_nats_connector_hash(&c);
+    sl_nats_connector_wipe(&c);
+    return hash;
+}
+
 static void read_nats(struct mq_spec *s, struct mq_group *g, yyjson_val *v) {
     size_t i, n;
     yyjson_val *name, *pools = sl_json_get(v, "pools");
@@ -153,6 +165,7 @@ static void read_nats(struct mq_spec *s, struct mq_group *g, yyjson_val *v) {
     struct sl_err err;
 
     g->connector = sl_arena_strdup(&s->arena, sl_json_str(v, "natsConnector"));
+    g->servers = hash_servers(g->connector);
     g->secret = sl_arena_strdup(&s->arena, sl_json_str(v, "natsSecret.name"));
     g->subject = sl_arena_strdup(&s->arena, sl_json_str(v, "natsSubject"));
     g->node = sl_arena_strdup(&s->arena, sl_json_str(v, "virtualNode"));

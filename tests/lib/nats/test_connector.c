@@ -88,6 +88,37 @@ static void every_form(void **state) {
     }
 }
 
+static uint64_t hash_of(const char *text) {
+    struct sl_nats_connector c;
+
+    if (parse(text, strlen(text), &c) < 0)
+        fail_msg("%s: %s", text, err.text);
+    return sl_nats_connector_hash(&c);
+}
+
+/* Those of a row mean the same, and no two rows do. */
+static void hashes(void **state) {
+    static const char *const rows[][4] = {
+        {"a", "nats://a", "nats://A:4222", "a,a:4222"},
+        {"a:1,b", "b,a:1", "nats://b,nats://a:1", "b:4222,a:1,b"},
+        {"tls://a", "tls://A:4222", "a,tls://a", "tls://a:4222"},
+        {"u:p@a", "nats://u:%70@a:4222", "u:p@a,u:p@a", "u:p@A"},
+        {"b", "b", "b", "b"},
+        {"a:1,b:1", "b:1,a:1", "a:1,b:1", "a:1,b:1"},
+        {"u:q@a", "u:q@a", "u:q@a", "u:q@a"},
+        {"u@a", "u@a", "u@a:4222", "nats://u@a"},
+        {"u:@a", "u:@a", "u:@a", "u:@a"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(rows); i++) {
+        for (size_t k = 1; k < SL_LEN(rows[i]); k++)
+            assert_int_equal(hash_of(rows[i][0]), hash_of(rows[i][k]));
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(hash_of(rows[i][0]), hash_of(rows[k][0]));
+    }
+}
+
 static void refuses(void **state) {
     (void)state;
     static const struct {
@@ -206,6 +237,7 @@ static int done(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form),
+        cmocka_unit_test(hashes),
         cmocka_unit_test(refuses),
         cmocka_unit_test(ceilings),
     };

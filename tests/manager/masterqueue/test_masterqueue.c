@@ -652,6 +652,20 @@ static void test_a4_10_counted_once(void **state) {
                         "second-interlink-podman-firenze,second-interlink-slurm-cineca,");
 }
 
+/* The same server, written in another way: one connection, and each pool once. */
+static void test_a4_10_two_spellings(void **state) {
+    struct world *w = *state;
+    usual(w);
+    patch(w, MQ,
+          "{\"spec\":{\"flavors\":[" GROUP
+          ",{\"name\":\"other\",\"natsFlavor\":{\"natsConnector\":\"user:pass@NATS.nats\","
+          "\"natsSubject\":\"interlink.resources\",\"poolTimeout\":30,\"poolRegExp\":\".*\"}}]}}");
+    both(w);
+    run(w, 2 * SL_SEC);
+    assert_string_equal(flavors_of(w, MASTER), F_FIRENZE "," F_CINECA ",");
+    assert_int_equal(fakenats_open(w->nats, 0), 1);
+}
+
 /* A group that takes a pool before the one that has it: the pool moves, and is never there twice.
  */
 static void test_a4_10_group_before(void **state) {
@@ -893,6 +907,7 @@ int main(void) {
         T(test_a4_9_foreign_and_missing),
         T(test_foreign_flavor),
         T(test_a4_10_counted_once),
+        T(test_a4_10_two_spellings),
         T(test_a4_10_group_before),
         T(test_refused_write),
         T(test_left_out),
