@@ -13,8 +13,10 @@
 #define SETTLED_MS 10000u
 #define LAST_FLUSH_MS 500u
 #define MAX_SILENT 2u
-/* What is read in a second: a server that sends more has to wait, and does not hold up the loop. */
+/* What is read in a second, and at once: a server that sends more has to wait, and does not hold up
+ * the loop. */
 #define MAX_RATE ((int64_t)16 << 20)
+#define MAX_BURST ((int64_t)1 << 20)
 
 static void on_timer(uv_timer_t *t);
 static void try_server(struct natsc_conn *c);
@@ -60,8 +62,8 @@ static void refill(struct natsc_conn *c) {
     int64_t ms = now - c->counted < 1000 ? (int64_t)(now - c->counted) : 1000;
 
     c->budget += ms * MAX_RATE / 1000;
-    if (c->budget > MAX_RATE)
-        c->budget = MAX_RATE;
+    if (c->budget > MAX_BURST)
+        c->budget = MAX_BURST;
     c->counted = now;
 }
 
@@ -97,7 +99,7 @@ static void drop_attempt(struct natsc_conn *c) {
     s->ping = 0;
     c->pings = c->pongs = 0;
     c->silent = 0;
-    c->budget = MAX_RATE;
+    c->budget = MAX_BURST;
 }
 
 static void on_connected(void *arg) {

@@ -17,6 +17,11 @@ struct natsc_socket {
     bool writing, secured, closing;
 };
 
+/* In the words of the system, which libuv's numbers are those of. */
+static const char *words_for(int status) {
+    return status == UV_EOF ? "the server closed the connection" : strerror(-status);
+}
+
 /* ---- its life ---- */
 
 struct natsc_socket *natsc_socket_new(uv_loop_t *loop, char *buffer,
@@ -76,7 +81,7 @@ static void on_written(uv_write_t *w, int status) {
     explicit_bzero(s->sending.s, s->sending.len);
     sl_buf_clear(&s->sending);
     if (status < 0)
-        lose(s, uv_strerror(status));
+        lose(s, words_for(status));
     else if (natsc_socket_flush(s, &err) < 0)
         lose(s, err.text);
     else if (!s->writing)
@@ -93,7 +98,7 @@ static int write_on(struct natsc_socket *s, struct sl_err *err) {
     uv_buf_t b = {.base = s->sending.s, .len = s->sending.len};
     int r = uv_write(&s->write, (uv_stream_t *)&s->tcp, &b, 1, on_written);
     if (r < 0)
-        return sl_err_set(err, SL_EIO, "%s", uv_strerror(r));
+        return sl_err_set(err, SL_EIO, "%s", words_for(r));
     s->writing = true;
     return SL_OK;
 }
@@ -187,7 +192,7 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *b) {
     if (n == 0 || s->closing)
         return;
     if (n < 0) {
-        lose(s, n == UV_EOF ? "the server closed the connection" : uv_strerror((int)n));
+        lose(s, words_for((int)n));
         return;
     }
     struct sl_text in = {b->base, (size_t)n};
@@ -204,7 +209,7 @@ void natsc_socket_stop_reading(struct natsc_socket *s) {
 int natsc_socket_read(struct natsc_socket *s, struct sl_err *err) {
     int r = uv_read_start((uv_stream_t *)&s->tcp, on_space, on_read);
 
-    return r < 0 ? sl_err_set(err, SL_EIO, "%s", uv_strerror(r)) : SL_OK;
+    return r < 0 ? sl_err_set(err, SL_EIO, "%s", words_for(r)) : SL_OK;
 }
 
 /* ---- the beginning ---- */
@@ -217,7 +222,7 @@ static void on_connected(uv_connect_t *c, int status) {
         return;
     (void)uv_tcp_nodelay(&s->tcp, 1);
     if (status < 0)
-        lose(s, uv_strerror(status));
+        lose(s, words_for(status));
     else if (natsc_socket_read(s, &err) < 0)
         lose(s, err.text);
     else
@@ -227,7 +232,7 @@ static void on_connected(uv_connect_t *c, int status) {
 int natsc_socket_connect(struct natsc_socket *s, const struct sockaddr *to, struct sl_err *err) {
     int r = uv_tcp_connect(&s->connecting, &s->tcp, to, on_connected);
 
-    return r < 0 ? sl_err_set(err, SL_EIO, "%s", uv_strerror(r)) : SL_OK;
+    return r < 0 ? sl_err_set(err, SL_EIO, "%s", words_for(r)) : SL_OK;
 }
 
 int natsc_socket_secure(struct natsc_socket *s, struct natsc_trust *trust, const char *host,

@@ -88,7 +88,7 @@ one_of_table,_json list --connector=$url --output=yaml
 --subject: list --connector=$url --subject=a.*
 --subject: publish --connector=$url --pool=a --cpu=1 --subject=a..b
 --connector:_server_1 list --connector=nats://user:SECRET
-has_no_WebSocket list --connector=wss://user:SECRET@host/path
+WebSocket list --connector=wss://user:SECRET@host/path
 LINES
 }
 test_pool_files() {
