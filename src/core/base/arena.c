@@ -25,6 +25,7 @@
 #endif
 
 #define ALIGN 16u
+#define BLOCK_FIRST ((size_t)256) /* thousands of records have an arena for a few labels */
 #define BLOCK_MIN ((size_t)1024)
 #define BLOCK_MAX ((size_t)256 * 1024)
 
@@ -77,12 +78,16 @@ void sl_arena_clear(struct sl_arena *a) {
 /* A block with room for step bytes; not always the head afterwards. */
 static struct sl_arena_block *block_for(struct sl_arena *a, size_t step) {
     struct sl_arena_block *head = a->block;
-    size_t size = BLOCK_MIN;
+    size_t size = BLOCK_FIRST;
 
     if (head && head->size - head->used >= step)
         return head;
-    if (head)
+    if (head && head->size < BLOCK_MIN / 2)
+        size = BLOCK_MIN;
+    else if (head)
         size = head->size >= BLOCK_MAX / 2 ? BLOCK_MAX : 2 * head->size;
+    else if (step > BLOCK_FIRST)
+        size = BLOCK_MIN;
     bool alone = step > size;
     if (alone)
         size = step;

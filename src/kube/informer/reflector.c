@@ -40,7 +40,7 @@
 #define MAX_VERSION_BYTES 256u
 #define MAX_TOKEN_BYTES 8192u
 #define MAX_URL_BYTES 65536u
-#define MAX_POOL_BYTES ((size_t)1 << 20)
+#define MAX_POOL_BYTES ((size_t)64 << 10) /* it stays: one for each kind */
 #define FIRST_WINDOW ((size_t)8 << 10)
 #define MAX_STATUS_BYTES ((size_t)64 << 10)
 
