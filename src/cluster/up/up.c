@@ -20,6 +20,7 @@
 #include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
+#include "lib/memory/memory.h"
 #include "lib/nats/client.h"
 #include "manager/admission/review.h"
 #include "manager/config/settings_file.h"
@@ -55,6 +56,7 @@ struct up {
     struct sl_api_kubelet logs;
     uint64_t started; /* uv_hrtime */
     sl_time files_at; /* mono: next check of files */
+    sl_time trim_at;  /* mono: memory is given back */
     sl_time renew_at; /* wall: the certificate */
     uint64_t files;   /* the limit of open files that we were started with */
     char node[64], server[300], address[280];
@@ -199,6 +201,10 @@ static void check_files(struct up *u) {
         return;
     u->files_at = u->client->mono + SL_FILES_EVERY;
     renew_certificate(u);
+    if (u->client->mono >= u->trim_at) {
+        u->trim_at = u->client->mono + SL_MEMORY_EVERY;
+        sl_memory_trim();
+    }
     fresh = sl_settings_file_reload(&u->file);
     if (!fresh)
         return;

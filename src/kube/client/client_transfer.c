@@ -10,7 +10,7 @@
 #include "core/base/fmt.h"
 #include "kube/client/client_int.h"
 
-#define KEEP_IDLE 64u                   /* handles */
+#define KEEP_IDLE 64u                  /* handles */
 #define KEEP_BUFFER ((size_t)16 << 10) /* bytes of an empty one */
 #define READ_BUFFER (64L << 10)
 #define IDLE_SECONDS 60L /* kube-apiserver closes after 90 */

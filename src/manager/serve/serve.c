@@ -20,6 +20,7 @@
 #include "lib/http/server.h"
 #include "lib/json/writer.h"
 #include "lib/log/log.h"
+#include "lib/memory/memory.h"
 #include "lib/nats/client.h"
 #include "manager/admission/convert.h"
 #include "manager/admission/review.h"
@@ -63,6 +64,7 @@ struct serve {
     char own_ns[254], identity[300];
     bool leads, ending;
     sl_time files_at; /* mono: next check of files */
+    sl_time trim_at;  /* mono: memory is given back */
     struct sl_settings_file file;
     struct timespec cert_time, cas_time;
     struct sl_cert cert; /* that is served with */
@@ -501,6 +503,10 @@ static void turn(uv_prepare_t *h) {
         reload_settings(s);
         renew_cert(s);
         renew_client_cas(s);
+    }
+    if (s->kube->mono >= s->trim_at) {
+        s->trim_at = s->kube->mono + SL_MEMORY_EVERY;
+        sl_memory_trim();
     }
     tend_certs(s);
     if (s->authz_changed && s->metrics_http) {
