@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The port: connections, subjects, messages to send, and the events that are to be read. */
+#include <signal.h>
+
 #include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/nats/client_int.h"
@@ -28,6 +30,7 @@ static const struct sl_nats_ops ops;
 int sl_nats_client_new(struct uv_loop_s *loop, struct sl_nats_client **ret, struct sl_err *err) {
     struct sl_nats_client *c = sl_alloc0(1, sizeof *c);
 
+    (void)signal(SIGPIPE, SIG_IGN); /* a server that goes while it is written to */
     c->loop = loop;
     c->port.ops = &ops;
     c->pace = SL_NATS_PACE;

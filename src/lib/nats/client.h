@@ -32,7 +32,8 @@ struct sl_nats_pace {
 };
 #define SL_NATS_PACE ((struct sl_nats_pace){5000, 5000, 250, 30000})
 
-/* Events are there to be taken after a turn of the loop. */
+/* Events are there to be taken after a turn of the loop. From then on the process ignores
+ * SIGPIPE. */
 int sl_nats_client_new(struct uv_loop_s *loop, struct sl_nats_client **ret,
                        struct sl_err *err) _must_check_;
 struct sl_nats_port *sl_nats_client_port(struct sl_nats_client *c);

@@ -16,7 +16,7 @@
 #include "lib/nats/socket.h"
 #include "lib/nats/wire.h"
 
-#define NATSC_TEXT 200 /* of an event */
+#define NATSC_TEXT 512 /* of an event */
 #define NATSC_MAX_ERRORS 4u
 
 struct natsc_note {
@@ -60,7 +60,6 @@ struct natsc_conn {
     uint32_t id;
     enum natsc_state state;
     bool closing; /* no event of it follows; it sends what it has to */
-    bool ended;   /* only its handles remain */
     struct sl_nats_pace pace;
     struct natsc_identity who;
     struct natsc_servers servers;
@@ -69,7 +68,11 @@ struct natsc_conn {
     uv_timer_t rest;  /* until it may read again */
     uint32_t n_handles;
     /* ---- an attempt, or the connection ---- */
-    uint32_t tried; /* servers, since the last pause */
+    uint32_t tried;            /* servers, since the last pause */
+    uint32_t dialled;          /* addresses of the server */
+    char failure[NATSC_TEXT];  /* of the attempt, to be handled soon; "": none */
+    char why[NATSC_TEXT];      /* what the round failed for, with the server */
+    enum natsc_state farthest; /* where that was */
     struct natsc_lookup *lookup;
     const struct addrinfo *address; /* the lookup's */
     struct natsc_socket *socket;
@@ -103,7 +106,6 @@ struct sl_nats_client {
     uint32_t n_conns, last_id;
     uint32_t n_notes; /* events besides messages, of all connections */
     uint32_t refs;    /* of handles that the loop has to close, and of who made it */
-    bool freed;
     struct sl_nats_pace pace;
     struct natsc_trust *system;  /* the authorities of the system; NULL: not needed yet */
     struct natsc_message *shown; /* lent to the reader */

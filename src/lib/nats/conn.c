@@ -13,13 +13,15 @@
 #define SETTLED_MS 10000u
 #define LAST_FLUSH_MS 500u
 #define MAX_SILENT 2u
+#define MAX_ADDRESSES 16u /* of a server */
+/* A resolver asks one name server after the other, 5 s each as a rule. */
+#define LOOKUP_MS 20000u
 /* What is read in a second, and at once: a server that sends more has to wait, and does not hold up
  * the loop. */
 #define MAX_RATE ((int64_t)16 << 20)
 #define MAX_BURST ((int64_t)1 << 20)
 
 static void on_timer(uv_timer_t *t);
-static void try_server(struct natsc_conn *c);
 
 /* ---- time ---- */
 
@@ -39,13 +41,22 @@ static uint32_t back_off(struct natsc_conn *c) {
     return (uint32_t)(ms / 2 + sl_prng_below(&c->dice, ms / 2 + 1));
 }
 
-static void pause_after(struct natsc_conn *c, const char *why) {
-    char name[300], text[NATSC_TEXT];
+/* Of the attempts of a round, the one that came farthest says most. */
+static void keep_reason(struct natsc_conn *c, const char *why) {
+    char name[300];
+
+    if (c->state < c->farthest)
+        return;
+    c->farthest = c->state;
+    natsc_server_name(natsc_servers_at(&c->servers), name, sizeof name);
+    sl_fmt_short(c->why, sizeof c->why, "%s: %s", name, why);
+}
+
+static void pause_round(struct natsc_conn *c) {
     bool was_up = c->state == NATSC_UP;
 
-    natsc_server_name(natsc_servers_at(&c->servers), name, sizeof name);
-    sl_fmt_short(text, sizeof text, "%s: %s", name, why);
-    natsc_note(c, SL_NATS_DOWN, text);
+    natsc_note(c, SL_NATS_DOWN, c->why);
+    c->farthest = NATSC_PAUSE;
     if (was_up && uv_now(c->client->loop) - c->up_since > SETTLED_MS)
         c->failures = 0;
     bool soon = was_up && c->failures == 0;
@@ -98,6 +109,7 @@ static void drop_attempt(struct natsc_conn *c) {
     TAILQ_FOREACH(s, &c->sending, next)
     s->ping = 0;
     c->pings = c->pongs = 0;
+    c->max_payload = 0;
     c->silent = 0;
     c->budget = MAX_BURST;
 }
@@ -106,20 +118,21 @@ static void on_connected(void *arg) {
     struct natsc_conn *c = arg;
 
     c->state = NATSC_GREETING; /* until the same time */
-    natsc_lookup_end(TAKE_PTR(c->lookup));
-    c->address = NULL;
 }
 
 static void on_secured(void *arg) {
     natsc_talk_login(arg);
 }
 
-static void on_heard(void *arg, struct sl_text in) {
+static void on_received(void *arg, size_t n) {
     struct natsc_conn *c = arg;
 
     c->silent = 0;
-    spend(c, in.n);
-    natsc_talk_heard(c, in);
+    spend(c, n);
+}
+
+static void on_heard(void *arg, struct sl_text in) {
+    natsc_talk_heard(arg, in);
 }
 
 static void on_sent(void *arg) {
@@ -133,6 +146,7 @@ static void on_lost(void *arg, const char *why) {
 static const struct natsc_socket_events on_socket = {
     .connected = on_connected,
     .secured = on_secured,
+    .received = on_received,
     .heard = on_heard,
     .sent = on_sent,
     .lost = on_lost,
@@ -140,13 +154,20 @@ static const struct natsc_socket_events on_socket = {
 
 /* ---- attempts ---- */
 
+/* Not at once: attempts that fail without waiting would be within each other. */
+static void fail_soon(struct natsc_conn *c, const char *why) {
+    sl_fmt_short(c->failure, sizeof c->failure, "%s", why);
+    wait_for(c, c->state, 0);
+}
+
 static void dial(struct natsc_conn *c) {
     struct sl_err err;
 
+    c->dialled++;
     wait_for(c, NATSC_DIAL, c->pace.connect);
     c->socket = natsc_socket_new(c->client->loop, c->client->buffer, &on_socket, c);
     if (natsc_socket_connect(c->socket, c->address->ai_addr, &err) < 0)
-        natsc_conn_lose(c, err.text);
+        fail_soon(c, err.text);
 }
 
 static void on_addresses(void *arg) {
@@ -167,36 +188,47 @@ static void try_server(struct natsc_conn *c) {
     c->tried++;
     natsc_servers_next(&c->servers);
     const struct natsc_server *s = natsc_servers_at(&c->servers);
-    wait_for(c, NATSC_LOOKUP, c->pace.connect);
+    c->dialled = 0;
+    wait_for(c, NATSC_LOOKUP, LOOKUP_MS);
     if (natsc_lookup_start(c->client->loop, s->host, s->port, on_addresses, c, &c->lookup, &err) <
         0)
-        natsc_conn_lose(c, err.text);
+        fail_soon(c, err.text);
+}
+
+/* A host that answers at one address and is mute at another is there. */
+static bool next_address(struct natsc_conn *c) {
+    if (c->state == NATSC_UP || !c->address || c->dialled == MAX_ADDRESSES)
+        return false;
+    c->address = c->address->ai_next;
+    return c->address != NULL;
+}
+
+static void drop_addresses(struct natsc_conn *c) {
+    natsc_lookup_end(TAKE_PTR(c->lookup));
+    c->address = NULL;
 }
 
 void natsc_conn_lose(struct natsc_conn *c, const char *why) {
-    bool other_address = c->state == NATSC_DIAL && c->address && c->address->ai_next;
-
+    keep_reason(c, why);
     drop_attempt(c);
     if (c->closing) {
         natsc_conn_end(c);
-        return;
-    }
-    if (other_address) {
-        c->address = c->address->ai_next;
+    } else if (next_address(c)) {
         dial(c);
-        return;
+    } else {
+        drop_addresses(c);
+        if (c->state == NATSC_UP || c->tried >= c->servers.n)
+            pause_round(c);
+        else
+            try_server(c);
     }
-    natsc_lookup_end(TAKE_PTR(c->lookup));
-    c->address = NULL;
-    if (c->state == NATSC_UP || c->tried >= c->servers.n)
-        pause_after(c, why);
-    else
-        try_server(c);
 }
 
 void natsc_conn_up(struct natsc_conn *c) {
     char name[300];
 
+    drop_addresses(c);
+    c->farthest = NATSC_PAUSE;
     c->up_since = uv_now(c->client->loop);
     c->tried = 0;
     natsc_server_name(natsc_servers_at(&c->servers), name, sizeof name);
@@ -204,6 +236,14 @@ void natsc_conn_up(struct natsc_conn *c) {
     wait_for(c, NATSC_UP, c->pace.ping);
     natsc_talk_pump(c);
 }
+
+static const char *const too_late[] = {
+    [NATSC_LOOKUP] = "looking up the name takes too long",
+    [NATSC_DIAL] = "no answer in time",
+    [NATSC_GREETING] = "no answer in time: no NATS server, or one that begins with TLS",
+    [NATSC_SHAKE] = "no answer in time within TLS",
+    [NATSC_LOGIN] = "no answer in time",
+};
 
 static void on_timer(uv_timer_t *t) {
     struct natsc_conn *c = t->data;
@@ -213,7 +253,10 @@ static void on_timer(uv_timer_t *t) {
     } else if (c->state == NATSC_PAUSE) {
         try_server(c);
     } else if (c->state != NATSC_UP) {
-        natsc_conn_lose(c, "no answer in time");
+        char why[NATSC_TEXT];
+        sl_fmt_short(why, sizeof why, "%s", c->failure[0] ? c->failure : too_late[c->state]);
+        c->failure[0] = '\0';
+        natsc_conn_lose(c, why);
     } else if (c->silent >= MAX_SILENT) {
         natsc_conn_lose(c, "the server does not answer pings");
     } else {
@@ -283,7 +326,7 @@ static void drop_requests(struct natsc_conn *c) {
 void natsc_conn_end(struct natsc_conn *c) {
     TAILQ_REMOVE(&c->client->leaving, c, next);
     drop_attempt(c);
-    natsc_lookup_end(TAKE_PTR(c->lookup));
+    drop_addresses(c);
     natsc_wire_done(&c->wire);
     drop_requests(c);
     natsc_identity_done(&c->who);

@@ -349,6 +349,12 @@ void sl_nats_connector_wipe(struct sl_nats_connector *c) {
     }
 }
 
+bool sl_nats_is_address(const char *host) {
+    struct in6_addr a;
+
+    return inet_pton(AF_INET, host, &a) == 1 || inet_pton(AF_INET6, host, &a) == 1;
+}
+
 const char *sl_nats_subject_fault(struct sl_text t, bool wildcards) {
     if (t.n > SL_NATS_MAX_SUBJECT + (wildcards ? 2 : 0))
         return "must be no more than " SL_STRING(SL_NATS_MAX_SUBJECT) " bytes";

@@ -68,7 +68,8 @@ int natsc_identity_init(struct natsc_identity *id, const struct sl_nats_connecto
     static const struct sl_nats_credentials none;
 
     with = with ? with : &none;
-    *id = (struct natsc_identity){.tls = c->tls || with->ca || with->certificate};
+    *id = (struct natsc_identity){.tls = c->tls || with->ca || with->certificate,
+                                  .own_ca = with->ca != NULL};
     int r = check_pem(with, err);
     if (r >= 0)
         r = read_names(id, c, with, err);

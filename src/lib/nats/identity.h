@@ -13,6 +13,7 @@ struct natsc_identity {
     char *jwt;
     uint8_t seed[NATSC_SEED];  /* with a JWT */
     bool tls;                  /* demanded */
+    bool own_ca;               /* only authorities that were given are trusted */
     struct natsc_trust *trust; /* NULL: the system's authorities, and no certificate of its own */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/nats/lookup.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,16 +17,18 @@
 struct natsc_lookup {
     atomic_uint refs; /* the loop's and the thread's */
     char host[256], port[8];
-    struct addrinfo *found; /* the thread's, until it has written to fd */
+    struct addrinfo *found; /* the thread's, until it is ready */
     int status;
-    int fd;
+    int system_error; /* errno, if the status is EAI_SYSTEM */
+    atomic_bool ready;
+    int fd; /* wakes the loop */
     /* ---- of the loop alone ---- */
     uv_poll_t poll;
     natsc_lookup_fn done;
     void *arg;
 };
 
-static atomic_uint n_lookups;
+static atomic_uint n_threads;
 
 static void unref(struct natsc_lookup *l) {
     if (atomic_fetch_sub(&l->refs, 1) > 1)
@@ -34,18 +37,19 @@ static void unref(struct natsc_lookup *l) {
         freeaddrinfo(l->found);
     (void)close(l->fd);
     sl_freep(&l);
-    atomic_fetch_sub(&n_lookups, 1);
 }
 
 static void find(struct natsc_lookup *l, int flags) {
     struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = flags};
 
     l->status = getaddrinfo(l->host, l->port, &want, &l->found);
+    l->system_error = errno;
     if (l->status != 0)
         l->found = NULL;
 }
 
-static void tell(struct natsc_lookup *l) {
+static void publish(struct natsc_lookup *l) {
+    atomic_store_explicit(&l->ready, true, memory_order_release);
     (void)eventfd_write(l->fd, 1); /* cannot be full: it is written once */
 }
 
@@ -53,8 +57,9 @@ static void *thread_main(void *arg) {
     struct natsc_lookup *l = arg;
 
     find(l, 0);
-    tell(l);
+    publish(l);
     unref(l);
+    atomic_fetch_sub(&n_threads, 1);
     return NULL;
 }
 
@@ -85,6 +90,8 @@ static void on_found(uv_poll_t *h, int status, int events) {
 
     (void)status;
     (void)events;
+    if (!atomic_load_explicit(&l->ready, memory_order_acquire))
+        return;
     (void)uv_poll_stop(h);
     l->done(l->arg);
 }
@@ -92,24 +99,25 @@ static void on_found(uv_poll_t *h, int status, int events) {
 static int start(struct natsc_lookup *l, struct sl_err *err) {
     find(l, AI_NUMERICHOST);
     if (l->found) {
-        tell(l);
+        publish(l);
         return SL_OK;
+    }
+    if (atomic_fetch_add(&n_threads, 1) >= NATSC_MAX_LOOKUPS) {
+        atomic_fetch_sub(&n_threads, 1);
+        return sl_err_set(err, SL_ELIMIT, "more than %u names are being looked up",
+                          NATSC_MAX_LOOKUPS);
     }
     atomic_fetch_add(&l->refs, 1);
     int r = start_thread(l);
     if (r == 0)
         return SL_OK;
     unref(l);
+    atomic_fetch_sub(&n_threads, 1);
     return sl_err_set(err, SL_EIO, "cannot start a thread: %s", strerror(r));
 }
 
 int natsc_lookup_start(uv_loop_t *loop, const char *host, uint16_t port, natsc_lookup_fn done,
                        void *arg, struct natsc_lookup **ret, struct sl_err *err) {
-    if (atomic_fetch_add(&n_lookups, 1) >= NATSC_MAX_LOOKUPS) {
-        atomic_fetch_sub(&n_lookups, 1);
-        return sl_err_set(err, SL_ELIMIT, "more than %u names are being looked up",
-                          NATSC_MAX_LOOKUPS);
-    }
     struct natsc_lookup *l = sl_alloc0(1, sizeof *l);
     atomic_init(&l->refs, 1);
     l->done = done;
@@ -132,7 +140,7 @@ int natsc_lookup_start(uv_loop_t *loop, const char *host, uint16_t port, natsc_l
 }
 
 const struct addrinfo *natsc_lookup_found(const struct natsc_lookup *l, const char **ret_why) {
-    *ret_why = l->found ? "" : gai_strerror(l->status);
+    *ret_why = l->status == EAI_SYSTEM ? strerror(l->system_error) : gai_strerror(l->status);
     return l->found;
 }
 

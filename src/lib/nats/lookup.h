@@ -12,7 +12,7 @@
 
 #include "core/base/err.h"
 
-/* Lookups at a time, in the process, those included that nobody waits for any more. */
+/* Threads at a time, in the process, those included that nobody waits for any more. */
 #define NATSC_MAX_LOOKUPS 64u
 
 struct natsc_lookup;

@@ -27,40 +27,43 @@ static uint32_t find(const struct natsc_servers *s, const char *host, uint16_t p
     return i;
 }
 
-static bool is_address(const char *host) {
-    return strchr(host, ':') || host[strspn(host, "0123456789.")] == '\0';
-}
-
 /* Addresses that are announced have the certificate of the name that was connected to. */
-static void add(struct natsc_servers *s, const struct sl_nats_server *one, const char *tls_name) {
-    if (find(s, one->host, one->port) < s->n || s->n >= s->n_named + NATSC_MAX_ANNOUNCED)
+static void add(struct natsc_servers *s, const struct sl_nats_server *one, const char *tls_name,
+                bool believed) {
+    bool same = sl_nats_is_address(one->host) && !sl_nats_is_address(tls_name);
+
+    if (find(s, one->host, one->port) < s->n || (!same && !believed))
         return;
     struct natsc_server *own = &s->v[s->n++];
     *own = (struct natsc_server){.port = one->port};
     sl_fmt(own->host, sizeof own->host, "%s", one->host);
-    if (is_address(one->host) && !is_address(tls_name))
+    if (same)
         sl_fmt(own->tls_name, sizeof own->tls_name, "%s", tls_name);
 }
 
-static void add_url(struct natsc_servers *s, struct sl_text url, const char *tls_name, bool names) {
+static void add_url(struct natsc_servers *s, struct sl_text url, const char *tls_name,
+                    bool believed) {
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA((size_t)16 << 10);
     struct sl_nats_connector c;
 
-    if (sl_nats_connector_parse(url.s, url.n, &a, &c, NULL) >= 0 && c.n == 1 &&
-        (names || is_address(c.servers[0].host)))
-        add(s, &c.servers[0], tls_name);
+    if (sl_nats_connector_parse(url.s, url.n, &a, &c, NULL) >= 0 && c.n == 1)
+        add(s, &c.servers[0], tls_name, believed);
 }
 
-void natsc_servers_announce(struct natsc_servers *s, yyjson_val *urls, bool names) {
+void natsc_servers_announce(struct natsc_servers *s, yyjson_val *urls, bool believed) {
     const struct natsc_server present = s->v[s->at];
+    const char *tls_name = present.tls_name[0] ? present.tls_name : present.host;
     yyjson_val *url;
     size_t i, n;
 
     if (!yyjson_is_arr(urls) || yyjson_arr_size(urls) == 0)
         return;
     s->n = s->n_named;
-    yyjson_arr_foreach (urls, i, n, url)
-        add_url(s, sl_json_view(url), present.tls_name[0] ? present.tls_name : present.host, names);
+    yyjson_arr_foreach (urls, i, n, url) {
+        if (i == NATSC_MAX_ANNOUNCED)
+            break;
+        add_url(s, sl_json_view(url), tls_name, believed);
+    }
     /* One that is announced no more stays until it is lost. */
     s->at = find(s, present.host, present.port);
     if (s->at == s->n)

@@ -196,6 +196,7 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *b) {
         return;
     }
     struct sl_text in = {b->base, (size_t)n};
+    s->on->received(s->arg, in.n);
     if (s->tls)
         hear_tls(s, in);
     else

@@ -152,7 +152,7 @@ static void greet(struct natsc_conn *c, yyjson_val *info, bool more) {
     c->nonce[nonce.n] = '\0';
     /* In clear, anybody could name a host of their own, with a certificate of a public authority.
      */
-    natsc_servers_announce(&c->servers, sl_json_get(info, "connect_urls"), !tls || c->who.trust);
+    natsc_servers_announce(&c->servers, sl_json_get(info, "connect_urls"), !tls || c->who.own_ca);
     if (c->who.tls && !offers)
         natsc_conn_lose(c, "the server offers no TLS, which tls:// demands");
     else if (tls && more) /* it would pass for what is said within TLS */

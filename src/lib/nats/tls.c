@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/nats/tls.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "core/base/mem.h"
+#include "lib/nats/connector.h"
 
-#define MAX_CHAIN 32 /* certificates of a text */
+#define MAX_CERTIFICATES 512 /* of a text */
 
 struct natsc_trust {
     SSL_CTX *ctx;
@@ -31,18 +31,26 @@ static int no_phrase(char *buf, int size, int writing, void *arg) {
     return -1;
 }
 
-/* The certificates of a text, each handed to 'take', which owns it then; how many. */
-static int read_certificates(const char *pem, bool (*take)(SSL_CTX *, X509 *, int), SSL_CTX *ctx) {
+/* The certificates of a text, each handed to 'take', which owns it then: all of them, or none. */
+static bool read_certificates(const char *pem, bool (*take)(SSL_CTX *, X509 *, int), SSL_CTX *ctx) {
     BIO *b = BIO_new_mem_buf(pem, -1);
     X509 *x = NULL;
+    bool ok = b != NULL;
     int n = 0;
 
-    while (n < MAX_CHAIN && b && (x = PEM_read_bio_X509(b, NULL, no_phrase, NULL)))
-        if (!take(ctx, x, n++))
-            n = MAX_CHAIN + 1;
+    ERR_clear_error();
+    for (; ok && (x = PEM_read_bio_X509(b, NULL, no_phrase, NULL)); n++) {
+        ok = n < MAX_CERTIFICATES;
+        if (ok)
+            ok = take(ctx, x, n);
+        else
+            X509_free(x);
+    }
+    if (ok) /* else one of them is malformed */
+        ok = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
     BIO_free(b);
-    ERR_clear_error(); /* the end of the text is one */
-    return n > MAX_CHAIN ? 0 : n;
+    ERR_clear_error();
+    return ok && n > 0;
 }
 
 static bool take_authority(SSL_CTX *ctx, X509 *x, int i) {
@@ -80,8 +88,9 @@ static int set_trust(SSL_CTX *ctx, const char *ca, struct sl_err *err) {
     ERR_clear_error();
     if (!ca)
         return SL_OK;
-    if (read_certificates(ca, take_authority, ctx) == 0)
-        return sl_err_set(err, SL_EINVAL, "the CA is no PEM certificate");
+    if (!read_certificates(ca, take_authority, ctx))
+        return sl_err_set(err, SL_EINVAL,
+                          "the CA is no PEM certificate, or one of it is malformed");
     /* A CA that is not a root is trusted as it is given. */
     if (X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN) != 1)
         return sl_err_set(err, SL_EIO, "cannot set up TLS");
@@ -92,11 +101,11 @@ static int set_up(SSL_CTX *ctx, const char *ca, const char *certificate, const c
                   struct sl_err *err) {
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_default_passwd_cb(ctx, no_phrase);
-    (void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    (void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION);
     (void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1)
         return sl_err_set(err, SL_EIO, "cannot set up TLS");
-    if (certificate && (read_certificates(certificate, take_own, ctx) == 0 || !use_key(ctx, key)))
+    if (certificate && (!read_certificates(certificate, take_own, ctx) || !use_key(ctx, key)))
         return sl_err_set(err, SL_EINVAL,
                           "client certificate and key are no PEM, or do not belong together");
     return set_trust(ctx, ca, err);
@@ -128,9 +137,7 @@ void natsc_trust_free(struct natsc_trust *t) {
 /* ---- a connection ---- */
 
 static bool expect_host(SSL *ssl, const char *host) {
-    struct in6_addr address;
-
-    if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
+    if (sl_nats_is_address(host))
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
@@ -178,7 +185,7 @@ static int refuse(const struct natsc_tls *t, struct sl_err *err) {
     if (verified != X509_V_OK)
         return sl_err_set(err, SL_EIO, "the server's certificate is not accepted: %s",
                           X509_verify_cert_error_string(verified));
-    return sl_err_set(err, SL_EIO, "TLS: %s", why ? why : "the handshake failed");
+    return sl_err_set(err, SL_EIO, "TLS: %s", why ? why : "failed");
 }
 
 /* The result of a call that did not do what it should: 0 if it waits for the server. */

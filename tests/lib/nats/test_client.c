@@ -45,7 +45,7 @@ static struct {
     uv_timer_t timer;
     struct sl_nats_client *client;
     struct sl_nats_port *port;
-    struct seen seen[8]; /* by the number of the connection */
+    struct seen seen[9]; /* by the number of the connection */
 } t;
 
 /* ---- helpers ---- */
@@ -298,9 +298,14 @@ static void tokens(void **state) {
 static void tls(void **state) {
     struct server right, wrong, plain;
     char *ca = servers_file("ca.crt"), *other = servers_file("other.crt");
-    struct sl_nats_credentials with = {.ca = ca}, strange = {.ca = other};
+    struct sl_nats_credentials with = {.ca = ca}, strange = {.ca = other}, among = {0};
+    struct sl_buf bundle = SL_BUF((size_t)1 << 20);
 
     (void)state;
+    for (int i = 0; i < 40; i++)
+        sl_buf_puts(&bundle, other);
+    sl_buf_puts(&bundle, ca);
+    among.ca = sl_buf_str(&bundle);
     server_init(&right, "right");
     server_configure(&right, "tls { cert_file: \"%s/server.crt\", key_file: \"%s/server.key\" }\n",
                      servers_folder(), servers_folder());
@@ -318,9 +323,10 @@ static void tls(void **state) {
     open_conn(&with, "tls://localhost:%d", wrong.port);    /* of another host */
     open_conn(NULL, "tls://localhost:%d", plain.port);     /* no TLS at all */
     open_conn(NULL, "nats://localhost:%d", right.port);    /* also without tls:// */
+    open_conn(&among, "tls://localhost:%d", right.port);   /* the last of many authorities */
     subscribe(c, "a.*");
-    WAIT_UNTIL(t.seen[1].ups && t.seen[2].ups && t.seen[3].downs && t.seen[4].downs &&
-                   t.seen[5].downs && t.seen[6].downs && t.seen[7].downs,
+    WAIT_UNTIL(t.seen[8].ups && t.seen[1].ups && t.seen[2].ups && t.seen[3].downs &&
+                   t.seen[4].downs && t.seen[5].downs && t.seen[6].downs && t.seen[7].downs,
                5000);
     assert_int_equal(t.seen[1].downs + t.seen[2].downs, 0);
     for (uint32_t i = 3; i <= 7; i++)
@@ -339,6 +345,7 @@ static void tls(void **state) {
     server_kill(&plain);
     free(ca);
     free(other);
+    sl_buf_done(&bundle);
 }
 
 /* Authorities of the system: here, those of a file. */
@@ -377,8 +384,12 @@ static void client_certificates(void **state) {
     struct sl_nats_credentials with = {.ca = ca, .certificate = crt, .key = key};
     struct sl_err err;
     sl_nats_conn c;
+    char broken[4096];
 
     (void)state;
+    assert_true(snprintf(broken, sizeof broken,
+                         "%s-----BEGIN CERTIFICATE-----\nSECRET\n-----END CERTIFICATE-----\n",
+                         ca) < (int)sizeof broken);
     server_init(&s, "mutual");
     server_configure(&s,
                      "tls { cert_file: \"%s/server.crt\", key_file: \"%s/server.key\", "
@@ -390,12 +401,18 @@ static void client_certificates(void **state) {
     with.certificate = with.key = NULL;
     open_conn(&with, "tls://localhost:%d", s.port);
     WAIT_UNTIL(t.seen[2].downs > 0, 3000);
+    assert_words(t.seen[2].down, "certificate");
     /* What cannot work is refused at once. */
-    static const char *const words[] = {"the CA is no PEM", "do not belong together",
-                                        "needs its key",    "a password and no user",
-                                        ".creds",           "nkey seed"};
+    static const char *const words[] = {"the CA is no PEM",
+                                        "malformed",
+                                        "do not belong together",
+                                        "needs its key",
+                                        "a password and no user",
+                                        ".creds",
+                                        "nkey seed"};
     const struct sl_nats_credentials wrong[] = {
         {.ca = "SECRET"},
+        {.ca = broken},
         {.certificate = crt, .key = foreign},
         {.certificate = crt},
         {.password = "SECRET"},
@@ -828,6 +845,32 @@ static void close_in_a_flood(void **state) {
     server_kill(&s);
 }
 
+/* What was to be sent is, before it is closed. */
+static void close_after_publishing(void **state) {
+    struct server s = run_server("last", "");
+    sl_nats_conn reader = open_conn(NULL, "127.0.0.1:%d", s.port);
+    sl_nats_conn writer = open_conn(NULL, "127.0.0.1:%d", s.port);
+    char name[32];
+    struct sl_err err;
+
+    (void)state;
+    subscribe(reader, "a.*");
+    WAIT_UNTIL(t.seen[1].ups == 1 && t.seen[2].ups == 1, 3000);
+    assert_delivers(reader, &s);
+    rest(50);
+    t.seen[1].messages = 0;
+    char *data = calloc(1, SL_NATS_MAX_MESSAGE);
+    for (uint32_t i = 0; i < SL_NATS_MAX_UNSENT; i++) {
+        assert_true(snprintf(name, sizeof name, "a.%u", i) > 0);
+        assert_int_equal(
+            sl_nats_client_publish(t.client, writer, name, data, SL_NATS_MAX_MESSAGE, &err), 0);
+    }
+    t.port->ops->close(t.port, writer);
+    WAIT_UNTIL(t.seen[1].messages == SL_NATS_MAX_UNSENT, 3000);
+    free(data);
+    server_kill(&s);
+}
+
 static void free_while_it_hangs(void **state) {
     struct server s = run_server("hung", "");
     sl_nats_conn c = open_conn(NULL, "127.0.0.1:%d", s.port);
@@ -871,6 +914,7 @@ int main(void) {
         ON_SERVER(many_subjects),
         ON_SERVER(too_many),
         ON_SERVER(close_in_a_flood),
+        ON_SERVER(close_after_publishing),
         ON_SERVER(free_while_it_hangs),
     };
     if (!servers_found())

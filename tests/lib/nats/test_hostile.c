@@ -11,7 +11,10 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +40,7 @@ static struct {
     uv_timer_t timer;
     struct sl_nats_client *client;
     struct sl_nats_port *port;
+    sl_nats_conn conn;
     pthread_t thread;
     struct play play;
     int fd, number;
@@ -104,7 +108,10 @@ static void begin_server(void) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
 
+    int small = 4096;
     t.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* What it does not read waits in the client soon. */
+    assert_int_equal(setsockopt(t.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
     assert_true(t.fd >= 0 && bind(t.fd, (struct sockaddr *)&a, sizeof a) == 0);
     assert_int_equal(listen(t.fd, 8), 0);
     assert_int_equal(getsockname(t.fd, (struct sockaddr *)&a, &len), 0);
@@ -143,12 +150,11 @@ static void turn(void) {
     }
 }
 
-static void open_to(const struct play *p, const char *scheme) {
+static void open_host(const struct play *p, const char *scheme, const char *host) {
     struct sl_nats_pace pace = {1000, 300, 2000, 2000};
     struct sl_arena a = SL_ARENA((size_t)64 << 10);
     struct sl_nats_connector c;
     struct sl_err err;
-    sl_nats_conn conn;
     char text[64];
 
     memset(&t, 0, sizeof t);
@@ -159,11 +165,21 @@ static void open_to(const struct play *p, const char *scheme) {
     assert_int_equal(sl_nats_client_new(&t.loop, &t.client, &err), 0);
     sl_nats_client_set_pace(t.client, &pace);
     t.port = sl_nats_client_port(t.client);
-    int n = snprintf(text, sizeof text, "%suser:sesame@127.0.0.1:%d", scheme, t.number);
+    int n = snprintf(text, sizeof text, "%suser:sesame@%s:%d", scheme, host, t.number);
     assert_int_equal(sl_nats_connector_parse(text, (size_t)n, &a, &c, &err), 0);
-    assert_int_equal(t.port->ops->open(t.port, &c, NULL, &conn, &err), 0);
-    t.port->ops->subscribe(t.port, conn, "a.*");
+    assert_int_equal(t.port->ops->open(t.port, &c, NULL, &t.conn, &err), 0);
+    t.port->ops->subscribe(t.port, t.conn, "a.*");
     sl_arena_done(&a);
+}
+
+static void open_to(const struct play *p, const char *scheme) {
+    open_host(p, scheme, "127.0.0.1");
+}
+
+static void await_up(void) {
+    for (sl_time until = now() + PATIENCE; now() < until && t.ups == 0;)
+        turn();
+    assert_int_equal(t.ups, 1);
 }
 
 static void finish(void) {
@@ -258,20 +274,22 @@ static long resident_kb(void) {
 
 /* A message that would take all memory takes none, and is reported by its length. */
 static void endless_message(void **state) {
-    static char piece[1 << 20];
-    struct play p = {INFO, "PONG\r\nMSG a.b 1 41943040\r\n", piece, sizeof piece, 40};
+    static char piece[(1 << 20) + 2];
+    struct play p = {INFO, "PONG\r\nMSG a.b 1 20971558\r\n", piece, sizeof piece, 20};
 
     (void)state;
     memset(piece, 'x', sizeof piece);
+    memcpy(piece + sizeof piece - 2, "\r\n",
+           2); /* 20 times a mebibyte and two, but for the last two */
     open_to(&p, "nats://");
-    while (t.ups == 0)
-        turn();
+    await_up();
     long before = resident_kb(), most = 0;
-    sl_time at = now();
-    for (int i = 0; i < 300 && t.downs == 0 && now() - at < 2 * SL_SEC; i++) {
+    for (sl_time until = now() + PATIENCE; now() < until && t.messages == 0;) {
         turn();
         most = resident_kb() > most ? resident_kb() : most;
     }
+    assert_int_equal(t.messages, 1);
+    assert_int_equal(t.len, 20971558);
     assert_int_equal(t.downs, 0);
     if (!SL_SANITISED)
         assert_in_range(most - before, 0, 4096);
@@ -288,8 +306,7 @@ static void flood(void **state) {
     for (; p.last_len + 15 < sizeof piece; p.last_len += 15)
         memcpy(piece + p.last_len, "MSG a.b 9 0\r\n\r\n", 15); /* of no subscription */
     open_to(&p, "nats://");
-    while (t.ups == 0)
-        turn();
+    await_up();
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     uint32_t turns = 0;
     for (sl_time at = now(); now() - at < 2 * SL_SEC; turns++)
@@ -326,11 +343,90 @@ static void announcements(void **state) {
     finish();
 }
 
+/* ---- names ---- */
+
+/* Instead of the resolver's: "two.test" has two addresses, "slow.test" takes its time. */
+int getaddrinfo(const char *restrict host, const char *restrict port,
+                const struct addrinfo *restrict want, struct addrinfo **restrict found) {
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    bool two = strcmp(host, "two.test") == 0, slow = strcmp(host, "slow.test") == 0;
+    void *symbol = dlsym(RTLD_NEXT, "getaddrinfo");
+
+    memcpy(&real, &symbol, sizeof real);
+    if (want->ai_flags & AI_NUMERICHOST || (!two && !slow))
+        return real(host, port, want, found);
+    if (slow)
+        (void)usleep(2500000);
+    int r = real(two ? "127.0.0.2" : "127.0.0.1", port, want, found);
+    return r == 0 && two ? real("127.0.0.1", port, want, &(*found)->ai_next) : r;
+}
+
+/* A name with an address where nobody speaks, before the one of a server. */
+static void mute_address(void **state) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
+    int mute = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    open_host(&(struct play){INFO, "PONG\r\n", NULL, 0, 0}, "nats://", "two.test");
+    a.sin_port = htons((uint16_t)t.number);
+    assert_true(mute >= 0 && bind(mute, (struct sockaddr *)&a, sizeof a) == 0);
+    assert_int_equal(listen(mute, 8), 0);
+    await_up();
+    assert_int_equal(t.downs, 0);
+    finish();
+    (void)close(mute);
+}
+
+/* Longer than an attempt to connect may take. */
+static void slow_name(void **state) {
+    (void)state;
+    open_host(&(struct play){INFO, "PONG\r\n", NULL, 0, 0}, "nats://", "slow.test");
+    await_up();
+    assert_int_equal(t.downs, 0);
+    finish();
+    open_host(&(struct play){INFO, "PONG\r\n", NULL, 0, 0}, "nats://", "slow.test");
+    turn();
+    sl_time at = now();
+    finish(); /* nobody waits for it */
+    assert_true(now() - at < SL_SEC);
+    (void)usleep(3000000); /* its thread ends by itself */
+}
+
+/* ---- more ---- */
+
+static void small_server(void **state) {
+    struct sl_err err;
+
+    (void)state;
+    open_to(&(struct play){"INFO {\"max_payload\":10}\r\n", "PONG\r\n", NULL, 0, 0}, "nats://");
+    await_up();
+    assert_int_equal(sl_nats_client_publish(t.client, t.conn, "a.b", "0123456789x", 11, &err), 0);
+    for (sl_time until = now() + PATIENCE; now() < until && t.errors == 0;)
+        turn();
+    assert_non_null(strstr(t.error, "more than 10 bytes"));
+    assert_int_equal(sl_nats_client_unsent(t.client, t.conn), 0);
+    assert_int_equal(t.downs, 0);
+    finish();
+}
+
+/* A server that goes while it is written to ends nothing. */
+static void no_signal(void **state) {
+    struct sigaction before;
+
+    (void)state;
+    open_to(&(struct play){.first = INFO}, "nats://");
+    assert_int_equal(sigaction(SIGPIPE, NULL, &before), 0);
+    assert_true(before.sa_handler == SIG_IGN);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(greetings),       cmocka_unit_test(conversations),
         cmocka_unit_test(endless_message), cmocka_unit_test(flood),
-        cmocka_unit_test(announcements),
+        cmocka_unit_test(announcements),   cmocka_unit_test(mute_address),
+        cmocka_unit_test(slow_name),       cmocka_unit_test(small_server),
+        cmocka_unit_test(no_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

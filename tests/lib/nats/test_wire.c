@@ -13,8 +13,10 @@
 
 #include "core/base/mem.h"
 #include "creds.h"
+#include "lib/json/json.h"
 #include "lib/nats/nkey.h"
 #include "lib/nats/port.h"
+#include "lib/nats/servers.h"
 #include "lib/nats/wire.h"
 
 #define MAX_TEXT ((size_t)1 << 20)
@@ -175,12 +177,57 @@ static void signatures(void **state) {
     assert_null(jwt);
 }
 
+/* Who may be connected to, of those that a server at 'from' announces. */
+static void announced(void **state) {
+    static const struct {
+        const char *from, *urls;
+        bool believed;
+        const char *expected; /* host:port/whose certificate, besides the first */
+    } cases[] = {
+        {"a", "[\"b:1\",\"10.0.0.1:2\",\"[::1]:3\"]", true, "b:1/ 10.0.0.1:2/a [::1]:3/a "},
+        {"a", "[\"b:1\",\"10.0.0.1:2\"]", false, "10.0.0.1:2/a "},
+        {"10.0.0.9", "[\"b:1\",\"10.0.0.1:2\"]", true, "b:1/ 10.0.0.1:2/ "},
+        {"10.0.0.9", "[\"b:1\",\"10.0.0.1:2\"]", false, ""},
+        {"a", "[\"a:4222\",\"b\",\"b:4222\"]", true, "b:4222/ "},
+        {"a", "[1,null,\"\",\"a b\",\":0\",\"x:99999\",\"[::1\",{},[],\"x,y\"]", true, ""},
+        {"a", "\"x\"", true, "b:1/ "}, /* as before */
+        {"a", "[]", true, "b:1/ "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct sl_arena a = SL_ARENA(4096);
+        struct sl_buf out = SL_BUF(4096);
+        struct natsc_servers s = {0};
+        struct sl_nats_connector c;
+        struct sl_prng p;
+        yyjson_doc *first = sl_json_doc("[\"b:1\"]", 7);
+        yyjson_doc *doc = sl_json_doc(cases[i].urls, strlen(cases[i].urls));
+
+        sl_prng_init(&p, 1);
+        assert_int_equal(
+            sl_nats_connector_parse(cases[i].from, strlen(cases[i].from), &a, &c, NULL), 0);
+        natsc_servers_init(&s, &c, &p);
+        natsc_servers_announce(&s, yyjson_doc_get_root(first), true);
+        natsc_servers_announce(&s, yyjson_doc_get_root(doc), cases[i].believed);
+        for (uint32_t k = 1; k < s.n; k++) {
+            char name[300];
+            natsc_server_name(&s.v[k], name, sizeof name);
+            sl_buf_printf(&out, "%s/%s ", name, s.v[k].tls_name);
+        }
+        assert_string_equal(sl_buf_str(&out), cases[i].expected);
+        assert_string_equal(natsc_servers_at(&s)->host, cases[i].from);
+        yyjson_doc_free(first);
+        yyjson_doc_free(doc);
+        sl_buf_done(&out);
+        sl_arena_done(&a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations),
-        cmocka_unit_test(nonsense),
-        cmocka_unit_test(ceilings),
-        cmocka_unit_test(signatures),
+        cmocka_unit_test(operations), cmocka_unit_test(nonsense),  cmocka_unit_test(ceilings),
+        cmocka_unit_test(signatures), cmocka_unit_test(announced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
