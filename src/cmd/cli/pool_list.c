@@ -140,18 +140,25 @@ static void add_row(struct cli_table *t, const struct listing *l, const struct p
                    (unsigned long long)(uv_now(&l->pool.loop) - p->at_ms) / 1000);
 }
 
+static void print_remark(FILE *err, const struct pool *p) {
+    char text[1024] = "";
+
+    if (!p->payload)
+        sl_fmt_short(text, sizeof text, "%s: malformed: %s", p->name, p->err.text);
+    else if (p->payload->n_left_out > 0)
+        sl_fmt_short(text, sizeof text, "%s: %u left out: %s", p->name, p->payload->n_left_out,
+                     p->payload->left_out);
+    cli_text_clean(text);
+    if (text[0])
+        fprintf(err, "%s\n", text);
+}
+
 /* What does not fit into cells. */
 static void print_remarks(const struct listing *l) {
     FILE *err = l->pool.args->term->err;
 
-    for (uint32_t i = 0; i < l->pools.n; i++) {
-        const struct pool *p = &l->pools.v[i];
-        if (!p->payload)
-            fprintf(err, "%s: malformed: %s\n", p->name, p->err.text);
-        else if (p->payload->n_left_out > 0)
-            fprintf(err, "%s: %u left out: %s\n", p->name, p->payload->n_left_out,
-                    p->payload->left_out);
-    }
+    for (uint32_t i = 0; i < l->pools.n; i++)
+        print_remark(err, &l->pools.v[i]);
     if (l->n_ignored > 0)
         fprintf(err, "more than %u pools: %llu messages of others are not shown\n", MAX_POOLS,
                 (unsigned long long)l->n_ignored);

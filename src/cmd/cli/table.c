@@ -28,6 +28,7 @@ void cli_table_cell(struct cli_table *t, enum cli_style s, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    cli_text_clean(text);
     sl_assert(n >= 0 && t->text.len < UINT32_MAX - sizeof(text));
     *sl_vec_push(&t->cells) = (uint32_t)t->text.len;
     *sl_vec_push(&t->styles) = (uint8_t)s;

@@ -54,6 +54,12 @@ const char *cli_term_style(const struct cli_term *t, enum cli_style s) {
     return t->color ? escapes[s] : "";
 }
 
+void cli_text_clean(char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            *s = '?';
+}
+
 unsigned cli_text_width(const char *s) {
     unsigned n = 0;
     for (; *s; s++)

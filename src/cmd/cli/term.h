@@ -33,6 +33,8 @@ void cli_term_init(struct cli_term *t, FILE *out, FILE *err);
 const char *cli_term_style(const struct cli_term *t, enum cli_style s);
 /* How many columns a text takes, counting UTF-8 sequences as one. */
 unsigned cli_text_width(const char *s);
+/* Replaces bytes that a terminal would obey: for texts of others. */
+void cli_text_clean(char *s);
 /* A paragraph, wrapped at width and indented; keeps its own line breaks. */
 void cli_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned width);
 

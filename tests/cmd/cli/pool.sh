@@ -184,6 +184,15 @@ test_pool_list_shows_what_is_malformed() {
     exits 0 && holds '[p["name"] for p in d["pools"]] == ["half", "number", "text"]'
     holds '"quotas.cpu" in d["pools"][1]["error"] and "a b" in d["pools"][0]["leftOut"]'
 }
+# A terminal would obey what is in such a name.
+test_pool_list_of_strange_names() {
+    nats
+    raw "interlink.resources.$(printf '\033[31mred\007')" '{"quotas":{"cpu":"1"}}'
+    raw "interlink.resources.$(printf '\033[32mgreen')" 'no JSON'
+    sluice pool list --connector="$url" --wait=3s
+    exits 0 && says '?[31mred?' && complains '?[32mgreen: malformed'
+    ! grep -q "$(printf '\033')" out err
+}
 test_pool_list_of_nothing() {
     nats
     sluice pool list --connector="$url" --wait=2s
