@@ -114,10 +114,10 @@ static void close_conn(struct sl_nats_port *p, sl_nats_conn id) {
 
 /* ---- subjects ---- */
 
-static uint32_t find_want(const struct natsc_conn *c, const char *subject) {
+static uint32_t find_subscription(const struct natsc_conn *c, const char *subject) {
     uint32_t i = 0;
 
-    while (i < c->wants.n && strcmp(c->wants.v[i].subject, subject) != 0)
+    while (i < c->subscriptions.n && strcmp(c->subscriptions.v[i].subject, subject) != 0)
         i++;
     return i;
 }
@@ -127,7 +127,7 @@ static const char *why_not(const struct natsc_conn *c, const char *subject) {
 
     if (fault)
         return fault;
-    return c->wants.n < SL_NATS_MAX_SUBJECTS
+    return c->subscriptions.n < SL_NATS_MAX_SUBJECTS
                ? NULL
                : "would be one of more than " SL_STRING(SL_NATS_MAX_SUBJECTS) " subjects";
 }
@@ -136,7 +136,7 @@ static void subscribe(struct sl_nats_port *p, sl_nats_conn id, const char *subje
     struct natsc_conn *c = find(client_of(p), id);
     char text[NATSC_TEXT];
 
-    if (!c || find_want(c, subject) < c->wants.n)
+    if (!c || find_subscription(c, subject) < c->subscriptions.n)
         return;
     const char *why = why_not(c, subject);
     if (why) {
@@ -144,24 +144,24 @@ static void subscribe(struct sl_nats_port *p, sl_nats_conn id, const char *subje
         natsc_note(c, SL_NATS_ERROR, text);
         return;
     }
-    *sl_vec_push(&c->wants) =
-        (struct natsc_want){.subject = sl_strdup(subject), .id = ++c->last_want};
-    natsc_talk_pump(c);
+    *sl_vec_push(&c->subscriptions) =
+        (struct natsc_subscription){.subject = sl_strdup(subject), .id = ++c->last_sid};
+    natsc_protocol_pump(c);
 }
 
 static void unsubscribe(struct sl_nats_port *p, sl_nats_conn id, const char *subject) {
     struct sl_nats_client *client = client_of(p);
     struct natsc_conn *c = find(client, id);
-    uint32_t i = c ? find_want(c, subject) : 0;
+    uint32_t i = c ? find_subscription(c, subject) : 0;
 
-    if (!c || i == c->wants.n)
+    if (!c || i == c->subscriptions.n)
         return;
-    struct natsc_want w = c->wants.v[i];
-    c->wants.v[i] = sl_vec_pop(&c->wants);
+    struct natsc_subscription w = c->subscriptions.v[i];
+    c->subscriptions.v[i] = sl_vec_pop(&c->subscriptions);
     natsc_mailbox_purge(&client->box, c->id, w.id);
     sl_freep(&w.subject);
     if (w.asked)
-        natsc_talk_unsubscribe(c, w.id);
+        natsc_protocol_unsubscribe(c, w.id);
 }
 
 /* ---- publishing ---- */
@@ -211,7 +211,7 @@ int sl_nats_client_publish(struct sl_nats_client *client, sl_nats_conn conn, con
     struct natsc_sending *s = sending_new(subject, data, len);
     TAILQ_INSERT_TAIL(&c->sending, s, next);
     c->n_sending++;
-    natsc_talk_pump(c);
+    natsc_protocol_pump(c);
     return SL_OK;
 }
 

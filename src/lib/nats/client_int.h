@@ -12,9 +12,9 @@
 #include "lib/nats/identity.h"
 #include "lib/nats/lookup.h"
 #include "lib/nats/mailbox.h"
+#include "lib/nats/parser.h"
 #include "lib/nats/servers.h"
 #include "lib/nats/socket.h"
-#include "lib/nats/wire.h"
 
 #define NATSC_TEXT 512 /* of an event */
 #define NATSC_MAX_ERRORS 4u
@@ -25,7 +25,7 @@ struct natsc_note {
 };
 
 /* A subject that is subscribed to; its number is the server's name for it. */
-struct natsc_want {
+struct natsc_subscription {
     char *subject;
     uint32_t id;
     bool asked; /* the present server has been asked for it */
@@ -44,12 +44,12 @@ TAILQ_HEAD(natsc_sendings, natsc_sending);
 
 /* What a connection waits for. */
 enum natsc_state {
-    NATSC_PAUSE,    /* the next attempt */
-    NATSC_LOOKUP,   /* addresses of the server */
-    NATSC_DIAL,     /* TCP */
-    NATSC_GREETING, /* INFO */
-    NATSC_SHAKE,    /* TLS */
-    NATSC_LOGIN,    /* the PONG behind CONNECT */
+    NATSC_PAUSE,     /* the next attempt */
+    NATSC_LOOKUP,    /* addresses of the server */
+    NATSC_DIAL,      /* TCP */
+    NATSC_GREETING,  /* INFO */
+    NATSC_HANDSHAKE, /* TLS */
+    NATSC_LOGIN,     /* the PONG behind CONNECT */
     NATSC_UP,
 };
 
@@ -63,9 +63,9 @@ struct natsc_conn {
     struct sl_nats_pace pace;
     struct natsc_identity who;
     struct natsc_servers servers;
-    struct sl_prng dice;
-    uv_timer_t timer; /* of the state */
-    uv_timer_t rest;  /* until it may read again */
+    struct sl_prng prng;
+    uv_timer_t timer;    /* of the state */
+    uv_timer_t throttle; /* until it may read again */
     uint32_t n_handles;
     /* ---- an attempt, or the connection ---- */
     uint32_t tried;            /* servers, since the last pause */
@@ -76,17 +76,17 @@ struct natsc_conn {
     struct natsc_lookup *lookup;
     const struct addrinfo *address; /* the lookup's */
     struct natsc_socket *socket;
-    struct natsc_wire wire;
+    struct natsc_parser parser;
     char nonce[NATSC_MAX_NONCE + 1];
     uint64_t pings, pongs;
-    uint32_t silent;            /* pings, since the server was heard last */
+    uint32_t silent;            /* pings, since anything came from the server */
     int64_t max_payload;        /* of the server; 0: it did not say */
     int64_t budget;             /* bytes that might be read, at 'counted' */
     uint64_t counted, up_since; /* by the clock of the loop */
     uint32_t failures;
     /* ---- what the loop asks for ---- */
-    SL_VEC(struct natsc_want) wants;
-    uint32_t last_want;
+    SL_VEC(struct natsc_subscription) subscriptions;
+    uint32_t last_sid;
     struct natsc_sendings sending;
     uint32_t n_sending;
     /* ---- what it is told ---- */
@@ -130,19 +130,19 @@ void natsc_conn_up(struct natsc_conn *c);
 void natsc_conn_close(struct natsc_conn *c);
 void natsc_conn_end(struct natsc_conn *c);
 
-/* ---- talk.c: what is said over a connection ---- */
-void natsc_talk_heard(struct natsc_conn *c, struct sl_text in);
+/* ---- protocol.c: the protocol over a connection ---- */
+void natsc_protocol_data(struct natsc_conn *c, struct sl_text in);
 /* CONNECT, once the connection is as safe as it has to be. */
-void natsc_talk_login(struct natsc_conn *c);
-void natsc_talk_ping(struct natsc_conn *c);
+void natsc_protocol_login(struct natsc_conn *c);
+void natsc_protocol_ping(struct natsc_conn *c);
 /* Sends what the loop asks for, as far as there is a connection. */
-void natsc_talk_pump(struct natsc_conn *c);
-void natsc_talk_unsubscribe(struct natsc_conn *c, uint32_t want);
+void natsc_protocol_pump(struct natsc_conn *c);
+void natsc_protocol_unsubscribe(struct natsc_conn *c, uint32_t sid);
 
 /* ---- reason.c ---- */
 /* A text of a server in one printable line, or ours for it. */
-void natsc_reason(struct sl_text said, char out[NATSC_TEXT]);
+void natsc_reason(struct sl_text text, char out[NATSC_TEXT]);
 /* An error after which the server leaves the connection open. */
-bool natsc_is_refusal(struct sl_text said);
+bool natsc_is_refusal(struct sl_text text);
 
 #endif

@@ -38,7 +38,7 @@ static uint32_t back_off(struct natsc_conn *c) {
         ms *= 2;
     if (ms > c->pace.longest)
         ms = c->pace.longest;
-    return (uint32_t)(ms / 2 + sl_prng_below(&c->dice, ms / 2 + 1));
+    return (uint32_t)(ms / 2 + sl_prng_below(&c->prng, ms / 2 + 1));
 }
 
 /* Of the attempts of a round, the one that came farthest says most. */
@@ -61,7 +61,7 @@ static void pause_round(struct natsc_conn *c) {
         c->failures = 0;
     bool soon = was_up && c->failures == 0;
     wait_for(c, NATSC_PAUSE,
-             soon ? (uint32_t)sl_prng_below(&c->dice, c->pace.retry + 1) : back_off(c));
+             soon ? (uint32_t)sl_prng_below(&c->prng, c->pace.retry + 1) : back_off(c));
     c->failures++;
     c->tried = 0;
 }
@@ -78,7 +78,7 @@ static void refill(struct natsc_conn *c) {
     c->counted = now;
 }
 
-static void on_rested(uv_timer_t *t) {
+static void on_throttled(uv_timer_t *t) {
     struct natsc_conn *c = t->data;
     struct sl_err err;
 
@@ -93,18 +93,19 @@ static void spend(struct natsc_conn *c, size_t n) {
     if (c->budget >= 0)
         return;
     natsc_socket_stop_reading(c->socket);
-    (void)uv_timer_start(&c->rest, on_rested, (uint64_t)(-c->budget * 1000 / MAX_RATE) + 1, 0);
+    (void)uv_timer_start(&c->throttle, on_throttled, (uint64_t)(-c->budget * 1000 / MAX_RATE) + 1,
+                         0);
 }
 
 /* ---- the socket ---- */
 
 static void drop_attempt(struct natsc_conn *c) {
     natsc_socket_close(TAKE_PTR(c->socket));
-    (void)uv_timer_stop(&c->rest);
-    natsc_wire_done(&c->wire);
-    natsc_wire_init(&c->wire);
-    for (uint32_t i = 0; i < c->wants.n; i++)
-        c->wants.v[i].asked = false;
+    (void)uv_timer_stop(&c->throttle);
+    natsc_parser_done(&c->parser);
+    natsc_parser_init(&c->parser);
+    for (uint32_t i = 0; i < c->subscriptions.n; i++)
+        c->subscriptions.v[i].asked = false;
     struct natsc_sending *s;
     TAILQ_FOREACH(s, &c->sending, next)
     s->ping = 0;
@@ -121,7 +122,7 @@ static void on_connected(void *arg) {
 }
 
 static void on_secured(void *arg) {
-    natsc_talk_login(arg);
+    natsc_protocol_login(arg);
 }
 
 static void on_received(void *arg, size_t n) {
@@ -131,12 +132,12 @@ static void on_received(void *arg, size_t n) {
     spend(c, n);
 }
 
-static void on_heard(void *arg, struct sl_text in) {
-    natsc_talk_heard(arg, in);
+static void on_data(void *arg, struct sl_text in) {
+    natsc_protocol_data(arg, in);
 }
 
 static void on_sent(void *arg) {
-    natsc_talk_pump(arg);
+    natsc_protocol_pump(arg);
 }
 
 static void on_lost(void *arg, const char *why) {
@@ -147,7 +148,7 @@ static const struct natsc_socket_events on_socket = {
     .connected = on_connected,
     .secured = on_secured,
     .received = on_received,
-    .heard = on_heard,
+    .data = on_data,
     .sent = on_sent,
     .lost = on_lost,
 };
@@ -234,14 +235,14 @@ void natsc_conn_up(struct natsc_conn *c) {
     natsc_server_name(natsc_servers_at(&c->servers), name, sizeof name);
     natsc_note(c, SL_NATS_UP, name);
     wait_for(c, NATSC_UP, c->pace.ping);
-    natsc_talk_pump(c);
+    natsc_protocol_pump(c);
 }
 
 static const char *const too_late[] = {
     [NATSC_LOOKUP] = "looking up the name takes too long",
     [NATSC_DIAL] = "no answer in time",
     [NATSC_GREETING] = "no answer in time: no NATS server, or one that begins with TLS",
-    [NATSC_SHAKE] = "no answer in time within TLS",
+    [NATSC_HANDSHAKE] = "no answer in time within TLS",
     [NATSC_LOGIN] = "no answer in time",
 };
 
@@ -262,7 +263,7 @@ static void on_timer(uv_timer_t *t) {
     } else {
         c->silent++;
         wait_for(c, NATSC_UP, c->pace.ping);
-        natsc_talk_ping(c);
+        natsc_protocol_ping(c);
     }
 }
 
@@ -287,15 +288,15 @@ int natsc_conn_new(struct sl_nats_client *client, const struct sl_nats_connector
     }
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         seed = (uint64_t)(uintptr_t)c; /* for jitter, that will do */
-    sl_prng_init(&c->dice, seed);
-    natsc_servers_init(&c->servers, from, &c->dice);
+    sl_prng_init(&c->prng, seed);
+    natsc_servers_init(&c->servers, from, &c->prng);
     TAILQ_INIT(&c->sending);
     c->client = client;
     c->pace = client->pace;
     client->refs++;
     init_timer(c, &c->timer);
-    init_timer(c, &c->rest);
-    natsc_wire_init(&c->wire);
+    init_timer(c, &c->throttle);
+    natsc_parser_init(&c->parser);
     drop_attempt(c);
     wait_for(c, NATSC_PAUSE, 0); /* no event comes from within a call */
     *ret = c;
@@ -318,20 +319,20 @@ static void drop_requests(struct natsc_conn *c) {
         TAILQ_REMOVE(&c->sending, s, next);
         sl_freep(&s);
     }
-    for (uint32_t i = 0; i < c->wants.n; i++)
-        sl_freep(&c->wants.v[i].subject);
-    sl_vec_free(&c->wants);
+    for (uint32_t i = 0; i < c->subscriptions.n; i++)
+        sl_freep(&c->subscriptions.v[i].subject);
+    sl_vec_free(&c->subscriptions);
 }
 
 void natsc_conn_end(struct natsc_conn *c) {
     TAILQ_REMOVE(&c->client->leaving, c, next);
     drop_attempt(c);
     drop_addresses(c);
-    natsc_wire_done(&c->wire);
+    natsc_parser_done(&c->parser);
     drop_requests(c);
     natsc_identity_done(&c->who);
     uv_close((uv_handle_t *)&c->timer, on_closed);
-    uv_close((uv_handle_t *)&c->rest, on_closed);
+    uv_close((uv_handle_t *)&c->throttle, on_closed);
 }
 
 void natsc_conn_close(struct natsc_conn *c) {

@@ -16,12 +16,12 @@ static size_t weight(const struct natsc_message *msg) {
     return sizeof *msg + strlen(msg->subject) + 1 + (msg->data ? msg->len : 0);
 }
 
-static struct natsc_message *message_new(uint32_t conn, uint32_t want, uint64_t hash,
+static struct natsc_message *message_new(uint32_t conn, uint32_t sid, uint64_t hash,
                                          struct sl_text subject, const char *data, size_t len) {
     size_t name = subject.n + 1, body = len <= SL_NATS_MAX_MESSAGE ? len : 0;
     struct natsc_message *msg = sl_alloc(sizeof *msg + name + body + 1);
 
-    *msg = (struct natsc_message){.conn = conn, .want = want, .hash = hash, .len = len};
+    *msg = (struct natsc_message){.conn = conn, .sid = sid, .hash = hash, .len = len};
     memcpy(msg->subject, subject.s, subject.n);
     msg->subject[subject.n] = '\0';
     if (body < len)
@@ -69,8 +69,8 @@ static void drop(struct natsc_mailbox *m, struct natsc_message *msg) {
 
 /* The newer one stands where the older one stood. */
 static void replace(struct natsc_mailbox *m, struct natsc_message *old, struct natsc_message *msg) {
-    if (old->want != msg->want)
-        msg->want = 0;
+    if (old->sid != msg->sid)
+        msg->sid = 0;
     msg->slot = old->slot;
     m->slots.v[msg->slot] = msg;
     TAILQ_INSERT_BEFORE(old, msg, next);
@@ -79,11 +79,11 @@ static void replace(struct natsc_mailbox *m, struct natsc_message *old, struct n
     sl_freep(&old);
 }
 
-void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t want,
-                       struct sl_text subject, const char *data, size_t len) {
+void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t sid, struct sl_text subject,
+                       const char *data, size_t len) {
     uint64_t hash = sl_hash_bytes(conn, subject.s, subject.n);
     struct natsc_message *old = find(m, conn, hash, subject);
-    struct natsc_message *msg = message_new(conn, want, hash, subject, data, len);
+    struct natsc_message *msg = message_new(conn, sid, hash, subject, data, len);
 
     if (m->bytes - (old ? weight(old) : 0) + weight(msg) > SL_NATS_MAX_WAITING_BYTES ||
         (!old && m->n >= SL_NATS_MAX_WAITING)) {
@@ -104,12 +104,12 @@ struct natsc_message *natsc_mailbox_take(struct natsc_mailbox *m) {
     return msg;
 }
 
-void natsc_mailbox_purge(struct natsc_mailbox *m, uint32_t conn, uint32_t want) {
+void natsc_mailbox_purge(struct natsc_mailbox *m, uint32_t conn, uint32_t sid) {
     struct natsc_message *msg = TAILQ_FIRST(&m->waiting), *following;
 
     for (; msg; msg = following) {
         following = TAILQ_NEXT(msg, next);
-        if (msg->conn != conn || (want && msg->want != want))
+        if (msg->conn != conn || (sid && msg->sid != sid))
             continue;
         drop(m, msg);
         sl_freep(&msg);

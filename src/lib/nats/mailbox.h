@@ -16,7 +16,7 @@
 struct natsc_message {
     TAILQ_ENTRY(natsc_message) next;
     uint32_t conn;
-    uint32_t want; /* the subscription that it came by; 0: several */
+    uint32_t sid; /* the subscription that it came by; 0: several */
     uint32_t slot;
     uint64_t hash;
     size_t len;       /* of the data, also if it is too long to be here */
@@ -39,11 +39,11 @@ struct natsc_mailbox {
 void natsc_mailbox_init(struct natsc_mailbox *m);
 void natsc_mailbox_done(struct natsc_mailbox *m);
 /* Copies subject and data. */
-void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t want,
-                       struct sl_text subject, const char *data, size_t len);
+void natsc_mailbox_put(struct natsc_mailbox *m, uint32_t conn, uint32_t sid, struct sl_text subject,
+                       const char *data, size_t len);
 /* The one that waits longest, handed over (sl_freep), or NULL. */
 struct natsc_message *natsc_mailbox_take(struct natsc_mailbox *m);
-/* Drops what came by a subscription; want 0: all of the connection. */
-void natsc_mailbox_purge(struct natsc_mailbox *m, uint32_t conn, uint32_t want);
+/* Drops what came by a subscription; sid 0: all of the connection. */
+void natsc_mailbox_purge(struct natsc_mailbox *m, uint32_t conn, uint32_t sid);
 
 #endif

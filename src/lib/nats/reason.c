@@ -6,8 +6,8 @@
 #include "lib/nats/client_int.h"
 
 static const struct {
-    const char *said; /* by how it begins */
-    const char *text;
+    const char *error; /* how it begins */
+    const char *reason;
 } reasons[] = {
     {"Authorization Violation", "authorization failed: the server refuses these credentials"},
     {"Authentication Timeout", "authorization failed: it took the server too long"},
@@ -25,24 +25,24 @@ static bool begins(struct sl_text t, const char *with) {
     return t.n >= n && strncasecmp(t.s, with, n) == 0;
 }
 
-bool natsc_is_refusal(struct sl_text said) {
-    return begins(said, "Permissions Violation") || begins(said, "Invalid Subject") ||
-           begins(said, "Maximum Subscriptions Exceeded");
+bool natsc_is_refusal(struct sl_text text) {
+    return begins(text, "Permissions Violation") || begins(text, "Invalid Subject") ||
+           begins(text, "Maximum Subscriptions Exceeded");
 }
 
 /* A server that sends back what it was told would make it show credentials: they are in braces. */
-void natsc_reason(struct sl_text said, char out[NATSC_TEXT]) {
+void natsc_reason(struct sl_text text, char out[NATSC_TEXT]) {
     size_t n = 0;
 
     for (size_t i = 0; i < SL_LEN(reasons); i++) {
-        if (!begins(said, reasons[i].said))
+        if (!begins(text, reasons[i].error))
             continue;
-        sl_fmt(out, NATSC_TEXT, "%s", reasons[i].text);
+        sl_fmt(out, NATSC_TEXT, "%s", reasons[i].reason);
         return;
     }
-    for (; n < said.n && said.s[n] != '{' && n < NATSC_TEXT - 1; n++) {
-        unsigned char c = (unsigned char)said.s[n];
-        out[n] = c < ' ' || c >= 0x7f ? '?' : said.s[n];
+    for (; n < text.n && text.s[n] != '{' && n < NATSC_TEXT - 1; n++) {
+        unsigned char c = (unsigned char)text.s[n];
+        out[n] = c < ' ' || c >= 0x7f ? '?' : text.s[n];
     }
     out[n] = '\0';
 }

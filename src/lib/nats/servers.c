@@ -7,10 +7,10 @@
 #include "lib/json/json.h"
 
 void natsc_servers_init(struct natsc_servers *s, const struct sl_nats_connector *from,
-                        struct sl_prng *dice) {
+                        struct sl_prng *prng) {
     sl_assert(from->n > 0 && from->n <= SL_NATS_MAX_SERVERS);
     for (uint32_t i = 0; i < from->n; i++) {
-        uint32_t k = (uint32_t)sl_prng_below(dice, i + 1);
+        uint32_t k = (uint32_t)sl_prng_below(prng, i + 1);
         s->v[i] = s->v[k];
         s->v[k] = (struct natsc_server){.port = from->servers[i].port};
         sl_fmt(s->v[k].host, sizeof s->v[k].host, "%s", from->servers[i].host);

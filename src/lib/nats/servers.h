@@ -24,7 +24,7 @@ struct natsc_servers {
 
 /* In an order of chance, so that clients do not all come to the first. */
 void natsc_servers_init(struct natsc_servers *s, const struct sl_nats_connector *from,
-                        struct sl_prng *dice);
+                        struct sl_prng *prng);
 /* Those that were announced before are forgotten, unless the list is empty. believed: also those
  * that have certificates of their own; else only addresses that have that of the present host. */
 void natsc_servers_announce(struct natsc_servers *s, yyjson_val *urls, bool believed);

@@ -148,9 +148,9 @@ static void on_space(uv_handle_t *h, size_t suggested, uv_buf_t *ret) {
 }
 
 /* False: it is lost or closed. */
-static bool shake(struct natsc_socket *s) {
+static bool handshake(struct natsc_socket *s) {
     struct sl_err err;
-    int done = natsc_tls_shake(s->tls, &err), r = done;
+    int done = natsc_tls_handshake(s->tls, &err), r = done;
 
     if (done >= 0)
         r = natsc_socket_flush(s, &err);
@@ -165,12 +165,12 @@ static bool shake(struct natsc_socket *s) {
     return !s->closing;
 }
 
-static void hear_tls(struct natsc_socket *s, struct sl_text in) {
+static void handle_tls(struct natsc_socket *s, struct sl_text in) {
     struct sl_err err;
     size_t n = 1;
 
     natsc_tls_feed(s->tls, in);
-    if (!s->secured && (!shake(s) || !s->secured))
+    if (!s->secured && (!handshake(s) || !s->secured))
         return;
     /* The bytes are TLS's own by now, so the buffer is free again. */
     while (!s->closing && n > 0) {
@@ -179,7 +179,7 @@ static void hear_tls(struct natsc_socket *s, struct sl_text in) {
             return;
         }
         if (n > 0)
-            s->on->heard(s->arg, (struct sl_text){s->buffer, n});
+            s->on->data(s->arg, (struct sl_text){s->buffer, n});
     }
     /* It may have answered by itself, to a change of keys. */
     if (!s->closing && natsc_socket_flush(s, &err) < 0)
@@ -198,9 +198,9 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *b) {
     struct sl_text in = {b->base, (size_t)n};
     s->on->received(s->arg, in.n);
     if (s->tls)
-        hear_tls(s, in);
+        handle_tls(s, in);
     else
-        s->on->heard(s->arg, in);
+        s->on->data(s->arg, in);
 }
 
 void natsc_socket_stop_reading(struct natsc_socket *s) {
@@ -241,6 +241,6 @@ int natsc_socket_secure(struct natsc_socket *s, struct natsc_trust *trust, const
     int r = natsc_tls_new(trust, host, &s->tls, err);
 
     if (r >= 0)
-        r = natsc_tls_shake(s->tls, err);
+        r = natsc_tls_handshake(s->tls, err);
     return r < 0 ? r : natsc_socket_flush(s, err);
 }

@@ -26,7 +26,7 @@ struct natsc_socket_events {
     void (*connected)(void *arg);
     void (*secured)(void *arg);
     void (*received)(void *arg, size_t n); /* bytes of the network */
-    void (*heard)(void *arg, struct sl_text in);
+    void (*data)(void *arg, struct sl_text in);
     void (*sent)(void *arg); /* all that was put */
     void (*lost)(void *arg, const char *why);
 };

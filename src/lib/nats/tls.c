@@ -195,7 +195,7 @@ static int waits(const struct natsc_tls *t, int result, struct sl_err *err) {
     return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_ZERO_RETURN ? 0 : refuse(t, err);
 }
 
-int natsc_tls_shake(struct natsc_tls *t, struct sl_err *err) {
+int natsc_tls_handshake(struct natsc_tls *t, struct sl_err *err) {
     ERR_clear_error();
     int r = SSL_do_handshake(t->ssl);
     return r == 1 ? 1 : waits(t, r, err);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/nats/wire.h"
+#include "lib/nats/parser.h"
 
 #include <strings.h>
 
 #include "lib/nats/port.h"
 
-void natsc_wire_init(struct natsc_wire *w) {
-    *w = (struct natsc_wire){
+void natsc_parser_init(struct natsc_parser *w) {
+    *w = (struct natsc_parser){
         .line = SL_BUF(NATSC_MAX_LINE),
         .body = SL_BUF(SL_NATS_MAX_MESSAGE + 2),
     };
 }
 
-void natsc_wire_done(struct natsc_wire *w) {
+void natsc_parser_done(struct natsc_parser *w) {
     sl_buf_done(&w->line);
     sl_buf_done(&w->body);
 }
@@ -58,14 +58,14 @@ static bool read_number(struct sl_text t, uint64_t max, uint64_t *ret) {
 /* ---- operations ---- */
 
 /* MSG <subject> <sid> [reply-to] <#bytes> */
-static bool read_msg(struct natsc_wire *w, struct sl_text line) {
+static bool read_msg(struct natsc_parser *w, struct sl_text line) {
     struct sl_text words[5];
     size_t n = 0;
     uint64_t len = 0;
 
     while (n < SL_LEN(words) && (words[n] = next_word(&line)).n > 0)
         n++;
-    w->msg = (struct natsc_said){.op = NATSC_MSG, .subject = words[0]};
+    w->msg = (struct natsc_frame){.op = NATSC_MSG, .subject = words[0]};
     if ((n != 3 && n != 4) || sl_text_has_nul(words[0]) ||
         !read_number(words[1], UINT32_MAX, &w->msg.sid) ||
         !read_number(words[n - 1], NATSC_MAX_LENGTH, &len))
@@ -101,7 +101,7 @@ static struct sl_text unquote(struct sl_text t) {
 }
 
 /* 1: an operation; 0: one that continues; less: none. */
-static int read_line(struct natsc_wire *w, struct natsc_said *ret, struct sl_err *err) {
+static int read_line(struct natsc_parser *w, struct natsc_frame *ret, struct sl_err *err) {
     struct sl_text line = {sl_buf_str(&w->line), w->line.len};
     enum natsc_op op;
 
@@ -113,7 +113,7 @@ static int read_line(struct natsc_wire *w, struct natsc_said *ret, struct sl_err
         return read_msg(w, line)
                    ? 0
                    : sl_err_set(err, SL_EINVAL, "this is no NATS server: a malformed message");
-    *ret = (struct natsc_said){.op = op, .text = trim(line)};
+    *ret = (struct natsc_frame){.op = op, .text = trim(line)};
     if (op == NATSC_ERR)
         ret->text = unquote(ret->text);
     return 1;
@@ -125,7 +125,7 @@ static void take(struct sl_text *in, size_t n) {
     *in = (struct sl_text){in->s + n, in->n - n};
 }
 
-static int take_line(struct natsc_wire *w, struct sl_text *in, struct natsc_said *ret,
+static int take_line(struct natsc_parser *w, struct sl_text *in, struct natsc_frame *ret,
                      struct sl_err *err) {
     const char *end = in->n ? memchr(in->s, '\n', in->n) : NULL;
     size_t n = end ? (size_t)(end - in->s) : in->n;
@@ -137,11 +137,11 @@ static int take_line(struct natsc_wire *w, struct sl_text *in, struct natsc_said
     take(in, end ? n + 1 : n);
     if (!end)
         return 0;
-    w->said = true;
+    w->complete = true;
     return read_line(w, ret, err);
 }
 
-static int take_body(struct natsc_wire *w, struct sl_text *in, struct natsc_said *ret,
+static int take_body(struct natsc_parser *w, struct sl_text *in, struct natsc_frame *ret,
                      struct sl_err *err) {
     size_t n = in->n < w->left ? in->n : w->left;
     bool kept = w->msg.len <= SL_NATS_MAX_MESSAGE;
@@ -160,15 +160,15 @@ static int take_body(struct natsc_wire *w, struct sl_text *in, struct natsc_said
     return 1;
 }
 
-int natsc_wire_read(struct natsc_wire *w, struct sl_text *in, struct natsc_said *ret,
-                    struct sl_err *err) {
+int natsc_parser_read(struct natsc_parser *w, struct sl_text *in, struct natsc_frame *ret,
+                      struct sl_err *err) {
     int r = 0;
 
     while (r == 0 && in->n > 0) {
-        if (!w->in_body && w->said) {
+        if (!w->in_body && w->complete) {
             sl_buf_clear(&w->line);
             sl_buf_clear(&w->body);
-            w->said = false;
+            w->complete = false;
         }
         r = w->in_body ? take_body(w, in, ret, err) : take_line(w, in, ret, err);
     }

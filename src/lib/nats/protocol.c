@@ -23,7 +23,7 @@ static void put_ping(struct natsc_conn *c) {
     sl_buf_puts(natsc_socket_out(c->socket), "PING\r\n");
 }
 
-void natsc_talk_ping(struct natsc_conn *c) {
+void natsc_protocol_ping(struct natsc_conn *c) {
     put_ping(c);
     flush(c);
 }
@@ -33,8 +33,8 @@ static bool has_room(const struct natsc_conn *c) {
 }
 
 static void ask(struct natsc_conn *c) {
-    for (uint32_t i = 0; i < c->wants.n && has_room(c); i++) {
-        struct natsc_want *w = &c->wants.v[i];
+    for (uint32_t i = 0; i < c->subscriptions.n && has_room(c); i++) {
+        struct natsc_subscription *w = &c->subscriptions.v[i];
         if (!w->asked)
             sl_buf_printf(natsc_socket_out(c->socket), "SUB %s %u\r\n", w->subject, w->id);
         w->asked = true;
@@ -84,7 +84,7 @@ static void send_messages(struct natsc_conn *c) {
         put_ping(c); /* its answer confirms them all */
 }
 
-void natsc_talk_pump(struct natsc_conn *c) {
+void natsc_protocol_pump(struct natsc_conn *c) {
     if (c->state != NATSC_UP)
         return;
     ask(c);
@@ -92,16 +92,16 @@ void natsc_talk_pump(struct natsc_conn *c) {
     flush(c);
 }
 
-void natsc_talk_unsubscribe(struct natsc_conn *c, uint32_t want) {
+void natsc_protocol_unsubscribe(struct natsc_conn *c, uint32_t sid) {
     if (c->state != NATSC_UP)
         return;
-    sl_buf_printf(natsc_socket_out(c->socket), "UNSUB %u\r\n", want);
+    sl_buf_printf(natsc_socket_out(c->socket), "UNSUB %u\r\n", sid);
     flush(c);
 }
 
 /* ---- the beginning ---- */
 
-void natsc_talk_login(struct natsc_conn *c) {
+void natsc_protocol_login(struct natsc_conn *c) {
     struct sl_err err;
 
     c->state = NATSC_LOGIN; /* until the same time */
@@ -110,7 +110,7 @@ void natsc_talk_login(struct natsc_conn *c) {
         natsc_conn_lose(c, err.text);
         return;
     }
-    natsc_talk_ping(c);
+    natsc_protocol_ping(c);
 }
 
 /* The authorities of the system are read when they are needed first, for all connections. */
@@ -130,7 +130,7 @@ static void secure(struct natsc_conn *c) {
     struct natsc_trust *trust = NULL;
     struct sl_err err;
 
-    c->state = NATSC_SHAKE; /* until the same time */
+    c->state = NATSC_HANDSHAKE; /* until the same time */
     int r = find_trust(c, &trust, &err);
     if (r >= 0)
         r = natsc_socket_secure(c->socket, trust, host, &err);
@@ -155,20 +155,20 @@ static void greet(struct natsc_conn *c, yyjson_val *info, bool more) {
     natsc_servers_announce(&c->servers, sl_json_get(info, "connect_urls"), !tls || c->who.own_ca);
     if (c->who.tls && !offers)
         natsc_conn_lose(c, "the server offers no TLS, which tls:// demands");
-    else if (tls && more) /* it would pass for what is said within TLS */
+    else if (tls && more) /* it would pass for what comes within TLS */
         natsc_conn_lose(c, "the server does not wait for TLS to begin");
     else if (tls)
         secure(c);
     else
-        natsc_talk_login(c);
+        natsc_protocol_login(c);
 }
 
 /* ---- hearing ---- */
 
-static void hear_info(struct natsc_conn *c, const struct natsc_said *said, bool more) {
+static void handle_info(struct natsc_conn *c, const struct natsc_frame *frame, bool more) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
 
-    if (sl_json_read_within(said->text.s, said->text.n, MAX_INFO_VALUES, &doc, NULL) < 0 ||
+    if (sl_json_read_within(frame->text.s, frame->text.n, MAX_INFO_VALUES, &doc, NULL) < 0 ||
         !yyjson_is_obj(yyjson_doc_get_root(doc))) {
         natsc_conn_lose(c, "this is no NATS server: a malformed INFO");
         return;
@@ -184,20 +184,20 @@ static void hear_info(struct natsc_conn *c, const struct natsc_said *said, bool 
         natsc_conn_lose(c, "the server is about to shut down");
 }
 
-static void hear_message(struct natsc_conn *c, const struct natsc_said *said) {
-    for (uint32_t i = 0; i < c->wants.n && !c->closing; i++)
-        if (c->wants.v[i].id == said->sid) {
-            natsc_mailbox_put(&c->client->box, c->id, c->wants.v[i].id, said->subject, said->data,
-                              said->len);
+static void handle_message(struct natsc_conn *c, const struct natsc_frame *frame) {
+    for (uint32_t i = 0; i < c->subscriptions.n && !c->closing; i++)
+        if (c->subscriptions.v[i].id == frame->sid) {
+            natsc_mailbox_put(&c->client->box, c->id, c->subscriptions.v[i].id, frame->subject,
+                              frame->data, frame->len);
             return;
         }
 }
 
-static void hear_error(struct natsc_conn *c, struct sl_text said) {
+static void handle_error(struct natsc_conn *c, struct sl_text text) {
     char why[NATSC_TEXT];
 
-    natsc_reason(said, why);
-    if (c->state == NATSC_UP && natsc_is_refusal(said))
+    natsc_reason(text, why);
+    if (c->state == NATSC_UP && natsc_is_refusal(text))
         natsc_note(c, SL_NATS_ERROR, why);
     else
         natsc_conn_lose(c, why);
@@ -215,7 +215,7 @@ static void confirm(struct natsc_conn *c) {
         natsc_conn_end(c);
 }
 
-static void hear_pong(struct natsc_conn *c) {
+static void handle_pong(struct natsc_conn *c) {
     if (c->pongs == c->pings)
         return; /* nobody asked */
     c->pongs++;
@@ -225,43 +225,43 @@ static void hear_pong(struct natsc_conn *c) {
         confirm(c);
 }
 
-static void hear(struct natsc_conn *c, const struct natsc_said *said, bool more) {
-    if (c->state == NATSC_GREETING && said->op != NATSC_INFO && said->op != NATSC_ERR) {
+static void handle(struct natsc_conn *c, const struct natsc_frame *frame, bool more) {
+    if (c->state == NATSC_GREETING && frame->op != NATSC_INFO && frame->op != NATSC_ERR) {
         natsc_conn_lose(c, "this is no NATS server: it does not introduce itself");
         return;
     }
-    switch (said->op) {
+    switch (frame->op) {
     case NATSC_INFO:
-        hear_info(c, said, more);
+        handle_info(c, frame, more);
         break;
     case NATSC_MSG:
-        hear_message(c, said);
+        handle_message(c, frame);
         break;
     case NATSC_PING:
         sl_buf_puts(natsc_socket_out(c->socket), "PONG\r\n");
         flush(c);
         break;
     case NATSC_PONG:
-        hear_pong(c);
+        handle_pong(c);
         break;
     case NATSC_ERR:
-        hear_error(c, said->text);
+        handle_error(c, frame->text);
         break;
     case NATSC_OK:
         break;
     }
 }
 
-void natsc_talk_heard(struct natsc_conn *c, struct sl_text in) {
+void natsc_protocol_data(struct natsc_conn *c, struct sl_text in) {
     const struct natsc_socket *socket = c->socket;
-    struct natsc_said said;
+    struct natsc_frame frame;
     struct sl_err err;
     int r = 1;
 
     while (r > 0 && c->socket == socket) {
-        r = natsc_wire_read(&c->wire, &in, &said, &err);
+        r = natsc_parser_read(&c->parser, &in, &frame, &err);
         if (r > 0)
-            hear(c, &said, in.n > 0);
+            handle(c, &frame, in.n > 0);
     }
     if (r < 0 && c->socket == socket)
         natsc_conn_lose(c, err.text);

@@ -4,8 +4,8 @@
  * size that the first byte says), and memory stays within its ceilings.
  */
 #include "core/base/collection/hash.h"
+#include "lib/nats/parser.h"
 #include "lib/nats/port.h"
-#include "lib/nats/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,7 +13,7 @@ static uint64_t add_text(uint64_t h, struct sl_text t) {
     return sl_hash_bytes(h, t.s, t.n);
 }
 
-static uint64_t add_said(uint64_t h, const struct natsc_said *s) {
+static uint64_t add_frame(uint64_t h, const struct natsc_frame *s) {
     h = sl_hash_u64(h, (uint64_t)s->op);
     if (s->op == NATSC_INFO || s->op == NATSC_ERR)
         return add_text(h, s->text);
@@ -26,22 +26,22 @@ static uint64_t add_said(uint64_t h, const struct natsc_said *s) {
 }
 
 static uint64_t read_in_pieces(struct sl_text all, size_t piece) {
-    struct natsc_wire w;
-    struct natsc_said said;
+    struct natsc_parser w;
+    struct natsc_frame frame;
     struct sl_err err = {0};
     uint64_t h = 0;
     int r = 0;
 
-    natsc_wire_init(&w);
+    natsc_parser_init(&w);
     while (all.n > 0 && r >= 0) {
         struct sl_text part = {all.s, all.n < piece ? all.n : piece};
         all = (struct sl_text){all.s + part.n, all.n - part.n};
-        while ((r = natsc_wire_read(&w, &part, &said, &err)) > 0)
-            h = add_said(h, &said);
+        while ((r = natsc_parser_read(&w, &part, &frame, &err)) > 0)
+            h = add_frame(h, &frame);
         sl_assert(r < 0 ? err.code == r && err.text[0] : part.n == 0);
     }
     sl_assert(w.line.len <= NATSC_MAX_LINE && w.body.len <= SL_NATS_MAX_MESSAGE + 2);
-    natsc_wire_done(&w);
+    natsc_parser_done(&w);
     return sl_hash_u64(h, r < 0);
 }
 

@@ -4,8 +4,8 @@
  * Whatever the server sends, memory stays bounded: a line has a ceiling, and of a message that is
  * longer than SL_NATS_MAX_MESSAGE the bytes are skipped and only the length is kept.
  */
-#ifndef SL_LIB_NATS_WIRE_H
-#define SL_LIB_NATS_WIRE_H
+#ifndef SL_LIB_NATS_PARSER_H
+#define SL_LIB_NATS_PARSER_H
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -24,7 +24,7 @@ enum natsc_op {
     NATSC_ERR, /* text: without the quotes */
 };
 
-struct natsc_said {
+struct natsc_frame {
     enum natsc_op op;
     struct sl_text text;    /* INFO, ERR */
     struct sl_text subject; /* MSG, without NUL */
@@ -33,20 +33,20 @@ struct natsc_said {
     size_t len;
 };
 
-struct natsc_wire {
+struct natsc_parser {
     struct sl_buf line;
     struct sl_buf body; /* of the message in 'msg' */
     size_t left;        /* bytes of it that are still to come, with CR and LF */
-    struct natsc_said msg;
-    bool in_body, said; /* said: 'line' is that of the last operation */
+    struct natsc_frame msg;
+    bool in_body, complete; /* complete: 'line' is that of the last operation */
 };
 
-void natsc_wire_init(struct natsc_wire *w);
-void natsc_wire_done(struct natsc_wire *w);
+void natsc_parser_init(struct natsc_parser *w);
+void natsc_parser_done(struct natsc_parser *w);
 /* Takes from the front of *in what belongs to the next operation. 1: *ret is that operation, valid
  * until the next call; 0: all is taken and more has to come; less: this is no NATS server, and the
  * reader is not to be used again. */
-int natsc_wire_read(struct natsc_wire *w, struct sl_text *in, struct natsc_said *ret,
-                    struct sl_err *err) _must_check_;
+int natsc_parser_read(struct natsc_parser *w, struct sl_text *in, struct natsc_frame *ret,
+                      struct sl_err *err) _must_check_;
 
 #endif

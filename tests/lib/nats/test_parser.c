@@ -15,31 +15,31 @@
 #include "creds.h"
 #include "lib/json/json.h"
 #include "lib/nats/nkey.h"
+#include "lib/nats/parser.h"
 #include "lib/nats/port.h"
 #include "lib/nats/servers.h"
-#include "lib/nats/wire.h"
 
 #define MAX_TEXT ((size_t)1 << 20)
 
 /* Operations, one a line, up to the first error. */
 static void read_in_pieces(const char *in, size_t len, size_t piece, struct sl_buf *out) {
     static const char *const names[] = {"info", "msg", "ping", "pong", "ok", "err"};
-    struct natsc_wire w;
-    struct natsc_said said;
+    struct natsc_parser w;
+    struct natsc_frame frame;
     struct sl_err err;
     int r = 0;
 
-    natsc_wire_init(&w);
+    natsc_parser_init(&w);
     for (size_t at = 0; at < len && r >= 0; at += piece) {
         struct sl_text part = {in + at, len - at < piece ? len - at : piece};
-        while ((r = natsc_wire_read(&w, &part, &said, &err)) > 0) {
-            sl_buf_printf(out, "%s", names[said.op]);
-            if (said.op == NATSC_MSG) {
-                sl_buf_printf(out, " %.*s %llu %zu ", (int)said.subject.n, said.subject.s,
-                              (unsigned long long)said.sid, said.len);
-                sl_buf_add(out, said.data ? said.data : "too long", said.data ? said.len : 8);
-            } else if (said.op == NATSC_INFO || said.op == NATSC_ERR) {
-                sl_buf_printf(out, " %.*s", (int)said.text.n, said.text.s);
+        while ((r = natsc_parser_read(&w, &part, &frame, &err)) > 0) {
+            sl_buf_printf(out, "%s", names[frame.op]);
+            if (frame.op == NATSC_MSG) {
+                sl_buf_printf(out, " %.*s %llu %zu ", (int)frame.subject.n, frame.subject.s,
+                              (unsigned long long)frame.sid, frame.len);
+                sl_buf_add(out, frame.data ? frame.data : "too long", frame.data ? frame.len : 8);
+            } else if (frame.op == NATSC_INFO || frame.op == NATSC_ERR) {
+                sl_buf_printf(out, " %.*s", (int)frame.text.n, frame.text.s);
             }
             sl_buf_putc(out, '\n');
         }
@@ -47,7 +47,7 @@ static void read_in_pieces(const char *in, size_t len, size_t piece, struct sl_b
     }
     if (r < 0)
         sl_buf_printf(out, "%s\n", err.text);
-    natsc_wire_done(&w);
+    natsc_parser_done(&w);
 }
 
 static void assert_reads(const char *in, size_t len, const char *expected) {
@@ -109,45 +109,45 @@ static void nonsense(void **state) {
 /* Lines and messages at their ceilings, and beyond. */
 static void ceilings(void **state) {
     char *text = calloc(1, 2 * MAX_TEXT);
-    struct natsc_wire w;
-    struct natsc_said said;
+    struct natsc_parser w;
+    struct natsc_frame frame;
     struct sl_err err;
 
     (void)state;
-    natsc_wire_init(&w);
+    natsc_parser_init(&w);
     memset(text, 'x', NATSC_MAX_LINE + 1);
     memcpy(text, "-ERR ", 5);
     struct sl_text in = {text, NATSC_MAX_LINE};
-    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 0);
+    assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), 0);
     in = SL_TEXT("\n");
-    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 1);
-    assert_int_equal(said.text.n, NATSC_MAX_LINE - 5);
+    assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), 1);
+    assert_int_equal(frame.text.n, NATSC_MAX_LINE - 5);
     in = (struct sl_text){text, NATSC_MAX_LINE + 1};
-    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), SL_ELIMIT);
-    natsc_wire_done(&w);
-    natsc_wire_init(&w);
+    assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), SL_ELIMIT);
+    natsc_parser_done(&w);
+    natsc_parser_init(&w);
     for (size_t len = SL_NATS_MAX_MESSAGE; len <= SL_NATS_MAX_MESSAGE + 1; len++) {
         int n = snprintf(text, 64, "MSG a 1 %zu\r\n", len);
         memset(text + n, 'y', len);
         memcpy(text + n + len, "\r\n", 2);
         in = (struct sl_text){text, (size_t)n + len + 2};
-        assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 1);
-        assert_int_equal(said.len, len);
-        assert_int_equal(said.data != NULL, len == SL_NATS_MAX_MESSAGE);
+        assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), 1);
+        assert_int_equal(frame.len, len);
+        assert_int_equal(frame.data != NULL, len == SL_NATS_MAX_MESSAGE);
     }
     /* The longest that may be announced takes no memory. */
     in = SL_TEXT("MSG a 1 1073741824\r\n");
-    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 0);
+    assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), 0);
     for (int i = 0; i < 1024; i++) {
         in = (struct sl_text){text, (size_t)1 << 20};
-        assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 0);
+        assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), 0);
     }
     assert_in_range(w.line.cap + w.body.cap, 1, 2 * (NATSC_MAX_LINE + SL_NATS_MAX_MESSAGE));
     in = SL_TEXT("\r\n");
-    assert_int_equal(natsc_wire_read(&w, &in, &said, &err), 1);
-    assert_int_equal(said.len, (size_t)1 << 30);
-    assert_null(said.data);
-    natsc_wire_done(&w);
+    assert_int_equal(natsc_parser_read(&w, &in, &frame, &err), 1);
+    assert_int_equal(frame.len, (size_t)1 << 30);
+    assert_null(frame.data);
+    natsc_parser_done(&w);
     free(text);
 }
 
