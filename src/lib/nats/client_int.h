@@ -124,6 +124,8 @@ int natsc_conn_new(struct sl_nats_client *client, const struct sl_nats_connector
                    struct sl_err *err) _must_check_;
 /* The attempt has failed, or the connection is lost. */
 void natsc_conn_lose(struct natsc_conn *c, const char *why);
+/* The server asks for it: without a word to the loop as long as another one can be reached. */
+void natsc_conn_move(struct natsc_conn *c, const char *why);
 /* The server knows who it is: the attempt has succeeded. */
 void natsc_conn_up(struct natsc_conn *c);
 /* Sends what it has to, if it can do so at once; then it ends. */

@@ -41,6 +41,11 @@ static uint32_t back_off(struct natsc_conn *c) {
     return (uint32_t)(ms / 2 + sl_prng_below(&c->prng, ms / 2 + 1));
 }
 
+static void forgive(struct natsc_conn *c) {
+    if (c->state == NATSC_UP && uv_now(c->client->loop) - c->up_since > SETTLED_MS)
+        c->failures = 0;
+}
+
 /* Of the attempts of a round, the one that came farthest says most. */
 static void keep_reason(struct natsc_conn *c, const char *why) {
     char name[300];
@@ -57,8 +62,7 @@ static void pause_round(struct natsc_conn *c) {
 
     natsc_note(c, SL_NATS_DOWN, c->why);
     c->farthest = NATSC_PAUSE;
-    if (was_up && uv_now(c->client->loop) - c->up_since > SETTLED_MS)
-        c->failures = 0;
+    forgive(c);
     bool soon = was_up && c->failures == 0;
     wait_for(c, NATSC_PAUSE,
              soon ? (uint32_t)sl_prng_below(&c->prng, c->pace.retry + 1) : back_off(c));
@@ -223,6 +227,17 @@ void natsc_conn_lose(struct natsc_conn *c, const char *why) {
         else
             try_server(c);
     }
+}
+
+void natsc_conn_move(struct natsc_conn *c, const char *why) {
+    forgive(c);
+    if (c->closing || c->servers.n < 2 || c->failures > 0) {
+        natsc_conn_lose(c, why);
+        return;
+    }
+    c->failures++; /* one server after the other could ask for it */
+    drop_attempt(c);
+    try_server(c);
 }
 
 void natsc_conn_up(struct natsc_conn *c) {

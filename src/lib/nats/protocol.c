@@ -181,7 +181,7 @@ static void handle_info(struct natsc_conn *c, const struct natsc_frame *frame, b
     }
     natsc_servers_announce(&c->servers, sl_json_get(info, "connect_urls"), true);
     if (c->state == NATSC_UP && c->servers.n > 1 && sl_json_bool(info, "ldm", false))
-        natsc_conn_lose(c, "the server is about to shut down");
+        natsc_conn_move(c, "the server is about to shut down");
 }
 
 static void handle_message(struct natsc_conn *c, const struct natsc_frame *frame) {

@@ -427,8 +427,7 @@ static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats
 }
 
 static void set_up(struct sl_masterqueues *m, struct mq_link *l, const char *server) {
-    if (!l->up)
-        l->up_since = m->client->mono;
+    l->up_since = m->client->mono; /* also of one that has moved: messages may be lost meanwhile */
     l->up = true;
     l->retry_at = 0;
     l->reason = "Connected";

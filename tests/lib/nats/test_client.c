@@ -580,9 +580,13 @@ static void cluster(void **state) {
     int on = (int)strtol(at + 1, NULL, 10) == s[1].port ? 1 : 2;
     assert_int_equal((int)strtol(at + 1, NULL, 10), s[on].port);
     assert_delivers(c, &s[3 - on]);
-    /* The one that it is on says goodbye. */
+    /* The one that it is on says goodbye: who did not lose another one just now is never down. */
+    sl_nats_conn fresh = open_conn(NULL, "127.0.0.1:%d", s[on].port);
+    WAIT_UNTIL(t.seen[2].ups == 1, 3000);
     server_signal(&s[on], SIGUSR2);
-    WAIT_UNTIL(t.seen[1].ups == 3, 8000);
+    WAIT_UNTIL(t.seen[1].ups == 3 && t.seen[2].ups == 2, 8000);
+    assert_int_equal(t.seen[2].downs, 0);
+    t.port->ops->close(t.port, fresh);
     at = strrchr(t.seen[1].up, ':');
     assert_int_equal((int)strtol(at + 1, NULL, 10), s[3 - on].port);
     assert_delivers(c, &s[3 - on]);

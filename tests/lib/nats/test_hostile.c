@@ -420,13 +420,30 @@ static void no_signal(void **state) {
     finish();
 }
 
+/* One that sends its clients away as soon as they come: they do not come back in a circle. */
+static void goodbyes(void **state) {
+    static const char last[] = "INFO {\"connect_urls\":[\"127.0.0.1:1\"],\"ldm\":true}\r\n";
+    struct play p = {INFO, "PONG\r\n", last, 0, 1};
+
+    (void)state;
+    open_to(&p, "nats://");
+    for (sl_time until = now() + PATIENCE; now() < until && t.downs == 0;)
+        turn();
+    assert_int_equal(t.downs, 1);
+    assert_non_null(strstr(t.down, "is about to shut down"));
+    for (sl_time until = now() + 3 * SL_SEC; now() < until;)
+        turn();
+    assert_in_range(t.ups, 2, 6);
+    finish();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(greetings),       cmocka_unit_test(conversations),
         cmocka_unit_test(endless_message), cmocka_unit_test(flood),
         cmocka_unit_test(announcements),   cmocka_unit_test(mute_address),
         cmocka_unit_test(slow_name),       cmocka_unit_test(small_server),
-        cmocka_unit_test(no_signal),
+        cmocka_unit_test(no_signal),       cmocka_unit_test(goodbyes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
