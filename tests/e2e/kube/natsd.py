@@ -7,8 +7,9 @@
         nats.kill9()
         nats.start()                            # the same port
 
-    Server(user="u", password="p"), Server(token="t"), Server(tls=True)
+    Server(user="u", password="p"), Server(token="t"), Server(tls=True), Server(mutual=True)
     with servers(3) as three:                   # a cluster of them
+        three[0].lame_duck()                    # it asks its clients to leave
     Connection(nats).send("a.subject", b"any bytes")
 
 The protocol is NATS' own text: INFO, CONNECT, PUB, PING. No client library has a part in it.
@@ -50,23 +51,28 @@ def openssl(*args):
 
 
 def certificates(folder):
-    """An authority that nobody knows, and a certificate of it for the loopback address."""
+    """An authority that nobody knows, and certificates of it: for the loopback address, and of a client."""
     (folder / "openssl.cnf").write_text("[req]\ndistinguished_name = dn\n[dn]\n")
     new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30"]
     new += ["-config", folder / "openssl.cnf"]
     ca, key = folder / "ca.crt", folder / "ca.key"
     openssl(*new, "-subj", "/CN=private", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", key, "-out", ca)
     names = "subjectAltName=IP:127.0.0.1,DNS:localhost"
-    own = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt", "-addext", names]
-    openssl(*new, "-subj", "/CN=nats", "-CA", ca, "-CAkey", key, "-addext", "basicConstraints=CA:FALSE", *own)
+    signed = ["-CA", ca, "-CAkey", key, "-addext", "basicConstraints=CA:FALSE"]
+    for name, extension in (("tls", names), ("client", "extendedKeyUsage=clientAuth")):
+        own = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt", "-addext", extension]
+        openssl(*new, "-subj", f"/CN={name}", *signed, *own)
 
 
 class Server:
-    """One. `port`, `connector`, `authority` (with TLS, in PEM) and `process` may be read."""
+    """One. `port`, `connector`, `process` and, with TLS, `authority` and `client` (certificate and key; all in PEM)
+    may be read."""
 
-    def __init__(self, user=None, password=None, token=None, tls=False, cluster=(), routes=()):
-        """cluster: its name and the port of its own route; routes: the ports of all of them."""
-        self.user, self.password, self.token, self.encrypted = user, password, token, tls
+    def __init__(self, user=None, password=None, token=None, tls=False, mutual=False, cluster=(), routes=()):
+        """mutual: TLS, and clients need a certificate. cluster: its name and the port of its own route; routes: the
+        ports of all of them."""
+        self.user, self.password, self.token, self.encrypted = user, password, token, tls or mutual
+        self.mutual, self.client = mutual, None
         self.cluster, self.routes = cluster, list(routes)
         self.dir = self.process = self.authority = self.context = None
         self.port, self.monitor = kube.free_ports(2)
@@ -100,7 +106,8 @@ class Server:
         if self.token:
             lines.append(f"authorization {{ token: {json.dumps(self.token)} }}")
         if self.encrypted:
-            lines.append(f'tls {{ cert_file: "{self.dir}/tls.crt", key_file: "{self.dir}/tls.key" }}')
+            demands = f', ca_file: "{self.dir}/ca.crt", verify: true' if self.mutual else ""
+            lines.append(f'tls {{ cert_file: "{self.dir}/tls.crt", key_file: "{self.dir}/tls.key"{demands} }}')
         if self.cluster:
             routes = ", ".join(f'"nats-route://127.0.0.1:{port}"' for port in self.routes)
             name, port = self.cluster
@@ -113,7 +120,9 @@ class Server:
             if self.encrypted:
                 certificates(self.dir)
                 self.authority = (self.dir / "ca.crt").read_text()
+                self.client = tuple((self.dir / f"client.{part}").read_text() for part in ("crt", "key"))
                 self.context = ssl.create_default_context(cadata=self.authority)
+                self.context.load_cert_chain(self.dir / "client.crt", self.dir / "client.key")
             (self.dir / "nats.conf").write_text(self._config())
         command = ["setpriv", "--pdeathsig", "KILL", program(), "-c", str(self.dir / "nats.conf")]
         with open(self.dir / "log", "a") as log:
@@ -133,6 +142,10 @@ class Server:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
+
+    def lame_duck(self):
+        """It asks its clients to leave, accepts none, and closes what is left from 10 s later on."""
+        self.process.send_signal(signal.SIGUSR2)
 
     def clients(self):
         """How many connections it has besides those of providers."""

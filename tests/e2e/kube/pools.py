@@ -169,6 +169,23 @@ class Bed:
         self.sluice.kill9()
         self.sluice.start()
 
+    @contextlib.contextmanager
+    def without_masterqueues(self):
+        """Meanwhile all runs but what reconciles MasterQueues; under `sluice up` nothing but the API server does."""
+        self._reconcile(False)
+        try:
+            yield
+        finally:
+            self._reconcile(True)
+
+    def _reconcile(self, masterqueues):
+        self.sluice.kill9()
+        if self.kind == "up":
+            self.api.controllers = masterqueues
+        else:
+            self.sluice.set_controllers(None if masterqueues else "core,scheduler,batch/job")
+        self.sluice.start()
+
     # ---- objects ----
 
     def get(self, path):
@@ -311,10 +328,20 @@ class Bed:
 
     def finish(self, *jobs):
         """Ends Jobs that would run for ever."""
+        workloads = [self.workload(name) for name in jobs]
         for name in jobs:
             self.delete(f"{JOBS}/{name}")
+        if self.kind != "up":  # where the garbage collector looks for new kinds, such as ours, once in 30 s
+            self.gone(*(f"{JOBS}/{name}" for name in jobs))
+            for workload in workloads:
+                self._collect(workload)
         for name in jobs:
             until(lambda: not self.workload(name), PATIENCE, f"the end of the workload of {name}")
+
+    def _collect(self, workload):
+        if workload:
+            with contextlib.suppress(Failure):
+                self.delete(f"{KUEUE}/namespaces/default/workloads/{workload['metadata']['name']}")
 
     # ---- what tests do again and again ----
 

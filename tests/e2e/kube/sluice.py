@@ -135,7 +135,12 @@ class Sluice:
         self._config = config
         self._frameworks = list(frameworks)
         self._elect = elect
-        self._flags = list(flags) + ([f"--controllers={controllers}"] if controllers is not None else [])
+        self._flags = list(flags)
+        self.set_controllers(controllers)
+
+    def set_controllers(self, names):
+        """Which of them run when it starts next; None: all."""
+        self._controllers = [] if names is None else [f"--controllers={names}"]
 
     def __enter__(self):
         if not self.ports:
@@ -196,6 +201,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
             f"--config={self.dir / 'config.yaml'}",
             "--metrics-secure=false",
             *self._flags,
+            *self._controllers,
         ]
         with open(self.log_path, "a") as log:
             self.began = time.monotonic()

@@ -200,7 +200,8 @@ def test_seed(bed, nats):
         show(api, "apply", "-f", "-", input=example("local-flavor.yaml", nats))
         bed.await_flavors("masterqueue", "local-cpu")
         bed.await_flavors("group1", "local-cpu")
-        assert len(bed.running(name)) == 1 or bed.complete(name)
+        (pod,) = bed.pods(name)
+        assert pod["status"]["phase"] in ("Running", "Succeeded"), pod["status"]
         bed.gone(f"{KUEUE}/resourceflavors/{CINECA}")
 
     def local_flavor_removed():
@@ -267,7 +268,10 @@ def test_limit_is_per_pool(bed, nats, providers):
 # ---- connectors ----
 
 
-@pytest.mark.parametrize("how", ["open", "password", "token", "secret"])
+SECRET = "masterqueue-nats"  # the one that the manager may read
+
+
+@pytest.mark.parametrize("how", ["open", "password", "token", "secret", "authority", "certificate"])
 def test_connectors(bed, how):
     """every way to say who connects, with a real server that insists on it"""
     name = f"via-{how}"
@@ -276,13 +280,26 @@ def test_connectors(bed, how):
         "password": Server(user="us er", password="p@ss:w/rd%"),
         "token": Server(token="t0ken"),
         "secret": Server(user="u", password="hidden", tls=True),  # by an authority that nobody knows
+        "authority": Server(user="u", password="p@ss", tls=True),  # and the connector says who
+        "certificate": Server(user="u", password="hidden", mutual=True),
     }[how]
     with server, Providers(server) as providers:
         providers.publish(f"{name}.pool", payload())
-        connector, more = server.connector, {}
-        if how == "secret":
-            connector, more = f"tls://{server.address}", {"natsSecret": {"name": "masterqueue-nats"}}
-            secret(bed, "masterqueue-nats", ca_crt=server.authority, username="u", password="hidden")
+        keys = {
+            "secret": {"username": "u", "password": "hidden", "ca_crt": server.authority},
+            "authority": {"ca_crt": server.authority},
+            "certificate": {
+                "username": "u",
+                "password": "hidden",
+                "ca_crt": server.authority,
+                **dict(zip(("tls_crt", "tls_key"), server.client or ())),
+            },
+        }.get(how, {})
+        connector, more = server.connector, {"natsSecret": {"name": SECRET}} if keys else {}
+        if how in ("secret", "certificate"):
+            connector = f"tls://{server.address}"
+        if keys:
+            secret(bed, SECRET, **keys)
         bed.master(name, connector, name, {f"{name}-team": {}}, **more)
         bed.await_condition(name, "NatsConnected", "True")
         bed.await_flavors(f"{name}-team", f"{name}-g-pool")
@@ -290,11 +307,27 @@ def test_connectors(bed, how):
         for word in ("p@ss", "p%40ss", "t0ken", "hidden"):
             assert word not in status, status
             assert word not in sluice.log(10000)
-        if how == "secret":
+        if "@" not in connector:
             assert "hidden" not in bed.api.kubectl("describe", "mq", name)
         bed.delete(f"{MASTERS}/{name}")
         bed.gone(f"{MASTERS}/{name}", f"{KUEUE}/clusterqueues/{name}", f"{KUEUE}/resourceflavors/{name}-g-pool")
         until(lambda: server.clients() == 0, PATIENCE, "no connection")
+
+
+def test_certificate_is_missing(bed):
+    """a server that demands one of its clients refuses who has none, and that is said; given it, it connects"""
+    with Server(mutual=True) as server, Providers(server) as providers:
+        providers.publish("uncertified.pool", payload())
+        secret(bed, SECRET, ca_crt=server.authority)
+        bed.master("uncertified", server, "uncertified", {"uncertified-team": {}}, natsSecret={"name": SECRET})
+        said = bed.await_condition("uncertified", "NatsConnected", "False")["message"]
+        say(f"# {said}")
+        assert server.address in said and "certificate" in said, said
+        certificate, key = server.client
+        secret(bed, SECRET, ca_crt=server.authority, tls_crt=certificate, tls_key=key)  # read again by itself
+        bed.await_condition("uncertified", "NatsConnected", "True")
+        bed.await_flavors("uncertified", "uncertified-g-pool")
+        bed.remove("uncertified")
 
 
 def test_connector_is_wrong(bed, nats, providers):

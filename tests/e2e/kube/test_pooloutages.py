@@ -10,8 +10,8 @@ import pytest
 import natsd
 from kube import until
 from natsd import Providers, Server, payload
-from pools import GRACE, JOBS, MASTERS, PATIENCE, TIMEOUT, pool_of
-from sluice import KUEUE
+from pools import GRACE, JOBS, MASTERS, PATIENCE, TIMEOUT, Watch, pool_of, took
+from sluice import KUEUE, holds
 
 TIME_LIMIT = 240
 sluice = None
@@ -68,6 +68,35 @@ def test_4_server_moved(bed):
             time.sleep(TIMEOUT + GRACE)
             assert len(bed.running("moved-a")) == 1
         bed.remove("moved", jobs=["moved-a"])
+
+
+def test_4_server_in_lame_duck_mode(bed):
+    """of a cluster of three the one that is connected to asks its clients to leave: the connection moves before it is
+    closed; pools stay live, no queue is held and nothing is written but the status"""
+    with natsd.servers(3) as three, Providers(three[2]) as providers:
+        providers.publish("duck.p", payload())
+        bed.master("duck", three[0], "duck", {"duck-team": {}})
+        bed.await_flavors("duck-team", "duck-g-p")
+        bed.await_pool("duck", "p", state="Live")
+        paths = [f"{KUEUE}/clusterqueues/duck", f"{KUEUE}/clusterqueues/duck-team", f"{KUEUE}/resourceflavors/duck-g-p"]
+        until(lambda: holds(bed.queue("duck-team"), "Active"), PATIENCE, "an active queue")
+        before = bed.versions(*paths)
+        with bed.undisturbed("duck", "duck-team"), Watch(bed.api, MASTERS) as watch:
+            watch.await_list()
+            assert three[0].clients() == 1
+            began = time.monotonic()
+            three[0].lame_duck()
+            until(lambda: three[1].clients() + three[2].clients() == 1, PATIENCE, "a connection to another")
+            took(began, "moved")
+            assert three[0].clients() == 0 and three[0].process.poll() is None
+            other = next(one for one in three if one.clients())
+            bed.await_condition("duck", "NatsConnected", "True", words=other.address)
+            assert bed.versions(*paths) == before
+            providers.publish("duck.p", payload(pods=7))  # it is heard there
+            until(lambda: bed.quota("duck", "duck-g-p") == "7", PATIENCE, "what is published now")
+        states = {pool_of(m, "p").get("state") for m in watch.seen if m["metadata"]["name"] == "duck"}
+        assert states == {"Live"}, states
+        bed.remove("duck")
 
 
 def test_5_killed(bed, nats, providers):

@@ -7,7 +7,7 @@ docs/masterqueue.md has the list of what kueue-nats is known to get wrong. Tests
  1  an edit loses all pools                         test_1_2_edited
  2  the same with a local flavor                    test_1_2_edited
  3  pools flap when poolTimeout is the period       test_3_period_of_the_timeout
- 4  deaf for ever after an outage                   test_pooloutages.py: test_4_server_away, test_4_server_moved
+ 4  deaf for ever after an outage                   test_pooloutages.py: test_4_server_away, _moved, _in_lame_duck_mode
  5  a restart holds the queues                      test_pooloutages.py: test_5_killed
  6  one poisonous pool stops all                    test_badpools.py: test_6_poison, test_6_flood
  7  local flavors without quota or object           test_masterqueue.py: test_7_local_flavor
