@@ -177,9 +177,21 @@ void natsc_tls_feed(struct natsc_tls *t, struct sl_text in) {
         sl_assert(BIO_write(t->in, in.s, (int)in.n) == (int)in.n);
 }
 
+/* What a server answers that asks for a certificate, and gets none or not one that it knows. */
+static const char *reason_of(unsigned long error) {
+    switch (ERR_GET_REASON(error)) {
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        return "the server does not accept the client's certificate, or that there is none";
+    default:
+        return ERR_reason_error_string(error);
+    }
+}
+
 static int refuse(const struct natsc_tls *t, struct sl_err *err) {
     long verified = SSL_get_verify_result(t->ssl);
-    const char *why = ERR_reason_error_string(ERR_peek_last_error());
+    const char *why = reason_of(ERR_peek_last_error());
 
     ERR_clear_error();
     if (verified != X509_V_OK)

@@ -315,18 +315,14 @@ def test_connectors(bed, how):
 
 
 def test_certificate_is_missing(bed):
-    """a server that demands one of its clients refuses who has none, and that is said; given it, it connects"""
+    """a server that demands one of its clients refuses who has none, and that is said"""
     with Server(mutual=True) as server, Providers(server) as providers:
         providers.publish("uncertified.pool", payload())
         secret(bed, SECRET, ca_crt=server.authority)
         bed.master("uncertified", server, "uncertified", {"uncertified-team": {}}, natsSecret={"name": SECRET})
         said = bed.await_condition("uncertified", "NatsConnected", "False")["message"]
         say(f"# {said}")
-        assert server.address in said and "certificate" in said, said
-        certificate, key = server.client
-        secret(bed, SECRET, ca_crt=server.authority, tls_crt=certificate, tls_key=key)  # read again by itself
-        bed.await_condition("uncertified", "NatsConnected", "True")
-        bed.await_flavors("uncertified", "uncertified-g-pool")
+        assert server.address in said and "the client's certificate" in said, said
         bed.remove("uncertified")
 
 

@@ -401,7 +401,7 @@ static void client_certificates(void **state) {
     with.certificate = with.key = NULL;
     open_conn(&with, "tls://localhost:%d", s.port);
     WAIT_UNTIL(t.seen[2].downs > 0, 3000);
-    assert_words(t.seen[2].down, "certificate");
+    assert_words(t.seen[2].down, "the client's certificate");
     /* What cannot work is refused at once. */
     static const char *const words[] = {"the CA is no PEM",
                                         "malformed",
