@@ -410,6 +410,7 @@ def test_13_further_resources(bed, nats, providers):
     providers.publish("thirteen.pool", payload(**more))
     limit = {"ephemeral-storage": "50Gi", "amd.com/gpu": 8}
     bed.master("thirteen", nats, "thirteen", {"thirteen-team": {"ephemeral-storage": "10Gi"}}, limit=limit)
+    bed.await_flavors("thirteen", "thirteen-g-pool")
     bed.await_flavors("thirteen-team", "thirteen-g-pool")
     amounts = quantities(flavor_of(bed.queue("thirteen"), "thirteen-g-pool")["resources"])
     assert (amounts["ephemeral-storage"], amounts["amd.com/gpu"]) == ("50Gi", "2"), amounts
