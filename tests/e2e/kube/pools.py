@@ -293,12 +293,14 @@ class Bed:
     def submit(self, name, queue, **more):
         return self.create(JOBS, job(name, queue, **more))
 
+    def workloads(self, *names):
+        """Those of Jobs."""
+        listed = self.api.get(f"{KUEUE}/namespaces/default/workloads")["items"]
+        return [w for w in listed if any(o["name"] in names for o in w["metadata"].get("ownerReferences", []))]
+
     def workload(self, name):
         """Of a Job; empty: there is none yet."""
-        for w in self.api.get(f"{KUEUE}/namespaces/default/workloads")["items"]:
-            if any(o["name"] == name for o in w["metadata"].get("ownerReferences", [])):
-                return w
-        return {}
+        return next(iter(self.workloads(name)), {})
 
     def admitted(self, name):
         """The flavor that a Job was admitted to; None: it was not."""
@@ -328,20 +330,15 @@ class Bed:
 
     def finish(self, *jobs):
         """Ends Jobs that would run for ever."""
-        workloads = [self.workload(name) for name in jobs]
+        workloads = self.workloads(*jobs)
         for name in jobs:
             self.delete(f"{JOBS}/{name}")
         if self.kind != "up":  # where the garbage collector looks for new kinds, such as ours, once in 30 s
             self.gone(*(f"{JOBS}/{name}" for name in jobs))
-            for workload in workloads:
-                self._collect(workload)
-        for name in jobs:
-            until(lambda: not self.workload(name), PATIENCE, f"the end of the workload of {name}")
-
-    def _collect(self, workload):
-        if workload:
-            with contextlib.suppress(Failure):
-                self.delete(f"{KUEUE}/namespaces/default/workloads/{workload['metadata']['name']}")
+            for w in workloads:
+                with contextlib.suppress(Failure):  # it was quicker
+                    self.delete(f"{KUEUE}/namespaces/default/workloads/{w['metadata']['name']}")
+        until(lambda: not self.workloads(*jobs), PATIENCE, f"the end of the workloads of {jobs}")
 
     # ---- what tests do again and again ----
 
