@@ -79,6 +79,7 @@ struct natsc_conn {
     struct natsc_parser parser;
     char nonce[NATSC_MAX_NONCE + 1];
     uint64_t pings, pongs;
+    size_t unfinished;          /* bytes, since the last ping */
     uint32_t silent;            /* pings, since anything came from the server */
     int64_t max_payload;        /* of the server; 0: it did not say */
     int64_t budget;             /* bytes that might be read, at 'counted' */

@@ -13,6 +13,7 @@
 #define SETTLED_MS 10000u
 #define LAST_FLUSH_MS 500u
 #define MAX_SILENT 2u
+#define SOME_BYTES 4096u  /* between pings: whoever sends less, and nothing whole, is not there */
 #define MAX_ADDRESSES 16u /* of a server */
 /* A resolver asks one name server after the other, 5 s each as a rule. */
 #define LOOKUP_MS 20000u
@@ -132,8 +133,12 @@ static void on_secured(void *arg) {
 static void on_received(void *arg, size_t n) {
     struct natsc_conn *c = arg;
 
-    c->silent = 0;
     spend(c, n);
+    c->unfinished += n;
+    if (c->unfinished >= SOME_BYTES) { /* a long message is on its way */
+        c->unfinished = 0;
+        c->silent = 0;
+    }
 }
 
 static void on_data(void *arg, struct sl_text in) {
@@ -190,8 +195,7 @@ static void on_addresses(void *arg) {
 static void try_server(struct natsc_conn *c) {
     struct sl_err err;
 
-    c->tried++;
-    natsc_servers_next(&c->servers);
+    natsc_servers_next(&c->servers, c->tried++);
     const struct natsc_server *s = natsc_servers_at(&c->servers);
     c->dialled = 0;
     wait_for(c, NATSC_LOOKUP, LOOKUP_MS);
@@ -277,6 +281,7 @@ static void on_timer(uv_timer_t *t) {
         natsc_conn_lose(c, "the server does not answer pings");
     } else {
         c->silent++;
+        c->unfinished = 0;
         wait_for(c, NATSC_UP, c->pace.ping);
         natsc_protocol_ping(c);
     }

@@ -53,7 +53,7 @@ static int hex(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static bool is_utf8(const char *s) {
+bool sl_nats_is_utf8(const char *s) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(3 * SL_NATS_MAX_SECRET + 1);
 
     sl_buf_utf8(&b, s);
@@ -90,7 +90,7 @@ static int decode(const struct reading *rd, struct sl_text t, const char *what, 
     if (n > SL_NATS_MAX_SECRET)
         return sl_err_set(rd->err, SL_ELIMIT, "server %u: the %s is longer than %u bytes",
                           rd->server, what, SL_NATS_MAX_SECRET);
-    if (!is_utf8(out))
+    if (!sl_nats_is_utf8(out))
         return sl_err_set(rd->err, SL_EINVAL, "server %u: the %s is no UTF-8", rd->server, what);
     *ret = out;
     return SL_OK;

@@ -54,6 +54,7 @@ uint64_t sl_nats_connector_hash(const struct sl_nats_connector *c);
 /* Overwrites user, password and token in the arena, once they are not needed any more. */
 void sl_nats_connector_wipe(struct sl_nats_connector *c);
 
+bool sl_nats_is_utf8(const char *s); /* a secret */
 bool sl_nats_is_address(const char *host);
 /* Why a message cannot have this subject, or why it cannot be subscribed to (wildcards; those of a
  * subject's end are not counted); NULL: it can. */

@@ -7,6 +7,7 @@
 #define MAX_PEM ((size_t)1 << 20)
 #define MAX_CONNECT (NATSC_MAX_JWT + (size_t)12 * SL_NATS_MAX_SECRET + 1024)
 #define NAME "sluice"
+#define SHORTEST 4u /* of a secret that is looked for in texts: shorter ones are in many words */
 
 /* ---- copies ---- */
 
@@ -29,6 +30,8 @@ static int copy(const char *what, const char *s, char **ret, struct sl_err *err)
     if (strlen(s) > SL_NATS_MAX_SECRET)
         return sl_err_set(err, SL_ELIMIT, "the %s is longer than %u bytes", what,
                           SL_NATS_MAX_SECRET);
+    if (!sl_nats_is_utf8(s))
+        return sl_err_set(err, SL_EINVAL, "the %s is no UTF-8", what);
     *ret = sl_strdup(s);
     return SL_OK;
 }
@@ -39,8 +42,12 @@ static int read_names(struct natsc_identity *id, const struct sl_nats_connector 
     const char *user = own ? with->user : c->user, *token = own ? with->token : c->token;
     const char *password = own ? with->password : c->password;
 
-    if (with->password && !with->user)
-        return sl_err_set(err, SL_EINVAL, "the credentials have a password and no user");
+    if (!with->password != !with->user)
+        return sl_err_set(err, SL_EINVAL, "the credentials have a %s and no %s",
+                          with->user ? "user" : "password", with->user ? "password" : "user");
+    if (!!with->user + !!with->token + !!with->creds > 1)
+        return sl_err_set(err, SL_EINVAL,
+                          "the credentials have more than one of user, token and JWT");
     if (with->creds)
         return natsc_creds_read(with->creds, &id->jwt, id->seed, err);
     if (token)
@@ -78,6 +85,32 @@ int natsc_identity_init(struct natsc_identity *id, const struct sl_nats_connecto
     if (r < 0)
         natsc_identity_done(id);
     return r;
+}
+
+/* ---- what is not to be shown ---- */
+
+static bool has(struct sl_text text, struct sl_text part) {
+    return part.n > 0 && memmem(text.s, text.n, part.s, part.n);
+}
+
+/* As it is, or as CONNECT has it. */
+static bool has_secret(struct sl_text text, const char *secret) {
+    struct sl_buf json = SL_BUF(6 * (SL_NATS_MAX_SECRET + NATSC_MAX_JWT) + 2);
+
+    if (!secret || strlen(secret) < SHORTEST)
+        return false;
+    sl_buf_json(&json, secret);
+    sl_assert(!sl_buf_full(&json));
+    bool found =
+        has(text, sl_text_of(secret)) || has(text, (struct sl_text){json.s + 1, json.len - 2});
+    explicit_bzero(json.s, json.cap);
+    sl_buf_done(&json);
+    return found;
+}
+
+bool natsc_identity_shows(const struct natsc_identity *id, struct sl_text text) {
+    return has_secret(text, id->password) || has_secret(text, id->token) ||
+           has_secret(text, id->jwt);
 }
 
 /* ---- CONNECT ---- */

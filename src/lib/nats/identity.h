@@ -21,6 +21,8 @@ struct natsc_identity {
 int natsc_identity_init(struct natsc_identity *id, const struct sl_nats_connector *c,
                         const struct sl_nats_credentials *with, struct sl_err *err) _must_check_;
 void natsc_identity_done(struct natsc_identity *id);
+/* Are there credentials in a text of a server? */
+bool natsc_identity_shows(const struct natsc_identity *id, struct sl_text text);
 /* Appends CONNECT; nonce: of the server's INFO, may be empty. */
 int natsc_identity_connect(const struct natsc_identity *id, struct sl_text nonce,
                            struct sl_buf *out, struct sl_err *err) _must_check_;

@@ -138,6 +138,17 @@ static void secure(struct natsc_conn *c) {
         natsc_conn_lose(c, err.text);
 }
 
+/* Their names are shown, so they must not be credentials. */
+static void announce(struct natsc_conn *c, yyjson_val *info, bool believed) {
+    yyjson_val *urls = sl_json_get(info, "connect_urls"), *url;
+    size_t i, n;
+
+    yyjson_arr_foreach (urls, i, n, url)
+        if (i < NATSC_MAX_ANNOUNCED && natsc_identity_shows(&c->who, sl_json_view(url)))
+            return;
+    natsc_servers_announce(&c->servers, urls, believed);
+}
+
 static void greet(struct natsc_conn *c, yyjson_val *info, bool more) {
     bool demands = sl_json_bool(info, "tls_required", false);
     bool offers = demands || sl_json_bool(info, "tls_available", false);
@@ -152,7 +163,7 @@ static void greet(struct natsc_conn *c, yyjson_val *info, bool more) {
     c->nonce[nonce.n] = '\0';
     /* In clear, anybody could name a host of their own, with a certificate of a public authority.
      */
-    natsc_servers_announce(&c->servers, sl_json_get(info, "connect_urls"), !tls || c->who.own_ca);
+    announce(c, info, !tls || c->who.own_ca);
     if (c->who.tls && !offers)
         natsc_conn_lose(c, "the server offers no TLS, which tls:// demands");
     else if (tls && more) /* it would pass for what comes within TLS */
@@ -179,7 +190,7 @@ static void handle_info(struct natsc_conn *c, const struct natsc_frame *frame, b
         greet(c, info, more);
         return;
     }
-    natsc_servers_announce(&c->servers, sl_json_get(info, "connect_urls"), true);
+    announce(c, info, true);
     if (c->state == NATSC_UP && c->servers.n > 1 && sl_json_bool(info, "ldm", false))
         natsc_conn_move(c, "the server is about to shut down");
 }
@@ -194,10 +205,13 @@ static void handle_message(struct natsc_conn *c, const struct natsc_frame *frame
 }
 
 static void handle_error(struct natsc_conn *c, struct sl_text text) {
+    bool stays = c->state == NATSC_UP && natsc_is_refusal(text);
     char why[NATSC_TEXT];
 
+    if (natsc_identity_shows(&c->who, text)) /* it sends back what it was told */
+        text = SL_TEXT("the server reports an error with credentials in it");
     natsc_reason(text, why);
-    if (c->state == NATSC_UP && natsc_is_refusal(text))
+    if (stays)
         natsc_note(c, SL_NATS_ERROR, why);
     else
         natsc_conn_lose(c, why);
@@ -226,6 +240,7 @@ static void handle_pong(struct natsc_conn *c) {
 }
 
 static void handle(struct natsc_conn *c, const struct natsc_frame *frame, bool more) {
+    c->silent = 0;
     if (c->state == NATSC_GREETING && frame->op != NATSC_INFO && frame->op != NATSC_ERR) {
         natsc_conn_lose(c, "this is no NATS server: it does not introduce itself");
         return;

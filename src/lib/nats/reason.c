@@ -30,17 +30,18 @@ bool natsc_is_refusal(struct sl_text text) {
            begins(text, "Maximum Subscriptions Exceeded");
 }
 
-/* A server that sends back what it was told would make it show credentials: they are in braces. */
 void natsc_reason(struct sl_text text, char out[NATSC_TEXT]) {
     size_t n = 0;
 
+    if (text.n == 0)
+        text = SL_TEXT("the server reports an error and does not say which");
     for (size_t i = 0; i < SL_LEN(reasons); i++) {
         if (!begins(text, reasons[i].error))
             continue;
         sl_fmt(out, NATSC_TEXT, "%s", reasons[i].reason);
         return;
     }
-    for (; n < text.n && text.s[n] != '{' && n < NATSC_TEXT - 1; n++) {
+    for (; n < text.n && n < NATSC_TEXT - 1; n++) {
         unsigned char c = (unsigned char)text.s[n];
         out[n] = c < ' ' || c >= 0x7f ? '?' : text.s[n];
     }

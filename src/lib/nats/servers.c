@@ -74,8 +74,15 @@ const struct natsc_server *natsc_servers_at(const struct natsc_servers *s) {
     return &s->v[s->at];
 }
 
-void natsc_servers_next(struct natsc_servers *s) {
-    s->at = (s->at + 1) % s->n;
+void natsc_servers_next(struct natsc_servers *s, uint32_t tried) {
+    uint32_t others = s->n - s->n_named;
+
+    if (tried == 0)
+        s->first = s->at + 1;
+    if (tried < s->n_named)
+        s->at = (s->first + tried) % s->n_named;
+    else
+        s->at = s->n_named + (s->first + tried) % others;
 }
 
 void natsc_server_name(const struct natsc_server *s, char *out, size_t size) {

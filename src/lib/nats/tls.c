@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/nats/connector.h"
 
@@ -136,11 +137,16 @@ void natsc_trust_free(struct natsc_trust *t) {
 
 /* ---- a connection ---- */
 
+/* The dot at the end of a whole name is the resolver's alone. */
 static bool expect_host(SSL *ssl, const char *host) {
     if (sl_nats_is_address(host))
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
+    char name[256];
+    size_t n = strlen(host);
+
+    sl_fmt_short(name, sizeof name, "%.*s", (int)(n > 0 && host[n - 1] == '.' ? n - 1 : n), host);
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
 int natsc_tls_new(struct natsc_trust *trust, const char *host, struct natsc_tls **ret,
@@ -204,7 +210,9 @@ static int refuse(const struct natsc_tls *t, struct sl_err *err) {
 static int waits(const struct natsc_tls *t, int result, struct sl_err *err) {
     int why = SSL_get_error(t->ssl, result);
 
-    return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_ZERO_RETURN ? 0 : refuse(t, err);
+    if (why == SSL_ERROR_ZERO_RETURN)
+        return sl_err_set(err, SL_EIO, "the server closed the connection");
+    return why == SSL_ERROR_WANT_READ ? 0 : refuse(t, err);
 }
 
 int natsc_tls_handshake(struct natsc_tls *t, struct sl_err *err) {

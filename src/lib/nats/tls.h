@@ -26,7 +26,7 @@ void natsc_tls_free(struct natsc_tls *t);
 void natsc_tls_feed(struct natsc_tls *t, struct sl_text in);
 /* 1: the handshake is done; 0: it waits for the server. */
 int natsc_tls_handshake(struct natsc_tls *t, struct sl_err *err) _must_check_;
-/* Bytes in clear, at most 'size'; *ret 0: none have come, or the server has ended. */
+/* Bytes in clear, at most 'size'; *ret 0: none have come. */
 int natsc_tls_read(struct natsc_tls *t, char *out, size_t size, size_t *ret,
                    struct sl_err *err) _must_check_;
 int natsc_tls_write(struct natsc_tls *t, struct sl_text clear, struct sl_err *err) _must_check_;
