@@ -31,7 +31,7 @@ struct listing {
     struct cli_pool pool;
     SL_VEC(struct pool) pools;
     uint64_t n_ignored; /* messages of further pools */
-    uint64_t begin_ms, wait_ms;
+    uint64_t begin_ms, wait_ms, waited_ms;
     struct cli_progress progress;
 };
 
@@ -164,7 +164,7 @@ static void print_remarks(const struct listing *l) {
                 (unsigned long long)l->n_ignored);
     if (l->pools.n == 0)
         fprintf(err, "no pool published on %s.* within %llu s\n", cli_pool_subject(l->pool.args),
-                (unsigned long long)l->wait_ms / 1000);
+                (unsigned long long)l->waited_ms / 1000);
 }
 
 static void print_table(const struct listing *l) {
@@ -254,7 +254,10 @@ static int start(struct listing *l, const struct cli_args *a, struct sl_err *err
 static int show(struct listing *l, struct sl_err *err) {
     const char *output = l->pool.args->opts[SL_POOL_OPT_OUTPUT];
 
-    if (!l->pool.was_up || l->pool.n_errors > 0)
+    bool lost = l->pools.n == 0 && l->pool.why[0];
+
+    l->waited_ms = uv_now(&l->pool.loop) - l->begin_ms;
+    if (!l->pool.was_up || lost || l->pool.n_errors > 0)
         return cli_pool_failure(&l->pool, err);
     if (l->pools.n > 1)
         qsort(l->pools.v, l->pools.n, sizeof *l->pools.v, by_name);

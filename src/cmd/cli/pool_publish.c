@@ -33,6 +33,7 @@ struct publishing {
     uint64_t count, done; /* 0: without end */
     uint64_t sent;
     bool ending;
+    uint32_t errors; /* of the server, at the last message */
 };
 
 /* ---- what is published ---- */
@@ -177,9 +178,12 @@ static void on_turn(struct cli_pool *pool) {
     if (p->sent == p->done || sl_nats_client_unsent(pool->client, pool->conn) > 0)
         return;
     p->done = p->sent;
-    fprintf(pool->args->term->out, "%s %s\n", sl_buf_str(&p->subject), sl_buf_str(&p->payload));
-    (void)fflush(pool->args->term->out);
     (void)uv_timer_stop(&pool->deadline);
+    if (pool->n_errors == p->errors) /* else it was refused */
+        fprintf(pool->args->term->out, "%s %s\n", sl_buf_str(&p->subject), sl_buf_str(&p->payload));
+    p->errors = pool->n_errors;
+    if (fflush(pool->args->term->out) != 0)
+        uv_stop(&pool->loop); /* nobody reads it any more; judged at the end */
     if (p->ending || (p->count && p->done >= p->count))
         end_after(p, LINGER_MS);
 }
@@ -187,10 +191,12 @@ static void on_turn(struct cli_pool *pool) {
 static void on_stop(struct cli_pool *pool) {
     struct publishing *p = SL_CONTAINER_OF(pool, struct publishing, pool);
 
-    if (p->ending || sl_nats_client_unsent(pool->client, pool->conn) == 0)
+    if (p->ending || sl_nats_client_unsent(pool->client, pool->conn) == 0) {
+        p->ending = true;
         uv_stop(&pool->loop); /* a second Ctrl-C does not wait */
-    else
+    } else {
         end_after(p, pool->why[0] || !pool->was_up ? 0 : 2000);
+    }
 }
 
 /* ---- the command ---- */

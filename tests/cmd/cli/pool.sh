@@ -138,6 +138,22 @@ test_pool_publish_counts() {
     exits 0
     same "$(grep -c '^x.y.a ' out)" 3
 }
+# Stopped between two messages, and when nobody reads what it prints.
+test_pool_publish_ends() {
+    nats
+    "$SL_PROGRAM" pool publish --connector="$url" --pool=a --cpu=1 --every=60s --count=5 >a.out 2>a.err &
+    local pid=$!
+    for _ in $(seq 100); do
+        [ -s a.out ] && break
+        sleep 0.1
+    done
+    kill -INT $pid
+    wait $pid
+    same $? 0
+    timeout 20 "$SL_PROGRAM" pool publish --connector="$url" --pool=b --cpu=1 --every=100ms 2>b.err | head -n 1 >b.out
+    same "${PIPESTATUS[0]}" 4
+    same "$(wc -l <b.out)" 1
+}
 test_pool_publish_refused() {
     cat >nats.conf <<'CONF'
 authorization { users: [ {user: u, password: p, permissions: {publish: "other.>"} } ] }
@@ -145,6 +161,7 @@ CONF
     nats -c nats.conf
     sluice pool publish --connector="${url/\/\//\/\/u:p@}" --pool=a --cpu=1 --count=1
     exits 4 && complains 'Permissions Violation' && complains 'the server refused it'
+    same "$out" ''
     sluice pool publish --connector="${url/\/\//\/\/u:SECRET@}" --pool=a --cpu=1 --count=1 --wait=3s
     exits 4 && complains 'authorization failed'
     case $err in *SECRET*) fail 'a secret is shown' ;; esac
