@@ -4,6 +4,7 @@
  *
  *     spec.c     what a MasterQueue says, decoded
  *     pools.c    pools: what each has published, which are live, which take part
+ *     errors.c   what is wrong with a pool
  *     links.c    connections to NATS, shared by all MasterQueues, and the credentials they need
  *     plan.c     from a spec and live pools to flavors and quotas: pure
  *     observed.c, desired.c  ResourceFlavors and ClusterQueues as they are and as they should be
@@ -101,6 +102,18 @@ const struct mq_amount *mq_amount_of(const struct mq_amount *v, uint32_t n, cons
 
 enum mq_pool_state { MQ_LIVE, MQ_LATE, MQ_EXPIRED, MQ_REFUSED };
 
+enum mq_error_kind {
+    MQ_ERROR_MESSAGE,  /* it could not be understood */
+    MQ_ERROR_LEFT_OUT, /* it could, but for some labels and taints */
+    MQ_ERROR_REFUSED,  /* the pool is another MasterQueue's, or can have no flavor */
+    MQ_ERRORS
+};
+
+struct mq_error {
+    char *text; /* of the first; NULL: none */
+    sl_time at; /* mono: the last one */
+};
+
 struct mq_pool {
     char *name;
     char *group;     /* its name: the number may change with the spec */
@@ -115,9 +128,8 @@ struct mq_pool {
     sl_time seen_wall;
     sl_span period;   /* between messages; 0: not known */
     sl_span odd;      /* the last, if that was another one; 0: it was not */
-    char *error;      /* of its messages or of its flavor; NULL: none */
-    sl_time error_at; /* mono: the last one */
-    char *flavor;     /* the name of its ResourceFlavor; NULL: none is possible */
+    struct mq_error errors[MQ_ERRORS];
+    char *flavor; /* the name of its ResourceFlavor; NULL: none is possible */
     enum mq_pool_state state;
     bool taken;     /* its flavor is in the queues */
     bool heard;     /* since the start */
@@ -303,10 +315,18 @@ bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *
 /* Sets the states by the clock; forgets pools of which nothing is left. Returns when (mono) the
  * next one may change. */
 sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q);
-void mq_pool_set_error(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
-                       const char *reason, const char *fmt, ...) _printf_(5, 6);
 struct mq_pool *mq_pool_of_flavor(const struct mq *q, const char *flavor); /* NULL: none */
 void mq_pools_free(struct mq *q);
+
+/* ---- errors.c ---- */
+
+void mq_pool_set_error(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
+                       enum mq_error_kind kind, const char *fmt, ...) _printf_(5, 6);
+bool mq_pool_has_error(const struct mq_pool *p);
+/* Drops those that are over. Returns when (mono) the next one is. */
+sl_time mq_pool_age_errors(const struct sl_masterqueues *m, struct mq_pool *p);
+void mq_pool_put_errors(const struct mq_pool *p, struct sl_buf *out); /* as the status shows them */
+void mq_pool_free_errors(struct mq_pool *p);
 
 /* ---- links.c ---- */
 

@@ -26,6 +26,20 @@ static bool is_left_over(const struct sl_rec *r, bool of_masterqueue) {
     return of_masterqueue && !sl_inf_by_uid(r->table->informer, r->owner);
 }
 
+/* A flavor that is not here, and that a queue names, does not leave it for that. A leader before us
+ * has created it, and a watch that hangs has not shown it yet; or somebody took it away, and it is
+ * created again. One that the API server refuses does: it would make the queue inactive. */
+static bool stays_named(struct sl_masterqueues *m, const struct mq *q,
+                        const struct mq_plan_flavor *f) {
+    struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL);
+    if (q->pools.v[f->pool]->errors[MQ_ERROR_REFUSED].text)
+        return false;
+    for (; r; r = r->next)
+        if (r->kind == MQ_CLUSTER_QUEUE && mq_names_flavor(mq_queue_of(r), f->name))
+            return true;
+    return false;
+}
+
 /* A flavor of a pool: it is created, compared, or somebody else's. */
 static void sync_flavor(struct sl_masterqueues *m, struct mq *q, struct mq_plan_flavor *f) {
     struct sl_rec *r = sl_inf_find(m->inf, MQ_FLAVOR, "", f->name);
@@ -33,14 +47,16 @@ static void sync_flavor(struct sl_masterqueues *m, struct mq *q, struct mq_plan_
     if (f->pool == UINT32_MAX) {
         f->written = r && !r->create_planned;
     } else if (!r) {
+        f->written = stays_named(m, q, f);
         (void)sl_rec_plan_create(&q->rec, MQ_FLAVOR, f->name);
     } else if (r->create_planned && mq_owns(q, r)) {
+        f->written = stays_named(m, q, f);
         sl_rec_write(r);
     } else if (is_left_over(r, mq_flavor_of(r)->of_masterqueue)) {
         q->waits = true;
     } else if (!mq_owns(q, r)) {
         q->pools.v[f->pool]->state = MQ_REFUSED;
-        mq_pool_set_error(m, q, q->pools.v[f->pool], "PoolRefused",
+        mq_pool_set_error(m, q, q->pools.v[f->pool], MQ_ERROR_REFUSED,
                           "ResourceFlavor %s exists and belongs to somebody else", f->name);
         if (!q->foreign_flavor)
             mq_set_text(&q->foreign_flavor, f->name);
@@ -143,7 +159,7 @@ void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_
     excerpt(reply, why);
     struct mq_pool *p = child->kind == MQ_FLAVOR ? mq_pool_of_flavor(q, child->name) : NULL;
     if (p) {
-        mq_pool_set_error(m, q, p, "PoolRefused", "the API server refuses its ResourceFlavor: %s",
+        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED, "the API server refuses its ResourceFlavor: %s",
                           why);
     } else if (!q->refused) {
         mq_set_text(&q->refused, child->name);

@@ -10,7 +10,6 @@
  */
 #include "manager/masterqueue/mq_int.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,6 @@
 #include "core/base/mem.h"
 #include "lib/log/log.h"
 
-#define MAX_ERROR 400u
 #define PERIOD_TOLERANCE 5 /* a period is another if it differs by a fifth */
 
 static const char *group_name(const struct mq *q, const struct mq_pool *p) {
@@ -98,7 +96,7 @@ static void free_pool(struct mq_pool *p) {
     sl_freep(&p->group);
     sl_freep(&p->payload);
     sl_freep(&p->pending);
-    sl_freep(&p->error);
+    mq_pool_free_errors(p);
     sl_freep(&p->flavor);
     sl_freep(&p);
 }
@@ -227,27 +225,6 @@ void mq_pools_match(struct mq *q) {
     drop_doubles(q);
 }
 
-/* ---- errors ---- */
-
-/* The first is shown until there has been none for a while: a pool that sends good and bad messages
- * in turns would otherwise change the status with each. */
-void mq_pool_set_error(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
-                       const char *reason, const char *fmt, ...) {
-    char text[MAX_ERROR];
-    va_list ap;
-    p->error_at = m->client->mono;
-    if (p->error)
-        return;
-    va_start(ap, fmt);
-    sl_vfmt_short(text, sizeof text, fmt, ap);
-    va_end(ap);
-    p->error = sl_strdup(text);
-    sl_log(SL_LOG_WARN, "resource pool has an error", SL_S("masterqueue", q->rec.name),
-           SL_S("pool", p->name), SL_S("error", text));
-    sl_rec_event(&q->rec, MQ_CONTROLLER, true, reason, "Pool %s: %s", p->name, text);
-    sl_rec_enqueue(&q->rec);
-}
-
 /* ---- messages ---- */
 
 /* One message that is lost or late is no other period. */
@@ -297,23 +274,23 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
     struct sl_err err;
 
     uint64_t raw = data ? sl_hash_bytes(13, data, len) | 1 : 0;
-    if (raw && raw == p->raw && (!p->left_out || p->error)) {
+    if (raw && raw == p->raw && (!p->left_out || p->errors[MQ_ERROR_LEFT_OUT].text)) {
         if (p->left_out)
-            p->error_at = m->client->mono; /* it still does */
+            p->errors[MQ_ERROR_LEFT_OUT].at = m->client->mono; /* it still does */
         return true;
     }
     if (!data) {
-        mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message has more than %zu bytes",
+        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "its message has more than %zu bytes",
                           SL_NATS_MAX_MESSAGE);
         return false;
     }
     if (sl_pool_payload_read(data, len, &a, &now, &err) < 0) {
-        mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message is malformed: %s", err.text);
+        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "its message is malformed: %s", err.text);
         return false;
     }
     p->raw = raw;
     if (now.n_left_out)
-        mq_pool_set_error(m, q, p, "PoolMessageRefused",
+        mq_pool_set_error(m, q, p, MQ_ERROR_LEFT_OUT,
                           "%u of its labels and taints are ignored: %s", now.n_left_out,
                           now.left_out);
     p->left_out = now.n_left_out > 0;
@@ -323,7 +300,7 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
     }
     sl_pool_payload_print(&now, &b);
     if (sl_buf_full(&b)) {
-        mq_pool_set_error(m, q, p, "PoolMessageRefused", "its message is too long");
+        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "its message is too long");
         return false;
     }
     mq_set_text(&p->pending, sl_buf_str(&b));
@@ -366,7 +343,7 @@ bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
         return false;
     }
     if (elsewhere) {
-        mq_pool_set_error(m, q, p, "PoolRefused", "MasterQueue %s has it already", elsewhere);
+        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED, "MasterQueue %s has it already", elsewhere);
         if (p->payload)
             sl_rec_enqueue(&q->rec);
         sl_freep(&p->payload); /* what it has is not counted twice */
@@ -414,15 +391,9 @@ static void set_state(struct mq *q, struct mq_pool *p, enum mq_pool_state state)
 }
 
 static sl_time age_pool(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p) {
-    sl_time now = m->client->mono, next = take_pending(m, p);
+    sl_time now = m->client->mono;
+    sl_time next = sl_time_min(take_pending(m, p), mq_pool_age_errors(m, p));
 
-    if (p->error) {
-        sl_time gone = sl_time_add(p->error_at, MQ_ERROR_LIFE);
-        if (now >= gone)
-            sl_freep(&p->error);
-        else
-            next = sl_time_min(next, gone);
-    }
     if (p->at == UINT32_MAX) {
         p->state = MQ_EXPIRED; /* the spec says so, and that needs no event */
         return next;
@@ -444,11 +415,14 @@ static sl_time age_pool(struct sl_masterqueues *m, struct mq *q, struct mq_pool 
     return sl_time_min(next, now >= late ? end : late);
 }
 
-/* Nothing refers to it: its flavor is gone, and nobody has heard of it for long. */
-static bool is_forgotten(const struct sl_masterqueues *m, const struct mq_pool *p) {
-    if (p->state != MQ_EXPIRED && p->state != MQ_REFUSED)
+/* Nothing refers to it: its flavor is gone, and nobody has heard of it for long. A flavor of the
+ * name that somebody else owns, or an earlier MasterQueue, is not its own. */
+static bool is_forgotten(const struct sl_masterqueues *m, const struct mq *q,
+                         const struct mq_pool *p) {
+    if ((p->state != MQ_EXPIRED && p->state != MQ_REFUSED) || mq_pool_has_error(p))
         return false;
-    return !p->error && (!p->flavor || !sl_inf_find(m->inf, MQ_FLAVOR, "", p->flavor));
+    const struct sl_rec *r = p->flavor ? sl_inf_find(m->inf, MQ_FLAVOR, "", p->flavor) : NULL;
+    return !r || !mq_owns(q, r);
 }
 
 sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q) {
@@ -457,7 +431,7 @@ sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q) {
     for (uint32_t i = 0; i < q->pools.n; i++) {
         struct mq_pool *p = q->pools.v[i];
         next = sl_time_min(next, age_pool(m, q, p));
-        if (is_forgotten(m, p))
+        if (is_forgotten(m, q, p))
             free_pool(p);
         else
             q->pools.v[left++] = p;

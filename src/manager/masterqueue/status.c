@@ -230,7 +230,9 @@ static void put_quotas(struct sl_masterqueues *m, const struct mq *q, const stru
 
 static void put_pool(struct sl_masterqueues *m, const struct mq *q, const struct mq_pool *p,
                      struct sl_jw *j, bool times) {
+    _cleanup_(sl_buf_done) struct sl_buf errors = SL_BUF_SHORT(2 * MAX_MESSAGE);
     char over[MAX_MESSAGE];
+    mq_pool_put_errors(p, &errors);
     sl_jw_object(j, NULL);
     sl_jw_str(j, "name", p->name);
     sl_jw_str(j, "group", p->group);
@@ -243,8 +245,8 @@ static void put_pool(struct sl_masterqueues *m, const struct mq *q, const struct
         sl_jw_int(j, "periodSeconds", (p->period + SL_SEC / 2) / SL_SEC);
     put_published(p, j);
     put_quotas(m, q, p, j, over);
-    if (p->error)
-        sl_jw_str(j, "message", p->error);
+    if (errors.len)
+        sl_jw_str(j, "message", sl_buf_str(&errors));
     else if (over[0])
         sl_jw_str(j, "message", over);
     else if (p->long_told)
