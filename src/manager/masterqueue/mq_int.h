@@ -126,8 +126,8 @@ struct mq_pool {
     uint64_t raw;    /* hash of its bytes as they came, so that the same is not read twice */
     sl_time seen;    /* mono; of a restored one: when that was */
     sl_time seen_wall;
-    sl_span period;   /* between messages; 0: not known */
-    sl_span odd;      /* the last, if that was another one; 0: it was not */
+    sl_span period; /* between messages; 0: not known */
+    sl_span odd;    /* the last, if that was another one; 0: it was not */
     struct mq_error errors[MQ_ERRORS];
     char *flavor; /* the name of its ResourceFlavor; NULL: none is possible */
     enum mq_pool_state state;

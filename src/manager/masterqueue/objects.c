@@ -159,8 +159,8 @@ void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_
     excerpt(reply, why);
     struct mq_pool *p = child->kind == MQ_FLAVOR ? mq_pool_of_flavor(q, child->name) : NULL;
     if (p) {
-        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED, "the API server refuses its ResourceFlavor: %s",
-                          why);
+        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED,
+                          "the API server refuses its ResourceFlavor: %s", why);
     } else if (!q->refused) {
         mq_set_text(&q->refused, child->name);
         mq_set_text(&q->refusal, why);

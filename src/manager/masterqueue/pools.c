@@ -290,9 +290,8 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
     }
     p->raw = raw;
     if (now.n_left_out)
-        mq_pool_set_error(m, q, p, MQ_ERROR_LEFT_OUT,
-                          "%u of its labels and taints are ignored: %s", now.n_left_out,
-                          now.left_out);
+        mq_pool_set_error(m, q, p, MQ_ERROR_LEFT_OUT, "%u of its labels and taints are ignored: %s",
+                          now.n_left_out, now.left_out);
     p->left_out = now.n_left_out > 0;
     if (same_payload(p, &now)) {
         sl_freep(&p->pending);

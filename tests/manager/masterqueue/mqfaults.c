@@ -19,9 +19,10 @@
 #define DISTURBED (10 * SL_MINUTE)
 #define QUIET (3 * SL_MINUTE)
 #define OUTAGE (10 * SL_MINUTE)
-#define REST (4 * SL_MINUTE) /* silent pools go, connections are there again, all is written */
-#define HASTY_ONE_IN 50u     /* histories may have such a deletion, and one more */
-#define ENOUGH_STRUCK 60u    /* histories to meet with every kind of fault */
+#define SETTLED (10 * SL_SEC) /* the end of a job is in every status */
+#define REST (4 * SL_MINUTE)  /* silent pools go, connections are there again, all is written */
+#define HASTY_ONE_IN 50u      /* histories may have such a deletion, and one more */
+#define ENOUGH_STRUCK 60u     /* histories to meet with every kind of fault */
 
 /* ---- phases ---- */
 
@@ -286,7 +287,11 @@ static void run(struct world *w) {
     compare(w);
     users_submit(w);
     users_submit(w);
-    world_run(w, SL_MINUTE);
+    world_run(w, SL_MINUTE - SETTLED);
+    /* A job that ends changes the usage of queues, with reason. From here on nothing but NATS and
+     * the replicas changes, so every write needs to be explained by them. */
+    w->jobs_stay = true;
+    world_run(w, SETTLED);
     quiet(w);
     outage(w);
     compare(w);

@@ -137,6 +137,7 @@ struct world {
     SL_VEC(char *) ended; /* flavors that somebody deleted */
     uint32_t hasty;       /* flavors that were deleted while a queue named them */
     uint32_t n_jobs;
+    bool jobs_stay;                               /* those that run go on */
     uint64_t turns, writes, generated, evictions; /* by replicas; of flavors and queues alone */
     bool verbose, failed;
     char why[500];

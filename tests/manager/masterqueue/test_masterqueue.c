@@ -622,6 +622,54 @@ static void test_foreign_flavor(void **state) {
     assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "somebody else"));
     assert_string_equal(sl_json_str(pool(w, MQ, "slurm-cineca"), "state"), "Refused");
     condition(w, MQ, "Ready", "False", "ForeignFlavor");
+    /* What else is wrong with the pool is shown as well, as long as it is. */
+    publish(w, "slurm-cineca", "{");
+    run(w, 2 * SL_SEC);
+    assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "malformed"));
+    assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "somebody else"));
+    keep(w, 90 * SL_SEC);
+    assert_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "malformed"));
+    assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "somebody else"));
+    /* The flavor is not the pool's, and nothing is left of one that went silent. */
+    for (int i = 0; i < 12; i++) {
+        publish(w, "podman-firenze", FIRENZE);
+        run(w, 10 * SL_SEC);
+    }
+    assert_null(pool(w, MQ, "slurm-cineca"));
+}
+
+/* A flavor that is not here, and that queues name: it is created, and they keep it. */
+static void test_unseen_flavor(void **state) {
+    struct world *w = *state;
+    usual(w);
+    uint64_t master = sl_rec_version(str(w, MASTER, "metadata.resourceVersion"));
+    uint64_t group1 = sl_rec_version(str(w, GROUP1, "metadata.resourceVersion"));
+    (void)fakeapi_do(w->api, SL_DELETE, FLAVORS "/" F_CINECA, NULL, NULL, NULL);
+    run(w, 2 * SL_SEC);
+    assert_non_null(get(w, FLAVORS "/" F_CINECA));
+    assert_int_equal(sl_rec_version(str(w, MASTER, "metadata.resourceVersion")), master);
+    assert_int_equal(sl_rec_version(str(w, GROUP1, "metadata.resourceVersion")), group1);
+}
+
+static int refuse_cineca(void *ctx, const struct fakeapi_write *f, struct sl_buf *why) {
+    (void)ctx;
+    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(f->now), "metadata");
+    if (strcmp(sl_json_mut_text(yyjson_mut_obj_get(meta, "name")), F_CINECA) != 0)
+        return 0;
+    sl_buf_puts(why, "no such site");
+    return 422;
+}
+
+/* One that cannot be created would make the queue inactive for all pools. */
+static void test_refused_flavor(void **state) {
+    struct world *w = *state;
+    usual(w);
+    fakeapi_on_write(w->api, refuse_cineca, NULL);
+    (void)fakeapi_do(w->api, SL_DELETE, FLAVORS "/" F_CINECA, NULL, NULL, NULL);
+    run(w, 2 * SL_SEC);
+    assert_string_equal(flavors_of(w, MASTER), F_FIRENZE ",");
+    assert_string_equal(flavors_of(w, GROUP1), F_FIRENZE ",");
+    assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "no such site"));
 }
 
 static void test_a4_10_counted_once(void **state) {
@@ -906,6 +954,8 @@ int main(void) {
         T(test_a4_8_templates),
         T(test_a4_9_foreign_and_missing),
         T(test_foreign_flavor),
+        T(test_unseen_flavor),
+        T(test_refused_flavor),
         T(test_a4_10_counted_once),
         T(test_a4_10_two_spellings),
         T(test_a4_10_group_before),

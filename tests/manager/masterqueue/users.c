@@ -37,7 +37,7 @@ void users_job_beat(void *ctx, uint64_t n) {
 
     /* Every second one goes on for ever. */
     for (uint32_t i = 0; i < w->n_jobs; i++)
-        job_turn(w, i | (i % 2 && world_odds(w, 12) ? (uint64_t)1 << 8 : 0));
+        job_turn(w, i | (i % 2 && world_odds(w, 12) && !w->jobs_stay ? (uint64_t)1 << 8 : 0));
     fakeapi_at(w->api, fakeapi_now(w->api) + SL_SEC, users_job_beat, w, n);
 }
 

@@ -58,14 +58,18 @@ static bool delivered_before(const struct delivered *d, sl_time at, sl_time *ret
 }
 
 /* Why the writer could not know by that time that the pool is silent; NULL: it could. Once it
- * knows, it may lose the connection, or be a standby that writes much later. */
+ * knows, it may lose the connection, or be a standby that writes much later. Of a pool that has
+ * been 'dropped' before it knows that from the master, and need not wait to find it out again: but
+ * one that it has heard since lives. */
 static const char *too_early(const struct world *w, const struct replica *r, const struct pool *p,
-                             sl_span timeout, sl_time at) {
+                             sl_span timeout, sl_time at, bool dropped) {
     const struct link *l = &r->links[p->pair % CLUSTERS];
     sl_time last = -SL_HOUR, end = at;
     const char *why = "there is no connection";
 
     (void)delivered_before(&r->pools[p - w->pools], at, &last);
+    if (dropped && at >= last + timeout + SL_MQ_GRACE)
+        return NULL;
     for (uint32_t i = l->n; i > 0 && i + REMEMBERED > l->n; i--) {
         sl_time since = l->at[(i - 1) % REMEMBERED];
         if (since > at)
@@ -81,6 +85,10 @@ static const char *too_early(const struct world *w, const struct replica *r, con
 }
 
 /* ---- reasons ---- */
+
+static yyjson_val *flavors_of(yyjson_val *queue) {
+    return sl_json_at(yyjson_arr_get(sl_json_at(queue, "spec.resourceGroups"), 0), "flavors");
+}
 
 static bool lends_to(const struct group *g, uint32_t borrower) {
     if (borrower == UINT32_MAX)
@@ -134,6 +142,17 @@ static bool was_deleted(const struct world *w, const char *flavor) {
     return false;
 }
 
+/* Has the pool left the master queue already? That was a change by itself, with its own reason. A
+ * borrower keeps the flavor for the work that it runs, and loses it when that has ended, or when it
+ * has another one: a later leader may be the one to see that, just after its start. */
+static bool was_dropped(struct world *w, uint32_t m, const char *flavor, uint32_t borrower) {
+    char path[96];
+
+    (void)snprintf(path, sizeof path, KUEUE "/clusterqueues/mq-%u", m);
+    yyjson_val *master = borrower != UINT32_MAX ? fakeapi_get(w->api, path) : NULL;
+    return master && world_owner(master) == m && !sl_json_find(flavors_of(master), "name", flavor);
+}
+
 static void check_removal(struct world *w, const struct fakeapi_change *c, uint32_t m,
                           const char *flavor, uint32_t borrower) {
     const struct pool *p;
@@ -149,17 +168,15 @@ static void check_removal(struct world *w, const struct fakeapi_change *c, uint3
             world_fail(w, "%s: the local flavor %s left it", c->key, flavor);
         return;
     }
-    const char *why = p ? too_early(w, &w->replicas[c->client], p, timeout, c->sent) : NULL;
+    const char *why = p ? too_early(w, &w->replicas[c->client], p, timeout, c->sent,
+                                    was_dropped(w, m, flavor, borrower))
+                        : NULL;
     if (why)
         world_fail(w, "%s %s: the flavor %s left it, but %s (sent at %.3f)", c->kind->plural,
                    c->key, flavor, why, (double)c->sent / 1e9);
 }
 
 /* ---- changes ---- */
-
-static yyjson_val *flavors_of(yyjson_val *queue) {
-    return sl_json_at(yyjson_arr_get(sl_json_at(queue, "spec.resourceGroups"), 0), "flavors");
-}
 
 static void check_queue(struct world *w, const struct fakeapi_change *c, uint32_t m) {
     uint32_t borrower = UINT32_MAX;
