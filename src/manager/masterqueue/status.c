@@ -13,7 +13,7 @@
 #include "lib/json/writer.h"
 #include "manager/masterqueue/mq_int.h"
 
-#define MAX_MESSAGE 1024u
+#define MAX_MESSAGE 1024u /* as the schema has it for pools */
 
 static const char *const truths[] = {"Unknown", "False", "True"};
 static const char *const states[] = {"Live", "Late", "Expired", "Refused"};
@@ -230,7 +230,7 @@ static void put_quotas(struct sl_masterqueues *m, const struct mq *q, const stru
 
 static void put_pool(struct sl_masterqueues *m, const struct mq *q, const struct mq_pool *p,
                      struct sl_jw *j, bool times) {
-    _cleanup_(sl_buf_done) struct sl_buf errors = SL_BUF_SHORT(2 * MAX_MESSAGE);
+    _cleanup_(sl_buf_done) struct sl_buf errors = SL_BUF_SHORT(MAX_MESSAGE);
     char over[MAX_MESSAGE];
     mq_pool_put_errors(p, &errors);
     sl_jw_object(j, NULL);
