@@ -13,6 +13,7 @@
 
 #define FIRST_PAUSE (500 * SL_MSEC)
 #define LONGEST_PAUSE (20 * SL_SEC)
+#define ANSWER (5 * SL_MSEC) /* a server's, to what it was sent */
 
 struct conn *fn_conn(const struct client *c, uint32_t id) {
     for (uint32_t i = 0; id && i < MAX_CONNS; i++)
@@ -114,11 +115,39 @@ static bool port_next(struct sl_nats_port *p, struct sl_nats_event *ret) {
     return true;
 }
 
-/* ---- connecting ---- */
+/* ---- permissions ---- */
 
-static uint64_t try_id(const struct client *c, const struct conn *k) {
+static uint64_t id_of(const struct client *c, const struct conn *k) {
     return (uint64_t)(c - c->n->clients) << 32 | k->id;
 }
+
+static void report_refused(void *ctx, uint64_t arg) {
+    struct fakenats *n = ctx;
+    struct client *c = &n->clients[arg >> 32];
+    struct conn *k = fn_conn(c, (uint32_t)arg);
+    char text[TEXT_BYTES];
+
+    for (uint32_t i = 0; k && k->server != NO_SERVER && i < k->subjects.n; i++) {
+        struct subject *s = &k->subjects.v[i];
+        if (!s->refused || s->told)
+            continue;
+        s->told = true;
+        (void)snprintf(text, sizeof text, "Permissions Violation for Subscription to \"%s\"",
+                       s->name);
+        fn_put(c, k, SL_NATS_ERROR, text);
+    }
+}
+
+/* The server reads that it is subscribed to. */
+static void ask_for(struct client *c, const struct conn *k, struct subject *s) {
+    const char *forbidden = c->n->servers[k->server].forbidden;
+
+    *s = (struct subject){s->name, forbidden && strcmp(forbidden, s->name) == 0, false};
+    if (s->refused)
+        fakeapi_at(c->n->api, fakeapi_now(c->n->api) + ANSWER, report_refused, c->n, id_of(c, k));
+}
+
+/* ---- connecting ---- */
 
 static void try_now(void *ctx, uint64_t arg);
 
@@ -129,7 +158,7 @@ static void try_later(struct client *c, struct conn *k) {
     pause = pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE;
     k->tries++;
     fakeapi_at(n->api, fakeapi_now(n->api) + sl_prng_range(&n->prng, pause / 2, pause), try_now, n,
-               try_id(c, k));
+               id_of(c, k));
 }
 
 static bool same_secret(const char *expected, const char *given) {
@@ -204,6 +233,8 @@ static void try_now(void *ctx, uint64_t arg) {
     (void)snprintf(text, sizeof text, "nats://%s:%u (%u)", n->servers[at].s.host,
                    n->servers[at].s.port, n->servers[at].moved);
     fn_put(c, k, SL_NATS_UP, text);
+    for (uint32_t i = 0; i < k->subjects.n; i++)
+        ask_for(c, k, &k->subjects.v[i]);
 }
 
 static void end_conn(struct client *c, struct conn *k, const char *why) {
@@ -230,7 +261,7 @@ static void end_conns(struct fakenats *n, const struct server *s, const struct c
 
 static void conn_done(struct conn *k) {
     for (uint32_t i = 0; i < k->subjects.n; i++)
-        sl_freep(&k->subjects.v[i]);
+        sl_freep(&k->subjects.v[i].name);
     sl_vec_free(&k->subjects);
     sl_freep(&k->user);
     sl_freep(&k->password);
@@ -253,6 +284,8 @@ static int port_open(struct sl_nats_port *p, const struct sl_nats_connector *fro
     sl_assert(from->n > 0);
     if (strcmp(from->servers[0].host, FAKENATS_NEVER) == 0)
         return sl_err_set(err, SL_EINVAL, "cannot connect to %s", FAKENATS_NEVER);
+    if (c->cannot_open)
+        return sl_err_set(err, SL_EIO, "%s", c->cannot_open);
     for (uint32_t i = 0; i < MAX_CONNS && !k; i++)
         k = c->conns[i].id ? NULL : &c->conns[i];
     sl_assert(k); /* or it leaks them */
@@ -269,7 +302,7 @@ static int port_open(struct sl_nats_port *p, const struct sl_nats_connector *fro
     k->password = either(with->password, from->password);
     k->token = either(with->token, from->token);
     fakeapi_at(c->n->api, fakeapi_now(c->n->api) + sl_prng_range(&c->n->prng, 0, 50 * SL_MSEC),
-               try_now, c->n, try_id(c, k));
+               try_now, c->n, id_of(c, k));
     *ret = (sl_nats_conn){k->id};
     return 0;
 }
@@ -277,7 +310,7 @@ static int port_open(struct sl_nats_port *p, const struct sl_nats_connector *fro
 static uint32_t find_subject(const struct conn *k, const char *subject) {
     uint32_t i = 0;
 
-    while (i < k->subjects.n && strcmp(k->subjects.v[i], subject) != 0)
+    while (i < k->subjects.n && strcmp(k->subjects.v[i].name, subject) != 0)
         i++;
     return i;
 }
@@ -286,7 +319,9 @@ static void port_subscribe(struct sl_nats_port *p, sl_nats_conn id, const char *
     struct conn *k = fn_conn((struct client *)p, id.v);
 
     sl_assert(k && find_subject(k, subject) == k->subjects.n);
-    *sl_vec_push(&k->subjects) = sl_strdup(subject);
+    *sl_vec_push(&k->subjects) = (struct subject){.name = sl_strdup(subject)};
+    if (k->server != NO_SERVER)
+        ask_for((struct client *)p, k, &k->subjects.v[k->subjects.n - 1]);
 }
 
 static void port_unsubscribe(struct sl_nats_port *p, sl_nats_conn id, const char *subject) {
@@ -295,7 +330,7 @@ static void port_unsubscribe(struct sl_nats_port *p, sl_nats_conn id, const char
     sl_assert(k);
     uint32_t i = find_subject(k, subject);
     sl_assert(i < k->subjects.n);
-    sl_freep(&k->subjects.v[i]);
+    sl_freep(&k->subjects.v[i].name);
     k->subjects.v[i] = sl_vec_pop(&k->subjects);
 }
 
@@ -439,6 +474,21 @@ void fakenats_deny(struct fakenats *n, uint32_t server, sl_time until) {
 void fakenats_move(struct fakenats *n, uint32_t server, sl_time until) {
     n->servers[server].moved++;
     fakenats_outage(n, server, until);
+}
+
+void fakenats_forbid(struct fakenats *n, uint32_t server, const char *subject) {
+    n->servers[server].forbidden = subject;
+}
+
+void fakenats_complain(struct fakenats *n, uint32_t server, const char *text) {
+    for (uint32_t i = 0; i < FAKENATS_CLIENTS; i++)
+        for (uint32_t j = 0; j < MAX_CONNS; j++)
+            if (n->clients[i].conns[j].id && n->clients[i].conns[j].server == server)
+                fn_put(&n->clients[i], &n->clients[i].conns[j], SL_NATS_ERROR, text);
+}
+
+void fakenats_cannot_open(struct fakenats *n, uint32_t client, const char *why) {
+    n->clients[client].cannot_open = why;
 }
 
 void fakenats_cut(struct fakenats *n, uint32_t server) {

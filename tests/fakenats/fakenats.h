@@ -7,7 +7,8 @@
  * What it does as real ones: servers by host and port, in clusters; user and password, or a token;
  * TLS or not; subjects with '*' and '>'; at most once, to whoever is connected and subscribed when
  * a message arrives; reconnects for ever with growing pauses, to any server of the connector or of
- * the cluster that it was connected to; of a subject only the newest message waits.
+ * the cluster that it was connected to; permissions to subscribe; of a subject only the newest
+ * message waits.
  *
  * What it leaves out: bytes and protocol, certificates, nkeys, replies, queue groups.
  *
@@ -60,6 +61,14 @@ void fakenats_silence(struct fakenats *n, uint32_t server, sl_time until);
 void fakenats_deny(struct fakenats *n, uint32_t server, sl_time until);
 /* It ends, and is at another place behind the same name after that time. */
 void fakenats_move(struct fakenats *n, uint32_t server, sl_time until);
+/* Who subscribes to this subject from now on is refused it and stays connected; NULL: all may
+ * again. As with a real one, what was refused stays so until it is subscribed to again. Borrowed.
+ */
+void fakenats_forbid(struct fakenats *n, uint32_t server, const char *subject);
+/* It reports an error to all that are connected to it, and they stay so. */
+void fakenats_complain(struct fakenats *n, uint32_t server, const char *text);
+/* 'open' of this client fails, and why; NULL: no more. Borrowed. */
+void fakenats_cannot_open(struct fakenats *n, uint32_t client, const char *why);
 /* Ends every connection to it, once. */
 void fakenats_cut(struct fakenats *n, uint32_t server);
 /* One client reaches no server. */

@@ -16,7 +16,8 @@
 struct server {
     struct fakenats_server s;
     sl_time down_until, silent_until, denied_until;
-    uint32_t moved; /* how often */
+    uint32_t moved;        /* how often */
+    const char *forbidden; /* nobody may subscribe to this subject; NULL: all may to all */
 };
 
 /* One that waits for 'next'. */
@@ -26,6 +27,12 @@ struct waiting {
     char text[TEXT_BYTES];
     char *subject, *data;
     size_t len;
+};
+
+struct subject {
+    char *name;
+    bool refused; /* by the server, when it was subscribed to */
+    bool told;    /* and reported */
 };
 
 struct conn {
@@ -41,7 +48,7 @@ struct conn {
     uint32_t n;
     bool tls;
     char *user, *password, *token;
-    SL_VEC(char *) subjects;
+    SL_VEC(struct subject) subjects;
 };
 
 struct client {
@@ -52,6 +59,7 @@ struct client {
     uint32_t messages;
     struct waiting last; /* what 'next' gave */
     sl_time cut_until;
+    const char *cannot_open; /* why; NULL: it can */
 };
 
 /* A message on its way to one connection. */

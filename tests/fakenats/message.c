@@ -43,7 +43,7 @@ bool fakenats_matches(const char *pattern, const char *subject) {
 
 static bool is_subscribed(const struct conn *k, const char *subject) {
     for (uint32_t i = 0; i < k->subjects.n; i++)
-        if (fakenats_matches(k->subjects.v[i], subject))
+        if (!k->subjects.v[i].refused && fakenats_matches(k->subjects.v[i].name, subject))
             return true;
     return false;
 }

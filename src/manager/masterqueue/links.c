@@ -157,7 +157,7 @@ void mq_links_free(struct sl_masterqueues *m) {
 }
 
 static void set_down(struct mq_link *l, const char *reason, const char *text) {
-    l->up = false;
+    l->up = l->asks_again = false;
     l->retry_at = 0;
     l->reason = reason;
     mq_set_text(&l->error, text);
@@ -177,7 +177,8 @@ static void open_link(struct sl_masterqueues *m, struct mq_link *l) {
     }
     sl_nats_connector_print(&c, &shown);
     mq_set_text(&l->shown, sl_buf_str(&shown));
-    set_down(l, "Connecting", NULL);
+    if (!l->asks_again)
+        set_down(l, "Connecting", NULL);
     if (s && s->missing) {
         sl_buf_clear(&shown);
         sl_buf_printf(&shown, "Secret %s/%s does not exist, or the manager's role does not name it",
@@ -203,6 +204,7 @@ static void refresh_link(struct sl_masterqueues *m, struct mq_link *l) {
         return;
     if (l->conn.v && s && !s->known)
         return; /* a Secret that cannot be read now is no reason to give up what works */
+    l->asks_again &= !l->conn.v; /* with other credentials the answer may be another */
     close_link(m, l);
     open_link(m, l);
 }
@@ -307,19 +309,30 @@ static void forget_secrets(struct sl_masterqueues *m) {
     }
 }
 
-/* What a server refuses it may allow later, and only a new connection asks again. Messages that
- * came since show that there is no need. */
+static bool hears_all(const struct mq_link *l) {
+    bool all = l->up && l->subjects.n > 0;
+    for (uint32_t i = 0; i < l->subjects.n; i++)
+        all &= l->subjects.v[i].heard;
+    return all;
+}
+
+/* What a server refuses it may allow later, and only a new connection asks again. Messages of every
+ * subject that came since show that there is no need. The error stays until the new connection has
+ * been up for a moment without it. */
 static void reopen_links(struct sl_masterqueues *m) {
     for (uint32_t i = 0; i < m->links.n; i++) {
         struct mq_link *l = &m->links.v[i];
         if (!l->retry_at || m->client->mono < l->retry_at)
             continue;
         l->retry_at = 0;
-        if (l->up && l->heard > l->error_at) {
+        if (hears_all(l) || (l->up && l->asks_again)) {
             sl_freep(&l->error);
+            l->asks_again = false;
+            l->reason = "Connected";
             l->up_since = m->client->mono;
             mq_enqueue_all(m);
         } else {
+            l->asks_again = l->up;
             close_link(m, l);
             m->relink = true;
         }
@@ -429,11 +442,38 @@ static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats
 static void set_up(struct sl_masterqueues *m, struct mq_link *l, const char *server) {
     l->up_since = m->client->mono; /* also of one that has moved: messages may be lost meanwhile */
     l->up = true;
-    l->retry_at = 0;
-    l->reason = "Connected";
-    sl_freep(&l->error);
+    l->retry_at = l->asks_again ? sl_time_add(m->client->mono, MQ_ANSWER) : 0;
+    if (!l->asks_again) {
+        l->reason = "Connected";
+        sl_freep(&l->error);
+    }
     mq_set_text(&l->server, server);
     sl_log(SL_LOG_INFO, "connected to NATS", SL_S("server", server));
+}
+
+/* The first says enough, until the connection has been opened again; then the same is no news. */
+static void set_refused(struct sl_masterqueues *m, struct mq_link *l, const char *text) {
+    bool known = l->up && l->error;
+    if (known && !l->asks_again)
+        return;
+    if (!known || strcmp(l->error, text) != 0)
+        sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
+               SL_S("error", text));
+    mq_set_text(&l->error, text);
+    l->reason = "ServerError";
+    l->asks_again = false;
+    l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
+    for (uint32_t i = 0; i < l->subjects.n; i++)
+        l->subjects.v[i].heard = false;
+    mq_enqueue_all(m);
+}
+
+static void note_heard(struct mq_link *l, const char *subject) {
+    const char *dot = strrchr(subject, '.');
+    size_t n = dot ? (size_t)(dot - subject) + 1 : 0;
+    for (uint32_t i = 0; l->error && i < l->subjects.n; i++)
+        l->subjects.v[i].heard |= strncmp(l->subjects.v[i].name, subject, n) == 0 &&
+                                  strcmp(l->subjects.v[i].name + n, "*") == 0;
 }
 
 static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e) {
@@ -445,7 +485,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
     struct mq_link *l = &m->links.v[i];
     switch (e->kind) {
     case SL_NATS_MESSAGE:
-        l->heard = m->client->mono;
+        note_heard(l, e->subject);
         route(m, i, e);
         return;
     case SL_NATS_UP:
@@ -459,14 +499,8 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
         read_soon(m, l->secret);
         break;
     case SL_NATS_ERROR:
-        if (l->up && l->error)
-            return; /* the first says enough, until the connection is opened again */
-        sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
-               SL_S("error", e->text));
-        mq_set_text(&l->error, e->text);
-        l->error_at = m->client->mono;
-        l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
-        break;
+        set_refused(m, l, e->text);
+        return;
     }
     mq_enqueue_all(m);
 }

@@ -79,6 +79,13 @@ static bool flavor_exists(void *ctx, const char *name) {
     return r && !r->create_planned;
 }
 
+static bool resource_used(void *ctx, const struct mq *q, const char *resource) {
+    for (uint32_t i = 0; i < q->plan->n_flavors; i++)
+        if (mq_usage(ctx, q, q->plan->flavors[i].name, resource) > 0)
+            return true;
+    return false;
+}
+
 static bool sees_objects(const struct sl_masterqueues *m) {
     return sl_inf_watches(m->inf, MQ_FLAVOR) && sl_inf_synced(m->inf, MQ_FLAVOR) &&
            sl_inf_synced(m->inf, MQ_CLUSTER_QUEUE);
@@ -94,7 +101,7 @@ static void reconcile(void *ctx, struct sl_rec *r) {
     mq_pools_restore(m, q);
     sl_time next = mq_pools_age(m, q);
     struct mq_plan *before = q->plan;
-    q->plan = mq_plan_new(q, flavor_exists, m);
+    q->plan = mq_plan_new(q, &(struct mq_plan_asks){flavor_exists, resource_used, m});
     mq_plan_free(before);
     next = sl_time_min(next, mq_objects_sync(m, q));
     mq_status_sync(m, q);

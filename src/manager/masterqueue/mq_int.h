@@ -41,6 +41,7 @@
 #define MQ_ERROR_LIFE SL_MINUTE       /* an error of a pool is shown for so long after the last */
 #define MQ_UNUSED_PAUSE (5 * SL_SEC)  /* a flavor is unused for so long before it goes */
 #define MQ_REOPEN SL_MINUTE           /* after what the server refused */
+#define MQ_ANSWER (3 * SL_SEC)        /* that a server needs at most to refuse something again */
 #define MQ_SECRET_EVERY SL_MINUTE     /* a Secret is read again */
 #define MQ_SECRET_RETRY (10 * SL_SEC) /* one that was not there */
 #define MQ_SECRET_SOON (3 * SL_SEC)   /* at the earliest, when it is needed or did not help */
@@ -142,6 +143,7 @@ struct mq_pool {
 struct mq_subject {
     char *name; /* with the wildcard */
     uint32_t refs;
+    bool heard; /* since the server refused something */
 };
 
 struct mq_link {
@@ -153,9 +155,8 @@ struct mq_link {
     sl_time up_since; /* mono */
     char *server;     /* that it is connected to */
     char *error;      /* why it is not, or what the server refuses; NULL: neither */
-    sl_time error_at; /* mono: when the server refused something */
-    sl_time heard;    /* mono: the last message */
-    sl_time retry_at; /* mono: when to open it again; 0: not by time */
+    bool asks_again;  /* it was opened again after an error: is it refused the same? */
+    sl_time retry_at; /* mono: when to open it again, or to know; 0: not by time */
     const char *reason;
     char *shown; /* the servers of the connector, without credentials */
     SL_VEC(struct mq_subject) subjects;
@@ -351,9 +352,14 @@ void mq_secret_free(struct sl_rec *r);
 
 /* ---- plan.c ---- */
 
-/* Is there a ResourceFlavor that may be named? */
-typedef bool (*mq_exists_fn)(void *ctx, const char *flavor);
-struct mq_plan *mq_plan_new(struct mq *q, mq_exists_fn exists, void *ctx);
+struct mq_plan_asks {
+    /* Is there a ResourceFlavor that may be named? */
+    bool (*exists)(void *ctx, const char *flavor);
+    /* Does admitted work in its queues use this resource of any flavor? NULL: it does not. */
+    bool (*used)(void *ctx, const struct mq *q, const char *resource);
+    void *ctx;
+};
+struct mq_plan *mq_plan_new(struct mq *q, const struct mq_plan_asks *ask);
 void mq_plan_free(struct mq_plan *p);
 /* The flavor of this name; NULL: none. */
 const struct mq_plan_flavor *mq_plan_find(const struct mq_plan *p, const char *name);

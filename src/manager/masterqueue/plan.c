@@ -78,12 +78,12 @@ static bool takes_part(const struct mq_pool *pool) {
            (pool->state == MQ_LIVE || pool->state == MQ_LATE);
 }
 
-static void list_candidates(struct mq *q, struct mq_plan *p, mq_exists_fn exists, void *ctx,
+static void list_candidates(struct mq *q, struct mq_plan *p, const struct mq_plan_asks *ask,
                             struct candidates *c) {
     uint32_t at = 0;
     for (uint32_t g = 0; g < q->spec->n_groups; g++) {
         const struct mq_group *group = &q->spec->groups[g];
-        if (group->local && !exists(ctx, group->name)) {
+        if (group->local && !ask->exists(ask->ctx, group->name)) {
             if (!p->missing_local)
                 p->missing_local = sl_arena_strdup(&p->arena, group->name);
         } else if (group->local) {
@@ -135,14 +135,29 @@ static bool is_published(const struct candidates *c, const char *resource) {
     return false;
 }
 
-static void list_resources(const struct mq *q, const struct candidates *c, struct mq_plan *p) {
+/* What a pool has that has left the queues while work that it took still runs: its flavor is kept
+ * for that work, and so is what the queues cover. */
+static void list_kept(const struct mq_pool *pool, struct mq_plan *p) {
+    _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(2 * SL_POOL_MAX_BYTES);
+    if (pool->state != MQ_EXPIRED || !pool->payload)
+        return;
+    const struct sl_pool_payload *v = payload_of(&a, pool);
+    for (uint32_t i = 0; i < v->n_quotas; i++)
+        add_resource(p, v->quotas[i].resource);
+}
+
+static void list_resources(const struct mq *q, const struct candidates *c,
+                           const struct mq_plan_asks *ask, struct mq_plan *p) {
     for (size_t i = 0; i < SL_LEN(well_known); i++)
         add_resource(p, well_known[i]);
     for (uint32_t g = 0; g < q->spec->n_groups; g++)
         list_named(&q->spec->groups[g], p);
     for (uint32_t i = 0; q->plan && i < q->plan->n_resources; i++)
-        if (is_published(c, q->plan->resources[i]))
+        if (is_published(c, q->plan->resources[i]) ||
+            (ask->used && ask->used(ask->ctx, q, q->plan->resources[i])))
             add_resource(p, q->plan->resources[i]); /* what is covered stays so */
+    for (uint32_t i = 0; i < q->pools.n; i++)
+        list_kept(q->pools.v[i], p);
     for (uint32_t i = 0; i < c->n; i++)
         for (uint32_t k = 0; c->v[i].chosen && c->v[i].payload && k < c->v[i].payload->n_quotas;
              k++)
@@ -163,15 +178,15 @@ static void add_flavor(struct mq *q, struct mq_plan *p, const struct candidate *
         q->pools.v[c->pool]->taken = true;
 }
 
-struct mq_plan *mq_plan_new(struct mq *q, mq_exists_fn exists, void *ctx) {
+struct mq_plan *mq_plan_new(struct mq *q, const struct mq_plan_asks *ask) {
     struct mq_plan *p = sl_alloc0(1, sizeof *p);
     struct candidates *c = sl_alloc0(1, sizeof *c);
 
     sl_arena_init(&p->arena, MQ_MAX_PLAN);
     sl_arena_init(&c->arena, MQ_MAX_PLAN);
-    list_candidates(q, p, exists, ctx, c);
+    list_candidates(q, p, ask, c);
     choose(q, c, p);
-    list_resources(q, c, p);
+    list_resources(q, c, ask, p);
     for (uint32_t i = 0; i < q->pools.n; i++)
         q->pools.v[i]->taken = false;
     for (uint32_t i = 0; i < c->n; i++)

@@ -54,6 +54,23 @@ static bool rank_in(const struct mq_group *g, const char *name, uint32_t *ret) {
     return false;
 }
 
+static uint64_t source_of(const struct mq_group *g) {
+    return sl_hash_str(sl_hash_str(g->servers, g->secret), g->subject) | 1;
+}
+
+/* The pool of this name that is known from the same messages; NULL: none. Which group takes it was
+ * decided when it was new, and with the spec; it may also be here for its flavor alone. */
+static const struct mq_pool *known_to(const struct mq *q, const struct mq_group *g,
+                                      const char *name) {
+    for (uint32_t i = 0; i < q->pools.n; i++) {
+        const struct mq_pool *p = q->pools.v[i];
+        if (strcmp(p->name, name) == 0 &&
+            (strcmp(p->group, g->name) == 0 || (p->at != UINT32_MAX && p->source == source_of(g))))
+            return p;
+    }
+    return NULL;
+}
+
 /* A pattern is not asked about a name that is known, and new ones share the steps of a turn: those
  * that it was not asked about publish again. */
 bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct mq_group *g,
@@ -62,8 +79,7 @@ bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct m
     uint64_t left = m->match_budget < MQ_MAX_PATTERN ? m->match_budget : MQ_MAX_PATTERN;
     if (!g->pattern)
         return rank_in(g, name, &rank);
-    /* One that is known was asked about already; it may be here for its flavor alone. */
-    const struct mq_pool *p = find_pool(q, g->name, name);
+    const struct mq_pool *p = known_to(q, g, name);
     if (p)
         return p->at != UINT32_MAX && &q->spec->groups[p->at] == g;
     m->match_budget -= left;
@@ -133,26 +149,21 @@ static char *flavor_name(const struct mq *q, const char *group, const char *pool
     return sl_strdup(sl_buf_str(&b));
 }
 
-static uint64_t source_of(const struct mq_group *g) {
-    return sl_hash_str(sl_hash_str(g->servers, g->secret), g->subject) | 1;
-}
-
 /* The first group that takes it from where it comes, as for a message; of one that comes from
  * elsewhere now, its own. */
 static uint32_t group_of(const struct mq *q, const struct mq_pool *p, uint32_t *ret_rank) {
     uint32_t own = UINT32_MAX, rank;
     for (uint32_t g = 0; g < q->spec->n_groups; g++) {
         const struct mq_group *group = &q->spec->groups[g];
-        if (group->local || !group->connector || !rank_in(group, p->name, &rank))
+        if (group->local || !group->connector)
             continue;
-        if (p->source == source_of(group)) {
-            *ret_rank = rank;
+        bool hears = p->source == source_of(group);
+        if ((!hears && strcmp(group->name, p->group) != 0) || !rank_in(group, p->name, &rank))
+            continue;
+        *ret_rank = rank;
+        own = g;
+        if (hears)
             return g;
-        }
-        if (strcmp(group->name, p->group) == 0) {
-            *ret_rank = rank;
-            own = g;
-        }
     }
     return own;
 }

@@ -80,8 +80,8 @@ static void decide_connected(const struct sl_masterqueues *m, struct mq *q) {
             sl_buf_clear(&text);
             sl_buf_printf(&text, "Group %s: %s", q->spec->groups[i].name,
                           l->error ? l->error : "connecting");
-            set_condition(&q->connected, l->error ? MQ_FALSE : MQ_UNKNOWN,
-                          l->up ? "ServerError" : l->reason, sl_buf_str(&text));
+            set_condition(&q->connected, l->error ? MQ_FALSE : MQ_UNKNOWN, l->reason,
+                          sl_buf_str(&text));
             return;
         }
         if (l && l != last)

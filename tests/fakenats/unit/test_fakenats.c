@@ -264,6 +264,43 @@ static uint64_t history(uint64_t seed, struct fakenats_stats *sum) {
     return digest;
 }
 
+/* A subject that is refused: the connection stays, and only a new one is allowed it. */
+static void permissions(void **state) {
+    struct fixture x;
+    struct sl_nats_connector never = {.servers = {{"nats", 4222}}, .n = 1};
+    struct sl_err err;
+    sl_nats_conn none = {0};
+
+    (void)state;
+    begin(&x, 9);
+    fakenats_forbid(x.nats, x.server, "a.*");
+    sl_nats_conn c = connect_as(&x, "u", "p", NULL);
+    x.port->ops->subscribe(x.port, c, "a.*");
+    pass(&x, SL_SEC);
+    assert_string_equal(read_all(&x), "up error ");
+    x.port->ops->subscribe(x.port, c, "b.*");
+    publish(&x, "a.1", "{}");
+    publish(&x, "b.1", "{}");
+    pass(&x, SL_SEC);
+    assert_string_equal(read_all(&x), "b.1={} ");
+    fakenats_forbid(x.nats, x.server, NULL);
+    publish(&x, "a.1", "{}");
+    pass(&x, SL_MINUTE);
+    assert_string_equal(read_all(&x), "");
+    fakenats_cut(x.nats, x.server);
+    pass(&x, SL_MINUTE);
+    assert_string_equal(read_all(&x), "down up ");
+    publish(&x, "a.1", "{}");
+    pass(&x, SL_SEC);
+    assert_string_equal(read_all(&x), "a.1={} ");
+    fakenats_complain(x.nats, x.server, "Maximum Subscriptions Exceeded");
+    assert_string_equal(read_all(&x), "error ");
+    fakenats_cannot_open(x.nats, 0, "no certificate");
+    assert_true(x.port->ops->open(x.port, &never, NULL, &none, &err) < 0);
+    assert_string_equal(err.text, "no certificate");
+    end(&x);
+}
+
 static void same_seed(void **state) {
     struct fakenats_stats sum = {0};
 
@@ -277,9 +314,9 @@ static void same_seed(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(subjects),  cmocka_unit_test(messages), cmocka_unit_test(who_is_let_in),
-        cmocka_unit_test(outages),   cmocka_unit_test(clusters), cmocka_unit_test(poisons),
-        cmocka_unit_test(same_seed),
+        cmocka_unit_test(subjects),  cmocka_unit_test(messages),    cmocka_unit_test(who_is_let_in),
+        cmocka_unit_test(outages),   cmocka_unit_test(clusters),    cmocka_unit_test(poisons),
+        cmocka_unit_test(same_seed), cmocka_unit_test(permissions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

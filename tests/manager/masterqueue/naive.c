@@ -46,12 +46,28 @@ static uint32_t ordered(const struct world *w, const struct group *g,
     return n;
 }
 
-/* Those of the whole, or of one borrower. */
-static void wanted(const struct world *w, uint32_t m, uint32_t borrower, struct flavors *out) {
+struct kept {
+    uint32_t m;
+    bool found;
+};
+
+static void has_fpga(void *ctx, yyjson_val *o) {
+    struct kept *k = ctx;
+
+    k->found |= world_owner(o) == k->m &&
+                strstr(sl_json_annotation(o, SL_MQ_POOL_ANNOTATION), mq_resources[FPGA]);
+}
+
+/* Those of the whole, or of one borrower. What a flavor has that is left for its work stays
+ * covered. */
+static void wanted(struct world *w, uint32_t m, uint32_t borrower, struct flavors *out) {
     const struct mq_spec *s = mq_now(&w->mqs[m]);
 
+    struct kept kept = {.m = m};
+
+    (void)fakeapi_each(w->api, KUEUE "/resourceflavors", has_fpga, &kept);
     out->n = 0;
-    out->resources = COMMON;
+    out->resources = kept.found ? RESOURCES : COMMON;
     for (uint32_t i = 0; i < s->n_groups; i++) {
         const struct group *g = &s->groups[i];
         const struct pool *pools[MAX_POOLS];

@@ -4,210 +4,7 @@
  * the original controller is known for have a number, A4.1 to A4.17, in the names of tests: none of
  * them happens here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/base/fmt.h"
-#include "core/base/mem.h"
-#include "fakenats.h"
-#include "kube/informer/informer.h"
-#include "lib/json/json.h"
-#include "lib/log/log.h"
-#include "manager/masterqueue/masterqueue.h"
-
-#define MQS "/apis/vk.io/v1/masterqueues"
-#define FLAVORS "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
-#define QUEUES "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
-#define FIRENZE                                                                                    \
-    "{\"quotas\":{\"cpu\":\"85\",\"memory\":\"1Ti\",\"pods\":123,\"nvidia.com/gpu\":28},"          \
-    "\"labels\":[\"site=firenze\"],\"taints\":[]}"
-#define CINECA                                                                                     \
-    "{\"quotas\":{\"cpu\":\"2000\",\"memory\":\"8Ti\",\"pods\":50,\"nvidia.com/gpu\":0},"          \
-    "\"labels\":[],\"taints\":[\"slurm=true:NoSchedule\"]}"
-#define NOMINAL                                                                                    \
-    "\"nominalQuota\":{\"cpu\":\"1M\",\"memory\":\"1Ei\",\"pods\":100,\"nvidia.com/gpu\":10000}"
-#define LEND "\"canLendTo\":[{\"queue\":\"group1\",\"lendingLimit\":{\"pods\":30}}]"
-#define NATS(more)                                                                                 \
-    "\"natsFlavor\":{\"natsConnector\":\"nats://user:pass@nats.nats:4222\",\"natsSubject\":"       \
-    "\"interlink.resources\",\"virtualNode\":\"interlink\",\"poolTimeout\":30," more "}"
-#define GROUP "{\"name\":\"interlink\"," NATS("\"poolRegExp\":\".*\"") "," NOMINAL "," LEND "}"
-#define TEMPLATE                                                                                   \
-    "\"template\":{\"cohort\":\"masterqueue\",\"stopPolicy\":\"None\",\"queueingStrategy\":"       \
-    "\"BestEffortFIFO\",\"namespaceSelector\":{}}"
-#define MASTERQUEUE(flavors)                                                                       \
-    "{\"metadata\":{\"name\":\"masterqueue\"},\"spec\":{" TEMPLATE ",\"flavors\":[" flavors "]}}"
-
-/* ---- the world ---- */
-
-struct world {
-    struct fakeapi *api;
-    struct fakenats *nats;
-    struct sl_masterqueues *q;
-    uint32_t server;
-    const char *used; /* the flavor that admitted work uses */
-    uint64_t writes;  /* of flavors, queues and MasterQueues */
-    uint32_t events;
-};
-
-static bool flavor_used(void *ctx, const char *flavor) {
-    const struct world *w = ctx;
-    return w->used && strcmp(w->used, flavor) == 0;
-}
-
-static void on_change(void *ctx, const struct fakeapi_change *c) {
-    struct world *w = ctx;
-    if (c->client == FAKEAPI_NOBODY)
-        return;
-    if (strcmp(c->kind->plural, "events") == 0)
-        w->events++;
-    else
-        w->writes++;
-}
-
-static void start(struct world *w) {
-    w->q = sl_masterqueues_new(&(struct sl_masterqueues_spec){.client = fakeapi_port(w->api, 0),
-                                                              .nats = fakenats_port(w->nats, 0),
-                                                              .own_ns = "kueue-system",
-                                                              .instance = "test",
-                                                              .flavor_used = flavor_used,
-                                                              .ctx = w});
-}
-
-static void stop(struct world *w) {
-    sl_masterqueues_free(w->q);
-    fakeapi_kill(w->api, 0);
-    fakenats_kill(w->nats, 0);
-}
-
-static int setup(void **state) {
-    static const struct fakeapi_kind kind = {.group = "vk.io",
-                                             .version = "v1",
-                                             .plural = "masterqueues",
-                                             .kind = "MasterQueue",
-                                             .flags = FAKEAPI_STATUS};
-    struct world *w = sl_alloc0(1, sizeof *w);
-    w->api = fakeapi_new(1);
-    fakeapi_register(w->api, &kind);
-    fakeapi_on_change(w->api, on_change, w);
-    w->nats = fakenats_new(w->api, 1);
-    w->server = fakenats_serve(
-        w->nats, &(struct fakenats_server){
-                     .host = "nats.nats", .port = 4222, .user = "user", .password = "pass"});
-    start(w);
-    *state = w;
-    return 0;
-}
-
-static int teardown(void **state) {
-    struct world *w = *state;
-    sl_masterqueues_free(w->q);
-    fakeapi_free(w->api);
-    fakenats_free(w->nats);
-    sl_freep(&w);
-    return 0;
-}
-
-static void run(struct world *w, sl_span span) {
-    sl_time until = fakeapi_now(w->api) + span;
-    do {
-        sl_masterqueues_tick(w->q);
-        sl_time at =
-            fakenats_pending(w->nats, 0) ? fakeapi_now(w->api) : sl_masterqueues_next(w->q);
-        (void)fakeapi_step(w->api, at < until ? at : until);
-    } while (fakeapi_now(w->api) < until);
-    sl_masterqueues_tick(w->q);
-}
-
-static int post(struct world *w, const char *path, const char *body) {
-    return fakeapi_do(w->api, SL_POST, path, SL_JSON, body, NULL);
-}
-
-static void patch(struct world *w, const char *path, const char *body) {
-    assert_int_equal(fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, body, NULL), 200);
-}
-
-static void publish(struct world *w, const char *pool, const char *payload) {
-    char subject[400];
-    sl_fmt(subject, sizeof subject, "interlink.resources.%s", pool);
-    fakenats_publish(w->nats, w->server, subject, payload, strlen(payload));
-}
-
-static void both(struct world *w) {
-    publish(w, "podman-firenze", FIRENZE);
-    publish(w, "slurm-cineca", CINECA);
-}
-
-/* The MasterQueue of the example, with both pools. */
-static void usual(struct world *w) {
-    assert_int_equal(post(w, MQS, MASTERQUEUE(GROUP)), 201);
-    run(w, 2 * SL_SEC);
-    both(w);
-    run(w, 2 * SL_SEC);
-}
-
-/* Both publish every 10 s for so long. */
-static void keep(struct world *w, sl_span span) {
-    for (sl_span t = 0; t < span; t += 10 * SL_SEC) {
-        both(w);
-        run(w, 10 * SL_SEC);
-    }
-}
-
-static yyjson_val *get(struct world *w, const char *path) {
-    return fakeapi_get(w->api, path);
-}
-
-static const char *str(struct world *w, const char *path, const char *field) {
-    return sl_json_str(get(w, path), field);
-}
-
-/* The flavors of a queue, with a comma behind each. */
-static const char *flavors_of(struct world *w, const char *path) {
-    static char out[4096];
-    size_t i, n, at = 0;
-    yyjson_val *v, *group = yyjson_arr_get(sl_json_at(get(w, path), "spec.resourceGroups"), 0);
-    out[0] = '\0';
-    yyjson_arr_foreach (sl_json_get(group, "flavors"), i, n, v) {
-        sl_fmt(out + at, sizeof out - at, "%s,", sl_json_str(v, "name"));
-        at = strlen(out);
-    }
-    return out;
-}
-
-static yyjson_val *cell(struct world *w, const char *path, uint32_t flavor, uint32_t resource) {
-    yyjson_val *group = yyjson_arr_get(sl_json_at(get(w, path), "spec.resourceGroups"), 0);
-    yyjson_val *f = yyjson_arr_get(sl_json_get(group, "flavors"), flavor);
-    return yyjson_arr_get(sl_json_get(f, "resources"), resource);
-}
-
-static void condition(struct world *w, const char *mq, const char *type, const char *status,
-                      const char *reason) {
-    yyjson_val *c = sl_json_find(sl_json_at(get(w, mq), "status.conditions"), "type", type);
-    assert_string_equal(sl_json_str(c, "reason"), reason);
-    assert_string_equal(sl_json_str(c, "status"), status);
-}
-
-static yyjson_val *pool(struct world *w, const char *mq, const char *name) {
-    return sl_json_find(sl_json_at(get(w, mq), "status.pools"), "name", name);
-}
-
-#define MQ MQS "/masterqueue"
-#define MASTER QUEUES "/masterqueue"
-#define GROUP1 QUEUES "/group1"
-#define F_FIRENZE "masterqueue-interlink-podman-firenze"
-#define F_CINECA "masterqueue-interlink-slurm-cineca"
-#define NONE SL_MQ_NO_FLAVOR ","
-
-static void assert_active(struct world *w) {
-    assert_string_equal(flavors_of(w, MASTER), F_FIRENZE "," F_CINECA ",");
-    assert_string_equal(flavors_of(w, GROUP1), F_FIRENZE "," F_CINECA ",");
-    assert_string_equal(str(w, MASTER, "spec.stopPolicy"), "None");
-    assert_string_equal(str(w, GROUP1, "spec.stopPolicy"), "None");
-}
+#include "mqtest.h"
 
 /* ---- the worked example ---- */
 
@@ -234,14 +31,6 @@ static void assert_flavor(struct world *w, const char *path, const char *expecte
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(65536);
     sl_json_put(&b, sl_json_get(o, "spec"));
     assert_string_equal(sl_buf_str(&b), expected_spec);
-}
-
-static void assert_cell(struct world *w, const char *path, uint32_t flavor, uint32_t resource,
-                        const char *name, const char *nominal, const char *borrow) {
-    yyjson_val *v = cell(w, path, flavor, resource);
-    assert_string_equal(sl_json_str(v, "name"), name);
-    assert_string_equal(sl_json_str(v, "nominalQuota"), nominal);
-    assert_string_equal(sl_json_str(v, "borrowingLimit"), borrow);
 }
 
 static void test_worked_example(void **state) {
@@ -437,16 +226,16 @@ static void test_a4_5_restart(void **state) {
     struct world *w = *state;
     usual(w);
     uint64_t version = sl_rec_version(str(w, MASTER, "metadata.resourceVersion"));
-    stop(w);
-    start(w);
+    stop(w, 0);
+    start(w, 0, false);
     run(w, 30 * SL_SEC); /* nobody publishes meanwhile */
     assert_active(w);
     both(w);
     run(w, 5 * SL_SEC);
     assert_active(w);
     assert_int_equal(sl_rec_version(str(w, MASTER, "metadata.resourceVersion")), version);
-    stop(w);
-    start(w);
+    stop(w, 0);
+    start(w, 0, false);
     run(w, 40 * SL_SEC);
     assert_string_equal(flavors_of(w, MASTER), NONE); /* they are really gone */
 }
@@ -455,12 +244,10 @@ static void test_a4_5_restart(void **state) {
 static void test_take_over(void **state) {
     struct world *w = *state;
     usual(w);
-    sl_masterqueues_free(w->q);
-    fakeapi_kill(w->api, 0);
+    stop(w, 0);
     patch(w, FLAVORS "/" F_FIRENZE, "{\"metadata\":{\"annotations\":null}}");
     patch(w, FLAVORS "/" F_CINECA, "{\"metadata\":{\"annotations\":null}}");
-    fakenats_kill(w->nats, 0);
-    start(w);
+    start(w, 0, false);
     run(w, 20 * SL_SEC);
     assert_active(w);
     publish(w, "podman-firenze", FIRENZE);
@@ -888,23 +675,21 @@ static void test_secret(void **state) {
         201);
     run(w, 3 * SL_SEC);
     condition(w, MQ, "NatsConnected", "False", "SecretNotFound");
-    assert_int_equal(post(w, "/api/v1/namespaces/kueue-system/secrets",
+    assert_int_equal(post(w, SECRETS,
                           "{\"metadata\":{\"name\":\"masterqueue-nats\",\"namespace\":"
                           "\"kueue-system\"},\"data\":{\"username\":\"dXNlcg==\",\"password\":"
                           "\"d3Jvbmc=\"}}"),
                      201);
     run(w, 15 * SL_SEC);
     condition(w, MQ, "NatsConnected", "False", "Disconnected");
-    patch(w, "/api/v1/namespaces/kueue-system/secrets/masterqueue-nats",
-          "{\"data\":{\"password\":\"cGFzcw==\"}}");
+    patch(w, SECRETS "/masterqueue-nats", "{\"data\":{\"password\":\"cGFzcw==\"}}");
     run(w, 40 * SL_SEC); /* the pause between attempts may have grown */
     condition(w, MQ, "NatsConnected", "True", "Connected");
     both(w);
     run(w, 2 * SL_SEC);
     assert_string_equal(flavors_of(w, MASTER), F_FIRENZE "," F_CINECA ",");
     /* Gone again: what works goes on. */
-    (void)fakeapi_do(w->api, SL_DELETE, "/api/v1/namespaces/kueue-system/secrets/masterqueue-nats",
-                     NULL, NULL, NULL);
+    (void)fakeapi_do(w->api, SL_DELETE, SECRETS "/masterqueue-nats", NULL, NULL, NULL);
     keep(w, 2 * SL_MINUTE);
     condition(w, MQ, "NatsConnected", "True", "Connected");
     /* One that nobody needs is not read any more. */
@@ -920,12 +705,12 @@ static void test_secret(void **state) {
 static void test_standby(void **state) {
     struct world *w = *state;
     usual(w);
-    sl_masterqueues_lead(w->q, false);
+    sl_masterqueues_lead(w->q[0], false);
     uint64_t writes = w->writes;
     publish(w, "podman-firenze", CINECA);
     run(w, 5 * SL_SEC);
     assert_int_equal(w->writes, writes);
-    sl_masterqueues_lead(w->q, true);
+    sl_masterqueues_lead(w->q[0], true);
     run(w, 2 * SL_SEC);
     assert_cell(w, MASTER, 0, 0, "cpu", "2000", "");
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections to NATS: what servers refuse, what cannot be opened, and how much may be asked of
+ * patterns in one turn. */
+#include "mqtest.h"
+
+#define SUBJECT "interlink.resources.*"
+#define VIOLATION "Permissions Violation for Subscription to"
+#define LOGGED "NATS server reports an error"
+#define OTHER_SUBJECT                                                                              \
+    "{\"name\":\"other\",\"natsFlavor\":{\"natsConnector\":\"nats://user:pass@nats.nats:4222\","   \
+    "\"natsSubject\":\"other.resources\",\"poolTimeout\":30,\"poolRegExp\":\".*\"}}"
+#define REOPEN SL_MINUTE /* as MQ_REOPEN */
+
+static uint64_t ups(const struct world *w) {
+    struct fakenats_stats s;
+    fakenats_stats(w->nats, &s);
+    return s.ups;
+}
+
+static const char *message_of(struct world *w, const char *type) {
+    yyjson_val *all = sl_json_at(get(w, MQ), "status.conditions");
+    return sl_json_str(sl_json_find(all, "type", type), "message");
+}
+
+/* ---- what a server refuses ---- */
+
+static void test_permission(void **state) {
+    struct world *w = *state;
+    fakenats_forbid(w->nats, w->server, SUBJECT);
+    assert_int_equal(post(w, MQS, MASTERQUEUE(GROUP)), 201);
+    run(w, 2 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "False", "ServerError");
+    assert_non_null(strstr(message_of(w, "NatsConnected"), VIOLATION));
+    fakenats_forbid(w->nats, w->server, NULL);
+    both(w);
+    run(w, REOPEN - 10 * SL_SEC); /* nobody asks again before */
+    assert_int_equal(ups(w), 1);
+    condition(w, MQ, "NatsConnected", "False", "ServerError");
+    run(w, 20 * SL_SEC);
+    assert_int_equal(ups(w), 2);
+    condition(w, MQ, "NatsConnected", "True", "Connected");
+    both(w);
+    run(w, 2 * SL_SEC);
+    assert_active(w);
+}
+
+/* One that is never granted: it is asked for every minute, and is one event, one line of the log
+ * and no change of the status. */
+static void test_permission_never(void **state) {
+    struct world *w = *state;
+    fakenats_forbid(w->nats, w->server, SUBJECT);
+    log_begin();
+    assert_int_equal(post(w, MQS, MASTERQUEUE(GROUP)), 201);
+    assert_int_equal(
+        post(w, MQS, "{\"metadata\":{\"name\":\"second\"},\"spec\":{\"flavors\":[" GROUP "]}}"),
+        201);
+    run(w, 30 * SL_SEC);
+    uint64_t writes = w->writes;
+    for (int i = 0; i < 600; i++) {
+        run(w, SL_SEC);
+        condition(w, MQ, "NatsConnected", "False", "ServerError");
+    }
+    assert_in_range(ups(w), 9, 12);
+    assert_int_equal(w->writes, writes);
+    assert_int_equal(log_count(LOGGED), 1);
+    log_end();
+    assert_int_equal(count_events(w, "ServerError"), 2); /* of two MasterQueues */
+    assert_int_equal(count_events(w, "Connected"), 2);   /* before the answer came */
+    /* Another error is news. */
+    log_begin();
+    fakenats_forbid(w->nats, w->server, NULL);
+    run(w, 2 * REOPEN);
+    condition(w, MQ, "NatsConnected", "True", "Connected");
+    fakenats_complain(w->nats, w->server, "Maximum Subscriptions Exceeded");
+    fakenats_complain(w->nats, w->server, "Maximum Subscriptions Exceeded");
+    run(w, 5 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "False", "ServerError");
+    assert_int_equal(log_count(LOGGED), 1);
+    log_end();
+}
+
+/* An error that keeps nobody from publishing: it goes by itself. */
+static void test_error_passes(void **state) {
+    struct world *w = *state;
+    usual(w);
+    fakenats_complain(w->nats, w->server, "Maximum Subscriptions Exceeded");
+    run(w, SL_SEC);
+    condition(w, MQ, "NatsConnected", "False", "ServerError");
+    assert_active(w);
+    keep(w, REOPEN - 10 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "False", "ServerError");
+    keep(w, 20 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "True", "Connected");
+    assert_int_equal(ups(w), 1);
+    assert_active(w);
+}
+
+/* Messages of one subject say nothing about another one that is refused. */
+static void test_one_of_two_subjects(void **state) {
+    struct world *w = *state;
+    fakenats_forbid(w->nats, w->server, "other.resources.*");
+    usual(w);
+    patch(w, MQ, "{\"spec\":{\"flavors\":[" GROUP "," OTHER_SUBJECT "]}}");
+    keep(w, 10 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "False", "ServerError");
+    assert_active(w);
+    fakenats_forbid(w->nats, w->server, NULL);
+    keep(w, REOPEN + 10 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "True", "Connected");
+    assert_active(w);
+    fakenats_publish(w->nats, w->server, "other.resources.p", FIRENZE, strlen(FIRENZE));
+    run(w, 2 * SL_SEC);
+    assert_string_equal(flavors_of(w, MASTER), F_FIRENZE "," F_CINECA ",masterqueue-other-p,");
+}
+
+/* ---- what cannot be opened ---- */
+
+static void test_open_fails(void **state) {
+    struct world *w = *state;
+    fakenats_cannot_open(w->nats, 0, "the certificate of the client cannot be read");
+    assert_int_equal(post(w, MQS, MASTERQUEUE(GROUP)), 201);
+    run(w, 2 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "False", "CannotConnect");
+    assert_non_null(strstr(message_of(w, "NatsConnected"), "cannot be read"));
+    run(w, 5 * REOPEN);
+    condition(w, MQ, "NatsConnected", "False", "CannotConnect");
+    assert_int_equal(count_events(w, "CannotConnect"), 1);
+    fakenats_cannot_open(w->nats, 0, NULL);
+    run(w, REOPEN + 2 * SL_SEC);
+    condition(w, MQ, "NatsConnected", "True", "Connected");
+    both(w);
+    run(w, 2 * SL_SEC);
+    assert_active(w);
+}
+
+/* ---- patterns ---- */
+
+/* Such a name costs it as much as one match may. */
+#define SLOW "^(?:a|aa)+$"
+#define SLOW_NAME "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-%u"
+#define TURN_NAMES 100u /* MQ_MAX_TURN through MQ_MAX_PATTERN */
+
+/* All that is published arrives before the next turn. */
+static void one_turn(struct world *w) {
+    fakeapi_advance(w->api, fakeapi_now(w->api) + 100 * SL_MSEC);
+    run(w, SL_MSEC);
+}
+
+static void publish_slow(struct world *w, uint32_t n) {
+    char name[64];
+    for (uint32_t i = 0; i < n; i++) {
+        sl_fmt(name, sizeof name, SLOW_NAME, i);
+        publish(w, name, FIRENZE);
+    }
+}
+
+static int64_t count_of(struct world *w, const char *field) {
+    run(w, 2 * SL_SEC); /* the status is written once a second */
+    return sl_json_int(get(w, MQ), field, -1);
+}
+
+#define SLOW_GROUP "{\"name\":\"slow\"," NATS("\"poolRegExp\":\"" SLOW "\"") "}"
+
+static void test_pattern_budget(void **state) {
+    struct world *w = *state;
+    assert_int_equal(
+        post(w, MQS,
+             MASTERQUEUE(SLOW_GROUP ",{\"name\":\"list\"," NATS("\"pools\":[\"listed\"]") "}")),
+        201);
+    run(w, 2 * SL_SEC);
+    publish(w, "aaaa", FIRENZE);
+    run(w, 2 * SL_SEC);
+    assert_string_equal(flavors_of(w, MASTER), "masterqueue-slow-aaaa,");
+    publish_slow(w, 3 * TURN_NAMES);
+    publish(w, "aaaa", CINECA);   /* known: no pattern is asked */
+    publish(w, "aaaaaa", CINECA); /* a new one, and no steps are left */
+    publish(w, "listed", CINECA);
+    one_turn(w);
+    /* Which came first is chance; what is cut off by the end of the budget is not counted. */
+    assert_in_range(count_of(w, "status.ignoredPools"), TURN_NAMES - 2, TURN_NAMES + 2);
+    assert_cell(w, MASTER, 0, 0, "cpu", "2000", "");
+    assert_non_null(strstr(flavors_of(w, MASTER), "masterqueue-list-listed,"));
+    for (int64_t i = 2; i <= 3; i++) {
+        publish_slow(w, 3 * TURN_NAMES);
+        one_turn(w);
+        assert_in_range(count_of(w, "status.ignoredPools"), i * TURN_NAMES - 6, i * TURN_NAMES + 2);
+    }
+    publish(w, "aaaaaa", CINECA);
+    run(w, 2 * SL_SEC);
+    assert_non_null(strstr(flavors_of(w, MASTER), "masterqueue-slow-aaaaaa,"));
+}
+
+/* What another group of the same messages has is not asked about again with each message. */
+static void test_pattern_of_another_group(void **state) {
+    struct world *w = *state;
+    assert_int_equal(
+        post(w, MQS,
+             MASTERQUEUE(SLOW_GROUP ",{\"name\":\"rest\"," NATS("\"poolRegExp\":\"\"") "}")),
+        201);
+    run(w, 2 * SL_SEC);
+    for (int64_t i = 1; i <= 2; i++) {
+        publish_slow(w, 2 * TURN_NAMES);
+        one_turn(w);
+        assert_in_range(count_of(w, "status.poolCount"), i * TURN_NAMES - 4, i * TURN_NAMES);
+    }
+    assert_int_equal(sl_json_int(get(w, MQ), "status.ignoredPools", -1), 0);
+}
+
+int main(void) {
+    sl_log_set(SL_LOG_ERROR);
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_permission),
+        T(test_permission_never),
+        T(test_error_passes),
+        T(test_one_of_two_subjects),
+        T(test_open_fails),
+        T(test_pattern_budget),
+        T(test_pattern_of_another_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
