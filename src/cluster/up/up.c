@@ -328,6 +328,7 @@ static int start_masterqueues(struct up *u, struct sl_err *err) {
         .client =
             sl_apiserver_client(u->api, QUEUEING, "kueue/v0.19.0 sluice-masterqueue/" SL_VERSION),
         .nats = sl_nats_client_port(u->nats),
+        .metrics = u->metrics,
         .own_ns = OWN_NAMESPACE,
         .instance = u->node,
         .seed = uv_hrtime(),

@@ -243,6 +243,9 @@ METRIC(API_WRITES_IN_FLIGHT, "sluice_api_writes_in_flight", GAUGE, BY_NONE,
 METRIC(EVENT_QUEUE_DROPS_TOTAL, "sluice_event_queue_drops_total", COUNTER, BY_NONE,
     PROCESS(),
     "Kubernetes Events that were not written, because too many were waiting.")
+METRIC(NATS_MESSAGES_DROPPED_TOTAL, "sluice_nats_messages_dropped_total", COUNTER, BY_NONE,
+    PROCESS(),
+    "Messages of resource pools that were not read, because too many were waiting.")
 METRIC(CONFIG_WARNINGS, "sluice_config_warnings", GAUGE, BY_NONE,
     PROCESS(),
     "Things in the configuration that have no effect here; the log names them.")

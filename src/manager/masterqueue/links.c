@@ -17,6 +17,7 @@
 #include "core/base/collection/hash.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
+#include "lib/metrics/metrics.h"
 
 #define MAX_SECRET ((size_t)256 << 10) /* of one key */
 #define MAX_SHOWN 1024u
@@ -380,6 +381,8 @@ sl_time mq_links_next(const struct sl_masterqueues *m) {
     for (uint32_t i = 0; i < m->links.n; i++)
         if (m->links.v[i].retry_at)
             next = sl_time_min(next, m->links.v[i].retry_at);
+    if (m->dropped != m->dropped_told)
+        next = sl_time_min(next, m->dropped_at);
     return next;
 }
 
@@ -505,9 +508,24 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
     mq_enqueue_all(m);
 }
 
+/* The line has those since the one before it. */
+static void note_dropped(struct sl_masterqueues *m) {
+    uint64_t now = m->spec.nats->dropped;
+    if (now != m->dropped)
+        sl_metric_add(m->spec.metrics, SL_M_NATS_MESSAGES_DROPPED_TOTAL,
+                      (double)(now - m->dropped));
+    m->dropped = now;
+    if (now == m->dropped_told || m->client->mono < m->dropped_at)
+        return;
+    sl_log(SL_LOG_WARN, "messages of resource pools dropped", SL_I("count", now - m->dropped_told));
+    m->dropped_told = now;
+    m->dropped_at = sl_time_add(m->client->mono, MQ_DROPPED_PAUSE);
+}
+
 void mq_links_poll(struct sl_masterqueues *m) {
     struct sl_nats_event e;
     m->match_budget = MQ_MAX_TURN;
     for (uint32_t i = 0; i < MAX_EVENTS && m->spec.nats->ops->next(m->spec.nats, &e); i++)
         take_event(m, &e);
+    note_dropped(m);
 }

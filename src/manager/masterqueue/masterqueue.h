@@ -33,13 +33,16 @@
 /* Flavors of a ClusterQueue, as its schema has it. */
 #define SL_MQ_MAX_FLAVORS 64u
 
+struct sl_metrics;
+
 struct sl_masterqueues_spec {
     struct sl_kube_client *client;
     struct sl_nats_port *nats;
-    const char *own_ns;   /* where Secrets with credentials are read, and nowhere else */
-    const char *instance; /* reportingInstance of events */
-    uint64_t seed;        /* for jitter */
-    bool standby;         /* begins without writing */
+    struct sl_metrics *metrics; /* NULL: none */
+    const char *own_ns;         /* where Secrets with credentials are read, and nowhere else */
+    const char *instance;       /* reportingInstance of events */
+    uint64_t seed;              /* for jitter */
+    bool standby;               /* begins without writing */
     /* Does admitted work still use this flavor, in whatever queue? NULL: nothing does. */
     bool (*flavor_used)(void *ctx, const char *flavor);
     void *ctx;

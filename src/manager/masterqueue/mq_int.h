@@ -42,6 +42,7 @@
 #define MQ_UNUSED_PAUSE (5 * SL_SEC)  /* a flavor is unused for so long before it goes */
 #define MQ_REOPEN SL_MINUTE           /* after what the server refused */
 #define MQ_ANSWER (3 * SL_SEC)        /* that a server needs at most to refuse something again */
+#define MQ_DROPPED_PAUSE SL_MINUTE    /* between two log lines about messages that are dropped */
 #define MQ_SECRET_EVERY SL_MINUTE     /* a Secret is read again */
 #define MQ_SECRET_RETRY (10 * SL_SEC) /* one that was not there */
 #define MQ_SECRET_SOON (3 * SL_SEC)   /* at the earliest, when it is needed or did not help */
@@ -268,6 +269,9 @@ struct sl_masterqueues {
     struct sl_informer *inf;
     SL_VEC(struct mq_link) links;
     SL_VEC(struct mq_user) users;
+    uint64_t dropped; /* messages that found no place, as counted and as logged */
+    uint64_t dropped_told;
+    sl_time dropped_at;    /* mono: when that may be logged again */
     uint64_t match_budget; /* steps of patterns that are left in this turn */
     bool relink; /* specs or secrets have changed: connections are compared with what is needed */
     sl_time led_since; /* mono */
@@ -340,7 +344,7 @@ void mq_links_poll(struct sl_masterqueues *m);
 static inline bool mq_link_hears(const struct mq_link *l) {
     return l && l->up && !l->error;
 }
-/* When (mono) a connection is to be opened again. */
+/* When (mono) a connection is to be opened again, or something to be logged. */
 sl_time mq_links_next(const struct sl_masterqueues *m);
 void mq_links_free(struct sl_masterqueues *m);
 bool mq_secret_decode(void *ctx, struct sl_rec *r, yyjson_val *o);

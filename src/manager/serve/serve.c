@@ -558,6 +558,7 @@ static int start_masterqueues(struct serve *s, struct sl_err *err) {
     s->masterqueues =
         sl_masterqueues_new(&(struct sl_masterqueues_spec){.client = s->kube,
                                                            .nats = sl_nats_client_port(s->nats),
+                                                           .metrics = s->metrics,
                                                            .own_ns = s->own_ns,
                                                            .instance = s->identity,
                                                            .seed = uv_hrtime(),

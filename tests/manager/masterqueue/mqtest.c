@@ -27,6 +27,7 @@ void start(struct world *w, uint32_t replica, bool standby) {
     w->q[replica] =
         sl_masterqueues_new(&(struct sl_masterqueues_spec){.client = fakeapi_port(w->api, replica),
                                                            .nats = fakenats_port(w->nats, replica),
+                                                           .metrics = w->metrics,
                                                            .own_ns = "kueue-system",
                                                            .instance = "test",
                                                            .standby = standby,
@@ -49,6 +50,7 @@ int setup(void **state) {
                                              .flags = FAKEAPI_STATUS};
     struct world *w = sl_alloc0(1, sizeof *w);
     w->api = fakeapi_new(1);
+    w->metrics = sl_metrics_new();
     fakeapi_register(w->api, &kind);
     fakeapi_on_change(w->api, on_change, w);
     w->nats = fakenats_new(w->api, 1);
@@ -66,6 +68,7 @@ int teardown(void **state) {
         sl_masterqueues_free(w->q[i]);
     fakeapi_free(w->api);
     fakenats_free(w->nats);
+    sl_metrics_free(w->metrics);
     sl_freep(&w);
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "kube/informer/informer.h"
 #include "lib/json/json.h"
 #include "lib/log/log.h"
+#include "lib/metrics/metrics.h"
 #include "manager/masterqueue/masterqueue.h"
 
 #define MQS "/apis/vk.io/v1/masterqueues"
@@ -57,6 +58,7 @@ struct world {
     struct fakeapi *api;
     struct fakenats *nats;
     struct sl_masterqueues *q[REPLICAS]; /* the clients of the same numbers; NULL: it is dead */
+    struct sl_metrics *metrics;
     uint32_t server;
     const char *used; /* the flavor that admitted work uses */
     uint64_t writes;  /* of flavors, queues and MasterQueues */

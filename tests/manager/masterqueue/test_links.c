@@ -133,6 +133,35 @@ static void test_open_fails(void **state) {
     assert_active(w);
 }
 
+/* ---- messages that found no place ---- */
+
+static void drop(struct world *w, uint64_t n) {
+    fakenats_port(w->nats, 0)->dropped += n;
+    both(w);
+    run(w, SL_SEC);
+}
+
+static void test_dropped(void **state) {
+    struct world *w = *state;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(1 << 20);
+    usual(w);
+    log_begin();
+    drop(w, 3);
+    assert_int_equal(log_count("messages of resource pools dropped"), 1);
+    assert_int_equal(log_count("\"count\":3"), 1);
+    for (int i = 0; i < 50; i++)
+        drop(w, 1);
+    assert_int_equal(log_count("messages of resource pools dropped"), 1);
+    run(w, 20 * SL_SEC); /* the rest, when a minute is over */
+    assert_int_equal(log_count("messages of resource pools dropped"), 2);
+    assert_int_equal(log_count("\"count\":50"), 1);
+    run(w, 5 * SL_MINUTE);
+    assert_int_equal(log_count("messages of resource pools dropped"), 2);
+    log_end();
+    sl_metrics_print(w->metrics, &text);
+    assert_non_null(strstr(sl_buf_str(&text), "\nsluice_nats_messages_dropped_total 53\n"));
+}
+
 /* ---- patterns ---- */
 
 /* Such a name costs it as much as one match may. */
@@ -217,6 +246,7 @@ int main(void) {
         T(test_open_fails),
         T(test_pattern_budget),
         T(test_pattern_of_another_group),
+        T(test_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
