@@ -200,6 +200,9 @@ void sl_masterqueues_lead(struct sl_masterqueues *m, bool lead) {
         return;
     m->inf->writes = lead;
     m->led_since = m->client->mono;
+    uint32_t at = 0;
+    for (struct sl_rec *r; lead && (r = sl_inf_each(m->inf, MQ_MASTER_QUEUE, &at));)
+        mq_of(r)->restored = false; /* a standby may have heard nothing of its pools */
     for (uint32_t i = 0; lead && i < m->inf->recs.n; i++)
         if (m->inf->recs.v[i] && !m->inf->recs.v[i]->gone) {
             sl_rec_enqueue(m->inf->recs.v[i]);

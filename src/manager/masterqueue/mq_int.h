@@ -251,7 +251,7 @@ struct mq {
     uint64_t our_status;   /* the same after our last write */
     uint64_t sent, wanted; /* hashes of what was sent, of what should be there */
     sl_time status_at;     /* mono: not before */
-    bool restored;         /* pools were read back from flavors */
+    bool restored;         /* pools were read back from flavors, since it leads */
     bool waits;            /* until objects of an earlier MasterQueue of the name are gone */
     bool ended;            /* it is being deleted, and its connections are released */
     bool frozen; /* queues stay as they are until pools have been heard (mq_pools_unsettled) */
@@ -312,7 +312,8 @@ bool mq_pool_ignore(struct mq *q, const char *name);
 bool mq_pool_is_ignored(const struct mq *q, const char *name);
 /* The spec is new: finds the groups of all pools again. */
 void mq_pools_match(struct mq *q);
-/* What flavors have kept of pools, once after the start. */
+/* What flavors have kept of pools that have not been heard: after the start, and when it begins to
+ * lead. */
 void mq_pools_restore(struct sl_masterqueues *m, struct mq *q);
 /* Does the master have flavors of pools that have not been heard since the start, and may still be?
  * Then the queues stay as they are. *next: at the latest until then (mono). */

@@ -452,6 +452,16 @@ sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q) {
 
 /* ---- after a start ---- */
 
+/* Another group has it now that hears the same: it is not there twice. */
+static bool has_moved(const struct mq *q, const char *group, const char *name) {
+    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
+        const struct mq_group *g = &q->spec->groups[i];
+        if (!g->local && g->connector && strcmp(g->name, group) == 0)
+            return known_to(q, g, name) != NULL;
+    }
+    return false;
+}
+
 /* {"group":…,"pool":…,"payload":{…}}, as desired.c writes it. One that is not 'live' is shown as
  * long as its flavor is there. */
 static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, bool live) {
@@ -460,7 +470,7 @@ static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, b
     const char *group = sl_json_str(root, "group"), *name = sl_json_str(root, "pool");
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_POOL_MAX_BYTES);
 
-    if (!*group || !*name || find_pool(q, group, name))
+    if (!*group || !*name || find_pool(q, group, name) || has_moved(q, group, name))
         return;
     struct mq_pool *p = add_to(q, group, NULL, name);
     if (!p)
@@ -479,13 +489,37 @@ static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, b
     }
 }
 
-/* A flavor that the master has dropped is there for the work that still runs on it. */
+/* Has it published since its connection is up? */
+static bool is_heard(const struct sl_masterqueues *m, const struct mq *q, const struct mq_pool *p) {
+    const struct mq_group *g = p->at != UINT32_MAX ? &q->spec->groups[p->at] : NULL;
+    const struct mq_link *l = g && g->link < m->links.n ? &m->links.v[g->link] : NULL;
+    return p->heard && mq_link_hears(l) && p->seen >= l->up_since;
+}
+
+/* What was restored before and never heard since: the leader before us knew better. */
+static void drop_unheard(const struct sl_masterqueues *m, struct mq *q) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < q->pools.n; i++) {
+        struct mq_pool *p = q->pools.v[i];
+        if (p->payload && !is_heard(m, q, p))
+            free_pool(p);
+        else
+            q->pools.v[left++] = p;
+    }
+    q->pools.n = left;
+}
+
+/* When it begins to lead, and for a moment after: what the leader before it wrote last may not be
+ * here yet. A flavor that the master has dropped is there for the work that still runs on it. */
 void mq_pools_restore(struct sl_masterqueues *m, struct mq *q) {
-    if (q->restored)
+    if (q->restored && m->client->mono >= sl_time_add(m->led_since, MQ_UNUSED_PAUSE))
         return;
+    if (!q->restored)
+        drop_unheard(m, q);
     q->restored = true;
     for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
-        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool)
+        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool &&
+            !mq_pool_of_flavor(q, r->name))
             restore(m, q, mq_flavor_of(r)->pool, mq_master_names(m, q, r->name, true));
 }
 
