@@ -220,6 +220,16 @@ else
     wrong 'run-tests does not run one folder beside another'
 fi
 
+# A suite without tests, as by a wrong name, is no success.
+printf '%s\n' '#!/bin/sh' 'echo "No suitable tests defined."' >"$work/bin/meson"
+if (cd "$work" && PATH="$work/bin:$PATH" "$source/tools/run-tests" one:wiats) >"$work/out" 2>&1; then
+    wrong 'run-tests takes a suite without tests'
+elif grep -q '^one: no tests in suite wiats$' "$work/out" && grep -q '^0 passed, 1 failed, 0 skipped$' "$work/out"; then
+    passed=$((passed + 1))
+else
+    wrong 'run-tests does not say that a suite has no tests'
+fi
+
 # Every row of the table has a case above.
 mapfile -t checks < <(sed -n 's/^    ("\([a-z-]*\)", .*/\1/p' "$source/tools/lint")
 for check in "${checks[@]}"; do
