@@ -13,6 +13,7 @@ from .shapes import (
     empty,
     int32,
     int64,
+    preemption,
     record,
     rule,
     selector,
@@ -55,37 +56,20 @@ def _template():
                     ),
                 },
             ),
-            "preemption": record(
-                "Which workloads may be preempted to admit a pending one that does not fit otherwise.",
-                {
-                    "withinClusterQueue": word(
-                        "Preemption of workloads in the same ClusterQueue.",
-                        "Never",
-                        "LowerPriority",
-                        "LowerOrNewerEqualPriority",
-                        default="Never",
-                    ),
-                    "reclaimWithinCohort": word(
-                        "Preemption of workloads in other ClusterQueues of the cohort that borrow quota of this one.",
-                        "Never",
-                        "LowerPriority",
-                        "Any",
-                        default="Never",
-                    ),
-                    "borrowWithinCohort": record(
-                        "Preemption of workloads in other ClusterQueues of the cohort while borrowing. Ignored "
-                        "if reclaimWithinCohort is Never.",
-                        {
-                            "policy": word(
-                                "Whether workloads of lower priority may be preempted.",
-                                "Never",
-                                "LowerPriority",
-                                default="LowerPriority",
-                            ),
-                            "maxPriorityThreshold": int64("Maximum priority of workloads that may be preempted."),
-                        },
-                    ),
-                },
+            "preemption": preemption(
+                record(
+                    "Preemption of workloads in other ClusterQueues of the cohort while borrowing. Ignored "
+                    "if reclaimWithinCohort is Never.",
+                    {
+                        "policy": word(
+                            "Whether workloads of lower priority may be preempted.",
+                            "Never",
+                            "LowerPriority",
+                            default="LowerPriority",
+                        ),
+                        "maxPriorityThreshold": int64("Maximum priority of workloads that may be preempted."),
+                    },
+                ),
             ),
             "stopPolicy": word(
                 "None: active. Hold, or Stop: no new workloads are admitted, admitted ones keep running. "

@@ -16,6 +16,7 @@ from .shapes import (
     keyed,
     label_key,
     labels,
+    preemption,
     record,
     resource_groups,
     rule,
@@ -45,34 +46,17 @@ def _counts():
 
 
 def _preemption():
-    return record(
-        "Which workloads may be preempted to admit a pending one that does not fit otherwise.",
-        {
-            "withinClusterQueue": word(
-                "Preemption of workloads in the same ClusterQueue.",
-                "Never",
-                "LowerPriority",
-                "LowerOrNewerEqualPriority",
-                default="Never",
-            ),
-            "reclaimWithinCohort": word(
-                "Preemption of workloads in other ClusterQueues of the cohort that borrow quota of this one.",
-                "Never",
-                "LowerPriority",
-                "Any",
-                default="Never",
-            ),
-            "borrowWithinCohort": record(
-                "Preemption of workloads in other ClusterQueues of the cohort while borrowing.",
-                {
-                    "policy": word(
-                        "LowerPriority requires reclaimWithinCohort.", "Never", "LowerPriority", default="Never"
-                    ),
-                    "maxPriorityThreshold": int32("Maximum priority of workloads that may be preempted."),
-                },
-                default={},
-            ),
-        },
+    return preemption(
+        record(
+            "Preemption of workloads in other ClusterQueues of the cohort while borrowing.",
+            {
+                "policy": word(
+                    "LowerPriority requires reclaimWithinCohort.", "Never", "LowerPriority", default="Never"
+                ),
+                "maxPriorityThreshold": int32("Maximum priority of workloads that may be preempted."),
+            },
+            default={},
+        ),
         default={},
         rules=[
             rule(

@@ -352,6 +352,31 @@ def stop_policy(what):
     )
 
 
+def preemption(borrow, **more):
+    """What queues may preempt. borrow: the same while borrowing, where kinds differ."""
+    return record(
+        "Which workloads may be preempted to admit a pending one that does not fit otherwise.",
+        {
+            "withinClusterQueue": word(
+                "Preemption of workloads in the same ClusterQueue.",
+                "Never",
+                "LowerPriority",
+                "LowerOrNewerEqualPriority",
+                default="Never",
+            ),
+            "reclaimWithinCohort": word(
+                "Preemption of workloads in other ClusterQueues of the cohort that borrow quota of this one.",
+                "Never",
+                "LowerPriority",
+                "Any",
+                default="Never",
+            ),
+            "borrowWithinCohort": borrow,
+        },
+        **more,
+    )
+
+
 def usage(description, borrowed):
     fields = {"name": text("Name of the resource."), "total": quantity("Total amount.")}
     if borrowed:
