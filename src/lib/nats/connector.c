@@ -290,19 +290,22 @@ int sl_nats_connector_parse(const char *text, size_t len, struct sl_arena *a,
     int r = check_bytes(text, len, err);
 
     for (const char *comma = text; r >= 0 && comma;) {
-        if (++rd.server > SL_NATS_MAX_SERVERS)
-            return sl_err_set(err, SL_ELIMIT, "more than %u servers", SL_NATS_MAX_SERVERS);
+        if (++rd.server > SL_NATS_MAX_SERVERS) {
+            r = sl_err_set(err, SL_ELIMIT, "more than %u servers", SL_NATS_MAX_SERVERS);
+            break;
+        }
         comma = memchr(rest.s, ',', rest.n);
         r = read_one(&rd, comma ? before(rest, comma) : rest, &c);
         if (comma)
             rest = after(rest, comma);
     }
-    if (r < 0)
-        return r;
-    if (sl_arena_full(a))
-        return sl_err_set(err, SL_ELIMIT, "the connector does not fit");
-    *ret = c;
-    return SL_OK;
+    if (r >= 0 && sl_arena_full(a))
+        r = sl_err_set(err, SL_ELIMIT, "the connector does not fit");
+    if (r >= 0)
+        *ret = c;
+    else
+        sl_nats_connector_wipe(&c);
+    return r;
 }
 
 void sl_nats_connector_print(const struct sl_nats_connector *c, struct sl_buf *out) {

@@ -44,10 +44,11 @@ static void add(struct natsc_servers *s, const struct sl_nats_server *one, const
 static void add_url(struct natsc_servers *s, struct sl_text url, const char *tls_name,
                     bool believed) {
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA((size_t)16 << 10);
-    struct sl_nats_connector c;
+    struct sl_nats_connector c = {0};
 
     if (sl_nats_connector_parse(url.s, url.n, &a, &c, NULL) >= 0 && c.n == 1)
         add(s, &c.servers[0], tls_name, believed);
+    sl_nats_connector_wipe(&c);
 }
 
 void natsc_servers_announce(struct natsc_servers *s, yyjson_val *urls, bool believed) {

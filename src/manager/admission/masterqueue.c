@@ -76,13 +76,14 @@ static void check_amounts(struct check *c, const struct sl_path *at, yyjson_val 
 /* Its value stays out of the message. */
 static void check_connector(struct check *c, const struct sl_path *at, yyjson_val *v) {
     struct sl_text t = sl_json_view(v);
-    struct sl_nats_connector parsed;
+    struct sl_nats_connector parsed = {0};
     struct sl_err err;
 
     if (!v)
         sl_field_required(c->e, at, "");
     else if (sl_nats_connector_parse(t.s, t.n, c->arena, &parsed, &err) < 0)
         sl_field_invalid(c->e, at, sl_field_value_none(), "%s", err.text);
+    sl_nats_connector_wipe(&parsed);
 }
 
 static void check_subject(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {

@@ -29,6 +29,7 @@ static bool has_credentials(yyjson_val *connector) {
     bool has = sl_nats_connector_parse(t.s, t.n, &arena, &parsed, &err) >= 0 &&
                !sl_arena_full(&arena) && (parsed.password || parsed.token);
 
+    sl_nats_connector_wipe(&parsed);
     sl_arena_done(&arena);
     return has;
 }

@@ -10,7 +10,6 @@
 #include "lib/json/writer.h"
 #include "manager/masterqueue/mq_int.h"
 
-#define KUEUE "kueue.x-k8s.io/v1beta2"
 #define POOL_TOLERATION "pool.vk.io"
 #define HOSTNAME "kubernetes.io/hostname"
 
@@ -84,7 +83,7 @@ static bool put_flavor(const struct mq *q, const char *name, struct sl_jw *j) {
         sl_pool_payload_read(p->payload, strlen(p->payload), &a, &v, &err) < 0 || sl_arena_full(&a))
         return false;
     sl_jw_object(j, NULL);
-    sl_jw_str(j, "apiVersion", KUEUE);
+    sl_jw_str(j, "apiVersion", MQ_KUEUE_API);
     sl_jw_str(j, "kind", "ResourceFlavor");
     sl_jw_object(j, "metadata");
     sl_jw_str(j, "name", name);
@@ -116,7 +115,7 @@ const char *mq_borrower_of(const struct mq *q, const char *name) {
 static bool put_queue(const struct mq *q, const char *name, struct sl_jw *j) {
     const char *borrower = mq_borrower_of(q, name);
     sl_jw_object(j, NULL);
-    sl_jw_str(j, "apiVersion", KUEUE);
+    sl_jw_str(j, "apiVersion", MQ_KUEUE_API);
     sl_jw_str(j, "kind", "ClusterQueue");
     sl_jw_object(j, "metadata");
     sl_jw_str(j, "name", name);

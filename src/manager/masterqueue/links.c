@@ -23,8 +23,11 @@
 #define MAX_SHOWN 1024u
 #define MAX_EVENTS 65536u /* taken in one turn */
 
-const char *const mq_secret_keys[7] = {"username", "password", "token",  "user.creds",
-                                       "ca.crt",   "tls.crt",  "tls.key"};
+static const char *const secret_keys[MQ_SECRET_KEYS] = {
+    [MQ_KEY_USER] = "username",    [MQ_KEY_PASSWORD] = "password", [MQ_KEY_TOKEN] = "token",
+    [MQ_KEY_CREDS] = "user.creds", [MQ_KEY_CA] = "ca.crt",         [MQ_KEY_CERTIFICATE] = "tls.crt",
+    [MQ_KEY_PRIVATE] = "tls.key",
+};
 
 /* ---- Secrets ---- */
 
@@ -64,7 +67,7 @@ bool mq_secret_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         return false;
     wipe(s);
     for (size_t i = 0; i < SL_LEN(s->v); i++)
-        s->v[i] = decoded(sl_json_get(data, mq_secret_keys[i]));
+        s->v[i] = decoded(sl_json_get(data, secret_keys[i]));
     s->hash = hash;
     s->known = true;
     s->missing = false;
@@ -164,12 +167,45 @@ static void set_down(struct mq_link *l, const char *reason, const char *text) {
     mq_set_text(&l->error, text);
 }
 
+static struct sl_nats_credentials credentials_of(const struct mq_secret *s) {
+    if (!s)
+        return (struct sl_nats_credentials){0};
+    return (struct sl_nats_credentials){.user = s->v[MQ_KEY_USER],
+                                        .password = s->v[MQ_KEY_PASSWORD],
+                                        .token = s->v[MQ_KEY_TOKEN],
+                                        .creds = s->v[MQ_KEY_CREDS],
+                                        .ca = s->v[MQ_KEY_CA],
+                                        .certificate = s->v[MQ_KEY_CERTIFICATE],
+                                        .key = s->v[MQ_KEY_PRIVATE]};
+}
+
+static void open_with(struct sl_masterqueues *m, struct mq_link *l,
+                      const struct sl_nats_connector *c) {
+    const struct mq_secret *s = *l->secret ? secret_of(m, l->secret) : NULL;
+    struct sl_nats_credentials with = credentials_of(s);
+    struct sl_err err;
+
+    if (!l->asks_again)
+        set_down(l, "Connecting", NULL);
+    if (s && s->missing) {
+        _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(MAX_SHOWN);
+        sl_buf_printf(&text, "Secret %s/%s does not exist, or the manager's role does not name it",
+                      m->spec.own_ns, l->secret);
+        set_down(l, "SecretNotFound", sl_buf_str(&text));
+    }
+    if (s && !s->known)
+        return;
+    l->secret_hash = s ? s->hash : 0;
+    if (m->spec.nats->ops->open(m->spec.nats, c, &with, &l->conn, &err) < 0) {
+        set_down(l, "CannotConnect", err.text);
+        l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
+    }
+}
+
 static void open_link(struct sl_masterqueues *m, struct mq_link *l) {
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(4 * SL_NATS_MAX_CONNECTOR);
     _cleanup_(sl_buf_done) struct sl_buf shown = SL_BUF_SHORT(MAX_SHOWN);
-    const struct mq_secret *s = *l->secret ? secret_of(m, l->secret) : NULL;
-    struct sl_nats_credentials with = {0};
-    struct sl_nats_connector c;
+    struct sl_nats_connector c = {0};
     struct sl_err err;
 
     if (sl_nats_connector_parse(l->connector, strlen(l->connector), &a, &c, &err) < 0) {
@@ -178,24 +214,8 @@ static void open_link(struct sl_masterqueues *m, struct mq_link *l) {
     }
     sl_nats_connector_print(&c, &shown);
     mq_set_text(&l->shown, sl_buf_str(&shown));
-    if (!l->asks_again)
-        set_down(l, "Connecting", NULL);
-    if (s && s->missing) {
-        sl_buf_clear(&shown);
-        sl_buf_printf(&shown, "Secret %s/%s does not exist, or the manager's role does not name it",
-                      m->spec.own_ns, l->secret);
-        set_down(l, "SecretNotFound", sl_buf_str(&shown));
-    }
-    if (s && !s->known)
-        return;
-    if (s)
-        with = (struct sl_nats_credentials){s->v[0], s->v[1], s->v[2], s->v[3],
-                                            s->v[4], s->v[5], s->v[6]};
-    l->secret_hash = s ? s->hash : 0;
-    if (m->spec.nats->ops->open(m->spec.nats, &c, &with, &l->conn, &err) < 0) {
-        set_down(l, "CannotConnect", err.text);
-        l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
-    }
+    open_with(m, l, &c);
+    sl_nats_connector_wipe(&c);
 }
 
 /* Opens it if that may work now, and again with credentials that have changed. */

@@ -130,18 +130,16 @@ static void other_gone(void *ctx, struct sl_rec *r) {
     mq_enqueue_all(ctx);
 }
 
-#define KUEUE "kueue.x-k8s.io/v1beta2"
-
 static const struct sl_rec_kind kinds[MQ_KINDS] = {
     [MQ_SECRET] = {SL_REC_CORE_API("secrets", "Secret"), .namespaced = true,
                    .size = sizeof(struct mq_secret), .decode = mq_secret_decode,
                    .reconcile = mq_secret_reconcile, .free = mq_secret_free,
                    .build = mq_secret_build, .written = mq_secret_written},
-    [MQ_FLAVOR] = {SL_REC_API(KUEUE, "resourceflavors", "ResourceFlavor"), .owners = true,
+    [MQ_FLAVOR] = {SL_REC_API(MQ_KUEUE_API, "resourceflavors", "ResourceFlavor"), .owners = true,
                    .size = sizeof(struct mq_flavor_rec), .decode = mq_flavor_decode,
                    .reconcile = other_changed, .deleted = other_gone, .free = mq_flavor_free,
                    .build = mq_flavor_build},
-    [MQ_CLUSTER_QUEUE] = {SL_REC_API(KUEUE, "clusterqueues", "ClusterQueue"), .owners = true,
+    [MQ_CLUSTER_QUEUE] = {SL_REC_API(MQ_KUEUE_API, "clusterqueues", "ClusterQueue"), .owners = true,
                           .size = sizeof(struct mq_queue_rec), .decode = mq_queue_decode,
                           .reconcile = other_changed, .deleted = other_gone, .free = mq_queue_free,
                           .build = mq_queue_build},

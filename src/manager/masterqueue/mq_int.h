@@ -23,6 +23,7 @@
 #include "manager/masterqueue/payload.h"
 
 #define MQ_CONTROLLER "masterqueue-controller"
+#define MQ_KUEUE_API "kueue.x-k8s.io/v1beta2" /* of flavors and queues */
 
 /* Ceilings, besides those of masterqueue.h and payload.h. */
 #define MQ_MAX_RESOURCES 64u /* covered by a ClusterQueue, as its schema has it */
@@ -164,9 +165,21 @@ struct mq_link {
     bool used; /* mark of a sweep */
 };
 
+/* What a Secret may have; links.c has their names. */
+enum mq_secret_key {
+    MQ_KEY_USER,
+    MQ_KEY_PASSWORD,
+    MQ_KEY_TOKEN,
+    MQ_KEY_CREDS,
+    MQ_KEY_CA,
+    MQ_KEY_CERTIFICATE,
+    MQ_KEY_PRIVATE,
+    MQ_SECRET_KEYS,
+};
+
 struct mq_secret {
     struct sl_rec rec;
-    char *v[7]; /* in the order of mq_secret_keys */
+    char *v[MQ_SECRET_KEYS];
     uint64_t hash;
     bool known, missing; /* neither: it has not been read yet */
     sl_time read_at;     /* mono: next */
@@ -336,7 +349,6 @@ void mq_pool_free_errors(struct mq_pool *p);
 
 /* ---- links.c ---- */
 
-extern const char *const mq_secret_keys[7];
 /* Opens, closes and subscribes so that every group has its connection. */
 void mq_links_sync(struct sl_masterqueues *m);
 /* Takes events from the port. */

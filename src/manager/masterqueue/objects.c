@@ -57,7 +57,7 @@ static void sync_flavor(struct sl_masterqueues *m, struct mq *q, struct mq_plan_
     } else if (!mq_owns(q, r)) {
         q->pools.v[f->pool]->state = MQ_REFUSED;
         mq_pool_set_error(m, q, q->pools.v[f->pool], MQ_ERROR_REFUSED,
-                          "ResourceFlavor %s exists and belongs to somebody else", f->name);
+                          "ResourceFlavor %s is not owned by this MasterQueue", f->name);
         if (!q->foreign_flavor)
             mq_set_text(&q->foreign_flavor, f->name);
     } else if (r->deleting) { /* one that is in use stays until it is not */
@@ -148,7 +148,7 @@ sl_time mq_objects_sync(struct sl_masterqueues *m, struct mq *q) {
 static void excerpt(const struct sl_kube_reply *reply, char out[MAX_ANSWER]) {
     _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(reply->body, reply->len);
     const char *text = sl_json_str(yyjson_doc_get_root(d), "message");
-    sl_fmt_short(out, MAX_ANSWER, "%s", *text ? text : "without a reason");
+    sl_fmt_short(out, MAX_ANSWER, "%s", *text ? text : "no reason given");
 }
 
 void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_rec *child,
@@ -160,7 +160,7 @@ void mq_object_written(struct sl_masterqueues *m, struct mq *q, const struct sl_
     struct mq_pool *p = child->kind == MQ_FLAVOR ? mq_pool_of_flavor(q, child->name) : NULL;
     if (p) {
         mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED,
-                          "the API server refuses its ResourceFlavor: %s", why);
+                          "the API server rejected its ResourceFlavor: %s", why);
     } else if (!q->refused) {
         mq_set_text(&q->refused, child->name);
         mq_set_text(&q->refusal, why);

@@ -291,18 +291,19 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
         return true;
     }
     if (!data) {
-        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "its message has more than %zu bytes",
+        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "the message exceeds %zu bytes",
                           SL_NATS_MAX_MESSAGE);
         return false;
     }
     if (sl_pool_payload_read(data, len, &a, &now, &err) < 0) {
-        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "its message is malformed: %s", err.text);
+        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "the message is malformed: %s", err.text);
         return false;
     }
     p->raw = raw;
     if (now.n_left_out)
-        mq_pool_set_error(m, q, p, MQ_ERROR_LEFT_OUT, "%u of its labels and taints are ignored: %s",
-                          now.n_left_out, now.left_out);
+        mq_pool_set_error(m, q, p, MQ_ERROR_LEFT_OUT,
+                          "%u labels and taints of the message are ignored: %s", now.n_left_out,
+                          now.left_out);
     p->left_out = now.n_left_out > 0;
     if (same_payload(p, &now)) {
         sl_freep(&p->pending);
@@ -310,7 +311,7 @@ static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool
     }
     sl_pool_payload_print(&now, &b);
     if (sl_buf_full(&b)) {
-        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "its message is too long");
+        mq_pool_set_error(m, q, p, MQ_ERROR_MESSAGE, "the message is too long");
         return false;
     }
     mq_set_text(&p->pending, sl_buf_str(&b));
@@ -343,7 +344,7 @@ bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
     if (fault) { /* it can never have a flavor, so it takes no place */
         if (mq_pool_ignore(q, name))
             sl_rec_event(&q->rec, MQ_CONTROLLER, true, "PoolRefused",
-                         "Pool %.63s: its name makes no ResourceFlavor: %s", name, fault);
+                         "Pool %.63s: the name is not valid for a ResourceFlavor: %s", name, fault);
         return false;
     }
     if (!p)
@@ -353,7 +354,7 @@ bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
         return false;
     }
     if (elsewhere) {
-        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED, "MasterQueue %s has it already", elsewhere);
+        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED, "already used by MasterQueue %s", elsewhere);
         if (p->payload)
             sl_rec_enqueue(&q->rec);
         sl_freep(&p->payload); /* what it has is not counted twice */

@@ -65,15 +65,36 @@ static bool is_trouble(const struct mq_link *l) {
     return !l->up || l->error;
 }
 
+static const char *server_of(const struct mq_link *l) {
+    return l->server;
+}
+
+static const char *shown_of(const struct mq_link *l) {
+    return l->shown;
+}
+
+/* What the connection of a group has; NULL: nothing, or a group before it has the same. */
+static const char *first_with(const struct sl_masterqueues *m, const struct mq *q, uint32_t group,
+                              const char *(*of)(const struct mq_link *l)) {
+    const struct mq_link *l = link_of(m, &q->spec->groups[group]), *before;
+    const char *text = l ? of(l) : NULL;
+    for (uint32_t i = 0; text && i < group; i++) {
+        before = link_of(m, &q->spec->groups[i]);
+        if (before && of(before) && strcmp(of(before), text) == 0)
+            return NULL;
+    }
+    return text;
+}
+
 /* The first connection that does not work says why; else where all of them are. */
 static void decide_connected(const struct sl_masterqueues *m, struct mq *q) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(MAX_MESSAGE);
-    const struct mq_link *last = NULL;
+    bool any = false;
     for (uint32_t i = 0; i < q->spec->n_groups; i++) {
         const struct mq_link *l = link_of(m, &q->spec->groups[i]);
         if (!l && q->spec->groups[i].connector && !m->relink) {
             set_condition(&q->connected, MQ_FALSE, "TooManyConnections",
-                          "Other groups use all connections that there may be");
+                          "All NATS connections are in use by other groups");
             return;
         }
         if (l && is_trouble(l)) {
@@ -84,20 +105,33 @@ static void decide_connected(const struct sl_masterqueues *m, struct mq *q) {
                           sl_buf_str(&text));
             return;
         }
-        if (l && l != last)
-            sl_buf_printf(&text, "%s%s", text.len ? ", " : "Connected to ", l->server);
-        last = l ? l : last;
+        const char *server = first_with(m, q, i, server_of);
+        if (server)
+            sl_buf_printf(&text, "%s%s", text.len ? ", " : "Connected to ", server);
+        any |= l != NULL;
     }
-    if (last)
+    if (any)
         set_condition(&q->connected, MQ_TRUE, "Connected", sl_buf_str(&text));
     else
         set_condition(&q->connected, MQ_TRUE, "NotNeeded", "No group of flavors uses NATS");
 }
 
+static bool is_repeated(const struct mq *q, uint32_t group) {
+    for (uint32_t i = 0; i < group; i++)
+        if (q->spec->groups[i].subject &&
+            strcmp(q->spec->groups[i].subject, q->spec->groups[group].subject) == 0)
+            return true;
+    return false;
+}
+
 static void put_subjects(const struct mq *q, struct sl_buf *text) {
-    for (uint32_t i = 0; i < q->spec->n_groups; i++)
-        if (q->spec->groups[i].subject)
-            sl_buf_printf(text, " %s.*", q->spec->groups[i].subject);
+    bool any = false;
+    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
+        if (!q->spec->groups[i].subject || is_repeated(q, i))
+            continue;
+        sl_buf_printf(text, "%s %s.*", any ? "," : "", q->spec->groups[i].subject);
+        any = true;
+    }
 }
 
 static void decide_ready(struct mq *q) {
@@ -110,38 +144,39 @@ static void decide_ready(struct mq *q) {
         sl_buf_printf(&text, "%s", q->spec->error);
     } else if (p->full) {
         reason = "TooLarge";
-        sl_buf_printf(&text, "What the pools publish is more than a MasterQueue may hold");
+        sl_buf_printf(&text, "The pools publish more data than a MasterQueue can hold");
     } else if (q->foreign) {
         reason = "ForeignQueue";
         sl_buf_printf(&text,
-                      "ClusterQueue %s exists and is not of this MasterQueue: it is left alone; "
+                      "ClusterQueue %s is not owned by this MasterQueue and is left unchanged; "
                       "delete it, or choose another name",
                       q->foreign);
     } else if (q->foreign_flavor) {
         reason = "ForeignFlavor";
         sl_buf_printf(&text,
-                      "ResourceFlavor %s exists and is not of this MasterQueue: it is left alone, "
-                      "and the pool of that name is left out",
+                      "ResourceFlavor %s is not owned by this MasterQueue and is left unchanged; "
+                      "its pool is not used",
                       q->foreign_flavor);
     } else if (q->waits) {
         reason = "Waiting";
-        sl_buf_printf(&text, "Objects of an earlier MasterQueue of this name are being deleted");
+        sl_buf_printf(&text, "Objects of a previous MasterQueue with this name are being deleted");
     } else if (q->refused) {
         reason = "WriteRefused";
-        sl_buf_printf(&text, "The API server refuses ClusterQueue %s: %s", q->refused, q->refusal);
+        sl_buf_printf(&text, "The API server rejected ClusterQueue %s: %s", q->refused, q->refusal);
     } else if (p->missing_local) {
         reason = "LocalFlavorNotFound";
-        sl_buf_printf(&text,
-                      "ResourceFlavor %s of a local group does not exist: the queues go on "
-                      "without it",
-                      p->missing_local);
+        sl_buf_printf(
+            &text,
+            "ResourceFlavor %s of a local flavor does not exist; the queues do not use it "
+            "until it does",
+            p->missing_local);
     } else if (p->n_flavors == 0 && !q->frozen) {
         reason = "NoLivePools";
-        sl_buf_printf(&text, "The queues are on hold: no pool publishes on");
+        sl_buf_printf(&text, "The queues are on hold because no pool is publishing on");
         put_subjects(q, &text);
     } else if (p->crowded) {
         reason = "TooManyPools";
-        sl_buf_printf(&text, "A ClusterQueue has at most %u flavors: %u live pools are left out",
+        sl_buf_printf(&text, "A ClusterQueue has at most %u flavors: %u live pools are not used",
                       SL_MQ_MAX_FLAVORS, p->crowded);
     }
     if (reason) {
@@ -151,7 +186,7 @@ static void decide_ready(struct mq *q) {
     sl_buf_printf(&text, "Flavors in the queues: %u", p->n_flavors);
     if (q->frozen)
         sl_buf_printf(&text,
-                      "; the queues stay as they are until pools of before the start publish");
+                      "; the queues stay unchanged until pools known before the start publish");
     if (q->spec->ignored)
         sl_buf_printf(&text, "; %s", q->spec->ignored);
     set_condition(&q->ready, MQ_TRUE, "Active", sl_buf_str(&text));
@@ -221,8 +256,8 @@ static void put_quotas(struct sl_masterqueues *m, const struct mq *q, const stru
             sl_quantity_parse(f->quotas[i], strlen(f->quotas[i]), &quota, &err) >= 0 &&
             used > quota)
             sl_fmt_short(over, MAX_MESSAGE,
-                         "its work uses %s of %s, more than its quota of %s: nothing is evicted, "
-                         "and nothing more admitted",
+                         "workloads use %s of %s, more than the quota of %s: none is evicted, and "
+                         "no further one is admitted",
                          text, resource, f->quotas[i]);
     }
     sl_jw_end(j);
@@ -251,8 +286,8 @@ static void put_pool(struct sl_masterqueues *m, const struct mq *q, const struct
         sl_jw_str(j, "message", over);
     else if (p->long_told)
         sl_jw_str(j, "message",
-                  "it publishes so seldom that one lost message would drop it: raise "
-                  "poolTimeout");
+                  "the publishing period is so long that one lost message would drop the pool: "
+                  "raise poolTimeout");
     sl_jw_end(j);
 }
 
@@ -260,12 +295,10 @@ static void put_pool(struct sl_masterqueues *m, const struct mq *q, const struct
 
 static void put_servers(const struct sl_masterqueues *m, const struct mq *q, struct sl_jw *j) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(MAX_MESSAGE);
-    const struct mq_link *last = NULL;
     for (uint32_t i = 0; i < q->spec->n_groups; i++) {
-        const struct mq_link *l = link_of(m, &q->spec->groups[i]);
-        if (l && l != last && l->shown)
-            sl_buf_printf(&text, "%s%s", text.len ? " " : "", l->shown);
-        last = l ? l : last;
+        const char *shown = first_with(m, q, i, shown_of);
+        if (shown)
+            sl_buf_printf(&text, "%s%s", text.len ? " " : "", shown);
     }
     sl_jw_str(j, "servers", sl_buf_str(&text));
 }

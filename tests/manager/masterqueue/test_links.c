@@ -133,6 +133,28 @@ static void test_open_fails(void **state) {
     assert_active(w);
 }
 
+/* ---- where it is connected to ---- */
+
+#define AT(name, host)                                                                             \
+    "{\"name\":\"" name "\",\"natsFlavor\":{\"natsConnector\":\"nats://user:pass@" host            \
+    ":4222\",\"natsSubject\":\"" name "\",\"poolRegExp\":\"\"}}"
+
+/* Each server once, also if groups with another one are between. */
+static void test_servers(void **state) {
+    struct world *w = *state;
+    (void)fakenats_serve(w->nats,
+                         &(struct fakenats_server){.host = "nats.b", .port = 4222, .cluster = 1});
+    assert_int_equal(
+        post(w, MQS,
+             MASTERQUEUE(AT("g", "nats.nats") "," AT("h", "nats.b") "," AT("i", "nats.nats"))),
+        201);
+    run(w, 3 * SL_SEC);
+    assert_string_equal(str(w, MQ, "status.servers"), "nats://nats.nats:4222 nats://nats.b:4222");
+    assert_string_equal(message_of(w, "NatsConnected"),
+                        "Connected to nats://nats.nats:4222 (0), nats://nats.b:4222 (0)");
+    assert_int_equal(fakenats_open(w->nats, 0), 2);
+}
+
 /* ---- messages that found no place ---- */
 
 static void drop(struct world *w, uint64_t n) {
@@ -247,6 +269,7 @@ int main(void) {
         T(test_pattern_budget),
         T(test_pattern_of_another_group),
         T(test_dropped),
+        T(test_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -406,7 +406,7 @@ static void test_foreign_flavor(void **state) {
     usual(w);
     assert_string_equal(flavors_of(w, MASTER), F_FIRENZE ",");
     assert_null(sl_json_at(get(w, FLAVORS "/" F_CINECA), "spec.nodeTaints"));
-    assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "somebody else"));
+    assert_non_null(strstr(sl_json_str(pool(w, MQ, "slurm-cineca"), "message"), "not owned"));
     assert_string_equal(sl_json_str(pool(w, MQ, "slurm-cineca"), "state"), "Refused");
     condition(w, MQ, "Ready", "False", "ForeignFlavor");
     /* What else is wrong with the pool is shown as well, as long as it is. */
