@@ -13,121 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/base64.h"
 #include "core/base/collection/hash.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
 #include "lib/metrics/metrics.h"
 
-#define MAX_SECRET ((size_t)256 << 10) /* of one key */
 #define MAX_SHOWN 1024u
 #define MAX_EVENTS 65536u /* taken in one turn */
-
-static const char *const secret_keys[MQ_SECRET_KEYS] = {
-    [MQ_KEY_USER] = "username",    [MQ_KEY_PASSWORD] = "password", [MQ_KEY_TOKEN] = "token",
-    [MQ_KEY_CREDS] = "user.creds", [MQ_KEY_CA] = "ca.crt",         [MQ_KEY_CERTIFICATE] = "tls.crt",
-    [MQ_KEY_PRIVATE] = "tls.key",
-};
-
-/* ---- Secrets ---- */
-
-static void wipe(struct mq_secret *s) {
-    for (size_t i = 0; i < SL_LEN(s->v); i++) {
-        if (s->v[i])
-            explicit_bzero(s->v[i], strlen(s->v[i]));
-        sl_freep(&s->v[i]);
-    }
-}
-
-void mq_secret_free(struct sl_rec *r) {
-    wipe(mq_secret_of(r));
-}
-
-/* NULL: absent, too long, or no text. */
-static char *decoded(yyjson_val *v) {
-    struct sl_text t = sl_json_view(v);
-    if (!v || t.n > MAX_SECRET * 4 / 3)
-        return NULL;
-    char *out = sl_alloc(t.n + 1);
-    int64_t n = sl_base64_decode(t.s, t.n, out);
-    if (n < 0 || memchr(out, '\0', (size_t)n)) {
-        explicit_bzero(out, t.n + 1);
-        sl_freep(&out);
-    }
-    return out;
-}
-
-bool mq_secret_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct sl_masterqueues *m = ctx;
-    struct mq_secret *s = mq_secret_of(r);
-    yyjson_val *data = sl_json_get(o, "data");
-    uint64_t hash = sl_json_hash(17, data) | 1;
-
-    if (s->known && s->hash == hash)
-        return false;
-    wipe(s);
-    for (size_t i = 0; i < SL_LEN(s->v); i++)
-        s->v[i] = decoded(sl_json_get(data, secret_keys[i]));
-    s->hash = hash;
-    s->known = true;
-    s->missing = false;
-    s->read_at = sl_time_add(m->client->mono, MQ_SECRET_EVERY);
-    m->relink = true;
-    return true;
-}
-
-/* No stream shows it: it is read now and then. */
-void mq_secret_reconcile(void *ctx, struct sl_rec *r) {
-    struct sl_masterqueues *m = ctx;
-    struct mq_secret *s = mq_secret_of(r);
-    if (m->client->mono >= s->read_at) {
-        s->was_read = m->client->mono;
-        s->read_at = sl_time_add(m->client->mono, MQ_SECRET_EVERY);
-        sl_rec_write(r);
-    }
-    sl_rec_reconcile_at(r, sl_time_add(m->client->wall, s->read_at - m->client->mono));
-}
-
-bool mq_secret_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
-    (void)ctx;
-    sl_rec_build_read(r, w);
-    return true;
-}
-
-void mq_secret_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
-                       const struct sl_kube_reply *reply) {
-    struct sl_masterqueues *m = ctx;
-    struct mq_secret *s = mq_secret_of(r);
-    (void)w, (void)reply;
-    if (how != SL_WRITE_GONE && how != SL_WRITE_REFUSED)
-        return;
-    m->relink |= s->known || !s->missing;
-    wipe(s);
-    s->hash = 0;
-    s->known = false;
-    s->missing = true;
-    s->read_at = sl_time_add(m->client->mono, MQ_SECRET_RETRY);
-    sl_rec_enqueue(r);
-}
-
-static const struct mq_secret *secret_of(struct sl_masterqueues *m, const char *name) {
-    struct sl_rec *r = sl_inf_find(m->inf, MQ_SECRET, m->spec.own_ns, name);
-    if (!r) {
-        r = sl_inf_add(m->inf, MQ_SECRET, m->spec.own_ns, name);
-        sl_rec_enqueue(r); /* its time to be read is long past */
-    }
-    return mq_secret_of(r);
-}
-
-/* It may have been changed: a connection needs it, or was refused with it. */
-static void read_soon(struct sl_masterqueues *m, const char *name) {
-    struct sl_rec *r = *name ? sl_inf_find(m->inf, MQ_SECRET, m->spec.own_ns, name) : NULL;
-    if (!r)
-        return;
-    struct mq_secret *s = mq_secret_of(r);
-    s->read_at = sl_time_min(s->read_at, sl_time_add(s->was_read, MQ_SECRET_SOON));
-    sl_rec_enqueue(r);
-}
 
 /* ---- opening and closing ---- */
 
@@ -167,22 +59,10 @@ static void set_down(struct mq_link *l, const char *reason, const char *text) {
     mq_set_text(&l->error, text);
 }
 
-static struct sl_nats_credentials credentials_of(const struct mq_secret *s) {
-    if (!s)
-        return (struct sl_nats_credentials){0};
-    return (struct sl_nats_credentials){.user = s->v[MQ_KEY_USER],
-                                        .password = s->v[MQ_KEY_PASSWORD],
-                                        .token = s->v[MQ_KEY_TOKEN],
-                                        .creds = s->v[MQ_KEY_CREDS],
-                                        .ca = s->v[MQ_KEY_CA],
-                                        .certificate = s->v[MQ_KEY_CERTIFICATE],
-                                        .key = s->v[MQ_KEY_PRIVATE]};
-}
-
 static void open_with(struct sl_masterqueues *m, struct mq_link *l,
                       const struct sl_nats_connector *c) {
-    const struct mq_secret *s = *l->secret ? secret_of(m, l->secret) : NULL;
-    struct sl_nats_credentials with = credentials_of(s);
+    const struct mq_secret *s = *l->secret ? mq_secret_get(m, l->secret) : NULL;
+    struct sl_nats_credentials with = mq_secret_credentials(s);
     struct sl_err err;
 
     if (!l->asks_again)
@@ -220,7 +100,7 @@ static void open_link(struct sl_masterqueues *m, struct mq_link *l) {
 
 /* Opens it if that may work now, and again with credentials that have changed. */
 static void refresh_link(struct sl_masterqueues *m, struct mq_link *l) {
-    const struct mq_secret *s = *l->secret ? secret_of(m, l->secret) : NULL;
+    const struct mq_secret *s = *l->secret ? mq_secret_get(m, l->secret) : NULL;
     if (l->conn.v && l->secret_hash == (s ? s->hash : 0))
         return;
     if (l->conn.v && s && !s->known)
@@ -245,7 +125,7 @@ static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
         free = m->links.n;
         (void)sl_vec_push(&m->links);
     }
-    read_soon(m, g->secret);
+    mq_secret_read_soon(m, g->secret);
     m->links.v[free] = (struct mq_link){.connector = sl_strdup(g->connector),
                                         .secret = sl_strdup(g->secret),
                                         .servers = g->servers,
@@ -519,7 +399,7 @@ static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e)
             sl_log(SL_LOG_WARN, "no connection to NATS", SL_S("server", l->shown),
                    SL_S("error", e->text));
         set_down(l, "Disconnected", e->text);
-        read_soon(m, l->secret);
+        mq_secret_read_soon(m, l->secret);
         break;
     case SL_NATS_ERROR:
         set_refused(m, l, e->text);

@@ -5,7 +5,9 @@
  *     spec.c     what a MasterQueue says, decoded
  *     pools.c    pools: what each has published, which are live, which take part
  *     errors.c   what is wrong with a pool
- *     links.c    connections to NATS, shared by all MasterQueues, and the credentials they need
+ *     restore.c  pools of before a start or a change of leaders
+ *     links.c    connections to NATS, shared by all MasterQueues
+ *     secrets.c  the credentials they need
  *     plan.c     from a spec and live pools to flavors and quotas: pure
  *     observed.c, desired.c  ResourceFlavors and ClusterQueues as they are and as they should be
  *     objects.c  what becomes of the difference
@@ -165,7 +167,7 @@ struct mq_link {
     bool used; /* mark of a sweep */
 };
 
-/* What a Secret may have; links.c has their names. */
+/* What a Secret may have; secrets.c has their names. */
 enum mq_secret_key {
     MQ_KEY_USER,
     MQ_KEY_PASSWORD,
@@ -325,12 +327,19 @@ bool mq_pool_ignore(struct mq *q, const char *name);
 bool mq_pool_is_ignored(const struct mq *q, const char *name);
 /* The spec is new: finds the groups of all pools again. */
 void mq_pools_match(struct mq *q);
-/* What flavors have kept of pools that have not been heard: after the start, and when it begins to
- * lead. */
-void mq_pools_restore(struct sl_masterqueues *m, struct mq *q);
-/* Does the master have flavors of pools that have not been heard since the start, and may still be?
- * Then the queues stay as they are. *next: at the latest until then (mono). */
-bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *next);
+/* NULL: there is none. */
+struct mq_pool *mq_pool_find(const struct mq *q, const char *group, const char *name);
+/* The pool of this name that is known from the same messages; NULL: none. Which group takes it was
+ * decided when it was new, and with the spec; it may also be here for its flavor alone. */
+const struct mq_pool *mq_pool_known(const struct mq *q, const struct mq_group *g, const char *name);
+/* 'from' NULL: a group of this name, if there is one. NULL: there is no place. */
+struct mq_pool *mq_pool_add(struct mq *q, const char *group, const struct mq_group *from,
+                            const char *name);
+/* A payload that is to take effect. Whether it could be understood. */
+bool mq_pool_take(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p, const char *data,
+                  size_t len);
+void mq_pool_free(struct mq_pool *p);
+
 /* Sets the states by the clock; forgets pools of which nothing is left. Returns when (mono) the
  * next one may change. */
 sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q);
@@ -347,6 +356,15 @@ sl_time mq_pool_age_errors(const struct sl_masterqueues *m, struct mq_pool *p);
 void mq_pool_put_errors(const struct mq_pool *p, struct sl_buf *out); /* as the status shows them */
 void mq_pool_free_errors(struct mq_pool *p);
 
+/* ---- restore.c ---- */
+
+/* What flavors have kept of pools that have not been heard: after the start, and when it begins to
+ * lead. */
+void mq_pools_restore(struct sl_masterqueues *m, struct mq *q);
+/* Does the master have flavors of pools that have not been heard since the start, and may still be?
+ * Then the queues stay as they are. *next: at the latest until then (mono). */
+bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *next);
+
 /* ---- links.c ---- */
 
 /* Opens, closes and subscribes so that every group has its connection. */
@@ -360,6 +378,15 @@ static inline bool mq_link_hears(const struct mq_link *l) {
 /* When (mono) a connection is to be opened again, or something to be logged. */
 sl_time mq_links_next(const struct sl_masterqueues *m);
 void mq_links_free(struct sl_masterqueues *m);
+
+/* ---- secrets.c ---- */
+
+/* One that a connection needs; it is read, if it was not. */
+const struct mq_secret *mq_secret_get(struct sl_masterqueues *m, const char *name);
+/* What it has; 's' NULL: nothing. */
+struct sl_nats_credentials mq_secret_credentials(const struct mq_secret *s);
+/* It may have been changed: a connection needs it, or was refused with it. */
+void mq_secret_read_soon(struct sl_masterqueues *m, const char *name);
 bool mq_secret_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void mq_secret_reconcile(void *ctx, struct sl_rec *r);
 bool mq_secret_build(void *ctx, struct sl_rec *r, struct sl_write *w);

@@ -26,7 +26,7 @@ static const char *group_name(const struct mq *q, const struct mq_pool *p) {
 
 /* ---- finding ---- */
 
-static struct mq_pool *find_pool(const struct mq *q, const char *group, const char *name) {
+struct mq_pool *mq_pool_find(const struct mq *q, const char *group, const char *name) {
     for (uint32_t i = 0; i < q->pools.n; i++)
         if (strcmp(q->pools.v[i]->name, name) == 0 && strcmp(q->pools.v[i]->group, group) == 0)
             return q->pools.v[i];
@@ -58,10 +58,8 @@ static uint64_t source_of(const struct mq_group *g) {
     return sl_hash_str(sl_hash_str(g->servers, g->secret), g->subject) | 1;
 }
 
-/* The pool of this name that is known from the same messages; NULL: none. Which group takes it was
- * decided when it was new, and with the spec; it may also be here for its flavor alone. */
-static const struct mq_pool *known_to(const struct mq *q, const struct mq_group *g,
-                                      const char *name) {
+const struct mq_pool *mq_pool_known(const struct mq *q, const struct mq_group *g,
+                                    const char *name) {
     for (uint32_t i = 0; i < q->pools.n; i++) {
         const struct mq_pool *p = q->pools.v[i];
         if (strcmp(p->name, name) == 0 &&
@@ -79,7 +77,7 @@ bool mq_pool_takes(struct sl_masterqueues *m, const struct mq *q, const struct m
     uint64_t left = m->match_budget < MQ_MAX_PATTERN ? m->match_budget : MQ_MAX_PATTERN;
     if (!g->pattern)
         return rank_in(g, name, &rank);
-    const struct mq_pool *p = known_to(q, g, name);
+    const struct mq_pool *p = mq_pool_known(q, g, name);
     if (p)
         return p->at != UINT32_MAX && &q->spec->groups[p->at] == g;
     m->match_budget -= left;
@@ -107,7 +105,7 @@ static void sort_pools(struct mq *q) {
 
 /* ---- coming and going ---- */
 
-static void free_pool(struct mq_pool *p) {
+void mq_pool_free(struct mq_pool *p) {
     sl_freep(&p->name);
     sl_freep(&p->group);
     sl_freep(&p->payload);
@@ -119,7 +117,7 @@ static void free_pool(struct mq_pool *p) {
 
 void mq_pools_free(struct mq *q) {
     for (uint32_t i = 0; i < q->pools.n; i++)
-        free_pool(q->pools.v[i]);
+        mq_pool_free(q->pools.v[i]);
     sl_vec_free(&q->pools);
     sl_vec_free(&q->ignored);
 }
@@ -189,16 +187,15 @@ static bool make_room(struct mq *q, const struct mq_group *from) {
         struct mq_pool *p = q->pools.v[i];
         if (p->taken || (p->at != UINT32_MAX && !q->spec->groups[p->at].pattern))
             continue;
-        free_pool(p);
+        mq_pool_free(p);
         memmove(&q->pools.v[i], &q->pools.v[i + 1], (--q->pools.n - i) * sizeof(struct mq_pool *));
         return true;
     }
     return false;
 }
 
-/* 'from' NULL: a group of this name, if there is one. */
-static struct mq_pool *add_to(struct mq *q, const char *group, const struct mq_group *from,
-                              const char *name) {
+struct mq_pool *mq_pool_add(struct mq *q, const char *group, const struct mq_group *from,
+                            const char *name) {
     if (q->pools.n == SL_MQ_MAX_POOLS && !make_room(q, from))
         return NULL;
     struct mq_pool *p = sl_alloc0(1, sizeof *p);
@@ -223,7 +220,7 @@ static void drop_doubles(struct mq *q) {
         }
         bool newer = p->seen > twin->seen;
         q->pools.v[left - 1] = newer ? p : twin;
-        free_pool(newer ? twin : p);
+        mq_pool_free(newer ? twin : p);
     }
     q->pools.n = left;
 }
@@ -276,9 +273,8 @@ static bool same_payload(const struct mq_pool *p, const struct sl_pool_payload *
            sl_pool_payload_same(&before, now);
 }
 
-/* Whether it could be understood. */
-static bool take_payload(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p,
-                         const char *data, size_t len) {
+bool mq_pool_take(struct sl_masterqueues *m, struct mq *q, struct mq_pool *p, const char *data,
+                  size_t len) {
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(2 * SL_POOL_MAX_BYTES);
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_POOL_MAX_BYTES);
     struct sl_pool_payload now;
@@ -337,7 +333,7 @@ static sl_time take_pending(const struct sl_masterqueues *m, struct mq_pool *p) 
 bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, const char *name,
                      const char *data, size_t len, const char *elsewhere) {
     const struct mq_group *g = &q->spec->groups[group];
-    struct mq_pool *p = find_pool(q, g->name, name);
+    struct mq_pool *p = mq_pool_find(q, g->name, name);
     const char *fault = p ? NULL
                           : sl_masterqueue_pool_fault(sl_text_of(q->rec.name), sl_text_of(g->name),
                                                       sl_text_of(name));
@@ -348,7 +344,7 @@ bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
         return false;
     }
     if (!p)
-        p = add_to(q, g->name, g, name);
+        p = mq_pool_add(q, g->name, g, name);
     if (!p) {
         (void)mq_pool_ignore(q, name);
         return false;
@@ -362,7 +358,7 @@ bool mq_pool_message(struct sl_masterqueues *m, struct mq *q, uint32_t group, co
         p->raw = 0;
         return false;
     }
-    if (!take_payload(m, q, p, data, len))
+    if (!mq_pool_take(m, q, p, data, len))
         return p->payload != NULL;
     note_period(m, q, p);
     if (p->state != MQ_LIVE)
@@ -443,118 +439,10 @@ sl_time mq_pools_age(struct sl_masterqueues *m, struct mq *q) {
         struct mq_pool *p = q->pools.v[i];
         next = sl_time_min(next, age_pool(m, q, p));
         if (is_forgotten(m, q, p))
-            free_pool(p);
+            mq_pool_free(p);
         else
             q->pools.v[left++] = p;
     }
     q->pools.n = left;
     return next;
-}
-
-/* ---- after a start ---- */
-
-/* Another group has it now that hears the same: it is not there twice. */
-static bool has_moved(const struct mq *q, const char *group, const char *name) {
-    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
-        const struct mq_group *g = &q->spec->groups[i];
-        if (!g->local && g->connector && strcmp(g->name, group) == 0)
-            return known_to(q, g, name) != NULL;
-    }
-    return false;
-}
-
-/* {"group":…,"pool":…,"payload":{…}}, as desired.c writes it. One that is not 'live' is shown as
- * long as its flavor is there. */
-static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, bool live) {
-    _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(text, strlen(text));
-    yyjson_val *root = yyjson_doc_get_root(d);
-    const char *group = sl_json_str(root, "group"), *name = sl_json_str(root, "pool");
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(2 * SL_POOL_MAX_BYTES);
-
-    if (!*group || !*name || find_pool(q, group, name) || has_moved(q, group, name))
-        return;
-    struct mq_pool *p = add_to(q, group, NULL, name);
-    if (!p)
-        return;
-    sl_json_put(&b, sl_json_get(root, "payload"));
-    if (!sl_buf_full(&b))
-        (void)take_payload(m, q, p, sl_buf_str(&b), b.len);
-    p->seen = m->client->mono;
-    p->taken = live;
-    if (live) {
-        p->seen_wall = m->client->wall;
-    } else {
-        p->state = MQ_EXPIRED;
-        if (p->at != UINT32_MAX)
-            p->seen -= q->spec->groups[p->at].timeout + SL_MQ_GRACE;
-    }
-}
-
-/* Has it published since its connection is up? */
-static bool is_heard(const struct sl_masterqueues *m, const struct mq *q, const struct mq_pool *p) {
-    const struct mq_group *g = p->at != UINT32_MAX ? &q->spec->groups[p->at] : NULL;
-    const struct mq_link *l = g && g->link < m->links.n ? &m->links.v[g->link] : NULL;
-    return p->heard && mq_link_hears(l) && p->seen >= l->up_since;
-}
-
-/* What was restored before and never heard since: the leader before us knew better. */
-static void drop_unheard(const struct sl_masterqueues *m, struct mq *q) {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < q->pools.n; i++) {
-        struct mq_pool *p = q->pools.v[i];
-        if (p->payload && !is_heard(m, q, p))
-            free_pool(p);
-        else
-            q->pools.v[left++] = p;
-    }
-    q->pools.n = left;
-}
-
-/* When it begins to lead, and for a moment after: what the leader before it wrote last may not be
- * here yet. A flavor that the master has dropped is there for the work that still runs on it. */
-void mq_pools_restore(struct sl_masterqueues *m, struct mq *q) {
-    if (q->restored && m->client->mono >= sl_time_add(m->led_since, MQ_UNUSED_PAUSE))
-        return;
-    if (!q->restored)
-        drop_unheard(m, q);
-    q->restored = true;
-    for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
-        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool &&
-            !mq_pool_of_flavor(q, r->name))
-            restore(m, q, mq_flavor_of(r)->pool, mq_master_names(m, q, r->name, true));
-}
-
-/* An upgrade from a controller that kept nothing of its pools. */
-static bool may_be_of(const struct mq *q, const struct mq_group *g, const char *flavor) {
-    char prefix[2 * SL_REC_NAME + 2];
-    sl_fmt_short(prefix, sizeof prefix, "%s-%s-", q->rec.name, g->name);
-    return !g->local && strncmp(flavor, prefix, strlen(prefix)) == 0;
-}
-
-static sl_time settled_at(const struct sl_masterqueues *m, const struct mq *q, const char *flavor) {
-    sl_time at = 0;
-    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
-        const struct mq_group *g = &q->spec->groups[i];
-        if (!may_be_of(q, g, flavor))
-            continue;
-        const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
-        sl_time end =
-            mq_link_hears(l) ? sl_time_add(l->up_since, g->timeout + SL_MQ_GRACE) : SL_TIME_NEVER;
-        at = end > at ? end : at;
-    }
-    return at;
-}
-
-bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *next) {
-    bool any = false;
-    for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next) {
-        if (r->kind != MQ_FLAVOR || r->create_planned || mq_flavor_of(r)->pool ||
-            mq_pool_of_flavor(q, r->name) || !mq_master_names(m, q, r->name, false))
-            continue;
-        sl_time at = settled_at(m, q, r->name);
-        any |= at > m->client->mono;
-        if (at > m->client->mono)
-            *next = sl_time_min(*next, at);
-    }
-    return any;
 }
