@@ -14,10 +14,9 @@ static void test_listed_gets_place(void **state) {
     char name[32];
     assert_int_equal(
         post(w, MQS,
-             MASTERQUEUE(
-                 "{\"name\":\"interlink\"," NATS(
-                     "\"poolRegExp\":\"^aa\"") "},{\"name\":\"list\"," NATS("\"pools\":["
-                                                                            "\"special\"]") "}")),
+             MASTERQUEUE("{\"name\":\"interlink\"," NATS(
+                 "\"poolRegExp\":\"^aa\"") "},{\"name\":\"list\"," NATS("\"pools\":["
+                                                                        "\"special\"]") "}")),
         201);
     run(w, 2 * SL_SEC);
     for (uint32_t i = 0; i < SL_MQ_MAX_POOLS + 20; i++) {
