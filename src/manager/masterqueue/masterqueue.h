@@ -55,7 +55,7 @@ void sl_masterqueues_free(struct sl_masterqueues *q);
 void sl_masterqueues_tick(struct sl_masterqueues *q);
 sl_time sl_masterqueues_next(const struct sl_masterqueues *q); /* mono */
 /* A standby reads everything, NATS included, and writes nothing; but Secrets, and what they give
- * access to, it reads when it leads. */
+ * access to, it reads when it leads. Pools that it has not heard it then takes from the flavors. */
 void sl_masterqueues_lead(struct sl_masterqueues *q, bool lead);
 /* Nothing to read or to write: at rest until something outside happens. */
 bool sl_masterqueues_idle(const struct sl_masterqueues *q);

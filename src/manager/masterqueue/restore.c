@@ -19,6 +19,14 @@ static bool has_moved(const struct mq *q, const char *group, const char *name) {
     return false;
 }
 
+/* It counts as heard now. */
+static void set_live(const struct sl_masterqueues *m, struct mq_pool *p) {
+    p->seen = m->client->mono;
+    p->seen_wall = m->client->wall;
+    p->taken = true;
+    p->state = MQ_LIVE;
+}
+
 /* {"group":…,"pool":…,"payload":{…}}, as desired.c writes it. One that is not 'live' is shown as
  * long as its flavor is there. */
 static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, bool live) {
@@ -35,11 +43,10 @@ static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, b
     sl_json_put(&b, sl_json_get(root, "payload"));
     if (!sl_buf_full(&b))
         (void)mq_pool_take(m, q, p, sl_buf_str(&b), b.len);
-    p->seen = m->client->mono;
-    p->taken = live;
     if (live) {
-        p->seen_wall = m->client->wall;
+        set_live(m, p);
     } else {
+        p->seen = m->client->mono;
         p->state = MQ_EXPIRED;
         if (p->at != UINT32_MAX)
             p->seen -= q->spec->groups[p->at].timeout + SL_MQ_GRACE;
@@ -66,8 +73,18 @@ static void drop_unheard(const struct sl_masterqueues *m, struct mq *q) {
     q->pools.n = left;
 }
 
+static void restore_flavor(struct sl_masterqueues *m, struct mq *q, struct sl_rec *r) {
+    struct mq_pool *p = mq_pool_of_flavor(q, r->name);
+    bool live = mq_master_names(m, q, r->name, true);
+    if (!p)
+        restore(m, q, mq_flavor_of(r)->pool, live);
+    else if (live && !p->heard && p->state == MQ_EXPIRED && p->at != UINT32_MAX)
+        set_live(m, p); /* the queue that names it came after it */
+}
+
 /* When it begins to lead, and for a moment after: what the leader before it wrote last may not be
- * here yet. A flavor that the master has dropped is there for the work that still runs on it. */
+ * here yet, first the flavor and then the queue that names it. A flavor that the master has dropped
+ * is there for the work that still runs on it. */
 void mq_pools_restore(struct sl_masterqueues *m, struct mq *q) {
     if (q->restored && m->client->mono >= sl_time_add(m->led_since, MQ_UNUSED_PAUSE))
         return;
@@ -75,9 +92,8 @@ void mq_pools_restore(struct sl_masterqueues *m, struct mq *q) {
         drop_unheard(m, q);
     q->restored = true;
     for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next)
-        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool &&
-            !mq_pool_of_flavor(q, r->name))
-            restore(m, q, mq_flavor_of(r)->pool, mq_master_names(m, q, r->name, true));
+        if (r->kind == MQ_FLAVOR && !r->create_planned && mq_flavor_of(r)->pool)
+            restore_flavor(m, q, r);
 }
 
 /* An upgrade from a controller that kept nothing of its pools. */

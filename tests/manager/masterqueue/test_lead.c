@@ -112,12 +112,57 @@ static void test_secret_gone(void **state) {
     assert_active(w);
 }
 
+#define F_LATE FLAVORS "/masterqueue-interlink-late"
+
+static void put_groups(struct world *w, struct sl_buf *b) {
+    sl_buf_puts(b, "{\"spec\":{\"resourceGroups\":");
+    sl_json_put(b, sl_json_at(get(w, MASTER), "spec.resourceGroups"));
+    sl_buf_puts(b, "}}");
+}
+
+/* What the leader before it wrote in its last moment comes after it leads: the flavor of a new
+ * pool, and then the queue that names it. */
+static void test_last_writes(void **state) {
+    struct world *w = *state;
+    _cleanup_(sl_buf_done) struct sl_buf flavor = SL_BUF(1 << 16), before = SL_BUF(1 << 16),
+                                         with = SL_BUF(1 << 16);
+    usual(w);
+    put_groups(w, &before);
+    publish(w, "late", FEW);
+    run(w, 2 * SL_SEC);
+    put_groups(w, &with);
+    yyjson_val *o = get(w, F_LATE);
+    sl_buf_puts(&flavor, "{\"metadata\":{\"name\":\"masterqueue-interlink-late\",\"annotations\":");
+    sl_json_put(&flavor, sl_json_at(o, "metadata.annotations"));
+    sl_buf_puts(&flavor, ",\"ownerReferences\":");
+    sl_json_put(&flavor, sl_json_at(o, "metadata.ownerReferences"));
+    sl_buf_puts(&flavor, "},\"spec\":");
+    sl_json_put(&flavor, sl_json_get(o, "spec"));
+    sl_buf_puts(&flavor, "}");
+    stop(w, 0);
+    (void)fakeapi_do(w->api, SL_DELETE, F_LATE, NULL, NULL, NULL);
+    patch(w, MASTER, sl_buf_str(&before));
+    fakenats_outage(w->nats, w->server, fakeapi_now(w->api) + 10 * SL_MINUTE);
+    start(w, 0, false);
+    run(w, SL_SEC);
+    uint64_t flavors = w->flavor_writes;
+    assert_int_equal(post(w, FLAVORS, sl_buf_str(&flavor)), 201);
+    run(w, 300 * SL_MSEC);
+    patch(w, MASTER, sl_buf_str(&with));
+    for (int i = 0; i < 120; i++) {
+        run(w, SL_SEC);
+        assert_string_equal(flavors_of(w, MASTER),
+                            "masterqueue-interlink-late," F_FIRENZE "," F_CINECA ",");
+    }
+    assert_int_equal(w->flavor_writes, flavors);
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_both_hear),           T(test_secret),      T(test_secret_and_changes),
-        T(test_secret_without_nats), T(test_secret_gone),
+        T(test_secret_without_nats), T(test_secret_gone), T(test_last_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,6 +174,7 @@ static void test_dropped(void **state) {
     for (int i = 0; i < 50; i++)
         drop(w, 1);
     assert_int_equal(log_count("messages of resource pools dropped"), 1);
+    assert_true(sl_masterqueues_next(w->q[0]) <= fakeapi_now(w->api) + 10 * SL_SEC);
     run(w, 20 * SL_SEC); /* the rest, when a minute is over */
     assert_int_equal(log_count("messages of resource pools dropped"), 2);
     assert_int_equal(log_count("\"count\":50"), 1);
