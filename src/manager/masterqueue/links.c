@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
 #include "lib/metrics/metrics.h"
@@ -23,13 +24,18 @@
 
 /* ---- opening and closing ---- */
 
+static void free_subject(struct mq_subject *s) {
+    sl_freep(&s->name);
+    sl_freep(&s->error);
+}
+
 static void close_link(struct sl_masterqueues *m, struct mq_link *l) {
     if (l->conn.v)
         m->spec.nats->ops->close(m->spec.nats, l->conn);
     l->conn.v = 0;
     l->up = false;
     for (uint32_t i = 0; i < l->subjects.n; i++)
-        sl_freep(&l->subjects.v[i].name);
+        free_subject(&l->subjects.v[i]);
     sl_vec_clear(&l->subjects);
 }
 
@@ -53,7 +59,7 @@ void mq_links_free(struct sl_masterqueues *m) {
 }
 
 static void set_down(struct mq_link *l, const char *reason, const char *text) {
-    l->up = l->asks_again = false;
+    l->up = false;
     l->retry_at = 0;
     l->reason = reason;
     mq_set_text(&l->error, text);
@@ -65,8 +71,7 @@ static void open_with(struct sl_masterqueues *m, struct mq_link *l,
     struct sl_nats_credentials with = mq_secret_credentials(s);
     struct sl_err err;
 
-    if (!l->asks_again)
-        set_down(l, "Connecting", NULL);
+    set_down(l, "Connecting", NULL);
     if (s && s->missing) {
         _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(MAX_SHOWN);
         sl_buf_printf(&text, "Secret %s/%s does not exist, or the manager's role does not name it",
@@ -105,20 +110,26 @@ static void refresh_link(struct sl_masterqueues *m, struct mq_link *l) {
         return;
     if (l->conn.v && s && !s->known)
         return; /* a Secret that cannot be read now is no reason to give up what works */
-    l->asks_again &= !l->conn.v; /* with other credentials the answer may be another */
     close_link(m, l);
     open_link(m, l);
 }
 
-static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
-    uint32_t free = UINT32_MAX;
+static uint32_t find_link(const struct sl_masterqueues *m, const struct mq_group *g) {
     for (uint32_t i = 0; i < m->links.n; i++) {
-        struct mq_link *l = &m->links.v[i];
+        const struct mq_link *l = &m->links.v[i];
         if (l->connector && l->servers == g->servers && strcmp(l->secret, g->secret) == 0)
             return i;
-        if (!l->connector)
-            free = i;
     }
+    return UINT32_MAX;
+}
+
+static uint32_t link_for(struct sl_masterqueues *m, const struct mq_group *g) {
+    uint32_t free = UINT32_MAX, found = find_link(m, g);
+    if (found != UINT32_MAX)
+        return found;
+    for (uint32_t i = 0; i < m->links.n; i++)
+        if (!m->links.v[i].connector)
+            free = i;
     if (free == UINT32_MAX && m->links.n == SL_MQ_MAX_LINKS)
         return UINT32_MAX;
     if (free == UINT32_MAX) {
@@ -167,7 +178,7 @@ static void drop_unused(struct sl_masterqueues *m, struct mq_link *l) {
             continue;
         }
         m->spec.nats->ops->unsubscribe(m->spec.nats, l->conn, s->name);
-        sl_freep(&s->name);
+        free_subject(s);
     }
     l->subjects.n = left;
 }
@@ -193,7 +204,6 @@ static void use_links(struct sl_masterqueues *m, struct mq *q) {
         g->link = link_for(m, g);
         if (g->link == UINT32_MAX)
             continue; /* its condition says so */
-        m->links.v[g->link].used = true;
         *sl_vec_push(&m->users) = (struct mq_user){q->rec.id, i, g->link};
     }
 }
@@ -210,45 +220,73 @@ static void forget_secrets(struct sl_masterqueues *m) {
     }
 }
 
-static bool hears_all(const struct mq_link *l) {
-    bool all = l->up && l->subjects.n > 0;
-    for (uint32_t i = 0; i < l->subjects.n; i++)
-        all &= l->subjects.v[i].heard;
-    return all;
+/* What a server refuses it may allow later, if it is asked again. Messages that came since show
+ * that there is no need. The error stays until there was time for the answer. */
+static void ask_again(struct sl_masterqueues *m, struct mq_link *l, struct mq_subject *s) {
+    s->retry_at = 0;
+    if (s->heard || s->asks) {
+        sl_freep(&s->error);
+        s->asks = false;
+        s->since = m->client->mono;
+        mq_enqueue_all(m);
+    } else if (l->up) {
+        m->spec.nats->ops->unsubscribe(m->spec.nats, l->conn, s->name);
+        m->spec.nats->ops->subscribe(m->spec.nats, l->conn, s->name);
+        s->asks = true;
+        s->retry_at = sl_time_add(m->client->mono, MQ_ANSWER);
+    }
 }
 
-/* What a server refuses it may allow later, and only a new connection asks again. Messages of every
- * subject that came since show that there is no need. The error stays until the new connection has
- * been up for a moment without it. */
-static void reopen_links(struct sl_masterqueues *m) {
+static bool is_due(const struct sl_masterqueues *m, sl_time at) {
+    return at && m->client->mono >= at;
+}
+
+static void retry_links(struct sl_masterqueues *m) {
     for (uint32_t i = 0; i < m->links.n; i++) {
         struct mq_link *l = &m->links.v[i];
-        if (!l->retry_at || m->client->mono < l->retry_at)
-            continue;
-        l->retry_at = 0;
-        if (hears_all(l) || (l->up && l->asks_again)) {
-            sl_freep(&l->error);
-            l->asks_again = false;
-            l->reason = "Connected";
-            l->up_since = m->client->mono;
-            mq_enqueue_all(m);
-        } else {
-            l->asks_again = l->up;
-            close_link(m, l);
+        for (uint32_t k = 0; k < l->subjects.n; k++)
+            if (is_due(m, l->subjects.v[k].retry_at))
+                ask_again(m, l, &l->subjects.v[k]);
+        if (is_due(m, l->retry_at)) {
+            l->retry_at = 0;
             m->relink = true;
         }
     }
 }
 
+static void mark_links(struct sl_masterqueues *m, const struct mq *q) {
+    for (uint32_t i = 0; i < q->spec->n_groups; i++) {
+        const struct mq_group *g = &q->spec->groups[i];
+        uint32_t at = g->local || !g->connector || q->rec.deleting ? UINT32_MAX : find_link(m, g);
+        if (at != UINT32_MAX)
+            m->links.v[at].used = true;
+    }
+}
+
+/* First, so that others can have their places. */
+static void drop_links(struct sl_masterqueues *m) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < m->links.n; i++)
+        m->links.v[i].used = false;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, MQ_MASTER_QUEUE, &at));)
+        if (mq_of(r)->spec)
+            mark_links(m, mq_of(r));
+    for (uint32_t i = 0; i < m->links.n; i++) {
+        if (m->links.v[i].used || !m->links.v[i].connector)
+            continue;
+        free_link(m, &m->links.v[i]);
+        m->links.v[i] = (struct mq_link){0};
+    }
+}
+
 void mq_links_sync(struct sl_masterqueues *m) {
     uint32_t at = 0;
-    reopen_links(m);
+    retry_links(m);
     if (!m->relink)
         return;
     m->relink = false;
     sl_vec_clear(&m->users);
-    for (uint32_t i = 0; i < m->links.n; i++)
-        m->links.v[i].used = false;
+    drop_links(m);
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, MQ_MASTER_QUEUE, &at));)
         if (mq_of(r)->spec)
             use_links(m, mq_of(r));
@@ -256,12 +294,8 @@ void mq_links_sync(struct sl_masterqueues *m) {
         qsort_r(m->users.v, m->users.n, sizeof(struct mq_user), by_age, m->inf);
     for (uint32_t i = 0; i < m->links.n; i++) {
         struct mq_link *l = &m->links.v[i];
-        if (l->used)
+        if (l->connector)
             refresh_link(m, l);
-        else if (l->connector) {
-            free_link(m, l);
-            *l = (struct mq_link){0};
-        }
         for (uint32_t k = 0; k < l->subjects.n; k++)
             l->subjects.v[k].refs = 0;
     }
@@ -278,9 +312,14 @@ void mq_links_sync(struct sl_masterqueues *m) {
 
 sl_time mq_links_next(const struct sl_masterqueues *m) {
     sl_time next = SL_TIME_NEVER;
-    for (uint32_t i = 0; i < m->links.n; i++)
-        if (m->links.v[i].retry_at)
-            next = sl_time_min(next, m->links.v[i].retry_at);
+    for (uint32_t i = 0; i < m->links.n; i++) {
+        const struct mq_link *l = &m->links.v[i];
+        if (l->retry_at)
+            next = sl_time_min(next, l->retry_at);
+        for (uint32_t k = 0; k < l->subjects.n; k++)
+            if (l->subjects.v[k].retry_at)
+                next = sl_time_min(next, l->subjects.v[k].retry_at);
+    }
     if (m->dropped != m->dropped_told)
         next = sl_time_min(next, m->dropped_at);
     return next;
@@ -345,38 +384,75 @@ static void route(struct sl_masterqueues *m, uint32_t link, const struct sl_nats
 static void set_up(struct sl_masterqueues *m, struct mq_link *l, const char *server) {
     l->up_since = m->client->mono; /* also of one that has moved: messages may be lost meanwhile */
     l->up = true;
-    l->retry_at = l->asks_again ? sl_time_add(m->client->mono, MQ_ANSWER) : 0;
-    if (!l->asks_again) {
-        l->reason = "Connected";
-        sl_freep(&l->error);
+    l->reason = "Connected";
+    sl_freep(&l->error);
+    for (uint32_t i = 0; i < l->subjects.n; i++) {
+        struct mq_subject *s = &l->subjects.v[i];
+        s->asks = s->error != NULL; /* the connection has subscribed anew */
+        s->retry_at = s->error ? sl_time_add(m->client->mono, MQ_ANSWER) : 0;
     }
     mq_set_text(&l->server, server);
     sl_log(SL_LOG_INFO, "connected to NATS", SL_S("server", server));
 }
 
-/* The first says enough, until the connection has been opened again; then the same is no news. */
-static void set_refused(struct sl_masterqueues *m, struct mq_link *l, const char *text) {
-    bool known = l->up && l->error;
-    if (known && !l->asks_again)
-        return;
-    if (!known || strcmp(l->error, text) != 0)
-        sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
-               SL_S("error", text));
-    mq_set_text(&l->error, text);
-    l->reason = "ServerError";
-    l->asks_again = false;
-    l->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
+static bool is_quoted(const char *text, const char *name) {
+    char quoted[SL_NATS_MAX_SUBJECT + 8];
+    sl_fmt_short(quoted, sizeof quoted, "\"%s\"", name);
+    return strstr(text, quoted);
+}
+
+static bool names_one(const struct mq_link *l, const char *text) {
+    bool any = false;
     for (uint32_t i = 0; i < l->subjects.n; i++)
-        l->subjects.v[i].heard = false;
+        any |= is_quoted(text, l->subjects.v[i].name);
+    return any;
+}
+
+/* An error is one of the subject that it names, else of all. The same again is no news. */
+static void set_refused(struct sl_masterqueues *m, struct mq_link *l, const char *text) {
+    bool one = names_one(l, text), news = l->subjects.n == 0;
+    for (uint32_t i = 0; i < l->subjects.n; i++) {
+        struct mq_subject *s = &l->subjects.v[i];
+        if (one && !is_quoted(text, s->name))
+            continue;
+        news |= !s->error || strcmp(s->error, text) != 0;
+        mq_set_text(&s->error, text);
+        s->heard = s->asks = false;
+        s->retry_at = sl_time_add(m->client->mono, MQ_REOPEN);
+    }
+    if (!news)
+        return;
+    sl_log(SL_LOG_WARN, "NATS server reports an error", SL_S("server", l->shown),
+           SL_S("error", text));
     mq_enqueue_all(m);
 }
 
 static void note_heard(struct mq_link *l, const char *subject) {
     const char *dot = strrchr(subject, '.');
     size_t n = dot ? (size_t)(dot - subject) + 1 : 0;
-    for (uint32_t i = 0; l->error && i < l->subjects.n; i++)
-        l->subjects.v[i].heard |= strncmp(l->subjects.v[i].name, subject, n) == 0 &&
-                                  strcmp(l->subjects.v[i].name + n, "*") == 0;
+    for (uint32_t i = 0; i < l->subjects.n; i++) {
+        struct mq_subject *s = &l->subjects.v[i];
+        if (s->error && strncmp(s->name, subject, n) == 0 && strcmp(s->name + n, "*") == 0)
+            s->heard = true;
+    }
+}
+
+const struct mq_subject *mq_subject_of(const struct mq_link *l, const struct mq_group *g) {
+    size_t n = strlen(g->subject);
+    for (uint32_t i = 0; i < l->subjects.n; i++)
+        if (strncmp(l->subjects.v[i].name, g->subject, n) == 0 &&
+            strcmp(l->subjects.v[i].name + n, ".*") == 0)
+            return &l->subjects.v[i];
+    return NULL;
+}
+
+bool mq_hears(const struct sl_masterqueues *m, const struct mq_group *g, sl_time *since) {
+    const struct mq_link *l = g && g->link < m->links.n ? &m->links.v[g->link] : NULL;
+    const struct mq_subject *s = l ? mq_subject_of(l, g) : NULL;
+    if (!s || !l->up || s->error)
+        return false;
+    *since = s->since > l->up_since ? s->since : l->up_since;
+    return true;
 }
 
 static void take_event(struct sl_masterqueues *m, const struct sl_nats_event *e) {

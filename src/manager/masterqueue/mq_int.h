@@ -147,7 +147,11 @@ struct mq_pool {
 struct mq_subject {
     char *name; /* with the wildcard */
     uint32_t refs;
-    bool heard; /* since the server refused something */
+    char *error;      /* what the server says of it; NULL: nothing */
+    sl_time retry_at; /* mono: when the error is looked at again; 0: it is not */
+    sl_time since;    /* mono: when the last error was over */
+    bool heard;       /* since the error */
+    bool asks;        /* the server has been asked again */
 };
 
 struct mq_link {
@@ -158,9 +162,8 @@ struct mq_link {
     bool up;
     sl_time up_since; /* mono */
     char *server;     /* that it is connected to */
-    char *error;      /* why it is not, or what the server refuses; NULL: neither */
-    bool asks_again;  /* it was opened again after an error: is it refused the same? */
-    sl_time retry_at; /* mono: when to open it again, or to know; 0: not by time */
+    char *error;      /* why it is not; NULL: it is, or is not known */
+    sl_time retry_at; /* mono: when to open it again; 0: not by time */
     const char *reason;
     char *shown; /* the servers of the connector, without credentials */
     SL_VEC(struct mq_subject) subjects;
@@ -371,10 +374,9 @@ bool mq_pools_unsettled(struct sl_masterqueues *m, const struct mq *q, sl_time *
 void mq_links_sync(struct sl_masterqueues *m);
 /* Takes events from the port. */
 void mq_links_poll(struct sl_masterqueues *m);
-/* Can pools of this connection be heard, as far as is known? */
-static inline bool mq_link_hears(const struct mq_link *l) {
-    return l && l->up && !l->error;
-}
+/* Can pools of the group be heard, as far as is known, and since when (mono)? g may be NULL. */
+bool mq_hears(const struct sl_masterqueues *m, const struct mq_group *g, sl_time *since);
+const struct mq_subject *mq_subject_of(const struct mq_link *l, const struct mq_group *g);
 /* When (mono) a connection is to be opened again, or something to be logged. */
 sl_time mq_links_next(const struct sl_masterqueues *m);
 void mq_links_free(struct sl_masterqueues *m);

@@ -121,6 +121,21 @@ static sl_time drop_unused(struct sl_masterqueues *m, struct mq *q) {
     return next;
 }
 
+/* Names of group and pool join to one name in two ways: the flavor is that of the first. */
+static void refuse_namesakes(struct sl_masterqueues *m, struct mq *q) {
+    for (uint32_t i = 0; i < q->pools.n; i++) {
+        struct mq_pool *p = q->pools.v[i];
+        const struct mq_plan_flavor *f = p->flavor ? mq_plan_find(q->plan, p->flavor) : NULL;
+        if (!f || f->pool == i || f->pool == UINT32_MAX ||
+            (p->state != MQ_LIVE && p->state != MQ_LATE))
+            continue;
+        p->state = MQ_REFUSED;
+        mq_pool_set_error(m, q, p, MQ_ERROR_REFUSED,
+                          "ResourceFlavor %s is that of pool %s of group %s", p->flavor,
+                          q->pools.v[f->pool]->name, q->pools.v[f->pool]->group);
+    }
+}
+
 sl_time mq_objects_sync(struct sl_masterqueues *m, struct mq *q) {
     sl_time next = SL_TIME_NEVER;
     if (q->plan->full)
@@ -130,6 +145,7 @@ sl_time mq_objects_sync(struct sl_masterqueues *m, struct mq *q) {
     q->waits = false;
     for (uint32_t i = 0; i < q->plan->n_flavors; i++)
         sync_flavor(m, q, &q->plan->flavors[i]);
+    refuse_namesakes(m, q);
     q->frozen = mq_pools_unsettled(m, q, &next);
     if (q->frozen)
         return next;

@@ -116,7 +116,8 @@ static void choose(const struct mq *q, struct candidates *c, struct mq_plan *p) 
                     c->v[i].payload = payload_of(&c->arena, q->pools.v[c->v[i].pool]);
                 n++;
             }
-    p->crowded = c->n - n;
+    for (uint32_t i = 0; i < c->n; i++)
+        p->crowded += !c->v[i].chosen && is_first(c, i);
 }
 
 /* What the quotas and limits of a group name. */

@@ -379,10 +379,10 @@ static sl_time expiry(const struct mq_group *g, sl_time since) {
 static sl_time deadline(const struct sl_masterqueues *m, const struct mq *q,
                         const struct mq_pool *p, bool late) {
     const struct mq_group *g = &q->spec->groups[p->at];
-    const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
-    if (!mq_link_hears(l))
+    sl_time since;
+    if (!mq_hears(m, g, &since))
         return SL_TIME_NEVER;
-    sl_time since = p->seen > l->up_since ? p->seen : l->up_since;
+    since = p->seen > since ? p->seen : since;
     return sl_time_add(since, g->timeout + (late ? SL_MQ_GRACE / 2 : SL_MQ_GRACE));
 }
 

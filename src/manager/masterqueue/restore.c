@@ -56,8 +56,8 @@ static void restore(struct sl_masterqueues *m, struct mq *q, const char *text, b
 /* Has it published since its connection is up? */
 static bool is_heard(const struct sl_masterqueues *m, const struct mq *q, const struct mq_pool *p) {
     const struct mq_group *g = p->at != UINT32_MAX ? &q->spec->groups[p->at] : NULL;
-    const struct mq_link *l = g && g->link < m->links.n ? &m->links.v[g->link] : NULL;
-    return p->heard && mq_link_hears(l) && p->seen >= l->up_since;
+    sl_time since;
+    return p->heard && mq_hears(m, g, &since) && p->seen >= since;
 }
 
 /* What was restored before and never heard since: the leader before us knew better. */
@@ -109,9 +109,9 @@ static sl_time settled_at(const struct sl_masterqueues *m, const struct mq *q, c
         const struct mq_group *g = &q->spec->groups[i];
         if (!may_be_of(q, g, flavor))
             continue;
-        const struct mq_link *l = g->link < m->links.n ? &m->links.v[g->link] : NULL;
-        sl_time end =
-            mq_link_hears(l) ? sl_time_add(l->up_since, g->timeout + SL_MQ_GRACE) : SL_TIME_NEVER;
+        sl_time since, end = SL_TIME_NEVER;
+        if (mq_hears(m, g, &since))
+            end = sl_time_add(since, g->timeout + SL_MQ_GRACE);
         at = end > at ? end : at;
     }
     return at;

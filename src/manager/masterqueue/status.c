@@ -61,8 +61,12 @@ static const struct mq_link *link_of(const struct sl_masterqueues *m, const stru
     return g->local || g->link >= m->links.n ? NULL : &m->links.v[g->link];
 }
 
-static bool is_trouble(const struct mq_link *l) {
-    return !l->up || l->error;
+/* What is wrong with the connection or the subject of a group; NULL: nothing. */
+static const char *trouble_of(const struct mq_link *l, const struct mq_group *g) {
+    const struct mq_subject *s = mq_subject_of(l, g);
+    if (!l->up)
+        return l->error ? l->error : "connecting";
+    return s ? s->error : NULL;
 }
 
 static const char *server_of(const struct mq_link *l) {
@@ -97,12 +101,12 @@ static void decide_connected(const struct sl_masterqueues *m, struct mq *q) {
                           "All NATS connections are in use by other groups");
             return;
         }
-        if (l && is_trouble(l)) {
+        const char *trouble = l ? trouble_of(l, &q->spec->groups[i]) : NULL;
+        if (trouble) {
             sl_buf_clear(&text);
-            sl_buf_printf(&text, "Group %s: %s", q->spec->groups[i].name,
-                          l->error ? l->error : "connecting");
-            set_condition(&q->connected, l->error ? MQ_FALSE : MQ_UNKNOWN, l->reason,
-                          sl_buf_str(&text));
+            sl_buf_printf(&text, "Group %s: %s", q->spec->groups[i].name, trouble);
+            set_condition(&q->connected, l->up || l->error ? MQ_FALSE : MQ_UNKNOWN,
+                          l->up ? "ServerError" : l->reason, sl_buf_str(&text));
             return;
         }
         const char *server = first_with(m, q, i, server_of);

@@ -193,12 +193,39 @@ static void test_period(void **state) {
     assert_string_equal(sl_json_str(pool(w, MQ, "amd"), "message"), "");
 }
 
+/* Two ways to one name: the first has the flavor, and the other is told so. */
+static void test_namesakes(void **state) {
+    struct world *w = *state;
+    assert_int_equal(
+        post(w, MQS,
+             MASTERQUEUE("{\"name\":\"x\"," NATS(
+                 "\"pools\":[\"y-z\"]") "},"
+                                        "{\"name\":\"x-y\"," NATS("\"poolRegExp\":\"^z$\"") "}")),
+        201);
+    run(w, 2 * SL_SEC);
+    for (int i = 0; i < 3; i++) {
+        publish(w, "y-z", FIRENZE);
+        publish(w, "z", CINECA);
+        run(w, 10 * SL_SEC);
+    }
+    assert_string_equal(flavors_of(w, MASTER), "masterqueue-x-y-z,");
+    assert_string_equal(sl_json_str(pool(w, MQ, "y-z"), "state"), "Live");
+    assert_string_equal(sl_json_str(pool(w, MQ, "z"), "state"), "Refused");
+    assert_non_null(strstr(sl_json_str(pool(w, MQ, "z"), "message"), "pool y-z of group x"));
+    condition(w, MQ, "Ready", "True", "Active");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_listed_gets_place), T(test_covered_while_used),        T(test_covered_while_usage),
-        T(test_new_names),         T(test_limit_of_further_resource), T(test_period),
+        T(test_namesakes),
+        T(test_listed_gets_place),
+        T(test_covered_while_used),
+        T(test_covered_while_usage),
+        T(test_new_names),
+        T(test_limit_of_further_resource),
+        T(test_period),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
