@@ -270,6 +270,7 @@ struct left {
     struct world *w;
     const struct flavors *should[MAX_MQS];
     uint32_t owned, only;
+    bool ending[MAX_MQS]; /* nothing can be said of it yet */
 };
 
 static void count_owned(void *ctx, yyjson_val *o) {
@@ -306,7 +307,7 @@ static void check_flavor(void *ctx, yyjson_val *o) {
     struct named n = {.flavor = sl_json_str(o, "metadata.name")};
     uint32_t m = world_owner(o);
 
-    if (m >= l->w->n_mqs)
+    if (m >= l->w->n_mqs || l->ending[m])
         return;
     for (uint32_t i = 0; l->should[m] && i < l->should[m]->n; i++)
         if (strcmp(l->should[m]->v[i].name, n.flavor) == 0)
@@ -371,7 +372,8 @@ void naive_compare(struct world *w) {
 
     for (uint32_t m = 0; m < w->n_mqs && !w->failed; m++) {
         char name[32];
-        if (is_ending(w, m))
+        left.ending[m] = is_ending(w, m);
+        if (left.ending[m])
             continue;
         (void)snprintf(name, sizeof name, "mq-%u", m);
         if (mq_now(&w->mqs[m])->gone) {
