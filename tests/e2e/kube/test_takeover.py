@@ -137,7 +137,7 @@ def test_taken_over(bed, nats, providers):
         assert generations(bed, "taken", "early", "late") == before
         assert bed.versions(*paths("taken", "early", "late")[2:]) == versions[2:]
         said_so = condition(bed.state("taken"), "Ready")
-        assert said_so["status"] == "True" and "stay as they are" in said_so["message"], said_so
+        assert said_so["status"] == "True" and "stay unchanged" in said_so["message"], said_so
 
         # A pool that stays silent is dropped after its time, not before; what runs there goes on.
         until(lambda: not bed.has("silent", "silent-g-p"), PATIENCE, "a queue without pools")
