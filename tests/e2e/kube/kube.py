@@ -159,9 +159,15 @@ class Administrator:
 
     def _answer(self, connection, method, path, body=None, type="application/json"):
         headers = {"Content-Type": type, "Accept": "application/json", **self.headers}
-        connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        return answer, answer.read().decode()
+        end = time.monotonic() + 15
+        while True:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            # A definition has just changed, say its CA: whoever asks is to come back, as any client does.
+            if answer.status != 429 or "(re)initializing" not in text or time.monotonic() > end:
+                return answer, text
+            time.sleep(0.3)
 
     def _said(self, answer, text, what):
         if answer.status >= 400:
