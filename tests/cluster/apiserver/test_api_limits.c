@@ -456,7 +456,7 @@ static void test_costly_rules(void **state) {
             print_error("%s: %d after %.2f s\n", sl_buf_str(&schema), status, took);
         if (getenv("SL_TEST_TIMES"))
             print_message("%.3f s %d %s\n", took, status, sl_buf_str(&schema));
-        assert_true(took < 1.0); /* far less; sanitised builds are slow */
+        assert_true(getenv("SL_MEMCHECK") || took < 1.0); /* far less; sanitised builds are slow */
         assert_true(status == 201 || status == 422);
         api_done(&a);
     }
@@ -505,7 +505,7 @@ static void test_long_lists_are_compared(void **state) {
         if (status > 201 || took > 1.0)
             print_error("%d after %.2f s: %.300s\n", status, took, a.body);
         assert_int_equal(status, turned ? 200 : 201);
-        assert_true(took < LISTS_SECONDS);
+        assert_true(getenv("SL_MEMCHECK") || took < LISTS_SECONDS);
     }
     api_done(&a);
     sl_buf_done(&b);
