@@ -408,12 +408,13 @@ static bool names_one(const struct mq_link *l, const char *text) {
     return any;
 }
 
-/* An error is one of the subject that it names, else of all. The same again is no news. */
+/* An error is one of the subject that it names, else of all. The first says enough until the server
+ * has been asked again, whatever else it sends; then the same is no news. */
 static void set_refused(struct sl_masterqueues *m, struct mq_link *l, const char *text) {
     bool one = names_one(l, text), news = l->subjects.n == 0;
     for (uint32_t i = 0; i < l->subjects.n; i++) {
         struct mq_subject *s = &l->subjects.v[i];
-        if (one && !is_quoted(text, s->name))
+        if ((one && !is_quoted(text, s->name)) || (s->error && !s->asks))
             continue;
         news |= !s->error || strcmp(s->error, text) != 0;
         mq_set_text(&s->error, text);

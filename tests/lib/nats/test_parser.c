@@ -224,10 +224,38 @@ static void announced(void **state) {
     }
 }
 
+/* Those of the connector come first in each round, and each comes once. */
+static void rounds(void **state) {
+    struct sl_arena a = SL_ARENA(4096);
+    struct natsc_servers s = {0};
+    struct sl_nats_connector c;
+    struct sl_prng p;
+    yyjson_doc *doc = sl_json_doc("[\"c:1\",\"d:1\",\"e:1\"]", 19);
+
+    (void)state;
+    sl_prng_init(&p, 1);
+    assert_int_equal(sl_nats_connector_parse("a,b", 3, &a, &c, NULL), 0);
+    natsc_servers_init(&s, &c, &p);
+    natsc_servers_announce(&s, yyjson_doc_get_root(doc), true);
+    assert_int_equal(s.n, 5);
+    for (int round = 0; round < 10; round++) {
+        uint32_t seen = 0, before = s.at;
+        for (uint32_t i = 0; i < s.n; i++) {
+            natsc_servers_next(&s, i);
+            assert_int_equal(s.at < s.n_named, i < s.n_named);
+            assert_true(before >= s.n_named || i != 0 || s.at != before);
+            seen |= 1u << s.at;
+        }
+        assert_int_equal(seen, 31);
+    }
+    yyjson_doc_free(doc);
+    sl_arena_done(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations), cmocka_unit_test(nonsense),  cmocka_unit_test(ceilings),
-        cmocka_unit_test(signatures), cmocka_unit_test(announced),
+        cmocka_unit_test(signatures), cmocka_unit_test(announced), cmocka_unit_test(rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
