@@ -516,6 +516,37 @@ static void permissions(void **state) {
     server_kill(&s);
 }
 
+/* A subject that is allowed later: the same connection gets it when it asks again. */
+static void permission_is_granted(void **state) {
+    static const char config[] = "authorization { users: [ {user: u, password: \"pass\", "
+                                 "permissions: {subscribe: [\"x.*\"%s]}} ] }\n";
+    struct server s;
+
+    (void)state;
+    server_init(&s, "granted");
+    server_configure(&s, config, "");
+    server_start(&s);
+    sl_nats_conn c = open_conn(NULL, "nats://u:pass@127.0.0.1:%d", s.port);
+    subscribe(c, "a.*");
+    WAIT_UNTIL(t.seen[1].errors == 1, 3000);
+    server_configure(&s, config, ", \"a.*\"");
+    server_signal(&s, SIGHUP);
+    int fd = publisher_open(&s, "\"user\":\"u\",\"pass\":\"pass\"");
+    for (int i = 0; i < 100 && t.seen[1].messages == 0; i++) { /* it reads its configuration */
+        t.port->ops->unsubscribe(t.port, c, "a.*");
+        subscribe(c, "a.*");
+        rest(50);
+        publish(fd, "a.b", "x", 1);
+        publisher_flush(fd);
+        rest(50);
+    }
+    (void)close(fd);
+    assert_true(t.seen[1].messages > 0);
+    assert_int_equal(t.seen[1].ups, 1);
+    assert_int_equal(t.seen[1].downs, 0);
+    server_kill(&s);
+}
+
 static void nobody_there(void **state) {
     (void)state;
     open_conn(NULL, "127.0.0.1:%d", free_port());
@@ -908,6 +939,7 @@ int main(void) {
         ON_SERVER(credentials_files),
         ON_SERVER(authorization_comes_back),
         ON_SERVER(permissions),
+        ON_SERVER(permission_is_granted),
         ON_SERVER(nobody_there),
         ON_SERVER(restarted_server),
         ON_SERVER(cluster),
