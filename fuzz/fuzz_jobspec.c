@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/graphio/idset.h"
-#include "cmd/graphio/jobspec_read.h"
 #include "core/graph/hostlist.h"
+#include "lib/graphio/idset.h"
+#include "lib/graphio/jobspec_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

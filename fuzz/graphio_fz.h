@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the fuzz targets of src/cmd/graphio: what must hold of any graph that was read. */
+/* Shared by the fuzz targets of src/lib/graphio: what must hold of any graph that was read. */
 #ifndef SL_FUZZ_GRAPHIO_FZ_H
 #define SL_FUZZ_GRAPHIO_FZ_H
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/graphio/graph_read.h"
-#include "cmd/graphio/write/match.h"
+#include "lib/graphio/graph_read.h"
+#include "lib/graphio/write/match.h"
 
 #define FZ_MAX_VERTICES 5000u
 

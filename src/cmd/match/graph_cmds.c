@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/graphio/idset.h"
 #include "cmd/match/session_int.h"
+#include "lib/graphio/idset.h"
 
 /* ---- vertices of a path ---- */
 

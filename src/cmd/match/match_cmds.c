@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "cmd/graphio/jobspec_read.h"
 #include "cmd/match/session_int.h"
+#include "lib/graphio/jobspec_read.h"
 
 static const struct {
     const char *word;

@@ -5,10 +5,10 @@
 
 #include <inttypes.h>
 
-#include "cmd/graphio/graph_read.h"
-#include "cmd/graphio/write/match.h"
 #include "cmd/match/session.h"
 #include "core/base/collection/map.h"
+#include "lib/graphio/graph_read.h"
+#include "lib/graphio/write/match.h"
 
 #define WORDS_MAX 65536u /* of one line */
 

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "cmd/graphio/jobspec_read.h"
 #include "cmd/match/session_int.h"
 #include "core/base/collection/hash.h"
+#include "lib/graphio/jobspec_read.h"
 
 #define SPECS_MAX 4096u
 #define SPECS_BYTES ((size_t)32 << 20)
