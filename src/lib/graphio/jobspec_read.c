@@ -445,27 +445,30 @@ static int document(const char *file, const char *text, size_t len, struct sl_do
     return sl_doc_yaml(file, text, len, ret, err);
 }
 
-int sl_graphio_jobspec_read(const char *file, const char *text, size_t len, struct sl_jobspec **ret,
-                            struct sl_err *err) {
-    _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
+int sl_graphio_jobspec_decode(const struct sl_doc *d, struct sl_jobspec **ret, struct sl_err *err) {
+    _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = sl_alloc0(1, sizeof(*j));
     int r;
 
-    if (len > SL_GRAPHIO_JOBSPEC_MAX_BYTES)
-        return sl_err_set(err, SL_ELIMIT, "%s: more than %zu bytes", file,
-                          SL_GRAPHIO_JOBSPEC_MAX_BYTES);
-    r = document(file, text, len, &d, err);
-    if (r < 0)
-        return r;
-    j = sl_alloc0(1, sizeof(*j));
     sl_arena_init(&j->arena, ARENA_BYTES);
-    struct reader reader = {.rd = {.file = file, .arena = &j->arena, .err = err}};
+    struct reader reader = {.rd = {.file = d->file, .arena = &j->arena, .err = err}};
     r = jobspec(&reader, d, j);
     sl_hostlist_done(&reader.hosts);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(j);
     return 0;
+}
+
+int sl_graphio_jobspec_read(const char *file, const char *text, size_t len, struct sl_jobspec **ret,
+                            struct sl_err *err) {
+    _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
+    int r;
+
+    if (len > SL_GRAPHIO_JOBSPEC_MAX_BYTES)
+        return sl_err_set(err, SL_ELIMIT, "%s: more than %zu bytes", file,
+                          SL_GRAPHIO_JOBSPEC_MAX_BYTES);
+    r = document(file, text, len, &d, err);
+    return r < 0 ? r : sl_graphio_jobspec_decode(d, ret, err);
 }
 
 int sl_graphio_jobspec_load(const char *path, struct sl_jobspec **ret, struct sl_err *err) {

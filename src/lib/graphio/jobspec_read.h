@@ -9,6 +9,7 @@
 #define SL_LIB_GRAPHIO_JOBSPEC_READ_H
 
 #include "core/graph/request.h"
+#include "lib/doc/doc.h"
 
 #define SL_GRAPHIO_JOBSPEC_MAX_BYTES ((size_t)4 << 20)
 #define SL_GRAPHIO_JOBSPEC_MAX_TERMS 4096u /* of a constraint */
@@ -17,6 +18,10 @@
 /* 'file' is for messages. JSON if it begins with '{' and reads as such, else YAML; one document. */
 int sl_graphio_jobspec_read(const char *file, const char *text, size_t len, struct sl_jobspec **ret,
                             struct sl_err *err) _must_check_;
+/* The same of a text that was read: for callers that look at more of it, or have ceilings of their
+ * own. */
+int sl_graphio_jobspec_decode(const struct sl_doc *d, struct sl_jobspec **ret,
+                              struct sl_err *err) _must_check_;
 int sl_graphio_jobspec_load(const char *path, struct sl_jobspec **ret,
                             struct sl_err *err) _must_check_;
 

@@ -26,8 +26,6 @@ struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_do
                                           bool node);
 struct sl_selector sl_decode_selector(struct sl_read *rd, const struct sl_doc_node *n,
                                       const char *name);
-const struct sl_toleration *sl_decode_tolerations(struct sl_read *rd, const struct sl_doc_node *n,
-                                                  uint32_t max, uint32_t *ret_n);
 /* {weight: q} in nano-units; 1 if absent. */
 int64_t sl_decode_weight(struct sl_read *rd, const struct sl_doc_node *fair_sharing);
 

@@ -59,6 +59,9 @@ const struct sl_request *sl_decode_requests(struct sl_read *rd, const struct sl_
 /* {key: value} as labels. */
 struct sl_labels sl_decode_labels(struct sl_read *rd, const struct sl_doc_node *n,
                                   const char *name);
+/* No more than max tolerations of a pod. */
+const struct sl_toleration *sl_decode_tolerations(struct sl_read *rd, const struct sl_doc_node *n,
+                                                  uint32_t max, uint32_t *ret_n);
 /* The spec of a ClusterQueue or Cohort (v1beta2 spellings) without its metadata. */
 void sl_decode_cq_spec(struct sl_read *rd, const struct sl_doc_node *spec, const char *name,
                        struct sl_cq_spec *ret);
