@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds, the turn, and what can be seen from outside. */
+#include "manager/fluxqueue/fluxqueue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define MAX_IN_FLIGHT 64u
+#define MAX_EVENTS 4096u /* to be written, or may become a series */
+
+void fq_set_text(char **to, const char *text) {
+    char *copy = text ? sl_strdup(text) : NULL;
+    sl_freep(to);
+    *to = copy;
+}
+
+#define OBJECT(version, names, name)                                                               \
+    {                                                                                              \
+        SL_REC_API(version, names, name),                                                          \
+            .namespaced = true, .owners = true, .size = sizeof(struct fq_obj),                     \
+            .query = "labelSelector=" SL_FLUX_SEEN, .wanted = fq_obj_wanted,                       \
+            .decode = fq_obj_decode, .reconcile = fq_obj_reconcile, .deleted = fq_obj_deleted,     \
+            .free = fq_obj_free, .build = fq_obj_build, .child = fq_obj_child                      \
+    }
+
+static const struct sl_rec_kind kinds[FQ_KINDS] = {
+    [FQ_CLASS] = {SL_REC_API("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass"),
+                  .size = sizeof(struct fq_class), .decode = fq_class_decode},
+    [FQ_NODE] = {SL_REC_CORE_API("nodes", "Node"), .size = sizeof(struct fq_node),
+                 .decode = fq_node_decode, .deleted = fq_node_deleted, .free = fq_node_free,
+                 .hold = fq_node_hold},
+    [FQ_DEPLOYMENT] = OBJECT("apps/v1", "deployments", "Deployment"),
+    [FQ_REPLICASET] = OBJECT("apps/v1", "replicasets", "ReplicaSet"),
+    [FQ_STATEFULSET] = OBJECT("apps/v1", "statefulsets", "StatefulSet"),
+    [FQ_JOB] = OBJECT("batch/v1", "jobs", "Job"),
+    [FQ_POD] = {SL_REC_CORE_API("pods", "Pod"), .namespaced = true, .owners = true,
+                .size = sizeof(struct fq_pod), .wanted = fq_pod_wanted, .decode = fq_pod_decode,
+                .reconcile = fq_pod_reconcile, .deleted = fq_pod_deleted, .free = fq_pod_free,
+                .hold = fq_pod_hold, .build = fq_pod_build, .written = fq_pod_written,
+                .child = fq_obj_child},
+    [FQ_FLUXJOB] = {SL_REC_API(SL_FLUX_API, "fluxjobs", "FluxJob"), .namespaced = true,
+                    .owners = true, .finalizer = FQ_FINALIZER, .size = sizeof(struct fq_job),
+                    .decode = fq_job_decode, .reconcile = fq_job_reconcile,
+                    .deleted = fq_job_deleted, .free = fq_job_free, .hold = fq_job_hold,
+                    .build = fq_job_build, .written = fq_job_written},
+};
+
+static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                       const struct sl_kube_reply *reply) {
+    (void)ctx, (void)r;
+    if (how == SL_WRITE_REFUSED)
+        sl_log(SL_LOG_WARN, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
+               SL_I("status", reply->status));
+}
+
+static void hold_shapes(void *ctx, struct sl_syms *t) {
+    struct sl_fluxqueue *q = ctx;
+    for (uint32_t i = 0; i < q->shapes.n; i++)
+        for (uint32_t k = 0; q->shapes.v[i] && k < q->shapes.v[i]->n; k++)
+            sl_sym_hold(t, q->shapes.v[i]->v[k].resource);
+}
+
+/* ---- life ---- */
+
+struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
+    struct sl_fluxqueue *q = sl_alloc0(1, sizeof *q);
+    struct sl_err err = {0};
+    const char *policy = spec->config->match_policy;
+    q->spec = *spec;
+    q->client = spec->client;
+    q->leads = !spec->standby;
+    q->rebuild = true;
+    if (sl_match_policy_parse(policy ? policy : SL_FLUXQUEUE_MATCH, &q->policy, &err) < 0)
+        sl_log(SL_LOG_WARN, "match policy not known", SL_S("policy", policy),
+               SL_S("error", err.text));
+    q->inf = sl_inf_new(&(struct sl_inf_spec){
+        .client = spec->client,
+        .kinds = kinds,
+        .n_kinds = FQ_KINDS,
+        .ctx = q,
+        .field_manager = "sluice-fluxqueue",
+        .max_in_flight = MAX_IN_FLIGHT,
+        .seed = spec->seed,
+        .hold = hold_shapes,
+        .written = on_written,
+        .events = {.instance = spec->instance, .max_known = MAX_EVENTS},
+    });
+    q->inf->writes = q->leads;
+    for (uint32_t k = 0; k < FQ_KINDS; k++)
+        sl_inf_watch(q->inf, k);
+    return q;
+}
+
+void sl_fluxqueue_free(struct sl_fluxqueue *q) {
+    if (!q)
+        return;
+    fq_graph_free(q);
+    sl_inf_free(q->inf);
+    for (uint32_t i = 0; i < q->shapes.n; i++)
+        sl_freep(&q->shapes.v[i]);
+    sl_vec_free(&q->shapes);
+    sl_vec_free(&q->free_shapes);
+    sl_map_done(&q->shapes_by_hash);
+    sl_map_done(&q->by_jobid);
+    sl_vec_free(&q->by_vertex);
+    sl_vec_free(&q->decisions);
+    sl_freep(&q);
+}
+
+/* A new leader decides from a list that is newer than the last write of the one before. */
+void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
+    if (q->leads == lead)
+        return;
+    q->leads = q->inf->writes = lead;
+    q->rebuild = true;
+    if (!lead)
+        return;
+    q->inf->ready = false;
+    sl_inf_watch(q->inf, FQ_FLUXJOB);
+    sl_inf_watch(q->inf, FQ_POD);
+    for (uint32_t i = 0; i < q->inf->recs.n; i++)
+        if (q->inf->recs.v[i] && !q->inf->recs.v[i]->gone)
+            sl_rec_enqueue(q->inf->recs.v[i]);
+}
+
+bool sl_fluxqueue_ready(const struct sl_fluxqueue *q) {
+    return q->inf->ready;
+}
+
+/* ---- the turn ---- */
+
+static bool rebuild_due(const struct sl_fluxqueue *q) {
+    return (q->rebuild || q->taints_changed) &&
+           (!q->match || q->client->mono >= q->rebuilt_at + FQ_REBUILD_PAUSE);
+}
+
+static void settle(struct sl_fluxqueue *q) {
+    if (!sl_inf_settle(q->inf))
+        sl_log(SL_LOG_ERROR, "reconciliation did not converge", SL_I("passes", SL_INF_MAX_PASSES));
+}
+
+/* Decides nothing on a graph that is not that of the nodes. */
+static bool decide(struct sl_fluxqueue *q) {
+    if (rebuild_due(q)) {
+        fq_graph_rebuild(q);
+        return true;
+    }
+    return q->leads && !q->rebuild && !q->taints_changed && fq_run(q);
+}
+
+void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
+    q->inf->ready |= sl_inf_poll(q->inf);
+    if (!q->inf->ready)
+        return;
+    (void)sl_inf_wake(q->inf);
+    if (rebuild_due(q))
+        fq_graph_rebuild(q);
+    settle(q);
+    for (uint32_t i = 0; i < FQ_MAX_RUNS && decide(q); i++)
+        settle(q);
+    sl_inf_flush(q->inf);
+    if (sl_syms_due(&q->inf->syms))
+        sl_inf_sweep(q->inf);
+}
+
+sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
+    sl_time at = sl_time_min(sl_inf_next(q->inf), sl_inf_next_timer(q->inf));
+    if (!q->inf->ready)
+        return at;
+    if (q->rebuild || q->taints_changed)
+        at = sl_time_min(at, q->rebuilt_at + FQ_REBUILD_PAUSE);
+    else if (q->moved && q->leads && q->queues)
+        at = q->client->mono;
+    if (q->leads && q->queues && sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
+        sl_time due = sl_span_seconds(sl_queues_next(q->queues));
+        at = sl_time_min(at, due > q->client->wall
+                                 ? sl_time_add(q->client->mono, due - q->client->wall)
+                                 : q->client->mono);
+    }
+    return at;
+}
+
+bool sl_fluxqueue_idle(const struct sl_fluxqueue *q) {
+    return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved;
+}
+
+/* ---- looking in ---- */
+
+const struct sl_match *sl_fluxqueue_match(const struct sl_fluxqueue *q) {
+    return q->match;
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct sl_rec *x = *(struct sl_rec *const *)a, *y = *(struct sl_rec *const *)b;
+    int r = strcmp(sl_rec_ns(x), sl_rec_ns(y));
+    return r ? r : strcmp(x->name, y->name);
+}
+
+static void dump_job(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_jw *w) {
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "namespace", sl_rec_ns(&j->rec));
+    sl_jw_str(w, "name", j->rec.name);
+    sl_jw_str(w, "state", fq_state_name(j->state));
+    sl_jw_int(w, "jobid", j->jobid);
+    sl_jw_array(w, "places");
+    for (uint32_t i = 0; i < j->places.n; i++)
+        sl_jw_str(w, NULL, fq_str(q, j->places.v[i].node));
+    sl_jw_end(w);
+    sl_jw_end(w);
+}
+
+static void dump_node(const struct sl_fluxqueue *q, const struct fq_node *n, struct sl_jw *w) {
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "name", n->rec.name);
+    for (uint32_t i = 0; i < n->pools.n; i++)
+        if (n->pools.v[i].foreign)
+            sl_jw_int(w, fq_str(q, n->pools.v[i].resource), n->pools.v[i].foreign);
+    sl_jw_end(w);
+}
+
+static void dump_kind(const struct sl_fluxqueue *q, enum fq_kind k, struct sl_jw *w) {
+    uint32_t at = 0, n = 0;
+    struct sl_rec **v = sl_alloc0(q->inf->tables[k].n + 1, sizeof *v);
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, k, &at));)
+        v[n++] = r;
+    qsort(v, n, sizeof *v, by_name);
+    for (uint32_t i = 0; i < n; i++)
+        if (k == FQ_FLUXJOB)
+            dump_job(q, fq_job_of(v[i]), w);
+        else
+            dump_node(q, fq_node_of(v[i]), w);
+    sl_freep(&v);
+}
+
+void sl_fluxqueue_dump(const struct sl_fluxqueue *q, struct sl_buf *out) {
+    struct sl_jw w = SL_JW(out);
+    sl_jw_object(&w, NULL);
+    sl_jw_array(&w, "jobs");
+    dump_kind(q, FQ_FLUXJOB, &w);
+    sl_jw_end(&w);
+    sl_jw_array(&w, "nodes");
+    dump_kind(q, FQ_NODE, &w);
+    sl_jw_end_to(&w, 0);
+}

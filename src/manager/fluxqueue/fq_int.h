@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to src/manager/fluxqueue.
+ *
+ *     jobspec*.c   from objects to jobspecs, and from these to requests: pure
+ *     nodes.c      nodes as vertices, and what pods of others take of them
+ *     graph.c      the graph from all nodes, with what running jobs have of it
+ *     queue.c      jobs that wait: submission, the pass, decisions
+ *     places.c     which pod of a job has which of its places
+ *     pods.c       pods: decoding, gates, bindings
+ *     objects.c    Jobs and sets of pods: what each asks for, and its start
+ *     job.c        FluxJobs: the life of one
+ *     status.c     what a FluxJob shows
+ *     fluxqueue.c  the kinds, the turn
+ */
+#ifndef SL_MANAGER_FLUXQUEUE_FQ_INT_H
+#define SL_MANAGER_FLUXQUEUE_FQ_INT_H
+
+#include "core/base/collection/vec.h"
+#include "kube/informer/informer.h"
+#include "manager/fluxqueue/fluxqueue.h"
+#include "manager/fluxqueue/jobspec.h"
+
+#define FQ_CONTROLLER "fluxqueue"
+#define FQ_FINALIZER "fluxqueue/in-use"
+
+/* Ceilings, besides those of jobspec.h. */
+#define FQ_MAX_LABELS 256u                  /* of a node; one with more is ignored */
+#define FQ_MAX_NODE_TAINTS 64u              /* of a node, that keep pods away */
+#define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
+#define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
+#define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
+#define FQ_MAX_SHAPE_TEXT ((size_t)1 << 20) /* requests of a pod */
+#define FQ_MAX_MESSAGE 1024u
+#define FQ_MAX_LISTED 10000u  /* nodes of a job in its status, as its schema has it */
+#define FQ_MAX_SHOWN 256u     /* bytes of nodes in a column */
+#define FQ_MAX_RUNS 16u       /* passes of the queue in one turn */
+#define FQ_MAX_POSITION 1000u /* jobs further behind are not told their places */
+
+#define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
+#define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of a place in the queue */
+#define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
+
+enum fq_kind {
+    FQ_CLASS, /* PriorityClass */
+    FQ_NODE,
+    FQ_DEPLOYMENT,
+    FQ_REPLICASET,
+    FQ_STATEFULSET,
+    FQ_JOB,
+    FQ_POD,
+    FQ_FLUXJOB,
+    FQ_KINDS,
+};
+
+/* ---- nodes (nodes.c) ---- */
+
+struct fq_label {
+    sl_sym key, value;
+};
+
+struct fq_pool {
+    sl_sym resource;
+    int64_t allocatable; /* in the units of the graph */
+    int64_t foreign;     /* of it, taken by pods that have no place here */
+    sl_vtx v;            /* SL_VTX_NONE: not in the graph */
+};
+
+struct fq_node {
+    struct sl_rec rec;
+    SL_VEC(struct fq_label) labels; /* by key */
+    SL_VEC(sl_sym) taints;          /* "taint:KEY=VALUE:EFFECT" */
+    SL_VEC(struct fq_pool) pools;   /* by name */
+    uint64_t hash, structure;       /* of the object; of what decides its vertices */
+    bool up, usable;                /* usable: it could be decoded */
+    sl_vtx v;                       /* SL_VTX_NONE: not in the graph */
+};
+
+/* What a pod requests, interned: pods come from few manifests. */
+struct fq_amount {
+    sl_sym resource;
+    int64_t amount; /* in the units of the graph */
+};
+struct fq_shape {
+    uint64_t hash;
+    uint32_t id, refs, n;
+    struct fq_amount v[];
+};
+
+/* ---- pods (pods.c) ---- */
+
+#define FQ_NO_POD UINT32_MAX
+
+struct fq_pod {
+    struct sl_rec rec;
+    struct fq_shape *shape; /* NULL: it takes nothing any more */
+    char *jobspec;          /* of one that is a job by itself, until it is bound */
+    char *refused;          /* why it has none */
+    char *gates;            /* a JSON array of the others' gates; NULL: none */
+    sl_sym node;            /* that it is bound to */
+    sl_sym target;          /* that it is to be bound to */
+    sl_sym charged;         /* the node whose pools it is counted at as one of others */
+    int32_t index;          /* completion index; -1: none */
+    int32_t priority;
+    bool ours;     /* by its scheduler's name */
+    bool gated;    /* by us */
+    bool ended;    /* Succeeded or Failed */
+    bool failed;   /* Failed */
+    bool labelled; /* has the label of its job id */
+    bool bound;    /* the API server has accepted its binding, which is not seen yet */
+};
+
+/* ---- what is wrapped, other than pods (objects.c) ---- */
+
+struct fq_obj {
+    struct sl_rec rec;
+    char *jobspec; /* NULL: it has none */
+    char *refused; /* why */
+    uint32_t pods; /* that it has at once */
+    uint64_t hash;
+    int32_t priority;
+    char *priority_class;  /* to be looked up; NULL: none */
+    bool suspended;        /* Jobs */
+    bool finished, failed; /* Jobs */
+    bool named;            /* its template has the label of a job id */
+};
+
+/* ---- FluxJobs (job.c, status.c) ---- */
+
+enum fq_state {
+    FQ_PENDING,
+    FQ_WAITING,
+    FQ_RESERVED,
+    FQ_RUNNING,
+    FQ_COMPLETED,
+    FQ_FAILED,
+    FQ_CANCELLED,
+    FQ_REJECTED,
+    FQ_STATES,
+};
+
+struct fq_place {
+    sl_sym node;
+    uint32_t pod; /* the number of its record; FQ_NO_POD: free */
+};
+
+struct fq_job {
+    struct sl_rec rec;
+    /* as it says */
+    char *jobspec, *object, *queue;
+    enum sl_flux_type type;
+    int32_t priority;
+    uint64_t spec;       /* hash */
+    uint64_t status;     /* hash of the status as observed */
+    uint64_t our_status; /* of the one after our last write */
+    /* as decided */
+    enum fq_state state;
+    enum sl_selection selection;
+    int64_t jobid;                                  /* 0: none yet */
+    sl_time submitted, started, finished, estimate; /* wall; 0: none */
+    uint32_t position;                              /* from 1; 0: none */
+    const char *reason;                             /* a constant */
+    char *message;
+    SL_VEC(struct fq_place) places; /* by node, in the order of the graph's nodes at their time */
+    uint32_t expected, bound_pods;
+    /* what of that has been written */
+    uint32_t version, sent, written; /* of all above */
+    uint32_t places_version;         /* when the places changed */
+    sl_time positioned;              /* mono: when its place in the queue was written */
+    bool adopted;                    /* its status has been read */
+    /* in the matcher and the queue */
+    bool queued;                 /* waits there */
+    bool held;                   /* has its places there */
+    uint64_t queued_hash;        /* of what was submitted */
+    struct fq_slot_amount *slot; /* one pod; owned, texts too */
+    uint32_t n_slot;
+    bool whole_nodes;
+    int64_t duration;
+    sl_time grow_at;  /* mono: not before */
+    uint32_t missing; /* pods that have no place */
+};
+
+/* ---- the whole ---- */
+
+struct sl_fluxqueue {
+    struct sl_fluxqueue_spec spec;
+    struct sl_kube_client *client;
+    struct sl_informer *inf;
+    struct sl_match_policy policy;
+    struct sl_match *match;      /* NULL: no nodes */
+    struct sl_queues *queues;    /* over it */
+    struct fq_universe universe; /* of the graph */
+    SL_VEC(uint32_t) by_vertex;  /* the number of the node's record; UINT32_MAX: none */
+    struct sl_map by_jobid;      /* -> the number of the FluxJob's record */
+    SL_VEC(struct fq_shape *) shapes;
+    SL_VEC(uint32_t) free_shapes;
+    struct sl_map shapes_by_hash;
+    sl_decisions decisions;
+    bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
+    int64_t last_jobid;
+    sl_time rebuilt_at; /* mono */
+    bool rebuild;       /* the graph is not that of the nodes any more */
+    bool moved;         /* something happened that the queue has to look at */
+    bool leads;
+};
+
+static inline struct fq_node *fq_node_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct fq_node, rec);
+}
+static inline struct fq_pod *fq_pod_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct fq_pod, rec);
+}
+static inline struct fq_obj *fq_obj_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct fq_obj, rec);
+}
+static inline struct fq_job *fq_job_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct fq_job, rec);
+}
+static inline const char *fq_str(const struct sl_fluxqueue *q, sl_sym y) {
+    return sl_inf_str(q->inf, y);
+}
+/* The whole seconds of now, in which the graph counts. */
+static inline int64_t fq_now(const struct sl_fluxqueue *q) {
+    return q->client->wall / SL_SEC;
+}
+void fq_set_text(char **to, const char *text);
+
+/* ---- nodes.c ---- */
+bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_node_deleted(void *ctx, struct sl_rec *r);
+void fq_node_free(struct sl_rec *r);
+void fq_node_hold(struct sl_syms *t, struct sl_rec *r);
+struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name);
+/* Counts a pod at the node that it is bound to, or no longer (on: 0). */
+void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on);
+/* The size of a pool in the graph: what pods of others leave of it. */
+int64_t fq_pool_size(const struct fq_pool *p);
+/* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of
+ * its vertices. */
+int64_t fq_units(const char *resource, sl_quantity amount, bool up);
+const char *fq_type_of(const char *resource);
+struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
+void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s);
+
+/* ---- graph.c ---- */
+/* Makes the graph anew, with what running jobs have, and submits those that wait. */
+void fq_graph_rebuild(struct sl_fluxqueue *q);
+void fq_graph_free(struct sl_fluxqueue *q);
+/* Puts the places of a job into the matcher, in place of what it had there. */
+void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
+/* Takes everything of a job out of the matcher and the queue. */
+void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j);
+
+/* ---- queue.c ---- */
+/* The job is known by this id; 0: by none. */
+void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid);
+/* Its request: for all of it (pods 0), or for so many pods more. */
+int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
+               struct fq_jobspec_info *info, struct sl_match_request **ret,
+               struct sl_err *err) _must_check_;
+void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
+/* One pass, if one is due. Returns whether anything was decided. */
+bool fq_run(struct sl_fluxqueue *q);
+/* More places for a job that runs. */
+void fq_grow(struct sl_fluxqueue *q, struct fq_job *j);
+
+/* ---- places.c ---- */
+/* Gives the pods of a job its places, gives back those that it does not need, and counts the pods
+ * that have none. */
+void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j);
+
+/* ---- pods.c ---- */
+bool fq_pod_wanted(void *ctx, yyjson_val *o);
+bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_pod_reconcile(void *ctx, struct sl_rec *r);
+void fq_pod_deleted(void *ctx, struct sl_rec *r);
+void fq_pod_free(struct sl_rec *r);
+void fq_pod_hold(struct sl_syms *t, struct sl_rec *r);
+bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_kube_reply *reply);
+
+/* ---- objects.c ---- */
+bool fq_obj_wanted(void *ctx, yyjson_val *o);
+bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_obj_reconcile(void *ctx, struct sl_rec *r);
+void fq_obj_deleted(void *ctx, struct sl_rec *r);
+void fq_obj_free(struct sl_rec *r);
+bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+/* The body of its FluxJob; of pods, too. */
+bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
+bool fq_class_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+struct fq_class {
+    struct sl_rec rec;
+    int32_t value;
+    bool global;
+};
+/* Type of a FluxJob for what a record is. */
+enum sl_flux_type fq_type_of_rec(const struct sl_rec *r);
+/* "a-job": the name of the FluxJob of an object. Returns out. */
+const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_REC_NAME]);
+/* The FluxJob of an object; NULL: there is none, or only a planned one. */
+struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object);
+/* The object that a pod belongs to: itself, its Job, its set; NULL: it is none of ours. */
+struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
+/* Makes its FluxJob, or lets that one look. */
+void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
+                    const char *refused);
+
+/* ---- job.c ---- */
+bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_job_reconcile(void *ctx, struct sl_rec *r);
+void fq_job_deleted(void *ctx, struct sl_rec *r);
+void fq_job_free(struct sl_rec *r);
+void fq_job_hold(struct sl_syms *t, struct sl_rec *r);
+/* What it wraps, NULL: it does not exist. */
+struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Something of it has changed that its status shows. */
+void fq_job_touch(struct fq_job *j);
+void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, const char *fmt, ...)
+    _printf_(4, 5);
+/* Its places are in the API: what it wraps may start. */
+static inline bool fq_job_committed(const struct fq_job *j) {
+    return j->held && (int32_t)(j->written - j->places_version) >= 0;
+}
+/* Every pod of it that has a record: the next one, NULL at the end. */
+struct fq_pods_of {
+    struct sl_rec *set, *pod; /* of a Deployment: its ReplicaSet; the next one */
+    bool begun;
+};
+struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job *j,
+                               struct fq_pods_of *at);
+
+/* ---- status.c ---- */
+const char *fq_state_name(enum fq_state s);
+void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *status);
+bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void fq_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_kube_reply *reply);
+
+#endif

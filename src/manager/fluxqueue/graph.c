@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The graph of the live nodes: cluster > levels > node > pools. It is made anew whenever vertices
+ * come or go, from the records alone, and so is the queue over it: what a process makes of the API
+ * at its start is what it has at any other time. Amounts, labels, taints and readiness change in
+ * place (nodes.c).
+ *
+ * Nodes stand in the order of their creation, so that a new one changes no answer about the others.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define ROOT "cluster"
+#define MAX_PROP 1024u
+
+/* A value of a level below its parent. */
+struct level {
+    sl_vtx parent, v;
+    sl_sym value;
+};
+
+/* While a graph is made. */
+struct making {
+    struct sl_fluxqueue *q;
+    struct sl_graph *g;
+    struct sl_map levels; /* hash(parent, type, value) -> place in 'made' */
+    SL_VEC(struct level) made;
+    SL_VEC(struct sl_graph_prop) props;
+    struct sl_arena arena; /* texts of properties */
+    struct sl_err err;
+};
+
+static int by_age(const void *a, const void *b) {
+    const struct fq_node *x = *(struct fq_node *const *)a, *y = *(struct fq_node *const *)b;
+    if (x->rec.created != y->rec.created)
+        return x->rec.created < y->rec.created ? -1 : 1;
+    return strcmp(x->rec.name, y->rec.name);
+}
+
+static int add(struct making *m, sl_vtx parent, const struct sl_vertex_spec *s, sl_vtx *ret) {
+    int r = sl_graph_add(m->g, s, ret, &m->err);
+    if (r >= 0 && parent != SL_VTX_NONE)
+        r = sl_graph_link(m->g, SL_GRAPH_CONTAINMENT, parent, *ret, &m->err);
+    return r;
+}
+
+static sl_sym label_of(const struct sl_fluxqueue *q, const struct fq_node *n, const char *key) {
+    for (uint32_t i = 0; i < n->labels.n; i++)
+        if (strcmp(fq_str(q, n->labels.v[i].key), key) == 0)
+            return n->labels.v[i].value;
+    return 0;
+}
+
+/* The vertex of one value of a level; a node without the label is in none. */
+static int enter_level(struct making *m, const struct fq_level *l, sl_sym value, sl_vtx *at) {
+    uint64_t key = sl_hash_u64(sl_hash_str(*at, l->type), value);
+    if (!value)
+        return 0;
+    sl_map_foreach (i, &m->levels, key)
+        if (m->made.v[i].parent == *at && m->made.v[i].value == value) {
+            *at = m->made.v[i].v;
+            return 0;
+        }
+    sl_vtx v = SL_VTX_NONE;
+    int r = add(m, *at,
+                &(struct sl_vertex_spec){.type = l->type,
+                                         .name = fq_str(m->q, value),
+                                         .id = m->made.n,
+                                         .uniq_id = -1,
+                                         .rank = -1,
+                                         .size = 1},
+                &v);
+    if (r < 0)
+        return r;
+    sl_map_add(&m->levels, key, m->made.n);
+    *sl_vec_push(&m->made) = (struct level){*at, v, value};
+    *at = v;
+    return 0;
+}
+
+static void add_prop(struct making *m, const char *key, const char *value) {
+    *sl_vec_push(&m->props) = (struct sl_graph_prop){key, value};
+}
+
+static void put_props(struct making *m, const struct fq_node *n) {
+    const struct sl_fluxqueue *q = m->q;
+    sl_vec_clear(&m->props);
+    sl_arena_clear(&m->arena);
+    for (uint32_t i = 0; i < n->labels.n; i++) {
+        const char *key = fq_str(q, n->labels.v[i].key), *value = fq_str(q, n->labels.v[i].value);
+        add_prop(m, key, value);
+        add_prop(m, sl_arena_printf(&m->arena, "%s=%s", key, value), "");
+    }
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        add_prop(m, fq_str(q, n->taints.v[i]), "");
+}
+
+static const char *unit_of(const char *type) {
+    return strcmp(type, "core") == 0                ? "m"
+           : strcmp(type, "memory") == 0            ? "Ki"
+           : strcmp(type, "ephemeral-storage") == 0 ? "Ki"
+           : strncmp(type, "hugepages-", 10) == 0   ? "Ki"
+                                                    : NULL;
+}
+
+/* Large enough for now: it gets its size when jobs have what they have of it, which may be more. */
+static int add_pool(struct making *m, const struct fq_node *n, struct fq_pool *p) {
+    static const struct sl_graph_prop divisible = {SL_GRAPH_DIVISIBLE, ""};
+    const char *type = fq_type_of(fq_str(m->q, p->resource));
+    char *base = sl_arena_strdup(&m->arena, type);
+    for (char *c = strchr(base, '/'); c; c = strchr(c, '/'))
+        *c = '-';
+    return add(m, n->v,
+               &(struct sl_vertex_spec){.type = type,
+                                        .basename = base,
+                                        .id = 0,
+                                        .uniq_id = -1,
+                                        .rank = -1,
+                                        .size = SL_GRAPH_MAX_SIZE,
+                                        .unit = unit_of(type),
+                                        .props = &divisible,
+                                        .n_props = 1},
+               &p->v);
+}
+
+static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) {
+    const struct sl_fluxqueue_config *c = m->q->spec.config;
+    int r = 0;
+    for (uint32_t l = 0; l < c->n_levels && r >= 0; l++)
+        r = enter_level(m, &c->levels[l], label_of(m->q, n, c->levels[l].label), &at);
+    put_props(m, n);
+    if (r >= 0)
+        r = add(m, at,
+                &(struct sl_vertex_spec){.type = "node",
+                                         .name = n->rec.name,
+                                         .id = id,
+                                         .uniq_id = -1,
+                                         .rank = -1,
+                                         .size = 1,
+                                         .down = !n->up,
+                                         .props = m->props.v,
+                                         .n_props = m->props.n},
+                &n->v);
+    for (uint32_t i = 0; i < n->pools.n && r >= 0; i++)
+        if (n->pools.v[i].allocatable > 0)
+            r = add_pool(m, n, &n->pools.v[i]);
+    return r;
+}
+
+/* All nodes that can be used, in their order; those of before have no vertices any more. */
+static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
+    uint32_t at = 0, n = 0;
+    struct fq_node **v = sl_alloc0(q->inf->tables[FQ_NODE].n + 1, sizeof *v);
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_NODE, &at));) {
+        struct fq_node *node = fq_node_of(r);
+        node->v = SL_VTX_NONE;
+        for (uint32_t i = 0; i < node->pools.n; i++) {
+            node->pools.v[i].v = SL_VTX_NONE;
+            node->pools.v[i].foreign = 0;
+        }
+        if (node->usable && !r->gone)
+            v[n++] = node;
+    }
+    qsort(v, n, sizeof *v, by_age);
+    *ret = v;
+    return n;
+}
+
+static int make(struct making *m, struct fq_node **nodes, uint32_t n) {
+    struct sl_fluxqueue *q = m->q;
+    sl_vtx root = SL_VTX_NONE;
+    int r =
+        add(m, SL_VTX_NONE,
+            &(struct sl_vertex_spec){.type = ROOT, .id = 0, .uniq_id = -1, .rank = -1, .size = 1},
+            &root);
+    for (uint32_t i = 0; i < n && r >= 0; i++)
+        r = add_node(m, nodes[i], i, root);
+    if (r >= 0)
+        r = sl_graph_seal(m->g, &m->err);
+    if (r < 0)
+        return r;
+    sl_vec_reserve(&q->by_vertex, sl_graph_count(m->g));
+    q->by_vertex.n = sl_graph_count(m->g);
+    memset(q->by_vertex.v, 0xff, q->by_vertex.n * sizeof *q->by_vertex.v);
+    for (uint32_t i = 0; i < n; i++) {
+        q->by_vertex.v[nodes[i]->v] = nodes[i]->rec.id;
+        for (uint32_t k = 0; k < nodes[i]->pools.n; k++)
+            if (nodes[i]->pools.v[k].v != SL_VTX_NONE)
+                q->by_vertex.v[nodes[i]->pools.v[k].v] = nodes[i]->rec.id;
+    }
+    return sl_match_new(TAKE_PTR(m->g), &(struct sl_match_options){.policy = q->policy}, &q->match,
+                        &m->err);
+}
+
+void fq_graph_free(struct sl_fluxqueue *q) {
+    sl_queues_freep(&q->queues);
+    if (q->match)
+        fq_universe_done(&q->universe);
+    sl_match_free(q->match);
+    q->match = NULL;
+}
+
+static int make_queues(struct sl_fluxqueue *q, struct sl_err *err) {
+    static const struct sl_queue_spec standard = {.name = "default", .policy = SL_QUEUE_EASY};
+    const struct sl_fluxqueue_config *c = q->spec.config;
+    int r = 0;
+    q->queues = sl_queues_new(q->match);
+    r = fq_universe_init(&q->universe, sl_match_graph(q->match), err);
+    for (uint32_t i = 0; i < c->n_queues && r >= 0; i++)
+        r = sl_queues_add(q->queues, &c->queues[i], err);
+    return c->n_queues || r < 0 ? r : sl_queues_add(q->queues, &standard, err);
+}
+
+/* ---- what jobs have ---- */
+
+static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct fq_node *n,
+                                     const char *type) {
+    for (uint32_t i = 0; i < n->pools.n; i++)
+        if (strcmp(fq_type_of(fq_str(q, n->pools.v[i].resource)), type) == 0)
+            return &n->pools.v[i];
+    return NULL;
+}
+
+static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_node *n,
+                      uint32_t pods, struct sl_grant *g) {
+    if (j->whole_nodes) {
+        *sl_vec_push(&g->picks) = (struct sl_pick){n->v, 1, true};
+        return;
+    }
+    for (uint32_t i = 0; i < j->n_slot; i++) {
+        const struct fq_pool *p = pool_of(q, n, j->slot[i].type);
+        if (p && p->v != SL_VTX_NONE)
+            *sl_vec_push(&g->picks) = (struct sl_pick){p->v, j->slot[i].amount * pods, true};
+    }
+}
+
+/* Places on nodes that are no more are none. */
+static void drop_lost_places(struct sl_fluxqueue *q, struct fq_job *j) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        const struct fq_node *node = fq_node_find(q, j->places.v[i].node);
+        if (node && node->v != SL_VTX_NONE)
+            j->places.v[n++] = j->places.v[i];
+    }
+    if (n == j->places.n)
+        return;
+    j->places.n = n;
+    fq_job_touch(j);
+    j->places_version = j->version;
+    sl_rec_enqueue(&j->rec);
+}
+
+/* What one of its pods takes, where that was not known: the job is of before the start. */
+static void know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    struct fq_jobspec_info info = {0};
+    struct sl_match_request *request = NULL;
+    struct sl_err err = {0};
+    if (j->n_slot || j->whole_nodes)
+        return;
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0)
+        sl_log(SL_LOG_ERROR, "jobspec of a running job not understood",
+               SL_S("namespace", sl_rec_ns(&j->rec)), SL_S("fluxjob", j->rec.name),
+               SL_S("error", err.text));
+    sl_match_request_free(request);
+}
+
+void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct sl_grant g = {0};
+    struct sl_err err = {0};
+    know_slot(q, j);
+    (void)sl_match_cancel(q->match, j->jobid);
+    j->held = true;
+    q->moved = true;
+    /* Places of one node stand side by side. */
+    for (uint32_t i = 0, n; i < j->places.n; i += n) {
+        const struct fq_node *node = fq_node_find(q, j->places.v[i].node);
+        for (n = 1; i + n < j->places.n && j->places.v[i + n].node == j->places.v[i].node;)
+            n++;
+        if (node)
+            put_picks(q, j, node, n, &g);
+    }
+    if (g.picks.n && sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, j->started / SL_SEC,
+                                     j->duration, &err) < 0)
+        sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
+               SL_S("fluxjob", j->rec.name), SL_S("error", err.text));
+    sl_queues_changed(q->queues);
+    sl_grant_done(&g);
+}
+
+void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
+    if (!j->queued && !j->held)
+        return;
+    if (q->match && sl_queues_remove(q->queues, j->jobid) < 0) {
+        (void)sl_match_cancel(q->match, j->jobid);
+        sl_queues_changed(q->queues);
+    }
+    j->queued = j->held = false;
+    sl_vec_clear(&j->places);
+    q->moved = true;
+}
+
+/* Jobs in the order of their ids, so that equal states give equal graphs. */
+static int by_jobid(const void *a, const void *b) {
+    const struct fq_job *x = *(struct fq_job *const *)a, *y = *(struct fq_job *const *)b;
+    return x->jobid < y->jobid ? -1 : x->jobid > y->jobid;
+}
+
+static void restore_jobs(struct sl_fluxqueue *q) {
+    uint32_t at = 0, n = 0;
+    struct fq_job **v = sl_alloc0(q->inf->tables[FQ_FLUXJOB].n + 1, sizeof *v);
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        if (fq_job_of(r)->held)
+            v[n++] = fq_job_of(r);
+        else
+            fq_job_of(r)->queued = false;
+    qsort(v, n, sizeof *v, by_jobid);
+    for (uint32_t i = 0; i < n; i++) {
+        drop_lost_places(q, v[i]);
+        fq_graph_hold(q, v[i]);
+    }
+    sl_freep(&v);
+}
+
+/* What pods of others take, and with it the size of each pool. */
+static void charge_all(struct sl_fluxqueue *q, struct fq_node **nodes, uint32_t n) {
+    uint32_t at = 0;
+    struct sl_err err = {0};
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));) {
+        struct fq_pod *p = fq_pod_of(r);
+        sl_sym on = p->charged;
+        p->charged = 0;
+        fq_pod_charge(q, p, on);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < nodes[i]->pools.n; k++) {
+            const struct fq_pool *p = &nodes[i]->pools.v[k];
+            if (p->v != SL_VTX_NONE && sl_match_resize(q->match, p->v, fq_pool_size(p), &err) < 0)
+                sl_log(SL_LOG_ERROR, "resource pool not resized", SL_S("node", nodes[i]->rec.name),
+                       SL_S("error", err.text));
+        }
+}
+
+void fq_graph_rebuild(struct sl_fluxqueue *q) {
+    struct fq_node **nodes = NULL;
+    struct making m = {.q = q, .g = sl_graph_new()};
+    uint32_t n = collect(q, &nodes), at = 0;
+    sl_arena_init(&m.arena, FQ_MAX_NODE);
+    fq_graph_free(q);
+    q->rebuild = q->taints_changed = false;
+    q->rebuilt_at = q->client->mono;
+    q->moved = true;
+    int r = n ? make(&m, nodes, n) : SL_ENOENT;
+    if (r >= 0)
+        r = make_queues(q, &m.err);
+    if (r >= 0) {
+        restore_jobs(q);
+        charge_all(q, nodes, n);
+    } else {
+        fq_graph_free(q);
+        if (n)
+            sl_log(SL_LOG_ERROR, "resource graph not built", SL_S("error", m.err.text));
+    }
+    sl_graph_free(m.g);
+    sl_map_done(&m.levels);
+    sl_vec_free(&m.made);
+    sl_vec_free(&m.props);
+    sl_arena_done(&m.arena);
+    sl_freep(&nodes);
+    for (struct sl_rec *rec; (rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        sl_rec_enqueue(rec);
+}

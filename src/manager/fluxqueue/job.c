@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a FluxJob. Its places count from the moment they are decided; what it wraps starts
+ * when they are in the API; they are given back pod by pod, and all of them when it ends.
+ */
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "manager/fluxqueue/fq_int.h"
+
+static bool is_terminal(enum fq_state s) {
+    return s == FQ_COMPLETED || s == FQ_FAILED || s == FQ_CANCELLED;
+}
+
+/* ---- decoding ---- */
+
+bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_job *j = fq_job_of(r);
+    yyjson_val *spec = sl_json_get(o, "spec"), *status = sl_json_get(o, "status");
+    uint64_t hash = sl_json_hash(5, spec) | 1, seen = sl_json_hash(7, status);
+
+    if (hash != j->spec) {
+        int64_t type = sl_json_int(spec, "type", 0);
+        j->spec = hash;
+        j->type = type >= 0 && type < SL_FLUX_TYPES ? (enum sl_flux_type)type : SL_FLUX_TYPES;
+        j->priority = (int32_t)sl_json_int(spec, "priority", 0);
+        fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
+        fq_set_text(&j->object, sl_json_str(spec, "name"));
+        fq_set_text(&j->queue, sl_json_str(spec, "queue"));
+    }
+    /* The status is what this process decides, unless it has not decided anything yet. */
+    if (!j->adopted || ((!q->leads || !q->inf->ready) && seen != j->status)) {
+        j->adopted = true;
+        fq_status_decode(q, j, status);
+        j->our_status = seen;
+        j->written = j->places_version = j->version;
+    } else if (seen != j->status && seen != j->our_status && !sl_rec_busy(r)) {
+        fq_job_touch(j); /* somebody else wrote into it */
+    }
+    j->status = seen;
+    return true;
+}
+
+void fq_job_free(struct sl_rec *r) {
+    struct fq_job *j = fq_job_of(r);
+    for (uint32_t i = 0; i < j->n_slot; i++)
+        sl_freep(&j->slot[i].type);
+    sl_freep(&j->slot);
+    sl_freep(&j->jobspec);
+    sl_freep(&j->object);
+    sl_freep(&j->queue);
+    sl_freep(&j->message);
+    sl_vec_free(&j->places);
+}
+
+void fq_job_hold(struct sl_syms *t, struct sl_rec *r) {
+    struct fq_job *j = fq_job_of(r);
+    for (uint32_t i = 0; i < j->places.n; i++)
+        sl_sym_hold(t, j->places.v[i].node);
+}
+
+/* ---- what it wraps ---- */
+
+struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    static const uint8_t kinds[SL_FLUX_TYPES] = {
+        [SL_FLUX_POD] = FQ_POD,
+        [SL_FLUX_JOB] = FQ_JOB,
+        [SL_FLUX_DEPLOYMENT] = FQ_DEPLOYMENT,
+        [SL_FLUX_REPLICASET] = FQ_REPLICASET,
+        [SL_FLUX_STATEFULSET] = FQ_STATEFULSET,
+        [SL_FLUX_POD_GROUP] = FQ_KINDS,
+    };
+    if (j->type == SL_FLUX_TYPES || kinds[j->type] == FQ_KINDS)
+        return NULL;
+    struct sl_rec *r = sl_inf_find_sym(q->inf, kinds[j->type], j->rec.ns, j->object);
+    /* One that came later with the same name has a FluxJob of its own, when this one is gone. */
+    if (r && j->rec.owner && j->rec.owner != sl_rec_uid(r->uid))
+        return NULL;
+    return r;
+}
+
+static struct sl_rec *next_pod_of(const struct sl_fluxqueue *q, struct sl_rec *r) {
+    while (r && r->kind != FQ_POD)
+        r = r->next;
+    (void)q;
+    return r;
+}
+
+struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job *j,
+                               struct fq_pods_of *at) {
+    if (!at->begun) {
+        struct sl_rec *o = fq_job_object(q, j);
+        at->begun = true;
+        if (!o)
+            return NULL;
+        if (o->kind == FQ_POD)
+            return fq_pod_of(o);
+        struct sl_rec *kids = sl_inf_children(q->inf, sl_rec_uid(o->uid), NULL);
+        if (o->kind == FQ_DEPLOYMENT)
+            at->set = kids;
+        else
+            at->pod = next_pod_of(q, kids);
+    }
+    while (!at->pod && at->set) {
+        struct sl_rec *set = at->set;
+        at->set = set->next;
+        if (set->kind == FQ_REPLICASET)
+            at->pod = next_pod_of(q, sl_inf_children(q->inf, sl_rec_uid(set->uid), NULL));
+    }
+    if (!at->pod)
+        return NULL;
+    struct fq_pod *p = fq_pod_of(at->pod);
+    at->pod = next_pod_of(q, at->pod->next);
+    return p;
+}
+
+/* ---- changes ---- */
+
+void fq_job_touch(struct fq_job *j) {
+    j->version++;
+    sl_rec_write(&j->rec);
+}
+
+void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, const char *fmt, ...) {
+    char text[FQ_MAX_MESSAGE];
+    va_list ap;
+    va_start(ap, fmt);
+    sl_vfmt_short(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (j->state == s && j->reason && strcmp(j->reason, reason) == 0 && j->message &&
+        strcmp(j->message, text) == 0)
+        return;
+    j->state = s;
+    j->reason = reason;
+    fq_set_text(&j->message, text);
+    fq_job_touch(j);
+}
+
+/* ---- reconciling ---- */
+
+static bool has_live_pods(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
+        if (!p->ended && !p->rec.gone && p->node)
+            return true;
+    return false;
+}
+
+static void finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, const char *reason,
+                   const char *message) {
+    fq_graph_release(q, j);
+    j->finished = q->client->wall;
+    j->estimate = 0;
+    j->position = 0;
+    fq_job_set_state(j, s, reason, "%s", message);
+}
+
+/* What it wraps has ended, or is gone? Then it gives back all it has. */
+static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    bool over = false, failed = false;
+    if (is_terminal(j->state))
+        return true;
+    if (o && !o->gone) {
+        over = o->kind == FQ_POD ? fq_pod_of(o)->ended : fq_obj_of(o)->finished;
+        failed = o->kind == FQ_POD ? fq_pod_of(o)->failed : fq_obj_of(o)->failed;
+    } else if (j->rec.owner) {
+        over = true;
+    }
+    if (!over || has_live_pods(q, j))
+        return false;
+    if (!o || o->gone)
+        finish(q, j, FQ_CANCELLED, "ObjectDeleted", "What it wraps has been deleted");
+    else if (failed)
+        finish(q, j, FQ_FAILED, "Failed", "What it wraps has failed");
+    else
+        finish(q, j, FQ_COMPLETED, "Completed", "What it wraps has ended");
+    return true;
+}
+
+/* The place in the queue, as often as is worth a write. */
+static void show_position(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct sl_queue_waiting w;
+    uint32_t position = 0;
+    if (j->queued && sl_queues_waiting(q->queues, j->jobid, &w) && w.place < FQ_MAX_POSITION)
+        position = w.place + 1;
+    if (position == j->position)
+        return;
+    if (position && j->positioned && q->client->mono < j->positioned + FQ_POSITION_PAUSE) {
+        sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_POSITION_PAUSE));
+        return;
+    }
+    j->position = position;
+    j->positioned = q->client->mono;
+    fq_job_touch(j);
+}
+
+/* While it waits, the FluxJob that was made here follows what it wraps. */
+static bool follows(const struct fq_job *j, struct sl_rec *o) {
+    const char *now = o->kind == FQ_POD ? fq_pod_of(o)->jobspec : fq_obj_of(o)->jobspec;
+    return !now || j->rec.owner != sl_rec_uid(o->uid) || strcmp(now, j->jobspec) == 0;
+}
+
+static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    fq_places_sync(q, j);
+    if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
+        fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
+        fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+        return;
+    }
+    if (j->missing)
+        fq_grow(q, j);
+    else
+        fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
+    if (fq_job_committed(j))
+        sl_rec_write(o);
+}
+
+static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    uint32_t pods = o->kind == FQ_POD ? 1 : fq_obj_of(o)->pods;
+    if (pods == 0) {
+        fq_graph_release(q, j);
+        fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+        return;
+    }
+    if (!follows(j, o)) {
+        sl_rec_write(&j->rec); /* submitted when it says what is wanted now */
+        return;
+    }
+    if (j->expected != pods) {
+        j->expected = pods;
+        fq_job_touch(j);
+    }
+    fq_submit(q, j);
+    show_position(q, j);
+}
+
+void fq_job_reconcile(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_job *j = fq_job_of(r);
+    struct sl_rec *o = fq_job_object(q, j);
+
+    if (!q->leads)
+        return;
+    if (r->deleting && !has_live_pods(q, j)) {
+        fq_graph_release(q, j);
+        sl_rec_write(r); /* the finalizer */
+        return;
+    }
+    if (j->type == SL_FLUX_TYPES || j->type == SL_FLUX_POD_GROUP) {
+        fq_job_set_state(j, FQ_REJECTED, "InvalidType", "spec.type: expected 0 to 4");
+        return;
+    }
+    if (ended(q, j, o))
+        return;
+    if (!o) {
+        fq_job_set_state(j, FQ_PENDING, "ObjectNotFound", "There is no such object: %s", j->object);
+        return;
+    }
+    if (j->held)
+        run(q, j, o);
+    else if (!r->deleting)
+        wait(q, j, o);
+}
+
+void fq_job_deleted(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_job *j = fq_job_of(r);
+    fq_graph_release(q, j);
+    fq_name_job(q, j, 0);
+}

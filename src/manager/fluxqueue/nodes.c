@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes as vertices, what pods request, and what pods without a place take of nodes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "core/graph/match/match.h"
+#include "kube/types/kueue/objects.h"
+#include "kube/types/podset.h"
+#include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define MAX_SHAPE_VALUES 65536u
+#define MAX_TAINT 1024u /* bytes; a label's key and value are 574 at most */
+
+/* ---- amounts ---- */
+
+static bool is_bytes(const char *resource) {
+    return strcmp(resource, "memory") == 0 || strcmp(resource, "ephemeral-storage") == 0 ||
+           strncmp(resource, "hugepages-", 10) == 0;
+}
+
+int64_t fq_units(const char *resource, sl_quantity amount, bool up) {
+    sl_quantity unit = sl_quantity_is_milli(resource) ? SL_NANO / 1000
+                       : is_bytes(resource)           ? (sl_quantity)SL_NANO * 1024
+                                                      : SL_NANO;
+    if (amount <= 0)
+        return 0;
+    sl_quantity n = amount / unit + (up && amount % unit != 0);
+    return n > SL_GRAPH_MAX_SIZE ? SL_GRAPH_MAX_SIZE : (int64_t)n;
+}
+
+const char *fq_type_of(const char *resource) {
+    return strcmp(resource, "cpu") == 0 ? "core" : resource;
+}
+
+int64_t fq_pool_size(const struct fq_pool *p) {
+    return p->foreign < p->allocatable ? p->allocatable - p->foreign : 0;
+}
+
+/* ---- decoding ---- */
+
+static int by_key(const void *a, const void *b) {
+    const struct fq_label *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static void read_labels(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *labels) {
+    size_t i, max;
+    yyjson_val *key, *val;
+    sl_vec_clear(&n->labels);
+    sl_obj_foreach (labels, i, max, key, val)
+        *sl_vec_push(&n->labels) = (struct fq_label){sl_sym_put(&q->inf->syms, sl_json_text(key)),
+                                                     sl_sym_put(&q->inf->syms, sl_json_text(val))};
+    if (n->labels.n)
+        qsort(n->labels.v, n->labels.n, sizeof *n->labels.v, by_key);
+    sl_vec_fit(&n->labels);
+}
+
+static void add_taint(struct sl_fluxqueue *q, struct fq_node *n, const char *key, const char *value,
+                      const char *effect) {
+    char text[MAX_TAINT];
+    sl_fmt_short(text, sizeof text, "taint:%s=%s:%s", key, value, effect);
+    sl_sym y = sl_sym_put(&q->inf->syms, text);
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        if (n->taints.v[i] == y)
+            return;
+    *sl_vec_push(&n->taints) = y;
+}
+
+/* Those that keep pods away; a cordon is one, whether or not a controller has written it. */
+static void read_taints(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *o) {
+    size_t i, max;
+    yyjson_val *t;
+    sl_vec_clear(&n->taints);
+    yyjson_arr_foreach (sl_json_at(o, "spec.taints"), i, max, t) {
+        const char *effect = sl_json_str(t, "effect");
+        if (strcmp(effect, "NoSchedule") == 0 || strcmp(effect, "NoExecute") == 0)
+            add_taint(q, n, sl_json_str(t, "key"), sl_json_str(t, "value"), effect);
+    }
+    if (sl_json_bool(o, "spec.unschedulable", false))
+        add_taint(q, n, "node.kubernetes.io/unschedulable", "", "NoSchedule");
+}
+
+static struct fq_pool *find_pool(struct fq_node *n, sl_sym resource) {
+    for (uint32_t i = 0; i < n->pools.n; i++)
+        if (n->pools.v[i].resource == resource)
+            return &n->pools.v[i];
+    return NULL;
+}
+
+/* Pools stay where they are, with what is charged to them; one that is no more has nothing. */
+static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *allocatable) {
+    size_t i, max;
+    yyjson_val *key, *val;
+    for (uint32_t k = 0; k < n->pools.n; k++)
+        n->pools.v[k].allocatable = 0;
+    sl_obj_foreach (allocatable, i, max, key, val) {
+        sl_quantity amount = 0;
+        sl_sym y = sl_sym_put(&q->inf->syms, sl_json_text(key));
+        if (!y || !sl_json_quantity(val, &amount))
+            continue;
+        struct fq_pool *p = find_pool(n, y);
+        if (!p) {
+            p = sl_vec_push(&n->pools);
+            *p = (struct fq_pool){.resource = y, .v = SL_VTX_NONE};
+        }
+        p->allocatable = fq_units(fq_str(q, y), amount, false);
+    }
+}
+
+static bool is_ready(yyjson_val *o) {
+    return sl_json_condition(o, "Ready");
+}
+
+/* What decides which vertices there are: levels above the node, and the types below it. */
+static uint64_t structure_of(const struct sl_fluxqueue *q, const struct fq_node *n) {
+    const struct sl_fluxqueue_config *c = q->spec.config;
+    uint64_t h = sl_hash_u64(1, n->usable);
+    for (uint32_t l = 0; l < c->n_levels; l++) {
+        sl_sym key = sl_sym_find(&q->inf->syms, c->levels[l].label), value = 0;
+        for (uint32_t i = 0; i < n->labels.n; i++)
+            if (n->labels.v[i].key == key)
+                value = n->labels.v[i].value;
+        h = sl_hash_str(h, fq_str(q, value));
+    }
+    for (uint32_t i = 0; i < n->pools.n; i++)
+        if (n->pools.v[i].allocatable > 0)
+            h ^= sl_hash_str(2, fq_str(q, n->pools.v[i].resource));
+    return h;
+}
+
+static bool has_label(const struct fq_node *n, const struct fq_label *l) {
+    for (uint32_t i = 0; i < n->labels.n; i++)
+        if (n->labels.v[i].key == l->key && n->labels.v[i].value == l->value)
+            return true;
+    return false;
+}
+
+static bool has_taint(const struct fq_node *n, sl_sym taint) {
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        if (n->taints.v[i] == taint)
+            return true;
+    return false;
+}
+
+static void set_prop(struct sl_fluxqueue *q, sl_vtx v, const char *key, const char *value) {
+    struct sl_err err = {0};
+    if (sl_match_set_prop(q->match, v, key, value, &err) < 0)
+        q->rebuild = true;
+}
+
+static void put_label(struct sl_fluxqueue *q, sl_vtx v, const struct fq_label *l, bool on) {
+    _cleanup_(sl_buf_done) struct sl_buf both = SL_BUF_SHORT(MAX_TAINT);
+    sl_buf_printf(&both, "%s=%s", fq_str(q, l->key), fq_str(q, l->value));
+    if (on) {
+        set_prop(q, v, fq_str(q, l->key), fq_str(q, l->value));
+        set_prop(q, v, sl_buf_str(&both), "");
+    } else {
+        (void)sl_match_del_prop(q->match, v, fq_str(q, l->key));
+        (void)sl_match_del_prop(q->match, v, sl_buf_str(&both));
+    }
+}
+
+/* The vertices are the same: what is in them is brought up to date in place. */
+static void update_vertex(struct sl_fluxqueue *q, struct fq_node *n, const struct fq_node *before) {
+    struct sl_err err = {0};
+    for (uint32_t i = 0; i < before->labels.n; i++)
+        if (!has_label(n, &before->labels.v[i]))
+            put_label(q, n->v, &before->labels.v[i], false);
+    for (uint32_t i = 0; i < n->labels.n; i++)
+        if (!has_label(before, &n->labels.v[i]))
+            put_label(q, n->v, &n->labels.v[i], true);
+    for (uint32_t i = 0; i < before->taints.n; i++)
+        if (!has_taint(n, before->taints.v[i]))
+            (void)sl_match_del_prop(q->match, n->v, fq_str(q, before->taints.v[i]));
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        if (!has_taint(before, n->taints.v[i]))
+            set_prop(q, n->v, fq_str(q, n->taints.v[i]), "");
+    for (uint32_t i = 0; i < n->pools.n; i++)
+        if (n->pools.v[i].v != SL_VTX_NONE &&
+            sl_match_resize(q->match, n->pools.v[i].v, fq_pool_size(&n->pools.v[i]), &err) < 0)
+            q->rebuild = true;
+    if (n->up != before->up)
+        sl_match_set_down(q->match, n->v, !n->up);
+}
+
+bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_node *n = fq_node_of(r);
+    yyjson_val *labels = sl_json_at(o, "metadata.labels"), *taints = sl_json_at(o, "spec.taints"),
+               *allocatable = sl_json_at(o, "status.allocatable");
+    uint64_t hash = sl_hash_u64(is_ready(o), sl_json_bool(o, "spec.unschedulable", false));
+    hash = sl_json_hash(sl_json_hash(sl_json_hash(hash, labels), taints), allocatable) | 1;
+    if (hash == n->hash)
+        return false;
+    bool known = n->hash != 0 && n->v != SL_VTX_NONE && q->match;
+    n->hash = hash;
+    if (!known)
+        n->v = SL_VTX_NONE;
+    struct fq_node before = *n;
+    memset(&n->labels, 0, sizeof n->labels);
+    memset(&n->taints, 0, sizeof n->taints);
+    n->up = is_ready(o) && !r->deleting;
+    n->usable = sl_json_size(labels) <= FQ_MAX_LABELS &&
+                sl_json_size(taints) <= FQ_MAX_NODE_TAINTS &&
+                sl_json_size(allocatable) <= FQ_MAX_RESOURCES;
+    if (n->usable) {
+        read_labels(q, n, labels);
+        read_taints(q, n, o);
+        read_pools(q, n, allocatable);
+    } else {
+        sl_log(SL_LOG_WARN, "node ignored: too many labels, taints and resources",
+               SL_S("node", r->name), SL_I("limit", FQ_MAX_LABELS));
+    }
+    uint64_t structure = structure_of(q, n);
+    if (known && structure == n->structure)
+        update_vertex(q, n, &before);
+    else
+        q->rebuild = true;
+    n->structure = structure;
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        if (!has_taint(&before, n->taints.v[i]))
+            q->taints_changed = true;
+    sl_vec_free(&before.labels);
+    sl_vec_free(&before.taints);
+    q->moved = true;
+    return false; /* applied: there is nothing to reconcile */
+}
+
+void fq_node_deleted(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    fq_node_of(r)->v = SL_VTX_NONE;
+    q->rebuild = q->moved = true;
+}
+
+void fq_node_free(struct sl_rec *r) {
+    struct fq_node *n = fq_node_of(r);
+    sl_vec_free(&n->labels);
+    sl_vec_free(&n->taints);
+    sl_vec_free(&n->pools);
+}
+
+void fq_node_hold(struct sl_syms *t, struct sl_rec *r) {
+    struct fq_node *n = fq_node_of(r);
+    for (uint32_t i = 0; i < n->labels.n; i++) {
+        sl_sym_hold(t, n->labels.v[i].key);
+        sl_sym_hold(t, n->labels.v[i].value);
+    }
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        sl_sym_hold(t, n->taints.v[i]);
+    for (uint32_t i = 0; i < n->pools.n; i++)
+        sl_sym_hold(t, n->pools.v[i].resource);
+}
+
+struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
+    struct sl_rec *r = name ? sl_inf_find(q->inf, FQ_NODE, "", fq_str(q, name)) : NULL;
+    return r ? fq_node_of(r) : NULL;
+}
+
+/* ---- what pods take ---- */
+
+static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
+    struct fq_node *n = fq_node_find(q, p->charged);
+    struct sl_err err = {0};
+    if (!n || !p->shape)
+        return;
+    for (uint32_t i = 0; i < p->shape->n; i++) {
+        struct fq_pool *pool = find_pool(n, p->shape->v[i].resource);
+        if (!pool) {
+            pool = sl_vec_push(&n->pools);
+            *pool = (struct fq_pool){.resource = p->shape->v[i].resource, .v = SL_VTX_NONE};
+        }
+        pool->foreign += sign * p->shape->v[i].amount;
+        if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
+            sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
+            q->rebuild = true;
+    }
+    q->moved = true;
+}
+
+void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
+    if (p->charged == on)
+        return;
+    if (p->charged)
+        charge(q, p, -1);
+    p->charged = on;
+    if (on)
+        charge(q, p, 1);
+}
+
+/* What cannot be read has no requests but being a pod. */
+static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_podset_spec *ret,
+                          struct sl_doc **ret_doc) {
+    struct sl_err err = {0};
+    struct sl_read rd = {.file = "pod", .arena = a, .err = &err};
+    if (sl_buf_full(text) ||
+        sl_doc_json_within("pod", text->s, text->len, MAX_SHAPE_VALUES, ret_doc, &err) < 0)
+        rd.code = SL_EINVAL;
+    else
+        sl_decode_podset(&rd, &(*ret_doc)->roots[0], ret);
+    if (rd.code >= 0 && (sl_arena_full(a) || ret->n_requests >= FQ_MAX_RESOURCES))
+        rd.code = sl_err_set(&err, SL_ELIMIT, "the pod is too large");
+    if (rd.code < 0) {
+        sl_log(SL_LOG_WARN, "pod usage counted as zero: malformed resource requests",
+               SL_S("error", err.text));
+        ret->n_requests = 0;
+    }
+}
+
+static struct fq_shape *make_shape(struct sl_fluxqueue *q, struct sl_buf *text) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_NODE);
+    struct sl_podset_spec spec = {0};
+    struct sl_doc *d = NULL;
+    read_requests(text, &arena, &spec, &d);
+    struct fq_shape *s = sl_alloc0(1, sizeof *s + (spec.n_requests + 1) * sizeof s->v[0]);
+    s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), 1};
+    for (uint32_t i = 0; i < spec.n_requests; i++) {
+        const char *resource = spec.requests[i].resource;
+        if (strcmp(resource, "pods") != 0)
+            s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, resource),
+                                              fq_units(resource, spec.requests[i].q, true)};
+    }
+    sl_doc_free(d);
+    return s;
+}
+
+struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_SHAPE_TEXT);
+    sl_podspec_put(&text, pod_spec, false);
+    uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
+    uint32_t id = sl_map_get(&q->shapes_by_hash, h);
+    struct fq_shape *s = id == SL_MAP_NONE ? NULL : q->shapes.v[id];
+    if (!s) {
+        s = make_shape(q, &text);
+        s->hash = h;
+        s->id = q->free_shapes.n ? sl_vec_pop(&q->free_shapes) : q->shapes.n;
+        if (s->id == q->shapes.n)
+            (void)sl_vec_push(&q->shapes);
+        q->shapes.v[s->id] = s;
+        sl_map_add(&q->shapes_by_hash, h, s->id);
+    }
+    s->refs++;
+    return s;
+}
+
+void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s) {
+    if (!s || --s->refs)
+        return;
+    (void)sl_map_del(&q->shapes_by_hash, s->hash, s->id);
+    q->shapes.v[s->id] = NULL;
+    *sl_vec_push(&q->free_shapes) = s->id;
+    sl_freep(&s);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What FluxJobs wrap: Jobs and sets of pods, and pods by themselves. Admission has marked them and
+ * keeps them from starting; here each gets a FluxJob with its jobspec, and a Job is started when
+ * that one has its places.
+ */
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/fmt.h"
+#include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define MAX_LABEL 63u
+
+static const struct {
+    const char *suffix;
+    enum fq_kind kind;
+} types[SL_FLUX_TYPES] = {
+    [SL_FLUX_POD] = {"pod", FQ_POD},
+    [SL_FLUX_JOB] = {"job", FQ_JOB},
+    [SL_FLUX_DEPLOYMENT] = {"deployment", FQ_DEPLOYMENT},
+    [SL_FLUX_REPLICASET] = {"replicaset", FQ_REPLICASET},
+    [SL_FLUX_STATEFULSET] = {"statefulset", FQ_STATEFULSET},
+    [SL_FLUX_POD_GROUP] = {"group", FQ_KINDS},
+};
+
+/* ---- names ---- */
+
+enum sl_flux_type fq_type_of_rec(const struct sl_rec *r) {
+    for (enum sl_flux_type t = 0; t < SL_FLUX_TYPES; t++)
+        if (types[t].kind == r->kind)
+            return t;
+    return SL_FLUX_TYPES;
+}
+
+/* A name that would be too long is cut, and ends with a digest of all of it. */
+const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_REC_NAME]) {
+    const char *suffix = types[type].suffix;
+    if (strlen(object) + 1 + strlen(suffix) <= SL_REC_MAX_NAME)
+        sl_fmt(out, SL_REC_NAME, "%s-%s", object, suffix);
+    else
+        sl_fmt(out, SL_REC_NAME, "%.200s-%016llx-%s", object,
+               (unsigned long long)sl_digest_str(11, object), suffix);
+    return out;
+}
+
+struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object) {
+    char name[SL_REC_NAME];
+    struct sl_rec *r = sl_inf_find_sym(q->inf, FQ_FLUXJOB, object->ns,
+                                       fq_job_name(fq_type_of_rec(object), object->name, name));
+    return r && !r->create_planned ? fq_job_of(r) : NULL;
+}
+
+/* A ReplicaSet of a Deployment is part of that one. */
+static struct sl_rec *top_of(const struct sl_fluxqueue *q, struct sl_rec *r) {
+    struct sl_rec *owner = r->owner ? sl_inf_by_uid(q->inf, r->owner) : NULL;
+    return r->kind == FQ_REPLICASET && owner && owner->kind == FQ_DEPLOYMENT ? owner : r;
+}
+
+struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p) {
+    struct sl_rec *owner = p->rec.owner ? sl_inf_by_uid(q->inf, p->rec.owner) : NULL;
+    if (!p->ours)
+        return NULL;
+    if (owner &&
+        (owner->kind == FQ_JOB || owner->kind == FQ_REPLICASET || owner->kind == FQ_STATEFULSET))
+        return top_of(q, owner);
+    return &p->rec;
+}
+
+/* ---- decoding ---- */
+
+bool fq_class_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct fq_class *c = SL_CONTAINER_OF(r, struct fq_class, rec);
+    (void)ctx;
+    c->value = (int32_t)sl_json_int(o, "value", 0);
+    c->global = sl_json_bool(o, "globalDefault", false);
+    return false;
+}
+
+static int32_t priority_of(const struct sl_fluxqueue *q, const char *name) {
+    uint32_t at = 0;
+    struct sl_rec *r = name ? sl_inf_find(q->inf, FQ_CLASS, "", name) : NULL;
+    if (r)
+        return SL_CONTAINER_OF(r, struct fq_class, rec)->value;
+    while (!name && (r = sl_inf_each(q->inf, FQ_CLASS, &at)))
+        if (SL_CONTAINER_OF(r, struct fq_class, rec)->global)
+            return SL_CONTAINER_OF(r, struct fq_class, rec)->value;
+    return 0;
+}
+
+/* ReplicaSets are read too: pods are theirs, and they are a Deployment's. */
+bool fq_obj_wanted(void *ctx, yyjson_val *o) {
+    (void)ctx;
+    return sl_json_label_opt(o, SL_FLUX_SEEN) != NULL;
+}
+
+/* Of a Job: those that may run at once and have not succeeded yet. */
+static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
+    if (r->kind != FQ_JOB)
+        return (uint32_t)sl_json_int32(o, "spec.replicas", 1);
+    int32_t parallelism = sl_json_int32(o, "spec.parallelism", 1),
+            completions = sl_json_int32(o, "spec.completions", -1),
+            succeeded = sl_json_int32(o, "status.succeeded", 0);
+    if (completions < 0)
+        return succeeded ? (uint32_t)sl_json_int32(o, "status.active", 0) : (uint32_t)parallelism;
+    int32_t left = completions > succeeded ? completions - succeeded : 0;
+    return (uint32_t)(left < parallelism ? left : parallelism);
+}
+
+static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
+    struct sl_err err = {0};
+    const struct sl_fluxqueue_config *c = q->spec.config;
+    struct fq_jobspec_options options = {c->levels, c->n_levels, c->duration};
+    if (x->pods == 0)
+        return; /* what it had says what one pod needs */
+    int r = x->pods > FQ_MAX_PODS
+                ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
+                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
+    fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
+    fq_set_text(&x->refused, x->jobspec ? NULL
+                             : r < 0    ? err.text
+                                        : "its jobspec would be too long");
+}
+
+bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_obj *x = fq_obj_of(r);
+    yyjson_val *template = sl_json_at(o, "spec.template");
+    uint64_t hash = sl_json_hash(sl_json_hash(3, sl_json_at(o, "metadata.annotations")),
+                                 sl_json_at(o, "metadata.labels"));
+    x->suspended = sl_json_bool(o, "spec.suspend", false);
+    x->failed = r->kind == FQ_JOB && sl_json_condition(o, "Failed");
+    x->finished = x->failed || (r->kind == FQ_JOB && sl_json_condition(o, "Complete"));
+    x->pods = pods_of(r, o);
+    x->named = sl_json_label_opt(template, SL_FLUX_JOBID) != NULL;
+    fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
+                                        ? sl_json_str(template, "spec.priorityClassName")
+                                        : NULL);
+    hash = sl_hash_u64(sl_json_hash(hash, template), x->pods) | 1;
+    if (hash == x->hash)
+        return true;
+    x->hash = hash;
+    read_jobspec(q, x, o);
+    return true;
+}
+
+void fq_obj_free(struct sl_rec *r) {
+    struct fq_obj *x = fq_obj_of(r);
+    sl_freep(&x->jobspec);
+    sl_freep(&x->refused);
+    sl_freep(&x->priority_class);
+}
+
+/* ---- its FluxJob ---- */
+
+void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
+                    const char *refused) {
+    char name[SL_REC_NAME];
+    enum sl_flux_type type = fq_type_of_rec(object);
+    struct sl_rec *r =
+        sl_inf_find_sym(q->inf, FQ_FLUXJOB, object->ns, fq_job_name(type, object->name, name));
+    if (r) {
+        sl_rec_enqueue(r);
+        return;
+    }
+    if (object->deleting || object->gone || !q->leads)
+        return;
+    if (jobspec)
+        (void)sl_rec_plan_create(object, FQ_FLUXJOB, name);
+    else if (refused)
+        sl_rec_event(object, FQ_CONTROLLER, true, "InvalidJobspec", "%s", refused);
+}
+
+void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_obj *x = fq_obj_of(r);
+    if (top_of(q, r) != r) {
+        sl_rec_enqueue(top_of(q, r));
+        return;
+    }
+    if (x->finished && !fq_job_for(q, r))
+        return;
+    fq_object_sync(q, r, x->jobspec, x->refused);
+    if (r->kind == FQ_JOB && x->suspended)
+        sl_rec_write(r);
+}
+
+void fq_obj_deleted(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_job *j = fq_job_for(q, r);
+    if (j)
+        sl_rec_enqueue(&j->rec);
+}
+
+bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
+    struct sl_fluxqueue *q = ctx;
+    bool pod = r->kind == FQ_POD;
+    const char *jobspec = pod ? fq_pod_of(r)->jobspec : fq_obj_of(r)->jobspec;
+    if (!jobspec)
+        return false;
+    sl_jw_object(body, NULL);
+    sl_jw_str(body, "apiVersion", SL_FLUX_API);
+    sl_jw_str(body, "kind", "FluxJob");
+    sl_jw_object(body, "metadata");
+    sl_jw_str(body, "name", child->name);
+    sl_jw_str(body, "namespace", sl_rec_ns(r));
+    sl_jw_array(body, "finalizers");
+    sl_jw_str(body, NULL, FQ_FINALIZER);
+    sl_jw_end(body);
+    sl_jw_array(body, "ownerReferences");
+    sl_rec_put_owner(body, r);
+    sl_jw_end_to(body, 1);
+    sl_jw_object(body, "spec");
+    sl_jw_str(body, "jobspec", jobspec);
+    sl_jw_int(body, "type", fq_type_of_rec(r));
+    sl_jw_str(body, "name", r->name);
+    sl_jw_int(body, "nodes", pod ? 1 : fq_obj_of(r)->pods);
+    sl_jw_int(body, "priority",
+              pod ? fq_pod_of(r)->priority : priority_of(q, fq_obj_of(r)->priority_class));
+    return true;
+}
+
+/* ---- the start of a Job ---- */
+
+/* Names of all nodes, joined as fluxqueue does; a label if that is short enough. */
+static void put_nodes(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_buf *out) {
+    for (uint32_t i = 0; i < j->places.n; i++)
+        sl_buf_printf(out, "%s%s", i ? "__" : "", fq_str(q, j->places.v[i].node));
+}
+
+/* Started together with the labels of its job, by which admission knows that the queue did it. */
+bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_obj *x = fq_obj_of(r);
+    struct fq_job *j = fq_job_for(q, r);
+    _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE);
+    if (r->kind != FQ_JOB || !x->suspended || x->finished || r->deleting || !j ||
+        j->state != FQ_RUNNING || !fq_job_committed(j))
+        return false;
+    put_nodes(q, j, &nodes);
+    sl_rec_build_guarded(r, NULL, w);
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "spec");
+    sl_jw_bool(&w->json, "suspend", false);
+    sl_jw_object(&w->json, "template");
+    sl_jw_object(&w->json, "metadata");
+    sl_jw_object(&w->json, "labels");
+    sl_jw_strf(&w->json, SL_FLUX_JOBID, "%lld", (long long)j->jobid);
+    if (nodes.len <= MAX_LABEL && !sl_buf_full(&nodes))
+        sl_jw_str(&w->json, SL_FLUX_NODES, sl_buf_str(&nodes));
+    return true;
+}

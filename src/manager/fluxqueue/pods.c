@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods. All that run take of their nodes, so all have a record until they end. Of those with our
+ * scheduler's name the gate is removed and the binding is made, once the place of each is in the
+ * API (fq_job_committed).
+ */
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define TAG_GATE 1u
+#define TAG_BIND 2u
+#define MAX_GATES 4096u /* bytes of others' gates */
+#define MAX_INDEX 1000000
+
+static bool is_ours(yyjson_val *spec) {
+    const char *name = sl_json_str(spec, "schedulerName");
+    return strcmp(name, SL_FLUX_SCHEDULER) == 0 || strcmp(name, SL_FLUX_SCHEDULER_SHORT) == 0;
+}
+
+static bool is_over(const char *phase) {
+    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+}
+
+/* One of others matters while it takes of a node. */
+bool fq_pod_wanted(void *ctx, yyjson_val *o) {
+    yyjson_val *spec = sl_json_get(o, "spec");
+    (void)ctx;
+    return is_ours(spec) ||
+           (*sl_json_str(spec, "nodeName") && !is_over(sl_json_str(o, "status.phase")));
+}
+
+static int32_t index_of(yyjson_val *o) {
+    const char *text = sl_json_label(o, "batch.kubernetes.io/job-completion-index");
+    if (!*text)
+        text = sl_json_annotation(o, "batch.kubernetes.io/job-completion-index");
+    int32_t n = 0;
+    if (!*text)
+        return -1;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || n > MAX_INDEX)
+            return -1;
+        n = n * 10 + (*text - '0');
+    }
+    return n;
+}
+
+static void read_gates(struct fq_pod *p, yyjson_val *gates) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_GATES);
+    struct sl_jw w = SL_JW(&b);
+    size_t i, n;
+    yyjson_val *g;
+    uint32_t others = 0;
+    p->gated = false;
+    sl_jw_array(&w, NULL);
+    yyjson_arr_foreach (gates, i, n, g) {
+        if (strcmp(sl_json_str(g, "name"), SL_FLUX_GATE) == 0) {
+            p->gated = true;
+            continue;
+        }
+        sl_jw_val(&w, NULL, g);
+        others++;
+    }
+    sl_jw_end(&w);
+    fq_set_text(&p->gates, others && !sl_buf_full(&b) ? sl_buf_str(&b) : NULL);
+}
+
+/* A pod that is a job by itself needs a jobspec; whose owner is one of ours is part of its job. */
+static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
+    struct sl_err err = {0};
+    const struct sl_fluxqueue_config *c = q->spec.config;
+    struct fq_jobspec_options options = {c->levels, c->n_levels, c->duration};
+    int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &options, &b, &err);
+    fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
+    fq_set_text(&p->refused, p->jobspec ? NULL
+                             : r < 0    ? err.text
+                                        : "its jobspec would be too long");
+}
+
+bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_pod *p = fq_pod_of(r);
+    yyjson_val *spec = sl_json_get(o, "spec");
+    const char *phase = sl_json_str(o, "status.phase");
+    bool first = !p->shape && !p->ended;
+
+    p->ours = is_ours(spec);
+    p->node = sl_sym_put(&q->inf->syms, sl_json_str(spec, "nodeName"));
+    p->ended = is_over(phase);
+    p->failed = strcmp(phase, "Failed") == 0;
+    p->index = index_of(o);
+    p->priority = (int32_t)sl_json_int(spec, "priority", 0);
+    p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
+    read_gates(p, sl_json_get(spec, "schedulingGates"));
+    if (p->node)
+        p->bound = false;
+    if (first)
+        p->shape = fq_shape_get(q, spec);
+    if (p->ended && p->shape) {
+        fq_pod_charge(q, p, 0);
+        fq_shape_unref(q, p->shape);
+        p->shape = NULL;
+    }
+    if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
+        read_jobspec(q, p, o);
+    else if (p->node || p->ended)
+        fq_set_text(&p->jobspec, NULL);
+    return true;
+}
+
+void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_pod *p = fq_pod_of(r);
+    struct sl_rec *o = fq_pod_object(q, p);
+    struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (!j || !j->held) /* it has no place of ours: what it has is taken from others' */
+        fq_pod_charge(q, p, p->ended ? 0 : p->node);
+    if (o == r)
+        fq_object_sync(q, r, p->jobspec, p->refused);
+    else if (o)
+        sl_rec_enqueue(o);
+    if (j)
+        sl_rec_enqueue(&j->rec);
+}
+
+void fq_pod_deleted(void *ctx, struct sl_rec *r) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_pod *p = fq_pod_of(r);
+    struct sl_rec *o = fq_pod_object(q, p);
+    struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    fq_pod_charge(q, p, 0);
+    if (p->shape)
+        fq_shape_unref(q, TAKE_PTR(p->shape));
+    if (j)
+        sl_rec_enqueue(&j->rec);
+    q->moved = true;
+}
+
+void fq_pod_free(struct sl_rec *r) {
+    struct fq_pod *p = fq_pod_of(r);
+    sl_freep(&p->jobspec);
+    sl_freep(&p->refused);
+    sl_freep(&p->gates);
+}
+
+void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
+    struct fq_pod *p = fq_pod_of(r);
+    sl_sym_hold(t, p->node);
+    sl_sym_hold(t, p->target);
+    sl_sym_hold(t, p->charged);
+}
+
+/* ---- writes ---- */
+
+static void put_job_labels(const struct sl_fluxqueue *q, const struct fq_job *j, sl_sym node,
+                           struct sl_jw *w) {
+    const char *name = fq_str(q, node);
+    sl_jw_object(w, "labels");
+    sl_jw_strf(w, SL_FLUX_JOBID, "%lld", (long long)j->jobid);
+    if (strlen(name) <= 63)
+        sl_jw_str(w, SL_FLUX_NODES, name);
+    sl_jw_end(w);
+    sl_jw_object(w, "annotations");
+    sl_jw_str(w, SL_FLUX_NODES, name);
+    sl_jw_end(w);
+}
+
+static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
+                         const struct fq_job *j, struct sl_write *w) {
+    w->tag = TAG_GATE;
+    sl_rec_build_guarded(&p->rec, NULL, w);
+    put_job_labels(q, j, p->target, &w->json);
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "spec");
+    if (p->gates)
+        sl_jw_raw(&w->json, "schedulingGates", p->gates);
+    else
+        sl_jw_null(&w->json, "schedulingGates");
+}
+
+static void build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p,
+                          struct sl_write *w) {
+    w->tag = TAG_BIND;
+    sl_rec_build_post(&p->rec, "binding", w);
+    sl_jw_object(&w->json, NULL);
+    sl_jw_str(&w->json, "apiVersion", "v1");
+    sl_jw_str(&w->json, "kind", "Binding");
+    sl_jw_object(&w->json, "metadata");
+    sl_jw_str(&w->json, "name", p->rec.name);
+    sl_jw_str(&w->json, "namespace", sl_rec_ns(&p->rec));
+    sl_jw_str(&w->json, "uid", p->rec.uid);
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "target");
+    sl_jw_str(&w->json, "apiVersion", "v1");
+    sl_jw_str(&w->json, "kind", "Node");
+    sl_jw_str(&w->json, "name", fq_str(q, p->target));
+}
+
+bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_pod *p = fq_pod_of(r);
+    struct sl_rec *o = fq_pod_object(q, p);
+    struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
+        return false;
+    if (p->gated) {
+        build_ungate(q, p, j, w);
+        return true;
+    }
+    if (p->gates) /* of somebody else, who is not done yet */
+        return false;
+    build_binding(q, p, w);
+    return true;
+}
+
+void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_kube_reply *reply) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_pod *p = fq_pod_of(r);
+    (void)reply;
+    if (w->tag == TAG_GATE && how == SL_WRITTEN) {
+        sl_rec_write(r);
+    } else if (w->tag == TAG_BIND && how == SL_WRITTEN) {
+        p->bound = true;
+        sl_rec_event(r, SL_FLUX_SCHEDULER, false, "Scheduled", "Successfully assigned %s/%s to %s",
+                     sl_rec_ns(r), r->name, fq_str(q, p->target));
+    } else if (w->tag == TAG_BIND && how == SL_WRITE_REFUSED) {
+        sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedBinding",
+                     "The API server refused the binding to %s", fq_str(q, p->target));
+    }
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs that wait: their requests, the pass over the queue, and what becomes of its decisions. */
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "core/base/stamp.h"
+#include "manager/fluxqueue/fq_int.h"
+
+/* What of a jobspec is needed when it is not compiled: to hold its places again. */
+static void keep_slot(struct fq_job *j, const struct fq_jobspec_info *info) {
+    for (uint32_t i = 0; i < j->n_slot; i++)
+        sl_freep(&j->slot[i].type);
+    j->slot = sl_realloc(j->slot, info->n_slot, sizeof *j->slot);
+    j->n_slot = info->n_slot;
+    for (uint32_t i = 0; i < info->n_slot; i++)
+        j->slot[i] = (struct fq_slot_amount){sl_strdup(info->slot[i].type), info->slot[i].amount};
+    j->whole_nodes = info->whole_nodes;
+    j->duration = info->duration;
+}
+
+int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
+               struct fq_jobspec_info *info, struct sl_match_request **ret, struct sl_err *err) {
+    const char *text = j->jobspec ? j->jobspec : "";
+    int r = fq_jobspec_compile(sl_match_graph(q->match), &q->universe, text, strlen(text), pods, a,
+                               info, ret, err);
+    if (r >= 0 && sl_arena_full(a)) {
+        sl_match_request_freep(ret);
+        r = sl_err_set(err, SL_ELIMIT, "the jobspec is too large");
+    }
+    if (r >= 0 && pods == 0)
+        keep_slot(j, info);
+    return r;
+}
+
+/* ---- submission ---- */
+
+static uint64_t submission_hash(const struct fq_job *j) {
+    uint64_t h = sl_hash_str(sl_hash_str(1, j->jobspec ? j->jobspec : ""), j->queue);
+    return sl_hash_u64(h, (uint64_t)(uint32_t)j->priority) | 1;
+}
+
+static void refuse(struct fq_job *j, int code, const struct sl_err *err) {
+    if (code == SL_ENOENT)
+        fq_job_set_state(j, FQ_WAITING, "NoSuchResource", "%s", err->text);
+    else
+        fq_job_set_state(j, FQ_REJECTED, "InvalidJobspec", "%s", err->text);
+}
+
+static bool has_id(const struct sl_fluxqueue *q, int64_t jobid, uint32_t rec) {
+    sl_map_foreach (i, &q->by_jobid, (uint64_t)jobid)
+        if (i == rec)
+            return true;
+    return false;
+}
+
+void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid) {
+    if (j->jobid && has_id(q, j->jobid, j->rec.id))
+        (void)sl_map_del(&q->by_jobid, (uint64_t)j->jobid, j->rec.id);
+    j->jobid = jobid;
+    if (jobid)
+        sl_map_add(&q->by_jobid, (uint64_t)jobid, j->rec.id);
+    if (jobid > q->last_jobid)
+        q->last_jobid = jobid;
+}
+
+static struct fq_job *job_by_id(const struct sl_fluxqueue *q, int64_t jobid) {
+    uint32_t i = sl_map_get(&q->by_jobid, (uint64_t)jobid);
+    struct sl_rec *r = i == SL_MAP_NONE ? NULL : q->inf->recs.v[i];
+    return r && r->kind == FQ_FLUXJOB && fq_job_of(r)->jobid == jobid ? fq_job_of(r) : NULL;
+}
+
+/* Begin times are kept by a timer, not by a place in the queue. */
+static bool too_early(struct sl_fluxqueue *q, struct fq_job *j, int64_t begin) {
+    char text[SL_STAMP_TEXT];
+    if (begin <= fq_now(q))
+        return false;
+    sl_time at = sl_span_seconds(begin);
+    fq_job_set_state(j, FQ_WAITING, "BeginTime", "Not to be started before %s", sl_stamp(at, text));
+    sl_rec_reconcile_at(&j->rec, at);
+    return true;
+}
+
+void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    struct fq_jobspec_info info = {0};
+    struct sl_match_request *request = NULL;
+    struct sl_err err = {0};
+    uint64_t hash = submission_hash(j);
+
+    if (j->queued && j->queued_hash == hash)
+        return;
+    if (!q->match) {
+        fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
+        return;
+    }
+    if (j->queued)
+        fq_graph_release(q, j); /* what it asks for has changed */
+    int r = fq_compile(q, j, 0, &arena, &info, &request, &err);
+    if (r < 0) {
+        refuse(j, r, &err);
+        return;
+    }
+    if (too_early(q, j, info.begin)) {
+        sl_match_request_free(request);
+        return;
+    }
+    if (!j->submitted)
+        j->submitted = q->client->wall;
+    if (!j->jobid)
+        fq_name_job(q, j, q->last_jobid + 1);
+    const char *queue = *j->queue ? j->queue : info.queue && *info.queue ? info.queue : NULL;
+    r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, j->submitted / SL_SEC, request,
+                         &err);
+    if (r == SL_EEXIST) { /* somebody has written another's id into its status */
+        fq_name_job(q, j, 0);
+        sl_rec_enqueue(&j->rec);
+        return;
+    }
+    if (r < 0) {
+        fq_job_set_state(j, FQ_REJECTED, r == SL_ENOENT ? "NoSuchQueue" : "NotSubmitted", "%s",
+                         err.text);
+        return;
+    }
+    j->queued = true;
+    j->queued_hash = hash;
+    q->moved = true;
+    fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
+}
+
+/* ---- decisions ---- */
+
+/* The node of each pod: so many of `pods` as were given there. A node that is given whole has all
+ * its pods in the grant; its share of the slots counts then. */
+static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_grant *g) {
+    const struct sl_graph *graph = sl_match_graph(q->match);
+    sl_sym pods = sl_sym_find(sl_graph_syms(graph), "pods");
+    uint32_t nodes = 0;
+    for (uint32_t i = 0; i < g->picks.n; i++)
+        nodes += sl_graph_vertex(graph, g->picks.v[i].v)->type == pods;
+    for (uint32_t i = 0; i < g->picks.n; i++) {
+        const struct sl_pick *p = &g->picks.v[i];
+        uint32_t rec = q->by_vertex.v[p->v];
+        if (rec == UINT32_MAX || sl_graph_vertex(graph, p->v)->type != pods)
+            continue;
+        sl_sym node = sl_sym_put(&q->inf->syms, q->inf->recs.v[rec]->name);
+        int64_t n = j->whole_nodes ? g->n_slots / nodes : p->needs;
+        for (int64_t k = 0; k < n && j->places.n < FQ_MAX_PODS; k++)
+            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
+    }
+}
+
+static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
+    static const char *const how[] = {
+        [SL_SELECT_IMMEDIATE] = "Started at once",
+        [SL_SELECT_BACKFILL] = "Backfilled before a job with a reservation",
+        [SL_SELECT_RESERVED] = "Started as reserved",
+    };
+    struct sl_grant g = {0};
+    if (sl_match_grant(q->match, j->jobid, &g) >= 0)
+        take_places(q, j, &g);
+    sl_grant_done(&g);
+    j->queued = false;
+    j->held = true;
+    j->started = sl_span_seconds(d->at);
+    j->estimate = 0;
+    j->position = 0;
+    j->selection = d->selection;
+    fq_job_set_state(j, FQ_RUNNING, "Allocated", "%s", how[d->selection]);
+    fq_job_touch(j);
+    j->places_version = j->version;
+    sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s on %u places", how[d->selection],
+                 j->places.n);
+}
+
+static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
+    struct fq_job *j = job_by_id(q, d->jobid);
+    char text[SL_STAMP_TEXT];
+    if (!j)
+        return;
+    switch (d->kind) {
+    case SL_DECIDED_START:
+        start(q, j, d);
+        break;
+    case SL_DECIDED_RESERVE:
+        j->estimate = sl_span_seconds(d->at);
+        fq_job_set_state(j, FQ_RESERVED, "Reserved", "Resources are reserved from %s on",
+                         sl_stamp(j->estimate, text));
+        break;
+    case SL_DECIDED_UNRESERVE:
+        j->estimate = 0;
+        fq_job_set_state(j, FQ_WAITING, "Busy", "What it requests is in use");
+        break;
+    case SL_DECIDED_REJECT:
+        j->queued = false;
+        fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
+                         "No set of nodes has what it requests, even if all were free");
+        sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+        break;
+    }
+    sl_rec_enqueue(&j->rec);
+}
+
+bool fq_run(struct sl_fluxqueue *q) {
+    if (!q->queues || (!q->moved && fq_now(q) < sl_queues_next(q->queues)))
+        return false;
+    q->moved = false;
+    sl_vec_clear(&q->decisions);
+    sl_queues_run(q->queues, fq_now(q), &q->decisions);
+    for (uint32_t i = 0; i < q->decisions.n; i++)
+        apply(q, &q->decisions.v[i]);
+    return q->decisions.n > 0;
+}
+
+/* ---- more of what it has ---- */
+
+/* New places go beside those of the same node. */
+static void sort_places(struct fq_job *j) {
+    for (uint32_t i = 1; i < j->places.n; i++) {
+        struct fq_place p = j->places.v[i];
+        uint32_t at = i;
+        for (uint32_t k = 0; k < i; k++)
+            if (j->places.v[k].node == p.node)
+                at = k + 1;
+        if (at < i) {
+            memmove(&j->places.v[at + 1], &j->places.v[at], (i - at) * sizeof p);
+            j->places.v[at] = p;
+        }
+    }
+}
+
+/* What is missing is matched as a job of its own, then all of it is held as one. */
+void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    struct fq_jobspec_info info = {0};
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    enum sl_match_verdict verdict = SL_BUSY;
+    struct sl_grant g = {0};
+    struct sl_err err = {0};
+
+    if (!q->match || q->client->mono < j->grow_at)
+        return;
+    j->grow_at = q->client->mono + FQ_GROW_PAUSE;
+    sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
+    int r = fq_compile(q, j, j->missing, &arena, &info, &request, &err);
+    if (r >= 0)
+        r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, &g,
+                         &err);
+    if (r >= 0 && verdict == SL_MATCHED) {
+        take_places(q, j, &g);
+        sort_places(j);
+        (void)sl_match_cancel(q->match, -j->jobid);
+        fq_graph_hold(q, j);
+        fq_job_touch(j);
+        j->places_version = j->version;
+        j->grow_at = 0;
+        sl_rec_reconcile_at(&j->rec, 0);
+        sl_rec_enqueue(&j->rec);
+    } else {
+        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing);
+    }
+    sl_grant_done(&g);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a FluxJob shows: its status, read at the start and written when something was decided. */
+#include <string.h>
+
+#include "core/base/fmt.h"
+#include "core/graph/hostlist.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define TAG_STATUS 1u
+#define TAG_SPEC 2u
+
+static const char *const states[FQ_STATES] = {
+    [FQ_PENDING] = "Pending",     [FQ_WAITING] = "Waiting",     [FQ_RESERVED] = "Reserved",
+    [FQ_RUNNING] = "Running",     [FQ_COMPLETED] = "Completed", [FQ_FAILED] = "Failed",
+    [FQ_CANCELLED] = "Cancelled", [FQ_REJECTED] = "Rejected",
+};
+
+/* Of fluxqueue, which had four. */
+static const char *const submit_states[FQ_STATES] = {
+    [FQ_PENDING] = "statusNew",      [FQ_WAITING] = "statusSubmit",
+    [FQ_RESERVED] = "statusSubmit",  [FQ_RUNNING] = "statusSubmit",
+    [FQ_COMPLETED] = "statusSubmit", [FQ_FAILED] = "statusError",
+    [FQ_CANCELLED] = "statusCancel", [FQ_REJECTED] = "statusError",
+};
+
+static const char *const selections[] = {
+    [SL_SELECT_IMMEDIATE] = "immediate",
+    [SL_SELECT_BACKFILL] = "backfill",
+    [SL_SELECT_RESERVED] = "reserved",
+};
+
+const char *fq_state_name(enum fq_state s) {
+    return states[s];
+}
+
+/* ---- reading ---- */
+
+static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *nodes) {
+    size_t i, n;
+    yyjson_val *x;
+    sl_vec_clear(&j->places);
+    yyjson_arr_foreach (nodes, i, n, x) {
+        sl_sym node = sl_sym_put(&q->inf->syms, sl_json_str(x, "name"));
+        int32_t pods = sl_json_int32(x, "pods", 1);
+        for (int32_t k = 0; node && k < pods && j->places.n < FQ_MAX_PODS; k++)
+            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
+    }
+}
+
+void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *status) {
+    const char *state = sl_json_str(status, "state"), *how = sl_json_str(status, "selection");
+    int64_t jobid = sl_json_int(status, "jobid", 0);
+    j->state = FQ_PENDING;
+    for (enum fq_state s = 0; s < FQ_STATES; s++)
+        if (strcmp(states[s], state) == 0)
+            j->state = s;
+    for (enum sl_selection s = 0; s < SL_LEN(selections); s++)
+        if (strcmp(selections[s], how) == 0)
+            j->selection = s;
+    if (jobid != j->jobid)
+        fq_name_job(q, j, jobid > 0 ? jobid : 0);
+    j->submitted = sl_json_time(status, "submittedAt");
+    j->started = sl_json_time(status, "startedAt");
+    j->finished = sl_json_time(status, "finishedAt");
+    j->estimate = sl_json_time(status, "estimatedStart");
+    read_places(q, j, sl_json_get(status, "nodes"));
+    j->held = j->state == FQ_RUNNING && j->jobid && j->places.n > 0;
+    if (j->held)
+        q->rebuild = true; /* with what it has */
+    else
+        sl_vec_clear(&j->places);
+    q->moved = true;
+}
+
+/* ---- writing ---- */
+
+static void put_nodes(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_jw *w) {
+    uint32_t listed = 0;
+    sl_jw_array(w, "nodes");
+    for (uint32_t i = 0, n; i < j->places.n && listed < FQ_MAX_LISTED; i += n, listed++) {
+        for (n = 1; i + n < j->places.n && j->places.v[i + n].node == j->places.v[i].node;)
+            n++;
+        sl_jw_object(w, NULL);
+        sl_jw_str(w, "name", fq_str(q, j->places.v[i].node));
+        sl_jw_int(w, "pods", n);
+        sl_jw_end(w);
+    }
+    sl_jw_end(w);
+}
+
+/* "node[0-3],login", for the column; what is too long ends in dots. */
+static void put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_jw *w) {
+    char text[FQ_MAX_SHOWN + 1];
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_NODE);
+    const char **names = sl_alloc0(j->places.n + 1, sizeof *names);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        if (i == 0 || j->places.v[i].node != j->places.v[i - 1].node)
+            names[n++] = fq_str(q, j->places.v[i].node);
+    sl_hostlist_write(names, n, &b);
+    if (b.len > FQ_MAX_SHOWN)
+        sl_fmt(text, sizeof text, "%.*s...", (int)(FQ_MAX_SHOWN - 3), sl_buf_str(&b));
+    sl_jw_str(w, "nodeList", b.len > FQ_MAX_SHOWN ? text : sl_buf_str(&b));
+    sl_freep(&names);
+}
+
+static void put_time(struct sl_jw *w, const char *key, sl_time t) {
+    if (t)
+        sl_jw_time(w, key, t);
+    else
+        sl_jw_null(w, key);
+}
+
+/* A merge patch: what is not there is null, so that nothing of before stays. */
+static void put_status(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_jw *w) {
+    sl_jw_object(w, "status");
+    sl_jw_str(w, "state", states[j->state]);
+    sl_jw_str(w, "submitStatus", submit_states[j->state]);
+    if (j->jobid)
+        sl_jw_int(w, "jobid", j->jobid);
+    if (j->reason) {
+        sl_jw_str(w, "reason", j->reason);
+        sl_jw_str(w, "message", j->message);
+    }
+    if (*j->queue)
+        sl_jw_str(w, "queue", j->queue);
+    if (j->position)
+        sl_jw_int(w, "queuePosition", j->position);
+    else
+        sl_jw_null(w, "queuePosition");
+    put_time(w, "estimatedStart", j->estimate);
+    sl_jw_bool(w, "reservation", j->state == FQ_RESERVED);
+    put_time(w, "submittedAt", j->submitted);
+    put_time(w, "startedAt", j->started);
+    put_time(w, "finishedAt", j->finished);
+    if (j->held)
+        sl_jw_str(w, "selection", selections[j->selection]);
+    if (j->held || j->places.n) {
+        put_nodes(q, j, w);
+        put_node_list(q, j, w);
+    } else if (j->state != FQ_COMPLETED && j->state != FQ_FAILED && j->state != FQ_CANCELLED) {
+        sl_jw_null(w, "nodes"); /* those of a job that has ended show where it ran */
+        sl_jw_null(w, "nodeList");
+    }
+    sl_jw_object(w, "pods");
+    sl_jw_int(w, "expected", j->expected);
+    sl_jw_int(w, "bound", j->bound_pods);
+    sl_jw_end(w);
+    sl_jw_int(w, "observedGeneration", j->rec.generation);
+    sl_jw_end(w);
+}
+
+/* What its object asks for now. */
+static const char *wanted_jobspec(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_rec *o = fq_job_object(q, j);
+    if (!o || j->held || j->rec.owner != sl_rec_uid(o->uid))
+        return NULL;
+    const char *now = o->kind == FQ_POD ? fq_pod_of(o)->jobspec : fq_obj_of(o)->jobspec;
+    return now && strcmp(now, j->jobspec) != 0 ? now : NULL;
+}
+
+bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_fluxqueue *q = ctx;
+    struct fq_job *j = fq_job_of(r);
+    const char *jobspec = wanted_jobspec(q, j);
+    if (!q->leads)
+        return false;
+    if (r->deleting && !j->held) {
+        if (r->finalizer)
+            sl_rec_build_finalizer(r, false, w);
+        return r->finalizer;
+    }
+    if (jobspec && !r->deleting) {
+        w->tag = TAG_SPEC;
+        sl_rec_build_guarded(r, NULL, w);
+        sl_jw_end(&w->json);
+        sl_jw_object(&w->json, "spec");
+        sl_jw_str(&w->json, "jobspec", jobspec);
+        sl_jw_int(&w->json, "nodes", j->expected);
+        return true;
+    }
+    if (j->version == j->written)
+        return false;
+    w->tag = TAG_STATUS;
+    j->sent = j->version;
+    sl_rec_build_guarded(r, "status", w);
+    sl_jw_end(&w->json);
+    put_status(q, j, &w->json);
+    return true;
+}
+
+void fq_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_kube_reply *reply) {
+    struct fq_job *j = fq_job_of(r);
+    (void)ctx, (void)reply;
+    if (how != SL_WRITTEN)
+        return;
+    if (w->tag == TAG_STATUS) {
+        j->written = j->sent;
+        j->our_status = j->status;
+        sl_rec_enqueue(r);
+    }
+    if (j->version != j->written)
+        sl_rec_write(r);
+}
