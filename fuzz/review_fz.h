@@ -30,6 +30,16 @@ static inline const char *review_path(uint8_t first) {
         "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "/validate-vk-io-v1-masterqueue",
+        "/mutate-v1-sidecar",
+        "/validate-v1-sidecar",
+        "/mutate-flux--v1-pod",
+        "/validate-flux--v1-pod",
+        "/mutate-flux-batch-v1-job",
+        "/validate-flux-batch-v1-job",
+        "/mutate-flux-apps-v1-deployment",
+        "/mutate-flux-apps-v1-replicaset",
+        "/mutate-flux-apps-v1-statefulset",
+        "/validate-jobs-converged-computing-org-v1alpha1-fluxjob",
     };
     return paths[(first & 0x7f) % (sizeof(paths) / sizeof(paths[0]))];
 }
@@ -60,6 +70,7 @@ static struct sl_review_view view = {
     .queue_open = some_queue,
     .queue_exists = some_queue,
     .ns_managed = some_name,
+    .ns_flux = some_name,
     .owner_managed = some_owner,
     .priority_class_exists = some_name,
 };
@@ -68,6 +79,7 @@ static inline void set_gates(bool flipped, bool webhooks) {
     for (int i = 0; i < SL_GATES; i++)
         settings.gates[i] = sl_feature_gate_default((enum sl_feature_gate)i) != flipped;
     memset(view.webhook, webhooks, sizeof(view.webhook));
+    view.flux = webhooks;
     memset(settings.framework, 1, sizeof(settings.framework));
 }
 

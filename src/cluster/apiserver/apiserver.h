@@ -122,6 +122,8 @@ struct sl_apiserver_spec {
     /* Jobs and pods without a queue name are reviewed too (manageJobsWithoutQueueName, pods of all
      * namespaces). */
     bool review_unlabelled;
+    /* Is all of this namespace queued on the resource graph? NULL: of none is. */
+    bool (*queues_namespace)(void *ctx, const char *ns);
     /* Both clocks of the API client interface (kube/client/port.h), read once per loop iteration
      * with the ctx above. NULL: those of the machine. */
     void (*clock)(void *ctx, sl_time *ret_wall, sl_time *ret_mono);

@@ -299,6 +299,13 @@ static int load_settings(struct up *u, struct sl_err *err) {
     return r;
 }
 
+static bool queues_namespace(void *ctx, const char *ns) {
+    const struct up *u = ctx;
+    const struct sl_review_view *view = sl_manager_view(u->manager);
+
+    return view->flux && view->ns_flux(view->ctx, ns);
+}
+
 static int start_api(struct up *u, struct sl_err *err) {
     const struct sl_apiserver_spec spec = {
         .loop = &u->loop,
@@ -308,6 +315,7 @@ static int start_api(struct up *u, struct sl_err *err) {
         .review = review,
         .ctx = u,
         .review_unlabelled = u->settings->manage_without_queue,
+        .queues_namespace = queues_namespace,
     };
 
     return sl_apiserver_new(&spec, &u->api, err);

@@ -27,6 +27,7 @@ struct sl_review_call {
     const struct sl_review_view *view;
     enum sl_review_op op;
     const char *ns, *name, *subresource; /* "" if there is none; name also with generateName */
+    const char *group, *kind;            /* of the object, as the request says; "" likewise */
     yyjson_val *object, *old;            /* old is NULL on CREATE */
     struct sl_arena *arena;
     struct sl_field_errs errs;
@@ -84,5 +85,17 @@ int sl_review_statefulset_mutate(struct sl_review_call *c);
 int sl_review_statefulset_validate(struct sl_review_call *c);
 int sl_review_leaderworkerset_mutate(struct sl_review_call *c);
 int sl_review_leaderworkerset_validate(struct sl_review_call *c);
+int sl_review_flux_mutate(struct sl_review_call *c); /* flux_review.c: by the kind */
+int sl_review_flux_pod_mutate(struct sl_review_call *c);
+int sl_review_flux_job_mutate(struct sl_review_call *c);
+int sl_review_flux_deployment_mutate(struct sl_review_call *c);
+int sl_review_flux_replicaset_mutate(struct sl_review_call *c);
+int sl_review_flux_statefulset_mutate(struct sl_review_call *c);
+int sl_review_flux_validate(struct sl_review_call *c); /* flux_validate.c: by the kind */
+int sl_review_flux_pod_validate(struct sl_review_call *c);
+int sl_review_flux_job_validate(struct sl_review_call *c);
+int sl_review_fluxjob_validate(struct sl_review_call *c); /* fluxjob_review.c */
+/* The errors of a Flux jobspec; "" is none. */
+void adm_rule_jobspec(struct sl_review_call *c, const struct sl_path *at, struct sl_text jobspec);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kube/types/syntax.h"
+#include "manager/admission/fluxqueue.h"
 
 #define LABELS SL_PATH(NULL, "metadata.labels")
 #define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
@@ -98,7 +99,8 @@ static bool lacks_label(const struct sl_review_call *c, const char *key) {
 }
 
 bool adm_job_default_queue(const struct sl_review_call *c) {
-    return c->view->queue_open(c->view->ctx, c->ns, SL_DEFAULT_NAME);
+    return !sl_json_label_opt(c->object, SL_FLUX_SEEN) && /* queued elsewhere */
+           c->view->queue_open(c->view->ctx, c->ns, SL_DEFAULT_NAME);
 }
 
 static bool takes_default_queue(const struct sl_review_call *c) {

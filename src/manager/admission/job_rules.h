@@ -61,7 +61,7 @@ bool adm_job_owner_managed(const struct sl_review_call *c);
 /* The labels queue-name and priority-class of objects without an owner that has its own. */
 void adm_job_default_labels(struct sl_review_call *c);
 void adm_job_default_class(struct sl_review_call *c); /* the second alone */
-/* Is there an open LocalQueue of that name? */
+/* Is there an open LocalQueue of that name, and is it not queued on the resource graph? */
 bool adm_job_default_queue(const struct sl_review_call *c);
 /* Has it to be suspended until it is admitted, with those labels? */
 bool adm_job_waits(const struct sl_review_call *c);

@@ -17,12 +17,16 @@ struct sl_review_view {
     void *ctx;
     const struct sl_settings *settings;
     bool webhook[SL_FW_COUNT]; /* enabled admission webhooks */
+    bool flux;                 /* is there a queue on the resource graph? */
     /* A LocalQueue that is known and not stopped? */
     bool (*queue_open)(void *ctx, const char *ns, const char *name);
     bool (*queue_exists)(void *ctx, const char *ns, const char *name);
     /* Does managedJobsNamespaceSelector choose this namespace? An unknown namespace counts by its
      * name label alone. */
     bool (*ns_managed)(void *ctx, const char *ns);
+    /* Does fluxqueue.namespaceSelector choose this namespace? An unknown one counts as chosen: it
+     * is newer than the cache, and the API server sends only what is in chosen ones. */
+    bool (*ns_flux)(void *ctx, const char *ns);
     /* Is there, going up from this owner, a job of an enabled kind that is managed (has a queue
      * name, or jobs without one are managed)? */
     bool (*owner_managed)(void *ctx, const char *ns, const struct sl_review_owner_ref *owner);

@@ -343,6 +343,7 @@ static void fill(struct sl_settings *s, const struct sl_doc_node *root, const ch
     bool v1beta1 = version(&top);
     config_manager(&top, s); /* first: the namespace is part of other defaults */
     config_jobs(&top, s);
+    config_fluxqueue(&top, s);
     config_extras(&top, s);
     engine_part(&top, v1beta1, s);
     const struct sl_doc_node *queues = sl_doc_field(&top, "queueVisibility");

@@ -13,6 +13,7 @@
 #define SL_MANAGER_CONFIG_CONFIG_H
 
 #include "core/base/collection/vec.h"
+#include "core/graph/queue.h"
 #include "core/model/specs.h"
 #include "manager/config/gates.h"
 
@@ -82,6 +83,26 @@ struct sl_strs {
     uint32_t n;
 };
 
+/* ---- the queue on the resource graph ---- */
+
+#define SL_SETTINGS_FLUX_QUEUES 256u
+#define SL_SETTINGS_FLUX_LEVELS 8u
+#define SL_SETTINGS_FLUX_DEFAULT "default"
+
+struct sl_settings_flux_queue {
+    const char *name;
+    const char *match_policy; /* sl_match_policy_parse accepts it */
+    enum sl_queue_policy policy;
+    uint32_t depth;   /* waiting jobs tried in one pass */
+    uint32_t reserve; /* reservations of hybrid */
+};
+
+/* A level of the graph between the cluster and its nodes. */
+struct sl_settings_flux_level {
+    const char *type;  /* "rack" */
+    const char *label; /* of nodes */
+};
+
 /* ---- settings ---- */
 
 /* The configuration. Strings are in 'arena' or in 'doc'. */
@@ -126,8 +147,19 @@ struct sl_settings {
         uint32_t step;                      /* of the incremental dispatcher */
         struct sl_strs external_frameworks; /* "Kind.version.group" */
     } multikueue;
-    bool gates[SL_GATES];    /* by enum sl_feature_gate */
-    struct sl_config engine; /* the engine's part, gates included */
+    struct {
+        struct sl_selector namespaces;               /* in which all objects are intercepted */
+        const struct sl_settings_flux_queue *queues; /* the first is SL_SETTINGS_FLUX_DEFAULT */
+        uint32_t n_queues;
+        const struct sl_settings_flux_level *levels; /* top first */
+        uint32_t n_levels;
+        sl_span default_duration; /* of jobs that say nothing; 0: not known */
+        bool kube_binds;          /* binder is KubeScheduler; else we bind pods */
+        const char *ledger;       /* a path or URL; "": the default. Never to be logged */
+        sl_span retention;        /* of ended jobs in the ledger; NEVER: for ever */
+    } flux;                       /* fluxqueue */
+    bool gates[SL_GATES];         /* by enum sl_feature_gate */
+    struct sl_config engine;      /* the engine's part, gates included */
     struct {
         bool pods_ready, afs, ignore_undeclared, local_queue_metrics;
     } asked; /* as in the file, regardless of the gates */

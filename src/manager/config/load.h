@@ -43,6 +43,8 @@ bool config_is_kind_arg(const char *s);
 void config_manager(struct sl_doc_fields *top, struct sl_settings *s);
 /* ---- jobs.c: what it manages ---- */
 void config_jobs(struct sl_doc_fields *top, struct sl_settings *s);
+/* ---- fluxqueue.c: the queue on the resource graph ---- */
+void config_fluxqueue(struct sl_doc_fields *top, struct sl_settings *s);
 /* ---- extras.c: what is checked and hardly used yet ---- */
 void config_extras(struct sl_doc_fields *top, struct sl_settings *s);
 

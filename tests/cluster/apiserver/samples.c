@@ -79,6 +79,9 @@ static const struct {
      "{\"spec\":{\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"f\","
      "\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":1}]}]}]}}"},
     {"cohorts", "{\"spec\":{}}"},
+    {"fluxjobs",
+     "{\"spec\":{\"type\":1,\"name\":\"job\",\"nodes\":2,\"queue\":\"q\",\"priority\":1,"
+     "\"beginTime\":\"2026-01-01T00:00:00Z\",\"resources\":{\"nodes\":[\"n\"]}}}"},
     {"masterqueues",
      "{\"spec\":{\"flavors\":[{\"name\":\"g\",\"natsFlavor\":{\"natsConnector\":\"h\","
      "\"natsSubject\":\"s\",\"pools\":[\"p\"]},\"canLendTo\":[{\"queue\":\"q\"}]}]}}"},

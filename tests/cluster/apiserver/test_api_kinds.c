@@ -261,6 +261,54 @@ static void master_queues_are_built_in(void **state) {
     api_done(&a);
 }
 
+#define FLUXJOBS "/apis/jobs.converged-computing.org/v1alpha1/namespaces/default/fluxjobs"
+#define FLUXJOB(spec)                                                                              \
+    "{\"apiVersion\":\"jobs.converged-computing.org/"                                              \
+    "v1alpha1\",\"kind\":\"FluxJob\",\"metadata\":{\"name\":\"job-job\"},\"spec\":{" spec "}}"
+
+/* All that fluxqueue writes, and never wrote. */
+static void flux_jobs_are_built_in(void **state) {
+    static const char *const columns[] = {"Name",     "State",   "Job ID", "Pods",  "Nodes",
+                                          "Position", "Start",   "Reason", "Queue", "Bound",
+                                          "Finished", "Message", "Age"};
+    struct api a;
+    char path[64];
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, FLUXJOBS, FLUXJOB("\"type\":6")), 422);
+    assert_non_null(strstr(api_at(&a, "message"), "spec.type: Unsupported value: 6"));
+    assert_int_equal(api_post(&a, FLUXJOBS, FLUXJOB("\"type\":\"1\"")), 422);
+    assert_int_equal(api_post(&a, FLUXJOBS,
+                              FLUXJOB("\"type\":1,\"name\":\"job\",\"nodes\":2,\"duration\":0,"
+                                      "\"reservation\":true,\"object\":\"e30=\",\"resources\":{"
+                                      "\"nodes\":[\"n\"]},\"jobspec\":\"version: 1\\n\"")),
+                     201);
+    assert_string_equal(api_at(&a, "spec.jobspec"), "version: 1\n");
+    assert_string_equal(api_at(&a, "spec.resources.nodes.0"), "n");
+    assert_int_equal(
+        api_patch(&a, FLUXJOBS "/job-job/status", "merge",
+                  "{\"status\":{\"submitStatus\":\"statusSubmit\",\"state\":\"Running\","
+                  "\"jobid\":7,\"nodeList\":\"n[1-2]\",\"nodes\":[{\"name\":\"n1\","
+                  "\"pods\":1}],\"pods\":{\"expected\":2,\"bound\":1}}}"),
+        200);
+    assert_int_equal(
+        api_patch(&a, FLUXJOBS "/job-job/status", "merge", "{\"status\":{\"state\":\"Started\"}}"),
+        422);
+    assert_int_equal(
+        api_do(&a, "GET " FLUXJOBS, NULL, "application/json;as=Table;v=v1;g=meta.k8s.io", NULL),
+        200);
+    for (size_t i = 0; i < SL_LEN(columns); i++) {
+        (void)snprintf(path, sizeof path, "columnDefinitions.%zu.name", i);
+        assert_string_equal(api_at(&a, path), columns[i]);
+    }
+    assert_string_equal(api_at(&a, "rows.0.cells.1"), "Running");
+    assert_string_equal(api_at(&a, "rows.0.cells.2"), "7");
+    assert_string_equal(api_at(&a, "rows.0.cells.3"), "2");
+    assert_string_equal(api_at(&a, "rows.0.cells.4"), "n[1-2]");
+    api_done(&a);
+}
+
 /* ---- what the server puts into pods ---- */
 
 static void admission_fills_pods(void **state) {
@@ -600,6 +648,7 @@ int main(void) {
         cmocka_unit_test(our_kinds_convert),
         cmocka_unit_test(our_rules_hold),
         cmocka_unit_test(master_queues_are_built_in),
+        cmocka_unit_test(flux_jobs_are_built_in),
         cmocka_unit_test(admission_fills_pods),
         cmocka_unit_test(managers_are_printable),
         cmocka_unit_test(time_zones_have_an_end),

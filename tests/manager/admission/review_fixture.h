@@ -26,7 +26,7 @@
 /* ---- a small cluster ---- */
 
 struct cluster {
-    bool default_queue, managed_owner, managed_ns, default_class;
+    bool default_queue, managed_owner, managed_ns, default_class, flux_ns;
 };
 
 static inline bool fx_queue_open(void *ctx, const char *ns, const char *name) {
@@ -36,6 +36,10 @@ static inline bool fx_queue_open(void *ctx, const char *ns, const char *name) {
 static inline bool fx_ns_managed(void *ctx, const char *ns) {
     (void)ns;
     return ((const struct cluster *)ctx)->managed_ns;
+}
+static inline bool fx_ns_flux(void *ctx, const char *ns) {
+    (void)ns;
+    return ((const struct cluster *)ctx)->flux_ns;
 }
 static inline bool fx_owner_managed(void *ctx, const char *ns,
                                     const struct sl_review_owner_ref *o) {
@@ -64,6 +68,7 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
     f->view.settings = &f->settings;
     f->view.queue_open = f->view.queue_exists = fx_queue_open;
     f->view.ns_managed = fx_ns_managed;
+    f->view.ns_flux = fx_ns_flux;
     f->view.owner_managed = fx_owner_managed;
     f->view.priority_class_exists = fx_class_exists;
     f->object = yyjson_read(object, strlen(object), 0);

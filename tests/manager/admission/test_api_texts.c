@@ -48,6 +48,7 @@ static void review_with_value(const char *path, const char *object, const char *
         .queue_open = no_queue,
         .queue_exists = no_queue,
         .ns_managed = yes,
+        .ns_flux = yes,
         .owner_managed = no_owner,
         .priority_class_exists = yes,
     };

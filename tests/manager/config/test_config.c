@@ -87,6 +87,21 @@ static void defaults(void **state) {
         assert_true(s->multikueue.gc_interval == SL_MINUTE && s->multikueue.step == 3);
         assert_true(s->multikueue.worker_lost_timeout == 15 * SL_MINUTE);
         assert_string_equal(s->multikueue.origin, "multikueue");
+        struct sl_label opted = {"fluxqueue/managed", "true"};
+        assert_true(sl_selector_matches(&s->flux.namespaces, &(struct sl_labels){&opted, 1}));
+        opted.value = "false";
+        assert_false(sl_selector_matches(&s->flux.namespaces, &(struct sl_labels){&opted, 1}));
+        assert_int_equal(s->flux.n_queues, 1);
+        assert_string_equal(s->flux.queues[0].name, "default");
+        assert_string_equal(s->flux.queues[0].match_policy, "lonode");
+        assert_true(s->flux.queues[0].policy == SL_QUEUE_EASY);
+        assert_true(s->flux.queues[0].depth == SL_QUEUE_DEPTH &&
+                    s->flux.queues[0].reserve == SL_QUEUE_RESERVE);
+        assert_int_equal(s->flux.n_levels, 1);
+        assert_string_equal(s->flux.levels[0].type, "subnet");
+        assert_string_equal(s->flux.levels[0].label, "topology.kubernetes.io/zone");
+        assert_true(s->flux.default_duration == 0 && !s->flux.kube_binds);
+        assert_true(!*s->flux.ledger && s->flux.retention == SL_TIME_NEVER);
         const struct sl_config *c = &s->engine;
         assert_true(c->gates == SL_GATES_DEFAULT && c->pods_ready && !c->block_admission);
         assert_true(c->ready_timeout == 30 * SL_MINUTE && c->recovery_timeout == 30 * SL_MINUTE);
@@ -138,6 +153,19 @@ static void all_fields(void **state) {
     assert_true(s->keep_finished == SL_HOUR && s->drop_deactivated == SL_TIME_NEVER);
     assert_string_equal(s->visibility_host, "::1");
     assert_true(s->multikueue.gc_interval == 0 && s->multikueue.step == 5);
+    assert_int_equal(s->flux.namespaces.n, 1);
+    assert_int_equal(s->flux.n_queues, 3);
+    assert_string_equal(s->flux.queues[0].match_policy, "firstnodex");
+    assert_string_equal(s->flux.queues[1].match_policy, "high");
+    assert_string_equal(s->flux.queues[2].name, "small");
+    assert_true(s->flux.queues[1].policy == SL_QUEUE_CONSERVATIVE &&
+                s->flux.queues[2].policy == SL_QUEUE_HYBRID);
+    assert_true(s->flux.queues[1].depth == 5 && s->flux.queues[1].reserve == 6 &&
+                s->flux.queues[2].depth == 100 && s->flux.queues[2].reserve == 8);
+    assert_string_equal(s->flux.levels[1].label, "example.com/rack");
+    assert_true(s->flux.n_levels == 2 && s->flux.default_duration == SL_HOUR);
+    assert_true(s->flux.kube_binds && s->flux.retention == 720 * SL_HOUR);
+    assert_string_equal(s->flux.ledger, "postgres://user:password@db/ledger");
     assert_true(s->asked.pods_ready && !c->pods_ready && c->block_admission);
     assert_true(c->ready_timeout == 10 * SL_MINUTE && c->recovery_timeout == SL_TIME_NEVER);
     assert_true(c->fair_sharing && c->n_fair == 1 && c->fair[0] == SL_FAIR_INITIAL_SHARE);
@@ -145,6 +173,25 @@ static void all_fields(void **state) {
     assert_true(c->afs_sampling == 5 * SL_MINUTE && c->n_afs_weights == 2);
     assert_true(s->asked.ignore_undeclared && c->n_transforms == 1);
     assert_true(c->gates == UINT32_C(1) << SL_GATE_FLAVOR_FUNGIBILITY);
+    done(&x);
+}
+
+/* The default queue is the first, wherever it is described. */
+static void default_flux_queue(void **state) {
+    struct fixture x;
+
+    (void)state;
+    parse_settings(&x,
+                   V2 "fluxqueue: {queueDepth: 7, levels: [], queues: [{name: a}, {name: default, "
+                      "policy: fcfs}]}\n",
+                   NULL);
+    no_warnings(&x);
+    assert_int_equal(x.s->flux.n_queues, 2);
+    assert_string_equal(x.s->flux.queues[0].name, "default");
+    assert_true(x.s->flux.queues[0].policy == SL_QUEUE_FCFS && x.s->flux.queues[0].depth == 7);
+    assert_string_equal(x.s->flux.queues[1].name, "a");
+    assert_true(x.s->flux.queues[1].policy == SL_QUEUE_EASY && x.s->flux.queues[1].depth == 7);
+    assert_int_equal(x.s->flux.n_levels, 0);
     done(&x);
 }
 
@@ -591,6 +638,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(all_fields),
+        cmocka_unit_test(default_flux_queue),
         cmocka_unit_test(both_versions),
         cmocka_unit_test(skypilot),
         cmocka_unit_test(patched_frameworks),

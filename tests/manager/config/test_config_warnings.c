@@ -330,6 +330,48 @@ static const struct {
      "same "
      "mapping (ignored)",
      NULL},
+    /* the queue on the resource graph */
+    {"fluxqueue: {queuepolicy: easy}\n",
+     "fluxqueue: unknown field \"queuepolicy\" in fluxqueue; did you mean \"queuePolicy\"? "
+     "(ignored)",
+     NULL},
+    {"fluxqueue: {matchPolicy: best}\n",
+     "fluxqueue.matchPolicy: expected a match policy such as lonode, got \"best\" (using lonode)",
+     NULL},
+    {"fluxqueue: {queuePolicy: lifo}\n",
+     "fluxqueue.queuePolicy: expected fcfs, easy, hybrid or conservative, got \"lifo\" (using "
+     "easy)",
+     NULL},
+    {"fluxqueue: {queueDepth: 0}\n",
+     "fluxqueue.queueDepth: expected a number from 1 to 1000000, got 0 (using 32)", NULL},
+    {"fluxqueue: {reservationDepth: 100001}\n",
+     "fluxqueue.reservationDepth: expected a number from 1 to 100000, got 100001 (using 64)", NULL},
+    {"fluxqueue: {queues: [{name: a b}, {name: a}, {name: a}]}\n",
+     "fluxqueue.queues[0].name: expected a label value, got \"a b\" (ignored)",
+     "fluxqueue.queues[2].name: Duplicate value: \"a\" (ignored)"},
+    {"fluxqueue: {queues: [{name: default}, {name: default}]}\n",
+     "fluxqueue.queues[1].name: Duplicate value: \"default\" (ignored)", NULL},
+    {"fluxqueue: {queues: [{policy: easy}]}\n",
+     "fluxqueue.queues[0].name: expected a label value, got \"\" (ignored)", NULL},
+    {"fluxqueue: {levels: [{type: node, nodeLabel: a}, {type: rack, nodeLabel: /}]}\n",
+     "fluxqueue.levels[0].type: expected a type of the graph between cluster and node, such as "
+     "rack, got \"node\" (ignored)",
+     "fluxqueue.levels[1].nodeLabel: expected the key of a label, got \"/\" (ignored)"},
+    {"fluxqueue: {levels: [{type: a, nodeLabel: a}, {type: b, nodeLabel: a}]}\n",
+     "fluxqueue.levels[1].type: Duplicate value: \"b\", or the label of another level (ignored)",
+     NULL},
+    {"fluxqueue: {binder: Kubelet}\n",
+     "fluxqueue.binder: expected Sluice or KubeScheduler, got \"Kubelet\" (using Sluice)", NULL},
+    {"fluxqueue: {defaultDuration: -1s}\n",
+     "fluxqueue.defaultDuration: must be greater than or equal to 0 (using 0s)", NULL},
+    {"fluxqueue: {ledger: \"mysql://u:secret@h\"}\n",
+     "fluxqueue.ledger: expected an absolute path, sqlite:PATH or postgres://... (using the "
+     "default)",
+     NULL},
+    {"fluxqueue: {namespaceSelector: {matchLabels: {a: 1}}}\n",
+     "fluxqueue.namespaceSelector.matchLabels.a: expected a string (put it in quotes), got 1 (the "
+     "selector is not used)",
+     NULL},
     /* gates */
     {"featureGates: {PartialAdmision: true}\n",
      "featureGates: unknown gate \"PartialAdmision\"; did you mean \"PartialAdmission\"? (ignored)",

@@ -11,6 +11,8 @@
 #include "lib/json/writer.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+#define FLUX_LABEL "fluxqueue/managed"
+#define FLUX_SEEN "fluxqueue.seen"
 #define OURSELVES "system:serviceaccount:kueue-system:kueue-controller-manager"
 
 /* ---- our own reviews ---- */
@@ -22,6 +24,7 @@ enum when {
     NOT_OURS = 8,     /* not written by the manager */
     ALIVE = 16,       /* not being deleted */
     WITH_STATUS = 32, /* the status too */
+    FLUX = 64,        /* it, or its namespace, has to do with the resource graph */
 };
 
 static const struct own {
@@ -45,6 +48,15 @@ static const struct own {
     {"leaderworkerset.x-k8s.io", "leaderworkersets", "mleaderworkerset.kb.io",
      "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset", true, true,
      QUEUED | USER_SPACE | ALIVE},
+    {"", "pods", "mfluxjob.kb.io", "/mutate-flux--v1-pod", true, false, FLUX | USER_SPACE},
+    {"batch", "jobs", "mfluxjob.kb.io", "/mutate-flux-batch-v1-job", true, false,
+     FLUX | USER_SPACE},
+    {"apps", "deployments", "mfluxjob.kb.io", "/mutate-flux-apps-v1-deployment", true, true,
+     FLUX | USER_SPACE | ALIVE},
+    {"apps", "replicasets", "mfluxjob.kb.io", "/mutate-flux-apps-v1-replicaset", true, true,
+     FLUX | USER_SPACE | ALIVE},
+    {"apps", "statefulsets", "mfluxjob.kb.io", "/mutate-flux-apps-v1-statefulset", true, true,
+     FLUX | USER_SPACE | ALIVE},
     {"kueue.x-k8s.io", "clusterqueues", "vclusterqueue.kb.io",
      "/validate-kueue-x-k8s-io-v1beta2-clusterqueue", false, true, ALIVE},
     {"kueue.x-k8s.io", "cohorts", "vcohort.kb.io", "/validate-kueue-x-k8s-io-v1beta2-cohort", false,
@@ -55,6 +67,12 @@ static const struct own {
      false, true, NOT_OURS | ALIVE | WITH_STATUS},
     {"vk.io", "masterqueues", "vmasterqueue.kb.io", "/validate-vk-io-v1-masterqueue", false, true,
      ALIVE},
+    {"jobs.converged-computing.org", "fluxjobs", "vfluxjob.kb.io",
+     "/validate-jobs-converged-computing-org-v1alpha1-fluxjob", false, true, NOT_OURS | ALIVE},
+    {"", "pods", "vfluxqueue.kb.io", "/validate-flux--v1-pod", false, true,
+     FLUX | USER_SPACE | NOT_OURS | ALIVE},
+    {"batch", "jobs", "vfluxqueue.kb.io", "/validate-flux-batch-v1-job", false, true,
+     FLUX | USER_SPACE | NOT_OURS | ALIVE},
     {"batch", "jobs", "vjob.kb.io", "/validate-batch-v1-job", false, true,
      QUEUED | USER_SPACE | ALIVE},
     {"", "pods", "vpod.kb.io", "/validate--v1-pod", false, true,
@@ -88,6 +106,15 @@ static bool pod_queued(yyjson_val *pod) {
     return false;
 }
 
+/* Of what exists, only what was intercepted, or asks for it now. */
+static bool flux_queued(struct api_write *w, yyjson_val *now) {
+    const struct sl_apiserver_spec *spec = &w->rq->s->spec;
+
+    if (sl_json_label_opt(now, FLUX_LABEL) || sl_json_label_opt(w->c.old, FLUX_SEEN))
+        return true;
+    return !w->c.old && spec->queues_namespace && spec->queues_namespace(spec->ctx, w->rq->ns);
+}
+
 static bool concerns(struct api_write *w, const struct own *o) {
     struct api_rq *rq = w->rq;
     bool all = rq->s->spec.review_unlabelled;
@@ -106,6 +133,8 @@ static bool concerns(struct api_write *w, const struct own *o) {
     yyjson_val *now = api_admit_object(w);
     if (o->when & QUEUED && !all && !sl_json_label_opt(now, QUEUE_LABEL) &&
         !(w->c.old && sl_json_label_opt(w->c.old, QUEUE_LABEL)))
+        return false;
+    if (o->when & FLUX && !flux_queued(w, now))
         return false;
     if (o->when & POD && !all && !pod_queued(now) && !pod_queued(w->c.old))
         return false;

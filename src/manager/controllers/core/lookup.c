@@ -39,6 +39,11 @@ bool mgr_ns_managed_by_name(const struct sl_manager *m, const char *ns) {
     return selects(m, &m->settings->managed_namespaces, ns);
 }
 
+bool mgr_ns_flux(const struct sl_manager *m, const char *ns) {
+    return !sl_inf_find(m->inf, REC_NAMESPACE, "", ns) ||
+           selects(m, &m->settings->flux.namespaces, ns);
+}
+
 bool mgr_ns_managed(const struct sl_manager *m, sl_sym ns) {
     return mgr_ns_managed_by_name(m, mgr_str(m, ns));
 }

@@ -7,6 +7,8 @@
 
 bool mgr_ns_managed(const struct sl_manager *m, sl_sym ns);
 bool mgr_ns_managed_by_name(const struct sl_manager *m, const char *ns);
+/* By fluxqueue.namespaceSelector; an unknown namespace counts as chosen. */
+bool mgr_ns_flux(const struct sl_manager *m, const char *ns);
 /* The flavor as written, to be freed by the caller: spec.nodeLabels and spec.tolerations are what
  * it adds to pods. NULL: no such flavor. */
 yyjson_doc *mgr_flavor_doc(const struct sl_manager *m, sl_sym flavor);

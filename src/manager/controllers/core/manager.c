@@ -212,6 +212,7 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
     m->settings = settings;
     m->view.settings = settings;
     m->spec.parts = *parts;
+    m->view.flux = parts->fluxqueue;
     struct sl_fact f = {
         .kind = SL_FACT_CONFIG, .at = m->spec.client->wall, .config = settings->engine};
     f.config.no_admission = !m->spec.parts.scheduler;

@@ -41,7 +41,8 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                                       .tas = true,
                                       .provisioning = true,
                                       .elasticjobs = true,
-                                      .masterqueue = true};
+                                      .masterqueue = true,
+                                      .fluxqueue = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
     }
@@ -55,7 +56,8 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                  {"tas", &p.tas},
                  {"provisioning", &p.provisioning},
                  {"elasticjobs", &p.elasticjobs},
-                 {"masterqueue", &p.masterqueue}};
+                 {"masterqueue", &p.masterqueue},
+                 {"fluxqueue", &p.fluxqueue}};
     for (uint32_t i = 0; i < w.n; i++) {
         size_t k = 0;
         while (k < SL_LEN(table) && strcmp(table[k].word, w.v[i]) != 0)

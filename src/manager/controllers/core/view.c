@@ -27,6 +27,10 @@ static bool managed(void *ctx, const char *ns) {
     return mgr_ns_managed_by_name(ctx, ns); /* a stranger's text: not to be remembered */
 }
 
+static bool flux(void *ctx, const char *ns) {
+    return mgr_ns_flux(ctx, ns);
+}
+
 static bool class_exists(void *ctx, const char *name) {
     const struct sl_manager *m = ctx;
     return sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", name) != NULL;
@@ -42,6 +46,7 @@ void mgr_view_init(struct sl_manager *m) {
         .queue_open = queue_open,
         .queue_exists = queue_exists,
         .ns_managed = managed,
+        .ns_flux = flux,
         .owner_managed = owner_managed,
         .priority_class_exists = class_exists,
     };
