@@ -129,7 +129,7 @@ static int add_pool(struct making *m, const struct fq_node *n, struct fq_pool *p
 }
 
 static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) {
-    const struct sl_fluxqueue_config *c = m->q->spec.config;
+    const struct fq_jobspec_options *c = &m->q->options;
     int r = 0;
     for (uint32_t l = 0; l < c->n_levels && r >= 0; l++)
         r = enter_level(m, &c->levels[l], label_of(m->q, n, c->levels[l].label), &at);
@@ -193,7 +193,8 @@ static int make(struct making *m, struct fq_node **nodes, uint32_t n) {
             if (nodes[i]->pools.v[k].v != SL_VTX_NONE)
                 q->by_vertex.v[nodes[i]->pools.v[k].v] = nodes[i]->rec.id;
     }
-    return sl_match_new(TAKE_PTR(m->g), &(struct sl_match_options){.policy = q->policy}, &q->match,
+    return sl_match_new(TAKE_PTR(m->g),
+                        &(struct sl_match_options){.policy = q->policy, .end = FQ_END}, &q->match,
                         &m->err);
 }
 
@@ -203,17 +204,48 @@ void fq_graph_free(struct sl_fluxqueue *q) {
         fq_universe_done(&q->universe);
     sl_match_free(q->match);
     q->match = NULL;
+    fq_graph_free_bare(q);
+}
+
+void fq_graph_free_bare(struct sl_fluxqueue *q) {
+    sl_match_free(q->bare);
+    q->bare = NULL;
+}
+
+/* Pods of others make pools smaller, and what does not fit into these may fit when they have ended.
+ */
+bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r) {
+    enum sl_match_verdict verdict = SL_NEVER;
+    struct sl_err err = {0};
+    uint32_t at = 0;
+    int code = 0;
+    if (!q->bare) {
+        q->bare = sl_match_clone(q->match);
+        for (struct sl_rec *rec; (rec = sl_inf_each(q->inf, FQ_NODE, &at));)
+            for (uint32_t i = 0; i < fq_node_of(rec)->pools.n && code >= 0; i++) {
+                const struct fq_pool *p = &fq_node_of(rec)->pools.v[i];
+                if (p->v != SL_VTX_NONE)
+                    code = sl_match_resize(q->bare, p->v, p->allocatable, &err);
+            }
+    }
+    if (code >= 0)
+        code =
+            sl_match_run(q->bare, r, SL_MATCH_SATISFIABILITY, 0, fq_now(q), &verdict, NULL, &err);
+    return code >= 0 && verdict == SL_SATISFIABLE;
 }
 
 static int make_queues(struct sl_fluxqueue *q, struct sl_err *err) {
-    static const struct sl_queue_spec standard = {.name = "default", .policy = SL_QUEUE_EASY};
-    const struct sl_fluxqueue_config *c = q->spec.config;
-    int r = 0;
+    const struct sl_settings *c = q->spec.settings;
+    int r = fq_universe_init(&q->universe, sl_match_graph(q->match), err);
     q->queues = sl_queues_new(q->match);
-    r = fq_universe_init(&q->universe, sl_match_graph(q->match), err);
-    for (uint32_t i = 0; i < c->n_queues && r >= 0; i++)
-        r = sl_queues_add(q->queues, &c->queues[i], err);
-    return c->n_queues || r < 0 ? r : sl_queues_add(q->queues, &standard, err);
+    for (uint32_t i = 0; i < c->flux.n_queues && r >= 0; i++)
+        r = sl_queues_add(q->queues,
+                          &(struct sl_queue_spec){.name = c->flux.queues[i].name,
+                                                  .policy = c->flux.queues[i].policy,
+                                                  .depth = c->flux.queues[i].depth,
+                                                  .reserve = c->flux.queues[i].reserve},
+                          err);
+    return r;
 }
 
 /* ---- what jobs have ---- */
@@ -237,6 +269,11 @@ static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, cons
         if (p && p->v != SL_VTX_NONE)
             *sl_vec_push(&g->picks) = (struct sl_pick){p->v, j->slot[i].amount * pods, true};
     }
+}
+
+void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid) {
+    int r = sl_match_cancel(q->match, jobid);
+    sl_assert(r == 0 || r == SL_ENOENT); /* it may have had nothing there */
 }
 
 /* Places on nodes that are no more are none. */
@@ -274,7 +311,9 @@ void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
     know_slot(q, j);
-    (void)sl_match_cancel(q->match, j->jobid);
+    int64_t from = j->started / SL_SEC;
+    int64_t length = j->duration > 0 && j->duration < FQ_END - from ? j->duration : FQ_END - from;
+    fq_graph_cancel(q, j->jobid);
     j->held = true;
     q->moved = true;
     /* Places of one node stand side by side. */
@@ -285,8 +324,8 @@ void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
         if (node)
             put_picks(q, j, node, n, &g);
     }
-    if (g.picks.n && sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, j->started / SL_SEC,
-                                     j->duration, &err) < 0)
+    if (g.picks.n &&
+        sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, length, &err) < 0)
         sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
                SL_S("fluxjob", j->rec.name), SL_S("error", err.text));
     sl_queues_changed(q->queues);
@@ -297,7 +336,7 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->queued && !j->held)
         return;
     if (q->match && sl_queues_remove(q->queues, j->jobid) < 0) {
-        (void)sl_match_cancel(q->match, j->jobid);
+        fq_graph_cancel(q, j->jobid);
         sl_queues_changed(q->queues);
     }
     j->queued = j->held = false;
@@ -355,6 +394,7 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     q->rebuild = q->taints_changed = false;
     q->rebuilt_at = q->client->mono;
     q->moved = true;
+    q->capacity++;
     int r = n ? make(&m, nodes, n) : SL_ENOENT;
     if (r >= 0)
         r = make_queues(q, &m.err);

@@ -243,6 +243,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
 
     if (!q->leads)
         return;
+    if (j->version == j->written)
+        fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {
         fq_graph_release(q, j);
         sl_rec_write(r); /* the finalizer */
@@ -267,6 +269,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
 void fq_job_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
+    if (q->leads)
+        fq_history_deleted(q, j);
     fq_graph_release(q, j);
     fq_name_job(q, j, 0);
 }

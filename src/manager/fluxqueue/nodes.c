@@ -116,10 +116,9 @@ static bool is_ready(yyjson_val *o) {
 
 /* What decides which vertices there are: levels above the node, and the types below it. */
 static uint64_t structure_of(const struct sl_fluxqueue *q, const struct fq_node *n) {
-    const struct sl_fluxqueue_config *c = q->spec.config;
     uint64_t h = sl_hash_u64(1, n->usable);
-    for (uint32_t l = 0; l < c->n_levels; l++) {
-        sl_sym key = sl_sym_find(&q->inf->syms, c->levels[l].label), value = 0;
+    for (uint32_t l = 0; l < q->options.n_levels; l++) {
+        sl_sym key = sl_sym_find(&q->inf->syms, q->options.levels[l].label), value = 0;
         for (uint32_t i = 0; i < n->labels.n; i++)
             if (n->labels.v[i].key == key)
                 value = n->labels.v[i].value;
@@ -226,6 +225,8 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_vec_free(&before.labels);
     sl_vec_free(&before.taints);
     q->moved = true;
+    q->capacity++;
+    fq_graph_free_bare(q);
     return false; /* applied: there is nothing to reconcile */
 }
 
@@ -273,6 +274,7 @@ static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
             *pool = (struct fq_pool){.resource = p->shape->v[i].resource, .v = SL_VTX_NONE};
         }
         pool->foreign += sign * p->shape->v[i].amount;
+        q->capacity += sign < 0;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
             q->rebuild = true;

@@ -87,7 +87,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_err err = {0};
     uint64_t hash = submission_hash(j);
 
-    if (j->queued && j->queued_hash == hash)
+    if (j->queued_hash == hash && (j->queued || j->rejected == q->capacity))
         return;
     if (!q->match) {
         fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
@@ -123,6 +123,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     j->queued = true;
     j->queued_hash = hash;
+    j->rejected = 0;
     q->moved = true;
     fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
 }
@@ -172,6 +173,33 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                  j->places.n);
 }
 
+static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    j->queued = false;
+    j->estimate = 0;
+    j->rejected = q->capacity;
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
+        fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
+        return;
+    }
+    fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
+                     "No set of nodes has what it requests, even if all were free");
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+}
+
+void fq_retry_rejected(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    if (q->retried == q->capacity)
+        return;
+    q->retried = q->capacity;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        if (fq_job_of(r)->rejected)
+            sl_rec_enqueue(r);
+}
+
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     struct fq_job *j = job_by_id(q, d->jobid);
     char text[SL_STAMP_TEXT];
@@ -191,10 +219,7 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "What it requests is in use");
         break;
     case SL_DECIDED_REJECT:
-        j->queued = false;
-        fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
-                         "No set of nodes has what it requests, even if all were free");
-        sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+        reject(q, j);
         break;
     }
     sl_rec_enqueue(&j->rec);
@@ -248,7 +273,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     if (r >= 0 && verdict == SL_MATCHED) {
         take_places(q, j, &g);
         sort_places(j);
-        (void)sl_match_cancel(q->match, -j->jobid);
+        fq_graph_cancel(q, -j->jobid);
         fq_graph_hold(q, j);
         fq_job_touch(j);
         j->places_version = j->version;
