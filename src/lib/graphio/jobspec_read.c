@@ -126,10 +126,12 @@ static void resource(struct reader *r, const struct sl_doc_node *n, uint32_t dep
                              *unit = sl_doc_field(&f, "unit"), *label = sl_doc_field(&f, "label"),
                              *with = sl_doc_field(&f, "with");
     ret->exclusive = exclusive(r, sl_doc_field(&f, "exclusive"));
-    sl_doc_field_skip(&f, "id"); /* which ones of a type: known to RFC 14, and to no matcher yet */
+    const struct sl_doc_node *id = sl_doc_field(&f, "id");
     sl_doc_fields_close(&f);
     if (r->rd.code < 0)
         return;
+    if (id) /* which ones of a type: known to RFC 14, and to no matcher yet */
+        (void)scalar(r, id, "id");
     ret->type = scalar(r, type, "type");
     ret->count = read_count(r, cnt);
     ret->unit = unit ? scalar(r, unit, "unit") : NULL;
@@ -374,18 +376,17 @@ static const char *task(struct reader *r, const struct sl_doc_node *n) {
     sl_doc_fields_open(&f, &r->rd, n, "a task");
     const struct sl_doc_node *command = sl_doc_field_need(&f, "command"),
                              *slot = sl_doc_field_need(&f, "slot"),
-                             *cnt = sl_doc_field(&f, "count"),
+                             *cnt = sl_doc_field_need(&f, "count"),
                              *dist = sl_doc_field(&f, "distribution"),
                              *attrs = sl_doc_field(&f, "attributes");
     sl_doc_fields_close(&f);
     if (r->rd.code < 0)
         return "";
-    if (command->kind == SL_DOC_NODE_MAP || command->kind == SL_DOC_NODE_NULL ||
-        (command->kind == SL_DOC_NODE_LIST && command->n == 0))
+    if (command->kind != SL_DOC_NODE_LIST || command->n == 0)
         sl_read_wrong(&r->rd, command->line, "command", "expected a list of words");
     for (uint32_t i = 0; command->kind == SL_DOC_NODE_LIST && i < command->n; i++)
         (void)scalar(r, &command->items[i], "command");
-    if (cnt && (cnt->kind != SL_DOC_NODE_MAP || cnt->n != 1))
+    if (cnt->kind != SL_DOC_NODE_MAP || cnt->n != 1)
         sl_read_wrong(&r->rd, cnt->line, "count",
                       "expected a map with one key, such as {per_slot: 1}");
     if (dist)
