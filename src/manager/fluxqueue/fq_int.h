@@ -222,6 +222,7 @@ struct sl_fluxqueue {
     uint64_t retried;   /* the same, when rejected jobs were tried again */
     sl_time rebuilt_at; /* mono */
     bool rebuild;       /* the graph is not that of the nodes any more */
+    bool restoring;     /* it is being made: pools are as large as can be */
     bool moved;         /* something happened that the queue has to look at */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */

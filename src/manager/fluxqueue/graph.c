@@ -258,12 +258,16 @@ static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct 
     return NULL;
 }
 
+/* A whole node is all of its pools: another job may still be listed there, whose place this one got
+ * and whose status was not written any more. Both are held then. */
 static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_node *n,
                       uint32_t pods, struct sl_grant *g) {
-    if (j->whole_nodes) {
-        *sl_vec_push(&g->picks) = (struct sl_pick){n->v, 1, true};
+    for (uint32_t i = 0; i < n->pools.n && j->whole_nodes; i++)
+        if (n->pools.v[i].v != SL_VTX_NONE)
+            *sl_vec_push(&g->picks) =
+                (struct sl_pick){n->pools.v[i].v, n->pools.v[i].allocatable, true};
+    if (j->whole_nodes)
         return;
-    }
     for (uint32_t i = 0; i < j->n_slot; i++) {
         const struct fq_pool *p = pool_of(q, n, j->slot[i].type);
         if (p && p->v != SL_VTX_NONE)
@@ -307,6 +311,15 @@ static void know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_match_request_free(request);
 }
 
+/* More of a pool is in use than it has: what jobs have is only restored while a graph is made. */
+static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const struct sl_err *err) {
+    if (q->restoring)
+        sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
+               SL_S("fluxjob", j->rec.name), SL_S("error", err->text));
+    else
+        q->rebuild = true;
+}
+
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
@@ -326,8 +339,7 @@ void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     if (g.picks.n &&
         sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, length, &err) < 0)
-        sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
-               SL_S("fluxjob", j->rec.name), SL_S("error", err.text));
+        hold_failed(q, j, &err);
     sl_queues_changed(q->queues);
     sl_grant_done(&g);
 }
@@ -389,6 +401,7 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     struct fq_node **nodes = NULL;
     struct making m = {.q = q, .g = sl_graph_new()};
     uint32_t n = collect(q, &nodes), at = 0;
+    struct sl_rec *rec;
     sl_arena_init(&m.arena, FQ_MAX_NODE);
     fq_graph_free(q);
     q->rebuild = q->taints_changed = false;
@@ -399,10 +412,15 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     if (r >= 0)
         r = make_queues(q, &m.err);
     if (r >= 0) {
+        q->restoring = true;
         restore_jobs(q);
+        q->restoring = false;
         charge_all(q, nodes, n);
     } else {
         fq_graph_free(q);
+        while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
+            fq_job_of(rec)->queued = false;
+        at = 0;
         if (n)
             sl_log(SL_LOG_ERROR, "resource graph not built", SL_S("error", m.err.text));
     }
@@ -412,6 +430,6 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     sl_vec_free(&m.props);
     sl_arena_done(&m.arena);
     sl_freep(&nodes);
-    for (struct sl_rec *rec; (rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+    while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
         sl_rec_enqueue(rec);
 }

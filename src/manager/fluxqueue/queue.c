@@ -262,7 +262,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
 
-    if (!q->match || q->client->mono < j->grow_at)
+    if (!q->match || q->rebuild || q->taints_changed || q->client->mono < j->grow_at)
         return;
     j->grow_at = q->client->mono + FQ_GROW_PAUSE;
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
