@@ -207,6 +207,24 @@ static void start_watches(struct sl_fluxqueue *q) {
     q->inf->ready = false;
 }
 
+/* Places in the queue change for all behind one that leaves it: shown together, now and then. */
+static void show_positions(struct sl_fluxqueue *q) {
+    sl_time now = q->client->mono;
+    uint32_t at = 0;
+    if (!q->reordered || !q->leads || (q->shown_at && now < q->shown_at + FQ_POSITION_PAUSE))
+        return;
+    q->reordered = false;
+    q->shown_at = now;
+    if (!q->estimated_at || now >= q->estimated_at + FQ_ESTIMATE_PAUSE)
+        q->estimated_at = now;
+    q->showing = true;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        if (fq_job_of(r)->queued)
+            sl_rec_enqueue(r);
+    settle(q);
+    q->showing = false;
+}
+
 void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     start_watches(q);
     q->inf->ready |= sl_inf_poll(q->inf);
@@ -219,6 +237,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     settle(q);
     for (uint32_t i = 0; i < FQ_MAX_RUNS && decide(q); i++)
         settle(q);
+    show_positions(q);
     sl_inf_flush(q->inf);
     if (sl_syms_due(&q->inf->syms))
         sl_inf_sweep(q->inf);
@@ -232,6 +251,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
         at = sl_time_min(at, q->rebuilt_at + FQ_REBUILD_PAUSE);
     else if (q->moved && q->leads && q->queues)
         at = q->client->mono;
+    if (q->reordered && q->leads)
+        at = sl_time_min(at, q->shown_at + FQ_POSITION_PAUSE);
     if (q->leads && q->queues && sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
         sl_time due = sl_span_seconds(sl_queues_next(q->queues));
         at = sl_time_min(at, due > q->client->wall

@@ -40,7 +40,8 @@
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
-#define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of a place in the queue */
+#define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
+#define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
 #define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
 
@@ -181,7 +182,7 @@ struct fq_job {
     /* what of that has been written */
     uint32_t version, sent, written; /* of all above */
     uint32_t places_version;         /* when the places changed */
-    sl_time positioned;              /* mono: when its place in the queue was written */
+    sl_time reserved;                /* wall: when it is to start; 'estimate' shows it */
     bool adopted;                    /* its status has been read */
     /* in the matcher and the queue */
     bool queued;                 /* waits there */
@@ -224,6 +225,9 @@ struct sl_fluxqueue {
     bool rebuild;       /* the graph is not that of the nodes any more */
     bool restoring;     /* it is being made: pools are as large as can be */
     bool moved;         /* something happened that the queue has to look at */
+    bool reordered;     /* places in the queue, or estimates, are to be shown again */
+    bool showing;       /* and are shown now */
+    sl_time shown_at, estimated_at; /* mono: when they were */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */
 };
@@ -348,6 +352,8 @@ void fq_job_hold(struct sl_syms *t, struct sl_rec *r);
 struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* Something of it has changed that its status shows. */
 void fq_job_touch(struct fq_job *j);
+/* It has a reservation: shown at once if that is new, else as often as is worth a write. */
+void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j);
 void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, const char *fmt, ...)
     _printf_(4, 5);
 /* Its places are in the API: what it wraps may start. */

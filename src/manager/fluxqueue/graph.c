@@ -353,7 +353,7 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     j->queued = j->held = false;
     sl_vec_clear(&j->places);
-    q->moved = true;
+    q->moved = q->reordered = true;
 }
 
 /* Jobs in the order of their ids, so that equal states give equal graphs. */

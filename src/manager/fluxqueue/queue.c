@@ -80,6 +80,11 @@ static bool too_early(struct sl_fluxqueue *q, struct fq_job *j, int64_t begin) {
     return true;
 }
 
+/* The same words after a restart, when it is submitted again. */
+static void set_waiting(struct fq_job *j) {
+    fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
+}
+
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     struct fq_jobspec_info info = {0};
@@ -125,7 +130,8 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     j->queued_hash = hash;
     j->rejected = 0;
     q->moved = true;
-    fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
+    q->reordered = true;
+    set_waiting(j);
 }
 
 /* ---- decisions ---- */
@@ -202,21 +208,20 @@ void fq_retry_rejected(struct sl_fluxqueue *q) {
 
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     struct fq_job *j = job_by_id(q, d->jobid);
-    char text[SL_STAMP_TEXT];
     if (!j)
         return;
+    q->reordered = true;
     switch (d->kind) {
     case SL_DECIDED_START:
         start(q, j, d);
         break;
     case SL_DECIDED_RESERVE:
-        j->estimate = sl_span_seconds(d->at);
-        fq_job_set_state(j, FQ_RESERVED, "Reserved", "Resources are reserved from %s on",
-                         sl_stamp(j->estimate, text));
+        j->reserved = sl_span_seconds(d->at);
+        fq_show_estimate(q, j);
         break;
     case SL_DECIDED_UNRESERVE:
         j->estimate = 0;
-        fq_job_set_state(j, FQ_WAITING, "Busy", "What it requests is in use");
+        set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
         reject(q, j);
