@@ -74,7 +74,6 @@ static void test_refused(void **state) {
         {other, NULL, "another program", SL_EINVAL},
         {text, NULL, "not a database", SL_EINVAL},
         {newer, NULL, "newer version of Sluice (schema 7, supported: 1)", SL_EINVAL},
-        {ledger, "/tmp/x", "no spool", SL_EINVAL},
         {"mysql://root:geheim@db/x", NULL, "mysql:// is no ledger", SL_EINVAL},
         {"postgres://u:geheim@db/x", NULL, "needs the path of a spool", SL_EINVAL},
         {"postgres://u:geheim@db/x?nonsense=1", f.spool, "malformed", SL_EINVAL},
