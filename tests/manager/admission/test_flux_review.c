@@ -542,7 +542,8 @@ static void flux_jobs(void **state) {
          "-2: must be greater than or equal to 0, spec.nodes: Invalid value: -3: must be greater "
          "than or equal to 0]",
          NULL, false},
-        {"no jobspec", FLUXJOB("'jobspec':'version: 1\\nresources: 5\\n'"), NULL,
+        {"no jobspec",
+         FLUXJOB("'jobspec':'version: 1\\nresources: 5\\ntasks: []\\nattributes: {}\\n'"), NULL,
          "spec.jobspec: Invalid value: jobspec:2: resources: expected a list, got 5", NULL, false},
         {"wrong types", FLUXJOB("'type':'1','duration':[],'nodes':{},'jobspec':7"), NULL, "", NULL,
          false},
