@@ -19,6 +19,7 @@
 #define ARENA_BYTES ((size_t)1 << 30) /* more than the ceilings below can require */
 #define MAX_TASKS 4096u
 #define MAX_RANK_RANGES 65536u
+#define MORE_VALUES 64u /* than bytes */
 
 struct reader {
     struct sl_read rd;
@@ -443,7 +444,9 @@ static int document(const char *file, const char *text, size_t len, struct sl_do
         at++;
     if (at < len && text[at] == '{' && sl_doc_json(file, 1, text, len, ret, NULL) >= 0)
         return 0;
-    return sl_doc_yaml(file, text, len, ret, err);
+    /* A value takes a byte of the text or more, unless it is an alias: those may not make much of a
+     * little, since jobspecs come from users. */
+    return sl_doc_yaml_within(file, text, len, (uint32_t)len + MORE_VALUES, ret, err);
 }
 
 int sl_graphio_jobspec_decode(const struct sl_doc *d, struct sl_jobspec **ret, struct sl_err *err) {
