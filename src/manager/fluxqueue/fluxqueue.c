@@ -253,7 +253,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
         at = q->client->mono;
     if (q->reordered && q->leads)
         at = sl_time_min(at, q->shown_at + FQ_POSITION_PAUSE);
-    if (q->leads && q->queues && sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
+    if (q->leads && q->queues && !q->rebuild && !q->taints_changed &&
+        sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
         sl_time due = sl_span_seconds(sl_queues_next(q->queues));
         at = sl_time_min(at, due > q->client->wall
                                  ? sl_time_add(q->client->mono, due - q->client->wall)

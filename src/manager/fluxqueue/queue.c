@@ -231,6 +231,8 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
 }
 
 bool fq_run(struct sl_fluxqueue *q) {
+    if (!q->queues)
+        q->moved = false; /* without nodes there is nothing to decide */
     if (!q->queues || (!q->moved && fq_now(q) < sl_queues_next(q->queues)))
         return false;
     q->moved = false;
