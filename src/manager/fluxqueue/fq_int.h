@@ -31,7 +31,7 @@
 #define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
 #define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
-#define FQ_MAX_SHAPE_TEXT ((size_t)1 << 20) /* requests of a pod */
+#define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
 #define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
@@ -88,7 +88,7 @@ struct fq_amount {
     sl_sym resource;
     int64_t amount; /* in the units of the graph */
 };
-struct fq_shape {
+struct fq_usage {
     uint64_t hash;
     uint32_t id, refs, n;
     struct fq_amount v[];
@@ -100,7 +100,7 @@ struct fq_shape {
 
 struct fq_pod {
     struct sl_rec rec;
-    struct fq_shape *shape; /* NULL: it takes nothing any more */
+    struct fq_usage *usage; /* NULL: it takes nothing any more */
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
@@ -213,20 +213,20 @@ struct sl_fluxqueue {
     struct fq_universe universe; /* of the graph */
     SL_VEC(uint32_t) by_vertex;  /* the number of the node's record; UINT32_MAX: none */
     struct sl_map by_jobid;      /* -> the number of the FluxJob's record */
-    SL_VEC(struct fq_shape *) shapes;
-    SL_VEC(uint32_t) free_shapes;
-    struct sl_map shapes_by_hash;
+    SL_VEC(struct fq_usage *) usages;
+    SL_VEC(uint32_t) free_usages;
+    struct sl_map usages_by_hash;
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
-    uint64_t capacity;  /* rises with all that may make a rejected job possible */
-    uint64_t retried;   /* the same, when rejected jobs were tried again */
-    sl_time rebuilt_at; /* mono */
-    bool rebuild;       /* the graph is not that of the nodes any more */
-    bool restoring;     /* it is being made: pools are as large as can be */
-    bool moved;         /* something happened that the queue has to look at */
-    bool reordered;     /* places in the queue, or estimates, are to be shown again */
-    bool showing;       /* and are shown now */
+    uint64_t capacity;              /* rises with all that may make a rejected job possible */
+    uint64_t retried;               /* the same, when rejected jobs were tried again */
+    sl_time rebuilt_at;             /* mono */
+    bool rebuild;                   /* the graph is not that of the nodes any more */
+    bool restoring;                 /* it is being made: pools are as large as can be */
+    bool moved;                     /* something happened that the queue has to look at */
+    bool reordered;                 /* places in the queue, or estimates, are to be shown again */
+    bool showing;                   /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */
@@ -267,8 +267,8 @@ int64_t fq_pool_size(const struct fq_pool *p);
  * its vertices. */
 int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
-struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
-void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s);
+struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
+void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 
 /* ---- graph.c ---- */
 /* Makes the graph anew, with what running jobs have, and submits those that wait. */

@@ -99,7 +99,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
-    bool first = !p->shape && !p->ended;
+    bool first = !p->usage && !p->ended;
 
     p->ours = is_ours(o);
     p->binds = names_us(spec);
@@ -115,11 +115,11 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (p->node)
         p->bound = false;
     if (first)
-        p->shape = fq_shape_get(q, spec);
-    if (p->ended && p->shape) {
+        p->usage = fq_usage_get(q, spec);
+    if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
-        fq_shape_unref(q, p->shape);
-        p->shape = NULL;
+        fq_usage_unref(q, p->usage);
+        p->usage = NULL;
     }
     if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
         read_jobspec(q, p, o);
@@ -151,8 +151,8 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     fq_pod_charge(q, p, 0);
-    if (p->shape)
-        fq_shape_unref(q, TAKE_PTR(p->shape));
+    if (p->usage)
+        fq_usage_unref(q, TAKE_PTR(p->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
     q->moved = true;
