@@ -9,13 +9,14 @@
  * graph/first-1k-n64 …      the same with n64
  * graph/cancel-1k           giving n1c4 back
  * graph/lonode-1k-s1c4 …    slots at the top: one or 64 of 4 cores, one of a whole node
- * graph/reserve-mixed-1k    1,000 jobs of 1 to 128 nodes, 1 to 16 cores, 288 durations: all of
- *                           them start or have a reservation; -slots-: of 1 to 128 slots
- * graph/constraint-16k      n1c4 on 16,384 nodes, with a property that every second one has
- * graph/memory-10k          bytes per vertex of graph and matcher
- * graph/load-10k            seconds: making the graph and the matcher
- * graph/plan-*              the planner with 100,000 spans: adding and removing one; the least free
- *                           amount of a window; the first time at which a large amount is free
+ * graph/pools-1k …          one slot of four divisible pools (core, memory, pods, gpu), of which
+ * each node has one: until the machine is full, lonode graph/reserve-mixed-1k    1,000 jobs of 1 to
+ * 128 nodes, 1 to 16 cores, 288 durations: all of them start or have a reservation; -slots-: of 1
+ * to 128 slots graph/constraint-16k      n1c4 on 16,384 nodes, with a property that every second
+ * one has graph/memory-10k          bytes per vertex of graph and matcher graph/load-10k seconds:
+ * making the graph and the matcher graph/plan-*              the planner with 100,000 spans: adding
+ * and removing one; the least free amount of a window; the first time at which a large amount is
+ * free
  *
  * {"bench":"graph/first-1k","value":1.4,"unit":"us"}
  */
@@ -173,6 +174,42 @@ static void bench_slots(const char *policy, int64_t n_nodes) {
     }
 }
 
+/* Nodes as Kubernetes has them. */
+static void bench_pools(int64_t n_nodes) {
+    static const struct {
+        const char *type;
+        int64_t size;
+        uint32_t per;
+    } pools[] = {{"core", 64, 4}, {"memory", 256, 16}, {"pods", 110, 1}, {"gpu", 8, 1}};
+    static const struct sl_graph_prop divisible = {SL_GRAPH_DIVISIBLE, ""};
+    struct sl_graph *g = sl_graph_new();
+    struct sl_match_options o = {0};
+    struct sl_match *m;
+    sl_vtx cluster = add(g, SL_VTX_NONE, "cluster", 0, 1, -1, NULL);
+    for (int64_t n = 0; n < n_nodes; n++) {
+        sl_vtx node = add(g, cluster, "node", n, 1, n, NULL);
+        for (size_t i = 0; i < SL_LEN(pools); i++)
+            (void)add(g, node, pools[i].type, 0, pools[i].size, -1, &divisible);
+    }
+    sl_assert(sl_graph_seal(g, NULL) == 0);
+    sl_assert(sl_match_policy_parse("lonode", &o.policy, NULL) == 0);
+    sl_assert(sl_match_new(g, &o, &m, NULL) == 0);
+    struct sl_req_spec with[SL_LEN(pools)] = {0};
+    for (size_t i = 0; i < SL_LEN(pools); i++)
+        with[i] = (struct sl_req_spec){.type = pools[i].type, .count = exactly(pools[i].per)};
+    struct sl_req_spec slot = {
+        .kind = SL_REQ_SLOT, .count = exactly(1), .with = with, .n_with = SL_LEN(pools)};
+    struct sl_jobspec j = {.resources = &slot, .n_resources = 1, .duration = 3600};
+    struct sl_match_request *r;
+    sl_assert(sl_match_request_new(g, &j, &r, NULL) == 0);
+    char name[64];
+    int64_t ns, n = fill(m, r, &ns);
+    (void)snprintf(name, sizeof(name), "pools-%lldk", (long long)n_nodes / 1000);
+    report(name, ns, n);
+    sl_match_request_free(r);
+    sl_match_free(m);
+}
+
 static void bench_reserve(const char *policy, enum shape shape, const char *name) {
     enum { JOBS = 1000, DURATIONS = 288 };
     struct sl_match *m = make_match(1000, policy, false);
@@ -254,6 +291,8 @@ int main(void) {
         bench_slots("low", n);
         bench_slots("lonode", n);
     }
+    for (int64_t n = 1000; n <= 10000; n *= 10)
+        bench_pools(n);
     bench_reserve("first", NODE_SLOT_CORE, "reserve-mixed-1k");
     bench_reserve("lonode", NODE_SLOT_CORE, "reserve-mixed-1k-lonode");
     bench_reserve("lonode", SLOT_CORE, "reserve-slots-1k-lonode");

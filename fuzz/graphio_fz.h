@@ -120,7 +120,8 @@ static inline void fz_against(enum sl_graphio_format f, const uint8_t *data, siz
         sl_assert(i == 0 || sl_graph_vertex(g, h.picks.v[i - 1].v)->pos < x->pos);
         *sl_vec_push(&gr.picks) = h.picks.v[i];
     }
-    r = sl_graphio_release_read(g, &t, &gr, &v, &err);
+    int64_t rank;
+    r = sl_graphio_release_read(g, &t, &gr, &v, &rank, &err);
     if (r < 0)
         fz_refused(r, &err);
     sl_assert(v.n <= gr.picks.n);

@@ -109,6 +109,7 @@ void fa_call_free(struct fakeapi *a, struct call *c) {
     sl_freep(&c->body);
     sl_freep(&c->ns);
     sl_freep(&c->only);
+    sl_freep(&c->scheduler);
     sl_buf_done(&c->out);
     sl_arena_done(&c->arena);
     c->live = c->open = false;

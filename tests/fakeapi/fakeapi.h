@@ -6,12 +6,13 @@
  * everywhere. A request costs some microseconds.
  *
  * What it does as the real one: create (uid, creationTimestamp, generation, resourceVersion,
- * generateName), get, list (label selectors, metadata.name, metadata.namespace and spec.nodeName as
- * field selectors, pages of one snapshot), watch (from a version, bookmarks, 410 after a
- * compaction), PUT, merge patch, JSON patch and simple server-side apply, resourceVersion and uid
- * preconditions, the status subresource, no-op writes that change nothing, finalizers, graceful
- * deletion of pods, propagation policies, garbage collection by ownerReferences, Status bodies;
- * metadata alone (PartialObjectMetadata) and aggregated discovery where they are asked for.
+ * generateName), get, list (label selectors; metadata.name, metadata.namespace, spec.nodeName and
+ * spec.schedulerName as field selectors; pages of one snapshot), watch (from a version, bookmarks,
+ * 410 after a compaction), PUT, merge patch, JSON patch and simple server-side apply,
+ * resourceVersion and uid preconditions, the status subresource, no-op writes that change nothing,
+ * finalizers, graceful deletion of pods, propagation policies, garbage collection by
+ * ownerReferences, Status bodies; metadata alone (PartialObjectMetadata) and aggregated discovery
+ * where they are asked for.
  *
  * A Job's template changes only while the Job is suspended, without start time and active pods; of
  * a pod's spec gates may go, tolerations and (while it is gated) node selectors may come, and it is

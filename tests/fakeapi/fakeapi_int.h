@@ -101,6 +101,7 @@ struct call {
     uint32_t res;
     char *ns;              /* NULL: all */
     char *only;            /* the one name, by a field selector */
+    char *scheduler;       /* of pods, by a field selector */
     struct sl_arena arena; /* of the selector */
     struct sl_selector selector;
     uint64_t cursor; /* the next change, counted from the beginning of the world */
@@ -152,6 +153,7 @@ struct target {
     const char *ns, *name, *sub; /* "" if not given */
     const char *label_selector, *field_selector, *cont, *version, *policy;
     const char *node;              /* of pods, by a field selector; "": all */
+    const char *scheduler;         /* the same */
     int64_t limit, timeout, grace; /* -1: not given */
     bool watch, bookmarks;
     bool metadata;             /* and nothing else is to be answered */

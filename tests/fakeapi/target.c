@@ -101,7 +101,8 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
 
     t->res = NULL;
     t->ns = t->name = t->sub = "";
-    t->label_selector = t->field_selector = t->cont = t->version = t->policy = t->node = "";
+    t->label_selector = t->field_selector = t->cont = t->version = t->policy = t->node =
+        t->scheduler = "";
     t->limit = t->timeout = t->grace = -1;
     t->watch = t->bookmarks = t->metadata = false;
     if (strlen(path) >= sizeof t->text)
@@ -164,6 +165,8 @@ bool fa_target_fields(struct target *t, const char **ret_name) {
         t->ns = t->field_selector + 19;
     else if (strncmp(t->field_selector, "spec.nodeName=", 14) == 0 && !t->watch)
         t->node = t->field_selector + 14;
+    else if (strncmp(t->field_selector, "spec.schedulerName=", 19) == 0)
+        t->scheduler = t->field_selector + 19;
     else
         return false;
     return true;

@@ -158,6 +158,8 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
             (ns_len > 0 && (strncmp(v->key, t->ns, ns_len) != 0 || v->key[ns_len] != '/')) ||
             (only && strcmp(only, fa_meta_str(fa_root_of(v), "name")) != 0) ||
             (t->node[0] && strcmp(t->node, sl_json_str(fa_root_of(v), "spec.nodeName")) != 0) ||
+            (t->scheduler[0] &&
+             strcmp(t->scheduler, sl_json_str(fa_root_of(v), "spec.schedulerName")) != 0) ||
             !fa_labels_match(&sel, fa_root_of(v)))
             continue;
         if (limit > 0 && n == limit) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fakeapi_int.h"
+#include "lib/json/json.h"
 
 #define BEAT SL_MINUTE /* between bookmarks */
 #define DEFAULT_TIMEOUT (30 * SL_MINUTE)
@@ -74,6 +75,8 @@ static bool concerns(const struct call *c, const struct version *v) {
     if (!v || (n > 0 && (strncmp(v->key, c->ns, n) != 0 || v->key[n] != '/')))
         return false;
     if (c->only && strcmp(c->only, fa_meta_str(fa_root_of(v), "name")) != 0)
+        return false;
+    if (c->scheduler && strcmp(c->scheduler, sl_json_str(fa_root_of(v), "spec.schedulerName")) != 0)
         return false;
     return fa_labels_match(&c->selector, fa_root_of(v));
 }
@@ -190,6 +193,7 @@ static int open_stream(struct fakeapi *a, struct call *c, struct target *t, bool
         return fa_fail(&c->out, 410, "Expired", "too old resource version: %s", t->version);
     c->ns = t->ns[0] ? sl_strdup(t->ns) : NULL;
     c->only = only ? sl_strdup(only) : NULL;
+    c->scheduler = t->scheduler[0] ? sl_strdup(t->scheduler) : NULL;
     c->res = (uint32_t)(t->res - a->res);
     c->bookmarks = t->bookmarks;
     c->cursor = place_after(t->res, rv);

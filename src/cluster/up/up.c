@@ -26,6 +26,7 @@
 #include "manager/config/settings_file.h"
 #include "manager/controllers/core/manager.h"
 #include "manager/controllers/core/parts.h"
+#include "manager/fluxqueue/fluxqueue.h"
 #include "manager/masterqueue/masterqueue.h"
 #include "manager/visibility/api.h"
 
@@ -51,6 +52,8 @@ struct up {
     struct sl_manager *manager;
     struct sl_nats_client *nats;
     struct sl_masterqueues *masterqueues;
+    struct sl_fluxqueue *fluxqueue;
+    struct sl_ledger *ledger;
     struct sl_cluster *cluster;
     struct sl_kubelet *runtime;
     struct sl_api_kubelet logs;
@@ -173,6 +176,7 @@ static void use_settings(struct up *u, const struct sl_settings *settings) {
 
     sl_manager_configure(u->manager, settings, &parts);
     sl_manager_webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
+    sl_fluxqueue_configure(u->fluxqueue, settings);
 }
 
 static const char *host_of(const struct up *u) {
@@ -223,6 +227,7 @@ static void loop_turn(uv_prepare_t *h) {
     sl_apiserver_clock(u->api);
     check_files(u);
     sl_masterqueues_tick(u->masterqueues);
+    sl_fluxqueue_tick(u->fluxqueue);
     sl_manager_tick(u->manager);
     sl_cluster_tick(u->cluster);
     sl_kubelet_tick(u->runtime);
@@ -234,6 +239,7 @@ static void loop_turn(uv_prepare_t *h) {
         sl_time_min(sl_time_min(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
                     sl_time_min(sl_kubelet_next(u->runtime), u->files_at));
     next = sl_time_min(next, sl_masterqueues_next(u->masterqueues));
+    next = sl_time_min(next, sl_fluxqueue_next(u->fluxqueue));
     sl_time wait = next > u->client->mono ? next - u->client->mono : 0;
     (void)uv_timer_start(&u->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
 }
@@ -345,6 +351,33 @@ static int start_masterqueues(struct up *u, struct sl_err *err) {
     return SL_OK;
 }
 
+static sl_span retention_of(const struct sl_settings *s) {
+    return s->flux.retention == SL_TIME_NEVER ? 0 : s->flux.retention;
+}
+
+/* The ledger is a file beside the others unless somebody names another. */
+static int start_fluxqueue(struct up *u, struct sl_err *err) {
+    const char *named = u->o->ledger ? u->o->ledger : u->settings->flux.ledger;
+    char file[PATH_MAX], spool[PATH_MAX];
+
+    sl_fmt(file, sizeof file, "%s/ledger.db", u->data_dir.dir);
+    sl_fmt(spool, sizeof spool, "%s/ledger.spool", u->data_dir.dir);
+    int r = sl_ledger_open(&(struct sl_ledger_spec){.url = *named ? named : file,
+                                                    .spool = spool,
+                                                    .retention = retention_of(u->settings)},
+                           &u->ledger, err);
+    if (r < 0)
+        return sl_err_wrap(err, r, "ledger");
+    u->fluxqueue = sl_fluxqueue_new(&(struct sl_fluxqueue_spec){
+        .client =
+            sl_apiserver_client(u->api, QUEUEING, "kueue/v0.19.0 sluice-fluxqueue/" SL_VERSION),
+        .settings = u->settings,
+        .ledger = u->ledger,
+        .instance = u->node,
+        .seed = uv_hrtime()});
+    return SL_OK;
+}
+
 static int start_parts(struct up *u, struct sl_err *err) {
     char name[80];
 
@@ -360,6 +393,8 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                                  .seed = uv_hrtime()});
     sl_manager_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
     int r = start_masterqueues(u, err);
+    if (r >= 0)
+        r = start_fluxqueue(u, err);
     if (r < 0)
         return r;
     u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
@@ -441,6 +476,8 @@ static void finish_cluster(struct up *u) {
     if (u->runtime)
         sl_kubelet_stop(u->runtime, STOP_GRACE_MS);
     sl_masterqueues_free(u->masterqueues);
+    sl_fluxqueue_free(u->fluxqueue);
+    sl_ledger_close(u->ledger);
     sl_nats_client_free(u->nats);
     if (u->manager)
         sl_manager_free(u->manager);

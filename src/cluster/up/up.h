@@ -33,6 +33,7 @@ struct sl_up_options {
     const char
         *config; /* Kueue's Configuration; NULL: only defaults, with all built-in kinds of jobs */
     const char *gates;
+    const char *ledger; /* a path or a URL; NULL: as configured, or a file of the data directory */
     struct sl_kubelet_sim_nodes sim;
     void *ctx;
     void (*report)(void *ctx, const struct sl_up_report *n);

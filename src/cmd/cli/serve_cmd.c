@@ -16,6 +16,7 @@ enum {
     OPT_REQUEUE_BATCH,
     OPT_ANNOTATIONS,
     OPT_GRACE,
+    OPT_LEDGER,
     OPT_MK_FRAMEWORKS,
     OPT_MK_BATCH,
     OPT_VERBOSE,
@@ -47,6 +48,8 @@ static const struct cli_opt opts[] = {
     [OPT_GRACE] = {"pod-termination-grace-period", SL_OPT_SPAN, "DUR",
                    "accepted and ignored: failure recovery of stuck pods is not implemented", NULL,
                    0},
+    [OPT_LEDGER] = {"ledger", SL_OPT_TEXT, "URL",
+                    "history of jobs: a file for SQLite, or postgres://… (none)", NULL, 0},
     [OPT_MK_FRAMEWORKS] = {"multikueue-frameworks", SL_OPT_TEXT, "LIST",
                            "accepted and ignored: MultiKueue is not implemented", NULL, 0},
     [OPT_MK_BATCH] = {"multikueue-events-batch-period", SL_OPT_SPAN, "DUR",
@@ -63,6 +66,7 @@ static int run_serve(const struct cli_args *a, struct sl_err *err) {
         .webhooks = a->opts[OPT_WEBHOOKS],
         .gates = a->opts[OPT_GATES],
         .annotations_to_copy = a->opts[OPT_ANNOTATIONS],
+        .ledger = a->opts[OPT_LEDGER],
         .insecure_metrics = secure && strcmp(secure, "false") == 0,
     };
     if (cli_args_has(a, OPT_VERBOSE))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sluice sim: chooses between load, scenario, replay and what-if, and shows the result.
+ * sluice sim: chooses between load, trace, scenario, replay and what-if, and shows the result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,8 @@
 
 #include "cmd/cli/cli.h"
 #include "cmd/cli/sim_text.h"
+#include "cmd/cli/sim_trace.h"
+#include "cmd/match/session.h"
 #include "cmd/sim/picture/picture.h"
 #include "cmd/sim/run.h"
 #include "cmd/sim/scenario/scenario.h"
@@ -27,6 +29,13 @@ enum opt {
     OPT_UNTIL,
     OPT_CHECK,
     OPT_TELL,
+    OPT_POLICY,
+    OPT_MATCH,
+    OPT_DEPTH,
+    OPT_ONE_QUEUE,
+    OPT_NODES,
+    OPT_NODE_CPU,
+    OPT_NODE_MEMORY,
     OPT_PROGRESS,
     OPT_COLOR,
     OPT_COUNT,
@@ -52,7 +61,26 @@ static const struct cli_opt options[OPT_COUNT] = {
                    NULL, 0},
     [OPT_CHECK] = {"check", SL_OPT_FLAG, NULL,
                    "verify the engine's whole state after every cycle (slow)", NULL, 0},
-    [OPT_TELL] = {"tell", SL_OPT_FLAG, NULL, "with scenarios: print each decision", NULL, 0},
+    [OPT_TELL] = {"tell", SL_OPT_FLAG, NULL, "with scenarios and traces: print each decision", NULL,
+                  0},
+    [OPT_POLICY] = {"policy", SL_OPT_HINT, "LIST",
+                    "with traces: queue policies to compare, separated by commas: fcfs, easy, "
+                    "hybrid, hybrid:N, conservative (fcfs,easy,conservative)",
+                    sl_trace_policy_names, 0},
+    [OPT_MATCH] =
+        {"match", SL_OPT_HINT, "POLICY",
+         "with traces: match policy: how processors are chosen, as docs/graph.md says (lonode)",
+         sl_session_policies, 0},
+    [OPT_DEPTH] = {"depth", SL_OPT_TEXT, "N",
+                   "with traces: waiting jobs that a queue considers in one pass (32)", NULL, 0},
+    [OPT_ONE_QUEUE] = {"one-queue", SL_OPT_FLAG, NULL,
+                       "with traces: one queue for all jobs, whatever their queue numbers", NULL,
+                       0},
+    [OPT_NODES] = {"nodes", SL_OPT_TEXT, "N", "with traces: number of nodes (MaxNodes)", NULL, 0},
+    [OPT_NODE_CPU] = {"node-cpu", SL_OPT_TEXT, "N",
+                      "with traces: processors of each node (MaxProcs over MaxNodes)", NULL, 0},
+    [OPT_NODE_MEMORY] = {"node-memory", SL_OPT_TEXT, "QTY",
+                         "with traces: memory of each node, e.g. 64Gi (not counted)", NULL, 0},
     [OPT_PROGRESS] = {"progress", SL_OPT_FLAG, NULL,
                       "show progress on standard error even if it is not a terminal", NULL, 0},
     [OPT_COLOR] = {"color", SL_OPT_CHOICE, "WHEN",
@@ -70,6 +98,10 @@ static const struct cli_example examples[] = {
     {"sluice sim --replay=run.journal", "repeat all decisions and verify that they are the same"},
     {"sluice sim --replay=run.journal --what-if=bigger-queue.yaml",
      "the same load with other queues; the file holds Kueue manifests"},
+    {"sluice sim examples/trace/sample.swf",
+     "a job trace under three queue policies, side by side"},
+    {"sluice sim --policy=easy,hybrid:8 --nodes=32 --depth=1000 examples/trace/sample.swf",
+     "other policies on fewer nodes, where all waiting jobs are considered"},
     {"sluice sim tests/scenario/*.scenario", "run scenarios and report failed expectations"},
 };
 
@@ -259,17 +291,45 @@ static bool is_scenario(const char *file) {
     return has_ending(file, ".scenario") || has_ending(file, ".story");
 }
 
+static bool is_trace(const char *file) {
+    return has_ending(file, ".swf");
+}
+
 static int misuse(const struct cli_args *a, const char *message) {
     fprintf(a->term->err, "%s: %s\ntry '%s sim --help'\n", a->program->name, message,
             a->program->name);
     return SL_EXIT_USAGE;
 }
 
+static bool has_any(const struct cli_args *a, enum opt first, enum opt last) {
+    for (enum opt k = first; k <= last; k++)
+        if (cli_args_has(a, k))
+            return true;
+    return false;
+}
+
+static const char *trace_conflict(const struct cli_args *a, uint32_t traces) {
+    if (traces == 0)
+        return has_any(a, OPT_POLICY, OPT_NODE_MEMORY)
+                   ? "--policy, --match, --depth, --one-queue, --nodes, --node-cpu and "
+                     "--node-memory need a trace, a FILE that ends in .swf"
+                   : NULL;
+    if (traces < a->n)
+        return "traces cannot be mixed with other files in one call";
+    if (cli_args_has(a, OPT_JOURNAL) || cli_args_has(a, OPT_CHECK))
+        return "--journal and --check cannot be used with traces";
+    if (cli_args_has(a, OPT_TELL) && cli_args_has(a, OPT_JSON))
+        return "--tell and --json cannot be combined";
+    return NULL;
+}
+
 static const char *conflict(const struct cli_args *a) {
     bool replay = cli_args_has(a, OPT_REPLAY);
-    uint32_t scenarios = 0;
-    for (uint32_t i = 0; i < a->n; i++)
+    uint32_t scenarios = 0, traces = 0;
+    for (uint32_t i = 0; i < a->n; i++) {
         scenarios += is_scenario(a->v[i]);
+        traces += is_trace(a->v[i]);
+    }
     if (!replay && a->n == 0)
         return "expected a FILE to simulate, or --replay=FILE";
     if (replay && a->n > 0)
@@ -285,9 +345,38 @@ static const char *conflict(const struct cli_args *a) {
         return "--json, --chart and --svg cannot be used with scenarios";
     if (scenarios > 0 && scenarios < a->n)
         return "scenarios and loads cannot be mixed in one call";
-    if (scenarios == 0 && cli_args_has(a, OPT_TELL))
-        return "--tell is only valid with scenarios";
-    return NULL;
+    if (scenarios == 0 && traces == 0 && cli_args_has(a, OPT_TELL))
+        return "--tell is only valid with scenarios and traces";
+    return trace_conflict(a, traces);
+}
+
+static int run_traces(const struct cli_args *a, struct sl_err *err) {
+    const struct cli_trace_args args = {
+        .policy = a->opts[OPT_POLICY],
+        .match = a->opts[OPT_MATCH],
+        .depth = a->opts[OPT_DEPTH],
+        .nodes = a->opts[OPT_NODES],
+        .node_cpu = a->opts[OPT_NODE_CPU],
+        .node_memory = a->opts[OPT_NODE_MEMORY],
+        .until = a->opts[OPT_UNTIL],
+        .svg = a->opts[OPT_SVG],
+        .one_queue = cli_args_has(a, OPT_ONE_QUEUE),
+        .json = cli_args_has(a, OPT_JSON),
+        .chart = cli_args_has(a, OPT_CHART),
+        .tell = cli_args_has(a, OPT_TELL),
+        .progress = cli_args_has(a, OPT_PROGRESS),
+    };
+    struct cli_trace t;
+    if (cli_trace_read(&args, &t, err) < 0)
+        return misuse(a, err->text);
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (i > 0 && !args.json)
+            fputc('\n', a->term->out);
+        int r = cli_trace_run(&t, a->v[i], a->term, err);
+        if (r < 0)
+            return r;
+    }
+    return SL_EXIT_OK;
 }
 
 static int run_sim(const struct cli_args *a, struct sl_err *err) {
@@ -301,6 +390,8 @@ static int run_sim(const struct cli_args *a, struct sl_err *err) {
         return run_what_if(a, err);
     if (cli_args_has(a, OPT_REPLAY))
         return run_replay(a, err);
+    if (is_trace(a->v[0]))
+        return run_traces(a, err);
     struct tally t = {0};
     bool scenarios = false;
     for (uint32_t i = 0; i < a->n; i++) {
@@ -323,13 +414,16 @@ static int run_sim(const struct cli_args *a, struct sl_err *err) {
 
 const struct cli_verb cli_verb_sim = {
     .name = "sim",
-    .summary = "run the scheduler under a virtual clock: loads, scenarios, replays, what-if",
+    .summary =
+        "run the scheduler under a virtual clock: loads, traces, scenarios, replays, what-if",
     .synopsis = "[options] FILE...\n[options] --replay=JOURNAL [--what-if=FILE]",
     .about =
         "Runs the scheduling engine of `serve` on a synthetic load: hours of virtual time take "
         "seconds, and the same input always gives the same decisions. A FILE that ends in "
-        ".scenario is a scenario with expectations; any other is a load generator file, which "
-        "defines queues and the arrival of workloads (docs/simulation.md).",
+        ".scenario is a scenario with expectations. One that ends in .swf is a job trace in the "
+        "Standard Workload Format, which runs on a resource graph under several queue policies. "
+        "Any other is a load generator file, which defines queues and the arrival of workloads "
+        "(docs/simulation.md).",
     .opts = options,
     .n_opts = OPT_COUNT,
     .examples = examples,

@@ -26,6 +26,7 @@ enum {
     OPT_VIRTUAL_NODE,
     OPT_CONFIG,
     OPT_GATES,
+    OPT_LEDGER,
     OPT_VERBOSE,
 };
 
@@ -57,6 +58,8 @@ static const struct cli_opt opts[] = {
     [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
                     "Kueue Configuration file, as for `serve`; reloaded when it changes", NULL, 0},
     [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue feature gates", NULL, 0},
+    [OPT_LEDGER] = {"ledger", SL_OPT_TEXT, "URL",
+                    "history of jobs: a file for SQLite (DIR/ledger.db), or postgres://…", NULL, 0},
     [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "log at debug level", NULL, 0},
 };
 
@@ -212,6 +215,7 @@ static int read_options(const struct cli_args *a, struct lists *l, struct sl_up_
         .port = (uint16_t)port,
         .config = a->opts[OPT_CONFIG],
         .gates = a->opts[OPT_GATES],
+        .ledger = a->opts[OPT_LEDGER],
         .sim = {.count = (uint32_t)nodes,
                 .cpu = a->opts[OPT_NODE_CPU],
                 .memory = a->opts[OPT_NODE_MEMORY],

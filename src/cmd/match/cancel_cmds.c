@@ -53,49 +53,19 @@ void match_command_cancel(struct sl_session *s, struct match_words w) {
 
 /* ---- a part ---- */
 
-/* Down from the root into what the job keeps, but not into ranks that nothing is taken from. What
- * is given back, and what the job never had, is visited and not gone into. */
-static struct counts count_part(const struct sl_graph *g, const struct sl_grant *has,
-                                const sl_graphio_vertices *gone) {
-    enum { KEPT = 1, GONE };
-    uint8_t *state = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
-    SL_VEC(int32_t) ranks = {0};
-    SL_VEC(sl_vtx) way = {0};
-    struct counts c = {0};
-
-    for (uint32_t i = 0; i < has->picks.n; i++)
-        state[has->picks.v[i].v] = KEPT;
-    for (uint32_t i = 0; i < gone->n; i++) {
-        const struct sl_vertex *x = sl_graph_vertex(g, gone->v[i]);
-        for (uint32_t pos = x->pos; pos < x->end; pos++) {
-            sl_vtx v = sl_graph_at(g, pos);
-            state[v] = GONE;
-            if (sl_graph_vertex(g, v)->rank >= 0)
-                *sl_vec_push(&ranks) = sl_graph_vertex(g, v)->rank;
-        }
-    }
-    *sl_vec_push(&way) = sl_graph_root(g);
-    while (way.n > 0) {
-        sl_vtx v = sl_vec_pop(&way);
-        const struct sl_vertex *x = sl_graph_vertex(g, v);
-        bool into = x->rank < 0;
-        for (uint32_t i = 0; i < ranks.n && !into; i++)
-            into = ranks.v[i] == x->rank;
-        c.preorder++;
-        if (state[v] != KEPT || !into)
-            continue;
-        c.postorder++;
-        for (uint32_t k = 0; k < x->n_kids; k++)
-            *sl_vec_push(&way) = sl_graph_kids(g)[x->kids + k];
-    }
-    sl_vec_free(&ranks);
-    sl_vec_free(&way);
-    sl_freep(&state);
-    return c;
+/* What resource-query says of ranks: it gives back the vertices that have one themselves. Here all
+ * that is below them is given back as well, whatever it says. */
+static void report_rank(const struct sl_session *s, int r, int64_t rank) {
+    if (rank < 0)
+        fputs("remove: partial_cancel returned error.\n", s->o.out);
+    else if (r < 0)
+        fprintf(s->o.out, "remove%" PRId64 " not found in by_rank map.\n", rank);
+    else
+        fprintf(s->o.out, "remove: %" PRId64 " not found in rank_to_counts.\n", rank);
 }
 
 static int give_back(struct sl_session *s, const struct sl_graphio_text *t, struct match_job_row *j,
-                     struct counts *ret, struct sl_err *err) {
+                     int64_t *ret_rank, struct sl_err *err) {
     const struct sl_graph *g = sl_match_graph(s->m);
     sl_graphio_vertices gone = {0};
     bool all = false;
@@ -103,10 +73,7 @@ static int give_back(struct sl_session *s, const struct sl_graphio_text *t, stru
 
     if (r < 0)
         return sl_err_set(err, r, "job %" PRId64 " has nothing left", j->id);
-    r = sl_graphio_release_read(g, t, &s->grant, &gone, err);
-    /* By ranks, nothing is walked. */
-    if (r >= 0 && t->format == SL_GRAPHIO_JGF)
-        *ret = count_part(g, &s->grant, &gone);
+    r = sl_graphio_release_read(g, t, &s->grant, &gone, ret_rank, err);
     if (r >= 0)
         r = sl_match_cancel_part(s->m, j->id, gone.v, gone.n, &all, err);
     if (r >= 0 && all)
@@ -120,8 +87,8 @@ void match_command_partial_cancel(struct sl_session *s, struct match_words w) {
     struct sl_graphio_text t = {.file = w.v[3]};
     int64_t id = sl_session_number(w.v[1]);
     struct match_job_row *j = sl_session_job(s, id);
-    struct counts c = {0};
     struct sl_err err = {0};
+    int64_t rank = -1;
 
     if (!sl_graphio_format_parse(w.v[2], &t.format) ||
         (t.format != SL_GRAPHIO_JGF && t.format != SL_GRAPHIO_RV1EXEC)) {
@@ -139,10 +106,13 @@ void match_command_partial_cancel(struct sl_session *s, struct match_words w) {
         sl_session_error(s, "ERROR: reservations not currently supported by partial cancel");
         return;
     }
-    if (give_back(s, &t, j, &c, &err) < 0) {
-        fprintf(s->o.out, "%s\n", err.text);
+    int r = give_back(s, &t, j, &rank, &err);
+    if (r < 0 || rank >= 0) {
+        report_rank(s, r, rank);
         sl_session_error(s, "ERROR: error encountered while removing job %" PRIu64, (uint64_t)id);
     }
-    if (wants_counts(w, 4))
-        report_counts(s, "PARTIAL CANCEL", &c);
+    if (r < 0)
+        sl_session_error(s, "ERROR: %s", err.text);
+    if (wants_counts(w, 4)) /* nothing is walked for it */
+        report_counts(s, "PARTIAL CANCEL", &(struct counts){0});
 }

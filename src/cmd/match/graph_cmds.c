@@ -157,11 +157,14 @@ void match_command_find(struct sl_session *s, struct match_words w) {
     }
     sl_match_find(s->m, f, &s->grant);
     s->writer.queue = NULL;
+    s->writer.n_labels = 0;
+    s->writer.in_full = true;
     /* Nothing found is nothing written, also in a format without a representation for it. */
     if (sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err) < 0)
         sl_buf_clear(&s->text);
     s->writer.sums = NULL;
     s->writer.sums_ctx = NULL;
+    s->writer.in_full = false;
     sl_session_put_text(s);
     sl_session_rule(s);
     fprintf(s->o.results, "INFO: EXPRESSION=\"%s\"\n", sl_buf_str(&criteria));

@@ -116,6 +116,8 @@ static bool write(struct sl_session *s, enum sl_match_verdict verdict,
                   const struct match_spec *spec) {
     struct sl_err err = {0};
     s->writer.queue = spec->queue;
+    s->writer.labels = spec->labels;
+    s->writer.n_labels = spec->n_labels;
     if (verdict != SL_MATCHED)
         sl_vec_clear(&s->grant.picks);
     int r = 0;
@@ -218,6 +220,7 @@ static int hold_resources(struct sl_session *s, const struct sl_graphio_text *t,
     r = sl_match_grant(s->m, x->id, &s->grant);
     sl_assert(r >= 0);
     s->writer.queue = NULL;
+    s->writer.n_labels = 0;
     r = sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, err);
     return r < 0 ? 0 : r; /* the job has it, even if this format cannot represent it */
 }

@@ -160,7 +160,7 @@ static int make_matcher(struct sl_session *s, struct sl_graph *graph,
     static const char where[] = "initialize_matchers_and_traversers";
     _cleanup_(sl_graph_freep) struct sl_graph *g = graph;
     const char *const *names = names_of(s->o.words[SL_SESSION_SUBSYSTEMS]);
-    struct sl_match_options o = {.policy = *policy, .filters = s->o.filters};
+    struct sl_match_options o = {.policy = *policy, .filters = s->o.filters, .fluxion = true};
     struct sl_err err = {0};
     bool has_time = time->start >= 0 && time->end > time->start;
 

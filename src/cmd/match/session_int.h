@@ -28,6 +28,9 @@ struct match_spec {
     size_t len;
     struct sl_match_request *request;
     char *queue; /* NULL: none */
+    const struct sl_graphio_label *labels;
+    uint32_t n_labels;
+    struct sl_jobspec *spec; /* that has them; NULL: there are none */
 };
 struct match_specs {
     SL_VEC(struct match_spec) v;

@@ -18,6 +18,7 @@ void match_specs_forget(struct sl_session *s) {
         sl_match_request_free(x->request);
         sl_freep(&x->text);
         sl_freep(&x->queue);
+        sl_jobspec_free(x->spec);
     }
     sl_vec_free(&s->specs.v);
     sl_map_done(&s->specs.by_hash);
@@ -32,6 +33,23 @@ static const struct match_spec *known(const struct match_specs *k, uint64_t hash
         if (k->v.v[i].len == len && memcmp(k->v.v[i].text, text, len) == 0)
             return &k->v.v[i];
     return NULL;
+}
+
+static uint32_t count_labels(const struct sl_req_spec *v, uint32_t n) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++)
+        found += (v[i].kind == SL_REQ_RESOURCE && v[i].label && *v[i].label) +
+                 count_labels(v[i].with, v[i].n_with);
+    return found;
+}
+
+static void put_labels(const struct sl_req_spec *v, uint32_t n, struct sl_graphio_label *ret,
+                       uint32_t *ret_n) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i].kind == SL_REQ_RESOURCE && v[i].label && *v[i].label)
+            ret[(*ret_n)++] = (struct sl_graphio_label){v[i].type, v[i].label};
+        put_labels(v[i].with, v[i].n_with, ret, ret_n);
+    }
 }
 
 int match_specs_get(struct sl_session *s, const char *file, const char *text, size_t len,
@@ -58,6 +76,14 @@ int match_specs_get(struct sl_session *s, const char *file, const char *text, si
         .request = request,
         .queue = j->queue ? sl_strdup(j->queue) : NULL,
     };
+    x.n_labels = count_labels(j->resources, j->n_resources);
+    if (x.n_labels > 0) { /* they are the jobspec's */
+        struct sl_graphio_label *v = sl_arena_alloc(&j->arena, x.n_labels * sizeof(*v));
+        uint32_t n = 0;
+        put_labels(j->resources, j->n_resources, v, &n);
+        x.labels = v;
+        x.spec = TAKE_PTR(j);
+    }
     if (len > 0)
         memcpy(x.text, text, len);
     s->specs.bytes += len;

@@ -8,7 +8,7 @@
 #include "core/base/fmt.h"
 #include "lib/json/writer.h"
 
-static double cpu_seconds(void) {
+double sl_report_cpu_seconds(void) {
     struct rusage u;
     if (getrusage(RUSAGE_SELF, &u) != 0)
         return 0;
@@ -30,7 +30,7 @@ void sl_report_init(struct sl_report *r, const char *source, bool timeline) {
 }
 
 void sl_report_restart(struct sl_report *r) {
-    r->cpu0 = cpu_seconds();
+    r->cpu0 = sl_report_cpu_seconds();
     r->wall0 = wall_seconds();
 }
 
@@ -70,7 +70,7 @@ static void find_stuck(struct sl_report *r, sl_time now) {
 
 void sl_report_end(struct sl_report *r, sl_time now) {
     sl_meter_end(r->world.meter, now, &r->result);
-    r->cpu_s = cpu_seconds() - r->cpu0;
+    r->cpu_s = sl_report_cpu_seconds() - r->cpu0;
     r->wall_s = wall_seconds() - r->wall0;
     find_stuck(r, now);
 }

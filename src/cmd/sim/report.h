@@ -29,6 +29,9 @@ struct sl_report {
     double cpu0, wall0; /* when it began */
 };
 
+/* Of this process, user and system. */
+double sl_report_cpu_seconds(void);
+
 /* Starts the clocks and makes the world. */
 void sl_report_init(struct sl_report *r, const char *source, bool timeline);
 void sl_report_done(struct sl_report *r);

@@ -391,8 +391,21 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
         if (expression_holds(m, f, pos))
             *sl_vec_push(&ret->picks) = (struct sl_pick){pos, graph_vertex_at(m, pos)->size, true};
     sl_grant_finish(m, ret);
-    for (uint32_t i = 0; i < ret->picks.n; i++)
-        ret->picks.v[i].exclusive = true;
+    int64_t jobid;
+    uint32_t n = 0;
+    bool sums = sl_find_sums(f, &jobid);
+    const struct graph_job *j = jobid >= 0 ? graph_hold_job(m, jobid) : NULL;
+    for (uint32_t i = 0; i < ret->picks.n; i++) {
+        uint32_t pos = sl_graph_vertex(m->g, ret->picks.v[i].v)->pos;
+        bool has = m->spots[pos].inner != GRAPH_NONE && graph_layout_filters(m, pos, NULL, 0) > 0;
+        if (has && jobid >= 0)
+            has = j && job_has(m, j, pos + 1, graph_end_of(m, pos), true);
+        if (sums && !has)
+            continue;
+        ret->picks.v[n] = ret->picks.v[i];
+        ret->picks.v[n++].exclusive = true;
+    }
+    ret->picks.n = n;
 }
 
 /* ---- sums ---- */
@@ -442,8 +455,6 @@ uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t j
         int64_t total = 0;
         for (uint32_t p = pos + 1; p < graph_end_of(m, pos) && type != GRAPH_NONE; p++)
             total += m->spots[p].type == type ? graph_vertex_at(m, p)->size : 0;
-        if (total == 0)
-            continue;
         if (n < max)
             ret[n] = (struct sl_match_filter_sum){
                 types[i], used_below(m, only, pos, at, (uint16_t)type), total};

@@ -11,11 +11,23 @@
 
 #include "core/graph/graph_int.h"
 
+static const char *const usual_types[] = {"cluster", "rack", "node",         "socket",
+                                          "core",    "gpu",  "storage_node", "ssd"};
+
+bool sl_graph_is_usual_type(const char *type) {
+    for (size_t i = 0; i < SL_LEN(usual_types); i++)
+        if (strcmp(usual_types[i], type) == 0)
+            return true;
+    return false;
+}
+
 struct sl_graph *sl_graph_new(void) {
     struct sl_graph *g = sl_alloc0(1, sizeof(*g));
     sl_syms_init(&g->syms);
     g->root = SL_VTX_NONE;
     *sl_vec_push(&g->subsystems) = sl_sym_put(&g->syms, SL_GRAPH_CONTAINMENT);
+    for (size_t i = 0; i < SL_LEN(usual_types); i++)
+        (void)sl_sym_put(&g->syms, usual_types[i]); /* requests may name them */
     *sl_vec_push(&g->props) = (struct graph_props){0};
     return g;
 }

@@ -39,7 +39,7 @@ struct sl_vertex_spec {
     const char *name;          /* NULL: basename and id */
     const char *unit;          /* NULL: none */
     int64_t id, uniq_id, rank; /* id and rank -1: none; uniq_id -1: the next free one */
-    int64_t size;              /* at least 1 */
+    int64_t size;              /* at least 1; a divisible pool may be resized to 0 later */
     bool down;
     const struct sl_graph_prop *props;
     uint32_t n_props;
@@ -92,7 +92,7 @@ void sl_graph_remove(struct sl_graph *g, sl_vtx v);
 
 /* ---- looking ---- */
 
-/* Rises with each change that a matcher has to know: sealing, status, properties. */
+/* Rises with each change that a matcher has to know: sealing, status, sizes, properties. */
 uint64_t sl_graph_generation(const struct sl_graph *g);
 const struct sl_syms *sl_graph_syms(const struct sl_graph *g);
 /* All ever added, removed ones included. */
@@ -133,12 +133,16 @@ void sl_graph_by_rank(const struct sl_graph *g, int64_t rank, sl_vtx **ret, uint
 
 /* Is there a vertex of this type? */
 bool sl_graph_has_type(const struct sl_graph *g, const char *type);
+/* Is it one of the types that every graph may have: node, core, gpu …? */
+bool sl_graph_is_usual_type(const char *type);
 /* Bytes that it holds. */
 size_t sl_graph_bytes(const struct sl_graph *g);
 
 /* ---- status and properties ---- */
 
 void sl_graph_set_down(struct sl_graph *g, sl_vtx v, bool down);
+/* From 0 to SL_GRAPH_MAX_SIZE; sl_match_resize is the way to it if there is a matcher. */
+void sl_graph_set_size(struct sl_graph *g, sl_vtx v, int64_t size);
 /* Properties in the order in which they were set. */
 uint32_t sl_vertex_props(const struct sl_graph *g, sl_vtx v, const struct sl_graph_prop **ret);
 /* NULL if it has no such property. */

@@ -234,6 +234,12 @@ void sl_graph_set_down(struct sl_graph *g, sl_vtx v, bool down) {
     graph_vertex(g, v)->down = down;
 }
 
+void sl_graph_set_size(struct sl_graph *g, sl_vtx v, int64_t size) {
+    sl_assert(size >= 0 && size <= SL_GRAPH_MAX_SIZE);
+    g->generation += graph_vertex(g, v)->size != size;
+    graph_vertex(g, v)->size = size;
+}
+
 uint32_t sl_vertex_props(const struct sl_graph *g, sl_vtx v, const struct sl_graph_prop **ret) {
     const struct graph_props *p = &g->props.v[g->v.v[v].props];
     *ret = p->v;

@@ -58,6 +58,7 @@ void sl_match_request_free(struct sl_match_request *r) {
         return;
     sl_vec_free(&r->reqs);
     sl_vec_free(&r->variants);
+    sl_vec_free(&r->alternatives);
     sl_vec_free(&r->types);
     sl_vec_free(&r->type_syms);
     sl_arena_done(&r->arena);
@@ -74,8 +75,6 @@ void sl_match_request_freep(struct sl_match_request **r) {
 struct check {
     const struct sl_graph *g;
     struct sl_err *err;
-    const struct sl_req_spec *xor_list; /* the list that has the alternatives */
-    uint32_t n_xor;
     uint32_t n_reqs;
 };
 
@@ -97,21 +96,18 @@ static const char *kind_name(enum sl_req_kind k) {
 }
 
 static int check_list(struct check *c, const struct sl_req_spec *v, uint32_t n, uint32_t depth,
-                      bool in_slot, bool exclusive);
+                      bool exclusive);
 
-static int check_one(struct check *c, const struct sl_req_spec *s, uint32_t depth, bool in_slot,
-                     bool exclusive) {
+static int check_one(struct check *c, const struct sl_req_spec *s, uint32_t depth, bool exclusive) {
     bool slot = s->kind != SL_REQ_RESOURCE;
     const char *what = slot ? kind_name(s->kind) : s->type;
-    if (slot && in_slot)
-        return sl_err_set(c->err, SL_EINVAL, "%s: a slot inside a slot", what);
     if (slot && s->n_with == 0)
         return sl_err_set(c->err, SL_EINVAL, "%s: expected 'with', what a slot is made of", what);
     if (slot && s->exclusive == SL_FALSE)
         return sl_err_set(c->err, SL_EINVAL, "%s: slots are exclusive", what);
     if (!slot && (!what || !*what))
         return sl_err_set(c->err, SL_EINVAL, "a resource without a type");
-    if (!slot && !sl_graph_has_type(c->g, what))
+    if (!slot && !sl_graph_has_type(c->g, what) && !sl_graph_is_usual_type(what))
         return sl_err_set(c->err, SL_EINVAL, "%.60s: the graph has no resources of this type",
                           what);
     if (exclusive && s->exclusive == SL_FALSE)
@@ -119,7 +115,7 @@ static int check_one(struct check *c, const struct sl_req_spec *s, uint32_t dept
                           "%.60s: exclusive: false inside something that is exclusive", what);
     int r = check_count(&s->count, what, c->err);
     return r < 0 ? r
-                 : check_list(c, s->with, s->n_with, depth + 1, in_slot || slot,
+                 : check_list(c, s->with, s->n_with, depth + 1,
                               exclusive || slot || s->exclusive == SL_TRUE);
 }
 
@@ -142,7 +138,7 @@ static bool same_count(const struct sl_req_count *a, const struct sl_req_count *
     return a->min == b->min && a->max == b->max && a->op == b->op && a->operand == b->operand;
 }
 
-/* Siblings: each type once, one slot, or only or_slots, or only xor_slots. */
+/* Siblings: each type once, and slots of one kind. */
 static int check_siblings(struct check *c, const struct sl_req_spec *v, uint32_t n) {
     uint32_t slots[4] = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -161,32 +157,26 @@ static int check_siblings(struct check *c, const struct sl_req_spec *v, uint32_t
     }
     int kinds =
         (slots[SL_REQ_SLOT] > 0) + (slots[SL_REQ_OR_SLOT] > 0) + (slots[SL_REQ_XOR_SLOT] > 0);
-    if (slots[SL_REQ_SLOT] > 1 || kinds > 1)
+    if (kinds > 1)
         return sl_err_set(c->err, SL_EINVAL,
-                          "expected one slot in a list, or only or_slots, or only xor_slots");
+                          "expected only slots in a list, or only or_slots, or only xor_slots");
     for (uint32_t i = 0; i < n; i++) {
         int r = v[i].kind == SL_REQ_RESOURCE ? 0 : check_beside(c, &v[i], v, n);
         if (r < 0)
             return r;
     }
-    if (slots[SL_REQ_XOR_SLOT] > 0) {
-        if (c->xor_list)
-            return sl_err_set(c->err, SL_EINVAL, "xor_slot: expected all of them in one list");
-        c->xor_list = v;
-        c->n_xor = slots[SL_REQ_XOR_SLOT];
-    }
     return 0;
 }
 
 static int check_list(struct check *c, const struct sl_req_spec *v, uint32_t n, uint32_t depth,
-                      bool in_slot, bool exclusive) {
+                      bool exclusive) {
     c->n_reqs += n;
     if (depth > SL_REQ_MAX_DEPTH || c->n_reqs > SL_REQ_MAX)
         return sl_err_set(c->err, SL_ELIMIT, "more than %u requests, or %u levels of them",
                           SL_REQ_MAX, SL_REQ_MAX_DEPTH);
     int r = check_siblings(c, v, n);
     for (uint32_t i = 0; i < n && r >= 0; i++)
-        r = check_one(c, &v[i], depth, in_slot, exclusive);
+        r = check_one(c, &v[i], depth, exclusive);
     return r;
 }
 
@@ -195,9 +185,36 @@ static int check_list(struct check *c, const struct sl_req_spec *v, uint32_t n, 
 struct compile {
     struct sl_match_request *r;
     const struct sl_graph *g;
-    const struct sl_req_spec *xor_list;
-    uint32_t xor_choice;
+    /* Which xor_slot of each list is taken, in the order in which the lists are met, and how many
+     * there are: the digits of a number that is counted up. */
+    uint32_t digit[SL_REQ_MAX], base[SL_REQ_MAX], n_digits, at;
 };
+
+static uint32_t count_xor(const struct sl_req_spec *v, uint32_t n) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++)
+        found += v[i].kind == SL_REQ_XOR_SLOT;
+    return found;
+}
+
+/* The xor_slot of a list that this alternative takes. */
+static uint32_t next_choice(struct compile *c, uint32_t of) {
+    if (of == 0)
+        return 0;
+    if (c->at == c->n_digits)
+        c->digit[c->n_digits++] = 0;
+    c->base[c->at] = of;
+    return c->digit[c->at++];
+}
+
+/* The next alternative; false: there is none. */
+static bool count_up(struct compile *c) {
+    c->n_digits = c->at;
+    c->at = 0;
+    while (c->n_digits > 0 && ++c->digit[c->n_digits - 1] == c->base[c->n_digits - 1])
+        c->n_digits--;
+    return c->n_digits > 0;
+}
 
 static sl_sym type_sym(struct compile *c, const char *type) {
     sl_sym y = sl_sym_find(sl_graph_syms(c->g), type);
@@ -213,9 +230,10 @@ static sl_sym type_sym(struct compile *c, const char *type) {
 static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uint32_t n,
                              uint32_t *ret_n, uint32_t *ret_slot) {
     uint32_t first = c->r->reqs.n, count = 0, seen_xor = 0;
+    uint32_t choice = next_choice(c, count_xor(v, n));
     *ret_slot = REQ_NONE;
     for (uint32_t i = 0; i < n; i++) {
-        if (v[i].kind == SL_REQ_XOR_SLOT && v == c->xor_list && seen_xor++ != c->xor_choice)
+        if (v[i].kind == SL_REQ_XOR_SLOT && seen_xor++ != choice)
             continue;
         struct graph_req q = {
             .type = v[i].kind == SL_REQ_RESOURCE ? type_sym(c, v[i].type) : 0,
@@ -238,12 +256,48 @@ static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uin
     for (uint32_t i = 0; i < count; i++) {
         const struct sl_req_spec *s = &v[c->r->reqs.v[first + i].with];
         uint32_t n_with, slot, with = compile_list(c, s->with, s->n_with, &n_with, &slot);
+        uint32_t plain = 0;
+        for (uint32_t k = with; k < with + n_with; k++)
+            plain += c->r->reqs.v[k].kind == SL_REQ_SLOT;
         c->r->reqs.v[first + i].with = with;
         c->r->reqs.v[first + i].n_with = n_with;
         c->r->reqs.v[first + i].slot = slot;
+        c->r->reqs.v[first + i].several = plain > 1;
     }
     *ret_n = count;
     return first;
+}
+
+/* One alternative. Of several slots at the top each is for a walk of its own: the first with what
+ * is beside them. They are put last for that. */
+static void compile_alternative(struct compile *c, const struct sl_req_spec *v, uint32_t n) {
+    struct sl_match_request *r = c->r;
+    struct graph_variant top;
+    struct graph_alternative a = {r->variants.n, 1};
+    top.top = compile_list(c, v, n, &top.n_top, &top.slot);
+    uint32_t n_slots = 0, kept = top.top;
+    struct graph_req *list = &r->reqs.v[top.top];
+    for (uint32_t i = 0; i < top.n_top; i++)
+        n_slots += list[i].kind == SL_REQ_SLOT;
+    if (n_slots > 1) {
+        struct graph_req *slots = sl_alloc(n_slots * sizeof(*slots));
+        n_slots = 0;
+        for (uint32_t i = 0; i < top.n_top; i++) {
+            if (list[i].kind == SL_REQ_SLOT)
+                slots[n_slots++] = list[i];
+            else
+                r->reqs.v[kept++] = list[i];
+        }
+        memcpy(&r->reqs.v[kept], slots, n_slots * sizeof(*slots));
+        sl_freep(&slots);
+        top.n_top -= n_slots - 1;
+        top.slot = kept;
+        a.n = n_slots;
+    }
+    *sl_vec_push(&r->variants) = top;
+    for (uint32_t i = 1; i < a.n; i++)
+        *sl_vec_push(&r->variants) = (struct graph_variant){kept + i, 1, kept + i};
+    *sl_vec_push(&r->alternatives) = a;
 }
 
 static int by_text(const void *a, const void *b) {
@@ -294,7 +348,9 @@ static int make_key(struct sl_match_request *r, struct sl_err *err) {
     struct sl_buf b;
     sl_buf_init(&b, KEY_MAX);
     key_num(&b, r->duration);
-    key_num(&b, r->variants.n);
+    key_num(&b, r->alternatives.n);
+    for (uint32_t i = 0; i < r->alternatives.n; i++)
+        key_num(&b, r->alternatives.v[i].n);
     for (uint32_t i = 0; i < r->variants.n; i++) {
         key_num(&b, r->variants.v[i].top);
         key_num(&b, r->variants.v[i].n_top);
@@ -336,9 +392,8 @@ static int check_terms(const struct sl_constraint *t, uint32_t depth, struct sl_
 int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
                          struct sl_match_request **ret, struct sl_err *err) {
     struct check check = {.g = g, .err = err};
-    int code = j->n_resources == 0
-                   ? sl_err_set(err, SL_EINVAL, "expected at least one resource")
-                   : check_list(&check, j->resources, j->n_resources, 1, false, false);
+    int code = j->n_resources == 0 ? sl_err_set(err, SL_EINVAL, "expected at least one resource")
+                                   : check_list(&check, j->resources, j->n_resources, 1, false);
     if (code >= 0)
         code = check_terms(&j->constraint, 0, err);
     if (code < 0)
@@ -347,14 +402,16 @@ int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
     sl_arena_init(&r->arena, (size_t)64 << 20);
     r->duration = j->duration;
     copy_term(&r->arena, &j->constraint, &r->constraint);
-    struct compile c = {.r = r, .g = g, .xor_list = check.xor_list};
-    for (uint32_t i = 0; i == 0 || i < check.n_xor; i++) {
-        struct graph_variant v;
-        c.xor_choice = i;
-        v.top = compile_list(&c, j->resources, j->n_resources, &v.n_top, &v.slot);
-        *sl_vec_push(&r->variants) = v;
-    }
-    code = make_key(r, err);
+    struct compile c = {.r = r, .g = g};
+    do {
+        if (r->alternatives.n == SL_REQ_ALTERNATIVES_MAX)
+            code = sl_err_set(err, SL_ELIMIT, "xor_slot: more than %u alternatives",
+                              SL_REQ_ALTERNATIVES_MAX);
+        else
+            compile_alternative(&c, j->resources, j->n_resources);
+    } while (code >= 0 && count_up(&c));
+    if (code >= 0)
+        code = make_key(r, err);
     if (code < 0) {
         sl_match_request_free(r);
         return code;

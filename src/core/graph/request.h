@@ -10,8 +10,9 @@
 #include "core/base/arena.h"
 #include "core/graph/graph.h"
 
-#define SL_REQ_MAX 256u      /* resource requests in one jobspec */
-#define SL_REQ_MAX_DEPTH 16u /* of the tree */
+#define SL_REQ_MAX 256u              /* resource requests in one jobspec */
+#define SL_REQ_MAX_DEPTH 16u         /* of the tree */
+#define SL_REQ_ALTERNATIVES_MAX 256u /* that xor_slots give */
 #define SL_REQ_COUNT_MAX UINT32_MAX
 #define SL_REQ_COUNT_MAX_SET 4096u
 
@@ -81,8 +82,8 @@ void sl_jobspec_freep(struct sl_jobspec **j);
 
 struct sl_match_request;
 /* Resolves types against the graph and checks what depends on it: a type that the graph does not
- * have, twice the same type side by side, slots in slots, exclusive: false below a slot. The
- * jobspec is not needed afterwards. */
+ * have, twice the same type side by side, exclusive: false below a slot. The jobspec is not needed
+ * afterwards. */
 int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
                          struct sl_match_request **ret, struct sl_err *err) _must_check_;
 void sl_match_request_free(struct sl_match_request *r);

@@ -15,6 +15,7 @@ struct graph_req {
     uint32_t most;         /* the greatest allowed count */
     uint32_t with, n_with; /* required inside: siblings are adjacent */
     uint32_t slot;         /* the first slot among them, or REQ_NONE */
+    bool several;          /* of kind SLOT, among them */
 };
 
 /* Will only one number do? */
@@ -26,16 +27,23 @@ static inline uint32_t graph_req_least(const struct graph_req *r) {
     return r->count.set ? r->count.set[0] : r->count.min;
 }
 
-/* One of the alternatives that several xor_slots give; usually the only one. */
+/* What one walk looks for: the top requests, or one slot of several. */
 struct graph_variant {
     uint32_t top, n_top;
     uint32_t slot; /* the first slot among the top ones, or REQ_NONE */
+};
+
+/* One of the alternatives that several xor_slots give; usually the only one. Its variants, mostly
+ * one, are matched one after the other. */
+struct graph_alternative {
+    uint32_t first, n;
 };
 
 struct sl_match_request {
     struct sl_arena arena;
     SL_VEC(struct graph_req) reqs;
     SL_VEC(struct graph_variant) variants;
+    SL_VEC(struct graph_alternative) alternatives;
     SL_VEC(const char *) types; /* names of types, to detect requests of another graph */
     SL_VEC(sl_sym) type_syms;
     struct sl_constraint constraint;

@@ -63,6 +63,11 @@ void sl_inf_watch(struct sl_informer *f, uint32_t kind) {
     sl_buf_done(&path);
 }
 
+void sl_inf_unwatch(struct sl_informer *f, uint32_t kind) {
+    sl_reflector_free(f->tables[kind].reflector);
+    f->tables[kind].reflector = NULL;
+}
+
 /* A list that is refused (no rights, a broken conversion) keeps everything waiting. */
 static void log_trouble(struct sl_rec_table *t) {
     const char *trouble = sl_reflector_error(t->reflector);

@@ -191,6 +191,8 @@ void sl_inf_stop(struct sl_informer *f);
 void sl_inf_free(struct sl_informer *f);
 /* Lists and watches a kind, from the beginning if it did already. */
 void sl_inf_watch(struct sl_informer *f, uint32_t kind);
+/* Ends the watch of a kind. Its records stay as they are. */
+void sl_inf_unwatch(struct sl_informer *f, uint32_t kind);
 static inline bool sl_inf_watches(const struct sl_informer *f, uint32_t kind) {
     return f->tables[kind].reflector;
 }

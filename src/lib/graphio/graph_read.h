@@ -77,9 +77,10 @@ int sl_graphio_holding_read(const struct sl_graph *g, const struct sl_graphio_te
 typedef SL_VEC(sl_vtx) sl_graphio_vertices;
 /* What a job gives back according to a text, of what it has: with jgf the vertices that are listed
  * (those that it only shares are skipped), with rv1exec all that it has of the listed ranks, each
- * of which the graph must have. */
+ * of which the graph must have (SL_ENOENT if one is missing, which is in *ret_rank then). If all is
+ * well, *ret_rank is the first listed rank that no vertex has which is the job's alone, or -1. */
 int sl_graphio_release_read(const struct sl_graph *g, const struct sl_graphio_text *t,
-                            const struct sl_grant *has, sl_graphio_vertices *ret,
+                            const struct sl_grant *has, sl_graphio_vertices *ret, int64_t *ret_rank,
                             struct sl_err *err) _must_check_;
 
 #endif

@@ -317,28 +317,41 @@ static void take_vertex(const struct sl_graph *g, sl_vtx v, uint32_t *end,
     *end = x->end;
 }
 
-static int check_ranks(const struct sl_graph *g, const struct graphio_rv1 *x) {
+/* Each rank must be there. Some may have nothing that the job has alone: it holds what is below. */
+static int check_ranks(const struct sl_graph *g, const struct graphio_rv1 *x, const uint8_t *alone,
+                       int64_t *ret_rank) {
     for (uint32_t i = 0; i < x->ranks.ranges.n; i++)
         for (int64_t k = x->ranks.ranges.v[i].first; k <= x->ranks.ranges.v[i].last; k++) {
             sl_vtx *v;
             uint32_t n;
+            bool has = false;
             sl_graph_by_rank(g, k, &v, &n);
+            for (uint32_t p = 0; p < n && !has; p++)
+                has = alone[v[p]];
             sl_freep(&v);
-            if (n == 0)
-                return graphio_jin_fail(x->j, x->j->root, SL_ENOENT,
-                                        "there is no rank %" PRId64 " in the graph", k);
+            if (!has && *ret_rank < 0)
+                *ret_rank = k;
+            if (n > 0)
+                continue;
+            *ret_rank = k;
+            return graphio_jin_fail(x->j, x->j->root, SL_ENOENT,
+                                    "there is no rank %" PRId64 " in the graph", k);
         }
     return 0;
 }
 
 static int release_rv1(const struct sl_graph *g, const struct graphio_jin *j,
-                       const struct sl_grant *has, sl_graphio_vertices *ret) {
+                       const struct sl_grant *has, sl_graphio_vertices *ret, int64_t *ret_rank) {
     struct graphio_rv1 x;
     uint32_t end = 0;
+    uint8_t *alone = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
     int r = graphio_rv1_read(&x, j);
 
+    for (uint32_t i = 0; i < has->picks.n; i++)
+        alone[has->picks.v[i].v] = has->picks.v[i].exclusive;
     if (r >= 0)
-        r = check_ranks(g, &x);
+        r = check_ranks(g, &x, alone, ret_rank);
+    sl_freep(&alone);
     for (uint32_t i = 0; i < has->picks.n && r >= 0; i++)
         if (has->picks.v[i].exclusive && sl_idset_has(&x.ranks, rank_of(g, has->picks.v[i].v)))
             take_vertex(g, has->picks.v[i].v, &end, ret);
@@ -380,14 +393,15 @@ static int release_jgf(const struct sl_graph *g, const struct graphio_jin *j, ui
 }
 
 int sl_graphio_release_read(const struct sl_graph *g, const struct sl_graphio_text *t,
-                            const struct sl_grant *has, sl_graphio_vertices *ret,
+                            const struct sl_grant *has, sl_graphio_vertices *ret, int64_t *ret_rank,
                             struct sl_err *err) {
     struct graphio_jin j = {0};
     int r = open_text(t, &j, err);
 
     ret->n = 0;
+    *ret_rank = -1;
     if (r >= 0)
-        r = is_rv1(t->format) ? release_rv1(g, &j, has, ret)
+        r = is_rv1(t->format) ? release_rv1(g, &j, has, ret, ret_rank)
                               : release_jgf(g, &j, graphio_max_vertices(t), has, ret);
     graphio_jin_done(&j);
     return r;

@@ -145,12 +145,14 @@ static int walk_topology(struct walker *w, hwloc_obj_t o, uint32_t parent) {
     if (++w->depth > MAX_DEPTH || w->s->v.n + 2 > graphio_max_vertices(w->t))
         return sl_err_set(w->err, SL_ELIMIT, "%s: more than %u vertices, or %u levels", w->t->file,
                           graphio_max_vertices(w->t), MAX_DEPTH);
-    if (o->type == HWLOC_OBJ_MACHINE)
+    if (o->type == HWLOC_OBJ_MACHINE) {
         known = machine(w, o, &s);
-    else if (o->type == HWLOC_OBJ_OS_DEVICE)
+        s.rank = 0; /* the one node that there is */
+    } else if (o->type == HWLOC_OBJ_OS_DEVICE) {
         known = o->attr && (gpu(w, o, &s) || storage(w, o, &s));
-    else
+    } else {
         known = plain(w, o, &s);
+    }
     if (known)
         parent = stage_vertex(w, parent, &s);
     memory(w, o, parent);

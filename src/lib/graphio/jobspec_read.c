@@ -19,6 +19,7 @@
 #define ARENA_BYTES ((size_t)1 << 30) /* more than the ceilings below can require */
 #define MAX_TASKS 4096u
 #define MAX_RANK_RANGES 65536u
+#define MORE_VALUES 64u /* than bytes */
 
 struct reader {
     struct sl_read rd;
@@ -126,10 +127,12 @@ static void resource(struct reader *r, const struct sl_doc_node *n, uint32_t dep
                              *unit = sl_doc_field(&f, "unit"), *label = sl_doc_field(&f, "label"),
                              *with = sl_doc_field(&f, "with");
     ret->exclusive = exclusive(r, sl_doc_field(&f, "exclusive"));
-    sl_doc_field_skip(&f, "id"); /* which ones of a type: known to RFC 14, and to no matcher yet */
+    const struct sl_doc_node *id = sl_doc_field(&f, "id");
     sl_doc_fields_close(&f);
     if (r->rd.code < 0)
         return;
+    if (id) /* which ones of a type: known to RFC 14, and to no matcher yet */
+        (void)scalar(r, id, "id");
     ret->type = scalar(r, type, "type");
     ret->count = read_count(r, cnt);
     ret->unit = unit ? scalar(r, unit, "unit") : NULL;
@@ -374,18 +377,17 @@ static const char *task(struct reader *r, const struct sl_doc_node *n) {
     sl_doc_fields_open(&f, &r->rd, n, "a task");
     const struct sl_doc_node *command = sl_doc_field_need(&f, "command"),
                              *slot = sl_doc_field_need(&f, "slot"),
-                             *cnt = sl_doc_field(&f, "count"),
+                             *cnt = sl_doc_field_need(&f, "count"),
                              *dist = sl_doc_field(&f, "distribution"),
                              *attrs = sl_doc_field(&f, "attributes");
     sl_doc_fields_close(&f);
     if (r->rd.code < 0)
         return "";
-    if (command->kind == SL_DOC_NODE_MAP || command->kind == SL_DOC_NODE_NULL ||
-        (command->kind == SL_DOC_NODE_LIST && command->n == 0))
+    if (command->kind != SL_DOC_NODE_LIST || command->n == 0)
         sl_read_wrong(&r->rd, command->line, "command", "expected a list of words");
     for (uint32_t i = 0; command->kind == SL_DOC_NODE_LIST && i < command->n; i++)
         (void)scalar(r, &command->items[i], "command");
-    if (cnt && (cnt->kind != SL_DOC_NODE_MAP || cnt->n != 1))
+    if (cnt->kind != SL_DOC_NODE_MAP || cnt->n != 1)
         sl_read_wrong(&r->rd, cnt->line, "count",
                       "expected a map with one key, such as {per_slot: 1}");
     if (dist)
@@ -442,7 +444,9 @@ static int document(const char *file, const char *text, size_t len, struct sl_do
         at++;
     if (at < len && text[at] == '{' && sl_doc_json(file, 1, text, len, ret, NULL) >= 0)
         return 0;
-    return sl_doc_yaml(file, text, len, ret, err);
+    /* A value takes a byte of the text or more, unless it is an alias: those may not make much of a
+     * little, since jobspecs come from users. */
+    return sl_doc_yaml_within(file, text, len, (uint32_t)len + MORE_VALUES, ret, err);
 }
 
 int sl_graphio_jobspec_decode(const struct sl_doc *d, struct sl_jobspec **ret, struct sl_err *err) {

@@ -26,6 +26,21 @@ void fq_set_text(char **to, const char *text) {
             .free = fq_obj_free, .build = fq_obj_build, .child = fq_obj_child                      \
     }
 
+/* While nothing is queued nobody pays for nodes and pods. */
+static bool is_marked(void *ctx, yyjson_val *o) {
+    struct sl_fluxqueue *q = ctx;
+    (void)o;
+    q->in_use = true;
+    return false;
+}
+
+#define MARKED(which)                                                                              \
+    {                                                                                              \
+        SL_REC_CORE_API("pods", "Pod"), .namespaced = true, .metadata_only = true,                 \
+                                        .query = (which), .size = sizeof(struct sl_rec),           \
+                                        .wanted = is_marked                                        \
+    }
+
 static const struct sl_rec_kind kinds[FQ_KINDS] = {
     [FQ_CLASS] = {SL_REC_API("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass"),
                   .size = sizeof(struct fq_class), .decode = fq_class_decode},
@@ -46,7 +61,12 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
                     .decode = fq_job_decode, .reconcile = fq_job_reconcile,
                     .deleted = fq_job_deleted, .free = fq_job_free, .hold = fq_job_hold,
                     .build = fq_job_build, .written = fq_job_written},
+    [FQ_MARKED] = MARKED("labelSelector=" SL_FLUX_SEEN),
+    [FQ_NAMED] = MARKED("fieldSelector=spec.schedulerName=" SL_FLUX_SCHEDULER),
+    [FQ_NAMED_SHORT] = MARKED("fieldSelector=spec.schedulerName=" SL_FLUX_SCHEDULER_SHORT),
 };
+
+/* ---- what is read ---- */
 
 static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                        const struct sl_kube_reply *reply) {
@@ -56,26 +76,36 @@ static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, en
                SL_I("status", reply->status));
 }
 
-static void hold_shapes(void *ctx, struct sl_syms *t) {
+static void hold_usages(void *ctx, struct sl_syms *t) {
     struct sl_fluxqueue *q = ctx;
-    for (uint32_t i = 0; i < q->shapes.n; i++)
-        for (uint32_t k = 0; q->shapes.v[i] && k < q->shapes.v[i]->n; k++)
-            sl_sym_hold(t, q->shapes.v[i]->v[k].resource);
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        for (uint32_t k = 0; q->usages.v[i] && k < q->usages.v[i]->n; k++)
+            sl_sym_hold(t, q->usages.v[i]->v[k].resource);
 }
 
 /* ---- life ---- */
 
+void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings) {
+    const char *policy = settings->flux.queues[0].match_policy;
+    struct sl_err err = {0};
+    q->spec.settings = settings;
+    q->options =
+        (struct fq_jobspec_options){q->levels, 0, settings->flux.default_duration / SL_SEC};
+    for (uint32_t i = 0; i < settings->flux.n_levels && i < FQ_MAX_LEVELS; i++)
+        q->levels[q->options.n_levels++] =
+            (struct fq_level){settings->flux.levels[i].type, settings->flux.levels[i].label};
+    if (sl_match_policy_parse(policy, &q->policy, &err) < 0)
+        sl_log(SL_LOG_WARN, "match policy not known", SL_S("policy", policy),
+               SL_S("error", err.text));
+    q->rebuild = true;
+}
+
 struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     struct sl_fluxqueue *q = sl_alloc0(1, sizeof *q);
-    struct sl_err err = {0};
-    const char *policy = spec->config->match_policy;
     q->spec = *spec;
     q->client = spec->client;
     q->leads = !spec->standby;
-    q->rebuild = true;
-    if (sl_match_policy_parse(policy ? policy : SL_FLUXQUEUE_MATCH, &q->policy, &err) < 0)
-        sl_log(SL_LOG_WARN, "match policy not known", SL_S("policy", policy),
-               SL_S("error", err.text));
+    sl_fluxqueue_configure(q, spec->settings);
     q->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
         .kinds = kinds,
@@ -84,13 +114,14 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
         .field_manager = "sluice-fluxqueue",
         .max_in_flight = MAX_IN_FLIGHT,
         .seed = spec->seed,
-        .hold = hold_shapes,
+        .hold = hold_usages,
         .written = on_written,
         .events = {.instance = spec->instance, .max_known = MAX_EVENTS},
     });
     q->inf->writes = q->leads;
-    for (uint32_t k = 0; k < FQ_KINDS; k++)
-        sl_inf_watch(q->inf, k);
+    for (uint32_t k = FQ_DEPLOYMENT; k < FQ_KINDS; k++)
+        if (k != FQ_POD)
+            sl_inf_watch(q->inf, k);
     return q;
 }
 
@@ -99,11 +130,11 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
         return;
     fq_graph_free(q);
     sl_inf_free(q->inf);
-    for (uint32_t i = 0; i < q->shapes.n; i++)
-        sl_freep(&q->shapes.v[i]);
-    sl_vec_free(&q->shapes);
-    sl_vec_free(&q->free_shapes);
-    sl_map_done(&q->shapes_by_hash);
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        sl_freep(&q->usages.v[i]);
+    sl_vec_free(&q->usages);
+    sl_vec_free(&q->free_usages);
+    sl_map_done(&q->usages_by_hash);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);
@@ -120,7 +151,8 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
         return;
     q->inf->ready = false;
     sl_inf_watch(q->inf, FQ_FLUXJOB);
-    sl_inf_watch(q->inf, FQ_POD);
+    if (q->in_use)
+        sl_inf_watch(q->inf, FQ_POD);
     for (uint32_t i = 0; i < q->inf->recs.n; i++)
         if (q->inf->recs.v[i] && !q->inf->recs.v[i]->gone)
             sl_rec_enqueue(q->inf->recs.v[i]);
@@ -148,6 +180,10 @@ static void settle(struct sl_fluxqueue *q) {
 
 /* Decides nothing on a graph that is not that of the nodes. */
 static bool decide(struct sl_fluxqueue *q) {
+    if (q->leads && q->retried != q->capacity) {
+        fq_retry_rejected(q);
+        settle(q);
+    }
     if (rebuild_due(q)) {
         fq_graph_rebuild(q);
         return true;
@@ -155,8 +191,48 @@ static bool decide(struct sl_fluxqueue *q) {
     return q->leads && !q->rebuild && !q->taints_changed && fq_run(q);
 }
 
+static bool has_objects(const struct sl_fluxqueue *q) {
+    for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_FLUXJOB; k++)
+        if (q->inf->tables[k].n > 0)
+            return true;
+    return false;
+}
+
+/* The first thing to queue: nodes and all pods are read from now on. */
+static void start_watches(struct sl_fluxqueue *q) {
+    q->in_use |= has_objects(q);
+    if (!q->in_use || sl_inf_watches(q->inf, FQ_NODE))
+        return;
+    for (uint32_t k = FQ_MARKED; k < FQ_KINDS; k++)
+        sl_inf_unwatch(q->inf, k);
+    sl_inf_watch(q->inf, FQ_CLASS);
+    sl_inf_watch(q->inf, FQ_NODE);
+    sl_inf_watch(q->inf, FQ_POD);
+    q->inf->ready = false;
+}
+
+/* Places in the queue change for all behind one that leaves it: shown together, now and then. */
+static void show_positions(struct sl_fluxqueue *q) {
+    sl_time now = q->client->mono;
+    uint32_t at = 0;
+    if (!q->reordered || !q->leads || (q->shown_at && now < q->shown_at + FQ_POSITION_PAUSE))
+        return;
+    q->reordered = false;
+    q->shown_at = now;
+    if (!q->estimated_at || now >= q->estimated_at + FQ_ESTIMATE_PAUSE)
+        q->estimated_at = now;
+    q->showing = true;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        if (fq_job_of(r)->queued)
+            sl_rec_enqueue(r);
+    settle(q);
+    q->showing = false;
+}
+
 void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
+    start_watches(q);
     q->inf->ready |= sl_inf_poll(q->inf);
+    start_watches(q);
     if (!q->inf->ready)
         return;
     (void)sl_inf_wake(q->inf);
@@ -165,6 +241,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     settle(q);
     for (uint32_t i = 0; i < FQ_MAX_RUNS && decide(q); i++)
         settle(q);
+    show_positions(q);
     sl_inf_flush(q->inf);
     if (sl_syms_due(&q->inf->syms))
         sl_inf_sweep(q->inf);
@@ -178,7 +255,10 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
         at = sl_time_min(at, q->rebuilt_at + FQ_REBUILD_PAUSE);
     else if (q->moved && q->leads && q->queues)
         at = q->client->mono;
-    if (q->leads && q->queues && sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
+    if (q->reordered && q->leads)
+        at = sl_time_min(at, q->shown_at + FQ_POSITION_PAUSE);
+    if (q->leads && q->queues && !q->rebuild && !q->taints_changed &&
+        sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
         sl_time due = sl_span_seconds(sl_queues_next(q->queues));
         at = sl_time_min(at, due > q->client->wall
                                  ? sl_time_add(q->client->mono, due - q->client->wall)

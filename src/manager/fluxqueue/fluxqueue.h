@@ -18,25 +18,16 @@
 #include "core/base/buf.h"
 #include "core/graph/queue.h"
 #include "kube/client/port.h"
-
-struct fq_level;
-
-struct sl_fluxqueue_config {
-    const char *match_policy;           /* NULL: SL_FLUXQUEUE_MATCH */
-    const struct sl_queue_spec *queues; /* the first is the default; none: one, "default", easy */
-    uint32_t n_queues;
-    const struct fq_level *levels; /* between the cluster and its nodes, top first */
-    uint32_t n_levels;
-    int64_t duration; /* seconds, of jobs that say nothing; 0: until they end */
-};
-#define SL_FLUXQUEUE_MATCH "lonode"
+#include "lib/ledger/ledger.h"
+#include "manager/config/config.h"
 
 struct sl_fluxqueue_spec {
     struct sl_kube_client *client;
-    const struct sl_fluxqueue_config *config; /* stays valid */
-    const char *instance;                     /* reportingInstance of events */
-    uint64_t seed;                            /* for jitter */
-    bool standby;                             /* begins without deciding and writing */
+    const struct sl_settings *settings; /* stays valid until replaced by sl_fluxqueue_configure */
+    struct sl_ledger *ledger;           /* NULL: none */
+    const char *instance;               /* reportingInstance of events */
+    uint64_t seed;                      /* for jitter */
+    bool standby;                       /* begins without deciding and writing */
 };
 
 struct sl_fluxqueue;
@@ -47,6 +38,8 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q);
 sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q); /* mono */
 /* A standby reads everything and decides nothing. */
 void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead);
+/* New settings from now on; the old ones may be freed after the call. */
+void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings);
 /* The first lists are in. */
 bool sl_fluxqueue_ready(const struct sl_fluxqueue *q);
 /* Nothing to read, to decide or to write: at rest until something outside happens. */

@@ -11,6 +11,7 @@
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
+ *     history.c    what the ledger gets of it
  *     view.c       what people may see of it
  *     fluxqueue.c  the kinds, the turn
  */
@@ -31,15 +32,18 @@
 #define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
 #define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
-#define FQ_MAX_SHAPE_TEXT ((size_t)1 << 20) /* requests of a pod */
+#define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
-#define FQ_MAX_LISTED 10000u  /* nodes of a job in its status, as its schema has it */
-#define FQ_MAX_SHOWN 256u     /* bytes of nodes in a column */
-#define FQ_MAX_RUNS 16u       /* passes of the queue in one turn */
-#define FQ_MAX_POSITION 1000u /* jobs further behind are not told their places */
+#define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
+#define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
+#define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
+#define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
+#define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
-#define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of a place in the queue */
+#define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
+#define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
+#define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
 
 enum fq_kind {
@@ -51,6 +55,9 @@ enum fq_kind {
     FQ_JOB,
     FQ_POD,
     FQ_FLUXJOB,
+    FQ_MARKED, /* pods that admission marked, until there is one: then all are read */
+    FQ_NAMED,  /* the same, by the names of our scheduler */
+    FQ_NAMED_SHORT,
     FQ_KINDS,
 };
 
@@ -82,7 +89,7 @@ struct fq_amount {
     sl_sym resource;
     int64_t amount; /* in the units of the graph */
 };
-struct fq_shape {
+struct fq_usage {
     uint64_t hash;
     uint32_t id, refs, n;
     struct fq_amount v[];
@@ -94,7 +101,7 @@ struct fq_shape {
 
 struct fq_pod {
     struct sl_rec rec;
-    struct fq_shape *shape; /* NULL: it takes nothing any more */
+    struct fq_usage *usage; /* NULL: it takes nothing any more */
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
@@ -103,7 +110,10 @@ struct fq_pod {
     sl_sym charged;         /* the node whose pools it is counted at as one of others */
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
-    bool ours;     /* by its scheduler's name */
+    bool ours;     /* marked by admission, or by its scheduler's name */
+    bool binds;    /* by us; else by the scheduler that it names, on the node that we say */
+    bool part;     /* its controller is of a kind that is intercepted, and so was that one */
+    bool alone;    /* it opted in itself: if there is no such controller after a while */
     bool gated;    /* by us */
     bool ended;    /* Succeeded or Failed */
     bool failed;   /* Failed */
@@ -145,6 +155,12 @@ struct fq_place {
     uint32_t pod; /* the number of its record; FQ_NO_POD: free */
 };
 
+/* Numbers of the last events in the ledger; 0: none. */
+struct fq_recorded {
+    int64_t submit, reserve, unreserve, start, end, reject;
+    uint32_t size;
+};
+
 struct fq_job {
     struct sl_rec rec;
     /* as it says */
@@ -167,7 +183,7 @@ struct fq_job {
     /* what of that has been written */
     uint32_t version, sent, written; /* of all above */
     uint32_t places_version;         /* when the places changed */
-    sl_time positioned;              /* mono: when its place in the queue was written */
+    sl_time reserved;                /* wall: when it is to start; 'estimate' shows it */
     bool adopted;                    /* its status has been read */
     /* in the matcher and the queue */
     bool queued;                 /* waits there */
@@ -177,7 +193,9 @@ struct fq_job {
     uint32_t n_slot;
     bool whole_nodes;
     int64_t duration;
-    sl_time grow_at;  /* mono: not before */
+    uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
+    sl_time grow_at;   /* mono: not before */
+    struct fq_recorded recorded;
     uint32_t missing; /* pods that have no place */
 };
 
@@ -187,22 +205,32 @@ struct sl_fluxqueue {
     struct sl_fluxqueue_spec spec;
     struct sl_kube_client *client;
     struct sl_informer *inf;
+    struct fq_jobspec_options options; /* of the settings, as are these: */
+    struct fq_level levels[FQ_MAX_LEVELS];
     struct sl_match_policy policy;
     struct sl_match *match;      /* NULL: no nodes */
+    struct sl_match *bare;       /* the same without anybody; NULL: to be made when it is needed */
     struct sl_queues *queues;    /* over it */
     struct fq_universe universe; /* of the graph */
     SL_VEC(uint32_t) by_vertex;  /* the number of the node's record; UINT32_MAX: none */
     struct sl_map by_jobid;      /* -> the number of the FluxJob's record */
-    SL_VEC(struct fq_shape *) shapes;
-    SL_VEC(uint32_t) free_shapes;
-    struct sl_map shapes_by_hash;
+    SL_VEC(struct fq_usage *) usages;
+    SL_VEC(uint32_t) free_usages;
+    struct sl_map usages_by_hash;
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
-    sl_time rebuilt_at; /* mono */
-    bool rebuild;       /* the graph is not that of the nodes any more */
-    bool moved;         /* something happened that the queue has to look at */
+    uint64_t capacity;              /* rises with all that may make a rejected job possible */
+    uint64_t retried;               /* the same, when rejected jobs were tried again */
+    sl_time rebuilt_at;             /* mono */
+    bool rebuild;                   /* the graph is not that of the nodes any more */
+    bool restoring;                 /* it is being made: pools are as large as can be */
+    bool moved;                     /* something happened that the queue has to look at */
+    bool reordered;                 /* places in the queue, or estimates, are to be shown again */
+    bool showing;                   /* and are shown now */
+    sl_time shown_at, estimated_at; /* mono: when they were */
     bool leads;
+    bool in_use; /* there is something to queue: nodes and all pods are read */
 };
 
 static inline struct fq_node *fq_node_of(struct sl_rec *r) {
@@ -240,15 +268,20 @@ int64_t fq_pool_size(const struct fq_pool *p);
  * its vertices. */
 int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
-struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
-void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s);
+struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
+void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 
 /* ---- graph.c ---- */
 /* Makes the graph anew, with what running jobs have, and submits those that wait. */
 void fq_graph_rebuild(struct sl_fluxqueue *q);
 void fq_graph_free(struct sl_fluxqueue *q);
+/* Could it ever run on these nodes, if nobody else were there? */
+bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r);
+void fq_graph_free_bare(struct sl_fluxqueue *q);
 /* Puts the places of a job into the matcher, in place of what it had there. */
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
+/* What the matcher has under this id, if anything, is free. */
+void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid);
 /* Takes everything of a job out of the matcher and the queue. */
 void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j);
 
@@ -260,6 +293,8 @@ int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct s
                struct fq_jobspec_info *info, struct sl_match_request **ret,
                struct sl_err *err) _must_check_;
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
+/* Those that were rejected are tried again if they might fit now. */
+void fq_retry_rejected(struct sl_fluxqueue *q);
 /* One pass, if one is due. Returns whether anything was decided. */
 bool fq_run(struct sl_fluxqueue *q);
 /* More places for a job that runs. */
@@ -321,6 +356,8 @@ void fq_job_hold(struct sl_syms *t, struct sl_rec *r);
 struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* Something of it has changed that its status shows. */
 void fq_job_touch(struct fq_job *j);
+/* It has a reservation: shown at once if that is new, else as often as is worth a write. */
+void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j);
 void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, const char *fmt, ...)
     _printf_(4, 5);
 /* Its places are in the API: what it wraps may start. */
@@ -334,6 +371,14 @@ struct fq_pods_of {
 };
 struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job *j,
                                struct fq_pods_of *at);
+
+/* ---- history.c ---- */
+/* Its status is in the API: what is new in it is recorded. */
+void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j);
+void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
+void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p);
+/* "node[0-3],login" */
+void fq_put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_buf *out);
 
 /* ---- status.c ---- */
 const char *fq_state_name(enum fq_state s);

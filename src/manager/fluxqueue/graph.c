@@ -129,7 +129,7 @@ static int add_pool(struct making *m, const struct fq_node *n, struct fq_pool *p
 }
 
 static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) {
-    const struct sl_fluxqueue_config *c = m->q->spec.config;
+    const struct fq_jobspec_options *c = &m->q->options;
     int r = 0;
     for (uint32_t l = 0; l < c->n_levels && r >= 0; l++)
         r = enter_level(m, &c->levels[l], label_of(m->q, n, c->levels[l].label), &at);
@@ -193,7 +193,8 @@ static int make(struct making *m, struct fq_node **nodes, uint32_t n) {
             if (nodes[i]->pools.v[k].v != SL_VTX_NONE)
                 q->by_vertex.v[nodes[i]->pools.v[k].v] = nodes[i]->rec.id;
     }
-    return sl_match_new(TAKE_PTR(m->g), &(struct sl_match_options){.policy = q->policy}, &q->match,
+    return sl_match_new(TAKE_PTR(m->g),
+                        &(struct sl_match_options){.policy = q->policy, .end = FQ_END}, &q->match,
                         &m->err);
 }
 
@@ -203,17 +204,48 @@ void fq_graph_free(struct sl_fluxqueue *q) {
         fq_universe_done(&q->universe);
     sl_match_free(q->match);
     q->match = NULL;
+    fq_graph_free_bare(q);
+}
+
+void fq_graph_free_bare(struct sl_fluxqueue *q) {
+    sl_match_free(q->bare);
+    q->bare = NULL;
+}
+
+/* Pods of others make pools smaller, and what does not fit into these may fit when they have ended.
+ */
+bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r) {
+    enum sl_match_verdict verdict = SL_NEVER;
+    struct sl_err err = {0};
+    uint32_t at = 0;
+    int code = 0;
+    if (!q->bare) {
+        q->bare = sl_match_clone(q->match);
+        for (struct sl_rec *rec; (rec = sl_inf_each(q->inf, FQ_NODE, &at));)
+            for (uint32_t i = 0; i < fq_node_of(rec)->pools.n && code >= 0; i++) {
+                const struct fq_pool *p = &fq_node_of(rec)->pools.v[i];
+                if (p->v != SL_VTX_NONE)
+                    code = sl_match_resize(q->bare, p->v, p->allocatable, &err);
+            }
+    }
+    if (code >= 0)
+        code =
+            sl_match_run(q->bare, r, SL_MATCH_SATISFIABILITY, 0, fq_now(q), &verdict, NULL, &err);
+    return code >= 0 && verdict == SL_SATISFIABLE;
 }
 
 static int make_queues(struct sl_fluxqueue *q, struct sl_err *err) {
-    static const struct sl_queue_spec standard = {.name = "default", .policy = SL_QUEUE_EASY};
-    const struct sl_fluxqueue_config *c = q->spec.config;
-    int r = 0;
+    const struct sl_settings *c = q->spec.settings;
+    int r = fq_universe_init(&q->universe, sl_match_graph(q->match), err);
     q->queues = sl_queues_new(q->match);
-    r = fq_universe_init(&q->universe, sl_match_graph(q->match), err);
-    for (uint32_t i = 0; i < c->n_queues && r >= 0; i++)
-        r = sl_queues_add(q->queues, &c->queues[i], err);
-    return c->n_queues || r < 0 ? r : sl_queues_add(q->queues, &standard, err);
+    for (uint32_t i = 0; i < c->flux.n_queues && r >= 0; i++)
+        r = sl_queues_add(q->queues,
+                          &(struct sl_queue_spec){.name = c->flux.queues[i].name,
+                                                  .policy = c->flux.queues[i].policy,
+                                                  .depth = c->flux.queues[i].depth,
+                                                  .reserve = c->flux.queues[i].reserve},
+                          err);
+    return r;
 }
 
 /* ---- what jobs have ---- */
@@ -226,17 +258,26 @@ static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct 
     return NULL;
 }
 
+/* A whole node is all of its pools: another job may still be listed there, whose place this one got
+ * and whose status was not written any more. Both are held then. */
 static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_node *n,
                       uint32_t pods, struct sl_grant *g) {
-    if (j->whole_nodes) {
-        *sl_vec_push(&g->picks) = (struct sl_pick){n->v, 1, true};
+    for (uint32_t i = 0; i < n->pools.n && j->whole_nodes; i++)
+        if (n->pools.v[i].v != SL_VTX_NONE)
+            *sl_vec_push(&g->picks) =
+                (struct sl_pick){n->pools.v[i].v, n->pools.v[i].allocatable, true};
+    if (j->whole_nodes)
         return;
-    }
     for (uint32_t i = 0; i < j->n_slot; i++) {
         const struct fq_pool *p = pool_of(q, n, j->slot[i].type);
         if (p && p->v != SL_VTX_NONE)
             *sl_vec_push(&g->picks) = (struct sl_pick){p->v, j->slot[i].amount * pods, true};
     }
+}
+
+void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid) {
+    int r = sl_match_cancel(q->match, jobid);
+    sl_assert(r == 0 || r == SL_ENOENT); /* it may have had nothing there */
 }
 
 /* Places on nodes that are no more are none. */
@@ -270,11 +311,22 @@ static void know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_match_request_free(request);
 }
 
+/* More of a pool is in use than it has: what jobs have is only restored while a graph is made. */
+static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const struct sl_err *err) {
+    if (q->restoring)
+        sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
+               SL_S("fluxjob", j->rec.name), SL_S("error", err->text));
+    else
+        q->rebuild = true;
+}
+
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
     know_slot(q, j);
-    (void)sl_match_cancel(q->match, j->jobid);
+    int64_t from = j->started / SL_SEC;
+    int64_t length = j->duration > 0 && j->duration < FQ_END - from ? j->duration : FQ_END - from;
+    fq_graph_cancel(q, j->jobid);
     j->held = true;
     q->moved = true;
     /* Places of one node stand side by side. */
@@ -285,10 +337,9 @@ void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
         if (node)
             put_picks(q, j, node, n, &g);
     }
-    if (g.picks.n && sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, j->started / SL_SEC,
-                                     j->duration, &err) < 0)
-        sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
-               SL_S("fluxjob", j->rec.name), SL_S("error", err.text));
+    if (g.picks.n &&
+        sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, length, &err) < 0)
+        hold_failed(q, j, &err);
     sl_queues_changed(q->queues);
     sl_grant_done(&g);
 }
@@ -297,12 +348,12 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->queued && !j->held)
         return;
     if (q->match && sl_queues_remove(q->queues, j->jobid) < 0) {
-        (void)sl_match_cancel(q->match, j->jobid);
+        fq_graph_cancel(q, j->jobid);
         sl_queues_changed(q->queues);
     }
     j->queued = j->held = false;
     sl_vec_clear(&j->places);
-    q->moved = true;
+    q->moved = q->reordered = true;
 }
 
 /* Jobs in the order of their ids, so that equal states give equal graphs. */
@@ -350,19 +401,26 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     struct fq_node **nodes = NULL;
     struct making m = {.q = q, .g = sl_graph_new()};
     uint32_t n = collect(q, &nodes), at = 0;
+    struct sl_rec *rec;
     sl_arena_init(&m.arena, FQ_MAX_NODE);
     fq_graph_free(q);
     q->rebuild = q->taints_changed = false;
     q->rebuilt_at = q->client->mono;
     q->moved = true;
+    q->capacity++;
     int r = n ? make(&m, nodes, n) : SL_ENOENT;
     if (r >= 0)
         r = make_queues(q, &m.err);
     if (r >= 0) {
+        q->restoring = true;
         restore_jobs(q);
+        q->restoring = false;
         charge_all(q, nodes, n);
     } else {
         fq_graph_free(q);
+        while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
+            fq_job_of(rec)->queued = false;
+        at = 0;
         if (n)
             sl_log(SL_LOG_ERROR, "resource graph not built", SL_S("error", m.err.text));
     }
@@ -372,6 +430,6 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     sl_vec_free(&m.props);
     sl_arena_done(&m.arena);
     sl_freep(&nodes);
-    for (struct sl_rec *rec; (rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+    while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
         sl_rec_enqueue(rec);
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
+#include "core/base/stamp.h"
 #include "manager/fluxqueue/fq_int.h"
 
 static bool is_terminal(enum fq_state s) {
@@ -179,21 +180,28 @@ static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     return true;
 }
 
-/* The place in the queue, as often as is worth a write. */
+/* The place in the queue: at first, and then with those of all others (fluxqueue.c). */
 static void show_position(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_queue_waiting w;
     uint32_t position = 0;
     if (j->queued && sl_queues_waiting(q->queues, j->jobid, &w) && w.place < FQ_MAX_POSITION)
         position = w.place + 1;
-    if (position == j->position)
+    if (position == j->position || (position && j->position && !q->showing))
         return;
-    if (position && j->positioned && q->client->mono < j->positioned + FQ_POSITION_PAUSE) {
-        sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_POSITION_PAUSE));
+    j->position = position;
+    fq_job_touch(j);
+}
+
+void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j) {
+    char text[SL_STAMP_TEXT];
+    if (j->state == FQ_RESERVED && j->estimate != j->reserved &&
+        (!q->showing || q->estimated_at != q->client->mono)) {
+        q->reordered = true;
         return;
     }
-    j->position = position;
-    j->positioned = q->client->mono;
-    fq_job_touch(j);
+    j->estimate = j->reserved;
+    fq_job_set_state(j, FQ_RESERVED, "Reserved", "Resources are reserved from %s on",
+                     sl_stamp(j->estimate, text));
 }
 
 /* While it waits, the FluxJob that was made here follows what it wraps. */
@@ -234,6 +242,8 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     }
     fq_submit(q, j);
     show_position(q, j);
+    if (j->queued && j->state == FQ_RESERVED)
+        fq_show_estimate(q, j);
 }
 
 void fq_job_reconcile(void *ctx, struct sl_rec *r) {
@@ -245,6 +255,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         fq_places_observe(q, j);
         return;
     }
+    if (j->version == j->written)
+        fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {
         fq_graph_release(q, j);
         sl_rec_write(r); /* the finalizer */
@@ -269,6 +281,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
 void fq_job_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
+    if (q->leads)
+        fq_history_deleted(q, j);
     fq_graph_release(q, j);
     fq_name_job(q, j, 0);
 }

@@ -4,7 +4,7 @@
  * the units, types and properties of the graph in it:
  *
  *     resources   counts in the units of pools, `gpu` by its name, `pods` in every slot
- *     constraint  comparisons as the values that nodes have, and no taint that is not tolerated
+ *     constraint  see jobspec_constraint.c
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ struct compiler {
     const struct fq_universe *u;
     struct sl_arena *arena; /* the jobspec's */
     const struct sl_toleration *tolerations;
-    uint32_t n_tolerations, n_comparisons;
+    uint32_t n_tolerations;
     int64_t begin;
     struct sl_err *err;
 };
@@ -269,18 +269,18 @@ static int add_pods(struct compiler *c, const struct sl_req_spec **list, uint32_
                                     "pods: expected 1 in a slot, which is one pod");
     }
     for (uint32_t i = 0; i < *n; i++) {
-        if (v[i].n_with == 0 && (!v[i].type || strcmp(v[i].type, "node") != 0))
+        if (v[i].n_with == 0 && strcmp(v[i].type, "node") != 0)
             continue;
         if (*n > 1 || v[i].kind != SL_REQ_RESOURCE || !is_fixed(&v[i].count, 1))
             return sl_err_set(c->err, SL_EINVAL,
                               "%.60s: expected 1 of it and nothing beside it in a slot: a pod runs "
                               "on one node",
-                              v[i].type ? v[i].type : "slot");
+                              v[i].type);
         return add_pods(c, &v[i].with, &v[i].n_with);
     }
     v[*n] = one;
     (*n)++;
-    return 0;
+    return sl_graph_has_type(c->g, "pods") ? 0 : sl_err_set(c->err, SL_ENOENT, "no node has pods");
 }
 
 static int copy_list(struct compiler *c, const struct sl_req_spec **list, uint32_t *n,
@@ -329,8 +329,7 @@ static bool has_node(const struct sl_req_spec *s) {
     return false;
 }
 
-/* Alternatives: the least of them (xor_slot), or so many
- * of any kind (or_slot). */
+/* Alternatives: the least of them (xor_slot), or so many of any kind (or_slot). */
 static uint64_t find_slots(const struct sl_req_spec *v, uint32_t n, const struct sl_req_spec *node,
                            bool exclusive, struct slots *ret) {
     uint64_t sum = 0, either = UINT64_MAX;
@@ -398,145 +397,6 @@ static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s,
     return 0;
 }
 
-/* ---- constraints ---- */
-
-/* All properties KEY=VALUE of nodes whose value compares so. */
-static int find_values(struct compiler *c, const struct sl_label_rule *rule,
-                       struct sl_constraint *ret) {
-    const struct sl_graph_prop *props;
-    sl_sym node = sl_sym_find(sl_graph_syms(c->g), "node");
-    size_t len = strlen(rule->key);
-    struct fq_names found = {0};
-    struct sl_constraint *terms;
-
-    for (uint32_t pos = 0; pos < sl_graph_live(c->g) && found.v.n <= FQ_MAX_VALUES;) {
-        sl_vtx v = sl_graph_at(c->g, pos);
-        const struct sl_vertex *x = sl_graph_vertex(c->g, v);
-        uint32_t n_props = x->type == node ? sl_vertex_props(c->g, v, &props) : 0;
-        for (uint32_t i = 0; i < n_props; i++) {
-            const char *p = props[i].key;
-            if (strncmp(p, rule->key, len) != 0 || p[len] != '=')
-                continue;
-            struct sl_label label = {rule->key, p + len + 1};
-            if (sl_label_rule_matches(rule, &(struct sl_labels){&label, 1}))
-                (void)fq_names_add(&found, p);
-        }
-        pos = x->type == node ? x->end : pos + 1;
-    }
-    uint32_t n = found.v.n;
-    terms = sl_arena_alloc0(c->arena, n + 1, sizeof(*terms));
-    for (uint32_t i = 0; i < n; i++) {
-        const char **name = sl_arena_alloc(c->arena, sizeof(*name));
-        *name = sl_arena_strdup(c->arena, found.v.v[i]);
-        terms[i] =
-            (struct sl_constraint){.kind = SL_CONSTRAINT_PROPERTIES, .names = name, .n_names = 1};
-    }
-    sl_vec_free(&found.v);
-    if (n > FQ_MAX_VALUES)
-        return sl_err_set(c->err, SL_ELIMIT, "%.80s: nodes have more than %u values of this label",
-                          rule->key, FQ_MAX_VALUES);
-    *ret = (struct sl_constraint){.kind = SL_CONSTRAINT_OR, .terms = terms, .n_terms = n};
-    if (n == 0) { /* an or of nothing is true; this is not: the one term (zeroed) is ALL */
-        ret->kind = SL_CONSTRAINT_NOT;
-        ret->n_terms = 1;
-    }
-    return 0;
-}
-
-/* "KEY>5" or "^KEY<5" */
-static int compare(struct compiler *c, const char *name, const char *op,
-                   struct sl_constraint *ret) {
-    bool without = *name == '^';
-    const char *key = name + without, *value = op + 1;
-    const struct sl_label_rule rule = {
-        .key = sl_arena_strndup(c->arena, key, (size_t)(op - key)),
-        .op = *op == '>' ? SL_OP_GT : SL_OP_LT,
-        .values = &value,
-        .n_values = 1,
-    };
-    size_t digits = strspn(value + (*value == '-'), "0123456789");
-
-    if (op == key || digits == 0 || digits > 18 || value[(*value == '-') + digits])
-        return sl_err_set(c->err, SL_EINVAL,
-                          "properties: expected a comparison such as \"KEY>5\", got \"%.80s\"",
-                          name);
-    if (++c->n_comparisons > FQ_MAX_COMPARISONS)
-        return sl_err_set(c->err, SL_ELIMIT, "properties: more than %u comparisons",
-                          FQ_MAX_COMPARISONS);
-    int r = find_values(c, &rule, ret);
-    if (r >= 0 && without) {
-        struct sl_constraint *term = sl_arena_alloc(c->arena, sizeof(*term));
-        *term = *ret;
-        *ret = (struct sl_constraint){.kind = SL_CONSTRAINT_NOT, .terms = term, .n_terms = 1};
-    }
-    return r;
-}
-
-/* Properties with comparisons become an and: of those without, and one term for each. */
-static int copy_properties(struct compiler *c, struct sl_constraint *t) {
-    uint32_t n = 0, kept = 0, made = 1;
-    int r = 0;
-
-    for (uint32_t i = 0; i < t->n_names; i++)
-        n += strpbrk(t->names[i], "<>") != NULL;
-    if (n == 0)
-        return 0;
-    if (n > FQ_MAX_COMPARISONS)
-        return sl_err_set(c->err, SL_ELIMIT, "properties: more than %u comparisons",
-                          FQ_MAX_COMPARISONS);
-    const char **names = sl_arena_alloc(c->arena, (t->n_names + 1) * sizeof(*names));
-    struct sl_constraint *terms = sl_arena_alloc0(c->arena, n + 1, sizeof(*terms));
-    for (uint32_t i = 0; i < t->n_names && r >= 0; i++) {
-        const char *op = strpbrk(t->names[i], "<>");
-        if (op)
-            r = compare(c, t->names[i], op, &terms[made++]);
-        else
-            names[kept++] = t->names[i];
-    }
-    terms[0] =
-        (struct sl_constraint){.kind = SL_CONSTRAINT_PROPERTIES, .names = names, .n_names = kept};
-    *t = (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = terms, .n_terms = made};
-    return r;
-}
-
-static int copy_constraint(struct compiler *c, struct sl_constraint *t) {
-    struct sl_constraint *terms;
-    int r = 0;
-
-    if (t->kind == SL_CONSTRAINT_PROPERTIES)
-        return copy_properties(c, t);
-    if (t->n_terms == 0)
-        return 0;
-    terms = sl_arena_alloc(c->arena, t->n_terms * sizeof(*terms));
-    memcpy(terms, t->terms, t->n_terms * sizeof(*terms));
-    for (uint32_t i = 0; i < t->n_terms && r >= 0; i++)
-        r = copy_constraint(c, &terms[i]);
-    t->terms = terms;
-    return r;
-}
-
-/* And none of the taints that are not tolerated. */
-static void exclude_taints(struct compiler *c, struct sl_constraint *t) {
-    const char **names = sl_arena_alloc(c->arena, (c->u->n_taints + 1) * sizeof(*names));
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < c->u->n_taints; i++) {
-        const struct sl_taint *taint = &c->u->taints[i].taint;
-        if (taint->effect != SL_TAINT_PREFER_NO_SCHEDULE &&
-            !sl_taint_tolerated(taint, c->tolerations, c->n_tolerations))
-            names[n++] = sl_arena_strdup(c->arena, c->u->taints[i].absent);
-    }
-    if (n == 0)
-        return;
-    struct sl_constraint *terms = sl_arena_alloc(c->arena, 2 * sizeof(*terms));
-    terms[0] = *t;
-    terms[1] =
-        (struct sl_constraint){.kind = SL_CONSTRAINT_PROPERTIES, .names = names, .n_names = n};
-    *t = t->kind == SL_CONSTRAINT_ALL
-             ? terms[1]
-             : (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = terms, .n_terms = 2};
-}
-
 /* ---- the whole ---- */
 
 /* The pools of one pod, if there is but one kind of them. */
@@ -555,7 +415,8 @@ static void put_slot(const struct slots *s, struct sl_arena *a, struct fq_jobspe
             return;
         slot = &s->list[i];
     }
-    while (slot && slot->n_with == 1 && slot->with[0].n_with > 0)
+    sl_assert(slot);
+    while (slot->n_with == 1 && slot->with[0].n_with > 0)
         slot = &slot->with[0];
     v = sl_arena_alloc(a, (slot->n_with + 1) * sizeof(*v));
     for (uint32_t i = 0; i < slot->n_with; i++)
@@ -568,11 +429,8 @@ static void put_slot(const struct slots *s, struct sl_arena *a, struct fq_jobspe
 static int compile(struct compiler *c, struct sl_jobspec *j, uint32_t pods, struct slots *s) {
     int r = copy_list(c, &j->resources, &j->n_resources, false);
 
-    if (r >= 0)
-        r = copy_constraint(c, &j->constraint);
     if (r < 0)
         return r;
-    exclude_taints(c, &j->constraint);
     s->pods = find_slots(j->resources, j->n_resources, NULL, false, s);
     if (s->pods == 0)
         return sl_err_set(c->err, SL_EINVAL, "expected a slot in the jobspec: a pod is one");
@@ -606,6 +464,9 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
     r = read_system(&c, d);
     if (r >= 0)
         r = compile(&c, j, pods, &s);
+    if (r >= 0)
+        r = fq_constraint_compile(g, c.u, c.tolerations, c.n_tolerations, &j->arena, &j->constraint,
+                                  err);
     if (r >= 0)
         r = sl_match_request_new(g, j, ret, err);
     if (r < 0)

@@ -24,6 +24,15 @@ bool fq_names_add(struct fq_names *n, const char *name);
 int fq_jobspec_parse(const char *file, const char *text, size_t len, struct sl_doc **ret_doc,
                      struct sl_jobspec **ret, struct sl_err *err) _must_check_;
 
+/* ---- jobspec_constraint.c ---- */
+
+/* Changes the constraint of a jobspec to what it is on this graph, in the arena; names of taints
+ * stay those of the index. */
+int fq_constraint_compile(const struct sl_graph *g, const struct fq_universe *u,
+                          const struct sl_toleration *tolerations, uint32_t n_tolerations,
+                          struct sl_arena *a, struct sl_constraint *t,
+                          struct sl_err *err) _must_check_;
+
 /* ---- jobspec_shape.c: how pods are spread ---- */
 
 struct fq_tier {

@@ -12,7 +12,7 @@
 #include "manager/fluxqueue/fq_int.h"
 #include "manager/fluxqueue/view.h"
 
-#define MAX_SHAPE_VALUES 65536u
+#define MAX_USAGE_VALUES 65536u
 #define MAX_TAINT 1024u /* bytes; a label's key and value are 574 at most */
 
 /* ---- amounts ---- */
@@ -117,10 +117,9 @@ static bool is_ready(yyjson_val *o) {
 
 /* What decides which vertices there are: levels above the node, and the types below it. */
 static uint64_t structure_of(const struct sl_fluxqueue *q, const struct fq_node *n) {
-    const struct sl_fluxqueue_config *c = q->spec.config;
     uint64_t h = sl_hash_u64(1, n->usable);
-    for (uint32_t l = 0; l < c->n_levels; l++) {
-        sl_sym key = sl_sym_find(&q->inf->syms, c->levels[l].label), value = 0;
+    for (uint32_t l = 0; l < q->options.n_levels; l++) {
+        sl_sym key = sl_sym_find(&q->inf->syms, q->options.levels[l].label), value = 0;
         for (uint32_t i = 0; i < n->labels.n; i++)
             if (n->labels.v[i].key == key)
                 value = n->labels.v[i].value;
@@ -227,6 +226,8 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_vec_free(&before.labels);
     sl_vec_free(&before.taints);
     q->moved = true;
+    q->capacity++;
+    fq_graph_free_bare(q);
     return false; /* applied: there is nothing to reconcile */
 }
 
@@ -265,15 +266,16 @@ struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
 static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
-    if (!n || !p->shape)
+    if (!n || !p->usage)
         return;
-    for (uint32_t i = 0; i < p->shape->n; i++) {
-        struct fq_pool *pool = find_pool(n, p->shape->v[i].resource);
+    for (uint32_t i = 0; i < p->usage->n; i++) {
+        struct fq_pool *pool = find_pool(n, p->usage->v[i].resource);
         if (!pool) {
             pool = sl_vec_push(&n->pools);
-            *pool = (struct fq_pool){.resource = p->shape->v[i].resource, .v = SL_VTX_NONE};
+            *pool = (struct fq_pool){.resource = p->usage->v[i].resource, .v = SL_VTX_NONE};
         }
-        pool->foreign += sign * p->shape->v[i].amount;
+        pool->foreign += sign * p->usage->v[i].amount;
+        q->capacity += sign < 0;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
             q->rebuild = true;
@@ -297,7 +299,7 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     struct sl_err err = {0};
     struct sl_read rd = {.file = "pod", .arena = a, .err = &err};
     if (sl_buf_full(text) ||
-        sl_doc_json_within("pod", text->s, text->len, MAX_SHAPE_VALUES, ret_doc, &err) < 0)
+        sl_doc_json_within("pod", text->s, text->len, MAX_USAGE_VALUES, ret_doc, &err) < 0)
         rd.code = SL_EINVAL;
     else
         sl_decode_podset(&rd, &(*ret_doc)->roots[0], ret);
@@ -310,12 +312,12 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     }
 }
 
-static struct fq_shape *make_shape(struct sl_fluxqueue *q, struct sl_buf *text) {
+static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_NODE);
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     read_requests(text, &arena, &spec, &d);
-    struct fq_shape *s = sl_alloc0(1, sizeof *s + (spec.n_requests + 1) * sizeof s->v[0]);
+    struct fq_usage *s = sl_alloc0(1, sizeof *s + (spec.n_requests + 1) * sizeof s->v[0]);
     s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), 1};
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *resource = spec.requests[i].resource;
@@ -327,30 +329,30 @@ static struct fq_shape *make_shape(struct sl_fluxqueue *q, struct sl_buf *text) 
     return s;
 }
 
-struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_SHAPE_TEXT);
+struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_USAGE_TEXT);
     sl_podspec_put(&text, pod_spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
-    uint32_t id = sl_map_get(&q->shapes_by_hash, h);
-    struct fq_shape *s = id == SL_MAP_NONE ? NULL : q->shapes.v[id];
+    uint32_t id = sl_map_get(&q->usages_by_hash, h);
+    struct fq_usage *s = id == SL_MAP_NONE ? NULL : q->usages.v[id];
     if (!s) {
-        s = make_shape(q, &text);
+        s = make_usage(q, &text);
         s->hash = h;
-        s->id = q->free_shapes.n ? sl_vec_pop(&q->free_shapes) : q->shapes.n;
-        if (s->id == q->shapes.n)
-            (void)sl_vec_push(&q->shapes);
-        q->shapes.v[s->id] = s;
-        sl_map_add(&q->shapes_by_hash, h, s->id);
+        s->id = q->free_usages.n ? sl_vec_pop(&q->free_usages) : q->usages.n;
+        if (s->id == q->usages.n)
+            (void)sl_vec_push(&q->usages);
+        q->usages.v[s->id] = s;
+        sl_map_add(&q->usages_by_hash, h, s->id);
     }
     s->refs++;
     return s;
 }
 
-void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s) {
+void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s) {
     if (!s || --s->refs)
         return;
-    (void)sl_map_del(&q->shapes_by_hash, s->hash, s->id);
-    q->shapes.v[s->id] = NULL;
-    *sl_vec_push(&q->free_shapes) = s->id;
+    (void)sl_map_del(&q->usages_by_hash, s->hash, s->id);
+    q->usages.v[s->id] = NULL;
+    *sl_vec_push(&q->free_usages) = s->id;
     sl_freep(&s);
 }

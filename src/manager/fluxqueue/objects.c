@@ -65,6 +65,8 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p) {
     if (owner &&
         (owner->kind == FQ_JOB || owner->kind == FQ_REPLICASET || owner->kind == FQ_STATEFULSET))
         return top_of(q, owner);
+    if (p->part && !(p->alone && q->client->wall >= p->rec.created + FQ_OWNER_LATE))
+        return NULL; /* that one is not known yet */
     return &p->rec;
 }
 
@@ -111,13 +113,11 @@ static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
 static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
-    const struct sl_fluxqueue_config *c = q->spec.config;
-    struct fq_jobspec_options options = {c->levels, c->n_levels, c->duration};
     if (x->pods == 0)
         return; /* what it had says what one pod needs */
     int r = x->pods > FQ_MAX_PODS
                 ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
-                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
+                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &q->options, &b, &err);
     fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&x->refused, x->jobspec ? NULL
                              : r < 0    ? err.text

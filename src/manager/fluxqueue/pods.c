@@ -10,12 +10,13 @@
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
 
+#define HOSTNAME "kubernetes.io/hostname"
 #define TAG_GATE 1u
 #define TAG_BIND 2u
 #define MAX_GATES 4096u /* bytes of others' gates */
 #define MAX_INDEX 1000000
 
-static bool is_ours(yyjson_val *spec) {
+static bool names_us(yyjson_val *spec) {
     const char *name = sl_json_str(spec, "schedulerName");
     return strcmp(name, SL_FLUX_SCHEDULER) == 0 || strcmp(name, SL_FLUX_SCHEDULER_SHORT) == 0;
 }
@@ -24,12 +25,27 @@ static bool is_over(const char *phase) {
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
 
+static bool is_ours(yyjson_val *o) {
+    return names_us(sl_json_get(o, "spec")) || sl_json_label_opt(o, SL_FLUX_SEEN);
+}
+
 /* One of others matters while it takes of a node. */
 bool fq_pod_wanted(void *ctx, yyjson_val *o) {
     yyjson_val *spec = sl_json_get(o, "spec");
     (void)ctx;
-    return is_ours(spec) ||
+    return is_ours(o) ||
            (*sl_json_str(spec, "nodeName") && !is_over(sl_json_str(o, "status.phase")));
+}
+
+static bool is_part(yyjson_val *o) {
+    static const char *const kinds[] = {"Job", "ReplicaSet", "StatefulSet"};
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        for (size_t k = 0; sl_json_bool(ref, "controller", false) && k < SL_LEN(kinds); k++)
+            if (strcmp(sl_json_str(ref, "kind"), kinds[k]) == 0)
+                return sl_json_label_opt(o, SL_FLUX_SEEN) != NULL;
+    return false;
 }
 
 static int32_t index_of(yyjson_val *o) {
@@ -71,9 +87,7 @@ static void read_gates(struct fq_pod *p, yyjson_val *gates) {
 static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
-    const struct sl_fluxqueue_config *c = q->spec.config;
-    struct fq_jobspec_options options = {c->levels, c->n_levels, c->duration};
-    int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &options, &b, &err);
+    int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &q->options, &b, &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&p->refused, p->jobspec ? NULL
                              : r < 0    ? err.text
@@ -85,9 +99,12 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
-    bool first = !p->shape && !p->ended;
+    bool first = !p->usage && !p->ended;
 
-    p->ours = is_ours(spec);
+    p->ours = is_ours(o);
+    p->binds = names_us(spec);
+    p->part = is_part(o);
+    p->alone = strcmp(sl_json_label(o, SL_FLUX_MANAGED), "true") == 0;
     p->node = sl_sym_put(&q->inf->syms, sl_json_str(spec, "nodeName"));
     p->ended = is_over(phase);
     p->failed = strcmp(phase, "Failed") == 0;
@@ -98,11 +115,11 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (p->node)
         p->bound = false;
     if (first)
-        p->shape = fq_shape_get(q, spec);
-    if (p->ended && p->shape) {
+        p->usage = fq_usage_get(q, spec);
+    if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
-        fq_shape_unref(q, p->shape);
-        p->shape = NULL;
+        fq_usage_unref(q, p->usage);
+        p->usage = NULL;
     }
     if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
         read_jobspec(q, p, o);
@@ -118,6 +135,8 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (!j || !j->held) /* it has no place of ours: what it has is taken from others' */
         fq_pod_charge(q, p, p->ended ? 0 : p->node);
+    if (!o && p->ours && p->alone && !p->node && !p->ended)
+        sl_rec_reconcile_at(r, sl_time_add(r->created, FQ_OWNER_LATE));
     if (o == r)
         fq_object_sync(q, r, p->jobspec, p->refused);
     else if (o)
@@ -132,8 +151,8 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     fq_pod_charge(q, p, 0);
-    if (p->shape)
-        fq_shape_unref(q, TAKE_PTR(p->shape));
+    if (p->usage)
+        fq_usage_unref(q, TAKE_PTR(p->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
     q->moved = true;
@@ -168,6 +187,14 @@ static void put_job_labels(const struct sl_fluxqueue *q, const struct fq_job *j,
     sl_jw_end(w);
 }
 
+static const char *hostname_of(const struct sl_fluxqueue *q, sl_sym node) {
+    const struct fq_node *n = fq_node_find(q, node);
+    for (uint32_t i = 0; n && i < n->labels.n; i++)
+        if (strcmp(fq_str(q, n->labels.v[i].key), HOSTNAME) == 0)
+            return fq_str(q, n->labels.v[i].value);
+    return fq_str(q, node);
+}
+
 static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
                          const struct fq_job *j, struct sl_write *w) {
     w->tag = TAG_GATE;
@@ -175,6 +202,11 @@ static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
     put_job_labels(q, j, p->target, &w->json);
     sl_jw_end(&w->json);
     sl_jw_object(&w->json, "spec");
+    if (!p->binds) {
+        sl_jw_object(&w->json, "nodeSelector");
+        sl_jw_str(&w->json, HOSTNAME, hostname_of(q, p->target));
+        sl_jw_end(&w->json);
+    }
     if (p->gates)
         sl_jw_raw(&w->json, "schedulingGates", p->gates);
     else
@@ -210,7 +242,7 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         build_ungate(q, p, j, w);
         return true;
     }
-    if (p->gates) /* of somebody else, who is not done yet */
+    if (p->gates || !p->binds) /* others are not done yet, or it is theirs to bind */
         return false;
     build_binding(q, p, w);
     return true;
@@ -224,7 +256,11 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
     if (w->tag == TAG_GATE && how == SL_WRITTEN) {
         sl_rec_write(r);
     } else if (w->tag == TAG_BIND && how == SL_WRITTEN) {
+        struct sl_rec *o = fq_pod_object(q, p);
+        struct fq_job *j = o ? fq_job_for(q, o) : NULL;
         p->bound = true;
+        if (j)
+            fq_history_bound(q, j, p);
         sl_rec_event(r, SL_FLUX_SCHEDULER, false, "Scheduled", "Successfully assigned %s/%s to %s",
                      sl_rec_ns(r), r->name, fq_str(q, p->target));
     } else if (w->tag == TAG_BIND && how == SL_WRITE_REFUSED) {

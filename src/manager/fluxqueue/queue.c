@@ -80,6 +80,11 @@ static bool too_early(struct sl_fluxqueue *q, struct fq_job *j, int64_t begin) {
     return true;
 }
 
+/* The same words after a restart, when it is submitted again. */
+static void set_waiting(struct fq_job *j) {
+    fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
+}
+
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     struct fq_jobspec_info info = {0};
@@ -87,7 +92,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_err err = {0};
     uint64_t hash = submission_hash(j);
 
-    if (j->queued && j->queued_hash == hash)
+    if (j->queued_hash == hash && (j->queued || j->rejected == q->capacity))
         return;
     if (!q->match) {
         fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
@@ -123,8 +128,10 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     j->queued = true;
     j->queued_hash = hash;
+    j->rejected = 0;
     q->moved = true;
-    fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
+    q->reordered = true;
+    set_waiting(j);
 }
 
 /* ---- decisions ---- */
@@ -172,35 +179,60 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                  j->places.n);
 }
 
+static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    j->queued = false;
+    j->estimate = 0;
+    j->rejected = q->capacity;
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
+        fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
+        return;
+    }
+    fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
+                     "No set of nodes has what it requests, even if all were free");
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+}
+
+void fq_retry_rejected(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    if (q->retried == q->capacity)
+        return;
+    q->retried = q->capacity;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        if (fq_job_of(r)->rejected)
+            sl_rec_enqueue(r);
+}
+
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     struct fq_job *j = job_by_id(q, d->jobid);
-    char text[SL_STAMP_TEXT];
     if (!j)
         return;
+    q->reordered = true;
     switch (d->kind) {
     case SL_DECIDED_START:
         start(q, j, d);
         break;
     case SL_DECIDED_RESERVE:
-        j->estimate = sl_span_seconds(d->at);
-        fq_job_set_state(j, FQ_RESERVED, "Reserved", "Resources are reserved from %s on",
-                         sl_stamp(j->estimate, text));
+        j->reserved = sl_span_seconds(d->at);
+        fq_show_estimate(q, j);
         break;
     case SL_DECIDED_UNRESERVE:
         j->estimate = 0;
-        fq_job_set_state(j, FQ_WAITING, "Busy", "What it requests is in use");
+        set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
-        j->queued = false;
-        fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
-                         "No set of nodes has what it requests, even if all were free");
-        sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+        reject(q, j);
         break;
     }
     sl_rec_enqueue(&j->rec);
 }
 
 bool fq_run(struct sl_fluxqueue *q) {
+    if (!q->queues)
+        q->moved = false; /* without nodes there is nothing to decide */
     if (!q->queues || (!q->moved && fq_now(q) < sl_queues_next(q->queues)))
         return false;
     q->moved = false;
@@ -237,7 +269,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
 
-    if (!q->match || q->client->mono < j->grow_at)
+    if (!q->match || q->rebuild || q->taints_changed || q->client->mono < j->grow_at)
         return;
     j->grow_at = q->client->mono + FQ_GROW_PAUSE;
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
@@ -248,7 +280,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     if (r >= 0 && verdict == SL_MATCHED) {
         take_places(q, j, &g);
         sort_places(j);
-        (void)sl_match_cancel(q->match, -j->jobid);
+        fq_graph_cancel(q, -j->jobid);
         fq_graph_hold(q, j);
         fq_job_touch(j);
         j->places_version = j->version;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/fmt.h"
-#include "core/graph/hostlist.h"
 #include "manager/fluxqueue/fq_int.h"
 
 #define TAG_STATUS 1u
@@ -92,16 +91,10 @@ static void put_nodes(const struct sl_fluxqueue *q, const struct fq_job *j, stru
 static void put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_jw *w) {
     char text[FQ_MAX_SHOWN + 1];
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_NODE);
-    const char **names = sl_alloc0(j->places.n + 1, sizeof *names);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < j->places.n; i++)
-        if (i == 0 || j->places.v[i].node != j->places.v[i - 1].node)
-            names[n++] = fq_str(q, j->places.v[i].node);
-    sl_hostlist_write(names, n, &b);
+    fq_put_node_list(q, j, &b);
     if (b.len > FQ_MAX_SHOWN)
         sl_fmt(text, sizeof text, "%.*s...", (int)(FQ_MAX_SHOWN - 3), sl_buf_str(&b));
     sl_jw_str(w, "nodeList", b.len > FQ_MAX_SHOWN ? text : sl_buf_str(&b));
-    sl_freep(&names);
 }
 
 static void put_time(struct sl_jw *w, const char *key, sl_time t) {
@@ -170,34 +163,38 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
             sl_rec_build_finalizer(r, false, w);
         return r->finalizer;
     }
-    if (jobspec && !r->deleting) {
-        w->tag = TAG_SPEC;
-        sl_rec_build_guarded(r, NULL, w);
+    /* The status first: admission refuses another jobspec while that says that it runs. */
+    if (j->version != j->written) {
+        w->tag = TAG_STATUS;
+        j->sent = j->version;
+        sl_rec_build_guarded(r, "status", w);
         sl_jw_end(&w->json);
-        sl_jw_object(&w->json, "spec");
-        sl_jw_str(&w->json, "jobspec", jobspec);
-        sl_jw_int(&w->json, "nodes", j->expected);
+        put_status(q, j, &w->json);
         return true;
     }
-    if (j->version == j->written)
+    if (!jobspec || r->deleting)
         return false;
-    w->tag = TAG_STATUS;
-    j->sent = j->version;
-    sl_rec_build_guarded(r, "status", w);
+    w->tag = TAG_SPEC;
+    sl_rec_build_guarded(r, NULL, w);
     sl_jw_end(&w->json);
-    put_status(q, j, &w->json);
+    sl_jw_object(&w->json, "spec");
+    sl_jw_str(&w->json, "jobspec", jobspec);
+    sl_jw_int(&w->json, "nodes", j->expected);
     return true;
 }
 
 void fq_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply) {
+    struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
-    (void)ctx, (void)reply;
+    (void)reply;
     if (how != SL_WRITTEN)
         return;
     if (w->tag == TAG_STATUS) {
         j->written = j->sent;
         j->our_status = j->status;
+        if (j->version == j->written)
+            fq_history_sync(q, j);
         sl_rec_enqueue(r);
     }
     if (j->version != j->written)

@@ -26,12 +26,14 @@
 #include "manager/admission/review.h"
 #include "manager/config/settings_file.h"
 #include "manager/controllers/core/parts.h"
+#include "manager/fluxqueue/fluxqueue.h"
 #include "manager/masterqueue/masterqueue.h"
 #include "manager/serve/authz.h"
 #include "manager/serve/certs.h"
 #include "manager/serve/limits.h"
 #include "manager/serve/visibility.h"
 
+#define LEDGER_SPOOL "/var/lib/sluice/ledger.spool" /* of a ledger in PostgreSQL */
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define LISTEN_TRIES 40u
 #define LISTEN_PAUSE_US 50000u
@@ -52,6 +54,8 @@ struct serve {
     struct sl_manager *manager;
     struct sl_nats_client *nats;
     struct sl_masterqueues *masterqueues; /* NULL: not among --controllers */
+    struct sl_fluxqueue *fluxqueue;       /* the same */
+    struct sl_ledger *ledger;             /* NULL: none */
     struct sl_lease *lease;
     struct serve_certs *certs; /* NULL: provided by others, in webhook.certDir */
     uint64_t certs_shown;      /* the generation that is served with */
@@ -91,6 +95,8 @@ static void use_settings(struct serve *s, const struct sl_settings *settings) {
     struct sl_manager_parts parts = sl_manager_parts_parse(s->o->controllers, settings);
     sl_manager_configure(s->manager, settings, &parts);
     sl_manager_webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
+    if (s->fluxqueue)
+        sl_fluxqueue_configure(s->fluxqueue, settings);
 }
 
 static void reload_settings(struct serve *s) {
@@ -477,6 +483,8 @@ static void lead(struct serve *s, bool leads) {
     sl_manager_lead(s->manager, leads);
     if (s->masterqueues)
         sl_masterqueues_lead(s->masterqueues, leads);
+    if (s->fluxqueue)
+        sl_fluxqueue_lead(s->fluxqueue, leads);
 }
 
 static bool ended(const struct serve *s) {
@@ -515,11 +523,15 @@ static void turn(uv_prepare_t *h) {
     }
     if (s->masterqueues)
         sl_masterqueues_tick(s->masterqueues);
+    if (s->fluxqueue)
+        sl_fluxqueue_tick(s->fluxqueue);
     sl_manager_tick(s->manager);
     tend_visibility(s);
     sl_time next = sl_manager_next(s->manager);
     if (s->masterqueues)
         next = sl_time_min(next, sl_masterqueues_next(s->masterqueues));
+    if (s->fluxqueue)
+        next = sl_time_min(next, sl_fluxqueue_next(s->fluxqueue));
     if (s->visibility && serve_visibility_next(s->visibility) < next)
         next = serve_visibility_next(s->visibility);
     if (s->certs && serve_certs_next(s->certs) < next)
@@ -568,6 +580,29 @@ static int start_masterqueues(struct serve *s, struct sl_err *err) {
     return 0;
 }
 
+static sl_span retention_of(const struct sl_settings *s) {
+    return s->flux.retention == SL_TIME_NEVER ? 0 : s->flux.retention;
+}
+
+static int start_fluxqueue(struct serve *s, struct sl_err *err) {
+    const char *ledger = s->o->ledger ? s->o->ledger : s->settings->flux.ledger;
+    if (*ledger) {
+        int r = sl_ledger_open(&(struct sl_ledger_spec){.url = ledger,
+                                                        .spool = LEDGER_SPOOL,
+                                                        .retention = retention_of(s->settings)},
+                               &s->ledger, err);
+        if (r < 0)
+            return sl_err_wrap(err, r, "ledger");
+    }
+    s->fluxqueue = sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = s->kube,
+                                                                .settings = s->settings,
+                                                                .ledger = s->ledger,
+                                                                .instance = s->identity,
+                                                                .seed = uv_hrtime(),
+                                                                .standby = !s->leads});
+    return 0;
+}
+
 static int start_serving(struct serve *s, struct sl_err *err) {
     struct sl_kubeconfig *k = NULL;
     int r = sl_kubeconfig_load(s->o->kubeconfig, NULL, &k, err);
@@ -599,6 +634,11 @@ static int start_serving(struct serve *s, struct sl_err *err) {
     sl_manager_webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
     if (spec.parts.masterqueue) {
         r = start_masterqueues(s, err);
+        if (r < 0)
+            return r;
+    }
+    if (spec.parts.fluxqueue) {
+        r = start_fluxqueue(s, err);
         if (r < 0)
             return r;
     }
@@ -634,6 +674,8 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->health);
     serve_visibility_free(s->visibility);
     sl_masterqueues_free(s->masterqueues);
+    sl_fluxqueue_free(s->fluxqueue);
+    sl_ledger_close(s->ledger);
     sl_nats_client_free(s->nats);
     sl_manager_free(s->manager);
     sl_lease_free(s->lease);

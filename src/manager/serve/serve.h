@@ -16,6 +16,7 @@ struct sl_serve_options {
         *webhooks; /* NULL: those of the enabled integrations; "": only the queueing kinds' own */
     const char *gates;
     const char *annotations_to_copy;
+    const char *ledger; /* a path or a URL; NULL: as configured */
     bool insecure_metrics;
 };
 

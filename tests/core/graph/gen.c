@@ -243,7 +243,10 @@ struct asker {
     struct sl_prng *p;
     struct sl_arena *mem;
     const struct draft *d;
+    uint32_t depth; /* of slots */
 };
+
+static uint32_t add_slots(struct asker *a, struct sl_req_spec *list, uint32_t most);
 
 static struct sl_req_count random_count(struct asker *a, uint32_t most) {
     struct sl_prng *p = a->p;
@@ -311,10 +314,12 @@ static void fill_slot(struct asker *a, struct sl_req_spec *slot) {
     case 3:
         with[n++] = random_request(a, "node", 2);
         if (one_in(p, 2)) {
-            struct sl_req_spec *in = some(a, 1);
+            struct sl_req_spec *in = some(a, 4);
             in[0] = random_request(a, "core", 3);
             with[0].with = in;
-            with[0].n_with = 1;
+            with[0].n_with = a->depth < 3 && one_in(p, 2) ? add_slots(a, in, 2) : 1;
+        } else if (one_in(p, 20)) {
+            n = a->depth < 3 ? add_slots(a, with, 2) : n; /* it takes shape nowhere */
         }
         break;
     case 4:
@@ -349,7 +354,8 @@ static void fill_slot(struct asker *a, struct sl_req_spec *slot) {
 /* One slot, or several of the kinds that are alternatives. */
 static uint32_t add_slots(struct asker *a, struct sl_req_spec *list, uint32_t most) {
     enum sl_req_kind kind = SL_REQ_SLOT;
-    uint32_t n = 1;
+    uint32_t n = one_in(a->p, 6) ? 2 + below(a->p, 2) : 1;
+    a->depth++;
     if (one_in(a->p, 5)) {
         kind = one_in(a->p, 2) ? SL_REQ_XOR_SLOT : SL_REQ_OR_SLOT;
         n = 1 + below(a->p, 3);
@@ -361,6 +367,7 @@ static uint32_t add_slots(struct asker *a, struct sl_req_spec *list, uint32_t mo
                             : random_count(a, most);
         fill_slot(a, &list[i]);
     }
+    a->depth--;
     return n;
 }
 
@@ -560,7 +567,7 @@ static struct sl_jobspec *random_spec(struct sl_prng *p, const struct draft *d, 
 static const uint32_t chances[STEP_KINDS] = {
     [STEP_RUN] = 50,   [STEP_CANCEL] = 12, [STEP_PART] = 6,   [STEP_UPDATE] = 5, [STEP_RESTART] = 3,
     [STEP_STATUS] = 6, [STEP_PROP] = 4,    [STEP_SHRINK] = 2, [STEP_ADD] = 2,    [STEP_BEGIN] = 3,
-    [STEP_MORE] = 3,   [STEP_CLONE] = 2,   [STEP_TIME] = 8,
+    [STEP_RESIZE] = 5, [STEP_MORE] = 3,    [STEP_CLONE] = 2,  [STEP_TIME] = 8,
 };
 
 static enum step_kind random_kind(struct sl_prng *p) {
@@ -590,6 +597,7 @@ void trial_init(struct trial *t, uint64_t seed) {
     t->subsystems[0] = "power";
     t->o.subsystems = t->subsystems;
     t->o.n_subsystems = power && !one_in(&p, 4);
+    t->o.fluxion = one_in(&p, 3);
     struct sl_graph *g = draft_build(&t->d);
     struct naive *n = naive_new(g, &t->o);
     for (uint32_t i = 0; i < GEN_SPECS; i++)

@@ -21,6 +21,7 @@ enum step_kind {
     STEP_UPDATE,
     STEP_RESTART, /* a job is forgotten and said to be there */
     STEP_STATUS,
+    STEP_RESIZE,
     STEP_PROP,
     STEP_SHRINK,
     STEP_ADD,

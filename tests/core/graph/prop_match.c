@@ -185,7 +185,7 @@ static void step_update(struct world *w, const uint32_t *r) {
                     .duration = r[1] / 30 % 40 == 0 ? 0 : 1 + r[1] / 1200 % 40};
     for (uint32_t i = 0; i <= r[2] % 3; i++) {
         sl_vtx v = any_vertex(w, r[3 + i] / 64);
-        int64_t size = sl_graph_vertex(side_graph(&w->slow), v)->size;
+        int64_t has = sl_graph_vertex(side_graph(&w->slow), v)->size, size = has > 0 ? has : 1;
         *sl_vec_push(&a.picks) =
             (struct sl_pick){v, 1 + r[3 + i] / 4 % (size + (r[2] % 32 == 0)), r[3 + i] % 4 > 0};
     }
@@ -213,6 +213,21 @@ static void step_restart(struct world *w, const uint32_t *r) {
 
 static void step_status(struct world *w, const uint32_t *r) {
     act(w, &(struct act){.kind = r[0] % 2 ? ACT_DOWN : ACT_UP, .v = any_vertex(w, r[1])});
+}
+
+/* Mostly of a divisible pool, and about what it was. */
+static void step_resize(struct world *w, const uint32_t *r) {
+    const struct sl_graph *g = side_graph(&w->slow);
+    sl_vtx v = any_vertex(w, r[0]);
+    for (uint32_t i = 0; i < sl_graph_live(g) && r[1] % 16; i++) {
+        sl_vtx u = sl_graph_at(g, (r[0] + i) % sl_graph_live(g));
+        if (sl_graph_vertex(g, u)->n_kids > 0 || !sl_vertex_prop(g, u, SL_GRAPH_DIVISIBLE))
+            continue;
+        v = u;
+        break;
+    }
+    int64_t size = r[2] % 64 == 0 ? -1 : (int64_t)(r[2] / 64 % 12);
+    act(w, &(struct act){.kind = ACT_RESIZE, .v = v, .at = size});
 }
 
 static void step_prop(struct world *w, const uint32_t *r) {
@@ -298,9 +313,9 @@ static void step_time(struct world *w, const uint32_t *r) {
 static void (*const steps[STEP_KINDS])(struct world *w, const uint32_t *r) = {
     [STEP_RUN] = step_run,       [STEP_CANCEL] = step_cancel,   [STEP_PART] = step_part,
     [STEP_UPDATE] = step_update, [STEP_RESTART] = step_restart, [STEP_STATUS] = step_status,
-    [STEP_PROP] = step_prop,     [STEP_SHRINK] = step_shrink,   [STEP_ADD] = step_add,
-    [STEP_BEGIN] = step_begin,   [STEP_MORE] = step_more,       [STEP_CLONE] = step_clone,
-    [STEP_TIME] = step_time,
+    [STEP_RESIZE] = step_resize, [STEP_PROP] = step_prop,       [STEP_SHRINK] = step_shrink,
+    [STEP_ADD] = step_add,       [STEP_BEGIN] = step_begin,     [STEP_MORE] = step_more,
+    [STEP_CLONE] = step_clone,   [STEP_TIME] = step_time,
 };
 
 /* ---- trials ---- */
@@ -308,6 +323,8 @@ static void (*const steps[STEP_KINDS])(struct world *w, const uint32_t *r) = {
 static void log_settings(struct world *w) {
     sl_buf_printf(w->log, "policy %s\ntime %lld %lld\nnow %lld", w->t->policy,
                   (long long)w->t->o.start, (long long)w->t->o.end, (long long)w->t->o.start);
+    if (w->t->o.fluxion)
+        sl_buf_puts(w->log, "\nverdicts fluxion");
     if (w->t->o.filters)
         sl_buf_printf(w->log, "\nfilters %s", w->t->o.filters);
     if (w->t->o.n_subsystems && w->d.edges.n > 0)

@@ -54,7 +54,8 @@ struct world {
     int64_t first, first_at; /* calm: the first in line, and when it may start at the latest */
     struct sl_match *m, *n;  /* of the queues, of the naive one */
     struct sl_queues *q;
-    sl_vtx nodes[MAX_NODES];
+    sl_vtx nodes[MAX_NODES], pools[MAX_NODES];
+    bool pooled; /* the cores of a node are one pool, and there may be more or less of them */
     bool down[MAX_NODES], removed[MAX_NODES];
     uint32_t n_nodes, n_cores, n_removed;
     struct nline lines[LINES];
@@ -342,6 +343,16 @@ static void graph_changes(struct world *w) {
                "shrinking");
         return;
     }
+    if (w->pooled && below(w, 3) > 0) {
+        int64_t size = below(w, w->n_cores + 3);
+        if (w->aloud)
+            printf("node %u has %lld cores\n", i, (long long)size);
+        expect(w,
+               sl_match_resize(w->m, w->pools[i], size, NULL) == 0 &&
+                   sl_match_resize(w->n, w->pools[i], size, NULL) == 0,
+               "resizing");
+        return;
+    }
     w->down[i] = !w->down[i];
     if (w->aloud)
         printf("node %u is %s\n", i, w->down[i] ? "down" : "up");
@@ -530,8 +541,9 @@ static bool check(struct world *w, uint64_t seed, bool aloud, uint64_t *digest) 
     w->calm = sl_prng_one_in(&w->rnd, 5);
     w->n_lines = w->calm ? 1 : 1 + below(w, LINES);
     const char *policy = policies[below(w, w->calm ? SL_LEN(policies) : EXACT)];
-    w->m = fx_match(w->n_nodes, w->n_cores, policy, w->nodes);
-    w->n = fx_match(w->n_nodes, w->n_cores, policy, NULL);
+    w->pooled = sl_prng_one_in(&w->rnd, 3);
+    w->m = fx_match_pools(w->n_nodes, w->n_cores, policy, w->nodes, w->pooled ? w->pools : NULL);
+    w->n = fx_match_pools(w->n_nodes, w->n_cores, policy, w->nodes, w->pooled ? w->pools : NULL);
     w->q = sl_queues_new(w->m);
     add_lines(w);
     uint32_t step = 0, load = 2 + below(w, sl_prng_one_in(&w->rnd, 10) ? 8 : 3),

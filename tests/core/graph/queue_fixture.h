@@ -22,9 +22,10 @@ static inline void fx_add(struct sl_graph *g, sl_vtx parent, const char *type, u
         sl_assert(sl_graph_link(g, SL_GRAPH_CONTAINMENT, parent, *ret, NULL) == 0);
 }
 
-/* The vertices of the nodes are put into ret_nodes, if that is not NULL. */
-static inline struct sl_match *fx_match(uint32_t nodes, uint32_t cores, const char *policy,
-                                        sl_vtx *ret_nodes) {
+/* The vertices of the nodes are put into ret_nodes, if that is not NULL. With ret_pools the cores
+ * of a node are one divisible pool, which is put there. */
+static inline struct sl_match *fx_match_pools(uint32_t nodes, uint32_t cores, const char *policy,
+                                              sl_vtx *ret_nodes, sl_vtx *ret_pools) {
     struct sl_graph *g = sl_graph_new();
     struct sl_match_options o = {0};
     struct sl_match *m;
@@ -35,13 +36,23 @@ static inline struct sl_match *fx_match(uint32_t nodes, uint32_t cores, const ch
         fx_add(g, root, "node", i, &node);
         if (ret_nodes)
             ret_nodes[i] = node;
-        for (uint32_t k = 0; k < cores; k++)
+        for (uint32_t k = 0; k < (ret_pools ? 1 : cores); k++)
             fx_add(g, node, "core", k, &core);
+        if (ret_pools) {
+            sl_graph_set_size(g, core, cores);
+            sl_assert(sl_vertex_set_prop(g, core, SL_GRAPH_DIVISIBLE, "", NULL) == 0);
+            ret_pools[i] = core;
+        }
     }
     sl_assert(sl_graph_seal(g, NULL) == 0);
     sl_assert(sl_match_policy_parse(policy, &o.policy, NULL) == 0);
     sl_assert(sl_match_new(g, &o, &m, NULL) == 0);
     return m;
+}
+
+static inline struct sl_match *fx_match(uint32_t nodes, uint32_t cores, const char *policy,
+                                        sl_vtx *ret_nodes) {
+    return fx_match_pools(nodes, cores, policy, ret_nodes, NULL);
 }
 
 static inline struct sl_req_count fx_count(uint32_t n) {

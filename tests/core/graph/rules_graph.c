@@ -149,8 +149,17 @@ const struct rule rules_graph[] = {
                                 "try slot(1-9){core2}\n"
                                 "= m 0+100 cluster0{node0{core0:x core1:x core2:x core3:x}}\n"},
     {"rule_3_3_a_type_that_is_not_there", "graph cluster0{node0{core0}}\n"
+                                          "check slot1{tiger1}\n"
+                                          "= error\n"
+                                          /* one that graphs usually have */
                                           "check slot1{gpu1}\n"
-                                          "= error\n"},
+                                          "= ok\n"
+                                          "sat slot1{gpu1}\n"
+                                          "= never\n"
+                                          "alloc 1 slot1{core1 gpu1}\n"
+                                          "= busy\n"
+                                          "reserve 1 node1{slot1{core1 gpu1}}\n"
+                                          "= never\n"},
     {"rule_3_3_duration", "policy low\n"
                           "time 10 100\n"
                           "graph cluster0{core0-4}\n"

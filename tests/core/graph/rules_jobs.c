@@ -19,7 +19,7 @@ const struct rule rules_jobs[] = {
                                   "job 1\n"
                                   "= no such\n"
                                   "sums /cluster0\n"
-                                  "= ok core 0/4 node 0/2 memory 0/16\n"
+                                  "= ok memory 0/16 core 0/4 node 0/2\n"
                                   "alloc 2 slot4{core1}\n"},
     {"rule_3_9_cancel_a_reservation", TWO_NODES "alloc 1 slot4{core1} for 10\n"
                                                 "reserve 2 slot4{core1} for 10\n"
@@ -91,7 +91,7 @@ const struct rule rules_jobs[] = {
                                                        "job 1\n"
                                                        "= 0+100 cluster0{node0{core0:x}}\n"
                                                        "sums /cluster0\n"
-                                                       "= ok core 1/4 node 0/2 memory 0/16\n"},
+                                                       "= ok memory 0/16 core 1/4 node 0/2\n"},
     {"rule_3_9_partial_cancel_of_something_shared", TWO_NODES "alloc 1 node1{core2}\n"
                                                               "part 1 /cluster0/node0/core0\n"
                                                               "= ok\n"
@@ -178,7 +178,7 @@ const struct rule rules_jobs[] = {
                "job 1\n"
                "= 0+100 cluster0{node0:x{core0:x}}\n"
                "sums /cluster0\n"
-               "= ok core 1/4 node 1/2 memory 0/16\n"
+               "= ok memory 0/16 core 1/4 node 1/2\n"
                "update 2 0+100 /cluster0/node0/core1:x\n"
                "= exists\n"},
     {"rule_3_9_update_takes_pools_whole", "time 0 100\n"
@@ -222,7 +222,7 @@ const struct rule rules_jobs[] = {
      "= no such\n"
      "cancel 1\n"
      "sums /cluster0\n"
-     "= ok core 0/4 node 0/2 memory 0/16\n"},
+     "= ok memory 0/16 core 0/4 node 0/2\n"},
     {"rule_3_9_a_job_that_is_over_gets_no_more", TWO_NODES "alloc 1 slot1{core1} for 5\n"
                                                            "now 5\n"
                                                            "more 1 slot1{core1}\n"
@@ -237,7 +237,7 @@ const struct rule rules_jobs[] = {
                                   "sat node2\n"
                                   "= never\n"
                                   "sums /cluster0\n"
-                                  "= ok core 2/2 node 0/1 memory 0/8\n"
+                                  "= ok memory 0/8 core 2/2 node 0/1\n"
                                   "cancel 1\n"
                                   "alloc 3 slot2{core1} for 10\n"
                                   "= 0+10 cluster0{node1{core0:x core1:x}}\n"},
@@ -254,7 +254,7 @@ const struct rule rules_jobs[] = {
                                 "alloc 2 slot1{core1 gpu1} for 10\n"
                                 "= 0+10 cluster0{node2{core0:x gpu0:x}}\n"
                                 "sums /cluster0\n"
-                                "= ok core 5/6 node 0/3 memory 0/16 gpu 1/1\n"},
+                                "= ok memory 0/16 gpu 1/1 core 5/6 node 0/3\n"},
     {"rule_3_9_nothing_is_put_into_a_pool_in_use",
      TWO_NODES "alloc 1 slot1{memory3} for 10\n"
                "= 0+10 cluster0{node0{memory0*3:x}}\n"
@@ -297,6 +297,68 @@ const struct rule rules_jobs[] = {
                                   "up /cluster0/node0\n"
                                   "alloc 3 slot1{core1}\n"
                                   "= 0+100 cluster0{node0{core0:x}}\n"},
+    {"rule_3_9_a_pool_is_resized_ours",
+     "policy lonode\n"
+     "time 0 100\n"
+     "graph cluster0{node0-1{memory0*8% core0}}\n"
+     "alloc 1 slot1{memory6} for 10\n"
+     "= 0+10 cluster0{node0{memory0*6:x}}\n"
+     "resize /cluster0/node0/memory0 4\n"
+     "= ok\n"
+     "sums /cluster0\n"
+     "= ok memory 6/12 core 0/2 node 0/2\n"
+     "job 1\n"
+     "= 0+10 cluster0{node0{memory0*6:x}}\n"
+     "alloc 2 slot1{memory1} for 10\n" /* nothing is free there */
+     "= 0+10 cluster0{node1{memory0:x}}\n"
+     "sat slot1{memory8}\n"
+     "= satisfiable\n"
+     "sat slot2{memory8}\n"
+     "= never\n"
+     "resize /cluster0/node0/memory0 9\n"
+     "alloc 3 slot1{memory3} for 10\n"
+     "= 0+10 cluster0{node0{memory0*3:x}}\n"
+     "resize /cluster0/node0/memory0 0\n"
+     "cancel 1\n"
+     "cancel 3\n"
+     "alloc 4 slot1{memory1} for 10\n"
+     "= 0+10 cluster0{node1{memory0:x}}\n"
+     "resize /cluster0/node0/core0 2\n"
+     "= error\n"
+     "resize /cluster0/node0/memory0 5\n"
+     "clone\n"
+     "alloc 5 slot1{memory5} for 10\n"
+     "= 0+10 cluster0{node0{memory0*5:x}}\n"},
+    {"rule_3_9_a_pool_that_is_taken_whole_is_so_whatever_its_size_ours",
+     "policy lonode\n"
+     "time 0 100\n"
+     "graph cluster0{node0-1{memory0*8%}}\n"
+     "alloc 1 node1:x for 10\n"
+     "resize /cluster0/node0/memory0 20\n"
+     "job 1\n"
+     "= 0+10 cluster0{node0:x{memory0*20:x}}\n"
+     "sums /cluster0\n"
+     "= ok memory 20/28 core 0/0 node 1/2\n"
+     "alloc 2 slot1{memory9} for 10\n"
+     "= busy\n"
+     "cancel 1\n"
+     "alloc 2 slot1{memory20} for 10\n"
+     "= 0+10 cluster0{node0{memory0*20:x}}\n"},
+    {"rule_3_9_a_reservation_of_what_is_gone_does_not_begin_ours",
+     "policy lonode\n"
+     "time 0 100\n"
+     "graph cluster0{node0{memory0*8%}}\n"
+     "alloc 1 slot1{memory6} for 10\n"
+     "reserve 2 slot1{memory6} for 10\n"
+     "= r 10+10 cluster0{node0{memory0*6:x}}\n"
+     "cancel 1\n"
+     "resize /cluster0/node0/memory0 5\n"
+     "now 10\n"
+     "begin 2\n"
+     "= stale\n"
+     "resize /cluster0/node0/memory0 6\n"
+     "begin 2\n"
+     "= ok\n"},
     {"rule_3_9_a_clone_is_on_its_own", TWO_NODES "alloc 1 slot3{core1} for 10\n"
                                                  "reserve 2 slot2{core1} for 10\n"
                                                  "clone\n"

@@ -180,6 +180,53 @@ const struct rule rules_verbs[] = {
               "now 20\n"
               "alloc 3 slot1{core1} for 15\n"
               "= 20+15 cluster0{node0{core0:x}}\n"},
+    {"rule_3_6_fluxion_more_nodes_than_there_are_is_busy",
+     "verdicts fluxion\npolicy low\ntime 0 100\ngraph cluster0{node0-1{core0-1}}\n"
+     "reserve 1 node3{slot1{core1}} for 10\n"
+     "= busy\n"
+     "reserve 1 slot3{node1} for 10\n"
+     "= busy\n"
+     "alloc-sat 1 node3{slot1{core1}} for 10\n"
+     "= never\n"
+     "sat node3{slot1{core1}}\n"
+     "= never\n"
+     /* what is no node is not counted */
+     "reserve 1 slot5{core1} for 10\n"
+     "= never\n"
+     "alloc-sat 1 slot5{core1} for 10\n"
+     "= never\n"},
+    {"rule_3_6_fluxion_nodes_down_are_never",
+     "verdicts fluxion\npolicy low\ntime 0 100\ngraph cluster0{node0-1{core0-1}}\n"
+     "down /cluster0/node0\n"
+     "alloc-sat 1 node2{slot1{core1}} for 10\n"
+     "= never\n"
+     "reserve 1 node2{slot1{core1}} for 10\n"
+     "= busy\n"
+     "sat node2{slot1{core1}}\n"
+     "= satisfiable\n"
+     /* without nodes in the request it is only busy */
+     "alloc-sat 1 slot4{core1} for 10\n"
+     "= busy\n"},
+    {"rule_3_6_fluxion_a_constraint_with_too_few_nodes",
+     "verdicts fluxion\npolicy low\ntime 0 100\ngraph cluster0{node0-1{core0-1}}\n"
+     "reserve 1 node2{slot1{core1}} for 10 where hosts(node1)\n"
+     "= busy\n"
+     "alloc-sat 1 node2{slot1{core1}} for 10 where hosts(node1)\n"
+     "= never\n"},
+    {"rule_3_6_fluxion_jobs_without_an_end_are_never",
+     "verdicts fluxion\npolicy low\ntime 0 100\ngraph cluster0{node0{core0-1}}\n"
+     "alloc 1 node1:x for 10\n"
+     "alloc-sat 2 node1{slot1{core1}} for 10\n"
+     "= busy\n"
+     "cancel 1\n"
+     "alloc 1 node1:x\n"
+     "= 0+100 cluster0{node0:x{core0:x core1:x}}\n"
+     "alloc-sat 2 node1{slot1{core1}} for 10\n"
+     "= never\n"
+     "reserve 2 node1{slot1{core1}} for 10\n"
+     "= never\n"
+     "alloc 2 node1{slot1{core1}} for 10\n"
+     "= busy\n"},
     {"rule_3_6_what_ends_when_it_begins_does_not_meet",
      ONE_NODE "update 1 50+10 /cluster0/node0/core0:x\n"
               "try-later slot1{core4} for 10\n"

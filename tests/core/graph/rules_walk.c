@@ -70,9 +70,7 @@ const struct rule rules_walk[] = {
                                               "= error\n"
                                               "check node1{slot1{core1} core1}\n"
                                               "= error\n"
-                                              "check node1{slot1{core1} slot1{core1}}\n"
-                                              "= error\n"
-                                              "check slot1{node1{slot1{core1}}}\n"
+                                              "check node1{slot1{core1} or_slot1{core1}}\n"
                                               "= error\n"
                                               "check node1{slot1}\n"
                                               "= error\n"
@@ -278,10 +276,75 @@ const struct rule rules_walk[] = {
          "= satisfiable\n"
          "sat node1{xor_slot1{core9} xor_slot3{core2}}\n"
          "= never\n"
-         "check node1{xor_slot1{core1}} xor_slot1{core1}\n"
-         "= error\n"
          "check node1{xor_slot1{core1} slot1{core2}}\n"
          "= error\n"},
+    {"rule_3_7_xor_slots_at_several_depths",
+     LOW "graph cluster0{rack0{node0-1{core0-3}} ssd0-1}\n"
+         /* the outer list changes last */
+         "alloc 1 cluster1{rack1{node1{xor_slot1{core5} xor_slot1{core3}}} xor_slot1{ssd1} "
+         "xor_slot2{ssd1}}\n"
+         "= 0+100 cluster0{rack0{node0{core0:x core1:x core2:x}} ssd0:x}\n"
+         "alloc 2 cluster1{rack1{node1{xor_slot1{core5} xor_slot1{core3}}} xor_slot2{ssd1} "
+         "xor_slot1{ssd1}}\n"
+         "= 0+100 cluster0{rack0{node1{core0:x core1:x core2:x}} ssd1:x}\n"
+         "sat xor_slot1{node1{xor_slot1{core9} xor_slot1{core4}}} xor_slot1{core1}\n"
+         "= satisfiable\n"},
+    {"rule_3_7_or_slots_at_several_depths_ours",
+     LOW "graph cluster0{node0{core0-3 gpu0}}\n"
+         "try or_slot1{node1{or_slot2{core1 gpu1} or_slot2{core3}}}\n"
+         "= m 0+100 cluster0{node0:x{core0:x core1:x core2:x core3:x gpu0:x}}\n"},
+    {"rule_3_7_a_slot_in_a_slot",
+     LOW "graph cluster0{node0-1{core0-3}}\n"
+         "alloc 1 slot1{node1{slot2{core1}}}\n"
+         "= 0+100 cluster0{node0:x{core0:x core1:x}}\n"
+         "alloc 2 slot1{node1{slot2{core1}}}\n"
+         "= 0+100 cluster0{node1:x{core0:x core1:x}}\n"
+         "sat slot2{slot2{core1}}\n" /* directly: it takes shape nowhere */
+         "= never\n"},
+    {"rule_3_7_several_slots_at_the_top_are_all_met_ours",
+     "policy lonode\n"
+     "time 0 100\n"
+     "graph cluster0{node0-2{core0*8% memory0*16%} node3{core0*8% memory0*16% gpu0*2%}}\n"
+     "alloc 1 slot3{core4 memory4} slot2{gpu1}\n"
+     "= 0+100 cluster0{node0{core0*8:x memory0*8:x} node1{core0*4:x memory0*4:x} "
+     "node3{gpu0*2:x}}\n"
+     "alloc 2 slot1{gpu1} slot1{core1 memory1}\n"
+     "= busy\n"
+     "sat slot1{gpu2} slot4{core8 memory16}\n"
+     "= satisfiable\n"
+     "sat slot1{gpu1 core1} slot4{core8 memory16}\n"
+     "= never\n"
+     "cancel 1\n"
+     "reserve 3 slot2{core8} slot1{gpu1 memory16} for 10\n"
+     "= 0+10 cluster0{node0{core0*8:x} node1{core0*8:x} node3{memory0*16:x gpu0:x}}\n"
+     "reserve 4 slot3{core8} slot1{gpu2} for 10\n"
+     "= r 10+10 cluster0{node0{core0*8:x} node1{core0*8:x} node2{core0*8:x} node3{gpu0*2:x}}\n"},
+    {"rule_3_7_several_slots_in_another_order_if_need_be_ours",
+     LOW "graph cluster0{node0{core0-1 gpu0} node1{core0-1}}\n"
+         /* the first one would take the cores beside the gpu */
+         "alloc 1 slot1{core2} slot1{core2 gpu1}\n"
+         "= 0+100 cluster0{node0{core0:x core1:x gpu0:x} node1{core0:x core1:x}}\n"
+         "sat slot1{core2} slot1{core2 gpu1}\n"
+         "= satisfiable\n"
+         "sat slot2{core2} slot1{core2 gpu1}\n"
+         "= never\n"},
+    {"rule_3_7_several_slots_beside_other_requests_ours",
+     LOW "graph cluster0{node0-1{core0-3} ssd0-1}\n"
+         "alloc 1 slot1{core1} ssd1:x slot1{core4}\n"
+         "= 0+100 cluster0{node0{core0:x} node1{core0:x core1:x core2:x core3:x} ssd0:x}\n"},
+    {"rule_3_7_several_slots_inside_a_request_ours",
+     LOW "graph cluster0{node0-1{core0-3 gpu0 memory0*8%}}\n"
+         "alloc 1 node1{slot2{core1 memory2} slot1{core1 gpu1 memory3}}\n"
+         "= 0+100 cluster0{node0{core0:x core1:x core2:x gpu0:x memory0*7:x}}\n"
+         "sat node1{slot2{core1} slot1{core3}}\n"
+         "= never\n"
+         "check node1{slot1{core1} core1}\n"
+         "= error\n"},
+    {"rule_3_7_several_slots_inside_take_shape_together_ours",
+     SOCKETS "sat node1{slot1{core1} slot1{gpu1}}\n"
+             "= never\n"
+             "try socket1{slot1{core1} slot1{gpu1}}\n"
+             "= m 0+100 cluster0{node0{socket0{core0:x gpu0:x}}}\n"},
     {"rule_3_7_or_slots_may_be_mixed_ours",
      LOW "graph cluster0{node0{core0-5 gpu0-1}}\n"
          /* 2 with gpus, then one without */

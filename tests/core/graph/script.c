@@ -40,6 +40,7 @@ static const struct {
     {"more", ACT_GROW_JOB, 0, "jr"},
     {"down", ACT_DOWN, 0, "v"},
     {"up", ACT_UP, 0, "v"},
+    {"resize", ACT_RESIZE, 0, "vz"},
     {"prop", ACT_PROP, 0, "vk"},
     {"noprop", ACT_NOPROP, 0, "vk"},
     {"shrink", ACT_SHRINK, 0, "l"},
@@ -64,6 +65,9 @@ static void read_argument(struct script *s, char what, const char **line, struct
     switch (what) {
     case 'j':
         a->job = read_number(line);
+        break;
+    case 'z':
+        a->at = read_number(line);
         break;
     case 't':
         a->at = read_number(line);
@@ -136,6 +140,8 @@ static bool read_setting(struct script *s, const char *word, const char *line) {
     } else if (strcmp(word, "policy") == 0) {
         if (sl_match_policy_parse(line, &s->o.policy, &err) < 0)
             cannot_read("a policy", line);
+    } else if (strcmp(word, "verdicts") == 0) {
+        s->o.fluxion = strcmp(line, "fluxion") == 0;
     } else if (strcmp(word, "filters") == 0) {
         s->o.filters = sl_arena_strdup(&s->mem, line);
     } else if (strcmp(word, "subsystems") == 0) {

@@ -117,6 +117,13 @@ static int do_status(struct side *s, const struct act *a, struct answer *ret) {
     return 0;
 }
 
+static int do_resize(struct side *s, const struct act *a, struct answer *ret) {
+    struct sl_err err;
+    (void)ret;
+    return s->slow ? naive_resize(s->slow, a->v, a->at)
+                   : sl_match_resize(s->fast, a->v, a->at, &err);
+}
+
 static int do_prop(struct side *s, const struct act *a, struct answer *ret) {
     struct sl_err err;
     (void)ret;
@@ -175,9 +182,10 @@ static int (*const doers[])(struct side *s, const struct act *a, struct answer *
     [ACT_RUN] = do_run,       [ACT_CHECK] = do_run,     [ACT_CANCEL] = do_cancel,
     [ACT_PART] = do_part,     [ACT_UPDATE] = do_update, [ACT_UPDATE_LATER] = do_update,
     [ACT_GROW_JOB] = do_run,  [ACT_BEGIN] = do_begin,   [ACT_DOWN] = do_status,
-    [ACT_UP] = do_status,     [ACT_PROP] = do_prop,     [ACT_NOPROP] = do_noprop,
-    [ACT_SHRINK] = do_shrink, [ACT_ADD] = do_add,       [ACT_CLONE] = do_clone,
-    [ACT_JOB] = do_job,       [ACT_JOBS] = do_jobs,     [ACT_SUMS] = do_sums,
+    [ACT_UP] = do_status,     [ACT_RESIZE] = do_resize, [ACT_PROP] = do_prop,
+    [ACT_NOPROP] = do_noprop, [ACT_SHRINK] = do_shrink, [ACT_ADD] = do_add,
+    [ACT_CLONE] = do_clone,   [ACT_JOB] = do_job,       [ACT_JOBS] = do_jobs,
+    [ACT_SUMS] = do_sums,
 };
 
 void side_do(struct side *s, const struct act *a, struct answer *ret) {
@@ -204,6 +212,11 @@ static bool grants_agree(const struct sl_grant *a, const struct sl_grant *b) {
     return true;
 }
 
+/* The naive one has no symbols of types that only filters name. */
+static const char *type_text(const struct side *s, sl_sym type) {
+    return type == SL_MAP_NONE ? "?" : sl_sym_str(sl_graph_syms(side_graph(s)), type);
+}
+
 static bool sums_agree(const struct side *s, const struct answer *a, const struct side *t,
                        const struct answer *b) {
     if (a->n != b->n)
@@ -212,8 +225,7 @@ static bool sums_agree(const struct side *s, const struct answer *a, const struc
         const struct sl_match_filter_sum *x = &a->sums[i], *y = &b->sums[i];
         if (x->used != y->used || x->total != y->total)
             return false;
-        if (x->type && strcmp(sl_sym_str(sl_graph_syms(side_graph(s)), x->type),
-                              sl_sym_str(sl_graph_syms(side_graph(t)), y->type)) != 0)
+        if (x->type && strcmp(type_text(s, x->type), type_text(t, y->type)) != 0 && x->total > 0)
             return false;
     }
     return true;
@@ -307,8 +319,7 @@ void answer_print(const struct side *s, const struct answer *a, struct sl_buf *o
             continue;
         if (i == 0)
             sl_buf_puts(out, " ");
-        sl_buf_printf(out, "%s%s %lld/%lld", gap,
-                      sl_sym_str(sl_graph_syms(side_graph(s)), a->sums[i].type),
+        sl_buf_printf(out, "%s%s %lld/%lld", gap, type_text(s, a->sums[i].type),
                       (long long)a->sums[i].used, (long long)a->sums[i].total);
     }
     if (a->n > 0 && a->sums[0].type == 0)
@@ -334,6 +345,7 @@ static const char *const act_words[] = {
     [ACT_BEGIN] = "begin",
     [ACT_DOWN] = "down",
     [ACT_UP] = "up",
+    [ACT_RESIZE] = "resize",
     [ACT_PROP] = "prop",
     [ACT_NOPROP] = "noprop",
     [ACT_SHRINK] = "shrink",
@@ -359,6 +371,7 @@ void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
         break;
     case ACT_DOWN:
     case ACT_UP:
+    case ACT_RESIZE:
     case ACT_PROP:
     case ACT_NOPROP:
     case ACT_SUMS:
@@ -371,6 +384,8 @@ void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
     }
     if (a->kind == ACT_UPDATE || a->kind == ACT_UPDATE_LATER)
         sl_buf_printf(out, " %lld+%lld", (long long)a->at, (long long)a->duration);
+    if (a->kind == ACT_RESIZE)
+        sl_buf_printf(out, " %lld", (long long)a->at);
     if (a->spec) {
         sl_buf_putc(out, ' ');
         request_print(a->spec, out);

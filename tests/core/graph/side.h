@@ -22,6 +22,7 @@ enum act_kind {
     ACT_BEGIN,
     ACT_DOWN,
     ACT_UP,
+    ACT_RESIZE, /* at: the size */
     ACT_PROP,
     ACT_NOPROP,
     ACT_SHRINK,

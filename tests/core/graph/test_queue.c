@@ -421,6 +421,40 @@ static void test_late_turn(void **state) {
     world_free(w);
 }
 
+/* A pool that grows lets waiting jobs start, and one that shrinks moves reservations. */
+static void test_resizing(void **state) {
+    sl_vtx nodes[2], pools[2];
+    struct sl_match *m = fx_match_pools(2, 4, "low", nodes, pools);
+    struct sl_queues *q = sl_queues_new(m);
+    struct sl_queue_spec s = {.name = "q", .policy = SL_QUEUE_CONSERVATIVE};
+    struct want want = {.nodes = 2, .cores = 4, .duration = 10};
+    struct sl_queue_waiting at;
+    sl_decisions d = {0};
+
+    (void)state;
+    assert_int_equal(sl_queues_add(q, &s, NULL), 0);
+    for (int64_t id = 1; id <= 3; id++)
+        assert_int_equal(sl_queues_submit(q, "q", id, 0, 0, fx_want(m, &want), NULL), 0);
+    sl_queues_run(q, 0, &d);
+    assert_true(sl_queues_waiting(q, 3, &at) && at.reserved);
+    assert_int_equal(at.estimate, 20);
+    /* room for two at once */
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(sl_match_resize(m, pools[i], 8, NULL), 0);
+    sl_queues_run(q, 1, &d);
+    assert_false(sl_queues_waiting(q, 2, &at));
+    assert_true(sl_queues_waiting(q, 3, &at) && at.reserved);
+    assert_int_equal(at.estimate, 10);
+    /* for none: what runs goes on */
+    assert_int_equal(sl_match_resize(m, pools[1], 3, NULL), 0);
+    sl_queues_run(q, 2, &d);
+    assert_int_equal(sl_match_n_jobs(m), 2);
+    assert_false(sl_queues_waiting(q, 3, &at)); /* it can never be */
+    sl_vec_free(&d);
+    sl_queues_free(q);
+    sl_match_free(m);
+}
+
 static void test_shrinking(void **state) {
     struct world *w = one_queue(4, SL_QUEUE_CONSERVATIVE);
 
@@ -660,6 +694,7 @@ int main(void) {
         cmocka_unit_test(test_overrun_delays),
         cmocka_unit_test(test_overrun_elsewhere),
         cmocka_unit_test(test_late_turn),
+        cmocka_unit_test(test_resizing),
         cmocka_unit_test(test_shrinking),
         cmocka_unit_test(test_3_12_4_a_full_queue_starves_no_other),
         cmocka_unit_test(test_3_12_4_backfill_takes_turns),

@@ -220,10 +220,11 @@ static void gives(enum sl_graphio_format f, const char *text, const char *want) 
     struct sl_err err;
     struct sl_buf b;
     sl_graphio_vertices v = {0};
+    int64_t rank;
 
     sl_buf_init(&b, 100000);
     fx_grant(g, has, &gr);
-    if (sl_graphio_release_read(g, &t, &gr, &v, &err) < 0)
+    if (sl_graphio_release_read(g, &t, &gr, &v, &rank, &err) < 0)
         sl_buf_puts(&b, err.text);
     else
         for (uint32_t i = 0; i < v.n; i++) {
@@ -392,7 +393,8 @@ static void through_the_matcher(void **state) {
         assert_int_equal(verdict, SL_BUSY);
         struct sl_graphio_text t = {
             .format = ways[i].in, .file = "f", .text = sl_buf_str(&text), .len = text.len};
-        if (sl_graphio_release_read(g, &t, &same, &v, &err) < 0)
+        int64_t rank;
+        if (sl_graphio_release_read(g, &t, &same, &v, &rank, &err) < 0)
             fail_msg("%s", err.text);
         if (sl_match_cancel_part(second, 7, v.v, v.n, &all, &err) < 0)
             fail_msg("%s", err.text);

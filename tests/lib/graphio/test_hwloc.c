@@ -47,7 +47,7 @@ static void rule_3_2_kinds(void **state) {
     (void)state;
     fx_expect(SL_GRAPHIO_HWLOC, machine,
               "/cluster0 cluster 0\n"
-              "/cluster0/node12 node 12\n"
+              "/cluster0/node12 node 12 rank=0\n"
               "/cluster0/node12/socket0 socket 0\n"
               "/cluster0/node12/socket0/core0 core 0\n"
               "/cluster0/node12/socket0/core0/pu0 pu 0\n"
@@ -68,7 +68,7 @@ static void rule_3_2_allowlist(void **state) {
     (void)state;
     assert_int_equal(fx_read(SL_GRAPHIO_HWLOC, machine, "node,core,gpu", &g, NULL, &err), 0);
     fx_expect_dump(g, "/cluster0 cluster 0\n"
-                      "/cluster0/node12 node 12\n"
+                      "/cluster0/node12 node 12 rank=0\n"
                       "/cluster0/node12/core0 core 0\n"
                       "/cluster0/node12/core1 core 1\n"
                       "/cluster0/node12/gpu1 gpu 1\n"
@@ -105,7 +105,7 @@ static void xml_of_hwloc_1(void **state) {
                                                                    "logy"
                                                                    ">",
               "/cluster0 cluster 0\n"
-              "/cluster0/login node -1 basename=login\n"
+              "/cluster0/login node -1 basename=login rank=0\n"
               "/cluster0/login/socket0 socket 0\n"
               "/cluster0/login/socket0/pu0 pu 0\n"
               "/cluster0/login/socket0/numanode0 numanode 0\n");

@@ -119,7 +119,7 @@ static void rule_3_3_a_whole_jobspec(void **state) {
            "node[2]!{S:slot[4]\"default\"{core[2] memory[8]~GB}} d=3600 q=batch t=default");
     expect(
         "{\"version\": 9999, \"resources\": [{\"type\": \"slot\", \"count\": 1, \"label\": \"x\", "
-        "\"with\": [{\"type\": \"core\", \"count\": 1}]}], \"tasks\": [{\"command\": \"app\", "
+        "\"with\": [{\"type\": \"core\", \"count\": 1}]}], \"tasks\": [{\"command\": [\"app\"], "
         "\"slot\": \"x\", \"count\": {\"total\": 1}, \"distribution\": \"d\", \"attributes\": "
         "{}}], "
         "\"attributes\": {}}",
@@ -154,6 +154,7 @@ static void rule_3_3_exactly_four_keys(void **state) {
 static void rule_3_3_resource_keys(void **state) {
     (void)state;
     RES("{type: core, count: 1, id: 0-3}", "core[1] d=0");
+    RES("{type: core, count: 1, id: [0, 3]}", "f:2: id: expected a string, got a list");
     RES("{type: 1, count: 1}", "1[1] d=0");
     RES("{type: node, count: 1, exclusive: \"true\"}", "node[1]! d=0");
     RES("{type: node, count: 1, exclusive: false}", "node[1]? d=0");
@@ -282,18 +283,23 @@ static void rule_3_3_attributes(void **state) {
 
 static void rule_3_3_tasks(void **state) {
     (void)state;
-    TASK("{command: [a, 1], slot: x, count: {per_slot: 1}}, {command: b, slot: y}",
+    TASK("{command: [a, 1], slot: x, count: {per_slot: 1}}, "
+         "{command: [b], slot: y, count: {total: 3}}",
          "node[1] d=0 t=x t=y");
     TASK("{slot: x}", "f:4: expected the field \"command\" in a task");
     TASK("{command: [a]}", "f:4: expected the field \"slot\" in a task");
-    TASK("{command: [], slot: x}", "f:4: command: expected a list of words");
-    TASK("{command: {a: 1}, slot: x}", "f:4: command: expected a list of words");
-    TASK("{command: [a], slot: [x]}", "f:4: slot: expected a string, got a list");
+    TASK("{command: [], slot: x, count: {per_slot: 1}}", "f:4: command: expected a list of words");
+    TASK("{command: a, slot: x, count: {per_slot: 1}}", "f:4: command: expected a list of words");
+    TASK("{command: [a], slot: x}", "f:4: expected the field \"count\" in a task");
+    TASK("{command: {a: 1}, slot: x, count: {per_slot: 1}}",
+         "f:4: command: expected a list of words");
+    TASK("{command: [a], slot: [x], count: {per_slot: 1}}",
+         "f:4: slot: expected a string, got a list");
     TASK("{command: [a], slot: x, count: 1}",
          "f:4: count: expected a map with one key, such as {per_slot: 1}");
     TASK("{command: [a], slot: x, count: {per_slot: 1, total: 2}}",
          "f:4: count: expected a map with one key, such as {per_slot: 1}");
-    TASK("{command: [a], slot: x, atributes: {}}",
+    TASK("{command: [a], slot: x, count: {per_slot: 1}, atributes: {}}",
          "f:4: unknown field \"atributes\" in a task; did you mean \"attributes\"?");
 }
 

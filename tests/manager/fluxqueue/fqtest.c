@@ -13,7 +13,7 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
 void start(struct world *w, uint32_t replica, bool standby) {
     w->q[replica] =
         sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = fakeapi_port(w->api, replica),
-                                                     .config = &w->config,
+                                                     .settings = w->settings,
                                                      .instance = "test",
                                                      .seed = 1,
                                                      .standby = standby});
@@ -31,10 +31,15 @@ int setup(void **state) {
                                              .plural = "fluxjobs",
                                              .kind = "FluxJob",
                                              .flags = FAKEAPI_NAMESPACED | FAKEAPI_STATUS};
-    static const struct fq_level levels[] = {{"rack", "example.com/rack"}};
+    static const char text[] = "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+                               "kind: Configuration\n"
+                               "fluxqueue:\n"
+                               "  levels:\n"
+                               "  - {type: rack, nodeLabel: example.com/rack}\n";
+    struct sl_err err = {0};
     struct world *w = sl_alloc0(1, sizeof *w);
-    w->config.levels = levels;
-    w->config.n_levels = SL_LEN(levels);
+    assert_true(sl_settings_parse("config", text, sizeof text - 1, NULL, NULL, &w->settings, NULL,
+                                  &err) >= 0);
     w->api = fakeapi_new(1);
     fakeapi_register(w->api, &kind);
     fakeapi_on_change(w->api, on_change, w);
@@ -48,6 +53,7 @@ int teardown(void **state) {
     for (uint32_t i = 0; i < FQ_REPLICAS; i++)
         sl_fluxqueue_free(w->q[i]);
     fakeapi_free(w->api);
+    sl_settings_free(w->settings);
     sl_freep(&w);
     return 0;
 }

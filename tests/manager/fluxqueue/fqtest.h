@@ -27,7 +27,7 @@
 
 struct world {
     struct fakeapi *api;
-    struct sl_fluxqueue_config config;
+    struct sl_settings *settings;
     struct sl_fluxqueue *q[FQ_REPLICAS];
     uint32_t writes;
 };

@@ -231,7 +231,8 @@ static void test_nodes_come_and_go(void **state) {
 
 static void test_restart(void **state) {
     struct world *w = *state;
-    _cleanup_(sl_buf_done) struct sl_buf before = SL_BUF(1 << 20), after = SL_BUF(1 << 20);
+    _cleanup_(sl_buf_done) struct sl_buf before = SL_BUF(1 << 20);
+    _cleanup_(sl_buf_done) struct sl_buf after = SL_BUF(1 << 20);
     node(w, "n0", "2");
     node(w, "n1", "2");
     job(w, "job", 3, "1", "");

@@ -53,6 +53,15 @@ static struct sl_picture_row *find_row(struct sl_picture *p, const char *name) {
     return NULL;
 }
 
+static void find_peaks(struct sl_picture_row *row, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const struct sl_timeline_bucket *b = &row->v[i];
+        row->peak_used = b->used > row->peak_used ? b->used : row->peak_used;
+        row->peak_borrowed = b->borrowed > row->peak_borrowed ? b->borrowed : row->peak_borrowed;
+        row->peak_pending = b->pending > row->peak_pending ? b->pending : row->peak_pending;
+    }
+}
+
 void sl_picture_init(struct sl_picture *p, const struct sl_meter *m,
                      const struct sl_meter_result *r, const char *title) {
     const struct sl_timeline *t = sl_meter_timeline(m);
@@ -83,16 +92,16 @@ void sl_picture_init(struct sl_picture *p, const struct sl_meter *m,
         else
             last_left_out = name;
     }
-    for (uint32_t k = 0; k < p->n_rows; k++) {
-        struct sl_picture_row *row = &p->rows[k];
-        for (uint32_t i = 0; i < p->n; i++) {
-            const struct sl_timeline_bucket *b = &row->v[i];
-            row->peak_used = b->used > row->peak_used ? b->used : row->peak_used;
-            row->peak_borrowed =
-                b->borrowed > row->peak_borrowed ? b->borrowed : row->peak_borrowed;
-            row->peak_pending = b->pending > row->peak_pending ? b->pending : row->peak_pending;
-        }
-    }
+    for (uint32_t k = 0; k < p->n_rows; k++)
+        find_peaks(&p->rows[k], p->n);
+}
+
+void sl_picture_row_init(struct sl_picture_row *row, const char *name, double capacity,
+                         const struct sl_timeline_bucket *v, uint32_t n) {
+    *row = (struct sl_picture_row){
+        .name = name, .capacity = capacity, .v = sl_alloc0((size_t)n + 1, sizeof(*row->v))};
+    memcpy(row->v, v, n * sizeof(*row->v));
+    find_peaks(row, n);
 }
 
 void sl_picture_done(struct sl_picture *p) {

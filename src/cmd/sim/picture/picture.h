@@ -36,6 +36,9 @@ struct sl_picture {
 /* From a meter that has ended. Strings are borrowed from it. */
 void sl_picture_init(struct sl_picture *p, const struct sl_meter *m,
                      const struct sl_meter_result *r, const char *title);
+/* A row of n buckets, which are copied, for pictures that do not come from a meter. */
+void sl_picture_row_init(struct sl_picture_row *row, const char *name, double capacity,
+                         const struct sl_timeline_bucket *v, uint32_t n);
 void sl_picture_done(struct sl_picture *p);
 
 /* Text of 'width' columns. */

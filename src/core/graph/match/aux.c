@@ -44,7 +44,7 @@ int64_t graph_aux_given(const struct graph_walk *w, uint32_t pos) {
     return sum;
 }
 
-static void note_group(struct graph_walk *w, const struct graph_group *g, int64_t amount) {
+void graph_aux_note(struct graph_walk *w, const struct graph_group *g, int64_t amount) {
     const struct sl_match *m = w->m;
     if (g->whole) {
         bool part = g->divisible && g->exclusive;
@@ -87,7 +87,7 @@ static struct graph_group *walk_again(struct graph_walk *w, const struct graph_g
     for (uint32_t i = 0; i < g->n_parts && slot; i++) {
         struct graph_group *part = walk_again(w, g->parts[i].g);
         if (part && part->count >= g->parts[i].amount) {
-            note_group(w, part, g->parts[i].amount);
+            graph_aux_note(w, part, g->parts[i].amount);
             graph_chain_group(w, &slot->chain, part, g->parts[i].amount);
             slot->parts[i] = (struct graph_part){part, g->parts[i].amount};
         } else {
@@ -104,7 +104,7 @@ uint32_t graph_aux_beside(struct graph_walk *w, struct graph_group **v, uint32_t
         struct graph_group *g = walk_again(w, v[i]);
         if (!g)
             continue;
-        note_group(w, g, g->count);
+        graph_aux_note(w, g, g->count);
         v[kept++] = g;
     }
     return kept;
@@ -124,7 +124,7 @@ bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
         struct graph_group *g = walk_again(w, v[i]);
         if (!g)
             continue;
-        note_group(w, g, usable_amount(g, r->most - sum));
+        graph_aux_note(w, g, usable_amount(g, r->most - sum));
         sum += usable_amount(g, r->most - sum);
         good[n_good++] = g;
     }
@@ -137,7 +137,7 @@ bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
         return false;
     for (uint32_t i = 0; left > 0; i++) {
         int64_t amount = usable_amount(good[i], left);
-        note_group(w, good[i], amount);
+        graph_aux_note(w, good[i], amount);
         graph_chain_group(w, ret, good[i], amount);
         left -= amount;
     }

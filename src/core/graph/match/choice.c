@@ -16,6 +16,7 @@ struct graph_list *graph_walk_lists(struct graph_walk *w, uint32_t n) {
 
 void graph_list_push(struct graph_list *l, struct graph_group *g) {
     g->next = NULL;
+    g->turn = l->n;
     if (l->last)
         l->last->next = g;
     else
@@ -89,11 +90,20 @@ void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct
 
 /* ---- order and choice ---- */
 
+/* Which was found first: in the walk, which goes depth first unless weights lead it. Siblings are
+ * not walked in their order, though. */
+static int by_turn(const struct sl_match *m, const struct graph_group *x,
+                   const struct graph_group *y) {
+    if (x->place != y->place && !m->policy.stop_early)
+        return x->place < y->place ? -1 : 1;
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
 static int by_policy(const void *a, const void *b, void *ctx) {
     const struct graph_group *x = *(struct graph_group *const *)a,
                              *y = *(struct graph_group *const *)b;
-    int c = graph_layout_compare(ctx, x->score, x->uniq, x->pos, y->score, y->uniq, y->pos);
-    return c ? c : x->item < y->item ? -1 : x->item > y->item;
+    return x->score != y->score ? graph_layout_compare(ctx, x->score, 0, y->score, 0)
+                                : by_turn(ctx, x, y);
 }
 
 static int by_score(const void *a, const void *b) {
@@ -130,13 +140,10 @@ static int by_stretch(const void *a, const void *b, void *ctx) {
     const struct stretches *s = ctx;
     const struct stretch *p = stretch_of(s->v, s->n, x->score);
     const struct stretch *q = stretch_of(s->v, s->n, y->score);
-    int64_t long_p = p->last - p->first, long_q = q->last - q->first;
-    if (long_p != long_q)
-        return long_p > long_q ? -1 : 1;
-    return by_policy(a, b, (void *)s->m);
+    return p != q ? (p > q ? -1 : 1) : by_turn(s->m, x, y);
 }
 
-/* Those first whose scores stand in the longest row of consecutive ones. */
+/* By intervals of consecutive scores, the highest first; in one, as they were found. */
 static void order_by_stretch(struct graph_walk *w, struct graph_group **v, uint32_t n) {
     struct stretch *all = sl_arena_alloc(&w->m->scratch, n * sizeof(*all));
     struct stretches s = {w->m, all, 0};
@@ -177,7 +184,10 @@ bool graph_walk_choose(struct graph_walk *w, const struct graph_list *l, const s
         return false;
     struct graph_group **v = graph_walk_order(w, l, top);
     for (uint32_t i = 0; want > 0; i++) {
-        graph_chain_group(w, ret, v[i], v[i]->count < want ? v[i]->count : want);
+        int64_t amount = v[i]->count < want ? v[i]->count : want;
+        if (w->notes)
+            graph_aux_note(w, v[i], amount);
+        graph_chain_group(w, ret, v[i], amount);
         want -= v[i]->count;
     }
     return true;

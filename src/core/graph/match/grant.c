@@ -11,6 +11,9 @@ void sl_grant_done(struct sl_grant *g) {
     sl_vec_free(&g->picks);
 }
 
+/* Of a divisible pool: all of it, and not an amount that others may be added to. */
+#define WHOLE INT64_MAX
+
 /* Picks hold positions until sl_grant_finish, which sorts them. */
 static void add_bits(const struct sl_match *m, const struct graph_block *b, const uint64_t *bits,
                      struct sl_grant *ret) {
@@ -18,8 +21,9 @@ static void add_bits(const struct sl_match *m, const struct graph_block *b, cons
     for (uint32_t w = 0; w < n; w++)
         for (uint64_t left = bits[w] | bits[n + w]; left; left &= left - 1) {
             uint32_t i = (uint32_t)__builtin_ctzll(left), pos = b->pos + w * 64 + i;
-            *sl_vec_push(&ret->picks) =
-                (struct sl_pick){pos, graph_vertex_at(m, pos)->size, bits[w] >> i & 1};
+            bool whole = m->spots[pos].divisible && (bits[w] >> i & 1);
+            *sl_vec_push(&ret->picks) = (struct sl_pick){
+                pos, whole ? WHOLE : graph_vertex_at(m, pos)->size, bits[w] >> i & 1};
         }
 }
 
@@ -42,11 +46,12 @@ static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
         struct sl_pick *last = n > 0 ? &g->picks.v[n - 1] : NULL;
         if (last && last->v == g->picks.v[i].v) {
             const struct sl_pick *more = &g->picks.v[i];
-            int64_t size = graph_vertex_at(m, last->v)->size;
-            if (last->exclusive == more->exclusive)
-                last->needs = last->needs < size - more->needs ? last->needs + more->needs : size;
-            else if (more->exclusive)
-                *last = *more;
+            if (last->exclusive != more->exclusive) {
+                *last = more->exclusive ? *more : *last;
+            } else if (m->spots[last->v].divisible && more->exclusive) {
+                bool whole = last->needs == WHOLE || more->needs == WHOLE;
+                last->needs = whole ? WHOLE : last->needs + more->needs;
+            }
         } else {
             g->picks.v[n++] = g->picks.v[i];
         }
@@ -76,8 +81,10 @@ void sl_grant_finish(const struct sl_match *m, struct sl_grant *g) {
                 (struct sl_pick){m->spots[up[n]].v, graph_vertex_at(m, up[n])->size, false};
         }
         way[depth++] = pos;
-        *sl_vec_push(&all) =
-            (struct sl_pick){m->spots[pos].v, g->picks.v[i].needs, g->picks.v[i].exclusive};
+        int64_t needs = g->picks.v[i].needs;
+        *sl_vec_push(&all) = (struct sl_pick){
+            m->spots[pos].v, needs == WHOLE ? graph_vertex_at(m, pos)->size : needs,
+            g->picks.v[i].exclusive};
     }
     sl_vec_free(&g->picks);
     g->picks.v = all.v;

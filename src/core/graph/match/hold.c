@@ -49,6 +49,11 @@ int64_t graph_hold_next_end(const struct sl_match *m, int64_t after) {
     return e ? e->at : SL_PLAN_NEVER;
 }
 
+int64_t graph_hold_last_end(const struct sl_match *m) {
+    const struct sl_ordkey *e = m->ends.n > 0 ? sl_ordset_at(&m->ends, m->ends.n - 1) : NULL;
+    return e ? e->at : INT64_MIN;
+}
+
 int64_t graph_hold_first_end(const struct sl_match *m, int64_t now) {
     const struct sl_ordkey *e;
     for (uint32_t i = 0; (e = sl_ordset_at(&m->ends, i)) && e->at <= now; i++)
@@ -157,6 +162,14 @@ static void hold_bits(struct sl_match *m, struct graph_job *j, const struct grap
 
 /* ---- shares of pools ---- */
 
+static void allocate_share(struct sl_match *m, struct graph_share *s) {
+    struct graph_pool *p = &m->pools.v[s->pool];
+    s->allocated = true;
+    p->held += s->amount;
+    m->latest_share = s->from > m->latest_share ? s->from : m->latest_share;
+    graph_index_amount(m, p->pos, -s->amount);
+}
+
 static void hold_share(struct sl_match *m, struct graph_job *j, uint32_t pool, int64_t amount) {
     struct graph_pool *p = &m->pools.v[pool];
     uint32_t i;
@@ -185,7 +198,7 @@ static void hold_share(struct sl_match *m, struct graph_job *j, uint32_t pool, i
     sl_assert(sl_plan_force(p->plan, j->from, j->to - j->from, amount, &s->plan_span, &err) == 0);
     p->shares = j->shares = i;
     if (s->allocated)
-        graph_index_amount(m, p->pos, -amount);
+        allocate_share(m, s);
     m->stats.taken++;
 }
 
@@ -201,8 +214,10 @@ void graph_hold_share_less(struct sl_match *m, uint32_t i) {
     sl_assert(sl_plan_remove(p->plan, s->plan_span));
     unlink_share(&p->shares, m->shares.v, i, false);
     unlink_share(&m->jobs.v[s->job].shares, m->shares.v, i, true);
-    if (s->allocated)
+    if (s->allocated) {
+        p->held -= s->amount;
         graph_index_amount(m, p->pos, s->amount);
+    }
     s->next = m->free_share;
     m->free_share = i;
 }
@@ -297,7 +312,7 @@ static bool is_used_below(const struct sl_match *m, uint32_t pos) {
 
 /* Is what a reservation has still allocated to others, whose time is over? */
 static bool overrun(const struct sl_match *m, const struct graph_job *j) {
-    struct graph_window w = {WHEN_PRESENT, j->from, j->to};
+    struct graph_window w = {.when = WHEN_PRESENT, .from = j->from, .to = j->to};
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
         const struct graph_block *b = &m->blocks.v[m->spans.v[i].block];
         uint32_t n = graph_block_words(b);
@@ -329,9 +344,7 @@ bool graph_hold_begin(struct sl_match *m, struct graph_job *j) {
         s->allocated = true;
         hold_block(m, s->block, &m->words.v[s->bits], &m->words.v[s->bits + n]);
     }
-    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
-        m->shares.v[i].allocated = true;
-        graph_index_amount(m, m->pools.v[m->shares.v[i].pool].pos, -m->shares.v[i].amount);
-    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)
+        allocate_share(m, &m->shares.v[i]);
     return true;
 }

@@ -17,8 +17,10 @@ static void index_leaf(struct sl_match *m, uint32_t rank) {
     uint32_t pos = x->order.v[rank], inner = m->spots[pos].inner, n = m->n_counted;
     int64_t *leaf = &x->most[(size_t)(x->leaves + rank) * n];
     bool gone = m->spots[pos].down || (m->held[m->blocks.v[m->spots[pos].block].held] & 1);
-    for (uint32_t t = 0; t < n; t++)
-        leaf[t] = gone ? -1 : inner == GRAPH_NONE ? 0 : m->free_amounts[(size_t)inner * n + t];
+    for (uint32_t t = 0; t < n; t++) {
+        int64_t free_amount = inner == GRAPH_NONE ? 0 : m->free_amounts[(size_t)inner * n + t];
+        leaf[t] = gone ? -1 : free_amount > 0 ? free_amount : 0; /* pools may be overdrawn */
+    }
 }
 
 static void index_up(struct sl_match *m, uint32_t at) {
@@ -48,8 +50,7 @@ static void index_fix(struct sl_match *m, uint32_t block) {
 static int by_policy(const void *a, const void *b, void *ctx) {
     const struct sl_match *m = ctx;
     uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
-    return graph_layout_compare(m, graph_layout_score(m, p), graph_vertex_at(m, p)->uniq_id, p,
-                                graph_layout_score(m, q), graph_vertex_at(m, q)->uniq_id, q);
+    return graph_layout_compare(m, graph_layout_score(m, p), p, graph_layout_score(m, q), q);
 }
 
 static bool has_nodes(const struct sl_match *m, sl_vtx v) {
@@ -134,11 +135,13 @@ uint32_t graph_index_next(const struct sl_match *m, uint32_t from, const int64_t
 
 /* ---- weights ---- */
 
+/* What was never in a result is heaviest, and so is what has no filter. */
 static int64_t weight(const struct sl_match *m, uint32_t pos) {
     uint32_t inner = m->spots[pos].inner;
-    if (inner == GRAPH_NONE || m->inners.v[inner].weigh == TYPES_MAX)
-        return 0;
-    return m->free_amounts[(size_t)inner * m->n_counted + m->inners.v[inner].weigh];
+    uint8_t t = inner == GRAPH_NONE ? WEIGH_NOT : m->inners.v[inner].weigh;
+    if (t == WEIGH_NOT || !m->policy.stop_early || !sl_bits_get(m->visited.v, m->spots[pos].v))
+        return INT64_MAX;
+    return t == WEIGH_NOTHING ? 0 : m->free_amounts[(size_t)inner * m->n_counted + t];
 }
 
 static int by_position(const void *ctx, uint32_t a, uint32_t b) {
@@ -170,7 +173,40 @@ static void reweigh(struct sl_match *m, uint32_t pos, int64_t before) {
     sl_ordset_add(s, &new, by_position, NULL);
 }
 
+/* What its weight is of: the last type of its filter. */
+static uint8_t find_weigh(const struct sl_match *m, const struct graph_inner *in) {
+    uint8_t weigh = WEIGH_NOT;
+    sl_sym type = graph_vertex_at(m, in->pos)->type;
+    for (int all = 0; all < 2; all++)
+        for (uint32_t k = 0; k < m->all_filters.n; k++) {
+            const struct graph_filter *f = &m->all_filters.v[k];
+            if (all ? f->at != 0 || f->of == type : f->at != type)
+                continue;
+            uint32_t of = graph_layout_type(m, f->of);
+            weigh = of == GRAPH_NONE ? WEIGH_NOTHING : m->types.v[of].counted;
+        }
+    return weigh;
+}
+
+static void find_weighs(struct sl_match *m) {
+    for (uint32_t i = 0; i < m->inners.n; i++)
+        m->inners.v[i].weigh = find_weigh(m, &m->inners.v[i]);
+    for (uint32_t i = 0; i < m->inners.n; i++) {
+        struct graph_inner *in = &m->inners.v[i];
+        for (uint32_t k = 0; k < in->n_kids; k++) {
+            uint32_t kid = m->spots[m->kids[in->kids + k]].inner;
+            uint8_t t = kid == GRAPH_NONE ? WEIGH_NOT : m->inners.v[kid].weigh;
+            in->kids_weigh = t < TYPES_MAX && (k == 0 || in->kids_weigh == t) ? t : WEIGH_NOT;
+            if (in->kids_weigh == WEIGH_NOT)
+                break;
+        }
+    }
+}
+
 static void build_weights(struct sl_match *m) {
+    while (m->visited.n < sl_graph_count(m->g) / 64 + 1)
+        *sl_vec_push(&m->visited) = 0;
+    find_weighs(m);
     m->heavy = sl_alloc0((size_t)m->inners.n + 1, sizeof(*m->heavy));
     for (uint32_t i = 0; i < m->inners.n; i++) {
         const struct graph_inner *in = &m->inners.v[i];
@@ -210,28 +246,6 @@ void graph_index_build(struct sl_match *m) {
     }
     if (all > 0)
         memcpy(m->free_amounts, m->total, all * sizeof(*m->free_amounts));
-    for (uint32_t i = 0; i < m->inners.n; i++) {
-        struct graph_inner *in = &m->inners.v[i];
-        in->weigh = TYPES_MAX;
-        sl_sym type = graph_vertex_at(m, in->pos)->type;
-        for (uint32_t k = 0; k < m->all_filters.n; k++) {
-            const struct graph_filter *f = &m->all_filters.v[k];
-            uint32_t of = f->at == 0 || f->at == type ? graph_layout_type(m, f->of) : GRAPH_NONE;
-            uint8_t t = of == GRAPH_NONE ? TYPES_MAX : m->types.v[of].counted;
-            if (t < TYPES_MAX && m->total[(size_t)i * n + t] > 0)
-                in->weigh = t;
-        }
-    }
-    for (uint32_t i = 0; i < m->inners.n; i++) {
-        struct graph_inner *in = &m->inners.v[i];
-        for (uint32_t k = 0; k < in->n_kids; k++) {
-            uint32_t kid = m->spots[m->kids[in->kids + k]].inner;
-            uint8_t t = kid == GRAPH_NONE ? TYPES_MAX : m->inners.v[kid].weigh;
-            in->kids_weigh = k == 0 || in->kids_weigh == t ? t : TYPES_MAX;
-            if (in->kids_weigh == TYPES_MAX)
-                break;
-        }
-    }
     build_tree(m);
     if (m->policy.stop_early)
         build_weights(m);
@@ -319,11 +333,84 @@ void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uin
 void graph_index_amount(struct sl_match *m, uint32_t pos, int64_t amount) {
     uint8_t t = m->types.v[m->spots[pos].type].counted;
     int64_t more[TYPES_MAX] = {0};
+    graph_tops_touch(m, m->spots[pos].block);
     if (t == TYPES_MAX || pos >= m->n_tree)
         return;
     more[t] = amount;
     add_above(m, pos, more);
     index_fix(m, m->spots[pos].block);
+}
+
+void graph_index_resize(struct sl_match *m, uint32_t pos, int64_t more) {
+    uint8_t t = m->types.v[m->spots[pos].type].counted;
+    const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
+    if (t < TYPES_MAX && pos < m->n_tree)
+        for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
+             up = inner_of_parent(m, m->inners.v[up].pos))
+            m->total[(size_t)up * m->n_counted + t] += more;
+    /* A job that has it with all that contains it has all of it, however much that is. */
+    graph_index_amount(m, pos, sl_bits_get(&m->held[b->held], pos - b->pos) ? 0 : more);
+}
+
+/* ---- what was in results ---- */
+
+/* One of which the type of its weight is not there at all is visited only by jobs that have
+ * something below it. */
+static void visit(struct sl_match *m, uint32_t inner, bool kept_below) {
+    const struct graph_inner *in = &m->inners.v[inner];
+    sl_vtx v = m->spots[in->pos].v;
+    bool nothing =
+        in->weigh == WEIGH_NOTHING ||
+        (in->weigh < TYPES_MAX && m->total[(size_t)inner * m->n_counted + in->weigh] == 0);
+    if (in->weigh == WEIGH_NOT || sl_bits_get(m->visited.v, v) || (nothing && !kept_below))
+        return;
+    int64_t before = weight(m, in->pos);
+    sl_bits_set(m->visited.v, v);
+    reweigh(m, in->pos, before);
+}
+
+static void visit_above(struct sl_match *m, uint32_t pos, bool kept) {
+    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
+         up = inner_of_parent(m, m->inners.v[up].pos))
+        visit(m, up, kept);
+}
+
+static bool any_bit(const uint64_t *v, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to; i++) {
+        if (i % 64 == 0 && to - i >= 64 && v[i / 64] == 0)
+            i += 63;
+        else if (sl_bits_get(v, i))
+            return true;
+    }
+    return false;
+}
+
+static void visit_block(struct sl_match *m, const struct graph_claim *c, bool kept) {
+    const struct graph_block *b = &m->blocks.v[c->block];
+    uint32_t first = m->spots[b->pos].inner, n = graph_block_words(b);
+    bool alone = any_bit(c->bits, 0, b->n);
+    if (b->pos >= m->n_tree)
+        return;
+    for (uint32_t i = first; i != GRAPH_NONE && i < m->inners.n; i++) {
+        uint32_t pos = m->inners.v[i].pos, from = pos - b->pos, to = graph_end_of(m, pos) - b->pos;
+        if (pos >= b->pos + b->n)
+            break;
+        to = to < b->n ? to : b->n;
+        if (any_bit(c->bits, from, to) || any_bit(c->bits + n, from, to))
+            visit(m, i, kept && any_bit(c->bits, from + 1, to));
+    }
+    visit_above(m, b->pos, kept && alone);
+}
+
+void graph_index_visit(struct sl_match *m, const struct graph_chain *c, bool kept) {
+    if (!m->policy.stop_early)
+        return;
+    for (const struct graph_claim *k = c->claims; k; k = k->next) {
+        if (!k->amount)
+            visit_block(m, k, kept);
+        else if (m->pools.v[k->block].pos < m->n_tree)
+            visit_above(m, m->pools.v[k->block].pos, kept);
+    }
 }
 
 void graph_index_status(struct sl_match *m, uint32_t from, uint32_t to) {

@@ -250,7 +250,7 @@ bool graph_later_find(struct graph_walk *w, int64_t now, int64_t *ret_at) {
     struct candidate *nodes = sl_alloc((n + 1) * sizeof(*nodes));
     struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};
     struct heap within = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, true};
-    struct graph_window any = {WHEN_FUTURE, now, m->end};
+    struct graph_window any = {.when = WHEN_FUTURE, .from = now, .to = m->end};
     bool found = false;
     graph_walk_at(w, &any);
     for (uint32_t i = 0; i < n; i++) {

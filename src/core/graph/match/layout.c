@@ -43,13 +43,12 @@ int64_t graph_layout_score(const struct sl_match *m, uint32_t pos) {
     return 2 + x->id + factor;
 }
 
-int graph_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
-                         int64_t score_b, int64_t uniq_b, uint32_t pos_b) {
-    int up = score_a != score_b ? (score_a < score_b ? -1 : 1)
-             : uniq_a != uniq_b ? (uniq_a < uniq_b ? -1 : 1)
-             : pos_a != pos_b   ? (pos_a < pos_b ? -1 : 1)
-                                : 0;
-    return m->policy.low || m->policy.variation ? up : -up;
+int graph_layout_compare(const struct sl_match *m, int64_t score_a, uint32_t pos_a, int64_t score_b,
+                         uint32_t pos_b) {
+    bool low = m->policy.low || m->policy.variation;
+    if (score_a != score_b)
+        return (score_a < score_b) == low ? -1 : 1;
+    return pos_a < pos_b ? -1 : pos_a > pos_b;
 }
 
 static int compare_spots(const struct sl_match *m, uint32_t a, uint32_t b) {
@@ -64,8 +63,7 @@ static int compare_spots(const struct sl_match *m, uint32_t a, uint32_t b) {
         score_a = graph_vertex_at(m, a)->id;
         score_b = graph_vertex_at(m, b)->id;
     }
-    return graph_layout_compare(m, score_a, graph_vertex_at(m, a)->uniq_id, a, score_b,
-                                graph_vertex_at(m, b)->uniq_id, b);
+    return graph_layout_compare(m, score_a, a, score_b, b);
 }
 
 static int by_type_and_policy(const void *a, const void *b, void *m) {
@@ -136,6 +134,7 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
             .is_node = x->type == node,
             .constrained = x->type == node || x->type == storage,
         };
+        m->nodes_up += m->spots[pos].is_node && !m->spots[pos].down && pos < m->n_tree;
         if (x->size != 1 || m->spots[pos].divisible)
             m->types.v[m->spots[pos].type].alike = false;
         if (m->spots[pos].constrained)
@@ -185,6 +184,8 @@ static void find_plain(struct sl_match *m, const struct graph_inner *in, struct 
     uint32_t n = graph_block_words(b);
     if (b->n == 1)
         return;
+    if (run->n == 1 && m->spots[m->kids[run->at]].divisible)
+        run->pool = (uint32_t)(graph_pool_at(m, m->kids[run->at]) - m->pools.v) + 1;
     for (uint32_t i = 0; i < run->n; i++) {
         uint32_t pos = m->kids[run->at + i], before = i > 0 ? m->kids[run->at + i - 1] : pos;
         const struct graph_spot *s = &m->spots[pos];
@@ -280,10 +281,11 @@ int graph_filters_parse(struct sl_match *m, const char *text, struct sl_err *err
 uint32_t graph_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max) {
     sl_sym type = graph_vertex_at(m, pos)->type;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < m->all_filters.n; i++) {
-        const struct graph_filter *f = &m->all_filters.v[i];
+    for (uint32_t i = 0; i < 2 * m->all_filters.n; i++) {
+        bool all = i >= m->all_filters.n; /* those of its type, then those of all */
+        const struct graph_filter *f = &m->all_filters.v[i % m->all_filters.n];
         bool seen = false;
-        if (f->at != 0 && f->at != type)
+        if (all ? f->at != 0 || f->of == type : f->at != type)
             continue;
         for (uint32_t k = 0; k < n && k < max; k++)
             seen = seen || ret[k] == f->of;
@@ -411,7 +413,7 @@ void graph_layout_free(struct sl_match *m) {
     sl_freep(&m->aux_from);
     sl_freep(&m->held);
     sl_freep(&m->fits);
-    m->n_spots = m->n_tree = m->n_counted = m->pool_types = 0;
+    m->n_spots = m->n_tree = m->n_counted = m->pool_types = m->nodes_up = 0;
 }
 
 void graph_layout_status(struct sl_match *m, uint32_t pos) {
@@ -420,7 +422,10 @@ void graph_layout_status(struct sl_match *m, uint32_t pos) {
         find_downs(m, &m->inners.v[m->spots[sl_graph_vertex(m->g, parent)->pos].inner]);
     for (uint32_t p = pos; p < graph_end_of(m, pos); p++) {
         const struct sl_vertex *x = graph_vertex_at(m, p);
+        bool counts = m->spots[p].is_node && p < m->n_tree;
+        m->nodes_up -= counts && !m->spots[p].down;
         m->spots[p].down = x->down || (x->parent != SL_VTX_NONE &&
                                        m->spots[sl_graph_vertex(m->g, x->parent)->pos].down);
+        m->nodes_up += counts && !m->spots[p].down;
     }
 }

@@ -16,6 +16,7 @@ int sl_match_new(struct sl_graph *g, const struct sl_match_options *o, struct sl
     m->policy = o->policy;
     m->start = o->start;
     m->end = o->end ? o->end : INT64_MAX;
+    m->fluxion = o->fluxion;
     sl_arena_init(&m->tables, SIZE_MAX / 4);
     sl_arena_init(&m->scratch, SIZE_MAX / 4);
     int r = 0;
@@ -46,12 +47,14 @@ void sl_match_free(struct sl_match *m) {
     graph_regraph_forget(m);
     sl_vec_free(&m->filters);
     sl_vec_free(&m->subsystems);
+    sl_vec_free(&m->visited);
     for (uint32_t i = 0; i < MEMOS; i++)
         sl_freep(&m->memos[i].key);
     sl_vec_free(&m->picks.slots);
     sl_vec_free(&m->picks.in_window);
     sl_arena_done(&m->tables);
     sl_arena_done(&m->scratch);
+    sl_match_free(m->empty);
     sl_graph_free(m->g);
     free(m);
 }
@@ -79,12 +82,14 @@ static struct graph_memo *memo_of(struct sl_match *m, const struct sl_match_requ
 
 /* Can taking something only make it worse? Not if counts inside of slots may vary: fewer vertices
  * can be cut into more bundles, of fewer each. Nor if what is found depends on the order of
- * walking. */
+ * walking, or on what was found for a slot before. */
 static bool is_steady(const struct sl_match *m, const struct sl_match_request *r) {
-    if (m->subsystems.n > 0)
+    if (m->subsystems.n > 0 || r->variants.n > r->alternatives.n)
         return false;
     for (uint32_t i = 0; i < r->reqs.n; i++) {
         const struct graph_req *slot = &r->reqs.v[i];
+        if (slot->several)
+            return false;
         for (uint32_t k = slot->with; !slot->type && k < slot->with + slot->n_with; k++) {
             const struct graph_req *q = &r->reqs.v[k];
             uint32_t type = m->policy.stop_early ? graph_layout_type(m, q->type) : GRAPH_NONE;
@@ -112,7 +117,7 @@ static void note_busy(const struct sl_match *m, const struct sl_match_request *r
 
 static bool satisfiable(struct sl_match *m, const struct sl_match_request *r,
                         struct graph_memo *k) {
-    struct graph_window w = {.when = WHEN_EMPTY};
+    struct graph_window w = {.when = WHEN_EMPTY, .any_status = true};
     struct graph_chain c;
     uint64_t generation = sl_graph_generation(m->g);
     m->cut_short = false;
@@ -125,6 +130,58 @@ static bool satisfiable(struct sl_match *m, const struct sl_match_request *r,
         k->graph_generation = generation;
     }
     return yes;
+}
+
+/* ---- busy or never ---- */
+
+/* The least number of nodes that requests side by side, and those in them, need. */
+static uint64_t least_nodes(const struct sl_match *m, const struct sl_match_request *r,
+                            uint32_t first, uint32_t n) {
+    uint64_t sum = 0, mix = UINT64_MAX;
+    for (uint32_t i = first; i < first + n; i++) {
+        const struct graph_req *q = &r->reqs.v[i];
+        uint64_t one = least_nodes(m, r, q->with, q->n_with) + (q->type && q->type == m->node);
+        if (__builtin_mul_overflow(one, graph_req_least(q), &one) || one > UINT32_MAX)
+            one = UINT32_MAX;
+        if (q->kind == SL_REQ_OR_SLOT)
+            mix = one < mix ? one : mix;
+        else
+            sum += one;
+    }
+    return mix == UINT64_MAX ? sum : sum + mix;
+}
+
+static uint64_t nodes_of(const struct sl_match *m, const struct sl_match_request *r) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < r->alternatives.n; i++) {
+        const struct graph_alternative *a = &r->alternatives.v[i];
+        uint64_t sum = 0;
+        for (uint32_t k = a->first; k < a->first + a->n; k++)
+            sum += least_nodes(m, r, r->variants.v[k].top, r->variants.v[k].n_top);
+        least = sum < least ? sum : least;
+    }
+    return least;
+}
+
+/* Fluxion counts nodes before it searches: those that are up, and with a constraint those that it
+ * allows and that are free, for a reservation in the last second. */
+static bool has_nodes(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
+                      int64_t now) {
+    struct graph_window w = {WHEN_FUTURE, m->end - 1, m->end, op == SL_MATCH_ALLOCATE_SATISFIABLE};
+    uint64_t nodes = nodes_of(m, r);
+    if (op == SL_MATCH_ALLOCATE)
+        (void)graph_search_window(m, r, now, WHEN_FUTURE, &w);
+    return nodes <= m->nodes_up &&
+           (r->constraint.kind == SL_CONSTRAINT_ALL || nodes <= graph_search_nodes_free(m, r, &w));
+}
+
+/* Fluxion's test: at the end of the graph's time, with the jobs that are there then. */
+static bool satisfiable_at_end(struct sl_match *m, const struct sl_match_request *r) {
+    int64_t longest = m->end - m->start, d = r->duration ? r->duration : longest;
+    struct graph_window w = {WHEN_FUTURE, d < longest ? m->end - d - 1 : m->start, 0, true};
+    struct graph_chain c;
+    w.to = w.from + d;
+    return graph_hold_last_end(m) <= w.from || graph_search_at(m, r, &w, &c);
 }
 
 /* ---- matching ---- */
@@ -183,7 +240,11 @@ static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_
         note_busy(m, r, k, now);
     if (ops[op].later && satisfiable(m, r, k) && graph_search_later(m, r, now, w, c))
         return SL_MATCHED;
-    return ops[op].tells_never && !satisfiable(m, r, k) ? SL_NEVER : SL_BUSY;
+    if (m->fluxion && ops[op].keeps && !has_nodes(m, r, op, now))
+        return op == SL_MATCH_ALLOCATE_SATISFIABLE ? SL_NEVER : SL_BUSY;
+    if (!ops[op].tells_never)
+        return SL_BUSY;
+    return satisfiable(m, r, k) && (!m->fluxion || satisfiable_at_end(m, r)) ? SL_BUSY : SL_NEVER;
 }
 
 int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
@@ -205,6 +266,7 @@ int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_m
     enum sl_match_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
     if (ops[op].keeps)
         graph_hold_chain(m, graph_hold_new(m, jobid, state, w.from, w.to), &c);
+    graph_index_visit(m, &c, ops[op].keeps);
     report_grant(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
     return 0;
 }
@@ -273,5 +335,6 @@ size_t sl_match_bytes(const struct sl_match *m) {
         const struct graph_winners *by = &m->tops[i].by;
         n += by->n * sizeof(*by->places) + (size_t)2 * by->leaves * sizeof(*by->best);
     }
-    return n;
+    n += m->visited.cap * sizeof(*m->visited.v);
+    return m->empty ? n + sl_match_bytes(m->empty) : n;
 }

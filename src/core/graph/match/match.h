@@ -33,6 +33,7 @@ struct sl_match_options {
     const char *const *subsystems; /* that are matched besides containment */
     uint32_t n_subsystems;
     int64_t start, end; /* of the graph's time, seconds; end 0: as far as numbers go */
+    bool fluxion;       /* which refusals are busy and which never: as Fluxion has it */
 };
 
 /* Takes over the graph, also on failure. The graph is sealed. */
@@ -59,7 +60,7 @@ enum sl_match_verdict {
     SL_MATCHED,     /* grant is filled */
     SL_SATISFIABLE, /* positive result of SATISFIABILITY */
     SL_BUSY,        /* not now */
-    SL_NEVER,       /* not even if everything were up and free */
+    SL_NEVER,       /* not even if everything were up and free; or see 'fluxion' above */
     SL_BAD_TIME,    /* the duration is negative or longer than the graph's time */
 };
 
@@ -134,6 +135,10 @@ int sl_match_regraph(struct sl_match *m, struct sl_graph *before, struct sl_err 
 int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n,
                     struct sl_err *err) _must_check_;
 void sl_match_set_down(struct sl_match *m, sl_vtx v, bool down);
+/* The size of a divisible pool, from 0 on, also below what jobs have of it: then nothing of it is
+ * free until enough was given back. No job loses anything. O(depth), and nothing is laid out again.
+ * SL_EINVAL: it is not divisible, or no such size. */
+int sl_match_resize(struct sl_match *m, sl_vtx v, int64_t size, struct sl_err *err) _must_check_;
 int sl_match_set_prop(struct sl_match *m, sl_vtx v, const char *key, const char *value,
                       struct sl_err *err) _must_check_;
 bool sl_match_del_prop(struct sl_match *m, sl_vtx v, const char *key);
@@ -157,7 +162,8 @@ void sl_find_free(struct sl_find *f);
 void sl_find_freep(struct sl_find **f);
 /* Whether it uses filters' sums (agfilter=true), and of which job (-1: of all). */
 bool sl_find_sums(const struct sl_find *f, int64_t *ret_jobid);
-/* Vertices that it is true of, and the way to them, depth-first, each exclusive at full size. */
+/* Vertices that it is true of, and the way to them, depth-first, each exclusive at full size. If it
+ * uses sums, those that have none (of the job) are left out. */
 void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_grant *ret);
 
 /* Statistics since creation: vertices visited and vertices taken. */

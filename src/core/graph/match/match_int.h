@@ -25,7 +25,9 @@
 #define GRAPH_NONE UINT32_MAX
 #define BLOCK_MAX 4096u /* positions; a larger node is many blocks */
 #define BLOCK_WORDS (BLOCK_MAX / 64)
-#define TYPES_MAX 16u /* types with sums */
+#define TYPES_MAX 16u                 /* types with sums */
+#define WEIGH_NOT TYPES_MAX           /* no filter: it is as heavy as what was not visited */
+#define WEIGH_NOTHING (TYPES_MAX + 1) /* a type of which there is nothing */
 #define MEMOS 256u
 #define MEMO_KEY_MAX 4096u
 
@@ -44,6 +46,7 @@ struct graph_run {  /* children of one type, in the order of the policy */
     uint32_t at, n; /* in kids */
     uint32_t mask;  /* in masks: their bits in the block; 0: they are not plain */
     int64_t size;   /* of each, if they are uniform */
+    uint32_t pool;  /* one divisible child alone: its place in pools, and one; 0: not so */
     uint16_t type;
     bool uniform; /* all of one size, and given out whole */
     int8_t way;   /* of plain ones: 1: low bits come first, -1: high bits, 0: neither */
@@ -56,9 +59,9 @@ struct graph_inner { /* one per vertex with children */
     uint64_t kid_types;    /* a bit per type, the last for all beyond 62 */
     uint64_t below;        /* types in the subtree, itself not counted */
     int64_t factor;        /* of nodes from the root to here, for the scores of children */
-    uint8_t weigh;         /* the counted type that its weight is of; TYPES_MAX: none */
+    uint8_t weigh;         /* the counted type that its weight is of, or WEIGH_* */
     bool some_down;        /* a child is, by itself */
-    uint8_t kids_weigh;    /* that of all its children; TYPES_MAX: they differ, or none */
+    uint8_t kids_weigh;    /* that of all its children; WEIGH_NOT: they differ, or none */
 };
 
 struct graph_type {
@@ -104,7 +107,7 @@ struct graph_place { /* where the slot takes shape, and the first of its slots t
                       */
     uint32_t inner;
     uint32_t first; /* position of the slot's first vertex; NONE: there is no slot */
-    int64_t score, uniq;
+    int64_t score;
     uint32_t taken; /* slots, by this search */
     bool in_window; /* the slot is so in the window of this search */
 };
@@ -124,7 +127,7 @@ struct graph_tops {
     struct graph_plain of;
     char *constraint;
     uint32_t constraint_len;
-    uint64_t graph_generation, used;
+    uint64_t layout_generation, used;
     bool made, good;         /* not good: the walk has to do it */
     struct graph_winners by; /* what is allocated now, but for stale blocks */
     uint64_t *is_stale;
@@ -155,6 +158,7 @@ struct graph_profile { /* of a block: from each moment on, exclusive bits and sh
 struct graph_pool { /* a divisible vertex */
     uint32_t pos;
     uint32_t shares; /* the first; 0: none */
+    int64_t held;    /* by jobs that are allocated */
     struct sl_plan *plan;
 };
 
@@ -190,6 +194,7 @@ struct sl_match {
     struct sl_graph *g;
     struct sl_match_policy policy;
     int64_t start, end;
+    bool fluxion;
     SL_VEC(struct graph_filter) filters; /* as given */
     SL_VEC(sl_sym) subsystems;           /* auxiliary ones that are matched */
     /* layout */
@@ -202,13 +207,15 @@ struct sl_match {
     uint32_t pool_types; /* a bit per counted type that has divisible pools */
     SL_VEC(struct graph_inner) inners;
     SL_VEC(struct graph_run) runs;
-    SL_VEC(uint64_t) masks;        /* of runs; [0] is unused */
-    bool nodes_are_blocks;         /* each node of the index with all below it */
-    bool nodes_are_level;          /* none is beside a vertex that has others below it */
+    SL_VEC(uint64_t) masks; /* of runs; [0] is unused */
+    bool nodes_are_blocks;  /* each node of the index with all below it */
+    bool nodes_are_level;   /* none is beside a vertex that has others below it */
+    uint32_t nodes_up;
     uint32_t *kids;                /* positions, by type and in the order of the policy */
     uint32_t *kids_by_uniq;        /* positions, high unique ids first */
     int64_t *free_amounts, *total; /* inner * n_counted: not allocated, and in all */
     struct sl_ordset *heavy;       /* by inner: children by weight; only if some have children */
+    SL_VEC(uint64_t) visited;      /* a bit per vertex that was in a result; early-stopping ones */
     SL_VEC(struct graph_block) blocks;
     struct graph_index index;
     uint8_t *aux_types; /* by type: vertices of it lead to others in matched subsystems */
@@ -224,13 +231,15 @@ struct sl_match {
     SL_VEC(struct graph_pool) pools;      /* by position */
     SL_VEC(struct graph_share) shares;    /* [0] is unused */
     uint32_t free_share;
+    int64_t latest_share; /* no job that is allocated has a part of a pool only from later on */
     SL_VEC(struct graph_job) jobs;
     SL_VEC(uint32_t) free_jobs;
     struct sl_map by_id;
     uint32_t n_jobs;
-    uint32_t n_above;      /* spans of vertices that contain nodes */
-    struct sl_ordset ends; /* of jobs */
-    uint64_t generation;   /* rises when something may have become possible */
+    uint32_t n_above;           /* spans of vertices that contain nodes */
+    struct sl_ordset ends;      /* of jobs */
+    uint64_t generation;        /* rises when something may have become possible */
+    uint64_t layout_generation; /* rises with the layout and with properties */
     /* caches */
     struct graph_memo memos[MEMOS];
     uint64_t *allowed;       /* by position: the last evaluated constraint */
@@ -245,6 +254,8 @@ struct sl_match {
     struct sl_arena scratch; /* of one walk */
     uint64_t *fits;          /* by block, see search.c */
     bool cut_short;          /* not all mixes of or_slots were tried: a no may be wrong */
+    struct sl_match *empty;  /* the graph up and without jobs, see search.c; NULL: not made */
+    uint64_t empty_generation;
     struct sl_match_stats stats;
 };
 
@@ -265,21 +276,26 @@ void graph_layout_free(struct sl_match *m);
 uint32_t graph_layout_type(const struct sl_match *m, sl_sym type);
 /* Status changed below a position. */
 void graph_layout_status(struct sl_match *m, uint32_t pos);
-/* The order of two vertices by score and unique id. */
-int graph_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
-                         int64_t score_b, int64_t uniq_b, uint32_t pos_b);
+/* The order of two vertices by score; of equal ones the first in depth-first order comes first. */
+int graph_layout_compare(const struct sl_match *m, int64_t score_a, uint32_t pos_a, int64_t score_b,
+                         uint32_t pos_b);
 int64_t graph_layout_score(const struct sl_match *m, uint32_t pos);
 /* Filters of a vertex, in order: put at most max, returns how many. */
 uint32_t graph_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max);
 int graph_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) _must_check_;
 
 /* ---- index.c: sums, weights, and the tree over nodes ---- */
+struct graph_chain;
 void graph_index_build(struct sl_match *m);
 void graph_index_free(struct sl_match *m);
 /* So much more (sign 1) or less (-1) of the mask is free. */
 void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uint64_t *bits,
                       int sign);
 void graph_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
+/* A divisible pool has so much more. */
+void graph_index_resize(struct sl_match *m, uint32_t pos, int64_t more);
+/* What was chosen counts as visited; 'kept': a job has it. */
+void graph_index_visit(struct sl_match *m, const struct graph_chain *c, bool kept);
 /* The status of some positions changed. */
 void graph_index_status(struct sl_match *m, uint32_t from, uint32_t to);
 /* May the node at a place of the order have its need? */
@@ -306,6 +322,7 @@ enum graph_when { WHEN_PRESENT, WHEN_FUTURE, WHEN_EMPTY };
 struct graph_window {
     enum graph_when when;
     int64_t from, to;
+    bool any_status; /* what is down counts as up */
 };
 /* Fills words of exclusive and of shared bits of a block. */
 void graph_window_masks(const struct sl_match *m, const struct graph_window *w,
@@ -329,10 +346,12 @@ struct graph_chain {
 /* Something that was found for a request: a vertex with what is chosen inside it, or a slot. */
 struct graph_group {
     struct graph_group *next;
-    int64_t score, uniq, count;
-    uint32_t pos;  /* of a slot: of its first vertex */
-    uint32_t item; /* of a vertex: see slots.c; of a slot: which one */
-    bool whole;    /* nothing was chosen inside: it is taken as it is */
+    int64_t score, count;
+    uint32_t pos;   /* of a slot: of its first vertex */
+    uint32_t place; /* pos; of a slot: where it takes shape */
+    uint32_t turn;  /* so many were found before it */
+    uint32_t item;  /* of a vertex: see slots.c */
+    bool whole;     /* nothing was chosen inside: it is taken as it is */
     bool exclusive, divisible;
     bool all;                 /* it takes everything below it along */
     struct graph_chain chain; /* if not whole */
@@ -379,6 +398,7 @@ struct graph_walk {
     uint32_t nodes;          /* the request for nodes; REQ_NONE: none */
     bool nodes_in_slot;      /* each of them is a slot */
     bool aux;                /* auxiliary subsystems are matched: what was chosen counts as taken */
+    bool notes;              /* what is chosen now counts as taken for what is chosen next */
     SL_VEC(struct graph_noted) noted;
     struct graph_plain plain;
     uint32_t masked; /* the block that x and s are of */
@@ -455,6 +475,8 @@ bool graph_aux_choose(struct graph_walk *w, struct graph_group **v, uint32_t n,
 /* What a vertex hangs on, nearest first; for a request inside it. */
 bool graph_aux_inside(struct graph_walk *w, uint32_t pos, uint32_t req, bool exclusive,
                       struct graph_chain *ret);
+/* What is chosen counts as taken from here on. */
+void graph_aux_note(struct graph_walk *w, const struct graph_group *g, int64_t amount);
 /* Leaves those of a list that go beside each other; what is noted stays noted. */
 uint32_t graph_aux_beside(struct graph_walk *w, struct graph_group **v, uint32_t n);
 
@@ -487,6 +509,9 @@ int graph_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_ch
 /* At one time. */
 bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
                      const struct graph_window *w, struct graph_chain *ret);
+/* How many nodes the constraint of a request allows, and no job has alone in a window. */
+uint32_t graph_search_nodes_free(struct sl_match *m, const struct sl_match_request *r,
+                                 const struct graph_window *w);
 /* At the earliest time after now at which something ends. */
 bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, int64_t now,
                         struct graph_window *ret_w, struct graph_chain *ret);
@@ -507,6 +532,8 @@ void graph_hold_share_less(struct sl_match *m, uint32_t i);
 bool graph_hold_begin(struct sl_match *m, struct graph_job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
 int64_t graph_hold_next_end(const struct sl_match *m, int64_t after);
+/* The last end of a job; INT64_MIN if there is none. */
+int64_t graph_hold_last_end(const struct sl_match *m);
 /* The first time after now at which something ends or, because it overruns, is assumed to end. */
 int64_t graph_hold_first_end(const struct sl_match *m, int64_t now);
 /* Is anything left of it? */
@@ -541,6 +568,8 @@ void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h);
 void graph_holdings_done(struct graph_holdings *h);
 /* Drops jobs and layout and rebuilds the layout. */
 int graph_regraph_layout(struct sl_match *m, struct sl_err *err) _must_check_;
+/* A matcher of the same graph without jobs, everything up. */
+struct sl_match *graph_regraph_empty(const struct sl_match *m);
 void graph_regraph_forget(struct sl_match *m);
 
 #endif

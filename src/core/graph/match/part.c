@@ -145,7 +145,7 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_match_job_state st
         return sl_err_set(err, SL_EINVAL, "invalid time (%lld, %lld)", (long long)at,
                           (long long)duration);
     enum graph_when when = state == SL_JOB_ALLOCATED ? WHEN_PRESENT : WHEN_FUTURE;
-    struct graph_walk w = {.m = m, .w = {when, at, to}};
+    struct graph_walk w = {.m = m, .w = {.when = when, .from = at, .to = to}};
     struct graph_chain c = {0};
     struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
     int r = 0;
@@ -168,8 +168,10 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_match_job_state st
     }
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");
-    if (r >= 0)
+    if (r >= 0) {
         graph_hold_chain(m, graph_hold_new(m, jobid, state, at, to), &c);
+        graph_index_visit(m, &c, true);
+    }
     sl_freep(&sorted);
     return r;
 }
@@ -213,7 +215,7 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
         return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
     if (j->state != SL_JOB_ALLOCATED || now < j->from || now >= j->to)
         return sl_err_set(err, SL_EINVAL, "job %lld does not run now", (long long)jobid);
-    struct graph_window w = {WHEN_PRESENT, now, j->to};
+    struct graph_window w = {.when = WHEN_PRESENT, .from = now, .to = j->to};
     m->cut_short = false;
     *ret_verdict = graph_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
     if (*ret_verdict == SL_BUSY)
@@ -225,6 +227,7 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
         sl_grant_of_chain(m, &c, ret);
     }
     graph_hold_chain(m, j, &c);
+    graph_index_visit(m, &c, true);
     forget_ways(m, j);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The common case: a slot of so many cores and gpus. Where these are plain children of a vertex,
- * the allocation is found by masks alone.
+ * the allocation is found by masks alone; so much of one divisible pool is as simple.
  */
 #include "core/base/collection/bits.h"
 #include "core/graph/match/match_int.h"
@@ -37,7 +37,7 @@ void graph_plain_free(const struct graph_walk *w, uint32_t inner, const struct g
     const struct graph_block *b = &m->blocks.v[m->spots[in->pos].block];
     for (uint32_t k = 0; k < graph_block_words(b); k++)
         ret[k] = m->masks.v[run->mask + k] & ~(x[k] | s[k]);
-    for (uint32_t i = 0; i < run->n && in->some_down && w->w.when != WHEN_EMPTY; i++)
+    for (uint32_t i = 0; i < run->n && in->some_down && !w->w.any_status; i++)
         if (graph_vertex_at(m, m->kids[run->at + i])->down)
             sl_bits_clear(ret, m->kids[run->at + i] - b->pos);
 }
@@ -91,9 +91,17 @@ void graph_plain_take(struct graph_walk *w, uint32_t inner, uint32_t slots,
     const struct graph_inner *in = &m->inners.v[inner];
     uint32_t block = m->spots[in->pos].block, n = graph_block_words(&m->blocks.v[block]);
     uint64_t have[BLOCK_WORDS];
-    struct graph_claim *c = graph_chain_claim(w, ret, block);
     for (uint32_t i = 0; i < p->n; i++) {
         const struct graph_run *run = graph_plain_run(m, inner, p->of[i].type);
+        if (run->pool) {
+            struct graph_group g = {.pos = m->pools.v[run->pool - 1].pos,
+                                    .whole = true,
+                                    .divisible = true,
+                                    .exclusive = true};
+            graph_chain_group(w, ret, &g, (int64_t)slots * p->of[i].per);
+            continue;
+        }
+        struct graph_claim *c = graph_chain_claim(w, ret, block);
         graph_plain_free(w, inner, run, w->x, w->s, have);
         take_bits(have, n, slots * graph_plain_per(run, p->of[i].per), run->way, c->bits);
     }

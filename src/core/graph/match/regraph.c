@@ -84,6 +84,7 @@ void graph_regraph_forget(struct sl_match *m) {
     sl_ordset_done(&m->ends);
     m->ends = (struct sl_ordset){0};
     m->free_span = m->free_share = m->n_jobs = m->n_above = 0;
+    m->latest_share = 0;
     memset(m->free_words, 0, sizeof(m->free_words));
     sl_freep(&m->allowed);
     sl_freep(&m->allowed_key);
@@ -93,6 +94,7 @@ void graph_regraph_forget(struct sl_match *m) {
 int graph_regraph_layout(struct sl_match *m, struct sl_err *err) {
     graph_regraph_forget(m);
     m->generation++;
+    m->layout_generation++;
     return graph_layout_build(m, err);
 }
 
@@ -106,21 +108,39 @@ static int relayout(struct sl_match *m, struct sl_err *err) {
     return r;
 }
 
-struct sl_match *sl_match_clone(const struct sl_match *m) {
+/* A matcher with a copy of the graph; it is not laid out yet. */
+static struct sl_match *copy_settings(const struct sl_match *m) {
     struct sl_match *c = sl_alloc0(1, sizeof(*c));
-    struct graph_holdings h;
-    struct sl_err err;
     c->g = sl_graph_clone(m->g);
     c->policy = m->policy;
     c->start = m->start;
     c->end = m->end;
-    c->stats = m->stats;
+    c->fluxion = m->fluxion;
     sl_arena_init(&c->tables, SIZE_MAX / 4);
     sl_arena_init(&c->scratch, SIZE_MAX / 4);
     for (uint32_t i = 0; i < m->filters.n; i++)
         *sl_vec_push(&c->filters) = m->filters.v[i];
     for (uint32_t i = 0; i < m->subsystems.n; i++)
         *sl_vec_push(&c->subsystems) = m->subsystems.v[i];
+    return c;
+}
+
+struct sl_match *graph_regraph_empty(const struct sl_match *m) {
+    struct sl_match *c = copy_settings(m);
+    struct sl_err err;
+    for (sl_vtx v = 0; v < sl_graph_count(c->g); v++)
+        sl_graph_set_down(c->g, v, false);
+    sl_assert(graph_layout_build(c, &err) == 0);
+    return c;
+}
+
+struct sl_match *sl_match_clone(const struct sl_match *m) {
+    struct sl_match *c = copy_settings(m);
+    struct graph_holdings h;
+    struct sl_err err;
+    c->stats = m->stats;
+    for (uint32_t i = 0; i < m->visited.n; i++)
+        *sl_vec_push(&c->visited) = m->visited.v[i];
     sl_assert(graph_layout_build(c, &err) == 0); /* it could be built before */
     graph_holdings_take(m, &h);
     graph_holdings_put(c, &h);
@@ -199,6 +219,27 @@ void sl_match_set_down(struct sl_match *m, sl_vtx v, bool down) {
     m->generation++;
 }
 
+int sl_match_resize(struct sl_match *m, sl_vtx v, int64_t size, struct sl_err *err) {
+    char name[SL_VERTEX_NAME];
+    const struct sl_vertex *x = sl_graph_vertex(m->g, v);
+    const struct graph_pool *p = x->removed ? NULL : graph_pool_at(m, x->pos);
+    if (!p)
+        return sl_err_set(err, SL_EINVAL, "%.80s is not a divisible pool: expected %s",
+                          sl_vertex_name(m->g, v, name), SL_GRAPH_DIVISIBLE);
+    if (size < 0 || size > SL_GRAPH_MAX_SIZE)
+        return sl_err_set(err, SL_EINVAL, "%.80s: expected a size from 0 to %lld, got %lld",
+                          sl_vertex_name(m->g, v, name), (long long)SL_GRAPH_MAX_SIZE,
+                          (long long)size);
+    int64_t more = size - x->size;
+    if (more == 0)
+        return 0;
+    sl_graph_set_size(m->g, v, size);
+    sl_plan_set_total(p->plan, size);
+    graph_index_resize(m, x->pos, more);
+    m->generation++;
+    return 0;
+}
+
 /* Does the layout depend on it? */
 static bool shapes_layout(const struct sl_match *m, const char *key) {
     return strcmp(key, SL_GRAPH_DIVISIBLE) == 0 ||
@@ -232,6 +273,7 @@ int sl_match_set_prop(struct sl_match *m, sl_vtx v, const char *key, const char 
     if (r >= 0)
         r = sl_vertex_set_prop(m->g, v, key, value, err);
     m->generation++;
+    m->layout_generation++;
     return r >= 0 && shapes_layout(m, key) ? relayout(m, err) : r;
 }
 
@@ -240,6 +282,7 @@ bool sl_match_del_prop(struct sl_match *m, sl_vtx v, const char *key) {
     if (check_prop(m, v, key, &err) < 0 || !sl_vertex_del_prop(m->g, v, key))
         return false;
     m->generation++;
+    m->layout_generation++;
     if (shapes_layout(m, key))
         sl_assert(relayout(m, &err) == 0); /* of a graph that was laid out before */
     return true;

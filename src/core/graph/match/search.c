@@ -17,7 +17,7 @@ bool graph_search_window(const struct sl_match *m, const struct sl_match_request
         return false;
     if (r->duration == 0 || __builtin_add_overflow(at, r->duration, &to) || to > m->end)
         to = m->end;
-    *ret = (struct graph_window){when, at, to};
+    *ret = (struct graph_window){.when = when, .from = at, .to = to};
     return true;
 }
 
@@ -29,7 +29,7 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_match_request
         return NULL;
     const char *key = r->key + r->constraint_at;
     uint32_t len = r->key_len - r->constraint_at;
-    if (m->allowed && m->allowed_generation == sl_graph_generation(m->g) && m->allowed_len == len &&
+    if (m->allowed && m->allowed_generation == m->layout_generation && m->allowed_len == len &&
         memcmp(m->allowed_key, key, len) == 0)
         return m->allowed;
     sl_freep(&m->allowed);
@@ -40,7 +40,7 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_match_request
     m->allowed_key = sl_alloc(len + 1);
     memcpy(m->allowed_key, key, len);
     m->allowed_len = len;
-    m->allowed_generation = sl_graph_generation(m->g);
+    m->allowed_generation = m->layout_generation;
     for (uint32_t i = 0; i < m->constrained.n; i++) {
         uint32_t pos = m->constrained.v[i];
         if (!sl_constraint_holds(&r->constraint, m->g, m->spots[pos].v))
@@ -51,6 +51,23 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_match_request
             sl_bits_set(m->allowed_ranks, rank);
     }
     return m->allowed;
+}
+
+uint32_t graph_search_nodes_free(struct sl_match *m, const struct sl_match_request *r,
+                                 const struct graph_window *w) {
+    const uint64_t *may = allowed(m, r);
+    uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->constrained.n; i++) {
+        uint32_t pos = m->constrained.v[i];
+        const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
+        if (!m->spots[pos].is_node || pos >= m->n_tree || (may && !sl_bits_get(may, pos)) ||
+            (m->spots[pos].down && !w->any_status))
+            continue;
+        graph_window_masks(m, w, b, x, s);
+        n += !sl_bits_get(x, pos - b->pos);
+    }
+    return n;
 }
 
 /* ---- nodes in order ---- */
@@ -113,7 +130,7 @@ static bool search_nodes(struct graph_walk *w, struct graph_chain *ret) {
     if (!graph_walk_choose(w, &found, r, true, ret))
         return false;
     if (w->nodes_in_slot)
-        ret->n_slots = sl_req_count_take(&r->count, (uint64_t)found.total);
+        ret->n_slots += sl_req_count_take(&r->count, (uint64_t)found.total);
     return true;
 }
 
@@ -128,7 +145,7 @@ static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
             if (m->spots[sl_graph_vertex(m->g, v)->pos].is_node)
                 node = sl_graph_vertex(m->g, v)->pos;
         next = k->next;
-        if (node != GRAPH_NONE) {
+        if (node != GRAPH_NONE && !(k->amount && node == pos)) { /* it may be a pool itself */
             graph_chain_range(w, &whole, node, graph_end_of(m, node), true);
         } else {
             k->next = whole.claims;
@@ -158,18 +175,130 @@ static void begin_walk(struct graph_walk *w, struct sl_match *m, const struct sl
     graph_tops_find(w);
 }
 
+static bool search_variant(struct sl_match *m, const struct sl_match_request *r,
+                           const struct graph_variant *v, const struct graph_window *win,
+                           struct graph_chain *ret) {
+    struct graph_walk w;
+    begin_walk(&w, m, r, v);
+    graph_walk_at(&w, win);
+    bool found = search_or_walk(&w, ret);
+    graph_walk_done(&w);
+    return found;
+}
+
+/* ---- several slots at the top ---- */
+
+#define ORDERS_MAX 120u /* of slots that are tried */
+
+/* Adds a copy of a chain that outlives the next walk. */
+static void add_copy(struct sl_match *m, const struct graph_chain *c, struct graph_chain *ret) {
+    for (const struct graph_claim *k = c->claims; k; k = k->next) {
+        size_t words = k->amount ? 0 : (size_t)2 * graph_block_words(&m->blocks.v[k->block]);
+        struct graph_claim *copy =
+            sl_arena_alloc(&m->tables, sizeof(*copy) + words * sizeof(copy->bits[0]));
+        memcpy(copy, k, sizeof(*copy) + words * sizeof(copy->bits[0]));
+        copy->next = ret->claims;
+        ret->claims = copy;
+    }
+    ret->n_slots += c->n_slots;
+}
+
+/* One after the other in this order. What was found is held while the next ones are looked for, as
+ * if a job had it. */
+static bool search_in_order(struct sl_match *m, const struct sl_match_request *r,
+                            const struct graph_alternative *a, const uint32_t *order,
+                            const struct graph_window *win, struct graph_chain *ret) {
+    bool found = true, present = win->when == WHEN_PRESENT;
+    int64_t id = INT64_MIN;
+    struct graph_job *j = NULL;
+    struct sl_match_stats stats = m->stats;
+    *ret = (struct graph_chain){0};
+    while (graph_hold_job(m, id))
+        id++;
+    for (uint32_t i = 0; i < a->n && found; i++) {
+        struct graph_chain c;
+        found = search_variant(m, r, &r->variants.v[a->first + order[i]], win, &c);
+        if (!found)
+            break;
+        add_copy(m, &c, ret);
+        if (!j)
+            j = graph_hold_new(m, id, present ? SL_JOB_ALLOCATED : SL_JOB_RESERVED, win->from,
+                               win->to);
+        if (i + 1 < a->n)
+            graph_hold_chain(m, j, &c);
+    }
+    if (j)
+        graph_hold_drop(m, j);
+    m->stats.taken = stats.taken;
+    return found;
+}
+
+/* The next order of the alphabet; false: that was the last. */
+static bool next_order(uint32_t *v, uint32_t n) {
+    uint32_t i = n - 1, k = n - 1;
+    while (i > 0 && v[i - 1] > v[i])
+        i--;
+    if (i == 0)
+        return false;
+    while (v[k] < v[i - 1])
+        k--;
+    for (uint32_t first = i - 1, last = k, step = 0; step == 0 || first < last; step++) {
+        uint32_t other = v[first];
+        v[first] = v[last];
+        v[last] = other;
+        first = step == 0 ? i : first + 1;
+        last = step == 0 ? n - 1 : last - 1;
+    }
+    return true;
+}
+
+static bool search_alternative(struct sl_match *m, const struct sl_match_request *r,
+                               const struct graph_alternative *a, const struct graph_window *win,
+                               struct graph_chain *ret) {
+    if (a->n == 1)
+        return search_variant(m, r, &r->variants.v[a->first], win, ret);
+    uint32_t order[SL_REQ_MAX], tried = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        order[i] = i;
+    do {
+        if (search_in_order(m, r, a, order, win, ret))
+            return true;
+    } while (++tried < ORDERS_MAX && next_order(order, a->n));
+    return false;
+}
+
+static bool has_several(const struct sl_match_request *r) {
+    for (uint32_t i = 0; i < r->alternatives.n; i++)
+        if (r->alternatives.v[i].n > 1)
+            return true;
+    return false;
+}
+
+/* Jobs do not count then, so that what is found cannot be held: it is searched in a matcher that
+ * has none. */
+static bool search_empty(struct sl_match *m, const struct sl_match_request *r,
+                         struct graph_chain *ret) {
+    struct graph_window any = {.when = WHEN_PRESENT, .from = m->start, .to = m->end};
+    uint64_t generation = sl_graph_generation(m->g);
+    if (!m->empty || m->empty_generation != generation) {
+        sl_match_free(m->empty);
+        m->empty = graph_regraph_empty(m);
+        m->empty_generation = generation;
+    }
+    m->empty->cut_short = false;
+    bool found = graph_search_at(m->empty, r, &any, ret);
+    m->cut_short = m->cut_short || m->empty->cut_short;
+    return found;
+}
+
 bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
                      const struct graph_window *win, struct graph_chain *ret) {
-    struct graph_walk w;
+    if (win->when == WHEN_EMPTY && has_several(r))
+        return search_empty(m, r, ret);
     sl_arena_clear(&m->tables);
-    for (uint32_t i = 0; i < r->variants.n; i++) {
-        begin_walk(&w, m, r, &r->variants.v[i]);
-        graph_walk_at(&w, win);
-        bool found = search_or_walk(&w, ret);
-        graph_walk_done(&w);
-        if (found)
+    for (uint32_t i = 0; i < r->alternatives.n; i++)
+        if (search_alternative(m, r, &r->alternatives.v[i], win, ret))
             return true;
-    }
     return false;
 }
 
@@ -185,17 +314,21 @@ bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, in
                         struct graph_window *ret_w, struct graph_chain *ret) {
     struct graph_walk w;
     sl_arena_clear(&m->tables);
-    if (r->variants.n == 1) {
+    if (r->variants.n == 1) { /* one alternative, and one slot */
         int64_t at;
         begin_walk(&w, m, r, &r->variants.v[0]);
         if (can_search_spans(&w)) {
-            if (!graph_later_find(&w, now, &at) ||
-                !graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
-                return false;
-            w.use_fits = w.nodes != REQ_NONE;
-            graph_walk_at(&w, ret_w);
-            return search_or_walk(&w, ret);
+            bool found =
+                graph_later_find(&w, now, &at) && graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
+            if (found) {
+                w.use_fits = w.nodes != REQ_NONE;
+                graph_walk_at(&w, ret_w);
+                found = search_or_walk(&w, ret);
+            }
+            graph_walk_done(&w);
+            return found;
         }
+        graph_walk_done(&w);
     }
     for (int64_t at = graph_hold_first_end(m, now); at < m->end; at = graph_hold_next_end(m, at)) {
         if (!graph_search_window(m, r, at, WHEN_FUTURE, ret_w))

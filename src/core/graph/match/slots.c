@@ -67,19 +67,18 @@ static bool cut_slot(struct graph_walk *w, struct state *s, const struct shape *
     return true;
 }
 
-static void push_slots(struct graph_walk *w, struct state *s, const struct shape *shape, uint32_t n,
-                       struct graph_list *ret) {
-    uint32_t capacity = 0;
+static void push_slots(struct graph_walk *w, uint32_t inner, struct state *s,
+                       const struct shape *shape, uint32_t n, struct graph_list *ret) {
+    uint32_t capacity = 0, place = w->m->inners.v[inner].pos;
     for (uint32_t i = 0; i < shape->n && w->aux; i++)
         capacity += s->at[shape->first + i].n;
     for (uint32_t i = 0; i < n; i++) {
         struct graph_group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
         *slot = (struct graph_group){
-            .pos = GRAPH_NONE, .item = ret->n, .score = 1, .count = 1, .chain = {.n_slots = 1}};
+            .pos = GRAPH_NONE, .place = place, .score = 1, .count = 1, .chain = {.n_slots = 1}};
         if (w->aux)
             slot->parts = sl_arena_alloc(&w->m->scratch, (capacity + 1) * sizeof(*slot->parts));
         sl_assert(cut_slot(w, s, shape, slot));
-        slot->uniq = graph_vertex_at(w->m, slot->pos)->uniq_id;
         graph_list_push(ret, slot);
     }
 }
@@ -219,7 +218,7 @@ static void make_one(struct graph_walk *w, uint32_t inner, const struct graph_re
     memcpy(probe.at, s.at, bytes);
     while (n < most && cut_slot(w, &probe, &shape, NULL))
         n++;
-    push_slots(w, &s, &shape, n, ret);
+    push_slots(w, inner, &s, &shape, n, ret);
 }
 
 /* Bundles of equal vertices have equally many, and the first ones are the best. */
@@ -265,5 +264,5 @@ void graph_slots_make(struct graph_walk *w, uint32_t inner, const struct graph_w
     try_mixes(&x, 0, &s, 0);
     w->m->cut_short = w->m->cut_short || x.cut_short;
     for (uint32_t i = 0; i < n; i++)
-        push_slots(w, &s, &shapes[i], x.best[i], ret);
+        push_slots(w, inner, &s, &shapes[i], x.best[i], ret);
 }

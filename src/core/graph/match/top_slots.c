@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots that may come from anywhere: the top of the request is a slot of plain children, so many
- * cores and gpus. Every vertex at which it can be formed is a place with a row of slots in the
- * order of the policy, and a request for n slots gets the first n of all rows merged. A tree over
- * the places finds the best next slot.
+ * cores and gpus, or so much of one divisible pool of each type. Every vertex at which it can be
+ * formed is a place with a row of slots in the order of the policy, and a request for n slots gets
+ * the first n of all rows merged. A tree over the places finds the best next slot.
  *
  * For the present the tree is cached from one request to the next, for a few shapes. It considers
  * allocations alone. Reservations can only make a place's next slot worse, so they are evaluated
@@ -26,7 +26,7 @@ bool graph_tops_open(const struct graph_walk *w, uint32_t inner, const uint64_t 
     const struct sl_match *m = w->m;
     uint32_t pos = m->inners.v[inner].pos;
     const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
-    if (m->spots[pos].down && w->w.when != WHEN_EMPTY)
+    if (m->spots[pos].down && !w->w.any_status)
         return false;
     for (;; pos = pos_above(m, pos)) {
         if (sl_bits_get(x, pos - b->pos) ||
@@ -74,9 +74,20 @@ static bool sum_scores(const struct sl_match *m, const struct graph_block *b,
     return take == 0;
 }
 
+/* Has a divisible pool enough for that many slots, in the window or as far as it is allocated? */
+static bool pool_has(const struct graph_walk *w, const struct graph_block *b,
+                     const struct graph_pool *p, const uint64_t *x, bool in_window, uint32_t slots,
+                     uint32_t per) {
+    const struct sl_match *m = w->m;
+    int64_t have = in_window ? graph_window_free(m, &w->w, p) : sl_plan_total(p->plan) - p->held;
+    if (sl_bits_get(x, p->pos - b->pos) || (graph_vertex_at(m, p->pos)->down && !w->w.any_status))
+        return false;
+    return have > 0 && (uint64_t)have / per >= slots;
+}
+
 /* The next slot of a place, by masks of its block. */
 static void find_next_slot(const struct graph_walk *w, struct graph_place *p, const uint64_t *x,
-                           const uint64_t *s) {
+                           const uint64_t *s, bool in_window) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
     uint64_t have[BLOCK_WORDS];
@@ -86,27 +97,35 @@ static void find_next_slot(const struct graph_walk *w, struct graph_place *p, co
         return;
     for (uint32_t i = 0; i < w->plain.n; i++) {
         const struct graph_run *run = graph_plain_run(m, p->inner, w->plain.of[i].type);
-        uint32_t per = graph_plain_per(run, w->plain.of[i].per), first;
-        graph_plain_free(w, p->inner, run, x, s, have);
-        if (!sum_scores(m, b, run, have, p->taken * per, per, &p->score, &first)) {
+        const struct graph_pool *pool = run->pool ? &m->pools.v[run->pool - 1] : NULL;
+        uint32_t per = pool ? w->plain.of[i].per : graph_plain_per(run, w->plain.of[i].per), first;
+        bool good;
+        if (pool) {
+            first = pool->pos;
+            p->score += graph_layout_score(m, first);
+            good = pool_has(w, b, pool, x, in_window, p->taken + 1, per);
+        } else {
+            graph_plain_free(w, p->inner, run, x, s, have);
+            good = sum_scores(m, b, run, have, p->taken * per, per, &p->score, &first);
+        }
+        if (!good) {
             p->first = GRAPH_NONE;
             return;
         }
         if (i == 0)
             p->first = first;
     }
-    p->uniq = graph_vertex_at(m, p->first)->uniq_id;
 }
 
 static void next_in_window(struct graph_walk *w, struct graph_place *p) {
     graph_walk_mask(w, w->m->spots[w->m->inners.v[p->inner].pos].block);
-    find_next_slot(w, p, w->x, w->s);
+    find_next_slot(w, p, w->x, w->s, true);
 }
 
 static void next_at_present(const struct graph_walk *w, struct graph_place *p) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
-    find_next_slot(w, p, &m->held[b->held], &m->held[b->held + graph_block_words(b)]);
+    find_next_slot(w, p, &m->held[b->held], &m->held[b->held + graph_block_words(b)], false);
 }
 
 /* ---- the tree ---- */
@@ -117,9 +136,7 @@ static uint32_t better(const struct sl_match *m, const struct graph_winners *by,
     const struct graph_place *q = b == GRAPH_NONE ? NULL : &by->places[b];
     if (!p || !q || p->first == GRAPH_NONE || q->first == GRAPH_NONE)
         return p && p->first != GRAPH_NONE ? a : b;
-    return graph_layout_compare(m, p->score, p->uniq, p->first, q->score, q->uniq, q->first) < 0
-               ? a
-               : b;
+    return graph_layout_compare(m, p->score, p->first, q->score, q->first) < 0 ? a : b;
 }
 
 static void climb(const struct sl_match *m, struct graph_winners *by, uint32_t place) {
@@ -156,7 +173,7 @@ static bool is_good_place(const struct graph_walk *w, uint32_t inner) {
         return false;
     for (uint32_t i = 0; i < w->plain.n; i++) {
         const struct graph_run *run = graph_plain_run(m, inner, w->plain.of[i].type);
-        if (!run || run->way == 0)
+        if (!run || (run->way == 0 && !run->pool))
             return false;
     }
     return true;
@@ -203,7 +220,7 @@ static void make_places(const struct graph_walk *w, struct graph_tops *t) {
     clear_tops(t);
     t->made = true;
     t->of = w->plain;
-    t->graph_generation = sl_graph_generation(m->g);
+    t->layout_generation = m->layout_generation;
     t->constraint_len = r->key_len - r->constraint_at;
     t->constraint = sl_alloc(t->constraint_len + 1);
     memcpy(t->constraint, r->key + r->constraint_at, t->constraint_len);
@@ -212,7 +229,7 @@ static void make_places(const struct graph_walk *w, struct graph_tops *t) {
 
 static bool is_of(const struct graph_walk *w, const struct graph_tops *t) {
     const struct sl_match_request *r = w->r;
-    if (!t->made || t->of.n != w->plain.n || t->graph_generation != sl_graph_generation(w->m->g) ||
+    if (!t->made || t->of.n != w->plain.n || t->layout_generation != w->m->layout_generation ||
         t->constraint_len != r->key_len - r->constraint_at ||
         memcmp(t->constraint, r->key + r->constraint_at, t->constraint_len) != 0)
         return false;
@@ -243,8 +260,11 @@ void graph_tops_find(struct graph_walk *w) {
         w->tops = t;
 }
 
+/* Parts of pools that are allocated only from later on are not in the tree. */
 bool graph_tops_may(const struct graph_walk *w) {
     const struct sl_match *m = w->m;
+    if (w->w.when == WHEN_PRESENT && w->w.from < m->latest_share)
+        return false;
     return w->tops && (m->n_above == 0 || w->w.when == WHEN_EMPTY) && !m->policy.stop_early &&
            !m->policy.locality;
 }

@@ -31,20 +31,21 @@ static bool usable(struct graph_walk *w, uint32_t pos) {
         return false;
     if (w->w.when == WHEN_EMPTY) {
         graph_walk_mask(w, s->block);
-        return !(w->aux && graph_aux_is_taken(w, pos));
+        return !(w->noted.n > 0 && graph_aux_is_taken(w, pos));
     }
-    if (s->down || (w->use_fits && s->is_node && !sl_bits_get(w->m->fits, s->block)))
+    if ((s->down && !w->w.any_status) ||
+        (w->use_fits && s->is_node && !sl_bits_get(w->m->fits, s->block)))
         return false;
     graph_walk_mask(w, s->block);
     return !sl_bits_get(w->x, pos - w->m->blocks.v[s->block].pos) &&
-           !(w->aux && graph_aux_is_taken(w, pos));
+           !(w->noted.n > 0 && graph_aux_is_taken(w, pos));
 }
 
 /* Neither it nor anything below it is in use. */
 static bool untouched(struct graph_walk *w, uint32_t pos) {
     const struct sl_match *m = w->m;
     uint32_t end = graph_end_of(m, pos);
-    if (w->aux && graph_aux_is_touched(w, pos, end))
+    if (w->noted.n > 0 && graph_aux_is_touched(w, pos, end))
         return false;
     if (w->w.when == WHEN_EMPTY)
         return true;
@@ -122,7 +123,8 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
                           uint32_t bundles) {
     const struct sl_match *m = w->m;
     const struct graph_inner *in = &m->inners.v[inner];
-    const struct sl_ordset *heavy = &m->heavy[inner];
+    static const struct sl_ordset none = {0};
+    const struct sl_ordset *heavy = w->w.when == WHEN_EMPTY ? &none : &m->heavy[inner];
     const struct sl_ordkey *keys = NULL;
     struct graph_list *tally = graph_walk_lists(w, t->n);
     uint32_t left = t->n, n_keys = 0;
@@ -198,7 +200,7 @@ static bool has_capacity(const struct graph_walk *w, uint32_t inner, uint32_t re
     const int64_t *free_amounts = &w->m->free_amounts[(size_t)inner * n],
                   *need = &w->need[(size_t)req * n];
     for (uint32_t i = 0; i < n; i++)
-        if (free_amounts[i] < need[i])
+        if (need[i] > 0 && free_amounts[i] < need[i]) /* pools may be overdrawn */
             return false;
     return true;
 }
@@ -209,7 +211,7 @@ static bool all_too_light(const struct graph_walk *w, uint32_t inner) {
     const struct graph_inner *in = &m->inners.v[inner];
     uint16_t type = w->types[w->variant->top];
     if (!m->policy.stop_early || w->w.when != WHEN_PRESENT || w->variant->n_top != 1 ||
-        in->kids_weigh == TYPES_MAX || in->n_runs != 1 || m->runs.v[in->runs].type != type)
+        in->kids_weigh == WEIGH_NOT || in->n_runs != 1 || m->runs.v[in->runs].type != type)
         return false;
     const struct sl_ordkey *first = sl_ordset_first(&m->heavy[inner]);
     return first && -first->at < w->need[(size_t)w->variant->top * m->n_counted + in->kids_weigh];
@@ -230,6 +232,10 @@ static bool inside(struct graph_walk *w, uint32_t pos, const struct graph_req *r
     }
     struct graph_wants all = {r->with, r->n_with, r->slot};
     bool shape = graph_walk_shape(w, &all, r->slot, inner);
+    for (uint32_t i = r->with; i < r->with + r->n_with && r->several; i++)
+        if (w->r->reqs.v[i].kind == SL_REQ_SLOT &&
+            (inner == GRAPH_NONE || !graph_walk_shape_one(w, &w->r->reqs.v[i], inner)))
+            return false; /* of several slots each has to take shape here */
     struct graph_list *lists = graph_walk_lists(w, r->n_with);
     uint32_t n_slots = 0;
     bool limited = !w->m->policy.stop_early && !w->aux;
@@ -245,7 +251,7 @@ static bool inside(struct graph_walk *w, uint32_t pos, const struct graph_req *r
             rest.slot = REQ_NONE;
         graph_walk_explore(w, inner, &rest, false, exclusive, lists, 1, limited);
     }
-    if (shape) {
+    if (shape && !r->several) {
         struct graph_list *slots = &lists[r->slot - r->with];
         *slots = (struct graph_list){0};
         graph_slots_make(w, inner, &all, r->slot, true, slots);
@@ -259,8 +265,14 @@ static bool inside(struct graph_walk *w, uint32_t pos, const struct graph_req *r
         bool far = w->aux && q->kind == SL_REQ_RESOURCE &&
                    (inner == GRAPH_NONE ||
                     !has_kids_of(w->m, &w->m->inners.v[inner], w->types[r->with + i]));
-        if (far ? !graph_aux_inside(w, pos, r->with + i, exclusive, ret)
-                : !graph_walk_choose(w, &lists[i], q, false, ret))
+        bool turn = r->several && q->kind == SL_REQ_SLOT;
+        if (turn) /* each beside those before it */
+            graph_slots_make(w, inner, &all, r->with + i, true, &lists[i]);
+        w->notes = turn;
+        bool chosen = far ? graph_aux_inside(w, pos, r->with + i, exclusive, ret)
+                          : graph_walk_choose(w, &lists[i], q, false, ret);
+        w->notes = false;
+        if (!chosen)
             return false;
     }
     return true;
@@ -318,6 +330,7 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
     bool all = r->exclusive == SL_TRUE || (m->policy.node_exclusive && s->is_node);
     exclusive = exclusive || all;
     struct graph_group g = {.pos = pos,
+                            .place = pos,
                             .exclusive = exclusive,
                             .all = all,
                             .whole = true,
@@ -332,7 +345,7 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
     if (s->divisible && r->n_with == 0) {
         g.divisible = true;
         g.count = graph_window_free(m, &w->w, graph_pool_at(m, pos)) -
-                  (w->aux ? graph_aux_given(w, pos) : 0);
+                  (w->noted.n > 0 ? graph_aux_given(w, pos) : 0);
         if (g.count <= 0)
             return false;
     } else if (exclusive && !untouched(w, pos)) {
@@ -355,7 +368,6 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
         }
     }
     g.score = graph_layout_score(m, pos);
-    g.uniq = graph_vertex_at(m, pos)->uniq_id;
     struct graph_group *kept = sl_arena_alloc(&m->scratch, sizeof(*kept));
     *kept = g;
     graph_list_push(&lists[own], kept);
@@ -407,6 +419,7 @@ void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_m
     struct graph_wants top = {v->top, v->n_top, v->slot};
     w->noted.v = NULL;
     w->noted.n = w->noted.cap = 0;
+    w->notes = false;
     w->aux = m->subsystems.n > 0 && graph_aux_asks(w, &top, false);
     for (uint32_t i = v->top; i < v->top + v->n_top; i++) {
         const struct graph_req *q = &r->reqs.v[i];

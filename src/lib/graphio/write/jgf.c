@@ -90,6 +90,17 @@ static void agfilter(const struct sl_graphio_match_writer *w, const struct sl_gr
     sl_jw_end(j);
 }
 
+static void ephemeral(const struct sl_graphio_match_writer *w, const char *type, struct sl_jw *j) {
+    for (uint32_t i = 0; i < w->n_labels; i++) {
+        if (strcmp(w->labels[i].type, type) != 0)
+            continue;
+        sl_jw_object(j, "ephemeral");
+        sl_jw_str(j, "label", w->labels[i].label);
+        sl_jw_end(j);
+        return;
+    }
+}
+
 /* Is the name what basename and id give? Without an id they give "basename-1". */
 static bool usual_name(const char *name, const char *basename, int64_t id) {
     size_t n = strlen(basename);
@@ -131,6 +142,7 @@ static void vertex(const struct sl_graphio_match_writer *w, const struct sl_grap
     if (k->needs != 1)
         sl_jw_int(j, "size", k->needs);
     paths(g, k->v, scratch, j);
+    ephemeral(w, sl_sym_str(syms, x->type), j);
     agfilter(w, g, k->v, j);
     sl_jw_end(j);
     sl_jw_end(j);
@@ -170,16 +182,14 @@ static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, str
     sl_freep(&picked);
 }
 
-/* What is below an exclusive vertex with all its subtree is implied. */
-static void omit(struct sl_graphio_match_writer *w, const struct sl_graph *g,
-                 const struct sl_grant *gr, const struct graphio_places *p) {
+/* What is below an exclusive vertex is implied. */
+static void omit(struct sl_graphio_match_writer *w, const struct sl_grant *gr,
+                 const struct graphio_places *p) {
     for (uint32_t i = 0; i < p->n; i++) { /* parents come first */
         uint32_t up = p->at[i].parent;
         if (up == UINT32_MAX)
             continue;
-        const struct sl_vertex *x = sl_graph_vertex(g, gr->picks.v[up].v);
-        p->at[i].omitted =
-            p->at[up].omitted || (gr->picks.v[up].exclusive && p->at[up].below == x->end - x->pos);
+        p->at[i].omitted = p->at[up].omitted || gr->picks.v[up].exclusive;
         w->omitted |= p->at[i].omitted;
     }
 }
@@ -192,8 +202,8 @@ void graphio_write_jgf(struct sl_graphio_match_writer *w, const struct sl_graph 
 
     if (p->n == 0)
         return;
-    if (shorthand)
-        omit(w, g, gr, p);
+    if (shorthand && !w->in_full)
+        omit(w, gr, p);
     sl_buf_init(&scratch, SL_GRAPH_MAX_DEPTH * (size_t)1100);
     sl_jw_object(j, NULL);
     sl_jw_object(j, "graph");

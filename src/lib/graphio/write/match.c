@@ -45,8 +45,7 @@ void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
     for (uint32_t i = 0; i < n; i++) {
         sl_vtx v = gr->picks.v[i].v;
         const struct sl_vertex *x = sl_graph_vertex(g, v);
-        p->at[i] = (struct graphio_place){
-            .parent = UINT32_MAX, .level = (uint32_t)x->depth + 1, .below = 1};
+        p->at[i] = (struct graphio_place){.parent = UINT32_MAX, .level = (uint32_t)x->depth + 1};
         if (!graphio_in_tree(g, v)) { /* of another subsystem: it stands where it was found */
             p->post[out++] = i;
             continue;
@@ -58,8 +57,6 @@ void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
                 break;
             p->post[out++] = top;
             way.n--;
-            if (way.n > 0)
-                p->at[sl_vec_last(&way)].below += p->at[top].below;
         }
         if (way.n > 0 && gr->picks.v[sl_vec_last(&way)].v == x->parent)
             p->at[i].parent = sl_vec_last(&way);
@@ -68,8 +65,6 @@ void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
     while (way.n > 0) {
         uint32_t top = sl_vec_pop(&way);
         p->post[out++] = top;
-        if (way.n > 0)
-            p->at[sl_vec_last(&way)].below += p->at[top].below;
     }
     sl_assert(out == n);
     sl_vec_free(&way);

@@ -26,11 +26,15 @@ bool sl_graphio_match_format_parse(const char *word, enum sl_graphio_match_forma
 struct sl_graphio_match_writer {
     enum sl_graphio_match_format format;
     bool omitted;      /* a shorthand has left something out: from then on each of them is marked */
+    bool in_full;      /* shorthands leave out nothing */
     bool nslots;       /* rv1: "execution" also has the number of slots (RFC 20) */
     const char *queue; /* rv1: goes into "attributes"; NULL: none */
     /* The sums of a vertex's filter, as sl_match_sums gives them; NULL: no "agfilter". */
     uint32_t (*sums)(const void *ctx, sl_vtx v, struct sl_match_filter_sum *ret, uint32_t max);
     const void *sums_ctx;
+    /* Labels of requests, by the type of the vertices that they are for. */
+    const struct sl_graphio_label { const char *type, *label; } * labels;
+    uint32_t n_labels;
 };
 
 /* Appends one answer, its last newline included. rlite without a core or gpu below any node:

@@ -9,7 +9,6 @@
 struct graphio_place {
     uint32_t parent; /* index of the pick that contains it; UINT32_MAX: none */
     uint32_t level;  /* the root's is 1 */
-    uint32_t below;  /* picks in its subtree, itself included */
     bool omitted;    /* a shorthand leaves it out */
 };
 

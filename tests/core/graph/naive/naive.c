@@ -30,8 +30,11 @@ static void read_filters(struct naive *n, const char *text) {
 }
 
 static void reserve_vertices(struct naive *n) {
-    while (n->at.n < sl_graph_count(n->g))
+    while (n->at.n < sl_graph_count(n->g)) {
         *sl_vec_push(&n->at) = (struct holds){0};
+        *sl_vec_push(&n->visited) = false;
+        *sl_vec_push(&n->whole) = false;
+    }
 }
 
 struct naive *naive_new(const struct sl_graph *g, const struct sl_match_options *o) {
@@ -40,6 +43,7 @@ struct naive *naive_new(const struct sl_graph *g, const struct sl_match_options 
     n->policy = o->policy;
     n->start = o->start;
     n->end = o->end ? o->end : INT64_MAX;
+    n->fluxion = o->fluxion;
     read_filters(n, o->filters ? o->filters : SL_MATCH_FILTERS);
     for (uint32_t i = 0; i < o->n_subsystems; i++)
         *sl_vec_push(&n->subsystems) = sl_strdup(o->subsystems[i]);
@@ -53,6 +57,7 @@ struct naive *naive_clone(const struct naive *n) {
     c->policy = n->policy;
     c->start = n->start;
     c->end = n->end;
+    c->fluxion = n->fluxion;
     for (uint32_t i = 0; i < n->filters.n; i++) {
         const struct filter *f = &n->filters.v[i];
         *sl_vec_push(&c->filters) =
@@ -66,6 +71,8 @@ struct naive *naive_clone(const struct naive *n) {
     for (uint32_t v = 0; v < n->at.n; v++)
         for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
             *sl_vec_push(&c->at.v[v].list) = n->at.v[v].list.v[i];
+    for (uint32_t v = 0; v < n->at.n; v++)
+        c->visited.v[v] = n->visited.v[v];
     return c;
 }
 
@@ -84,6 +91,8 @@ void naive_free(struct naive *n) {
     sl_vec_free(&n->subsystems);
     sl_vec_free(&n->jobs);
     sl_vec_free(&n->at);
+    sl_vec_free(&n->visited);
+    sl_vec_free(&n->whole);
     sl_graph_free(n->g);
     free(n);
 }
@@ -181,10 +190,11 @@ int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
 struct mark {
     bool on, exclusive, all;
     int64_t amount;
+    bool whole; /* it is part of a subtree that is taken */
 };
 
 static void mark_subtree(const struct naive *n, struct mark *m, sl_vtx v) {
-    m[v].on = m[v].exclusive = true;
+    m[v].on = m[v].exclusive = m[v].whole = true;
     m[v].amount = vertex_of(n, v)->size;
     for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++)
         mark_subtree(n, m, kid_of(n, v, i));
@@ -240,9 +250,10 @@ static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, 
         struct hold *h = hold_of(n, p->v, jobid);
         if (!h) {
             *sl_vec_push(&n->at.v[p->v].list) =
-                (struct hold){jobid, from, to, p->needs, p->exclusive};
+                (struct hold){jobid, from, to, p->needs, p->exclusive, n->whole.v[p->v]};
             continue;
         }
+        h->whole |= n->whole.v[p->v];
         if (is_divisible(n, p->v) && h->exclusive && p->exclusive)
             h->amount += p->needs;
         else if (p->exclusive)
@@ -253,26 +264,87 @@ static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, 
 
 /* ---- matching ---- */
 
-/* One walk per alternative of the request. */
-static bool attempt(const struct naive *n, const struct sl_jobspec *j, enum when when, int64_t from,
+/* The top of a request, or of several slots there one each: the first beside what is no slot. */
+static uint32_t parts_of(const struct wants *top, struct wants parts[SL_REQ_MAX],
+                         struct sl_arena *mem) {
+    uint32_t n = 1;
+    parts[0] = (struct wants){sl_arena_alloc0(mem, top->n + 1, sizeof(struct want *)), 0};
+    for (uint32_t i = 0, slots = 0; i < top->n; i++) {
+        if (top->v[i]->type || slots++ == 0)
+            parts[0].v[parts[0].n++] = top->v[i];
+        else
+            parts[n++] = (struct wants){&top->v[i], 1};
+    }
+    return n;
+}
+
+#define ORDERS 120
+
+struct trying {
+    struct question q;
+    const struct wants *parts;
+    uint32_t n_parts, tried;
+    bool used[SL_REQ_MAX];
+};
+
+/* Goes on in all orders, those that keep to the request's as long as possible first. */
+static bool try_orders(struct trying *t, uint32_t so_far, taken_list *taken) {
+    if (so_far == t->n_parts)
+        return true;
+    bool good = false;
+    for (uint32_t i = 0; i < t->n_parts && !good && t->tried < ORDERS; i++) {
+        if (t->used[i])
+            continue;
+        struct mark *m = marks_of(t->q.n, taken);
+        uint32_t before = taken->n, slots = t->q.n_slots;
+        t->q.chosen.n = 0;
+        for (sl_vtx v = 0; v < t->q.n->at.n && so_far > 0; v++)
+            if (m[v].on)
+                *sl_vec_push(&t->q.chosen) = (struct taken){v, m[v].amount, m[v].exclusive, false};
+        t->q.given = t->q.chosen.n;
+        free(m);
+        t->used[i] = true;
+        bool found = find_match(&t->q, &t->parts[i], taken);
+        good = found && try_orders(t, so_far + 1, taken);
+        t->used[i] = false;
+        /* all orders that begin so have failed */
+        uint32_t orders = 1;
+        for (uint32_t k = 2; !found && k < t->n_parts - so_far && orders < ORDERS; k++)
+            orders *= k;
+        t->tried += found ? so_far + 1 == t->n_parts : orders;
+        if (!good) {
+            taken->n = before;
+            t->q.n_slots = slots;
+        }
+    }
+    return good;
+}
+
+/* One walk per alternative of the request, or one per slot. */
+static bool attempt(struct naive *n, const struct sl_jobspec *j, enum when when, int64_t from,
                     int64_t to, struct sl_grant *ret) {
     bool good = false;
     for (uint32_t i = 0; i < alternatives(j) && !good; i++) {
         struct sl_arena mem;
         taken_list taken = {0};
         sl_arena_init(&mem, MAX_MEMORY);
-        struct wants top = wants_of(j, i, &mem);
-        struct question q = {.n = n,
-                             .when = when,
-                             .from = from,
-                             .to = to,
-                             .constraint = &j->constraint,
-                             .mem = &mem};
-        good = find_match(&q, &top, &taken);
+        struct wants top = wants_of(j, i, &mem), parts[SL_REQ_MAX];
+        struct trying t = {.q = {.n = n,
+                                 .when = when,
+                                 .from = from,
+                                 .to = to,
+                                 .constraint = &j->constraint,
+                                 .mem = &mem},
+                           .parts = parts,
+                           .n_parts = parts_of(&top, parts, &mem)};
+        good = try_orders(&t, 0, &taken);
+        sl_vec_free(&t.q.chosen);
         if (good) {
             struct mark *m = marks_of(n, &taken);
             fill_grant(n, m, SL_JOB_MATCHED, from, to - from, ret);
-            ret->n_slots = q.n_slots;
+            ret->n_slots = t.q.n_slots;
+            for (sl_vtx v = 0; v < n->at.n; v++)
+                n->whole.v[v] = m[v].whole;
             free(m);
         }
         sl_vec_free(&taken);
@@ -281,7 +353,7 @@ static bool attempt(const struct naive *n, const struct sl_jobspec *j, enum when
     return good;
 }
 
-static bool is_satisfiable(const struct naive *n, const struct sl_jobspec *j) {
+static bool is_satisfiable(struct naive *n, const struct sl_jobspec *j) {
     struct sl_grant unused = {0};
     bool yes = attempt(n, j, ANYTIME, n->start, n->end, &unused);
     sl_vec_free(&unused.picks);
@@ -305,6 +377,54 @@ static int64_t next_end(const struct naive *n, int64_t now, int64_t t) {
             next = end;
     }
     return next;
+}
+
+/* ---- Fluxion's verdicts ---- */
+
+static bool is_up(const struct naive *n, sl_vtx v) {
+    for (; v != SL_VTX_NONE; v = vertex_of(n, v)->parent)
+        if (vertex_of(n, v)->down)
+            return false;
+    return true;
+}
+
+/* Nodes that are up or need not be, that the constraint allows, and that are free in a window. */
+static uint64_t nodes_there(const struct naive *n, const struct sl_constraint *t, bool up,
+                            int64_t from, int64_t to) {
+    struct question q = {.n = n, .when = t ? FUTURE : ANYTIME, .from = from, .to = to};
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
+        sl_vtx v = sl_graph_at(n->g, i), top = v;
+        while (vertex_of(n, top)->parent != SL_VTX_NONE)
+            top = vertex_of(n, top)->parent;
+        found += strcmp(type_of(n, v), "node") == 0 && top == sl_graph_root(n->g) &&
+                 (!up || is_up(n, v)) && (!t || constraint_allows(n, t, v)) && free_of(&q, v) > 0;
+    }
+    return found;
+}
+
+static bool has_nodes(const struct naive *n, const struct sl_jobspec *j, enum sl_match_op op,
+                      int64_t now) {
+    uint64_t needed = nodes_needed(j);
+    bool now_only = op == SL_MATCH_ALLOCATE;
+    if (needed > nodes_there(n, NULL, true, 0, 0))
+        return false;
+    return j->constraint.kind == SL_CONSTRAINT_ALL ||
+           needed <= nodes_there(n, &j->constraint, op != SL_MATCH_ALLOCATE_SATISFIABLE,
+                                 now_only ? now : n->end - 1,
+                                 now_only ? window_end(n, now, j->duration) : n->end);
+}
+
+static bool is_satisfiable_at_end(struct naive *n, const struct sl_jobspec *j) {
+    int64_t longest = n->end - n->start, d = j->duration ? j->duration : longest;
+    int64_t from = d < longest ? n->end - d - 1 : n->start;
+    struct sl_grant unused = {0};
+    bool busy = false;
+    for (uint32_t i = 0; i < n->jobs.n; i++)
+        busy = busy || n->jobs.v[i].info.at + n->jobs.v[i].info.duration > from;
+    bool yes = !busy || attempt(n, j, AT_END, from, from + d, &unused);
+    sl_vec_free(&unused.picks);
+    return yes;
 }
 
 static const struct {
@@ -336,12 +456,15 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
     if (now >= n->end)
         return 0;
     good = attempt(n, j, PRESENT, now, window_end(n, now, j->duration), ret);
-    if (!good && ops[op].tells_never && !is_satisfiable(n, j)) {
-        *ret_verdict = SL_NEVER;
-        return 0;
-    }
     while (!good && ops[op].later && (at = next_end(n, now, at)) < n->end)
         good = attempt(n, j, FUTURE, at, window_end(n, at, j->duration), ret);
+    if (!good && n->fluxion && ops[op].takes && !has_nodes(n, j, op, now)) {
+        *ret_verdict = op == SL_MATCH_ALLOCATE_SATISFIABLE ? SL_NEVER : SL_BUSY;
+        return 0;
+    }
+    if (!good && ops[op].tells_never &&
+        (!is_satisfiable(n, j) || (n->fluxion && !is_satisfiable_at_end(n, j))))
+        *ret_verdict = SL_NEVER;
     if (!good)
         return 0;
     *ret_verdict = SL_MATCHED;
@@ -351,6 +474,7 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
             (struct njob){{jobid, at, ret->duration, ret->state}, ret->n_slots};
         add_holds(n, ret, jobid, at, at + ret->duration);
     }
+    note_visited(n, ret, ops[op].takes);
     return 0;
 }
 
@@ -369,6 +493,7 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     if (good) {
         ret->state = SL_JOB_ALLOCATED;
         add_holds(n, ret, jobid, job->at, end);
+        note_visited(n, ret, true);
         njob_of(n, jobid)->n_slots += ret->n_slots;
     }
     return 0;
@@ -501,7 +626,8 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_match_job_state state,
         }
         int64_t size = vertex_of(n, v[i].v)->size;
         bool amount = is_divisible(n, v[i].v) && v[i].exclusive;
-        m[v[i].v] = (struct mark){true, v[i].exclusive, false, amount ? v[i].needs : size};
+        m[v[i].v] = (struct mark){
+            .on = true, .exclusive = v[i].exclusive, .amount = amount ? v[i].needs : size};
     }
     for (uint32_t i = 0; i < n_v && r >= 0; i++)
         for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
@@ -513,7 +639,10 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_match_job_state state,
     if (r >= 0) {
         fill_grant(n, m, state, at, q.to - at, &g);
         *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, state}, 0};
+        for (sl_vtx u = 0; u < n->at.n; u++)
+            n->whole.v[u] = false;
         add_holds(n, &g, jobid, at, q.to);
+        note_visited(n, &g, true);
     }
     sl_vec_free(&g.picks);
     free(m);
@@ -576,6 +705,19 @@ int naive_regraph(struct naive *n) {
 
 void naive_set_down(struct naive *n, sl_vtx v, bool down) {
     sl_graph_set_down(n->g, v, down);
+}
+
+/* Who has it with all that contains it has all of it, whatever the size. */
+int naive_resize(struct naive *n, sl_vtx v, int64_t size) {
+    if (v >= n->at.n || vertex_of(n, v)->removed || !is_divisible(n, v))
+        return SL_EINVAL;
+    if (size < 0 || size > SL_GRAPH_MAX_SIZE)
+        return SL_EINVAL;
+    sl_graph_set_size(n->g, v, size);
+    for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
+        if (n->at.v[v].list.v[i].whole || !n->at.v[v].list.v[i].exclusive)
+            n->at.v[v].list.v[i].amount = size;
+    return 0;
 }
 
 /* Whether a pool is divisible does not change while somebody has it. */

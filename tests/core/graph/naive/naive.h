@@ -43,6 +43,7 @@ int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v);
 struct sl_graph *naive_grow(struct naive *n);
 int naive_regraph(struct naive *n);
 void naive_set_down(struct naive *n, sl_vtx v, bool down);
+int naive_resize(struct naive *n, sl_vtx v, int64_t size);
 int naive_set_prop(struct naive *n, sl_vtx v, const char *key, const char *value);
 bool naive_del_prop(struct naive *n, sl_vtx v, const char *key);
 uint32_t naive_sums(const struct naive *n, sl_vtx v, int64_t at, int64_t jobid,

@@ -9,6 +9,7 @@
 struct hold {
     int64_t job, from, to, amount;
     bool exclusive;
+    bool whole; /* with all that contains it: the amount is the size, also when that changes */
 };
 
 struct holds {
@@ -32,8 +33,11 @@ struct naive {
     SL_VEC(struct filter) filters; /* as the text says */
     SL_VEC(char *) subsystems;
     int64_t start, end;
+    bool fluxion;
     SL_VEC(struct njob) jobs;
     SL_VEC(struct holds) at; /* by vertex */
+    SL_VEC(bool) visited;    /* by vertex: it was in a result */
+    SL_VEC(bool) whole;      /* by vertex: what was chosen last takes it with what contains it */
 };
 
 static inline const struct sl_vertex *vertex_of(const struct naive *n, sl_vtx v) {
@@ -74,6 +78,8 @@ struct want {
 uint32_t alternatives(const struct sl_jobspec *j);
 /* The request with one of them. */
 struct wants wants_of(const struct sl_jobspec *j, uint32_t alternative, struct sl_arena *mem);
+/* The least number of nodes that a request needs. */
+uint64_t nodes_needed(const struct sl_jobspec *j);
 bool constraint_allows(const struct naive *n, const struct sl_constraint *t, sl_vtx v);
 
 /* ---- naive_order.c ---- */
@@ -81,13 +87,17 @@ bool constraint_allows(const struct naive *n, const struct sl_constraint *t, sl_
 int64_t score_of(const struct naive *n, sl_vtx v);
 /* How much there is of a type below a vertex, and how much of it jobs that are allocated hold. */
 int64_t total_below(const struct naive *n, sl_vtx v, const char *type);
-int64_t weight_of(const struct naive *n, sl_vtx v, bool all_free);
+struct question;
+int64_t weight_of(const struct question *q, sl_vtx v);
+/* What a match gave counts as visited; 'kept': a job has it. */
+void note_visited(struct naive *n, const struct sl_grant *g, bool kept);
 
 /* ---- a question ---- */
 
 enum when {
     PRESENT, /* allocated jobs last for ever */
     FUTURE,  /* times alone */
+    AT_END,  /* the same, and everything is up */
     ANYTIME, /* everything is up and free */
 };
 
@@ -110,6 +120,7 @@ struct question {
     /* Auxiliary subsystems are asked: what was chosen so far, which then counts as taken. */
     bool aux;
     taken_list chosen;
+    uint32_t given;   /* so many of them are those of slots before this one */
     uint32_t n_slots; /* that the match is made of */
 };
 

@@ -39,21 +39,29 @@ static bool known(const char *const *v, uint32_t n, const char *type) {
 
 /* The types that the filter of a vertex has, in order. */
 static uint32_t filter_types(const struct naive *n, sl_vtx v, const char *ret[MAX_TYPES]) {
-    const char *named[2 * MAX_TYPES];
+    const char *named[2 * MAX_TYPES], *own = type_of(n, v);
     uint32_t n_types = 0, n_named = 0;
+    if (vertex_of(n, v)->n_kids == 0)
+        return 0;
     for (uint32_t i = 0; i < n->filters.n; i++) {
         const struct filter *f = &n->filters.v[i];
         named[n_named++] = f->low;
-        if ((!f->high || strcmp(f->high, type_of(n, v)) == 0) && !known(ret, n_types, f->low))
+        if (f->high && strcmp(f->high, own) == 0 && !known(ret, n_types, f->low))
             ret[n_types++] = f->low;
     }
     for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
         sl_vtx leaf = sl_graph_at(n->g, i);
-        if (vertex_of(n, leaf)->n_kids > 0 || known(named, n_named, type_of(n, leaf)))
+        if (vertex_of(n, leaf)->n_kids > 0 || !is_below(n, leaf, sl_graph_root(n->g)) ||
+            known(named, n_named, type_of(n, leaf)))
             continue;
         named[n_named++] = type_of(n, leaf);
-        if (strcmp(type_of(n, v), "cluster") == 0)
+        if (strcmp(own, "cluster") == 0)
             ret[n_types++] = type_of(n, leaf);
+    }
+    for (uint32_t i = 0; i < n->filters.n; i++) {
+        const struct filter *f = &n->filters.v[i];
+        if (!f->high && strcmp(f->low, own) != 0 && !known(ret, n_types, f->low))
+            ret[n_types++] = f->low;
     }
     return n_types;
 }
@@ -89,14 +97,40 @@ static int64_t held_below(const struct naive *n, sl_vtx v, const char *type, int
     return held;
 }
 
-int64_t weight_of(const struct naive *n, sl_vtx v, bool all_free) {
+int64_t weight_of(const struct question *q, sl_vtx v) {
+    const struct naive *n = q->n;
     const char *types[MAX_TYPES];
-    for (uint32_t i = filter_types(n, v, types); i-- > 0;) {
-        int64_t total = total_below(n, v, types[i]);
-        if (total > 0)
-            return all_free ? total : total - held_below(n, v, types[i], 0, -1, true);
+    uint32_t n_types = filter_types(n, v, types);
+    if (q->when == ANYTIME || n_types == 0 || !n->visited.v[v])
+        return INT64_MAX;
+    const char *last = types[n_types - 1];
+    int64_t held = held_below(n, v, last, 0, -1, true);
+    for (uint32_t i = 0; i < q->given && q->when == PRESENT; i++) {
+        const struct taken *t = &q->chosen.v[i];
+        if (t->exclusive && t->v != v && is_below(n, t->v, v) &&
+            strcmp(type_of(n, t->v), last) == 0)
+            held += t->amount;
     }
-    return 0;
+    return total_below(n, v, last) - held;
+}
+
+static bool has_exclusive_below(const struct naive *n, const struct sl_grant *g, sl_vtx v) {
+    for (uint32_t i = 0; i < g->picks.n; i++)
+        if (g->picks.v[i].exclusive && g->picks.v[i].v != v && is_below(n, g->picks.v[i].v, v))
+            return true;
+    return false;
+}
+
+void note_visited(struct naive *n, const struct sl_grant *g, bool kept) {
+    const char *types[MAX_TYPES];
+    for (uint32_t i = 0; i < g->picks.n; i++) {
+        sl_vtx v = g->picks.v[i].v;
+        uint32_t n_types = filter_types(n, v, types);
+        if (n_types == 0 ||
+            (total_below(n, v, types[n_types - 1]) == 0 && !(kept && has_exclusive_below(n, g, v))))
+            continue;
+        n->visited.v[v] = true;
+    }
 }
 
 uint32_t naive_sums(const struct naive *n, sl_vtx v, int64_t at, int64_t jobid,
@@ -105,8 +139,6 @@ uint32_t naive_sums(const struct naive *n, sl_vtx v, int64_t at, int64_t jobid,
     uint32_t n_sums = 0, n_types = filter_types(n, v, types);
     for (uint32_t i = 0; i < n_types; i++) {
         int64_t total = total_below(n, v, types[i]);
-        if (total == 0)
-            continue;
         if (n_sums < max)
             ret[n_sums] =
                 (struct sl_match_filter_sum){sl_sym_find(sl_graph_syms(n->g), types[i]),

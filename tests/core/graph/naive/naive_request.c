@@ -40,6 +40,16 @@ static bool graph_has(const struct naive *n, const char *type) {
     return false;
 }
 
+/* Types that a request may have although the graph does not. */
+static bool is_usual(const char *type) {
+    static const char *const usual[] = {"cluster", "rack", "node",         "socket",
+                                        "core",    "gpu",  "storage_node", "ssd"};
+    for (size_t i = 0; i < SL_LEN(usual); i++)
+        if (strcmp(usual[i], type) == 0)
+            return true;
+    return false;
+}
+
 static bool same_count(const struct sl_req_count *a, const struct sl_req_count *b) {
     if (a->n_set != b->n_set || (a->set != NULL) != (b->set != NULL))
         return false;
@@ -55,76 +65,105 @@ static bool wants_type(const struct sl_req_spec *v, uint32_t n, const char *type
     return false;
 }
 
-struct seen {
-    uint32_t xor_lists, or_lists;
-};
-
 static bool list_is_good(const struct naive *n, const struct sl_req_spec *v, uint32_t n_v,
-                         bool in_slot, bool exclusive, struct seen *seen) {
+                         bool exclusive) {
     const struct sl_req_spec *slot = NULL;
     for (uint32_t i = 0; i < n_v; i++) {
         const struct sl_req_spec *r = &v[i];
         if (r->kind == SL_REQ_RESOURCE) {
             bool below = exclusive || r->exclusive == SL_TRUE;
-            if (!graph_has(n, r->type) || wants_type(v, i, r->type))
+            if ((!graph_has(n, r->type) && !is_usual(r->type)) || wants_type(v, i, r->type))
                 return false;
             if (exclusive && r->exclusive == SL_FALSE)
                 return false;
-            if (!list_is_good(n, r->with, r->n_with, in_slot, below, seen))
+            if (!list_is_good(n, r->with, r->n_with, below))
                 return false;
             continue;
         }
-        if (in_slot || r->n_with == 0)
+        if (r->n_with == 0)
             return false;
-        if (slot && (slot->kind != r->kind || r->kind == SL_REQ_SLOT))
+        if (slot && slot->kind != r->kind)
             return false;
         if (slot && r->kind == SL_REQ_OR_SLOT && !same_count(&slot->count, &r->count))
             return false;
-        if (!slot) {
-            seen->xor_lists += r->kind == SL_REQ_XOR_SLOT;
-            seen->or_lists += r->kind == SL_REQ_OR_SLOT;
-        }
         slot = r;
         for (uint32_t k = 0; k < r->n_with; k++)
             if (r->with[k].kind == SL_REQ_RESOURCE && wants_type(v, n_v, r->with[k].type))
                 return false;
-        if (!list_is_good(n, r->with, r->n_with, true, true, seen))
+        if (!list_is_good(n, r->with, r->n_with, true))
             return false;
     }
     return true;
 }
 
 int naive_check(const struct naive *n, const struct sl_jobspec *j) {
-    struct seen seen = {0};
-    if (j->n_resources == 0 || !list_is_good(n, j->resources, j->n_resources, false, false, &seen))
+    if (j->n_resources == 0 || !list_is_good(n, j->resources, j->n_resources, false))
         return SL_EINVAL;
-    return seen.xor_lists > 1 || seen.or_lists > 1 ? SL_EINVAL : 0;
+    return 0;
+}
+
+static uint64_t list_nodes(const struct sl_req_spec *v, uint32_t n) {
+    uint64_t sum = 0, one_of = UINT64_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        bool node = v[i].kind == SL_REQ_RESOURCE && strcmp(v[i].type, "node") == 0;
+        uint64_t inside = list_nodes(v[i].with, v[i].n_with) + node;
+        uint64_t all = inside * (v[i].count.set ? v[i].count.set[0] : v[i].count.min);
+        if (v[i].kind != SL_REQ_OR_SLOT && v[i].kind != SL_REQ_XOR_SLOT)
+            sum += all;
+        else if (all < one_of)
+            one_of = all;
+    }
+    return one_of == UINT64_MAX ? sum : sum + one_of;
+}
+
+uint64_t nodes_needed(const struct sl_jobspec *j) {
+    return list_nodes(j->resources, j->n_resources);
 }
 
 /* ---- the form for walking ---- */
 
-static uint32_t xor_slots(const struct sl_req_spec *v, uint32_t n) {
-    uint32_t found = 0;
+static uint32_t ways(const struct sl_req_spec *v, uint32_t n);
+
+/* In how many ways a list can be read if it has that one of its xor_slots, from the i-th on. */
+static uint32_t ways_with(const struct sl_req_spec *v, uint32_t n, uint32_t choice, uint32_t i) {
+    uint32_t xor_seen = 0, product = 1;
+    for (uint32_t k = 0; k < n; k++) {
+        bool left_out = v[k].kind == SL_REQ_XOR_SLOT && xor_seen++ != choice;
+        if (k >= i && !left_out)
+            product *= ways(v[k].with, v[k].n_with);
+    }
+    return product;
+}
+
+static uint32_t ways(const struct sl_req_spec *v, uint32_t n) {
+    uint32_t n_xor = 0, sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        found += v[i].kind == SL_REQ_XOR_SLOT ? 1 : xor_slots(v[i].with, v[i].n_with);
-    return found;
+        n_xor += v[i].kind == SL_REQ_XOR_SLOT;
+    for (uint32_t choice = 0; choice == 0 || choice < n_xor; choice++)
+        sum += ways_with(v, n, choice, 0);
+    return sum;
 }
 
 uint32_t alternatives(const struct sl_jobspec *j) {
-    uint32_t n = xor_slots(j->resources, j->n_resources);
-    return n > 0 ? n : 1;
+    return ways(j->resources, j->n_resources);
 }
 
+/* All readings with the first xor_slot of a list come first; then those with the first reading of
+ * what is in its first member, and so on. */
 static struct wants list_of(const struct sl_req_spec *v, uint32_t n, uint32_t alternative,
                             struct sl_arena *mem) {
     struct wants list = {sl_arena_alloc0(mem, n + 1, sizeof(struct want *)), 0};
     struct want *slot = NULL;
-    uint32_t xor_seen = 0;
+    uint32_t xor_seen = 0, choice = 0;
+    for (; alternative >= ways_with(v, n, choice, 0); choice++)
+        alternative -= ways_with(v, n, choice, 0);
     for (uint32_t i = 0; i < n; i++) {
-        if (v[i].kind == SL_REQ_XOR_SLOT && xor_seen++ != alternative)
+        if (v[i].kind == SL_REQ_XOR_SLOT && xor_seen++ != choice)
             continue;
-        struct wants inside = list_of(v[i].with, v[i].n_with, alternative, mem);
-        if (v[i].kind == SL_REQ_OR_SLOT && slot) {
+        uint32_t later = ways_with(v, n, choice, i + 1);
+        struct wants inside = list_of(v[i].with, v[i].n_with, alternative / later, mem);
+        alternative %= later;
+        if (v[i].kind == SL_REQ_OR_SLOT && slot) { /* more of the same */
             slot->shapes[slot->n_shapes++] = inside;
             continue;
         }
@@ -138,7 +177,7 @@ static struct wants list_of(const struct sl_req_spec *v, uint32_t n, uint32_t al
             w->shapes = sl_arena_alloc0(mem, n, sizeof(*w->shapes));
             w->shapes[w->n_shapes++] = inside;
             w->mixed = v[i].kind == SL_REQ_OR_SLOT;
-            slot = w;
+            slot = w->mixed ? w : NULL;
         }
         list.v[list.n++] = w;
     }

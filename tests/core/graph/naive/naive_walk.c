@@ -50,12 +50,7 @@ static bool prefers_low(const struct naive *n) {
 }
 
 static bool is_before(const struct naive *n, const struct cand *a, const struct cand *b) {
-    int64_t x = a->score, y = b->score;
-    if (x == y) {
-        x = vertex_of(n, a->v)->uniq_id;
-        y = vertex_of(n, b->v)->uniq_id;
-    }
-    return prefers_low(n) ? x < y : x > y;
+    return prefers_low(n) ? a->score < b->score : a->score > b->score;
 }
 
 static bool has_score(const struct cands *list, int64_t score) {
@@ -65,14 +60,11 @@ static bool has_score(const struct cands *list, int64_t score) {
     return false;
 }
 
-/* The length of the run of consecutive scores that this one stands in. */
-static int64_t run_of(const struct cands *list, int64_t score) {
-    int64_t low = score, high = score;
-    while (has_score(list, low - 1))
-        low--;
-    while (has_score(list, high + 1))
-        high++;
-    return high - low + 1;
+/* Where the interval of consecutive scores begins that this one is in. */
+static int64_t interval_of(const struct cands *list, int64_t score) {
+    while (has_score(list, score - 1))
+        score--;
+    return score;
 }
 
 /* The candidates for one want, best first. Equal ones stay in the order in which they were found.
@@ -93,8 +85,8 @@ static struct cands ordered(struct question *q, const struct cands *found, const
         for (uint32_t k = i; k > 0; k--) {
             const struct cand *a = list.v[k - 1], *b = list.v[k];
             bool swap = is_before(q->n, b, a);
-            if (top && q->n->policy.locality && run_of(&all, a->score) != run_of(&all, b->score))
-                swap = run_of(&all, b->score) > run_of(&all, a->score);
+            if (top && q->n->policy.locality)
+                swap = interval_of(&all, b->score) > interval_of(&all, a->score);
             if (!swap)
                 break;
             list.v[k - 1] = b;
@@ -235,8 +227,8 @@ static bool has_kid_of(const struct naive *n, sl_vtx v, const char *type) {
 }
 
 static bool shape_fits(const struct naive *n, sl_vtx v, const struct wants *shape) {
-    for (uint32_t i = 0; i < shape->n; i++)
-        if (!has_kid_of(n, v, shape->v[i]->type))
+    for (uint32_t i = 0; i < shape->n; i++) /* no vertex is a slot */
+        if (!shape->v[i]->type || !has_kid_of(n, v, shape->v[i]->type))
             return false;
     return true;
 }
@@ -329,7 +321,7 @@ static sl_vtx *kids_by_weight(struct question *q, sl_vtx v) {
     int64_t *weight = sl_arena_alloc(q->mem, (n + 1) * sizeof(*weight));
     for (uint32_t i = 0; i < n; i++) {
         sl_vtx kid = kid_of(q->n, v, i);
-        int64_t x = weight_of(q->n, kid, q->when == ANYTIME);
+        int64_t x = weight_of(q, kid);
         uint32_t k = i;
         for (; k > 0; k--) {
             if (weight[k - 1] > x || (weight[k - 1] == x && vertex_of(q->n, kids[k - 1])->uniq_id >
@@ -501,10 +493,17 @@ static const struct want *slot_in(const struct wants *list) {
     return NULL;
 }
 
+static uint32_t slots_in(const struct wants *list) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < list->n; i++)
+        found += !list->v[i]->type;
+    return found;
+}
+
 /* Rule 3. */
 static bool may_be_used(const struct question *q, sl_vtx v) {
     const char *type = type_of(q->n, v);
-    if (vertex_of(q->n, v)->down && q->when != ANYTIME)
+    if (vertex_of(q->n, v)->down && q->when != ANYTIME && q->when != AT_END)
         return false;
     if ((strcmp(type, "node") == 0 || strcmp(type, "storage_node") == 0) &&
         !constraint_allows(q->n, q->constraint, v))
@@ -519,8 +518,12 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     const struct want *r = want_of_type(list, type_of(n, v));
     const struct want *slot = slot_in(r ? &r->inside : list);
     bool shaped = slot && takes_shape(n, v, slot);
+    bool several = r && slots_in(&r->inside) > 1;
     if (!r && !shaped && !pristine)
         return false;
+    for (uint32_t i = 0; several && i < r->inside.n; i++)
+        if (!r->inside.v[i]->type && !takes_shape(n, v, r->inside.v[i]))
+            return false;
     /* 3 */
     if (!may_be_used(q, v))
         return false;
@@ -532,13 +535,13 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
         return false;
     /* 5, 6, 7 */
     struct cands found = {0};
-    if (shaped)
+    if (shaped && !several)
         walk_slot(q, v, slot, &found);
     if (r && shaped) {
         struct wants others = {sl_arena_alloc(q->mem, (r->inside.n + 1) * sizeof(struct want *)),
                                0};
         for (uint32_t i = 0; i < r->inside.n; i++)
-            if (r->inside.v[i] != slot)
+            if (r->inside.v[i]->type || (!several && r->inside.v[i] != slot))
                 others.v[others.n++] = r->inside.v[i];
         walk_kids(q, v, &others, 0, false, exclusive, &found);
     } else if (r) {
@@ -561,6 +564,13 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
         if (q->aux && w->type && !has_kid_of(n, v, w->type)) {
             struct cands far = aux_of(q, v, w, exclusive);
             good = keep_in_turn(q, w, &far, c);
+        } else if (several && !w->type) {
+            struct cands now = {0};
+            uint32_t first = c->n_parts;
+            walk_slot(q, v, w, &now);
+            good = choose(q, w, &now, false, c);
+            for (uint32_t k = first; k < c->n_parts && good && !q->aux; k++)
+                note_candidate(q, c->parts[k].c, c->parts[k].amount);
         } else {
             good = choose(q, w, &found, false, c);
         }
@@ -595,6 +605,5 @@ bool find_match(struct question *q, const struct wants *top, taken_list *ret) {
         good = choose(q, top->v[i], &found, true, &all);
     for (uint32_t i = 0; i < all.n_parts && good; i++)
         collect(q, &all.parts[i], ret);
-    sl_vec_free(&q->chosen);
     return good;
 }

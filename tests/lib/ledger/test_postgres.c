@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger in a real PostgreSQL server: while it runs, while it does not, and while it dies. */
+#include "ledger_fixture.h"
+#include "postgres.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static void open_url(struct fx *f, const char *url, sl_span retention) {
+    struct sl_err err = {0};
+    struct sl_ledger_spec spec = {.url = url, .spool = f->spool, .retention = retention};
+
+    if (sl_ledger_open(&spec, &f->l, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static bool patient(sl_time *end) {
+    if (*end == 0)
+        *end = fx_now() + FX_PATIENCE;
+    fx_nap(2);
+    return fx_now() < *end;
+}
+
+/* All is copied. */
+static void drain(struct fx *f) {
+    fx_flush(f);
+    for (sl_time end = 0; fx_stats(f).spooled > 0 && patient(&end);) {
+    }
+    assert_int_equal(fx_stats(f).spooled, 0);
+}
+
+static void await_error(struct fx *f, const char *part) {
+    for (sl_time end = 0; !strstr(fx_stats(f).error, part) && patient(&end);) {
+    }
+    if (!strstr(fx_stats(f).error, part))
+        fail_msg("%s instead of %s", fx_stats(f).error, part);
+    assert_false(fx_stats(f).connected);
+    assert_null(strstr(fx_stats(f).error, PG_PASSWORD));
+    assert_null(strstr(fx_stats(f).error, PG_PASSWORD_URL));
+}
+
+static void check_jobs(const char *database, int64_t jobs) {
+    assert_int_equal(pg_number(database, "SELECT count(*) FROM events"), jobs * FX_LIFE);
+    assert_int_equal(pg_number(database, "SELECT count(*) FROM job_state"), jobs);
+    assert_int_equal(pg_number(database, FX_TWICE), 0);
+    assert_int_equal(pg_number(database, FX_WRONG), 0);
+    assert_int_equal(pg_number(database, "SELECT count(*) FROM jobs WHERE wait_seconds <> 30 OR "
+                                         "run_seconds <> 10 OR reason <> 'Complete'"),
+                     0);
+}
+
+/* ---- the same in both databases ---- */
+
+static void test_same(void **state) {
+    static const char columns[] =
+        "SELECT uid, last_ns, namespace, name, type, flux_job_name, jobid, queue, username, "
+        "priority, size, group_name, duration_ns, estimated_start_ns, nodes, resources, reason, "
+        "message, state, state_ns, submitted_ns, first_started_ns, started_ns, ended_ns, "
+        "reservation, starts, run_ns FROM job_state ORDER BY uid";
+    static const char events[] =
+        "SELECT time_ns, uid, kind, number, namespace, name, type, flux_job_name, jobid, queue, "
+        "username, priority, size, group_name, duration_ns, estimated_start_ns, nodes, resources, "
+        "reason, message FROM events ORDER BY id";
+    static const struct sl_text words[] = {
+        SL_TEXT(""),          SL_TEXT(""), SL_TEXT("a"), SL_TEXT("b\0c"), SL_TEXT("\xc3\xa9\xff"),
+        SL_TEXT("it's; \"\\")};
+    struct fx lite, pg;
+    struct sl_prng p;
+
+    (void)state;
+    pg_create("same", "UTF8");
+    fx_init(&lite);
+    fx_init(&pg);
+    fx_open(&lite);
+    open_url(&pg, pg_url("same", ""), 0);
+    sl_prng_init(&p, 7);
+    for (int i = 0; i < 300; i++) {
+        char uid[16];
+        sl_fmt(uid, sizeof uid, "job-%d", (int)sl_prng_below(&p, 20));
+#define WORD words[sl_prng_below(&p, SL_LEN(words))]
+        struct sl_ledger_event e = {
+            .uid = sl_text_of(uid),
+            .kind = (enum sl_ledger_kind)sl_prng_below(&p, SL_LEDGER_KINDS),
+            .number = (int64_t)sl_prng_below(&p, 4),
+            .at = (int64_t)sl_prng_below(&p, 50) * SL_SEC,
+            .ns = WORD,
+            .name = WORD,
+            .type = WORD,
+            .flux_job = WORD,
+            .queue = WORD,
+            .user = WORD,
+            .group = WORD,
+            .given = (uint32_t)sl_prng_below(&p, 32),
+            .jobid = INT64_MIN + (int64_t)sl_prng_below(&p, 9),
+            .priority = (int64_t)sl_prng_below(&p, 9),
+            .size = (int64_t)sl_prng_below(&p, 9),
+            .duration = INT64_MAX - (int64_t)sl_prng_below(&p, 9),
+            .estimate = (int64_t)sl_prng_below(&p, 9),
+            .nodes = WORD,
+            .resources = WORD,
+            .reason = WORD,
+            .message = WORD,
+        };
+        assert_true(sl_ledger_append(lite.l, &e));
+        assert_true(sl_ledger_append(pg.l, &e));
+    }
+    fx_flush(&lite);
+    drain(&pg);
+    assert_string_equal(pg_query("same", events), fx_query(lite.file, events));
+    assert_string_equal(pg_query("same", columns), fx_query(lite.file, columns));
+    static const char *const views[] = {
+        "SELECT jobspec, namespace, flux_job_name, name, type, reservation, duration, size, uid, "
+        "queue, priority, username, reason, message FROM pending_queue ORDER BY uid",
+        "SELECT name, flux_id, namespace, uid, queue FROM reservations ORDER BY uid",
+        "SELECT group_name, group_size, namespace, name, podspec, duration FROM pods_provisional "
+        "ORDER BY 1, 2, 3, 4, 5, 6",
+        "SELECT uid, state, starts, duration, CAST(wait_seconds * 1000 AS BIGINT), "
+        "CAST(run_seconds * 1000 AS BIGINT) FROM jobs WHERE ended IS NOT NULL ORDER BY uid",
+    };
+    for (size_t i = 0; i + 1 < SL_LEN(views); i++)
+        if (i != 2) /* text orders differ for NULL */
+            assert_string_equal(pg_query("same", views[i]), fx_query(lite.file, views[i]));
+    assert_string_equal(pg_query("same", views[3]), fx_query(lite.file, views[3]));
+    fx_done(&lite);
+    fx_done(&pg);
+}
+
+/* As the walk-through does. */
+static void test_psql(void **state) {
+    struct fx f;
+
+    (void)state;
+    pg_create("walk", "UTF8");
+    fx_init(&f);
+    open_url(&f, pg_url("walk", ""), 0);
+    fx_life(&f, 1);
+    assert_true(sl_ledger_append(f.l, &(struct sl_ledger_event){.uid = SL_TEXT("u"),
+                                                                .kind = SL_LEDGER_SUBMIT,
+                                                                .at = FX_EPOCH,
+                                                                .name = SL_TEXT("lammps"),
+                                                                .given = SL_LEDGER_SIZE,
+                                                                .size = 4}));
+    drain(&f);
+    assert_non_null(strstr(pg_psql("walk", "\\dt"), "|events|table|"));
+    assert_non_null(strstr(pg_psql("walk", "\\dv"), "|pending_queue|view|"));
+    assert_string_equal(pg_psql("walk", "SELECT group_name, group_size from pods_provisional;"),
+                        "group_name|group_size\nlammps|4\n(1 row)\n");
+    assert_string_equal(pg_query("walk", "SELECT created_at AT TIME ZONE 'UTC' FROM pending_queue"),
+                        "2023-11-14 22:13:20");
+    /* The schema is there: a role that may not create anything can go on. */
+    (void)pg_query("walk",
+                   "CREATE ROLE clerk LOGIN PASSWORD 'x'; REVOKE CREATE ON SCHEMA public FROM "
+                   "PUBLIC; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "
+                   "clerk; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO clerk");
+    fx_close(&f);
+    char url[128];
+    sl_fmt(url, sizeof url, "postgresql://clerk:x@127.0.0.1:%d/walk", pg_port());
+    open_url(&f, url, 0);
+    fx_life(&f, 2);
+    drain(&f);
+    assert_int_equal(pg_number("walk", "SELECT count(*) FROM jobs"), 3);
+    fx_done(&f);
+}
+
+/* ---- a server that dies ---- */
+
+#define KILLED_JOBS 2000u
+
+static void *append_slowly(void *arg) {
+    struct fx *f = arg;
+
+    for (uint64_t i = 0; i < KILLED_JOBS; i++) {
+        fx_life(f, i);
+        if (i % 100 == 0)
+            fx_nap(5);
+    }
+    return NULL;
+}
+
+static void test_killed(void **state) {
+    uint64_t next = 1000;
+    int kills = 0;
+    struct fx f;
+    pthread_t thread;
+
+    (void)state;
+    pg_create("killed", "UTF8");
+    fx_init(&f);
+    open_url(&f, pg_url("killed", ""), 0);
+    assert_int_equal(pthread_create(&thread, NULL, append_slowly, &f), 0);
+    for (sl_time end = 0; fx_stats(&f).copied < KILLED_JOBS * FX_LIFE && patient(&end);) {
+        if (fx_stats(&f).copied < next)
+            continue;
+        pg_kill();
+        fx_nap(20);
+        pg_start();
+        kills++;
+        next = fx_stats(&f).copied + 2500;
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    drain(&f);
+    assert_true(kills >= 2);
+    check_jobs("killed", KILLED_JOBS);
+    /* Appended again, as after a restart with an older spool. */
+    for (uint64_t i = 0; i < KILLED_JOBS; i += 10)
+        fx_life(&f, i);
+    drain(&f);
+    check_jobs("killed", KILLED_JOBS);
+    fx_done(&f);
+}
+
+/* ---- a server that is away ---- */
+
+static void test_away(void **state) {
+    const uint64_t jobs = 4000;
+    struct fx f;
+    struct stat st;
+
+    (void)state;
+    pg_create("away", "UTF8");
+    fx_init(&f);
+    open_url(&f, pg_url("away", ""), 0);
+    fx_life(&f, 0);
+    drain(&f);
+    long before = fx_rss();
+    pg_kill();
+    for (uint64_t i = 1; i < jobs; i++)
+        fx_life(&f, i);
+    fx_flush(&f);
+    struct sl_ledger_stats s = fx_stats(&f);
+    assert_int_equal(s.spooled, (jobs - 1) * FX_LIFE);
+    await_error(&f, "connection");
+    long grown = fx_rss() - before;
+    print_message("# %llu events spooled, memory grew by %ld KiB\n", (unsigned long long)s.spooled,
+                  grown);
+    assert_true(SL_SANITISED || grown < 32 << 10);
+    /* The process ends meanwhile, and another goes on. */
+    fx_close(&f);
+    open_url(&f, pg_url("away", ""), 0);
+    assert_int_equal(fx_stats(&f).spooled, s.spooled);
+    pg_start();
+    sl_time begun = fx_now();
+    drain(&f);
+    print_message("# caught up in %lld ms\n", (long long)((fx_now() - begun) / SL_MSEC));
+    assert_true(fx_stats(&f).connected);
+    assert_string_equal(fx_stats(&f).error, "");
+    check_jobs("away", (int64_t)jobs);
+    /* What the spool took is free again. */
+    for (sl_time end = 0; stat(f.spool, &st) == 0 && st.st_size > 5 << 20 && patient(&end);) {
+    }
+    assert_true(st.st_size <= 5 << 20);
+    fx_done(&f);
+}
+
+/* The server stops in the middle: appending, flushing and closing do not. */
+static void test_hangs(void **state) {
+    struct fx f;
+
+    (void)state;
+    pg_create("hangs", "UTF8");
+    fx_init(&f);
+    open_url(&f, pg_url("hangs", ""), 0);
+    fx_life(&f, 0);
+    drain(&f);
+    pg_signal(SIGSTOP);
+    sl_time begun = fx_now();
+    for (uint64_t i = 1; i < 1000; i++)
+        fx_life(&f, i);
+    fx_flush(&f);
+    assert_true(fx_stats(&f).spooled > 0);
+    fx_close(&f);
+    assert_true(fx_now() - begun < 10 * SL_SEC);
+    pg_signal(SIGCONT);
+    open_url(&f, pg_url("hangs", ""), 0);
+    drain(&f);
+    check_jobs("hangs", 1000);
+    fx_done(&f);
+}
+
+/* ---- servers that are none, or not ours ---- */
+
+static int listen_silently(int *ret_port) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 8) == 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    *ret_port = ntohs(a.sin_port);
+    return fd;
+}
+
+static void test_silent(void **state) {
+    struct fx f;
+    char url[256];
+    int silent;
+
+    (void)state;
+    fx_init(&f);
+    int fd = listen_silently(&silent);
+    sl_fmt(url, sizeof url, "postgres://me:%s@127.0.0.1:%d/db?connect_timeout=1", PG_PASSWORD_URL,
+           silent);
+    open_url(&f, url, 0);
+    fx_life(&f, 1);
+    fx_flush(&f);
+    await_error(&f, "has not answered in 1 seconds");
+    assert_int_equal(fx_stats(&f).spooled, FX_LIFE);
+    fx_close(&f);
+    /* In the middle of an attempt that may take long. */
+    sl_fmt(url, sizeof url, "postgres://me@127.0.0.1:%d/db?connect_timeout=0", silent);
+    open_url(&f, url, 0);
+    fx_nap(50);
+    sl_time begun = fx_now();
+    fx_close(&f);
+    assert_true(fx_now() - begun < SL_SEC);
+    /* The next of several hosts answers. */
+    pg_create("hosts", "UTF8");
+    sl_fmt(url, sizeof url,
+           "postgres://sluice:%s"
+           "@127.0.0.1:1,127.0.0.1:%d,127.0.0.1:%d/hosts?connect_timeout=1",
+           PG_PASSWORD_URL, silent, pg_port());
+    open_url(&f, url, 0);
+    drain(&f);
+    check_jobs("hosts", 1);
+    (void)close(fd);
+    fx_done(&f);
+}
+
+static void test_refusals(void **state) {
+    char wrong[256], options[256], good[256];
+    struct fx f;
+
+    (void)state;
+    pg_create("latin", "LATIN1");
+    pg_create("newer", "UTF8");
+    (void)pg_query("newer", "CREATE TABLE sluice_schema(version BIGINT NOT NULL); INSERT INTO "
+                            "sluice_schema VALUES (9)");
+    sl_fmt(wrong, sizeof wrong, "postgres://sluice:falsch@127.0.0.1:%d/postgres", pg_port());
+    sl_fmt(options, sizeof options, "sslmode=verify-full&sslrootcert=%s/other.crt", pg_folder());
+    const struct {
+        const char *url, *wanted;
+    } cases[] = {
+        {wrong, "password authentication failed"},
+        {strdup(pg_url("none", "")), "database \"none\" does not exist"},
+        {strdup(pg_url("postgres", options)), "certificate verify failed"},
+        {strdup(pg_url("latin", "")), "encoding LATIN1: expected UTF8"},
+        {strdup(pg_url("newer", "")), "newer version of Sluice (schema 9, supported: 1)"},
+    };
+    fx_init(&f);
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        open_url(&f, cases[i].url, 0);
+        fx_life(&f, i);
+        fx_flush(&f);
+        await_error(&f, cases[i].wanted);
+        assert_null(strstr(fx_stats(&f).error, "falsch"));
+        fx_close(&f);
+        if (i)
+            free((void *)(uintptr_t)cases[i].url);
+    }
+    /* Nothing was lost by all that. */
+    pg_create("good", "UTF8");
+    sl_fmt(options, sizeof options, "sslmode=verify-full&sslrootcert=%s/server.crt", pg_folder());
+    sl_fmt(good, sizeof good, "%s", pg_url("good", options));
+    open_url(&f, good, 0);
+    drain(&f);
+    check_jobs("good", (int64_t)SL_LEN(cases));
+    fx_done(&f);
+}
+
+/* An event that this database does not take is left out, and those after it are not held up. */
+static void test_poison(void **state) {
+    struct fx f;
+
+    (void)state;
+    pg_create("poison", "UTF8");
+    fx_init(&f);
+    open_url(&f, pg_url("poison", ""), 0);
+    fx_life(&f, 0);
+    drain(&f);
+    (void)pg_query("poison", "ALTER TABLE events ADD CHECK (name <> 'poison')");
+    pg_signal(SIGSTOP); /* so that they are in one batch */
+    for (uint64_t i = 1; i < 20; i++) {
+        fx_life(&f, i);
+        if (i % 5 == 0)
+            assert_true(fx_event(&f, "poison", SL_LEDGER_SUBMIT, (int64_t)i, 0, ""));
+    }
+    fx_flush(&f);
+    pg_signal(SIGCONT);
+    drain(&f);
+    assert_int_equal(fx_stats(&f).refused, 3);
+    check_jobs("poison", 20);
+    fx_done(&f);
+}
+
+/* ---- several, and for how long ---- */
+
+static void test_replicas(void **state) {
+    struct fx f[3];
+
+    (void)state;
+    pg_create("replicas", "UTF8");
+    for (size_t i = 0; i < SL_LEN(f); i++) {
+        fx_init(&f[i]);
+        open_url(&f[i], pg_url("replicas", ""), 0); /* they create the schema at once */
+    }
+    for (uint64_t job = 0; job < 300; job++)
+        for (size_t i = 0; i < SL_LEN(f); i++)
+            fx_life(&f[i], i == 1 ? 299 - job : job);
+    for (size_t i = 0; i < SL_LEN(f); i++)
+        drain(&f[i]);
+    check_jobs("replicas", 300);
+    for (size_t i = 0; i < SL_LEN(f); i++)
+        fx_done(&f[i]);
+}
+
+static void test_retention(void **state) {
+    struct fx f;
+
+    (void)state;
+    pg_create("retention", "UTF8");
+    fx_init(&f);
+    open_url(&f, pg_url("retention", ""), 0);
+    for (uint64_t i = 0; i < 2 * SL_LEDGER_MAX_EXPIRED + 5; i++)
+        fx_life(&f, i);
+    assert_true(fx_event(&f, "runs", SL_LEDGER_START, 0, 0, ""));
+    drain(&f);
+    fx_close(&f);
+    open_url(&f, pg_url("retention", ""), 3600 * SL_SEC);
+    for (sl_time end = 0;
+         pg_number("retention", "SELECT count(*) FROM job_state") > 1 && patient(&end);) {
+    }
+    assert_string_equal(pg_query("retention", "SELECT uid, kind FROM events"), "runs|start");
+    fx_done(&f);
+}
+
+static int begin(void **state) {
+    (void)state;
+    pg_begin();
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    pg_end();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same),     cmocka_unit_test(test_psql),
+        cmocka_unit_test(test_killed),   cmocka_unit_test(test_away),
+        cmocka_unit_test(test_hangs),    cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_replicas), cmocka_unit_test(test_retention),
+    };
+    if (!pg_found()) {
+        (void)fprintf(stderr, "PostgreSQL is not installed\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, begin, end);
+}
