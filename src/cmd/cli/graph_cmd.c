@@ -13,7 +13,6 @@
 #include "lib/graphio/write/match.h"
 #include "lib/json/json.h"
 #include "manager/config/config.h"
-#include "manager/fluxqueue/jobspec.h"
 
 #define CONFIG_MAP "kueue-manager-config"
 #define CONFIG_PATH "/api/v1/namespaces/kueue-system/configmaps/" CONFIG_MAP
@@ -46,8 +45,8 @@ static const struct cli_opt opts[OPT_END] = {
 struct graph_run {
     struct cli_cluster cluster;
     struct sl_fluxqueue *q;
-    struct sl_fluxqueue_config config;
-    struct fq_level levels[FQ_MAX_LEVELS];
+    struct sl_settings *settings; /* as the manager has them, as far as that can be read */
+    struct sl_settings_flux_level levels[SL_SETTINGS_FLUX_LEVELS]; /* of the command line */
     uint32_t n_levels;
     struct sl_arena arena; /* of their texts */
     bool asked, answered;  /* for the manager's configuration */
@@ -70,30 +69,28 @@ static int parse_levels(struct graph_run *g, const char *text, struct sl_err *er
                               "--level: expected TYPE=LABEL such as rack=example.com/rack, found "
                               "'%.*s'",
                               (int)(n < 80 ? n : 80), text);
-        if (g->n_levels == FQ_MAX_LEVELS)
-            return sl_err_set(err, SL_EINVAL, "--level: more than %u levels", FQ_MAX_LEVELS);
+        if (g->n_levels == SL_SETTINGS_FLUX_LEVELS)
+            return sl_err_set(err, SL_EINVAL, "--level: more than %u levels",
+                              SL_SETTINGS_FLUX_LEVELS);
         g->levels[g->n_levels++] =
-            (struct fq_level){sl_arena_strndup(&g->arena, text, type),
-                              sl_arena_strndup(&g->arena, label, n - type - 1)};
+            (struct sl_settings_flux_level){sl_arena_strndup(&g->arena, text, type),
+                                            sl_arena_strndup(&g->arena, label, n - type - 1)};
         text += n + (text[n] == ',');
     }
     return 0;
 }
 
-static void take_settings(struct graph_run *g, const char *text, size_t len) {
-    _cleanup_(sl_settings_freep) struct sl_settings *s = NULL;
-    struct sl_err err = {0};
+/* text "": the defaults. */
+static int take_settings(struct graph_run *g, const char *text, struct sl_err *err) {
+    int r = *text ? sl_settings_parse(CONFIG_MAP, text, strlen(text), NULL, NULL, &g->settings,
+                                      NULL, err)
+                  : sl_settings_load(NULL, NULL, NULL, &g->settings, NULL, err);
 
-    if (sl_settings_parse(CONFIG_MAP, text, len, NULL, NULL, &s, NULL, &err) < 0) {
-        cli_cluster_note(g->cluster.args, "levels of the configuration not read: %s", err.text);
-        if (*text)
-            take_settings(g, "", 0);
-        return;
+    if (r >= 0 && g->n_levels) {
+        g->settings->flux.levels = g->levels;
+        g->settings->flux.n_levels = g->n_levels;
     }
-    g->n_levels = s->flux.n_levels < FQ_MAX_LEVELS ? s->flux.n_levels : FQ_MAX_LEVELS;
-    for (uint32_t i = 0; i < g->n_levels; i++)
-        g->levels[i] = (struct fq_level){sl_arena_strdup(&g->arena, s->flux.levels[i].type),
-                                         sl_arena_strdup(&g->arena, s->flux.levels[i].label)};
+    return r;
 }
 
 /* Where there is none, or no right to read it, the defaults are as good as any. */
@@ -104,20 +101,24 @@ static void on_config(void *ctx, const struct sl_kube_reply *reply) {
     yyjson_val *data = sl_json_get(yyjson_doc_get_root(doc), "data");
     const char *text = sl_json_text(sl_json_get(data, CONFIG_FILE));
 
+    struct sl_err err = {0};
+
     g->answered = true;
-    take_settings(g, text, strlen(text));
+    if (take_settings(g, text, &err) >= 0)
+        return;
+    cli_cluster_note(g->cluster.args, "levels of the configuration not read: %s", err.text);
+    (void)take_settings(g, "", &err); /* the defaults are right */
 }
 
 /* ---- reading ---- */
 
 static void start_queue(struct graph_run *g) {
-    g->config.levels = g->levels;
-    g->config.n_levels = g->n_levels;
     g->q = sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = g->cluster.kube,
-                                                        .config = &g->config,
+                                                        .settings = g->settings,
                                                         .instance = "sluice-graph",
                                                         .seed = uv_hrtime(),
-                                                        .standby = true});
+                                                        .standby = true,
+                                                        .eager = true});
 }
 
 static bool on_turn(struct cli_cluster *c, sl_time *next) {
@@ -239,11 +240,16 @@ static int run_graph(const struct cli_args *a, struct sl_err *err) {
 
     sl_arena_init(&g.arena, (size_t)1 << 20);
     if (a->opts[OPT_LEVEL]) {
-        g.answered = true;
         r = parse_levels(&g, a->opts[OPT_LEVEL], err);
         if (r < 0) {
             sl_arena_done(&g.arena);
             return cli_cluster_misuse(a, err);
+        }
+        g.answered = true;
+        r = take_settings(&g, "", err);
+        if (r < 0) {
+            sl_arena_done(&g.arena);
+            return r;
         }
     }
     r = cli_cluster_open(&g.cluster, a, err);
@@ -254,6 +260,7 @@ static int run_graph(const struct cli_args *a, struct sl_err *err) {
         sl_fluxqueue_free(g.q);
         cli_cluster_close(&g.cluster);
     }
+    sl_settings_free(g.settings);
     sl_arena_done(&g.arena);
     return r;
 }

@@ -18,9 +18,9 @@ static const struct cli_column fluxjob_columns[] = {
     {.title = "NODES", .shrink = 10, .drop = 3},
     {.title = "START"},
     {.title = "AGE", .right = true, .drop = 1},
-    {.title = "JOB", .shrink = 16},
+    {.title = "JOB", .shrink = 14},
     {.title = "OBJECT", .shrink = 10, .drop = 2},
-    {.title = "REASON", .shrink = 12},
+    {.title = "REASON", .shrink = 10},
 };
 
 static const struct cli_column workload_columns[] = {
@@ -31,9 +31,9 @@ static const struct cli_column workload_columns[] = {
     {.title = "PRIORITY", .right = true, .drop = 5},
     {.title = "START", .drop = 3},
     {.title = "AGE", .right = true, .drop = 1},
-    {.title = "WORKLOAD", .shrink = 16},
+    {.title = "WORKLOAD", .shrink = 14},
     {.title = "OBJECT", .shrink = 10, .drop = 2},
-    {.title = "REASON", .shrink = 12},
+    {.title = "REASON", .shrink = 10},
 };
 
 /* As kubectl prints ages: two units at most. */

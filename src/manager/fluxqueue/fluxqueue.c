@@ -83,6 +83,26 @@ static void hold_usages(void *ctx, struct sl_syms *t) {
             sl_sym_hold(t, q->usages.v[i]->v[k].resource);
 }
 
+static bool has_objects(const struct sl_fluxqueue *q) {
+    for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_FLUXJOB; k++)
+        if (q->inf->tables[k].n > 0)
+            return true;
+    return false;
+}
+
+/* The first thing to queue: nodes and all pods are read from now on. */
+static void start_watches(struct sl_fluxqueue *q) {
+    q->in_use |= has_objects(q);
+    if (!q->in_use || sl_inf_watches(q->inf, FQ_NODE))
+        return;
+    for (uint32_t k = FQ_MARKED; k < FQ_KINDS; k++)
+        sl_inf_unwatch(q->inf, k);
+    sl_inf_watch(q->inf, FQ_CLASS);
+    sl_inf_watch(q->inf, FQ_NODE);
+    sl_inf_watch(q->inf, FQ_POD);
+    q->inf->ready = false;
+}
+
 /* ---- life ---- */
 
 void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings) {
@@ -122,6 +142,8 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     for (uint32_t k = FQ_DEPLOYMENT; k < FQ_KINDS; k++)
         if (k != FQ_POD)
             sl_inf_watch(q->inf, k);
+    q->in_use = spec->eager;
+    start_watches(q);
     return q;
 }
 
@@ -189,26 +211,6 @@ static bool decide(struct sl_fluxqueue *q) {
         return true;
     }
     return q->leads && !q->rebuild && !q->taints_changed && fq_run(q);
-}
-
-static bool has_objects(const struct sl_fluxqueue *q) {
-    for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_FLUXJOB; k++)
-        if (q->inf->tables[k].n > 0)
-            return true;
-    return false;
-}
-
-/* The first thing to queue: nodes and all pods are read from now on. */
-static void start_watches(struct sl_fluxqueue *q) {
-    q->in_use |= has_objects(q);
-    if (!q->in_use || sl_inf_watches(q->inf, FQ_NODE))
-        return;
-    for (uint32_t k = FQ_MARKED; k < FQ_KINDS; k++)
-        sl_inf_unwatch(q->inf, k);
-    sl_inf_watch(q->inf, FQ_CLASS);
-    sl_inf_watch(q->inf, FQ_NODE);
-    sl_inf_watch(q->inf, FQ_POD);
-    q->inf->ready = false;
 }
 
 /* Places in the queue change for all behind one that leaves it: shown together, now and then. */

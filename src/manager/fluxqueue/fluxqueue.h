@@ -28,6 +28,7 @@ struct sl_fluxqueue_spec {
     const char *instance;               /* reportingInstance of events */
     uint64_t seed;                      /* for jitter */
     bool standby;                       /* begins without deciding and writing */
+    bool eager; /* reads nodes and pods from the beginning, not with the first thing to queue */
 };
 
 struct sl_fluxqueue;

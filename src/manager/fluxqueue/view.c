@@ -98,10 +98,10 @@ static void take(struct viewing *w, uint32_t place, uint32_t node, const char *r
 }
 
 /* What others leave of a node that a job has for itself. */
-static void take_whole(struct viewing *w, uint32_t place, uint32_t node) {
+static void take_whole(struct viewing *w, uint32_t place) {
+    uint32_t node = w->v->places.v[place].node;
     const struct sl_fluxqueue_node_view *n = &w->v->nodes.v[node];
-    if (place != NONE)
-        w->v->places.v[place].whole = true;
+    w->v->places.v[place].whole = true;
     for (uint32_t i = n->uses; i < n->uses + n->n_uses; i++) {
         struct sl_fluxqueue_use u = w->v->uses.v[i];
         if (u.total > u.others)
@@ -109,25 +109,19 @@ static void take_whole(struct viewing *w, uint32_t place, uint32_t node) {
     }
 }
 
-/* The picks of a node stand side by side, itself before its pools. */
+/* The picks of a node stand side by side. */
 static void view_grant(struct viewing *w, const struct sl_grant *g) {
-    uint32_t whole = NONE;
     for (uint32_t i = 0; i < g->picks.n; i++) {
         const struct sl_pick *k = &g->picks.v[i];
         uint32_t rec = w->q->by_vertex.v[k->v];
         struct sl_rec *r = rec == UINT32_MAX ? NULL : w->q->inf->recs.v[rec];
         uint32_t node = r ? w->node_of[rec] : NONE;
-        if (node == NONE || node == whole)
+        if (node == NONE)
             continue;
         const struct fq_node *n = fq_node_of(r);
-        uint32_t place = w->place_of[node];
-        if (k->v == n->v && k->exclusive) {
-            take_whole(w, place, node);
-            whole = node;
-        }
         for (uint32_t p = 0; p < n->pools.n; p++)
             if (n->pools.v[p].v == k->v)
-                take(w, place, node, fq_str(w->q, n->pools.v[p].resource), k->needs);
+                take(w, w->place_of[node], node, fq_str(w->q, n->pools.v[p].resource), k->needs);
     }
 }
 
@@ -158,7 +152,10 @@ static void view_job(struct viewing *w, const struct fq_job *j) {
                                       .places = v->places.n};
     view_places(w, j, v->jobs.n);
     x.n_places = v->places.n - x.places;
-    if (w->q->match && sl_match_grant(w->q->match, j->jobid, &g) >= 0)
+    if (j->whole_nodes)
+        for (uint32_t i = x.places; i < v->places.n; i++)
+            take_whole(w, i);
+    else if (w->q->match && sl_match_grant(w->q->match, j->jobid, &g) >= 0)
         view_grant(w, &g);
     sl_grant_done(&g);
     for (uint32_t i = x.places; i < v->places.n; i++)

@@ -153,7 +153,7 @@ test_cluster_as_a_plugin() {
     SL_PROGRAM=$PWD/kubectl-sluice sluice queue --elephant
     exits 2 && complains "'kubectl sluice queue --help' lists them"
     SL_PROGRAM=$PWD/kubectl-sluice sluice completion bash
-    exits 0 && says 'complete -F' && lacks kubectl
+    exits 0 && says 'bash completion for sluice' && lacks 'kubectl sluice'
 }
 
 # ---- errors ----
@@ -223,7 +223,7 @@ cluster='a["/api/v1/nodes"] = [node("n0", labels={ZONE: "eu-1", "example.com/rac
     node("n1", "8", labels={ZONE: "eu-1", "example.com/rack": "r1"}, **{"nvidia.com/gpu": "2"}),
     node("n2", labels={ZONE: "eu-2"}, ready="Unknown"),
     node("n3", "1500m", spec={"unschedulable": True})]
-a["/api/v1/pods"] = [pod("system", "n0", "250m", "512Mi"), pod("system", "n1", "500m"), pod("gone", "nowhere")]
+a["/api/v1/pods"] = [pod("system", "n0", "250m", "512Mi"), pod("system-1", "n1", "500m"), pod("gone", "nowhere")]
 a[FLUX + "/fluxjobs"] = [running("train", "n1", 7), fluxjob("next", jobid=8, queuePosition=1)]'
 
 test_graph_table() {

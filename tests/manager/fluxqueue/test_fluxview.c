@@ -15,6 +15,18 @@ static void other_pod(struct world *w, const char *name, const char *node, const
     assert_int_equal(post(w, PODS, body), 201);
 }
 
+/* One that reads nodes also where nothing is queued. */
+static struct sl_fluxqueue *reader(struct world *w) {
+    stop(w, 0);
+    w->q[1] = sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = fakeapi_port(w->api, 1),
+                                                           .settings = w->settings,
+                                                           .instance = "test",
+                                                           .seed = 1,
+                                                           .standby = true,
+                                                           .eager = true});
+    return w->q[1];
+}
+
 static const struct sl_fluxqueue_node_view *node_named(const struct sl_fluxqueue_view *v,
                                                        const char *name) {
     for (uint32_t i = 0; i < v->nodes.n; i++)
@@ -174,8 +186,9 @@ static void test_states_of_nodes(void **state) {
     patch(
         w, NODES "/down/status",
         SL_JSON_CONST({"status" : {"conditions" : [ {"type" : "Ready", "status" : "Unknown"} ]}}));
+    struct sl_fluxqueue *q = reader(w);
     run(w, SL_SEC);
-    sl_fluxqueue_view_init(w->q[0], &v);
+    sl_fluxqueue_view_init(q, &v);
     assert_true(node_named(&v, "up")->up);
     assert_int_equal(node_named(&v, "up")->n_taints, 0);
     assert_true(node_named(&v, "cordoned")->cordoned && node_named(&v, "cordoned")->up);
@@ -190,15 +203,16 @@ static void test_nothing(void **state) {
     struct world *w = *state;
     struct sl_fluxqueue_view v = {0};
     struct sl_inf_reading r;
-    sl_fluxqueue_reading(w->q[0], &r);
+    struct sl_fluxqueue *q = reader(w);
+    sl_fluxqueue_reading(q, &r);
     assert_true(r.kinds > 0 && r.synced == 0 && !r.failed);
     fakeapi_install(w->api, "jobs.converged-computing.org", "fluxjobs", false);
     run(w, SL_SEC);
-    assert_true(sl_fluxqueue_ready(w->q[0]));
-    sl_fluxqueue_reading(w->q[0], &r);
+    assert_true(sl_fluxqueue_ready(q));
+    sl_fluxqueue_reading(q, &r);
     assert_int_equal(r.synced, r.kinds);
     assert_string_equal(r.error, "");
-    sl_fluxqueue_view_init(w->q[0], &v);
+    sl_fluxqueue_view_init(q, &v);
     assert_false(v.served);
     assert_int_equal(v.nodes.n + v.jobs.n, 0);
     sl_fluxqueue_view_done(&v);
