@@ -447,16 +447,16 @@ def each(k):
             say(f"# {k.name}: {name[3:].replace('_', ', ')}")
 
 
-@pytest.mark.parametrize("name", KUBECTLS)
+@pytest.mark.parametrize("name", [n for n in KUBECTLS if n != "debian"])
 def test_plugin(name):
     """kubectl sluice graph, kubectl sluice queue: a link to the program is a plugin"""
-    folder = work / f"plugin-{name}"
+    kubectl, folder = KUBECTLS[name](), work / f"plugin-{name}"
     folder.mkdir()
     (folder / "kubectl-sluice").symlink_to(program())
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "KUBECONFIG": str(up.kubeconfig)}
 
     def plugin(*args):
-        ran = subprocess.run([KUBECTLS[name](), "sluice", *args], env=env, capture_output=True, text=True, timeout=100)
+        ran = subprocess.run([kubectl, "sluice", *args], env=env, capture_output=True, text=True, timeout=100)
         assert ran.returncode == 0, ran.stderr[-2000:]
         return ran.stdout
 
