@@ -86,7 +86,7 @@ static void hold_usages(void *ctx, struct sl_syms *t) {
 /* ---- life ---- */
 
 void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings) {
-    const char *policy = settings->flux.queues[0].match_policy;
+    const char *policy = settings->flux.match_policy;
     struct sl_err err = {0};
     q->spec.settings = settings;
     q->options =

@@ -168,7 +168,7 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
     sl_grant_done(&g);
     j->queued = false;
     j->held = true;
-    j->started = sl_span_seconds(d->at);
+    j->started = q->client->wall;
     j->estimate = 0;
     j->position = 0;
     j->selection = d->selection;
