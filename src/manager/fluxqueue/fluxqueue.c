@@ -162,6 +162,10 @@ bool sl_fluxqueue_ready(const struct sl_fluxqueue *q) {
     return q->inf->ready;
 }
 
+void sl_fluxqueue_reading(const struct sl_fluxqueue *q, struct sl_inf_reading *ret) {
+    sl_inf_reading(q->inf, ret);
+}
+
 /* ---- the turn ---- */
 
 static bool rebuild_due(const struct sl_fluxqueue *q) {

@@ -12,6 +12,7 @@
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
  *     history.c    what the ledger gets of it
+ *     view.c       what people may see of it
  *     fluxqueue.c  the kinds, the turn
  */
 #ifndef SL_MANAGER_FLUXQUEUE_FQ_INT_H
@@ -303,6 +304,9 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j);
 /* Gives the pods of a job its places, gives back those that it does not need, and counts the pods
  * that have none. */
 void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j);
+/* Of a standby, which gives out nothing: pods in the places that the job has according to its
+ * status are not counted as others'. */
+void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j);
 
 /* ---- pods.c ---- */
 bool fq_pod_wanted(void *ctx, yyjson_val *o);

@@ -251,8 +251,10 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     struct sl_rec *o = fq_job_object(q, j);
 
-    if (!q->leads)
+    if (!q->leads) {
+        fq_places_observe(q, j);
         return;
+    }
     if (j->version == j->written)
         fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {

@@ -10,21 +10,22 @@
 #include "kube/types/podset.h"
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
+#include "manager/fluxqueue/view.h"
 
 #define MAX_USAGE_VALUES 65536u
 #define MAX_TAINT 1024u /* bytes; a label's key and value are 574 at most */
 
 /* ---- amounts ---- */
 
-static bool is_bytes(const char *resource) {
+bool sl_fluxqueue_in_kib(const char *resource) {
     return strcmp(resource, "memory") == 0 || strcmp(resource, "ephemeral-storage") == 0 ||
            strncmp(resource, "hugepages-", 10) == 0;
 }
 
 int64_t fq_units(const char *resource, sl_quantity amount, bool up) {
-    sl_quantity unit = sl_quantity_is_milli(resource) ? SL_NANO / 1000
-                       : is_bytes(resource)           ? (sl_quantity)SL_NANO * 1024
-                                                      : SL_NANO;
+    sl_quantity unit = sl_quantity_is_milli(resource)  ? SL_NANO / 1000
+                       : sl_fluxqueue_in_kib(resource) ? (sl_quantity)SL_NANO * 1024
+                                                       : SL_NANO;
     if (amount <= 0)
         return 0;
     sl_quantity n = amount / unit + (up && amount % unit != 0);
