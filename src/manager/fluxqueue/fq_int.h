@@ -118,6 +118,7 @@ struct fq_pod {
     bool ended;    /* Succeeded or Failed */
     bool failed;   /* Failed */
     bool labelled; /* has the label of its job id */
+    bool told;     /* it has the label of what can never run */
     bool bound;    /* the API server has accepted its binding, which is not seen yet */
 };
 
@@ -134,6 +135,7 @@ struct fq_obj {
     bool suspended;        /* Jobs */
     bool finished, failed; /* Jobs */
     bool named;            /* its template has the label of a job id */
+    bool told;             /* it has the label of what can never run */
 };
 
 /* ---- FluxJobs (job.c, status.c) ---- */
@@ -193,6 +195,7 @@ struct fq_job {
     uint32_t n_slot;
     bool whole_nodes;
     int64_t duration;
+    int64_t begin;     /* seconds since 1970, of the spec; 0: none */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
@@ -334,6 +337,8 @@ struct fq_class {
     int32_t value;
     bool global;
 };
+/* The label of what can never run, on an object that has it or not. False: it is right. */
+bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w);
 /* Type of a FluxJob for what a record is. */
 enum sl_flux_type fq_type_of_rec(const struct sl_rec *r);
 /* "a-job": the name of the FluxJob of an object. Returns out. */

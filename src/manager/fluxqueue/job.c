@@ -30,6 +30,7 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->queue, sl_json_str(spec, "queue"));
+        j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
     }
     /* The status is what this process decides, unless it has not decided anything yet. */
     if (!j->adopted || ((!q->leads || !q->inf->ready) && seen != j->status)) {
@@ -276,6 +277,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         run(q, j, o);
     else if (!r->deleting)
         wait(q, j, o);
+    if ((j->state == FQ_REJECTED) != (o->kind == FQ_POD ? fq_pod_of(o)->told : fq_obj_of(o)->told))
+        sl_rec_write(o);
 }
 
 void fq_job_deleted(void *ctx, struct sl_rec *r) {

@@ -110,6 +110,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->failed = strcmp(phase, "Failed") == 0;
     p->index = index_of(o);
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
+    p->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
@@ -236,6 +237,8 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (o == r && fq_build_told(j, r, p->told, w))
+        return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;
     if (p->gated) {

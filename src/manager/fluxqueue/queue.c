@@ -105,7 +105,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         refuse(j, r, &err);
         return;
     }
-    if (too_early(q, j, info.begin)) {
+    if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
         sl_match_request_free(request);
         return;
     }

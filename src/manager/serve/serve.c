@@ -35,9 +35,7 @@
 #include "manager/serve/limits.h"
 #include "manager/serve/visibility.h"
 
-#define STATE_DIR                                                                                  \
-    "/var/lib/sluice" /* unless $STATE_DIRECTORY says otherwise, as systemd has it                 \
-                       */
+#define STATE_DIR "/var/lib/sluice" /* without $STATE_DIRECTORY */
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define LISTEN_TRIES 40u
 #define LISTEN_PAUSE_US 50000u
