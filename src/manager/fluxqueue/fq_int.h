@@ -70,6 +70,7 @@ struct fq_pool {
     sl_sym resource;
     int64_t allocatable; /* in the units of the graph */
     int64_t foreign;     /* of it, taken by pods that have no place here */
+    int64_t standing;    /* of it, requested by all pods that are there, or on their way */
     sl_vtx v;            /* SL_VTX_NONE: not in the graph */
 };
 
@@ -107,6 +108,7 @@ struct fq_pod {
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
     sl_sym charged;         /* the node whose pools it is counted at as one of others */
+    sl_sym stands;          /* the node that it is counted at in any case */
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
     bool ours;     /* marked by admission, or by its scheduler's name */
@@ -219,14 +221,14 @@ struct sl_fluxqueue {
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
-    uint64_t capacity;  /* rises with all that may make a rejected job possible */
-    uint64_t retried;   /* the same, when rejected jobs were tried again */
-    sl_time rebuilt_at; /* mono */
-    bool rebuild;       /* the graph is not that of the nodes any more */
-    bool restoring;     /* it is being made: pools are as large as can be */
-    bool moved;         /* something happened that the queue has to look at */
-    bool reordered;     /* places in the queue, or estimates, are to be shown again */
-    bool showing;       /* and are shown now */
+    uint64_t capacity;              /* rises with all that may make a rejected job possible */
+    uint64_t retried;               /* the same, when rejected jobs were tried again */
+    sl_time rebuilt_at;             /* mono */
+    bool rebuild;                   /* the graph is not that of the nodes any more */
+    bool restoring;                 /* it is being made: pools are as large as can be */
+    bool moved;                     /* something happened that the queue has to look at */
+    bool reordered;                 /* places in the queue, or estimates, are to be shown again */
+    bool showing;                   /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */
@@ -261,6 +263,13 @@ void fq_node_hold(struct sl_syms *t, struct sl_rec *r);
 struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name);
 /* Counts a pod at the node that it is bound to, or no longer (on: 0). */
 void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on);
+/* Where it is to be bound to; 0: nowhere yet. */
+void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node);
+/* Counts it where it is, or is on its way to. */
+void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Has a node what the pod requests, beside all that are there? A place may be one on a node that
+ * shrank since, that others filled, or that one before has not left yet. */
+bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
 /* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of

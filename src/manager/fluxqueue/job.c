@@ -210,11 +210,20 @@ static bool follows(const struct fq_job *j, struct sl_rec *o) {
     return !now || j->rec.owner != sl_rec_uid(o->uid) || strcmp(now, j->jobspec) == 0;
 }
 
+static void set_empty(struct fq_job *j) {
+    if (j->expected || j->position || j->estimate) {
+        j->expected = j->position = 0;
+        j->estimate = 0;
+        fq_job_touch(j);
+    }
+    fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+}
+
 static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     fq_places_sync(q, j);
     if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
         fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
-        fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+        set_empty(j);
         return;
     }
     if (j->missing)
@@ -229,7 +238,7 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     uint32_t pods = o->kind == FQ_POD ? 1 : fq_obj_of(o)->pods;
     if (pods == 0) {
         fq_graph_release(q, j);
-        fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+        set_empty(j);
         return;
     }
     if (!follows(j, o)) {

@@ -187,9 +187,16 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
         sl_rec_write(r);
 }
 
+/* Its pods may be there for a while, and have no place from now on: their job is over, or gives it
+ * to the next ones. */
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
-    struct fq_job *j = fq_job_for(q, r);
+    struct fq_job *j = fq_job_for(q, top_of(q, r));
+    for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
+        if (p->kind == FQ_POD) {
+            fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
+            fq_pod_target(q, fq_pod_of(p), 0);
+        }
     if (j)
         sl_rec_enqueue(&j->rec);
 }
