@@ -150,9 +150,9 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
     if (!lead)
         return;
     q->inf->ready = false;
-    sl_inf_watch(q->inf, FQ_FLUXJOB);
-    if (q->in_use)
-        sl_inf_watch(q->inf, FQ_POD);
+    for (uint32_t k = 0; k < FQ_KINDS; k++)
+        if (sl_inf_watches(q->inf, k))
+            sl_inf_watch(q->inf, k);
     for (uint32_t i = 0; i < q->inf->recs.n; i++)
         if (q->inf->recs.v[i] && !q->inf->recs.v[i]->gone)
             sl_rec_enqueue(q->inf->recs.v[i]);

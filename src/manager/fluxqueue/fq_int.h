@@ -135,6 +135,7 @@ struct fq_obj {
     bool suspended;        /* Jobs */
     bool finished, failed; /* Jobs */
     bool named;            /* its template has the label of a job id */
+    bool part;             /* ReplicaSets: of a Deployment */
 };
 
 /* ---- FluxJobs (job.c, status.c) ---- */

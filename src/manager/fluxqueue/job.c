@@ -23,6 +23,8 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     uint64_t hash = sl_json_hash(5, spec) | 1, seen = sl_json_hash(7, status);
 
     if (hash != j->spec) {
+        if (j->adopted && q->leads)
+            fq_job_touch(j); /* its generation is shown */
         int64_t type = sl_json_int(spec, "type", 0);
         j->spec = hash;
         j->type = type >= 0 && type < SL_FLUX_TYPES ? (enum sl_flux_type)type : SL_FLUX_TYPES;
@@ -167,7 +169,7 @@ static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         over = o->kind == FQ_POD ? fq_pod_of(o)->ended : fq_obj_of(o)->finished;
         failed = o->kind == FQ_POD ? fq_pod_of(o)->failed : fq_obj_of(o)->failed;
     } else if (j->rec.owner) {
-        over = true;
+        over = j->rec.deleting; /* else the list of what it wraps may be older than its own */
     }
     if (!over || has_live_pods(q, j))
         return false;
@@ -265,7 +267,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     if (j->version == j->written)
         fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {
-        fq_graph_release(q, j);
+        if (!ended(q, j, o))
+            fq_graph_release(q, j);
         sl_rec_write(r); /* the finalizer */
         return;
     }
@@ -275,6 +278,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     }
     if (ended(q, j, o))
         return;
+    if (!o && j->rec.owner)
+        return; /* one of the two is about to be seen: the object, or that this is deleted, too */
     if (!o) {
         fq_job_set_state(j, FQ_PENDING, "ObjectNotFound", "There is no such object: %s", j->object);
         return;
