@@ -213,8 +213,8 @@ static bool follows(const struct fq_job *j, struct sl_rec *o) {
 }
 
 static void set_empty(struct fq_job *j) {
-    if (j->expected || j->position || j->estimate) {
-        j->expected = j->position = 0;
+    if (j->expected || j->bound_pods || j->position || j->estimate) {
+        j->expected = j->bound_pods = j->position = 0;
         j->estimate = 0;
         fq_job_touch(j);
     }
