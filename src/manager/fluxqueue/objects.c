@@ -124,6 +124,16 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o
                                         : "its jobspec would be too long");
 }
 
+static bool is_part(yyjson_val *o) {
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        if (sl_json_bool(ref, "controller", false) &&
+            strcmp(sl_json_str(ref, "kind"), "Deployment") == 0)
+            return true;
+    return false;
+}
+
 bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_fluxqueue *q = ctx;
     struct fq_obj *x = fq_obj_of(r);
@@ -135,6 +145,7 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     x->finished = x->failed || (r->kind == FQ_JOB && sl_json_condition(o, "Complete"));
     x->pods = pods_of(r, o);
     x->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
+    x->part = r->kind == FQ_REPLICASET && is_part(o);
     x->named = sl_json_label_opt(template, SL_FLUX_JOBID) != NULL;
     fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
                                         ? sl_json_str(template, "spec.priorityClassName")
@@ -181,16 +192,23 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
         sl_rec_enqueue(top_of(q, r));
         return;
     }
-    if (x->finished && !fq_job_for(q, r))
+    if (x->part || (x->finished && !fq_job_for(q, r))) /* its Deployment is not known yet */
         return;
     fq_object_sync(q, r, x->jobspec, x->refused);
     if (r->kind == FQ_JOB && x->suspended)
         sl_rec_write(r);
 }
 
+/* Its pods may be there for a while, and have no place from now on: their job is over, or gives it
+ * to the next ones. */
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
-    struct fq_job *j = fq_job_for(q, r);
+    struct fq_job *j = fq_job_for(q, top_of(q, r));
+    for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
+        if (p->kind == FQ_POD) {
+            fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
+            fq_pod_target(q, fq_pod_of(p), 0);
+        }
     if (j)
         sl_rec_enqueue(&j->rec);
 }

@@ -117,6 +117,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         p->bound = false;
     if (first)
         p->usage = fq_usage_get(q, spec);
+    fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
         fq_usage_unref(q, p->usage);
@@ -152,6 +153,8 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     fq_pod_charge(q, p, 0);
+    p->node = 0;
+    fq_pod_target(q, p, 0);
     if (p->usage)
         fq_usage_unref(q, TAKE_PTR(p->usage));
     if (j)
@@ -171,6 +174,7 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
     sl_sym_hold(t, p->charged);
+    sl_sym_hold(t, p->stands);
 }
 
 /* ---- writes ---- */

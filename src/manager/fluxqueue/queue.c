@@ -80,6 +80,12 @@ static bool too_early(struct sl_fluxqueue *q, struct fq_job *j, int64_t begin) {
     return true;
 }
 
+/* Of those that came in the same second the one with the lower id was first, also when all are
+ * submitted again. */
+static int64_t submission_order(const struct fq_job *j) {
+    return (j->submitted / SL_SEC) << 24 | (j->jobid & 0xffffff);
+}
+
 /* The same words after a restart, when it is submitted again. */
 static void set_waiting(struct fq_job *j) {
     fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
@@ -114,7 +120,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->jobid)
         fq_name_job(q, j, q->last_jobid + 1);
     const char *queue = *j->queue ? j->queue : info.queue && *info.queue ? info.queue : NULL;
-    r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, j->submitted / SL_SEC, request,
+    r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, submission_order(j), request,
                          &err);
     if (r == SL_EEXIST) { /* somebody has written another's id into its status */
         fq_name_job(q, j, 0);
@@ -284,8 +290,6 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_graph_hold(q, j);
         fq_job_touch(j);
         j->places_version = j->version;
-        j->grow_at = 0;
-        sl_rec_reconcile_at(&j->rec, 0);
         sl_rec_enqueue(&j->rec);
     } else {
         fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing);
