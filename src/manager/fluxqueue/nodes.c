@@ -300,8 +300,8 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
 
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->stands);
-    for (uint32_t i = 0; n && p->shape && i < p->shape->n; i++)
-        need_pool(n, p->shape->v[i].resource)->standing += sign * p->shape->v[i].amount;
+    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++)
+        need_pool(n, p->usage->v[i].resource)->standing += sign * p->usage->v[i].amount;
 }
 
 void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
@@ -320,13 +320,13 @@ void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {
 
 bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node) {
     struct fq_node *n = fq_node_find(q, node);
-    if (!n || !n->up || !p->shape)
+    if (!n || !n->up || !p->usage)
         return false;
-    for (uint32_t i = 0; i < p->shape->n; i++) {
-        const struct fq_pool *pool = find_pool(n, p->shape->v[i].resource);
-        int64_t here = p->stands == node ? p->shape->v[i].amount : 0;
-        if (p->shape->v[i].amount > 0 &&
-            (!pool || pool->standing - here + p->shape->v[i].amount > pool->allocatable))
+    for (uint32_t i = 0; i < p->usage->n; i++) {
+        const struct fq_pool *pool = find_pool(n, p->usage->v[i].resource);
+        int64_t here = p->stands == node ? p->usage->v[i].amount : 0;
+        if (p->usage->v[i].amount > 0 &&
+            (!pool || pool->standing - here + p->usage->v[i].amount > pool->allocatable))
             return false;
     }
     return true;
