@@ -475,6 +475,43 @@ int sl_graphio_jobspec_read(const char *file, const char *text, size_t len, stru
     return r < 0 ? r : sl_graphio_jobspec_decode(d, ret, err);
 }
 
+/* ---- slots that may be mixed ---- */
+
+static bool equal_counts(const struct sl_req_count *a, const struct sl_req_count *b) {
+    if (a->n_set != b->n_set || (a->set != NULL) != (b->set != NULL))
+        return false;
+    if (a->set)
+        return memcmp(a->set, b->set, a->n_set * sizeof(*a->set)) == 0;
+    return a->min == b->min && a->max == b->max && a->op == b->op && a->operand == b->operand;
+}
+
+/* Copies, since what was read is constant. The reader has bounded the depth. */
+static const struct sl_req_spec *mix_slots(struct sl_arena *a, const struct sl_req_spec *v,
+                                           uint32_t n) {
+    struct sl_req_spec *copy = sl_arena_alloc0(a, n + 1, sizeof(*copy));
+    const struct sl_req_spec *first = NULL;
+    uint32_t n_slots = 0;
+    bool mixed = true;
+
+    for (uint32_t i = 0; i < n; i++) {
+        copy[i] = v[i];
+        copy[i].with = mix_slots(a, v[i].with, v[i].n_with);
+        if (v[i].kind != SL_REQ_SLOT)
+            continue;
+        mixed = mixed && (!first || equal_counts(&first->count, &v[i].count));
+        first = first ? first : &v[i];
+        n_slots++;
+    }
+    for (uint32_t i = 0; i < n && mixed && n_slots > 1; i++)
+        if (copy[i].kind == SL_REQ_SLOT)
+            copy[i].kind = SL_REQ_OR_SLOT;
+    return copy;
+}
+
+void sl_graphio_jobspec_mix_slots(struct sl_jobspec *j) {
+    j->resources = mix_slots(&j->arena, j->resources, j->n_resources);
+}
+
 int sl_graphio_jobspec_load(const char *path, struct sl_jobspec **ret, struct sl_err *err) {
     _cleanup_(sl_freep) char *text = NULL;
     size_t len;

@@ -106,7 +106,7 @@ static void start_watches(struct sl_fluxqueue *q) {
 /* ---- life ---- */
 
 void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings) {
-    const char *policy = settings->flux.queues[0].match_policy;
+    const char *policy = settings->flux.match_policy;
     struct sl_err err = {0};
     q->spec.settings = settings;
     q->options =
@@ -172,12 +172,21 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
     if (!lead)
         return;
     q->inf->ready = false;
-    sl_inf_watch(q->inf, FQ_FLUXJOB);
-    if (q->in_use)
-        sl_inf_watch(q->inf, FQ_POD);
-    for (uint32_t i = 0; i < q->inf->recs.n; i++)
-        if (q->inf->recs.v[i] && !q->inf->recs.v[i]->gone)
-            sl_rec_enqueue(q->inf->recs.v[i]);
+    for (uint32_t i = 0; i < q->inf->recs.n; i++) {
+        struct sl_rec *r = q->inf->recs.v[i];
+        if (!r || r->gone)
+            continue;
+        /* What it decided when it led before, and did not write any more, is nobody's decision. */
+        if (r->kind == FQ_FLUXJOB && !r->create_planned) {
+            r->reread = true;
+            fq_job_of(r)->adopted = false;
+        }
+        sl_rec_enqueue(r);
+        sl_rec_write(r);
+    }
+    for (uint32_t k = 0; k < FQ_KINDS; k++)
+        if (sl_inf_watches(q->inf, k))
+            sl_inf_watch(q->inf, k);
 }
 
 bool sl_fluxqueue_ready(const struct sl_fluxqueue *q) {

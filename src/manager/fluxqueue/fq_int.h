@@ -71,6 +71,7 @@ struct fq_pool {
     sl_sym resource;
     int64_t allocatable; /* in the units of the graph */
     int64_t foreign;     /* of it, taken by pods that have no place here */
+    int64_t standing;    /* of it, requested by all pods that are there, or on their way */
     sl_vtx v;            /* SL_VTX_NONE: not in the graph */
 };
 
@@ -108,6 +109,7 @@ struct fq_pod {
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
     sl_sym charged;         /* the node whose pools it is counted at as one of others */
+    sl_sym stands;          /* the node that it is counted at in any case */
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
     bool ours;     /* marked by admission, or by its scheduler's name */
@@ -118,6 +120,7 @@ struct fq_pod {
     bool ended;    /* Succeeded or Failed */
     bool failed;   /* Failed */
     bool labelled; /* has the label of its job id */
+    bool told;     /* it has the label of what can never run */
     bool bound;    /* the API server has accepted its binding, which is not seen yet */
 };
 
@@ -134,6 +137,8 @@ struct fq_obj {
     bool suspended;        /* Jobs */
     bool finished, failed; /* Jobs */
     bool named;            /* its template has the label of a job id */
+    bool told;             /* it has the label of what can never run */
+    bool part;             /* ReplicaSets: of a Deployment */
 };
 
 /* ---- FluxJobs (job.c, status.c) ---- */
@@ -193,6 +198,7 @@ struct fq_job {
     uint32_t n_slot;
     bool whole_nodes;
     int64_t duration;
+    int64_t begin;     /* seconds since 1970, of the spec; 0: none */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
@@ -262,6 +268,13 @@ void fq_node_hold(struct sl_syms *t, struct sl_rec *r);
 struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name);
 /* Counts a pod at the node that it is bound to, or no longer (on: 0). */
 void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on);
+/* Where it is to be bound to; 0: nowhere yet. */
+void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node);
+/* Counts it where it is, or is on its way to. */
+void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Has a node what the pod requests, beside all that are there? A place may be one on a node that
+ * shrank since, that others filled, or that one before has not left yet. */
+bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
 /* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of
@@ -334,6 +347,8 @@ struct fq_class {
     int32_t value;
     bool global;
 };
+/* The label of what can never run, on an object that has it or not. False: it is right. */
+bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w);
 /* Type of a FluxJob for what a record is. */
 enum sl_flux_type fq_type_of_rec(const struct sl_rec *r);
 /* "a-job": the name of the FluxJob of an object. Returns out. */

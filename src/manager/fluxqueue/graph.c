@@ -161,7 +161,7 @@ static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
         node->v = SL_VTX_NONE;
         for (uint32_t i = 0; i < node->pools.n; i++) {
             node->pools.v[i].v = SL_VTX_NONE;
-            node->pools.v[i].foreign = 0;
+            node->pools.v[i].foreign = node->pools.v[i].standing = 0;
         }
         if (node->usable && !r->gone)
             v[n++] = node;
@@ -351,6 +351,11 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_graph_cancel(q, j->jobid);
         sl_queues_changed(q->queues);
     }
+    struct fq_pods_of at = {0};
+    for (struct fq_pod *p; j->held && (p = fq_job_next_pod(q, j, &at));) {
+        fq_pod_charge(q, p, p->node);
+        fq_pod_target(q, p, 0);
+    }
     j->queued = j->held = false;
     sl_vec_clear(&j->places);
     q->moved = q->reordered = true;
@@ -385,8 +390,9 @@ static void charge_all(struct sl_fluxqueue *q, struct fq_node **nodes, uint32_t 
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));) {
         struct fq_pod *p = fq_pod_of(r);
         sl_sym on = p->charged;
-        p->charged = 0;
+        p->charged = p->stands = 0;
         fq_pod_charge(q, p, on);
+        fq_pod_stand(q, p);
     }
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < nodes[i]->pools.n; k++) {

@@ -23,6 +23,8 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     uint64_t hash = sl_json_hash(5, spec) | 1, seen = sl_json_hash(7, status);
 
     if (hash != j->spec) {
+        if (j->adopted && q->leads)
+            fq_job_touch(j); /* its generation is shown */
         int64_t type = sl_json_int(spec, "type", 0);
         j->spec = hash;
         j->type = type >= 0 && type < SL_FLUX_TYPES ? (enum sl_flux_type)type : SL_FLUX_TYPES;
@@ -30,6 +32,7 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->queue, sl_json_str(spec, "queue"));
+        j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
     }
     /* The status is what this process decides, unless it has not decided anything yet. */
     if (!j->adopted || ((!q->leads || !q->inf->ready) && seen != j->status)) {
@@ -167,7 +170,7 @@ static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         over = o->kind == FQ_POD ? fq_pod_of(o)->ended : fq_obj_of(o)->finished;
         failed = o->kind == FQ_POD ? fq_pod_of(o)->failed : fq_obj_of(o)->failed;
     } else if (j->rec.owner) {
-        over = true;
+        over = j->rec.deleting; /* else the list of what it wraps may be older than its own */
     }
     if (!over || has_live_pods(q, j))
         return false;
@@ -210,11 +213,20 @@ static bool follows(const struct fq_job *j, struct sl_rec *o) {
     return !now || j->rec.owner != sl_rec_uid(o->uid) || strcmp(now, j->jobspec) == 0;
 }
 
+static void set_empty(struct fq_job *j) {
+    if (j->expected || j->bound_pods || j->position || j->estimate) {
+        j->expected = j->bound_pods = j->position = 0;
+        j->estimate = 0;
+        fq_job_touch(j);
+    }
+    fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+}
+
 static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     fq_places_sync(q, j);
     if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
         fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
-        fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+        set_empty(j);
         return;
     }
     if (j->missing)
@@ -229,7 +241,7 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     uint32_t pods = o->kind == FQ_POD ? 1 : fq_obj_of(o)->pods;
     if (pods == 0) {
         fq_graph_release(q, j);
-        fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+        set_empty(j);
         return;
     }
     if (!follows(j, o)) {
@@ -258,7 +270,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     if (j->version == j->written)
         fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {
-        fq_graph_release(q, j);
+        if (!ended(q, j, o))
+            fq_graph_release(q, j);
         sl_rec_write(r); /* the finalizer */
         return;
     }
@@ -268,6 +281,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     }
     if (ended(q, j, o))
         return;
+    if (!o && j->rec.owner)
+        return; /* one of the two is about to be seen: the object, or that this is deleted, too */
     if (!o) {
         fq_job_set_state(j, FQ_PENDING, "ObjectNotFound", "There is no such object: %s", j->object);
         return;
@@ -276,6 +291,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         run(q, j, o);
     else if (!r->deleting)
         wait(q, j, o);
+    if ((j->state == FQ_REJECTED) != (o->kind == FQ_POD ? fq_pod_of(o)->told : fq_obj_of(o)->told))
+        sl_rec_write(o);
 }
 
 void fq_job_deleted(void *ctx, struct sl_rec *r) {

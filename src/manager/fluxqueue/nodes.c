@@ -263,17 +263,22 @@ struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
 
 /* ---- what pods take ---- */
 
+static struct fq_pool *need_pool(struct fq_node *n, sl_sym resource) {
+    struct fq_pool *pool = find_pool(n, resource);
+    if (!pool) {
+        pool = sl_vec_push(&n->pools);
+        *pool = (struct fq_pool){.resource = resource, .v = SL_VTX_NONE};
+    }
+    return pool;
+}
+
 static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
     if (!n || !p->usage)
         return;
     for (uint32_t i = 0; i < p->usage->n; i++) {
-        struct fq_pool *pool = find_pool(n, p->usage->v[i].resource);
-        if (!pool) {
-            pool = sl_vec_push(&n->pools);
-            *pool = (struct fq_pool){.resource = p->usage->v[i].resource, .v = SL_VTX_NONE};
-        }
+        struct fq_pool *pool = need_pool(n, p->usage->v[i].resource);
         pool->foreign += sign * p->usage->v[i].amount;
         q->capacity += sign < 0;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
@@ -291,6 +296,40 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
     p->charged = on;
     if (on)
         charge(q, p, 1);
+}
+
+static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
+    struct fq_node *n = fq_node_find(q, p->stands);
+    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++)
+        need_pool(n, p->usage->v[i].resource)->standing += sign * p->usage->v[i].amount;
+}
+
+void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
+    sl_sym on = p->ended || p->rec.gone ? 0 : p->node ? p->node : p->target;
+    if (p->stands == on)
+        return;
+    stand(q, p, -1);
+    p->stands = on;
+    stand(q, p, 1);
+}
+
+void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {
+    p->target = node;
+    fq_pod_stand(q, p);
+}
+
+bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node) {
+    struct fq_node *n = fq_node_find(q, node);
+    if (!n || !n->up || !p->usage)
+        return false;
+    for (uint32_t i = 0; i < p->usage->n; i++) {
+        const struct fq_pool *pool = find_pool(n, p->usage->v[i].resource);
+        int64_t here = p->stands == node ? p->usage->v[i].amount : 0;
+        if (p->usage->v[i].amount > 0 &&
+            (!pool || pool->standing - here + p->usage->v[i].amount > pool->allocatable))
+            return false;
+    }
+    return true;
 }
 
 /* What cannot be read has no requests but being a pod. */

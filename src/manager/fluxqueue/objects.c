@@ -124,6 +124,16 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o
                                         : "its jobspec would be too long");
 }
 
+static bool is_part(yyjson_val *o) {
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, ref)
+        if (sl_json_bool(ref, "controller", false) &&
+            strcmp(sl_json_str(ref, "kind"), "Deployment") == 0)
+            return true;
+    return false;
+}
+
 bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_fluxqueue *q = ctx;
     struct fq_obj *x = fq_obj_of(r);
@@ -134,6 +144,8 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     x->failed = r->kind == FQ_JOB && sl_json_condition(o, "Failed");
     x->finished = x->failed || (r->kind == FQ_JOB && sl_json_condition(o, "Complete"));
     x->pods = pods_of(r, o);
+    x->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
+    x->part = r->kind == FQ_REPLICASET && is_part(o);
     x->named = sl_json_label_opt(template, SL_FLUX_JOBID) != NULL;
     fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
                                         ? sl_json_str(template, "spec.priorityClassName")
@@ -180,16 +192,23 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
         sl_rec_enqueue(top_of(q, r));
         return;
     }
-    if (x->finished && !fq_job_for(q, r))
+    if (x->part || (x->finished && !fq_job_for(q, r))) /* its Deployment is not known yet */
         return;
     fq_object_sync(q, r, x->jobspec, x->refused);
     if (r->kind == FQ_JOB && x->suspended)
         sl_rec_write(r);
 }
 
+/* Its pods may be there for a while, and have no place from now on: their job is over, or gives it
+ * to the next ones. */
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
-    struct fq_job *j = fq_job_for(q, r);
+    struct fq_job *j = fq_job_for(q, top_of(q, r));
+    for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
+        if (p->kind == FQ_POD) {
+            fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
+            fq_pod_target(q, fq_pod_of(p), 0);
+        }
     if (j)
         sl_rec_enqueue(&j->rec);
 }
@@ -222,6 +241,19 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
     return true;
 }
 
+bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w) {
+    bool never = j && j->state == FQ_REJECTED;
+    if (!j || r->deleting || never == told)
+        return false;
+    sl_rec_build_guarded(r, NULL, w);
+    sl_jw_object(&w->json, "labels");
+    if (never)
+        sl_jw_str(&w->json, SL_FLUX_UNSCHEDULABLE, "yes");
+    else
+        sl_jw_null(&w->json, SL_FLUX_UNSCHEDULABLE);
+    return true;
+}
+
 /* ---- the start of a Job ---- */
 
 /* Names of all nodes, joined as fluxqueue does; a label if that is short enough. */
@@ -236,6 +268,8 @@ bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_obj *x = fq_obj_of(r);
     struct fq_job *j = fq_job_for(q, r);
     _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE);
+    if (fq_build_told(j, r, x->told, w))
+        return true;
     if (r->kind != FQ_JOB || !x->suspended || x->finished || r->deleting || !j ||
         j->state != FQ_RUNNING || !fq_job_committed(j))
         return false;

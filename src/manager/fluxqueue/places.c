@@ -39,22 +39,27 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         sl_sym at = p->node ? p->node : p->target;
         bool has = at && take(j, p, at);
         if (!has)
-            p->target = 0;
+            fq_pod_target(q, p, 0);
         if (p->node)
             fq_pod_charge(q, p, has ? 0 : p->node);
     }
 }
 
 /* The others: the place of its index if that is free, or the first that is. */
-static void assign(struct fq_job *j, struct fq_pod *p) {
+static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
+                    uint32_t place) {
+    return j->places.v[place].pod == FQ_NO_POD && fq_node_has_room(q, p, j->places.v[place].node);
+}
+
+static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
     uint32_t want = p->index >= 0 ? (uint32_t)p->index : j->places.n;
-    if (want >= j->places.n || j->places.v[want].pod != FQ_NO_POD)
-        for (want = 0; want < j->places.n && j->places.v[want].pod != FQ_NO_POD;)
+    if (want >= j->places.n || !is_free(q, j, p, want))
+        for (want = 0; want < j->places.n && !is_free(q, j, p, want);)
             want++;
     if (want == j->places.n)
         return;
     j->places.v[want].pod = p->rec.id;
-    p->target = j->places.v[want].node;
+    fq_pod_target(q, p, j->places.v[want].node);
 }
 
 /* Free places beyond what pods may still come for are given back, the last first. */
@@ -99,7 +104,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone) {
             fq_pod_charge(q, p, 0);
-            p->target = 0;
+            fq_pod_target(q, p, 0);
         } else {
             *sl_vec_push(&l.v) = p;
             bound += p->node != 0;
@@ -114,7 +119,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
         if (p->node)
             continue;
         if (!p->target && !p->rec.deleting)
-            assign(j, p);
+            assign(q, j, p);
         j->missing += !p->target && !p->rec.deleting;
     }
     if (give_back(j, l.v.n > expected ? l.v.n : expected)) {

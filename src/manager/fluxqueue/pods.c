@@ -110,12 +110,14 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->failed = strcmp(phase, "Failed") == 0;
     p->index = index_of(o);
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
+    p->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
         p->bound = false;
     if (first)
         p->usage = fq_usage_get(q, spec);
+    fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
         fq_usage_unref(q, p->usage);
@@ -151,6 +153,8 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     fq_pod_charge(q, p, 0);
+    p->node = 0;
+    fq_pod_target(q, p, 0);
     if (p->usage)
         fq_usage_unref(q, TAKE_PTR(p->usage));
     if (j)
@@ -170,6 +174,7 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
     sl_sym_hold(t, p->charged);
+    sl_sym_hold(t, p->stands);
 }
 
 /* ---- writes ---- */
@@ -236,6 +241,8 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (o == r && fq_build_told(j, r, p->told, w))
+        return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;
     if (p->gated) {

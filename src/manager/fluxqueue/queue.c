@@ -80,6 +80,12 @@ static bool too_early(struct sl_fluxqueue *q, struct fq_job *j, int64_t begin) {
     return true;
 }
 
+/* Of those that came in the same second the one with the lower id was first, also when all are
+ * submitted again. */
+static int64_t submission_order(const struct fq_job *j) {
+    return (j->submitted / SL_SEC) << 24 | (j->jobid & 0xffffff);
+}
+
 /* The same words after a restart, when it is submitted again. */
 static void set_waiting(struct fq_job *j) {
     fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
@@ -105,7 +111,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         refuse(j, r, &err);
         return;
     }
-    if (too_early(q, j, info.begin)) {
+    if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
         sl_match_request_free(request);
         return;
     }
@@ -114,7 +120,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->jobid)
         fq_name_job(q, j, q->last_jobid + 1);
     const char *queue = *j->queue ? j->queue : info.queue && *info.queue ? info.queue : NULL;
-    r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, j->submitted / SL_SEC, request,
+    r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, submission_order(j), request,
                          &err);
     if (r == SL_EEXIST) { /* somebody has written another's id into its status */
         fq_name_job(q, j, 0);
@@ -156,6 +162,13 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct s
     }
 }
 
+static uint32_t count_nodes(const struct fq_job *j) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        n += i == 0 || j->places.v[i].node != j->places.v[i - 1].node;
+    return n;
+}
+
 static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
     static const char *const how[] = {
         [SL_SELECT_IMMEDIATE] = "Started at once",
@@ -168,7 +181,14 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
     sl_grant_done(&g);
     j->queued = false;
     j->held = true;
-    j->started = sl_span_seconds(d->at);
+    if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
+        fq_graph_release(q, j);
+        j->rejected = q->capacity;
+        fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
+                         "%u nodes are the most that a job can have", FQ_MAX_LISTED);
+        return;
+    }
+    j->started = q->client->wall;
     j->estimate = 0;
     j->position = 0;
     j->selection = d->selection;
@@ -284,8 +304,6 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_graph_hold(q, j);
         fq_job_touch(j);
         j->places_version = j->version;
-        j->grow_at = 0;
-        sl_rec_reconcile_at(&j->rec, 0);
         sl_rec_enqueue(&j->rec);
     } else {
         fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing);

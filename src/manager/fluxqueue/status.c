@@ -63,7 +63,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     j->finished = sl_json_time(status, "finishedAt");
     j->estimate = sl_json_time(status, "estimatedStart");
     read_places(q, j, sl_json_get(status, "nodes"));
-    j->held = j->state == FQ_RUNNING && j->jobid && j->places.n > 0;
+    j->held = j->state == FQ_RUNNING && j->jobid; /* also if its nodes are gone: it grows then */
     if (j->held)
         q->rebuild = true; /* with what it has */
     else

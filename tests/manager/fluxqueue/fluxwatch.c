@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must hold after every change of the API.
+ *
+ *   - A pod that the controller binds goes to a node that its FluxJob lists, with no more pods
+ *     there than listed, and the node lets it in. All pods there have room.
+ *   - A Job is started only while its FluxJob runs, with a place for each of its pods.
+ *   - A job id is of one FluxJob. Pods stay on their nodes.
+ *   - A start that was promised comes no later, unless something broke the promise.
+ */
+#include "fluxworld.h"
+
+#define SLACK (60 * SL_SEC) /* under faults a decision may wait for so long to be written */
+
+/* ---- what was known ---- */
+
+static bool is_late(const struct world *w, const struct fakeapi_change *c) {
+    return c->client < REPLICAS && (c->client != w->leader || c->sent < w->leads_since);
+}
+
+/* The last time before 'at' when the replica knew everything; 0: not remembered. */
+static sl_time known_before(const struct world *w, uint32_t client, sl_time at) {
+    const struct replica *r = &w->replicas[client];
+    for (uint32_t i = r->n_known; i > 0 && i + KNOWN > r->n_known; i--)
+        if (r->known[(i - 1) % KNOWN] <= at)
+            return r->known[(i - 1) % KNOWN];
+    return 0;
+}
+
+static sl_time decided_knowing(const struct world *w, const struct fakeapi_change *c) {
+    bool slow = fakeapi_now(w->api) < w->disturbed + SLACK;
+    return known_before(w, c->client, c->sent - (slow ? SLACK : 0));
+}
+
+/* ---- nodes ---- */
+
+static void node_changed(struct world *w, const struct fakeapi_change *c) {
+    uint32_t i = view_node(c->key);
+    sl_time now = fakeapi_now(w->api);
+    if (i == MAX_NODES)
+        return;
+    struct machine *m = &w->machines[i];
+    struct amounts was = view_allocatable(c->before), is = view_allocatable(c->now);
+    m->exists = c->now != NULL;
+    if (!c->before || !c->now ||
+        sl_json_hash(1, sl_json_at(c->before, "metadata.labels")) !=
+            sl_json_hash(1, sl_json_at(c->now, "metadata.labels")) ||
+        sl_json_hash(1, sl_json_at(c->before, "spec")) !=
+            sl_json_hash(1, sl_json_at(c->now, "spec")) ||
+        sl_json_condition(c->before, "Ready") != sl_json_condition(c->now, "Ready"))
+        m->changed = w->broken = now;
+    for (uint32_t r = 0; r < RESOURCES; r++)
+        if (!c->before || is.n[r] < was.n[r])
+            m->shrunk = w->broken = now;
+}
+
+/* ---- pods ---- */
+
+struct census {
+    struct world *w;
+    const char *node;
+    char flux[96];      /* whose pods are counted */
+    sl_time knowing;    /* those of others that came later are left out */
+    struct amounts sum; /* without them */
+    uint32_t own, left_out;
+    struct {
+        char path[200];
+    } pods[64];
+    uint32_t n;
+};
+
+static struct bound *bound_of(struct world *w, yyjson_val *pod) {
+    for (uint32_t i = 0; i < w->bound.n; i++)
+        if (strcmp(w->bound.v[i].uid, sl_json_str(pod, "metadata.uid")) == 0)
+            return &w->bound.v[i];
+    return NULL;
+}
+
+static void count_pod(void *ctx, yyjson_val *pod) {
+    struct census *s = ctx;
+    if (strcmp(sl_json_str(pod, "spec.nodeName"), s->node) != 0 || view_terminal(pod))
+        return;
+    struct bound *b = bound_of(s->w, pod);
+    struct amounts a = view_requests(sl_json_at(pod, "spec"));
+    char name[96];
+    view_flux_of(s->w, pod, name);
+    if (b && (b->late || (b->foreign && b->at >= s->knowing))) {
+        s->left_out++;
+        return;
+    }
+    s->own += *name && strcmp(name, s->flux) == 0;
+    for (uint32_t r = 0; r < RESOURCES; r++)
+        s->sum.n[r] += a.n[r];
+}
+
+/* The API's objects may not be looked up while one is looked at: names first. */
+static void list_pod(void *ctx, yyjson_val *pod) {
+    struct census *s = ctx;
+    if (strcmp(sl_json_str(pod, "spec.nodeName"), s->node) == 0 && s->n < SL_LEN(s->pods))
+        (void)snprintf(s->pods[s->n++].path, sizeof s->pods[0].path, PODS "/%s",
+                       sl_json_str(pod, "metadata.name"));
+}
+
+static void take_census(struct census *s) {
+    (void)fakeapi_each(s->w->api, "/api/v1/pods", list_pod, s);
+    for (uint32_t i = 0; i < s->n; i++) {
+        yyjson_val *pod = fakeapi_get(s->w->api, s->pods[i].path);
+        if (pod)
+            count_pod(s, pod);
+    }
+}
+
+static void check_room(struct world *w, const struct fakeapi_change *c, const struct flux *f,
+                       uint32_t n) {
+    const char *node = sl_json_str(c->now, "spec.nodeName");
+    char path[64];
+    (void)snprintf(path, sizeof path, NODES "/%s", node);
+    yyjson_val *at = fakeapi_get(w->api, path);
+    struct amounts has = view_allocatable(at);
+    struct census s = {.w = w, .node = node, .knowing = f->last[n]};
+    (void)snprintf(s.flux, sizeof s.flux, "%s", f->name);
+    take_census(&s);
+    if (w->machines[n].shrunk >= f->last[n] || !at) {
+        w->unknown++;
+    } else {
+        for (uint32_t r = 0; r < RESOURCES; r++)
+            if (s.sum.n[r] > has.n[r])
+                world_fail(w, "%s bound to %s: %lld of resource %u in use, it has %lld", c->key,
+                           node, (long long)s.sum.n[r], r, (long long)has.n[r]);
+        w->unknown += s.left_out > 0;
+    }
+    if (s.own > f->listed[n])
+        world_fail(w, "%s bound to %s: %u pods of %s are there, %u are listed", c->key, node, s.own,
+                   f->name, f->listed[n]);
+    if (w->machines[n].changed >= f->first[n])
+        w->moved++;
+    else if (!view_admits(at, sl_json_at(c->now, "spec")))
+        world_fail(w, "%s bound to %s, which does not let it in", c->key, node);
+}
+
+static void pod_bound(struct world *w, const struct fakeapi_change *c) {
+    char name[96];
+    uint32_t n = view_node(sl_json_str(c->now, "spec.nodeName"));
+    bool ours = c->client < REPLICAS;
+    struct bound *b = sl_vec_push(&w->bound);
+    *b = (struct bound){.late = is_late(w, c), .foreign = !ours, .at = fakeapi_now(w->api)};
+    (void)snprintf(b->uid, sizeof b->uid, "%s", sl_json_str(c->now, "metadata.uid"));
+    if (!ours) {
+        w->broken = b->at;
+        return;
+    }
+    w->binds++;
+    w->late += b->late;
+    if (b->late)
+        return;
+    view_flux_of(w, c->now, name);
+    struct flux *f = view_flux(w, name);
+    world_tell(w, "pod %s is bound to %s", c->key, sl_json_str(c->now, "spec.nodeName"));
+    if (!*name)
+        w->unknown++; /* its controller has just been deleted */
+    else if (n == MAX_NODES || !f)
+        world_fail(w, "%s bound to %s, FluxJob \"%s\" %s", c->key,
+                   sl_json_str(c->now, "spec.nodeName"), name, f ? "exists" : "does not exist");
+    else if (f->late)
+        w->late++;
+    else if (!f->listed[n])
+        world_fail(w, "%s bound to n%u, which %s does not list", c->key, n, name);
+    else
+        check_room(w, c, f, n);
+}
+
+static void pod_changed(struct world *w, const struct fakeapi_change *c) {
+    const char *was = sl_json_str(c->before, "spec.nodeName"),
+               *is = sl_json_str(c->now, "spec.nodeName");
+    if (c->now && *is && !*was)
+        pod_bound(w, c);
+    else if (c->now && strcmp(was, is) != 0)
+        world_fail(w, "%s went from %s to %s", c->key, was, is);
+    if (c->now || !*was)
+        return;
+    struct bound *b = bound_of(w, c->before);
+    if (b)
+        *b = sl_vec_pop(&w->bound);
+}
+
+/* ---- Jobs ---- */
+
+static void job_changed(struct world *w, const struct fakeapi_change *c) {
+    uint32_t places = 0;
+    char name[96];
+    if (!c->before || !c->now || !sl_json_bool(c->before, "spec.suspend", false) ||
+        sl_json_bool(c->now, "spec.suspend", false))
+        return;
+    w->starts++;
+    (void)snprintf(name, sizeof name, "%s-job", sl_json_str(c->now, "metadata.name"));
+    struct flux *f = view_flux(w, name);
+    world_tell(w, "%s is started", c->key);
+    if (is_late(w, c) || (f && f->late)) {
+        w->late++;
+        return;
+    }
+    for (uint32_t i = 0; f && i < MAX_NODES; i++)
+        places += f->listed[i];
+    if (c->client >= REPLICAS)
+        world_fail(w, "%s was started by client %d", c->key, (int)c->client);
+    else if (!f || places < (uint32_t)view_wanted(c->now))
+        world_fail(w, "%s was started: its FluxJob %s, with %u places of %lld", c->key,
+                   f ? "is there" : "is not there", places, (long long)view_wanted(c->now));
+}
+
+/* ---- FluxJobs ---- */
+
+static void check_jobid(struct world *w, const struct fakeapi_change *c, struct flux *f) {
+    int64_t id = sl_json_int(c->now, "status.jobid", 0);
+    if (id == f->jobid || !id)
+        return;
+    if (is_late(w, c)) {
+        w->late++;
+        return;
+    }
+    if (f->jobid && c->client < REPLICAS && !f->late)
+        world_fail(w, "%s has the job id %lld, and had %lld", f->name, (long long)id,
+                   (long long)f->jobid);
+    for (uint32_t i = 0; i < w->fluxes.n; i++) {
+        const struct flux *o = &w->fluxes.v[i];
+        if (o == f || o->jobid != id)
+            continue;
+        if (!o->gone && !o->late)
+            world_fail(w, "%s has the job id %lld of %s", f->name, (long long)id, o->name);
+        w->reused++;
+    }
+    f->jobid = id;
+}
+
+/* A head that was promised a time, and now gets a later one. */
+static void check_promise(struct world *w, const struct fakeapi_change *c, struct flux *f) {
+    sl_time is = sl_json_time(c->now, "status.estimatedStart");
+    bool first = sl_json_int(c->now, "status.queuePosition", 0) == 1;
+    if (f->estimate && is > f->estimate && f->promised > w->broken && w->punctual && first)
+        world_fail(w, "%s was to start %lld s earlier", f->name,
+                   (long long)((is - f->estimate) / SL_SEC));
+    if (strcmp(sl_json_str(c->now, "status.state"), "Running") == 0 && f->estimate &&
+        f->promised > w->broken && w->punctual) {
+        if (sl_json_time(c->now, "status.startedAt") > f->estimate)
+            world_fail(
+                w, "%s started %lld s later than promised", f->name,
+                (long long)((sl_json_time(c->now, "status.startedAt") - f->estimate) / SL_SEC));
+        w->promises++;
+    }
+    if (is != f->estimate)
+        f->promised = fakeapi_now(w->api);
+    f->estimate = is;
+}
+
+static void read_places(struct world *w, const struct fakeapi_change *c, struct flux *f) {
+    uint32_t now[MAX_NODES] = {0};
+    size_t i, n;
+    yyjson_val *x;
+    bool runs = strcmp(sl_json_str(c->now, "status.state"), "Running") == 0, more = false;
+    yyjson_arr_foreach (sl_json_at(c->now, "status.nodes"), i, n, x) {
+        uint32_t at = view_node(sl_json_str(x, "name"));
+        if (runs && at < MAX_NODES)
+            now[at] += (uint32_t)sl_json_int(x, "pods", 1);
+    }
+    for (uint32_t k = 0; k < MAX_NODES; k++) {
+        if (now[k] > f->listed[k]) {
+            f->last[k] = c->client < REPLICAS ? decided_knowing(w, c) : 0;
+            more = true;
+        }
+        if (now[k] && !f->listed[k])
+            f->first[k] = f->last[k];
+        f->listed[k] = now[k];
+    }
+    if (more)
+        f->late = is_late(w, c);
+}
+
+static struct flux *new_flux(struct world *w, yyjson_val *o) {
+    struct flux *f = sl_vec_push(&w->fluxes);
+    *f = (struct flux){0};
+    (void)snprintf(f->name, sizeof f->name, "%s", sl_json_str(o, "metadata.name"));
+    (void)snprintf(f->uid, sizeof f->uid, "%s", sl_json_str(o, "metadata.uid"));
+    if (sl_json_size(sl_json_at(o, "metadata.ownerReferences")) != 1)
+        world_fail(w, "%s has no owner", f->name);
+    return f;
+}
+
+static void flux_changed(struct world *w, const struct fakeapi_change *c) {
+    yyjson_val *o = c->now ? c->now : c->before;
+    struct flux *f = view_flux(w, sl_json_str(o, "metadata.name"));
+    if (!f)
+        f = new_flux(w, o);
+    if (!c->now) {
+        f->gone = true;
+        memset(f->listed, 0, sizeof f->listed);
+        world_tell(w, "FluxJob %s is gone", f->name);
+        return;
+    }
+    check_jobid(w, c, f);
+    check_promise(w, c, f);
+    read_places(w, c, f);
+    world_tell(w, "FluxJob %s: %s %s id %lld on %s, estimate %lld, %lld of %lld%s", f->name,
+               sl_json_str(o, "status.state"), sl_json_str(o, "status.reason"),
+               (long long)sl_json_int(o, "status.jobid", 0), sl_json_str(o, "status.nodeList"),
+               (long long)((sl_json_time(o, "status.estimatedStart") - FAKEAPI_EPOCH) / SL_SEC),
+               (long long)sl_json_int(o, "status.pods.bound", 0),
+               (long long)sl_json_int(o, "status.pods.expected", 0),
+               is_late(w, c) ? " (late)" : "");
+}
+
+/* ---- all ---- */
+
+static void lease_changed(struct world *w, const struct fakeapi_change *c) {
+    const char *was = sl_json_str(c->before, "spec.holderIdentity"),
+               *is = sl_json_str(c->now, "spec.holderIdentity");
+    if (strcmp(was, is) == 0)
+        return;
+    world_tell(w, "lease: from %s to %s", was, is);
+    if (!fakeapi_number(is, "r", &w->leader, NULL))
+        w->leader = FAKEAPI_NOBODY;
+    w->leads_since = w->broken = fakeapi_now(w->api);
+}
+
+void watch_change(void *ctx, const struct fakeapi_change *c) {
+    static const struct {
+        const char *plural;
+        void (*fn)(struct world *w, const struct fakeapi_change *c);
+    } kinds[] = {
+        {"leases", lease_changed}, {"nodes", node_changed},    {"pods", pod_changed},
+        {"jobs", job_changed},     {"fluxjobs", flux_changed},
+    };
+    struct world *w = ctx;
+    w->writes += c->client < REPLICAS && strcmp(c->kind->plural, "leases") != 0 &&
+                 strcmp(c->kind->plural, "events") != 0;
+    for (size_t i = 0; i < SL_LEN(kinds); i++)
+        if (strcmp(c->kind->plural, kinds[i].plural) == 0)
+            kinds[i].fn(w, c);
+    actors_noticed(w, c);
+}
