@@ -170,6 +170,7 @@ struct fq_job {
     enum sl_flux_type type;
     int32_t priority;
     uint64_t spec;       /* hash */
+    int64_t generation;  /* as observed */
     uint64_t status;     /* hash of the status as observed */
     uint64_t our_status; /* of the one after our last write */
     /* as decided */
@@ -228,6 +229,7 @@ struct sl_fluxqueue {
     bool rebuild;                   /* the graph is not that of the nodes any more */
     bool restoring;                 /* it is being made: pools are as large as can be */
     bool moved;                     /* something happened that the queue has to look at */
+    bool unranked;      /* no pass was made on this graph yet: reservations are not in it */
     bool reordered;                 /* places in the queue, or estimates, are to be shown again */
     bool showing;                   /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
