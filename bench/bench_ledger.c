@@ -167,5 +167,10 @@ int main(int argc, char **argv) {
         query(path, "all-jobs", "SELECT * FROM jobs");
     }
     (void)unlink(path);
+    /* A reader that may not write leaves these behind. */
+    (void)snprintf(path, sizeof path, "%s/ledger.db-wal", dir);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/ledger.db-shm", dir);
+    (void)unlink(path);
     return rmdir(dir) == 0 ? 0 : 1;
 }

@@ -17,6 +17,7 @@
 #include "cluster/kubelet/limits.h"
 #include "cluster/scheduler/ceilings.h"
 #include "lib/http/server.h"
+#include "lib/ledger/ceilings.h"
 #include "manager/controllers/core/ceilings.h"
 #include "manager/masterqueue/masterqueue.h"
 
@@ -38,7 +39,8 @@ _Static_assert(SL_ARENA_MOST(MAX_LAUNCH) + MAX_WRITTEN + SL_ARENA_MOST(MAX_FILE)
                    SL_UP_WORK_MEMORY,
                "starting a container takes more than a request");
 
-#define SL_UP_MEMORY (SL_UP_FRONT_MEMORY + API_STATE_MEMORY + SL_MQ_MEMORY + SL_UP_WORK_MEMORY)
+#define SL_UP_MEMORY                                                                               \
+    (SL_UP_FRONT_MEMORY + API_STATE_MEMORY + SL_MQ_MEMORY + SL_LEDGER_MEMORY + SL_UP_WORK_MEMORY)
 _Static_assert(SL_UP_MEMORY <= (size_t)17 << 30, "the ceilings add up to more than 17 GiB");
 
 /* Besides; docs/limits.md has these numbers, too. */

@@ -25,7 +25,8 @@ const struct cli_verb *sl_cli_verb(const struct cli_program *p, const char *name
     return NULL;
 }
 
-static int unknown_option(const struct cli_verb *verb, const char *name, struct sl_err *err) {
+static int unknown_option(const struct cli_program *p, const struct cli_verb *verb,
+                          const char *name, struct sl_err *err) {
     const char *names[SL_CLI_MAX_OPTS + 1];
     uint32_t n = 0;
     for (; n < verb->n_opts; n++)
@@ -34,8 +35,8 @@ static int unknown_option(const struct cli_verb *verb, const char *name, struct 
     const char *near = sl_read_nearest(name, names, n);
     if (near)
         return sl_err_set(err, SL_EINVAL, "unknown option --%.60s; did you mean --%s?", name, near);
-    return sl_err_set(err, SL_EINVAL, "unknown option --%.60s; 'sluice %s --help' lists them", name,
-                      verb->name);
+    return sl_err_set(err, SL_EINVAL, "unknown option --%.60s; '%s %s --help' lists them", name,
+                      sl_cli_call(p), verb->name);
 }
 
 static int check_value(const struct cli_opt *o, const char *value, struct sl_err *err) {
@@ -100,8 +101,9 @@ static int set_option(const struct cli_verb *verb, uint32_t k, const char *value
 }
 
 /* One "--name" or "--name=value"; *i is advanced when the value is the next argument. */
-static int parse_option(const struct cli_verb *verb, int argc, char **argv, int *i,
-                        struct cli_args *ret, bool *ret_help, struct sl_err *err) {
+static int parse_option(const struct cli_program *p, const struct cli_verb *verb, int argc,
+                        char **argv, int *i, struct cli_args *ret, bool *ret_help,
+                        struct sl_err *err) {
     const char *name = argv[*i] + 2;
     const char *eq = strchr(name, '=');
     size_t len = eq ? (size_t)(eq - name) : strlen(name);
@@ -130,7 +132,7 @@ static int parse_option(const struct cli_verb *verb, int argc, char **argv, int 
     }
     char word[64];
     sl_fmt_short(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), name);
-    return unknown_option(verb, word, err);
+    return unknown_option(p, verb, word, err);
 }
 
 static bool has_letters(const struct cli_verb *verb) {
@@ -141,8 +143,9 @@ static bool has_letters(const struct cli_verb *verb) {
 }
 
 /* One argument of letters: "-e", "-ed", "-Lfile", "-L file". */
-static int parse_letters(const struct cli_verb *verb, int argc, char **argv, int *i,
-                         struct cli_args *ret, bool *ret_help, struct sl_err *err) {
+static int parse_letters(const struct cli_program *p, const struct cli_verb *verb, int argc,
+                         char **argv, int *i, struct cli_args *ret, bool *ret_help,
+                         struct sl_err *err) {
     for (const char *c = argv[*i] + 1; *c; c++) {
         uint32_t k = 0;
         if (*c == 'h') {
@@ -152,8 +155,8 @@ static int parse_letters(const struct cli_verb *verb, int argc, char **argv, int
         while (k < verb->n_opts && verb->opts[k].letter != *c)
             k++;
         if (k == verb->n_opts)
-            return sl_err_set(err, SL_EINVAL, "unknown option -%c; 'sluice %s --help' lists them",
-                              *c, verb->name);
+            return sl_err_set(err, SL_EINVAL, "unknown option -%c; '%s %s --help' lists them", *c,
+                              sl_cli_call(p), verb->name);
         if (verb->opts[k].kind == SL_OPT_FLAG) {
             int r = set_option(verb, k, "", ret, err);
             if (r < 0)
@@ -186,9 +189,9 @@ int sl_cli_parse(const struct cli_program *p, const struct cli_verb *verb, int a
         else if (strcmp(w, "--") == 0)
             only_args = true;
         else if (w[1] == '-')
-            r = parse_option(verb, argc, argv, &i, ret, ret_help, err);
+            r = parse_option(p, verb, argc, argv, &i, ret, ret_help, err);
         else if (letters || strcmp(w, "-h") == 0)
-            r = parse_letters(verb, argc, argv, &i, ret, ret_help, err);
+            r = parse_letters(p, verb, argc, argv, &i, ret, ret_help, err);
         else
             r = sl_err_set(err, SL_EINVAL, "unknown option %.60s; options start with two dashes",
                            w);
@@ -198,8 +201,9 @@ int sl_cli_parse(const struct cli_program *p, const struct cli_verb *verb, int a
     if (*ret_help)
         return 0;
     if (ret->n < verb->min_args)
-        return sl_err_set(err, SL_EINVAL, "expected %s %s after 'sluice %s'",
-                          verb->min_args == 1 ? "a" : "more", verb->arg, verb->name);
+        return sl_err_set(err, SL_EINVAL, "expected %s %s after '%s %s'",
+                          verb->min_args == 1 ? "a" : "more", verb->arg, sl_cli_call(p),
+                          verb->name);
     if (ret->n > verb->max_args)
         return sl_err_set(err, SL_EINVAL, "unexpected argument '%.80s'", ret->v[verb->max_args]);
     return 0;
@@ -230,9 +234,9 @@ static int usage(const struct cli_program *p, const struct cli_verb *verb,
         return SL_EXIT_DIFFERS;
     }
     if (verb)
-        fprintf(stderr, "try '%s %s --help'\n", p->name, verb->name);
+        fprintf(stderr, "try '%s %s --help'\n", sl_cli_call(p), verb->name);
     else
-        fprintf(stderr, "try '%s --help'\n", p->name);
+        fprintf(stderr, "try '%s --help'\n", sl_cli_call(p));
     return SL_EXIT_USAGE;
 }
 

@@ -72,6 +72,7 @@ struct cli_verb {
 
 struct cli_program {
     const char *name, *summary, *version;
+    const char *call; /* how it was called, if not by its name: "kubectl sluice"; NULL */
     const struct cli_verb *const *verbs;
     uint32_t n_verbs;
     const struct cli_example *examples;
@@ -100,6 +101,10 @@ int sl_cli_main(const struct cli_program *p, int argc, char **argv);
 int sl_cli_parse(const struct cli_program *p, const struct cli_verb *verb, int argc, char **argv,
                  struct cli_args *ret, bool *ret_help, struct sl_err *err) _must_check_;
 const struct cli_verb *sl_cli_verb(const struct cli_program *p, const char *name);
+/* What users type before the name of a verb. */
+static inline const char *sl_cli_call(const struct cli_program *p) {
+    return p->call ? p->call : p->name;
+}
 int sl_cli_exit_code(int code);
 /* Writes a whole file. */
 int sl_cli_write_file(const char *path, const char *text, size_t len,
@@ -113,7 +118,7 @@ void sl_cli_usage(const struct cli_program *p, const struct cli_verb *verb);
 /* ---- the verbs every program has ---- */
 extern const struct cli_verb cli_verb_help, cli_verb_version, cli_verb_completion;
 /* ---- and those of this one ---- */
-extern const struct cli_verb cli_verb_match, cli_verb_pool, cli_verb_serve, cli_verb_sim,
-    cli_verb_up;
+extern const struct cli_verb cli_verb_graph, cli_verb_match, cli_verb_pool, cli_verb_queue,
+    cli_verb_serve, cli_verb_sim, cli_verb_up;
 
 #endif

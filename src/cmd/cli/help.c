@@ -67,15 +67,15 @@ static void exit_codes(struct sl_buf *b, const struct cli_term *t, const struct 
 
 static void program_help(const struct cli_program *p, const struct cli_term *t, struct sl_buf *b,
                          unsigned width) {
-    title(b, p->name, p->version, p->summary, width);
+    title(b, sl_cli_call(p), p->version, p->summary, width);
     heading(b, t, "Usage");
-    sl_buf_printf(b, "  %s COMMAND [options] [arguments]\n", p->name);
+    sl_buf_printf(b, "  %s COMMAND [options] [arguments]\n", sl_cli_call(p));
     heading(b, t, "Commands");
     for (uint32_t i = 0; i < p->n_verbs; i++)
         entry(b, p->verbs[i]->name, p->verbs[i]->summary, 15, width);
     examples(b, t, p->examples, p->n_examples, width);
     exit_codes(b, t, NULL, width);
-    sl_buf_printf(b, "\n'%s COMMAND --help' describes a command.\n", p->name);
+    sl_buf_printf(b, "\n'%s COMMAND --help' describes a command.\n", sl_cli_call(p));
 }
 
 /* "--name=VALUE", with space for letters in front if the verb has some. */
@@ -114,14 +114,15 @@ static void synopsis(struct sl_buf *b, const char *before, const struct cli_prog
     const char *line = v->synopsis;
     do {
         size_t n = strcspn(line, "\n");
-        sl_buf_printf(b, "%s%s %s%s%.*s\n", before, p->name, v->name, n ? " " : "", (int)n, line);
+        sl_buf_printf(b, "%s%s %s%s%.*s\n", before, sl_cli_call(p), v->name, n ? " " : "", (int)n,
+                      line);
         line += n + (line[n] == '\n');
     } while (*line);
 }
 
 static void verb_help(const struct cli_program *p, const struct cli_verb *v,
                       const struct cli_term *t, struct sl_buf *b, unsigned width) {
-    title(b, p->name, v->name, v->summary, width);
+    title(b, sl_cli_call(p), v->name, v->summary, width);
     heading(b, t, "Usage");
     synopsis(b, "  ", p, v);
     if (v->about) {

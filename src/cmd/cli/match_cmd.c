@@ -68,9 +68,10 @@ static const struct cli_opt options[OPT_COUNT] = {
                     "lonode, lonodex, locality, variation, or terms such as 'policy=low "
                     "node_centric=true node_exclusive=false stop_on_1_matches=true' (first)",
                     sl_session_policies, 'P'},
-    [OPT_TRAVERSER] = {"traverser-policy", SL_OPT_HINT, "NAME",
-                       "traverser: simple or flexible; both support all kinds of slots (simple)",
-                       sl_session_traversers, 'T'},
+    [OPT_TRAVERSER] =
+        {"traverser-policy", SL_OPT_HINT, "NAME",
+         "traverser: simple, or flexible, which may mix several slots of a list (simple)",
+         sl_session_traversers, 'T'},
     [OPT_FORMAT] = {"match-format", SL_OPT_HINT, "FORMAT",
                     "output format of matches: simple, pretty_simple, jgf, jgf_shorthand, rlite, "
                     "rv1, rv1_nosched or rv1_shorthand (simple)",

@@ -54,10 +54,15 @@ const char *cli_term_style(const struct cli_term *t, enum cli_style s) {
     return t->color ? escapes[s] : "";
 }
 
+/* Of those beyond ASCII, U+0080 to U+009F are control characters, too. */
 void cli_text_clean(char *s) {
-    for (; *s; s++)
+    for (; *s; s++) {
         if ((unsigned char)*s < ' ' || *s == 0x7f)
             *s = '?';
+        else if ((unsigned char)*s == 0xc2 && (unsigned char)s[1] >= 0x80 &&
+                 (unsigned char)s[1] < 0xa0)
+            s[0] = s[1] = '?';
+    }
 }
 
 unsigned cli_text_width(const char *s) {

@@ -64,6 +64,8 @@ int match_specs_get(struct sl_session *s, const char *file, const char *text, si
     int r = sl_graphio_jobspec_read(file, text, len, &j, err);
     if (r < 0)
         return r;
+    if (strcmp(s->o.words[SL_SESSION_TRAVERSER], "flexible") == 0)
+        sl_graphio_jobspec_mix_slots(j);
     r = sl_match_request_new(sl_match_graph(s->m), j, &request, err);
     if (r < 0)
         return sl_err_wrap(err, r, "%s", file);

@@ -85,6 +85,23 @@ bool sl_inf_all_synced(const struct sl_informer *f) {
     return all;
 }
 
+void sl_inf_reading(const struct sl_informer *f, struct sl_inf_reading *ret) {
+    *ret = (struct sl_inf_reading){.error = ""};
+    for (uint32_t i = 0; i < f->n_tables; i++) {
+        const struct sl_rec_table *t = &f->tables[i];
+        if (!t->reflector)
+            continue;
+        ret->kinds++;
+        ret->synced += t->synced;
+        ret->objects += t->n;
+        if (!ret->failed && !t->synced && *sl_reflector_error(t->reflector)) {
+            ret->failed = t->kind;
+            ret->error = sl_reflector_error(t->reflector);
+            ret->status = sl_reflector_error_status(t->reflector);
+        }
+    }
+}
+
 bool sl_inf_poll(struct sl_informer *f) {
     bool all = true;
     sl_inf_reap(f);

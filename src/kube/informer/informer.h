@@ -202,6 +202,21 @@ static inline bool sl_inf_synced(const struct sl_informer *f, uint32_t kind) {
 }
 /* Those of all kinds that are watched. */
 bool sl_inf_all_synced(const struct sl_informer *f);
+/* It is, and the API server serves the kind. */
+static inline bool sl_inf_served(const struct sl_informer *f, uint32_t kind) {
+    return f->tables[kind].synced && f->tables[kind].exists;
+}
+/* How far the first lists are, for whoever waits for them. */
+struct sl_inf_reading {
+    uint32_t kinds, synced; /* that are watched; whose lists are in */
+    uint64_t objects;       /* records so far */
+    /* The first kind whose list fails, why (sl_reflector_error) and the HTTP status, 0 if there was
+     * no response. NULL and "": none does. */
+    const struct sl_rec_kind *failed;
+    const char *error;
+    int status;
+};
+void sl_inf_reading(const struct sl_informer *f, struct sl_inf_reading *ret);
 
 /* ---- the turn (informer.c) ---- */
 

@@ -94,6 +94,7 @@ struct sl_reflector {
     size_t pool_bytes;
     size_t window; /* see read_value */
     char trouble[SL_REFLECTOR_ERROR_TEXT];
+    int trouble_status; /* HTTP; 0: there was no response, or it is not about one */
     struct sl_reflector_stats stats;
 };
 
@@ -101,6 +102,7 @@ struct sl_reflector {
 
 static void record_error(struct sl_reflector *r, const char *doing, const char *what) {
     r->stats.errors++;
+    r->trouble_status = 0;
     sl_fmt_short(r->trouble, sizeof r->trouble, "%s: %s", doing, what);
     for (char *c = r->trouble; *c; c++)
         if ((unsigned char)*c < ' ')
@@ -121,6 +123,7 @@ static void troubled_by_reply(struct sl_reflector *r, const char *doing,
     else
         sl_fmt_short(what, sizeof what, "%d: %s", reply->status, message);
     record_error(r, doing, what);
+    r->trouble_status = reply->status;
 }
 
 /* ---- what is due ---- */
@@ -640,6 +643,10 @@ void sl_reflector_metadata_only(struct sl_reflector *r) {
 
 const char *sl_reflector_error(const struct sl_reflector *r) {
     return r->trouble;
+}
+
+int sl_reflector_error_status(const struct sl_reflector *r) {
+    return r->trouble_status;
 }
 
 void sl_reflector_stats(const struct sl_reflector *r, struct sl_reflector_stats *ret) {

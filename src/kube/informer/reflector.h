@@ -57,6 +57,8 @@ sl_time sl_reflector_next(const struct sl_reflector *r);
  * well. */
 #define SL_REFLECTOR_ERROR_TEXT 240
 const char *sl_reflector_error(const struct sl_reflector *r);
+/* The HTTP status of it; 0: no response, or one that is malformed. */
+int sl_reflector_error_status(const struct sl_reflector *r);
 
 struct sl_reflector_stats {
     uint64_t lists, watches, events, bytes, errors;

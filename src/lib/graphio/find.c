@@ -54,19 +54,9 @@ sl_vtx graphio_finder_kid(struct graphio_finder *f, sl_vtx parent, const char *n
     return best;
 }
 
-sl_vtx graphio_finder_path(struct graphio_finder *f, const char *path, int64_t rank) {
-    sl_vtx v = SL_VTX_NONE;
-    const char *p = path;
-
-    if (sl_graph_root(f->g) == SL_VTX_NONE)
-        return SL_VTX_NONE;
-    /* A path that was set is a symbol; others hardly ever are. */
-    if (sl_sym_find(sl_graph_syms(f->g), path) != SL_MAP_NONE) {
-        v = sl_graph_by_path(f->g, path);
-        if (v != SL_VTX_NONE && (rank == SL_ANY_RANK || sl_graph_vertex(f->g, v)->rank == rank))
-            return v;
-    }
-    for (v = SL_VTX_NONE; *p == '/';) {
+/* By names from a vertex on; from the root if that is SL_VTX_NONE. */
+static sl_vtx go_down(struct graphio_finder *f, sl_vtx v, const char *p, int64_t rank) {
+    while (*p == '/') {
         size_t len = strcspn(++p, "/");
         bool last = p[len] == '\0';
         v = graphio_finder_kid(f, v, p, len, last ? rank : SL_ANY_RANK);
@@ -75,4 +65,32 @@ sl_vtx graphio_finder_path(struct graphio_finder *f, const char *path, int64_t r
         p += len;
     }
     return SL_VTX_NONE;
+}
+
+sl_vtx graphio_finder_path(struct graphio_finder *f, const char *path, int64_t rank) {
+    const struct sl_syms *syms = sl_graph_syms(f->g);
+
+    if (sl_graph_root(f->g) == SL_VTX_NONE)
+        return SL_VTX_NONE;
+    /* A path that was set is a symbol; others hardly ever are. */
+    if (sl_sym_find(syms, path) != SL_MAP_NONE) {
+        sl_vtx v = sl_graph_by_path(f->g, path);
+        if (v != SL_VTX_NONE && (rank == SL_ANY_RANK || sl_graph_vertex(f->g, v)->rank == rank))
+            return v;
+    }
+    sl_vtx found = go_down(f, SL_VTX_NONE, path, rank);
+    /* Through another subsystem, it begins with the path of something that contains it. */
+    char *part = sl_strdup(path);
+    for (size_t len = strlen(path); found == SL_VTX_NONE && len > 1; len--) {
+        if (part[len - 1] != '/')
+            continue;
+        part[len - 1] = '\0';
+        if (sl_sym_find(syms, part) == SL_MAP_NONE)
+            continue;
+        sl_vtx up = sl_graph_by_path(f->g, part);
+        if (up != SL_VTX_NONE)
+            found = go_down(f, up, path + len - 1, rank);
+    }
+    sl_freep(&part);
+    return found;
 }

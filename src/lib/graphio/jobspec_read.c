@@ -19,6 +19,7 @@
 #define ARENA_BYTES ((size_t)1 << 30) /* more than the ceilings below can require */
 #define MAX_TASKS 4096u
 #define MAX_RANK_RANGES 65536u
+#define MORE_VALUES 64u /* than bytes */
 
 struct reader {
     struct sl_read rd;
@@ -443,7 +444,9 @@ static int document(const char *file, const char *text, size_t len, struct sl_do
         at++;
     if (at < len && text[at] == '{' && sl_doc_json(file, 1, text, len, ret, NULL) >= 0)
         return 0;
-    return sl_doc_yaml(file, text, len, ret, err);
+    /* A value takes a byte of the text or more, unless it is an alias: those may not make much of a
+     * little, since jobspecs come from users. */
+    return sl_doc_yaml_within(file, text, len, (uint32_t)len + MORE_VALUES, ret, err);
 }
 
 int sl_graphio_jobspec_decode(const struct sl_doc *d, struct sl_jobspec **ret, struct sl_err *err) {
@@ -470,6 +473,43 @@ int sl_graphio_jobspec_read(const char *file, const char *text, size_t len, stru
                           SL_GRAPHIO_JOBSPEC_MAX_BYTES);
     r = document(file, text, len, &d, err);
     return r < 0 ? r : sl_graphio_jobspec_decode(d, ret, err);
+}
+
+/* ---- slots that may be mixed ---- */
+
+static bool equal_counts(const struct sl_req_count *a, const struct sl_req_count *b) {
+    if (a->n_set != b->n_set || (a->set != NULL) != (b->set != NULL))
+        return false;
+    if (a->set)
+        return memcmp(a->set, b->set, a->n_set * sizeof(*a->set)) == 0;
+    return a->min == b->min && a->max == b->max && a->op == b->op && a->operand == b->operand;
+}
+
+/* Copies, since what was read is constant. The reader has bounded the depth. */
+static const struct sl_req_spec *mix_slots(struct sl_arena *a, const struct sl_req_spec *v,
+                                           uint32_t n) {
+    struct sl_req_spec *copy = sl_arena_alloc0(a, n + 1, sizeof(*copy));
+    const struct sl_req_spec *first = NULL;
+    uint32_t n_slots = 0;
+    bool mixed = true;
+
+    for (uint32_t i = 0; i < n; i++) {
+        copy[i] = v[i];
+        copy[i].with = mix_slots(a, v[i].with, v[i].n_with);
+        if (v[i].kind != SL_REQ_SLOT)
+            continue;
+        mixed = mixed && (!first || equal_counts(&first->count, &v[i].count));
+        first = first ? first : &v[i];
+        n_slots++;
+    }
+    for (uint32_t i = 0; i < n && mixed && n_slots > 1; i++)
+        if (copy[i].kind == SL_REQ_SLOT)
+            copy[i].kind = SL_REQ_OR_SLOT;
+    return copy;
+}
+
+void sl_graphio_jobspec_mix_slots(struct sl_jobspec *j) {
+    j->resources = mix_slots(&j->arena, j->resources, j->n_resources);
 }
 
 int sl_graphio_jobspec_load(const char *path, struct sl_jobspec **ret, struct sl_err *err) {

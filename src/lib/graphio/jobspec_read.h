@@ -25,6 +25,10 @@ int sl_graphio_jobspec_decode(const struct sl_doc *d, struct sl_jobspec **ret,
 int sl_graphio_jobspec_load(const char *path, struct sl_jobspec **ret,
                             struct sl_err *err) _must_check_;
 
+/* As Fluxion's flexible traverser reads it: several slots of equal counts in one list are or_slots.
+ */
+void sl_graphio_jobspec_mix_slots(struct sl_jobspec *j);
+
 /* A count as a string: "4", "2,4,8-12" (RFC 22), "2-8:2:*", "3+" (RFC 45), each also in brackets.
  * Sets live in the arena. */
 int sl_graphio_count_parse(const char *text, struct sl_arena *a, struct sl_req_count *ret,

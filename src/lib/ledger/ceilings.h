@@ -8,6 +8,8 @@
 /* Events in memory, those included that are being written. */
 #define SL_LEDGER_MAX_QUEUED 16384u
 #define SL_LEDGER_MAX_QUEUED_BYTES ((size_t)16 << 20)
+/* All of it: events, SQLite's pages, what is copied, and libpq. */
+#define SL_LEDGER_MEMORY (SL_LEDGER_MAX_QUEUED_BYTES + ((size_t)8 << 20))
 /* One transaction of the local file; one of the server. */
 #define SL_LEDGER_MAX_COMMIT 4096u
 #define SL_LEDGER_MAX_COPY 512u

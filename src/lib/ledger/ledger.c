@@ -388,8 +388,6 @@ static int open_parts(struct sl_ledger *l, const struct sl_ledger_spec *spec, st
         return sl_err_set(err, SL_EINVAL,
                           "%.*s:// is no ledger: expected a path, sqlite:PATH or postgres://...",
                           (int)(scheme - url > 20 ? 20 : scheme - url), url);
-    if (spec->spool)
-        return sl_err_set(err, SL_EINVAL, "a ledger in a file has no spool");
     return ledger_file_open(begins(url, "sqlite:") ? url + strlen("sqlite:") : url, false, 0,
                             &l->file, err);
 }

@@ -81,7 +81,7 @@ struct sl_ledger_event {
 
 struct sl_ledger_spec {
     const char *url;         /* PATH, sqlite:PATH, postgres://..., postgresql://... */
-    const char *spool;       /* path of the spool; only with PostgreSQL, and required there */
+    const char *spool;       /* path of the spool; used, and required, with PostgreSQL */
     sl_span retention;       /* of jobs since they ended; 0: for ever */
     int64_t max_spool_bytes; /* 0: SL_LEDGER_MAX_SPOOL_BYTES */
 };

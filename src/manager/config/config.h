@@ -91,7 +91,6 @@ struct sl_strs {
 
 struct sl_settings_flux_queue {
     const char *name;
-    const char *match_policy; /* sl_match_policy_parse accepts it */
     enum sl_queue_policy policy;
     uint32_t depth;   /* waiting jobs tried in one pass */
     uint32_t reserve; /* reservations of hybrid */
@@ -149,6 +148,7 @@ struct sl_settings {
     } multikueue;
     struct {
         struct sl_selector namespaces;               /* in which all objects are intercepted */
+        const char *match_policy;                    /* sl_match_policy_parse accepts it */
         const struct sl_settings_flux_queue *queues; /* the first is SL_SETTINGS_FLUX_DEFAULT */
         uint32_t n_queues;
         const struct sl_settings_flux_level *levels; /* top first */

@@ -79,7 +79,6 @@ static void queues(struct sl_doc_fields *f, struct sl_settings *s,
         q.name = sl_doc_field_str(&item, "name", "");
         q.policy = (enum sl_queue_policy)sl_doc_field_choice(&item, "policy", policies,
                                                              (int)general->policy);
-        q.match_policy = match_policy(&item, general->match_policy);
         q.depth = number(&item, "depth", general->depth, SL_QUEUE_MAX_DEPTH);
         q.reserve = number(&item, "reservationDepth", general->reserve, SL_QUEUE_MAX_RESERVE);
         bool first = strcmp(q.name, general->name) == 0;
@@ -194,7 +193,7 @@ void config_fluxqueue(struct sl_doc_fields *top, struct sl_settings *s) {
     s->flux.namespaces = config_selector_or(&f, "namespaceSelector", labelled(&s->arena));
     general.policy =
         (enum sl_queue_policy)sl_doc_field_choice(&f, "queuePolicy", policies, SL_QUEUE_EASY);
-    general.match_policy = match_policy(&f, MATCH_POLICY);
+    s->flux.match_policy = match_policy(&f, MATCH_POLICY);
     general.depth = number(&f, "queueDepth", SL_QUEUE_DEPTH, SL_QUEUE_MAX_DEPTH);
     general.reserve = number(&f, "reservationDepth", SL_QUEUE_RESERVE, SL_QUEUE_MAX_RESERVE);
     queues(&f, s, &general);

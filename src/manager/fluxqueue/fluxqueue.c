@@ -76,17 +76,17 @@ static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, en
                SL_I("status", reply->status));
 }
 
-static void hold_shapes(void *ctx, struct sl_syms *t) {
+static void hold_usages(void *ctx, struct sl_syms *t) {
     struct sl_fluxqueue *q = ctx;
-    for (uint32_t i = 0; i < q->shapes.n; i++)
-        for (uint32_t k = 0; q->shapes.v[i] && k < q->shapes.v[i]->n; k++)
-            sl_sym_hold(t, q->shapes.v[i]->v[k].resource);
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        for (uint32_t k = 0; q->usages.v[i] && k < q->usages.v[i]->n; k++)
+            sl_sym_hold(t, q->usages.v[i]->v[k].resource);
 }
 
 /* ---- life ---- */
 
 void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings) {
-    const char *policy = settings->flux.queues[0].match_policy;
+    const char *policy = settings->flux.match_policy;
     struct sl_err err = {0};
     q->spec.settings = settings;
     q->options =
@@ -114,7 +114,7 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
         .field_manager = "sluice-fluxqueue",
         .max_in_flight = MAX_IN_FLIGHT,
         .seed = spec->seed,
-        .hold = hold_shapes,
+        .hold = hold_usages,
         .written = on_written,
         .events = {.instance = spec->instance, .max_known = MAX_EVENTS},
     });
@@ -130,11 +130,11 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
         return;
     fq_graph_free(q);
     sl_inf_free(q->inf);
-    for (uint32_t i = 0; i < q->shapes.n; i++)
-        sl_freep(&q->shapes.v[i]);
-    sl_vec_free(&q->shapes);
-    sl_vec_free(&q->free_shapes);
-    sl_map_done(&q->shapes_by_hash);
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        sl_freep(&q->usages.v[i]);
+    sl_vec_free(&q->usages);
+    sl_vec_free(&q->free_usages);
+    sl_map_done(&q->usages_by_hash);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);
@@ -169,6 +169,10 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
 
 bool sl_fluxqueue_ready(const struct sl_fluxqueue *q) {
     return q->inf->ready;
+}
+
+void sl_fluxqueue_reading(const struct sl_fluxqueue *q, struct sl_inf_reading *ret) {
+    sl_inf_reading(q->inf, ret);
 }
 
 /* ---- the turn ---- */

@@ -45,6 +45,10 @@ bool sl_fluxqueue_ready(const struct sl_fluxqueue *q);
 /* Nothing to read, to decide or to write: at rest until something outside happens. */
 bool sl_fluxqueue_idle(const struct sl_fluxqueue *q);
 
+/* How far the first lists are (kube/informer/informer.h). */
+struct sl_inf_reading;
+void sl_fluxqueue_reading(const struct sl_fluxqueue *q, struct sl_inf_reading *ret);
+
 /* The graph with what jobs and pods of others have of it; NULL while there are no nodes. */
 const struct sl_match *sl_fluxqueue_match(const struct sl_fluxqueue *q);
 /* The state as canonical JSON: two of them over the same API, both at rest, print the same. */

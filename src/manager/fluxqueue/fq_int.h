@@ -12,6 +12,7 @@
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
  *     history.c    what the ledger gets of it
+ *     view.c       what people may see of it
  *     fluxqueue.c  the kinds, the turn
  */
 #ifndef SL_MANAGER_FLUXQUEUE_FQ_INT_H
@@ -31,7 +32,7 @@
 #define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
 #define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
-#define FQ_MAX_SHAPE_TEXT ((size_t)1 << 20) /* requests of a pod */
+#define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
 #define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
@@ -89,7 +90,7 @@ struct fq_amount {
     sl_sym resource;
     int64_t amount; /* in the units of the graph */
 };
-struct fq_shape {
+struct fq_usage {
     uint64_t hash;
     uint32_t id, refs, n;
     struct fq_amount v[];
@@ -101,7 +102,7 @@ struct fq_shape {
 
 struct fq_pod {
     struct sl_rec rec;
-    struct fq_shape *shape; /* NULL: it takes nothing any more */
+    struct fq_usage *usage; /* NULL: it takes nothing any more */
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
@@ -119,6 +120,7 @@ struct fq_pod {
     bool ended;    /* Succeeded or Failed */
     bool failed;   /* Failed */
     bool labelled; /* has the label of its job id */
+    bool told;     /* it has the label of what can never run */
     bool bound;    /* the API server has accepted its binding, which is not seen yet */
 };
 
@@ -135,6 +137,7 @@ struct fq_obj {
     bool suspended;        /* Jobs */
     bool finished, failed; /* Jobs */
     bool named;            /* its template has the label of a job id */
+    bool told;             /* it has the label of what can never run */
     bool part;             /* ReplicaSets: of a Deployment */
 };
 
@@ -196,6 +199,7 @@ struct fq_job {
     uint32_t n_slot;
     bool whole_nodes;
     int64_t duration;
+    int64_t begin;     /* seconds since 1970, of the spec; 0: none */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
@@ -217,9 +221,9 @@ struct sl_fluxqueue {
     struct fq_universe universe; /* of the graph */
     SL_VEC(uint32_t) by_vertex;  /* the number of the node's record; UINT32_MAX: none */
     struct sl_map by_jobid;      /* -> the number of the FluxJob's record */
-    SL_VEC(struct fq_shape *) shapes;
-    SL_VEC(uint32_t) free_shapes;
-    struct sl_map shapes_by_hash;
+    SL_VEC(struct fq_usage *) usages;
+    SL_VEC(uint32_t) free_usages;
+    struct sl_map usages_by_hash;
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
@@ -279,8 +283,8 @@ int64_t fq_pool_size(const struct fq_pool *p);
  * its vertices. */
 int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
-struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
-void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s);
+struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
+void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 
 /* ---- graph.c ---- */
 /* Makes the graph anew, with what running jobs have, and submits those that wait. */
@@ -315,6 +319,9 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j);
 /* Gives the pods of a job its places, gives back those that it does not need, and counts the pods
  * that have none. */
 void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j);
+/* Of a standby, which gives out nothing: pods in the places that the job has according to its
+ * status are not counted as others'. */
+void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j);
 
 /* ---- pods.c ---- */
 bool fq_pod_wanted(void *ctx, yyjson_val *o);
@@ -342,6 +349,8 @@ struct fq_class {
     int32_t value;
     bool global;
 };
+/* The label of what can never run, on an object that has it or not. False: it is right. */
+bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w);
 /* Type of a FluxJob for what a record is. */
 enum sl_flux_type fq_type_of_rec(const struct sl_rec *r);
 /* "a-job": the name of the FluxJob of an object. Returns out. */

@@ -92,7 +92,8 @@ void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     else if (was->reserve && j->state == FQ_WAITING)
         record(q, j, SL_LEDGER_UNRESERVE, was->reserve, q->client->wall, &was->unreserve);
     if (j->started)
-        record(q, j, SL_LEDGER_START, j->started / SL_SEC, j->started, &was->start);
+        record(q, j, SL_LEDGER_START, j->started / SL_SEC,
+               j->started > j->submitted ? j->started : j->submitted, &was->start);
     if (j->state == FQ_RUNNING && was->size && was->size != j->places.n)
         append(q, j, SL_LEDGER_RESIZE, (int64_t)j->rec.rv, q->client->wall);
     was->size = j->state == FQ_RUNNING ? j->places.n : 0;

@@ -30,6 +30,7 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->queue, sl_json_str(spec, "queue"));
+        j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
     }
     if (j->adopted && q->leads && j->generation != r->generation)
         fq_job_touch(j); /* its generation is shown */
@@ -263,8 +264,10 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     struct sl_rec *o = fq_job_object(q, j);
 
-    if (!q->leads)
+    if (!q->leads) {
+        fq_places_observe(q, j);
         return;
+    }
     if (j->version == j->written)
         fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {
@@ -289,6 +292,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         run(q, j, o);
     else if (!r->deleting)
         wait(q, j, o);
+    if ((j->state == FQ_REJECTED) != (o->kind == FQ_POD ? fq_pod_of(o)->told : fq_obj_of(o)->told))
+        sl_rec_write(o);
 }
 
 void fq_job_deleted(void *ctx, struct sl_rec *r) {

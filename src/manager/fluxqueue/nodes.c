@@ -10,21 +10,22 @@
 #include "kube/types/podset.h"
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
+#include "manager/fluxqueue/view.h"
 
-#define MAX_SHAPE_VALUES 65536u
+#define MAX_USAGE_VALUES 65536u
 #define MAX_TAINT 1024u /* bytes; a label's key and value are 574 at most */
 
 /* ---- amounts ---- */
 
-static bool is_bytes(const char *resource) {
+bool sl_fluxqueue_in_kib(const char *resource) {
     return strcmp(resource, "memory") == 0 || strcmp(resource, "ephemeral-storage") == 0 ||
            strncmp(resource, "hugepages-", 10) == 0;
 }
 
 int64_t fq_units(const char *resource, sl_quantity amount, bool up) {
-    sl_quantity unit = sl_quantity_is_milli(resource) ? SL_NANO / 1000
-                       : is_bytes(resource)           ? (sl_quantity)SL_NANO * 1024
-                                                      : SL_NANO;
+    sl_quantity unit = sl_quantity_is_milli(resource)  ? SL_NANO / 1000
+                       : sl_fluxqueue_in_kib(resource) ? (sl_quantity)SL_NANO * 1024
+                                                       : SL_NANO;
     if (amount <= 0)
         return 0;
     sl_quantity n = amount / unit + (up && amount % unit != 0);
@@ -274,11 +275,11 @@ static struct fq_pool *need_pool(struct fq_node *n, sl_sym resource) {
 static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
-    if (!n || !p->shape)
+    if (!n || !p->usage)
         return;
-    for (uint32_t i = 0; i < p->shape->n; i++) {
-        struct fq_pool *pool = need_pool(n, p->shape->v[i].resource);
-        pool->foreign += sign * p->shape->v[i].amount;
+    for (uint32_t i = 0; i < p->usage->n; i++) {
+        struct fq_pool *pool = need_pool(n, p->usage->v[i].resource);
+        pool->foreign += sign * p->usage->v[i].amount;
         q->capacity += sign < 0;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
@@ -299,8 +300,8 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
 
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->stands);
-    for (uint32_t i = 0; n && p->shape && i < p->shape->n; i++)
-        need_pool(n, p->shape->v[i].resource)->standing += sign * p->shape->v[i].amount;
+    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++)
+        need_pool(n, p->usage->v[i].resource)->standing += sign * p->usage->v[i].amount;
 }
 
 void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
@@ -319,13 +320,13 @@ void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {
 
 bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node) {
     struct fq_node *n = fq_node_find(q, node);
-    if (!n || !n->up || !p->shape)
+    if (!n || !n->up || !p->usage)
         return false;
-    for (uint32_t i = 0; i < p->shape->n; i++) {
-        const struct fq_pool *pool = find_pool(n, p->shape->v[i].resource);
-        int64_t here = p->stands == node ? p->shape->v[i].amount : 0;
-        if (p->shape->v[i].amount > 0 &&
-            (!pool || pool->standing - here + p->shape->v[i].amount > pool->allocatable))
+    for (uint32_t i = 0; i < p->usage->n; i++) {
+        const struct fq_pool *pool = find_pool(n, p->usage->v[i].resource);
+        int64_t here = p->stands == node ? p->usage->v[i].amount : 0;
+        if (p->usage->v[i].amount > 0 &&
+            (!pool || pool->standing - here + p->usage->v[i].amount > pool->allocatable))
             return false;
     }
     return true;
@@ -337,7 +338,7 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     struct sl_err err = {0};
     struct sl_read rd = {.file = "pod", .arena = a, .err = &err};
     if (sl_buf_full(text) ||
-        sl_doc_json_within("pod", text->s, text->len, MAX_SHAPE_VALUES, ret_doc, &err) < 0)
+        sl_doc_json_within("pod", text->s, text->len, MAX_USAGE_VALUES, ret_doc, &err) < 0)
         rd.code = SL_EINVAL;
     else
         sl_decode_podset(&rd, &(*ret_doc)->roots[0], ret);
@@ -350,12 +351,12 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     }
 }
 
-static struct fq_shape *make_shape(struct sl_fluxqueue *q, struct sl_buf *text) {
+static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_NODE);
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     read_requests(text, &arena, &spec, &d);
-    struct fq_shape *s = sl_alloc0(1, sizeof *s + (spec.n_requests + 1) * sizeof s->v[0]);
+    struct fq_usage *s = sl_alloc0(1, sizeof *s + (spec.n_requests + 1) * sizeof s->v[0]);
     s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), 1};
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *resource = spec.requests[i].resource;
@@ -367,30 +368,30 @@ static struct fq_shape *make_shape(struct sl_fluxqueue *q, struct sl_buf *text) 
     return s;
 }
 
-struct fq_shape *fq_shape_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_SHAPE_TEXT);
+struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_USAGE_TEXT);
     sl_podspec_put(&text, pod_spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
-    uint32_t id = sl_map_get(&q->shapes_by_hash, h);
-    struct fq_shape *s = id == SL_MAP_NONE ? NULL : q->shapes.v[id];
+    uint32_t id = sl_map_get(&q->usages_by_hash, h);
+    struct fq_usage *s = id == SL_MAP_NONE ? NULL : q->usages.v[id];
     if (!s) {
-        s = make_shape(q, &text);
+        s = make_usage(q, &text);
         s->hash = h;
-        s->id = q->free_shapes.n ? sl_vec_pop(&q->free_shapes) : q->shapes.n;
-        if (s->id == q->shapes.n)
-            (void)sl_vec_push(&q->shapes);
-        q->shapes.v[s->id] = s;
-        sl_map_add(&q->shapes_by_hash, h, s->id);
+        s->id = q->free_usages.n ? sl_vec_pop(&q->free_usages) : q->usages.n;
+        if (s->id == q->usages.n)
+            (void)sl_vec_push(&q->usages);
+        q->usages.v[s->id] = s;
+        sl_map_add(&q->usages_by_hash, h, s->id);
     }
     s->refs++;
     return s;
 }
 
-void fq_shape_unref(struct sl_fluxqueue *q, struct fq_shape *s) {
+void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s) {
     if (!s || --s->refs)
         return;
-    (void)sl_map_del(&q->shapes_by_hash, s->hash, s->id);
-    q->shapes.v[s->id] = NULL;
-    *sl_vec_push(&q->free_shapes) = s->id;
+    (void)sl_map_del(&q->usages_by_hash, s->hash, s->id);
+    q->usages.v[s->id] = NULL;
+    *sl_vec_push(&q->free_usages) = s->id;
     sl_freep(&s);
 }

@@ -144,6 +144,7 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     x->failed = r->kind == FQ_JOB && sl_json_condition(o, "Failed");
     x->finished = x->failed || (r->kind == FQ_JOB && sl_json_condition(o, "Complete"));
     x->pods = pods_of(r, o);
+    x->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     x->part = r->kind == FQ_REPLICASET && is_part(o);
     x->named = sl_json_label_opt(template, SL_FLUX_JOBID) != NULL;
     fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
@@ -240,6 +241,19 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
     return true;
 }
 
+bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w) {
+    bool never = j && j->state == FQ_REJECTED;
+    if (!j || r->deleting || never == told)
+        return false;
+    sl_rec_build_guarded(r, NULL, w);
+    sl_jw_object(&w->json, "labels");
+    if (never)
+        sl_jw_str(&w->json, SL_FLUX_UNSCHEDULABLE, "yes");
+    else
+        sl_jw_null(&w->json, SL_FLUX_UNSCHEDULABLE);
+    return true;
+}
+
 /* ---- the start of a Job ---- */
 
 /* Names of all nodes, joined as fluxqueue does; a label if that is short enough. */
@@ -254,6 +268,8 @@ bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_obj *x = fq_obj_of(r);
     struct fq_job *j = fq_job_for(q, r);
     _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE);
+    if (fq_build_told(j, r, x->told, w))
+        return true;
     if (r->kind != FQ_JOB || !x->suspended || x->finished || r->deleting || !j ||
         j->state != FQ_RUNNING || !fq_job_committed(j))
         return false;

@@ -84,6 +84,16 @@ static uint32_t still_needed(const struct sl_fluxqueue *q, const struct fq_job *
     return fq_obj_of(o)->finished ? 0 : fq_obj_of(o)->pods;
 }
 
+void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    for (uint32_t i = 0; i < j->places.n; i++)
+        j->places.v[i].pod = FQ_NO_POD;
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
+        bool there = p->node && !p->ended && !p->rec.gone;
+        fq_pod_charge(q, p, there && !(j->held && take(j, p, p->node)) ? p->node : 0);
+    }
+}
+
 void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     struct live l = {0};
     struct fq_pods_of at = {0};

@@ -99,7 +99,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
-    bool first = !p->shape && !p->ended;
+    bool first = !p->usage && !p->ended;
 
     p->ours = is_ours(o);
     p->binds = names_us(spec);
@@ -110,17 +110,18 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->failed = strcmp(phase, "Failed") == 0;
     p->index = index_of(o);
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
+    p->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
         p->bound = false;
     if (first)
-        p->shape = fq_shape_get(q, spec);
+        p->usage = fq_usage_get(q, spec);
     fq_pod_stand(q, p);
-    if (p->ended && p->shape) {
+    if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
-        fq_shape_unref(q, p->shape);
-        p->shape = NULL;
+        fq_usage_unref(q, p->usage);
+        p->usage = NULL;
     }
     if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
         read_jobspec(q, p, o);
@@ -154,8 +155,8 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     fq_pod_charge(q, p, 0);
     p->node = 0;
     fq_pod_target(q, p, 0);
-    if (p->shape)
-        fq_shape_unref(q, TAKE_PTR(p->shape));
+    if (p->usage)
+        fq_usage_unref(q, TAKE_PTR(p->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
     q->moved = true;
@@ -240,6 +241,8 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (o == r && fq_build_told(j, r, p->told, w))
+        return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;
     if (p->gated) {

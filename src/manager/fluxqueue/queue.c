@@ -136,7 +136,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         refuse(j, r, &err);
         return;
     }
-    if (too_early(q, j, info.begin)) {
+    if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
         sl_match_request_free(request);
         return;
     }
@@ -193,6 +193,13 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct s
     }
 }
 
+static uint32_t count_nodes(const struct fq_job *j) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        n += i == 0 || j->places.v[i].node != j->places.v[i - 1].node;
+    return n;
+}
+
 static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
     static const char *const how[] = {
         [SL_SELECT_IMMEDIATE] = "Started at once",
@@ -205,7 +212,14 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
     sl_grant_done(&g);
     j->queued = false;
     j->held = true;
-    j->started = sl_span_seconds(d->at);
+    if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
+        fq_graph_release(q, j);
+        j->rejected = q->capacity;
+        fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
+                         "%u nodes are the most that a job can have", FQ_MAX_LISTED);
+        return;
+    }
+    j->started = q->client->wall;
     j->estimate = 0;
     j->position = 0;
     j->selection = d->selection;

@@ -164,22 +164,23 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
             sl_rec_build_finalizer(r, false, w);
         return r->finalizer;
     }
-    if (jobspec && !r->deleting) {
-        w->tag = TAG_SPEC;
-        sl_rec_build_guarded(r, NULL, w);
+    /* The status first: admission refuses another jobspec while that says that it runs. */
+    if (j->version != j->written) {
+        w->tag = TAG_STATUS;
+        j->sent = j->version;
+        sl_rec_build_guarded(r, "status", w);
         sl_jw_end(&w->json);
-        sl_jw_object(&w->json, "spec");
-        sl_jw_str(&w->json, "jobspec", jobspec);
-        sl_jw_int(&w->json, "nodes", j->expected);
+        put_status(q, j, &w->json);
         return true;
     }
-    if (j->version == j->written)
+    if (!jobspec || r->deleting)
         return false;
-    w->tag = TAG_STATUS;
-    j->sent = j->version;
-    sl_rec_build_guarded(r, "status", w);
+    w->tag = TAG_SPEC;
+    sl_rec_build_guarded(r, NULL, w);
     sl_jw_end(&w->json);
-    put_status(q, j, &w->json);
+    sl_jw_object(&w->json, "spec");
+    sl_jw_str(&w->json, "jobspec", jobspec);
+    sl_jw_int(&w->json, "nodes", j->expected);
     return true;
 }
 

@@ -10,12 +10,13 @@
 
 #include "kube/client/limits.h"
 #include "lib/http/server.h"
+#include "lib/ledger/ceilings.h"
 #include "manager/admission/convert.h"
 #include "manager/admission/review.h"
 #include "manager/controllers/core/ceilings.h"
 #include "manager/masterqueue/masterqueue.h"
 
-#define SL_POD_MEMORY ((size_t)560 << 20) /* deploy/assemble --check compares */
+#define SL_POD_MEMORY ((size_t)584 << 20) /* deploy/assemble --check compares */
 #define SL_POD_STATE ((size_t)64 << 20)   /* of that, for the program, queues, workloads, nodes */
 
 /* Each front end has its own connections, so that a flood of one does not affect another. Together
@@ -53,8 +54,8 @@ _Static_assert(SL_ARENA_MOST(CEILING_PLACES) + SL_ARENA_MOST(CEILING_PODSETS) +
                    SL_WORK_MEMORY,
                "places take more than a conversion");
 
-_Static_assert(SL_FRONT_MEMORY + SL_CURL_CLIENT_MEMORY + SL_MQ_MEMORY + SL_WORK_MEMORY +
-                       SL_POD_STATE <=
+_Static_assert(SL_FRONT_MEMORY + SL_CURL_CLIENT_MEMORY + SL_MQ_MEMORY + SL_LEDGER_MEMORY +
+                       SL_WORK_MEMORY + SL_POD_STATE <=
                    SL_POD_MEMORY,
                "the ceilings exceed the pod");
 _Static_assert(SL_FRONT_CONNECTIONS <= 1024 - 128, "the front ends exceed the files of a process");

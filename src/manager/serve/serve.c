@@ -6,7 +6,9 @@
  */
 #include "manager/serve/serve.h"
 
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <uv.h>
@@ -33,7 +35,7 @@
 #include "manager/serve/limits.h"
 #include "manager/serve/visibility.h"
 
-#define LEDGER_SPOOL "/var/lib/sluice/ledger.spool" /* of a ledger in PostgreSQL */
+#define STATE_DIR "/var/lib/sluice" /* without $STATE_DIRECTORY */
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define LISTEN_TRIES 40u
 #define LISTEN_PAUSE_US 50000u
@@ -586,9 +588,12 @@ static sl_span retention_of(const struct sl_settings *s) {
 
 static int start_fluxqueue(struct serve *s, struct sl_err *err) {
     const char *ledger = s->o->ledger ? s->o->ledger : s->settings->flux.ledger;
+    const char *dir = getenv("STATE_DIRECTORY");
+    char spool[PATH_MAX];
+    sl_fmt_short(spool, sizeof spool, "%s/ledger.spool", dir && *dir ? dir : STATE_DIR);
     if (*ledger) {
         int r = sl_ledger_open(&(struct sl_ledger_spec){.url = ledger,
-                                                        .spool = LEDGER_SPOOL,
+                                                        .spool = spool,
                                                         .retention = retention_of(s->settings)},
                                &s->ledger, err);
         if (r < 0)

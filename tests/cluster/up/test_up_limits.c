@@ -34,6 +34,7 @@ static const struct {
     {"| lines of watches, discovery",
      MIB(API_STATE_MEMORY - SL_STORE_MAX_BYTES - SL_STORE_MAX_WAITING_BYTES)},
     {"| what is being done", MIB(SL_UP_WORK_MEMORY)},
+    {"| events of the ledger that wait", MIB(SL_LEDGER_MEMORY)},
     {"| **together**", MIB(SL_UP_MEMORY)},
 };
 

@@ -9,7 +9,7 @@ test_help_of_the_program() {
     done
 }
 test_help_of_each_verb() {
-    for verb in sim match pool completion version help; do
+    for verb in sim match pool graph queue completion version help; do
         sluice "$verb" --help
         exits 0 && quiet && says 'Usage'
     done

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "cmd/cli/cli.h"
+#include "cmd/cli/graph_cmd.h"
 #include "cmd/cli/sim_text.h"
+#include "core/base/fmt.h"
 
 enum { OPT_FLAG, OPT_FILE, OPT_WHEN };
 static const char *const choices[] = {"now", "later", NULL};
@@ -306,12 +308,61 @@ static void progress_in_a_log(void **state) {
     free(text);
 }
 
+/* What a terminal would obey is gone, and nothing else. */
+static void cleans(void **state) {
+    static const char *const cases[][2] = {
+        {"n\303\266de \342\224\224", "n\303\266de \342\224\224"},
+        {"\033[31m\007", "?[31m?"},
+        {"a\tb\nc\177", "a?b?c?"},
+        {"\302\2337m\302\240\302", "??7m\302\240\302"}, /* CSI as one character; a blank; half */
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        char text[64];
+        sl_fmt(text, sizeof text, "%s", cases[i][0]);
+        cli_text_clean(text);
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
+static void amounts(void **state) {
+    static const struct {
+        const char *resource;
+        int64_t units;
+        const char *text;
+    } cases[] = {
+        {"cpu", 0, "0"},
+        {"cpu", 1, "0.001"},
+        {"cpu", 1500, "1.5"},
+        {"cpu", 10000, "10"},
+        {"cpu", 64250, "64.25"},
+        {"memory", 0, "0"},
+        {"memory", 1, "1Ki"},
+        {"memory", 1023, "1023Ki"},
+        {"memory", 1536, "1.5Mi"},
+        {"memory", 8 << 20, "8Gi"},
+        {"memory", 32887508, "31.3Gi"},
+        {"hugepages-2Mi", 2048, "2Mi"},
+        {"ephemeral-storage", INT64_C(1) << 48, "256Pi"},
+        {"pods", 110, "110"},
+        {"nvidia.com/gpu", 2048, "2048"},
+        {"pods", -1, "0"},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        char text[SL_GRAPH_AMOUNT_TEXT];
+        assert_string_equal(cli_graph_amount(cases[i].resource, cases[i].units, text),
+                            cases[i].text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses),         cmocka_unit_test(refuses),
         cmocka_unit_test(parses_letters), cmocka_unit_test(exit_codes),
         cmocka_unit_test(table_fits),     cmocka_unit_test(wraps),
         cmocka_unit_test(human_formats),  cmocka_unit_test(progress_in_a_log),
+        cmocka_unit_test(cleans),         cmocka_unit_test(amounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

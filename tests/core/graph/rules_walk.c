@@ -289,6 +289,19 @@ const struct rule rules_walk[] = {
          "= 0+100 cluster0{rack0{node1{core0:x core1:x core2:x}} ssd1:x}\n"
          "sat xor_slot1{node1{xor_slot1{core9} xor_slot1{core4}}} xor_slot1{core1}\n"
          "= satisfiable\n"},
+    {"rule_3_7_at_most_256_alternatives_ours",
+     LOW "graph cluster0{node0{core0-1}}\n"
+         "check cluster1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "rack1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "node1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "socket1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4}}}}}\n"
+         "= ok\n"
+         "check cluster1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "rack1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "node1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "socket1{xor_slot1{ssd1} xor_slot1{ssd2} xor_slot1{ssd3} xor_slot1{ssd4} "
+         "xor_slot1{ssd5}}}}}\n"
+         "= error\n"},
     {"rule_3_7_or_slots_at_several_depths_ours",
      LOW "graph cluster0{node0{core0-3 gpu0}}\n"
          "try or_slot1{node1{or_slot2{core1 gpu1} or_slot2{core3}}}\n"

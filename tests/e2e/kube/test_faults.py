@@ -36,7 +36,7 @@ from sluice import (
     through,
 )
 
-COUNT = int(os.environ.get("SL_FAULTS_WORKLOADS") or 1500)
+COUNT = int(os.environ.get("SL_FAULTS_WORKLOADS") or 800)
 QUOTA = 16  # small enough that it is reached: as many start as the API server takes writes, whatever COUNT is
 NAMESPACE = "default"
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"

@@ -233,19 +233,21 @@ def test_deployment(bed):
 
     def bound(n):
         found = [p for p in bed.pods("app=web") if not p["metadata"].get("deletionTimestamp")]
-        return len(found) == n and all(p["spec"].get("nodeName") for p in found) and found
+        return found if len(found) == n and all(p["spec"].get("nodeName") for p in found) else None
+
+    def updated():
+        found = bound(3)
+        return found and all(p["spec"]["containers"][0].get("env") for p in found)
 
     until(lambda: bound(2), PATIENCE, "two pods")
     bed.await_state("web-deployment", "Running")
     show(bed.api, "scale", "deployment/web", "--replicas=3")
     until(lambda: bound(3), PATIENCE, "three pods")
     until(lambda: sum(bed.nodes("web-deployment").values()) == 3, PATIENCE, "three places")
-    show(bed.api, "delete", "pod", bound(3)[0]["metadata"]["name"])
+    show(bed.api, "delete", "pod", until(lambda: bound(3), PATIENCE, "three pods")[0]["metadata"]["name"])
     until(lambda: bound(3), PATIENCE, "a pod in place of the one that was deleted")
     show(bed.api, "set", "env", "deployment/web", "A=b")
-    until(
-        lambda: bound(3) and all(p["spec"]["containers"][0].get("env") for p in bound(3)), PATIENCE, "a rolling update"
-    )
+    until(updated, PATIENCE, "a rolling update")
     until(lambda: sum(bed.nodes("web-deployment").values()) == 3, PATIENCE, "three places")
     show(bed.api, "scale", "deployment/web", "--replicas=0")
     until(lambda: bed.job("web-deployment")["status"].get("reason") == "ScaledToZero", PATIENCE, "no places")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of pods and groups, many side by side, while Sluice is killed now and then.
 
-    SL_HISTORIES=200 tests/e2e/run kube/test_podhistories.py  # 12 without it
+    SL_HISTORIES=200 tests/e2e/run kube/test_podhistories.py  # 6 without it
     SL_SEED=17 SL_HISTORIES=1                                 # the first seed; each history is one
 
 Each history has a namespace, a LocalQueue and a ClusterQueue of its own; some share a cohort, some have an admission
@@ -25,7 +25,7 @@ import pytest
 from kube import Failure, until
 from sluice import KUEUE, Sluice, at_once, at_rest, condition, holds, say, steps
 
-COUNT = int(os.environ.get("SL_HISTORIES") or 12)
+COUNT = int(os.environ.get("SL_HISTORIES") or 6)
 SEED = int(os.environ.get("SL_SEED") or 1)
 STEPS = 24
 PACE = 0.25  # seconds between two steps of a history, at least

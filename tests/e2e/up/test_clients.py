@@ -26,7 +26,7 @@ import pytest
 
 import kube
 from kube import Failure, Unavailable, until
-from sluice import say
+from sluice import program, say
 from up import Up
 
 TIME_LIMIT = 600
@@ -445,6 +445,28 @@ def each(k):
         if name.startswith("do_"):
             do(k)
             say(f"# {k.name}: {name[3:].replace('_', ', ')}")
+
+
+@pytest.mark.parametrize("name", KUBECTLS)
+def test_plugin(name):
+    """kubectl sluice graph, kubectl sluice queue: a link to the program is a plugin"""
+    folder = work / f"plugin-{name}"
+    folder.mkdir()
+    (folder / "kubectl-sluice").symlink_to(program())
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "KUBECONFIG": str(up.kubeconfig)}
+
+    def plugin(*args):
+        ran = subprocess.run([KUBECTLS[name](), "sluice", *args], env=env, capture_output=True, text=True, timeout=100)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        return ran.stdout
+
+    graph = json.loads(plugin("graph", "--output=json", "--jobs"))
+    assert graph["fluxJobsServed"] and graph["graph"]["nodes"]["total"] == len(up.get("/api/v1/nodes")["items"])
+    assert graph["graph"]["resources"]["cpu"]["total"] != "0", graph
+    assert re.search(r"^node +\S+ +\S+ +up +cpu ", plugin("graph"), re.M)
+    queue = json.loads(plugin("queue", "-A", "-o", "json"))
+    assert queue["fluxJobs"]["served"] and queue["workloads"]["served"], queue
+    assert "kubectl sluice queue" in plugin("queue", "--help")
 
 
 @pytest.mark.parametrize("name", KUBECTLS)

@@ -74,7 +74,6 @@ static void test_refused(void **state) {
         {other, NULL, "another program", SL_EINVAL},
         {text, NULL, "not a database", SL_EINVAL},
         {newer, NULL, "newer version of Sluice (schema 7, supported: 1)", SL_EINVAL},
-        {ledger, "/tmp/x", "no spool", SL_EINVAL},
         {"mysql://root:geheim@db/x", NULL, "mysql:// is no ledger", SL_EINVAL},
         {"postgres://u:geheim@db/x", NULL, "needs the path of a spool", SL_EINVAL},
         {"postgres://u:geheim@db/x?nonsense=1", f.spool, "malformed", SL_EINVAL},
@@ -451,18 +450,19 @@ static void test_full_queue(void **state) {
         sqlite3 *db = fx_sqlite(f.file);
         assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
         memset(big, 'x', sizeof big);
-        uint64_t fits = 0;
+        uint64_t fits = 0, tried = bytes ? more : SL_LEDGER_MAX_QUEUED + more;
         sl_time begun = fx_now();
-        for (uint64_t i = 0; i < SL_LEDGER_MAX_QUEUED + more; i++)
+        for (uint64_t i = 0; i < tried; i++)
             fits += sl_ledger_append(f.l, &(struct sl_ledger_event){
                                               .uid = SL_TEXT("q"),
                                               .kind = bytes ? SL_LEDGER_RESIZE : SL_LEDGER_QUEUE,
                                               .number = (int64_t)i,
                                               .nodes = {big, bytes ? sizeof big : 0},
                                           });
-        assert_true(fx_now() - begun < 5 * SL_SEC * (SL_SANITISED ? 10 : 1));
+        /* It does not wait, however long the lock is held. */
+        assert_true(fx_now() - begun < FX_PATIENCE / 2);
         s = fx_stats(&f);
-        assert_int_equal(s.dropped - was.dropped + fits, SL_LEDGER_MAX_QUEUED + more);
+        assert_int_equal(s.dropped - was.dropped + fits, tried);
         assert_int_equal(s.queued, fits);
         assert_true(s.queued_bytes <= SL_LEDGER_MAX_QUEUED_BYTES);
         assert_true(bytes ? fits < 300 : fits == SL_LEDGER_MAX_QUEUED);

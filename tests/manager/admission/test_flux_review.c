@@ -542,7 +542,8 @@ static void flux_jobs(void **state) {
          "-2: must be greater than or equal to 0, spec.nodes: Invalid value: -3: must be greater "
          "than or equal to 0]",
          NULL, false},
-        {"no jobspec", FLUXJOB("'jobspec':'version: 1\\nresources: 5\\n'"), NULL,
+        {"no jobspec",
+         FLUXJOB("'jobspec':'version: 1\\nresources: 5\\ntasks: []\\nattributes: {}\\n'"), NULL,
          "spec.jobspec: Invalid value: jobspec:2: resources: expected a list, got 5", NULL, false},
         {"wrong types", FLUXJOB("'type':'1','duration':[],'nodes':{},'jobspec':7"), NULL, "", NULL,
          false},
@@ -584,6 +585,28 @@ static void long_jobspecs(void **state) {
     sl_buf_done(&message);
     end(&f);
     free(text);
+}
+
+/* Aliases of aliases: 640 bytes that would be 10^9 values. */
+static void exploding_jobspecs(void **state) {
+    char text[2000] = "{\"spec\":{\"jobspec\":\"version: 1\\na0: &a0 [x]\\n";
+    struct fixture f = base(ANYWHERE);
+    size_t n = strlen(text);
+
+    (void)state;
+    for (int i = 1; i < 10; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "a%d: &a%d [", i, i);
+        for (int k = 0; k < 10; k++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s*a%d", k ? "," : "", i - 1);
+        n += (size_t)snprintf(text + n, sizeof text - n, "]\\n");
+    }
+    (void)snprintf(text + n, sizeof text - n, "\"}}");
+    begin(&f, text, NULL, NO_GATE);
+    assert_int_equal(sl_review_fluxjob_validate(&f.call), 0);
+    assert_int_equal(f.call.errs.n, 1);
+    assert_non_null(strstr(f.call.errs.text[0], "spec.jobspec: Invalid value: jobspec:"));
+    assert_non_null(strstr(f.call.errs.text[0], " values in one file"));
+    end(&f);
 }
 
 /* In an annotation: refused before anything waits for it. */
@@ -656,6 +679,7 @@ int main(void) {
         cmocka_unit_test(one_path_for_all),
         cmocka_unit_test(flux_jobs),
         cmocka_unit_test(long_jobspecs),
+        cmocka_unit_test(exploding_jobspecs),
         cmocka_unit_test(annotated_jobspecs),
         cmocka_unit_test(unknown_queues),
     };

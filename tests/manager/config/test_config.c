@@ -93,7 +93,7 @@ static void defaults(void **state) {
         assert_false(sl_selector_matches(&s->flux.namespaces, &(struct sl_labels){&opted, 1}));
         assert_int_equal(s->flux.n_queues, 1);
         assert_string_equal(s->flux.queues[0].name, "default");
-        assert_string_equal(s->flux.queues[0].match_policy, "lonode");
+        assert_string_equal(s->flux.match_policy, "lonode");
         assert_true(s->flux.queues[0].policy == SL_QUEUE_EASY);
         assert_true(s->flux.queues[0].depth == SL_QUEUE_DEPTH &&
                     s->flux.queues[0].reserve == SL_QUEUE_RESERVE);
@@ -155,8 +155,7 @@ static void all_fields(void **state) {
     assert_true(s->multikueue.gc_interval == 0 && s->multikueue.step == 5);
     assert_int_equal(s->flux.namespaces.n, 1);
     assert_int_equal(s->flux.n_queues, 3);
-    assert_string_equal(s->flux.queues[0].match_policy, "firstnodex");
-    assert_string_equal(s->flux.queues[1].match_policy, "high");
+    assert_string_equal(s->flux.match_policy, "firstnodex");
     assert_string_equal(s->flux.queues[2].name, "small");
     assert_true(s->flux.queues[1].policy == SL_QUEUE_CONSERVATIVE &&
                 s->flux.queues[2].policy == SL_QUEUE_HYBRID);

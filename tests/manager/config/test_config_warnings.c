@@ -339,13 +339,15 @@ static const struct {
      "fluxqueue.matchPolicy: expected a match policy such as lonode, got \"best\" (using lonode)",
      NULL},
     {"fluxqueue: {queuePolicy: lifo}\n",
-     "fluxqueue.queuePolicy: expected fcfs, easy, hybrid or conservative, got \"lifo\" (using "
+     "fluxqueue.queuePolicy: Unsupported value: expected fcfs, easy, hybrid or conservative, got "
+     "\"lifo\" (using "
      "easy)",
      NULL},
     {"fluxqueue: {queueDepth: 0}\n",
-     "fluxqueue.queueDepth: expected a number from 1 to 1000000, got 0 (using 32)", NULL},
+     "fluxqueue.queueDepth: must be greater than or equal to 1, got 0 (using 32)", NULL},
     {"fluxqueue: {reservationDepth: 100001}\n",
-     "fluxqueue.reservationDepth: expected a number from 1 to 100000, got 100001 (using 64)", NULL},
+     "fluxqueue.reservationDepth: expected a whole number from 1 to 100000, got 100001 (using 64)",
+     NULL},
     {"fluxqueue: {queues: [{name: a b}, {name: a}, {name: a}]}\n",
      "fluxqueue.queues[0].name: expected a label value, got \"a b\" (ignored)",
      "fluxqueue.queues[2].name: Duplicate value: \"a\" (ignored)"},
@@ -361,7 +363,9 @@ static const struct {
      "fluxqueue.levels[1].type: Duplicate value: \"b\", or the label of another level (ignored)",
      NULL},
     {"fluxqueue: {binder: Kubelet}\n",
-     "fluxqueue.binder: expected Sluice or KubeScheduler, got \"Kubelet\" (using Sluice)", NULL},
+     "fluxqueue.binder: Unsupported value: expected Sluice or KubeScheduler, got \"Kubelet\" "
+     "(using Sluice)",
+     NULL},
     {"fluxqueue: {defaultDuration: -1s}\n",
      "fluxqueue.defaultDuration: must be greater than or equal to 0 (using 0s)", NULL},
     {"fluxqueue: {ledger: \"mysql://u:secret@h\"}\n",
@@ -369,7 +373,7 @@ static const struct {
      "default)",
      NULL},
     {"fluxqueue: {namespaceSelector: {matchLabels: {a: 1}}}\n",
-     "fluxqueue.namespaceSelector.matchLabels.a: expected a string (put it in quotes), got 1 (the "
+     "fluxqueue.namespaceSelector.a: expected a string (put it in quotes), got 1 (the "
      "selector is not used)",
      NULL},
     /* gates */

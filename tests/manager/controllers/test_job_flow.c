@@ -403,6 +403,32 @@ static void test_ways_round(void **state) {
     end(&w);
 }
 
+/* Which namespaces opted in to the queue on the resource graph follows their labels and the
+ * settings; one that is not known yet was selected by the API server. */
+static void test_opted_in_namespaces(void **state) {
+    struct sl_manager_parts parts = {.core = true, .fluxqueue = true};
+    struct world w;
+
+    (void)state;
+    open_world(&w, 1, CONFIG "fluxqueue: {namespaceSelector: {matchLabels: {team: hpc}}}\n", parts);
+    create(&w, "/api/v1/namespaces", "{'metadata':{'name':'a','labels':{'team':'hpc'}}}");
+    create(&w, "/api/v1/namespaces",
+           "{'metadata':{'name':'b','labels':{'fluxqueue/managed':'true'}}}");
+    run(&w, SETTLE);
+    const struct sl_review_view *view = sl_manager_view(w.m);
+    assert_true(view->flux);
+    assert_true(view->ns_flux(view->ctx, "a"));
+    assert_false(view->ns_flux(view->ctx, "b"));
+    assert_true(view->ns_flux(view->ctx, "c"));
+    patch(&w, "/api/v1/namespaces/a", "{'metadata':{'labels':{'team':null}}}");
+    run(&w, SETTLE);
+    assert_false(view->ns_flux(view->ctx, "a"));
+    parts.fluxqueue = false;
+    sl_manager_configure(w.m, w.settings, &parts);
+    assert_false(view->flux);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_start_to_finish),
@@ -417,6 +443,7 @@ int main(void) {
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_bad_weather),
         cmocka_unit_test(test_ways_round),
+        cmocka_unit_test(test_opted_in_namespaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

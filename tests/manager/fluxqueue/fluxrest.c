@@ -318,8 +318,8 @@ static void check_memory(struct rest *r) {
             world_fail(w, "%u records of %s, %u objects", q->inf->tables[k].n, collections[k],
                        there);
     }
-    for (uint32_t i = 0; i < q->shapes.n; i++)
-        shapes += q->shapes.v[i] != NULL;
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        shapes += q->usages.v[i] != NULL;
     if (shapes > q->inf->tables[FQ_POD].n)
         world_fail(w, "%u shapes of %u pods", shapes, q->inf->tables[FQ_POD].n);
 }

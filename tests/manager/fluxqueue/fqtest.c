@@ -114,6 +114,12 @@ static void send(struct world *w, const char *path, char *body) {
     assert_int_equal(post(w, path, body), 201);
 }
 
+void create(struct world *w, const char *path, const char *text) {
+    char body[TEXT];
+    sl_fmt(body, sizeof body, "%s", text);
+    send(w, path, body);
+}
+
 #define CONTAINERS                                                                                 \
     "'containers':[{'name':'main','image':'busybox','resources':{'requests':{'cpu':'%s',"          \
     "'memory':'64Mi'}}}],'schedulerName':'FluxionScheduler'"

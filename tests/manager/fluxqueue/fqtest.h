@@ -38,6 +38,8 @@ void start(struct world *w, uint32_t replica, bool standby);
 void stop(struct world *w, uint32_t replica);
 void run(struct world *w, sl_span span);
 int post(struct world *w, const char *path, const char *body);
+/* The same with apostrophes for quotation marks; it has to succeed. */
+void create(struct world *w, const char *path, const char *text);
 void patch(struct world *w, const char *path, const char *body);
 void drop(struct world *w, const char *path);
 

@@ -82,6 +82,51 @@ static void test_begin_time(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
 }
 
+/* A pod that another scheduler is to bind is sent to its node by a selector. */
+static void test_other_scheduler(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    assert_int_equal(
+        post(w, PODS, SL_JSON_CONST({
+                 "metadata" : {"name" : "a", "labels" : {"fluxqueue.seen" : "yes"}},
+                 "spec" : {
+                     "schedulerName" : "default-scheduler",
+                     "schedulingGates" : [ {"name" : "fluxqueue"} ],
+                     "containers" : [ {"name" : "a", "resources" : {"requests" : {"cpu" : "1"}}} ]
+                 }
+             })),
+        201);
+    run(w, SL_SEC);
+    yyjson_val *spec = sl_json_get(fakeapi_get(w->api, PODS "/a"), "spec");
+    assert_int_equal(sl_json_size(sl_json_get(spec, "schedulingGates")), 0);
+    assert_string_equal(
+        sl_json_text(sl_json_get(sl_json_get(spec, "nodeSelector"), "kubernetes.io/hostname")),
+        "n0");
+    assert_string_equal(sl_json_str(spec, "nodeName"), "");
+}
+
+/* A job that is stopped by a begin time of its FluxJob. */
+static void test_written_by_hand(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    create(w, FLUXJOBS,
+           "{'metadata':{'name':'a-pod'},'spec':{'type':0,'name':'a',"
+           "'beginTime':'2026-01-01T01:00:00Z','jobspec':'{version: 1, resources: [{type: slot, "
+           "count: 1, label: a, with: [{type: core, count: 2}]}], tasks: [{command: [a], slot: a, "
+           "count: {per_slot: 1}}], attributes: {}}'}}");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "ObjectNotFound");
+    pod(w, "a", "1", "", "");
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "BeginTime");
+    run(w, SL_HOUR);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    /* It has what its jobspec says, two cores, and not what its pod requests. */
+    pod(w, "b", "3", "", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Waiting");
+}
+
 /* ---- Jobs and sets ---- */
 
 static void test_job(void **state) {
@@ -203,9 +248,12 @@ static void test_nodes_come_and_go(void **state) {
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Rejected");
     assert_field(w, FLUXJOBS "/a-pod", "status.reason", "Unsatisfiable");
+    assert_string_equal(sl_json_label(fakeapi_get(w->api, PODS "/a"), "fluxqueue/unschedulable"),
+                        "yes");
     node(w, "n1", "4");
     run(w, SL_SEC);
     assert_field(w, PODS "/a", "spec.nodeName", "n1");
+    assert_null(sl_json_label_opt(fakeapi_get(w->api, PODS "/a"), "fluxqueue/unschedulable"));
     /* A cordoned node gets nothing more. */
     patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
     run(w, SL_SEC);
@@ -285,6 +333,8 @@ int main(void) {
         TEST(test_waits),
         TEST(test_backfill),
         TEST(test_begin_time),
+        TEST(test_other_scheduler),
+        TEST(test_written_by_hand),
         TEST(test_job),
         TEST(test_gang),
         TEST(test_set_grows_and_shrinks),

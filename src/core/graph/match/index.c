@@ -354,25 +354,23 @@ void graph_index_resize(struct sl_match *m, uint32_t pos, int64_t more) {
 
 /* ---- what was in results ---- */
 
+/* Does it still have the greatest weight that it can lose? */
+static bool is_unvisited(const struct sl_match *m, uint32_t inner) {
+    const struct graph_inner *in = &m->inners.v[inner];
+    return in->weigh != WEIGH_NOT && !sl_bits_get(m->visited.v, m->spots[in->pos].v);
+}
+
 /* One of which the type of its weight is not there at all is visited only by jobs that have
  * something below it. */
 static void visit(struct sl_match *m, uint32_t inner, bool kept_below) {
     const struct graph_inner *in = &m->inners.v[inner];
-    sl_vtx v = m->spots[in->pos].v;
     bool nothing =
-        in->weigh == WEIGH_NOTHING ||
-        (in->weigh < TYPES_MAX && m->total[(size_t)inner * m->n_counted + in->weigh] == 0);
-    if (in->weigh == WEIGH_NOT || sl_bits_get(m->visited.v, v) || (nothing && !kept_below))
+        in->weigh == WEIGH_NOTHING || m->total[(size_t)inner * m->n_counted + in->weigh] == 0;
+    if (nothing && !kept_below)
         return;
     int64_t before = weight(m, in->pos);
-    sl_bits_set(m->visited.v, v);
+    sl_bits_set(m->visited.v, m->spots[in->pos].v);
     reweigh(m, in->pos, before);
-}
-
-static void visit_above(struct sl_match *m, uint32_t pos, bool kept) {
-    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
-         up = inner_of_parent(m, m->inners.v[up].pos))
-        visit(m, up, kept);
 }
 
 static bool any_bit(const uint64_t *v, uint32_t from, uint32_t to) {
@@ -385,32 +383,30 @@ static bool any_bit(const uint64_t *v, uint32_t from, uint32_t to) {
     return false;
 }
 
-static void visit_block(struct sl_match *m, const struct graph_claim *c, bool kept) {
-    const struct graph_block *b = &m->blocks.v[c->block];
-    uint32_t first = m->spots[b->pos].inner, n = graph_block_words(b);
-    bool alone = any_bit(c->bits, 0, b->n);
-    if (b->pos >= m->n_tree)
+/* Most have been visited long ago, so what the claim has is looked at late. */
+static void visit_claim(struct sl_match *m, const struct graph_claim *c, bool kept) {
+    const struct graph_block *b = c->amount ? NULL : &m->blocks.v[c->block];
+    uint32_t pos = b ? b->pos : m->pools.v[c->block].pos;
+    if (pos >= m->n_tree)
         return;
-    for (uint32_t i = first; i != GRAPH_NONE && i < m->inners.n; i++) {
-        uint32_t pos = m->inners.v[i].pos, from = pos - b->pos, to = graph_end_of(m, pos) - b->pos;
-        if (pos >= b->pos + b->n)
-            break;
+    for (uint32_t i = b ? m->spots[pos].inner : GRAPH_NONE;
+         i != GRAPH_NONE && i < m->inners.n && m->inners.v[i].pos < pos + b->n; i++) {
+        if (!is_unvisited(m, i))
+            continue;
+        uint32_t at = m->inners.v[i].pos, from = at - pos, to = graph_end_of(m, at) - pos;
         to = to < b->n ? to : b->n;
-        if (any_bit(c->bits, from, to) || any_bit(c->bits + n, from, to))
+        if (any_bit(c->bits, from, to) || any_bit(c->bits + graph_block_words(b), from, to))
             visit(m, i, kept && any_bit(c->bits, from + 1, to));
     }
-    visit_above(m, b->pos, kept && alone);
+    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
+         up = inner_of_parent(m, m->inners.v[up].pos))
+        if (is_unvisited(m, up))
+            visit(m, up, kept && (!b || any_bit(c->bits, 0, b->n)));
 }
 
 void graph_index_visit(struct sl_match *m, const struct graph_chain *c, bool kept) {
-    if (!m->policy.stop_early)
-        return;
-    for (const struct graph_claim *k = c->claims; k; k = k->next) {
-        if (!k->amount)
-            visit_block(m, k, kept);
-        else if (m->pools.v[k->block].pos < m->n_tree)
-            visit_above(m, m->pools.v[k->block].pos, kept);
-    }
+    for (const struct graph_claim *k = c->claims; k && m->policy.stop_early; k = k->next)
+        visit_claim(m, k, kept);
 }
 
 void graph_index_status(struct sl_match *m, uint32_t from, uint32_t to) {

@@ -145,7 +145,7 @@ static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
             if (m->spots[sl_graph_vertex(m->g, v)->pos].is_node)
                 node = sl_graph_vertex(m->g, v)->pos;
         next = k->next;
-        if (node != GRAPH_NONE) {
+        if (node != GRAPH_NONE && !(k->amount && node == pos)) { /* it may be a pool itself */
             graph_chain_range(w, &whole, node, graph_end_of(m, node), true);
         } else {
             k->next = whole.claims;
@@ -318,13 +318,17 @@ bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, in
         int64_t at;
         begin_walk(&w, m, r, &r->variants.v[0]);
         if (can_search_spans(&w)) {
-            if (!graph_later_find(&w, now, &at) ||
-                !graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
-                return false;
-            w.use_fits = w.nodes != REQ_NONE;
-            graph_walk_at(&w, ret_w);
-            return search_or_walk(&w, ret);
+            bool found =
+                graph_later_find(&w, now, &at) && graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
+            if (found) {
+                w.use_fits = w.nodes != REQ_NONE;
+                graph_walk_at(&w, ret_w);
+                found = search_or_walk(&w, ret);
+            }
+            graph_walk_done(&w);
+            return found;
         }
+        graph_walk_done(&w);
     }
     for (int64_t at = graph_hold_first_end(m, now); at < m->end; at = graph_hold_next_end(m, at)) {
         if (!graph_search_window(m, r, at, WHEN_FUTURE, ret_w))

@@ -51,5 +51,10 @@ enum sl_graphio_picture_format { SL_GRAPHIO_PICTURE_DOT, SL_GRAPHIO_PICTURE_GRAP
 bool sl_graphio_picture_format_parse(const char *word, enum sl_graphio_picture_format *ret);
 void sl_graphio_picture_write(const struct sl_graph *g, enum sl_graphio_picture_format f,
                               struct sl_buf *out);
+/* The containment tree as DOT with labels of the caller's, who appends that of a vertex, of one or
+ * more lines. A vertex without one is left out with all below it. */
+typedef void (*sl_graphio_label_fn)(const void *ctx, sl_vtx v, struct sl_buf *out);
+void sl_graphio_dot_write(const struct sl_graph *g, sl_graphio_label_fn label, const void *ctx,
+                          struct sl_buf *out);
 
 #endif

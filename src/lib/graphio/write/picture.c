@@ -7,7 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/mem.h"
 #include "lib/graphio/write/write_int.h"
+
+#define MAX_LABEL ((size_t)64 << 10)
 
 bool sl_graphio_picture_format_parse(const char *word, enum sl_graphio_picture_format *ret) {
     if (strcasecmp(word, "dot") == 0)
@@ -44,7 +47,10 @@ static void quoted(struct sl_buf *out, const char *s) {
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
             sl_buf_putc(out, '\\');
-        sl_buf_putc(out, *s);
+        if (*s == '\n')
+            sl_buf_puts(out, "\\n");
+        else
+            sl_buf_putc(out, *s);
     }
     sl_buf_putc(out, '"');
 }
@@ -55,6 +61,31 @@ static void dot_edge(const struct sl_graph *g, uint32_t i, sl_vtx from, sl_vtx t
     sl_buf_printf(out, "%u->%u [label=", from, to);
     quoted(out, sl_sym_str(sl_graph_syms(g), subsystem));
     sl_buf_puts(out, "];\n");
+}
+
+void sl_graphio_dot_write(const struct sl_graph *g, sl_graphio_label_fn label, const void *ctx,
+                          struct sl_buf *out) {
+    struct sl_buf text;
+
+    sl_buf_init(&text, MAX_LABEL);
+    uint8_t *hidden = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
+    sl_buf_puts(out, "digraph G {\n");
+    for (uint32_t pos = 0; pos < sl_graph_live(g); pos++) {
+        sl_vtx v = sl_graph_at(g, pos), up = sl_graph_vertex(g, v)->parent;
+        sl_buf_clear(&text);
+        label(ctx, v, &text);
+        hidden[v] = text.len == 0 || (up != SL_VTX_NONE && hidden[up]);
+        if (hidden[v])
+            continue;
+        sl_buf_printf(out, "%u[label=", v);
+        quoted(out, sl_buf_str(&text));
+        sl_buf_puts(out, "];\n");
+        if (up != SL_VTX_NONE)
+            sl_buf_printf(out, "%u->%u;\n", up, v);
+    }
+    sl_buf_puts(out, "}\n");
+    sl_freep(&hidden);
+    sl_buf_done(&text);
 }
 
 static void dot(const struct sl_graph *g, struct sl_buf *out) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * R_lite: which cores and gpus of which ranks. Nodes with the same children share an entry; entries
- * are ordered by the text of their children, ranks and hosts by rank.
+ * R_lite: which cores and gpus of which ranks. Nodes, and storage nodes alike, with the same
+ * children share an entry; entries are ordered by the text of their children, ranks and hosts by
+ * rank.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static void ids_text(ids_vec *ids, struct sl_buf *out) {
 /* The cores and gpus of the node at picks[from], as {"core": "0-3"}; false if it has none. Those in
  * a node in a node are the inner one's. */
 static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, const sl_sym *types,
-                     sl_sym node, ids_vec *ids) {
+                     const sl_sym *nodes, ids_vec *ids) {
     const struct sl_vertex *x = sl_graph_vertex(l->g, gr->picks.v[from].v);
     struct sl_jw j = SL_JW_SPACED(&l->text);
     uint32_t inner_end = 0;
@@ -90,7 +91,7 @@ static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, c
             continue;
         if (y->pos >= x->end)
             break;
-        if (y->type == node)
+        if (y->type == nodes[0] || y->type == nodes[1])
             inner_end = y->end;
         for (size_t k = 0; k < SL_LEN(kinds); k++)
             if (y->type == types[k])
@@ -127,7 +128,8 @@ static void note_properties(struct lite *l, sl_vtx v, int64_t rank) {
 
 static void gather_picks(struct lite *l, const struct sl_grant *gr) {
     const struct sl_syms *syms = sl_graph_syms(l->g);
-    sl_sym node = sl_sym_find(syms, "node"), types[SL_LEN(kinds)];
+    sl_sym types[SL_LEN(kinds)],
+        nodes[] = {sl_sym_find(syms, "node"), sl_sym_find(syms, "storage_node")};
     ids_vec ids[SL_LEN(kinds)] = {{0}};
 
     for (size_t k = 0; k < SL_LEN(kinds); k++)
@@ -136,7 +138,8 @@ static void gather_picks(struct lite *l, const struct sl_grant *gr) {
         sl_vtx v = gr->picks.v[i].v;
         const struct sl_vertex *x = sl_graph_vertex(l->g, v);
         struct entry e = {.children = l->text.len, .rank = x->rank, .node = v, .turn = i};
-        if (x->type != node || !graphio_in_tree(l->g, v) || !children(l, gr, i, types, node, ids))
+        if ((x->type != nodes[0] && x->type != nodes[1]) || !graphio_in_tree(l->g, v) ||
+            !children(l, gr, i, types, nodes, ids))
             continue;
         *sl_vec_push(&l->entries) = e;
         note_properties(l, v, e.rank);

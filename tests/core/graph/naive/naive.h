@@ -20,7 +20,7 @@ struct naive *naive_clone(const struct naive *n);
 void naive_free(struct naive *n);
 const struct sl_graph *naive_graph(const struct naive *n);
 
-/* What compiling such a request must answer: 0 or SL_EINVAL. */
+/* What compiling such a request must answer: 0, SL_EINVAL or SL_ELIMIT. */
 int naive_check(const struct naive *n, const struct sl_jobspec *j);
 int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, int64_t jobid,
               int64_t now, enum sl_match_verdict *ret_verdict, struct sl_grant *ret);

@@ -99,7 +99,7 @@ static bool list_is_good(const struct naive *n, const struct sl_req_spec *v, uin
 int naive_check(const struct naive *n, const struct sl_jobspec *j) {
     if (j->n_resources == 0 || !list_is_good(n, j->resources, j->n_resources, false))
         return SL_EINVAL;
-    return 0;
+    return alternatives(j) > SL_REQ_ALTERNATIVES_MAX ? SL_ELIMIT : 0;
 }
 
 static uint64_t list_nodes(const struct sl_req_spec *v, uint32_t n) {
