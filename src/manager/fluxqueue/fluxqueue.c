@@ -307,12 +307,25 @@ static void dump_job(const struct sl_fluxqueue *q, const struct fq_job *j, struc
     sl_jw_end(w);
 }
 
+static const char *next_pool(const struct sl_fluxqueue *q, const struct fq_node *n,
+                             const char *last) {
+    const char *next = NULL;
+    for (uint32_t i = 0; i < n->pools.n; i++) {
+        const char *name = fq_str(q, n->pools.v[i].resource);
+        if (strcmp(name, last) > 0 && (!next || strcmp(name, next) < 0))
+            next = name;
+    }
+    return next;
+}
+
 static void dump_node(const struct sl_fluxqueue *q, const struct fq_node *n, struct sl_jw *w) {
     sl_jw_object(w, NULL);
     sl_jw_str(w, "name", n->rec.name);
-    for (uint32_t i = 0; i < n->pools.n; i++)
-        if (n->pools.v[i].foreign)
-            sl_jw_int(w, fq_str(q, n->pools.v[i].resource), n->pools.v[i].foreign);
+    /* Pools stand in the order in which they were met: here by name. */
+    for (const char *last = "", *next; (next = next_pool(q, n, last)); last = next)
+        for (uint32_t i = 0; i < n->pools.n; i++)
+            if (n->pools.v[i].foreign && strcmp(fq_str(q, n->pools.v[i].resource), next) == 0)
+                sl_jw_int(w, next, n->pools.v[i].foreign);
     sl_jw_end(w);
 }
 

@@ -173,6 +173,7 @@ struct fq_job {
     enum sl_flux_type type;
     int32_t priority;
     uint64_t spec;       /* hash */
+    int64_t generation;  /* as observed */
     uint64_t status;     /* hash of the status as observed */
     uint64_t our_status; /* of the one after our last write */
     /* as decided */
@@ -226,14 +227,15 @@ struct sl_fluxqueue {
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
-    uint64_t capacity;              /* rises with all that may make a rejected job possible */
-    uint64_t retried;               /* the same, when rejected jobs were tried again */
-    sl_time rebuilt_at;             /* mono */
-    bool rebuild;                   /* the graph is not that of the nodes any more */
-    bool restoring;                 /* it is being made: pools are as large as can be */
-    bool moved;                     /* something happened that the queue has to look at */
-    bool reordered;                 /* places in the queue, or estimates, are to be shown again */
-    bool showing;                   /* and are shown now */
+    uint64_t capacity;  /* rises with all that may make a rejected job possible */
+    uint64_t retried;   /* the same, when rejected jobs were tried again */
+    sl_time rebuilt_at; /* mono */
+    bool rebuild;       /* the graph is not that of the nodes any more */
+    bool restoring;     /* it is being made: pools are as large as can be */
+    bool moved;         /* something happened that the queue has to look at */
+    bool unranked;      /* no pass was made on this graph yet: reservations are not in it */
+    bool reordered;     /* places in the queue, or estimates, are to be shown again */
+    bool showing;       /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */

@@ -411,6 +411,7 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     sl_arena_init(&m.arena, FQ_MAX_NODE);
     fq_graph_free(q);
     q->rebuild = q->taints_changed = false;
+    q->unranked = true;
     q->rebuilt_at = q->client->mono;
     q->moved = true;
     q->capacity++;

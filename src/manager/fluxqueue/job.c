@@ -23,8 +23,6 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     uint64_t hash = sl_json_hash(5, spec) | 1, seen = sl_json_hash(7, status);
 
     if (hash != j->spec) {
-        if (j->adopted && q->leads)
-            fq_job_touch(j); /* its generation is shown */
         int64_t type = sl_json_int(spec, "type", 0);
         j->spec = hash;
         j->type = type >= 0 && type < SL_FLUX_TYPES ? (enum sl_flux_type)type : SL_FLUX_TYPES;
@@ -34,6 +32,9 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->queue, sl_json_str(spec, "queue"));
         j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
     }
+    if (j->adopted && q->leads && j->generation != r->generation)
+        fq_job_touch(j); /* its generation is shown */
+    j->generation = r->generation;
     /* The status is what this process decides, unless it has not decided anything yet. */
     if (!j->adopted || ((!q->leads || !q->inf->ready) && seen != j->status)) {
         j->adopted = true;

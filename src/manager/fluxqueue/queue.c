@@ -91,6 +91,31 @@ static void set_waiting(struct fq_job *j) {
     fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
 }
 
+static bool is_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r) {
+    enum sl_match_verdict verdict = SL_SATISFIABLE;
+    struct sl_err err = {0};
+    return sl_match_run(q->match, r, SL_MATCH_SATISFIABILITY, 0, fq_now(q), &verdict, NULL, &err) >=
+               0 &&
+           verdict == SL_NEVER;
+}
+
+static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    j->queued = false;
+    j->estimate = 0;
+    j->rejected = q->capacity;
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
+        fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
+        return;
+    }
+    fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
+                     "No set of nodes has what it requests, even if all were free");
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+}
+
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     struct fq_jobspec_info info = {0};
@@ -119,6 +144,12 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         j->submitted = q->client->wall;
     if (!j->jobid)
         fq_name_job(q, j, q->last_jobid + 1);
+    if (is_impossible(q, request)) { /* told so at once, whoever waits before it */
+        sl_match_request_free(request);
+        j->queued_hash = hash;
+        reject(q, j);
+        return;
+    }
     const char *queue = *j->queue ? j->queue : info.queue && *info.queue ? info.queue : NULL;
     r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, submission_order(j), request,
                          &err);
@@ -199,23 +230,6 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                  j->places.n);
 }
 
-static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
-    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
-    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
-    struct fq_jobspec_info info = {0};
-    struct sl_err err = {0};
-    j->queued = false;
-    j->estimate = 0;
-    j->rejected = q->capacity;
-    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
-        fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
-        return;
-    }
-    fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
-                     "No set of nodes has what it requests, even if all were free");
-    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
-}
-
 void fq_retry_rejected(struct sl_fluxqueue *q) {
     uint32_t at = 0;
     if (q->retried == q->capacity)
@@ -250,6 +264,18 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     sl_rec_enqueue(&j->rec);
 }
 
+/* Those that grow come behind those that have a reservation, also after a restart. */
+static bool end_of_pass(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    if (!q->unranked)
+        return false;
+    q->unranked = false;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        if (fq_job_of(r)->held && fq_job_of(r)->missing)
+            sl_rec_enqueue(r);
+    return true;
+}
+
 bool fq_run(struct sl_fluxqueue *q) {
     if (!q->queues)
         q->moved = false; /* without nodes there is nothing to decide */
@@ -260,7 +286,7 @@ bool fq_run(struct sl_fluxqueue *q) {
     sl_queues_run(q->queues, fq_now(q), &q->decisions);
     for (uint32_t i = 0; i < q->decisions.n; i++)
         apply(q, &q->decisions.v[i]);
-    return q->decisions.n > 0;
+    return end_of_pass(q) || q->decisions.n > 0;
 }
 
 /* ---- more of what it has ---- */
@@ -289,10 +315,10 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
 
-    if (!q->match || q->rebuild || q->taints_changed || q->client->mono < j->grow_at)
+    sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
+    if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
         return;
     j->grow_at = q->client->mono + FQ_GROW_PAUSE;
-    sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
     int r = fq_compile(q, j, j->missing, &arena, &info, &request, &err);
     if (r >= 0)
         r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, &g,

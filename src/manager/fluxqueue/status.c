@@ -61,6 +61,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     j->submitted = sl_json_time(status, "submittedAt");
     j->started = sl_json_time(status, "startedAt");
     j->finished = sl_json_time(status, "finishedAt");
+    j->position = (uint32_t)sl_json_int32(status, "queuePosition", 0);
     j->estimate = sl_json_time(status, "estimatedStart");
     read_places(q, j, sl_json_get(status, "nodes"));
     j->held = j->state == FQ_RUNNING && j->jobid; /* also if its nodes are gone: it grows then */

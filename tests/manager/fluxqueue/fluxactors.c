@@ -283,7 +283,8 @@ static void create_pod(struct world *w) {
 static void create_job(struct world *w) {
     struct wish x = draw(w, false);
     uint32_t n = w->next_name++, parallelism = 1 + world_below(w, 4),
-             completions = parallelism + (world_odds(w, 3) ? world_below(w, 4) : 0);
+             more_of_them = !w->punctual && world_odds(w, 3) ? world_below(w, 4) : 0,
+             completions = parallelism + more_of_them;
     bool indexed = world_odds(w, 2), counted = indexed || !world_odds(w, 5);
     char more[160] = "";
     if (counted)

@@ -35,7 +35,8 @@
 #define CLUSTER_CLIENT 2u
 #define OBSERVER 7u
 #define MAX_NODES 8u
-#define KNOWN 256u /* times that are remembered of a replica */
+#define CLOCK_STEP 9u /* of the faults */
+#define KNOWN 256u    /* times that are remembered of a replica */
 
 #define NODES "/api/v1/nodes"
 #define PODS "/api/v1/namespaces/default/pods"
