@@ -398,8 +398,8 @@ static void started_again(void **state) {
     assert_int_equal(sl_json_int(status_of(&w, "never", "main"), "state.terminated.exitCode", -1),
                      137);
     wait_reason(&w, "always", "main", "lastState.terminated.reason", "ContainerStatusUnknown");
+    WAIT(&w, sl_json_at(status_of(&w, "always", "main"), "state.running"));
     turns(&w, 50);
-    assert_true(sl_json_at(status_of(&w, "always", "main"), "state.running"));
     assert_int_equal(sl_json_int(status_of(&w, "always", "main"), "restartCount", -1), 1);
     expect_log(&w, "done", "main", false, "done\n");
     assert_string_equal(phase_of(&w, "done"), "Succeeded");
