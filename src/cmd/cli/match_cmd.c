@@ -13,6 +13,7 @@
 
 #include "cmd/cli/cli.h"
 #include "cmd/match/session.h"
+#include "cmd/match/verbs.h"
 
 enum opt {
     OPT_LOAD_FILE,
@@ -29,6 +30,7 @@ enum opt {
     OPT_RESERVE,
     OPT_ELAPSE,
     OPT_NO_PROMPT,
+    OPT_LISTEN,
     OPT_COUNT,
 };
 
@@ -94,6 +96,11 @@ static const struct cli_opt options[OPT_COUNT] = {
     [OPT_ELAPSE] = {"elapse-time", SL_OPT_FLAG, NULL,
                     "print the size of the graph and the elapsed time of each match", NULL, 'e'},
     [OPT_NO_PROMPT] = {"disable-prompt", SL_OPT_FLAG, NULL, "never print a prompt", NULL, 'd'},
+    [OPT_LISTEN] = {"listen", SL_OPT_FILE, "PATH",
+                    "instead of commands, answer HTTP requests on a Unix domain socket: /v1/init, "
+                    "/v1/match, /v1/satisfy, /v1/cancel, /v1/partial-cancel, /v1/info; without "
+                    "--load-file the first /v1/init brings the graph; --match-format is jgf",
+                    NULL, 0},
 };
 
 static const struct cli_example examples[] = {
@@ -108,11 +115,14 @@ static const struct cli_example examples[] = {
     {"sluice match -L R.json -f rv1exec -F pretty_simple", "the resources of an R (RFC 20)"},
     {"sluice match -L examples/match/small.graphml -g dot -o picture < /dev/null",
      "write the graph to picture.dot, for Graphviz"},
+    {"sluice match --listen=match.sock -L examples/match/small.json -f jgf -P lonode &\n"
+     "      curl --unix-socket match.sock http://localhost/v1/info",
+     "the verbs of Fluxion's service, with a real clock, until SIGTERM"},
 };
 
 static const struct cli_example exits[] = {
     {"0", "the session ended, even if commands failed"},
-    {"1", "invalid option or graph; the message gives file, line and expected value"},
+    {"1", "invalid option, graph or socket; the message gives file, line and expected value"},
     {"4", "writing to standard output failed"},
 };
 
@@ -236,6 +246,41 @@ static int run_session(const struct cli_args *a, const struct sl_session_options
     return draw(a, s);
 }
 
+/* ---- the service ---- */
+
+static int64_t seconds_since_1970(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec;
+}
+
+/* Nothing would come of these. */
+static int check_listen(const struct cli_args *a) {
+    static const enum opt unused[] = {OPT_OUTPUT, OPT_GRAPH_OUTPUT, OPT_ELAPSE, OPT_NO_PROMPT};
+    for (size_t i = 0; i < SL_LEN(unused); i++)
+        if (cli_args_has(a, unused[i]))
+            return refuse_option(a, "not possible with --listen", options[unused[i]].name);
+    return 0;
+}
+
+static int run_service(const struct cli_args *a, const struct sl_session_options *o) {
+    _cleanup_(sl_verbs_freep) struct sl_verbs *v = NULL;
+    struct sl_verbs_options vo = {.session = *o, .now = seconds_since_1970};
+    struct sl_err err = {0};
+    int code = check_listen(a);
+    if (code != 0)
+        return code;
+    vo.session.load_file = a->opts[OPT_LOAD_FILE];
+    if (!cli_args_has(a, OPT_FORMAT))
+        vo.session.words[SL_SESSION_FORMAT] = "jgf";
+    if (sl_verbs_new(&vo, &v) < 0)
+        return SL_EXIT_DIFFERS;
+    if (sl_verbs_serve(v, a->term->out, a->opts[OPT_LISTEN], &err) >= 0)
+        return SL_EXIT_OK;
+    fprintf(a->term->err, "[ERROR] %s\n", err.text);
+    return SL_EXIT_DIFFERS;
+}
+
 static int run_match(const struct cli_args *a, struct sl_err *err) {
     const char *path = a->opts[OPT_OUTPUT];
     (void)err;
@@ -255,6 +300,8 @@ static int run_match(const struct cli_args *a, struct sl_err *err) {
         code = check_values(a, &o);
     if (code != 0)
         return code;
+    if (cli_args_has(a, OPT_LISTEN))
+        return run_service(a, &o);
     if (path && !(o.results = fopen(path, "we"))) {
         fprintf(stderr, "[ERROR] can't write file for --test-output: %s: %s\n", path,
                 strerror(errno));
@@ -271,7 +318,7 @@ static int run_match(const struct cli_args *a, struct sl_err *err) {
 const struct cli_verb cli_verb_match = {
     .name = "match",
     .summary = "match resources in a graph, with the commands of resource-query",
-    .synopsis = "[OPTIONS] < COMMANDS",
+    .synopsis = "[OPTIONS] < COMMANDS | --listen=PATH [OPTIONS]",
     .about =
         "Loads a resource graph and reads commands from standard input: match jobspecs (RFC 14), "
         "cancel, find, set status. Each line is a command; 'help' lists them. A prompt is only "

@@ -64,20 +64,19 @@ static void report_rank(const struct sl_session *s, int r, int64_t rank) {
         fprintf(s->o.out, "remove: %" PRId64 " not found in rank_to_counts.\n", rank);
 }
 
-static int give_back(struct sl_session *s, const struct sl_graphio_text *t, struct match_job_row *j,
-                     int64_t *ret_rank, struct sl_err *err) {
+int match_release(struct sl_session *s, int64_t id, const struct sl_graphio_text *t,
+                  struct match_released *ret, struct sl_err *err) {
     const struct sl_graph *g = sl_match_graph(s->m);
     sl_graphio_vertices gone = {0};
-    bool all = false;
-    int r = sl_match_grant(s->m, j->id, &s->grant);
+    int r = sl_match_grant(s->m, id, &s->grant);
+    *ret = (struct match_released){.rank = -1};
 
     if (r < 0)
-        return sl_err_set(err, r, "job %" PRId64 " has nothing left", j->id);
-    r = sl_graphio_release_read(g, t, &s->grant, &gone, ret_rank, err);
+        return sl_err_set(err, r, "job %" PRId64 " has nothing left", id);
+    r = sl_graphio_release_read(g, t, &s->grant, &gone, &ret->rank, err);
+    ret->legible = r >= 0 || r == SL_ENOENT;
     if (r >= 0)
-        r = sl_match_cancel_part(s->m, j->id, gone.v, gone.n, &all, err);
-    if (r >= 0 && all)
-        j->state = JOB_CANCELED;
+        r = sl_match_cancel_part(s->m, id, gone.v, gone.n, &ret->all, err);
     sl_vec_free(&gone);
     return r;
 }
@@ -88,7 +87,7 @@ void match_command_partial_cancel(struct sl_session *s, struct match_words w) {
     int64_t id = sl_session_number(w.v[1]);
     struct match_job_row *j = sl_session_job(s, id);
     struct sl_err err = {0};
-    int64_t rank = -1;
+    struct match_released released;
 
     if (!sl_graphio_format_parse(w.v[2], &t.format) ||
         (t.format != SL_GRAPHIO_JGF && t.format != SL_GRAPHIO_RV1EXEC)) {
@@ -106,9 +105,11 @@ void match_command_partial_cancel(struct sl_session *s, struct match_words w) {
         sl_session_error(s, "ERROR: reservations not currently supported by partial cancel");
         return;
     }
-    int r = give_back(s, &t, j, &rank, &err);
-    if (r < 0 || rank >= 0) {
-        report_rank(s, r, rank);
+    int r = match_release(s, id, &t, &released, &err);
+    if (r >= 0 && released.all)
+        j->state = JOB_CANCELED;
+    if (r < 0 || released.rank >= 0) {
+        report_rank(s, r, released.rank);
         sl_session_error(s, "ERROR: error encountered while removing job %" PRIu64, (uint64_t)id);
     }
     if (r < 0)

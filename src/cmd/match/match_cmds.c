@@ -20,6 +20,17 @@ static const struct {
     {"without_allocating_future", SL_MATCH_WITHOUT_FUTURE, false},
 };
 
+bool match_op_parse(struct sl_text word, enum sl_match_op *ret, bool *ret_keeps) {
+    for (size_t k = 0; k < SL_LEN(ops); k++) {
+        if (!sl_text_is(word, ops[k].word))
+            continue;
+        *ret = ops[k].op;
+        *ret_keeps = ops[k].keeps;
+        return true;
+    }
+    return false;
+}
+
 /* What is printed of one match. */
 struct outcome {
     bool matched, unsatisfiable, kept;
@@ -111,18 +122,22 @@ static bool run_search(struct sl_session *s, const struct match_spec *spec, enum
     return *ret != SL_BAD_TIME;
 }
 
-/* What was found, into the session's text. In rlite, nothing is an error. */
-static bool write(struct sl_session *s, enum sl_match_verdict verdict,
-                  const struct match_spec *spec) {
-    struct sl_err err = {0};
+int match_write_grant(struct sl_session *s, const struct match_spec *spec, struct sl_err *err) {
     s->writer.queue = spec->queue;
     s->writer.labels = spec->labels;
     s->writer.n_labels = spec->n_labels;
+    return sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, err);
+}
+
+/* In rlite, nothing is an error. */
+static bool write(struct sl_session *s, enum sl_match_verdict verdict,
+                  const struct match_spec *spec) {
+    struct sl_err err = {0};
     if (verdict != SL_MATCHED)
         sl_vec_clear(&s->grant.picks);
     int r = 0;
     if (verdict == SL_MATCHED || s->writer.format == SL_GRAPHIO_MATCH_RLITE)
-        r = sl_graphio_match_write(&s->writer, sl_match_graph(s->m), &s->grant, &s->text, &err);
+        r = match_write_grant(s, spec, &err);
     if (r < 0)
         sl_session_error(s, "match_allocate: ERROR: match writer emit: Invalid argument");
     return r >= 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading: which graph, through which subsystems, with which policy. Errors are reported with the
- * messages of resource-query.
+ * Loading: which graph, through which subsystems, with which policy. A session reports errors with
+ * the messages of resource-query.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -118,25 +118,32 @@ static int read_policy(const char *text, struct sl_match_policy *ret, struct sl_
 
 /* ---- opening ---- */
 
-/* As resource-query prints it, its empty line at the end included; but with the cause. */
-static int open_error(const struct sl_session_options *o, const char *where, const char *what,
-                      const struct sl_err *why) {
-    fprintf(o->err, ": Runtime error: %s: ERROR: %s\nERROR: %s\n\n", where, what, why->text);
+/* 'why' has the cause. */
+static int open_error(struct match_open_error *e, const char *where, const char *what) {
+    e->where = where;
+    e->what = what;
     return SL_EINVAL;
 }
 
-static int load(const struct sl_session_options *o, struct sl_graph **ret,
-                struct sl_graphio_time *ret_time) {
-    struct sl_err err = {0};
+void match_open_report(const struct match_open_error *e, FILE *out) {
+    if (e->what)
+        fprintf(out, ": Runtime error: %s: ERROR: %s\nERROR: %s\n\n", e->where, e->what,
+                e->why.text);
+    else
+        fprintf(out,
+                ": Runtime error: resource_query_t: ERROR: %s\n"
+                "ERROR: error generating resources\n\n",
+                e->why.text);
+}
+
+static int load(const struct sl_session_options *o, const struct sl_graphio_text *text,
+                struct sl_graph **ret, struct sl_graphio_time *ret_time, struct sl_err *err) {
     enum sl_graphio_format format;
+    if (text)
+        return sl_graphio_read(text, ret, ret_time, err);
     bool known = sl_graphio_format_parse(o->words[SL_SESSION_LOAD_FORMAT], &format);
     sl_assert(known);
-    int r = sl_graphio_load(o->load_file, format, o->allow, ret, ret_time, &err);
-    if (r >= 0)
-        return r;
-    fprintf(o->err, ": Runtime error: resource_query_t: ERROR: %s\n", err.text);
-    fprintf(o->err, "ERROR: error generating resources\n\n");
-    return r;
+    return sl_graphio_load(o->load_file, format, o->allow, ret, ret_time, err);
 }
 
 /* The graph with the first of the subsystems as its tree. */
@@ -155,42 +162,56 @@ static int use_subsystem_tree(struct sl_graph **g, const char *const *names, str
     return 0;
 }
 
-static int make_matcher(struct sl_session *s, struct sl_graph *graph,
-                        const struct sl_graphio_time *time, const struct sl_match_policy *policy) {
-    static const char where[] = "initialize_matchers_and_traversers";
-    _cleanup_(sl_graph_freep) struct sl_graph *g = graph;
-    const char *const *names = names_of(s->o.words[SL_SESSION_SUBSYSTEMS]);
-    struct sl_match_options o = {.policy = *policy, .filters = s->o.filters, .fluxion = true};
-    struct sl_err err = {0};
+/* In a session jobs begin at 0, whatever the time of day: of the graph's own times only the length
+ * counts. With a clock they are times of day. */
+static int set_times(const struct match_clock *clock, const struct sl_graphio_time *time,
+                     struct sl_match_options *o, struct sl_err *err) {
     bool has_time = time->start >= 0 && time->end > time->start;
-
-    sl_assert(names != NULL);
-    if (s->o.filters_twice) {
-        (void)sl_err_set(&err, SL_EINVAL, "filters are given more than once");
-        return open_error(&s->o, where, "can't set pruning filters", &err);
-    }
-    if (use_subsystem_tree(&g, names, &err) < 0)
-        return open_error(&s->o, where, "can't initialize traverser", &err);
-    o.subsystems = names + 1;
-    while (o.n_subsystems + 1 < SUBSYSTEMS_MAX && o.subsystems[o.n_subsystems])
-        o.n_subsystems++;
-    /* Jobs begin at 0, whatever the time of day: of the graph's own times only the length counts.
-     */
-    o.end = has_time ? time->end - time->start : SL_SESSION_LIFETIME;
-    int r = sl_match_new(TAKE_PTR(g), &o, &s->m, &err);
-    if (r < 0)
-        return open_error(
-            &s->o, where,
-            r == SL_ENOENT ? "can't initialize traverser" : "can't set pruning filters", &err);
+    o->start = clock ? clock->now : 0;
+    if (!has_time)
+        o->end = o->start + SL_SESSION_LIFETIME;
+    else
+        o->end = clock ? time->end : time->end - time->start;
+    if (clock && has_time && (clock->now < time->start || clock->now >= time->end))
+        return sl_err_set(err, SL_EINVAL,
+                          "expected resources for now (%" PRId64 "), these are for %" PRId64
+                          " to %" PRId64,
+                          clock->now, time->start, time->end);
     return 0;
 }
 
-int sl_session_open(const struct sl_session_options *o, struct sl_session **ret) {
+static int make_matcher(struct sl_session *s, struct sl_graph *graph,
+                        const struct sl_graphio_time *time, const struct sl_match_policy *policy,
+                        const struct match_clock *clock, struct match_open_error *e) {
+    static const char where[] = "initialize_matchers_and_traversers";
+    _cleanup_(sl_graph_freep) struct sl_graph *g = graph;
+    const char *const *names = names_of(s->o.words[SL_SESSION_SUBSYSTEMS]);
+    struct sl_match_options o = {.policy = *policy, .filters = s->o.filters, .fluxion = !clock};
+
+    sl_assert(names != NULL);
+    if (s->o.filters_twice) {
+        (void)sl_err_set(&e->why, SL_EINVAL, "filters are given more than once");
+        return open_error(e, where, "can't set pruning filters");
+    }
+    if (use_subsystem_tree(&g, names, &e->why) < 0 || set_times(clock, time, &o, &e->why) < 0)
+        return open_error(e, where, "can't initialize traverser");
+    o.subsystems = names + 1;
+    while (o.n_subsystems + 1 < SUBSYSTEMS_MAX && o.subsystems[o.n_subsystems])
+        o.n_subsystems++;
+    int r = sl_match_new(TAKE_PTR(g), &o, &s->m, &e->why);
+    if (r < 0)
+        return open_error(
+            e, where, r == SL_ENOENT ? "can't initialize traverser" : "can't set pruning filters");
+    return 0;
+}
+
+int match_open(const struct sl_session_options *o, const struct sl_graphio_text *text,
+               const struct match_clock *clock, struct sl_session **ret,
+               struct match_open_error *e) {
     _cleanup_(sl_session_freep) struct sl_session *s = sl_alloc0(1, sizeof(*s));
     struct sl_graphio_time time = {-1, -1};
     struct sl_match_policy policy;
     struct sl_graph *g = NULL;
-    struct sl_err err = {0};
 
     s->o = *o;
     s->next_id = 1;
@@ -198,16 +219,24 @@ int sl_session_open(const struct sl_session_options *o, struct sl_session **ret)
     sl_assert(known);
     sl_buf_init(&s->text, SL_SESSION_OUT_MAX);
     int64_t begun = o->ticks_ns();
-    if (read_policy(o->words[SL_SESSION_POLICY], &policy, &err) < 0)
-        return open_error(o, "resource_query_t", "can't create matcher", &err);
-    int r = load(o, &g, &time);
+    if (read_policy(o->words[SL_SESSION_POLICY], &policy, &e->why) < 0)
+        return open_error(e, "resource_query_t", "can't create matcher");
+    int r = load(o, text, &g, &time, &e->why);
     if (r >= 0)
-        r = make_matcher(s, g, &time, &policy);
+        r = make_matcher(s, g, &time, &policy, clock, e);
     if (r < 0)
         return r;
     s->load_seconds = sl_session_seconds(s, begun);
     *ret = TAKE_PTR(s);
     return 0;
+}
+
+int sl_session_open(const struct sl_session_options *o, struct sl_session **ret) {
+    struct match_open_error e = {0};
+    int r = match_open(o, NULL, NULL, ret, &e);
+    if (r < 0)
+        match_open_report(&e, o->err);
+    return r;
 }
 
 void sl_session_free(struct sl_session *s) {

@@ -93,15 +93,15 @@ void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const cha
     };
 }
 
-static const char *const state_words[] = {
+const char *const match_job_words[] = {
     [JOB_ALLOCATED] = "ALLOCATED",
     [JOB_RESERVED] = "RESERVED",
     [JOB_CANCELED] = "CANCELED",
 };
 
 static void report_job(struct sl_session *s, const struct match_job_row *j) {
-    fprintf(s->o.out, "INFO: %" PRId64 ", %s, %" PRId64 ", %s, %g\n", j->id, state_words[j->state],
-            j->at, j->file, j->seconds);
+    fprintf(s->o.out, "INFO: %" PRId64 ", %s, %" PRId64 ", %s, %g\n", j->id,
+            match_job_words[j->state], j->at, j->file, j->seconds);
 }
 
 /* ---- commands about the session ---- */

@@ -59,7 +59,29 @@ struct match_words {
     uint32_t n;
 };
 
+/* ---- open.c ---- */
+
+/* Why there is no session: what of it could not be made (NULL: the graph), and the cause. */
+struct match_open_error {
+    const char *where, *what;
+    struct sl_err why;
+};
+/* As resource-query prints it, its empty line at the end included; but with the cause. */
+void match_open_report(const struct match_open_error *e, FILE *out);
+
+/* Times are seconds since 1970. NULL in its place: they begin at 0, and stay there. */
+struct match_clock {
+    int64_t now;
+};
+/* text: the graph itself, in place of the file of the options; NULL: that one. With a clock
+ * never and busy are those of docs/graph.md, and not Fluxion's. */
+int match_open(const struct sl_session_options *o, const struct sl_graphio_text *text,
+               const struct match_clock *clock, struct sl_session **ret,
+               struct match_open_error *e) _must_check_;
+
 /* ---- session.c ---- */
+
+extern const char *const match_job_words[]; /* by enum match_job_state */
 
 /* "INFO: =====…", to the results. */
 void sl_session_rule(struct sl_session *s);
@@ -87,6 +109,22 @@ int match_specs_get(struct sl_session *s, const char *file, const char *text, si
                     const struct match_spec **ret, struct sl_err *err) _must_check_;
 /* The graph has changed. */
 void match_specs_forget(struct sl_session *s);
+
+/* ---- match_cmds.c, cancel_cmds.c ---- */
+
+/* A verb of match by its name; *ret_keeps: the job has what it gets. False: there is none. */
+bool match_op_parse(struct sl_text word, enum sl_match_op *ret, bool *ret_keeps);
+/* What was found (in the grant), appended to the session's text. In rlite, nothing is an error. */
+int match_write_grant(struct sl_session *s, const struct match_spec *spec,
+                      struct sl_err *err) _must_check_;
+/* Takes from an allocated job what a JGF or R lists. */
+struct match_released {
+    bool legible; /* the text could be read, whether the job has that or not */
+    bool all;     /* nothing is left, and the job is gone */
+    int64_t rank; /* as in sl_graphio_release_read */
+};
+int match_release(struct sl_session *s, int64_t id, const struct sl_graphio_text *t,
+                  struct match_released *ret, struct sl_err *err) _must_check_;
 
 /* ---- commands ---- */
 

@@ -30,7 +30,6 @@
 #include "core/base/mem.h"
 #include "lib/http/answer.h"
 #include "lib/http/cert.h"
-#include "lib/http/listen.h"
 #include "lib/http/server_int.h"
 #include "lib/log/log.h"
 
@@ -653,6 +652,15 @@ static void on_closed(uv_handle_t *u) {
     sl_httpd_unref(u->data);
 }
 
+static int listen_at(struct sl_httpd *h, const struct sl_httpd_spec *spec, struct sl_err *err) {
+    static const char prefix[] = HTTP_UNIX_PREFIX;
+    size_t n = sizeof prefix - 1;
+
+    if (spec->host && strncmp(spec->host, prefix, n) == 0)
+        return http_listen_unix(spec->host + n, &h->file, &h->fd, err);
+    return http_listen(spec->host, spec->port, &h->fd, &h->port, err);
+}
+
 int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, struct sl_httpd **ret,
                    struct sl_err *err) {
     const char *const pem[PEMS] = {spec->cert_pem, spec->key_pem, spec->client_cas};
@@ -679,7 +687,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     TAILQ_INIT(&h->conns);
     TAILQ_INIT(&h->peers);
     TAILQ_INIT(&h->servers);
-    int r = http_listen(spec->host, spec->port, &h->fd, &h->port, err);
+    int r = listen_at(h, spec, err);
     if (r < 0) {
         sl_httpd_unref(h);
         return r;
@@ -690,6 +698,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
         server_stop(h->now);
     }
     if (r < 0) {
+        http_unlink_unix(&h->file);
         (void)close(h->fd);
         sl_httpd_unref(h);
         return r;
@@ -752,6 +761,7 @@ void sl_httpd_stop(struct sl_httpd *h) {
     sl_assert(!h->busy);
     uv_close((uv_handle_t *)&h->listener, on_closed);
     uv_close((uv_handle_t *)&h->sweep, on_closed);
+    http_unlink_unix(&h->file);
     (void)close(h->fd);
     while (!TAILQ_EMPTY(&h->servers))
         server_stop(TAILQ_FIRST(&h->servers));

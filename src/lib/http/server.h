@@ -130,8 +130,10 @@ size_t sl_http_waiting(const struct sl_http_call *c);
 #define SL_HTTP_ANSWER ((size_t)256 << 20) /* the limit of a response body where none is set */
 
 struct sl_httpd_spec {
-    const char *host;               /* "" or NULL: every address */
-    uint16_t port;                  /* 0: any free one */
+    /* "" or NULL: every address. "unix:PATH": a Unix domain socket for this user alone, which is
+     * removed in the end; all its clients are one address. */
+    const char *host;
+    uint16_t port;                  /* 0: any free one; ignored for a Unix domain socket */
     const char *cert_pem, *key_pem; /* NULL: plain HTTP. The certificate first, then its chain */
     const char *client_cas;         /* PEM; NULL: client certificates are not requested */
     size_t max_body;
@@ -159,6 +161,7 @@ struct sl_httpd_spec {
 
 int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, struct sl_httpd **ret,
                    struct sl_err *err) _must_check_;
+/* 0 for a Unix domain socket. */
 uint16_t sl_httpd_port(const struct sl_httpd *h);
 /* New certificate, and new client CAs (NULL: none), for new connections. Existing ones keep the
  * old certificate and are closed after their next response. If something is invalid, nothing
@@ -168,8 +171,8 @@ int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *k
 /* Calls the handlers of all suspended requests again; they may stay suspended. Not from a
  * handler. */
 void sl_httpd_wake(struct sl_httpd *h);
-/* Closes everything; the port is free when it returns. The memory is freed when the loop has closed
- * the handles, in its next iteration. Not from a handler. NULL is allowed. */
+/* Closes everything; the port or path is free when it returns. The memory is freed when the loop
+ * has closed the handles, in its next iteration. Not from a handler. NULL is allowed. */
 void sl_httpd_stop(struct sl_httpd *h);
 
 #endif

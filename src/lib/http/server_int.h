@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
+#include "lib/http/listen.h"
 #include "lib/http/server.h"
 
 struct http_server;
@@ -87,6 +88,7 @@ struct sl_httpd {
     bool tls;
     int fd;
     uint16_t port;
+    struct http_unix file; /* of a Unix domain socket */
     uv_poll_t listener;
     uv_timer_t sweep;
     uint32_t n_handles;

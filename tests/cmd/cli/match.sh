@@ -24,7 +24,7 @@ test_match_help_teaches() {
 # What it may say is in the help: the words of every option that takes one of a few.
 test_match_help_lists_the_words() {
     sluice match --help
-    for words in rv1exec_force hinodex variation jgf_shorthand rv1_nosched graphml C+P+IBA flexible; do
+    for words in /v1/match rv1exec_force hinodex variation jgf_shorthand rv1_nosched graphml C+P+IBA flexible; do
         says "$words"
     done
 }
@@ -43,6 +43,7 @@ test_match_completes() {
     same "$(complete_with "sluice match -p A")" '' # nobody knows
     same "$(complete_with "sluice match -S C+P")" 'C+PA C+PFS1BA C+P+IBA'
     same "$(complete_with "sluice match --load-f")" '--load-file --load-format'
+    same "$(complete_with "sluice match --li")" '--listen'
     case " $(complete_with "sluice match -") " in *' -L '*' -t '*) ;; *) fail 'letters are not offered' ;; esac
     : >graph.json
     same "$(complete_with "sluice match -L graph")" 'graph.json'
