@@ -325,6 +325,39 @@ static void test_standby(void **state) {
     assert_int_equal(number(w, FLUXJOBS "/b-pod", "status.jobid"), 2);
 }
 
+/* One that starts beside a leader, and one that starts where much is there already. */
+static void test_late_standby(void **state) {
+    struct world *w = *state;
+    _cleanup_(sl_buf_done) struct sl_buf leader = SL_BUF(1 << 20);
+    _cleanup_(sl_buf_done) struct sl_buf standby = SL_BUF(1 << 20);
+    node(w, "n0", "2");
+    node(w, "n1", "2");
+    job(w, "job", 3, "1", "");
+    run(w, SL_SEC);
+    child(w, "Job", "job", 0);
+    child(w, "Job", "job", 1);
+    pod(w, "a", "2", "'fluxqueue/duration':'100'", "");
+    run(w, 10 * SL_SEC);
+    start(w, 1, true);
+    run(w, 10 * SL_SEC);
+    sl_fluxqueue_dump(w->q[0], &leader);
+    sl_fluxqueue_dump(w->q[1], &standby);
+    assert_string_equal(sl_buf_str(&leader), sl_buf_str(&standby));
+    phase(w, "job-0", "Succeeded");
+    pod(w, "b", "1", "", "");
+    run(w, 10 * SL_SEC);
+    stop(w, 0);
+    sl_fluxqueue_lead(w->q[1], true);
+    run(w, 10 * SL_SEC);
+    drop(w, NODES "/n1");
+    run(w, 10 * SL_SEC);
+    sl_fluxqueue_lead(w->q[1], false);
+    run(w, SL_SEC);
+    sl_fluxqueue_lead(w->q[1], true);
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/job-job", "status.state", "Running");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -342,6 +375,7 @@ int main(void) {
         TEST(test_nodes_come_and_go),
         TEST(test_restart),
         TEST(test_standby),
+        TEST(test_late_standby),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
