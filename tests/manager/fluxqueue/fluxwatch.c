@@ -116,7 +116,7 @@ static void check_room(struct world *w, const struct fakeapi_change *c, const st
     char path[64];
     (void)snprintf(path, sizeof path, NODES "/%s", node);
     yyjson_val *at = fakeapi_get(w->api, path);
-    struct amounts has = view_allocatable(at);
+    struct amounts has = view_allocatable(at), need = view_requests(sl_json_at(c->now, "spec"));
     struct census s = {.w = w, .node = node, .knowing = f->last[n]};
     (void)snprintf(s.flux, sizeof s.flux, "%s", f->name);
     take_census(&s);
@@ -124,7 +124,7 @@ static void check_room(struct world *w, const struct fakeapi_change *c, const st
         w->unknown++;
     } else {
         for (uint32_t r = 0; r < RESOURCES; r++)
-            if (s.sum.n[r] > has.n[r])
+            if (need.n[r] > 0 && s.sum.n[r] > has.n[r])
                 world_fail(w, "%s bound to %s: %lld of resource %u in use, it has %lld", c->key,
                            node, (long long)s.sum.n[r], r, (long long)has.n[r]);
         w->unknown += s.left_out > 0;
