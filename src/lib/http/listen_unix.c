@@ -143,7 +143,7 @@ static int listen_locked(const char *path, struct http_unix *ret, int *ret_fd, s
 }
 
 int http_listen_unix(const char *path, struct http_unix *ret, int *ret_fd, struct sl_err *err) {
-    int folder;
+    int folder = -1;
 
     if (!*path || strlen(path) >= HTTP_UNIX_PATH)
         return sl_err_set(err, SL_EINVAL,
