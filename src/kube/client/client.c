@@ -287,6 +287,7 @@ void sl_curl_client_reap(struct sl_curl_client *c) {
     if (!c->to_reap || c->closing)
         return;
     c->to_reap = false;
+    c->reaping = true;
     for (call = TAILQ_FIRST(&c->running); call; call = next) {
         next = TAILQ_NEXT(call, link);
         if (!call->cancelled)
@@ -295,6 +296,7 @@ void sl_curl_client_reap(struct sl_curl_client *c) {
         kube_xfer_end(c, call->x);
         sl_freep(&call);
     }
+    c->reaping = false;
 }
 
 static void on_cancel(struct sl_kube_client *p, sl_kube_call id) {

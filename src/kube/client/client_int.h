@@ -110,6 +110,7 @@ struct sl_curl_client {
     uv_prepare_t turn;
     uint32_t open;   /* libuv handles that are not closed yet */
     bool in_curl;    /* inside libcurl, which must not be called again */
+    bool reaping;    /* cancelled transfers are ended: their connections are closed, not kept */
     bool to_reap;    /* calls were cancelled meanwhile */
     bool clock_read; /* in this iteration */
     bool closing;

@@ -6,7 +6,9 @@
  * Its poll handle therefore stays armed in between, which saves two system calls per request. If
  * the server closes the connection meanwhile, the event is not expected by libcurl, and only then
  * is the handle stopped. This holds for sockets whose close libcurl reports (kube_loop_closed);
- * others, such as the pipe of its resolver, are dropped as soon as libcurl releases them.
+ * others, such as the pipe of its resolver, are dropped as soon as libcurl releases them. So are
+ * those of cancelled transfers: one that is still connecting libcurl may close without a word, and
+ * libuv ends the process when it finds a closed socket among those it watches.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -101,7 +103,7 @@ static int on_socket_request(CURL *easy, curl_socket_t fd, int what, void *ctx, 
     if (c->closing)
         return 0;
     if (what == CURL_POLL_REMOVE) {
-        if (!s || !s->ours) {
+        if (!s || !s->ours || c->reaping) {
             sock_drop(s);
             return 0;
         }
