@@ -306,24 +306,32 @@ static void sort_places(struct fq_job *j) {
     }
 }
 
-/* What is missing is matched as a job of its own, then all of it is held as one. */
-void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+/* So many more, matched as a job of their own. */
+static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods,
+                       struct sl_grant *ret) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
-    struct fq_jobspec_info info = {0};
     _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
     enum sl_match_verdict verdict = SL_BUSY;
-    struct sl_grant g = {0};
     struct sl_err err = {0};
+    int r = fq_compile(q, j, pods, &arena, &info, &request, &err);
+    if (r >= 0)
+        r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, ret,
+                         &err);
+    return r >= 0 && verdict == SL_MATCHED;
+}
+
+/* All that are missing, or as many of them as halving finds; then all it has is held as one. */
+void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct sl_grant g = {0};
+    uint32_t n = j->missing;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
         return;
-    j->grow_at = q->client->mono + FQ_GROW_PAUSE;
-    int r = fq_compile(q, j, j->missing, &arena, &info, &request, &err);
-    if (r >= 0)
-        r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, &g,
-                         &err);
-    if (r >= 0 && verdict == SL_MATCHED) {
+    while (n > 0 && !match_more(q, j, n, &g))
+        n /= 2;
+    if (n > 0) {
         take_places(q, j, &g);
         sort_places(j);
         fq_graph_cancel(q, -j->jobid);
@@ -331,8 +339,10 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_job_touch(j);
         j->places_version = j->version;
         sl_rec_enqueue(&j->rec);
-    } else {
-        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing);
     }
+    if (n < j->missing)
+        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing - n);
+    if (n == 0)
+        j->grow_at = q->client->mono + FQ_GROW_PAUSE;
     sl_grant_done(&g);
 }
