@@ -59,8 +59,7 @@ static const char *meaning(enum ledger_dialect d, struct sl_text name) {
         if (sl_text_is(name, macros[i].name))
             return d == LEDGER_POSTGRES && macros[i].postgres ? macros[i].postgres
                                                               : macros[i].sqlite;
-    sl_assert(!"a name in braces that is in the table");
-    return "";
+    sl_assert_failed("a name in braces is in the table", __FILE__, __LINE__);
 }
 
 static void expand(struct sl_buf *out, enum ledger_dialect d, struct sl_text inside) {
@@ -97,6 +96,5 @@ const char *ledger_sql_file(const char *name) {
     for (size_t i = 0; i < ledger_sql_files_n; i++)
         if (strcmp(ledger_sql_files[i].name, name) == 0)
             return ledger_sql_files[i].text;
-    sl_assert(!"a file of sql/");
-    return "";
+    sl_assert_failed("a file of sql/", __FILE__, __LINE__);
 }

@@ -105,9 +105,12 @@ void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j) {
         record(q, j, SL_LEDGER_REJECT, j->rec.generation, q->client->wall, &was->reject);
 }
 
+/* It is gone before its last status could be written. */
 void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j) {
-    if (q->spec.ledger && j->submitted && !j->finished)
-        append(q, j, SL_LEDGER_CANCEL, q->client->wall / SL_SEC, q->client->wall);
+    bool over = j->state == FQ_COMPLETED || j->state == FQ_FAILED;
+    sl_time at = j->finished ? j->finished : q->client->wall;
+    if (q->spec.ledger && j->submitted)
+        record(q, j, over ? SL_LEDGER_END : SL_LEDGER_CANCEL, at / SL_SEC, at, &j->recorded.end);
 }
 
 void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p) {

@@ -18,7 +18,7 @@ static void run(const char *text, const char *policy, struct sl_trace_options *o
                 struct sl_trace_result *r) {
     struct sl_trace_policy p[SL_TRACE_MAX_POLICIES];
     struct sl_err err = {0};
-    uint32_t n;
+    uint32_t n = 0;
 
     if (sl_swf_read("in", text, strlen(text), 1000, t, &err) < 0 ||
         sl_match_policy_parse("lonode", &o->match, &err) < 0 ||
@@ -308,7 +308,7 @@ static void machines(void **state) {
 static void policies(void **state) {
     struct sl_trace_policy p[SL_TRACE_MAX_POLICIES];
     struct sl_err err = {0};
-    uint32_t n;
+    uint32_t n = 0;
     static const char *const wrong[] = {
         "",
         "fcfs,",
