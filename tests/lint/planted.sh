@@ -195,7 +195,11 @@ fi
 
 # What runs beside others begins before them, and has ended before its folder is tested again. Here it waits for them.
 mkdir -p "$work/one" "$work/two" "$work/bin"
-touch "$work/one/build.ninja" "$work/two/build.ninja"
+for folder in one two; do
+    mkdir "$work/$folder/meson-info"
+    touch "$work/$folder/build.ninja"
+    echo '[]' | tee "$work/$folder/meson-info/intro-targets.json" >"$work/$folder/meson-info/intro-tests.json"
+done
 printf '%s\n' '#!/bin/sh' >"$work/bin/ninja"
 cat >"$work/bin/meson" <<'END'
 #!/bin/sh
