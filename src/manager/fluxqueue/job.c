@@ -232,6 +232,8 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
         return;
     }
+    if (o->kind == FQ_POD)
+        fq_plain_drop(q, fq_pod_of(o)); /* somebody has made it a job */
     if (!follows(j, o)) {
         sl_rec_write(&j->rec); /* submitted when it says what is wanted now */
         return;
