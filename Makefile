@@ -19,8 +19,8 @@ FUZZ ?=
 MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 
-.PHONY: all run check kube lint fuzz fuzz-structural uninit histories bench bench-kueue bench-pods bench-pools \
-	bench-up soak coverage tidy format clean setup setup-build setup-lint
+.PHONY: all run check kube lint fuzz fuzz-structural uninit histories bench bench-flux bench-kueue bench-pods \
+	bench-pools bench-up soak coverage tidy format clean setup setup-build setup-lint
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -74,6 +74,11 @@ bench: build/build.ninja
 	@for program in build/bench/bench_*; do \
 		if [ -f $$program ]; then $$program || exit 1; fi; \
 	done
+
+# The scheduler on the resource graph beside kube-scheduler, and sluice up with 10,000 nodes: minutes. See the head of
+# bench/flux/run.
+bench-flux: all
+	@bench/flux/run
 
 # Kueue itself beside Sluice, under the load of Kueue's own runner: minutes. See the head of bench/kueue/run.
 bench-kueue: all

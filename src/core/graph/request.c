@@ -53,9 +53,18 @@ void sl_jobspec_freep(struct sl_jobspec **j) {
     *j = NULL;
 }
 
+struct sl_match_request *sl_match_request_ref(struct sl_match_request *r) {
+    r->refs++;
+    return r;
+}
+
 void sl_match_request_free(struct sl_match_request *r) {
     if (!r)
         return;
+    if (r->refs > 0) {
+        r->refs--;
+        return;
+    }
     sl_vec_free(&r->reqs);
     sl_vec_free(&r->variants);
     sl_vec_free(&r->alternatives);

@@ -41,6 +41,7 @@ struct graph_alternative {
 
 struct sl_match_request {
     struct sl_arena arena;
+    uint32_t refs; /* besides the first */
     SL_VEC(struct graph_req) reqs;
     SL_VEC(struct graph_variant) variants;
     SL_VEC(struct graph_alternative) alternatives;

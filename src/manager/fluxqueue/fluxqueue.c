@@ -54,8 +54,8 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
     [FQ_POD] = {SL_REC_CORE_API("pods", "Pod"), .namespaced = true, .owners = true,
                 .size = sizeof(struct fq_pod), .wanted = fq_pod_wanted, .decode = fq_pod_decode,
                 .reconcile = fq_pod_reconcile, .deleted = fq_pod_deleted, .free = fq_pod_free,
-                .hold = fq_pod_hold, .build = fq_pod_build, .written = fq_pod_written,
-                .child = fq_obj_child},
+                .lane_of = fq_pod_lane, .hold = fq_pod_hold, .build = fq_pod_build,
+                .written = fq_pod_written, .child = fq_obj_child},
     [FQ_FLUXJOB] = {SL_REC_API(SL_FLUX_API, "fluxjobs", "FluxJob"), .namespaced = true,
                     .owners = true, .finalizer = FQ_FINALIZER, .size = sizeof(struct fq_job),
                     .decode = fq_job_decode, .reconcile = fq_job_reconcile,
@@ -109,8 +109,8 @@ void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *se
     const char *policy = settings->flux.match_policy;
     struct sl_err err = {0};
     q->spec.settings = settings;
-    q->options =
-        (struct fq_jobspec_options){q->levels, 0, settings->flux.default_duration / SL_SEC};
+    q->options = (struct fq_jobspec_options){.levels = q->levels,
+                                             .duration = settings->flux.default_duration / SL_SEC};
     for (uint32_t i = 0; i < settings->flux.n_levels && i < FQ_MAX_LEVELS; i++)
         q->levels[q->options.n_levels++] =
             (struct fq_level){settings->flux.levels[i].type, settings->flux.levels[i].label};
@@ -157,6 +157,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     sl_vec_free(&q->usages);
     sl_vec_free(&q->free_usages);
     sl_map_done(&q->usages_by_hash);
+    fq_plain_done(q);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);
@@ -329,6 +330,17 @@ static void dump_node(const struct sl_fluxqueue *q, const struct fq_node *n, str
     sl_jw_end(w);
 }
 
+/* Jobs list those that they bind. */
+static void dump_pod(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_jw *w) {
+    if (!p->plain || !p->node || p->ended)
+        return;
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "namespace", sl_rec_ns(&p->rec));
+    sl_jw_str(w, "name", p->rec.name);
+    sl_jw_str(w, "node", fq_str(q, p->node));
+    sl_jw_end(w);
+}
+
 static void dump_kind(const struct sl_fluxqueue *q, enum fq_kind k, struct sl_jw *w) {
     uint32_t at = 0, n = 0;
     struct sl_rec **v = sl_alloc0(q->inf->tables[k].n + 1, sizeof *v);
@@ -338,6 +350,8 @@ static void dump_kind(const struct sl_fluxqueue *q, enum fq_kind k, struct sl_jw
     for (uint32_t i = 0; i < n; i++)
         if (k == FQ_FLUXJOB)
             dump_job(q, fq_job_of(v[i]), w);
+        else if (k == FQ_POD)
+            dump_pod(q, fq_pod_of(v[i]), w);
         else
             dump_node(q, fq_node_of(v[i]), w);
     sl_freep(&v);
@@ -348,6 +362,9 @@ void sl_fluxqueue_dump(const struct sl_fluxqueue *q, struct sl_buf *out) {
     sl_jw_object(&w, NULL);
     sl_jw_array(&w, "jobs");
     dump_kind(q, FQ_FLUXJOB, &w);
+    sl_jw_end(&w);
+    sl_jw_array(&w, "pods");
+    dump_kind(q, FQ_POD, &w);
     sl_jw_end(&w);
     sl_jw_array(&w, "nodes");
     dump_kind(q, FQ_NODE, &w);

@@ -8,6 +8,7 @@
  *     queue.c      jobs that wait: submission, the pass, decisions
  *     places.c     which pod of a job has which of its places
  *     pods.c       pods: decoding, gates, bindings
+ *     plain.c      pods that only name our scheduler: queued without a FluxJob
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
@@ -45,6 +46,10 @@
 #define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
 #define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
+#define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
+
+/* Ids of plain pods in the queue begin here; those of FluxJobs are below. */
+#define FQ_PLAIN_ID (INT64_C(1) << 56)
 
 enum fq_kind {
     FQ_CLASS, /* PriorityClass */
@@ -99,6 +104,28 @@ struct fq_usage {
 /* ---- pods (pods.c) ---- */
 
 #define FQ_NO_POD UINT32_MAX
+#define FQ_TAG_BIND 2u /* of a write: the binding */
+
+/* What plain pods with the same jobspec ask for, compiled once for a graph. */
+struct fq_request {
+    uint64_t hash; /* of the text */
+    uint32_t id, refs;
+    char *text;                        /* the jobspec */
+    struct sl_match_request *compiled; /* NULL: not yet for this graph */
+    char *refused;                     /* why that is not possible; NULL: it was not tried, or is */
+    uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
+};
+
+/* Why a plain pod waits. */
+enum fq_why {
+    FQ_WHY_NOTHING, /* it does not, or it is not known yet */
+    FQ_WHY_NO_NODES,
+    FQ_WHY_BUSY,
+    FQ_WHY_USED, /* by pods of others */
+    FQ_WHY_NEVER,
+    FQ_WHY_REFUSED, /* the text says why */
+    FQ_WHYS,
+};
 
 struct fq_pod {
     struct sl_rec rec;
@@ -120,8 +147,16 @@ struct fq_pod {
     bool ended;    /* Succeeded or Failed */
     bool failed;   /* Failed */
     bool labelled; /* has the label of its job id */
-    bool told;     /* it has the label of what can never run */
+    bool never;    /* it has the label of what can never run */
     bool bound;    /* the API server has accepted its binding, which is not seen yet */
+    /* plain.c */
+    struct fq_request *request; /* of one that waits; NULL: none */
+    uint64_t told;              /* hash of the message of its condition Unschedulable; 0: none */
+    uint8_t why;                /* enum fq_why */
+    bool plain;                 /* it only names our scheduler: no FluxJob */
+    bool queued;                /* waits in the queue, as FQ_PLAIN_ID + its number */
+    bool held;                  /* has its place in the matcher, under the same id */
+    bool rejected;              /* is tried again when capacity rises */
 };
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
@@ -224,6 +259,11 @@ struct sl_fluxqueue {
     SL_VEC(struct fq_usage *) usages;
     SL_VEC(uint32_t) free_usages;
     struct sl_map usages_by_hash;
+    SL_VEC(struct fq_request *) requests; /* of plain pods; NULL: free */
+    SL_VEC(uint32_t) free_requests;
+    struct sl_map requests_by_hash;
+    SL_VEC(uint32_t) rejected; /* plain pods, by the numbers of their records */
+    bool retrying;             /* some of them are tried again */
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
@@ -277,6 +317,8 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Has a node what the pod requests, beside all that are there? A place may be one on a node that
  * shrank since, that others filled, or that one before has not left yet. */
 bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+/* The pool of a resource; NULL: the node has none. */
+struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
 /* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of
@@ -308,6 +350,8 @@ int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct s
                struct fq_jobspec_info *info, struct sl_match_request **ret,
                struct sl_err *err) _must_check_;
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
+/* The node that a vertex is part of, by its name; 0: none. */
+sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
 /* Those that were rejected are tried again if they might fit now. */
 void fq_retry_rejected(struct sl_fluxqueue *q);
 /* One pass, if one is due. Returns whether anything was decided. */
@@ -331,8 +375,36 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r);
 void fq_pod_free(struct sl_rec *r);
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r);
 bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+/* POSTs the binding to its target. */
+void fq_build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_write *w);
 void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply);
+
+/* Bindings before what waits is told. */
+uint32_t fq_pod_lane(const struct sl_rec *r);
+/* By either of its names. */
+bool fq_names_us(yyjson_val *spec);
+
+/* ---- plain.c ---- */
+/* Names our scheduler, and asks for nothing that only a job can have. */
+bool fq_plain_is(yyjson_val *o);
+void fq_plain_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+/* Queues it, holds its place, or tells why it waits. */
+void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
+/* It has nothing in the queue and in the matcher any more. */
+void fq_plain_drop(struct sl_fluxqueue *q, struct fq_pod *p);
+void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d);
+/* Of the rejected ones, one of each request is tried again; and after the pass, if that one was not
+ * rejected, so are the others. */
+void fq_plain_retry(struct sl_fluxqueue *q);
+void fq_plain_retried(struct sl_fluxqueue *q);
+/* There is a new graph: what bound ones have there; the others are to be queued again. */
+void fq_plain_restore(struct sl_fluxqueue *q);
+/* Requests are compiled anew: for another graph, or after nodes changed. */
+void fq_plain_forget_requests(struct sl_fluxqueue *q);
+bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w);
+void fq_plain_unref(struct sl_fluxqueue *q, struct fq_pod *p);
+void fq_plain_done(struct sl_fluxqueue *q);
 
 /* ---- objects.c ---- */
 bool fq_obj_wanted(void *ctx, yyjson_val *o);

@@ -202,6 +202,7 @@ void fq_graph_free(struct sl_fluxqueue *q) {
     sl_queues_freep(&q->queues);
     if (q->match)
         fq_universe_done(&q->universe);
+    fq_plain_forget_requests(q);
     sl_match_free(q->match);
     q->match = NULL;
     fq_graph_free_bare(q);
@@ -421,6 +422,7 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     if (r >= 0) {
         q->restoring = true;
         restore_jobs(q);
+        fq_plain_restore(q);
         q->restoring = false;
         charge_all(q, nodes, n);
     } else {
@@ -428,6 +430,7 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
         while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
             fq_job_of(rec)->queued = false;
         at = 0;
+        fq_plain_restore(q);
         if (n)
             sl_log(SL_LOG_ERROR, "resource graph not built", SL_S("error", m.err.text));
     }

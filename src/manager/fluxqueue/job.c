@@ -245,6 +245,8 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         set_empty(j);
         return;
     }
+    if (o->kind == FQ_POD)
+        fq_plain_drop(q, fq_pod_of(o)); /* somebody has made it a job */
     if (!follows(j, o)) {
         sl_rec_write(&j->rec); /* submitted when it says what is wanted now */
         return;
@@ -292,7 +294,7 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         run(q, j, o);
     else if (!r->deleting)
         wait(q, j, o);
-    if ((j->state == FQ_REJECTED) != (o->kind == FQ_POD ? fq_pod_of(o)->told : fq_obj_of(o)->told))
+    if ((j->state == FQ_REJECTED) != (o->kind == FQ_POD ? fq_pod_of(o)->never : fq_obj_of(o)->told))
         sl_rec_write(o);
 }
 

@@ -73,6 +73,8 @@ struct fq_jobspec_options {
     const struct fq_level *levels; /* top first */
     uint32_t n_levels;
     int64_t duration; /* seconds, of jobs that say nothing; 0: until they end */
+    /* In place of the object's name, so that equal pods have equal jobspecs; NULL: that one. */
+    const char *name;
 };
 
 /*

@@ -290,6 +290,8 @@ static int read_object(struct writer *w) {
         w->name = sl_json_label(w->object, SL_FLUX_GROUP);
     if (!*w->ns)
         w->ns = "default";
+    if (w->o->name)
+        w->name = w->o->name;
     if (!yyjson_is_obj(w->spec))
         return sl_err_set(w->err, SL_EINVAL, "expected %s", pod ? "spec" : "spec.template.spec");
     if (sl_syntax_subdomain(w->name, strlen(w->name)).n > 0 &&

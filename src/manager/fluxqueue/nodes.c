@@ -84,7 +84,7 @@ static void read_taints(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *o
         add_taint(q, n, "node.kubernetes.io/unschedulable", "", "NoSchedule");
 }
 
-static struct fq_pool *find_pool(struct fq_node *n, sl_sym resource) {
+struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource) {
     for (uint32_t i = 0; i < n->pools.n; i++)
         if (n->pools.v[i].resource == resource)
             return &n->pools.v[i];
@@ -102,7 +102,7 @@ static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *al
         sl_sym y = sl_sym_put(&q->inf->syms, sl_json_text(key));
         if (!y || !sl_json_quantity(val, &amount))
             continue;
-        struct fq_pool *p = find_pool(n, y);
+        struct fq_pool *p = fq_pool_find(n, y);
         if (!p) {
             p = sl_vec_push(&n->pools);
             *p = (struct fq_pool){.resource = y, .v = SL_VTX_NONE};
@@ -228,6 +228,7 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     q->moved = true;
     q->capacity++;
     fq_graph_free_bare(q);
+    fq_plain_forget_requests(q);
     return false; /* applied: there is nothing to reconcile */
 }
 
@@ -264,7 +265,7 @@ struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
 /* ---- what pods take ---- */
 
 static struct fq_pool *need_pool(struct fq_node *n, sl_sym resource) {
-    struct fq_pool *pool = find_pool(n, resource);
+    struct fq_pool *pool = fq_pool_find(n, resource);
     if (!pool) {
         pool = sl_vec_push(&n->pools);
         *pool = (struct fq_pool){.resource = resource, .v = SL_VTX_NONE};
@@ -323,7 +324,7 @@ bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_s
     if (!n || !n->up || !p->usage)
         return false;
     for (uint32_t i = 0; i < p->usage->n; i++) {
-        const struct fq_pool *pool = find_pool(n, p->usage->v[i].resource);
+        const struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
         int64_t here = p->stands == node ? p->usage->v[i].amount : 0;
         if (p->usage->v[i].amount > 0 &&
             (!pool || pool->standing - here + p->usage->v[i].amount > pool->allocatable))

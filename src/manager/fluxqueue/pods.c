@@ -12,11 +12,10 @@
 
 #define HOSTNAME "kubernetes.io/hostname"
 #define TAG_GATE 1u
-#define TAG_BIND 2u
 #define MAX_GATES 4096u /* bytes of others' gates */
 #define MAX_INDEX 1000000
 
-static bool names_us(yyjson_val *spec) {
+bool fq_names_us(yyjson_val *spec) {
     const char *name = sl_json_str(spec, "schedulerName");
     return strcmp(name, SL_FLUX_SCHEDULER) == 0 || strcmp(name, SL_FLUX_SCHEDULER_SHORT) == 0;
 }
@@ -26,7 +25,7 @@ static bool is_over(const char *phase) {
 }
 
 static bool is_ours(yyjson_val *o) {
-    return names_us(sl_json_get(o, "spec")) || sl_json_label_opt(o, SL_FLUX_SEEN);
+    return fq_names_us(sl_json_get(o, "spec")) || sl_json_label_opt(o, SL_FLUX_SEEN);
 }
 
 /* One of others matters while it takes of a node. */
@@ -102,7 +101,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     bool first = !p->usage && !p->ended;
 
     p->ours = is_ours(o);
-    p->binds = names_us(spec);
+    p->binds = fq_names_us(spec);
     p->part = is_part(o);
     p->alone = strcmp(sl_json_label(o, SL_FLUX_MANAGED), "true") == 0;
     p->node = sl_sym_put(&q->inf->syms, sl_json_str(spec, "nodeName"));
@@ -110,7 +109,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->failed = strcmp(phase, "Failed") == 0;
     p->index = index_of(o);
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
-    p->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
+    p->never = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
@@ -123,7 +122,10 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_usage_unref(q, p->usage);
         p->usage = NULL;
     }
-    if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
+    p->plain = fq_plain_is(o);
+    if (p->plain)
+        fq_plain_decode(q, p, o);
+    else if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
         read_jobspec(q, p, o);
     else if (p->node || p->ended)
         fq_set_text(&p->jobspec, NULL);
@@ -135,6 +137,11 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (p->plain && !j) {
+        fq_plain_sync(q, p);
+        return;
+    }
+    fq_plain_drop(q, p);
     if (!j || !j->held) /* it has no place of ours: what it has is taken from others' */
         fq_pod_charge(q, p, p->ended ? 0 : p->node);
     if (!o && p->ours && p->alone && !p->node && !p->ended)
@@ -152,6 +159,8 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    fq_plain_drop(q, p);
+    fq_plain_unref(q, p);
     fq_pod_charge(q, p, 0);
     p->node = 0;
     fq_pod_target(q, p, 0);
@@ -218,9 +227,8 @@ static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
         sl_jw_null(&w->json, "schedulingGates");
 }
 
-static void build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p,
-                          struct sl_write *w) {
-    w->tag = TAG_BIND;
+void fq_build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_write *w) {
+    w->tag = FQ_TAG_BIND;
     sl_rec_build_post(&p->rec, "binding", w);
     sl_jw_object(&w->json, NULL);
     sl_jw_str(&w->json, "apiVersion", "v1");
@@ -236,12 +244,20 @@ static void build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p,
     sl_jw_str(&w->json, "name", fq_str(q, p->target));
 }
 
+/* Bindings go before the news that there is none. */
+uint32_t fq_pod_lane(const struct sl_rec *r) {
+    const struct fq_pod *p = SL_CONTAINER_OF(r, const struct fq_pod, rec);
+    return p->plain && !p->target;
+}
+
 bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_fluxqueue *q = ctx;
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
-    if (o == r && fq_build_told(j, r, p->told, w))
+    if (p->plain && !j)
+        return fq_plain_build(q, p, w);
+    if (o == r && fq_build_told(j, r, p->never, w))
         return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;
@@ -251,7 +267,7 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     }
     if (p->gates || !p->binds) /* others are not done yet, or it is theirs to bind */
         return false;
-    build_binding(q, p, w);
+    fq_build_binding(q, p, w);
     return true;
 }
 
@@ -262,7 +278,7 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
     (void)reply;
     if (w->tag == TAG_GATE && how == SL_WRITTEN) {
         sl_rec_write(r);
-    } else if (w->tag == TAG_BIND && how == SL_WRITTEN) {
+    } else if (w->tag == FQ_TAG_BIND && how == SL_WRITTEN) {
         struct sl_rec *o = fq_pod_object(q, p);
         struct fq_job *j = o ? fq_job_for(q, o) : NULL;
         p->bound = true;
@@ -270,7 +286,7 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
             fq_history_bound(q, j, p);
         sl_rec_event(r, SL_FLUX_SCHEDULER, false, "Scheduled", "Successfully assigned %s/%s to %s",
                      sl_rec_ns(r), r->name, fq_str(q, p->target));
-    } else if (w->tag == TAG_BIND && how == SL_WRITE_REFUSED) {
+    } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_REFUSED) {
         sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedBinding",
                      "The API server refused the binding to %s", fq_str(q, p->target));
     }

@@ -173,6 +173,11 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
 
 /* ---- decisions ---- */
 
+sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v) {
+    uint32_t rec = q->by_vertex.v[v];
+    return rec == UINT32_MAX ? 0 : sl_sym_put(&q->inf->syms, q->inf->recs.v[rec]->name);
+}
+
 /* The node of each pod: so many of `pods` as were given there. A node that is given whole has all
  * its pods in the grant; its share of the slots counts then. */
 static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_grant *g) {
@@ -183,10 +188,9 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct s
         nodes += sl_graph_vertex(graph, g->picks.v[i].v)->type == pods;
     for (uint32_t i = 0; i < g->picks.n; i++) {
         const struct sl_pick *p = &g->picks.v[i];
-        uint32_t rec = q->by_vertex.v[p->v];
-        if (rec == UINT32_MAX || sl_graph_vertex(graph, p->v)->type != pods)
+        sl_sym node = sl_graph_vertex(graph, p->v)->type == pods ? fq_node_at(q, p->v) : 0;
+        if (!node)
             continue;
-        sl_sym node = sl_sym_put(&q->inf->syms, q->inf->recs.v[rec]->name);
         int64_t n = j->whole_nodes ? g->n_slots / nodes : p->needs;
         for (int64_t k = 0; k < n && j->places.n < FQ_MAX_PODS; k++)
             *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
@@ -235,12 +239,17 @@ void fq_retry_rejected(struct sl_fluxqueue *q) {
     if (q->retried == q->capacity)
         return;
     q->retried = q->capacity;
+    fq_plain_retry(q);
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
         if (fq_job_of(r)->rejected)
             sl_rec_enqueue(r);
 }
 
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
+    if (d->jobid >= FQ_PLAIN_ID) {
+        fq_plain_apply(q, d);
+        return;
+    }
     struct fq_job *j = job_by_id(q, d->jobid);
     if (!j)
         return;
@@ -286,6 +295,7 @@ bool fq_run(struct sl_fluxqueue *q) {
     sl_queues_run(q->queues, fq_now(q), &q->decisions);
     for (uint32_t i = 0; i < q->decisions.n; i++)
         apply(q, &q->decisions.v[i]);
+    fq_plain_retried(q);
     return end_of_pass(q) || q->decisions.n > 0;
 }
 

@@ -57,7 +57,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
         if (strcmp(selections[s], how) == 0)
             j->selection = s;
     if (jobid != j->jobid)
-        fq_name_job(q, j, jobid > 0 ? jobid : 0);
+        fq_name_job(q, j, jobid > 0 && jobid < FQ_PLAIN_ID ? jobid : 0);
     j->submitted = sl_json_time(status, "submittedAt");
     j->started = sl_json_time(status, "startedAt");
     j->finished = sl_json_time(status, "finishedAt");

@@ -274,8 +274,8 @@ static void create_pod(struct world *w) {
         w, SL_POST, PODS,
         "{'metadata':{'name':'p%u','labels':{%s%s},'annotations':{%s}},'spec':{%s,'priority':%u"
         "%s%s%s}}",
-        n, bare ? "'a':'b'" : "'fluxqueue.seen':'yes'", x.labels, x.annotations, x.spec,
-        world_odds(w, 5) ? world_below(w, 100) : 0,
+        n, bare ? "'fluxqueue/queue':'default'" : "'fluxqueue.seen':'yes'", x.labels, x.annotations,
+        x.spec, world_odds(w, 5) ? world_below(w, 100) : 0,
         bare ? "" : ",'schedulingGates':[{'name':'fluxqueue'}",
         !bare && other ? ",{'name':'example.com/wait'}" : "", bare ? "" : "]");
 }

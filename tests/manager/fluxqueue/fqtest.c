@@ -134,6 +134,13 @@ void pod(struct world *w, const char *name, const char *cpu, const char *annotat
     send(w, PODS, body);
 }
 
+void plain(struct world *w, const char *name, const char *cpu, const char *more) {
+    char body[TEXT];
+    sl_fmt(body, sizeof body, "{'metadata':{'name':'%s'},'spec':{" CONTAINERS "%s%s}}", name, cpu,
+           *more ? "," : "", more);
+    send(w, PODS, body);
+}
+
 void job(struct world *w, const char *name, int pods, const char *cpu, const char *annotations) {
     char body[TEXT];
     sl_fmt(body, sizeof body,

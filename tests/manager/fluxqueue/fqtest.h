@@ -48,6 +48,8 @@ void node(struct world *w, const char *name, const char *cpu);
 /* What admission makes of a pod, a Job, a StatefulSet. more: further fields of the pod's spec. */
 void pod(struct world *w, const char *name, const char *cpu, const char *annotations,
          const char *more);
+/* A pod that only names our scheduler. */
+void plain(struct world *w, const char *name, const char *cpu, const char *more);
 void job(struct world *w, const char *name, int pods, const char *cpu, const char *annotations);
 void set(struct world *w, const char *name, int pods, const char *cpu);
 /* As the Job's or the set's controller: its pod of this index. Returns the pod's path. */

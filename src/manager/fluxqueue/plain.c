@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain pods: they name our scheduler and nothing else of ours, so they are no FluxJobs. Each is a
+ * job of the queue by itself, with its priority, the time of its creation and no known end. Nothing
+ * of that is written but its binding, which is all that has to be known after a restart: a bound
+ * one holds what it requests on its node, and one that is not bound has been promised nothing. One
+ * that waits is told why by its condition PodScheduled, as kube-scheduler does.
+ *
+ * They come from few manifests: what equal ones ask for is compiled once.
+ */
+#include <string.h>
+
+#include "core/base/collection/hash.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define PREFIX "fluxqueue/"
+#define TAG_CONDITION 3u
+
+/* ---- which ---- */
+
+static bool has_ours(yyjson_val *map) {
+    size_t i, n;
+    yyjson_val *key, *val;
+    sl_obj_foreach (map, i, n, key, val)
+        if (strncmp(sl_json_text(key), PREFIX, strlen(PREFIX)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_gated_by_us(yyjson_val *gates) {
+    return sl_json_find(gates, "name", SL_FLUX_GATE) != NULL;
+}
+
+/* A known end, a time to begin, a queue, a group: these are of jobs. */
+bool fq_plain_is(yyjson_val *o) {
+    yyjson_val *spec = sl_json_get(o, "spec");
+    return fq_names_us(spec) && !sl_json_label_opt(o, SL_FLUX_SEEN) &&
+           !sl_json_get(spec, "activeDeadlineSeconds") &&
+           !is_gated_by_us(sl_json_get(spec, "schedulingGates")) &&
+           !has_ours(sl_json_at(o, "metadata.labels")) &&
+           !has_ours(sl_json_at(o, "metadata.annotations"));
+}
+
+/* ---- requests ---- */
+
+static void forget_compiled(struct fq_request *r) {
+    sl_match_request_freep(&r->compiled);
+    sl_freep(&r->refused);
+}
+
+void fq_plain_forget_requests(struct sl_fluxqueue *q) {
+    for (uint32_t i = 0; i < q->requests.n; i++)
+        if (q->requests.v[i])
+            forget_compiled(q->requests.v[i]);
+}
+
+static struct fq_request *request_get(struct sl_fluxqueue *q, const char *text, size_t len) {
+    uint64_t h = sl_hash_bytes(1, text, len);
+    sl_map_foreach (i, &q->requests_by_hash, h)
+        if (strcmp(q->requests.v[i]->text, text) == 0) {
+            q->requests.v[i]->refs++;
+            return q->requests.v[i];
+        }
+    struct fq_request *r = sl_alloc0(1, sizeof *r);
+    *r = (struct fq_request){.hash = h, .refs = 1, .text = sl_strdup(text)};
+    r->id = q->free_requests.n ? sl_vec_pop(&q->free_requests) : q->requests.n;
+    if (r->id == q->requests.n)
+        (void)sl_vec_push(&q->requests);
+    q->requests.v[r->id] = r;
+    sl_map_add(&q->requests_by_hash, h, r->id);
+    return r;
+}
+
+void fq_plain_unref(struct sl_fluxqueue *q, struct fq_pod *p) {
+    struct fq_request *r = TAKE_PTR(p->request);
+    if (!r || --r->refs)
+        return;
+    (void)sl_map_del(&q->requests_by_hash, r->hash, r->id);
+    q->requests.v[r->id] = NULL;
+    *sl_vec_push(&q->free_requests) = r->id;
+    forget_compiled(r);
+    sl_freep(&r->text);
+    sl_freep(&r);
+}
+
+void fq_plain_done(struct sl_fluxqueue *q) {
+    for (uint32_t i = 0; i < q->requests.n; i++)
+        if (q->requests.v[i]) {
+            forget_compiled(q->requests.v[i]);
+            sl_freep(&q->requests.v[i]->text);
+            sl_freep(&q->requests.v[i]);
+        }
+    sl_vec_free(&q->requests);
+    sl_vec_free(&q->free_requests);
+    sl_map_done(&q->requests_by_hash);
+    sl_vec_free(&q->rejected);
+}
+
+/* False: it cannot be asked of this graph, r->refused says why. */
+static bool compile(struct sl_fluxqueue *q, struct fq_request *r) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    if (r->compiled || r->refused)
+        return r->compiled;
+    int code = fq_jobspec_compile(sl_match_graph(q->match), &q->universe, r->text, strlen(r->text),
+                                  0, &arena, &info, &r->compiled, &err);
+    if (code >= 0 && sl_arena_full(&arena)) {
+        sl_match_request_freep(&r->compiled);
+        code = sl_err_set(&err, SL_ELIMIT, "its jobspec is too large");
+    }
+    if (code < 0)
+        r->refused = sl_strdup(err.text);
+    return r->compiled;
+}
+
+/* ---- decoding ---- */
+
+static void read_request(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
+    struct fq_jobspec_options options = q->options;
+    struct sl_err err = {0};
+    options.name = "pod";
+    options.duration = 0; /* it runs until it ends, also after a restart */
+    int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &options, &b, &err);
+    if (r >= 0 && !sl_buf_full(&b))
+        p->request = request_get(q, sl_buf_str(&b), b.len);
+    else
+        fq_set_text(&p->refused, r < 0 ? err.text : "its jobspec would be too long");
+}
+
+void fq_plain_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
+    yyjson_val *c = sl_json_find(sl_json_at(o, "status.conditions"), "type", "PodScheduled");
+    bool waits = !p->node && !p->ended;
+    p->told = waits && strcmp(sl_json_str(c, "reason"), "Unschedulable") == 0
+                  ? sl_hash_str(1, sl_json_str(c, "message")) | 1
+                  : 0;
+    if (!waits)
+        fq_plain_unref(q, p);
+    else if (!p->request && !p->refused)
+        read_request(q, p, o);
+}
+
+/* ---- in the queue and in the matcher ---- */
+
+static int64_t id_of(const struct fq_pod *p) {
+    return FQ_PLAIN_ID + p->rec.id;
+}
+
+static struct fq_pod *pod_by_id(const struct sl_fluxqueue *q, int64_t id) {
+    uint64_t n = (uint64_t)(id - FQ_PLAIN_ID);
+    struct sl_rec *r = n < q->inf->recs.n ? q->inf->recs.v[n] : NULL;
+    return r && r->kind == FQ_POD && fq_pod_of(r)->queued ? fq_pod_of(r) : NULL;
+}
+
+void fq_plain_drop(struct sl_fluxqueue *q, struct fq_pod *p) {
+    p->rejected = false;
+    p->why = FQ_WHY_NOTHING;
+    if (!p->queued && !p->held)
+        return;
+    if (q->match && sl_queues_remove(q->queues, id_of(p)) < 0) {
+        fq_graph_cancel(q, id_of(p));
+        sl_queues_changed(q->queues);
+    }
+    p->queued = p->held = false;
+    fq_pod_target(q, p, 0);
+    q->moved = true;
+}
+
+/* What it requests is its own on this node. */
+static void hold(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym at) {
+    struct fq_node *n = fq_node_find(q, at);
+    struct sl_grant g = {0};
+    struct sl_err err = {0};
+    p->held = true;
+    fq_pod_target(q, p, at);
+    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
+        const struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
+        if (pool && pool->v != SL_VTX_NONE && p->usage->v[i].amount > 0)
+            *sl_vec_push(&g.picks) = (struct sl_pick){pool->v, p->usage->v[i].amount, true};
+    }
+    /* More than there is can only be held while a graph is made. */
+    if (g.picks.n && sl_match_update(q->match, id_of(p), g.picks.v, g.picks.n, 0, FQ_END, &err) < 0)
+        q->rebuild |= !q->restoring;
+    sl_queues_changed(q->queues);
+    sl_grant_done(&g);
+    q->moved = true;
+}
+
+static void submit(struct sl_fluxqueue *q, struct fq_pod *p) {
+    struct sl_err err = {0};
+    if (!q->match) {
+        p->why = FQ_WHY_NO_NODES;
+        return;
+    }
+    if (q->rebuild || q->taints_changed)
+        return; /* all are enqueued when that is done */
+    if (!p->request || !compile(q, p->request)) {
+        p->why = FQ_WHY_REFUSED;
+        return;
+    }
+    int r = sl_queues_submit(q->queues, NULL, id_of(p), p->priority, p->rec.created / SL_SEC,
+                             sl_match_request_ref(p->request->compiled), &err);
+    if (r < 0) {
+        fq_set_text(&p->refused, err.text);
+        p->why = FQ_WHY_REFUSED;
+        return;
+    }
+    p->why = FQ_WHY_BUSY;
+    p->queued = q->moved = true;
+}
+
+void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
+    struct fq_pod *p = pod_by_id(q, d->jobid);
+    struct sl_grant g = {0};
+    if (!p || d->kind == SL_DECIDED_RESERVE || d->kind == SL_DECIDED_UNRESERVE)
+        return;
+    p->queued = false;
+    if (d->kind == SL_DECIDED_REJECT) {
+        p->rejected = true;
+        p->request->rejected = q->capacity;
+        *sl_vec_push(&q->rejected) = p->rec.id;
+        p->why = fq_graph_could(q, p->request->compiled) ? FQ_WHY_USED : FQ_WHY_NEVER;
+        sl_rec_enqueue(&p->rec);
+        return;
+    }
+    p->held = true;
+    p->why = FQ_WHY_NOTHING;
+    if (sl_match_grant(q->match, d->jobid, &g) >= 0)
+        for (uint32_t i = 0; i < g.picks.n && !p->target; i++)
+            fq_pod_target(q, p, fq_node_at(q, g.picks.v[i].v));
+    sl_grant_done(&g);
+    sl_rec_reconcile_at(&p->rec, 0);
+    sl_rec_write(&p->rec);
+}
+
+/* Those with this property are to be submitted again; the others stay. */
+static void release(struct sl_fluxqueue *q,
+                    bool (*is)(struct sl_fluxqueue *, struct fq_request *)) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < q->rejected.n; i++) {
+        struct sl_rec *r = q->inf->recs.v[q->rejected.v[i]];
+        if (!r || r->kind != FQ_POD || !fq_pod_of(r)->rejected)
+            continue;
+        if (is(q, fq_pod_of(r)->request)) {
+            fq_pod_of(r)->rejected = false;
+            sl_rec_enqueue(r);
+        } else {
+            q->rejected.v[kept++] = q->rejected.v[i];
+        }
+    }
+    q->rejected.n = kept;
+}
+
+static bool is_first(struct sl_fluxqueue *q, struct fq_request *r) {
+    bool first = r->tried != q->capacity;
+    r->tried = q->capacity;
+    return first;
+}
+
+static bool is_possible(struct sl_fluxqueue *q, struct fq_request *r) {
+    return r->rejected != q->capacity;
+}
+
+void fq_plain_retry(struct sl_fluxqueue *q) {
+    release(q, is_first);
+    q->retrying = true;
+}
+
+void fq_plain_retried(struct sl_fluxqueue *q) {
+    if (q->retrying)
+        release(q, is_possible);
+    q->retrying = false;
+}
+
+/* Where it is on a graph that was made anew; 0: nowhere. A binding that is on its way may arrive.
+ */
+static sl_sym place_of(const struct sl_fluxqueue *q, const struct fq_pod *p) {
+    sl_sym at = p->node                                                 ? p->node
+                : p->held && !p->rec.deleting && (p->bound || q->leads) ? p->target
+                                                                        : 0;
+    const struct fq_node *n = q->match && !p->ended ? fq_node_find(q, at) : NULL;
+    return n && n->v != SL_VTX_NONE && !fq_job_for(q, &p->rec) ? at : 0;
+}
+
+void fq_plain_restore(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));) {
+        struct fq_pod *p = fq_pod_of(r);
+        if (!p->plain)
+            continue;
+        sl_sym at_node = place_of(q, p);
+        if (p->held || p->queued)
+            fq_pod_target(q, p, 0);
+        p->held = p->queued = p->rejected = false;
+        if (at_node)
+            hold(q, p, at_node);
+        sl_rec_enqueue(r);
+    }
+    sl_vec_clear(&q->rejected);
+}
+
+/* ---- reconciling ---- */
+
+static const char *message_of(const struct fq_pod *p) {
+    static const char *const texts[FQ_WHYS] = {
+        [FQ_WHY_NO_NODES] = "The cluster has no nodes",
+        [FQ_WHY_BUSY] = "Waits in the queue: what it requests is in use",
+        [FQ_WHY_USED] = "Pods of other schedulers use what it requests",
+        [FQ_WHY_NEVER] = "No node has what it requests, even if all were free",
+    };
+    const char *refused = p->refused                          ? p->refused
+                          : p->request && p->request->refused ? p->request->refused
+                                                              : "";
+    return p->why == FQ_WHY_REFUSED ? refused : texts[p->why];
+}
+
+static uint64_t message_hash(const struct fq_pod *p) {
+    return sl_hash_str(1, message_of(p)) | 1;
+}
+
+static void tell(struct sl_fluxqueue *q, struct fq_pod *p) {
+    sl_time at = sl_time_add(p->rec.created, FQ_TELL_AFTER);
+    if (p->why == FQ_WHY_NOTHING)
+        return;
+    if (q->client->wall < at)
+        sl_rec_reconcile_at(&p->rec, at);
+    else if (p->told != message_hash(p))
+        sl_rec_write(&p->rec);
+}
+
+void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
+    fq_pod_charge(q, p, 0);
+    if (p->ended || (p->rec.deleting && !p->node)) {
+        fq_plain_drop(q, p);
+        return;
+    }
+    if (p->node) {
+        if (p->held && p->target == p->node)
+            return;
+        fq_plain_drop(q, p);
+        if (q->match && !q->rebuild) /* else held when there is a graph */
+            hold(q, p, p->node);
+        return;
+    }
+    if (p->held || p->gates || !q->leads)
+        return;
+    if (!p->queued && !p->rejected)
+        submit(q, p);
+    tell(q, p);
+}
+
+/* ---- writes ---- */
+
+static void build_condition(const struct sl_fluxqueue *q, const struct fq_pod *p,
+                            struct sl_write *w) {
+    w->tag = TAG_CONDITION;
+    sl_rec_build_apply(&p->rec, "status", SL_FLUX_SCHEDULER, w); /* other conditions are others' */
+    sl_jw_object(&w->json, "status");
+    sl_jw_array(&w->json, "conditions");
+    sl_jw_object(&w->json, NULL);
+    sl_jw_str(&w->json, "type", "PodScheduled");
+    sl_jw_str(&w->json, "status", "False");
+    sl_jw_str(&w->json, "reason", "Unschedulable");
+    sl_jw_time(&w->json, "lastTransitionTime", q->client->wall);
+    sl_jw_str(&w->json, "message", message_of(p));
+}
+
+bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w) {
+    if (!q->leads || p->node || p->bound || p->ended || p->rec.deleting || p->gates)
+        return false;
+    if (p->held && p->target) {
+        fq_build_binding(q, p, w);
+        return true;
+    }
+    if (p->why == FQ_WHY_NOTHING || p->told == message_hash(p))
+        return false;
+    sl_rec_event(&p->rec, SL_FLUX_SCHEDULER, true, "FailedScheduling", "%s", message_of(p));
+    build_condition(q, p, w);
+    return true;
+}
