@@ -300,6 +300,11 @@ static inline const char *fq_str(const struct sl_fluxqueue *q, sl_sym y) {
 static inline int64_t fq_now(const struct sl_fluxqueue *q) {
     return q->client->wall / SL_SEC;
 }
+/* The order of submissions, of jobs and of plain pods: by whole seconds, as the API has them, then
+ * by a number that stays. */
+static inline int64_t fq_order(sl_time submitted, uint64_t number) {
+    return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
+}
 void fq_set_text(char **to, const char *text);
 
 /* ---- nodes.c ---- */

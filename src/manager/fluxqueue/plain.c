@@ -199,7 +199,8 @@ static void submit(struct sl_fluxqueue *q, struct fq_pod *p) {
         p->why = FQ_WHY_REFUSED;
         return;
     }
-    int r = sl_queues_submit(q->queues, NULL, id_of(p), p->priority, p->rec.created / SL_SEC,
+    int r = sl_queues_submit(q->queues, NULL, id_of(p), p->priority,
+                             fq_order(p->rec.created, p->rec.id),
                              sl_match_request_ref(p->request->compiled), &err);
     if (r < 0) {
         fq_set_text(&p->refused, err.text);

@@ -83,7 +83,7 @@ static bool too_early(struct sl_fluxqueue *q, struct fq_job *j, int64_t begin) {
 /* Of those that came in the same second the one with the lower id was first, also when all are
  * submitted again. */
 static int64_t submission_order(const struct fq_job *j) {
-    return (j->submitted / SL_SEC) << 24 | (j->jobid & 0xffffff);
+    return fq_order(j->submitted, (uint64_t)j->jobid);
 }
 
 /* The same words after a restart, when it is submitted again. */

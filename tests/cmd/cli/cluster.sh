@@ -398,7 +398,7 @@ a[VISIBILITY + n + "localqueues/main/pendingworkloads"] = {"items": [{"metadata"
     holds '[j["name"] for j in d["fluxJobs"]["items"]] == ["big-pod"]'
     holds '[(w["name"], w["position"], w["clusterQueue"]) for w in d["workloads"]["items"]] == [("far", 42, "other")]'
     sluice queue --all-namespaces
-    exits 4 && complains 'no right to list fluxjobs'
+    exits 4 && complains 'no right to list'
 }
 test_queue_of_nobody() {
     api

@@ -159,6 +159,10 @@ static void test_not_plain(void **state) {
     assert_int_equal(post(w, FLUXJOBS, body), 201);
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/b-pod", "status.state", "Running");
+    /* It has a place by its jobspec, and waits there for room for all that the pod requests. */
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    phase(w, "a", "Succeeded");
+    run(w, 5 * SL_SEC);
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
