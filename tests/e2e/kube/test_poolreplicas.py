@@ -34,8 +34,9 @@ class Replicated(Bed):
 
     def leader(self):
         """The replica that leads, by its metrics of queues, and its name in the lease."""
-        name = ((self.get(LEASE) or {}).get("spec") or {}).get("holderIdentity", "")
         leads = [r for r in replicas if r.alive() and 'replica_role="leader"' in "".join(r.metrics())]
+        # After the metrics: a lease that was read before may name the one before.
+        name = ((self.get(LEASE) or {}).get("spec") or {}).get("holderIdentity", "")
         return (leads[0], name) if len(leads) == 1 and name else None
 
 
