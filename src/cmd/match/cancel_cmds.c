@@ -28,7 +28,9 @@ static bool wants_counts(struct match_words w, uint32_t at) {
 static struct counts count_all(const struct sl_graph *g, const struct sl_grant *has) {
     struct counts c = {.preorder = has->picks.n > 0};
     for (uint32_t i = 0; i < has->picks.n; i++) {
-        c.preorder += sl_graph_vertex(g, has->picks.v[i].v)->n_kids;
+        const sl_vtx *more;
+        c.preorder += sl_graph_vertex(g, has->picks.v[i].v)->n_kids +
+                      sl_graph_more_kids(g, has->picks.v[i].v, &more);
         c.postorder++;
     }
     return c;
@@ -112,7 +114,7 @@ void match_command_partial_cancel(struct sl_session *s, struct match_words w) {
         report_rank(s, r, released.rank);
         sl_session_error(s, "ERROR: error encountered while removing job %" PRIu64, (uint64_t)id);
     }
-    if (r < 0)
+    if (r < 0 && !released.legible) /* else the words above are all that resource-query says */
         sl_session_error(s, "ERROR: %s", err.text);
     if (wants_counts(w, 4)) /* nothing is walked for it */
         report_counts(s, "PARTIAL CANCEL", &(struct counts){0});

@@ -191,10 +191,14 @@ void match_command_attach(struct sl_session *s, struct match_words w) {
     if (!sl_session_read_file(s, w.v[1], SL_GRAPHIO_MAX_BYTES, &text, &t.len))
         return;
     t.text = text;
-    if (attach(s, &t, &err) < 0) {
+    int r = attach(s, &t, &err);
+    if (r < 0)
         sl_session_error(s, "ERROR: can't attach JGF subgraph ");
+    if (r == SL_EEXIST) /* scripts know it by these words */
+        sl_session_error(s, "ERROR: add_graph_metadata: failed to add root metadata for "
+                            "containment subsystem. Possible duplicate root.");
+    else if (r < 0)
         sl_session_error(s, "ERROR: %s", err.text);
-    }
     match_specs_forget(s);
 }
 

@@ -46,7 +46,8 @@ struct sl_session {
     SL_VEC(struct match_job_row) jobs; /* by id */
     struct match_specs specs;
     struct sl_grant grant; /* of the last result */
-    struct sl_buf text;    /* and how it is written */
+    struct sl_match_visits visits;
+    struct sl_buf text; /* and how it is written */
     double load_seconds;
     struct { /* seconds of matches that found something */
         double least, most, sum;

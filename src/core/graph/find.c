@@ -390,7 +390,7 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
     for (uint32_t pos = 0; pos < m->n_spots; pos++)
         if (expression_holds(m, f, pos))
             *sl_vec_push(&ret->picks) = (struct sl_pick){pos, graph_vertex_at(m, pos)->size, true};
-    sl_grant_finish(m, ret);
+    sl_grant_finish(m, NULL, NULL, ret);
     int64_t jobid;
     uint32_t n = 0;
     bool sums = sl_find_sums(f, &jobid);

@@ -43,6 +43,10 @@ void sl_graph_free(struct sl_graph *g) {
     sl_vec_free(&g->kids);
     sl_vec_free(&g->order);
     sl_vec_free(&g->edges);
+    sl_vec_free(&g->more_kids.of);
+    sl_vec_free(&g->more_kids.other);
+    sl_vec_free(&g->more_parents.of);
+    sl_vec_free(&g->more_parents.other);
     sl_vec_free(&g->subsystems);
     sl_vec_free(&g->paths);
     sl_map_done(&g->paths_by_vertex);
@@ -78,6 +82,10 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
     copy_vec(&c->kids, &g->kids);
     copy_vec(&c->order, &g->order);
     copy_vec(&c->edges, &g->edges);
+    copy_vec(&c->more_kids.of, &g->more_kids.of);
+    copy_vec(&c->more_kids.other, &g->more_kids.other);
+    copy_vec(&c->more_parents.of, &g->more_parents.of);
+    copy_vec(&c->more_parents.other, &g->more_parents.other);
     copy_vec(&c->subsystems, &g->subsystems);
     copy_vec(&c->by_rank, &g->by_rank);
     copy_vec(&c->types, &g->types);
@@ -351,6 +359,130 @@ static int place_others(struct sl_graph *g, uint32_t reached, struct sl_err *err
     return r;
 }
 
+/* ---- further parents ---- */
+
+struct beside {
+    sl_vtx of, other;
+    uint32_t turn; /* of linking */
+};
+
+static int by_end_and_turn(const void *a, const void *b) {
+    const struct beside *x = a, *y = b;
+    if (x->of != y->of)
+        return x->of < y->of ? -1 : 1;
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+static int by_ends_and_turn(const void *a, const void *b) {
+    const struct beside *x = a, *y = b;
+    return x->of == y->of && x->other != y->other ? (x->other < y->other ? -1 : 1)
+                                                  : by_end_and_turn(a, b);
+}
+
+static void put_beside(struct beside *v, uint32_t n, struct graph_beside *ret) {
+    uint32_t once = 0;
+    sl_vec_clear(&ret->of);
+    sl_vec_clear(&ret->other);
+    if (n == 0)
+        return;
+    qsort(v, n, sizeof(*v), by_ends_and_turn);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || v[i].of != v[i - 1].of || v[i].other != v[i - 1].other)
+            v[once++] = v[i];
+    qsort(v, once, sizeof(*v), by_end_and_turn);
+    for (uint32_t i = 0; i < once; i++) {
+        *sl_vec_push(&ret->of) = v[i].of;
+        *sl_vec_push(&ret->other) = v[i].other;
+    }
+}
+
+/* Edges of containment between vertices of the tree that the tree does not have. */
+static void list_beside(struct sl_graph *g) {
+    SL_VEC(struct beside) down = {0};
+    SL_VEC(struct beside) up = {0};
+    for (uint32_t i = 0; i < g->edges.n; i++) {
+        const struct sl_graph_edge *e = &g->edges.v[i];
+        if (e->subsystem != g->subsystems.v[0] || graph_vertex(g, e->to)->parent == e->from ||
+            graph_vertex(g, e->from)->pos >= g->n_tree || graph_vertex(g, e->to)->pos >= g->n_tree)
+            continue;
+        *sl_vec_push(&down) = (struct beside){e->from, e->to, i};
+        *sl_vec_push(&up) = (struct beside){e->to, e->from, i};
+    }
+    put_beside(down.v, down.n, &g->more_kids);
+    put_beside(up.v, up.n, &g->more_parents);
+    sl_vec_free(&down);
+    sl_vec_free(&up);
+}
+
+static uint32_t find_beside(const struct graph_beside *b, sl_vtx v, const sl_vtx **ret) {
+    uint32_t lo = 0, hi = b->of.n, n = 0;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (b->of.v[mid] < v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *ret = b->other.v + lo;
+    while (lo + n < b->of.n && b->of.v[lo + n] == v)
+        n++;
+    return n;
+}
+
+uint32_t sl_graph_more_kids(const struct sl_graph *g, sl_vtx v, const sl_vtx **ret) {
+    return find_beside(&g->more_kids, v, ret);
+}
+
+uint32_t sl_graph_more_parents(const struct sl_graph *g, sl_vtx v, const sl_vtx **ret) {
+    return find_beside(&g->more_parents, v, ret);
+}
+
+uint32_t sl_graph_n_more(const struct sl_graph *g) {
+    return g->more_kids.of.n;
+}
+
+/* Takes away vertices whose parents are all gone until none is left; each is as deep as the longest
+ * way to it. */
+static int check_ways(struct sl_graph *g, struct sl_err *err) {
+    char name[SL_VERTEX_NAME];
+    if (g->more_kids.of.n == 0)
+        return 0;
+    uint32_t *in = sl_alloc0((size_t)g->v.n + 1, sizeof(*in));
+    uint32_t *depth = sl_alloc0((size_t)g->v.n + 1, sizeof(*depth)), reached = 0;
+    SL_VEC(sl_vtx) open = {0};
+    int r = 0;
+    for (uint32_t i = 1; i < g->n_tree; i++)
+        in[g->order.v[i]] = 1;
+    for (uint32_t i = 0; i < g->more_parents.of.n; i++)
+        in[g->more_parents.of.v[i]]++;
+    *sl_vec_push(&open) = g->root;
+    while (open.n > 0 && r >= 0) {
+        sl_vtx v = sl_vec_pop(&open);
+        const struct sl_vertex *x = graph_vertex(g, v);
+        const sl_vtx *more;
+        uint32_t n_more = sl_graph_more_kids(g, v, &more);
+        reached++;
+        if (depth[v] + 1 > SL_GRAPH_MAX_DEPTH)
+            r = sl_err_set(err, SL_ELIMIT, "the way to %.60s is more than %u levels deep",
+                           sl_vertex_name(g, v, name), SL_GRAPH_MAX_DEPTH);
+        for (uint32_t i = 0; i < x->n_kids + n_more; i++) {
+            sl_vtx kid = i < x->n_kids ? g->kids.v[x->kids + i] : more[i - x->n_kids];
+            if (depth[kid] < depth[v] + 1)
+                depth[kid] = depth[v] + 1;
+            if (--in[kid] == 0)
+                *sl_vec_push(&open) = kid;
+        }
+    }
+    for (uint32_t i = 0; i < g->n_tree && r >= 0 && reached < g->n_tree; i++)
+        if (in[g->order.v[i]] > 0)
+            r = sl_err_set(err, SL_EINVAL, "%.60s contains itself",
+                           sl_vertex_name(g, g->order.v[i], name));
+    sl_vec_free(&open);
+    sl_freep(&in);
+    sl_freep(&depth);
+    return r;
+}
+
 /* Takes away vertices of one subsystem that nothing leads to any more until none is left. */
 static int check_rings(struct sl_graph *g, sl_sym y, struct sl_err *err) {
     char name[SL_VERTEX_NAME];
@@ -435,6 +567,10 @@ int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
         r = place_others(g, reached, err);
     for (uint32_t i = 1; i < g->subsystems.n && r >= 0; i++)
         r = check_rings(g, g->subsystems.v[i], err);
+    if (r >= 0) {
+        list_beside(g);
+        r = check_ways(g, err);
+    }
     if (r >= 0) {
         index_ranks(g);
         list_types(g);

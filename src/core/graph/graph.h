@@ -4,9 +4,11 @@
  * (match/match.h).
  *
  * A vertex is a number, issued in the order of adding and never reused. 'containment' is a tree
- * with one root; edges of other subsystems are stored beside it. Vertices and edges are added, then
- * the graph is sealed: that checks the tree and lays it out in depth-first order, so that a subtree
- * is an interval of positions. After later additions or removals it must be sealed again.
+ * with one root; edges of other subsystems are stored beside it. A vertex may have further parents
+ * in containment: those edges are beside the tree, and a matcher walks them as well. Vertices and
+ * edges are added, then the graph is sealed: that checks the tree and lays it out in depth-first
+ * order, so that a subtree is an interval of positions. After later additions or removals it must
+ * be sealed again.
  *
  * Strings are copied. Limits: SL_GRAPH_MAX_VERTICES, SL_GRAPH_MAX_DEPTH. Not thread-safe. Pure.
  */
@@ -78,8 +80,8 @@ int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret
  * as adding and linking, for creating many. */
 int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank, sl_vtx parent,
                       sl_vtx *ret, struct sl_err *err) _must_check_;
-/* An edge. In containment the first one into a vertex makes its source the parent; further ones are
- * stored as edges and not walked. */
+/* An edge. In containment the first one into a vertex makes its source the parent, which gives it
+ * path and position; the source of another one is a further parent. */
 int sl_graph_link(struct sl_graph *g, const char *name, sl_vtx from, sl_vtx to,
                   struct sl_err *err) _must_check_;
 /* A path that differs from the one given by the names; an equal one is not stored. Parents must be
@@ -105,6 +107,17 @@ sl_vtx sl_graph_at(const struct sl_graph *g, uint32_t pos);
 uint32_t sl_graph_live(const struct sl_graph *g);
 /* The children of all vertices; those of v are the n_kids from v->kids on. */
 const sl_vtx *sl_graph_kids(const struct sl_graph *g);
+
+/* Children that a vertex is a further parent of, and the further parents of a vertex, in the order
+ * of linking; each once. Only of those in the tree. O(log) of all such edges. */
+uint32_t sl_graph_more_kids(const struct sl_graph *g, sl_vtx v, const sl_vtx **ret);
+uint32_t sl_graph_more_parents(const struct sl_graph *g, sl_vtx v, const sl_vtx **ret);
+/* How many such edges there are; 0: containment is nothing but the tree. */
+uint32_t sl_graph_n_more(const struct sl_graph *g);
+static inline bool sl_graph_is_leaf(const struct sl_graph *g, sl_vtx v) {
+    const sl_vtx *unused;
+    return sl_graph_vertex(g, v)->n_kids == 0 && sl_graph_more_kids(g, v, &unused) == 0;
+}
 
 /* Edges that are not parent to child in containment, in the order of linking. */
 struct sl_graph_edge {

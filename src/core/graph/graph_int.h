@@ -24,6 +24,12 @@ struct graph_ranked {
     sl_vtx v;
 };
 
+/* Edges beside the tree in containment: by one end, in the order of linking, the other one. */
+struct graph_beside {
+    SL_VEC(sl_vtx) of;
+    SL_VEC(sl_vtx) other;
+};
+
 struct sl_graph {
     struct sl_syms syms;
     uint64_t generation;
@@ -32,6 +38,8 @@ struct sl_graph {
     SL_VEC(sl_vtx) kids;                 /* see sl_vertex.kids */
     SL_VEC(sl_vtx) order;                /* by position; those in no tree come last */
     SL_VEC(struct sl_graph_edge) edges;  /* all other edges */
+    struct graph_beside more_kids;       /* of further parents */
+    struct graph_beside more_parents;    /* of their children */
     SL_VEC(sl_sym) subsystems;           /* [0] is containment */
     SL_VEC(struct graph_path) paths;     /* that were set, by time of setting */
     struct sl_map paths_by_vertex;       /* vertex -> index in paths */

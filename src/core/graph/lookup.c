@@ -79,6 +79,7 @@ bool sl_graph_has_type(const struct sl_graph *g, const char *type) {
 size_t sl_graph_bytes(const struct sl_graph *g) {
     size_t n = sizeof(*g) + g->v.cap * sizeof(*g->v.v) + g->pending.cap * sizeof(*g->pending.v);
     n += g->kids.cap * sizeof(*g->kids.v) + g->order.cap * sizeof(*g->order.v);
+    n += (size_t)(g->more_kids.of.cap + g->more_kids.other.cap) * 2 * sizeof(sl_vtx);
     n += g->edges.cap * sizeof(*g->edges.v) + g->paths.cap * sizeof(*g->paths.v);
     n += g->by_rank.cap * sizeof(*g->by_rank.v) + g->props.cap * sizeof(*g->props.v);
     for (uint32_t i = 0; i < g->props.n; i++)

@@ -83,7 +83,7 @@ static int put_vertices(struct stager *t, const char *allow) {
         }
         if (there == SL_VTX_NONE && is_root(v)) {
             if (rooted)
-                return graphio_jin_fail(x->j, v->at, SL_EINVAL,
+                return graphio_jin_fail(x->j, v->at, t->g ? SL_EEXIST : SL_EINVAL,
                                         "\"%.60s\" is a second root; expected one tree", v->path);
             rooted = true;
         } else if (there == SL_VTX_NONE && !graphio_type_allowed(allow, v->spec.type)) {

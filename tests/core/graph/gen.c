@@ -196,6 +196,26 @@ static void grow_power(struct grower *g) {
     }
 }
 
+/* Further parents: of anything, by vertices that contain something, mostly. Edges go from lower
+ * numbers to higher ones, as those of the tree do. */
+static void grow_ways(struct grower *g) {
+    uint32_t n = g->d->v.n, wanted = 1 + below(g->p, 6);
+    bool *contains = sl_alloc0(n + 1, sizeof(*contains));
+    for (uint32_t v = 1; v < n; v++)
+        if (g->d->v.v[v].parent != SL_VTX_NONE)
+            contains[g->d->v.v[v].parent] = true;
+    for (uint32_t tries = 0; tries < 60 && wanted > 0; tries++) {
+        uint32_t from = below(g->p, n), to = below(g->p, n);
+        bool any = one_in(g->p, 12);
+        if (from >= to || g->d->v.v[to].parent == from || g->d->v.v[to].parent == SL_VTX_NONE ||
+            (from > 0 && g->d->v.v[from].parent == SL_VTX_NONE) || !(contains[from] || any))
+            continue;
+        *sl_vec_push(&g->d->edges) = (struct draft_edge){SL_GRAPH_CONTAINMENT, from, to};
+        wanted--;
+    }
+    sl_freep(&contains);
+}
+
 static void shuffle_uniq_ids(struct grower *g) {
     uint32_t n = g->d->v.n, mode = below(g->p, 3);
     if (mode == 0)
@@ -234,6 +254,8 @@ static void random_graph(struct sl_prng *p, struct draft *d, uint32_t size, bool
         grow_kinds(&g, below(p, d->v.n < 8 ? d->v.n : 8));
     if (power)
         grow_power(&g);
+    if (one_in(p, 5))
+        grow_ways(&g);
     shuffle_uniq_ids(&g);
 }
 

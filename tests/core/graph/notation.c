@@ -310,18 +310,19 @@ sl_vtx draft_find(const struct draft *d, const char *path) {
 
 /* ---- answers ---- */
 
-static bool contains(const struct sl_graph *g, sl_vtx top, sl_vtx v) {
-    const struct sl_vertex *a = sl_graph_vertex(g, top), *b = sl_graph_vertex(g, v);
-    return a->pos < b->pos && b->pos < a->end;
+static bool contains(const struct sl_graph *g, const struct sl_grant *a, sl_vtx top, sl_vtx v) {
+    while (v != SL_VTX_NONE && v != top)
+        v = sl_grant_parent(g, a, v);
+    return v == top;
 }
 
-void picks_print(const struct sl_graph *g, const struct sl_pick *v, uint32_t n,
-                 struct sl_buf *out) {
+static void picks_print(const struct sl_graph *g, const struct sl_grant *a, struct sl_buf *out) {
     sl_vtx open[SL_GRAPH_MAX_DEPTH];
+    const struct sl_pick *v = a->picks.v;
     uint32_t n_open = 0;
     char name[SL_VERTEX_NAME];
-    for (uint32_t i = 0; i < n; i++) {
-        for (; n_open > 0 && !contains(g, open[n_open - 1], v[i].v); n_open--)
+    for (uint32_t i = 0; i < a->picks.n; i++) {
+        for (; n_open > 0 && !contains(g, a, open[n_open - 1], v[i].v); n_open--)
             if (open[n_open - 1] != v[i - 1].v)
                 sl_buf_putc(out, '}');
         if (i > 0)
@@ -342,5 +343,5 @@ void grant_print(const struct sl_graph *g, const struct sl_grant *a, struct sl_b
     static const char *const words[] = {
         [SL_JOB_ALLOCATED] = "", [SL_JOB_RESERVED] = "r ", [SL_JOB_MATCHED] = "m "};
     sl_buf_printf(out, "%s%lld+%lld ", words[a->state], (long long)a->at, (long long)a->duration);
-    picks_print(g, a->picks.v, a->picks.n, out);
+    picks_print(g, a, out);
 }

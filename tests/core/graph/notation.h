@@ -69,7 +69,6 @@ void request_print(const struct sl_jobspec *j, struct sl_buf *out);
 
 /* ---- answers ---- */
 
-void picks_print(const struct sl_graph *g, const struct sl_pick *v, uint32_t n, struct sl_buf *out);
 void grant_print(const struct sl_graph *g, const struct sl_grant *a, struct sl_buf *out);
 
 /* ---- reading ---- */

@@ -55,6 +55,8 @@ static void add_to_digest(struct world *w, const struct answer *a) {
         w->digest = sl_digest_u64(w->digest, p->v);
         w->digest = sl_digest_u64(w->digest, (uint64_t)p->needs * 2 + p->exclusive);
     }
+    for (uint32_t i = 0; i < a->grant.ways.n; i++)
+        w->digest = sl_digest_u64(w->digest, a->grant.ways.v[i].parent);
 }
 
 static void print_difference(struct world *w) {
@@ -174,7 +176,7 @@ static void step_part(struct world *w, const uint32_t *r) {
         *sl_vec_push(&a.picks) = (struct sl_pick){.v = v};
     }
     act(w, &a);
-    sl_vec_free(&has.picks);
+    sl_grant_done(&has);
     sl_vec_free(&a.picks);
 }
 
@@ -207,7 +209,7 @@ static void step_restart(struct world *w, const uint32_t *r) {
         *sl_vec_push(&a.picks) = has.picks.v[i];
     act(w, &(struct act){.kind = ACT_CANCEL, .job = a.job});
     act(w, &a);
-    sl_vec_free(&has.picks);
+    sl_grant_done(&has);
     sl_vec_free(&a.picks);
 }
 
@@ -320,6 +322,13 @@ static void (*const steps[STEP_KINDS])(struct world *w, const uint32_t *r) = {
 
 /* ---- trials ---- */
 
+static bool has_power(const struct draft *d) {
+    for (uint32_t i = 0; i < d->edges.n; i++)
+        if (strcmp(d->edges.v[i].subsystem, "power") == 0)
+            return true;
+    return false;
+}
+
 static void log_settings(struct world *w) {
     sl_buf_printf(w->log, "policy %s\ntime %lld %lld\nnow %lld", w->t->policy,
                   (long long)w->t->o.start, (long long)w->t->o.end, (long long)w->t->o.start);
@@ -327,7 +336,7 @@ static void log_settings(struct world *w) {
         sl_buf_puts(w->log, "\nverdicts fluxion");
     if (w->t->o.filters)
         sl_buf_printf(w->log, "\nfilters %s", w->t->o.filters);
-    if (w->t->o.n_subsystems && w->d.edges.n > 0)
+    if (w->t->o.n_subsystems && has_power(&w->d))
         sl_buf_puts(w->log, "\nsubsystems power");
     sl_buf_puts(w->log, "\ngraph ");
     draft_print(&w->d, w->log);
@@ -346,7 +355,7 @@ static bool run(const struct trial *t, const struct cuts *c, uint64_t *digest, s
     draft_copy(&w.d, &t->d, c->keep_vertex);
     struct sl_graph *g = draft_build(&w.d);
     struct sl_match_options o = t->o;
-    if (w.d.edges.n == 0)
+    if (!has_power(&w.d))
         o.n_subsystems = 0;
     side_init(&w.fast, true, g, &o);
     side_init(&w.slow, false, g, &o);

@@ -10,6 +10,15 @@
     "graph cluster0{node0@0(a){core0} node1@1(a b){core0} node2@2(b=slow){core0} "                 \
     "node3@3{core0}}\n"
 
+/* Stores that a rack has, and a pool of all of them. */
+#define TIERS(policy)                                                                              \
+    "policy " policy "\n"                                                                          \
+    "time 0 100\n"                                                                                 \
+    "graph cluster0{rack0{store0{ssd0-1*4} node0{core0-1}} "                                       \
+    "rack1{store1{ssd0-1*4} node1{core0-1}} pool0}\n"                                              \
+    "edge containment /cluster0/pool0 /cluster0/rack0/store0\n"                                    \
+    "edge containment /cluster0/pool0 /cluster0/rack1/store1\n"
+
 const struct rule rules_graph[] = {
     /* ---- 3.1 ---- */
     {"rule_3_1_types_are_free_strings", "policy low\n"
@@ -64,6 +73,71 @@ const struct rule rules_graph[] = {
                                "= busy\n"
                                "sat slot1{core1}\n"
                                "= satisfiable\n"},
+    {"rule_3_1_a_second_parent_is_walked",
+     TIERS("low") "alloc 1 rack1{node1{slot1{core1}} store1{ssd4:x}}\n"
+                  "= 0+100 cluster0{rack0{store0{ssd0*4:x} node0{core0:x}}}\n"
+                  "alloc 2 rack1{node1{slot1{core1}}} pool1{store1{ssd4:x}}\n"
+                  "= 0+100 cluster0{rack0{node0{core1:x}} pool0{store0{ssd1*4:x}}}\n"
+                  "job 2\n"
+                  "= 0+100 cluster0{rack0{node0{core1:x}} pool0{store0{ssd1*4:x}}}\n"
+                  "alloc 3 pool1{store1{ssd8:x}}\n"
+                  "= 0+100 cluster0{pool0{store1{ssd0*4:x ssd1*4:x}}}\n"
+                  "alloc 4 rack1{store1{ssd1:x}}\n"
+                  "= busy\n"
+                  "cancel 2\n"
+                  "alloc 4 rack1{store1{ssd1:x}}\n"
+                  "= 0+100 cluster0{rack0{store0{ssd1*4:x}}}\n"},
+    {"rule_3_1_a_second_parent_takes_its_children_along",
+     TIERS("low") "alloc 1 pool1:x\n"
+                  "= 0+100 cluster0{pool0:x{store0:x{ssd0*4:x ssd1*4:x} "
+                  "store1:x{ssd0*4:x ssd1*4:x}}}\n"
+                  "alloc 2 rack1{store1{ssd1:x}}\n"
+                  "= busy\n"
+                  "alloc 2 rack1{node1{slot2{core1}}}\n"
+                  "= 0+100 cluster0{rack0{node0{core0:x core1:x}}}\n"
+                  "cancel 1\n"
+                  "alloc 1 rack1{store1{ssd1:x}}\n"
+                  "= 0+100 cluster0{rack0{store0{ssd0*4:x}}}\n"
+                  "alloc 3 pool1:x\n"
+                  "= busy\n"
+                  "alloc 3 pool1{store2{ssd4:x}}\n"
+                  "= 0+100 cluster0{pool0{store0{ssd1*4:x} store1{ssd0*4:x}}}\n"
+                  "alloc 4 rack1:x\n"
+                  "= busy\n"},
+    {"rule_3_1_found_through_one_parent_only",
+     TIERS("low") "alloc 1 rack1{store1{ssd4:x}} pool1{store1{ssd4:x}}\n"
+                  "= busy\n"
+                  "down /cluster0/rack0\n"
+                  "alloc 1 rack1{store1{ssd4:x}} pool1{store1{ssd4:x}}\n"
+                  "= 0+100 cluster0{rack1{store1{ssd0*4:x}} pool0{store0{ssd0*4:x}}}\n"},
+    {"rule_3_1_early_stops_go_through_a_second_parent",
+     TIERS("first") "alloc 1 pool1{store1{ssd4:x}}\n"
+                    "= 0+100 cluster0{pool0{store1{ssd1*4:x}}}\n"
+                    "alloc 2 rack1{store1{ssd4:x}}\n"
+                    "= 0+100 cluster0{rack1{store1{ssd0*4:x}}}\n"},
+    {"rule_3_1_a_part_of_what_came_through_a_second_parent",
+     TIERS("low") "alloc 1 rack1{node1{slot1{core1}}} pool1{store1{ssd8:x}}\n"
+                  "= 0+100 cluster0{rack0{node0{core0:x}} "
+                  "pool0{store0{ssd0*4:x ssd1*4:x}}}\n"
+                  "part 1 /cluster0/rack0\n"
+                  "job 1\n"
+                  "= 0+100 cluster0{pool0{store0{ssd0*4:x ssd1*4:x}}}\n"
+                  "part 1 /cluster0/rack0/store0/ssd0\n"
+                  "job 1\n"
+                  "= 0+100 cluster0{pool0{store0{ssd1*4:x}}}\n"
+                  "shrink /cluster0/pool0\n"
+                  "job 1\n"
+                  "= 0+100 cluster0{rack0{store0{ssd1*4:x}}}\n"},
+    {"rule_3_1_an_update_through_a_second_parent",
+     TIERS("low") "update 1 0+50 /cluster0/pool0 /cluster0/rack0/store0/ssd0:x "
+                  "/cluster0/rack0/store0\n"
+                  "job 1\n"
+                  "= 0+50 cluster0{pool0{store0{ssd0*4:x}}}\n"
+                  "update 2 0+50 /cluster0/rack0/store0/ssd1:x\n"
+                  "job 2\n"
+                  "= 0+50 cluster0{rack0{store0{ssd1*4:x}}}\n"
+                  "update 3 0+50 /cluster0/pool0:x\n"
+                  "= exists\n"},
     {"rule_3_1_auxiliary_subsystems_are_walked_up",
      "policy low\n"
      "time 0 100\n"

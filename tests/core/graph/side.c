@@ -195,7 +195,7 @@ void side_do(struct side *s, const struct act *a, struct answer *ret) {
 }
 
 void answer_done(struct answer *a) {
-    sl_vec_free(&a->grant.picks);
+    sl_grant_done(&a->grant);
 }
 
 /* ---- comparing ---- */
@@ -209,6 +209,11 @@ static bool grants_agree(const struct sl_grant *a, const struct sl_grant *b) {
         if (x->v != y->v || x->needs != y->needs || x->exclusive != y->exclusive)
             return false;
     }
+    if (a->ways.n != b->ways.n)
+        return false;
+    for (uint32_t i = 0; i < a->ways.n; i++)
+        if (a->ways.v[i].v != b->ways.v[i].v || a->ways.v[i].parent != b->ways.v[i].parent)
+            return false;
     return true;
 }
 

@@ -46,6 +46,14 @@ int64_t graph_aux_given(const struct graph_walk *w, uint32_t pos) {
 
 void graph_aux_note(struct graph_walk *w, const struct graph_group *g, int64_t amount) {
     const struct sl_match *m = w->m;
+    if (g->whole && g->all && graph_joint_leads_out(m, g->pos)) {
+        struct graph_ranges below = {0};
+        graph_joint_below(m, g->pos, &below);
+        for (uint32_t i = 0; i < below.n; i++)
+            *sl_vec_push(&w->noted) = (struct graph_noted){below.v[i].from, below.v[i].to, 0, true};
+        sl_vec_free(&below);
+        return;
+    }
     if (g->whole) {
         bool part = g->divisible && g->exclusive;
         *sl_vec_push(&w->noted) =
@@ -76,7 +84,10 @@ static struct graph_group *walk_again(struct graph_walk *w, const struct graph_g
     if (!g->parts) {
         struct graph_wants only = {g->req, 1, REQ_NONE};
         struct graph_list found = {0};
+        w->from = g->from;
         bool good = graph_walk_visit(w, g->pos, &only, false, g->inherited, &found);
+        if (good)
+            found.first->passed = g->passed;
         return good ? found.first : NULL;
     }
     struct graph_group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
@@ -191,6 +202,7 @@ bool graph_aux_inside(struct graph_walk *w, uint32_t pos, uint32_t req, bool exc
     for (uint32_t i = 0; i < n; i++) {
         found[i] =
             (struct graph_group){.pos = reached.v[i].pos, .req = req, .inherited = exclusive};
+        graph_joint_pass_first(w, &found[i], reached.v[i].pos);
         v[i] = &found[i];
     }
     sl_vec_free(&reached);

@@ -63,8 +63,22 @@ void graph_chain_range(struct graph_walk *w, struct graph_chain *c, uint32_t fro
     }
 }
 
+void graph_chain_subtree(struct graph_walk *w, struct graph_chain *c, uint32_t pos) {
+    struct graph_ranges below = {0};
+    if (!graph_joint_leads_out(w->m, pos)) {
+        graph_chain_range(w, c, pos, graph_end_of(w->m, pos), true);
+        return;
+    }
+    graph_joint_below(w->m, pos, &below);
+    for (uint32_t i = 0; i < below.n; i++)
+        graph_chain_range(w, c, below.v[i].from, below.v[i].to, true);
+    sl_vec_free(&below);
+}
+
 void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct graph_group *g,
                        int64_t amount) {
+    graph_joint_merge(w, c, g->chain.ways);
+    graph_joint_merge(w, c, g->passed);
     if (!g->whole) {
         struct graph_claim *last = g->chain.claims;
         c->n_slots += g->chain.n_slots;
@@ -82,19 +96,20 @@ void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct
         struct graph_claim **at = c->claims ? &c->claims->next : &c->claims;
         k->next = *at;
         *at = k;
+    } else if (g->all) {
+        graph_chain_subtree(w, c, g->pos);
     } else {
-        graph_chain_range(w, c, g->pos, g->all ? graph_end_of(w->m, g->pos) : g->pos + 1,
-                          g->exclusive);
+        graph_chain_range(w, c, g->pos, g->pos + 1, g->exclusive);
     }
 }
 
 /* ---- order and choice ---- */
 
 /* Which was found first: in the walk, which goes depth first unless weights lead it. Siblings are
- * not walked in their order, though. */
+ * not walked in their order, though, unless there are further parents. */
 static int by_turn(const struct sl_match *m, const struct graph_group *x,
                    const struct graph_group *y) {
-    if (x->place != y->place && !m->policy.stop_early)
+    if (x->place != y->place && !m->policy.stop_early && m->n_more == 0)
         return x->place < y->place ? -1 : 1;
     return x->turn < y->turn ? -1 : x->turn > y->turn;
 }

@@ -9,6 +9,20 @@
 
 void sl_grant_done(struct sl_grant *g) {
     sl_vec_free(&g->picks);
+    sl_vec_free(&g->ways);
+}
+
+sl_vtx sl_grant_parent(const struct sl_graph *g, const struct sl_grant *a, sl_vtx v) {
+    uint32_t lo = 0, hi = a->ways.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (a->ways.v[mid].v < v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < a->ways.n && a->ways.v[lo].v == v ? a->ways.v[lo].parent
+                                                  : sl_graph_vertex(g, v)->parent;
 }
 
 /* Of a divisible pool: all of it, and not an amount that others may be added to. */
@@ -59,10 +73,24 @@ static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
     g->picks.n = n;
 }
 
-void sl_grant_finish(const struct sl_match *m, struct sl_grant *g) {
+/* Amounts of pools that are all of it. */
+static void size_wholes(const struct sl_match *m, struct sl_grant *g) {
+    for (uint32_t i = 0; i < g->picks.n; i++)
+        if (g->picks.v[i].needs == WHOLE)
+            g->picks.v[i].needs = graph_vertex_at(m, g->picks.v[i].v)->size;
+}
+
+void sl_grant_finish(const struct sl_match *m, const struct graph_chain *c,
+                     const struct graph_job *j, struct sl_grant *g) {
     SL_VEC(struct sl_pick) all = {0};
     uint32_t way[SL_GRAPH_MAX_DEPTH], depth = 0, up[SL_GRAPH_MAX_DEPTH];
     merge_equal(m, g);
+    sl_vec_clear(&g->ways);
+    if (m->n_more > 0) {
+        size_wholes(m, g);
+        graph_joint_finish(m, c, j, g);
+        return;
+    }
     sl_vec_reserve(&all, g->picks.n + g->picks.n / 4 + SL_GRAPH_MAX_DEPTH);
     for (uint32_t i = 0; i < g->picks.n; i++) {
         uint32_t pos = g->picks.v[i].v, n = 0;
@@ -102,7 +130,7 @@ void sl_grant_of_chain(const struct sl_match *m, const struct graph_chain *c,
         else
             add_bits(m, &m->blocks.v[k->block], k->bits, ret);
     }
-    sl_grant_finish(m, ret);
+    sl_grant_finish(m, c, NULL, ret);
 }
 
 void sl_grant_of_job(const struct sl_match *m, const struct graph_job *j, struct sl_grant *ret) {
@@ -118,5 +146,5 @@ void sl_grant_of_job(const struct sl_match *m, const struct graph_job *j, struct
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)
         *sl_vec_push(&ret->picks) =
             (struct sl_pick){m->pools.v[m->shares.v[i].pool].pos, m->shares.v[i].amount, true};
-    sl_grant_finish(m, ret);
+    sl_grant_finish(m, NULL, j, ret);
 }

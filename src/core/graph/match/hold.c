@@ -232,6 +232,7 @@ void graph_hold_chain(struct sl_match *m, struct graph_job *j, const struct grap
             hold_bits(m, j, k);
     }
     j->n_slots += c->n_slots;
+    graph_joint_hold(m, j, c);
 }
 
 static void unlink_span(uint32_t *head, struct graph_span *v, uint32_t i, bool of_job) {
@@ -274,6 +275,7 @@ void graph_hold_drop(struct sl_match *m, struct graph_job *j) {
         graph_hold_less(m, j->spans, all);
     while (j->shares)
         graph_hold_share_less(m, j->shares);
+    graph_joint_drop(m, j);
     struct sl_ordkey end = end_key(m, j);
     sl_assert(sl_ordset_del(&m->ends, &end, no_tie, NULL));
     uint32_t i = (uint32_t)(j - m->jobs.v);
@@ -291,15 +293,17 @@ static bool is_held(const struct sl_match *m, uint32_t pos, bool shared_too) {
 }
 
 static bool is_held_above(const struct sl_match *m, uint32_t pos) {
+    if (m->n_more > 0)
+        return false; /* see is_way_held */
     for (sl_vtx v = m->spots[pos].v; v != SL_VTX_NONE; v = sl_graph_vertex(m->g, v)->parent)
         if (is_held(m, sl_graph_vertex(m->g, v)->pos, false))
             return true;
     return false;
 }
 
-/* Is any of it, or of what is below it, allocated or reserved? */
-static bool is_used_below(const struct sl_match *m, uint32_t pos) {
-    for (uint32_t p = pos; p < graph_end_of(m, pos); p++) {
+/* Is any of these allocated? */
+static bool is_range_used(const struct sl_match *m, uint32_t from, uint32_t to) {
+    for (uint32_t p = from; p < to; p++) {
         const struct graph_pool *pool = m->spots[p].divisible ? graph_pool_at(m, p) : NULL;
         if (is_held(m, p, true))
             return true;
@@ -310,8 +314,34 @@ static bool is_used_below(const struct sl_match *m, uint32_t pos) {
     return false;
 }
 
+/* Is any of it, or of what is below it, allocated? */
+static bool is_used_below(const struct sl_match *m, uint32_t pos) {
+    if (!graph_joint_leads_out(m, pos))
+        return is_range_used(m, pos, graph_end_of(m, pos));
+    struct graph_ranges below = {0};
+    bool used = false;
+    graph_joint_below(m, pos, &below);
+    for (uint32_t i = 0; i < below.n && !used; i++)
+        used = is_range_used(m, below.v[i].from, below.v[i].to);
+    sl_vec_free(&below);
+    return used;
+}
+
+/* Is anything that leads to what it has another's alone? Of several parents only one does. */
+static bool is_way_held(const struct sl_match *m, const struct graph_job *j) {
+    struct sl_grant g = {0};
+    bool held = false;
+    sl_grant_of_job(m, j, &g);
+    for (uint32_t i = 0; i < g.picks.n && !held; i++)
+        held = is_held(m, sl_graph_vertex(m->g, g.picks.v[i].v)->pos, false);
+    sl_grant_done(&g);
+    return held;
+}
+
 /* Is what a reservation has still allocated to others, whose time is over? */
 static bool overrun(const struct sl_match *m, const struct graph_job *j) {
+    if (m->n_more > 0 && is_way_held(m, j))
+        return true;
     struct graph_window w = {.when = WHEN_PRESENT, .from = j->from, .to = j->to};
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
         const struct graph_block *b = &m->blocks.v[m->spans.v[i].block];

@@ -144,6 +144,10 @@ static int64_t weight(const struct sl_match *m, uint32_t pos) {
     return t == WEIGH_NOTHING ? 0 : m->free_amounts[(size_t)inner * m->n_counted + t];
 }
 
+int64_t graph_index_weight(const struct sl_match *m, uint32_t pos) {
+    return weight(m, pos);
+}
+
 static int by_position(const void *ctx, uint32_t a, uint32_t b) {
     (void)ctx;
     return a > b ? -1 : a < b;
@@ -210,8 +214,8 @@ static void build_weights(struct sl_match *m) {
     m->heavy = sl_alloc0((size_t)m->inners.n + 1, sizeof(*m->heavy));
     for (uint32_t i = 0; i < m->inners.n; i++) {
         const struct graph_inner *in = &m->inners.v[i];
-        bool some = false;
-        for (uint32_t k = 0; k < in->n_kids && !some; k++)
+        bool some = false; /* a child of several has no place in the set of each */
+        for (uint32_t k = 0; k < in->n_kids && !some && m->n_more == 0; k++)
             some = m->spots[m->kids_by_uniq[in->kids + k]].inner != GRAPH_NONE;
         for (uint32_t k = 0; k < in->n_kids && some; k++) {
             uint32_t pos = m->kids_by_uniq[in->kids + k];
@@ -373,6 +377,11 @@ static void visit(struct sl_match *m, uint32_t inner, bool kept_below) {
     reweigh(m, in->pos, before);
 }
 
+void graph_index_visit_one(struct sl_match *m, uint32_t inner, bool kept_below) {
+    if (is_unvisited(m, inner))
+        visit(m, inner, kept_below);
+}
+
 static bool any_bit(const uint64_t *v, uint32_t from, uint32_t to) {
     for (uint32_t i = from; i < to; i++) {
         if (i % 64 == 0 && to - i >= 64 && v[i / 64] == 0)
@@ -405,7 +414,10 @@ static void visit_claim(struct sl_match *m, const struct graph_claim *c, bool ke
 }
 
 void graph_index_visit(struct sl_match *m, const struct graph_chain *c, bool kept) {
-    for (const struct graph_claim *k = c->claims; k && m->policy.stop_early; k = k->next)
+    if (m->n_more > 0 && m->policy.stop_early)
+        graph_joint_visit(m, c, kept);
+    for (const struct graph_claim *k = c->claims; k && m->policy.stop_early && m->n_more == 0;
+         k = k->next)
         visit_claim(m, k, kept);
 }
 

@@ -112,12 +112,15 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
     m->node = node;
     m->n_spots = sl_graph_live(m->g);
     m->spots = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->spots));
-    m->kids = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->kids));
+    m->n_more = sl_graph_n_more(m->g);
+    m->kids = sl_alloc0((size_t)m->n_spots + m->n_more + 1, sizeof(*m->kids));
     const sl_vtx *kids = sl_graph_kids(m->g);
     for (uint32_t pos = 0; pos < m->n_spots && r >= 0; pos++) {
         sl_vtx v = sl_graph_at(m->g, pos);
         const struct sl_vertex *x = sl_graph_vertex(m->g, v);
-        bool top = x->parent == SL_VTX_NONE;
+        bool top = x->parent == SL_VTX_NONE, leaf = x->n_kids == 0;
+        if (leaf && m->n_more > 0)
+            leaf = sl_graph_is_leaf(m->g, v);
         m->n_tree += !top || pos == 0;
         if (type_of[x->type] == 0) {
             if (m->types.n >= UINT16_MAX)
@@ -130,7 +133,7 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
             .inner = GRAPH_NONE,
             .type = (uint16_t)(type_of[x->type] - 1),
             .down = x->down || (!top && m->spots[sl_graph_vertex(m->g, x->parent)->pos].down),
-            .divisible = x->divisible && x->n_kids == 0,
+            .divisible = x->divisible && leaf,
             .is_node = x->type == node,
             .constrained = x->type == node || x->type == storage,
         };
@@ -142,14 +145,17 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
         if (m->spots[pos].divisible)
             *sl_vec_push(&m->pools) =
                 (struct graph_pool){.pos = pos, .plan = sl_plan_new(m->start, m->end, x->size)};
-        if (x->n_kids == 0)
+        if (leaf)
             continue;
         m->spots[pos].inner = m->inners.n;
-        *sl_vec_push(&m->inners) = (struct graph_inner){.pos = pos};
+        *sl_vec_push(&m->inners) =
+            (struct graph_inner){.pos = pos, .kids = x->kids, .n_kids = x->n_kids};
         for (uint32_t k = 0; k < x->n_kids; k++)
             m->kids[x->kids + k] = sl_graph_vertex(m->g, kids[x->kids + k])->pos;
     }
     sl_freep(&type_of);
+    if (r >= 0 && m->n_more > 0)
+        graph_joint_layout(m);
     return r;
 }
 
@@ -182,7 +188,7 @@ static void find_plain(struct sl_match *m, const struct graph_inner *in, struct 
     run->size = graph_vertex_at(m, m->kids[run->at])->size;
     bool up = true, down = true, by_uniq_too = true;
     uint32_t n = graph_block_words(b);
-    if (b->n == 1)
+    if (b->n == 1 || m->n_more > 0)
         return;
     if (run->n == 1 && m->spots[m->kids[run->at]].divisible)
         run->pool = (uint32_t)(graph_pool_at(m, m->kids[run->at]) - m->pools.v) + 1;
@@ -208,23 +214,21 @@ static void find_plain(struct sl_match *m, const struct graph_inner *in, struct 
 
 static void place_kids(struct sl_match *m) {
     if (m->policy.stop_early)
-        m->kids_by_uniq = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->kids_by_uniq));
+        m->kids_by_uniq = sl_alloc0((size_t)m->n_spots + m->n_more + 1, sizeof(*m->kids_by_uniq));
     for (uint32_t i = 0; i < m->inners.n; i++) {
         struct graph_inner *in = &m->inners.v[i];
         const struct sl_vertex *x = graph_vertex_at(m, in->pos);
-        uint32_t *kids = &m->kids[x->kids];
-        in->kids = x->kids;
-        in->n_kids = x->n_kids;
+        uint32_t *kids = &m->kids[in->kids];
         if (m->policy.stop_early) {
-            memcpy(&m->kids_by_uniq[x->kids], kids, x->n_kids * sizeof(*kids));
-            sort(m, &m->kids_by_uniq[x->kids], x->n_kids, by_uniq);
+            memcpy(&m->kids_by_uniq[in->kids], kids, in->n_kids * sizeof(*kids));
+            sort(m, &m->kids_by_uniq[in->kids], in->n_kids, by_uniq);
         }
-        sort(m, kids, x->n_kids, by_type_and_policy);
+        sort(m, kids, in->n_kids, by_type_and_policy);
         in->runs = m->runs.n;
-        for (uint32_t k = 0; k < x->n_kids; k++) {
+        for (uint32_t k = 0; k < in->n_kids; k++) {
             uint16_t type = m->spots[kids[k]].type;
             if (k == 0 || sl_vec_last(&m->runs).type != type)
-                *sl_vec_push(&m->runs) = (struct graph_run){.at = x->kids + k, .type = type};
+                *sl_vec_push(&m->runs) = (struct graph_run){.at = in->kids + k, .type = type};
             sl_vec_last(&m->runs).n++;
             in->kid_types |= graph_type_bit(type);
         }
@@ -408,12 +412,13 @@ void graph_layout_free(struct sl_match *m) {
     sl_freep(&m->spots);
     sl_freep(&m->kids);
     sl_freep(&m->kids_by_uniq);
+    sl_freep(&m->linked);
     sl_freep(&m->aux_types);
     sl_freep(&m->aux_first);
     sl_freep(&m->aux_from);
     sl_freep(&m->held);
     sl_freep(&m->fits);
-    m->n_spots = m->n_tree = m->n_counted = m->pool_types = m->nodes_up = 0;
+    m->n_spots = m->n_tree = m->n_counted = m->pool_types = m->nodes_up = m->n_more = 0;
 }
 
 void graph_layout_status(struct sl_match *m, uint32_t pos) {

@@ -84,7 +84,7 @@ static struct graph_memo *memo_of(struct sl_match *m, const struct sl_match_requ
  * can be cut into more bundles, of fewer each. Nor if what is found depends on the order of
  * walking, or on what was found for a slot before. */
 static bool is_steady(const struct sl_match *m, const struct sl_match_request *r) {
-    if (m->subsystems.n > 0 || r->variants.n > r->alternatives.n)
+    if (m->subsystems.n > 0 || m->n_more > 0 || r->variants.n > r->alternatives.n)
         return false;
     for (uint32_t i = 0; i < r->reqs.n; i++) {
         const struct graph_req *slot = &r->reqs.v[i];
@@ -165,8 +165,8 @@ static uint64_t nodes_of(const struct sl_match *m, const struct sl_match_request
 
 /* Fluxion counts nodes before it searches: those that are up, and with a constraint those that it
  * allows and that are free, for a reservation in the last second. */
-static bool has_nodes(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
-                      int64_t now) {
+bool graph_match_has_nodes(struct sl_match *m, const struct sl_match_request *r,
+                           enum sl_match_op op, int64_t now) {
     struct graph_window w = {WHEN_FUTURE, m->end - 1, m->end, op == SL_MATCH_ALLOCATE_SATISFIABLE};
     uint64_t nodes = nodes_of(m, r);
     if (op == SL_MATCH_ALLOCATE)
@@ -240,7 +240,7 @@ static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_
         note_busy(m, r, k, now);
     if (ops[op].later && satisfiable(m, r, k) && graph_search_later(m, r, now, w, c))
         return SL_MATCHED;
-    if (m->fluxion && ops[op].keeps && !has_nodes(m, r, op, now))
+    if (m->fluxion && ops[op].keeps && !graph_match_has_nodes(m, r, op, now))
         return op == SL_MATCH_ALLOCATE_SATISFIABLE ? SL_NEVER : SL_BUSY;
     if (!ops[op].tells_never)
         return SL_BUSY;
@@ -318,6 +318,8 @@ size_t sl_match_bytes(const struct sl_match *m) {
     size_t n = sizeof(*m) + sl_graph_bytes(m->g);
     n += (size_t)m->n_spots * (sizeof(*m->spots) + sizeof(*m->kids));
     n += m->kids_by_uniq ? (size_t)m->n_spots * sizeof(*m->kids_by_uniq) : 0;
+    n += m->linked ? (size_t)(m->n_spots + m->n_more) * sizeof(*m->linked) : 0;
+    n += m->ways.cap * sizeof(*m->ways.v);
     n += m->inners.cap * sizeof(*m->inners.v) + m->runs.cap * sizeof(*m->runs.v);
     n += m->masks.cap * sizeof(*m->masks.v) + m->profiles.cap * sizeof(*m->profiles.v);
     for (uint32_t i = 1; i < m->profiles.n; i++)

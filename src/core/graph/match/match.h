@@ -73,15 +73,24 @@ struct sl_pick {
     bool exclusive;
 };
 
+/* Of a vertex with several parents in containment: the one through which it was found. */
+struct sl_grant_way {
+    sl_vtx v, parent;
+};
+
 /* Of a job, or of a match that took nothing. */
 struct sl_grant {
     enum sl_match_job_state state;
     int64_t at, duration;
     uint32_t n_slots; /* that were made; 0 if the request has none */
-    /* Depth-first, parents before their children, the root first. */
+    /* Depth-first, parents before their children, the root first. A vertex with several parents is
+     * among the children of the one through which it was found. */
     SL_VEC(struct sl_pick) picks;
+    SL_VEC(struct sl_grant_way) ways; /* where that is not the first; ascending */
 };
 void sl_grant_done(struct sl_grant *g);
+/* The parent of one of its vertices; SL_VTX_NONE: it has none. */
+sl_vtx sl_grant_parent(const struct sl_graph *g, const struct sl_grant *a, sl_vtx v);
 
 /* ret may be NULL; it must be zeroed or have been used before. A jobid that is in use is an error,
  * SL_EEXIST, and so is a request of another graph; and SL_ELIMIT, if there were too many
@@ -166,6 +175,15 @@ bool sl_find_sums(const struct sl_find *f, int64_t *ret_jobid);
  * uses sums, those that have none (of the job) are left out. */
 void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_grant *ret);
 
+/* How many vertices Fluxion's walk enters and how many of them succeed: what sl_match_run would do
+ * without indices, pruned by the filters alone. Called before that. As Fluxion's, the numbers are
+ * of the last walk that found something, to which later ones that did not are added: 'v' is what
+ * they were before. O(vertices) for each time that is tried. */
+struct sl_match_visits {
+    uint64_t entered, succeeded;
+};
+void sl_match_count_visits(struct sl_match *m, const struct sl_match_request *r,
+                           enum sl_match_op op, int64_t now, struct sl_match_visits *v);
 /* Statistics since creation: vertices visited and vertices taken. */
 struct sl_match_stats {
     uint64_t visited, taken, matches, failures, cached_failures;

@@ -40,6 +40,7 @@ struct graph_spot { /* one per position */
     uint16_t type;  /* index in types */
     uint8_t down;   /* it or something above it */
     uint8_t divisible, is_node, constrained;
+    uint8_t joint; /* it has further parents */
 };
 
 struct graph_run {  /* children of one type, in the order of the policy */
@@ -61,6 +62,7 @@ struct graph_inner { /* one per vertex with children */
     int64_t factor;        /* of nodes from the root to here, for the scores of children */
     uint8_t weigh;         /* the counted type that its weight is of, or WEIGH_* */
     bool some_down;        /* a child is, by itself */
+    bool leads_out;        /* it, or one below it, is a further parent */
     uint8_t kids_weigh;    /* that of all its children; WEIGH_NOT: they differ, or none */
 };
 
@@ -175,7 +177,14 @@ struct graph_job {
     enum sl_match_job_state state;
     uint32_t n_slots;
     uint32_t spans, shares;
+    uint32_t ways; /* the first; 0: none */
     bool used;
+};
+
+/* Of a vertex with several parents that a job has: the one through which it was found. */
+struct graph_job_way {
+    uint32_t pos, parent;
+    uint32_t next; /* of the job; 0: the last */
 };
 
 /* What is known of a class of requests. */
@@ -213,6 +222,8 @@ struct sl_match {
     uint32_t nodes_up;
     uint32_t *kids;                /* positions, by type and in the order of the policy */
     uint32_t *kids_by_uniq;        /* positions, high unique ids first */
+    uint32_t n_more;               /* edges beside the tree: then nothing is found by indices */
+    uint32_t *linked;              /* with such edges: positions, in the order of linking */
     int64_t *free_amounts, *total; /* inner * n_counted: not allocated, and in all */
     struct sl_ordset *heavy;       /* by inner: children by weight; only if some have children */
     SL_VEC(uint64_t) visited;      /* a bit per vertex that was in a result; early-stopping ones */
@@ -231,6 +242,8 @@ struct sl_match {
     SL_VEC(struct graph_pool) pools;      /* by position */
     SL_VEC(struct graph_share) shares;    /* [0] is unused */
     uint32_t free_share;
+    SL_VEC(struct graph_job_way) ways; /* [0] is unused */
+    uint32_t free_way;
     int64_t latest_share; /* no job that is allocated has a part of a pool only from later on */
     SL_VEC(struct graph_job) jobs;
     SL_VEC(uint32_t) free_jobs;
@@ -296,6 +309,9 @@ void graph_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
 void graph_index_resize(struct sl_match *m, uint32_t pos, int64_t more);
 /* What was chosen counts as visited; 'kept': a job has it. */
 void graph_index_visit(struct sl_match *m, const struct graph_chain *c, bool kept);
+/* The same for one vertex; 'kept_below': a job has something exclusively below it. */
+void graph_index_visit_one(struct sl_match *m, uint32_t inner, bool kept_below);
+int64_t graph_index_weight(const struct sl_match *m, uint32_t pos);
 /* The status of some positions changed. */
 void graph_index_status(struct sl_match *m, uint32_t from, uint32_t to);
 /* May the node at a place of the order have its need? */
@@ -339,9 +355,15 @@ struct graph_claim {
     uint32_t block;  /* or pool */
     uint64_t bits[]; /* exclusive, then shared */
 };
+/* Of a vertex with several parents that was met: the one through which it was. */
+struct graph_way {
+    struct graph_way *next;
+    uint32_t pos, parent;
+};
 struct graph_chain {
     struct graph_claim *claims;
     uint32_t n_slots;
+    struct graph_way *ways, *last_way;
 };
 /* Something that was found for a request: a vertex with what is chosen inside it, or a slot. */
 struct graph_group {
@@ -354,8 +376,10 @@ struct graph_group {
     bool whole;     /* nothing was chosen inside: it is taken as it is */
     bool exclusive, divisible;
     bool all;                 /* it takes everything below it along */
-    struct graph_chain chain; /* if not whole */
+    struct graph_chain chain; /* if not whole; ways also if it is */
     /* For walking it again (aux.c): */
+    uint32_t from;            /* through which parent it was found */
+    struct graph_way *passed; /* above it */
     uint32_t req;             /* what it was found for */
     bool inherited;           /* it was walked as something exclusive's */
     struct graph_part *parts; /* of a slot */
@@ -401,7 +425,11 @@ struct graph_walk {
     bool notes;              /* what is chosen now counts as taken for what is chosen next */
     SL_VEC(struct graph_noted) noted;
     struct graph_plain plain;
-    uint32_t masked; /* the block that x and s are of */
+    bool in_full;               /* every child is walked, in the order of linking */
+    struct graph_visits *count; /* visits are counted: as Fluxion walks */
+    uint32_t from;      /* the parent through which a vertex is visited next; NONE: it has none */
+    uint32_t *found_in; /* with further parents, by position: through which one was found */
+    uint32_t masked;    /* the block that x and s are of */
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
 void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_match_request *r,
@@ -441,6 +469,47 @@ void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct
 struct graph_claim *graph_chain_claim(struct graph_walk *w, struct graph_chain *c, uint32_t block);
 void graph_chain_range(struct graph_walk *w, struct graph_chain *c, uint32_t from, uint32_t to,
                        bool exclusive);
+/* A vertex and everything below it, exclusively. */
+void graph_chain_subtree(struct graph_walk *w, struct graph_chain *c, uint32_t pos);
+
+/* ---- joint.c: vertices with several parents ---- */
+struct graph_range {
+    uint32_t from, to;
+};
+struct graph_ranges {
+    struct graph_range *v;
+    uint32_t n, cap;
+};
+void graph_joint_layout(struct sl_match *m);
+/* Positions of a vertex and of all below it, whatever the parent; they may overlap. */
+void graph_joint_below(const struct sl_match *m, uint32_t pos, struct graph_ranges *ret);
+static inline bool graph_joint_leads_out(const struct sl_match *m, uint32_t pos) {
+    return m->n_more > 0 && m->spots[pos].inner != GRAPH_NONE &&
+           m->inners.v[m->spots[pos].inner].leads_out;
+}
+void graph_joint_add(struct graph_walk *w, struct graph_chain *c, uint32_t pos, uint32_t parent);
+void graph_joint_merge(struct graph_walk *w, struct graph_chain *c, const struct graph_way *from);
+void graph_joint_pass(struct graph_walk *w, struct graph_group *g, uint32_t pos, uint32_t parent);
+/* The way to a vertex through first parents. */
+void graph_joint_pass_first(struct graph_walk *w, struct graph_group *g, uint32_t pos);
+/* Takes the nodes on the way to what a chain has. */
+void graph_joint_whole_nodes(struct graph_walk *w, struct graph_chain *c);
+/* A pool that is taken along is so whole, whatever part of it was found through another parent. */
+void graph_joint_tidy(const struct sl_match *m, struct graph_chain *c);
+/* Picks by position, each once, become a grant's: of a chain, or of a job. */
+void graph_joint_finish(const struct sl_match *m, const struct graph_chain *c,
+                        const struct graph_job *j, struct sl_grant *g);
+void graph_joint_hold(struct sl_match *m, struct graph_job *j, const struct graph_chain *c);
+void graph_joint_drop(struct sl_match *m, struct graph_job *j);
+/* What a job has is on another layout now. */
+void graph_joint_put(struct sl_match *m, struct graph_job *j, const struct sl_grant_way *v,
+                     uint32_t n);
+/* Takes vertices and what is below them from a job; false: it has not all of them. */
+bool graph_joint_lose(struct sl_match *m, struct graph_job *j, const sl_vtx *v, uint32_t n);
+void graph_joint_forget_ways(struct sl_match *m, struct graph_job *j);
+void graph_joint_visit(struct sl_match *m, const struct graph_chain *c, bool kept);
+/* Of a vertex of an update, by a bit per listed position. */
+uint32_t graph_joint_listed_parent(const struct sl_match *m, const uint64_t *listed, uint32_t pos);
 
 /* ---- plain.c: slots of plain children, by masks alone ---- */
 /* Is a request a slot of fixed counts and nothing else inside? */
@@ -505,7 +574,25 @@ void graph_slots_make(struct graph_walk *w, uint32_t inner, const struct graph_w
 /* SL_ELIMIT if what was not found may be there: not all mixes of or_slots were tried. */
 int graph_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_check_;
 
+/* ---- visits.c: how Fluxion would walk ---- */
+struct graph_visits {
+    struct sl_match_visits n;
+    int64_t *most; /* as 'total': the most of it that is held at any moment of the window */
+    sl_sym *types; /* space for those of a filter */
+};
+/* Is there less of what a request needs than the filter of a vertex knows to be there? */
+bool graph_visits_prune(const struct graph_walk *w, uint32_t inner, uint32_t req);
+/* Is there enough at the root for the whole request? */
+bool graph_visits_may(const struct graph_walk *w);
+
 /* ---- search.c: from walks to results ---- */
+/* One walk without indices, counted. With 'try': none if the filter of the root rules it out. */
+bool graph_search_count(struct sl_match *m, const struct sl_match_request *r,
+                        const struct graph_variant *v, const struct graph_window *win, bool try,
+                        struct graph_visits *count);
+/* Do as many nodes as are needed count as there, by Fluxion's rules? */
+bool graph_match_has_nodes(struct sl_match *m, const struct sl_match_request *r,
+                           enum sl_match_op op, int64_t now);
 /* At one time. */
 bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
                      const struct graph_window *w, struct graph_chain *ret);
@@ -544,8 +631,10 @@ static inline bool graph_hold_empty(const struct graph_job *j) {
 /* ---- grant.c ---- */
 void sl_grant_of_chain(const struct sl_match *m, const struct graph_chain *c, struct sl_grant *ret);
 void sl_grant_of_job(const struct sl_match *m, const struct graph_job *j, struct sl_grant *ret);
-/* Picks that are not in order yet become a grant's: sorted, each once, with the way to them. */
-void sl_grant_finish(const struct sl_match *m, struct sl_grant *g);
+/* Picks that are not in order yet become a grant's: sorted, each once, with the way to them, as the
+ * chain or the job, if any, knows it. */
+void sl_grant_finish(const struct sl_match *m, const struct graph_chain *c,
+                     const struct graph_job *j, struct sl_grant *g);
 
 /* ---- regraph.c ---- */
 /* What all jobs have, by vertices, so that it can be put onto another layout. */
@@ -557,10 +646,12 @@ struct graph_holding {
 struct graph_holder {
     struct graph_job job;
     uint32_t first, n;
+    uint32_t first_way, n_ways;
 };
 struct graph_holdings {
     SL_VEC(struct graph_holder) jobs;
     SL_VEC(struct graph_holding) v;
+    SL_VEC(struct sl_grant_way) ways;
 };
 void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret);
 /* Jobs of which nothing is left in the graph are gone. */

@@ -62,13 +62,15 @@ int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uin
         return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
     if (j->state != SL_JOB_ALLOCATED)
         return sl_err_set(err, SL_EINVAL, "job %lld is only reserved", (long long)jobid);
-    for (uint32_t i = 0; i < n; i++) {
+    if (m->n_more > 0 && !graph_joint_lose(m, j, v, n))
+        return sl_err_set(err, SL_EINVAL, "job %lld has not all of that", (long long)jobid);
+    for (uint32_t i = 0; i < n && m->n_more == 0; i++) {
         const struct sl_vertex *x = sl_graph_vertex(m->g, v[i]);
         if (x->removed || !has_part(m, j, x->pos, x->end))
             return sl_err_set(err, SL_EINVAL, "job %lld has nothing of %.80s", (long long)jobid,
                               sl_vertex_name(m->g, v[i], name));
     }
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && m->n_more == 0; i++) {
         const struct sl_vertex *x = sl_graph_vertex(m->g, v[i]);
         lose_part(m, j, x->pos, x->end);
         /* what is above is not all the job's any more: it is only the way to the rest */
@@ -105,16 +107,72 @@ static bool has_bits(const struct sl_match *m, const struct graph_window *w, uin
     return false;
 }
 
+/* Does anybody use one of these? */
+static bool is_range_used(const struct sl_match *m, const struct graph_window *w, uint32_t from,
+                          uint32_t to) {
+    if (has_bits(m, w, from, to, true))
+        return true;
+    for (uint32_t i = 0; i < m->pools.n; i++)
+        if (m->pools.v[i].pos >= from && m->pools.v[i].pos < to &&
+            graph_window_free(m, w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
+            return true;
+    return false;
+}
+
+static bool is_used_below(const struct sl_match *m, const struct graph_window *w, uint32_t pos) {
+    if (!graph_joint_leads_out(m, pos))
+        return is_range_used(m, w, pos, graph_end_of(m, pos));
+    struct graph_ranges below = {0};
+    bool used = false;
+    graph_joint_below(m, pos, &below);
+    for (uint32_t i = 0; i < below.n && !used; i++)
+        used = is_range_used(m, w, below.v[i].from, below.v[i].to);
+    sl_vec_free(&below);
+    return used;
+}
+
+/* What an update lists, if there are vertices with several parents: a bit per position, and one per
+ * position that leads to another one. */
+struct listed {
+    uint64_t *bits, *leads;
+};
+
+static uint32_t parent_of(const struct sl_match *m, const struct listed *l, uint32_t pos) {
+    sl_vtx v = graph_vertex_at(m, pos)->parent;
+    if (l->bits)
+        return graph_joint_listed_parent(m, l->bits, pos);
+    return v == SL_VTX_NONE ? GRAPH_NONE : sl_graph_vertex(m->g, v)->pos;
+}
+
+static void list_picks(const struct sl_match *m, const struct sl_pick *v, uint32_t n,
+                       struct listed *ret) {
+    if (m->n_more == 0)
+        return;
+    ret->bits = sl_alloc0((size_t)m->n_spots / 64 + 1, sizeof(*ret->bits));
+    ret->leads = sl_alloc0((size_t)m->n_spots / 64 + 1, sizeof(*ret->leads));
+    for (uint32_t i = 0; i < n; i++)
+        if (!sl_graph_vertex(m->g, v[i].v)->removed)
+            sl_bits_set(ret->bits, sl_graph_vertex(m->g, v[i].v)->pos);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t pos = sl_graph_vertex(m->g, v[i].v)->pos;
+        if (sl_graph_vertex(m->g, v[i].v)->removed)
+            continue;
+        while ((pos = parent_of(m, ret, pos)) != GRAPH_NONE)
+            sl_bits_set(ret->leads, pos);
+    }
+}
+
 /* Adds one pick to a chain; false: it is taken. */
-static bool claim_pick(struct graph_walk *w, const struct sl_pick *p, bool last_of_way,
-                       struct graph_chain *c) {
+static bool claim_pick(struct graph_walk *w, const struct sl_pick *p, const struct listed *l,
+                       bool last_of_way, struct graph_chain *c) {
     const struct sl_match *m = w->m;
     const struct sl_vertex *x = sl_graph_vertex(m->g, p->v);
     struct graph_pool *pool = graph_pool_at(m, x->pos);
-    for (sl_vtx u = p->v; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent) {
-        uint32_t pos = sl_graph_vertex(m->g, u)->pos;
+    for (uint32_t pos = x->pos; pos != GRAPH_NONE; pos = parent_of(m, l, pos)) {
         if (has_bits(m, &w->w, pos, pos + 1, false))
             return false;
+        if (m->spots[pos].joint)
+            graph_joint_add(w, c, pos, parent_of(m, l, pos));
     }
     if (pool && graph_window_free(m, &w->w, pool) < (p->exclusive ? p->needs : 1))
         return false; /* shared use takes nothing of a pool */
@@ -123,12 +181,8 @@ static bool claim_pick(struct graph_walk *w, const struct sl_pick *p, bool last_
         graph_chain_group(w, c, &g, p->needs);
         return true;
     }
-    if (p->exclusive && has_bits(m, &w->w, x->pos, x->end, true))
+    if (p->exclusive && is_used_below(m, &w->w, x->pos))
         return false;
-    for (uint32_t i = 0; i < m->pools.n && p->exclusive; i++)
-        if (m->pools.v[i].pos >= x->pos && m->pools.v[i].pos < x->end &&
-            graph_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
-            return false;
     if (p->exclusive || last_of_way)
         graph_chain_range(w, c, x->pos, x->pos + 1, p->exclusive);
     return true;
@@ -153,16 +207,20 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_match_job_state st
     if (n > 0)
         memcpy(sorted, v, n * sizeof(*v));
     qsort_r(sorted, n, sizeof(*sorted), by_pos, m);
+    struct listed l = {0};
+    list_picks(m, sorted, n, &l);
     for (uint32_t i = 0; i < n && r >= 0; i++) {
         const struct sl_vertex *x = sl_graph_vertex(m->g, sorted[i].v);
         bool last = i + 1 == n || sl_graph_vertex(m->g, sorted[i + 1].v)->pos >= x->end;
+        if (l.leads)
+            last = !sl_bits_get(l.leads, x->pos);
         if (i > 0 && sorted[i - 1].v == sorted[i].v)
             r = sl_err_set(err, SL_EINVAL, "%.80s is listed twice",
                            sl_vertex_name(m->g, sorted[i].v, name));
         else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
-        else if (!claim_pick(&w, &sorted[i], last, &c))
+        else if (!claim_pick(&w, &sorted[i], &l, last, &c))
             r = sl_err_set(err, SL_EEXIST, "%.80s is in use",
                            sl_vertex_name(m->g, sorted[i].v, name));
     }
@@ -173,6 +231,8 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_match_job_state st
         graph_index_visit(m, &c, true);
     }
     sl_freep(&sorted);
+    sl_freep(&l.bits);
+    sl_freep(&l.leads);
     return r;
 }
 
@@ -228,6 +288,9 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
     }
     graph_hold_chain(m, j, &c);
     graph_index_visit(m, &c, true);
-    forget_ways(m, j);
+    if (m->n_more > 0)
+        graph_joint_forget_ways(m, j);
+    else
+        forget_ways(m, j);
     return 0;
 }

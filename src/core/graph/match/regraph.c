@@ -8,13 +8,27 @@
 
 #include "core/graph/match/match_int.h"
 
+/* The parents of all that it has: others may come. */
+static void take_ways(const struct sl_match *m, const struct graph_job *j,
+                      struct graph_holdings *ret) {
+    struct graph_holder *holder = &sl_vec_last(&ret->jobs);
+    struct sl_grant g = {0};
+    holder->first_way = ret->ways.n;
+    sl_grant_of_job(m, j, &g);
+    for (uint32_t i = 0; i < g.picks.n; i++)
+        *sl_vec_push(&ret->ways) =
+            (struct sl_grant_way){g.picks.v[i].v, sl_grant_parent(m->g, &g, g.picks.v[i].v)};
+    holder->n_ways = ret->ways.n - holder->first_way;
+    sl_grant_done(&g);
+}
+
 void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret) {
     *ret = (struct graph_holdings){0};
     for (uint32_t i = 0; i < m->jobs.n; i++) {
         const struct graph_job *j = &m->jobs.v[i];
         if (!j->used)
             continue;
-        *sl_vec_push(&ret->jobs) = (struct graph_holder){*j, ret->v.n, 0};
+        *sl_vec_push(&ret->jobs) = (struct graph_holder){.job = *j, .first = ret->v.n};
         for (uint32_t k = j->spans; k; k = m->spans.v[k].next_of_job) {
             const struct graph_span *s = &m->spans.v[k];
             const struct graph_block *b = &m->blocks.v[s->block];
@@ -37,12 +51,15 @@ void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret) {
                 .divisible = true,
             };
         sl_vec_last(&ret->jobs).n = ret->v.n - sl_vec_last(&ret->jobs).first;
+        if (m->n_more > 0)
+            take_ways(m, j, ret);
     }
 }
 
 void graph_holdings_done(struct graph_holdings *h) {
     sl_vec_free(&h->jobs);
     sl_vec_free(&h->v);
+    sl_vec_free(&h->ways);
 }
 
 void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h) {
@@ -63,11 +80,13 @@ void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h) {
                 graph_chain_range(&w, &c, x->pos, x->pos + 1, h->v.v[k].exclusive);
             }
         }
-        if (c.claims)
-            graph_hold_chain(m,
-                             graph_hold_new(m, holder->job.id, holder->job.state, holder->job.from,
-                                            holder->job.to),
-                             &c);
+        if (!c.claims)
+            continue;
+        struct graph_job *j =
+            graph_hold_new(m, holder->job.id, holder->job.state, holder->job.from, holder->job.to);
+        graph_hold_chain(m, j, &c);
+        if (m->n_more > 0)
+            graph_joint_put(m, j, h->ways.v + holder->first_way, holder->n_ways);
     }
 }
 
@@ -77,13 +96,14 @@ void graph_regraph_forget(struct sl_match *m) {
     sl_vec_free(&m->spans);
     sl_vec_free(&m->words);
     sl_vec_free(&m->shares);
+    sl_vec_free(&m->ways);
     sl_vec_free(&m->jobs);
     sl_vec_free(&m->free_jobs);
     sl_map_done(&m->by_id);
     m->by_id = (struct sl_map){0};
     sl_ordset_done(&m->ends);
     m->ends = (struct sl_ordset){0};
-    m->free_span = m->free_share = m->n_jobs = m->n_above = 0;
+    m->free_span = m->free_share = m->free_way = m->n_jobs = m->n_above = 0;
     m->latest_share = 0;
     memset(m->free_words, 0, sizeof(m->free_words));
     sl_freep(&m->allowed);
@@ -157,7 +177,7 @@ static int check_pools(const struct sl_match *m, const struct graph_holdings *h,
                        struct sl_err *err) {
     char name[SL_VERTEX_NAME];
     for (uint32_t i = 0; i < h->v.n; i++)
-        if (h->v.v[i].divisible && sl_graph_vertex(m->g, h->v.v[i].v)->n_kids > 0)
+        if (h->v.v[i].divisible && !sl_graph_is_leaf(m->g, h->v.v[i].v))
             return sl_err_set(err, SL_EINVAL,
                               "%.80s is divisible and in use: nothing can be put into it",
                               sl_vertex_name(m->g, h->v.v[i].v, name));
@@ -261,8 +281,7 @@ static bool in_use(const struct sl_match *m, sl_vtx v) {
 }
 
 static int check_prop(const struct sl_match *m, sl_vtx v, const char *key, struct sl_err *err) {
-    if (strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && sl_graph_vertex(m->g, v)->n_kids == 0 &&
-        in_use(m, v))
+    if (strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && sl_graph_is_leaf(m->g, v) && in_use(m, v))
         return sl_err_set(err, SL_EINVAL, "%s cannot change while the pool is in use", key);
     return 0;
 }

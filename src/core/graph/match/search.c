@@ -79,7 +79,7 @@ static void find_nodes(struct graph_walk *w) {
     const struct graph_req *r = &w->r->reqs.v[v->top];
     w->nodes = REQ_NONE;
     w->nodes_in_slot = false;
-    if (v->n_top != 1 || m->index.order.n == 0 || w->aux)
+    if (v->n_top != 1 || m->index.order.n == 0 || w->aux || m->n_more > 0)
         return;
     if (r->kind == SL_REQ_RESOURCE && r->type == m->node) {
         w->nodes = v->top;
@@ -138,6 +138,10 @@ static bool search_nodes(struct graph_walk *w, struct graph_chain *ret) {
 static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
     const struct sl_match *m = w->m;
     struct graph_chain whole = {.n_slots = c->n_slots};
+    if (m->n_more > 0) {
+        graph_joint_whole_nodes(w, c);
+        return;
+    }
     for (struct graph_claim *k = c->claims, *next; k; k = next) {
         uint32_t pos = k->amount ? m->pools.v[k->block].pos : m->blocks.v[k->block].pos;
         uint32_t node = GRAPH_NONE;
@@ -164,6 +168,8 @@ static bool search_or_walk(struct graph_walk *w, struct graph_chain *ret) {
                                      : graph_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
         take_whole_nodes(w, ret);
+    if (found && w->m->n_more > 0)
+        graph_joint_tidy(w->m, ret);
     return found;
 }
 
@@ -186,6 +192,24 @@ static bool search_variant(struct sl_match *m, const struct sl_match_request *r,
     return found;
 }
 
+bool graph_search_count(struct sl_match *m, const struct sl_match_request *r,
+                        const struct graph_variant *v, const struct graph_window *win, bool try,
+                        struct graph_visits *count) {
+    struct graph_walk w;
+    struct graph_chain c = {0};
+    sl_arena_clear(&m->tables);
+    sl_arena_clear(&m->scratch);
+    graph_walk_init(&w, m, r, v);
+    w.allowed = allowed(m, r);
+    w.is_plain = false;
+    w.in_full = true;
+    w.count = count;
+    graph_walk_at(&w, win);
+    bool found = (!try || graph_visits_may(&w)) && graph_walk_run(&w, &c);
+    graph_walk_done(&w);
+    return found;
+}
+
 /* ---- several slots at the top ---- */
 
 #define ORDERS_MAX 120u /* of slots that are tried */
@@ -201,6 +225,15 @@ static void add_copy(struct sl_match *m, const struct graph_chain *c, struct gra
         ret->claims = copy;
     }
     ret->n_slots += c->n_slots;
+    for (const struct graph_way *x = c->ways; x; x = x->next) {
+        struct graph_way *copy = sl_arena_alloc(&m->tables, sizeof(*copy));
+        *copy = (struct graph_way){.pos = x->pos, .parent = x->parent};
+        if (ret->last_way)
+            ret->last_way->next = copy;
+        else
+            ret->ways = copy;
+        ret->last_way = copy;
+    }
 }
 
 /* One after the other in this order. What was found is held while the next ones are looked for, as

@@ -181,7 +181,7 @@ static bool find_shape(struct graph_walk *w, uint32_t inner, const struct graph_
                        uint32_t most, struct cursor *at, struct shape *ret) {
     struct graph_wants t = {slot->with, slot->n_with, REQ_NONE};
     struct graph_list *lists = graph_walk_lists(w, t.n);
-    bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX && !w->aux;
+    bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX && !w->aux && !w->in_full;
     for (uint32_t i = 0; i < t.n && limited; i++)
         limited = graph_req_is_fixed(&w->r->reqs.v[t.first + i]);
     for (uint32_t i = 0; i < t.n && limited; i++)

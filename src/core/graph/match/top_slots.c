@@ -243,7 +243,7 @@ void graph_tops_find(struct graph_walk *w) {
     struct sl_match *m = w->m;
     struct graph_tops *t = &m->tops[0];
     w->tops = NULL;
-    if (w->variant->n_top != 1 || w->aux || !m->nodes_are_blocks ||
+    if (w->variant->n_top != 1 || w->aux || m->n_more > 0 || !m->nodes_are_blocks ||
         (m->policy.node_exclusive && m->pools.n > 0) ||
         !graph_plain_slot(w, w->variant->top, &w->plain))
         return;

@@ -4,6 +4,9 @@
  * group in the list of that request; a vertex that is only passed hands its caller's lists on to
  * its children, so that what is found below competes at the top.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/collection/bits.h"
 #include "core/graph/match/match_int.h"
 
@@ -33,7 +36,9 @@ static bool usable(struct graph_walk *w, uint32_t pos) {
         graph_walk_mask(w, s->block);
         return !(w->noted.n > 0 && graph_aux_is_taken(w, pos));
     }
-    if ((s->down && !w->w.any_status) ||
+    /* ways through several parents are up or down by themselves */
+    bool down = w->m->n_more > 0 ? graph_vertex_at(w->m, pos)->down : s->down;
+    if ((down && !w->w.any_status) ||
         (w->use_fits && s->is_node && !sl_bits_get(w->m->fits, s->block)))
         return false;
     graph_walk_mask(w, s->block);
@@ -41,10 +46,9 @@ static bool usable(struct graph_walk *w, uint32_t pos) {
            !(w->noted.n > 0 && graph_aux_is_taken(w, pos));
 }
 
-/* Neither it nor anything below it is in use. */
-static bool untouched(struct graph_walk *w, uint32_t pos) {
+/* None of these is in use. */
+static bool range_untouched(struct graph_walk *w, uint32_t pos, uint32_t end) {
     const struct sl_match *m = w->m;
-    uint32_t end = graph_end_of(m, pos);
     if (w->noted.n > 0 && graph_aux_is_touched(w, pos, end))
         return false;
     if (w->w.when == WHEN_EMPTY)
@@ -67,6 +71,19 @@ static bool untouched(struct graph_walk *w, uint32_t pos) {
             return false;
     }
     return true;
+}
+
+/* Neither it nor anything below it is in use. */
+static bool untouched(struct graph_walk *w, uint32_t pos) {
+    if (!graph_joint_leads_out(w->m, pos))
+        return range_untouched(w, pos, graph_end_of(w->m, pos));
+    struct graph_ranges below = {0};
+    bool good = true;
+    graph_joint_below(w->m, pos, &below);
+    for (uint32_t i = 0; i < below.n && good; i++)
+        good = range_untouched(w, below.v[i].from, below.v[i].to);
+    sl_vec_free(&below);
+    return good;
 }
 
 /* ---- children ---- */
@@ -114,7 +131,44 @@ bool graph_walk_shape(const struct graph_walk *w, const struct graph_wants *t, u
 /* May anything that the top requests begin with be below it? */
 static bool worth_passing(const struct graph_walk *w, uint32_t pos) {
     uint32_t inner = w->m->spots[pos].inner;
-    return inner != GRAPH_NONE && (w->m->inners.v[inner].below & w->top_types) != 0;
+    return inner != GRAPH_NONE && (w->in_full || (w->m->inners.v[inner].below & w->top_types) != 0);
+}
+
+struct weighed {
+    int64_t weight, uniq;
+    uint32_t turn, pos;
+};
+
+static int by_weight(const void *a, const void *b) {
+    const struct weighed *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    if (x->uniq != y->uniq)
+        return x->uniq > y->uniq ? -1 : 1;
+    return x->turn > y->turn ? -1 : x->turn < y->turn;
+}
+
+/* Where the sets of weights are not kept. */
+static uint32_t *weigh_kids(struct graph_walk *w, const struct graph_inner *in) {
+    struct sl_match *m = w->m;
+    struct weighed *v = sl_arena_alloc(&m->scratch, (in->n_kids + 1) * sizeof(*v));
+    uint32_t *kids = sl_arena_alloc(&m->scratch, (in->n_kids + 1) * sizeof(*kids));
+    for (uint32_t k = 0; k < in->n_kids; k++) {
+        uint32_t pos = m->linked[in->kids + k];
+        v[k] = (struct weighed){w->w.when == WHEN_EMPTY ? INT64_MAX : graph_index_weight(m, pos),
+                                graph_vertex_at(m, pos)->uniq_id, k, pos};
+    }
+    qsort(v, in->n_kids, sizeof(*v), by_weight);
+    for (uint32_t k = 0; k < in->n_kids; k++)
+        kids[k] = v[k].pos;
+    return kids;
+}
+
+/* Children in the order of linking. */
+static uint32_t linked_kid(const struct sl_match *m, const struct graph_inner *in, uint32_t k) {
+    if (m->linked)
+        return m->linked[in->kids + k];
+    return sl_graph_vertex(m->g, sl_graph_kids(m->g)[in->kids + k])->pos;
 }
 
 /* In the order of weights, until enough was found of everything. */
@@ -126,6 +180,7 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
     static const struct sl_ordset none = {0};
     const struct sl_ordset *heavy = w->w.when == WHEN_EMPTY ? &none : &m->heavy[inner];
     const struct sl_ordkey *keys = NULL;
+    const uint32_t *weighed = m->n_more > 0 ? weigh_kids(w, in) : NULL;
     struct graph_list *tally = graph_walk_lists(w, t->n);
     uint32_t left = t->n, n_keys = 0;
     for (uint32_t i = 0; i < t->n; i++) {
@@ -137,7 +192,9 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
     }
     for (uint32_t k = 0, next = 0; k < in->n_kids && left > 0; k++) {
         uint32_t pos;
-        if (heavy->n > 0) {
+        if (weighed) {
+            pos = weighed[k];
+        } else if (heavy->n > 0) {
             if (k == next) {
                 keys = sl_ordset_run(heavy, k, &n_keys);
                 next = k + n_keys;
@@ -147,11 +204,13 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
             pos = m->kids_by_uniq[in->kids + k];
         }
         uint32_t own = wanted_index(w, t, m->spots[pos].type);
-        if (own == GRAPH_NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
-                              : !w->aux && tally[own].bundles >= bundles)
+        if (own == GRAPH_NONE
+                ? !w->count && !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
+                : !w->aux && tally[own].bundles >= bundles)
             continue;
         for (uint32_t i = 0; i < t->n; i++)
             tally[i].total = lists[i].total;
+        w->from = in->pos;
         if (!graph_walk_visit(w, pos, t, pristine, exclusive, lists))
             continue;
         left = 0;
@@ -174,6 +233,13 @@ void graph_walk_explore(struct graph_walk *w, uint32_t inner, const struct graph
     const struct graph_inner *in = &m->inners.v[inner];
     if (m->policy.stop_early) {
         explore_early(w, inner, t, pristine, exclusive, lists, bundles);
+        return;
+    }
+    if (w->in_full) {
+        for (uint32_t k = 0; k < in->n_kids; k++) {
+            w->from = in->pos;
+            (void)graph_walk_visit(w, linked_kid(m, in, k), t, pristine, exclusive, lists);
+        }
         return;
     }
     for (uint32_t i = 0; i < in->n_runs; i++) {
@@ -199,7 +265,7 @@ static bool has_capacity(const struct graph_walk *w, uint32_t inner, uint32_t re
     uint32_t n = w->m->n_counted;
     const int64_t *free_amounts = &w->m->free_amounts[(size_t)inner * n],
                   *need = &w->need[(size_t)req * n];
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && !w->in_full; i++)
         if (need[i] > 0 && free_amounts[i] < need[i]) /* pools may be overdrawn */
             return false;
     return true;
@@ -210,7 +276,7 @@ static bool all_too_light(const struct graph_walk *w, uint32_t inner) {
     const struct sl_match *m = w->m;
     const struct graph_inner *in = &m->inners.v[inner];
     uint16_t type = w->types[w->variant->top];
-    if (!m->policy.stop_early || w->w.when != WHEN_PRESENT || w->variant->n_top != 1 ||
+    if (!m->policy.stop_early || w->count || w->w.when != WHEN_PRESENT || w->variant->n_top != 1 ||
         in->kids_weigh == WEIGH_NOT || in->n_runs != 1 || m->runs.v[in->runs].type != type)
         return false;
     const struct sl_ordkey *first = sl_ordset_first(&m->heavy[inner]);
@@ -238,23 +304,23 @@ static bool inside(struct graph_walk *w, uint32_t pos, const struct graph_req *r
             return false; /* of several slots each has to take shape here */
     struct graph_list *lists = graph_walk_lists(w, r->n_with);
     uint32_t n_slots = 0;
-    bool limited = !w->m->policy.stop_early && !w->aux;
+    bool limited = !w->m->policy.stop_early && !w->aux && !w->in_full;
     for (uint32_t i = 0; i < r->n_with; i++) {
         const struct graph_req *q = &w->r->reqs.v[r->with + i];
         n_slots += q->kind != SL_REQ_RESOURCE;
         if (limited && q->kind == SL_REQ_RESOURCE && graph_req_is_fixed(q))
             lists[i].per = q->most;
     }
+    if (shape && !r->several) {
+        struct graph_list *slots = &lists[r->slot - r->with];
+        *slots = (struct graph_list){0};
+        graph_slots_make(w, inner, &all, r->slot, true, slots);
+    }
     if (inner != GRAPH_NONE && (!shape || n_slots < r->n_with)) {
         struct graph_wants rest = all;
         if (shape)
             rest.slot = REQ_NONE;
         graph_walk_explore(w, inner, &rest, false, exclusive, lists, 1, limited);
-    }
-    if (shape && !r->several) {
-        struct graph_list *slots = &lists[r->slot - r->with];
-        *slots = (struct graph_list){0};
-        graph_slots_make(w, inner, &all, r->slot, true, slots);
     }
     bool or_slot = false;
     for (uint32_t i = 0; i < r->n_with; i++) {
@@ -287,6 +353,22 @@ static bool is_inside(const struct graph_walk *w, const struct graph_claim *c, u
     return at >= first && at < graph_end_of(w->m, pos);
 }
 
+/* Parts of pools below it go, too, if their first parent is elsewhere. */
+static void keep_no_pools(struct graph_walk *w, struct graph_chain *c, uint32_t pos) {
+    struct graph_ranges below = {0};
+    graph_joint_below(w->m, pos, &below);
+    for (struct graph_claim **at = &c->claims; *at;) {
+        bool in = false;
+        for (uint32_t i = 0; i < below.n && (*at)->amount && !in; i++)
+            in = pos_of(w, *at) >= below.v[i].from && pos_of(w, *at) < below.v[i].to;
+        if (in)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    }
+    sl_vec_free(&below);
+}
+
 /* What was chosen below a vertex goes with it; what it hangs on does not. */
 static void keep_outside(struct graph_walk *w, struct graph_chain *c, uint32_t pos) {
     for (struct graph_claim **at = &c->claims; *at;) {
@@ -304,12 +386,24 @@ static bool has_inside(const struct graph_walk *w, const struct graph_chain *c, 
     return false;
 }
 
-bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
-                      bool pristine, bool exclusive, struct graph_list *lists) {
+/* What was found below a vertex with several parents was so through one of them. */
+static void note_passed(struct graph_walk *w, uint32_t pos, uint32_t from, uint32_t n,
+                        struct graph_list *lists, struct graph_group *const *before) {
+    for (uint32_t i = 0; i < n; i++)
+        for (struct graph_group *g = before[i] ? before[i]->next : lists[i].first; g; g = g->next) {
+            w->found_in[pos] = from;
+            graph_joint_pass(w, g, pos, from);
+        }
+}
+
+static bool visit_vertex(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                         bool pristine, bool exclusive, struct graph_list *lists) {
     struct sl_match *m = w->m;
     const struct graph_spot *s = &m->spots[pos];
-    uint32_t own = wanted_index(w, t, s->type);
+    uint32_t own = wanted_index(w, t, s->type), from = w->from;
     m->stats.visited++;
+    if (s->joint && w->found_in[pos] != GRAPH_NONE && w->found_in[pos] != from)
+        return false; /* it was found through another parent */
     if (own == GRAPH_NONE) {
         bool shape = graph_walk_shape(w, t, t->slot, s->inner);
         bool whole = m->policy.node_exclusive && s->is_node;
@@ -319,10 +413,18 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
             (whole && !untouched(w, pos)))
             return false;
         exclusive = exclusive || whole;
+        struct graph_group **before = NULL;
+        if (s->joint) {
+            before = sl_arena_alloc(&m->scratch, (t->n + 1) * sizeof(struct graph_group *));
+            for (uint32_t i = 0; i < t->n; i++)
+                before[i] = lists[i].last;
+        }
         if (shape)
             graph_slots_make(w, s->inner, t, t->slot, false, &lists[t->slot - t->first]);
         else if (!all_too_light(w, s->inner))
             graph_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
+        if (s->joint)
+            note_passed(w, pos, from, t->n, lists, before);
         return true;
     }
     const struct graph_req *r = &w->r->reqs.v[t->first + own];
@@ -335,6 +437,7 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
                             .all = all,
                             .whole = true,
                             .req = t->first + own,
+                            .from = from,
                             .inherited = inherited};
     if (r->n_with > 0 && (s->inner == GRAPH_NONE || (w->w.when == WHEN_PRESENT &&
                                                      !has_capacity(w, s->inner, t->first + own))))
@@ -360,7 +463,9 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
             return false;
         if (all) {
             keep_outside(w, &g.chain, pos);
-            graph_chain_range(w, &g.chain, pos, graph_end_of(m, pos), true);
+            if (graph_joint_leads_out(m, pos))
+                keep_no_pools(w, &g.chain, pos);
+            graph_chain_subtree(w, &g.chain, pos);
         } else if (exclusive) {
             graph_chain_range(w, &g.chain, pos, pos + 1, true);
         } else if (w->aux && !has_inside(w, &g.chain, pos)) {
@@ -370,8 +475,36 @@ bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wan
     g.score = graph_layout_score(m, pos);
     struct graph_group *kept = sl_arena_alloc(&m->scratch, sizeof(*kept));
     *kept = g;
+    if (s->joint) {
+        w->found_in[pos] = from;
+        graph_joint_add(w, &kept->chain, pos, from);
+    }
     graph_list_push(&lists[own], kept);
     return true;
+}
+
+/* What the filter of a vertex rules out is not walked. A leaf that is only passed succeeds. */
+static bool visit_counted(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                          bool pristine, bool exclusive, struct graph_list *lists) {
+    const struct graph_spot *s = &w->m->spots[pos];
+    uint32_t own = wanted_index(w, t, s->type);
+    bool found = true;
+    w->count->n.entered++;
+    for (uint32_t i = t->first; i < t->first + t->n && s->inner != GRAPH_NONE && found; i++)
+        if (i == t->first + own || w->r->reqs.v[i].kind != SL_REQ_RESOURCE)
+            found = !graph_visits_prune(w, s->inner, i);
+    if (found)
+        found = own == GRAPH_NONE && s->inner == GRAPH_NONE && pristine
+                    ? usable(w, pos)
+                    : visit_vertex(w, pos, t, pristine, exclusive, lists);
+    w->count->n.succeeded += found;
+    return found;
+}
+
+bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                      bool pristine, bool exclusive, struct graph_list *lists) {
+    return w->count ? visit_counted(w, pos, t, pristine, exclusive, lists)
+                    : visit_vertex(w, pos, t, pristine, exclusive, lists);
 }
 
 /* ---- beginning ---- */
@@ -417,6 +550,11 @@ void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_m
         w->types[i] = type == GRAPH_NONE ? UINT16_MAX : (uint16_t)type;
     }
     struct graph_wants top = {v->top, v->n_top, v->slot};
+    w->in_full = m->n_more > 0;
+    w->count = NULL;
+    w->from = GRAPH_NONE;
+    w->found_in =
+        m->n_more > 0 ? sl_arena_alloc(&m->tables, m->n_spots * sizeof(*w->found_in)) : NULL;
     w->noted.v = NULL;
     w->noted.n = w->noted.cap = 0;
     w->notes = false;
@@ -432,8 +570,9 @@ void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_m
                 w->top_types |= graph_type_bit(w->types[q->with + k]);
     }
     const struct graph_req *one = &r->reqs.v[v->top];
-    w->is_plain = v->n_top == 1 && !w->aux && one->kind == SL_REQ_RESOURCE && one->n_with == 1 &&
-                  one->slot == one->with && graph_plain_slot(w, one->slot, &w->plain);
+    w->is_plain = v->n_top == 1 && !w->aux && m->n_more == 0 && one->kind == SL_REQ_RESOURCE &&
+                  one->n_with == 1 && one->slot == one->with &&
+                  graph_plain_slot(w, one->slot, &w->plain);
 }
 
 void graph_walk_done(struct graph_walk *w) {
@@ -450,6 +589,9 @@ bool graph_walk_run(struct graph_walk *w, struct graph_chain *ret) {
     struct graph_wants top = {v->top, v->n_top, v->slot};
     struct graph_list *lists = graph_walk_lists(w, v->n_top);
     bool or_slot = false;
+    if (w->found_in)
+        memset(w->found_in, 0xff, w->m->n_spots * sizeof(*w->found_in));
+    w->from = GRAPH_NONE;
     if (!graph_walk_visit(w, 0, &top, true, false, lists))
         return false;
     for (uint32_t i = 0; i < v->n_top; i++) {

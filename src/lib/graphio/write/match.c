@@ -34,6 +34,28 @@ bool sl_graphio_match_format_parse(const char *word, enum sl_graphio_match_forma
 
 /* ---- order ---- */
 
+/* Is a vertex below another one? */
+static bool is_below(const struct sl_graph *g, const struct sl_grant *gr, sl_vtx v, sl_vtx top) {
+    const struct sl_vertex *x = sl_graph_vertex(g, v), *t = sl_graph_vertex(g, top);
+
+    if (gr->ways.n == 0)
+        return t->pos < x->pos && x->pos < t->end;
+    do
+        v = sl_grant_parent(g, gr, v);
+    while (v != SL_VTX_NONE && v != top);
+    return v == top;
+}
+
+static uint32_t depth_of(const struct sl_graph *g, const struct sl_grant *gr, sl_vtx v) {
+    uint32_t depth = 0;
+
+    if (gr->ways.n == 0)
+        return sl_graph_vertex(g, v)->depth;
+    while ((v = sl_grant_parent(g, gr, v)) != SL_VTX_NONE)
+        depth++;
+    return depth;
+}
+
 void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
                          const struct sl_grant *gr) {
     uint32_t n = gr->picks.n, out = 0;
@@ -44,21 +66,19 @@ void graphio_places_init(struct graphio_places *p, const struct sl_graph *g,
     p->post = sl_alloc0((size_t)n + 1, sizeof(*p->post));
     for (uint32_t i = 0; i < n; i++) {
         sl_vtx v = gr->picks.v[i].v;
-        const struct sl_vertex *x = sl_graph_vertex(g, v);
-        p->at[i] = (struct graphio_place){.parent = UINT32_MAX, .level = (uint32_t)x->depth + 1};
+        p->at[i] = (struct graphio_place){.parent = UINT32_MAX, .level = depth_of(g, gr, v) + 1};
         if (!graphio_in_tree(g, v)) { /* of another subsystem: it stands where it was found */
             p->post[out++] = i;
             continue;
         }
         while (way.n > 0) {
             uint32_t top = sl_vec_last(&way);
-            const struct sl_vertex *t = sl_graph_vertex(g, gr->picks.v[top].v);
-            if (t->pos < x->pos && x->pos < t->end)
+            if (is_below(g, gr, v, gr->picks.v[top].v))
                 break;
             p->post[out++] = top;
             way.n--;
         }
-        if (way.n > 0 && gr->picks.v[sl_vec_last(&way)].v == x->parent)
+        if (way.n > 0 && gr->picks.v[sl_vec_last(&way)].v == sl_grant_parent(g, gr, v))
             p->at[i].parent = sl_vec_last(&way);
         *sl_vec_push(&way) = i;
     }

@@ -85,12 +85,15 @@ static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, c
 
     for (size_t k = 0; k < SL_LEN(kinds); k++)
         ids[k].n = 0;
-    for (uint32_t i = from + 1; i < gr->picks.n; i++) {
+    /* those that were found through another parent do not come right after it */
+    for (uint32_t i = gr->ways.n > 0 ? 0 : from + 1; i < gr->picks.n; i++) {
         const struct sl_vertex *y = sl_graph_vertex(l->g, gr->picks.v[i].v);
-        if (!graphio_in_tree(l->g, gr->picks.v[i].v) || y->pos < inner_end)
+        if (!graphio_in_tree(l->g, gr->picks.v[i].v) || y->pos < inner_end || y->pos <= x->pos)
             continue;
-        if (y->pos >= x->end)
+        if (y->pos >= x->end && gr->ways.n == 0)
             break;
+        if (y->pos >= x->end)
+            continue;
         if (y->type == nodes[0] || y->type == nodes[1])
             inner_end = y->end;
         for (size_t k = 0; k < SL_LEN(kinds); k++)

@@ -102,7 +102,7 @@ const struct sl_graph *naive_graph(const struct naive *n) {
 }
 
 bool is_divisible(const struct naive *n, sl_vtx v) {
-    return vertex_of(n, v)->n_kids == 0 && sl_vertex_prop(n->g, v, SL_GRAPH_DIVISIBLE);
+    return count_kids(n, v) == 0 && sl_vertex_prop(n->g, v, SL_GRAPH_DIVISIBLE);
 }
 
 bool is_below(const struct naive *n, sl_vtx v, sl_vtx top) {
@@ -167,45 +167,58 @@ static void drop_job(struct naive *n, int64_t jobid) {
     n->jobs.n = kept;
 }
 
-int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
-    const struct njob *j = njob_of(n, jobid);
-    if (!j)
-        return SL_ENOENT;
-    ret->state = j->info.state;
-    ret->at = j->info.at;
-    ret->duration = j->info.duration;
-    ret->n_slots = j->n_slots;
-    sl_vec_clear(&ret->picks);
-    for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
-        sl_vtx v = sl_graph_at(n->g, i);
-        const struct hold *h = hold_of(n, v, jobid);
-        if (h)
-            *sl_vec_push(&ret->picks) = (struct sl_pick){v, h->amount, h->exclusive};
-    }
-    return 0;
-}
-
 /* ---- from what was chosen to what is taken ---- */
 
 struct mark {
     bool on, exclusive, all;
     int64_t amount;
-    bool whole; /* it is part of a subtree that is taken */
+    bool whole;   /* it is part of a subtree that is taken */
+    bool is_met;  /* by the walk, through this parent: */
+    sl_vtx above; /* SL_VTX_NONE: it has none */
 };
 
 static void mark_subtree(const struct naive *n, struct mark *m, sl_vtx v) {
     m[v].on = m[v].exclusive = m[v].whole = true;
     m[v].amount = vertex_of(n, v)->size;
-    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++)
-        mark_subtree(n, m, kid_of(n, v, i));
+    for (uint32_t i = 0; i < count_kids(n, v); i++)
+        mark_subtree(n, m, any_kid(n, v, i));
 }
 
-static void mark_way(const struct naive *n, struct mark *m, sl_vtx v) {
-    for (v = vertex_of(n, v)->parent; v != SL_VTX_NONE; v = vertex_of(n, v)->parent) {
+static sl_vtx above_of(const struct way *w) {
+    return w->up ? w->up->v : SL_VTX_NONE;
+}
+
+/* If it was met through another parent before, that one counts. */
+static void meet(struct mark *m, const struct way *w) {
+    if (!m->is_met)
+        m->above = above_of(w);
+    m->is_met = true;
+}
+
+static void mark_way(const struct naive *n, struct mark *m, const struct way *w) {
+    for (; w->up && m[w->v].above == w->up->v; w = w->up) {
+        sl_vtx v = w->up->v;
         if (!m[v].on)
             m[v] = (struct mark){.on = true, .amount = vertex_of(n, v)->size};
+        meet(&m[v], w->up);
         if (n->policy.node_exclusive && strcmp(type_of(n, v), "node") == 0)
             m[v].exclusive = m[v].all = true;
+    }
+}
+
+/* What the walk did not meet is part of something that is taken whole: it is among the children of
+ * the first of its parents that are exclusive. */
+static void find_above(const struct naive *n, struct mark *m) {
+    for (sl_vtx v = 0; v < sl_graph_count(n->g); v++) {
+        sl_vtx parent, first = vertex_of(n, v)->parent;
+        if (!m[v].on || m[v].is_met)
+            continue;
+        m[v].above = first;
+        for (uint32_t i = 0; (parent = any_parent(n, v, i)) != SL_VTX_NONE; i++)
+            if (m[parent].on && m[parent].exclusive) {
+                m[v].above = parent;
+                break;
+            }
     }
 }
 
@@ -221,13 +234,25 @@ static struct mark *marks_of(const struct naive *n, const taken_list *taken) {
         x->exclusive |= t->exclusive;
         x->all |= t->all;
         x->on = true;
+        meet(x, t->way);
     }
     for (uint32_t i = 0; i < taken->n; i++)
-        mark_way(n, m, taken->v[i].v);
+        mark_way(n, m, taken->v[i].way);
     for (uint32_t v = 0; v < sl_graph_count(n->g); v++)
         if (m[v].on && m[v].all && !is_divisible(n, v))
             mark_subtree(n, m, v);
+    find_above(n, m);
     return m;
+}
+
+/* A vertex and what is among its children, and theirs. */
+static void put_picks(const struct naive *n, const struct mark *m, sl_vtx v, struct sl_grant *ret) {
+    *sl_vec_push(&ret->picks) = (struct sl_pick){v, m[v].amount, m[v].exclusive};
+    for (uint32_t i = 0; i < count_kids(n, v); i++) {
+        sl_vtx kid = any_kid(n, v, i);
+        if (m[kid].on && m[kid].above == v)
+            put_picks(n, m, kid, ret);
+    }
 }
 
 static void fill_grant(const struct naive *n, const struct mark *m, enum sl_match_job_state state,
@@ -236,11 +261,32 @@ static void fill_grant(const struct naive *n, const struct mark *m, enum sl_matc
     ret->at = at;
     ret->duration = duration;
     sl_vec_clear(&ret->picks);
+    sl_vec_clear(&ret->ways);
     for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
         sl_vtx v = sl_graph_at(n->g, i);
-        if (m[v].on)
-            *sl_vec_push(&ret->picks) = (struct sl_pick){v, m[v].amount, m[v].exclusive};
+        if (m[v].on && m[v].above == SL_VTX_NONE)
+            put_picks(n, m, v, ret);
     }
+    for (sl_vtx v = 0; v < sl_graph_count(n->g); v++)
+        if (m[v].on && m[v].above != vertex_of(n, v)->parent)
+            *sl_vec_push(&ret->ways) = (struct sl_grant_way){v, m[v].above};
+}
+
+int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
+    const struct njob *j = njob_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
+    for (sl_vtx v = 0; v < n->at.n; v++) {
+        const struct hold *h = hold_of(n, v, jobid);
+        if (h)
+            m[v] = (struct mark){
+                .on = true, .exclusive = h->exclusive, .amount = h->amount, .above = h->above};
+    }
+    fill_grant(n, m, j->info.state, j->info.at, j->info.duration, ret);
+    ret->n_slots = j->n_slots;
+    free(m);
+    return 0;
 }
 
 static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, int64_t from,
@@ -249,8 +295,13 @@ static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, 
         const struct sl_pick *p = &g->picks.v[i];
         struct hold *h = hold_of(n, p->v, jobid);
         if (!h) {
-            *sl_vec_push(&n->at.v[p->v].list) =
-                (struct hold){jobid, from, to, p->needs, p->exclusive, n->whole.v[p->v]};
+            *sl_vec_push(&n->at.v[p->v].list) = (struct hold){jobid,
+                                                              from,
+                                                              to,
+                                                              p->needs,
+                                                              p->exclusive,
+                                                              n->whole.v[p->v],
+                                                              sl_grant_parent(n->g, g, p->v)};
             continue;
         }
         h->whole |= n->whole.v[p->v];
@@ -300,7 +351,8 @@ static bool try_orders(struct trying *t, uint32_t so_far, taken_list *taken) {
         t->q.chosen.n = 0;
         for (sl_vtx v = 0; v < t->q.n->at.n && so_far > 0; v++)
             if (m[v].on)
-                *sl_vec_push(&t->q.chosen) = (struct taken){v, m[v].amount, m[v].exclusive, false};
+                *sl_vec_push(&t->q.chosen) =
+                    (struct taken){v, m[v].amount, m[v].exclusive, false, NULL};
         t->q.given = t->q.chosen.n;
         free(m);
         t->used[i] = true;
@@ -356,7 +408,7 @@ static bool attempt(struct naive *n, const struct sl_jobspec *j, enum when when,
 static bool is_satisfiable(struct naive *n, const struct sl_jobspec *j) {
     struct sl_grant unused = {0};
     bool yes = attempt(n, j, ANYTIME, n->start, n->end, &unused);
-    sl_vec_free(&unused.picks);
+    sl_grant_done(&unused);
     return yes;
 }
 
@@ -423,7 +475,7 @@ static bool is_satisfiable_at_end(struct naive *n, const struct sl_jobspec *j) {
     for (uint32_t i = 0; i < n->jobs.n; i++)
         busy = busy || n->jobs.v[i].info.at + n->jobs.v[i].info.duration > from;
     bool yes = !busy || attempt(n, j, AT_END, from, from + d, &unused);
-    sl_vec_free(&unused.picks);
+    sl_grant_done(&unused);
     return yes;
 }
 
@@ -508,32 +560,63 @@ int naive_cancel(struct naive *n, int64_t jobid) {
     return 0;
 }
 
+/* Does the job have something among the children of a vertex? What it has is complete up to the
+ * root. */
 static bool has_below(const struct naive *n, sl_vtx v, int64_t jobid) {
-    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++) {
-        sl_vtx kid = kid_of(n, v, i);
-        if (hold_of(n, kid, jobid) || has_below(n, kid, jobid))
+    for (sl_vtx u = 0; u < n->at.n; u++)
+        if (hold_of(n, u, jobid) && hold_of(n, u, jobid)->above == v)
             return true;
-    }
     return false;
 }
 
-/* What a job has at these vertices and below goes, and shared ones above that lead to nothing any
- * more. Says whether anything is left. */
+/* Is a vertex another one, or below it, in what the job has? */
+static bool is_part_of(const struct naive *n, int64_t jobid, sl_vtx v, sl_vtx top) {
+    while (v != top && v != SL_VTX_NONE)
+        v = hold_of(n, v, jobid)->above;
+    return v == top;
+}
+
+/* Those whose parent was removed are among the children of their first parent from now on. */
+static void hang_anew(struct naive *n, int64_t jobid, const bool *gone, bool *led) {
+    for (sl_vtx v = 0; v < n->at.n; v++) {
+        struct hold *h = hold_of(n, v, jobid);
+        if (!h || h->above == SL_VTX_NONE || !gone[h->above])
+            continue;
+        struct hold way = *h;
+        h->above = vertex_of(n, v)->parent;
+        for (sl_vtx u = h->above; u != SL_VTX_NONE && !hold_of(n, u, jobid); u = way.above) {
+            way.exclusive = way.whole = false;
+            way.amount = vertex_of(n, u)->size;
+            way.above = vertex_of(n, u)->parent;
+            *sl_vec_push(&n->at.v[u].list) = way;
+            led[u] = true;
+        }
+    }
+}
+
+/* What a job has at these vertices and, if they are given back, below goes, and shared ones above
+ * that lead to nothing any more. Says whether anything is left. */
 static bool take_from(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v,
                       bool given_back) {
     uint32_t n_all = sl_graph_count(n->g);
     bool *led = sl_alloc0(n_all + 1, sizeof(*led)), left = false, again = true;
+    bool *gone = sl_alloc0(n_all + 1, sizeof(*gone));
     for (uint32_t u = 0; u < n_all; u++)
         led[u] = !vertex_of(n, u)->removed && has_below(n, u, jobid);
     for (uint32_t u = 0; u < n_all; u++)
         for (uint32_t i = 0; i < n_v; i++)
-            if (is_below(n, u, v[i]))
-                drop_hold(n, u, jobid);
+            gone[u] = gone[u] || u == v[i] ||
+                      (given_back && hold_of(n, u, jobid) && is_part_of(n, jobid, u, v[i]));
     /* what is above is not all the job's any more, and so not exclusive */
     for (uint32_t i = 0; i < n_v && given_back; i++)
-        for (sl_vtx u = vertex_of(n, v[i])->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
-            if (hold_of(n, u, jobid))
-                hold_of(n, u, jobid)->exclusive = false;
+        for (sl_vtx u = hold_of(n, v[i], jobid)->above; u != SL_VTX_NONE;
+             u = hold_of(n, u, jobid)->above)
+            hold_of(n, u, jobid)->exclusive = false;
+    for (uint32_t u = 0; u < n_all; u++)
+        if (gone[u])
+            drop_hold(n, u, jobid);
+    hang_anew(n, jobid, gone, led);
+    free(gone);
     while (again) {
         again = left = false;
         for (uint32_t u = 0; u < n_all; u++) {
@@ -629,10 +712,23 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_match_job_state state,
         m[v[i].v] = (struct mark){
             .on = true, .exclusive = v[i].exclusive, .amount = amount ? v[i].needs : size};
     }
+    /* through the first of the parents that are listed, or the first */
+    bool *listed = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*listed));
+    for (sl_vtx u = 0; u < sl_graph_count(n->g); u++)
+        listed[u] = m[u].on;
     for (uint32_t i = 0; i < n_v && r >= 0; i++)
-        for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
+        for (sl_vtx u = v[i].v; u != SL_VTX_NONE; u = m[u].above) {
             if (!m[u].on)
                 m[u] = (struct mark){.on = true, .amount = vertex_of(n, u)->size};
+            m[u].above = vertex_of(n, u)->parent;
+            sl_vtx parent;
+            for (uint32_t k = 0; (parent = any_parent(n, u, k)) != SL_VTX_NONE; k++)
+                if (listed[parent]) {
+                    m[u].above = parent;
+                    break;
+                }
+        }
+    free(listed);
     for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
         if (m[u].on && !can_have(&q, u, &m[u]))
             r = SL_EEXIST;
@@ -644,7 +740,7 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_match_job_state state,
         add_holds(n, &g, jobid, at, q.to);
         note_visited(n, &g, true);
     }
-    sl_vec_free(&g.picks);
+    sl_grant_done(&g);
     free(m);
     return r;
 }
@@ -683,15 +779,14 @@ struct sl_graph *naive_grow(struct naive *n) {
 }
 
 static bool was_divisible(struct naive *n, sl_vtx v) {
-    return sl_graph_vertex(n->before, v)->n_kids == 0 &&
-           sl_vertex_prop(n->before, v, SL_GRAPH_DIVISIBLE);
+    return sl_graph_is_leaf(n->before, v) && sl_vertex_prop(n->before, v, SL_GRAPH_DIVISIBLE);
 }
 
 /* Nothing may be put into a divisible pool that somebody has. */
 int naive_regraph(struct naive *n) {
     int r = sl_graph_seal(n->g, NULL);
     for (sl_vtx v = 0; v < n->at.n && r >= 0; v++)
-        if (n->at.v[v].list.n > 0 && was_divisible(n, v) && vertex_of(n, v)->n_kids > 0)
+        if (n->at.v[v].list.n > 0 && was_divisible(n, v) && count_kids(n, v) > 0)
             r = SL_EINVAL;
     if (r < 0) {
         struct sl_graph *bad = n->g;
@@ -722,8 +817,7 @@ int naive_resize(struct naive *n, sl_vtx v, int64_t size) {
 
 /* Whether a pool is divisible does not change while somebody has it. */
 static bool is_fixed(const struct naive *n, sl_vtx v, const char *key) {
-    return strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && vertex_of(n, v)->n_kids == 0 &&
-           n->at.v[v].list.n > 0;
+    return strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && count_kids(n, v) == 0 && n->at.v[v].list.n > 0;
 }
 
 int naive_set_prop(struct naive *n, sl_vtx v, const char *key, const char *value) {

@@ -9,7 +9,8 @@
 struct hold {
     int64_t job, from, to, amount;
     bool exclusive;
-    bool whole; /* with all that contains it: the amount is the size, also when that changes */
+    bool whole;   /* with all that contains it: the amount is the size, also when that changes */
+    sl_vtx above; /* the parent that it was found through; SL_VTX_NONE: it has none */
 };
 
 struct holds {
@@ -48,8 +49,28 @@ static inline const char *type_of(const struct naive *n, sl_vtx v) {
     return sl_sym_str(sl_graph_syms(n->g), vertex_of(n, v)->type);
 }
 
+/* Of the tree of first parents. */
 static inline sl_vtx kid_of(const struct naive *n, sl_vtx v, uint32_t i) {
     return sl_graph_kids(n->g)[vertex_of(n, v)->kids + i];
+}
+
+/* With those that it is a further parent of; they come last. */
+static inline uint32_t count_kids(const struct naive *n, sl_vtx v) {
+    const sl_vtx *more;
+    return vertex_of(n, v)->n_kids + sl_graph_more_kids(n->g, v, &more);
+}
+
+static inline sl_vtx any_kid(const struct naive *n, sl_vtx v, uint32_t i) {
+    const sl_vtx *more;
+    (void)sl_graph_more_kids(n->g, v, &more);
+    return i < vertex_of(n, v)->n_kids ? kid_of(n, v, i) : more[i - vertex_of(n, v)->n_kids];
+}
+
+/* The first one, then the further ones; SL_VTX_NONE: there are no more. */
+static inline sl_vtx any_parent(const struct naive *n, sl_vtx v, uint32_t i) {
+    const sl_vtx *more;
+    uint32_t n_more = sl_graph_more_parents(n->g, v, &more);
+    return i == 0 ? vertex_of(n, v)->parent : i <= n_more ? more[i - 1] : SL_VTX_NONE;
 }
 
 bool is_divisible(const struct naive *n, sl_vtx v);
@@ -101,12 +122,19 @@ enum when {
     ANYTIME, /* everything is up and free */
 };
 
+/* The way of the walk to a vertex. */
+struct way {
+    sl_vtx v;
+    const struct way *up; /* NULL: it has no parent */
+};
+
 /* A vertex that a match took. */
 struct taken {
     sl_vtx v;
     int64_t amount;
     bool exclusive;
     bool all; /* with everything below it */
+    const struct way *way;
 };
 typedef SL_VEC(struct taken) taken_list;
 
@@ -122,6 +150,7 @@ struct question {
     taken_list chosen;
     uint32_t given;   /* so many of them are those of slots before this one */
     uint32_t n_slots; /* that the match is made of */
+    sl_vtx *found_in; /* by vertex: the parent through which something was found; or SL_VTX_NONE */
 };
 
 /* ---- naive_time.c ---- */

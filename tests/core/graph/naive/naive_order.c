@@ -41,7 +41,7 @@ static bool known(const char *const *v, uint32_t n, const char *type) {
 static uint32_t filter_types(const struct naive *n, sl_vtx v, const char *ret[MAX_TYPES]) {
     const char *named[2 * MAX_TYPES], *own = type_of(n, v);
     uint32_t n_types = 0, n_named = 0;
-    if (vertex_of(n, v)->n_kids == 0)
+    if (count_kids(n, v) == 0)
         return 0;
     for (uint32_t i = 0; i < n->filters.n; i++) {
         const struct filter *f = &n->filters.v[i];
@@ -51,7 +51,7 @@ static uint32_t filter_types(const struct naive *n, sl_vtx v, const char *ret[MA
     }
     for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
         sl_vtx leaf = sl_graph_at(n->g, i);
-        if (vertex_of(n, leaf)->n_kids > 0 || !is_below(n, leaf, sl_graph_root(n->g)) ||
+        if (count_kids(n, leaf) > 0 || !is_below(n, leaf, sl_graph_root(n->g)) ||
             known(named, n_named, type_of(n, leaf)))
             continue;
         named[n_named++] = type_of(n, leaf);
@@ -116,8 +116,11 @@ int64_t weight_of(const struct question *q, sl_vtx v) {
 
 static bool has_exclusive_below(const struct naive *n, const struct sl_grant *g, sl_vtx v) {
     for (uint32_t i = 0; i < g->picks.n; i++)
-        if (g->picks.v[i].exclusive && g->picks.v[i].v != v && is_below(n, g->picks.v[i].v, v))
-            return true;
+        for (sl_vtx u = g->picks.v[i].v; g->picks.v[i].exclusive && u != SL_VTX_NONE;) {
+            u = sl_grant_parent(n->g, g, u);
+            if (u == v)
+                return true;
+        }
     return false;
 }
 

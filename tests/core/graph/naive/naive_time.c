@@ -62,8 +62,8 @@ bool is_touched(const struct question *q, sl_vtx v) {
     for (uint32_t i = 0; i < q->chosen.n; i++)
         if (q->chosen.v[i].v == v)
             return true;
-    for (uint32_t i = 0; i < vertex_of(q->n, v)->n_kids; i++)
-        if (is_touched(q, kid_of(q->n, v, i)))
+    for (uint32_t i = 0; i < count_kids(q->n, v); i++)
+        if (is_touched(q, any_kid(q->n, v, i)))
             return true;
     return false;
 }

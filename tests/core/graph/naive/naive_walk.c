@@ -17,6 +17,7 @@ struct cand {
     bool below_exclusive; /* it was walked as something exclusive's */
     struct part *parts;   /* what was chosen inside, or what the slot is made of */
     uint32_t n_parts;
+    const struct way *way; /* to the vertex; of a slot NULL */
 };
 
 struct part {
@@ -40,8 +41,20 @@ static void push(struct question *q, struct cands *list, const struct cand *c) {
     list->v[list->n++] = c;
 }
 
-static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pristine,
+static bool walk(struct question *q, const struct way *to, const struct wants *list, bool pristine,
                  bool exclusive, struct cands *out);
+
+static const struct way *step_to(struct question *q, sl_vtx v, const struct way *up) {
+    struct way *w = sl_arena_alloc(q->mem, sizeof(*w));
+    *w = (struct way){v, up};
+    return w;
+}
+
+/* The way through first parents. */
+static const struct way *first_way(struct question *q, sl_vtx v) {
+    sl_vtx parent = vertex_of(q->n, v)->parent;
+    return step_to(q, v, parent == SL_VTX_NONE ? NULL : first_way(q, parent));
+}
 
 /* ---- order ---- */
 
@@ -99,16 +112,16 @@ static struct cands ordered(struct question *q, const struct cands *found, const
 /* ---- what is chosen, in requests that ask auxiliary subsystems ---- */
 
 static void note_subtree(struct question *q, sl_vtx v) {
-    *sl_vec_push(&q->chosen) = (struct taken){v, vertex_of(q->n, v)->size, true, false};
-    for (uint32_t i = 0; i < vertex_of(q->n, v)->n_kids; i++)
-        note_subtree(q, kid_of(q->n, v, i));
+    *sl_vec_push(&q->chosen) = (struct taken){v, vertex_of(q->n, v)->size, true, false, NULL};
+    for (uint32_t i = 0; i < count_kids(q->n, v); i++)
+        note_subtree(q, any_kid(q->n, v, i));
 }
 
 static void note_candidate(struct question *q, const struct cand *c, int64_t amount) {
     if (c->want->type && c->all && !is_divisible(q->n, c->v))
         note_subtree(q, c->v);
     else if (c->want->type)
-        *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive, false};
+        *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive, false, NULL};
     for (uint32_t i = 0; i < c->n_parts; i++)
         note_candidate(q, c->parts[i].c, c->parts[i].amount);
 }
@@ -119,7 +132,7 @@ static const struct cand *again(struct question *q, const struct cand *c) {
     if (c->want->type) {
         const struct want *only = c->want;
         struct wants list = {&only, 1};
-        if (!walk(q, c->v, &list, false, c->below_exclusive, &found))
+        if (!walk(q, c->way, &list, false, c->below_exclusive, &found))
             return NULL;
         return found.v[0];
     }
@@ -220,8 +233,8 @@ static void try_mixes(struct question *q, const struct want *w, const struct sha
 }
 
 static bool has_kid_of(const struct naive *n, sl_vtx v, const char *type) {
-    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++)
-        if (strcmp(type_of(n, kid_of(n, v, i)), type) == 0)
+    for (uint32_t i = 0; i < count_kids(n, v); i++)
+        if (strcmp(type_of(n, any_kid(n, v, i)), type) == 0)
             return true;
     return false;
 }
@@ -240,8 +253,8 @@ static bool takes_shape(const struct naive *n, sl_vtx v, const struct want *slot
     return false;
 }
 
-static void walk_kids(struct question *q, sl_vtx v, const struct wants *list, uint32_t slots,
-                      bool pristine, bool exclusive, struct cands *found);
+static void walk_kids(struct question *q, const struct way *to, const struct wants *list,
+                      uint32_t slots, bool pristine, bool exclusive, struct cands *found);
 
 /* With auxiliary subsystems, those that do not succeed beside the ones before them are left out. */
 static struct cands one_after_another(struct question *q, const struct cands *list) {
@@ -256,7 +269,9 @@ static struct cands one_after_another(struct question *q, const struct cands *li
     return good;
 }
 
-static void walk_slot(struct question *q, sl_vtx v, const struct want *slot, struct cands *out) {
+static void walk_slot(struct question *q, const struct way *to, const struct want *slot,
+                      struct cands *out) {
+    sl_vtx v = to->v;
     struct shape_found *f = sl_arena_alloc0(q->mem, slot->n_shapes, sizeof(*f));
     int64_t *left = sl_arena_alloc(q->mem, (sl_graph_count(q->n->g) + 1) * sizeof(*left));
     uint32_t n = 0, wanted = naive_take(&slot->count, SL_REQ_COUNT_MAX);
@@ -267,7 +282,7 @@ static void walk_slot(struct question *q, sl_vtx v, const struct want *slot, str
         struct cands found = {0};
         if (!shape_fits(q->n, v, shape))
             continue;
-        walk_kids(q, v, shape, wanted, false, true, &found);
+        walk_kids(q, to, shape, wanted, false, true, &found);
         f[n].shape = shape;
         f[n].by_want = sl_arena_alloc0(q->mem, shape->n, sizeof(*f[n].by_want));
         f[n].size = sl_arena_alloc0(q->mem, shape->n, sizeof(*f[n].size));
@@ -316,11 +331,11 @@ static bool enough(struct question *q, const struct cands *found, const struct w
 
 /* Greatest weight first, then high unique id. */
 static sl_vtx *kids_by_weight(struct question *q, sl_vtx v) {
-    uint32_t n = vertex_of(q->n, v)->n_kids;
+    uint32_t n = count_kids(q->n, v);
     sl_vtx *kids = sl_arena_alloc(q->mem, (n + 1) * sizeof(*kids));
     int64_t *weight = sl_arena_alloc(q->mem, (n + 1) * sizeof(*weight));
     for (uint32_t i = 0; i < n; i++) {
-        sl_vtx kid = kid_of(q->n, v, i);
+        sl_vtx kid = any_kid(q->n, v, i);
         int64_t x = weight_of(q, kid);
         uint32_t k = i;
         for (; k > 0; k--) {
@@ -344,12 +359,13 @@ static const struct want *want_of_type(const struct wants *list, const char *typ
 }
 
 /* slots: how many slots are wanted, if the list is what a slot wants; else 0. */
-static void walk_kids(struct question *q, sl_vtx v, const struct wants *list, uint32_t slots,
-                      bool pristine, bool exclusive, struct cands *found) {
+static void walk_kids(struct question *q, const struct way *to, const struct wants *list,
+                      uint32_t slots, bool pristine, bool exclusive, struct cands *found) {
+    sl_vtx v = to->v;
     bool by_weight = q->n->policy.stop_early, stops = by_weight && !q->aux;
     sl_vtx *kids = by_weight ? kids_by_weight(q, v) : NULL;
-    for (uint32_t i = 0; i < vertex_of(q->n, v)->n_kids; i++) {
-        sl_vtx kid = kids ? kids[i] : kid_of(q->n, v, i);
+    for (uint32_t i = 0; i < count_kids(q->n, v); i++) {
+        sl_vtx kid = kids ? kids[i] : any_kid(q->n, v, i);
         const struct want *own = want_of_type(list, type_of(q->n, kid));
         bool all = true;
         for (uint32_t k = 0; stops && k < list->n; k++)
@@ -358,7 +374,7 @@ static void walk_kids(struct question *q, sl_vtx v, const struct wants *list, ui
             return;
         if (stops && own && enough(q, found, own, slots))
             continue;
-        (void)walk(q, kid, list, pristine, exclusive, found);
+        (void)walk(q, step_to(q, kid, to), list, pristine, exclusive, found);
     }
 }
 
@@ -459,7 +475,8 @@ static struct cands aux_of(struct question *q, sl_vtx v, const struct want *w, b
         if (next == SL_VTX_NONE)
             return list;
         struct cand *c = sl_arena_alloc0(q->mem, 1, sizeof(*c));
-        *c = (struct cand){.want = w, .v = next, .below_exclusive = exclusive};
+        *c = (struct cand){
+            .want = w, .v = next, .below_exclusive = exclusive, .way = first_way(q, next)};
         push(q, &list, c);
         steps[next] = 0;
     }
@@ -511,9 +528,23 @@ static bool may_be_used(const struct question *q, sl_vtx v) {
     return free_of(q, v) > 0;
 }
 
-static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pristine,
+/* Of several parents the first through which something was found counts. */
+static bool is_found_elsewhere(const struct question *q, const struct way *to) {
+    sl_vtx in = q->found_in[to->v];
+    return in != SL_VTX_NONE && to->up && in != to->up->v;
+}
+
+static void note_found(struct question *q, const struct way *to) {
+    if (to->up)
+        q->found_in[to->v] = to->up->v;
+}
+
+static bool walk(struct question *q, const struct way *to, const struct wants *list, bool pristine,
                  bool exclusive, struct cands *out) {
     const struct naive *n = q->n;
+    sl_vtx v = to->v;
+    if (is_found_elsewhere(q, to))
+        return false;
     /* 1, 2 */
     const struct want *r = want_of_type(list, type_of(n, v));
     const struct want *slot = slot_in(r ? &r->inside : list);
@@ -536,20 +567,22 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     /* 5, 6, 7 */
     struct cands found = {0};
     if (shaped && !several)
-        walk_slot(q, v, slot, &found);
+        walk_slot(q, to, slot, &found);
     if (r && shaped) {
         struct wants others = {sl_arena_alloc(q->mem, (r->inside.n + 1) * sizeof(struct want *)),
                                0};
         for (uint32_t i = 0; i < r->inside.n; i++)
             if (r->inside.v[i]->type || (!several && r->inside.v[i] != slot))
                 others.v[others.n++] = r->inside.v[i];
-        walk_kids(q, v, &others, 0, false, exclusive, &found);
+        walk_kids(q, to, &others, 0, false, exclusive, &found);
     } else if (r) {
-        walk_kids(q, v, &r->inside, 0, false, exclusive, &found);
+        walk_kids(q, to, &r->inside, 0, false, exclusive, &found);
     } else if (!shaped) {
-        walk_kids(q, v, list, 0, true, exclusive, &found);
+        walk_kids(q, to, list, 0, true, exclusive, &found);
     }
     if (!r) {
+        if (found.n > 0)
+            note_found(q, to);
         for (uint32_t i = 0; i < found.n; i++)
             push(q, out, found.v[i]);
         return true;
@@ -558,7 +591,8 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     struct cand *c = sl_arena_alloc0(q->mem, 1, sizeof(*c));
     uint32_t before = q->chosen.n;
     bool good = true;
-    *c = (struct cand){.want = r, .v = v, .amount = free_of(q, v), .score = score_of(n, v)};
+    *c = (struct cand){
+        .want = r, .v = v, .amount = free_of(q, v), .score = score_of(n, v), .way = to};
     for (uint32_t i = 0; i < r->inside.n && good; i++) {
         const struct want *w = r->inside.v[i];
         if (q->aux && w->type && !has_kid_of(n, v, w->type)) {
@@ -567,7 +601,7 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
         } else if (several && !w->type) {
             struct cands now = {0};
             uint32_t first = c->n_parts;
-            walk_slot(q, v, w, &now);
+            walk_slot(q, to, w, &now);
             good = choose(q, w, &now, false, c);
             for (uint32_t k = first; k < c->n_parts && good && !q->aux; k++)
                 note_candidate(q, c->parts[k].c, c->parts[k].amount);
@@ -580,6 +614,7 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
         return false;
     c->below_exclusive = c->exclusive = exclusive;
     c->all = all;
+    note_found(q, to);
     push(q, out, c);
     return true;
 }
@@ -587,7 +622,7 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
 static void collect(struct question *q, const struct part *p, taken_list *ret) {
     const struct cand *c = p->c;
     if (c->want->type)
-        *sl_vec_push(ret) = (struct taken){c->v, p->amount, c->exclusive, c->all};
+        *sl_vec_push(ret) = (struct taken){c->v, p->amount, c->exclusive, c->all, c->way};
     else
         q->n_slots++;
     for (uint32_t i = 0; i < c->n_parts; i++)
@@ -599,8 +634,10 @@ bool find_match(struct question *q, const struct wants *top, taken_list *ret) {
     struct cand all = {0};
     bool good;
     q->aux = uses_aux(q->n, top, false);
+    q->found_in = sl_arena_alloc(q->mem, (sl_graph_count(q->n->g) + 1) * sizeof(*q->found_in));
+    memset(q->found_in, 0xff, (sl_graph_count(q->n->g) + 1) * sizeof(*q->found_in));
     /* 9 */
-    good = walk(q, sl_graph_root(q->n->g), top, true, false, &found);
+    good = walk(q, step_to(q, sl_graph_root(q->n->g), NULL), top, true, false, &found);
     for (uint32_t i = 0; i < top->n && good; i++)
         good = choose(q, top->v[i], &found, true, &all);
     for (uint32_t i = 0; i < all.n_parts && good; i++)
