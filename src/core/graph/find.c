@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/collection/bits.h"
 #include "core/graph/hostlist.h"
 #include "core/graph/match/match_int.h"
 
@@ -328,7 +329,29 @@ static struct use use_of(const struct sl_match *m, uint32_t pos) {
     return u;
 }
 
-static bool test(const struct sl_match *m, const struct step *s, uint32_t pos) {
+/* With vertices of several parents, what is below one does not say what a job has of it. */
+static uint64_t **job_vertices(const struct sl_match *m, const struct sl_find *f) {
+    if (m->n_more == 0)
+        return NULL;
+    uint64_t **has = sl_alloc0((size_t)f->steps.n + 1, sizeof(*has));
+    for (uint32_t i = 0; i < f->steps.n; i++) {
+        const struct step *s = &f->steps.v[i];
+        bool asks = s->kind == STEP_TEST && (s->key == KEY_JOB_TAG || s->key == KEY_JOB_SPAN);
+        const struct graph_job *j = asks ? graph_hold_job(m, s->job) : NULL;
+        struct sl_grant g = {0};
+        if (!j)
+            continue;
+        has[i] = sl_alloc0((size_t)m->n_spots / 64 + 1, sizeof(*has[i]));
+        sl_grant_of_job(m, j, &g);
+        for (uint32_t k = 0; k < g.picks.n; k++)
+            sl_bits_set(has[i], sl_graph_vertex(m->g, g.picks.v[k].v)->pos);
+        sl_grant_done(&g);
+    }
+    return has;
+}
+
+static bool test(const struct sl_match *m, const struct step *s, uint32_t pos,
+                 const uint64_t *has) {
     char buf[SL_VERTEX_NAME];
     const char *name;
     const struct graph_job *j;
@@ -355,20 +378,22 @@ static bool test(const struct sl_match *m, const struct step *s, uint32_t pos) {
     case KEY_JOB_SPAN:
     case KEY_JOB_TAG:
         j = graph_hold_job(m, s->job);
-        return j && job_has(m, j, pos, graph_end_of(m, pos), false) &&
+        return j &&
+               (has ? sl_bits_get(has, pos) : job_has(m, j, pos, graph_end_of(m, pos), false)) &&
                (s->key == KEY_JOB_TAG || m->spots[pos].inner != GRAPH_NONE);
     }
     return false;
 }
 
-static bool expression_holds(const struct sl_match *m, const struct sl_find *f, uint32_t pos) {
+static bool expression_holds(const struct sl_match *m, const struct sl_find *f, uint32_t pos,
+                             uint64_t *const *has) {
     uint64_t stack[DEPTH_MAX / 64 + 1] = {0}; /* truths, the top one lowest */
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->steps.n; i++) {
         const struct step *s = &f->steps.v[i];
         if (s->kind == STEP_TEST) {
             stack[1] = stack[1] << 1 | stack[0] >> 63;
-            stack[0] = stack[0] << 1 | test(m, s, pos);
+            stack[0] = stack[0] << 1 | test(m, s, pos, has ? has[i] : NULL);
             n++;
             continue;
         }
@@ -387,9 +412,13 @@ void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_
     ret->state = SL_JOB_MATCHED;
     ret->at = ret->duration = 0;
     ret->n_slots = 0;
+    uint64_t **jobs = job_vertices(m, f);
     for (uint32_t pos = 0; pos < m->n_spots; pos++)
-        if (expression_holds(m, f, pos))
+        if (expression_holds(m, f, pos, jobs))
             *sl_vec_push(&ret->picks) = (struct sl_pick){pos, graph_vertex_at(m, pos)->size, true};
+    for (uint32_t i = 0; jobs && i < f->steps.n; i++)
+        sl_freep(&jobs[i]);
+    sl_freep(&jobs);
     sl_grant_finish(m, NULL, NULL, ret);
     int64_t jobid;
     uint32_t n = 0;

@@ -77,8 +77,10 @@ void graph_chain_subtree(struct graph_walk *w, struct graph_chain *c, uint32_t p
 
 void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct graph_group *g,
                        int64_t amount) {
-    graph_joint_merge(w, c, g->chain.ways);
-    graph_joint_merge(w, c, g->passed);
+    if (w->m->n_more > 0) {
+        graph_joint_merge(w, c, g->chain.ways);
+        graph_joint_merge(w, c, g->passed);
+    }
     if (!g->whole) {
         struct graph_claim *last = g->chain.claims;
         c->n_slots += g->chain.n_slots;
