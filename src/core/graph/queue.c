@@ -40,6 +40,7 @@ struct job {
 struct line {
     enum sl_queue_policy policy;
     uint32_t depth, reserve;
+    uint32_t match; /* policy */
     struct sl_ordset waiting;
     uint64_t had;  /* jobs that started, or what counts as such */
     uint32_t turn; /* its place in the heap of lines */
@@ -197,7 +198,7 @@ static uint32_t add_line(struct sl_queues *q, const struct sl_queue_spec *s) {
                                         [SL_QUEUE_EASY] = 1,
                                         [SL_QUEUE_HYBRID] = SL_QUEUE_RESERVE,
                                         [SL_QUEUE_CONSERVATIVE] = SL_QUEUE_MAX_RESERVE};
-    struct line l = {.policy = s->policy, .turn = SL_HEAP_OUT};
+    struct line l = {.policy = s->policy, .match = s->match, .turn = SL_HEAP_OUT};
 
     l.depth = s->depth ? s->depth : SL_QUEUE_DEPTH;
     l.reserve = s->policy == SL_QUEUE_HYBRID && s->reserve ? s->reserve : reserves[s->policy];
@@ -220,6 +221,8 @@ int sl_queues_add(struct sl_queues *q, const struct sl_queue_spec *s, struct sl_
                           s->name, s->reserve, SL_QUEUE_MAX_RESERVE);
     if (s->policy < SL_QUEUE_FCFS || s->policy > SL_QUEUE_CONSERVATIVE)
         return sl_err_set(err, SL_EINVAL, "queue '%s': no such policy", s->name);
+    if (s->match >= sl_match_n_policies(q->m))
+        return sl_err_set(err, SL_EINVAL, "queue '%s': no such match policy", s->name);
     if (s->parent) {
         line = find_line(q, s->parent);
         if (line == NONE)
@@ -231,6 +234,14 @@ int sl_queues_add(struct sl_queues *q, const struct sl_queue_spec *s, struct sl_
     sl_map_add(&q->by_name, sl_hash_str(0, s->name), q->names.n);
     *sl_vec_push(&q->names) = (struct name){sl_strdup(s->name), line};
     return 0;
+}
+
+bool sl_queues_match(const struct sl_queues *q, const char *queue, uint32_t *ret) {
+    uint32_t line = queue ? find_line(q, queue) : q->names.n > 0 ? q->names.v[0].line : NONE;
+
+    if (line != NONE)
+        *ret = q->lines.v[line].match;
+    return line != NONE;
 }
 
 /* ---- jobs ---- */
@@ -532,7 +543,7 @@ static bool try_job(struct sl_queues *q, uint32_t i) {
     enum sl_match_op op = j->entitled                    ? SL_MATCH_ALLOCATE_OR_RESERVE
                           : j->satisfiable == q->changes ? SL_MATCH_ALLOCATE
                                                          : SL_MATCH_ALLOCATE_SATISFIABLE;
-    int r = sl_match_run(q->m, j->r, op, j->id, q->now, &verdict, NULL, NULL);
+    int r = sl_match_run_by(q->m, line->match, j->r, op, j->id, q->now, &verdict, NULL, NULL);
     if (r == SL_ELIMIT && op == SL_MATCH_ALLOCATE) /* it can be, but now it was not seen how */
         r = 0;
     if (r == 0 && verdict == SL_MATCHED) {

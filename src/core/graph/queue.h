@@ -62,6 +62,7 @@ struct sl_queue_spec {
     enum sl_queue_policy policy;
     uint32_t depth;   /* 0: SL_QUEUE_DEPTH */
     uint32_t reserve; /* hybrid; 0: SL_QUEUE_RESERVE */
+    uint32_t match;   /* the matcher's policy by which its jobs are placed (sl_match_add_policy) */
     /* A virtual queue: its jobs are in the order of this one, whose policy applies to them. NULL:
      * it has its own order. */
     const char *parent;
@@ -95,6 +96,10 @@ void sl_queues_freep(struct sl_queues **q);
 /* SL_EINVAL, SL_EEXIST, SL_ENOENT (the parent), SL_ELIMIT. */
 int sl_queues_add(struct sl_queues *q, const struct sl_queue_spec *s,
                   struct sl_err *err) _must_check_;
+
+/* The matcher's policy of a queue, NULL: of the first that was added; false: there is no such
+ * queue. */
+bool sl_queues_match(const struct sl_queues *q, const char *queue, uint32_t *ret);
 
 /* Takes over the request, also on failure. queue NULL: the first that was added. SL_ENOENT,
  * SL_EEXIST (also if the matcher has such a job), SL_ELIMIT. */

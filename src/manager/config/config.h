@@ -92,8 +92,9 @@ struct sl_strs {
 struct sl_settings_flux_queue {
     const char *name;
     enum sl_queue_policy policy;
-    uint32_t depth;   /* waiting jobs tried in one pass */
-    uint32_t reserve; /* reservations of hybrid */
+    uint32_t depth;           /* waiting jobs tried in one pass */
+    uint32_t reserve;         /* reservations of hybrid */
+    const char *match_policy; /* sl_match_policy_parse accepts it */
 };
 
 /* A level of the graph between the cluster and its nodes. */

@@ -7,7 +7,7 @@
  *       matchPolicy: lonode
  *       queuePolicy: easy
  *       queues:
- *       - {name: large, policy: conservative}
+ *       - {name: large, policy: conservative, matchPolicy: hinodex}
  *       levels:
  *       - {type: rack, nodeLabel: example.com/rack}
  */
@@ -81,6 +81,7 @@ static void queues(struct sl_doc_fields *f, struct sl_settings *s,
                                                              (int)general->policy);
         q.depth = number(&item, "depth", general->depth, SL_QUEUE_MAX_DEPTH);
         q.reserve = number(&item, "reservationDepth", general->reserve, SL_QUEUE_MAX_RESERVE);
+        q.match_policy = match_policy(&item, general->match_policy);
         bool first = strcmp(q.name, general->name) == 0;
         if (!is_queue_name(q.name))
             sl_read_wrong(f->rd, item.line, "name", "expected a label value, got \"%.60s\"",
@@ -193,7 +194,7 @@ void config_fluxqueue(struct sl_doc_fields *top, struct sl_settings *s) {
     s->flux.namespaces = config_selector_or(&f, "namespaceSelector", labelled(&s->arena));
     general.policy =
         (enum sl_queue_policy)sl_doc_field_choice(&f, "queuePolicy", policies, SL_QUEUE_EASY);
-    s->flux.match_policy = match_policy(&f, MATCH_POLICY);
+    s->flux.match_policy = general.match_policy = match_policy(&f, MATCH_POLICY);
     general.depth = number(&f, "queueDepth", SL_QUEUE_DEPTH, SL_QUEUE_MAX_DEPTH);
     general.reserve = number(&f, "reservationDepth", SL_QUEUE_RESERVE, SL_QUEUE_MAX_RESERVE);
     queues(&f, s, &general);

@@ -239,13 +239,18 @@ static int make_queues(struct sl_fluxqueue *q, struct sl_err *err) {
     const struct sl_settings *c = q->spec.settings;
     int r = fq_universe_init(&q->universe, sl_match_graph(q->match), err);
     q->queues = sl_queues_new(q->match);
-    for (uint32_t i = 0; i < c->flux.n_queues && r >= 0; i++)
-        r = sl_queues_add(q->queues,
-                          &(struct sl_queue_spec){.name = c->flux.queues[i].name,
-                                                  .policy = c->flux.queues[i].policy,
-                                                  .depth = c->flux.queues[i].depth,
-                                                  .reserve = c->flux.queues[i].reserve},
-                          err);
+    for (uint32_t i = 0; i < c->flux.n_queues && r >= 0; i++) {
+        struct sl_queue_spec s = {.name = c->flux.queues[i].name,
+                                  .policy = c->flux.queues[i].policy,
+                                  .depth = c->flux.queues[i].depth,
+                                  .reserve = c->flux.queues[i].reserve};
+        struct sl_match_policy p;
+        r = sl_match_policy_parse(c->flux.queues[i].match_policy, &p, err);
+        if (r >= 0)
+            r = sl_match_add_policy(q->match, &p, &s.match, err);
+        if (r >= 0)
+            r = sl_queues_add(q->queues, &s, err);
+    }
     return r;
 }
 

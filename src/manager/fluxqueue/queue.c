@@ -91,11 +91,25 @@ static void set_waiting(struct fq_job *j) {
     fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
 }
 
-static bool is_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r) {
+/* NULL: the default one. */
+static const char *queue_of(const struct fq_job *j, const struct fq_jobspec_info *info) {
+    return *j->queue ? j->queue : info->queue && *info->queue ? info->queue : NULL;
+}
+
+/* The match policy of its queue. */
+static uint32_t policy_of(const struct sl_fluxqueue *q, const struct fq_job *j,
+                          const struct fq_jobspec_info *info) {
+    uint32_t policy = 0;
+    (void)sl_queues_match(q->queues, queue_of(j, info), &policy);
+    return policy;
+}
+
+static bool is_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r,
+                          uint32_t policy) {
     enum sl_match_verdict verdict = SL_SATISFIABLE;
     struct sl_err err = {0};
-    return sl_match_run(q->match, r, SL_MATCH_SATISFIABILITY, 0, fq_now(q), &verdict, NULL, &err) >=
-               0 &&
+    return sl_match_run_by(q->match, policy, r, SL_MATCH_SATISFIABILITY, 0, fq_now(q), &verdict,
+                           NULL, &err) >= 0 &&
            verdict == SL_NEVER;
 }
 
@@ -144,15 +158,15 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         j->submitted = q->client->wall;
     if (!j->jobid)
         fq_name_job(q, j, q->last_jobid + 1);
-    if (is_impossible(q, request)) { /* told so at once, whoever waits before it */
+    /* told so at once, whoever waits before it */
+    if (is_impossible(q, request, policy_of(q, j, &info))) {
         sl_match_request_free(request);
         j->queued_hash = hash;
         reject(q, j);
         return;
     }
-    const char *queue = *j->queue ? j->queue : info.queue && *info.queue ? info.queue : NULL;
-    r = sl_queues_submit(q->queues, queue, j->jobid, j->priority, submission_order(j), request,
-                         &err);
+    r = sl_queues_submit(q->queues, queue_of(j, &info), j->jobid, j->priority, submission_order(j),
+                         request, &err);
     if (r == SL_EEXIST) { /* somebody has written another's id into its status */
         fq_name_job(q, j, 0);
         sl_rec_enqueue(&j->rec);
@@ -326,8 +340,8 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods,
     struct sl_err err = {0};
     int r = fq_compile(q, j, pods, &arena, &info, &request, &err);
     if (r >= 0)
-        r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, ret,
-                         &err);
+        r = sl_match_run_by(q->match, policy_of(q, j, &info), request, SL_MATCH_ALLOCATE, -j->jobid,
+                            fq_now(q), &verdict, ret, &err);
     return r >= 0 && verdict == SL_MATCHED;
 }
 

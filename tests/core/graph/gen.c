@@ -620,6 +620,10 @@ void trial_init(struct trial *t, uint64_t seed) {
     t->o.subsystems = t->subsystems;
     t->o.n_subsystems = power && !one_in(&p, 4);
     t->o.fluxion = one_in(&p, 3);
+    if (one_in(&p, 4))
+        t->also = policies[below(&p, SL_LEN(policies))];
+    if (t->also && sl_match_policy_parse(t->also, &t->also_policy, &err) < 0)
+        cannot_read("a policy", t->also);
     struct sl_graph *g = draft_build(&t->d);
     struct naive *n = naive_new(g, &t->o);
     for (uint32_t i = 0; i < GEN_SPECS; i++)

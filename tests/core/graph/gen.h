@@ -40,7 +40,8 @@ struct step {
 struct trial {
     struct draft d;
     struct sl_match_options o;
-    const char *policy;
+    const char *policy, *also; /* also NULL: there is one policy */
+    struct sl_match_policy also_policy;
     const char *subsystems[1];
     struct sl_jobspec *specs[GEN_SPECS];
     struct step steps[GEN_STEPS];

@@ -152,6 +152,7 @@ static void step_run(struct world *w, const uint32_t *r) {
     uint32_t spec = r[6] % 3 == 0 ? w->last_spec : r[1] % GEN_SPECS;
     struct act a = {.kind = r[4] % 40 == 0 ? ACT_CHECK : ACT_RUN,
                     .op = ops[r[0] % SL_LEN(ops)],
+                    .by = w->t->also && r[0] / 64 % 2,
                     .spec = w->t->specs[spec],
                     .job = r[2] % 40 == 0 ? any_job(w, r[3]) : w->next_job++};
     w->last_spec = spec;
@@ -293,7 +294,7 @@ static void step_clone(struct world *w, const uint32_t *r) {
     struct side fast = w->fast, slow = w->slow;
     if (w->log)
         sl_buf_puts(w->log, "\n(on a copy");
-    w->fast = (struct side){.fast = sl_match_clone(fast.fast)};
+    w->fast = (struct side){.fast = sl_match_clone(fast.fast), .also = fast.also};
     w->slow = (struct side){.slow = naive_clone(slow.slow)};
     step_run(w, r);
     step_cancel(w, r + 1);
@@ -332,6 +333,8 @@ static bool has_power(const struct draft *d) {
 static void log_settings(struct world *w) {
     sl_buf_printf(w->log, "policy %s\ntime %lld %lld\nnow %lld", w->t->policy,
                   (long long)w->t->o.start, (long long)w->t->o.end, (long long)w->t->o.start);
+    if (w->t->also)
+        sl_buf_printf(w->log, "\nalso %s", w->t->also);
     if (w->t->o.fluxion)
         sl_buf_puts(w->log, "\nverdicts fluxion");
     if (w->t->o.filters)
@@ -357,8 +360,8 @@ static bool run(const struct trial *t, const struct cuts *c, uint64_t *digest, s
     struct sl_match_options o = t->o;
     if (!has_power(&w.d))
         o.n_subsystems = 0;
-    side_init(&w.fast, true, g, &o);
-    side_init(&w.slow, false, g, &o);
+    side_init(&w.fast, true, g, &o, t->also ? &t->also_policy : NULL);
+    side_init(&w.slow, false, g, &o, t->also ? &t->also_policy : NULL);
     sl_graph_free(g);
     if (log)
         log_settings(&w);

@@ -11,6 +11,8 @@ struct script {
     bool fast, ready;
     struct draft d;
     struct sl_match_options o;
+    struct sl_match_policy also;
+    bool has_also;
     const char *subsystems[8];
     struct side side;
     struct sl_arena mem;
@@ -55,7 +57,7 @@ static void make_ready(struct script *s) {
     if (s->ready)
         return;
     struct sl_graph *g = draft_build(&s->d);
-    side_init(&s->side, s->fast, g, &s->o);
+    side_init(&s->side, s->fast, g, &s->o, s->has_also ? &s->also : NULL);
     sl_graph_free(g);
     s->ready = true;
 }
@@ -114,6 +116,14 @@ static void do_act(struct script *s, const char *word, const char *line) {
     struct act a = {.now = s->now};
     struct sl_jobspec *spec = NULL;
     size_t w = 0;
+    if (strcmp(word, "by") == 0) { /* the other policy, then the act */
+        if (strcmp(read_word(&s->mem, &line), "also") != 0 || !s->has_also)
+            cannot_read("by also", line);
+        a.by = 1;
+        skip_blanks(&line);
+        word = read_word(&s->mem, &line);
+        skip_blanks(&line);
+    }
     while (w < SL_LEN(words) && strcmp(words[w].word, word) != 0)
         w++;
     if (w == SL_LEN(words))
@@ -140,6 +150,10 @@ static bool read_setting(struct script *s, const char *word, const char *line) {
     } else if (strcmp(word, "policy") == 0) {
         if (sl_match_policy_parse(line, &s->o.policy, &err) < 0)
             cannot_read("a policy", line);
+    } else if (strcmp(word, "also") == 0) {
+        if (sl_match_policy_parse(line, &s->also, &err) < 0)
+            cannot_read("a policy", line);
+        s->has_also = true;
     } else if (strcmp(word, "verdicts") == 0) {
         s->o.fluxion = strcmp(line, "fluxion") == 0;
     } else if (strcmp(word, "filters") == 0) {

@@ -9,6 +9,7 @@
  *     alloc 1 node1{slot1{core2}} for 60
  *     = 10+60 cluster0{node0{core0:x core1:x}}
  *
+ * "also POLICY" gives a second policy, which an act goes by that begins with "by also".
  * Acts: alloc, alloc-sat, reserve JOB REQUEST; sat, try, try-later, check REQUEST; cancel, begin
  * JOB; part JOB PATH...; update, update-later JOB AT+DURATION PATH[*AMOUNT][:x]...; more JOB
  * REQUEST; down, up PATH; prop, noprop PATH KEY[=VALUE]; shrink PATH...; add PATH VERTEX; clone;

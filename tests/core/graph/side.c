@@ -8,13 +8,17 @@
 /* ---- life ---- */
 
 void side_init(struct side *s, bool fast, const struct sl_graph *g,
-               const struct sl_match_options *o) {
+               const struct sl_match_options *o, const struct sl_match_policy *also) {
     struct sl_err err;
     *s = (struct side){0};
     if (!fast)
         s->slow = naive_new(g, o);
     else if (sl_match_new(sl_graph_clone(g), o, &s->fast, &err) < 0)
         cannot_read("a matcher", err.text);
+    if (also && s->slow)
+        naive_also(s->slow, also);
+    else if (also && sl_match_add_policy(s->fast, also, &s->also, &err) < 0)
+        cannot_read("another policy", err.text);
 }
 
 void side_done(struct side *s) {
@@ -29,7 +33,8 @@ const struct sl_graph *side_graph(const struct side *s) {
 
 /* ---- doing ---- */
 
-static int run_fast(struct sl_match *m, const struct act *a, struct answer *ret) {
+static int run_fast(struct side *s, const struct act *a, struct answer *ret) {
+    struct sl_match *m = s->fast;
     _cleanup_(sl_match_request_freep) struct sl_match_request *own = NULL;
     const struct sl_match_request *r = a->compiled;
     struct sl_err err;
@@ -42,7 +47,8 @@ static int run_fast(struct sl_match *m, const struct act *a, struct answer *ret)
         return code;
     if (a->kind == ACT_GROW_JOB)
         return sl_match_grow_job(m, a->job, r, a->now, &ret->verdict, &ret->grant, &err);
-    return sl_match_run(m, r, a->op, a->job, a->now, &ret->verdict, &ret->grant, &err);
+    return sl_match_run_by(m, a->by ? s->also : 0, r, a->op, a->job, a->now, &ret->verdict,
+                           &ret->grant, &err);
 }
 
 static int run_slow(struct naive *n, const struct act *a, struct answer *ret) {
@@ -51,11 +57,14 @@ static int run_slow(struct naive *n, const struct act *a, struct answer *ret) {
         return code;
     if (a->kind == ACT_GROW_JOB)
         return naive_grow_job(n, a->job, a->spec, a->now, &ret->verdict, &ret->grant);
-    return naive_run(n, a->spec, a->op, a->job, a->now, &ret->verdict, &ret->grant);
+    naive_use(n, a->by);
+    code = naive_run(n, a->spec, a->op, a->job, a->now, &ret->verdict, &ret->grant);
+    naive_use(n, 0);
+    return code;
 }
 
 static int do_run(struct side *s, const struct act *a, struct answer *ret) {
-    int r = s->slow ? run_slow(s->slow, a, ret) : run_fast(s->fast, a, ret);
+    int r = s->slow ? run_slow(s->slow, a, ret) : run_fast(s, a, ret);
     ret->has_verdict = r >= 0 && a->kind != ACT_CHECK;
     ret->has_grant = ret->has_verdict && ret->verdict == SL_MATCHED;
     return r;
@@ -152,7 +161,8 @@ static int do_add(struct side *s, const struct act *a, struct answer *ret) {
 
 static int do_clone(struct side *s, const struct act *a, struct answer *ret) {
     struct side copy = {.fast = s->fast ? sl_match_clone(s->fast) : NULL,
-                        .slow = s->slow ? naive_clone(s->slow) : NULL};
+                        .slow = s->slow ? naive_clone(s->slow) : NULL,
+                        .also = s->also};
     (void)a;
     (void)ret;
     side_done(s);
@@ -362,6 +372,8 @@ static const char *const act_words[] = {
 };
 
 void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
+    if (a->by)
+        sl_buf_puts(out, "by also ");
     sl_buf_puts(out, a->kind == ACT_RUN ? op_words[a->op] : act_words[a->kind]);
     switch (a->kind) {
     case ACT_RUN:

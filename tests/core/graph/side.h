@@ -38,6 +38,7 @@ struct act {
     enum sl_match_op op;
     int64_t job, now, at, duration;
     const struct sl_jobspec *spec;
+    uint32_t by;                             /* RUN: 1 by the other policy */
     const struct sl_match_request *compiled; /* by the fast one, before; NULL: now */
     pick_list picks;                         /* PART, SHRINK: vertices alone */
     sl_vtx v;
@@ -61,10 +62,12 @@ struct answer {
 struct side {
     struct sl_match *fast;
     struct naive *slow;
+    uint32_t also; /* the number of the other policy in the fast one */
 };
 
+/* also: another policy, or NULL. */
 void side_init(struct side *s, bool fast, const struct sl_graph *g,
-               const struct sl_match_options *o);
+               const struct sl_match_options *o, const struct sl_match_policy *also);
 void side_done(struct side *s);
 const struct sl_graph *side_graph(const struct side *s);
 

@@ -607,6 +607,72 @@ static void test_3_12_4_virtual_queues(void **state) {
     world_free(w);
 }
 
+/* The first node of a job. */
+static sl_vtx node_of(struct world *w, int64_t id) {
+    struct sl_grant g = {0};
+    sl_vtx v = SL_VTX_NONE;
+
+    assert_int_equal(sl_match_grant(w->m, id, &g), 0);
+    for (uint32_t i = 0; i < g.picks.n && v == SL_VTX_NONE; i++)
+        if (sl_graph_vertex(sl_match_graph(w->m), g.picks.v[i].v)->depth == 1)
+            v = g.picks.v[i].v;
+    sl_grant_done(&g);
+    return v;
+}
+
+/* Each queue places its jobs by its own policy; reservations and backfill know all of them. */
+static void test_match_policy_of_a_queue(void **state) {
+    struct world *w = world_new(4, 1);
+    const struct sl_graph *g = sl_match_graph(w->m);
+    struct sl_match_policy high, low;
+    struct sl_queue_spec s = {.name = "high", .policy = SL_QUEUE_EASY};
+    uint32_t match = 0;
+
+    (void)state;
+    assert_int_equal(sl_match_policy_parse("hinode", &high, NULL), 0);
+    assert_int_equal(sl_match_policy_parse("lonode", &low, NULL), 0);
+    assert_int_equal(sl_match_add_policy(w->m, &high, &s.match, NULL), 0);
+    assert_int_equal(sl_match_add_policy(w->m, &low, &match, NULL), 0);
+    assert_int_not_equal(s.match, match);
+    queue(w, "low", SL_QUEUE_EASY, 0, 0);
+    assert_int_equal(sl_queues_add(w->q, &s, NULL), 0);
+    assert_true(sl_queues_match(w->q, "high", &match));
+    assert_int_equal(match, s.match);
+    assert_true(sl_queues_match(w->q, NULL, &match));
+    assert_int_equal(match, 0);
+    assert_false(sl_queues_match(w->q, "none", &match));
+    submit_to(w, "low", 1, 0, 1, 10);
+    submit_to(w, "high", 2, 0, 1, 10);
+    submit_to(w, "low", 3, 0, 1, 20);
+    says(w, 0, "start 1@0 immediate, start 2@0 immediate, start 3@0 immediate");
+    assert_int_equal(sl_graph_vertex(g, node_of(w, 1))->id, 0);
+    assert_int_equal(sl_graph_vertex(g, node_of(w, 2))->id, 3);
+    assert_int_equal(sl_graph_vertex(g, node_of(w, 3))->id, 1);
+    submit_to(w, "high", 4, 0, 3, 10);
+    submit_to(w, "high", 5, 0, 1, 10);
+    submit_to(w, "low", 6, 0, 1, 20);
+    says(w, 0, "reserve 4@10, reserve 6@20, start 5@0 backfill");
+    world_free(w);
+}
+
+static void test_most_match_policies(void **state) {
+    struct world *w = world_new(1, 1);
+    struct sl_err err;
+    uint32_t at;
+    int r = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 64 && r >= 0; i++) {
+        struct sl_match_policy p = {i & 1, i & 2, i & 4, i & 8, i & 16, i & 32};
+        r = sl_match_add_policy(w->m, &p, &at, &err);
+        assert_true(r < 0 || at < SL_MATCH_MAX_POLICIES);
+    }
+    assert_int_equal(r, SL_ELIMIT);
+    assert_string_equal(err.text, "more than 32 match policies");
+    assert_int_equal(sl_match_n_policies(w->m), SL_MATCH_MAX_POLICIES);
+    world_free(w);
+}
+
 /* ---- what is refused ---- */
 
 static void test_errors(void **state) {
@@ -627,6 +693,7 @@ static void test_errors(void **state) {
          SL_ELIMIT,
          "queue 'a': 100001 reservations: expected at most 100000"},
         {{.name = "a", .policy = (enum sl_queue_policy)4}, SL_EINVAL, "queue 'a': no such policy"},
+        {{.name = "a", .match = 1}, SL_EINVAL, "queue 'a': no such match policy"},
     };
 
     (void)state;
@@ -701,6 +768,8 @@ int main(void) {
         cmocka_unit_test(test_3_12_4_idle_time_is_no_credit),
         cmocka_unit_test(test_3_12_4_credit_is_limited),
         cmocka_unit_test(test_3_12_4_virtual_queues),
+        cmocka_unit_test(test_match_policy_of_a_queue),
+        cmocka_unit_test(test_most_match_policies),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_jobs_of_others),
     };

@@ -94,6 +94,7 @@ static void defaults(void **state) {
         assert_int_equal(s->flux.n_queues, 1);
         assert_string_equal(s->flux.queues[0].name, "default");
         assert_string_equal(s->flux.match_policy, "lonode");
+        assert_string_equal(s->flux.queues[0].match_policy, "lonode");
         assert_true(s->flux.queues[0].policy == SL_QUEUE_EASY);
         assert_true(s->flux.queues[0].depth == SL_QUEUE_DEPTH &&
                     s->flux.queues[0].reserve == SL_QUEUE_RESERVE);
@@ -157,6 +158,8 @@ static void all_fields(void **state) {
     assert_int_equal(s->flux.n_queues, 3);
     assert_string_equal(s->flux.match_policy, "firstnodex");
     assert_string_equal(s->flux.queues[2].name, "small");
+    assert_string_equal(s->flux.queues[1].match_policy, "hinodex");
+    assert_string_equal(s->flux.queues[2].match_policy, "firstnodex");
     assert_true(s->flux.queues[1].policy == SL_QUEUE_CONSERVATIVE &&
                 s->flux.queues[2].policy == SL_QUEUE_HYBRID);
     assert_true(s->flux.queues[1].depth == 5 && s->flux.queues[1].reserve == 6 &&

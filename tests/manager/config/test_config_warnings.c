@@ -338,6 +338,10 @@ static const struct {
     {"fluxqueue: {matchPolicy: best}\n",
      "fluxqueue.matchPolicy: expected a match policy such as lonode, got \"best\" (using lonode)",
      NULL},
+    {"fluxqueue: {matchPolicy: high, queues: [{name: a, matchPolicy: best}]}\n",
+     "fluxqueue.queues[0].matchPolicy: expected a match policy such as lonode, got \"best\" (using "
+     "high)",
+     NULL},
     {"fluxqueue: {queuePolicy: lifo}\n",
      "fluxqueue.queuePolicy: Unsupported value: expected fcfs, easy, hybrid or conservative, got "
      "\"lifo\" (using "

@@ -71,6 +71,39 @@ static void test_backfill(void **state) {
     assert_field(w, FLUXJOBS "/large-pod", "status.state", "Running");
 }
 
+/* Each queue places by its own policy. */
+static void test_match_policies(void **state) {
+    static const char text[] = "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+                               "kind: Configuration\n"
+                               "fluxqueue:\n"
+                               "  queues:\n"
+                               "  - {name: high, matchPolicy: hinode}\n";
+    struct world *w = *state;
+    struct sl_settings *settings = NULL;
+    struct sl_err err = {0};
+    assert_true(
+        sl_settings_parse("config", text, sizeof text - 1, NULL, NULL, &settings, NULL, &err) >= 0);
+    sl_fluxqueue_configure(w->q[0], settings);
+    sl_settings_free(w->settings);
+    w->settings = settings;
+    node(w, "n0", "2");
+    node(w, "n1", "2");
+    node(w, "n2", "2");
+    run(w, SL_SEC);
+    pod(w, "a", "1", "", "");
+    pod(w, "b", "1", "'fluxqueue/queue':'high'", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    assert_field(w, PODS "/b", "spec.nodeName", "n2");
+    pod(w, "c", "2", "'fluxqueue/queue':'high'", "");
+    pod(w, "d", "1", "", "");
+    pod(w, "e", "1", "'fluxqueue/queue':'high'", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/c", "spec.nodeName", "n1");
+    assert_field(w, PODS "/d", "spec.nodeName", "n0");
+    assert_field(w, PODS "/e", "spec.nodeName", "n2");
+}
+
 static void test_begin_time(void **state) {
     struct world *w = *state;
     node(w, "n0", "4");
@@ -365,6 +398,7 @@ int main(void) {
         TEST(test_pod),
         TEST(test_waits),
         TEST(test_backfill),
+        TEST(test_match_policies),
         TEST(test_begin_time),
         TEST(test_other_scheduler),
         TEST(test_written_by_hand),

@@ -55,8 +55,34 @@ void sl_match_free(struct sl_match *m) {
     sl_arena_done(&m->tables);
     sl_arena_done(&m->scratch);
     sl_match_free(m->empty);
-    sl_graph_free(m->g);
+    for (uint32_t i = 0; i < m->peers.n; i++)
+        sl_match_free(m->peers.v[i]);
+    sl_vec_free(&m->peers);
+    if (!m->borrows)
+        sl_graph_free(m->g);
     free(m);
+}
+
+static bool same_policy(const struct sl_match_policy *a, const struct sl_match_policy *b) {
+    return a->low == b->low && a->node_centric == b->node_centric &&
+           a->node_exclusive == b->node_exclusive && a->stop_early == b->stop_early &&
+           a->locality == b->locality && a->variation == b->variation;
+}
+
+int sl_match_add_policy(struct sl_match *m, const struct sl_match_policy *p, uint32_t *ret,
+                        struct sl_err *err) {
+    for (*ret = 0; *ret <= m->peers.n; (*ret)++)
+        if (same_policy(&graph_peer(m, *ret)->policy, p))
+            return 0;
+    if (*ret >= SL_MATCH_MAX_POLICIES)
+        return sl_err_set(err, SL_ELIMIT, "more than %u match policies", SL_MATCH_MAX_POLICIES);
+    struct sl_match *peer = graph_regraph_peer(m, p);
+    *sl_vec_push(&m->peers) = peer;
+    return 0;
+}
+
+uint32_t sl_match_n_policies(const struct sl_match *m) {
+    return m->peers.n + 1;
 }
 
 const struct sl_graph *sl_match_graph(const struct sl_match *m) {
@@ -238,7 +264,9 @@ static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_
         return SL_MATCHED;
     if (!busy)
         note_busy(m, r, k, now);
-    if (ops[op].later && satisfiable(m, r, k) && graph_search_later(m, r, now, w, c))
+    /* what the empty graph does not give another time may, if taking something can help */
+    if (ops[op].later && (!is_steady(m, r) || satisfiable(m, r, k)) &&
+        graph_search_later(m, r, now, w, c))
         return SL_MATCHED;
     if (m->fluxion && ops[op].keeps && !graph_match_has_nodes(m, r, op, now))
         return op == SL_MATCH_ALLOCATE_SATISFIABLE ? SL_NEVER : SL_BUSY;
@@ -247,28 +275,40 @@ static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_
     return satisfiable(m, r, k) && (!m->fluxion || satisfiable_at_end(m, r)) ? SL_BUSY : SL_NEVER;
 }
 
-int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
-                 int64_t jobid, int64_t now, enum sl_match_verdict *ret_verdict,
-                 struct sl_grant *ret, struct sl_err *err) {
+int sl_match_run_by(struct sl_match *m, uint32_t policy, const struct sl_match_request *r,
+                    enum sl_match_op op, int64_t jobid, int64_t now,
+                    enum sl_match_verdict *ret_verdict, struct sl_grant *ret, struct sl_err *err) {
     struct graph_window w = {0};
     struct graph_chain c = {0};
     int code = check_graph(m, r, err);
     if (code < 0)
         return code;
+    if (policy > m->peers.n)
+        return sl_err_set(err, SL_EINVAL, "there is no match policy %u", policy);
     if (ops[op].keeps && graph_hold_job(m, jobid))
         return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
-    *ret_verdict = search_request(m, r, op, now, &w, &c);
+    struct sl_match *by = graph_peer(m, policy);
+    *ret_verdict = search_request(by, r, op, now, &w, &c);
     if (*ret_verdict != SL_MATCHED) {
         m->stats.failures += *ret_verdict != SL_SATISFIABLE;
-        return graph_slots_cut_short(m, err);
+        return graph_slots_cut_short(by, err);
     }
     m->stats.matches++;
     enum sl_match_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
-    if (ops[op].keeps)
-        graph_hold_chain(m, graph_hold_new(m, jobid, state, w.from, w.to), &c);
-    graph_index_visit(m, &c, ops[op].keeps);
-    report_grant(m, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        if (ops[op].keeps)
+            graph_hold_chain(k, graph_hold_new(k, jobid, state, w.from, w.to), &c);
+        graph_index_visit(k, &c, ops[op].keeps);
+    }
+    report_grant(by, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
     return 0;
+}
+
+int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
+                 int64_t jobid, int64_t now, enum sl_match_verdict *ret_verdict,
+                 struct sl_grant *ret, struct sl_err *err) {
+    return sl_match_run_by(m, 0, r, op, jobid, now, ret_verdict, ret, err);
 }
 
 /* ---- jobs ---- */
@@ -293,11 +333,13 @@ int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret
 }
 
 int sl_match_cancel(struct sl_match *m, int64_t jobid) {
-    struct graph_job *j = graph_hold_job(m, jobid);
-    if (!j)
+    if (!graph_hold_job(m, jobid))
         return SL_ENOENT;
-    graph_hold_drop(m, j);
-    m->generation++;
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        graph_hold_drop(k, graph_hold_job(k, jobid));
+        k->generation++;
+    }
     return 0;
 }
 
@@ -307,11 +349,19 @@ int sl_match_begin(struct sl_match *m, int64_t jobid) {
         return SL_ENOENT;
     if (j->state != SL_JOB_RESERVED)
         return SL_EINVAL;
-    return graph_hold_begin(m, j) ? 0 : SL_ESTALE;
+    if (!graph_hold_begin(m, j))
+        return SL_ESTALE;
+    for (uint32_t i = 0; i < m->peers.n; i++)
+        sl_assert(graph_hold_begin(m->peers.v[i], graph_hold_job(m->peers.v[i], jobid)));
+    return 0;
 }
 
 void sl_match_stats(const struct sl_match *m, struct sl_match_stats *ret) {
     *ret = m->stats;
+    for (uint32_t i = 0; i < m->peers.n; i++) {
+        ret->visited += m->peers.v[i]->stats.visited;
+        ret->cached_failures += m->peers.v[i]->stats.cached_failures;
+    }
 }
 
 size_t sl_match_bytes(const struct sl_match *m) {
@@ -338,5 +388,7 @@ size_t sl_match_bytes(const struct sl_match *m) {
         n += by->n * sizeof(*by->places) + (size_t)2 * by->leaves * sizeof(*by->best);
     }
     n += m->visited.cap * sizeof(*m->visited.v);
+    for (uint32_t i = 0; i < m->peers.n; i++)
+        n += sl_match_bytes(m->peers.v[i]) - sl_graph_bytes(m->g);
     return m->empty ? n + sl_match_bytes(m->empty) : n;
 }

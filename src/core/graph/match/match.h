@@ -45,6 +45,14 @@ void sl_match_free(struct sl_match *m);
 /* To read; it changes only through the calls below. */
 const struct sl_graph *sl_match_graph(const struct sl_match *m);
 
+/* Another policy for the same graph and jobs: *ret is its number for sl_match_run_by, 0 that of the
+ * first. Equal ones have equal numbers. Each costs the memory of a layout and the time to keep it
+ * true. One that stops early goes by results since it was added. SL_ELIMIT. */
+#define SL_MATCH_MAX_POLICIES 32u
+int sl_match_add_policy(struct sl_match *m, const struct sl_match_policy *p, uint32_t *ret,
+                        struct sl_err *err) _must_check_;
+uint32_t sl_match_n_policies(const struct sl_match *m);
+
 /* ---- matching ---- */
 
 enum sl_match_op {
@@ -99,6 +107,11 @@ sl_vtx sl_grant_parent(const struct sl_graph *g, const struct sl_grant *a, sl_vt
 int sl_match_run(struct sl_match *m, const struct sl_match_request *r, enum sl_match_op op,
                  int64_t jobid, int64_t now, enum sl_match_verdict *ret_verdict,
                  struct sl_grant *ret, struct sl_err *err) _must_check_;
+/* The same by one of several policies. */
+int sl_match_run_by(struct sl_match *m, uint32_t policy, const struct sl_match_request *r,
+                    enum sl_match_op op, int64_t jobid, int64_t now,
+                    enum sl_match_verdict *ret_verdict, struct sl_grant *ret,
+                    struct sl_err *err) _must_check_;
 
 /* ---- jobs ---- */
 

@@ -206,6 +206,10 @@ struct sl_match {
     bool fluxion;
     SL_VEC(struct graph_filter) filters; /* as given */
     SL_VEC(sl_sym) subsystems;           /* auxiliary ones that are matched */
+    /* Matchers of the same graph with the same jobs, one for each further policy. Positions, blocks
+     * and pools are the same in all, so that what one has found can be held in each. */
+    SL_VEC(struct sl_match *) peers;
+    bool borrows; /* the graph is another's: this is a peer */
     /* layout */
     sl_sym node; /* the type */
     uint32_t n_spots, n_tree;
@@ -272,6 +276,10 @@ struct sl_match {
     struct sl_match_stats stats;
 };
 
+/* By policies: itself, then its peers. */
+static inline struct sl_match *graph_peer(struct sl_match *m, uint32_t i) {
+    return i == 0 ? m : m->peers.v[i - 1];
+}
 static inline struct sl_vertex *graph_vertex_at(const struct sl_match *m, uint32_t pos) {
     return (struct sl_vertex *)sl_graph_vertex(m->g, m->spots[pos].v);
 }
@@ -659,6 +667,8 @@ void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h);
 void graph_holdings_done(struct graph_holdings *h);
 /* Drops jobs and layout and rebuilds the layout. */
 int graph_regraph_layout(struct sl_match *m, struct sl_err *err) _must_check_;
+/* A matcher of the same graph and jobs with another policy. */
+struct sl_match *graph_regraph_peer(struct sl_match *m, const struct sl_match_policy *p);
 /* A matcher of the same graph without jobs, everything up. */
 struct sl_match *graph_regraph_empty(const struct sl_match *m);
 void graph_regraph_forget(struct sl_match *m);

@@ -54,8 +54,8 @@ static void lose_part(struct sl_match *m, struct graph_job *j, uint32_t from, ui
     }
 }
 
-int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
-                         bool *ret_all, struct sl_err *err) {
+static int cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
+                       bool *ret_all, struct sl_err *err) {
     struct graph_job *j = graph_hold_job(m, jobid);
     char name[SL_VERTEX_NAME];
     if (!j)
@@ -82,6 +82,16 @@ int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uin
         graph_hold_drop(m, j);
     m->generation += n > 0;
     return 0;
+}
+
+int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
+                         bool *ret_all, struct sl_err *err) {
+    int r = cancel_part(m, jobid, v, n, ret_all, err);
+    for (uint32_t i = 0; i < m->peers.n && r >= 0; i++) {
+        bool all;
+        sl_assert(cancel_part(m->peers.v[i], jobid, v, n, &all, err) >= 0 && all == *ret_all);
+    }
+    return r;
 }
 
 /* ---- update ---- */
@@ -226,9 +236,10 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_match_job_state st
     }
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");
-    if (r >= 0) {
-        graph_hold_chain(m, graph_hold_new(m, jobid, state, at, to), &c);
-        graph_index_visit(m, &c, true);
+    for (uint32_t i = 0; i <= m->peers.n && r >= 0; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        graph_hold_chain(k, graph_hold_new(k, jobid, state, at, to), &c);
+        graph_index_visit(k, &c, true);
     }
     sl_freep(&sorted);
     sl_freep(&l.bits);
@@ -286,11 +297,15 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
         ret->duration = j->to - now;
         sl_grant_of_chain(m, &c, ret);
     }
-    graph_hold_chain(m, j, &c);
-    graph_index_visit(m, &c, true);
-    if (m->n_more > 0)
-        graph_joint_forget_ways(m, j);
-    else
-        forget_ways(m, j);
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        j = graph_hold_job(k, jobid);
+        graph_hold_chain(k, j, &c);
+        graph_index_visit(k, &c, true);
+        if (k->n_more > 0)
+            graph_joint_forget_ways(k, j);
+        else
+            forget_ways(k, j);
+    }
     return 0;
 }

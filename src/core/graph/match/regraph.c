@@ -128,10 +128,10 @@ static int relayout(struct sl_match *m, struct sl_err *err) {
     return r;
 }
 
-/* A matcher with a copy of the graph; it is not laid out yet. */
-static struct sl_match *copy_settings(const struct sl_match *m) {
+/* A matcher of such a graph; it is not laid out yet. */
+static struct sl_match *copy_settings(const struct sl_match *m, struct sl_graph *g) {
     struct sl_match *c = sl_alloc0(1, sizeof(*c));
-    c->g = sl_graph_clone(m->g);
+    c->g = g;
     c->policy = m->policy;
     c->start = m->start;
     c->end = m->end;
@@ -146,7 +146,7 @@ static struct sl_match *copy_settings(const struct sl_match *m) {
 }
 
 struct sl_match *graph_regraph_empty(const struct sl_match *m) {
-    struct sl_match *c = copy_settings(m);
+    struct sl_match *c = copy_settings(m, sl_graph_clone(m->g));
     struct sl_err err;
     for (sl_vtx v = 0; v < sl_graph_count(c->g); v++)
         sl_graph_set_down(c->g, v, false);
@@ -154,17 +154,36 @@ struct sl_match *graph_regraph_empty(const struct sl_match *m) {
     return c;
 }
 
-struct sl_match *sl_match_clone(const struct sl_match *m) {
-    struct sl_match *c = copy_settings(m);
+/* It is laid out, and has the jobs and the results of the other. */
+static void copy_state(struct sl_match *c, const struct sl_match *m) {
     struct graph_holdings h;
     struct sl_err err;
-    c->stats = m->stats;
     for (uint32_t i = 0; i < m->visited.n; i++)
         *sl_vec_push(&c->visited) = m->visited.v[i];
     sl_assert(graph_layout_build(c, &err) == 0); /* it could be built before */
     graph_holdings_take(m, &h);
     graph_holdings_put(c, &h);
     graph_holdings_done(&h);
+}
+
+struct sl_match *graph_regraph_peer(struct sl_match *m, const struct sl_match_policy *p) {
+    struct sl_match *c = copy_settings(m, m->g);
+    c->borrows = true;
+    c->policy = *p;
+    copy_state(c, m);
+    return c;
+}
+
+struct sl_match *sl_match_clone(const struct sl_match *m) {
+    struct sl_match *c = copy_settings(m, sl_graph_clone(m->g));
+    c->stats = m->stats;
+    copy_state(c, m);
+    for (uint32_t i = 0; i < m->peers.n; i++) {
+        struct sl_match *peer = copy_settings(m->peers.v[i], c->g);
+        peer->borrows = true;
+        copy_state(peer, m->peers.v[i]);
+        *sl_vec_push(&c->peers) = peer;
+    }
     return c;
 }
 
@@ -184,6 +203,17 @@ static int check_pools(const struct sl_match *m, const struct graph_holdings *h,
     return 0;
 }
 
+/* Lays out all of them, but for itself if it is already, and puts back what jobs have. */
+static void lay_out_all(struct sl_match *m, bool done, const struct graph_holdings *h) {
+    struct sl_err ignored;
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        k->g = m->g;
+        sl_assert((i == 0 && done) || graph_regraph_layout(k, &ignored) == 0);
+        graph_holdings_put(k, h);
+    }
+}
+
 int sl_match_regraph(struct sl_match *m, struct sl_graph *before, struct sl_err *err) {
     struct graph_holdings h;
     graph_holdings_take(m, &h);
@@ -193,14 +223,12 @@ int sl_match_regraph(struct sl_match *m, struct sl_graph *before, struct sl_err 
     if (r >= 0)
         r = graph_regraph_layout(m, err);
     if (r < 0) {
-        struct sl_err ignored;
         sl_graph_free(m->g);
         m->g = before;
-        sl_assert(graph_regraph_layout(m, &ignored) == 0);
     } else {
         sl_graph_free(before);
     }
-    graph_holdings_put(m, &h);
+    lay_out_all(m, r >= 0, &h);
     graph_holdings_done(&h);
     return r;
 }
@@ -222,9 +250,7 @@ int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n, struct sl_e
     } else {
         sl_graph_free(before);
     }
-    struct sl_err ignored;
-    sl_assert(graph_regraph_layout(m, &ignored) == 0);
-    graph_holdings_put(m, &h);
+    lay_out_all(m, false, &h);
     graph_holdings_done(&h);
     return r;
 }
@@ -234,9 +260,12 @@ int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n, struct sl_e
 void sl_match_set_down(struct sl_match *m, sl_vtx v, bool down) {
     uint32_t pos = sl_graph_vertex(m->g, v)->pos;
     sl_graph_set_down(m->g, v, down);
-    graph_layout_status(m, pos);
-    graph_index_status(m, pos, graph_end_of(m, pos));
-    m->generation++;
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        graph_layout_status(k, pos);
+        graph_index_status(k, pos, graph_end_of(k, pos));
+        k->generation++;
+    }
 }
 
 int sl_match_resize(struct sl_match *m, sl_vtx v, int64_t size, struct sl_err *err) {
@@ -254,9 +283,12 @@ int sl_match_resize(struct sl_match *m, sl_vtx v, int64_t size, struct sl_err *e
     if (more == 0)
         return 0;
     sl_graph_set_size(m->g, v, size);
-    sl_plan_set_total(p->plan, size);
-    graph_index_resize(m, x->pos, more);
-    m->generation++;
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        sl_plan_set_total(graph_pool_at(k, x->pos)->plan, size);
+        graph_index_resize(k, x->pos, more);
+        k->generation++;
+    }
     return 0;
 }
 
@@ -291,18 +323,26 @@ int sl_match_set_prop(struct sl_match *m, sl_vtx v, const char *key, const char 
     int r = check_prop(m, v, key, err);
     if (r >= 0)
         r = sl_vertex_set_prop(m->g, v, key, value, err);
-    m->generation++;
-    m->layout_generation++;
-    return r >= 0 && shapes_layout(m, key) ? relayout(m, err) : r;
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        k->generation++;
+        k->layout_generation++;
+        if (r >= 0 && shapes_layout(k, key))
+            r = relayout(k, err);
+    }
+    return r;
 }
 
 bool sl_match_del_prop(struct sl_match *m, sl_vtx v, const char *key) {
     struct sl_err err;
     if (check_prop(m, v, key, &err) < 0 || !sl_vertex_del_prop(m->g, v, key))
         return false;
-    m->generation++;
-    m->layout_generation++;
-    if (shapes_layout(m, key))
-        sl_assert(relayout(m, &err) == 0); /* of a graph that was laid out before */
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        k->generation++;
+        k->layout_generation++;
+        if (shapes_layout(k, key))
+            sl_assert(relayout(k, &err) == 0); /* of a graph that was laid out before */
+    }
     return true;
 }

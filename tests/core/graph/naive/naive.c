@@ -40,7 +40,7 @@ static void reserve_vertices(struct naive *n) {
 struct naive *naive_new(const struct sl_graph *g, const struct sl_match_options *o) {
     struct naive *n = sl_alloc0(1, sizeof(*n));
     n->g = sl_graph_clone(g);
-    n->policy = o->policy;
+    n->policies[0] = n->policy = o->policy;
     n->start = o->start;
     n->end = o->end ? o->end : INT64_MAX;
     n->fluxion = o->fluxion;
@@ -55,6 +55,7 @@ struct naive *naive_clone(const struct naive *n) {
     struct naive *c = sl_alloc0(1, sizeof(*c));
     c->g = sl_graph_clone(n->g);
     c->policy = n->policy;
+    memcpy(c->policies, n->policies, sizeof(c->policies));
     c->start = n->start;
     c->end = n->end;
     c->fluxion = n->fluxion;
@@ -95,6 +96,14 @@ void naive_free(struct naive *n) {
     sl_vec_free(&n->whole);
     sl_graph_free(n->g);
     free(n);
+}
+
+void naive_also(struct naive *n, const struct sl_match_policy *p) {
+    n->policies[1] = *p;
+}
+
+void naive_use(struct naive *n, uint32_t policy) {
+    n->policy = n->policies[policy];
 }
 
 const struct sl_graph *naive_graph(const struct naive *n) {

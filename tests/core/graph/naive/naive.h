@@ -18,6 +18,10 @@ struct naive;
 struct naive *naive_new(const struct sl_graph *g, const struct sl_match_options *o);
 struct naive *naive_clone(const struct naive *n);
 void naive_free(struct naive *n);
+/* Another policy, for naive_use. */
+void naive_also(struct naive *n, const struct sl_match_policy *p);
+/* Which one counts from now on: 0 or 1. */
+void naive_use(struct naive *n, uint32_t policy);
 const struct sl_graph *naive_graph(const struct naive *n);
 
 /* What compiling such a request must answer: 0, SL_EINVAL or SL_ELIMIT. */

@@ -29,9 +29,9 @@ struct njob {
 
 struct naive {
     struct sl_graph *g;
-    struct sl_graph *before; /* while it grows */
-    struct sl_match_policy policy;
-    SL_VEC(struct filter) filters; /* as the text says */
+    struct sl_graph *before;                    /* while it grows */
+    struct sl_match_policy policies[2], policy; /* that are given, and the one that counts now */
+    SL_VEC(struct filter) filters;              /* as the text says */
     SL_VEC(char *) subsystems;
     int64_t start, end;
     bool fluxion;
