@@ -39,7 +39,7 @@ kube:
 check: setup
 	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SEEDS) beside:build:waits \
 		SL_SEEDS=$(SLOW_SEEDS) build-asan objects:build-clang build-clang:digest,layers \
-		SL_SEEDS=$(SEEDS) build:-waits,unit,kubelet,fuzz
+		SL_SEEDS=$(SEEDS) build:-waits,unit,kubelet,fuzz,cli
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2
