@@ -286,7 +286,8 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
         return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
     if (j->state != SL_JOB_ALLOCATED || now < j->from || now >= j->to)
         return sl_err_set(err, SL_EINVAL, "job %lld does not run now", (long long)jobid);
-    struct graph_window w = {.when = WHEN_PRESENT, .from = now, .to = j->to};
+    int64_t to = j->to; /* jobs may move while slots are searched */
+    struct graph_window w = {.when = WHEN_PRESENT, .from = now, .to = to};
     m->cut_short = false;
     *ret_verdict = graph_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
     if (*ret_verdict == SL_BUSY)
@@ -294,7 +295,7 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
     if (ret) {
         ret->state = SL_JOB_ALLOCATED;
         ret->at = now;
-        ret->duration = j->to - now;
+        ret->duration = to - now;
         sl_grant_of_chain(m, &c, ret);
     }
     for (uint32_t i = 0; i <= m->peers.n; i++) {
