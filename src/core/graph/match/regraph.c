@@ -200,6 +200,12 @@ static int check_pools(const struct sl_match *m, const struct graph_holdings *h,
             return sl_err_set(err, SL_EINVAL,
                               "%.80s is divisible and in use: nothing can be put into it",
                               sl_vertex_name(m->g, h->v.v[i].v, name));
+    for (sl_vtx v = 0; v < sl_graph_count(m->g); v++) {
+        const struct sl_vertex *x = sl_graph_vertex(m->g, v);
+        if (x->size == 0 && !x->removed && !sl_graph_is_leaf(m->g, v))
+            return sl_err_set(err, SL_EINVAL, "%.80s is a pool of nothing: it can contain nothing",
+                              sl_vertex_name(m->g, v, name));
+    }
     return 0;
 }
 
@@ -315,6 +321,8 @@ static bool in_use(const struct sl_match *m, sl_vtx v) {
 static int check_prop(const struct sl_match *m, sl_vtx v, const char *key, struct sl_err *err) {
     if (strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && sl_graph_is_leaf(m->g, v) && in_use(m, v))
         return sl_err_set(err, SL_EINVAL, "%s cannot change while the pool is in use", key);
+    if (strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && sl_graph_vertex(m->g, v)->size == 0)
+        return sl_err_set(err, SL_EINVAL, "%s cannot change while the pool has nothing", key);
     return 0;
 }
 

@@ -797,6 +797,10 @@ int naive_regraph(struct naive *n) {
     for (sl_vtx v = 0; v < n->at.n && r >= 0; v++)
         if (n->at.v[v].list.n > 0 && was_divisible(n, v) && count_kids(n, v) > 0)
             r = SL_EINVAL;
+    /* nor into one of which there is nothing */
+    for (sl_vtx v = 0; v < n->at.n && r >= 0; v++)
+        if (!vertex_of(n, v)->removed && vertex_of(n, v)->size == 0 && count_kids(n, v) > 0)
+            r = SL_EINVAL;
     if (r < 0) {
         struct sl_graph *bad = n->g;
         n->g = n->before;
@@ -826,7 +830,8 @@ int naive_resize(struct naive *n, sl_vtx v, int64_t size) {
 
 /* Whether a pool is divisible does not change while somebody has it. */
 static bool is_fixed(const struct naive *n, sl_vtx v, const char *key) {
-    return strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && count_kids(n, v) == 0 && n->at.v[v].list.n > 0;
+    return strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && count_kids(n, v) == 0 &&
+           (n->at.v[v].list.n > 0 || vertex_of(n, v)->size == 0);
 }
 
 int naive_set_prop(struct naive *n, sl_vtx v, const char *key, const char *value) {
