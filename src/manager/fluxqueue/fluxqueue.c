@@ -56,6 +56,9 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
                 .reconcile = fq_pod_reconcile, .deleted = fq_pod_deleted, .free = fq_pod_free,
                 .lane_of = fq_pod_lane, .hold = fq_pod_hold, .build = fq_pod_build,
                 .written = fq_pod_written, .child = fq_obj_child},
+    [FQ_GROUP] = {SL_REC_CORE_API("pods", "PodGroup"), .namespaced = true,
+                  .size = sizeof(struct fq_group), .reconcile = fq_group_reconcile,
+                  .free = fq_group_free},
     [FQ_FLUXJOB] = {SL_REC_API(SL_FLUX_API, "fluxjobs", "FluxJob"), .namespaced = true,
                     .owners = true, .finalizer = FQ_FINALIZER, .size = sizeof(struct fq_job),
                     .decode = fq_job_decode, .reconcile = fq_job_reconcile,
@@ -140,7 +143,7 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     });
     q->inf->writes = q->leads;
     for (uint32_t k = FQ_DEPLOYMENT; k < FQ_KINDS; k++)
-        if (k != FQ_POD)
+        if (k != FQ_POD && k != FQ_GROUP)
             sl_inf_watch(q->inf, k);
     q->in_use = spec->eager;
     start_watches(q);

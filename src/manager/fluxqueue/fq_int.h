@@ -10,6 +10,8 @@
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
+ *     groups.c     plain pods that are one job
+ *     kinds.c      jobs with several kinds of slots
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
  *     history.c    what the ledger gets of it
@@ -40,6 +42,7 @@
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
+#define FQ_MAX_SPLIT 100000u      /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
 #define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
@@ -59,6 +62,7 @@ enum fq_kind {
     FQ_STATEFULSET,
     FQ_JOB,
     FQ_POD,
+    FQ_GROUP, /* of pods: no objects of the API */
     FQ_FLUXJOB,
     FQ_MARKED, /* pods that admission marked, until there is one: then all are read */
     FQ_NAMED,  /* the same, by the names of our scheduler */
@@ -104,6 +108,7 @@ struct fq_usage {
 /* ---- pods (pods.c) ---- */
 
 #define FQ_NO_POD UINT32_MAX
+#define FQ_ANY_KIND UINT32_MAX
 #define FQ_TAG_BIND 2u /* of a write: the binding */
 
 /* What plain pods with the same jobspec ask for, compiled once for a graph. */
@@ -149,6 +154,17 @@ struct fq_pod {
     bool labelled; /* has the label of its job id */
     bool never;    /* it has the label of what can never run */
     bool bound;    /* the API server has accepted its binding, which is not seen yet */
+    /* groups.c */
+    struct fq_group *group; /* that it belongs to; NULL: none */
+    struct fq_pod *group_prev, *group_next;
+    struct fq_usage *asked;        /* of a member: what it requests, also after its end */
+    struct fq_jobspec_parts parts; /* of its jobspec */
+    uint32_t group_size;           /* as it says */
+    uint32_t kind;                 /* of slots, that it is for; FQ_ANY_KIND: any */
+    bool excess;                   /* the group has its pods without it */
+    bool stranger;                 /* the group has no places for what it requests */
+    bool raw;                      /* the jobspec is its owner's */
+    bool misgrouped;               /* what it says of its group is malformed */
     /* plain.c */
     struct fq_request *request; /* of one that waits; NULL: none */
     uint64_t told;              /* hash of the message of its condition Unschedulable; 0: none */
@@ -176,6 +192,16 @@ struct fq_obj {
     bool part;             /* ReplicaSets: of a Deployment */
 };
 
+/* ---- groups of pods (groups.c) ---- */
+
+struct fq_group {
+    struct fq_obj obj; /* pods: those that have not ended */
+    struct fq_pod *first;
+    uint32_t n, size, ended, ready;
+    bool complete; /* all are there, and wait */
+    bool raw;      /* the jobspec is that of their owner */
+};
+
 /* ---- FluxJobs (job.c, status.c) ---- */
 
 enum fq_state {
@@ -192,7 +218,19 @@ enum fq_state {
 
 struct fq_place {
     sl_sym node;
-    uint32_t pod; /* the number of its record; FQ_NO_POD: free */
+    uint32_t pod;  /* the number of its record; FQ_NO_POD: free */
+    uint32_t kind; /* of slots */
+};
+
+static inline bool fq_same_places(const struct fq_place *a, const struct fq_place *b) {
+    return a->node == b->node && a->kind == b->kind;
+}
+
+/* One of several kinds of slots (kinds.c). */
+struct fq_job_kind {
+    struct fq_slot_amount *v; /* owned, texts too */
+    uint32_t n, count;
+    uint32_t missing; /* pods of it that have no place */
 };
 
 /* Numbers of the last events in the ledger; 0: none. */
@@ -232,6 +270,8 @@ struct fq_job {
     uint64_t queued_hash;        /* of what was submitted */
     struct fq_slot_amount *slot; /* one pod; owned, texts too */
     uint32_t n_slot;
+    struct fq_job_kind *kinds; /* if there are several; then 'slot' is none of them */
+    uint32_t n_kinds;
     bool whole_nodes;
     int64_t duration;
     int64_t begin;     /* seconds since 1970, of the spec; 0: none */
@@ -289,6 +329,9 @@ static inline struct fq_pod *fq_pod_of(struct sl_rec *r) {
 }
 static inline struct fq_obj *fq_obj_of(struct sl_rec *r) {
     return SL_CONTAINER_OF(r, struct fq_obj, rec);
+}
+static inline struct fq_group *fq_group_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct fq_group, obj.rec);
 }
 static inline struct fq_job *fq_job_of(struct sl_rec *r) {
     return SL_CONTAINER_OF(r, struct fq_job, rec);
@@ -354,6 +397,10 @@ void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid);
 int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
                struct fq_jobspec_info *info, struct sl_match_request **ret,
                struct sl_err *err) _must_check_;
+/* The same for so many more pods of one kind. */
+int fq_compile_kind(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t pods,
+                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
+                    struct sl_err *err) _must_check_;
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
@@ -440,6 +487,38 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
                     const char *refused);
 
+/* ---- groups.c ---- */
+/* The group that a pod says it belongs to. */
+void fq_group_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+/* A pod is gone. */
+void fq_group_leave(struct sl_fluxqueue *q, struct fq_pod *p);
+/* It may have been a job by itself before it came to the group: that one has to know of its end. */
+void fq_group_left(struct sl_fluxqueue *q, const struct fq_pod *p);
+void fq_group_reconcile(void *ctx, struct sl_rec *r);
+void fq_group_free(struct sl_rec *r);
+/* It is not to be submitted: members are missing, or something is wrong with them. */
+bool fq_group_waits(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o);
+/* Its FluxJob is not needed any more, and is deleted. 'o' is the group; NULL: it has no members. */
+bool fq_group_over(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o);
+/* Members get the label of what can never run, or lose it. */
+void fq_group_mark(const struct fq_job *j, struct sl_rec *o);
+/* A pod that gets no place of its job; and, if it may, its kind. */
+bool fq_group_leaves_out(const struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p);
+
+/* ---- kinds.c ---- */
+void fq_kinds_keep(struct fq_job *j, const struct fq_jobspec_info *info);
+void fq_kinds_free(struct fq_job *j);
+/* The kind of slot that takes exactly this; FQ_ANY_KIND, if there is but one. False: none does. */
+bool fq_kind_find(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_usage *u,
+                  uint32_t *ret);
+/* What a slot of a kind takes. */
+const struct fq_slot_amount *fq_kind_amounts(const struct fq_job *j, uint32_t kind, uint32_t *ret);
+/* The places of a job with several kinds, from what the matcher gave it. False: they were not found
+ * within FQ_MAX_SPLIT steps. */
+bool fq_kinds_take(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_grant *g);
+/* Gives back the places of members that have ended, kind by kind. */
+bool fq_kinds_give_back(struct sl_fluxqueue *q, struct fq_job *j);
+
 /* ---- job.c ---- */
 bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_job_reconcile(void *ctx, struct sl_rec *r);
@@ -448,6 +527,12 @@ void fq_job_free(struct sl_rec *r);
 void fq_job_hold(struct sl_syms *t, struct sl_rec *r);
 /* What it wraps, NULL: it does not exist. */
 struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* It was made here for this object, and follows it. */
+bool fq_job_follows(const struct fq_job *j, const struct sl_rec *o);
+/* It has ended, or was cancelled. */
+bool fq_job_is_over(const struct fq_job *j);
+void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, const char *reason,
+                   const char *message);
 /* Something of it has changed that its status shows. */
 void fq_job_touch(struct fq_job *j);
 /* It has a reservation: shown at once if that is new, else as often as is worth a write. */
@@ -461,6 +546,7 @@ static inline bool fq_job_committed(const struct fq_job *j) {
 /* Every pod of it that has a record: the next one, NULL at the end. */
 struct fq_pods_of {
     struct sl_rec *set, *pod; /* of a Deployment: its ReplicaSet; the next one */
+    struct fq_pod *member;    /* of a group: the next one */
     bool begun;
 };
 struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job *j,

@@ -259,20 +259,33 @@ static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct 
     return NULL;
 }
 
+/* Slots of several kinds may take of the same pools. */
+static void add_pick(struct sl_grant *g, sl_vtx v, int64_t amount) {
+    uint32_t i = g->picks.n;
+    while (i > 0 && g->picks.n - i < FQ_MAX_RESOURCES && g->picks.v[i - 1].v != v)
+        i--;
+    if (i > 0 && g->picks.v[i - 1].v == v)
+        g->picks.v[i - 1].needs += amount;
+    else
+        *sl_vec_push(&g->picks) = (struct sl_pick){v, amount, true};
+}
+
 /* A whole node is all of its pools: another job may still be listed there, whose place this one got
  * and whose status was not written any more. Both are held then. */
 static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_node *n,
-                      uint32_t pods, struct sl_grant *g) {
+                      uint32_t kind, uint32_t pods, struct sl_grant *g) {
+    uint32_t n_amounts = 0;
+    const struct fq_slot_amount *amounts = fq_kind_amounts(j, kind, &n_amounts);
     for (uint32_t i = 0; i < n->pools.n && j->whole_nodes; i++)
         if (n->pools.v[i].v != SL_VTX_NONE)
             *sl_vec_push(&g->picks) =
                 (struct sl_pick){n->pools.v[i].v, n->pools.v[i].allocatable, true};
     if (j->whole_nodes)
         return;
-    for (uint32_t i = 0; i < j->n_slot; i++) {
-        const struct fq_pool *p = pool_of(q, n, j->slot[i].type);
+    for (uint32_t i = 0; i < n_amounts; i++) {
+        const struct fq_pool *p = pool_of(q, n, amounts[i].type);
         if (p && p->v != SL_VTX_NONE)
-            *sl_vec_push(&g->picks) = (struct sl_pick){p->v, j->slot[i].amount * pods, true};
+            add_pick(g, p->v, amounts[i].amount * pods);
     }
 }
 
@@ -303,7 +316,7 @@ static void know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_jobspec_info info = {0};
     struct sl_match_request *request = NULL;
     struct sl_err err = {0};
-    if (j->n_slot || j->whole_nodes)
+    if (j->n_slot || j->n_kinds || j->whole_nodes)
         return;
     if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0)
         sl_log(SL_LOG_ERROR, "jobspec of a running job not understood",
@@ -333,10 +346,10 @@ void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     /* Places of one node stand side by side. */
     for (uint32_t i = 0, n; i < j->places.n; i += n) {
         const struct fq_node *node = fq_node_find(q, j->places.v[i].node);
-        for (n = 1; i + n < j->places.n && j->places.v[i + n].node == j->places.v[i].node;)
+        for (n = 1; i + n < j->places.n && fq_same_places(&j->places.v[i], &j->places.v[i + n]);)
             n++;
         if (node)
-            put_picks(q, j, node, n, &g);
+            put_picks(q, j, node, j->places.v[i].kind, n, &g);
     }
     if (g.picks.n &&
         sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, length, &err) < 0)

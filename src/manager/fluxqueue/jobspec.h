@@ -61,6 +61,7 @@
 #define FQ_MAX_GPU_TYPES 8u                /* of all nodes */
 #define FQ_MAX_COMPARISONS 16u             /* Gt and Lt in one jobspec */
 #define FQ_MAX_VALUES 4096u                /* of one label, that a comparison selects */
+#define FQ_MAX_KINDS 16u                   /* of slots in one jobspec */
 #define FQ_MAX_SECONDS INT64_C(9000000000) /* a duration, or since 1970: what sl_time can hold */
 
 /* A level of the graph between the cluster and its nodes. */
@@ -69,12 +70,22 @@ struct fq_level {
     const char *label; /* of nodes */
 };
 
+/* Where in a jobspec that was written here its slot and its task are, as offsets of lines. All 0:
+ * it is the owner's own. */
+struct fq_jobspec_parts {
+    uint32_t slot, slot_type, slot_end;
+    uint32_t task, task_slot, task_end;
+    uint32_t slots; /* how many slots are side by side in what is around them */
+    bool whole;     /* on nodes of their own */
+};
+
 struct fq_jobspec_options {
     const struct fq_level *levels; /* top first */
     uint32_t n_levels;
     int64_t duration; /* seconds, of jobs that say nothing; 0: until they end */
     /* In place of the object's name, so that equal pods have equal jobspecs; NULL: that one. */
     const char *name;
+    struct fq_jobspec_parts *ret_parts; /* NULL: not needed */
 };
 
 /*
@@ -104,11 +115,20 @@ struct fq_slot_amount {
     int64_t amount;
 };
 
+/* One kind of slot: what a pod in it takes, and how many of them there are at least. */
+struct fq_slot_kind {
+    const struct fq_slot_amount *v;
+    uint32_t n, count;
+};
+
 /* What of a jobspec is not in its request. Pointers are into the arena. */
 struct fq_jobspec_info {
     uint32_t pods;                     /* slots, if their number is fixed; else the least */
     const struct fq_slot_amount *slot; /* one pod; of several different slots: none */
     uint32_t n_slot;
+    const struct fq_slot_kind
+        *kinds; /* of slots side by side, in their order; alternatives: none */
+    uint32_t n_kinds;
     bool whole_nodes;  /* nodes are exclusive */
     int64_t duration;  /* seconds; 0: unknown */
     int64_t begin;     /* seconds since 1970, not to be started before; 0: at once */
@@ -123,6 +143,19 @@ struct fq_jobspec_info {
 int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
                      const struct fq_jobspec_options *o, struct sl_buf *out,
                      struct sl_err *err) _must_check_;
+
+/* One of the pods of a group: its jobspec, written as that of a group of so many pods like it. */
+struct fq_jobspec_member {
+    const char *name; /* of the pod, for messages */
+    const char *text;
+    const struct fq_jobspec_parts *parts;
+};
+
+/* The jobspec of a group: one kind of slot for each kind of request among its members, in the order
+ * in which they are met. SL_EINVAL: members differ in more than their requests, or differ in these
+ * and are to be spread. SL_ELIMIT: more than FQ_MAX_KINDS kinds, or longer than FQ_MAX_JOBSPEC. */
+int fq_jobspec_join(const char *group, const struct fq_jobspec_member *v, uint32_t n,
+                    struct sl_buf *out, struct sl_err *err) _must_check_;
 
 /*
  * The request of a jobspec on this graph. Slots without `pods` get one. `core` without a unit is in
@@ -147,5 +180,10 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        size_t len, uint32_t pods, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) _must_check_;
+/* The same for so many pods more of one kind, if there are several kinds of slots side by side. */
+int fq_jobspec_compile_kind(const struct sl_graph *g, const struct fq_universe *u, const char *text,
+                            size_t len, uint32_t kind, uint32_t pods, struct sl_arena *a,
+                            struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
+                            struct sl_err *err) _must_check_;
 
 #endif

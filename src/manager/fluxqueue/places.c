@@ -22,9 +22,13 @@ static int by_rank(const void *a, const void *b) {
     return strcmp(x->rec.name, y->rec.name);
 }
 
+static bool suits(const struct fq_job *j, const struct fq_pod *p, uint32_t place) {
+    return j->n_kinds == 0 || p->kind == FQ_ANY_KIND || p->kind == j->places.v[place].kind;
+}
+
 static bool take(struct fq_job *j, const struct fq_pod *p, sl_sym node) {
     for (uint32_t i = 0; i < j->places.n; i++)
-        if (j->places.v[i].pod == FQ_NO_POD && j->places.v[i].node == node) {
+        if (j->places.v[i].pod == FQ_NO_POD && j->places.v[i].node == node && suits(j, p, i)) {
             j->places.v[i].pod = p->rec.id;
             return true;
         }
@@ -48,7 +52,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
 /* The others: the place of its index if that is free, or the first that is. */
 static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
                     uint32_t place) {
-    return j->places.v[place].pod == FQ_NO_POD && fq_node_has_room(q, p, j->places.v[place].node);
+    return j->places.v[place].pod == FQ_NO_POD && suits(j, p, place) &&
+           fq_node_has_room(q, p, j->places.v[place].node);
 }
 
 static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
@@ -75,6 +80,20 @@ static bool give_back(struct fq_job *j, uint32_t needed) {
     return kept != n;
 }
 
+/* A pod has no place: of its kind, or of the first that has lost some. */
+static void miss(struct fq_job *j, const struct fq_pod *p) {
+    uint32_t kind = p->kind, has[FQ_MAX_KINDS] = {0};
+    j->missing++;
+    if (j->n_kinds == 0)
+        return;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        has[j->places.v[i].kind]++;
+    for (uint32_t k = 0; k < j->n_kinds && kind == FQ_ANY_KIND; k++)
+        if (has[k] + j->kinds[k].missing < j->kinds[k].count)
+            kind = k;
+    j->kinds[kind < j->n_kinds ? kind : 0].missing++;
+}
+
 static uint32_t still_needed(const struct sl_fluxqueue *q, const struct fq_job *j) {
     struct sl_rec *o = fq_job_object(q, j);
     if (!o || o->gone)
@@ -90,6 +109,7 @@ void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
         j->places.v[i].pod = FQ_NO_POD;
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         bool there = p->node && !p->ended && !p->rec.gone;
+        (void)fq_group_leaves_out(q, j, p);
         fq_pod_charge(q, p, there && !(j->held && take(j, p, p->node)) ? p->node : 0);
     }
 }
@@ -102,7 +122,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     for (uint32_t i = 0; i < j->places.n; i++)
         j->places.v[i].pod = FQ_NO_POD;
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
-        if (p->ended || p->rec.gone) {
+        if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
             fq_pod_charge(q, p, 0);
             fq_pod_target(q, p, 0);
         } else {
@@ -114,15 +134,20 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
         qsort(l.v.v, l.v.n, sizeof *l.v.v, by_rank);
     keep(q, j, &l);
     j->missing = 0;
+    for (uint32_t k = 0; k < j->n_kinds; k++)
+        j->kinds[k].missing = 0;
     for (uint32_t i = 0; i < l.v.n; i++) {
         struct fq_pod *p = l.v.v[i];
         if (p->node)
             continue;
         if (!p->target && !p->rec.deleting)
             assign(q, j, p);
-        j->missing += !p->target && !p->rec.deleting;
+        if (!p->target && !p->rec.deleting)
+            miss(j, p);
     }
-    if (give_back(j, l.v.n > expected ? l.v.n : expected)) {
+    if (j->n_kinds && j->type == SL_FLUX_POD_GROUP
+            ? fq_kinds_give_back(q, j)
+            : give_back(j, l.v.n > expected ? l.v.n : expected)) {
         fq_job_touch(j);
         fq_graph_hold(q, j);
     }

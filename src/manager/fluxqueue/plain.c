@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "manager/admission/flux_group.h"
 #include "manager/fluxqueue/fq_int.h"
 
 #define PREFIX "fluxqueue/"
@@ -34,11 +35,12 @@ static bool is_gated_by_us(yyjson_val *gates) {
 /* A known end, a time to begin, a queue, a group: these are of jobs. */
 bool fq_plain_is(yyjson_val *o) {
     yyjson_val *spec = sl_json_get(o, "spec");
+    struct sl_flux_group group;
     return fq_names_us(spec) && !sl_json_label_opt(o, SL_FLUX_SEEN) &&
            !sl_json_get(spec, "activeDeadlineSeconds") &&
            !is_gated_by_us(sl_json_get(spec, "schedulingGates")) &&
            !has_ours(sl_json_at(o, "metadata.labels")) &&
-           !has_ours(sl_json_at(o, "metadata.annotations"));
+           !has_ours(sl_json_at(o, "metadata.annotations")) && !sl_flux_group_read(o, &group);
 }
 
 /* ---- requests ---- */

@@ -86,7 +86,13 @@ static void read_gates(struct fq_pod *p, yyjson_val *gates) {
 static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
-    int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &q->options, &b, &err);
+    struct fq_jobspec_options options = q->options;
+    if (p->group) {
+        options.name = p->group->obj.rec.name;
+        options.ret_parts = &p->parts;
+    }
+    int r = fq_jobspec_write(p->group ? SL_FLUX_POD_GROUP : SL_FLUX_POD, o,
+                             p->group ? p->group_size : 1, &options, &b, &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&p->refused, p->jobspec ? NULL
                              : r < 0    ? err.text
@@ -122,6 +128,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_usage_unref(q, p->usage);
         p->usage = NULL;
     }
+    fq_group_decode(q, p, o);
     p->plain = fq_plain_is(o);
     if (p->plain)
         fq_plain_decode(q, p, o);
@@ -146,6 +153,7 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
         fq_pod_charge(q, p, p->ended ? 0 : p->node);
     if (!o && p->ours && p->alone && !p->node && !p->ended)
         sl_rec_reconcile_at(r, sl_time_add(r->created, FQ_OWNER_LATE));
+    fq_group_left(q, p);
     if (o == r)
         fq_object_sync(q, r, p->jobspec, p->refused);
     else if (o)
@@ -159,6 +167,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    fq_group_left(q, p);
     fq_plain_drop(q, p);
     fq_plain_unref(q, p);
     fq_pod_charge(q, p, 0);
@@ -166,6 +175,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     fq_pod_target(q, p, 0);
     if (p->usage)
         fq_usage_unref(q, TAKE_PTR(p->usage));
+    fq_group_leave(q, p);
     if (j)
         sl_rec_enqueue(&j->rec);
     q->moved = true;
@@ -257,7 +267,7 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (p->plain && !j)
         return fq_plain_build(q, p, w);
-    if (o == r && fq_build_told(j, r, p->never, w))
+    if ((o == r || p->group) && fq_build_told(j, r, p->never, w))
         return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;

@@ -14,15 +14,22 @@ static void keep_slot(struct fq_job *j, const struct fq_jobspec_info *info) {
     j->n_slot = info->n_slot;
     for (uint32_t i = 0; i < info->n_slot; i++)
         j->slot[i] = (struct fq_slot_amount){sl_strdup(info->slot[i].type), info->slot[i].amount};
+    fq_kinds_keep(j, info);
     j->whole_nodes = info->whole_nodes;
     j->duration = info->duration;
 }
 
 int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
                struct fq_jobspec_info *info, struct sl_match_request **ret, struct sl_err *err) {
+    return fq_compile_kind(q, j, FQ_ANY_KIND, pods, a, info, ret, err);
+}
+
+int fq_compile_kind(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t pods,
+                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
+                    struct sl_err *err) {
     const char *text = j->jobspec ? j->jobspec : "";
-    int r = fq_jobspec_compile(sl_match_graph(q->match), &q->universe, text, strlen(text), pods, a,
-                               info, ret, err);
+    int r = fq_jobspec_compile_kind(sl_match_graph(q->match), &q->universe, text, strlen(text),
+                                    kind, pods, a, info, ret, err);
     if (r >= 0 && sl_arena_full(a)) {
         sl_match_request_freep(ret);
         r = sl_err_set(err, SL_ELIMIT, "the jobspec is too large");
@@ -180,7 +187,8 @@ sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v) {
 
 /* The node of each pod: so many of `pods` as were given there. A node that is given whole has all
  * its pods in the grant; its share of the slots counts then. */
-static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_grant *g) {
+static void take_places(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
+                        const struct sl_grant *g) {
     const struct sl_graph *graph = sl_match_graph(q->match);
     sl_sym pods = sl_sym_find(sl_graph_syms(graph), "pods");
     uint32_t nodes = 0;
@@ -193,15 +201,23 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct s
             continue;
         int64_t n = j->whole_nodes ? g->n_slots / nodes : p->needs;
         for (int64_t k = 0; k < n && j->places.n < FQ_MAX_PODS; k++)
-            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
+            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD, kind};
     }
 }
 
+/* As its status lists them. */
 static uint32_t count_nodes(const struct fq_job *j) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->places.n; i++)
-        n += i == 0 || j->places.v[i].node != j->places.v[i - 1].node;
+        n += i == 0 || !fq_same_places(&j->places.v[i], &j->places.v[i - 1]);
     return n;
+}
+
+/* It has its resources, but not a place in the API: given back, and not tried again until there is
+ * something new. */
+static void give_up(struct sl_fluxqueue *q, struct fq_job *j) {
+    fq_graph_release(q, j);
+    j->rejected = q->capacity;
 }
 
 static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
@@ -211,14 +227,23 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
         [SL_SELECT_RESERVED] = "Started as reserved",
     };
     struct sl_grant g = {0};
-    if (sl_match_grant(q->match, j->jobid, &g) >= 0)
-        take_places(q, j, &g);
+    bool known = sl_match_grant(q->match, j->jobid, &g) >= 0;
+    if (known && j->n_kinds)
+        known = fq_kinds_take(q, j, &g);
+    else if (known)
+        take_places(q, j, 0, &g);
     sl_grant_done(&g);
     j->queued = false;
     j->held = true;
+    if (j->n_kinds && !known) {
+        give_up(q, j);
+        fq_job_set_state(j, FQ_REJECTED, "TooManyKinds",
+                         "Which of its pods go to which nodes was not found in %u steps",
+                         FQ_MAX_SPLIT);
+        return;
+    }
     if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
-        fq_graph_release(q, j);
-        j->rejected = q->capacity;
+        give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
                          "%u nodes are the most that a job can have", FQ_MAX_LISTED);
         return;
@@ -307,8 +332,8 @@ static void sort_places(struct fq_job *j) {
         struct fq_place p = j->places.v[i];
         uint32_t at = i;
         for (uint32_t k = 0; k < i; k++)
-            if (j->places.v[k].node == p.node)
-                at = k + 1;
+            if (j->places.v[k].node == p.node && (j->places.v[k].kind <= p.kind || at == i))
+                at = k + (j->places.v[k].kind <= p.kind);
         if (at < i) {
             memmove(&j->places.v[at + 1], &j->places.v[at], (i - at) * sizeof p);
             j->places.v[at] = p;
@@ -317,35 +342,47 @@ static void sort_places(struct fq_job *j) {
 }
 
 /* So many more, matched as a job of their own. */
-static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods,
+static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t pods,
                        struct sl_grant *ret) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
     struct fq_jobspec_info info = {0};
     enum sl_match_verdict verdict = SL_BUSY;
     struct sl_err err = {0};
-    int r = fq_compile(q, j, pods, &arena, &info, &request, &err);
+    int r = fq_compile_kind(q, j, kind, pods, &arena, &info, &request, &err);
     if (r >= 0)
         r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, ret,
                          &err);
     return r >= 0 && verdict == SL_MATCHED;
 }
 
-/* All that are missing, or as many of them as halving finds; then all it has is held as one. */
-void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+/* All that are missing, or as many of them as halving finds. */
+static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t n) {
     struct sl_grant g = {0};
-    uint32_t n = j->missing;
+    while (n > 0 && !match_more(q, j, kind, n, &g))
+        n /= 2;
+    if (n > 0) {
+        take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, &g);
+        sort_places(j);
+        fq_graph_cancel(q, -j->jobid);
+        fq_graph_hold(q, j);
+    }
+    sl_grant_done(&g);
+    return n;
+}
+
+/* More of each kind; then all it has is held as one. */
+void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+    uint32_t n = 0;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
         return;
-    while (n > 0 && !match_more(q, j, n, &g))
-        n /= 2;
+    if (j->n_kinds == 0)
+        n = grow_by(q, j, FQ_ANY_KIND, j->missing);
+    for (uint32_t k = 0; k < j->n_kinds; k++)
+        n += grow_by(q, j, k, j->kinds[k].missing);
     if (n > 0) {
-        take_places(q, j, &g);
-        sort_places(j);
-        fq_graph_cancel(q, -j->jobid);
-        fq_graph_hold(q, j);
         fq_job_touch(j);
         j->places_version = j->version;
         sl_rec_enqueue(&j->rec);
@@ -354,5 +391,4 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing - n);
     if (n == 0)
         j->grow_at = q->client->mono + FQ_GROW_PAUSE;
-    sl_grant_done(&g);
 }
