@@ -84,6 +84,8 @@ static void hold_usages(void *ctx, struct sl_syms *t) {
     for (uint32_t i = 0; i < q->usages.n; i++)
         for (uint32_t k = 0; q->usages.v[i] && k < q->usages.v[i]->n; k++)
             sl_sym_hold(t, q->usages.v[i]->v[k].resource);
+    for (uint32_t i = 0; i < q->ports.n; i++)
+        sl_sym_hold(t, q->ports.v[i]);
 }
 
 static bool has_objects(const struct sl_fluxqueue *q) {
@@ -161,6 +163,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     sl_vec_free(&q->free_usages);
     sl_map_done(&q->usages_by_hash);
     fq_plain_done(q);
+    sl_vec_free(&q->ports);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);

@@ -9,6 +9,8 @@
  *     places.c     which pod of a job has which of its places
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
+ *     unbound.c    pods whose binding was refused
+ *     ports.c      host ports as pools of nodes
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     groups.c     plain pods that are one job
  *     kinds.c      jobs with several kinds of slots
@@ -42,7 +44,8 @@
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
-#define FQ_MAX_SPLIT 100000u      /* steps to find which slots are on which node */
+#define FQ_MAX_PORTS 32u /* different host ports that jobs ask for; each is a pool of all nodes */
+#define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
 #define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
@@ -108,7 +111,6 @@ struct fq_usage {
 /* ---- pods (pods.c) ---- */
 
 #define FQ_NO_POD UINT32_MAX
-#define FQ_ANY_KIND UINT32_MAX
 #define FQ_TAG_BIND 2u /* of a write: the binding */
 
 /* What plain pods with the same jobspec ask for, compiled once for a graph. */
@@ -121,6 +123,8 @@ struct fq_request {
     uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
 };
 
+#define FQ_MAX_CONFLICTS 3u /* bindings that are answered by 409, though the pod is free */
+
 /* Why a plain pod waits. */
 enum fq_why {
     FQ_WHY_NOTHING, /* it does not, or it is not known yet */
@@ -129,6 +133,7 @@ enum fq_why {
     FQ_WHY_USED, /* by pods of others */
     FQ_WHY_NEVER,
     FQ_WHY_REFUSED, /* the text says why */
+    FQ_WHY_UNBOUND, /* its binding was refused */
     FQ_WHYS,
 };
 
@@ -144,16 +149,18 @@ struct fq_pod {
     sl_sym stands;          /* the node that it is counted at in any case */
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
-    bool ours;     /* marked by admission, or by its scheduler's name */
-    bool binds;    /* by us; else by the scheduler that it names, on the node that we say */
-    bool part;     /* its controller is of a kind that is intercepted, and so was that one */
-    bool alone;    /* it opted in itself: if there is no such controller after a while */
-    bool gated;    /* by us */
-    bool ended;    /* Succeeded or Failed */
-    bool failed;   /* Failed */
-    bool labelled; /* has the label of its job id */
-    bool never;    /* it has the label of what can never run */
-    bool bound;    /* the API server has accepted its binding, which is not seen yet */
+    bool ours;         /* marked by admission, or by its scheduler's name */
+    bool binds;        /* by us; else by the scheduler that it names, on the node that we say */
+    bool part;         /* its controller is of a kind that is intercepted, and so was that one */
+    bool alone;        /* it opted in itself: if there is no such controller after a while */
+    bool gated;        /* by us */
+    bool ended;        /* Succeeded or Failed */
+    bool failed;       /* Failed */
+    bool labelled;     /* has the label of its job id */
+    bool never;        /* it has the label of what can never run */
+    bool bound;        /* the API server has accepted its binding, which is not seen yet */
+    uint8_t conflicts; /* of its binding, in a row */
+    struct fq_unbound *unbound; /* where it could not be bound; NULL: nowhere */
     /* groups.c */
     struct fq_group *group; /* that it belongs to; NULL: none */
     struct fq_pod *group_prev, *group_next;
@@ -173,15 +180,17 @@ struct fq_pod {
     bool queued;                /* waits in the queue, as FQ_PLAIN_ID + its number */
     bool held;                  /* has its place in the matcher, under the same id */
     bool rejected;              /* is tried again when capacity rises */
+    bool avoids;                /* was submitted without the nodes that refused it */
 };
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
 
 struct fq_obj {
     struct sl_rec rec;
-    char *jobspec; /* NULL: it has none */
-    char *refused; /* why */
-    uint32_t pods; /* that it has at once */
+    char *jobspec;          /* NULL: it has none */
+    char *refused;          /* why */
+    struct fq_usage *asked; /* by one of its pods */
+    uint32_t pods;          /* that it has at once */
     uint64_t hash;
     int32_t priority;
     char *priority_class;  /* to be looked up; NULL: none */
@@ -279,6 +288,7 @@ struct fq_job {
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
     uint32_t missing; /* pods that have no place */
+    uint32_t paused;  /* of these, whose binding was refused just now */
 };
 
 /* ---- the whole ---- */
@@ -304,6 +314,7 @@ struct sl_fluxqueue {
     struct sl_map requests_by_hash;
     SL_VEC(uint32_t) rejected; /* plain pods, by the numbers of their records */
     bool retrying;             /* some of them are tried again */
+    SL_VEC(sl_sym) ports;      /* host ports that are pools, by name */
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
@@ -367,6 +378,8 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
 bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
 /* The pool of a resource; NULL: the node has none. */
 struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource);
+/* The same, made if there is none, with nothing in it. */
+struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
 /* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of
@@ -397,10 +410,10 @@ void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid);
 int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
                struct fq_jobspec_info *info, struct sl_match_request **ret,
                struct sl_err *err) _must_check_;
-/* The same for so many more pods of one kind. */
-int fq_compile_kind(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t pods,
-                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
-                    struct sl_err *err) _must_check_;
+/* The same with more to say. */
+int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
+                   struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
+                   struct sl_err *err) _must_check_;
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
@@ -458,6 +471,30 @@ bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w
 void fq_plain_unref(struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_plain_done(struct sl_fluxqueue *q);
 
+/* ---- unbound.c ---- */
+/* Its binding was refused: it gives back its place and avoids the node for a while. j: its FluxJob;
+ * NULL: it has none. */
+void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                        const struct sl_kube_reply *reply);
+/* The same after FQ_MAX_CONFLICTS of them. */
+void fq_unbound_conflict(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                         const struct sl_kube_reply *reply);
+/* What was said last; NULL: nothing was refused. */
+const char *fq_unbound_text(const struct fq_pod *p);
+bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+/* It is not to be tried before this wall time. */
+bool fq_unbound_pauses(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_time *ret);
+/* Until when (wall) it avoids nodes; 0: it does not. */
+sl_time fq_unbound_until(const struct sl_fluxqueue *q, const struct fq_pod *p);
+/* The nodes that a pod avoids, and that all pods of a job without a place avoid, as a constraint.
+ * False: there are none. */
+bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
+                      struct sl_constraint *ret);
+bool fq_unbound_where_all(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
+                          struct sl_constraint *ret);
+void fq_unbound_hold(struct sl_syms *t, const struct fq_pod *p);
+void fq_unbound_free(struct fq_pod *p);
+
 /* ---- objects.c ---- */
 bool fq_obj_wanted(void *ctx, yyjson_val *o);
 bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -486,6 +523,14 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
 /* Makes its FluxJob, or lets that one look. */
 void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
                     const char *refused);
+
+/* ---- ports.c ---- */
+/* Something of ours asks for these: if they are not pools yet, the graph is made anew. */
+void fq_ports_demand(struct sl_fluxqueue *q, const struct fq_usage *u);
+/* Which are pools of the graph that is about to be made. */
+void fq_ports_collect(struct sl_fluxqueue *q);
+/* They are on a node. */
+void fq_ports_put(struct sl_fluxqueue *q, struct fq_node *n);
 
 /* ---- groups.c ---- */
 /* The group that a pod says it belongs to. */

@@ -156,8 +156,10 @@ static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) 
 static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
     uint32_t at = 0, n = 0;
     struct fq_node **v = sl_alloc0(q->inf->tables[FQ_NODE].n + 1, sizeof *v);
+    fq_ports_collect(q);
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_NODE, &at));) {
         struct fq_node *node = fq_node_of(r);
+        fq_ports_put(q, node);
         node->v = SL_VTX_NONE;
         for (uint32_t i = 0; i < node->pools.n; i++) {
             node->pools.v[i].v = SL_VTX_NONE;
@@ -262,7 +264,7 @@ static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct 
 /* Slots of several kinds may take of the same pools. */
 static void add_pick(struct sl_grant *g, sl_vtx v, int64_t amount) {
     uint32_t i = g->picks.n;
-    while (i > 0 && g->picks.n - i < FQ_MAX_RESOURCES && g->picks.v[i - 1].v != v)
+    while (i > 0 && g->picks.n - i < FQ_MAX_RESOURCES + FQ_MAX_PORTS && g->picks.v[i - 1].v != v)
         i--;
     if (i > 0 && g->picks.v[i - 1].v == v)
         g->picks.v[i - 1].needs += amount;
@@ -337,6 +339,10 @@ static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const st
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
+    if (!q->match) { /* held when there are nodes again */
+        j->held = q->moved = true;
+        return;
+    }
     know_slot(q, j);
     int64_t from = j->started / SL_SEC;
     int64_t length = j->duration > 0 && j->duration < FQ_END - from ? j->duration : FQ_END - from;
@@ -440,8 +446,11 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
         charge_all(q, nodes, n);
     } else {
         fq_graph_free(q);
-        while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
+        while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at))) {
             fq_job_of(rec)->queued = false;
+            if (fq_job_of(rec)->held && !n)
+                drop_lost_places(q, fq_job_of(rec));
+        }
         at = 0;
         fq_plain_restore(q);
         if (n)

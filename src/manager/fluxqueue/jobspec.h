@@ -7,13 +7,13 @@
  *
  * The live graph: cluster > levels that are configured > node > pools, each divisible and one of a
  * type on a node: `core` in thousandths (unit "m"), `memory` and all else that is bytes in KiB
- * (unit "Ki"), `pods`, and every extended resource under its own name. A node has as properties its
- * labels, as "KEY" and as "KEY=VALUE", and for each taint that keeps pods away
- * "taint:KEY=VALUE:EFFECT".
+ * (unit "Ki"), `pods`, host ports (ports.c), and every extended resource under its own name. A node
+ * has as properties its labels, as "KEY" and as "KEY=VALUE", and for each taint that keeps pods
+ * away "taint:KEY=VALUE:EFFECT".
  *
- * A pod is a slot. Its requests are what is in it, and one of `pods`. Where a pod may go is
- * attributes.system.constraints (RFC 31) for its node selector and required node affinity, and
- * attributes.system.tolerations, as in the pod:
+ * A pod is a slot. Its requests are what is in it, one of each of its host ports, and one of
+ * `pods`. Where a pod may go is attributes.system.constraints (RFC 31) for its node selector and
+ * required node affinity, and attributes.system.tolerations, as in the pod:
  *
  *     nodeSelector, In         "KEY=VALUE", several values joined by or
  *     NotIn                    "^KEY=VALUE" for each
@@ -61,6 +61,7 @@
 #define FQ_MAX_GPU_TYPES 8u                /* of all nodes */
 #define FQ_MAX_COMPARISONS 16u             /* Gt and Lt in one jobspec */
 #define FQ_MAX_VALUES 4096u                /* of one label, that a comparison selects */
+#define FQ_MAX_POD_PORTS 64u               /* host ports of a pod */
 #define FQ_MAX_KINDS 16u                   /* of slots in one jobspec */
 #define FQ_MAX_SECONDS INT64_C(9000000000) /* a duration, or since 1970: what sl_time can hold */
 
@@ -144,6 +145,18 @@ int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
                      const struct fq_jobspec_options *o, struct sl_buf *out,
                      struct sl_err *err) _must_check_;
 
+/* Host ports of a pod, each once, sorted; a port is protocol and number (kube/types/podset.h). */
+struct fq_ports {
+    uint32_t v[FQ_MAX_POD_PORTS], n;
+};
+#define FQ_PORT_NAME 48u
+/* False: it has more, which are left out. */
+bool fq_ports_read(yyjson_val *pod_spec, struct fq_ports *ret);
+/* The pool of a port: "fluxqueue/host-port-tcp-8080". Returns out. */
+const char *fq_port_name(uint32_t port, char out[FQ_PORT_NAME]);
+/* Is this the name of such a pool? */
+bool fq_port_is(const char *resource);
+
 /* One of the pods of a group: its jobspec, written as that of a group of so many pods like it. */
 struct fq_jobspec_member {
     const char *name; /* of the pod, for messages */
@@ -180,10 +193,16 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        size_t len, uint32_t pods, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) _must_check_;
-/* The same for so many pods more of one kind, if there are several kinds of slots side by side. */
-int fq_jobspec_compile_kind(const struct sl_graph *g, const struct fq_universe *u, const char *text,
-                            size_t len, uint32_t kind, uint32_t pods, struct sl_arena *a,
-                            struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
-                            struct sl_err *err) _must_check_;
+/* The same with more to say. */
+#define FQ_ANY_KIND UINT32_MAX
+struct fq_jobspec_ask {
+    uint32_t pods;                    /* as above */
+    uint32_t kind;                    /* of slots, that there are to be more of; or FQ_ANY_KIND */
+    const struct sl_constraint *also; /* besides the jobspec's own; NULL: none */
+};
+int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u, const char *text,
+                           size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
+                           struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
+                           struct sl_err *err) _must_check_;
 
 #endif

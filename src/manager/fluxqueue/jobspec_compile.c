@@ -16,7 +16,6 @@
 
 #define MAX_VALUES (UINT32_C(64) << 10) /* of the text; aliases count with their content */
 #define MAX_DEPENDENCIES 64u
-#define ANY_KIND UINT32_MAX
 
 struct compiler {
     const struct sl_graph *g;
@@ -377,7 +376,7 @@ static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s,
             if (s->list[i].kind == SL_REQ_RESOURCE)
                 continue;
             bool is_slot = s->list[i].kind == SL_REQ_SLOT;
-            if (!is_slot || c->kind == ANY_KIND || c->kind == kinds)
+            if (!is_slot || c->kind == FQ_ANY_KIND || c->kind == kinds)
                 v[n++] = s->list[i];
             kinds += is_slot;
         }
@@ -470,18 +469,35 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        size_t len, uint32_t pods, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) {
-    return fq_jobspec_compile_kind(g, u, text, len, ANY_KIND, pods, a, ret_info, ret, err);
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND};
+    return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
 }
 
-int fq_jobspec_compile_kind(const struct sl_graph *g, const struct fq_universe *u, const char *text,
-                            size_t len, uint32_t kind, uint32_t pods, struct sl_arena *a,
-                            struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
-                            struct sl_err *err) {
+/* Both must hold. */
+static void join_constraints(struct sl_jobspec *j, const struct sl_constraint *also) {
+    struct sl_constraint *both = sl_arena_alloc(&j->arena, 2 * sizeof(*both));
+
+    if (!also || also->kind == SL_CONSTRAINT_ALL)
+        return;
+    if (j->constraint.kind == SL_CONSTRAINT_ALL) {
+        j->constraint = *also;
+        return;
+    }
+    both[0] = j->constraint;
+    both[1] = *also;
+    j->constraint = (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = both, .n_terms = 2};
+}
+
+int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u, const char *text,
+                           size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
+                           struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
+                           struct sl_err *err) {
     _cleanup_(fq_universe_done) struct fq_universe own = {0};
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    struct compiler c = {.g = g, .u = u ? u : &own, .kind = kind, .err = err};
+    struct compiler c = {.g = g, .u = u ? u : &own, .kind = ask->kind, .err = err};
     struct slots s = {0};
+    uint32_t pods = ask->pods;
     int r;
 
     if (pods > FQ_MAX_PODS)
@@ -495,6 +511,8 @@ int fq_jobspec_compile_kind(const struct sl_graph *g, const struct fq_universe *
     r = read_system(&c, d);
     if (r >= 0)
         r = compile(&c, j, pods, &s);
+    if (r >= 0)
+        join_constraints(j, ask->also);
     if (r >= 0)
         r = fq_constraint_compile(g, c.u, c.tolerations, c.n_tolerations, &j->arena, &j->constraint,
                                   err);

@@ -376,9 +376,14 @@ static int by_type(const void *a, const void *b) {
 }
 
 static int put_slot(struct writer *w, struct yaml *y, uint32_t count) {
-    struct pool pools[SL_MAX_PODSET_RESOURCES + 1];
+    struct pool pools[SL_MAX_PODSET_RESOURCES + FQ_MAX_POD_PORTS + 1];
+    char names[FQ_MAX_POD_PORTS][FQ_PORT_NAME];
+    struct fq_ports ports;
     uint32_t n = 0;
     int r = 0;
+
+    if (!fq_ports_read(w->spec, &ports))
+        return sl_err_set(w->err, SL_ELIMIT, "more than %u host ports", FQ_MAX_POD_PORTS);
 
     for (uint32_t i = 0; i < w->pod.n_requests && r >= 0; i++) {
         r = make_pool(&w->pod.requests[i], &pools[n], w->err);
@@ -386,6 +391,8 @@ static int put_slot(struct writer *w, struct yaml *y, uint32_t count) {
     }
     if (r < 0)
         return r;
+    for (uint32_t i = 0; i < ports.n; i++)
+        pools[n++] = (struct pool){.type = fq_port_name(ports.v[i], names[i]), .count = 1};
     qsort(pools, n, sizeof(*pools), by_type);
     pools[n++] = (struct pool){.type = "pods", .count = 1};
     y->item = true;

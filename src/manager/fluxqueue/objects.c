@@ -154,6 +154,9 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (hash == x->hash)
         return true;
     x->hash = hash;
+    fq_usage_unref(q, TAKE_PTR(x->asked));
+    x->asked = fq_usage_get(q, sl_json_get(template, "spec"));
+    fq_ports_demand(q, x->asked);
     read_jobspec(q, x, o);
     return true;
 }
@@ -204,6 +207,7 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_for(q, top_of(q, r));
+    fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->asked));
     for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
         if (p->kind == FQ_POD) {
             fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);

@@ -53,6 +53,7 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
 static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
                     uint32_t place) {
     return j->places.v[place].pod == FQ_NO_POD && suits(j, p, place) &&
+           !fq_unbound_avoids(q, p, j->places.v[place].node) &&
            fq_node_has_room(q, p, j->places.v[place].node);
 }
 
@@ -133,13 +134,19 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     if (l.v.n)
         qsort(l.v.v, l.v.n, sizeof *l.v.v, by_rank);
     keep(q, j, &l);
-    j->missing = 0;
+    j->missing = j->paused = 0;
     for (uint32_t k = 0; k < j->n_kinds; k++)
         j->kinds[k].missing = 0;
     for (uint32_t i = 0; i < l.v.n; i++) {
         struct fq_pod *p = l.v.v[i];
+        sl_time until;
         if (p->node)
             continue;
+        if (!p->target && !p->rec.deleting && fq_unbound_pauses(q, p, &until)) {
+            j->missing++;
+            j->paused++;
+            continue;
+        }
         if (!p->target && !p->rec.deleting)
             assign(q, j, p);
         if (!p->target && !p->rec.deleting)

@@ -122,6 +122,8 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         p->bound = false;
     if (first)
         p->usage = fq_usage_get(q, spec);
+    if (p->ours)
+        fq_ports_demand(q, p->usage);
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
@@ -186,6 +188,7 @@ void fq_pod_free(struct sl_rec *r) {
     sl_freep(&p->jobspec);
     sl_freep(&p->refused);
     sl_freep(&p->gates);
+    fq_unbound_free(p);
 }
 
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
@@ -194,6 +197,7 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     sl_sym_hold(t, p->target);
     sl_sym_hold(t, p->charged);
     sl_sym_hold(t, p->stands);
+    fq_unbound_hold(t, p);
 }
 
 /* ---- writes ---- */
@@ -285,19 +289,24 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
                     const struct sl_kube_reply *reply) {
     struct sl_fluxqueue *q = ctx;
     struct fq_pod *p = fq_pod_of(r);
-    (void)reply;
+    struct sl_rec *o = fq_pod_object(q, p);
+    struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (w->tag == TAG_GATE && how == SL_WRITTEN) {
         sl_rec_write(r);
+    } else if (w->tag == TAG_GATE && how == SL_WRITE_REFUSED) {
+        sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedScheduling",
+                     "The API server refused to remove the scheduling gate (%d)", reply->status);
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITTEN) {
-        struct sl_rec *o = fq_pod_object(q, p);
-        struct fq_job *j = o ? fq_job_for(q, o) : NULL;
         p->bound = true;
+        p->conflicts = 0;
+        fq_unbound_free(p);
         if (j)
             fq_history_bound(q, j, p);
         sl_rec_event(r, SL_FLUX_SCHEDULER, false, "Scheduled", "Successfully assigned %s/%s to %s",
                      sl_rec_ns(r), r->name, fq_str(q, p->target));
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_REFUSED) {
-        sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedBinding",
-                     "The API server refused the binding to %s", fq_str(q, p->target));
+        fq_unbound_refused(q, p, j, reply);
+    } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_CONFLICT) {
+        fq_unbound_conflict(q, p, j, reply);
     }
 }

@@ -21,20 +21,21 @@ static void keep_slot(struct fq_job *j, const struct fq_jobspec_info *info) {
 
 int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
                struct fq_jobspec_info *info, struct sl_match_request **ret, struct sl_err *err) {
-    return fq_compile_kind(q, j, FQ_ANY_KIND, pods, a, info, ret, err);
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND};
+    return fq_compile_ask(q, j, &ask, a, info, ret, err);
 }
 
-int fq_compile_kind(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t pods,
-                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
-                    struct sl_err *err) {
+int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
+                   struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
+                   struct sl_err *err) {
     const char *text = j->jobspec ? j->jobspec : "";
-    int r = fq_jobspec_compile_kind(sl_match_graph(q->match), &q->universe, text, strlen(text),
-                                    kind, pods, a, info, ret, err);
+    int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text, strlen(text), ask,
+                                   a, info, ret, err);
     if (r >= 0 && sl_arena_full(a)) {
         sl_match_request_freep(ret);
         r = sl_err_set(err, SL_ELIMIT, "the jobspec is too large");
     }
-    if (r >= 0 && pods == 0)
+    if (r >= 0 && ask->pods == 0)
         keep_slot(j, info);
     return r;
 }
@@ -136,6 +137,8 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
         return;
     }
+    if (q->rebuild || q->taints_changed)
+        return; /* all are looked at again when that is done */
     if (j->queued)
         fq_graph_release(q, j); /* what it asks for has changed */
     int r = fq_compile(q, j, 0, &arena, &info, &request, &err);
@@ -349,7 +352,13 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, 
     struct fq_jobspec_info info = {0};
     enum sl_match_verdict verdict = SL_BUSY;
     struct sl_err err = {0};
-    int r = fq_compile_kind(q, j, kind, pods, &arena, &info, &request, &err);
+    struct sl_constraint also = {0};
+    const struct fq_jobspec_ask ask = {
+        .pods = pods,
+        .kind = kind,
+        .also = fq_unbound_where_all(q, j, &arena, &also) ? &also : NULL,
+    };
+    int r = fq_compile_ask(q, j, &ask, &arena, &info, &request, &err);
     if (r >= 0)
         r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, ret,
                          &err);
@@ -371,15 +380,29 @@ static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
     return n;
 }
 
+static void show_missing(const struct sl_fluxqueue *q, struct fq_job *j, uint32_t n) {
+    const char *why = NULL;
+    struct fq_pods_of at = {0};
+    for (struct fq_pod *p; !why && (p = fq_job_next_pod(q, j, &at));)
+        why = p->node || p->target || p->ended ? NULL : fq_unbound_text(p);
+    if (why)
+        fq_job_set_state(j, FQ_RUNNING, "BindingRefused", "%u of its pods wait for nodes. %s", n,
+                         why);
+    else
+        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", n);
+}
+
 /* More of each kind; then all it has is held as one. */
 void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     uint32_t n = 0;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
+    if (!q->match)
+        show_missing(q, j, j->missing);
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
         return;
     if (j->n_kinds == 0)
-        n = grow_by(q, j, FQ_ANY_KIND, j->missing);
+        n = grow_by(q, j, FQ_ANY_KIND, j->missing - j->paused);
     for (uint32_t k = 0; k < j->n_kinds; k++)
         n += grow_by(q, j, k, j->kinds[k].missing);
     if (n > 0) {
@@ -388,7 +411,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         sl_rec_enqueue(&j->rec);
     }
     if (n < j->missing)
-        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing - n);
+        show_missing(q, j, j->missing - n);
     if (n == 0)
         j->grow_at = q->client->mono + FQ_GROW_PAUSE;
 }

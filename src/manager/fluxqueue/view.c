@@ -65,7 +65,8 @@ static void view_node(struct viewing *w, const struct fq_node *n) {
     }
     for (uint32_t i = 0; i < n->pools.n; i++) {
         const struct fq_pool *p = &n->pools.v[i];
-        if (p->allocatable > 0 || p->foreign > 0)
+        bool idle = fq_port_is(fq_str(w->q, p->resource)) && p->allocatable == 0;
+        if (!idle && (p->allocatable > 0 || p->foreign > 0))
             *sl_vec_push(&v->uses) =
                 (struct sl_fluxqueue_use){.resource = fq_str(w->q, p->resource),
                                           .total = p->allocatable,
