@@ -47,6 +47,16 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
     [FQ_NODE] = {SL_REC_CORE_API("nodes", "Node"), .size = sizeof(struct fq_node),
                  .decode = fq_node_decode, .deleted = fq_node_deleted, .free = fq_node_free,
                  .hold = fq_node_hold},
+    [FQ_CLAIM] = {SL_REC_CORE_API("persistentvolumeclaims", "PersistentVolumeClaim"),
+                  .namespaced = true, .size = sizeof(struct fq_claim), .decode = fq_claim_decode,
+                  .deleted = fq_claim_deleted, .free = fq_claim_free, .hold = fq_claim_hold,
+                  .build = fq_claim_build},
+    [FQ_VOLUME] = {SL_REC_CORE_API("persistentvolumes", "PersistentVolume"),
+                   .size = sizeof(struct fq_volume), .decode = fq_volume_decode,
+                   .deleted = fq_claim_deleted, .free = fq_volume_free},
+    [FQ_STORAGE] = {SL_REC_API("storage.k8s.io/v1", "storageclasses", "StorageClass"),
+                    .size = sizeof(struct fq_storage), .decode = fq_storage_decode,
+                    .deleted = fq_claim_deleted, .free = fq_storage_free},
     [FQ_DEPLOYMENT] = OBJECT("apps/v1", "deployments", "Deployment"),
     [FQ_REPLICASET] = OBJECT("apps/v1", "replicasets", "ReplicaSet"),
     [FQ_STATEFULSET] = OBJECT("apps/v1", "statefulsets", "StatefulSet"),
@@ -98,6 +108,11 @@ static bool has_objects(const struct sl_fluxqueue *q) {
 /* The first thing to queue: nodes and all pods are read from now on. */
 static void start_watches(struct sl_fluxqueue *q) {
     q->in_use |= has_objects(q);
+    if (q->uses_claims && !sl_inf_watches(q->inf, FQ_CLAIM)) {
+        for (uint32_t k = FQ_CLAIM; k <= FQ_STORAGE; k++)
+            sl_inf_watch(q->inf, k);
+        q->inf->ready = false;
+    }
     if (!q->in_use || sl_inf_watches(q->inf, FQ_NODE))
         return;
     for (uint32_t k = FQ_MARKED; k < FQ_KINDS; k++)
@@ -254,6 +269,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     if (!q->inf->ready)
         return;
     (void)sl_inf_wake(q->inf);
+    fq_volumes_changed(q);
     if (rebuild_due(q))
         fq_graph_rebuild(q);
     settle(q);

@@ -11,6 +11,7 @@
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
  *     unbound.c    pods whose binding was refused
  *     ports.c      host ports as pools of nodes
+ *     volumes.c    claims of volumes: on which nodes, and their binding
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     groups.c     plain pods that are one job
  *     kinds.c      jobs with several kinds of slots
@@ -60,6 +61,9 @@
 enum fq_kind {
     FQ_CLASS, /* PriorityClass */
     FQ_NODE,
+    FQ_CLAIM,   /* PersistentVolumeClaim */
+    FQ_VOLUME,  /* PersistentVolume */
+    FQ_STORAGE, /* StorageClass */
     FQ_DEPLOYMENT,
     FQ_REPLICASET,
     FQ_STATEFULSET,
@@ -149,6 +153,7 @@ struct fq_pod {
     sl_sym stands;          /* the node that it is counted at in any case */
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
+    char *claims;      /* of volumes: names in lines; NULL: none */
     bool ours;         /* marked by admission, or by its scheduler's name */
     bool binds;        /* by us; else by the scheduler that it names, on the node that we say */
     bool part;         /* its controller is of a kind that is intercepted, and so was that one */
@@ -190,6 +195,7 @@ struct fq_obj {
     char *jobspec;          /* NULL: it has none */
     char *refused;          /* why */
     struct fq_usage *asked; /* by one of its pods */
+    char *claims;           /* of volumes, that all of its pods have: names in lines; NULL: none */
     uint32_t pods;          /* that it has at once */
     uint64_t hash;
     int32_t priority;
@@ -199,6 +205,34 @@ struct fq_obj {
     bool named;            /* its template has the label of a job id */
     bool told;             /* it has the label of what can never run */
     bool part;             /* ReplicaSets: of a Deployment */
+};
+
+/* ---- volumes (volumes.c) ---- */
+
+/* The nodes that a volume can be used on, or made for. */
+struct fq_where {
+    struct sl_arena arena;
+    struct sl_constraint constraint;
+    uint64_t hash;
+    bool unreadable; /* then no node is one of them */
+};
+struct fq_claim {
+    struct sl_rec rec;
+    char *volume, *class; /* "": none */
+    sl_sym selected;      /* the node that its annotation says */
+    sl_sym wanted;        /* that it is to say */
+    sl_sym rejected;      /* that it said when its provisioner gave up */
+    bool bound;
+};
+struct fq_volume {
+    struct sl_rec rec;
+    struct fq_where where;
+};
+struct fq_storage {
+    struct sl_rec rec;
+    struct fq_where where;
+    bool waits; /* for the first consumer */
+    bool provisions;
 };
 
 /* ---- groups of pods (groups.c) ---- */
@@ -328,6 +362,8 @@ struct sl_fluxqueue {
     bool reordered;     /* places in the queue, or estimates, are to be shown again */
     bool showing;       /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
+    bool uses_claims;               /* something of ours has claims: these and volumes are read */
+    bool claims_changed;            /* jobs have to look at theirs */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */
 };
@@ -476,6 +512,9 @@ void fq_plain_done(struct sl_fluxqueue *q);
  * NULL: it has none. */
 void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
                         const struct sl_kube_reply *reply);
+/* The same for another reason than that of the API server. */
+void fq_unbound_elsewhere(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                          const char *text);
 /* The same after FQ_MAX_CONFLICTS of them. */
 void fq_unbound_conflict(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
                          const struct sl_kube_reply *reply);
@@ -531,6 +570,34 @@ void fq_ports_demand(struct sl_fluxqueue *q, const struct fq_usage *u);
 void fq_ports_collect(struct sl_fluxqueue *q);
 /* They are on a node. */
 void fq_ports_put(struct sl_fluxqueue *q, struct fq_node *n);
+
+/* ---- volumes.c ---- */
+/* The claims of a pod, or of a template (pod: NULL), one in a line; NULL: none. To be freed. */
+char *fq_claims_read(struct sl_fluxqueue *q, yyjson_val *spec, const char *pod);
+bool fq_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_claim_deleted(void *ctx, struct sl_rec *r);
+void fq_claim_free(struct sl_rec *r);
+void fq_claim_hold(struct sl_syms *t, struct sl_rec *r);
+bool fq_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool fq_volume_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_volume_free(struct sl_rec *r);
+bool fq_storage_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_storage_free(struct sl_rec *r);
+/* What the claims that all pods of a job have say of nodes: changes when that does. */
+uint64_t fq_volumes_hash(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* One of them is not ready: the job waits, and says so. */
+bool fq_volumes_wait(struct sl_fluxqueue *q, struct fq_job *j);
+/* The constraint of these is added to *ret; the same of one pod. */
+void fq_volumes_where(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
+                      struct sl_constraint *ret);
+void fq_volumes_where_pod(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
+                          struct sl_constraint *ret);
+/* May a pod be on this node? */
+bool fq_volumes_allow(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+/* All claims of a pod are bound; if not, those that wait for it are told its node. */
+bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j);
+/* Lets jobs look again, if claims, volumes or classes have changed. */
+void fq_volumes_changed(struct sl_fluxqueue *q);
 
 /* ---- groups.c ---- */
 /* The group that a pod says it belongs to. */

@@ -157,6 +157,8 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     fq_usage_unref(q, TAKE_PTR(x->asked));
     x->asked = fq_usage_get(q, sl_json_get(template, "spec"));
     fq_ports_demand(q, x->asked);
+    sl_freep(&x->claims);
+    x->claims = fq_claims_read(q, sl_json_get(template, "spec"), NULL);
     read_jobspec(q, x, o);
     return true;
 }
@@ -166,6 +168,7 @@ void fq_obj_free(struct sl_rec *r) {
     sl_freep(&x->jobspec);
     sl_freep(&x->refused);
     sl_freep(&x->priority_class);
+    sl_freep(&x->claims);
 }
 
 /* ---- its FluxJob ---- */

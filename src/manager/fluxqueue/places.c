@@ -41,7 +41,7 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
         sl_sym at = p->node ? p->node : p->target;
-        bool has = at && take(j, p, at);
+        bool has = at && (p->node || fq_volumes_allow(q, p, at)) && take(j, p, at);
         if (!has)
             fq_pod_target(q, p, 0);
         if (p->node)
@@ -54,6 +54,7 @@ static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const 
                     uint32_t place) {
     return j->places.v[place].pod == FQ_NO_POD && suits(j, p, place) &&
            !fq_unbound_avoids(q, p, j->places.v[place].node) &&
+           fq_volumes_allow(q, p, j->places.v[place].node) &&
            fq_node_has_room(q, p, j->places.v[place].node);
 }
 

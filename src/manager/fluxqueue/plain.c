@@ -32,11 +32,20 @@ static bool is_gated_by_us(yyjson_val *gates) {
     return sl_json_find(gates, "name", SL_FLUX_GATE) != NULL;
 }
 
-/* A known end, a time to begin, a queue, a group: these are of jobs. */
+static bool has_claims(yyjson_val *spec) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (sl_json_get(spec, "volumes"), i, n, v)
+        if (sl_json_get(v, "persistentVolumeClaim") || sl_json_get(v, "ephemeral"))
+            return true;
+    return false;
+}
+
+/* A known end, a time to begin, a queue, a group, claims of volumes: these are of jobs. */
 bool fq_plain_is(yyjson_val *o) {
     yyjson_val *spec = sl_json_get(o, "spec");
     struct sl_flux_group group;
-    return fq_names_us(spec) && !sl_json_label_opt(o, SL_FLUX_SEEN) &&
+    return fq_names_us(spec) && !sl_json_label_opt(o, SL_FLUX_SEEN) && !has_claims(spec) &&
            !sl_json_get(spec, "activeDeadlineSeconds") &&
            !is_gated_by_us(sl_json_get(spec, "schedulingGates")) &&
            !has_ours(sl_json_at(o, "metadata.labels")) &&

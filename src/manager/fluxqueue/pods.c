@@ -124,6 +124,8 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         p->usage = fq_usage_get(q, spec);
     if (p->ours)
         fq_ports_demand(q, p->usage);
+    if (first && p->ours)
+        p->claims = fq_claims_read(q, spec, r->name);
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
@@ -188,6 +190,7 @@ void fq_pod_free(struct sl_rec *r) {
     sl_freep(&p->jobspec);
     sl_freep(&p->refused);
     sl_freep(&p->gates);
+    sl_freep(&p->claims);
     fq_unbound_free(p);
 }
 
@@ -280,6 +283,8 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return true;
     }
     if (p->gates || !p->binds) /* others are not done yet, or it is theirs to bind */
+        return false;
+    if (!fq_volumes_ready(q, p, j))
         return false;
     fq_build_binding(q, p, w);
     return true;

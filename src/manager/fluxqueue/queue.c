@@ -29,8 +29,12 @@ int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_job
                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
                    struct sl_err *err) {
     const char *text = j->jobspec ? j->jobspec : "";
-    int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text, strlen(text), ask,
-                                   a, info, ret, err);
+    struct sl_constraint also = ask->also ? *ask->also : (struct sl_constraint){0};
+    struct fq_jobspec_ask with = *ask;
+    fq_volumes_where(q, j, a, &also);
+    with.also = &also;
+    int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text, strlen(text),
+                                   &with, a, info, ret, err);
     if (r >= 0 && sl_arena_full(a)) {
         sl_match_request_freep(ret);
         r = sl_err_set(err, SL_ELIMIT, "the jobspec is too large");
@@ -129,8 +133,10 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_jobspec_info info = {0};
     struct sl_match_request *request = NULL;
     struct sl_err err = {0};
-    uint64_t hash = submission_hash(j);
+    uint64_t hash = sl_hash_u64(submission_hash(j), fq_volumes_hash(q, j)) | 1;
 
+    if (fq_volumes_wait(q, j))
+        return;
     if (j->queued_hash == hash && (j->queued || j->rejected == q->capacity))
         return;
     if (!q->match) {
@@ -346,18 +352,20 @@ static void sort_places(struct fq_job *j) {
 
 /* So many more, matched as a job of their own. */
 static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t pods,
-                       struct sl_grant *ret) {
+                       const struct fq_pod *of, struct sl_grant *ret) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
     struct fq_jobspec_info info = {0};
     enum sl_match_verdict verdict = SL_BUSY;
     struct sl_err err = {0};
     struct sl_constraint also = {0};
-    const struct fq_jobspec_ask ask = {
-        .pods = pods,
-        .kind = kind,
-        .also = fq_unbound_where_all(q, j, &arena, &also) ? &also : NULL,
-    };
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = kind, .also = &also};
+    if (of)
+        (void)fq_unbound_where(q, of, &arena, &also);
+    else
+        (void)fq_unbound_where_all(q, j, &arena, &also);
+    if (of)
+        fq_volumes_where_pod(q, of, &arena, &also);
     int r = fq_compile_ask(q, j, &ask, &arena, &info, &request, &err);
     if (r >= 0)
         r = sl_match_run(q->match, request, SL_MATCH_ALLOCATE, -j->jobid, fq_now(q), &verdict, ret,
@@ -365,10 +373,12 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, 
     return r >= 0 && verdict == SL_MATCHED;
 }
 
-/* All that are missing, or as many of them as halving finds. */
-static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t n) {
+/* All that are missing, or as many of them as halving finds. of: the pod that it is for, or NULL.
+ */
+static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t n,
+                        const struct fq_pod *of) {
     struct sl_grant g = {0};
-    while (n > 0 && !match_more(q, j, kind, n, &g))
+    while (n > 0 && !match_more(q, j, kind, n, of, &g))
         n /= 2;
     if (n > 0) {
         take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, &g);
@@ -392,6 +402,17 @@ static void show_missing(const struct sl_fluxqueue *q, struct fq_job *j, uint32_
         fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", n);
 }
 
+/* A pod without a place that has claims of its own: it is looked for by itself. */
+static const struct fq_pod *special(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    sl_time until;
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
+        if (p->claims && !p->ended && !p->node && !p->target && !p->rec.deleting && !p->excess &&
+            !p->stranger && !fq_unbound_pauses(q, p, &until))
+            return p;
+    return NULL;
+}
+
 /* More of each kind; then all it has is held as one. */
 void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     uint32_t n = 0;
@@ -401,10 +422,13 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         show_missing(q, j, j->missing);
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
         return;
-    if (j->n_kinds == 0)
-        n = grow_by(q, j, FQ_ANY_KIND, j->missing - j->paused);
-    for (uint32_t k = 0; k < j->n_kinds; k++)
-        n += grow_by(q, j, k, j->kinds[k].missing);
+    const struct fq_pod *of = special(q, j);
+    if (of)
+        n = grow_by(q, j, j->n_kinds ? of->kind : FQ_ANY_KIND, 1, of);
+    else if (j->n_kinds == 0)
+        n = grow_by(q, j, FQ_ANY_KIND, j->missing - j->paused, NULL);
+    for (uint32_t k = 0; !of && k < j->n_kinds; k++)
+        n += grow_by(q, j, k, j->kinds[k].missing, NULL);
     if (n > 0) {
         fq_job_touch(j);
         j->places_version = j->version;

@@ -34,14 +34,6 @@ static void add_node(struct fq_unbound *u, sl_sym node) {
     u->nodes[u->n++] = node;
 }
 
-static void put_text(const struct sl_fluxqueue *q, struct fq_unbound *u, const struct fq_pod *p,
-                     const struct sl_kube_reply *reply) {
-    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
-    const char *message = sl_json_str(yyjson_doc_get_root(d), "message");
-    sl_fmt_short(u->text, sizeof u->text, "The API server refused the binding to %s (%d)%s%.240s",
-                 fq_str(q, p->target), reply->status, *message ? ": " : "", message);
-}
-
 /* The place is nobody's any more. */
 static void give_back(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
     uint32_t i = 0;
@@ -58,8 +50,8 @@ static void give_back(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p
     sl_rec_enqueue(&j->rec);
 }
 
-void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
-                        const struct sl_kube_reply *reply) {
+void fq_unbound_elsewhere(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                          const char *text) {
     if (!p->target || p->node || p->ended || p->rec.deleting)
         return;
     if (!p->unbound)
@@ -71,7 +63,7 @@ void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job 
     if (u->until <= q->client->mono)
         u->n = 0;
     add_node(u, p->target);
-    put_text(q, u, p, reply);
+    sl_fmt_short(u->text, sizeof u->text, "%s", text);
     u->tries++;
     u->until = q->client->mono + AVOID;
     u->not_before = q->client->mono + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
@@ -83,6 +75,16 @@ void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job 
         fq_plain_drop(q, p);
         sl_rec_enqueue(&p->rec);
     }
+}
+
+void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                        const struct sl_kube_reply *reply) {
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    const char *message = sl_json_str(yyjson_doc_get_root(d), "message");
+    char text[MAX_TEXT];
+    sl_fmt_short(text, sizeof text, "The API server refused the binding to %s (%d)%s%.240s",
+                 fq_str(q, p->target), reply->status, *message ? ": " : "", message);
+    fq_unbound_elsewhere(q, p, j, text);
 }
 
 void fq_unbound_conflict(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
