@@ -222,6 +222,7 @@ struct fq_claim {
     sl_sym selected;      /* the node that its annotation says */
     sl_sym wanted;        /* that it is to say */
     sl_sym rejected;      /* that it said when its provisioner gave up */
+    uint64_t hash;        /* of all that is read of it */
     bool bound;
 };
 struct fq_volume {

@@ -84,6 +84,12 @@ bool fq_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_claim *c = SL_CONTAINER_OF(r, struct fq_claim, rec);
     yyjson_val *class = sl_json_at(o, "spec.storageClassName");
     sl_sym selected = sl_sym_put(&q->inf->syms, sl_json_annotation(o, SELECTED_NODE));
+    uint64_t hash = sl_hash_str(selected, sl_json_str(o, "status.phase"));
+    hash = sl_hash_str(sl_hash_str(hash, sl_json_str(o, "spec.volumeName")),
+                       class ? sl_json_text(class) : "");
+    if (c->hash == (hash | 1))
+        return false; /* others write into it as well */
+    c->hash = hash | 1;
     c->bound = strcmp(sl_json_str(o, "status.phase"), "Bound") == 0;
     if (c->selected && !selected && !c->bound)
         c->rejected = c->selected; /* its provisioner could not do it there */

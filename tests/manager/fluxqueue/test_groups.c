@@ -409,6 +409,34 @@ static void test_many_kinds(void **state) {
     }
 }
 
+/* A jobspec of its owner with several kinds, for a Job: its pods go to any of the places, in their
+ * order, and what it has is held as it was, also after a restart. */
+static void test_kinds_of_users(void **state) {
+    struct world *w = *state;
+    char path[64];
+    node(w, "n0", "3");
+    node(w, "n1", "2");
+    job(w, "job", 3, "1",
+        "'fluxqueue/jobspec':'{version: 1, resources: [{type: slot, count: 1, label: a, with: "
+        "[{type: core, count: 3}]}, {type: slot, count: 2, label: b, with: [{type: core, count: 1}]"
+        "}], tasks: [{command: [a], slot: a, count: {per_slot: 1}}], attributes: {}}'");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/job-job", "status.nodeList", "n[0-1]");
+    for (int i = 0; i < 3; i++)
+        (void)child(w, "Job", "job", i);
+    pod(w, "next", "1", "", "");
+    for (int restart = 0; restart < 2; restart++) {
+        run(w, 5 * SL_SEC);
+        for (int i = 0; i < 3; i++) {
+            sl_fmt(path, sizeof path, PODS "/job-%d", i);
+            assert_field(w, path, "spec.nodeName", i == 0 ? "n0" : "n1");
+        }
+        assert_field(w, FLUXJOBS "/next-pod", "status.state", "Waiting");
+        stop(w, 0);
+        start(w, 0, false);
+    }
+}
+
 /* ---- by which labels ---- */
 
 static void test_labels_of_others(void **state) {
@@ -624,6 +652,7 @@ int main(void) {
         TEST(test_a_kind_grows),
         TEST(test_different_and_spread),
         TEST(test_many_kinds),
+        TEST(test_kinds_of_users),
         TEST(test_labels_of_others),
         TEST(test_groups_of_kueue),
         TEST(test_without_gates),
