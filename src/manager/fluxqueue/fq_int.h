@@ -13,6 +13,7 @@
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
  *     history.c    what the ledger gets of it
+ *     ids.c        the highest job id that was given
  *     view.c       what people may see of it
  *     fluxqueue.c  the kinds, the turn
  */
@@ -241,6 +242,19 @@ struct fq_job {
     uint32_t missing; /* pods that have no place */
 };
 
+/* ---- job ids (ids.c) ---- */
+
+struct fq_ids {
+    sl_kube_call call; /* in flight */
+    sl_time due;       /* mono: to ask, or to give the call up */
+    char *version;     /* of the ConfigMap; NULL: there is none */
+    int64_t mark;      /* what it says: no id up to this one is given again */
+    int64_t wanted;    /* what it is to say */
+    bool known;        /* it has been read, by this leader */
+    bool stale;        /* and has to be read again before it is written */
+    bool refused;      /* there can be none */
+};
+
 /* ---- the whole ---- */
 
 struct sl_fluxqueue {
@@ -267,6 +281,7 @@ struct sl_fluxqueue {
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
+    struct fq_ids ids;
     uint64_t capacity;  /* rises with all that may make a rejected job possible */
     uint64_t retried;   /* the same, when rejected jobs were tried again */
     sl_time rebuilt_at; /* mono */
@@ -473,6 +488,17 @@ void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
 void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p);
 /* "node[0-3],login" */
 void fq_put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_buf *out);
+
+/* ---- ids.c ---- */
+void fq_ids_tick(struct sl_fluxqueue *q);
+sl_time fq_ids_next(const struct sl_fluxqueue *q); /* mono */
+/* Before that no id may be given. */
+bool fq_ids_known(const struct sl_fluxqueue *q);
+bool fq_ids_idle(const struct sl_fluxqueue *q);
+/* May the FluxJob with this id go? Otherwise it is asked again when it may. */
+bool fq_ids_covers(struct sl_fluxqueue *q, int64_t jobid);
+/* To be read anew. */
+void fq_ids_forget(struct sl_fluxqueue *q);
 
 /* ---- status.c ---- */
 const char *fq_state_name(enum fq_state s);

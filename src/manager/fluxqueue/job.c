@@ -303,6 +303,7 @@ void fq_job_deleted(void *ctx, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     if (q->leads)
         fq_history_deleted(q, j);
+    (void)fq_ids_covers(q, j->jobid); /* one that somebody has made had no finalizer */
     fq_graph_release(q, j);
     fq_name_job(q, j, 0);
 }

@@ -160,9 +160,10 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!q->leads)
         return false;
     if (r->deleting && !j->held) {
-        if (r->finalizer)
-            sl_rec_build_finalizer(r, false, w);
-        return r->finalizer;
+        if (!r->finalizer || !fq_ids_covers(q, j->jobid))
+            return false;
+        sl_rec_build_finalizer(r, false, w);
+        return true;
     }
     /* The status first: admission refuses another jobspec while that says that it runs. */
     if (j->version != j->written) {
