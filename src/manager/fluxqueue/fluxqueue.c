@@ -251,7 +251,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     start_watches(q);
     if (!q->inf->ready)
         return;
-    (void)sl_inf_wake(q->inf);
+    q->rebuild |= sl_inf_wake(q->inf); /* the clock was set, and the graph has the old time */
     if (rebuild_due(q))
         fq_graph_rebuild(q);
     settle(q);

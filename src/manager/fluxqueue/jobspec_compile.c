@@ -446,6 +446,13 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        size_t len, uint32_t pods, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) {
+    return fq_jobspec_compile_within(g, u, text, len, pods, 0, a, ret_info, ret, err);
+}
+
+int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
+                              const char *text, size_t len, uint32_t pods, int64_t duration,
+                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
+                              struct sl_match_request **ret, struct sl_err *err) {
     _cleanup_(fq_universe_done) struct fq_universe own = {0};
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
@@ -461,6 +468,8 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
     if (r < 0)
         return r;
     c.arena = &j->arena;
+    if (j->duration == 0)
+        j->duration = duration;
     r = read_system(&c, d);
     if (r >= 0)
         r = compile(&c, j, pods, &s);

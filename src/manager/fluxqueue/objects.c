@@ -154,6 +154,9 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (hash == x->hash)
         return true;
     x->hash = hash;
+    struct fq_usage *before = x->usage;
+    x->usage = fq_usage_get(q, sl_json_get(template, "spec"));
+    fq_usage_unref(q, before);
     read_jobspec(q, x, o);
     return true;
 }
@@ -209,6 +212,7 @@ void fq_obj_deleted(void *ctx, struct sl_rec *r) {
             fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
             fq_pod_target(q, fq_pod_of(p), 0);
         }
+    fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
 }
@@ -273,6 +277,10 @@ bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (r->kind != FQ_JOB || !x->suspended || x->finished || r->deleting || !j ||
         j->state != FQ_RUNNING || !fq_job_committed(j))
         return false;
+    if (j->places.n < x->pods) {
+        sl_rec_enqueue(&j->rec); /* it waits again */
+        return false;
+    }
     put_nodes(q, j, &nodes);
     sl_rec_build_guarded(r, NULL, w);
     sl_jw_end(&w->json);

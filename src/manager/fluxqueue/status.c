@@ -42,7 +42,7 @@ static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *no
         sl_sym node = sl_sym_put(&q->inf->syms, sl_json_str(x, "name"));
         int32_t pods = sl_json_int32(x, "pods", 1);
         for (int32_t k = 0; node && k < pods && j->places.n < FQ_MAX_PODS; k++)
-            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
+            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD, 0};
     }
 }
 
@@ -50,6 +50,10 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     const char *state = sl_json_str(status, "state"), *how = sl_json_str(status, "selection");
     int64_t jobid = sl_json_int(status, "jobid", 0);
     j->state = FQ_PENDING;
+    j->reason = NULL; /* not that of before, when this process led: another has written since */
+    fq_set_text(&j->message, NULL);
+    j->expected = (uint32_t)sl_json_int32(status, "pods.expected", 0);
+    j->bound_pods = (uint32_t)sl_json_int32(status, "pods.bound", 0);
     for (enum fq_state s = 0; s < FQ_STATES; s++)
         if (strcmp(states[s], state) == 0)
             j->state = s;
