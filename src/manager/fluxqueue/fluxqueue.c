@@ -171,6 +171,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     if (!q)
         return;
     fq_graph_free(q);
+    fq_ids_forget(q);
     sl_inf_free(q->inf);
     for (uint32_t i = 0; i < q->usages.n; i++)
         sl_freep(&q->usages.v[i]);
@@ -191,6 +192,7 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
         return;
     q->leads = q->inf->writes = lead;
     q->rebuild = true;
+    fq_ids_forget(q);
     if (!lead)
         return;
     q->inf->ready = false;
@@ -264,11 +266,13 @@ static void show_positions(struct sl_fluxqueue *q) {
 
 void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     start_watches(q);
-    q->inf->ready |= sl_inf_poll(q->inf);
+    bool synced = sl_inf_poll(q->inf);
+    fq_ids_tick(q);
+    q->inf->ready |= synced && fq_ids_known(q);
     start_watches(q);
     if (!q->inf->ready)
         return;
-    (void)sl_inf_wake(q->inf);
+    q->rebuild |= sl_inf_wake(q->inf); /* the clock was set, and the graph has the old time */
     fq_volumes_changed(q);
     if (rebuild_due(q))
         fq_graph_rebuild(q);
@@ -277,12 +281,14 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
         settle(q);
     show_positions(q);
     sl_inf_flush(q->inf);
+    fq_ids_tick(q);
     if (sl_syms_due(&q->inf->syms))
         sl_inf_sweep(q->inf);
 }
 
 sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
     sl_time at = sl_time_min(sl_inf_next(q->inf), sl_inf_next_timer(q->inf));
+    at = sl_time_min(at, fq_ids_next(q));
     if (!q->inf->ready)
         return at;
     if (q->rebuild || q->taints_changed)
@@ -302,7 +308,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
 }
 
 bool sl_fluxqueue_idle(const struct sl_fluxqueue *q) {
-    return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved;
+    return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved &&
+           fq_ids_idle(q);
 }
 
 /* ---- looking in ---- */

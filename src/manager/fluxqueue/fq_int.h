@@ -18,6 +18,7 @@
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
  *     history.c    what the ledger gets of it
+ *     ids.c        the highest job id that was given
  *     view.c       what people may see of it
  *     fluxqueue.c  the kinds, the turn
  */
@@ -42,6 +43,7 @@
 #define FQ_MAX_MESSAGE 1024u
 #define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
+#define FQ_MAX_RESIZES 16u        /* free places that are tried for a pod of another size */
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
@@ -97,6 +99,7 @@ struct fq_node {
     SL_VEC(sl_sym) taints;          /* "taint:KEY=VALUE:EFFECT" */
     SL_VEC(struct fq_pool) pools;   /* by name */
     uint64_t hash, structure;       /* of the object; of what decides its vertices */
+    uint64_t changed;               /* q->node_changes when it did */
     bool up, usable;                /* usable: it could be decoded */
     sl_vtx v;                       /* SL_VTX_NONE: not in the graph */
 };
@@ -108,6 +111,7 @@ struct fq_amount {
 };
 struct fq_usage {
     uint64_t hash;
+    uint64_t size; /* hash of the amounts alone: equal where they are */
     uint32_t id, refs, n;
     struct fq_amount v[];
 };
@@ -149,6 +153,7 @@ struct fq_pod {
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
+    sl_sym named;           /* the node that its annotation says; 0: none does */
     sl_sym charged;         /* the node whose pools it is counted at as one of others */
     sl_sym stands;          /* the node that it is counted at in any case */
     int32_t index;          /* completion index; -1: none */
@@ -192,19 +197,19 @@ struct fq_pod {
 
 struct fq_obj {
     struct sl_rec rec;
-    char *jobspec;          /* NULL: it has none */
-    char *refused;          /* why */
-    struct fq_usage *asked; /* by one of its pods */
-    char *claims;           /* of volumes, that all of its pods have: names in lines; NULL: none */
-    uint32_t pods;          /* that it has at once */
+    char *jobspec; /* NULL: it has none */
+    char *refused; /* why */
+    char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
+    uint32_t pods; /* that it has at once */
     uint64_t hash;
     int32_t priority;
-    char *priority_class;  /* to be looked up; NULL: none */
-    bool suspended;        /* Jobs */
-    bool finished, failed; /* Jobs */
-    bool named;            /* its template has the label of a job id */
-    bool told;             /* it has the label of what can never run */
-    bool part;             /* ReplicaSets: of a Deployment */
+    struct fq_usage *usage; /* of a pod of its template; NULL: it has none */
+    char *priority_class;   /* to be looked up; NULL: none */
+    bool suspended;         /* Jobs */
+    bool finished, failed;  /* Jobs */
+    bool named;             /* its template has the label of a job id */
+    bool told;              /* it has the label of what can never run */
+    bool part;              /* ReplicaSets: of a Deployment */
 };
 
 /* ---- volumes (volumes.c) ---- */
@@ -264,6 +269,9 @@ struct fq_place {
     sl_sym node;
     uint32_t pod;  /* the number of its record; FQ_NO_POD: free */
     uint32_t kind; /* of slots */
+    /* For pods of this size (struct fq_usage); 0: for those of the jobspec. A place keeps its size
+     * while a pod has it; one that is free is for pods of the template. */
+    uint64_t size;
 };
 
 static inline bool fq_same_places(const struct fq_place *a, const struct fq_place *b) {
@@ -316,14 +324,32 @@ struct fq_job {
     uint32_t n_slot;
     struct fq_job_kind *kinds; /* if there are several; then 'slot' is none of them */
     uint32_t n_kinds;
+    uint64_t slot_hash; /* of the jobspec that it is of */
+    uint64_t slot_size; /* of the pods that it is of; 0: it is not what they request */
     bool whole_nodes;
     int64_t duration;
     int64_t begin;     /* seconds since 1970, of the spec; 0: none */
+    int64_t seconds;   /* spec.duration: of a jobspec that has none */
+    uint64_t admitted; /* q->node_changes up to which its free places are known to be good */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
     uint32_t missing; /* pods that have no place */
     uint32_t paused;  /* of these, whose binding was refused just now */
+    uint32_t odd;     /* of them, those of another size than that of the jobspec */
+};
+
+/* ---- job ids (ids.c) ---- */
+
+struct fq_ids {
+    sl_kube_call call; /* in flight */
+    sl_time due;       /* mono: to ask, or to give the call up */
+    char *version;     /* of the ConfigMap; NULL: there is none */
+    int64_t mark;      /* what it says: no id up to this one is given again */
+    int64_t wanted;    /* what it is to say */
+    bool known;        /* it has been read, by this leader */
+    bool stale;        /* and has to be read again before it is written */
+    bool refused;      /* there can be none */
 };
 
 /* ---- the whole ---- */
@@ -353,15 +379,17 @@ struct sl_fluxqueue {
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
-    uint64_t capacity;  /* rises with all that may make a rejected job possible */
-    uint64_t retried;   /* the same, when rejected jobs were tried again */
-    sl_time rebuilt_at; /* mono */
-    bool rebuild;       /* the graph is not that of the nodes any more */
-    bool restoring;     /* it is being made: pools are as large as can be */
-    bool moved;         /* something happened that the queue has to look at */
-    bool unranked;      /* no pass was made on this graph yet: reservations are not in it */
-    bool reordered;     /* places in the queue, or estimates, are to be shown again */
-    bool showing;       /* and are shown now */
+    struct fq_ids ids;
+    uint64_t node_changes; /* counts them */
+    uint64_t capacity;     /* rises with all that may make a rejected job possible */
+    uint64_t retried;      /* the same, when rejected jobs were tried again */
+    sl_time rebuilt_at;    /* mono */
+    bool rebuild;          /* the graph is not that of the nodes any more */
+    bool restoring;        /* it is being made: pools are as large as can be */
+    bool moved;            /* something happened that the queue has to look at */
+    bool unranked;         /* no pass was made on this graph yet: reservations are not in it */
+    bool reordered;        /* places in the queue, or estimates, are to be shown again */
+    bool showing;          /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
     bool uses_claims;               /* something of ours has claims: these and volumes are read */
     bool claims_changed;            /* jobs have to look at theirs */
@@ -425,6 +453,8 @@ int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
+/* Any with these amounts; NULL: nobody has them any more. */
+const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size);
 
 /* ---- graph.c ---- */
 /* Makes the graph anew, with what running jobs have, and submits those that wait. */
@@ -435,6 +465,10 @@ bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r);
 void fq_graph_free_bare(struct sl_fluxqueue *q);
 /* Puts the places of a job into the matcher, in place of what it had there. */
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
+/* Makes one of them a place for pods of another size, if there is room. */
+bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size);
+/* What its jobspec says of one pod. */
+void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j);
 /* What the matcher has under this id, if anything, is free. */
 void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid);
 /* Takes everything of a job out of the matcher and the queue. */
@@ -451,6 +485,22 @@ int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct s
 int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
                    struct sl_err *err) _must_check_;
+/* What its pods are made of: while it runs, the template as it is now. */
+const char *fq_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Of that, as struct fq_job has it in slot_hash. */
+uint64_t fq_slot_hash(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* What a pod of the template requests (struct fq_usage); 0: not known. */
+uint64_t fq_template_size(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Does such a pod need a place of its own size? */
+static inline bool fq_pod_is_odd(const struct fq_job *j, const struct fq_pod *p) {
+    return j->slot_size && p->usage && p->usage->size != j->slot_size;
+}
+/* It has no place, and may get one. */
+static inline bool fq_pod_waits(const struct fq_pod *p) {
+    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting;
+}
+/* Of each place of a job: would its pods be let onto that node now? False: not known yet. */
+bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
@@ -650,6 +700,8 @@ void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, co
 void fq_job_touch(struct fq_job *j);
 /* It has a reservation: shown at once if that is new, else as often as is worth a write. */
 void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j);
+/* It gets what was promised to it later than promised: its events say so. */
+void fq_tell_delay(struct fq_job *j, sl_time now);
 void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, const char *fmt, ...)
     _printf_(4, 5);
 /* Its places are in the API: what it wraps may start. */
@@ -672,6 +724,17 @@ void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
 void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p);
 /* "node[0-3],login" */
 void fq_put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_buf *out);
+
+/* ---- ids.c ---- */
+void fq_ids_tick(struct sl_fluxqueue *q);
+sl_time fq_ids_next(const struct sl_fluxqueue *q); /* mono */
+/* Before that no id may be given. */
+bool fq_ids_known(const struct sl_fluxqueue *q);
+bool fq_ids_idle(const struct sl_fluxqueue *q);
+/* May the FluxJob with this id go? Otherwise it is asked again when it may. */
+bool fq_ids_covers(struct sl_fluxqueue *q, int64_t jobid);
+/* To be read anew. */
+void fq_ids_forget(struct sl_fluxqueue *q);
 
 /* ---- status.c ---- */
 const char *fq_state_name(enum fq_state s);

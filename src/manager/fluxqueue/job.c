@@ -31,6 +31,9 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->queue, sl_json_str(spec, "queue"));
         j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
+        int64_t seconds = sl_json_int(spec, "duration", 0);
+        q->rebuild |= j->held && seconds != j->seconds; /* it has its places for so long */
+        j->seconds = seconds > 0 ? seconds : 0;
     }
     if (j->adopted && q->leads && j->generation != r->generation)
         fq_job_touch(j); /* its generation is shown */
@@ -207,6 +210,13 @@ static void show_position(struct sl_fluxqueue *q, struct fq_job *j) {
     fq_job_touch(j);
 }
 
+void fq_tell_delay(struct fq_job *j, sl_time now) {
+    char before[SL_STAMP_TEXT], after[SL_STAMP_TEXT];
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "StartDelayed",
+                 "Resources were reserved from %s on, and are from %s on",
+                 sl_stamp(j->estimate, before), sl_stamp(now, after));
+}
+
 void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j) {
     char text[SL_STAMP_TEXT];
     if (j->state == FQ_RESERVED && j->estimate != j->reserved &&
@@ -214,6 +224,8 @@ void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j) {
         q->reordered = true;
         return;
     }
+    if (j->estimate && j->reserved > j->estimate)
+        fq_tell_delay(j, j->reserved);
     j->estimate = j->reserved;
     fq_job_set_state(j, FQ_RESERVED, "Reserved", "Resources are reserved from %s on",
                      sl_stamp(j->estimate, text));
@@ -236,21 +248,6 @@ static void set_empty(struct fq_job *j) {
         fq_job_touch(j);
     }
     fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
-}
-
-static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
-    fq_places_sync(q, j);
-    if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
-        fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
-        set_empty(j);
-        return;
-    }
-    if (j->missing)
-        fq_grow(q, j);
-    else
-        fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
-    if (fq_job_committed(j))
-        sl_rec_write(o);
 }
 
 static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
@@ -276,6 +273,41 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     show_position(q, j);
     if (j->queued && j->state == FQ_RESERVED)
         fq_show_estimate(q, j);
+}
+
+/* A Job that has not started, and has lost a place or wants more of them, could only start in part:
+ * it waits again. Returns whether it is such a Job. */
+static bool wait_again(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    if (o->kind != FQ_JOB || !fq_obj_of(o)->suspended || fq_obj_of(o)->finished ||
+        j->places.n >= fq_obj_of(o)->pods)
+        return false;
+    if (sl_rec_busy(o))
+        return true; /* its start may be on its way */
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Requeued",
+                 "%u of %u places are left, and it has not started", j->places.n,
+                 fq_obj_of(o)->pods);
+    fq_graph_release(q, j);
+    j->started = 0;
+    j->bound_pods = 0;
+    wait(q, j, o);
+    return true;
+}
+
+static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    fq_places_sync(q, j);
+    if (wait_again(q, j, o))
+        return;
+    if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
+        fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
+        set_empty(j);
+        return;
+    }
+    if (j->missing)
+        fq_grow(q, j);
+    else
+        fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
+    if (fq_job_committed(j))
+        sl_rec_write(o);
 }
 
 void fq_job_reconcile(void *ctx, struct sl_rec *r) {
@@ -330,6 +362,7 @@ void fq_job_deleted(void *ctx, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     if (q->leads)
         fq_history_deleted(q, j);
+    (void)fq_ids_covers(q, j->jobid); /* one that somebody has made had no finalizer */
     fq_graph_release(q, j);
     fq_name_job(q, j, 0);
     struct sl_rec *o = find_object(q, j); /* it may be one that waits for the name */

@@ -199,10 +199,16 @@ struct fq_jobspec_ask {
     uint32_t pods;                    /* as above */
     uint32_t kind;                    /* of slots, that there are to be more of; or FQ_ANY_KIND */
     const struct sl_constraint *also; /* besides the jobspec's own; NULL: none */
+    int64_t duration;                 /* seconds, of a jobspec that has none; 0: none */
 };
 int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u, const char *text,
                            size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
                            struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                            struct sl_err *err) _must_check_;
+/* The first; a jobspec that has no duration has this one, in seconds. 0: none. */
+int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
+                              const char *text, size_t len, uint32_t pods, int64_t duration,
+                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
+                              struct sl_match_request **ret, struct sl_err *err) _must_check_;
 
 #endif

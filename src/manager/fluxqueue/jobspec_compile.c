@@ -473,6 +473,14 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
     return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
 }
 
+int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
+                              const char *text, size_t len, uint32_t pods, int64_t duration,
+                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
+                              struct sl_match_request **ret, struct sl_err *err) {
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND, .duration = duration};
+    return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
+}
+
 /* Both must hold. */
 static void join_constraints(struct sl_jobspec *j, const struct sl_constraint *also) {
     struct sl_constraint *both = sl_arena_alloc(&j->arena, 2 * sizeof(*both));
@@ -508,6 +516,8 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
     if (r < 0)
         return r;
     c.arena = &j->arena;
+    if (j->duration == 0)
+        j->duration = ask->duration;
     r = read_system(&c, d);
     if (r >= 0)
         r = compile(&c, j, pods, &s);

@@ -213,7 +213,7 @@ bool fq_kinds_take(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_gra
         for (uint32_t k = 0; k < s.n_kinds; k++)
             for (uint32_t n = s.x[(size_t)i * s.n_kinds + k]; n > 0; n--)
                 if (j->places.n < FQ_MAX_PODS)
-                    *sl_vec_push(&j->places) = (struct fq_place){s.nodes[i], FQ_NO_POD, k};
+                    *sl_vec_push(&j->places) = (struct fq_place){s.nodes[i], FQ_NO_POD, k, 0};
     return true;
 }
 

@@ -228,6 +228,7 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_vec_free(&before.taints);
     q->moved = true;
     q->capacity++;
+    n->changed = ++q->node_changes;
     fq_graph_free_bare(q);
     fq_plain_forget_requests(q);
     return false; /* applied: there is nothing to reconcile */
@@ -373,7 +374,19 @@ static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
         s->v[s->n++] =
             (struct fq_amount){sl_sym_put(&q->inf->syms, fq_port_name(ports->v[i], name)), 1};
     sl_doc_free(d);
+    for (uint32_t i = 0; i < s->n; i++) /* whatever their order */
+        if (s->v[i].amount > 0)
+            s->size +=
+                sl_hash_u64(sl_hash_str(1, fq_str(q, s->v[i].resource)), (uint64_t)s->v[i].amount);
+    s->size |= 1;
     return s;
+}
+
+const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size) {
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        if (q->usages.v[i] && q->usages.v[i]->size == size)
+            return q->usages.v[i];
+    return NULL;
 }
 
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {

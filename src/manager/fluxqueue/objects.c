@@ -154,9 +154,10 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (hash == x->hash)
         return true;
     x->hash = hash;
-    fq_usage_unref(q, TAKE_PTR(x->asked));
-    x->asked = fq_usage_get(q, sl_json_get(template, "spec"));
-    fq_ports_demand(q, x->asked);
+    struct fq_usage *before = x->usage;
+    x->usage = fq_usage_get(q, sl_json_get(template, "spec"));
+    fq_usage_unref(q, before);
+    fq_ports_demand(q, x->usage);
     sl_freep(&x->claims);
     x->claims = fq_claims_read(q, sl_json_get(template, "spec"), NULL);
     read_jobspec(q, x, o);
@@ -210,12 +211,12 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_for(q, top_of(q, r));
-    fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->asked));
     for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
         if (p->kind == FQ_POD) {
             fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
             fq_pod_target(q, fq_pod_of(p), 0);
         }
+    fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
 }
@@ -287,6 +288,10 @@ bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (r->kind != FQ_JOB || !x->suspended || x->finished || r->deleting || !j ||
         j->state != FQ_RUNNING || !fq_job_committed(j))
         return false;
+    if (j->places.n < x->pods) {
+        sl_rec_enqueue(&j->rec); /* it waits again */
+        return false;
+    }
     put_nodes(q, j, &nodes);
     sl_rec_build_guarded(r, NULL, w);
     sl_jw_end(&w->json);

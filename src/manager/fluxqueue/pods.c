@@ -117,6 +117,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
     p->never = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
+    p->named = sl_sym_put(&q->inf->syms, sl_json_annotation(o, SL_FLUX_NODES));
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
         p->bound = false;
@@ -198,6 +199,7 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
+    sl_sym_hold(t, p->named);
     sl_sym_hold(t, p->charged);
     sl_sym_hold(t, p->stands);
     fq_unbound_hold(t, p);
@@ -278,7 +280,7 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;
-    if (p->gated) {
+    if (p->gated || (p->binds && p->named && p->named != p->target)) { /* or it got another place */
         build_ungate(q, p, j, w);
         return true;
     }

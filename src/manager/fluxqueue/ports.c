@@ -95,7 +95,7 @@ void fq_ports_collect(struct sl_fluxqueue *q) {
     for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_JOB; k++) {
         at = 0;
         for (struct sl_rec *r; (r = sl_inf_each(q->inf, k, &at));)
-            add(q, fq_obj_of(r)->asked);
+            add(q, fq_obj_of(r)->usage);
     }
     sort(q);
     if (q->ports.n > FQ_MAX_PORTS) {

@@ -44,7 +44,7 @@ static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *no
         uint32_t kind = (uint32_t)sl_json_int32(x, "slot", 0);
         for (int32_t k = 0; node && k < pods && j->places.n < FQ_MAX_PODS; k++)
             *sl_vec_push(&j->places) =
-                (struct fq_place){node, FQ_NO_POD, kind < FQ_MAX_KINDS ? kind : 0};
+                (struct fq_place){node, FQ_NO_POD, kind < FQ_MAX_KINDS ? kind : 0, 0};
     }
 }
 
@@ -52,6 +52,10 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     const char *state = sl_json_str(status, "state"), *how = sl_json_str(status, "selection");
     int64_t jobid = sl_json_int(status, "jobid", 0);
     j->state = FQ_PENDING;
+    j->reason = NULL; /* not that of before, when this process led: another has written since */
+    fq_set_text(&j->message, NULL);
+    j->expected = (uint32_t)sl_json_int32(status, "pods.expected", 0);
+    j->bound_pods = (uint32_t)sl_json_int32(status, "pods.bound", 0);
     for (enum fq_state s = 0; s < FQ_STATES; s++)
         if (strcmp(states[s], state) == 0)
             j->state = s;
@@ -165,9 +169,10 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!q->leads)
         return false;
     if (r->deleting && !j->held) {
-        if (r->finalizer)
-            sl_rec_build_finalizer(r, false, w);
-        return r->finalizer;
+        if (!r->finalizer || !fq_ids_covers(q, j->jobid))
+            return false;
+        sl_rec_build_finalizer(r, false, w);
+        return true;
     }
     /* The status first: admission refuses another jobspec while that says that it runs. */
     if (j->version != j->written) {
